@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE /* dladdr */
+#include "core/backend.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+
+/* A module is looked for once; the outcome, good or bad, is kept. */
+typedef struct LoadedModule {
+  const char *name;
+  bool tried;
+  const ImkModule *module;
+  ImkError error;
+} LoadedModule;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LoadedModule modules[] = {
+    {.name = IMK_MODULE_CUDA},
+    {.name = IMK_MODULE_CUDA_FFT},
+};
+
+/* Only absolute folders: a relative one would load what lies in the working
+ * folder of whoever started the process. */
+static ImkStatus
+module_path (const char *name, char path[PATH_MAX], ImkError *error)
+{
+  const char *folder = getenv ("IMK_MODULE_PATH");
+  int length = 0;
+  Dl_info self;
+
+  if (folder && folder[0] == '/') {
+    length = (int) strlen (folder);
+  } else if (dladdr ((void *) module_path, &self) && self.dli_fname) {
+    const char *slash = strrchr (self.dli_fname, '/');
+
+    folder = self.dli_fname;
+    length = slash ? (int) (slash - self.dli_fname) : 0;
+  }
+  if (!length ||
+      snprintf (path, PATH_MAX, "%.*s/%s", length, folder, name) >= PATH_MAX)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "The folder of libimk-core, where %s belongs, could not be found.",
+        name);
+  return IMK_OK;
+}
+
+static ImkStatus
+load (const char *name, const ImkModule **module, ImkError *error)
+{
+  char path[PATH_MAX];
+  void *handle;
+  const ImkModule *found;
+  ImkStatus status = module_path (name, path, error);
+
+  if (status != IMK_OK)
+    return status;
+  handle = dlopen (path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "The CUDA backend is not installed: %s. Build with the CUDA toolkit, "
+        "or use backend=cpu.",
+        dlerror ());
+  found = dlsym (handle, IMK_MODULE_SYMBOL);
+  if (!found)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "%s is not a module of this project: it has no symbol %s.", path,
+        IMK_MODULE_SYMBOL);
+  if (found->abi != IMK_BACKEND_ABI)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "%s was built for backend ABI %u, this library has %u. Install both "
+        "from the same release.",
+        path, found->abi, IMK_BACKEND_ABI);
+  *module = found;
+  return IMK_OK;
+}
+
+static ImkStatus
+get_module (const char *name, const ImkModule **module, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+  LoadedModule *m = modules;
+
+  while (strcmp (m->name, name) != 0)
+    if (++m == modules + sizeof (modules) / sizeof (modules[0]))
+      return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+          "There is no backend module of the name \"%s\".", name);
+
+  pthread_mutex_lock (&lock);
+  if (!m->tried)
+    load (name, &m->module, &m->error);
+  m->tried = true;
+  if (m->module)
+    *module = m->module;
+  else
+    status = imk_error_set (error, m->error.code, "%s", m->error.message);
+  pthread_mutex_unlock (&lock);
+  return status;
+}
+
+ImkStatus
+imk_backend_find (const char *module, const char *algorithm, const void **table,
+    ImkError *error)
+{
+  const ImkModule *found;
+  ImkStatus status = get_module (module, &found, error);
+
+  if (status != IMK_OK)
+    return status;
+  for (const ImkModuleEntry *e = found->entries; e->algorithm; e++)
+    if (strcmp (e->algorithm, algorithm) == 0) {
+      *table = e->table;
+      return IMK_OK;
+    }
+  return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+      "%s brings no \"%s\". Install all parts from the same release.", module,
+      algorithm);
+}
+
+ImkStatus
+imk_device_get (const ImkDevice **device, ImkError *error)
+{
+  const void *table;
+  ImkStatus status =
+      imk_backend_find (IMK_MODULE_CUDA, "device", &table, error);
+
+  if (status == IMK_OK)
+    *device = table;
+  return status;
+}
+
+ImkStatus
+imk_backend_load (const char *name, ImkError *error)
+{
+  const ImkDevice *device;
+  int n_devices = 0;
+  ImkStatus status;
+
+  if (strcmp (name, "cpu") == 0)
+    return IMK_OK;
+  if (strcmp (name, "cuda") != 0)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "There is no backend \"%s\"; there are \"cpu\" and \"cuda\".", name);
+
+  status = imk_device_get (&device, error);
+  if (status == IMK_OK)
+    status = device->count (&n_devices, error);
+  if (status == IMK_OK && n_devices == 0)
+    status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "No CUDA device is visible to this process. Check nvidia-smi and "
+        "CUDA_VISIBLE_DEVICES, or use backend=cpu.");
+  return status;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "core/device.h"
+
+#include <cstdio>
+#include <cuda.h>
+
+#include "core/cuda-check.h"
+
+extern "C" const ImkDevice imk_device_cuda;
+
+/* Driver calls are looked up at run time: this module must load, and say what
+ * is missing, where there is no libcuda. */
+template <typename Function>
+static void
+driver_call (const char *name, Function *function)
+{
+  cudaDriverEntryPointQueryResult found;
+  void *entry = nullptr;
+  cudaError_t result;
+
+#if CUDART_VERSION >= 12050
+  result = cudaGetDriverEntryPointByVersion (
+      name, &entry, 12000, cudaEnableDefault, &found);
+#else
+  result = cudaGetDriverEntryPoint (name, &entry, cudaEnableDefault, &found);
+#endif
+  if (result == cudaSuccess && found == cudaDriverEntryPointSuccess)
+    *function = (Function) entry;
+  else
+    cudaGetLastError (); /* or the next launch would report this one */
+}
+
+struct Driver {
+  CUresult (*retain) (CUcontext *, CUdevice) = nullptr;
+  CUresult (*push) (CUcontext) = nullptr;
+  CUresult (*pop) (CUcontext *) = nullptr;
+
+  Driver ()
+  {
+    driver_call ("cuDevicePrimaryCtxRetain", &retain);
+    driver_call ("cuCtxPushCurrent", &push);
+    driver_call ("cuCtxPopCurrent", &pop);
+  }
+};
+
+static const Driver &
+driver (void)
+{
+  static const Driver d;
+
+  return d;
+}
+
+static ImkStatus
+device_count (int *n_devices, ImkError *error)
+{
+  *n_devices = 0;
+  return IMK_CUDA (error, cudaGetDeviceCount (n_devices));
+}
+
+static ImkStatus
+device_info (int device, ImkDeviceInfo *info, ImkError *error)
+{
+  cudaDeviceProp p;
+  ImkStatus status = IMK_CUDA (error, cudaGetDeviceProperties (&p, device));
+
+  if (status != IMK_OK)
+    return status;
+  *info = ImkDeviceInfo{};
+  snprintf (info->name, sizeof (info->name), "%s", p.name);
+  info->compute_major = p.major;
+  info->compute_minor = p.minor;
+  info->integrated = p.integrated;
+  /* Before 7.2 (Xavier) the CPU's view of pinned memory is uncached. */
+  info->io_coherent = !p.integrated || p.major * 10 + p.minor >= 72;
+  info->total_size = p.totalGlobalMem;
+  return IMK_OK;
+}
+
+static ImkStatus
+device_context (int device, void **context, ImkError *error)
+{
+  CUcontext retained;
+  /* cudaFree (nullptr) makes the runtime create the primary context. */
+  ImkStatus status = IMK_CUDA (error, cudaSetDevice (device));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaFree (nullptr));
+  if (status != IMK_OK)
+    return status;
+  if (!driver ().retain || !driver ().push || !driver ().pop)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "The CUDA driver has no primary contexts; it is too old.");
+  if (driver ().retain (&retained, (CUdevice) device) != CUDA_SUCCESS)
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "The primary context of CUDA device %d could not be had.", device);
+  *context = retained;
+  return IMK_OK;
+}
+
+static ImkStatus
+device_push (void *context, ImkError *error)
+{
+  if (driver ().push && driver ().push ((CUcontext) context) == CUDA_SUCCESS)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_DEVICE,
+      "The CUDA context %p could not be made current.", context);
+}
+
+static void
+device_pop (void)
+{
+  CUcontext popped;
+
+  if (driver ().pop)
+    driver ().pop (&popped);
+}
+
+static ImkStatus
+alloc_device (size_t size, void **device, ImkError *error)
+{
+  return IMK_CUDA (error, cudaMalloc (device, size));
+}
+
+static void
+free_device (void *device)
+{
+  cudaFree (device);
+}
+
+static ImkStatus
+alloc_pinned (size_t size, void **host, void **mapped, ImkError *error)
+{
+  void *pointer;
+  ImkStatus status =
+      IMK_CUDA (error, cudaHostAlloc (&pointer, size,
+                           cudaHostAllocPortable | cudaHostAllocMapped));
+
+  if (status != IMK_OK)
+    return status;
+  status = IMK_CUDA (error, cudaHostGetDevicePointer (mapped, pointer, 0));
+  if (status == IMK_OK)
+    *host = pointer;
+  else
+    cudaFreeHost (pointer);
+  return status;
+}
+
+static void
+free_pinned (void *host)
+{
+  cudaFreeHost (host);
+}
+
+static ImkStatus
+copy (void *to, size_t to_stride, const void *from, size_t from_stride,
+    size_t row_size, size_t height, void *stream, ImkError *error)
+{
+  /* One long row goes at full speed where many rows of 2D copies do not. */
+  if (to_stride == from_stride && to_stride == row_size) {
+    row_size *= height;
+    height = 1;
+  }
+  if (height == 1)
+    return IMK_CUDA (error, cudaMemcpyAsync (to, from, row_size,
+                                cudaMemcpyDefault, (cudaStream_t) stream));
+  return IMK_CUDA (
+      error, cudaMemcpy2DAsync (to, to_stride, from, from_stride, row_size,
+                 height, cudaMemcpyDefault, (cudaStream_t) stream));
+}
+
+static ImkStatus
+stream_new (void **stream, ImkError *error)
+{
+  return IMK_CUDA (error, cudaStreamCreateWithFlags (
+                              (cudaStream_t *) stream, cudaStreamNonBlocking));
+}
+
+static void
+stream_free (void *stream)
+{
+  if (stream)
+    cudaStreamDestroy ((cudaStream_t) stream);
+}
+
+static ImkStatus
+stream_synchronize (void *stream, ImkError *error)
+{
+  return IMK_CUDA (error, cudaStreamSynchronize ((cudaStream_t) stream));
+}
+
+static ImkStatus
+event_new (void **event, ImkError *error)
+{
+  return IMK_CUDA (error,
+      cudaEventCreateWithFlags ((cudaEvent_t *) event, cudaEventDisableTiming));
+}
+
+static void
+event_free (void *event)
+{
+  if (event)
+    cudaEventDestroy ((cudaEvent_t) event);
+}
+
+static ImkStatus
+event_record (void *event, void *stream, ImkError *error)
+{
+  return IMK_CUDA (
+      error, cudaEventRecord ((cudaEvent_t) event, (cudaStream_t) stream));
+}
+
+static ImkStatus
+event_wait (void *event, void *stream, ImkError *error)
+{
+  return IMK_CUDA (error,
+      cudaStreamWaitEvent ((cudaStream_t) stream, (cudaEvent_t) event, 0));
+}
+
+static ImkStatus
+event_synchronize (void *event, ImkError *error)
+{
+  return IMK_CUDA (error, cudaEventSynchronize ((cudaEvent_t) event));
+}
+
+const ImkDevice imk_device_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .count = device_count,
+    .info = device_info,
+    .context = device_context,
+    .push = device_push,
+    .pop = device_pop,
+    .alloc_device = alloc_device,
+    .free_device = free_device,
+    .alloc_pinned = alloc_pinned,
+    .free_pinned = free_pinned,
+    .copy = copy,
+    .stream_new = stream_new,
+    .stream_free = stream_free,
+    .stream_synchronize = stream_synchronize,
+    .event_new = event_new,
+    .event_free = event_free,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_synchronize = event_synchronize,
+    .inject_failure = imk_cuda_inject_failure,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The contents of libimk-cuda.so. */
+#include "core/device.h"
+#include "lapsharpen/lapsharpen-backend.h"
+#include "shcentroid/shcentroid-backend.h"
+
+extern const ImkDevice imk_device_cuda;
+
+extern const ImkModule imk_module;
+
+__attribute__ ((visibility ("default"))) const ImkModule imk_module = {
+    .abi = IMK_BACKEND_ABI,
+    .entries =
+        (const ImkModuleEntry[]){
+            {"device", &imk_device_cuda},
+            {"lapsharpen", &imk_lapsharpen_cuda},
+            {"shcentroid", &imk_shcentroid_cuda},
+            {NULL, NULL},
+        },
+};

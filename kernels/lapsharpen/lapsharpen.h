@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/backend.h"
+#include "core/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a neighbour outside the image counts as, for a row a b c d. */
+typedef enum ImkLapsharpenBorder {
+  IMK_LAPSHARPEN_BORDER_REPLICATE,  /* aa|abcd|dd, no frame around flat areas */
+  IMK_LAPSHARPEN_BORDER_ZERO,       /* 00|abcd|00, as the course text */
+  IMK_LAPSHARPEN_BORDER_CONSTANT,   /* xx|abcd|xx, x = border_value */
+  IMK_LAPSHARPEN_BORDER_REFLECT101, /* cb|abcd|cb, OpenCV's default */
+  IMK_LAPSHARPEN_BORDER_REFLECT,    /* ba|abcd|dc */
+} ImkLapsharpenBorder;
+
+/* What happens to the alpha channel, and to colours beside transparency. */
+typedef enum ImkLapsharpenAlpha {
+  IMK_LAPSHARPEN_ALPHA_COPY,     /* alpha is copied */
+  IMK_LAPSHARPEN_ALPHA_FILTER,   /* alpha is sharpened like a colour */
+  IMK_LAPSHARPEN_ALPHA_WEIGHTED, /* alpha is copied, neighbours count by it */
+} ImkLapsharpenAlpha;
+
+typedef enum ImkLapsharpenClamp {
+  IMK_LAPSHARPEN_CLAMP_FULL,  /* to 0 and the largest sample */
+  IMK_LAPSHARPEN_CLAMP_LOCAL, /* and to the least and largest of the 3x3 window,
+                               * border samples included: no halo */
+} ImkLapsharpenClamp;
+
+typedef enum ImkLapsharpenOutput {
+  IMK_LAPSHARPEN_OUTPUT_SHARPENED,
+  IMK_LAPSHARPEN_OUTPUT_EDGES, /* |s L|, what sharpening would add */
+} ImkLapsharpenOutput;
+
+/**
+ * ImkLapsharpenConfig: (how to sharpen)
+ * @width, @height: pixels, 1..65535 each
+ * @type: IMK_TYPE_U8 or IMK_TYPE_U16
+ * @channels: interleaved samples a pixel, 1..4
+ * @depth: significant bits of a sample, 1..8 for u8, 1..16 for u16
+ * @shift: unused low bits of a sample (6 for P010), depth + shift at most
+ *   the bits of @type; the low bits of the output are 0
+ * @channel_mask: bit c set: channel c is a colour to sharpen, else copied
+ * @alpha_channel: the channel that @alpha speaks of, or -1; not in the mask
+ * @n_threads: CPU threads, 0 for one a processor
+ * @amount: s, 0..10
+ * @neighbours: 4 or 8
+ * @border_value: counts of @depth bits, for BORDER_CONSTANT, every channel
+ * @threshold: counts; where |L| is below it the pixel is left as it is
+ * @measure_focus: also sum up L and its square, see imk_lapsharpen_get_focus
+ *
+ * The members from @amount on may change between two frames; the others are
+ * the format and need a new object. */
+typedef struct ImkLapsharpenConfig {
+  uint32_t width, height;
+  ImkType type;
+  uint32_t channels;
+  uint32_t depth, shift;
+  uint32_t channel_mask;
+  int32_t alpha_channel;
+  uint32_t n_threads;
+
+  double amount;
+  uint32_t neighbours;
+  ImkLapsharpenBorder border;
+  uint32_t border_value;
+  ImkLapsharpenAlpha alpha;
+  uint32_t threshold;
+  ImkLapsharpenClamp clamp;
+  ImkLapsharpenOutput output;
+  bool measure_focus;
+} ImkLapsharpenConfig;
+
+/**
+ * ImkLapsharpenFocus: (how sharp a frame was)
+ * @n_samples: samples of the channels in channel_mask
+ * @mean, @variance: of the Laplacian L over them, in counts and counts
+ *   squared; the variance grows as the picture comes into focus
+ *
+ * Computed from exact integer sums: the backends agree bit for bit. */
+typedef struct ImkLapsharpenFocus {
+  uint64_t n_samples;
+  double mean;
+  double variance;
+} ImkLapsharpenFocus;
+
+typedef struct ImkLapsharpen ImkLapsharpen;
+
+/**
+ * imk_lapsharpen_config_init: (the defaults)
+ * 1x1 u8 of one channel, depth 8, mask 1, no alpha; amount 1, 4 neighbours,
+ * replicate, copy, threshold 0, full clamp, sharpened, no focus measure. */
+void imk_lapsharpen_config_init (ImkLapsharpenConfig *config);
+
+/**
+ * imk_lapsharpen_new: (an object for frames of one format)
+ * @self: (out): free with imk_lapsharpen_free
+ *
+ * On IMK_BACKEND_CUDA the object belongs to the context that is current.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
+ *   IMK_ERROR_DEVICE; @self untouched */
+ImkStatus imk_lapsharpen_new (ImkBackend backend,
+    const ImkLapsharpenConfig *config, ImkLapsharpen **self, ImkError *error);
+
+/**
+ * imk_lapsharpen_update: (parameters for the frames from now on)
+ * Returns: IMK_ERROR_CONFIG, also when the format differs; the old parameters
+ *   stay in force */
+ImkStatus imk_lapsharpen_update (
+    ImkLapsharpen *self, const ImkLapsharpenConfig *config, ImkError *error);
+
+/**
+ * imk_lapsharpen_process: (sharpens one plane)
+ * @in, @out: width x height of the configured type and channels, any stride
+ *   that is a multiple of the sample; they must not overlap
+ * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
+ *   done
+ *
+ * With v the sample, v_i its k = 4 or 8 neighbours of the same channel and s
+ * the amount:
+ *   L = k v - sum v_i                   (exact integer)
+ *   out = clamp (floor (v + s L + 0.5))
+ * the negative Laplacian of Bulic and Sluga's course text; border = zero and
+ * alpha = filter with s = 1 are its kernel to the byte.
+ * ALPHA_WEIGHTED: L = sum a_i (v - v_i) / a_max, with a_i the alpha of
+ * neighbour i, outside pixels by the border rule; equals L when all is opaque.
+ * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
+ * How a fraction is rounded, the same on both backends and all processors:
+ * s and (weighted) L are rounded to float32, s L is rounded to float32, then
+ * v + 0.5 is added and the sum rounded to float32, then floor. So every amount
+ * gives equal bytes on the CPU and the GPU, and whole amounts are exact.
+ * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
+ImkStatus imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in,
+    ImkImage *out, void *stream, ImkError *error);
+
+/**
+ * imk_lapsharpen_get_focus: (of the frame last processed)
+ * Waits for the GPU to finish that frame.
+ * Returns: IMK_ERROR_CONFIG when measure_focus was off or no frame was
+ *   processed; IMK_ERROR_DEVICE */
+ImkStatus imk_lapsharpen_get_focus (
+    ImkLapsharpen *self, ImkLapsharpenFocus *focus, ImkError *error);
+
+/* @self may be NULL. Waits for the GPU. */
+void imk_lapsharpen_free (ImkLapsharpen *self);
+
+#ifdef __cplusplus
+}
+#endif

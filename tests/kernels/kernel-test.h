@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the kernel tests share: a TAP runner, images with canaries, fills that
+ * provoke overflow, and frames that live on either backend. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/backend.h"
+#include "core/image.h"
+
+typedef struct Test {
+  const char *name; /* the promise that is checked, as a sentence */
+  void (*run) (void);
+} Test;
+
+/* Runs @tests up to the one without a name and prints TAP.
+ * Returns: 0; 1 when one failed; 77 when all were skipped */
+int test_main (const Test *tests);
+
+/* Both leave the running test at once. */
+_Noreturn void test_fail (const char *format, ...)
+    __attribute__ ((format (printf, 1, 2)));
+_Noreturn void test_skip (const char *format, ...)
+    __attribute__ ((format (printf, 1, 2)));
+
+/* Fails with the printf-like message in the further arguments. */
+#define test_check(condition, ...) \
+  do { \
+    if (!(condition)) \
+      test_fail (__VA_ARGS__); \
+  } while (0)
+
+/* Fails with the text of @error when @status is not IMK_OK. */
+void test_ok (ImkStatus status, const ImkError *error);
+
+/* Fails unless @status is @expected and the message contains @words. */
+void test_error (ImkStatus status, const ImkError *error, ImkStatus expected,
+    const char *words);
+
+/* Skips the running test when there is no CUDA device. Makes the device's
+ * primary context current. */
+void test_need_cuda (void);
+
+typedef enum Fill {
+  FILL_ZERO,
+  FILL_MAXIMUM,
+  FILL_CHECKERBOARD, /* 0 and the maximum in turn: under- and overflow */
+  FILL_NOISE,        /* uniform over all values, by seed */
+  N_FILLS,
+} Fill;
+
+/* Returns: "zero", "maximum", "checkerboard", "noise" */
+const char *test_fill_name (Fill fill);
+
+/* A reproducible stream of random numbers (splitmix64). */
+uint64_t test_random (uint64_t *seed);
+
+/* An image in host memory with canary bytes before, after and between its
+ * rows. @padding: bytes a row beyond its pixels, rounded up to the sample. */
+typedef struct TestImage {
+  ImkImage image;
+  uint8_t *block;
+  size_t block_size;
+} TestImage;
+
+TestImage test_image_new (ImkType type, uint32_t width, uint32_t height,
+    uint32_t channels, uint32_t padding);
+void test_image_free (TestImage *image);
+
+/* Fills u8 and u16 images with samples 0..@maximum. */
+void test_image_fill (
+    TestImage *image, Fill fill, uint32_t maximum, uint64_t seed);
+
+/* Fails when a byte outside the pixels was written. @where: for the message */
+void test_image_check_canaries (const TestImage *image, const char *where);
+
+/* Fails with the first differing sample, its place and both values, when the
+ * pixels differ in any bit. @where: "u16 zero 641x3 noise seed 7" */
+void test_image_same (
+    const TestImage *expected, const TestImage *actual, const char *where);
+
+/* The same image as @image in device memory, pixels copied. */
+ImkImage test_to_device (const TestImage *image);
+/* Waits for the device and copies the pixels of @device into @image. */
+void test_from_device (const ImkImage *device, TestImage *image);
+void test_device_free (ImkImage *device);
