@@ -55,7 +55,7 @@ load (const char *name, const ImkModule **module, ImkError *error)
 {
   char path[PATH_MAX];
   void *handle;
-  const ImkModule *found;
+  const ImkModule *found = NULL;
   ImkStatus status = module_path (name, path, error);
 
   if (status != IMK_OK)
@@ -107,7 +107,7 @@ ImkStatus
 imk_backend_find (const char *module, const char *algorithm, const void **table,
     ImkError *error)
 {
-  const ImkModule *found;
+  const ImkModule *found = NULL;
   ImkStatus status = get_module (module, &found, error);
 
   if (status != IMK_OK)
@@ -125,7 +125,7 @@ imk_backend_find (const char *module, const char *algorithm, const void **table,
 ImkStatus
 imk_device_get (const ImkDevice **device, ImkError *error)
 {
-  const void *table;
+  const void *table = NULL;
   ImkStatus status =
       imk_backend_find (IMK_MODULE_CUDA, "device", &table, error);
 
@@ -137,7 +137,7 @@ imk_device_get (const ImkDevice **device, ImkError *error)
 ImkStatus
 imk_backend_load (const char *name, ImkError *error)
 {
-  const ImkDevice *device;
+  const ImkDevice *device = NULL;
   int n_devices = 0;
   ImkStatus status;
 

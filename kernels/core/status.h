@@ -13,6 +13,7 @@ typedef enum ImkStatus {
   IMK_ERROR_MEMORY, /* host or device memory is exhausted */
   IMK_ERROR_UNAVAILABLE, /* no such backend here: module, driver or device */
   IMK_ERROR_DEVICE,      /* a call to the device failed */
+  IMK_ERROR_FILE,        /* for callers that read files; no kernel does */
 } ImkStatus;
 
 #define IMK_ERROR_MESSAGE_SIZE 512

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of libgstimaging share and do not show. */
+#pragma once
+
+#include <gst/gst.h>
+
+#include "core/status.h"
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN (gst_imaging_debug);
+#define GST_CAT_DEFAULT gst_imaging_debug
+
+/* Registers the debug category of the library; safe to call often. */
+void gst_imaging_init_debug (void);
+
+G_END_DECLS

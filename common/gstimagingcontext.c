@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingcontext.h"
+
+#include "gstimaging-private.h"
+
+struct _GstImagingContext {
+  GObject parent;
+  const ImkDevice *device;
+  ImkDeviceInfo info;
+  gint device_id;
+  gpointer handle;
+  GObject *owner; /* keeps the handle valid; NULL for a primary context */
+  gpointer stream;
+};
+
+G_DEFINE_FINAL_TYPE (GstImagingContext, gst_imaging_context, G_TYPE_OBJECT)
+
+/* CUcontext -> GWeakRef: two elements that meet the same context share one
+ * object, and so recognise each other's memory. */
+static GMutex contexts_lock;
+static GHashTable *contexts;
+
+static void
+weak_ref_free (gpointer ref)
+{
+  g_weak_ref_clear (ref);
+  g_free (ref);
+}
+
+static GstImagingContext *
+find_context (gpointer handle)
+{
+  GWeakRef *ref = contexts ? g_hash_table_lookup (contexts, handle) : NULL;
+
+  return ref ? g_weak_ref_get (ref) : NULL;
+}
+
+static void
+remember_context (GstImagingContext *self)
+{
+  GWeakRef *ref = g_new0 (GWeakRef, 1);
+
+  g_weak_ref_init (ref, self);
+  if (!contexts)
+    contexts = g_hash_table_new_full (NULL, NULL, NULL, weak_ref_free);
+  g_hash_table_replace (contexts, self->handle, ref);
+}
+
+static ImkStatus
+open_context (GstImagingContext *self, ImkError *error)
+{
+  ImkStatus status = self->device->info (self->device_id, &self->info, error);
+
+  if (status == IMK_OK)
+    status = gst_imaging_context_push (self, error);
+  if (status != IMK_OK)
+    return status;
+  status = self->device->stream_new (&self->stream, error);
+  gst_imaging_context_pop (self);
+  return status;
+}
+
+GstImagingContext *
+gst_imaging_context_get_for_handle (
+    gint device_id, gpointer handle, GObject *owner, ImkError *error)
+{
+  GstImagingContext *self;
+  const ImkDevice *device;
+
+  if (imk_device_get (&device, error) != IMK_OK) {
+    g_clear_object (&owner);
+    return NULL;
+  }
+  g_mutex_lock (&contexts_lock);
+  self = find_context (handle);
+  if (self) {
+    g_clear_object (&owner);
+  } else {
+    self = g_object_new (GST_TYPE_IMAGING_CONTEXT, NULL);
+    self->device = device;
+    self->device_id = device_id;
+    self->handle = handle;
+    self->owner = owner;
+    if (open_context (self, error) == IMK_OK)
+      remember_context (self);
+    else
+      g_clear_object (&self);
+  }
+  g_mutex_unlock (&contexts_lock);
+  return self;
+}
+
+GstImagingContext *
+gst_imaging_context_get (gint device_id, ImkError *error)
+{
+  const ImkDevice *device;
+  gpointer handle;
+  gint n_devices = 0;
+
+  if (imk_backend_load ("cuda", error) != IMK_OK ||
+      imk_device_get (&device, error) != IMK_OK ||
+      device->count (&n_devices, error) != IMK_OK)
+    return NULL;
+  if (device_id >= n_devices) {
+    imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "cuda-device-id is %d, but this machine has %d CUDA device%s; they "
+        "are counted from 0.",
+        device_id, n_devices, n_devices == 1 ? "" : "s");
+    return NULL;
+  }
+  device_id = MAX (device_id, 0);
+  if (device->context (device_id, &handle, error) != IMK_OK)
+    return NULL;
+  return gst_imaging_context_get_for_handle (device_id, handle, NULL, error);
+}
+
+ImkStatus
+gst_imaging_context_push (GstImagingContext *self, ImkError *error)
+{
+  return self->device->push (self->handle, error);
+}
+
+void
+gst_imaging_context_pop (GstImagingContext *self)
+{
+  self->device->pop ();
+}
+
+const ImkDevice *
+gst_imaging_context_device (GstImagingContext *self)
+{
+  return self->device;
+}
+
+const ImkDeviceInfo *
+gst_imaging_context_info (GstImagingContext *self)
+{
+  return &self->info;
+}
+
+gint
+gst_imaging_context_device_id (GstImagingContext *self)
+{
+  return self->device_id;
+}
+
+gpointer
+gst_imaging_context_handle (GstImagingContext *self)
+{
+  return self->handle;
+}
+
+gpointer
+gst_imaging_context_stream (GstImagingContext *self)
+{
+  return self->stream;
+}
+
+static void
+gst_imaging_context_finalize (GObject *object)
+{
+  GstImagingContext *self = GST_IMAGING_CONTEXT (object);
+
+  if (self->stream && gst_imaging_context_push (self, NULL) == IMK_OK) {
+    self->device->stream_free (self->stream);
+    gst_imaging_context_pop (self);
+  }
+  g_clear_object (&self->owner);
+  G_OBJECT_CLASS (gst_imaging_context_parent_class)->finalize (object);
+}
+
+static void
+gst_imaging_context_class_init (GstImagingContextClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = gst_imaging_context_finalize;
+}
+
+static void
+gst_imaging_context_init (GstImagingContext *self)
+{
+  gst_imaging_init_debug ();
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingcuda.h"
+
+#ifdef HAVE_GST_CUDA
+
+#define GST_USE_UNSTABLE_API
+#include <gst/cuda/gstcudabufferpool.h>
+#include <gst/cuda/gstcudacontext.h>
+#include <gst/cuda/gstcudaloader.h>
+#include <gst/cuda/gstcudamemory.h>
+#include <gst/cuda/gstcudautils.h>
+
+#include "gstimaging-private.h"
+
+/* --- contexts ---------------------------------------------------------- */
+
+static GQuark
+wrapper_quark (void)
+{
+  return g_quark_from_static_string ("gst-imaging-cuda-context");
+}
+
+static GstImagingContext *
+from_gst_cuda (GstCudaContext *cuda, ImkError *error)
+{
+  guint device_id = 0;
+
+  g_object_get (cuda, "cuda-device-id", &device_id, NULL);
+  return gst_imaging_context_get_for_handle ((gint) device_id,
+      gst_cuda_context_get_handle (cuda), G_OBJECT (cuda), error);
+}
+
+/* Our context as theirs: the one it came from, or a wrapper made once. */
+static GstCudaContext *
+to_gst_cuda (GstImagingContext *context)
+{
+  static GMutex lock;
+  GstCudaContext *cuda;
+
+  g_mutex_lock (&lock);
+  cuda = g_object_get_qdata (G_OBJECT (context), wrapper_quark ());
+  if (!cuda && gst_cuda_load_library ()) {
+    cuda = gst_cuda_context_new_wrapped (gst_imaging_context_handle (context),
+        gst_imaging_context_device_id (context));
+    if (cuda)
+      g_object_set_qdata_full (
+          G_OBJECT (context), wrapper_quark (), cuda, gst_object_unref);
+  }
+  g_mutex_unlock (&lock);
+  return cuda;
+}
+
+GstImagingContext *
+gst_imaging_cuda_take_context (
+    GstElement *element, gint device_id, GstContext *message)
+{
+  GstCudaContext *cuda = NULL;
+
+  if (!gst_context_has_context_type (message, GST_CUDA_CONTEXT_TYPE) ||
+      !gst_cuda_load_library ())
+    return NULL;
+  gst_cuda_handle_set_context (element, message, device_id, &cuda);
+  return cuda ? from_gst_cuda (cuda, NULL) : NULL;
+}
+
+static gboolean
+query_peer (GstElement *element, GstPad *pad, gpointer query)
+{
+  /* FALSE ends the search: the peer has answered */
+  return !gst_pad_peer_query (pad, query);
+}
+
+GstImagingContext *
+gst_imaging_cuda_find_context (
+    GstElement *element, gint device_id, ImkError *error)
+{
+  GstQuery *query = gst_query_new_context (GST_CUDA_CONTEXT_TYPE);
+  GstImagingContext *found = NULL;
+  GstContext *message = NULL;
+
+  if (!gst_element_foreach_src_pad (element, query_peer, query) ||
+      !gst_element_foreach_sink_pad (element, query_peer, query))
+    gst_query_parse_context (query, &message);
+  if (message)
+    found = gst_imaging_cuda_take_context (element, device_id, message);
+  gst_query_unref (query);
+  /* The application may answer in gst_element_set_context (). */
+  if (!found)
+    gst_element_post_message (
+        element, gst_message_new_need_context (
+                     GST_OBJECT (element), GST_CUDA_CONTEXT_TYPE));
+  return found;
+}
+
+gboolean
+gst_imaging_cuda_answer_context (
+    GstElement *element, GstImagingContext *context, GstQuery *query)
+{
+  GstCudaContext *cuda = to_gst_cuda (context);
+
+  return cuda && gst_cuda_handle_context_query (element, query, cuda);
+}
+
+/* --- frames ------------------------------------------------------------ */
+
+static gboolean
+cuda_can_map (
+    GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
+{
+  GstMemory *memory;
+
+  if (reach == GST_IMAGING_REACH_HOST || gst_buffer_n_memory (buffer) != 1)
+    return FALSE;
+  memory = gst_buffer_peek_memory (buffer, 0);
+  return gst_is_cuda_memory (memory) &&
+         gst_cuda_context_get_handle (GST_CUDA_MEMORY_CAST (memory)->context) ==
+             gst_imaging_context_handle (context);
+}
+
+static ImkStatus
+cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
+    GstImagingReach reach, GstImagingStats *stats, ImkError *error)
+{
+  if (!gst_video_frame_map (&frame->video, info, frame->buffer,
+          (GstMapFlags) (frame->access | GST_MAP_CUDA |
+                         GST_VIDEO_FRAME_MAP_FLAG_NO_REF)))
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "A CUDAMemory buffer could not be mapped for the device.");
+  for (guint i = 0; i < frame->n_planes; i++) {
+    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
+    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
+    frame->planes[i].location = IMK_LOCATION_DEVICE;
+  }
+  frame->memory_name = "CUDAMemory";
+  return IMK_OK;
+}
+
+/* GstCudaMemory 1.22 knows no stream: its users expect finished work, both in
+ * what they read and in what they are about to overwrite. */
+static ImkStatus
+cuda_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
+{
+  const ImkDevice *device = NULL;
+  ImkStatus status = done ? IMK_OK : imk_device_get (&device, error);
+
+  if (status == IMK_OK && !done)
+    status = device->stream_synchronize (frame->stream, error);
+  gst_video_frame_unmap (&frame->video);
+  return status;
+}
+
+const GstImagingMapper gst_imaging_cuda_mapper = {
+    cuda_can_map, cuda_map, cuda_unmap};
+
+GstBufferPool *
+gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
+    const GstVideoInfo *info, guint *size)
+{
+  GstCudaContext *cuda = to_gst_cuda (context);
+  GstBufferPool *pool = cuda ? gst_cuda_buffer_pool_new (cuda) : NULL;
+  GstStructure *config;
+
+  if (!pool)
+    return NULL;
+  config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
+  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!gst_buffer_pool_set_config (pool, config)) {
+    gst_object_unref (pool);
+    return NULL;
+  }
+  /* The pool rounds pitches up, and with them the size. */
+  config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_get_params (config, NULL, size, NULL, NULL);
+  gst_structure_free (config);
+  return pool;
+}
+
+#endif
+
+/* --- caps ---------------------------------------------------------------- */
+
+gboolean
+gst_imaging_cuda_is_caps (GstCaps *caps)
+{
+  return gst_caps_features_contains (
+      gst_caps_get_features (caps, 0), GST_IMAGING_CAPS_FEATURE_CUDA);
+}
+
+GstCaps *
+gst_imaging_cuda_add_memory (GstCaps *caps)
+{
+#ifdef HAVE_GST_CUDA
+  GstCaps *all = gst_caps_copy (caps), *others = gst_caps_copy (caps);
+
+  for (guint i = 0; i < gst_caps_get_size (others); i++) {
+    gboolean is_cuda = gst_caps_features_contains (
+        gst_caps_get_features (others, i), GST_IMAGING_CAPS_FEATURE_CUDA);
+
+    gst_caps_set_features (others, i,
+        gst_caps_features_new (is_cuda ? GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY
+                                       : GST_IMAGING_CAPS_FEATURE_CUDA,
+            NULL));
+  }
+  return gst_caps_merge (all, others);
+#else
+  return gst_caps_ref (caps);
+#endif
+}

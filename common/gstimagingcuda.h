@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* video/x-raw(memory:CUDAMemory), when built with GstCuda. */
+#pragma once
+
+#include "gstimagingcontext.h"
+#include "gstimagingframe-private.h"
+
+G_BEGIN_DECLS
+
+#define GST_IMAGING_CAPS_FEATURE_CUDA "memory:CUDAMemory"
+
+#ifdef HAVE_GST_CUDA
+
+extern const GstImagingMapper gst_imaging_cuda_mapper;
+
+/* The GstCudaContext that the application or a neighbour has, as ours; NULL
+ * without an error when there is none. */
+GstImagingContext *gst_imaging_cuda_find_context (
+    GstElement *element, gint device_id, ImkError *error);
+
+/* The GstCudaContext that a message from outside brings, as ours. */
+GstImagingContext *gst_imaging_cuda_take_context (
+    GstElement *element, gint device_id, GstContext *message);
+
+/* Answers a context query with @context, wrapped on first use. */
+gboolean gst_imaging_cuda_answer_context (
+    GstElement *element, GstImagingContext *context, GstQuery *query);
+
+/* A configured, inactive pool of CUDAMemory in @context; NULL on failure. */
+GstBufferPool *gst_imaging_cuda_pool_new (GstImagingContext *context,
+    GstCaps *caps, const GstVideoInfo *info, guint *size);
+
+#endif
+
+/* Whether frames of these caps are CUDAMemory. */
+gboolean gst_imaging_cuda_is_caps (GstCaps *caps);
+
+/* @caps, then the same in the other memory, CUDAMemory for system and the
+ * other way round; only @caps when built without. Returns: (transfer full) */
+GstCaps *gst_imaging_cuda_add_memory (GstCaps *caps);
+
+G_END_DECLS

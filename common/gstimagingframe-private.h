@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How a kind of memory joins gst_imaging_frame_map (). */
+#pragma once
+
+#include "gstimagingframe.h"
+
+G_BEGIN_DECLS
+
+/* One kind of memory. */
+typedef struct _GstImagingMapper {
+  gboolean (*can_map) (
+      GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach);
+  /* Fills data, stride and location of the planes, and memory_name; the rest
+   * of @frame is set. */
+  ImkStatus (*map) (GstImagingFrame *frame, const GstVideoInfo *info,
+      GstImagingReach reach, GstImagingStats *stats, ImkError *error);
+  ImkStatus (*unmap) (GstImagingFrame *frame, gboolean done, ImkError *error);
+} GstImagingMapper;
+
+/* Points the planes into one block at @base, laid out as the buffer's
+ * GstVideoMeta says, or as @info does. */
+void gst_imaging_frame_set_planes (GstImagingFrame *frame,
+    const GstVideoInfo *info, gpointer base, ImkLocation location);
+
+G_END_DECLS

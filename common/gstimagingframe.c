@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingframe.h"
+
+#include "gstimaging-private.h"
+#include "gstimagingcuda.h"
+#include "gstimagingframe-private.h"
+
+/* --- planes ------------------------------------------------------------ */
+
+/* The first component that lies in @plane speaks for it. */
+static guint
+component_of (const GstVideoFormatInfo *finfo, guint plane)
+{
+  guint c = 0;
+
+  while (GST_VIDEO_FORMAT_INFO_PLANE (finfo, c) != plane)
+    c++;
+  return c;
+}
+
+static ImkImage
+describe_plane (const GstVideoInfo *info, guint plane)
+{
+  const GstVideoFormatInfo *finfo = info->finfo;
+  guint c = component_of (finfo, plane);
+  guint sample_size = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, c) > 8 ? 2 : 1;
+
+  return (ImkImage){
+      .width = GST_VIDEO_FORMAT_INFO_SCALE_WIDTH (finfo, c, info->width),
+      .height = GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (finfo, c, info->height),
+      .channels = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, c) / sample_size,
+      .type = sample_size == 2 ? IMK_TYPE_U16 : IMK_TYPE_U8,
+  };
+}
+
+void
+gst_imaging_frame_set_planes (GstImagingFrame *frame, const GstVideoInfo *info,
+    gpointer base, ImkLocation location)
+{
+  GstVideoMeta *meta = gst_buffer_get_video_meta (frame->buffer);
+
+  for (guint i = 0; i < frame->n_planes; i++) {
+    ImkImage *plane = &frame->planes[i];
+
+    plane->data = (guint8 *) base + (meta ? meta->offset[i] : info->offset[i]);
+    plane->stride = meta ? meta->stride[i] : info->stride[i];
+    plane->location = location;
+  }
+}
+
+/* --- host: anything that a CPU can map --------------------------------- */
+
+static gboolean
+host_can_map (
+    GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
+{
+  return reach == GST_IMAGING_REACH_HOST;
+}
+
+static ImkStatus
+host_map (GstImagingFrame *frame, const GstVideoInfo *info,
+    GstImagingReach reach, GstImagingStats *stats, ImkError *error)
+{
+  if (!gst_video_frame_map (&frame->video, info, frame->buffer,
+          frame->access | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "A buffer of %" G_GSIZE_FORMAT
+        " bytes could not be mapped as a %dx%d %s frame.",
+        gst_buffer_get_size (frame->buffer), info->width, info->height,
+        info->finfo->name);
+  for (guint i = 0; i < frame->n_planes; i++) {
+    frame->planes[i].data = GST_VIDEO_FRAME_PLANE_DATA (&frame->video, i);
+    frame->planes[i].stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame->video, i);
+    frame->planes[i].location = IMK_LOCATION_HOST;
+  }
+  frame->memory_name = "system";
+  return IMK_OK;
+}
+
+static ImkStatus
+host_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
+{
+  gst_video_frame_unmap (&frame->video);
+  return IMK_OK;
+}
+
+static const GstImagingMapper host_mapper = {
+    host_can_map, host_map, host_unmap};
+
+/* --- our own memory ---------------------------------------------------- */
+
+static gboolean
+imaging_can_map (
+    GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
+{
+  GstMemory *memory;
+
+  if (reach == GST_IMAGING_REACH_HOST || gst_buffer_n_memory (buffer) != 1)
+    return FALSE;
+  memory = gst_buffer_peek_memory (buffer, 0);
+  return gst_is_imaging_memory (memory) &&
+         gst_imaging_memory_context (memory) == context;
+}
+
+static ImkStatus
+imaging_map (GstImagingFrame *frame, const GstVideoInfo *info,
+    GstImagingReach reach, GstImagingStats *stats, ImkError *error)
+{
+  GstMemory *memory = gst_buffer_peek_memory (frame->buffer, 0);
+  ImkLocation location;
+  gpointer base;
+  ImkStatus status = gst_imaging_memory_acquire (memory, frame->stream,
+      frame->access, reach == GST_IMAGING_REACH_DEVICE_OR_MAPPED, stats, &base,
+      &location, error);
+
+  if (status != IMK_OK)
+    return status;
+  gst_imaging_frame_set_planes (frame, info, base, location);
+  frame->memory_name = location == IMK_LOCATION_DEVICE ? "device" : "pinned";
+  return IMK_OK;
+}
+
+static ImkStatus
+imaging_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
+{
+  return gst_imaging_memory_release (gst_buffer_peek_memory (frame->buffer, 0),
+      frame->stream, frame->access, done, error);
+}
+
+static const GstImagingMapper imaging_mapper = {
+    imaging_can_map, imaging_map, imaging_unmap};
+
+/* --- all kinds --------------------------------------------------------- */
+
+/* In the order they are tried. NVMM surfaces join here. */
+static const GstImagingMapper *const mappers[] = {
+    &imaging_mapper,
+#ifdef HAVE_GST_CUDA
+    &gst_imaging_cuda_mapper,
+#endif
+    &host_mapper,
+};
+
+static const GstImagingMapper *
+find_mapper (
+    GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (mappers); i++)
+    if (mappers[i]->can_map (buffer, context, reach))
+      return mappers[i];
+  return NULL;
+}
+
+gboolean
+gst_imaging_frame_can_map (
+    GstBuffer *buffer, GstImagingContext *context, GstImagingReach reach)
+{
+  return find_mapper (buffer, context, reach) != NULL;
+}
+
+ImkStatus
+gst_imaging_frame_map (GstBuffer *buffer, const GstVideoInfo *info,
+    GstMapFlags access, GstImagingReach reach, GstImagingContext *context,
+    gpointer stream, GstImagingStats *stats, GstImagingFrame *frame,
+    ImkError *error)
+{
+  frame->mapper = find_mapper (buffer, context, reach);
+  if (!frame->mapper)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A buffer lies in memory that the device cannot reach.");
+  frame->buffer = buffer;
+  frame->access = access;
+  frame->stream = reach == GST_IMAGING_REACH_HOST ? NULL : stream;
+  frame->n_planes = GST_VIDEO_INFO_N_PLANES (info);
+  for (guint i = 0; i < frame->n_planes; i++)
+    frame->planes[i] = describe_plane (info, i);
+  return frame->mapper->map (frame, info, reach, stats, error);
+}
+
+ImkStatus
+gst_imaging_frame_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
+{
+  return frame->mapper->unmap (frame, done, error);
+}
+
+GstBuffer *
+gst_imaging_frame_import (GstBuffer *buffer, const GstVideoInfo *info,
+    GstBufferPool *pool, GstImagingStats *stats)
+{
+  GstVideoFrame from, to;
+  GstBuffer *copy = NULL;
+  gboolean copied = FALSE;
+
+  if (!gst_video_frame_map (&from, info, buffer, GST_MAP_READ))
+    return NULL;
+  if (gst_buffer_pool_acquire_buffer (pool, &copy, NULL) == GST_FLOW_OK &&
+      gst_video_frame_map (&to, info, copy, GST_MAP_WRITE)) {
+    copied = gst_video_frame_copy (&to, &from);
+    gst_video_frame_unmap (&to);
+  }
+  gst_video_frame_unmap (&from);
+  if (copied)
+    gst_imaging_stats_add_copied (stats, info->size);
+  else
+    gst_clear_buffer (&copy);
+  return copy;
+}
+
+GstBufferPool *
+gst_imaging_video_pool_new (GstAllocator *allocator, GstCaps *caps,
+    const GstVideoInfo *info, gboolean with_meta)
+{
+  GstBufferPool *pool = gst_video_buffer_pool_new ();
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+  GstAllocationParams params;
+
+  gst_allocation_params_init (&params);
+  gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
+  gst_buffer_pool_config_set_allocator (config, allocator, &params);
+  if (with_meta)
+    gst_buffer_pool_config_add_option (
+        config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (!gst_buffer_pool_set_config (pool, config))
+    gst_clear_object (&pool);
+  return pool;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimagingcontext.h"
+#include "gstimagingstats.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GstImagingMemoryMode:
+ * @GST_IMAGING_MEMORY_PINNED: born in page-locked host memory, which the GPU
+ *   reads and writes over the bus; a copy in device memory appears when a
+ *   kernel asks for one. For what a camera writes.
+ * @GST_IMAGING_MEMORY_DEVICE: born in device memory; a copy in page-locked
+ *   host memory appears when the CPU maps it. For what a kernel writes.
+ *
+ * Where the samples are to begin with. On an integrated GPU both are one
+ * page-locked block that CPU and GPU use in place.
+ */
+typedef enum {
+  GST_IMAGING_MEMORY_PINNED,
+  GST_IMAGING_MEMORY_DEVICE,
+} GstImagingMemoryMode;
+
+#define GST_TYPE_IMAGING_ALLOCATOR (gst_imaging_allocator_get_type ())
+GST_IMAGING_API
+G_DECLARE_FINAL_TYPE (GstImagingAllocator, gst_imaging_allocator, GST,
+    IMAGING_ALLOCATOR, GstAllocator)
+
+/**
+ * gst_imaging_allocator_new: (skip)
+ * @context: where
+ * @mode: the mode of its memories
+ * @stats: (nullable): where copies of its memories are counted
+ *
+ * The memories are #GstMemory of two views, host and device, each copied from
+ * the other when it is stale and wanted, and not before. They travel under
+ * plain `video/x-raw` caps in any format: any element can map them.
+ * gst_memory_copy() copies on the device, gst_memory_share() shares.
+ *
+ * Returns: (transfer full): an allocator
+ */
+GST_IMAGING_API
+GstAllocator *gst_imaging_allocator_new (GstImagingContext *context,
+    GstImagingMemoryMode mode, GstImagingStats *stats);
+
+/**
+ * gst_imaging_allocator_context: (skip)
+ * Returns: (transfer none): its context
+ */
+GST_IMAGING_API
+GstImagingContext *gst_imaging_allocator_context (GstImagingAllocator *self);
+
+/**
+ * gst_is_imaging_memory:
+ * @memory: any memory
+ *
+ * Returns: whether @memory comes from a #GstImagingAllocator
+ */
+GST_IMAGING_API
+gboolean gst_is_imaging_memory (GstMemory *memory);
+
+/**
+ * gst_imaging_memory_context: (skip)
+ * Returns: (transfer none): the context of an imaging memory
+ */
+GST_IMAGING_API
+GstImagingContext *gst_imaging_memory_context (GstMemory *memory);
+
+/**
+ * gst_imaging_memory_is_on_device:
+ * @memory: an imaging memory
+ *
+ * Returns: whether the newest samples are in device memory alone, so that a
+ *   CPU map would have to download them
+ */
+GST_IMAGING_API
+gboolean gst_imaging_memory_is_on_device (GstMemory *memory);
+
+/**
+ * gst_imaging_memory_acquire: (skip)
+ * @memory: an imaging memory; its context is current
+ * @stream: the stream on which the kernel will run
+ * @access: %GST_MAP_READ, %GST_MAP_WRITE or both; as for every map, write
+ *   needs a writable memory
+ * @allow_mapped: whether a kernel that reads or writes each sample once, and
+ *   so gains nothing from a copy, takes page-locked host memory
+ * @stats: (nullable): where an upload is counted
+ * @pointer: (out): where the kernel finds the first byte
+ * @location: (out): IMK_LOCATION_DEVICE or IMK_LOCATION_HOST_MAPPED
+ *
+ * Makes the device view valid for work put on @stream after this call: the
+ * stream waits for the last write (and for readers before it writes), a stale
+ * view is copied on the stream. The CPU does not wait.
+ *
+ * Returns: IMK_OK; IMK_ERROR_MEMORY or IMK_ERROR_DEVICE, then there is nothing
+ *   to release
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_memory_acquire (GstMemory *memory, gpointer stream,
+    GstMapFlags access, gboolean allow_mapped, GstImagingStats *stats,
+    gpointer *pointer, ImkLocation *location, ImkError *error);
+
+/**
+ * gst_imaging_memory_release: (skip)
+ * @memory, @stream, @access: as for gst_imaging_memory_acquire()
+ * @done: whether the caller has waited for @stream since
+ *
+ * Whoever uses the memory next waits for what is on @stream now; for nothing
+ * when @done.
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_memory_release (GstMemory *memory, gpointer stream,
+    GstMapFlags access, gboolean done, ImkError *error);
+
+G_END_DECLS

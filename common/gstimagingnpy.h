@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <glib-object.h>
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_IMAGING_NPY_ERROR: (skip)
+ *
+ * Domain of the errors of the .npy reader and writer; the codes are
+ * #GstImagingNpyError. Every message is a sentence for the user that names the
+ * file, what was found in it and what is expected.
+ */
+#define GST_IMAGING_NPY_ERROR (gst_imaging_npy_error_quark ())
+GST_IMAGING_API
+GQuark gst_imaging_npy_error_quark (void);
+
+/**
+ * GstImagingNpyError:
+ * @GST_IMAGING_NPY_ERROR_NOT_FOUND: there is no such file
+ * @GST_IMAGING_NPY_ERROR_OPEN: the file cannot be opened, or is no regular file
+ * @GST_IMAGING_NPY_ERROR_READ: the file system failed while reading
+ * @GST_IMAGING_NPY_ERROR_WRITE: the file system failed while writing
+ * @GST_IMAGING_NPY_ERROR_FORMAT: not an .npy file, or a malformed header
+ * @GST_IMAGING_NPY_ERROR_UNSUPPORTED: a valid .npy file of a kind that is not
+ *   read here: a type not in #GstImagingNpyType, Fortran order, or more than
+ *   #GST_IMAGING_NPY_MAX_DIMS dimensions
+ * @GST_IMAGING_NPY_ERROR_SIZE: the header promises more or fewer bytes than
+ *   there are
+ * @GST_IMAGING_NPY_ERROR_TYPE: the type of the array does not suit the call
+ * @GST_IMAGING_NPY_ERROR_MEMORY: the array does not fit in memory
+ */
+typedef enum {
+  GST_IMAGING_NPY_ERROR_NOT_FOUND,
+  GST_IMAGING_NPY_ERROR_OPEN,
+  GST_IMAGING_NPY_ERROR_READ,
+  GST_IMAGING_NPY_ERROR_WRITE,
+  GST_IMAGING_NPY_ERROR_FORMAT,
+  GST_IMAGING_NPY_ERROR_UNSUPPORTED,
+  GST_IMAGING_NPY_ERROR_SIZE,
+  GST_IMAGING_NPY_ERROR_TYPE,
+  GST_IMAGING_NPY_ERROR_MEMORY,
+} GstImagingNpyError;
+
+/**
+ * GstImagingNpyType:
+ * @GST_IMAGING_NPY_TYPE_U8: unsigned, 1 byte ("|u1")
+ * @GST_IMAGING_NPY_TYPE_U16: unsigned, 2 bytes ("<u2", ">u2")
+ * @GST_IMAGING_NPY_TYPE_I16: signed, 2 bytes ("<i2", ">i2")
+ * @GST_IMAGING_NPY_TYPE_F32: IEEE single ("<f4", ">f4")
+ * @GST_IMAGING_NPY_TYPE_F64: IEEE double ("<f8", ">f8")
+ * @GST_IMAGING_NPY_TYPE_COMPLEX64: two singles, real part first ("<c8", ">c8")
+ * @GST_IMAGING_NPY_TYPE_COMPLEX128: two doubles, real part first ("<c16",
+ *   ">c16")
+ *
+ * The type of one value of an array.
+ */
+typedef enum {
+  GST_IMAGING_NPY_TYPE_U8,
+  GST_IMAGING_NPY_TYPE_U16,
+  GST_IMAGING_NPY_TYPE_I16,
+  GST_IMAGING_NPY_TYPE_F32,
+  GST_IMAGING_NPY_TYPE_F64,
+  GST_IMAGING_NPY_TYPE_COMPLEX64,
+  GST_IMAGING_NPY_TYPE_COMPLEX128,
+} GstImagingNpyType;
+
+/**
+ * GST_IMAGING_NPY_MAX_DIMS:
+ *
+ * The most dimensions that an array may have here; numpy itself allows 64.
+ */
+#define GST_IMAGING_NPY_MAX_DIMS 8
+
+/**
+ * GstImagingNpy:
+ * @name: the file as messages call it, in UTF-8
+ * @type: type of a value
+ * @n_dims: number of dimensions; 0 is a single value
+ * @dims: (array fixed-size=8): length of each dimension, slowest first; 1 from
+ *   @n_dims on
+ * @n_values: product of the lengths; 0 when one of them is
+ * @data_offset: bytes before the first value in the file
+ * @big_endian: byte order of the values in the file; %FALSE for one byte types
+ * @data: (nullable): the values in C order and in the byte order of the
+ *   machine, aligned to their type; %NULL when only the header was read
+ *
+ * An array from a NumPy .npy file, versions 1.0, 2.0 and 3.0. All of it is
+ * read only; copies share the values.
+ */
+typedef struct _GstImagingNpy {
+  gchar *name;
+  GstImagingNpyType type;
+  guint n_dims;
+  guint64 dims[GST_IMAGING_NPY_MAX_DIMS];
+  guint64 n_values;
+  guint64 data_offset;
+  gboolean big_endian;
+  gconstpointer data;
+
+  /*< private >*/
+  GBytes *bytes;
+} GstImagingNpy;
+
+#define GST_TYPE_IMAGING_NPY (gst_imaging_npy_get_type ())
+GST_IMAGING_API
+GType gst_imaging_npy_get_type (void);
+
+/**
+ * gst_imaging_npy_load:
+ * @location: (type filename): path of an .npy file
+ * @error: the reason of a failure
+ *
+ * Reads a whole file. Its size must be exactly what the header says.
+ *
+ * Returns: (transfer full): the array, to be given to gst_imaging_npy_free();
+ *   %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingNpy *gst_imaging_npy_load (const gchar *location, GError **error);
+
+/**
+ * gst_imaging_npy_open_header:
+ * @location: (type filename): path of an .npy file
+ * @fd: (out) (optional): the file, open for reading, to be closed by the
+ *   caller; untouched on failure
+ * @error: the reason of a failure
+ *
+ * Reads the header only, and compares the size of the file with it: for arrays
+ * that are larger than memory. Read the values from @fd with
+ * gst_imaging_npy_read_values(), not through @location, which may name another
+ * file by then.
+ *
+ * Returns: (transfer full): the array without its values; %NULL with @error
+ *   set
+ */
+GST_IMAGING_API
+GstImagingNpy *gst_imaging_npy_open_header (
+    const gchar *location, gint *fd, GError **error);
+
+/**
+ * gst_imaging_npy_read_values: (skip)
+ * @npy: what gst_imaging_npy_open_header() returned
+ * @fd: the file that it opened; its position is neither used nor moved
+ * @first: index of the first value to read, in C order
+ * @n: how many to read; @first + @n is at most @n_values of @npy
+ * @values: (out caller-allocates): room for them, aligned to their type; gets
+ *   them in the byte order of the machine
+ * @error: the reason of a failure
+ *
+ * Reads a piece of an array, whatever was read before; several threads may.
+ * A file that became shorter is #GST_IMAGING_NPY_ERROR_SIZE; then, and when
+ * reading fails, @values are undefined.
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_npy_read_values (const GstImagingNpy *npy, gint fd,
+    guint64 first, gsize n, gpointer values, GError **error);
+
+/**
+ * gst_imaging_npy_parse:
+ * @bytes: (array length=size): the content of an .npy file; copied
+ * @size: how many there are
+ * @name: how messages shall call it
+ * @error: the reason of a failure
+ *
+ * gst_imaging_npy_load() for a file that is in memory already.
+ *
+ * Returns: (transfer full): the array, to be given to gst_imaging_npy_free();
+ *   %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingNpy *gst_imaging_npy_parse (
+    const guint8 *bytes, gsize size, const gchar *name, GError **error);
+
+/**
+ * gst_imaging_npy_save: (skip)
+ * @location: (type filename): path of the file to write
+ * @type: type of a value
+ * @n_dims: number of dimensions, at most #GST_IMAGING_NPY_MAX_DIMS
+ * @dims: (array length=n_dims): length of each dimension, slowest first
+ * @data: the values in C order and in the byte order of the machine; may be
+ *   %NULL when a dimension is 0
+ * @error: the reason of a failure
+ *
+ * Writes version 1.0, as numpy.save() does. The file is written beside
+ * @location and then renamed: a reader sees the old file or the new one, and
+ * a failure leaves the old one in place.
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
+    guint n_dims, const guint64 *dims, gconstpointer data, GError **error);
+
+/**
+ * gst_imaging_npy_to_double:
+ * @npy: an array with its values
+ * @n_values: (out) (optional): how many there are
+ * @error: the reason of a failure
+ *
+ * The values of any real type as doubles, exactly; NaN and infinities pass.
+ *
+ * Returns: (transfer full) (array length=n_values): the values, to be given to
+ *   g_free(), not %NULL even if there are none; %NULL with @error set for
+ *   complex arrays, for a header without values, and without memory
+ */
+GST_IMAGING_API
+gdouble *gst_imaging_npy_to_double (
+    const GstImagingNpy *npy, gsize *n_values, GError **error);
+
+/**
+ * gst_imaging_npy_get_bytes:
+ * @npy: an array
+ *
+ * Returns: (transfer full) (nullable): the values, shared and not copied;
+ *   %NULL when only the header was read
+ */
+GST_IMAGING_API
+GBytes *gst_imaging_npy_get_bytes (const GstImagingNpy *npy);
+
+/**
+ * gst_imaging_npy_describe:
+ * @npy: an array
+ *
+ * Returns: (transfer full): type and shape for messages, as "f64 [12, 4]"
+ */
+GST_IMAGING_API
+gchar *gst_imaging_npy_describe (const GstImagingNpy *npy);
+
+/**
+ * gst_imaging_npy_copy:
+ * @npy: an array
+ *
+ * Returns: (transfer full): another one with the same values, which are shared
+ */
+GST_IMAGING_API
+GstImagingNpy *gst_imaging_npy_copy (const GstImagingNpy *npy);
+
+/**
+ * gst_imaging_npy_free:
+ * @npy: (transfer full) (nullable): an array
+ */
+GST_IMAGING_API
+void gst_imaging_npy_free (GstImagingNpy *npy);
+
+/**
+ * gst_imaging_npy_type_size:
+ * @type: type of a value
+ *
+ * Returns: bytes of a value; 0 for what is no #GstImagingNpyType
+ */
+GST_IMAGING_API
+gsize gst_imaging_npy_type_size (GstImagingNpyType type);
+
+/**
+ * gst_imaging_npy_type_name:
+ * @type: type of a value
+ *
+ * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128"; "?"
+ *   for what is no #GstImagingNpyType
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_npy_type_name (GstImagingNpyType type);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingNpy, gst_imaging_npy_free)
+
+G_END_DECLS

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingresults.h"
+
+#include <math.h>
+
+/* --- meta -------------------------------------------------------------- */
+
+void
+gst_imaging_results_register (void)
+{
+  static gsize done;
+
+  if (g_once_init_enter (&done)) {
+    /* No tags: metas with tags are dropped by crops, scalers and filters that
+     * do not know them; ours names the frame it was measured in. */
+    const gchar *tags[] = {NULL};
+
+    if (!gst_meta_get_info (GST_IMAGING_RESULTS_META))
+      gst_meta_register_custom (
+          GST_IMAGING_RESULTS_META, tags, NULL, NULL, NULL);
+    g_once_init_leave (&done, 1);
+  }
+}
+
+static void
+set_dims (GstStructure *s, gint slow, gint fast)
+{
+  GValue array = G_VALUE_INIT, value = G_VALUE_INIT;
+
+  gst_value_array_init (&array, 2);
+  g_value_init (&value, G_TYPE_INT);
+  g_value_set_int (&value, slow);
+  gst_value_array_append_value (&array, &value);
+  g_value_set_int (&value, fast);
+  gst_value_array_append_value (&array, &value);
+  gst_structure_take_value (s, "dims", &array);
+}
+
+static gchar *
+join (const gchar *const *names, guint n)
+{
+  GString *s = g_string_new (NULL);
+
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (s, "%s%s", i ? "," : "", names[i]);
+  return g_string_free (s, FALSE);
+}
+
+static GstStructure *
+describe (const GstImagingResult *r)
+{
+  gint rows = r->by_field ? r->n_fields : r->n_rows;
+  gint columns = r->by_field ? r->n_rows : r->n_fields;
+  gchar *fields = join (r->fields, r->n_fields);
+  gchar *units = join (r->units, r->n_fields);
+  GstStructure *s = gst_structure_new ("result", "id", G_TYPE_STRING, r->id,
+      "data", GST_TYPE_BUFFER, r->data, "type", G_TYPE_STRING, "float32",
+      "dims-order", G_TYPE_STRING, "row-major", "rows", G_TYPE_INT, rows,
+      "columns", G_TYPE_INT, columns, "by-field", G_TYPE_BOOLEAN, r->by_field,
+      "fields", G_TYPE_STRING, fields, "unit", G_TYPE_STRING, units,
+      "ref-width", G_TYPE_INT, r->ref_width, "ref-height", G_TYPE_INT,
+      r->ref_height, "frame", G_TYPE_UINT64, r->frame, NULL);
+
+  set_dims (s, rows, columns);
+  g_free (fields);
+  g_free (units);
+  return s;
+}
+
+void
+gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
+    const GstImagingResult *result)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_RESULTS_META);
+  GstStructure *fields = describe (result);
+
+  gst_imaging_results_register ();
+  if (!meta)
+    meta = gst_buffer_add_custom_meta (buffer, GST_IMAGING_RESULTS_META);
+  gst_structure_set (gst_custom_meta_get_structure (meta), element_name,
+      GST_TYPE_STRUCTURE, fields, NULL);
+  gst_structure_free (fields);
+}
+
+const GstStructure *
+gst_imaging_results_get (GstBuffer *buffer, const gchar *element_name)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_IMAGING_RESULTS_META);
+  const GstStructure *all = meta ? gst_custom_meta_get_structure (meta) : NULL;
+  const GValue *value = NULL;
+
+  if (!all || gst_structure_n_fields (all) == 0)
+    return NULL;
+  if (!element_name)
+    element_name = gst_structure_nth_field_name (all, 0);
+  value = gst_structure_get_value (all, element_name);
+  return value && GST_VALUE_HOLDS_STRUCTURE (value)
+             ? gst_value_get_structure (value)
+             : NULL;
+}
+
+/* --- text -------------------------------------------------------------- */
+
+static void
+append_number (GString *text, gdouble value)
+{
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE + 320]; /* %f of the largest double */
+
+  if (isnan (value))
+    g_string_append (text, "nan");
+  else
+    g_string_append (
+        text, g_ascii_formatd (digits, sizeof (digits), "%.10f", value));
+}
+
+static void
+append_row (
+    GString *text, const GstImagingResult *r, guint row, const gchar *prefix)
+{
+  g_string_append (text, prefix);
+  for (guint i = 0; i < r->n_indices; i++)
+    g_string_append_printf (
+        text, ",%" G_GUINT32_FORMAT, r->indices[row * r->n_indices + i]);
+  for (guint f = 0; f < r->n_fields; f++) {
+    gsize place = r->by_field ? (gsize) f * r->n_rows + row
+                              : (gsize) row * r->n_fields + f;
+
+    g_string_append_c (text, ',');
+    if (g_str_equal (r->units[f], "flags"))
+      g_string_append_printf (text, "%d", (gint) r->values[place]);
+    else
+      append_number (text, r->values[place]);
+  }
+  g_string_append_c (text, '\n');
+}
+
+GstBuffer *
+gst_imaging_results_to_csv (
+    const GstImagingResult *r, GstClockTime pts, gboolean with_header)
+{
+  GString *text =
+      g_string_sized_new (64 + (gsize) r->n_rows * r->n_fields * 20);
+  gchar *prefix =
+      GST_CLOCK_TIME_IS_VALID (pts)
+          ? g_strdup_printf (
+                "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, r->frame, pts)
+          : g_strdup_printf ("%" G_GUINT64_FORMAT ",", r->frame);
+  gsize size;
+
+  if (with_header) {
+    gchar *indices = join (r->index_names, r->n_indices);
+    gchar *fields = join (r->fields, r->n_fields);
+
+    g_string_append_printf (
+        text, "frame,pts,%s%s%s\n", indices, r->n_indices ? "," : "", fields);
+    g_free (indices);
+    g_free (fields);
+  }
+  for (guint row = 0; row < r->n_rows; row++)
+    append_row (text, r, row, prefix);
+  g_free (prefix);
+  size = text->len;
+  return gst_buffer_new_wrapped (g_string_free (text, FALSE), size);
+}
+
+GstCaps *
+gst_imaging_results_tensor_caps (
+    const GstImagingResult *r, gint fps_n, gint fps_d)
+{
+  /* nnstreamer writes the fastest dimension first */
+  gchar *dims = r->by_field
+                    ? g_strdup_printf ("%u:%u:1:1", r->n_rows, r->n_fields)
+                    : g_strdup_printf ("%u:%u:1:1", r->n_fields, r->n_rows);
+  GstCaps *caps = gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
+      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
+      "dimensions", G_TYPE_STRING, dims, "framerate", GST_TYPE_FRACTION, fps_n,
+      fps_d, NULL);
+
+  g_free (dims);
+  return caps;
+}

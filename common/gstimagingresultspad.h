@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The `results` request pad of an element: numbers as text or tensors. */
+#pragma once
+
+#include "gstimagingresults.h"
+
+G_BEGIN_DECLS
+
+typedef struct _GstImagingResultsPad GstImagingResultsPad;
+
+/* Adds a pad named "results" to @element, from @template. @segment: the one in
+ * force. */
+GstImagingResultsPad *gst_imaging_results_pad_new (
+    GstElement *element, GstPadTemplate *template, const GstSegment *segment);
+
+/* The streaming thread holds a reference while it pushes. */
+GstImagingResultsPad *gst_imaging_results_pad_ref (GstImagingResultsPad *self);
+void gst_imaging_results_pad_unref (GstImagingResultsPad *self);
+
+/* Deactivates the pad and takes it from the element. */
+void gst_imaging_results_pad_remove (GstImagingResultsPad *self);
+
+GstPad *gst_imaging_results_pad_get (GstImagingResultsPad *self);
+
+/* Whether the peer takes text, for which results need their float64 values. */
+gboolean gst_imaging_results_pad_wants_values (GstImagingResultsPad *self);
+
+/* Forwards what concerns the stream: segment, flush, EOS, gap. */
+void gst_imaging_results_pad_event (
+    GstImagingResultsPad *self, GstEvent *event);
+
+/* Pushes @result with the times of @frame. Negotiates first where needed. */
+GstFlowReturn gst_imaging_results_pad_push (GstImagingResultsPad *self,
+    const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d);
+
+G_END_DECLS

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingstats.h"
+
+/* Durations in nanoseconds, 128 bins an octave: constant memory and a known
+ * relative error, however long the pipeline runs. Below 128 ns a bin is 1 ns.
+ */
+enum {
+  SUB_BITS = 7,
+  SUB_BINS = 1 << SUB_BITS,
+  N_BINS = (64 - SUB_BITS + 1) * SUB_BINS
+};
+
+struct _GstImagingStats {
+  gint ref_count;
+  GMutex lock;
+  guint64 n_frames, n_lost;
+  guint64 uploaded, downloaded, copied;
+  GstClockTime longest;
+  guint64 bins[N_BINS];
+};
+
+GstImagingStats *
+gst_imaging_stats_new (void)
+{
+  GstImagingStats *self = g_new0 (GstImagingStats, 1);
+
+  self->ref_count = 1;
+  g_mutex_init (&self->lock);
+  return self;
+}
+
+GstImagingStats *
+gst_imaging_stats_ref (GstImagingStats *self)
+{
+  g_atomic_int_inc (&self->ref_count);
+  return self;
+}
+
+void
+gst_imaging_stats_unref (GstImagingStats *self)
+{
+  if (!g_atomic_int_dec_and_test (&self->ref_count))
+    return;
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+void
+gst_imaging_stats_reset (GstImagingStats *self)
+{
+  g_mutex_lock (&self->lock);
+  self->n_frames = self->n_lost = 0;
+  self->uploaded = self->downloaded = self->copied = 0;
+  self->longest = 0;
+  memset (self->bins, 0, sizeof (self->bins));
+  g_mutex_unlock (&self->lock);
+}
+
+static guint
+bin_of (GstClockTime duration)
+{
+  guint shift;
+
+  if (duration < SUB_BINS)
+    return (guint) duration;
+  shift = 63 - __builtin_clzll (duration) - SUB_BITS;
+  return (shift + 1) * SUB_BINS + (guint) (duration >> shift) - SUB_BINS;
+}
+
+/* The middle of a bin, in nanoseconds. */
+static gdouble
+bin_middle (guint bin)
+{
+  guint shift;
+
+  if (bin < SUB_BINS)
+    return bin;
+  shift = bin / SUB_BINS - 1;
+  return (SUB_BINS + bin % SUB_BINS + 0.5) *
+         (gdouble) (G_GUINT64_CONSTANT (1) << shift);
+}
+
+void
+gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration)
+{
+  g_mutex_lock (&self->lock);
+  self->n_frames++;
+  self->bins[bin_of (duration)]++;
+  self->longest = MAX (self->longest, duration);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+add (GstImagingStats *self, guint64 *counter, guint64 value)
+{
+  g_mutex_lock (&self->lock);
+  *counter += value;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_imaging_stats_add_lost (GstImagingStats *self)
+{
+  add (self, &self->n_lost, 1);
+}
+
+void
+gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size)
+{
+  if (self)
+    add (self, &self->uploaded, size);
+}
+
+void
+gst_imaging_stats_add_downloaded (GstImagingStats *self, gsize size)
+{
+  if (self)
+    add (self, &self->downloaded, size);
+}
+
+void
+gst_imaging_stats_add_copied (GstImagingStats *self, gsize size)
+{
+  if (self)
+    add (self, &self->copied, size);
+}
+
+/* In microseconds; @share of all frames took at most this long. */
+static gdouble
+percentile (const GstImagingStats *self, gdouble share)
+{
+  guint64 wanted = (guint64) (share * self->n_frames), seen = 0;
+
+  for (guint bin = 0; bin < N_BINS; bin++) {
+    seen += self->bins[bin];
+    if (seen > wanted || (seen && seen == self->n_frames))
+      return MIN (bin_middle (bin), (gdouble) self->longest) / 1e3;
+  }
+  return 0;
+}
+
+GstStructure *
+gst_imaging_stats_to_structure (GstImagingStats *self)
+{
+  GstStructure *s;
+
+  g_mutex_lock (&self->lock);
+  s = gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
+      "lost-frames", G_TYPE_UINT64, self->n_lost, "bytes-uploaded",
+      G_TYPE_UINT64, self->uploaded, "bytes-downloaded", G_TYPE_UINT64,
+      self->downloaded, "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50",
+      G_TYPE_DOUBLE, percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
+      percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
+      NULL);
+  g_mutex_unlock (&self->lock);
+  return s;
+}

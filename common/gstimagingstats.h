@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GstImagingStats: (skip)
+ *
+ * What an element has done since it started: frames, bytes copied between
+ * host and device, and how long frames took. Reference counted, because
+ * memory outlives the element that made it; safe from any thread.
+ */
+typedef struct _GstImagingStats GstImagingStats;
+
+GST_IMAGING_API
+GstImagingStats *gst_imaging_stats_new (void);
+GST_IMAGING_API
+GstImagingStats *gst_imaging_stats_ref (GstImagingStats *self);
+GST_IMAGING_API
+void gst_imaging_stats_unref (GstImagingStats *self);
+
+GST_IMAGING_API
+void gst_imaging_stats_reset (GstImagingStats *self);
+GST_IMAGING_API
+void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
+GST_IMAGING_API
+void gst_imaging_stats_add_lost (GstImagingStats *self);
+
+/* @self may be %NULL in these three. */
+GST_IMAGING_API
+void gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size);
+GST_IMAGING_API
+void gst_imaging_stats_add_downloaded (GstImagingStats *self, gsize size);
+GST_IMAGING_API
+void gst_imaging_stats_add_copied (GstImagingStats *self, gsize size);
+
+/**
+ * gst_imaging_stats_to_structure: (skip)
+ *
+ * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,
+ *   bytes-downloaded, bytes-copied (host to host) (guint64) and time-p50,
+ *   time-p99, time-max (gdouble, microseconds; 0 before the first frame).
+ *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
+ *   exact.
+ */
+GST_IMAGING_API
+GstStructure *gst_imaging_stats_to_structure (GstImagingStats *self);
+
+G_END_DECLS

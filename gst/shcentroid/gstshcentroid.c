@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-shcentroid
+ * @title: shcentroid
+ * @short_description: Shack-Hartmann centroids
+ *
+ * Measures where the spot of each lenslet is: the centre of gravity of each
+ * cell of a grid or map, c = (m10 / m00, m01 / m00), after J. Mocci et al.,
+ * JOSA A 37, 1548 (2020). Frames pass unchanged and carry the centroids as a
+ * GstImagingResults meta; the `results` pad has them as text or tensors.
+ *
+ * Pixel (0, 0) is the top left one and its centre is at (0, 0).
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 v4l2src ! video/x-raw,format=GRAY8 ! shcentroid name=sh x0=10
+ * y0=10 pitch-x=20 pitch-y=20 columns=16 rows=16 ! fakesink sh.results ! queue
+ * ! text/csv ! filesink location=centroids.csv
+ * ]|
+ *
+ * Since: 0.1
+ */
+#include "gstshcentroid.h"
+
+#include <math.h>
+
+#include "gstimagingenum.h"
+#include "gstimagingtable.h"
+#include "gstshcentroidfiles.h"
+
+GST_DEBUG_CATEGORY_STATIC (shcentroid_debug);
+#define GST_CAT_DEFAULT shcentroid_debug
+
+#define DEFAULT_PROP_ORIGIN 0.0
+#define DEFAULT_PROP_PITCH 0.0
+#define DEFAULT_PROP_COUNT 0
+#define DEFAULT_PROP_BIT_DEPTH 0
+#define DEFAULT_PROP_SATURATION 0.0
+#define DEFAULT_PROP_THRESHOLD 0.0
+#define DEFAULT_PROP_THRESHOLD_MODE IMK_SHCENTROID_THRESHOLD_NONE
+#define DEFAULT_PROP_THRESHOLD_ACTION IMK_SHCENTROID_ACTION_SUBTRACT
+#define DEFAULT_PROP_MIN_FLUX 0.0
+#define DEFAULT_PROP_INVALID_POLICY IMK_SHCENTROID_INVALID_ZERO
+#define DEFAULT_PROP_GAIN 1.0
+#define DEFAULT_PROP_READ_NOISE 0.0
+#define DEFAULT_PROP_FIELDS IMK_SHCENTROID_FIELDS_ALL
+
+/* Where a double property has no natural end: beyond every frame. */
+#define FAR 1e6
+
+enum {
+  PROP_0,
+  PROP_X0,
+  PROP_Y0,
+  PROP_PITCH_X,
+  PROP_PITCH_Y,
+  PROP_COLUMNS,
+  PROP_ROWS,
+  PROP_MAP_LOCATION,
+  PROP_REFERENCE_LOCATION,
+  PROP_FIELDS,
+  PROP_FIRST_OF_FRAME, /* those above are the geometry */
+  PROP_BIT_DEPTH = PROP_FIRST_OF_FRAME,
+  PROP_SATURATION,
+  PROP_THRESHOLD,
+  PROP_THRESHOLD_MODE,
+  PROP_THRESHOLD_ACTION,
+  PROP_MIN_FLUX,
+  PROP_INVALID_POLICY,
+  PROP_GAIN,
+  PROP_READ_NOISE,
+};
+
+/* The properties as they were at one moment. */
+typedef struct {
+  ImkShcentroidConfig config; /* without frame, map, references, saturation */
+  gchar *map_location, *reference_location;
+  guint bit_depth;
+  gdouble saturation;
+  guint geometry; /* counts changes of what needs a new kernel */
+} Settings;
+
+struct _GstShCentroid {
+  GstImagingFilter parent;
+
+  Settings settings; /* under the object lock */
+
+  /* of the streaming thread */
+  ImkShcentroid *kernel;
+  ImkType type;
+  guint open_geometry;
+  ImkShcentroidFields fields;
+  guint n_cells;
+  guint32 *indices; /* cell, row, column of each cell */
+  GstImagingTable *table;
+};
+
+#define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
+
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SH_CENTROID_CAPS));
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (SH_CENTROID_CAPS));
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstShCentroid, gst_sh_centroid,
+    GST_TYPE_IMAGING_FILTER,
+    GST_DEBUG_CATEGORY_INIT (
+        shcentroid_debug, "shcentroid", 0, "Shack-Hartmann centroids"))
+GST_ELEMENT_REGISTER_DEFINE (
+    shcentroid, "shcentroid", GST_RANK_NONE, GST_TYPE_SH_CENTROID)
+
+/* --- enumerations -------------------------------------------------------- */
+
+static const GEnumValue threshold_mode_values[] = {
+    {IMK_SHCENTROID_THRESHOLD_NONE, "Every sample counts", "none"},
+    {IMK_SHCENTROID_THRESHOLD_ABSOLUTE, "T = threshold, in counts", "absolute"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue threshold_action_values[] = {
+    {IMK_SHCENTROID_ACTION_SUBTRACT, "max (v - T, 0)", "subtract"},
+    {IMK_SHCENTROID_ACTION_KEEP, "v where v >= T, else 0", "keep"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue invalid_policy_values[] = {
+    {IMK_SHCENTROID_INVALID_ZERO, "x, y are the reference, dx, dy are 0",
+        "zero"},
+    {IMK_SHCENTROID_INVALID_HOLD, "The last valid values", "hold"},
+    {IMK_SHCENTROID_INVALID_NAN, "Not a number", "nan"},
+    {IMK_SHCENTROID_INVALID_REFERENCE,
+        "As zero, and the cell takes part in means over valid cells",
+        "reference"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue fields_values[] = {
+    {IMK_SHCENTROID_FIELDS_ALL,
+        "x, y, dx, dy, flux, flux_raw, max, var_x, var_y, flags of each cell",
+        "all"},
+    {IMK_SHCENTROID_FIELDS_XY, "x, y of each cell", "xy"},
+    {IMK_SHCENTROID_FIELDS_SLOPES,
+        "dx of all cells, then dy of all cells: the vector of a reconstructor",
+        "slopes"},
+    {0, NULL, NULL},
+};
+
+static const gchar *const names[IMK_SHCENTROID_N_FIELDS] = {
+    "x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags"};
+static const gchar *const units[IMK_SHCENTROID_N_FIELDS] = {"px", "px", "px",
+    "px", "counts", "counts", "counts", "px^2", "px^2", "flags"};
+
+/* --- the kernel ---------------------------------------------------------- */
+
+static void
+settings_clear (Settings *settings)
+{
+  g_clear_pointer (&settings->map_location, g_free);
+  g_clear_pointer (&settings->reference_location, g_free);
+}
+
+/* 0 counts stands for the largest sample of the format, -1 for never. */
+static gdouble
+saturation_of (const Settings *settings, ImkType type)
+{
+  guint bits = settings->bit_depth   ? settings->bit_depth
+               : type == IMK_TYPE_U8 ? 8
+                                     : 16;
+
+  return settings->saturation > 0   ? settings->saturation
+         : settings->saturation < 0 ? 0
+                                    : (1u << bits) - 1;
+}
+
+static Settings
+get_settings (GstShCentroid *self)
+{
+  Settings s;
+
+  GST_OBJECT_LOCK (self);
+  s = self->settings;
+  s.map_location = g_strdup (s.map_location);
+  s.reference_location = g_strdup (s.reference_location);
+  GST_OBJECT_UNLOCK (self);
+  return s;
+}
+
+static void
+gst_sh_centroid_close (GstImagingFilter *filter)
+{
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+
+  g_clear_pointer (&self->kernel, imk_shcentroid_free);
+  g_clear_pointer (&self->table, gst_imaging_table_free);
+  g_clear_pointer (&self->indices, g_free);
+}
+
+/* A map has no rows: all its cells stand in row 0. */
+static void
+number_cells (GstShCentroid *self, guint columns)
+{
+  self->indices = g_new (guint32, 3 * (gsize) self->n_cells);
+  for (guint32 i = 0; i < self->n_cells; i++) {
+    self->indices[3 * i] = i;
+    self->indices[3 * i + 1] = i / columns;
+    self->indices[3 * i + 2] = i % columns;
+  }
+}
+
+static ImkStatus
+open_with (GstShCentroid *self, ImkBackend backend,
+    const ImkShcentroidConfig *config, ImkError *error)
+{
+  GstImagingFilter *filter = GST_IMAGING_FILTER (self);
+  ImkStatus status = imk_shcentroid_new (backend, config, &self->kernel, error);
+  guint width, height;
+
+  if (status != IMK_OK)
+    return status;
+  self->n_cells = imk_shcentroid_n_cells (config);
+  number_cells (self, config->n_cells ? self->n_cells : config->columns);
+  width = config->fields == IMK_SHCENTROID_FIELDS_ALL  ? IMK_SHCENTROID_N_FIELDS
+          : config->fields == IMK_SHCENTROID_FIELDS_XY ? 2
+                                                       : 2 * self->n_cells;
+  height = config->fields == IMK_SHCENTROID_FIELDS_SLOPES ? 1 : self->n_cells;
+  self->fields = config->fields;
+  self->table = gst_imaging_table_new (
+      backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
+                                  : NULL,
+      width, height, error);
+  if (self->table)
+    return IMK_OK;
+  gst_sh_centroid_close (filter);
+  return IMK_ERROR_MEMORY;
+}
+
+/* Reads the files that @s names into @config. */
+static ImkStatus
+load_files (const Settings *s, ImkShcentroidConfig *config,
+    ImkShcentroidCell **cells, gdouble **references, ImkError *error)
+{
+  if (s->map_location) {
+    *cells =
+        gst_sh_centroid_load_map (s->map_location, &config->n_cells, error);
+    config->cells = *cells;
+    if (!*cells)
+      return IMK_ERROR_FILE;
+  }
+  if (s->reference_location) {
+    *references = gst_sh_centroid_load_references (
+        s->reference_location, imk_shcentroid_n_cells (config), error);
+    config->references = *references;
+    if (!*references)
+      return IMK_ERROR_FILE;
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
+    const GstVideoInfo *info, ImkError *error)
+{
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+  Settings s = get_settings (self);
+  ImkShcentroidCell *cells = NULL;
+  gdouble *references = NULL;
+  ImkStatus status;
+
+  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
+                   ? IMK_TYPE_U8
+                   : IMK_TYPE_U16;
+  self->open_geometry = s.geometry;
+  s.config.type = self->type;
+  s.config.width = info->width;
+  s.config.height = info->height;
+  s.config.n_threads = gst_imaging_filter_n_threads (filter);
+  s.config.saturation = saturation_of (&s, self->type);
+  status = load_files (&s, &s.config, &cells, &references, error);
+  if (status == IMK_OK)
+    status = open_with (self, backend, &s.config, error);
+  g_free (cells);
+  g_free (references);
+  settings_clear (&s);
+  return status;
+}
+
+static void
+gst_sh_centroid_reset (GstImagingFilter *filter, gpointer stream)
+{
+  imk_shcentroid_reset (GST_SH_CENTROID (filter)->kernel, stream, NULL);
+}
+
+static GstImagingResult
+describe (GstShCentroid *self, const ImkImage *frame)
+{
+  static const gchar *const index_names[] = {"cell", "row", "col"};
+  gboolean all = self->fields == IMK_SHCENTROID_FIELDS_ALL;
+  gboolean slopes = self->fields == IMK_SHCENTROID_FIELDS_SLOPES;
+
+  return (GstImagingResult){
+      .id = "shwfs-centroids-v1",
+      .fields = names + (slopes ? IMK_SHCENTROID_DX : 0),
+      .units = units + (slopes ? IMK_SHCENTROID_DX : 0),
+      .n_fields = all ? IMK_SHCENTROID_N_FIELDS : 2,
+      .n_rows = self->n_cells,
+      .by_field = slopes,
+      .index_names = index_names,
+      .n_indices = G_N_ELEMENTS (index_names),
+      .indices = self->indices,
+      .ref_width = frame->width,
+      .ref_height = frame->height,
+      .frame = gst_imaging_filter_frame_number (GST_IMAGING_FILTER (self)),
+  };
+}
+
+/* New parameters for the kernel; a new kernel when the geometry changed. */
+static ImkStatus
+follow_settings (GstShCentroid *self, ImkError *error)
+{
+  ImkShcentroidConfig config;
+  gboolean same;
+
+  GST_OBJECT_LOCK (self);
+  config = self->settings.config;
+  config.saturation = saturation_of (&self->settings, self->type);
+  same = self->open_geometry == self->settings.geometry;
+  GST_OBJECT_UNLOCK (self);
+  return same ? imk_shcentroid_update (self->kernel, &config, error)
+              : gst_imaging_filter_reopen (GST_IMAGING_FILTER (self), error);
+}
+
+static ImkStatus
+gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
+    GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
+{
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+  ImkStatus status = follow_settings (self, error);
+  GstImagingResult result;
+  ImkImage numbers;
+
+  if (status == IMK_OK)
+    status = gst_imaging_table_begin (self->table, in->stream,
+        gst_imaging_filter_wants_values (filter), &numbers, error);
+  if (status != IMK_OK)
+    return status;
+  status = imk_shcentroid_process (
+      self->kernel, &in->planes[0], &numbers, in->stream, error);
+  if (status == IMK_OK)
+    status = gst_imaging_filter_synchronize (filter, error);
+  *done = status == IMK_OK;
+
+  result = describe (self, &in->planes[0]);
+  result.data = gst_imaging_table_end (self->table, &result.values);
+  if (status == IMK_OK)
+    gst_imaging_filter_publish (filter, buffer, &result);
+  gst_buffer_unref (result.data);
+  return status;
+}
+
+/* --- GObject ------------------------------------------------------------- */
+
+static void
+take_location (gchar **location, const GValue *value)
+{
+  g_free (*location);
+  *location = g_value_dup_string (value);
+}
+
+static void
+set_geometry (Settings *s, guint id, const GValue *value)
+{
+  switch (id) {
+  case PROP_X0:
+    s->config.x0 = g_value_get_double (value);
+    break;
+  case PROP_Y0:
+    s->config.y0 = g_value_get_double (value);
+    break;
+  case PROP_PITCH_X:
+    s->config.pitch_x = g_value_get_double (value);
+    break;
+  case PROP_PITCH_Y:
+    s->config.pitch_y = g_value_get_double (value);
+    break;
+  case PROP_COLUMNS:
+    s->config.columns = g_value_get_uint (value);
+    break;
+  case PROP_ROWS:
+    s->config.rows = g_value_get_uint (value);
+    break;
+  case PROP_MAP_LOCATION:
+    take_location (&s->map_location, value);
+    break;
+  case PROP_REFERENCE_LOCATION:
+    take_location (&s->reference_location, value);
+    break;
+  case PROP_FIELDS:
+    s->config.fields = g_value_get_enum (value);
+    break;
+  }
+  s->geometry++;
+}
+
+static void
+gst_sh_centroid_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  Settings *s = &GST_SH_CENTROID (object)->settings;
+
+  GST_OBJECT_LOCK (object);
+  switch (id) {
+  case PROP_BIT_DEPTH:
+    s->bit_depth = g_value_get_uint (value);
+    break;
+  case PROP_SATURATION:
+    s->saturation = g_value_get_double (value);
+    break;
+  case PROP_THRESHOLD:
+    s->config.threshold = g_value_get_double (value);
+    break;
+  case PROP_THRESHOLD_MODE:
+    s->config.threshold_mode = g_value_get_enum (value);
+    break;
+  case PROP_THRESHOLD_ACTION:
+    s->config.threshold_action = g_value_get_enum (value);
+    break;
+  case PROP_MIN_FLUX:
+    s->config.min_flux = g_value_get_double (value);
+    break;
+  case PROP_INVALID_POLICY:
+    s->config.invalid_policy = g_value_get_enum (value);
+    break;
+  case PROP_GAIN:
+    s->config.gain = g_value_get_double (value);
+    break;
+  case PROP_READ_NOISE:
+    s->config.read_noise = g_value_get_double (value);
+    break;
+  default:
+    if (id < PROP_FIRST_OF_FRAME)
+      set_geometry (s, id, value);
+    else
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  }
+  GST_OBJECT_UNLOCK (object);
+}
+
+static void
+gst_sh_centroid_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  const Settings *s = &GST_SH_CENTROID (object)->settings;
+
+  GST_OBJECT_LOCK (object);
+  switch (id) {
+  case PROP_X0:
+    g_value_set_double (value, s->config.x0);
+    break;
+  case PROP_Y0:
+    g_value_set_double (value, s->config.y0);
+    break;
+  case PROP_PITCH_X:
+    g_value_set_double (value, s->config.pitch_x);
+    break;
+  case PROP_PITCH_Y:
+    g_value_set_double (value, s->config.pitch_y);
+    break;
+  case PROP_COLUMNS:
+    g_value_set_uint (value, s->config.columns);
+    break;
+  case PROP_ROWS:
+    g_value_set_uint (value, s->config.rows);
+    break;
+  case PROP_MAP_LOCATION:
+    g_value_set_string (value, s->map_location);
+    break;
+  case PROP_REFERENCE_LOCATION:
+    g_value_set_string (value, s->reference_location);
+    break;
+  case PROP_FIELDS:
+    g_value_set_enum (value, s->config.fields);
+    break;
+  case PROP_BIT_DEPTH:
+    g_value_set_uint (value, s->bit_depth);
+    break;
+  case PROP_SATURATION:
+    g_value_set_double (value, s->saturation);
+    break;
+  case PROP_THRESHOLD:
+    g_value_set_double (value, s->config.threshold);
+    break;
+  case PROP_THRESHOLD_MODE:
+    g_value_set_enum (value, s->config.threshold_mode);
+    break;
+  case PROP_THRESHOLD_ACTION:
+    g_value_set_enum (value, s->config.threshold_action);
+    break;
+  case PROP_MIN_FLUX:
+    g_value_set_double (value, s->config.min_flux);
+    break;
+  case PROP_INVALID_POLICY:
+    g_value_set_enum (value, s->config.invalid_policy);
+    break;
+  case PROP_GAIN:
+    g_value_set_double (value, s->config.gain);
+    break;
+  case PROP_READ_NOISE:
+    g_value_set_double (value, s->config.read_noise);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  }
+  GST_OBJECT_UNLOCK (object);
+}
+
+static void
+gst_sh_centroid_finalize (GObject *object)
+{
+  settings_clear (&GST_SH_CENTROID (object)->settings);
+  G_OBJECT_CLASS (gst_sh_centroid_parent_class)->finalize (object);
+}
+
+static const GParamFlags live = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+                                GST_PARAM_CONTROLLABLE |
+                                GST_PARAM_MUTABLE_PLAYING;
+
+static void
+install_geometry (GObjectClass *klass)
+{
+  const GParamFlags flags =
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
+
+  g_object_class_install_property (klass, PROP_X0,
+      g_param_spec_double ("x0", "Left edge of the grid",
+          "Left edge of the first column of cells, in pixels; cell column c "
+          "covers the pixels floor (x0 + c * pitch-x) to before floor (x0 + "
+          "(c + 1) * pitch-x)",
+          -FAR, FAR, DEFAULT_PROP_ORIGIN, flags));
+  g_object_class_install_property (klass, PROP_Y0,
+      g_param_spec_double ("y0", "Top edge of the grid",
+          "Top edge of the first row of cells, in pixels, as x0", -FAR, FAR,
+          DEFAULT_PROP_ORIGIN, flags));
+  g_object_class_install_property (klass, PROP_PITCH_X,
+      g_param_spec_double ("pitch-x", "Pitch in x",
+          "Width of a cell in pixels, at least 1, with any fraction", -FAR, FAR,
+          DEFAULT_PROP_PITCH, flags));
+  g_object_class_install_property (klass, PROP_PITCH_Y,
+      g_param_spec_double ("pitch-y", "Pitch in y",
+          "Height of a cell in pixels, at least 1, with any fraction", -FAR,
+          FAR, DEFAULT_PROP_PITCH, flags));
+  g_object_class_install_property (klass, PROP_COLUMNS,
+      g_param_spec_uint ("columns", "Columns",
+          "Cells in a row of the grid; needed without map-location", 0,
+          G_MAXUINT16, DEFAULT_PROP_COUNT, flags));
+  g_object_class_install_property (klass, PROP_ROWS,
+      g_param_spec_uint ("rows", "Rows",
+          "Rows of cells in the grid; needed without map-location", 0,
+          G_MAXUINT16, DEFAULT_PROP_COUNT, flags));
+  g_object_class_install_property (klass, PROP_MAP_LOCATION,
+      g_param_spec_string ("map-location", "Location of the map",
+          "A .npy file [n, 4..8] of cells instead of the grid: x, y, width, "
+          "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
+          "(NaN for the properties' values); cells may overlap",
+          NULL, flags));
+  g_object_class_install_property (klass, PROP_REFERENCE_LOCATION,
+      g_param_spec_string ("reference-location", "Location of the references",
+          "A .npy file [cells, 2] with the x and y that each slope is measured "
+          "from, in pixels; without it the centres of the cells",
+          NULL, flags));
+  g_object_class_install_property (klass, PROP_FIELDS,
+      g_param_spec_enum ("fields", "Fields", "What is reported",
+          gst_imaging_enum_type ("GstShCentroidFields", fields_values),
+          DEFAULT_PROP_FIELDS, flags));
+}
+
+static void
+install_validity (GObjectClass *klass)
+{
+  g_object_class_install_property (klass, PROP_BIT_DEPTH,
+      g_param_spec_uint ("bit-depth", "Bit depth",
+          "Significant bits of a sample, in its low bits, for the default "
+          "saturation: 10, 12 or 14 of most cameras; 0 for all bits of the "
+          "format",
+          0, 16, DEFAULT_PROP_BIT_DEPTH, live));
+  g_object_class_install_property (klass, PROP_SATURATION,
+      g_param_spec_double ("saturation", "Saturation",
+          "Counts at and above which a sample is saturated, and its cell "
+          "flagged (4); 0 for the largest of bit-depth, -1 for never",
+          -1, G_MAXUINT16, DEFAULT_PROP_SATURATION, live));
+  g_object_class_install_property (klass, PROP_MIN_FLUX,
+      g_param_spec_double ("min-flux", "Least flux",
+          "Counts of flux, after the threshold, below which a cell is invalid "
+          "and flagged (2)",
+          0, G_MAXDOUBLE, DEFAULT_PROP_MIN_FLUX, live));
+  g_object_class_install_property (klass, PROP_INVALID_POLICY,
+      g_param_spec_enum ("invalid-policy", "Invalid policy",
+          "What an invalid cell reports; its flags say that it is",
+          gst_imaging_enum_type (
+              "GstShCentroidInvalidPolicy", invalid_policy_values),
+          DEFAULT_PROP_INVALID_POLICY, live));
+  g_object_class_install_property (klass, PROP_GAIN,
+      g_param_spec_double ("gain", "Gain",
+          "Electrons a count, for the photon noise in var_x and var_y", 1e-9,
+          1e9, DEFAULT_PROP_GAIN, live));
+  g_object_class_install_property (klass, PROP_READ_NOISE,
+      g_param_spec_double ("read-noise", "Read noise",
+          "Counts rms of a sample, for var_x and var_y", 0, 1e6,
+          DEFAULT_PROP_READ_NOISE, live));
+}
+
+static void
+install_threshold (GObjectClass *klass)
+{
+  g_object_class_install_property (klass, PROP_THRESHOLD,
+      g_param_spec_double ("threshold", "Threshold",
+          "T in counts, for threshold-mode=absolute", 0, G_MAXUINT16,
+          DEFAULT_PROP_THRESHOLD, live));
+  g_object_class_install_property (klass, PROP_THRESHOLD_MODE,
+      g_param_spec_enum ("threshold-mode", "Threshold mode",
+          "Which samples count",
+          gst_imaging_enum_type (
+              "GstShCentroidThresholdMode", threshold_mode_values),
+          DEFAULT_PROP_THRESHOLD_MODE, live));
+  g_object_class_install_property (klass, PROP_THRESHOLD_ACTION,
+      g_param_spec_enum ("threshold-action", "Threshold action",
+          "What a sample v counts as",
+          gst_imaging_enum_type (
+              "GstShCentroidThresholdAction", threshold_action_values),
+          DEFAULT_PROP_THRESHOLD_ACTION, live));
+}
+
+static void
+gst_sh_centroid_class_init (GstShCentroidClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstImagingFilterClass *filter_class = GST_IMAGING_FILTER_CLASS (klass);
+
+  object_class->set_property = gst_sh_centroid_set_property;
+  object_class->get_property = gst_sh_centroid_get_property;
+  object_class->finalize = gst_sh_centroid_finalize;
+  install_geometry (object_class);
+  install_threshold (object_class);
+  install_validity (object_class);
+
+  gst_element_class_set_static_metadata (element_class,
+      "Shack-Hartmann centroids", "Filter/Analyzer/Video",
+      "Measures the spots of a Shack-Hartmann wavefront sensor",
+      "gst-imaging developers");
+  gst_element_class_add_static_pad_template (element_class, &sink_template);
+  gst_element_class_add_static_pad_template (element_class, &src_template);
+  gst_imaging_filter_class_add_results_pad (filter_class);
+
+  filter_class->measures = TRUE;
+  filter_class->device_reach = GST_IMAGING_REACH_DEVICE_OR_MAPPED;
+  filter_class->open = gst_sh_centroid_open;
+  filter_class->close = gst_sh_centroid_close;
+  filter_class->process = gst_sh_centroid_process;
+  filter_class->reset = gst_sh_centroid_reset;
+}
+
+static void
+gst_sh_centroid_init (GstShCentroid *self)
+{
+  imk_shcentroid_config_init (&self->settings.config);
+  self->settings.config.columns = DEFAULT_PROP_COUNT;
+  self->settings.config.rows = DEFAULT_PROP_COUNT;
+  self->settings.config.pitch_x = DEFAULT_PROP_PITCH;
+  self->settings.config.pitch_y = DEFAULT_PROP_PITCH;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshcentroidfiles.h"
+
+#include <math.h>
+
+#include "gstimagingnpy.h"
+
+enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8 };
+
+/* The numbers of a table file, row by row. */
+static gdouble *
+load_table (const gchar *property, const gchar *location, guint64 *n_rows,
+    guint64 *n_columns, ImkError *error)
+{
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = NULL;
+
+  if (npy && npy->n_dims != 2)
+    imk_error_set (error, IMK_ERROR_FILE,
+        "%s \"%s\" has %u dimensions; it needs 2, a row for each cell.",
+        property, location, npy->n_dims);
+  else if (npy)
+    values = gst_imaging_npy_to_double (npy, NULL, &why);
+  if (why)
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+  if (values) {
+    *n_rows = npy->dims[0];
+    *n_columns = npy->dims[1];
+  }
+  g_clear_error (&why);
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return values;
+}
+
+/* Columns that a map leaves out are NaN: the kernel takes its default. */
+static ImkShcentroidCell
+cell_of_row (const gdouble *row, guint64 n_columns)
+{
+  gdouble v[MAX_COLUMNS];
+
+  for (guint i = 0; i < MAX_COLUMNS; i++)
+    v[i] = i < n_columns ? row[i] : NAN;
+  return (ImkShcentroidCell){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
+}
+
+ImkShcentroidCell *
+gst_sh_centroid_load_map (
+    const gchar *location, guint32 *n_cells, ImkError *error)
+{
+  guint64 n_rows = 0, n_columns = 0;
+  gdouble *table =
+      load_table ("map-location", location, &n_rows, &n_columns, error);
+  ImkShcentroidCell *cells = NULL;
+
+  if (!table)
+    return NULL;
+  if (n_columns < MIN_COLUMNS || n_columns > MAX_COLUMNS) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "map-location \"%s\" has %" G_GUINT64_FORMAT
+        " columns; a cell needs x, y, width, height, and may have ref-x, "
+        "ref-y, min-flux, threshold.",
+        location, n_columns);
+  } else if (n_rows == 0 || n_rows > G_MAXUINT32) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "map-location \"%s\" has %" G_GUINT64_FORMAT
+        " rows; it needs one for each cell.",
+        location, n_rows);
+  } else {
+    cells = g_new (ImkShcentroidCell, n_rows);
+    for (guint64 i = 0; i < n_rows; i++)
+      cells[i] = cell_of_row (table + i * n_columns, n_columns);
+    *n_cells = (guint32) n_rows;
+  }
+  g_free (table);
+  return cells;
+}
+
+gdouble *
+gst_sh_centroid_load_references (
+    const gchar *location, guint32 n_cells, ImkError *error)
+{
+  guint64 n_rows = 0, n_columns = 0;
+  gdouble *table =
+      load_table ("reference-location", location, &n_rows, &n_columns, error);
+
+  if (!table || (n_rows == n_cells && n_columns == 2))
+    return table;
+  imk_error_set (error, IMK_ERROR_FILE,
+      "reference-location \"%s\" is [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+      "]; the %u cells need [%u, 2], x and y of each.",
+      location, n_rows, n_columns, n_cells, n_cells);
+  g_free (table);
+  return NULL;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The arithmetic of one sample. Both backends compile these functions, so that
+ * they agree bit for bit. */
+#pragma once
+
+#include "lapsharpen/lapsharpen-backend.h"
+
+#ifdef __CUDACC__
+#define IMK_HOST_DEVICE __host__ __device__
+#else
+#define IMK_HOST_DEVICE
+#endif
+
+/* A configuration in the terms of the pixel loops. */
+typedef struct ImkLapsharpenRule {
+  uint32_t width, height;
+  uint32_t channels;
+  uint32_t shift;
+  uint32_t maximum;       /* the largest value of depth bits */
+  uint32_t filtered;      /* bit c: channel c is sharpened, else copied */
+  uint32_t measured;      /* bit c: the focus measure sums channel c */
+  int32_t weight_channel; /* neighbours count by this channel, or -1 */
+  uint32_t neighbours;
+  float amount;
+  float threshold;
+  bool local, edges;
+  bool constant, reflect101; /* border; neither: the nearest sample, which is
+                              * also what reflect comes to in a 3x3 window */
+  uint32_t border_value;     /* counts */
+} ImkLapsharpenRule;
+
+static inline ImkLapsharpenRule
+imk_lapsharpen_rule (const ImkLapsharpenConfig *c)
+{
+  uint32_t alpha = c->alpha_channel < 0 ? 0 : 1u << c->alpha_channel;
+  ImkLapsharpenRule rule = {};
+
+  rule.width = c->width;
+  rule.height = c->height;
+  rule.channels = c->channels;
+  rule.shift = c->shift;
+  rule.maximum = (1u << c->depth) - 1;
+  rule.filtered = c->channel_mask;
+  rule.edges = c->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
+  if (c->alpha == IMK_LAPSHARPEN_ALPHA_FILTER && !rule.edges)
+    rule.filtered |= alpha;
+  rule.measured = c->measure_focus ? c->channel_mask : 0;
+  rule.weight_channel =
+      c->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED ? c->alpha_channel : -1;
+  rule.neighbours = c->neighbours;
+  rule.amount = (float) c->amount;
+  rule.threshold = (float) c->threshold;
+  rule.local = c->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL && !rule.edges;
+  rule.reflect101 = c->border == IMK_LAPSHARPEN_BORDER_REFLECT101;
+  rule.constant = c->border == IMK_LAPSHARPEN_BORDER_ZERO ||
+                  c->border == IMK_LAPSHARPEN_BORDER_CONSTANT;
+  rule.border_value =
+      c->border == IMK_LAPSHARPEN_BORDER_CONSTANT ? c->border_value : 0;
+  return rule;
+}
+
+/* Returns: whether all that is asked for is clamp (v + s L) on whole bytes
+ * with a whole s, the case that the backends have a fast path for */
+static inline bool
+imk_lapsharpen_is_plain (const ImkLapsharpenRule *rule, ImkType type)
+{
+  return type == IMK_TYPE_U8 && rule->maximum == 255 && !rule->measured &&
+         rule->weight_channel < 0 && !rule->local && !rule->edges &&
+         rule->threshold <= 1 && /* |L| < 1 is L = 0, which changes nothing */
+         rule->amount == (float) (int) rule->amount;
+}
+
+/* Returns: the index of 0..n-1 that stands for index i of -1..n, where the
+ * border is not constant */
+IMK_HOST_DEVICE static inline int
+imk_lapsharpen_inside (int i, int n, bool reflect101)
+{
+  int step = reflect101 && n > 1 ? 1 : 0;
+
+  return i < 0 ? step : i >= n ? n - 1 - step : i;
+}
+
+/* Returns: the weighted L; double holds @numerator exactly */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_weighted (int64_t numerator, uint32_t maximum)
+{
+  return (float) ((double) numerator / (double) maximum);
+}
+
+/* Returns: the new value of a sample @v with Laplacian @l, kept in @low..@high.
+ *
+ * One float32 formula is right for whole amounts as well: |s L| < 2^23 - 2^16,
+ * so the product, its sum with v + 0.5 and the conversions are exact then.
+ * Clamping before the conversion makes it a floor. */
+IMK_HOST_DEVICE static inline int32_t
+imk_lapsharpen_sample (float amount, float threshold, bool edges, float l,
+    int32_t v, int32_t low, int32_t high)
+{
+  float magnitude = l < 0 ? -l : l;
+  float factor = magnitude < threshold ? 0.0f : amount;
+  float change = factor * (edges ? magnitude : l);
+  float sum = change + ((float) (edges ? 0 : v) + 0.5f);
+
+  sum = sum < (float) low ? (float) low : sum;
+  sum = sum > (float) high ? (float) high : sum;
+  return (int32_t) sum;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lapsharpen/lapsharpen.h"
+
+#include <stdlib.h>
+
+#include "lapsharpen/lapsharpen-backend.h"
+
+struct ImkLapsharpen {
+  const ImkLapsharpenBackend *backend;
+  void *state; /* the backend's */
+  ImkLapsharpenConfig config;
+  bool on_device;
+  bool measured; /* the last frame left sums behind */
+};
+
+void
+imk_lapsharpen_config_init (ImkLapsharpenConfig *config)
+{
+  *config = (ImkLapsharpenConfig){
+      .width = 1,
+      .height = 1,
+      .type = IMK_TYPE_U8,
+      .channels = 1,
+      .depth = 8,
+      .channel_mask = 1,
+      .alpha_channel = -1,
+      .amount = 1,
+      .neighbours = 4,
+  };
+}
+
+static ImkStatus
+check_samples (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  uint32_t bits = 8 * (uint32_t) imk_type_size (c->type);
+
+  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Samples of type %s cannot be sharpened; convert them to u8 or u16.",
+        imk_type_name (c->type));
+  if (c->depth < 1 || c->depth > bits)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A depth of %u bits does not fit %s samples; it can be 1..%u.",
+        c->depth, imk_type_name (c->type), bits);
+  if (c->shift > bits - c->depth)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "depth %u and shift %u do not fit the %u bits of a sample; the shift "
+        "can be 0..%u.",
+        c->depth, c->shift, bits, bits - c->depth);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_format (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  if (c->width < 1 || c->width > 65535 || c->height < 1 || c->height > 65535)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A frame of %u x %u pixels cannot be sharpened; width and height can "
+        "be 1..65535 each.",
+        c->width, c->height);
+  if (c->channels < 1 || c->channels > 4)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Pixels of %u channels cannot be sharpened; there can be 1..4.",
+        c->channels);
+  if (c->channel_mask >> c->channels)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The channel mask 0x%x names channels that a pixel of %u channels "
+        "does not have; it can be 0..0x%x.",
+        c->channel_mask, c->channels, (1u << c->channels) - 1);
+  if (c->alpha_channel < -1 || c->alpha_channel >= (int32_t) c->channels)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The alpha channel %d is none of the %u channels; it can be 0..%u, or "
+        "-1 for no alpha.",
+        c->alpha_channel, c->channels, c->channels - 1);
+  if (c->alpha_channel >= 0 && c->channel_mask >> c->alpha_channel & 1)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Channel %d is the alpha channel and also a colour of the channel "
+        "mask 0x%x; take it out of the mask.",
+        c->alpha_channel, c->channel_mask);
+  return check_samples (c, error);
+}
+
+static ImkStatus
+check_choice (const char *property, int value, int last, ImkError *error)
+{
+  if (value >= 0 && value <= last)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s has no choice of the number %d; there are 0..%d.", property, value,
+      last);
+}
+
+static ImkStatus
+check_parameters (const ImkLapsharpenConfig *c, ImkError *error)
+{
+  uint32_t maximum = (1u << c->depth) - 1;
+  ImkStatus status;
+
+  if (!(c->amount >= 0 && c->amount <= 10)) /* NaN must fail too */
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "amount is %g; it can be 0 (no change) to 10.", c->amount);
+  if (c->neighbours != 4 && c->neighbours != 8)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "neighbours is %u; a pixel has 4 (beside and above) or 8 (also "
+        "diagonal).",
+        c->neighbours);
+  status = check_choice (
+      "border", (int) c->border, IMK_LAPSHARPEN_BORDER_REFLECT, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "alpha", (int) c->alpha, IMK_LAPSHARPEN_ALPHA_WEIGHTED, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "clamp", (int) c->clamp, IMK_LAPSHARPEN_CLAMP_LOCAL, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "output", (int) c->output, IMK_LAPSHARPEN_OUTPUT_EDGES, error);
+  if (status != IMK_OK)
+    return status;
+  if (c->border == IMK_LAPSHARPEN_BORDER_CONSTANT && c->border_value > maximum)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "border-value %u is beyond %u, the largest sample of %u bits. Take a "
+        "smaller border-value.",
+        c->border_value, maximum, c->depth);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_config (const ImkLapsharpenConfig *config, ImkError *error)
+{
+  ImkStatus status = check_format (config, error);
+
+  return status == IMK_OK ? check_parameters (config, error) : status;
+}
+
+static ImkStatus
+check_same_format (const ImkLapsharpenConfig *old,
+    const ImkLapsharpenConfig *now, ImkError *error)
+{
+  const struct {
+    const char *name;
+    int64_t old, now;
+  } members[] = {
+      {"width", old->width, now->width},
+      {"height", old->height, now->height},
+      {"type", old->type, now->type},
+      {"channels", old->channels, now->channels},
+      {"depth", old->depth, now->depth},
+      {"shift", old->shift, now->shift},
+      {"channel mask", old->channel_mask, now->channel_mask},
+      {"alpha channel", old->alpha_channel, now->alpha_channel},
+      {"n-threads", old->n_threads, now->n_threads},
+  };
+
+  for (size_t i = 0; i < sizeof (members) / sizeof (members[0]); i++)
+    if (members[i].old != members[i].now)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "The %s cannot change from %lld to %lld between two frames; make a "
+          "new object.",
+          members[i].name, (long long) members[i].old,
+          (long long) members[i].now);
+  return IMK_OK;
+}
+
+/* The CUDA table is in a module: naming it here would link against CUDA. */
+static ImkStatus
+find_backend (
+    ImkBackend id, const ImkLapsharpenBackend **backend, ImkError *error)
+{
+  const void *table;
+  ImkStatus status;
+
+  if (id == IMK_BACKEND_CPU) {
+    *backend = &imk_lapsharpen_cpu;
+    return IMK_OK;
+  }
+  if (id != IMK_BACKEND_CUDA)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "There is no backend of the number %d.", (int) id);
+  status = imk_backend_find (IMK_MODULE_CUDA, "lapsharpen", &table, error);
+  if (status == IMK_OK)
+    *backend = table;
+  return status;
+}
+
+ImkStatus
+imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
+    ImkLapsharpen **self, ImkError *error)
+{
+  const ImkLapsharpenBackend *table = NULL;
+  ImkLapsharpen *made;
+  ImkStatus status = check_config (config, error);
+
+  if (status == IMK_OK)
+    status = find_backend (backend, &table, error);
+  if (status != IMK_OK)
+    return status;
+  made = calloc (1, sizeof (*made));
+  if (!made)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for a sharpener.");
+  made->backend = table;
+  made->config = *config;
+  made->on_device = backend == IMK_BACKEND_CUDA;
+  status = table->create (config, &made->state, error);
+  if (status == IMK_OK)
+    *self = made;
+  else
+    free (made);
+  return status;
+}
+
+ImkStatus
+imk_lapsharpen_update (
+    ImkLapsharpen *self, const ImkLapsharpenConfig *config, ImkError *error)
+{
+  ImkStatus status = check_config (config, error);
+
+  if (status == IMK_OK)
+    status = check_same_format (&self->config, config, error);
+  if (status == IMK_OK)
+    status = self->backend->update (self->state, config, error);
+  if (status == IMK_OK)
+    self->config = *config;
+  return status;
+}
+
+static ImkStatus
+check_apart (const ImkImage *in, const ImkImage *out, ImkError *error)
+{
+  uintptr_t in_first = (uintptr_t) in->data;
+  uintptr_t out_first = (uintptr_t) out->data;
+  uintptr_t in_end =
+      in_first + (in->height - 1) * in->stride + imk_image_row_size (in);
+  uintptr_t out_end =
+      out_first + (out->height - 1) * out->stride + imk_image_row_size (out);
+
+  if (in_end <= out_first || out_end <= in_first)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "The output image overlaps the input image; sharpening needs the old "
+      "neighbours. Take another buffer for the output.");
+}
+
+ImkStatus
+imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in, ImkImage *out,
+    void *stream, ImkError *error)
+{
+  const ImkLapsharpenConfig *c = &self->config;
+  ImkStatus status = imk_image_check (in, "input", c->type, c->channels,
+      c->width, c->height, self->on_device, error);
+
+  if (status == IMK_OK)
+    status = imk_image_check (out, "output", c->type, c->channels, c->width,
+        c->height, self->on_device, error);
+  if (status == IMK_OK)
+    status = check_apart (in, out, error);
+  if (status != IMK_OK)
+    return status;
+  status = self->backend->process (self->state, in, out, stream, error);
+  self->measured = status == IMK_OK && c->measure_focus;
+  return status;
+}
+
+__extension__ typedef unsigned __int128 Uint128;
+
+/* n sum L^2 - (sum L)^2 is exact, whatever the mean: at most 2^106. */
+static double
+variance (const ImkLapsharpenSums *sums, uint64_t n)
+{
+  Uint128 squares = ((Uint128) sums->square_high << 32) + sums->square_low;
+  uint64_t sum = (uint64_t) (sums->sum < 0 ? -sums->sum : sums->sum);
+
+  return (double) (squares * n - (Uint128) sum * sum) /
+         (double) ((Uint128) n * n);
+}
+
+ImkStatus
+imk_lapsharpen_get_focus (
+    ImkLapsharpen *self, ImkLapsharpenFocus *focus, ImkError *error)
+{
+  const ImkLapsharpenConfig *c = &self->config;
+  uint64_t n = (uint64_t) c->width * c->height *
+               (uint64_t) __builtin_popcount (c->channel_mask);
+  ImkLapsharpenSums sums;
+  ImkStatus status;
+
+  if (!self->measured)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "No frame was measured. Switch measure-focus on and process a frame "
+        "before asking for the focus.");
+  status = self->backend->get_sums (self->state, &sums, error);
+  if (status != IMK_OK)
+    return status;
+  *focus = (ImkLapsharpenFocus){
+      .n_samples = n,
+      .mean = n ? (double) sums.sum / (double) n : 0,
+      .variance = n ? variance (&sums, n) : 0,
+  };
+  return IMK_OK;
+}
+
+void
+imk_lapsharpen_free (ImkLapsharpen *self)
+{
+  if (!self)
+    return;
+  self->backend->destroy (self->state);
+  free (self);
+}

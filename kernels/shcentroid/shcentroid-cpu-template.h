@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The two stages of the CPU backend for one combination of types, included by
+ * shcentroid-cpu-isa.h:
+ * SAMPLE: uint8_t or uint16_t
+ * LANE: the unsigned integer in which a strip is summed up
+ * SIGNED_LANE: the same, signed: vector units compare signed numbers
+ * SUM, SIGNED_SUM: 32 or 64 bits, hold the sums of a cell
+ * NAME(x): x with a suffix for the combination
+ * and, for one instruction set, VECTOR_SIZE in bytes and INLINE and FUNCTION,
+ * which begin a function */
+
+#define Samples NAME (Samples)
+#define Lanes NAME (Lanes)
+#define SignedLanes NAME (SignedLanes)
+#define Strip NAME (Strip)
+#define Columns NAME (Columns)
+#define LANES NAME (LANES)
+#define sum_strip NAME (sum_strip)
+#define flush_moments NAME (flush_moments)
+#define flush_strip NAME (flush_strip)
+#define sum_narrow_frame NAME (sum_narrow_frame)
+#define sum_rows NAME (sum_rows)
+#define sum_area NAME (sum_area)
+#define sum_columns NAME (sum_columns)
+#define Cells NAME (Cells)
+#define sum_cell_xy NAME (sum_cell_xy)
+#define sum_cells NAME (sum_cells)
+#define find_centres NAME (find_centres)
+#define finish_xy NAME (finish_xy)
+#define measure_xy NAME (measure_xy)
+#define add_columns NAME (add_columns)
+#define measure_all NAME (measure_all)
+#define measure_tile NAME (measure_tile)
+#define measure_wide_cell NAME (measure_wide_cell)
+
+enum { LANES = VECTOR_SIZE / sizeof (LANE) };
+
+typedef SAMPLE Samples __attribute__ ((vector_size (LANES * sizeof (SAMPLE))));
+typedef LANE Lanes __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef SIGNED_LANE SignedLanes __attribute__ ((vector_size (VECTOR_SIZE)));
+
+/* The sums over the rows of one strip, per column. s0, s1, s2 add up 1,
+ * (y + 1) and (y + 1) (y + 2) / 2 times the sample, c0, c1, c2 the same
+ * times 1 where the sample takes part. The second half is what a strip that
+ * begins in the middle of the first ends with, and means nothing. */
+typedef struct Strip {
+  LANE s0[2 * LANES], s1[2 * LANES], s2[2 * LANES];
+  LANE c0[2 * LANES], c1[2 * LANES], c2[2 * LANES];
+  LANE raw[2 * LANES], max[2 * LANES];
+} Strip;
+
+/* The sums of a tile, per column: of v, y v, y^2 v, and of 1, y, y^2. A strip
+ * is always flushed in full, beyond the end of the tile too. */
+typedef struct Columns {
+  SUM v[TILE + LANES], vy[TILE + LANES], vyy[TILE + LANES];
+  SUM n[TILE + LANES], ny[TILE + LANES], nyy[TILE + LANES];
+  SUM raw[TILE + LANES], max[TILE + LANES];
+} Columns;
+
+/* From the last row up: adding the running sum to another one weights each
+ * row by its distance, without a multiplication. */
+INLINE void
+sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
+    const bool cut, LANE below, Strip *strip)
+{
+  Lanes s0 = {0}, s1 = {0}, s2 = {0}, c0 = {0}, c1 = {0}, c2 = {0};
+  Lanes raw = {0}, max = {0};
+
+  data += n_rows * stride;
+  while (n_rows--) {
+    Samples samples;
+    Lanes v;
+
+    data -= stride;
+    memcpy (&samples, data, sizeof (samples));
+    v = __builtin_convertvector(samples, Lanes);
+    if (all) {
+      Lanes more = (Lanes) ((SignedLanes) v > (SignedLanes) max);
+      max = (v & more) | (max & ~more);
+    }
+    if (cut) {
+      /* all ones, which is -1, where the sample takes part */
+      Lanes used = (Lanes) ((SignedLanes) v > (SIGNED_LANE) below);
+      c0 -= used;
+      c1 += c0;
+      if (all) {
+        c2 += c1;
+        raw += v;
+      }
+      v &= used;
+    }
+    s0 += v;
+    s1 += s0;
+    if (all)
+      s2 += s1;
+  }
+  memcpy (strip->s0, &s0, sizeof (s0));
+  memcpy (strip->s1, &s1, sizeof (s1));
+  if (all) {
+    memcpy (strip->s2, &s2, sizeof (s2));
+    memcpy (strip->max, &max, sizeof (max));
+  }
+  if (cut) {
+    memcpy (strip->c0, &c0, sizeof (c0));
+    memcpy (strip->c1, &c1, sizeof (c1));
+    memcpy (strip->c2, &c2, sizeof (c2));
+    memcpy (strip->raw, &raw, sizeof (raw));
+  }
+}
+
+/* Moves one triple of strip sums, whose first row is row @y of the cell, to
+ * the columns. They are overwritten by the strip at the top, which is the
+ * first to be summed up. */
+INLINE void
+flush_moments (const LANE *restrict s0, const LANE *restrict s1,
+    const LANE *restrict s2, const bool all, SUM y, SUM *restrict m0,
+    SUM *restrict m1, SUM *restrict m2)
+{
+  if (y == 0) {
+    for (uint32_t i = 0; i < LANES; i++) {
+      SUM a0 = s0[i], a1 = s1[i];
+
+      m0[i] = a0;
+      m1[i] = a1 - a0;
+      if (all)
+        m2[i] = 2 * (SUM) s2[i] - 3 * a1 + a0;
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < LANES; i++) {
+    SUM a0 = s0[i], a1 = s1[i] - a0;
+
+    m0[i] += a0;
+    m1[i] += a1 + y * a0;
+    if (all)
+      m2[i] += 2 * (SUM) s2[i] - 3 * a1 - 2 * a0 + y * (2 * a1 + y * a0);
+  }
+}
+
+/* Lanes from @from on, to the columns from @x on. */
+INLINE void
+flush_strip (const Strip *s, uint32_t from, const bool all, const bool cut,
+    uint32_t y, Columns *c, uint32_t x)
+{
+  flush_moments (s->s0 + from, s->s1 + from, s->s2 + from, all, y, c->v + x,
+      c->vy + x, c->vyy + x);
+  if (cut)
+    flush_moments (s->c0 + from, s->c1 + from, s->c2 + from, all, y, c->n + x,
+        c->ny + x, c->nyy + x);
+  for (uint32_t i = 0; all && i < LANES; i++) {
+    SUM max = s->max[from + i];
+
+    c->max[x + i] = y && c->max[x + i] > max ? c->max[x + i] : max;
+  }
+  for (uint32_t i = 0; all && cut && i < LANES; i++)
+    c->raw[x + i] = (y ? c->raw[x + i] : 0) + s->raw[from + i];
+}
+
+/* A frame narrower than a vector is read through a copy. */
+FUNCTION void
+sum_narrow_frame (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
+    const bool cut, Strip *strip)
+{
+  SAMPLE rows[MAX_STRIP_ROWS][LANES] = {{0}};
+
+  for (uint32_t i = 0; i < n_rows; i++)
+    memcpy (rows[i], a->frame + (a->y + y + i) * a->stride,
+        a->frame_width * sizeof (SAMPLE));
+  sum_strip ((const uint8_t *) rows, sizeof (rows[0]), n_rows, all, cut,
+      a->below, strip);
+}
+
+/* The last strip of a row is read further left, so that it ends with the
+ * row: nothing outside the frame is touched. */
+INLINE void
+sum_rows (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
+    const bool cut, Columns *columns)
+{
+  const uint8_t *top = a->frame + (a->y + y) * a->stride;
+  Strip strip;
+
+  for (uint32_t x = 0; x < a->width; x += LANES) {
+    uint32_t start = a->x + x;
+
+    if (a->frame_width < LANES) {
+      start = 0;
+      sum_narrow_frame (a, y, n_rows, all, cut, &strip);
+    } else {
+      if (start > a->frame_width - LANES)
+        start = a->frame_width - LANES;
+      sum_strip (top + start * sizeof (SAMPLE), a->stride, n_rows, all, cut,
+          (LANE) a->below, &strip);
+    }
+    flush_strip (&strip, a->x + x - start, all, cut, y, columns, x);
+  }
+}
+
+INLINE void
+sum_area (const Area *a, const bool all, const bool cut, Columns *columns)
+{
+  uint32_t most = strip_rows (sizeof (LANE), all);
+
+  for (uint32_t y = 0; y < a->height; y += most)
+    sum_rows (
+        a, y, a->height - y < most ? a->height - y : most, all, cut, columns);
+}
+
+/* The first stage: purely vertical. */
+FUNCTION void
+sum_columns (const Area *a, bool all, bool cut, Columns *columns)
+{
+  if (all && cut)
+    sum_area (a, true, true, columns);
+  else if (all)
+    sum_area (a, true, false, columns);
+  else if (cut)
+    sum_area (a, false, true, columns);
+  else
+    sum_area (a, false, false, columns);
+}
+
+/* ------------------------------------------------------------------------
+ * The second stage: from columns to cells. */
+
+/* What a centroid needs, of the cells of a tile. */
+typedef struct Cells {
+  SUM v[TILE], vu[TILE], vy[TILE];
+  SUM n[TILE], nu[TILE], ny[TILE];
+  int32_t left[TILE], last[TILE]; /* x, width - 1 */
+} Cells;
+
+INLINE void
+sum_cell_xy (const Columns *c, uint32_t first, uint32_t width, const bool cut,
+    Cells *cells, uint32_t i)
+{
+  SUM v = 0, vu = 0, vy = 0, n = 0, nu = 0, ny = 0;
+
+  for (uint32_t x = first + width; x-- > first;) {
+    v += c->v[x];
+    vu += v;
+    vy += c->vy[x];
+    if (cut) {
+      n += c->n[x];
+      nu += n;
+      ny += c->ny[x];
+    }
+  }
+  cells->v[i] = v;
+  cells->vu[i] = vu - v;
+  cells->vy[i] = vy;
+  if (cut) {
+    cells->n[i] = n;
+    cells->nu[i] = nu - n;
+    cells->ny[i] = ny;
+  }
+}
+
+/* Cells @rects[0..n), which lie side by side and fill the columns. */
+FUNCTION void
+sum_cells (const Columns *columns, const ImkShcentroidRect *rects, uint32_t n,
+    bool cut, Cells *cells)
+{
+  uint32_t x = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t width = rects[i].width;
+
+    if (cut)
+      sum_cell_xy (columns, x, width, true, cells, i);
+    else
+      sum_cell_xy (columns, x, width, false, cells, i);
+    cells->left[i] = rects[i].x;
+    cells->last[i] = (int32_t) width - 1;
+    x += width;
+  }
+}
+
+/* Without a threshold the pedestal is 0 and the counts are not looked at.
+ * Returns: whether all are valid */
+FUNCTION bool
+find_centres (const Cells *c, uint32_t n, bool cut, double pedestal,
+    double min_flux, double top, double last_y, double *restrict x,
+    double *restrict y)
+{
+  uint64_t n_valid = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    ImkShcentroidCentre centre =
+        imk_shcentroid_centre ((double) (SIGNED_SUM) c->v[i],
+            (double) (SIGNED_SUM) c->vu[i], (double) (SIGNED_SUM) c->vy[i],
+            cut ? (double) (SIGNED_SUM) c->n[i] : 0.0,
+            cut ? (double) (SIGNED_SUM) c->nu[i] : 0.0,
+            cut ? (double) (SIGNED_SUM) c->ny[i] : 0.0, pedestal, min_flux,
+            c->last[i], last_y);
+
+    x[i] = c->left[i] + centre.x;
+    y[i] = top + centre.y;
+    n_valid += centre.valid;
+  }
+  return n_valid == n;
+}
+
+FUNCTION void
+finish_xy (const Frame *f, const Tile *t, const Cells *c)
+{
+  for (uint32_t i = 0; i < t->n; i++) {
+    ImkShcentroidSums s = {.v = c->v[i], .vu = c->vu[i], .vy = c->vy[i]};
+
+    if (t->cut) {
+      s.n = c->n[i];
+      s.nu = c->nu[i];
+      s.ny = c->ny[i];
+    }
+    finish_cell (f, t->first + i, &s);
+  }
+}
+
+/* Position only: the divisions of all cells are vector code too. */
+FUNCTION void
+measure_xy (const Frame *f, const Tile *t, const Columns *columns)
+{
+  double x[TILE], y[TILE];
+  Cells cells;
+
+  sum_cells (columns, t->rects, t->n, t->cut, &cells);
+  if (find_centres (&cells, t->n, t->cut, t->pedestal, t->min_flux, t->area.y,
+          t->area.height - 1.0, x, y) &&
+      f->cpu->params.invalid_policy != IMK_SHCENTROID_INVALID_HOLD)
+    store_centres (f, t->first, t->n, x, y);
+  else
+    finish_xy (f, t, &cells);
+}
+
+/* Adds the columns [@first, @first + @width), the first of which is the column
+ * @u of the cell, to the sums of the cell. */
+INLINE void
+add_columns (const Columns *c, uint32_t first, uint32_t width, uint64_t u,
+    const bool all, const bool cut, ImkShcentroidSums *s)
+{
+  for (uint32_t x = first; x < first + width; x++, u++) {
+    uint64_t v = c->v[x];
+
+    s->v += v;
+    s->vu += u * v;
+    s->vy += c->vy[x];
+    if (all) {
+      s->max = c->max[x] > s->max ? (uint32_t) c->max[x] : s->max;
+      if (sizeof (SUM) == sizeof (uint32_t)) {
+        s->vuu.low += u * u * v;
+        s->vyy.low += c->vyy[x];
+      } else {
+        imk_shcentroid_wide_add (&s->vuu, u * u * v);
+        imk_shcentroid_wide_add (&s->vyy, c->vyy[x]);
+      }
+    }
+    if (cut) {
+      uint64_t n = c->n[x];
+
+      s->n += n;
+      s->nu += u * n;
+      s->ny += c->ny[x];
+      if (all) {
+        s->raw += c->raw[x];
+        s->nuu += u * u * n;
+        s->nyy += c->nyy[x];
+      }
+    }
+  }
+}
+
+/* Whole cells with all their sums. */
+FUNCTION void
+measure_all (const Frame *f, const Tile *t, const Columns *columns)
+{
+  uint32_t x = 0;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    uint32_t width = t->rects[i].width;
+    ImkShcentroidSums s = {0};
+
+    if (t->cut)
+      add_columns (columns, x, width, 0, true, true, &s);
+    else
+      add_columns (columns, x, width, 0, true, false, &s);
+    finish_sums (f, t, i, &s);
+    x += width;
+  }
+}
+
+FUNCTION void
+measure_tile (const Frame *f, const Tile *t)
+{
+  bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  Columns columns;
+
+  sum_columns (&t->area, all, t->cut, &columns);
+  if (all)
+    measure_all (f, t, &columns);
+  else
+    measure_xy (f, t, &columns);
+}
+
+/* A cell wider than a tile. */
+FUNCTION void
+measure_wide_cell (const Frame *f, const Tile *t)
+{
+  bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  ImkShcentroidSums s = {0};
+  Columns columns;
+
+  for (uint32_t u = 0; u < t->area.width; u += TILE) {
+    Area piece = t->area;
+
+    piece.x += u;
+    piece.width = piece.width - u < TILE ? piece.width - u : TILE;
+    sum_columns (&piece, all, t->cut, &columns);
+    add_columns (&columns, 0, piece.width, u, all, t->cut, &s);
+  }
+  finish_sums (f, t, 0, &s);
+}
+
+#undef Samples
+#undef Lanes
+#undef SignedLanes
+#undef Strip
+#undef Columns
+#undef LANES
+#undef sum_strip
+#undef flush_moments
+#undef flush_strip
+#undef sum_narrow_frame
+#undef sum_rows
+#undef sum_area
+#undef sum_columns
+#undef Cells
+#undef sum_cell_xy
+#undef sum_cells
+#undef find_centres
+#undef finish_xy
+#undef measure_xy
+#undef add_columns
+#undef measure_all
+#undef measure_tile
+#undef measure_wide_cell
+#undef SAMPLE
+#undef LANE
+#undef SIGNED_LANE
+#undef SUM
+#undef NAME
+#undef SIGNED_SUM

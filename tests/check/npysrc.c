@@ -1,0 +1,857 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element npysrc: pixels, strides, times, seeking and errors. */
+#include <gst/check/gstcheck.h>
+#include <gst/check/gstharness.h>
+#include <gst/video/gstvideopool.h>
+#include <gst/video/video.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "gstimagingnpy.h"
+
+/* Nothing here takes longer unless it hangs. */
+#define TIMEOUT (20 * GST_SECOND)
+
+/* --- helpers --- */
+
+static gchar *path; /* of the one array of a test */
+
+static void
+make_path (void)
+{
+  g_autofree gchar *folder = g_dir_make_tmp ("npysrc-XXXXXX", NULL);
+
+  fail_unless (folder != NULL);
+  path = g_build_filename (folder, "frames.npy", NULL);
+}
+
+static void
+remove_path (void)
+{
+  g_autofree gchar *folder = g_path_get_dirname (path);
+
+  g_unlink (path);
+  g_rmdir (folder);
+  g_clear_pointer (&path, g_free);
+}
+
+/* The value at each index, so that a mistaken place shows: it repeats after a
+ * prime number of values, not after a row. */
+static guint
+value_at (guint64 index, gboolean u8)
+{
+  return u8 ? index * 7 % 251 : index * 257 % 65521;
+}
+
+static void
+write_array (GstImagingNpyType type, guint n_dims, guint64 a, guint64 b,
+    guint64 c, guint64 d)
+{
+  guint64 dims[] = {a, b, c, d};
+  guint64 n = a * b * c * d;
+  gboolean u8 = type == GST_IMAGING_NPY_TYPE_U8;
+  /* the larger types hold zeros */
+  g_autofree guint8 *data = g_malloc0 (n * 8 + 1);
+  GError *error = NULL;
+
+  for (guint64 i = 0; i < n; i++) {
+    if (u8)
+      data[i] = value_at (i, TRUE);
+    else if (type == GST_IMAGING_NPY_TYPE_U16)
+      ((guint16 *) data)[i] = value_at (i, FALSE);
+  }
+  fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, &error),
+      "%s", error ? error->message : "no message");
+}
+
+static GstElement *
+make_source (void)
+{
+  GstElement *source = gst_element_factory_make ("npysrc", NULL);
+
+  fail_unless (source != NULL, "npysrc is not in GST_PLUGIN_PATH");
+  g_object_set (source, "location", path, NULL);
+  return source;
+}
+
+static GstElement *
+make_pipeline (const gchar *launch, GstState state)
+{
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (launch, &error);
+  GstElement *source;
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  g_object_set (source, "location", path, NULL);
+  gst_object_unref (source);
+  gst_element_set_state (pipeline, state);
+  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+      GST_STATE_CHANGE_SUCCESS);
+  return pipeline;
+}
+
+static void
+dispose_pipeline (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+/* Waits until everything is played; an error fails the test. */
+static void
+wait_for_end (GstElement *pipeline)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message = gst_bus_timed_pop_filtered (
+      bus, TIMEOUT, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+
+  fail_unless (message != NULL, "no end");
+  fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_EOS);
+  gst_message_unref (message);
+  gst_object_unref (bus);
+}
+
+static GstHarness *
+make_harness (void)
+{
+  GstElement *source = make_source ();
+  GstHarness *h = gst_harness_new_with_element (source, NULL, "src");
+
+  gst_object_unref (source);
+  return h;
+}
+
+/* Returns: the next frame, NULL at the end of the stream */
+static GstBuffer *
+pull (GstHarness *h)
+{
+  GstBuffer *buffer = NULL;
+
+  fail_unless (gst_harness_pull_until_eos (h, &buffer), "no frame, no EOS");
+  return buffer;
+}
+
+static void
+assert_end (GstHarness *h)
+{
+  GstBuffer *buffer = pull (h);
+
+  fail_unless (buffer == NULL, "a frame after the last one");
+}
+
+static void
+get_info (GstHarness *h, GstVideoInfo *info)
+{
+  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+
+  fail_unless (caps != NULL && gst_caps_is_fixed (caps));
+  fail_unless (gst_video_info_from_caps (info, caps));
+  gst_caps_unref (caps);
+}
+
+/* Compares frame @index with value_at (); @n_channels in the file. */
+static void
+assert_frame (GstHarness *h, GstBuffer *buffer, guint64 index,
+    GstVideoFormat format, guint width, guint height, guint n_channels)
+{
+  gboolean u8;
+  guint n_out;
+  GstVideoInfo info;
+  GstVideoFrame frame;
+
+  fail_unless (buffer != NULL, "no frame %" G_GUINT64_FORMAT, index);
+  get_info (h, &info);
+  fail_unless_equals_string (
+      gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&info)),
+      gst_video_format_to_string (format));
+  fail_unless_equals_int (GST_VIDEO_INFO_WIDTH (&info), width);
+  fail_unless_equals_int (GST_VIDEO_INFO_HEIGHT (&info), height);
+  fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), index);
+  fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (buffer), index + 1);
+
+  fail_unless (gst_video_frame_map (&frame, &info, buffer, GST_MAP_READ));
+  u8 = GST_VIDEO_FRAME_COMP_DEPTH (&frame, 0) == 8;
+  n_out = GST_VIDEO_FRAME_N_COMPONENTS (&frame);
+  for (guint y = 0; y < height; y++) {
+    const guint8 *row = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&frame, 0) +
+                        y * GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0);
+
+    for (guint i = 0; i < width * n_out; i++) {
+      guint x = i / n_out, c = i % n_out;
+      guint64 at = ((index * height + y) * width + x) * n_channels + c;
+      guint expected = c < n_channels ? value_at (at, u8) : 65535;
+      guint found = u8 ? row[i] : ((const guint16 *) row)[i];
+
+      fail_unless (found == expected,
+          "frame %" G_GUINT64_FORMAT ": channel %u of (%u, %u) is %u, expected "
+          "is %u",
+          index, c, x, y, found, expected);
+    }
+  }
+  gst_video_frame_unmap (&frame);
+}
+
+/* Plays all of an array and compares it. */
+static void
+assert_plays (guint n_frames, GstVideoFormat format, guint width, guint height,
+    guint n_channels)
+{
+  GstHarness *h = make_harness ();
+
+  gst_harness_play (h);
+  for (guint i = 0; i < n_frames; i++) {
+    GstBuffer *buffer = pull (h);
+
+    assert_frame (h, buffer, i, format, width, height, n_channels);
+    gst_buffer_unref (buffer);
+  }
+  assert_end (h);
+  gst_harness_teardown (h);
+}
+
+/* --- pixels --- */
+
+GST_START_TEST (test_u8_is_gray8_with_padded_rows)
+{
+  GstHarness *h;
+  GstBuffer *buffer;
+  GstVideoInfo info;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 3, 4, 641, 1);
+  assert_plays (3, GST_VIDEO_FORMAT_GRAY8, 641, 4, 1);
+
+  h = make_harness ();
+  gst_harness_play (h);
+  buffer = pull (h);
+  get_info (h, &info);
+  fail_unless_equals_int (GST_VIDEO_INFO_PLANE_STRIDE (&info, 0), 644);
+  fail_unless_equals_uint64 (gst_buffer_get_size (buffer), 4 * 644);
+  gst_buffer_unref (buffer);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_u16_is_gray16)
+{
+  write_array (GST_IMAGING_NPY_TYPE_U16, 3, 3, 5, 7, 1);
+  assert_plays (3,
+      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_GRAY16_LE
+                                      : GST_VIDEO_FORMAT_GRAY16_BE,
+      7, 5, 1);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_big_endian_u16_has_the_same_values)
+{
+  gchar *content;
+  gsize size;
+  gchar *order;
+
+  write_array (GST_IMAGING_NPY_TYPE_U16, 3, 2, 5, 7, 1);
+  fail_unless (g_file_get_contents (path, &content, &size, NULL));
+  order = strstr (content + 10, "u2") - 1;
+  *order = *order == '<' ? '>' : '<';
+  for (gsize i = size - 2 * 5 * 7 * 2; i < size; i += 2) {
+    gchar first = content[i];
+
+    content[i] = content[i + 1];
+    content[i + 1] = first;
+  }
+  fail_unless (g_file_set_contents (path, content, size, NULL));
+  g_free (content);
+  assert_plays (2,
+      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_GRAY16_LE
+                                      : GST_VIDEO_FORMAT_GRAY16_BE,
+      7, 5, 1);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_four_dimensions_are_colour)
+{
+  GstVideoFormat rgba64 = G_BYTE_ORDER == G_LITTLE_ENDIAN
+                              ? GST_VIDEO_FORMAT_RGBA64_LE
+                              : GST_VIDEO_FORMAT_RGBA64_BE;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 1);
+  assert_plays (2, GST_VIDEO_FORMAT_GRAY8, 5, 3, 1);
+  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 3);
+  assert_plays (2, GST_VIDEO_FORMAT_RGB, 5, 3, 3);
+  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 4);
+  assert_plays (2, GST_VIDEO_FORMAT_RGBA, 5, 3, 4);
+  write_array (GST_IMAGING_NPY_TYPE_U16, 4, 2, 3, 5, 4);
+  assert_plays (2, rgba64, 5, 3, 4);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
+{
+  write_array (GST_IMAGING_NPY_TYPE_U16, 4, 2, 3, 5, 3);
+  assert_plays (2,
+      G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_RGBA64_LE
+                                      : GST_VIDEO_FORMAT_RGBA64_BE,
+      5, 3, 3);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_two_dimensions_are_one_frame)
+{
+  write_array (GST_IMAGING_NPY_TYPE_U8, 2, 5, 7, 1, 1);
+  assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 7, 5, 1);
+  write_array (GST_IMAGING_NPY_TYPE_U8, 2, 1, 1, 1, 1);
+  assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 1, 1, 1);
+}
+GST_END_TEST;
+
+/* --- memory --- */
+
+/* Offers a pool whose rows are padded to 32 bytes more than usual. */
+static GstPadProbeReturn
+offer_padded_pool (GstPad *pad, GstPadProbeInfo *info, gpointer pool)
+{
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
+  GstVideoAlignment alignment;
+  GstStructure *config;
+  GstVideoInfo video;
+  GstCaps *caps;
+  guint size;
+
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_parse_allocation (query, &caps, NULL);
+  fail_unless (gst_video_info_from_caps (&video, caps));
+  gst_video_alignment_reset (&alignment);
+  alignment.padding_left = alignment.padding_right = 16;
+  alignment.padding_top = 1;
+
+  config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_set_params (config, caps, video.size, 2, 4);
+  gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  gst_buffer_pool_config_add_option (
+      config, GST_BUFFER_POOL_OPTION_VIDEO_ALIGNMENT);
+  gst_buffer_pool_config_set_video_alignment (config, &alignment);
+  fail_unless (gst_buffer_pool_set_config (pool, config));
+  config = gst_buffer_pool_get_config (pool);
+  gst_buffer_pool_config_get_params (config, NULL, &size, NULL, NULL);
+  gst_structure_free (config);
+  gst_query_add_allocation_pool (query, pool, size, 2, 4);
+  gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  return GST_PAD_PROBE_HANDLED;
+}
+
+GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
+{
+  GstHarness *h;
+  GstBufferPool *pool = gst_video_buffer_pool_new ();
+  GstPad *pad;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 6, 4, 61, 1);
+  h = make_harness ();
+  pad = gst_element_get_static_pad (h->element, "src");
+  gst_pad_add_probe (
+      pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_padded_pool, pool, NULL);
+  gst_object_unref (pad);
+
+  gst_harness_play (h);
+  for (guint i = 0; i < 6; i++) {
+    GstBuffer *buffer = pull (h);
+    GstVideoMeta *meta;
+
+    assert_frame (h, buffer, i, GST_VIDEO_FORMAT_GRAY8, 61, 4, 1);
+    fail_unless (buffer->pool == pool);
+    meta = gst_buffer_get_video_meta (buffer);
+    fail_unless (meta != NULL);
+    fail_unless (meta->stride[0] >= 61 + 32);
+    gst_buffer_unref (buffer);
+  }
+  assert_end (h);
+  gst_harness_teardown (h);
+  gst_object_unref (pool);
+}
+GST_END_TEST;
+
+/* Bytes of memory that this process uses. */
+static gint64
+count_memory (void)
+{
+  FILE *file = fopen ("/proc/self/statm", "r");
+  glong n_pages = 0;
+
+  fail_unless (file && fscanf (file, "%*d %ld", &n_pages) == 1);
+  fclose (file);
+  return (gint64) n_pages * sysconf (_SC_PAGESIZE);
+}
+
+GST_START_TEST (test_memory_does_not_grow_with_the_array)
+{
+  GstElement *pipeline;
+  gint64 before, grown;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 64, 512, 1021, 1); /* 32 MiB */
+  pipeline = make_pipeline (
+      "npysrc name=source ! fakesink name=sink sync=false", GST_STATE_PAUSED);
+  before = count_memory ();
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  wait_for_end (pipeline);
+  grown = count_memory () - before;
+  fail_unless (grown < 8 * 1024 * 1024, "grew by %" G_GINT64_FORMAT, grown);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+/* --- time --- */
+
+GST_START_TEST (test_times_follow_the_framerate_without_gaps)
+{
+  GstHarness *h;
+  GstClockTime end = 0;
+  GstVideoInfo info;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 1, 4, 1);
+  h = make_harness ();
+  gst_util_set_object_arg (G_OBJECT (h->element), "framerate", "30000/1001");
+  gst_harness_play (h);
+  for (guint i = 0; i < 31; i++) {
+    GstBuffer *buffer = pull (h);
+
+    fail_unless (buffer != NULL);
+    fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer), end);
+    fail_unless_equals_clocktime (GST_BUFFER_PTS (buffer),
+        gst_util_uint64_scale (i, 1001 * GST_SECOND, 30000));
+    end += GST_BUFFER_DURATION (buffer);
+    gst_buffer_unref (buffer);
+  }
+  assert_end (h);
+  get_info (h, &info);
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_N (&info), 30000);
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), 1001);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+/* --- seeking --- */
+
+/* The frame that a paused pipeline shows. */
+static void
+assert_shown (GstElement *pipeline, guint64 expected)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  GstSample *sample = NULL;
+
+  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+      GST_STATE_CHANGE_SUCCESS);
+  g_object_get (sink, "last-sample", &sample, NULL);
+  fail_unless (sample != NULL);
+  fail_unless_equals_uint64 (
+      GST_BUFFER_OFFSET (gst_sample_get_buffer (sample)), expected);
+  gst_sample_unref (sample);
+  gst_object_unref (sink);
+}
+
+/* A sink drops frames before the segment; none should be read in vain. */
+static void
+note_first (GstElement *identity, GstBuffer *buffer, gpointer first)
+{
+  if (*(gint64 *) first < 0)
+    *(gint64 *) first = GST_BUFFER_OFFSET (buffer);
+}
+
+GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
+{
+  GstElement *pipeline, *identity;
+  gint64 first_read = 0;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source framerate=30/1 ! identity name=identity ! "
+      "fakesink name=sink",
+      GST_STATE_PAUSED);
+  assert_shown (pipeline, 0);
+  identity = gst_bin_get_by_name (GST_BIN (pipeline), "identity");
+  g_signal_connect (identity, "handoff", G_CALLBACK (note_first), &first_read);
+  for (gint i = 30; i >= 0; i--) {
+    /* rounded down, most of these are before i / 30 s */
+    GstClockTime start = gst_util_uint64_scale (i, GST_SECOND, 30);
+
+    for (gint end = 0; end <= 1; end++) {
+      first_read = -1;
+      fail_unless (gst_element_seek_simple (pipeline, GST_FORMAT_TIME,
+          GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE,
+          start + end * 33333332));
+      assert_shown (pipeline, i);
+      fail_unless_equals_int64 (first_read, i);
+    }
+  }
+  gst_object_unref (identity);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
+{
+  GstElement *pipeline;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline =
+      make_pipeline ("npysrc name=source framerate=30/1 ! fakesink name=sink",
+          GST_STATE_PAUSED);
+  for (gint i = 0; i < 31; i++) {
+    fail_unless (gst_element_seek_simple (
+        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, i));
+    assert_shown (pipeline, i);
+  }
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+static void
+note_offset (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer offsets)
+{
+  g_string_append_printf (
+      offsets, " %" G_GUINT64_FORMAT, GST_BUFFER_OFFSET (buffer));
+}
+
+/* a stop that leaves position and stop as they are */
+#define KEEP (-2)
+
+/* Plays from @start to @stop (ns, -1 for open) and compares the offsets. */
+static void
+assert_played (gdouble rate, gint64 start, gint64 stop, const gchar *expected)
+{
+  GstElement *pipeline =
+      make_pipeline ("npysrc name=source framerate=10/1 ! "
+                     "fakesink name=sink signal-handoffs=true sync=false",
+          GST_STATE_PAUSED);
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  GString *offsets = g_string_new (NULL);
+
+  fail_unless (gst_element_seek (pipeline, rate, GST_FORMAT_TIME,
+      GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, GST_SEEK_TYPE_SET, start,
+      stop == KEEP ? GST_SEEK_TYPE_NONE : GST_SEEK_TYPE_SET, stop));
+  fail_unless_equals_int (gst_element_get_state (pipeline, NULL, NULL, TIMEOUT),
+      GST_STATE_CHANGE_SUCCESS);
+  g_signal_connect (sink, "handoff", G_CALLBACK (note_offset), offsets);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  wait_for_end (pipeline);
+  fail_unless_equals_string (offsets->str, expected);
+  g_string_free (offsets, TRUE);
+  gst_object_unref (sink);
+  dispose_pipeline (pipeline);
+}
+
+GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
+{
+  const gint64 ms = GST_MSECOND;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 6, 2, 3, 1);
+  assert_played (1, 0, -1, " 0 1 2 3 4 5");
+  assert_played (1, 200 * ms, 400 * ms, " 2 3");
+  assert_played (1, 250 * ms, 401 * ms, " 2 3 4");
+  assert_played (-1, 0, 600 * ms, " 5 4 3 2 1 0");
+  assert_played (-1, 0, -1, " 5 4 3 2 1 0");
+  assert_played (-1, 0, KEEP, " 0"); /* what it shows, and what is before */
+  assert_played (-1, 200 * ms, 400 * ms, " 3 2");
+  assert_played (-1, 0, 401 * ms, " 4 3 2 1 0");
+}
+GST_END_TEST;
+
+GST_START_TEST (test_duration_is_known_in_time_and_frames)
+{
+  GstElement *pipeline;
+  gint64 value;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline =
+      make_pipeline ("npysrc name=source framerate=10/1 ! fakesink name=sink",
+          GST_STATE_PAUSED);
+  fail_unless (gst_element_query_duration (pipeline, GST_FORMAT_TIME, &value));
+  fail_unless_equals_int64 (value, 3100 * GST_MSECOND);
+  fail_unless (
+      gst_element_query_duration (pipeline, GST_FORMAT_DEFAULT, &value));
+  fail_unless_equals_int64 (value, 31);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 700 * GST_MSECOND));
+  assert_shown (pipeline, 7);
+  fail_unless (gst_element_query_position (pipeline, GST_FORMAT_TIME, &value));
+  fail_unless_equals_int64 (value, 700 * GST_MSECOND);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+/* --- errors --- */
+
+/* Waits for the first error of @pipeline, the one that users see; GstBaseSrc
+ * adds another without a text of its own. */
+static void
+assert_error (
+    GstElement *pipeline, GQuark domain, gint code, const gchar *words)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message =
+      gst_bus_timed_pop_filtered (bus, TIMEOUT, GST_MESSAGE_ERROR);
+  GError *error = NULL;
+
+  fail_unless (message != NULL, "no error, expected is \"%s\"", words);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (
+      g_error_matches (error, domain, code) && strstr (error->message, words),
+      "%s %d \"%s\", expected are %s %d and \"%s\"",
+      g_quark_to_string (error->domain), error->code, error->message,
+      g_quark_to_string (domain), code, words);
+  g_error_free (error);
+  gst_message_unref (message);
+
+  gst_object_unref (bus);
+}
+
+static void
+assert_start_fails (GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline =
+      gst_parse_launch ("npysrc name=source ! fakesink", NULL);
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+
+  g_object_set (source, "location", path, NULL);
+  gst_object_unref (source);
+  fail_unless_equals_int (gst_element_set_state (pipeline, GST_STATE_PAUSED),
+      GST_STATE_CHANGE_FAILURE);
+  assert_error (pipeline, domain, code, words);
+  dispose_pipeline (pipeline);
+}
+
+GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
+{
+  g_autofree gchar *folder = g_path_get_dirname (path);
+  gchar *file = path;
+
+  assert_start_fails (
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
+  path = folder;
+  assert_start_fails (
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ, "is a folder");
+  path = NULL;
+  assert_start_fails (
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  path = (gchar *) "";
+  assert_start_fails (
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");
+  path = file;
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_file_that_is_no_video_is_an_error_with_what_it_is)
+{
+  static const struct {
+    GstImagingNpyType type;
+    guint n_dims;
+    guint64 dims[4];
+    const gchar *words;
+  } cases[] = {
+      {GST_IMAGING_NPY_TYPE_F32, 3, {2, 3, 4, 1}, "f32 [2, 3, 4], expected"},
+      {GST_IMAGING_NPY_TYPE_I16, 3, {2, 3, 4, 1}, "i16 [2, 3, 4], expected"},
+      {GST_IMAGING_NPY_TYPE_COMPLEX64, 2, {2, 3, 1, 1}, "complex64 [2, 3]"},
+      {GST_IMAGING_NPY_TYPE_U8, 1, {5, 1, 1, 1}, "u8 [5], expected"},
+      {GST_IMAGING_NPY_TYPE_U8, 0, {1, 1, 1, 1}, "u8 [], expected"},
+      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 2}, "u8 [2, 3, 4, 2], expected"},
+      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 5}, "1, 3 or 4 channels"},
+      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 0}, "u8 [2, 3, 4, 0]"},
+      {GST_IMAGING_NPY_TYPE_U8, 3, {0, 3, 4, 1}, "nothing to play"},
+      {GST_IMAGING_NPY_TYPE_U8, 3, {2, 0, 4, 1}, "nothing to play"},
+      {GST_IMAGING_NPY_TYPE_U16, 2, {3, 0, 1, 1}, "nothing to play"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    write_array (cases[i].type, cases[i].n_dims, cases[i].dims[0],
+        cases[i].dims[1], cases[i].dims[2], cases[i].dims[3]);
+    assert_start_fails (
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, cases[i].words);
+  }
+  fail_unless (g_file_set_contents (path, "P5 640 480 255", -1, NULL));
+  assert_start_fails (
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no .npy file");
+}
+GST_END_TEST;
+
+GST_START_TEST (test_frames_larger_than_video_are_an_error)
+{
+  /* 4 GiB of holes: takes no room on the disk */
+  static const gchar dict[] =
+      "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2147483648, 2)}";
+  GString *header = g_string_new ("\223NUMPY\001");
+
+  g_string_append_len (header, "\0", 1);
+  g_string_append_c (header, strlen (dict));
+  g_string_append_len (header, "\0", 1);
+  g_string_append (header, dict);
+  fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
+  if (truncate (path, header->len + (G_GINT64_CONSTANT (1) << 32)) == 0)
+    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+        "frames of 2 x 2147483648 pixels");
+  g_string_free (header, TRUE);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
+{
+  GstElement *pipeline;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 100, 16, 64, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source ! fakesink name=sink sync=false", GST_STATE_PAUSED);
+  fail_unless_equals_int (truncate (path, 128 + 5 * 16 * 64 + 7), 0);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  assert_error (pipeline, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
+      "has 5127 bytes after the header, expected are 102400");
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
+{
+  GstElement *pipeline = gst_parse_launch (
+      "npysrc name=source ! capsfilter caps=video/x-raw,format=RGB ! fakesink",
+      NULL);
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 2, 3, 4, 1);
+  g_object_set (source, "location", path, NULL);
+  gst_object_unref (source);
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+/* --- states --- */
+
+static guint
+count_descriptors (void)
+{
+  GDir *dir = g_dir_open ("/proc/self/fd", 0, NULL);
+  guint n = 0;
+
+  while (g_dir_read_name (dir))
+    n++;
+  g_dir_close (dir);
+  return n;
+}
+
+GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
+{
+  GstElement *pipeline;
+  guint n = 0;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 10, 2, 3, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source ! fakesink name=sink", GST_STATE_PAUSED);
+  for (guint i = 0; i < 30; i++) {
+    fail_unless (gst_element_seek_simple (
+        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 5));
+    assert_shown (pipeline, 5);
+    gst_element_set_state (pipeline, i % 2 ? GST_STATE_NULL : GST_STATE_READY);
+    if (i == 1)
+      n = count_descriptors ();
+    if (i > 1 && i % 2)
+      fail_unless_equals_int (count_descriptors (), n);
+    gst_element_set_state (pipeline, GST_STATE_PAUSED);
+    assert_shown (pipeline, 0);
+  }
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_another_file_is_played_after_a_stop)
+{
+  GstElement *pipeline;
+  GstElement *source;
+  GstPad *pad;
+  GstCaps *caps;
+  GstVideoInfo info;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 10, 2, 3, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source ! fakesink name=sink", GST_STATE_PAUSED);
+  gst_element_set_state (pipeline, GST_STATE_READY);
+  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 4, 7, 5, 3);
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  assert_shown (pipeline, 0);
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  pad = gst_element_get_static_pad (source, "src");
+  caps = gst_pad_get_current_caps (pad);
+  fail_unless (gst_video_info_from_caps (&info, caps));
+  fail_unless_equals_int (GST_VIDEO_INFO_FORMAT (&info), GST_VIDEO_FORMAT_RGB);
+  fail_unless_equals_int (GST_VIDEO_INFO_WIDTH (&info), 5);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_properties_read_back)
+{
+  GstElement *source = gst_element_factory_make ("npysrc", NULL);
+  gchar *location;
+  gint n, d;
+  GValue value = G_VALUE_INIT;
+
+  g_object_get (source, "location", &location, NULL);
+  fail_unless (location == NULL);
+  g_value_init (&value, GST_TYPE_FRACTION);
+  g_object_get_property (G_OBJECT (source), "framerate", &value);
+  fail_unless_equals_int (gst_value_get_fraction_numerator (&value), 25);
+  fail_unless_equals_int (gst_value_get_fraction_denominator (&value), 1);
+
+  g_object_set (source, "location", "a.npy", "framerate", 100, 3, NULL);
+  g_object_get (source, "location", &location, "framerate", &n, &d, NULL);
+  fail_unless_equals_string (location, "a.npy");
+  fail_unless_equals_int (n, 100);
+  fail_unless_equals_int (d, 3);
+  g_free (location);
+  g_value_unset (&value);
+  gst_object_unref (source);
+}
+GST_END_TEST;
+
+static Suite *
+npysrc_suite (void)
+{
+  Suite *suite = suite_create ("npysrc");
+  TCase *tcase = tcase_create ("npysrc");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, make_path, remove_path);
+  tcase_add_test (tcase, test_u8_is_gray8_with_padded_rows);
+  tcase_add_test (tcase, test_u16_is_gray16);
+  tcase_add_test (tcase, test_big_endian_u16_has_the_same_values);
+  tcase_add_test (tcase, test_four_dimensions_are_colour);
+  tcase_add_test (tcase, test_three_channels_of_u16_get_an_opaque_alpha);
+  tcase_add_test (tcase, test_two_dimensions_are_one_frame);
+  tcase_add_test (
+      tcase, test_frames_are_written_into_the_pool_of_the_next_element);
+  tcase_add_test (tcase, test_memory_does_not_grow_with_the_array);
+  tcase_add_test (tcase, test_times_follow_the_framerate_without_gaps);
+  tcase_add_test (tcase, test_a_seek_reads_and_shows_the_frame_of_that_time);
+  tcase_add_test (tcase, test_a_seek_in_frames_shows_that_frame);
+  tcase_add_test (
+      tcase, test_a_segment_ends_where_it_should_in_both_directions);
+  tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
+  tcase_add_test (
+      tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
+  tcase_add_test (
+      tcase, test_a_file_that_is_no_video_is_an_error_with_what_it_is);
+  tcase_add_test (tcase, test_frames_larger_than_video_are_an_error);
+  tcase_add_test (
+      tcase, test_a_file_that_shrinks_while_playing_is_a_read_error);
+  tcase_add_test (tcase, test_other_caps_downstream_are_an_error_and_no_hang);
+  tcase_add_test (
+      tcase, test_every_start_plays_from_the_beginning_and_leaks_no_file);
+  tcase_add_test (tcase, test_another_file_is_played_after_a_stop);
+  tcase_add_test (tcase, test_properties_read_back);
+  return suite;
+}
+
+GST_CHECK_MAIN (npysrc);

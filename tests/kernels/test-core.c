@@ -1,0 +1,1065 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libimk-core, and the mock device that the other tests rely on.
+ * IMK_MODULE_PATH names the folder of the mock modules. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/device.h"
+#include "core/parallel.h"
+#include "kernel-test.h"
+
+#define N_ELEMENTS(array) (sizeof (array) / sizeof ((array)[0]))
+
+/* --- errors --------------------------------------------------------------- */
+
+static void
+test_error_is_filled_and_returned (void)
+{
+  ImkError error = {0};
+
+  test_error (imk_error_set (&error, IMK_ERROR_IMAGE, "%d of %s", 3, "them"),
+      &error, IMK_ERROR_IMAGE, "3 of them");
+}
+
+static void
+test_error_may_be_null (void)
+{
+  test_check (
+      imk_error_set (NULL, IMK_ERROR_DEVICE, "%s", "lost") == IMK_ERROR_DEVICE,
+      "the code did not come back");
+}
+
+static void
+test_long_error_is_cut (void)
+{
+  char text[2 * IMK_ERROR_MESSAGE_SIZE];
+  ImkError error;
+
+  memset (text, 'x', sizeof (text) - 1);
+  text[sizeof (text) - 1] = 0;
+  imk_error_set (&error, IMK_ERROR_CONFIG, "%s", text);
+  test_check (strlen (error.message) == IMK_ERROR_MESSAGE_SIZE - 1,
+      "the message has %zu bytes", strlen (error.message));
+}
+
+/* --- images --------------------------------------------------------------- */
+
+static void
+test_types_have_sizes_and_names (void)
+{
+  static const struct {
+    ImkType type;
+    size_t size;
+    const char *name;
+  } expected[] = {
+      {IMK_TYPE_U8, 1, "u8"},
+      {IMK_TYPE_U16, 2, "u16"},
+      {IMK_TYPE_I16, 2, "i16"},
+      {IMK_TYPE_F32, 4, "f32"},
+      {IMK_TYPE_F64, 8, "f64"},
+      {IMK_TYPE_CI16, 4, "ci16"},
+      {IMK_TYPE_CF32, 8, "cf32"},
+      {(ImkType) 7, 0, "?"},
+      {(ImkType) -1, 0, "?"},
+  };
+
+  for (size_t i = 0; i < N_ELEMENTS (expected); i++) {
+    test_check (imk_type_size (expected[i].type) == expected[i].size,
+        "type %d has %zu bytes", expected[i].type,
+        imk_type_size (expected[i].type));
+    test_check (
+        strcmp (imk_type_name (expected[i].type), expected[i].name) == 0,
+        "type %d is called %s", expected[i].type,
+        imk_type_name (expected[i].type));
+  }
+}
+
+static uint16_t samples[64];
+
+/* A 5x3 u16 image of one channel in rows of 6. */
+static ImkImage
+good_image (void)
+{
+  return (ImkImage){
+      .data = samples,
+      .stride = 12,
+      .width = 5,
+      .height = 3,
+      .channels = 1,
+      .type = IMK_TYPE_U16,
+      .location = IMK_LOCATION_HOST,
+  };
+}
+
+static ImkStatus
+check (const ImkImage *image, bool on_device, ImkError *error)
+{
+  return imk_image_check (
+      image, "input", IMK_TYPE_U16, 1, 5, 3, on_device, error);
+}
+
+static void
+test_row_size_counts_samples (void)
+{
+  ImkImage wide = {.width = UINT32_MAX, .channels = 4, .type = IMK_TYPE_CF32};
+
+  test_check (imk_image_row_size (&wide) == 32ull * UINT32_MAX,
+      "%zu bytes a row", imk_image_row_size (&wide));
+}
+
+static void
+test_good_image_passes (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  test_ok (check (&image, false, &error), &error);
+  image.location = IMK_LOCATION_DEVICE;
+  test_ok (check (&image, true, &error), &error);
+  image.location = IMK_LOCATION_HOST_MAPPED;
+  test_ok (check (&image, true, &error), &error);
+}
+
+static void
+test_stride_of_one_row_does_not_matter (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  image.height = 1;
+  image.stride = 0;
+  test_ok (
+      imk_image_check (&image, "input", IMK_TYPE_U16, 1, 5, 1, false, &error),
+      &error);
+}
+
+static void
+test_image_without_data_is_refused (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  image.data = NULL;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "The input image has no data.");
+  test_error (check (NULL, false, &error), &error, IMK_ERROR_IMAGE,
+      "The input image has no data.");
+}
+
+static void
+test_other_shapes_are_refused_with_both_shapes (void)
+{
+  ImkImage wrong[4] = {
+      good_image (), good_image (), good_image (), good_image ()};
+  static const char *words[4] = {
+      "is 4x3, 1 x u16 a pixel; the configuration says 5x3, 1 x u16",
+      "is 5x4, 1 x u16",
+      "is 5x3, 2 x u16",
+      "is 5x3, 1 x i16",
+  };
+  ImkError error;
+
+  wrong[0].width = 4;
+  wrong[1].height = 4;
+  wrong[2].channels = 2;
+  wrong[3].type = IMK_TYPE_I16;
+  for (size_t i = 0; i < N_ELEMENTS (wrong); i++)
+    test_error (
+        check (&wrong[i], false, &error), &error, IMK_ERROR_IMAGE, words[i]);
+}
+
+static void
+test_short_stride_is_refused (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  image.stride = 8;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "a stride of 8 bytes; one row alone takes 10.");
+}
+
+static void
+test_unaligned_samples_are_refused (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  image.stride = 13;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "a stride of 13 bytes; u16 samples need multiples of 2.");
+  image = good_image ();
+  image.data = (uint8_t *) samples + 1;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "u16 samples need multiples of 2.");
+}
+
+static void
+test_unreachable_memory_is_refused (void)
+{
+  ImkImage image = good_image ();
+  ImkError error;
+
+  test_error (check (&image, true, &error), &error, IMK_ERROR_IMAGE,
+      "lies in host memory, which this backend cannot reach.");
+  image.location = IMK_LOCATION_HOST_MAPPED;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "lies in device memory, which this backend cannot reach.");
+  image.location = IMK_LOCATION_DEVICE;
+  test_error (check (&image, false, &error), &error, IMK_ERROR_IMAGE,
+      "lies in device memory, which this backend cannot reach.");
+}
+
+static void
+test_div_up_is_exact_everywhere (void)
+{
+  static const uint32_t values[] = {0, 1, 2, 31, 32, 33, 1u << 24,
+      (1u << 24) + 1, UINT32_MAX - 1, UINT32_MAX};
+  static const uint32_t divisors[] = {1, 2, 3, 32, 1u << 31, UINT32_MAX};
+
+  for (size_t i = 0; i < N_ELEMENTS (values); i++)
+    for (size_t j = 0; j < N_ELEMENTS (divisors); j++) {
+      uint64_t v = values[i], d = divisors[j];
+
+      test_check (imk_div_up (values[i], divisors[j]) == (v + d - 1) / d,
+          "%u / %u rounded up gave %u", values[i], divisors[j],
+          imk_div_up (values[i], divisors[j]));
+    }
+}
+
+/* --- parallel-for --------------------------------------------------------- */
+
+typedef struct Visits {
+  pthread_t caller;
+  uint32_t grain;
+  atomic_uint n_bands;
+  atomic_uint n_short;     /* bands of fewer items than the grain */
+  atomic_uint n_elsewhere; /* bands on another thread than the caller */
+  atomic_uint items[4096];
+} Visits;
+
+static void
+visit (void *data, uint32_t first, uint32_t end)
+{
+  Visits *v = data;
+
+  v->n_bands++;
+  v->n_short += end - first < v->grain;
+  v->n_elsewhere += !pthread_equal (v->caller, pthread_self ());
+  for (uint32_t i = first; i < end; i++)
+    v->items[i]++;
+}
+
+static void
+run_visits (Visits *v, uint32_t n_threads, uint32_t n_items, uint32_t grain)
+{
+  memset (v, 0, sizeof (*v));
+  v->caller = pthread_self ();
+  v->grain = grain;
+  imk_parallel_for (n_threads, n_items, grain, visit, v);
+}
+
+static void
+test_parallel_for_visits_each_item_once (void)
+{
+  static const uint32_t sizes[] = {
+      0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 1023, 4095};
+  static const uint32_t threads[] = {0, 1, 2, 3, 5, 8};
+  static const uint32_t grains[] = {1, 2, 7, 64, 5000};
+  static Visits v;
+
+  for (size_t s = 0; s < N_ELEMENTS (sizes); s++)
+    for (size_t t = 0; t < N_ELEMENTS (threads); t++)
+      for (size_t g = 0; g < N_ELEMENTS (grains); g++) {
+        run_visits (&v, threads[t], sizes[s], grains[g]);
+        for (uint32_t i = 0; i < N_ELEMENTS (v.items); i++)
+          test_check (v.items[i] == (i < sizes[s]),
+              "item %u of %u, %u threads, grain %u: visited %u times", i,
+              sizes[s], threads[t], grains[g], v.items[i]);
+        test_check (v.n_bands <= 1 || v.n_short == 0,
+            "%u of %u bands are shorter than the grain %u", v.n_short,
+            v.n_bands, grains[g]);
+      }
+}
+
+static void
+test_small_work_stays_on_the_caller (void)
+{
+  static Visits v;
+
+  run_visits (&v, 8, 99, 50);
+  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
+      "99 items of grain 50 ran in %u bands, %u elsewhere", v.n_bands,
+      v.n_elsewhere);
+  run_visits (&v, 1, 4000, 1);
+  test_check (v.n_bands == 1 && v.n_elsewhere == 0,
+      "one thread ran %u bands, %u elsewhere", v.n_bands, v.n_elsewhere);
+}
+
+static void
+test_bands_are_no_more_than_threads (void)
+{
+  static Visits v;
+
+  for (uint32_t n = 1; n <= 8; n++) {
+    run_visits (&v, n, 4000, 1);
+    test_check (v.n_bands <= n, "%u threads, %u bands", n, v.n_bands);
+  }
+}
+
+static void
+test_thread_count_is_kept_or_found (void)
+{
+  test_check (imk_parallel_threads (0) >= 1, "no thread for n-threads 0");
+  test_check (imk_parallel_threads (5) == 5 || imk_parallel_threads (5) == 1,
+      "5 threads became %u", imk_parallel_threads (5));
+}
+
+/* --- the loader, in a process of its own each time -------------------------
+ */
+
+static const char *mock_folder;
+
+/* Runs @run as a test in a child, for the loader keeps its first outcome and
+ * the mock aborts. Its output comes up as comments. Returns: wait status */
+static int
+run_in_child (const char *name, void (*run) (void))
+{
+  const Test tests[] = {{name, run}, {NULL, NULL}};
+  char line[1024];
+  int output[2];
+  int status;
+  FILE *stream;
+  pid_t child;
+
+  test_check (pipe (output) == 0, "pipe: %m");
+  fflush (NULL);
+  child = fork ();
+  test_check (child >= 0, "fork: %m");
+  if (child == 0) {
+    dup2 (output[1], STDOUT_FILENO);
+    dup2 (output[1], STDERR_FILENO);
+    close (output[0]);
+    close (output[1]);
+    exit (test_main (tests));
+  }
+  close (output[1]);
+  stream = fdopen (output[0], "r");
+  while (fgets (line, sizeof (line), stream))
+    if (strncmp (line, "ok ", 3) != 0 && strncmp (line, "1..", 3) != 0)
+      printf ("# %s", line);
+  fclose (stream);
+  while (waitpid (child, &status, 0) < 0)
+    ;
+  return status;
+}
+
+static void
+pass_in_child (const char *name, void (*run) (void))
+{
+  int status = run_in_child (name, run);
+
+  test_check (WIFEXITED (status) && WEXITSTATUS (status) == 0,
+      "%s: the child ended with wait status 0x%x", name, status);
+}
+
+static void
+abort_in_child (const char *name, void (*run) (void))
+{
+  int status = run_in_child (name, run);
+
+  test_check (WIFSIGNALED (status) && WTERMSIG (status) == SIGABRT,
+      "%s: the child did not abort, wait status 0x%x", name, status);
+}
+
+/* Makes IMK_MODULE_PATH a new folder in which libimk-cuda.so is the file
+ * @module of the mock folder, or nothing when it is NULL. */
+static void
+use_folder_with (const char *module, char folder[PATH_MAX])
+{
+  snprintf (folder, PATH_MAX, "/tmp/imk-test-core-XXXXXX");
+  test_check (mkdtemp (folder), "mkdtemp: %m");
+  if (module) {
+    char from[PATH_MAX], to[PATH_MAX];
+
+    test_check (snprintf (from, sizeof (from), "%s/%s", mock_folder, module) <
+                        PATH_MAX &&
+                    snprintf (to, sizeof (to), "%s/%s", folder,
+                        IMK_MODULE_CUDA) < PATH_MAX,
+        "the path of %s is too long", module);
+    test_check (symlink (from, to) == 0, "symlink: %m");
+  }
+  setenv ("IMK_MODULE_PATH", folder, 1);
+}
+
+static void
+remove_folder (const char *folder)
+{
+  char path[PATH_MAX];
+
+  if (snprintf (path, sizeof (path), "%s/%s", folder, IMK_MODULE_CUDA) <
+      PATH_MAX)
+    unlink (path);
+  rmdir (folder);
+}
+
+static void
+refuse_module (const char *module, const char *words)
+{
+  char folder[PATH_MAX];
+  ImkError error = {0};
+  ImkStatus status;
+
+  use_folder_with (module, folder);
+  status = imk_backend_load ("cuda", &error);
+  remove_folder (folder);
+  test_error (status, &error, IMK_ERROR_UNAVAILABLE, words);
+  /* the outcome is kept, also for those who ask in another way */
+  error = (ImkError){0};
+  test_error (imk_device_get (&(const ImkDevice *){NULL}, &error), &error,
+      IMK_ERROR_UNAVAILABLE, words);
+}
+
+static void
+run_cpu_without_modules (void)
+{
+  ImkError error;
+
+  setenv ("IMK_MODULE_PATH", "/nowhere", 1);
+  test_ok (imk_backend_load ("cpu", &error), &error);
+}
+
+static void
+test_cpu_is_always_there (void)
+{
+  pass_in_child ("cpu", run_cpu_without_modules);
+}
+
+static void
+run_unknown_names (void)
+{
+  const void *table;
+  ImkError error;
+
+  test_error (imk_backend_load ("opencl", &error), &error,
+      IMK_ERROR_UNAVAILABLE,
+      "There is no backend \"opencl\"; there are \"cpu\" and \"cuda\".");
+  test_error (imk_backend_find ("libimk-tpu.so", "lapsharpen", &table, &error),
+      &error, IMK_ERROR_UNAVAILABLE, "\"libimk-tpu.so\"");
+  test_error (imk_backend_find (IMK_MODULE_CUDA, "dehaze", &table, &error),
+      &error, IMK_ERROR_UNAVAILABLE, "libimk-cuda.so brings no \"dehaze\"");
+}
+
+static void
+test_unknown_names_are_refused (void)
+{
+  pass_in_child ("unknown", run_unknown_names);
+}
+
+static void
+run_empty_folder (void)
+{
+  refuse_module (NULL, "The CUDA backend is not installed");
+}
+
+static void
+test_missing_module_is_said (void)
+{
+  pass_in_child ("empty folder", run_empty_folder);
+}
+
+static void
+run_wrong_abi (void)
+{
+  char words[128];
+
+  snprintf (words, sizeof (words),
+      "was built for backend ABI %d, this library has %d.",
+      IMK_BACKEND_ABI + 41, IMK_BACKEND_ABI);
+  refuse_module ("libwrong-abi.so", words);
+}
+
+static void
+test_module_of_another_abi_is_refused (void)
+{
+  pass_in_child ("wrong ABI", run_wrong_abi);
+}
+
+static void
+run_no_symbol (void)
+{
+  refuse_module ("libno-symbol.so", "it has no symbol imk_module");
+}
+
+static void
+test_other_library_is_refused (void)
+{
+  pass_in_child ("no symbol", run_no_symbol);
+}
+
+static void
+run_relative_path (void)
+{
+  ImkError error;
+
+  /* libimk-core's own folder holds no module in a build */
+  test_check (chdir (mock_folder) == 0, "chdir: %m");
+  setenv ("IMK_MODULE_PATH", ".", 1);
+  test_error (imk_backend_load ("cuda", &error), &error, IMK_ERROR_UNAVAILABLE,
+      "The CUDA backend is not installed");
+}
+
+static void
+test_relative_module_path_is_ignored (void)
+{
+  pass_in_child ("relative path", run_relative_path);
+}
+
+static void
+run_no_devices (void)
+{
+  ImkError error;
+
+  setenv ("IMK_MOCK_DEVICES", "0", 1);
+  test_error (imk_backend_load ("cuda", &error), &error, IMK_ERROR_UNAVAILABLE,
+      "No CUDA device is visible to this process.");
+}
+
+static void
+test_module_without_device_is_said (void)
+{
+  pass_in_child ("no devices", run_no_devices);
+}
+
+static void *
+load_cuda (void *failures)
+{
+  if (imk_backend_load ("cuda", NULL) != IMK_OK)
+    (*(atomic_int *) failures)++;
+  return NULL;
+}
+
+static void
+run_threads_load (void)
+{
+  pthread_t threads[8];
+  atomic_int n_failed = 0;
+
+  for (size_t i = 0; i < N_ELEMENTS (threads); i++)
+    test_check (pthread_create (&threads[i], NULL, load_cuda, &n_failed) == 0,
+        "no thread");
+  for (size_t i = 0; i < N_ELEMENTS (threads); i++)
+    pthread_join (threads[i], NULL);
+  test_check (n_failed == 0, "%d of 8 threads could not load", n_failed);
+}
+
+static void
+test_threads_may_load_at_once (void)
+{
+  pass_in_child ("threads", run_threads_load);
+}
+
+static void
+run_tables_are_complete (void)
+{
+  static const char *algorithms[] = {"device", "lapsharpen", "shcentroid"};
+  static const size_t n_slots[] = {
+      (sizeof (ImkDevice) - 2 * sizeof (void *)) / sizeof (void *), 5, 5};
+
+  for (size_t i = 0; i < N_ELEMENTS (algorithms); i++) {
+    const struct {
+      IMK_BACKEND_HEADER;
+      void (*slots[]) (void);
+    } * table;
+    const void *found;
+    ImkError error;
+
+    test_ok (imk_backend_find (IMK_MODULE_CUDA, algorithms[i], &found, &error),
+        &error);
+    table = found;
+    test_check (
+        table->abi == IMK_BACKEND_ABI, "%s: ABI %u", algorithms[i], table->abi);
+    test_check (table->name && table->name[0], "%s: no name", algorithms[i]);
+    for (size_t s = 0; s < n_slots[i]; s++)
+      test_check (table->slots[s], "%s: slot %zu is empty", algorithms[i], s);
+  }
+}
+
+static void
+test_no_slot_of_a_table_is_empty (void)
+{
+  pass_in_child ("tables", run_tables_are_complete);
+}
+
+/* --- the mock device -------------------------------------------------------
+ */
+
+static const ImkDevice *d;
+static ImkError error;
+
+/* Loads the mock; its first context is current then. */
+static void
+use_mock (void)
+{
+  void *context;
+
+  test_ok (imk_backend_load ("cuda", &error), &error);
+  test_ok (imk_device_get (&d, &error), &error);
+  test_ok (d->context (0, &context, &error), &error);
+  test_ok (d->push (context, &error), &error);
+}
+
+static void
+run_devices (void)
+{
+  ImkDeviceInfo info;
+  void *first, *second;
+  int n;
+
+  use_mock ();
+  test_ok (d->count (&n, &error), &error);
+  test_check (n == 2, "%d devices", n);
+  test_ok (d->info (1, &info, &error), &error);
+  test_check (strcmp (info.name, "Mock device 1") == 0, "%s", info.name);
+  test_ok (d->context (1, &first, &error), &error);
+  test_ok (d->context (1, &second, &error), &error);
+  test_check (first == second, "two primary contexts of one device");
+  test_error (d->info (2, &info, &error), &error, IMK_ERROR_UNAVAILABLE,
+      "no mock device 2; there are 2");
+  test_error (
+      d->push (&info, &error), &error, IMK_ERROR_DEVICE, "is not a context");
+}
+
+static void
+test_mock_has_devices (void)
+{
+  pass_in_child ("devices", run_devices);
+}
+
+static void
+run_memory (void)
+{
+  enum { WIDTH = 5, HEIGHT = 3, STRIDE = 8 };
+  uint8_t in[HEIGHT][STRIDE], out[HEIGHT][WIDTH];
+  void *device, *host, *mapped, *stream;
+
+  use_mock ();
+  test_ok (d->stream_new (&stream, &error), &error);
+  test_ok (d->alloc_device (WIDTH * HEIGHT, &device, &error), &error);
+  test_ok (d->alloc_pinned (WIDTH * HEIGHT, &host, &mapped, &error), &error);
+
+  /* fresh memory is poisoned */
+  test_ok (d->copy (out, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, &error),
+      &error);
+  test_check (out[2][4] == 0xcd, "fresh device memory holds 0x%02x", out[2][4]);
+
+  for (int i = 0; i < HEIGHT * STRIDE; i++)
+    in[i / STRIDE][i % STRIDE] = (uint8_t) i;
+  test_ok (d->copy (device, WIDTH, in, STRIDE, WIDTH, HEIGHT, stream, &error),
+      &error);
+  memset (in, 0, sizeof (in)); /* pageable memory was read by now */
+  test_ok (
+      d->copy (mapped, WIDTH, device, WIDTH, WIDTH, HEIGHT, stream, &error),
+      &error);
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  for (int i = 0; i < HEIGHT * WIDTH; i++)
+    test_check (((uint8_t *) host)[i] == i / WIDTH * STRIDE + i % WIDTH,
+        "byte %d is %d", i, ((uint8_t *) host)[i]);
+
+  d->free_pinned (host);
+  d->free_device (device);
+  d->free_device (NULL);
+  d->free_pinned (NULL);
+  d->stream_free (stream);
+  d->stream_free (NULL);
+  d->event_free (NULL);
+}
+
+static void
+test_mock_copies_rows_between_memories (void)
+{
+  pass_in_child ("memory", run_memory);
+}
+
+static void
+run_overruns (void)
+{
+  uint8_t plain[64] = {0};
+  void *device, *host, *mapped;
+
+  use_mock ();
+  test_ok (d->alloc_device (32, &device, &error), &error);
+  test_ok (d->alloc_pinned (32, &host, &mapped, &error), &error);
+  test_error (d->copy (device, 33, plain, 33, 33, 1, NULL, &error), &error,
+      IMK_ERROR_DEVICE, "takes 33 bytes and leaves its block");
+  test_error (d->copy (plain, 11, device, 11, 11, 3, NULL, &error), &error,
+      IMK_ERROR_DEVICE, "takes 33 bytes and leaves its block");
+  test_error (
+      d->copy ((uint8_t *) host + 16, 17, plain, 17, 17, 1, NULL, &error),
+      &error, IMK_ERROR_DEVICE, "leaves its block");
+  test_error (
+      d->copy ((uint8_t *) device + 32, 1, plain, 1, 1, 1, NULL, &error),
+      &error, IMK_ERROR_DEVICE, "is no memory of a device");
+  test_error (d->copy (device, 4, plain, 8, 8, 2, NULL, &error), &error,
+      IMK_ERROR_DEVICE, "strides of 4 and 8 bytes");
+  test_error (d->alloc_device (SIZE_MAX, &(void *){NULL}, &error), &error,
+      IMK_ERROR_MEMORY, "memory left");
+  d->free_device (device);
+  test_error (d->copy (device, 1, plain, 1, 1, 1, NULL, &error), &error,
+      IMK_ERROR_DEVICE, "that was freed");
+  d->free_pinned (host);
+}
+
+static void
+test_mock_refuses_copies_beyond_a_block (void)
+{
+  pass_in_child ("overruns", run_overruns);
+}
+
+static void
+run_asynchronous (void)
+{
+  void *stream, *host, *mapped, *device;
+  volatile uint8_t *seen;
+
+  setenv ("IMK_MOCK_DELAY_US", "50000", 1);
+  use_mock ();
+  test_ok (d->stream_new (&stream, &error), &error);
+  test_ok (d->alloc_pinned (1, &host, &mapped, &error), &error);
+  test_ok (d->alloc_device (1, &device, &error), &error);
+  seen = host;
+  *seen = 1;
+  test_ok (
+      d->copy (device, 1, (uint8_t[]){2}, 1, 1, 1, stream, &error), &error);
+  test_ok (d->copy (host, 1, device, 1, 1, 1, stream, &error), &error);
+  test_check (*seen == 1, "the copy did not wait for its turn");
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_check (*seen == 2, "the copy was not waited for");
+  d->stream_free (stream);
+  d->free_pinned (host);
+  d->free_device (device);
+}
+
+static void
+test_mock_streams_are_asynchronous (void)
+{
+  pass_in_child ("asynchronous", run_asynchronous);
+}
+
+static void
+run_free_waits (void)
+{
+  void *stream, *from, *from_mapped, *to, *to_mapped;
+
+  setenv ("IMK_MOCK_DELAY_US", "20000", 1);
+  use_mock ();
+  test_ok (d->stream_new (&stream, &error), &error);
+  test_ok (d->alloc_pinned (1, &from, &from_mapped, &error), &error);
+  test_ok (d->alloc_pinned (1, &to, &to_mapped, &error), &error);
+  *(uint8_t *) from = 7;
+  test_ok (d->copy (to, 1, from, 1, 1, 1, stream, &error), &error);
+  d->free_pinned (from);
+  test_check (*(uint8_t *) to == 7, "the block was freed under the copy");
+  d->stream_free (stream);
+  d->free_pinned (to);
+}
+
+static void
+test_mock_frees_memory_after_its_last_use (void)
+{
+  pass_in_child ("free waits", run_free_waits);
+}
+
+static void
+run_event_order (void)
+{
+  void *writer, *reader, *event, *device, *from, *to, *mapped;
+
+  use_mock ();
+  test_ok (d->stream_new (&writer, &error), &error);
+  test_ok (d->stream_new (&reader, &error), &error);
+  test_ok (d->event_new (&event, &error), &error);
+  test_ok (d->alloc_device (1 << 20, &device, &error), &error);
+  test_ok (d->alloc_pinned (1 << 20, &from, &mapped, &error), &error);
+  test_ok (d->alloc_pinned (1 << 20, &to, &mapped, &error), &error);
+
+  for (int i = 0; i < 200; i++) {
+    uint8_t last;
+
+    memset (from, i, 1 << 20);
+    test_ok (
+        d->copy (device, 1 << 20, from, 1 << 20, 1 << 20, 1, writer, &error),
+        &error);
+    test_ok (d->event_record (event, writer, &error), &error);
+    test_ok (d->event_wait (event, reader, &error), &error);
+    test_ok (d->copy (to, 1 << 20, device, 1 << 20, 1 << 20, 1, reader, &error),
+        &error);
+    test_ok (d->event_record (event, reader, &error), &error);
+    test_ok (d->event_synchronize (event, &error), &error);
+    last = ((uint8_t *) to)[(1 << 20) - 1];
+    test_check (last == (uint8_t) i, "round %d read %d", i, last);
+  }
+  d->free_pinned (to);
+  d->free_pinned (from);
+  d->free_device (device);
+  d->event_free (event);
+  d->stream_free (reader);
+  d->stream_free (writer);
+}
+
+static void
+test_mock_events_order_streams (void)
+{
+  pass_in_child ("event order", run_event_order);
+}
+
+static void
+run_event_capture (void)
+{
+  void *early, *late, *event;
+
+  use_mock ();
+  test_ok (d->stream_new (&early, &error), &error);
+  test_ok (d->event_new (&event, &error), &error);
+
+  /* nobody has recorded it: past */
+  test_ok (d->event_synchronize (event, &error), &error);
+  test_ok (d->event_wait (event, early, &error), &error);
+  test_ok (d->stream_synchronize (early, &error), &error);
+
+  /* a wait means the record before it, not the one after it, which here waits
+   * for the wait itself to be passed */
+  setenv ("IMK_MOCK_DELAY_US", "1000", 1);
+  test_ok (d->stream_new (&late, &error), &error);
+  for (int i = 0; i < 20; i++) {
+    test_ok (d->event_record (event, late, &error), &error);
+    test_ok (d->event_wait (event, early, &error), &error);
+    test_ok (d->event_record (event, early, &error), &error);
+    test_ok (d->event_wait (event, late, &error), &error);
+  }
+  test_ok (d->stream_synchronize (early, &error), &error);
+  test_ok (d->stream_synchronize (late, &error), &error);
+
+  /* freed while a stream still waits for it */
+  test_ok (d->event_record (event, late, &error), &error);
+  test_ok (d->event_wait (event, early, &error), &error);
+  d->event_free (event);
+  test_ok (d->stream_synchronize (early, &error), &error);
+  d->stream_free (early);
+  d->stream_free (late);
+}
+
+static void
+test_mock_events_mean_the_last_record (void)
+{
+  pass_in_child ("event capture", run_event_capture);
+}
+
+static void
+run_contexts (void)
+{
+  void *first, *second, *device, *stream, *event;
+
+  use_mock ();
+  test_ok (d->context (0, &first, &error), &error);
+  test_ok (d->context (1, &second, &error), &error);
+  d->pop ();
+  test_error (d->alloc_device (1, &device, &error), &error, IMK_ERROR_DEVICE,
+      "alloc_device was called while no context is current");
+  test_error (d->stream_new (&stream, &error), &error, IMK_ERROR_DEVICE,
+      "no context is current");
+  test_ok (d->push (first, &error), &error);
+  test_ok (d->stream_new (&stream, &error), &error);
+  test_ok (d->push (second, &error), &error);
+  test_ok (d->event_new (&event, &error), &error);
+  test_error (d->event_record (event, stream, &error), &error, IMK_ERROR_DEVICE,
+      "event of device 1 was recorded in a stream of device 0");
+  d->event_free (event);
+  d->pop ();
+  d->stream_free (stream);
+  d->pop ();
+}
+
+static void
+test_mock_needs_a_current_context (void)
+{
+  pass_in_child ("contexts", run_contexts);
+}
+
+static void
+run_failures (void)
+{
+  void *device = NULL, *stream = NULL;
+  unsigned long n_calls;
+
+  use_mock ();
+  d->inject_failure (0, false);
+  test_ok (d->alloc_device (1, &device, &error), &error);
+  d->free_device (device);
+  test_ok (d->stream_new (&stream, &error), &error);
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  n_calls = d->inject_failure (2, false);
+  test_check (n_calls == 3, "%lu fallible calls counted", n_calls);
+
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  test_error (d->alloc_device (1, &device, &error), &error, IMK_ERROR_DEVICE,
+      "CUDA says: told to fail (mock device, in alloc_device).");
+  test_ok (d->stream_synchronize (stream, &error), &error);
+
+  d->inject_failure (2, true);
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  for (int i = 0; i < 3; i++)
+    test_error (d->stream_synchronize (stream, &error), &error,
+        IMK_ERROR_DEVICE, "told to fail (mock device, in stream_synchronize)");
+  d->inject_failure (0, false);
+  test_ok (d->stream_synchronize (stream, &error), &error);
+  d->stream_free (stream);
+}
+
+static void
+test_mock_fails_where_it_is_told (void)
+{
+  pass_in_child ("failures", run_failures);
+}
+
+static void
+run_free_twice (void)
+{
+  void *device;
+
+  use_mock ();
+  test_ok (d->alloc_device (1, &device, &error), &error);
+  d->free_device (device);
+  d->free_device (device);
+}
+
+static void
+run_free_of_the_other_kind (void)
+{
+  void *host, *mapped;
+
+  use_mock ();
+  test_ok (d->alloc_pinned (1, &host, &mapped, &error), &error);
+  d->free_device (mapped);
+}
+
+static void
+run_pop_too_often (void)
+{
+  use_mock ();
+  d->pop ();
+  d->pop ();
+}
+
+static void
+run_stream_of_nobody (void)
+{
+  use_mock ();
+  d->stream_synchronize (&error, &error);
+}
+
+static void
+test_mock_aborts_on_misuse (void)
+{
+  abort_in_child ("free twice", run_free_twice);
+  abort_in_child ("free of the other kind", run_free_of_the_other_kind);
+  abort_in_child ("pop too often", run_pop_too_often);
+  abort_in_child ("stream of nobody", run_stream_of_nobody);
+}
+
+static void
+run_touch_device_memory (void)
+{
+  void *device;
+
+  /* the sanitizer would turn the signal into an exit */
+  signal (SIGSEGV, SIG_DFL);
+  use_mock ();
+  test_ok (d->alloc_device (1, &device, &error), &error);
+  *(volatile uint8_t *) device = 1;
+}
+
+static void
+test_mock_device_memory_is_out_of_reach (void)
+{
+  int status = run_in_child ("touch", run_touch_device_memory);
+
+  test_check (WIFSIGNALED (status) && WTERMSIG (status) == SIGSEGV,
+      "the CPU could write device memory, wait status 0x%x", status);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"an error is filled and its code returned",
+          test_error_is_filled_and_returned},
+      {"an error may be NULL", test_error_may_be_null},
+      {"a long error is cut at its end", test_long_error_is_cut},
+      {"types have sizes and names", test_types_have_sizes_and_names},
+      {"the size of a row counts samples", test_row_size_counts_samples},
+      {"a good image passes", test_good_image_passes},
+      {"the stride of one row does not matter",
+          test_stride_of_one_row_does_not_matter},
+      {"an image without data is refused", test_image_without_data_is_refused},
+      {"other shapes are refused with both shapes",
+          test_other_shapes_are_refused_with_both_shapes},
+      {"a short stride is refused", test_short_stride_is_refused},
+      {"unaligned samples are refused", test_unaligned_samples_are_refused},
+      {"unreachable memory is refused", test_unreachable_memory_is_refused},
+      {"division rounding up is exact everywhere",
+          test_div_up_is_exact_everywhere},
+      {"the cpu backend is always there", test_cpu_is_always_there},
+      {"unknown names are refused", test_unknown_names_are_refused},
+      {"a missing module is said", test_missing_module_is_said},
+      {"a module of another ABI is refused with both numbers",
+          test_module_of_another_abi_is_refused},
+      {"another library is refused", test_other_library_is_refused},
+      {"a relative module path is ignored",
+          test_relative_module_path_is_ignored},
+      {"a module without a device is said", test_module_without_device_is_said},
+      {"threads may load at once", test_threads_may_load_at_once},
+      {"no slot of a table is empty", test_no_slot_of_a_table_is_empty},
+      {"the mock has devices", test_mock_has_devices},
+      {"the mock copies rows between memories",
+          test_mock_copies_rows_between_memories},
+      {"the mock refuses copies beyond a block",
+          test_mock_refuses_copies_beyond_a_block},
+      {"the mock's streams are asynchronous",
+          test_mock_streams_are_asynchronous},
+      {"the mock frees memory after its last use",
+          test_mock_frees_memory_after_its_last_use},
+      {"the mock's events order streams", test_mock_events_order_streams},
+      {"the mock's events mean the last record",
+          test_mock_events_mean_the_last_record},
+      {"the mock needs a current context", test_mock_needs_a_current_context},
+      {"the mock fails where it is told", test_mock_fails_where_it_is_told},
+      {"the mock aborts on misuse", test_mock_aborts_on_misuse},
+      {"the mock's device memory is out of reach",
+          test_mock_device_memory_is_out_of_reach},
+      /* last: OpenMP leaves threads behind, and then a fork is no longer the
+       * whole process */
+      {"parallel-for visits each item once",
+          test_parallel_for_visits_each_item_once},
+      {"small work stays on the caller", test_small_work_stays_on_the_caller},
+      {"bands are no more than threads", test_bands_are_no_more_than_threads},
+      {"a thread count is kept or found", test_thread_count_is_kept_or_found},
+      {NULL, NULL},
+  };
+
+  mock_folder = getenv ("IMK_MODULE_PATH");
+  if (!mock_folder) {
+    fprintf (stderr, "IMK_MODULE_PATH names no folder of mock modules.\n");
+    return 1;
+  }
+  mock_folder = strdup (mock_folder); /* the children set the variable */
+  return test_main (tests);
+}

@@ -1,0 +1,1098 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Tolerance: none. Every amount gives equal bytes on all backends, for every
+ * number of threads, and equal to the formula of the header. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "kernel-test.h"
+#include "lapsharpen/lapsharpen.h"
+
+enum { MAX_WORDS = 256 };
+
+/* --- a case and its name ----------------------------------------------------
+ */
+
+typedef struct Case {
+  ImkLapsharpenConfig config;
+  Fill fill;
+  uint32_t padding; /* bytes a row */
+  uint32_t offset;  /* samples from an aligned address to the first one */
+  uint64_t seed;
+} Case;
+
+static const char *
+case_name (const Case *c)
+{
+  static const char *borders[] = {
+      "replicate", "zero", "constant", "reflect101", "reflect"};
+  static const char *alphas[] = {"copy", "filter", "weighted"};
+  static char name[MAX_WORDS];
+  const ImkLapsharpenConfig *k = &c->config;
+
+  snprintf (name, sizeof (name),
+      "%s %s %ux%ux%u %s seed %llu depth %u/%u mask %x alpha %d %s amount %g "
+      "neighbours %u value %u threshold %u%s%s%s padding %u offset %u",
+      imk_type_name (k->type), borders[k->border], k->width, k->height,
+      k->channels, test_fill_name (c->fill), (unsigned long long) c->seed,
+      k->depth, k->shift, k->channel_mask, k->alpha_channel, alphas[k->alpha],
+      k->amount, k->neighbours, k->border_value, k->threshold,
+      k->clamp ? " local" : "", k->output ? " edges" : "",
+      k->measure_focus ? " focus" : "", c->padding, c->offset);
+  return name;
+}
+
+static ImkLapsharpenConfig
+make_config (ImkType type, uint32_t width, uint32_t height, uint32_t channels)
+{
+  ImkLapsharpenConfig config;
+
+  imk_lapsharpen_config_init (&config);
+  config.width = width;
+  config.height = height;
+  config.type = type;
+  config.channels = channels;
+  config.depth = type == IMK_TYPE_U8 ? 8 : 16;
+  config.channel_mask = (1u << channels) - 1;
+  return config;
+}
+
+/* --- images -----------------------------------------------------------------
+ */
+
+/* An image whose first sample is @offset samples behind an aligned address. */
+static TestImage
+make_image (const Case *c)
+{
+  const ImkLapsharpenConfig *k = &c->config;
+  TestImage t = test_image_new (
+      k->type, k->width, k->height, k->channels, c->padding + 8 * c->offset);
+
+  t.image.data = (uint8_t *) t.image.data + c->offset * imk_type_size (k->type);
+  return t;
+}
+
+static uint32_t
+get_raw (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
+  uint32_t i = x * image->channels + channel;
+
+  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
+}
+
+static void
+set_raw (
+    ImkImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
+{
+  uint8_t *row = (uint8_t *) image->data + y * image->stride;
+  uint32_t i = x * image->channels + channel;
+
+  if (image->type == IMK_TYPE_U8)
+    row[i] = (uint8_t) value;
+  else
+    ((uint16_t *) row)[i] = (uint16_t) value;
+}
+
+/* Values of depth bits, moved up by shift. */
+static TestImage
+make_input (const Case *c)
+{
+  const ImkLapsharpenConfig *k = &c->config;
+  TestImage t = make_image (c);
+
+  test_image_fill (&t, c->fill, (1u << k->depth) - 1, c->seed);
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++)
+        set_raw (&t.image, x, y, ch, get_raw (&t.image, x, y, ch) << k->shift);
+  return t;
+}
+
+/* --- the reference: the header's formula, one sample at a time --------------
+ */
+
+static int64_t
+ref_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
+{
+  if (border == IMK_LAPSHARPEN_BORDER_REFLECT101)
+    i = n == 1 ? 0 : i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+  if (border == IMK_LAPSHARPEN_BORDER_REFLECT)
+    i = i < 0 ? -i - 1 : i >= n ? 2 * n - 1 - i : i;
+  return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+static int64_t
+ref_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
+    int64_t y, uint32_t channel)
+{
+  bool outside = x < 0 || y < 0 || x >= k->width || y >= k->height;
+
+  if (outside && k->border == IMK_LAPSHARPEN_BORDER_ZERO)
+    return 0;
+  if (outside && k->border == IMK_LAPSHARPEN_BORDER_CONSTANT)
+    return k->border_value;
+  x = ref_index (x, k->width, k->border);
+  y = ref_index (y, k->height, k->border);
+  return get_raw (in, (uint32_t) x, (uint32_t) y, channel) >> k->shift;
+}
+
+typedef struct Window {
+  int64_t v, low, high;
+  int64_t laplacian;
+  int64_t numerator; /* of the weighted Laplacian */
+} Window;
+
+static Window
+ref_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
+    uint32_t y, uint32_t channel)
+{
+  Window w = {.v = ref_value (k, in, x, y, channel)};
+
+  w.low = w.high = w.v;
+  for (int dy = -1; dy <= 1; dy++)
+    for (int dx = -1; dx <= 1; dx++) {
+      int64_t n =
+          ref_value (k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
+
+      w.low = n < w.low ? n : w.low;
+      w.high = n > w.high ? n : w.high;
+      if (k->neighbours == 4 && dx && dy)
+        continue;
+      w.laplacian += w.v - n;
+      if (k->alpha_channel >= 0)
+        w.numerator += ref_value (k, in, (int64_t) x + dx, (int64_t) y + dy,
+                           (uint32_t) k->alpha_channel) *
+                       (w.v - n);
+    }
+  return w;
+}
+
+static int64_t
+ref_clamp (int64_t value, int64_t low, int64_t high)
+{
+  return value < low ? low : value > high ? high : value;
+}
+
+/* Whole amounts in integers, others in float32 with every step rounded. */
+static int64_t
+ref_sharpen (const ImkLapsharpenConfig *k, const Window *w)
+{
+  int64_t maximum = (1 << k->depth) - 1;
+  bool edges = k->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
+  bool weighted =
+      k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && k->alpha_channel >= 0;
+  volatile float l = weighted ? (float) ((double) w->numerator / maximum)
+                              : (float) w->laplacian;
+  volatile float change = (float) k->amount * l;
+  volatile float sum =
+      edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
+  int64_t out = (int64_t) floorf (sum);
+
+  if (!weighted && k->amount == floor (k->amount)) {
+    int64_t added = (int64_t) k->amount * w->laplacian;
+
+    out = edges ? llabs (added) : w->v + added;
+  }
+  if (fabsf (l) < (float) k->threshold)
+    out = edges ? 0 : w->v;
+  if (!edges && k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
+    out = ref_clamp (out, w->low, w->high);
+  return ref_clamp (out, 0, maximum);
+}
+
+static bool
+ref_is_filtered (const ImkLapsharpenConfig *k, uint32_t channel)
+{
+  if ((int32_t) channel == k->alpha_channel)
+    return k->alpha == IMK_LAPSHARPEN_ALPHA_FILTER &&
+           k->output == IMK_LAPSHARPEN_OUTPUT_SHARPENED;
+  return k->channel_mask >> channel & 1;
+}
+
+static void
+ref_process (const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
+{
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++) {
+        Window w = ref_window (k, in, x, y, ch);
+        int64_t value = ref_is_filtered (k, ch) ? ref_sharpen (k, &w) : w.v;
+
+        set_raw (out, x, y, ch, (uint32_t) value << k->shift);
+      }
+}
+
+static ImkLapsharpenFocus
+ref_focus (const ImkLapsharpenConfig *k, const ImkImage *in)
+{
+  ImkLapsharpenFocus focus = {0};
+  __extension__ __int128 squares = 0, sum = 0, n;
+
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++)
+        if (k->channel_mask >> ch & 1) {
+          int64_t l = ref_window (k, in, x, y, ch).laplacian;
+
+          focus.n_samples++;
+          sum += l;
+          squares += l * l;
+        }
+  n = focus.n_samples;
+  focus.mean = n ? (double) sum / (double) n : 0;
+  focus.variance =
+      n ? (double) (n * squares - sum * sum) / (double) (n * n) : 0;
+  return focus;
+}
+
+/* --- running ----------------------------------------------------------------
+ */
+
+static void
+check_focus (const ImkLapsharpenFocus *expected,
+    const ImkLapsharpenFocus *actual, const char *where)
+{
+  test_check (expected->n_samples == actual->n_samples &&
+                  expected->mean == actual->mean &&
+                  expected->variance == actual->variance,
+      "%s: focus %llu %.17g %.17g, expected %llu %.17g %.17g", where,
+      (unsigned long long) actual->n_samples, actual->mean, actual->variance,
+      (unsigned long long) expected->n_samples, expected->mean,
+      expected->variance);
+}
+
+/* Runs on the backend and, when the case asks for it, returns the focus. */
+static ImkLapsharpenFocus
+run (ImkBackend backend, const ImkLapsharpenConfig *config, const ImkImage *in,
+    ImkImage *out)
+{
+  ImkLapsharpenFocus focus = {0};
+  ImkLapsharpen *self;
+  ImkError error;
+
+  test_ok (imk_lapsharpen_new (backend, config, &self, &error), &error);
+  test_ok (imk_lapsharpen_process (self, in, out, NULL, &error), &error);
+  if (config->measure_focus)
+    test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
+  imk_lapsharpen_free (self);
+  return focus;
+}
+
+/* The rows with all that lies between them, as an image of bytes: the device
+ * gets the same offset and padding, and the canaries make the round trip. */
+static TestImage
+whole_rows (const TestImage *t, size_t offset)
+{
+  TestImage bytes = *t;
+
+  bytes.image.data = (uint8_t *) t->image.data - offset;
+  bytes.image.width = (uint32_t) t->image.stride;
+  bytes.image.channels = 1;
+  bytes.image.type = IMK_TYPE_U8;
+  return bytes;
+}
+
+static ImkImage
+device_view (const ImkImage *image, const ImkImage *device_rows, size_t offset)
+{
+  ImkImage view = *image;
+
+  view.data = (uint8_t *) device_rows->data + offset;
+  view.location = IMK_LOCATION_DEVICE;
+  return view;
+}
+
+static ImkLapsharpenFocus
+run_cuda (const Case *c, const TestImage *in, TestImage *out)
+{
+  size_t offset = c->offset * imk_type_size (c->config.type);
+  TestImage in_rows = whole_rows (in, offset);
+  TestImage out_rows = whole_rows (out, offset);
+  ImkImage device_in = test_to_device (&in_rows);
+  ImkImage device_out = test_to_device (&out_rows);
+  ImkImage in_view = device_view (&in->image, &device_in, offset);
+  ImkImage out_view = device_view (&out->image, &device_out, offset);
+  ImkLapsharpenFocus focus =
+      run (IMK_BACKEND_CUDA, &c->config, &in_view, &out_view);
+
+  test_from_device (&device_out, &out_rows);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  return focus;
+}
+
+typedef void (*CaseFunc) (const Case *c);
+
+static void
+check_cpu (const Case *c)
+{
+  TestImage in = make_input (c), expected = make_image (c);
+  TestImage actual = make_image (c);
+  ImkLapsharpenFocus focus;
+
+  ref_process (&c->config, &in.image, &expected.image);
+  focus = run (IMK_BACKEND_CPU, &c->config, &in.image, &actual.image);
+  test_image_same (&expected, &actual, case_name (c));
+  test_check (memcmp (expected.block, actual.block, actual.block_size) == 0,
+      "%s: bytes beside the pixels were written", case_name (c));
+  if (c->config.measure_focus) {
+    ImkLapsharpenFocus expected_focus = ref_focus (&c->config, &in.image);
+
+    check_focus (&expected_focus, &focus, case_name (c));
+  }
+  test_image_free (&in);
+  test_image_free (&expected);
+  test_image_free (&actual);
+}
+
+static void
+check_cuda (const Case *c)
+{
+  TestImage in = make_input (c), expected = make_image (c);
+  TestImage actual = make_image (c);
+  ImkLapsharpenFocus cpu, cuda;
+
+  cpu = run (IMK_BACKEND_CPU, &c->config, &in.image, &expected.image);
+  cuda = run_cuda (c, &in, &actual);
+  test_image_same (&expected, &actual, case_name (c));
+  test_check (memcmp (expected.block, actual.block, actual.block_size) == 0,
+      "%s: bytes beside the pixels were written", case_name (c));
+  check_focus (&cpu, &cuda, case_name (c));
+  test_image_free (&in);
+  test_image_free (&expected);
+  test_image_free (&actual);
+}
+
+/* --- the matrix -------------------------------------------------------------
+ */
+
+static const uint32_t sizes[][2] = {
+    {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {17, 5}, {641, 3}, {130, 67}};
+static const double amounts[] = {0, 1, 0.5, 2, 0.3, 10, 7.77};
+static const uint32_t thresholds[] = {0, 1, 5, 100};
+static const uint32_t depths[][2] = {
+    {16, 0}, {10, 0}, {10, 6}, {12, 0}, {12, 4}, {16, 0}};
+
+#define LENGTH(array) (sizeof (array) / sizeof ((array)[0]))
+#define PICK(array, seed) ((array)[test_random (seed) % LENGTH (array)])
+
+/* The options that no loop goes over are drawn, most of them half of the time
+ * at their default, so that the fast paths get their share. */
+static void
+draw_options (Case *c, uint64_t *seed)
+{
+  ImkLapsharpenConfig *k = &c->config;
+  const uint32_t *depth = PICK (depths, seed);
+
+  if (k->type == IMK_TYPE_U16) {
+    k->depth = depth[0];
+    k->shift = depth[1];
+  } else if (test_random (seed) % 8 == 0) {
+    k->depth = 5;
+    k->shift = (uint32_t) (test_random (seed) % 4);
+  }
+  if (test_random (seed) % 2)
+    k->alpha_channel = (int32_t) (test_random (seed) % k->channels);
+  if (test_random (seed) % 4 == 0)
+    k->channel_mask = (uint32_t) test_random (seed) & k->channel_mask;
+  if (k->alpha_channel >= 0)
+    k->channel_mask &= ~(1u << k->alpha_channel);
+  k->alpha = (ImkLapsharpenAlpha) (test_random (seed) % 3);
+  k->amount = PICK (amounts, seed);
+  k->neighbours = test_random (seed) % 2 ? 8 : 4;
+  k->border_value = (uint32_t) test_random (seed) & ((1u << k->depth) - 1);
+  if (test_random (seed) % 2 == 0) {
+    k->threshold = PICK (thresholds, seed);
+    k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 2);
+    k->output = (ImkLapsharpenOutput) (test_random (seed) % 2);
+    k->measure_focus = test_random (seed) % 2;
+  }
+  k->n_threads = 1 + (uint32_t) (test_random (seed) % 3);
+  c->padding = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 4) : 0;
+  c->offset = test_random (seed) % 2 ? (uint32_t) (test_random (seed) % 8) : 0;
+}
+
+static void
+for_each_case (CaseFunc check, uint32_t n_draws)
+{
+  uint64_t seed = 7;
+
+  for (int type = 0; type < 2; type++)
+    for (uint32_t channels = 1; channels <= 4; channels++)
+      for (int border = 0; border <= IMK_LAPSHARPEN_BORDER_REFLECT; border++)
+        for (size_t size = 0; size < LENGTH (sizes); size++)
+          for (int fill = 0; fill < N_FILLS; fill++)
+            for (uint32_t draw = 0; draw < n_draws; draw++) {
+              Case c = {.fill = (Fill) fill, .seed = seed};
+
+              c.config = make_config (type ? IMK_TYPE_U16 : IMK_TYPE_U8,
+                  sizes[size][0], sizes[size][1], channels);
+              c.config.border = (ImkLapsharpenBorder) border;
+              draw_options (&c, &seed);
+              check (&c);
+            }
+}
+
+/* Every combination of the options, on one size. */
+static void
+for_each_option (CaseFunc check)
+{
+  Case c = {.fill = FILL_NOISE, .seed = 11, .padding = 3};
+  ImkLapsharpenConfig *k = &c.config;
+
+  for (int i = 0; i < 2 * 7 * 2 * 3 * 4 * 2 * 2; i++) {
+    int n = i;
+
+    *k = make_config (n % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 17, 5, 4);
+    n /= 2;
+    k->channel_mask = 7;
+    k->alpha_channel = 3;
+    k->measure_focus = true;
+    k->amount = amounts[n % 7];
+    n /= 7;
+    k->neighbours = n % 2 ? 8 : 4;
+    n /= 2;
+    k->alpha = (ImkLapsharpenAlpha) (n % 3);
+    n /= 3;
+    k->threshold = thresholds[n % 4];
+    n /= 4;
+    k->clamp = (ImkLapsharpenClamp) (n % 2);
+    k->output = (ImkLapsharpenOutput) (n / 2);
+    check (&c);
+  }
+}
+
+static void
+test_cpu_matrix (void)
+{
+  for_each_case (check_cpu, 4);
+}
+
+static void
+test_cpu_options (void)
+{
+  for_each_option (check_cpu);
+}
+
+static void
+test_cuda_matrix (void)
+{
+  test_need_cuda ();
+  for_each_case (check_cuda, 4);
+}
+
+static void
+test_cuda_options (void)
+{
+  test_need_cuda ();
+  for_each_option (check_cuda);
+}
+
+/* Rows of more than one warp, more rows than one block, full of both paths. */
+static void
+test_cuda_large (void)
+{
+  static const uint32_t large[][2] = {
+      {512, 70}, {513, 33}, {1023, 40}, {2580, 131}};
+
+  test_need_cuda ();
+  for (size_t size = 0; size < LENGTH (large); size++)
+    for (uint32_t channels = 1; channels <= 4; channels++)
+      for (int i = 0; i < 5 * 2 * 2 * 2; i++) {
+        Case c = {.fill = FILL_NOISE, .seed = 5};
+        ImkLapsharpenConfig *k = &c.config;
+
+        *k =
+            make_config (IMK_TYPE_U8, large[size][0], large[size][1], channels);
+        k->border = (ImkLapsharpenBorder) (i % 5);
+        k->border_value = 77;
+        k->neighbours = i / 5 % 2 ? 8 : 4;
+        k->amount = i / 10 % 2 ? 10 : 1;
+        k->channel_mask = i / 20 ? k->channel_mask >> 1 : k->channel_mask;
+        k->measure_focus = i == 0;
+        c.padding = (uint32_t) (i / 5 % 3) * 4;
+        c.offset = i % 3 * 4u;
+        check_cuda (&c);
+      }
+}
+
+static void
+test_threads (void)
+{
+  static const uint32_t n_threads[] = {2, 3, 7, 0};
+  Case c = {.fill = FILL_NOISE, .seed = 3};
+
+  for (int option = 0; option < 4; option++) {
+    TestImage in, one, many;
+    ImkLapsharpenFocus focus;
+
+    c.config = make_config (IMK_TYPE_U16, 640, 401, 4);
+    c.config.channel_mask = 7;
+    c.config.alpha_channel = 3;
+    c.config.amount = option & 1 ? 0.3 : 1;
+    c.config.measure_focus = option & 2;
+    c.config.n_threads = 1;
+    in = make_input (&c);
+    one = make_image (&c);
+    focus = run (IMK_BACKEND_CPU, &c.config, &in.image, &one.image);
+    for (size_t i = 0; i < LENGTH (n_threads); i++) {
+      ImkLapsharpenFocus other;
+
+      many = make_image (&c);
+      c.config.n_threads = n_threads[i];
+      other = run (IMK_BACKEND_CPU, &c.config, &in.image, &many.image);
+      test_image_same (&one, &many, case_name (&c));
+      check_focus (&focus, &other, case_name (&c));
+      test_image_free (&many);
+    }
+    test_image_free (&in);
+    test_image_free (&one);
+  }
+}
+
+/* --- closed forms -----------------------------------------------------------
+ */
+
+typedef struct Worked {
+  uint32_t width, height;
+  uint8_t in[12];
+  double amount;
+  uint32_t neighbours;
+  ImkLapsharpenBorder border;
+  uint8_t out[12];
+} Worked;
+
+#define REPLICATE IMK_LAPSHARPEN_BORDER_REPLICATE
+#define ZERO IMK_LAPSHARPEN_BORDER_ZERO
+#define REFLECT101 IMK_LAPSHARPEN_BORDER_REFLECT101
+#define REFLECT IMK_LAPSHARPEN_BORDER_REFLECT
+
+#define FLAT \
+  { \
+    100, 100, 100, 100, 100, 100, 100, 100, 100 \
+  }
+#define RAMP \
+  { \
+    0, 50, 100, 0, 50, 100, 0, 50, 100 \
+  }
+#define TENS \
+  { \
+    10, 20, 30, 40, 50, 60, 70, 80, 90 \
+  }
+#define STEP \
+  { \
+    50, 50, 200, 200, 50, 50, 200, 200, 50, 50, 200, 200 \
+  }
+#define STEP_OUT \
+  { \
+    50, 0, 255, 200, 50, 0, 255, 200, 50, 0, 255, 200 \
+  }
+#define POINT \
+  { \
+    0, 0, 0, 0, 10, 0, 0, 0, 0 \
+  }
+#define POINT_50 \
+  { \
+    0, 0, 0, 0, 50, 0, 0, 0, 0 \
+  }
+
+static const Worked worked[] = {
+    {3, 3, FLAT, 1, 4, ZERO, {255, 200, 255, 200, 100, 200, 255, 200, 255}},
+    {3, 3, FLAT, 1, 4, REPLICATE, FLAT},
+    {3, 3, FLAT, 1, 4, REFLECT101, FLAT},
+    {3, 3, FLAT, 1, 4, REFLECT, FLAT},
+    {3, 3, RAMP, 1, 4, ZERO, {0, 100, 255, 0, 50, 250, 0, 100, 255}},
+    {3, 3, RAMP, 1, 4, REPLICATE, {0, 50, 150, 0, 50, 150, 0, 50, 150}},
+    {3, 3, RAMP, 1, 4, REFLECT101, {0, 50, 200, 0, 50, 200, 0, 50, 200}},
+    {3, 3, TENS, 1, 4, ZERO, {0, 10, 70, 70, 50, 130, 230, 190, 255}},
+    {3, 3, TENS, 1, 4, REPLICATE, {0, 0, 10, 30, 50, 70, 90, 110, 130}},
+    {3, 3, TENS, 1, 4, REFLECT101, {0, 0, 0, 20, 50, 80, 110, 140, 170}},
+    {4, 3, STEP, 1, 4, ZERO,
+        {150, 0, 255, 255, 100, 0, 255, 255, 150, 0, 255, 255}},
+    {4, 3, STEP, 1, 4, REPLICATE, STEP_OUT},
+    {4, 3, STEP, 1, 4, REFLECT101, STEP_OUT},
+    {3, 3, POINT, 1, 4, ZERO, POINT_50},
+    {3, 3, POINT, 1, 4, REPLICATE, POINT_50},
+    {3, 3, POINT, 1, 4, REFLECT101, POINT_50},
+    {2, 1, {10, 20}, 1, 4, ZERO, {30, 90}},
+    {2, 1, {10, 20}, 1, 4, REPLICATE, {0, 30}},
+    {2, 1, {10, 20}, 1, 4, REFLECT101, {0, 40}},
+    {1, 1, {50}, 1, 4, ZERO, {250}},
+    {1, 1, {50}, 1, 4, REPLICATE, {50}},
+    {1, 1, {50}, 1, 4, REFLECT101, {50}},
+    {3, 3, TENS, 0.5, 4, ZERO, {0, 15, 50, 55, 50, 95, 150, 135, 200}},
+    {3, 3, TENS, 0.5, 4, REPLICATE, {0, 5, 20, 35, 50, 65, 80, 95, 110}},
+    {3, 3, TENS, 1, 8, REPLICATE, {0, 0, 0, 10, 50, 90, 130, 170, 210}},
+    {3, 3, POINT, 1, 8, REPLICATE, {0, 0, 0, 0, 90, 0, 0, 0, 0}},
+    {1, 1, {50}, 1, 8, ZERO, {255}},
+};
+
+static void
+test_worked (void)
+{
+  for (size_t i = 0; i < LENGTH (worked); i++) {
+    const Worked *w = &worked[i];
+    ImkLapsharpenConfig config =
+        make_config (IMK_TYPE_U8, w->width, w->height, 1);
+    uint8_t pixels[12];
+    ImkImage in = {(void *) w->in, w->width, w->width, w->height, 1,
+        IMK_TYPE_U8, IMK_LOCATION_HOST};
+    ImkImage out = in;
+
+    out.data = pixels;
+    config.amount = w->amount;
+    config.neighbours = w->neighbours;
+    config.border = w->border;
+    run (IMK_BACKEND_CPU, &config, &in, &out);
+    for (uint32_t j = 0; j < w->width * w->height; j++)
+      test_check (pixels[j] == w->out[j],
+          "example %zu, pixel %u: expected %u, got %u", i, j, w->out[j],
+          pixels[j]);
+  }
+}
+
+/* An 80x9 RGBA frame through the CPU. */
+static TestImage
+sharpen_rgba (
+    const TestImage *in, ImkLapsharpenBorder border, ImkLapsharpenAlpha alpha)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 80, 9, 4);
+  TestImage out = test_image_new (IMK_TYPE_U8, 80, 9, 4, 0);
+
+  config.channel_mask = 7;
+  config.alpha_channel = 3;
+  config.border = border;
+  config.alpha = alpha;
+  run (IMK_BACKEND_CPU, &config, &in->image, &out.image);
+  return out;
+}
+
+static TestImage
+make_rgba (Fill fill)
+{
+  TestImage t = test_image_new (IMK_TYPE_U8, 80, 9, 4, 0);
+
+  test_image_fill (&t, fill, 255, 21);
+  return t;
+}
+
+static int
+course_value (const ImkImage *in, int x, int y, uint32_t channel)
+{
+  return x < 0 || y < 0 || x >= (int) in->width || y >= (int) in->height
+             ? 0
+             : (int) get_raw (in, (uint32_t) x, (uint32_t) y, channel);
+}
+
+static void
+test_course_text (void)
+{
+  TestImage in = make_rgba (FILL_NOISE), expected = make_rgba (FILL_ZERO);
+  TestImage out = sharpen_rgba (
+      &in, IMK_LAPSHARPEN_BORDER_ZERO, IMK_LAPSHARPEN_ALPHA_FILTER);
+
+  for (int y = 0; y < 9; y++)
+    for (int x = 0; x < 80; x++)
+      for (uint32_t ch = 0; ch < 4; ch++) {
+        int t = 5 * course_value (&in.image, x, y, ch) -
+                course_value (&in.image, x, y - 1, ch) -
+                course_value (&in.image, x, y + 1, ch) -
+                course_value (&in.image, x - 1, y, ch) -
+                course_value (&in.image, x + 1, y, ch);
+
+        set_raw (&expected.image, (uint32_t) x, (uint32_t) y, ch,
+            (uint32_t) (t < 0     ? 0
+                        : t > 255 ? 255
+                                  : t));
+      }
+  test_image_same (&expected, &out, "course text");
+  test_image_free (&in);
+  test_image_free (&expected);
+  test_image_free (&out);
+}
+
+static void
+test_flat (void)
+{
+  for (int border = 0; border <= IMK_LAPSHARPEN_BORDER_REFLECT; border++)
+    for (int i = 0; i < (int) LENGTH (amounts) * 2; i++) {
+      Case c = {.fill = FILL_MAXIMUM};
+      TestImage in, out;
+
+      if (border == IMK_LAPSHARPEN_BORDER_ZERO ||
+          border == IMK_LAPSHARPEN_BORDER_CONSTANT)
+        continue;
+      c.config = make_config (i % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, 641, 3, 3);
+      c.config.border = (ImkLapsharpenBorder) border;
+      c.config.amount = amounts[i / 2];
+      in = make_image (&c);
+      test_image_fill (&in, FILL_MAXIMUM, 100, 0);
+      out = make_image (&c);
+      run (IMK_BACKEND_CPU, &c.config, &in.image, &out.image);
+      test_image_same (&in, &out, case_name (&c));
+      test_image_free (&in);
+      test_image_free (&out);
+    }
+}
+
+static void
+set_alpha (TestImage *t, bool ramp)
+{
+  for (uint32_t y = 0; y < t->image.height; y++)
+    for (uint32_t x = 0; x < t->image.width; x++)
+      set_raw (&t->image, x, y, 3, ramp ? (x < 40 ? x : 80 - x) * 5 : 255);
+}
+
+static void
+test_opaque (void)
+{
+  TestImage in = make_rgba (FILL_NOISE), out[3];
+
+  set_alpha (&in, false);
+  for (int border = 0; border <= IMK_LAPSHARPEN_BORDER_REFLECT; border++) {
+    /* Outside a zero or constant border nothing is opaque. */
+    bool opaque_outside = border != IMK_LAPSHARPEN_BORDER_ZERO &&
+                          border != IMK_LAPSHARPEN_BORDER_CONSTANT;
+
+    for (int alpha = 0; alpha < 3; alpha++)
+      out[alpha] = sharpen_rgba (
+          &in, (ImkLapsharpenBorder) border, (ImkLapsharpenAlpha) alpha);
+    test_image_same (&out[0], &out[1], "copy and filter");
+    if (opaque_outside)
+      test_image_same (&out[0], &out[2], "copy and weighted");
+    for (int alpha = 0; alpha < 3; alpha++)
+      test_image_free (&out[alpha]);
+  }
+  test_image_free (&in);
+}
+
+static uint32_t
+count_alpha_changes (const TestImage *a, const TestImage *b)
+{
+  uint32_t n = 0;
+
+  for (uint32_t y = 0; y < a->image.height; y++)
+    for (uint32_t x = 0; x < a->image.width; x++)
+      n += get_raw (&a->image, x, y, 3) != get_raw (&b->image, x, y, 3);
+  return n;
+}
+
+static void
+test_soft_alpha (void)
+{
+  static const bool kept[] = {true, false, true};
+  TestImage in = make_rgba (FILL_NOISE);
+
+  set_alpha (&in, true);
+  for (int alpha = 0; alpha < 3; alpha++) {
+    TestImage out = sharpen_rgba (
+        &in, IMK_LAPSHARPEN_BORDER_REPLICATE, (ImkLapsharpenAlpha) alpha);
+    uint32_t n = count_alpha_changes (&in, &out);
+
+    test_check (
+        kept[alpha] == (n == 0), "alpha mode %d changed %u alphas", alpha, n);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
+/* Green beside a transparent red pixel: its red must not leak. */
+static void
+test_hidden_colour (void)
+{
+  uint8_t in[3][4] = {{200, 0, 0, 0}, {90, 120, 0, 255}, {90, 120, 0, 255}};
+  uint8_t out[3][4];
+  ImkImage image = {in, 12, 3, 1, 4, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  ImkImage result = image;
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 3, 1, 4);
+
+  result.data = out;
+  config.channel_mask = 7;
+  config.alpha_channel = 3;
+  config.alpha = IMK_LAPSHARPEN_ALPHA_WEIGHTED;
+  run (IMK_BACKEND_CPU, &config, &image, &result);
+  test_check (memcmp (in[1], out[1], 4) == 0,
+      "the middle pixel became %u %u %u %u", out[1][0], out[1][1], out[1][2],
+      out[1][3]);
+}
+
+/* --- contract ---------------------------------------------------------------
+ */
+
+static void
+expect_config_error (const ImkLapsharpenConfig *config, const char *words)
+{
+  ImkLapsharpen *self = NULL;
+  ImkError error;
+
+  test_error (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, &error),
+      &error, IMK_ERROR_CONFIG, words);
+  test_check (!self, "%s: self was touched", words);
+  test_check (imk_lapsharpen_new (IMK_BACKEND_CPU, config, &self, NULL) ==
+                  IMK_ERROR_CONFIG,
+      "%s: another status without an error", words);
+}
+
+#define EXPECT(words, ...) \
+  do { \
+    ImkLapsharpenConfig c = make_config (IMK_TYPE_U8, 8, 8, 4); \
+    c.channel_mask = 7; \
+    c.alpha_channel = 3; \
+    __VA_ARGS__; \
+    expect_config_error (&c, words); \
+  } while (0)
+
+static void
+test_validation (void)
+{
+  EXPECT ("0 x 8 pixels", c.width = 0);
+  EXPECT ("65536 x 8 pixels", c.width = 65536);
+  EXPECT ("8 x 0 pixels", c.height = 0);
+  EXPECT ("8 x 65536 pixels", c.height = 65536);
+  EXPECT ("type f32", c.type = IMK_TYPE_F32);
+  EXPECT ("type ?", c.type = (ImkType) 99);
+  EXPECT ("0 channels", c.channels = 0);
+  EXPECT ("5 channels", c.channels = 5);
+  EXPECT ("depth of 0 bits", c.depth = 0);
+  EXPECT ("depth of 9 bits", c.depth = 9);
+  EXPECT ("depth of 17 bits", c.type = IMK_TYPE_U16, c.depth = 17);
+  EXPECT ("depth 8 and shift 1", c.shift = 1);
+  EXPECT ("shift 4294967295", c.shift = UINT32_MAX);
+  EXPECT ("mask 0x17", c.channel_mask = 0x17);
+  EXPECT ("alpha channel -2", c.alpha_channel = -2);
+  EXPECT ("alpha channel 4", c.alpha_channel = 4);
+  EXPECT ("Channel 2 is the alpha", c.alpha_channel = 2);
+  EXPECT ("amount is -0.1", c.amount = -0.1);
+  EXPECT ("amount is 10.1", c.amount = 10.1);
+  EXPECT ("amount is nan", c.amount = (double) NAN);
+  EXPECT ("amount is inf", c.amount = (double) INFINITY);
+  EXPECT ("neighbours is 5", c.neighbours = 5);
+  EXPECT ("border has", c.border = (ImkLapsharpenBorder) 5);
+  EXPECT ("alpha has", c.alpha = (ImkLapsharpenAlpha) 3);
+  EXPECT ("clamp has", c.clamp = (ImkLapsharpenClamp) 2);
+  EXPECT ("output has", c.output = (ImkLapsharpenOutput) 2);
+  EXPECT ("border-value 256", c.border = IMK_LAPSHARPEN_BORDER_CONSTANT,
+      c.border_value = 256);
+}
+
+static void
+test_unknown_backend (void)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
+  ImkLapsharpen *self = NULL;
+  ImkError error;
+
+  test_error (imk_lapsharpen_new ((ImkBackend) 9, &config, &self, &error),
+      &error, IMK_ERROR_UNAVAILABLE, "backend of the number 9");
+  imk_lapsharpen_free (NULL);
+}
+
+static void
+test_update (void)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 3, 1, 1), bad = config;
+  uint8_t in[] = {10, 50, 10}, out[3];
+  ImkImage image = {in, 3, 3, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  ImkImage result = image;
+  ImkLapsharpen *self;
+  ImkError error;
+
+  result.data = out;
+  test_ok (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+  bad.amount = 11;
+  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+      IMK_ERROR_CONFIG, "amount is 11");
+  bad = config;
+  bad.width = 4;
+  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+      IMK_ERROR_CONFIG, "width cannot change from 3 to 4");
+  bad = config;
+  bad.n_threads = 5;
+  test_error (imk_lapsharpen_update (self, &bad, &error), &error,
+      IMK_ERROR_CONFIG, "n-threads cannot change from 0 to 5");
+  test_ok (
+      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+  test_check (out[1] == 130, "with the old amount: %u", out[1]);
+  config.amount = 2;
+  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (
+      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+  test_check (out[1] == 210, "with the new amount: %u", out[1]);
+  imk_lapsharpen_free (self);
+}
+
+static void
+test_images (void)
+{
+  static uint16_t data[64];
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U16, 4, 4, 1);
+  const ImkImage image = {data, 8, 4, 4, 1, IMK_TYPE_U16, IMK_LOCATION_HOST};
+  ImkImage in = image, out = image;
+  ImkLapsharpen *self;
+  ImkError error;
+
+  test_ok (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+#define REFUSED(words) \
+  test_error (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error, \
+      IMK_ERROR_IMAGE, words)
+  REFUSED ("overlaps");
+  out.data = data + 15; /* the last input sample is the first output sample */
+  REFUSED ("overlaps");
+  in.data = data + 30;
+  REFUSED ("overlaps");
+  in.data = data + 31;
+  test_ok (imk_lapsharpen_process (self, &in, &out, NULL, &error), &error);
+  in.width = 3;
+  REFUSED ("The input image is 3x4");
+  in = image;
+  out.type = IMK_TYPE_U8;
+  REFUSED ("1 x u8 a pixel");
+  out.type = IMK_TYPE_U16;
+  out.stride = 6;
+  REFUSED ("The output image has a stride of 6");
+  out.stride = 8;
+  out.data = NULL;
+  REFUSED ("The output image has no data");
+  out.data = data + 32;
+  out.location = IMK_LOCATION_DEVICE;
+  REFUSED ("device memory");
+#undef REFUSED
+  imk_lapsharpen_free (self);
+}
+
+static void
+test_no_focus (void)
+{
+  ImkLapsharpenConfig config = make_config (IMK_TYPE_U8, 1, 1, 1);
+  uint8_t in = 5, out;
+  ImkImage image = {&in, 1, 1, 1, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  ImkImage result = image;
+  ImkLapsharpenFocus focus;
+  ImkLapsharpen *self;
+  ImkError error;
+
+  result.data = &out;
+  config.measure_focus = true;
+  test_ok (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, &config, &self, &error), &error);
+  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      IMK_ERROR_CONFIG, "measure-focus");
+  test_ok (
+      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+  test_ok (imk_lapsharpen_get_focus (self, &focus, &error), &error);
+  config.measure_focus = false;
+  test_ok (imk_lapsharpen_update (self, &config, &error), &error);
+  test_ok (
+      imk_lapsharpen_process (self, &image, &result, NULL, &error), &error);
+  test_error (imk_lapsharpen_get_focus (self, &focus, &error), &error,
+      IMK_ERROR_CONFIG, "measure-focus");
+  imk_lapsharpen_free (self);
+}
+
+/* --- failures of the device -------------------------------------------------
+ */
+
+/* One life of an object. Returns: the first failure */
+static ImkStatus
+live (const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out,
+    ImkError *error)
+{
+  ImkLapsharpenFocus focus;
+  ImkLapsharpen *self = NULL;
+  ImkStatus status =
+      imk_lapsharpen_new (IMK_BACKEND_CUDA, config, &self, error);
+
+  if (status == IMK_OK)
+    status = imk_lapsharpen_process (self, in, out, NULL, error);
+  if (status == IMK_OK)
+    status = imk_lapsharpen_process (self, in, out, NULL, error);
+  if (status == IMK_OK && config->measure_focus)
+    status = imk_lapsharpen_get_focus (self, &focus, error);
+  imk_lapsharpen_free (self);
+  return status;
+}
+
+static void
+fail_each_call (const ImkDevice *device, const ImkLapsharpenConfig *config,
+    const ImkImage *in, ImkImage *out, bool forever)
+{
+  unsigned long n_calls, nth = 0;
+
+  do {
+    ImkError error = {0};
+    ImkStatus status;
+
+    device->inject_failure (++nth, forever);
+    status = live (config, in, out, &error);
+    n_calls = device->inject_failure (0, false);
+    test_check (n_calls < nth || (status != IMK_OK && error.message[0]),
+        "call %lu failed, the status is %d, the message \"%s\"", nth, status,
+        error.message);
+    test_check (nth < 100, "after %lu calls no end of failing", nth);
+  } while (n_calls >= nth);
+  test_check (nth > 5, "only %lu calls could fail", nth - 1);
+}
+
+static void
+test_cuda_failures (void)
+{
+  Case c = {.fill = FILL_NOISE};
+  const ImkDevice *device;
+  TestImage in, out;
+  ImkImage device_in, device_out;
+  ImkError error;
+
+  test_need_cuda ();
+  test_ok (imk_device_get (&device, &error), &error);
+  c.config = make_config (IMK_TYPE_U8, 33, 9, 1);
+  in = make_input (&c);
+  out = make_image (&c);
+  device_in = test_to_device (&in);
+  device_out = test_to_device (&out);
+  for (int i = 0; i < 4; i++) {
+    c.config.measure_focus = i & 1;
+    fail_each_call (device, &c.config, &device_in, &device_out, i & 2);
+    test_ok (live (&c.config, &device_in, &device_out, &error), &error);
+  }
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"the examples of the manual come out to the last count", test_worked},
+      {"zero border and filtered alpha are the course text's kernel",
+          test_course_text},
+      {"a flat frame stays flat, border included", test_flat},
+      {"opaque frames look the same in every alpha mode", test_opaque},
+      {"a soft alpha ramp is kept unless alpha is filtered", test_soft_alpha},
+      {"weighted alpha keeps the colour of transparent pixels out",
+          test_hidden_colour},
+      {"all types, borders, sizes and fills follow the formula",
+          test_cpu_matrix},
+      {"all options follow the formula", test_cpu_options},
+      {"the number of threads changes no byte", test_threads},
+      {"every wrong parameter is refused in words", test_validation},
+      {"a backend that does not exist is refused", test_unknown_backend},
+      {"an update that fails leaves the old parameters in force", test_update},
+      {"images that do not fit or overlap are refused", test_images},
+      {"there is no focus without a measured frame", test_no_focus},
+      {"CUDA equals the CPU for all types, borders, sizes and fills",
+          test_cuda_matrix},
+      {"CUDA equals the CPU for all options", test_cuda_options},
+      {"CUDA equals the CPU on frames of many blocks", test_cuda_large},
+      {"every CUDA call may fail and says so", test_cuda_failures},
+      {NULL, NULL},
+  };
+
+  return test_main (tests);
+}

@@ -1,0 +1,1456 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The centroid kernel against closed forms, an independent reference, real
+ * camera frames, and the backends against each other. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "shcentroid/shcentroid.h"
+
+enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS, MAX_CELLS = 4096 };
+
+static const double nan_ = NAN;
+
+/* ------------------------------------------------------------------------
+ * Helpers. */
+
+static ImkShcentroidConfig
+grid_config (ImkType type, uint32_t width, uint32_t height, double x0,
+    double y0, double pitch_x, double pitch_y, uint32_t columns, uint32_t rows)
+{
+  ImkShcentroidConfig c;
+
+  imk_shcentroid_config_init (&c);
+  c.width = width;
+  c.height = height;
+  c.type = type;
+  c.x0 = x0;
+  c.y0 = y0;
+  c.pitch_x = pitch_x;
+  c.pitch_y = pitch_y;
+  c.columns = columns;
+  c.rows = rows;
+  c.n_threads = 1;
+  return c;
+}
+
+/* One cell that is the whole frame. */
+static ImkShcentroidConfig
+one_cell (ImkType type, uint32_t width, uint32_t height)
+{
+  return grid_config (type, width, height, 0, 0, width, height, 1, 1);
+}
+
+static TestImage
+output_new (const ImkShcentroidConfig *c, ImkType type, uint32_t padding)
+{
+  uint32_t n = imk_shcentroid_n_cells (c);
+
+  switch (c->fields) {
+  case IMK_SHCENTROID_FIELDS_XY:
+    return test_image_new (type, 2, n, 1, padding);
+  case IMK_SHCENTROID_FIELDS_SLOPES:
+    return test_image_new (type, 2 * n, 1, 1, padding);
+  default:
+    return test_image_new (type, N_FIELDS, n, 1, padding);
+  }
+}
+
+static ImkShcentroid *
+kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error;
+
+  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
+  return s;
+}
+
+static void
+process (ImkShcentroid *s, const TestImage *in, TestImage *out)
+{
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
+      &error);
+}
+
+/* The CPU's result, with canaries looked after. */
+static TestImage
+run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type,
+    uint32_t padding)
+{
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
+  TestImage out = output_new (c, type, padding);
+
+  process (s, in, &out);
+  test_image_check_canaries (&out, "output of the CPU");
+  imk_shcentroid_free (s);
+  return out;
+}
+
+static double
+get (const TestImage *out, uint32_t row, uint32_t column)
+{
+  const uint8_t *p =
+      (const uint8_t *) out->image.data + row * out->image.stride;
+
+  return out->image.type == IMK_TYPE_F32 ? ((const float *) p)[column]
+                                         : ((const double *) p)[column];
+}
+
+static void
+set_sample (TestImage *in, uint32_t x, uint32_t y, uint32_t value)
+{
+  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
+
+  if (in->image.type == IMK_TYPE_U8)
+    p[x] = (uint8_t) value;
+  else
+    ((uint16_t *) p)[x] = (uint16_t) value;
+}
+
+static uint32_t
+sample (const TestImage *in, uint32_t x, uint32_t y)
+{
+  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
+
+  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
+}
+
+static void
+check_near (const TestImage *out, uint32_t cell, uint32_t field,
+    double expected, double tolerance)
+{
+  double value = get (out, cell, field);
+
+  test_check (fabs (value - expected) <= tolerance,
+      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
+      expected);
+}
+
+/* Measures the one cell of @in, f64, all fields. */
+static TestImage
+measure_one (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  return run_cpu (c, in, IMK_TYPE_F64, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Worked examples. */
+
+static const uint8_t example[4][4] = {
+    {0, 0, 0, 0}, {0, 10, 20, 0}, {0, 30, 40, 0}, {0, 0, 0, 0}};
+
+static TestImage
+example_frame (ImkType type, uint32_t width, uint32_t height, uint32_t xs,
+    uint32_t ys, uint32_t pedestal)
+{
+  TestImage in = test_image_new (type, width, height, 1, 3);
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  for (uint32_t y = 0; y < 4; y++)
+    for (uint32_t x = 0; x < 4; x++)
+      set_sample (&in, xs + x, ys + y, example[y][x] + pedestal);
+  return in;
+}
+
+static void
+check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
+    double x, double y)
+{
+  TestImage out = measure_one (c, in);
+
+  check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 0);
+  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
+  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
+  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  test_image_free (&out);
+}
+
+static void
+test_plain_centroid (void)
+{
+  for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
+    TestImage in = example_frame (type, 4, 4, 0, 0, 0);
+    TestImage far = example_frame (type, 64, 40, 10, 20, 0);
+    ImkShcentroidConfig c = one_cell (type, 4, 4);
+    ImkShcentroidConfig f = grid_config (type, 64, 40, 10, 20, 4, 4, 1, 1);
+    TestImage out = measure_one (&c, &in);
+
+    check_near (&out, 0, IMK_SHCENTROID_DX, 0.1, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_DY, 0.2, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 100, 0);
+    check_near (&out, 0, IMK_SHCENTROID_MAX, 40, 0);
+    check_centre (&c, &in, 100, 1.6, 1.7);
+    check_centre (&f, &far, 100, 11.6, 21.7);
+    test_image_free (&in);
+    test_image_free (&far);
+    test_image_free (&out);
+  }
+}
+
+static void
+test_variances (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+
+  out = measure_one (&c, &in);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024, 1e-15);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021, 1e-15);
+  test_image_free (&out);
+
+  c.read_noise = 1;
+  out = measure_one (&c, &in);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024 + 0.002016, 1e-15);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021 + 0.002064, 1e-15);
+  test_image_free (&out);
+
+  c.gain = 1e200; /* electrons without end: no photon noise */
+  out = measure_one (&c, &in);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.002016, 1e-15);
+  check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.002064, 1e-15);
+  test_image_free (&out);
+
+  c.gain = 1e-300, c.read_noise = 1e300;
+  out = measure_one (&c, &in);
+  test_check (isfinite (get (&out, 0, IMK_SHCENTROID_VAR_X)),
+      "an absurd gain made the variance infinite or NaN");
+  test_image_free (&out);
+  test_image_free (&in);
+}
+
+static void
+test_thresholds (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+
+  check_centre (&c, &in, 132, 1 + 76.0 / 132, 1 + 86.0 / 132);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 2;
+  check_centre (&c, &in, 100, 1.6, 1.7);
+  c.threshold = 12;
+  check_centre (&c, &in, 60, 1 + 2.0 / 3, 1 + 5.0 / 6);
+  c.threshold_action = IMK_SHCENTROID_ACTION_KEEP;
+  check_centre (&c, &in, 108, 1 + 64.0 / 108, 1 + 74.0 / 108);
+  c.threshold = 12.5; /* the 12 is below it now */
+  check_centre (&c, &in, 96, 1 + 2.0 / 3, 1 + 74.0 / 96);
+  test_image_free (&in);
+}
+
+static void
+test_dark_cell (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2), out;
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 42;
+  for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
+    c.invalid_policy = policy;
+    out = measure_one (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 132, 0);
+    for (int i = 0; i < N_FIELDS; i++)
+      if (policy != IMK_SHCENTROID_INVALID_NAN)
+        test_check (isfinite (get (&out, 0, i)), "field %d is not finite", i);
+    for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
+      if (policy == IMK_SHCENTROID_INVALID_NAN)
+        test_check (isnan (get (&out, 0, i)) && isnan (get (&out, 0, i + 2)) &&
+                        isnan (get (&out, 0, i + IMK_SHCENTROID_VAR_X)),
+            "a NaN is missing");
+      else
+        check_near (&out, 0, i, 1.5, 0);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
+static void
+test_aotools (void)
+{
+  TestImage in = test_image_new (IMK_TYPE_U16, 5, 5, 1, 0);
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 5, 5);
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  for (int y = 1; y <= 2; y++)
+    for (int x = 2; x <= 3; x++)
+      set_sample (&in, x, y, 1);
+  check_centre (&c, &in, 4, 2.5, 1.5);
+  test_image_free (&in);
+}
+
+/* On a white frame raw / 255 is the area, and c the middle of the pixels. */
+static void
+check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
+{
+  TestImage in = test_image_new (IMK_TYPE_U8, edges[n] + 3, 2, 1, 0), out;
+  ImkShcentroidConfig c =
+      grid_config (IMK_TYPE_U8, edges[n] + 3, 2, x0, 0, pitch, 2, n, 1);
+
+  test_image_fill (&in, FILL_MAXIMUM, 255, 0);
+  out = measure_one (&c, &in);
+  for (uint32_t i = 0; i < n; i++) {
+    check_near (
+        &out, i, IMK_SHCENTROID_FLUX_RAW, 510.0 * (edges[i + 1] - edges[i]), 0);
+    check_near (
+        &out, i, IMK_SHCENTROID_X, (edges[i] + edges[i + 1] - 1) / 2.0, 0);
+    check_near (&out, i, IMK_SHCENTROID_Y, 0.5, 0);
+    check_near (&out, i, IMK_SHCENTROID_DX,
+        (edges[i] + edges[i + 1] - 1) / 2.0 - (x0 + (i + 0.5) * pitch - 0.5),
+        1e-12);
+  }
+  test_image_free (&out);
+  test_image_free (&in);
+}
+
+static void
+test_edges (void)
+{
+  const uint32_t halves[] = {0, 3, 5, 8};
+  const uint32_t thirds[] = {0, 3, 6, 9};
+  const uint32_t hecto[] = {23, 53, 82, 112, 142, 171, 201, 231, 260, 290, 320,
+      349, 379, 408, 438, 468, 497};
+
+  check_edges (0.5, 2.5, 3, halves);
+  check_edges (0, 3.3, 3, thirds);
+  check_edges (23.51, 29.653, 16, hecto);
+}
+
+/* ------------------------------------------------------------------------
+ * The reference: pixel by pixel, straight from the header. */
+
+typedef struct Cell {
+  int64_t x, y, width, height;
+  bool clipped;
+  double ref_x, ref_y, min_flux, threshold;
+} Cell;
+
+static Cell
+clip_cell (const ImkShcentroidConfig *c, double l, double t, double r, double b)
+{
+  Cell cell = {.min_flux = c->min_flux, .threshold = c->threshold};
+  double l2 = l < 0 ? 0 : l, t2 = t < 0 ? 0 : t;
+  double r2 = r > c->width ? c->width : r, b2 = b > c->height ? c->height : b;
+
+  cell.clipped = l2 != l || t2 != t || r2 != r || b2 != b;
+  cell.x = (int64_t) l2;
+  cell.y = (int64_t) t2;
+  cell.width = (int64_t) (r2 - l2);
+  cell.height = (int64_t) (b2 - t2);
+  return cell;
+}
+
+static Cell
+expected_cell (const ImkShcentroidConfig *c, uint32_t i)
+{
+  Cell cell;
+
+  if (c->n_cells) {
+    const ImkShcentroidCell *m = &c->cells[i];
+
+    cell = clip_cell (c, floor (m->x), floor (m->y), floor (m->x + m->width),
+        floor (m->y + m->height));
+    cell.ref_x = isnan (m->ref_x) ? m->x + m->width / 2 - 0.5 : m->ref_x;
+    cell.ref_y = isnan (m->ref_y) ? m->y + m->height / 2 - 0.5 : m->ref_y;
+    cell.min_flux = isnan (m->min_flux) ? c->min_flux : m->min_flux;
+    cell.threshold = isnan (m->threshold) ? c->threshold : m->threshold;
+  } else {
+    uint32_t row = i / c->columns, column = i % c->columns;
+
+    cell = clip_cell (c, floor (c->x0 + column * c->pitch_x),
+        floor (c->y0 + row * c->pitch_y),
+        floor (c->x0 + (column + 1) * c->pitch_x),
+        floor (c->y0 + (row + 1) * c->pitch_y));
+    cell.ref_x = c->x0 + (column + 0.5) * c->pitch_x - 0.5;
+    cell.ref_y = c->y0 + (row + 0.5) * c->pitch_y - 0.5;
+  }
+  if (c->references) {
+    cell.ref_x = c->references[2 * i];
+    cell.ref_y = c->references[2 * i + 1];
+  }
+  return cell;
+}
+
+static bool
+takes_part (const ImkShcentroidConfig *c, const Cell *cell, uint32_t v)
+{
+  return c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE ||
+         v >= cell->threshold;
+}
+
+static void
+expected_moments (const ImkShcentroidConfig *c, const TestImage *in,
+    const Cell *cell, long double m[3], double *row)
+{
+  bool subtract = c->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
+                  c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
+
+  for (int64_t y = cell->y; y < cell->y + cell->height; y++)
+    for (int64_t x = cell->x; x < cell->x + cell->width; x++) {
+      uint32_t v = sample (in, (uint32_t) x, (uint32_t) y);
+      long double w = v - (subtract ? (long double) cell->threshold : 0);
+
+      row[IMK_SHCENTROID_FLUX_RAW] += v;
+      row[IMK_SHCENTROID_MAX] = fmax (row[IMK_SHCENTROID_MAX], v);
+      if (takes_part (c, cell, v)) {
+        m[0] += w;
+        m[1] += w * (x - cell->x);
+        m[2] += w * (y - cell->y);
+      }
+    }
+}
+
+static void
+expected_variances (const ImkShcentroidConfig *c, const TestImage *in,
+    const Cell *cell, const long double m[3], double *row)
+{
+  long double var_x = 0, var_y = 0;
+
+  for (int64_t y = 0; y < cell->height; y++)
+    for (int64_t x = 0; x < cell->width; x++) {
+      uint32_t v =
+          sample (in, (uint32_t) (cell->x + x), (uint32_t) (cell->y + y));
+      long double noise =
+          v / (long double) c->gain + c->read_noise * c->read_noise;
+
+      if (takes_part (c, cell, v)) {
+        var_x += (x - m[1] / m[0]) * (x - m[1] / m[0]) * noise;
+        var_y += (y - m[2] / m[0]) * (y - m[2] / m[0]) * noise;
+      }
+    }
+  row[IMK_SHCENTROID_VAR_X] = (double) (var_x / (m[0] * m[0]));
+  row[IMK_SHCENTROID_VAR_Y] = (double) (var_y / (m[0] * m[0]));
+}
+
+static void
+expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
+    double row[N_FIELDS])
+{
+  Cell cell = expected_cell (c, i);
+  long double m[3] = {0};
+  uint32_t flags = cell.clipped ? IMK_SHCENTROID_CLIPPED : 0;
+
+  memset (row, 0, N_FIELDS * sizeof (*row));
+  expected_moments (c, in, &cell, m, row);
+  row[IMK_SHCENTROID_FLUX] = (double) m[0];
+  if (m[0] == 0)
+    flags |= IMK_SHCENTROID_NO_FLUX;
+  if (m[0] < cell.min_flux)
+    flags |= IMK_SHCENTROID_LOW_FLUX;
+  if (c->saturation > 0 && row[IMK_SHCENTROID_MAX] >= c->saturation)
+    flags |= IMK_SHCENTROID_SATURATED;
+  row[IMK_SHCENTROID_FLAGS] = flags;
+  row[IMK_SHCENTROID_X] = cell.ref_x;
+  row[IMK_SHCENTROID_Y] = cell.ref_y;
+  if (!(flags & IMK_SHCENTROID_INVALID_MASK)) {
+    row[IMK_SHCENTROID_X] = (double) (cell.x + m[1] / m[0]);
+    row[IMK_SHCENTROID_Y] = (double) (cell.y + m[2] / m[0]);
+    expected_variances (c, in, &cell, m, row);
+  }
+  row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_X] - cell.ref_x;
+  row[IMK_SHCENTROID_DY] = row[IMK_SHCENTROID_Y] - cell.ref_y;
+}
+
+static void
+check_value (double value, double expected, double relative, const char *what,
+    uint32_t cell, uint32_t field)
+{
+  /* positions are sums of numbers up to 1000: absolute; fluxes: relative */
+  double tolerance = relative * fmax (1.0, fabs (expected));
+
+  test_check (fabs (value - expected) <= tolerance,
+      "%s cell %u field %u: %.15g, expected %.15g", what, cell, field, value,
+      expected);
+}
+
+static void
+check_against_reference (const ImkShcentroidConfig *c, const TestImage *in,
+    const TestImage *out, const char *what)
+{
+  double relative = out->image.type == IMK_TYPE_F32 ? 2e-7 : 1e-11;
+  uint32_t n = imk_shcentroid_n_cells (c);
+
+  for (uint32_t i = 0; i < n; i++) {
+    double row[N_FIELDS];
+
+    expected_row (c, in, i, row);
+    switch (c->fields) {
+    case IMK_SHCENTROID_FIELDS_ALL:
+      for (uint32_t f = 0; f < N_FIELDS; f++)
+        check_value (get (out, i, f), row[f], relative, what, i, f);
+      break;
+    case IMK_SHCENTROID_FIELDS_XY:
+      for (uint32_t f = 0; f < 2; f++)
+        check_value (get (out, i, f), row[f], relative, what, i, f);
+      break;
+    case IMK_SHCENTROID_FIELDS_SLOPES:
+      for (uint32_t f = 0; f < 2; f++)
+        check_value (get (out, 0, i + f * n), row[2 + f], relative, what, i, f);
+      break;
+    }
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The matrix of cases that the reference and parity tests share. */
+
+typedef struct Grid {
+  uint32_t width, height;
+  double x0, y0, pitch_x, pitch_y;
+  uint32_t columns, rows;
+} Grid;
+
+static const Grid grids[] = {
+    {1, 1, 0, 0, 1, 1, 1, 1},
+    {7, 5, 0, 0, 1, 1, 7, 5},
+    {5, 3, -0.5, -0.5, 2.5, 2, 2, 2},
+    {31, 9, 0.5, 0, 2.5, 3, 12, 3},
+    {64, 48, 0, 0, 2, 2, 32, 24},
+    {101, 60, 0, 0, 3, 3, 33, 20},
+    {99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21},
+    {97, 93, -4.5, -3.25, 10, 10, 10, 9},
+    {120, 66, 3.9, 0.7, 9.7, 21.9, 11, 3},
+    {130, 95, 1, 2, 28, 23, 4, 4},
+    {270, 150, 2.5, -5, 130, 130, 2, 1},
+    {211, 203, 3, 1, 200, 200, 1, 1},
+    {523, 37, 0, 0, 261.5, 37, 2, 1},
+    {641, 23, 0, 0, 641, 23, 1, 1},
+    {1200, 70, -0.5, 0, 599.7, 34.8, 2, 2},
+    {67, 300, 0, 0, 33.3, 150, 2, 2},
+    {41, 640, 0, 0, 41, 640, 1, 1},
+};
+
+/* A case: grid x type x fill x threshold x fields x output type x padding. */
+typedef struct Case {
+  ImkShcentroidConfig config;
+  Fill fill;
+  ImkType out_type;
+  uint32_t padding;
+  char name[160];
+} Case;
+
+static void
+set_threshold (ImkShcentroidConfig *c, int kind)
+{
+  const double thresholds[] = {0, 0, 1, 100.5, 100.5, 70000, 70000};
+  bool u16 = c->type == IMK_TYPE_U16;
+
+  c->threshold_mode =
+      kind ? IMK_SHCENTROID_THRESHOLD_ABSOLUTE : IMK_SHCENTROID_THRESHOLD_NONE;
+  c->threshold = thresholds[kind] * (kind == 3 && u16 ? 256 : 1);
+  c->threshold_action = kind == 4 || kind == 6 ? IMK_SHCENTROID_ACTION_KEEP
+                                               : IMK_SHCENTROID_ACTION_SUBTRACT;
+}
+
+enum { N_THRESHOLDS = 7 };
+
+static Case
+make_case (const Grid *g, ImkType type, Fill fill, int threshold, int fields)
+{
+  Case k = {
+      .config = grid_config (type, g->width, g->height, g->x0, g->y0,
+          g->pitch_x, g->pitch_y, g->columns, g->rows),
+      .fill = fill,
+      .out_type = (threshold + fields) % 2 ? IMK_TYPE_F32 : IMK_TYPE_F64,
+      .padding = (uint32_t) (threshold * 3 + fill) % 8,
+  };
+
+  set_threshold (&k.config, threshold);
+  k.config.fields = fields;
+  k.config.saturation = 200;
+  k.config.min_flux = fill == FILL_NOISE ? 50 : 0;
+  k.config.gain = 2.5;
+  k.config.read_noise = 1.5;
+  snprintf (k.name, sizeof (k.name),
+      "%s %ux%u pitch %g x %g %s threshold %d fields %d %s",
+      imk_type_name (type), g->width, g->height, g->pitch_x, g->pitch_y,
+      test_fill_name (fill), threshold, fields, imk_type_name (k.out_type));
+  return k;
+}
+
+static TestImage
+case_frame (const Case *k)
+{
+  const ImkShcentroidConfig *c = &k->config;
+  TestImage in = test_image_new (c->type, c->width, c->height, 1, k->padding);
+
+  test_image_fill (
+      &in, k->fill, c->type == IMK_TYPE_U8 ? 255 : 65535, c->width);
+  return in;
+}
+
+static void
+for_each_case (void (*check) (const Case *k))
+{
+  for (size_t g = 0; g < sizeof (grids) / sizeof (grids[0]); g++)
+    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+      for (int fill = 0; fill < N_FILLS; fill++)
+        for (int threshold = 0; threshold < N_THRESHOLDS; threshold++)
+          for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES;
+               fields++) {
+            Case k = make_case (&grids[g], type, fill, threshold, fields);
+
+            /* large frames: noise and maximum say it all */
+            if (g > 6 && (fill == FILL_ZERO || fill == FILL_CHECKERBOARD) &&
+                threshold != 2)
+              continue;
+            check (&k);
+          }
+}
+
+static void
+check_cpu_case (const Case *k)
+{
+  TestImage in = case_frame (k);
+  TestImage out = run_cpu (&k->config, &in, k->out_type, k->padding);
+
+  check_against_reference (&k->config, &in, &out, k->name);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_reference (void)
+{
+  for_each_case (check_cpu_case);
+}
+
+/* Sums beyond 64 bits: a weight of 2^16 at both ends of a 65535 x 3 cell. */
+static void
+test_largest_sums (void)
+{
+  for (int tall = 0; tall < 2; tall++) {
+    uint32_t width = tall ? 3 : 65535, height = tall ? 65535 : 3;
+    TestImage in = test_image_new (IMK_TYPE_U16, width, height, 1, 2), out;
+    ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, width, height);
+
+    test_image_fill (&in, FILL_MAXIMUM, 65535, 0);
+    out = measure_one (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_X, (width - 1) / 2.0, 0);
+    check_near (&out, 0, IMK_SHCENTROID_Y, (height - 1) / 2.0, 0);
+    check_against_reference (&c, &in, &out, "65535 x 3");
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Maps. */
+
+/* Overlapping, clipped, turned by 10 degrees, own thresholds and fluxes. */
+static uint32_t
+make_map (ImkShcentroidCell cells[MAX_CELLS])
+{
+  uint32_t n = 0;
+
+  for (int row = 0; row < 9; row++)
+    for (int column = 0; column < 9; column++) {
+      double u = 21.4 * column - 6, v = 21.4 * row - 3;
+      ImkShcentroidCell *cell = &cells[n];
+
+      *cell = (ImkShcentroidCell){
+          .x = u * 0.985 - v * 0.174 + 20,
+          .y = u * 0.174 + v * 0.985,
+          .width = 24.5 - column,
+          .height = 20 + row / 2.0,
+          .ref_x = column % 3 ? nan_ : 50.25,
+          .ref_y = column % 3 ? nan_ : 17,
+          .min_flux = row % 2 ? nan_ : 20000.0 * column,
+          .threshold = column % 2 ? nan_ : 12.5 * row,
+      };
+      if (cell->x < 199 && cell->y < 179 && cell->x + cell->width >= 1 &&
+          cell->y + cell->height >= 1)
+        n++;
+    }
+  cells[n++] = (ImkShcentroidCell){
+      -20, -20, 1000, 1000, nan_, nan_, nan_, nan_}; /* wider than a tile */
+  return n;
+}
+
+static Case
+map_case (const ImkShcentroidCell *cells, uint32_t n, ImkType type,
+    int threshold, int fields)
+{
+  const Grid g = {.width = 200, .height = 180};
+  Case k = make_case (&g, type, FILL_NOISE, threshold, fields);
+
+  k.config.cells = cells;
+  k.config.n_cells = n;
+  strcat (k.name, " map");
+  return k;
+}
+
+static void
+for_each_map_case (void (*check) (const Case *k))
+{
+  static ImkShcentroidCell cells[MAX_CELLS];
+  static double references[2 * MAX_CELLS];
+  uint32_t n = make_map (cells);
+
+  for (uint32_t i = 0; i < 2 * n; i++)
+    references[i] = i * 0.37;
+  for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+    for (int threshold = 0; threshold < N_THRESHOLDS; threshold++)
+      for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++) {
+        Case k = map_case (cells, n, type, threshold, fields);
+
+        check (&k);
+        k.config.references = references;
+        check (&k);
+      }
+}
+
+static void
+test_maps (void)
+{
+  for_each_map_case (check_cpu_case);
+}
+
+static void
+test_map_equals_grid (void)
+{
+  ImkShcentroidConfig grid =
+      grid_config (IMK_TYPE_U8, 99, 71, 0.25, 1.5, 3.3, 3.3, 29, 21);
+  ImkShcentroidConfig map = grid;
+  ImkShcentroidCell cells[29 * 21];
+  TestImage in = test_image_new (IMK_TYPE_U8, 99, 71, 1, 0), a, b;
+
+  test_image_fill (&in, FILL_NOISE, 255, 3);
+  for (uint32_t i = 0; i < 29 * 21; i++) {
+    double left = floor (0.25 + i % 29 * 3.3), top = floor (1.5 + i / 29 * 3.3);
+
+    cells[i] = (ImkShcentroidCell){
+        .x = left,
+        .y = top,
+        .width = floor (0.25 + (i % 29 + 1) * 3.3) - left,
+        .height = floor (1.5 + (i / 29 + 1) * 3.3) - top,
+        .ref_x = 0.25 + (i % 29 + 0.5) * 3.3 - 0.5,
+        .ref_y = 1.5 + (i / 29 + 0.5) * 3.3 - 0.5,
+        .min_flux = nan_,
+        .threshold = nan_,
+    };
+  }
+  map.cells = cells;
+  map.n_cells = 29 * 21;
+  a = run_cpu (&grid, &in, IMK_TYPE_F64, 0);
+  b = run_cpu (&map, &in, IMK_TYPE_F64, 0);
+  test_image_same (&a, &b, "a map of the cells of a grid");
+  test_image_free (&in);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
+/* ------------------------------------------------------------------------
+ * Laws. */
+
+static void
+test_shift (void)
+{
+  TestImage a = example_frame (IMK_TYPE_U16, 40, 40, 12, 14, 0);
+  TestImage b = example_frame (IMK_TYPE_U16, 40, 40, 13, 15, 0);
+  ImkShcentroidConfig c =
+      grid_config (IMK_TYPE_U16, 40, 40, 5, 5, 30, 30, 1, 1);
+  TestImage first = measure_one (&c, &a), second = measure_one (&c, &b);
+
+  for (int i = 0; i < 4; i++)
+    check_near (&second, 0, i, get (&first, 0, i) + 1, 1e-12);
+  for (int i = IMK_SHCENTROID_VAR_X; i <= IMK_SHCENTROID_VAR_Y; i++)
+    check_near (&second, 0, i, get (&first, 0, i), 1e-12);
+  test_image_free (&a);
+  test_image_free (&b);
+  test_image_free (&first);
+  test_image_free (&second);
+}
+
+static void
+test_threads (void)
+{
+  ImkShcentroidConfig c =
+      grid_config (IMK_TYPE_U8, 800, 1000, 0.3, 0.1, 7.9, 9.9, 100, 101);
+  TestImage in = test_image_new (IMK_TYPE_U8, 800, 1000, 1, 0), one, many;
+
+  test_image_fill (&in, FILL_NOISE, 255, 11);
+  one = run_cpu (&c, &in, IMK_TYPE_F32, 0);
+  for (uint32_t n = 0; n <= 5; n++) {
+    c.n_threads = n;
+    many = run_cpu (&c, &in, IMK_TYPE_F32, 0);
+    test_image_same (&one, &many, "several threads");
+    test_image_free (&many);
+  }
+  test_image_free (&in);
+  test_image_free (&one);
+}
+
+/* ------------------------------------------------------------------------
+ * From frame to frame. */
+
+static void
+check_xy (ImkShcentroid *s, const TestImage *in, double x, double y)
+{
+  ImkShcentroidConfig shape = one_cell (in->image.type, 4, 4);
+  TestImage out = output_new (&shape, IMK_TYPE_F64, 0);
+
+  process (s, in, &out);
+  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-12);
+  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-12);
+  check_near (&out, 0, IMK_SHCENTROID_DX, x - 1.5, 1e-12);
+  test_image_free (&out);
+}
+
+static void
+test_hold (void)
+{
+  TestImage lit = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  TestImage dark = test_image_new (IMK_TYPE_U8, 4, 4, 1, 0);
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+  ImkShcentroid *s;
+  ImkError error;
+
+  test_image_fill (&dark, FILL_ZERO, 0, 0);
+  c.invalid_policy = IMK_SHCENTROID_INVALID_HOLD;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  check_xy (s, &dark, 1.5, 1.5); /* nothing to hold yet */
+  check_xy (s, &lit, 1.6, 1.7);
+  check_xy (s, &dark, 1.6, 1.7);
+  check_xy (s, &dark, 1.6, 1.7);
+  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  check_xy (s, &dark, 1.6, 1.7);
+  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  check_xy (s, &dark, 1.5, 1.5);
+  imk_shcentroid_free (s);
+  test_image_free (&lit);
+  test_image_free (&dark);
+}
+
+static void
+test_update (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 2);
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4), bad;
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, &c);
+  ImkError error;
+
+  check_xy (s, &in, 1 + 76.0 / 132, 1 + 86.0 / 132);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 2;
+  test_ok (imk_shcentroid_update (s, &c, &error), &error);
+  check_xy (s, &in, 1.6, 1.7);
+  bad = c;
+  bad.threshold = 3;
+  bad.gain = 0;
+  test_error (imk_shcentroid_update (s, &bad, &error), &error, IMK_ERROR_CONFIG,
+      "gain");
+  check_xy (s, &in, 1.6, 1.7);
+  imk_shcentroid_free (s);
+  test_image_free (&in);
+}
+
+static void
+test_saturation (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+
+  c.saturation = 40;
+  out = measure_one (&c, &in);
+  check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_SATURATED, 0);
+  check_near (&out, 0, IMK_SHCENTROID_X, 1.6, 1e-12);
+  test_image_free (&out);
+  c.saturation = 40.5;
+  check_centre (&c, &in, 100, 1.6, 1.7);
+  test_image_free (&in);
+}
+
+/* T so close to the samples that m - T n is rounding only. */
+static void
+test_pedestal_rounding (void)
+{
+  TestImage in = test_image_new (IMK_TYPE_U16, 30, 30, 1, 0), out;
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, 30, 30);
+
+  test_image_fill (&in, FILL_MAXIMUM, 50001, 0);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = nextafter (50001, 0);
+  out = measure_one (&c, &in);
+  for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
+    test_check (get (&out, 0, i) >= 0 && get (&out, 0, i) <= 29,
+        "the centroid left its cell: %g", get (&out, 0, i));
+  test_image_free (&out);
+  test_image_free (&in);
+}
+
+/* ------------------------------------------------------------------------
+ * Real frames. */
+
+static FILE *
+open_data (const char *name)
+{
+  const char *given = getenv ("IMAGING_TEST_DATA");
+  const char *folders[] = {
+      given, "../shared/data", "../../shared/data", "../../../shared/data"};
+  char path[4096];
+
+  for (size_t i = given ? 0 : 1; i < sizeof (folders) / sizeof (folders[0]);
+       i++) {
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/shcentroid/%s", folders[i], name);
+    file = fopen (path, "rb");
+    if (file)
+      return file;
+  }
+  test_skip ("%s was not found; set IMAGING_TEST_DATA to its folder", name);
+}
+
+static TestImage
+load_frame (const char *name)
+{
+  FILE *file = open_data (name);
+  TestImage in = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
+  size_t n = fread (in.image.data, 2, 512 * 512, file);
+
+  fclose (file);
+  test_check (n == 512 * 512, "%s is too short", name);
+  return in;
+}
+
+/* The columns of grid16.csv. */
+enum {
+  CSV_FLUX_RAW = 7,
+  CSV_MAX,
+  CSV_COG_X,
+  CSV_COG_Y,
+  CSV_TABS_FLUX,
+  CSV_TABS_X,
+  CSV_TABS_Y,
+  CSV_COLUMNS = 18,
+};
+
+/* Returns: false at the end; empty columns are NaN */
+static bool
+read_line (FILE *file, double values[CSV_COLUMNS])
+{
+  char line[1024], *p = line;
+
+  if (!fgets (line, sizeof (line), file))
+    return false;
+  for (int i = 0; i < CSV_COLUMNS; i++) {
+    char *end;
+
+    values[i] = strtod (p, &end);
+    if (end == p)
+      values[i] = nan_;
+    p = strchr (end, ',');
+    p = p ? p + 1 : end;
+  }
+  return true;
+}
+
+static void
+check_frame_file (const char *name, double threshold, uint32_t n_valid)
+{
+  char path[256];
+  double v[CSV_COLUMNS];
+  ImkShcentroidConfig c = grid_config (
+      IMK_TYPE_U16, 512, 512, 23.51, 20.65, 29.653, 29.653, 16, 16);
+  TestImage in, cog, tabs;
+  uint32_t n = 0;
+  FILE *csv;
+
+  snprintf (path, sizeof (path), "%s.gray16le.raw", name);
+  in = load_frame (path);
+  cog = measure_one (&c, &in);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = threshold;
+  c.min_flux = 5000;
+  tabs = measure_one (&c, &in);
+
+  snprintf (path, sizeof (path), "%s.grid16.csv", name);
+  csv = open_data (path);
+  read_line (csv, v);
+  for (uint32_t i = 0; read_line (csv, v); i++) {
+    bool valid = get (&tabs, i, IMK_SHCENTROID_FLAGS) == 0;
+
+    check_near (&cog, i, IMK_SHCENTROID_FLUX_RAW, v[CSV_FLUX_RAW], 0);
+    check_near (&cog, i, IMK_SHCENTROID_MAX, v[CSV_MAX], 0);
+    check_near (&cog, i, IMK_SHCENTROID_X, v[CSV_COG_X], 1e-9);
+    check_near (&cog, i, IMK_SHCENTROID_Y, v[CSV_COG_Y], 1e-9);
+    check_near (&tabs, i, IMK_SHCENTROID_FLUX, v[CSV_TABS_FLUX], 0);
+    test_check (valid == (v[CSV_TABS_FLUX] >= 5000), "cell %u: validity", i);
+    if (valid) {
+      check_near (&tabs, i, IMK_SHCENTROID_X, v[CSV_TABS_X], 1e-9);
+      check_near (&tabs, i, IMK_SHCENTROID_Y, v[CSV_TABS_Y], 1e-9);
+    }
+    n += valid;
+    test_check (i < 256, "the table has too many lines");
+  }
+  fclose (csv);
+  test_check (n == n_valid, "%u valid cells, expected %u", n, n_valid);
+  test_image_free (&in);
+  test_image_free (&cog);
+  test_image_free (&tabs);
+}
+
+static void
+test_lamp (void)
+{
+  check_frame_file ("f5_hecto_ref", 1000, 256);
+}
+
+static void
+test_star (void)
+{
+  check_frame_file ("auto_wfs_0037_ave", 900, 148);
+}
+
+/* ------------------------------------------------------------------------
+ * Errors. */
+
+static void
+check_refused (const ImkShcentroidConfig *c, const char *words)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error;
+
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (s == NULL, "the object was touched");
+}
+
+#define REFUSED(words, ...) \
+  do { \
+    ImkShcentroidConfig c = \
+        grid_config (IMK_TYPE_U8, 700, 500, 0, 0, 10, 10, 70, 50); \
+    __VA_ARGS__; \
+    check_refused (&c, words); \
+  } while (0)
+
+static void
+test_grid_errors (void)
+{
+  REFUSED ("The frame is 0x500", c.width = 0);
+  REFUSED ("The frame is 700x65536", c.height = 65536);
+  REFUSED ("only u8 and u16", c.type = IMK_TYPE_F32);
+  REFUSED ("fields is 3", c.fields = 3);
+  REFUSED ("0 columns and 50 rows", c.columns = 0);
+  REFUSED ("70 columns and 0 rows", c.rows = 0);
+  REFUSED ("18446744065119617025 cells are too many", c.columns = UINT32_MAX,
+      c.rows = UINT32_MAX);
+  REFUSED ("350001 cells are too many", c.columns = 350001, c.rows = 1);
+  REFUSED ("x0 nan", c.x0 = NAN);
+  REFUSED ("y0 inf", c.y0 = INFINITY);
+  REFUSED ("pitch-x nan", c.pitch_x = NAN);
+  REFUSED ("pitch-x 0.99", c.pitch_x = 0.99);
+  REFUSED ("pitch-y inf", c.pitch_y = INFINITY);
+  REFUSED (
+      "Cell (row 0, column 70) covers the columns [700, 710)", c.columns = 71);
+  REFUSED ("Cell (row 50, column 0) covers the rows [500, 510)", c.rows = 51);
+  REFUSED ("Cell (row 0, column 0) covers the columns [-10, 0)", c.x0 = -10);
+  REFUSED ("Cell (row 0, column 0) covers the columns [1e+300, 1e+300)",
+      c.x0 = 1e300);
+}
+
+static void
+test_parameter_errors (void)
+{
+  double references[2 * 3500] = {0};
+
+  references[2 * 17 + 1] = NAN;
+  REFUSED ("The reference of cell 17 is (0, nan)", c.references = references);
+  REFUSED ("threshold-mode is 2", c.threshold_mode = 2);
+  REFUSED ("threshold-action is 2", c.threshold_action = 2);
+  REFUSED ("invalid-policy is 4", c.invalid_policy = 4);
+  REFUSED ("threshold is -1", c.threshold = -1);
+  REFUSED ("threshold is nan", c.threshold = NAN);
+  REFUSED ("min-flux is -0.5", c.min_flux = -0.5);
+  REFUSED ("min-flux is inf", c.min_flux = INFINITY);
+  REFUSED ("saturation is nan", c.saturation = NAN);
+  REFUSED ("gain is 0 electrons", c.gain = 0);
+  REFUSED ("gain is nan electrons", c.gain = NAN);
+  REFUSED ("read-noise is -2", c.read_noise = -2);
+}
+
+static void
+test_map_errors (void)
+{
+  const ImkShcentroidCell good = {5, 5, 4, 4, NAN, NAN, NAN, NAN};
+  ImkShcentroidCell cells[3] = {good, good, good};
+
+#define BAD(words, ...) \
+  cells[1] = good; \
+  __VA_ARGS__; \
+  REFUSED (words, c.cells = cells, c.n_cells = 3)
+  BAD ("Row 1 of map-location is a cell of nan x 4", cells[1].width = NAN);
+  BAD ("Row 1 of map-location is a cell of 0.5 x 4", cells[1].width = 0.5);
+  BAD ("Row 1 of map-location is a cell of 4 x 4 pixels at (5, inf)",
+      cells[1].y = INFINITY);
+  BAD ("Row 1 of map-location is a cell of columns [700, 704)",
+      cells[1].x = 700);
+  BAD ("Row 1 of map-location is a cell of columns [5, 9) and rows [-4, 0)",
+      cells[1].y = -4);
+  BAD ("Row 1 of map-location has the reference (inf, nan)",
+      cells[1].ref_x = INFINITY);
+  BAD ("Row 1 of map-location has min-flux -1", cells[1].min_flux = -1);
+  BAD ("threshold inf", cells[1].threshold = INFINITY);
+#undef BAD
+  REFUSED ("promises 3 cells", c.n_cells = 3);
+  REFUSED ("350001 cells are too many", c.cells = cells, c.n_cells = 350001);
+}
+
+static void
+test_image_errors (void)
+{
+  ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, &c);
+  TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0);
+  TestImage out = output_new (&c, IMK_TYPE_F32, 0);
+  ImkImage bad;
+  ImkError error;
+
+#define PROCESS(a, b, words) \
+  test_error (imk_shcentroid_process (s, a, b, NULL, &error), &error, \
+      IMK_ERROR_IMAGE, words)
+  bad = in.image, bad.width = 5;
+  PROCESS (&bad, &out.image, "The input image is 5x4");
+  bad = in.image, bad.location = IMK_LOCATION_DEVICE;
+  PROCESS (&bad, &out.image, "The input image lies in device memory");
+  bad = out.image, bad.height = 2;
+  PROCESS (&in.image, &bad, "The output image is 10x2");
+  bad = out.image, bad.type = IMK_TYPE_U8;
+  PROCESS (&in.image, &bad, "The output image");
+  PROCESS (&in.image, NULL, "The output image has no data");
+#undef PROCESS
+  imk_shcentroid_free (s);
+  imk_shcentroid_free (NULL);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+/* ------------------------------------------------------------------------
+ * CPU = CUDA. */
+
+static TestImage
+run_cuda (const Case *k, const TestImage *in)
+{
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k->config);
+  TestImage out = output_new (&k->config, k->out_type, k->padding);
+  ImkImage device_in = test_to_device (in), device_out = test_to_device (&out);
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
+      &error);
+  test_from_device (&device_out, &out);
+  imk_shcentroid_free (s);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  return out;
+}
+
+static void
+check_parity (const Case *k)
+{
+  TestImage in = case_frame (k);
+  TestImage cpu = run_cpu (&k->config, &in, k->out_type, k->padding);
+  TestImage cuda = run_cuda (k, &in);
+
+  test_image_same (&cpu, &cuda, k->name);
+  test_image_free (&in);
+  test_image_free (&cpu);
+  test_image_free (&cuda);
+}
+
+static void
+test_parity (void)
+{
+  test_need_cuda ();
+  for_each_case (check_parity);
+}
+
+static void
+test_map_parity (void)
+{
+  test_need_cuda ();
+  for_each_map_case (check_parity);
+}
+
+/* Cells that several blocks share, and sums beyond 64 bits. */
+static void
+test_large_parity (void)
+{
+  const Grid large[] = {
+      {4096, 3000, 0, 0, 4096, 3000, 1, 1},
+      {3001, 2000, 0.5, 0, 1500.25, 999.5, 2, 2},
+      {65535, 40, 0, 0, 65535, 40, 1, 1},
+      {40, 65535, 0, 0, 40, 65535, 1, 1},
+      {2000, 1500, 0, 0, 10, 10, 200, 150},
+      {4000, 2, 0, 0, 2, 2, 2000, 1},
+  };
+
+  test_need_cuda ();
+  for (size_t g = 0; g < sizeof (large) / sizeof (large[0]); g++)
+    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+      for (int threshold = 0; threshold < 4; threshold += 3)
+        for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++) {
+          Fill fill = fields == 1 ? FILL_MAXIMUM : FILL_NOISE;
+          Case k = make_case (&large[g], type, fill, threshold, fields);
+
+          check_parity (&k);
+        }
+}
+
+static const ImkDevice *
+the_device (void)
+{
+  const ImkDevice *device;
+  ImkError error;
+
+  test_ok (imk_device_get (&device, &error), &error);
+  return device;
+}
+
+/* An image in page-locked memory. */
+typedef struct Pinned {
+  ImkImage image; /* as the device sees it */
+  void *host;
+} Pinned;
+
+static Pinned
+pinned_new (const TestImage *from)
+{
+  Pinned p = {.image = from->image};
+  size_t size = from->image.stride * from->image.height;
+  ImkError error;
+
+  test_ok (the_device ()->alloc_pinned (size, &p.host, &p.image.data, &error),
+      &error);
+  p.image.location = IMK_LOCATION_HOST_MAPPED;
+  for (uint32_t y = 0; y < from->image.height; y++)
+    memcpy ((uint8_t *) p.host + y * from->image.stride,
+        (const uint8_t *) from->image.data + y * from->image.stride,
+        imk_image_row_size (&from->image));
+  return p;
+}
+
+static void
+check_mapped_parity (const Case *k)
+{
+  TestImage in = case_frame (k);
+  TestImage cpu = run_cpu (&k->config, &in, k->out_type, k->padding);
+  TestImage cuda = output_new (&k->config, k->out_type, k->padding);
+  Pinned pinned_in = pinned_new (&in), pinned_out = pinned_new (&cuda);
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k->config);
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (
+               s, &pinned_in.image, &pinned_out.image, NULL, &error),
+      &error);
+  test_ok (the_device ()->stream_synchronize (NULL, &error), &error);
+  for (uint32_t y = 0; y < cuda.image.height; y++)
+    memcpy ((uint8_t *) cuda.image.data + y * cuda.image.stride,
+        (uint8_t *) pinned_out.host + y * cuda.image.stride,
+        imk_image_row_size (&cuda.image));
+  test_image_same (&cpu, &cuda, k->name);
+  imk_shcentroid_free (s);
+  the_device ()->free_pinned (pinned_in.host);
+  the_device ()->free_pinned (pinned_out.host);
+  test_image_free (&in);
+  test_image_free (&cpu);
+  test_image_free (&cuda);
+}
+
+static void
+test_mapped_parity (void)
+{
+  test_need_cuda ();
+  for (size_t g = 0; g < sizeof (grids) / sizeof (grids[0]); g += 2)
+    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+      for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++) {
+        Case k = make_case (&grids[g], type, FILL_NOISE, 3, fields);
+
+        check_mapped_parity (&k);
+      }
+}
+
+/* Pixels that start at any address, as in a cropped buffer. */
+static void
+test_unaligned_parity (void)
+{
+  test_need_cuda ();
+  for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+    for (uint32_t shift = 0; shift < 9; shift++) {
+      Case k = make_case (&grids[7], type, FILL_NOISE, 0, 0);
+      TestImage wide =
+          test_image_new (type, k.config.width + 9, k.config.height, 1, shift);
+      TestImage out = output_new (&k.config, k.out_type, 0);
+      size_t bytes = shift * imk_type_size (type);
+      ImkShcentroid *s = kernel_new (IMK_BACKEND_CUDA, &k.config);
+      ImkImage on_device, to = test_to_device (&out);
+      TestImage part, cpu;
+      ImkError error;
+
+      test_image_fill (&wide, FILL_NOISE, 255, shift);
+      on_device = test_to_device (&wide);
+      part = wide;
+      part.image.data = (uint8_t *) wide.image.data + bytes;
+      part.image.width = k.config.width;
+      cpu = run_cpu (&k.config, &part, k.out_type, 0);
+      on_device.width = k.config.width;
+      on_device.data = (uint8_t *) on_device.data + bytes;
+      test_ok (
+          imk_shcentroid_process (s, &on_device, &to, NULL, &error), &error);
+      test_from_device (&to, &out);
+      test_image_same (&cpu, &out, "unaligned");
+      imk_shcentroid_free (s);
+      on_device.data = (uint8_t *) on_device.data - bytes;
+      test_device_free (&on_device);
+      test_device_free (&to);
+      test_image_free (&wide);
+      test_image_free (&out);
+      test_image_free (&cpu);
+    }
+}
+
+/* The same frames, lit and dark cells changing places, under every policy. */
+static void
+test_policy_parity (void)
+{
+  test_need_cuda ();
+  for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
+    Case k = make_case (&grids[7], IMK_TYPE_U8, FILL_NOISE, 3, 0);
+    ImkShcentroid *cpu, *cuda;
+
+    k.config.invalid_policy = policy;
+    k.config.min_flux = 4100; /* about half of the cells */
+    cpu = kernel_new (IMK_BACKEND_CPU, &k.config);
+    cuda = kernel_new (IMK_BACKEND_CUDA, &k.config);
+    for (uint64_t frame = 0; frame < 5; frame++) {
+      TestImage in = case_frame (&k);
+      TestImage a = output_new (&k.config, k.out_type, 0);
+      TestImage b = output_new (&k.config, k.out_type, 0);
+      ImkImage device_in, device_out = test_to_device (&b);
+      ImkError error;
+
+      test_image_fill (&in, FILL_NOISE, 255, frame);
+      device_in = test_to_device (&in);
+      if (frame == 3) {
+        test_ok (imk_shcentroid_reset (cpu, NULL, &error), &error);
+        test_ok (imk_shcentroid_reset (cuda, NULL, &error), &error);
+      }
+      process (cpu, &in, &a);
+      test_ok (
+          imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
+          &error);
+      test_from_device (&device_out, &b);
+      test_image_same (&a, &b, "policies");
+      test_device_free (&device_in);
+      test_device_free (&device_out);
+      test_image_free (&in);
+      test_image_free (&a);
+      test_image_free (&b);
+    }
+    imk_shcentroid_free (cpu);
+    imk_shcentroid_free (cuda);
+  }
+}
+
+/* One life of an object. Returns: whether it failed nowhere */
+static bool
+live (const Case *k, const ImkImage *in, ImkImage *out)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error = {0};
+  ImkStatus status =
+      imk_shcentroid_new (IMK_BACKEND_CUDA, &k->config, &s, &error);
+
+  if (status == IMK_OK)
+    status = imk_shcentroid_process (s, in, out, NULL, &error);
+  if (status == IMK_OK)
+    status = imk_shcentroid_reset (s, NULL, &error);
+  if (status != IMK_OK)
+    test_check (error.code == status && strstr (error.message, "CUDA says"),
+        "a failure without its sentence: %s", error.message);
+  imk_shcentroid_free (s);
+  return status == IMK_OK;
+}
+
+static void
+test_failures (void)
+{
+  Case k = make_case (&grids[7], IMK_TYPE_U8, FILL_NOISE, 0, 0);
+  TestImage in, out;
+  ImkImage device_in, device_out;
+
+  test_need_cuda ();
+  in = case_frame (&k);
+  out = output_new (&k.config, k.out_type, 0);
+  device_in = test_to_device (&in);
+  device_out = test_to_device (&out);
+  for (int forever = 0; forever < 2; forever++) {
+    unsigned long nth = 1;
+
+    for (bool passed = false; !passed && nth < 100; nth++) {
+      the_device ()->inject_failure (nth, forever);
+      passed = live (&k, &device_in, &device_out);
+      the_device ()->inject_failure (0, false);
+    }
+    test_check (nth > 2 && nth < 100, "nothing failed, or everything");
+  }
+  check_parity (&k); /* the device is as good as before */
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"a 4x4 cell has the centroid and flux of the closed form",
+          test_plain_centroid},
+      {"variances are those of photon noise and read noise", test_variances},
+      {"an absolute threshold subtracts or keeps", test_thresholds},
+      {"a dark cell is flagged and reports what the policy says",
+          test_dark_cell},
+      {"four equal pixels have their centroid between them", test_aotools},
+      {"cells of any pitch have the edges of a single floor", test_edges},
+      {"every cell agrees with a reference that adds pixel by pixel",
+          test_reference},
+      {"the largest sums do not overflow", test_largest_sums},
+      {"cells of a map overlap, are clipped and have their own settings",
+          test_maps},
+      {"a map of the cells of a grid gives the same bits",
+          test_map_equals_grid},
+      {"a frame shifted by one pixel moves the centroid by one", test_shift},
+      {"the result does not depend on the number of threads", test_threads},
+      {"hold reports the last valid centroid until a reset", test_hold},
+      {"an update takes effect, a refused one does not", test_update},
+      {"a cell is flagged from the saturation on", test_saturation},
+      {"a centroid never leaves its cell", test_pedestal_rounding},
+      {"the lamp frame has the 256 centroids of the table", test_lamp},
+      {"the star frame has its 148 valid cells", test_star},
+      {"a bad grid is refused with numbers and names", test_grid_errors},
+      {"bad parameters are refused by name", test_parameter_errors},
+      {"bad rows of a map are refused by number", test_map_errors},
+      {"images that do not fit are refused", test_image_errors},
+      {"CPU and CUDA agree bit for bit", test_parity},
+      {"CPU and CUDA agree bit for bit on maps", test_map_parity},
+      {"CPU and CUDA agree bit for bit on large cells", test_large_parity},
+      {"CUDA reads and writes page-locked host memory", test_mapped_parity},
+      {"CUDA reads frames at any address", test_unaligned_parity},
+      {"CPU and CUDA follow the same policies from frame to frame",
+          test_policy_parity},
+      {"every failing CUDA call is reported and survived", test_failures},
+      {NULL, NULL},
+  };
+
+  return test_main (tests);
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What our libraries ask the loader for. One binary package must work with and
+# without driver, toolkit and GPU: only the CUDA modules may name a CUDA
+# library, and not even they the driver or the runtime (which is static).
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# allowed FILE: fails and prints what the file should not need
+allowed() {
+  local needed bad='^lib(cuda|cudart|nvcuvid|nvidia-[a-z]+|fftw3f?|fftw3f?_threads)\.so'
+
+  needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  case ${1##*/} in
+    libimk-cuda*.so*) ;;
+    *) bad+='|^lib(cufft|cufftw|cublas|cublasLt|cusolver|nvrtc|nvJitLink)\.so' ;;
+  esac
+  ! grep -E "$bad" <<< "$needed"
+}
+
+# resolved FILE: a plug-in with an undefined symbol of CUDA would not load
+resolved() {
+  ! nm -D --undefined-only "$1" | grep -E ' (cuda[A-Z]|cu[A-Z][a-z]+[A-Z]|cufft|cublas)'
+}
+
+mapfile -t libraries < <(find "$build" -path "$build/packaging" -prune -o \
+  -type f -name '*.so*' -print | grep -E '\.so(\.[0-9.]+)?$' | sort)
+check "there are libraries to look at" test "${#libraries[@]}" -gt 0
+for library in "${libraries[@]}"; do
+  check "${library#"$build"/} needs no CUDA or FFTW library it should not" \
+    allowed "$library"
+  case ${library##*/} in
+    libimk-cuda*) ;;
+    *) check "${library#"$build"/} calls no CUDA function" resolved "$library" ;;
+  esac
+done
+finish
