@@ -619,6 +619,26 @@ gst_imaging_filter_transform_caps (GstBaseTransform *trans,
   return result;
 }
 
+/* The kind of memory that the frame comes in, where the peer takes it. */
+static GstCaps *
+gst_imaging_filter_fixate_caps (GstBaseTransform *trans,
+    GstPadDirection direction, GstCaps *caps, GstCaps *othercaps)
+{
+  GstCapsFeatures *features = gst_caps_get_features (caps, 0);
+  GstCaps *same = gst_caps_new_empty ();
+
+  for (guint i = 0; i < gst_caps_get_size (othercaps); i++)
+    if (gst_caps_features_is_equal (
+            features, gst_caps_get_features (othercaps, i)))
+      gst_caps_append (same, gst_caps_copy_nth (othercaps, i));
+  if (gst_caps_is_empty (same))
+    gst_caps_unref (same);
+  else
+    gst_caps_take (&othercaps, same);
+  return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
+      ->fixate_caps (trans, direction, caps, othercaps);
+}
+
 static gboolean
 gst_imaging_filter_set_caps (
     GstBaseTransform *trans, GstCaps *in_caps, GstCaps *out_caps)
@@ -1144,6 +1164,7 @@ gst_imaging_filter_class_init (GstImagingFilterClass *klass)
   trans_class->stop = gst_imaging_filter_stop;
   trans_class->query = gst_imaging_filter_query;
   trans_class->transform_caps = gst_imaging_filter_transform_caps;
+  trans_class->fixate_caps = gst_imaging_filter_fixate_caps;
   trans_class->set_caps = gst_imaging_filter_set_caps;
   trans_class->propose_allocation = gst_imaging_filter_propose_allocation;
   trans_class->decide_allocation = gst_imaging_filter_decide_allocation;

@@ -828,7 +828,7 @@ gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
 {
   g_autofree gchar *name = NULL;
   GString *header;
-  guint64 n_values;
+  guint64 n_values = 0;
   gboolean ok;
 
   g_return_val_if_fail (location, FALSE);

@@ -31,9 +31,9 @@ typedef struct Work {
   const ImkImage *in;
   ImkImage *out;
   bool plain;
-  int16_t filtered[BLOCK]; /* -1: sharpen the sample; 0: copy it */
+  uint16_t filtered[BLOCK]; /* 0xffff: sharpen the sample; 0: copy it */
   uint8_t filtered_bytes[BLOCK];
-  int16_t measured[BLOCK]; /* -1: sum the sample up */
+  int32_t measured[BLOCK]; /* -1: sum the sample up; 0: do not */
   ImkLapsharpenSums sums;
 } Work;
 
@@ -119,14 +119,16 @@ get_laplacian (const Work *work, const Lines *lines, uint32_t n, int32_t *l)
   const uint32_t c = work->rule->channels;
   const uint16_t *above = lines->above + c, *here = lines->here + c;
   const uint16_t *below = lines->below + c;
-  const uint16_t *left = lines->here, *right = here + c;
+  const uint16_t *left = here - c, *right = here + c;
+  const uint16_t *above_left = above - c, *above_right = above + c;
+  const uint16_t *below_left = below - c, *below_right = below + c;
 
   for (uint32_t i = 0; i < n; i++)
     l[i] = 4 * here[i] - (above[i] + below[i]) - (left[i] + right[i]);
   if (work->rule->neighbours == 8)
     for (uint32_t i = 0; i < n; i++)
-      l[i] += 4 * here[i] - (lines->above[i] + above[i + c]) -
-              (lines->below[i] + below[i + c]);
+      l[i] += 4 * here[i] - (above_left[i] + above_right[i]) -
+              (below_left[i] + below_right[i]);
 }
 
 INLINE void
@@ -146,66 +148,105 @@ measure (const Work *work, const int32_t *l, uint32_t n, int64_t *sum,
   *squares += q;
 }
 
-/* Adds a (v - v_i) of the neighbours that @line holds at offset 0. */
+/* Gives every sample of a line the weight of its pixel. */
 INLINE void
-add_weighted (const Work *work, const uint16_t *line, const uint16_t *here,
-    uint32_t n, int64_t *numerator)
+spread_weights (const uint16_t *line, uint32_t channel, uint32_t c, uint32_t n,
+    uint16_t *weights)
+{
+  for (uint32_t pixel = 0; pixel < n; pixel += c)
+    for (uint32_t i = 0; i < c; i++)
+      weights[pixel + i] = line[pixel + channel];
+}
+
+INLINE void
+get_weights (const Work *work, const uint16_t *line, uint32_t n, uint16_t *w)
 {
   const uint32_t c = work->rule->channels;
-  const uint16_t *weight = line + work->rule->weight_channel;
+  const uint32_t channel = (uint32_t) work->rule->weight_channel;
 
-  for (uint32_t pixel = 0; pixel < n; pixel += c)
-    for (uint32_t i = pixel; i < pixel + c; i++)
-      numerator[i] += (int64_t) weight[pixel] * (here[i] - line[i]);
+  /* A constant number of channels makes vectors of the inner loop. */
+  if (c == 4)
+    spread_weights (line, channel, 4, n, w);
+  else if (c == 2)
+    spread_weights (line, channel, 2, n, w);
+  else
+    spread_weights (line, channel, c, n, w);
+}
+
+/* Adds a (v - v_i) of the neighbours at @line. Double holds these integers
+ * exactly and comes in vectors where 64-bit products do not. */
+INLINE void
+add_weighted (const uint16_t *line, const uint16_t *weights,
+    const uint16_t *here, uint32_t n, double *numerator)
+{
+  for (uint32_t i = 0; i < n; i++)
+    numerator[i] += (double) weights[i] * (double) (here[i] - line[i]);
+}
+
+/* The neighbours of one line: those beside the samples, and @middle. */
+INLINE void
+add_weighted_line (const Work *work, const uint16_t *line, const uint16_t *here,
+    uint32_t n, bool beside, bool middle, double *numerator)
+{
+  const uint32_t c = work->rule->channels;
+  uint16_t weights[LINE];
+
+  get_weights (work, line, n + 2 * c, weights);
+  if (beside) {
+    add_weighted (line, weights, here, n, numerator);
+    add_weighted (line + 2 * c, weights + 2 * c, here, n, numerator);
+  }
+  if (middle)
+    add_weighted (line + c, weights + c, here, n, numerator);
 }
 
 INLINE void
 get_weighted (const Work *work, const Lines *lines, uint32_t n, float *l)
 {
-  const uint32_t c = work->rule->channels;
-  const uint16_t *here = lines->here + c;
-  int64_t numerator[BLOCK];
+  const uint16_t *here = lines->here + work->rule->channels;
+  const bool diagonal = work->rule->neighbours == 8;
+  const uint32_t maximum = work->rule->maximum;
+  double numerator[BLOCK];
 
   memset (numerator, 0, n * sizeof (numerator[0]));
-  add_weighted (work, lines->above + c, here, n, numerator);
-  add_weighted (work, lines->here, here, n, numerator);
-  add_weighted (work, here + c, here, n, numerator);
-  add_weighted (work, lines->below + c, here, n, numerator);
-  if (work->rule->neighbours == 8) {
-    add_weighted (work, lines->above, here, n, numerator);
-    add_weighted (work, lines->above + 2 * c, here, n, numerator);
-    add_weighted (work, lines->below, here, n, numerator);
-    add_weighted (work, lines->below + 2 * c, here, n, numerator);
-  }
+  add_weighted_line (work, lines->above, here, n, diagonal, true, numerator);
+  add_weighted_line (work, lines->here, here, n, true, false, numerator);
+  add_weighted_line (work, lines->below, here, n, diagonal, true, numerator);
   for (uint32_t i = 0; i < n; i++)
-    l[i] = imk_lapsharpen_weighted (numerator[i], work->rule->maximum);
+    l[i] = imk_lapsharpen_weighted (numerator[i], maximum);
 }
 
-/* The least and the largest of every 3x3 window. */
-INLINE void
-get_window (
-    const Lines *lines, uint32_t c, uint32_t n, uint16_t *low, uint16_t *high)
+INLINE uint16_t
+least_of (uint16_t a, uint16_t b)
 {
-  uint16_t column_low[LINE], column_high[LINE];
+  return a < b ? a : b;
+}
+
+INLINE uint16_t
+most_of (uint16_t a, uint16_t b)
+{
+  return a > b ? a : b;
+}
+
+/* Keeps the samples within the least and the largest of their 3x3 windows. */
+INLINE void
+clamp_local (const Lines *lines, uint32_t c, uint32_t n, uint16_t *sharpened)
+{
+  uint16_t low[LINE], high[LINE];
+  const uint16_t *low_here = low + c, *low_right = low_here + c;
+  const uint16_t *high_here = high + c, *high_right = high_here + c;
 
   for (uint32_t i = 0; i < n + 2 * c; i++) {
     uint16_t a = lines->above[i], h = lines->here[i], b = lines->below[i];
-    uint16_t least = a < b ? a : b, most = a < b ? b : a;
 
-    column_low[i] = least < h ? least : h;
-    column_high[i] = most > h ? most : h;
+    low[i] = least_of (least_of (a, b), h);
+    high[i] = most_of (most_of (a, b), h);
   }
   for (uint32_t i = 0; i < n; i++) {
-    uint16_t a = column_low[i], h = column_low[i + c];
-    uint16_t b = column_low[i + 2 * c], least = a < b ? a : b;
+    uint16_t least = least_of (least_of (low[i], low_right[i]), low_here[i]);
+    uint16_t most = most_of (most_of (high[i], high_right[i]), high_here[i]);
 
-    low[i] = least < h ? least : h;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    uint16_t a = column_high[i], h = column_high[i + c];
-    uint16_t b = column_high[i + 2 * c], most = a > b ? a : b;
-
-    high[i] = most > h ? most : h;
+    sharpened[i] = least_of (most_of (sharpened[i], least), most);
   }
 }
 
@@ -227,35 +268,26 @@ get_sharpened (const ImkLapsharpenRule *rule, const uint16_t *here,
           amount, threshold, false, l[i], here[i], 0, maximum);
 }
 
+/* Stores of bytes could change anything, if `restrict` did not deny it. */
 INLINE void
-clamp_local (const Lines *lines, uint32_t c, uint32_t n, uint16_t *sharpened)
-{
-  uint16_t low[BLOCK], high[BLOCK];
-
-  get_window (lines, c, n, low, high);
-  for (uint32_t i = 0; i < n; i++) {
-    uint16_t value = sharpened[i] < low[i] ? low[i] : sharpened[i];
-
-    sharpened[i] = value > high[i] ? high[i] : value;
-  }
-}
-
-INLINE void
-store (const Work *work, const uint16_t *here, const uint16_t *sharpened,
-    void *row, uint32_t first, uint32_t n)
+store (const Work *work, const uint16_t *restrict here,
+    const uint16_t *restrict sharpened, void *row, uint32_t first, uint32_t n)
 {
   const uint32_t shift = work->rule->shift;
-  uint8_t *bytes = (uint8_t *) row + first;
-  uint16_t *words = (uint16_t *) row + first;
+  const uint16_t *restrict filtered = work->filtered;
+  uint8_t *restrict bytes = (uint8_t *) row + first;
+  uint16_t *restrict words = (uint16_t *) row + first;
 
   if (work->out->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < n; i++)
       bytes[i] =
-          (uint8_t) ((work->filtered[i] ? sharpened[i] : here[i]) << shift);
+          (uint8_t) (((sharpened[i] & filtered[i]) | (here[i] & ~filtered[i]))
+                     << shift);
   else
     for (uint32_t i = 0; i < n; i++)
       words[i] =
-          (uint16_t) ((work->filtered[i] ? sharpened[i] : here[i]) << shift);
+          (uint16_t) (((sharpened[i] & filtered[i]) | (here[i] & ~filtered[i]))
+                      << shift);
 }
 
 /* Sharpens the samples [first, first + n) of a row, n at most BLOCK. */
@@ -579,7 +611,7 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   for (uint32_t i = 0; i < BLOCK; i++) {
     uint32_t channel = i % rule->channels;
 
-    work.filtered[i] = rule->filtered >> channel & 1 ? -1 : 0;
+    work.filtered[i] = rule->filtered >> channel & 1 ? 0xffff : 0;
     work.filtered_bytes[i] = (uint8_t) work.filtered[i];
     work.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
   }

@@ -36,8 +36,9 @@ view_of (const ImkImage *image)
 
 /* What sharpen_bytes () reads; all of it made from the rule. */
 struct Bytes {
-  View in, out;
-  int row_size; /* bytes */
+  uint8_t *in, *out;
+  uint32_t in_stride, out_stride; /* 32 bits make addresses cheap */
+  int row_size;                   /* bytes */
   int height;
   int channels;
   int before, after; /* bytes at which the pixels stand that count as
@@ -50,12 +51,68 @@ struct Bytes {
   uint32_t filtered[3];    /* 0xff where a byte is sharpened, by word phase */
 };
 
-/* Bytes [4 i, 4 i + 4) of a row with the word before and the word after. */
+/* The 16 bytes of a thread in one row, with the word before and the word
+ * after. */
 struct Words {
   uint32_t w[6];
 };
 
-/* Any 4 bytes of a row and its border; slow, for the ends of a row. */
+/* Where a thread reads. The first and the last lane also read the word beyond
+ * the warp, at @end; the others get it from the lane beside them. */
+struct Place {
+  int x, top; /* byte and row of the first one to write */
+  int end;
+  bool inside;     /* all 16 bytes are in the row */
+  bool reads_end;  /* first or last lane */
+  bool end_inside; /* and all 4 bytes of the word are in the row */
+};
+
+static __device__ Place
+get_place (const Bytes &b)
+{
+  const int lane = threadIdx.x;
+  Place p;
+
+  p.x = (blockIdx.x * WARP + lane) * THREAD_BYTES;
+  p.top = (blockIdx.y * BLOCK_ROWS + threadIdx.y) * THREAD_ROWS;
+  p.end = lane == 0 ? p.x - 4 : p.x + THREAD_BYTES;
+  p.inside = p.x + THREAD_BYTES <= b.row_size;
+  p.reads_end = lane == 0 || lane == WARP - 1;
+  p.end_inside = p.reads_end && p.end >= 0 && p.end + 4 <= b.row_size;
+  return p;
+}
+
+/* Row @r of those that a thread reads, 0 the one above the first it writes. */
+static __device__ const uint8_t *
+get_row (const Bytes &b, const Place &p, int r)
+{
+  int y = p.top + r - 1;
+
+  y = y < 0 ? b.above : y >= b.height ? b.below : y;
+  return b.in + (uint64_t) (uint32_t) y * b.in_stride;
+}
+
+template <int UNIT>
+static __device__ void
+load_row (const Bytes &b, const Place &p, int r, Words *words)
+{
+  const uint8_t *row = get_row (b, p, r);
+  uint4 v = {};
+  uint32_t end = 0;
+
+  if (p.inside && UNIT == THREAD_BYTES)
+    v = __ldg ((const uint4 *) (row + p.x));
+  if (p.inside && UNIT == 4) {
+    const uint32_t *w = (const uint32_t *) (row + p.x);
+
+    v = make_uint4 (__ldg (w), __ldg (w + 1), __ldg (w + 2), __ldg (w + 3));
+  }
+  if (p.end_inside)
+    end = __ldg ((const uint32_t *) (row + p.end));
+  *words = Words{{end, v.x, v.y, v.z, v.w, end}};
+}
+
+/* Any 4 bytes of a row and its border, one by one. */
 static __device__ uint32_t
 gather_word (const Bytes &b, const uint8_t *row, int first)
 {
@@ -78,64 +135,52 @@ gather_word (const Bytes &b, const uint8_t *row, int first)
   return word;
 }
 
-/* The word at @first, which UNIT bytes of alignment allow to be read whole. */
-static __device__ uint32_t
-load_word (const Bytes &b, const uint8_t *row, int first)
-{
-  return first >= 0 && first + 4 <= b.row_size
-             ? __ldg ((const uint32_t *) (row + first))
-             : gather_word (b, row, first);
-}
-
-/* The 16 bytes of this thread. Threads beyond the row take part, because the
- * last thread in it gets the border from its neighbour. */
-template <int UNIT>
+/* What load_row () could not read whole. A thread just beyond the row takes
+ * part: the last one in it gets its border from there. */
 static __device__ void
-load_own (const Bytes &b, const uint8_t *row, int x, Words *words)
+patch_row (const Bytes &b, const Place &p, int r, Words *words)
 {
-  if (UNIT == THREAD_BYTES && x + THREAD_BYTES <= b.row_size) {
-    uint4 v = __ldg ((const uint4 *) (row + x));
-
-    words->w[1] = v.x;
-    words->w[2] = v.y;
-    words->w[3] = v.z;
-    words->w[4] = v.w;
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    words->w[1 + i] = x < b.row_size + 4 ? load_word (b, row, x + 4 * i) : 0;
-}
-
-/* Row @y of -1..height; all threads of a warp have the same @y. */
-template <int UNIT>
-static __device__ Words
-load_row (const Bytes &b, int x, int y)
-{
-  const int lane = threadIdx.x;
-  Words words;
+  const uint8_t *row = get_row (b, p, r);
+  const int y = p.top + r - 1;
 
   if (b.constant && (y < 0 || y >= b.height)) {
 #pragma unroll
     for (int i = 0; i < 6; i++)
-      words.w[i] = b.border_word;
-    return words;
+      words->w[i] = b.border_word;
+    return;
   }
-  y = y < 0 ? b.above : y >= b.height ? b.below : y;
+  if (!p.inside && p.x < b.row_size + 4) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      words->w[1 + i] = gather_word (b, row, p.x + 4 * i);
+  }
+  if (p.reads_end && !p.end_inside)
+    words->w[0] = words->w[5] = gather_word (b, row, p.end);
+}
 
-  const uint8_t *row = b.in.data + (size_t) y * b.in.stride;
-  uint32_t end = 0;
+template <int UNIT>
+static __device__ void
+load_rows (const Bytes &b, const Place &p, Words rows[THREAD_ROWS + 2])
+{
+  const int lane = threadIdx.x;
 
-  load_own<UNIT> (b, row, x, &words);
-  if (lane == 0 || (lane == WARP - 1 && x < b.row_size))
-    end = load_word (b, row, lane == 0 ? x - 4 : x + THREAD_BYTES);
-  words.w[0] = __shfl_up_sync (~0u, words.w[4], 1);
-  words.w[5] = __shfl_down_sync (~0u, words.w[1], 1);
-  if (lane == 0)
-    words.w[0] = end;
-  if (lane == WARP - 1)
-    words.w[5] = end;
-  return words;
+  /* All loads before the first use, or each would wait for the one before. */
+#pragma unroll
+  for (int r = 0; r < THREAD_ROWS + 2; r++)
+    load_row<UNIT> (b, p, r, &rows[r]);
+  if (!p.inside || p.reads_end != p.end_inside ||
+      (b.constant && (p.top == 0 || p.top + THREAD_ROWS >= b.height)))
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS + 2; r++)
+      patch_row (b, p, r, &rows[r]);
+#pragma unroll
+  for (int r = 0; r < THREAD_ROWS + 2; r++) {
+    uint32_t before = __shfl_up_sync (~0u, rows[r].w[4], 1);
+    uint32_t after = __shfl_down_sync (~0u, rows[r].w[1], 1);
+
+    rows[r].w[0] = lane == 0 ? rows[r].w[0] : before;
+    rows[r].w[5] = lane == WARP - 1 ? rows[r].w[5] : after;
+  }
 }
 
 /* The even or the odd bytes of a word, in two 16-bit lanes. */
@@ -210,7 +255,7 @@ template <int UNIT>
 static __device__ void
 store_own (const Bytes &b, int x, int y, const uint32_t w[4])
 {
-  uint8_t *out = b.out.data + (size_t) y * b.out.stride + x;
+  uint8_t *out = b.out + (uint64_t) (uint32_t) y * b.out_stride + x;
 
   if (UNIT == THREAD_BYTES && x + THREAD_BYTES <= b.row_size) {
     *(uint4 *) out = make_uint4 (w[0], w[1], w[2], w[3]);
@@ -232,21 +277,16 @@ static __global__ void
 __launch_bounds__ (WARP *BLOCK_ROWS)
     sharpen_bytes (const __grid_constant__ Bytes b)
 {
-  const int x = (blockIdx.x * WARP + threadIdx.x) * THREAD_BYTES;
-  const int top =
-      (blockIdx.y * BLOCK_ROWS + threadIdx.y) * THREAD_ROWS; /* of a warp */
+  const Place p = get_place (b);
   uint32_t filtered[4];
   Words rows[THREAD_ROWS + 2];
 
-  if (top >= b.height)
+  if (p.top >= b.height) /* all of a warp */
     return;
 #pragma unroll
   for (int i = 0; i < 4; i++)
-    filtered[i] = PIXEL_IS_WORD ? b.filtered[0] : b.filtered[(x / 4 + i) % 3];
-    /* All loads first, or they would wait for each other. */
-#pragma unroll
-  for (int r = 0; r < THREAD_ROWS + 2; r++)
-    rows[r] = load_row<UNIT> (b, x, min (top + r - 1, b.height));
+    filtered[i] = PIXEL_IS_WORD ? b.filtered[0] : b.filtered[(p.x / 4 + i) % 3];
+  load_rows<UNIT> (b, p, rows);
 #pragma unroll
   for (int r = 1; r <= THREAD_ROWS; r++) {
     uint32_t out[4];
@@ -262,8 +302,8 @@ __launch_bounds__ (WARP *BLOCK_ROWS)
       out[i - 1] =
           (__byte_perm (even, odd, 0x6240) & mask) | (rows[r].w[i] & ~mask);
     }
-    if (x < b.row_size && top + r - 1 < b.height)
-      store_own<UNIT> (b, x, top + r - 1, out);
+    if (p.x < b.row_size && p.top + r - 1 < b.height)
+      store_own<UNIT> (b, p.x, p.top + r - 1, out);
   }
 }
 
@@ -282,15 +322,18 @@ choose_bytes_kernel (int unit, uint32_t neighbours, bool pixel_is_word)
                          : sharpen_bytes<4, 8, false>;
 }
 
-/* Returns: the largest of 16, 4 and 1 that divides the addresses of all rows */
+/* Returns: the largest of 16 and 4 that divides the addresses of all rows, 0
+ * for images that sharpen_bytes () cannot take */
 static int
-alignment_of (const ImkImage *in, const ImkImage *out)
+get_unit (const ImkImage *in, const ImkImage *out)
 {
   uintptr_t bits = (uintptr_t) in->data | (uintptr_t) out->data;
 
+  if ((in->stride | out->stride) > UINT32_MAX)
+    return 0;
   if (in->height > 1)
     bits |= in->stride | out->stride;
-  return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+  return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 0;
 }
 
 static Bytes
@@ -301,8 +344,10 @@ make_bytes (
   const int channels = (int) rule->channels;
   Bytes b = {};
 
-  b.in = view_of (in);
-  b.out = view_of (out);
+  b.in = (uint8_t *) in->data;
+  b.out = (uint8_t *) out->data;
+  b.in_stride = (uint32_t) in->stride;
+  b.out_stride = (uint32_t) out->stride;
   b.row_size = width * channels;
   b.height = height;
   b.channels = channels;
@@ -460,7 +505,7 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
     }
     if (rule.weight_channel >= 0)
       l = imk_lapsharpen_weighted (
-          get_numerator (w, weight, rule.neighbours), rule.maximum);
+          (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
     if (rule.filtered >> channel & 1)
       value = sharpen_window (rule, w, l);
     to[channel] = (Sample) (value << rule.shift);
@@ -624,14 +669,14 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 {
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
-  const int unit = alignment_of (in, out);
+  const int unit = get_unit (in, out);
   ImkStatus status = IMK_CUDA (error, cudaStreamWaitEvent (s, self->done, 0));
 
   if (status != IMK_OK)
     return status;
   if (self->rule.measured)
     status = launch_measured (self, in, out, s, error);
-  else if (self->plain && unit > 1)
+  else if (self->plain && unit)
     status = launch_bytes (&self->rule, in, out, unit, s, error);
   else
     status = launch_any (&self->rule, in, out, nullptr, s, error);

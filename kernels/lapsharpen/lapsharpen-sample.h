@@ -80,11 +80,11 @@ imk_lapsharpen_inside (int i, int n, bool reflect101)
   return i < 0 ? step : i >= n ? n - 1 - step : i;
 }
 
-/* Returns: the weighted L; double holds @numerator exactly */
+/* Returns: the weighted L from sum a_i (v - v_i), which double holds exactly */
 IMK_HOST_DEVICE static inline float
-imk_lapsharpen_weighted (int64_t numerator, uint32_t maximum)
+imk_lapsharpen_weighted (double numerator, uint32_t maximum)
 {
-  return (float) ((double) numerator / (double) maximum);
+  return (float) (numerator / (double) maximum);
 }
 
 /* Returns: the new value of a sample @v with Laplacian @l, kept in @low..@high.

@@ -9,6 +9,17 @@
 #define FUNCTION TARGET static
 #define INLINE TARGET static inline __attribute__ ((always_inline))
 
+/* @n pairs. */
+FUNCTION void
+ISA_NAME (store_f32) (float *restrict to, const double *restrict x,
+    const double *restrict y, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    to[2 * i] = (float) x[i];
+    to[2 * i + 1] = (float) y[i];
+  }
+}
+
 #define SAMPLE uint8_t
 #define LANE uint16_t
 #define SIGNED_LANE int16_t

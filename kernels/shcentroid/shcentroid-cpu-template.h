@@ -6,10 +6,13 @@
  * SIGNED_LANE: the same, signed: vector units compare signed numbers
  * SUM, SIGNED_SUM: 32 or 64 bits, hold the sums of a cell
  * NAME(x): x with a suffix for the combination
- * and, for one instruction set, VECTOR_SIZE in bytes and INLINE and FUNCTION,
- * which begin a function */
+ * and, for one instruction set, ISA_NAME, VECTOR_SIZE in bytes, and INLINE and
+ * FUNCTION, which begin a function */
 
-#define Samples NAME (Samples)
+#define Sums NAME (Sums)
+#define STRIP NAME (STRIP)
+#define add_row NAME (add_row)
+#define interleave NAME (interleave)
 #define Lanes NAME (Lanes)
 #define SignedLanes NAME (SignedLanes)
 #define Strip NAME (Strip)
@@ -33,78 +36,110 @@
 #define measure_tile NAME (measure_tile)
 #define measure_wide_cell NAME (measure_wide_cell)
 
-enum { LANES = VECTOR_SIZE / sizeof (LANE) };
+/* A strip is as wide as a vector of samples; each lane holds two of them. */
+enum { LANES = VECTOR_SIZE / sizeof (LANE), STRIP = 2 * LANES };
 
-typedef SAMPLE Samples __attribute__ ((vector_size (LANES * sizeof (SAMPLE))));
 typedef LANE Lanes __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef SIGNED_LANE SignedLanes __attribute__ ((vector_size (VECTOR_SIZE)));
+
+/* The sums of every second column of a strip, in registers; see Strip. */
+typedef struct Sums {
+  Lanes s0, s1, s2, c0, c1, c2, raw, max;
+} Sums;
 
 /* The sums over the rows of one strip, per column. s0, s1, s2 add up 1,
  * (y + 1) and (y + 1) (y + 2) / 2 times the sample, c0, c1, c2 the same
  * times 1 where the sample takes part. The second half is what a strip that
  * begins in the middle of the first ends with, and means nothing. */
 typedef struct Strip {
-  LANE s0[2 * LANES], s1[2 * LANES], s2[2 * LANES];
-  LANE c0[2 * LANES], c1[2 * LANES], c2[2 * LANES];
-  LANE raw[2 * LANES], max[2 * LANES];
+  LANE s0[2 * STRIP], s1[2 * STRIP], s2[2 * STRIP];
+  LANE c0[2 * STRIP], c1[2 * STRIP], c2[2 * STRIP];
+  LANE raw[2 * STRIP], max[2 * STRIP];
 } Strip;
 
 /* The sums of a tile, per column: of v, y v, y^2 v, and of 1, y, y^2. A strip
  * is always flushed in full, beyond the end of the tile too. */
 typedef struct Columns {
-  SUM v[TILE + LANES], vy[TILE + LANES], vyy[TILE + LANES];
-  SUM n[TILE + LANES], ny[TILE + LANES], nyy[TILE + LANES];
-  SUM raw[TILE + LANES], max[TILE + LANES];
+  SUM v[TILE + STRIP], vy[TILE + STRIP], vyy[TILE + STRIP];
+  SUM n[TILE + STRIP], ny[TILE + STRIP], nyy[TILE + STRIP];
+  SUM raw[TILE + STRIP], max[TILE + STRIP];
 } Columns;
 
 /* From the last row up: adding the running sum to another one weights each
  * row by its distance, without a multiplication. */
 INLINE void
+add_row (Sums *s, Lanes v, const bool all, const bool cut, LANE below)
+{
+  if (all) {
+    Lanes more = (Lanes) ((SignedLanes) v > (SignedLanes) s->max);
+
+    s->max = (v & more) | (s->max & ~more);
+  }
+  if (cut) {
+    /* all ones, which is -1, where the sample takes part */
+    Lanes used = (Lanes) ((SignedLanes) v > (SIGNED_LANE) below);
+
+    s->c0 -= used;
+    s->c1 += s->c0;
+    if (all) {
+      s->c2 += s->c1;
+      s->raw += v;
+    }
+    v &= used;
+  }
+  s->s0 += v;
+  s->s1 += s->s0;
+  if (all)
+    s->s2 += s->s1;
+}
+
+INLINE void
+interleave (LANE *to, const Lanes *even, const Lanes *odd)
+{
+  LANE e[LANES], o[LANES];
+
+  memcpy (e, even, sizeof (e));
+  memcpy (o, odd, sizeof (o));
+  for (uint32_t i = 0; i < LANES; i++) {
+    to[2 * i] = e[i];
+    to[2 * i + 1] = o[i];
+  }
+}
+
+/* The samples are not widened, which would shuffle in every row: the two of a
+ * lane are masked and shifted out of it. */
+INLINE void
 sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
     const bool cut, LANE below, Strip *strip)
 {
-  Lanes s0 = {0}, s1 = {0}, s2 = {0}, c0 = {0}, c1 = {0}, c2 = {0};
-  Lanes raw = {0}, max = {0};
+  const uint32_t bits = 4 * sizeof (LANE); /* half a lane */
+  const LANE mask = (LANE) ((1u << bits) - 1);
+  Sums low = {.s0 = {0}}, high = {.s0 = {0}};
+  const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  const Sums *even = little ? &low : &high, *odd = little ? &high : &low;
 
   data += n_rows * stride;
   while (n_rows--) {
-    Samples samples;
-    Lanes v;
+    Lanes pair;
 
     data -= stride;
-    memcpy (&samples, data, sizeof (samples));
-    v = __builtin_convertvector(samples, Lanes);
-    if (all) {
-      Lanes more = (Lanes) ((SignedLanes) v > (SignedLanes) max);
-      max = (v & more) | (max & ~more);
-    }
-    if (cut) {
-      /* all ones, which is -1, where the sample takes part */
-      Lanes used = (Lanes) ((SignedLanes) v > (SIGNED_LANE) below);
-      c0 -= used;
-      c1 += c0;
-      if (all) {
-        c2 += c1;
-        raw += v;
-      }
-      v &= used;
-    }
-    s0 += v;
-    s1 += s0;
-    if (all)
-      s2 += s1;
+    memcpy (&pair, data, sizeof (pair));
+    add_row (&low, pair & mask, all, cut, below);
+    add_row (&high, pair >> bits, all, cut, below);
   }
-  memcpy (strip->s0, &s0, sizeof (s0));
-  memcpy (strip->s1, &s1, sizeof (s1));
+  interleave (strip->s0, &even->s0, &odd->s0);
+  interleave (strip->s1, &even->s1, &odd->s1);
   if (all) {
-    memcpy (strip->s2, &s2, sizeof (s2));
-    memcpy (strip->max, &max, sizeof (max));
+    interleave (strip->s2, &even->s2, &odd->s2);
+    interleave (strip->max, &even->max, &odd->max);
   }
   if (cut) {
-    memcpy (strip->c0, &c0, sizeof (c0));
-    memcpy (strip->c1, &c1, sizeof (c1));
-    memcpy (strip->c2, &c2, sizeof (c2));
-    memcpy (strip->raw, &raw, sizeof (raw));
+    interleave (strip->c0, &even->c0, &odd->c0);
+    interleave (strip->c1, &even->c1, &odd->c1);
+  }
+  if (cut && all) {
+    interleave (strip->c2, &even->c2, &odd->c2);
+    interleave (strip->raw, &even->raw, &odd->raw);
   }
 }
 
@@ -117,7 +152,7 @@ flush_moments (const LANE *restrict s0, const LANE *restrict s1,
     SUM *restrict m1, SUM *restrict m2)
 {
   if (y == 0) {
-    for (uint32_t i = 0; i < LANES; i++) {
+    for (uint32_t i = 0; i < STRIP; i++) {
       SUM a0 = s0[i], a1 = s1[i];
 
       m0[i] = a0;
@@ -127,7 +162,7 @@ flush_moments (const LANE *restrict s0, const LANE *restrict s1,
     }
     return;
   }
-  for (uint32_t i = 0; i < LANES; i++) {
+  for (uint32_t i = 0; i < STRIP; i++) {
     SUM a0 = s0[i], a1 = s1[i] - a0;
 
     m0[i] += a0;
@@ -147,12 +182,12 @@ flush_strip (const Strip *s, uint32_t from, const bool all, const bool cut,
   if (cut)
     flush_moments (s->c0 + from, s->c1 + from, s->c2 + from, all, y, c->n + x,
         c->ny + x, c->nyy + x);
-  for (uint32_t i = 0; all && i < LANES; i++) {
+  for (uint32_t i = 0; all && i < STRIP; i++) {
     SUM max = s->max[from + i];
 
     c->max[x + i] = y && c->max[x + i] > max ? c->max[x + i] : max;
   }
-  for (uint32_t i = 0; all && cut && i < LANES; i++)
+  for (uint32_t i = 0; all && cut && i < STRIP; i++)
     c->raw[x + i] = (y ? c->raw[x + i] : 0) + s->raw[from + i];
 }
 
@@ -161,7 +196,7 @@ FUNCTION void
 sum_narrow_frame (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
     const bool cut, Strip *strip)
 {
-  SAMPLE rows[MAX_STRIP_ROWS][LANES] = {{0}};
+  SAMPLE rows[MAX_STRIP_ROWS][STRIP] = {{0}};
 
   for (uint32_t i = 0; i < n_rows; i++)
     memcpy (rows[i], a->frame + (a->y + y + i) * a->stride,
@@ -179,15 +214,15 @@ sum_rows (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
   const uint8_t *top = a->frame + (a->y + y) * a->stride;
   Strip strip;
 
-  for (uint32_t x = 0; x < a->width; x += LANES) {
+  for (uint32_t x = 0; x < a->width; x += STRIP) {
     uint32_t start = a->x + x;
 
-    if (a->frame_width < LANES) {
+    if (a->frame_width < STRIP) {
       start = 0;
       sum_narrow_frame (a, y, n_rows, all, cut, &strip);
     } else {
-      if (start > a->frame_width - LANES)
-        start = a->frame_width - LANES;
+      if (start > a->frame_width - STRIP)
+        start = a->frame_width - STRIP;
       sum_strip (top + start * sizeof (SAMPLE), a->stride, n_rows, all, cut,
           (LANE) a->below, &strip);
     }
@@ -326,7 +361,7 @@ measure_xy (const Frame *f, const Tile *t, const Columns *columns)
   if (find_centres (&cells, t->n, t->cut, t->pedestal, t->min_flux, t->area.y,
           t->area.height - 1.0, x, y) &&
       f->cpu->params.invalid_policy != IMK_SHCENTROID_INVALID_HOLD)
-    store_centres (f, t->first, t->n, x, y);
+    store_centres (f, t->first, t->n, x, y, ISA_NAME (store_f32));
   else
     finish_xy (f, t, &cells);
 }
@@ -419,7 +454,10 @@ measure_wide_cell (const Frame *f, const Tile *t)
   finish_sums (f, t, 0, &s);
 }
 
-#undef Samples
+#undef Sums
+#undef STRIP
+#undef add_row
+#undef interleave
 #undef Lanes
 #undef SignedLanes
 #undef Strip

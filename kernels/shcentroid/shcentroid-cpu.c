@@ -100,18 +100,18 @@ store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
   }
 }
 
+typedef void (*StoreF32) (
+    float *to, const double *x, const double *y, uint32_t n);
+
 /* The common case of store_row, for valid cells. */
 static void
-store_xy (const ImkImage *out, uint32_t first, uint32_t n,
-    const double *restrict x, const double *restrict y)
+store_xy (const ImkImage *out, uint32_t first, uint32_t n, const double *x,
+    const double *y, StoreF32 store_f32)
 {
   uint8_t *to = (uint8_t *) out->data + first * out->stride;
 
   if (out->type == IMK_TYPE_F32 && out->stride == 2 * sizeof (float))
-    for (uint32_t i = 0; i < n; i++) {
-      ((float *) to)[2 * i] = (float) x[i];
-      ((float *) to)[2 * i + 1] = (float) y[i];
-    }
+    store_f32 ((float *) to, x, y, n);
   else
     for (uint32_t i = 0; i < n; i++) {
       store (out, (uint64_t) first + i, 0, x[i]);
@@ -134,10 +134,10 @@ store_slopes (const Frame *f, uint32_t first, uint32_t n, const double *x,
 
 static void
 store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
-    const double *y)
+    const double *y, StoreF32 store_f32)
 {
   if (f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_XY)
-    store_xy (f->out, first, n, x, y);
+    store_xy (f->out, first, n, x, y, store_f32);
   else
     store_slopes (f, first, n, x, y);
 }

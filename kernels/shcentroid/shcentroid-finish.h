@@ -54,13 +54,21 @@ imk_shcentroid_wide_add (ImkShcentroidWide *sum, uint64_t value)
   sum->high += value >> 32;
 }
 
+/* All sums stay below 2^63; processors convert signed integers faster. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_real (uint64_t sum)
+{
+  return (double) (int64_t) sum;
+}
+
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_wide_value (ImkShcentroidWide wide)
 {
   uint64_t high = wide.high + (wide.low >> 32);
 
   /* exact as long as the value is below 2^53, as in all but huge cells */
-  return (double) high * 4294967296.0 + (double) (uint32_t) wide.low;
+  return imk_shcentroid_real (high) * 4294967296.0 +
+         imk_shcentroid_real ((uint32_t) wide.low);
 }
 
 /* The device and the CPU disagree about the bits of a computed NaN. */
@@ -221,15 +229,17 @@ imk_shcentroid_describe (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   double var_y = var_x;
 
   if (centre.valid) {
-    var_x = imk_shcentroid_variance (centre.x, (double) s->v, (double) s->vu,
-        imk_shcentroid_wide_value (s->vuu), (double) s->n, (double) s->nu,
-        (double) s->nuu, centre.flux, params);
-    var_y = imk_shcentroid_variance (centre.y, (double) s->v, (double) s->vy,
-        imk_shcentroid_wide_value (s->vyy), (double) s->n, (double) s->ny,
-        (double) s->nyy, centre.flux, params);
+    var_x = imk_shcentroid_variance (centre.x, imk_shcentroid_real (s->v),
+        imk_shcentroid_real (s->vu), imk_shcentroid_wide_value (s->vuu),
+        imk_shcentroid_real (s->n), imk_shcentroid_real (s->nu),
+        imk_shcentroid_real (s->nuu), centre.flux, params);
+    var_y = imk_shcentroid_variance (centre.y, imk_shcentroid_real (s->v),
+        imk_shcentroid_real (s->vy), imk_shcentroid_wide_value (s->vyy),
+        imk_shcentroid_real (s->n), imk_shcentroid_real (s->ny),
+        imk_shcentroid_real (s->nyy), centre.flux, params);
   }
   row->field[IMK_SHCENTROID_FLUX] = centre.flux;
-  row->field[IMK_SHCENTROID_FLUX_RAW] = (double) s->raw;
+  row->field[IMK_SHCENTROID_FLUX_RAW] = imk_shcentroid_real (s->raw);
   row->field[IMK_SHCENTROID_MAX] = s->max;
   row->field[IMK_SHCENTROID_VAR_X] = var_x;
   row->field[IMK_SHCENTROID_VAR_Y] = var_y;
@@ -243,9 +253,11 @@ imk_shcentroid_finish (ImkShcentroidRow *row, const ImkShcentroidSums *s,
     const ImkShcentroidRect *cell, const ImkShcentroidParams *params,
     ImkShcentroidFields fields, bool fresh, double *held)
 {
-  ImkShcentroidCentre centre = imk_shcentroid_centre ((double) s->v,
-      (double) s->vu, (double) s->vy, (double) s->n, (double) s->nu,
-      (double) s->ny, imk_shcentroid_pedestal (params, cell->threshold),
+  ImkShcentroidCentre centre = imk_shcentroid_centre (
+      imk_shcentroid_real (s->v), imk_shcentroid_real (s->vu),
+      imk_shcentroid_real (s->vy), imk_shcentroid_real (s->n),
+      imk_shcentroid_real (s->nu), imk_shcentroid_real (s->ny),
+      imk_shcentroid_pedestal (params, cell->threshold),
       imk_shcentroid_min_flux (params, cell->min_flux), cell->width - 1.0,
       cell->height - 1.0);
 

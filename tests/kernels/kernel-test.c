@@ -17,7 +17,7 @@ enum { FAILED = 1, SKIPPED = 2 };
 int
 test_main (const Test *tests)
 {
-  volatile int n = 0, n_failed = 0, n_skipped = 0;
+  volatile int n = 0, n_failed = 0;
 
   setvbuf (stdout, NULL, _IOLBF, 0);
   for (const Test *volatile t = tests; t->name; t++) {
@@ -33,12 +33,11 @@ test_main (const Test *tests)
       break;
     case SKIPPED:
       printf ("ok %d - %s # SKIP no device\n", n, t->name);
-      n_skipped++;
       break;
     }
   }
   printf ("1..%d\n", n);
-  return n_failed ? 1 : n_skipped == n ? 77 : 0;
+  return n_failed ? 1 : 0;
 }
 
 static void

@@ -15,7 +15,7 @@ typedef struct Test {
 } Test;
 
 /* Runs @tests up to the one without a name and prints TAP.
- * Returns: 0; 1 when one failed; 77 when all were skipped */
+ * Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
 
 /* Both leave the running test at once. */

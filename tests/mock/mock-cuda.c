@@ -1053,6 +1053,8 @@ object_submit (Object *o, ImkStatus (*run) (Job *, ImkError *),
   ImkStatus status = object_begin (o, call, error);
   Job *job;
 
+  if (status == IMK_OK)
+    status = begin ("a launch", error);
   if (status != IMK_OK)
     return status;
   if (stream && ((Handle *) handle_check (stream, STREAM, call))->device !=
@@ -1094,6 +1096,9 @@ lapsharpen_create (
   ImkLapsharpenConfig c = *config;
   Object *o;
 
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of lapsharpen", error);
   if (status != IMK_OK)
     return status;
   o = object_new ();
@@ -1184,6 +1189,9 @@ shcentroid_create (const ImkShcentroidPlan *plan,
   ImkShcentroidPlan p = *plan;
   Object *o;
 
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of shcentroid", error);
   if (status != IMK_OK)
     return status;
   o = object_new ();
