@@ -180,11 +180,45 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
 
 /* --- caps ---------------------------------------------------------------- */
 
+static gboolean
+is_cuda (GstCaps *caps, guint i)
+{
+  return gst_caps_features_contains (
+      gst_caps_get_features (caps, i), GST_IMAGING_CAPS_FEATURE_CUDA);
+}
+
 gboolean
 gst_imaging_cuda_is_caps (GstCaps *caps)
 {
-  return gst_caps_features_contains (
-      gst_caps_get_features (caps, 0), GST_IMAGING_CAPS_FEATURE_CUDA);
+  return is_cuda (caps, 0);
+}
+
+GstCaps *
+gst_imaging_cuda_sort_first (GstCaps *caps)
+{
+  GstCaps *first, *rest;
+
+  if (gst_caps_is_any (caps))
+    return caps;
+  first = gst_caps_new_empty ();
+  rest = gst_caps_new_empty ();
+  for (guint i = 0; i < gst_caps_get_size (caps); i++)
+    gst_caps_append (
+        is_cuda (caps, i) ? first : rest, gst_caps_copy_nth (caps, i));
+  gst_caps_unref (caps);
+  gst_caps_append (first, rest);
+  return first;
+}
+
+GstCaps *
+gst_imaging_cuda_remove_memory (GstCaps *caps)
+{
+  GstCaps *kept = gst_caps_copy (caps);
+
+  for (guint i = gst_caps_get_size (kept); i-- > 0;)
+    if (is_cuda (kept, i))
+      gst_caps_remove_structure (kept, i);
+  return kept;
 }
 
 GstCaps *
@@ -194,12 +228,10 @@ gst_imaging_cuda_add_memory (GstCaps *caps)
   GstCaps *all = gst_caps_copy (caps), *others = gst_caps_copy (caps);
 
   for (guint i = 0; i < gst_caps_get_size (others); i++) {
-    gboolean is_cuda = gst_caps_features_contains (
-        gst_caps_get_features (others, i), GST_IMAGING_CAPS_FEATURE_CUDA);
-
     gst_caps_set_features (others, i,
-        gst_caps_features_new (is_cuda ? GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY
-                                       : GST_IMAGING_CAPS_FEATURE_CUDA,
+        gst_caps_features_new (is_cuda (others, i)
+                                   ? GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY
+                                   : GST_IMAGING_CAPS_FEATURE_CUDA,
             NULL));
   }
   return gst_caps_merge (all, others);

@@ -3,6 +3,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingcuda.h"
+#include "gstimagingframe-private.h"
 #include "gstimagingresultspad.h"
 
 #define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
@@ -322,19 +323,25 @@ can_fall_back (GstImagingFilter *self)
          !private_of (self)->out_is_cuda;
 }
 
-/* From now on the CPU: said once, and kept until the next start. */
+/* From now on the CPU, until the next start. */
 static ImkStatus
-fall_back (GstImagingFilter *self, const ImkError *why, gboolean frame_lost,
-    ImkError *error)
+fall_back (GstImagingFilter *self, ImkError *error)
 {
   private_of (self)->gave_up = TRUE;
+  gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
+  return open_kernel (self, IMK_BACKEND_CPU, error);
+}
+
+/* Once with every fall_back (). */
+static void
+post_fall_back (
+    GstImagingFilter *self, const ImkError *why, gboolean frame_lost)
+{
   GST_ELEMENT_WARNING (self, LIBRARY, FAILED,
       ("CUDA cannot be used any more, the CPU goes on.%s %s",
           frame_lost ? " One frame that was only on the device is lost." : "",
           why->message),
       (NULL));
-  gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
-  return open_kernel (self, IMK_BACKEND_CPU, error);
 }
 
 /* --- one frame ---------------------------------------------------------- */
@@ -368,7 +375,8 @@ get_import_pool (GstImagingFilter *self)
   return priv->import_pool;
 }
 
-/* @buffer, or a copy of it that the kernel reaches. */
+/* @buffer itself, not referenced, because it has to stay writable; or a copy of
+ * it that the kernel reaches; or NULL with @error set. */
 static GstBuffer *
 reachable (GstImagingFilter *self, GstBuffer *buffer, GstImagingReach reach,
     ImkError *error)
@@ -377,7 +385,9 @@ reachable (GstImagingFilter *self, GstBuffer *buffer, GstImagingReach reach,
   GstBuffer *copy = NULL;
 
   if (gst_imaging_frame_can_map (buffer, priv->context, reach))
-    return gst_buffer_ref (buffer);
+    return buffer;
+  if (gst_imaging_frame_check_size (buffer, &priv->info, error) != IMK_OK)
+    return NULL;
   if (get_import_pool (self))
     copy = gst_imaging_frame_import (
         buffer, &priv->info, priv->import_pool, priv->stats);
@@ -451,17 +461,29 @@ process_on_device (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
   source = reachable (self, in, reach, error);
   if (source) {
     status = process_mapped (self, source, out, annotated, reach, error);
-    gst_buffer_unref (source);
+    if (source != in)
+      gst_buffer_unref (source);
+  } else {
+    status = error->code;
   }
   gst_imaging_context_pop (priv->context);
-  return source ? status : IMK_ERROR_DEVICE;
+  return status;
 }
 
 static ImkStatus
 process (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     GstBuffer *annotated, ImkError *error)
 {
-  return private_of (self)->active == IMK_BACKEND_CUDA
+  Private *priv = private_of (self);
+  ImkStatus status = IMK_OK;
+
+  /* closed when the last attempt to reopen it failed; the properties may be
+   * better by now */
+  if (!priv->is_open)
+    status = open_kernel (self, priv->active, error);
+  if (status != IMK_OK)
+    return status;
+  return priv->active == IMK_BACKEND_CUDA
              ? process_on_device (self, in, out, annotated, error)
              : process_mapped (
                    self, in, out, annotated, GST_IMAGING_REACH_HOST, error);
@@ -476,37 +498,62 @@ replace_memory (GstBuffer *out, gsize size)
 }
 
 static GstFlowReturn
+count_frame (GstImagingFilter *self)
+{
+  Private *priv = private_of (self);
+
+  priv->frame_number++;
+  gst_imaging_stats_add_frame (
+      priv->stats, gst_util_get_timestamp () - priv->entered);
+  return GST_FLOW_OK;
+}
+
+/* On the CPU now, with what the failed device has left. */
+static ImkStatus
+process_again (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
+    GstBuffer *annotated, ImkError *error)
+{
+  ImkStatus status = fall_back (self, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (out)
+    replace_memory (out, private_of (self)->info.size);
+  return process (self, in, out, annotated, error);
+}
+
+/* Nobody can read it any more: a frame of a device that was given up. */
+static gboolean
+is_lost (GstImagingFilter *self, GstBuffer *in, ImkStatus status)
+{
+  return is_device_failure (status) && private_of (self)->gave_up &&
+         is_on_device (in);
+}
+
+static GstFlowReturn
 run (
     GstImagingFilter *self, GstBuffer *in, GstBuffer *out, GstBuffer *annotated)
 {
   Private *priv = private_of (self);
-  gboolean lost = FALSE;
   ImkError why, error;
   ImkStatus status = process (self, in, out, annotated, &error);
 
   if (is_device_failure (status) && priv->active == IMK_BACKEND_CUDA &&
       can_fall_back (self)) {
     why = error;
-    lost = is_on_device (in);
-    status = fall_back (self, &why, lost, &error);
-    if (status == IMK_OK && !lost) {
-      if (out)
-        replace_memory (out, priv->info.size);
-      status = process (self, in, out, annotated, &error);
-    }
+    status = process_again (self, in, out, annotated, &error);
+    post_fall_back (self, &why, is_lost (self, in, status));
   }
-  if (status != IMK_OK) {
-    post_error (self, status, &error);
-    return GST_FLOW_ERROR;
-  }
-  priv->frame_number++;
-  if (lost) {
+  if (status == IMK_OK)
+    return count_frame (self);
+  if (is_lost (self, in, status)) {
+    GST_WARNING_OBJECT (self, "a frame is lost: %s", error.message);
+    priv->frame_number++;
     gst_imaging_stats_add_lost (priv->stats);
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
   }
-  gst_imaging_stats_add_frame (
-      priv->stats, gst_util_get_timestamp () - priv->entered);
-  return GST_FLOW_OK;
+  post_error (self, status, &error);
+  return GST_FLOW_ERROR;
 }
 
 static GstFlowReturn
@@ -524,7 +571,21 @@ gst_imaging_filter_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
   /* Passthrough of an element that makes new frames comes here as well. */
   return GST_IMAGING_FILTER_GET_CLASS (self)->measures
              ? run (self, buffer, NULL, buffer)
-             : GST_FLOW_OK;
+             : count_frame (self);
+}
+
+/* The neighbour's context is the one of its frames, where the user has named
+ * no device and the application has brought no context. */
+static void
+adopt_context (GstImagingFilter *self, GstBuffer *input)
+{
+  Private *priv = private_of (self);
+
+  GST_OBJECT_LOCK (self);
+  if (!priv->context && !priv->offered && priv->device_id < 0)
+    priv->context = g_object_ref (
+        gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
+  GST_OBJECT_UNLOCK (self);
 }
 
 /* auto follows the data: frames that are on the device stay there. */
@@ -538,11 +599,14 @@ follow_data (GstImagingFilter *self, GstBuffer *input, ImkError *error)
   if (!priv->is_open || priv->active == IMK_BACKEND_CUDA || priv->gave_up ||
       get_choice (self) != GST_IMAGING_BACKEND_AUTO || !is_on_device (input))
     return IMK_OK;
+  adopt_context (self, input);
   status = open_kernel (self, IMK_BACKEND_CUDA, &why);
-  if (is_device_failure (status))
-    status = fall_back (self, &why, FALSE, error);
-  else if (status != IMK_OK && error)
+  if (is_device_failure (status)) {
+    status = fall_back (self, error);
+    post_fall_back (self, &why, FALSE);
+  } else if (status != IMK_OK) {
     *error = why;
+  }
   gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
   return status;
 }
@@ -600,23 +664,29 @@ gst_imaging_filter_submit_input_buffer (
 
 /* --- caps and memory ---------------------------------------------------- */
 
-/* A new frame may be in another kind of memory than the one it is made of. */
+/* A new frame may be in another kind of memory than the one it is made of;
+ * the CPU takes no CUDAMemory, though it could map it: downloading is the job
+ * of elements that say so. */
 static GstCaps *
 gst_imaging_filter_transform_caps (GstBaseTransform *trans,
     GstPadDirection direction, GstCaps *caps, GstCaps *filter)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  gboolean both = !GST_IMAGING_FILTER_GET_CLASS (self)->measures &&
-                  get_choice (self) != GST_IMAGING_BACKEND_CPU;
-  GstCaps *ours =
-      both ? gst_imaging_cuda_add_memory (caps) : gst_caps_ref (caps);
-  GstCaps *result;
+  GstCaps *ours, *result;
 
+  if (get_choice (self) == GST_IMAGING_BACKEND_CPU)
+    ours = gst_imaging_cuda_remove_memory (caps);
+  else if (GST_IMAGING_FILTER_GET_CLASS (self)->measures)
+    ours = gst_caps_ref (caps);
+  else
+    ours = gst_imaging_cuda_add_memory (caps);
   if (!filter)
     return ours;
   result = gst_caps_intersect_full (filter, ours, GST_CAPS_INTERSECT_FIRST);
   gst_caps_unref (ours);
-  return result;
+  /* An element that can give both, as cudaupload, was put there for one. */
+  return direction == GST_PAD_SRC ? gst_imaging_cuda_sort_first (result)
+                                  : result;
 }
 
 /* The kind of memory that the frame comes in, where the peer takes it. */
@@ -645,7 +715,7 @@ gst_imaging_filter_set_caps (
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
   Private *priv = private_of (self);
-  ImkError error;
+  ImkError why, error;
   ImkStatus status;
 
   close_kernel (self);
@@ -664,8 +734,11 @@ gst_imaging_filter_set_caps (
     status = open_kernel (self, IMK_BACKEND_CPU, &error);
   } else {
     status = open_kernel (self, IMK_BACKEND_CUDA, &error);
-    if (is_device_failure (status) && can_fall_back (self))
-      status = fall_back (self, &error, FALSE, &error);
+    if (is_device_failure (status) && can_fall_back (self)) {
+      why = error;
+      status = fall_back (self, &error);
+      post_fall_back (self, &why, FALSE);
+    }
   }
   if (status != IMK_OK)
     post_error (self, status, &error);
@@ -731,16 +804,18 @@ gst_imaging_filter_propose_allocation (
     GstBaseTransform *trans, GstQuery *decide_query, GstQuery *query)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
+  gboolean measures = GST_IMAGING_FILTER_GET_CLASS (self)->measures;
   gboolean handled = GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
                          ->propose_allocation (trans, decide_query, query);
 
   /* An in-place or passthrough element has just asked downstream, and what
    * downstream offers travels through it; an unlinked one has nobody to ask. */
-  if (!GST_IMAGING_FILTER_GET_CLASS (self)->measures && !decide_query)
+  if (!measures && (!decide_query || !handled))
     return handled;
-  if (!handled && !GST_IMAGING_FILTER_GET_CLASS (self)->measures)
-    return FALSE;
-  if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
+  /* Frames that are only measured go on as they came, so that downstream has
+   * the say on their rows; we take any. */
+  if ((!measures || !gst_pad_is_linked (GST_BASE_TRANSFORM_SRC_PAD (trans))) &&
+      !gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
   if (is_on_cuda (self) && !offers_our_memory (query))
     offer_pinned_pool (self, query);
@@ -799,6 +874,47 @@ gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
       ->decide_allocation (trans, query);
 }
 
+/* The pool of the base class may find the device full, or gone. */
+static GstFlowReturn
+gst_imaging_filter_prepare_output_buffer (
+    GstBaseTransform *trans, GstBuffer *input, GstBuffer **output)
+{
+  GstImagingFilter *self = GST_IMAGING_FILTER (trans);
+  Private *priv = private_of (self);
+  GstFlowReturn flow =
+      GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
+          ->prepare_output_buffer (trans, input, output);
+  ImkError why, error;
+  ImkStatus status;
+
+  if (flow != GST_FLOW_ERROR || !is_on_cuda (self))
+    return flow;
+  status = imk_error_set (&why, IMK_ERROR_MEMORY,
+      "There is no device memory for a frame of %" G_GSIZE_FORMAT " bytes.",
+      priv->info.size);
+  error = why;
+  if (can_fall_back (self)) {
+    status = fall_back (self, &error);
+    post_fall_back (self, &why, FALSE);
+  }
+  if (status != IMK_OK) {
+    post_error (self, status, &error);
+    return GST_FLOW_ERROR;
+  }
+  *output = gst_buffer_new_allocate (NULL, priv->info.size, NULL);
+  GST_BASE_TRANSFORM_GET_CLASS (trans)->copy_metadata (trans, input, *output);
+  return GST_FLOW_OK;
+}
+
+/* Format and size stay, so what is known of a frame stays true. Metas of the
+ * memory do not come here. */
+static gboolean
+gst_imaging_filter_transform_meta (
+    GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in)
+{
+  return TRUE;
+}
+
 /* --- the results pad ---------------------------------------------------- */
 
 static GstImagingResultsPad *
@@ -829,12 +945,17 @@ gst_imaging_filter_publish (
 {
   Private *priv = private_of (self);
   GstImagingResultsPad *results = ref_results (self);
+  GstFlowReturn flow;
 
   gst_imaging_results_attach (buffer, GST_OBJECT_NAME (self), result);
   if (!results)
     return;
-  priv->results_flow = gst_imaging_results_pad_push (results, result, buffer,
+  flow = gst_imaging_results_pad_push (results, result, buffer,
       GST_VIDEO_INFO_FPS_N (&priv->info), GST_VIDEO_INFO_FPS_D (&priv->info));
+  /* a pad that was released meanwhile is flushing; that stops nobody else */
+  GST_OBJECT_LOCK (self);
+  priv->results_flow = priv->results == results ? flow : GST_FLOW_NOT_LINKED;
+  GST_OBJECT_UNLOCK (self);
   gst_imaging_results_pad_unref (results);
 }
 
@@ -1010,8 +1131,10 @@ gst_imaging_filter_start (GstBaseTransform *trans)
     return TRUE;
   /* A missing device is said before the first frame comes. */
   status = open_device (self, &error);
-  if (status != IMK_OK)
+  if (status != IMK_OK) {
     post_error (self, status, &error);
+    close_device (self); /* the base class does not stop what did not start */
+  }
   return status == IMK_OK;
 }
 
@@ -1020,10 +1143,15 @@ gst_imaging_filter_stop (GstBaseTransform *trans)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
   Private *priv = private_of (self);
+  GstImagingResultsPad *results = ref_results (self);
 
   close_kernel (self);
   close_device (self);
   gst_clear_caps (&priv->caps);
+  if (results) {
+    gst_imaging_results_pad_reset (results);
+    gst_imaging_results_pad_unref (results);
+  }
   return TRUE;
 }
 
@@ -1084,6 +1212,16 @@ gst_imaging_filter_get_property (
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   }
   GST_OBJECT_UNLOCK (object);
+}
+
+/* Not in init (): the class of an object that is being initialised is the one
+ * of the base, which does not know what `measures` will be. */
+static void
+gst_imaging_filter_constructed (GObject *object)
+{
+  gst_base_transform_set_in_place (GST_BASE_TRANSFORM (object),
+      GST_IMAGING_FILTER_GET_CLASS (object)->measures);
+  G_OBJECT_CLASS (gst_imaging_filter_parent_class)->constructed (object);
 }
 
 static void
@@ -1152,6 +1290,7 @@ gst_imaging_filter_class_init (GstImagingFilterClass *klass)
 
   object_class->set_property = gst_imaging_filter_set_property;
   object_class->get_property = gst_imaging_filter_get_property;
+  object_class->constructed = gst_imaging_filter_constructed;
   object_class->dispose = gst_imaging_filter_dispose;
   object_class->finalize = gst_imaging_filter_finalize;
   install_properties (object_class);
@@ -1172,6 +1311,8 @@ gst_imaging_filter_class_init (GstImagingFilterClass *klass)
   trans_class->submit_input_buffer = gst_imaging_filter_submit_input_buffer;
   trans_class->transform = gst_imaging_filter_transform;
   trans_class->transform_ip = gst_imaging_filter_transform_ip;
+  trans_class->transform_meta = gst_imaging_filter_transform_meta;
+  trans_class->prepare_output_buffer = gst_imaging_filter_prepare_output_buffer;
 
   gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_BACKEND_CHOICE, 0);
   gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_FILTER, 0);
@@ -1194,6 +1335,4 @@ gst_imaging_filter_init (GstImagingFilter *self)
   priv->base_chain = GST_PAD_CHAINFUNC (GST_BASE_TRANSFORM_SINK_PAD (trans));
   gst_pad_set_chain_function (
       GST_BASE_TRANSFORM_SINK_PAD (trans), gst_imaging_filter_chain);
-  gst_base_transform_set_in_place (
-      trans, GST_IMAGING_FILTER_GET_CLASS (self)->measures);
 }

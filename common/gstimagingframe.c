@@ -48,6 +48,34 @@ gst_imaging_frame_set_planes (GstImagingFrame *frame, const GstVideoInfo *info,
   }
 }
 
+static gboolean
+plane_fits (const GstVideoInfo *info, guint plane, gsize offset, gint stride,
+    gsize size)
+{
+  ImkImage image = describe_plane (info, plane);
+
+  return stride >= 0 && offset <= size &&
+         (guint64) (image.height - 1) * stride + imk_image_row_size (&image) <=
+             size - offset;
+}
+
+ImkStatus
+gst_imaging_frame_check_size (
+    GstBuffer *buffer, const GstVideoInfo *info, ImkError *error)
+{
+  GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
+  gsize size = gst_buffer_get_size (buffer);
+
+  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++)
+    if (!plane_fits (info, i, meta ? meta->offset[i] : info->offset[i],
+            meta ? meta->stride[i] : info->stride[i], size))
+      return imk_error_set (error, IMK_ERROR_IMAGE,
+          "A buffer of %" G_GSIZE_FORMAT
+          " bytes is too small for a %dx%d %s frame.",
+          size, info->width, info->height, info->finfo->name);
+  return IMK_OK;
+}
+
 /* --- host: anything that a CPU can map --------------------------------- */
 
 static gboolean
@@ -61,6 +89,10 @@ static ImkStatus
 host_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
 {
+  ImkStatus status = gst_imaging_frame_check_size (frame->buffer, info, error);
+
+  if (status != IMK_OK)
+    return status;
   if (!gst_video_frame_map (&frame->video, info, frame->buffer,
           frame->access | GST_VIDEO_FRAME_MAP_FLAG_NO_REF))
     return imk_error_set (error, IMK_ERROR_DEVICE,
@@ -109,10 +141,12 @@ imaging_map (GstImagingFrame *frame, const GstVideoInfo *info,
   GstMemory *memory = gst_buffer_peek_memory (frame->buffer, 0);
   ImkLocation location;
   gpointer base;
-  ImkStatus status = gst_imaging_memory_acquire (memory, frame->stream,
-      frame->access, reach == GST_IMAGING_REACH_DEVICE_OR_MAPPED, stats, &base,
-      &location, error);
+  ImkStatus status = gst_imaging_frame_check_size (frame->buffer, info, error);
 
+  if (status == IMK_OK)
+    status = gst_imaging_memory_acquire (memory, frame->stream, frame->access,
+        reach == GST_IMAGING_REACH_DEVICE_OR_MAPPED, stats, &base, &location,
+        error);
   if (status != IMK_OK)
     return status;
   gst_imaging_frame_set_planes (frame, info, base, location);

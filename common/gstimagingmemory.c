@@ -234,7 +234,8 @@ download (Storage *s, ImkError *error)
   return IMK_OK;
 }
 
-/* The CPU is about to read the host view, or with @write to change it. */
+/* The CPU is about to use the host view, with @read what is there now, or with
+ * @write to change it. */
 static ImkStatus
 sync_host (Storage *s, gboolean read, gboolean write, ImkError *error)
 {
@@ -262,12 +263,21 @@ is_host_ready (Storage *s, gboolean write)
          !(write && has_readers (s));
 }
 
-/* A write that replaces everything need not see what was there; one through
- * a part of shared samples (gst_memory_share) must. */
+/* A kernel that writes replaces everything and need not see what was there; one
+ * that writes a part of shared samples (gst_memory_share) must. */
 static gboolean
 must_read (Storage *s, GstMapFlags access)
 {
   return (access & GST_MAP_READ) != 0 || g_atomic_int_get (&s->ref_count) > 1;
+}
+
+/* What a kernel reads is on the device already, or is not; what it writes
+ * belongs where it was born, wherever it was looked at since. */
+static gboolean
+may_stay_on_host (const Storage *s, gboolean read)
+{
+  return s->mapped && s->on_host.valid &&
+         !(read ? s->on_device.valid : s->mode == GST_IMAGING_MEMORY_DEVICE);
 }
 
 static ImkStatus
@@ -279,9 +289,7 @@ acquire (Storage *s, gpointer stream, GstMapFlags access, gboolean allow_mapped,
   ImkStatus status = IMK_OK;
   View *view;
 
-  *mapped =
-      is_one_block (s) || (allow_mapped && s->mapped && s->on_host.valid &&
-                              !(read && s->on_device.valid));
+  *mapped = is_one_block (s) || (allow_mapped && may_stay_on_host (s, read));
   view = *mapped ? &s->on_host : &s->on_device;
   if (!*mapped)
     status = need_device (s, error);
@@ -311,8 +319,10 @@ gst_imaging_memory_acquire (GstMemory *memory, gpointer stream,
         "A buffer that others hold cannot be written.");
   g_mutex_lock (&s->lock);
   status = acquire (s, stream, access, allow_mapped, stats, &mapped, error);
-  *pointer = (guint8 *) (mapped ? s->mapped : s->device) + memory->offset;
-  *location = mapped ? IMK_LOCATION_HOST_MAPPED : IMK_LOCATION_DEVICE;
+  if (status == IMK_OK) {
+    *pointer = (guint8 *) (mapped ? s->mapped : s->device) + memory->offset;
+    *location = mapped ? IMK_LOCATION_HOST_MAPPED : IMK_LOCATION_DEVICE;
+  }
   g_mutex_unlock (&s->lock);
   if (status != IMK_OK)
     gst_mini_object_unlock (GST_MINI_OBJECT_CAST (memory),
@@ -448,8 +458,10 @@ memory_new (GstAllocator *allocator, Storage *storage, GstMemory *parent,
 
 /* --- GstMemory --------------------------------------------------------- */
 
+/* Also a map for writing alone needs what is there: gst_buffer_fill () maps so
+ * and writes a part. */
 static ImkStatus
-map_host (Storage *s, gboolean read, gboolean write, ImkError *error)
+map_host (Storage *s, gboolean write, ImkError *error)
 {
   ImkStatus status;
 
@@ -460,7 +472,7 @@ map_host (Storage *s, gboolean read, gboolean write, ImkError *error)
   status = gst_imaging_context_push (s->context, error);
   if (status != IMK_OK)
     return status;
-  status = sync_host (s, read, write, error);
+  status = sync_host (s, TRUE, write, error);
   gst_imaging_context_pop (s->context);
   return status;
 }
@@ -473,8 +485,7 @@ map_full (GstMemory *memory, GstMapInfo *info, gsize maxsize)
   ImkStatus status;
 
   g_mutex_lock (&s->lock);
-  status = map_host (s, must_read (s, info->flags),
-      (info->flags & GST_MAP_WRITE) != 0, &error);
+  status = map_host (s, (info->flags & GST_MAP_WRITE) != 0, &error);
   g_mutex_unlock (&s->lock);
   if (status == IMK_OK)
     return s->host;

@@ -124,14 +124,15 @@ append_row (
     g_string_append_printf (
         text, ",%" G_GUINT32_FORMAT, r->indices[row * r->n_indices + i]);
   for (guint f = 0; f < r->n_fields; f++) {
-    gsize place = r->by_field ? (gsize) f * r->n_rows + row
-                              : (gsize) row * r->n_fields + f;
+    gdouble value = r->values[r->by_field ? (gsize) f * r->n_rows + row
+                                          : (gsize) row * r->n_fields + f];
 
     g_string_append_c (text, ',');
-    if (g_str_equal (r->units[f], "flags"))
-      g_string_append_printf (text, "%d", (gint) r->values[place]);
+    if (g_str_equal (r->units[f], "flags") && value >= G_MININT &&
+        value <= G_MAXINT) /* not so NaN */
+      g_string_append_printf (text, "%d", (gint) value);
     else
-      append_number (text, r->values[place]);
+      append_number (text, value);
   }
   g_string_append_c (text, '\n');
 }

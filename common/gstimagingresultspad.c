@@ -26,9 +26,11 @@ gst_imaging_results_pad_new (
   self->pad = gst_object_ref_sink (pad);
   self->is_text = TRUE;
   self->segment = *segment;
+  if (segment->format == GST_FORMAT_UNDEFINED)
+    gst_segment_init (&self->segment, GST_FORMAT_TIME);
   gst_pad_use_fixed_caps (pad);
   gst_pad_set_active (pad, TRUE);
-  gst_element_add_pad (element, gst_object_ref (pad));
+  gst_element_add_pad (element, pad); /* takes a reference of its own */
   return self;
 }
 
@@ -58,6 +60,15 @@ gst_imaging_results_pad_remove (GstImagingResultsPad *self)
 {
   gst_pad_set_active (self->pad, FALSE);
   gst_element_remove_pad (self->element, self->pad);
+}
+
+void
+gst_imaging_results_pad_reset (GstImagingResultsPad *self)
+{
+  self->started = self->segment_sent = self->header_sent = FALSE;
+  self->is_text = TRUE;
+  gst_clear_caps (&self->caps);
+  gst_segment_init (&self->segment, GST_FORMAT_TIME);
 }
 
 GstPad *
@@ -143,6 +154,10 @@ void
 gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
 {
   switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_STREAM_START:
+    /* Only a new stream makes data flow again after EOS. */
+    self->started = self->segment_sent = FALSE;
+    break;
   case GST_EVENT_SEGMENT:
     gst_event_copy_segment (event, &self->segment);
     self->segment_sent = FALSE;
@@ -162,8 +177,11 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_GAP:
-    if (self->caps)
+    if (self->caps) {
+      start_stream (self);
+      send_segment (self);
       gst_pad_push_event (self->pad, gst_event_ref (event));
+    }
     break;
   default:
     break;

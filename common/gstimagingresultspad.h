@@ -20,6 +20,9 @@ void gst_imaging_results_pad_unref (GstImagingResultsPad *self);
 /* Deactivates the pad and takes it from the element. */
 void gst_imaging_results_pad_remove (GstImagingResultsPad *self);
 
+/* After the element has stopped: the next stream begins from the beginning. */
+void gst_imaging_results_pad_reset (GstImagingResultsPad *self);
+
 GstPad *gst_imaging_results_pad_get (GstImagingResultsPad *self);
 
 /* Whether the peer takes text, for which results need their float64 values. */

@@ -166,13 +166,14 @@ get_config (GstLapSharpen *self, GstLapSharpenPlanes *planes)
   return config;
 }
 
-/* Which channel of its plane a component is. */
+/* Which channel of its plane a component is. Rounded up, because GStreamer 1.22
+ * has the V of P010, P012 and P016 at byte 1, where U is not over yet. */
 static guint
 channel_of (const GstVideoFormatInfo *format, guint component)
 {
   guint size = GST_VIDEO_FORMAT_INFO_DEPTH (format, component) > 8 ? 2 : 1;
 
-  return GST_VIDEO_FORMAT_INFO_POFFSET (format, component) / size;
+  return (GST_VIDEO_FORMAT_INFO_POFFSET (format, component) + size - 1) / size;
 }
 
 /* The format members of @config for one plane. */

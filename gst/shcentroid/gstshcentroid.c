@@ -360,11 +360,14 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
 /* --- GObject ------------------------------------------------------------- */
 
+/* Empty is none: gst-launch cannot write NULL. */
 static void
 take_location (gchar **location, const GValue *value)
 {
+  const gchar *text = g_value_get_string (value);
+
   g_free (*location);
-  *location = g_value_dup_string (value);
+  *location = text && *text ? g_strdup (text) : NULL;
 }
 
 static void
