@@ -67,10 +67,13 @@ widen (const void *row, ImkType type, uint32_t shift, uint32_t from,
 
   if (type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < end - from; i++)
-      line[i] = bytes[i] >> shift;
+      line[i] = bytes[i];
   else
     for (uint32_t i = 0; i < end - from; i++)
-      line[i] = words[i] >> shift;
+      line[i] = words[i];
+  if (shift) /* apart: vectors of 16 bits cannot shift by a variable */
+    for (uint32_t i = 0; i < end - from; i++)
+      line[i] = line[i] >> shift;
 }
 
 INLINE void
@@ -268,26 +271,31 @@ get_sharpened (const ImkLapsharpenRule *rule, const uint16_t *here,
           amount, threshold, false, l[i], here[i], 0, maximum);
 }
 
-/* Stores of bytes could change anything, if `restrict` did not deny it. */
+/* Puts the samples that are copied into @sharpened, and the unused bits. */
 INLINE void
-store (const Work *work, const uint16_t *restrict here,
-    const uint16_t *restrict sharpened, void *row, uint32_t first, uint32_t n)
+finish (const Work *work, const uint16_t *here, uint32_t n, uint16_t *sharpened)
 {
   const uint32_t shift = work->rule->shift;
-  const uint16_t *restrict filtered = work->filtered;
-  uint8_t *restrict bytes = (uint8_t *) row + first;
-  uint16_t *restrict words = (uint16_t *) row + first;
 
-  if (work->out->type == IMK_TYPE_U8)
+  for (uint32_t i = 0; i < n; i++)
+    sharpened[i] = (sharpened[i] & work->filtered[i]) |
+                   (here[i] & (uint16_t) ~work->filtered[i]);
+  if (shift)
     for (uint32_t i = 0; i < n; i++)
-      bytes[i] =
-          (uint8_t) (((sharpened[i] & filtered[i]) | (here[i] & ~filtered[i]))
-                     << shift);
+      sharpened[i] = (uint16_t) (sharpened[i] << shift);
+}
+
+INLINE void
+store (const uint16_t *sharpened, ImkType type, void *row, uint32_t first,
+    uint32_t n)
+{
+  uint8_t *bytes = (uint8_t *) row + first;
+
+  if (type == IMK_TYPE_U16)
+    memcpy ((uint16_t *) row + first, sharpened, n * sizeof (uint16_t));
   else
     for (uint32_t i = 0; i < n; i++)
-      words[i] =
-          (uint16_t) (((sharpened[i] & filtered[i]) | (here[i] & ~filtered[i]))
-                      << shift);
+      bytes[i] = (uint8_t) sharpened[i];
 }
 
 /* Sharpens the samples [first, first + n) of a row, n at most BLOCK. */
@@ -316,7 +324,8 @@ sharpen_block (const Work *work, const Rows *rows, void *out, uint32_t first,
   get_sharpened (rule, lines.here + c, l, n, sharpened);
   if (rule->local)
     clamp_local (&lines, c, n, sharpened);
-  store (work, lines.here + c, sharpened, out, first, n);
+  finish (work, lines.here + c, n, sharpened);
+  store (sharpened, work->out->type, out, first, n);
 }
 
 /* --- the plain case on bytes ------------------------------------------------
@@ -482,33 +491,67 @@ get_row (const Work *work, int y)
   return (const uint8_t *) work->in->data + (size_t) inside * work->in->stride;
 }
 
-/* Sharpens the bytes of [first, end), which have all their neighbours. */
-INLINE void
-sharpen_inner (const Work *work, const Rows *rows, uint8_t *out, uint32_t first,
-    uint32_t end, BytesBlock bytes_block)
+/* The byte of column @x of -1..width. */
+INLINE int32_t
+get_byte (const ImkLapsharpenRule *r, const void *row, int x, uint32_t channel)
 {
-  for (; end - first >= BLOCK; first += BLOCK)
-    bytes_block (work, rows, out, first);
-  sharpen_bytes (work, rows, out, first, end - first);
+  int inside = imk_lapsharpen_inside (x, (int) r->width, r->reflect101);
+
+  if (r->constant && (x < 0 || x >= (int) r->width))
+    return (int32_t) r->border_value;
+  return ((const uint8_t *) row)[(uint32_t) inside * r->channels + channel];
 }
 
-/* In the plain case only the first and the last pixel go the long way. */
+/* The first or the last pixel of a row, for which a block is too long a way. */
 INLINE void
-sharpen_row (const Work *work, const Rows *rows, uint8_t *out,
-    BytesBlock bytes_block, int64_t *sum, uint64_t *squares)
+sharpen_end (const Work *work, const Rows *rows, uint8_t *out, int x)
 {
-  const uint32_t c = work->rule->channels, end = work->rule->width * c;
-  const bool plain = work->plain && rows->above && rows->below;
-  const uint32_t most = plain ? c : BLOCK;
+  const ImkLapsharpenRule *r = work->rule;
+  const int32_t amount = (int32_t) r->amount;
 
-  for (uint32_t i = 0, n; i < end; i += n) {
-    n = end - i < most ? end - i : most;
-    sharpen_block (work, rows, out, i, n, sum, squares);
-    if (plain && i == 0 && end > 2 * c) {
-      sharpen_inner (work, rows, out, c, end - c, bytes_block);
-      i = end - 2 * c;
+  for (uint32_t ch = 0; ch < r->channels; ch++) {
+    int32_t v = get_byte (r, rows->here, x, ch);
+    int32_t t = v + amount * (int32_t) r->neighbours * v;
+
+    t -= amount *
+         (get_byte (r, rows->above, x, ch) + get_byte (r, rows->below, x, ch));
+    for (int side = x - 1; side <= x + 1; side += 2) {
+      t -= amount * get_byte (r, rows->here, side, ch);
+      if (r->neighbours == 8)
+        t -= amount * (get_byte (r, rows->above, side, ch) +
+                          get_byte (r, rows->below, side, ch));
     }
+    t = t < 0 ? 0 : t > 255 ? 255 : t;
+    out[(uint32_t) x * r->channels + ch] =
+        (uint8_t) (work->filtered[ch] ? t : v);
   }
+}
+
+INLINE void
+sharpen_plain_row (
+    const Work *work, const Rows *rows, uint8_t *out, BytesBlock bytes_block)
+{
+  const uint32_t c = work->rule->channels;
+  const uint32_t end = (work->rule->width - 1) * c;
+  uint32_t i = c;
+
+  sharpen_end (work, rows, out, 0);
+  sharpen_end (work, rows, out, (int) work->rule->width - 1);
+  for (; i + BLOCK <= end; i += BLOCK)
+    bytes_block (work, rows, out, i);
+  if (i < end)
+    sharpen_bytes (work, rows, out, i, end - i);
+}
+
+INLINE void
+sharpen_any_row (const Work *work, const Rows *rows, void *out, int64_t *sum,
+    uint64_t *squares)
+{
+  const uint32_t n = work->rule->width * work->rule->channels;
+
+  for (uint32_t i = 0; i < n; i += BLOCK)
+    sharpen_block (
+        work, rows, out, i, n - i < BLOCK ? n - i : BLOCK, sum, squares);
 }
 
 /* The bands of all threads add to the same sums; integers, so in any order. */
@@ -523,7 +566,10 @@ sharpen_rows (Work *work, uint32_t first, uint32_t end, BytesBlock bytes_block)
     uint8_t *out = (uint8_t *) work->out->data + y * work->out->stride;
     uint64_t squares = 0; /* of a row: at most 2^18 * 2^38 */
 
-    sharpen_row (work, &rows, out, bytes_block, &band.sum, &squares);
+    if (work->plain && rows.above && rows.below)
+      sharpen_plain_row (work, &rows, out, bytes_block);
+    else
+      sharpen_any_row (work, &rows, out, &band.sum, &squares);
     band.square_low += (uint32_t) squares;
     band.square_high += squares >> 32;
   }

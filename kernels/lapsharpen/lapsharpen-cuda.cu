@@ -582,7 +582,7 @@ struct State {
   bool plain;
   Sums *device_sums;
   Sums *host_sums;  /* page-locked: filled in the order of the stream */
-  cudaEvent_t done; /* the last frame */
+  cudaEvent_t done; /* the last measured frame */
 };
 
 static ImkStatus
@@ -601,12 +601,10 @@ cuda_destroy (void *state)
 {
   State *self = (State *) state;
 
-  if (self->done) {
-    cudaEventSynchronize (self->done);
-    cudaEventDestroy (self->done);
-  }
+  cudaFree (self->device_sums); /* waits for kernels that use it */
   cudaFreeHost (self->host_sums);
-  cudaFree (self->device_sums);
+  if (self->done)
+    cudaEventDestroy (self->done);
   delete self;
 }
 
@@ -644,13 +642,19 @@ cuda_create (const ImkLapsharpenConfig *config, void **state, ImkError *error)
   return status;
 }
 
+/* A measured frame waits for the one before, which may run on another stream:
+ * they share the sums. The others use nothing of the object, so that they may
+ * be captured into a graph. */
 static ImkStatus
 launch_measured (State *self, const ImkImage *in, const ImkImage *out,
     cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
+  ImkStatus status =
+      IMK_CUDA (error, cudaStreamWaitEvent (stream, self->done, 0));
 
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
   if (status == IMK_OK)
     status =
         launch_any (&self->rule, in, out, self->device_sums, stream, error);
@@ -658,11 +662,11 @@ launch_measured (State *self, const ImkImage *in, const ImkImage *out,
     status =
         IMK_CUDA (error, cudaMemcpyAsync (self->host_sums, self->device_sums,
                              sizeof (Sums), cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaEventRecord (self->done, stream));
   return status;
 }
 
-/* A frame waits for the frame before, which may run on another stream: they
- * share the sums, and the event stands for all frames up to the last. */
 static ImkStatus
 cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
@@ -670,19 +674,12 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
   const int unit = get_unit (in, out);
-  ImkStatus status = IMK_CUDA (error, cudaStreamWaitEvent (s, self->done, 0));
 
-  if (status != IMK_OK)
-    return status;
   if (self->rule.measured)
-    status = launch_measured (self, in, out, s, error);
-  else if (self->plain && unit)
-    status = launch_bytes (&self->rule, in, out, unit, s, error);
-  else
-    status = launch_any (&self->rule, in, out, nullptr, s, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaEventRecord (self->done, s));
-  return status;
+    return launch_measured (self, in, out, s, error);
+  if (self->plain && unit)
+    return launch_bytes (&self->rule, in, out, unit, s, error);
+  return launch_any (&self->rule, in, out, nullptr, s, error);
 }
 
 static ImkStatus

@@ -27,7 +27,8 @@ typedef enum ImkLapsharpenAlpha {
 typedef enum ImkLapsharpenClamp {
   IMK_LAPSHARPEN_CLAMP_FULL,  /* to 0 and the largest sample */
   IMK_LAPSHARPEN_CLAMP_LOCAL, /* and to the least and largest of the 3x3 window,
-                               * border samples included: no halo */
+                               * border samples included: no halo; edges are
+                               * clamped in full */
 } ImkLapsharpenClamp;
 
 typedef enum ImkLapsharpenOutput {
@@ -49,7 +50,8 @@ typedef enum ImkLapsharpenOutput {
  * @amount: s, 0..10
  * @neighbours: 4 or 8
  * @border_value: counts of @depth bits, for BORDER_CONSTANT, every channel
- * @threshold: counts; where |L| is below it the pixel is left as it is
+ * @threshold: counts; where |L| is below it the pixel is left as it is, and no
+ *   edge for OUTPUT_EDGES
  * @measure_focus: also sum up L and its square, see imk_lapsharpen_get_focus
  *
  * The members from @amount on may change between two frames; the others are
@@ -77,8 +79,9 @@ typedef struct ImkLapsharpenConfig {
 /**
  * ImkLapsharpenFocus: (how sharp a frame was)
  * @n_samples: samples of the channels in channel_mask
- * @mean, @variance: of the Laplacian L over them, in counts and counts
- *   squared; the variance grows as the picture comes into focus
+ * @mean, @variance: of the Laplacian L over them, never weighted by alpha, in
+ *   counts and counts squared; the variance grows as the picture comes into
+ *   focus
  *
  * Computed from exact integer sums: the backends agree bit for bit. */
 typedef struct ImkLapsharpenFocus {
@@ -119,8 +122,8 @@ ImkStatus imk_lapsharpen_update (
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
  *   done
  *
- * With v the sample, v_i its k = 4 or 8 neighbours of the same channel and s
- * the amount:
+ * With v the sample without its @shift low bits, v_i its k = 4 or 8 neighbours
+ * of the same channel and s the amount:
  *   L = k v - sum v_i                   (exact integer)
  *   out = clamp (floor (v + s L + 0.5))
  * the negative Laplacian of Bulic and Sluga's course text; border = zero and
@@ -129,9 +132,10 @@ ImkStatus imk_lapsharpen_update (
  * neighbour i, outside pixels by the border rule; equals L when all is opaque.
  * OUTPUT_EDGES: out = clamp (floor (|s L| + 0.5)), alpha copied.
  * How a fraction is rounded, the same on both backends and all processors:
- * s and (weighted) L are rounded to float32, s L is rounded to float32, then
- * v + 0.5 is added and the sum rounded to float32, then floor. So every amount
- * gives equal bytes on the CPU and the GPU, and whole amounts are exact.
+ * the weighted L is divided in float64, s and L are rounded to float32, s L is
+ * rounded to float32, then v + 0.5 is added and the sum rounded to float32,
+ * then floor. So every amount gives equal bytes on the CPU and the GPU, and
+ * whole amounts are exact.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
 ImkStatus imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in,
     ImkImage *out, void *stream, ImkError *error);

@@ -1281,6 +1281,32 @@ shcentroid_destroy (void *state)
 
 /* --- the module ----------------------------------------------------------- */
 
+static void
+count_live (size_t n[2 + N_KINDS])
+{
+  pthread_mutex_lock (&lock);
+  for (size_t i = 0; i < n_blocks; i++)
+    n[blocks[i]->pinned] += !blocks[i]->freed;
+  for (Handle *h = handles; h; h = h->next)
+    n[2 + h->kind]++;
+  pthread_mutex_unlock (&lock);
+}
+
+/* For tests, which find it by dlsym (): blocks, streams, events and objects
+ * that were not freed yet. */
+unsigned imk_mock_n_live (void);
+
+__attribute__ ((visibility ("default"))) unsigned
+imk_mock_n_live (void)
+{
+  size_t n[2 + N_KINDS] = {0}, sum = 0;
+
+  count_live (n);
+  for (size_t i = 0; i < 2 + N_KINDS; i++)
+    sum += n[i];
+  return (unsigned) sum;
+}
+
 __attribute__ ((destructor)) static void
 report_leaks (void)
 {
@@ -1291,12 +1317,7 @@ report_leaks (void)
 
   if (!wanted || strcmp (wanted, "1") != 0)
     return;
-  pthread_mutex_lock (&lock);
-  for (size_t i = 0; i < n_blocks; i++)
-    n[blocks[i]->pinned] += !blocks[i]->freed;
-  for (Handle *h = handles; h; h = h->next)
-    n[2 + h->kind]++;
-  pthread_mutex_unlock (&lock);
+  count_live (n);
   for (size_t i = 0; i < 2 + N_KINDS; i++)
     if (n[i])
       fprintf (stderr, "mock-cuda: %zu %s were not freed.\n", n[i], names[i]);
