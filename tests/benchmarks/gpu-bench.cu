@@ -1,0 +1,1078 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Both elements' kernels on the device, beside NPP, copies and empty kernels.
+ * Times on the device come from events around batches of launches, around a
+ * graph of such a batch, and around single launches; times on the host from
+ * the call to the end of cudaStreamSynchronize. */
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+#include <cuda_runtime.h>
+
+#include "bench.h"
+#include "core/device.h"
+#include "lapsharpen/lapsharpen.h"
+#include "plain-loop.h"
+#include "shcentroid/shcentroid.h"
+
+enum {
+  MAX_ENTRIES = 8,
+  ROUND = 500,         /* latencies of one entry before the next entry's */
+  N_LATENCIES = 10000, /* of each entry */
+};
+
+static const size_t ring_size = (size_t) 240 << 20; /* L2: 50 MB */
+static const size_t pinned_size = (size_t) 128 << 20;
+
+/* Launches between two events, enough to go through a whole ring: a graph uses
+ * the same buffers in every replay. */
+enum { CENTROID_BATCH = 500, SHARPEN_BATCH = 100, LARGE_BATCH = 20 };
+
+static cudaStream_t stream;
+static cudaEvent_t start_event, end_event;
+
+#define CUDA(...) check_cuda ((__VA_ARGS__), #__VA_ARGS__)
+
+static void
+check_cuda (cudaError_t result, const char *call)
+{
+  if (result != cudaSuccess)
+    bench_fail ("%s: %s", call, cudaGetErrorString (result));
+}
+
+/* ------------------------------------------------------------------------
+ * Buffers. */
+
+static BenchRing
+device_ring_new (size_t size, size_t total)
+{
+  BenchRing ring = {};
+  void *block;
+
+  ring.size = size;
+  ring.stride = (size + 4095) / 4096 * 4096;
+  ring.n = (uint32_t) ((total + ring.stride - 1) / ring.stride);
+  ring.n = ring.n < 2 ? 2 : ring.n;
+  CUDA (cudaMalloc (&block, ring.n * ring.stride));
+  ring.block = (uint8_t *) block;
+  return ring;
+}
+
+/* The same host bytes in every buffer. */
+static void
+device_ring_fill (const BenchRing *ring, const void *bytes)
+{
+  for (uint32_t i = 0; i < ring->n; i++)
+    CUDA (cudaMemcpyAsync (bench_ring_at (ring, i), bytes, ring->size,
+        cudaMemcpyHostToDevice, stream));
+  CUDA (cudaStreamSynchronize (stream));
+}
+
+static void
+device_ring_free (BenchRing *ring)
+{
+  CUDA (cudaFree (ring->block));
+  *ring = {};
+}
+
+/* Page-locked, and seen by the device at the same address. */
+static uint8_t *
+pinned_new (size_t size)
+{
+  void *host, *mapped;
+
+  CUDA (cudaHostAlloc (&host, size, cudaHostAllocMapped));
+  CUDA (cudaHostGetDevicePointer (&mapped, host, 0));
+  if (mapped != host)
+    bench_fail ("page-locked memory has another address on the device.");
+  memset (host, 0, size);
+  return (uint8_t *) host;
+}
+
+static ImkImage
+make_image (uint32_t width, uint32_t height, uint32_t channels, ImkType type,
+    ImkLocation location, void *data)
+{
+  ImkImage image = {};
+
+  image.width = width;
+  image.height = height;
+  image.channels = channels;
+  image.type = type;
+  image.location = location;
+  image.data = data;
+  image.stride = imk_image_row_size (&image);
+  return image;
+}
+
+/* ------------------------------------------------------------------------
+ * Times on the device. */
+
+/* Returns: microseconds between the events */
+static double
+events_elapsed (void)
+{
+  float ms;
+
+  CUDA (cudaGetLastError ()); /* of launches */
+  CUDA (cudaEventSynchronize (end_event));
+  CUDA (cudaEventElapsedTime (&ms, start_event, end_event));
+  return ms * 1e3;
+}
+
+static double
+time_launches (const BenchEntry *e, uint32_t n, uint32_t *turn)
+{
+  CUDA (cudaEventRecord (start_event, stream));
+  for (uint32_t i = 0; i < n; i++)
+    e->run (e->data, (*turn)++);
+  CUDA (cudaEventRecord (end_event, stream));
+  return events_elapsed () / n;
+}
+
+/* Returns: a graph of @n launches; NULL when they cannot be captured */
+static cudaGraphExec_t
+capture (const BenchEntry *e, uint32_t n)
+{
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+
+  CUDA (cudaStreamBeginCapture (stream, cudaStreamCaptureModeThreadLocal));
+  for (uint32_t i = 0; i < n; i++)
+    e->run (e->data, i);
+  if (cudaStreamEndCapture (stream, &graph) != cudaSuccess ||
+      cudaGraphInstantiate (&exec, graph, 0) != cudaSuccess)
+    exec = nullptr;
+  cudaGetLastError ();
+  if (graph)
+    cudaGraphDestroy (graph);
+  return exec;
+}
+
+static double
+time_graph (cudaGraphExec_t graph, uint32_t n)
+{
+  CUDA (cudaEventRecord (start_event, stream));
+  CUDA (cudaGraphLaunch (graph, stream));
+  CUDA (cudaEventRecord (end_event, stream));
+  return events_elapsed () / n;
+}
+
+/* The rows NAME, NAME-graph and NAME-single, entries in turns. */
+static void
+device_case (const char *name, const BenchEntry *entries, uint32_t n_entries,
+    uint32_t batch)
+{
+  uint32_t n = bench_repeats (), turns[MAX_ENTRIES] = {};
+  cudaGraphExec_t graphs[MAX_ENTRIES] = {};
+  double *samples = (double *) malloc (3 * n_entries * n * sizeof (double));
+  const char *const suffixes[] = {"", "-graph", "-single"};
+
+  for (uint32_t e = 0; e < n_entries; e++) {
+    time_launches (&entries[e], batch, &turns[e]);
+    graphs[e] = capture (&entries[e], batch);
+    if (graphs[e])
+      time_graph (graphs[e], batch);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t e = 0; e < n_entries; e++) {
+      double *s = samples + 3 * e * n + i;
+
+      s[0] = time_launches (&entries[e], batch, &turns[e]);
+      s[n] = graphs[e] ? time_graph (graphs[e], batch) : NAN;
+      s[2 * n] = time_launches (&entries[e], 1, &turns[e]);
+    }
+  for (uint32_t mode = 0; mode < 3; mode++)
+    for (uint32_t e = 0; e < n_entries; e++) {
+      char row[96];
+
+      if (mode == 1 && !graphs[e])
+        continue;
+      snprintf (row, sizeof (row), "%s%s", name, suffixes[mode]);
+      bench_samples (row, entries[e].backend, entries[e].who,
+          samples + (3 * e + mode) * n, n);
+    }
+  for (uint32_t e = 0; e < n_entries; e++)
+    if (graphs[e])
+      CUDA (cudaGraphExecDestroy (graphs[e]));
+  free (samples);
+}
+
+/* ------------------------------------------------------------------------
+ * Times on the host. */
+
+static double
+time_latency (const BenchEntry *e, uint32_t turn)
+{
+  double start = bench_now ();
+
+  e->run (e->data, turn);
+  CUDA (cudaStreamSynchronize (stream));
+  return bench_now () - start;
+}
+
+/* Entries in turns of whole rounds, as a control loop runs one kernel. */
+static void
+latency_case (
+    const char *name, const BenchEntry *entries, uint32_t n_entries, uint32_t n)
+{
+  double *samples = (double *) malloc (n_entries * n * sizeof (double));
+  uint32_t turns[MAX_ENTRIES] = {};
+
+  for (uint32_t first = 0; first < n; first += ROUND)
+    for (uint32_t e = 0; e < n_entries; e++) {
+      for (uint32_t i = 0; i < 20; i++)
+        time_latency (&entries[e], turns[e]++);
+      for (uint32_t i = first; i < n && i < first + ROUND; i++)
+        samples[e * n + i] = time_latency (&entries[e], turns[e]++);
+    }
+  for (uint32_t e = 0; e < n_entries; e++)
+    bench_samples (
+        name, entries[e].backend, entries[e].who, samples + e * n, n);
+  free (samples);
+}
+
+static uint32_t
+n_latencies (void)
+{
+  return bench_is_quick () ? N_LATENCIES / 10 : N_LATENCIES;
+}
+
+/* ------------------------------------------------------------------------
+ * Floors. */
+
+static __global__ void
+do_nothing (void)
+{
+}
+
+static __global__ void
+copy_vectors (const uint4 *in, uint4 *out, size_t n)
+{
+  size_t i = blockIdx.x * (size_t) blockDim.x + threadIdx.x;
+
+  if (i < n)
+    out[i] = in[i];
+}
+
+/* Reads all of @in and writes two floats a cell: what a centroid kernel cannot
+ * do without. */
+template <typename Word>
+static __global__ void
+read_frame (const Word *in, uint32_t n, float2 *out, uint32_t n_cells)
+{
+  uint32_t first = blockIdx.x * blockDim.x + threadIdx.x;
+  uint32_t step = gridDim.x * blockDim.x, sum = 0;
+
+  if (first < n) {
+    Word word = in[first];
+    const uint32_t *parts = (const uint32_t *) &word;
+
+    for (uint32_t i = 0; i < sizeof (Word) / 4; i++)
+      sum += parts[i];
+  }
+  for (uint32_t i = first; i < n_cells; i += step)
+    out[i] = make_float2 (__uint_as_float (sum), 0.0f);
+  /* or the loads of threads without a cell would be left out */
+  if (first >= n_cells && sum == 0x12345678)
+    out[0] = make_float2 (0.0f, 0.0f);
+}
+
+/* ------------------------------------------------------------------------
+ * NPP, if it is installed. Declared here: the build needs no headers of it. */
+
+struct NppSize {
+  int width, height;
+};
+
+struct NppPoint {
+  int x, y;
+};
+
+struct NppContext {
+  cudaStream_t stream;
+  int device, n_multiprocessors, threads_per_multiprocessor, threads_per_block;
+  size_t shared_per_block;
+  int major, minor;
+  unsigned int stream_flags;
+  int reserved;
+};
+
+/* nppiFilterBorder_8u_C4R_Ctx and _AC4R_Ctx; the kernel lies on the device. */
+typedef int (*NppFilter) (const uint8_t *in, int in_stride, NppSize in_size,
+    NppPoint in_offset, uint8_t *out, int out_stride, NppSize size,
+    const int32_t *kernel, NppSize kernel_size, NppPoint anchor, int divisor,
+    int border, NppContext context);
+/* nppiFilterSharpenBorder_8u_C4R_Ctx: its own 3x3 kernel */
+typedef int (*NppSharpen) (const uint8_t *in, int in_stride, NppSize in_size,
+    NppPoint in_offset, uint8_t *out, int out_stride, NppSize size, int border,
+    NppContext context);
+
+enum { NPP_REPLICATE = 2 };
+
+static struct {
+  NppFilter filter, filter_colours;
+  NppSharpen sharpen;
+  NppContext context;
+  int32_t *kernel;
+  bool warned;
+} npp;
+
+static void *
+open_npp (void)
+{
+  const char *const names[] = {"libnppif.so.13", "libnppif.so.12",
+      "libnppif.so", "/usr/local/cuda/lib64/libnppif.so.13",
+      "/usr/local/cuda/lib64/libnppif.so"};
+
+  for (const char *name : names) {
+    void *library = dlopen (name, RTLD_NOW);
+
+    if (library)
+      return library;
+  }
+  printf ("no NPP rows: %s\n", dlerror ());
+  return nullptr;
+}
+
+static void
+npp_open (void)
+{
+  const int32_t kernel[9] = {0, -1, 0, -1, 5, -1, 0, -1, 0};
+  void *library = open_npp ();
+  cudaDeviceProp p;
+
+  if (!library)
+    return;
+  npp.filter = (NppFilter) dlsym (library, "nppiFilterBorder_8u_C4R_Ctx");
+  npp.filter_colours =
+      (NppFilter) dlsym (library, "nppiFilterBorder_8u_AC4R_Ctx");
+  npp.sharpen =
+      (NppSharpen) dlsym (library, "nppiFilterSharpenBorder_8u_C4R_Ctx");
+  CUDA (cudaGetDeviceProperties (&p, 0));
+  npp.context.stream = stream;
+  npp.context.n_multiprocessors = p.multiProcessorCount;
+  npp.context.threads_per_multiprocessor = p.maxThreadsPerMultiProcessor;
+  npp.context.threads_per_block = p.maxThreadsPerBlock;
+  npp.context.shared_per_block = p.sharedMemPerBlock;
+  npp.context.major = p.major;
+  npp.context.minor = p.minor;
+  CUDA (cudaStreamGetFlags (stream, &npp.context.stream_flags));
+  CUDA (cudaMalloc ((void **) &npp.kernel, sizeof (kernel)));
+  CUDA (
+      cudaMemcpy (npp.kernel, kernel, sizeof (kernel), cudaMemcpyHostToDevice));
+}
+
+/* ------------------------------------------------------------------------
+ * lapsharpen, from device memory to device memory. */
+
+typedef struct SharpenCase {
+  const char *name;
+  uint32_t width, height;
+  ImkType type;
+  uint32_t channels;
+  ImkLapsharpenAlpha alpha;
+  double amount;
+  bool with_npp;
+} SharpenCase;
+
+static const SharpenCase sharpen_cases[] = {
+    {"lapsharpen-7680x4320-rgba", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, true},
+    {"lapsharpen-7680x4320-rgba-filter", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_FILTER, 1.0, true},
+    {"lapsharpen-2580x1319-rgba", 2580, 1319, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, true},
+    {"lapsharpen-1920x1080-rgba", 1920, 1080, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, true},
+    {"lapsharpen-7680x4320-gray8", 7680, 4320, IMK_TYPE_U8, 1,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false},
+    {"lapsharpen-7680x4320-rgba64", 7680, 4320, IMK_TYPE_U16, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false},
+    {"lapsharpen-7680x4320-rgba-1.5", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
+    {"lapsharpen-7680x4320-weighted", 7680, 4320, IMK_TYPE_U8, 4,
+        IMK_LAPSHARPEN_ALPHA_WEIGHTED, 1.0, false},
+};
+
+typedef struct Sharpen {
+  ImkLapsharpen *kernel;
+  ImkImage in, out;
+  BenchRing ins, outs;
+} Sharpen;
+
+static void
+sharpen_ours (void *data, uint32_t turn)
+{
+  Sharpen *s = (Sharpen *) data;
+  ImkError error;
+
+  s->in.data = bench_ring_at (&s->ins, turn);
+  s->out.data = bench_ring_at (&s->outs, turn);
+  bench_ok (imk_lapsharpen_process (s->kernel, &s->in, &s->out, stream, &error),
+      &error);
+}
+
+static void
+sharpen_copy (void *data, uint32_t turn)
+{
+  Sharpen *s = (Sharpen *) data;
+
+  CUDA (cudaMemcpyAsync (bench_ring_at (&s->outs, turn),
+      bench_ring_at (&s->ins, turn), s->ins.size, cudaMemcpyDeviceToDevice,
+      stream));
+}
+
+static void
+sharpen_copy_kernel (void *data, uint32_t turn)
+{
+  Sharpen *s = (Sharpen *) data;
+  size_t n = s->ins.size / sizeof (uint4);
+
+  copy_vectors<<<(uint32_t) ((n + 255) / 256), 256, 0, stream>>> (
+      (const uint4 *) bench_ring_at (&s->ins, turn),
+      (uint4 *) bench_ring_at (&s->outs, turn), n);
+}
+
+static void
+npp_filter (NppFilter filter, Sharpen *s, uint32_t turn)
+{
+  NppSize size = {(int) s->in.width, (int) s->in.height};
+  int status = filter (bench_ring_at (&s->ins, turn), (int) s->in.stride, size,
+      {0, 0}, bench_ring_at (&s->outs, turn), (int) s->out.stride, size,
+      npp.kernel, {3, 3}, {1, 1}, 1, NPP_REPLICATE, npp.context);
+
+  if (status != 0 && !npp.warned) {
+    printf ("NPP returned status %d in some call.\n", status);
+    npp.warned = true;
+  }
+}
+
+static void
+sharpen_npp (void *data, uint32_t turn)
+{
+  npp_filter (npp.filter, (Sharpen *) data, turn);
+}
+
+static void
+sharpen_npp_colours (void *data, uint32_t turn)
+{
+  npp_filter (npp.filter_colours, (Sharpen *) data, turn);
+}
+
+static void
+sharpen_npp_fixed (void *data, uint32_t turn)
+{
+  Sharpen *s = (Sharpen *) data;
+  NppSize size = {(int) s->in.width, (int) s->in.height};
+
+  npp.sharpen (bench_ring_at (&s->ins, turn), (int) s->in.stride, size, {0, 0},
+      bench_ring_at (&s->outs, turn), (int) s->out.stride, size, NPP_REPLICATE,
+      npp.context);
+}
+
+/* Runs @run over a poisoned output and brings it to the host. */
+static void
+sharpen_fetch (Sharpen *s, void (*run) (void *, uint32_t), uint8_t *bytes)
+{
+  CUDA (cudaMemsetAsync (
+      bench_ring_at (&s->outs, 0), 0xa5, s->outs.size, stream));
+  run (s, 0);
+  CUDA (cudaMemcpyAsync (bytes, bench_ring_at (&s->outs, 0), s->outs.size,
+      cudaMemcpyDeviceToHost, stream));
+  CUDA (cudaStreamSynchronize (stream));
+}
+
+/* The CPU's answer. */
+static void
+sharpen_reference (
+    const ImkLapsharpenConfig *config, const ImkImage *in, uint8_t *bytes)
+{
+  ImkLapsharpen *kernel;
+  ImkImage out = *in;
+  ImkError error;
+
+  out.data = bytes;
+  bench_ok (
+      imk_lapsharpen_new (IMK_BACKEND_CPU, config, &kernel, &error), &error);
+  bench_ok (imk_lapsharpen_process (kernel, in, &out, nullptr, &error), &error);
+  imk_lapsharpen_free (kernel);
+}
+
+static void
+check_ours (const SharpenCase *c, const uint8_t *expected,
+    const uint8_t *actual, size_t size)
+{
+  for (size_t i = 0; i < size; i++)
+    if (expected[i] != actual[i])
+      bench_fail (
+          "%s: byte %zu: cpu %u, cuda %u", c->name, i, expected[i], actual[i]);
+}
+
+/* Inside the border; prints what differs and how the border fares. */
+static void
+check_npp (const char *who, const SharpenCase *c, const uint8_t *expected,
+    const uint8_t *actual, uint32_t n_channels)
+{
+  size_t n_inside = 0, n_border = 0;
+
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++)
+      for (uint32_t ch = 0; ch < n_channels; ch++) {
+        size_t i = ((size_t) y * c->width + x) * 4 + ch;
+        bool inside = x > 0 && y > 0 && x < c->width - 1 && y < c->height - 1;
+
+        if (expected[i] != actual[i])
+          ++*(inside ? &n_inside : &n_border);
+      }
+  printf ("%s: %s differs from ours in %zu samples inside the border and %zu "
+          "on it\n",
+      c->name, who, n_inside, n_border);
+}
+
+static void
+sharpen_check (Sharpen *s, const SharpenCase *c, ImkLapsharpenConfig config,
+    const uint8_t *frame)
+{
+  uint8_t *expected = (uint8_t *) malloc (s->ins.size);
+  uint8_t *actual = (uint8_t *) malloc (s->ins.size);
+  ImkImage in = s->in;
+
+  in.data = (void *) frame;
+  in.location = IMK_LOCATION_HOST;
+  sharpen_reference (&config, &in, expected);
+  sharpen_fetch (s, sharpen_ours, actual);
+  check_ours (c, expected, actual, s->ins.size);
+  if (c->with_npp && npp.filter) {
+    config.alpha = IMK_LAPSHARPEN_ALPHA_FILTER;
+    sharpen_reference (&config, &in, expected);
+    sharpen_fetch (s, sharpen_npp, actual);
+    check_npp ("npp", c, expected, actual, 4);
+  }
+  if (c->with_npp && npp.filter_colours) {
+    sharpen_fetch (s, sharpen_npp_colours, actual);
+    check_npp ("npp-ac4", c, expected, actual, 3);
+  }
+  free (expected);
+  free (actual);
+}
+
+static uint32_t
+add_npp (const SharpenCase *c, Sharpen *s, BenchEntry *entries, uint32_t n)
+{
+  if (!c->with_npp)
+    return n;
+  if (npp.filter)
+    entries[n++] = {"cuda", "npp", sharpen_npp, s};
+  if (npp.filter_colours)
+    entries[n++] = {"cuda", "npp-ac4", sharpen_npp_colours, s};
+  if (npp.sharpen)
+    entries[n++] = {"cuda", "npp-sharpen", sharpen_npp_fixed, s};
+  return n;
+}
+
+static void
+run_sharpen (const SharpenCase *c)
+{
+  ImkLapsharpenConfig config;
+  Sharpen s = {};
+  BenchRing frame;
+  BenchEntry entries[MAX_ENTRIES] = {
+      {"cuda", "ours", sharpen_ours, &s},
+      {"cuda", "device-copy", sharpen_copy, &s},
+      {"cuda", "copy-kernel", sharpen_copy_kernel, &s},
+  };
+  ImkError error;
+
+  imk_lapsharpen_config_init (&config);
+  config.width = c->width;
+  config.height = c->height;
+  config.type = c->type;
+  config.channels = c->channels;
+  config.depth = c->type == IMK_TYPE_U8 ? 8 : 16;
+  config.channel_mask = c->channels == 4 ? 7 : 1;
+  config.alpha_channel = c->channels == 4 ? 3 : -1;
+  config.alpha = c->alpha;
+  config.amount = c->amount;
+
+  s.in = make_image (
+      c->width, c->height, c->channels, c->type, IMK_LOCATION_DEVICE, nullptr);
+  s.out = s.in;
+  s.ins = device_ring_new (s.in.stride * c->height, ring_size / 2);
+  s.outs = device_ring_new (s.in.stride * c->height, ring_size / 2);
+  frame = bench_ring_new (s.ins.size, 1);
+  bench_ring_noise (&frame, 1);
+  device_ring_fill (&s.ins, frame.block);
+  bench_ok (imk_lapsharpen_new (IMK_BACKEND_CUDA, &config, &s.kernel, &error),
+      &error);
+  sharpen_check (&s, c, config, frame.block);
+
+  device_case (c->name, entries, add_npp (c, &s, entries, 3),
+      c->width > 4000 ? LARGE_BATCH : SHARPEN_BATCH);
+  imk_lapsharpen_free (s.kernel);
+  device_ring_free (&s.ins);
+  device_ring_free (&s.outs);
+  bench_ring_free (&frame);
+}
+
+/* ------------------------------------------------------------------------
+ * shcentroid. */
+
+typedef struct Centroids {
+  ImkShcentroidConfig config;
+  ImkShcentroid *cuda, *cpu;
+  uint32_t n_cells;
+  BenchRing pinned;    /* frames where a camera writes them */
+  BenchRing device;    /* frames that have been copied */
+  ImkImage in, out;    /* as the kernel of the entry takes them */
+  uint8_t *mapped_out; /* where the host reads */
+  uint8_t *device_out;
+  uint8_t *cpu_out;
+  float *plain;
+} Centroids;
+
+static uint8_t *pinned_frames;
+
+static void
+centroids_open (
+    Centroids *c, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
+{
+  size_t out_size;
+  ImkError error;
+
+  *c = {};
+  imk_shcentroid_config_init (&c->config);
+  c->config.width = c->config.height = roi;
+  c->config.x0 = c->config.y0 = 0.0;
+  c->config.pitch_x = c->config.pitch_y = pitch;
+  c->config.columns = c->config.rows = roi / pitch;
+  c->config.fields = fields;
+  c->config.n_threads = 1;
+  c->n_cells = imk_shcentroid_n_cells (&c->config);
+  bench_ok (imk_shcentroid_new (IMK_BACKEND_CUDA, &c->config, &c->cuda, &error),
+      &error);
+  bench_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c->config, &c->cpu, &error),
+      &error);
+
+  c->pinned.size = (size_t) roi * roi;
+  c->pinned.stride = (c->pinned.size + 4095) / 4096 * 4096;
+  c->pinned.n = (uint32_t) (pinned_size / c->pinned.stride);
+  c->pinned.block = pinned_frames;
+  c->in = make_image (
+      roi, roi, 1, IMK_TYPE_U8, IMK_LOCATION_HOST_MAPPED, pinned_frames);
+  c->out = make_image (fields == IMK_SHCENTROID_FIELDS_ALL
+                           ? (uint32_t) IMK_SHCENTROID_N_FIELDS
+                           : 2,
+      c->n_cells, 1, IMK_TYPE_F32, IMK_LOCATION_HOST_MAPPED, nullptr);
+  out_size = c->out.stride * c->n_cells;
+  c->mapped_out = pinned_new (out_size);
+  CUDA (cudaMalloc ((void **) &c->device_out, out_size));
+  c->cpu_out = (uint8_t *) malloc (out_size);
+  c->plain = (float *) malloc (2 * sizeof (float) * c->n_cells);
+}
+
+static void
+centroids_close (Centroids *c)
+{
+  imk_shcentroid_free (c->cuda);
+  imk_shcentroid_free (c->cpu);
+  CUDA (cudaFreeHost (c->mapped_out));
+  CUDA (cudaFree (c->device_out));
+  if (c->device.block)
+    device_ring_free (&c->device);
+  free (c->cpu_out);
+  free (c->plain);
+}
+
+static void
+centroids_process (Centroids *c, ImkShcentroid *kernel, const void *frame,
+    void *out, ImkLocation location)
+{
+  ImkImage in = c->in, to = c->out;
+  ImkError error;
+
+  in.data = (void *) frame;
+  to.data = out;
+  in.location = to.location = location;
+  bench_ok (imk_shcentroid_process (kernel, &in, &to,
+                location == IMK_LOCATION_HOST ? nullptr : stream, &error),
+      &error);
+}
+
+/* In place, over the bus. */
+static void
+centroids_mapped (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  centroids_process (c, c->cuda, bench_ring_at (&c->pinned, turn),
+      c->mapped_out, IMK_LOCATION_HOST_MAPPED);
+}
+
+/* Upload, kernel, download. */
+static void
+centroids_copied (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+  uint8_t *frame = bench_ring_at (&c->device, turn);
+
+  CUDA (cudaMemcpyAsync (frame, bench_ring_at (&c->pinned, turn),
+      c->pinned.size, cudaMemcpyHostToDevice, stream));
+  centroids_process (c, c->cuda, frame, c->device_out, IMK_LOCATION_DEVICE);
+  CUDA (cudaMemcpyAsync (c->mapped_out, c->device_out,
+      c->out.stride * c->n_cells, cudaMemcpyDeviceToHost, stream));
+}
+
+static void
+centroids_on_device (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  centroids_process (c, c->cuda, bench_ring_at (&c->device, turn),
+      c->device_out, IMK_LOCATION_DEVICE);
+}
+
+static void
+launch_nothing (void *data, uint32_t turn)
+{
+  do_nothing<<<1, 32, 0, stream>>> ();
+}
+
+template <typename Word>
+static void
+launch_read (Centroids *c, const uint8_t *frame, uint8_t *out)
+{
+  uint32_t n = (uint32_t) (c->pinned.size / sizeof (Word));
+
+  read_frame<Word><<<(n + 255) / 256, 256, 0, stream>>> (
+      (const Word *) frame, n, (float2 *) out, c->n_cells);
+}
+
+static void
+read_mapped_words (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  launch_read<uint32_t> (c, bench_ring_at (&c->pinned, turn), c->mapped_out);
+}
+
+static void
+read_mapped_vectors (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  launch_read<uint4> (c, bench_ring_at (&c->pinned, turn), c->mapped_out);
+}
+
+static void
+read_device_vectors (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  launch_read<uint4> (c, bench_ring_at (&c->device, turn), c->device_out);
+}
+
+/* On the CPU two frames in turn, as in shcentroid-bench. */
+static void
+centroids_cpu (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  centroids_process (c, c->cpu, bench_ring_at (&c->pinned, turn % 2),
+      c->cpu_out, IMK_LOCATION_HOST);
+}
+
+static void
+centroids_plain (void *data, uint32_t turn)
+{
+  Centroids *c = (Centroids *) data;
+
+  plain_centroids (bench_ring_at (&c->pinned, turn % 2), c->config.width,
+      c->config.columns, c->config.rows, (uint32_t) c->config.pitch_x,
+      c->plain);
+}
+
+static void
+centroids_compare (Centroids *c, const char *what)
+{
+  size_t size = c->out.stride * c->n_cells;
+
+  CUDA (cudaStreamSynchronize (stream));
+  if (memcmp (c->cpu_out, c->mapped_out, size) != 0)
+    bench_fail ("RoI %u, pitch %g: %s differs from the CPU", c->config.width,
+        c->config.pitch_x, what);
+  memset (c->mapped_out, 0xa5, size);
+}
+
+static void
+centroids_check (Centroids *c)
+{
+  centroids_cpu (c, 1);
+  centroids_mapped (c, 1);
+  centroids_compare (c, "mapped memory");
+  if (!c->device.block)
+    return;
+  centroids_copied (c, 1);
+  centroids_compare (c, "device memory");
+}
+
+/* The mapped frame, floors, and the kernel alone. */
+static void
+run_centroids (
+    const char *name, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
+{
+  Centroids c;
+  BenchEntry mapped[] = {
+      {"cuda", "ours", centroids_mapped, &c},
+      {"cuda", "launch", launch_nothing, &c},
+      {"cuda", "read-words", read_mapped_words, &c},
+      {"cuda", "read-vectors", read_mapped_vectors, &c},
+      {"cuda", "copies", centroids_copied, &c},
+  };
+  BenchEntry device[] = {
+      {"cuda", "ours", centroids_on_device, &c},
+      {"cuda", "read-vectors", read_device_vectors, &c},
+      {"cuda", "launch", launch_nothing, &c},
+  };
+  char row[96];
+
+  centroids_open (&c, roi, pitch, fields);
+  c.device = device_ring_new (c.pinned.size, ring_size);
+  for (uint32_t i = 0; i < c.device.n; i++)
+    CUDA (cudaMemcpyAsync (bench_ring_at (&c.device, i),
+        bench_ring_at (&c.pinned, i), c.pinned.size, cudaMemcpyHostToDevice,
+        stream));
+  CUDA (cudaStreamSynchronize (stream));
+  centroids_check (&c);
+  snprintf (row, sizeof (row), "%s-mapped", name);
+  latency_case (row, mapped, 5, n_latencies ());
+  snprintf (row, sizeof (row), "%s-device", name);
+  device_case (row, device, 3, CENTROID_BATCH);
+  centroids_close (&c);
+}
+
+static const uint32_t rois[] = {100, 200, 500, 700, 1000};
+static const uint32_t pitches[] = {3, 5, 10, 20, 28};
+
+static void
+grid_name (char *name, size_t size, uint32_t roi, uint32_t pitch)
+{
+  snprintf (name, size, "shcentroid-%u-d%u-grid", roi, pitch);
+}
+
+/* The paper's grid: mapped memory to mapped memory, against one CPU thread. */
+static void
+run_grid (uint32_t roi, uint32_t pitch)
+{
+  Centroids c;
+  BenchEntry cuda[] = {{"cuda", "ours", centroids_mapped, &c}};
+  BenchEntry cpu[] = {
+      {"cpu", "ours-cpu", centroids_cpu, &c},
+      {"cpu", "plain-loop", centroids_plain, &c},
+  };
+  char name[64];
+
+  grid_name (name, sizeof (name), roi, pitch);
+  centroids_open (&c, roi, pitch, IMK_SHCENTROID_FIELDS_XY);
+  centroids_check (&c);
+  latency_case (name, cuda, 1, n_latencies () / 5);
+  bench_case (name, cpu, 2);
+  centroids_close (&c);
+}
+
+/* ------------------------------------------------------------------------
+ * What the machine can do. */
+
+typedef struct Copy {
+  uint8_t *to, *from;
+  size_t size;
+} Copy;
+
+static void
+run_copy (void *data, uint32_t turn)
+{
+  Copy *c = (Copy *) data;
+
+  CUDA (cudaMemcpyAsync (c->to, c->from, c->size, cudaMemcpyDefault, stream));
+}
+
+static void
+run_copies (void)
+{
+  size_t size = (size_t) 16 << 20, large = (size_t) 512 << 20;
+  uint8_t *host = pinned_frames, *device;
+  CUDA (cudaMalloc ((void **) &device, 2 * large));
+  CUDA (cudaMemset (device, 1, 2 * large));
+  Copy up = {device, host, size}, down = {host, device, size};
+  Copy across = {device + large, device, large};
+  BenchEntry entries[] = {
+      {"cuda", "upload", run_copy, &up},
+      {"cuda", "download", run_copy, &down},
+  };
+  BenchEntry inside[] = {{"cuda", "device-copy", run_copy, &across}};
+
+  latency_case ("pcie-16MiB", entries, 2, 200);
+  latency_case ("device-512MiB", inside, 1, 200);
+  CUDA (cudaFree (device));
+}
+
+/* ------------------------------------------------------------------------
+ * The table. */
+
+static double
+median_of (const char *name, const char *suffix, const char *who)
+{
+  char row[128];
+
+  snprintf (row, sizeof (row), "%s%s", name, suffix);
+  return bench_find (row, who).median;
+}
+
+static void
+print_sharpen (void)
+{
+  printf ("\n%-33s %8s %8s %6s %8s %8s %8s | graph: ours, copy | single: ours, "
+          "copy\n",
+      "device to device, us a frame", "ours", "copy", "ratio", "npp", "npp-ac4",
+      "sharpen");
+  for (const SharpenCase &c : sharpen_cases) {
+    double ours = median_of (c.name, "", "ours");
+    double copy = median_of (c.name, "", "device-copy");
+
+    printf ("%-33s %8.2f %8.2f %6.2f %8.2f %8.2f %8.2f | %8.2f %8.2f | %8.2f "
+            "%8.2f\n",
+        c.name, ours, copy, ours / copy, median_of (c.name, "", "npp"),
+        median_of (c.name, "", "npp-ac4"),
+        median_of (c.name, "", "npp-sharpen"),
+        median_of (c.name, "-graph", "ours"),
+        median_of (c.name, "-graph", "device-copy"),
+        median_of (c.name, "-single", "ours"),
+        median_of (c.name, "-single", "device-copy"));
+  }
+}
+
+static const char *const centroid_names[] = {
+    "shcentroid-700-d10-xy", "shcentroid-700-d10-all", "shcentroid-1000-d3-xy"};
+
+static void
+print_centroids (void)
+{
+  const char *const peers[] = {
+      "ours", "launch", "read-words", "read-vectors", "copies"};
+
+  printf ("\nmapped host memory to mapped host memory, us: median/p99/max\n");
+  for (const char *name : centroid_names) {
+    printf ("%-22s", name);
+    for (const char *who : peers) {
+      char row[96];
+      BenchFigures f;
+
+      snprintf (row, sizeof (row), "%s-mapped", name);
+      f = bench_find (row, who);
+      printf (" %s %.1f/%.1f/%.0f", who, f.median, f.p99, f.max);
+    }
+    printf ("\n%-22s kernel alone, frame in device memory: batch %.2f, graph "
+            "%.2f, single %.2f (empty kernel %.2f, %.2f, %.2f)\n",
+        "", median_of (name, "-device", "ours"),
+        median_of (name, "-device-graph", "ours"),
+        median_of (name, "-device-single", "ours"),
+        median_of (name, "-device", "launch"),
+        median_of (name, "-device-graph", "launch"),
+        median_of (name, "-device-single", "launch"));
+  }
+}
+
+static void
+print_grid (void)
+{
+  printf (
+      "\nthe paper's grid, mapped: us on the GPU (times faster than our CPU "
+      "thread, than the plain loop)\n%-6s",
+      "RoI");
+  for (uint32_t pitch : pitches)
+    printf ("    d=%-18u", pitch);
+  for (uint32_t roi : rois) {
+    printf ("\n%-6u", roi);
+    for (uint32_t pitch : pitches) {
+      char name[64];
+      double gpu;
+
+      grid_name (name, sizeof (name), roi, pitch);
+      gpu = bench_find (name, "ours").median;
+      printf (" %6.1f (%6.2f, %6.2f)", gpu,
+          bench_find (name, "ours-cpu").median / gpu,
+          bench_find (name, "plain-loop").median / gpu);
+    }
+  }
+  printf ("\n");
+}
+
+static void
+print_table (void)
+{
+  cudaDeviceProp p;
+  int driver, runtime;
+
+  CUDA (cudaGetDeviceProperties (&p, 0));
+  CUDA (cudaDriverGetVersion (&driver));
+  CUDA (cudaRuntimeGetVersion (&runtime));
+  printf (
+      "\n%s, %d multiprocessors, L2 %d MB; CUDA driver API %d, runtime %d\n",
+      p.name, p.multiProcessorCount, p.l2CacheSize / 1000000, driver, runtime);
+  print_sharpen ();
+  print_centroids ();
+  print_grid ();
+  printf ("\npinned 16 MiB: up %.1f GB/s, down %.1f GB/s; device copy of 512 "
+          "MiB %.0f GB/s read and written\n",
+      16777216.0 / bench_find ("pcie-16MiB", "upload").median / 1e3,
+      16777216.0 / bench_find ("pcie-16MiB", "download").median / 1e3,
+      1073741824.0 / bench_find ("device-512MiB", "device-copy").median / 1e3);
+}
+
+/* The primary context, for this program's CUDA runtime and the module's. */
+static void
+enter_context (void)
+{
+  const ImkDevice *device;
+  void *context;
+  ImkError error;
+
+  CUDA (cudaSetDevice (0));
+  bench_ok (imk_device_get (&device, &error), &error);
+  bench_ok (device->context (0, &context, &error), &error);
+  bench_ok (device->push (context, &error), &error);
+}
+
+int
+main (int argc, char **argv)
+{
+  BenchRing noise = {};
+
+  bench_open (argc, argv, "gpu");
+  enter_context ();
+  CUDA (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
+  CUDA (cudaEventCreate (&start_event));
+  CUDA (cudaEventCreate (&end_event));
+  npp_open ();
+  pinned_frames = pinned_new (pinned_size);
+  noise.block = pinned_frames;
+  noise.n = 1;
+  noise.size = noise.stride = pinned_size;
+  bench_ring_noise (&noise, 1);
+
+  run_copies ();
+  bench_ring_noise (&noise, 1); /* the download overwrote some */
+  run_centroids (centroid_names[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
+  run_centroids (centroid_names[1], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
+  run_centroids (centroid_names[2], 1000, 3, IMK_SHCENTROID_FIELDS_XY);
+  for (uint32_t roi : rois)
+    for (uint32_t pitch : pitches)
+      run_grid (roi, pitch);
+  for (const SharpenCase &c : sharpen_cases)
+    run_sharpen (&c);
+  CUDA (cudaDeviceSynchronize ());
+  print_table ();
+  return bench_close ();
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Joins the CSV files of one run into DIR/results.csv and DIR/ratios.svg and
+prints one table and the targets.
+
+Usage: report.py DIR FILE.csv...
+"""
+import csv
+import math
+import os
+import sys
+
+
+def read(files):
+    rows = []
+    for location in files:
+        with open(location, newline="", encoding="ascii") as file:
+            rows += list(csv.DictReader(file))
+    return rows
+
+
+def number(text):
+    return float(text) if text else math.nan
+
+
+class Results:
+    def __init__(self, rows):
+        self.cases = {}
+        for row in rows:
+            case = self.cases.setdefault((row["group"], row["case"]), [])
+            case.append((row["backend"], row["peer_or_floor"],
+                         {k: number(row[k]) for k in
+                          ("median_us", "p99_us", "min_us", "max_us")}))
+
+    def get(self, group, case, who, backend=None, field="median_us"):
+        for b, w, figures in self.cases.get((group, case), []):
+            if w == who and backend in (None, b):
+                return figures[field]
+        return math.nan
+
+
+def show(value):
+    return "-" if math.isnan(value) else f"{value:.2f}" if value < 100 \
+        else f"{value:.0f}"
+
+
+def others_of(entries, ours):
+    """(who, median, how many times ours it takes)"""
+    for _, who, figures in entries:
+        if who != "ours":
+            yield who, figures["median_us"], figures["median_us"] / ours
+
+
+def print_table(results):
+    """One line a case: ours, then each peer and floor with its ratio."""
+    print(f"{'case':44} {'':5}{'median':>9}{'p99':>9}{'min':>9}{'max':>9}   "
+          "others: median (times ours)")
+    for (group, case), entries in results.cases.items():
+        ours = [e for e in entries if e[1] == "ours"]
+        for backend, _, figures in ours:
+            others = "  ".join(
+                f"{who} {show(median)} ({ratio:.2f})" for who, median, ratio in
+                others_of(entries, figures["median_us"]))
+            print(f"{group + ' ' + case:44} {backend:5}"
+                  f"{show(figures['median_us']):>9}{show(figures['p99_us']):>9}"
+                  f"{show(figures['min_us']):>9}{show(figures['max_us']):>9}"
+                  f"   {others}")
+        if not ours:
+            print(f"{group + ' ' + case:44} {'':41}   " + "  ".join(
+                f"{who} {show(f['median_us'])}" for _, who, f in entries))
+
+
+# --- targets -----------------------------------------------------------------
+
+def table_cells(results, field):
+    """How many cells of the table are beaten, of how many measured."""
+    cells = [(results.get(g, c, "ours", field=field),
+              results.get(g, c, "table"))
+             for g, c in results.cases
+             if not math.isnan(results.get(g, c, "table"))]
+    return sum(ours < theirs for ours, theirs in cells), len(cells)
+
+
+def ratio(results, case, over, under, field):
+    return (results.get(*case, over, field=field) /
+            results.get(*case, under, field=field))
+
+
+def targets(r, field):
+    """(sentence, value, limit, whether more is better); @field of both sides"""
+    frame = ("lapsharpen", "2580x1319-rgba")
+    opencv = ("peers", "lapsharpen-2580x1319-rgba")
+    cells = ("shcentroid", "700-d10")
+    large = ("gpu", "lapsharpen-7680x4320-rgba")
+    mapped = ("gpu", "shcentroid-700-d10-xy-mapped")
+    alone = ("gpu", "shcentroid-700-d10-xy-device")
+    beaten, measured = table_cells(r, field)
+    yield ("lapsharpen 2580x1319 RGBA, CPU thread: times a memcpy",
+           ratio(r, frame, "ours", "memcpy", field), 2.2, False)
+    yield ("the same, stretch",
+           ratio(r, frame, "ours", "memcpy", field), 1.6, False)
+    yield ("lapsharpen, CPU thread: times faster than OpenCV",
+           ratio(r, opencv, "opencv", "ours", field), 5, True)
+    yield ("shcentroid 700x700 pitch 10: times faster than the plain loop",
+           ratio(r, cells, "plain-loop", "ours", field), 5, True)
+    yield ("shcentroid: cells of the table beaten",
+           beaten if measured else math.nan, measured, True)
+    yield ("lapsharpen 7680x4320 RGBA, GPU: times the device copy",
+           ratio(r, large, "ours", "device-copy", field), 1.2, False)
+    yield ("lapsharpen, GPU: times faster than NPP FilterBorder",
+           ratio(r, large, "npp", "ours", field), 1, True)
+    yield ("shcentroid 700x700 pitch 10, GPU, mapped: us",
+           r.get(*mapped, "ours", field=field), 25, False)
+    if field == "median_us":
+        yield ("shcentroid 700x700 pitch 10, GPU, mapped: p99 us",
+               r.get(*mapped, "ours", field="p99_us"), 60, False)
+    yield ("shcentroid 700x700 pitch 10, GPU: kernel alone, us",
+           r.get(*alone, "ours", field=field), 6, False)
+
+
+def print_targets(results):
+    """By medians; minima beside them show what a busy machine has added."""
+    by_minima = {t[0]: t[1] for t in targets(results, "min_us")}
+    print("\ntargets, by medians (by minima)")
+    for sentence, value, limit, more in targets(results, "median_us"):
+        if math.isnan(value):
+            continue
+        met = value >= limit if more else value <= limit
+        minimum = by_minima.get(sentence, math.nan)
+        print(f"  {'met    ' if met else 'NOT MET'} {sentence}: {value:.2f} "
+              f"({show(minimum)}), {'at least' if more else 'at most'} "
+              f"{limit:g}")
+
+
+# --- a picture ---------------------------------------------------------------
+
+def bars(results):
+    for (group, case), entries in results.cases.items():
+        ours = results.get(group, case, "ours")
+        if math.isnan(ours):
+            continue
+        for who, _, ratio in others_of(entries, ours):
+            yield f"{case} / {who}", ratio
+
+
+def write_picture(results, location):
+    """Times ours, on a logarithmic axis; right of the line ours is faster."""
+    found = [b for b in bars(results) if b[1] > 0]
+    height, left, unit = 14, 330, 110  # unit: pixels for a factor of 10
+    with open(location, "w", encoding="ascii") as file:
+        print(f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + 5 * unit}"'
+              f' height="{height * (len(found) + 2)}" font-family="sans-serif"'
+              ' font-size="10"><rect width="100%" height="100%" fill="white"/>',
+              file=file)
+        middle = left + 2 * unit
+        for i, (label, ratio) in enumerate(found):
+            y, end = height * (i + 1), middle + unit * math.log10(ratio)
+            print(f'<text x="{left - 5}" y="{y}" text-anchor="end">{label}</text>'
+                  f'<rect x="{min(middle, end):.1f}" y="{y - 9}" height="10"'
+                  f' width="{abs(end - middle):.1f}"'
+                  f' fill="{"#3a7" if ratio > 1 else "#c73"}"/>'
+                  f'<text x="{max(middle, end) + 4:.1f}" y="{y}">{ratio:.2f}'
+                  '</text>', file=file)
+        print(f'<line x1="{middle}" x2="{middle}" y1="0" y2="100%" stroke="black"'
+              '/></svg>', file=file)
+
+
+def main():
+    folder, files = sys.argv[1], sys.argv[2:]
+    rows = read(files)
+    if not rows:
+        sys.exit("report.py: there are no rows.")
+    with open(os.path.join(folder, "results.csv"), "w", newline="",
+              encoding="ascii") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    results = Results(rows)
+    write_picture(results, os.path.join(folder, "ratios.svg"))
+    print_table(results)
+    print_targets(results)
+
+
+main()

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "check-common.h"
+
+#include <dlfcn.h>
+
+/* --- the device ---------------------------------------------------------- */
+
+const ImkDevice *
+check_device (void)
+{
+  const ImkDevice *device = NULL;
+  ImkError error;
+
+  check_ok (imk_device_get (&device, &error), &error);
+  return device;
+}
+
+GstImagingContext *
+check_context (gint device_id)
+{
+  ImkError error;
+  GstImagingContext *context = gst_imaging_context_get (device_id, &error);
+
+  fail_unless (context != NULL, "%s", context ? "" : error.message);
+  return context;
+}
+
+guint
+check_n_live (void)
+{
+  g_autofree gchar *path =
+      g_build_filename (g_getenv ("IMK_MODULE_PATH"), "libimk-cuda.so", NULL);
+  void *module = dlopen (path, RTLD_NOW | RTLD_NOLOAD);
+  unsigned (*n_live) (void) = NULL;
+  guint n;
+
+  if (!module) /* nothing has asked for a device yet */
+    return 0;
+  n_live = (unsigned (*) (void)) dlsym (module, "imk_mock_n_live");
+  fail_unless (n_live != NULL, "%s is not the mock", path);
+  n = n_live ();
+  dlclose (module);
+  return n;
+}
+
+/* --- frames -------------------------------------------------------------- */
+
+GstVideoInfo
+check_info (const gchar *format, gint width, gint height)
+{
+  GstVideoInfo info;
+
+  fail_unless (gst_video_info_set_format (
+      &info, gst_video_format_from_string (format), width, height));
+  GST_VIDEO_INFO_FPS_N (&info) = 25;
+  GST_VIDEO_INFO_FPS_D (&info) = 1;
+  return info;
+}
+
+gchar *
+check_caps_string (const gchar *format, gint width, gint height)
+{
+  return g_strdup_printf (
+      "video/x-raw,format=%s,width=%d,height=%d,framerate=25/1", format, width,
+      height);
+}
+
+/* The same numbers on every machine and in every GLib. */
+static guint8
+next_random (guint32 *state)
+{
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 24;
+}
+
+static void
+set_times (GstBuffer *buffer, guint number)
+{
+  GST_BUFFER_PTS (buffer) = number * 40 * GST_MSECOND;
+  GST_BUFFER_DURATION (buffer) = 40 * GST_MSECOND;
+}
+
+GstBuffer *
+check_noise (const GstVideoInfo *info, guint seed)
+{
+  return check_noise_padded (info, seed, 0);
+}
+
+GstBuffer *
+check_noise_padded (const GstVideoInfo *info, guint seed, guint padding)
+{
+  gsize offset[GST_VIDEO_MAX_PLANES] = {0};
+  gint stride[GST_VIDEO_MAX_PLANES] = {0};
+  guint32 state = seed * 2654435761u + 1;
+  GstBuffer *buffer;
+  GstVideoFrame frame;
+  gsize size = 0;
+
+  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++) {
+    offset[i] = size;
+    stride[i] = GST_VIDEO_INFO_PLANE_STRIDE (info, i) + padding;
+    size += (gsize) stride[i] *
+            GST_VIDEO_FORMAT_INFO_SCALE_HEIGHT (info->finfo, i, info->height);
+  }
+  buffer = gst_buffer_new_allocate (NULL, padding ? size : info->size, NULL);
+  gst_buffer_memset (buffer, 0, 0xee, -1);
+  set_times (buffer, seed);
+  if (padding)
+    gst_buffer_add_video_meta_full (buffer, GST_VIDEO_FRAME_FLAG_NONE,
+        GST_VIDEO_INFO_FORMAT (info), info->width, info->height,
+        GST_VIDEO_INFO_N_PLANES (info), offset, stride);
+
+  fail_unless (gst_video_frame_map (
+      &frame, (GstVideoInfo *) info, buffer, GST_MAP_WRITE));
+  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES (&frame); i++)
+    for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (&frame, i); y++) {
+      guint8 *row = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&frame, i) +
+                    (gsize) y * GST_VIDEO_FRAME_PLANE_STRIDE (&frame, i);
+
+      for (gint x = 0; x < GST_VIDEO_FRAME_COMP_WIDTH (&frame, i) *
+                               GST_VIDEO_FRAME_COMP_PSTRIDE (&frame, i);
+           x++)
+        row[x] = next_random (&state);
+    }
+  gst_video_frame_unmap (&frame);
+  return buffer;
+}
+
+static void
+check_same_plane (GstVideoFrame *found, GstVideoFrame *expected, guint plane)
+{
+  gint row_size = GST_VIDEO_FRAME_COMP_WIDTH (found, plane) *
+                  GST_VIDEO_FRAME_COMP_PSTRIDE (found, plane);
+
+  for (gint y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT (found, plane); y++) {
+    const guint8 *f = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (found, plane) +
+                      (gsize) y * GST_VIDEO_FRAME_PLANE_STRIDE (found, plane);
+    const guint8 *e =
+        (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (expected, plane) +
+        (gsize) y * GST_VIDEO_FRAME_PLANE_STRIDE (expected, plane);
+
+    for (gint x = 0; x < row_size; x++)
+      fail_unless (f[x] == e[x],
+          "plane %u: first difference in row %d, byte %d: %u, expected %u",
+          plane, y, x, f[x], e[x]);
+  }
+}
+
+void
+check_same_pixels (
+    GstBuffer *found, GstBuffer *expected, const GstVideoInfo *info)
+{
+  GstVideoFrame f, e;
+
+  fail_unless (
+      gst_video_frame_map (&f, (GstVideoInfo *) info, found, GST_MAP_READ));
+  fail_unless (
+      gst_video_frame_map (&e, (GstVideoInfo *) info, expected, GST_MAP_READ));
+  for (guint i = 0; i < GST_VIDEO_FRAME_N_PLANES (&f); i++)
+    check_same_plane (&f, &e, i);
+  gst_video_frame_unmap (&f);
+  gst_video_frame_unmap (&e);
+}
+
+/* --- elements and pipelines ----------------------------------------------- */
+
+gboolean
+check_have_element (const gchar *name)
+{
+  GstElementFactory *factory = gst_element_factory_find (name);
+
+  if (!factory) {
+    g_printerr ("skipped: %s is not installed\n", name);
+    return FALSE;
+  }
+  gst_object_unref (factory);
+  return TRUE;
+}
+
+GstBuffer *
+check_pull (GstHarness *h)
+{
+  gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
+  GstBuffer *buffer = gst_harness_try_pull (h);
+
+  while (!buffer && g_get_monotonic_time () < end) {
+    g_usleep (1000);
+    buffer = gst_harness_try_pull (h);
+  }
+  fail_unless (buffer != NULL, "no buffer came");
+  return buffer;
+}
+
+void
+check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow)
+{
+  fail_unless_equals_string (gst_flow_get_name (gst_harness_push (h, buffer)),
+      gst_flow_get_name (flow));
+}
+
+guint64
+check_stat (GstElement *element, const gchar *name)
+{
+  GstStructure *stats = NULL;
+  guint64 value = 0;
+
+  g_object_get (element, "stats", &stats, NULL);
+  fail_unless (stats != NULL && gst_structure_get_uint64 (stats, name, &value),
+      "stats have no %s", name);
+  gst_structure_free (stats);
+  return value;
+}
+
+GstMessage *
+check_message (GstBus *bus, GstMessageType types)
+{
+  GstMessage *message = gst_bus_timed_pop_filtered (bus, CHECK_TIMEOUT, types);
+
+  fail_unless (message != NULL, "no message came");
+  return message;
+}
+
+void
+check_message_says (
+    GstMessage *message, GQuark domain, gint code, const gchar *words)
+{
+  GError *error = NULL;
+  gchar *debug = NULL;
+
+  if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING)
+    gst_message_parse_warning (message, &error, &debug);
+  else
+    gst_message_parse_error (message, &error, &debug);
+  fail_unless (g_error_matches (error, domain, code), "%s %d: %s",
+      g_quark_to_string (error->domain), error->code, error->message);
+  fail_unless (strstr (error->message, words) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, words);
+  g_error_free (error);
+  g_free (debug);
+  gst_message_unref (message);
+}
+
+guint
+check_count_messages (GstBus *bus, GstMessageType types)
+{
+  GstMessage *message;
+  guint n = 0;
+
+  while ((message = gst_bus_pop (bus))) {
+    n += (GST_MESSAGE_TYPE (message) & types) != 0;
+    gst_message_unref (message);
+  }
+  return n;
+}
+
+void
+check_play (GstElement *pipeline)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR) {
+    GError *error = NULL;
+
+    gst_message_parse_error (message, &error, NULL);
+    fail ("%s", error->message);
+  }
+  gst_message_unref (message);
+  gst_object_unref (bus);
+}

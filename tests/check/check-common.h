@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the gst-check programs share. None of them can hang: whatever waits,
+ * waits CHECK_TIMEOUT at most. */
+#pragma once
+
+#include <gst/check/gstcheck.h>
+#include <gst/check/gstharness.h>
+#include <gst/video/video.h>
+
+#include "gstimagingcontext.h"
+
+G_BEGIN_DECLS
+
+#define CHECK_TIMEOUT (20 * GST_SECOND)
+
+/* Fails with the sentence of an ImkError when @status is not IMK_OK. */
+#define check_ok(status, error) \
+  fail_unless ((status) == IMK_OK, "%s", (error)->message)
+
+/* libcheck cannot skip; this says so where it can be read, and the test
+ * returns. */
+#define check_skip(...) \
+  do { \
+    g_printerr ("skipped: %s: ", G_STRFUNC); \
+    g_printerr (__VA_ARGS__); \
+    g_printerr ("\n"); \
+    return; \
+  } while (0)
+
+/* --- the device ---------------------------------------------------------- */
+
+/* Returns: the table of the mock; the test fails when there is none */
+const ImkDevice *check_device (void);
+
+/* Returns: (transfer full): the context of mock device @device_id */
+GstImagingContext *check_context (gint device_id);
+
+/* Returns: memory blocks, streams, events and kernels of the mock that were
+ * made and not freed */
+guint check_n_live (void);
+
+/* --- frames -------------------------------------------------------------- */
+
+GstVideoInfo check_info (const gchar *format, gint width, gint height);
+
+/* "video/x-raw,format=...", to be given to g_free () */
+gchar *check_caps_string (const gchar *format, gint width, gint height);
+
+/* Returns: (transfer full): noise in system memory with default strides; the
+ * same for the same @seed. PTS is 40 ms a frame, counted by @seed */
+GstBuffer *check_noise (const GstVideoInfo *info, guint seed);
+
+/* As check_noise (), each row @padding bytes longer and with a GstVideoMeta. */
+GstBuffer *check_noise_padded (
+    const GstVideoInfo *info, guint seed, guint padding);
+
+/* Fails with the first sample that differs; padding does not count. */
+void check_same_pixels (
+    GstBuffer *found, GstBuffer *expected, const GstVideoInfo *info);
+
+/* --- elements and pipelines ----------------------------------------------- */
+
+/* Returns: whether the element is installed; if not, prints that a test is
+ * skipped */
+gboolean check_have_element (const gchar *name);
+
+/* Returns: (transfer full): the next buffer; fails when none comes */
+GstBuffer *check_pull (GstHarness *h);
+
+/* Pushes @buffer (transfer full) and fails unless that gives @flow. */
+void check_push (GstHarness *h, GstBuffer *buffer, GstFlowReturn flow);
+
+/* A counter from the property `stats`. */
+guint64 check_stat (GstElement *element, const gchar *name);
+
+/* Returns: (transfer full): the next message of @types on @bus; fails when
+ * none comes */
+GstMessage *check_message (GstBus *bus, GstMessageType types);
+
+/* Fails unless @message (transfer full) is an error or warning of @domain and
+ * @code whose text contains @words. */
+void check_message_says (
+    GstMessage *message, GQuark domain, gint code, const gchar *words);
+
+/* Returns: how many messages of @types wait on @bus, which is then empty */
+guint check_count_messages (GstBus *bus, GstMessageType types);
+
+/* Sets @pipeline to PLAYING, waits for EOS and fails on an error. */
+void check_play (GstElement *pipeline);
+
+G_END_DECLS

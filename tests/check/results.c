@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results on frames and as text: what readers may rely on. */
+#include "check-common.h"
+
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingresults.h"
+
+static const gchar *const fields[] = {"x", "y", "state"};
+static const gchar *const units[] = {"pixel", "pixel", "flags"};
+static const gfloat numbers[] = {1.5f, -2, 0, 3, 4, 7};
+static const gdouble values[] = {1.5, -2, 0, 3, 4, 7};
+
+/* Two rows of three fields; the data is of the caller. */
+static GstImagingResult
+make_result (guint64 frame)
+{
+  return (GstImagingResult){
+      .id = "test-v1",
+      .fields = fields,
+      .units = units,
+      .n_fields = 3,
+      .n_rows = 2,
+      .data = gst_buffer_new_memdup (numbers, sizeof (numbers)),
+      .values = values,
+      .ref_width = 641,
+      .ref_height = 480,
+      .frame = frame,
+  };
+}
+
+static void
+attach (GstBuffer *buffer, const gchar *name, guint64 frame)
+{
+  GstImagingResult result = make_result (frame);
+
+  gst_imaging_results_attach (buffer, name, &result);
+  gst_buffer_unref (result.data);
+}
+
+static guint64
+frame_of (const GstStructure *result)
+{
+  guint64 frame = G_MAXUINT64;
+
+  fail_unless (result != NULL, "no result");
+  fail_unless (gst_structure_get_uint64 (result, "frame", &frame));
+  return frame;
+}
+
+static void
+check_string (
+    const GstStructure *result, const gchar *name, const gchar *expected)
+{
+  fail_unless_equals_string (gst_structure_get_string (result, name), expected);
+}
+
+static void
+check_int (const GstStructure *result, const gchar *name, gint expected)
+{
+  gint value = -1;
+
+  fail_unless (gst_structure_get_int (result, name, &value), "no %s", name);
+  fail_unless_equals_int (value, expected);
+}
+
+static void
+check_dims (const GstStructure *result, gint slow, gint fast)
+{
+  const GValue *dims = gst_structure_get_value (result, "dims");
+
+  fail_unless (GST_VALUE_HOLDS_ARRAY (dims));
+  fail_unless_equals_int (gst_value_array_get_size (dims), 2);
+  fail_unless_equals_int (
+      g_value_get_int (gst_value_array_get_value (dims, 0)), slow);
+  fail_unless_equals_int (
+      g_value_get_int (gst_value_array_get_value (dims, 1)), fast);
+}
+
+static void
+check_data (const GstStructure *result)
+{
+  const GValue *value = gst_structure_get_value (result, "data");
+
+  fail_unless (G_VALUE_HOLDS (value, GST_TYPE_BUFFER));
+  fail_unless_equals_uint64 (
+      gst_buffer_get_size (gst_value_get_buffer (value)), sizeof (numbers));
+  fail_unless (gst_buffer_memcmp (gst_value_get_buffer (value), 0, numbers,
+                   sizeof (numbers)) == 0);
+}
+
+/* --- the meta --------------------------------------------------------------
+ */
+
+GST_START_TEST (test_the_fields_are_as_documented)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  const GstStructure *result;
+  gboolean by_field = TRUE;
+
+  attach (buffer, "sensor", 42);
+  result = gst_imaging_results_get (buffer, "sensor");
+  fail_unless_equals_uint64 (frame_of (result), 42);
+  check_string (result, "id", "test-v1");
+  check_string (result, "type", "float32");
+  check_string (result, "dims-order", "row-major");
+  check_string (result, "fields", "x,y,state");
+  check_string (result, "unit", "pixel,pixel,flags");
+  check_int (result, "rows", 2);
+  check_int (result, "columns", 3);
+  check_int (result, "ref-width", 641);
+  check_int (result, "ref-height", 480);
+  check_dims (result, 2, 3);
+  check_data (result);
+  fail_unless (gst_structure_get_boolean (result, "by-field", &by_field));
+  fail_if (by_field);
+  fail_unless_equals_int (gst_structure_n_fields (result), 13);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_by_field_turns_rows_and_columns)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  GstImagingResult result = make_result (0);
+  const GstStructure *found;
+  gboolean by_field = FALSE;
+
+  result.by_field = TRUE;
+  gst_imaging_results_attach (buffer, "sensor", &result);
+  found = gst_imaging_results_get (buffer, "sensor");
+  check_int (found, "rows", 3);
+  check_int (found, "columns", 2);
+  check_dims (found, 3, 2);
+  fail_unless (gst_structure_get_boolean (found, "by-field", &by_field));
+  fail_unless (by_field);
+  gst_buffer_unref (result.data);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_results_are_found_by_name_or_any)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+
+  fail_unless (gst_imaging_results_get (buffer, NULL) == NULL);
+  fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
+  attach (buffer, "one", 1);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, NULL)), 1);
+  attach (buffer, "two", 2);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, "one")), 1);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, "two")), 2);
+  fail_unless (gst_imaging_results_get (buffer, NULL) != NULL);
+  fail_unless (gst_imaging_results_get (buffer, "three") == NULL);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_newer_result_of_the_same_name_replaces_the_old)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+
+  attach (buffer, "one", 1);
+  attach (buffer, "two", 2);
+  attach (buffer, "one", 3);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, "one")), 3);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, "two")), 2);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_copy_has_results_of_its_own)
+{
+  GstBuffer *buffer = gst_buffer_new (), *copy;
+
+  attach (buffer, "one", 1);
+  copy = gst_buffer_copy (buffer);
+  attach (copy, "one", 2);
+  attach (copy, "two", 3);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (buffer, "one")), 1);
+  fail_unless (gst_imaging_results_get (buffer, "two") == NULL);
+  gst_buffer_unref (buffer);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (copy, "one")), 2);
+  check_data (gst_imaging_results_get (copy, "one"));
+  gst_buffer_unref (copy);
+}
+GST_END_TEST;
+
+/* An application may call its elements anything. */
+GST_START_TEST (test_any_element_name_will_do)
+{
+  const gchar *names[] = {"camera 1/left", "Ä;{}\"=", "0", "data"};
+  GstBuffer *buffer = gst_buffer_new ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    attach (buffer, names[i], i);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    fail_unless_equals_uint64 (
+        frame_of (gst_imaging_results_get (buffer, names[i])), i);
+  }
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+/* Nothing of ours has been called: a reader that comes first. */
+GST_START_TEST (test_reading_before_anything_was_registered_finds_nothing)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+
+  fail_unless (gst_imaging_results_get (buffer, "one") == NULL);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+static void
+assert_survives (const gchar *element, const gchar *launch)
+{
+  GstVideoInfo info = check_info ("RGBA", 64, 48);
+  gchar *caps = check_caps_string ("RGBA", 64, 48);
+  GstBuffer *in = check_noise (&info, 1), *out;
+  GstHarness *h;
+
+  attach (in, "sensor", 5);
+  h = gst_harness_new_parse (launch);
+  gst_harness_set_src_caps_str (h, caps);
+  check_push (h, in, GST_FLOW_OK);
+  out = check_pull (h);
+  fail_unless (gst_imaging_results_get (out, "sensor") != NULL,
+      "%s drops results", element);
+  fail_unless_equals_uint64 (
+      frame_of (gst_imaging_results_get (out, "sensor")), 5);
+  check_int (gst_imaging_results_get (out, "sensor"), "ref-width", 641);
+  check_data (gst_imaging_results_get (out, "sensor"));
+  gst_buffer_unref (out);
+  gst_harness_teardown (h);
+  g_free (caps);
+}
+
+GST_START_TEST (test_results_survive_other_elements)
+{
+  const struct {
+    const gchar *element, *launch;
+  } cases[] = {
+      {"queue", "queue"},
+      {"identity", "identity"},
+      {"tee", "tee ! queue"},
+      {"videoconvert", "videoconvert ! capsfilter "
+                       "caps=video/x-raw,format=GRAY16_LE"},
+      {"videoscale", "videoscale ! capsfilter caps=video/x-raw,width=31"},
+      {"videocrop", "videocrop left=3 top=5"},
+      {"videobox", "videobox left=3 top=5"},
+      {"videoflip", "videoflip method=clockwise"},
+      {"gaussianblur", "videoconvert ! gaussianblur"},
+      {"videorate", "videorate drop-only=true"},
+      {"pngenc", "pngenc"},
+      {"lapsharpen", "lapsharpen backend=cpu"},
+      {"lapsharpen", "lapsharpen backend=cuda"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    if (check_have_element (cases[i].element))
+      assert_survives (cases[i].element, cases[i].launch);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_results_of_two_elements_meet_on_one_frame)
+{
+  GstVideoInfo info = check_info ("GRAY8", 33, 17);
+  gchar *caps = check_caps_string ("GRAY8", 33, 17);
+  GstHarness *h = gst_harness_new_parse (
+      "lapsharpen name=one focus-measure=true ! queue ! "
+      "lapsharpen name=two focus-measure=true backend=cuda ! identity");
+
+  gst_harness_set_src_caps_str (h, caps);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *out;
+
+    check_push (h, check_noise (&info, i), GST_FLOW_OK);
+    out = check_pull (h);
+    fail_unless_equals_uint64 (
+        frame_of (gst_imaging_results_get (out, "one")), i);
+    fail_unless_equals_uint64 (
+        frame_of (gst_imaging_results_get (out, "two")), i);
+    gst_buffer_unref (out);
+  }
+  gst_harness_teardown (h);
+  g_free (caps);
+}
+GST_END_TEST;
+
+/* --- text -------------------------------------------------------------------
+ */
+
+static void
+assert_csv (const GstImagingResult *result, GstClockTime pts, gboolean header,
+    const gchar *expected)
+{
+  GstBuffer *text = gst_imaging_results_to_csv (result, pts, header);
+  gchar *found = g_malloc0 (gst_buffer_get_size (text) + 1);
+
+  gst_buffer_extract (text, 0, found, gst_buffer_get_size (text));
+  fail_unless_equals_string (found, expected);
+  g_free (found);
+  gst_buffer_unref (text);
+}
+
+GST_START_TEST (test_csv_is_exact)
+{
+  GstImagingResult result = make_result (12);
+
+  assert_csv (&result, 40000000, TRUE,
+      "frame,pts,x,y,state\n"
+      "12,40000000,1.5000000000,-2.0000000000,0\n"
+      "12,40000000,3.0000000000,4.0000000000,7\n");
+  assert_csv (&result, 0, FALSE,
+      "12,0,1.5000000000,-2.0000000000,0\n"
+      "12,0,3.0000000000,4.0000000000,7\n");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_has_an_empty_pts_for_none)
+{
+  GstImagingResult result = make_result (G_MAXUINT64);
+
+  result.n_rows = 1;
+  assert_csv (&result, GST_CLOCK_TIME_NONE, TRUE,
+      "frame,pts,x,y,state\n"
+      "18446744073709551615,,1.5000000000,-2.0000000000,0\n");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_names_rows_by_their_indices)
+{
+  const gchar *const names[] = {"cell", "row"};
+  const guint32 indices[] = {0, 7, 4294967295u, 8};
+  GstImagingResult result = make_result (0);
+
+  result.index_names = names;
+  result.n_indices = 2;
+  result.indices = indices;
+  assert_csv (&result, 1, TRUE,
+      "frame,pts,cell,row,x,y,state\n"
+      "0,1,0,7,1.5000000000,-2.0000000000,0\n"
+      "0,1,4294967295,8,3.0000000000,4.0000000000,7\n");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_has_a_row_a_line_also_by_field)
+{
+  const gdouble turned[] = {1.5, 3, -2, 4, 0, 7};
+  GstImagingResult result = make_result (0);
+
+  result.by_field = TRUE;
+  result.values = turned;
+  assert_csv (&result, 1, FALSE,
+      "0,1,1.5000000000,-2.0000000000,0\n"
+      "0,1,3.0000000000,4.0000000000,7\n");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_has_every_double)
+{
+  const gdouble special[] = {NAN, -NAN, -3, INFINITY, -INFINITY, 2147483647,
+      0.1, -1e-12, -2147483648.0, 1e15 + 0.25, 123456.0000000001, 1};
+  GstImagingResult result = make_result (0);
+
+  result.n_rows = 4;
+  result.values = special;
+  assert_csv (&result, 1, FALSE,
+      "0,1,nan,nan,-3\n"
+      "0,1,inf,-inf,2147483647\n"
+      "0,1,0.1000000000,-0.0000000000,-2147483648\n"
+      "0,1,1000000000000000.2500000000,123456.0000000001,1\n");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_of_the_largest_double_is_whole)
+{
+  const gdouble large[] = {-G_MAXDOUBLE, G_MAXDOUBLE, 1};
+  GstImagingResult result = make_result (0);
+  gchar expected[1000];
+
+  result.n_rows = 1;
+  result.values = large;
+  g_snprintf (expected, sizeof (expected), "0,1,%.10f,%.10f,1\n", -G_MAXDOUBLE,
+      G_MAXDOUBLE);
+  assert_csv (&result, 1, FALSE, expected);
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+/* A file of numbers must stay readable whatever a kernel puts there. */
+GST_START_TEST (test_csv_flags_that_are_no_integer_are_written_as_numbers)
+{
+  const gdouble special[] = {1, 2, NAN, 3, 4, 1e300};
+  GstImagingResult result = make_result (0);
+  GstBuffer *text;
+  gchar line[200] = "";
+
+  result.values = special;
+  text = gst_imaging_results_to_csv (&result, 1, FALSE);
+  gst_buffer_extract (text, 0, line, sizeof (line) - 1);
+  fail_unless (g_str_has_prefix (line, "0,1,1.0000000000,2.0000000000,nan\n"),
+      "%s", line);
+  gst_buffer_unref (text);
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_csv_without_rows_is_the_header_or_nothing)
+{
+  GstImagingResult result = make_result (0);
+
+  result.n_rows = 0;
+  assert_csv (&result, 1, TRUE, "frame,pts,x,y,state\n");
+  assert_csv (&result, 1, FALSE, "");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+/* gst-launch-1.0 sets the locale of the user. */
+GST_START_TEST (test_csv_has_dots_where_people_write_commas)
+{
+  GstImagingResult result = make_result (0);
+  gchar probe[8];
+
+  if (!setlocale (LC_ALL, "de_DE.UTF-8")) {
+    gst_buffer_unref (result.data);
+    check_skip ("the locale de_DE.UTF-8 is not generated");
+  }
+  g_snprintf (probe, sizeof (probe), "%.1f", 0.5);
+  fail_unless_equals_string (probe, "0,5");
+  result.n_rows = 1;
+  assert_csv (&result, 1, FALSE, "0,1,1.5000000000,-2.0000000000,0\n");
+  setlocale (LC_ALL, "C");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+/* --- tensors
+ * ------------------------------------------------------------------ */
+
+static void
+assert_tensor (const GstImagingResult *result, gint fps_n, gint fps_d,
+    const gchar *dimensions, const gchar *framerate)
+{
+  gchar *text = g_strdup_printf (
+      "other/tensors,format=(string)static,num_tensors=(int)1,"
+      "types=(string)float32,dimensions=(string)%s,framerate=(fraction)%s",
+      dimensions, framerate);
+  GstCaps *expected = gst_caps_from_string (text);
+  GstCaps *template = gst_caps_from_string (GST_IMAGING_RESULTS_CAPS);
+  GstCaps *found = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
+
+  fail_unless (gst_caps_is_equal (found, expected));
+  fail_unless (gst_caps_is_fixed (found));
+  fail_unless (gst_caps_is_subset (found, template));
+  gst_caps_unref (found);
+  gst_caps_unref (template);
+  gst_caps_unref (expected);
+  g_free (text);
+}
+
+GST_START_TEST (test_tensor_caps_have_the_fastest_dimension_first)
+{
+  GstImagingResult result = make_result (0);
+
+  assert_tensor (&result, 25, 1, "3:2:1:1", "25/1");
+  result.by_field = TRUE;
+  assert_tensor (&result, 0, 1, "2:3:1:1", "0/1");
+  gst_buffer_unref (result.data);
+}
+GST_END_TEST;
+
+static Suite *
+results_suite (void)
+{
+  Suite *suite = suite_create ("results");
+  TCase *tcase = tcase_create ("meta");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_test (
+      tcase, test_reading_before_anything_was_registered_finds_nothing);
+  tcase_add_test (tcase, test_the_fields_are_as_documented);
+  tcase_add_test (tcase, test_by_field_turns_rows_and_columns);
+  tcase_add_test (tcase, test_results_are_found_by_name_or_any);
+  tcase_add_test (tcase, test_a_newer_result_of_the_same_name_replaces_the_old);
+  tcase_add_test (tcase, test_a_copy_has_results_of_its_own);
+  tcase_add_test (tcase, test_any_element_name_will_do);
+  tcase_add_test (tcase, test_results_survive_other_elements);
+  tcase_add_test (tcase, test_results_of_two_elements_meet_on_one_frame);
+
+  tcase = tcase_create ("text");
+  suite_add_tcase (suite, tcase);
+  tcase_add_test (tcase, test_csv_is_exact);
+  tcase_add_test (tcase, test_csv_has_an_empty_pts_for_none);
+  tcase_add_test (tcase, test_csv_names_rows_by_their_indices);
+  tcase_add_test (tcase, test_csv_has_a_row_a_line_also_by_field);
+  tcase_add_test (tcase, test_csv_has_every_double);
+  tcase_add_test (tcase, test_csv_of_the_largest_double_is_whole);
+  tcase_add_test (
+      tcase, test_csv_flags_that_are_no_integer_are_written_as_numbers);
+  tcase_add_test (tcase, test_csv_without_rows_is_the_header_or_nothing);
+  tcase_add_test (tcase, test_csv_has_dots_where_people_write_commas);
+
+  tcase = tcase_create ("tensors");
+  suite_add_tcase (suite, tcase);
+  tcase_add_test (tcase, test_tensor_caps_have_the_fastest_dimension_first);
+  return suite;
+}
+
+GST_CHECK_MAIN (results);
