@@ -52,6 +52,15 @@ imk_cuda_check (ImkError *error, cudaError_t result, const char *call)
   if (result == cudaSuccess)
     return IMK_OK;
   cudaGetLastError (); /* or the next launch would report this one */
+  if (result == cudaErrorInsufficientDriver)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "There is no NVIDIA driver, or one older than CUDA %d.%d. Install or "
+        "update it, or use backend=cpu.",
+        CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  if (result == cudaErrorNoDevice)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "No CUDA device is visible to this process. Check nvidia-smi and "
+        "CUDA_VISIBLE_DEVICES, or use backend=cpu.");
   return imk_error_set (error, status_of (result), "CUDA says: %s (%s in %s).",
       cudaGetErrorString (result), cudaGetErrorName (result), call);
 }
