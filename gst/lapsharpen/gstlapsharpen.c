@@ -38,6 +38,7 @@ GST_DEBUG_CATEGORY_STATIC (lapsharpen_debug);
 #define DEFAULT_PROP_CLAMP IMK_LAPSHARPEN_CLAMP_FULL
 #define DEFAULT_PROP_OUTPUT IMK_LAPSHARPEN_OUTPUT_SHARPENED
 #define DEFAULT_PROP_FOCUS_MEASURE FALSE
+#define DEFAULT_PROP_BIT_DEPTH 0
 
 enum {
   PROP_0,
@@ -51,6 +52,7 @@ enum {
   PROP_CLAMP,
   PROP_OUTPUT,
   PROP_FOCUS_MEASURE,
+  PROP_BIT_DEPTH,
 };
 
 typedef enum {
@@ -58,16 +60,22 @@ typedef enum {
   GST_LAP_SHARPEN_PLANES_ALL,
 } GstLapSharpenPlanes;
 
+/* Properties that say what a sample of the format is. */
+typedef struct {
+  GstLapSharpenPlanes planes;
+  guint bit_depth;
+} Reading;
+
 struct _GstLapSharpen {
   GstImagingFilter parent;
 
   /* under the object lock; the format in it is filled in by plane */
   ImkLapsharpenConfig config;
-  GstLapSharpenPlanes planes;
+  Reading reading;
 
   /* of the streaming thread */
   const GstVideoFormatInfo *format;
-  GstLapSharpenPlanes open_planes;
+  Reading open_reading;
   guint n_kernels;
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES];
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
@@ -155,13 +163,13 @@ static const GEnumValue output_values[] = {
 /* --- the kernel ---------------------------------------------------------- */
 
 static ImkLapsharpenConfig
-get_config (GstLapSharpen *self, GstLapSharpenPlanes *planes)
+get_config (GstLapSharpen *self, Reading *reading)
 {
   ImkLapsharpenConfig config;
 
   GST_OBJECT_LOCK (self);
   config = self->config;
-  *planes = self->planes;
+  *reading = self->reading;
   GST_OBJECT_UNLOCK (self);
   return config;
 }
@@ -176,14 +184,21 @@ channel_of (const GstVideoFormatInfo *format, guint component)
   return (GST_VIDEO_FORMAT_INFO_POFFSET (format, component) + size - 1) / size;
 }
 
+/* Cameras put 10, 12 or 14 bits into it, and its caps cannot say so. */
+static gboolean
+is_camera_format (const GstVideoFormatInfo *format)
+{
+  return GST_VIDEO_FORMAT_INFO_FORMAT (format) == GST_VIDEO_FORMAT_GRAY16_LE;
+}
+
 /* The format members of @config for one plane. */
 static void
-describe_plane (const GstVideoInfo *info, guint plane,
-    GstLapSharpenPlanes planes, ImkLapsharpenConfig *config)
+describe_plane (const GstVideoInfo *info, guint plane, const Reading *reading,
+    ImkLapsharpenConfig *config)
 {
   const GstVideoFormatInfo *f = info->finfo;
-  gboolean luma_only =
-      GST_VIDEO_FORMAT_INFO_IS_YUV (f) && planes == GST_LAP_SHARPEN_PLANES_LUMA;
+  gboolean luma_only = GST_VIDEO_FORMAT_INFO_IS_YUV (f) &&
+                       reading->planes == GST_LAP_SHARPEN_PLANES_LUMA;
 
   config->channel_mask = 0;
   config->alpha_channel = -1;
@@ -195,6 +210,8 @@ describe_plane (const GstVideoInfo *info, guint plane,
     config->depth = GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
     config->shift = GST_VIDEO_FORMAT_INFO_SHIFT (f, c);
     config->type = config->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
+    if (is_camera_format (f) && reading->bit_depth)
+      config->depth = reading->bit_depth;
     config->channels =
         GST_VIDEO_FORMAT_INFO_PSTRIDE (f, c) / imk_type_size (config->type);
     if (GST_VIDEO_FORMAT_INFO_HAS_ALPHA (f) && c == GST_VIDEO_COMP_A)
@@ -219,13 +236,13 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  ImkLapsharpenConfig config = get_config (self, &self->open_planes);
+  ImkLapsharpenConfig config = get_config (self, &self->open_reading);
   ImkStatus status = IMK_OK;
 
   self->format = info->finfo;
   config.n_threads = gst_imaging_filter_n_threads (filter);
   for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++) {
-    describe_plane (info, i, self->open_planes, &config);
+    describe_plane (info, i, &self->open_reading, &config);
     self->formats[i] = config;
     status = imk_lapsharpen_new (backend, &config, &self->kernels[i], error);
     if (status != IMK_OK)
@@ -290,17 +307,26 @@ publish_focus (GstLapSharpen *self, GstBuffer *buffer, const ImkImage *image,
   return IMK_OK;
 }
 
+/* Kernels are made for one reading of the format. */
+static gboolean
+reads_differently (const GstLapSharpen *self, const Reading *now)
+{
+  return (now->planes != self->open_reading.planes &&
+             GST_VIDEO_FORMAT_INFO_IS_YUV (self->format)) ||
+         (now->bit_depth != self->open_reading.bit_depth &&
+             is_camera_format (self->format));
+}
+
 static ImkStatus
 gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  GstLapSharpenPlanes planes;
-  ImkLapsharpenConfig now = get_config (self, &planes);
+  Reading reading;
+  ImkLapsharpenConfig now = get_config (self, &reading);
   ImkStatus status = IMK_OK;
 
-  if (planes != self->open_planes &&
-      GST_VIDEO_FORMAT_INFO_IS_YUV (self->format))
+  if (reads_differently (self, &reading))
     status = gst_imaging_filter_reopen (filter, error);
   for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
     ImkLapsharpenConfig config = config_of_plane (self, i, &now);
@@ -318,8 +344,8 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
 static gboolean
 gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 {
-  GstLapSharpenPlanes planes;
-  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (filter), &planes);
+  Reading reading;
+  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (filter), &reading);
 
   return c.amount == 0 && c.output == IMK_LAPSHARPEN_OUTPUT_SHARPENED &&
          !c.measure_focus;
@@ -351,7 +377,7 @@ gst_lap_sharpen_set_property (
     self->config.alpha = g_value_get_enum (value);
     break;
   case PROP_PLANES:
-    self->planes = g_value_get_enum (value);
+    self->reading.planes = g_value_get_enum (value);
     break;
   case PROP_THRESHOLD:
     self->config.threshold = g_value_get_uint (value);
@@ -365,6 +391,9 @@ gst_lap_sharpen_set_property (
   case PROP_FOCUS_MEASURE:
     self->config.measure_focus = g_value_get_boolean (value);
     break;
+  case PROP_BIT_DEPTH:
+    self->reading.bit_depth = g_value_get_uint (value);
+    break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   }
@@ -375,8 +404,8 @@ static void
 gst_lap_sharpen_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  GstLapSharpenPlanes planes;
-  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (object), &planes);
+  Reading reading;
+  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (object), &reading);
 
   switch (id) {
   case PROP_AMOUNT:
@@ -395,7 +424,7 @@ gst_lap_sharpen_get_property (
     g_value_set_enum (value, c.alpha);
     break;
   case PROP_PLANES:
-    g_value_set_enum (value, planes);
+    g_value_set_enum (value, reading.planes);
     break;
   case PROP_THRESHOLD:
     g_value_set_uint (value, c.threshold);
@@ -408,6 +437,9 @@ gst_lap_sharpen_get_property (
     break;
   case PROP_FOCUS_MEASURE:
     g_value_set_boolean (value, c.measure_focus);
+    break;
+  case PROP_BIT_DEPTH:
+    g_value_set_uint (value, reading.bit_depth);
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -472,6 +504,12 @@ install_properties (GObjectClass *klass)
           "laplacian-focus-v1): the variance is largest in focus. Waits for "
           "the GPU",
           DEFAULT_PROP_FOCUS_MEASURE, flags));
+  g_object_class_install_property (klass, PROP_BIT_DEPTH,
+      g_param_spec_uint ("bit-depth", "Bit depth",
+          "Significant bits of a GRAY16_LE sample, in its low bits: 10, 12 or "
+          "14 of most cameras; what is sharpened stays within them. 0 for all "
+          "16. The other formats say it themselves",
+          0, 16, DEFAULT_PROP_BIT_DEPTH, flags));
 }
 
 static void
@@ -504,5 +542,6 @@ gst_lap_sharpen_init (GstLapSharpen *self)
 {
   imk_lapsharpen_config_init (&self->config);
   self->config.amount = DEFAULT_PROP_AMOUNT;
-  self->planes = DEFAULT_PROP_PLANES;
+  self->reading.planes = DEFAULT_PROP_PLANES;
+  self->reading.bit_depth = DEFAULT_PROP_BIT_DEPTH;
 }

@@ -28,6 +28,8 @@
 #include "gstimagingtable.h"
 #include "gstshcentroidfiles.h"
 
+#include "core/parallel.h"
+
 GST_DEBUG_CATEGORY_STATIC (shcentroid_debug);
 #define GST_CAT_DEFAULT shcentroid_debug
 
@@ -283,6 +285,29 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   g_free (references);
   settings_clear (&s);
   return status;
+}
+
+/* Microseconds a frame from the table of the paper's grid in
+ * docs/benchmarks.md: the CPU's time is per sample and per cell and shared by
+ * its threads, the GPU's is a launch and the bus. A tie goes to the CPU, which
+ * needs no copy of frames that are in ordinary memory; that is why twice. A
+ * map has as many cells as it has, which is not known here: few. */
+static gboolean
+gst_sh_centroid_prefers_cuda (
+    GstImagingFilter *filter, const GstVideoInfo *info)
+{
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+  gdouble samples = (gdouble) info->width * info->height;
+  gdouble threads =
+      imk_parallel_threads (gst_imaging_filter_n_threads (filter));
+  gdouble cells, cpu_us, cuda_us;
+
+  GST_OBJECT_LOCK (self);
+  cells = (gdouble) self->settings.config.columns * self->settings.config.rows;
+  GST_OBJECT_UNLOCK (self);
+  cpu_us = (samples * 0.046e-3 + cells * 4.2e-3) / threads;
+  cuda_us = 12 + (gdouble) info->size / 45e3;
+  return cpu_us > 2 * cuda_us;
 }
 
 static void
@@ -661,6 +686,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   filter_class->close = gst_sh_centroid_close;
   filter_class->process = gst_sh_centroid_process;
   filter_class->reset = gst_sh_centroid_reset;
+  filter_class->prefers_cuda = gst_sh_centroid_prefers_cuda;
 }
 
 static void
