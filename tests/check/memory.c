@@ -80,8 +80,7 @@ tear_down_integrated (void)
   g_unsetenv ("IMK_MOCK_INTEGRATED");
 }
 
-/* --- helpers ---------------------------------------------------------------
- */
+/* --- helpers -------------------------------------------------------------- */
 
 static guint64
 counted (const gchar *name)
@@ -255,8 +254,7 @@ new_buffer (GstAllocator *allocator)
   return buffer;
 }
 
-/* --- views ------------------------------------------------------------------
- */
+/* --- views ---------------------------------------------------------------- */
 
 GST_START_TEST (test_memory_is_born_where_its_mode_says)
 {
@@ -455,8 +453,7 @@ GST_START_TEST (test_an_integrated_device_copies_nothing)
 }
 GST_END_TEST;
 
-/* --- order ------------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------- */
 
 GST_START_TEST (test_a_cpu_map_waits_for_the_device_to_write)
 {
@@ -640,8 +637,7 @@ GST_START_TEST (test_memory_may_be_freed_while_the_device_works_on_it)
 }
 GST_END_TEST;
 
-/* --- copies and shares
- * -------------------------------------------------------- */
+/* --- copies and shares ---------------------------------------------------- */
 
 GST_START_TEST (test_a_copy_of_device_memory_is_made_on_the_device)
 {
@@ -897,8 +893,7 @@ GST_START_TEST (test_an_empty_memory_is_possible)
 }
 GST_END_TEST;
 
-/* --- two devices
- * -------------------------------------------------------------- */
+/* --- two devices ---------------------------------------------------------- */
 
 GST_START_TEST (test_memory_of_another_device_is_not_mapped_as_it_is)
 {
@@ -946,8 +941,7 @@ GST_START_TEST (test_a_device_has_one_context_a_process)
 }
 GST_END_TEST;
 
-/* --- frames
- * ------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------- */
 
 GST_START_TEST (test_a_buffer_smaller_than_its_frame_is_refused)
 {
@@ -1000,8 +994,7 @@ GST_START_TEST (test_planes_lie_where_the_video_meta_says)
 }
 GST_END_TEST;
 
-/* --- failures
- * ------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
 GST_START_TEST (test_no_memory_is_no_abort)
 {
@@ -1122,8 +1115,7 @@ GST_START_TEST (test_a_lost_device_leaves_what_is_on_the_host)
 }
 GST_END_TEST;
 
-/* --- threads
- * -------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 typedef struct {
   GstMemory *memory;

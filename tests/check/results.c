@@ -91,8 +91,7 @@ check_data (const GstStructure *result)
                    sizeof (numbers)) == 0);
 }
 
-/* --- the meta --------------------------------------------------------------
- */
+/* --- the meta ------------------------------------------------------------- */
 
 GST_START_TEST (test_the_fields_are_as_documented)
 {
@@ -297,8 +296,7 @@ GST_START_TEST (test_results_of_two_elements_meet_on_one_frame)
 }
 GST_END_TEST;
 
-/* --- text -------------------------------------------------------------------
- */
+/* --- text ----------------------------------------------------------------- */
 
 static void
 assert_csv (const GstImagingResult *result, GstClockTime pts, gboolean header,
@@ -451,8 +449,7 @@ GST_START_TEST (test_csv_has_dots_where_people_write_commas)
 }
 GST_END_TEST;
 
-/* --- tensors
- * ------------------------------------------------------------------ */
+/* --- tensors -------------------------------------------------------------- */
 
 static void
 assert_tensor (const GstImagingResult *result, gint fps_n, gint fps_d,

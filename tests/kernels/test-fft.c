@@ -554,6 +554,7 @@ test_layouts (void)
       {6, 5, 2, {2, 12, 1}, {2, 14, 1}},       /* interleaved */
       {10, 4, 2, {3, 40, 200}, {2, 24, 1000}}, /* all at once */
       {24, 13, 2, {4, 100, 0}, {1, 0, 999}},
+      {131, 131, 2, {0, 0, 0}, {0, 0, 0}}, /* beyond the cache, odd */
   };
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++)
@@ -896,7 +897,8 @@ check_threads (const ImkFftConfig *c, bool share)
 static void
 check_threads_of_all_kinds (bool share)
 {
-  static const uint32_t sizes[][2] = {{1664, 1}, {97, 1}, {64, 48}, {15, 9}};
+  static const uint32_t sizes[][2] = {
+      {1664, 1}, {97, 1}, {64, 48}, {15, 9}, {160, 144}};
 
   for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++)
     for (int kind = IMK_FFT_C2C; kind <= IMK_FFT_C2R; kind++) {

@@ -519,6 +519,40 @@ test_cuda_large (void)
       }
 }
 
+/* Rows that end within a warp, a word or 16 bytes, rows just above and below
+ * those of a thread and a block, addresses of which only 4 are a divisor; with
+ * the options that the large loops have branches for. */
+static void
+test_cuda_edges (void)
+{
+  static const uint32_t widths[] = {
+      1, 2, 3, 4, 5, 8, 9, 127, 128, 129, 133, 170, 171, 172, 256, 511, 512, 517};
+  static const uint32_t heights[] = {1, 2, 3, 7, 8, 9, 16, 17};
+  uint64_t seed = 19;
+
+  test_need_cuda ();
+  for (size_t w = 0; w < LENGTH (widths); w++)
+    for (size_t h = 0; h < LENGTH (heights); h++)
+      for (uint32_t channels = 1; channels <= 4; channels++)
+        for (int i = 0; i < 5 * 2 * 2; i++) {
+          Case c = {.fill = FILL_NOISE, .seed = seed};
+          ImkLapsharpenConfig *k = &c.config;
+
+          *k = make_config (i / 5 % 2 ? IMK_TYPE_U16 : IMK_TYPE_U8, widths[w],
+              heights[h], channels);
+          draw_options (&c, &seed);
+          k->border = (ImkLapsharpenBorder) (i % 5);
+          if (i / 10) {
+            /* strides and addresses for 4 bytes, or 16 */
+            uint32_t row = k->width * channels * (k->type ? 2 : 1);
+
+            c.offset = test_random (&seed) % 2 ? 4 : 0;
+            c.padding = 16 - row % 16 + (uint32_t) (test_random (&seed) % 2) * 4;
+          }
+          check_cuda (&c);
+        }
+}
+
 static void
 test_threads (void)
 {
@@ -1090,6 +1124,8 @@ main (void)
           test_cuda_matrix},
       {"CUDA equals the CPU for all options", test_cuda_options},
       {"CUDA equals the CPU on frames of many blocks", test_cuda_large},
+      {"CUDA equals the CPU at the ends of rows, blocks and threads",
+          test_cuda_edges},
       {"every CUDA call may fail and says so", test_cuda_failures},
       {NULL, NULL},
   };
