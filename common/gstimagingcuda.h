@@ -39,7 +39,8 @@ gboolean gst_imaging_cuda_is_caps (GstCaps *caps);
  * other way round; only @caps when built without. Returns: (transfer full) */
 GstCaps *gst_imaging_cuda_add_memory (GstCaps *caps);
 
-/* @caps with CUDAMemory before the rest. Returns: (transfer full); takes @caps */
+/* @caps with CUDAMemory before the rest. Returns: (transfer full); takes @caps
+ */
 GstCaps *gst_imaging_cuda_sort_first (GstCaps *caps);
 
 /* @caps without CUDAMemory. Returns: (transfer full) */

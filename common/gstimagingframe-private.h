@@ -22,8 +22,8 @@ typedef struct _GstImagingMapper {
 void gst_imaging_frame_set_planes (GstImagingFrame *frame,
     const GstVideoInfo *info, gpointer base, ImkLocation location);
 
-/* Whether @buffer holds all rows of a frame of @info, as it lies in it. Returns:
- * IMK_OK or IMK_ERROR_IMAGE */
+/* Whether @buffer holds all rows of a frame of @info, as it lies in it.
+ * Returns: IMK_OK or IMK_ERROR_IMAGE */
 ImkStatus gst_imaging_frame_check_size (
     GstBuffer *buffer, const GstVideoInfo *info, ImkError *error);
 

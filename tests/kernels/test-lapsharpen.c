@@ -525,8 +525,8 @@ test_cuda_large (void)
 static void
 test_cuda_edges (void)
 {
-  static const uint32_t widths[] = {
-      1, 2, 3, 4, 5, 8, 9, 127, 128, 129, 133, 170, 171, 172, 256, 511, 512, 517};
+  static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 9, 127, 128, 129, 133,
+      170, 171, 172, 256, 511, 512, 517};
   static const uint32_t heights[] = {1, 2, 3, 7, 8, 9, 16, 17};
   uint64_t seed = 19;
 
@@ -547,7 +547,8 @@ test_cuda_edges (void)
             uint32_t row = k->width * channels * (k->type ? 2 : 1);
 
             c.offset = test_random (&seed) % 2 ? 4 : 0;
-            c.padding = 16 - row % 16 + (uint32_t) (test_random (&seed) % 2) * 4;
+            c.padding =
+                16 - row % 16 + (uint32_t) (test_random (&seed) % 2) * 4;
           }
           check_cuda (&c);
         }
