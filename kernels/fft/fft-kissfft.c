@@ -1,57 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* KissFFT transforms compact complex rows. The rest is here: layouts, batches,
- * columns, and real rows of even width through a complex one of half of it
- * (its own kiss_fftr keeps a buffer in the plan and so cannot be shared by
- * threads, and it refuses odd widths, which go through a complex row here). */
+ * and real rows of even width through a complex one of half of it (its own
+ * kiss_fftr keeps a buffer in the plan and so cannot be shared by threads, and
+ * it refuses odd widths, which go through a complex row here). */
 #include <kiss_fft.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fft/fft-private.h"
 
 typedef kiss_fft_cpx Complex;
 
-/* Columns are taken side by side, a cache line of them. */
-enum { N_SIDE_BY_SIDE = 8 };
-
 typedef struct State {
-  kiss_fft_cfg row;    /* width, or half of it for real rows of even width */
-  kiss_fft_cfg column; /* height; NULL when it is 1 */
-  Complex *twiddles;   /* exp (-i 2 pi k / width), k = 0..width / 4; NULL
-                        * unless rows are real and of even width */
+  kiss_fft_cfg row;  /* of width, or half of it for real rows of even width */
+  Complex *twiddles; /* exp (-i 2 pi k / width), k = 0..width / 4; NULL unless
+                      * rows are real and of even width */
 } State;
 
-/* The parts of one execution's scratch. */
+/* The parts of one execution's scratch, a row each. */
 typedef struct Scratch {
-  Complex *loaded, *result;   /* a row each */
-  Complex *columns, *spectra; /* N_SIDE_BY_SIDE columns each */
-  Complex *plane;             /* C2R: half spectra with the columns done */
+  Complex *loaded, *result;
 } Scratch;
-
-static size_t
-count_scratch (const ImkFftConfig *c)
-{
-  size_t columns = c->height > 1 ? (size_t) N_SIDE_BY_SIDE * c->height : 0;
-  size_t plane = c->height > 1 && c->kind == IMK_FFT_C2R
-                     ? (size_t) imk_fft_half (c->width) * c->height
-                     : 0;
-
-  return 2 * (size_t) c->width + 2 * columns + plane;
-}
-
-static Scratch
-divide_scratch (const ImkFftConfig *c, Complex *scratch)
-{
-  size_t columns = c->height > 1 ? (size_t) N_SIDE_BY_SIDE * c->height : 0;
-
-  return (Scratch){
-      .loaded = scratch,
-      .result = scratch + c->width,
-      .columns = scratch + 2 * (size_t) c->width,
-      .spectra = scratch + 2 * (size_t) c->width + columns,
-      .plane = scratch + 2 * (size_t) c->width + 2 * columns,
-  };
-}
 
 static inline Complex
 add (Complex a, Complex b)
@@ -77,7 +45,7 @@ conjugate (Complex a)
   return (Complex){a.r, -a.i};
 }
 
-/* --- rows: each is read before anything of it is written ------------------ */
+/* --- rows: each is read before anything of it is written ----------------- */
 
 static void
 row_c2c (const State *state, uint32_t width, const Complex *in, size_t in_step,
@@ -189,83 +157,36 @@ row_c2r (const State *state, uint32_t width, const Complex *in, size_t in_step,
   }
 }
 
-static void
-transform_rows (const ImkFftConfig *c, const State *state, const void *in,
-    const ImkFftLayout *from, void *out, const ImkFftLayout *to,
-    const Scratch *s)
+/* --- the table ----------------------------------------------------------- */
+
+static bool
+splits (const ImkFftConfig *c)
 {
-  for (size_t y = 0; y < c->height; y++)
-    switch (c->kind) {
-    case IMK_FFT_C2C:
-      row_c2c (state, c->width, (const Complex *) in + y * from->pitch,
-          from->step, (Complex *) out + y * to->pitch, to->step, s);
-      break;
-    case IMK_FFT_R2C:
-      row_r2c (state, c->width, (const float *) in + y * from->pitch,
-          from->step, (Complex *) out + y * to->pitch, to->step, s);
-      break;
-    case IMK_FFT_C2R:
-      row_c2r (state, c->width, (const Complex *) in + y * from->pitch,
-          from->step, (float *) out + y * to->pitch, to->step, s);
-      break;
-    }
-}
-
-/* --- columns: in and out may be one place ----------------------------------
- */
-
-static void
-transform_columns (const State *state, uint32_t width, uint32_t height,
-    const Complex *in, const ImkFftLayout *from, Complex *out,
-    const ImkFftLayout *to, const Scratch *s)
-{
-  for (uint32_t x = 0, n; x < width; x += n) {
-    n = width - x < N_SIDE_BY_SIDE ? width - x : N_SIDE_BY_SIDE;
-    for (size_t y = 0; y < height; y++)
-      for (uint32_t i = 0; i < n; i++)
-        s->columns[i * (size_t) height + y] =
-            in[y * from->pitch + (x + i) * from->step];
-    for (uint32_t i = 0; i < n; i++)
-      kiss_fft (state->column, s->columns + i * (size_t) height,
-          s->spectra + i * (size_t) height);
-    for (size_t v = 0; v < height; v++)
-      for (uint32_t i = 0; i < n; i++)
-        out[v * to->pitch + (x + i) * to->step] =
-            s->spectra[i * (size_t) height + v];
-  }
-}
-
-/* --- the table --------------------------------------------------------------
- */
-
-static void
-transform (const ImkFftConfig *c, const State *state, const void *in, void *out,
-    const Scratch *s)
-{
-  uint32_t half = imk_fft_half (c->width);
-  ImkFftLayout plane = {.step = 1, .pitch = half};
-
-  if (c->kind == IMK_FFT_C2R && c->height > 1) {
-    transform_columns (state, half, c->height, in, &c->in, s->plane, &plane, s);
-    transform_rows (c, state, s->plane, &plane, out, &c->out, s);
-    return;
-  }
-  transform_rows (c, state, in, &c->in, out, &c->out, s);
-  if (c->height > 1)
-    transform_columns (
-        state, imk_fft_row_out (c), c->height, out, &c->out, out, &c->out, s);
+  return true;
 }
 
 static void
-plan_execute (const ImkFftConfig *c, const void *data, const void *in,
+plan_execute (const ImkFftConfig *c, const void *state, const void *in,
     void *out, void *scratch)
 {
-  Scratch s = divide_scratch (c, scratch);
+  Scratch s = {scratch, (Complex *) scratch + c->width};
 
-  for (size_t i = 0; i < c->n_transforms; i++)
-    transform (c, data,
-        (const char *) in + i * c->in.distance * imk_fft_size_in (c),
-        (char *) out + i * c->out.distance * imk_fft_size_out (c), &s);
+  for (size_t i = 0; i < c->n_transforms; i++) {
+    const void *from =
+        (const char *) in + i * c->in.distance * imk_fft_size_in (c);
+    void *to = (char *) out + i * c->out.distance * imk_fft_size_out (c);
+
+    switch (c->kind) {
+    case IMK_FFT_R2C:
+      row_r2c (state, c->width, from, c->in.step, to, c->out.step, &s);
+      break;
+    case IMK_FFT_C2R:
+      row_c2r (state, c->width, from, c->in.step, to, c->out.step, &s);
+      break;
+    default:
+      row_c2c (state, c->width, from, c->in.step, to, c->out.step, &s);
+    }
+  }
 }
 
 static void
@@ -276,7 +197,6 @@ plan_destroy (void *data)
   if (!state)
     return;
   kiss_fft_free (state->row);
-  kiss_fft_free (state->column);
   free (state->twiddles);
   free (state);
 }
@@ -298,8 +218,8 @@ make_twiddles (uint32_t width, State *state)
 }
 
 static ImkStatus
-plan_create (
-    const ImkFftConfig *c, void **data, size_t *scratch_size, ImkError *error)
+plan_create (const ImkFftConfig *c, unsigned liberties, void **data,
+    size_t *scratch_size, ImkError *error)
 {
   bool paired = c->kind != IMK_FFT_C2C && c->width % 2 == 0;
   bool inverse = c->direction == IMK_FFT_BACKWARD;
@@ -311,25 +231,21 @@ plan_create (
         (int) (paired ? c->width / 2 : c->width), inverse, NULL, NULL);
     ok = state->row != NULL;
   }
-  if (ok && c->height > 1) {
-    state->column = kiss_fft_alloc ((int) c->height, inverse, NULL, NULL);
-    ok = state->column != NULL;
-  }
   if (ok && paired)
     ok = make_twiddles (c->width, state);
   if (!ok) {
     plan_destroy (state);
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan transforms of %u x %u samples.", c->width,
-        c->height);
+        "There is no memory to plan rows of %u samples.", c->width);
   }
   *data = state;
-  *scratch_size = count_scratch (c) * sizeof (Complex);
+  *scratch_size = 2 * (size_t) c->width * sizeof (Complex);
   return IMK_OK;
 }
 
 const ImkFftLibrary imk_fft_kissfft = {
     .name = "kissfft",
+    .splits = splits,
     .create = plan_create,
     .execute = plan_execute,
     .destroy = plan_destroy,

@@ -4,13 +4,22 @@
 
 #include "fft/fft.h"
 
+/* What a library may assume of the pointers of an execution. */
+typedef enum ImkFftLiberty {
+  IMK_FFT_LIBERTY_UNALIGNED = 1, /* they are not multiples of 16 bytes */
+  IMK_FFT_LIBERTY_SPOIL = 2,     /* the input may be overwritten */
+} ImkFftLiberty;
+
 /* A library as a table. Configs are checked and their layouts filled in. */
 typedef struct ImkFftLibrary {
   const char *name;
 
+  /* For a height above 1: true when fft.c shall do rows, then columns, both
+   * of which are then problems of height 1. */
+  bool (*splits) (const ImkFftConfig *config);
   /* @scratch_size: (out): bytes that each execution needs, 0 for none */
-  ImkStatus (*create) (const ImkFftConfig *config, void **state,
-      size_t *scratch_size, ImkError *error);
+  ImkStatus (*create) (const ImkFftConfig *config, unsigned liberties,
+      void **state, size_t *scratch_size, ImkError *error);
   /* @scratch: of this execution alone, aligned to IMK_FFT_SCRATCH_ALIGNMENT */
   void (*execute) (const ImkFftConfig *config, const void *state,
       const void *in, void *out, void *scratch);

@@ -6,6 +6,21 @@
 
 #include "fft/fft-private.h"
 
+/* Columns are taken side by side, a cache line of them. */
+enum { N_SIDE_BY_SIDE = 8 };
+
+/* Whatever type a library has for it. */
+typedef struct __attribute__ ((may_alias)) Complex {
+  float re, im;
+} Complex;
+
+/* A problem that the library solves, and its part of the scratch. */
+typedef struct Part {
+  ImkFftConfig config;
+  void *state; /* the library's */
+  size_t scratch_size;
+} Part;
+
 /* An idle scratch buffer; its first bytes are the link to the next. */
 typedef struct Scratch {
   struct Scratch *next;
@@ -13,9 +28,12 @@ typedef struct Scratch {
 
 struct ImkFft {
   const ImkFftLibrary *library;
-  void *state; /* the library's */
   ImkFftConfig config;
-  size_t scratch_size;
+  bool split;   /* a plane is done as rows and columns */
+  Part main;    /* everything; the rows of one transform when split */
+  Part column;  /* one compact column, when split */
+  size_t plane; /* complex numbers between columns and rows, C2R when split */
+  size_t scratch_size;  /* plane, two blocks of columns, one of the parts */
   pthread_mutex_t lock; /* of idle */
   Scratch *idle;
 };
@@ -231,6 +249,163 @@ no_memory (size_t size, ImkError *error)
       "There is no memory for an FFT: %zu bytes were asked for.", size);
 }
 
+/* --- planes as rows and columns ------------------------------------------ */
+
+/* Complex numbers from one of the columns side by side to the next: aligned,
+ * and no power of two, by which they would push each other from the cache. */
+static size_t
+column_spacing (const ImkFftConfig *c)
+{
+  return ((size_t) c->height + 7) / 8 * 8 + 8;
+}
+
+/* The rows of one transform as a batch. C2R out of place reads them from the
+ * plane of half spectra whose columns are done. */
+static ImkFftConfig
+rows_config (const ImkFftConfig *c)
+{
+  ImkFftConfig rows = *c;
+
+  rows.height = 1;
+  rows.n_transforms = c->height;
+  rows.in = (ImkFftLayout){.step = c->in.step, .distance = c->in.pitch};
+  rows.out = (ImkFftLayout){.step = c->out.step, .distance = c->out.pitch};
+  if (c->kind == IMK_FFT_C2R && !c->in_place)
+    rows.in = (ImkFftLayout){.step = 1, .distance = imk_fft_half (c->width)};
+  return rows;
+}
+
+static ImkFftConfig
+column_config (const ImkFftConfig *c)
+{
+  return (ImkFftConfig){
+      .kind = IMK_FFT_C2C,
+      .direction = c->direction,
+      .width = c->height,
+      .height = 1,
+      .n_transforms = 1,
+      .in = {.step = 1},
+      .out = {.step = 1},
+      .effort = c->effort,
+  };
+}
+
+/* The rows of the second transform may lie worse than those of the first. */
+static unsigned
+rows_liberties (const ImkFftConfig *c)
+{
+  bool from_plane = c->kind == IMK_FFT_C2R && !c->in_place;
+  size_t in = from_plane ? 0 : c->in.distance * imk_fft_size_in (c);
+  size_t out = c->out.distance * imk_fft_size_out (c);
+  unsigned liberties = 0;
+
+  if (in % IMK_FFT_ALIGNMENT || out % IMK_FFT_ALIGNMENT)
+    liberties |= IMK_FFT_LIBERTY_UNALIGNED;
+  if (c->kind == IMK_FFT_C2R)
+    liberties |= IMK_FFT_LIBERTY_SPOIL;
+  return liberties;
+}
+
+/* @in and @out may be one place. */
+static void
+execute_columns (const ImkFft *self, uint32_t width, const Complex *in,
+    const ImkFftLayout *from, Complex *out, const ImkFftLayout *to,
+    Complex *scratch)
+{
+  size_t spacing = column_spacing (&self->config);
+  uint32_t height = self->config.height;
+  Complex *columns = scratch, *spectra = columns + N_SIDE_BY_SIDE * spacing;
+  void *rest = spectra + N_SIDE_BY_SIDE * spacing;
+
+  for (uint32_t x = 0, n; x < width; x += n) {
+    n = width - x < N_SIDE_BY_SIDE ? width - x : N_SIDE_BY_SIDE;
+    for (size_t y = 0; y < height; y++)
+      for (uint32_t i = 0; i < n; i++)
+        columns[i * spacing + y] = in[y * from->pitch + (x + i) * from->step];
+    for (uint32_t i = 0; i < n; i++)
+      self->library->execute (&self->column.config, self->column.state,
+          columns + i * spacing, spectra + i * spacing, rest);
+    for (size_t v = 0; v < height; v++)
+      for (uint32_t i = 0; i < n; i++)
+        out[v * to->pitch + (x + i) * to->step] = spectra[i * spacing + v];
+  }
+}
+
+static void
+execute_plane (const ImkFft *self, const void *in, void *out, void *scratch)
+{
+  const ImkFftConfig *c = &self->config;
+  ImkFftLayout plane_layout = {.step = 1, .pitch = imk_fft_half (c->width)};
+  Complex *plane = scratch, *rest = plane + self->plane;
+
+  if (c->kind != IMK_FFT_C2R) {
+    self->library->execute (
+        &self->main.config, self->main.state, in, out, rest);
+    execute_columns (
+        self, imk_fft_row_out (c), out, &c->out, out, &c->out, rest);
+    return;
+  }
+  if (c->in_place) {
+    plane = out;
+    plane_layout = c->in;
+  }
+  execute_columns (
+      self, imk_fft_row_in (c), in, &c->in, plane, &plane_layout, rest);
+  self->library->execute (
+      &self->main.config, self->main.state, plane, out, rest);
+}
+
+static void
+execute_planes (const ImkFft *self, const void *in, void *out, void *scratch)
+{
+  const ImkFftConfig *c = &self->config;
+
+  for (size_t i = 0; i < c->n_transforms; i++)
+    execute_plane (self,
+        (const char *) in + i * c->in.distance * imk_fft_size_in (c),
+        (char *) out + i * c->out.distance * imk_fft_size_out (c), scratch);
+}
+
+/* --- making and executing ------------------------------------------------ */
+
+static ImkStatus
+create_part (ImkFft *self, Part *part, unsigned liberties, ImkError *error)
+{
+  return self->library->create (
+      &part->config, liberties, &part->state, &part->scratch_size, error);
+}
+
+static ImkStatus
+create_parts (ImkFft *self, ImkError *error)
+{
+  const ImkFftConfig *c = &self->config;
+  ImkStatus status;
+
+  self->split = c->height > 1 && self->library->splits (c);
+  if (!self->split) {
+    self->main.config = *c;
+    status = create_part (self, &self->main, 0, error);
+    self->scratch_size = self->main.scratch_size;
+    return status;
+  }
+  self->main.config = rows_config (c);
+  self->column.config = column_config (c);
+  status = create_part (self, &self->main, rows_liberties (c), error);
+  if (status == IMK_OK)
+    status = create_part (self, &self->column, 0, error);
+  if (status != IMK_OK)
+    return status;
+  if (c->kind == IMK_FFT_C2R && !c->in_place) /* whole cache lines */
+    self->plane = ((size_t) imk_fft_half (c->width) * c->height + 7) / 8 * 8;
+  self->scratch_size =
+      2 * N_SIDE_BY_SIDE * column_spacing (c) * sizeof (Complex) +
+      self->column.scratch_size;
+  if (self->scratch_size < self->main.scratch_size) /* one after the other */
+    self->scratch_size = self->main.scratch_size;
+  self->scratch_size += self->plane * sizeof (Complex);
+  return IMK_OK;
+}
+
 /* So that the first execution allocates nothing. */
 static ImkStatus
 prepare_scratch (ImkFft *self, ImkError *error)
@@ -265,8 +440,7 @@ imk_fft_new_with (const ImkFftLibrary *library, const ImkFftConfig *config,
   fft->library = library;
   fft->config = complete;
   pthread_mutex_init (&fft->lock, NULL);
-  status =
-      library->create (&fft->config, &fft->state, &fft->scratch_size, error);
+  status = create_parts (fft, error);
   if (status == IMK_OK)
     status = prepare_scratch (fft, error);
   if (status != IMK_OK) {
@@ -332,7 +506,11 @@ imk_fft_execute (ImkFft *self, const void *in, void *out, ImkError *error)
     if (!scratch)
       return no_memory (self->scratch_size, error);
   }
-  self->library->execute (&self->config, self->state, in, out, scratch);
+  if (self->split)
+    execute_planes (self, in, out, scratch);
+  else
+    self->library->execute (
+        &self->main.config, self->main.state, in, out, scratch);
   if (scratch)
     give_scratch (self, scratch);
   return IMK_OK;
@@ -347,7 +525,8 @@ imk_fft_free (ImkFft *self)
     next = s->next;
     free (s);
   }
-  self->library->destroy (self->state);
+  self->library->destroy (self->main.state);
+  self->library->destroy (self->column.state);
   pthread_mutex_destroy (&self->lock);
   free (self);
 }

@@ -89,9 +89,8 @@ void imk_fft_config_init (ImkFftConfig *config);
  * imk_fft_new: (a plan: make once, execute often)
  * @self: (out): free with imk_fft_free
  *
- * From any thread; the planner of FFTW is locked for the whole process, as
- * fftwf_make_planner_thread_safe does it. Nobody but us need know, unless
- * somebody plans without that lock at the very first call.
+ * From any thread: FFTW's planner, which is one for the whole process, is
+ * locked by fftwf_make_planner_thread_safe, for other users of FFTW as well.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE (FFTW has
  *   no plan for this problem); @self untouched */
 ImkStatus imk_fft_new (
@@ -103,11 +102,11 @@ ImkStatus imk_fft_new (
  *   IMK_FFT_ALIGNMENT. Equal when the plan is in place, else without any
  *   common element
  *
- * For sample (x, y) and bin (u, v) of width x height = N, s = -1 forward and
- * +1 backward:
- *   out(u, v) = sum_y sum_x in(x, y) exp (s i 2 pi (u x / width + v y /
- * height)) Nothing is scaled: forward then backward is N times the input. The
- * half spectrum of a real signal is width / 2 + 1 bins a row, in all rows; the
+ * For sample (x, y), bin (u, v), N = width x height, s = -1 forward, +1
+ * backward:
+ *   out(u, v) = sum in(x, y) exp (s i 2 pi (u x / width + v y / height))
+ * Nothing is scaled: forward then backward is N times the input. The half
+ * spectrum of a real signal is width / 2 + 1 bins a row, in all rows; the
  * others are their conjugates, X(-u, -v) = conj X(u, v). For C2R the bins that
  * are their own partners, (0, 0) and so on, must be real; the imaginary part
  * that rounding leaves there does no harm.

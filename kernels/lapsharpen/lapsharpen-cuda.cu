@@ -1,187 +1,36 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Two kernels. sharpen_bytes () is the plain case on bytes at the speed of
+/* Three kernels. sharpen_bytes () is the plain case on bytes at the speed of
  * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
- * sharpen_any () takes a pixel a thread through all options. */
+ * sharpen_samples () reads likewise and has all options. sharpen_any () takes a
+ * pixel a thread, for what the others cannot: odd addresses, and weights in
+ * pixels of less than 4 channels. */
 #include "lapsharpen/lapsharpen-backend.h"
 
 #include <new>
 
 #include "core/cuda-check.h"
-#include "lapsharpen/lapsharpen-sample.h"
+#include "lapsharpen/lapsharpen-rows.cuh"
+#include "lapsharpen/lapsharpen-samples.cuh"
 
 extern "C" const ImkLapsharpenBackend imk_lapsharpen_cuda;
-
-enum {
-  WARP = 32,
-  BLOCK_ROWS = 8,  /* warps a block, one above the other */
-  THREAD_ROWS = 4, /* rows a thread */
-  TILE_ROWS = BLOCK_ROWS * THREAD_ROWS,
-  THREAD_BYTES = 16, /* bytes a thread of one row: the widest load */
-};
-
-/* An image inside a kernel. */
-struct View {
-  uint8_t *data;
-  size_t stride;
-};
-
-static View
-view_of (const ImkImage *image)
-{
-  return View{(uint8_t *) image->data, image->stride};
-}
 
 /* --- the plain case on bytes ------------------------------------------------
  */
 
+enum {
+  BYTES_WARPS = 4, /* warps a block, one above the other */
+  LARGE_ROWS = 4,  /* rows a thread writes of a large frame */
+  SMALL_ROWS = 2,  /* and of others, which need more threads than that has */
+  LARGE_SIZE = 1 << 25, /* bytes: what the GPU has to do several times over */
+};
+
 /* What sharpen_bytes () reads; all of it made from the rule. */
 struct Bytes {
-  uint8_t *in, *out;
-  uint32_t in_stride, out_stride; /* 32 bits make addresses cheap */
-  int row_size;                   /* bytes */
-  int height;
-  int channels;
-  int before, after; /* bytes at which the pixels stand that count as
-                      * the ones left and right of the row */
-  int above, below;  /* likewise the rows */
-  bool constant;     /* the border is border_word instead */
-  uint32_t border_word;
+  Frame frame;
   uint32_t amount, centre; /* s and 1 + k s */
   uint32_t left, right;    /* __byte_perm selectors of a pixel's distance */
-  uint32_t filtered[3];    /* 0xff where a byte is sharpened, by word phase */
+  uint32_t filtered[THREAD_WORDS];
 };
-
-/* The 16 bytes of a thread in one row, with the word before and the word
- * after. */
-struct Words {
-  uint32_t w[6];
-};
-
-/* Where a thread reads. The first and the last lane also read the word beyond
- * the warp, at @end; the others get it from the lane beside them. */
-struct Place {
-  int x, top; /* byte and row of the first one to write */
-  int end;
-  bool inside;     /* all 16 bytes are in the row */
-  bool reads_end;  /* first or last lane */
-  bool end_inside; /* and all 4 bytes of the word are in the row */
-};
-
-static __device__ Place
-get_place (const Bytes &b)
-{
-  const int lane = threadIdx.x;
-  Place p;
-
-  p.x = (blockIdx.x * WARP + lane) * THREAD_BYTES;
-  p.top = (blockIdx.y * BLOCK_ROWS + threadIdx.y) * THREAD_ROWS;
-  p.end = lane == 0 ? p.x - 4 : p.x + THREAD_BYTES;
-  p.inside = p.x + THREAD_BYTES <= b.row_size;
-  p.reads_end = lane == 0 || lane == WARP - 1;
-  p.end_inside = p.reads_end && p.end >= 0 && p.end + 4 <= b.row_size;
-  return p;
-}
-
-/* Row @r of those that a thread reads, 0 the one above the first it writes. */
-static __device__ const uint8_t *
-get_row (const Bytes &b, const Place &p, int r)
-{
-  int y = p.top + r - 1;
-
-  y = y < 0 ? b.above : y >= b.height ? b.below : y;
-  return b.in + (uint64_t) (uint32_t) y * b.in_stride;
-}
-
-template <int UNIT>
-static __device__ void
-load_row (const Bytes &b, const Place &p, int r, Words *words)
-{
-  const uint8_t *row = get_row (b, p, r);
-  uint4 v = {};
-  uint32_t end = 0;
-
-  if (p.inside && UNIT == THREAD_BYTES)
-    v = __ldg ((const uint4 *) (row + p.x));
-  if (p.inside && UNIT == 4) {
-    const uint32_t *w = (const uint32_t *) (row + p.x);
-
-    v = make_uint4 (__ldg (w), __ldg (w + 1), __ldg (w + 2), __ldg (w + 3));
-  }
-  if (p.end_inside)
-    end = __ldg ((const uint32_t *) (row + p.end));
-  *words = Words{{end, v.x, v.y, v.z, v.w, end}};
-}
-
-/* Any 4 bytes of a row and its border, one by one. */
-static __device__ uint32_t
-gather_word (const Bytes &b, const uint8_t *row, int first)
-{
-  uint32_t word = 0;
-
-#pragma unroll 1 /* it is inlined for every word */
-  for (int i = first + 3; i >= first; i--) {
-    bool outside = i < 0 || i >= b.row_size;
-    int at = i < 0             ? b.before + b.channels + i
-             : i >= b.row_size ? b.after + i - b.row_size
-                               : i;
-    uint32_t byte = b.border_word & 0xff;
-
-    /* Further out than a pixel nobody looks: any byte inside will do. */
-    at = max (0, min (at, b.row_size - 1));
-    if (!(b.constant && outside))
-      byte = row[at];
-    word = word << 8 | byte;
-  }
-  return word;
-}
-
-/* What load_row () could not read whole. A thread just beyond the row takes
- * part: the last one in it gets its border from there. */
-static __device__ void
-patch_row (const Bytes &b, const Place &p, int r, Words *words)
-{
-  const uint8_t *row = get_row (b, p, r);
-  const int y = p.top + r - 1;
-
-  if (b.constant && (y < 0 || y >= b.height)) {
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-      words->w[i] = b.border_word;
-    return;
-  }
-  if (!p.inside && p.x < b.row_size + 4) {
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      words->w[1 + i] = gather_word (b, row, p.x + 4 * i);
-  }
-  if (p.reads_end && !p.end_inside)
-    words->w[0] = words->w[5] = gather_word (b, row, p.end);
-}
-
-template <int UNIT>
-static __device__ void
-load_rows (const Bytes &b, const Place &p, Words rows[THREAD_ROWS + 2])
-{
-  const int lane = threadIdx.x;
-
-  /* All loads before the first use, or each would wait for the one before. */
-#pragma unroll
-  for (int r = 0; r < THREAD_ROWS + 2; r++)
-    load_row<UNIT> (b, p, r, &rows[r]);
-  if (!p.inside || p.reads_end != p.end_inside ||
-      (b.constant && (p.top == 0 || p.top + THREAD_ROWS >= b.height)))
-#pragma unroll
-    for (int r = 0; r < THREAD_ROWS + 2; r++)
-      patch_row (b, p, r, &rows[r]);
-#pragma unroll
-  for (int r = 0; r < THREAD_ROWS + 2; r++) {
-    uint32_t before = __shfl_up_sync (~0u, rows[r].w[4], 1);
-    uint32_t after = __shfl_down_sync (~0u, rows[r].w[1], 1);
-
-    rows[r].w[0] = lane == 0 ? rows[r].w[0] : before;
-    rows[r].w[5] = lane == WARP - 1 ? rows[r].w[5] : after;
-  }
-}
 
 /* The even or the odd bytes of a word, in two 16-bit lanes. */
 template <int ODD>
@@ -195,7 +44,7 @@ lanes (uint32_t word)
  * pixels of 4 bytes these are the words beside it. */
 template <int ODD, bool PIXEL_IS_WORD>
 static __device__ uint32_t
-left_lanes (const Bytes &b, const Words &words, int i)
+left_lanes (const Bytes &b, const Words<1> &words, int i)
 {
   return lanes<ODD> (PIXEL_IS_WORD
                          ? words.w[i - 1]
@@ -204,7 +53,7 @@ left_lanes (const Bytes &b, const Words &words, int i)
 
 template <int ODD, bool PIXEL_IS_WORD>
 static __device__ uint32_t
-right_lanes (const Bytes &b, const Words &words, int i)
+right_lanes (const Bytes &b, const Words<1> &words, int i)
 {
   return lanes<ODD> (PIXEL_IS_WORD
                          ? words.w[i + 1]
@@ -234,8 +83,8 @@ clamp_lanes (uint32_t lanes)
  * |t| <= (8 * 10 + 1) * 255. */
 template <int ODD, int NEIGHBOURS, bool PIXEL_IS_WORD>
 static __device__ uint32_t
-sharpen_lanes (const Bytes &b, const Words &above, const Words &here,
-    const Words &below, int i)
+sharpen_lanes (const Bytes &b, const Words<1> &above, const Words<1> &here,
+    const Words<1> &below, int i)
 {
   uint32_t sum = lanes<ODD> (above.w[i]) + lanes<ODD> (below.w[i]) +
                  left_lanes<ODD, PIXEL_IS_WORD> (b, here, i) +
@@ -251,48 +100,30 @@ sharpen_lanes (const Bytes &b, const Words &above, const Words &here,
       b.centre * lanes<ODD> (here.w[i]) + 0x80008000 - b.amount * sum);
 }
 
-template <int UNIT>
-static __device__ void
-store_own (const Bytes &b, int x, int y, const uint32_t w[4])
-{
-  uint8_t *out = b.out + (uint64_t) (uint32_t) y * b.out_stride + x;
-
-  if (UNIT == THREAD_BYTES && x + THREAD_BYTES <= b.row_size) {
-    *(uint4 *) out = make_uint4 (w[0], w[1], w[2], w[3]);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    if (x + 4 * i + 4 <= b.row_size)
-      ((uint32_t *) out)[i] = w[i];
-    else
-#pragma unroll 1
-      for (int j = 0; j < b.row_size - (x + 4 * i); j++)
-        out[4 * i + j] = (uint8_t) (w[i] >> 8 * j);
-  }
-}
-
-template <int UNIT, int NEIGHBOURS, bool PIXEL_IS_WORD>
+/* Of large frames as many blocks as possible share a multiprocessor; in small
+ * ones a thread at the border needs its registers, see gather_words (). */
+template <int NEIGHBOURS, bool PIXEL_IS_WORD, int ROWS>
 static __global__ void
-__launch_bounds__ (WARP *BLOCK_ROWS)
+__launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
     sharpen_bytes (const __grid_constant__ Bytes b)
 {
-  const Place p = get_place (b);
-  uint32_t filtered[4];
-  Words rows[THREAD_ROWS + 2];
+  const Place p = get_place<1> (b.frame, ROWS);
+  uint32_t filtered[THREAD_WORDS];
+  Words<1> rows[ROWS + 2];
 
-  if (p.top >= b.height) /* all of a warp */
+  if (p.top >= b.frame.height) /* all of a warp */
     return;
 #pragma unroll
-  for (int i = 0; i < 4; i++)
-    filtered[i] = PIXEL_IS_WORD ? b.filtered[0] : b.filtered[(p.x / 4 + i) % 3];
-  load_rows<UNIT> (b, p, rows);
+  for (int i = 0; i < THREAD_WORDS; i++)
+    filtered[i] =
+        PIXEL_IS_WORD ? b.filtered[0] : get_mask<3> (b.filtered, p.x, i);
+  load_rows<THREAD_BYTES, 1, ROWS + 2> (b.frame, p, rows);
 #pragma unroll
-  for (int r = 1; r <= THREAD_ROWS; r++) {
-    uint32_t out[4];
+  for (int r = 1; r <= ROWS; r++) {
+    uint32_t out[THREAD_WORDS];
 
 #pragma unroll
-    for (int i = 1; i <= 4; i++) {
+    for (int i = 1; i <= THREAD_WORDS; i++) {
       uint32_t even = sharpen_lanes<0, NEIGHBOURS, PIXEL_IS_WORD> (
           b, rows[r - 1], rows[r], rows[r + 1], i);
       uint32_t odd = sharpen_lanes<1, NEIGHBOURS, PIXEL_IS_WORD> (
@@ -302,96 +133,79 @@ __launch_bounds__ (WARP *BLOCK_ROWS)
       out[i - 1] =
           (__byte_perm (even, odd, 0x6240) & mask) | (rows[r].w[i] & ~mask);
     }
-    if (p.x < b.row_size && p.top + r - 1 < b.height)
-      store_own<UNIT> (b, p.x, p.top + r - 1, out);
+    if (p.x < b.frame.row_size && p.top + r - 1 < b.frame.height)
+      store_words<THREAD_BYTES> (b.frame, p.x, p.top + r - 1, out);
   }
 }
 
 typedef void (*BytesKernel) (Bytes);
 
+template <int ROWS>
 static BytesKernel
-choose_bytes_kernel (int unit, uint32_t neighbours, bool pixel_is_word)
+choose_bytes_kernel (uint32_t neighbours, bool pixel_is_word)
 {
-  if (unit == 16 && pixel_is_word)
-    return neighbours == 4 ? sharpen_bytes<16, 4, true>
-                           : sharpen_bytes<16, 8, true>;
-  if (unit == 16)
-    return neighbours == 4 ? sharpen_bytes<16, 4, false>
-                           : sharpen_bytes<16, 8, false>;
-  return neighbours == 4 ? sharpen_bytes<4, 4, false>
-                         : sharpen_bytes<4, 8, false>;
-}
-
-/* Returns: the largest of 16 and 4 that divides the addresses of all rows, 0
- * for images that sharpen_bytes () cannot take */
-static int
-get_unit (const ImkImage *in, const ImkImage *out)
-{
-  uintptr_t bits = (uintptr_t) in->data | (uintptr_t) out->data;
-
-  if ((in->stride | out->stride) > UINT32_MAX)
-    return 0;
-  if (in->height > 1)
-    bits |= in->stride | out->stride;
-  return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 0;
+  if (pixel_is_word)
+    return neighbours == 4 ? sharpen_bytes<4, true, ROWS>
+                           : sharpen_bytes<8, true, ROWS>;
+  return neighbours == 4 ? sharpen_bytes<4, false, ROWS>
+                         : sharpen_bytes<8, false, ROWS>;
 }
 
 static Bytes
 make_bytes (
     const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
 {
-  const int width = (int) rule->width, height = (int) rule->height;
-  const int channels = (int) rule->channels;
   Bytes b = {};
 
-  b.in = (uint8_t *) in->data;
-  b.out = (uint8_t *) out->data;
-  b.in_stride = (uint32_t) in->stride;
-  b.out_stride = (uint32_t) out->stride;
-  b.row_size = width * channels;
-  b.height = height;
-  b.channels = channels;
-  b.before = channels * imk_lapsharpen_inside (-1, width, rule->reflect101);
-  b.after = channels * imk_lapsharpen_inside (width, width, rule->reflect101);
-  b.above = imk_lapsharpen_inside (-1, height, rule->reflect101);
-  b.below = imk_lapsharpen_inside (height, height, rule->reflect101);
-  b.constant = rule->constant;
-  b.border_word = rule->border_value * 0x01010101u;
+  b.frame = make_frame (rule, in, out);
   b.amount = (uint32_t) rule->amount;
   b.centre = 1 + rule->neighbours * b.amount;
   b.left = 0x7654 - 0x1111 * rule->channels;
   b.right = 0x3210 + 0x1111 * rule->channels;
-  /* Words come in the same phase again after 1 or, for 3 channels, 3. */
-  for (int i = 0; i < 12; i++)
-    if (rule->filtered >> i % channels & 1)
-      b.filtered[i / 4] |= 0xffu << i % 4 * 8;
+  make_mask (rule, IMK_TYPE_U8, rule->filtered, b.filtered);
   return b;
 }
 
 static ImkStatus
 launch_bytes (const ImkLapsharpenRule *rule, const ImkImage *in,
-    const ImkImage *out, int unit, cudaStream_t stream, ImkError *error)
+    const ImkImage *out, cudaStream_t stream, ImkError *error)
 {
   const Bytes b = make_bytes (rule, in, out);
+  const bool large = (int64_t) b.frame.row_size * b.frame.height >= LARGE_SIZE;
+  const bool pixel_is_word = rule->channels == 4;
   const BytesKernel kernel =
-      choose_bytes_kernel (unit, rule->neighbours, rule->channels == 4);
+      large ? choose_bytes_kernel<LARGE_ROWS> (rule->neighbours, pixel_is_word)
+            : choose_bytes_kernel<SMALL_ROWS> (rule->neighbours, pixel_is_word);
   cudaLaunchConfig_t launch = {};
 
-  launch.blockDim = dim3 (WARP, BLOCK_ROWS);
+  launch.blockDim = dim3 (WARP, BYTES_WARPS);
   launch.gridDim =
-      dim3 (imk_div_up ((uint32_t) b.row_size, WARP * THREAD_BYTES),
-          imk_div_up (rule->height, TILE_ROWS));
+      dim3 (imk_div_up ((uint32_t) b.frame.row_size, WARP * THREAD_BYTES),
+          imk_div_up (
+              rule->height, BYTES_WARPS * (large ? LARGE_ROWS : SMALL_ROWS)));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, b);
 }
 
-/* --- all options ------------------------------------------------------------
+/* --- any image -------------------------------------------------------------
  */
 
-/* As ImkLapsharpenSums, in the type that atomics take. */
-struct Sums {
-  unsigned long long sum, square_low, square_high;
+enum {
+  ANY_WARPS = 8, /* warps a block, one above the other */
+  ANY_ROWS = 32, /* rows a block */
 };
+
+/* An image inside a kernel. */
+struct View {
+  uint8_t *data;
+  size_t stride;
+};
+
+static View
+view_of (const ImkImage *image)
+{
+  return View{(uint8_t *) image->data, image->stride};
+}
 
 /* The samples of one channel in a 3x3 window, row by row. */
 struct Window {
@@ -440,7 +254,7 @@ load_window (const ImkLapsharpenRule &rule, const View &in,
 }
 
 static __device__ int32_t
-get_laplacian (const Window &w, uint32_t neighbours)
+get_window_laplacian (const Window &w, uint32_t neighbours)
 {
   int32_t l = 4 * w.v[4] - w.v[1] - w.v[3] - w.v[5] - w.v[7];
 
@@ -495,7 +309,7 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
         load_window<Sample> (rule, in, offsets, outside, rule.weight_channel);
   for (int channel = 0; channel < (int) rule.channels; channel++) {
     Window w = load_window<Sample> (rule, in, offsets, outside, channel);
-    int32_t laplacian = get_laplacian (w, rule.neighbours);
+    int32_t laplacian = get_window_laplacian (w, rule.neighbours);
     float l = (float) laplacian;
     int32_t value = w.v[4];
 
@@ -512,46 +326,20 @@ sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
   }
 }
 
-/* Adds what all threads of a block found, with three atomics. */
-static __device__ void
-add_to_sums (long long sum, unsigned long long squares, Sums *sums)
-{
-  __shared__ Sums block;
-  const bool first = threadIdx.x == 0 && threadIdx.y == 0;
-
-  if (first)
-    block = Sums{};
-  __syncthreads ();
-  for (int step = WARP / 2; step; step /= 2) {
-    sum += __shfl_down_sync (~0u, sum, step);
-    squares += __shfl_down_sync (~0u, squares, step);
-  }
-  if (threadIdx.x == 0) {
-    atomicAdd (&block.sum, (unsigned long long) sum);
-    atomicAdd (&block.square_low, squares); /* of a tile: below 2^50 */
-  }
-  __syncthreads ();
-  if (first) {
-    atomicAdd (&sums->sum, block.sum);
-    atomicAdd (&sums->square_low, block.square_low & 0xffffffff);
-    atomicAdd (&sums->square_high, block.square_low >> 32);
-  }
-}
-
 template <typename Sample>
 static __global__ void
-__launch_bounds__ (WARP *BLOCK_ROWS)
+__launch_bounds__ (WARP *ANY_WARPS)
     sharpen_any (const __grid_constant__ ImkLapsharpenRule rule, const View in,
         const View out, Sums *sums)
 {
   const int x = blockIdx.x * WARP + threadIdx.x;
-  const int top = blockIdx.y * TILE_ROWS + threadIdx.y;
+  const int top = blockIdx.y * ANY_ROWS + threadIdx.y;
   long long sum = 0;
   unsigned long long squares = 0;
 
   /* No return: all threads meet in add_to_sums (). */
 #pragma unroll 1
-  for (int y = top; y < top + TILE_ROWS; y += BLOCK_ROWS)
+  for (int y = top; y < top + ANY_ROWS; y += ANY_WARPS)
     if (x < (int) rule.width && y < (int) rule.height)
       sharpen_pixel<Sample> (rule, in, out, x, y, &sum, &squares);
   if (rule.measured)
@@ -566,9 +354,9 @@ launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
       in->type == IMK_TYPE_U8 ? sharpen_any<uint8_t> : sharpen_any<uint16_t>;
   cudaLaunchConfig_t launch = {};
 
-  launch.blockDim = dim3 (WARP, BLOCK_ROWS);
+  launch.blockDim = dim3 (WARP, ANY_WARPS);
   launch.gridDim = dim3 (
-      imk_div_up (rule->width, WARP), imk_div_up (rule->height, TILE_ROWS));
+      imk_div_up (rule->width, WARP), imk_div_up (rule->height, ANY_ROWS));
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (
       error, launch, kernel, *rule, view_of (in), view_of (out), sums);
@@ -642,6 +430,20 @@ cuda_create (const ImkLapsharpenConfig *config, void **state, ImkError *error)
   return status;
 }
 
+/* @sums: for a measured frame */
+static ImkStatus
+launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
+    Sums *sums, cudaStream_t stream, ImkError *error)
+{
+  const int unit = get_unit (in, out);
+
+  if (self->plain && unit == 16)
+    return launch_bytes (&self->rule, in, out, stream, error);
+  if (unit && is_for_samples (&self->rule, in->type))
+    return launch_samples (&self->rule, in, out, unit, sums, stream, error);
+  return launch_any (&self->rule, in, out, sums, stream, error);
+}
+
 /* A measured frame waits for the one before, which may run on another stream:
  * they share the sums. The others use nothing of the object, so that they may
  * be captured into a graph. */
@@ -656,8 +458,7 @@ launch_measured (State *self, const ImkImage *in, const ImkImage *out,
     status = IMK_CUDA (
         error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
   if (status == IMK_OK)
-    status =
-        launch_any (&self->rule, in, out, self->device_sums, stream, error);
+    status = launch_frame (self, in, out, self->device_sums, stream, error);
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaMemcpyAsync (self->host_sums, self->device_sums,
@@ -673,13 +474,10 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 {
   State *self = (State *) state;
   const cudaStream_t s = (cudaStream_t) stream;
-  const int unit = get_unit (in, out);
 
   if (self->rule.measured)
     return launch_measured (self, in, out, s, error);
-  if (self->plain && unit)
-    return launch_bytes (&self->rule, in, out, unit, s, error);
-  return launch_any (&self->rule, in, out, nullptr, s, error);
+  return launch_frame (self, in, out, nullptr, s, error);
 }
 
 static ImkStatus

@@ -393,6 +393,12 @@ static const SharpenCase sharpen_cases[] = {
         IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false},
     {"lapsharpen-7680x4320-rgba-1.5", 7680, 4320, IMK_TYPE_U8, 4,
         IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
+    {"lapsharpen-7680x4320-gray8-1.5", 7680, 4320, IMK_TYPE_U8, 1,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
+    {"lapsharpen-7680x4320-gray16", 7680, 4320, IMK_TYPE_U16, 1,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.0, false},
+    {"lapsharpen-7680x4320-rgba64-1.5", 7680, 4320, IMK_TYPE_U16, 4,
+        IMK_LAPSHARPEN_ALPHA_COPY, 1.5, false},
     {"lapsharpen-7680x4320-weighted", 7680, 4320, IMK_TYPE_U8, 4,
         IMK_LAPSHARPEN_ALPHA_WEIGHTED, 1.0, false},
 };

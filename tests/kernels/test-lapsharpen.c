@@ -544,7 +544,8 @@ test_cuda_edges (void)
           k->border = (ImkLapsharpenBorder) (i % 5);
           if (i / 10) {
             /* strides and addresses for 4 bytes, or 16 */
-            uint32_t row = k->width * channels * (k->type ? 2 : 1);
+            uint32_t row =
+                k->width * channels * (uint32_t) imk_type_size (k->type);
 
             c.offset = test_random (&seed) % 2 ? 4 : 0;
             c.padding =

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For .cu files only: how a warp reads rows, border included, and writes them.
+ * A thread owns 16 bytes of some rows, in registers; the words beside them come
+ * from the threads beside it. */
+#pragma once
+
+#include "lapsharpen/lapsharpen-sample.h"
+
+enum {
+  WARP = 32,
+  THREAD_BYTES = 16, /* bytes a thread of one row: the widest load */
+  THREAD_WORDS = 4,
+};
+
+/* A frame and its border inside a kernel. */
+struct Frame {
+  uint8_t *in, *out;
+  uint32_t in_stride, out_stride; /* 32 bits make addresses cheap */
+  int row_size;                   /* bytes */
+  int height;
+  int pixel_size;
+  int before, after;    /* bytes at which the pixels stand that count as the
+                         * ones left and right of the row */
+  int above, below;     /* likewise the rows */
+  bool constant;        /* the border is border_word instead */
+  uint32_t border_word; /* samples as they are in memory */
+};
+
+/* The 16 bytes of a thread in one row, with @MARGIN words on either side. */
+template <int MARGIN> struct Words {
+  uint32_t w[MARGIN + THREAD_WORDS + MARGIN];
+};
+
+/* Where a thread reads. The first and the last lane also read the margin beyond
+ * the warp, at @end; the others get it from the lane beside them. */
+struct Place {
+  int x, top; /* byte and row of the first one to write */
+  int end;
+  bool inside;     /* all 16 bytes are in the row */
+  bool reads_end;  /* first or last lane */
+  bool end_inside; /* and all bytes of the margin are in the row */
+};
+
+/* @n_rows: rows that a thread writes */
+template <int MARGIN>
+static __device__ Place
+get_place (const Frame &f, int n_rows)
+{
+  const int lane = threadIdx.x;
+  Place p;
+
+  p.x = (blockIdx.x * WARP + lane) * THREAD_BYTES;
+  p.top = (blockIdx.y * blockDim.y + threadIdx.y) * n_rows;
+  p.end = lane == 0 ? p.x - 4 * MARGIN : p.x + THREAD_BYTES;
+  p.inside = p.x + THREAD_BYTES <= f.row_size;
+  p.reads_end = lane == 0 || lane == WARP - 1;
+  p.end_inside = p.reads_end && p.end >= 0 && p.end + 4 * MARGIN <= f.row_size;
+  return p;
+}
+
+/* Row @r of those that a thread reads, 0 the one above the first it writes. */
+static __device__ const uint8_t *
+get_row (const Frame &f, const Place &p, int r)
+{
+  int y = p.top + r - 1;
+
+  y = y < 0 ? f.above : y >= f.height ? f.below : y;
+  return f.in + (uint64_t) (uint32_t) y * f.in_stride;
+}
+
+/* The whole words of a row, one by one. */
+template <int MARGIN>
+static __device__ void
+load_words (const Frame &f, const Place &p, int r, Words<MARGIN> *words)
+{
+  const uint32_t *w = (const uint32_t *) (get_row (f, p, r) + p.x);
+
+#pragma unroll
+  for (int i = 0; i < THREAD_WORDS; i++)
+    if (p.x + 4 * i + 4 <= f.row_size)
+      words->w[MARGIN + i] = __ldg (w + i);
+}
+
+template <int UNIT, int MARGIN>
+static __device__ void
+load_row (const Frame &f, const Place &p, int r, Words<MARGIN> *words)
+{
+  const uint8_t *row = get_row (f, p, r);
+
+  *words = Words<MARGIN>{};
+  if (UNIT == 4)
+    load_words (f, p, r, words);
+  else if (p.inside) {
+    uint4 v = __ldg ((const uint4 *) (row + p.x));
+
+    words->w[MARGIN] = v.x;
+    words->w[MARGIN + 1] = v.y;
+    words->w[MARGIN + 2] = v.z;
+    words->w[MARGIN + 3] = v.w;
+  }
+  if (p.end_inside)
+#pragma unroll
+    for (int i = 0; i < MARGIN; i++)
+      words->w[i] = words->w[MARGIN + THREAD_WORDS + i] =
+          __ldg ((const uint32_t *) (row + p.end) + i);
+}
+
+/* The byte of a row that stands for byte @i of it or its border. Further out
+ * than a pixel nobody looks: any byte inside will do. */
+static __device__ int
+get_offset (const Frame &f, int i)
+{
+  int at = i < 0             ? f.before + f.pixel_size + i
+           : i >= f.row_size ? f.after + i - f.row_size
+                             : i;
+
+  return max (0, min (at, f.row_size - 1));
+}
+
+/* Word @i of a thread in all rows, byte by byte. The loads do not wait for each
+ * other: in a small frame this is what takes longest. */
+template <int MARGIN, int N_ROWS>
+static __device__ void
+gather_words (const Frame &f, const Place &p, int i, Words<MARGIN> rows[N_ROWS])
+{
+  const int first = p.x + 4 * (i - MARGIN);
+  uint32_t words[N_ROWS];
+
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+    words[r] = 0;
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    const bool outside = first + j < 0 || first + j >= f.row_size;
+    const int at = get_offset (f, first + j);
+
+#pragma unroll
+    for (int r = 0; r < N_ROWS; r++)
+      words[r] |= f.constant && outside
+                      ? f.border_word & 0xffu << 8 * j
+                      : (uint32_t) __ldg (get_row (f, p, r) + at) << 8 * j;
+  }
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+#pragma unroll
+    for (int k = 0; k < MARGIN + THREAD_WORDS + MARGIN; k++)
+      rows[r].w[k] = k == i ? words[r] : rows[r].w[k];
+}
+
+/* What load_row () could not read whole. A thread just beyond the row takes
+ * part: the last one in it gets its border from there. */
+template <int MARGIN, int N_ROWS>
+static __device__ void
+patch_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
+{
+#pragma unroll 1
+  for (int i = 0; i < MARGIN + THREAD_WORDS + MARGIN; i++) {
+    const int first = p.x + 4 * (i - MARGIN);
+    const bool own = i >= MARGIN && i < MARGIN + THREAD_WORDS;
+    const bool at_end = p.reads_end && (p.end < p.x) == (i < MARGIN);
+    const bool whole = first >= 0 && first + 4 <= f.row_size;
+
+    /* Of a margin that is partly inside load_row () has read nothing. */
+    if ((own ? !whole : at_end && !p.end_inside) &&
+        first < f.row_size + 4 * MARGIN)
+      gather_words<MARGIN, N_ROWS> (f, p, i, rows);
+  }
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+    if (f.constant && (p.top + r < 1 || p.top + r > f.height))
+#pragma unroll
+      for (int i = 0; i < MARGIN + THREAD_WORDS + MARGIN; i++)
+        rows[r].w[i] = f.border_word;
+}
+
+/* Fills the margins from the lanes beside this one. */
+template <int MARGIN>
+static __device__ void
+share_margins (Words<MARGIN> *words)
+{
+  const int lane = threadIdx.x;
+
+#pragma unroll
+  for (int i = 0; i < MARGIN; i++) {
+    const int after = MARGIN + THREAD_WORDS + i;
+    uint32_t left = __shfl_up_sync (~0u, words->w[THREAD_WORDS + i], 1);
+    uint32_t right = __shfl_down_sync (~0u, words->w[MARGIN + i], 1);
+
+    words->w[i] = lane == 0 ? words->w[i] : left;
+    words->w[after] = lane == WARP - 1 ? words->w[after] : right;
+  }
+}
+
+/* Reads @N_ROWS rows, two more than a thread writes. All threads of a warp have
+ * to call it. @UNIT: bytes, 16 or 4, that divide all addresses */
+template <int UNIT, int MARGIN, int N_ROWS>
+static __device__ void
+load_rows (const Frame &f, const Place &p, Words<MARGIN> rows[N_ROWS])
+{
+  /* All loads before the first use, or each would wait for the one before. */
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+    load_row<UNIT, MARGIN> (f, p, r, &rows[r]);
+  if (!p.inside || p.reads_end != p.end_inside ||
+      (f.constant && (p.top == 0 || p.top + N_ROWS - 2 >= f.height))) {
+    if (UNIT != 4 && !p.inside)
+#pragma unroll
+      for (int r = 0; r < N_ROWS; r++)
+        load_words (f, p, r, &rows[r]);
+    patch_rows<MARGIN, N_ROWS> (f, p, rows);
+  }
+#pragma unroll
+  for (int r = 0; r < N_ROWS; r++)
+    share_margins (&rows[r]);
+}
+
+/* Writes what of the 16 bytes at @x is in the row. */
+template <int UNIT>
+static __device__ void
+store_words (const Frame &f, int x, int y, const uint32_t w[THREAD_WORDS])
+{
+  uint8_t *out = f.out + (uint64_t) (uint32_t) y * f.out_stride + x;
+
+  if (UNIT == THREAD_BYTES && x + THREAD_BYTES <= f.row_size) {
+    *(uint4 *) out = make_uint4 (w[0], w[1], w[2], w[3]);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < THREAD_WORDS; i++) {
+    if (x + 4 * i + 4 <= f.row_size)
+      ((uint32_t *) out)[i] = w[i];
+    else
+#pragma unroll 1
+      for (int j = 0; j < f.row_size - (x + 4 * i); j++)
+        out[4 * i + j] = (uint8_t) (w[i] >> 8 * j);
+  }
+}
+
+/* Returns: the largest of 16 and 4 that divides the addresses of all rows, 0
+ * for images that these functions cannot read */
+static inline int
+get_unit (const ImkImage *in, const ImkImage *out)
+{
+  uintptr_t bits = (uintptr_t) in->data | (uintptr_t) out->data;
+
+  if ((in->stride | out->stride) > UINT32_MAX)
+    return 0;
+  if (in->height > 1)
+    bits |= in->stride | out->stride;
+  return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 0;
+}
+
+static inline Frame
+make_frame (
+    const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
+{
+  const int width = (int) rule->width, height = (int) rule->height;
+  const uint32_t border = rule->border_value << rule->shift;
+  Frame f = {};
+
+  f.in = (uint8_t *) in->data;
+  f.out = (uint8_t *) out->data;
+  f.in_stride = (uint32_t) in->stride;
+  f.out_stride = (uint32_t) out->stride;
+  f.row_size = (int) imk_image_row_size (in);
+  f.height = height;
+  f.pixel_size = f.row_size / width;
+  f.before = f.pixel_size * imk_lapsharpen_inside (-1, width, rule->reflect101);
+  f.after =
+      f.pixel_size * imk_lapsharpen_inside (width, width, rule->reflect101);
+  f.above = imk_lapsharpen_inside (-1, height, rule->reflect101);
+  f.below = imk_lapsharpen_inside (height, height, rule->reflect101);
+  f.constant = rule->constant;
+  f.border_word =
+      border * (in->type == IMK_TYPE_U8 ? 0x01010101u : 0x00010001u);
+  return f;
+}
+
+/* Sets @mask[i] to the bits of word i that belong to the channels of @channels.
+ * Words come in the same phase again after 1, 2 or, for 3 channels, 3. */
+static inline void
+make_mask (const ImkLapsharpenRule *rule, ImkType type, uint32_t channels,
+    uint32_t mask[THREAD_WORDS])
+{
+  const uint32_t size = (uint32_t) imk_type_size (type);
+
+  for (uint32_t i = 0; i < THREAD_BYTES; i++)
+    if (channels >> i / size % rule->channels & 1)
+      mask[i / 4] |= 0xffu << i % 4 * 8;
+}
+
+/* The word of a mask for word @i of a thread at byte @x. */
+template <int CHANNELS>
+static __device__ uint32_t
+get_mask (const uint32_t mask[THREAD_WORDS], int x, int i)
+{
+  return mask[CHANNELS == 3 ? (x / 4 + i) % 3 : i];
+}
