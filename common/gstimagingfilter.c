@@ -2,47 +2,15 @@
 #include "gstimagingfilter.h"
 
 #include "gstimaging-private.h"
+#include "gstimagingallocation.h"
 #include "gstimagingcuda.h"
-#include "gstimagingframe-private.h"
 #include "gstimagingresultspad.h"
 
-#define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
-#define DEFAULT_CUDA_DEVICE_ID -1
-#define DEFAULT_N_THREADS 0
-
-enum {
-  PROP_0,
-  PROP_BACKEND,
-  PROP_CUDA_DEVICE_ID,
-  PROP_N_THREADS,
-  PROP_ACTIVE_BACKEND,
-  PROP_ACTIVE_MEMORY,
-  PROP_STATS,
-};
-
 typedef struct {
-  /* properties, under the object lock */
-  GstImagingBackendChoice choice;
-  gint device_id;
-  guint n_threads;
-  const gchar *active_memory; /* static string */
-  ImkBackend active;
-  GstImagingContext *offered; /* by the application, before start */
+  GstImagingEngine *engine;
+  gboolean same_memory; /* caps in and out, as to CUDAMemory */
+  GstClockTime entered; /* when the frame at hand came */
 
-  /* of the streaming thread */
-  GstVideoInfo info;
-  GstCaps *caps;
-  gboolean in_is_cuda, out_is_cuda; /* memory:CUDAMemory in the caps */
-  gboolean is_open;
-  gboolean has_posted; /* an error, since a kernel was last opened */
-  gboolean gave_up;    /* on the device, until the next start */
-  GstImagingContext *context;
-  gpointer stream;
-  GstBufferPool *import_pool;
-  guint64 frame_number;
-  GstClockTime entered;
-
-  GstImagingStats *stats;
   GstPadChainFunction base_chain;
   GstImagingResultsPad *results; /* under the object lock */
   GstFlowReturn results_flow;
@@ -59,13 +27,10 @@ private_of (GstImagingFilter *self)
   return gst_imaging_filter_get_instance_private (self);
 }
 
-static ImkStatus open_kernel (
-    GstImagingFilter *self, ImkBackend backend, ImkError *error);
-
-static const ImkDevice *
-device_of (Private *priv)
+static GstImagingEngine *
+engine_of (GstImagingFilter *self)
 {
-  return gst_imaging_context_device (priv->context);
+  return private_of (self)->engine;
 }
 
 /* --- what subclasses ask ------------------------------------------------ */
@@ -73,345 +38,72 @@ device_of (Private *priv)
 guint
 gst_imaging_filter_n_threads (GstImagingFilter *self)
 {
-  guint n;
-
-  GST_OBJECT_LOCK (self);
-  n = private_of (self)->n_threads;
-  GST_OBJECT_UNLOCK (self);
-  return n;
+  return gst_imaging_engine_n_threads (engine_of (self));
 }
 
 GstImagingContext *
 gst_imaging_filter_open_context (GstImagingFilter *self)
 {
-  return private_of (self)->context;
+  return gst_imaging_engine_context (engine_of (self));
 }
 
 ImkStatus
 gst_imaging_filter_synchronize (GstImagingFilter *self, ImkError *error)
 {
-  Private *priv = private_of (self);
-
-  return priv->active == IMK_BACKEND_CUDA
-             ? device_of (priv)->stream_synchronize (priv->stream, error)
-             : IMK_OK;
+  return gst_imaging_engine_synchronize (engine_of (self), error);
 }
 
 ImkStatus
 gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error)
 {
-  Private *priv = private_of (self);
-
-  return open_kernel (self, priv->active, error);
+  return gst_imaging_engine_reopen (engine_of (self), error);
 }
 
 guint64
 gst_imaging_filter_frame_number (GstImagingFilter *self)
 {
-  return private_of (self)->frame_number;
+  return gst_imaging_engine_frame_number (engine_of (self));
 }
 
-/* --- the device --------------------------------------------------------- */
-
-static GstImagingBackendChoice
-get_choice (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-  GstImagingBackendChoice choice;
-
-  GST_OBJECT_LOCK (self);
-  choice = priv->choice;
-  GST_OBJECT_UNLOCK (self);
-  return choice;
-}
-
-static void
-close_stream (Private *priv)
-{
-  if (!priv->stream || gst_imaging_context_push (priv->context, NULL) != IMK_OK)
-    return;
-  /* nobody may compare a dead stream's pointer with pending work on it */
-  device_of (priv)->stream_synchronize (priv->stream, NULL);
-  device_of (priv)->stream_free (priv->stream);
-  gst_imaging_context_pop (priv->context);
-  priv->stream = NULL;
-}
-
-static void
-close_device (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-
-  if (priv->import_pool)
-    gst_buffer_pool_set_active (priv->import_pool, FALSE);
-  gst_clear_object (&priv->import_pool);
-  if (priv->context)
-    close_stream (priv);
-  GST_OBJECT_LOCK (self);
-  g_clear_object (&priv->context);
-  GST_OBJECT_UNLOCK (self);
-}
-
-/* The application's context, a neighbour's, or the device's primary one. */
-static GstImagingContext *
-find_context (GstImagingFilter *self, ImkError *error)
-{
-  Private *priv = private_of (self);
-  GstImagingContext *found = NULL;
-  gint device_id;
-
-  GST_OBJECT_LOCK (self);
-  device_id = priv->device_id;
-  found = priv->offered ? g_object_ref (priv->offered) : NULL;
-  GST_OBJECT_UNLOCK (self);
-
-  if (!found && imk_backend_load ("cuda", error) != IMK_OK)
-    return NULL;
-#ifdef HAVE_GST_CUDA
-  if (!found)
-    found =
-        gst_imaging_cuda_find_context (GST_ELEMENT (self), device_id, error);
-  if (!found) { /* the application may have answered by now */
-    GST_OBJECT_LOCK (self);
-    found = priv->offered ? g_object_ref (priv->offered) : NULL;
-    GST_OBJECT_UNLOCK (self);
-  }
-#endif
-  return found ? found : gst_imaging_context_get (device_id, error);
-}
+/* --- what the engine asks ----------------------------------------------- */
 
 static ImkStatus
-open_device (GstImagingFilter *self, ImkError *error)
-{
-  Private *priv = private_of (self);
-  ImkStatus status;
-
-  if (priv->stream)
-    return IMK_OK;
-  if (!priv->context) {
-    GstImagingContext *context = find_context (self, error);
-
-    GST_OBJECT_LOCK (self); /* context queries come from other threads */
-    priv->context = context;
-    GST_OBJECT_UNLOCK (self);
-  }
-  if (!priv->context)
-    return IMK_ERROR_UNAVAILABLE;
-  status = gst_imaging_context_push (priv->context, error);
-  if (status != IMK_OK)
-    return status;
-  status = device_of (priv)->stream_new (&priv->stream, error);
-  gst_imaging_context_pop (priv->context);
-  return status;
-}
-
-/* --- the kernel --------------------------------------------------------- */
-
-static void
-close_kernel (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-  gboolean pushed = priv->is_open && priv->active == IMK_BACKEND_CUDA &&
-                    gst_imaging_context_push (priv->context, NULL) == IMK_OK;
-
-  if (priv->is_open)
-    GST_IMAGING_FILTER_GET_CLASS (self)->close (self);
-  priv->is_open = FALSE;
-  if (pushed)
-    gst_imaging_context_pop (priv->context);
-}
-
-static ImkStatus
-open_kernel (GstImagingFilter *self, ImkBackend backend, ImkError *error)
-{
-  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
-  Private *priv = private_of (self);
-  gboolean on_device = backend == IMK_BACKEND_CUDA;
-  ImkStatus status = IMK_OK;
-
-  close_kernel (self);
-  if (on_device)
-    status = open_device (self, error);
-  if (status == IMK_OK && on_device)
-    status = gst_imaging_context_push (priv->context, error);
-  if (status != IMK_OK)
-    return status;
-  status = klass->open (self, backend, &priv->info, error);
-  if (on_device)
-    gst_imaging_context_pop (priv->context);
-  if (status != IMK_OK)
-    return status;
-
-  priv->is_open = TRUE;
-  priv->has_posted = FALSE;
-  GST_OBJECT_LOCK (self);
-  priv->active = backend;
-  GST_OBJECT_UNLOCK (self);
-  GST_INFO_OBJECT (self, "frames of %" GST_PTR_FORMAT " are processed on %s",
-      priv->caps,
-      on_device ? gst_imaging_context_info (priv->context)->name : "the CPU");
-  return IMK_OK;
-}
-
-static gboolean
-should_use_cuda (GstImagingFilter *self)
-{
-  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
-  Private *priv = private_of (self);
-
-  switch (get_choice (self)) {
-  case GST_IMAGING_BACKEND_CPU:
-    return FALSE;
-  case GST_IMAGING_BACKEND_CUDA:
-    return TRUE;
-  default:
-    break;
-  }
-  if (priv->in_is_cuda || priv->out_is_cuda)
-    return TRUE;
-  return !priv->gave_up && klass->prefers_cuda &&
-         klass->prefers_cuda (self, &priv->info) &&
-         imk_backend_load ("cuda", NULL) == IMK_OK;
-}
-
-/* Once for one cause: upstream retries what failed to negotiate. */
-static void
-post_error (GstImagingFilter *self, ImkStatus status, const ImkError *error)
-{
-  Private *priv = private_of (self);
-
-  if (priv->has_posted)
-    return;
-  priv->has_posted = TRUE;
-  switch (status) {
-  case IMK_ERROR_CONFIG:
-    GST_ELEMENT_ERROR (self, LIBRARY, SETTINGS, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_IMAGE:
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_MEMORY:
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, NO_SPACE_LEFT, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_FILE:
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
-    break;
-  case IMK_ERROR_UNAVAILABLE:
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, NOT_FOUND, ("%s", error->message), (NULL));
-    break;
-  default:
-    GST_ELEMENT_ERROR (self, LIBRARY, FAILED, ("%s", error->message), (NULL));
-    break;
-  }
-}
-
-static gboolean
-is_device_failure (ImkStatus status)
-{
-  return status == IMK_ERROR_DEVICE || status == IMK_ERROR_MEMORY ||
-         status == IMK_ERROR_UNAVAILABLE;
-}
-
-/* Frames that downstream wants as CUDAMemory cannot come from the CPU. */
-static gboolean
-can_fall_back (GstImagingFilter *self)
-{
-  return get_choice (self) == GST_IMAGING_BACKEND_AUTO &&
-         !private_of (self)->out_is_cuda;
-}
-
-/* From now on the CPU, until the next start. */
-static ImkStatus
-fall_back (GstImagingFilter *self, ImkError *error)
-{
-  private_of (self)->gave_up = TRUE;
-  gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
-  return open_kernel (self, IMK_BACKEND_CPU, error);
-}
-
-/* Once with every fall_back (). */
-static void
-post_fall_back (
-    GstImagingFilter *self, const ImkError *why, gboolean frame_lost)
-{
-  GST_ELEMENT_WARNING (self, LIBRARY, FAILED,
-      ("CUDA cannot be used any more, the CPU goes on.%s %s",
-          frame_lost ? " One frame that was only on the device is lost." : "",
-          why->message),
-      (NULL));
-}
-
-/* --- one frame ---------------------------------------------------------- */
-
-static gboolean
-is_on_device (GstBuffer *buffer)
-{
-  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
-                          ? gst_buffer_peek_memory (buffer, 0)
-                          : NULL;
-
-  return memory && gst_is_imaging_memory (memory) &&
-         gst_imaging_memory_is_on_device (memory);
-}
-
-static GstBufferPool *
-get_import_pool (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-  GstAllocator *allocator;
-
-  if (priv->import_pool)
-    return priv->import_pool;
-  allocator = gst_imaging_allocator_new (
-      priv->context, GST_IMAGING_MEMORY_PINNED, priv->stats);
-  priv->import_pool =
-      gst_imaging_video_pool_new (allocator, priv->caps, &priv->info, FALSE);
-  gst_object_unref (allocator);
-  if (priv->import_pool)
-    gst_buffer_pool_set_active (priv->import_pool, TRUE);
-  return priv->import_pool;
-}
-
-/* @buffer itself, not referenced, because it has to stay writable; or a copy of
- * it that the kernel reaches; or NULL with @error set. */
-static GstBuffer *
-reachable (GstImagingFilter *self, GstBuffer *buffer, GstImagingReach reach,
+open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
-  Private *priv = private_of (self);
-  GstBuffer *copy = NULL;
-
-  if (gst_imaging_frame_can_map (buffer, priv->context, reach))
-    return buffer;
-  if (gst_imaging_frame_check_size (buffer, &priv->info, error) != IMK_OK)
-    return NULL;
-  if (get_import_pool (self))
-    copy = gst_imaging_frame_import (
-        buffer, &priv->info, priv->import_pool, priv->stats);
-  if (!copy)
-    imk_error_set (error, IMK_ERROR_DEVICE,
-        "A frame of %" G_GSIZE_FORMAT
-        " bytes could not be copied into page-locked memory.",
-        gst_buffer_get_size (buffer));
-  return copy;
+  return GST_IMAGING_FILTER_GET_CLASS (element)->open (
+      GST_IMAGING_FILTER (element), backend, info, error);
 }
 
 static void
-note_memory (GstImagingFilter *self, const gchar *memory_name)
+close_kernel (GstElement *element)
 {
-  Private *priv = private_of (self);
-  gboolean changed;
-
-  GST_OBJECT_LOCK (self);
-  changed = g_strcmp0 (priv->active_memory, memory_name) != 0;
-  priv->active_memory = memory_name;
-  GST_OBJECT_UNLOCK (self);
-  if (changed)
-    GST_INFO_OBJECT (self, "input frames are in %s memory", memory_name);
+  GST_IMAGING_FILTER_GET_CLASS (element)->close (GST_IMAGING_FILTER (element));
 }
+
+static gboolean
+prefers_cuda (GstElement *element, const GstVideoInfo *info)
+{
+  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (element);
+
+  return klass->prefers_cuda &&
+         klass->prefers_cuda (GST_IMAGING_FILTER (element), info);
+}
+
+static void
+reconfigure (GstElement *element)
+{
+  gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (element));
+}
+
+static const GstImagingEngineFuncs engine_funcs = {
+    .open = open_kernel,
+    .close = close_kernel,
+    .prefers_cuda = prefers_cuda,
+    .reconfigure = reconfigure,
+};
+
+/* --- one frame ---------------------------------------------------------- */
 
 /* Runs the kernel between map and unmap of both frames. */
 static ImkStatus
@@ -419,21 +111,22 @@ process_mapped (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     GstBuffer *annotated, GstImagingReach reach, ImkError *error)
 {
   GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
-  Private *priv = private_of (self);
+  GstImagingEngine *engine = engine_of (self);
+  const GstVideoInfo *info = gst_imaging_engine_info (engine);
   GstImagingFrame in_frame, out_frame;
   gboolean done = reach == GST_IMAGING_REACH_HOST;
   ImkError ignored;
-  ImkStatus status = gst_imaging_frame_map (in, &priv->info, GST_MAP_READ,
-      reach, priv->context, priv->stream, priv->stats, &in_frame, error);
+  ImkStatus status = gst_imaging_engine_map (
+      engine, in, info, GST_MAP_READ, reach, &in_frame, error);
   ImkStatus unmapped;
 
   if (status != IMK_OK)
     return status;
   if (out)
-    status = gst_imaging_frame_map (out, &priv->info, GST_MAP_WRITE, reach,
-        priv->context, priv->stream, priv->stats, &out_frame, error);
+    status = gst_imaging_engine_map (
+        engine, out, info, GST_MAP_WRITE, reach, &out_frame, error);
   if (status == IMK_OK) {
-    note_memory (self, in_frame.memory_name);
+    gst_imaging_engine_note_memory (engine, in_frame.memory_name);
     status = klass->process (
         self, &in_frame, out ? &out_frame : NULL, annotated, &done, error);
     if (out) {
@@ -452,13 +145,14 @@ process_on_device (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     GstBuffer *annotated, ImkError *error)
 {
   GstImagingReach reach = GST_IMAGING_FILTER_GET_CLASS (self)->device_reach;
-  Private *priv = private_of (self);
-  ImkStatus status = gst_imaging_context_push (priv->context, error);
+  GstImagingEngine *engine = engine_of (self);
+  GstImagingContext *context = gst_imaging_engine_context (engine);
+  ImkStatus status = gst_imaging_context_push (context, error);
   GstBuffer *source;
 
   if (status != IMK_OK)
     return status;
-  source = reachable (self, in, reach, error);
+  source = gst_imaging_engine_reachable (engine, in, reach, error);
   if (source) {
     status = process_mapped (self, source, out, annotated, reach, error);
     if (source != in)
@@ -466,7 +160,7 @@ process_on_device (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
   } else {
     status = error->code;
   }
-  gst_imaging_context_pop (priv->context);
+  gst_imaging_context_pop (context);
   return status;
 }
 
@@ -474,16 +168,12 @@ static ImkStatus
 process (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     GstBuffer *annotated, ImkError *error)
 {
-  Private *priv = private_of (self);
-  ImkStatus status = IMK_OK;
+  GstImagingEngine *engine = engine_of (self);
+  ImkStatus status = gst_imaging_engine_ensure_open (engine, error);
 
-  /* closed when the last attempt to reopen it failed; the properties may be
-   * better by now */
-  if (!priv->is_open)
-    status = open_kernel (self, priv->active, error);
   if (status != IMK_OK)
     return status;
-  return priv->active == IMK_BACKEND_CUDA
+  return gst_imaging_engine_is_on_cuda (engine)
              ? process_on_device (self, in, out, annotated, error)
              : process_mapped (
                    self, in, out, annotated, GST_IMAGING_REACH_HOST, error);
@@ -497,62 +187,52 @@ replace_memory (GstBuffer *out, gsize size)
   gst_buffer_append_memory (out, gst_allocator_alloc (NULL, size, NULL));
 }
 
-static GstFlowReturn
-count_frame (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-
-  priv->frame_number++;
-  gst_imaging_stats_add_frame (
-      priv->stats, gst_util_get_timestamp () - priv->entered);
-  return GST_FLOW_OK;
-}
-
 /* On the CPU now, with what the failed device has left. */
 static ImkStatus
 process_again (GstImagingFilter *self, GstBuffer *in, GstBuffer *out,
     GstBuffer *annotated, ImkError *error)
 {
-  ImkStatus status = fall_back (self, error);
+  GstImagingEngine *engine = engine_of (self);
+  ImkStatus status = gst_imaging_engine_fall_back (engine, error);
 
   if (status != IMK_OK)
     return status;
   if (out)
-    replace_memory (out, private_of (self)->info.size);
+    replace_memory (out, gst_imaging_engine_info (engine)->size);
   return process (self, in, out, annotated, error);
 }
 
-/* Nobody can read it any more: a frame of a device that was given up. */
-static gboolean
-is_lost (GstImagingFilter *self, GstBuffer *in, ImkStatus status)
+static GstFlowReturn
+count_frame (GstImagingFilter *self)
 {
-  return is_device_failure (status) && private_of (self)->gave_up &&
-         is_on_device (in);
+  Private *priv = private_of (self);
+
+  gst_imaging_engine_count_frame (priv->engine, priv->entered);
+  return GST_FLOW_OK;
 }
 
 static GstFlowReturn
 run (
     GstImagingFilter *self, GstBuffer *in, GstBuffer *out, GstBuffer *annotated)
 {
-  Private *priv = private_of (self);
+  GstImagingEngine *engine = engine_of (self);
   ImkError why, error;
   ImkStatus status = process (self, in, out, annotated, &error);
 
-  if (is_device_failure (status) && priv->active == IMK_BACKEND_CUDA &&
-      can_fall_back (self)) {
+  if (gst_imaging_engine_can_fall_back (engine, status)) {
     why = error;
     status = process_again (self, in, out, annotated, &error);
-    post_fall_back (self, &why, is_lost (self, in, status));
+    gst_imaging_engine_post_fall_back (
+        engine, &why, gst_imaging_engine_is_lost (engine, in, status));
   }
   if (status == IMK_OK)
     return count_frame (self);
-  if (is_lost (self, in, status)) {
+  if (gst_imaging_engine_is_lost (engine, in, status)) {
     GST_WARNING_OBJECT (self, "a frame is lost: %s", error.message);
-    priv->frame_number++;
-    gst_imaging_stats_add_lost (priv->stats);
+    gst_imaging_engine_count_lost (engine);
     return GST_BASE_TRANSFORM_FLOW_DROPPED;
   }
-  post_error (self, status, &error);
+  gst_imaging_engine_post_error (engine, status, &error);
   return GST_FLOW_ERROR;
 }
 
@@ -574,43 +254,6 @@ gst_imaging_filter_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
              : count_frame (self);
 }
 
-/* The neighbour's context is the one of its frames, where the user has named
- * no device and the application has brought no context. */
-static void
-adopt_context (GstImagingFilter *self, GstBuffer *input)
-{
-  Private *priv = private_of (self);
-
-  GST_OBJECT_LOCK (self);
-  if (!priv->context && !priv->offered && priv->device_id < 0)
-    priv->context = g_object_ref (
-        gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
-  GST_OBJECT_UNLOCK (self);
-}
-
-/* auto follows the data: frames that are on the device stay there. */
-static ImkStatus
-follow_data (GstImagingFilter *self, GstBuffer *input, ImkError *error)
-{
-  Private *priv = private_of (self);
-  ImkError why;
-  ImkStatus status;
-
-  if (!priv->is_open || priv->active == IMK_BACKEND_CUDA || priv->gave_up ||
-      get_choice (self) != GST_IMAGING_BACKEND_AUTO || !is_on_device (input))
-    return IMK_OK;
-  adopt_context (self, input);
-  status = open_kernel (self, IMK_BACKEND_CUDA, &why);
-  if (is_device_failure (status)) {
-    status = fall_back (self, error);
-    post_fall_back (self, &why, FALSE);
-  } else if (status != IMK_OK) {
-    *error = why;
-  }
-  gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (self));
-  return status;
-}
-
 /* Here and not in set_property (): the base class must not see passthrough
  * change in the middle of a frame. */
 static void
@@ -618,9 +261,8 @@ follow_identity (GstImagingFilter *self)
 {
   GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
   GstBaseTransform *trans = GST_BASE_TRANSFORM (self);
-  Private *priv = private_of (self);
   gboolean identity = klass->is_identity && klass->is_identity (self) &&
-                      priv->in_is_cuda == priv->out_is_cuda;
+                      private_of (self)->same_memory;
 
   if (identity == gst_base_transform_is_passthrough (trans))
     return;
@@ -647,13 +289,9 @@ gst_imaging_filter_submit_input_buffer (
     GstBaseTransform *trans, gboolean is_discont, GstBuffer *input)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  ImkError error;
-  ImkStatus status;
 
   sync_controlled (trans, input);
-  status = follow_data (self, input, &error);
-  if (status != IMK_OK) {
-    post_error (self, status, &error);
+  if (!gst_imaging_engine_follow (engine_of (self), input)) {
     gst_buffer_unref (input);
     return GST_FLOW_ERROR;
   }
@@ -674,7 +312,7 @@ gst_imaging_filter_transform_caps (GstBaseTransform *trans,
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
   GstCaps *ours, *result;
 
-  if (get_choice (self) == GST_IMAGING_BACKEND_CPU)
+  if (gst_imaging_engine_choice (engine_of (self)) == GST_IMAGING_BACKEND_CPU)
     ours = gst_imaging_cuda_remove_memory (caps);
   else if (GST_IMAGING_FILTER_GET_CLASS (self)->measures)
     ours = gst_caps_ref (caps);
@@ -713,90 +351,11 @@ static gboolean
 gst_imaging_filter_set_caps (
     GstBaseTransform *trans, GstCaps *in_caps, GstCaps *out_caps)
 {
-  GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  Private *priv = private_of (self);
-  ImkError why, error;
-  ImkStatus status;
+  Private *priv = private_of (GST_IMAGING_FILTER (trans));
 
-  close_kernel (self);
-  if (!gst_video_info_from_caps (&priv->info, in_caps)) {
-    GST_ERROR_OBJECT (self, "not video caps: %" GST_PTR_FORMAT, in_caps);
-    return FALSE;
-  }
-  gst_caps_replace (&priv->caps, in_caps);
-  priv->in_is_cuda = gst_imaging_cuda_is_caps (in_caps);
-  priv->out_is_cuda = gst_imaging_cuda_is_caps (out_caps);
-  if (priv->import_pool)
-    gst_buffer_pool_set_active (priv->import_pool, FALSE);
-  gst_clear_object (&priv->import_pool);
-
-  if (!should_use_cuda (self)) {
-    status = open_kernel (self, IMK_BACKEND_CPU, &error);
-  } else {
-    status = open_kernel (self, IMK_BACKEND_CUDA, &error);
-    if (is_device_failure (status) && can_fall_back (self)) {
-      why = error;
-      status = fall_back (self, &error);
-      post_fall_back (self, &why, FALSE);
-    }
-  }
-  if (status != IMK_OK)
-    post_error (self, status, &error);
-  return status == IMK_OK;
-}
-
-static gboolean
-is_on_cuda (GstImagingFilter *self)
-{
-  Private *priv = private_of (self);
-
-  return priv->is_open && priv->active == IMK_BACKEND_CUDA;
-}
-
-/* A camera, or any other source, writes where the GPU reads. */
-static void
-offer_pinned_pool (GstImagingFilter *self, GstQuery *query)
-{
-  Private *priv = private_of (self);
-  GstAllocator *allocator;
-  GstBufferPool *pool = NULL;
-  GstVideoInfo info;
-  GstCaps *caps;
-
-  gst_query_parse_allocation (query, &caps, NULL);
-  if (!caps || !gst_video_info_from_caps (&info, caps))
-    return;
-  if (gst_imaging_cuda_is_caps (caps))
-    return;
-  allocator = gst_imaging_allocator_new (
-      priv->context, GST_IMAGING_MEMORY_PINNED, priv->stats);
-  pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
-  if (pool) {
-    if (gst_query_get_n_allocation_pools (query) > 0)
-      gst_query_set_nth_allocation_pool (query, 0, pool, info.size, 0, 0);
-    else
-      gst_query_add_allocation_pool (query, pool, info.size, 0, 0);
-    if (gst_query_get_n_allocation_params (query) > 0)
-      gst_query_set_nth_allocation_param (query, 0, allocator, NULL);
-    else
-      gst_query_add_allocation_param (query, allocator, NULL);
-    gst_object_unref (pool);
-  }
-  gst_object_unref (allocator);
-}
-
-static gboolean
-offers_our_memory (GstQuery *query)
-{
-  GstAllocator *allocator = NULL;
-  gboolean ours;
-
-  if (gst_query_get_n_allocation_params (query) == 0)
-    return FALSE;
-  gst_query_parse_nth_allocation_param (query, 0, &allocator, NULL);
-  ours = allocator && GST_IS_IMAGING_ALLOCATOR (allocator);
-  gst_clear_object (&allocator);
-  return ours;
+  priv->same_memory =
+      gst_imaging_cuda_is_caps (in_caps) == gst_imaging_cuda_is_caps (out_caps);
+  return gst_imaging_engine_set_caps (priv->engine, in_caps, out_caps);
 }
 
 static gboolean
@@ -817,61 +376,18 @@ gst_imaging_filter_propose_allocation (
   if ((!measures || !gst_pad_is_linked (GST_BASE_TRANSFORM_SRC_PAD (trans))) &&
       !gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-  if (is_on_cuda (self) && !offers_our_memory (query))
-    offer_pinned_pool (self, query);
+  gst_imaging_allocation_propose (engine_of (self), query);
   return TRUE;
 }
 
-static GstBufferPool *
-new_output_pool (GstImagingFilter *self, GstCaps *caps,
-    const GstVideoInfo *info, gboolean with_meta, GstAllocator **allocator,
-    guint *size)
-{
-  Private *priv = private_of (self);
-
-#ifdef HAVE_GST_CUDA
-  if (is_on_cuda (self) && gst_imaging_cuda_is_caps (caps))
-    return gst_imaging_cuda_pool_new (priv->context, caps, info, size);
-#endif
-  if (is_on_cuda (self))
-    *allocator = gst_imaging_allocator_new (
-        priv->context, GST_IMAGING_MEMORY_DEVICE, priv->stats);
-  return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
-}
-
-/* Downstream's pool is not used: ours is where the kernel writes, and every
- * element can map what comes out of it. */
 static gboolean
 gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  gboolean with_meta =
-      gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-  GstAllocator *allocator = NULL;
-  GstAllocationParams params;
-  GstBufferPool *pool;
-  GstVideoInfo info;
-  GstCaps *caps;
-  guint size;
 
-  gst_query_parse_allocation (query, &caps, NULL);
-  if (!caps || !gst_video_info_from_caps (&info, caps))
-    return FALSE;
-  size = info.size;
-  pool = new_output_pool (self, caps, &info, with_meta, &allocator, &size);
-  if (!pool)
-    return FALSE;
-  while (gst_query_get_n_allocation_params (query) > 0)
-    gst_query_remove_nth_allocation_param (query, 0);
-  while (gst_query_get_n_allocation_pools (query) > 0)
-    gst_query_remove_nth_allocation_pool (query, 0);
-  gst_allocation_params_init (&params);
-  gst_query_add_allocation_param (query, allocator, &params);
-  gst_query_add_allocation_pool (query, pool, size, 0, 0);
-  gst_object_unref (pool);
-  gst_clear_object (&allocator);
-  return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
-      ->decide_allocation (trans, query);
+  return gst_imaging_allocation_decide (engine_of (self), query) &&
+         GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
+             ->decide_allocation (trans, query);
 }
 
 /* The pool of the base class may find the device full, or gone. */
@@ -879,29 +395,30 @@ static GstFlowReturn
 gst_imaging_filter_prepare_output_buffer (
     GstBaseTransform *trans, GstBuffer *input, GstBuffer **output)
 {
-  GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  Private *priv = private_of (self);
+  GstImagingEngine *engine = engine_of (GST_IMAGING_FILTER (trans));
   GstFlowReturn flow =
       GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
           ->prepare_output_buffer (trans, input, output);
   ImkError why, error;
   ImkStatus status;
+  gsize size;
 
-  if (flow != GST_FLOW_ERROR || !is_on_cuda (self))
+  if (flow != GST_FLOW_ERROR || !gst_imaging_engine_is_on_cuda (engine))
     return flow;
+  size = gst_imaging_engine_info (engine)->size;
   status = imk_error_set (&why, IMK_ERROR_MEMORY,
       "There is no device memory for a frame of %" G_GSIZE_FORMAT " bytes.",
-      priv->info.size);
+      size);
   error = why;
-  if (can_fall_back (self)) {
-    status = fall_back (self, &error);
-    post_fall_back (self, &why, FALSE);
+  if (gst_imaging_engine_can_fall_back (engine, status)) {
+    status = gst_imaging_engine_fall_back (engine, &error);
+    gst_imaging_engine_post_fall_back (engine, &why, FALSE);
   }
   if (status != IMK_OK) {
-    post_error (self, status, &error);
+    gst_imaging_engine_post_error (engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  *output = gst_buffer_new_allocate (NULL, priv->info.size, NULL);
+  *output = gst_buffer_new_allocate (NULL, size, NULL);
   GST_BASE_TRANSFORM_GET_CLASS (trans)->copy_metadata (trans, input, *output);
   return GST_FLOW_OK;
 }
@@ -944,6 +461,7 @@ gst_imaging_filter_publish (
     GstImagingFilter *self, GstBuffer *buffer, const GstImagingResult *result)
 {
   Private *priv = private_of (self);
+  const GstVideoInfo *info = gst_imaging_engine_info (priv->engine);
   GstImagingResultsPad *results = ref_results (self);
   GstFlowReturn flow;
 
@@ -951,7 +469,7 @@ gst_imaging_filter_publish (
   if (!results)
     return;
   flow = gst_imaging_results_pad_push (results, result, buffer,
-      GST_VIDEO_INFO_FPS_N (&priv->info), GST_VIDEO_INFO_FPS_D (&priv->info));
+      GST_VIDEO_INFO_FPS_N (info), GST_VIDEO_INFO_FPS_D (info));
   /* a pad that was released meanwhile is flushing; that stops nobody else */
   GST_OBJECT_LOCK (self);
   priv->results_flow = priv->results == results ? flow : GST_FLOW_NOT_LINKED;
@@ -989,15 +507,16 @@ static void
 reset_kernel (GstImagingFilter *self)
 {
   GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
-  Private *priv = private_of (self);
+  GstImagingEngine *engine = engine_of (self);
+  GstImagingContext *context = gst_imaging_engine_context (engine);
 
-  if (!priv->is_open || !klass->reset)
+  if (!gst_imaging_engine_is_open (engine) || !klass->reset)
     return;
-  if (priv->active == IMK_BACKEND_CPU) {
+  if (!gst_imaging_engine_is_on_cuda (engine)) {
     klass->reset (self, NULL);
-  } else if (gst_imaging_context_push (priv->context, NULL) == IMK_OK) {
-    klass->reset (self, priv->stream);
-    gst_imaging_context_pop (priv->context);
+  } else if (gst_imaging_context_push (context, NULL) == IMK_OK) {
+    klass->reset (self, gst_imaging_engine_stream (engine));
+    gst_imaging_context_pop (context);
   }
 }
 
@@ -1073,18 +592,8 @@ gst_imaging_filter_class_add_results_pad (GstImagingFilterClass *klass)
 static void
 gst_imaging_filter_set_context (GstElement *element, GstContext *message)
 {
-#ifdef HAVE_GST_CUDA
-  Private *priv = private_of (GST_IMAGING_FILTER (element));
-  GstImagingContext *offered =
-      gst_imaging_cuda_take_context (element, priv->device_id, message);
-
-  if (offered) {
-    GST_OBJECT_LOCK (element);
-    g_set_object (&priv->offered, offered);
-    GST_OBJECT_UNLOCK (element);
-    g_object_unref (offered);
-  }
-#endif
+  gst_imaging_engine_set_context (
+      engine_of (GST_IMAGING_FILTER (element)), message);
   GST_ELEMENT_CLASS (gst_imaging_filter_parent_class)
       ->set_context (element, message);
 }
@@ -1093,61 +602,26 @@ static gboolean
 gst_imaging_filter_query (
     GstBaseTransform *trans, GstPadDirection direction, GstQuery *query)
 {
-#ifdef HAVE_GST_CUDA
-  Private *priv = private_of (GST_IMAGING_FILTER (trans));
-  GstImagingContext *context = NULL;
-  gboolean answered = FALSE;
+  GstImagingFilter *self = GST_IMAGING_FILTER (trans);
 
-  if (GST_QUERY_TYPE (query) == GST_QUERY_CONTEXT) {
-    GST_OBJECT_LOCK (trans);
-    context = priv->context ? g_object_ref (priv->context) : NULL;
-    GST_OBJECT_UNLOCK (trans);
-    if (context)
-      answered =
-          gst_imaging_cuda_answer_context (GST_ELEMENT (trans), context, query);
-    g_clear_object (&context);
-    if (answered)
-      return TRUE;
-  }
-#endif
-  return GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
-      ->query (trans, direction, query);
+  return gst_imaging_engine_query (engine_of (self), query) ||
+         GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
+             ->query (trans, direction, query);
 }
 
 static gboolean
 gst_imaging_filter_start (GstBaseTransform *trans)
 {
-  GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  Private *priv = private_of (self);
-  ImkError error;
-  ImkStatus status;
-
-  gst_imaging_stats_reset (priv->stats);
-  priv->frame_number = 0;
-  priv->gave_up = FALSE;
-  priv->has_posted = FALSE;
-  priv->active_memory = NULL;
-  if (get_choice (self) != GST_IMAGING_BACKEND_CUDA)
-    return TRUE;
-  /* A missing device is said before the first frame comes. */
-  status = open_device (self, &error);
-  if (status != IMK_OK) {
-    post_error (self, status, &error);
-    close_device (self); /* the base class does not stop what did not start */
-  }
-  return status == IMK_OK;
+  return gst_imaging_engine_start (engine_of (GST_IMAGING_FILTER (trans)));
 }
 
 static gboolean
 gst_imaging_filter_stop (GstBaseTransform *trans)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  Private *priv = private_of (self);
   GstImagingResultsPad *results = ref_results (self);
 
-  close_kernel (self);
-  close_device (self);
-  gst_clear_caps (&priv->caps);
+  gst_imaging_engine_stop (engine_of (self));
   if (results) {
     gst_imaging_results_pad_reset (results);
     gst_imaging_results_pad_unref (results);
@@ -1161,57 +635,20 @@ static void
 gst_imaging_filter_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  Private *priv = private_of (GST_IMAGING_FILTER (object));
+  GstImagingFilter *self = GST_IMAGING_FILTER (object);
 
-  GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_BACKEND:
-    priv->choice = g_value_get_enum (value);
-    break;
-  case PROP_CUDA_DEVICE_ID:
-    priv->device_id = g_value_get_int (value);
-    break;
-  case PROP_N_THREADS:
-    priv->n_threads = g_value_get_uint (value);
-    break;
-  default:
+  if (!gst_imaging_engine_set_property (engine_of (self), id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (object);
 }
 
 static void
 gst_imaging_filter_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  Private *priv = private_of (GST_IMAGING_FILTER (object));
+  GstImagingFilter *self = GST_IMAGING_FILTER (object);
 
-  GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_BACKEND:
-    g_value_set_enum (value, priv->choice);
-    break;
-  case PROP_CUDA_DEVICE_ID:
-    g_value_set_int (value, priv->device_id);
-    break;
-  case PROP_N_THREADS:
-    g_value_set_uint (value, priv->n_threads);
-    break;
-  case PROP_ACTIVE_BACKEND:
-    g_value_set_static_string (
-        value, priv->active == IMK_BACKEND_CUDA ? "cuda" : "cpu");
-    break;
-  case PROP_ACTIVE_MEMORY:
-    g_value_set_static_string (
-        value, priv->active_memory ? priv->active_memory : "none");
-    break;
-  case PROP_STATS:
-    g_value_take_boxed (value, gst_imaging_stats_to_structure (priv->stats));
-    break;
-  default:
+  if (!gst_imaging_engine_get_property (engine_of (self), id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (object);
 }
 
 /* Not in init (): the class of an object that is being initialised is the one
@@ -1234,51 +671,8 @@ gst_imaging_filter_dispose (GObject *object)
 static void
 gst_imaging_filter_finalize (GObject *object)
 {
-  Private *priv = private_of (GST_IMAGING_FILTER (object));
-
-  g_clear_object (&priv->offered);
-  gst_imaging_stats_unref (priv->stats);
+  gst_imaging_engine_free (engine_of (GST_IMAGING_FILTER (object)));
   G_OBJECT_CLASS (gst_imaging_filter_parent_class)->finalize (object);
-}
-
-static void
-install_properties (GObjectClass *klass)
-{
-  const GParamFlags fixed =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
-  const GParamFlags readable = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
-
-  g_object_class_install_property (klass, PROP_BACKEND,
-      g_param_spec_enum ("backend", "Backend",
-          "Where frames are processed. auto: on the GPU when they are there "
-          "already or it is faster for frames of their size, else on the CPU, "
-          "and on the CPU when the GPU fails",
-          GST_TYPE_IMAGING_BACKEND_CHOICE, DEFAULT_BACKEND, fixed));
-  g_object_class_install_property (klass, PROP_CUDA_DEVICE_ID,
-      g_param_spec_int ("cuda-device-id", "CUDA device ID",
-          "Number of the GPU, counted from 0; -1 for the one that the "
-          "application or a neighbour uses, else the first",
-          -1, G_MAXINT, DEFAULT_CUDA_DEVICE_ID, fixed));
-  g_object_class_install_property (klass, PROP_N_THREADS,
-      g_param_spec_uint ("n-threads", "Threads",
-          "CPU threads at most; 0 for one a processor. The results do not "
-          "depend on it",
-          0, 1024, DEFAULT_N_THREADS, fixed));
-  g_object_class_install_property (klass, PROP_ACTIVE_BACKEND,
-      g_param_spec_string ("active-backend", "Active backend",
-          "Where the last frame was processed: cpu or cuda", "cpu", readable));
-  g_object_class_install_property (klass, PROP_ACTIVE_MEMORY,
-      g_param_spec_string ("active-memory", "Active memory",
-          "Where the last frame was taken from: system, pinned, device or "
-          "CUDAMemory; none before the first",
-          "none", readable));
-  g_object_class_install_property (klass, PROP_STATS,
-      g_param_spec_boxed ("stats", "Statistics",
-          "Since the element started: frames, lost-frames, bytes-uploaded, "
-          "bytes-downloaded (of its output, by whoever mapped it), "
-          "bytes-copied (host to host), and the time a frame spent in the "
-          "element as time-p50, time-p99, time-max in microseconds",
-          GST_TYPE_STRUCTURE, readable));
 }
 
 static void
@@ -1293,7 +687,7 @@ gst_imaging_filter_class_init (GstImagingFilterClass *klass)
   object_class->constructed = gst_imaging_filter_constructed;
   object_class->dispose = gst_imaging_filter_dispose;
   object_class->finalize = gst_imaging_filter_finalize;
-  install_properties (object_class);
+  gst_imaging_engine_install_properties (object_class);
 
   element_class->request_new_pad = gst_imaging_filter_request_new_pad;
   element_class->release_pad = gst_imaging_filter_release_pad;
@@ -1314,7 +708,6 @@ gst_imaging_filter_class_init (GstImagingFilterClass *klass)
   trans_class->transform_meta = gst_imaging_filter_transform_meta;
   trans_class->prepare_output_buffer = gst_imaging_filter_prepare_output_buffer;
 
-  gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_BACKEND_CHOICE, 0);
   gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_FILTER, 0);
   gst_imaging_results_register ();
   gst_imaging_init_debug ();
@@ -1326,10 +719,7 @@ gst_imaging_filter_init (GstImagingFilter *self)
   GstBaseTransform *trans = GST_BASE_TRANSFORM (self);
   Private *priv = private_of (self);
 
-  priv->choice = DEFAULT_BACKEND;
-  priv->device_id = DEFAULT_CUDA_DEVICE_ID;
-  priv->n_threads = DEFAULT_N_THREADS;
-  priv->stats = gst_imaging_stats_new ();
+  priv->engine = gst_imaging_engine_new (GST_ELEMENT (self), &engine_funcs);
 
   /* The base class stops upstream when src is not linked. */
   priv->base_chain = GST_PAD_CHAINFUNC (GST_BASE_TRANSFORM_SINK_PAD (trans));

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingallocation.h"
+
+#include "gstimagingcuda.h"
+
+/* --- upstream ------------------------------------------------------------ */
+
+static gboolean
+offers_our_memory (GstQuery *query)
+{
+  GstAllocator *allocator = NULL;
+  gboolean ours;
+
+  if (gst_query_get_n_allocation_params (query) == 0)
+    return FALSE;
+  gst_query_parse_nth_allocation_param (query, 0, &allocator, NULL);
+  ours = allocator && GST_IS_IMAGING_ALLOCATOR (allocator);
+  gst_clear_object (&allocator);
+  return ours;
+}
+
+static void
+offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
+{
+  GstAllocator *allocator;
+  GstBufferPool *pool = NULL;
+  GstVideoInfo info;
+  GstCaps *caps;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  if (!caps || !gst_video_info_from_caps (&info, caps))
+    return;
+  if (gst_imaging_cuda_is_caps (caps))
+    return;
+  allocator =
+      gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
+  pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
+  if (pool) {
+    if (gst_query_get_n_allocation_pools (query) > 0)
+      gst_query_set_nth_allocation_pool (query, 0, pool, info.size, 0, 0);
+    else
+      gst_query_add_allocation_pool (query, pool, info.size, 0, 0);
+    if (gst_query_get_n_allocation_params (query) > 0)
+      gst_query_set_nth_allocation_param (query, 0, allocator, NULL);
+    else
+      gst_query_add_allocation_param (query, allocator, NULL);
+    gst_object_unref (pool);
+  }
+  gst_object_unref (allocator);
+}
+
+void
+gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
+{
+  if (gst_imaging_engine_is_on_cuda (engine) && !offers_our_memory (query))
+    offer_pinned_pool (engine, query);
+}
+
+/* --- downstream ---------------------------------------------------------- */
+
+static GstBufferPool *
+new_output_pool (GstImagingEngine *engine, GstCaps *caps,
+    const GstVideoInfo *info, gboolean with_meta, GstAllocator **allocator,
+    guint *size)
+{
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
+
+#ifdef HAVE_GST_CUDA
+  if (on_cuda && gst_imaging_cuda_is_caps (caps))
+    return gst_imaging_cuda_pool_new (
+        gst_imaging_engine_context (engine), caps, info, size);
+#endif
+  if (on_cuda)
+    *allocator =
+        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
+  return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
+}
+
+gboolean
+gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
+{
+  gboolean with_meta =
+      gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  GstAllocator *allocator = NULL;
+  GstAllocationParams params;
+  GstBufferPool *pool;
+  GstVideoInfo info;
+  GstCaps *caps;
+  guint size;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  if (!caps || !gst_video_info_from_caps (&info, caps))
+    return FALSE;
+  size = info.size;
+  pool = new_output_pool (engine, caps, &info, with_meta, &allocator, &size);
+  if (!pool)
+    return FALSE;
+  while (gst_query_get_n_allocation_params (query) > 0)
+    gst_query_remove_nth_allocation_param (query, 0);
+  while (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_remove_nth_allocation_pool (query, 0);
+  gst_allocation_params_init (&params);
+  gst_query_add_allocation_param (query, allocator, &params);
+  gst_query_add_allocation_pool (query, pool, size, 0, 0);
+  gst_object_unref (pool);
+  gst_clear_object (&allocator);
+  return TRUE;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the two files of the engine share. */
+#pragma once
+
+#include "gstimagingengine.h"
+
+G_BEGIN_DECLS
+
+struct _GstImagingEngine {
+  GstElement *element; /* the owner */
+  const GstImagingEngineFuncs *funcs;
+
+  /* properties, under the object lock of the element */
+  GstImagingBackendChoice choice;
+  gint device_id;
+  guint n_threads;
+  const gchar *active_memory; /* static string */
+  ImkBackend active;
+  GstImagingContext *offered; /* by the application, before start */
+
+  /* of the streaming thread */
+  GstVideoInfo info;
+  GstCaps *caps;
+  gboolean in_is_cuda, out_is_cuda; /* memory:CUDAMemory in the caps */
+  gboolean is_open;
+  gboolean has_posted;        /* an error, since a kernel was last opened */
+  gboolean gave_up;           /* on the device, until the next start */
+  GstImagingContext *context; /* written under the object lock */
+  gpointer stream;
+  GstBufferPool *import_pool;
+  guint64 frame_number;
+
+  GstImagingStats *stats;
+};
+
+/* Finds the context and makes the stream, where there is none. */
+ImkStatus gst_imaging_engine_open_device (
+    GstImagingEngine *self, ImkError *error);
+void gst_imaging_engine_close_device (GstImagingEngine *self);
+
+/* The neighbour's context is the one of its frames, where the user has named
+ * no device and the application has brought no context. @input is in our
+ * memory. */
+void gst_imaging_engine_adopt_context (
+    GstImagingEngine *self, GstBuffer *input);
+
+/* Before frames of other caps come. */
+void gst_imaging_engine_close_import_pool (GstImagingEngine *self);
+
+G_END_DECLS

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingengine-private.h"
+
+#include "gstimaging-private.h"
+#include "gstimagingcuda.h"
+
+#define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
+#define DEFAULT_CUDA_DEVICE_ID -1
+#define DEFAULT_N_THREADS 0
+
+enum {
+  PROP_0,
+  PROP_BACKEND,
+  PROP_CUDA_DEVICE_ID,
+  PROP_N_THREADS,
+  PROP_ACTIVE_BACKEND,
+  PROP_ACTIVE_MEMORY,
+  PROP_STATS,
+};
+
+G_STATIC_ASSERT (PROP_STATS == GST_IMAGING_ENGINE_N_PROPERTIES);
+
+GstImagingEngine *
+gst_imaging_engine_new (GstElement *element, const GstImagingEngineFuncs *funcs)
+{
+  GstImagingEngine *self = g_new0 (GstImagingEngine, 1);
+
+  self->element = element;
+  self->funcs = funcs;
+  self->choice = DEFAULT_BACKEND;
+  self->device_id = DEFAULT_CUDA_DEVICE_ID;
+  self->n_threads = DEFAULT_N_THREADS;
+  self->stats = gst_imaging_stats_new ();
+  return self;
+}
+
+void
+gst_imaging_engine_free (GstImagingEngine *self)
+{
+  if (!self)
+    return;
+  g_clear_object (&self->offered);
+  gst_imaging_stats_unref (self->stats);
+  g_free (self);
+}
+
+/* --- properties ---------------------------------------------------------- */
+
+void
+gst_imaging_engine_install_properties (GObjectClass *klass)
+{
+  const GParamFlags fixed =
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
+  const GParamFlags readable = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+  gst_imaging_init_debug ();
+  g_object_class_install_property (klass, PROP_BACKEND,
+      g_param_spec_enum ("backend", "Backend",
+          "Where frames are processed. auto: on the GPU when they are there "
+          "already or it is faster for frames of their size, else on the CPU, "
+          "and on the CPU when the GPU fails",
+          GST_TYPE_IMAGING_BACKEND_CHOICE, DEFAULT_BACKEND, fixed));
+  g_object_class_install_property (klass, PROP_CUDA_DEVICE_ID,
+      g_param_spec_int ("cuda-device-id", "CUDA device ID",
+          "Number of the GPU, counted from 0; -1 for the one that the "
+          "application or a neighbour uses, else the first",
+          -1, G_MAXINT, DEFAULT_CUDA_DEVICE_ID, fixed));
+  g_object_class_install_property (klass, PROP_N_THREADS,
+      g_param_spec_uint ("n-threads", "Threads",
+          "CPU threads at most; 0 for one a processor. The results do not "
+          "depend on it",
+          0, 1024, DEFAULT_N_THREADS, fixed));
+  g_object_class_install_property (klass, PROP_ACTIVE_BACKEND,
+      g_param_spec_string ("active-backend", "Active backend",
+          "Where the last frame was processed: cpu or cuda", "cpu", readable));
+  g_object_class_install_property (klass, PROP_ACTIVE_MEMORY,
+      g_param_spec_string ("active-memory", "Active memory",
+          "Where the last frame was taken from: system, pinned, device or "
+          "CUDAMemory; none before the first",
+          "none", readable));
+  g_object_class_install_property (klass, PROP_STATS,
+      g_param_spec_boxed ("stats", "Statistics",
+          "Since the element started: frames, lost-frames, bytes-uploaded, "
+          "bytes-downloaded (of its output, by whoever mapped it), "
+          "bytes-copied (host to host), and the time a frame spent in the "
+          "element as time-p50, time-p99, time-max in microseconds",
+          GST_TYPE_STRUCTURE, readable));
+  gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_BACKEND_CHOICE, 0);
+}
+
+gboolean
+gst_imaging_engine_set_property (
+    GstImagingEngine *self, guint id, const GValue *value)
+{
+  gboolean known = TRUE;
+
+  GST_OBJECT_LOCK (self->element);
+  switch (id) {
+  case PROP_BACKEND:
+    self->choice = g_value_get_enum (value);
+    break;
+  case PROP_CUDA_DEVICE_ID:
+    self->device_id = g_value_get_int (value);
+    break;
+  case PROP_N_THREADS:
+    self->n_threads = g_value_get_uint (value);
+    break;
+  default:
+    known = FALSE;
+    break;
+  }
+  GST_OBJECT_UNLOCK (self->element);
+  return known;
+}
+
+gboolean
+gst_imaging_engine_get_property (
+    GstImagingEngine *self, guint id, GValue *value)
+{
+  gboolean known = TRUE;
+
+  GST_OBJECT_LOCK (self->element);
+  switch (id) {
+  case PROP_BACKEND:
+    g_value_set_enum (value, self->choice);
+    break;
+  case PROP_CUDA_DEVICE_ID:
+    g_value_set_int (value, self->device_id);
+    break;
+  case PROP_N_THREADS:
+    g_value_set_uint (value, self->n_threads);
+    break;
+  case PROP_ACTIVE_BACKEND:
+    g_value_set_static_string (
+        value, self->active == IMK_BACKEND_CUDA ? "cuda" : "cpu");
+    break;
+  case PROP_ACTIVE_MEMORY:
+    g_value_set_static_string (
+        value, self->active_memory ? self->active_memory : "none");
+    break;
+  case PROP_STATS:
+    g_value_take_boxed (value, gst_imaging_stats_to_structure (self->stats));
+    break;
+  default:
+    known = FALSE;
+    break;
+  }
+  GST_OBJECT_UNLOCK (self->element);
+  return known;
+}
+
+GstImagingBackendChoice
+gst_imaging_engine_choice (GstImagingEngine *self)
+{
+  GstImagingBackendChoice choice;
+
+  GST_OBJECT_LOCK (self->element);
+  choice = self->choice;
+  GST_OBJECT_UNLOCK (self->element);
+  return choice;
+}
+
+guint
+gst_imaging_engine_n_threads (GstImagingEngine *self)
+{
+  guint n;
+
+  GST_OBJECT_LOCK (self->element);
+  n = self->n_threads;
+  GST_OBJECT_UNLOCK (self->element);
+  return n;
+}
+
+/* --- the kernel ---------------------------------------------------------- */
+
+static void
+close_kernel (GstImagingEngine *self)
+{
+  gboolean pushed = gst_imaging_engine_is_on_cuda (self) &&
+                    gst_imaging_context_push (self->context, NULL) == IMK_OK;
+
+  if (self->is_open)
+    self->funcs->close (self->element);
+  self->is_open = FALSE;
+  if (pushed)
+    gst_imaging_context_pop (self->context);
+}
+
+static ImkStatus
+open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
+{
+  gboolean on_device = backend == IMK_BACKEND_CUDA;
+  ImkStatus status = IMK_OK;
+
+  close_kernel (self);
+  if (on_device)
+    status = gst_imaging_engine_open_device (self, error);
+  if (status == IMK_OK && on_device)
+    status = gst_imaging_context_push (self->context, error);
+  if (status != IMK_OK)
+    return status;
+  status = self->funcs->open (self->element, backend, &self->info, error);
+  if (on_device)
+    gst_imaging_context_pop (self->context);
+  if (status != IMK_OK)
+    return status;
+
+  self->is_open = TRUE;
+  self->has_posted = FALSE;
+  GST_OBJECT_LOCK (self->element);
+  self->active = backend;
+  GST_OBJECT_UNLOCK (self->element);
+  GST_INFO_OBJECT (self->element,
+      "frames of %" GST_PTR_FORMAT " are processed on %s", self->caps,
+      on_device ? gst_imaging_context_info (self->context)->name : "the CPU");
+  return IMK_OK;
+}
+
+ImkStatus
+gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
+{
+  return self->is_open ? IMK_OK : open_kernel (self, self->active, error);
+}
+
+ImkStatus
+gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error)
+{
+  return open_kernel (self, self->active, error);
+}
+
+gboolean
+gst_imaging_engine_is_open (GstImagingEngine *self)
+{
+  return self->is_open;
+}
+
+gboolean
+gst_imaging_engine_is_on_cuda (GstImagingEngine *self)
+{
+  return self->is_open && self->active == IMK_BACKEND_CUDA;
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+void
+gst_imaging_engine_post_error (
+    GstImagingEngine *self, ImkStatus status, const ImkError *error)
+{
+  GstElement *element = self->element;
+
+  if (self->has_posted)
+    return;
+  self->has_posted = TRUE;
+  switch (status) {
+  case IMK_ERROR_CONFIG:
+    GST_ELEMENT_ERROR (
+        element, LIBRARY, SETTINGS, ("%s", error->message), (NULL));
+    break;
+  case IMK_ERROR_IMAGE:
+    GST_ELEMENT_ERROR (element, STREAM, FORMAT, ("%s", error->message), (NULL));
+    break;
+  case IMK_ERROR_MEMORY:
+    GST_ELEMENT_ERROR (
+        element, RESOURCE, NO_SPACE_LEFT, ("%s", error->message), (NULL));
+    break;
+  case IMK_ERROR_FILE:
+    GST_ELEMENT_ERROR (
+        element, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
+    break;
+  case IMK_ERROR_UNAVAILABLE:
+    GST_ELEMENT_ERROR (
+        element, RESOURCE, NOT_FOUND, ("%s", error->message), (NULL));
+    break;
+  default:
+    GST_ELEMENT_ERROR (
+        element, LIBRARY, FAILED, ("%s", error->message), (NULL));
+    break;
+  }
+}
+
+static gboolean
+is_device_failure (ImkStatus status)
+{
+  return status == IMK_ERROR_DEVICE || status == IMK_ERROR_MEMORY ||
+         status == IMK_ERROR_UNAVAILABLE;
+}
+
+/* Frames that downstream wants as CUDAMemory cannot come from the CPU. */
+static gboolean
+may_use_cpu (GstImagingEngine *self)
+{
+  return gst_imaging_engine_choice (self) == GST_IMAGING_BACKEND_AUTO &&
+         !self->out_is_cuda;
+}
+
+gboolean
+gst_imaging_engine_can_fall_back (GstImagingEngine *self, ImkStatus status)
+{
+  return self->active == IMK_BACKEND_CUDA && is_device_failure (status) &&
+         may_use_cpu (self);
+}
+
+static void
+reconfigure (GstImagingEngine *self)
+{
+  if (self->funcs->reconfigure)
+    self->funcs->reconfigure (self->element);
+}
+
+ImkStatus
+gst_imaging_engine_fall_back (GstImagingEngine *self, ImkError *error)
+{
+  self->gave_up = TRUE;
+  reconfigure (self);
+  return open_kernel (self, IMK_BACKEND_CPU, error);
+}
+
+void
+gst_imaging_engine_post_fall_back (
+    GstImagingEngine *self, const ImkError *why, gboolean frame_lost)
+{
+  GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
+      ("CUDA cannot be used any more, the CPU goes on.%s %s",
+          frame_lost ? " One frame that was only on the device is lost." : "",
+          why->message),
+      (NULL));
+}
+
+static gboolean
+is_on_device (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
+                          ? gst_buffer_peek_memory (buffer, 0)
+                          : NULL;
+
+  return memory && gst_is_imaging_memory (memory) &&
+         gst_imaging_memory_is_on_device (memory);
+}
+
+gboolean
+gst_imaging_engine_is_lost (
+    GstImagingEngine *self, GstBuffer *input, ImkStatus status)
+{
+  return is_device_failure (status) && self->gave_up && is_on_device (input);
+}
+
+/* --- the choice of a backend --------------------------------------------- */
+
+static gboolean
+should_use_cuda (GstImagingEngine *self)
+{
+  switch (gst_imaging_engine_choice (self)) {
+  case GST_IMAGING_BACKEND_CPU:
+    return FALSE;
+  case GST_IMAGING_BACKEND_CUDA:
+    return TRUE;
+  default:
+    break;
+  }
+  if (self->in_is_cuda || self->out_is_cuda)
+    return TRUE;
+  return !self->gave_up && self->funcs->prefers_cuda &&
+         self->funcs->prefers_cuda (self->element, &self->info) &&
+         imk_backend_load ("cuda", NULL) == IMK_OK;
+}
+
+/* Opens the kernel for new caps where it should be, or else may be. */
+static gboolean
+open_for_caps (GstImagingEngine *self)
+{
+  ImkBackend backend =
+      should_use_cuda (self) ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU;
+  ImkError why, error;
+  ImkStatus status = open_kernel (self, backend, &error);
+
+  if (backend == IMK_BACKEND_CUDA && is_device_failure (status) &&
+      may_use_cpu (self)) {
+    why = error;
+    status = gst_imaging_engine_fall_back (self, &error);
+    gst_imaging_engine_post_fall_back (self, &why, FALSE);
+  }
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self, status, &error);
+  return status == IMK_OK;
+}
+
+gboolean
+gst_imaging_engine_set_caps (
+    GstImagingEngine *self, GstCaps *in_caps, GstCaps *out_caps)
+{
+  close_kernel (self);
+  if (!gst_video_info_from_caps (&self->info, in_caps)) {
+    GST_ERROR_OBJECT (
+        self->element, "not video caps: %" GST_PTR_FORMAT, in_caps);
+    return FALSE;
+  }
+  gst_caps_replace (&self->caps, in_caps);
+  self->in_is_cuda = gst_imaging_cuda_is_caps (in_caps);
+  self->out_is_cuda = out_caps && gst_imaging_cuda_is_caps (out_caps);
+  gst_imaging_engine_close_import_pool (self);
+  return open_for_caps (self);
+}
+
+const GstVideoInfo *
+gst_imaging_engine_info (GstImagingEngine *self)
+{
+  return &self->info;
+}
+
+gboolean
+gst_imaging_engine_follow (GstImagingEngine *self, GstBuffer *input)
+{
+  ImkError why, error;
+  ImkStatus status;
+
+  if (!self->is_open || self->active == IMK_BACKEND_CUDA || self->gave_up ||
+      gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_AUTO ||
+      !is_on_device (input))
+    return TRUE;
+  gst_imaging_engine_adopt_context (self, input);
+  status = open_kernel (self, IMK_BACKEND_CUDA, &error);
+  if (is_device_failure (status)) {
+    why = error;
+    status = gst_imaging_engine_fall_back (self, &error);
+    gst_imaging_engine_post_fall_back (self, &why, FALSE);
+  }
+  reconfigure (self);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self, status, &error);
+  return status == IMK_OK;
+}
+
+/* --- counting ------------------------------------------------------------ */
+
+void
+gst_imaging_engine_note_memory (
+    GstImagingEngine *self, const gchar *memory_name)
+{
+  gboolean changed;
+
+  GST_OBJECT_LOCK (self->element);
+  changed = g_strcmp0 (self->active_memory, memory_name) != 0;
+  self->active_memory = memory_name;
+  GST_OBJECT_UNLOCK (self->element);
+  if (changed)
+    GST_INFO_OBJECT (
+        self->element, "input frames are in %s memory", memory_name);
+}
+
+void
+gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
+{
+  self->frame_number++;
+  gst_imaging_stats_add_frame (
+      self->stats, gst_util_get_timestamp () - entered);
+}
+
+void
+gst_imaging_engine_count_lost (GstImagingEngine *self)
+{
+  self->frame_number++;
+  gst_imaging_stats_add_lost (self->stats);
+}
+
+guint64
+gst_imaging_engine_frame_number (GstImagingEngine *self)
+{
+  return self->frame_number;
+}
+
+/* --- start and stop ------------------------------------------------------ */
+
+gboolean
+gst_imaging_engine_start (GstImagingEngine *self)
+{
+  ImkError error;
+  ImkStatus status;
+
+  gst_imaging_stats_reset (self->stats);
+  self->frame_number = 0;
+  self->gave_up = FALSE;
+  self->has_posted = FALSE;
+  self->active_memory = NULL;
+  if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
+    return TRUE;
+  /* A missing device is said before the first frame comes. */
+  status = gst_imaging_engine_open_device (self, &error);
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self, status, &error);
+    gst_imaging_engine_close_device (
+        self); /* nobody stops what did not start */
+  }
+  return status == IMK_OK;
+}
+
+void
+gst_imaging_engine_stop (GstImagingEngine *self)
+{
+  close_kernel (self);
+  gst_imaging_engine_close_device (self);
+  gst_clear_caps (&self->caps);
+}

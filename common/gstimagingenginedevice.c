@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The engine and the device: context, stream, and memory for both. */
+#include "gstimagingengine-private.h"
+
+#include "gstimaging-private.h"
+#include "gstimagingcuda.h"
+
+static const ImkDevice *
+device_of (GstImagingEngine *self)
+{
+  return gst_imaging_context_device (self->context);
+}
+
+/* --- context and stream -------------------------------------------------- */
+
+void
+gst_imaging_engine_close_import_pool (GstImagingEngine *self)
+{
+  if (self->import_pool)
+    gst_buffer_pool_set_active (self->import_pool, FALSE);
+  gst_clear_object (&self->import_pool);
+}
+
+static void
+close_stream (GstImagingEngine *self)
+{
+  if (!self->stream || gst_imaging_context_push (self->context, NULL) != IMK_OK)
+    return;
+  /* nobody may compare a dead stream's pointer with pending work on it */
+  device_of (self)->stream_synchronize (self->stream, NULL);
+  device_of (self)->stream_free (self->stream);
+  gst_imaging_context_pop (self->context);
+  self->stream = NULL;
+}
+
+void
+gst_imaging_engine_close_device (GstImagingEngine *self)
+{
+  gst_imaging_engine_close_import_pool (self);
+  if (self->context)
+    close_stream (self);
+  GST_OBJECT_LOCK (self->element);
+  g_clear_object (&self->context);
+  GST_OBJECT_UNLOCK (self->element);
+}
+
+/* The application's context, a neighbour's, or the device's primary one. */
+static GstImagingContext *
+find_context (GstImagingEngine *self, ImkError *error)
+{
+  GstImagingContext *found = NULL;
+  gint device_id;
+
+  GST_OBJECT_LOCK (self->element);
+  device_id = self->device_id;
+  found = self->offered ? g_object_ref (self->offered) : NULL;
+  GST_OBJECT_UNLOCK (self->element);
+
+  if (!found && imk_backend_load ("cuda", error) != IMK_OK)
+    return NULL;
+#ifdef HAVE_GST_CUDA
+  if (!found)
+    found = gst_imaging_cuda_find_context (self->element, device_id, error);
+  if (!found) { /* the application may have answered by now */
+    GST_OBJECT_LOCK (self->element);
+    found = self->offered ? g_object_ref (self->offered) : NULL;
+    GST_OBJECT_UNLOCK (self->element);
+  }
+#endif
+  return found ? found : gst_imaging_context_get (device_id, error);
+}
+
+ImkStatus
+gst_imaging_engine_open_device (GstImagingEngine *self, ImkError *error)
+{
+  ImkStatus status;
+
+  if (self->stream)
+    return IMK_OK;
+  if (!self->context) {
+    GstImagingContext *context = find_context (self, error);
+
+    GST_OBJECT_LOCK (self->element); /* queries come from other threads */
+    self->context = context;
+    GST_OBJECT_UNLOCK (self->element);
+  }
+  if (!self->context)
+    return IMK_ERROR_UNAVAILABLE;
+  status = gst_imaging_context_push (self->context, error);
+  if (status != IMK_OK)
+    return status;
+  status = device_of (self)->stream_new (&self->stream, error);
+  gst_imaging_context_pop (self->context);
+  return status;
+}
+
+void
+gst_imaging_engine_adopt_context (GstImagingEngine *self, GstBuffer *input)
+{
+  GST_OBJECT_LOCK (self->element);
+  if (!self->context && !self->offered && self->device_id < 0)
+    self->context = g_object_ref (
+        gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
+  GST_OBJECT_UNLOCK (self->element);
+}
+
+void
+gst_imaging_engine_set_context (GstImagingEngine *self, GstContext *message)
+{
+#ifdef HAVE_GST_CUDA
+  GstImagingContext *offered;
+  gint device_id;
+
+  GST_OBJECT_LOCK (self->element);
+  device_id = self->device_id;
+  GST_OBJECT_UNLOCK (self->element);
+  offered = gst_imaging_cuda_take_context (self->element, device_id, message);
+  if (offered) {
+    GST_OBJECT_LOCK (self->element);
+    g_set_object (&self->offered, offered);
+    GST_OBJECT_UNLOCK (self->element);
+    g_object_unref (offered);
+  }
+#endif
+}
+
+gboolean
+gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query)
+{
+  gboolean answered = FALSE;
+#ifdef HAVE_GST_CUDA
+  GstImagingContext *context;
+
+  if (GST_QUERY_TYPE (query) != GST_QUERY_CONTEXT)
+    return FALSE;
+  GST_OBJECT_LOCK (self->element);
+  context = self->context ? g_object_ref (self->context) : NULL;
+  GST_OBJECT_UNLOCK (self->element);
+  if (context)
+    answered = gst_imaging_cuda_answer_context (self->element, context, query);
+  g_clear_object (&context);
+#endif
+  return answered;
+}
+
+GstImagingContext *
+gst_imaging_engine_context (GstImagingEngine *self)
+{
+  return self->context;
+}
+
+gpointer
+gst_imaging_engine_stream (GstImagingEngine *self)
+{
+  return self->stream;
+}
+
+ImkStatus
+gst_imaging_engine_synchronize (GstImagingEngine *self, ImkError *error)
+{
+  return self->active == IMK_BACKEND_CUDA
+             ? device_of (self)->stream_synchronize (self->stream, error)
+             : IMK_OK;
+}
+
+/* --- frames -------------------------------------------------------------- */
+
+GstAllocator *
+gst_imaging_engine_allocator_new (
+    GstImagingEngine *self, GstImagingMemoryMode mode)
+{
+  return gst_imaging_allocator_new (self->context, mode, self->stats);
+}
+
+static GstBufferPool *
+get_import_pool (GstImagingEngine *self)
+{
+  GstAllocator *allocator;
+
+  if (self->import_pool)
+    return self->import_pool;
+  allocator =
+      gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_PINNED);
+  self->import_pool =
+      gst_imaging_video_pool_new (allocator, self->caps, &self->info, FALSE);
+  gst_object_unref (allocator);
+  if (self->import_pool)
+    gst_buffer_pool_set_active (self->import_pool, TRUE);
+  return self->import_pool;
+}
+
+GstBuffer *
+gst_imaging_engine_reachable (GstImagingEngine *self, GstBuffer *buffer,
+    GstImagingReach reach, ImkError *error)
+{
+  GstBuffer *copy = NULL;
+
+  if (gst_imaging_frame_can_map (buffer, self->context, reach))
+    return buffer;
+  if (gst_imaging_frame_check_size (buffer, &self->info, error) != IMK_OK)
+    return NULL;
+  if (get_import_pool (self))
+    copy = gst_imaging_frame_import (
+        buffer, &self->info, self->import_pool, self->stats);
+  if (!copy)
+    imk_error_set (error, IMK_ERROR_DEVICE,
+        "A frame of %" G_GSIZE_FORMAT
+        " bytes could not be copied into page-locked memory.",
+        gst_buffer_get_size (buffer));
+  return copy;
+}
+
+ImkStatus
+gst_imaging_engine_map (GstImagingEngine *self, GstBuffer *buffer,
+    const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
+    GstImagingFrame *frame, ImkError *error)
+{
+  return gst_imaging_frame_map (buffer, info, access, reach, self->context,
+      self->stream, self->stats, frame, error);
+}
