@@ -41,7 +41,8 @@ typedef enum ImkLapsharpenOutput {
  * @width, @height: pixels, 1..65535 each
  * @type: IMK_TYPE_U8 or IMK_TYPE_U16
  * @channels: interleaved samples a pixel, 1..4
- * @depth: significant bits of a sample, 1..8 for u8, 1..16 for u16
+ * @depth: significant bits of a sample, 1..8 for u8, 1..16 for u16; a larger
+ *   sample comes out as the largest
  * @shift: unused low bits of a sample (6 for P010), depth + shift at most
  *   the bits of @type; the low bits of the output are 0
  * @channel_mask: bit c set: channel c is a colour to sharpen, else copied

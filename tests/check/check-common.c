@@ -25,22 +25,35 @@ check_context (gint device_id)
   return context;
 }
 
-guint
-check_n_live (void)
+/* A function of the mock, NULL where the module is not the mock or not loaded
+ * yet. */
+static void *
+mock_function (const gchar *name, int flags)
 {
   g_autofree gchar *path =
       g_build_filename (g_getenv ("IMK_MODULE_PATH"), "libimk-cuda.so", NULL);
-  void *module = dlopen (path, RTLD_NOW | RTLD_NOLOAD);
-  unsigned (*n_live) (void) = NULL;
-  guint n;
+  void *module = dlopen (path, RTLD_NOW | flags), *function = NULL;
 
-  if (!module) /* nothing has asked for a device yet */
-    return 0;
-  n_live = (unsigned (*) (void)) dlsym (module, "imk_mock_n_live");
-  fail_unless (n_live != NULL, "%s is not the mock", path);
-  n = n_live ();
-  dlclose (module);
-  return n;
+  if (module) {
+    function = dlsym (module, name);
+    dlclose (module);
+  }
+  return function;
+}
+
+gboolean
+check_is_mock (void)
+{
+  return mock_function ("imk_mock_n_live", 0) != NULL;
+}
+
+guint
+check_n_live (void)
+{
+  unsigned (*n_live) (void) =
+      (unsigned (*) (void)) mock_function ("imk_mock_n_live", RTLD_NOLOAD);
+
+  return n_live ? n_live () : 0;
 }
 
 /* --- frames -------------------------------------------------------------- */

@@ -29,14 +29,28 @@ G_BEGIN_DECLS
 
 /* --- the device ---------------------------------------------------------- */
 
-/* Returns: the table of the mock; the test fails when there is none */
+/* Returns: whether IMK_MODULE_PATH leads to the mock, which can be told to have
+ * two devices, none, or little memory; tests/gpu runs these programs with CUDA
+ */
+gboolean check_is_mock (void);
+
+/* For a test that tells the mock what to be. */
+#define check_add_mock_test(tcase, test) \
+  do { \
+    if (check_is_mock ()) \
+      tcase_add_test (tcase, test); \
+    else \
+      g_printerr ("skipped: %s: this device is real\n", #test); \
+  } while (0)
+
+/* Returns: the table of the device; the test fails when there is none */
 const ImkDevice *check_device (void);
 
 /* Returns: (transfer full): the context of mock device @device_id */
 GstImagingContext *check_context (gint device_id);
 
 /* Returns: memory blocks, streams, events and kernels of the mock that were
- * made and not freed */
+ * made and not freed; 0 with CUDA itself, where compute-sanitizer counts */
 guint check_n_live (void);
 
 /* --- frames -------------------------------------------------------------- */

@@ -1793,8 +1793,9 @@ filter_suite (void)
   tcase_add_test (tcase, test_between_our_elements_frames_stay_on_the_device);
   tcase_add_test (tcase, test_a_branch_that_writes_leaves_the_other_as_it_was);
   tcase_add_test (tcase, test_auto_follows_frames_to_the_device);
-  tcase_add_test (tcase, test_auto_takes_the_device_that_has_the_frames);
-  tcase_add_test (tcase, test_frames_of_another_device_come_through_the_host);
+  check_add_mock_test (tcase, test_auto_takes_the_device_that_has_the_frames);
+  check_add_mock_test (
+      tcase, test_frames_of_another_device_come_through_the_host);
   tcase_add_test (tcase, test_auto_takes_cuda_where_it_is_faster);
 
   tcase = tcase_create ("failures");
@@ -1807,9 +1808,10 @@ filter_suite (void)
       tcase, test_frames_that_were_only_on_a_lost_device_are_counted_as_lost);
   tcase_add_test (tcase, test_cuda_that_was_asked_for_fails_with_one_error);
   tcase_add_loop_test (tcase, test_each_call_to_the_device_may_fail, 0, 8);
-  tcase_add_test (tcase, test_cuda_without_a_device_is_refused_at_the_start);
+  check_add_mock_test (
+      tcase, test_cuda_without_a_device_is_refused_at_the_start);
   tcase_add_test (tcase, test_a_device_number_beyond_the_last_is_refused);
-  tcase_add_test (
+  check_add_mock_test (
       tcase, test_auto_without_a_device_runs_on_the_cpu_and_is_silent);
 
   tcase = tcase_create ("properties");

@@ -547,10 +547,10 @@ GST_END_TEST;
 
 /* A row of 3 samples, as words, and what it becomes. */
 static void
-check_words (const gchar *backend, const gchar *format, const guint16 *in,
-    const guint16 *out)
+check_words_with (const gchar *backend, const gchar *properties,
+    const gchar *format, const guint16 *in, const guint16 *out)
 {
-  GstHarness *h = harness_new (backend, "");
+  GstHarness *h = harness_new (backend, properties);
   GstVideoInfo info = check_info (format, 3, 1);
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, info.size, NULL), *got;
   GstMapInfo map;
@@ -562,12 +562,19 @@ check_words (const gchar *backend, const gchar *format, const guint16 *in,
   fail_unless (gst_buffer_map (got, &map, GST_MAP_READ));
   for (guint i = 0; i < 3; i++)
     fail_unless (GST_READ_UINT16_LE (map.data + 2 * i) == out[i],
-        "%s sample %u: expected %u, is %u", format, i, out[i],
+        "%s %s sample %u: expected %u, is %u", format, properties, i, out[i],
         GST_READ_UINT16_LE (map.data + 2 * i));
   gst_buffer_unmap (got, &map);
   gst_buffer_unref (got);
   gst_buffer_unref (buffer);
   gst_harness_teardown (h);
+}
+
+static void
+check_words (const gchar *backend, const gchar *format, const guint16 *in,
+    const guint16 *out)
+{
+  check_words_with (backend, "", format, in, out);
 }
 
 GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
@@ -589,6 +596,26 @@ GST_START_TEST (test_unused_bits_stay_zero_and_depth_limits_the_sharpened)
       (guint16[]){65535, 0, 65535});
   check_words (b, "GRAY16_LE", (guint16[]){30000, 20000, 30000},
       (guint16[]){40000, 0, 40000});
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_declared_bit_depth_limits_grey_frames_alone)
+{
+  const gchar *b = backends[__i__];
+  const guint16 spot[] = {0, 4000, 0}, flat[] = {5000, 5000, 5000};
+
+  check_words_with (
+      b, "bit-depth=12", "GRAY16_LE", spot, (guint16[]){0, 4095, 0});
+  check_words_with (
+      b, "bit-depth=14", "GRAY16_LE", spot, (guint16[]){0, 12000, 0});
+  check_words_with (
+      b, "bit-depth=0", "GRAY16_LE", spot, (guint16[]){0, 12000, 0});
+  /* what a camera should not send comes out as the most it may be */
+  check_words_with (
+      b, "bit-depth=12", "GRAY16_LE", flat, (guint16[]){4095, 4095, 4095});
+  /* formats that name their depth keep it */
+  check_words_with (
+      b, "bit-depth=10", "I420_12LE", spot, (guint16[]){0, 4095, 0});
 }
 GST_END_TEST;
 
@@ -1253,6 +1280,8 @@ lapsharpen_suite (void)
   tcase_add_loop_test (
       tcase, test_unused_bits_stay_zero_and_depth_limits_the_sharpened, 0, n);
   tcase_add_loop_test (
+      tcase, test_a_declared_bit_depth_limits_grey_frames_alone, 0, n);
+  tcase_add_loop_test (
       tcase, test_soft_alpha_is_kept_by_copy_and_hardened_by_filter, 0, n);
   tcase_add_loop_test (
       tcase, test_hidden_colours_do_not_show_with_weighted_alpha, 0, n);
@@ -1284,7 +1313,7 @@ lapsharpen_suite (void)
       tcase, test_after_an_error_no_frame_of_garbage_comes_out, 0, n);
   tcase_add_loop_test (
       tcase, test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash, 0, n);
-  tcase_add_test (
+  check_add_mock_test (
       tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
   tcase_add_test (
       tcase, test_every_property_reads_back_and_may_change_while_playing);

@@ -1771,7 +1771,7 @@ shcentroid_suite (void)
   tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
   tcase_add_loop_test (
       tcase, test_numbers_have_dots_in_a_locale_with_commas, 0, n);
-  tcase_add_test (
+  check_add_mock_test (
       tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
   tcase_add_test (
       tcase, test_every_property_reads_back_and_may_change_while_playing);
