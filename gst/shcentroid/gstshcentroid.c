@@ -100,6 +100,7 @@ struct _GstShCentroid {
   guint n_cells;
   guint32 *indices; /* cell, row, column of each cell */
   GstImagingTable *table;
+  GstStructure *more; /* of the results: the cells */
 };
 
 #define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
@@ -206,6 +207,7 @@ gst_sh_centroid_close (GstImagingFilter *filter)
   g_clear_pointer (&self->kernel, imk_shcentroid_free);
   g_clear_pointer (&self->table, gst_imaging_table_free);
   g_clear_pointer (&self->indices, g_free);
+  gst_clear_structure (&self->more);
 }
 
 /* A map has no rows: all its cells stand in row 0. */
@@ -237,6 +239,7 @@ open_with (GstShCentroid *self, ImkBackend backend,
                                                        : 2 * self->n_cells;
   height = config->fields == IMK_SHCENTROID_FIELDS_SLOPES ? 1 : self->n_cells;
   self->fields = config->fields;
+  self->more = gst_sh_centroid_describe_cells (config);
   self->table = gst_imaging_table_new (
       backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
                                   : NULL,
@@ -376,6 +379,7 @@ describe (GstShCentroid *self, const ImkImage *frame)
       .ref_width = frame->width,
       .ref_height = frame->height,
       .frame = gst_imaging_filter_frame_number (GST_IMAGING_FILTER (self)),
+      .more = self->more,
   };
 }
 
@@ -398,6 +402,8 @@ follow_settings (GstShCentroid *self, ImkError *error)
   GST_OBJECT_UNLOCK (self);
   if (status != IMK_OK)
     return status;
+  gst_structure_set (
+      self->more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
   return same ? imk_shcentroid_update (self->kernel, &config, error)
               : gst_imaging_filter_reopen (GST_IMAGING_FILTER (self), error);
 }

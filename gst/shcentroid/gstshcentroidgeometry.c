@@ -259,3 +259,28 @@ gst_sh_centroid_find_grid (GstBuffer *buffer, const GstVideoInfo *info,
   imk_shcentroid_grid_clear (&grid);
   return report;
 }
+
+/* --- for viewers ---------------------------------------------------------- */
+
+GstStructure *
+gst_sh_centroid_describe_cells (const ImkShcentroidConfig *config)
+{
+  guint32 n = imk_shcentroid_n_cells (config);
+  gfloat *numbers = g_new (gfloat, 6 * (gsize) n);
+  GstBuffer *cells;
+  GstStructure *more;
+
+  for (guint32 i = 0; i < n; i++) {
+    ImkShcentroidCell cell = imk_shcentroid_cell (config, i);
+    const gdouble values[6] = {
+        cell.x, cell.y, cell.width, cell.height, cell.ref_x, cell.ref_y};
+
+    for (guint k = 0; k < 6; k++)
+      numbers[6 * (gsize) i + k] = (gfloat) values[k];
+  }
+  cells = gst_buffer_new_wrapped (numbers, 6 * (gsize) n * sizeof (gfloat));
+  more = gst_structure_new ("cells", "cells", GST_TYPE_BUFFER, cells,
+      "slope-scale", G_TYPE_DOUBLE, config->slope_scale, NULL);
+  gst_buffer_unref (cells);
+  return more;
+}

@@ -56,6 +56,12 @@ ImkStatus gst_sh_centroid_geometry_apply (const GstShCentroidGeometry *self,
 ImkStatus gst_sh_centroid_geometry_scale (const GstShCentroidGeometry *self,
     ImkShcentroidConfig *config, ImkError *error);
 
+/* Returns: (transfer full): what a viewer has to know of the cells, for the
+ * meta: `cells` (#GstBuffer of float32 [n, 6]: x, y, width, height, in pixels
+ * from the corner of the frame, reference x, y) and `slope-scale` (double) */
+GstStructure *gst_sh_centroid_describe_cells (
+    const ImkShcentroidConfig *config);
+
 /* Finds the grid in @buffer and writes it to @location. Returns: (transfer
  * full): the structure of the message that tells of it; NULL with @error set */
 GstStructure *gst_sh_centroid_find_grid (GstBuffer *buffer,

@@ -369,16 +369,33 @@ map_rect (const ImkShcentroidConfig *c, uint32_t index)
   return rect;
 }
 
+static ImkShcentroidRect
+rect_of (const ImkShcentroidConfig *c, uint32_t index)
+{
+  ImkShcentroidRect rect =
+      c->n_cells ? map_rect (c, index) : grid_rect (c, index);
+
+  if (c->references) {
+    rect.ref_x = c->references[2 * index];
+    rect.ref_y = c->references[2 * index + 1];
+  }
+  return rect;
+}
+
 static void
 fill_rects (const ImkShcentroidConfig *c, ImkShcentroidRect *rects, uint32_t n)
 {
-  for (uint32_t i = 0; i < n; i++) {
-    rects[i] = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
-    if (c->references) {
-      rects[i].ref_x = c->references[2 * i];
-      rects[i].ref_y = c->references[2 * i + 1];
-    }
-  }
+  for (uint32_t i = 0; i < n; i++)
+    rects[i] = rect_of (c, i);
+}
+
+ImkShcentroidCell
+imk_shcentroid_cell (const ImkShcentroidConfig *config, uint32_t index)
+{
+  ImkShcentroidRect r = rect_of (config, index);
+
+  return (ImkShcentroidCell){
+      r.x, r.y, r.width, r.height, r.ref_x, r.ref_y, r.min_flux, r.threshold};
 }
 
 static ImkShcentroidParams

@@ -145,6 +145,14 @@ void imk_shcentroid_config_init (ImkShcentroidConfig *config);
 uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
 
 /**
+ * imk_shcentroid_cell: (what a cell of a valid configuration came to be)
+ * @index: below imk_shcentroid_n_cells ()
+ * Returns: edges in whole pixels, inside the frame, and the reference; min_flux
+ *   and threshold are NaN where the configured ones count */
+ImkShcentroidCell imk_shcentroid_cell (
+    const ImkShcentroidConfig *config, uint32_t index);
+
+/**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
  * @self: (out): free with imk_shcentroid_free
  *
