@@ -46,6 +46,13 @@ join (const gchar *const *names, guint n)
   return g_string_free (s, FALSE);
 }
 
+static gboolean
+copy_field (GQuark name, const GValue *value, gpointer to)
+{
+  gst_structure_id_set_value (to, name, value);
+  return TRUE;
+}
+
 static GstStructure *
 describe (const GstImagingResult *r)
 {
@@ -62,6 +69,8 @@ describe (const GstImagingResult *r)
       r->ref_height, "frame", G_TYPE_UINT64, r->frame, NULL);
 
   set_dims (s, rows, columns);
+  if (r->more)
+    gst_structure_foreach (r->more, copy_field, s);
   g_free (fields);
   g_free (units);
   return s;

@@ -40,6 +40,7 @@ G_BEGIN_DECLS
  *   [n_rows][n_indices]
  * @ref_width, @ref_height: pixels
  * @frame: counted from 0
+ * @more: (nullable): further fields of the structure in the meta
  *
  * One measurement of one frame, as an element hands it over.
  */
@@ -57,6 +58,7 @@ typedef struct {
   const guint32 *indices;
   guint ref_width, ref_height;
   guint64 frame;
+  const GstStructure *more;
 } GstImagingResult;
 
 /**

@@ -27,6 +27,7 @@
 #include "gstimagingenum.h"
 #include "gstimagingtable.h"
 #include "gstshcentroidfiles.h"
+#include "gstshcentroidgeometry.h"
 
 #include "core/parallel.h"
 
@@ -71,6 +72,7 @@ enum {
   PROP_INVALID_POLICY,
   PROP_GAIN,
   PROP_READ_NOISE,
+  PROP_FIRST_OF_GEOMETRY = 1000, /* numbered in gstshcentroidgeometry.h */
 };
 
 /* The properties as they were at one moment. */
@@ -80,6 +82,7 @@ typedef struct {
   guint bit_depth;
   gdouble saturation;
   guint geometry; /* counts changes of what needs a new kernel */
+  GstShCentroidGeometry more_geometry; /* optics, find-grid */
 } Settings;
 
 struct _GstShCentroid {
@@ -90,11 +93,14 @@ struct _GstShCentroid {
   /* of the streaming thread */
   ImkShcentroid *kernel;
   ImkType type;
+  GstVideoInfo info;
   guint open_geometry;
+  gboolean in_radians;
   ImkShcentroidFields fields;
   guint n_cells;
   guint32 *indices; /* cell, row, column of each cell */
   GstImagingTable *table;
+  GstStructure *more; /* of the results: the cells */
 };
 
 #define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
@@ -152,6 +158,8 @@ static const gchar *const names[IMK_SHCENTROID_N_FIELDS] = {
     "x", "y", "dx", "dy", "flux", "flux_raw", "max", "var_x", "var_y", "flags"};
 static const gchar *const units[IMK_SHCENTROID_N_FIELDS] = {"px", "px", "px",
     "px", "counts", "counts", "counts", "px^2", "px^2", "flags"};
+static const gchar *const units_rad[IMK_SHCENTROID_N_FIELDS] = {"px", "px",
+    "rad", "rad", "counts", "counts", "counts", "px^2", "px^2", "flags"};
 
 /* --- the kernel ---------------------------------------------------------- */
 
@@ -160,6 +168,7 @@ settings_clear (Settings *settings)
 {
   g_clear_pointer (&settings->map_location, g_free);
   g_clear_pointer (&settings->reference_location, g_free);
+  gst_sh_centroid_geometry_clear (&settings->more_geometry);
 }
 
 /* 0 counts stands for the largest sample of the format, -1 for never. */
@@ -184,6 +193,8 @@ get_settings (GstShCentroid *self)
   s = self->settings;
   s.map_location = g_strdup (s.map_location);
   s.reference_location = g_strdup (s.reference_location);
+  s.more_geometry.find_location = NULL;
+  s.more_geometry.pending = g_strdup (s.more_geometry.pending);
   GST_OBJECT_UNLOCK (self);
   return s;
 }
@@ -196,6 +207,7 @@ gst_sh_centroid_close (GstImagingFilter *filter)
   g_clear_pointer (&self->kernel, imk_shcentroid_free);
   g_clear_pointer (&self->table, gst_imaging_table_free);
   g_clear_pointer (&self->indices, g_free);
+  gst_clear_structure (&self->more);
 }
 
 /* A map has no rows: all its cells stand in row 0. */
@@ -227,6 +239,7 @@ open_with (GstShCentroid *self, ImkBackend backend,
                                                        : 2 * self->n_cells;
   height = config->fields == IMK_SHCENTROID_FIELDS_SLOPES ? 1 : self->n_cells;
   self->fields = config->fields;
+  self->more = gst_sh_centroid_describe_cells (config);
   self->table = gst_imaging_table_new (
       backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
                                   : NULL,
@@ -242,6 +255,8 @@ static ImkStatus
 load_files (const Settings *s, ImkShcentroidConfig *config,
     ImkShcentroidCell **cells, gdouble **references, ImkError *error)
 {
+  ImkStatus status;
+
   if (s->map_location) {
     *cells =
         gst_sh_centroid_load_map (s->map_location, &config->n_cells, error);
@@ -249,6 +264,9 @@ load_files (const Settings *s, ImkShcentroidConfig *config,
     if (!*cells)
       return IMK_ERROR_FILE;
   }
+  status = gst_sh_centroid_geometry_apply (&s->more_geometry, config, error);
+  if (status != IMK_OK)
+    return status;
   if (s->reference_location) {
     *references = gst_sh_centroid_load_references (
         s->reference_location, imk_shcentroid_n_cells (config), error);
@@ -259,6 +277,26 @@ load_files (const Settings *s, ImkShcentroidConfig *config,
   return IMK_OK;
 }
 
+static gboolean
+has_grid (const Settings *s)
+{
+  return s->map_location || s->more_geometry.optics.aperture_mm > 0 ||
+         (s->config.columns && s->config.rows);
+}
+
+/* Before find-grid has found one there is no grid: a kernel has to be open
+ * when the frame comes in which it looks, and process () opens the right one
+ * before anything is measured. */
+static void
+take_whole_frame (GstShCentroid *self, ImkShcentroidConfig *config)
+{
+  config->x0 = config->y0 = 0;
+  config->columns = config->rows = 1;
+  config->pitch_x = config->width;
+  config->pitch_y = config->height;
+  self->open_geometry--;
+}
+
 static ImkStatus
 gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
@@ -267,18 +305,22 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   Settings s = get_settings (self);
   ImkShcentroidCell *cells = NULL;
   gdouble *references = NULL;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
   self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
                    ? IMK_TYPE_U8
                    : IMK_TYPE_U16;
+  self->info = *info;
   self->open_geometry = s.geometry;
   s.config.type = self->type;
   s.config.width = info->width;
   s.config.height = info->height;
   s.config.n_threads = gst_imaging_filter_n_threads (filter);
   s.config.saturation = saturation_of (&s, self->type);
-  status = load_files (&s, &s.config, &cells, &references, error);
+  if (!has_grid (&s) && s.more_geometry.pending)
+    take_whole_frame (self, &s.config);
+  else
+    status = load_files (&s, &s.config, &cells, &references, error);
   if (status == IMK_OK)
     status = open_with (self, backend, &s.config, error);
   g_free (cells);
@@ -326,7 +368,8 @@ describe (GstShCentroid *self, const ImkImage *frame)
   return (GstImagingResult){
       .id = "shwfs-centroids-v1",
       .fields = names + (slopes ? IMK_SHCENTROID_DX : 0),
-      .units = units + (slopes ? IMK_SHCENTROID_DX : 0),
+      .units = (self->in_radians ? units_rad : units) +
+               (slopes ? IMK_SHCENTROID_DX : 0),
       .n_fields = all ? IMK_SHCENTROID_N_FIELDS : 2,
       .n_rows = self->n_cells,
       .by_field = slopes,
@@ -336,6 +379,7 @@ describe (GstShCentroid *self, const ImkImage *frame)
       .ref_width = frame->width,
       .ref_height = frame->height,
       .frame = gst_imaging_filter_frame_number (GST_IMAGING_FILTER (self)),
+      .more = self->more,
   };
 }
 
@@ -344,15 +388,81 @@ static ImkStatus
 follow_settings (GstShCentroid *self, ImkError *error)
 {
   ImkShcentroidConfig config;
+  ImkStatus status;
   gboolean same;
 
   GST_OBJECT_LOCK (self);
   config = self->settings.config;
+  self->in_radians =
+      self->settings.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  status = gst_sh_centroid_geometry_scale (
+      &self->settings.more_geometry, &config, error);
   config.saturation = saturation_of (&self->settings, self->type);
   same = self->open_geometry == self->settings.geometry;
   GST_OBJECT_UNLOCK (self);
+  if (status != IMK_OK)
+    return status;
+  gst_structure_set (
+      self->more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
   return same ? imk_shcentroid_update (self->kernel, &config, error)
               : gst_imaging_filter_reopen (GST_IMAGING_FILTER (self), error);
+}
+
+/* --- find-grid ----------------------------------------------------------- */
+
+static void
+gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
+{
+  GST_OBJECT_LOCK (self);
+  g_free (self->settings.more_geometry.pending);
+  self->settings.more_geometry.pending = g_strdup (location);
+  GST_OBJECT_UNLOCK (self);
+}
+
+/* The map that was written is the geometry from this frame on. */
+static void
+take_map (GstShCentroid *self, const gchar *location, GstStructure *report)
+{
+  GST_OBJECT_LOCK (self);
+  g_free (self->settings.map_location);
+  self->settings.map_location = g_strdup (location);
+  self->settings.geometry++;
+  GST_OBJECT_UNLOCK (self);
+  g_object_notify (G_OBJECT (self), "map-location");
+  GST_INFO_OBJECT (self, "found %" GST_PTR_FORMAT, report);
+  gst_element_post_message (
+      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
+}
+
+/* Looks for the grid when it is asked for. Without one in the frame the old
+ * grid stays, with a warning; when there is no old one it is an error. */
+static ImkStatus
+find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+{
+  ImkError why = {.code = IMK_OK};
+  GstStructure *report;
+  ImkShcentroidLattice lattice;
+  gboolean had_grid;
+  gchar *location;
+
+  GST_OBJECT_LOCK (self);
+  location = g_steal_pointer (&self->settings.more_geometry.pending);
+  lattice = self->settings.more_geometry.lattice;
+  had_grid = has_grid (&self->settings);
+  GST_OBJECT_UNLOCK (self);
+  if (!location)
+    return IMK_OK;
+  report =
+      gst_sh_centroid_find_grid (buffer, &self->info, lattice, location, &why);
+  if (report)
+    take_map (self, location, report);
+  else if (had_grid)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", why.message),
+        ("find-grid to %s; the grid stays as it was", location));
+  g_free (location);
+  return report || had_grid
+             ? IMK_OK
+             : imk_error_set (error, why.code, "%s", why.message);
 }
 
 static ImkStatus
@@ -360,10 +470,12 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
-  ImkStatus status = follow_settings (self, error);
+  ImkStatus status = find_grid (self, buffer, error);
   GstImagingResult result;
   ImkImage numbers;
 
+  if (status == IMK_OK)
+    status = follow_settings (self, error);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->table, in->stream,
         gst_imaging_filter_wants_values (filter), &numbers, error);
@@ -431,6 +543,13 @@ set_geometry (Settings *s, guint id, const GValue *value)
 }
 
 static void
+set_more_geometry (Settings *s, guint id, const GValue *value)
+{
+  gst_sh_centroid_geometry_set (&s->more_geometry, id, value);
+  s->geometry += id <= GST_SH_CENTROID_PIXEL_SIZE;
+}
+
+static void
 gst_sh_centroid_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
@@ -466,7 +585,9 @@ gst_sh_centroid_set_property (
     s->config.read_noise = g_value_get_double (value);
     break;
   default:
-    if (id < PROP_FIRST_OF_FRAME)
+    if (id >= PROP_FIRST_OF_GEOMETRY)
+      set_more_geometry (s, id - PROP_FIRST_OF_GEOMETRY, value);
+    else if (id < PROP_FIRST_OF_FRAME)
       set_geometry (s, id, value);
     else
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -537,7 +658,11 @@ gst_sh_centroid_get_property (
     g_value_set_double (value, s->config.read_noise);
     break;
   default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    if (id >= PROP_FIRST_OF_GEOMETRY)
+      gst_sh_centroid_geometry_get (
+          &s->more_geometry, id - PROP_FIRST_OF_GEOMETRY, value);
+    else
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   }
   GST_OBJECT_UNLOCK (object);
 }
@@ -671,6 +796,22 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   install_geometry (object_class);
   install_threshold (object_class);
   install_validity (object_class);
+  gst_sh_centroid_geometry_install (object_class, PROP_FIRST_OF_GEOMETRY);
+
+  /**
+   * GstShCentroid::find-grid:
+   * @self: the element
+   * @location: (type filename): where the map is written
+   *
+   * Finds the lenslets in the next frame, which should be one of a flat
+   * wavefront: pitch, rotation, which are lit. Writes a map to @location, sets
+   * map-location to it, and measures that frame with it. The element message
+   * "shcentroid-grid" says what was found. Takes about a second a megapixel.
+   */
+  g_signal_new_class_handler ("find-grid", G_TYPE_FROM_CLASS (klass),
+      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
+      G_CALLBACK (gst_sh_centroid_ask_for_grid), NULL, NULL, NULL, G_TYPE_NONE,
+      1, G_TYPE_STRING);
 
   gst_element_class_set_static_metadata (element_class,
       "Shack-Hartmann centroids", "Filter/Analyzer/Video",

@@ -93,3 +93,34 @@ gst_sh_centroid_load_references (
   g_free (table);
   return NULL;
 }
+
+/* Results count from the centre of the top left pixel, cells from its corner:
+ * half a pixel between them. */
+ImkStatus
+gst_sh_centroid_save_map (
+    const gchar *location, const ImkShcentroidGrid *grid, ImkError *error)
+{
+  const guint64 dims[2] = {grid->n_spots, 6};
+  gdouble *table = g_new (gdouble, dims[0] * dims[1]);
+  gdouble side = imk_shcentroid_grid_side (grid);
+  ImkStatus status = IMK_OK;
+  GError *why = NULL;
+
+  for (guint32 i = 0; i < grid->n_spots; i++) {
+    const ImkShcentroidSpot *spot = &grid->spots[i];
+    gdouble *row = table + i * dims[1];
+
+    row[0] = spot->x + 0.5 - side / 2;
+    row[1] = spot->y + 0.5 - side / 2;
+    row[2] = row[3] = side;
+    row[4] = spot->x;
+    row[5] = spot->y;
+  }
+  if (!gst_imaging_npy_save (
+          location, GST_IMAGING_NPY_TYPE_F64, 2, dims, table, &why))
+    status = imk_error_set (error, IMK_ERROR_FILE,
+        "The grid that was found cannot be written: %s", why->message);
+  g_clear_error (&why);
+  g_free (table);
+  return status;
+}

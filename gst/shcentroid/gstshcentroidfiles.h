@@ -4,6 +4,7 @@
 
 #include "gstimaging-prelude.h"
 
+#include "shcentroid/shcentroid-grid.h"
 #include "shcentroid/shcentroid.h"
 
 G_BEGIN_DECLS
@@ -18,5 +19,10 @@ ImkShcentroidCell *gst_sh_centroid_load_map (
  * 2 @n_cells numbers, NULL with @error set */
 gdouble *gst_sh_centroid_load_references (
     const gchar *location, guint32 n_cells, ImkError *error);
+
+/* Writes a map [n, 6] of the cell around each spot of @grid, with its lattice
+ * point for a reference. */
+ImkStatus gst_sh_centroid_save_map (
+    const gchar *location, const ImkShcentroidGrid *grid, ImkError *error);
 
 G_END_DECLS

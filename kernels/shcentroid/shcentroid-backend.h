@@ -35,6 +35,7 @@ typedef struct ImkShcentroidParams {
   bool subtract;
   double threshold, min_flux, saturation, gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
+  double slope_scale;
 } ImkShcentroidParams;
 
 typedef struct ImkShcentroidBackend {

@@ -124,11 +124,12 @@ store_slopes (const Frame *f, uint32_t first, uint32_t n, const double *x,
     const double *y)
 {
   const ImkShcentroidRect *rects = f->cpu->rects + first;
+  double scale = f->cpu->params.slope_scale;
 
   for (uint32_t i = 0; i < n; i++) {
-    store (f->out, 0, (uint64_t) first + i, x[i] - rects[i].ref_x);
+    store (f->out, 0, (uint64_t) first + i, (x[i] - rects[i].ref_x) * scale);
     store (f->out, 0, (uint64_t) f->cpu->plan.n_rects + first + i,
-        y[i] - rects[i].ref_y);
+        (y[i] - rects[i].ref_y) * scale);
   }
 }
 

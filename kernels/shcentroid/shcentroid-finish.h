@@ -210,8 +210,8 @@ imk_shcentroid_place (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   }
   row->field[IMK_SHCENTROID_X] = x;
   row->field[IMK_SHCENTROID_Y] = y;
-  row->field[IMK_SHCENTROID_DX] = x - cell->ref_x;
-  row->field[IMK_SHCENTROID_DY] = y - cell->ref_y;
+  row->field[IMK_SHCENTROID_DX] = (x - cell->ref_x) * params->slope_scale;
+  row->field[IMK_SHCENTROID_DY] = (y - cell->ref_y) * params->slope_scale;
   if (!centre.valid && params->invalid_policy == IMK_SHCENTROID_INVALID_NAN)
     for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_DY; i++)
       row->field[i] = imk_shcentroid_nan ();

@@ -38,6 +38,7 @@ imk_shcentroid_config_init (ImkShcentroidConfig *config)
       .threshold_action = IMK_SHCENTROID_ACTION_SUBTRACT,
       .gain = 1.0,
       .invalid_policy = IMK_SHCENTROID_INVALID_ZERO,
+      .slope_scale = 1.0,
   };
 }
 
@@ -105,6 +106,11 @@ check_params (const ImkShcentroidConfig *c, ImkError *error)
       (status = check_at_least ("read-noise", c->read_noise, 0.0, error)) !=
           IMK_OK)
     return status;
+  if (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The slopes are multiplied with %g; it must be a finite number other "
+        "than 0.",
+        c->slope_scale);
   if (!(c->gain > 0.0) || !isfinite (c->gain))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gain is %g electrons a count; it must be a finite number above 0.",
@@ -142,14 +148,29 @@ check_frame (const ImkShcentroidConfig *c, ImkError *error)
 
 /* The edges are evaluated from the index and floored once: adjacent cells
  * share an edge, whatever the pitch. */
+static double
+grid_edge (double origin, double pitch, uint32_t index)
+{
+  return floor (origin + index * pitch);
+}
+
+static double
+grid_end (
+    const ImkShcentroidConfig *c, double origin, double pitch, uint32_t index)
+{
+  return c->grid_rule == IMK_SHCENTROID_RULE_PAPER
+             ? floor (grid_edge (origin, pitch, index) + pitch)
+             : grid_edge (origin, pitch, index + 1);
+}
+
 static Box
 grid_box (const ImkShcentroidConfig *c, uint32_t row, uint32_t column)
 {
   return (Box){
-      .left = floor (c->x0 + column * c->pitch_x),
-      .top = floor (c->y0 + row * c->pitch_y),
-      .right = floor (c->x0 + (column + 1.0) * c->pitch_x),
-      .bottom = floor (c->y0 + (row + 1.0) * c->pitch_y),
+      .left = grid_edge (c->x0, c->pitch_x, column),
+      .top = grid_edge (c->y0, c->pitch_y, row),
+      .right = grid_end (c, c->x0, c->pitch_x, column),
+      .bottom = grid_end (c, c->y0, c->pitch_y, row),
   };
 }
 
@@ -291,6 +312,9 @@ check_config (const ImkShcentroidConfig *c, ImkError *error)
     status = check_choice (
         "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error);
   if (status == IMK_OK)
+    status = check_choice (
+        "grid-rule", c->grid_rule, IMK_SHCENTROID_RULE_PAPER + 1, error);
+  if (status == IMK_OK)
     status = c->n_cells ? check_map (c, error) : check_grid (c, error);
   if (status == IMK_OK)
     status = check_references (c, error);
@@ -345,16 +369,33 @@ map_rect (const ImkShcentroidConfig *c, uint32_t index)
   return rect;
 }
 
+static ImkShcentroidRect
+rect_of (const ImkShcentroidConfig *c, uint32_t index)
+{
+  ImkShcentroidRect rect =
+      c->n_cells ? map_rect (c, index) : grid_rect (c, index);
+
+  if (c->references) {
+    rect.ref_x = c->references[2 * index];
+    rect.ref_y = c->references[2 * index + 1];
+  }
+  return rect;
+}
+
 static void
 fill_rects (const ImkShcentroidConfig *c, ImkShcentroidRect *rects, uint32_t n)
 {
-  for (uint32_t i = 0; i < n; i++) {
-    rects[i] = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
-    if (c->references) {
-      rects[i].ref_x = c->references[2 * i];
-      rects[i].ref_y = c->references[2 * i + 1];
-    }
-  }
+  for (uint32_t i = 0; i < n; i++)
+    rects[i] = rect_of (c, i);
+}
+
+ImkShcentroidCell
+imk_shcentroid_cell (const ImkShcentroidConfig *config, uint32_t index)
+{
+  ImkShcentroidRect r = rect_of (config, index);
+
+  return (ImkShcentroidCell){
+      r.x, r.y, r.width, r.height, r.ref_x, r.ref_y, r.min_flux, r.threshold};
 }
 
 static ImkShcentroidParams
@@ -369,7 +410,15 @@ params_of (const ImkShcentroidConfig *c)
       .gain = c->gain,
       .read_noise = c->read_noise,
       .invalid_policy = c->invalid_policy,
+      .slope_scale = c->slope_scale,
   };
+}
+
+/* The paper's cells need not touch. */
+static bool
+is_partition (const ImkShcentroidConfig *c)
+{
+  return !c->n_cells && c->grid_rule == IMK_SHCENTROID_RULE_SINGLE_FLOOR;
 }
 
 static ImkStatus
@@ -381,8 +430,8 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
       .width = c->width,
       .height = c->height,
       .type = c->type,
-      .columns = c->n_cells ? 0 : c->columns,
-      .rows = c->n_cells ? 0 : c->rows,
+      .columns = is_partition (c) ? c->columns : 0,
+      .rows = is_partition (c) ? c->rows : 0,
       .n_rects = s->n_cells,
       .rects = rects,
       .n_threads = c->n_threads,

@@ -42,6 +42,15 @@ typedef enum ImkShcentroidInvalid {
                                      * frames are averaged over valid cells */
 } ImkShcentroidInvalid;
 
+/* Which pixels a cell of the grid covers. */
+typedef enum ImkShcentroidRule {
+  /* [floor (x0 + c d), floor (x0 + (c + 1) d)): a partition */
+  IMK_SHCENTROID_RULE_SINGLE_FLOOR,
+  /* from floor (x0 + c d) to before the floor of that + d, for parity with
+   * eqs. 3 and 4 to the letter: a fractional pitch leaves pixels to nobody */
+  IMK_SHCENTROID_RULE_PAPER,
+} ImkShcentroidRule;
+
 /* What is reported of every cell. */
 typedef enum ImkShcentroidFields {
   IMK_SHCENTROID_FIELDS_ALL,    /* n_cells rows of IMK_SHCENTROID_N_FIELDS */
@@ -53,7 +62,7 @@ typedef enum ImkShcentroidFields {
 typedef enum ImkShcentroidField {
   IMK_SHCENTROID_X, /* pixels; (0, 0) is the centre of the top left one */
   IMK_SHCENTROID_Y,
-  IMK_SHCENTROID_DX, /* x - reference, pixels */
+  IMK_SHCENTROID_DX, /* (x - reference) slope_scale, pixels */
   IMK_SHCENTROID_DY,
   IMK_SHCENTROID_FLUX,     /* m00, after the threshold, counts */
   IMK_SHCENTROID_FLUX_RAW, /* sum of the cell as it came, counts */
@@ -84,6 +93,7 @@ typedef enum ImkShcentroidFlags {
  *   alike: no gap, no overlap (Mocci et al. 2020, eqs. 3 and 4, floored once);
  *   pitches of at least 1
  * @columns, @rows: of cells, at least 1
+ * @grid_rule: which pixels the cells of the grid cover, if not those
  * @cells, @n_cells: an explicit map instead of the grid when @n_cells is not
  *   0; read during the call only
  * @references: x, y of every cell, 2 n doubles, instead of the defaults; NULL
@@ -94,6 +104,7 @@ typedef enum ImkShcentroidFlags {
  * @saturation: counts at and above which a sample is saturated; 0 for never
  * @gain: electrons a count, above 0, and @read_noise: counts rms, for the
  *   variances
+ * @slope_scale: what dx and dy are multiplied with, not 0; 1 for pixels
  *
  * A cell reaching beyond the frame is clipped and flagged; one wholly outside
  * is an error. The members from @threshold_mode on may change between frames;
@@ -103,6 +114,7 @@ typedef struct ImkShcentroidConfig {
   ImkType type;
   double x0, y0, pitch_x, pitch_y;
   uint32_t columns, rows;
+  ImkShcentroidRule grid_rule;
   const ImkShcentroidCell *cells;
   uint32_t n_cells;
   const double *references;
@@ -116,6 +128,7 @@ typedef struct ImkShcentroidConfig {
   double saturation;
   double gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
+  double slope_scale;
 } ImkShcentroidConfig;
 
 typedef struct ImkShcentroid ImkShcentroid;
@@ -130,6 +143,14 @@ void imk_shcentroid_config_init (ImkShcentroidConfig *config);
  * imk_shcentroid_n_cells: (of a configuration)
  * Returns: n_cells of the map, or columns * rows */
 uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
+
+/**
+ * imk_shcentroid_cell: (what a cell of a valid configuration came to be)
+ * @index: below imk_shcentroid_n_cells ()
+ * Returns: edges in whole pixels, inside the frame, and the reference; min_flux
+ *   and threshold are NaN where the configured ones count */
+ImkShcentroidCell imk_shcentroid_cell (
+    const ImkShcentroidConfig *config, uint32_t index);
 
 /**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshoverlaydraw.h"
+
+#include <math.h>
+#include <string.h>
+
+/* docs/shcentroid.md: flags, from bit 0 on */
+static const struct {
+  const gchar *letter, *name;
+} flag_names[] = {{"N", "no flux"}, {"L", "low flux"}, {"S", "saturated"},
+    {"C", "clipped"}, {"E", "at the edge"}};
+
+enum { INVALID = 1 | 2 };
+
+/* What a frame has of each cell; an absent column is NULL. */
+typedef struct {
+  guint n;
+  const gfloat *numbers;
+  gint columns;
+  gboolean by_field;
+  gint x, y, dx, dy, flags; /* columns, or rows by field; -1 for none */
+  const gfloat *cells;      /* [n][6] */
+  gdouble slope_scale;
+  gdouble ref_width, ref_height;
+  guint64 frame;
+} Results;
+
+typedef struct {
+  cairo_t *cr;
+  Results r;
+  const GstShOverlayStyle *style;
+  gdouble scale_x, scale_y; /* from the frame that was measured to this one */
+} Drawing;
+
+static gint
+find_field (gchar **names, const gchar *name)
+{
+  for (gint i = 0; names[i]; i++)
+    if (g_str_equal (names[i], name))
+      return i;
+  return -1;
+}
+
+static gboolean
+read_numbers (const GstStructure *s, GstMapInfo *data, Results *r)
+{
+  const gchar *names = gst_structure_get_string (s, "fields");
+  gint rows = 0, columns = 0;
+  gchar **fields;
+
+  if (!names || !gst_structure_get_int (s, "rows", &rows) ||
+      !gst_structure_get_int (s, "columns", &columns) ||
+      !gst_structure_get_boolean (s, "by-field", &r->by_field) || rows < 1 ||
+      columns < 1 || data->size / sizeof (gfloat) / columns < (guint) rows)
+    return FALSE;
+  fields = g_strsplit (names, ",", -1);
+  r->x = find_field (fields, "x");
+  r->y = find_field (fields, "y");
+  r->dx = find_field (fields, "dx");
+  r->dy = find_field (fields, "dy");
+  r->flags = find_field (fields, "flags");
+  r->n = r->by_field ? columns : rows;
+  r->columns = columns;
+  r->numbers = (const gfloat *) data->data;
+  /* no name stands for a column that is not there */
+  rows = r->by_field ? rows : columns;
+  g_strfreev (fields);
+  return r->x < rows && r->y < rows && r->dx < rows && r->dy < rows &&
+         r->flags < rows;
+}
+
+static gfloat
+number (const Results *r, guint cell, gint field)
+{
+  return r->by_field ? r->numbers[(gsize) field * r->columns + cell]
+                     : r->numbers[(gsize) cell * r->columns + field];
+}
+
+static guint
+flags_of (const Results *r, guint cell)
+{
+  gfloat value = r->flags < 0 ? 0 : number (r, cell, r->flags);
+
+  return value > 0 && value < 65536 ? (guint) value : 0;
+}
+
+static gboolean
+is_valid (const Results *r, guint cell)
+{
+  return !(flags_of (r, cell) & INVALID);
+}
+
+/* Where the spot is and where it should be, in pixels of the frame that was
+ * measured. Returns: whether both are known and finite */
+static gboolean
+places_of (const Results *r, guint cell, gdouble *x, gdouble *y, gdouble *ref_x,
+    gdouble *ref_y)
+{
+  const gfloat *c = r->cells ? r->cells + 6 * (gsize) cell : NULL;
+
+  if (r->x >= 0 && r->y >= 0) {
+    *x = number (r, cell, r->x);
+    *y = number (r, cell, r->y);
+    *ref_x = c ? c[4] : *x;
+    *ref_y = c ? c[5] : *y;
+  } else if (c && r->dx >= 0 && r->dy >= 0) {
+    *ref_x = c[4];
+    *ref_y = c[5];
+    *x = c[4] + number (r, cell, r->dx) / r->slope_scale;
+    *y = c[5] + number (r, cell, r->dy) / r->slope_scale;
+  } else {
+    return FALSE;
+  }
+  return isfinite (*x) && isfinite (*y) && isfinite (*ref_x) &&
+         isfinite (*ref_y);
+}
+
+/* --- pens ----------------------------------------------------------------- */
+
+static void
+set_colour (const Drawing *d, guint32 argb)
+{
+  gdouble red = (argb >> 16 & 255) / 255.0, blue = (argb & 255) / 255.0;
+
+  cairo_set_source_rgba (d->cr, d->style->swapped ? blue : red,
+      (argb >> 8 & 255) / 255.0, d->style->swapped ? red : blue,
+      (argb >> 24) / 255.0);
+}
+
+/* A place in results, whose (0, 0) is the centre of a pixel, on the picture,
+ * where cairo's (0, 0) is a corner. */
+static void
+to_picture (const Drawing *d, gdouble *x, gdouble *y)
+{
+  *x = (*x + 0.5) * d->scale_x;
+  *y = (*y + 0.5) * d->scale_y;
+}
+
+/* The size of a mark that suits most cells, in pixels of the picture. */
+static gdouble
+mark_size (const Drawing *d)
+{
+  gdouble side = 12;
+
+  if (d->r.cells)
+    side = fmin (d->r.cells[2] * d->scale_x, d->r.cells[3] * d->scale_y);
+  return CLAMP (side / 5, 1.5, 8);
+}
+
+static void
+draw_cells (const Drawing *d)
+{
+  set_colour (d, d->style->cell_colour);
+  for (guint i = 0; i < d->r.n && d->r.cells; i++) {
+    const gfloat *c = d->r.cells + 6 * (gsize) i;
+
+    cairo_rectangle (d->cr, c[0] * d->scale_x, c[1] * d->scale_y,
+        c[2] * d->scale_x, c[3] * d->scale_y);
+  }
+  cairo_stroke (d->cr);
+}
+
+static void
+draw_references (const Drawing *d)
+{
+  gdouble x, y, ref_x, ref_y, radius = fmax (mark_size (d) / 3, 1);
+
+  set_colour (d, d->style->reference_colour);
+  for (guint i = 0; i < d->r.n; i++)
+    if (places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
+      to_picture (d, &ref_x, &ref_y);
+      cairo_new_sub_path (d->cr);
+      cairo_arc (d->cr, ref_x, ref_y, radius, 0, 2 * G_PI);
+    }
+  cairo_stroke (d->cr);
+}
+
+static void
+draw_centroids (const Drawing *d)
+{
+  gdouble x, y, ref_x, ref_y, size = mark_size (d) / 1.5;
+
+  set_colour (d, d->style->centroid_colour);
+  for (guint i = 0; i < d->r.n; i++)
+    if (is_valid (&d->r, i) && places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
+      to_picture (d, &x, &y);
+      cairo_move_to (d->cr, x - size, y);
+      cairo_line_to (d->cr, x + size, y);
+      cairo_move_to (d->cr, x, y - size);
+      cairo_line_to (d->cr, x, y + size);
+    }
+  cairo_stroke (d->cr);
+}
+
+static void
+draw_arrow (cairo_t *cr, gdouble x, gdouble y, gdouble dx, gdouble dy)
+{
+  gdouble length = hypot (dx, dy), head = fmin (0.4 * length, 6);
+  gdouble back_x, back_y;
+
+  if (!(length >= 0.5) || length > 1e5) /* no arrow to be seen */
+    return;
+  back_x = -dx / length * head;
+  back_y = -dy / length * head;
+  cairo_move_to (cr, x, y);
+  cairo_line_to (cr, x + dx, y + dy);
+  cairo_move_to (
+      cr, x + dx + back_x + back_y / 2, y + dy + back_y - back_x / 2);
+  cairo_line_to (cr, x + dx, y + dy);
+  cairo_line_to (
+      cr, x + dx + back_x - back_y / 2, y + dy + back_y + back_x / 2);
+}
+
+static void
+draw_arrows (const Drawing *d)
+{
+  gdouble x, y, ref_x, ref_y, scale = d->style->arrow_scale;
+
+  set_colour (d, d->style->arrow_colour);
+  for (guint i = 0; i < d->r.n; i++)
+    if (is_valid (&d->r, i) && places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
+      gdouble dx = (x - ref_x) * d->scale_x, dy = (y - ref_y) * d->scale_y;
+
+      to_picture (d, &ref_x, &ref_y);
+      draw_arrow (d->cr, ref_x, ref_y, scale * dx, scale * dy);
+    }
+  cairo_stroke (d->cr);
+}
+
+/* --- text ----------------------------------------------------------------- */
+
+static void
+draw_letters (const Drawing *d, guint cell, guint flags, gdouble size)
+{
+  const gfloat *c = d->r.cells + 6 * (gsize) cell;
+  GString *letters = g_string_new (NULL);
+
+  for (guint bit = 0; flags >> bit; bit++)
+    if (flags >> bit & 1)
+      g_string_append (letters,
+          bit < G_N_ELEMENTS (flag_names) ? flag_names[bit].letter : "?");
+  cairo_move_to (d->cr, c[0] * d->scale_x + 2, c[1] * d->scale_y + size);
+  cairo_show_text (d->cr, letters->str);
+  g_string_free (letters, TRUE);
+}
+
+/* A cell without a valid centroid is crossed out; letters say what any flag
+ * means, where they have room. */
+static void
+draw_flags (const Drawing *d)
+{
+  set_colour (d, d->style->flag_colour);
+  for (guint i = 0; i < d->r.n && d->r.cells; i++) {
+    const gfloat *c = d->r.cells + 6 * (gsize) i;
+    gdouble left = c[0] * d->scale_x, top = c[1] * d->scale_y;
+    gdouble width = c[2] * d->scale_x, height = c[3] * d->scale_y;
+    gdouble size = fmin (height * 0.45, 11);
+    guint flags = flags_of (&d->r, i);
+
+    if (flags & INVALID) {
+      cairo_move_to (d->cr, left + width * 0.35, top + height * 0.35);
+      cairo_line_to (d->cr, left + width * 0.65, top + height * 0.65);
+      cairo_move_to (d->cr, left + width * 0.65, top + height * 0.35);
+      cairo_line_to (d->cr, left + width * 0.35, top + height * 0.65);
+      cairo_stroke (d->cr);
+    }
+    if (flags && size >= 6) {
+      cairo_set_font_size (d->cr, size);
+      draw_letters (d, i, flags, size);
+    }
+  }
+}
+
+static gchar *
+summary (const Results *r)
+{
+  GString *text = g_string_new (NULL);
+  guint counts[G_N_ELEMENTS (flag_names)] = {0}, n_valid = 0;
+
+  for (guint i = 0; i < r->n; i++) {
+    guint flags = flags_of (r, i);
+
+    n_valid += is_valid (r, i);
+    for (guint bit = 0; bit < G_N_ELEMENTS (flag_names); bit++)
+      counts[bit] += flags >> bit & 1;
+  }
+  g_string_printf (text, "frame %" G_GUINT64_FORMAT ": ", r->frame);
+  if (r->flags < 0)
+    g_string_append_printf (text, "%u cells", r->n);
+  else
+    g_string_append_printf (text, "%u of %u cells valid", n_valid, r->n);
+  for (guint bit = 0; bit < G_N_ELEMENTS (flag_names); bit++)
+    if (counts[bit])
+      g_string_append_printf (text, ", %u %s (%s)", counts[bit],
+          flag_names[bit].name, flag_names[bit].letter);
+  return g_string_free (text, FALSE);
+}
+
+/* On a dark bar, to be read on any picture. */
+static void
+draw_text (const Drawing *d, guint width, guint height)
+{
+  gdouble size = CLAMP (height / 30.0, 8, 18);
+  cairo_text_extents_t extents;
+  gchar *text = summary (&d->r);
+
+  cairo_set_font_size (d->cr, size);
+  cairo_text_extents (d->cr, text, &extents);
+  if (extents.x_advance > width - 8) { /* smaller, so that all is in it */
+    size = fmax (size * (width - 8) / extents.x_advance, 5);
+    cairo_set_font_size (d->cr, size);
+    cairo_text_extents (d->cr, text, &extents);
+  }
+  cairo_set_source_rgba (d->cr, 0, 0, 0, 0.6);
+  cairo_rectangle (
+      d->cr, 0, height - 1.6 * size, extents.x_advance + 8, 1.6 * size);
+  cairo_fill (d->cr);
+  set_colour (d, d->style->text_colour);
+  cairo_move_to (d->cr, 4, height - 0.5 * size);
+  cairo_show_text (d->cr, text);
+  g_free (text);
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+static void
+draw_parts (const Drawing *d, guint width, guint height)
+{
+  GstShOverlayParts parts = d->style->parts;
+
+  cairo_set_line_width (d->cr, d->style->line_width);
+  cairo_select_font_face (
+      d->cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+  if (parts & GST_SH_OVERLAY_CELLS)
+    draw_cells (d);
+  if (parts & GST_SH_OVERLAY_REFERENCES)
+    draw_references (d);
+  if (parts & GST_SH_OVERLAY_ARROWS)
+    draw_arrows (d);
+  if (parts & GST_SH_OVERLAY_CENTROIDS)
+    draw_centroids (d);
+  if (parts & GST_SH_OVERLAY_FLAGS)
+    draw_flags (d);
+  if (parts & GST_SH_OVERLAY_TEXT)
+    draw_text (d, width, height);
+}
+
+static GstBuffer *
+buffer_of (const GstStructure *s, const gchar *name)
+{
+  const GValue *value = gst_structure_get_value (s, name);
+
+  return value && GST_VALUE_HOLDS_BUFFER (value) ? gst_value_get_buffer (value)
+                                                 : NULL;
+}
+
+/* An older shcentroid says nothing of its cells. */
+static void
+read_cells (const GstStructure *s, const GstMapInfo *cells, Results *r)
+{
+  if (cells->size >= 6 * (gsize) r->n * sizeof (gfloat))
+    r->cells = (const gfloat *) cells->data;
+  if (!gst_structure_get_double (s, "slope-scale", &r->slope_scale) ||
+      r->slope_scale == 0)
+    r->slope_scale = 1;
+}
+
+gboolean
+gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result, guint width,
+    guint height, const GstShOverlayStyle *style)
+{
+  const gchar *id = gst_structure_get_string (result, "id");
+  GstBuffer *data = buffer_of (result, "data");
+  GstBuffer *cells = buffer_of (result, "cells");
+  GstMapInfo numbers, edges = {.size = 0};
+  Drawing d = {.cr = cr, .style = style};
+  gint ref_width = 0, ref_height = 0;
+  gboolean done = FALSE;
+
+  gst_structure_get_int (result, "ref-width", &ref_width);
+  gst_structure_get_int (result, "ref-height", &ref_height);
+  if (!id || !g_str_has_prefix (id, "shwfs-centroids-v1") || !data ||
+      ref_width < 1 || ref_height < 1 ||
+      !gst_buffer_map (data, &numbers, GST_MAP_READ))
+    return FALSE;
+  if (cells && !gst_buffer_map (cells, &edges, GST_MAP_READ))
+    cells = NULL;
+  if (read_numbers (result, &numbers, &d.r)) {
+    read_cells (result, &edges, &d.r);
+    gst_structure_get_uint64 (result, "frame", &d.r.frame);
+    d.scale_x = (gdouble) width / ref_width;
+    d.scale_y = (gdouble) height / ref_height;
+    draw_parts (&d, width, height);
+    done = TRUE;
+  }
+  if (cells)
+    gst_buffer_unmap (cells, &edges);
+  gst_buffer_unmap (data, &numbers);
+  return done;
+}

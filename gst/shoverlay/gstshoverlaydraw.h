@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results of shcentroid as a drawing. */
+#pragma once
+
+#include <cairo.h>
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+/* What is drawn, in this order. */
+typedef enum {
+  GST_SH_OVERLAY_CELLS = 1 << 0,
+  GST_SH_OVERLAY_REFERENCES = 1 << 1,
+  GST_SH_OVERLAY_ARROWS = 1 << 2,
+  GST_SH_OVERLAY_CENTROIDS = 1 << 3,
+  GST_SH_OVERLAY_FLAGS = 1 << 4,
+  GST_SH_OVERLAY_TEXT = 1 << 5,
+} GstShOverlayParts;
+
+/* Colours are 0xAARRGGBB. */
+typedef struct {
+  GstShOverlayParts parts;
+  gdouble arrow_scale, line_width;
+  guint32 cell_colour, reference_colour, arrow_colour, centroid_colour,
+      flag_colour, text_colour;
+  gboolean swapped; /* red and blue, where memory has them so */
+} GstShOverlayStyle;
+
+/* Draws @result, fields of the meta as docs/metadata.md has them, onto a
+ * picture of @width x @height pixels. Returns: whether these are centroids */
+gboolean gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result,
+    guint width, guint height, const GstShOverlayStyle *style);
+
+G_END_DECLS

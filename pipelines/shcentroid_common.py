@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What pipelines/shcentroid-file, -v4l2 and -aravis share."""
+import argparse
+import os
+import sys
+import warnings
+
+if "GST_IMAGING_ENV" not in os.environ:  # take the plug-ins of the build folder
+    here = os.path.dirname(os.path.realpath(__file__))
+    os.execv(os.path.join(here, "env"), ["env", sys.executable, *sys.argv])
+
+try:
+    import gi
+
+    gi.require_version("Gst", "1.0")
+    from gi.repository import GLib, Gst
+except (ImportError, ValueError):
+    sys.exit("The Python bindings of GStreamer are missing: on Debian, install python3-gi and"
+             " gir1.2-gstreamer-1.0, and use /usr/bin/python3.")
+
+# where elements that are not ours come from, on Debian
+PACKAGES = {
+    "v4l2src": "gstreamer1.0-plugins-good",
+    "aravissrc": "libaravis-0.8-0",
+    "pngenc": "gstreamer1.0-plugins-good",
+    "uridecodebin": "gstreamer1.0-plugins-base",
+    "videoconvert": "gstreamer1.0-plugins-base",
+    "videoscale": "gstreamer1.0-plugins-base",
+    "autovideosink": "gstreamer1.0-plugins-good",
+}
+GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location")
+
+
+def arguments(text, *positional):
+    """The options that all three have, and arguments of one of them."""
+    parser = argparse.ArgumentParser(
+        description=text,
+        epilog="property=value are properties of shcentroid, see docs/shcentroid.md. Without a"
+               " grid among them (columns and rows, map-location, or aperture) the grid is found"
+               " in the first frame.")
+    for name in positional:
+        parser.add_argument(name)
+    parser.add_argument("--csv", metavar="FILE", help="write the centroids as text")
+    parser.add_argument("--picture", metavar="PNG",
+                        help="write pictures with the drawing; %%03d counts, else the last stays")
+    parser.add_argument("--view", action="store_true", help="show it in a window")
+    parser.add_argument("--map", metavar="NPY", default="shcentroid-map.npy",
+                        help="where a grid that is found is written (default: %(default)s)")
+    parser.add_argument("--scale", type=int, default=1, metavar="N",
+                        help="pictures and window N times as large as the frames")
+    parser.add_argument("--draw", metavar="PROPERTY=VALUE", action="append", default=[],
+                        help="a property of shoverlay, see docs/shoverlay.md; may be repeated")
+    parser.add_argument("--frames", type=int, metavar="N", help="end after N frames")
+    parser.add_argument("properties", nargs="*", metavar="property=value")
+    return parser
+
+
+def need(*names):
+    """Ends with a sentence that says what to install."""
+    for name in names:
+        if not Gst.ElementFactory.find(name):
+            if name in ("shcentroid", "npysrc"):
+                sys.exit(f"{name} is neither installed nor built: run pipelines/demo shcentroid.")
+            if name == "shoverlay":
+                sys.exit("shoverlay is not built: install libcairo2-dev and build again, or leave"
+                         " out --picture and --view.")
+            sys.exit(f"The element {name} is missing: on Debian, install {PACKAGES[name]}.")
+
+
+def describe(source, options):
+    """The pipeline behind `source`, a list of words."""
+    properties = list(options.properties)
+    for text in properties + options.draw:
+        if "=" not in text:
+            sys.exit(f'"{text}" is no property=value.')
+    if not any(text.split("=")[0] in GEOMETRY for text in properties):
+        properties.append("find-grid-location=" + options.map)
+    need("shcentroid", *(["shoverlay", "videoconvert", "videoscale"]
+                         if options.picture or options.view else []),
+         *(["pngenc"] if options.picture else []), *(["autovideosink"] if options.view else []))
+    words = source + ["!"]
+    if options.frames:
+        words += ["identity", f"eos-after={options.frames + 1}", "!"]
+    words += ["shcentroid", "name=sh", *properties, "!"]
+    words += ["tee", "name=t", "t.", "!", "queue", "!", "fakesink"]
+    if options.csv:
+        words += ["sh.results", "!", "text/csv", "!", "queue", "!", "filesink",
+                  "location=" + options.csv]
+    for wanted, sink in ((options.picture, ["pngenc", "!", "multifilesink",
+                                            f"location={options.picture}"]),
+                         (options.view, ["autovideosink"])):
+        if wanted:
+            words += ["t.", "!", "queue", "!"]
+            if options.scale != 1:
+                words += ["scale", "!"]
+            words += ["shoverlay", *options.draw, "!", "videoconvert", "!", *sink]
+    return words
+
+
+def set_scale(words, factor, size):
+    """Puts a scaler where describe() wrote "scale"."""
+    width, height = size
+    at = []
+    for word in words:
+        at += (["videoscale", "method=nearest-neighbour", "!",
+                f"video/x-raw,width={width * factor},height={height * factor}"]
+               if word == "scale" else [word])
+    return at
+
+
+def frame_size(source):
+    """Width and height of the first frame, which tell the size of pictures."""
+    pipeline = Gst.parse_launchv(source + ["!", "fakesink", "name=s", "num-buffers=1"])
+    pipeline.set_state(Gst.State.PAUSED)
+    message = pipeline.get_bus().timed_pop_filtered(
+        20 * Gst.SECOND, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
+    caps = pipeline.get_by_name("s").get_static_pad("sink").get_current_caps()
+    pipeline.set_state(Gst.State.NULL)
+    if message and message.type == Gst.MessageType.ERROR:
+        sys.exit(message.parse_error()[0].message)
+    if not caps:
+        sys.exit("No frame came within 20 seconds.")
+    structure = caps.get_structure(0)
+    return structure.get_value("width"), structure.get_value("height")
+
+
+def tell(message):
+    """Prints what a user wants to know of a message."""
+    if message.type == Gst.MessageType.WARNING:
+        print("Warning:", message.parse_warning()[0].message, file=sys.stderr)
+    elif message.type == Gst.MessageType.ELEMENT:
+        found = message.get_structure()
+        if found.get_name() == "shcentroid-grid":
+            print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees;"
+                  " written to {}".format(*(found.get_value(name) for name in (
+                      "lattice", "cells", "pitch", "rotation", "location"))))
+
+
+def play(words):
+    """Runs to the end, or until Ctrl-C, which ends files properly."""
+    try:
+        with warnings.catch_warnings(record=True) as out_of_range:
+            pipeline = Gst.parse_launchv(words)
+    except GLib.Error as error:
+        sys.exit(error.message)
+    if out_of_range:  # GObject only warns, and keeps the old value
+        sys.exit(f"{out_of_range[0].message}.")
+    bus = pipeline.get_bus()
+    pipeline.set_state(Gst.State.PLAYING)
+    while True:
+        try:
+            message = bus.timed_pop_filtered(
+                200 * Gst.MSECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR |
+                Gst.MessageType.WARNING | Gst.MessageType.ELEMENT)
+        except KeyboardInterrupt:
+            pipeline.send_event(Gst.Event.new_eos())
+            continue
+        if message and message.type in (Gst.MessageType.EOS, Gst.MessageType.ERROR):
+            break
+        if message:
+            tell(message)
+    sh = pipeline.get_by_name("sh")
+    stats, backend = sh.get_property("stats"), sh.get_property("active-backend")
+    pipeline.set_state(Gst.State.NULL)
+    if message.type == Gst.MessageType.ERROR:
+        sys.exit(message.parse_error()[0].message)
+    print(f"{stats.get_value('frames')} frames measured, median"
+          f" {stats.get_value('time-p50'):.0f} us a frame ({backend})")
+
+
+def main(source, options):
+    """`source` is a list of words that end in grey frames."""
+    words = describe(source, options)
+    if options.scale < 1:
+        sys.exit(f"--scale is {options.scale}; it needs at least 1.")
+    if "scale" in words:
+        words = set_scale(words, options.scale, frame_size(source))
+    play(words)
+    for name in (options.csv, options.picture):
+        if name:
+            print("Wrote", name)

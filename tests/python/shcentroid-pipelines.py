@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scripts pipelines/shcentroid-*, as a user would call them."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, Gst, main, read_csv
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import wavefronts
+
+HAVE_OVERLAY = all(Gst.ElementFactory.find(name) for name in ("shoverlay", "pngenc"))
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def call(self, script, *arguments, status=0, **environment):
+        """Returns: all that it printed."""
+        done = subprocess.run(
+            ["timeout", "-k", "5", "100", sys.executable,
+             os.path.join(SOURCE, "pipelines", script), *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
+            env={**os.environ, "GST_IMAGING_ENV": "1", **environment})
+        self.assertEqual(done.returncode, status, done.stdout)
+        self.assertNotIn("Traceback", done.stdout)
+        return done.stdout
+
+    def check_csv(self, places):
+        table = read_csv(self.path("c.csv"))
+        self.assertEqual(len(table), places.shape[0] * places.shape[1])
+        found = np.stack([table["x"], table["y"]], 1).reshape(places.shape)
+        for spots, truth in zip(found, places):  # the map has an order of its own
+            nearest = np.hypot(*(spots[:, None] - truth).transpose(2, 0, 1)).min(0)
+            self.assertLess(nearest.max(), 0.15)
+
+    def test_a_recording_without_a_grid_is_measured(self):
+        frames, places, _ = wavefronts.make(frames=3, count=9, pitch=22, amplitude=1)
+        np.save(self.path("f.npy"), frames)
+        text = self.call("shcentroid-file", "f.npy", "--csv", "c.csv", "threshold=150",
+                         "threshold-mode=absolute")
+        self.assertIn(f"Found a square grid of {places.shape[1]} cells", text)
+        self.assertIn("3 frames measured", text)
+        self.check_csv(places)
+        text = self.call("shcentroid-file", "f.npy", "--csv", "c.csv", "threshold=150",
+                         "threshold-mode=absolute", "map-location=shcentroid-map.npy")
+        self.assertNotIn("Found", text)
+        self.check_csv(places)
+
+    def test_frames_can_be_counted(self):
+        np.save(self.path("f.npy"), np.full((9, 64, 64), 7, np.uint8))
+        self.call("shcentroid-file", "f.npy", "--csv", "c.csv", "--frames", "4",
+                  "columns=2", "rows=2", "pitch-x=32", "pitch-y=32")
+        self.assertEqual(set(read_csv(self.path("c.csv"))["frame"]), {0, 1, 2, 3})
+
+    def test_a_fits_picture_is_measured(self):
+        frames, places, _ = wavefronts.make(count=8, pitch=20, amplitude=0, hexagonal=True)
+        height, width = frames.shape[1:]
+        cards = ["SIMPLE  =                    T", "BITPIX  =                   16",
+                 "NAXIS   =                    2", f"NAXIS1  = {width:20d}",
+                 f"NAXIS2  = {height:20d}", "BZERO   =                32768", "END"]
+        header = "".join(card.ljust(80) for card in cards).ljust(2880)
+        with open(self.path("f.fits"), "wb") as file:
+            file.write(header.encode() + (frames[0].astype(int) - 32768).astype(">i2").tobytes())
+        text = self.call("shcentroid-file", "f.fits", "--csv", "c.csv", "threshold=150",
+                         "threshold-mode=absolute")
+        self.assertIn(f"Found a hexagonal grid of {places.shape[1]} cells", text)
+        self.check_csv(places)
+
+    @unittest.skipUnless(HAVE_OVERLAY, "there is no shoverlay or pngenc")
+    def test_pictures_are_made_and_can_be_measured_again(self):
+        output = subprocess.run(
+            ["timeout", "100", os.path.join(SOURCE, "pipelines", "shcentroid-pictures"),
+             self.path("pictures"), self.path("nothing")],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "GST_IMAGING_ENV": "1"})
+        self.assertEqual(output.returncode, 0, output.stdout)
+        self.assertIn("only generated ones were drawn", output.stdout)
+        for name in ("shoverlay.png", "shoverlay-hexagonal.png"):
+            with open(self.path("pictures/" + name), "rb") as png:
+                self.assertEqual(png.read(8), b"\x89PNG\r\n\x1a\n")
+        text = self.call("shcentroid-file", "pictures/shoverlay.png", "--csv", "c.csv")
+        self.assertIn("cells: pitch 5", text)  # 26 pixels, drawn twice as large
+
+    def test_what_is_missing_is_said_in_a_sentence(self):
+        np.save(self.path("f.npy"), np.zeros((1, 64, 64), np.uint8))
+        self.assertIn("There is no grid of spots",
+                      self.call("shcentroid-file", "f.npy", status=1))
+        self.assertIn("There is no file nothing.npy.",
+                      self.call("shcentroid-file", "nothing.npy", status=1))
+        self.assertIn('no property "colums"',
+                      self.call("shcentroid-file", "f.npy", "colums=3", status=1))
+        self.assertIn('"3" is no property=value.',
+                      self.call("shcentroid-file", "f.npy", "3", status=1))
+        self.assertIn("--scale is 0",
+                      self.call("shcentroid-file", "f.npy", "--scale", "0", status=1))
+        with open(self.path("f.fits"), "w") as file:
+            file.write("no FITS")
+        self.assertIn("ends inside a header",
+                      self.call("shcentroid-file", "f.fits", status=1))
+        self.assertIn("There is no camera /dev/no-video",
+                      self.call("shcentroid-v4l2", "--device", "/dev/no-video", status=1))
+        bare = {"GST_PLUGIN_SYSTEM_PATH_1_0": self.path("none"),
+                "GST_REGISTRY": self.path("registry")}
+        self.assertIn("aravissrc is missing: on Debian, install",
+                      self.call("shcentroid-aravis", status=1, **bare))
+
+    def test_each_script_has_help(self):
+        for script in ("shcentroid-file", "shcentroid-v4l2", "shcentroid-aravis"):
+            text = self.call(script, "--help")
+            for word in ("--csv", "--picture", "property=value", "docs/shcentroid.md"):
+                self.assertIn(word, text)
+
+
+if __name__ == "__main__":
+    main()
