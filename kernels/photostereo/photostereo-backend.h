@@ -83,6 +83,11 @@ typedef struct ImkPhotostereoBackend {
   ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
       bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
       void *stream, ImkError *error);
+  /* Every @step_x-th normal of every @step_y-th row of the last solution, from
+   * the middle of the first step on: [rows][columns][3], to host memory; waits.
+   * Only with plan.track_change. */
+  ImkStatus (*probe) (void *state, uint32_t step_x, uint32_t step_y,
+      float *normals, void *stream, ImkError *error);
   void (*destroy) (void *state);
 } ImkPhotostereoBackend;
 

@@ -595,6 +595,20 @@ cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
   return IMK_OK;
 }
 
+static ImkStatus
+cpu_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
+    void *stream, ImkError *error)
+{
+  const Cpu *cpu = state;
+  uint32_t width = cpu->plan.width;
+
+  for (uint32_t y = step_y / 2; y < cpu->plan.height; y += step_y)
+    for (uint32_t x = step_x / 2; x < width; x += step_x, normals += 3)
+      memcpy (normals, cpu->normals + 3 * ((size_t) y * width + x),
+          3 * sizeof (*normals));
+  return IMK_OK;
+}
+
 const ImkPhotostereoBackend imk_photostereo_cpu = {
     .abi = IMK_BACKEND_ABI,
     .name = "cpu",
@@ -602,5 +616,6 @@ const ImkPhotostereoBackend imk_photostereo_cpu = {
     .update = cpu_update,
     .add = cpu_add,
     .solve = cpu_solve,
+    .probe = cpu_probe,
     .destroy = cpu_destroy,
 };

@@ -926,42 +926,55 @@ add_gains (const ImkPhotostereo *self, const float n[3], double x, double y,
   }
 }
 
+/* The normals at the probes; zeros where there are none. */
+static float *
+probe_normals (ImkPhotostereo *self, uint32_t step_x, uint32_t step_y,
+    void *stream, ImkStatus *status, ImkError *error)
+{
+  float *normals = calloc (PROBES * PROBES, 3 * sizeof (*normals));
+
+  *status = IMK_OK;
+  if (!normals)
+    *status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u normals.", PROBES * PROBES);
+  else if (self->plan.track_change && self->has_solved)
+    *status = self->backend->probe (
+        self->state, step_x, step_y, normals, stream, error);
+  if (*status == IMK_OK)
+    return normals;
+  free (normals);
+  return NULL;
+}
+
 ImkStatus
-imk_photostereo_next_light (const ImkPhotostereo *self, const ImkImage *normals,
-    uint32_t *light, ImkError *error)
+imk_photostereo_next_light (
+    ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  ImkStatus status = imk_image_check (
-      normals, "normal", IMK_TYPE_F32, 3, p->width, p->height, false, error);
   uint32_t step_x = imk_div_up (p->width, PROBES);
   uint32_t step_y = imk_div_up (p->height, PROBES);
-  double *gain, best = -1;
+  double gain[IMK_PHOTOSTEREO_MAX_LIGHTS] = {0}, best = -1;
+  float *normals;
+  const float *n;
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
   if (self->n_added == p->n_lights)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "All %u lights are in the set; none is left to be the next.",
         p->n_lights);
-  gain = calloc (p->n_lights, sizeof (*gain));
-  if (!gain)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u lights.", p->n_lights);
+  normals = probe_normals (self, step_x, step_y, stream, &status, error);
+  if (!normals)
+    return status;
+  n = normals;
   for (uint32_t y = step_y / 2; y < p->height; y += step_y)
-    for (uint32_t x = step_x / 2; x < p->width; x += step_x) {
-      const float *n = (const float *) ((const uint8_t *) normals->data +
-                                        y * normals->stride) +
-                       3 * (size_t) x;
-      float up[] = {n[0], self->params.y_down ? -n[1] : n[1], n[2]};
-
-      add_gains (self, up, (x - p->centre_x) * p->pitch_x,
+    for (uint32_t x = step_x / 2; x < p->width; x += step_x, n += 3)
+      add_gains (self, n, (x - p->centre_x) * p->pitch_x,
           (y - p->centre_y) * p->pitch_y, gain);
-    }
   for (uint32_t i = 0; i < p->n_lights; i++)
     if (!self->present[i] && gain[i] > best) {
       best = gain[i];
       *light = i;
     }
-  free (gain);
+  free (normals);
   return IMK_OK;
 }

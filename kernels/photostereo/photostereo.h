@@ -262,16 +262,18 @@ void imk_photostereo_reset (ImkPhotostereo *self);
 
 /**
  * imk_photostereo_next_light: (which picture is worth taking next?)
- * @normals: f32 x 3 in host memory, of the last solution; some thousand pixels
- *   of it are looked at
  * @light: (out): the index of the light that is not in the set and whose
- *   picture would narrow down n' most: of those that light a pixel (n.L > 0)
- *   the mean of ln (1 + L' A^-1 L), A = sum L L' of the pictures there that
- *   light it; where A is singular or there is no normal yet, with A + 1e-3 I
+ *   picture would narrow down n' most: over some thousand pixels, and of those
+ *   that light them (n.L > 0), the mean of ln (1 + L' A^-1 L), A = sum L L' of
+ *   the pictures there that light the pixel; where A is singular or there is
+ *   no normal yet, with A + 1e-3 I
  *
- * Returns: IMK_ERROR_IMAGE; IMK_ERROR_CONFIG when no light is left */
-ImkStatus imk_photostereo_next_light (const ImkPhotostereo *self,
-    const ImkImage *normals, uint32_t *light, ImkError *error);
+ * Goes by the normals of the last solution, if track_change keeps them; waits
+ * for the device.
+ * Returns: IMK_ERROR_CONFIG when no light is left; IMK_ERROR_MEMORY,
+ *   IMK_ERROR_DEVICE */
+ImkStatus imk_photostereo_next_light (
+    ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error);
 
 void imk_photostereo_free (ImkPhotostereo *self);
 

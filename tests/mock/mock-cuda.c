@@ -1454,6 +1454,20 @@ photostereo_solve (void *state, const uint32_t *lights, uint32_t n,
   return status;
 }
 
+static ImkStatus
+photostereo_probe (void *state, uint32_t step_x, uint32_t step_y,
+    float *normals, void *stream, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "photostereo probe", error);
+
+  if (status != IMK_OK)
+    return status;
+  object_wait (o);
+  return imk_photostereo_cpu.probe (
+      o->state, step_x, step_y, normals, NULL, error);
+}
+
 static void
 photostereo_destroy (void *state)
 {
@@ -1553,6 +1567,7 @@ static const ImkPhotostereoBackend mock_photostereo = {
     .update = photostereo_update,
     .add = photostereo_add,
     .solve = photostereo_solve,
+    .probe = photostereo_probe,
     .destroy = photostereo_destroy,
 };
 
