@@ -121,7 +121,7 @@ class RealPictures(unittest.TestCase):
 
     def check_paper(self, recording, thresholds):
         found = self.last(
-            recording, "robust=thresholds threshold-mode=absolute readmit=false"
+            recording, "light-model=raw threshold-mode=absolute readmit=false"
             f" min-condition=1e-6 {thresholds}")
         expected = recording.array("ref_normals_seed")
         counts = recording.array("ref_lightcount_seed")
