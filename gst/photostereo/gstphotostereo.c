@@ -774,13 +774,20 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
   self->last_pts = GST_BUFFER_PTS (buffer);
 }
 
-/* A picture before the first of which nothing is known yet. */
+/* Before a picture: a kernel that follows the properties. */
 static ImkStatus
 prepare (GstPhotoStereo *self, ImkError *error)
 {
   ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
 
-  return status == IMK_OK ? follow_settings (self, error) : status;
+  if (status == IMK_OK)
+    status = enter_device (self, error);
+  if (status != IMK_OK)
+    return status;
+  status = follow_settings (self, error);
+  leave_device (self, on_cuda);
+  return status;
 }
 
 static GstFlowReturn
