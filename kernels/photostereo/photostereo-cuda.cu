@@ -14,8 +14,9 @@
 
 enum {
   THREADS = 128,
-  PITCH = 128, /* bytes; rows of samples begin at multiples */
-  PIXELS = 2,  /* of a thread */
+  PITCH = 128,    /* bytes; rows of samples begin at multiples */
+  PIXELS = 2,     /* of a thread; even, for mosaics */
+  MAX_LIT = 1024, /* lights that fit into shared memory */
 };
 
 /* Sums of a row of pixels; integers, because threads come in any order. */
@@ -217,6 +218,136 @@ add_to (Sums &s, float w, float x, float y, float z, float grey)
   s.n += w > 0;
 }
 
+/* A light as all pixels of a row see it, in shared memory: two reads of 16
+ * bytes that a warp makes together. */
+struct __align__ (16) Lit
+{
+  float x, y, z; /* of the lamp, y and z from the row */
+  float yz;      /* y^2 + z^2 */
+  float scale;
+  float even, odd; /* what a sample of an even or odd pixel is multiplied by */
+  uint32_t light;
+};
+
+/* @lit: of the lights of the set, for row @y; by all threads of a block. */
+static __device__ __forceinline__ void
+fill_lit (const Arguments &a, uint32_t y, Lit *lit)
+{
+  const ImkPhotostereoPlan &p = a.plan;
+  float pixel_y = ((float) y - p.centre_y) * p.pitch_y;
+
+  for (uint32_t j = threadIdx.x; j < a.n_lights; j += THREADS) {
+    const ImkPhotostereoLamp &lamp = p.lamps[a.lights[j]];
+    float vy = lamp.y - pixel_y;
+    const uint8_t *site = p.site + 2 * (y & 1);
+
+    lit[j] = Lit{lamp.x, vy, lamp.z, vy * vy + lamp.z * lamp.z, lamp.scale,
+        lamp.gain[p.mosaic ? site[0] : 0] * p.unit,
+        lamp.gain[p.mosaic ? site[1] : 0] * p.unit, a.lights[j]};
+  }
+  __syncthreads ();
+}
+
+/* The byte @i of a word as a float: the bits of 2^23 + byte, less 2^23. */
+static __device__ __forceinline__ float
+byte_of (uint32_t word, int i)
+{
+  return __uint_as_float (__byte_perm (word, 0x4b000000, 0x7540 + i)) -
+         8388608.0f;
+}
+
+template <typename Sample, int N>
+static __device__ __forceinline__ void
+unpack (const Sample *from, float values[N])
+{
+  if constexpr (sizeof (Sample) == 1 && N == 4) {
+    uint32_t word = *(const uint32_t *) from;
+
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      values[i] = byte_of (word, i);
+  } else if constexpr (sizeof (Sample) == 1 && N == 2) {
+    uint32_t word = *(const uint16_t *) from;
+
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      values[i] = byte_of (word, i);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      values[i] = (float) from[i];
+  }
+}
+
+static __device__ __forceinline__ float
+fast_rsqrt (float x)
+{
+  float y;
+
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/* sweep () where it counts: one plane, samples as they are, lamps without a
+ * lobe, lights that may come back. FALLOFF: the power of 1 / |v| in k. */
+template <typename Sample, int N, int FALLOFF>
+static __device__ __forceinline__ void
+sweep_fast (const Arguments &a, const Lit *lit, const Test test[N], uint32_t x,
+    uint32_t y, Sums sums[N])
+{
+  const ImkPhotostereoPlan &p = a.plan;
+  size_t light_size = (size_t) p.height * a.pitch;
+  const uint8_t *column =
+      a.samples + (size_t) y * a.pitch + x * sizeof (Sample);
+  float pixel_x[N];
+
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    sums[i] = Sums{};
+    pixel_x[i] = ((float) (x + i) - p.centre_x) * p.pitch_x;
+  }
+#pragma unroll 4
+  for (uint32_t j = 0; j < a.n_lights; j++) {
+    const Lit l = lit[j];
+    float samples[N];
+
+    unpack<Sample, N> (
+        (const Sample *) (column + l.light * light_size), samples);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const Test &t = test[i];
+      Sums &s = sums[i];
+      float grey = samples[i] * (i & 1 ? l.odd : l.even);
+      float vx = l.x - pixel_x[i], k = l.scale, lx, ly, lz, residual;
+
+      if (FALLOFF > 0) {
+        float r = fast_rsqrt (__fmaf_rn (vx, vx, l.yz));
+
+        k *= FALLOFF == 3 ? r * r * r : r;
+      }
+      lx = k * vx;
+      ly = k * l.y;
+      lz = k * l.z;
+      residual =
+          __fmaf_rn (t.x, lx, __fmaf_rn (t.y, ly, __fmaf_rn (t.z, lz, -grey)));
+      /* no branch: the next lights are on their way meanwhile */
+      bool used = grey > t.lo && grey < t.hi && fabsf (residual) <= t.limit;
+      float wx = used ? lx : 0, wy = used ? ly : 0, wz = used ? lz : 0;
+
+      s.xx = __fmaf_rn (wx, lx, s.xx);
+      s.xy = __fmaf_rn (wx, ly, s.xy);
+      s.xz = __fmaf_rn (wx, lz, s.xz);
+      s.yy = __fmaf_rn (wy, ly, s.yy);
+      s.yz = __fmaf_rn (wy, lz, s.yz);
+      s.zz = __fmaf_rn (wz, lz, s.zz);
+      s.x = __fmaf_rn (wx, grey, s.x);
+      s.y = __fmaf_rn (wy, grey, s.y);
+      s.z = __fmaf_rn (wz, grey, s.z);
+      s.n += used ? 1 : 0;
+    }
+  }
+}
+
 /* One round of N pixels. @first: no light has been left out yet; @real: the
  * first pixel is one of the picture. */
 template <typename Sample, bool FAST, int N, Solver SOLVER>
@@ -303,11 +434,30 @@ is_same (const Solution &a, const Solution &b, Solver solver)
   return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
+/* One round, the way that the kernel was made for. */
+template <typename Sample, bool FAST, int N, Solver SOLVER>
+static __device__ __forceinline__ void
+go_round (const Arguments &a, const Lit *lit, const Test test[N],
+    const State state[N], bool first, bool real, uint32_t x, uint32_t y,
+    Sums sums[N])
+{
+  if constexpr (FAST && SOLVER == READMIT) {
+    if (a.plan.model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
+      sweep_fast<Sample, N, 3> (a, lit, test, x, y, sums);
+    else if (a.plan.model == IMK_PHOTOSTEREO_MODEL_UNIT)
+      sweep_fast<Sample, N, 1> (a, lit, test, x, y, sums);
+    else
+      sweep_fast<Sample, N, 0> (a, lit, test, x, y, sums);
+  } else {
+    sweep<Sample, FAST, N, SOLVER> (a, test, state, first, real, x, y, sums);
+  }
+}
+
 /* All rounds of N pixels; a warp stays together. */
 template <typename Sample, bool FAST, int N, Solver SOLVER>
 static __device__ __forceinline__ void
-solve_rounds (const Arguments &a, bool real, uint32_t x, uint32_t y,
-    const bool wanted[N], State state[N])
+solve_rounds (const Arguments &a, const Lit *lit, bool real, uint32_t x,
+    uint32_t y, const bool wanted[N], State state[N])
 {
   const ImkPhotostereoParams &p = a.params;
   float min_lights = (float) min (p.min_lights, a.n_lights);
@@ -323,7 +473,8 @@ solve_rounds (const Arguments &a, bool real, uint32_t x, uint32_t y,
   }
   if (a.n_lights < 3 || !__any_sync (~0u, any))
     return;
-  sweep<Sample, FAST, N, SOLVER> (a, test, state, true, real, x, y, sums);
+  go_round<Sample, FAST, N, SOLVER> (
+      a, lit, test, state, true, real, x, y, sums);
 #pragma unroll
   for (int i = 0; i < N; i++) {
     state[i].solution = solve_sums (&sums[i]);
@@ -343,7 +494,8 @@ solve_rounds (const Arguments &a, bool real, uint32_t x, uint32_t y,
     }
     if (!__any_sync (~0u, any))
       break;
-    sweep<Sample, FAST, N, SOLVER> (a, test, state, false, real, x, y, sums);
+    go_round<Sample, FAST, N, SOLVER> (
+        a, lit, test, state, false, real, x, y, sums);
 #pragma unroll
     for (int i = 0; i < N; i++) {
       Solution s = solve_sums (&sums[i]);
@@ -478,11 +630,13 @@ add_row (Row *to, Row row)
 
 template <typename Sample, bool FAST, int N, Solver SOLVER>
 static __global__ void
-__launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
+__launch_bounds__ (THREADS, 5)
+    solve_pixels (const __grid_constant__ Arguments a)
 {
   uint32_t x = (blockIdx.x * THREADS + threadIdx.x) * N, y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
   uint32_t inside = x < p.width ? x : 0; /* others look at what is there */
+  extern __shared__ Lit lit[];
   bool wanted[N];
   State state[N];
   Row row = {};
@@ -491,8 +645,10 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
   for (int i = 0; i < N; i++)
     wanted[i] =
         x + i < p.width && (!p.mask || p.mask[(size_t) y * p.width + x + i]);
+  if (FAST && SOLVER == READMIT)
+    fill_lit (a, y, lit);
   solve_rounds<Sample, FAST, N, SOLVER> (
-      a, x < p.width, inside, y, wanted, state);
+      a, lit, x < p.width, inside, y, wanted, state);
 #pragma unroll
   for (int i = 0; i < N; i++) {
     const State &s = state[i];
@@ -830,7 +986,8 @@ choose_kernel (const Arguments *a, uint32_t *n)
 {
   const ImkPhotostereoPlan *p = &a->plan;
   bool u8 = p->type == IMK_TYPE_U8;
-  bool fast = p->n_planes == 1 && !p->table && !p->dark && !p->white;
+  bool fast = p->n_planes == 1 && !p->table && !p->dark && !p->white &&
+              p->led_lobe == 0 && p->n_lights <= MAX_LIT;
   Solver solver = solver_of (a->params);
 
   *n = fast && solver != DROP ? PIXELS : 1;
@@ -880,6 +1037,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
 
   launch.gridDim = dim3 (imk_div_up (p->width, THREADS * n), p->height);
   launch.blockDim = dim3 (THREADS);
+  launch.dynamicSmemBytes = n > 1 ? n_lights * sizeof (Lit) : 0;
   launch.stream = (cudaStream_t) stream;
   a->n_lights = n_lights;
   a->compare = compare;
@@ -897,6 +1055,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   if (status == IMK_OK && p->mosaic &&
       (outputs->albedo.data || outputs->ambient.data)) {
     launch.gridDim = dim3 (imk_div_up (p->width, THREADS), p->height);
+    launch.dynamicSmemBytes = 0;
     status = IMK_CUDA_LAUNCH (error, launch, store_mosaic, *a);
   }
   if (status == IMK_OK && rows)
