@@ -220,6 +220,9 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
 ImkStatus
 gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 {
+  if (!self->format.caps)
+    return imk_error_set (
+        error, IMK_ERROR_CONFIG, "No caps have been accepted yet.");
   return self->is_open ? IMK_OK : open_kernel (self, self->active, error);
 }
 

@@ -2,6 +2,7 @@
 /* The contents of libimk-cuda.so. */
 #include "core/device.h"
 #include "lapsharpen/lapsharpen-backend.h"
+#include "photostereo/photostereo-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 extern const ImkDevice imk_device_cuda;
@@ -14,6 +15,7 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
         (const ImkModuleEntry[]){
             {"device", &imk_device_cuda},
             {"lapsharpen", &imk_lapsharpen_cuda},
+            {"photostereo", &imk_photostereo_cuda},
             {"shcentroid", &imk_shcentroid_cuda},
             {NULL, NULL},
         },

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lapsharpen/lapsharpen.h"
+#include "photostereo/photostereo.h"
 #include "shcentroid/shcentroid.h"
 
 #define BENCH_API __attribute__ ((visibility ("default")))
@@ -16,6 +17,15 @@ BENCH_API ImkShcentroid *bench_shcentroid_new (
     uint32_t size, uint32_t pitch, bool cuda);
 BENCH_API int bench_shcentroid (ImkShcentroid *self, const void *frame,
     void *xy, uint32_t size, uint32_t pitch, void *stream, bool mapped);
+BENCH_API ImkPhotostereo *bench_photostereo_new (uint32_t width,
+    uint32_t height, uint32_t n_lights, const double *xyz, uint32_t n_threads,
+    bool robust);
+BENCH_API int bench_photostereo_add (ImkPhotostereo *self, const void *frame,
+    uint32_t width, uint32_t height, uint32_t light);
+BENCH_API int bench_photostereo_solve (
+    ImkPhotostereo *self, void *normals, uint32_t width, uint32_t height);
+BENCH_API void bench_photostereo_reset (ImkPhotostereo *self);
+BENCH_API void bench_photostereo_free (ImkPhotostereo *self);
 
 /* RGBA, one thread, amount 1, reflect101, all four channels: what OpenCV's
  * filter2D does by default. */
@@ -95,4 +105,75 @@ bench_shcentroid (ImkShcentroid *self, const void *frame, void *xy,
       .location = location};
 
   return imk_shcentroid_process (self, &in, &out, stream, NULL);
+}
+
+/* A u8 mosaic of 100 mm under lamps at @xyz, inverse square. */
+ImkPhotostereo *
+bench_photostereo_new (uint32_t width, uint32_t height, uint32_t n_lights,
+    const double *xyz, uint32_t n_threads, bool robust)
+{
+  ImkPhotostereoLight lights[IMK_PHOTOSTEREO_MAX_LIGHTS];
+  ImkPhotostereoConfig config;
+  ImkPhotostereo *self = NULL;
+  ImkError error;
+
+  for (uint32_t i = 0; i < n_lights; i++)
+    lights[i] = (ImkPhotostereoLight){.x = xyz[3 * i],
+        .y = xyz[3 * i + 1],
+        .z = xyz[3 * i + 2],
+        .intensity = {1, 1, 1}};
+  imk_photostereo_config_init (&config);
+  config.width = width;
+  config.height = height;
+  config.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
+  config.lights = lights;
+  config.n_lights = n_lights;
+  config.positions = true;
+  config.mm_per_pixel = 100.0 / width;
+  config.n_threads = n_threads;
+  config.robust =
+      robust ? IMK_PHOTOSTEREO_ROBUST_THRESHOLDS : IMK_PHOTOSTEREO_ROBUST_NONE;
+  if (imk_photostereo_new (IMK_BACKEND_CPU, &config, &self, &error) == IMK_OK)
+    return self;
+  fprintf (stderr, "peers: %s\n", error.message);
+  return NULL;
+}
+
+int
+bench_photostereo_add (ImkPhotostereo *self, const void *frame, uint32_t width,
+    uint32_t height, uint32_t light)
+{
+  ImkImage in = {.data = (void *) frame,
+      .stride = width,
+      .width = width,
+      .height = height,
+      .channels = 1};
+
+  return imk_photostereo_add (self, &in, light, NULL, NULL);
+}
+
+int
+bench_photostereo_solve (
+    ImkPhotostereo *self, void *normals, uint32_t width, uint32_t height)
+{
+  ImkPhotostereoOutputs out = {.normal = {.data = normals,
+                                   .stride = 3 * sizeof (float) * width,
+                                   .width = width,
+                                   .height = height,
+                                   .channels = 3,
+                                   .type = IMK_TYPE_F32}};
+
+  return imk_photostereo_solve (self, &out, NULL, NULL, NULL);
+}
+
+void
+bench_photostereo_reset (ImkPhotostereo *self)
+{
+  imk_photostereo_reset (self);
+}
+
+void
+bench_photostereo_free (ImkPhotostereo *self)
+{
+  imk_photostereo_free (self);
 }

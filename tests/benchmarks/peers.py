@@ -65,6 +65,12 @@ def load_kernels(location):
     k.bench_lapsharpen_new.argtypes = [u32, u32]
     k.bench_lapsharpen_new.restype = pointer
     k.bench_lapsharpen.argtypes = [pointer, pointer, pointer, u32, u32]
+    k.bench_photostereo_new.argtypes = [u32, u32, u32, pointer, u32, ctypes.c_bool]
+    k.bench_photostereo_new.restype = pointer
+    k.bench_photostereo_add.argtypes = [pointer, pointer, u32, u32, u32]
+    k.bench_photostereo_solve.argtypes = [pointer, pointer, u32, u32]
+    k.bench_photostereo_reset.argtypes = [pointer]
+    k.bench_photostereo_free.argtypes = [pointer]
     k.bench_shcentroid_new.argtypes = [u32, u32, ctypes.c_bool]
     k.bench_shcentroid_new.restype = pointer
     k.bench_shcentroid.argtypes = [pointer, pointer, pointer, u32, u32, pointer,
@@ -204,6 +210,103 @@ def cupy_centroids(rows, kernels):
               [("cuda", "ours", run_ours), ("cuda", "cupy", run_cupy)], 1000)
 
 
+# --- photostereo -------------------------------------------------------------
+
+LIGHTS, PS_WIDTH, PS_HEIGHT, PS_ROWS = 260, 2048, 1500, 64
+
+
+def dome():
+    i = np.arange(LIGHTS)
+    z = (i + 0.5) / LIGHTS * 0.95 + 0.05
+    r = np.sqrt(1 - z * z)
+    return 600 * np.stack([r * np.cos(2.399963 * i), r * np.sin(2.399963 * i), z], 1)
+
+
+def surface_pictures(lights, height):
+    """A wavy surface with highlights, shadows and noise, picture by picture."""
+    rng = np.random.default_rng(1)
+    y, x = np.mgrid[:height, :PS_WIDTH].astype(np.float32)
+    n = np.stack([0.6 * np.sin(x * 0.02), 0.6 * np.cos(y * 0.017), np.ones_like(x)])
+    n /= np.linalg.norm(n, axis=0)
+    noise = rng.integers(0, 16, (height, PS_WIDTH), dtype=np.uint8)
+    for light in (lights / 600).astype(np.float32):
+        half = light + np.float32([0, 0, 1])
+        half /= np.linalg.norm(half)
+        shine = np.einsum("c,chw->hw", half, n) ** 32
+        diffuse = np.maximum(np.einsum("c,chw->hw", light, n), 0)
+        frame = 120 * diffuse + 100 * shine * (diffuse > 0) + noise
+        noise = np.roll(noise, 12347)
+        yield np.minimum(frame, 255).astype(np.uint8)
+
+
+def numpy_normals(frames, lights):
+    """Least squares with an inverse square law, as one writes it with arrays."""
+    height = frames.shape[1]
+    out = np.empty((height, PS_WIDTH, 3), np.float32)
+    x = ((np.arange(PS_WIDTH) - (PS_WIDTH - 1) / 2) * 100 / PS_WIDTH).astype(np.float32)
+    for row in range(height):
+        y = ((height - 1) / 2 - row) * 100 / PS_WIDTH
+        v = np.empty((PS_WIDTH, LIGHTS, 3), np.float32)
+        v[..., 0] = lights[:, 0] - x[:, None]
+        v[..., 1] = lights[:, 1] - y
+        v[..., 2] = lights[:, 2]
+        v *= (600 ** 2 / np.linalg.norm(v, axis=2) ** 3)[..., None]
+        grey = frames[:, row].T.astype(np.float32)[..., None] / 255
+        turned = v.transpose(0, 2, 1)
+        out[row] = np.linalg.solve(turned @ v, turned @ grey)[..., 0]
+    return out / np.linalg.norm(out, axis=2, keepdims=True)
+
+
+def photostereo(rows, kernels):
+    lights = dome()
+
+    def new(height, threads, robust):
+        state = kernels.bench_photostereo_new(
+            PS_WIDTH, height, LIGHTS, lights.ctypes.data, threads, robust)
+        check("photostereo", bool(state))
+        return state
+
+    def add(state, frame, light):
+        check("photostereo", 0 == kernels.bench_photostereo_add(
+            state, frame.ctypes.data, PS_WIDTH, frame.shape[0], light))
+
+    def solve(state, normals):
+        check("photostereo", 0 == kernels.bench_photostereo_solve(
+            state, normals.ctypes.data, PS_WIDTH, normals.shape[0]))
+
+    # least squares of a strip of the picture, one thread
+    frames = np.stack([*surface_pictures(lights, PS_ROWS)])
+    ours = np.empty((PS_ROWS, PS_WIDTH, 3), np.float32)
+    state = new(PS_ROWS, 1, False)
+    for i, frame in enumerate(frames):
+        add(state, frame, i)
+    solve(state, ours)
+    check("NumPy", np.allclose(ours, numpy_normals(frames, lights), rtol=0, atol=1e-4))
+    rows.case("peers", f"photostereo-2048x{PS_ROWS}x260-numpy", [
+        ("cpu", "ours", lambda _: solve(state, ours)),
+        ("cpu", "numpy", lambda _: numpy_normals(frames, lights))], 3)
+    kernels.bench_photostereo_free(state)
+
+    # all of it, robust, all processors: the set as it comes, and its end
+    state = new(PS_HEIGHT, 0, True)
+    normals = np.empty((PS_HEIGHT, PS_WIDTH, 3), np.float32)
+    taken, after = [], []
+    for _ in range(3):
+        kernels.bench_photostereo_reset(state)
+        spent = 0
+        for i, frame in enumerate(surface_pictures(lights, PS_HEIGHT)):
+            start = time.perf_counter_ns()
+            add(state, frame, i)
+            spent += time.perf_counter_ns() - start
+        start = time.perf_counter_ns()
+        solve(state, normals)
+        after.append((time.perf_counter_ns() - start) / 1e3)
+        taken.append(spent / 1e3 + after[-1])
+    rows.row("peers", "photostereo-2048x1500x260-all", "cpu", "ours", sorted(taken))
+    rows.row("peers", "photostereo-2048x1500x260-after", "cpu", "ours", sorted(after))
+    kernels.bench_photostereo_free(state)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", required=True)
@@ -216,6 +319,7 @@ def main():
     if not options.gpu:
         lapsharpen(rows, kernels)
         shcentroid(rows, kernels)
+        photostereo(rows, kernels)
         return
     try:
         import cupy  # noqa: F401

@@ -30,6 +30,7 @@
 
 #include "core/device.h"
 #include "lapsharpen/lapsharpen-backend.h"
+#include "photostereo/photostereo-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 enum { MAX_DEVICES = 16, MAX_CONTEXTS = 32, ALIGNMENT = 256, PAGE = 4096 };
@@ -97,6 +98,7 @@ typedef struct Object {
   bool updated; /* @params are newer than those of the state */
   union {
     ImkLapsharpenConfig lapsharpen;
+    ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
   } params;
 } Object;
@@ -1044,28 +1046,32 @@ take_image (const ImkImage *image, int device, const char *role, Span *span,
   return IMK_OK;
 }
 
-/* Queues @run for one frame, or for no image when @in is NULL. */
+/* Queues @run for one frame, or for no image when @in is NULL; @staged is freed
+ * with the job, and on failure. */
 static ImkStatus
-object_submit (Object *o, ImkStatus (*run) (Job *, ImkError *),
-    const ImkImage *in, const ImkImage *out, void *stream, const char *call,
-    ImkError *error)
+object_submit_with (Object *o, ImkStatus (*run) (Job *, ImkError *),
+    const ImkImage *in, const ImkImage *out, void *staged, void *stream,
+    const char *call, ImkError *error)
 {
   ImkStatus status = object_begin (o, call, error);
-  Job *job;
+  Job *job = NULL;
 
   if (status == IMK_OK)
     status = begin ("a launch", error);
-  if (status != IMK_OK)
-    return status;
-  if (stream && ((Handle *) handle_check (stream, STREAM, call))->device !=
-                    o->handle.device)
-    return imk_error_set (error, IMK_ERROR_DEVICE,
+  if (status == IMK_OK && stream &&
+      ((Handle *) handle_check (stream, STREAM, call))->device !=
+          o->handle.device)
+    status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s: the stream is not of device %d, where the object is.", call,
         o->handle.device);
-  job = calloc (1, sizeof (*job));
-  if (!job)
-    return no_memory (error);
+  if (status == IMK_OK && !(job = calloc (1, sizeof (*job))))
+    status = no_memory (error);
+  if (status != IMK_OK) {
+    free (staged);
+    return status;
+  }
   job->run = run;
+  job->staged = staged;
   if (in)
     status = take_image (
         in, o->handle.device, "input image", &job->from, &job->in, error);
@@ -1086,6 +1092,14 @@ object_submit (Object *o, ImkStatus (*run) (Job *, ImkError *),
   pthread_mutex_unlock (&o->lock);
   job->object = o;
   return submit (job, stream, call, error);
+}
+
+static ImkStatus
+object_submit (Object *o, ImkStatus (*run) (Job *, ImkError *),
+    const ImkImage *in, const ImkImage *out, void *stream, const char *call,
+    ImkError *error)
+{
+  return object_submit_with (o, run, in, out, NULL, stream, call, error);
 }
 
 static ImkStatus
@@ -1279,6 +1293,195 @@ shcentroid_destroy (void *state)
   object_free (o);
 }
 
+enum { N_OUTPUTS = 4 };
+
+/* What a job of photostereo needs beside a frame. */
+typedef struct PhotostereoCall {
+  uint32_t light;
+  uint32_t *lights; /* follow in the same block */
+  uint32_t n;
+  bool compare, updated;
+  ImkPhotostereoParams params;
+  ImkPhotostereoOutputs outputs;
+  Span spans[N_OUTPUTS];
+  ImkPhotostereoRow *rows;
+} PhotostereoCall;
+
+static ImkStatus
+photostereo_create (const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("photostereo create", error);
+  ImkPhotostereoPlan p = *plan;
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of photostereo", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  p.n_threads = 1;
+  status = imk_photostereo_cpu.create (&p, params, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+photostereo_update (
+    void *state, const ImkPhotostereoParams *params, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "photostereo update", error);
+
+  if (status != IMK_OK)
+    return status;
+  pthread_mutex_lock (&o->lock);
+  o->params.photostereo = *params;
+  o->updated = true;
+  pthread_mutex_unlock (&o->lock);
+  return IMK_OK;
+}
+
+static ImkStatus
+run_photostereo_add (Job *job, ImkError *error)
+{
+  const PhotostereoCall *call = job->staged;
+  ImkStatus status;
+
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_photostereo_cpu.add (
+      job->object->state, &job->in, call->light, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  return status;
+}
+
+static ImkStatus
+photostereo_add (void *state, const ImkImage *frame, uint32_t light,
+    void *stream, ImkError *error)
+{
+  Object *o = state;
+  PhotostereoCall *call = calloc (1, sizeof (*call));
+  bool updated;
+  ImkStatus status;
+
+  if (!call)
+    return no_memory (error);
+  call->light = light;
+  /* parameters are for the next solution */
+  pthread_mutex_lock (&o->lock);
+  updated = o->updated;
+  o->updated = false;
+  pthread_mutex_unlock (&o->lock);
+  status = object_submit_with (o, run_photostereo_add, frame, NULL, call,
+      stream, "photostereo add", error);
+  o->updated = updated;
+  return status;
+}
+
+static ImkStatus
+run_photostereo_solve (Job *job, ImkError *error)
+{
+  PhotostereoCall *call = job->staged;
+  Object *o = job->object;
+  ImkStatus status = IMK_OK;
+
+  pthread_mutex_lock (&o->busy);
+  if (call->updated)
+    status = imk_photostereo_cpu.update (o->state, &call->params, error);
+  if (status == IMK_OK)
+    status = imk_photostereo_cpu.solve (o->state, call->lights, call->n,
+        call->compare, &call->outputs, call->rows, NULL, error);
+  pthread_mutex_unlock (&o->busy);
+  for (int i = 0; i < N_OUTPUTS; i++)
+    span_release (&call->spans[i]);
+  return status;
+}
+
+static ImkStatus
+take_outputs (PhotostereoCall *call, int device, ImkError *error)
+{
+  ImkImage *images[N_OUTPUTS] = {&call->outputs.normal, &call->outputs.albedo,
+      &call->outputs.ambient, &call->outputs.quality};
+  ImkStatus status = IMK_OK;
+
+  for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+    if (images[i]->data)
+      status = take_image (
+          images[i], device, "output image", &call->spans[i], images[i], error);
+  for (int i = 0; i < N_OUTPUTS && status != IMK_OK; i++)
+    span_release (&call->spans[i]);
+  return status;
+}
+
+static ImkStatus
+photostereo_solve (void *state, const uint32_t *lights, uint32_t n,
+    bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
+    void *stream, ImkError *error)
+{
+  Object *o = state;
+  size_t size = n * sizeof (*lights);
+  PhotostereoCall *call = calloc (1, sizeof (*call) + size);
+  ImkStatus status;
+
+  if (!call)
+    return no_memory (error);
+  *call = (PhotostereoCall){.lights = (uint32_t *) (call + 1),
+      .n = n,
+      .compare = compare,
+      .outputs = *outputs,
+      .rows = rows};
+  memcpy (call->lights, lights, size);
+  status = take_outputs (call, o->handle.device, error);
+  if (status != IMK_OK) {
+    free (call);
+    return status;
+  }
+  pthread_mutex_lock (&o->lock);
+  call->updated = o->updated;
+  call->params = o->params.photostereo;
+  o->updated = false;
+  pthread_mutex_unlock (&o->lock);
+  status = object_submit_with (o, run_photostereo_solve, NULL, NULL, call,
+      stream, "photostereo solve", error);
+  if (rows)
+    object_wait (o);
+  return status;
+}
+
+static ImkStatus
+photostereo_probe (void *state, uint32_t step_x, uint32_t step_y,
+    float *normals, void *stream, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "photostereo probe", error);
+
+  if (status != IMK_OK)
+    return status;
+  object_wait (o);
+  return imk_photostereo_cpu.probe (
+      o->state, step_x, step_y, normals, NULL, error);
+}
+
+static void
+photostereo_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("photostereo destroy");
+  handle_check (o, OBJECT, "photostereo destroy");
+  object_wait (o);
+  imk_photostereo_cpu.destroy (o->state);
+  object_free (o);
+}
+
 /* --- the module ----------------------------------------------------------- */
 
 static void
@@ -1357,6 +1560,17 @@ static const ImkLapsharpenBackend mock_lapsharpen = {
     .destroy = lapsharpen_destroy,
 };
 
+static const ImkPhotostereoBackend mock_photostereo = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = photostereo_create,
+    .update = photostereo_update,
+    .add = photostereo_add,
+    .solve = photostereo_solve,
+    .probe = photostereo_probe,
+    .destroy = photostereo_destroy,
+};
+
 static const ImkShcentroidBackend mock_shcentroid = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1375,6 +1589,7 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
         (const ImkModuleEntry[]){
             {"device", &mock_device},
             {"lapsharpen", &mock_lapsharpen},
+            {"photostereo", &mock_photostereo},
             {"shcentroid", &mock_shcentroid},
             {NULL, NULL},
         },

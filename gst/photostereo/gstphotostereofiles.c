@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstphotostereofiles.h"
+
+static ImkStatus
+read_text (const gchar *property, const gchar *location, gchar **text,
+    gsize *size, ImkError *error)
+{
+  GError *why = NULL;
+  ImkStatus status = IMK_OK;
+
+  if (!g_file_get_contents (location, text, size, &why))
+    status = imk_error_set (
+        error, IMK_ERROR_FILE, "%s: %s.", property, why->message);
+  g_clear_error (&why);
+  return status;
+}
+
+ImkStatus
+gst_photo_stereo_load_lights (const gchar *location,
+    const gchar *intensities_location, ImkPhotostereoLights *lights,
+    ImkError *error)
+{
+  g_autofree gchar *text = NULL;
+  g_autofree gchar *intensities = NULL;
+  g_autofree gchar *name = g_filename_display_name (location);
+  gsize size;
+  ImkStatus status =
+      read_text ("lights-location", location, &text, &size, error);
+
+  if (status == IMK_OK)
+    status = imk_photostereo_lights_parse (text, size, name, lights, error);
+  if (status != IMK_OK || !intensities_location)
+    return status;
+  g_free (name);
+  name = g_filename_display_name (intensities_location);
+  status = read_text (
+      "intensities-location", intensities_location, &intensities, &size, error);
+  if (status == IMK_OK)
+    status = imk_photostereo_lights_parse_intensities (
+        intensities, size, name, lights, error);
+  if (status != IMK_OK)
+    imk_photostereo_lights_clear (lights);
+  return status;
+}
+
+ImkStatus
+gst_photo_stereo_load_image (const gchar *property, const gchar *location,
+    GstImagingNpy **npy, ImkImage *image, ImkError *error)
+{
+  GError *why = NULL;
+  ImkStatus status = IMK_OK;
+
+  *npy = gst_imaging_npy_load (location, &why);
+  if (!*npy) {
+    status =
+        imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+    g_clear_error (&why);
+    return status;
+  }
+  if (((*npy)->n_dims != 2 && (*npy)->n_dims != 3) ||
+      ((*npy)->type != GST_IMAGING_NPY_TYPE_U8 &&
+          (*npy)->type != GST_IMAGING_NPY_TYPE_U16) ||
+      (*npy)->dims[0] > G_MAXUINT16 || (*npy)->dims[1] > G_MAXUINT16 ||
+      (*npy)->dims[2] > 4) {
+    g_autofree gchar *what = gst_imaging_npy_describe (*npy);
+
+    return imk_error_set (error, IMK_ERROR_FILE,
+        "%s \"%s\" is %s; it needs to be u8 or u16, [height, width] or "
+        "[height, width, channels], as the frames.",
+        property, location, what);
+  }
+  *image = (ImkImage){
+      .data = (gpointer) (*npy)->data,
+      .width = (guint32) (*npy)->dims[1],
+      .height = (guint32) (*npy)->dims[0],
+      .channels = (*npy)->n_dims == 3 ? (guint32) (*npy)->dims[2] : 1,
+      .type =
+          (*npy)->type == GST_IMAGING_NPY_TYPE_U8 ? IMK_TYPE_U8 : IMK_TYPE_U16,
+  };
+  image->stride = imk_image_row_size (image);
+  return status;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between photostereo.c and the backends. What arrives here is valid. */
+#pragma once
+
+#include "photostereo/photostereo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { IMK_PHOTOSTEREO_MAX_PLANES = 3 };
+
+/* A light as the loops want it: with v = (x, y, z) - (pixel_x, pixel_y, 0),
+ * L = k v, where k is @scale, @scale / |v| or @scale / |v|^3. */
+typedef struct ImkPhotostereoLamp {
+  float x, y, z;
+  float scale;
+  float axis[3]; /* to unit length */
+  float gain[3]; /* 1 / intensity of red, green, blue, or of grey thrice */
+} ImkPhotostereoLamp;
+
+/* Geometry and samples. Samples are kept in planes: 1, or 3 colours. */
+typedef struct ImkPhotostereoPlan {
+  uint32_t width, height;
+  ImkType type;
+  uint32_t channels;
+  uint32_t n_planes;
+  uint32_t colours[IMK_PHOTOSTEREO_MAX_PLANES]; /* channel of each plane */
+  bool interpolate; /* a mosaic comes, 3 planes are kept */
+  /* colour (0..2) of the pixel (x & 1, y & 1) at [2 * (y & 1) + (x & 1)];
+   * where nothing is a mosaic, all 0 */
+  uint8_t site[4];
+  bool mosaic; /* 1 plane of sites: albedo and ambient are interpolated */
+  float weight[IMK_PHOTOSTEREO_MAX_PLANES]; /* of a plane in the grey value */
+
+  /* the value of a sample: @unit times it, or table[sample]; minus dark (at
+   * least 0), times white. Tables and frames are valid during create only. */
+  float unit;
+  const float *table;        /* NULL, or 256 or 65536 values */
+  const float *dark, *white; /* NULL, or [plane][height][width] */
+  const uint8_t *mask;       /* NULL, or [height][width] */
+
+  uint32_t n_lights;
+  const ImkPhotostereoLamp *lamps; /* valid during create only */
+  ImkPhotostereoModel model;       /* not AUTO */
+  float led_lobe;                  /* 0 without */
+  float pitch_x, pitch_y;          /* mm a pixel; 0 when directional */
+  float centre_x, centre_y;        /* pixels */
+
+  bool track_change;
+  size_t memory_limit;
+  uint32_t strip_rows;
+  uint32_t n_threads;
+} ImkPhotostereoPlan;
+
+/* The solver; thresholds with their defaults filled in. */
+typedef struct ImkPhotostereoParams {
+  ImkPhotostereoRobust robust;
+  bool relative;
+  float t_min, t_max, t_res;
+  bool readmit;
+  uint32_t max_iterations, min_lights;
+  float min_condition;
+  bool y_down;
+} ImkPhotostereoParams;
+
+/* Sums over the pixels of a row; a summary adds them up in order. */
+typedef struct ImkPhotostereoRow {
+  uint32_t n_pixels, n_invalid, n_changes;
+  double lights, rounds, change; /* change in degrees */
+} ImkPhotostereoRow;
+
+typedef struct ImkPhotostereoBackend {
+  IMK_BACKEND_HEADER;
+  ImkStatus (*create) (const ImkPhotostereoPlan *plan,
+      const ImkPhotostereoParams *params, void **state, ImkError *error);
+  ImkStatus (*update) (
+      void *state, const ImkPhotostereoParams *params, ImkError *error);
+  ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
+      void *stream, ImkError *error);
+  /* @lights: @n indices in rising order. @rows: plan.height of them, or NULL;
+   * the call waits for them. @compare: with the normals of the last solve */
+  ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
+      bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
+      void *stream, ImkError *error);
+  /* Every @step_x-th normal of every @step_y-th row of the last solution, from
+   * the middle of the first step on: [rows][columns][3], to host memory; waits.
+   * Only with plan.track_change. */
+  ImkStatus (*probe) (void *state, uint32_t step_x, uint32_t step_y,
+      float *normals, void *stream, ImkError *error);
+  void (*destroy) (void *state);
+} ImkPhotostereoBackend;
+
+extern const ImkPhotostereoBackend imk_photostereo_cpu;
+extern const ImkPhotostereoBackend imk_photostereo_cuda;
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A picture that comes is only put away, so that the samples of a row of
+ * pixels under all lights lie together. To solve, a thread takes rows, 64
+ * pixels at a time: their grey values and light vectors are computed once, and
+ * stay in the cache for all rounds; a lane of a vector is a pixel, and the
+ * rounds end when all pixels of a vector are done. Sums kept from picture to
+ * picture would save one of these rounds, and cost 80 bytes a pixel to read
+ * and write for each picture. */
+#define _GNU_SOURCE /* madvise */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/parallel.h"
+#include "photostereo/photostereo-pixel.h"
+
+enum {
+  CHUNK = 64,     /* pixels; a cache line of bytes */
+  ALIGNMENT = 64, /* of memory, and of the rows of samples */
+  PUT_ROWS = 16,  /* rows of a picture that are worth a thread */
+  HUGE_PAGE = 1 << 21,
+};
+
+/* Where a thread works; one each. */
+typedef struct Scratch {
+  atomic_flag taken;
+  float *grey;    /* [light][CHUNK] */
+  float *factors; /* k of the light vectors, likewise */
+  float *colours; /* [light][3][CHUNK]; NULL with 1 plane */
+  float *dropped; /* the round in which a light was left out for good, INFINITY
+                   * if not, likewise; NULL where lights may come back */
+  float ambient[3 * CHUNK];
+  float pixel_x[CHUNK]; /* mm */
+} Scratch;
+
+typedef struct Cpu {
+  ImkPhotostereoPlan plan; /* its tables and frames are ours */
+  ImkPhotostereoParams params;
+  ImkPhotostereoLamp *lamps;
+  float *table, *dark, *white;
+  uint8_t *mask;
+
+  uint8_t *samples; /* [row][light][plane][stride] */
+  size_t stride;    /* bytes */
+  float *albedo;    /* [row][width], of a mosaic, before interpolation */
+  float *ambient;   /* likewise */
+  float *normals;   /* [row][width][3], of the last solution, or NULL */
+  uint32_t n_scratch;
+  Scratch *scratch;
+} Cpu;
+
+/* One call of solve (). */
+typedef struct Job {
+  Cpu *cpu;
+  const uint32_t *lights;
+  uint32_t n_lights;
+  bool compare;
+  ImkPhotostereoOutputs *out;
+  ImkPhotostereoRow *rows;
+  uint32_t first; /* row of the strip */
+} Job;
+
+/* Some pixels of a row. */
+typedef struct Chunk {
+  const Cpu *cpu;
+  const Job *job;
+  Scratch *scratch;
+  const uint32_t *lights;
+  uint32_t n_lights;
+  uint32_t x, y, n;
+  float pixel_y; /* mm */
+  bool measures, has_colours;
+  ImkPhotostereoRow *row;
+} Chunk;
+
+/* What was found at one pixel. */
+typedef struct Result {
+  float normal[3]; /* 0 when there is none, like all that follows */
+  float albedo[3];
+  float quality[IMK_PHOTOSTEREO_N_QUALITIES];
+} Result;
+
+/* How a light that does not fit is treated. */
+typedef enum Solver {
+  SOLVER_READMIT,
+  SOLVER_DROP,
+  SOLVER_HUBER,
+} Solver;
+
+static Solver
+solver_of (const ImkPhotostereoParams *p)
+{
+  if (p->robust == IMK_PHOTOSTEREO_ROBUST_HUBER)
+    return SOLVER_HUBER;
+  return p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p->readmit
+             ? SOLVER_DROP
+             : SOLVER_READMIT;
+}
+
+static uint8_t *
+samples_row (const Cpu *cpu, uint32_t y, uint32_t light, uint32_t plane)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t row = ((size_t) y * p->n_lights + light) * p->n_planes + plane;
+
+  return cpu->samples + row * cpu->stride;
+}
+
+static bool
+is_wanted (const Chunk *c, uint32_t x)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+
+  return x < p->width && (!p->mask || p->mask[(size_t) c->y * p->width + x]);
+}
+
+/* ------------------------------------------------------------------------
+ * Output. */
+
+/* The pixel @x of the row, pixel @i of the chunk. */
+static void
+store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
+{
+  const Cpu *cpu = c->cpu;
+  const ImkPhotostereoOutputs *out = c->job->out;
+  size_t at = (size_t) c->y * cpu->plan.width + x;
+  const float *ambient = c->scratch->ambient;
+  float n = c->n_lights ? (float) c->n_lights : 1;
+  bool valid = r->quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
+  float mean[] = {
+      ambient[i] / n, ambient[CHUNK + i] / n, ambient[2 * CHUNK + i] / n, 0};
+
+  if (out->normal.data)
+    imk_photostereo_store_normal (
+        &out->normal, x, c->y, r->normal, cpu->params.y_down);
+  if (out->quality.data)
+    imk_photostereo_store_quality (&out->quality, x, c->y, r->quality);
+  if (cpu->plan.mosaic) { /* the neighbours are not there yet */
+    cpu->albedo[at] = r->albedo[0];
+    cpu->ambient[at] = mean[0];
+  } else {
+    if (out->albedo.data)
+      imk_photostereo_store_colours (&out->albedo, x, c->y, r->albedo);
+    if (out->ambient.data)
+      imk_photostereo_store_colours (&out->ambient, x, c->y, mean);
+  }
+
+  if (is_wanted (c, x)) {
+    c->row->n_pixels++;
+    c->row->n_invalid += !valid;
+    c->row->lights += r->quality[IMK_PHOTOSTEREO_LIGHTS];
+    c->row->rounds += r->quality[IMK_PHOTOSTEREO_ROUNDS];
+  }
+  if (cpu->normals) {
+    float *last = cpu->normals + 3 * at;
+    bool both = valid && (last[0] != 0 || last[1] != 0 || last[2] != 0);
+
+    if (c->job->compare && both) {
+      c->row->change += imk_photostereo_angle (r->normal, last);
+      c->row->n_changes++;
+    }
+    memcpy (last, r->normal, sizeof (r->normal));
+  }
+}
+
+/* Colours of a mosaic, once all of it is there. */
+static void
+store_mosaic_rows (void *data, uint32_t first, uint32_t end)
+{
+  const Job *job = data;
+  const Cpu *cpu = job->cpu;
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  float v[3];
+
+  for (uint32_t y = first; y < end; y++)
+    for (uint32_t x = 0; x < p->width; x++) {
+      bool valid = cpu->albedo[(size_t) y * p->width + x] != 0;
+
+      for (uint32_t k = 0; k < 3 && job->out->albedo.data; k++)
+        v[k] = valid ? imk_photostereo_colour_at (cpu->albedo, p->width,
+                           p->height, p->site, x, y, k, true)
+                     : 0;
+      if (job->out->albedo.data)
+        imk_photostereo_store_colours (&job->out->albedo, x, y, v);
+      for (uint32_t k = 0; k < 3 && job->out->ambient.data; k++)
+        v[k] = imk_photostereo_colour_at (
+            cpu->ambient, p->width, p->height, p->site, x, y, k, false);
+      if (job->out->ambient.data)
+        imk_photostereo_store_colours (&job->out->ambient, x, y, v);
+    }
+}
+
+/* One binary for all x86-64; elsewhere 16 bytes are what vector units have. */
+#define NAME(x) x##_base
+#define VECTOR_SIZE 16
+#define TARGET
+#include "photostereo/photostereo-cpu-isa.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAVE_X86_ISAS 1
+
+#define NAME(x) x##_avx2
+#define VECTOR_SIZE 32
+#define TARGET __attribute__ ((target ("avx2")))
+#include "photostereo/photostereo-cpu-isa.h"
+
+#define NAME(x) x##_avx512
+#define VECTOR_SIZE 64
+#define TARGET \
+  __attribute__ ((target ( \
+      "avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#include "photostereo/photostereo-cpu-isa.h"
+#endif
+
+typedef void (*SolveChunk) (const Chunk *c);
+
+static SolveChunk
+choose_isa (void)
+{
+#ifdef HAVE_X86_ISAS
+  if (__builtin_cpu_supports ("avx512bw") &&
+      __builtin_cpu_supports ("avx512dq") &&
+      __builtin_cpu_supports ("avx512vl"))
+    return solve_chunk_avx512;
+  if (__builtin_cpu_supports ("avx2"))
+    return solve_chunk_avx2;
+#endif
+  return solve_chunk_base;
+}
+
+/* ------------------------------------------------------------------------
+ * Rows. */
+
+/* There is one for each thread that imk_parallel_for () uses. */
+static Scratch *
+take_scratch (Cpu *cpu)
+{
+  for (uint32_t i = 0;; i = (i + 1) % cpu->n_scratch)
+    if (!atomic_flag_test_and_set (&cpu->scratch[i].taken))
+      return &cpu->scratch[i];
+}
+
+static void
+solve_row (const Job *job, Scratch *scratch, uint32_t y)
+{
+  Cpu *cpu = job->cpu;
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  SolveChunk solve_chunk = choose_isa ();
+  ImkPhotostereoRow row = {0};
+  Chunk c = {
+      .cpu = cpu,
+      .job = job,
+      .scratch = scratch,
+      .lights = job->lights,
+      .n_lights = job->n_lights,
+      .y = y,
+      .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
+      .has_colours = p->n_planes == 3,
+      .measures = p->n_planes == 3 || job->out->quality.data,
+      .row = &row,
+  };
+
+  for (c.x = 0; c.x < p->width; c.x += CHUNK) {
+    c.n = p->width - c.x < CHUNK ? p->width - c.x : CHUNK;
+    solve_chunk (&c);
+  }
+  if (job->rows)
+    job->rows[y] = row;
+}
+
+static void
+solve_rows (void *data, uint32_t first, uint32_t end)
+{
+  const Job *job = data;
+  Scratch *scratch = take_scratch (job->cpu);
+
+  for (uint32_t y = first; y < end; y++)
+    solve_row (job, scratch, job->first + y);
+  atomic_flag_clear (&scratch->taken);
+}
+
+/* ------------------------------------------------------------------------
+ * Pictures that come. */
+
+typedef struct Put {
+  const Cpu *cpu;
+  const ImkImage *frame;
+  uint32_t light;
+} Put;
+
+static uint32_t
+get_sample (const ImkImage *frame, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) frame->data + y * frame->stride;
+  size_t i = (size_t) x * frame->channels + channel;
+
+  return frame->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
+}
+
+/* As imk_photostereo_colour_at (), of samples, rounded. */
+static uint32_t
+interpolate (const Put *put, uint32_t x, uint32_t y, uint32_t colour)
+{
+  const ImkPhotostereoPlan *p = &put->cpu->plan;
+  uint32_t sum = 0, n = 0;
+
+  if (p->site[2 * (y & 1) + (x & 1)] == colour)
+    return get_sample (put->frame, x, y, 0);
+  for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
+    for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
+      if (p->site[2 * (v & 1) + (u & 1)] == colour) {
+        sum += get_sample (put->frame, u, v, 0);
+        n++;
+      }
+  return n ? (sum + n / 2) / n : 0;
+}
+
+static void
+put_plane_row (const Put *put, uint32_t y, uint32_t plane, uint8_t *to)
+{
+  const ImkPhotostereoPlan *p = &put->cpu->plan;
+
+  for (uint32_t x = 0; x < p->width; x++) {
+    uint32_t v = p->interpolate
+                     ? interpolate (put, x, y, plane)
+                     : get_sample (put->frame, x, y, p->colours[plane]);
+
+    if (p->type == IMK_TYPE_U8)
+      to[x] = (uint8_t) v;
+    else
+      ((uint16_t *) to)[x] = (uint16_t) v;
+  }
+}
+
+static void
+put_rows (void *data, uint32_t first, uint32_t end)
+{
+  const Put *put = data;
+  const ImkPhotostereoPlan *p = &put->cpu->plan;
+  size_t row_size = p->width * imk_type_size (p->type);
+
+  for (uint32_t y = first; y < end; y++)
+    for (uint32_t plane = 0; plane < p->n_planes; plane++) {
+      uint8_t *to = samples_row (put->cpu, y, put->light, plane);
+
+      if (p->n_planes == 1)
+        memcpy (to, (const uint8_t *) put->frame->data + y * put->frame->stride,
+            row_size);
+      else
+        put_plane_row (put, y, plane, to);
+      /* a chunk reads on there; nothing of it is stored */
+      memset (to + row_size, 0, put->cpu->stride - row_size);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * The backend. */
+
+/* In large pages where the system has them: a row of pixels is spread
+ * over hundreds of small ones. */
+static void *
+allocate (size_t size)
+{
+  size_t alignment = size >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+  void *memory = NULL;
+
+  if (posix_memalign (&memory, alignment, size) != 0)
+    return NULL;
+  if (size >= HUGE_PAGE)
+    madvise (memory, size, MADV_HUGEPAGE);
+  return memory;
+}
+
+static void *
+duplicate (const void *data, size_t size)
+{
+  void *copy = data ? malloc (size) : NULL;
+
+  if (copy)
+    memcpy (copy, data, size);
+  return copy;
+}
+
+static void
+scratch_free (Scratch *s)
+{
+  free (s->grey);
+  free (s->factors);
+  free (s->colours);
+  free (s->dropped);
+}
+
+static void
+cpu_destroy (void *state)
+{
+  Cpu *cpu = state;
+
+  if (!cpu)
+    return;
+  for (uint32_t i = 0; cpu->scratch && i < cpu->n_scratch; i++)
+    scratch_free (&cpu->scratch[i]);
+  free (cpu->scratch);
+  free (cpu->lamps);
+  free (cpu->table);
+  free (cpu->dark);
+  free (cpu->white);
+  free (cpu->mask);
+  free (cpu->samples);
+  free (cpu->albedo);
+  free (cpu->ambient);
+  free (cpu->normals);
+  free (cpu);
+}
+
+static size_t
+pixel_size (const ImkPhotostereoPlan *p)
+{
+  return (p->mosaic ? 2 * sizeof (float) : 0) +
+         (p->track_change ? 3 * sizeof (float) : 0) +
+         (p->dark ? p->n_planes * sizeof (float) : 0) +
+         (p->white ? p->n_planes * sizeof (float) : 0) + (p->mask ? 1 : 0);
+}
+
+static size_t
+scratch_size (const Cpu *cpu)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
+
+  return line * (3 + (p->n_planes == 3 ? 3 : 0));
+}
+
+static ImkStatus
+check_memory (const Cpu *cpu, size_t samples_size, ImkError *error)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t pixels = (size_t) p->width * p->height;
+  size_t total = samples_size + pixels * pixel_size (p) +
+                 cpu->n_scratch * scratch_size (cpu);
+
+  if (!p->memory_limit || total <= p->memory_limit)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%u pictures of %ux%u need %zu MiB, of which %zu MiB are their samples; "
+      "memory-limit allows %zu MiB.",
+      p->n_lights, p->width, p->height, (total >> 20) + 1, samples_size >> 20,
+      p->memory_limit >> 20);
+}
+
+static bool
+allocate_scratch (Cpu *cpu)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
+  bool ok = true;
+
+  cpu->scratch = calloc (cpu->n_scratch, sizeof (*cpu->scratch));
+  for (uint32_t i = 0; cpu->scratch && i < cpu->n_scratch; i++) {
+    Scratch *s = &cpu->scratch[i];
+
+    atomic_flag_clear (&s->taken);
+    s->grey = allocate (line);
+    s->factors = allocate (line);
+    s->dropped = allocate (line);
+    s->colours = p->n_planes == 3 ? allocate (3 * line) : NULL;
+    ok = ok && s->grey && s->factors && s->dropped &&
+         (s->colours || p->n_planes != 3);
+  }
+  return cpu->scratch && ok;
+}
+
+/* What create () was given for the time of the call. */
+static bool
+copy_plan (Cpu *cpu, const ImkPhotostereoPlan *plan)
+{
+  size_t pixels = (size_t) plan->width * plan->height;
+  size_t table = plan->type == IMK_TYPE_U8 ? 256 : 65536;
+  size_t frame = pixels * plan->n_planes * sizeof (float);
+
+  cpu->lamps = duplicate (plan->lamps, plan->n_lights * sizeof (*cpu->lamps));
+  cpu->table = duplicate (plan->table, table * sizeof (float));
+  cpu->dark = duplicate (plan->dark, frame);
+  cpu->white = duplicate (plan->white, frame);
+  cpu->mask = duplicate (plan->mask, pixels);
+  cpu->plan.lamps = cpu->lamps;
+  cpu->plan.table = cpu->table;
+  cpu->plan.dark = cpu->dark;
+  cpu->plan.white = cpu->white;
+  cpu->plan.mask = cpu->mask;
+  return cpu->lamps && !cpu->table == !plan->table &&
+         !cpu->dark == !plan->dark && !cpu->white == !plan->white &&
+         !cpu->mask == !plan->mask;
+}
+
+static bool
+allocate_all (Cpu *cpu, const ImkPhotostereoPlan *plan, size_t samples_size)
+{
+  size_t pixels = (size_t) plan->width * plan->height;
+
+  cpu->samples = allocate (samples_size);
+  if (plan->mosaic) {
+    cpu->albedo = calloc (pixels, sizeof (float));
+    cpu->ambient = calloc (pixels, sizeof (float));
+  }
+  if (plan->track_change)
+    cpu->normals = calloc (pixels, 3 * sizeof (float));
+  return cpu->samples && (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
+         (!plan->track_change || cpu->normals) && allocate_scratch (cpu) &&
+         copy_plan (cpu, plan);
+}
+
+static ImkStatus
+cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
+    void **state, ImkError *error)
+{
+  size_t row_size = plan->width * imk_type_size (plan->type);
+  /* whole chunks, and an odd number of lines: lights do not meet in the same
+   * sets of the cache */
+  size_t chunk = CHUNK * imk_type_size (plan->type);
+  size_t stride = (row_size + chunk - 1) / chunk * chunk;
+  Cpu *cpu = calloc (1, sizeof (*cpu));
+  size_t size;
+  ImkStatus status;
+
+  if (!cpu)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  if (stride / ALIGNMENT % 2 == 0)
+    stride += ALIGNMENT;
+  size = stride * plan->n_planes * plan->n_lights * plan->height;
+  cpu->plan = *plan;
+  cpu->params = *params;
+  cpu->stride = stride;
+  cpu->n_scratch = imk_parallel_threads (plan->n_threads);
+  status = check_memory (cpu, size, error);
+  if (status == IMK_OK && !allocate_all (cpu, plan, size))
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u pictures of %ux%u, %zu MiB.", plan->n_lights,
+        plan->width, plan->height, size >> 20);
+  if (status == IMK_OK)
+    *state = cpu;
+  else
+    cpu_destroy (cpu);
+  return status;
+}
+
+static ImkStatus
+cpu_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
+{
+  ((Cpu *) state)->params = *params;
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
+    ImkError *error)
+{
+  Cpu *cpu = state;
+  Put put = {.cpu = cpu, .frame = frame, .light = light};
+
+  imk_parallel_for (cpu->n_scratch, cpu->plan.height, PUT_ROWS, put_rows, &put);
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
+    ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
+    ImkError *error)
+{
+  Cpu *cpu = state;
+  uint32_t height = cpu->plan.height;
+  uint32_t strip = cpu->plan.strip_rows && cpu->plan.strip_rows < height
+                       ? cpu->plan.strip_rows
+                       : height;
+  Job job = {
+      .cpu = cpu,
+      .lights = lights,
+      .n_lights = n,
+      .compare = compare,
+      .out = outputs,
+      .rows = rows,
+  };
+
+  for (job.first = 0; job.first < height; job.first += strip) {
+    uint32_t left = height - job.first;
+
+    imk_parallel_for (
+        cpu->n_scratch, left < strip ? left : strip, 1, solve_rows, &job);
+  }
+  if (cpu->plan.mosaic && (outputs->albedo.data || outputs->ambient.data))
+    imk_parallel_for (
+        cpu->n_scratch, height, PUT_ROWS, store_mosaic_rows, &job);
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
+    void *stream, ImkError *error)
+{
+  const Cpu *cpu = state;
+  uint32_t width = cpu->plan.width;
+
+  for (uint32_t y = step_y / 2; y < cpu->plan.height; y += step_y)
+    for (uint32_t x = step_x / 2; x < width; x += step_x, normals += 3)
+      memcpy (normals, cpu->normals + 3 * ((size_t) y * width + x),
+          3 * sizeof (*normals));
+  return IMK_OK;
+}
+
+const ImkPhotostereoBackend imk_photostereo_cpu = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cpu",
+    .create = cpu_create,
+    .update = cpu_update,
+    .add = cpu_add,
+    .solve = cpu_solve,
+    .probe = cpu_probe,
+    .destroy = cpu_destroy,
+};

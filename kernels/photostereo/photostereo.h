@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Photometric stereo: normals, albedo and ambient image of a matte surface from
+ * pictures of one view under one known light each, after Pevar, Verswyvel,
+ * Georgoulis, Cornelis, Proesmans and Van Gool, "Real-time Photometric Stereo".
+ *
+ * The model: a picture p shows G_p = n'.L_p at each pixel, with n' = albedo
+ * times the normal and L_p the light vector at that pixel. n' is fitted to all
+ * G_p by least squares; shadows and highlights, which do not follow the model,
+ * are rejected, and n' is fitted again.
+ *
+ * Axes: x to the right, y up, z from the object to the camera. Grey values are
+ * fractions of the full scale, after dark frame, white frame and gamma, and
+ * divided by the intensity of the light. */
+#pragma once
+
+#include "core/backend.h"
+#include "core/image.h"
+#include "photostereo/photostereo-lights.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The colour filter on a sensor, its top left 2x2 pixels in reading order. */
+typedef enum ImkPhotostereoPattern {
+  IMK_PHOTOSTEREO_PATTERN_NONE,
+  IMK_PHOTOSTEREO_PATTERN_BGGR,
+  IMK_PHOTOSTEREO_PATTERN_RGGB,
+  IMK_PHOTOSTEREO_PATTERN_GBRG,
+  IMK_PHOTOSTEREO_PATTERN_GRBG,
+} ImkPhotostereoPattern;
+
+/* What a grey value is made of, where there is a pattern. */
+typedef enum ImkPhotostereoGrey {
+  IMK_PHOTOSTEREO_GREY_MOSAIC, /* the sample itself: a site sees one colour in
+                                * all pictures; nothing is interpolated */
+  IMK_PHOTOSTEREO_GREY_LUMA,   /* Rec.601 luma of the interpolated colours, as
+                                * the paper */
+} ImkPhotostereoGrey;
+
+/* The light vector L at a pixel x of the working plane, with v = s - x, s the
+ * position of the light, and R the mean distance of all lights from the centre
+ * of the plane. Times max (0, d.(-v) / |v|)^led_lobe for UNIT and
+ * INVERSE_SQUARE, d the axis of the lamp. */
+typedef enum ImkPhotostereoModel {
+  IMK_PHOTOSTEREO_MODEL_AUTO,           /* DIRECTIONAL or INVERSE_SQUARE */
+  IMK_PHOTOSTEREO_MODEL_DIRECTIONAL,    /* the direction, to unit length; of a
+                                         * position, from the centre */
+  IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE, /* R^2 v / |v|^3 */
+  IMK_PHOTOSTEREO_MODEL_UNIT,           /* v / |v| */
+  IMK_PHOTOSTEREO_MODEL_RAW,            /* v / R: the paper's, brighter when
+                                         * farther; a direction as it is */
+} ImkPhotostereoModel;
+
+typedef enum ImkPhotostereoRobust {
+  IMK_PHOTOSTEREO_ROBUST_NONE,       /* least squares of all lights */
+  IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, /* the paper's: lights that do not fit are
+                                      * left out, and it is solved again */
+  IMK_PHOTOSTEREO_ROBUST_HUBER,      /* they weigh t_res / |n'.L - G| */
+} ImkPhotostereoRobust;
+
+/* The unit of t_min, t_max and t_res. */
+typedef enum ImkPhotostereoThresholds {
+  IMK_PHOTOSTEREO_THRESHOLDS_AUTO,     /* ABSOLUTE below 20 lights */
+  IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, /* grey values */
+  IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, /* |n'| of the pixel: independent of
+                                        * exposure, albedo and colour */
+} ImkPhotostereoThresholds;
+
+#define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
+
+/**
+ * ImkPhotostereoConfig: (what comes in, from where it is lit, how to solve)
+ * @width, @height: pixels of a frame, 1..65535 each
+ * @type: IMK_TYPE_U8 or IMK_TYPE_U16
+ * @channels: samples a pixel: 1 (grey or a mosaic), 3 or 4 (colours)
+ * @colours: with 3 or 4 @channels, which of them is red, green, blue
+ * @pattern: with 1 channel, of a mosaic
+ * @grey: see ImkPhotostereoGrey; only with a @pattern
+ * @full_scale: the sample that counts as 1; 0 for 255 or 65535
+ * @gamma: the exponent that makes samples linear: (sample / full_scale)^gamma
+ * @dark: NULL or a picture without light, of type and size of the frames, in
+ *   host memory; it is subtracted, what would be negative is 0
+ * @white: NULL or a picture of a white plane, likewise; samples are divided by
+ *   it and multiplied by its mean, for each colour
+ * @mask: NULL or u8, 1 channel, 0 where nothing is to be solved
+ *   (@dark, @white and @mask are read by imk_photostereo_new () only)
+ * @n_lights, @lights: 1..IMK_PHOTOSTEREO_MAX_LIGHTS; read during the call
+ * @positions: the @lights are positions in mm, not directions
+ * @model: see ImkPhotostereoModel; all but DIRECTIONAL and RAW need positions
+ * @led_lobe: exponent of the lamps' lobe, 0..100; 0 shines equally in all
+ *   directions, 1 is a Lambertian LED
+ * @mm_per_pixel: of the working plane; above 0. 1 is no scale that anybody has,
+ *   but does no harm with DIRECTIONAL
+ * @centre_x, @centre_y: the pixel above which x = y = 0; NaN for the middle
+ * @plane_z: mm, where the working plane is; a position has to lie above it
+ * @robust, @thresholds: see there
+ * @t_min, @t_max: a light counts where t_min < G < t_max; negative for the
+ *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative
+ * @t_res: and where |n'.L - G| <= t_res (the paper compares squares); negative
+ *   for the default: 0.03 absolute, 0.15 relative, and for HUBER 0.02
+ *   HUBER has no t_min and t_max
+ * @readmit: a light that was left out may come back; the paper says no
+ * @max_iterations: solutions at most, the first one included; at least 1
+ * @min_lights: a later solution needs as many, or the last good one stays; 0
+ *   for 3 absolute, 6 relative. The first needs 3
+ * @min_condition: of a solution, 0..1: see IMK_PHOTOSTEREO_CONDITION; 1e-4 lies
+ *   between coplanar lights (3e-6) and 12 lights near the camera (1e-2)
+ * @y_down: the y of normals that come out points down
+ * @track_change: keep the normals of a solution for ImkPhotostereoSummary
+ * @memory_limit: bytes that the object may allocate, 0 for any number
+ * @strip_rows: rows solved at a time, 0 for as many as is good; without
+ *   influence on the result
+ * @n_threads: CPU threads, 0 for one a processor; without influence, too */
+typedef struct ImkPhotostereoConfig {
+  uint32_t width, height;
+  ImkType type;
+  uint32_t channels;
+  uint32_t colours[3];
+  ImkPhotostereoPattern pattern;
+  ImkPhotostereoGrey grey;
+  uint32_t full_scale;
+  double gamma;
+  const ImkImage *dark, *white, *mask;
+
+  uint32_t n_lights;
+  const ImkPhotostereoLight *lights;
+  bool positions;
+  ImkPhotostereoModel model;
+  double led_lobe;
+  double mm_per_pixel;
+  double centre_x, centre_y;
+  double plane_z;
+
+  ImkPhotostereoRobust robust;
+  ImkPhotostereoThresholds thresholds;
+  double t_min, t_max, t_res;
+  bool readmit;
+  uint32_t max_iterations;
+  uint32_t min_lights;
+  double min_condition;
+
+  bool y_down;
+  bool track_change;
+  size_t memory_limit;
+  uint32_t strip_rows;
+  uint32_t n_threads;
+} ImkPhotostereoConfig;
+
+/* Channels of the quality image. */
+typedef enum ImkPhotostereoQuality {
+  IMK_PHOTOSTEREO_LIGHTS,    /* that the solution is made of; 0: invalid */
+  IMK_PHOTOSTEREO_ROUNDS,    /* solutions until it no longer changed */
+  IMK_PHOTOSTEREO_RESIDUAL,  /* rms of n'.L - G of those lights, grey value */
+  IMK_PHOTOSTEREO_CONDITION, /* det A / (tr A tr adj A), A = sum L L': 1/9 to 1
+                              * times smallest over largest eigenvalue */
+  IMK_PHOTOSTEREO_N_QUALITIES,
+} ImkPhotostereoQuality;
+
+/**
+ * ImkPhotostereoOutputs: (what is wanted of a solution)
+ * @normal: width x height, f32 x 3: x, y, z of a unit vector, (0, 0, 0) where
+ *   there is none; or u8 x 3: 128 + 127 n, (0, 0, 0) where there is none; or
+ *   u16 x 4: 32768 + 32767 n and 65535, all 0 where there is none
+ * @albedo: f32, 1 channel for grey frames, else 3: red, green, blue; 1 is a
+ *   surface that shines back at full scale when it faces a light of intensity
+ *   1; 0 where there is no normal. Or u8 x 1 or 3, 255 times that; or u16 x 1
+ *   or 4 (the last 65535), 65535 times that. What is above ends there
+ * @ambient: likewise: the mean over all lights, as if all were on; always there
+ * @quality: f32 x 4, see ImkPhotostereoQuality; or u16 x 4: lights, rounds,
+ *   65535 times residual and condition
+ *
+ * An image without data is not wanted. */
+typedef struct ImkPhotostereoOutputs {
+  ImkImage normal, albedo, ambient, quality;
+} ImkPhotostereoOutputs;
+
+/**
+ * ImkPhotostereoSummary: (a solution in a few numbers)
+ * @n_lights: pictures that were there
+ * @n_pixels, @n_invalid: in the mask; of those, without normal
+ * @mean_lights, @mean_rounds: over the valid ones; 0 when there is none
+ * @change_deg: mean angle between the normals of this solution and of the last
+ *   of the same set, where both are valid; NaN without a last, or without
+ *   track_change */
+typedef struct ImkPhotostereoSummary {
+  uint32_t n_lights;
+  uint64_t n_pixels, n_invalid;
+  double mean_lights, mean_rounds;
+  double change_deg;
+} ImkPhotostereoSummary;
+
+typedef struct ImkPhotostereo ImkPhotostereo;
+
+/**
+ * imk_photostereo_config_init: (1x1 u8 grey, no lights)
+ * Thresholds auto with readmission, 10 iterations, gamma 1. */
+void imk_photostereo_config_init (ImkPhotostereoConfig *config);
+
+/* Returns: channels of albedo and ambient: 3, or 1 for grey frames */
+uint32_t imk_photostereo_n_colours (const ImkPhotostereoConfig *config);
+
+/**
+ * imk_photostereo_lights_condition: (are the lights enough, from all sides?)
+ * Returns: the condition (IMK_PHOTOSTEREO_CONDITION) at the centre of the plane
+ *   with all lights: an upper bound in practice. Below min_condition nothing
+ *   can be solved: fewer than 3 lights, or all of them in one plane */
+double imk_photostereo_lights_condition (const ImkPhotostereoConfig *config);
+
+/**
+ * imk_photostereo_new:
+ * @config: checked here, once for both backends
+ * @self: (out): untouched on failure
+ *
+ * Makes room for the samples of all lights: bytes as they come, for the rounds
+ * of the robust solvers.
+ * Returns: IMK_ERROR_CONFIG (also where the memory limit does not do, with the
+ *   figure that would), IMK_ERROR_IMAGE (dark, white, mask), IMK_ERROR_MEMORY,
+ *   IMK_ERROR_UNAVAILABLE, IMK_ERROR_DEVICE */
+ImkStatus imk_photostereo_new (ImkBackend backend,
+    const ImkPhotostereoConfig *config, ImkPhotostereo **self, ImkError *error);
+
+/**
+ * imk_photostereo_update: (other parameters of the solver, from the next
+ *   solution on)
+ * @config: from @robust to @min_condition, and @y_down; the rest is not read
+ * Returns: IMK_ERROR_CONFIG, and nothing has changed */
+ImkStatus imk_photostereo_update (
+    ImkPhotostereo *self, const ImkPhotostereoConfig *config, ImkError *error);
+
+/**
+ * imk_photostereo_add: (the picture under one light)
+ * @frame: of the configuration; host memory for the CPU
+ * @light: its index, each once a set, in any order
+ * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU has
+ *   read @frame
+ *
+ * Returns: IMK_ERROR_IMAGE: another frame than configured, an index beyond the
+ *   lights, or one that was there already; the set is as before */
+ImkStatus imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
+    uint32_t light, void *stream, ImkError *error);
+
+/* Returns: how many pictures are in the set */
+uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);
+
+/**
+ * imk_photostereo_solve: (from the pictures that are there)
+ * @outputs: host memory for the CPU, else memory that the device reaches
+ * @summary: (out): or NULL, which on a GPU saves waiting for it
+ *
+ * May be called after any number of pictures, none included. The result is a
+ * function of the set of pictures alone: their order, earlier solutions,
+ * strips and threads change no bit. CPU and CUDA agree to 0.01 degree at
+ * 99.9 % of pixels; the rest are those where a light is at a threshold.
+ * Returns: IMK_ERROR_IMAGE, outputs untouched; IMK_ERROR_DEVICE, undefined */
+ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
+    ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,
+    void *stream, ImkError *error);
+
+/* Forgets all pictures: the next one begins a new set. */
+void imk_photostereo_reset (ImkPhotostereo *self);
+
+/**
+ * imk_photostereo_next_light: (which picture is worth taking next?)
+ * @light: (out): the index of the light that is not in the set and whose
+ *   picture would narrow down n' most: over some thousand pixels, and of those
+ *   that light them (n.L > 0), the mean of ln (1 + L' A^-1 L), A = sum L L' of
+ *   the pictures there that light the pixel; where A is singular or there is
+ *   no normal yet, with A + 1e-3 I
+ *
+ * Goes by the normals of the last solution, if track_change keeps them; waits
+ * for the device.
+ * Returns: IMK_ERROR_CONFIG when no light is left; IMK_ERROR_MEMORY,
+ *   IMK_ERROR_DEVICE */
+ImkStatus imk_photostereo_next_light (
+    ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error);
+
+void imk_photostereo_free (ImkPhotostereo *self);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,783 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The photostereo element, on the CPU and on the mock of a device: sets, pads,
+ * formats, messages, and what is refused. What it computes, the kernel's tests
+ * check; a picture here is a plane under known lights. */
+#include "check-common.h"
+
+#include <glib/gstdio.h>
+#include <math.h>
+
+#include "gstimagingnpy.h"
+
+enum { N_LIGHTS = 8, WIDTH = 31, HEIGHT = 5 };
+
+static gchar *folder;
+
+static const gdouble normal_[] = {0.36, 0.48, 0.8};
+static const gdouble albedo_ = 0.7;
+
+static void
+light_at (guint i, gdouble l[3])
+{
+  gdouble phi = 2 * G_PI * i / N_LIGHTS, z = i % 2 ? 0.9 : 0.8;
+
+  l[0] = sqrt (1 - z * z) * cos (phi);
+  l[1] = sqrt (1 - z * z) * sin (phi);
+  l[2] = z;
+}
+
+/* The grey value of the plane under light @i. */
+static gdouble
+shade (guint i)
+{
+  gdouble l[3];
+
+  light_at (i, l);
+  return albedo_ * (normal_[0] * l[0] + normal_[1] * l[1] + normal_[2] * l[2]);
+}
+
+/* Returns: (transfer full): the path of a file with @text */
+static gchar *
+write_file (const gchar *name, const gchar *text)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (g_file_set_contents (path, text, -1, NULL));
+  return path;
+}
+
+static gchar *
+write_lights (guint n)
+{
+  GString *text = g_string_new (NULL);
+  gchar buffer[3][G_ASCII_DTOSTR_BUF_SIZE], *path;
+
+  g_string_append_printf (text, "%u\n", n);
+  for (guint i = 0; i < n; i++) {
+    gdouble l[3];
+
+    light_at (i, l);
+    for (guint k = 0; k < 3; k++)
+      g_ascii_dtostr (buffer[k], sizeof (buffer[k]), l[k]);
+    g_string_append_printf (
+        text, "%u.png %s %s %s\n", i, buffer[0], buffer[1], buffer[2]);
+  }
+  path = write_file ("lights.lp", text->str);
+  g_string_free (text, TRUE);
+  return path;
+}
+
+/* --- harnesses ------------------------------------------------------------ */
+
+typedef struct {
+  GstElement *element;
+  GstHarness *sink;                                /* pictures go in here */
+  GstHarness *normal, *albedo, *ambient, *quality; /* NULL where not asked */
+  GstBus *bus;
+  gboolean is_bayer;
+  GstVideoInfo info;
+} Ps;
+
+/* @pads: names of outputs in a row, with spaces; @caps: what their peers take,
+ * NULL for tensors */
+static Ps
+ps_new (const gchar *properties, const gchar *pads, const gchar *caps)
+{
+  g_autofree gchar *lights = write_lights (N_LIGHTS);
+  g_autofree gchar *line =
+      g_strdup_printf ("photostereo lights-location=%s %s", lights, properties);
+  Ps ps = {.element = gst_parse_launch (line, NULL)};
+  GstHarness **slots[] = {&ps.normal, &ps.albedo, &ps.ambient, &ps.quality};
+  const gchar *names[] = {"normal", "albedo", "ambient", "quality"};
+
+  fail_unless (ps.element != NULL);
+  gst_object_ref_sink (ps.element);
+  ps.bus = gst_bus_new ();
+  gst_element_set_bus (ps.element, ps.bus);
+  ps.sink = gst_harness_new_with_element (ps.element, "sink", NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strstr (pads, names[i])) {
+      *slots[i] = gst_harness_new_with_element (ps.element, NULL, names[i]);
+      gst_harness_set_sink_caps_str (*slots[i], caps ? caps : "other/tensors");
+    }
+  return ps;
+}
+
+static void
+ps_free (Ps *ps)
+{
+  GstHarness *outputs[] = {ps->normal, ps->albedo, ps->ambient, ps->quality};
+
+  gst_element_set_bus (ps->element, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
+    if (outputs[i])
+      gst_harness_teardown (outputs[i]);
+  gst_harness_teardown (ps->sink);
+  gst_object_unref (ps->bus);
+  gst_object_unref (ps->element);
+  fail_unless_equals_int (check_n_live (), 0);
+}
+
+static void
+ps_caps_of (Ps *ps, const gchar *format, gint width, gint height)
+{
+  static const gchar *const patterns[] = {"bggr", "rggb", "gbrg", "grbg"};
+  g_autofree gchar *caps = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (patterns); i++)
+    ps->is_bayer = ps->is_bayer || g_str_equal (format, patterns[i]);
+  ps->info = check_info (ps->is_bayer ? "GRAY8" : format, width, height);
+  caps =
+      g_strdup_printf ("video/x-%s,format=%s,width=%d,height=%d,framerate=25/1",
+          ps->is_bayer ? "bayer" : "raw", format, width, height);
+  gst_harness_set_src_caps_str (ps->sink, caps);
+}
+
+static void
+ps_caps (Ps *ps, const gchar *format)
+{
+  ps_caps_of (ps, format, WIDTH, HEIGHT);
+}
+
+/* Returns: (transfer full): the plane under light @i, with noise in alpha */
+static GstBuffer *
+picture (const Ps *ps, guint i)
+{
+  GstBuffer *buffer = check_noise (&ps->info, i);
+  const GstVideoFormatInfo *finfo = ps->info.finfo;
+  guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, 0);
+  guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1;
+  guint value = (guint) (shade (i) * ((1u << bits) - 1) + 0.5);
+  GstVideoFrame frame;
+
+  fail_unless (
+      gst_video_frame_map (&frame, &ps->info, buffer, GST_MAP_READWRITE));
+  for (guint c = 0; c < n; c++)
+    for (gint y = 0; y < ps->info.height; y++)
+      for (gint x = 0; x < ps->info.width; x++) {
+        guint8 *p = (guint8 *) GST_VIDEO_FRAME_COMP_DATA (&frame, c) +
+                    y * GST_VIDEO_FRAME_COMP_STRIDE (&frame, c) +
+                    x * GST_VIDEO_FRAME_COMP_PSTRIDE (&frame, c);
+
+        if (bits == 8)
+          *p = (guint8) value;
+        else
+          *(guint16 *) p = (guint16) value;
+      }
+  gst_video_frame_unmap (&frame);
+  return buffer;
+}
+
+static void
+ps_push (Ps *ps, guint i)
+{
+  GstMessage *message;
+  GError *error;
+
+  if (gst_harness_push (ps->sink, picture (ps, i)) == GST_FLOW_OK)
+    return;
+  message = check_message (ps->bus, GST_MESSAGE_ERROR);
+  gst_message_parse_error (message, &error, NULL);
+  fail ("%s, picture %u: %s", ps->info.finfo->name, i, error->message);
+}
+
+static void
+ps_push_set (Ps *ps)
+{
+  for (guint i = 0; i < N_LIGHTS; i++)
+    ps_push (ps, i);
+}
+
+/* Fails unless the next tensor of @h has @values at every pixel. */
+static void
+check_tensor (GstHarness *h, const gdouble *values, guint n, gdouble tolerance)
+{
+  GstBuffer *buffer = check_pull (h);
+  GstMapInfo map;
+  const gfloat *found;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  fail_unless_equals_uint64 (map.size, WIDTH * HEIGHT * n * sizeof (gfloat));
+  found = (const gfloat *) map.data;
+  for (guint i = 0; i < WIDTH * HEIGHT * n; i++)
+    fail_unless (fabs (found[i] - values[i % n]) <= tolerance,
+        "%f at pixel %u, channel %u; expected %f", found[i], i / n, i % n,
+        values[i % n]);
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+}
+
+static void
+check_no_buffer (GstHarness *h)
+{
+  fail_unless (gst_harness_try_pull (h) == NULL);
+}
+
+/* Returns: (transfer full): the next element message of that name */
+static GstMessage *
+next_message (Ps *ps, const gchar *name)
+{
+  GstMessage *message;
+
+  for (;;) {
+    message = check_message (ps->bus, GST_MESSAGE_ELEMENT);
+    if (gst_message_has_name (message, name))
+      return message;
+    gst_message_unref (message);
+  }
+}
+
+static void
+check_progress (Ps *ps, guint lights, gboolean final)
+{
+  GstMessage *message = next_message (ps, "photostereo-progress");
+  const GstStructure *s = gst_message_get_structure (message);
+  guint found, size;
+  gboolean is_final;
+  guint64 pixels, invalid;
+  gdouble share;
+
+  fail_unless (gst_structure_get (s, "lights", G_TYPE_UINT, &found, "set-size",
+      G_TYPE_UINT, &size, "final", G_TYPE_BOOLEAN, &is_final, "pixels",
+      G_TYPE_UINT64, &pixels, "invalid", G_TYPE_UINT64, &invalid,
+      "invalid-share", G_TYPE_DOUBLE, &share, NULL));
+  fail_unless_equals_int (found, lights);
+  fail_unless_equals_int (size, N_LIGHTS);
+  fail_unless_equals_int (is_final, final);
+  fail_unless_equals_uint64 (pixels, WIDTH * HEIGHT);
+  fail_unless_equals_uint64 (invalid, lights < 3 ? pixels : 0);
+  fail_unless_equals_float (share, lights < 3 ? 1 : 0);
+  gst_message_unref (message);
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+GST_START_TEST (test_every_format_gives_the_plane)
+{
+  static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGB", "BGR",
+      "RGBx", "BGRx", "xRGB", "xBGR", "RGBA", "BGRA", "ARGB", "ABGR",
+      "RGBA64_LE", "ARGB64_LE", "bggr", "rggb", "gbrg", "grbg"};
+  const gdouble albedo[] = {albedo_, albedo_, albedo_};
+
+  for (guint cuda = 0; cuda < 2; cuda++)
+    for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
+      Ps ps = ps_new (
+          cuda ? "backend=cuda" : "backend=cpu", "normal albedo ambient", NULL);
+      gboolean grey = g_str_has_prefix (formats[i], "GRAY");
+      gdouble ambient[3] = {0};
+
+      for (guint k = 0; k < N_LIGHTS; k++)
+        ambient[0] += shade (k) / N_LIGHTS;
+      ambient[1] = ambient[2] = ambient[0];
+      ps_caps (&ps, formats[i]);
+      ps_push_set (&ps);
+      check_tensor (ps.normal, normal_, 3, 0.005);
+      check_tensor (ps.albedo, albedo, grey ? 1 : 3, 0.003);
+      check_tensor (ps.ambient, ambient, grey ? 1 : 3, 0.002);
+      check_progress (&ps, N_LIGHTS, TRUE);
+      ps_free (&ps);
+    }
+}
+GST_END_TEST
+
+/* Fails unless the first pixel of the next buffer has these samples. */
+static void
+check_first_pixel (
+    GstHarness *h, const gchar *format, const guint *expected, guint n)
+{
+  GstBuffer *buffer = check_pull (h);
+  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  const gchar *found =
+      gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
+  gboolean wide = g_str_has_suffix (format, "_LE");
+  GstMapInfo map;
+
+  fail_unless_equals_string (found, format);
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  for (guint i = 0; i < n; i++) {
+    gint value = wide ? ((guint16 *) map.data)[i] : map.data[i];
+
+    fail_unless (abs (value - (gint) expected[i]) <= (wide ? 200 : 1),
+        "%s sample %u is %d, expected %u", format, i, value, expected[i]);
+  }
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+  gst_caps_unref (caps);
+}
+
+GST_START_TEST (test_downstream_chooses_the_encoding)
+{
+  const guint n8[] = {174, 189, 230};
+  const guint down8[] = {174, 67, 230};
+  const guint n16[] = {44564, 48496, 58982, 65535};
+  const guint a8[] = {179, 179, 179}, a16[] = {45874};
+  Ps ps = ps_new ("", "normal albedo", "video/x-raw");
+
+  ps_caps (&ps, "RGB");
+  ps_push_set (&ps);
+  check_first_pixel (ps.normal, "RGB", n8, 3);
+  check_first_pixel (ps.albedo, "RGB", a8, 3);
+  g_object_set (ps.element, "normal-encoding", 2, "y-axis", 0, NULL);
+  ps_push_set (&ps);
+  check_first_pixel (ps.normal, "RGBA64_LE", n16, 4);
+  check_first_pixel (ps.albedo, "RGB", a8, 3);
+  g_object_set (ps.element, "normal-encoding", 1, "y-axis", 1, NULL);
+  ps_push_set (&ps);
+  check_first_pixel (ps.normal, "RGB", down8, 3);
+  ps_free (&ps);
+
+  ps = ps_new ("", "albedo", "video/x-raw,format=GRAY16_LE");
+  ps_caps (&ps, "GRAY8");
+  ps_push_set (&ps);
+  check_first_pixel (ps.albedo, "GRAY16_LE", a16, 1);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint set = 0; set < 3; set++) {
+    for (guint i = 0; i < N_LIGHTS; i++) {
+      check_no_buffer (ps.normal);
+      ps_push (&ps, i);
+    }
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+    check_progress (&ps, N_LIGHTS, TRUE);
+  }
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
+{
+  Ps ps = ps_new ("set-size=5", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < 5; i++)
+    ps_push (&ps, i);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  g_signal_emit_by_name (ps.element, "finish-set"); /* nothing is there */
+  check_no_buffer (ps.normal);
+  for (guint i = 0; i < 4; i++)
+    ps_push (&ps, i);
+  g_signal_emit_by_name (ps.element, "finish-set");
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  for (guint i = 0; i < 3; i++)
+    ps_push (&ps, i);
+  ps_caps (&ps, "GRAY8"); /* what there is is solved first */
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  for (guint i = 0; i < 4; i++)
+    ps_push (&ps, i);
+  fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
+  check_tensor (ps.normal, normal_, 3, 0.01);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
+      0);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_too_few_pictures_are_said)
+{
+  const gdouble nothing[] = {0, 0, 0};
+  const gdouble mean[] = {(shade (0) + shade (1)) / 2};
+  Ps ps = ps_new ("", "normal ambient", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push (&ps, 0);
+  ps_push (&ps, 1);
+  fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
+  check_tensor (ps.normal, nothing, 3, 0);
+  check_tensor (ps.ambient, mean, 1, 1e-4);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 8 pictures");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_flush_drops_the_set)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 3; i < 8; i++)
+    ps_push (&ps, i);
+  gst_harness_push_event (ps.sink, gst_event_new_flush_start ());
+  gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE));
+  {
+    GstSegment segment;
+
+    gst_segment_init (&segment, GST_FORMAT_TIME);
+    gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
+  }
+  ps_push_set (&ps);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  check_no_buffer (ps.normal);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_updates_show_the_set_so_far)
+{
+  Ps ps = ps_new ("update-interval=3 next-light=true", "normal quality", NULL);
+  GstMessage *message;
+  guint index;
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_set (&ps);
+  for (guint i = 0; i < 3; i++)
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+  check_no_buffer (ps.normal);
+  check_progress (&ps, 3, FALSE);
+  message = next_message (&ps, "photostereo-next-light");
+  fail_unless (gst_structure_get_uint (
+      gst_message_get_structure (message), "index", &index));
+  fail_unless (index >= 3 && index < N_LIGHTS, "light %u", index);
+  gst_message_unref (message);
+  check_progress (&ps, 6, FALSE);
+  check_progress (&ps, 8, TRUE);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_stop_below_ends_the_set_early)
+{
+  Ps ps = ps_new ("update-interval=3 stop-below=1", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint set = 0; set < 2; set++) {
+    ps_push_set (&ps); /* the last two are left out */
+    check_progress (&ps, 3, FALSE);
+    check_progress (&ps, 6, FALSE);
+    check_progress (&ps, 6, TRUE);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_ELEMENT), 0);
+  }
+  ps_free (&ps);
+}
+GST_END_TEST
+
+static GstBuffer *
+with_index (GstBuffer *buffer, guint index)
+{
+  GstCustomMeta *meta = gst_buffer_add_custom_meta (buffer, "GstImagingLight");
+
+  fail_unless (meta != NULL);
+  gst_structure_set (
+      gst_custom_meta_get_structure (meta), "index", G_TYPE_UINT, index, NULL);
+  return buffer;
+}
+
+GST_START_TEST (test_pictures_may_say_their_light)
+{
+  for (guint by_meta = 0; by_meta < 2; by_meta++) {
+    Ps ps = ps_new (
+        by_meta ? "index-source=meta" : "index-source=offset", "normal", NULL);
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint i = 0; i < N_LIGHTS; i++) {
+      guint light = (3 * i + 5) % N_LIGHTS;
+      GstBuffer *buffer = picture (&ps, light);
+
+      GST_BUFFER_OFFSET (buffer) = by_meta ? 99 : light;
+      check_push (
+          ps.sink, by_meta ? with_index (buffer, light) : buffer, GST_FLOW_OK);
+    }
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+static void
+check_bad_index (const gchar *properties, GstBuffer *(*spoil) (GstBuffer *),
+    const gchar *words)
+{
+  Ps ps = ps_new (properties, "normal", NULL);
+
+  ps_caps (&ps, "GRAY8");
+  check_push (ps.sink, spoil (picture (&ps, 0)), GST_FLOW_ERROR);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
+  ps_free (&ps);
+}
+
+static GstBuffer *
+offset_8 (GstBuffer *buffer)
+{
+  GST_BUFFER_OFFSET (buffer) = 8;
+  return buffer;
+}
+
+static GstBuffer *
+offset_huge (GstBuffer *buffer)
+{
+  GST_BUFFER_OFFSET (buffer) = G_GUINT64_CONSTANT (1) << 32;
+  return buffer;
+}
+
+static GstBuffer *
+offset_none (GstBuffer *buffer)
+{
+  GST_BUFFER_OFFSET (buffer) = GST_BUFFER_OFFSET_NONE;
+  return buffer;
+}
+
+GST_START_TEST (test_bad_indices_are_refused)
+{
+  Ps ps;
+
+  check_bad_index ("index-source=offset", offset_8, "8 lights");
+  check_bad_index ("index-source=offset", offset_huge, "8 lights");
+  check_bad_index ("index-source=offset", offset_none, "no offset");
+  check_bad_index ("index-source=meta", offset_8, "GstImagingLight");
+
+  ps = ps_new ("index-source=meta", "normal", NULL);
+  ps_caps (&ps, "GRAY8");
+  check_push (ps.sink, with_index (picture (&ps, 0), 5), GST_FLOW_OK);
+  check_push (ps.sink, with_index (picture (&ps, 1), 5), GST_FLOW_ERROR);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "second picture");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Fails unless caps are refused with these words. */
+static void
+check_refused (
+    const gchar *properties, GQuark domain, gint code, const gchar *words)
+{
+  Ps ps = ps_new (properties, "normal", NULL);
+
+  ps_caps (&ps, "GRAY8");
+  gst_harness_push (ps.sink, picture (&ps, 0));
+  check_message_says (
+      check_message (ps.bus, GST_MESSAGE_ERROR), domain, code, words);
+  check_no_buffer (ps.normal);
+  ps_free (&ps);
+}
+
+GST_START_TEST (test_bad_settings_are_refused)
+{
+  g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
+  g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
+  g_autofree gchar *few = write_file ("few.txt", "1\n1\n");
+  g_autofree gchar *mask = g_build_filename (folder, "mask.npy", NULL);
+  g_autofree gchar *words = write_file ("no.npy", "this is no array");
+  guint64 dims[] = {HEIGHT, WIDTH + 1};
+  guint8 bytes[HEIGHT * (WIDTH + 1)] = {0};
+  const struct {
+    const gchar *property, *value;
+    GQuark domain;
+    gint code;
+    const gchar *words;
+  } cases[] = {
+      {"lights-location", "", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "lights-location is not set"},
+      {"lights-location", "/none/such.lp", GST_RESOURCE_ERROR,
+          GST_RESOURCE_ERROR_OPEN_READ, "such.lp"},
+      {"lights-location", bad, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+          "line 2"},
+      {"lights-location", mixed, GST_RESOURCE_ERROR,
+          GST_RESOURCE_ERROR_OPEN_READ, "light-units"},
+      {"intensities-location", few, GST_RESOURCE_ERROR,
+          GST_RESOURCE_ERROR_OPEN_READ, "2 lights; there are 8"},
+      {"mask-location", mask, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+          "32x5"},
+      {"dark-location", words, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+          "dark-location"},
+      {"set-size", "9", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "set-size is 9"},
+      {"light-model", "unit", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "light-model=unit"},
+      {"memory-limit", "1000", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "memory-limit"},
+  };
+
+  fail_unless (gst_imaging_npy_save (
+      mask, GST_IMAGING_NPY_TYPE_U8, 2, dims, bytes, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("%s=\"%s\"", cases[i].property, cases[i].value);
+
+    check_refused (properties, cases[i].domain, cases[i].code, cases[i].words);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_lights_that_cannot_do_are_said_before)
+{
+  static const gchar *const files[] = {"1\na 0 0 1\n",
+      "2\na 0 0 1\nb 0.6 0 0.8\n", "0 0 1\n0.6 0 0.8\n-0.6 0 0.8\n0.8 0 0.6\n"};
+  static const gchar *const words[] = {
+      "1 lights", "2 lights", "nearly in one plane"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
+    g_autofree gchar *path = write_file ("few.lp", files[i]);
+    g_autofree gchar *properties = g_strdup_printf ("lights-location=%s", path);
+    Ps ps = ps_new (properties, "normal", NULL);
+
+    ps_caps (&ps, "GRAY8"); /* no picture has come */
+    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[i]);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_black_pictures_are_said)
+{
+  const gdouble nothing[] = {0, 0, 0};
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY8");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (&ps, i);
+
+    gst_buffer_memset (buffer, 0, 0, -1);
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+  }
+  check_tensor (ps.normal, nothing, 3, 0);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "No pixel");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_rows_with_padding_are_read)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *plain = picture (&ps, i);
+    GstBuffer *padded = check_noise_padded (&ps.info, i, 12);
+    GstVideoFrame from, to;
+
+    fail_unless (gst_video_frame_map (&from, &ps.info, plain, GST_MAP_READ));
+    fail_unless (gst_video_frame_map (&to, &ps.info, padded, GST_MAP_WRITE));
+    gst_video_frame_copy (&to, &from);
+    gst_video_frame_unmap (&to);
+    gst_video_frame_unmap (&from);
+    gst_buffer_unref (plain);
+    check_push (ps.sink, padded, GST_FLOW_OK);
+  }
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_times_are_those_of_the_set)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+  GstBuffer *buffer;
+
+  ps_caps (&ps, "GRAY8");
+  ps_push_set (&ps); /* picture i is at i * 40 ms */
+  buffer = check_pull (ps.normal);
+  fail_unless_equals_uint64 (
+      GST_BUFFER_PTS (buffer), (N_LIGHTS - 1) * 40 * GST_MSECOND);
+  fail_unless_equals_uint64 (
+      GST_BUFFER_DURATION (buffer), (N_LIGHTS - 1) * 40 * GST_MSECOND);
+  gst_buffer_unref (buffer);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_pad_that_goes_stops_nobody)
+{
+  Ps ps = ps_new ("", "normal albedo", NULL);
+  GstPad *pad = gst_element_get_static_pad (ps.element, "albedo");
+  const gdouble albedo[] = {albedo_};
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_set (&ps);
+  check_tensor (ps.albedo, albedo, 1, 1e-4);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  gst_element_release_request_pad (ps.element, pad);
+  gst_object_unref (pad);
+  ps_push_set (&ps);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_settings_change_while_playing)
+{
+  const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
+  Ps ps = ps_new ("robust=none", "quality", NULL);
+  GstBuffer *buffer;
+  GstMapInfo map;
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint set = 0; set < 2; set++) {
+    const gdouble *expected = set ? five : all;
+
+    g_object_set (ps.element, "set-size", set ? 5 : 0, NULL);
+    for (guint i = 0; i < expected[0]; i++)
+      ps_push (&ps, i);
+    buffer = check_pull (ps.quality);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+    fail_unless_equals_float (((gfloat *) map.data)[0], expected[0]);
+    fail_unless_equals_float (((gfloat *) map.data)[1], expected[1]);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_unref (buffer);
+  }
+  ps_free (&ps);
+}
+GST_END_TEST
+
+static void
+make_folder (void)
+{
+  folder = g_dir_make_tmp ("photostereo-XXXXXX", NULL);
+}
+
+static void
+remove_folder (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+static Suite *
+photostereo_suite (void)
+{
+  Suite *suite = suite_create ("photostereo");
+  TCase *tc = tcase_create ("photostereo");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_test (tc, test_every_format_gives_the_plane);
+  tcase_add_test (tc, test_downstream_chooses_the_encoding);
+  tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
+  tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
+  tcase_add_test (tc, test_too_few_pictures_are_said);
+  tcase_add_test (tc, test_a_flush_drops_the_set);
+  tcase_add_test (tc, test_updates_show_the_set_so_far);
+  tcase_add_test (tc, test_stop_below_ends_the_set_early);
+  tcase_add_test (tc, test_pictures_may_say_their_light);
+  tcase_add_test (tc, test_bad_indices_are_refused);
+  tcase_add_test (tc, test_bad_settings_are_refused);
+  tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
+  tcase_add_test (tc, test_black_pictures_are_said);
+  tcase_add_test (tc, test_rows_with_padding_are_read);
+  tcase_add_test (tc, test_times_are_those_of_the_set);
+  tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);
+  tcase_add_test (tc, test_settings_change_while_playing);
+  return suite;
+}
+
+GST_CHECK_MAIN (photostereo);
