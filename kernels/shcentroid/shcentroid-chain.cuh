@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The chain on the GPU, included by shcentroid-cuda.cu. A cell is the work of
+ * a team: the lanes of a warp, or fewer where no cell is that wide, or, where
+ * cells are high, a block, of which each warp takes a band. A lane adds up its
+ * columns; the order is that of shcentroid-chain.h. Cells are read again for
+ * each thing to be known about them: they are in the L1 cache by then. */
+
+enum {
+  CHAIN_THREADS = 128,      /* a block of teams within warps */
+  CHAIN_WIDE_THREADS = 256, /* a block that is one team */
+  CHAIN_MAX_WARPS = CHAIN_WIDE_THREADS / 32,
+  WIDE_FROM = 2 * IMK_SHCENTROID_BAND_ROWS, /* rows of the highest cell */
+};
+
+struct ChainArguments {
+  Arguments common;
+  const ImkShcentroidPixel *pixels; /* null for none, like lut */
+  const float *lut;
+  ImkShcentroidTrack *tracks;
+  uint32_t width, height; /* of the frame */
+  uint32_t lanes;         /* of a team; a power of 2 */
+  bool lost;              /* nothing is tracked */
+};
+
+/* Where the warps of a block that is one team meet. */
+struct Meeting {
+  uint32_t words[CHAIN_MAX_WARPS];
+  ImkShcentroidReals sums[CHAIN_MAX_WARPS];
+  double centre_x, centre_y;
+};
+
+struct Team {
+  uint32_t lane, lanes;
+  uint32_t warp, n_warps; /* 0 and 1 but in a block that is one team */
+  double *weights;        /* of the rows of a band, of this warp alone */
+  Meeting *meeting;
+};
+
+struct ChainPixel {
+  float value, flat;
+  uint32_t sample;
+  bool good;
+};
+
+template <typename Sample, bool CALIBRATED>
+static __device__ __forceinline__ ChainPixel
+fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
+{
+  const Sample *row =
+      (const Sample *) (a.common.frame + y * a.common.stride);
+  ChainPixel p;
+
+  p.sample = __ldg (row + x);
+  p.value = a.lut ? __ldg (a.lut + p.sample) : (float) p.sample;
+  p.flat = 1.0f;
+  p.good = true;
+  if (CALIBRATED) {
+    float2 two = __ldg ((const float2 *) a.pixels + (size_t) y * a.width + x);
+    ImkShcentroidPixel pixel = {two.x, two.y};
+
+    p.value = imk_shcentroid_calibrate (p.value, pixel);
+    p.flat = pixel.flat;
+    p.good = pixel.flat != 0.0f;
+  }
+  return p;
+}
+
+/* ------------------------------------------------------------------------
+ * What a team finds out together. */
+
+enum Reduction { SUM, LEAST, MOST };
+
+static __device__ __forceinline__ uint32_t
+reduce_two (Reduction how, uint32_t a, uint32_t b)
+{
+  return how == SUM ? a + b : how == LEAST ? min (a, b) : max (a, b);
+}
+
+/* Returns, to all of the team: of all their values */
+template <bool WIDE>
+static __device__ __forceinline__ uint32_t
+reduce_team (const Team &team, Reduction how, uint32_t value)
+{
+  for (uint32_t step = team.lanes / 2; step; step /= 2)
+    value = reduce_two (
+        how, value, __shfl_xor_sync (0xffffffff, value, step, team.lanes));
+  if (WIDE) {
+    if (team.lane == 0)
+      team.meeting->words[team.warp] = value;
+    __syncthreads ();
+    value = team.meeting->words[0];
+    for (uint32_t i = 1; i < team.n_warps; i++)
+      value = reduce_two (how, value, team.meeting->words[i]);
+    __syncthreads ();
+  }
+  return value;
+}
+
+/* Calls @visit for each pixel of the window that is this lane's. */
+template <typename Sample, bool CALIBRATED, typename Visit>
+static __device__ __forceinline__ void
+visit_pixels (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, Visit visit)
+{
+  for (uint32_t u = team.lane; u < w.width; u += team.lanes) {
+#pragma unroll 4
+    for (uint32_t y = team.warp; y < w.height; y += team.n_warps) {
+      ChainPixel p = fetch_pixel<Sample, CALIBRATED> (a, w.x + u, w.y + y);
+
+      if (p.good)
+        visit (p.value);
+    }
+  }
+}
+
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __forceinline__ ImkShcentroidRange
+find_range (
+    const ChainArguments &a, const Team &team, const ImkShcentroidWindow &w)
+{
+  ImkShcentroidRange range = {3e38f, -3e38f, 0};
+
+  visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
+    range.min = value < range.min ? value : range.min;
+    range.max = value > range.max ? value : range.max;
+    range.n++;
+  });
+  range.min = imk_shcentroid_value_of_key (
+      reduce_team<WIDE> (team, LEAST, imk_shcentroid_key (range.min)));
+  range.max = imk_shcentroid_value_of_key (
+      reduce_team<WIDE> (team, MOST, imk_shcentroid_key (range.max)));
+  range.n = reduce_team<WIDE> (team, SUM, range.n);
+  return range;
+}
+
+/* All teams of a warp go on until the last has found its value: they shuffle
+ * together. */
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __noinline__ double
+find_brightest (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, ImkShcentroidRange range)
+{
+  uint32_t rank = imk_shcentroid_rank (&a.common.params, range.n);
+  ImkShcentroidSearch search = imk_shcentroid_search (range, rank);
+  bool found = rank == 0 || search.high - search.low <= 1;
+
+  while (__any_sync (0xffffffff, !found)) {
+    uint32_t key = imk_shcentroid_search_key (&search);
+    uint32_t n = 0, smallest = UINT32_MAX;
+
+    visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
+      uint32_t k = imk_shcentroid_key (value);
+
+      n += k >= key;
+      smallest = k >= key ? min (k, smallest) : smallest;
+    });
+    n = reduce_team<WIDE> (team, SUM, n);
+    smallest = reduce_team<WIDE> (team, LEAST, smallest);
+    if (!found)
+      found = imk_shcentroid_search_step (&search, n, smallest);
+  }
+  return rank == 0 ? -imk_shcentroid_infinity ()
+                   : (double) imk_shcentroid_value_of_key (search.low);
+}
+
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __forceinline__ ImkShcentroidLevel
+find_level (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, double own_threshold)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  ImkShcentroidRange range = {0.0f, 0.0f, 0};
+  double brightest = -imk_shcentroid_infinity ();
+
+  if (imk_shcentroid_needs_range (&params))
+    range = find_range<Sample, CALIBRATED, WIDE> (a, team, w);
+  if (params.brightest > 0)
+    brightest = find_brightest<Sample, CALIBRATED, WIDE> (a, team, w, range);
+  return imk_shcentroid_level (
+      &params, own_threshold, range.min, range.max, brightest);
+}
+
+/* ------------------------------------------------------------------------
+ * Sums. */
+
+static __device__ __noinline__ double
+raise (double value, double power)
+{
+  return imk_shcentroid_power (value, power);
+}
+
+/* Where the weight has its centre. */
+struct ChainWeight {
+  double x, y;
+};
+
+/* The rows [@y, @y + @n) of column @u of the window, added to @lane. */
+template <typename Sample, bool CALIBRATED, bool ALL>
+static __device__ __forceinline__ void
+sum_column (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
+    double weight_x, uint32_t u, uint32_t y, uint32_t n,
+    ImkShcentroidReals *lane)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  const ImkShcentroidNoise noise = {
+      1.0 / params.gain, params.read_noise * params.read_noise};
+  ImkShcentroidReals c = {};
+
+#pragma unroll 4
+  for (uint32_t k = 0; k < n; k++) {
+    ChainPixel pixel =
+        fetch_pixel<Sample, CALIBRATED> (a, w.x + u, w.y + y + k);
+    double v = pixel.value, row = imk_shcentroid_coordinate (&params, y + k, w.height);
+    bool used = pixel.good && v >= level.least;
+    double weight = weight_x * team.weights[k];
+    double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+
+    if (params.power != 1.0)
+      p = used ? raise (p, params.power) : 0.0;
+    c.p += p;
+    c.py += row * p;
+    if (ALL) {
+      double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
+          weight, params.power, p, &noise);
+
+      c.q += q;
+      c.qy += row * q;
+      c.qyy += row * row * q;
+      c.raw += v;
+      if (pixel.good) {
+        lane->max = pixel.value > lane->max ? pixel.value : lane->max;
+        lane->max_sample = max (lane->max_sample, pixel.sample);
+      }
+    }
+  }
+
+  double x = imk_shcentroid_coordinate (&params, u, w.width);
+
+  lane->p += c.p;
+  lane->pu += x * c.p;
+  lane->py += c.py;
+  if (ALL) {
+    lane->q += c.q;
+    lane->qu += x * c.q;
+    lane->quu += x * x * c.q;
+    lane->qy += c.qy;
+    lane->qyy += c.qyy;
+    lane->raw += c.raw;
+  }
+}
+
+static __device__ __forceinline__ void
+halve (double &sum, uint32_t lanes)
+{
+  for (uint32_t step = lanes / 2; step; step /= 2)
+    sum += __shfl_down_sync (0xffffffff, sum, step, lanes);
+}
+
+/* Lane 0 gets the sums of all. */
+template <bool ALL>
+static __device__ __forceinline__ void
+halve_all (ImkShcentroidReals *s, uint32_t lanes)
+{
+  halve (s->p, lanes);
+  halve (s->pu, lanes);
+  halve (s->py, lanes);
+  if (ALL) {
+    halve (s->q, lanes);
+    halve (s->qu, lanes);
+    halve (s->quu, lanes);
+    halve (s->qy, lanes);
+    halve (s->qyy, lanes);
+    halve (s->raw, lanes);
+    for (uint32_t step = lanes / 2; step; step /= 2) {
+      float other = __shfl_down_sync (0xffffffff, s->max, step, lanes);
+
+      s->max = other > s->max ? other : s->max;
+      s->max_sample = max (s->max_sample,
+          __shfl_down_sync (0xffffffff, s->max_sample, step, lanes));
+    }
+  }
+}
+
+static __device__ __forceinline__ void
+add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
+{
+  s->p += band.p;
+  s->pu += band.pu;
+  s->py += band.py;
+  s->q += band.q;
+  s->qu += band.qu;
+  s->quu += band.quu;
+  s->qy += band.qy;
+  s->qyy += band.qyy;
+  s->raw += band.raw;
+  s->max = band.max > s->max ? band.max : s->max;
+  s->max_sample = max (s->max_sample, band.max_sample);
+}
+
+static __device__ __forceinline__ ImkShcentroidReals
+no_sums (void)
+{
+  ImkShcentroidReals s = {};
+
+  s.max = -3.4e38f;
+  return s;
+}
+
+/* The band that begins at row @y of the window: what lane 0 gets. Nothing of
+ * it for the warps beyond the last band. */
+template <typename Sample, bool CALIBRATED, bool ALL>
+static __device__ __forceinline__ ImkShcentroidReals
+sum_band (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
+    const ChainWeight &centre, uint32_t y)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  bool weighted = params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  uint32_t n = y < w.height
+                   ? min (w.height - y, (uint32_t) IMK_SHCENTROID_BAND_ROWS)
+                   : 0;
+  ImkShcentroidReals lane = no_sums ();
+
+  __syncwarp ();
+  for (uint32_t k = team.lane; k < n; k += team.lanes)
+    team.weights[k] =
+        weighted ? imk_shcentroid_weight (
+                       w.y - centre.y + (double) (y + k), params.sigma)
+                 : 1.0;
+  __syncwarp ();
+  for (uint32_t u = team.lane; n && u < w.width; u += team.lanes) {
+    double weight_x =
+        weighted ? imk_shcentroid_weight (
+                       w.x - centre.x + (double) u, params.sigma)
+                 : 1.0;
+
+    sum_column<Sample, CALIBRATED, ALL> (
+        a, team, w, level, weight_x, u, y, n, &lane);
+  }
+  halve_all<ALL> (&lane, team.lanes);
+  return lane;
+}
+
+/* Returns: the sums of the cell, to lane 0 of warp 0. @height: of the highest
+ * cell of the warp, since teams shuffle together */
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+static __device__ __forceinline__ ImkShcentroidReals
+sum_window (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
+    const ChainWeight &centre, uint32_t height)
+{
+  const uint32_t step = team.n_warps * IMK_SHCENTROID_BAND_ROWS;
+  ImkShcentroidReals sums = no_sums ();
+
+  for (uint32_t y = 0; y < height; y += step) {
+    ImkShcentroidReals band = sum_band<Sample, CALIBRATED, ALL> (a, team, w,
+        level, centre, y + team.warp * IMK_SHCENTROID_BAND_ROWS);
+
+    if (!WIDE) {
+      add_band (&sums, band);
+      continue;
+    }
+    if (team.lane == 0)
+      team.meeting->sums[team.warp] = band;
+    __syncthreads ();
+    if (threadIdx.x == 0)
+      for (uint32_t i = 0; i < team.n_warps; i++)
+        add_band (&sums, team.meeting->sums[i]);
+    __syncthreads ();
+  }
+  return sums;
+}
+
+/* The weight goes to what lane 0 of warp 0 has found. */
+template <bool WIDE>
+static __device__ __forceinline__ void
+move_weight (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, const ImkShcentroidReals &sums,
+    ChainWeight *weight)
+{
+  ImkShcentroidCentre centre =
+      imk_shcentroid_real_centre (&sums, &w, &a.common.params, 0.0);
+  double x = centre.valid ? w.x + centre.x : weight->x;
+  double y = centre.valid ? w.y + centre.y : weight->y;
+
+  if (WIDE) {
+    if (threadIdx.x == 0) {
+      team.meeting->centre_x = x;
+      team.meeting->centre_y = y;
+    }
+    __syncthreads ();
+    weight->x = team.meeting->centre_x;
+    weight->y = team.meeting->centre_y;
+    __syncthreads ();
+  } else {
+    weight->x = __shfl_sync (0xffffffff, x, 0, team.lanes);
+    weight->y = __shfl_sync (0xffffffff, y, 0, team.lanes);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The kernel. */
+
+/* One cell. A team without one has an empty window and does as the others. */
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+static __device__ __forceinline__ void
+measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
+    bool real, double *to)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  const ImkShcentroidRect &cell = a.common.rects[real ? index : 0];
+  ImkShcentroidTrack *track = a.tracks + (real ? index : 0);
+  ImkShcentroidTrack at = {cell.ref_x, cell.ref_y, 0};
+
+  if (!a.lost && imk_shcentroid_tracks (&params))
+    at = *track;
+  ImkShcentroidWindow w =
+      imk_shcentroid_window (&cell, &params, &at, a.width, a.height);
+  if (!real)
+    w.width = w.height = 0;
+
+  bool tracking = params.weighting == IMK_SHCENTROID_WEIGHTING_TRACKING;
+  ChainWeight weight = {
+      tracking ? at.x : cell.ref_x, tracking ? at.y : cell.ref_y};
+  uint32_t height = w.height;
+
+  for (uint32_t step = 16; !WIDE && step; step /= 2)
+    height = max (height, __shfl_xor_sync (0xffffffff, height, step));
+  ImkShcentroidLevel level = find_level<Sample, CALIBRATED, WIDE> (
+      a, team, w, cell.threshold);
+  ImkShcentroidReals sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
+      a, team, w, level, weight, height);
+
+  for (uint32_t i = 1; i < params.iterations; i++) {
+    move_weight<WIDE> (a, team, w, sums, &weight);
+    sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
+        a, team, w, level, weight, height);
+  }
+  if (!real || team.lane != 0 || team.warp != 0)
+    return;
+
+  ImkShcentroidRow row;
+
+  imk_shcentroid_finish_real (&row, &sums, &cell, &w, &params,
+      ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
+      a.common.fresh, a.common.held + 2 * (size_t) index, &at);
+  if (imk_shcentroid_tracks (&params))
+    *track = at;
+  keep_row<ALL> (a.common, row, to);
+}
+
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+static __global__ void
+__launch_bounds__ (WIDE ? CHAIN_WIDE_THREADS : CHAIN_THREADS)
+    measure_chain (const __grid_constant__ ChainArguments a)
+{
+  /* narrow teams have few rows of results each, but many of them */
+  constexpr uint32_t MAX_TEAMS = WIDE ? 1 : CHAIN_THREADS / 2;
+  constexpr uint32_t N_WEIGHTS = WIDE ? CHAIN_MAX_WARPS : MAX_TEAMS;
+  __shared__ double weights[N_WEIGHTS][IMK_SHCENTROID_BAND_ROWS];
+  __shared__ double rows[MAX_TEAMS * row_length (ALL)];
+  __shared__ Meeting meeting;
+  uint32_t n_teams = WIDE ? 1 : blockDim.x / a.lanes;
+  uint32_t me = WIDE ? 0 : threadIdx.x / a.lanes;
+  uint32_t first = blockIdx.x * n_teams;
+  Team team;
+
+  team.lanes = WIDE ? 32 : a.lanes;
+  team.lane = threadIdx.x % team.lanes;
+  team.warp = WIDE ? threadIdx.x / 32 : 0;
+  team.n_warps = WIDE ? blockDim.x / 32 : 1;
+  team.weights = weights[WIDE ? team.warp : me];
+  team.meeting = &meeting;
+  measure_chain_cell<Sample, CALIBRATED, ALL, WIDE> (a, team, first + me,
+      first + me < a.common.n_rects, rows + me * row_length (ALL));
+  __syncthreads ();
+  store_rows<ALL> (
+      a.common, first, min (n_teams, a.common.n_rects - first), rows);
+}
