@@ -6,9 +6,10 @@
  * each thing to be known about them: they are in the L1 cache by then. */
 
 enum {
-  CHAIN_THREADS = 128,      /* a block of teams within warps */
-  CHAIN_WIDE_THREADS = 256, /* a block that is one team */
-  CHAIN_MAX_WARPS = CHAIN_WIDE_THREADS / 32,
+  CHAIN_THREADS = 256, /* a block, at most */
+  CHAIN_MAX_WARPS = CHAIN_THREADS / 32,
+  CHAIN_MIN_LANES = 4, /* of a team */
+  CHAIN_BATCH = 8,     /* pixels on their way to a thread */
   WIDE_FROM = 2 * IMK_SHCENTROID_BAND_ROWS, /* rows of the highest cell */
 };
 
@@ -20,6 +21,7 @@ struct ChainArguments {
   uint32_t width, height; /* of the frame */
   uint32_t lanes;         /* of a team; a power of 2 */
   bool lost;              /* nothing is tracked */
+  double noise_per_count; /* see ImkShcentroidNoise */
 };
 
 /* Where the warps of a block that is one team meet. */
@@ -65,6 +67,18 @@ fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
   return p;
 }
 
+/* @n pixels below each other, all reads in flight together; from @n on the
+ * last one again. */
+template <typename Sample, bool CALIBRATED>
+static __device__ __forceinline__ void
+fetch_batch (const ChainArguments &a, uint32_t x, uint32_t y, uint32_t n,
+    ChainPixel pixels[CHAIN_BATCH])
+{
+#pragma unroll
+  for (uint32_t i = 0; i < CHAIN_BATCH; i++)
+    pixels[i] = fetch_pixel<Sample, CALIBRATED> (a, x, y + min (i, n - 1));
+}
+
 /* ------------------------------------------------------------------------
  * What a team finds out together. */
 
@@ -102,15 +116,19 @@ static __device__ __forceinline__ void
 visit_pixels (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, Visit visit)
 {
-  for (uint32_t u = team.lane; u < w.width; u += team.lanes) {
-#pragma unroll 4
-    for (uint32_t y = team.warp; y < w.height; y += team.n_warps) {
-      ChainPixel p = fetch_pixel<Sample, CALIBRATED> (a, w.x + u, w.y + y);
+  const uint32_t step = CHAIN_BATCH * team.n_warps;
 
-      if (p.good)
-        visit (p.value);
+  for (uint32_t u = team.lane; u < w.width; u += team.lanes)
+    for (uint32_t y = CHAIN_BATCH * team.warp; y < w.height; y += step) {
+      uint32_t n = min (w.height - y, (uint32_t) CHAIN_BATCH);
+      ChainPixel pixels[CHAIN_BATCH];
+
+      fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y, n, pixels);
+#pragma unroll
+      for (uint32_t i = 0; i < CHAIN_BATCH; i++)
+        if (i < n && pixels[i].good)
+          visit (pixels[i].value);
     }
-  }
 }
 
 template <typename Sample, bool CALIBRATED, bool WIDE>
@@ -194,60 +212,92 @@ struct ChainWeight {
   double x, y;
 };
 
+/* Row @k of a band, which is row @y of the window, added to its column. */
+template <bool ALL>
+static __device__ __forceinline__ void
+add_pixel (const ChainArguments &a, const ChainPixel &pixel,
+    const ImkShcentroidLevel &level, const ImkShcentroidNoise &noise, double y,
+    double weight, ImkShcentroidReals *c)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  double v = pixel.value;
+  bool used = pixel.good && v >= level.least;
+  double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+
+  if (params.power != 1.0)
+    p = used ? raise (p, params.power) : 0.0;
+  c->p += p;
+  c->py += y * p;
+  if (ALL) {
+    double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
+        weight, params.power, p, &noise);
+
+    c->q += q;
+    c->qy += y * q;
+    c->qyy += y * y * q;
+    c->raw += v;
+    c->max = pixel.good && pixel.value > c->max ? pixel.value : c->max;
+    c->max_sample =
+        max (c->max_sample, pixel.good ? pixel.sample : 0);
+  }
+}
+
+/* Column @u of the window, whose sums are @c, added to @lane. */
+template <bool ALL>
+static __device__ __forceinline__ void
+add_column_to_lane (
+    const ImkShcentroidReals &c, double u, ImkShcentroidReals *lane)
+{
+  lane->p += c.p;
+  lane->pu += u * c.p;
+  lane->py += c.py;
+  if (ALL) {
+    lane->q += c.q;
+    lane->qu += u * c.q;
+    lane->quu += u * u * c.q;
+    lane->qy += c.qy;
+    lane->qyy += c.qyy;
+    lane->raw += c.raw;
+    lane->max = c.max > lane->max ? c.max : lane->max;
+    lane->max_sample = max (lane->max_sample, c.max_sample);
+  }
+}
+
+static __device__ __forceinline__ ImkShcentroidReals
+no_sums (void)
+{
+  ImkShcentroidReals s = {};
+
+  s.max = -3.4e38f;
+  return s;
+}
+
 /* The rows [@y, @y + @n) of column @u of the window, added to @lane. */
 template <typename Sample, bool CALIBRATED, bool ALL>
 static __device__ __forceinline__ void
 sum_column (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
-    double weight_x, uint32_t u, uint32_t y, uint32_t n,
+    bool weighted, double weight_x, uint32_t u, uint32_t y, uint32_t n,
     ImkShcentroidReals *lane)
 {
   const ImkShcentroidParams &params = a.common.params;
   const ImkShcentroidNoise noise = {
-      1.0 / params.gain, params.read_noise * params.read_noise};
-  ImkShcentroidReals c = {};
+      a.noise_per_count, params.read_noise * params.read_noise};
+  ImkShcentroidReals c = no_sums ();
 
-#pragma unroll 4
-  for (uint32_t k = 0; k < n; k++) {
-    ChainPixel pixel =
-        fetch_pixel<Sample, CALIBRATED> (a, w.x + u, w.y + y + k);
-    double v = pixel.value, row = imk_shcentroid_coordinate (&params, y + k, w.height);
-    bool used = pixel.good && v >= level.least;
-    double weight = weight_x * team.weights[k];
-    double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+  for (uint32_t k = 0; k < n; k += CHAIN_BATCH) {
+    ChainPixel pixels[CHAIN_BATCH];
 
-    if (params.power != 1.0)
-      p = used ? raise (p, params.power) : 0.0;
-    c.p += p;
-    c.py += row * p;
-    if (ALL) {
-      double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
-          weight, params.power, p, &noise);
-
-      c.q += q;
-      c.qy += row * q;
-      c.qyy += row * row * q;
-      c.raw += v;
-      if (pixel.good) {
-        lane->max = pixel.value > lane->max ? pixel.value : lane->max;
-        lane->max_sample = max (lane->max_sample, pixel.sample);
-      }
-    }
+    fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y + k, n - k, pixels);
+#pragma unroll
+    for (uint32_t i = 0; i < CHAIN_BATCH; i++)
+      if (k + i < n)
+        add_pixel<ALL> (a, pixels[i], level, noise,
+            imk_shcentroid_coordinate (&params, y + k + i, w.height),
+            weighted ? weight_x * team.weights[k + i] : 1.0, &c);
   }
-
-  double x = imk_shcentroid_coordinate (&params, u, w.width);
-
-  lane->p += c.p;
-  lane->pu += x * c.p;
-  lane->py += c.py;
-  if (ALL) {
-    lane->q += c.q;
-    lane->qu += x * c.q;
-    lane->quu += x * x * c.q;
-    lane->qy += c.qy;
-    lane->qyy += c.qyy;
-    lane->raw += c.raw;
-  }
+  add_column_to_lane<ALL> (
+      c, imk_shcentroid_coordinate (&params, u, w.width), lane);
 }
 
 static __device__ __forceinline__ void
@@ -298,15 +348,6 @@ add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
   s->max_sample = max (s->max_sample, band.max_sample);
 }
 
-static __device__ __forceinline__ ImkShcentroidReals
-no_sums (void)
-{
-  ImkShcentroidReals s = {};
-
-  s.max = -3.4e38f;
-  return s;
-}
-
 /* The band that begins at row @y of the window: what lane 0 gets. Nothing of
  * it for the warps beyond the last band. */
 template <typename Sample, bool CALIBRATED, bool ALL>
@@ -323,20 +364,18 @@ sum_band (const ChainArguments &a, const Team &team,
   ImkShcentroidReals lane = no_sums ();
 
   __syncwarp ();
-  for (uint32_t k = team.lane; k < n; k += team.lanes)
-    team.weights[k] =
-        weighted ? imk_shcentroid_weight (
-                       w.y - centre.y + (double) (y + k), params.sigma)
-                 : 1.0;
+  for (uint32_t k = team.lane; weighted && k < n; k += team.lanes)
+    team.weights[k] = imk_shcentroid_weight (
+        w.y - centre.y + (double) (y + k), params.sigma);
   __syncwarp ();
   for (uint32_t u = team.lane; n && u < w.width; u += team.lanes) {
-    double weight_x =
-        weighted ? imk_shcentroid_weight (
-                       w.x - centre.x + (double) u, params.sigma)
-                 : 1.0;
+    double weight_x = 1.0;
 
+    if (weighted)
+      weight_x = imk_shcentroid_weight (
+          w.x - centre.x + (double) u, params.sigma);
     sum_column<Sample, CALIBRATED, ALL> (
-        a, team, w, level, weight_x, u, y, n, &lane);
+        a, team, w, level, weighted, weight_x, u, y, n, &lane);
   }
   halve_all<ALL> (&lane, team.lanes);
   return lane;
@@ -402,33 +441,53 @@ move_weight (const ChainArguments &a, const Team &team,
 /* ------------------------------------------------------------------------
  * The kernel. */
 
+/* What a team leaves for the thread that finishes its cell. */
+struct ChainCell {
+  ImkShcentroidReals sums;
+  ImkShcentroidWindow window;
+};
+
+static __host__ __device__ uint32_t
+chain_shared_size (uint32_t n_teams, uint32_t n_weights, bool all)
+{
+  return n_teams * (sizeof (ChainCell) + row_length (all) * sizeof (double)) +
+         n_weights * IMK_SHCENTROID_BAND_ROWS * sizeof (double);
+}
+
+static __device__ __forceinline__ ImkShcentroidTrack
+track_of (const ChainArguments &a, uint32_t index)
+{
+  const ImkShcentroidRect &cell = a.common.rects[index];
+  ImkShcentroidTrack track = {cell.ref_x, cell.ref_y, 0};
+
+  return a.lost || !imk_shcentroid_tracks (&a.common.params) ? track
+                                                             : a.tracks[index];
+}
+
 /* One cell. A team without one has an empty window and does as the others. */
 template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
 static __device__ __forceinline__ void
 measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
-    bool real, double *to)
+    bool real, ChainCell *to)
 {
   const ImkShcentroidParams &params = a.common.params;
   const ImkShcentroidRect &cell = a.common.rects[real ? index : 0];
-  ImkShcentroidTrack *track = a.tracks + (real ? index : 0);
-  ImkShcentroidTrack at = {cell.ref_x, cell.ref_y, 0};
-
-  if (!a.lost && imk_shcentroid_tracks (&params))
-    at = *track;
+  ImkShcentroidTrack track = track_of (a, real ? index : 0);
   ImkShcentroidWindow w =
-      imk_shcentroid_window (&cell, &params, &at, a.width, a.height);
-  if (!real)
-    w.width = w.height = 0;
-
+      imk_shcentroid_window (&cell, &params, &track, a.width, a.height);
   bool tracking = params.weighting == IMK_SHCENTROID_WEIGHTING_TRACKING;
   ChainWeight weight = {
-      tracking ? at.x : cell.ref_x, tracking ? at.y : cell.ref_y};
+      tracking ? track.x : cell.ref_x, tracking ? track.y : cell.ref_y};
+
+  if (!real)
+    w.width = w.height = 0;
   uint32_t height = w.height;
 
   for (uint32_t step = 16; !WIDE && step; step /= 2)
     height = max (height, __shfl_xor_sync (0xffffffff, height, step));
-  ImkShcentroidLevel level = find_level<Sample, CALIBRATED, WIDE> (
-      a, team, w, cell.threshold);
+
+  ImkShcentroidLevel level =
+      find_level<Sample, CALIBRATED, WIDE> (a, team, w, cell.threshold);
   ImkShcentroidReals sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
       a, team, w, level, weight, height);
 
@@ -437,44 +496,60 @@ measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
     sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
         a, team, w, level, weight, height);
   }
-  if (!real || team.lane != 0 || team.warp != 0)
-    return;
+  if (team.lane == 0 && team.warp == 0) {
+    to->sums = sums;
+    to->window = w;
+  }
+}
 
+template <bool ALL>
+static __device__ __forceinline__ void
+finish_chain_cell (
+    const ChainArguments &a, uint32_t index, const ChainCell &from, double *to)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  const ImkShcentroidRect cell = a.common.rects[index];
+  ImkShcentroidTrack track = track_of (a, index);
   ImkShcentroidRow row;
 
-  imk_shcentroid_finish_real (&row, &sums, &cell, &w, &params,
+  imk_shcentroid_finish_real (&row, &from.sums, &cell, &from.window, &params,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
-      a.common.fresh, a.common.held + 2 * (size_t) index, &at);
+      a.common.fresh, a.common.held + 2 * (size_t) index, &track);
   if (imk_shcentroid_tracks (&params))
-    *track = at;
+    a.tracks[index] = track;
   keep_row<ALL> (a.common, row, to);
 }
 
+/* Cells are finished by threads side by side: a division costs a warp as much
+ * for one of them as for all. */
 template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
 static __global__ void
-__launch_bounds__ (WIDE ? CHAIN_WIDE_THREADS : CHAIN_THREADS)
+__launch_bounds__ (CHAIN_THREADS)
     measure_chain (const __grid_constant__ ChainArguments a)
 {
-  /* narrow teams have few rows of results each, but many of them */
-  constexpr uint32_t MAX_TEAMS = WIDE ? 1 : CHAIN_THREADS / 2;
-  constexpr uint32_t N_WEIGHTS = WIDE ? CHAIN_MAX_WARPS : MAX_TEAMS;
-  __shared__ double weights[N_WEIGHTS][IMK_SHCENTROID_BAND_ROWS];
-  __shared__ double rows[MAX_TEAMS * row_length (ALL)];
+  extern __shared__ double memory[];
   __shared__ Meeting meeting;
   uint32_t n_teams = WIDE ? 1 : blockDim.x / a.lanes;
   uint32_t me = WIDE ? 0 : threadIdx.x / a.lanes;
   uint32_t first = blockIdx.x * n_teams;
+  uint32_t n = min (n_teams, a.common.n_rects - first);
+  double *rows = memory;
+  ChainCell *cells = (ChainCell *) (rows + n_teams * row_length (ALL));
   Team team;
 
   team.lanes = WIDE ? 32 : a.lanes;
   team.lane = threadIdx.x % team.lanes;
   team.warp = WIDE ? threadIdx.x / 32 : 0;
   team.n_warps = WIDE ? blockDim.x / 32 : 1;
-  team.weights = weights[WIDE ? team.warp : me];
+  team.weights = (double *) (cells + n_teams) +
+                 (WIDE ? team.warp : me) * IMK_SHCENTROID_BAND_ROWS;
   team.meeting = &meeting;
-  measure_chain_cell<Sample, CALIBRATED, ALL, WIDE> (a, team, first + me,
-      first + me < a.common.n_rects, rows + me * row_length (ALL));
+  measure_chain_cell<Sample, CALIBRATED, ALL, WIDE> (
+      a, team, first + me, me < n, cells + me);
   __syncthreads ();
-  store_rows<ALL> (
-      a.common, first, min (n_teams, a.common.n_rects - first), rows);
+  if (threadIdx.x < n)
+    finish_chain_cell<ALL> (a, first + threadIdx.x, cells[threadIdx.x],
+        rows + threadIdx.x * row_length (ALL));
+  __syncthreads ();
+  store_rows<ALL> (a.common, first, n, rows);
 }

@@ -794,7 +794,7 @@ plan_chain (Cuda *cuda, const ImkShcentroidPlan *plan)
   cuda->width = plan->width;
   cuda->height = plan->height;
   cuda->lost = true;
-  cuda->lanes = 2;
+  cuda->lanes = CHAIN_MIN_LANES;
   while (cuda->lanes < width && cuda->lanes < 32)
     cuda->lanes *= 2;
   cuda->wide = height > WIDE_FROM;
@@ -914,6 +914,8 @@ choose_chain_kernel (bool all, bool wide)
 static ImkStatus
 launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
   bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
   uint32_t threads = 32 * cuda->chain_warps;
   uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
@@ -937,8 +939,14 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   a.height = cuda->height;
   a.lanes = cuda->lanes;
   a.lost = cuda->lost;
+  a.noise_per_count = 1.0 / params->gain;
   launch.gridDim = dim3 (imk_div_up (a.common.n_rects, n_teams));
   launch.blockDim = dim3 (threads);
+  launch.dynamicSmemBytes = chain_shared_size (n_teams,
+      !weighted    ? 0
+      : cuda->wide ? cuda->chain_warps
+                   : n_teams,
+      all);
   launch.stream = stream;
   return IMK_CUDA_LAUNCH (error, launch, kernel, a);
 }
