@@ -19,4 +19,9 @@ ImkShcentroidCell *gst_sh_centroid_load_map (
 gdouble *gst_sh_centroid_load_references (
     const gchar *location, guint32 n_cells, ImkError *error);
 
+/* One number a pixel or a sample, [@n_rows, @n_columns], or [@n_columns] when
+ * there is one row. Returns: (transfer full): them, NULL with @error set */
+gfloat *gst_sh_centroid_load_floats (const gchar *property,
+    const gchar *location, guint64 n_rows, guint64 n_columns, ImkError *error);
+
 G_END_DECLS

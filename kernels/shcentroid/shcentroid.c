@@ -112,14 +112,6 @@ check_above_0 (
       unit);
 }
 
-/* T is a fraction of what is in the cell. */
-static bool
-is_fraction (ImkShcentroidThreshold mode)
-{
-  return mode == IMK_SHCENTROID_THRESHOLD_RELATIVE ||
-         mode == IMK_SHCENTROID_THRESHOLD_RANGE;
-}
-
 static ImkStatus
 check_threshold (const ImkShcentroidConfig *c, ImkError *error)
 {
@@ -133,14 +125,7 @@ check_threshold (const ImkShcentroidConfig *c, ImkError *error)
     status = check_at_least ("threshold", c->threshold, 0.0, error);
   if (status == IMK_OK)
     status = check_at_least ("threshold-least", c->threshold_least, 0.0, error);
-  if (status != IMK_OK || !is_fraction (c->threshold_mode) ||
-      c->threshold <= 1.0)
-    return status;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "threshold is %g; with threshold-mode=%s it is a fraction from 0 to 1.",
-      c->threshold,
-      c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE ? "range"
-                                                          : "relative");
+  return status;
 }
 
 static ImkStatus
@@ -468,15 +453,26 @@ map_rect (const ImkShcentroidConfig *c, uint32_t index)
   return rect;
 }
 
-static void
-fill_rects (const ImkShcentroidConfig *c, ImkShcentroidRect *rects, uint32_t n)
+static ImkShcentroidRect
+cell_rect (const ImkShcentroidConfig *c, uint32_t i)
 {
-  for (uint32_t i = 0; i < n; i++) {
-    rects[i] = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
-    if (c->references) {
-      rects[i].ref_x = c->references[2 * i];
-      rects[i].ref_y = c->references[2 * i + 1];
-    }
+  ImkShcentroidRect rect = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
+
+  if (c->references) {
+    rect.ref_x = c->references[2 * i];
+    rect.ref_y = c->references[2 * i + 1];
+  }
+  return rect;
+}
+
+void
+imk_shcentroid_get_references (const ImkShcentroidConfig *config, double *xy)
+{
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (config); i++) {
+    ImkShcentroidRect rect = cell_rect (config, i);
+
+    xy[2 * i] = rect.ref_x;
+    xy[2 * i + 1] = rect.ref_y;
   }
 }
 
@@ -560,7 +556,8 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
   };
   ImkStatus status;
 
-  fill_rects (c, rects, s->n_cells);
+  for (uint32_t i = 0; i < s->n_cells; i++)
+    rects[i] = cell_rect (c, i);
   status = check_rects (c, rects, s->n_cells, error);
   return status != IMK_OK
              ? status

@@ -127,8 +127,9 @@ typedef enum ImkShcentroidFlags {
  * @lut: what each sample stands for, 256 numbers for u8, 65536 for u16; NULL
  *   for itself. These four are read during the call only
  * @n_threads: CPU threads, 0 for one a processor
- * @threshold: t, in the unit of @threshold_mode: counts, a fraction 0..1, or
- *   times the read noise; a cell of a map may have its own
+ * @threshold: t, in the unit of @threshold_mode: counts, a fraction (above
+ *   1 nothing is left), or times the read noise; a cell of a map may have its
+ *   own
  * @threshold_least: counts; the least T when relative or range
  * @brightest: pixels that count, those of equal value with the last too; 0 for
  *   all. When subtracting, T is at least the value after theirs, else theirs
@@ -198,6 +199,13 @@ void imk_shcentroid_config_init (ImkShcentroidConfig *config);
  * imk_shcentroid_n_cells: (of a configuration)
  * Returns: n_cells of the map, or columns * rows */
 uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
+
+/**
+ * imk_shcentroid_get_references: (that slopes are measured from)
+ * @config: one that imk_shcentroid_new took
+ * @xy: (out): x and y of each cell, 2 n doubles */
+void imk_shcentroid_get_references (
+    const ImkShcentroidConfig *config, double *xy);
 
 /**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)

@@ -1164,10 +1164,6 @@ test_errors (void)
   REFUSED ("margin is 4294967295 pixels", c.margin = UINT32_MAX);
   REFUSED (
       "leaves nothing of cell 0 inside the frame", c.margin = 3, c.x0 = -8);
-  REFUSED ("threshold is 1.5; with threshold-mode=relative",
-      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE, c.threshold = 1.5);
-  REFUSED ("threshold is 2; with threshold-mode=range",
-      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE, c.threshold = 2);
   REFUSED ("threshold-least is -1", c.threshold_least = -1);
   REFUSED ("weighting is 3", c.weighting = 3);
   REFUSED ("sigma is 0 pixels", c.sigma = 0);
