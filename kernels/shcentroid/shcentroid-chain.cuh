@@ -18,6 +18,7 @@ struct ChainArguments {
   const ImkShcentroidPixel *pixels; /* null for none, like lut */
   const float *lut;
   ImkShcentroidTrack *tracks;
+  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   uint32_t width, height; /* of the frame */
   uint32_t lanes;         /* of a team; a power of 2 */
   bool lost;              /* nothing is tracked */
@@ -512,9 +513,13 @@ finish_chain_cell (
   ImkShcentroidTrack track = track_of (a, index);
   ImkShcentroidRow row;
 
-  imk_shcentroid_finish_real (&row, &from.sums, &cell, &from.window, &params,
+  bool valid = imk_shcentroid_finish_real (&row, &from.sums, &cell,
+      &from.window, &params,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, a.common.held + 2 * (size_t) index, &track);
+
+  if (params.remove_tilt)
+    a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
   if (imk_shcentroid_tracks (&params))
     a.tracks[index] = track;
   keep_row<ALL> (a.common, row, to);
@@ -552,4 +557,37 @@ __launch_bounds__ (CHAIN_THREADS)
         rows + threadIdx.x * row_length (ALL));
   __syncthreads ();
   store_rows<ALL> (a.common, first, n, rows);
+}
+
+/* One block, after all cells. */
+static __global__ void
+__launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
+    remove_tilt (const __grid_constant__ ChainArguments a)
+{
+  __shared__ ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES];
+  bool all = a.common.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = a.common.n_rects, me = threadIdx.x;
+  ImkShcentroidTiltSums sums = {};
+
+  for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES)
+    imk_shcentroid_add_slope (&sums, &a.slopes[i]);
+  lanes[me] = sums;
+  __syncthreads ();
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
+    if (me < step)
+      imk_shcentroid_add_tilt (&lanes[me], &lanes[me + step]);
+    __syncthreads ();
+  }
+  sums = lanes[0];
+  imk_shcentroid_find_tilt (&sums);
+  for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES) {
+    ImkShcentroidSlope slope = a.slopes[i];
+
+    if (slope.tilt == IMK_SHCENTROID_TILT_APART)
+      continue;
+    store_value (a.common, all ? i : 0, all ? IMK_SHCENTROID_DX : i,
+        slope.x - sums.x);
+    store_value (a.common, all ? i : 0,
+        all ? IMK_SHCENTROID_DY : (size_t) n + i, slope.y - sums.y);
+  }
 }

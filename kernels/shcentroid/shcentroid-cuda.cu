@@ -71,6 +71,7 @@ struct Cuda {
   ImkShcentroidPixel *pixels; /* on the device; null for none, like lut */
   float *lut;
   ImkShcentroidTrack *tracks;
+  ImkShcentroidSlope *slopes;
   uint32_t width, height;      /* of the frame */
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
@@ -770,6 +771,9 @@ upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   ImkStatus status = upload_table ((void **) &cuda->tracks, nullptr,
       plan->n_rects * sizeof (ImkShcentroidTrack), error);
 
+  if (status == IMK_OK)
+    status = upload_table ((void **) &cuda->slopes, nullptr,
+        plan->n_rects * sizeof (ImkShcentroidSlope), error);
   if (status == IMK_OK && plan->pixels)
     status = upload_table ((void **) &cuda->pixels, plan->pixels,
         n_pixels * sizeof (ImkShcentroidPixel), error);
@@ -815,6 +819,7 @@ cuda_destroy (void *state)
   cudaFree (cuda->pixels);
   cudaFree (cuda->lut);
   cudaFree (cuda->tracks);
+  cudaFree (cuda->slopes);
   free (cuda);
 }
 
@@ -922,6 +927,7 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   ChainKernel kernel;
   ChainArguments a = {};
   cudaLaunchConfig_t launch = {};
+  ImkStatus status;
 
   if (cuda->is_u8)
     kernel = cuda->pixels
@@ -935,6 +941,7 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   a.pixels = cuda->pixels;
   a.lut = cuda->lut;
   a.tracks = cuda->tracks;
+  a.slopes = cuda->slopes;
   a.width = cuda->width;
   a.height = cuda->height;
   a.lanes = cuda->lanes;
@@ -948,7 +955,13 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
                    : n_teams,
       all);
   launch.stream = stream;
-  return IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  status = IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  if (status != IMK_OK || !params->remove_tilt)
+    return status;
+  launch.gridDim = dim3 (1);
+  launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
+  launch.dynamicSmemBytes = 0;
+  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, a);
 }
 
 static ImkStatus
