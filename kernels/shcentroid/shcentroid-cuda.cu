@@ -905,15 +905,29 @@ choose_kernel (bool all, bool cut)
 
 typedef void (*ChainKernel) (const ChainArguments);
 
-template <typename Sample, bool CALIBRATED>
+template <typename Sample, bool CALIBRATED, bool RARE>
 static ChainKernel
 choose_chain_kernel (bool all, bool wide)
 {
   if (all)
-    return wide ? measure_chain<Sample, CALIBRATED, true, true>
-                : measure_chain<Sample, CALIBRATED, true, false>;
-  return wide ? measure_chain<Sample, CALIBRATED, false, true>
-              : measure_chain<Sample, CALIBRATED, false, false>;
+    return wide ? measure_chain<Sample, CALIBRATED, true, true, RARE>
+                : measure_chain<Sample, CALIBRATED, true, false, RARE>;
+  return wide ? measure_chain<Sample, CALIBRATED, false, true, RARE>
+              : measure_chain<Sample, CALIBRATED, false, false, RARE>;
+}
+
+template <typename Sample>
+static ChainKernel
+choose_chain_kernel (const Cuda *cuda)
+{
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool wide = cuda->wide;
+
+  if (chain_is_rare (&cuda->arguments.params))
+    return cuda->pixels ? choose_chain_kernel<Sample, true, true> (all, wide)
+                        : choose_chain_kernel<Sample, false, true> (all, wide);
+  return cuda->pixels ? choose_chain_kernel<Sample, true, false> (all, wide)
+                      : choose_chain_kernel<Sample, false, false> (all, wide);
 }
 
 static ImkStatus
@@ -929,14 +943,8 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t launch = {};
   ImkStatus status;
 
-  if (cuda->is_u8)
-    kernel = cuda->pixels
-                 ? choose_chain_kernel<uint8_t, true> (all, cuda->wide)
-                 : choose_chain_kernel<uint8_t, false> (all, cuda->wide);
-  else
-    kernel = cuda->pixels
-                 ? choose_chain_kernel<uint16_t, true> (all, cuda->wide)
-                 : choose_chain_kernel<uint16_t, false> (all, cuda->wide);
+  kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
+                       : choose_chain_kernel<uint16_t> (cuda);
   a.common = cuda->arguments;
   a.pixels = cuda->pixels;
   a.lut = cuda->lut;

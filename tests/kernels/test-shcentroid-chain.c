@@ -655,6 +655,15 @@ case_frame (const Case *k)
   return in;
 }
 
+/* Does an action make a difference? */
+static bool
+has_threshold (int option)
+{
+  return (option >= 5 && option <= 9) || (option >= 17 && option <= 19) ||
+         option == 21 || option == 24;
+}
+
+/* All fields of every option; the other two of every fourth. */
 static void
 for_each_case (void (*check) (const Case *k))
 {
@@ -666,6 +675,9 @@ for_each_case (void (*check) (const Case *k))
                fields++) {
             Case k;
 
+            if ((action && !has_threshold (option)) ||
+                (fields && option % 4 != (int) shape % 4))
+              continue;
             if (make_case (&k, shape, type, option, action, fields))
               check (&k);
           }
