@@ -131,6 +131,10 @@ install_estimator (GObjectClass *klass)
           "Invalid frames in a row after which the tracked position of a cell "
           "is the reference again; 0 for never",
           0, G_MAXINT, 0, live));
+  g_object_class_install_property (klass, GST_SH_CENTROID_PROP_REMOVE_TILT,
+      g_param_spec_boolean ("remove-tilt", "Remove tip and tilt",
+          "dx and dy are less their mean over the valid cells; x and y stay",
+          FALSE, live));
 }
 
 void
@@ -213,6 +217,9 @@ gst_sh_centroid_pixels_set (ImkShcentroidConfig *config,
   case GST_SH_CENTROID_PROP_TRACKING_RESET:
     config->tracking_reset = g_value_get_uint (value);
     return TRUE;
+  case GST_SH_CENTROID_PROP_REMOVE_TILT:
+    config->remove_tilt = g_value_get_boolean (value);
+    return TRUE;
   }
   return FALSE;
 }
@@ -263,6 +270,9 @@ gst_sh_centroid_pixels_get (const ImkShcentroidConfig *config,
     return TRUE;
   case GST_SH_CENTROID_PROP_TRACKING_RESET:
     g_value_set_uint (value, config->tracking_reset);
+    return TRUE;
+  case GST_SH_CENTROID_PROP_REMOVE_TILT:
+    g_value_set_boolean (value, config->remove_tilt);
     return TRUE;
   }
   return FALSE;

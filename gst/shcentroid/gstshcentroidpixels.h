@@ -27,6 +27,7 @@ enum {
   GST_SH_CENTROID_PROP_WINDOW,
   GST_SH_CENTROID_PROP_TRACKING_GAIN,
   GST_SH_CENTROID_PROP_TRACKING_RESET,
+  GST_SH_CENTROID_PROP_REMOVE_TILT,
 };
 
 /* Where the calibration comes from: a file, or what was captured. */

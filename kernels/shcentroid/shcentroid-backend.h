@@ -60,6 +60,7 @@ typedef struct ImkShcentroidParams {
   ImkShcentroidWindowMode window;
   double tracking_gain;
   uint32_t tracking_reset;
+  bool remove_tilt; /* never with FIELDS_XY */
   double min_flux, saturation, gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;

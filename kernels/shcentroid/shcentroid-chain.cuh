@@ -18,6 +18,7 @@ struct ChainArguments {
   const ImkShcentroidPixel *pixels; /* null for none, like lut */
   const float *lut;
   ImkShcentroidTrack *tracks;
+  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   uint32_t width, height; /* of the frame */
   uint32_t lanes;         /* of a team; a power of 2 */
   bool lost;              /* nothing is tracked */
@@ -181,7 +182,7 @@ find_brightest (const ChainArguments &a, const Team &team,
                    : (double) imk_shcentroid_value_of_key (search.low);
 }
 
-template <typename Sample, bool CALIBRATED, bool WIDE>
+template <typename Sample, bool CALIBRATED, bool WIDE, bool RARE>
 static __device__ __forceinline__ ImkShcentroidLevel
 find_level (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, double own_threshold)
@@ -192,7 +193,7 @@ find_level (const ChainArguments &a, const Team &team,
 
   if (imk_shcentroid_needs_range (&params))
     range = find_range<Sample, CALIBRATED, WIDE> (a, team, w);
-  if (params.brightest > 0)
+  if (RARE && params.brightest > 0)
     brightest = find_brightest<Sample, CALIBRATED, WIDE> (a, team, w, range);
   return imk_shcentroid_level (
       &params, own_threshold, range.min, range.max, brightest);
@@ -213,7 +214,7 @@ struct ChainWeight {
 };
 
 /* Row @k of a band, which is row @y of the window, added to its column. */
-template <bool ALL>
+template <bool ALL, bool RARE>
 static __device__ __forceinline__ void
 add_pixel (const ChainArguments &a, const ChainPixel &pixel,
     const ImkShcentroidLevel &level, const ImkShcentroidNoise &noise, double y,
@@ -224,13 +225,13 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
   bool used = pixel.good && v >= level.least;
   double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
 
-  if (params.power != 1.0)
+  if (RARE && params.power != 1.0)
     p = used ? raise (p, params.power) : 0.0;
   c->p += p;
   c->py += y * p;
   if (ALL) {
     double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
-        weight, params.power, p, &noise);
+        weight, RARE ? params.power : 1.0, p, &noise);
 
     c->q += q;
     c->qy += y * q;
@@ -273,7 +274,7 @@ no_sums (void)
 }
 
 /* The rows [@y, @y + @n) of column @u of the window, added to @lane. */
-template <typename Sample, bool CALIBRATED, bool ALL>
+template <typename Sample, bool CALIBRATED, bool ALL, bool RARE>
 static __device__ __forceinline__ void
 sum_column (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
@@ -292,7 +293,7 @@ sum_column (const ChainArguments &a, const Team &team,
 #pragma unroll
     for (uint32_t i = 0; i < CHAIN_BATCH; i++)
       if (k + i < n)
-        add_pixel<ALL> (a, pixels[i], level, noise,
+        add_pixel<ALL, RARE> (a, pixels[i], level, noise,
             imk_shcentroid_coordinate (&params, y + k + i, w.height),
             weighted ? weight_x * team.weights[k + i] : 1.0, &c);
   }
@@ -350,7 +351,7 @@ add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
 
 /* The band that begins at row @y of the window: what lane 0 gets. Nothing of
  * it for the warps beyond the last band. */
-template <typename Sample, bool CALIBRATED, bool ALL>
+template <typename Sample, bool CALIBRATED, bool ALL, bool RARE>
 static __device__ __forceinline__ ImkShcentroidReals
 sum_band (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
@@ -374,7 +375,7 @@ sum_band (const ChainArguments &a, const Team &team,
     if (weighted)
       weight_x = imk_shcentroid_weight (
           w.x - centre.x + (double) u, params.sigma);
-    sum_column<Sample, CALIBRATED, ALL> (
+    sum_column<Sample, CALIBRATED, ALL, RARE> (
         a, team, w, level, weighted, weight_x, u, y, n, &lane);
   }
   halve_all<ALL> (&lane, team.lanes);
@@ -383,7 +384,7 @@ sum_band (const ChainArguments &a, const Team &team,
 
 /* Returns: the sums of the cell, to lane 0 of warp 0. @height: of the highest
  * cell of the warp, since teams shuffle together */
-template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE, bool RARE>
 static __device__ __forceinline__ ImkShcentroidReals
 sum_window (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
@@ -393,7 +394,7 @@ sum_window (const ChainArguments &a, const Team &team,
   ImkShcentroidReals sums = no_sums ();
 
   for (uint32_t y = 0; y < height; y += step) {
-    ImkShcentroidReals band = sum_band<Sample, CALIBRATED, ALL> (a, team, w,
+    ImkShcentroidReals band = sum_band<Sample, CALIBRATED, ALL, RARE> (a, team, w,
         level, centre, y + team.warp * IMK_SHCENTROID_BAND_ROWS);
 
     if (!WIDE) {
@@ -465,7 +466,7 @@ track_of (const ChainArguments &a, uint32_t index)
 }
 
 /* One cell. A team without one has an empty window and does as the others. */
-template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE, bool RARE>
 static __device__ __forceinline__ void
 measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
     bool real, ChainCell *to)
@@ -487,13 +488,13 @@ measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
     height = max (height, __shfl_xor_sync (0xffffffff, height, step));
 
   ImkShcentroidLevel level =
-      find_level<Sample, CALIBRATED, WIDE> (a, team, w, cell.threshold);
-  ImkShcentroidReals sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
+      find_level<Sample, CALIBRATED, WIDE, RARE> (a, team, w, cell.threshold);
+  ImkShcentroidReals sums = sum_window<Sample, CALIBRATED, ALL, WIDE, RARE> (
       a, team, w, level, weight, height);
 
-  for (uint32_t i = 1; i < params.iterations; i++) {
+  for (uint32_t i = 1; RARE && i < params.iterations; i++) {
     move_weight<WIDE> (a, team, w, sums, &weight);
-    sums = sum_window<Sample, CALIBRATED, ALL, WIDE> (
+    sums = sum_window<Sample, CALIBRATED, ALL, WIDE, RARE> (
         a, team, w, level, weight, height);
   }
   if (team.lane == 0 && team.warp == 0) {
@@ -512,17 +513,30 @@ finish_chain_cell (
   ImkShcentroidTrack track = track_of (a, index);
   ImkShcentroidRow row;
 
-  imk_shcentroid_finish_real (&row, &from.sums, &cell, &from.window, &params,
+  bool valid = imk_shcentroid_finish_real (&row, &from.sums, &cell,
+      &from.window, &params,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, a.common.held + 2 * (size_t) index, &track);
+
+  if (params.remove_tilt)
+    a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
   if (imk_shcentroid_tracks (&params))
     a.tracks[index] = track;
   keep_row<ALL> (a.common, row, to);
 }
 
+/* Are there calls in the loop over pixels, or searches? A kernel without them
+ * needs a third fewer registers. */
+static bool
+chain_is_rare (const ImkShcentroidParams *params)
+{
+  return params->brightest > 0 || params->power != 1.0 ||
+         params->iterations > 1;
+}
+
 /* Cells are finished by threads side by side: a division costs a warp as much
  * for one of them as for all. */
-template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE>
+template <typename Sample, bool CALIBRATED, bool ALL, bool WIDE, bool RARE>
 static __global__ void
 __launch_bounds__ (CHAIN_THREADS)
     measure_chain (const __grid_constant__ ChainArguments a)
@@ -544,7 +558,7 @@ __launch_bounds__ (CHAIN_THREADS)
   team.weights = (double *) (cells + n_teams) +
                  (WIDE ? team.warp : me) * IMK_SHCENTROID_BAND_ROWS;
   team.meeting = &meeting;
-  measure_chain_cell<Sample, CALIBRATED, ALL, WIDE> (
+  measure_chain_cell<Sample, CALIBRATED, ALL, WIDE, RARE> (
       a, team, first + me, me < n, cells + me);
   __syncthreads ();
   if (threadIdx.x < n)
@@ -552,4 +566,37 @@ __launch_bounds__ (CHAIN_THREADS)
         rows + threadIdx.x * row_length (ALL));
   __syncthreads ();
   store_rows<ALL> (a.common, first, n, rows);
+}
+
+/* One block, after all cells. */
+static __global__ void
+__launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
+    remove_tilt (const __grid_constant__ ChainArguments a)
+{
+  __shared__ ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES];
+  bool all = a.common.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = a.common.n_rects, me = threadIdx.x;
+  ImkShcentroidTiltSums sums = {};
+
+  for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES)
+    imk_shcentroid_add_slope (&sums, &a.slopes[i]);
+  lanes[me] = sums;
+  __syncthreads ();
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2) {
+    if (me < step)
+      imk_shcentroid_add_tilt (&lanes[me], &lanes[me + step]);
+    __syncthreads ();
+  }
+  sums = lanes[0];
+  imk_shcentroid_find_tilt (&sums);
+  for (uint32_t i = me; i < n; i += IMK_SHCENTROID_TILT_LANES) {
+    ImkShcentroidSlope slope = a.slopes[i];
+
+    if (slope.tilt == IMK_SHCENTROID_TILT_APART)
+      continue;
+    store_value (a.common, all ? i : 0, all ? IMK_SHCENTROID_DX : i,
+        slope.x - sums.x);
+    store_value (a.common, all ? i : 0,
+        all ? IMK_SHCENTROID_DY : (size_t) n + i, slope.y - sums.y);
+  }
 }

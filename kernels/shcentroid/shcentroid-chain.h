@@ -68,7 +68,8 @@ imk_shcentroid_is_plain (const ImkShcentroidParams *p, bool calibrated)
          p->threshold_mode != IMK_SHCENTROID_THRESHOLD_RELATIVE &&
          p->threshold_mode != IMK_SHCENTROID_THRESHOLD_RANGE &&
          p->brightest == 0 && p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
-         p->power == 1.0 && p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+         p->power == 1.0 && !p->remove_tilt &&
+         p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
          p->window == IMK_SHCENTROID_WINDOW_CELL;
 }
 
@@ -432,8 +433,9 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
       (window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
 }
 
-/* The whole row of a cell, and what it leaves for the next frame. */
-IMK_SHCENTROID_INLINE void
+/* The whole row of a cell, and what it leaves for the next frame.
+ * Returns: whether it is valid */
+IMK_SHCENTROID_INLINE bool
 imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
     const ImkShcentroidRect *cell, const ImkShcentroidWindow *window,
     const ImkShcentroidParams *params, ImkShcentroidFields fields, bool fresh,
@@ -450,4 +452,75 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe_real (
         row, centre, s, cell, window, params, min_flux);
+  return centre.valid;
+}
+
+/* ------------------------------------------------------------------------
+ * Tip and tilt. The slopes of all cells are added up in lanes, cell i in lane i
+ * % IMK_SHCENTROID_TILT_LANES, and the lanes by halves. */
+
+enum { IMK_SHCENTROID_TILT_LANES = 1024 };
+
+/* What a cell has to do with the mean. */
+typedef enum ImkShcentroidTilt {
+  IMK_SHCENTROID_TILT_APART,   /* nothing */
+  IMK_SHCENTROID_TILT_REMOVED, /* it is subtracted from its slope */
+  IMK_SHCENTROID_TILT_COUNTED, /* the same, and its slope is in it */
+} ImkShcentroidTilt;
+
+typedef struct ImkShcentroidSlope {
+  double x, y;
+  ImkShcentroidTilt tilt;
+} ImkShcentroidSlope;
+
+/* Sums of slopes, and over how many cells. */
+typedef struct ImkShcentroidTiltSums {
+  double x, y;
+  uint32_t n;
+} ImkShcentroidTiltSums;
+
+IMK_SHCENTROID_INLINE ImkShcentroidSlope
+imk_shcentroid_slope (
+    const ImkShcentroidRow *row, bool valid, ImkShcentroidInvalid policy)
+{
+  ImkShcentroidSlope slope;
+
+  slope.x = row->field[IMK_SHCENTROID_DX];
+  slope.y = row->field[IMK_SHCENTROID_DY];
+  slope.tilt = valid || policy == IMK_SHCENTROID_INVALID_REFERENCE
+                   ? IMK_SHCENTROID_TILT_COUNTED
+               : policy == IMK_SHCENTROID_INVALID_HOLD
+                   ? IMK_SHCENTROID_TILT_REMOVED
+                   : IMK_SHCENTROID_TILT_APART;
+  return slope;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_slope (
+    ImkShcentroidTiltSums *sums, const ImkShcentroidSlope *slope)
+{
+  if (slope->tilt != IMK_SHCENTROID_TILT_COUNTED)
+    return;
+  sums->x += slope->x;
+  sums->y += slope->y;
+  sums->n++;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_tilt (
+    ImkShcentroidTiltSums *sums, const ImkShcentroidTiltSums *more)
+{
+  sums->x += more->x;
+  sums->y += more->y;
+  sums->n += more->n;
+}
+
+/* Of @sums, which become means. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_find_tilt (ImkShcentroidTiltSums *sums)
+{
+  if (sums->n == 0)
+    return;
+  sums->x /= sums->n;
+  sums->y /= sums->n;
 }

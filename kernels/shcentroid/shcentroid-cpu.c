@@ -45,6 +45,7 @@ typedef struct Cpu {
   /* of the chain */
   float *dark, *flat, *lut;   /* NULL for none; dark and flat only together */
   ImkShcentroidTrack *tracks; /* of every cell */
+  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
   double *weights;      /* columns and rows of every cell; NULL: as needed */
   uint32_t *weights_at; /* where those of a cell begin */
@@ -249,11 +250,15 @@ chain_end (const ChainTile *t)
 
   for (uint32_t i = 0; i < t->n; i++) {
     uint32_t cell = t->first + i;
-    ImkShcentroidRow row;
+    ImkShcentroidRow row = {{0}};
 
-    imk_shcentroid_finish_real (&row, &t->sums[i], &cpu->rects[cell],
-        &t->windows[i], &cpu->params, cpu->plan.fields, cpu->fresh,
-        cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+    bool valid = imk_shcentroid_finish_real (&row, &t->sums[i],
+        &cpu->rects[cell], &t->windows[i], &cpu->params, cpu->plan.fields,
+        cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+
+    if (cpu->params.remove_tilt)
+      cpu->slopes[cell] =
+          imk_shcentroid_slope (&row, valid, cpu->params.invalid_policy);
     store_row (t->f, cell, &row);
   }
 }
@@ -446,6 +451,33 @@ measure_chain_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* When all slopes are known. */
+static void
+remove_tilt (const Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = cpu->plan.n_rects;
+  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+
+  for (uint32_t i = 0; i < n; i++)
+    imk_shcentroid_add_slope (
+        &lanes[i % IMK_SHCENTROID_TILT_LANES], &cpu->slopes[i]);
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
+  imk_shcentroid_find_tilt (&lanes[0]);
+  for (uint32_t i = 0; i < n; i++) {
+    double dx = cpu->slopes[i].x - lanes[0].x;
+    double dy = cpu->slopes[i].y - lanes[0].y;
+
+    if (cpu->slopes[i].tilt == IMK_SHCENTROID_TILT_APART)
+      continue;
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DX : i, dx);
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DY : (uint64_t) n + i, dy);
+  }
+}
+
 /* ------------------------------------------------------------------------
  * The backend. */
 
@@ -481,6 +513,7 @@ cpu_destroy (void *state)
   free (cpu->flat);
   free (cpu->lut);
   free (cpu->tracks);
+  free (cpu->slopes);
   free (cpu->weights);
   free (cpu->weights_at);
   free (cpu);
@@ -518,7 +551,9 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
   cpu->rects = calloc (plan->n_rects, sizeof (*cpu->rects));
   cpu->held = calloc (plan->n_rects, 2 * sizeof (*cpu->held));
   cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
-  return cpu->rects && cpu->held && cpu->tracks && copy_calibration (cpu, plan);
+  cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
+  return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
+         copy_calibration (cpu, plan);
 }
 
 /* Where @rects end in the table of weights; they fit 32 bits when the cells
@@ -627,6 +662,8 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   imk_parallel_for (cpu->plan.n_threads, n_bands,
       1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
       plain ? measure_bands : measure_chain_bands, &frame);
+  if (cpu->params.remove_tilt)
+    remove_tilt (&frame);
   cpu->fresh = cpu->lost = false;
   return IMK_OK;
 }

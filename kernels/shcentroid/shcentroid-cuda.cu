@@ -71,6 +71,7 @@ struct Cuda {
   ImkShcentroidPixel *pixels; /* on the device; null for none, like lut */
   float *lut;
   ImkShcentroidTrack *tracks;
+  ImkShcentroidSlope *slopes;
   uint32_t width, height;      /* of the frame */
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
@@ -770,6 +771,9 @@ upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   ImkStatus status = upload_table ((void **) &cuda->tracks, nullptr,
       plan->n_rects * sizeof (ImkShcentroidTrack), error);
 
+  if (status == IMK_OK)
+    status = upload_table ((void **) &cuda->slopes, nullptr,
+        plan->n_rects * sizeof (ImkShcentroidSlope), error);
   if (status == IMK_OK && plan->pixels)
     status = upload_table ((void **) &cuda->pixels, plan->pixels,
         n_pixels * sizeof (ImkShcentroidPixel), error);
@@ -815,6 +819,7 @@ cuda_destroy (void *state)
   cudaFree (cuda->pixels);
   cudaFree (cuda->lut);
   cudaFree (cuda->tracks);
+  cudaFree (cuda->slopes);
   free (cuda);
 }
 
@@ -900,15 +905,29 @@ choose_kernel (bool all, bool cut)
 
 typedef void (*ChainKernel) (const ChainArguments);
 
-template <typename Sample, bool CALIBRATED>
+template <typename Sample, bool CALIBRATED, bool RARE>
 static ChainKernel
 choose_chain_kernel (bool all, bool wide)
 {
   if (all)
-    return wide ? measure_chain<Sample, CALIBRATED, true, true>
-                : measure_chain<Sample, CALIBRATED, true, false>;
-  return wide ? measure_chain<Sample, CALIBRATED, false, true>
-              : measure_chain<Sample, CALIBRATED, false, false>;
+    return wide ? measure_chain<Sample, CALIBRATED, true, true, RARE>
+                : measure_chain<Sample, CALIBRATED, true, false, RARE>;
+  return wide ? measure_chain<Sample, CALIBRATED, false, true, RARE>
+              : measure_chain<Sample, CALIBRATED, false, false, RARE>;
+}
+
+template <typename Sample>
+static ChainKernel
+choose_chain_kernel (const Cuda *cuda)
+{
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool wide = cuda->wide;
+
+  if (chain_is_rare (&cuda->arguments.params))
+    return cuda->pixels ? choose_chain_kernel<Sample, true, true> (all, wide)
+                        : choose_chain_kernel<Sample, false, true> (all, wide);
+  return cuda->pixels ? choose_chain_kernel<Sample, true, false> (all, wide)
+                      : choose_chain_kernel<Sample, false, false> (all, wide);
 }
 
 static ImkStatus
@@ -922,19 +941,15 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   ChainKernel kernel;
   ChainArguments a = {};
   cudaLaunchConfig_t launch = {};
+  ImkStatus status;
 
-  if (cuda->is_u8)
-    kernel = cuda->pixels
-                 ? choose_chain_kernel<uint8_t, true> (all, cuda->wide)
-                 : choose_chain_kernel<uint8_t, false> (all, cuda->wide);
-  else
-    kernel = cuda->pixels
-                 ? choose_chain_kernel<uint16_t, true> (all, cuda->wide)
-                 : choose_chain_kernel<uint16_t, false> (all, cuda->wide);
+  kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
+                       : choose_chain_kernel<uint16_t> (cuda);
   a.common = cuda->arguments;
   a.pixels = cuda->pixels;
   a.lut = cuda->lut;
   a.tracks = cuda->tracks;
+  a.slopes = cuda->slopes;
   a.width = cuda->width;
   a.height = cuda->height;
   a.lanes = cuda->lanes;
@@ -948,7 +963,13 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
                    : n_teams,
       all);
   launch.stream = stream;
-  return IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  status = IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  if (status != IMK_OK || !params->remove_tilt)
+    return status;
+  launch.gridDim = dim3 (1);
+  launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
+  launch.dynamicSmemBytes = 0;
+  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, a);
 }
 
 static ImkStatus

@@ -538,7 +538,7 @@ make_pixels (const ImkShcentroidConfig *c)
 }
 
 static ImkShcentroidParams
-params_of (const ImkShcentroidConfig *c)
+params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
 {
   bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
   double unit = noise ? c->read_noise : 1.0;
@@ -560,6 +560,7 @@ params_of (const ImkShcentroidConfig *c)
       .window = c->window,
       .tracking_gain = c->tracking_gain,
       .tracking_reset = c->tracking_reset,
+      .remove_tilt = c->remove_tilt && fields != IMK_SHCENTROID_FIELDS_XY,
       .min_flux = c->min_flux,
       .saturation = c->saturation,
       .gain = c->gain,
@@ -582,7 +583,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
 {
   /* cells with a margin do not touch */
   bool is_grid = is_partition (c) && c->margin == 0;
-  ImkShcentroidParams params = params_of (c);
+  ImkShcentroidParams params = params_of (c, c->fields);
   ImkShcentroidPlan plan = {
       .width = c->width,
       .height = c->height,
@@ -690,7 +691,7 @@ imk_shcentroid_update (
 
   if (status != IMK_OK)
     return status;
-  params = params_of (config);
+  params = params_of (config, self->fields);
   return self->backend->update (self->state, &params, error);
 }
 

@@ -68,8 +68,8 @@ typedef enum ImkShcentroidInvalid {
   IMK_SHCENTROID_INVALID_ZERO,      /* x, y = the reference, slopes 0 */
   IMK_SHCENTROID_INVALID_HOLD,      /* the last valid x, y and slopes */
   IMK_SHCENTROID_INVALID_NAN,       /* x, y, dx, dy, var_x, var_y are NaN */
-  IMK_SHCENTROID_INVALID_REFERENCE, /* as ZERO, but the cell takes part where
-                                     * frames are averaged over valid cells */
+  IMK_SHCENTROID_INVALID_REFERENCE, /* as ZERO, but the cell takes part in means
+                                     * over valid cells */
 } ImkShcentroidInvalid;
 
 /* Which pixels a cell of the grid covers. */
@@ -152,6 +152,9 @@ typedef enum ImkShcentroidFlags {
  *   starts at the reference, by tracking_gain (c - t)
  * @tracking_reset: invalid frames in a row after which t is the reference
  *   again; 0 for never
+ * @remove_tilt: slopes are less their mean over the valid cells. An invalid
+ *   cell is not in the mean, and keeps its 0 or NaN; under HOLD its slope is
+ *   less the mean; under REFERENCE it is as a valid one. x and y stay
  * @min_flux: flux (m00) below which a cell is invalid
  * @saturation: counts at and above which a sample, as it came, is saturated; 0
  *   for never
@@ -191,6 +194,7 @@ typedef struct ImkShcentroidConfig {
   ImkShcentroidWindowMode window;
   double tracking_gain;
   uint32_t tracking_reset;
+  bool remove_tilt;
   double min_flux;
   double saturation;
   double gain, read_noise;
@@ -204,8 +208,8 @@ typedef struct ImkShcentroid ImkShcentroid;
  * imk_shcentroid_config_init: (the defaults)
  * 1x1 u8, one cell of it; all fields; no calibration, no threshold, action
  * subtract, no weight, sigma 1, 1 iteration, power 1, estimator cog, quad_gain
- * 1, cells that stay, tracking_gain 1, tracking_reset 0; min_flux 0, saturation
- * 0, gain 1, read_noise 0, policy zero. */
+ * 1, cells that stay, tracking_gain 1, tracking_reset 0, tilt stays; min_flux
+ * 0, saturation 0, gain 1, read_noise 0, policy zero. */
 void imk_shcentroid_config_init (ImkShcentroidConfig *config);
 
 /**

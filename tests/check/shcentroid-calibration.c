@@ -501,6 +501,7 @@ static const Option options[] = {
         {.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD, .quad_gain = 0.75}},
     {"window=tracking", {.window = IMK_SHCENTROID_WINDOW_TRACKING}},
     {"margin=1", {.margin = 1}},
+    {"remove-tilt=true", {.remove_tilt = true}},
 };
 
 static ImkShcentroidConfig
@@ -527,6 +528,7 @@ config_of (const ImkShcentroidConfig *o)
   c.window = o->window;
   c.tracking_reset = o->tracking_reset;
   c.margin = o->margin;
+  c.remove_tilt = o->remove_tilt;
   if (o->sigma > 0)
     c.sigma = o->sigma;
   if (o->iterations > 0)

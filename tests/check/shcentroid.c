@@ -858,7 +858,7 @@ meddle (gpointer data)
     g_object_set (m->element, "threshold-mode", i % 5, "brightest", i % 9,
         "weighting", i % 3, "sigma", 1.0 + i % 4, "window", i % 2, "estimator",
         i / 2 % 2, "power", 1.0 + i % 2, "margin", i % 3, "iterations",
-        1 + i % 3, NULL);
+        1 + i % 3, "remove-tilt", i % 2, NULL);
     if (i % 64 == 0) {
       gboolean begun;
 
@@ -1695,7 +1695,7 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"sigma", "2.5", TRUE}, {"iterations", "4", TRUE}, {"power", "1.5", TRUE},
       {"estimator", "quad", TRUE}, {"quad-gain", "0.5", TRUE},
       {"window", "tracking", TRUE}, {"tracking-gain", "0.25", TRUE},
-      {"tracking-reset", "7", TRUE}};
+      {"tracking-reset", "7", TRUE}, {"remove-tilt", "true", TRUE}};
   GstElement *element = gst_element_factory_make ("shcentroid", NULL);
 
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
