@@ -211,18 +211,32 @@ draw_arrow (cairo_t *cr, gdouble x, gdouble y, gdouble dx, gdouble dy)
       cr, x + dx + back_x - back_y / 2, y + dy + back_y + back_x / 2);
 }
 
+/* The slope in pixels: what is reported as such, where it is, as it may have
+ * lost its mean. Returns: whether it is known and finite */
+static gboolean
+slope_of (const Results *r, guint cell, gdouble *dx, gdouble *dy,
+    gdouble *ref_x, gdouble *ref_y)
+{
+  gdouble x, y;
+
+  if (!is_valid (r, cell) || !places_of (r, cell, &x, &y, ref_x, ref_y))
+    return FALSE;
+  *dx = r->dx >= 0 ? number (r, cell, r->dx) / r->slope_scale : x - *ref_x;
+  *dy = r->dy >= 0 ? number (r, cell, r->dy) / r->slope_scale : y - *ref_y;
+  return isfinite (*dx) && isfinite (*dy);
+}
+
 static void
 draw_arrows (const Drawing *d)
 {
-  gdouble x, y, ref_x, ref_y, scale = d->style->arrow_scale;
+  gdouble dx, dy, ref_x, ref_y, scale = d->style->arrow_scale;
 
   set_colour (d, d->style->arrow_colour);
   for (guint i = 0; i < d->r.n; i++)
-    if (is_valid (&d->r, i) && places_of (&d->r, i, &x, &y, &ref_x, &ref_y)) {
-      gdouble dx = (x - ref_x) * d->scale_x, dy = (y - ref_y) * d->scale_y;
-
+    if (slope_of (&d->r, i, &dx, &dy, &ref_x, &ref_y)) {
       to_picture (d, &ref_x, &ref_y);
-      draw_arrow (d->cr, ref_x, ref_y, scale * dx, scale * dy);
+      draw_arrow (d->cr, ref_x, ref_y, scale * dx * d->scale_x,
+          scale * dy * d->scale_y);
     }
   cairo_stroke (d->cr);
 }
