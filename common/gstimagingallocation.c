@@ -34,6 +34,7 @@ offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
     return;
   allocator =
       gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
+  gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (allocator));
   pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   if (pool) {
     if (gst_query_get_n_allocation_pools (query) > 0)

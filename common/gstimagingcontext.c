@@ -150,6 +150,12 @@ gst_imaging_context_handle (GstImagingContext *self)
   return self->handle;
 }
 
+GObject *
+gst_imaging_context_owner (GstImagingContext *self)
+{
+  return self->owner;
+}
+
 gpointer
 gst_imaging_context_stream (GstImagingContext *self)
 {

@@ -84,6 +84,13 @@ GST_IMAGING_API
 gpointer gst_imaging_context_handle (GstImagingContext *self);
 
 /**
+ * gst_imaging_context_owner: (skip)
+ * Returns: (transfer none) (nullable): what keeps the CUcontext valid
+ */
+GST_IMAGING_API
+GObject *gst_imaging_context_owner (GstImagingContext *self);
+
+/**
  * gst_imaging_context_stream: (skip)
  * Returns: a stream of the context's own, on which memory is copied when no
  *   element's stream is at hand (a CPU map, a copy of a buffer)

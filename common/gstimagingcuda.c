@@ -35,8 +35,11 @@ static GstCudaContext *
 to_gst_cuda (GstImagingContext *context)
 {
   static GMutex lock;
+  GObject *owner = gst_imaging_context_owner (context);
   GstCudaContext *cuda;
 
+  if (owner && GST_IS_CUDA_CONTEXT (owner))
+    return GST_CUDA_CONTEXT (owner);
   g_mutex_lock (&lock);
   cuda = g_object_get_qdata (G_OBJECT (context), wrapper_quark ());
   if (!cuda && gst_cuda_load_library ()) {
@@ -236,6 +239,6 @@ gst_imaging_cuda_add_memory (GstCaps *caps)
   }
   return gst_caps_merge (all, others);
 #else
-  return gst_caps_ref (caps);
+  return gst_imaging_cuda_remove_memory (caps);
 #endif
 }

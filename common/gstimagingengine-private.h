@@ -6,6 +6,13 @@
 
 G_BEGIN_DECLS
 
+/* The caps in force. */
+typedef struct {
+  GstVideoInfo info;
+  GstCaps *caps;
+  gboolean in_is_cuda, out_is_cuda; /* memory:CUDAMemory in the caps */
+} Format;
+
 struct _GstImagingEngine {
   GstElement *element; /* the owner */
   const GstImagingEngineFuncs *funcs;
@@ -19,9 +26,7 @@ struct _GstImagingEngine {
   GstImagingContext *offered; /* by the application, before start */
 
   /* of the streaming thread */
-  GstVideoInfo info;
-  GstCaps *caps;
-  gboolean in_is_cuda, out_is_cuda; /* memory:CUDAMemory in the caps */
+  Format format;
   gboolean is_open;
   gboolean has_posted;        /* an error, since a kernel was last opened */
   gboolean gave_up;           /* on the device, until the next start */

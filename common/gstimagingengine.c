@@ -199,7 +199,8 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
     status = gst_imaging_context_push (self->context, error);
   if (status != IMK_OK)
     return status;
-  status = self->funcs->open (self->element, backend, &self->info, error);
+  status =
+      self->funcs->open (self->element, backend, &self->format.info, error);
   if (on_device)
     gst_imaging_context_pop (self->context);
   if (status != IMK_OK)
@@ -211,7 +212,7 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
   self->active = backend;
   GST_OBJECT_UNLOCK (self->element);
   GST_INFO_OBJECT (self->element,
-      "frames of %" GST_PTR_FORMAT " are processed on %s", self->caps,
+      "frames of %" GST_PTR_FORMAT " are processed on %s", self->format.caps,
       on_device ? gst_imaging_context_info (self->context)->name : "the CPU");
   return IMK_OK;
 }
@@ -290,7 +291,7 @@ static gboolean
 may_use_cpu (GstImagingEngine *self)
 {
   return gst_imaging_engine_choice (self) == GST_IMAGING_BACKEND_AUTO &&
-         !self->out_is_cuda;
+         !self->format.out_is_cuda;
 }
 
 gboolean
@@ -357,10 +358,10 @@ should_use_cuda (GstImagingEngine *self)
   default:
     break;
   }
-  if (self->in_is_cuda || self->out_is_cuda)
+  if (self->format.in_is_cuda || self->format.out_is_cuda)
     return TRUE;
   return !self->gave_up && self->funcs->prefers_cuda &&
-         self->funcs->prefers_cuda (self->element, &self->info) &&
+         self->funcs->prefers_cuda (self->element, &self->format.info) &&
          imk_backend_load ("cuda", NULL) == IMK_OK;
 }
 
@@ -388,23 +389,36 @@ gboolean
 gst_imaging_engine_set_caps (
     GstImagingEngine *self, GstCaps *in_caps, GstCaps *out_caps)
 {
+  Format before = self->format;
+  gboolean ok;
+
   close_kernel (self);
-  if (!gst_video_info_from_caps (&self->info, in_caps)) {
+  if (!gst_video_info_from_caps (&self->format.info, in_caps)) {
     GST_ERROR_OBJECT (
         self->element, "not video caps: %" GST_PTR_FORMAT, in_caps);
+    self->format = before;
     return FALSE;
   }
-  gst_caps_replace (&self->caps, in_caps);
-  self->in_is_cuda = gst_imaging_cuda_is_caps (in_caps);
-  self->out_is_cuda = out_caps && gst_imaging_cuda_is_caps (out_caps);
+  self->format.caps = gst_caps_ref (in_caps);
+  self->format.in_is_cuda = gst_imaging_cuda_is_caps (in_caps);
+  self->format.out_is_cuda = out_caps && gst_imaging_cuda_is_caps (out_caps);
   gst_imaging_engine_close_import_pool (self);
-  return open_for_caps (self);
+  ok = open_for_caps (self);
+  /* Caps that are refused leave those before in force: the base class does not
+   * set them again. */
+  if (!ok) {
+    gst_caps_unref (self->format.caps);
+    self->format = before;
+  } else if (before.caps) {
+    gst_caps_unref (before.caps);
+  }
+  return ok;
 }
 
 const GstVideoInfo *
 gst_imaging_engine_info (GstImagingEngine *self)
 {
-  return &self->info;
+  return &self->format.info;
 }
 
 gboolean
@@ -451,6 +465,7 @@ void
 gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 {
   self->frame_number++;
+  self->has_posted = FALSE; /* what fails next has another cause */
   gst_imaging_stats_add_frame (
       self->stats, gst_util_get_timestamp () - entered);
 }
@@ -498,5 +513,5 @@ gst_imaging_engine_stop (GstImagingEngine *self)
 {
   close_kernel (self);
   gst_imaging_engine_close_device (self);
-  gst_clear_caps (&self->caps);
+  gst_clear_caps (&self->format.caps);
 }

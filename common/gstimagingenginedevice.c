@@ -24,13 +24,15 @@ gst_imaging_engine_close_import_pool (GstImagingEngine *self)
 static void
 close_stream (GstImagingEngine *self)
 {
-  if (!self->stream || gst_imaging_context_push (self->context, NULL) != IMK_OK)
+  gpointer stream = g_steal_pointer (&self->stream);
+
+  /* a context that is gone has taken its streams along */
+  if (!stream || gst_imaging_context_push (self->context, NULL) != IMK_OK)
     return;
   /* nobody may compare a dead stream's pointer with pending work on it */
-  device_of (self)->stream_synchronize (self->stream, NULL);
-  device_of (self)->stream_free (self->stream);
+  device_of (self)->stream_synchronize (stream, NULL);
+  device_of (self)->stream_free (stream);
   gst_imaging_context_pop (self->context);
-  self->stream = NULL;
 }
 
 void
@@ -44,6 +46,18 @@ gst_imaging_engine_close_device (GstImagingEngine *self)
   GST_OBJECT_UNLOCK (self->element);
 }
 
+/* Under the object lock. The device that the user names goes first. */
+static GstImagingContext *
+ref_offered (GstImagingEngine *self)
+{
+  GstImagingContext *offered = self->offered;
+
+  if (offered && self->device_id >= 0 &&
+      gst_imaging_context_device_id (offered) != self->device_id)
+    offered = NULL;
+  return offered ? g_object_ref (offered) : NULL;
+}
+
 /* The application's context, a neighbour's, or the device's primary one. */
 static GstImagingContext *
 find_context (GstImagingEngine *self, ImkError *error)
@@ -53,7 +67,7 @@ find_context (GstImagingEngine *self, ImkError *error)
 
   GST_OBJECT_LOCK (self->element);
   device_id = self->device_id;
-  found = self->offered ? g_object_ref (self->offered) : NULL;
+  found = ref_offered (self);
   GST_OBJECT_UNLOCK (self->element);
 
   if (!found && imk_backend_load ("cuda", error) != IMK_OK)
@@ -63,7 +77,7 @@ find_context (GstImagingEngine *self, ImkError *error)
     found = gst_imaging_cuda_find_context (self->element, device_id, error);
   if (!found) { /* the application may have answered by now */
     GST_OBJECT_LOCK (self->element);
-    found = self->offered ? g_object_ref (self->offered) : NULL;
+    found = ref_offered (self);
     GST_OBJECT_UNLOCK (self->element);
   }
 #endif
@@ -181,8 +195,8 @@ get_import_pool (GstImagingEngine *self)
     return self->import_pool;
   allocator =
       gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_PINNED);
-  self->import_pool =
-      gst_imaging_video_pool_new (allocator, self->caps, &self->info, FALSE);
+  self->import_pool = gst_imaging_video_pool_new (
+      allocator, self->format.caps, &self->format.info, FALSE);
   gst_object_unref (allocator);
   if (self->import_pool)
     gst_buffer_pool_set_active (self->import_pool, TRUE);
@@ -197,11 +211,12 @@ gst_imaging_engine_reachable (GstImagingEngine *self, GstBuffer *buffer,
 
   if (gst_imaging_frame_can_map (buffer, self->context, reach))
     return buffer;
-  if (gst_imaging_frame_check_size (buffer, &self->info, error) != IMK_OK)
+  if (gst_imaging_frame_check_size (buffer, &self->format.info, error) !=
+      IMK_OK)
     return NULL;
   if (get_import_pool (self))
     copy = gst_imaging_frame_import (
-        buffer, &self->info, self->import_pool, self->stats);
+        buffer, &self->format.info, self->import_pool, self->stats);
   if (!copy)
     imk_error_set (error, IMK_ERROR_DEVICE,
         "A frame of %" G_GSIZE_FORMAT

@@ -94,6 +94,8 @@ static void
 reconfigure (GstElement *element)
 {
   gst_base_transform_reconfigure_src (GST_BASE_TRANSFORM (element));
+  /* what upstream is offered changes as well */
+  gst_base_transform_reconfigure_sink (GST_BASE_TRANSFORM (element));
 }
 
 static const GstImagingEngineFuncs engine_funcs = {
@@ -549,7 +551,7 @@ gst_imaging_filter_request_new_pad (GstElement *element,
     return NULL;
   }
   results = gst_imaging_results_pad_new (
-      element, template, &GST_BASE_TRANSFORM (self)->segment);
+      element, template, GST_BASE_TRANSFORM_SINK_PAD (self));
   GST_OBJECT_LOCK (self);
   priv->results = results;
   GST_OBJECT_UNLOCK (self);

@@ -48,15 +48,34 @@ gst_imaging_frame_set_planes (GstImagingFrame *frame, const GstVideoInfo *info,
   }
 }
 
+/* Bytes from the first sample to behind the last. */
+static guint64
+plane_extent (const GstVideoInfo *info, guint plane, gint stride)
+{
+  ImkImage image = describe_plane (info, plane);
+
+  return (guint64) (image.height - 1) * stride + imk_image_row_size (&image);
+}
+
 static gboolean
 plane_fits (const GstVideoInfo *info, guint plane, gsize offset, gint stride,
     gsize size)
 {
-  ImkImage image = describe_plane (info, plane);
-
   return stride >= 0 && offset <= size &&
-         (guint64) (image.height - 1) * stride + imk_image_row_size (&image) <=
-             size - offset;
+         plane_extent (info, plane, stride) <= size - offset;
+}
+
+/* gst_video_frame_map () follows a plane beyond the memory that it begins in.
+ */
+static gboolean
+lies_in_one_memory (GstBuffer *buffer, gsize offset, gsize size)
+{
+  guint first, n;
+  gsize skip;
+
+  return gst_buffer_n_memory (buffer) == 1 ||
+         (gst_buffer_find_memory (buffer, offset, size, &first, &n, &skip) &&
+             n == 1);
 }
 
 ImkStatus
@@ -66,13 +85,22 @@ gst_imaging_frame_check_size (
   GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
   gsize size = gst_buffer_get_size (buffer);
 
+  /* without a meta gst_video_frame_map () wants the padding of the last row */
   for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++)
     if (!plane_fits (info, i, meta ? meta->offset[i] : info->offset[i],
-            meta ? meta->stride[i] : info->stride[i], size))
+            meta ? meta->stride[i] : info->stride[i], size) ||
+        (!meta && size < info->size))
       return imk_error_set (error, IMK_ERROR_IMAGE,
           "A buffer of %" G_GSIZE_FORMAT
           " bytes is too small for a %dx%d %s frame.",
           size, info->width, info->height, info->finfo->name);
+  for (guint i = 0; meta && i < GST_VIDEO_INFO_N_PLANES (info); i++)
+    if (!lies_in_one_memory (
+            buffer, meta->offset[i], plane_extent (info, i, meta->stride[i])))
+      return imk_error_set (error, IMK_ERROR_IMAGE,
+          "Plane %u of a %dx%d %s frame lies in several memories; it has to be "
+          "in one.",
+          i, info->width, info->height, info->finfo->name);
   return IMK_OK;
 }
 

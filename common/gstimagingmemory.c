@@ -45,6 +45,7 @@ struct _GstImagingAllocator {
   GstImagingContext *context;
   GstImagingMemoryMode mode;
   GstImagingStats *stats;
+  gboolean plain_on_failure;
 };
 
 G_DEFINE_FINAL_TYPE (
@@ -625,8 +626,15 @@ alloc (GstAllocator *allocator, gsize size, GstAllocationParams *params)
 
   /* Both allocations of CUDA are aligned to 256 bytes, beyond any request. */
   if (s)
-    return memory_new (allocator, s, NULL, params->flags, maxsize,
-        params->align, params->prefix, size);
+    return memory_new (allocator, s, NULL,
+        params->flags &
+            ~(GST_MEMORY_FLAG_ZERO_PREFIXED | GST_MEMORY_FLAG_ZERO_PADDED),
+        maxsize, params->align, params->prefix, size);
+  if (GST_IMAGING_ALLOCATOR (allocator)->plain_on_failure) {
+    GST_WARNING ("Ordinary memory for %" G_GSIZE_FORMAT " bytes. %s", maxsize,
+        error.message);
+    return gst_allocator_alloc (NULL, size, params);
+  }
   GST_ERROR ("Allocating %" G_GSIZE_FORMAT " bytes failed. %s", maxsize,
       error.message);
   return NULL;
@@ -649,6 +657,12 @@ gst_imaging_allocator_new (GstImagingContext *context,
   self->mode = mode;
   self->stats = stats ? gst_imaging_stats_ref (stats) : NULL;
   return gst_object_ref_sink (GST_ALLOCATOR (self));
+}
+
+void
+gst_imaging_allocator_allow_plain (GstImagingAllocator *self)
+{
+  self->plain_on_failure = TRUE;
 }
 
 GstImagingContext *

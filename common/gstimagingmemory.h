@@ -45,6 +45,15 @@ GstAllocator *gst_imaging_allocator_new (GstImagingContext *context,
     GstImagingMemoryMode mode, GstImagingStats *stats);
 
 /**
+ * gst_imaging_allocator_allow_plain: (skip)
+ *
+ * Where the device fails, the memories are ordinary ones from then on: for an
+ * offer to upstream, which shall not fail with our device.
+ */
+GST_IMAGING_API
+void gst_imaging_allocator_allow_plain (GstImagingAllocator *self);
+
+/**
  * gst_imaging_allocator_context: (skip)
  * Returns: (transfer none): its context
  */

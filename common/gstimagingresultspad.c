@@ -9,15 +9,23 @@ struct _GstImagingResultsPad {
   GstPad *pad;
   gboolean started;
   gboolean is_text;
-  gboolean header_sent;
+  const gchar *const *header; /* fields that the last line of names had */
+  guint n_header;
+  gint relinked; /* atomic: who reads now has not seen that line */
   GstCaps *caps;
-  GstSegment segment;
+  GstPad *sink; /* whose stream this is */
   gboolean segment_sent;
 };
 
+static void
+on_linked (GstPad *pad, GstPad *peer, gpointer self)
+{
+  g_atomic_int_set (&((GstImagingResultsPad *) self)->relinked, TRUE);
+}
+
 GstImagingResultsPad *
 gst_imaging_results_pad_new (
-    GstElement *element, GstPadTemplate *template, const GstSegment *segment)
+    GstElement *element, GstPadTemplate *template, GstPad *sink)
 {
   GstImagingResultsPad *self = g_atomic_rc_box_new0 (GstImagingResultsPad);
   GstPad *pad = gst_pad_new_from_template (template, "results");
@@ -25,10 +33,9 @@ gst_imaging_results_pad_new (
   self->element = element;
   self->pad = gst_object_ref_sink (pad);
   self->is_text = TRUE;
-  self->segment = *segment;
-  if (segment->format == GST_FORMAT_UNDEFINED)
-    gst_segment_init (&self->segment, GST_FORMAT_TIME);
+  self->sink = gst_object_ref (sink);
   gst_pad_use_fixed_caps (pad);
+  g_signal_connect (pad, "linked", G_CALLBACK (on_linked), self);
   gst_pad_set_active (pad, TRUE);
   gst_element_add_pad (element, pad); /* takes a reference of its own */
   return self;
@@ -45,7 +52,9 @@ clear (gpointer data)
 {
   GstImagingResultsPad *self = data;
 
+  g_signal_handlers_disconnect_by_data (self->pad, self);
   gst_object_unref (self->pad);
+  gst_object_unref (self->sink);
   gst_clear_caps (&self->caps);
 }
 
@@ -65,10 +74,10 @@ gst_imaging_results_pad_remove (GstImagingResultsPad *self)
 void
 gst_imaging_results_pad_reset (GstImagingResultsPad *self)
 {
-  self->started = self->segment_sent = self->header_sent = FALSE;
+  self->started = self->segment_sent = FALSE;
+  self->header = NULL;
   self->is_text = TRUE;
   gst_clear_caps (&self->caps);
-  gst_segment_init (&self->segment, GST_FORMAT_TIME);
 }
 
 GstPad *
@@ -86,40 +95,91 @@ gst_imaging_results_pad_wants_values (GstImagingResultsPad *self)
 static void
 start_stream (GstImagingResultsPad *self)
 {
+  GstEvent *upstream, *event;
+  guint group;
   gchar *id;
 
   if (self->started)
     return;
   id = gst_pad_create_stream_id (self->pad, self->element, "results");
-  gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
+  event = gst_event_new_stream_start (id);
   g_free (id);
+  upstream = gst_pad_get_sticky_event (self->sink, GST_EVENT_STREAM_START, 0);
+  if (upstream) {
+    /* one sink without a group takes it from the message of the pipeline */
+    if (gst_event_parse_group_id (upstream, &group))
+      gst_event_set_group_id (event, group);
+    gst_event_set_seqnum (event, gst_event_get_seqnum (upstream));
+    gst_event_unref (upstream);
+  }
+  gst_pad_push_event (self->pad, event);
   self->started = TRUE;
 }
 
 static void
 send_segment (GstImagingResultsPad *self)
 {
+  GstSegment segment;
+  GstEvent *event;
+
   if (self->segment_sent)
     return;
-  gst_pad_push_event (self->pad, gst_event_new_segment (&self->segment));
+  event = gst_pad_get_sticky_event (self->sink, GST_EVENT_SEGMENT, 0);
+  if (!event) {
+    gst_segment_init (&segment, GST_FORMAT_TIME);
+    event = gst_event_new_segment (&segment);
+  }
+  gst_pad_push_event (self->pad, event);
   self->segment_sent = TRUE;
+}
+
+/* Returns: (transfer full): what the peer takes of @ours (transfer full) */
+static GstCaps *
+ask_peer (GstImagingResultsPad *self, GstCaps *ours)
+{
+  GstCaps *answer = gst_pad_peer_query_caps (self->pad, ours);
+  /* in the order of the answer; some peers do not look at the filter */
+  GstCaps *common =
+      gst_caps_intersect_full (answer, ours, GST_CAPS_INTERSECT_FIRST);
+
+  gst_caps_unref (answer);
+  gst_caps_unref (ours);
+  return common;
+}
+
+/* Caps come before the segment also where no frame has come: text needs none.
+ * Returns: whether there are caps */
+static gboolean
+negotiate_text (GstImagingResultsPad *self)
+{
+  GstCaps *common;
+
+  if (self->caps)
+    return TRUE;
+  common = ask_peer (self, gst_caps_from_string (GST_IMAGING_RESULTS_CAPS));
+  if (gst_caps_get_size (common) > 0 &&
+      gst_structure_has_name (gst_caps_get_structure (common, 0), "text/csv")) {
+    self->caps = gst_caps_new_empty_simple ("text/csv");
+    self->is_text = TRUE;
+    gst_pad_push_event (self->pad, gst_event_new_caps (self->caps));
+  }
+  gst_caps_unref (common);
+  return self->caps != NULL;
 }
 
 /* Our text or our tensor, whichever the peer names first. */
 static GstCaps *
 choose_caps (GstImagingResultsPad *self, GstCaps *tensor)
 {
-  GstCaps *ours = gst_caps_new_empty_simple ("text/csv"), *common, *chosen;
+  GstCaps *ours = gst_caps_new_empty_simple ("text/csv"), *common;
 
   gst_caps_append (ours, gst_caps_ref (tensor));
-  common = gst_pad_peer_query_caps (self->pad, ours);
-  gst_caps_unref (ours);
+  common = ask_peer (self, ours);
   if (gst_caps_is_empty (common)) {
     gst_caps_unref (common);
     return NULL;
   }
-  chosen = gst_caps_fixate (common);
-  return chosen;
+  return gst_caps_fixate (common);
 }
 
 static gboolean
@@ -159,26 +219,26 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     self->started = self->segment_sent = FALSE;
     break;
   case GST_EVENT_SEGMENT:
-    gst_event_copy_segment (event, &self->segment);
     self->segment_sent = FALSE;
     break;
   case GST_EVENT_EOS:
     /* A sink waits for EOS even when not one frame came. */
     start_stream (self);
-    send_segment (self);
+    if (negotiate_text (self))
+      send_segment (self);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_FLUSH_STOP:
     self->segment_sent = FALSE;
-    gst_segment_init (&self->segment, GST_FORMAT_TIME);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_FLUSH_START:
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_GAP:
-    if (self->caps) {
-      start_stream (self);
+    /* also before the first frame: a sink has to preroll */
+    start_stream (self);
+    if (negotiate_text (self)) {
       send_segment (self);
       gst_pad_push_event (self->pad, gst_event_ref (event));
     }
@@ -194,10 +254,13 @@ make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
 {
   GstBuffer *buffer;
 
+  if (g_atomic_int_compare_and_exchange (&self->relinked, TRUE, FALSE))
+    self->header = NULL;
   if (self->is_text) {
-    buffer = gst_imaging_results_to_csv (
-        result, GST_BUFFER_PTS (frame), !self->header_sent);
-    self->header_sent = TRUE;
+    buffer = gst_imaging_results_to_csv (result, GST_BUFFER_PTS (frame),
+        self->header != result->fields || self->n_header != result->n_fields);
+    self->header = result->fields;
+    self->n_header = result->n_fields;
   } else {
     buffer = gst_buffer_copy (result->data);
   }

@@ -8,10 +8,10 @@ G_BEGIN_DECLS
 
 typedef struct _GstImagingResultsPad GstImagingResultsPad;
 
-/* Adds a pad named "results" to @element, from @template. @segment: the one in
- * force. */
+/* Adds a pad named "results" to @element, from @template. Stream and segment
+ * are those of @sink. */
 GstImagingResultsPad *gst_imaging_results_pad_new (
-    GstElement *element, GstPadTemplate *template, const GstSegment *segment);
+    GstElement *element, GstPadTemplate *template, GstPad *sink);
 
 /* The streaming thread holds a reference while it pushes. */
 GstImagingResultsPad *gst_imaging_results_pad_ref (GstImagingResultsPad *self);

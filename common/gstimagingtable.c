@@ -50,9 +50,12 @@ gst_imaging_table_new (
   if (context)
     self->allocator =
         gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, NULL);
-  self->pool = new_pool (self->allocator, n_numbers (self) * sizeof (gfloat));
-  self->values = gst_allocator_alloc (
-      self->allocator, n_numbers (self) * sizeof (gdouble), NULL);
+  /* the size of a pool's buffers is a guint */
+  if (n_numbers (self) <= G_MAXUINT / sizeof (gfloat)) {
+    self->pool = new_pool (self->allocator, n_numbers (self) * sizeof (gfloat));
+    self->values = gst_allocator_alloc (
+        self->allocator, n_numbers (self) * sizeof (gdouble), NULL);
+  }
   if (self->pool && self->values)
     return self;
   imk_error_set (error, IMK_ERROR_MEMORY,

@@ -177,7 +177,8 @@ interpret_shape (GstNpySrc *self, const GstImagingNpy *npy, guint64 *n_frames)
     return FALSE;
   }
   if (MAX (size[0], size[1]) > G_MAXINT ||
-      !gst_video_info_set_format (&self->info, format, size[1], size[0])) {
+      !gst_video_info_set_format (&self->info, format, size[1], size[0]) ||
+      GST_VIDEO_INFO_PLANE_STRIDE (&self->info, 0) <= 0) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("\"%s\" holds %s: frames of %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
          " pixels are larger than a video frame can be, expected are less than "
@@ -473,6 +474,8 @@ convert (GstFormat from, gint64 value, GstFormat to, gint rate_n, gint rate_d,
 {
   if (from == to || value == -1)
     *result = value;
+  else if (value < 0)
+    return FALSE;
   else if (from == GST_FORMAT_DEFAULT && to == GST_FORMAT_TIME)
     *result = time_of_frame (value, rate_n, rate_d);
   else if (from == GST_FORMAT_TIME && to == GST_FORMAT_DEFAULT)
@@ -508,6 +511,13 @@ gst_npy_src_query (GstBaseSrc *base, GstQuery *query)
     gst_query_parse_convert (query, &from, &value, &to, NULL);
     if (convert (from, value, to, rate_n, rate_d, &result)) {
       gst_query_set_convert (query, from, value, to, result);
+      return TRUE;
+    }
+  }
+  if (n_frames > 0 && GST_QUERY_TYPE (query) == GST_QUERY_SEEKING) {
+    gst_query_parse_seeking (query, &to, NULL, NULL, NULL);
+    if (convert (GST_FORMAT_DEFAULT, n_frames, to, rate_n, rate_d, &result)) {
+      gst_query_set_seeking (query, to, TRUE, 0, result);
       return TRUE;
     }
   }

@@ -80,20 +80,25 @@ device_info (int device, ImkDeviceInfo *info, ImkError *error)
 static ImkStatus
 device_context (int device, void **context, ImkError *error)
 {
-  CUcontext retained;
-  /* cudaFree (nullptr) makes the runtime create the primary context. */
-  ImkStatus status = IMK_CUDA (error, cudaSetDevice (device));
+  CUcontext retained, popped;
+  int n_devices;
+  /* Not cudaSetDevice (): the current context of this thread is its owner's. */
+  ImkStatus status = IMK_CUDA (error, cudaGetDeviceCount (&n_devices));
 
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaFree (nullptr));
   if (status != IMK_OK)
     return status;
   if (!driver ().retain || !driver ().push || !driver ().pop)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "The CUDA driver has no primary contexts; it is too old.");
-  if (driver ().retain (&retained, (CUdevice) device) != CUDA_SUCCESS)
+  if (driver ().retain (&retained, (CUdevice) device) != CUDA_SUCCESS ||
+      driver ().push (retained) != CUDA_SUCCESS)
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "The primary context of CUDA device %d could not be had.", device);
+  /* The runtime takes the context that is current. */
+  status = IMK_CUDA (error, cudaFree (nullptr));
+  driver ().pop (&popped);
+  if (status != IMK_OK)
+    return status;
   *context = retained;
   return IMK_OK;
 }

@@ -3,6 +3,8 @@
  * they agree bit for bit. */
 #pragma once
 
+#include <math.h>
+
 #include "lapsharpen/lapsharpen-backend.h"
 
 #ifdef __CUDACC__
@@ -85,6 +87,26 @@ IMK_HOST_DEVICE static inline float
 imk_lapsharpen_weighted (double numerator, uint32_t maximum)
 {
   return (float) (numerator / (double) maximum);
+}
+
+/* The same without a division, for devices. float64 lies between the quotient
+ * and its float32, but a quotient by 2^d - 1, whose bits repeat after d, is
+ * never so near the middle of two float32 that rounding twice, or an error of
+ * float64's last bit, would change the outcome. @reciprocal: 1 / maximum */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_weighted_by (double numerator, double reciprocal)
+{
+  return (float) (numerator * reciprocal);
+}
+
+/* The same in float32 for u8: the numerator is below 2^20, and the remainder
+ * that corrects the estimate is exact. The tests compare all numerators. */
+IMK_HOST_DEVICE static inline float
+imk_lapsharpen_weighted_u8 (float numerator, float maximum, float reciprocal)
+{
+  float quotient = numerator * reciprocal;
+
+  return fmaf (fmaf (-quotient, maximum, numerator), reciprocal, quotient);
 }
 
 /* Returns: the new value of a sample @v with Laplacian @l, kept in @low..@high.

@@ -244,31 +244,24 @@ get_product (uint32_t weight, const Row<uint16_t> &row, int i)
   return (unsigned long long) weight * v;
 }
 
-/* sum a_i (v - v_i) / maximum as imk_lapsharpen_weighted () has it, rounded
- * once: float64 lies between, but a quotient by 2^d - 1, whose bits repeat
- * after d, is never so near the middle of two float32 that rounding twice, or
- * an error of float64's last bit, would change the outcome.
- * u8: the numerator is below 2^20, and the remainder that corrects the
- * estimate is exact; compared for all numerators and d. */
+/* imk_lapsharpen_weighted () of sum a_i (v - v_i), below 2^20. */
 static __device__ float
 get_quotient (const Samples &s, const Row<uint8_t> &here, int i, float weights,
     float products)
 {
   float n = __fmaf_rn (get_value<uint8_t> (here, i), weights, -products);
-  float quotient = __fmul_rn (n, s.reciprocal);
 
-  return __fmaf_rn (
-      __fmaf_rn (-quotient, s.maximum, n), s.reciprocal, quotient);
+  return imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
 }
 
-/* u16: the numerator is below 2^36. */
+/* u16: below 2^36. */
 static __device__ float
 get_quotient (const Samples &s, const Row<uint16_t> &here, int i,
     uint32_t weights, unsigned long long products)
 {
   long long n = (long long) (get_product (weights, here, i) - products);
 
-  return __double2float_rn (__dmul_rn ((double) n, s.exact_reciprocal));
+  return imk_lapsharpen_weighted_by ((double) n, s.exact_reciprocal);
 }
 
 /* Adds a neighbour of each pixel of a group, @dx pixels away in @row. */

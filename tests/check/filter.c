@@ -978,6 +978,7 @@ GST_START_TEST (test_eos_without_a_frame_ends_both)
 
   gst_harness_push_event (s.h, gst_event_new_eos ());
   assert_next_event (s.h, GST_EVENT_STREAM_START);
+  assert_next_event (s.h, GST_EVENT_CAPS);
   assert_next_event (s.h, GST_EVENT_SEGMENT);
   assert_next_event (s.h, GST_EVENT_EOS);
   stage_free (&s);

@@ -8,6 +8,7 @@
 
 #include "core/device.h"
 #include "kernel-test.h"
+#include "lapsharpen/lapsharpen-sample.h"
 #include "lapsharpen/lapsharpen.h"
 
 enum { MAX_WORDS = 256 };
@@ -855,6 +856,41 @@ test_hidden_colour (void)
       out[1][3]);
 }
 
+/* What devices compute instead of a division, from the least to the largest
+ * numerator that 8 neighbours can give. */
+static void
+test_quotients (void)
+{
+  uint64_t seed = 11;
+
+  for (uint32_t depth = 1; depth <= 8; depth++) {
+    const int32_t maximum = (1 << depth) - 1, end = 8 * maximum * maximum;
+
+    for (int32_t n = -end; n <= end; n++) {
+      float expected = imk_lapsharpen_weighted (n, (uint32_t) maximum);
+      float found = imk_lapsharpen_weighted_u8 (
+          (float) n, (float) maximum, 1.0f / (float) maximum);
+
+      test_check (found == expected, "%d / %d: expected %.9g, is %.9g", n,
+          maximum, expected, found);
+    }
+  }
+  for (uint32_t depth = 9; depth <= 16; depth++) {
+    const int64_t maximum = (1 << depth) - 1, end = 8 * maximum * maximum;
+
+    for (uint32_t i = 0; i < 500000; i++) {
+      double n =
+          (double) ((int64_t) (test_random (&seed) % (uint64_t) (2 * end + 1)) -
+                    end);
+      float expected = imk_lapsharpen_weighted (n, (uint32_t) maximum);
+      float found = imk_lapsharpen_weighted_by (n, 1.0 / (double) maximum);
+
+      test_check (found == expected, "%.0f / %d: expected %.9g, is %.9g", n,
+          (int) maximum, expected, found);
+    }
+  }
+}
+
 /* --- contract ---------------------------------------------------------------
  */
 
@@ -1113,6 +1149,7 @@ main (void)
       {"a soft alpha ramp is kept unless alpha is filtered", test_soft_alpha},
       {"weighted alpha keeps the colour of transparent pixels out",
           test_hidden_colour},
+      {"no division gives what the division gives", test_quotients},
       {"all types, borders, sizes and fills follow the formula",
           test_cpu_matrix},
       {"all options follow the formula", test_cpu_options},
