@@ -142,8 +142,8 @@ add_range (const float *restrict values, const float *restrict flat, uint32_t n,
     float value = values[i];
     uint32_t good = calibrated ? flat[i] != 0.0f : true;
 
-    min[i] = good & (value < min[i]) ? value : min[i];
-    max[i] = good & (value > max[i]) ? value : max[i];
+    min[i] = (good & (value < min[i])) ? value : min[i];
+    max[i] = (good & (value > max[i])) ? value : max[i];
     count[i] += good;
   }
 }

@@ -6,7 +6,7 @@
  * each thing to be known about them: they are in the L1 cache by then. */
 
 enum {
-  CHAIN_THREADS = 256, /* a block, at most */
+  CHAIN_THREADS = 128, /* a block, at most */
   CHAIN_MAX_WARPS = CHAIN_THREADS / 32,
   CHAIN_MIN_LANES = 4, /* of a team */
   CHAIN_BATCH = 8,     /* pixels on their way to a thread */
