@@ -76,6 +76,25 @@ describe (const GstImagingResult *r)
   return s;
 }
 
+/* The metadata outlives the times of its buffer, which muxers and encoders
+ * change. */
+static void
+set_times (GstStructure *s, GstBuffer *buffer)
+{
+  GstReferenceTimestampMeta *camera =
+      gst_buffer_get_reference_timestamp_meta (buffer, NULL);
+
+  if (GST_BUFFER_PTS_IS_VALID (buffer))
+    gst_structure_set (s, "pts", G_TYPE_UINT64, GST_BUFFER_PTS (buffer), NULL);
+  if (camera) {
+    gchar *reference = gst_caps_to_string (camera->reference);
+
+    gst_structure_set (s, "timestamp", G_TYPE_UINT64, camera->timestamp,
+        "timestamp-reference", G_TYPE_STRING, reference, NULL);
+    g_free (reference);
+  }
+}
+
 void
 gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
     const GstImagingResult *result)
@@ -84,6 +103,7 @@ gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
       gst_buffer_get_custom_meta (buffer, GST_IMAGING_RESULTS_META);
   GstStructure *fields = describe (result);
 
+  set_times (fields, buffer);
   gst_imaging_results_register ();
   if (!meta)
     meta = gst_buffer_add_custom_meta (buffer, GST_IMAGING_RESULTS_META);

@@ -23,6 +23,10 @@ G_BEGIN_DECLS
  * - `ref-width`, `ref-height` (int): the frame that was measured, in pixels,
  *   whatever size the frame has now
  * - `frame` (guint64): number of the frame since the element started
+ * - `pts` (guint64): of the measured buffer, in nanoseconds; absent without
+ * - `timestamp` (guint64), `timestamp-reference` (string): of the first
+ *   #GstReferenceTimestampMeta, where a camera has put its own clock; absent
+ *   without
  *
  * docs/metadata.md has readers in C and Python.
  */

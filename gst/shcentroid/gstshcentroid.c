@@ -28,6 +28,7 @@
 #include "gstimagingtable.h"
 #include "gstshcentroidfiles.h"
 #include "gstshcentroidgeometry.h"
+#include "gstshcentroidpixels.h"
 
 #include "core/parallel.h"
 
@@ -77,8 +78,9 @@ enum {
 
 /* The properties as they were at one moment. */
 typedef struct {
-  ImkShcentroidConfig config; /* without frame, map, references, saturation */
-  gchar *map_location, *reference_location;
+  ImkShcentroidConfig config; /* without frame, map, tables, saturation */
+  gchar *map_location;
+  GstShCentroidCalibration calibration;
   guint bit_depth;
   gdouble saturation;
   guint geometry; /* counts changes of what needs a new kernel */
@@ -88,12 +90,16 @@ typedef struct {
 struct _GstShCentroid {
   GstImagingFilter parent;
 
-  Settings settings; /* under the object lock */
+  /* under the object lock */
+  Settings settings;
+  GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
 
   /* of the streaming thread */
+  GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
   ImkShcentroid *kernel;
-  ImkType type;
   GstVideoInfo info;
+  GstShCentroidTables tables; /* of the kernel */
+  ImkType type;
   guint open_geometry;
   gboolean in_radians;
   ImkShcentroidFields fields;
@@ -101,7 +107,21 @@ struct _GstShCentroid {
   guint32 *indices; /* cell, row, column of each cell */
   GstImagingTable *table;
   GstStructure *more; /* of the results: the cells */
+
+  /* while references are captured: a second kernel that tells invalid cells */
+  ImkShcentroid *reference_kernel;
+  GstImagingTable *reference_table;
+  gdouble *references; /* x and y of each cell, as they are */
 };
+
+enum {
+  SIGNAL_CAPTURE_DARK,
+  SIGNAL_CAPTURE_FLAT,
+  SIGNAL_CAPTURE_REFERENCE,
+  N_SIGNALS,
+};
+
+static guint signals[N_SIGNALS];
 
 #define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
 
@@ -123,6 +143,12 @@ GST_ELEMENT_REGISTER_DEFINE (
 static const GEnumValue threshold_mode_values[] = {
     {IMK_SHCENTROID_THRESHOLD_NONE, "Every sample counts", "none"},
     {IMK_SHCENTROID_THRESHOLD_ABSOLUTE, "T = threshold, in counts", "absolute"},
+    {IMK_SHCENTROID_THRESHOLD_RELATIVE,
+        "T = threshold * the largest value of the cell", "relative"},
+    {IMK_SHCENTROID_THRESHOLD_RANGE,
+        "T = smallest + threshold * (largest - smallest value of the cell)",
+        "range"},
+    {IMK_SHCENTROID_THRESHOLD_NOISE, "T = threshold * read-noise", "noise"},
     {0, NULL, NULL},
 };
 
@@ -167,7 +193,7 @@ static void
 settings_clear (Settings *settings)
 {
   g_clear_pointer (&settings->map_location, g_free);
-  g_clear_pointer (&settings->reference_location, g_free);
+  gst_sh_centroid_calibration_clear (&settings->calibration);
   gst_sh_centroid_geometry_clear (&settings->more_geometry);
 }
 
@@ -192,7 +218,7 @@ get_settings (GstShCentroid *self)
   GST_OBJECT_LOCK (self);
   s = self->settings;
   s.map_location = g_strdup (s.map_location);
-  s.reference_location = g_strdup (s.reference_location);
+  s.calibration = gst_sh_centroid_calibration_copy (&s.calibration);
   s.more_geometry.find_location = NULL;
   s.more_geometry.pending = g_strdup (s.more_geometry.pending);
   GST_OBJECT_UNLOCK (self);
@@ -208,6 +234,10 @@ gst_sh_centroid_close (GstImagingFilter *filter)
   g_clear_pointer (&self->table, gst_imaging_table_free);
   g_clear_pointer (&self->indices, g_free);
   gst_clear_structure (&self->more);
+  g_clear_pointer (&self->reference_kernel, imk_shcentroid_free);
+  g_clear_pointer (&self->reference_table, gst_imaging_table_free);
+  g_clear_pointer (&self->references, g_free);
+  gst_sh_centroid_tables_clear (&self->tables);
 }
 
 /* A map has no rows: all its cells stand in row 0. */
@@ -244,19 +274,38 @@ open_with (GstShCentroid *self, ImkBackend backend,
       backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
                                   : NULL,
       width, height, error);
-  if (self->table)
-    return IMK_OK;
-  gst_sh_centroid_close (filter);
-  return IMK_ERROR_MEMORY;
+  return self->table ? IMK_OK : IMK_ERROR_MEMORY;
 }
 
-/* Reads the files that @s names into @config. */
+/* A cell without a centroid is NaN there, so that it is not counted; under
+ * IMK_SHCENTROID_INVALID_REFERENCE it is counted, as what it reports. */
 static ImkStatus
-load_files (const Settings *s, ImkShcentroidConfig *config,
-    ImkShcentroidCell **cells, gdouble **references, ImkError *error)
+open_reference_kernel (GstShCentroid *self, ImkBackend backend,
+    const ImkShcentroidConfig *config, ImkError *error)
 {
+  GstImagingFilter *filter = GST_IMAGING_FILTER (self);
+  ImkShcentroidConfig xy = *config;
   ImkStatus status;
 
+  xy.fields = IMK_SHCENTROID_FIELDS_XY;
+  if (xy.invalid_policy != IMK_SHCENTROID_INVALID_REFERENCE)
+    xy.invalid_policy = IMK_SHCENTROID_INVALID_NAN;
+  status = imk_shcentroid_new (backend, &xy, &self->reference_kernel, error);
+  if (status != IMK_OK)
+    return status;
+  self->references = g_new (gdouble, 2 * (gsize) self->n_cells);
+  imk_shcentroid_get_references (config, self->references);
+  self->reference_table = gst_imaging_table_new (
+      backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
+                                  : NULL,
+      2, self->n_cells, error);
+  return self->reference_table ? IMK_OK : IMK_ERROR_MEMORY;
+}
+
+static ImkStatus
+load_geometry (const Settings *s, ImkShcentroidConfig *config,
+    ImkShcentroidCell **cells, ImkError *error)
+{
   if (s->map_location) {
     *cells =
         gst_sh_centroid_load_map (s->map_location, &config->n_cells, error);
@@ -264,17 +313,7 @@ load_files (const Settings *s, ImkShcentroidConfig *config,
     if (!*cells)
       return IMK_ERROR_FILE;
   }
-  status = gst_sh_centroid_geometry_apply (&s->more_geometry, config, error);
-  if (status != IMK_OK)
-    return status;
-  if (s->reference_location) {
-    *references = gst_sh_centroid_load_references (
-        s->reference_location, imk_shcentroid_n_cells (config), error);
-    config->references = *references;
-    if (!*references)
-      return IMK_ERROR_FILE;
-  }
-  return IMK_OK;
+  return gst_sh_centroid_geometry_apply (&s->more_geometry, config, error);
 }
 
 static gboolean
@@ -304,7 +343,6 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   GstShCentroid *self = GST_SH_CENTROID (filter);
   Settings s = get_settings (self);
   ImkShcentroidCell *cells = NULL;
-  gdouble *references = NULL;
   ImkStatus status = IMK_OK;
 
   self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
@@ -317,14 +355,22 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   s.config.height = info->height;
   s.config.n_threads = gst_imaging_filter_n_threads (filter);
   s.config.saturation = saturation_of (&s, self->type);
-  if (!has_grid (&s) && s.more_geometry.pending)
+  if (!has_grid (&s) && s.more_geometry.pending) {
     take_whole_frame (self, &s.config);
-  else
-    status = load_files (&s, &s.config, &cells, &references, error);
+  } else {
+    status = load_geometry (&s, &s.config, &cells, error);
+    if (status == IMK_OK)
+      status = gst_sh_centroid_tables_load (
+          &self->tables, &s.calibration, &s.config, error);
+  }
   if (status == IMK_OK)
     status = open_with (self, backend, &s.config, error);
+  if (status == IMK_OK &&
+      self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0)
+    status = open_reference_kernel (self, backend, &s.config, error);
+  if (status != IMK_OK)
+    gst_sh_centroid_close (filter);
   g_free (cells);
-  g_free (references);
   settings_clear (&s);
   return status;
 }
@@ -355,7 +401,11 @@ gst_sh_centroid_prefers_cuda (
 static void
 gst_sh_centroid_reset (GstImagingFilter *filter, gpointer stream)
 {
-  imk_shcentroid_reset (GST_SH_CENTROID (filter)->kernel, stream, NULL);
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+
+  imk_shcentroid_reset (self->kernel, stream, NULL);
+  if (self->reference_kernel)
+    imk_shcentroid_reset (self->reference_kernel, stream, NULL);
 }
 
 static GstImagingResult
@@ -465,15 +515,191 @@ find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
              : imk_error_set (error, why.code, "%s", why.message);
 }
 
+/* --- captures ------------------------------------------------------------ */
+
+/* Takes over what was asked for since the last frame. */
+static void
+take_requests (GstShCentroid *self)
+{
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
+    if (self->requests[i].n_wanted > 0) {
+      gst_sh_centroid_capture_clear (&self->captures[i]);
+      self->captures[i] = self->requests[i];
+      self->requests[i] = (GstShCentroidCapture){0};
+      if (i == GST_SH_CENTROID_REFERENCE) /* needs its kernel */
+        self->settings.geometry++;
+    }
+  GST_OBJECT_UNLOCK (self);
+}
+
+/* Adds the samples of @buffer, wherever they are. */
+static ImkStatus
+capture_samples (GstShCentroid *self, GstBuffer *buffer,
+    GstShCentroidCalibrationKind kind, ImkError *error)
+{
+  const gfloat *dark = kind == GST_SH_CENTROID_FLAT ? self->tables.dark : NULL;
+  GstVideoFrame frame;
+  ImkImage image;
+
+  if (!gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_READ))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The frame cannot be read, which capture-%s needs.",
+        gst_sh_centroid_calibration_name (kind));
+  image = (ImkImage){
+      .data = GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
+      .stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0),
+      .width = self->info.width,
+      .height = self->info.height,
+      .channels = 1,
+      .type = self->type,
+  };
+  gst_sh_centroid_capture_add_frame (
+      &self->captures[kind], &image, self->tables.lut, dark);
+  gst_video_frame_unmap (&frame);
+  return IMK_OK;
+}
+
+static ImkStatus
+capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
+{
+  const gdouble *values = NULL;
+  ImkImage numbers;
+  ImkStatus status = gst_imaging_table_begin (
+      self->reference_table, in->stream, TRUE, &numbers, error);
+
+  if (status != IMK_OK)
+    return status;
+  status = imk_shcentroid_process (
+      self->reference_kernel, &in->planes[0], &numbers, in->stream, error);
+  if (status == IMK_OK)
+    status = gst_imaging_filter_synchronize (GST_IMAGING_FILTER (self), error);
+  gst_buffer_unref (gst_imaging_table_end (self->reference_table, &values));
+  if (status == IMK_OK)
+    gst_sh_centroid_capture_add_centroids (
+        &self->captures[GST_SH_CENTROID_REFERENCE], values, 2, self->n_cells);
+  return status;
+}
+
+/* The calibration is in force from the next frame on. */
+static void
+finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  GBytes *data =
+      gst_sh_centroid_capture_finish (capture, kind, self->references);
+  const gchar *name = gst_sh_centroid_calibration_name (kind);
+  g_autofree gchar *property = g_strconcat (name, "-location", NULL);
+  GError *why = NULL;
+  gboolean saved = FALSE;
+
+  if (capture->location)
+    saved = gst_sh_centroid_capture_save (capture, kind, data, &why);
+  if (why)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+        ("The captured %s is used, but was not saved: %s", name, why->message),
+        (NULL));
+  g_clear_error (&why);
+  GST_OBJECT_LOCK (self);
+  gst_sh_centroid_calibration_take (&self->settings.calibration, kind, data,
+      saved ? capture->location : NULL);
+  self->settings.geometry++;
+  GST_OBJECT_UNLOCK (self);
+  g_object_notify (G_OBJECT (self), property);
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING, name,
+              "frames", G_TYPE_UINT, capture->n_frames, "location",
+              G_TYPE_STRING, saved ? capture->location : NULL, NULL)));
+  gst_sh_centroid_capture_clear (capture);
+}
+
+/* A frame that has been measured. */
+static ImkStatus
+capture_frame (GstShCentroid *self, GstImagingFrame *in, GstBuffer *buffer,
+    ImkError *error)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
+    ImkStatus status;
+
+    if (self->captures[i].n_wanted == 0)
+      continue;
+    status = i == GST_SH_CENTROID_REFERENCE
+                 ? capture_centroids (self, in, error)
+                 : capture_samples (self, buffer, i, error);
+    if (status != IMK_OK)
+      return status;
+    if (gst_sh_centroid_capture_is_complete (&self->captures[i]))
+      finish_capture (self, i);
+  }
+  return IMK_OK;
+}
+
+/* Only when the streaming thread has stopped. */
+static void
+drop_captures (GstShCentroid *self)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
+    GstShCentroidCapture *capture = &self->captures[i];
+
+    if (capture->n_wanted > 0)
+      GST_ELEMENT_WARNING (self, STREAM, FAILED,
+          ("capture-%s came to %u of %u frames; the calibration is as before.",
+              gst_sh_centroid_calibration_name (i), capture->n_frames,
+              capture->n_wanted),
+          (NULL));
+    gst_sh_centroid_capture_clear (capture);
+  }
+}
+
+static gboolean
+request_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    guint n_frames, const gchar *location)
+{
+  if (n_frames == 0) {
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("capture-%s was asked for 0 frames; it needs at least 1.",
+            gst_sh_centroid_calibration_name (kind)),
+        (NULL));
+    return FALSE;
+  }
+  GST_OBJECT_LOCK (self);
+  gst_sh_centroid_capture_begin (&self->requests[kind], n_frames, location);
+  GST_OBJECT_UNLOCK (self);
+  return TRUE;
+}
+
+static gboolean
+capture_dark (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_DARK, n_frames, location);
+}
+
+static gboolean
+capture_flat (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_FLAT, n_frames, location);
+}
+
+static gboolean
+capture_reference (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_REFERENCE, n_frames, location);
+}
+
+/* --- frames -------------------------------------------------------------- */
+
 static ImkStatus
 gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
-  ImkStatus status = find_grid (self, buffer, error);
   GstImagingResult result;
   ImkImage numbers;
+  ImkStatus status;
 
+  take_requests (self);
+  status = find_grid (self, buffer, error);
   if (status == IMK_OK)
     status = follow_settings (self, error);
   if (status == IMK_OK)
@@ -489,6 +715,8 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
   result = describe (self, &in->planes[0]);
   result.data = gst_imaging_table_end (self->table, &result.values);
+  if (status == IMK_OK)
+    status = capture_frame (self, in, buffer, error);
   if (status == IMK_OK)
     gst_imaging_filter_publish (filter, buffer, &result);
   gst_buffer_unref (result.data);
@@ -533,7 +761,8 @@ set_geometry (Settings *s, guint id, const GValue *value)
     take_location (&s->map_location, value);
     break;
   case PROP_REFERENCE_LOCATION:
-    take_location (&s->reference_location, value);
+    gst_sh_centroid_calibration_locate (
+        &s->calibration, GST_SH_CENTROID_REFERENCE, g_value_get_string (value));
     break;
   case PROP_FIELDS:
     s->config.fields = g_value_get_enum (value);
@@ -554,6 +783,7 @@ gst_sh_centroid_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   Settings *s = &GST_SH_CENTROID (object)->settings;
+  gboolean is_geometry;
 
   GST_OBJECT_LOCK (object);
   switch (id) {
@@ -587,6 +817,9 @@ gst_sh_centroid_set_property (
   default:
     if (id >= PROP_FIRST_OF_GEOMETRY)
       set_more_geometry (s, id - PROP_FIRST_OF_GEOMETRY, value);
+    else if (gst_sh_centroid_pixels_set (
+                 &s->config, &s->calibration, id, value, &is_geometry))
+      s->geometry += is_geometry;
     else if (id < PROP_FIRST_OF_FRAME)
       set_geometry (s, id, value);
     else
@@ -625,7 +858,8 @@ gst_sh_centroid_get_property (
     g_value_set_string (value, s->map_location);
     break;
   case PROP_REFERENCE_LOCATION:
-    g_value_set_string (value, s->reference_location);
+    g_value_set_string (
+        value, s->calibration.location[GST_SH_CENTROID_REFERENCE]);
     break;
   case PROP_FIELDS:
     g_value_set_enum (value, s->config.fields);
@@ -661,16 +895,32 @@ gst_sh_centroid_get_property (
     if (id >= PROP_FIRST_OF_GEOMETRY)
       gst_sh_centroid_geometry_get (
           &s->more_geometry, id - PROP_FIRST_OF_GEOMETRY, value);
-    else
+    else if (!gst_sh_centroid_pixels_get (
+                 &s->config, &s->calibration, id, value))
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   }
   GST_OBJECT_UNLOCK (object);
 }
 
+static GstStateChangeReturn
+gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
+{
+  GstStateChangeReturn result = GST_ELEMENT_CLASS (gst_sh_centroid_parent_class)
+                                    ->change_state (element, transition);
+
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+    drop_captures (GST_SH_CENTROID (element));
+  return result;
+}
+
 static void
 gst_sh_centroid_finalize (GObject *object)
 {
-  settings_clear (&GST_SH_CENTROID (object)->settings);
+  GstShCentroid *self = GST_SH_CENTROID (object);
+
+  settings_clear (&self->settings);
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
+    gst_sh_centroid_capture_clear (&self->requests[i]);
   G_OBJECT_CLASS (gst_sh_centroid_parent_class)->finalize (object);
 }
 
@@ -767,8 +1017,9 @@ install_threshold (GObjectClass *klass)
 {
   g_object_class_install_property (klass, PROP_THRESHOLD,
       g_param_spec_double ("threshold", "Threshold",
-          "T in counts, for threshold-mode=absolute", 0, G_MAXUINT16,
-          DEFAULT_PROP_THRESHOLD, live));
+          "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
+          "times read-noise",
+          0, G_MAXUINT16, DEFAULT_PROP_THRESHOLD, live));
   g_object_class_install_property (klass, PROP_THRESHOLD_MODE,
       g_param_spec_enum ("threshold-mode", "Threshold mode",
           "Which samples count",
@@ -781,6 +1032,52 @@ install_threshold (GObjectClass *klass)
           gst_imaging_enum_type (
               "GstShCentroidThresholdAction", threshold_action_values),
           DEFAULT_PROP_THRESHOLD_ACTION, live));
+}
+
+static guint
+add_capture (GstShCentroidClass *klass, const gchar *name, GCallback handler)
+{
+  return g_signal_new_class_handler (name, G_TYPE_FROM_CLASS (klass),
+      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, handler, NULL, NULL, NULL,
+      G_TYPE_BOOLEAN, 2, G_TYPE_UINT, G_TYPE_STRING);
+}
+
+static void
+add_captures (GstShCentroidClass *klass)
+{
+  /**
+   * GstShCentroid::capture-dark:
+   * @n_frames: how many frames to take, at least 1
+   * @location: (nullable): a .npy file to write
+   *
+   * Averages the next @n_frames frames, with the light off; the mean is
+   * subtracted from the frames after them. `dark-location` becomes @location.
+   *
+   * All three post an element message "shcentroid-captured" with `kind`,
+   * `frames` and `location` when they are done. A capture that is asked for
+   * while one of the same kind is on its way takes its place; a change of the
+   * frame's size begins it anew; stopping ends it with a warning.
+   *
+   * Returns: whether it will begin with the next frame
+   */
+  signals[SIGNAL_CAPTURE_DARK] =
+      add_capture (klass, "capture-dark", G_CALLBACK (capture_dark));
+  /**
+   * GstShCentroid::capture-flat:
+   *
+   * The same with even light, after the dark: pixels are then multiplied with
+   * the mean of all pixels divided by their own; those without light are bad.
+   */
+  signals[SIGNAL_CAPTURE_FLAT] =
+      add_capture (klass, "capture-flat", G_CALLBACK (capture_flat));
+  /**
+   * GstShCentroid::capture-reference:
+   *
+   * The same with a flat wavefront: slopes are then measured from the mean of
+   * the valid centroids. A cell that was never valid keeps its reference.
+   */
+  signals[SIGNAL_CAPTURE_REFERENCE] =
+      add_capture (klass, "capture-reference", G_CALLBACK (capture_reference));
 }
 
 static void
@@ -796,6 +1093,9 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   install_geometry (object_class);
   install_threshold (object_class);
   install_validity (object_class);
+  gst_sh_centroid_pixels_install (object_class);
+  add_captures (klass);
+  element_class->change_state = gst_sh_centroid_change_state;
   gst_sh_centroid_geometry_install (object_class, PROP_FIRST_OF_GEOMETRY);
 
   /**

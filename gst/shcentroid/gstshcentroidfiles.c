@@ -124,3 +124,44 @@ gst_sh_centroid_save_map (
   g_free (table);
   return status;
 }
+
+static gboolean
+has_shape (const GstImagingNpy *npy, guint64 n_rows, guint64 n_columns)
+{
+  if (npy->n_dims == 1)
+    return n_rows == 1 && npy->dims[0] == n_columns;
+  return npy->n_dims == 2 && npy->dims[0] == n_rows &&
+         npy->dims[1] == n_columns;
+}
+
+gfloat *
+gst_sh_centroid_load_floats (const gchar *property, const gchar *location,
+    guint64 n_rows, guint64 n_columns, ImkError *error)
+{
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = NULL;
+  gfloat *floats = NULL;
+
+  if (npy && !has_shape (npy, n_rows, n_columns)) {
+    g_autofree gchar *found = gst_imaging_npy_describe (npy);
+
+    imk_error_set (error, IMK_ERROR_FILE,
+        "%s \"%s\" is %s; it has to be [%" G_GUINT64_FORMAT
+        ", %" G_GUINT64_FORMAT "].",
+        property, location, found, n_rows, n_columns);
+  } else if (npy) {
+    values = gst_imaging_npy_to_double (npy, NULL, &why);
+  }
+  if (why)
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+  if (values) {
+    floats = g_new (gfloat, n_rows * n_columns);
+    for (guint64 i = 0; i < n_rows * n_columns; i++)
+      floats[i] = (gfloat) values[i];
+  }
+  g_free (values);
+  g_clear_error (&why);
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return floats;
+}

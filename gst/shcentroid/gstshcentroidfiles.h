@@ -25,4 +25,9 @@ gdouble *gst_sh_centroid_load_references (
 ImkStatus gst_sh_centroid_save_map (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error);
 
+/* One number a pixel or a sample, [@n_rows, @n_columns], or [@n_columns] when
+ * there is one row. Returns: (transfer full): them, NULL with @error set */
+gfloat *gst_sh_centroid_load_floats (const gchar *property,
+    const gchar *location, guint64 n_rows, guint64 n_columns, ImkError *error);
+
 G_END_DECLS

@@ -16,6 +16,18 @@ typedef struct ImkShcentroidRect {
   double min_flux, threshold; /* NaN: the configured one */
 } ImkShcentroidRect;
 
+/* What a sample s becomes first: (s - dark) flat. A pixel whose flat is 0 is
+ * bad: it takes part in nothing. */
+typedef struct ImkShcentroidPixel {
+  float dark, flat;
+} ImkShcentroidPixel;
+
+/* What is remembered of a cell under tracking; pixels, frames. */
+typedef struct ImkShcentroidTrack {
+  double x, y;
+  uint32_t n_dark; /* invalid frames in a row */
+} ImkShcentroidTrack;
+
 /* The geometry. @rects holds @n_rects cells in the order of the output. When
  * @columns is not 0 they form a grid of @rows x @columns, in which all cells
  * of a row share y and height and touch from left to right. */
@@ -24,16 +36,32 @@ typedef struct ImkShcentroidPlan {
   ImkType type;
   uint32_t columns, rows;
   uint32_t n_rects;
-  const ImkShcentroidRect *rects; /* valid during create only */
+  const ImkShcentroidRect *rects; /* valid during create only, like the next */
+  const ImkShcentroidPixel *pixels; /* width x height; NULL for none */
+  const float *lut;                 /* of 256 or 65536 samples; NULL for none */
   uint32_t n_threads;
   ImkShcentroidFields fields;
 } ImkShcentroidPlan;
 
 /* What may change from frame to frame; see ImkShcentroidConfig. */
 typedef struct ImkShcentroidParams {
-  bool has_threshold;
+  ImkShcentroidThreshold threshold_mode;
   bool subtract;
-  double threshold, min_flux, saturation, gain, read_noise;
+  double unit;      /* counts of a threshold of 1: read noise, or 1 */
+  double threshold; /* in counts; a fraction when RELATIVE or RANGE */
+  double threshold_least;
+  uint32_t brightest;
+  ImkShcentroidWeighting weighting;
+  double sigma;
+  uint32_t iterations;
+  double power;
+  ImkShcentroidEstimator estimator;
+  double quad_gain;
+  ImkShcentroidWindowMode window;
+  double tracking_gain;
+  uint32_t tracking_reset;
+  bool remove_tilt; /* never with FIELDS_XY */
+  double min_flux, saturation, gain, read_noise;
   ImkShcentroidInvalid invalid_policy;
   double slope_scale;
 } ImkShcentroidParams;

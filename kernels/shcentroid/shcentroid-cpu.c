@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "core/parallel.h"
-#include "shcentroid/shcentroid-finish.h"
+#include "shcentroid/shcentroid-chain.h"
 
 enum {
   TILE = 512,          /* columns at a time: their sums stay in the L1 cache */
   MAX_STRIP_ROWS = 64, /* of all strip_rows */
+  CHAIN_TILE = 256,    /* the same for the chain, whose sums are longer */
   WORTH_A_THREAD = 1 << 17, /* pixels; about 10 us */
 };
 
@@ -40,6 +41,14 @@ typedef struct Cpu {
   bool narrow;         /* the sums of every cell fit 31 bits */
   bool fresh;          /* nothing is held */
   double *held;        /* x and y of every cell */
+
+  /* of the chain */
+  float *dark, *flat, *lut;   /* NULL for none; dark and flat only together */
+  ImkShcentroidTrack *tracks; /* of every cell */
+  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
+  bool lost;                  /* nothing is tracked */
+  double *weights;      /* columns and rows of every cell; NULL: as needed */
+  uint32_t *weights_at; /* where those of a cell begin */
 } Cpu;
 
 /* One call of process. */
@@ -62,12 +71,13 @@ typedef struct Tile {
 typedef struct Functions {
   void (*measure_tile) (const Frame *f, const Tile *t);
   void (*measure_wide_cell) (const Frame *f, const Tile *t);
+  void (*measure_chain) (const Frame *f, uint32_t first, uint32_t n);
 } Functions;
 
 /* ------------------------------------------------------------------------
  * Output. */
 
-static void
+static inline __attribute__ ((always_inline)) void
 store (const ImkImage *out, uint64_t row, uint64_t column, double value)
 {
   uint8_t *to = (uint8_t *) out->data + row * out->stride;
@@ -78,7 +88,7 @@ store (const ImkImage *out, uint64_t row, uint64_t column, double value)
     ((double *) to)[column] = value;
 }
 
-static void
+static inline __attribute__ ((always_inline)) void
 store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
 {
   const ImkShcentroidPlan *plan = &f->cpu->plan;
@@ -143,7 +153,8 @@ store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
     store_slopes (f, first, n, x, y);
 }
 
-static void
+/* Inline, as vector code around it must not meet code of another kind. */
+static inline __attribute__ ((always_inline)) void
 finish_cell (const Frame *f, uint32_t cell, const ImkShcentroidSums *sums)
 {
   const Cpu *cpu = f->cpu;
@@ -155,7 +166,7 @@ finish_cell (const Frame *f, uint32_t cell, const ImkShcentroidSums *sums)
 }
 
 /* Where every sample takes part, the sums over 1, u and y are geometry. */
-static void
+static inline __attribute__ ((always_inline)) void
 finish_sums (const Frame *f, const Tile *t, uint32_t i, ImkShcentroidSums *s)
 {
   if (!t->cut) {
@@ -163,6 +174,144 @@ finish_sums (const Frame *f, const Tile *t, uint32_t i, ImkShcentroidSums *s)
     s->raw = s->v;
   }
   finish_cell (f, t->first + i, s);
+}
+
+/* ------------------------------------------------------------------------
+ * The chain, before it is vector code. */
+
+/* Cells side by side, of one top and one height; or one of any width. */
+typedef struct ChainTile {
+  const Frame *f;
+  uint32_t first, n; /* cells */
+  ImkShcentroidWindow windows[CHAIN_TILE];
+  ImkShcentroidRange ranges[CHAIN_TILE];
+  ImkShcentroidLevel levels[CHAIN_TILE];
+  double centre_x[CHAIN_TILE], centre_y[CHAIN_TILE]; /* of the weight */
+  ImkShcentroidReals sums[CHAIN_TILE];
+} ChainTile;
+
+/* The sums of the chain; those up to N_CHAIN_XY_SUMS are all that a position
+ * needs. */
+enum {
+  CHAIN_P,
+  CHAIN_PU,
+  CHAIN_PY,
+  N_CHAIN_XY_SUMS,
+  CHAIN_Q = N_CHAIN_XY_SUMS,
+  CHAIN_QU,
+  CHAIN_QY,
+  CHAIN_QUU,
+  CHAIN_QYY,
+  CHAIN_RAW,
+  N_CHAIN_SUMS,
+};
+
+static const double lane_numbers[IMK_SHCENTROID_LANES] = {0, 1, 2, 3, 4, 5, 6,
+    7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    27, 28, 29, 30, 31};
+
+static inline uint32_t
+tile_width (const ChainTile *t)
+{
+  const ImkShcentroidWindow *last = &t->windows[t->n - 1];
+
+  return last->x + last->width - t->windows[0].x;
+}
+
+static void
+chain_begin (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
+{
+  const Cpu *cpu = f->cpu;
+
+  t->f = f;
+  t->first = first;
+  t->n = n;
+  for (uint32_t i = 0; i < n; i++) {
+    const ImkShcentroidRect *rect = &cpu->rects[first + i];
+    ImkShcentroidTrack *track = &cpu->tracks[first + i];
+
+    if (cpu->lost)
+      *track = (ImkShcentroidTrack){rect->ref_x, rect->ref_y, 0};
+    t->windows[i] = imk_shcentroid_window (
+        rect, &cpu->params, track, cpu->plan.width, cpu->plan.height);
+    t->centre_x[i] = rect->ref_x;
+    t->centre_y[i] = rect->ref_y;
+    if (cpu->params.weighting == IMK_SHCENTROID_WEIGHTING_TRACKING) {
+      t->centre_x[i] = track->x;
+      t->centre_y[i] = track->y;
+    }
+  }
+}
+
+static inline __attribute__ ((always_inline)) void
+chain_end (const ChainTile *t)
+{
+  const Cpu *cpu = t->f->cpu;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    uint32_t cell = t->first + i;
+    ImkShcentroidRow row = {{0}};
+
+    bool valid = imk_shcentroid_finish_real (&row, &t->sums[i],
+        &cpu->rects[cell], &t->windows[i], &cpu->params, cpu->plan.fields,
+        cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+
+    if (cpu->params.remove_tilt)
+      cpu->slopes[cell] =
+          imk_shcentroid_slope (&row, valid, cpu->params.invalid_policy);
+    store_row (t->f, cell, &row);
+  }
+}
+
+/* Weights of @n columns of cell @i, from its column @u on. */
+static inline __attribute__ ((always_inline)) void
+weight_columns (const ChainTile *t, uint32_t i, uint32_t u, uint32_t n,
+    bool cached, double *weights)
+{
+  const Cpu *cpu = t->f->cpu;
+  double from = t->windows[i].x - t->centre_x[i];
+
+  if (cached)
+    memcpy (weights, cpu->weights + cpu->weights_at[t->first + i] + u,
+        n * sizeof (*weights));
+  else
+    for (uint32_t k = 0; k < n; k++)
+      weights[k] =
+          imk_shcentroid_weight (from + (double) (u + k), cpu->params.sigma);
+}
+
+static inline __attribute__ ((always_inline)) void
+weight_rows (const ChainTile *t, uint32_t i, uint32_t y, uint32_t n,
+    bool cached, double *weights)
+{
+  const Cpu *cpu = t->f->cpu;
+  double from = t->windows[i].y - t->centre_y[i];
+
+  if (cached)
+    memcpy (weights,
+        cpu->weights + cpu->weights_at[t->first + i] + t->windows[i].width + y,
+        n * sizeof (*weights));
+  else
+    for (uint32_t k = 0; k < n; k++)
+      weights[k] =
+          imk_shcentroid_weight (from + (double) (y + k), cpu->params.sigma);
+}
+
+/* The weight goes to what was found. */
+static inline __attribute__ ((always_inline)) void
+move_weights (ChainTile *t)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    ImkShcentroidCentre centre =
+        imk_shcentroid_real_centre (&t->sums[i], &t->windows[i], params, 0.0);
+
+    if (centre.valid) {
+      t->centre_x[i] = t->windows[i].x + centre.x;
+      t->centre_y[i] = t->windows[i].y + centre.y;
+    }
+  }
 }
 
 /* One binary for all x86-64; elsewhere 16 bytes are what vector units have. */
@@ -278,6 +427,57 @@ measure_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Cells that stay beside each other go through the chain together. */
+static void
+measure_chain_bands (void *data, uint32_t first, uint32_t end)
+{
+  const Frame *f = data;
+  const Cpu *cpu = f->cpu;
+  const Functions *functions = get_functions (cpu);
+  bool together = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+
+  for (uint32_t band = first; band < end; band++) {
+    uint32_t from = band * cpu->band_cells, last = from + cpu->band_cells;
+
+    while (from < last) {
+      uint32_t width = cpu->rects[from].width, to = from + 1;
+
+      while (
+          together && to < last && width + cpu->rects[to].width <= CHAIN_TILE)
+        width += cpu->rects[to++].width;
+      functions->measure_chain (f, from, to - from);
+      from = to;
+    }
+  }
+}
+
+/* When all slopes are known. */
+static void
+remove_tilt (const Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = cpu->plan.n_rects;
+  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+
+  for (uint32_t i = 0; i < n; i++)
+    imk_shcentroid_add_slope (
+        &lanes[i % IMK_SHCENTROID_TILT_LANES], &cpu->slopes[i]);
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
+  imk_shcentroid_find_tilt (&lanes[0]);
+  for (uint32_t i = 0; i < n; i++) {
+    double dx = cpu->slopes[i].x - lanes[0].x;
+    double dy = cpu->slopes[i].y - lanes[0].y;
+
+    if (cpu->slopes[i].tilt == IMK_SHCENTROID_TILT_APART)
+      continue;
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DX : i, dx);
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DY : (uint64_t) n + i, dy);
+  }
+}
+
 /* ------------------------------------------------------------------------
  * The backend. */
 
@@ -309,7 +509,103 @@ cpu_destroy (void *state)
     return;
   free (cpu->rects);
   free (cpu->held);
+  free (cpu->dark);
+  free (cpu->flat);
+  free (cpu->lut);
+  free (cpu->tracks);
+  free (cpu->slopes);
+  free (cpu->weights);
+  free (cpu->weights_at);
   free (cpu);
+}
+
+static bool
+copy_calibration (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  size_t n = (size_t) plan->width * plan->height;
+  size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
+
+  if (plan->lut) {
+    cpu->lut = malloc (n_samples * sizeof (*cpu->lut));
+    if (!cpu->lut)
+      return false;
+    memcpy (cpu->lut, plan->lut, n_samples * sizeof (*cpu->lut));
+  }
+  if (plan->pixels) {
+    /* and what a vector at the last pixel reaches beyond it */
+    cpu->dark = calloc (n + CHAIN_TILE, sizeof (*cpu->dark));
+    cpu->flat = calloc (n + CHAIN_TILE, sizeof (*cpu->flat));
+    if (!cpu->dark || !cpu->flat)
+      return false;
+    for (size_t i = 0; i < n; i++) {
+      cpu->dark[i] = plan->pixels[i].dark;
+      cpu->flat[i] = plan->pixels[i].flat;
+    }
+  }
+  return true;
+}
+
+static bool
+allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  cpu->rects = calloc (plan->n_rects, sizeof (*cpu->rects));
+  cpu->held = calloc (plan->n_rects, 2 * sizeof (*cpu->held));
+  cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
+  cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
+  return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
+         copy_calibration (cpu, plan);
+}
+
+/* Where @rects end in the table of weights; they fit 32 bits when the cells
+ * do, and it is better without a table when they do not. */
+static uint64_t
+count_weights (const Cpu *cpu)
+{
+  uint64_t n = 0;
+
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++)
+    n += cpu->rects[i].width + cpu->rects[i].height;
+  return n;
+}
+
+/* The weights about the references, which are the same in every frame. Without
+ * memory for them they are computed when they are needed. */
+static void
+make_weights (Cpu *cpu)
+{
+  uint64_t n = count_weights (cpu), at = 0;
+  double sigma = cpu->params.sigma;
+
+  if (!cpu->weights && n < UINT32_MAX) {
+    cpu->weights = malloc (n * sizeof (*cpu->weights));
+    cpu->weights_at = malloc (cpu->plan.n_rects * sizeof (*cpu->weights_at));
+  }
+  if (!cpu->weights || !cpu->weights_at) {
+    free (cpu->weights);
+    cpu->weights = NULL;
+    return;
+  }
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    const ImkShcentroidRect *rect = &cpu->rects[i];
+    double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
+
+    cpu->weights_at[i] = (uint32_t) at;
+    for (uint32_t k = 0; k < rect->width; k++)
+      cpu->weights[at++] = imk_shcentroid_weight (x + (double) k, sigma);
+    for (uint32_t k = 0; k < rect->height; k++)
+      cpu->weights[at++] = imk_shcentroid_weight (y + (double) k, sigma);
+  }
+}
+
+static void
+take_params (Cpu *cpu, const ImkShcentroidParams *params)
+{
+  bool same_sigma = cpu->weights && cpu->params.sigma == params->sigma;
+
+  cpu->params = *params;
+  if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
+      params->window == IMK_SHCENTROID_WINDOW_CELL && !same_sigma)
+    make_weights (cpu);
 }
 
 static ImkStatus
@@ -318,11 +614,7 @@ cpu_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
 {
   Cpu *cpu = calloc (1, sizeof (*cpu));
 
-  if (cpu) {
-    cpu->rects = calloc (plan->n_rects, sizeof (*cpu->rects));
-    cpu->held = calloc (plan->n_rects, 2 * sizeof (*cpu->held));
-  }
-  if (!cpu || !cpu->rects || !cpu->held) {
+  if (!cpu || !allocate (cpu, plan)) {
     cpu_destroy (cpu);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u cells.", plan->n_rects);
@@ -330,10 +622,12 @@ cpu_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   memcpy (cpu->rects, plan->rects, plan->n_rects * sizeof (*cpu->rects));
   cpu->plan = *plan;
   cpu->plan.rects = cpu->rects;
-  cpu->params = *params;
+  cpu->plan.pixels = NULL;
+  cpu->plan.lut = cpu->lut;
   cpu->band_cells = plan->columns ? plan->columns : 1;
   cpu->narrow = sums_are_narrow (plan);
-  cpu->fresh = true;
+  cpu->fresh = cpu->lost = true;
+  take_params (cpu, params);
   *state = cpu;
   return IMK_OK;
 }
@@ -343,10 +637,13 @@ cpu_update (void *state, const ImkShcentroidParams *params, ImkError *error)
 {
   Cpu *cpu = state;
 
-  /* what was held before another policy came in between is out of date */
+  /* what was held or tracked before something else came in between is out of
+   * date */
   if (cpu->params.invalid_policy != params->invalid_policy)
     cpu->fresh = true;
-  cpu->params = *params;
+  if (imk_shcentroid_tracks (&cpu->params) != imk_shcentroid_tracks (params))
+    cpu->lost = true;
+  take_params (cpu, params);
   return IMK_OK;
 }
 
@@ -356,21 +653,27 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 {
   Cpu *cpu = state;
   Frame frame = {.cpu = cpu, .in = in, .out = out};
+  bool plain = imk_shcentroid_is_plain (&cpu->params, cpu->dark || cpu->lut);
   uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
   uint64_t band_pixels = 0;
 
   for (uint32_t i = 0; i < cpu->band_cells; i++)
     band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
   imk_parallel_for (cpu->plan.n_threads, n_bands,
-      1 + (uint32_t) (WORTH_A_THREAD / band_pixels), measure_bands, &frame);
-  cpu->fresh = false;
+      1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
+      plain ? measure_bands : measure_chain_bands, &frame);
+  if (cpu->params.remove_tilt)
+    remove_tilt (&frame);
+  cpu->fresh = cpu->lost = false;
   return IMK_OK;
 }
 
 static ImkStatus
 cpu_reset (void *state, void *stream, ImkError *error)
 {
-  ((Cpu *) state)->fresh = true;
+  Cpu *cpu = state;
+
+  cpu->fresh = cpu->lost = true;
   return IMK_OK;
 }
 

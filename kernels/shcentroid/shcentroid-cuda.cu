@@ -11,7 +11,7 @@
 #include <cuda_pipeline.h>
 
 #include "core/cuda-check.h"
-#include "shcentroid/shcentroid-finish.h"
+#include "shcentroid/shcentroid-chain.h"
 
 enum {
   MAX_THREADS = 512,
@@ -67,6 +67,14 @@ struct Cuda {
   uint32_t n_tasks, n_threads;
   uint32_t shared_size; /* bytes a block */
   bool is_map, is_u8;
+
+  ImkShcentroidPixel *pixels; /* on the device; null for none, like lut */
+  float *lut;
+  ImkShcentroidTrack *tracks;
+  ImkShcentroidSlope *slopes;
+  uint32_t width, height;      /* of the frame */
+  uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
+  bool wide, lost;
 };
 
 /* ------------------------------------------------------------------------
@@ -382,6 +390,22 @@ meet_pieces (Scratch *scratch, uint32_t n_parts, ImkShcentroidSums *s)
   return true;
 }
 
+/* What is reported of @row. */
+template <bool ALL>
+static __device__ __forceinline__ void
+keep_row (const Arguments &a, const ImkShcentroidRow &row, double *to)
+{
+  if (ALL) {
+    for (uint32_t i = 0; i < row_length (true); i++)
+      to[i] = row.field[i];
+  } else {
+    bool slopes = a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
+
+    to[0] = slopes ? row.field[IMK_SHCENTROID_DX] : row.field[IMK_SHCENTROID_X];
+    to[1] = slopes ? row.field[IMK_SHCENTROID_DY] : row.field[IMK_SHCENTROID_Y];
+  }
+}
+
 template <bool ALL, bool CUT>
 static __device__ __forceinline__ void
 finish_cell (const Arguments &a, ImkShcentroidSums *s,
@@ -396,15 +420,7 @@ finish_cell (const Arguments &a, ImkShcentroidSums *s,
   imk_shcentroid_finish (&row, s, &cell, &a.params,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY, a.fresh,
       a.held + 2 * (size_t) index);
-  if (ALL) {
-    for (uint32_t i = 0; i < row_length (true); i++)
-      to[i] = row.field[i];
-  } else {
-    bool slopes = a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
-
-    to[0] = slopes ? row.field[IMK_SHCENTROID_DX] : row.field[IMK_SHCENTROID_X];
-    to[1] = slopes ? row.field[IMK_SHCENTROID_DY] : row.field[IMK_SHCENTROID_Y];
-  }
+  keep_row<ALL> (a, row, to);
 }
 
 /* Returns, to all threads: whether the rows of the task are complete */
@@ -458,20 +474,21 @@ store_value (const Arguments &a, size_t row, size_t column, double value)
  * travel together. */
 template <bool ALL>
 static __device__ __forceinline__ void
-store_rows (const Arguments &a, const Task &task, const double *rows)
+store_rows (
+    const Arguments &a, uint32_t first, uint32_t n_cells, const double *rows)
 {
   constexpr uint32_t length = row_length (ALL);
   bool slopes = !ALL && a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
 
-  for (uint32_t i = threadIdx.x; i < task.n_cells * length; i += blockDim.x) {
-    uint32_t cell = slopes ? i % task.n_cells : i / length;
-    uint32_t field = slopes ? i / task.n_cells : i % length;
+  for (uint32_t i = threadIdx.x; i < n_cells * length; i += blockDim.x) {
+    uint32_t cell = slopes ? i % n_cells : i / length;
+    uint32_t field = slopes ? i / n_cells : i % length;
     double value = rows[cell * length + field];
 
     if (slopes)
-      store_value (a, 0, field * (size_t) a.n_rects + task.first + cell, value);
+      store_value (a, 0, field * (size_t) a.n_rects + first + cell, value);
     else
-      store_value (a, task.first + cell, field, value);
+      store_value (a, first + cell, field, value);
   }
 }
 
@@ -505,8 +522,10 @@ __launch_bounds__ (MAX_THREADS)
   __pipeline_wait_prior (0);
   __syncthreads ();
   if (sum_cells<ALL, CUT> (a, task, shared))
-    store_rows<ALL> (a, task, shared.rows);
+    store_rows<ALL> (a, task.first, task.n_cells, shared.rows);
 }
+
+#include "shcentroid/shcentroid-chain.cuh"
 
 /* ------------------------------------------------------------------------
  * Planning tasks, on the host. */
@@ -727,6 +746,68 @@ upload (Cuda *cuda, const Planner *p, ImkError *error)
   return status;
 }
 
+/* @size bytes, uploaded from @from, or zero without. */
+static ImkStatus
+upload_table (void **to, const void *from, size_t size, ImkError *error)
+{
+  cudaStream_t stream = cudaStreamPerThread;
+  ImkStatus status = IMK_CUDA (error, cudaMalloc (to, size));
+
+  if (status == IMK_OK && from)
+    status = IMK_CUDA (error,
+        cudaMemcpyAsync (*to, from, size, cudaMemcpyHostToDevice, stream));
+  else if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemsetAsync (*to, 0, size, stream));
+  return status == IMK_OK ? IMK_CUDA (error, cudaStreamSynchronize (stream))
+                          : status;
+}
+
+/* What only the chain needs. */
+static ImkStatus
+upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  size_t n_pixels = (size_t) plan->width * plan->height;
+  size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
+  ImkStatus status = upload_table ((void **) &cuda->tracks, nullptr,
+      plan->n_rects * sizeof (ImkShcentroidTrack), error);
+
+  if (status == IMK_OK)
+    status = upload_table ((void **) &cuda->slopes, nullptr,
+        plan->n_rects * sizeof (ImkShcentroidSlope), error);
+  if (status == IMK_OK && plan->pixels)
+    status = upload_table ((void **) &cuda->pixels, plan->pixels,
+        n_pixels * sizeof (ImkShcentroidPixel), error);
+  if (status == IMK_OK && plan->lut)
+    status = upload_table (
+        (void **) &cuda->lut, plan->lut, n_samples * sizeof (float), error);
+  return status;
+}
+
+/* Teams as wide as the widest cell, as high as the highest. */
+static void
+plan_chain (Cuda *cuda, const ImkShcentroidPlan *plan)
+{
+  uint32_t width = 1, height = 1, warps;
+
+  for (uint32_t i = 0; i < plan->n_rects; i++) {
+    if (plan->rects[i].width > width)
+      width = plan->rects[i].width;
+    if (plan->rects[i].height > height)
+      height = plan->rects[i].height;
+  }
+  cuda->width = plan->width;
+  cuda->height = plan->height;
+  cuda->lost = true;
+  cuda->lanes = CHAIN_MIN_LANES;
+  while (cuda->lanes < width && cuda->lanes < 32)
+    cuda->lanes *= 2;
+  cuda->wide = height > WIDE_FROM;
+  warps = imk_div_up (height, IMK_SHCENTROID_BAND_ROWS);
+  cuda->chain_warps = !cuda->wide               ? CHAIN_THREADS / 32
+                      : warps < CHAIN_MAX_WARPS ? warps
+                                                : CHAIN_MAX_WARPS;
+}
+
 static void
 cuda_destroy (void *state)
 {
@@ -735,6 +816,10 @@ cuda_destroy (void *state)
   if (!cuda)
     return;
   cudaFree (cuda->memory); /* waits for kernels that use it */
+  cudaFree (cuda->pixels);
+  cudaFree (cuda->lut);
+  cudaFree (cuda->tracks);
+  cudaFree (cuda->slopes);
   free (cuda);
 }
 
@@ -778,7 +863,10 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   cuda->arguments.fields = plan->fields;
   cuda->arguments.fresh = true;
   cuda->arguments.params = *params;
+  plan_chain (cuda, plan);
   status = build (cuda, &planner, error);
+  if (status == IMK_OK)
+    status = upload_chain (cuda, plan, error);
   if (status == IMK_OK)
     *state = cuda;
   else
@@ -789,11 +877,15 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
 static ImkStatus
 cuda_update (void *state, const ImkShcentroidParams *params, ImkError *error)
 {
-  Arguments *a = &((Cuda *) state)->arguments;
+  Cuda *cuda = (Cuda *) state;
+  Arguments *a = &cuda->arguments;
 
-  /* what was held before another policy came in between is out of date */
+  /* what was held or tracked before something else came in between is out of
+   * date */
   if (a->params.invalid_policy != params->invalid_policy)
     a->fresh = true;
+  if (imk_shcentroid_tracks (&a->params) != imk_shcentroid_tracks (params))
+    cuda->lost = true;
   a->params = *params;
   return IMK_OK;
 }
@@ -811,18 +903,99 @@ choose_kernel (bool all, bool cut)
              : measure_cells<Sample, false, false>;
 }
 
+typedef void (*ChainKernel) (const ChainArguments);
+
+template <typename Sample, bool CALIBRATED, bool RARE>
+static ChainKernel
+choose_chain_kernel (bool all, bool wide)
+{
+  if (all)
+    return wide ? measure_chain<Sample, CALIBRATED, true, true, RARE>
+                : measure_chain<Sample, CALIBRATED, true, false, RARE>;
+  return wide ? measure_chain<Sample, CALIBRATED, false, true, RARE>
+              : measure_chain<Sample, CALIBRATED, false, false, RARE>;
+}
+
+template <typename Sample>
+static ChainKernel
+choose_chain_kernel (const Cuda *cuda)
+{
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool wide = cuda->wide;
+
+  if (chain_is_rare (&cuda->arguments.params))
+    return cuda->pixels ? choose_chain_kernel<Sample, true, true> (all, wide)
+                        : choose_chain_kernel<Sample, false, true> (all, wide);
+  return cuda->pixels ? choose_chain_kernel<Sample, true, false> (all, wide)
+                      : choose_chain_kernel<Sample, false, false> (all, wide);
+}
+
+static ImkStatus
+launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t threads = 32 * cuda->chain_warps;
+  uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
+  ChainKernel kernel;
+  ChainArguments a = {};
+  cudaLaunchConfig_t launch = {};
+  ImkStatus status;
+
+  kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
+                       : choose_chain_kernel<uint16_t> (cuda);
+  a.common = cuda->arguments;
+  a.pixels = cuda->pixels;
+  a.lut = cuda->lut;
+  a.tracks = cuda->tracks;
+  a.slopes = cuda->slopes;
+  a.width = cuda->width;
+  a.height = cuda->height;
+  a.lanes = cuda->lanes;
+  a.lost = cuda->lost;
+  a.noise_per_count = 1.0 / params->gain;
+  launch.gridDim = dim3 (imk_div_up (a.common.n_rects, n_teams));
+  launch.blockDim = dim3 (threads);
+  launch.dynamicSmemBytes = chain_shared_size (n_teams,
+      !weighted    ? 0
+      : cuda->wide ? cuda->chain_warps
+                   : n_teams,
+      all);
+  launch.stream = stream;
+  status = IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  if (status != IMK_OK || !params->remove_tilt)
+    return status;
+  launch.gridDim = dim3 (1);
+  launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
+  launch.dynamicSmemBytes = 0;
+  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, a);
+}
+
+static ImkStatus
+launch_plain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  const Arguments *a = &cuda->arguments;
+  bool all = a->fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool cut = a->params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
+             (cuda->is_map || a->params.threshold > 0.0);
+  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (all, cut)
+                              : choose_kernel<uint16_t> (all, cut);
+  cudaLaunchConfig_t launch = {};
+
+  launch.gridDim = dim3 (cuda->n_tasks);
+  launch.blockDim = dim3 (cuda->n_threads);
+  launch.dynamicSmemBytes = cuda->shared_size;
+  launch.stream = stream;
+  return IMK_CUDA_LAUNCH (error, launch, kernel, *a);
+}
+
 static ImkStatus
 cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
   Arguments *a = &cuda->arguments;
-  bool all = a->fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool cut =
-      a->params.has_threshold && (cuda->is_map || a->params.threshold > 0.0);
-  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (all, cut)
-                              : choose_kernel<uint16_t> (all, cut);
-  cudaLaunchConfig_t launch = {};
   ImkStatus status;
 
   a->frame = (const uint8_t *) in->data;
@@ -831,13 +1004,12 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   a->out = out->data;
   a->out_stride = out->stride;
   a->f64 = out->type == IMK_TYPE_F64;
-  launch.gridDim = dim3 (cuda->n_tasks);
-  launch.blockDim = dim3 (cuda->n_threads);
-  launch.dynamicSmemBytes = cuda->shared_size;
-  launch.stream = (cudaStream_t) stream;
-  status = IMK_CUDA_LAUNCH (error, launch, kernel, *a);
+  if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
+    status = launch_plain (cuda, (cudaStream_t) stream, error);
+  else
+    status = launch_chain (cuda, (cudaStream_t) stream, error);
   if (status == IMK_OK)
-    a->fresh = false;
+    a->fresh = cuda->lost = false;
   return status;
 }
 
@@ -846,7 +1018,9 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
 static ImkStatus
 cuda_reset (void *state, void *stream, ImkError *error)
 {
-  ((Cuda *) state)->arguments.fresh = true;
+  Cuda *cuda = (Cuda *) state;
+
+  cuda->arguments.fresh = cuda->lost = true;
   return IMK_OK;
 }
 

@@ -93,14 +93,25 @@ imk_shcentroid_f32 (double value)
   return value == value ? (float) value : nan;
 }
 
+/* The threshold of a cell in counts. Far beyond every sample is far enough: no
+ * unit makes it infinite. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_counts (const ImkShcentroidParams *params, double own_threshold)
+{
+  double t = own_threshold == own_threshold ? own_threshold * params->unit
+                                            : params->threshold;
+
+  return t < 1e12 ? t : 1e12;
+}
+
 /* The smallest sample that takes part. Beyond 65535 none does; a larger cap
  * would not fit the integers it is compared in. */
 IMK_SHCENTROID_INLINE uint32_t
 imk_shcentroid_least (const ImkShcentroidParams *params, double own_threshold)
 {
-  double t = own_threshold == own_threshold ? own_threshold : params->threshold;
+  double t = imk_shcentroid_counts (params, own_threshold);
 
-  if (!params->has_threshold)
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE)
     return 0;
   return t > 65535.0 ? 65536 : (uint32_t) ceil (t);
 }
@@ -110,9 +121,10 @@ IMK_SHCENTROID_INLINE double
 imk_shcentroid_pedestal (
     const ImkShcentroidParams *params, double own_threshold)
 {
-  if (!params->has_threshold || !params->subtract)
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE ||
+      !params->subtract)
     return 0.0;
-  return own_threshold == own_threshold ? own_threshold : params->threshold;
+  return imk_shcentroid_counts (params, own_threshold);
 }
 
 IMK_SHCENTROID_INLINE double
@@ -175,7 +187,7 @@ imk_shcentroid_variance (double c, double v, double vu, double vuu, double n,
 }
 
 IMK_SHCENTROID_INLINE uint32_t
-imk_shcentroid_flags (const ImkShcentroidSums *s, double flux, double min_flux,
+imk_shcentroid_flags (uint32_t max, double flux, double min_flux,
     const ImkShcentroidRect *cell, const ImkShcentroidParams *params)
 {
   uint32_t flags = cell->flags;
@@ -184,7 +196,7 @@ imk_shcentroid_flags (const ImkShcentroidSums *s, double flux, double min_flux,
     flags |= IMK_SHCENTROID_NO_FLUX;
   if (flux < min_flux)
     flags |= IMK_SHCENTROID_LOW_FLUX;
-  if (params->saturation > 0.0 && s->max >= params->saturation)
+  if (params->saturation > 0.0 && max >= params->saturation)
     flags |= IMK_SHCENTROID_SATURATED;
   return flags;
 }
@@ -193,14 +205,13 @@ imk_shcentroid_flags (const ImkShcentroidSums *s, double flux, double min_flux,
  * the last valid frame, looked at under INVALID_HOLD only. @fresh: nothing is
  * held yet. */
 IMK_SHCENTROID_INLINE void
-imk_shcentroid_place (ImkShcentroidRow *row, ImkShcentroidCentre centre,
+imk_shcentroid_place (ImkShcentroidRow *row, double x, double y, bool valid,
     const ImkShcentroidRect *cell, const ImkShcentroidParams *params,
     bool fresh, double *held)
 {
   bool hold = params->invalid_policy == IMK_SHCENTROID_INVALID_HOLD;
-  double x = cell->x + centre.x, y = cell->y + centre.y;
 
-  if (!centre.valid) {
+  if (!valid) {
     x = hold && !fresh ? held[0] : cell->ref_x;
     y = hold && !fresh ? held[1] : cell->ref_y;
   }
@@ -212,7 +223,7 @@ imk_shcentroid_place (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   row->field[IMK_SHCENTROID_Y] = y;
   row->field[IMK_SHCENTROID_DX] = (x - cell->ref_x) * params->slope_scale;
   row->field[IMK_SHCENTROID_DY] = (y - cell->ref_y) * params->slope_scale;
-  if (!centre.valid && params->invalid_policy == IMK_SHCENTROID_INVALID_NAN)
+  if (!valid && params->invalid_policy == IMK_SHCENTROID_INVALID_NAN)
     for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_DY; i++)
       row->field[i] = imk_shcentroid_nan ();
 }
@@ -244,7 +255,7 @@ imk_shcentroid_describe (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   row->field[IMK_SHCENTROID_VAR_X] = var_x;
   row->field[IMK_SHCENTROID_VAR_Y] = var_y;
   row->field[IMK_SHCENTROID_FLAGS] =
-      imk_shcentroid_flags (s, centre.flux, min_flux, cell, params);
+      imk_shcentroid_flags (s->max, centre.flux, min_flux, cell, params);
 }
 
 /* The whole row of a cell; of @s only what @fields needs has to be there. */
@@ -261,7 +272,8 @@ imk_shcentroid_finish (ImkShcentroidRow *row, const ImkShcentroidSums *s,
       imk_shcentroid_min_flux (params, cell->min_flux), cell->width - 1.0,
       cell->height - 1.0);
 
-  imk_shcentroid_place (row, centre, cell, params, fresh, held);
+  imk_shcentroid_place (row, cell->x + centre.x, cell->y + centre.y,
+      centre.valid, cell, params, fresh, held);
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe (row, centre, s, cell, params);
 }

@@ -36,6 +36,11 @@ imk_shcentroid_config_init (ImkShcentroidConfig *config)
       .fields = IMK_SHCENTROID_FIELDS_ALL,
       .threshold_mode = IMK_SHCENTROID_THRESHOLD_NONE,
       .threshold_action = IMK_SHCENTROID_ACTION_SUBTRACT,
+      .sigma = 1.0,
+      .iterations = 1,
+      .power = 1.0,
+      .quad_gain = 1.0,
+      .tracking_gain = 1.0,
       .gain = 1.0,
       .invalid_policy = IMK_SHCENTROID_INVALID_ZERO,
       .slope_scale = 1.0,
@@ -87,35 +92,101 @@ check_choice (const char *property, unsigned value, unsigned n, ImkError *error)
 }
 
 static ImkStatus
+check_between (const char *property, double value, double minimum,
+    double maximum, ImkError *error)
+{
+  if (value >= minimum && value <= maximum)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g; it must be a number from %g to %g.", property, value, minimum,
+      maximum);
+}
+
+static ImkStatus
+check_above_0 (
+    const char *property, double value, const char *unit, ImkError *error)
+{
+  if (value > 0.0 && isfinite (value))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g %s; it must be a finite number above 0.", property, value,
+      unit);
+}
+
+static ImkStatus
+check_threshold (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("threshold-mode", c->threshold_mode,
+      IMK_SHCENTROID_THRESHOLD_NOISE + 1, error);
+
+  if (status == IMK_OK)
+    status = check_choice ("threshold-action", c->threshold_action,
+        IMK_SHCENTROID_ACTION_KEEP + 1, error);
+  if (status == IMK_OK)
+    status = check_at_least ("threshold", c->threshold, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("threshold-least", c->threshold_least, 0.0, error);
+  return status;
+}
+
+static ImkStatus
+check_weight (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice (
+      "weighting", c->weighting, IMK_SHCENTROID_WEIGHTING_TRACKING + 1, error);
+
+  if (status == IMK_OK)
+    status = check_above_0 ("sigma", c->sigma, "pixels", error);
+  if (status == IMK_OK)
+    status = check_between ("iterations", c->iterations, 1, 100, error);
+  if (status == IMK_OK)
+    status = check_between ("power", c->power, 1.0, 4.0, error);
+  return status;
+}
+
+static ImkStatus
+check_estimator (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice (
+      "estimator", c->estimator, IMK_SHCENTROID_ESTIMATOR_QUAD + 1, error);
+
+  if (status == IMK_OK)
+    status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
+  if (status == IMK_OK)
+    status = check_between ("tracking-gain", c->tracking_gain, 0.0, 1.0, error);
+  return status;
+}
+
+static ImkStatus
 check_params (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status;
+  ImkStatus status = check_threshold (c, error);
 
-  if ((status = check_choice ("threshold-mode", c->threshold_mode,
-           IMK_SHCENTROID_THRESHOLD_ABSOLUTE + 1, error)) != IMK_OK ||
-      (status = check_choice ("threshold-action", c->threshold_action,
-           IMK_SHCENTROID_ACTION_KEEP + 1, error)) != IMK_OK ||
-      (status = check_choice ("invalid-policy", c->invalid_policy,
-           IMK_SHCENTROID_INVALID_REFERENCE + 1, error)) != IMK_OK ||
-      (status = check_at_least ("threshold", c->threshold, 0.0, error)) !=
-          IMK_OK ||
-      (status = check_at_least ("min-flux", c->min_flux, 0.0, error)) !=
-          IMK_OK ||
-      (status = check_at_least ("saturation", c->saturation, 0.0, error)) !=
-          IMK_OK ||
-      (status = check_at_least ("read-noise", c->read_noise, 0.0, error)) !=
-          IMK_OK)
-    return status;
-  if (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale))
+  if (status == IMK_OK)
+    status = check_weight (c, error);
+  if (status == IMK_OK)
+    status = check_estimator (c, error);
+  if (status == IMK_OK)
+    status = check_choice ("invalid-policy", c->invalid_policy,
+        IMK_SHCENTROID_INVALID_REFERENCE + 1, error);
+  if (status == IMK_OK)
+    status = check_at_least ("min-flux", c->min_flux, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("saturation", c->saturation, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("read-noise", c->read_noise, 0.0, error);
+  if (status == IMK_OK)
+    status = check_above_0 ("gain", c->gain, "electrons a count", error);
+  if (status == IMK_OK &&
+      (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale)))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The slopes are multiplied with %g; it must be a finite number other "
         "than 0.",
         c->slope_scale);
-  if (!(c->gain > 0.0) || !isfinite (c->gain))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "gain is %g electrons a count; it must be a finite number above 0.",
-        c->gain);
-  return IMK_OK;
+  return status;
 }
 
 static ImkStatus
@@ -303,6 +374,36 @@ check_references (const ImkShcentroidConfig *c, ImkError *error)
   return IMK_OK;
 }
 
+/* One number a pixel, or a sample; @least to @most also excludes a NaN. */
+static ImkStatus
+check_table (const char *property, const float *values, size_t n,
+    uint32_t width, double least, double most, ImkError *error)
+{
+  for (size_t i = 0; values && i < n; i++)
+    if (!(values[i] >= least && values[i] <= most))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "%s has the value %g at (%u, %u); it must be a number from %g to %g.",
+          property, values[i], (unsigned) (i % width), (unsigned) (i / width),
+          least, most);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_calibration (const ImkShcentroidConfig *c, ImkError *error)
+{
+  size_t n = (size_t) c->width * c->height;
+  size_t n_samples = c->type == IMK_TYPE_U8 ? 256 : 65536;
+  ImkStatus status =
+      check_table ("The dark", c->dark, n, c->width, -1e6, 1e6, error);
+
+  if (status == IMK_OK)
+    status = check_table ("The flat", c->flat, n, c->width, 0.0, 1e6, error);
+  if (status == IMK_OK)
+    status = check_table (
+        "The look-up table", c->lut, n_samples, 65536, -1e9, 1e9, error);
+  return status;
+}
+
 static ImkStatus
 check_config (const ImkShcentroidConfig *c, ImkError *error)
 {
@@ -318,6 +419,8 @@ check_config (const ImkShcentroidConfig *c, ImkError *error)
     status = c->n_cells ? check_map (c, error) : check_grid (c, error);
   if (status == IMK_OK)
     status = check_references (c, error);
+  if (status == IMK_OK)
+    status = check_calibration (c, error);
   return status != IMK_OK ? status : check_params (c, error);
 }
 
@@ -331,6 +434,12 @@ clip (const ImkShcentroidConfig *c, Box box)
   double top = fmax (box.top, 0.0), bottom = fmin (box.bottom, c->height);
   bool clipped = left != box.left || right != box.right || top != box.top ||
                  bottom != box.bottom;
+
+  /* the margin is taken from the cell, not from what is left of it */
+  left = fmax (left, box.left + c->margin);
+  right = fmax (left, fmin (right, box.right - c->margin));
+  top = fmax (top, box.top + c->margin);
+  bottom = fmax (top, fmin (bottom, box.bottom - c->margin));
 
   return (ImkShcentroidRect){
       .x = (uint16_t) left,
@@ -370,41 +479,88 @@ map_rect (const ImkShcentroidConfig *c, uint32_t index)
 }
 
 static ImkShcentroidRect
-rect_of (const ImkShcentroidConfig *c, uint32_t index)
+cell_rect (const ImkShcentroidConfig *c, uint32_t i)
 {
-  ImkShcentroidRect rect =
-      c->n_cells ? map_rect (c, index) : grid_rect (c, index);
+  ImkShcentroidRect rect = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
 
   if (c->references) {
-    rect.ref_x = c->references[2 * index];
-    rect.ref_y = c->references[2 * index + 1];
+    rect.ref_x = c->references[2 * i];
+    rect.ref_y = c->references[2 * i + 1];
   }
   return rect;
-}
-
-static void
-fill_rects (const ImkShcentroidConfig *c, ImkShcentroidRect *rects, uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i++)
-    rects[i] = rect_of (c, i);
 }
 
 ImkShcentroidCell
 imk_shcentroid_cell (const ImkShcentroidConfig *config, uint32_t index)
 {
-  ImkShcentroidRect r = rect_of (config, index);
+  ImkShcentroidRect r = cell_rect (config, index);
 
   return (ImkShcentroidCell){
       r.x, r.y, r.width, r.height, r.ref_x, r.ref_y, r.min_flux, r.threshold};
 }
 
-static ImkShcentroidParams
-params_of (const ImkShcentroidConfig *c)
+void
+imk_shcentroid_get_references (const ImkShcentroidConfig *config, double *xy)
 {
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (config); i++) {
+    ImkShcentroidRect rect = cell_rect (config, i);
+
+    xy[2 * i] = rect.ref_x;
+    xy[2 * i + 1] = rect.ref_y;
+  }
+}
+
+static ImkStatus
+check_rects (const ImkShcentroidConfig *c, const ImkShcentroidRect *rects,
+    uint32_t n, ImkError *error)
+{
+  for (uint32_t i = 0; i < n; i++)
+    if (rects[i].width == 0 || rects[i].height == 0)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "margin is %u pixels, which leaves nothing of cell %u inside the "
+          "frame. Take a smaller margin.",
+          c->margin, i);
+  return IMK_OK;
+}
+
+/* Returns: (nullable): dark, flat and bad pixels in one */
+static ImkShcentroidPixel *
+make_pixels (const ImkShcentroidConfig *c)
+{
+  size_t n = (size_t) c->width * c->height;
+  ImkShcentroidPixel *pixels = malloc (n * sizeof (*pixels));
+
+  for (size_t i = 0; pixels && i < n; i++) {
+    pixels[i].dark = c->dark ? c->dark[i] : 0.0f;
+    pixels[i].flat = c->bad && c->bad[i] ? 0.0f : c->flat ? c->flat[i] : 1.0f;
+  }
+  return pixels;
+}
+
+static ImkShcentroidParams
+params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
+{
+  bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
+  double unit = noise ? c->read_noise : 1.0;
+
   return (ImkShcentroidParams){
-      .has_threshold = c->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE,
+      .threshold_mode = c->threshold_mode,
       .subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT,
-      .threshold = c->threshold,
+      .unit = unit,
+      .threshold = c->threshold * unit,
+      .threshold_least = c->threshold_least,
+      .brightest = c->brightest,
+      .weighting = c->weighting,
+      .sigma = c->sigma,
+      .iterations =
+          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE ? 1 : c->iterations,
+      .power = c->power,
+      .estimator = c->estimator,
+      .quad_gain = c->quad_gain,
+      .window = c->window,
+      .tracking_gain = c->tracking_gain,
+      .tracking_reset = c->tracking_reset,
+      .remove_tilt = c->remove_tilt && fields != IMK_SHCENTROID_FIELDS_XY,
       .min_flux = c->min_flux,
       .saturation = c->saturation,
       .gain = c->gain,
@@ -422,29 +578,50 @@ is_partition (const ImkShcentroidConfig *c)
 }
 
 static ImkStatus
-create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
+create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
+    ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels, ImkError *error)
 {
-  ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
-  ImkShcentroidParams params = params_of (c);
+  /* cells with a margin do not touch */
+  bool is_grid = is_partition (c) && c->margin == 0;
+  ImkShcentroidParams params = params_of (c, c->fields);
   ImkShcentroidPlan plan = {
       .width = c->width,
       .height = c->height,
       .type = c->type,
-      .columns = is_partition (c) ? c->columns : 0,
-      .rows = is_partition (c) ? c->rows : 0,
+      .columns = is_grid ? c->columns : 0,
+      .rows = is_grid ? c->rows : 0,
       .n_rects = s->n_cells,
       .rects = rects,
+      .pixels = pixels,
+      .lut = c->lut,
       .n_threads = c->n_threads,
       .fields = c->fields,
   };
   ImkStatus status;
 
-  if (!rects)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
+  for (uint32_t i = 0; i < s->n_cells; i++)
+    rects[i] = cell_rect (c, i);
+  status = check_rects (c, rects, s->n_cells, error);
+  return status != IMK_OK
+             ? status
+             : s->backend->create (&plan, &params, &s->state, error);
+}
+
+static ImkStatus
+create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
+{
+  bool calibrated = c->dark || c->flat || c->bad;
+  ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
+  ImkShcentroidPixel *pixels = calibrated ? make_pixels (c) : NULL;
+  ImkStatus status;
+
+  if (!rects || (calibrated && !pixels))
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the geometry of %u cells.", s->n_cells);
-  fill_rects (c, rects, s->n_cells);
-  status = s->backend->create (&plan, &params, &s->state, error);
+  else
+    status = create_with (s, c, rects, pixels, error);
   free (rects);
+  free (pixels);
   return status;
 }
 
@@ -514,7 +691,7 @@ imk_shcentroid_update (
 
   if (status != IMK_OK)
     return status;
-  params = params_of (config);
+  params = params_of (config, self->fields);
   return self->backend->update (self->state, &params, error);
 }
 

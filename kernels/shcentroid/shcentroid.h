@@ -14,7 +14,8 @@ extern "C" {
  *   width)) and rows alike; sides of at least 1
  * @ref_x, @ref_y: the reference position; NaN for the centre of the cell,
  *   x + width / 2 - 0.5
- * @min_flux, @threshold: of this cell, in counts; NaN for the configured one */
+ * @min_flux, @threshold: of this cell, in the units of the configuration; NaN
+ *   for the configured one */
 typedef struct ImkShcentroidCell {
   double x, y, width, height;
   double ref_x, ref_y;
@@ -22,9 +23,14 @@ typedef struct ImkShcentroidCell {
   double threshold;
 } ImkShcentroidCell;
 
+/* The threshold T of a cell, t the configured one or its own, max and min the
+ * largest and smallest of its calibrated values. */
 typedef enum ImkShcentroidThreshold {
   IMK_SHCENTROID_THRESHOLD_NONE,
-  IMK_SHCENTROID_THRESHOLD_ABSOLUTE, /* T = threshold, in counts */
+  IMK_SHCENTROID_THRESHOLD_ABSOLUTE, /* t, in counts */
+  IMK_SHCENTROID_THRESHOLD_RELATIVE, /* t max, at least threshold_least */
+  IMK_SHCENTROID_THRESHOLD_RANGE,    /* min + t (max - min), at least that */
+  IMK_SHCENTROID_THRESHOLD_NOISE,    /* t read_noise */
 } ImkShcentroidThreshold;
 
 /* What becomes of a sample v at the threshold T. */
@@ -33,13 +39,37 @@ typedef enum ImkShcentroidAction {
   IMK_SHCENTROID_ACTION_KEEP,     /* v >= T ? v : 0 */
 } ImkShcentroidAction;
 
+/* What a pixel is multiplied with: exp (-r^2 / (2 sigma^2)), r its distance
+ * from a centre. A weight about a fixed centre draws the centroid towards it:
+ * a Gaussian spot of sigma_s seems to move by sigma^2 / (sigma^2 + sigma_s^2)
+ * of what it does (Thomas et al. 2006); iterations undo that. */
+typedef enum ImkShcentroidWeighting {
+  IMK_SHCENTROID_WEIGHTING_NONE,
+  IMK_SHCENTROID_WEIGHTING_GAUSSIAN, /* about the reference */
+  IMK_SHCENTROID_WEIGHTING_TRACKING, /* about the tracked position */
+} ImkShcentroidWeighting;
+
+typedef enum ImkShcentroidEstimator {
+  IMK_SHCENTROID_ESTIMATOR_COG,  /* the centre of gravity */
+  IMK_SHCENTROID_ESTIMATOR_QUAD, /* quad cell: the middle of the cell +
+                                  * quad_gain
+                                  * ((right - left) / all, (bottom - top) /
+                                  * all); a middle column counts for neither */
+} ImkShcentroidEstimator;
+
+typedef enum ImkShcentroidWindowMode {
+  IMK_SHCENTROID_WINDOW_CELL,     /* a cell stays where it is */
+  IMK_SHCENTROID_WINDOW_TRACKING, /* it moves with the tracked position, in
+                                   * whole pixels, as far as the frame goes */
+} ImkShcentroidWindowMode;
+
 /* What a cell without a valid centroid reports; its flags say so anyway. */
 typedef enum ImkShcentroidInvalid {
   IMK_SHCENTROID_INVALID_ZERO,      /* x, y = the reference, slopes 0 */
   IMK_SHCENTROID_INVALID_HOLD,      /* the last valid x, y and slopes */
   IMK_SHCENTROID_INVALID_NAN,       /* x, y, dx, dy, var_x, var_y are NaN */
-  IMK_SHCENTROID_INVALID_REFERENCE, /* as ZERO, but the cell takes part where
-                                     * frames are averaged over valid cells */
+  IMK_SHCENTROID_INVALID_REFERENCE, /* as ZERO, but the cell takes part in means
+                                     * over valid cells */
 } ImkShcentroidInvalid;
 
 /* Which pixels a cell of the grid covers. */
@@ -64,9 +94,9 @@ typedef enum ImkShcentroidField {
   IMK_SHCENTROID_Y,
   IMK_SHCENTROID_DX, /* (x - reference) slope_scale, pixels */
   IMK_SHCENTROID_DY,
-  IMK_SHCENTROID_FLUX,     /* m00, after the threshold, counts */
-  IMK_SHCENTROID_FLUX_RAW, /* sum of the cell as it came, counts */
-  IMK_SHCENTROID_MAX,      /* largest sample as it came, counts */
+  IMK_SHCENTROID_FLUX,     /* m00, after threshold, weight and power */
+  IMK_SHCENTROID_FLUX_RAW, /* sum of the calibrated values, counts */
+  IMK_SHCENTROID_MAX,      /* the largest of them, counts */
   IMK_SHCENTROID_VAR_X,    /* of x, by photon and read noise, pixels squared */
   IMK_SHCENTROID_VAR_Y,
   IMK_SHCENTROID_FLAGS, /* ImkShcentroidFlags; 0 = good */
@@ -78,6 +108,7 @@ typedef enum ImkShcentroidFlags {
   IMK_SHCENTROID_LOW_FLUX = 1 << 1,  /* flux below min_flux: invalid */
   IMK_SHCENTROID_SATURATED = 1 << 2, /* a sample at or above saturation */
   IMK_SHCENTROID_CLIPPED = 1 << 3,   /* the cell reaches beyond the frame */
+  IMK_SHCENTROID_EDGE = 1 << 4, /* tracking stopped at the edge of the frame */
 } ImkShcentroidFlags;
 
 /* The flags of a cell that has no valid centroid. */
@@ -99,9 +130,34 @@ typedef enum ImkShcentroidFlags {
  * @references: x, y of every cell, 2 n doubles, instead of the defaults; NULL
  *   for none; read during the call only. Default: the centre of the cell,
  *   x0 + (c + 0.5) pitch_x - 0.5
+ * @margin: pixels left out at each edge of every cell; the reference stays
+ * @dark, @flat: width x height numbers each, row by row; NULL for 0 and for 1.
+ *   Finite; flat from 0 to 1e6, and a pixel whose flat is 0 is bad
+ * @bad: width x height bytes, not 0 for a bad pixel; NULL for none
+ * @lut: what each sample stands for, 256 numbers for u8, 65536 for u16; NULL
+ *   for itself. These four are read during the call only
  * @n_threads: CPU threads, 0 for one a processor
- * @min_flux: counts of flux (m00) below which a cell is invalid
- * @saturation: counts at and above which a sample is saturated; 0 for never
+ * @threshold: t, in the unit of @threshold_mode: counts, a fraction (above
+ *   1 nothing is left), or times the read noise; a cell of a map may have its
+ *   own
+ * @threshold_least: counts; the least T when relative or range
+ * @brightest: pixels that count, those of equal value with the last too; 0 for
+ *   all. When subtracting, T is at least the value after theirs, else theirs
+ * @sigma: of the weight, pixels, above 0
+ * @iterations: 1..100; from the second on the weight is about the centroid that
+ *   the one before found
+ * @power: 1..4, of the pixel after threshold and weight
+ * @quad_gain: pixels, above 0
+ * @tracking_gain: 0..1; a valid centroid c moves the tracked position t, which
+ *   starts at the reference, by tracking_gain (c - t)
+ * @tracking_reset: invalid frames in a row after which t is the reference
+ *   again; 0 for never
+ * @remove_tilt: slopes are less their mean over the valid cells. An invalid
+ *   cell is not in the mean, and keeps its 0 or NaN; under HOLD its slope is
+ *   less the mean; under REFERENCE it is as a valid one. x and y stay
+ * @min_flux: flux (m00) below which a cell is invalid
+ * @saturation: counts at and above which a sample, as it came, is saturated; 0
+ *   for never
  * @gain: electrons a count, above 0, and @read_noise: counts rms, for the
  *   variances
  * @slope_scale: what dx and dy are multiplied with, not 0; 1 for pixels
@@ -118,12 +174,27 @@ typedef struct ImkShcentroidConfig {
   const ImkShcentroidCell *cells;
   uint32_t n_cells;
   const double *references;
+  uint32_t margin;
+  const float *dark, *flat;
+  const uint8_t *bad;
+  const float *lut;
   uint32_t n_threads;
   ImkShcentroidFields fields;
 
   ImkShcentroidThreshold threshold_mode;
   ImkShcentroidAction threshold_action;
-  double threshold;
+  double threshold, threshold_least;
+  uint32_t brightest;
+  ImkShcentroidWeighting weighting;
+  double sigma;
+  uint32_t iterations;
+  double power;
+  ImkShcentroidEstimator estimator;
+  double quad_gain;
+  ImkShcentroidWindowMode window;
+  double tracking_gain;
+  uint32_t tracking_reset;
+  bool remove_tilt;
   double min_flux;
   double saturation;
   double gain, read_noise;
@@ -135,7 +206,9 @@ typedef struct ImkShcentroid ImkShcentroid;
 
 /**
  * imk_shcentroid_config_init: (the defaults)
- * 1x1 u8, one cell of it; all fields; no threshold, action subtract; min_flux
+ * 1x1 u8, one cell of it; all fields; no calibration, no threshold, action
+ * subtract, no weight, sigma 1, 1 iteration, power 1, estimator cog, quad_gain
+ * 1, cells that stay, tracking_gain 1, tracking_reset 0, tilt stays; min_flux
  * 0, saturation 0, gain 1, read_noise 0, policy zero. */
 void imk_shcentroid_config_init (ImkShcentroidConfig *config);
 
@@ -151,6 +224,13 @@ uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
  *   and threshold are NaN where the configured ones count */
 ImkShcentroidCell imk_shcentroid_cell (
     const ImkShcentroidConfig *config, uint32_t index);
+
+/**
+ * imk_shcentroid_get_references: (that slopes are measured from)
+ * @config: one that imk_shcentroid_new took
+ * @xy: (out): x and y of each cell, 2 n doubles */
+void imk_shcentroid_get_references (
+    const ImkShcentroidConfig *config, double *xy);
 
 /**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
@@ -177,18 +257,25 @@ ImkStatus imk_shcentroid_update (
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
  *   done
  *
- * c = (m10 / m00, m01 / m00): Mocci et al. 2020, eqs. 6 and 7, with moments
- * about the corner of the cell. They are exact integers on both backends (also
- * with a fractional threshold T, which enters as m - T n), the rest is one and
- * the same sequence of float64 operations: backends agree bit for bit.
- *   var_x = sum (x - c_x)^2 (v / gain + read_noise^2) / m00^2
- * over the samples above the threshold, v as it came (photon noise in counts
- * squared is v / gain).
+ * From sample to sums, in this order, u and y counted from the cell's corner:
+ *   v = (lut (sample) - dark) flat; a bad pixel takes part in nothing
+ *   p = v where v >= T, less T when subtracting; else 0
+ *   p = (p weight)^power
+ *   m00 = sum p, m10 = sum p u, m01 = sum p y
+ *   c = (m10 / m00, m01 / m00): Mocci et al. 2020, eqs. 6 and 7
+ *   var_x = sum (u - c_x)^2 (dp / dv)^2 var (v) / m00^2
+ *   var (v) = flat v / gain + flat^2 read_noise^2, not below T
+ * v may be negative, and counts so, where there is no threshold.
+ *
+ * Where nothing but a threshold in counts is asked for, the moments are exact
+ * integers (also with a fractional T, which enters as m - T n). Else v is
+ * float32 and the rest float64, added in an order that is the same everywhere
+ * (shcentroid-chain.h). So backends, and numbers of threads, agree bit for bit.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
 ImkStatus imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in,
     ImkImage *out, void *stream, ImkError *error);
 
-/* Forgets what IMK_SHCENTROID_INVALID_HOLD holds: the next frame is the first.
+/* Forgets what is held and tracked: the next frame is the first.
  * @stream: as for imk_shcentroid_process. */
 ImkStatus imk_shcentroid_reset (
     ImkShcentroid *self, void *stream, ImkError *error);

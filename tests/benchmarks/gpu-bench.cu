@@ -859,6 +859,111 @@ run_centroids (
   centroids_close (&c);
 }
 
+/* What an option costs beside the plain centre of gravity. */
+struct CentroidOption {
+  const char *name;
+  void (*set) (ImkShcentroidConfig *config);
+};
+
+static float *dark_frame, *flat_frame; /* as large as the largest RoI */
+
+static void
+set_relative (ImkShcentroidConfig *c)
+{
+  c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
+  c->threshold = 0.3;
+}
+
+static void
+set_absolute (ImkShcentroidConfig *c)
+{
+  c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c->threshold = 30.0;
+}
+
+static void
+set_dark_flat (ImkShcentroidConfig *c)
+{
+  c->dark = dark_frame;
+  c->flat = flat_frame;
+}
+
+static void
+set_weight (ImkShcentroidConfig *c)
+{
+  c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+  c->sigma = 3.0;
+}
+
+static void
+set_brightest (ImkShcentroidConfig *c)
+{
+  c->brightest = 20;
+}
+
+static const CentroidOption centroid_options[] = {
+    {"absolute", set_absolute},
+    {"relative", set_relative},
+    {"dark-flat", set_dark_flat},
+    {"weight", set_weight},
+    {"brightest", set_brightest},
+};
+
+static void
+make_calibration (uint32_t roi)
+{
+  size_t n = (size_t) roi * roi;
+
+  dark_frame = (float *) malloc (n * sizeof (float));
+  flat_frame = (float *) malloc (n * sizeof (float));
+  for (size_t i = 0; i < n; i++) {
+    dark_frame[i] = 2.0f + 0.25f * (float) (i % 13);
+    flat_frame[i] = 0.9f + 0.01f * (float) (i % 17);
+  }
+}
+
+/* Device memory to device memory, in turns with the plain centroid. */
+static void
+run_option (const char *name, Centroids *plain, const CentroidOption *option)
+{
+  Centroids c = *plain;
+  BenchEntry entries[] = {
+      {"cuda", "ours", centroids_on_device, &c},
+      {"cuda", "plain", centroids_on_device, plain},
+  };
+  char row[96];
+  ImkError error;
+
+  option->set (&c.config);
+  bench_ok (imk_shcentroid_new (IMK_BACKEND_CUDA, &c.config, &c.cuda, &error),
+      &error);
+  bench_ok (
+      imk_shcentroid_new (IMK_BACKEND_CPU, &c.config, &c.cpu, &error), &error);
+  centroids_check (&c);
+  snprintf (row, sizeof (row), "%s-%s", name, option->name);
+  device_case (row, entries, 2, CENTROID_BATCH);
+  imk_shcentroid_free (c.cuda);
+  imk_shcentroid_free (c.cpu);
+}
+
+static void
+run_options (
+    const char *name, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
+{
+  Centroids plain;
+
+  centroids_open (&plain, roi, pitch, fields);
+  plain.device = device_ring_new (plain.pinned.size, ring_size);
+  for (uint32_t i = 0; i < plain.device.n; i++)
+    CUDA (cudaMemcpyAsync (bench_ring_at (&plain.device, i),
+        bench_ring_at (&plain.pinned, i), plain.pinned.size,
+        cudaMemcpyHostToDevice, stream));
+  CUDA (cudaStreamSynchronize (stream));
+  for (const CentroidOption &option : centroid_options)
+    run_option (name, &plain, &option);
+  centroids_close (&plain);
+}
+
 static const uint32_t rois[] = {100, 200, 500, 700, 1000};
 static const uint32_t pitches[] = {3, 5, 10, 20, 28};
 
@@ -990,6 +1095,29 @@ print_centroids (void)
   }
 }
 
+static const char *const option_bases[] = {
+    "shcentroid-700-d10-xy", "shcentroid-700-d20-xy", "shcentroid-700-d10-all"};
+
+static void
+print_options (void)
+{
+  printf ("\nkernel alone, frame in device memory, us (times the plain "
+          "centroid)\n");
+  for (const char *base : option_bases) {
+    printf ("%-24s", base);
+    for (const CentroidOption &option : centroid_options) {
+      char row[96];
+      double ours;
+
+      snprintf (row, sizeof (row), "%s-%s", base, option.name);
+      ours = bench_find (row, "ours").median;
+      printf (" %s %.2f (%.2f)", option.name, ours,
+          ours / bench_find (row, "plain").median);
+    }
+    printf ("\n");
+  }
+}
+
 static void
 print_grid (void)
 {
@@ -1029,6 +1157,7 @@ print_table (void)
       p.name, p.multiProcessorCount, p.l2CacheSize / 1000000, driver, runtime);
   print_sharpen ();
   print_centroids ();
+  print_options ();
   print_grid ();
   printf ("\npinned 16 MiB: up %.1f GB/s, down %.1f GB/s; device copy of 512 "
           "MiB %.0f GB/s read and written\n",
@@ -1073,6 +1202,10 @@ main (int argc, char **argv)
   run_centroids (centroid_names[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
   run_centroids (centroid_names[1], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
   run_centroids (centroid_names[2], 1000, 3, IMK_SHCENTROID_FIELDS_XY);
+  make_calibration (700);
+  run_options (option_bases[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
+  run_options (option_bases[1], 700, 20, IMK_SHCENTROID_FIELDS_XY);
+  run_options (option_bases[2], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
   for (uint32_t roi : rois)
     for (uint32_t pitch : pitches)
       run_grid (roi, pitch);

@@ -99,31 +99,67 @@ sample_at (const ImkImage *in, uint32_t x, uint32_t y)
   return in->type == IMK_TYPE_U8 ? row[x] : ((const uint16_t *) row)[x];
 }
 
-/* Cell (row, column) from its definition, in exact doubles. */
+/* Dark, flat, threshold and weight of a pixel, by their definitions. */
+static double
+value_at (const Work *w, uint32_t x, uint32_t y)
+{
+  const ImkShcentroidConfig *c = &w->config;
+  float value = (float) sample_at (&w->in, x, y);
+  size_t at = (size_t) y * c->width + x;
+
+  return c->dark ? (value - c->dark[at]) * c->flat[at] : value;
+}
+
+static double
+threshold_of (const Work *w, uint32_t left, uint32_t top)
+{
+  const ImkShcentroidConfig *c = &w->config;
+  uint32_t pitch = (uint32_t) c->pitch_x;
+  double max = -1e300;
+
+  for (uint32_t i = 0; i < pitch * pitch; i++)
+    max = fmax (max, value_at (w, left + i % pitch, top + i / pitch));
+  return c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE
+             ? c->threshold * max
+             : c->threshold;
+}
+
+static double
+weight_at (const Work *w, double x, double y)
+{
+  const ImkShcentroidConfig *c = &w->config;
+
+  return c->weighting ? exp (-(x * x + y * y) / (2 * c->sigma * c->sigma)) : 1;
+}
+
+/* Cell (row, column) from its definition. */
 static void
 check_cell (const Work *w, uint32_t row, uint32_t column)
 {
   const ImkShcentroidConfig *c = &w->config;
   uint32_t pitch = (uint32_t) c->pitch_x;
-  double t = c->threshold_mode ? c->threshold : 0, m00 = 0, m10 = 0, m01 = 0;
+  uint32_t left = column * pitch, top = row * pitch;
+  double t = c->threshold_mode ? threshold_of (w, left, top) : 0;
+  double middle = (pitch - 1) / 2.0, m00 = 0, m10 = 0, m01 = 0;
   const float *actual =
       (const float *) w->out.data + (row * c->columns + column) * w->out.width;
   float expected[2];
 
   for (uint32_t v = 0; v < pitch; v++)
     for (uint32_t u = 0; u < pitch; u++) {
-      double value =
-          sample_at (&w->in, column * pitch + u, row * pitch + v) - t;
+      double value = value_at (w, left + u, top + v) - t;
 
-      value = value < 0 ? 0 : value;
+      if (c->threshold_mode && value < 0)
+        value = 0;
+      value *= weight_at (w, u - middle, v - middle);
       m00 += value;
       m10 += u * value;
       m01 += v * value;
     }
-  if (m00 == 0)
+  if (m00 <= 0)
     return;
-  expected[0] = (float) (column * pitch + m10 / m00);
-  expected[1] = (float) (row * pitch + m01 / m00);
+  expected[0] = (float) (left + fmin (fmax (m10 / m00, 0), pitch - 1.0));
+  expected[1] = (float) (top + fmin (fmax (m01 / m00, 0), pitch - 1.0));
   /* one float32 step: how the sum of corner and quotient is formed is free */
   for (int i = 0; i < 2; i++)
     if (fabsf (actual[i] - expected[i]) > 1.2e-7f * expected[i])
@@ -197,7 +233,8 @@ run_variant (const char *name, const ImkShcentroidConfig *config, bool cold)
       {"cpu", "ours", run_ours, &w},
       {"cpu", "plain-loop", run_plain, &w},
   };
-  bool plain = config->type == IMK_TYPE_U8 && !config->threshold_mode;
+  bool plain = config->type == IMK_TYPE_U8 && !config->threshold_mode &&
+               !config->dark && !config->weighting;
 
   work_open (&w, cold);
   check (&w);
@@ -230,6 +267,55 @@ run_variants (void)
   run_variant ("700-d10-u16-all", &c, false);
 }
 
+/* What each option costs beside the same without it. */
+static void
+run_options (const char *base_name, const ImkShcentroidConfig *base)
+{
+  size_t n = (size_t) base->width * base->height;
+  float *dark = malloc (n * sizeof (*dark)),
+        *flat = malloc (n * sizeof (*flat));
+  ImkShcentroidConfig c;
+  char name[64];
+
+  if (!dark || !flat)
+    bench_fail ("there is no memory for a dark and a flat.");
+  for (size_t i = 0; i < n; i++) {
+    dark[i] = 2.0f + 0.25f * (float) (i % 13);
+    flat[i] = 0.9f + 0.01f * (float) (i % 17);
+  }
+#define OPTION(what, ...) \
+  c = *base; \
+  __VA_ARGS__; \
+  snprintf (name, sizeof (name), "%s-%s", base_name, what); \
+  run_variant (name, &c, false)
+  OPTION ("relative", c.threshold = 0.3,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
+  OPTION ("dark-flat", c.dark = dark, c.flat = flat);
+  OPTION (
+      "weight", c.sigma = 3, c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+  OPTION ("dark-flat-relative-weight", c.dark = dark, c.flat = flat,
+      c.threshold = 0.3, c.sigma = 3,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+      c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+#undef OPTION
+  free (dark);
+  free (flat);
+}
+
+static void
+run_all_options (void)
+{
+  ImkShcentroidConfig c = make_config (700, 10);
+
+  run_options ("700-d10", &c);
+  c.type = IMK_TYPE_U16;
+  run_options ("700-d10-u16", &c);
+  c.fields = IMK_SHCENTROID_FIELDS_ALL;
+  run_options ("700-d10-u16-all", &c);
+  c.type = IMK_TYPE_U8;
+  run_options ("700-d10-all", &c);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -238,5 +324,6 @@ main (int argc, char **argv)
     for (uint32_t p = 0; p < N_PITCHES; p++)
       run_paper (r, p);
   run_variants ();
+  run_all_options ();
   return bench_close ();
 }

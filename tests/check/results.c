@@ -120,6 +120,29 @@ GST_START_TEST (test_the_fields_are_as_documented)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_results_say_when_their_frame_was_taken)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
+  const GstStructure *result;
+  guint64 time = 0;
+
+  GST_BUFFER_PTS (buffer) = 40 * GST_MSECOND;
+  gst_buffer_add_reference_timestamp_meta (
+      buffer, clock, 123456789, GST_CLOCK_TIME_NONE);
+  attach (buffer, "sensor", 0);
+  GST_BUFFER_PTS (buffer) = 0; /* what others make of it */
+  result = gst_imaging_results_get (buffer, "sensor");
+  fail_unless (gst_structure_get_uint64 (result, "pts", &time));
+  fail_unless_equals_uint64 (time, 40 * GST_MSECOND);
+  fail_unless (gst_structure_get_uint64 (result, "timestamp", &time));
+  fail_unless_equals_uint64 (time, 123456789);
+  check_string (result, "timestamp-reference", "timestamp/x-camera");
+  gst_caps_unref (clock);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_by_field_turns_rows_and_columns)
 {
   GstBuffer *buffer = gst_buffer_new ();
@@ -493,6 +516,7 @@ results_suite (void)
   tcase_add_test (
       tcase, test_reading_before_anything_was_registered_finds_nothing);
   tcase_add_test (tcase, test_the_fields_are_as_documented);
+  tcase_add_test (tcase, test_results_say_when_their_frame_was_taken);
   tcase_add_test (tcase, test_by_field_turns_rows_and_columns);
   tcase_add_test (tcase, test_results_are_found_by_name_or_any);
   tcase_add_test (tcase, test_a_newer_result_of_the_same_name_replaces_the_old);

@@ -855,6 +855,16 @@ meddle (gpointer data)
         (gdouble) (i % 200), "fields", i % 3, NULL);
     g_object_set (m->element, "threshold-mode", i % 2, "map-location", NULL,
         "invalid-policy", i % 4, NULL);
+    g_object_set (m->element, "threshold-mode", i % 5, "brightest", i % 9,
+        "weighting", i % 3, "sigma", 1.0 + i % 4, "window", i % 2, "estimator",
+        i / 2 % 2, "power", 1.0 + i % 2, "margin", i % 3, "iterations",
+        1 + i % 3, "remove-tilt", i % 2, NULL);
+    if (i % 64 == 0) {
+      gboolean begun;
+
+      g_signal_emit_by_name (m->element,
+          i % 128 ? "capture-dark" : "capture-flat", 2, NULL, &begun);
+    }
     g_usleep (20);
   }
   return NULL;
@@ -1677,7 +1687,15 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"saturation", "4000", TRUE}, {"threshold", "900.5", TRUE},
       {"threshold-mode", "absolute", TRUE}, {"threshold-action", "keep", TRUE},
       {"min-flux", "5000", TRUE}, {"invalid-policy", "nan", TRUE},
-      {"gain", "0.5", TRUE}, {"read-noise", "3.5", TRUE}};
+      {"gain", "0.5", TRUE}, {"read-noise", "3.5", TRUE},
+      {"dark-location", "d.npy"}, {"flat-location", "f.npy"},
+      {"bad-pixels-location", "p.npy"}, {"lut-location", "l.npy"},
+      {"margin", "2"}, {"threshold-least", "12.5", TRUE},
+      {"brightest", "25", TRUE}, {"weighting", "tracking", TRUE},
+      {"sigma", "2.5", TRUE}, {"iterations", "4", TRUE}, {"power", "1.5", TRUE},
+      {"estimator", "quad", TRUE}, {"quad-gain", "0.5", TRUE},
+      {"window", "tracking", TRUE}, {"tracking-gain", "0.25", TRUE},
+      {"tracking-reset", "7", TRUE}, {"remove-tilt", "true", TRUE}};
   GstElement *element = gst_element_factory_make ("shcentroid", NULL);
 
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {

@@ -1065,7 +1065,7 @@ test_parameter_errors (void)
 
   references[2 * 17 + 1] = NAN;
   REFUSED ("The reference of cell 17 is (0, nan)", c.references = references);
-  REFUSED ("threshold-mode is 2", c.threshold_mode = 2);
+  REFUSED ("threshold-mode is 5", c.threshold_mode = 5);
   REFUSED ("threshold-action is 2", c.threshold_action = 2);
   REFUSED ("invalid-policy is 4", c.invalid_policy = 4);
   REFUSED ("threshold is -1", c.threshold = -1);

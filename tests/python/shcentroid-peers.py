@@ -92,6 +92,31 @@ class AOtools(Peers):
                                                      min_threshold=1000)[:, 0]
                            for _, cell in self.cells()])
 
+    def test_relative_thresholds_are_equal(self):
+        found = self.measure("threshold-mode=relative threshold=0.3")
+        self.check(found, [aotools.centre_of_gravity(cell, threshold=0.3)
+                           for _, cell in self.cells()])
+        found = self.measure("threshold-mode=relative threshold=0.3 threshold-least=900")
+        self.check(found, [aotools.centre_of_gravity(cell, threshold=0.3, min_threshold=900)
+                           for _, cell in self.cells()])
+        found = self.measure("threshold-mode=relative threshold=0.3 threshold-action=keep")
+        self.check(found, [aotools.centre_of_gravity(cell[None], threshold=0.3)[:, 0]
+                           for _, cell in self.cells()])
+
+    def test_its_brightest_pixels_are_one_more_than_ours(self):
+        # it subtracts the n-th, so that n - 1 are left; we subtract the one after
+        found = self.measure("brightest=39")
+        self.check(found, [aotools.brightest_pixel(cell.copy(), 40 / cell.size)
+                           for _, cell in self.cells()])
+
+    def test_its_quad_cell_is_not_divided_by_the_flux(self):
+        frame = np.array([[10, 20], [30, 40]], np.uint16)
+        found = self.measure("estimator=quad", frame=frame,
+                             grid="pitch-x=2 pitch-y=2 columns=1 rows=1")
+        x, y = aotools.quadCell(frame.astype(float))
+        self.assertAlmostEqual(float(found["dx"]), x / frame.sum(), delta=1e-12)
+        self.assertAlmostEqual(float(found["dy"]), y / frame.sum(), delta=1e-12)
+
     def test_a_dark_cell_is_nan_there_and_flagged_here(self):
         dark = np.zeros((8, 8), np.uint16)
         with warnings.catch_warnings():

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshcentroidcapture.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingnpy.h"
+
+/* What the kernel takes at most. */
+#define MAX_FLAT 1e6
+
+const gchar *
+gst_sh_centroid_calibration_name (GstShCentroidCalibrationKind kind)
+{
+  static const gchar *const names[GST_SH_CENTROID_N_CALIBRATIONS] = {
+      "dark", "flat", "reference", "bad pixels", "look-up table"};
+
+  return names[kind];
+}
+
+void
+gst_sh_centroid_capture_clear (GstShCentroidCapture *self)
+{
+  g_free (self->location);
+  g_free (self->sums);
+  g_free (self->counts);
+  *self = (GstShCentroidCapture){0};
+}
+
+void
+gst_sh_centroid_capture_begin (
+    GstShCentroidCapture *self, guint n_frames, const gchar *location)
+{
+  gst_sh_centroid_capture_clear (self);
+  self->n_wanted = n_frames;
+  self->location = location && *location ? g_strdup (location) : NULL;
+}
+
+static void
+expect (GstShCentroidCapture *self, guint n_rows, guint n_columns)
+{
+  if (self->sums && self->n_rows == n_rows && self->n_columns == n_columns)
+    return;
+  g_free (self->sums);
+  g_free (self->counts);
+  self->n_rows = n_rows;
+  self->n_columns = n_columns;
+  self->n_frames = 0;
+  self->sums = g_new0 (gdouble, (gsize) n_rows * n_columns);
+  self->counts = g_new0 (guint32, n_rows);
+}
+
+void
+gst_sh_centroid_capture_add_frame (GstShCentroidCapture *self,
+    const ImkImage *frame, const gfloat *lut, const gfloat *dark)
+{
+  gboolean is_u8 = frame->type == IMK_TYPE_U8;
+
+  expect (self, frame->height, frame->width);
+  for (guint y = 0; y < frame->height; y++) {
+    const guint8 *bytes = (const guint8 *) frame->data + y * frame->stride;
+    const guint16 *words = (const guint16 *) bytes;
+    gsize at = (gsize) y * frame->width;
+
+    for (guint x = 0; x < frame->width; x++) {
+      guint sample = is_u8 ? bytes[x] : words[x];
+      gdouble value = lut ? lut[sample] : sample;
+
+      self->sums[at + x] += dark ? value - dark[at + x] : value;
+    }
+  }
+  self->n_frames++;
+}
+
+void
+gst_sh_centroid_capture_add_centroids (GstShCentroidCapture *self,
+    const gdouble *centroids, guint stride, guint n_cells)
+{
+  expect (self, n_cells, 2);
+  for (guint i = 0; i < n_cells; i++) {
+    const gdouble *xy = centroids + (gsize) i * stride;
+
+    if (isnan (xy[0]))
+      continue;
+    self->sums[2 * i] += xy[0];
+    self->sums[2 * i + 1] += xy[1];
+    self->counts[i]++;
+  }
+  self->n_frames++;
+}
+
+gboolean
+gst_sh_centroid_capture_is_complete (const GstShCentroidCapture *self)
+{
+  return self->n_frames >= self->n_wanted;
+}
+
+static gdouble
+mean_above_0 (const GstShCentroidCapture *self, gsize n)
+{
+  gdouble sum = 0;
+  gsize count = 0;
+
+  for (gsize i = 0; i < n; i++)
+    if (self->sums[i] > 0) {
+      sum += self->sums[i] / self->n_frames;
+      count++;
+    }
+  return count ? sum / (gdouble) count : 0;
+}
+
+static GBytes *
+finish_frame (const GstShCentroidCapture *self, gboolean is_flat)
+{
+  gsize n = (gsize) self->n_rows * self->n_columns;
+  gdouble mean = is_flat ? mean_above_0 (self, n) : 0;
+  gfloat *values = g_new (gfloat, n);
+
+  for (gsize i = 0; i < n; i++) {
+    gdouble value = self->sums[i] / self->n_frames;
+
+    if (is_flat)
+      value = value > 0 && mean / value <= MAX_FLAT ? mean / value : 0;
+    values[i] = (gfloat) value;
+  }
+  return g_bytes_new_take (values, n * sizeof (*values));
+}
+
+GBytes *
+gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, const gdouble *defaults)
+{
+  gdouble *xy;
+
+  if (kind != GST_SH_CENTROID_REFERENCE)
+    return finish_frame (self, kind == GST_SH_CENTROID_FLAT);
+  xy = g_new (gdouble, 2 * (gsize) self->n_rows);
+  for (guint i = 0; i < 2 * self->n_rows; i++)
+    xy[i] =
+        self->counts[i / 2] ? self->sums[i] / self->counts[i / 2] : defaults[i];
+  return g_bytes_new_take (xy, 2 * (gsize) self->n_rows * sizeof (*xy));
+}
+
+gboolean
+gst_sh_centroid_capture_save (const GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, GBytes *data, GError **error)
+{
+  guint64 dims[2] = {self->n_rows, self->n_columns};
+
+  return gst_imaging_npy_save (self->location,
+      kind == GST_SH_CENTROID_REFERENCE ? GST_IMAGING_NPY_TYPE_F64
+                                        : GST_IMAGING_NPY_TYPE_F32,
+      2, dims, g_bytes_get_data (data, NULL), error);
+}

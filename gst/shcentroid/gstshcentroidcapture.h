@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Calibrations that shcentroid makes of live frames: sums over N frames, and
+ * what becomes of them. */
+#pragma once
+
+#include "gstimaging-prelude.h"
+
+#include "core/image.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_SH_CENTROID_DARK, /* these three can be captured */
+  GST_SH_CENTROID_FLAT,
+  GST_SH_CENTROID_REFERENCE,
+  GST_SH_CENTROID_N_CAPTURES,
+  GST_SH_CENTROID_BAD_PIXELS = GST_SH_CENTROID_N_CAPTURES,
+  GST_SH_CENTROID_LUT,
+  GST_SH_CENTROID_N_CALIBRATIONS,
+} GstShCentroidCalibrationKind;
+
+/* One capture on its way; all zero when there is none. */
+typedef struct {
+  guint n_wanted, n_frames;
+  gchar *location; /* where to save it; NULL for nowhere */
+  guint n_rows, n_columns;
+  gdouble *sums;   /* NULL until the first frame */
+  guint32 *counts; /* frames that were added to each row; references only */
+} GstShCentroidCapture;
+
+/* Returns: "dark", "flat", "reference", "bad pixels", "look-up table" */
+const gchar *gst_sh_centroid_calibration_name (
+    GstShCentroidCalibrationKind kind);
+
+void gst_sh_centroid_capture_begin (
+    GstShCentroidCapture *self, guint n_frames, const gchar *location);
+void gst_sh_centroid_capture_clear (GstShCentroidCapture *self);
+
+/* Adds the samples of a frame in host memory, through @lut and less @dark
+ * where these are not NULL. A frame of another size begins anew. */
+void gst_sh_centroid_capture_add_frame (GstShCentroidCapture *self,
+    const ImkImage *frame, const gfloat *lut, const gfloat *dark);
+
+/* Adds x and y of @n_cells centroids, NaN for an invalid one, which counts
+ * for nothing. */
+void gst_sh_centroid_capture_add_centroids (GstShCentroidCapture *self,
+    const gdouble *centroids, guint stride, guint n_cells);
+
+/* Returns: whether all frames are there */
+gboolean gst_sh_centroid_capture_is_complete (const GstShCentroidCapture *self);
+
+/* A dark is the mean. A flat is the mean of all means above 0, divided by the
+ * mean of the pixel; 0, a bad pixel, where that is not above 0. References are
+ * the means; @defaults, x and y of each cell, where no frame was valid.
+ * Returns: (transfer full): float32, or float64 for references */
+GBytes *gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, const gdouble *defaults);
+
+/* Saves what was captured as .npy, as the property of @kind reads it. */
+gboolean gst_sh_centroid_capture_save (const GstShCentroidCapture *self,
+    GstShCentroidCalibrationKind kind, GBytes *data, GError **error);
+
+G_END_DECLS

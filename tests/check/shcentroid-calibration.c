@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element shcentroid: dark, flat, bad pixels and look-up table from files
+ * and from live frames, and its options while playing, on the CPU and, through
+ * the mock module, on a device. */
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "check-common.h"
+#include "gstimagingnpy.h"
+#include "gstimagingresults.h"
+
+#include "shcentroid/shcentroid.h"
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+enum { WIDTH = 12, HEIGHT = 8, N_PIXELS = WIDTH * HEIGHT, N_CELLS = 6 };
+#define GRID "pitch-x=4 pitch-y=4 columns=3 rows=2 "
+
+static gchar *folder;
+
+static void
+make_folder (void)
+{
+  folder = g_dir_make_tmp ("shcentroid-XXXXXX", NULL);
+}
+
+static void
+remove_folder (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- harness --- */
+
+typedef struct {
+  GstHarness *h;
+  GstElement *element;
+  GstBus *bus;
+} Sh;
+
+static Sh
+sh_new (const gchar *backend, const gchar *properties)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "shcentroid name=sh backend=%s " GRID "%s", backend, properties);
+  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
+  Sh sh = {.element = gst_parse_launch (launch, NULL), .bus = gst_bus_new ()};
+
+  fail_unless (sh.element != NULL, "%s", launch);
+  gst_element_set_bus (sh.element, sh.bus);
+  sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
+  gst_harness_set_src_caps_str (sh.h, caps);
+  return sh;
+}
+
+static void
+sh_free (Sh *sh)
+{
+  gst_element_set_bus (sh->element, NULL);
+  gst_object_unref (sh->bus);
+  gst_harness_teardown (sh->h);
+  gst_object_unref (sh->element);
+}
+
+/* @values: NULL for the same @level everywhere */
+static GstBuffer *
+frame_new (const guint16 *values, guint16 level)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+  for (guint i = 0; i < N_PIXELS; i++)
+    GST_WRITE_UINT16_LE (map.data + 2 * i, values ? values[i] : level);
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+/* Pushes @in (transfer full). Returns: (transfer full): the numbers */
+static gfloat *
+sh_measure (Sh *sh, GstBuffer *in, gsize *n)
+{
+  const GstStructure *s;
+  GstBuffer *out, *data;
+  gfloat *numbers;
+
+  check_push (sh->h, in, GST_FLOW_OK);
+  out = check_pull (sh->h);
+  s = gst_imaging_results_get (out, "sh");
+  fail_unless (
+      s && gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, NULL));
+  *n = gst_buffer_get_size (data) / sizeof (gfloat);
+  numbers = g_new (gfloat, *n);
+  gst_buffer_extract (data, 0, numbers, -1);
+  gst_buffer_unref (data);
+  gst_buffer_unref (out);
+  return numbers;
+}
+
+/* Field @field of cell @cell, with fields=all. */
+static gdouble
+sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
+{
+  gsize n;
+  gfloat *numbers = sh_measure (sh, in, &n);
+  gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
+
+  fail_unless_equals_int (n, N_CELLS * IMK_SHCENTROID_N_FIELDS);
+  g_free (numbers);
+  return value;
+}
+
+static gboolean
+capture (Sh *sh, const gchar *what, guint n_frames, const gchar *location)
+{
+  g_autofree gchar *signal = g_strconcat ("capture-", what, NULL);
+  gboolean begun = -1;
+
+  g_signal_emit_by_name (sh->element, signal, n_frames, location, &begun);
+  return begun;
+}
+
+static void
+check_captured (
+    Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
+{
+  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
+  const GstStructure *s = gst_message_get_structure (message);
+  guint frames = 0;
+
+  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
+  fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
+  fail_unless (gst_structure_get_uint (s, "frames", &frames));
+  fail_unless_equals_int (frames, n_frames);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "location"), location);
+  gst_message_unref (message);
+}
+
+static gchar *
+save (const gchar *name, guint64 rows, guint64 columns, const gfloat *values)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+  guint64 dims[] = {rows, columns};
+  GError *error = NULL;
+
+  fail_unless (gst_imaging_npy_save (
+                   path, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, &error),
+      "%s", error ? error->message : "");
+  return path;
+}
+
+/* --- files --- */
+
+GST_START_TEST (test_calibration_files_are_applied_in_their_order)
+{
+  gfloat dark[N_PIXELS], flat[N_PIXELS], bad[N_PIXELS] = {0};
+  gfloat *lut = g_new (gfloat, 65536);
+  gchar *path[4];
+  Sh sh = sh_new (backends[__i__], "");
+
+  for (guint i = 0; i < 65536; i++)
+    lut[i] = 2 * i;
+  for (guint i = 0; i < N_PIXELS; i++) {
+    dark[i] = 20;
+    flat[i] = 0.5;
+  }
+  bad[0] = 7;
+  path[0] = save ("dark.npy", HEIGHT, WIDTH, dark);
+  path[1] = save ("flat.npy", HEIGHT, WIDTH, flat);
+  path[2] = save ("bad.npy", HEIGHT, WIDTH, bad);
+  path[3] = save ("lut.npy", 1, 65536, lut);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 1600);
+  g_object_set (sh.element, "dark-location", path[0], NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 1280);
+  g_object_set (sh.element, "flat-location", path[1], NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 640);
+  g_object_set (sh.element, "bad-pixels-location", path[2], NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 600);
+  g_object_set (sh.element, "lut-location", path[3], NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 1350);
+  g_object_set (sh.element, "dark-location", "", "flat-location", "",
+      "bad-pixels-location", "", "lut-location", "", NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 100), 0, IMK_SHCENTROID_FLUX), 1600);
+  sh_free (&sh);
+  for (guint i = 0; i < 4; i++)
+    g_free (path[i]);
+  g_free (lut);
+}
+GST_END_TEST;
+
+static void
+check_refused (const gchar *backend, const gchar *property, const gchar *path,
+    GQuark domain, gint code, const gchar *words)
+{
+  Sh sh = sh_new (backend, "");
+
+  g_object_set (sh.element, property, path, NULL);
+  fail_unless (gst_harness_push (sh.h, frame_new (NULL, 1)) != GST_FLOW_OK);
+  check_message_says (
+      check_message (sh.bus, GST_MESSAGE_ERROR), domain, code, words);
+  fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ERROR) == 0);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_a_calibration_file_that_does_not_fit_is_refused)
+{
+  const gchar *b = backends[__i__];
+  gfloat values[N_PIXELS + WIDTH] = {0};
+  g_autofree gchar *tall = save ("tall.npy", HEIGHT + 1, WIDTH, values);
+  g_autofree gchar *fits = NULL;
+
+  values[13] = NAN;
+  fits = save ("fits.npy", HEIGHT, WIDTH, values);
+  check_refused (b, "dark-location", tall, GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "is f32 [9, 12]; it has to be [8, 12].");
+  check_refused (b, "flat-location", tall, GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "flat-location");
+  check_refused (b, "bad-pixels-location", "/nowhere.npy", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "bad-pixels-location");
+  check_refused (b, "lut-location", fits, GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "it has to be [1, 65536].");
+  check_refused (b, "dark-location", fits, GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "The dark has the value nan at (1, 1)");
+}
+GST_END_TEST;
+
+/* --- captures --- */
+
+GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
+{
+  g_autofree gchar *path = g_build_filename (folder, "dark.npy", NULL);
+  Sh sh = sh_new (backends[__i__], "");
+  gchar *location;
+  GstImagingNpy *npy;
+
+  fail_unless (capture (&sh, "dark", 3, path));
+  for (guint i = 5; i <= 7; i++) /* frames go on as before meanwhile */
+    fail_unless_equals_float (
+        sh_value (&sh, frame_new (NULL, i), 0, IMK_SHCENTROID_FLUX), 16 * i);
+  check_captured (&sh, "dark", 3, path);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 64);
+  g_object_get (sh.element, "dark-location", &location, NULL);
+  fail_unless_equals_string (location, path);
+  g_free (location);
+
+  npy = gst_imaging_npy_load (path, NULL);
+  fail_unless (npy && npy->n_dims == 2 && npy->dims[0] == HEIGHT &&
+               npy->dims[1] == WIDTH);
+  for (guint i = 0; i < N_PIXELS; i++)
+    fail_unless_equals_float (((const gfloat *) npy->data)[i], 6);
+  gst_imaging_npy_free (npy);
+  sh_free (&sh);
+
+  /* and what was saved is what the property reads */
+  sh = sh_new (backends[__i__], "");
+  g_object_set (sh.element, "dark-location", path, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 64);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_flat_evens_out_what_the_dark_left)
+{
+  guint16 light[N_PIXELS];
+  Sh sh = sh_new (backends[__i__], "");
+  gdouble mean = 0;
+
+  for (guint i = 0; i < N_PIXELS; i++)
+    light[i] = 10 + (i == 5 ? 0 : 100 + i);
+  for (guint i = 0; i < N_PIXELS; i++)
+    mean += i == 5 ? 0 : (100.0 + i) / (N_PIXELS - 1);
+  fail_unless (capture (&sh, "dark", 1, NULL));
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  check_captured (&sh, "dark", 1, NULL);
+  fail_unless (capture (&sh, "flat", 2, NULL));
+  sh_value (&sh, frame_new (light, 0), 0, 0);
+  sh_value (&sh, frame_new (light, 0), 0, 0);
+  check_captured (&sh, "flat", 2, NULL);
+  /* even light, but for the pixel that saw none, which is bad */
+  fail_unless (
+      fabs (sh_value (&sh, frame_new (light, 0), 0, IMK_SHCENTROID_MAX) -
+            mean) < 1e-3);
+  fail_unless (
+      fabs (sh_value (&sh, frame_new (light, 0), 0, IMK_SHCENTROID_FLUX) -
+            16 * mean) < 1e-2);
+  fail_unless (
+      fabs (sh_value (&sh, frame_new (light, 0), 1, IMK_SHCENTROID_FLUX) -
+            15 * mean) < 1e-2);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* One spot a cell at (@x, @y) of it; @dark: none in cell 2. */
+static GstBuffer *
+spots (guint x, guint y, gboolean dark)
+{
+  guint16 values[N_PIXELS] = {0};
+
+  for (guint i = 0; i < N_CELLS; i++)
+    if (!dark || i != 2)
+      values[(i / 3 * 4 + y) * WIDTH + i % 3 * 4 + x] = 1000;
+  return frame_new (values, 0);
+}
+
+GST_START_TEST (test_references_are_the_mean_of_valid_centroids)
+{
+  static const gchar *const fields[] = {"all", "xy", "slopes"};
+
+  for (guint f = 0; f < G_N_ELEMENTS (fields); f++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("fields=%s invalid-policy=hold", fields[f]);
+    Sh sh = sh_new (backends[__i__], properties);
+    gfloat *numbers;
+    gsize n;
+
+    fail_unless (capture (&sh, "reference", 3, NULL));
+    g_free (sh_measure (&sh, spots (1, 1, FALSE), &n));
+    g_free (sh_measure (&sh, spots (2, 3, TRUE), &n));
+    g_free (sh_measure (&sh, spots (3, 2, FALSE), &n));
+    check_captured (&sh, "reference", 3, NULL);
+    gst_util_set_object_arg (G_OBJECT (sh.element), "fields", "slopes");
+    numbers = sh_measure (&sh, spots (2, 2, FALSE), &n);
+    fail_unless_equals_int (n, 2 * N_CELLS);
+    for (guint i = 0; i < N_CELLS; i++) {
+      fail_unless_equals_float (numbers[i], 0);
+      /* the mean of 1 and 2, in cell 2, is 1.5; of 1, 3 and 2 it is 2 */
+      fail_unless_equals_float (numbers[N_CELLS + i], i == 2 ? 0.5 : 0);
+    }
+    g_free (numbers);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+/* Under invalid-policy=reference it counts as being at its reference; a cell
+ * that was never valid keeps it in any case. */
+static void
+check_policy (const gchar *backend, const gchar *policy, gdouble expected)
+{
+  g_autofree gchar *properties =
+      g_strdup_printf ("fields=slopes invalid-policy=%s", policy);
+  Sh sh = sh_new (backend, properties);
+  gfloat *numbers;
+  gsize n;
+
+  fail_unless (capture (&sh, "reference", 2, NULL));
+  g_free (sh_measure (&sh, spots (1, 1, FALSE), &n));
+  g_free (sh_measure (&sh, spots (1, 1, TRUE), &n));
+  check_captured (&sh, "reference", 2, NULL);
+  numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
+  fail_unless_equals_float (numbers[0], 0);
+  fail_unless_equals_float (numbers[2], expected);
+  g_free (numbers);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_policy_reference_counts_where_zero_does_not)
+{
+  /* references at 1.5: ((1 + 1.5) / 2, 1) */
+  check_policy (backends[__i__], "zero", 0);
+  check_policy (backends[__i__], "nan", 0);
+  check_policy (backends[__i__], "reference", -0.25);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_cell_that_was_never_valid_keeps_its_reference)
+{
+  Sh sh = sh_new (backends[__i__], "fields=slopes");
+  gfloat *numbers;
+  gsize n;
+
+  fail_unless (capture (&sh, "reference", 1, NULL));
+  g_free (sh_measure (&sh, spots (1, 1, TRUE), &n));
+  numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
+  fail_unless_equals_float (numbers[2], -0.5);
+  g_free (numbers);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_capture_without_frames_is_refused)
+{
+  static const gchar *const kinds[] = {"dark", "flat", "reference"};
+  Sh sh = sh_new (backends[__i__], "");
+
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    fail_unless (!capture (&sh, kinds[i], 0, NULL));
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 frames");
+  }
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ELEMENT) == 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
+{
+  Sh sh = sh_new (backends[__i__], "");
+
+  fail_unless (capture (&sh, "dark", 5, NULL));
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  fail_unless_equals_int (gst_element_set_state (sh.element, GST_STATE_READY),
+      GST_STATE_CHANGE_SUCCESS);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 5 frames");
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_capture_that_cannot_be_saved_is_used_all_the_same)
+{
+  Sh sh = sh_new (backends[__i__], "");
+
+  fail_unless (capture (&sh, "dark", 1, "/nowhere/dark.npy"));
+  sh_value (&sh, frame_new (NULL, 4), 0, 0);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "was not saved");
+  check_captured (&sh, "dark", 1, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 96);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
+{
+  Sh sh = sh_new (backends[__i__], "");
+  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT + 1);
+
+  fail_unless (capture (&sh, "dark", 1, NULL));
+  sh_value (&sh, frame_new (NULL, 4), 0, 0);
+  gst_harness_set_src_caps_str (sh.h, caps);
+  fail_unless (gst_harness_push (sh.h, gst_buffer_new_allocate (NULL,
+                                           2 * (N_PIXELS + WIDTH), NULL)) !=
+               GST_FLOW_OK);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "The captured dark is of another frame");
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* --- options --- */
+
+typedef struct {
+  const gchar *properties;
+  ImkShcentroidConfig config; /* of these only what is not the default */
+} Option;
+
+static const Option options[] = {
+    {"threshold-mode=relative threshold=0.5",
+        {.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+            .threshold = 0.5}},
+    {"threshold-mode=range threshold=0.25 threshold-action=keep",
+        {.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE,
+            .threshold_action = IMK_SHCENTROID_ACTION_KEEP,
+            .threshold = 0.25}},
+    {"threshold-mode=noise threshold=500 read-noise=40",
+        {.threshold_mode = IMK_SHCENTROID_THRESHOLD_NOISE,
+            .threshold = 500,
+            .read_noise = 40}},
+    {"threshold-mode=relative threshold=0.1 threshold-least=30000",
+        {.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+            .threshold = 0.1,
+            .threshold_least = 30000}},
+    {"brightest=5", {.brightest = 5}},
+    {"weighting=gaussian sigma=1.5 iterations=3",
+        {.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+            .sigma = 1.5,
+            .iterations = 3}},
+    {"weighting=tracking sigma=1.25 tracking-gain=0.5 tracking-reset=3",
+        {.weighting = IMK_SHCENTROID_WEIGHTING_TRACKING,
+            .sigma = 1.25,
+            .tracking_gain = 0.5,
+            .tracking_reset = 3}},
+    {"power=1.5", {.power = 1.5}},
+    {"estimator=quad quad-gain=0.75",
+        {.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD, .quad_gain = 0.75}},
+    {"window=tracking", {.window = IMK_SHCENTROID_WINDOW_TRACKING}},
+    {"margin=1", {.margin = 1}},
+    {"remove-tilt=true", {.remove_tilt = true}},
+};
+
+static ImkShcentroidConfig
+config_of (const ImkShcentroidConfig *o)
+{
+  ImkShcentroidConfig c;
+
+  imk_shcentroid_config_init (&c);
+  c.width = WIDTH;
+  c.height = HEIGHT;
+  c.type = IMK_TYPE_U16;
+  c.pitch_x = c.pitch_y = 4;
+  c.columns = 3;
+  c.rows = 2;
+  c.saturation = 65535;
+  c.threshold_mode = o->threshold_mode;
+  c.threshold_action = o->threshold_action;
+  c.threshold = o->threshold;
+  c.threshold_least = o->threshold_least;
+  c.read_noise = o->read_noise;
+  c.brightest = o->brightest;
+  c.weighting = o->weighting;
+  c.estimator = o->estimator;
+  c.window = o->window;
+  c.tracking_reset = o->tracking_reset;
+  c.margin = o->margin;
+  c.remove_tilt = o->remove_tilt;
+  if (o->sigma > 0)
+    c.sigma = o->sigma;
+  if (o->iterations > 0)
+    c.iterations = o->iterations;
+  if (o->power > 0)
+    c.power = o->power;
+  if (o->quad_gain > 0)
+    c.quad_gain = o->quad_gain;
+  if (o->tracking_gain > 0)
+    c.tracking_gain = o->tracking_gain;
+  return c;
+}
+
+/* What the kernel, which has its own tests, makes of the same. */
+static void
+check_option (const gchar *backend, const Option *o)
+{
+  ImkShcentroidConfig c = config_of (&o->config);
+  Sh sh = sh_new (backend, o->properties);
+  ImkShcentroid *kernel = NULL;
+  gfloat expected[N_CELLS * IMK_SHCENTROID_N_FIELDS];
+  guint16 values[N_PIXELS];
+  ImkImage in = {
+      values, 2 * WIDTH, WIDTH, HEIGHT, 1, IMK_TYPE_U16, IMK_LOCATION_HOST};
+  ImkImage out = {expected, sizeof (gfloat) * IMK_SHCENTROID_N_FIELDS,
+      IMK_SHCENTROID_N_FIELDS, N_CELLS, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
+  GRand *rand = g_rand_new_with_seed (3);
+  ImkError error;
+
+  check_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  for (guint frame = 0; frame < 4; frame++) {
+    gfloat *numbers;
+    gsize n;
+
+    for (guint i = 0; i < N_PIXELS; i++)
+      values[i] = g_rand_int_range (rand, 0, 65536);
+    check_ok (imk_shcentroid_process (kernel, &in, &out, NULL, &error), &error);
+    numbers = sh_measure (&sh, frame_new (values, 0), &n);
+    fail_unless (n == G_N_ELEMENTS (expected) &&
+                     memcmp (numbers, expected, sizeof (expected)) == 0,
+        "%s, frame %u", o->properties, frame);
+    g_free (numbers);
+  }
+  g_rand_free (rand);
+  imk_shcentroid_free (kernel);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_every_option_reaches_the_kernel)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    check_option (backends[__i__], &options[i]);
+}
+GST_END_TEST;
+
+static Suite *
+shcentroid_calibration_suite (void)
+{
+  Suite *suite = suite_create ("shcentroid-calibration");
+  TCase *tcase = tcase_create ("shcentroid-calibration");
+  const gint n = G_N_ELEMENTS (backends);
+
+  suite_add_tcase (suite, tcase);
+  tcase_set_timeout (tcase, 60);
+  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_loop_test (
+      tcase, test_calibration_files_are_applied_in_their_order, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_calibration_file_that_does_not_fit_is_refused, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_dark_is_the_mean_of_the_frames_that_were_asked_for, 0, n);
+  tcase_add_loop_test (tcase, test_a_flat_evens_out_what_the_dark_left, 0, n);
+  tcase_add_loop_test (
+      tcase, test_references_are_the_mean_of_valid_centroids, 0, n);
+  tcase_add_loop_test (
+      tcase, test_policy_reference_counts_where_zero_does_not, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_cell_that_was_never_valid_keeps_its_reference, 0, n);
+  tcase_add_loop_test (tcase, test_a_capture_without_frames_is_refused, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_capture_that_ends_early_changes_nothing, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_capture_that_cannot_be_saved_is_used_all_the_same, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_captured_dark_of_another_frame_is_an_error, 0, n);
+  tcase_add_loop_test (tcase, test_every_option_reaches_the_kernel, 0, n);
+  return suite;
+}
+
+GST_CHECK_MAIN (shcentroid_calibration);

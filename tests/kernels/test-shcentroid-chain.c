@@ -1,0 +1,1361 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the centroid kernel does with more than a threshold in counts, against
+ * worked examples, a reference that goes pixel by pixel, real camera frames,
+ * simulated noise, and the backends against each other. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shcentroid/shcentroid.h"
+
+enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
+
+/* ------------------------------------------------------------------------
+ * Helpers. */
+
+static ImkShcentroidConfig
+grid_config (ImkType type, uint32_t width, uint32_t height, uint32_t pitch_x,
+    uint32_t pitch_y)
+{
+  ImkShcentroidConfig c;
+
+  imk_shcentroid_config_init (&c);
+  c.width = width;
+  c.height = height;
+  c.type = type;
+  c.pitch_x = pitch_x;
+  c.pitch_y = pitch_y;
+  c.columns = width / pitch_x;
+  c.rows = height / pitch_y;
+  c.n_threads = 1;
+  return c;
+}
+
+static TestImage
+output_new (const ImkShcentroidConfig *c, ImkType type)
+{
+  uint32_t n = imk_shcentroid_n_cells (c);
+
+  switch (c->fields) {
+  case IMK_SHCENTROID_FIELDS_XY:
+    return test_image_new (type, 2, n, 1, 5);
+  case IMK_SHCENTROID_FIELDS_SLOPES:
+    return test_image_new (type, 2 * n, 1, 1, 0);
+  default:
+    return test_image_new (type, N_FIELDS, n, 1, 3);
+  }
+}
+
+static ImkShcentroid *
+kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error;
+
+  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
+  return s;
+}
+
+static void
+process (ImkShcentroid *s, const TestImage *in, TestImage *out)
+{
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
+      &error);
+}
+
+static TestImage
+run_cpu (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
+{
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
+  TestImage out = output_new (c, type);
+
+  process (s, in, &out);
+  test_image_check_canaries (&out, "output of the CPU");
+  imk_shcentroid_free (s);
+  return out;
+}
+
+static double
+get (const TestImage *out, uint32_t row, uint32_t column)
+{
+  const uint8_t *p =
+      (const uint8_t *) out->image.data + row * out->image.stride;
+
+  return out->image.type == IMK_TYPE_F32 ? ((const float *) p)[column]
+                                         : ((const double *) p)[column];
+}
+
+static void
+set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
+{
+  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
+
+  if (in->image.type == IMK_TYPE_U8)
+    p[x] = (uint8_t) fmin (fmax (value, 0), 255);
+  else
+    ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
+}
+
+static uint32_t
+sample (const TestImage *in, int64_t x, int64_t y)
+{
+  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
+
+  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
+}
+
+static void
+check_near (const TestImage *out, uint32_t cell, uint32_t field,
+    double expected, double tolerance)
+{
+  double value = get (out, cell, field);
+
+  test_check (fabs (value - expected) <= tolerance,
+      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
+      expected);
+}
+
+/* ------------------------------------------------------------------------
+ * Worked examples A and B. */
+
+static TestImage
+example_frame (ImkType type, uint32_t pedestal)
+{
+  static const uint8_t example[4][4] = {
+      {0, 0, 0, 0}, {0, 10, 20, 0}, {0, 30, 40, 0}, {0, 0, 0, 0}};
+  TestImage in = test_image_new (type, 4, 4, 1, 3);
+
+  for (uint32_t y = 0; y < 4; y++)
+    for (uint32_t x = 0; x < 4; x++)
+      set_sample (&in, x, y, example[y][x] + pedestal);
+  return in;
+}
+
+static void
+check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
+    double x, double y)
+{
+  TestImage out = run_cpu (c, in, IMK_TYPE_F64);
+
+  check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
+  check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
+  check_near (&out, 0, IMK_SHCENTROID_Y, y, 1e-9);
+  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  test_image_free (&out);
+}
+
+#define EXAMPLE(flux, x, y, ...) \
+  do { \
+    ImkShcentroidConfig c = grid_config (type, 4, 4, 4, 4); \
+    __VA_ARGS__; \
+    check_example (&c, &in, flux, x, y); \
+  } while (0)
+
+static void
+test_example_b (void)
+{
+  float dark[16], flat[16];
+
+  for (int i = 0; i < 16; i++) {
+    dark[i] = 2;
+    flat[i] = 1;
+  }
+  for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
+    TestImage in = example_frame (type, 2);
+
+    EXAMPLE (132, 1.575757575757576, 1.651515151515152, );
+    EXAMPLE (100, 1.6, 1.7, c.dark = dark);
+    EXAMPLE (100, 1.6, 1.7, c.dark = dark, c.flat = flat);
+    EXAMPLE (33, 5.0 / 3, 1.969696969696970, c.threshold = 0.5,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
+    EXAMPLE (96, 5.0 / 3, 1.770833333333333, c.threshold = 0.5,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+        c.threshold_action = IMK_SHCENTROID_ACTION_KEEP);
+    /* max 42, min 2: half of the range is 22, subtracted from 32 and 42 */
+    EXAMPLE (30, 1 + 20.0 / 30, 2, c.threshold = 0.5,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE);
+    EXAMPLE (60, 5.0 / 3, 1.833333333333333, c.threshold = 0.1,
+        c.threshold_least = 12,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
+    EXAMPLE (60, 5.0 / 3, 1.833333333333333, c.threshold = 3, c.read_noise = 4,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_NOISE);
+    EXAMPLE (96, 5.0 / 3, 1.770833333333333, c.brightest = 3,
+        c.threshold_action = IMK_SHCENTROID_ACTION_KEEP);
+    EXAMPLE (60, 5.0 / 3, 1.833333333333333, c.brightest = 3);
+    EXAMPLE (132, 1.575757575757576, 1.651515151515152, c.brightest = 16);
+    EXAMPLE (3000, 5.0 / 3, 1.833333333333333, c.threshold = 2, c.power = 2,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+    EXAMPLE (108, 1.592592592592593, 1.685185185185185, c.margin = 1);
+    EXAMPLE (77.88007830714049, 1.6, 1.7, c.threshold = 2,
+        c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+    test_image_free (&in);
+  }
+}
+
+/* Example A: (right - left) / all of the inner 2x2. */
+static void
+test_quad_cell (void)
+{
+  for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++) {
+    TestImage in = example_frame (type, 0);
+
+    EXAMPLE (100, 1.5 + 0.2, 1.5 + 0.4, c.margin = 1,
+        c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
+    EXAMPLE (100, 1.5 + 0.1, 1.5 + 0.2, c.quad_gain = 0.5,
+        c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
+    test_image_free (&in);
+  }
+}
+
+static void
+test_dark_cell (void)
+{
+  TestImage in = example_frame (IMK_TYPE_U8, 2);
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 4, 4, 4, 4);
+  uint8_t bad[16];
+
+  memset (bad, 1, sizeof (bad));
+  for (int how = 0; how < 3; how++)
+    for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
+      ImkShcentroidConfig k = c;
+      TestImage out;
+
+      k.invalid_policy = policy;
+      k.saturation = 1;
+      if (how == 0) {
+        k.bad = bad;
+      } else {
+        k.threshold_mode = how == 1 ? IMK_SHCENTROID_THRESHOLD_RELATIVE
+                                    : IMK_SHCENTROID_THRESHOLD_RANGE;
+        k.threshold = 1; /* nothing is above the maximum */
+      }
+      out = run_cpu (&k, &in, IMK_TYPE_F64);
+      check_near (&out, 0, IMK_SHCENTROID_FLAGS,
+          IMK_SHCENTROID_NO_FLUX | (how ? IMK_SHCENTROID_SATURATED : 0), 0);
+      check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
+      check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, how ? 132 : 0, 0);
+      check_near (&out, 0, IMK_SHCENTROID_MAX, how ? 42 : 0, 0);
+      for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_DY; i++)
+        if (policy == IMK_SHCENTROID_INVALID_NAN)
+          test_check (isnan (get (&out, 0, i)), "a NaN is missing");
+        else
+          check_near (&out, 0, i, i < IMK_SHCENTROID_DX ? 1.5 : 0, 0);
+      test_image_free (&out);
+    }
+  test_image_free (&in);
+}
+
+/* ------------------------------------------------------------------------
+ * The reference: pixel by pixel, straight from the header. */
+
+typedef struct Pixel {
+  float value;
+  double flat;
+  bool good;
+  uint32_t sample;
+} Pixel;
+
+static Pixel
+expected_pixel (
+    const ImkShcentroidConfig *c, const TestImage *in, int64_t x, int64_t y)
+{
+  size_t at = (size_t) (y * c->width + x);
+  Pixel p = {.sample = sample (in, x, y)};
+  float flat = c->flat ? c->flat[at] : 1.0f;
+  float value = c->lut ? c->lut[p.sample] : (float) p.sample;
+
+  if (c->dark)
+    value = value - c->dark[at];
+  p.value = value * flat;
+  p.flat = flat;
+  p.good = flat != 0 && !(c->bad && c->bad[at]);
+  return p;
+}
+
+static int
+compare_descending (const void *a, const void *b)
+{
+  float x = *(const float *) a, y = *(const float *) b;
+
+  return x < y ? 1 : x > y ? -1 : 0;
+}
+
+typedef struct Box {
+  int64_t x, y, width, height;
+  double ref_x, ref_y;
+} Box;
+
+static Box
+expected_box (const ImkShcentroidConfig *c, uint32_t i)
+{
+  int64_t px = (int64_t) c->pitch_x, py = (int64_t) c->pitch_y, m = c->margin;
+  int64_t left = i % c->columns * px, top = i / c->columns * py;
+
+  return (Box){left + m, top + m, px - 2 * m, py - 2 * m, left + px / 2.0 - 0.5,
+      top + py / 2.0 - 0.5};
+}
+
+/* T, -infinity for none. */
+static double
+expected_level (const ImkShcentroidConfig *c, const TestImage *in, const Box *b)
+{
+  float *values = malloc ((size_t) (b->width * b->height) * sizeof (*values));
+  double t = -INFINITY;
+  uint32_t n = 0;
+
+  for (int64_t y = 0; y < b->height; y++)
+    for (int64_t x = 0; x < b->width; x++) {
+      Pixel p = expected_pixel (c, in, b->x + x, b->y + y);
+
+      if (p.good)
+        values[n++] = p.value;
+    }
+  qsort (values, n, sizeof (*values), compare_descending);
+  if (n == 0)
+    goto out;
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
+    t = c->threshold;
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
+    t = c->threshold * c->read_noise;
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE)
+    t = fmax (c->threshold * values[0], c->threshold_least);
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE)
+    t = fmax (
+        values[n - 1] + c->threshold * ((double) values[0] - values[n - 1]),
+        c->threshold_least);
+  if (c->brightest > 0 && c->brightest < n)
+    t = fmax (t, c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT
+                     ? values[c->brightest]
+                     : values[c->brightest - 1]);
+out:
+  free (values);
+  return t;
+}
+
+typedef struct Sums {
+  long double p, px, py, raw, spread_x, spread_y;
+  float max;
+  uint32_t max_sample;
+} Sums;
+
+static double
+coordinate (const ImkShcentroidConfig *c, int64_t i, int64_t n)
+{
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_COG)
+    return (double) i;
+  return 2 * i < n - 1 ? -1 : 2 * i > n - 1 ? 1 : 0;
+}
+
+/* The sums about (@mean_x, @mean_y) with a weight about (@x, @y). */
+static Sums
+expected_sums (const ImkShcentroidConfig *c, const TestImage *in, const Box *b,
+    double t, double weight_x, double weight_y, long double mean_x,
+    long double mean_y)
+{
+  bool subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
+  Sums s = {.max = -INFINITY};
+
+  for (int64_t y = 0; y < b->height; y++)
+    for (int64_t x = 0; x < b->width; x++) {
+      Pixel k = expected_pixel (c, in, b->x + x, b->y + y);
+      long double d = k.value - (subtract && isfinite (t) ? t : 0), w = 1, p;
+      long double u = coordinate (c, x, b->width) - mean_x, slope;
+      long double v = coordinate (c, y, b->height) - mean_y, variance;
+
+      if (!k.good)
+        continue;
+      s.raw += k.value;
+      s.max = fmaxf (s.max, k.value);
+      s.max_sample = s.max_sample > k.sample ? s.max_sample : k.sample;
+      if (k.value < t)
+        continue;
+      if (c->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
+        w = expl (
+            -(powl (b->x + x - weight_x, 2) + powl (b->y + y - weight_y, 2)) /
+            (2 * c->sigma * c->sigma));
+      p = d * w;
+      slope = w;
+      if (c->power != 1) {
+        slope = d > 0 ? c->power * powl (p, c->power - 1) * w : 0;
+        p = p > 0 ? powl (p, c->power) : 0;
+      }
+      variance = k.flat * fmax (k.value, 0) / c->gain +
+                 k.flat * k.flat * c->read_noise * c->read_noise;
+      s.p += p;
+      s.px += p * u;
+      s.py += p * v;
+      s.spread_x += slope * slope * variance * u * u;
+      s.spread_y += slope * slope * variance * v * v;
+    }
+  return s;
+}
+
+static double
+bounded (const ImkShcentroidConfig *c, double mean, int64_t n)
+{
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
+    return (double) (n - 1) / 2 + c->quad_gain * mean;
+  return fmin (fmax (mean, 0), (double) (n - 1));
+}
+
+static void
+expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
+    double row[N_FIELDS])
+{
+  Box b = expected_box (c, i);
+  double t = expected_level (c, in, &b), x = b.ref_x, y = b.ref_y, scale = 1;
+  uint32_t flags = 0, n = c->weighting ? c->iterations : 1;
+  Sums s = {0}, spread;
+  long double mean_x = 0, mean_y = 0;
+
+  for (uint32_t k = 0; k < n; k++) {
+    s = expected_sums (c, in, &b, t, x, y, 0, 0);
+    if (!(s.p > 0))
+      continue;
+    mean_x = s.px / s.p;
+    mean_y = s.py / s.p;
+    if (k + 1 < n) {
+      x = (double) b.x + bounded (c, (double) mean_x, b.width);
+      y = (double) b.y + bounded (c, (double) mean_y, b.height);
+    }
+  }
+  memset (row, 0, N_FIELDS * sizeof (*row));
+  if (!(s.p > 0))
+    flags |= IMK_SHCENTROID_NO_FLUX;
+  if (fmax ((double) s.p, 0) < c->min_flux)
+    flags |= IMK_SHCENTROID_LOW_FLUX;
+  if (c->saturation > 0 && s.max_sample >= c->saturation)
+    flags |= IMK_SHCENTROID_SATURATED;
+  row[IMK_SHCENTROID_FLUX] = fmax ((double) s.p, 0);
+  row[IMK_SHCENTROID_FLUX_RAW] = (double) s.raw;
+  row[IMK_SHCENTROID_MAX] = isfinite (s.max) ? s.max : 0;
+  row[IMK_SHCENTROID_FLAGS] = flags;
+  row[IMK_SHCENTROID_X] = b.ref_x;
+  row[IMK_SHCENTROID_Y] = b.ref_y;
+  if (!(flags & IMK_SHCENTROID_INVALID_MASK)) {
+    if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
+      scale = c->quad_gain * c->quad_gain;
+    row[IMK_SHCENTROID_X] =
+        (double) b.x + bounded (c, (double) mean_x, b.width);
+    row[IMK_SHCENTROID_Y] =
+        (double) b.y + bounded (c, (double) mean_y, b.height);
+    spread = expected_sums (c, in, &b, t, x, y, mean_x, mean_y);
+    row[IMK_SHCENTROID_VAR_X] =
+        scale * (double) (spread.spread_x / (s.p * s.p));
+    row[IMK_SHCENTROID_VAR_Y] =
+        scale * (double) (spread.spread_y / (s.p * s.p));
+  }
+  row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_X] - b.ref_x;
+  row[IMK_SHCENTROID_DY] = row[IMK_SHCENTROID_Y] - b.ref_y;
+}
+
+/* ------------------------------------------------------------------------
+ * The matrix of cases. */
+
+typedef struct Case {
+  ImkShcentroidConfig config;
+  ImkType out_type;
+  uint64_t seed;
+  char name[160];
+} Case;
+
+static const uint32_t shapes[][4] = {
+    {8, 6, 2, 2},
+    {25, 21, 3, 3},
+    {60, 50, 10, 9},
+    {70, 66, 17, 33},
+    {120, 40, 40, 20},
+    {83, 75, 83, 75},
+    {300, 90, 20, 30},
+    {640, 70, 320, 70},
+    {513, 131, 513, 131},
+};
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 28 };
+enum { MOST_PIXELS = 700 * 700 };
+
+static float *
+table_new (size_t n, float from, float step, uint32_t period)
+{
+  float *table = malloc (n * sizeof (*table));
+
+  for (size_t i = 0; i < n; i++)
+    table[i] = from + step * (float) (i * 7919 % period);
+  return table;
+}
+
+typedef struct Tables {
+  float *dark, *flat, *lut;
+  uint8_t *bad;
+} Tables;
+
+static const Tables *
+the_tables (void)
+{
+  static Tables t;
+
+  if (!t.dark) {
+    t.dark = table_new (MOST_PIXELS, -1.5f, 0.37f, 31);
+    t.flat = table_new (MOST_PIXELS, 0.8f, 0.003f, 127);
+    t.lut = table_new (65536, 0.0f, 1.7f, 251);
+    t.bad = calloc (MOST_PIXELS, 1);
+    for (size_t i = 0; i < MOST_PIXELS; i += 11)
+      t.bad[i] = 1;
+  }
+  return &t;
+}
+
+/* One option after another, then some together. */
+static void
+set_option (ImkShcentroidConfig *c, int option)
+{
+  const Tables *t = the_tables ();
+  double full = c->type == IMK_TYPE_U8 ? 255 : 65535;
+
+  switch (option) {
+  case 0:
+    c->dark = t->dark;
+    break;
+  case 1:
+    c->flat = t->flat;
+    break;
+  case 2:
+    c->bad = t->bad;
+    break;
+  case 3:
+    c->lut = t->lut;
+    break;
+  case 4:
+    c->dark = t->dark, c->flat = t->flat, c->bad = t->bad;
+    break;
+  case 5:
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
+    break;
+  case 6:
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
+    break;
+  case 7:
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_NOISE;
+    break;
+  case 8:
+    c->brightest = 1;
+    break;
+  case 9:
+    c->brightest = 40;
+    break;
+  case 10:
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+    break;
+  case 11:
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->iterations = 5;
+    break;
+  case 12:
+    c->weighting = IMK_SHCENTROID_WEIGHTING_TRACKING;
+    break;
+  case 13:
+    c->power = 2;
+    break;
+  case 14:
+    c->power = 1.37;
+    break;
+  case 15:
+    c->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
+    break;
+  case 16:
+    c->window = IMK_SHCENTROID_WINDOW_TRACKING;
+    break;
+  case 17:
+    c->dark = t->dark, c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+    break;
+  case 18:
+    c->flat = t->flat, c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE,
+    c->bad = t->bad;
+    break;
+  case 19:
+    c->dark = t->dark, c->flat = t->flat, c->brightest = 7, c->bad = t->bad;
+    break;
+  case 20:
+    c->lut = t->lut, c->flat = t->flat,
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->power = 1.5;
+    break;
+  case 21:
+    c->dark = t->dark, c->power = 2,
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,
+    c->threshold_least = 0.7 * full;
+    break;
+  case 22:
+    c->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD, c->dark = t->dark,
+    c->flat = t->flat, c->quad_gain = 1.7;
+    break;
+  case 23:
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN, c->sigma = 0.05;
+    break;
+  case 24:
+    c->margin = 1, c->brightest = 3, c->dark = t->dark;
+    break;
+  case 25:
+    c->margin = 1;
+    break;
+  case 26:
+    c->remove_tilt = true;
+    break;
+  case 27: /* about half of the cells are invalid */
+    c->remove_tilt = true;
+    c->min_flux = 0.5 * full * c->pitch_x * c->pitch_y;
+    break;
+  }
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
+    c->threshold = 0.31 * full;
+  else if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
+    c->threshold = 0.123 * full;
+  else if (c->threshold_mode)
+    c->threshold = 0.3;
+}
+
+static bool
+make_case (
+    Case *k, size_t shape, ImkType type, int option, int action, int fields)
+{
+  const uint32_t *s = shapes[shape];
+
+  memset (k, 0, sizeof (*k));
+  k->config = grid_config (type, s[0], s[1], s[2], s[3]);
+  k->config.sigma = s[2] / 5.0;
+  k->config.gain = 2.5;
+  k->config.read_noise = 1.5;
+  k->config.saturation = 250;
+  k->config.fields = fields;
+  k->config.threshold_action = action;
+  set_option (&k->config, option);
+  if (k->config.margin && s[2] < 3)
+    return false;
+  k->out_type = (option + fields) % 3 ? IMK_TYPE_F64 : IMK_TYPE_F32;
+  k->seed = shape + 31 * (unsigned) option;
+  snprintf (k->name, sizeof (k->name),
+      "%s %ux%u cells of %ux%u option %d action %d fields %d %s",
+      imk_type_name (type), s[0], s[1], s[2], s[3], option, action, fields,
+      imk_type_name (k->out_type));
+  return true;
+}
+
+static TestImage
+case_frame (const Case *k)
+{
+  const ImkShcentroidConfig *c = &k->config;
+  TestImage in =
+      test_image_new (c->type, c->width, c->height, 1, (uint32_t) k->seed % 7);
+
+  test_image_fill (
+      &in, FILL_NOISE, c->type == IMK_TYPE_U8 ? 255 : 65535, k->seed);
+  return in;
+}
+
+/* Does an action make a difference? */
+static bool
+has_threshold (int option)
+{
+  return (option >= 5 && option <= 9) || (option >= 17 && option <= 19) ||
+         option == 21 || option == 24;
+}
+
+/* All fields of every option; the other two of every fourth. */
+static void
+for_each_case (void (*check) (const Case *k))
+{
+  for (size_t shape = 0; shape < N_SHAPES; shape++)
+    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+      for (int option = 0; option < N_OPTIONS; option++)
+        for (int action = 0; action < 2; action++)
+          for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES;
+               fields++) {
+            Case k;
+
+            if ((action && !has_threshold (option)) ||
+                (fields && option % 4 != (int) shape % 4))
+              continue;
+            if (make_case (&k, shape, type, option, action, fields))
+              check (&k);
+          }
+}
+
+static void
+check_value (
+    const Case *k, uint32_t cell, uint32_t field, double value, double expected)
+{
+  double relative = k->out_type == IMK_TYPE_F32 ? 3e-7 : 1e-10;
+
+  test_check (fabs (value - expected) <= relative * fmax (1, fabs (expected)),
+      "%s: cell %u field %u is %.15g, expected %.15g", k->name, cell, field,
+      value, expected);
+}
+
+/* The mean slope of the valid cells. */
+static void
+expected_tilt (const Case *k, const TestImage *in, double tilt[2])
+{
+  uint32_t n = imk_shcentroid_n_cells (&k->config), n_valid = 0;
+  double sum[2] = {0, 0};
+
+  for (uint32_t i = 0; i < n; i++) {
+    double row[N_FIELDS];
+
+    expected_row (&k->config, in, i, row);
+    if ((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK)
+      continue;
+    n_valid++;
+    for (int f = 0; f < 2; f++)
+      sum[f] += row[IMK_SHCENTROID_DX + f];
+  }
+  for (int f = 0; f < 2; f++)
+    tilt[f] = n_valid ? sum[f] / n_valid : 0;
+}
+
+static void
+check_case (const Case *k)
+{
+  double tilt[2] = {0, 0};
+  TestImage in = case_frame (k), out = run_cpu (&k->config, &in, k->out_type);
+  uint32_t n = imk_shcentroid_n_cells (&k->config);
+  bool slopes = k->config.fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  uint32_t n_fields =
+      k->config.fields == IMK_SHCENTROID_FIELDS_ALL ? N_FIELDS : 2;
+
+  if (k->config.remove_tilt && k->config.fields != IMK_SHCENTROID_FIELDS_XY)
+    expected_tilt (k, &in, tilt);
+  for (uint32_t i = 0; i < n; i++) {
+    double row[N_FIELDS];
+
+    expected_row (&k->config, &in, i, row);
+    for (int f = 0; f < 2; f++)
+      if (!((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK))
+        row[IMK_SHCENTROID_DX + f] -= tilt[f];
+    for (uint32_t f = 0; f < n_fields; f++)
+      check_value (k, i, f,
+          slopes ? get (&out, 0, i + f * n) : get (&out, i, f),
+          row[slopes ? f + IMK_SHCENTROID_DX : f]);
+  }
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_reference (void)
+{
+  for_each_case (check_case);
+}
+
+/* A dark of 0 and a flat of 1 say nothing; the sums do. */
+static void
+test_same_as_plain (void)
+{
+  for (size_t shape = 0; shape < N_SHAPES; shape++) {
+    float *dark = table_new (MOST_PIXELS, 0, 0, 1);
+    TestImage in, plain, chain;
+    Case k;
+
+    make_case (&k, shape, IMK_TYPE_U16, 7, 0, 0);
+    in = case_frame (&k);
+    plain = run_cpu (&k.config, &in, IMK_TYPE_F64);
+    k.config.dark = dark;
+    chain = run_cpu (&k.config, &in, IMK_TYPE_F64);
+    for (uint32_t i = 0; i < imk_shcentroid_n_cells (&k.config); i++)
+      for (uint32_t f = 0; f < N_FIELDS; f++)
+        check_near (&chain, i, f, get (&plain, i, f),
+            1e-12 * fmax (1, fabs (get (&plain, i, f))));
+    test_image_free (&in);
+    test_image_free (&plain);
+    test_image_free (&chain);
+    free (dark);
+  }
+}
+
+static void
+test_threads (void)
+{
+  Case k;
+  TestImage in, one, many;
+
+  make_case (&k, 2, IMK_TYPE_U8, 20, 0, 0);
+  k.config = grid_config (IMK_TYPE_U8, 700, 700, 10, 10);
+  set_option (&k.config, 20);
+  in = case_frame (&k);
+  one = run_cpu (&k.config, &in, IMK_TYPE_F64);
+  for (uint32_t n = 0; n <= 5; n++) {
+    k.config.n_threads = n;
+    many = run_cpu (&k.config, &in, IMK_TYPE_F64);
+    test_image_same (&one, &many, "several threads");
+    test_image_free (&many);
+  }
+  test_image_free (&in);
+  test_image_free (&one);
+}
+
+/* A map of the cells of a grid is added up cell by cell. */
+static void
+test_map_equals_grid (void)
+{
+  for (int option = 0; option < N_OPTIONS; option++) {
+    ImkShcentroidCell cells[30];
+    TestImage in, grid, map;
+    Case k;
+
+    make_case (&k, 2, IMK_TYPE_U16, option, 0, 0);
+    in = case_frame (&k);
+    grid = run_cpu (&k.config, &in, IMK_TYPE_F64);
+    k.config.n_cells = imk_shcentroid_n_cells (&k.config);
+    k.config.cells = cells;
+    for (uint32_t i = 0; i < k.config.n_cells; i++)
+      cells[i] =
+          (ImkShcentroidCell){i % 6 * 10, i / 6 * 9, 10, 9, NAN, NAN, NAN, NAN};
+    map = run_cpu (&k.config, &in, IMK_TYPE_F64);
+    test_image_same (&grid, &map, k.name);
+    test_image_free (&in);
+    test_image_free (&grid);
+    test_image_free (&map);
+  }
+}
+
+/* Three cells: slopes 1, -0.5 and none. Who is in the mean, and from whom it is
+ * taken, is what the policies differ in. */
+static void
+test_tilt_policies (void)
+{
+  static const double expected[][3] = {
+      {0.75, -0.75, 0},                        /* zero: mean 0.25 */
+      {0.75, -0.75, -0.25},                    /* hold, nothing held */
+      {0.75, -0.75, NAN},                      /* nan */
+      {1 - 0.5 / 3, -0.5 - 0.5 / 3, -0.5 / 3}, /* reference */
+  };
+  TestImage in = test_image_new (IMK_TYPE_U8, 9, 3, 1, 0), out;
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 9, 3, 3, 3);
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  set_sample (&in, 2, 1, 50);
+  set_sample (&in, 3, 1, 50);
+  set_sample (&in, 4, 1, 50);
+  c.remove_tilt = true;
+  for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++)
+    for (int slopes = 0; slopes < 2; slopes++) {
+      c.invalid_policy = policy;
+      c.fields =
+          slopes ? IMK_SHCENTROID_FIELDS_SLOPES : IMK_SHCENTROID_FIELDS_ALL;
+      out = run_cpu (&c, &in, IMK_TYPE_F64);
+      for (int i = 0; i < 3; i++) {
+        double value =
+            slopes ? get (&out, 0, i) : get (&out, i, IMK_SHCENTROID_DX);
+
+        test_check (isnan (expected[policy][i])
+                        ? isnan (value)
+                        : fabs (value - expected[policy][i]) < 1e-12,
+            "policy %d, cell %d: %g, expected %g", policy, i, value,
+            expected[policy][i]);
+      }
+      test_image_free (&out);
+    }
+  test_image_free (&in);
+}
+
+/* ------------------------------------------------------------------------
+ * Spots. */
+
+/* A Gaussian spot of @flux counts. */
+static void
+add_spot (double *frame, uint32_t width, uint32_t height, double x, double y,
+    double sigma, double flux)
+{
+  for (uint32_t v = 0; v < height; v++)
+    for (uint32_t u = 0; u < width; u++)
+      frame[v * width + u] +=
+          flux / (2 * M_PI * sigma * sigma) *
+          exp (-((u - x) * (u - x) + (v - y) * (v - y)) / (2 * sigma * sigma));
+}
+
+static TestImage
+spot_frame (uint32_t size, double x, double y, double sigma, double flux)
+{
+  double *light = calloc ((size_t) size * size, sizeof (*light));
+  TestImage in = test_image_new (IMK_TYPE_U16, size, size, 1, 0);
+
+  add_spot (light, size, size, x, y, sigma, flux);
+  for (uint32_t i = 0; i < size * size; i++)
+    set_sample (&in, i % size, i / size, floor (light[i] + 0.5));
+  free (light);
+  return in;
+}
+
+/* Thomas et al. 2006: a fixed weight sees sigma_w^2 / (sigma_w^2 + sigma_s^2)
+ * of a shift, and iterations all of it. */
+static void
+test_weight_bias (void)
+{
+  TestImage in = spot_frame (40, 20.9, 18.8, 2, 1e6), out;
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
+
+  c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+  c.sigma = 3;
+  out = run_cpu (&c, &in, IMK_TYPE_F64);
+  check_near (&out, 0, IMK_SHCENTROID_DX, 1.4 * 9 / 13, 2e-3);
+  check_near (&out, 0, IMK_SHCENTROID_DY, -0.7 * 9 / 13, 2e-3);
+  test_image_free (&out);
+  c.iterations = 30;
+  out = run_cpu (&c, &in, IMK_TYPE_F64);
+  check_near (&out, 0, IMK_SHCENTROID_DX, 1.4, 2e-3);
+  check_near (&out, 0, IMK_SHCENTROID_DY, -0.7, 2e-3);
+  test_image_free (&out);
+  test_image_free (&in);
+}
+
+/* Example D, daoTools: noise 0..2, a window of 20x16 about (20, 20). */
+static void
+test_brightest_of_a_noisy_spot (void)
+{
+  ImkShcentroidCell cell = {10, 12, 20, 16, 20, 20, NAN, NAN};
+  double *light = calloc (1600, sizeof (*light));
+  TestImage in = test_image_new (IMK_TYPE_U16, 40, 40, 1, 0), out;
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 40, 40, 40, 40);
+  uint64_t seed = 5;
+
+  add_spot (light, 40, 40, 21.3, 17.6, 1.5, 500 * 2 * M_PI * 1.5 * 1.5);
+  for (uint32_t i = 0; i < 1600; i++)
+    set_sample (&in, i % 40, i / 40, light[i] + test_random (&seed) % 3);
+  c.cells = &cell;
+  c.n_cells = 1;
+  c.brightest = 25;
+  out = run_cpu (&c, &in, IMK_TYPE_F64);
+  check_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
+  check_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
+  test_image_free (&out);
+  test_image_free (&in);
+  free (light);
+}
+
+/* Defocus: every spot moves outwards, the outer ones by more than a pitch. */
+static void
+test_tracking (void)
+{
+  enum { SIZE = 300, PITCH = 30, N = 5 };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, SIZE, SIZE, PITCH, PITCH);
+  double *light = malloc (SIZE * SIZE * sizeof (*light));
+  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  ImkShcentroid *s;
+
+  c.x0 = c.y0 = (SIZE - N * PITCH) / 2;
+  c.columns = c.rows = N;
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 5;
+  c.window = IMK_SHCENTROID_WINDOW_TRACKING;
+  out = output_new (&c, IMK_TYPE_F64);
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  for (int frame = 0; frame <= 40; frame++) {
+    double scale = 1 + frame * 0.015;
+
+    memset (light, 0, SIZE * SIZE * sizeof (*light));
+    for (int i = 0; i < N * N; i++)
+      add_spot (light, SIZE, SIZE, 149.5 + (i % N - 2) * PITCH * scale,
+          149.5 + (i / N - 2) * PITCH * scale, 2, 5000);
+    for (uint32_t i = 0; i < SIZE * SIZE; i++)
+      set_sample (&in, i % SIZE, i / SIZE, light[i]);
+    process (s, &in, &out);
+    for (int i = 0; i < N * N; i++) {
+      check_near (
+          &out, i, IMK_SHCENTROID_DX, (i % N - 2) * PITCH * (scale - 1), 0.03);
+      check_near (
+          &out, i, IMK_SHCENTROID_DY, (i / N - 2) * PITCH * (scale - 1), 0.03);
+      check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+    }
+  }
+  test_check (get (&out, N * N - 1, IMK_SHCENTROID_DX) > PITCH,
+      "the spots did not leave their cells");
+  imk_shcentroid_free (s);
+  test_image_free (&in);
+  test_image_free (&out);
+  free (light);
+}
+
+/* Lit, then dark until the track is given up, then lit elsewhere. */
+static void
+test_tracking_reset (void)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 60, 60, 20, 20);
+  TestImage lit = spot_frame (60, 34.5, 29.5, 1.2, 20000);
+  TestImage dark = spot_frame (60, 30, 30, 1, 0);
+  TestImage edge = spot_frame (60, 38, 29.5, 1.2, 20000), out;
+  ImkShcentroid *s;
+  ImkError error;
+
+  c.x0 = c.y0 = 20;
+  c.columns = c.rows = 1;
+  c.window = IMK_SHCENTROID_WINDOW_TRACKING;
+  c.tracking_reset = 2;
+  out = output_new (&c, IMK_TYPE_F64);
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  process (s, &lit, &out);
+  check_near (&out, 0, IMK_SHCENTROID_DX, 5, 1e-2);
+  process (s, &dark, &out);
+  process (s, &dark, &out);
+  /* two dark frames: back at the reference, where 38 is cut by the cell */
+  process (s, &edge, &out);
+  test_check (get (&out, 0, IMK_SHCENTROID_X) < 37.9,
+      "the window was not reset: %g", get (&out, 0, IMK_SHCENTROID_X));
+  process (s, &edge, &out);
+  check_near (&out, 0, IMK_SHCENTROID_X, 38, 0.05);
+  test_ok (imk_shcentroid_reset (s, NULL, &error), &error);
+  process (s, &edge, &out);
+  test_check (get (&out, 0, IMK_SHCENTROID_X) < 37.9, "a reset did nothing");
+  imk_shcentroid_free (s);
+  test_image_free (&lit);
+  test_image_free (&dark);
+  test_image_free (&edge);
+  test_image_free (&out);
+}
+
+/* At the edge of the frame the window stops, and says so. */
+static void
+test_tracking_edge (void)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 20, 20, 10, 10);
+  TestImage in = test_image_new (IMK_TYPE_U8, 20, 20, 1, 0);
+  TestImage out = output_new (&c, IMK_TYPE_F64);
+  ImkShcentroid *s;
+
+  test_image_fill (&in, FILL_ZERO, 0, 0);
+  set_sample (&in, 1, 2, 100);
+  c.window = IMK_SHCENTROID_WINDOW_TRACKING;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  process (s, &in, &out);
+  check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+  process (s, &in, &out);
+  check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_EDGE, 0);
+  check_near (&out, 0, IMK_SHCENTROID_X, 1, 0);
+  check_near (&out, 3, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
+  imk_shcentroid_free (s);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+/* ------------------------------------------------------------------------
+ * Noise: what is reported against what is found. */
+
+static double
+normal (uint64_t *seed)
+{
+  double u = (double) (test_random (seed) >> 11) / 9007199254740992.0;
+  double v = (double) (test_random (seed) >> 11) / 9007199254740992.0;
+
+  return sqrt (-2 * log (1 - u)) * cos (2 * M_PI * v);
+}
+
+/* 400 cells with the same spot, each with its own noise: the variance over
+ * them is that which they report. */
+static void
+check_noise (const ImkShcentroidConfig *base, const char *name)
+{
+  enum { CELLS = 20, PITCH = 16, SIZE = CELLS * PITCH };
+  const double gain = 0.8, read = 3;
+  ImkShcentroidConfig c = *base;
+  double light[PITCH * PITCH] = {0}, sum = 0, square = 0, reported = 0;
+  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  uint64_t seed = 77;
+
+  c.gain = gain;
+  c.read_noise = read;
+  add_spot (light, PITCH, PITCH, 7.8, 7.3, 1.8, 12000);
+  for (uint32_t y = 0; y < SIZE; y++)
+    for (uint32_t x = 0; x < SIZE; x++) {
+      double mean = light[y % PITCH * PITCH + x % PITCH] + 20;
+
+      set_sample (&in, x, y,
+          floor (mean + 100.5 +
+                 normal (&seed) * sqrt (mean / gain + read * read)));
+    }
+  out = run_cpu (&c, &in, IMK_TYPE_F64);
+  for (uint32_t i = 0; i < CELLS * CELLS; i++)
+    for (int f = 0; f < 2; f++) {
+      double d = get (&out, i, IMK_SHCENTROID_DX + f);
+
+      reported += get (&out, i, IMK_SHCENTROID_VAR_X + f);
+      sum += f ? 0 : d;
+      square += f ? 0 : d * d;
+    }
+  reported /= 2.0 * CELLS * CELLS;
+  square = (square - sum * sum / (CELLS * CELLS)) / (CELLS * CELLS - 1);
+  test_check (sqrt (reported / square) > 0.8 && sqrt (reported / square) < 1.25,
+      "%s: rms %g, reported %g", name, sqrt (square), sqrt (reported));
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_noise (void)
+{
+  static float dark[320 * 320], flat[320 * 320];
+  ImkShcentroidConfig base = grid_config (IMK_TYPE_U16, 320, 320, 16, 16), c;
+
+  for (int i = 0; i < 320 * 320; i++) {
+    dark[i] = 100;
+    flat[i] = 0.5;
+  }
+  base.dark = dark;
+  check_noise (&base, "centre of gravity");
+  c = base;
+  c.flat = flat;
+  check_noise (&c, "with a flat");
+  c = base;
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 60;
+  check_noise (&c, "threshold");
+  c = base;
+  c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+  c.sigma = 3;
+  check_noise (&c, "weight");
+  c = base;
+  c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
+  c.quad_gain = 2;
+  check_noise (&c, "quad cell");
+  c = base;
+  c.power = 1.5;
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+  c.threshold = 60;
+  check_noise (&c, "power");
+}
+
+/* ------------------------------------------------------------------------
+ * Real frames. */
+
+static FILE *
+open_data (const char *name)
+{
+  const char *given = getenv ("IMAGING_TEST_DATA");
+  const char *folders[] = {
+      given, "../shared/data", "../../shared/data", "../../../shared/data"};
+  char path[4096];
+
+  for (size_t i = given ? 0 : 1; i < sizeof (folders) / sizeof (folders[0]);
+       i++) {
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/shcentroid/%s", folders[i], name);
+    file = fopen (path, "rb");
+    if (file)
+      return file;
+  }
+  test_skip ("%s was not found; set IMAGING_TEST_DATA to its folder", name);
+}
+
+/* Compares with the columns named @x and @x + 1 of the table. */
+static void
+check_columns (const char *name, const ImkShcentroidConfig *c,
+    const TestImage *in, int column)
+{
+  TestImage out = run_cpu (c, in, IMK_TYPE_F64);
+  char line[1024];
+  FILE *csv = open_data (name);
+  uint32_t i = 0, n = 0;
+
+  test_check (fgets (line, sizeof (line), csv) != NULL, "no table");
+  for (; fgets (line, sizeof (line), csv); i++) {
+    const char *p = line;
+
+    for (int k = 0; k < column; k++)
+      p = strchr (p, ',') + 1;
+    for (uint32_t f = 0; f < 2; f++, p = strchr (p, ',') + 1) {
+      char *end;
+      double expected = strtod (p, &end);
+
+      if (end == p)
+        break; /* nothing was above the threshold */
+      check_near (&out, i, f, expected, 1e-9);
+      n += f;
+    }
+  }
+  fclose (csv);
+  test_check (i == 256 && n > 200, "%u cells, %u with a centroid", i, n);
+  test_image_free (&out);
+}
+
+static void
+check_frame_file (const char *name)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 512, 512, 32, 32), k;
+  TestImage in = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
+  char path[256], table[256];
+  FILE *file;
+
+  c.x0 = 23.51;
+  c.y0 = 20.65;
+  c.pitch_x = c.pitch_y = 29.653;
+  snprintf (path, sizeof (path), "%s.gray16le.raw", name);
+  snprintf (table, sizeof (table), "%s.grid16.csv", name);
+  file = open_data (path);
+  test_check (fread (in.image.data, 2, 512 * 512, file) == 512 * 512,
+      "%s is too short", path);
+  fclose (file);
+
+  k = c;
+  k.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
+  k.threshold = 0.3;
+  check_columns (table, &k, &in, 14);
+  k = c;
+  k.brightest = 40;
+  check_columns (table, &k, &in, 16);
+  test_image_free (&in);
+}
+
+static void
+test_lamp (void)
+{
+  check_frame_file ("f5_hecto_ref");
+}
+
+static void
+test_star (void)
+{
+  check_frame_file ("auto_wfs_0037_ave");
+}
+
+/* ------------------------------------------------------------------------
+ * Errors. */
+
+#define REFUSED(words, ...) \
+  do { \
+    ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 70, 50, 10, 10); \
+    ImkShcentroid *s = NULL; \
+    ImkError error; \
+    __VA_ARGS__; \
+    test_error (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error, \
+        IMK_ERROR_CONFIG, words); \
+    test_check (s == NULL, "the object was touched"); \
+  } while (0)
+
+static void
+test_errors (void)
+{
+  float numbers[70 * 50] = {0};
+  float lut[256] = {0};
+
+  numbers[70 * 3 + 5] = NAN;
+  REFUSED ("The dark has the value nan at (5, 3)", c.dark = numbers);
+  numbers[70 * 3 + 5] = -1;
+  REFUSED ("The flat has the value -1 at (5, 3)", c.flat = numbers);
+  numbers[70 * 3 + 5] = INFINITY;
+  REFUSED ("The flat has the value inf", c.flat = numbers);
+  lut[255] = -INFINITY;
+  REFUSED ("The look-up table has the value -inf at (255, 0)", c.lut = lut);
+  REFUSED ("margin is 5 pixels", c.margin = 5);
+  REFUSED ("margin is 4294967295 pixels", c.margin = UINT32_MAX);
+  REFUSED (
+      "leaves nothing of cell 0 inside the frame", c.margin = 3, c.x0 = -8);
+  REFUSED ("threshold-least is -1", c.threshold_least = -1);
+  REFUSED ("weighting is 3", c.weighting = 3);
+  REFUSED ("sigma is 0 pixels", c.sigma = 0);
+  REFUSED ("iterations is 0", c.iterations = 0);
+  REFUSED ("power is nan", c.power = NAN);
+  REFUSED ("power is 0.5", c.power = 0.5);
+  REFUSED ("estimator is 9", c.estimator = 9);
+  REFUSED ("quad-gain is -1 pixels", c.quad_gain = -1);
+  REFUSED ("window is 2", c.window = 2);
+  REFUSED ("tracking-gain is 1.5", c.tracking_gain = 1.5);
+}
+
+/* ------------------------------------------------------------------------
+ * CPU = CUDA. */
+
+static void
+check_parity (const Case *k)
+{
+  TestImage in = case_frame (k);
+  TestImage a = output_new (&k->config, k->out_type);
+  TestImage b = output_new (&k->config, k->out_type);
+  ImkShcentroid *cpu = kernel_new (IMK_BACKEND_CPU, &k->config);
+  ImkShcentroid *cuda = kernel_new (IMK_BACKEND_CUDA, &k->config);
+  ImkImage device_in = test_to_device (&in), device_out = test_to_device (&b);
+  ImkError error;
+
+  /* what tracking has learned from the first frame shows in the second */
+  for (int frame = 0; frame < 2; frame++) {
+    process (cpu, &in, &a);
+    test_ok (
+        imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
+        &error);
+    test_from_device (&device_out, &b);
+    test_image_same (&a, &b, k->name);
+  }
+  imk_shcentroid_free (cpu);
+  imk_shcentroid_free (cuda);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  test_image_free (&in);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
+static void
+test_parity (void)
+{
+  test_need_cuda ();
+  for_each_case (check_parity);
+}
+
+/* Cells of all sizes, overlapping, clipped, with thresholds of their own. */
+static void
+test_map_parity (void)
+{
+  ImkShcentroidCell cells[60];
+
+  test_need_cuda ();
+  for (int option = 0; option < N_OPTIONS; option++)
+    for (int high = 0; high < 2; high++) {
+      Case k;
+
+      make_case (&k, 6, option % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16, option, 0, 0);
+      k.config.cells = cells;
+      k.config.n_cells = 60;
+      for (int i = 0; i < 60; i++)
+        cells[i] = (ImkShcentroidCell){i % 10 * 31 - 2.5, i / 10 * 14 - 1.5,
+            5 + i % 40, high && i % 7 == 0 ? 80 : 4 + i % 13, NAN, NAN,
+            i % 3 ? NAN : 900.0 * i, i % 2 ? NAN : 0.01 * i};
+      check_parity (&k);
+    }
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"the 4x4 cell on a pedestal has the numbers of the worked example",
+          test_example_b},
+      {"a quad cell compares its halves", test_quad_cell},
+      {"cells without a good pixel or without light are flagged, never NaN",
+          test_dark_cell},
+      {"every option agrees with a reference that goes pixel by pixel",
+          test_reference},
+      {"a dark of 0 changes nothing", test_same_as_plain},
+      {"the result does not depend on the number of threads", test_threads},
+      {"a map of the cells of a grid gives the same bits",
+          test_map_equals_grid},
+      {"tip and tilt are the mean of the cells that the policy counts",
+          test_tilt_policies},
+      {"a fixed weight has its known bias, iterations have none",
+          test_weight_bias},
+      {"the brightest pixels find a spot in noise",
+          test_brightest_of_a_noisy_spot},
+      {"tracking windows follow spots out of their cells", test_tracking},
+      {"a track is given up after dark frames and by a reset",
+          test_tracking_reset},
+      {"a window stops at the edge of the frame", test_tracking_edge},
+      {"variances are those of simulated noise", test_noise},
+      {"the lamp frame has the thresholded centroids of the table", test_lamp},
+      {"the star frame has the thresholded centroids of the table", test_star},
+      {"bad parameters and calibrations are refused by name", test_errors},
+      {"CPU and CUDA agree bit for bit", test_parity},
+      {"CPU and CUDA agree bit for bit on maps", test_map_parity},
+      {NULL, NULL},
+  };
+
+  return test_main (tests);
+}
