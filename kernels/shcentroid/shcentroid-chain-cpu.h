@@ -104,13 +104,15 @@ load_row (
 {
   const Cpu *cpu = f->cpu;
   size_t at = (size_t) y * cpu->plan.width + x;
-  const float *dark = cpu->dark + at, *flat = cpu->flat + at;
+  const float *dark, *flat;
 
   load_samples (f, x, y, n, value);
   for (uint32_t i = 0; cpu->lut && i < n; i++)
     value[i] = cpu->lut[(uint32_t) value[i]];
   if (!cpu->dark)
     return;
+  dark = cpu->dark + at;
+  flat = cpu->flat + at;
   if (y + 1 < cpu->plan.height) {
     fetch_ahead (dark + cpu->plan.width, n);
     fetch_ahead (flat + cpu->plan.width, n);
