@@ -5,15 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of text that was cut, perhaps in the middle of a UTF-8 sequence. */
+/* Of text that was cut, perhaps in the middle of a UTF-8 sequence, whose first
+ * byte has as many leading ones as the sequence has bytes. */
 static void
-drop_last_character (char *text)
+drop_broken_character (char *text)
 {
-  size_t end = strlen (text);
+  size_t end = strlen (text), first = end;
+  unsigned char lead;
+  size_t n_bytes = 1;
 
-  while (end > 0 && ((unsigned char) text[end - 1] & 0xc0) == 0x80)
-    end--;
-  text[end > 0 ? end - 1 : 0] = '\0';
+  while (first > 0 && ((unsigned char) text[first - 1] & 0xc0) == 0x80)
+    first--;
+  if (first == 0)
+    return;
+  lead = (unsigned char) text[--first];
+  if (lead >= 0xc0)
+    n_bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (end - first < n_bytes)
+    text[first] = '\0';
 }
 
 ImkStatus
@@ -28,7 +37,7 @@ imk_error_set (ImkError *error, ImkStatus code, const char *format, ...)
     length = vsnprintf (error->message, sizeof (error->message), format, args);
     va_end (args);
     if (length >= (int) sizeof (error->message))
-      drop_last_character (error->message);
+      drop_broken_character (error->message);
   }
   return code;
 }
