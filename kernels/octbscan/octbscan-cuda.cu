@@ -5,8 +5,10 @@
  *
  *   b x = b1 x1 + b2 x1 + b1 x2, b2 x2 being 2^-22 of it,
  *
- * is one product of rows of 3 N: (x1, x1, x2) (b1, b2, b1). All A-scans of all
- * jobs of a camera are one product of matrices; the cameras are a batch.
+ * is one product of rows of 3 N: (x2, x1, x1) (b1, b2, b1). The small parts
+ * come first, as tensor cores round every sum on the way down, to its own size.
+ * All A-scans of all jobs of a camera are one product of matrices; the cameras
+ * are a batch.
  *
  * Means, split, product, ranks, images: five launches for any number of jobs.
  */
@@ -24,8 +26,8 @@ enum {
   SUM_GROUPS = 8,
   SPLIT_THREADS = 256,
   RANK_THREADS = 1024,
-  TILE = 32, /* A-scans and depths that a block turns */
-  TILE_ROWS = 8,
+  TILE = 64, /* A-scans and depths that a block turns */
+  TILE_THREADS = 256,
   PARTS = 3,     /* N that a row of the product has */
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
@@ -183,9 +185,9 @@ split_spectra (const __grid_constant__ Arguments a)
     float v = x < a.width ? ((float) in[x] - (mean ? mean[x] : 0)) * scale : 0;
     __half high = __float2half_rn (v);
 
-    to[x] = high;
+    to[x] = __float2half_rn (v - __half2float (high));
     to[x + a.padded] = high;
-    to[x + 2 * a.padded] = __float2half_rn (v - __half2float (high));
+    to[x + 2 * a.padded] = high;
   }
   if (threadIdx.x == 0)
     a.scales[place.row] = back;
@@ -307,60 +309,152 @@ range_of (const Arguments &a, uint32_t job)
 /* ------------------------------------------------------------------------
  * Images. */
 
-static __device__ void
-write_sample (uint8_t *image, size_t stride, ImkType type, uint32_t x,
-    uint32_t y, float value, float low, float high)
-{
-  uint8_t *row = image + (size_t) y * stride;
+/* How one image is written. */
+struct Writer {
+  uint8_t *image;
+  size_t stride;
+  ImkType type;
+  bool db;
+  ImkOctbscanLevels levels;
+};
 
-  if (type == IMK_TYPE_F32)
-    ((float *) row)[x] = value;
-  else if (type == IMK_TYPE_U16)
-    ((uint16_t *) row)[x] = (uint16_t) imk_octbscan_level (
-        imk_octbscan_levels (low, high, 65535), value);
-  else
-    row[x] = (uint8_t) imk_octbscan_level (
-        imk_octbscan_levels (low, high, 255), value);
+static __device__ Writer
+writer_of (
+    uint8_t *image, size_t stride, ImkType type, bool db, float low, float high)
+{
+  Writer w;
+
+  w.image = image;
+  w.stride = stride;
+  w.type = type;
+  w.db = db;
+  w.levels =
+      imk_octbscan_levels (low, high, type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
+  return w;
+}
+
+/* A store of four where the rows of the image allow it. */
+template <typename Sample, typename Four>
+static __device__ void
+store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
+{
+  Sample *to = (Sample *) row + x;
+
+  if (n == 4 && (uintptr_t) to % sizeof (Four) == 0) {
+    Four four;
+
+    memcpy (&four, samples, sizeof (four));
+    *(Four *) to = four;
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = samples[i];
+}
+
+/* @n up to 4 pixels of row @y from @x on. */
+static __device__ void
+write_four (const Writer &w, uint32_t x, uint32_t y, uint32_t n,
+    const float intensities[4])
+{
+  uint8_t *row = w.image + (size_t) y * w.stride;
+  float v[4];
+
+  for (int i = 0; i < 4; i++)
+    v[i] = w.db ? imk_octbscan_db (intensities[i]) : intensities[i];
+  if (w.type == IMK_TYPE_U8) {
+    uint8_t levels[4];
+
+    for (int i = 0; i < 4; i++)
+      levels[i] = (uint8_t) imk_octbscan_level (w.levels, v[i]);
+    store_four<uint8_t, uint32_t> (row, x, n, levels);
+  } else if (w.type == IMK_TYPE_U16) {
+    uint16_t levels[4];
+
+    for (int i = 0; i < 4; i++)
+      levels[i] = (uint16_t) imk_octbscan_level (w.levels, v[i]);
+    store_four<uint16_t, uint2> (row, x, n, levels);
+  } else {
+    store_four<float, float4> (row, x, n, v);
+  }
+}
+
+typedef float Tile[TILE][TILE + 1]; /* by A-scan and depth */
+
+/* A warp reads one A-scan after the other; its lanes find where they are, one
+ * each. */
+static __device__ void
+load_tile (const Arguments &a, const Job &job, uint32_t row0, uint32_t depth0,
+    Tile &tile)
+{
+  const uint32_t n_rows = TILE / (TILE_THREADS / 32);
+  uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * n_rows;
+  uint32_t mine = row0 + first + lane % n_rows;
+  const Place p =
+      place_of (a, blockIdx.z, mine < a.height ? mine : a.height - 1);
+  const float my_scale = a.scales[p.row];
+
+  for (uint32_t i = 0; i < n_rows; i++) {
+    uint32_t row = row0 + first + i;
+    size_t at = __shfl_sync (0xffffffff, p.row, (int) i) * a.n_depths;
+    float scale = __shfl_sync (0xffffffff, my_scale, (int) i);
+
+    for (uint32_t d = lane; d < TILE; d += 32) {
+      uint32_t q = depth0 + d;
+      float2 z = make_float2 (0, 0);
+
+      if (row < a.height && q < a.n_depths) {
+        z = ((const float2 *) a.products)[at + q];
+        z = make_float2 (z.x * scale, z.y * scale);
+        if (job.complex)
+          ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = z;
+      }
+      tile[first + i][d] = imk_octbscan_intensity (z.x, z.y);
+    }
+  }
+}
+
+static __device__ void
+store_tile (const Arguments &a, const Writer &w, uint32_t row0, uint32_t depth0,
+    const Tile &tile)
+{
+  uint32_t x0 = a.depth_down ? row0 : depth0;
+  uint32_t y0 = a.depth_down ? depth0 : row0;
+  uint32_t width = a.depth_down ? a.height : a.n_depths;
+  uint32_t height = a.depth_down ? a.n_depths : a.height;
+
+  if (!w.image)
+    return;
+  for (uint32_t k = threadIdx.x; k < TILE * TILE / 4; k += TILE_THREADS) {
+    uint32_t dx = k % (TILE / 4) * 4, dy = k / (TILE / 4);
+    uint32_t x = x0 + dx, y = y0 + dy;
+    float v[4];
+
+    if (x >= width || y >= height)
+      continue;
+    for (uint32_t i = 0; i < 4; i++)
+      v[i] = a.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
+    write_four (w, x, y, min (4u, width - x), v);
+  }
 }
 
 static __global__ void
 write_images (const __grid_constant__ Arguments a)
 {
-  __shared__ float tile[TILE][TILE + 1]; /* by A-scan and depth */
+  __shared__ Tile tile;
   const Job &job = a.jobs[blockIdx.z];
   const float2 range = range_of (a, blockIdx.z);
-  const float low_db = imk_octbscan_db (range.x);
-  const float high_db = imk_octbscan_db (range.y);
   uint32_t row0 = blockIdx.y * TILE, depth0 = blockIdx.x * TILE;
 
-  for (uint32_t i = threadIdx.y; i < TILE; i += TILE_ROWS) {
-    uint32_t row = row0 + i, q = depth0 + threadIdx.x;
-
-    if (row < a.height && q < a.n_depths) {
-      float2 z = z_at (a, place_of (a, blockIdx.z, row), q);
-
-      tile[i][threadIdx.x] = imk_octbscan_intensity (z.x, z.y);
-      if (job.complex)
-        ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = z;
-    }
-  }
+  load_tile (a, job, row0, depth0, tile);
   __syncthreads ();
-  for (uint32_t i = threadIdx.y; i < TILE; i += TILE_ROWS) {
-    uint32_t line = a.depth_down ? threadIdx.x : i; /* A-scan of the tile */
-    uint32_t depth = a.depth_down ? i : threadIdx.x;
-    uint32_t row = row0 + line, q = depth0 + depth;
-    uint32_t x = a.depth_down ? row : q, y = a.depth_down ? q : row;
-    float intensity = tile[line][depth];
-
-    if (row >= a.height || q >= a.n_depths)
-      continue;
-    if (job.db)
-      write_sample (job.db, job.db_stride, job.db_type, x, y,
-          imk_octbscan_db (intensity), low_db, high_db);
-    if (job.linear)
-      write_sample (job.linear, job.linear_stride, job.linear_type, x, y,
-          intensity, range.x, range.y);
-  }
+  store_tile (a,
+      writer_of (job.db, job.db_stride, job.db_type, true,
+          imk_octbscan_db (range.x), imk_octbscan_db (range.y)),
+      row0, depth0, tile);
+  store_tile (a,
+      writer_of (job.linear, job.linear_stride, job.linear_type, false, range.x,
+          range.y),
+      row0, depth0, tile);
 }
 
 /* ------------------------------------------------------------------------
@@ -534,7 +628,7 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   a.n_jobs = n_jobs;
   images = grid (
       dim3 (imk_div_up (a.n_depths, TILE), imk_div_up (a.height, TILE), n_jobs),
-      dim3 (TILE, TILE_ROWS), on);
+      dim3 (TILE_THREADS), on);
   if (status == IMK_OK)
     status = launch_input_of (s->type, a, on, error);
   if (status == IMK_OK)
@@ -664,6 +758,7 @@ upload_operators (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
       float v = plan->operators[r * a.width + x] * scale;
       __half high = __float2half_rn (v);
 
+      /* against (x2, x1, x1) */
       halves[r * row + x] = halves[r * row + x + 2 * a.padded] = high;
       halves[r * row + x + a.padded] =
           __float2half_rn (v - __half2float (high));

@@ -14,6 +14,9 @@
 #define WIDTH 60
 #define DEPTHS 30
 
+/* Each test runs with either backend, __i__ says which. */
+static gboolean on_cuda;
+
 /* --- files --------------------------------------------------------------- */
 
 static gchar *folder;
@@ -80,11 +83,14 @@ kernel_config (guint height)
   c.taper_cut = 7;
   c.upsample = 128;
   c.range_max = 90;
+  /* what CUDA does; the mock has it from the CPU */
+  if (on_cuda)
+    c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
   return c;
 }
 
 /* The properties that kernel_config () has. */
-#define ELEMENT "octbscan backend=cpu taper-cut=7 upsample=128 range-max=90 "
+#define ELEMENT "octbscan taper-cut=7 upsample=128 range-max=90 "
 
 /* Lines @first .. of noise that goes on for ever. */
 static guint16
@@ -120,6 +126,7 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
   guint32 width, height;
   GstBuffer *in = noise_lines (first, config->height);
   GstMapInfo from, map;
+  gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
   guint8 *expected;
   ImkOctbscan *kernel = NULL;
   ImkError error;
@@ -144,7 +151,7 @@ check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
     for (guint x = 0; x < width; x++) {
       guint f = map.data[y * GST_ROUND_UP_4 (width) + x];
 
-      if (f != expected[y * width + x])
+      if (ABS ((gint) f - (gint) expected[y * width + x]) > tolerance)
         fail ("(%u, %u) of the B-scan of line %u is %u, expected %u", x, y,
             first, f, expected[y * width + x]);
     }
@@ -160,8 +167,11 @@ static GstHarness *
 harness_of (const gchar *launch)
 {
   GstElement *element = gst_parse_launch (launch, NULL);
-  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstHarness *h;
 
+  gst_util_set_object_arg (
+      G_OBJECT (element), "backend", on_cuda ? "cuda" : "cpu");
+  h = gst_harness_new_with_element (element, "sink", "src");
   gst_object_unref (element);
   return h;
 }
@@ -190,7 +200,8 @@ watch (GstHarness *h)
 
 /* --- images --------------------------------------------------------------- */
 
-GST_START_TEST (test_frames_become_what_the_kernel_gives)
+static void
+check_frames_become_what_the_kernel_gives (void)
 {
   for (guint linear = 0; linear < 2; linear++)
     for (guint rows = 0; rows < 2; rows++) {
@@ -214,19 +225,28 @@ GST_START_TEST (test_frames_become_what_the_kernel_gives)
       g_free (launch);
     }
 }
+
+GST_START_TEST (test_frames_become_what_the_kernel_gives)
+{
+  on_cuda = __i__;
+  check_frames_become_what_the_kernel_gives ();
+}
 GST_END_TEST
 
 /* The two pads together; then one of them alone. */
-GST_START_TEST (test_linear_pad_beside_src)
+static void
+check_linear_pad_beside_src (void)
 {
   for (guint with_src = 0; with_src < 2; with_src++) {
     ImkOctbscanConfig c = kernel_config (9);
     GstElement *element = gst_parse_launch (ELEMENT, NULL);
-    GstHarness *h =
-        gst_harness_new_with_element (element, "sink", with_src ? "src" : NULL);
-    GstHarness *linear = gst_harness_new_with_element (element, NULL, "linear");
+    GstHarness *h, *linear;
     GstBuffer *out;
 
+    gst_util_set_object_arg (
+        G_OBJECT (element), "backend", on_cuda ? "cuda" : "cpu");
+    h = gst_harness_new_with_element (element, "sink", with_src ? "src" : NULL);
+    linear = gst_harness_new_with_element (element, NULL, "linear");
     gst_harness_play (linear);
     gst_harness_set_src_caps_str (
         h, "video/x-raw,format=GRAY16_LE,width=60,height=9,framerate=100/1");
@@ -246,9 +266,16 @@ GST_START_TEST (test_linear_pad_beside_src)
     gst_object_unref (element);
   }
 }
+
+GST_START_TEST (test_linear_pad_beside_src)
+{
+  on_cuda = __i__;
+  check_linear_pad_beside_src ();
+}
 GST_END_TEST
 
-GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
+static void
+check_sixteen_bits_when_downstream_wants_them (void)
 {
   GstHarness *h = harness_of (ELEMENT);
   GstCaps *caps;
@@ -266,13 +293,20 @@ GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
   gst_caps_unref (caps);
   gst_harness_teardown (h);
 }
+
+GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
+{
+  on_cuda = __i__;
+  check_sixteen_bits_when_downstream_wants_them ();
+}
 GST_END_TEST
 
 /* --- lines ---------------------------------------------------------------- */
 
 /* Buffers of 7 lines, B-scans of 10 and of 3; 3 cameras, so that turns are
  * carried on. */
-GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
+static void
+check_lines_are_gathered_and_turns_carried_on (void)
 {
   gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
@@ -314,9 +348,16 @@ GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
   }
   g_free (path);
 }
+
+GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
+{
+  on_cuda = __i__;
+  check_lines_are_gathered_and_turns_carried_on ();
+}
 GST_END_TEST
 
-GST_START_TEST (test_gathering_is_latency)
+static void
+check_gathering_is_latency (void)
 {
   GstHarness *h = harness_new (ELEMENT "ascans-per-bscan=20", 10);
 
@@ -325,10 +366,17 @@ GST_START_TEST (test_gathering_is_latency)
   fail_unless_equals_uint64 (gst_harness_query_latency (h), 15 * GST_MSECOND);
   gst_harness_teardown (h);
 }
+
+GST_START_TEST (test_gathering_is_latency)
+{
+  on_cuda = __i__;
+  check_gathering_is_latency ();
+}
 GST_END_TEST
 
 /* After a flush the stream begins anew, with camera first-camera. */
-GST_START_TEST (test_flush_forgets_lines)
+static void
+check_flush_forgets_lines (void)
 {
   gchar *path = write_file ("three.ini", three_cameras);
   gchar *launch = g_strdup_printf (
@@ -357,11 +405,18 @@ GST_START_TEST (test_flush_forgets_lines)
   g_free (launch);
   g_free (path);
 }
+
+GST_START_TEST (test_flush_forgets_lines)
+{
+  on_cuda = __i__;
+  check_flush_forgets_lines ();
+}
 GST_END_TEST
 
 /* --- changes -------------------------------------------------------------- */
 
-GST_START_TEST (test_everything_changes_while_playing)
+static void
+check_everything_changes_while_playing (void)
 {
   gchar *path = write_file ("three.ini", three_cameras);
   ImkOctbscanCamera cameras[] = {camera (2), camera (1)};
@@ -409,6 +464,12 @@ GST_START_TEST (test_everything_changes_while_playing)
   NEXT (1);
   gst_harness_teardown (h);
   g_free (path);
+}
+
+GST_START_TEST (test_everything_changes_while_playing)
+{
+  on_cuda = __i__;
+  check_everything_changes_while_playing ();
 }
 GST_END_TEST
 
@@ -490,7 +551,8 @@ GST_START_TEST (test_wrong_calibrations_are_said)
 GST_END_TEST
 
 /* A wrong setting while playing is an error at the next frame. */
-GST_START_TEST (test_wrong_setting_while_playing)
+static void
+check_wrong_setting_while_playing (void)
 {
   GstHarness *h = harness_new (ELEMENT, 9);
   GstBus *bus = watch (h);
@@ -503,6 +565,12 @@ GST_START_TEST (test_wrong_setting_while_playing)
   gst_element_set_bus (h->element, NULL);
   gst_object_unref (bus);
   gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_wrong_setting_while_playing)
+{
+  on_cuda = __i__;
+  check_wrong_setting_while_playing ();
 }
 GST_END_TEST
 
@@ -561,7 +629,8 @@ sharpness (GstBuffer *image, guint n_rows, guint n_depths)
 }
 
 /* octcal: what its README found with numpy. */
-GST_START_TEST (test_sharpness_of_a_published_calibration)
+static void
+check_sharpness_of_a_published_calibration (void)
 {
   static const struct {
     const gchar *phase;
@@ -577,7 +646,7 @@ GST_START_TEST (test_sharpness_of_a_published_calibration)
         g_strdup_printf ("[camera]\nk-index=%s/klinear.npy\n%s", octcal, phase);
     gchar *path = write_file ("octcal.ini", text);
     gchar *element = g_strdup_printf (
-        "octbscan backend=cpu calibration=%s upsample=1024 "
+        "octbscan calibration=%s upsample=1024 "
         "interpolation=linear taper=none window=hann scaling=linear "
         "range=minmax orientation=rows",
         path);
@@ -604,15 +673,22 @@ GST_START_TEST (test_sharpness_of_a_published_calibration)
       check_skip ("there is no octcal");
   }
 }
+
+GST_START_TEST (test_sharpness_of_a_published_calibration)
+{
+  on_cuda = __i__;
+  check_sharpness_of_a_published_calibration ();
+}
 GST_END_TEST
 
 /* octopod: the brightest layer at bin 127, 20.1 dB above the median depth. */
-GST_START_TEST (test_layers_of_a_retina)
+static void
+check_layers_of_a_retina (void)
 {
   gchar *path = write_file (
       "octopod.ini", "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n");
   gchar *element = g_strdup_printf (
-      "octbscan backend=cpu calibration=%s upsample=2048 interpolation=linear "
+      "octbscan calibration=%s upsample=2048 interpolation=linear "
       "taper=none window=hann scaling=db range-min=-60 range-max=60 "
       "orientation=rows",
       path);
@@ -657,6 +733,52 @@ GST_START_TEST (test_layers_of_a_retina)
       best);
   g_ptr_array_unref (images);
 }
+
+GST_START_TEST (test_layers_of_a_retina)
+{
+  on_cuda = __i__;
+  check_layers_of_a_retina ();
+}
+GST_END_TEST
+
+/* The device fails for good in the middle of a stream: a warning, and the CPU
+ * goes on without losing a B-scan. */
+GST_START_TEST (test_auto_goes_on_with_the_cpu)
+{
+  ImkOctbscanConfig c;
+  GstElement *element = gst_parse_launch (ELEMENT, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstBus *bus = watch (h);
+  gchar *backend;
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=60,height=20,framerate=100/1");
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *out;
+
+    if (i == 2)
+      check_device ()->inject_failure (1, TRUE);
+    check_push (h, noise_lines (20 * i, 20), GST_FLOW_OK);
+    check_device ()->inject_failure (0, FALSE);
+    out = check_pull (h);
+    on_cuda = i < 2;
+    c = kernel_config (20);
+    check_bscan (out, &c, 20 * i, 0, FALSE);
+    gst_buffer_unref (out);
+    g_object_get (element, "active-backend", &backend, NULL);
+    fail_unless_equals_string (backend, i < 2 ? "cuda" : "cpu");
+    g_free (backend);
+  }
+  fail_unless_equals_uint64 (check_stat (element, "frames"), 4);
+  fail_unless_equals_uint64 (check_stat (element, "lost-frames"), 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
 GST_END_TEST
 
 static Suite *
@@ -667,18 +789,19 @@ octbscan_suite (void)
 
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, make_folder, remove_folder);
-  tcase_add_test (tc, test_frames_become_what_the_kernel_gives);
-  tcase_add_test (tc, test_linear_pad_beside_src);
-  tcase_add_test (tc, test_sixteen_bits_when_downstream_wants_them);
-  tcase_add_test (tc, test_lines_are_gathered_and_turns_carried_on);
-  tcase_add_test (tc, test_gathering_is_latency);
-  tcase_add_test (tc, test_flush_forgets_lines);
-  tcase_add_test (tc, test_everything_changes_while_playing);
+  tcase_add_loop_test (tc, test_frames_become_what_the_kernel_gives, 0, 2);
+  tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
+  tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
+  tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
+  tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
+  tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
+  tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);
   tcase_add_loop_test (
       tc, test_wrong_calibrations_are_said, 0, G_N_ELEMENTS (refusals));
-  tcase_add_test (tc, test_wrong_setting_while_playing);
-  tcase_add_test (tc, test_sharpness_of_a_published_calibration);
-  tcase_add_test (tc, test_layers_of_a_retina);
+  tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
+  tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
+  tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
+  check_add_mock_test (tc, test_auto_goes_on_with_the_cpu);
   return suite;
 }
 
