@@ -32,7 +32,7 @@ static const MapKey map_keys[] = {
 };
 
 static const gchar *const other_keys[] = {
-    "lambda-last", "phase", "phase-domain", "dispersion", NULL};
+    "lambda-last", "phase", "phase-domain", "dispersion", "gain", NULL};
 
 /* --- numbers ------------------------------------------------------------- */
 
@@ -215,7 +215,8 @@ check_keys (const Reader *r, ImkError *error)
     if (!ok)
       wrong (r, *k, error,
           "is unknown. There are lambda-first and lambda-last, polynomial, "
-          "wavelengths, chirp, k-index, phase, phase-domain and dispersion.");
+          "wavelengths, chirp, k-index, phase, phase-domain, dispersion and "
+          "gain.");
   }
   g_strfreev (keys);
   return ok;
@@ -303,11 +304,27 @@ read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
 }
 
 static gboolean
+read_gain (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  const gdouble *gain = NULL;
+  guint32 n = 0;
+
+  if (!has (r, "gain"))
+    return TRUE;
+  if (!read_list (r, "gain", &gain, &n, error))
+    return FALSE;
+  if (n != 1 || !(*gain > 0))
+    return wrong (r, "gain", error, "must be one number above 0.");
+  camera->gain = *gain;
+  return TRUE;
+}
+
+static gboolean
 read_camera (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
 {
   *camera = (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_NONE};
   return check_keys (r, error) && read_map (r, camera, error) &&
-         read_phase (r, camera, error) &&
+         read_phase (r, camera, error) && read_gain (r, camera, error) &&
          (!has (r, "dispersion") ||
              read_list (r, "dispersion", &camera->dispersion,
                  &camera->n_dispersion, error));

@@ -127,6 +127,11 @@ check_phases (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
   const ImkOctbscanCamera *cam = &c->cameras[camera];
   ImkStatus status;
 
+  if (!(cam->gain >= 0 && cam->gain <= 1e6) ||
+      (cam->gain > 0 && cam->gain < 1e-6))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gain of camera %u is %g; it must lie in 1e-6 to 1e6.", camera,
+        cam->gain);
   if (cam->n_dispersion > MAX_COEFFICIENTS)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "dispersion of camera %u has %u coefficients; it can have %d.", camera,
@@ -300,7 +305,8 @@ imk_octbscan_grid_weights (
   bool thesis = config->interpolation == IMK_OCTBSCAN_INTERPOLATION_THESIS;
 
   for (uint32_t i = 0; i < m; i++) {
-    double u = axis (i, m), weight = window_at (config->window, u);
+    double u = axis (i, m);
+    double weight = window_at (config->window, u) / (cam->gain ? cam->gain : 1);
     double phase = polynomial (cam->dispersion, cam->n_dispersion, u);
 
     if (cam->n_phase)

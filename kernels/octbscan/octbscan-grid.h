@@ -15,7 +15,7 @@ ImkStatus imk_octbscan_grid_check (
 ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
     uint32_t camera, double *positions, ImkError *error);
 
-/* For the M wavenumbers: window (i) exp (i phase (i)). */
+/* For the M wavenumbers: window (i) exp (i phase (i)) / gain. */
 void imk_octbscan_grid_weights (
     const ImkOctbscanConfig *config, uint32_t camera, double *re, double *im);
 

@@ -132,6 +132,8 @@ typedef enum ImkOctbscanStrategy {
  *   by exp (i spectrum_phase[n]) before it is interpolated
  * @dispersion, @n_dispersion: d0, d1, ...: phase d0 + d1 u + d2 u^2 ... in
  *   radians is added, u from -1 to 1 over the wavenumbers; at most 16
+ * @gain: how many times the counts of a camera of gain 1 this one gives for the
+ *   same light; Z is divided by it. Above 0, or 0 for 1
  *
  * The arrays are read by imk_octbscan_new alone. */
 typedef struct ImkOctbscanCamera {
@@ -143,6 +145,7 @@ typedef struct ImkOctbscanCamera {
   const double *spectrum_phase;
   const double *dispersion;
   uint32_t n_dispersion;
+  double gain;
 } ImkOctbscanCamera;
 
 /**

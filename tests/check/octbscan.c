@@ -503,6 +503,8 @@ static const Refusal refusals[] = {
     {"[camera]\nk-index=\n", "", "k-index in [camera]"},
     {"[camera]\nphase-domain=time\n", "", "phase-domain in [camera]"},
     {"[camera]\ndispersion=0;;nan\n", "", "dispersion of camera 0 is nan"},
+    {"[camera]\ngain=0\n", "", "gain in [camera]"},
+    {"[camera]\ngain=1;2\n", "", "gain in [camera]"},
     {"[camera 0]\n[camera 1]\n", "cameras=3", "has 2 cameras, but camera 2"},
     {"[camera 0]\n[camera 2]\n", "cameras=1", "[camera 2] in calibration"},
     {"[kamera]\n", "", "[kamera] in calibration"},

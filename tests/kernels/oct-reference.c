@@ -203,6 +203,7 @@ one_spectrum (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
 
     for (uint32_t i = 0; i < m; i++)
       sum += y[i] * cexp (-2 * I * M_PI * (double) (q * i % padded) / padded);
+    sum /= cam->gain ? cam->gain : 1;
     z[2 * d] = 2 * creal (sum) / sum_window;
     z[2 * d + 1] = 2 * cimag (sum) / sum_window;
   }

@@ -429,7 +429,7 @@ test_interlaced (const Way *ways)
   const ImkOctbscanCamera cameras[] = {
       {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
           .n_dispersion = 4},
-      {IMK_OCTBSCAN_MAP_CHIRP, chirp, 24},
+      {IMK_OCTBSCAN_MAP_CHIRP, chirp, 24, .gain = 1.7},
       {IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, 24, .phase = phases,
           .n_phase = 24},
   };
@@ -956,6 +956,8 @@ test_wrong_cameras_are_refused (void)
   check_camera_refused (
       (ImkOctbscanCamera){.dispersion = phases, .n_dispersion = 17},
       "dispersion of camera 1 has 17");
+  check_camera_refused ((ImkOctbscanCamera){.gain = -1}, "gain of camera 1");
+  check_camera_refused ((ImkOctbscanCamera){.gain = NAN}, "gain of camera 1");
   check_camera_refused (
       (ImkOctbscanCamera){.dispersion = not_finite, .n_dispersion = 2},
       "Value 1 of dispersion of camera 1 is nan");
