@@ -48,8 +48,10 @@ def process(frames, calibration):
     pipeline = Gst.parse_launch(
         f"appsrc name=in format=time ! octbscan name=o calibration={calibration} "
         f"scale={SCALE} window=hann range-min={BLACK} range-max={WHITE} "
-        "o.src ! appsink name=db sync=false caps=video/x-raw,format=GRAY16_LE "
-        "o.linear ! appsink name=linear sync=false caps=video/x-raw,format=GRAY16_LE"
+        # not async: both sinks are fed by one thread, which the first would keep
+        "o.src ! appsink name=db sync=false async=false caps=video/x-raw,format=GRAY16_LE "
+        "o.linear ! appsink name=linear sync=false async=false "
+        "caps=video/x-raw,format=GRAY16_LE"
     )
     source, db, linear = (pipeline.get_by_name(n) for n in ("in", "db", "linear"))
     source.set_property(

@@ -829,11 +829,12 @@ test_pictures_agree (void)
 {
   ImkOctbscanConfig c = base_config (832, 64);
   ImkOctbscanCamera camera;
-  TestImage in = spectra (&c, 20000, 3000);
+  TestImage in;
   Result one, other;
   Way ways[] = {cpu_ways[0], cuda_ways[0]};
 
   test_need_cuda ();
+  in = spectra (&c, 20000, 3000);
   apply_range (&c, &camera);
   c.upsample = 4096;
   c.scale = 4;
