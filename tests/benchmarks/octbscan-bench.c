@@ -263,7 +263,7 @@ cpu_case (uint32_t width, uint32_t upsample, uint32_t scale,
   char name[64];
 
   c.interpolation = interpolation;
-  snprintf (name, sizeof (name), "%u to %u, %s, %u threads", width,
+  snprintf (name, sizeof (name), "%u-to-%u-%s-threads-%u", width,
       upsample * scale,
       interpolation == IMK_OCTBSCAN_INTERPOLATION_EXACT ? "exact" : "cubic",
       threads);
@@ -275,7 +275,7 @@ cpu_case (uint32_t width, uint32_t upsample, uint32_t scale,
     const BenchEntry entries[] = {
         {"cpu", "ours", ours_run, &fft},
         {"cpu", "operator", ours_run, &matrix},
-        {"cpu", "thesis' steps", thesis_run, &thesis},
+        {"cpu", "thesis", thesis_run, &thesis},
     };
 
     bench_case (name, entries, 3);
@@ -425,8 +425,8 @@ gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
   Gpu g = {.device = device, .n_jobs = n_jobs};
   const BenchEntry entries[] = {
       {"cuda", "resident", resident_run, &g},
-      {"cuda", "host to host, one", latency_run, &g},
-      {"cuda", "host to host, streamed", stream_run, &g},
+      {"cuda", "host-to-host", latency_run, &g},
+      {"cuda", "streamed", stream_run, &g},
   };
   char name[64];
 
@@ -435,7 +435,7 @@ gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
   g.out_size = (size_t) imk_octbscan_n_depths (&c) * LINES;
   for (uint32_t i = 0; i < N_SLOTS; i++)
     slot_open (&g, &g.slots[i], &c);
-  snprintf (name, sizeof (name), "832 to %u, %u B-scans", 4096 * scale, n_jobs);
+  snprintf (name, sizeof (name), "832-to-%u-bscans-%u", 4096 * scale, n_jobs);
   bench_case (name, entries, 3);
   for (int i = 0; i < 3; i++)
     print_rate (name, entries[i].who,
