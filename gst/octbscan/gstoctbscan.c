@@ -87,7 +87,8 @@ struct _GstOctBscan {
   GstPad *sink;
   GstImagingEngine *engine;
 
-  Settings settings; /* under the object lock */
+  Settings settings;    /* under the object lock */
+  GstClockTime latency; /* likewise; of gathering lines */
 
   /* of the streaming thread */
   GstOctBscanOutput outputs[N_OUTPUTS]; /* the pad under the object lock */
@@ -362,6 +363,26 @@ negotiate (GstOctBscan *self, guint i, GstPad *pad)
       self->width, self->height, self->bscan.fps_n, self->bscan.fps_d);
 }
 
+/* A B-scan waits for the last of its buffers. */
+static void
+update_latency (GstOctBscan *self)
+{
+  guint n = (self->bscan.height + self->lines.height - 1) / self->lines.height;
+  GstClockTime latency = self->lines.fps_n > 0
+                             ? gst_util_uint64_scale ((n - 1) * GST_SECOND,
+                                   self->lines.fps_d, self->lines.fps_n)
+                             : 0;
+  gboolean changed;
+
+  GST_OBJECT_LOCK (self);
+  changed = latency != self->latency;
+  self->latency = latency;
+  GST_OBJECT_UNLOCK (self);
+  if (changed)
+    gst_element_post_message (
+        GST_ELEMENT (self), gst_message_new_latency (GST_OBJECT (self)));
+}
+
 /* Opens the kernel for the lines that come and the properties as they are. */
 static gboolean
 configure (GstOctBscan *self)
@@ -395,6 +416,7 @@ configure (GstOctBscan *self)
     pool = gather_pool (self, caps);
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
     gst_clear_object (&pool);
+    update_latency (self);
     self->open_plan = plan;
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
@@ -768,20 +790,15 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
-/* A B-scan waits for the last of its buffers. */
 static void
 add_latency (GstOctBscan *self, GstQuery *query)
 {
   GstClockTime minimum, maximum, ours;
   gboolean live;
-  guint n = self->has_caps ? (self->bscan.height + self->lines.height - 1) /
-                                 self->lines.height
-                           : 1;
 
-  if (n <= 1 || self->lines.fps_n == 0)
-    return;
-  ours = gst_util_uint64_scale (
-      (n - 1) * GST_SECOND, self->lines.fps_d, self->lines.fps_n);
+  GST_OBJECT_LOCK (self);
+  ours = self->latency;
+  GST_OBJECT_UNLOCK (self);
   gst_query_parse_latency (query, &live, &minimum, &maximum);
   gst_query_set_latency (query, live, minimum + ours,
       GST_CLOCK_TIME_IS_VALID (maximum) ? maximum + ours : maximum);
@@ -878,6 +895,7 @@ start (GstOctBscan *self)
   gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
   gst_video_info_init (&self->lines);
   self->has_caps = FALSE;
+  self->latency = 0;
   gst_flow_combiner_reset (self->flows);
   return gst_imaging_engine_start (self->engine);
 }

@@ -672,6 +672,8 @@ test_ranges (const Way *ways)
     TestImage in = spectra (&c, 1000, 300);
     double *sorted = malloc (60 * 70 / 2 * sizeof (double));
     uint32_t n = 30 * 70;
+    int e_low, e_high;
+    double low, high;
     Result f;
 
     apply_range (&c, &camera);
@@ -690,15 +692,11 @@ test_ranges (const Way *ways)
       c.range = IMK_OCTBSCAN_RANGE_PERCENTILE;
       c.percent_min = 5;
       c.percent_max = 99;
-      for (int k = 0; k < 1; k++) { /* down to 256 steps an octave */
-        int e_low, e_high;
-        double low = frexp (sorted[(uint32_t) (0.05 * (n - 1) + 0.5)], &e_low);
-        double high =
-            frexp (sorted[(uint32_t) (0.99 * (n - 1) + 0.5)], &e_high);
-
-        check_levels (w, &c, &in, ldexp (floor (low * 512) / 512, e_low),
-            ldexp (floor (high * 512) / 512, e_high));
-      }
+      low = frexp (sorted[(uint32_t) (0.05 * (n - 1) + 0.5)], &e_low);
+      high = frexp (sorted[(uint32_t) (0.99 * (n - 1) + 0.5)], &e_high);
+      /* down to 256 steps an octave */
+      check_levels (w, &c, &in, ldexp (floor (low * 512) / 512, e_low),
+          ldexp (floor (high * 512) / 512, e_high));
     }
     free (sorted);
     result_free (&f);
