@@ -10,7 +10,8 @@
  * All A-scans of all jobs of a camera are one product of matrices; the cameras
  * are a batch.
  *
- * Means, split, product, ranks, images: five launches for any number of jobs.
+ * Means, split, product, ranks where they are asked for, images: each is
+ * launched once for any number of jobs.
  */
 #include <cstring>
 #include <cublas_v2.h>

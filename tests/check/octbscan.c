@@ -9,6 +9,7 @@
 
 #include <glib/gstdio.h>
 
+#include "gstimagingnpy.h"
 #include "octbscan/octbscan.h"
 
 #define WIDTH 60
@@ -473,6 +474,84 @@ GST_START_TEST (test_everything_changes_while_playing)
 }
 GST_END_TEST
 
+/* --- files of a calibration ------------------------------------------------
+ */
+
+static void
+save_npy (const gchar *name, const gdouble *values, guint64 n)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_F64, 1, &n, values, NULL));
+  g_free (path);
+}
+
+/* Every kind of file, named relative to the .ini, gives what its numbers give
+ * the kernel. */
+static void
+check_files_are_read (void)
+{
+  static const gchar *const texts[] = {
+      "[camera]\nwavelengths=curve.npy\nphase=phase.npy\ngain=2\n",
+      "[camera]\nchirp=curve.txt\nphase=phase.npy\nphase-domain=spectrum\n",
+      "[camera]\nk-index=curve.npy\ndispersion=1;-3\n",
+  };
+  static const gdouble slope[] = {1, -3};
+  gdouble curve[WIDTH], phase[WIDTH], background[WIDTH];
+  GString *chirp = g_string_new (NULL);
+  gchar number[G_ASCII_DTOSTR_BUF_SIZE], *path;
+
+  for (guint i = 0; i < WIDTH; i++) {
+    curve[i] = 0.5 + i * 0.9 + 0.001 * i * i;
+    phase[i] = 0.002 * i * i;
+    background[i] = 1000 + 7 * i;
+    g_string_append (chirp, g_ascii_dtostr (number, sizeof (number), curve[i]));
+    g_string_append (chirp, "\r\n");
+  }
+  g_free (write_file ("curve.txt", chirp->str));
+  g_string_free (chirp, TRUE);
+  save_npy ("curve.npy", curve, WIDTH);
+  save_npy ("phase.npy", phase, WIDTH);
+  save_npy ("background.npy", background, WIDTH);
+  path = g_build_filename (folder, "background.npy", NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    const ImkOctbscanCamera cameras[] = {
+        {IMK_OCTBSCAN_MAP_WAVELENGTHS, curve, WIDTH, phase, WIDTH, .gain = 2},
+        {IMK_OCTBSCAN_MAP_CHIRP, curve, WIDTH, .spectrum_phase = phase},
+        {IMK_OCTBSCAN_MAP_K_INDEX, curve, WIDTH, .dispersion = slope,
+            .n_dispersion = 2},
+    };
+    gchar *ini = write_file ("files.ini", texts[i]);
+    gchar *launch = g_strdup_printf (ELEMENT
+        "calibration=%s background=file background-location=%s",
+        ini, path);
+    ImkOctbscanConfig c = kernel_config (9);
+    GstHarness *h = harness_new (launch, 9);
+    GstBuffer *out;
+
+    c.cameras = &cameras[i];
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
+    c.background = background;
+    check_push (h, noise_lines (0, 9), GST_FLOW_OK);
+    out = check_pull (h);
+    check_bscan (out, &c, 0, 0, FALSE);
+    gst_buffer_unref (out);
+    gst_harness_teardown (h);
+    g_free (launch);
+    g_free (ini);
+  }
+  g_free (path);
+}
+
+GST_START_TEST (test_files_are_read)
+{
+  on_cuda = __i__;
+  check_files_are_read ();
+}
+GST_END_TEST
+
 /* --- refusals ------------------------------------------------------------- */
 
 typedef struct {
@@ -798,6 +877,7 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
   tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
   tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);
+  tcase_add_loop_test (tc, test_files_are_read, 0, 2);
   tcase_add_loop_test (
       tc, test_wrong_calibrations_are_said, 0, G_N_ELEMENTS (refusals));
   tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);

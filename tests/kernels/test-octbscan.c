@@ -1005,6 +1005,40 @@ test_wrong_images_are_refused (void)
   test_image_free (&real);
 }
 
+/* What auto becomes, and what there is not. */
+static void
+check_strategy (ImkBackend backend, ImkOctbscanStrategy expected)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
+  test_check (imk_octbscan_strategy (s) == expected,
+      "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
+  imk_octbscan_free (s);
+}
+
+static void
+test_auto_is_fft_on_the_cpu (void)
+{
+  check_strategy (IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT);
+}
+
+static void
+test_auto_is_operator_on_cuda (void)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_need_cuda ();
+  check_strategy (IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR);
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  test_error (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error,
+      IMK_ERROR_CONFIG, "strategy=operator");
+}
+
 /* A sample that is not a number makes black, not nonsense. */
 static void
 test_nan_becomes_black (void)
@@ -1050,6 +1084,8 @@ static const Test tests[] = {
     {"wrong cameras are refused", test_wrong_cameras_are_refused},
     {"huge operators are refused", test_huge_operators_are_refused},
     {"wrong images are refused", test_wrong_images_are_refused},
+    {"auto is fft on the CPU", test_auto_is_fft_on_the_cpu},
+    {"auto is operator on CUDA", test_auto_is_operator_on_cuda},
     {"what is not a number becomes black", test_nan_becomes_black},
     {NULL},
 };
