@@ -158,6 +158,25 @@ block_maximum (float value)
   return value;
 }
 
+/* 0 behind the end. */
+template <typename Sample>
+static __device__ float
+sample_at (const Sample *in, const float *mean, uint32_t x, uint32_t width)
+{
+  if (x >= width)
+    return 0;
+  return (float) in[x] - (mean ? mean[x] : 0);
+}
+
+static __device__ void
+store_halves (__half *to, const __half halves[4])
+{
+  uint2 four;
+
+  memcpy (&four, halves, sizeof (four));
+  *(uint2 *) to = four;
+}
+
 template <typename Sample>
 static __global__ void
 split_spectra (const __grid_constant__ Arguments a)
@@ -174,21 +193,27 @@ split_spectra (const __grid_constant__ Arguments a)
   float largest = 0, scale, back;
   int exponent = EXPONENT;
 
-  for (uint32_t x = threadIdx.x; x < a.width; x += SPLIT_THREADS)
-    largest = fmaxf (largest, fabsf ((float) in[x] - (mean ? mean[x] : 0)));
+  for (uint32_t x = 4 * threadIdx.x; x < a.width; x += 4 * SPLIT_THREADS)
+    for (uint32_t i = 0; i < 4; i++)
+      largest = fmaxf (largest, fabsf (sample_at (in, mean, x + i, a.width)));
   largest = block_maximum (largest);
   if (largest > 0 && largest < 1e38f)
     exponent = ilogbf (largest);
   exponent = max (min (exponent, 100), -100);
   scale = ldexpf (1, EXPONENT - exponent);
   back = ldexpf (1, exponent - EXPONENT);
-  for (uint32_t x = threadIdx.x; x < a.padded; x += SPLIT_THREADS) {
-    float v = x < a.width ? ((float) in[x] - (mean ? mean[x] : 0)) * scale : 0;
-    __half high = __float2half_rn (v);
+  for (uint32_t x = 4 * threadIdx.x; x < a.padded; x += 4 * SPLIT_THREADS) {
+    __half high[4], low[4];
 
-    to[x] = __float2half_rn (v - __half2float (high));
-    to[x + a.padded] = high;
-    to[x + 2 * a.padded] = high;
+    for (uint32_t i = 0; i < 4; i++) {
+      float v = sample_at (in, mean, x + i, a.width) * scale;
+
+      high[i] = __float2half_rn (v);
+      low[i] = __float2half_rn (v - __half2float (high[i]));
+    }
+    store_halves (to + x, low);
+    store_halves (to + x + a.padded, high);
+    store_halves (to + x + 2 * a.padded, high);
   }
   if (threadIdx.x == 0)
     a.scales[place.row] = back;
