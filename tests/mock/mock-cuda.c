@@ -30,6 +30,9 @@
 
 #include "core/device.h"
 #include "lapsharpen/lapsharpen-backend.h"
+#ifdef HAVE_OCTBSCAN
+#include "octbscan/octbscan-backend.h"
+#endif
 #include "photostereo/photostereo-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
@@ -87,6 +90,14 @@ typedef struct Stream {
   ImkError error; /* of the first job that failed since the last wait */
 } Stream;
 
+#ifdef HAVE_OCTBSCAN
+/* One image of one B-scan. */
+typedef struct OctbscanParams {
+  ImkOctbscanParams params;
+  uint32_t first_camera;
+} OctbscanParams;
+#endif
+
 /* An algorithm's state: that of the CPU backend, run by the streams. */
 typedef struct Object {
   Handle handle;
@@ -100,6 +111,9 @@ typedef struct Object {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
+#ifdef HAVE_OCTBSCAN
+    OctbscanParams octbscan;
+#endif
   } params;
 } Object;
 
@@ -1482,6 +1496,127 @@ photostereo_destroy (void *state)
   object_free (o);
 }
 
+#ifdef HAVE_OCTBSCAN
+static ImkStatus
+octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
+    void **state, ImkError *error)
+{
+  ImkStatus status = begin ("octbscan create", error);
+  ImkOctbscanConfig config = *plan->config;
+  ImkOctbscanPlan p = *plan;
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of octbscan", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  config.n_threads = 1;
+  p.config = &config;
+  o->params.octbscan.params = *params;
+  status = imk_octbscan_cpu.create (&p, params, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+octbscan_update (void *state, const ImkOctbscanParams *params, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "octbscan update", error);
+
+  if (status != IMK_OK)
+    return status;
+  pthread_mutex_lock (&o->lock);
+  o->params.octbscan.params = *params;
+  pthread_mutex_unlock (&o->lock);
+  return IMK_OK;
+}
+
+static ImkStatus
+run_octbscan (Job *job, ImkOctbscanJob bscan, ImkError *error)
+{
+  const OctbscanParams *p = &job->params.params.octbscan;
+  Object *o = job->object;
+  ImkStatus status;
+
+  bscan.in = &job->in;
+  bscan.first_camera = p->first_camera;
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.update (o->state, &p->params, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_cpu.process (o->state, &bscan, 1, NULL, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
+}
+
+static ImkStatus
+run_octbscan_db (Job *job, ImkError *error)
+{
+  return run_octbscan (job, (ImkOctbscanJob){.db = &job->out}, error);
+}
+
+static ImkStatus
+run_octbscan_linear (Job *job, ImkError *error)
+{
+  return run_octbscan (job, (ImkOctbscanJob){.linear = &job->out}, error);
+}
+
+static ImkStatus
+run_octbscan_complex (Job *job, ImkError *error)
+{
+  return run_octbscan (job, (ImkOctbscanJob){.complex = &job->out}, error);
+}
+
+/* A launch for each image. */
+static ImkStatus
+octbscan_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
+    void *stream, ImkError *error)
+{
+  const char *call = "octbscan process";
+  ImkStatus status = IMK_OK;
+  Object *o = state;
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
+    const ImkOctbscanJob *j = &jobs[i];
+
+    pthread_mutex_lock (&o->lock);
+    o->params.octbscan.first_camera = j->first_camera;
+    pthread_mutex_unlock (&o->lock);
+    if (j->db)
+      status =
+          object_submit (o, run_octbscan_db, j->in, j->db, stream, call, error);
+    if (status == IMK_OK && j->linear)
+      status = object_submit (
+          o, run_octbscan_linear, j->in, j->linear, stream, call, error);
+    if (status == IMK_OK && j->complex)
+      status = object_submit (
+          o, run_octbscan_complex, j->in, j->complex, stream, call, error);
+  }
+  return status;
+}
+
+static void
+octbscan_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("octbscan destroy");
+  handle_check (o, OBJECT, "octbscan destroy");
+  object_wait (o);
+  imk_octbscan_cpu.destroy (o->state);
+  object_free (o);
+}
+#endif
+
 /* --- the module ----------------------------------------------------------- */
 
 static void
@@ -1581,6 +1716,17 @@ static const ImkShcentroidBackend mock_shcentroid = {
     .destroy = shcentroid_destroy,
 };
 
+#ifdef HAVE_OCTBSCAN
+static const ImkOctbscanBackend mock_octbscan = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = octbscan_create,
+    .update = octbscan_update,
+    .process = octbscan_process,
+    .destroy = octbscan_destroy,
+};
+#endif
+
 extern const ImkModule imk_module;
 
 __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
@@ -1589,6 +1735,9 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
         (const ImkModuleEntry[]){
             {"device", &mock_device},
             {"lapsharpen", &mock_lapsharpen},
+#ifdef HAVE_OCTBSCAN
+            {"octbscan", &mock_octbscan},
+#endif
             {"photostereo", &mock_photostereo},
             {"shcentroid", &mock_shcentroid},
             {NULL, NULL},

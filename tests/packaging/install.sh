@@ -5,7 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen photostereo shcentroid npysrc shoverlay)
+elements=(lapsharpen octbscan photostereo shcentroid npysrc shoverlay)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscancalibration.h"
+
+#include <string.h>
+
+#include "gstimagingnpy.h"
+
+/* The file and the group that are being read, for messages. */
+typedef struct {
+  const gchar *location;
+  GKeyFile *file;
+  const gchar *group;
+  guint width;
+  GPtrArray *numbers; /* takes what is read */
+} Reader;
+
+typedef enum { KEY_LIST, KEY_NPY, KEY_TEXT } KeyKind;
+
+/* How one key gives the map of a camera. */
+typedef struct {
+  const gchar *key;
+  KeyKind kind;
+  ImkOctbscanMap map;
+} MapKey;
+
+static const MapKey map_keys[] = {
+    {"lambda-first", KEY_LIST, IMK_OCTBSCAN_MAP_RANGE},
+    {"polynomial", KEY_LIST, IMK_OCTBSCAN_MAP_POLYNOMIAL},
+    {"wavelengths", KEY_NPY, IMK_OCTBSCAN_MAP_WAVELENGTHS},
+    {"chirp", KEY_TEXT, IMK_OCTBSCAN_MAP_CHIRP},
+    {"k-index", KEY_NPY, IMK_OCTBSCAN_MAP_K_INDEX},
+};
+
+static const gchar *const other_keys[] = {
+    "lambda-last", "phase", "phase-domain", "dispersion", "gain", NULL};
+
+/* --- numbers ------------------------------------------------------------- */
+
+static gboolean
+wrong (const Reader *r, const gchar *key, ImkError *error, const gchar *why)
+{
+  imk_error_set (error, IMK_ERROR_FILE, "%s in [%s] of calibration \"%s\" %s",
+      key, r->group, r->location, why);
+  return FALSE;
+}
+
+static gboolean
+add_number (GArray *numbers, const gchar *text)
+{
+  gchar *end;
+  gdouble number = g_ascii_strtod (text, &end);
+
+  if (end == text || *g_strchug (end))
+    return FALSE;
+  g_array_append_val (numbers, number);
+  return TRUE;
+}
+
+/* Numbers between any of the characters of @separators. */
+static GArray *
+parse_numbers (const gchar *text, const gchar *separators, gchar **bad)
+{
+  GArray *numbers = g_array_new (FALSE, FALSE, sizeof (gdouble));
+  gchar **parts = g_strsplit_set (text, separators, -1);
+
+  for (gchar **p = parts; *p && !*bad; p++)
+    if (*g_strstrip (*p) && !add_number (numbers, *p))
+      *bad = g_strdup (*p);
+  g_strfreev (parts);
+  if (*bad)
+    g_clear_pointer (&numbers, g_array_unref);
+  return numbers;
+}
+
+static const gdouble *
+keep (const Reader *r, GArray *numbers, guint32 *n)
+{
+  *n = numbers->len;
+  g_ptr_array_add (r->numbers, g_array_free (numbers, FALSE));
+  return g_ptr_array_index (r->numbers, r->numbers->len - 1);
+}
+
+static gboolean
+read_list (const Reader *r, const gchar *key, const gdouble **values,
+    guint32 *n, ImkError *error)
+{
+  gchar *text = g_key_file_get_value (r->file, r->group, key, NULL);
+  gchar *bad = NULL, *why;
+  GArray *numbers = parse_numbers (text, ";", &bad);
+
+  if (numbers && numbers->len > 0)
+    *values = keep (r, numbers, n);
+  else if (numbers)
+    g_array_unref (numbers);
+  if (bad) {
+    why = g_strdup_printf ("holds \"%s\", which is no number; numbers are "
+                           "separated by semicolons, decimals by a point.",
+        bad);
+    wrong (r, key, error, why);
+    g_free (why);
+  } else if (!*values) {
+    wrong (r, key, error, "is empty; it needs a number.");
+  }
+  g_free (text);
+  g_free (bad);
+  return *values != NULL;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+/* Relative to the folder of the calibration. */
+static gchar *
+get_path (const Reader *r, const gchar *key)
+{
+  gchar *name = g_key_file_get_string (r->file, r->group, key, NULL);
+  gchar *folder = g_path_get_dirname (r->location);
+  gchar *path = NULL;
+
+  if (name && *g_strstrip (name))
+    path = g_path_is_absolute (name) ? g_strdup (name)
+                                     : g_build_filename (folder, name, NULL);
+  g_free (name);
+  g_free (folder);
+  return path;
+}
+
+static gboolean
+failed (const Reader *r, const gchar *key, GError *why, ImkError *error)
+{
+  gchar *text = g_strdup_printf ("cannot be read: %s", why->message);
+
+  wrong (r, key, error, text);
+  g_free (text);
+  g_error_free (why);
+  return FALSE;
+}
+
+static gboolean
+read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
+    ImkError *error)
+{
+  gchar *path = get_path (r, key);
+  GError *why = NULL;
+  GstImagingNpy *npy = path ? gst_imaging_npy_load (path, &why) : NULL;
+  gdouble *numbers = NULL;
+  gsize count = 0;
+  gboolean ok = TRUE;
+
+  if (!path)
+    ok = wrong (r, key, error, "is empty; it needs the name of a .npy file.");
+  else if (npy && (npy->n_dims != 1 || npy->n_values == 0 ||
+                      npy->n_values > G_MAXUINT32))
+    ok = wrong (r, key, error, "names no array of one dimension.");
+  else if (npy)
+    numbers = gst_imaging_npy_to_double (npy, &count, &why);
+  if (why)
+    ok = failed (r, key, why, error);
+  if (numbers)
+    g_ptr_array_add (r->numbers, numbers);
+  *values = numbers;
+  *n = (guint32) count;
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  g_free (path);
+  return ok;
+}
+
+static gboolean
+read_text (const Reader *r, const gchar *key, const gdouble **values,
+    guint32 *n, ImkError *error)
+{
+  gchar *path = get_path (r, key), *text = NULL, *bad = NULL, *why_text;
+  GError *why = NULL;
+  GArray *numbers = NULL;
+  gboolean ok = TRUE;
+
+  if (!path)
+    ok = wrong (r, key, error, "is empty; it needs the name of a text file.");
+  else if (!g_file_get_contents (path, &text, NULL, &why))
+    ok = failed (r, key, why, error);
+  else
+    numbers = parse_numbers (text, " \t\r\n;,", &bad);
+  if (bad) {
+    why_text = g_strdup_printf (
+        "names \"%s\", which holds \"%.40s\" where a number should be.", path,
+        bad);
+    ok = wrong (r, key, error, why_text);
+    g_free (why_text);
+  }
+  if (numbers)
+    *values = keep (r, numbers, n);
+  g_free (path);
+  g_free (text);
+  g_free (bad);
+  return ok;
+}
+
+/* --- one camera ---------------------------------------------------------- */
+
+static gboolean
+has (const Reader *r, const gchar *key)
+{
+  return g_key_file_has_key (r->file, r->group, key, NULL);
+}
+
+static gboolean
+check_keys (const Reader *r, ImkError *error)
+{
+  gchar **keys = g_key_file_get_keys (r->file, r->group, NULL, NULL);
+  gboolean ok = TRUE;
+
+  for (gchar **k = keys; k && *k && ok; k++) {
+    ok = g_strv_contains (other_keys, *k);
+    for (guint i = 0; i < G_N_ELEMENTS (map_keys); i++)
+      ok = ok || strcmp (*k, map_keys[i].key) == 0;
+    if (!ok)
+      wrong (r, *k, error,
+          "is unknown. There are lambda-first and lambda-last, polynomial, "
+          "wavelengths, chirp, k-index, phase, phase-domain, dispersion and "
+          "gain.");
+  }
+  g_strfreev (keys);
+  return ok;
+}
+
+static gboolean
+read_range (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  const gdouble *first = NULL, *last = NULL;
+  guint32 n_first = 0, n_last = 0;
+  GArray *both;
+
+  if (!has (r, "lambda-last"))
+    return wrong (r, "lambda-first", error, "has no lambda-last beside it.");
+  if (!read_list (r, "lambda-first", &first, &n_first, error) ||
+      !read_list (r, "lambda-last", &last, &n_last, error))
+    return FALSE;
+  if (n_first != 1 || n_last != 1)
+    return wrong (r, n_first != 1 ? "lambda-first" : "lambda-last", error,
+        "must be one number.");
+  both = g_array_new (FALSE, FALSE, sizeof (gdouble));
+  g_array_append_vals (both, first, 1);
+  g_array_append_vals (both, last, 1);
+  camera->values = keep (r, both, &camera->n_values);
+  return TRUE;
+}
+
+static gboolean
+read_map (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  const MapKey *found = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (map_keys); i++)
+    if (has (r, map_keys[i].key)) {
+      if (found)
+        return wrong (r, map_keys[i].key, error,
+            "is one map too many; a camera has one of lambda-first and "
+            "lambda-last, polynomial, wavelengths, chirp and k-index.");
+      found = &map_keys[i];
+    }
+  if (!found)
+    return !has (r, "lambda-last") ||
+           wrong (r, "lambda-last", error, "has no lambda-first beside it.");
+  camera->map = found->map;
+  if (found->map == IMK_OCTBSCAN_MAP_RANGE)
+    return read_range (r, camera, error);
+  switch (found->kind) {
+  case KEY_LIST:
+    return read_list (r, found->key, &camera->values, &camera->n_values, error);
+  case KEY_NPY:
+    return read_npy (r, found->key, &camera->values, &camera->n_values, error);
+  default:
+    return read_text (r, found->key, &camera->values, &camera->n_values, error);
+  }
+}
+
+static gboolean
+read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  gchar *domain =
+      g_key_file_get_string (r->file, r->group, "phase-domain", NULL);
+  gboolean of_spectrum = g_strcmp0 (domain, "spectrum") == 0;
+  gboolean ok = !domain || of_spectrum || strcmp (domain, "k") == 0;
+
+  if (!ok)
+    wrong (r, "phase-domain", error, "must be k or spectrum.");
+  g_free (domain);
+  if (!ok || !has (r, "phase"))
+    return ok;
+  if (!read_npy (r, "phase", &camera->phase, &camera->n_phase, error))
+    return FALSE;
+  if (!of_spectrum)
+    return TRUE;
+  if (camera->n_phase != r->width) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "phase in [%s] of calibration \"%s\" has %u values, but a spectrum has "
+        "%u samples, and phase-domain is spectrum.",
+        r->group, r->location, camera->n_phase, r->width);
+    return FALSE;
+  }
+  camera->spectrum_phase = camera->phase;
+  camera->phase = NULL;
+  camera->n_phase = 0;
+  return TRUE;
+}
+
+static gboolean
+read_gain (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  const gdouble *gain = NULL;
+  guint32 n = 0;
+
+  if (!has (r, "gain"))
+    return TRUE;
+  if (!read_list (r, "gain", &gain, &n, error))
+    return FALSE;
+  if (n != 1 || !(*gain > 0))
+    return wrong (r, "gain", error, "must be one number above 0.");
+  camera->gain = *gain;
+  return TRUE;
+}
+
+static gboolean
+read_camera (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
+{
+  *camera = (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_NONE};
+  return check_keys (r, error) && read_map (r, camera, error) &&
+         read_phase (r, camera, error) && read_gain (r, camera, error) &&
+         (!has (r, "dispersion") ||
+             read_list (r, "dispersion", &camera->dispersion,
+                 &camera->n_dispersion, error));
+}
+
+/* --- the calibration ------------------------------------------------------ */
+
+/* How many groups [camera 0], [camera 1], ... there are without a hole;
+ * G_MAXUINT for one [camera]. */
+static gboolean
+count_groups (const Reader *r, guint *n_groups, ImkError *error)
+{
+  gchar **groups = g_key_file_get_groups (r->file, NULL);
+  gboolean ok = TRUE;
+  gchar name[32];
+
+  *n_groups = 0;
+  for (;;) {
+    g_snprintf (name, sizeof (name), "camera %u", *n_groups);
+    if (!g_key_file_has_group (r->file, name))
+      break;
+    (*n_groups)++;
+  }
+  for (gchar **g = groups; *g && ok; g++) {
+    gchar *end = NULL;
+    guint64 i = g_str_has_prefix (*g, "camera ")
+                    ? g_ascii_strtoull (*g + 7, &end, 10)
+                    : G_MAXUINT64;
+
+    ok = strcmp (*g, "camera") == 0 || (end && !*end && i < *n_groups);
+    if (!ok)
+      imk_error_set (error, IMK_ERROR_FILE,
+          "[%s] in calibration \"%s\" is unknown, or leaves out a number. The "
+          "groups are [camera 0], [camera 1] and so on, or one [camera] for "
+          "all cameras.",
+          *g, r->location);
+  }
+  g_strfreev (groups);
+  if (ok && *n_groups == 0 && g_key_file_has_group (r->file, "camera"))
+    *n_groups = G_MAXUINT;
+  return ok;
+}
+
+static gboolean
+parse_order (const gchar *text, guint n_cameras, guint *order, ImkError *error)
+{
+  gchar *bad = NULL;
+  GArray *numbers;
+  gboolean ok = TRUE;
+
+  for (guint i = 0; i < n_cameras; i++)
+    order[i] = i;
+  if (!text)
+    return TRUE;
+  numbers = parse_numbers (text, ";", &bad);
+  ok = numbers && numbers->len == n_cameras;
+  for (guint i = 0; ok && i < n_cameras; i++) {
+    gdouble v = g_array_index (numbers, gdouble, i);
+
+    ok = v >= 0 && v < IMK_OCTBSCAN_MAX_CAMERAS && v == (guint) v;
+    order[i] = ok ? (guint) v : 0;
+  }
+  if (!ok)
+    imk_error_set (error, IMK_ERROR_CONFIG,
+        "camera-order \"%s\" must be %u numbers, as \"1;0\": the calibration "
+        "of the camera of each row.",
+        text, n_cameras);
+  g_clear_pointer (&numbers, g_array_unref);
+  g_free (bad);
+  return ok;
+}
+
+static gboolean
+read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
+    ImkError *error)
+{
+  guint n_groups;
+
+  if (!count_groups (r, &n_groups, error))
+    return FALSE;
+  for (guint i = 0; i < self->n_cameras; i++) {
+    gchar name[32] = "camera";
+    gboolean ok;
+
+    if (n_groups != G_MAXUINT)
+      g_snprintf (name, sizeof (name), "camera %u", order[i]);
+    if (n_groups != G_MAXUINT && order[i] >= n_groups) {
+      imk_error_set (error, IMK_ERROR_FILE,
+          "Calibration \"%s\" has %u cameras, but camera %u is asked for. Add "
+          "[camera %u], or correct cameras or camera-order.",
+          r->location, n_groups, order[i], order[i]);
+      return FALSE;
+    }
+    r->group = name;
+    ok = read_camera (r, &self->cameras[i], error);
+    r->group = NULL;
+    if (!ok)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+read_file (GstOctBscanCalibration *self, const gchar *location,
+    const guint *order, guint width, ImkError *error)
+{
+  Reader reader = {location, g_key_file_new (), NULL, width, self->numbers};
+  GError *why = NULL;
+  gboolean ok;
+
+  if (g_key_file_load_from_file (
+          reader.file, location, G_KEY_FILE_NONE, &why)) {
+    ok = read_cameras (&reader, self, order, error);
+  } else {
+    ok = FALSE;
+    imk_error_set (error, IMK_ERROR_FILE,
+        "Calibration \"%s\" cannot be read: %s", location, why->message);
+    g_error_free (why);
+  }
+  g_key_file_unref (reader.file);
+  return ok;
+}
+
+GstOctBscanCalibration *
+gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
+    guint n_cameras, guint width, ImkError *error)
+{
+  GstOctBscanCalibration *self = g_new0 (GstOctBscanCalibration, 1);
+  guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
+
+  self->n_cameras = n_cameras;
+  self->numbers = g_ptr_array_new_with_free_func (g_free);
+  if (parse_order (order, n_cameras, turns, error) &&
+      (!location || read_file (self, location, turns, width, error)))
+    return self;
+  gst_oct_bscan_calibration_free (self);
+  return NULL;
+}
+
+void
+gst_oct_bscan_calibration_free (GstOctBscanCalibration *self)
+{
+  if (!self)
+    return;
+  g_ptr_array_unref (self->numbers);
+  g_free (self);
+}
+
+/* --- the background ------------------------------------------------------ */
+
+gdouble *
+gst_oct_bscan_load_background (
+    const gchar *location, guint n_cameras, guint width, ImkError *error)
+{
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
+  gdouble *spectra = NULL;
+  gboolean one = npy && npy->n_dims == 1 && npy->dims[0] == width;
+  gboolean each = npy && npy->n_dims == 2 && npy->dims[0] == n_cameras &&
+                  npy->dims[1] == width;
+
+  if (why) {
+    imk_error_set (
+        error, IMK_ERROR_FILE, "background-location: %s", why->message);
+    g_error_free (why);
+  } else if (!one && !each) {
+    gchar *shape = gst_imaging_npy_describe (npy);
+
+    imk_error_set (error, IMK_ERROR_FILE,
+        "background-location \"%s\" is %s; it must be [%u], a spectrum for all "
+        "cameras, or [%u, %u], one for each.",
+        location, shape, width, n_cameras, width);
+    g_free (shape);
+  } else {
+    spectra = g_new (gdouble, (gsize) n_cameras * width);
+    for (guint i = 0; i < n_cameras; i++)
+      memcpy (spectra + (gsize) i * width,
+          values + (each ? (gsize) i * width : 0), width * sizeof (gdouble));
+  }
+  g_free (values);
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return spectra;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscangroup.h"
+
+#include <string.h>
+
+struct _GstOctBscanGroup {
+  GstVideoInfo lines, bscan;
+  GstBufferPool *pool;
+
+  GstBuffer *buffer;  /* lines that came last */
+  guint n_used;       /* of them */
+  GstBuffer *partial; /* lines that wait for more */
+  guint n_filled;
+};
+
+GstOctBscanGroup *
+gst_oct_bscan_group_new (void)
+{
+  return g_new0 (GstOctBscanGroup, 1);
+}
+
+static void
+drop_pool (GstOctBscanGroup *self)
+{
+  if (self->pool)
+    gst_buffer_pool_set_active (self->pool, FALSE);
+  gst_clear_object (&self->pool);
+}
+
+void
+gst_oct_bscan_group_free (GstOctBscanGroup *self)
+{
+  if (!self)
+    return;
+  gst_oct_bscan_group_reset (self);
+  drop_pool (self);
+  g_free (self);
+}
+
+void
+gst_oct_bscan_group_setup (GstOctBscanGroup *self, const GstVideoInfo *lines,
+    const GstVideoInfo *bscan, GstBufferPool *pool)
+{
+  gst_oct_bscan_group_reset (self);
+  drop_pool (self);
+  self->lines = *lines;
+  self->bscan = *bscan;
+  self->pool = pool ? gst_object_ref (pool) : NULL;
+}
+
+guint
+gst_oct_bscan_group_reset (GstOctBscanGroup *self)
+{
+  guint n = self->n_filled;
+
+  gst_clear_buffer (&self->buffer);
+  gst_clear_buffer (&self->partial);
+  self->n_used = self->n_filled = 0;
+  return n;
+}
+
+guint
+gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self)
+{
+  return self->n_filled;
+}
+
+void
+gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer)
+{
+  gst_clear_buffer (&self->buffer);
+  self->buffer = buffer;
+  self->n_used = 0;
+}
+
+/* The time that @n lines take. */
+static GstClockTime
+time_of (const GstOctBscanGroup *self, guint n)
+{
+  GstClockTime duration = GST_BUFFER_DURATION (self->buffer);
+
+  return GST_CLOCK_TIME_IS_VALID (duration)
+             ? gst_util_uint64_scale (duration, n, self->lines.height)
+             : GST_CLOCK_TIME_NONE;
+}
+
+static GstClockTime
+later (GstClockTime time, GstClockTime by)
+{
+  return GST_CLOCK_TIME_IS_VALID (time) && GST_CLOCK_TIME_IS_VALID (by)
+             ? time + by
+             : time;
+}
+
+static ImkStatus
+begin (GstOctBscanGroup *self, ImkError *error)
+{
+  GstClockTime offset = time_of (self, self->n_used);
+
+  if (self->pool)
+    gst_buffer_pool_acquire_buffer (self->pool, &self->partial, NULL);
+  else
+    self->partial = gst_buffer_new_allocate (NULL, self->bscan.size, NULL);
+  if (!self->partial)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for a B-scan of %" G_GSIZE_FORMAT " bytes.",
+        self->bscan.size);
+  GST_BUFFER_PTS (self->partial) =
+      later (GST_BUFFER_PTS (self->buffer), offset);
+  GST_BUFFER_DTS (self->partial) =
+      later (GST_BUFFER_DTS (self->buffer), offset);
+  GST_BUFFER_DURATION (self->partial) = time_of (self, self->bscan.height);
+  if (self->n_used == 0 && GST_BUFFER_IS_DISCONT (self->buffer))
+    GST_BUFFER_FLAG_SET (self->partial, GST_BUFFER_FLAG_DISCONT);
+  self->n_filled = 0;
+  return IMK_OK;
+}
+
+/* As many lines as there are and fit. */
+static ImkStatus
+copy_lines (GstOctBscanGroup *self, ImkError *error)
+{
+  guint n = MIN (
+      self->lines.height - self->n_used, self->bscan.height - self->n_filled);
+  gsize size =
+      (gsize) self->lines.width * GST_VIDEO_INFO_COMP_PSTRIDE (&self->lines, 0);
+  GstVideoFrame from, to;
+
+  if (!gst_video_frame_map (&from, &self->lines, self->buffer, GST_MAP_READ))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A buffer of %" G_GSIZE_FORMAT " bytes cannot be read as %d lines of "
+        "%" G_GSIZE_FORMAT " bytes.",
+        gst_buffer_get_size (self->buffer), self->lines.height, size);
+  if (!gst_video_frame_map (
+          &to, &self->bscan, self->partial, GST_MAP_READ | GST_MAP_WRITE)) {
+    gst_video_frame_unmap (&from);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "The memory of a B-scan cannot be written to.");
+  }
+  for (guint i = 0; i < n; i++)
+    memcpy ((guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&to, 0) +
+                (gsize) (self->n_filled + i) *
+                    GST_VIDEO_FRAME_PLANE_STRIDE (&to, 0),
+        (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&from, 0) +
+            (gsize) (self->n_used + i) *
+                GST_VIDEO_FRAME_PLANE_STRIDE (&from, 0),
+        size);
+  gst_video_frame_unmap (&to);
+  gst_video_frame_unmap (&from);
+  self->n_used += n;
+  self->n_filled += n;
+  return IMK_OK;
+}
+
+GstBuffer *
+gst_oct_bscan_group_next (
+    GstOctBscanGroup *self, ImkStatus *status, ImkError *error)
+{
+  *status = IMK_OK;
+  if (!self->buffer)
+    return NULL;
+  if (self->lines.height == self->bscan.height && !self->partial)
+    return g_steal_pointer (&self->buffer);
+  if (!self->partial)
+    *status = begin (self, error);
+  if (*status == IMK_OK)
+    *status = copy_lines (self, error);
+  if (*status != IMK_OK || self->n_used == (guint) self->lines.height)
+    gst_clear_buffer (&self->buffer);
+  if (*status != IMK_OK || self->n_filled < (guint) self->bscan.height)
+    return NULL;
+  self->n_filled = 0;
+  return g_steal_pointer (&self->partial);
+}

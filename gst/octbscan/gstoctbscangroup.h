@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From buffers of any number of lines to B-scans of one. */
+#pragma once
+
+#include <gst/video/video.h>
+
+#include "core/status.h"
+
+G_BEGIN_DECLS
+
+typedef struct _GstOctBscanGroup GstOctBscanGroup;
+
+GstOctBscanGroup *gst_oct_bscan_group_new (void);
+void gst_oct_bscan_group_free (GstOctBscanGroup *self);
+
+/* @lines: of the buffers that come; @bscan: the format of a B-scan; @pool:
+ * (nullable): an active pool for them. What was collected is forgotten. */
+void gst_oct_bscan_group_setup (GstOctBscanGroup *self,
+    const GstVideoInfo *lines, const GstVideoInfo *bscan, GstBufferPool *pool);
+
+/* Forgets what was collected. Returns: how many lines that were */
+guint gst_oct_bscan_group_reset (GstOctBscanGroup *self);
+
+/* Returns: lines that wait for more */
+guint gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self);
+
+/* Takes @buffer (transfer full), whose lines gst_oct_bscan_group_next gives. */
+void gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer);
+
+/* Returns: (transfer full) (nullable): the next B-scan, which is the buffer
+ * itself where that is one; NULL when more lines are needed, or with @error
+ * set. Its time is that of its first line */
+GstBuffer *gst_oct_bscan_group_next (
+    GstOctBscanGroup *self, ImkStatus *status, ImkError *error);
+
+G_END_DECLS

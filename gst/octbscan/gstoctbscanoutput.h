@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A pad that images leave by: its format, its pool, its events. */
+#pragma once
+
+#include "gstimagingengine.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  GstPad *pad;
+  GstVideoInfo info; /* valid with caps */
+  GstCaps *caps;
+  GstBufferPool *pool;
+} GstOctBscanOutput;
+
+/* Before other caps, and at the end. */
+void gst_oct_bscan_output_reset (GstOctBscanOutput *self);
+
+/* Agrees with downstream on frames of @width x @height, where that has not been
+ * done or is to be done anew. The pad is linked.
+ * Returns: GST_FLOW_NOT_NEGOTIATED or GST_FLOW_FLUSHING when it does not */
+GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
+    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d);
+
+/* Returns: GST_FLOW_OK and a frame to be written, or why not */
+GstFlowReturn gst_oct_bscan_output_acquire (
+    GstOctBscanOutput *self, GstBuffer **buffer);
+
+G_END_DECLS

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/octbscan-chain.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "octbscan/octbscan-grid.h"
+
+enum { MAX_TAPS = 32 };
+
+/* A Kaiser-Bessel kernel on a grid that is @oversampling times finer than the
+ * band limit asks for. */
+typedef struct Kernel {
+  double width; /* grid points */
+  double beta;
+} Kernel;
+
+/* A few samples near a place, and what each counts. */
+typedef struct Taps {
+  int32_t first;
+  uint32_t n;
+  double weights[MAX_TAPS];
+} Taps;
+
+/* ------------------------------------------------------------------------
+ * Kernels. */
+
+static double
+bessel_i0 (double x)
+{
+  double sum = 1, term = 1;
+
+  for (int k = 1; term > sum * 1e-17; k++) {
+    term *= x * x / (4.0 * k * k);
+    sum += term;
+  }
+  return sum;
+}
+
+/* The error is about exp (-pi width sqrt (1 - 1 / oversampling)); this is 4e-8,
+ * what float32 resolves. */
+static Kernel
+kernel_for (double oversampling)
+{
+  double width = ceil (17 / (M_PI * sqrt (1 - 1 / oversampling)));
+
+  width = fmin (fmax (width, 4), MAX_TAPS - 2);
+  return (Kernel){width, M_PI * width * (1 - 0.5 / oversampling)};
+}
+
+static double
+kernel_at (const Kernel *k, double x)
+{
+  double r = 2 * x / k->width, inside = 1 - r * r;
+
+  return inside < 0 ? 0 : bessel_i0 (k->beta * sqrt (inside));
+}
+
+/* Its Fourier transform at @frequency, in cycles a grid point; inside the band
+ * limit the root is real. */
+static double
+kernel_spectrum (const Kernel *k, double frequency)
+{
+  double a = M_PI * k->width * frequency;
+  double root = sqrt (fmax (k->beta * k->beta - a * a, 1e-12));
+
+  return k->width * sinh (root) / root;
+}
+
+static Taps
+kernel_taps (const Kernel *k, double x)
+{
+  Taps taps = {.first = (int32_t) ceil (x - k->width / 2)};
+
+  while (
+      taps.first + (double) taps.n <= x + k->width / 2 && taps.n < MAX_TAPS) {
+    taps.weights[taps.n] = kernel_at (k, x - (taps.first + (double) taps.n));
+    taps.n++;
+  }
+  return taps;
+}
+
+static double
+lanczos_at (double x)
+{
+  const double a = 4;
+
+  if (fabs (x) >= a)
+    return 0;
+  if (fabs (x) < 1e-9)
+    return 1;
+  return a * sin (M_PI * x) * sin (M_PI * x / a) / (M_PI * M_PI * x * x);
+}
+
+/* The samples that make the one at @x, in units of samples. */
+static Taps
+interpolation_taps (
+    ImkOctbscanInterpolation interpolation, const Kernel *k, double x)
+{
+  int32_t left = (int32_t) floor (x);
+  double t = x - left, sum = 0;
+  Taps taps;
+
+  switch (interpolation) {
+  case IMK_OCTBSCAN_INTERPOLATION_EXACT:
+    return kernel_taps (k, x);
+  case IMK_OCTBSCAN_INTERPOLATION_CUBIC:
+    return (Taps){left - 1, 4,
+        {t * (t * (2 - t) - 1) / 2, (t * t * (3 * t - 5) + 2) / 2,
+            t * (t * (4 - 3 * t) + 1) / 2, t * t * (t - 1) / 2}};
+  case IMK_OCTBSCAN_INTERPOLATION_LANCZOS:
+    taps = (Taps){left - 3, 8, {0}};
+    for (uint32_t i = 0; i < 8; i++)
+      sum += taps.weights[i] = lanczos_at (x - (taps.first + (int32_t) i));
+    for (uint32_t i = 0; i < 8; i++)
+      taps.weights[i] /= sum;
+    return taps;
+  default:
+    return (Taps){left, 2, {1 - t, t}};
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Sizes. */
+
+/* How much finer the grids are than they need be. With less, the spectrum of
+ * the kernel falls off steeply, by 500 at 1.2, and what makes up for that makes
+ * up rounding errors as well. With more the transforms are longer. */
+#define OVERSAMPLING 1.5
+
+/* The least of 2^a, 3 2^a and 5 2^a that is at least @least; these are much
+ * faster than what has 13 in it, as 832 has. */
+static uint32_t
+good_size (double least)
+{
+  for (uint32_t n = 16;; n *= 2) {
+    if (n >= least)
+      return n;
+    if (n / 4 * 5 >= least)
+      return n / 4 * 5;
+    if (n / 2 * 3 >= least)
+      return n / 2 * 3;
+  }
+}
+
+/* How one chain is laid out, beside what ImkOctbscanChain says. */
+typedef struct Plan {
+  Kernel interpolate, spread;
+  bool spreads;
+  double centre;     /* depth that the transform sees as 0 */
+  int32_t first_row; /* row 0, before it is wrapped */
+  double per_sample; /* points a wavenumber */
+} Plan;
+
+static void
+lay_out_samples (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
+{
+  bool exact = c->interpolation == IMK_OCTBSCAN_INTERPOLATION_EXACT;
+
+  s->upsamples = exact || c->upsample > c->width;
+  s->n_samples = exact          ? good_size (OVERSAMPLING * c->width)
+                 : s->upsamples ? c->upsample
+                                : c->width;
+  p->interpolate =
+      kernel_for (fmax ((double) s->n_samples / c->width, OVERSAMPLING));
+}
+
+static void
+lay_out_points (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
+{
+  uint32_t padded = c->scale * c->upsample;
+  uint32_t half = s->n_depths / 2;
+
+  s->n_points = good_size (OVERSAMPLING * s->n_depths);
+  p->spreads = padded > 2 * s->n_points;
+  if (!p->spreads)
+    s->n_points = padded;
+  p->spread = kernel_for ((double) s->n_points / (2 * half + 1));
+  p->per_sample = (double) s->n_points / padded;
+  p->centre = p->spreads ? c->crop_top + half : 0;
+  p->first_row = p->spreads ? (int32_t) ceil (-p->spread.width / 2) : 0;
+  s->n_rows =
+      p->spreads
+          ? (uint32_t) ((int32_t) floor ((c->upsample - 1) * p->per_sample +
+                                         p->spread.width / 2) -
+                        p->first_row + 1)
+          : c->upsample;
+  s->first_point =
+      p->first_row < 0 ? s->n_points - (uint32_t) -p->first_row : 0;
+  s->first_bin = p->spreads ? s->n_points - half : c->crop_top;
+}
+
+/* ------------------------------------------------------------------------
+ * The factors that all cameras share. */
+
+static ImkStatus
+no_memory (ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for the plan of the B-scans.");
+}
+
+static ImkStatus
+fill_factors (const ImkOctbscanConfig *c, ImkOctbscanChain *s, const Plan *p,
+    ImkError *error)
+{
+  bool exact = c->interpolation == IMK_OCTBSCAN_INTERPOLATION_EXACT;
+  uint32_t n = c->width;
+  double *taper = malloc (n * sizeof (*taper));
+  double scale = 2 / imk_octbscan_grid_window_sum (c);
+
+  s->taper = malloc (n * sizeof (*s->taper));
+  s->widen = malloc ((n / 2 + 1) * sizeof (*s->widen));
+  s->finish = malloc (s->n_depths * sizeof (*s->finish));
+  if (!taper || !s->taper || !s->widen || !s->finish) {
+    free (taper);
+    return no_memory (error);
+  }
+  imk_octbscan_grid_taper (c, taper);
+  for (uint32_t i = 0; i < n; i++)
+    s->taper[i] = (float) taper[i];
+  free (taper);
+  /* the highest bin of an even N is two, +N/2 and -N/2, with half of it each */
+  for (uint32_t f = 0; f <= n / 2; f++)
+    s->widen[f] = (float) ((2 * f == n ? 0.5 : 1.0) / n /
+                           (exact ? kernel_spectrum (&p->interpolate,
+                                        (double) f / s->n_samples)
+                                  : 1));
+  for (uint32_t q = 0; q < s->n_depths; q++) {
+    double depth = (double) c->crop_top + q - p->centre;
+
+    s->finish[q] = (float) (p->spreads ? scale / kernel_spectrum (&p->spread,
+                                                     depth / s->n_points)
+                                       : scale);
+  }
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
+ * The band of a camera. */
+
+/* What a camera has for each wavenumber. */
+typedef struct Camera {
+  double *position, *re, *im;
+} Camera;
+
+static void
+camera_free (Camera *m)
+{
+  free (m->position);
+  free (m->re);
+  free (m->im);
+}
+
+/* Weights, turned so that the centre of the depths comes to depth 0. */
+static ImkStatus
+camera_fill (const ImkOctbscanConfig *c, uint32_t camera, const Plan *p,
+    double to_samples, Camera *m, ImkError *error)
+{
+  size_t size = c->upsample * sizeof (double);
+  ImkStatus status;
+
+  *m = (Camera){malloc (size), malloc (size), malloc (size)};
+  if (!m->position || !m->re || !m->im)
+    return no_memory (error);
+  status = imk_octbscan_grid_positions (c, camera, m->position, error);
+  imk_octbscan_grid_weights (c, camera, m->re, m->im);
+  for (uint32_t i = 0; i < c->upsample && status == IMK_OK; i++) {
+    double turn = -2 * M_PI * p->centre * i / ((double) c->scale * c->upsample);
+    double re = m->re[i], im = m->im[i];
+
+    m->position[i] *= to_samples;
+    m->re[i] = re * cos (turn) - im * sin (turn);
+    m->im[i] = re * sin (turn) + im * cos (turn);
+  }
+  return status;
+}
+
+static Taps
+spread_taps (const Plan *p, uint32_t i)
+{
+  return p->spreads ? kernel_taps (&p->spread, i * p->per_sample)
+                    : (Taps){(int32_t) i, 1, {1}};
+}
+
+/* Which samples each row looks at, before they are wrapped; a row that looks
+ * at none has its ends crossed. */
+static void
+find_ends (const ImkOctbscanConfig *c, const Plan *p, const Camera *m,
+    uint32_t n_rows, int32_t *first, int32_t *last)
+{
+  for (uint32_t j = 0; j < n_rows; j++) {
+    first[j] = INT32_MAX;
+    last[j] = INT32_MIN;
+  }
+  for (uint32_t i = 0; i < c->upsample; i++) {
+    Taps in =
+        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
+    Taps out = spread_taps (p, i);
+
+    for (uint32_t t = 0; t < out.n; t++) {
+      uint32_t j = (uint32_t) (out.first + (int32_t) t - p->first_row);
+
+      if (j >= n_rows)
+        continue;
+      if (in.first < first[j])
+        first[j] = in.first;
+      if (in.first + (int32_t) in.n - 1 > last[j])
+        last[j] = in.first + (int32_t) in.n - 1;
+    }
+  }
+}
+
+static void
+add_weights (const ImkOctbscanConfig *c, const Plan *p, const Camera *m,
+    uint32_t n_rows, const int32_t *first, const ImkOctbscanBand *b, double *re,
+    double *im)
+{
+  for (uint32_t i = 0; i < c->upsample; i++) {
+    Taps in =
+        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
+    Taps out = spread_taps (p, i);
+
+    for (uint32_t t = 0; t < out.n; t++) {
+      uint32_t j = (uint32_t) (out.first + (int32_t) t - p->first_row);
+      size_t at;
+
+      if (j >= n_rows)
+        continue;
+      at = (size_t) j * b->n_taps + (size_t) (in.first - first[j]);
+      for (uint32_t k = 0; k < in.n; k++) {
+        re[at + k] += out.weights[t] * in.weights[k] * m->re[i];
+        im[at + k] += out.weights[t] * in.weights[k] * m->im[i];
+      }
+    }
+  }
+}
+
+static ImkStatus
+fill_band (const ImkOctbscanConfig *c, const ImkOctbscanChain *s, const Plan *p,
+    const Camera *m, ImkOctbscanBand *b, ImkError *error)
+{
+  uint32_t n_rows = s->n_rows;
+  int32_t *ends = malloc (2 * n_rows * sizeof (*ends)), *first = ends;
+  double *re = NULL, *im = NULL;
+  ImkStatus status = IMK_OK;
+  size_t n;
+
+  if (!ends)
+    return no_memory (error);
+  find_ends (c, p, m, n_rows, first, ends + n_rows);
+  for (uint32_t j = 0; j < n_rows; j++)
+    if (ends[n_rows + j] >= first[j] &&
+        (uint32_t) (ends[n_rows + j] - first[j]) >= b->n_taps)
+      b->n_taps = (uint32_t) (ends[n_rows + j] - first[j]) + 1;
+  b->n_taps += b->n_taps & 1;
+  n = (size_t) n_rows * b->n_taps;
+  b->first = calloc (n_rows, sizeof (*b->first));
+  b->re = malloc (n * sizeof (*b->re));
+  b->im = malloc (n * sizeof (*b->im));
+  re = calloc (n, sizeof (*re));
+  im = calloc (n, sizeof (*im));
+  if (b->first && b->re && b->im && re && im) {
+    add_weights (c, p, m, n_rows, first, b, re, im);
+    for (uint32_t j = 0; j < n_rows; j++)
+      if (ends[n_rows + j] >= first[j])
+        b->first[j] =
+            (uint32_t) (((int64_t) first[j] % s->n_samples + s->n_samples) %
+                        s->n_samples);
+    for (size_t i = 0; i < n; i++) {
+      b->re[i] = (float) re[i];
+      b->im[i] = (float) im[i];
+    }
+  } else {
+    status = no_memory (error);
+  }
+  free (ends);
+  free (re);
+  free (im);
+  return status;
+}
+
+static ImkStatus
+fill_turn (const ImkOctbscanConfig *c, uint32_t camera,
+    const ImkOctbscanChain *s, ImkOctbscanBand *b, ImkError *error)
+{
+  const double *phase = c->cameras[camera].spectrum_phase;
+
+  if (!phase)
+    return IMK_OK;
+  b->turn_re = malloc (c->width * sizeof (*b->turn_re));
+  b->turn_im = malloc (c->width * sizeof (*b->turn_im));
+  if (!b->turn_re || !b->turn_im)
+    return no_memory (error);
+  for (uint32_t i = 0; i < c->width; i++) {
+    b->turn_re[i] = (float) (s->taper[i] * cos (phase[i]));
+    b->turn_im[i] = (float) (s->taper[i] * sin (phase[i]));
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
+    const Plan *p, ImkError *error)
+{
+  ImkOctbscanBand *b = &s->bands[camera];
+  Camera m = {NULL};
+  ImkStatus status =
+      camera_fill (c, camera, p, (double) s->n_samples / s->width, &m, error);
+
+  if (status == IMK_OK)
+    status = fill_band (c, s, p, &m, b, error);
+  if (status == IMK_OK)
+    status = fill_turn (c, camera, s, b, error);
+  camera_free (&m);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+ImkStatus
+imk_octbscan_chain_new (
+    const ImkOctbscanConfig *config, ImkOctbscanChain **self, ImkError *error)
+{
+  ImkOctbscanChain *s = calloc (1, sizeof (*s));
+  ImkStatus status;
+  Plan plan = {0};
+
+  if (!s)
+    return no_memory (error);
+  s->width = config->width;
+  s->n_depths = imk_octbscan_n_depths (config);
+  s->n_cameras = config->n_cameras;
+  s->bands = calloc (s->n_cameras, sizeof (*s->bands));
+  lay_out_samples (config, s, &plan);
+  lay_out_points (config, s, &plan);
+  status =
+      s->bands ? fill_factors (config, s, &plan, error) : no_memory (error);
+  for (uint32_t i = 0; i < s->n_cameras && status == IMK_OK; i++)
+    status = fill_camera (config, i, s, &plan, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_octbscan_chain_free (s);
+  return status;
+}
+
+void
+imk_octbscan_chain_free (ImkOctbscanChain *self)
+{
+  if (!self)
+    return;
+  for (uint32_t i = 0; i < self->n_cameras && self->bands; i++) {
+    free (self->bands[i].first);
+    free (self->bands[i].re);
+    free (self->bands[i].im);
+    free (self->bands[i].turn_re);
+    free (self->bands[i].turn_im);
+  }
+  free (self->bands);
+  free (self->taper);
+  free (self->widen);
+  free (self->finish);
+  free (self);
+}

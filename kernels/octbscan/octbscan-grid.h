@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The calibration of a camera as numbers in float64: where each wavenumber is,
+ * and what each sample is multiplied by. */
+#pragma once
+
+#include "octbscan/octbscan.h"
+
+/* Returns: IMK_ERROR_CONFIG with the number of the camera and the entry of the
+ * calibration that is wrong */
+ImkStatus imk_octbscan_grid_check (
+    const ImkOctbscanConfig *config, uint32_t camera, ImkError *error);
+
+/* For the M wavenumbers of a checked camera, in pixels from 0 to N - 1, with
+ * the thesis' grid stretched as it is. */
+ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
+    uint32_t camera, double *positions, ImkError *error);
+
+/* For the M wavenumbers: window (i) exp (i phase (i)) / gain. */
+void imk_octbscan_grid_weights (
+    const ImkOctbscanConfig *config, uint32_t camera, double *re, double *im);
+
+/* Returns: the sum of the window over the M wavenumbers */
+double imk_octbscan_grid_window_sum (const ImkOctbscanConfig *config);
+
+/* For the N pixels. */
+void imk_octbscan_grid_taper (const ImkOctbscanConfig *config, double *taper);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The inner loops of the CPU, compiled for each instruction set. Complex is
+ * real then imaginary. */
+#pragma once
+
+#include "octbscan/octbscan-chain.h"
+#include "octbscan/octbscan-level.h"
+
+/* Spectra that the band is applied to at a time: a vector register of AVX-512,
+ * a cache line. Sample g of lane l is at [g * N_LANES + l]. */
+enum { IMK_OCTBSCAN_N_LANES = 16 };
+
+typedef struct ImkOctbscanLoops {
+  /* to[i] = (a[i] - mean[i]); types u8, u16, i16, f32 */
+  void (*load[4]) (const void *a, const float *mean, uint32_t n, float *to);
+  /* sums[i] += a[i] */
+  void (*sum[4]) (const void *a, uint32_t n, double *sums);
+  /* Two spectra as one complex one, times @taper. */
+  void (*pack) (const float *a, const float *b, const float *taper, uint32_t n,
+      float *to);
+  /* A spectrum times a complex factor. */
+  void (*turn) (
+      const float *a, const float *re, const float *im, uint32_t n, float *to);
+  /* @n bins to @wide bins, those between are 0. */
+  void (*widen) (const float *bins, const float *factors, uint32_t n,
+      uint32_t wide, float *to);
+  /* @lanes: real parts of the pair or of the spectrum, [G + taps][lanes] */
+  void (*band) (const ImkOctbscanChain *chain, const ImkOctbscanBand *band,
+      const float *re_lanes, const float *im_lanes, float *points,
+      size_t pitch);
+  /* |bins * finish|^2 and bins * finish */
+  void (*intensity) (
+      const float *bins, const float *finish, uint32_t n, float *to);
+  void (*complex) (
+      const float *bins, const float *finish, uint32_t n, float *to);
+  /* out[d] = matrix[d] . a: @matrix is [n_depths][n] complex */
+  void (*apply) (const float *matrix, uint32_t n_depths, uint32_t n,
+      const float *const *a, uint32_t n_lanes, float *const *z);
+  void (*db) (const float *intensity, uint32_t n, float *to);
+  void (*levels_u8) (
+      const float *values, uint32_t n, ImkOctbscanLevels levels, uint8_t *to);
+  void (*levels_u16) (
+      const float *values, uint32_t n, ImkOctbscanLevels levels, uint16_t *to);
+} ImkOctbscanLoops;
+
+/* Returns: those of the best instruction set of this processor */
+const ImkOctbscanLoops *imk_octbscan_loops (void);

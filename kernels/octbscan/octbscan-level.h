@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From an intensity to a level, the same operations on both backends. */
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define IMK_OCTBSCAN_INLINE static __host__ __device__ __forceinline__
+#else
+#define IMK_OCTBSCAN_INLINE static inline __attribute__ ((always_inline))
+#endif
+
+/* Intensities below have the dB of this one. */
+#define IMK_OCTBSCAN_LEAST 1e-20f
+
+typedef union ImkOctbscanBits {
+  float value;
+  uint32_t bits;
+} ImkOctbscanBits;
+
+/* Rank statistics count intensities by the upper 16 bits of the float, which
+ * rise with it: 8 bits of exponent, 7 of mantissa and a sign that is 0; and one
+ * more of mantissa in the place of the sign. */
+#define IMK_OCTBSCAN_N_BINS 65536u
+
+IMK_OCTBSCAN_INLINE uint32_t
+imk_octbscan_bin (float intensity)
+{
+  ImkOctbscanBits b;
+
+  b.value = intensity;
+  return b.bits >> 15;
+}
+
+IMK_OCTBSCAN_INLINE float
+imk_octbscan_bin_start (uint32_t bin)
+{
+  ImkOctbscanBits b;
+
+  b.bits = bin << 15;
+  return b.value;
+}
+
+/* No negative value and no NaN comes out, both are 0. */
+IMK_OCTBSCAN_INLINE float
+imk_octbscan_intensity (float re, float im)
+{
+  float i = re * re + im * im;
+
+  return i > 0 ? i : 0;
+}
+
+/* 10 log10 (x): the mantissa is brought to [sqrt (1/2), sqrt (2)), where
+ * ln m = 2 atanh t, t = (m - 1) / (m + 1), |t| < 0.172, needs five terms for
+ * 1e-9. */
+IMK_OCTBSCAN_INLINE float
+imk_octbscan_db (float intensity)
+{
+  const uint32_t root_half = 0x3f3504f3;
+  ImkOctbscanBits b;
+  float exponent, t, t2, series;
+
+  b.value = intensity > IMK_OCTBSCAN_LEAST ? intensity : IMK_OCTBSCAN_LEAST;
+  exponent = (float) ((int32_t) (b.bits - root_half) >> 23);
+  b.bits -= (uint32_t) ((int32_t) (b.bits - root_half) >> 23) << 23;
+  t = (b.value - 1.0f) / (b.value + 1.0f);
+  t2 = t * t;
+  series = t2 * (1.0f / 9.0f) + 1.0f / 7.0f;
+  series = t2 * series + 0.2f;
+  series = t2 * series + 1.0f / 3.0f;
+  series = t2 * series + 1.0f;
+  return exponent * 3.01029996f + t * series * 8.68588964f;
+}
+
+/* What turns a value into a level: (value - low) * factor, clamped. */
+typedef struct ImkOctbscanLevels {
+  float low, factor, maximum;
+} ImkOctbscanLevels;
+
+IMK_OCTBSCAN_INLINE ImkOctbscanLevels
+imk_octbscan_levels (float low, float high, float maximum)
+{
+  ImkOctbscanLevels l;
+
+  l.low = low;
+  l.factor = high > low ? maximum / (high - low) : 0;
+  l.maximum = maximum;
+  return l;
+}
+
+/* Rounded to the nearest, halves up. */
+IMK_OCTBSCAN_INLINE uint32_t
+imk_octbscan_level (ImkOctbscanLevels l, float value)
+{
+  float level = (value - l.low) * l.factor;
+
+  level = level > 0 ? level : 0;
+  level = level < l.maximum ? level : l.maximum;
+  return (uint32_t) (int32_t) (level + 0.5f);
+}

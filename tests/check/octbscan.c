@@ -1,0 +1,890 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element octbscan: what comes out is what its kernel gives, whatever the
+ * buffers, pads, cameras and changes while it runs. */
+#include "check-common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "gstimagingnpy.h"
+#include "octbscan/octbscan.h"
+
+#define WIDTH 60
+#define DEPTHS 30
+
+/* Each test runs with either backend, __i__ says which. */
+static gboolean on_cuda;
+
+/* --- files --------------------------------------------------------------- */
+
+static gchar *folder;
+
+/* Returns: (transfer full): the path of a file of the test's own */
+static gchar *
+write_file (const gchar *name, const gchar *text)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (g_file_set_contents (path, text, -1, NULL));
+  return path;
+}
+
+static void
+make_folder (void)
+{
+  folder = g_dir_make_tmp ("octbscan-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+}
+
+static void
+remove_folder (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+    g_free (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- what is expected ----------------------------------------------------- */
+
+static const gdouble ranges[3][2] = {{806, 675}, {800, 680}, {700, 790}};
+static const gdouble dispersion[] = {0, 1, -12};
+
+static const gchar three_cameras[] =
+    "[camera 0]\nlambda-first=806\nlambda-last=675\n"
+    "[camera 1]\nlambda-first=800\nlambda-last=680\ndispersion=0;1;-12\n"
+    "[camera 2]\nlambda-first=700\nlambda-last=790\n";
+
+static ImkOctbscanCamera
+camera (guint i)
+{
+  return (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, ranges[i], 2,
+      .dispersion = dispersion, .n_dispersion = i == 1 ? 3 : 0};
+}
+
+static ImkOctbscanConfig
+kernel_config (guint height)
+{
+  ImkOctbscanConfig c;
+
+  imk_octbscan_config_init (&c);
+  c.width = WIDTH;
+  c.height = height;
+  c.taper_cut = 7;
+  c.upsample = 128;
+  c.range_max = 90;
+  /* what CUDA does; the mock has it from the CPU */
+  if (on_cuda)
+    c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  return c;
+}
+
+/* The properties that kernel_config () has. */
+#define ELEMENT "octbscan taper-cut=7 upsample=128 range-max=90 "
+
+/* Lines @first .. of noise that goes on for ever. */
+static guint16
+noise_at (guint line, guint x)
+{
+  guint32 v = (line * WIDTH + x + 1) * 2654435761u;
+
+  v ^= v >> 15;
+  v *= 2246822519u;
+  return (guint16) ((v ^ v >> 13) >> 20);
+}
+
+static GstBuffer *
+noise_lines (guint first, guint n)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * WIDTH * 2, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < n * WIDTH; i++)
+    ((guint16 *) map.data)[i] = noise_at (first + i / WIDTH, i % WIDTH);
+  gst_buffer_unmap (buffer, &map);
+  GST_BUFFER_PTS (buffer) = first * GST_MSECOND;
+  GST_BUFFER_DURATION (buffer) = n * GST_MSECOND;
+  return buffer;
+}
+
+/* Fails unless @found is what the kernel makes of the lines from @first on. */
+static void
+check_bscan (GstBuffer *found, const ImkOctbscanConfig *config, guint first,
+    guint first_camera, gboolean linear)
+{
+  guint32 width, height;
+  GstBuffer *in = noise_lines (first, config->height);
+  GstMapInfo from, map;
+  gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
+  guint8 *expected;
+  ImkOctbscan *kernel = NULL;
+  ImkError error;
+
+  imk_octbscan_size (config, &width, &height);
+  expected = g_malloc0 ((gsize) width * height);
+  gst_buffer_map (in, &from, GST_MAP_READ);
+  {
+    ImkImage image = {from.data, WIDTH * 2, WIDTH, config->height, 1,
+        IMK_TYPE_U16, IMK_LOCATION_HOST};
+    ImkImage out = {
+        expected, width, width, height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+    ImkOctbscanJob job = {
+        &image, first_camera, linear ? NULL : &out, linear ? &out : NULL, NULL};
+
+    check_ok (
+        imk_octbscan_new (IMK_BACKEND_CPU, config, &kernel, &error), &error);
+    check_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+  }
+  gst_buffer_map (found, &map, GST_MAP_READ);
+  for (guint y = 0; y < height; y++)
+    for (guint x = 0; x < width; x++) {
+      guint f = map.data[y * GST_ROUND_UP_4 (width) + x];
+
+      if (ABS ((gint) f - (gint) expected[y * width + x]) > tolerance)
+        fail ("(%u, %u) of the B-scan of line %u is %u, expected %u", x, y,
+            first, f, expected[y * width + x]);
+    }
+  gst_buffer_unmap (found, &map);
+  gst_buffer_unmap (in, &from);
+  gst_buffer_unref (in);
+  imk_octbscan_free (kernel);
+  g_free (expected);
+}
+
+/* gst_harness_new_parse () would put it into a bin. */
+static GstHarness *
+harness_of (const gchar *launch)
+{
+  GstElement *element = gst_parse_launch (launch, NULL);
+  GstHarness *h;
+
+  gst_util_set_object_arg (
+      G_OBJECT (element), "backend", on_cuda ? "cuda" : "cpu");
+  h = gst_harness_new_with_element (element, "sink", "src");
+  gst_object_unref (element);
+  return h;
+}
+
+static GstHarness *
+harness_new (const gchar *launch, guint lines)
+{
+  GstHarness *h = harness_of (launch);
+  gchar *caps = g_strdup_printf (
+      "video/x-raw,format=GRAY16_LE,width=%d,height=%u,framerate=100/1", WIDTH,
+      lines);
+
+  gst_harness_set_src_caps_str (h, caps);
+  g_free (caps);
+  return h;
+}
+
+static GstBus *
+watch (GstHarness *h)
+{
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (h->element, bus);
+  return bus;
+}
+
+/* --- images --------------------------------------------------------------- */
+
+static void
+check_frames_become_what_the_kernel_gives (void)
+{
+  for (guint linear = 0; linear < 2; linear++)
+    for (guint rows = 0; rows < 2; rows++) {
+      ImkOctbscanConfig c = kernel_config (9);
+      gchar *launch = g_strdup_printf (ELEMENT "scaling=%s orientation=%s",
+          linear ? "linear" : "db", rows ? "rows" : "depth-down");
+      GstHarness *h = harness_new (launch, 9);
+      GstBuffer *out;
+
+      c.orientation = rows;
+      for (guint i = 0; i < 3; i++) {
+        check_push (h, noise_lines (9 * i, 9), GST_FLOW_OK);
+        out = check_pull (h);
+        check_bscan (out, &c, 9 * i, 0, linear);
+        fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 9 * i * GST_MSECOND);
+        fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 9 * GST_MSECOND);
+        gst_buffer_unref (out);
+      }
+      fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3);
+      gst_harness_teardown (h);
+      g_free (launch);
+    }
+}
+
+GST_START_TEST (test_frames_become_what_the_kernel_gives)
+{
+  on_cuda = __i__;
+  check_frames_become_what_the_kernel_gives ();
+}
+GST_END_TEST
+
+/* The two pads together; then one of them alone. */
+static void
+check_linear_pad_beside_src (void)
+{
+  for (guint with_src = 0; with_src < 2; with_src++) {
+    ImkOctbscanConfig c = kernel_config (9);
+    GstElement *element = gst_parse_launch (ELEMENT, NULL);
+    GstHarness *h, *linear;
+    GstBuffer *out;
+
+    gst_util_set_object_arg (
+        G_OBJECT (element), "backend", on_cuda ? "cuda" : "cpu");
+    h = gst_harness_new_with_element (element, "sink", with_src ? "src" : NULL);
+    linear = gst_harness_new_with_element (element, NULL, "linear");
+    gst_harness_play (linear);
+    gst_harness_set_src_caps_str (
+        h, "video/x-raw,format=GRAY16_LE,width=60,height=9,framerate=100/1");
+    for (guint i = 0; i < 2; i++) {
+      check_push (h, noise_lines (9 * i, 9), GST_FLOW_OK);
+      out = check_pull (linear);
+      check_bscan (out, &c, 9 * i, 0, TRUE);
+      gst_buffer_unref (out);
+      if (with_src) {
+        out = check_pull (h);
+        check_bscan (out, &c, 9 * i, 0, FALSE);
+        gst_buffer_unref (out);
+      }
+    }
+    gst_harness_teardown (linear);
+    gst_harness_teardown (h);
+    gst_object_unref (element);
+  }
+}
+
+GST_START_TEST (test_linear_pad_beside_src)
+{
+  on_cuda = __i__;
+  check_linear_pad_beside_src ();
+}
+GST_END_TEST
+
+static void
+check_sixteen_bits_when_downstream_wants_them (void)
+{
+  GstHarness *h = harness_of (ELEMENT);
+  GstCaps *caps;
+  GstBuffer *out;
+
+  gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY16_LE");
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=60,height=10,framerate=100/1");
+  check_push (h, noise_lines (0, 10), GST_FLOW_OK);
+  out = check_pull (h);
+  fail_unless_equals_uint64 (gst_buffer_get_size (out), 10 * DEPTHS * 2);
+  gst_buffer_unref (out);
+  caps = gst_pad_get_current_caps (h->sinkpad);
+  fail_unless (caps != NULL);
+  gst_caps_unref (caps);
+  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_sixteen_bits_when_downstream_wants_them)
+{
+  on_cuda = __i__;
+  check_sixteen_bits_when_downstream_wants_them ();
+}
+GST_END_TEST
+
+/* --- lines ---------------------------------------------------------------- */
+
+/* Buffers of 7 lines, B-scans of 10 and of 3; 3 cameras, so that turns are
+ * carried on. */
+static void
+check_lines_are_gathered_and_turns_carried_on (void)
+{
+  gchar *path = write_file ("three.ini", three_cameras);
+  ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
+
+  for (guint k = 0; k < 2; k++) {
+    guint height = k ? 3 : 10, n_lines = 0, n_bscans = 0;
+    ImkOctbscanConfig c = kernel_config (height);
+    gchar *launch = g_strdup_printf (ELEMENT
+        "cameras=3 ascans-per-bscan=%u first-camera=1 calibration=%s",
+        height, path);
+    GstHarness *h = harness_new (launch, 7);
+    GstBus *bus = watch (h);
+
+    c.n_cameras = 3;
+    c.cameras = cameras;
+    for (guint i = 0; i < 8; i++) {
+      check_push (h, noise_lines (n_lines, 7), GST_FLOW_OK);
+      n_lines += 7;
+      for (; (n_bscans + 1) * height <= n_lines; n_bscans++) {
+        GstBuffer *out = check_pull (h);
+
+        check_bscan (
+            out, &c, n_bscans * height, (1 + n_bscans * height) % 3, FALSE);
+        fail_unless_equals_uint64 (
+            GST_BUFFER_PTS (out), n_bscans * height * GST_MSECOND);
+        gst_buffer_unref (out);
+      }
+      fail_unless (gst_harness_try_pull (h) == NULL);
+    }
+    gst_harness_push_event (h, gst_event_new_eos ());
+    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+        k ? "2 lines do not fill a B-scan of 3"
+          : "6 lines do not fill a B-scan of 10");
+    gst_element_set_bus (h->element, NULL);
+    gst_object_unref (bus);
+    gst_harness_teardown (h);
+    g_free (launch);
+  }
+  g_free (path);
+}
+
+GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
+{
+  on_cuda = __i__;
+  check_lines_are_gathered_and_turns_carried_on ();
+}
+GST_END_TEST
+
+static void
+check_gathering_is_latency (void)
+{
+  GstHarness *h = harness_new (ELEMENT "ascans-per-bscan=20", 10);
+
+  gst_harness_set_upstream_latency (h, 5 * GST_MSECOND);
+  check_push (h, noise_lines (0, 10), GST_FLOW_OK);
+  fail_unless_equals_uint64 (gst_harness_query_latency (h), 15 * GST_MSECOND);
+  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_gathering_is_latency)
+{
+  on_cuda = __i__;
+  check_gathering_is_latency ();
+}
+GST_END_TEST
+
+/* After a flush the stream begins anew, with camera first-camera. */
+static void
+check_flush_forgets_lines (void)
+{
+  gchar *path = write_file ("three.ini", three_cameras);
+  gchar *launch = g_strdup_printf (
+      ELEMENT "cameras=3 ascans-per-bscan=10 calibration=%s", path);
+  ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
+  ImkOctbscanConfig c = kernel_config (10);
+  GstHarness *h = harness_new (launch, 5);
+  GstSegment segment;
+  GstBuffer *out;
+
+  c.n_cameras = 3;
+  c.cameras = cameras;
+  for (guint i = 0; i < 3; i++)
+    check_push (h, noise_lines (5 * i, 5), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+  gst_harness_push_event (h, gst_event_new_flush_start ());
+  gst_harness_push_event (h, gst_event_new_flush_stop (TRUE));
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (h, gst_event_new_segment (&segment));
+  check_push (h, noise_lines (50, 5), GST_FLOW_OK);
+  check_push (h, noise_lines (55, 5), GST_FLOW_OK);
+  out = check_pull (h);
+  check_bscan (out, &c, 50, 0, FALSE);
+  gst_buffer_unref (out);
+  gst_harness_teardown (h);
+  g_free (launch);
+  g_free (path);
+}
+
+GST_START_TEST (test_flush_forgets_lines)
+{
+  on_cuda = __i__;
+  check_flush_forgets_lines ();
+}
+GST_END_TEST
+
+/* --- changes -------------------------------------------------------------- */
+
+static void
+check_everything_changes_while_playing (void)
+{
+  gchar *path = write_file ("three.ini", three_cameras);
+  ImkOctbscanCamera cameras[] = {camera (2), camera (1)};
+  ImkOctbscanConfig c = kernel_config (9);
+  GstHarness *h = harness_new (ELEMENT, 9);
+  guint line = 0;
+
+#define NEXT(first_camera) \
+  do { \
+    GstBuffer *out_; \
+\
+    check_push (h, noise_lines (line, 9), GST_FLOW_OK); \
+    out_ = check_pull (h); \
+    check_bscan (out_, &c, line, first_camera, FALSE); \
+    gst_buffer_unref (out_); \
+    line += 9; \
+  } while (0)
+
+  NEXT (0);
+  g_object_set (h->element, "range-min", 20.0, "range-max", 80.0, NULL);
+  c.range_min = 20;
+  c.range_max = 80;
+  NEXT (0);
+  g_object_set (h->element, "range", IMK_OCTBSCAN_RANGE_MINMAX, NULL);
+  c.range = IMK_OCTBSCAN_RANGE_MINMAX;
+  NEXT (0);
+  g_object_set (h->element, "scale", 4, "crop-top", 3, "crop-bottom", 50,
+      "window", IMK_OCTBSCAN_WINDOW_HANN, NULL);
+  c.scale = 4;
+  c.crop_top = 3;
+  c.crop_bottom = 50;
+  c.window = IMK_OCTBSCAN_WINDOW_HANN;
+  NEXT (0);
+  g_object_set (h->element, "orientation", IMK_OCTBSCAN_ORIENTATION_ROWS,
+      "strategy", IMK_OCTBSCAN_STRATEGY_OPERATOR, NULL);
+  c.orientation = IMK_OCTBSCAN_ORIENTATION_ROWS;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  NEXT (0);
+  g_object_set (h->element, "calibration", path, "cameras", 2, "camera-order",
+      "2;1", "first-camera", 1, NULL);
+  c.n_cameras = 2;
+  c.cameras = cameras;
+  NEXT (1);
+  NEXT (0);
+  NEXT (1);
+  gst_harness_teardown (h);
+  g_free (path);
+}
+
+GST_START_TEST (test_everything_changes_while_playing)
+{
+  on_cuda = __i__;
+  check_everything_changes_while_playing ();
+}
+GST_END_TEST
+
+/* --- files of a calibration ------------------------------------------------
+ */
+
+static void
+save_npy (const gchar *name, const gdouble *values, guint64 n)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_F64, 1, &n, values, NULL));
+  g_free (path);
+}
+
+/* Every kind of file, named relative to the .ini, gives what its numbers give
+ * the kernel. */
+static void
+check_files_are_read (void)
+{
+  static const gchar *const texts[] = {
+      "[camera]\nwavelengths=curve.npy\nphase=phase.npy\ngain=2\n",
+      "[camera]\nchirp=curve.txt\nphase=phase.npy\nphase-domain=spectrum\n",
+      "[camera]\nk-index=curve.npy\ndispersion=1;-3\n",
+  };
+  static const gdouble slope[] = {1, -3};
+  gdouble curve[WIDTH], phase[WIDTH], background[WIDTH];
+  GString *chirp = g_string_new (NULL);
+  gchar number[G_ASCII_DTOSTR_BUF_SIZE], *path;
+
+  for (guint i = 0; i < WIDTH; i++) {
+    curve[i] = 0.5 + i * 0.9 + 0.001 * i * i;
+    phase[i] = 0.002 * i * i;
+    background[i] = 1000 + 7 * i;
+    g_string_append (chirp, g_ascii_dtostr (number, sizeof (number), curve[i]));
+    g_string_append (chirp, "\r\n");
+  }
+  g_free (write_file ("curve.txt", chirp->str));
+  g_string_free (chirp, TRUE);
+  save_npy ("curve.npy", curve, WIDTH);
+  save_npy ("phase.npy", phase, WIDTH);
+  save_npy ("background.npy", background, WIDTH);
+  path = g_build_filename (folder, "background.npy", NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    const ImkOctbscanCamera cameras[] = {
+        {IMK_OCTBSCAN_MAP_WAVELENGTHS, curve, WIDTH, phase, WIDTH, .gain = 2},
+        {IMK_OCTBSCAN_MAP_CHIRP, curve, WIDTH, .spectrum_phase = phase},
+        {IMK_OCTBSCAN_MAP_K_INDEX, curve, WIDTH, .dispersion = slope,
+            .n_dispersion = 2},
+    };
+    gchar *ini = write_file ("files.ini", texts[i]);
+    gchar *launch = g_strdup_printf (ELEMENT
+        "calibration=%s background=file background-location=%s",
+        ini, path);
+    ImkOctbscanConfig c = kernel_config (9);
+    GstHarness *h = harness_new (launch, 9);
+    GstBuffer *out;
+
+    c.cameras = &cameras[i];
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
+    c.background = background;
+    check_push (h, noise_lines (0, 9), GST_FLOW_OK);
+    out = check_pull (h);
+    check_bscan (out, &c, 0, 0, FALSE);
+    gst_buffer_unref (out);
+    gst_harness_teardown (h);
+    g_free (launch);
+    g_free (ini);
+  }
+  g_free (path);
+}
+
+GST_START_TEST (test_files_are_read)
+{
+  on_cuda = __i__;
+  check_files_are_read ();
+}
+GST_END_TEST
+
+/* --- refusals ------------------------------------------------------------- */
+
+typedef struct {
+  const gchar *calibration; /* text of the .ini */
+  const gchar *properties;
+  const gchar *words;
+} Refusal;
+
+static const Refusal refusals[] = {
+    {"[camera]\nlambda-frist=806\n", "", "lambda-frist in [camera]"},
+    {"[camera]\nlambda-first=806\n", "", "has no lambda-last beside it"},
+    {"[camera]\nlambda-last=806\n", "", "has no lambda-first beside it"},
+    {"[camera]\nlambda-first=8o6\nlambda-last=675\n", "", "holds \"8o6\""},
+    {"[camera]\nlambda-first=806,5\nlambda-last=675\n", "", "holds \"806,5\""},
+    {"[camera]\nlambda-first=\nlambda-last=675\n", "",
+        "lambda-first in [camera]"},
+    {"[camera]\nlambda-first=806;1\nlambda-last=675\n", "",
+        "must be one number"},
+    {"[camera]\nlambda-first=806\nlambda-last=675\npolynomial=1;2\n", "",
+        "is one map too many"},
+    {"[camera]\npolynomial=806;-40;1\n", "", "polynomial of camera 0 is not"},
+    {"[camera]\npolynomial=806;x\n", "", "holds \"x\""},
+    {"[camera]\nwavelengths=nothing.npy\n", "", "wavelengths in [camera]"},
+    {"[camera]\nchirp=nothing.txt\n", "", "chirp in [camera]"},
+    {"[camera]\nchirp=short.txt\n", "",
+        "chirp of camera 0 has 3 values, but a spectrum has 60"},
+    {"[camera]\nchirp=bad.txt\n", "", "holds \"two\""},
+    {"[camera]\nk-index=\n", "", "k-index in [camera]"},
+    {"[camera]\nphase-domain=time\n", "", "phase-domain in [camera]"},
+    {"[camera]\ndispersion=0;;nan\n", "", "dispersion of camera 0 is nan"},
+    {"[camera]\ngain=0\n", "", "gain in [camera]"},
+    {"[camera]\ngain=1;2\n", "", "gain in [camera]"},
+    {"[camera 0]\n[camera 1]\n", "cameras=3", "has 2 cameras, but camera 2"},
+    {"[camera 0]\n[camera 2]\n", "cameras=1", "[camera 2] in calibration"},
+    {"[kamera]\n", "", "[kamera] in calibration"},
+    {"camera\n", "", "cannot be read"},
+    {"[camera]\n", "cameras=2 camera-order=0", "camera-order \"0\""},
+    {"[camera]\n", "cameras=2 camera-order=0;x", "camera-order \"0;x\""},
+    {"[camera]\n", "upsample=30", "upsample is 30"},
+    {"[camera]\n", "crop-top=20 crop-bottom=10", "leave none of the 30"},
+    {"[camera]\n", "range-min=91", "range-min is 91"},
+    {"[camera]\n", "background=file", "background-location"},
+    {"[camera]\n", "background=file background-location=/nowhere.npy",
+        "background-location"},
+};
+
+GST_START_TEST (test_wrong_calibrations_are_said)
+{
+  const Refusal *r = &refusals[__i__];
+  gchar *path = write_file ("wrong.ini", r->calibration);
+  gchar *short_path = write_file ("short.txt", "0\n1.5\n3\n");
+  gchar *bad_path = write_file ("bad.txt", "0\ntwo\n3\n");
+  gchar *launch =
+      g_strdup_printf (ELEMENT "calibration=%s %s", path, r->properties);
+  GstHarness *h = harness_of (launch);
+  GstBus *bus = watch (h);
+  GstMessage *message;
+  GError *error = NULL;
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=60,height=9,framerate=100/1");
+  gst_harness_push (h, noise_lines (0, 9));
+  message = check_message (bus, GST_MESSAGE_ERROR);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (strstr (error->message, r->words) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, r->words);
+  g_error_free (error);
+  gst_message_unref (message);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  g_free (launch);
+  g_free (path);
+  g_free (short_path);
+  g_free (bad_path);
+}
+GST_END_TEST
+
+/* A wrong setting while playing is an error at the next frame. */
+static void
+check_wrong_setting_while_playing (void)
+{
+  GstHarness *h = harness_new (ELEMENT, 9);
+  GstBus *bus = watch (h);
+
+  check_push (h, noise_lines (0, 9), GST_FLOW_OK);
+  g_object_set (h->element, "crop-top", 40, NULL);
+  check_push (h, noise_lines (9, 9), GST_FLOW_ERROR);
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "leave none of the 30");
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_wrong_setting_while_playing)
+{
+  on_cuda = __i__;
+  check_wrong_setting_while_playing ();
+}
+GST_END_TEST
+
+/* --- real spectra --------------------------------------------------------- */
+
+/* Pushes all B-scans of a file of raw u16 lines; the linear 16-bit images, as
+ * rows. */
+static GPtrArray *
+run_file (const gchar *name, const gchar *properties, guint width, guint height)
+{
+  gchar *path = g_build_filename (TEST_DATA_FOLDER, "octbscan", name, NULL);
+  GPtrArray *images =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
+  gsize size, frame = (gsize) width * height * 2;
+  gchar *bytes, *caps;
+  GstHarness *h;
+
+  if (!g_file_get_contents (path, &bytes, &size, NULL)) {
+    g_free (path);
+    return images;
+  }
+  h = harness_of (properties);
+  gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY16_LE");
+  caps = g_strdup_printf (
+      "video/x-raw,format=GRAY16_LE,width=%u,height=%u,framerate=25/1", width,
+      height);
+  gst_harness_set_src_caps_str (h, caps);
+  for (gsize at = 0; at + frame <= size; at += frame) {
+    check_push (h, gst_buffer_new_memdup (bytes + at, frame), GST_FLOW_OK);
+    g_ptr_array_add (images, check_pull (h));
+  }
+  gst_harness_teardown (h);
+  g_free (caps);
+  g_free (bytes);
+  g_free (path);
+  return images;
+}
+
+/* Mean of I^2 over the square of the mean of I, from depth 5 on. */
+static gdouble
+sharpness (GstBuffer *image, guint n_rows, guint n_depths)
+{
+  gdouble sum = 0, squares = 0, n = n_rows * (n_depths - 5.0);
+  GstMapInfo map;
+
+  gst_buffer_map (image, &map, GST_MAP_READ);
+  for (guint y = 0; y < n_rows; y++)
+    for (guint x = 5; x < n_depths; x++) {
+      gdouble v = ((const guint16 *) map.data)[y * n_depths + x];
+
+      sum += v;
+      squares += v * v;
+    }
+  gst_buffer_unmap (image, &map);
+  return squares / n / (sum / n * sum / n);
+}
+
+/* octcal: what its README found with numpy. */
+static void
+check_sharpness_of_a_published_calibration (void)
+{
+  static const struct {
+    const gchar *phase;
+    gdouble expected;
+  } cases[] = {
+      {"", 37.3}, {"phase=%s/dispersion.npy\nphase-domain=spectrum\n", 38.6}};
+
+  for (guint i = 0; i < 2; i++) {
+    gchar *octcal =
+        g_build_filename (TEST_DATA_FOLDER, "octbscan", "octcal", NULL);
+    gchar *phase = i ? g_strdup_printf (cases[1].phase, octcal) : g_strdup ("");
+    gchar *text =
+        g_strdup_printf ("[camera]\nk-index=%s/klinear.npy\n%s", octcal, phase);
+    gchar *path = write_file ("octcal.ini", text);
+    gchar *element = g_strdup_printf (
+        "octbscan calibration=%s upsample=1024 "
+        "interpolation=linear taper=none window=hann scaling=linear "
+        "range=minmax orientation=rows",
+        path);
+    gboolean there = g_file_test (octcal, G_FILE_TEST_IS_DIR);
+    GPtrArray *images =
+        there ? run_file ("octcal/bscans_040-047_1024x100x8_u16le.raw", element,
+                    1024, 100)
+              : NULL;
+    gdouble found = 0;
+
+    if (there) {
+      fail_unless_equals_int (images->len, 8);
+      found = sharpness (images->pdata[0], 100, 512);
+      fail_unless (fabs (found / cases[i].expected - 1) < 0.01,
+          "sharpness %.3f, expected %.1f", found, cases[i].expected);
+      g_ptr_array_unref (images);
+    }
+    g_free (octcal);
+    g_free (phase);
+    g_free (text);
+    g_free (path);
+    g_free (element);
+    if (!there)
+      check_skip ("there is no octcal");
+  }
+}
+
+GST_START_TEST (test_sharpness_of_a_published_calibration)
+{
+  on_cuda = __i__;
+  check_sharpness_of_a_published_calibration ();
+}
+GST_END_TEST
+
+/* octopod: the brightest layer at bin 127, 20.1 dB above the median depth. */
+static void
+check_layers_of_a_retina (void)
+{
+  gchar *path = write_file (
+      "octopod.ini", "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n");
+  gchar *element = g_strdup_printf (
+      "octbscan calibration=%s upsample=2048 interpolation=linear "
+      "taper=none window=hann scaling=db range-min=-60 range-max=60 "
+      "orientation=rows",
+      path);
+  GPtrArray *images =
+      run_file ("octopod/volume_2048x20x20_u16le.unp", element, 2048, 20);
+  gdouble depths[1024] = {0}, sorted[1024], best = 0;
+  guint at = 0;
+
+  g_free (path);
+  g_free (element);
+  if (images->len == 0) {
+    g_ptr_array_unref (images);
+    check_skip ("there is no octopod");
+  }
+  fail_unless_equals_int (images->len, 20);
+  for (guint i = 0; i < images->len; i++) {
+    GstMapInfo map;
+
+    gst_buffer_map (images->pdata[i], &map, GST_MAP_READ);
+    for (guint k = 0; k < 20 * 1024; k++)
+      depths[k % 1024] +=
+          pow (10, (((const guint16 *) map.data)[k] * 120.0 / 65535 - 60) / 10);
+    gst_buffer_unmap (images->pdata[i], &map);
+  }
+  for (guint q = 20; q < 1024; q++)
+    if (depths[q] > best) {
+      best = depths[q];
+      at = q;
+    }
+  memcpy (sorted, depths, sizeof (sorted));
+  for (guint i = 1; i < 1024; i++)
+    for (guint k = i; k > 0 && sorted[k] < sorted[k - 1]; k--) {
+      gdouble swap = sorted[k];
+
+      sorted[k] = sorted[k - 1];
+      sorted[k - 1] = swap;
+    }
+  fail_unless_equals_int (at, 127);
+  best = 10 * log10 (best / sorted[512]);
+  fail_unless (fabs (best - 20.1) < 0.2,
+      "the brightest layer is %.2f dB above the median depth, expected 20.1",
+      best);
+  g_ptr_array_unref (images);
+}
+
+GST_START_TEST (test_layers_of_a_retina)
+{
+  on_cuda = __i__;
+  check_layers_of_a_retina ();
+}
+GST_END_TEST
+
+/* The device fails for good in the middle of a stream: a warning, and the CPU
+ * goes on without losing a B-scan. */
+GST_START_TEST (test_auto_goes_on_with_the_cpu)
+{
+  ImkOctbscanConfig c;
+  GstElement *element = gst_parse_launch (ELEMENT, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstBus *bus = watch (h);
+  gchar *backend;
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=60,height=20,framerate=100/1");
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *out;
+
+    if (i == 2)
+      check_device ()->inject_failure (1, TRUE);
+    check_push (h, noise_lines (20 * i, 20), GST_FLOW_OK);
+    check_device ()->inject_failure (0, FALSE);
+    out = check_pull (h);
+    on_cuda = i < 2;
+    c = kernel_config (20);
+    check_bscan (out, &c, 20 * i, 0, FALSE);
+    gst_buffer_unref (out);
+    g_object_get (element, "active-backend", &backend, NULL);
+    fail_unless_equals_string (backend, i < 2 ? "cuda" : "cpu");
+    g_free (backend);
+  }
+  fail_unless_equals_uint64 (check_stat (element, "frames"), 4);
+  fail_unless_equals_uint64 (check_stat (element, "lost-frames"), 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST
+
+static Suite *
+octbscan_suite (void)
+{
+  Suite *suite = suite_create ("octbscan");
+  TCase *tc = tcase_create ("octbscan");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_loop_test (tc, test_frames_become_what_the_kernel_gives, 0, 2);
+  tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
+  tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
+  tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
+  tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
+  tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
+  tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);
+  tcase_add_loop_test (tc, test_files_are_read, 0, 2);
+  tcase_add_loop_test (
+      tc, test_wrong_calibrations_are_said, 0, G_N_ELEMENTS (refusals));
+  tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
+  tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
+  tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
+  check_add_mock_test (tc, test_auto_goes_on_with_the_cpu);
+  return suite;
+}
+
+GST_CHECK_MAIN (octbscan);

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes raw spectra of a layered retina, as cameras that take turns give them.
+
+retina.py SPECTRA.npy OWN.ini [COMMON.ini] writes [bscans, lines, samples] of
+u16 (12 bits), the calibration of each camera, and one that takes camera 0's for
+all. The cameras differ in gain, in the pedestal, in how wavelength goes with
+the pixels, and in dispersion; they cover the same wavenumbers. As many lines in
+a row as there are cameras look at the same place. The same options give the
+same files everywhere.
+"""
+import argparse
+
+import numpy as np
+
+# depth as a part of the deepest, thickness, strength
+LAYERS = [(0.20, 0.020, 0.6), (0.28, 0.030, 0.25), (0.36, 0.015, 0.7),
+          (0.43, 0.008, 1.0), (0.47, 0.012, 1.3), (0.55, 0.060, 0.2)]
+FIRST, LAST = 806.0, 675.0  # nm
+
+
+def calibration(camera, samples):
+    """Returns: polynomial, quadratic and cubic dispersion, gain of a camera."""
+    bow = [0.0, 0.06, -0.05, 0.03][camera % 4] + 0.01 * (camera // 4)
+    n, span = samples - 1, LAST - FIRST
+    polynomial = [FIRST, span * (1 + bow) / n, -span * bow / n ** 2]
+    return polynomial, [9.0, 14.0, 4.0, 11.0][camera % 4], 2.0 * (camera % 3), 1 + 0.2 * camera
+
+
+def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed=1):
+    """Returns: the spectra."""
+    random = np.random.RandomState(seed)  # its stream is frozen by NumPy
+    pixel = np.arange(samples)
+    places = -(-bscans * lines // cameras)
+    # grains of all layers in each place: depth in bins, amplitude, phase
+    layer = random.randint(len(LAYERS), size=(places, grains))
+    depth, thick, strength = (np.array([l[i] for l in LAYERS])[layer] for i in range(3))
+    wave = 0.02 * np.sin(2 * np.pi * np.arange(places) / places)[:, None]
+    bins = (depth + wave + thick * random.uniform(-0.5, 0.5, layer.shape)) * samples / 2
+    phase = random.uniform(0, 2 * np.pi, layer.shape)
+    amplitude = strength * random.rayleigh(1.0, layer.shape) * 12
+    out = np.empty((bscans * lines, samples))
+    for camera in range(cameras):
+        polynomial, quadratic, cubic, gain = calibration(camera, samples)
+        k = 1 / np.polyval(polynomial[::-1], pixel)
+        along = (k - 1 / FIRST) / (1 / LAST - 1 / FIRST)  # 0..1
+        u = 2 * along - 1
+        envelope = np.exp(-(u / 0.55) ** 2 / 2)
+        pedestal = 600 + 1000 * envelope * (1 + 0.1 * np.sin(0.02 * pixel * (camera + 1)))
+        rows = np.arange(camera, bscans * lines, cameras)
+        for row in rows:
+            p = row // cameras
+            turn = (2 * np.pi * bins[p][:, None] * along + phase[p][:, None]
+                    + quadratic * u ** 2 + cubic * u ** 3)
+            fringes = envelope * (amplitude[p][:, None] * np.cos(turn)).sum(axis=0)
+            out[row] = gain * (pedestal + fringes)
+    out += random.normal(0, noise, out.shape) if noise else 0
+    return np.clip(np.rint(out), 0, 4095).astype("<u2").reshape(bscans, lines, samples)
+
+
+def ini(cameras, samples, common=False):
+    """Returns: the text of a calibration."""
+    text = ""
+    for camera in range(cameras):
+        polynomial, quadratic, cubic, gain = calibration(0 if common else camera, samples)
+        text += (f"[camera {camera}]\npolynomial={';'.join(repr(c) for c in polynomial)}\n"
+                 f"dispersion=0;0;{-quadratic!r};{-cubic!r}\ngain={gain!r}\n\n")
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("array")
+    parser.add_argument("own")
+    parser.add_argument("common", nargs="?")
+    for name, kind, value in [("cameras", int, 2), ("samples", int, 832), ("lines", int, 240),
+                              ("bscans", int, 1), ("grains", int, 60), ("noise", float, 2.0),
+                              ("seed", int, 1)]:
+        parser.add_argument("--" + name, type=kind, default=value)
+    options = vars(parser.parse_args())
+    array, own, common = (options.pop(name) for name in ("array", "own", "common"))
+    np.save(array, make(**options))
+    for name, same in (own, False), (common, True):
+        if name:
+            with open(name, "w") as file:
+                file.write(ini(options["cameras"], options["samples"], same))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The chain of octbscan.h in float64, by the sums of its definition: slow, and
+ * written from the definition alone. */
+#pragma once
+
+#include "octbscan/octbscan.h"
+
+/* @x: H spectra of N, the raw samples; @z: (out) H rows of n_depths complex
+ * numbers, real then imaginary */
+void oct_reference (const ImkOctbscanConfig *config, uint32_t first_camera,
+    const double *x, double *z);
+
+/* Where wavenumber @i is, in pixels. */
+double oct_reference_position (const ImkOctbscanConfig *config,
+    const ImkOctbscanCamera *camera, uint32_t i);

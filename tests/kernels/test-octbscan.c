@@ -1,0 +1,1097 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* octbscan against the sums of its definition in float64, closed forms, and
+ * each backend and strategy against the others. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oct-reference.h"
+#include "octbscan/octbscan.h"
+
+enum { MAX_SAMPLES = 1024 };
+
+/* ------------------------------------------------------------------------
+ * Ways to run a B-scan. */
+
+typedef struct Way {
+  const char *name;
+  ImkBackend backend;
+  ImkOctbscanStrategy strategy;
+} Way;
+
+static const Way cpu_ways[] = {
+    {"cpu fft", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT},
+    {"cpu operator", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {NULL},
+};
+
+static const Way cuda_ways[] = {
+    {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {NULL},
+};
+
+/* What a B-scan gave. */
+typedef struct Result {
+  TestImage db, linear, complex;
+} Result;
+
+static void
+result_free (Result *r)
+{
+  test_image_free (&r->db);
+  test_image_free (&r->linear);
+  test_image_free (&r->complex);
+}
+
+static ImkOctbscanConfig
+base_config (uint32_t width, uint32_t height)
+{
+  ImkOctbscanConfig c;
+
+  imk_octbscan_config_init (&c);
+  c.width = width;
+  c.height = height;
+  c.upsample = width;
+  c.taper_cut = 9;
+  return c;
+}
+
+static Result
+result_new (const ImkOctbscanConfig *c, ImkType type, uint32_t padding)
+{
+  uint32_t width, height;
+
+  imk_octbscan_size (c, &width, &height);
+  return (Result){
+      .db = test_image_new (type, width, height, 1, padding),
+      .linear = test_image_new (type, width, height, 1, padding),
+      .complex = test_image_new (
+          IMK_TYPE_CF32, imk_octbscan_n_depths (c), c->height, 1, 2 * padding),
+  };
+}
+
+static void
+run_on_device (ImkOctbscan *s, const TestImage *in, uint32_t first, Result *r)
+{
+  ImkImage from = test_to_device (in), db = test_to_device (&r->db);
+  ImkImage linear = test_to_device (&r->linear);
+  ImkImage complex = test_to_device (&r->complex);
+  const ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
+  ImkError error;
+
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_from_device (&db, &r->db);
+  test_from_device (&linear, &r->linear);
+  test_from_device (&complex, &r->complex);
+  test_device_free (&from);
+  test_device_free (&db);
+  test_device_free (&linear);
+  test_device_free (&complex);
+}
+
+static void
+run_kernel (const Way *way, ImkOctbscan *s, const TestImage *in,
+    uint32_t first_camera, Result *r)
+{
+  const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
+      &r->linear.image, &r->complex.image};
+  ImkError error;
+
+  if (way->backend == IMK_BACKEND_CUDA)
+    run_on_device (s, in, first_camera, r);
+  else
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+}
+
+static Result
+run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
+    uint32_t first_camera, ImkType type)
+{
+  ImkOctbscanConfig c = *config;
+  Result r = result_new (&c, type, 12);
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  c.strategy = way->strategy;
+  test_ok (imk_octbscan_new (way->backend, &c, &s, &error), &error);
+  run_kernel (way, s, in, first_camera, &r);
+  imk_octbscan_free (s);
+  test_image_check_canaries (&r.db, way->name);
+  test_image_check_canaries (&r.linear, way->name);
+  test_image_check_canaries (&r.complex, way->name);
+  return r;
+}
+
+/* ------------------------------------------------------------------------
+ * Samples. */
+
+static void *
+at (const TestImage *image, uint32_t x, uint32_t y)
+{
+  const ImkImage *i = &image->image;
+
+  return (uint8_t *) i->data + y * i->stride + x * imk_type_size (i->type);
+}
+
+static double
+sample (const TestImage *image, uint32_t x, uint32_t y)
+{
+  const void *p = at (image, x, y);
+
+  switch (image->image.type) {
+  case IMK_TYPE_U8:
+    return *(const uint8_t *) p;
+  case IMK_TYPE_U16:
+    return *(const uint16_t *) p;
+  case IMK_TYPE_I16:
+    return *(const int16_t *) p;
+  default:
+    return *(const float *) p;
+  }
+}
+
+static void
+set_sample (TestImage *image, uint32_t x, uint32_t y, double value)
+{
+  void *p = at (image, x, y);
+
+  switch (image->image.type) {
+  case IMK_TYPE_U8:
+    *(uint8_t *) p = (uint8_t) fmin (fmax (value, 0), 255);
+    break;
+  case IMK_TYPE_U16:
+    *(uint16_t *) p = (uint16_t) fmin (fmax (value, 0), 65535);
+    break;
+  case IMK_TYPE_I16:
+    *(int16_t *) p = (int16_t) fmin (fmax (value, -32768), 32767);
+    break;
+  default:
+    *(float *) p = (float) value;
+    break;
+  }
+}
+
+/* A pedestal with a hump, three fringes that differ from row to row, noise. */
+static TestImage
+spectra (const ImkOctbscanConfig *c, double pedestal, double amplitude)
+{
+  TestImage in = test_image_new (c->type, c->width, c->height, 1, 6);
+  uint64_t seed = 7;
+
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++) {
+      double u = (x + 0.5) / c->width, v = pedestal * (1 + sin (M_PI * u));
+
+      v += amplitude * cos (0.31 * c->width * u * u + 1.3 * y);
+      v += amplitude / 2 * cos (0.9 * c->width * u + 0.4 * y * y);
+      v += amplitude / 4 * ((double) (test_random (&seed) >> 40) / 0x1p23 - 1);
+      set_sample (&in, x, y, v);
+    }
+  return in;
+}
+
+static double *
+reference (
+    const ImkOctbscanConfig *c, const TestImage *in, uint32_t first_camera)
+{
+  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
+  double *z =
+      malloc (2 * (size_t) c->height * imk_octbscan_n_depths (c) * sizeof (*z));
+
+  for (uint32_t row = 0; row < c->height; row++)
+    for (uint32_t i = 0; i < c->width; i++)
+      x[(size_t) row * c->width + i] = sample (in, i, row);
+  oct_reference (c, first_camera, x, z);
+  free (x);
+  return z;
+}
+
+static const float *
+complex_row (const Result *r, uint32_t row)
+{
+  return (const float *) ((const uint8_t *) r->complex.image.data +
+                          row * r->complex.image.stride);
+}
+
+/* Each Z within 1e-5 of the rms over the B-scan, as the header promises. */
+static void
+check_complex (const ImkOctbscanConfig *c, const Result *r,
+    const double *expected, const char *where)
+{
+  uint32_t n = imk_octbscan_n_depths (c);
+  double power = 0, rms, worst = 0, total = 0;
+
+  for (size_t i = 0; i < 2 * (size_t) n * c->height; i++)
+    power += expected[i] * expected[i];
+  rms = sqrt (power / ((double) n * c->height));
+  for (uint32_t row = 0; row < c->height; row++)
+    for (uint32_t q = 0; q < n; q++) {
+      const float *z = complex_row (r, row) + 2 * q;
+      const double *e = expected + 2 * ((size_t) row * n + q);
+      double d = hypot (z[0] - e[0], z[1] - e[1]);
+
+      test_check (d <= 1e-5 * rms,
+          "%s: row %u, depth %u: %.9g%+.9gi, expected %.9g%+.9gi, rms %.9g",
+          where, row, q, z[0], z[1], e[0], e[1], rms);
+      worst = fmax (worst, d);
+      total += d * d;
+    }
+  printf ("# %s: rms error %.1e, worst %.1e of rms\n", where,
+      sqrt (total / ((double) n * c->height)) / rms, worst / rms);
+}
+
+/* Float images are the intensity of the complex one, and its dB. */
+static void
+check_images (const ImkOctbscanConfig *c, const Result *r, const char *where)
+{
+  bool rows = c->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
+
+  for (uint32_t row = 0; row < c->height; row++)
+    for (uint32_t q = 0; q < imk_octbscan_n_depths (c); q++) {
+      const float *z = complex_row (r, row) + 2 * q;
+      double i = (double) z[0] * z[0] + (double) z[1] * z[1];
+      double linear = sample (&r->linear, rows ? q : row, rows ? row : q);
+      double db = sample (&r->db, rows ? q : row, rows ? row : q);
+
+      test_check (fabs (linear - i) <= 1e-6 * i + 1e-30,
+          "%s: row %u, depth %u: intensity %.9g, expected %.9g", where, row, q,
+          linear, i);
+      test_check (fabs (db - 10 * log10 (fmax (i, 1e-20))) < 1e-4,
+          "%s: row %u, depth %u: %.9g dB, expected %.9g", where, row, q, db,
+          10 * log10 (fmax (i, 1e-20)));
+    }
+}
+
+static void
+check_ways (const Way *ways, const ImkOctbscanConfig *c, const TestImage *in,
+    uint32_t first_camera, const char *what)
+{
+  double *expected = reference (c, in, first_camera);
+  char where[128];
+
+  for (const Way *w = ways; w->name; w++) {
+    Result r = run (w, c, in, first_camera, IMK_TYPE_F32);
+
+    snprintf (where, sizeof (where), "%s, %s", w->name, what);
+    check_complex (c, &r, expected, where);
+    check_images (c, &r, where);
+    result_free (&r);
+  }
+  free (expected);
+}
+
+/* ------------------------------------------------------------------------
+ * The steps, one at a time and together. */
+
+static double wavelengths[MAX_SAMPLES], chirp[MAX_SAMPLES];
+static double k_index[MAX_SAMPLES], phases[MAX_SAMPLES];
+static double spectrum_phases[MAX_SAMPLES];
+static double background[2 * MAX_SAMPLES], pedestal[MAX_SAMPLES];
+static const double range[] = {806, 675};
+static const double polynomial[] = {840, 0.9, -1e-4};
+static const double dispersion[] = {0.3, 1, -12, 3};
+
+static void
+fill_curves (uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double u = i / (n - 1.0);
+
+    wavelengths[i] = 800 + 90 * u + 12 * u * u;
+    chirp[i] = 3 + 400 * u + 40 * u * u;
+    k_index[i] = (n - 1) * (u + 0.2 * u * (1 - u));
+    phases[i] = 6 * (u - 0.4) * (u - 0.4);
+    spectrum_phases[i] = -8 * (u - 0.5) * (u - 0.5);
+    background[i] = 1000 * (1 + u);
+    background[n + i] = 1500 - 300 * u;
+  }
+}
+
+static void
+apply_range (ImkOctbscanConfig *c, ImkOctbscanCamera *camera)
+{
+  *camera = (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, range, 2};
+  c->cameras = camera;
+}
+
+static void
+test_each_map (const Way *ways)
+{
+  const uint32_t n = 60;
+  const ImkOctbscanCamera cameras[] = {
+      {IMK_OCTBSCAN_MAP_NONE},
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2},
+      {IMK_OCTBSCAN_MAP_POLYNOMIAL, polynomial, 3},
+      {IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, n},
+      {IMK_OCTBSCAN_MAP_CHIRP, chirp, n},
+      {IMK_OCTBSCAN_MAP_K_INDEX, k_index, n},
+  };
+  ImkOctbscanConfig c = base_config (n, 3);
+  TestImage in = spectra (&c, 1000, 300);
+  char what[64];
+
+  fill_curves (n);
+  c.upsample = 96;
+  for (uint32_t i = 0; i < sizeof (cameras) / sizeof (cameras[0]); i++) {
+    c.cameras = &cameras[i];
+    snprintf (what, sizeof (what), "map %u", i);
+    check_ways (ways, &c, &in, 0, what);
+  }
+  test_image_free (&in);
+}
+
+/* Odd and even lengths, with and without upsampling, all scales. */
+static void
+test_each_interpolation (const Way *ways)
+{
+  static const uint32_t sizes[][3] = {/* N, M, s */
+      {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}};
+  char what[64];
+
+  for (uint32_t k = 0; k < 4; k++)
+    for (int i = 0; i <= IMK_OCTBSCAN_INTERPOLATION_THESIS; i++)
+      for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
+        ImkOctbscanConfig c = base_config (sizes[k][0], 3);
+        ImkOctbscanCamera camera;
+        TestImage in = spectra (&c, 1000, 300);
+
+        apply_range (&c, &camera);
+        c.upsample = sizes[k][1];
+        c.scale = sizes[k][2];
+        c.interpolation = i;
+        c.grid = grid;
+        snprintf (what, sizeof (what),
+            "N %u M %u s %u interpolation %d grid %d", c.width, c.upsample,
+            c.scale, i, grid);
+        check_ways (ways, &c, &in, 0, what);
+        test_image_free (&in);
+      }
+}
+
+static void
+test_windows_and_tapers (const Way *ways)
+{
+  char what[64];
+
+  for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_GAUSS; window++)
+    for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
+      ImkOctbscanConfig c = base_config (60, 3);
+      ImkOctbscanCamera camera;
+      TestImage in = spectra (&c, 1000, 300);
+
+      apply_range (&c, &camera);
+      c.upsample = 128;
+      c.window = window;
+      c.taper = taper;
+      c.taper_cut = 9;
+      snprintf (what, sizeof (what), "window %d taper %d", window, taper);
+      check_ways (ways, &c, &in, 0, what);
+      test_image_free (&in);
+    }
+}
+
+static void
+test_phases (const Way *ways)
+{
+  ImkOctbscanConfig c = base_config (60, 5);
+  TestImage in = spectra (&c, 1000, 300);
+  const ImkOctbscanCamera cameras[] = {
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
+          .n_dispersion = 4},
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2, .phase = phases, .n_phase = 60},
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2, .spectrum_phase = spectrum_phases},
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2, phases, 60, spectrum_phases,
+          dispersion, 4},
+  };
+  char what[64];
+
+  fill_curves (60);
+  for (int exact = 0; exact < 2; exact++)
+    for (uint32_t i = 0; i < 4; i++) {
+      c.upsample = exact ? 128 : 60;
+      c.interpolation = exact ? IMK_OCTBSCAN_INTERPOLATION_EXACT
+                              : IMK_OCTBSCAN_INTERPOLATION_LINEAR;
+      c.cameras = &cameras[i];
+      snprintf (what, sizeof (what), "phase %u exact %d", i, exact);
+      check_ways (ways, &c, &in, 0, what);
+    }
+  test_image_free (&in);
+}
+
+/* Rows of 3 cameras that differ in everything, first camera 0, 1, 2; 37 rows
+ * are one block of spectra a camera, 100 are three. */
+static void
+test_interlaced (const Way *ways)
+{
+  const ImkOctbscanCamera cameras[] = {
+      {IMK_OCTBSCAN_MAP_RANGE, range, 2, .dispersion = dispersion,
+          .n_dispersion = 4},
+      {IMK_OCTBSCAN_MAP_CHIRP, chirp, 24, .gain = 1.7},
+      {IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, 24, .phase = phases,
+          .n_phase = 24},
+  };
+  char what[64];
+
+  fill_curves (24);
+  for (uint32_t height = 1; height <= 100; height += height < 3 ? 1 : 34)
+    for (uint32_t first = 0; first < 4; first++) {
+      ImkOctbscanConfig c = base_config (24, height);
+      TestImage in = spectra (&c, 1000, 300);
+
+      c.taper_cut = 5;
+      c.n_cameras = 3;
+      c.cameras = cameras;
+      /* the only spectrum of a camera less its mean is 0 */
+      c.background_mode = height > 5 ? IMK_OCTBSCAN_BACKGROUND_MEAN
+                                     : IMK_OCTBSCAN_BACKGROUND_NONE;
+      snprintf (what, sizeof (what), "%u rows, first camera %u", height, first);
+      check_ways (ways, &c, &in, first, what);
+      test_image_free (&in);
+    }
+}
+
+static void
+test_types_and_backgrounds (const Way *ways)
+{
+  const ImkType types[] = {
+      IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
+  const double pedestals[] = {60, 20000, -3000, 1};
+  const double amplitudes[] = {40, 9000, 4000, 0.1};
+  char what[64];
+
+  fill_curves (40);
+  for (uint32_t i = 0; i < 4; i++)
+    for (int mode = 0; mode <= IMK_OCTBSCAN_BACKGROUND_NONE; mode++) {
+      ImkOctbscanConfig c = base_config (40, 5);
+      TestImage in;
+
+      c.type = types[i];
+      c.taper = IMK_OCTBSCAN_TAPER_NONE;
+      c.background_mode = mode;
+      c.background = background;
+      in = spectra (&c, pedestals[i], amplitudes[i]);
+      snprintf (what, sizeof (what), "%s background %d", imk_type_name (c.type),
+          mode);
+      check_ways (ways, &c, &in, 0, what);
+      test_image_free (&in);
+    }
+}
+
+static void
+test_crops (const Way *ways)
+{
+  static const uint32_t crops[][2] = {{0, 119}, {119, 0}, {13, 51}, {60, 59}};
+  ImkOctbscanConfig c = base_config (60, 3);
+  ImkOctbscanCamera camera;
+  TestImage in = spectra (&c, 1000, 300);
+  char what[64];
+
+  apply_range (&c, &camera);
+  c.upsample = 256;
+  c.scale = 4; /* 120 depths */
+  for (int orientation = 0; orientation < 2; orientation++)
+    for (uint32_t i = 0; i < 4; i++) {
+      c.orientation = orientation;
+      c.crop_top = crops[i][0];
+      c.crop_bottom = crops[i][1];
+      snprintf (what, sizeof (what), "crop %u %u", c.crop_top, c.crop_bottom);
+      check_ways (ways, &c, &in, 0, what);
+    }
+  test_image_free (&in);
+}
+
+/* The thesis' sizes, its own reading and the default, one A-scan. */
+static void
+test_thesis_size (const Way *ways)
+{
+  for (int thesis = 0; thesis < 2; thesis++) {
+    ImkOctbscanConfig c = base_config (832, 1);
+    ImkOctbscanCamera camera;
+    TestImage in = spectra (&c, 20000, 3000);
+
+    for (uint32_t i = 0; i < 832; i++)
+      pedestal[i] = 20000 * (1 + sin (M_PI * (i + 0.5) / 832));
+    apply_range (&c, &camera);
+    c.upsample = 4096;
+    c.scale = 4;
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
+    c.background = pedestal;
+    if (thesis) {
+      c.interpolation = IMK_OCTBSCAN_INTERPOLATION_THESIS;
+      c.grid = IMK_OCTBSCAN_GRID_THESIS;
+      c.taper = IMK_OCTBSCAN_TAPER_THESIS;
+    }
+    check_ways (ways, &c, &in, 0, thesis ? "thesis" : "832 to 16384");
+    test_image_free (&in);
+  }
+}
+
+static void
+run_all (const Way *ways)
+{
+  test_each_map (ways);
+  test_each_interpolation (ways);
+  test_windows_and_tapers (ways);
+  test_phases (ways);
+  test_interlaced (ways);
+  test_types_and_backgrounds (ways);
+  test_crops (ways);
+  test_thesis_size (ways);
+}
+
+#define DEFINE_CPU(name) \
+  static void name##_cpu (void) \
+  { \
+    name (cpu_ways); \
+  }
+
+DEFINE_CPU (test_each_map)
+DEFINE_CPU (test_each_interpolation)
+DEFINE_CPU (test_windows_and_tapers)
+DEFINE_CPU (test_phases)
+DEFINE_CPU (test_interlaced)
+DEFINE_CPU (test_types_and_backgrounds)
+DEFINE_CPU (test_crops)
+DEFINE_CPU (test_thesis_size)
+
+static void
+test_all_cuda (void)
+{
+  test_need_cuda ();
+  run_all (cuda_ways);
+}
+
+/* ------------------------------------------------------------------------
+ * Closed forms. */
+
+/* A fringe of amplitude A at depth bin q, on pixels that are linear in k and
+ * without zeros, is A^2 there. */
+static void
+test_fringe_has_its_amplitude (void)
+{
+  for (const Way *w = cpu_ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (64, 1);
+    TestImage in;
+    Result r;
+
+    c.type = IMK_TYPE_F32;
+    c.taper = IMK_OCTBSCAN_TAPER_NONE;
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+    in = test_image_new (c.type, c.width, 1, 1, 0);
+    for (uint32_t x = 0; x < c.width; x++)
+      set_sample (&in, x, 0, 10 * cos (2 * M_PI * 5 * x / c.width));
+    r = run (w, &c, &in, 0, IMK_TYPE_F32);
+    test_check (fabs (sample (&r.linear, 0, 5) - 100) < 1e-3,
+        "%s: intensity %.6f, expected 100", w->name, sample (&r.linear, 0, 5));
+    test_check (fabs (sample (&r.db, 0, 5) - 20) < 1e-4,
+        "%s: %.6f dB, expected 20", w->name, sample (&r.db, 0, 5));
+    test_check (sample (&r.db, 0, 9) < -80, "%s: %.1f dB beside it", w->name,
+        sample (&r.db, 0, 9));
+    result_free (&r);
+    test_image_free (&in);
+  }
+}
+
+/* What is the same in all spectra of a camera is gone, all of it. */
+static void
+test_dark_frames_are_black (void)
+{
+  const ImkOctbscanRange ranges[] = {IMK_OCTBSCAN_RANGE_FIXED,
+      IMK_OCTBSCAN_RANGE_PERCENTILE, IMK_OCTBSCAN_RANGE_MINMAX};
+
+  for (const Way *w = cpu_ways; w->name; w++)
+    for (uint32_t i = 0; i < 3; i++) {
+      ImkOctbscanConfig c = base_config (60, 7);
+      TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+      Result r;
+
+      test_image_fill (&in, FILL_MAXIMUM, 65535, 1);
+      c.range = ranges[i];
+      r = run (w, &c, &in, 0, IMK_TYPE_U8);
+      for (uint32_t y = 0; y < 30; y++)
+        for (uint32_t x = 0; x < 7; x++)
+          test_check (
+              sample (&r.db, x, y) == 0 && sample (&r.linear, x, y) == 0,
+              "%s range %u: (%u, %u) is %g", w->name, i, x, y,
+              sample (&r.db, x, y));
+      result_free (&r);
+      test_image_free (&in);
+    }
+}
+
+/* Levels from the float image by their formula; 8 and 16 bits. */
+static void
+check_levels (const Way *w, const ImkOctbscanConfig *c, const TestImage *in,
+    double low, double high)
+{
+  const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16};
+  Result f = run (w, c, in, 0, IMK_TYPE_F32);
+
+  for (uint32_t t = 0; t < 2; t++) {
+    double maximum = t ? 65535 : 255;
+    Result r = run (w, c, in, 0, types[t]);
+    uint32_t n_off = 0;
+
+    for (uint32_t y = 0; y < r.db.image.height; y++)
+      for (uint32_t x = 0; x < r.db.image.width; x++)
+        for (int db = 0; db < 2; db++) {
+          double lo = db ? 10 * log10 (fmax (low, 1e-20)) : low;
+          double hi = db ? 10 * log10 (fmax (high, 1e-20)) : high;
+          double v = (sample (db ? &f.db : &f.linear, x, y) - lo) / (hi - lo);
+          double e = floor (fmin (fmax (v, 0), 1) * maximum + 0.5);
+          double d = sample (db ? &r.db : &r.linear, x, y) - e;
+
+          n_off += d != 0;
+          test_check (fabs (d) <= (t ? 3 : 1),
+              "%s range %d: (%u, %u) is off by %g levels", w->name, c->range, x,
+              y, d);
+        }
+    test_check (t || n_off <= 2, "%s: %u levels of u8 are off", w->name, n_off);
+    result_free (&r);
+  }
+  result_free (&f);
+}
+
+static int
+compare (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return (x > y) - (x < y);
+}
+
+static void
+test_ranges (const Way *ways)
+{
+  for (const Way *w = ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (60, 70);
+    ImkOctbscanCamera camera;
+    TestImage in = spectra (&c, 1000, 300);
+    double *sorted = malloc (60 * 70 / 2 * sizeof (double));
+    uint32_t n = 30 * 70;
+    int e_low, e_high;
+    double low, high;
+    Result f;
+
+    apply_range (&c, &camera);
+    f = run (w, &c, &in, 0, IMK_TYPE_F32);
+    for (uint32_t i = 0; i < n; i++)
+      sorted[i] = sample (&f.linear, i % 70, i / 70);
+    qsort (sorted, n, sizeof (double), compare);
+    for (int orientation = 0; orientation < 2; orientation++) {
+      c.orientation = orientation;
+      c.range = IMK_OCTBSCAN_RANGE_FIXED;
+      c.range_min = 3;
+      c.range_max = 45;
+      check_levels (w, &c, &in, pow (10, 0.3), pow (10, 4.5));
+      c.range = IMK_OCTBSCAN_RANGE_MINMAX;
+      check_levels (w, &c, &in, sorted[0], sorted[n - 1]);
+      c.range = IMK_OCTBSCAN_RANGE_PERCENTILE;
+      c.percent_min = 5;
+      c.percent_max = 99;
+      low = frexp (sorted[(uint32_t) (0.05 * (n - 1) + 0.5)], &e_low);
+      high = frexp (sorted[(uint32_t) (0.99 * (n - 1) + 0.5)], &e_high);
+      /* down to 256 steps an octave */
+      check_levels (w, &c, &in, ldexp (floor (low * 512) / 512, e_low),
+          ldexp (floor (high * 512) / 512, e_high));
+    }
+    free (sorted);
+    result_free (&f);
+    test_image_free (&in);
+  }
+}
+
+static void
+test_ranges_cpu (void)
+{
+  test_ranges (cpu_ways);
+}
+
+static void
+test_ranges_cuda (void)
+{
+  test_need_cuda ();
+  test_ranges (cuda_ways);
+}
+
+/* ------------------------------------------------------------------------
+ * Bytes. */
+
+static void
+check_same (const Result *a, const Result *b, const char *where)
+{
+  test_image_same (&a->db, &b->db, where);
+  test_image_same (&a->linear, &b->linear, where);
+  test_image_same (&a->complex, &b->complex, where);
+}
+
+static void
+test_threads_change_nothing (void)
+{
+  for (const Way *w = cpu_ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (60, 143);
+    ImkOctbscanCamera camera;
+    TestImage in = spectra (&c, 1000, 300);
+    Result one, many;
+
+    apply_range (&c, &camera);
+    c.upsample = 128;
+    c.n_threads = 1;
+    one = run (w, &c, &in, 0, IMK_TYPE_F32);
+    for (c.n_threads = 2; c.n_threads < 6; c.n_threads++) {
+      many = run (w, &c, &in, 0, IMK_TYPE_F32);
+      check_same (&one, &many, w->name);
+      result_free (&many);
+    }
+    result_free (&one);
+    test_image_free (&in);
+  }
+}
+
+/* Jobs of one call, and the next call, are as if they were alone. */
+static void
+check_jobs (const Way *w)
+{
+  enum { N_JOBS = 3 };
+  ImkOctbscanConfig c = base_config (60, 17);
+  ImkOctbscan *s = NULL;
+  TestImage in[N_JOBS];
+  Result alone[N_JOBS], together[N_JOBS];
+  ImkOctbscanJob jobs[N_JOBS];
+  ImkImage device[4 * N_JOBS];
+  ImkError error;
+  bool cuda = w->backend == IMK_BACKEND_CUDA;
+
+  c.strategy = w->strategy;
+  c.max_jobs = N_JOBS;
+  c.range = IMK_OCTBSCAN_RANGE_MINMAX;
+  test_ok (imk_octbscan_new (w->backend, &c, &s, &error), &error);
+  for (uint32_t i = 0; i < N_JOBS; i++) {
+    ImkImage *d = device + 4 * i;
+
+    in[i] = spectra (&c, 900 + 100 * i, 100 << i);
+    alone[i] = run (w, &c, &in[i], 0, IMK_TYPE_U8);
+    together[i] = result_new (&c, IMK_TYPE_U8, 12);
+    d[0] = cuda ? test_to_device (&in[i]) : in[i].image;
+    d[1] = cuda ? test_to_device (&together[i].db) : together[i].db.image;
+    d[2] =
+        cuda ? test_to_device (&together[i].linear) : together[i].linear.image;
+    d[3] = cuda ? test_to_device (&together[i].complex)
+                : together[i].complex.image;
+    jobs[i] = (ImkOctbscanJob){&d[0], 0, &d[1], &d[2], &d[3]};
+  }
+  for (int repeat = 0; repeat < 2; repeat++)
+    test_ok (imk_octbscan_process (s, jobs, N_JOBS, NULL, &error), &error);
+  test_error (imk_octbscan_process (s, jobs, N_JOBS + 1, NULL, &error), &error,
+      IMK_ERROR_CONFIG, "1 to 3");
+  for (uint32_t i = 0; i < N_JOBS; i++) {
+    if (cuda) {
+      test_from_device (&device[4 * i + 1], &together[i].db);
+      test_from_device (&device[4 * i + 2], &together[i].linear);
+      test_from_device (&device[4 * i + 3], &together[i].complex);
+      for (int k = 0; k < 4; k++)
+        test_device_free (&device[4 * i + k]);
+    }
+    check_same (&alone[i], &together[i], w->name);
+    result_free (&alone[i]);
+    result_free (&together[i]);
+    test_image_free (&in[i]);
+  }
+  imk_octbscan_free (s);
+}
+
+static void
+test_jobs_cpu (void)
+{
+  for (const Way *w = cpu_ways; w->name; w++)
+    check_jobs (w);
+}
+
+static void
+test_jobs_cuda (void)
+{
+  test_need_cuda ();
+  for (const Way *w = cuda_ways; w->name; w++)
+    check_jobs (w);
+}
+
+/* ------------------------------------------------------------------------
+ * Parity of the backends on the picture: at most 0.05 % of the pixels differ,
+ * none by more than a level. */
+
+static void
+test_pictures_agree (void)
+{
+  ImkOctbscanConfig c = base_config (832, 64);
+  ImkOctbscanCamera camera;
+  TestImage in;
+  Result one, other;
+  Way ways[] = {cpu_ways[0], cuda_ways[0]};
+
+  test_need_cuda ();
+  in = spectra (&c, 20000, 3000);
+  apply_range (&c, &camera);
+  c.upsample = 4096;
+  c.scale = 4;
+  one = run (&ways[0], &c, &in, 0, IMK_TYPE_U8);
+  other = run (&ways[1], &c, &in, 0, IMK_TYPE_U8);
+  for (int db = 0; db < 2; db++) {
+    const TestImage *a = db ? &one.db : &one.linear;
+    const TestImage *b = db ? &other.db : &other.linear;
+    uint32_t n_off = 0, n = a->image.width * a->image.height;
+
+    for (uint32_t i = 0; i < n; i++) {
+      double d = sample (a, i % a->image.width, i / a->image.width) -
+                 sample (b, i % a->image.width, i / a->image.width);
+
+      n_off += d != 0;
+      test_check (fabs (d) <= 1, "pixel %u differs by %g levels", i, d);
+    }
+    printf ("# %s: %u of %u pixels differ\n", db ? "dB" : "linear", n_off, n);
+    test_check (n_off <= n / 2000, "%u of %u pixels differ", n_off, n);
+  }
+  result_free (&one);
+  result_free (&other);
+  test_image_free (&in);
+}
+
+/* ------------------------------------------------------------------------
+ * Refusals. */
+
+static void
+check_refused (const ImkOctbscanConfig *c, const char *words)
+{
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (!s, "\"%s\": an object came out", words);
+}
+
+#define CHECK_REFUSED(member, value, words) \
+  do { \
+    ImkOctbscanConfig wrong_ = base_config (60, 4); \
+\
+    wrong_.member = value; \
+    check_refused (&wrong_, words); \
+  } while (0)
+
+static void
+test_wrong_settings_are_refused (void)
+{
+  CHECK_REFUSED (width, 1, "samples a spectrum is 1");
+  CHECK_REFUSED (width, 20000, "samples a spectrum is 20000");
+  CHECK_REFUSED (height, 0, "A-scans a B-scan is 0");
+  CHECK_REFUSED (type, IMK_TYPE_CF32, "type cf32");
+  CHECK_REFUSED (n_cameras, 0, "cameras is 0");
+  CHECK_REFUSED (n_cameras, 17, "cameras is 17");
+  CHECK_REFUSED (upsample, 59, "upsample is 59");
+  CHECK_REFUSED (upsample, 300000, "more than 262144");
+  CHECK_REFUSED (scale, 0, "scale is 0");
+  CHECK_REFUSED (crop_top, 30, "leave none of the 30");
+  CHECK_REFUSED (crop_bottom, UINT32_MAX, "leave none of the 30");
+  CHECK_REFUSED (taper_cut, 0, "taper-cut is 0");
+  CHECK_REFUSED (taper_cut, 30, "taper-cut is 30");
+  CHECK_REFUSED (interpolation, 9, "interpolation is 9");
+  CHECK_REFUSED (window, 9, "window is 9");
+  CHECK_REFUSED (
+      background_mode, IMK_OCTBSCAN_BACKGROUND_FILE, "background-location");
+  CHECK_REFUSED (range, 7, "range is 7");
+  CHECK_REFUSED (range_min, 61, "range-min is 61");
+  CHECK_REFUSED (range_max, NAN, "range-max nan");
+  CHECK_REFUSED (percent_max, 101, "percent-max 101");
+  CHECK_REFUSED (max_jobs, 0, "max_jobs is 0");
+}
+
+static void
+check_camera_refused (ImkOctbscanCamera camera, const char *words)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscanCamera cameras[2] = {{IMK_OCTBSCAN_MAP_NONE}, camera};
+
+  c.n_cameras = 2;
+  c.cameras = cameras;
+  check_refused (&c, words);
+}
+
+static void
+test_wrong_cameras_are_refused (void)
+{
+  static const double zero[] = {800, 0}, same[] = {800, 800};
+  static const double turning[] = {800, -1, 0.1}, not_finite[] = {800, NAN};
+  static const double outside[] = {0, 62}, backward[] = {0, 5, 4};
+
+  fill_curves (60);
+  check_camera_refused ((ImkOctbscanCamera){99}, "map of camera 1 is 99");
+  check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, range, 1},
+      "Camera 1 has 1 values for lambda-first");
+  check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, zero, 2},
+      "wavelength 0 at sample 59");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, same, 2}, "is not monotonic");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, not_finite, 2},
+      "Value 1 of lambda-first and lambda-last of camera 1 is nan");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_POLYNOMIAL, turning, 3},
+      "polynomial of camera 1 is not monotonic");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, 59},
+      "wavelengths of camera 1 has 59 values, but a spectrum has 60");
+  check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_CHIRP, chirp, 61},
+      "chirp of camera 1 has 61");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_K_INDEX, outside, 2},
+      "Value 1 of k-index of camera 1 is 62");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_K_INDEX, backward, 3},
+      "k-index of camera 1 is not monotonic");
+  check_camera_refused (
+      (ImkOctbscanCamera){.phase = phases, .n_phase = 1}, "phase of camera 1");
+  check_camera_refused (
+      (ImkOctbscanCamera){.dispersion = phases, .n_dispersion = 17},
+      "dispersion of camera 1 has 17");
+  check_camera_refused ((ImkOctbscanCamera){.gain = -1}, "gain of camera 1");
+  check_camera_refused ((ImkOctbscanCamera){.gain = NAN}, "gain of camera 1");
+  check_camera_refused (
+      (ImkOctbscanCamera){.dispersion = not_finite, .n_dispersion = 2},
+      "Value 1 of dispersion of camera 1 is nan");
+}
+
+static void
+test_huge_operators_are_refused (void)
+{
+  ImkOctbscanConfig c = base_config (16384, 1);
+
+  c.scale = 16;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  check_refused (&c, "MiB");
+}
+
+static void
+test_wrong_images_are_refused (void)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  TestImage in = spectra (&c, 1000, 300);
+  TestImage out = test_image_new (IMK_TYPE_U8, 4, 30, 1, 0);
+  TestImage small = test_image_new (IMK_TYPE_U8, 4, 29, 1, 0);
+  TestImage real = test_image_new (IMK_TYPE_F32, 30, 4, 1, 0);
+  ImkOctbscan *s = NULL;
+  ImkOctbscanJob job = {&in.image, 0, &out.image};
+  ImkError error;
+
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  job.in = &out.image;
+  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "input");
+  job = (ImkOctbscanJob){&in.image, 0, &small.image};
+  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "dB output");
+  job = (ImkOctbscanJob){&in.image, 0, NULL, &in.image};
+  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "linear output");
+  job = (ImkOctbscanJob){&in.image, 0, NULL, NULL, &real.image};
+  test_error (imk_octbscan_process (s, &job, 1, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "complex output");
+  imk_octbscan_free (s);
+  test_image_free (&in);
+  test_image_free (&out);
+  test_image_free (&small);
+  test_image_free (&real);
+}
+
+/* What auto becomes, and what there is not. */
+static void
+check_strategy (ImkBackend backend, ImkOctbscanStrategy expected)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
+  test_check (imk_octbscan_strategy (s) == expected,
+      "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
+  imk_octbscan_free (s);
+}
+
+static void
+test_auto_is_fft_on_the_cpu (void)
+{
+  check_strategy (IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT);
+}
+
+static void
+test_auto_is_operator_on_cuda (void)
+{
+  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_need_cuda ();
+  check_strategy (IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR);
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  test_error (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error,
+      IMK_ERROR_CONFIG, "strategy=operator");
+}
+
+/* A sample that is not a number makes black, not nonsense. */
+static void
+test_nan_becomes_black (void)
+{
+  for (const Way *w = cpu_ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (60, 4);
+    TestImage in;
+    Result r;
+
+    c.type = IMK_TYPE_F32;
+    in = spectra (&c, 1000, 300);
+    set_sample (&in, 7, 2, NAN);
+    r = run (w, &c, &in, 0, IMK_TYPE_F32);
+    for (uint32_t i = 0; i < 120; i++)
+      test_check (sample (&r.linear, i % 4, i / 4) == 0 &&
+                      sample (&r.db, i % 4, i / 4) == -200,
+          "%s: pixel %u is %g", w->name, i, sample (&r.db, i % 4, i / 4));
+    result_free (&r);
+    test_image_free (&in);
+  }
+}
+
+static const Test tests[] = {
+    {"each map is the definition", test_each_map_cpu},
+    {"each interpolation is the definition", test_each_interpolation_cpu},
+    {"windows and tapers are the definition", test_windows_and_tapers_cpu},
+    {"phases are the definition", test_phases_cpu},
+    {"interlaced cameras are the definition", test_interlaced_cpu},
+    {"types and backgrounds are the definition",
+        test_types_and_backgrounds_cpu},
+    {"crops are the definition", test_crops_cpu},
+    {"the thesis' sizes are the definition", test_thesis_size_cpu},
+    {"all of it on CUDA is the definition", test_all_cuda},
+    {"a fringe has its amplitude", test_fringe_has_its_amplitude},
+    {"dark frames are black", test_dark_frames_are_black},
+    {"levels follow the range", test_ranges_cpu},
+    {"levels follow the range on CUDA", test_ranges_cuda},
+    {"threads change nothing", test_threads_change_nothing},
+    {"jobs are as if alone", test_jobs_cpu},
+    {"jobs on CUDA are as if alone", test_jobs_cuda},
+    {"pictures of CPU and CUDA agree", test_pictures_agree},
+    {"wrong settings are refused", test_wrong_settings_are_refused},
+    {"wrong cameras are refused", test_wrong_cameras_are_refused},
+    {"huge operators are refused", test_huge_operators_are_refused},
+    {"wrong images are refused", test_wrong_images_are_refused},
+    {"auto is fft on the CPU", test_auto_is_fft_on_the_cpu},
+    {"auto is operator on CUDA", test_auto_is_operator_on_cuda},
+    {"what is not a number becomes black", test_nan_becomes_black},
+    {NULL},
+};
+
+int
+main (void)
+{
+  return test_main (tests);
+}
