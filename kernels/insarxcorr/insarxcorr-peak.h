@@ -63,7 +63,7 @@ imk_insarxcorr_finish (const ImkInsarxcorrConfig *c,
 
   if (peak->valid < c->min_valid)
     flags |= IMK_INSARXCORR_NO_DATA;
-  if (!(peak->correlation > c->min_correlation))
+  if (!(rint (peak->correlation * 100) / 100 > c->min_correlation))
     flags |= IMK_INSARXCORR_LOW;
   out[IMK_INSARXCORR_X] = p->x;
   out[IMK_INSARXCORR_Y] = p->y;

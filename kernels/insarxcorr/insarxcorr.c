@@ -207,11 +207,10 @@ smaller (uint32_t a, uint32_t b)
 }
 
 void
-imk_insarxcorr_rewind (ImkInsarxcorr *self)
+imk_insarxcorr_rewind (ImkInsarxcorr *self, ImkInsarxcorrSide side)
 {
   self->row = 0;
-  for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
-    self->pushed[s] = 0;
+  self->pushed[side] = 0;
 }
 
 /* Lines before the first wanted one pass through, but for those in a gap

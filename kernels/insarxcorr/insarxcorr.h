@@ -59,7 +59,8 @@ typedef enum ImkInsarxcorrFlags {
   IMK_INSARXCORR_OUTSIDE = 1 << 1, /* a patch reaches beyond its image */
   IMK_INSARXCORR_NO_DATA = 1 << 2, /* VALID is below min_valid, or there is no
                                     * peak */
-  IMK_INSARXCORR_LOW = 1 << 3,     /* CORRELATION is not above the minimum */
+  IMK_INSARXCORR_LOW = 1 << 3,     /* CORRELATION, with the two decimals that
+                                    * GMTSAR prints, is not above the minimum */
 } ImkInsarxcorrFlags;
 
 /* Flags of offsets that mean nothing, whatever their correlation. */
@@ -122,8 +123,9 @@ void imk_insarxcorr_config_init (ImkInsarxcorrConfig *config);
 ImkStatus imk_insarxcorr_new (ImkBackend backend,
     const ImkInsarxcorrConfig *config, ImkInsarxcorr **self, ImkError *error);
 
-/* Back to the first line of both images and the first row of patches. */
-void imk_insarxcorr_rewind (ImkInsarxcorr *self);
+/* Back to the first line of @side and the first row of patches, which needs the
+ * first lines of the other side again, too. */
+void imk_insarxcorr_rewind (ImkInsarxcorr *self, ImkInsarxcorrSide side);
 
 /* Returns: how many lines of @side can be pushed now; 0 when rows of patches
  *   have to be processed first, or when all lines are there */

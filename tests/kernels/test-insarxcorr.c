@@ -780,7 +780,7 @@ test_calls_out_of_order_are_refused (void)
   test_ok (imk_insarxcorr_push (self, 0, &lines.image, NULL, &error), &error);
   test_check (imk_insarxcorr_room (self, 0) == 0, "there is room left");
   test_check (!imk_insarxcorr_is_ready (self), "half a pair is ready");
-  imk_insarxcorr_rewind (self);
+  imk_insarxcorr_rewind (self, 0);
   test_check (imk_insarxcorr_room (self, 0) == room, "rewinding did not");
   test_image_free (&out);
   test_image_free (&lines);

@@ -5,7 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen shcentroid npysrc)
+elements=(lapsharpen shcentroid npysrc slcsrc insarxcorr insarfit)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

@@ -7,9 +7,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # allowed FILE: fails and prints what the file should not need
 allowed() {
-  local needed bad='^lib(cuda|cudart|nvcuvid|nvidia-[a-z]+|fftw3f?|fftw3f?_threads)\.so'
+  local needed bad='^lib(cuda|cudart|nvcuvid|nvidia-[a-z]+|fftw3|fftw3_threads)\.so'
 
   needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  case ${1##*/} in
+    libgstinsarxcorr.so) ;; # transforms on the CPU
+    *) bad+='|^libfftw3f(_threads)?\.so' ;;
+  esac
   case ${1##*/} in
     libimk-cuda*.so*) ;;
     *) bad+='|^lib(cufft|cufftw|cublas|cublasLt|cusolver|nvrtc|nvJitLink)\.so' ;;
