@@ -111,17 +111,19 @@ fit (GstInsarFit *self, ImkInsarxcorrFit *result)
   return status == IMK_OK;
 }
 
-static void
+/* Returns: FALSE after an error has been posted */
+static gboolean
 push_fit (GstInsarFit *self)
 {
   ImkInsarxcorrFit result;
 
   if (!fit (self, &result))
-    return;
+    return FALSE;
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self),
                               gst_insar_text_describe_fit (&result)));
   gst_pad_push (self->src, gst_insar_text_of_fit (&result));
+  return TRUE;
 }
 
 /* Of what comes out; filesrc's segment is in bytes. */
@@ -141,6 +143,7 @@ static gboolean
 gst_insar_fit_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   GstInsarFit *self = GST_INSAR_FIT (parent);
+  gboolean done;
 
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_CAPS:
@@ -153,9 +156,12 @@ gst_insar_fit_event (GstPad *pad, GstObject *parent, GstEvent *event)
     g_string_truncate (self->text, 0);
     break;
   case GST_EVENT_EOS:
-    push_fit (self);
+    done = push_fit (self);
     g_string_truncate (self->text, 0);
-    break;
+    if (done)
+      break;
+    gst_event_unref (event); /* an error is the end */
+    return FALSE;
   default:
     break;
   }
