@@ -342,15 +342,16 @@ push_fit (GstInsarXcorr *self, GstInsarOutput *pad)
     gst_pad_push (pad->pad, gst_insar_text_of_fit (&fit));
 }
 
-/* Called by the busy thread, without the lock. */
+/* Called by the busy thread, without the lock. @complete: whether all rows were
+ * measured; a part of them gives no fit */
 static void
-push_end (GstInsarXcorr *self)
+push_end (GstInsarXcorr *self, gboolean complete)
 {
   GstInsarOutput *fit = hold_fit (self);
   g_autofree gchar *id = get_upstream_id (self);
 
   start_fit (self);
-  if (self->kernel)
+  if (complete)
     push_fit (self, fit);
   gst_insar_output_eos (&self->src, id);
   if (fit)
@@ -736,37 +737,43 @@ end_work (GstInsarXcorr *self)
   g_cond_broadcast (&self->changed);
 }
 
-/* Under the lock: what one side can do at its end. */
+/* Under the lock. Returns: whether lines of @side are missing, which has been
+ * posted then */
+static gboolean
+is_cut_short (GstInsarXcorr *self, guint side)
+{
+  const Side *s = &self->sides[side];
+  guint pushed = self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
+
+  if (self->flow != GST_FLOW_OK || has_ended (self) || s->is_flushing ||
+      s->is_stale || !s->caps || pushed == s->height)
+    return FALSE;
+  GST_ELEMENT_ERROR (self, STREAM, FAILED,
+      ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), pushed,
+          s->height),
+      (NULL));
+  return TRUE;
+}
+
+/* Under the lock, which is let go of: the end of a side, and with it, or when
+ * nothing is left to do, of all. */
 static void
 finish_side (GstInsarXcorr *self, guint side)
 {
-  Side *s = &self->sides[side];
-  gboolean all;
+  gboolean ends, complete;
 
-  s->is_eos = TRUE;
-  if (self->flow == GST_FLOW_OK && !has_ended (self) && !s->is_flushing &&
-      !s->is_stale &&
-      (!self->kernel ||
-          imk_insarxcorr_pushed (self->kernel, side) < s->height)) {
-    guint pushed =
-        self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
-
-    if (s->caps && (self->kernel || pushed > 0))
-      GST_ELEMENT_ERROR (self, STREAM, FAILED,
-          ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), pushed,
-              s->height),
-          (NULL));
-    self->flow = GST_FLOW_EOS;
-  }
+  self->sides[side].is_eos = TRUE;
+  if (is_cut_short (self, side))
+    self->flow = GST_FLOW_ERROR;
   g_cond_broadcast (&self->changed);
   begin_work (self);
-  all = (self->sides[!side].is_eos || has_ended (self) ||
-            self->flow == GST_FLOW_EOS) &&
-        !self->is_done;
-  self->is_done = self->is_done || all;
+  complete = has_ended (self);
+  ends = !self->is_done &&
+         (self->sides[!side].is_eos || complete || self->flow != GST_FLOW_OK);
+  self->is_done = self->is_done || ends;
   g_mutex_unlock (&self->lock);
-  if (all)
-    push_end (self);
+  if (ends)
+    push_end (self, complete);
   g_mutex_lock (&self->lock);
   end_work (self);
 }

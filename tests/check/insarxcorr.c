@@ -543,6 +543,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
   check_fails (SOURCES ("num-buffers=1 lines-per-buffer=100") "! fakesink",
       stream, GST_STREAM_ERROR_FAILED, "ended after 100 of 307 lines");
+  check_fails (
+      SOURCES (
+          "num-buffers=2 lines-per-buffer=90") "x.fit ! queue ! fakesink x.src ! fakesink",
+      stream, GST_STREAM_ERROR_FAILED, "ended after 180 of 307 lines");
 }
 GST_END_TEST
 
