@@ -392,11 +392,15 @@ gboolean
 gst_imaging_engine_set_caps (
     GstImagingEngine *self, GstCaps *in_caps, GstCaps *out_caps)
 {
+  const gchar *name =
+      gst_structure_get_name (gst_caps_get_structure (in_caps, 0));
   Format before = self->format;
   gboolean ok;
 
   close_kernel (self);
-  if (!gst_video_info_from_caps (&self->format.info, in_caps)) {
+  gst_video_info_init (&self->format.info); /* what is no video has none */
+  if (g_str_has_prefix (name, "video/") &&
+      !gst_video_info_from_caps (&self->format.info, in_caps)) {
     GST_ERROR_OBJECT (
         self->element, "not video caps: %" GST_PTR_FORMAT, in_caps);
     self->format = before;

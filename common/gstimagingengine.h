@@ -32,7 +32,8 @@ typedef struct _GstImagingEngine GstImagingEngine;
  * @reconfigure: Optional. The backend changes, or tries to, while frames run:
  *   downstream's allocation is to be asked for anew
  *
- * What an element does for its engine.
+ * What an element does for its engine. @info is of unknown format when the caps
+ * are not video; the element knows then what they say.
  */
 typedef struct {
   ImkStatus (*open) (GstElement *element, ImkBackend backend,

@@ -5,7 +5,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen octbscan photostereo shcentroid npysrc shoverlay)
+elements=(lapsharpen octbscan photostereo shcentroid npysrc shoverlay slcsrc
+  insarxcorr insarfit)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

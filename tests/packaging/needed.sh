@@ -11,6 +11,10 @@ allowed() {
 
   needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
   case ${1##*/} in
+    libgstinsarxcorr.so) ;; # transforms on the CPU
+    *) bad+='|^libfftw3f(_threads)?\.so' ;;
+  esac
+  case ${1##*/} in
     libimk-cuda*.so*) ;;
     *) bad+='|^lib(cufft|cufftw|cublas|cublasLt|cusolver|nvrtc|nvJitLink)\.so' ;;
   esac

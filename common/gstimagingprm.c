@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingprm.h"
+
+#include <math.h>
+#include <string.h>
+
+/* They have some kilobytes; what is larger is an image that was named by
+ * mistake. */
+#define MAX_SIZE (1 << 20)
+#define MAX_WIDTH (1 << 24)
+#define MAX_HEIGHT (1 << 30)
+#define MAX_SHIFT 1000000
+
+GQuark
+gst_imaging_prm_error_quark (void)
+{
+  return g_quark_from_static_string ("gst-imaging-prm-error-quark");
+}
+
+/* --- one line after the other ----------------------------------------------
+ */
+
+#define BLANKS " \t\r\f\v"
+
+/* Returns: (nullable): what stands behind '=' when @line sets @key */
+static const gchar *
+value_of (const gchar *line, const gchar *key)
+{
+  gsize size = strlen (key);
+
+  line += strspn (line, BLANKS);
+  if (strncmp (line, key, size) != 0)
+    return NULL;
+  line += size;
+  line += strspn (line, BLANKS);
+  if (*line != '=')
+    return NULL;
+  line++;
+  return line + strspn (line, BLANKS);
+}
+
+/* The last value of @key, up to the first white space. */
+static gchar *
+find_value (const gchar *text, const gchar *key)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  gchar *found = NULL;
+
+  for (guint i = 0; lines[i]; i++) {
+    const gchar *value = value_of (lines[i], key);
+
+    if (value && *value) {
+      g_free (found);
+      found = g_strndup (value, strcspn (value, BLANKS));
+    }
+  }
+  return found;
+}
+
+typedef struct {
+  const gchar *key, *old_key; /* nullable */
+  gboolean needed;
+  gdouble fallback, least, most;
+  gboolean whole;
+} Number;
+
+static gboolean
+find_number (GstImagingPrm *prm, const gchar *text, const Number *number,
+    gdouble *result, GError **error)
+{
+  g_autofree gchar *value = find_value (text, number->key);
+  g_autofree gchar *shown = NULL;
+  gchar *end = NULL;
+
+  if (!value && number->old_key)
+    value = find_value (text, number->old_key);
+  if (!value && number->needed) {
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+        "\"%s\" has no line \"%s = ...\", which every PRM file of an SLC has.",
+        prm->name, number->key);
+    return FALSE;
+  }
+  if (!value) {
+    *result = number->fallback;
+    return TRUE;
+  }
+  *result = g_ascii_strtod (value, &end);
+  if (number->whole)
+    *result = trunc (*result);
+  if (end != value && *end == '\0' && *result >= number->least &&
+      *result <= number->most)
+    return TRUE;
+  shown = g_strescape (value, NULL); /* untrusted text that can be shown */
+  g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+      "\"%s\" says %s = %.40s; expected is a number from %.0f to %.0f.",
+      prm->name, number->key, shown, number->least, number->most);
+  return FALSE;
+}
+
+/* --- the file ----------------------------------------------------------------
+ */
+
+static gboolean
+read_size (GstImagingPrm *prm, const gchar *text, GError **error)
+{
+  static const Number width = {
+      "num_rng_bins", NULL, TRUE, 0, 1, MAX_WIDTH, TRUE};
+  static const Number patches = {
+      "num_patches", NULL, FALSE, 1, 1, MAX_HEIGHT, TRUE};
+  static const Number lines = {
+      "num_valid_az", NULL, TRUE, 0, 1, MAX_HEIGHT, TRUE};
+  gdouble w, n, h;
+
+  if (!find_number (prm, text, &width, &w, error) ||
+      !find_number (prm, text, &patches, &n, error) ||
+      !find_number (prm, text, &lines, &h, error))
+    return FALSE;
+  if (n * h > MAX_HEIGHT) {
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+        "\"%s\" says num_patches = %.0f and num_valid_az = %.0f; an image can "
+        "have %d lines at most.",
+        prm->name, n, h, MAX_HEIGHT);
+    return FALSE;
+  }
+  prm->width = (guint) w;
+  prm->height = (guint) (n * h);
+  return TRUE;
+}
+
+static gboolean
+read_shifts (GstImagingPrm *prm, const gchar *text, GError **error)
+{
+  static const Number prf = {"PRF", NULL, FALSE, 0, 0, 1e9, FALSE};
+  static const Number rshift = {
+      "rshift", "xshift", FALSE, 0, -MAX_SHIFT, MAX_SHIFT, TRUE};
+  static const Number ashift = {
+      "ashift", "yshift", FALSE, 0, -MAX_SHIFT, MAX_SHIFT, TRUE};
+  gdouble r, a;
+
+  if (!find_number (prm, text, &prf, &prm->prf, error) ||
+      !find_number (prm, text, &rshift, &r, error) ||
+      !find_number (prm, text, &ashift, &a, error))
+    return FALSE;
+  prm->rshift = (gint) r;
+  prm->ashift = (gint) a;
+  return TRUE;
+}
+
+GstImagingPrm *
+gst_imaging_prm_parse (
+    const gchar *text, gsize size, const gchar *name, GError **error)
+{
+  g_autoptr (GstImagingPrm) prm = g_new0 (GstImagingPrm, 1);
+  g_autofree gchar *copy = NULL;
+
+  prm->name = g_strdup (name);
+  if (size > MAX_SIZE || memchr (text, '\0', size)) {
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+        "\"%s\" is no PRM file: expected is text of lines \"key = value\".",
+        name);
+    return NULL;
+  }
+  copy = g_strndup (text, size);
+  prm->slc_file = find_value (copy, "SLC_file");
+  if (!prm->slc_file || !g_utf8_validate (prm->slc_file, -1, NULL)) {
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+        "\"%s\" has no line \"SLC_file = ...\", which every PRM file of an SLC "
+        "has.",
+        name);
+    return NULL;
+  }
+  if (!read_size (prm, copy, error) || !read_shifts (prm, copy, error))
+    return NULL;
+  return g_steal_pointer (&prm);
+}
+
+GstImagingPrm *
+gst_imaging_prm_load (const gchar *location, GError **error)
+{
+  g_autoptr (GError) cause = NULL;
+  g_autofree gchar *text = NULL;
+  gsize size;
+
+  if (g_file_get_contents (location, &text, &size, &cause))
+    return gst_imaging_prm_parse (text, size, location, error);
+  if (g_error_matches (cause, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_NOT_FOUND,
+        "There is no file \"%s\".", location);
+  else
+    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_READ,
+        "\"%s\" cannot be read: %s.", location, cause->message);
+  return NULL;
+}
+
+gchar *
+gst_imaging_prm_find_slc (const GstImagingPrm *prm)
+{
+  g_autofree gchar *folder = g_path_get_dirname (prm->name);
+  g_autofree gchar *beside = g_build_filename (folder, prm->slc_file, NULL);
+
+  if (!g_path_is_absolute (prm->slc_file) &&
+      !g_file_test (prm->slc_file, G_FILE_TEST_EXISTS) &&
+      g_file_test (beside, G_FILE_TEST_EXISTS))
+    return g_steal_pointer (&beside);
+  return g_strdup (prm->slc_file);
+}
+
+void
+gst_imaging_prm_free (GstImagingPrm *prm)
+{
+  if (!prm)
+    return;
+  g_free (prm->name);
+  g_free (prm->slc_file);
+  g_free (prm);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <glib-object.h>
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_IMAGING_PRM_ERROR: (skip)
+ *
+ * Domain of the errors of the PRM reader; the codes are #GstImagingPrmError.
+ * Every message is a sentence for the user that names the file, what was found
+ * in it and what is expected.
+ */
+#define GST_IMAGING_PRM_ERROR (gst_imaging_prm_error_quark ())
+GST_IMAGING_API
+GQuark gst_imaging_prm_error_quark (void);
+
+/**
+ * GstImagingPrmError:
+ * @GST_IMAGING_PRM_ERROR_NOT_FOUND: there is no such file
+ * @GST_IMAGING_PRM_ERROR_READ: the file cannot be opened or read
+ * @GST_IMAGING_PRM_ERROR_FORMAT: the file lacks a key, or a value is none
+ */
+typedef enum {
+  GST_IMAGING_PRM_ERROR_NOT_FOUND,
+  GST_IMAGING_PRM_ERROR_READ,
+  GST_IMAGING_PRM_ERROR_FORMAT,
+} GstImagingPrmError;
+
+/**
+ * GstImagingPrm:
+ * @name: how messages call the file
+ * @slc_file: value of `SLC_file`, as it stands there
+ * @width: columns, `num_rng_bins`
+ * @height: lines, `num_patches` (1 if missing) times `num_valid_az`
+ * @prf: `PRF`, 0 if missing
+ * @rshift: columns that the image is behind its reference, `rshift` or, as it
+ *   was once called, `xshift`; 0 if missing
+ * @ashift: lines, `ashift` or `yshift`
+ *
+ * What the parameter file of an SLC in GMTSAR says: lines of `key = value`, of
+ * which the last counts, as programs append to it. Others are not looked at.
+ */
+typedef struct {
+  gchar *name;
+  gchar *slc_file;
+  guint width, height;
+  gdouble prf;
+  gint rshift, ashift;
+} GstImagingPrm;
+
+/**
+ * gst_imaging_prm_load: (skip)
+ * @location: (type filename): path of a PRM file
+ *
+ * Returns: (transfer full): what it says, to be given to
+ *   gst_imaging_prm_free(); %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingPrm *gst_imaging_prm_load (const gchar *location, GError **error);
+
+/**
+ * gst_imaging_prm_parse: (skip)
+ * @text: (array length=size): the content of a PRM file
+ * @name: how messages shall call it
+ *
+ * gst_imaging_prm_load() for a file that is in memory already.
+ */
+GST_IMAGING_API
+GstImagingPrm *gst_imaging_prm_parse (
+    const gchar *text, gsize size, const gchar *name, GError **error);
+
+/**
+ * gst_imaging_prm_find_slc: (skip)
+ * @prm: a PRM that was loaded
+ *
+ * Returns: (transfer full): path of its `SLC_file`: relative to the working
+ *   folder, or, when there is none, to the folder of the PRM
+ */
+GST_IMAGING_API
+gchar *gst_imaging_prm_find_slc (const GstImagingPrm *prm);
+
+/**
+ * gst_imaging_prm_free: (skip)
+ * @prm: (transfer full) (nullable): a PRM
+ */
+GST_IMAGING_API
+void gst_imaging_prm_free (GstImagingPrm *prm);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingPrm, gst_imaging_prm_free)
+
+G_END_DECLS

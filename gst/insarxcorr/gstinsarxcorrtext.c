@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstinsarxcorrtext.h"
+
+#include <string.h>
+
+/* "%6.3f" with a dot in every locale. */
+static void
+append_number (GString *text, const gchar *format, gdouble value)
+{
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE + 320]; /* %f of the largest double */
+
+  g_string_append_c (text, ' ');
+  g_string_append (
+      text, g_ascii_formatd (digits, sizeof (digits), format, value));
+}
+
+void
+gst_insar_text_append_row (GString *text, gdouble x, gdouble dx, gdouble y,
+    gdouble dy, gdouble correlation)
+{
+  g_string_append_printf (text, " %d", (gint) x);
+  append_number (text, "%6.3f", dx);
+  g_string_append_printf (text, " %d", (gint) y);
+  append_number (text, "%6.3f", dy);
+  append_number (text, "%6.2f", correlation);
+  g_string_append (text, " \n");
+}
+
+/* Returns: whether @line has five numbers and nothing else */
+static gboolean
+parse_row (const gchar *line, gdouble numbers[5])
+{
+  for (guint i = 0; i < 5; i++) {
+    gchar *end;
+
+    numbers[i] = g_ascii_strtod (line, &end);
+    if (end == line || (*end && !g_ascii_isspace (*end)))
+      return FALSE;
+    line = end;
+  }
+  return line[strspn (line, " \t\r")] == '\0';
+}
+
+GArray *
+gst_insar_text_parse_rows (const gchar *text, gdouble snr, ImkError *error)
+{
+  GArray *points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+
+  for (guint i = 0; lines[i]; i++) {
+    ImkInsarxcorrPoint point;
+    gdouble numbers[5];
+
+    if (lines[i][strspn (lines[i], " \t\r")] == '\0')
+      continue;
+    if (!parse_row (lines[i], numbers)) {
+      g_autofree gchar *shown = g_strescape (lines[i], NULL);
+
+      imk_error_set (error, IMK_ERROR_IMAGE,
+          "Line %u of the offsets is \"%.60s\"; expected are five numbers: "
+          "x, offset in x, y, offset in y, correlation.",
+          i + 1, shown);
+      g_array_unref (points);
+      return NULL;
+    }
+    point = (ImkInsarxcorrPoint){
+        .x = numbers[0], .dx = numbers[1], .y = numbers[2], .dy = numbers[3]};
+    if (numbers[4] > snr) /* not so NaN */
+      g_array_append_val (points, point);
+  }
+  return points;
+}
+
+GstBuffer *
+gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
+{
+  gchar *text = g_malloc (IMK_INSARXCORR_FIT_TEXT_SIZE);
+  gsize size = imk_insarxcorr_fit_print (fit, text);
+
+  return gst_buffer_new_wrapped (text, size);
+}
+
+GstStructure *
+gst_insar_text_describe_fit (const ImkInsarxcorrFit *fit)
+{
+  const ImkInsarxcorrTrend *r = &fit->range, *a = &fit->azimuth;
+
+  return gst_structure_new ("insarxcorr-fit", "n-points", G_TYPE_UINT64,
+      (guint64) fit->n_points, "shift-r", G_TYPE_DOUBLE, r->shift, "stretch-r",
+      G_TYPE_DOUBLE, r->stretch, "a-stretch-r", G_TYPE_DOUBLE, r->a_stretch,
+      "rms-r", G_TYPE_DOUBLE, r->rms, "shift-a", G_TYPE_DOUBLE, a->shift,
+      "stretch-a", G_TYPE_DOUBLE, a->stretch, "a-stretch-a", G_TYPE_DOUBLE,
+      a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, NULL);
+}

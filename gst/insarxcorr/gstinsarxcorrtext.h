@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Offsets and fits as GMTSAR writes them, and as a message. */
+#pragma once
+
+#include <gst/gst.h>
+
+#include "insarxcorr/insarxcorr-fit.h"
+
+G_BEGIN_DECLS
+
+/* One row of freq_xcorr.dat: x, dx, y, dy, correlation. */
+void gst_insar_text_append_row (GString *text, gdouble x, gdouble dx, gdouble y,
+    gdouble dy, gdouble correlation);
+
+/* Returns: (transfer full) (nullable): the ImkInsarxcorrPoint of the rows of
+ * freq_xcorr.dat whose correlation is above @snr; %NULL with @error set to a
+ * sentence */
+GArray *gst_insar_text_parse_rows (
+    const gchar *text, gdouble snr, ImkError *error);
+
+/* Returns: (transfer full): the eight PRM lines of @fit */
+GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
+
+/* Returns: (transfer full): "insarxcorr-fit": n-points (guint64), and of range
+ * (r) and azimuth (a) shift, stretch, a-stretch, rms (gdouble), as shift-r */
+GstStructure *gst_insar_text_describe_fit (const ImkInsarxcorrFit *fit);
+
+G_END_DECLS

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The elements slcsrc, insarxcorr and insarfit, and the PRM reader: lines,
+ * bands, formats, seeking and errors. What the offsets are worth, the tests of
+ * the kernel say. */
+#include "check-common.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "gstimagingprm.h"
+
+#define WIDTH 211
+#define HEIGHT 307
+#define SHIFT_X 3
+#define SHIFT_Y -2
+
+/* 3 x 4 patches of 64 x 64 */
+#define GRID "nx=3 ny=4 xsearch=16 ysearch=16"
+
+/* --- a pair of images in a folder of its own --------------------------------
+ */
+
+static gchar *folder;
+
+static gchar *
+path_of (const gchar *name)
+{
+  return g_build_filename (folder, name, NULL);
+}
+
+static void
+write_file (const gchar *name, gconstpointer data, gsize size)
+{
+  g_autofree gchar *path = path_of (name);
+
+  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
+}
+
+static void
+write_prm (const gchar *name, const gchar *slc, guint height, const gchar *more)
+{
+  g_autofree gchar *text =
+      g_strdup_printf ("SLC_file = %s\nnum_rng_bins = %d\nnum_patches = 1\n"
+                       "num_valid_az = %u\nPRF = 1000\n%s",
+          slc, WIDTH, height, more);
+
+  write_file (name, text, strlen (text));
+}
+
+/* Noise that is the same at (x + dx, y + dy). */
+static void
+write_slc (const gchar *name, gint dx, gint dy)
+{
+  g_autofree gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
+
+  for (gint y = 0; y < HEIGHT; y++)
+    for (gint x = 0; x < WIDTH; x++) {
+      g_autoptr (GRand) rand =
+          g_rand_new_with_seed ((guint) ((y - dy + 100) * 1000 + x - dx + 100));
+
+      data[2 * (y * WIDTH + x)] = (gint16) g_rand_int_range (rand, -999, 999);
+      data[2 * (y * WIDTH + x) + 1] =
+          (gint16) g_rand_int_range (rand, -999, 999);
+    }
+  write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+}
+
+static void
+setup (void)
+{
+  folder = g_dir_make_tmp ("insarxcorr-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+  write_slc ("ref.SLC", 0, 0);
+  write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
+  write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
+  write_prm ("sec.PRM", "sec.SLC", HEIGHT, "rshift = 1\n");
+}
+
+static void
+teardown (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = path_of (name);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- pipelines
+ * ---------------------------------------------------------------- */
+
+/* Returns: (transfer full): the description, in which every $ is the folder */
+static GstElement *
+launch (const gchar *description)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+/* Appends what comes out of the appsink @name. */
+static void
+collect (GstElement *pipeline, const gchar *name, GString *text)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstSample *sample;
+  GstMapInfo map;
+
+  for (;;) {
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    if (!sample)
+      break;
+    gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ);
+    g_string_append_len (text, (const gchar *) map.data, map.size);
+    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
+    gst_sample_unref (sample);
+  }
+  gst_object_unref (sink);
+}
+
+static void
+check_no_error (GstElement *pipeline)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message =
+      gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
+
+  if (message) {
+    GError *error = NULL;
+
+    gst_message_parse_error (message, &error, NULL);
+    fail ("%s", error->message);
+  }
+  gst_object_unref (bus);
+}
+
+static void
+stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+/* Returns: (transfer full): all that comes out of "out" */
+static GString *
+run (const gchar *description)
+{
+  GstElement *pipeline = launch (description);
+  GString *text = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  collect (pipeline, "out", text);
+  check_no_error (pipeline);
+  stop (pipeline);
+  return text;
+}
+
+#define SOURCES(more) \
+  "slcsrc location=$/ref.PRM " more " ! x.reference slcsrc " \
+  "location=$/sec.PRM " more " ! x.secondary insarxcorr name=x " GRID " "
+#define OUT " ! appsink name=out sync=false "
+
+/* Runs @description until it fails with @words. */
+static void
+check_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline = launch (description);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+
+/* --- slcsrc
+ * -------------------------------------------------------------------- */
+
+GST_START_TEST (test_source_gives_whole_lines_of_the_file)
+{
+  g_autofree gchar *path = path_of ("ref.SLC"), *data = NULL;
+  GString *found;
+  gsize size;
+
+  fail_unless (g_file_get_contents (path, &data, &size, NULL));
+  for (guint lines = 0; lines < 400; lines = lines * 5 + 1) {
+    g_autofree gchar *description = g_strdup_printf (
+        "slcsrc location=$/ref.PRM lines-per-buffer=%u" OUT, lines);
+
+    found = run (description);
+    fail_unless_equals_int (found->len, size);
+    fail_unless (memcmp (found->str, data, size) == 0);
+    g_string_free (found, TRUE);
+  }
+  found = run ("slcsrc location=$/ref.SLC width=211 format=ci16" OUT);
+  fail_unless_equals_int (found->len, size);
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
+{
+  GstElement *pipeline =
+      launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  const guint lines[] = {10, 10, 5};
+  guint64 next = 40;
+  GstSample *sample;
+  gint64 duration;
+  GstCaps *expected;
+
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+  fail_unless (
+      gst_element_query_duration (pipeline, GST_FORMAT_DEFAULT, &duration));
+  fail_unless_equals_int64 (duration, HEIGHT);
+  fail_unless (gst_element_seek (pipeline, 1, GST_FORMAT_DEFAULT,
+      GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 40, GST_SEEK_TYPE_SET, 65));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  expected = gst_caps_from_string (
+      "application/x-slc, format=(string)ci16, width=(int)211, "
+      "height=(int)307, prf=(double)1000, rshift=(int)1, ashift=(int)0");
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++) {
+    GstBuffer *buffer;
+
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    fail_unless (sample != NULL);
+    fail_unless (gst_caps_is_equal (gst_sample_get_caps (sample), expected),
+        "%" GST_PTR_FORMAT, gst_sample_get_caps (sample));
+    buffer = gst_sample_get_buffer (sample);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), next);
+    fail_unless_equals_int (gst_buffer_get_size (buffer), lines[i] * WIDTH * 4);
+    next += lines[i];
+    gst_sample_unref (sample);
+  }
+  g_signal_emit_by_name (
+      sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+  fail_unless (sample == NULL);
+  gst_caps_unref (expected);
+  gst_object_unref (sink);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_source_says_what_is_wrong)
+{
+  const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
+
+  write_prm ("long.PRM", "ref.SLC", HEIGHT + 1, "");
+  write_prm ("absent.PRM", "absent.SLC", HEIGHT, "");
+  write_prm ("shift.PRM", "ref.SLC", HEIGHT, "ashift = many\n");
+  write_file ("key.PRM", "SLC_file = ref.SLC\nnum_valid_az = 3\n", 36);
+  write_file ("zero.PRM",
+      "SLC_file = ref.SLC\nnum_rng_bins = 0\nnum_valid_az = 3\n", 53);
+  write_file ("odd.SLC", "12345", 5);
+#define FAILS(what, domain, code, words) \
+  check_fails ("slcsrc " what " ! fakesink", domain, code, words)
+  FAILS ("", resource, GST_RESOURCE_ERROR_NOT_FOUND, "No image to read");
+  FAILS ("location=$/no.PRM", resource, GST_RESOURCE_ERROR_NOT_FOUND,
+      "There is no file");
+  FAILS ("location=$/absent.PRM", resource, GST_RESOURCE_ERROR_NOT_FOUND,
+      "There is no file \"absent.SLC\"");
+  FAILS ("location=$/long.PRM", stream, GST_STREAM_ERROR_FORMAT,
+      "has 259108 bytes; 308 lines of 211 samples (ci16) take 259952");
+  FAILS ("location=$/long.PRM format=cf32", stream, GST_STREAM_ERROR_FORMAT,
+      "(cf32) take 519904");
+  FAILS ("location=$/key.PRM", stream, GST_STREAM_ERROR_FORMAT,
+      "has no line \"num_rng_bins = ...\"");
+  FAILS ("location=$/zero.PRM", stream, GST_STREAM_ERROR_FORMAT,
+      "says num_rng_bins = 0; expected is a number from 1");
+  FAILS ("location=$/shift.PRM", stream, GST_STREAM_ERROR_FORMAT,
+      "says ashift = many");
+  FAILS ("location=$/ref.SLC", resource, GST_RESOURCE_ERROR_SETTINGS,
+      "need the properties width (columns) and format");
+  FAILS ("location=$/odd.SLC width=1 format=ci16", stream,
+      GST_STREAM_ERROR_FORMAT, "has 5 bytes; expected are 1 to");
+  FAILS ("location=$ width=1 format=ci16", resource,
+      GST_RESOURCE_ERROR_OPEN_READ, "is no regular file");
+#undef FAILS
+}
+GST_END_TEST
+
+GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
+{
+  const gchar text[] =
+      "num_valid_az = 5\n SLC_file=a.SLC # remark\r\nnum_rng_bins = 7\n"
+      "xshift = 3\nyshift = -4\nnum_patches = 2\nnum_rng_bins = 9\n"
+      "rshifted = 8\nPRF = 1.5e3";
+  GError *error = NULL;
+  GstImagingPrm *prm =
+      gst_imaging_prm_parse (text, strlen (text), "x.PRM", &error);
+
+  fail_unless (prm != NULL, "%s", error ? error->message : "");
+  fail_unless_equals_string (prm->slc_file, "a.SLC");
+  fail_unless_equals_int (prm->width, 9);
+  fail_unless_equals_int (prm->height, 10);
+  fail_unless_equals_int (prm->rshift, 3);
+  fail_unless_equals_int (prm->ashift, -4);
+  fail_unless_equals_float (prm->prf, 1500);
+  gst_imaging_prm_free (prm);
+}
+GST_END_TEST
+
+/* --- insarxcorr
+ * ------------------------------------------------------------------ */
+
+GST_START_TEST (test_rows_are_those_of_gmtsar)
+{
+  GString *text = run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
+
+  fail_unless_equals_int (g_strv_length (lines), 3 * 4 + 1);
+  for (guint i = 0; i < 12; i++) {
+    gdouble dx, dy, correlation;
+    gint x, y, end = 0;
+    g_autofree gchar *again = NULL;
+
+    fail_unless (sscanf (lines[i], "%d %lf %d %lf %lf%n", &x, &dx, &y, &dy,
+                     &correlation, &end) == 5);
+    fail_unless_equals_int (x, 64 + (2 + (gint) i % 3) * ((WIDTH - 96) / 6));
+    fail_unless_equals_int (y, 64 + (1 + (gint) i / 3) * ((HEIGHT - 96) / 5));
+    fail_unless (ABS (dx - SHIFT_X) < 0.1 && ABS (dy - SHIFT_Y) < 0.1 &&
+                     correlation > 90,
+        "%s", lines[i]);
+    again = g_strdup_printf (
+        " %d %6.3f %d %6.3f %6.2f ", x, dx, y, dy, correlation);
+    fail_unless_equals_string (lines[i], again);
+  }
+  g_string_free (text, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
+{
+  GString *expected = run (SOURCES ("") "! text/csv" OUT);
+  const gchar *const others[] = {
+      SOURCES ("lines-per-buffer=1") "! text/csv" OUT,
+      SOURCES ("lines-per-buffer=13") "n-threads=1 ! text/csv" OUT,
+      SOURCES ("lines-per-buffer=1000") "n-threads=5 ! text/csv" OUT,
+      SOURCES ("") "memory-limit=450000 ! text/csv" OUT,
+      "slcsrc location=$/ref.PRM ! queue ! x.reference slcsrc "
+      "location=$/sec.PRM lines-per-buffer=3 ! queue ! x.secondary insarxcorr "
+      "name=x " GRID " ! text/csv" OUT,
+  };
+
+  fail_unless (g_str_has_prefix (expected->str,
+      "frame,pts,column,x,y,dx,dy,correlation,valid,flags\n0,,0,102."));
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    GString *found = run (others[i]);
+
+    fail_unless (
+        g_string_equal (found, expected), "run %u:\n%s", i, found->str);
+    g_string_free (found, TRUE);
+  }
+  g_string_free (expected, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_tensors_are_the_same_numbers)
+{
+  GString *tensor = run (
+      SOURCES ("") "! other/tensors,format=static,num_tensors=1,types=float32,"
+                   "dimensions=7:3:1:1" OUT);
+  GString *text = run (SOURCES ("") "! text/csv" OUT);
+  g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
+
+  fail_unless_equals_int (tensor->len, 12 * 7 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    g_auto (GStrv) words = g_strsplit (lines[1 + i], ",", -1);
+
+    for (guint f = 0; f < 7; f++) {
+      gfloat value;
+
+      memcpy (
+          &value, tensor->str + (7 * i + f) * sizeof (value), sizeof (value));
+      fail_unless (
+          ABS (value - g_ascii_strtod (words[3 + f], NULL)) < 1e-5 * 100,
+          "row %u field %u: %g, %s", i, f, value, words[3 + f]);
+    }
+  }
+  g_string_free (tensor, TRUE);
+  g_string_free (text, TRUE);
+}
+GST_END_TEST
+
+/* Pads of the test in the place of sources: what comes when. */
+static GstPad *sources[2];
+static guint n_rows;
+
+static GstFlowReturn
+count_row (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  n_rows++;
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+static GstFlowReturn
+push_lines (guint side, guint first, guint n)
+{
+  g_autofree gchar *path = path_of (side ? "sec.SLC" : "ref.SLC"), *data = NULL;
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * WIDTH * 4, NULL);
+
+  fail_unless (g_file_get_contents (path, &data, NULL, NULL));
+  gst_buffer_fill (buffer, 0, data + first * WIDTH * 4, n * WIDTH * 4);
+  return gst_pad_push (sources[side], buffer);
+}
+
+GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
+{
+  GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
+  GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *pad;
+  GstSegment segment;
+  GstCaps *caps = gst_caps_from_string (
+      "application/x-slc,format=ci16,width=211,height=307");
+
+  gst_pad_set_chain_function (sink, count_row);
+  gst_pad_set_active (sink, TRUE);
+  g_object_set (x, "nx", 3, "ny", 4, "xsearch", 16, "ysearch", 16, NULL);
+  pad = gst_element_get_static_pad (x, "src");
+  fail_unless (gst_pad_link (pad, sink) == GST_PAD_LINK_OK);
+  gst_object_unref (pad);
+  gst_element_set_state (x, GST_STATE_PLAYING);
+  gst_segment_init (&segment, GST_FORMAT_BYTES); /* as filesrc has it */
+  for (guint s = 0; s < 2; s++) {
+    sources[s] = gst_pad_new ("src", GST_PAD_SRC);
+    gst_pad_set_active (sources[s], TRUE);
+    pad = gst_element_get_static_pad (x, s ? "secondary" : "reference");
+    fail_unless (gst_pad_link (sources[s], pad) == GST_PAD_LINK_OK);
+    gst_object_unref (pad);
+    gst_pad_push_event (sources[s], gst_event_new_stream_start ("test"));
+    gst_pad_push_event (sources[s], gst_event_new_caps (caps));
+    gst_pad_push_event (sources[s], gst_event_new_segment (&segment));
+  }
+  n_rows = 0;
+  /* the first row's patches end with line 64 + 42 + 32 */
+  fail_unless (push_lines (0, 0, 137) == GST_FLOW_OK);
+  fail_unless (push_lines (1, 0, 138) == GST_FLOW_OK);
+  fail_unless_equals_int (n_rows, 0);
+  fail_unless (push_lines (0, 137, 1) == GST_FLOW_OK);
+  fail_unless_equals_int (n_rows, 1);
+  fail_unless (push_lines (0, 138, 42) == GST_FLOW_OK);
+  fail_unless (push_lines (1, 138, 41) == GST_FLOW_OK);
+  fail_unless_equals_int (n_rows, 1);
+  fail_unless (push_lines (1, 179, 1) == GST_FLOW_OK);
+  fail_unless_equals_int (n_rows, 2);
+  fail_unless (push_lines (0, 180, 84) == GST_FLOW_OK);
+  fail_unless (push_lines (1, 180, 84) == GST_FLOW_EOS); /* nothing is left */
+  fail_unless_equals_int (n_rows, 4);
+  gst_element_set_state (x, GST_STATE_NULL);
+  for (guint s = 0; s < 2; s++)
+    gst_clear_object (&sources[s]);
+  gst_caps_unref (caps);
+  gst_object_unref (sink);
+  gst_object_unref (x);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_run_can_be_repeated)
+{
+  GstElement *pipeline = launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  GString *first = g_string_new (NULL), *again = g_string_new (NULL);
+
+  for (guint i = 0; i < 2; i++) {
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    g_string_truncate (i ? again : first, 0);
+    collect (pipeline, "out", i ? again : first);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+  fail_unless (first->len > 0 && g_string_equal (first, again));
+
+  /* and by a seek of both sources */
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  g_string_truncate (again, 0);
+  collect (pipeline, "out", again);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  g_string_truncate (again, 0);
+  collect (pipeline, "out", again);
+  check_no_error (pipeline);
+  fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
+  g_string_free (first, TRUE);
+  g_string_free (again, TRUE);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_it_can_be_stopped_while_it_waits)
+{
+  /* 20 lines of the secondary never come */
+  GstElement *pipeline =
+      launch ("slcsrc location=$/ref.PRM ! x.reference appsrc ! x.secondary "
+              "insarxcorr name=x " GRID " ! fakesink");
+
+  for (guint i = 0; i < 3; i++) {
+    gst_element_set_state (pipeline, GST_STATE_PAUSED);
+    g_usleep (20000);
+    fail_unless (gst_element_set_state (pipeline, GST_STATE_NULL) ==
+                 GST_STATE_CHANGE_SUCCESS);
+  }
+  gst_object_unref (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_what_is_wrong_is_said)
+{
+  const GQuark stream = GST_STREAM_ERROR;
+
+  write_prm ("short.PRM", "sec.SLC", 60, "");
+#define FAILS(ref, sec, more, domain, code, words) \
+  check_fails ( \
+      "slcsrc location=$/" ref " ! x.reference slcsrc location=$/" sec \
+      " ! x.secondary insarxcorr name=x " GRID " " more " ! fakesink", \
+      domain, code, words)
+  FAILS ("ref.PRM", "sec.PRM format=f32", "", stream, GST_STREAM_ERROR_FORMAT,
+      "reference has samples of ci16 and the secondary of f32");
+  FAILS ("ref.PRM", "sec.PRM", "xsearch=12", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "xsearch is 12; it must be a power of two");
+  FAILS ("short.PRM", "sec.PRM", "", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "The reference has 60 lines of 211 columns");
+  FAILS ("ref.PRM", "sec.PRM", "memory-limit=1000", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "memory-limit is 1000 bytes");
+  FAILS ("ref.PRM", "sec.PRM", "backend=cuda", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_NOT_FOUND, "libimk-cuda-fft.so");
+#undef FAILS
+  check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
+  check_fails (SOURCES ("num-buffers=1 lines-per-buffer=100") "! fakesink",
+      stream, GST_STREAM_ERROR_FAILED, "ended after 100 of 307 lines");
+  check_fails (
+      SOURCES (
+          "num-buffers=2 lines-per-buffer=90") "x.fit ! queue ! fakesink x.src ! fakesink",
+      stream, GST_STREAM_ERROR_FAILED, "ended after 180 of 307 lines");
+}
+GST_END_TEST
+
+/* A smaller secondary is an image as well: patches outside it are flagged. */
+GST_START_TEST (test_a_smaller_secondary_is_flagged)
+{
+  GString *text;
+
+  write_prm ("short.PRM", "sec.SLC", 150, "");
+  text = run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
+              "location=$/short.PRM ! x.secondary insarxcorr name=x " GRID
+              " ! text/csv" OUT);
+  fail_unless (strstr (text->str, "\n0,,0,102.0000000000,106.0000000000,") &&
+                   strstr (text->str, ",0\n1,,0,") &&
+                   strstr (text->str, ",2\n"),
+      "%s", text->str);
+  g_string_free (text, TRUE);
+}
+GST_END_TEST
+
+/* --- the fit
+ * ------------------------------------------------------------------ */
+
+GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
+{
+  GstElement *pipeline = launch (SOURCES (
+      "") "! tee name=t ! queue ! appsink name=out sync=false t. ! queue ! "
+          "insarfit fit-snr=18 ! appsink name=again sync=false x.fit ! queue ! "
+          "appsink name=fit sync=false");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GString *rows = g_string_new (NULL), *again = g_string_new (NULL);
+  GString *fit = g_string_new (NULL);
+  const GstStructure *s = NULL;
+  GstMessage *message;
+  gdouble shift;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  collect (pipeline, "out", rows);
+  collect (pipeline, "again", again);
+  collect (pipeline, "fit", fit);
+  fail_unless (g_str_has_prefix (fit->str, "rshift =  "), "%s", fit->str);
+  fail_unless_equals_string (fit->str, again->str);
+
+  while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_ELEMENT))) {
+    s = gst_message_get_structure (message);
+    if (gst_structure_has_name (s, "insarxcorr-fit"))
+      break;
+    gst_message_unref (message);
+  }
+  fail_unless (message != NULL, "there is no message with the fit");
+  fail_unless (gst_structure_get_double (s, "shift-a", &shift));
+  fail_unless (ABS (shift - SHIFT_Y) < 0.2, "%g", shift);
+  gst_message_unref (message);
+  g_string_free (rows, TRUE);
+  g_string_free (again, TRUE);
+  g_string_free (fit, TRUE);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_too_few_offsets_give_no_fit)
+{
+  GstElement *pipeline = launch (SOURCES (
+      "") "fit-snr=100 ! appsink name=out sync=false x.fit ! queue ! appsink "
+          "name=fit sync=false");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  collect (pipeline, "out", rows);
+  collect (pipeline, "fit", fit);
+  fail_unless (rows->len > 0);
+  fail_unless_equals_int (fit->len, 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "not enough points to estimate parameters: 0");
+  g_string_free (rows, TRUE);
+  g_string_free (fit, TRUE);
+  gst_object_unref (bus);
+  stop (pipeline);
+
+  write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
+  check_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 are good, 8 are needed");
+  write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
+  check_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "Line 2 of the offsets is \" 1 2 3 x 50\"");
+}
+GST_END_TEST
+
+GST_START_TEST (test_the_fit_pad_comes_and_goes)
+{
+  GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
+  GstPadTemplate *template =
+      gst_element_class_get_pad_template (GST_ELEMENT_GET_CLASS (x), "fit");
+  GstPad *pad;
+
+  gst_object_ref_sink (x);
+  for (guint i = 0; i < 2; i++) {
+    pad = gst_element_request_pad_simple (x, "fit");
+    fail_unless (pad != NULL);
+    fail_unless (gst_element_request_pad (x, template, NULL, NULL) == NULL);
+    gst_element_release_request_pad (x, pad);
+    gst_object_unref (pad);
+  }
+  gst_object_unref (x);
+}
+GST_END_TEST
+
+static Suite *
+insarxcorr_suite (void)
+{
+  Suite *suite = suite_create ("insarxcorr");
+  TCase *tc = tcase_create ("insarxcorr");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, setup, teardown);
+  tcase_add_test (tc, test_source_gives_whole_lines_of_the_file);
+  tcase_add_test (tc, test_source_says_what_it_reads_and_seeks_by_lines);
+  tcase_add_test (tc, test_source_says_what_is_wrong);
+  tcase_add_test (tc, test_prm_takes_the_last_value_and_old_names);
+  tcase_add_test (tc, test_rows_are_those_of_gmtsar);
+  tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
+  tcase_add_test (tc, test_tensors_are_the_same_numbers);
+  tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
+  tcase_add_test (tc, test_a_run_can_be_repeated);
+  tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
+  tcase_add_test (tc, test_what_is_wrong_is_said);
+  tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
+  tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
+  tcase_add_test (tc, test_too_few_offsets_give_no_fit);
+  tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
+  return suite;
+}
+
+GST_CHECK_MAIN (insarxcorr);

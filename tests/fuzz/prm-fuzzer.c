@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libFuzzer target of the PRM parser: any bytes end in sizes and shifts within
+ * their limits, or in a sentence.
+ * sources: common/gstimagingprm.c */
+#include <math.h>
+#include <stdlib.h>
+
+#include "gstimagingprm.h"
+
+int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
+
+static void
+check (gboolean condition)
+{
+  if (!condition)
+    abort ();
+}
+
+int
+LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GstImagingPrm) prm = NULL;
+
+  prm = gst_imaging_prm_parse ((const gchar *) bytes, size, "fuzz.PRM", &error);
+  check ((prm == NULL) == (error != NULL));
+  if (error) {
+    check (g_utf8_validate (error->message, -1, NULL));
+    check (g_str_has_suffix (error->message, "."));
+    return 0;
+  }
+  check (prm->slc_file && *prm->slc_file);
+  check (prm->width >= 1 && prm->width <= 1 << 24);
+  check (prm->height >= 1 && prm->height <= 1 << 30);
+  check (isfinite (prm->prf) && prm->prf >= 0);
+  check (ABS (prm->rshift) <= 1000000 && ABS (prm->ashift) <= 1000000);
+  return 0;
+}

@@ -1,0 +1,1270 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The offsets of SAR images against a plain reference in float64, closed forms,
+ * what GMTSAR printed for real and synthetic pairs, and the backends against
+ * each other. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "insarxcorr/insarxcorr-fit.h"
+#include "insarxcorr/insarxcorr.h"
+
+enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS, MAX_LINE = 256 };
+
+static const double pi = 3.14159265358979323846;
+
+/* ------------------------------------------------------------------------
+ * Helpers. */
+
+static ImkInsarxcorr *
+kernel_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
+{
+  ImkInsarxcorr *self = NULL;
+  ImkError error;
+
+  test_ok (imk_insarxcorr_new (backend, c, &self, &error), &error);
+  return self;
+}
+
+/* Pushes what there is room for, @at_once lines at most. */
+static void
+push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
+    const void *data, uint32_t at_once)
+{
+  size_t stride = c->width[side] * imk_type_size (c->type);
+  uint32_t room, n;
+  ImkError error;
+
+  while ((room = imk_insarxcorr_room (self, side)) > 0) {
+    ImkImage lines = {
+        .data = (uint8_t *) data + imk_insarxcorr_pushed (self, side) * stride,
+        .stride = stride,
+        .width = c->width[side],
+        .channels = 1,
+        .type = c->type,
+    };
+
+    n = room < at_once ? room : at_once;
+    lines.height = n;
+    test_ok (imk_insarxcorr_push (self, side, &lines, NULL, &error), &error);
+  }
+}
+
+/* Returns: [ny][nx][N_FIELDS], to be freed */
+static double *
+run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c, const void *ref,
+    const void *sec, uint32_t at_once)
+{
+  ImkInsarxcorr *self = kernel_new (backend, c);
+  size_t row_size = (size_t) c->nx * N_FIELDS;
+  double *all = malloc (c->ny * row_size * sizeof (*all));
+  TestImage host = test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
+  ImkImage out = host.image;
+  ImkError error;
+
+  if (backend == IMK_BACKEND_CUDA)
+    out = test_to_device (&host);
+  for (uint32_t row = 0; row < c->ny; row++) {
+    push (self, c, 0, ref, at_once);
+    push (self, c, 1, sec, at_once);
+    test_check (imk_insarxcorr_is_ready (self), "row %u is not ready", row);
+    test_check (imk_insarxcorr_row (self) == row, "row %u is not next", row);
+    test_ok (imk_insarxcorr_process (self, &out, NULL, &error), &error);
+    if (backend == IMK_BACKEND_CUDA)
+      test_from_device (&out, &host);
+    test_image_check_canaries (&host, "offsets");
+    memcpy (all + row * row_size, host.image.data, row_size * sizeof (*all));
+    imk_insarxcorr_advance (self);
+  }
+  push (self, c, 0, ref, at_once);
+  push (self, c, 1, sec, at_once);
+  for (int s = 0; s < 2; s++)
+    test_check (imk_insarxcorr_pushed (self, s) == c->height[s],
+        "side %d took %u of %u lines", s, imk_insarxcorr_pushed (self, s),
+        c->height[s]);
+  if (backend == IMK_BACKEND_CUDA)
+    test_device_free (&out);
+  test_image_free (&host);
+  imk_insarxcorr_free (self);
+  return all;
+}
+
+static double *
+run (const ImkInsarxcorrConfig *c, const void *ref, const void *sec)
+{
+  return run_pushing (IMK_BACKEND_CPU, c, ref, sec, 100);
+}
+
+static ImkInsarxcorrConfig
+small_config (uint32_t width, uint32_t height, uint32_t xsearch,
+    uint32_t ysearch, uint32_t nx, uint32_t ny)
+{
+  ImkInsarxcorrConfig c;
+
+  imk_insarxcorr_config_init (&c);
+  c.width[0] = c.width[1] = width;
+  c.height[0] = c.height[1] = height;
+  c.xsearch = xsearch;
+  c.ysearch = ysearch;
+  c.nx = nx;
+  c.ny = ny;
+  c.n_threads = 2;
+  return c;
+}
+
+static double
+uniform (uint64_t *seed)
+{
+  return (double) (test_random (seed) >> 11) / (1ull << 53) - 0.5;
+}
+
+/* Smooth complex noise as int16, and the same @dx columns and @dy lines later.
+ * It comes from a scene of twice the size, so that nothing wraps. */
+static void
+make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
+    int16_t **ref, int16_t **sec)
+{
+  uint32_t w = c->width[0], h = c->height[0], ww = w + 64, hh = h + 64;
+  float *noise = malloc ((size_t) ww * hh * 2 * sizeof (*noise));
+  int16_t *out[2];
+
+  for (size_t i = 0; i < (size_t) ww * hh * 2; i++)
+    noise[i] = (float) uniform (&seed);
+  for (int s = 0; s < 2; s++) {
+    out[s] = malloc ((size_t) w * h * 4);
+    for (uint32_t y = 0; y < h; y++)
+      for (uint32_t x = 0; x < w; x++)
+        for (int part = 0; part < 2; part++) {
+          size_t sx = x + 32 - (s ? dx : 0), sy = y + 32 - (s ? dy : 0);
+          float sum = 0;
+
+          for (size_t i = 0; i < 2; i++)
+            for (size_t j = 0; j < 2; j++)
+              sum += noise[((sy + i) * ww + sx + j) * 2 + part];
+          out[s][((size_t) y * w + x) * 2 + part] = (int16_t) (sum * 800);
+        }
+  }
+  free (noise);
+  *ref = out[0];
+  *sec = out[1];
+}
+
+/* ------------------------------------------------------------------------
+ * A reference in float64 from the formulas: no FFT, no bands, no packing. */
+
+typedef struct RefImage {
+  const ImkInsarxcorrConfig *c;
+  int side;
+  const void *data;
+} RefImage;
+
+/* Complex sample; zeros beside the image, its first and last line above and
+ * below. */
+static void
+ref_sample (const RefImage *im, int x, int y, double *re, double *im_)
+{
+  int w = (int) im->c->width[im->side], h = (int) im->c->height[im->side];
+  size_t at;
+
+  *re = *im_ = 0;
+  y = y < 0 ? 0 : y >= h ? h - 1 : y;
+  if (x < 0 || x >= w)
+    return;
+  at = (size_t) y * (size_t) w + (size_t) x;
+  switch (im->c->type) {
+  case IMK_TYPE_CI16:
+    *re = ((const int16_t *) im->data)[2 * at];
+    *im_ = ((const int16_t *) im->data)[2 * at + 1];
+    break;
+  case IMK_TYPE_CF32:
+    *re = ((const float *) im->data)[2 * at];
+    *im_ = ((const float *) im->data)[2 * at + 1];
+    break;
+  default:
+    *re = ((const float *) im->data)[at];
+  }
+}
+
+/* What sample @m of @n is worth at @t, as the sum over frequencies -n/2..n/2-1.
+ */
+static void
+ref_weight (int n, double t, double *re, double *im)
+{
+  *re = *im = 0;
+  for (int k = -n / 2; k < n / 2; k++) {
+    *re += cos (2 * pi * k * t / n) / n;
+    *im += sin (2 * pi * k * t / n) / n;
+  }
+}
+
+/* Amplitudes without mean of the patch whose first sample is (x0, y0). */
+static void
+ref_detect (const RefImage *im, int x0, int y0, double *out)
+{
+  int n = 4 * (int) im->c->xsearch, h = 4 * (int) im->c->ysearch;
+  int ri = (int) im->c->range_interp, first = ri == 1 ? 0 : n / 2;
+  double *weights = malloc ((size_t) n * (size_t) n * 2 * sizeof (*weights));
+  double sum = 0;
+
+  for (int i = 0; i < n; i++)
+    for (int m = 0; m < n; m++)
+      ref_weight (n, (double) (first + i) / ri - m, &weights[2 * (i * n + m)],
+          &weights[2 * (i * n + m) + 1]);
+  for (int y = 0; y < h; y++)
+    for (int i = 0; i < n; i++) {
+      double re = 0, imag = 0, a, b;
+
+      for (int m = 0; m < n; m++) {
+        const double *w = weights + 2 * (i * n + m);
+
+        ref_sample (im, x0 + m, y0 + y, &a, &b);
+        re += a * w[0] - b * w[1];
+        imag += a * w[1] + b * w[0];
+      }
+      out[y * n + i] = hypot (re, imag);
+      sum += out[y * n + i];
+    }
+  for (int i = 0; i < n * h; i++)
+    out[i] -= sum / (n * h);
+  free (weights);
+}
+
+static double
+ref_correlation (const ImkInsarxcorrConfig *c, const double *a, const double *b,
+    int v, int u)
+{
+  int n = 4 * (int) c->xsearch, h = 4 * (int) c->ysearch;
+  double ab = 0, aa = 0, bb = 0, aabb = 0, aaaa = 0, bbbb = 0;
+
+  for (int y = 0; y < h / 2; y++)
+    for (int x = 0; x < n / 2; x++) {
+      double p = trunc (a[(y + u) * n + x + v]);
+      double q = trunc (b[(y + h / 4) * n + x + n / 4]);
+
+      ab += p * q;
+      aa += p * p;
+      bb += q * q;
+      aabb += p * p * q * q;
+      aaaa += p * p * p * p;
+      bbbb += q * q * q * q;
+    }
+  if (c->method == IMK_INSARXCORR_TIME4) {
+    double gamma = aaaa * bbbb > 0 ? aabb / sqrt (aaaa * bbbb) : 0;
+
+    return gamma > 0.5 ? 100 * sqrt (2 * gamma - 1) : 0;
+  }
+  return aa * bb > 0 ? 100 * fabs (ab) / sqrt (aa * bb) : 0;
+}
+
+static double
+ref_lag (const ImkInsarxcorrConfig *c, const double *a, const double *b, int v,
+    int u)
+{
+  int n = 4 * (int) c->xsearch, h = 4 * (int) c->ysearch;
+  double sum = 0;
+
+  if (c->method != IMK_INSARXCORR_FREQ)
+    return ref_correlation (c, a, b, v, u);
+  for (int y = 0; y < h / 2; y++)
+    for (int x = 0; x < n / 2; x++)
+      sum += a[(y + u) * n + x + v] * b[(y + h / 4) * n + x + n / 4];
+  return fabs (sum);
+}
+
+/* @in: 8x8; out: [8 f][8 f], from sums over the frequencies -4..3 */
+static void
+ref_zoom (const double in[8][8], int f, double *out)
+{
+  for (int g = 0; g < 8 * f; g++)
+    for (int h = 0; h < 8 * f; h++) {
+      double sum = 0;
+
+      for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+          double yr, yi, xr, xi;
+
+          ref_weight (8, (double) g / f - i, &yr, &yi);
+          ref_weight (8, (double) h / f - j, &xr, &xi);
+          sum += in[i][j] * (yr * xr - yi * xi);
+        }
+      out[g * 8 * f + h] = sum;
+    }
+}
+
+/* dx, dy, correlation of the patch with the centre (@x, @y), whose secondary is
+ * (@sx, @sy) behind; returns how far the second best fine point lies below the
+ * best, relative: with none, rounding decides which it is. */
+static double
+ref_patch (const RefImage im[2], int x, int y, int sx, int sy, double out[3])
+{
+  const ImkInsarxcorrConfig *c = im[0].c;
+  int n = 4 * (int) c->xsearch, height = 4 * (int) c->ysearch;
+  int f = (int) c->interp, bu = 0, bv = 0, bg = 0, bh = 0;
+  double *a = malloc ((size_t) n * (size_t) height * sizeof (*a));
+  double *b = malloc ((size_t) n * (size_t) height * sizeof (*b));
+  double *fine = malloc ((size_t) (64 * f * f) * sizeof (*fine));
+  double best = -1, second = -1, window[8][8] = {{0}};
+
+  ref_detect (&im[0], x - n / 2, y - height / 2, a);
+  ref_detect (&im[1], x - n / 2 + sx, y - height / 2 + sy, b);
+  for (int u = 0; u < height / 2; u++)
+    for (int v = 0; v < n / 2; v++) {
+      double lag = ref_lag (c, a, b, v, u);
+
+      if (lag > best) {
+        best = lag;
+        bu = u;
+        bv = v;
+      }
+    }
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++) {
+      int u = bu - 4 + i, v = bv - 4 + j;
+
+      if (u >= 0 && v >= 0 && u < height / 2 && v < n / 2)
+        window[i][j] = pow (ref_lag (c, a, b, v, u) / best, 0.25);
+    }
+  ref_zoom (window, f, fine);
+  best = -1;
+  for (int g = 0; g < 8 * f; g++)
+    for (int h = 0; h < 8 * f; h++) {
+      double value = fine[g * 8 * f + h];
+
+      if (value > best) {
+        second = best;
+        best = value;
+        bg = g;
+        bh = h;
+      } else if (value > second) {
+        second = value;
+      }
+    }
+  out[0] = -(bv - n / 4 + (double) bh / f - 4) / c->range_interp + sx;
+  out[1] = -(bu - height / 4 + (double) bg / f - 4) + sy;
+  out[2] = ref_correlation (c, a, b, bv, bu);
+  free (a);
+  free (b);
+  free (fine);
+  return (best - second) / best;
+}
+
+/* Compares all patches with the reference. */
+static void
+check_reference (const ImkInsarxcorrConfig *c, const void *ref, const void *sec,
+    const char *where)
+{
+  RefImage images[2] = {{c, 0, ref}, {c, 1, sec}};
+  double *found = run (c, ref, sec);
+
+  for (uint32_t i = 0; i < c->nx * c->ny; i++) {
+    const double *row = found + i * N_FIELDS;
+    int x = (int) row[IMK_INSARXCORR_X], y = (int) row[IMK_INSARXCORR_Y];
+    int q = (int) (y * c->prf_ratio);
+    double expected[3];
+    double lead = ref_patch (images, x, y, c->rshift, c->ashift + q, expected);
+
+    if (lead < 1e-6)
+      continue;
+    test_check (row[IMK_INSARXCORR_DX] == expected[0] &&
+                    row[IMK_INSARXCORR_DY] == expected[1],
+        "%s patch (%d, %d): offset (%.6f, %.6f), expected (%.6f, %.6f), "
+        "lead %g",
+        where, x, y, row[IMK_INSARXCORR_DX], row[IMK_INSARXCORR_DY],
+        expected[0], expected[1], lead);
+    test_check (fabs (row[IMK_INSARXCORR_CORRELATION] - expected[2]) < 0.02,
+        "%s patch (%d, %d): correlation %.6f, expected %.6f", where, x, y,
+        row[IMK_INSARXCORR_CORRELATION], expected[2]);
+  }
+  free (found);
+}
+
+static void
+test_reference (void)
+{
+  static const struct {
+    uint32_t xsearch, ysearch, range_interp, interp;
+    ImkInsarxcorrMethod method;
+  } cases[] = {
+      {8, 8, 1, 4, IMK_INSARXCORR_FREQ},
+      {8, 8, 2, 4, IMK_INSARXCORR_FREQ},
+      {16, 4, 2, 3, IMK_INSARXCORR_FREQ},
+      {4, 16, 2, 4, IMK_INSARXCORR_FREQ},
+      {16, 8, 3, 4, IMK_INSARXCORR_FREQ},
+      {16, 8, 4, 2, IMK_INSARXCORR_FREQ},
+      {8, 8, 2, 1, IMK_INSARXCORR_FREQ},
+      {8, 8, 2, 4, IMK_INSARXCORR_TIME},
+      {8, 8, 2, 4, IMK_INSARXCORR_TIME4},
+  };
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrConfig c =
+        small_config (131, 117, cases[i].xsearch, cases[i].ysearch, 2, 2);
+    int16_t *ref, *sec;
+    char where[64];
+
+    c.range_interp = cases[i].range_interp;
+    c.interp = cases[i].interp;
+    c.method = cases[i].method;
+    make_pair (&c, 1, -2, 7 + i, &ref, &sec);
+    snprintf (where, sizeof (where), "case %zu", i);
+    check_reference (&c, ref, sec, where);
+    c.rshift = 2;
+    c.ashift = -1;
+    c.prf_ratio = -0.021;
+    snprintf (where, sizeof (where), "case %zu, shifted", i);
+    check_reference (&c, ref, sec, where);
+    free (ref);
+    free (sec);
+  }
+}
+
+static void
+test_reference_of_floats (void)
+{
+  ImkInsarxcorrConfig c = small_config (97, 103, 8, 8, 2, 2);
+  size_t n = (size_t) c.width[0] * c.height[0];
+  float *wide[2];
+  int16_t *ints[2];
+
+  c.interp = 4;
+  make_pair (&c, -1, 1, 3, &ints[0], &ints[1]);
+  for (int s = 0; s < 2; s++) {
+    wide[s] = malloc (2 * n * sizeof (float));
+    for (size_t i = 0; i < 2 * n; i++)
+      wide[s][i] = ints[s][i] * 0.75f;
+  }
+  c.type = IMK_TYPE_CF32;
+  check_reference (&c, wide[0], wide[1], "cf32");
+  for (int s = 0; s < 2; s++)
+    for (size_t i = 0; i < n; i++)
+      wide[s][i] = hypotf (ints[s][2 * i], ints[s][2 * i + 1]);
+  c.type = IMK_TYPE_F32;
+  check_reference (&c, wide[0], wide[1], "f32");
+  for (int s = 0; s < 2; s++) {
+    free (wide[s]);
+    free (ints[s]);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Laws. */
+
+static void
+test_whole_shifts_are_found (void)
+{
+  for (int dy = -5; dy <= 5; dy += 5)
+    for (int dx = -3; dx <= 3; dx += 3) {
+      ImkInsarxcorrConfig c = small_config (201, 233, 16, 16, 3, 3);
+      int16_t *ref, *sec;
+      double *found;
+
+      make_pair (&c, dx, dy, 11, &ref, &sec);
+      found = run (&c, ref, sec);
+      for (uint32_t i = 0; i < c.nx * c.ny; i++) {
+        const double *row = found + i * N_FIELDS;
+
+        /* plain correlation follows the bright spots of so small a template:
+         * the reference in float64 is as far off */
+        test_check (fabs (row[IMK_INSARXCORR_DX] - dx) <= 0.25 &&
+                        fabs (row[IMK_INSARXCORR_DY] - dy) <= 0.25 &&
+                        row[IMK_INSARXCORR_CORRELATION] > 90 &&
+                        row[IMK_INSARXCORR_VALID] > 0.99 &&
+                        row[IMK_INSARXCORR_FLAGS] == 0,
+            "shift (%d, %d) patch %u: (%g, %g) correlation %g flags %g", dx, dy,
+            i, row[IMK_INSARXCORR_DX], row[IMK_INSARXCORR_DY],
+            row[IMK_INSARXCORR_CORRELATION], row[IMK_INSARXCORR_FLAGS]);
+      }
+      free (found);
+      free (ref);
+      free (sec);
+    }
+}
+
+/* Every bit is the same, however lines come, threads run and memory is short.
+ */
+static void
+test_results_do_not_depend_on_bands (void)
+{
+  ImkInsarxcorrConfig c = small_config (311, 407, 16, 8, 5, 9);
+  size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
+  int16_t *ref, *sec;
+  double *expected, *found;
+
+  c.rshift = 20;
+  c.ashift = -30;
+  c.prf_ratio = 0.03;
+  make_pair (&c, 3, 2, 5, &ref, &sec);
+  expected = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 1000);
+  for (uint32_t at_once = 1; at_once < 80; at_once = 3 * at_once + 1) {
+    found = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, at_once);
+    test_check (memcmp (found, expected, size) == 0,
+        "results differ when %u lines come at once", at_once);
+    free (found);
+  }
+  for (uint32_t n_threads = 0; n_threads < 5; n_threads++) {
+    c.n_threads = n_threads;
+    found = run (&c, ref, sec);
+    test_check (memcmp (found, expected, size) == 0,
+        "results differ with %u threads", n_threads);
+    free (found);
+  }
+  c.memory_limit = 200000; /* the bands alone take 70 to 150 kB */
+  found = run (&c, ref, sec);
+  test_check (memcmp (found, expected, size) == 0,
+      "results differ within %u bytes", 200000);
+  free (found);
+  free (expected);
+  free (ref);
+  free (sec);
+}
+
+/* Patches far from each other: bands leave columns and lines out. */
+static void
+test_sparse_grids (void)
+{
+  ImkInsarxcorrConfig c = small_config (700, 650, 4, 8, 3, 3);
+  int16_t *ref, *sec;
+  double *found;
+
+  c.interp = 4;
+  c.memory_limit = 60000; /* of 1.8 MB a image */
+  make_pair (&c, 1, 1, 9, &ref, &sec);
+  check_reference (&c, ref, sec, "sparse");
+  found = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 650);
+  test_check (found[IMK_INSARXCORR_X] == 16 + 2 * (676 / 6) &&
+                  found[IMK_INSARXCORR_Y] == 32 + 602 / 4,
+      "the first patch is at (%g, %g)", found[IMK_INSARXCORR_X],
+      found[IMK_INSARXCORR_Y]);
+  free (found);
+  free (ref);
+  free (sec);
+}
+
+static void
+test_grids (void)
+{
+  ImkInsarxcorrConfig c = small_config (399, 347, 8, 8, 90, 60);
+  int16_t *image = calloc ((size_t) c.width[0] * c.height[0], 4);
+  double *found;
+  double last_x, last_y;
+
+  /* X = 351, cut to 3 a patch: the last of 90 ends at 32 + 91 * 3 */
+  found = run (&c, image, image);
+  last_x = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_X];
+  last_y = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_Y];
+  test_check (last_x == 305 && last_y == 32 + 60 * 4, "gmtsar ends at (%g, %g)",
+      last_x, last_y);
+  free (found);
+  c.grid = IMK_INSARXCORR_GRID_EVEN;
+  found = run (&c, image, image);
+  last_x = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_X];
+  last_y = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_Y];
+  test_check (last_x == 32 + 91 * 351 / 93 && last_y == 32 + 60 * 299 / 61,
+      "even ends at (%g, %g)", last_x, last_y);
+  free (found);
+  free (image);
+}
+
+/* ------------------------------------------------------------------------
+ * No data. */
+
+static unsigned
+flags_of (const double *row)
+{
+  return (unsigned) row[IMK_INSARXCORR_FLAGS];
+}
+
+static void
+test_no_data_is_said (void)
+{
+  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
+  int16_t *zero = calloc ((size_t) c.width[0] * c.height[0], 4);
+  int16_t *ref, *sec;
+  double *found;
+
+  /* what GMTSAR prints: xsearch / 2 + 1/32, ysearch + 1/16, 0 */
+  found = run (&c, zero, zero);
+  test_check (found[IMK_INSARXCORR_DX] == 8.03125 &&
+                  found[IMK_INSARXCORR_DY] == 16.0625 &&
+                  found[IMK_INSARXCORR_CORRELATION] == 0 &&
+                  found[IMK_INSARXCORR_VALID] == 0 &&
+                  flags_of (found) & IMK_INSARXCORR_NO_DATA &&
+                  flags_of (found) & IMK_INSARXCORR_LOW,
+      "zeros give (%g, %g), %g, flags %u", found[IMK_INSARXCORR_DX],
+      found[IMK_INSARXCORR_DY], found[IMK_INSARXCORR_CORRELATION],
+      flags_of (found));
+  free (found);
+
+  /* 60 of 200 columns of the secondary are data */
+  make_pair (&c, 1, 1, 2, &ref, &sec);
+  for (uint32_t y = 0; y < 200; y++)
+    memset (sec + (y * 200 + 60) * 2, 0, 140 * 4);
+  found = run (&c, ref, sec);
+  for (uint32_t i = 0; i < 4; i++)
+    test_check (flags_of (found + i * N_FIELDS) & IMK_INSARXCORR_NO_DATA &&
+                    found[i * N_FIELDS + IMK_INSARXCORR_VALID] < 0.5,
+        "patch %u has flags %u, valid %g", i, flags_of (found + i * N_FIELDS),
+        found[i * N_FIELDS + IMK_INSARXCORR_VALID]);
+  free (found);
+  free (zero);
+  free (ref);
+  free (sec);
+}
+
+static void
+test_numbers_that_are_none_are_no_data (void)
+{
+  ImkInsarxcorrConfig c = small_config (131, 131, 8, 8, 2, 2);
+  size_t n = (size_t) c.width[0] * c.height[0];
+  float *image = malloc (2 * n * sizeof (float));
+  uint64_t seed = 4;
+  double *found;
+
+  c.type = IMK_TYPE_CF32;
+  for (size_t i = 0; i < 2 * n; i++)
+    image[i] = (float) uniform (&seed) * 1e3f;
+  for (size_t i = 0; i < n; i += 3)
+    image[2 * i] = i % 2 ? NAN : INFINITY;
+  found = run (&c, image, image);
+  for (uint32_t i = 0; i < 4 * N_FIELDS; i++)
+    test_check (isfinite (found[i]), "field %u is %g", i, found[i]);
+  test_check (fabs (found[IMK_INSARXCORR_VALID] - 2.0 / 3) < 0.01,
+      "%g of the samples are valid", found[IMK_INSARXCORR_VALID]);
+  test_check (fabs (found[IMK_INSARXCORR_DX]) <= 2.0 / 32 &&
+                  fabs (found[IMK_INSARXCORR_DY]) <= 2.0 / 16,
+      "the offset is (%g, %g)", found[IMK_INSARXCORR_DX],
+      found[IMK_INSARXCORR_DY]);
+  free (found);
+
+  /* so large that the surface overflows */
+  for (size_t i = 0; i < 2 * n; i++)
+    image[i] = (float) uniform (&seed) * 1e38f;
+  found = run (&c, image, image);
+  for (uint32_t i = 0; i < 4 * N_FIELDS; i++)
+    test_check (isfinite (found[i]), "field %u is %g", i, found[i]);
+  test_check (flags_of (found) & IMK_INSARXCORR_NO_DATA, "flags are %u",
+      flags_of (found));
+  free (found);
+  free (image);
+}
+
+static void
+test_images_may_end_anywhere (void)
+{
+  ImkInsarxcorrConfig c = small_config (140, 140, 8, 8, 4, 4);
+  int16_t *ref, *sec;
+
+  c.interp = 4;
+  make_pair (&c, 0, 0, 6, &ref, &sec);
+  /* the secondary is smaller, and the patches reach over all of its edges */
+  c.width[1] = 101;
+  c.height[1] = 77;
+  for (int ashift = -90; ashift <= 90; ashift += 45)
+    for (int rshift = -150; rshift <= 150; rshift += 50) {
+      double *found;
+
+      c.rshift = rshift;
+      c.ashift = ashift;
+      found = run (&c, ref, sec);
+      for (uint32_t i = 0; i < 16; i++) {
+        const double *row = found + i * N_FIELDS;
+        int left = (int) row[IMK_INSARXCORR_X] - 16 + rshift;
+        int top = (int) row[IMK_INSARXCORR_Y] - 16 + ashift;
+        bool outside = left < 0 || top < 0 || left + 32 > 101 || top + 32 > 77;
+
+        test_check (!(flags_of (row) & IMK_INSARXCORR_OUTSIDE) == !outside,
+            "shift (%d, %d): patch %u has flags %u", rshift, ashift, i,
+            flags_of (row));
+      }
+      free (found);
+    }
+  c.rshift = -40;
+  c.ashift = 40;
+  check_reference (&c, ref, sec, "secondary smaller");
+  free (ref);
+  free (sec);
+}
+
+static void
+test_peaks_at_the_edge_are_flagged (void)
+{
+  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
+  int16_t *ref, *sec;
+  double *found;
+
+  /* 13 of 16 lines: the window of 8 leaves the surface */
+  make_pair (&c, 0, 13, 8, &ref, &sec);
+  found = run (&c, ref, sec);
+  test_check (flags_of (found) == IMK_INSARXCORR_EDGE &&
+                  fabs (found[IMK_INSARXCORR_DY] - 13) < 0.2,
+      "flags %u, dy %g", flags_of (found), found[IMK_INSARXCORR_DY]);
+  free (found);
+  free (ref);
+  free (sec);
+}
+
+/* ------------------------------------------------------------------------
+ * What is refused. */
+
+static void
+check_refused (const ImkInsarxcorrConfig *c, const char *words)
+{
+  ImkInsarxcorr *self = NULL;
+  ImkError error;
+
+  test_error (imk_insarxcorr_new (IMK_BACKEND_CPU, c, &self, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (!self, "an object was made");
+}
+
+static void
+test_bad_configs_are_refused (void)
+{
+  const ImkInsarxcorrConfig good = small_config (200, 200, 16, 16, 2, 2);
+  ImkInsarxcorrConfig c;
+
+#define REFUSED(member, value, words) \
+  c = good; \
+  c.member = value; \
+  check_refused (&c, words)
+  REFUSED (nx, 0, "nx is 0; it can be 1 to 1000000.");
+  REFUSED (ny, 1000001, "ny is 1000001");
+  REFUSED (xsearch, 12, "xsearch is 12; it must be a power of two");
+  REFUSED (ysearch, 2, "ysearch is 2");
+  REFUSED (xsearch, 0, "xsearch is 0");
+  REFUSED (range_interp, 0, "range-interp is 0");
+  REFUSED (interp, 65, "interp is 65");
+  REFUSED (prf_ratio, -1, "PRF");
+  REFUSED (prf_ratio, NAN, "PRF");
+  REFUSED (min_valid, 1.5, "min-valid is 1.5");
+  REFUSED (min_correlation, NAN, "correlation is nan");
+  REFUSED (method, 9, "method is 9");
+  REFUSED (type, IMK_TYPE_U8, "Images of u8");
+  REFUSED (width[0], 95, "200 lines of 95 columns");
+  REFUSED (width[1], 0, "secondary has 200 lines of 0 columns");
+  REFUSED (height[0], 0, "reference has 0 lines");
+  REFUSED (rshift, 2000000, "rshift is 2000000");
+  REFUSED (memory_limit, 1000, "memory-limit is 1000 bytes");
+  REFUSED (memory_limit, 70000, "memory-limit leaves");
+#undef REFUSED
+  c = good;
+  c.width[0] = c.height[0] = 7000;
+  c.xsearch = c.ysearch = 1024;
+  check_refused (&c, "product of the searches");
+}
+
+static void
+test_calls_out_of_order_are_refused (void)
+{
+  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
+  ImkInsarxcorr *self = kernel_new (IMK_BACKEND_CPU, &c);
+  TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
+  TestImage lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
+  TestImage narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
+  uint32_t room = imk_insarxcorr_room (self, 0);
+  ImkError error;
+
+  test_error (imk_insarxcorr_process (self, &out.image, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "Row 0 of 2 rows of patches is not ready");
+  test_error (imk_insarxcorr_push (self, 0, &narrow.image, NULL, &error),
+      &error, IMK_ERROR_IMAGE, "199x2");
+  lines.image.height = room + 1;
+  test_check (room < 200, "there is room for %u lines", room);
+  test_error (imk_insarxcorr_push (self, 0, &lines.image, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "there is room for");
+  lines.image.height = room;
+  test_ok (imk_insarxcorr_push (self, 0, &lines.image, NULL, &error), &error);
+  test_check (imk_insarxcorr_room (self, 0) == 0, "there is room left");
+  test_check (!imk_insarxcorr_is_ready (self), "half a pair is ready");
+  imk_insarxcorr_rewind (self, 0);
+  test_check (imk_insarxcorr_room (self, 0) == room, "rewinding did not");
+  test_image_free (&out);
+  test_image_free (&lines);
+  test_image_free (&narrow);
+  imk_insarxcorr_free (self);
+  imk_insarxcorr_free (NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * GMTSAR's own results. */
+
+typedef struct Golden {
+  const char *pair, *name, *file;
+  uint32_t nx, ny, xsearch, ysearch;
+  uint32_t range_interp, interp; /* 0: the default */
+  int rshift, ashift;
+  double prf;
+  ImkInsarxcorrMethod method;
+  bool real;
+} Golden;
+
+static const Golden goldens[] = {
+    {"affine", "base", "freq_xcorr", 12, 14, 64, 64},
+    {"affine", "norange", "freq_xcorr", 12, 14, 64, 64, .range_interp = 1},
+    {"affine", "ri4", "freq_xcorr", 12, 14, 64, 64, .range_interp = 4},
+    {"affine", "if8", "freq_xcorr", 12, 14, 64, 64, .interp = 8},
+    {"affine", "if32", "freq_xcorr", 12, 14, 64, 64, .interp = 32},
+    {"affine", "shift", "freq_xcorr", 12, 14, 64, 64, .rshift = 4,
+        .ashift = -6},
+    {"affine", "noshift", "freq_xcorr", 12, 14, 64, 64},
+    {"affine", "prf", "freq_xcorr", 12, 14, 64, 64, .prf = 1997.4},
+    {"affine", "asym", "freq_xcorr", 12, 14, 32, 128},
+    {"affine", "paper", "freq_xcorr", 20, 50, 128, 128},
+    {"affine", "small", "freq_xcorr", 24, 30, 32, 32},
+    {"affine", "tiny", "freq_xcorr", 24, 30, 16, 16},
+    {"affine", "defaults", "freq_xcorr", 16, 32, 64, 64},
+    {"affine", "edge", "freq_xcorr", 12, 14, 64, 64, .rshift = -27,
+        .ashift = 55},
+    {"affine", "eof", "freq_xcorr", 12, 14, 64, 64, .ashift = 60},
+    {"affine", "real", "freq_xcorr", 12, 14, 64, 64, .real = true},
+    {"affine", "time16", "time_xcorr", 6, 6, 16, 16,
+        .method = IMK_INSARXCORR_TIME},
+    {"affine", "time4_16", "time_xcorr_Gatelli", 6, 6, 16, 16,
+        .method = IMK_INSARXCORR_TIME4},
+    {"envisat", "s32", "freq_xcorr", 12, 12, 32, 32},
+    {"envisat", "s16", "freq_xcorr", 20, 20, 16, 16},
+    {"envisat", "s32norange", "freq_xcorr", 12, 12, 32, 32, .range_interp = 1},
+    {"ampcor_wn", "s32", "freq_xcorr", 12, 13, 32, 32},
+    {"ampcor_wn", "s16", "freq_xcorr", 16, 16, 16, 16},
+    {"ampcor_wn", "s64", "freq_xcorr", 8, 8, 64, 64},
+    {"ampcor_wn", "s64y32", "freq_xcorr", 12, 13, 64, 32},
+};
+
+/* Returns: the file in the folder of the pair, to be closed; NULL without */
+static FILE *
+open_data (const char *pair, const char *name)
+{
+  char path[1024];
+
+  snprintf (
+      path, sizeof (path), "%s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
+  return fopen (path, "rb");
+}
+
+static int16_t *
+read_slc (const char *pair, const char *name, size_t n_samples)
+{
+  FILE *file = open_data (pair, name);
+  int16_t *data = malloc (n_samples * 4);
+  size_t n;
+
+  if (!file)
+    test_skip ("there is no %s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
+  n = fread (data, 4, n_samples, file);
+  fclose (file);
+  test_check (n == n_samples, "%s/%s has %zu samples", pair, name, n);
+  return data;
+}
+
+/* Amplitudes in place of the samples. */
+static void *
+to_real (int16_t *data, size_t n)
+{
+  float *out = malloc (n * sizeof (*out));
+
+  for (size_t i = 0; i < n; i++)
+    out[i] = (float) hypot (data[2 * i], data[2 * i + 1]);
+  free (data);
+  return out;
+}
+
+static bool
+is_edge_row (const Golden *g, int row)
+{
+  char name[128];
+  FILE *file;
+  int n;
+  bool found = false;
+
+  snprintf (name, sizeof (name), "expected/%s.edge_rows.txt", g->name);
+  file = open_data (g->pair, name);
+  while (file && !found && fscanf (file, "%d", &n) == 1)
+    found = n == row;
+  if (file)
+    fclose (file);
+  return found;
+}
+
+static ImkInsarxcorrConfig
+golden_config (const Golden *g)
+{
+  uint32_t width = 896, height = 1024;
+  ImkInsarxcorrConfig c;
+
+  if (g->pair[0] == 'e')
+    width = height = 500;
+  if (g->pair[1] == 'm')
+    width = height = 512;
+  c = small_config (width, height, g->xsearch, g->ysearch, g->nx, g->ny);
+  c.range_interp = g->range_interp ? g->range_interp : 2;
+  c.interp = g->interp ? g->interp : 16;
+  c.rshift = g->rshift;
+  c.ashift = g->ashift;
+  c.prf_ratio = g->prf > 0 ? (g->prf - 2000) / 2000 : 0;
+  c.method = g->method;
+  c.type = g->real ? IMK_TYPE_F32 : IMK_TYPE_CI16;
+  c.n_threads = 0;
+  return c;
+}
+
+/* Of one column: eta_2 and eta_inf of the paper, relative norms. */
+typedef struct Norms {
+  double difference2, value2, difference, value;
+} Norms;
+
+static void
+add_norms (Norms *n, double found, double expected)
+{
+  n->difference2 += (found - expected) * (found - expected);
+  n->value2 += expected * expected;
+  n->difference = fmax (n->difference, fabs (found - expected));
+  n->value = fmax (n->value, fabs (expected));
+}
+
+typedef struct Tally {
+  int n, n_same, n_edge;
+  Norms norms[3];
+} Tally;
+
+static double
+round_text (const char *format, double value)
+{
+  char text[64];
+
+  snprintf (text, sizeof (text), format, value);
+  return strtod (text, NULL);
+}
+
+static void
+compare_row (const Golden *g, const ImkInsarxcorrConfig *c, int row,
+    const char *line, const double *found, Tally *tally)
+{
+  double x, y, e[3], f[3];
+
+  test_check (
+      sscanf (line, "%lf %lf %lf %lf %lf", &x, &e[0], &y, &e[1], &e[2]) == 5,
+      "row %d of %s is \"%s\"", row, g->name, line);
+  test_check (x == found[IMK_INSARXCORR_X] && y == found[IMK_INSARXCORR_Y],
+      "%s %s row %d is at (%g, %g), expected (%g, %g)", g->pair, g->name, row,
+      found[IMK_INSARXCORR_X], found[IMK_INSARXCORR_Y], x, y);
+  f[0] = round_text ("%6.3f", found[IMK_INSARXCORR_DX]);
+  f[1] = round_text ("%6.3f", found[IMK_INSARXCORR_DY]);
+  f[2] = round_text ("%6.2f", found[IMK_INSARXCORR_CORRELATION]);
+  /* a surface of zeros has no peak, and GMTSAR's window is an older one */
+  if (e[2] == 0)
+    test_check (f[2] == 0 && flags_of (found) & IMK_INSARXCORR_NO_DATA,
+        "%s %s row %d: correlation %.2f, flags %u", g->pair, g->name, row, f[2],
+        flags_of (found));
+  if (e[2] == 0 || is_edge_row (g, row)) {
+    tally->n_edge++;
+    return;
+  }
+  test_check (
+      fabs (f[0] - e[0]) < 1.0 / (c->interp * c->range_interp) + 0.0015 &&
+          fabs (f[1] - e[1]) < 1.0 / c->interp + 0.0015,
+      "%s %s row %d: offset (%.3f, %.3f), expected (%.3f, %.3f)", g->pair,
+      g->name, row, f[0], f[1], e[0], e[1]);
+  test_check (fabs (f[2] - e[2]) < 0.0201,
+      "%s %s row %d: correlation %.2f, expected %.2f", g->pair, g->name, row,
+      f[2], e[2]);
+  tally->n++;
+  tally->n_same += f[0] == e[0] && f[1] == e[1];
+  for (int i = 0; i < 3; i++)
+    add_norms (&tally->norms[i], f[i], e[i]);
+}
+
+static Tally
+compare_golden (
+    const Golden *g, const ImkInsarxcorrConfig *c, const double *found)
+{
+  char name[128], line[MAX_LINE];
+  Tally tally = {0};
+  int row = 0;
+  FILE *file;
+
+  snprintf (name, sizeof (name), "expected/%s.%s.dat", g->name, g->file);
+  file = open_data (g->pair, name);
+  test_check (file, "there is no %s of %s", name, g->pair);
+  while (fgets (line, sizeof (line), file) && row < (int) (c->nx * c->ny)) {
+    compare_row (g, c, row + 1, line, found + row * N_FIELDS, &tally);
+    row++;
+  }
+  test_check (feof (file) && row == (int) (c->nx * c->ny),
+      "%s has more or less than %u rows", name, c->nx * c->ny);
+  fclose (file);
+  return tally;
+}
+
+static void
+run_golden (ImkBackend backend, const Golden *g, Tally *sum)
+{
+  ImkInsarxcorrConfig c = golden_config (g);
+  size_t n = (size_t) c.width[0] * c.height[0];
+  void *ref = read_slc (g->pair, "ref.SLC", n);
+  void *sec = read_slc (g->pair, "sec.SLC", n);
+  double *found;
+  Tally t;
+
+  if (g->real) {
+    ref = to_real (ref, n);
+    sec = to_real (sec, n);
+  }
+  found = run_pushing (backend, &c, ref, sec, 128);
+  t = compare_golden (g, &c, found);
+  printf ("# %s %s: %d of %d rows identical, %d edge;", g->pair, g->name,
+      t.n_same, t.n, t.n_edge);
+  for (int i = 0; i < 3; i++)
+    printf (" %s %.1e %.1e", ((const char *[]){"x", "y", "corr"})[i],
+        t.norms[i].value2 > 0
+            ? sqrt (t.norms[i].difference2 / t.norms[i].value2)
+            : 0,
+        t.norms[i].value > 0 ? t.norms[i].difference / t.norms[i].value : 0);
+  printf ("\n");
+  test_check (t.n_same >= 0.995 * t.n,
+      "%s %s: only %d of %d rows are identical", g->pair, g->name, t.n_same,
+      t.n);
+  sum->n += t.n;
+  sum->n_same += t.n_same;
+  free (found);
+  free (ref);
+  free (sec);
+}
+
+static void
+test_gmtsar (void)
+{
+  Tally sum = {0};
+
+  printf ("# run: rows; eta_2 and eta_inf of x, y, correlation\n");
+  for (size_t i = 0; i < sizeof (goldens) / sizeof (goldens[0]); i++)
+    run_golden (IMK_BACKEND_CPU, &goldens[i], &sum);
+  printf ("# all: %d of %d rows identical\n", sum.n_same, sum.n);
+}
+
+/* ------------------------------------------------------------------------
+ * The fit. */
+
+static const struct {
+  const char *pair, *name, *fit;
+  int range_terms, azimuth_terms;
+  double snr;
+} fits[] = {
+    {"affine", "base", "fit", 3, 3, 18},
+    {"affine", "base", "fit_1_1", 1, 1, 20},
+    {"affine", "base", "fit_2_2", 2, 2, 20},
+    {"affine", "base", "fit_3_2", 3, 2, 20},
+    {"affine", "asym", "fit", 3, 3, 18},
+    {"affine", "defaults", "fit", 3, 3, 18},
+    {"affine", "edge", "fit", 3, 3, 18},
+    {"affine", "eof", "fit", 3, 3, 18},
+    {"affine", "if32", "fit", 3, 3, 18},
+    {"affine", "if8", "fit", 3, 3, 18},
+    {"affine", "norange", "fit", 3, 3, 18},
+    {"affine", "noshift", "fit", 3, 3, 18},
+    {"affine", "paper", "fit", 3, 3, 18},
+    {"affine", "prf", "fit", 3, 3, 18},
+    {"affine", "ri4", "fit", 3, 3, 18},
+    {"affine", "shift", "fit", 3, 3, 18},
+    {"affine", "small", "fit", 3, 3, 18},
+    {"affine", "tiny", "fit", 3, 3, 18},
+    {"envisat", "s16", "fit", 3, 3, 18},
+    {"envisat", "s32", "fit", 3, 3, 18},
+    {"envisat", "s32norange", "fit", 3, 3, 18},
+};
+
+static ImkInsarxcorrPoint *
+read_points (const char *pair, const char *name, double snr, size_t *n)
+{
+  FILE *file = open_data (pair, name);
+  ImkInsarxcorrPoint *points = calloc (2000, sizeof (*points)), p;
+  double correlation;
+
+  if (!file)
+    test_skip ("there is no %s/insarxcorr/%s", TEST_DATA_FOLDER, pair);
+  *n = 0;
+  while (*n < 2000 && fscanf (file, "%lf %lf %lf %lf %lf", &p.x, &p.dx, &p.y,
+                          &p.dy, &correlation) == 5)
+    if (correlation > snr)
+      points[(*n)++] = p;
+  fclose (file);
+  return points;
+}
+
+/* From GMTSAR's offsets, so this tests the fit alone. */
+static void
+test_gmtsar_fits (void)
+{
+  for (size_t i = 0; i < sizeof (fits) / sizeof (fits[0]); i++) {
+    char name[128], text[IMK_INSARXCORR_FIT_TEXT_SIZE], expected[1024] = "";
+    ImkInsarxcorrPoint *points;
+    ImkInsarxcorrFit fit;
+    ImkError error;
+    size_t n;
+    FILE *file;
+
+    snprintf (name, sizeof (name), "expected/%s.freq_xcorr.dat", fits[i].name);
+    points = read_points (fits[i].pair, name, fits[i].snr, &n);
+    test_ok (imk_insarxcorr_fit (points, n, fits[i].range_terms,
+                 fits[i].azimuth_terms, &fit, &error),
+        &error);
+    n = imk_insarxcorr_fit_print (&fit, text);
+    test_check (n == strlen (text), "%zu bytes, not %zu", n, strlen (text));
+    snprintf (
+        name, sizeof (name), "expected/%s.%s.txt", fits[i].name, fits[i].fit);
+    file = open_data (fits[i].pair, name);
+    test_check (file && fread (expected, 1, sizeof (expected) - 1, file) > 0,
+        "there is no %s", name);
+    fclose (file);
+    test_check (strcmp (text, expected) == 0, "%s:\n%s# expected:\n%s", name,
+        text, expected);
+    free (points);
+  }
+}
+
+static void
+test_fields_are_recovered (void)
+{
+  ImkInsarxcorrPoint points[400];
+  uint64_t seed = 1;
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  /* an exact plane with every tenth point far off it */
+  for (int i = 0; i < 400; i++) {
+    double x = 1000 + 5000 * (uniform (&seed) + 0.5);
+    double y = 300 + 9000 * (uniform (&seed) + 0.5);
+
+    points[i] = (ImkInsarxcorrPoint){
+        x, y, 5.25 + 1e-4 * x - 2e-5 * y, -12.5 - 3e-5 * x + 4e-4 * y};
+    points[i].dx += 1e-3 * uniform (&seed);
+    points[i].dy += 1e-3 * uniform (&seed);
+    if (i % 10 == 0)
+      points[i].dx += 20 + uniform (&seed);
+  }
+  test_ok (imk_insarxcorr_fit (points, 400, 3, 3, &fit, &error), &error);
+  test_check (fabs (fit.range.shift - 5.25) < 0.02 &&
+                  fabs (fit.range.stretch - 1e-4) < 1e-6 &&
+                  fabs (fit.range.a_stretch + 2e-5) < 1e-6 &&
+                  fabs (fit.azimuth.shift + 12.5) < 1e-3 &&
+                  fabs (fit.azimuth.stretch + 3e-5) < 1e-7 &&
+                  fabs (fit.azimuth.a_stretch - 4e-4) < 1e-7,
+      "range %g %g %g, azimuth %g %g %g", fit.range.shift, fit.range.stretch,
+      fit.range.a_stretch, fit.azimuth.shift, fit.azimuth.stretch,
+      fit.azimuth.a_stretch);
+
+  /* ten terms, exactly */
+  for (int i = 0; i < 400; i++) {
+    double u, v;
+
+    points[i].x = i % 20;
+    points[i].y = (double) (i / 20);
+    u = points[i].x / 9.5 - 1;
+    v = points[i].y / 9.5 - 1;
+    points[i].dx = 1 + 2 * u + 3 * v + 4 * u * v + 5 * (2 * u * u - 1) +
+                   6 * (2 * v * v - 1) + 7 * (4 * u * u * u - 3 * u) +
+                   8 * (2 * u * u - 1) * v + 9 * u * (2 * v * v - 1) +
+                   10 * (4 * v * v * v - 3 * v);
+  }
+  test_ok (imk_insarxcorr_fit (points, 400, 10, 1, &fit, &error), &error);
+  for (int i = 0; i < 10; i++)
+    test_check (fabs (fit.range.terms[i] - (i + 1)) < 1e-9, "term %d is %.12g",
+        i + 1, fit.range.terms[i]);
+}
+
+static void
+test_points_on_a_line_give_no_slope_across (void)
+{
+  ImkInsarxcorrPoint points[20];
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  for (int i = 0; i < 20; i++)
+    points[i] = (ImkInsarxcorrPoint){10.0 * i, 77, 1 + 0.1 * i, 2};
+  test_ok (imk_insarxcorr_fit (points, 20, 3, 3, &fit, &error), &error);
+  test_check (fabs (fit.range.stretch - 0.01) < 1e-12 &&
+                  fit.range.a_stretch == 0 && fabs (fit.range.shift - 1) < 1e-9,
+      "shift %g stretch %g %g", fit.range.shift, fit.range.stretch,
+      fit.range.a_stretch);
+}
+
+static void
+test_bad_fits_are_refused (void)
+{
+  ImkInsarxcorrPoint points[9] = {{0}};
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  for (int i = 0; i < 9; i++)
+    points[i].x = i;
+  test_error (imk_insarxcorr_fit (points, 7, 3, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "not enough points to estimate parameters: 7 are good");
+  test_error (imk_insarxcorr_fit (points, 9, 10, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "11 are needed");
+  test_error (imk_insarxcorr_fit (points, 9, 0, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "each can have 1 to 10");
+  points[4].dy = NAN;
+  test_error (imk_insarxcorr_fit (points, 9, 3, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "Point 4");
+}
+
+/* A negative shift is split downwards, a whole one as well. */
+static void
+test_shifts_are_split_as_gmtsar_does (void)
+{
+  static const struct {
+    double shift;
+    const char *expected;
+  } cases[] = {
+      {3.25, "rshift =  3 \nsub_int_r =  0.25 \n"},
+      {-3.25, "rshift =  -4 \nsub_int_r =  0.75 \n"},
+      {-3, "rshift =  -4 \nsub_int_r =  1 \n"},
+      {0, "rshift =  0 \nsub_int_r =  0 \n"},
+      {1234.56789, "rshift =  1234 \nsub_int_r =  0.57 \n"},
+  };
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrFit fit = {.range = {.shift = cases[i].shift}};
+    char text[IMK_INSARXCORR_FIT_TEXT_SIZE];
+
+    imk_insarxcorr_fit_print (&fit, text);
+    test_check (
+        strncmp (text, cases[i].expected, strlen (cases[i].expected)) == 0,
+        "%g gives\n%s# expected\n%s", cases[i].shift, text, cases[i].expected);
+  }
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"offsets are those of the formulas in float64", test_reference},
+      {"so they are for float samples", test_reference_of_floats},
+      {"whole shifts are found to a quarter of a sample",
+          test_whole_shifts_are_found},
+      {"results do not depend on bands and threads",
+          test_results_do_not_depend_on_bands},
+      {"sparse grids keep what they need", test_sparse_grids},
+      {"the grid of GMTSAR ends early, the even one does not", test_grids},
+      {"no data is said", test_no_data_is_said},
+      {"numbers that are none are no data",
+          test_numbers_that_are_none_are_no_data},
+      {"images may end anywhere", test_images_may_end_anywhere},
+      {"peaks at the edge are flagged", test_peaks_at_the_edge_are_flagged},
+      {"bad configurations are refused", test_bad_configs_are_refused},
+      {"calls out of order are refused", test_calls_out_of_order_are_refused},
+      {"rows are those of GMTSAR", test_gmtsar},
+      {"fits are those of GMTSAR", test_gmtsar_fits},
+      {"fields are recovered from their points", test_fields_are_recovered},
+      {"points on a line give no slope across it",
+          test_points_on_a_line_give_no_slope_across},
+      {"bad fits are refused", test_bad_fits_are_refused},
+      {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
+      {NULL},
+  };
+
+  return test_main (tests);
+}
