@@ -290,8 +290,8 @@ read_reals (const double *from)
   return reals;
 }
 
-/* No vector code: powers are rare. */
-INLINE void
+/* No vector code, and out of line: powers are rare. */
+FUNCTION void
 raise_reals (Reals *p, double power)
 {
   for (uint32_t i = 0; i < REALS; i++)
