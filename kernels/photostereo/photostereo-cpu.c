@@ -206,11 +206,17 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
 #define TARGET __attribute__ ((target ("avx2")))
 #include "photostereo/photostereo-cpu-isa.h"
 
+/* gcc alone has to be told that plain loops may use all of a register */
+#if defined(__clang__)
+#define WIDE
+#else
+#define WIDE ",prefer-vector-width=512"
+#endif
+
 #define NAME(x) x##_avx512
 #define VECTOR_SIZE 64
 #define TARGET \
-  __attribute__ ((target ( \
-      "avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+  __attribute__ ((target ("avx2,avx512f,avx512bw,avx512dq,avx512vl" WIDE)))
 #include "photostereo/photostereo-cpu-isa.h"
 #endif
 

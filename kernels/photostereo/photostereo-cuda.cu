@@ -843,7 +843,6 @@ n_floats (const ImkPhotostereoPlan *p)
   return (p->mosaic ? 2 : 0) + (p->track_change ? 3 : 0);
 }
 
-/* The largest pitch that is read by vectors, plus a margin for the last. */
 static ImkStatus
 allocate (Cuda *cuda, size_t samples_size, ImkError *error)
 {
@@ -854,6 +853,10 @@ allocate (Cuda *cuda, size_t samples_size, ImkError *error)
   ImkStatus status =
       IMK_CUDA (error, cudaMalloc ((void **) &cuda->samples, samples_size));
 
+  /* what pads a row is read, and not used */
+  if (status == IMK_OK)
+    status = IMK_CUDA (error,
+        cudaMemsetAsync (cuda->samples, 0, samples_size, cudaStreamPerThread));
   if (status == IMK_OK && floats)
     status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->floats, floats));
   if (status == IMK_OK)
