@@ -97,7 +97,10 @@ struct _GstShCentroid {
   GstImagingTable *table;
 };
 
-#define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
+/* Of NV12, what Jetson's cameras give, the luma is measured. */
+#define SH_CENTROID_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", "{ GRAY8, NV12 }") \
+  ";" GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SH_CENTROID_CAPS));
@@ -269,9 +272,9 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   gdouble *references = NULL;
   ImkStatus status;
 
-  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
-                   ? IMK_TYPE_U8
-                   : IMK_TYPE_U16;
+  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
+                   ? IMK_TYPE_U16
+                   : IMK_TYPE_U8;
   self->open_geometry = s.geometry;
   s.config.type = self->type;
   s.config.width = info->width;
