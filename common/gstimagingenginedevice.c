@@ -200,6 +200,9 @@ get_import_pool (GstImagingEngine *self)
 
   if (self->import_pool)
     return self->import_pool;
+  GST_INFO_OBJECT (self->element,
+      "upstream does not fill the page-locked buffers that it is offered: each "
+      "frame is copied into one first");
   allocator =
       gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_UPLOAD);
   self->import_pool =
