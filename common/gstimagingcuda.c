@@ -121,6 +121,11 @@ static ImkStatus
 cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
 {
+#if GST_CHECK_VERSION(1, 24, 0)
+  /* from here on whoever wrote it may not have waited, and says so */
+  gst_cuda_memory_sync (
+      GST_CUDA_MEMORY_CAST (gst_buffer_peek_memory (frame->buffer, 0)));
+#endif
   if (!gst_video_frame_map (&frame->video, info, frame->buffer,
           (GstMapFlags) (frame->access | GST_MAP_CUDA |
                          GST_VIDEO_FRAME_MAP_FLAG_NO_REF)))
@@ -136,7 +141,8 @@ cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
 }
 
 /* GstCudaMemory 1.22 knows no stream: its users expect finished work, both in
- * what they read and in what they are about to overwrite. */
+ * what they read and in what they are about to overwrite. Later ones may, and
+ * find nothing pending. */
 static ImkStatus
 cuda_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
 {
