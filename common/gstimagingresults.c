@@ -73,39 +73,38 @@ describe (const GstImagingResult *r)
 }
 
 #ifdef HAVE_GST_TENSORS
-/* That of an earlier result of the element on this frame. */
-static void
-detach_tensor (GstBuffer *buffer, const gchar *element_name)
-{
-  const GstStructure *old = gst_imaging_results_get (buffer, element_name);
-  GstBuffer *data =
-      old ? gst_value_get_buffer (gst_structure_get_value (old, "data")) : NULL;
-  gpointer state = NULL;
-  GstMeta *meta;
-
-  while (data && (meta = gst_buffer_iterate_meta_filtered (
-                      buffer, &state, GST_TENSOR_META_API_TYPE))) {
-    GstTensorMeta *tensors = (GstTensorMeta *) meta;
-
-    if (tensors->num_tensors == 1 && tensors->tensors[0]->data == data) {
-      gst_buffer_remove_meta (buffer, meta);
-      return;
-    }
-  }
-}
-
-/* The same buffer once more, for who reads tensors and not our meta. */
-static void
-attach_tensor (GstBuffer *buffer, const GstImagingResult *r)
+static GstTensor *
+tensor_new (const GstImagingResult *r)
 {
   gsize dims[] = {r->by_field ? r->n_fields : r->n_rows,
       r->by_field ? r->n_rows : r->n_fields};
-  GstTensor **tensors = g_new (GstTensor *, 1);
 
-  tensors[0] = gst_tensor_new_simple (g_quark_from_string (r->id),
+  return gst_tensor_new_simple (g_quark_from_string (r->id),
       GST_TENSOR_DATA_TYPE_FLOAT32, gst_buffer_ref (r->data),
       GST_TENSOR_DIM_ORDER_ROW_MAJOR, G_N_ELEMENTS (dims), dims);
-  gst_tensor_meta_set (gst_buffer_add_tensor_meta (buffer), 1, tensors);
+}
+
+/* The same buffer once more, for who reads tensors and not our meta. A frame
+ * has one GstTensorMeta: it is made anew with the tensors of others, without
+ * that of an earlier result of this element. */
+static void
+attach_tensor (GstBuffer *buffer, const gchar *element_name,
+    const GstImagingResult *result)
+{
+  const GstStructure *old = gst_imaging_results_get (buffer, element_name);
+  GstBuffer *old_data =
+      old ? gst_value_get_buffer (gst_structure_get_value (old, "data")) : NULL;
+  GstTensorMeta *meta = gst_buffer_get_tensor_meta (buffer);
+  GstTensor **tensors = g_new (GstTensor *, meta ? meta->num_tensors + 1 : 1);
+  guint n = 0;
+
+  for (gsize i = 0; meta && i < meta->num_tensors; i++)
+    if (meta->tensors[i]->data != old_data)
+      tensors[n++] = gst_tensor_copy (meta->tensors[i]);
+  tensors[n++] = tensor_new (result);
+  if (meta)
+    gst_buffer_remove_meta (buffer, &meta->meta);
+  gst_tensor_meta_set (gst_buffer_add_tensor_meta (buffer), n, tensors);
 }
 #endif
 
@@ -119,8 +118,7 @@ gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
 
   gst_imaging_results_register ();
 #ifdef HAVE_GST_TENSORS
-  detach_tensor (buffer, element_name);
-  attach_tensor (buffer, result);
+  attach_tensor (buffer, element_name, result);
 #endif
   if (!meta)
     meta = gst_buffer_add_custom_meta (buffer, GST_IMAGING_RESULTS_META);
