@@ -130,8 +130,6 @@ GST_START_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie)
       check_info (formats[__i__ % G_N_ELEMENTS (formats)], WIDTH, HEIGHT);
   GstHarness *h;
 
-  if (kind >= n_kinds ())
-    return;
   set_up_kind (kind);
   h = harness_new ("lapsharpen amount=0.75", "NVMM", "NVMM", &info);
   for (guint seed = 0; seed < 3; seed++) {
@@ -240,8 +238,6 @@ check_same_centroids (guint kind, const gchar *format)
 
 GST_START_TEST (test_centroids_of_a_surface_are_those_of_its_luma)
 {
-  if ((guint) __i__ >= n_kinds ())
-    return;
   set_up_kind (__i__);
   check_same_centroids (__i__, "GRAY8");
   check_same_centroids (__i__, "NV12");
@@ -629,8 +625,6 @@ GST_START_TEST (test_pipelines_of_a_camera_of_jetson_run)
   GstElement *pipeline, *element, *sink;
   guint n_frames = 0;
 
-  if (kind >= n_kinds ())
-    return;
   set_up_kind (kind);
   check_nvmm_register_camera ();
   pipeline = gst_parse_launch (lines[line], &error);
@@ -658,17 +652,19 @@ nvmm_suite (void)
   Suite *s = suite_create ("nvmm");
   TCase *tc = tcase_create ("pixels");
 
+  if (!check_is_mock ())
+    g_printerr ("skipped: surfaces with EGL images: they are Jetson's\n");
   suite_add_tcase (s, tc);
   tcase_add_checked_fixture (tc, NULL, tear_down);
   tcase_add_loop_test (tc,
       test_surfaces_of_every_kind_are_sharpened_where_they_lie, 0,
-      G_N_ELEMENTS (kinds) * G_N_ELEMENTS (formats));
+      n_kinds () * G_N_ELEMENTS (formats));
   tcase_add_loop_test (
       tc, test_a_surface_goes_on_in_system_memory, 0, G_N_ELEMENTS (formats));
   tcase_add_loop_test (
       tc, test_system_memory_goes_on_as_a_surface, 0, G_N_ELEMENTS (formats));
-  tcase_add_loop_test (tc, test_centroids_of_a_surface_are_those_of_its_luma, 0,
-      G_N_ELEMENTS (kinds));
+  tcase_add_loop_test (
+      tc, test_centroids_of_a_surface_are_those_of_its_luma, 0, n_kinds ());
 
   tc = tcase_create ("mapping");
   suite_add_tcase (s, tc);
@@ -703,7 +699,7 @@ nvmm_suite (void)
   suite_add_tcase (s, tc);
   tcase_add_checked_fixture (tc, NULL, tear_down);
   tcase_add_loop_test (tc, test_pipelines_of_a_camera_of_jetson_run, 0,
-      G_N_ELEMENTS (lines) * G_N_ELEMENTS (kinds));
+      G_N_ELEMENTS (lines) * n_kinds ());
   return s;
 }
 
