@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingallocation.h"
 
+#include "gstimagingcaps.h"
 #include "gstimagingcuda.h"
+#include "gstimagingnvmm.h"
 
 /* --- upstream ------------------------------------------------------------ */
 
@@ -30,7 +32,7 @@ offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
   gst_query_parse_allocation (query, &caps, NULL);
   if (!caps || !gst_video_info_from_caps (&info, caps))
     return;
-  if (gst_imaging_cuda_is_caps (caps))
+  if (gst_imaging_caps_memory (caps) != GST_IMAGING_CAPS_SYSTEM)
     return;
   allocator =
       gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
@@ -67,9 +69,14 @@ new_output_pool (GstImagingEngine *engine, GstCaps *caps,
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
 
 #ifdef HAVE_GST_CUDA
-  if (on_cuda && gst_imaging_cuda_is_caps (caps))
+  if (on_cuda && gst_imaging_caps_memory (caps) == GST_IMAGING_CAPS_CUDA)
     return gst_imaging_cuda_pool_new (
         gst_imaging_engine_context (engine), caps, info, size);
+#endif
+#ifdef HAVE_NVMM
+  if (on_cuda && gst_imaging_caps_memory (caps) == GST_IMAGING_CAPS_NVMM)
+    return gst_imaging_nvmm_pool_new (
+        gst_imaging_engine_context (engine), caps, info, allocator, size);
 #endif
   if (on_cuda)
     *allocator =

@@ -124,6 +124,11 @@ static ImkStatus
 cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
 {
+#if GST_CHECK_VERSION(1, 24, 0)
+  /* from here on whoever wrote it may not have waited, and says so */
+  gst_cuda_memory_sync (
+      GST_CUDA_MEMORY_CAST (gst_buffer_peek_memory (frame->buffer, 0)));
+#endif
   if (!gst_video_frame_map (&frame->video, info, frame->buffer,
           (GstMapFlags) (frame->access | GST_MAP_CUDA |
                          GST_VIDEO_FRAME_MAP_FLAG_NO_REF)))
@@ -139,7 +144,8 @@ cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
 }
 
 /* GstCudaMemory 1.22 knows no stream: its users expect finished work, both in
- * what they read and in what they are about to overwrite. */
+ * what they read and in what they are about to overwrite. Later ones may, and
+ * find nothing pending. */
 static ImkStatus
 cuda_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
 {
@@ -180,65 +186,3 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
 }
 
 #endif
-
-/* --- caps ---------------------------------------------------------------- */
-
-static gboolean
-is_cuda (GstCaps *caps, guint i)
-{
-  return gst_caps_features_contains (
-      gst_caps_get_features (caps, i), GST_IMAGING_CAPS_FEATURE_CUDA);
-}
-
-gboolean
-gst_imaging_cuda_is_caps (GstCaps *caps)
-{
-  return is_cuda (caps, 0);
-}
-
-GstCaps *
-gst_imaging_cuda_sort_first (GstCaps *caps)
-{
-  GstCaps *first, *rest;
-
-  if (gst_caps_is_any (caps))
-    return caps;
-  first = gst_caps_new_empty ();
-  rest = gst_caps_new_empty ();
-  for (guint i = 0; i < gst_caps_get_size (caps); i++)
-    gst_caps_append (
-        is_cuda (caps, i) ? first : rest, gst_caps_copy_nth (caps, i));
-  gst_caps_unref (caps);
-  gst_caps_append (first, rest);
-  return first;
-}
-
-GstCaps *
-gst_imaging_cuda_remove_memory (GstCaps *caps)
-{
-  GstCaps *kept = gst_caps_copy (caps);
-
-  for (guint i = gst_caps_get_size (kept); i-- > 0;)
-    if (is_cuda (kept, i))
-      gst_caps_remove_structure (kept, i);
-  return kept;
-}
-
-GstCaps *
-gst_imaging_cuda_add_memory (GstCaps *caps)
-{
-#ifdef HAVE_GST_CUDA
-  GstCaps *all = gst_caps_copy (caps), *others = gst_caps_copy (caps);
-
-  for (guint i = 0; i < gst_caps_get_size (others); i++) {
-    gst_caps_set_features (others, i,
-        gst_caps_features_new (is_cuda (others, i)
-                                   ? GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY
-                                   : GST_IMAGING_CAPS_FEATURE_CUDA,
-            NULL));
-  }
-  return gst_caps_merge (all, others);
-#else
-  return gst_imaging_cuda_remove_memory (caps);
-#endif
-}

@@ -7,8 +7,6 @@
 
 G_BEGIN_DECLS
 
-#define GST_IMAGING_CAPS_FEATURE_CUDA "memory:CUDAMemory"
-
 #ifdef HAVE_GST_CUDA
 
 extern const GstImagingMapper gst_imaging_cuda_mapper;
@@ -31,19 +29,5 @@ GstBufferPool *gst_imaging_cuda_pool_new (GstImagingContext *context,
     GstCaps *caps, const GstVideoInfo *info, guint *size);
 
 #endif
-
-/* Whether frames of these caps are CUDAMemory. */
-gboolean gst_imaging_cuda_is_caps (GstCaps *caps);
-
-/* @caps, then the same in the other memory, CUDAMemory for system and the
- * other way round; only @caps when built without. Returns: (transfer full) */
-GstCaps *gst_imaging_cuda_add_memory (GstCaps *caps);
-
-/* @caps with CUDAMemory before the rest. Returns: (transfer full); takes @caps
- */
-GstCaps *gst_imaging_cuda_sort_first (GstCaps *caps);
-
-/* @caps without CUDAMemory. Returns: (transfer full) */
-GstCaps *gst_imaging_cuda_remove_memory (GstCaps *caps);
 
 G_END_DECLS

@@ -2,6 +2,7 @@
 /* What the two files of the engine share. */
 #pragma once
 
+#include "gstimagingcaps.h"
 #include "gstimagingengine.h"
 
 G_BEGIN_DECLS
@@ -10,7 +11,7 @@ G_BEGIN_DECLS
 typedef struct {
   GstVideoInfo info;
   GstCaps *caps;
-  gboolean in_is_cuda, out_is_cuda; /* memory:CUDAMemory in the caps */
+  GstImagingCapsMemory in_memory, out_memory; /* as the caps have it */
 } Format;
 
 struct _GstImagingEngine {
@@ -48,6 +49,11 @@ void gst_imaging_engine_close_device (GstImagingEngine *self);
  * memory. */
 void gst_imaging_engine_adopt_context (
     GstImagingEngine *self, GstBuffer *input);
+
+/* Surfaces of NVMM are of the primary context: takes it, whatever neighbours
+ * of other memory use, unless the application has brought one. Call with the
+ * kernel closed. */
+void gst_imaging_engine_prefer_primary (GstImagingEngine *self);
 
 /* Before frames of other caps come. */
 void gst_imaging_engine_close_import_pool (GstImagingEngine *self);

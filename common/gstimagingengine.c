@@ -2,7 +2,7 @@
 #include "gstimagingengine-private.h"
 
 #include "gstimaging-private.h"
-#include "gstimagingcuda.h"
+#include "gstimagingnvmm.h"
 
 #define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
 #define DEFAULT_CUDA_DEVICE_ID -1
@@ -75,8 +75,9 @@ gst_imaging_engine_install_properties (GObjectClass *klass)
           "Where the last frame was processed: cpu or cuda", "cpu", readable));
   g_object_class_install_property (klass, PROP_ACTIVE_MEMORY,
       g_param_spec_string ("active-memory", "Active memory",
-          "Where the last frame was taken from: system, pinned, device or "
-          "CUDAMemory; none before the first",
+          "Where the last frame was taken from: system, pinned, device, "
+          "CUDAMemory, NVMM, or NVMM-array, of which the device makes a linear "
+          "copy; none before the first",
           "none", readable));
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
@@ -289,12 +290,20 @@ is_device_failure (ImkStatus status)
          status == IMK_ERROR_UNAVAILABLE;
 }
 
-/* Frames that downstream wants as CUDAMemory cannot come from the CPU. */
+static gboolean
+is_nvmm (GstImagingEngine *self)
+{
+  return self->format.in_memory == GST_IMAGING_CAPS_NVMM ||
+         self->format.out_memory == GST_IMAGING_CAPS_NVMM;
+}
+
+/* Frames that downstream wants in memory of a device cannot come from the CPU,
+ * and NVMM it cannot even read. */
 static gboolean
 may_use_cpu (GstImagingEngine *self)
 {
   return gst_imaging_engine_choice (self) == GST_IMAGING_BACKEND_AUTO &&
-         !self->format.out_is_cuda;
+         self->format.out_memory == GST_IMAGING_CAPS_SYSTEM && !is_nvmm (self);
 }
 
 gboolean
@@ -361,7 +370,8 @@ should_use_cuda (GstImagingEngine *self)
   default:
     break;
   }
-  if (self->format.in_is_cuda || self->format.out_is_cuda)
+  if (self->format.in_memory != GST_IMAGING_CAPS_SYSTEM ||
+      self->format.out_memory != GST_IMAGING_CAPS_SYSTEM)
     return TRUE;
   return !self->gave_up && self->funcs->prefers_cuda &&
          self->funcs->prefers_cuda (self->element, &self->format.info) &&
@@ -377,6 +387,13 @@ open_for_caps (GstImagingEngine *self)
   ImkError why, error;
   ImkStatus status = open_kernel (self, backend, &error);
 
+#ifdef HAVE_NVMM
+  /* now, and not when there is no frame to put a result into */
+  if (status == IMK_OK && self->format.out_memory == GST_IMAGING_CAPS_NVMM &&
+      self->format.in_memory != GST_IMAGING_CAPS_NVMM &&
+      !gst_imaging_nvmm_library (&error))
+    status = IMK_ERROR_UNAVAILABLE;
+#endif
   if (backend == IMK_BACKEND_CUDA && is_device_failure (status) &&
       may_use_cpu (self)) {
     why = error;
@@ -407,9 +424,12 @@ gst_imaging_engine_set_caps (
     return FALSE;
   }
   self->format.caps = gst_caps_ref (in_caps);
-  self->format.in_is_cuda = gst_imaging_cuda_is_caps (in_caps);
-  self->format.out_is_cuda = out_caps && gst_imaging_cuda_is_caps (out_caps);
+  self->format.in_memory = gst_imaging_caps_memory (in_caps);
+  self->format.out_memory =
+      out_caps ? gst_imaging_caps_memory (out_caps) : GST_IMAGING_CAPS_SYSTEM;
   gst_imaging_engine_close_import_pool (self);
+  if (is_nvmm (self))
+    gst_imaging_engine_prefer_primary (self);
   ok = open_for_caps (self);
   /* Caps that are refused leave those before in force: the base class does not
    * set them again. */

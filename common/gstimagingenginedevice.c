@@ -4,6 +4,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingcuda.h"
+#include "gstimagingnvmm.h"
 
 static const ImkDevice *
 device_of (GstImagingEngine *self)
@@ -73,7 +74,8 @@ find_context (GstImagingEngine *self, ImkError *error)
   if (!found && imk_backend_load ("cuda", error) != IMK_OK)
     return NULL;
 #ifdef HAVE_GST_CUDA
-  if (!found)
+  if (!found && self->format.in_memory != GST_IMAGING_CAPS_NVMM &&
+      self->format.out_memory != GST_IMAGING_CAPS_NVMM)
     found = gst_imaging_cuda_find_context (self->element, device_id, error);
   if (!found) { /* the application may have answered by now */
     GST_OBJECT_LOCK (self->element);
@@ -106,6 +108,25 @@ gst_imaging_engine_open_device (GstImagingEngine *self, ImkError *error)
   status = device_of (self)->stream_new (&self->stream, error);
   gst_imaging_context_pop (self->context);
   return status;
+}
+
+void
+gst_imaging_engine_prefer_primary (GstImagingEngine *self)
+{
+  GstImagingContext *primary;
+  gboolean is_offered;
+  gint device_id;
+
+  if (!self->context)
+    return;
+  GST_OBJECT_LOCK (self->element);
+  device_id = self->device_id;
+  is_offered = self->offered == self->context;
+  GST_OBJECT_UNLOCK (self->element);
+  primary = is_offered ? NULL : gst_imaging_context_get (device_id, NULL);
+  if (primary && primary != self->context)
+    gst_imaging_engine_close_device (self); /* the next one is found anew */
+  g_clear_object (&primary);
 }
 
 void
@@ -193,8 +214,11 @@ get_import_pool (GstImagingEngine *self)
 
   if (self->import_pool)
     return self->import_pool;
+  GST_INFO_OBJECT (self->element,
+      "upstream does not fill the page-locked buffers that it is offered: each "
+      "frame is copied into one first");
   allocator =
-      gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_PINNED);
+      gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_UPLOAD);
   self->import_pool = gst_imaging_video_pool_new (
       allocator, self->format.caps, &self->format.info, FALSE);
   gst_object_unref (allocator);
@@ -203,12 +227,26 @@ get_import_pool (GstImagingEngine *self)
   return self->import_pool;
 }
 
+/* What caps know of a buffer and the buffer itself does not show. */
+static ImkStatus
+adopt_surface (GstImagingEngine *self, GstBuffer *buffer,
+    GstImagingCapsMemory memory, ImkError *error)
+{
+#ifdef HAVE_NVMM
+  if (memory == GST_IMAGING_CAPS_NVMM)
+    return gst_imaging_nvmm_adopt (buffer, self->context, error);
+#endif
+  return IMK_OK;
+}
+
 GstBuffer *
 gst_imaging_engine_reachable (GstImagingEngine *self, GstBuffer *buffer,
     GstImagingReach reach, ImkError *error)
 {
   GstBuffer *copy = NULL;
 
+  if (adopt_surface (self, buffer, self->format.in_memory, error) != IMK_OK)
+    return NULL;
   if (gst_imaging_frame_can_map (buffer, self->context, reach))
     return buffer;
   if (gst_imaging_frame_check_size (buffer, &self->format.info, error) !=
@@ -230,6 +268,12 @@ gst_imaging_engine_map (GstImagingEngine *self, GstBuffer *buffer,
     const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
     GstImagingFrame *frame, ImkError *error)
 {
+  ImkStatus status = adopt_surface (self, buffer,
+      access & GST_MAP_WRITE ? self->format.out_memory : self->format.in_memory,
+      error);
+
+  if (status != IMK_OK)
+    return status;
   return gst_imaging_frame_map (buffer, info, access, reach, self->context,
       self->stream, self->stats, frame, error);
 }

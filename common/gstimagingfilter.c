@@ -3,7 +3,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingallocation.h"
-#include "gstimagingcuda.h"
+#include "gstimagingcaps.h"
 #include "gstimagingresultspad.h"
 
 typedef struct {
@@ -306,7 +306,7 @@ gst_imaging_filter_submit_input_buffer (
 
 /* A new frame may be in another kind of memory than the one it is made of;
  * the CPU takes no CUDAMemory, though it could map it: downloading is the job
- * of elements that say so. */
+ * of elements that say so; and NVMM is for the device alone. */
 static GstCaps *
 gst_imaging_filter_transform_caps (GstBaseTransform *trans,
     GstPadDirection direction, GstCaps *caps, GstCaps *filter)
@@ -315,17 +315,17 @@ gst_imaging_filter_transform_caps (GstBaseTransform *trans,
   GstCaps *ours, *result;
 
   if (gst_imaging_engine_choice (engine_of (self)) == GST_IMAGING_BACKEND_CPU)
-    ours = gst_imaging_cuda_remove_memory (caps);
+    ours = gst_imaging_caps_keep_system (caps);
   else if (GST_IMAGING_FILTER_GET_CLASS (self)->measures)
-    ours = gst_caps_ref (caps);
+    ours = gst_imaging_caps_keep_built (caps);
   else
-    ours = gst_imaging_cuda_add_memory (caps);
+    ours = gst_imaging_caps_add_memory (caps);
   if (!filter)
     return ours;
   result = gst_caps_intersect_full (filter, ours, GST_CAPS_INTERSECT_FIRST);
   gst_caps_unref (ours);
   /* An element that can give both, as cudaupload, was put there for one. */
-  return direction == GST_PAD_SRC ? gst_imaging_cuda_sort_first (result)
+  return direction == GST_PAD_SRC ? gst_imaging_caps_sort_device_first (result)
                                   : result;
 }
 
@@ -356,7 +356,7 @@ gst_imaging_filter_set_caps (
   Private *priv = private_of (GST_IMAGING_FILTER (trans));
 
   priv->same_memory =
-      gst_imaging_cuda_is_caps (in_caps) == gst_imaging_cuda_is_caps (out_caps);
+      gst_imaging_caps_memory (in_caps) == gst_imaging_caps_memory (out_caps);
   return gst_imaging_engine_set_caps (priv->engine, in_caps, out_caps);
 }
 

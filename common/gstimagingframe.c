@@ -4,6 +4,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingcuda.h"
 #include "gstimagingframe-private.h"
+#include "gstimagingnvmm.h"
 
 /* --- planes ------------------------------------------------------------ */
 
@@ -194,11 +195,14 @@ static const GstImagingMapper imaging_mapper = {
 
 /* --- all kinds --------------------------------------------------------- */
 
-/* In the order they are tried. NVMM surfaces join here. */
+/* In the order they are tried. */
 static const GstImagingMapper *const mappers[] = {
     &imaging_mapper,
 #ifdef HAVE_GST_CUDA
     &gst_imaging_cuda_mapper,
+#endif
+#ifdef HAVE_NVMM
+    &gst_imaging_nvmm_mapper,
 #endif
     &host_mapper,
 };

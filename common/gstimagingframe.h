@@ -29,7 +29,8 @@ typedef enum {
  * @planes: the picture, a plane each, as kernels take it
  * @n_planes: how many
  * @stream: the stream that kernels work on, %NULL on the host
- * @memory_name: "system", "pinned", "device", "CUDAMemory"
+ * @memory_name: "system", "pinned", "device", "CUDAMemory", "NVMM",
+ *   "NVMM-array"
  *
  * A mapped buffer.
  */
@@ -44,6 +45,7 @@ typedef struct _GstImagingFrame {
   GstBuffer *buffer;
   GstMapFlags access;
   GstVideoFrame video;
+  gpointer mapping; /* of NVMM */
 } GstImagingFrame;
 
 /**
@@ -96,7 +98,7 @@ ImkStatus gst_imaging_frame_unmap (
  * gst_imaging_frame_import: (skip)
  * @buffer: a buffer in memory that no kernel reaches
  * @info: its format
- * @pool: an active pool of PINNED imaging memory for @info
+ * @pool: an active pool of UPLOAD imaging memory for @info
  * @stats: (nullable): where the copy is counted
  *
  * Returns: (transfer full) (nullable): a copy of the samples in a buffer of

@@ -5,6 +5,9 @@
 
 #define MEMORY_TYPE "GstImagingMemory"
 
+/* That of CUDA's allocations. */
+#define HOST_ALIGNMENT 256
+
 /* A point in a stream that others wait for. */
 typedef struct {
   gpointer stream;
@@ -29,8 +32,10 @@ typedef struct {
   gsize size;
 
   GMutex lock;
-  gpointer host, mapped; /* one page-locked block, two addresses; or NULL */
-  gpointer device;       /* NULL until wanted; never on an integrated GPU */
+  /* one page-locked block, two addresses; or NULL; without is_page_locked (),
+   * ordinary memory, of which the device knows nothing */
+  gpointer host, mapped;
+  gpointer device; /* NULL until wanted; never on an integrated GPU */
   View on_host, on_device;
   GArray *readers; /* of Mark, one a stream, for both views */
 } Storage;
@@ -157,12 +162,29 @@ has_readers (Storage *s)
 
 /* --- views ------------------------------------------------------------- */
 
+/* Whether the host view is page-locked. Before compute capability 7.2 a GPU
+ * that shares its memory does not share the CPU's caches, and the CPU reads
+ * page-locked memory uncached, many times slower than any copy costs. Only what
+ * the CPU writes and nobody but the GPU reads may lie there. */
+static gboolean
+is_page_locked (const Storage *s)
+{
+  return gst_imaging_context_info (s->context)->io_coherent ||
+         s->mode == GST_IMAGING_MEMORY_UPLOAD;
+}
+
 static ImkStatus
 need_host (Storage *s, ImkError *error)
 {
   if (s->host)
     return IMK_OK;
-  return device_of (s)->alloc_pinned (s->size, &s->host, &s->mapped, error);
+  if (is_page_locked (s))
+    return device_of (s)->alloc_pinned (s->size, &s->host, &s->mapped, error);
+  if (posix_memalign (&s->host, HOST_ALIGNMENT, s->size) == 0)
+    return IMK_OK;
+  s->host = NULL;
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for %" G_GSIZE_FORMAT " bytes.", s->size);
 }
 
 static ImkStatus
@@ -177,7 +199,8 @@ need_device (Storage *s, ImkError *error)
 static gboolean
 is_one_block (const Storage *s)
 {
-  return gst_imaging_context_info (s->context)->integrated;
+  return gst_imaging_context_info (s->context)->integrated &&
+         is_page_locked (s);
 }
 
 /* @stream may read and write @view after this. */
@@ -395,7 +418,7 @@ free_views (Storage *s)
     device->event_free (g_array_index (s->readers, Mark, i).event);
   if (s->device)
     device->free_device (s->device);
-  if (s->host)
+  if (s->host && is_page_locked (s))
     device->free_pinned (s->host);
 }
 
@@ -408,6 +431,8 @@ storage_unref (Storage *s)
     free_views (s);
     gst_imaging_context_pop (s->context);
   }
+  if (!is_page_locked (s))
+    free (s->host);
   g_array_unref (s->readers);
   g_mutex_clear (&s->lock);
   if (s->stats)
@@ -432,11 +457,11 @@ storage_new (GstImagingAllocator *allocator, gsize size, ImkError *error)
 
   status = gst_imaging_context_push (s->context, error);
   if (status == IMK_OK) {
-    gboolean pinned = s->mode == GST_IMAGING_MEMORY_PINNED || is_one_block (s);
+    gboolean on_host = s->mode != GST_IMAGING_MEMORY_DEVICE || is_one_block (s);
 
-    status = pinned ? need_host (s, error) : need_device (s, error);
-    s->on_host.valid = pinned;
-    s->on_device.valid = !pinned;
+    status = on_host ? need_host (s, error) : need_device (s, error);
+    s->on_host.valid = on_host;
+    s->on_device.valid = !on_host;
     gst_imaging_context_pop (s->context);
   }
   if (status == IMK_OK)

@@ -14,12 +14,18 @@ G_BEGIN_DECLS
  * @GST_IMAGING_MEMORY_DEVICE: born in device memory; a copy in page-locked
  *   host memory appears when the CPU maps it. For what a kernel writes.
  *
- * Where the samples are to begin with. On an integrated GPU both are one
- * page-locked block that CPU and GPU use in place.
+ * @GST_IMAGING_MEMORY_UPLOAD: as PINNED, for what nobody but the GPU reads
+ *
+ * Where the samples are to begin with. On an integrated GPU all are one
+ * page-locked block that CPU and GPU use in place, unless the GPU is older than
+ * compute capability 7.2 (as a Jetson Nano): there the CPU does not cache
+ * page-locked memory, so that only UPLOAD is such a block; the host view of the
+ * others is ordinary memory, and copies are made as for a card.
  */
 typedef enum {
   GST_IMAGING_MEMORY_PINNED,
   GST_IMAGING_MEMORY_DEVICE,
+  GST_IMAGING_MEMORY_UPLOAD,
 } GstImagingMemoryMode;
 
 #define GST_TYPE_IMAGING_ALLOCATOR (gst_imaging_allocator_get_type ())

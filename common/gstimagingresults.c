@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+#ifdef HAVE_GST_TENSORS
+#define GST_USE_UNSTABLE_API
+#include <gst/analytics/analytics.h>
+#endif
+
 /* --- meta -------------------------------------------------------------- */
 
 void
@@ -95,6 +100,42 @@ set_times (GstStructure *s, GstBuffer *buffer)
   }
 }
 
+#ifdef HAVE_GST_TENSORS
+static GstTensor *
+tensor_new (const GstImagingResult *r)
+{
+  gsize dims[] = {r->by_field ? r->n_fields : r->n_rows,
+      r->by_field ? r->n_rows : r->n_fields};
+
+  return gst_tensor_new_simple (g_quark_from_string (r->id),
+      GST_TENSOR_DATA_TYPE_FLOAT32, gst_buffer_ref (r->data),
+      GST_TENSOR_DIM_ORDER_ROW_MAJOR, G_N_ELEMENTS (dims), dims);
+}
+
+/* The same buffer once more, for who reads tensors and not our meta. A frame
+ * has one GstTensorMeta: it is made anew with the tensors of others, without
+ * that of an earlier result of this element. */
+static void
+attach_tensor (GstBuffer *buffer, const gchar *element_name,
+    const GstImagingResult *result)
+{
+  const GstStructure *old = gst_imaging_results_get (buffer, element_name);
+  GstBuffer *old_data =
+      old ? gst_value_get_buffer (gst_structure_get_value (old, "data")) : NULL;
+  GstTensorMeta *meta = gst_buffer_get_tensor_meta (buffer);
+  GstTensor **tensors = g_new (GstTensor *, meta ? meta->num_tensors + 1 : 1);
+  guint n = 0;
+
+  for (gsize i = 0; meta && i < meta->num_tensors; i++)
+    if (meta->tensors[i]->data != old_data)
+      tensors[n++] = gst_tensor_copy (meta->tensors[i]);
+  tensors[n++] = tensor_new (result);
+  if (meta)
+    gst_buffer_remove_meta (buffer, &meta->meta);
+  gst_tensor_meta_set (gst_buffer_add_tensor_meta (buffer), n, tensors);
+}
+#endif
+
 void
 gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
     const GstImagingResult *result)
@@ -105,6 +146,9 @@ gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
 
   set_times (fields, buffer);
   gst_imaging_results_register ();
+#ifdef HAVE_GST_TENSORS
+  attach_tensor (buffer, element_name, result);
+#endif
   if (!meta)
     meta = gst_buffer_add_custom_meta (buffer, GST_IMAGING_RESULTS_META);
   gst_structure_set (gst_custom_meta_get_structure (meta), element_name,

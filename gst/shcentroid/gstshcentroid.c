@@ -123,7 +123,10 @@ enum {
 
 static guint signals[N_SIGNALS];
 
-#define SH_CENTROID_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
+/* Of NV12, what Jetson's cameras give, the luma is measured. */
+#define SH_CENTROID_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", "{ GRAY8, NV12 }") \
+  ";" GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SH_CENTROID_CAPS));
@@ -345,9 +348,9 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   ImkShcentroidCell *cells = NULL;
   ImkStatus status = IMK_OK;
 
-  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
-                   ? IMK_TYPE_U8
-                   : IMK_TYPE_U16;
+  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
+                   ? IMK_TYPE_U16
+                   : IMK_TYPE_U8;
   self->info = *info;
   self->open_geometry = s.geometry;
   s.config.type = self->type;

@@ -30,16 +30,36 @@ driver_call (const char *name, Function *function)
     cudaGetLastError (); /* or the next launch would report this one */
 }
 
+/* cudaEGL.h has these, but includes headers of EGL, which need not be there. */
+struct EglFrame {
+  void *planes[3]; /* CUarray or device pointer */
+  unsigned int width, height, depth;
+  unsigned int pitch; /* of the first plane, in bytes */
+  unsigned int n_planes, n_channels;
+  int frame_type; /* CUeglFrameType */
+  int color_format, array_format;
+};
+enum { EGL_FRAME_ARRAY = 0, EGL_FRAME_PITCH = 1 };
+
 struct Driver {
   CUresult (*retain) (CUcontext *, CUdevice) = nullptr;
   CUresult (*push) (CUcontext) = nullptr;
   CUresult (*pop) (CUcontext *) = nullptr;
+  CUresult (*egl_register) (CUgraphicsResource *, void *, unsigned) = nullptr;
+  CUresult (*egl_frame) (
+      EglFrame *, CUgraphicsResource, unsigned, unsigned) = nullptr;
+  CUresult (*egl_unregister) (CUgraphicsResource) = nullptr;
+  CUresult (*copy_2d) (const CUDA_MEMCPY2D *, CUstream) = nullptr;
 
   Driver ()
   {
     driver_call ("cuDevicePrimaryCtxRetain", &retain);
     driver_call ("cuCtxPushCurrent", &push);
     driver_call ("cuCtxPopCurrent", &pop);
+    driver_call ("cuGraphicsEGLRegisterImage", &egl_register);
+    driver_call ("cuGraphicsResourceGetMappedEglFrame", &egl_frame);
+    driver_call ("cuGraphicsUnregisterResource", &egl_unregister);
+    driver_call ("cuMemcpy2DAsync", &copy_2d);
   }
 };
 
@@ -228,6 +248,86 @@ event_synchronize (void *event, ImkError *error)
   return IMK_CUDA (error, cudaEventSynchronize ((cudaEvent_t) event));
 }
 
+/* --- EGL images ------------------------------------------------------------
+ */
+
+static ImkStatus
+egl_check (CUresult result, const char *call, ImkError *error)
+{
+  if (result == CUDA_SUCCESS)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_DEVICE,
+      "CUDA says: error %d in %s. EGL images can be mapped on a Jetson only.",
+      (int) result, call);
+}
+
+static ImkStatus
+egl_map (void *image, ImkEglFrame *frame, ImkError *error)
+{
+  const Driver &d = driver ();
+  CUgraphicsResource resource;
+  EglFrame mapped = {};
+  ImkStatus status;
+
+  if (!d.egl_register || !d.egl_frame || !d.egl_unregister || !d.copy_2d)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "The CUDA driver cannot map EGL images; that of a Jetson can.");
+  /* no flags: a read-only registration is refused by some drivers */
+  status = egl_check (d.egl_register (&resource, image, 0),
+      "cuGraphicsEGLRegisterImage", error);
+  if (status != IMK_OK)
+    return status;
+  status = egl_check (d.egl_frame (&mapped, resource, 0, 0),
+      "cuGraphicsResourceGetMappedEglFrame", error);
+  if (status == IMK_OK && mapped.frame_type != EGL_FRAME_ARRAY &&
+      mapped.frame_type != EGL_FRAME_PITCH)
+    status = imk_error_set (error, IMK_ERROR_DEVICE,
+        "An EGL image has a frame of the unknown type %d.", mapped.frame_type);
+  if (status != IMK_OK) {
+    d.egl_unregister (resource);
+    return status;
+  }
+  *frame = ImkEglFrame{};
+  frame->resource = resource;
+  frame->is_array = mapped.frame_type == EGL_FRAME_ARRAY;
+  frame->n_planes = mapped.n_planes < 3 ? mapped.n_planes : 3;
+  for (unsigned i = 0; i < frame->n_planes; i++)
+    frame->planes[i] = mapped.planes[i];
+  frame->stride = frame->is_array ? 0 : mapped.pitch;
+  return IMK_OK;
+}
+
+static void
+egl_unmap (ImkEglFrame *frame)
+{
+  if (frame->resource)
+    driver ().egl_unregister ((CUgraphicsResource) frame->resource);
+  *frame = ImkEglFrame{};
+}
+
+static ImkStatus
+copy_array (void *array, void *memory, size_t stride, size_t row_size,
+    size_t height, bool to_array, void *stream, ImkError *error)
+{
+  CUDA_MEMCPY2D c = {};
+
+  c.srcMemoryType = to_array ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_ARRAY;
+  c.dstMemoryType = to_array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
+  if (to_array) {
+    c.srcDevice = (CUdeviceptr) memory;
+    c.srcPitch = stride;
+    c.dstArray = (CUarray) array;
+  } else {
+    c.srcArray = (CUarray) array;
+    c.dstDevice = (CUdeviceptr) memory;
+    c.dstPitch = stride;
+  }
+  c.WidthInBytes = row_size;
+  c.Height = height;
+  return egl_check (
+      driver ().copy_2d (&c, (CUstream) stream), "cuMemcpy2DAsync", error);
+}
+
 const ImkDevice imk_device_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -249,5 +349,8 @@ const ImkDevice imk_device_cuda = {
     .event_record = event_record,
     .event_wait = event_wait,
     .event_synchronize = event_synchronize,
+    .egl_map = egl_map,
+    .egl_unmap = egl_unmap,
+    .copy_array = copy_array,
     .inject_failure = imk_cuda_inject_failure,
 };

@@ -19,6 +19,15 @@ typedef struct ImkDeviceInfo {
   size_t total_size; /* bytes of device memory */
 } ImkDeviceInfo;
 
+/* The planes behind an EGL image. */
+typedef struct ImkEglFrame {
+  void *resource; /* the registration, for egl_unmap */
+  bool is_array;  /* planes are CUDA arrays, for copy_array; else memory */
+  unsigned n_planes;
+  void *planes[3];
+  size_t stride; /* bytes from row to row of the first plane; not of arrays */
+} ImkEglFrame;
+
 /**
  * ImkDevice: (memory, streams and events of a device, as a table)
  *
@@ -61,6 +70,16 @@ typedef struct ImkDevice {
   ImkStatus (*event_record) (void *event, void *stream, ImkError *error);
   ImkStatus (*event_wait) (void *event, void *stream, ImkError *error);
   ImkStatus (*event_synchronize) (void *event, ImkError *error);
+
+  /* What cameras and decoders of a Jetson give: @image is an EGLImageKHR. The
+   * frame stays mapped until egl_unmap, whatever is written into the image. */
+  ImkStatus (*egl_map) (void *image, ImkEglFrame *frame, ImkError *error);
+  void (*egl_unmap) (ImkEglFrame *frame);
+  /* @height rows of @row_size bytes between a plane of such a frame and device
+   * memory, in the order of @stream. */
+  ImkStatus (*copy_array) (void *array, void *memory, size_t stride,
+      size_t row_size, size_t height, bool to_array, void *stream,
+      ImkError *error);
 
   /* For tests: the @nth fallible call from now on fails (1 = the next), and
    * all after it when @forever; 0 switches this off. Returns: how many

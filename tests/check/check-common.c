@@ -47,13 +47,25 @@ check_is_mock (void)
   return mock_function ("imk_mock_n_live", 0) != NULL;
 }
 
+static guint
+mock_count (const gchar *name)
+{
+  unsigned (*count) (void) =
+      (unsigned (*) (void)) mock_function (name, RTLD_NOLOAD);
+
+  return count ? count () : 0;
+}
+
 guint
 check_n_live (void)
 {
-  unsigned (*n_live) (void) =
-      (unsigned (*) (void)) mock_function ("imk_mock_n_live", RTLD_NOLOAD);
+  return mock_count ("imk_mock_n_live");
+}
 
-  return n_live ? n_live () : 0;
+guint
+check_n_page_locked (void)
+{
+  return mock_count ("imk_mock_n_page_locked");
 }
 
 /* --- frames -------------------------------------------------------------- */

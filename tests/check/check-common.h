@@ -53,6 +53,9 @@ GstImagingContext *check_context (gint device_id);
  * made and not freed; 0 with CUDA itself, where compute-sanitizer counts */
 guint check_n_live (void);
 
+/* Returns: page-locked blocks of the mock that were made and not freed */
+guint check_n_page_locked (void);
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo check_info (const gchar *format, gint width, gint height);

@@ -1302,6 +1302,30 @@ sharpened_on_cpu (const GstVideoInfo *info, guint seed, guint times)
   return buffer;
 }
 
+/* The one page-locked block is that which ordinary frames are copied into. */
+GST_START_TEST (test_frames_of_an_incoherent_gpu_are_never_read_uncached)
+{
+  GstBuffer *expected, *out;
+  Stage s;
+
+  g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
+  g_setenv ("IMK_MOCK_COHERENT", "0", TRUE);
+  s = stage_new ("lapsharpen backend=cuda amount=0.75", "sink", "src");
+  expected = sharpened_on_cpu (&s.info, 1, 1);
+  check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  fail_unless_equals_int (check_n_page_locked (), 1);
+  check_same_pixels (out, expected, &s.info);
+  fail_unless_equals_int (check_n_page_locked (), 1);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
+  gst_buffer_unref (out);
+  gst_buffer_unref (expected);
+  stage_free (&s);
+  g_unsetenv ("IMK_MOCK_INTEGRATED");
+  g_unsetenv ("IMK_MOCK_COHERENT");
+}
+GST_END_TEST;
+
 GST_START_TEST (test_between_our_elements_frames_stay_on_the_device)
 {
   const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA"};
@@ -1792,6 +1816,8 @@ filter_suite (void)
   tcase_add_test (
       tcase, test_frames_come_out_on_the_device_and_anyone_can_map_them);
   tcase_add_test (tcase, test_between_our_elements_frames_stay_on_the_device);
+  check_add_mock_test (
+      tcase, test_frames_of_an_incoherent_gpu_are_never_read_uncached);
   tcase_add_test (tcase, test_a_branch_that_writes_leaves_the_other_as_it_was);
   tcase_add_test (tcase, test_auto_follows_frames_to_the_device);
   check_add_mock_test (tcase, test_auto_takes_the_device_that_has_the_frames);

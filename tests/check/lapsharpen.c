@@ -3,6 +3,7 @@
  * the CPU and, through the mock module, on a device. Pixels are compared with
  * the formula of kernels/lapsharpen/lapsharpen.h, computed here sample by
  * sample. */
+#include <dlfcn.h>
 #include <gst/controller/controller.h>
 
 #include <math.h>
@@ -1200,6 +1201,35 @@ GST_END_TEST;
 
 /* --- the description --- */
 
+#ifdef HAVE_NVMM
+/* This program does not bring the mock of libnvbufsurface. */
+GST_START_TEST (test_surfaces_without_their_library_are_an_error_that_says_so)
+{
+  void *library = dlopen ("libnvbufsurface.so", RTLD_LAZY);
+  GstHarness *h;
+  GstBus *bus;
+
+  if (library) {
+    dlclose (library);
+    check_skip ("libnvbufsurface.so is installed");
+  }
+  h = gst_harness_new_parse ("lapsharpen");
+  bus = gst_bus_new ();
+  gst_element_set_bus (h->element, bus);
+  gst_harness_set_sink_caps_str (
+      h, "video/x-raw(memory:NVMM),format=GRAY8,width=8,height=8");
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=8,height=8,framerate=25/1");
+  gst_harness_push (h, gst_buffer_new_allocate (NULL, 64, NULL));
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "libnvbufsurface.so");
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+#endif
+
 GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
 {
   GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
@@ -1315,6 +1345,10 @@ lapsharpen_suite (void)
       tcase, test_a_frame_smaller_than_its_caps_is_an_error_and_no_crash, 0, n);
   check_add_mock_test (
       tcase, test_backend_cuda_without_a_device_is_an_error_that_says_so);
+#ifdef HAVE_NVMM
+  check_add_mock_test (
+      tcase, test_surfaces_without_their_library_are_an_error_that_says_so);
+#endif
   tcase_add_test (
       tcase, test_every_property_reads_back_and_may_change_while_playing);
   tcase_add_test (tcase, test_the_template_offers_the_formats_that_are_tested);

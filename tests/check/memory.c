@@ -80,6 +80,21 @@ tear_down_integrated (void)
   g_unsetenv ("IMK_MOCK_INTEGRATED");
 }
 
+/* As a Jetson Nano: shared memory, caches not. */
+static void
+set_up_incoherent (void)
+{
+  g_setenv ("IMK_MOCK_COHERENT", "0", TRUE);
+  set_up_integrated ();
+}
+
+static void
+tear_down_incoherent (void)
+{
+  tear_down_integrated ();
+  g_unsetenv ("IMK_MOCK_COHERENT");
+}
+
 /* --- helpers -------------------------------------------------------------- */
 
 static guint64
@@ -317,6 +332,15 @@ GST_START_TEST (test_a_download_is_made_once_and_counted)
 }
 GST_END_TEST;
 
+/* Whether both views are the same bytes. */
+static gboolean
+is_one_block (void)
+{
+  const ImkDeviceInfo *info = gst_imaging_context_info (context);
+
+  return info->integrated && info->io_coherent;
+}
+
 GST_START_TEST (test_each_writer_makes_the_other_view_stale)
 {
   GstAllocator *allocators[] = {pinned, on_device};
@@ -328,8 +352,7 @@ GST_START_TEST (test_each_writer_makes_the_other_view_stale)
       cpu_write (memory, seed);
       device_check (memory, stream, seed);
       device_write (memory, other, seed + 100);
-      fail_unless (gst_imaging_memory_is_on_device (memory) !=
-                   gst_imaging_context_info (context)->integrated);
+      fail_unless (gst_imaging_memory_is_on_device (memory) != is_one_block ());
       cpu_check (memory, seed + 100);
     }
     gst_memory_unref (memory);
@@ -450,6 +473,50 @@ GST_START_TEST (test_an_integrated_device_copies_nothing)
     gst_memory_unref (memory);
   }
   assert_copies (0, 0);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_cpu_never_reads_uncached_memory)
+{
+  GstAllocator *allocators[] = {pinned, on_device};
+
+  fail_unless_equals_int (gst_imaging_context_info (context)->compute_major, 5);
+  for (guint i = 0; i < G_N_ELEMENTS (allocators); i++) {
+    GstMemory *memory = new_memory (allocators[i]), *copy;
+    ImkLocation location;
+
+    cpu_write (memory, 1);
+    acquire (memory, stream, GST_MAP_READ, TRUE, &location);
+    fail_unless_equals_int (location, IMK_LOCATION_DEVICE);
+    release (memory, stream, GST_MAP_READ, TRUE);
+    device_check (memory, stream, 1);
+    device_write (memory, other, 2);
+    cpu_check (memory, 2);
+    copy = gst_memory_copy (memory, 0, -1);
+    cpu_check (copy, 2);
+    fail_unless_equals_int (check_n_page_locked (), 0);
+    gst_memory_unref (copy);
+    gst_memory_unref (memory);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_what_the_gpu_alone_reads_needs_no_copy_even_there)
+{
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_UPLOAD, stats);
+  GstMemory *memory = new_memory (allocator);
+  ImkLocation location;
+
+  cpu_write (memory, 1);
+  acquire (memory, stream, GST_MAP_READ, FALSE, &location);
+  fail_unless_equals_int (location, IMK_LOCATION_HOST_MAPPED);
+  release (memory, stream, GST_MAP_READ, TRUE);
+  device_check (memory, stream, 1);
+  assert_copies (0, 0);
+  fail_unless_equals_int (check_n_page_locked (), 1);
+  gst_memory_unref (memory);
+  gst_object_unref (allocator);
 }
 GST_END_TEST;
 
@@ -1239,6 +1306,16 @@ memory_suite (void)
   tcase_add_checked_fixture (tcase, set_up_integrated, tear_down_integrated);
   check_add_mock_test (tcase, test_an_integrated_device_copies_nothing);
   tcase_add_test (tcase, test_each_writer_makes_the_other_view_stale);
+  tcase_add_test (tcase, test_each_call_may_fail_once);
+
+  tcase = tcase_create ("incoherent");
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, set_up_incoherent, tear_down_incoherent);
+  check_add_mock_test (tcase, test_the_cpu_never_reads_uncached_memory);
+  check_add_mock_test (
+      tcase, test_what_the_gpu_alone_reads_needs_no_copy_even_there);
+  tcase_add_test (tcase, test_each_writer_makes_the_other_view_stale);
+  tcase_add_test (tcase, test_a_write_of_a_part_keeps_the_rest);
   tcase_add_test (tcase, test_each_call_may_fail_once);
   return suite;
 }

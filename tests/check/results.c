@@ -2,6 +2,11 @@
 /* Results on frames and as text: what readers may rely on. */
 #include "check-common.h"
 
+#ifdef HAVE_GST_TENSORS
+#define GST_USE_UNSTABLE_API
+#include <gst/analytics/analytics.h>
+#endif
+
 #include <locale.h>
 #include <math.h>
 #include <string.h>
@@ -142,6 +147,37 @@ GST_START_TEST (test_results_say_when_their_frame_was_taken)
   gst_buffer_unref (buffer);
 }
 GST_END_TEST;
+
+#ifdef HAVE_GST_TENSORS
+GST_START_TEST (test_results_are_tensors_as_well)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  const GstStructure *result;
+  GstTensorMeta *meta;
+  const GstTensor *tensor;
+
+  attach (buffer, "sensor", 42);
+  attach (buffer, "sensor", 43); /* in the place of the first */
+  result = gst_imaging_results_get (buffer, "sensor");
+  meta = gst_buffer_get_tensor_meta (buffer);
+  fail_unless (meta != NULL);
+  fail_unless_equals_uint64 (meta->num_tensors, 1);
+  tensor = meta->tensors[0];
+  fail_unless_equals_string (g_quark_to_string (tensor->id), "test-v1");
+  fail_unless_equals_int (tensor->data_type, GST_TENSOR_DATA_TYPE_FLOAT32);
+  fail_unless_equals_int (tensor->dims_order, GST_TENSOR_DIM_ORDER_ROW_MAJOR);
+  fail_unless_equals_uint64 (tensor->num_dims, 2);
+  fail_unless_equals_uint64 (tensor->dims[0], 2);
+  fail_unless_equals_uint64 (tensor->dims[1], 3);
+  fail_unless (tensor->data ==
+               gst_value_get_buffer (gst_structure_get_value (result, "data")));
+  attach (buffer, "other", 43);
+  fail_unless_equals_uint64 (
+      gst_buffer_get_tensor_meta (buffer)->num_tensors, 2);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+#endif
 
 GST_START_TEST (test_by_field_turns_rows_and_columns)
 {
@@ -517,6 +553,9 @@ results_suite (void)
       tcase, test_reading_before_anything_was_registered_finds_nothing);
   tcase_add_test (tcase, test_the_fields_are_as_documented);
   tcase_add_test (tcase, test_results_say_when_their_frame_was_taken);
+#ifdef HAVE_GST_TENSORS
+  tcase_add_test (tcase, test_results_are_tensors_as_well);
+#endif
   tcase_add_test (tcase, test_by_field_turns_rows_and_columns);
   tcase_add_test (tcase, test_results_are_found_by_name_or_any);
   tcase_add_test (tcase, test_a_newer_result_of_the_same_name_replaces_the_old);

@@ -14,7 +14,8 @@
  * stderr and abort (): this is a tool for tests.
  *
  * Environment: IMK_MOCK_DEVICES (2) how many devices there are, 0 allowed;
- * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU;
+ * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU, and
+ * IMK_MOCK_COHERENT=0 without its caches, as before compute capability 7.2;
  * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
  * what was not freed. */
 #define _GNU_SOURCE
@@ -29,6 +30,7 @@
 #include <unistd.h>
 
 #include "core/device.h"
+#include "mock-egl.h"
 #include "lapsharpen/lapsharpen-backend.h"
 #ifdef HAVE_OCTBSCAN
 #include "octbscan/octbscan-backend.h"
@@ -62,8 +64,15 @@ typedef struct Mark {
   bool done;
 } Mark;
 
-/* Streams, events and kernel objects: known by address, counted at exit. */
-typedef enum HandleKind { STREAM, EVENT, OBJECT, N_KINDS } HandleKind;
+/* Streams, events, kernel objects and mapped EGL images: known by address,
+ * counted at exit. */
+typedef enum HandleKind {
+  STREAM,
+  EVENT,
+  OBJECT,
+  EGL_FRAME,
+  N_KINDS
+} HandleKind;
 
 typedef struct Handle {
   struct Handle *next;
@@ -129,6 +138,7 @@ struct Job {
   Span to, from;
   size_t to_stride, from_stride, row_size, height;
   void *staged; /* a copy of pageable memory */
+  MockArray *array;
   Mark *mark;
   Object *object;
   Object params; /* only .params and .updated, as they were at the call */
@@ -258,6 +268,8 @@ static ImkStatus
 device_info (int device, ImkDeviceInfo *info, ImkError *error)
 {
   const char *integrated = getenv ("IMK_MOCK_INTEGRATED");
+  const char *coherent = getenv ("IMK_MOCK_COHERENT");
+  bool is_coherent = !coherent || strcmp (coherent, "0") != 0;
   ImkStatus status = begin_without_context ("info", error);
 
   if (status == IMK_OK)
@@ -265,10 +277,10 @@ device_info (int device, ImkDeviceInfo *info, ImkError *error)
   if (status != IMK_OK)
     return status;
   *info = (ImkDeviceInfo){
-      .compute_major = 8,
-      .compute_minor = 7,
+      .compute_major = is_coherent ? 8 : 5, /* Orin, Nano */
+      .compute_minor = is_coherent ? 7 : 3,
       .integrated = integrated && strcmp (integrated, "1") == 0,
-      .io_coherent = true,
+      .io_coherent = is_coherent,
       .total_size = DEVICE_SIZE,
   };
   snprintf (info->name, sizeof (info->name), "Mock device %d", device);
@@ -559,9 +571,10 @@ handle_check (void *pointer, HandleKind kind, const char *call)
   pthread_mutex_unlock (&lock);
   if (!h || h->kind != kind)
     misuse ("%s (%p): no such %s, or it was freed before.", call, pointer,
-        kind == STREAM  ? "stream"
-        : kind == EVENT ? "event"
-                        : "object");
+        kind == STREAM   ? "stream"
+        : kind == EVENT  ? "event"
+        : kind == OBJECT ? "object"
+                         : "mapped EGL image");
   return pointer;
 }
 
@@ -818,6 +831,96 @@ copy (void *to, size_t to_stride, const void *from, size_t from_stride,
   if (status == IMK_OK && stream && to_pageable)
     status = stream_wait (stream, error);
   return status;
+}
+
+/* --- EGL images ------------------------------------------------------------
+ */
+
+static ImkStatus
+egl_map (void *image, ImkEglFrame *frame, ImkError *error)
+{
+  const MockEglImage *i = image;
+  ImkStatus status = begin ("egl_map", error);
+  Handle *handle;
+
+  if (status != IMK_OK)
+    return status;
+  if (!i || i->magic != MOCK_EGL_MAGIC)
+    misuse ("egl_map (%p): this is no EGL image of the mock.", image);
+  handle = calloc (1, sizeof (*handle));
+  if (!handle)
+    return no_memory (error);
+  handle_add (handle, EGL_FRAME);
+  *frame = (ImkEglFrame){
+      .resource = handle,
+      .is_array = i->is_array,
+      .n_planes = i->n_planes,
+      .stride = i->is_array ? 0 : i->stride,
+  };
+  for (unsigned p = 0; p < i->n_planes; p++)
+    frame->planes[p] = i->planes[p];
+  return IMK_OK;
+}
+
+static void
+egl_unmap (ImkEglFrame *frame)
+{
+  if (!frame->resource)
+    return;
+  need_context ("egl_unmap");
+  handle_remove (handle_check (frame->resource, EGL_FRAME, "egl_unmap"));
+  free (frame->resource);
+  *frame = (ImkEglFrame){0};
+}
+
+/* The mock's arrays have their last row first. */
+static ImkStatus
+run_copy_array (Job *job, ImkError *error)
+{
+  MockArray *a = job->array;
+
+  for (size_t y = 0; y < job->height; y++) {
+    uint8_t *row = a->bytes + (a->height - 1 - y) * a->row_size;
+
+    if (job->to.bytes)
+      memcpy (job->to.bytes + y * job->to_stride, row, job->row_size);
+    else
+      memcpy (row, job->from.bytes + y * job->from_stride, job->row_size);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+copy_array (void *array, void *memory, size_t stride, size_t row_size,
+    size_t height, bool to_array, void *stream, ImkError *error)
+{
+  ImkStatus status = begin ("copy_array", error);
+  MockArray *a = array;
+  Job *job;
+
+  if (status != IMK_OK)
+    return status;
+  if (a->magic != MOCK_ARRAY_MAGIC)
+    misuse ("copy_array (%p): this is no CUDA array of the mock.", array);
+  if (row_size > a->row_size || height > a->height || stride < row_size)
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "A copy of %zu rows of %zu bytes leaves an array of %zu of %zu.",
+        height, row_size, a->height, a->row_size);
+  job = calloc (1, sizeof (*job));
+  if (!job)
+    return no_memory (error);
+  job->run = run_copy_array;
+  job->array = a;
+  job->to_stride = job->from_stride = stride;
+  job->row_size = row_size;
+  job->height = height;
+  status = span_take (memory, rows_size (stride, row_size, height),
+      "memory beside an array", to_array ? &job->from : &job->to, error);
+  if (status != IMK_OK) {
+    job_free (job);
+    return status;
+  }
+  return submit (job, stream, "copy_array", error);
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -1645,11 +1748,23 @@ imk_mock_n_live (void)
   return (unsigned) sum;
 }
 
+/* The same of page-locked blocks alone. */
+unsigned imk_mock_n_page_locked (void);
+
+__attribute__ ((visibility ("default"))) unsigned
+imk_mock_n_page_locked (void)
+{
+  size_t n[2 + N_KINDS] = {0};
+
+  count_live (n);
+  return (unsigned) n[true];
+}
+
 __attribute__ ((destructor)) static void
 report_leaks (void)
 {
-  static const char *names[] = {
-      "device blocks", "page-locked blocks", "streams", "events", "objects"};
+  static const char *names[] = {"device blocks", "page-locked blocks",
+      "streams", "events", "objects", "mapped EGL images"};
   const char *wanted = getenv ("IMK_MOCK_LEAKS");
   size_t n[2 + N_KINDS] = {0};
 
@@ -1682,6 +1797,9 @@ static const ImkDevice mock_device = {
     .event_record = event_record,
     .event_wait = event_wait,
     .event_synchronize = event_synchronize,
+    .egl_map = egl_map,
+    .egl_unmap = egl_unmap,
+    .copy_array = copy_array,
     .inject_failure = inject_failure,
 };
 

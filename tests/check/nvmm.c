@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* memory:NVMM on a mock of libnvbufsurface: every kind of surface, into and out
+ * of lapsharpen and shcentroid, and pipelines as they are written on a Jetson.
+ */
+#include "nvmm-source.h"
+
+#include <string.h>
+
+#include "gstimagingresults.h"
+
+#define WIDTH 67 /* odd: no row is as long as its pitch */
+#define HEIGHT 41
+
+/* What a surface may lie in, and how the element calls it. */
+static const struct {
+  NvBufSurfaceMemType type;
+  const gchar *mock; /* IMK_MOCK_NVMM: which kind of SURFACE_ARRAY */
+  const gchar *name;
+} kinds[] = {
+    {NVBUF_MEM_CUDA_DEVICE, "device", "NVMM"},
+    {NVBUF_MEM_CUDA_PINNED, "pinned", "NVMM"},
+    {NVBUF_MEM_CUDA_UNIFIED, "device", "NVMM"},
+    {NVBUF_MEM_DEFAULT, "device", "NVMM"},
+    {NVBUF_MEM_SURFACE_ARRAY, "pitch", "NVMM"},
+    {NVBUF_MEM_SURFACE_ARRAY, "array", "NVMM-array"},
+};
+
+static const gchar *const formats[] = {"GRAY8", "NV12", "RGBA"};
+
+static void
+set_up_kind (guint i)
+{
+  g_setenv ("IMK_MOCK_NVMM", kinds[i].mock, TRUE);
+}
+
+static void
+tear_down (void)
+{
+  g_unsetenv ("IMK_MOCK_NVMM");
+  g_unsetenv ("IMK_MOCK_NVMM_FAIL");
+  fail_unless_equals_int (imk_mock_surface_n_live (), 0);
+  fail_unless_equals_int (check_n_live (), 0);
+}
+
+/* The kinds of a Jetson need the mock of the driver. */
+static guint
+n_kinds (void)
+{
+  return check_is_mock () ? G_N_ELEMENTS (kinds) : 4;
+}
+
+/* @in and @out: "NVMM" or "system" */
+static GstHarness *
+harness_new (const gchar *line, const gchar *in, const gchar *out,
+    const GstVideoInfo *info)
+{
+  const gchar *pads[] = {in, out};
+  GstHarness *h = gst_harness_new_parse (line);
+
+  for (guint i = 0; i < 2; i++) {
+    gboolean nvmm = strcmp (pads[i], "NVMM") == 0;
+    gchar *caps = (nvmm ? check_nvmm_caps : check_caps_string) (
+        info->finfo->name, info->width, info->height);
+
+    if (i == 0)
+      gst_harness_set_src_caps_str (h, caps);
+    else
+      gst_harness_set_sink_caps_str (h, caps);
+    g_free (caps);
+  }
+  return h;
+}
+
+static GstElement *
+element_of (GstHarness *h)
+{
+  GstIterator *i = gst_bin_iterate_elements (GST_BIN (h->element));
+  GValue value = G_VALUE_INIT;
+  GstElement *element;
+
+  fail_unless_equals_int (gst_iterator_next (i, &value), GST_ITERATOR_OK);
+  element = g_value_get_object (&value); /* the bin keeps it */
+  g_value_unset (&value);
+  gst_iterator_free (i);
+  return element;
+}
+
+static void
+check_memory_name (GstHarness *h, const gchar *name)
+{
+  gchar *memory = NULL, *backend = NULL;
+
+  g_object_get (element_of (h), "active-memory", &memory, "active-backend",
+      &backend, NULL);
+  fail_unless_equals_string (memory, name);
+  fail_unless_equals_string (backend, "cuda");
+  g_free (memory);
+  g_free (backend);
+}
+
+static void
+check_no_copies (GstHarness *h)
+{
+  const gchar *names[] = {"bytes-uploaded", "bytes-downloaded", "bytes-copied"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    fail_unless_equals_uint64 (check_stat (element_of (h), names[i]), 0);
+}
+
+/* Noise through lapsharpen on the CPU: what every surface must give. */
+static GstBuffer *
+sharpened_on_cpu (const GstVideoInfo *info, guint seed)
+{
+  GstHarness *h = harness_new (
+      "lapsharpen backend=cpu amount=0.75", "system", "system", info);
+  GstBuffer *out;
+
+  check_push (h, check_noise (info, seed), GST_FLOW_OK);
+  out = check_pull (h);
+  gst_harness_teardown (h);
+  return out;
+}
+
+/* --- pixels --------------------------------------------------------------- */
+
+GST_START_TEST (test_surfaces_of_every_kind_are_sharpened_where_they_lie)
+{
+  guint kind = __i__ / G_N_ELEMENTS (formats);
+  GstVideoInfo info =
+      check_info (formats[__i__ % G_N_ELEMENTS (formats)], WIDTH, HEIGHT);
+  GstHarness *h;
+
+  set_up_kind (kind);
+  h = harness_new ("lapsharpen amount=0.75", "NVMM", "NVMM", &info);
+  for (guint seed = 0; seed < 3; seed++) {
+    GstBuffer *expected = sharpened_on_cpu (&info, seed), *out, *pixels;
+
+    check_push (
+        h, check_nvmm_noise (&info, seed, kinds[kind].type), GST_FLOW_OK);
+    out = check_pull (h);
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), seed * 40 * GST_MSECOND);
+    pixels = check_nvmm_read (out, &info);
+    check_same_pixels (pixels, expected, &info);
+    gst_buffer_unref (pixels);
+    gst_buffer_unref (out);
+    gst_buffer_unref (expected);
+  }
+  check_memory_name (h, kinds[kind].name);
+  check_no_copies (h);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_surface_goes_on_in_system_memory)
+{
+  GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
+  GstHarness *h =
+      harness_new ("lapsharpen amount=0.75", "NVMM", "system", &info);
+  GstBuffer *expected = sharpened_on_cpu (&info, 3), *out;
+
+  check_push (h, check_nvmm_noise (&info, 3, NVBUF_MEM_DEFAULT), GST_FLOW_OK);
+  out = check_pull (h);
+  check_no_copies (h);
+  check_same_pixels (out, expected, &info);
+  /* by the test, which has looked */
+  fail_unless_equals_uint64 (
+      check_stat (element_of (h), "bytes-downloaded"), info.size);
+  gst_buffer_unref (out);
+  gst_buffer_unref (expected);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_system_memory_goes_on_as_a_surface)
+{
+  GstVideoInfo info = check_info (formats[__i__], WIDTH, HEIGHT);
+  GstHarness *h =
+      harness_new ("lapsharpen amount=0.75", "system", "NVMM", &info);
+  GstBuffer *expected = sharpened_on_cpu (&info, 3), *out, *pixels;
+
+  check_push (h, check_noise (&info, 3), GST_FLOW_OK);
+  out = check_pull (h);
+  pixels = check_nvmm_read (out, &info);
+  check_same_pixels (pixels, expected, &info);
+  fail_unless_equals_int (check_nvmm_surface (out)->numFilled, 1);
+  gst_buffer_unref (pixels);
+  gst_buffer_unref (out);
+  gst_buffer_unref (expected);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+static GstBuffer *
+centroids_of (GstHarness *h, GstBuffer *in)
+{
+  const GstStructure *result;
+  GstBuffer *out, *data;
+
+  check_push (h, in, GST_FLOW_OK);
+  out = check_pull (h);
+  result = gst_imaging_results_get (out, NULL);
+  fail_unless (result != NULL, "no results on the frame");
+  fail_unless (
+      gst_structure_get (result, "data", GST_TYPE_BUFFER, &data, NULL));
+  gst_buffer_unref (out);
+  return data;
+}
+
+#define GRID "columns=4 rows=3 pitch-x=15 pitch-y=12 x0=2 y0=1"
+
+static void
+check_same_centroids (guint kind, const gchar *format)
+{
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
+  GstVideoInfo grey = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *cpu =
+      harness_new ("shcentroid backend=cpu " GRID, "system", "system", &grey);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstBuffer *noise = check_noise (&info, 5), *luma = check_noise (&grey, 5);
+  GstBuffer *expected, *found;
+  GstMapInfo map;
+
+  /* the first plane of the same noise begins with the same numbers */
+  expected = centroids_of (cpu, luma);
+  found = centroids_of (h, check_nvmm_noise (&info, 5, kinds[kind].type));
+  fail_unless (gst_buffer_map (expected, &map, GST_MAP_READ));
+  fail_unless (map.size > 0);
+  fail_unless_equals_int (gst_buffer_memcmp (found, 0, map.data, map.size), 0);
+  gst_buffer_unmap (expected, &map);
+  check_memory_name (h, kinds[kind].name);
+  check_no_copies (h);
+  gst_buffer_unref (noise);
+  gst_buffer_unref (expected);
+  gst_buffer_unref (found);
+  gst_harness_teardown (h);
+  gst_harness_teardown (cpu);
+}
+
+GST_START_TEST (test_centroids_of_a_surface_are_those_of_its_luma)
+{
+  set_up_kind (__i__);
+  check_same_centroids (__i__, "GRAY8");
+  check_same_centroids (__i__, "NV12");
+}
+GST_END_TEST;
+
+/* --- the mapping ---------------------------------------------------------- */
+
+static GstBuffer *
+pass (GstHarness *h, GstBuffer *surface)
+{
+  check_push (h, gst_buffer_ref (surface), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+  return surface;
+}
+
+GST_START_TEST (test_a_surface_is_mapped_once_and_let_go_with_its_memory)
+{
+  GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
+  guint before = imk_mock_surface_n_images ();
+  GstHarness *h;
+  GstBuffer *surface;
+
+  set_up_kind (__i__);
+  h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  surface = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
+  for (guint n = 0; n < 5; n++)
+    pass (h, surface);
+  fail_unless_equals_int (imk_mock_surface_n_images () - before, 1);
+  /* the surface and its image */
+  fail_unless_equals_int (imk_mock_surface_n_live (), 2);
+  gst_buffer_unref (surface); /* the mock aborts when the order is wrong */
+  fail_unless_equals_int (imk_mock_surface_n_live (), 0);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_two_elements_share_one_mapping)
+{
+  GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
+  guint before = imk_mock_surface_n_images ();
+  GstBuffer *surface;
+  GstHarness *h;
+
+  g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
+  h = harness_new (
+      "shcentroid " GRID " ! shcentroid " GRID, "NVMM", "NVMM", &info);
+  surface = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
+  pass (h, surface);
+  fail_unless_equals_int (imk_mock_surface_n_images () - before, 1);
+  gst_buffer_unref (surface);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_an_image_that_others_made_is_left_to_them)
+{
+  GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
+  NvBufSurface *surface;
+  GstBuffer *buffer;
+  GstHarness *h;
+
+  g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
+  h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
+  surface = check_nvmm_surface (buffer);
+  fail_unless_equals_int (NvBufSurfaceMapEglImage (surface, 0), 0);
+  pass (h, buffer);
+  gst_mini_object_ref (GST_MINI_OBJECT (gst_buffer_peek_memory (buffer, 0)));
+  gst_harness_teardown (h);
+  fail_unless (surface->surfaceList[0].mappedAddr.eglImage != NULL);
+  /* ours is a registration only, and it goes first */
+  gst_mini_object_unref (GST_MINI_OBJECT (gst_buffer_peek_memory (buffer, 0)));
+  fail_unless_equals_int (NvBufSurfaceUnMapEglImage (surface, 0), 0);
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstBuffer *first = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+  GstBuffer *second = check_nvmm_noise (&info, 2, NVBUF_MEM_CUDA_DEVICE);
+  NvBufSurface *holder = check_nvmm_surface (first);
+  NvBufSurfaceParams *list = holder->surfaceList;
+  GstBuffer *expected, *found;
+  GstMapInfo map;
+
+  gst_buffer_unref (centroids_of (h, gst_buffer_ref (first)));
+  expected = centroids_of (h, gst_buffer_ref (second));
+  holder->surfaceList = check_nvmm_surface (second)->surfaceList;
+  found = centroids_of (h, gst_buffer_ref (first));
+  fail_unless (gst_buffer_map (expected, &map, GST_MAP_READ));
+  fail_unless_equals_int (gst_buffer_memcmp (found, 0, map.data, map.size), 0);
+  gst_buffer_unmap (expected, &map);
+  holder->surfaceList = list;
+  gst_buffer_unref (expected);
+  gst_buffer_unref (found);
+  gst_buffer_unref (first);
+  gst_buffer_unref (second);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+/* --- what is refused ------------------------------------------------------ */
+
+static void
+spoil_batch (NvBufSurface *s)
+{
+  s->numFilled = 4;
+}
+
+static void
+spoil_size (NvBufSurface *s)
+{
+  s->surfaceList[0].width = 1920;
+}
+
+static void
+spoil_planes (NvBufSurface *s)
+{
+  s->surfaceList[0].planeParams.num_planes = 2;
+}
+
+static void
+spoil_gpu (NvBufSurface *s)
+{
+  s->gpuId = 1;
+}
+
+static void
+spoil_type (NvBufSurface *s)
+{
+  s->memType = NVBUF_MEM_SYSTEM;
+}
+
+static void
+spoil_layout (NvBufSurface *s)
+{
+  s->surfaceList[0].layout = NVBUF_LAYOUT_BLOCK_LINEAR;
+}
+
+static void
+spoil_address (NvBufSurface *s)
+{
+  s->surfaceList[0].dataPtr = NULL;
+}
+
+static void
+spoil_pitch (NvBufSurface *s)
+{
+  s->surfaceList[0].planeParams.pitch[0] = WIDTH - 1;
+}
+
+static void
+spoil_offset (NvBufSurface *s)
+{
+  s->surfaceList[0].planeParams.offset[0] = G_MAXUINT32;
+}
+
+static void
+spoil_count (NvBufSurface *s)
+{
+  s->batchSize = 0;
+}
+
+static const struct {
+  void (*spoil) (NvBufSurface *s);
+  const gchar *words;
+} spoilt[] = {
+    {spoil_batch, "a batch of 4 frames"},
+    {spoil_size, "is 1920x41 with 1 planes, its caps say 67x41 GRAY8"},
+    {spoil_planes, "67x41 with 2 planes"},
+    {spoil_gpu, "Set cuda-device-id=1"},
+    {spoil_type, "type 6 (system)"},
+    {spoil_layout, "block-linear"},
+    {spoil_address, "without an address"},
+    {spoil_pitch, "66 bytes apart"},
+    {spoil_offset, "from byte 4294967295"},
+    {spoil_count, "holds no surface"},
+};
+
+static void
+check_refused (GstHarness *h, GstBuffer *buffer, GQuark domain, gint code,
+    const gchar *words)
+{
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (h->element, bus);
+  check_push (h, buffer, GST_FLOW_ERROR);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+}
+
+GST_START_TEST (test_what_cannot_be_read_is_refused_with_a_sentence)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+  NvBufSurface *surface = check_nvmm_surface (buffer), whole = *surface;
+  NvBufSurfaceParams whole_list = surface->surfaceList[0];
+
+  spoilt[__i__].spoil (surface);
+  check_refused (h, gst_buffer_ref (buffer), GST_STREAM_ERROR,
+      GST_STREAM_ERROR_FORMAT, spoilt[__i__].words);
+  *surface = whole;
+  surface->surfaceList[0] = whole_list;
+  gst_buffer_unref (buffer);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_buffer_of_something_else_is_refused)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 63, NULL);
+
+  check_refused (h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "63 bytes holds no surface");
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_two_memories_are_no_surface)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+
+  gst_buffer_append_memory (buffer, gst_allocator_alloc (NULL, 64, NULL));
+  check_refused (
+      h, buffer, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "has 2 memories");
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_an_image_that_cannot_be_made_is_an_error)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstBuffer *buffer;
+  GstHarness *h;
+
+  g_setenv ("IMK_MOCK_NVMM", "pitch", TRUE);
+  g_setenv ("IMK_MOCK_NVMM_FAIL", "map", TRUE);
+  h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_SURFACE_ARRAY);
+  check_refused (
+      h, buffer, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "unset DISPLAY");
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_surface_that_cannot_be_made_is_an_error)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("lapsharpen", "NVMM", "NVMM", &info);
+  GstBuffer *buffer = check_nvmm_noise (&info, 1, NVBUF_MEM_CUDA_DEVICE);
+
+  g_setenv ("IMK_MOCK_NVMM_FAIL", "create", TRUE);
+  check_refused (h, buffer, GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_NO_SPACE_LEFT, "no device memory");
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+/* Every call to the device may fail: one error, no leak, no frame. */
+GST_START_TEST (test_each_call_to_the_device_may_fail)
+{
+  GstVideoInfo info = check_info ("NV12", WIDTH, HEIGHT);
+  const ImkDevice *device = check_device ();
+  gboolean passed = FALSE;
+
+  set_up_kind (__i__);
+  for (guint nth = 1; !passed && nth < 200; nth++) {
+    GstHarness *h = harness_new ("lapsharpen", "NVMM", "NVMM", &info);
+    GstBuffer *in = check_nvmm_noise (&info, 1, kinds[__i__].type), *out;
+
+    device->inject_failure (nth, FALSE);
+    passed = gst_harness_push (h, in) == GST_FLOW_OK;
+    device->inject_failure (0, FALSE);
+    out = gst_harness_try_pull (h);
+    fail_unless_equals_int (out != NULL, passed);
+    gst_clear_buffer (&out);
+    gst_harness_teardown (h);
+    fail_unless_equals_int (imk_mock_surface_n_live (), 0);
+  }
+  fail_unless (passed);
+}
+GST_END_TEST;
+
+/* --- negotiation ---------------------------------------------------------- */
+
+/* Whether the sink pad takes @caps when downstream takes anything. */
+static gboolean
+takes (const gchar *line, const gchar *caps_string)
+{
+  GstElement *element = gst_parse_launch (line, NULL);
+  GstPad *pad = gst_element_get_static_pad (element, "sink");
+  GstCaps *caps = gst_caps_from_string (caps_string);
+  gboolean accepted;
+
+  gst_element_set_state (element, GST_STATE_READY);
+  accepted = gst_pad_query_accept_caps (pad, caps);
+  gst_element_set_state (element, GST_STATE_NULL);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (element);
+  return accepted;
+}
+
+GST_START_TEST (test_the_cpu_takes_no_surfaces)
+{
+  gchar *nvmm = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
+  GstElement *element = gst_parse_launch ("lapsharpen backend=cpu", NULL);
+  GstPad *pad = gst_element_get_static_pad (element, "sink");
+  GstCaps *caps = gst_pad_query_caps (pad, NULL), *surface;
+
+  surface = gst_caps_from_string (nvmm);
+  fail_if (gst_caps_can_intersect (caps, surface));
+  fail_unless (takes ("lapsharpen", nvmm));
+  fail_unless (takes ("shcentroid", nvmm));
+  gst_caps_unref (surface);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (element);
+  g_free (nvmm);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_formats_without_a_surface_are_not_offered)
+{
+  const gchar *none[] = {"GRAY16_LE", "BGRA", "RGB", "I420"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (none); i++) {
+    gchar *caps = check_nvmm_caps (none[i], WIDTH, HEIGHT);
+
+    fail_if (takes ("lapsharpen", caps), "lapsharpen takes %s", caps);
+    fail_if (takes ("shcentroid", caps), "shcentroid takes %s", caps);
+    g_free (caps);
+  }
+}
+GST_END_TEST;
+
+/* --- pipelines of a Jetson ------------------------------------------------ */
+
+static void
+count_frame (
+    GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer n_frames)
+{
+  NvBufSurface *surface = check_nvmm_surface (buffer);
+
+  fail_unless_equals_int (surface->numFilled, 1);
+  ++*(guint *) n_frames;
+}
+
+static const gchar *const lines[] = {
+    "nvarguscamerasrc sensor-id=0 num-buffers=20 ! "
+    "video/x-raw(memory:NVMM),format=NV12,width=68,height=42,framerate=30/1 ! "
+    "lapsharpen name=e amount=1.5 ! fakesink name=sink signal-handoffs=true "
+    "sync=false",
+    "nvarguscamerasrc num-buffers=20 ! "
+    "video/x-raw(memory:NVMM),width=68,height=42,framerate=30/1 ! "
+    "shcentroid name=e " GRID
+    " ! fakesink name=sink signal-handoffs=true sync=false "
+    "e.results ! queue ! text/csv ! fakesink sync=false",
+    "nvarguscamerasrc num-buffers=20 ! "
+    "video/x-raw(memory:NVMM),width=68,height=42,framerate=30/1 ! queue ! "
+    "shcentroid " GRID " ! lapsharpen name=e ! queue ! lapsharpen amount=0.5 ! "
+    "fakesink name=sink signal-handoffs=true sync=false",
+    "nvarguscamerasrc num-buffers=20 ! "
+    "video/x-raw(memory:NVMM),width=68,height=42,framerate=30/1 ! tee name=t ! "
+    "queue ! lapsharpen name=e ! fakesink name=sink signal-handoffs=true "
+    "sync=false t. ! queue ! shcentroid " GRID " ! fakesink sync=false",
+};
+
+GST_START_TEST (test_pipelines_of_a_camera_of_jetson_run)
+{
+  guint line = __i__ % G_N_ELEMENTS (lines),
+        kind = __i__ / G_N_ELEMENTS (lines);
+  GError *error = NULL;
+  GstElement *pipeline, *element, *sink;
+  guint n_frames = 0;
+
+  set_up_kind (kind);
+  check_nvmm_register_camera ();
+  pipeline = gst_parse_launch (lines[line], &error);
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
+  sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_signal_connect (sink, "handoff", G_CALLBACK (count_frame), &n_frames);
+  check_play (pipeline);
+  fail_unless_equals_int (n_frames, 20);
+  fail_unless_equals_uint64 (check_stat (element, "frames"), 20);
+  fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
+  fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (element);
+  gst_object_unref (sink);
+  gst_object_unref (pipeline);
+}
+GST_END_TEST;
+
+/* --- all ------------------------------------------------------------------ */
+
+static Suite *
+nvmm_suite (void)
+{
+  Suite *s = suite_create ("nvmm");
+  TCase *tc = tcase_create ("pixels");
+
+  if (!check_is_mock ())
+    g_printerr ("skipped: surfaces with EGL images: they are Jetson's\n");
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, NULL, tear_down);
+  tcase_add_loop_test (tc,
+      test_surfaces_of_every_kind_are_sharpened_where_they_lie, 0,
+      n_kinds () * G_N_ELEMENTS (formats));
+  tcase_add_loop_test (
+      tc, test_a_surface_goes_on_in_system_memory, 0, G_N_ELEMENTS (formats));
+  tcase_add_loop_test (
+      tc, test_system_memory_goes_on_as_a_surface, 0, G_N_ELEMENTS (formats));
+  tcase_add_loop_test (
+      tc, test_centroids_of_a_surface_are_those_of_its_luma, 0, n_kinds ());
+
+  tc = tcase_create ("mapping");
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, NULL, tear_down);
+  if (check_is_mock ())
+    tcase_add_loop_test (
+        tc, test_a_surface_is_mapped_once_and_let_go_with_its_memory, 4, 6);
+  check_add_mock_test (tc, test_two_elements_share_one_mapping);
+  check_add_mock_test (tc, test_an_image_that_others_made_is_left_to_them);
+  tcase_add_test (tc, test_another_surface_in_the_same_memory_is_mapped_anew);
+
+  tc = tcase_create ("refused");
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, NULL, tear_down);
+  tcase_add_loop_test (tc, test_what_cannot_be_read_is_refused_with_a_sentence,
+      0, G_N_ELEMENTS (spoilt));
+  tcase_add_test (tc, test_a_buffer_of_something_else_is_refused);
+  tcase_add_test (tc, test_two_memories_are_no_surface);
+  check_add_mock_test (tc, test_an_image_that_cannot_be_made_is_an_error);
+  tcase_add_test (tc, test_a_surface_that_cannot_be_made_is_an_error);
+  if (check_is_mock ())
+    tcase_add_loop_test (
+        tc, test_each_call_to_the_device_may_fail, 0, G_N_ELEMENTS (kinds));
+
+  tc = tcase_create ("negotiation");
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, NULL, tear_down);
+  tcase_add_test (tc, test_the_cpu_takes_no_surfaces);
+  tcase_add_test (tc, test_formats_without_a_surface_are_not_offered);
+
+  tc = tcase_create ("pipelines");
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, NULL, tear_down);
+  tcase_add_loop_test (tc, test_pipelines_of_a_camera_of_jetson_run, 0,
+      G_N_ELEMENTS (lines) * n_kinds ());
+  return s;
+}
+
+GST_CHECK_MAIN (nvmm)

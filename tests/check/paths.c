@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of docs/memory.md: every element with every kind of memory at both
+ * pads in every format that its templates have, and how often each frame was
+ * copied. A new element is a new line in elements[]; then
+ *
+ *     IMAGING_UPDATE_DOCS=1 build/tests/check/check-paths
+ *
+ * under `meson devenv` writes the table that is tested from then on. */
+#include "nvmm-source.h"
+
+#include <string.h>
+
+#include "gstimagingmemory.h"
+
+#define WIDTH 66 /* even: chroma of every format covers whole pixels */
+#define HEIGHT 42
+#define N_FRAMES 3
+
+static const struct {
+  const gchar *name, *options;
+} elements[] = {
+    {"lapsharpen", "amount=0.75"},
+    {"shcentroid", "columns=4 rows=3 pitch-x=15 pitch-y=12"},
+};
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+/* What frames lie in; @feature as caps have it. */
+typedef enum { SYSTEM, PINNED, DEVICE, CUDA, NVMM, N_KINDS } Kind;
+
+static const struct {
+  const gchar *name, *feature;
+} kinds[N_KINDS] = {
+    [SYSTEM] = {"system", NULL},
+    [PINNED] = {"ours, pinned", NULL},
+    [DEVICE] = {"ours, device", NULL},
+    [CUDA] = {"CUDAMemory", "memory:CUDAMemory"},
+    [NVMM] = {"NVMM", "memory:NVMM"},
+};
+
+/* What downstream asks for: system memory is what anyone can map. */
+static const Kind outputs[] = {SYSTEM, CUDA, NVMM};
+
+/* Times each frame was copied; the same for all formats of a row. */
+typedef struct {
+  guint64 copied, uploaded, downloaded;
+} Copies;
+
+/* Of the frames that go in: who gave a frame counts what is copied of it. */
+static GstImagingStats *given;
+
+/* --- frames --------------------------------------------------------------- */
+
+static gchar *
+caps_of (Kind kind, const gchar *format)
+{
+  return g_strdup_printf (
+      "video/x-raw%s%s%s,format=%s,width=%d,height=%d,framerate=25/1",
+      kinds[kind].feature ? "(" : "",
+      kinds[kind].feature ? kinds[kind].feature : "",
+      kinds[kind].feature ? ")" : "", format, WIDTH, HEIGHT);
+}
+
+/* As a kernel of another element leaves it: nothing on the host. */
+static void
+write_on_device (GstImagingContext *context, GstBuffer *to, GstBuffer *from)
+{
+  const ImkDevice *device = gst_imaging_context_device (context);
+  gpointer stream = gst_imaging_context_stream (context), pointer;
+  GstMemory *memory = gst_buffer_peek_memory (to, 0);
+  ImkLocation location;
+  GstMapInfo map;
+  ImkError error;
+
+  check_ok (gst_imaging_context_push (context, &error), &error);
+  fail_unless (gst_buffer_map (from, &map, GST_MAP_READ));
+  check_ok (gst_imaging_memory_acquire (memory, stream, GST_MAP_WRITE, FALSE,
+                NULL, &pointer, &location, &error),
+      &error);
+  check_ok (device->copy (pointer, map.size, map.data, map.size, map.size, 1,
+                stream, &error),
+      &error);
+  check_ok (
+      gst_imaging_memory_release (memory, stream, GST_MAP_WRITE, FALSE, &error),
+      &error);
+  gst_buffer_unmap (from, &map);
+  gst_imaging_context_pop (context);
+}
+
+static GstBuffer *
+ours (Kind kind, GstBuffer *noise)
+{
+  GstImagingContext *context = check_context (0);
+  GstAllocator *allocator = gst_imaging_allocator_new (context,
+      kind == PINNED ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE,
+      given);
+  GstBuffer *buffer =
+      gst_buffer_new_allocate (allocator, gst_buffer_get_size (noise), NULL);
+  GstMapInfo map;
+
+  if (kind == DEVICE) {
+    write_on_device (context, buffer, noise);
+  } else {
+    fail_unless (gst_buffer_map (noise, &map, GST_MAP_READ));
+    gst_buffer_fill (buffer, 0, map.data, map.size);
+    gst_buffer_unmap (noise, &map);
+  }
+  gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_object_unref (allocator);
+  g_object_unref (context);
+  gst_buffer_unref (noise);
+  return buffer;
+}
+
+static GstBuffer *
+frame_in (Kind kind, const GstVideoInfo *info, guint seed)
+{
+  switch (kind) {
+  case SYSTEM:
+    return check_noise (info, seed);
+  case NVMM:
+    return check_nvmm_noise (info, seed, NVBUF_MEM_DEFAULT);
+  default:
+    return ours (kind, check_noise (info, seed));
+  }
+}
+
+/* --- one way through an element ---------------------------------------------
+ */
+
+static GstHarness *
+harness_new (
+    guint e, const gchar *backend, Kind in, Kind out, const gchar *format)
+{
+  gchar *line = g_strdup_printf ("%s name=e backend=%s %s", elements[e].name,
+      backend, elements[e].options);
+  gchar *in_caps = caps_of (in, format), *out_caps = caps_of (out, format);
+  GstHarness *h = gst_harness_new_parse (line);
+
+  gst_harness_set_sink_caps_str (h, out_caps);
+  gst_harness_set_src_caps_str (h, in_caps);
+  g_free (line);
+  g_free (in_caps);
+  g_free (out_caps);
+  return h;
+}
+
+/* Whether all pads agree on @in and @out. */
+static gboolean
+negotiates (
+    guint e, const gchar *backend, Kind in, Kind out, const gchar *format)
+{
+  gchar *line = g_strdup_printf (
+      "%s backend=%s %s", elements[e].name, backend, elements[e].options);
+  GstElement *element = gst_parse_launch (line, NULL);
+  GstPad *sink = gst_element_get_static_pad (element, "sink");
+  GstHarness *h = gst_harness_new_with_element (element, NULL, "src");
+  gchar *in_caps = caps_of (in, format), *out_caps = caps_of (out, format);
+  GstCaps *wanted = gst_caps_from_string (in_caps), *taken;
+  gboolean agreed;
+
+  gst_harness_set_sink_caps_str (h, out_caps);
+  taken = gst_pad_query_caps (sink, NULL);
+  agreed = gst_caps_can_intersect (taken, wanted);
+  gst_caps_unref (taken);
+  gst_caps_unref (wanted);
+  gst_object_unref (sink);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  g_free (line);
+  g_free (in_caps);
+  g_free (out_caps);
+  return agreed;
+}
+
+static guint64
+times (GstHarness *h, const gchar *name, const GstVideoInfo *info)
+{
+  GstElement *element = gst_bin_get_by_name (GST_BIN (h->element), "e");
+  GstStructure *before = gst_imaging_stats_to_structure (given);
+  guint64 bytes;
+
+  fail_unless (gst_structure_get_uint64 (before, name, &bytes));
+  gst_structure_free (before);
+  bytes += check_stat (element, name);
+  fail_unless (bytes % (N_FRAMES * info->size) == 0,
+      "%s: %" G_GUINT64_FORMAT " bytes are not whole frames", name, bytes);
+  gst_object_unref (element);
+  return bytes / (N_FRAMES * info->size);
+}
+
+/* Frames through the element; the last must have the pixels that the CPU gives
+ * (@expected, NULL when this is the CPU), which is returned. */
+static GstBuffer *
+run (guint e, const gchar *backend, Kind in, Kind out, const gchar *format,
+    GstBuffer *expected, Copies *copies)
+{
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
+  GstHarness *h = harness_new (e, backend, in, out, format);
+  GstBuffer *pixels = NULL;
+
+  given = gst_imaging_stats_new ();
+  for (guint seed = 0; seed < N_FRAMES; seed++) {
+    GstBuffer *frame;
+
+    check_push (h, frame_in (in, &info, seed), GST_FLOW_OK);
+    frame = check_pull (h);
+    gst_clear_buffer (&pixels);
+    if (out == NVMM) {
+      pixels = check_nvmm_read (frame, &info);
+    } else {
+      GstMapInfo map;
+
+      fail_unless (gst_buffer_map (frame, &map, GST_MAP_READ));
+      pixels = gst_buffer_new_memdup (map.data, map.size);
+      gst_buffer_unmap (frame, &map);
+    }
+    gst_buffer_unref (frame);
+  }
+  if (expected)
+    check_same_pixels (pixels, expected, &info);
+  copies->copied = times (h, "bytes-copied", &info);
+  copies->uploaded = times (h, "bytes-uploaded", &info);
+  copies->downloaded = times (h, "bytes-downloaded", &info);
+  gst_harness_teardown (h);
+  gst_imaging_stats_unref (given);
+  return pixels;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+/* Of the sink template of @e for @kind. */
+static GPtrArray *
+formats_of (guint e, Kind kind)
+{
+  GPtrArray *formats = g_ptr_array_new_with_free_func (g_free);
+  GstElementFactory *factory = gst_element_factory_find (elements[e].name);
+  GstElement *element = gst_element_factory_create (factory, NULL);
+  GstPad *pad = gst_element_get_static_pad (element, "sink");
+  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
+  const gchar *feature = kinds[kind].feature
+                             ? kinds[kind].feature
+                             : GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY;
+
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GValue *list =
+        gst_structure_get_value (gst_caps_get_structure (caps, i), "format");
+
+    if (!gst_caps_features_contains (gst_caps_get_features (caps, i), feature))
+      continue;
+    for (guint n = 0; n < gst_value_list_get_size (list); n++)
+      g_ptr_array_add (
+          formats, g_value_dup_string (gst_value_list_get_value (list, n)));
+  }
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (element);
+  gst_object_unref (factory);
+  return formats;
+}
+
+static void
+add_copies (GString *row, const Copies *c)
+{
+  g_string_append_printf (row,
+      " %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT
+      " |",
+      c->copied, c->uploaded, c->downloaded);
+}
+
+static void
+add_formats (GString *row, const GPtrArray *found, guint n_all)
+{
+  if (found->len > 4) {
+    g_string_append_printf (row, " %u of %u |", found->len, n_all);
+    return;
+  }
+  for (guint i = 0; i < found->len; i++)
+    g_string_append_printf (
+        row, "%s %s", i ? "," : "", (gchar *) found->pdata[i]);
+  g_string_append (row, " |");
+}
+
+static void
+same_copies (const Copies *a, const Copies *b, const gchar *format)
+{
+  fail_unless (memcmp (a, b, sizeof (*a)) == 0,
+      "%s is not copied as often as the formats before it", format);
+}
+
+/* All formats of one way, on a card and on a GPU that shares its memory. */
+static void
+add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
+{
+  GPtrArray *formats = formats_of (e, in);
+  GPtrArray *found = g_ptr_array_new ();
+  gboolean on_cuda = strcmp (backend, "cuda") == 0;
+  gboolean runs = in != CUDA && out != CUDA; /* libgstcuda takes no mock */
+  Copies copies[2] = {0};
+
+  for (guint i = 0; i < formats->len; i++) {
+    const gchar *format = formats->pdata[i];
+    GstBuffer *expected, *pixels;
+    Copies c;
+
+    if (!negotiates (e, backend, in, out, format))
+      continue;
+    g_ptr_array_add (found, (gpointer) format);
+    if (!runs)
+      continue;
+    if (!on_cuda) {
+      gst_buffer_unref (run (e, backend, in, out, format, NULL, &c));
+      copies[0] = found->len == 1 ? c : copies[0];
+      same_copies (&c, &copies[0], format);
+      continue;
+    }
+    expected = NULL;
+    if (negotiates (e, "cpu", SYSTEM, SYSTEM, format))
+      expected = run (e, "cpu", SYSTEM, SYSTEM, format, NULL, &c);
+    for (guint integrated = 0; integrated < 2; integrated++) {
+      if (integrated)
+        g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
+      pixels = run (e, backend, in, out, format, expected, &c);
+      copies[integrated] = found->len == 1 ? c : copies[integrated];
+      same_copies (&c, &copies[integrated], format);
+      gst_buffer_unref (pixels);
+      g_unsetenv ("IMK_MOCK_INTEGRATED");
+      fail_unless_equals_int (check_n_live (), 0);
+    }
+    gst_clear_buffer (&expected);
+  }
+  if (found->len) {
+    g_string_append_printf (table, "| %s | %s | %s | %s |", elements[e].name,
+        backend, kinds[in].name, kinds[out].name);
+    add_formats (table, found, formats->len);
+    if (runs) {
+      add_copies (table, &copies[0]);
+      if (on_cuda)
+        add_copies (table, &copies[1]);
+      else
+        g_string_append (table, " |");
+    } else {
+      g_string_append (table, " negotiated alone | |");
+    }
+    g_string_append (table, "\n");
+  }
+  g_ptr_array_unref (found);
+  g_ptr_array_unref (formats);
+}
+
+static GString *
+make_table (void)
+{
+  GString *table = g_string_new (
+      "| element | backend | in | out | formats | copies on a card | copies "
+      "on an integrated GPU |\n|---|---|---|---|---|---|---|\n");
+
+  for (guint e = 0; e < G_N_ELEMENTS (elements); e++)
+    for (guint b = 0; b < G_N_ELEMENTS (backends); b++)
+      for (Kind in = 0; in < N_KINDS; in++)
+        for (guint o = 0; o < G_N_ELEMENTS (outputs); o++)
+          add_row (table, e, backends[b], in, outputs[o]);
+  return table;
+}
+
+/* --- the page ---------------------------------------------------------------
+ */
+
+#define PAGE DOCS_FOLDER "/memory.md"
+#define BEGIN "<!-- made by tests/check/paths.c -->\n"
+#define END "<!-- end of what is made -->\n"
+
+GST_START_TEST (test_the_page_says_what_each_way_costs)
+{
+  GString *table = make_table ();
+  gchar *page = NULL, *begin, *end;
+
+  fail_unless (g_file_get_contents (PAGE, &page, NULL, NULL));
+  begin = strstr (page, BEGIN);
+  end = begin ? strstr (begin, END) : NULL;
+  fail_unless (end != NULL, "%s has no marks around its table", PAGE);
+  begin += strlen (BEGIN);
+  if (g_getenv ("IMAGING_UPDATE_DOCS")) {
+    gchar *new_page = g_strdup_printf (
+        "%.*s%s%s", (gint) (begin - page), page, table->str, end);
+
+    fail_unless (g_file_set_contents (PAGE, new_page, -1, NULL));
+    g_free (new_page);
+  } else {
+    fail_unless (strlen (table->str) == (gsize) (end - begin) &&
+                     strncmp (begin, table->str, end - begin) == 0,
+        "%s should have this table:\n%s", PAGE, table->str);
+  }
+  g_string_free (table, TRUE);
+  g_free (page);
+}
+GST_END_TEST;
+
+static Suite *
+paths_suite (void)
+{
+  Suite *s = suite_create ("paths");
+  TCase *tc = tcase_create ("table");
+
+  suite_add_tcase (s, tc);
+  check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
+  return s;
+}
+
+GST_CHECK_MAIN (paths)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A GigE camera, the fake one of Aravis, drives shcentroid and lapsharpen."""
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+# Aravis reads the network below its stack where it may, and sees nothing there
+# of a camera on the same machine; the capability is dropped before anything is
+# loaded, for this process and what it starts.
+PR_CAPBSET_DROP, CAP_NET_RAW = 24, 13
+if os.geteuid() == 0 and "--dropped" not in sys.argv:
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_NET_RAW, 0, 0, 0)
+    os.execv(sys.executable, [sys.executable, "-B", *sys.argv, "--dropped"])
+if "--dropped" in sys.argv:
+    sys.argv.remove("--dropped")
+
+import numpy as np
+
+from support import TIMEOUT, Gst, launch, main
+
+CAMERA = shutil.which("arv-fake-gv-camera-0.8")
+SERIAL = f"GSTIMAGING{os.getpid()}"
+SOURCE = f"aravissrc camera-name=Aravis-Fake-{SERIAL} num-buffers=6"
+N_FRAMES = 6
+
+
+def grey(sample):
+    """The grey frame in a sample, as int64."""
+    structure = sample.get_caps().get_structure(0)
+    width, height = (structure.get_value(name) for name in ("width", "height"))
+    return np.frombuffer(bytes_of(sample), np.uint8).reshape(height, -1)[:, :width].astype(np.int64)
+
+
+def bytes_of(sample):
+    buffer = sample.get_buffer()
+    return buffer.extract_dup(0, buffer.get_size())
+
+
+def pull_all(text, **sinks_by_name):
+    """Plays a pipeline. Returns: for each appsink, given by name and what to
+    make of a sample, a list of the time of each and of what was made. Samples
+    themselves do not outlive the pipeline: aravissrc frees their memory."""
+    pipeline = Gst.parse_launch(text)
+    made = []
+    pipeline.set_state(Gst.State.PLAYING)
+    try:
+        for name, make in sinks_by_name.items():
+            sink = pipeline.get_by_name(name)
+            made.append([])
+            while sample := sink.emit("try-pull-sample", TIMEOUT * Gst.SECOND):
+                made[-1].append((sample.get_buffer().pts, make(sample)))
+        message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
+        if message:
+            raise AssertionError(message.parse_error())
+    finally:
+        pipeline.set_state(Gst.State.NULL)
+    return made
+
+
+@unittest.skipUnless(CAMERA and Gst.ElementFactory.find("aravissrc"),
+                     "aravissrc or arv-fake-gv-camera-0.8 is not installed")
+class Camera(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.camera = subprocess.Popen(
+            [CAMERA, "-i", "127.0.0.1", "-s", SERIAL],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(cls.camera.wait)
+        cls.addClassCleanup(cls.camera.send_signal, signal.SIGTERM)
+        time.sleep(1)
+        if cls.camera.poll() is not None:
+            raise unittest.SkipTest("the fake camera does not start; is its port taken?")
+
+    def test_frame_numbers_and_capture_times_are_in_the_results(self):
+        for backend in "cpu", "cuda":
+            with self.subTest(backend=backend):
+                frames, tables = pull_all(
+                    f"{SOURCE} ! shcentroid name=s backend={backend} columns=4 rows=3 "
+                    "x0=8 y0=4 pitch-x=100 pitch-y=120 ! appsink name=frames sync=false "
+                    "s.results ! queue ! text/csv ! appsink name=tables sync=false",
+                    frames=grey, tables=bytes_of)
+                self.assertEqual(len(frames), N_FRAMES)
+                text = b"".join(table for _, table in tables).decode()
+                lines = [line.split(",") for line in text.split()]
+                names, rows = lines[0], lines[1:]
+                self.assertEqual(len(rows), N_FRAMES * 12)
+                times = [pts for pts, _ in frames]
+                self.assertEqual(sorted(set(times)), times)
+                for i, row in enumerate(rows):
+                    self.assertEqual(int(row[names.index("frame")]), i // 12)
+                    self.assertEqual(int(row[names.index("pts")]), times[i // 12])
+                # and they are of that frame: the first cell by the definition
+                for n, (_, frame) in enumerate(frames):
+                    cell = frame[4:124, 8:108]
+                    row = rows[12 * n]
+                    x = (cell.sum(axis=0) * np.arange(8, 108)).sum() / cell.sum()
+                    y = (cell.sum(axis=1) * np.arange(4, 124)).sum() / cell.sum()
+                    self.assertAlmostEqual(float(row[names.index("x")]), x, places=9)
+                    self.assertAlmostEqual(float(row[names.index("y")]), y, places=9)
+
+    def test_sharpened_frames_keep_their_times(self):
+        frames, sharp = pull_all(
+            f"{SOURCE} ! tee name=t ! queue ! appsink name=frames sync=false "
+            "t. ! queue ! lapsharpen amount=1 ! appsink name=sharp sync=false",
+            frames=grey, sharp=grey)
+        self.assertEqual(len(frames), N_FRAMES)
+        self.assertEqual([pts for pts, _ in sharp], [pts for pts, _ in frames])
+        for (_, v), (_, found) in zip(frames, sharp):
+            p = np.pad(v, 1, mode="edge")
+            sum_ = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+            np.testing.assert_array_equal(found, np.clip(v + 4 * v - sum_, 0, 255))
+
+    def test_that_the_offered_pool_is_not_taken_is_said_once(self):
+        said = launch(*f"{SOURCE} ! lapsharpen backend=cuda ! fakesink sync=false".split(),
+                      GST_DEBUG="imaging:4", GST_DEBUG_NO_COLOR="1")
+        self.assertEqual(said.count("does not fill the page-locked buffers"), 1, said)
+
+
+if __name__ == "__main__":
+    main()
