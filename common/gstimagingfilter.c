@@ -210,7 +210,9 @@ count_frame (GstImagingFilter *self)
   Private *priv = private_of (self);
 
   gst_imaging_engine_count_frame (priv->engine, priv->entered);
-  return GST_FLOW_OK;
+  /* Where results cannot go on the frame does not either: its sink could wait
+   * for theirs to preroll. */
+  return priv->results_flow < GST_FLOW_EOS ? priv->results_flow : GST_FLOW_OK;
 }
 
 static GstFlowReturn

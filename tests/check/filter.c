@@ -479,7 +479,7 @@ check_line (Stage *s, GstBuffer *line, guint frame, guint seed, gboolean header)
   gchar *expected;
 
   gst_buffer_extract (noise, 0, bytes, 2);
-  expected = g_strdup_printf ("%s%u,%u,%u.0000000000,%u\n",
+  expected = g_strdup_printf ("%s%u,%u,%u,%u\n",
       header ? "frame,pts,first,second\n" : "", frame, seed * 40000000,
       bytes[0], bytes[1]);
   check_text (line, expected);
@@ -1068,6 +1068,65 @@ GST_START_TEST (test_the_peer_of_results_chooses_tensors)
   gst_caps_unref (caps);
   gst_caps_unref (expected);
   stage_free (&s);
+}
+GST_END_TEST;
+
+/* Nothing waits: neither the pipeline for a sink that never gets caps, nor the
+ * sink of the frames for that one. */
+GST_START_TEST (test_a_peer_that_takes_no_results_is_one_error)
+{
+  GstElement *pipeline = launch (
+      "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
+      "! testmeasure name=m ! fakesink m.results ! queue ! "
+      "other/tensors,dimensions=(string)5:5 ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstElement *m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
+  GstMessage *message;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (GST_MESSAGE_SRC (message) == GST_OBJECT (m));
+  gst_message_ref (message);
+  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
+      "dimensions=(string)2:1:1:1");
+  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
+      "dimensions=(string)5:5");
+  gst_object_unref (m);
+  gst_object_unref (bus);
+  dispose (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_refused_results_are_said_once_and_may_be_mended)
+{
+  Stage s = stage_new ("testmeasure", "sink", NULL);
+  GstElement *filter = gst_element_factory_make ("capsfilter", NULL);
+  GstPad *results = gst_element_request_pad_simple (s.element, "results");
+  GstPad *sink = gst_element_get_static_pad (filter, "sink");
+
+  gst_util_set_object_arg (
+      G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)5:5");
+  gst_element_set_state (filter, GST_STATE_PLAYING);
+  gst_harness_add_element_src_pad (
+      s.h, gst_element_get_static_pad (filter, "src"));
+  fail_unless (gst_pad_link (results, sink) == GST_PAD_LINK_OK);
+  for (guint i = 0; i < 3; i++)
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
+  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR), GST_CORE_ERROR,
+      GST_CORE_ERROR_NEGOTIATION,
+      "what is linked to the pad \"results\" takes");
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 0);
+
+  gst_util_set_object_arg (
+      G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)2:1:1:1");
+  check_push (s.h, check_noise (&s.info, 3), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (s.h));
+  gst_element_set_state (filter, GST_STATE_NULL);
+  gst_pad_unlink (results, sink);
+  gst_object_unref (sink);
+  gst_object_unref (results);
+  stage_free (&s);
+  gst_object_unref (filter);
 }
 GST_END_TEST;
 
@@ -1777,6 +1836,8 @@ filter_suite (void)
   tcase_add_test (tcase, test_a_stream_after_eos_has_results_again);
   tcase_add_test (tcase, test_results_come_again_after_a_restart);
   tcase_add_test (tcase, test_the_peer_of_results_chooses_tensors);
+  tcase_add_test (tcase, test_a_peer_that_takes_no_results_is_one_error);
+  tcase_add_test (tcase, test_refused_results_are_said_once_and_may_be_mended);
   tcase_add_test (tcase, test_results_come_before_their_frame);
   tcase_add_test (
       tcase, test_results_may_be_requested_and_released_while_playing);

@@ -614,7 +614,7 @@ enum {
   GOLD_COLUMNS = 18,
 };
 
-/* The table has 9 decimals, the text 10. */
+/* The table has 9 decimals. */
 static void
 expect_place (
     gdouble found, const gchar *expected, guint row, const gchar *what)
