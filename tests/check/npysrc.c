@@ -581,6 +581,48 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
 }
 GST_END_TEST;
 
+static void
+assert_seekable (GstPad *pad, GstFormat format, gint64 end)
+{
+  GstQuery *query = gst_query_new_seeking (format);
+  gboolean seekable = FALSE;
+  gint64 from = -1, to = -1;
+
+  fail_unless (gst_pad_query (pad, query));
+  gst_query_parse_seeking (query, NULL, &seekable, &from, &to);
+  fail_unless (seekable, "not in %s", gst_format_get_name (format));
+  fail_unless_equals_int64 (from, 0);
+  fail_unless_equals_int64 (to, end);
+  gst_query_unref (query);
+}
+
+GST_START_TEST (test_queries_answer_in_time_and_frames)
+{
+  GstElement *pipeline, *source;
+  GstPad *pad;
+  gint64 value;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source framerate=10/1 ! fakesink", GST_STATE_PAUSED);
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  pad = gst_element_get_static_pad (source, "src");
+  assert_seekable (pad, GST_FORMAT_TIME, 3100 * GST_MSECOND);
+  assert_seekable (pad, GST_FORMAT_DEFAULT, 31);
+  fail_unless (gst_pad_query_convert (
+      pad, GST_FORMAT_DEFAULT, 5, GST_FORMAT_TIME, &value));
+  fail_unless_equals_int64 (value, 500 * GST_MSECOND);
+  /* not the 1.8e18th frame */
+  fail_if (gst_pad_query_convert (
+      pad, GST_FORMAT_DEFAULT, -5, GST_FORMAT_TIME, &value));
+  fail_if (gst_pad_query_convert (
+      pad, GST_FORMAT_TIME, -5, GST_FORMAT_DEFAULT, &value));
+  gst_object_unref (pad);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
 /* --- errors --- */
 
 /* Waits for the first error of @pipeline, the one that users see; GstBaseSrc
@@ -675,11 +717,12 @@ GST_START_TEST (test_a_file_that_is_no_video_is_an_error_with_what_it_is)
 }
 GST_END_TEST;
 
-GST_START_TEST (test_frames_larger_than_video_are_an_error)
+/* Holes: they take no room on the disk. */
+static void
+assert_too_large (const gchar *shape, guint64 size, const gchar *words)
 {
-  /* 4 GiB of holes: takes no room on the disk */
-  static const gchar dict[] =
-      "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2147483648, 2)}";
+  g_autofree gchar *dict = g_strdup_printf (
+      "{'descr': '|u1', 'fortran_order': False, 'shape': %s}", shape);
   GString *header = g_string_new ("\223NUMPY\001");
 
   g_string_append_len (header, "\0", 1);
@@ -687,10 +730,18 @@ GST_START_TEST (test_frames_larger_than_video_are_an_error)
   g_string_append_len (header, "\0", 1);
   g_string_append (header, dict);
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
-  if (truncate (path, header->len + (G_GINT64_CONSTANT (1) << 32)) == 0)
-    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-        "frames of 2 x 2147483648 pixels");
+  if (truncate (path, header->len + size) == 0)
+    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
   g_string_free (header, TRUE);
+}
+
+GST_START_TEST (test_frames_larger_than_video_are_an_error)
+{
+  assert_too_large ("(1, 2147483648, 2)", G_GUINT64_CONSTANT (1) << 32,
+      "frames of 2 x 2147483648 pixels");
+  /* the padded row is one byte longer than a stride can say */
+  assert_too_large (
+      "(1, 1, 2147483647)", G_MAXINT, "frames of 2147483647 x 1 pixels");
 }
 GST_END_TEST;
 
@@ -839,6 +890,7 @@ npysrc_suite (void)
   tcase_add_test (
       tcase, test_a_segment_ends_where_it_should_in_both_directions);
   tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
+  tcase_add_test (tcase, test_queries_answer_in_time_and_frames);
   tcase_add_test (
       tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
   tcase_add_test (
