@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingengine-private.h"
 
+#include <string.h>
+
 #include "gstimaging-private.h"
 #include "gstimagingcuda.h"
 
@@ -366,6 +368,17 @@ should_use_cuda (GstImagingEngine *self)
 }
 
 /* Opens the kernel for new caps where it should be, or else may be. */
+/* CUDAMemory in the caps leaves no choice of a backend. */
+static void
+mend_advice (GstImagingEngine *self, ImkError *error)
+{
+  gchar *at = strstr (error->message, "use backend=cpu.");
+
+  if (at && (self->format.in_is_cuda || self->format.out_is_cuda))
+    g_strlcpy (at, "take memory:CUDAMemory out of the caps.",
+        sizeof (error->message) - (at - error->message));
+}
+
 static gboolean
 open_for_caps (GstImagingEngine *self)
 {
@@ -380,8 +393,10 @@ open_for_caps (GstImagingEngine *self)
     status = gst_imaging_engine_fall_back (self, &error);
     gst_imaging_engine_post_fall_back (self, &why, FALSE);
   }
-  if (status != IMK_OK)
+  if (status != IMK_OK) {
+    mend_advice (self, &error);
     gst_imaging_engine_post_error (self, status, &error);
+  }
   return status == IMK_OK;
 }
 
