@@ -94,24 +94,40 @@ gboolean
 gst_imaging_engine_set_property (
     GstImagingEngine *self, guint id, const GValue *value)
 {
-  gboolean known = TRUE;
+  const gchar *changed = NULL;
+  gboolean known = TRUE, late;
 
   GST_OBJECT_LOCK (self->element);
   switch (id) {
   case PROP_BACKEND:
+    if ((gint) self->choice != g_value_get_enum (value))
+      changed = "backend";
     self->choice = g_value_get_enum (value);
     break;
   case PROP_CUDA_DEVICE_ID:
+    if (self->device_id != g_value_get_int (value))
+      changed = "cuda-device-id";
     self->device_id = g_value_get_int (value);
     break;
   case PROP_N_THREADS:
+    if (self->n_threads != g_value_get_uint (value))
+      changed = "n-threads";
     self->n_threads = g_value_get_uint (value);
     break;
   default:
     known = FALSE;
     break;
   }
+  late = changed && !self->said_late &&
+         GST_STATE (self->element) > GST_STATE_READY;
+  self->said_late |= late;
   GST_OBJECT_UNLOCK (self->element);
+  if (late)
+    GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
+        ("%s was set after the start; it counts for certain only from the next "
+         "one. Set it in the state NULL or READY.",
+            changed),
+        (NULL));
   return known;
 }
 
@@ -510,6 +526,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   self->frame_number = 0;
   self->gave_up = FALSE;
   self->has_posted = FALSE;
+  self->said_late = FALSE;
   self->active_memory = NULL;
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;

@@ -692,6 +692,23 @@ GST_START_TEST (test_refused_caps_leave_the_former_ones_in_force)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_a_property_that_comes_too_late_is_said_once)
+{
+  Stage s = stage_new ("testinvert backend=cpu n-threads=2", "sink", "src");
+
+  push_and_check (&s, 0, IMK_BACKEND_CPU);
+  g_object_set (s.element, "n-threads", 2, NULL); /* as it was */
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (s.element, "backend", GST_IMAGING_BACKEND_CUDA, NULL);
+  g_object_set (s.element, "n-threads", 1, NULL);
+  check_message_says (check_message (s.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "backend was set after");
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
+  push_and_check (&s, 1, IMK_BACKEND_CPU);
+  stage_free (&s);
+}
+GST_END_TEST;
+
 /* --- frames --------------------------------------------------------------- */
 
 GST_START_TEST (test_any_stride_and_format_gives_the_same_pixels)
@@ -2096,6 +2113,7 @@ filter_suite (void)
   tcase_add_test (tcase, test_a_kernel_that_does_not_open_is_one_error);
   tcase_add_test (
       tcase, test_no_frame_is_given_to_a_kernel_that_did_not_reopen);
+  tcase_add_test (tcase, test_a_property_that_comes_too_late_is_said_once);
   tcase_add_loop_test (
       tcase, test_refused_caps_leave_the_former_ones_in_force, 0, 2);
 

@@ -623,6 +623,72 @@ GST_START_TEST (test_queries_answer_in_time_and_frames)
 }
 GST_END_TEST;
 
+static void
+assert_rate (const gchar *launch, gint n, gint d)
+{
+  GstElement *pipeline = make_pipeline (launch, GST_STATE_PAUSED);
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  GstPad *pad = gst_element_get_static_pad (source, "src");
+  GstCaps *caps = gst_pad_get_current_caps (pad);
+  GstVideoInfo info;
+  gint64 duration;
+
+  fail_unless (gst_video_info_from_caps (&info, caps));
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_N (&info), n);
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), d);
+  fail_unless (gst_pad_query_duration (pad, GST_FORMAT_TIME, &duration));
+  fail_unless_equals_int64 (
+      duration, gst_util_uint64_scale (4, d * GST_SECOND, n));
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+
+GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
+{
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 4, 2, 5, 1);
+  assert_rate ("npysrc name=source ! fakesink", 25, 1);
+  assert_rate (
+      "npysrc name=source ! video/x-raw,framerate=100/3 ! fakesink", 100, 3);
+  assert_rate ("npysrc name=source ! video/x-raw,framerate=[1/1,10/1] ! "
+               "fakesink",
+      10, 1);
+  assert_rate ("npysrc name=source framerate=7/1 ! "
+               "video/x-raw,framerate=[1/1,10/1] ! fakesink",
+      7, 1);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_what_may_be_a_colour_picture_is_said_once)
+{
+  const struct {
+    guint64 dims[3];
+    guint n_warnings;
+  } cases[] = {{{4, 6, 3}, 1}, {{4, 6, 4}, 1}, {{4, 6, 5}, 0}, {{3, 4, 2}, 0}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    const guint64 *dims = cases[i].dims;
+    GstElement *pipeline;
+    GstMessage *message;
+    GstBus *bus;
+    guint n = 0;
+
+    write_array (GST_IMAGING_NPY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
+    pipeline =
+        make_pipeline ("npysrc name=source ! fakesink", GST_STATE_PAUSED);
+    bus = gst_element_get_bus (pipeline);
+    while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING))) {
+      n++;
+      gst_message_unref (message);
+    }
+    fail_unless_equals_int (n, cases[i].n_warnings);
+    gst_object_unref (bus);
+    dispose_pipeline (pipeline);
+  }
+}
+GST_END_TEST;
+
 /* --- errors --- */
 
 /* Waits for the first error of @pipeline, the one that users see; GstBaseSrc
@@ -891,6 +957,9 @@ npysrc_suite (void)
       tcase, test_a_segment_ends_where_it_should_in_both_directions);
   tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
   tcase_add_test (tcase, test_queries_answer_in_time_and_frames);
+  tcase_add_test (
+      tcase, test_a_framerate_that_is_not_set_is_that_of_downstream);
+  tcase_add_test (tcase, test_what_may_be_a_colour_picture_is_said_once);
   tcase_add_test (
       tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
   tcase_add_test (
