@@ -32,7 +32,7 @@ refused() {
     exit 1
   fi
   grep -q '[a-z]' message && ! grep -q Traceback message
-  [[ $(< c.png) == keep && -z $(ls -A | grep '^\.[^.]') ]]
+  [[ $(< c.png) == keep && -z $(find . -name '.?*') ]]
 }
 head -c 60 "a RGB.png" > "cut off.png"
 refused "a RGB.png" c.png amount=11
