@@ -24,6 +24,7 @@ struct _GstImagingEngine {
   guint n_threads;
   const gchar *active_memory; /* static string */
   ImkBackend active;
+  gboolean said_late;         /* that a property was set after the start */
   GstImagingContext *offered; /* by the application, before start */
 
   /* of the streaming thread */

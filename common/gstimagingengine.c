@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingengine-private.h"
 
+#include <string.h>
+
 #include "gstimaging-private.h"
 #include "gstimagingnvmm.h"
 
@@ -93,24 +95,40 @@ gboolean
 gst_imaging_engine_set_property (
     GstImagingEngine *self, guint id, const GValue *value)
 {
-  gboolean known = TRUE;
+  const gchar *changed = NULL;
+  gboolean known = TRUE, late;
 
   GST_OBJECT_LOCK (self->element);
   switch (id) {
   case PROP_BACKEND:
+    if ((gint) self->choice != g_value_get_enum (value))
+      changed = "backend";
     self->choice = g_value_get_enum (value);
     break;
   case PROP_CUDA_DEVICE_ID:
+    if (self->device_id != g_value_get_int (value))
+      changed = "cuda-device-id";
     self->device_id = g_value_get_int (value);
     break;
   case PROP_N_THREADS:
+    if (self->n_threads != g_value_get_uint (value))
+      changed = "n-threads";
     self->n_threads = g_value_get_uint (value);
     break;
   default:
     known = FALSE;
     break;
   }
+  late = changed && !self->said_late &&
+         GST_STATE (self->element) > GST_STATE_READY;
+  self->said_late |= late;
   GST_OBJECT_UNLOCK (self->element);
+  if (late)
+    GST_ELEMENT_WARNING (self->element, LIBRARY, SETTINGS,
+        ("%s was set after the start; it counts for certain only from the next "
+         "one. Set it in the state NULL or READY.",
+            changed),
+        (NULL));
   return known;
 }
 
@@ -378,6 +396,20 @@ should_use_cuda (GstImagingEngine *self)
          imk_backend_load ("cuda", NULL) == IMK_OK;
 }
 
+/* Device memory in the caps leaves no choice of a backend. */
+static void
+mend_advice (GstImagingEngine *self, ImkError *error)
+{
+  gchar *at = strstr (error->message, "use backend=cpu.");
+
+  if (at && (self->format.in_memory != GST_IMAGING_CAPS_SYSTEM ||
+                self->format.out_memory != GST_IMAGING_CAPS_SYSTEM))
+    g_strlcpy (at,
+        is_nvmm (self) ? "take memory:NVMM out of the caps."
+                       : "take memory:CUDAMemory out of the caps.",
+        sizeof (error->message) - (at - error->message));
+}
+
 /* Opens the kernel for new caps where it should be, or else may be. */
 static gboolean
 open_for_caps (GstImagingEngine *self)
@@ -400,8 +432,10 @@ open_for_caps (GstImagingEngine *self)
     status = gst_imaging_engine_fall_back (self, &error);
     gst_imaging_engine_post_fall_back (self, &why, FALSE);
   }
-  if (status != IMK_OK)
+  if (status != IMK_OK) {
+    mend_advice (self, &error);
     gst_imaging_engine_post_error (self, status, &error);
+  }
   return status == IMK_OK;
 }
 
@@ -522,6 +556,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   self->frame_number = 0;
   self->gave_up = FALSE;
   self->has_posted = FALSE;
+  self->said_late = FALSE;
   self->active_memory = NULL;
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;

@@ -210,7 +210,9 @@ count_frame (GstImagingFilter *self)
   Private *priv = private_of (self);
 
   gst_imaging_engine_count_frame (priv->engine, priv->entered);
-  return GST_FLOW_OK;
+  /* Where results cannot go on the frame does not either: its sink could wait
+   * for theirs to preroll. */
+  return priv->results_flow < GST_FLOW_EOS ? priv->results_flow : GST_FLOW_OK;
 }
 
 static GstFlowReturn
@@ -386,7 +388,11 @@ static gboolean
 gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
+  ImkError ignored; /* the next frame says it */
 
+  /* After caps that were refused, those before may come again without
+   * set_caps (), and memory depends on where the kernel is. */
+  gst_imaging_engine_ensure_open (engine_of (self), &ignored);
   return gst_imaging_allocation_decide (engine_of (self), query) &&
          GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
              ->decide_allocation (trans, query);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,11 @@ static const struct {
     [GST_IMAGING_NPY_TYPE_F64] = {"f64", "f8", 8, 1},
     [GST_IMAGING_NPY_TYPE_COMPLEX64] = {"complex64", "c8", 8, 2},
     [GST_IMAGING_NPY_TYPE_COMPLEX128] = {"complex128", "c16", 16, 2},
+    [GST_IMAGING_NPY_TYPE_BOOL] = {"bool", "b1", 1, 1},
+    [GST_IMAGING_NPY_TYPE_I32] = {"i32", "i4", 4, 1},
+    [GST_IMAGING_NPY_TYPE_U32] = {"u32", "u4", 4, 1},
+    [GST_IMAGING_NPY_TYPE_I64] = {"i64", "i8", 8, 1},
+    [GST_IMAGING_NPY_TYPE_F16] = {"f16", "f2", 2, 1},
 };
 
 G_DEFINE_BOXED_TYPE (GstImagingNpy, gst_imaging_npy,
@@ -235,8 +241,9 @@ fail_type (
     return fail (error, GST_IMAGING_NPY_ERROR_UNSUPPORTED,
         "\"%s\" holds text (type %s), expected are numbers.", name, found);
   return fail (error, GST_IMAGING_NPY_ERROR_UNSUPPORTED,
-      "\"%s\" holds values of the type %s, expected is one of u1, u2, i2, f4, "
-      "f8, c8, c16. Save it from numpy with array.astype(...).",
+      "\"%s\" holds values of the type %s, expected is one of bool, u1, u2, u4, "
+      "i2, i4, i8, f2, f4, f8, c8, c16, as far as the reader takes them. Save "
+      "it from numpy with array.astype(...).",
       name, found);
 }
 
@@ -856,6 +863,22 @@ gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
 
 /* --- arrays --- */
 
+/* IEEE half: a sign, 5 bits of exponent, 10 of mantissa. */
+static gdouble
+double_of_half (guint16 half)
+{
+  gint exponent = half >> 10 & 31, mantissa = half & 1023;
+  gdouble value;
+
+  if (exponent == 31)
+    value = mantissa ? NAN : INFINITY;
+  else if (exponent > 0)
+    value = ldexp (1024 + mantissa, exponent - 25);
+  else
+    value = ldexp (mantissa, -24);
+  return half >> 15 ? -value : value;
+}
+
 gdouble *
 gst_imaging_npy_to_double (
     const GstImagingNpy *npy, gsize *n_values, GError **error)
@@ -874,9 +897,10 @@ gst_imaging_npy_to_double (
   if (!values)
     return NULL;
 
-#define CONVERT(type_) \
+#define CONVERT_BY(type_, function) \
   for (gsize i = 0; i < npy->n_values; i++) \
-  values[i] = ((const type_ *) npy->data)[i]
+  values[i] = function (((const type_ *) npy->data)[i])
+#define CONVERT(type_) CONVERT_BY (type_, )
 
   switch (npy->type) {
   case GST_IMAGING_NPY_TYPE_U8:
@@ -891,11 +915,27 @@ gst_imaging_npy_to_double (
   case GST_IMAGING_NPY_TYPE_F32:
     CONVERT (gfloat);
     break;
+  case GST_IMAGING_NPY_TYPE_BOOL:
+    CONVERT_BY (guint8, !!);
+    break;
+  case GST_IMAGING_NPY_TYPE_I32:
+    CONVERT (gint32);
+    break;
+  case GST_IMAGING_NPY_TYPE_U32:
+    CONVERT (guint32);
+    break;
+  case GST_IMAGING_NPY_TYPE_I64:
+    CONVERT (gint64);
+    break;
+  case GST_IMAGING_NPY_TYPE_F16:
+    CONVERT_BY (guint16, double_of_half);
+    break;
   default:
     CONVERT (gdouble);
     break;
   }
 #undef CONVERT
+#undef CONVERT_BY
 
   if (n_values)
     *n_values = npy->n_values;

@@ -55,6 +55,11 @@ typedef enum {
  * @GST_IMAGING_NPY_TYPE_COMPLEX64: two singles, real part first ("<c8", ">c8")
  * @GST_IMAGING_NPY_TYPE_COMPLEX128: two doubles, real part first ("<c16",
  *   ">c16")
+ * @GST_IMAGING_NPY_TYPE_BOOL: 1 byte, 0 or 1 ("|b1")
+ * @GST_IMAGING_NPY_TYPE_I32: signed, 4 bytes ("<i4", ">i4")
+ * @GST_IMAGING_NPY_TYPE_U32: unsigned, 4 bytes ("<u4", ">u4")
+ * @GST_IMAGING_NPY_TYPE_I64: signed, 8 bytes ("<i8", ">i8")
+ * @GST_IMAGING_NPY_TYPE_F16: IEEE half ("<f2", ">f2")
  *
  * The type of one value of an array.
  */
@@ -66,6 +71,11 @@ typedef enum {
   GST_IMAGING_NPY_TYPE_F64,
   GST_IMAGING_NPY_TYPE_COMPLEX64,
   GST_IMAGING_NPY_TYPE_COMPLEX128,
+  GST_IMAGING_NPY_TYPE_BOOL,
+  GST_IMAGING_NPY_TYPE_I32,
+  GST_IMAGING_NPY_TYPE_U32,
+  GST_IMAGING_NPY_TYPE_I64,
+  GST_IMAGING_NPY_TYPE_F16,
 } GstImagingNpyType;
 
 /**
@@ -203,7 +213,8 @@ gboolean gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
  * @n_values: (out) (optional): how many there are
  * @error: the reason of a failure
  *
- * The values of any real type as doubles, exactly; NaN and infinities pass.
+ * The values of any real type as doubles, exactly but for integers beyond 2^53,
+ * which are rounded; NaN and infinities pass.
  *
  * Returns: (transfer full) (array length=n_values): the values, to be given to
  *   g_free(), not %NULL even if there are none; %NULL with @error set for
@@ -261,8 +272,8 @@ gsize gst_imaging_npy_type_size (GstImagingNpyType type);
  * gst_imaging_npy_type_name:
  * @type: type of a value
  *
- * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128"; "?"
- *   for what is no #GstImagingNpyType
+ * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128",
+ *   "bool", "i32", "u32", "i64", "f16"; "?" for what is no #GstImagingNpyType
  */
 GST_IMAGING_API
 const gchar *gst_imaging_npy_type_name (GstImagingNpyType type);

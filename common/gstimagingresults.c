@@ -2,6 +2,7 @@
 #include "gstimagingresults.h"
 
 #include <math.h>
+#include <string.h>
 
 #ifdef HAVE_GST_TENSORS
 #define GST_USE_UNSTABLE_API
@@ -176,16 +177,44 @@ gst_imaging_results_get (GstBuffer *buffer, const gchar *element_name)
 
 /* --- text -------------------------------------------------------------- */
 
+/* 15 digits can only do where the 17 that always do end near to 00: half the
+ * distance to the next double is at most 11 of the last. */
+static gboolean
+may_be_short (const gchar *digits)
+{
+  gsize end = strcspn (digits, "e");
+  gint last, before;
+
+  if (end < 3)
+    return TRUE;
+  last = digits[end - 1] - '0';
+  before = digits[digits[end - 2] == '.' ? end - 3 : end - 2] - '0';
+  return before <= 1 || before * 10 + last >= 89;
+}
+
+/* The same in every locale, and the same number when it is read again. */
 static void
 append_number (GString *text, gdouble value)
 {
-  gchar digits[G_ASCII_DTOSTR_BUF_SIZE + 320]; /* %f of the largest double */
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE], fewer[G_ASCII_DTOSTR_BUF_SIZE];
 
-  if (isnan (value))
+  if (isnan (value)) {
     g_string_append (text, "nan");
-  else
-    g_string_append (
-        text, g_ascii_formatd (digits, sizeof (digits), "%.10f", value));
+    return;
+  }
+  if (fabs (value) < 1e15 && value == (gint64) value) {
+    g_string_append_printf (text, "%" G_GINT64_FORMAT, (gint64) value);
+    return;
+  }
+  g_ascii_formatd (digits, sizeof (digits), "%.17g", value);
+  if (may_be_short (digits)) {
+    g_ascii_formatd (fewer, sizeof (fewer), "%.15g", value);
+    if (g_ascii_strtod (fewer, NULL) == value) {
+      g_string_append (text, fewer);
+      return;
+    }
+  }
+  g_string_append (text, digits);
 }
 
 static void

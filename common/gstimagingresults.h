@@ -101,8 +101,9 @@ const GstStructure *gst_imaging_results_get (
  * @pts: of the frame, in nanoseconds; empty in the text when invalid
  * @with_header: whether the line of names comes first
  *
- * One line a row, "frame,pts,INDICES,FIELDS", numbers with 10 decimals and a
- * dot in every locale, NaN as "nan", integers as such.
+ * One line a row, "frame,pts,INDICES,FIELDS", numbers with the 15 to 17 digits
+ * that give the same float64 when read and a dot in every locale, NaN as "nan",
+ * integers as such.
  *
  * Returns: (transfer full): text
  */

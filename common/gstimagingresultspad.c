@@ -15,6 +15,7 @@ struct _GstImagingResultsPad {
   GstCaps *caps;
   GstPad *sink; /* whose stream this is */
   gboolean segment_sent;
+  gboolean has_posted; /* that nobody takes the results */
 };
 
 static void
@@ -74,7 +75,7 @@ gst_imaging_results_pad_remove (GstImagingResultsPad *self)
 void
 gst_imaging_results_pad_reset (GstImagingResultsPad *self)
 {
-  self->started = self->segment_sent = FALSE;
+  self->started = self->segment_sent = self->has_posted = FALSE;
   self->header = NULL;
   self->is_text = TRUE;
   gst_clear_caps (&self->caps);
@@ -182,32 +183,56 @@ choose_caps (GstImagingResultsPad *self, GstCaps *tensor)
   return gst_caps_fixate (common);
 }
 
+/* Returns: whether there are caps; what the peer says to them comes with the
+ * next push, which sends them again */
 static gboolean
-negotiate (GstImagingResultsPad *self, const GstImagingResult *result,
-    gint fps_n, gint fps_d)
+negotiate (GstImagingResultsPad *self, GstCaps *tensor)
 {
-  GstCaps *tensor = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
-  gboolean ok = TRUE;
+  gboolean reconfigure = gst_pad_check_reconfigure (self->pad);
   GstCaps *chosen;
 
   /* The size of the tensor may have changed with the video. */
-  if (self->caps && !gst_pad_check_reconfigure (self->pad) &&
-      (self->is_text || gst_caps_is_equal (self->caps, tensor))) {
-    gst_caps_unref (tensor);
+  if (self->caps && !reconfigure &&
+      (self->is_text || gst_caps_is_equal (self->caps, tensor)))
     return TRUE;
-  }
   chosen = choose_caps (self, tensor);
-  gst_caps_unref (tensor);
   if (!chosen)
     return FALSE;
   if (!self->caps || !gst_caps_is_equal (self->caps, chosen)) {
     gst_caps_replace (&self->caps, chosen);
     self->is_text =
         gst_structure_has_name (gst_caps_get_structure (chosen, 0), "text/csv");
-    ok = gst_pad_push_event (self->pad, gst_event_new_caps (chosen));
+    gst_pad_push_event (self->pad, gst_event_new_caps (chosen));
   }
   gst_caps_unref (chosen);
-  return ok;
+  return TRUE;
+}
+
+/* A sink without caps waits for ever, and with it those of other branches: an
+ * error ends that, unless somebody is just changing the pipeline. */
+static GstFlowReturn
+refuse (GstImagingResultsPad *self, const GstCaps *tensor)
+{
+  GstCaps *taken;
+
+  if (GST_PAD_IS_FLUSHING (self->pad))
+    return GST_FLOW_FLUSHING;
+  if (!gst_pad_is_linked (self->pad))
+    return GST_FLOW_NOT_LINKED;
+  if (GST_PAD_NEEDS_RECONFIGURE (self->pad))
+    return GST_FLOW_OK;
+  gst_clear_caps (&self->caps); /* the next frame asks again */
+  if (self->has_posted)
+    return GST_FLOW_ERROR;
+  self->has_posted = TRUE;
+  taken = gst_pad_peer_query_caps (self->pad, NULL);
+  GST_ELEMENT_ERROR (self->element, CORE, NEGOTIATION,
+      ("The results are text/csv or %" GST_PTR_FORMAT
+       ", but what is linked to the pad \"%s\" takes %" GST_PTR_FORMAT ".",
+          tensor, GST_PAD_NAME (self->pad), taken),
+      (NULL));
+  gst_caps_unref (taken);
+  return GST_FLOW_ERROR;
 }
 
 void
@@ -268,19 +293,35 @@ make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
   return buffer;
 }
 
-GstFlowReturn
-gst_imaging_results_pad_push (GstImagingResultsPad *self,
-    const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d)
+static GstFlowReturn
+push (GstImagingResultsPad *self, const GstImagingResult *result,
+    GstBuffer *frame, GstCaps *tensor)
 {
-  if (!gst_pad_is_linked (self->pad))
-    return GST_FLOW_NOT_LINKED;
   start_stream (self);
-  if (!negotiate (self, result, fps_n, fps_d))
-    return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
-                                           : GST_FLOW_NOT_NEGOTIATED;
+  if (!negotiate (self, tensor))
+    return GST_FLOW_NOT_NEGOTIATED;
   send_segment (self);
   /* The peer may have chosen text since the values were left out. */
   if (self->is_text && !result->values)
     return GST_FLOW_OK;
   return gst_pad_push (self->pad, make_buffer (self, result, frame));
+}
+
+GstFlowReturn
+gst_imaging_results_pad_push (GstImagingResultsPad *self,
+    const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d)
+{
+  GstFlowReturn flow;
+  GstCaps *tensor;
+
+  if (!gst_pad_is_linked (self->pad))
+    return GST_FLOW_NOT_LINKED;
+  tensor = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
+  flow = push (self, result, frame, tensor);
+  if (flow == GST_FLOW_NOT_NEGOTIATED)
+    flow = refuse (self, tensor);
+  else
+    self->has_posted = FALSE;
+  gst_caps_unref (tensor);
+  return flow;
 }

@@ -32,7 +32,8 @@ gboolean gst_imaging_results_pad_wants_values (GstImagingResultsPad *self);
 void gst_imaging_results_pad_event (
     GstImagingResultsPad *self, GstEvent *event);
 
-/* Pushes @result with the times of @frame. Negotiates first where needed. */
+/* Pushes @result with the times of @frame. Negotiates first where needed; posts
+ * an error when the peer takes neither text nor this tensor. */
 GstFlowReturn gst_imaging_results_pad_push (GstImagingResultsPad *self,
     const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d);
 

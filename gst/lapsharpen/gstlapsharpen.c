@@ -79,6 +79,7 @@ struct _GstLapSharpen {
   guint n_kernels;
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES];
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
+  gboolean said_border; /* that a border-value is not used */
 };
 
 #define LAP_SHARPEN_FORMATS \
@@ -232,6 +233,19 @@ gst_lap_sharpen_close (GstImagingFilter *filter)
   self->n_kernels = 0;
 }
 
+static void
+warn_of_border_value (GstLapSharpen *self, const ImkLapsharpenConfig *config)
+{
+  if (config->border_value == 0 || self->said_border ||
+      config->border == IMK_LAPSHARPEN_BORDER_CONSTANT)
+    return;
+  self->said_border = TRUE;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("border-value is %d, which counts with border=constant only.",
+          (gint) config->border_value),
+      (NULL));
+}
+
 static ImkStatus
 gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
@@ -240,6 +254,7 @@ gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
   ImkLapsharpenConfig config = get_config (self, &self->open_reading);
   ImkStatus status = IMK_OK;
 
+  warn_of_border_value (self, &config);
   self->format = info->finfo;
   config.n_threads = gst_imaging_filter_n_threads (filter);
   for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++) {

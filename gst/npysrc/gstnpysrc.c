@@ -60,7 +60,8 @@ struct _GstNpySrc {
   /* under the object lock, as queries come from any thread */
   gchar *location;
   gint framerate_n, framerate_d;
-  GstCaps *caps; /* what is played, NULL when stopped */
+  gboolean has_framerate; /* that somebody has set */
+  GstCaps *caps;          /* what is played, NULL when stopped */
   gint rate_n, rate_d;
   guint64 n_frames;
 
@@ -192,6 +193,21 @@ interpret_shape (GstNpySrc *self, const GstImagingNpy *npy, guint64 *n_frames)
   return TRUE;
 }
 
+/* numpy.save () of one picture gives these three dimensions, too. */
+static void
+warn_of_colour (GstNpySrc *self, const GstImagingNpy *npy)
+{
+  const guint64 *dims = npy->dims;
+
+  if (npy->n_dims == 3 && (dims[2] == 3 || dims[2] == 4))
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("\"%s\" is played as %" G_GUINT64_FORMAT
+         " grey frames of %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
+         " pixels. If it is one colour picture, save picture[numpy.newaxis].",
+            npy->name, dims[0], dims[2], dims[1]),
+        (NULL));
+}
+
 /* Values of a frame in the file. */
 static gsize
 values_per_frame (GstNpySrc *self)
@@ -235,11 +251,56 @@ open_location (GstNpySrc *self, const gchar *location)
   return self->npy != NULL;
 }
 
+/* The caps of what is played; without a frame rate where @rate_n is 0. */
+static GstCaps *
+make_caps (GstNpySrc *self, gint rate_n, gint rate_d)
+{
+  const GstVideoInfo *info = &self->info;
+  GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+      gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)), "width",
+      G_TYPE_INT, GST_VIDEO_INFO_WIDTH (info), "height", G_TYPE_INT,
+      GST_VIDEO_INFO_HEIGHT (info), "pixel-aspect-ratio", GST_TYPE_FRACTION, 1,
+      1, "interlace-mode", G_TYPE_STRING, "progressive", NULL);
+
+  if (rate_n > 0)
+    gst_caps_set_simple (
+        caps, "framerate", GST_TYPE_FRACTION, rate_n, rate_d, NULL);
+  return caps;
+}
+
+/* What downstream wants that is nearest to the default, or the default. */
+static void
+ask_rate (GstNpySrc *self, gint *rate_n, gint *rate_d)
+{
+  GstCaps *ours = make_caps (self, 0, 1);
+  GstCaps *common =
+      gst_pad_peer_query_caps (GST_BASE_SRC_PAD (GST_BASE_SRC (self)), ours);
+  gint n = 0, d = 1;
+
+  if (!gst_caps_is_empty (common) && !gst_caps_is_any (common)) {
+    GstStructure *wanted;
+
+    common = gst_caps_make_writable (common);
+    wanted = gst_caps_get_structure (common, 0);
+    if (gst_structure_has_field (wanted, "framerate"))
+      gst_structure_fixate_field_nearest_fraction (
+          wanted, "framerate", *rate_n, *rate_d);
+    gst_structure_get_fraction (wanted, "framerate", &n, &d);
+  }
+  if (n > 0 && d > 0) {
+    *rate_n = n;
+    *rate_d = d;
+  }
+  gst_caps_unref (common);
+  gst_caps_unref (ours);
+}
+
 static gboolean
 gst_npy_src_start (GstBaseSrc *base)
 {
   GstNpySrc *self = GST_NPY_SRC (base);
   g_autofree gchar *location = NULL;
+  gboolean has_rate;
   gint rate_n, rate_d;
   guint64 n_frames;
 
@@ -247,6 +308,7 @@ gst_npy_src_start (GstBaseSrc *base)
   location = g_strdup (self->location);
   rate_n = self->framerate_n;
   rate_d = self->framerate_d;
+  has_rate = self->has_framerate;
   GST_OBJECT_UNLOCK (self);
 
   if (!open_location (self, location) ||
@@ -254,6 +316,9 @@ gst_npy_src_start (GstBaseSrc *base)
     gst_npy_src_stop (base);
     return FALSE;
   }
+  warn_of_colour (self, self->npy);
+  if (!has_rate)
+    ask_rate (self, &rate_n, &rate_d);
   GST_VIDEO_INFO_FPS_N (&self->info) = rate_n;
   GST_VIDEO_INFO_FPS_D (&self->info) = rate_d;
   gst_base_src_set_blocksize (base, GST_VIDEO_INFO_SIZE (&self->info));
@@ -264,12 +329,7 @@ gst_npy_src_start (GstBaseSrc *base)
   self->n_frames = n_frames;
   self->rate_n = rate_n;
   self->rate_d = rate_d;
-  self->caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
-      gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&self->info)), "width",
-      G_TYPE_INT, GST_VIDEO_INFO_WIDTH (&self->info), "height", G_TYPE_INT,
-      GST_VIDEO_INFO_HEIGHT (&self->info), "framerate", GST_TYPE_FRACTION,
-      rate_n, rate_d, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1,
-      "interlace-mode", G_TYPE_STRING, "progressive", NULL);
+  self->caps = make_caps (self, rate_n, rate_d);
   GST_OBJECT_UNLOCK (self);
 
   GST_INFO_OBJECT (self, "playing %" G_GUINT64_FORMAT " frames of %s", n_frames,
@@ -541,6 +601,7 @@ gst_npy_src_set_property (
   case PROP_FRAMERATE:
     self->framerate_n = gst_value_get_fraction_numerator (value);
     self->framerate_d = gst_value_get_fraction_denominator (value);
+    self->has_framerate = TRUE;
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
@@ -601,7 +662,8 @@ gst_npy_src_class_init (GstNpySrcClass *klass)
   g_object_class_install_property (object_class, PROP_FRAMERATE,
       gst_param_spec_fraction ("framerate", "Framerate",
           "Frames a second: frame n has the timestamp n / framerate and the "
-          "duration 1 / framerate",
+          "duration 1 / framerate. Until it is set, a rate that downstream "
+          "asks for goes first",
           1, G_MAXINT, G_MAXINT, 1, DEFAULT_PROP_FRAMERATE_N,
           DEFAULT_PROP_FRAMERATE_D,
           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/status.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,9 @@ ImkStatus
 imk_error_set (ImkError *error, ImkStatus code, const char *format, ...)
 {
   if (error) {
+    /* Numbers are written as properties take them, with a point. */
+    locale_t plain = newlocale (LC_ALL_MASK, "C", (locale_t) 0);
+    locale_t users = plain ? uselocale (plain) : (locale_t) 0;
     va_list args;
     int length;
 
@@ -36,6 +40,10 @@ imk_error_set (ImkError *error, ImkStatus code, const char *format, ...)
     va_start (args, format);
     length = vsnprintf (error->message, sizeof (error->message), format, args);
     va_end (args);
+    if (plain) {
+      uselocale (users);
+      freelocale (plain);
+    }
     if (length >= (int) sizeof (error->message))
       drop_broken_character (error->message);
   }

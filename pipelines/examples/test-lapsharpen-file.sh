@@ -24,16 +24,27 @@ for format in GRAY8 GRAY16_BE RGB RGBA; do
   cmp <(od -j 24 -N 2 -t u1 "a $format.png") <(od -j 24 -N 2 -t u1 "b $format.png")
 done
 
-# refused, each in a sentence
+# refused, each in a sentence, and what is there stays
+echo keep > c.png
 refused() {
   if "$python" "$script" "$@" 2> message; then
     echo "not refused: $*" >&2
     exit 1
   fi
   grep -q '[a-z]' message && ! grep -q Traceback message
+  [[ $(< c.png) == keep && -z $(find . -name '.?*') ]]
 }
+head -c 60 "a RGB.png" > "cut off.png"
 refused "a RGB.png" c.png amount=11
 refused "a RGB.png" c.png amont=1
 refused "a RGB.png" "a RGB.png"
 refused absent.png c.png
 refused message c.png
+refused "a RGB.png" absent/c.png
+refused "cut off.png" c.png
+refused "a RGB.png" c.png border-value=256 border=constant
+
+# a link leads to the file that is replaced
+ln -s c.png link.png
+"$python" "$script" "a RGB.png" link.png backend=cpu > /dev/null
+[[ -L link.png ]] && cmp -n 8 c.png "a RGB.png"

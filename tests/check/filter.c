@@ -15,6 +15,7 @@ static struct {
   gboolean prefers_cuda;
   ImkStatus open_fails, process_fails; /* on the device only */
   gboolean reopens;
+  gboolean has_other_fields;
 } seen;
 
 typedef struct {
@@ -180,12 +181,13 @@ static void
 publish (GstImagingFilter *filter, GstBuffer *buffer, const guint8 *bytes)
 {
   static const gchar *const fields[] = {"first", "second"};
+  static const gchar *const other_fields[] = {"one", "two"};
   static const gchar *const units[] = {"counts", "flags"};
   gfloat numbers[] = {bytes[0], bytes[1]};
   gdouble values[] = {bytes[0], bytes[1]};
   GstImagingResult result = {
       .id = "test-v1",
-      .fields = fields,
+      .fields = seen.has_other_fields ? other_fields : fields,
       .units = units,
       .n_fields = 2,
       .n_rows = 1,
@@ -479,7 +481,7 @@ check_line (Stage *s, GstBuffer *line, guint frame, guint seed, gboolean header)
   gchar *expected;
 
   gst_buffer_extract (noise, 0, bytes, 2);
-  expected = g_strdup_printf ("%s%u,%u,%u.0000000000,%u\n",
+  expected = g_strdup_printf ("%s%u,%u,%u,%u\n",
       header ? "frame,pts,first,second\n" : "", frame, seed * 40000000,
       bytes[0], bytes[1]);
   check_text (line, expected);
@@ -661,6 +663,52 @@ GST_START_TEST (test_no_frame_is_given_to_a_kernel_that_did_not_reopen)
 }
 GST_END_TEST;
 
+static void
+push_caps (Stage *s, const gchar *format, gint width, gint height)
+{
+  gchar *text = check_caps_string (format, width, height);
+  GstCaps *caps = gst_caps_from_string (text);
+
+  gst_harness_push_event (s->h, gst_event_new_caps (caps));
+  gst_caps_unref (caps);
+  g_free (text);
+}
+
+/* The base class, which never took the others, does not set them again. */
+GST_START_TEST (test_refused_caps_leave_the_former_ones_in_force)
+{
+  gchar *line = g_strdup_printf ("testinvert backend=%s", backends[__i__]);
+  Stage s = stage_new (line, "sink", "src");
+
+  push_and_check (&s, 0, __i__);
+  seen.open_fails = IMK_ERROR_CONFIG;
+  push_caps (&s, "RGBA", 643, 5);
+  seen.open_fails = IMK_OK;
+  push_caps (&s, "GRAY8", 641, 3);
+  push_and_check (&s, 1, __i__);
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
+  stage_free (&s);
+  g_free (line);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_property_that_comes_too_late_is_said_once)
+{
+  Stage s = stage_new ("testinvert backend=cpu n-threads=2", "sink", "src");
+
+  push_and_check (&s, 0, IMK_BACKEND_CPU);
+  g_object_set (s.element, "n-threads", 2, NULL); /* as it was */
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
+  g_object_set (s.element, "backend", GST_IMAGING_BACKEND_CUDA, NULL);
+  g_object_set (s.element, "n-threads", 1, NULL);
+  check_message_says (check_message (s.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "backend was set after");
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
+  push_and_check (&s, 1, IMK_BACKEND_CPU);
+  stage_free (&s);
+}
+GST_END_TEST;
+
 /* --- frames --------------------------------------------------------------- */
 
 GST_START_TEST (test_any_stride_and_format_gives_the_same_pixels)
@@ -739,6 +787,89 @@ GST_START_TEST (test_a_buffer_that_is_too_small_is_an_error_and_no_fallback)
     stage_free (&s);
     g_free (line);
   }
+}
+GST_END_TEST;
+
+/* The rows of GStreamer's default are padded to 4 bytes, the last one as well.
+ */
+GST_START_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small)
+{
+  gchar *line = g_strdup_printf ("testinvert backend=%s", backends[__i__]);
+  Stage s = stage_new (line, "sink", "src");
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 253, NULL);
+
+  stage_caps (&s, "GRAY8", 61, 4);
+  gst_buffer_memset (buffer, 0, 0, -1);
+  check_push (s.h, buffer, GST_FLOW_ERROR);
+  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "253 bytes is too small");
+  stage_free (&s);
+  g_free (line);
+}
+GST_END_TEST;
+
+/* Whatever failed before a good frame is another story than what fails after
+ * it. */
+GST_START_TEST (test_each_failure_with_a_good_frame_between_is_said)
+{
+  Stage s = stage_new ("testinvert backend=cpu", "sink", "src");
+
+  for (guint i = 0; i < 3; i++) {
+    for (guint n = 0; n < 2; n++)
+      check_push (s.h, gst_buffer_new_allocate (NULL, 9, NULL), GST_FLOW_ERROR);
+    fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
+    push_and_check (&s, i, IMK_BACKEND_CPU);
+  }
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* Returns: (transfer full): noise in memories of these sizes, with a meta */
+static GstBuffer *
+noise_in_memories (GstVideoInfo *info, guint seed, const gsize *sizes)
+{
+  GstBuffer *noise = check_noise (info, seed), *buffer = gst_buffer_new ();
+  gsize offset = 0;
+
+  for (guint i = 0; sizes[i]; i++) {
+    GstMemory *memory = gst_allocator_alloc (NULL, sizes[i], NULL);
+    GstMapInfo map;
+
+    fail_unless (gst_memory_map (memory, &map, GST_MAP_WRITE));
+    gst_buffer_extract (noise, offset, map.data, map.size);
+    gst_memory_unmap (memory, &map);
+    gst_buffer_append_memory (buffer, memory);
+    offset += sizes[i];
+  }
+  fail_unless_equals_uint64 (offset, info->size);
+  gst_buffer_add_video_meta_full (buffer, GST_VIDEO_FRAME_FLAG_NONE,
+      GST_VIDEO_INFO_FORMAT (info), info->width, info->height,
+      GST_VIDEO_INFO_N_PLANES (info), info->offset, info->stride);
+  gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_buffer_unref (noise);
+  return buffer;
+}
+
+GST_START_TEST (test_a_plane_in_two_memories_is_refused)
+{
+  const gsize halves[] = {1024, 908, 0}, planes[] = {512, 128, 128, 0};
+  gchar *line = g_strdup_printf ("testinvert backend=%s", backends[__i__]);
+  Stage s = stage_new (line, "sink", "src");
+  GstBuffer *out;
+
+  /* a memory for each plane is fine */
+  stage_caps (&s, "I420", 32, 16);
+  check_push (s.h, noise_in_memories (&s.info, 1, planes), GST_FLOW_OK);
+  out = check_pull (s.h);
+  check_made (&s, out, 1, __i__);
+  gst_buffer_unref (out);
+
+  stage_caps (&s, "GRAY8", 641, 3);
+  check_push (s.h, noise_in_memories (&s.info, 2, halves), GST_FLOW_ERROR);
+  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "lies in several memories");
+  stage_free (&s);
+  g_free (line);
 }
 GST_END_TEST;
 
@@ -1071,6 +1202,65 @@ GST_START_TEST (test_the_peer_of_results_chooses_tensors)
 }
 GST_END_TEST;
 
+/* Nothing waits: neither the pipeline for a sink that never gets caps, nor the
+ * sink of the frames for that one. */
+GST_START_TEST (test_a_peer_that_takes_no_results_is_one_error)
+{
+  GstElement *pipeline = launch (
+      "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=33,height=5 "
+      "! testmeasure name=m ! fakesink m.results ! queue ! "
+      "other/tensors,dimensions=(string)5:5 ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstElement *m = gst_bin_get_by_name (GST_BIN (pipeline), "m");
+  GstMessage *message;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = check_message (bus, GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
+  fail_unless (GST_MESSAGE_SRC (message) == GST_OBJECT (m));
+  gst_message_ref (message);
+  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
+      "dimensions=(string)2:1:1:1");
+  check_message_says (message, GST_CORE_ERROR, GST_CORE_ERROR_NEGOTIATION,
+      "dimensions=(string)5:5");
+  gst_object_unref (m);
+  gst_object_unref (bus);
+  dispose (pipeline);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_refused_results_are_said_once_and_may_be_mended)
+{
+  Stage s = stage_new ("testmeasure", "sink", NULL);
+  GstElement *filter = gst_element_factory_make ("capsfilter", NULL);
+  GstPad *results = gst_element_request_pad_simple (s.element, "results");
+  GstPad *sink = gst_element_get_static_pad (filter, "sink");
+
+  gst_util_set_object_arg (
+      G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)5:5");
+  gst_element_set_state (filter, GST_STATE_PLAYING);
+  gst_harness_add_element_src_pad (
+      s.h, gst_element_get_static_pad (filter, "src"));
+  fail_unless (gst_pad_link (results, sink) == GST_PAD_LINK_OK);
+  for (guint i = 0; i < 3; i++)
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
+  check_message_says (check_message (s.bus, GST_MESSAGE_ERROR), GST_CORE_ERROR,
+      GST_CORE_ERROR_NEGOTIATION,
+      "what is linked to the pad \"results\" takes");
+  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 0);
+
+  gst_util_set_object_arg (
+      G_OBJECT (filter), "caps", "other/tensors,dimensions=(string)2:1:1:1");
+  check_push (s.h, check_noise (&s.info, 3), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (s.h));
+  gst_element_set_state (filter, GST_STATE_NULL);
+  gst_pad_unlink (results, sink);
+  gst_object_unref (sink);
+  gst_object_unref (results);
+  stage_free (&s);
+  gst_object_unref (filter);
+}
+GST_END_TEST;
+
 static GstPadProbeReturn
 note_order (GstPad *pad, GstPadProbeInfo *info, gpointer order)
 {
@@ -1149,6 +1339,141 @@ GST_START_TEST (test_results_may_be_requested_and_released_while_playing)
   gst_object_unref (bus);
   gst_object_unref (m);
   dispose (pipeline);
+}
+GST_END_TEST;
+
+static GstEvent *
+next_event (GstHarness *h, GstEventType type)
+{
+  GstEvent *event = gst_harness_try_pull_event (h);
+
+  while (event && GST_EVENT_TYPE (event) != type) {
+    gst_event_unref (event);
+    event = gst_harness_try_pull_event (h);
+  }
+  fail_unless (event != NULL, "no %s", gst_event_type_get_name (type));
+  return event;
+}
+
+/* Sinks of one pipeline whose streams are of several groups, or of none, tell
+ * the application of a stream each. */
+GST_START_TEST (test_results_are_of_the_group_of_their_frames)
+{
+  Stage s = stage_new ("testmeasure", "sink", "results");
+  GstEvent *start = gst_event_new_stream_start ("grouped"), *event;
+  guint32 seqnum = gst_event_get_seqnum (start);
+  GstSegment segment;
+  guint group = 0;
+
+  gst_event_set_group_id (start, 77);
+  gst_harness_push_event (s.h, start);
+  stage_caps (&s, "GRAY8", 641, 3);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  start = gst_event_new_segment (&segment);
+  gst_event_set_seqnum (start, seqnum + 1000);
+  gst_harness_push_event (s.h, start);
+  check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
+
+  event = next_event (s.h, GST_EVENT_STREAM_START);
+  fail_unless (gst_event_parse_group_id (event, &group));
+  fail_unless_equals_int (group, 77);
+  fail_unless_equals_int (gst_event_get_seqnum (event), seqnum);
+  gst_event_unref (event);
+  event = next_event (s.h, GST_EVENT_SEGMENT);
+  fail_unless_equals_int (gst_event_get_seqnum (event), seqnum + 1000);
+  gst_event_unref (event);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+static void
+push_late_segment (GstElement *element, GstPad *pad, gpointer stage)
+{
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.time = 3600 * GST_SECOND;
+  gst_harness_push_event (
+      ((Stage *) stage)->h, gst_event_new_segment (&segment));
+}
+
+GST_START_TEST (test_a_segment_that_comes_with_the_pad_is_in_force)
+{
+  Stage s = stage_new ("testmeasure", "sink", "src");
+  const GstSegment *segment;
+  GstHarness *results;
+  GstBuffer *frame;
+  GstEvent *event;
+
+  g_signal_connect (s.element, "pad-added", G_CALLBACK (push_late_segment), &s);
+  results = gst_harness_new_with_element (s.element, NULL, "results");
+  frame = check_noise (&s.info, 0);
+  GST_BUFFER_PTS (frame) = 3600 * GST_SECOND;
+  check_push (s.h, frame, GST_FLOW_OK);
+  event = next_event (results, GST_EVENT_SEGMENT);
+  gst_event_parse_segment (event, &segment);
+  fail_unless_equals_uint64 (segment->start, 3600 * GST_SECOND);
+  gst_event_unref (event);
+  gst_harness_teardown (results);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* Where a stream begins with a gap, a sink has to preroll with it. */
+GST_START_TEST (test_a_gap_before_the_first_frame_comes_through)
+{
+  Stage s = stage_new ("testmeasure", "sink", "results");
+
+  gst_harness_push_event (s.h, gst_event_new_gap (0, 40 * GST_MSECOND));
+  assert_next_event (s.h, GST_EVENT_STREAM_START);
+  assert_next_event (s.h, GST_EVENT_CAPS);
+  assert_next_event (s.h, GST_EVENT_SEGMENT);
+  assert_next_event (s.h, GST_EVENT_GAP);
+  check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
+  check_line (&s, check_pull (s.h), 0, 0, TRUE);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_new_reader_gets_the_line_of_names)
+{
+  Stage s = stage_new ("testmeasure", "sink", "results");
+  GstPad *results = gst_element_get_static_pad (s.element, "results");
+
+  for (guint i = 0; i < 4; i++) {
+    if (i == 2) {
+      gst_pad_unlink (results, s.h->sinkpad);
+      check_push (s.h, check_noise (&s.info, 9), GST_FLOW_NOT_LINKED);
+      fail_unless (gst_pad_link (results, s.h->sinkpad) == GST_PAD_LINK_OK);
+    }
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
+    check_line (&s, check_pull (s.h), i < 2 ? i : i + 1, i, i % 2 == 0);
+  }
+  gst_object_unref (results);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_columns_that_change_are_named_again)
+{
+  Stage s = stage_new ("testmeasure", "sink", "results");
+  const gboolean others[] = {FALSE, TRUE, TRUE, FALSE};
+  const gchar *starts[] = {"frame,pts,first,second\n0,",
+      "frame,pts,one,two\n1,", "2,", "frame,pts,first,second\n3,"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+    GstBuffer *line;
+    gchar *text;
+
+    seen.has_other_fields = others[i];
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
+    line = check_pull (s.h);
+    text = string_of (line);
+    fail_unless (g_str_has_prefix (text, starts[i]), "%s", text);
+    g_free (text);
+    gst_buffer_unref (line);
+  }
+  stage_free (&s);
 }
 GST_END_TEST;
 
@@ -1496,6 +1821,45 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
 }
 GST_END_TEST;
 
+/* Upstream writes into page-locked memory of ours, which has no more of it. */
+GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
+{
+  Stage s = {NULL};
+  GstBufferPool *pool;
+  GstQuery *query;
+  guint size;
+
+  seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert", "sink", "src");
+  push_and_check (&s, 0, IMK_BACKEND_CUDA);
+  query = query_allocation (&s);
+  pool = offered_pool (query, &size);
+  fail_unless (pool && gst_buffer_pool_set_active (pool, TRUE));
+  check_device ()->inject_failure (1, TRUE);
+  for (guint i = 1; i < 4; i++) {
+    GstBuffer *noise = check_noise (&s.info, i), *buffer = NULL, *out;
+    GstMapInfo map;
+
+    fail_unless_equals_int (
+        gst_buffer_pool_acquire_buffer (pool, &buffer, NULL), GST_FLOW_OK);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+    gst_buffer_extract (noise, 0, map.data, map.size);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+    gst_buffer_unref (noise);
+    check_push (s.h, buffer, GST_FLOW_OK);
+    out = check_pull (s.h);
+    check_made (&s, out, i, IMK_BACKEND_CPU);
+    gst_buffer_unref (out);
+  }
+  check_device ()->inject_failure (0, FALSE);
+  gst_query_unref (query);
+  gst_buffer_pool_set_active (pool, FALSE);
+  gst_object_unref (pool);
+  stage_free (&s);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
 {
   Stage s = stage_new ("testinvert", "sink", "src");
@@ -1773,6 +2137,9 @@ filter_suite (void)
   tcase_add_test (tcase, test_a_kernel_that_does_not_open_is_one_error);
   tcase_add_test (
       tcase, test_no_frame_is_given_to_a_kernel_that_did_not_reopen);
+  tcase_add_test (tcase, test_a_property_that_comes_too_late_is_said_once);
+  tcase_add_loop_test (
+      tcase, test_refused_caps_leave_the_former_ones_in_force, 0, 2);
 
   tcase = tcase_create ("frames");
   suite_add_tcase (suite, tcase);
@@ -1782,6 +2149,10 @@ filter_suite (void)
   tcase_add_loop_test (tcase, test_1x1_frames_pass, 0, 2);
   tcase_add_loop_test (
       tcase, test_a_buffer_that_is_too_small_is_an_error_and_no_fallback, 0, 2);
+  tcase_add_loop_test (
+      tcase, test_a_frame_without_the_end_of_its_last_row_is_too_small, 0, 2);
+  tcase_add_test (tcase, test_each_failure_with_a_good_frame_between_is_said);
+  tcase_add_loop_test (tcase, test_a_plane_in_two_memories_is_refused, 0, 2);
   tcase_add_test (tcase, test_metas_of_others_stay_on_the_frame);
   tcase_add_loop_test (
       tcase, test_a_passed_frame_is_the_same_buffer_and_counts, 0, 2);
@@ -1801,6 +2172,13 @@ filter_suite (void)
   tcase_add_test (tcase, test_a_stream_after_eos_has_results_again);
   tcase_add_test (tcase, test_results_come_again_after_a_restart);
   tcase_add_test (tcase, test_the_peer_of_results_chooses_tensors);
+  tcase_add_test (tcase, test_a_peer_that_takes_no_results_is_one_error);
+  tcase_add_test (tcase, test_refused_results_are_said_once_and_may_be_mended);
+  tcase_add_test (tcase, test_results_are_of_the_group_of_their_frames);
+  tcase_add_test (tcase, test_a_segment_that_comes_with_the_pad_is_in_force);
+  tcase_add_test (tcase, test_a_gap_before_the_first_frame_comes_through);
+  tcase_add_test (tcase, test_a_new_reader_gets_the_line_of_names);
+  tcase_add_test (tcase, test_columns_that_change_are_named_again);
   tcase_add_test (tcase, test_results_come_before_their_frame);
   tcase_add_test (
       tcase, test_results_may_be_requested_and_released_while_playing);
@@ -1829,6 +2207,7 @@ filter_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_checked_fixture (tcase, set_up, tear_down);
   tcase_add_test (tcase, test_auto_goes_on_with_the_cpu_and_says_so_once);
+  tcase_add_test (tcase, test_upstream_goes_on_in_our_pool_without_the_device);
   tcase_add_test (
       tcase, test_a_frame_of_a_working_device_is_not_lost_with_the_kernel);
   tcase_add_test (

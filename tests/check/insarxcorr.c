@@ -360,7 +360,7 @@ GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
   };
 
   fail_unless (g_str_has_prefix (expected->str,
-      "frame,pts,column,x,y,dx,dy,correlation,valid,flags\n0,,0,102."));
+      "frame,pts,column,x,y,dx,dy,correlation,valid,flags\n0,,0,102,"));
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
     GString *found = run (others[i]);
 
@@ -559,7 +559,7 @@ GST_START_TEST (test_a_smaller_secondary_is_flagged)
   text = run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
               "location=$/short.PRM ! x.secondary insarxcorr name=x " GRID
               " ! text/csv" OUT);
-  fail_unless (strstr (text->str, "\n0,,0,102.0000000000,106.0000000000,") &&
+  fail_unless (strstr (text->str, "\n0,,0,102,106,") &&
                    strstr (text->str, ",0\n1,,0,") &&
                    strstr (text->str, ",2\n"),
       "%s", text->str);

@@ -1111,6 +1111,30 @@ GST_END_TEST;
 
 /* --- errors --- */
 
+GST_START_TEST (test_a_border_value_that_does_not_count_is_said_once)
+{
+  const gchar *borders[] = {"replicate", "constant"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (borders); i++) {
+    GstElement *element = gst_element_factory_make ("lapsharpen", NULL);
+    GstBus *bus = gst_bus_new ();
+    GstHarness *h;
+
+    g_object_set (element, "backend", 1, "border-value", 7, NULL);
+    gst_util_set_object_arg (G_OBJECT (element), "border", borders[i]);
+    gst_element_set_bus (element, bus);
+    h = gst_harness_new_with_element (element, "sink", "src");
+    set_gray (h, 8, 8);
+    set_gray (h, 9, 8);
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING), i == 0);
+    gst_harness_teardown (h);
+    gst_object_unref (bus);
+    gst_object_unref (element);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_border_value_beyond_8_bits_is_an_error_with_the_limit)
 {
   GstHarness *h =
@@ -1337,6 +1361,7 @@ lapsharpen_suite (void)
   tcase_add_loop_test (tcase, test_200_starts_and_stops, 0, n);
   tcase_add_loop_test (
       tcase, test_the_focus_measure_is_the_variance_of_the_laplacian, 0, n);
+  tcase_add_test (tcase, test_a_border_value_that_does_not_count_is_said_once);
   tcase_add_loop_test (tcase,
       test_a_border_value_beyond_8_bits_is_an_error_with_the_limit, 0, n);
   tcase_add_loop_test (

@@ -7,6 +7,7 @@
 
 #include "gstimagingframe.h"
 #include "gstimagingmemory.h"
+#include "gstimagingtable.h"
 
 /* Odd, so that a rounded size or place shows. */
 #define SIZE 1021
@@ -944,6 +945,32 @@ GST_START_TEST (test_prefix_and_padding_surround_the_bytes)
 }
 GST_END_TEST;
 
+/* Those who see the flags rely on zeros that nobody wrote. */
+GST_START_TEST (test_memory_claims_no_zeros_around_it)
+{
+  GstAllocationParams params = {
+      GST_MEMORY_FLAG_ZERO_PREFIXED | GST_MEMORY_FLAG_ZERO_PADDED, 0, 4, 8,
+      {NULL}};
+  GstMemory *memory = gst_allocator_alloc (pinned, SIZE, &params);
+
+  fail_if (GST_MEMORY_IS_ZERO_PADDED (memory));
+  fail_if (GST_MEMORY_IS_ZERO_PREFIXED (memory));
+  gst_memory_unref (memory);
+}
+GST_END_TEST;
+
+/* 65536 x 16384 x 4 bytes are 0 in the 32 bits of a pool's size. */
+GST_START_TEST (test_a_table_beyond_a_pool_is_refused)
+{
+  ImkError error;
+  GstImagingTable *table = gst_imaging_table_new (NULL, 65536, 16384, &error);
+
+  fail_unless (table == NULL);
+  fail_unless (
+      strstr (error.message, "65536 x 16384") != NULL, "%s", error.message);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_an_empty_memory_is_possible)
 {
   GstMemory *memory = gst_allocator_alloc (on_device, 0, NULL), *copy;
@@ -1265,6 +1292,8 @@ memory_suite (void)
       tcase, test_memory_of_the_device_stays_there_after_a_look_at_it);
   tcase_add_test (tcase, test_a_resized_memory_is_a_part_of_the_samples);
   tcase_add_test (tcase, test_prefix_and_padding_surround_the_bytes);
+  tcase_add_test (tcase, test_memory_claims_no_zeros_around_it);
+  tcase_add_test (tcase, test_a_table_beyond_a_pool_is_refused);
   tcase_add_test (tcase, test_an_empty_memory_is_possible);
   check_add_mock_test (
       tcase, test_memory_of_another_device_is_not_mapped_as_it_is);

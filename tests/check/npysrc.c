@@ -581,6 +581,114 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
 }
 GST_END_TEST;
 
+static void
+assert_seekable (GstPad *pad, GstFormat format, gint64 end)
+{
+  GstQuery *query = gst_query_new_seeking (format);
+  gboolean seekable = FALSE;
+  gint64 from = -1, to = -1;
+
+  fail_unless (gst_pad_query (pad, query));
+  gst_query_parse_seeking (query, NULL, &seekable, &from, &to);
+  fail_unless (seekable, "not in %s", gst_format_get_name (format));
+  fail_unless_equals_int64 (from, 0);
+  fail_unless_equals_int64 (to, end);
+  gst_query_unref (query);
+}
+
+GST_START_TEST (test_queries_answer_in_time_and_frames)
+{
+  GstElement *pipeline, *source;
+  GstPad *pad;
+  gint64 value;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline = make_pipeline (
+      "npysrc name=source framerate=10/1 ! fakesink", GST_STATE_PAUSED);
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  pad = gst_element_get_static_pad (source, "src");
+  assert_seekable (pad, GST_FORMAT_TIME, 3100 * GST_MSECOND);
+  assert_seekable (pad, GST_FORMAT_DEFAULT, 31);
+  fail_unless (gst_pad_query_convert (
+      pad, GST_FORMAT_DEFAULT, 5, GST_FORMAT_TIME, &value));
+  fail_unless_equals_int64 (value, 500 * GST_MSECOND);
+  /* not the 1.8e18th frame */
+  fail_if (gst_pad_query_convert (
+      pad, GST_FORMAT_DEFAULT, -5, GST_FORMAT_TIME, &value));
+  fail_if (gst_pad_query_convert (
+      pad, GST_FORMAT_TIME, -5, GST_FORMAT_DEFAULT, &value));
+  gst_object_unref (pad);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
+static void
+assert_rate (const gchar *launch, gint n, gint d)
+{
+  GstElement *pipeline = make_pipeline (launch, GST_STATE_PAUSED);
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  GstPad *pad = gst_element_get_static_pad (source, "src");
+  GstCaps *caps = gst_pad_get_current_caps (pad);
+  GstVideoInfo info;
+  gint64 duration;
+
+  fail_unless (gst_video_info_from_caps (&info, caps));
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_N (&info), n);
+  fail_unless_equals_int (GST_VIDEO_INFO_FPS_D (&info), d);
+  fail_unless (gst_pad_query_duration (pad, GST_FORMAT_TIME, &duration));
+  fail_unless_equals_int64 (
+      duration, gst_util_uint64_scale (4, d * GST_SECOND, n));
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+
+GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
+{
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 4, 2, 5, 1);
+  assert_rate ("npysrc name=source ! fakesink", 25, 1);
+  assert_rate (
+      "npysrc name=source ! video/x-raw,framerate=100/3 ! fakesink", 100, 3);
+  assert_rate ("npysrc name=source ! video/x-raw,framerate=[1/1,10/1] ! "
+               "fakesink",
+      10, 1);
+  assert_rate ("npysrc name=source framerate=7/1 ! "
+               "video/x-raw,framerate=[1/1,10/1] ! fakesink",
+      7, 1);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_what_may_be_a_colour_picture_is_said_once)
+{
+  const struct {
+    guint64 dims[3];
+    guint n_warnings;
+  } cases[] = {{{4, 6, 3}, 1}, {{4, 6, 4}, 1}, {{4, 6, 5}, 0}, {{3, 4, 2}, 0}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    const guint64 *dims = cases[i].dims;
+    GstElement *pipeline;
+    GstMessage *message;
+    GstBus *bus;
+    guint n = 0;
+
+    write_array (GST_IMAGING_NPY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
+    pipeline =
+        make_pipeline ("npysrc name=source ! fakesink", GST_STATE_PAUSED);
+    bus = gst_element_get_bus (pipeline);
+    while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING))) {
+      n++;
+      gst_message_unref (message);
+    }
+    fail_unless_equals_int (n, cases[i].n_warnings);
+    gst_object_unref (bus);
+    dispose_pipeline (pipeline);
+  }
+}
+GST_END_TEST;
+
 /* --- errors --- */
 
 /* Waits for the first error of @pipeline, the one that users see; GstBaseSrc
@@ -675,11 +783,12 @@ GST_START_TEST (test_a_file_that_is_no_video_is_an_error_with_what_it_is)
 }
 GST_END_TEST;
 
-GST_START_TEST (test_frames_larger_than_video_are_an_error)
+/* Holes: they take no room on the disk. */
+static void
+assert_too_large (const gchar *shape, guint64 size, const gchar *words)
 {
-  /* 4 GiB of holes: takes no room on the disk */
-  static const gchar dict[] =
-      "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2147483648, 2)}";
+  g_autofree gchar *dict = g_strdup_printf (
+      "{'descr': '|u1', 'fortran_order': False, 'shape': %s}", shape);
   GString *header = g_string_new ("\223NUMPY\001");
 
   g_string_append_len (header, "\0", 1);
@@ -687,10 +796,18 @@ GST_START_TEST (test_frames_larger_than_video_are_an_error)
   g_string_append_len (header, "\0", 1);
   g_string_append (header, dict);
   fail_unless (g_file_set_contents (path, header->str, header->len, NULL));
-  if (truncate (path, header->len + (G_GINT64_CONSTANT (1) << 32)) == 0)
-    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-        "frames of 2 x 2147483648 pixels");
+  if (truncate (path, header->len + size) == 0)
+    assert_start_fails (GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words);
   g_string_free (header, TRUE);
+}
+
+GST_START_TEST (test_frames_larger_than_video_are_an_error)
+{
+  assert_too_large ("(1, 2147483648, 2)", G_GUINT64_CONSTANT (1) << 32,
+      "frames of 2 x 2147483648 pixels");
+  /* the padded row is one byte longer than a stride can say */
+  assert_too_large (
+      "(1, 1, 2147483647)", G_MAXINT, "frames of 2147483647 x 1 pixels");
 }
 GST_END_TEST;
 
@@ -839,6 +956,10 @@ npysrc_suite (void)
   tcase_add_test (
       tcase, test_a_segment_ends_where_it_should_in_both_directions);
   tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);
+  tcase_add_test (tcase, test_queries_answer_in_time_and_frames);
+  tcase_add_test (
+      tcase, test_a_framerate_that_is_not_set_is_that_of_downstream);
+  tcase_add_test (tcase, test_what_may_be_a_colour_picture_is_said_once);
   tcase_add_test (
       tcase, test_a_file_that_cannot_be_opened_is_an_error_with_its_name);
   tcase_add_test (

@@ -614,7 +614,7 @@ enum {
   GOLD_COLUMNS = 18,
 };
 
-/* The table has 9 decimals, the text 10. */
+/* The table has 9 decimals. */
 static void
 expect_place (
     gdouble found, const gchar *expected, guint row, const gchar *what)
@@ -1644,8 +1644,7 @@ GST_START_TEST (test_numbers_have_dots_in_a_locale_with_commas)
   text = check_pull (sh.results);
   gst_buffer_extract (text, 0, bytes, sizeof (bytes));
   fail_unless (g_strrstr_len (bytes, sizeof (bytes),
-                   "\n0,,0,0,0,2.0000000000,1.5000000000,0.0000000000,"
-                   "0.0000000000,60.0000000000,") != NULL,
+                   "\n0,,0,0,0,2,1.5,0,0,60,60,3,0.0333333") != NULL,
       "%.200s", bytes);
   setlocale (LC_ALL, "C");
   gst_buffer_unref (text);

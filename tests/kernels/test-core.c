@@ -3,6 +3,7 @@
  * IMK_MODULE_PATH names the folder of the mock modules. */
 #define _GNU_SOURCE
 #include <limits.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -48,6 +49,44 @@ test_long_error_is_cut (void)
   imk_error_set (&error, IMK_ERROR_CONFIG, "%s", text);
   test_check (strlen (error.message) == IMK_ERROR_MESSAGE_SIZE - 1,
       "the message has %zu bytes", strlen (error.message));
+}
+
+/* GLib takes no text that ends in the middle of a character. */
+static void
+test_cut_error_ends_with_a_whole_character (void)
+{
+  static const char *const starts[] = {"", "a", "ab"};
+
+  for (size_t i = 0; i < N_ELEMENTS (starts); i++) {
+    char text[2 * IMK_ERROR_MESSAGE_SIZE] = "";
+    size_t length, kept;
+    ImkError error;
+
+    strcpy (text, starts[i]);
+    for (size_t n = strlen (text); n + 3 < sizeof (text); n += 3)
+      memcpy (text + n, "\xe2\x82\xac", 4); /* the euro sign */
+    imk_error_set (&error, IMK_ERROR_CONFIG, "%s", text);
+    length = strlen (error.message);
+    kept = length - strlen (starts[i]);
+    test_check (length > IMK_ERROR_MESSAGE_SIZE - 5 && kept % 3 == 0,
+        "after \"%s\" %zu bytes of three-byte characters are left", starts[i],
+        kept);
+  }
+}
+
+static void
+test_error_has_decimal_points (void)
+{
+  ImkError error;
+
+  if (!setlocale (LC_ALL, "de_DE.UTF-8"))
+    test_skip ("the locale de_DE.UTF-8 is not generated");
+  imk_error_set (&error, IMK_ERROR_CONFIG, "%.2f \xc3\xa4", 1.25);
+  test_check (
+      strcmp (error.message, "1.25 \xc3\xa4") == 0, "%s", error.message);
+  snprintf (error.message, sizeof (error.message), "%.1f", 0.5);
+  test_check (strcmp (error.message, "0,5") == 0, "the locale is another now");
+  setlocale (LC_ALL, "C");
 }
 
 /* --- images --------------------------------------------------------------- */
@@ -1012,6 +1051,10 @@ main (void)
           test_error_is_filled_and_returned},
       {"an error may be NULL", test_error_may_be_null},
       {"a long error is cut at its end", test_long_error_is_cut},
+      {"a cut error ends with a whole character",
+          test_cut_error_ends_with_a_whole_character},
+      {"an error has decimal points in every locale",
+          test_error_has_decimal_points},
       {"types have sizes and names", test_types_have_sizes_and_names},
       {"the size of a row counts samples", test_row_size_counts_samples},
       {"a good image passes", test_good_image_passes},

@@ -376,7 +376,7 @@ rms (const Array *a)
 /* The largest error of the running test in units of its bound, to be seen in
  * the log. */
 static double worst;
-static char worst_case[256];
+static char worst_case[320]; /* a description, and two numbers */
 
 static void
 check_relative (const ImkFftConfig *c, const char *what, double error,

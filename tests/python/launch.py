@@ -37,6 +37,8 @@ WORK = [
 
 # what is typed, and what the answer must name
 FAIL = [
+    (f"shcentroid {GRID} ! fakesink shcentroid0.results ! queue ! other/tensors,"
+     "dimensions=(string)2:2", "The results are text/csv or other/tensors"),
     (f"shcentroid {GRID} pitch-x=0", "pitch-x 0"),
     (f"shcentroid {GRID} x0=1000", "outside the 63 pixels"),
     ("shcentroid", "0 columns and 0 rows"),
