@@ -423,6 +423,9 @@ parse_preamble (const guint8 *bytes, gsize size, const gchar *name,
 {
   gsize preamble_size;
 
+  if (size == 0)
+    return fail (error, GST_IMAGING_NPY_ERROR_FORMAT,
+        "\"%s\" is empty. Write it with numpy.save().", name);
   if (size < MAGIC_SIZE || memcmp (bytes, MAGIC, MAGIC_SIZE) != 0) {
     g_autofree gchar *found =
         excerpt ((const gchar *) bytes, (const gchar *) bytes + MIN (size, 6));

@@ -378,11 +378,25 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   return status;
 }
 
+/* Returns: how many cells the settings lead to, 0 where they lead to none */
+static guint
+count_cells (GstShCentroid *self)
+{
+  Settings s = get_settings (self);
+  ImkShcentroidCell *cells = NULL;
+  guint n = 0;
+
+  if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
+    n = imk_shcentroid_n_cells (&s.config);
+  g_free (cells);
+  settings_clear (&s);
+  return n;
+}
+
 /* Microseconds a frame from the table of the paper's grid in
  * docs/benchmarks.md: the CPU's time is per sample and per cell and shared by
  * its threads, the GPU's is a launch and the bus. A tie goes to the CPU, which
- * needs no copy of frames that are in ordinary memory; that is why twice. A
- * map has as many cells as it has, which is not known here: few. */
+ * needs no copy of frames that are in ordinary memory; that is why twice. */
 static gboolean
 gst_sh_centroid_prefers_cuda (
     GstImagingFilter *filter, const GstVideoInfo *info)
@@ -391,13 +405,9 @@ gst_sh_centroid_prefers_cuda (
   gdouble samples = (gdouble) info->width * info->height;
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
-  gdouble cells, cpu_us, cuda_us;
+  gdouble cpu_us = (samples * 0.046e-3 + count_cells (self) * 4.2e-3) / threads;
+  gdouble cuda_us = 12 + (gdouble) info->size / 45e3;
 
-  GST_OBJECT_LOCK (self);
-  cells = (gdouble) self->settings.config.columns * self->settings.config.rows;
-  GST_OBJECT_UNLOCK (self);
-  cpu_us = (samples * 0.046e-3 + cells * 4.2e-3) / threads;
-  cuda_us = 12 + (gdouble) info->size / 45e3;
   return cpu_us > 2 * cuda_us;
 }
 

@@ -652,6 +652,8 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
   ChainColumns columns;
   ChainTile tile;
 
+  if (n == 0)
+    return;
   chain_begin (&tile, f, first, n);
   find_levels (&tile);
   sum_chain (&tile, cached, &columns);

@@ -684,8 +684,11 @@ refine (const Finder *f, Point start, double half, float *room)
     Point moment = 0;
 
     for (int64_t y = core.top; y < core.bottom; y++)
-      for (int64_t x = core.left; x < core.right; x++)
-        top = fmax (top, p->pixels[y * p->width + x]);
+      for (int64_t x = core.left; x < core.right; x++) {
+        double v = p->pixels[y * p->width + x];
+
+        top = v > top ? v : top; /* gcc 12 for arm64 breaks down over fmax () */
+      }
     cut = base + 0.2 * (top - base);
     for (int64_t y = w.top; y < w.bottom; y++)
       for (int64_t x = w.left; x < w.right; x++) {

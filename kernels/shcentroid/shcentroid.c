@@ -305,6 +305,11 @@ check_grid (const ImkShcentroidConfig *c, ImkError *error)
         "The grid starts at x0 %g, y0 %g; both must be finite numbers of "
         "pixels.",
         c->x0, c->y0);
+  if (c->pitch_x == 0 && c->pitch_y == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is a grid of %u by %u cells without their size. Set pitch-x and "
+        "pitch-y, in pixels.",
+        c->columns, c->rows);
   if (!is_at_least (c->pitch_x, 1.0) || !is_at_least (c->pitch_y, 1.0))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The cells are pitch-x %g by pitch-y %g pixels; both must be finite "

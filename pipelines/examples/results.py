@@ -37,5 +37,5 @@ def read(buffer, element):
     result["unit"] = fields.get_value("unit").split(",")
     shape = fields.get_value("rows"), fields.get_value("columns")
     values = np.frombuffer(read_bytes(fields.get_value("data")), np.float32)
-    result["values"] = values.reshape(shape)
+    result["values"] = values.reshape(shape).copy()  # ours to change
     return result

@@ -421,7 +421,7 @@ GST_START_TEST (test_what_is_no_npy_file_is_refused)
 {
   gchar content[sizeof (golden_u8)];
 
-  assert_refused ("", 0, GST_IMAGING_NPY_ERROR_FORMAT, "no .npy file");
+  assert_refused ("", 0, GST_IMAGING_NPY_ERROR_FORMAT, "is empty");
   assert_refused ("\223NUM", 4, GST_IMAGING_NPY_ERROR_FORMAT, "\"\\223NUM\"");
   assert_refused (CONTENT ("\211PNG\r\n\032\n"), GST_IMAGING_NPY_ERROR_FORMAT,
       "starts with \"\\211PNG\\r\\n\"");

@@ -1341,7 +1341,7 @@ GST_START_TEST (test_an_impossible_grid_is_an_error_with_its_numbers)
 
   check_refused (b, "GRAY8", 15, 8, "", "0 columns and 0 rows");
   check_refused (b, "GRAY8", 15, 8, "pitch-x=5 pitch-y=4 columns=3", "0 rows");
-  check_refused (b, "GRAY8", 15, 8, "columns=3 rows=2", "pitch-x 0");
+  check_refused (b, "GRAY8", 15, 8, "columns=3 rows=2", "Set pitch-x");
   check_refused (
       b, "GRAY8", 15, 8, "pitch-x=-5 pitch-y=4 columns=3 rows=2", "pitch-x -5");
   check_refused (b, "GRAY8", 15, 8, "pitch-x=5 pitch-y=0.99 columns=3 rows=2",

@@ -259,9 +259,10 @@ test_maps (void)
 static void
 test_map_parity (void)
 {
-  ImkShcentroidCell *cells = calloc (MAX_CELLS, sizeof (*cells));
+  ImkShcentroidCell *cells;
 
   test_need_cuda ();
+  cells = calloc (MAX_CELLS, sizeof (*cells));
   for (int which = 0; which < N_MAPS; which++) {
     ImkShcentroidConfig c = config_of (133, 97);
     TestImage in = noise_frame (133, 97, 20 + which), cpu, cuda;

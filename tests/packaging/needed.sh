@@ -11,16 +11,12 @@ allowed() {
 
   needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
   case ${1##*/} in
-    libgstinsarxcorr.so) ;; # transforms on the CPU
-    *) bad+='|^libfftw3f(_threads)?\.so' ;;
-  esac
-  case ${1##*/} in
     libimk-cuda*.so*) ;;
     *) bad+='|^lib(cufft|cufftw|cublas|cublasLt|cusolver|nvrtc|nvJitLink)\.so' ;;
   esac
   case $1 in
     */tests/mock/*) ;; # of tests
-    */libgstoctbscan.so) ;; # these use the FFT, and say that they are GPL
+    */libgstinsarxcorr.so | */libgstoctbscan.so) ;; # these use the FFT, and say that they are GPL
     *) bad+='|^lib(fftw3f|fftw3f_threads)\.so' ;;
   esac
   ! grep -E "$bad" <<< "$needed"
