@@ -99,14 +99,6 @@ typedef struct Stream {
   ImkError error; /* of the first job that failed since the last wait */
 } Stream;
 
-#ifdef HAVE_OCTBSCAN
-/* One image of one B-scan. */
-typedef struct OctbscanParams {
-  ImkOctbscanParams params;
-  uint32_t first_camera;
-} OctbscanParams;
-#endif
-
 /* An algorithm's state: that of the CPU backend, run by the streams. */
 typedef struct Object {
   Handle handle;
@@ -121,7 +113,7 @@ typedef struct Object {
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
 #ifdef HAVE_OCTBSCAN
-    OctbscanParams octbscan;
+    ImkOctbscanParams octbscan;
 #endif
   } params;
 } Object;
@@ -1619,7 +1611,7 @@ octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     return no_memory (error);
   config.n_threads = 1;
   p.config = &config;
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   status = imk_octbscan_cpu.create (&p, params, &o->state, error);
   if (status == IMK_OK)
     *state = o;
@@ -1637,72 +1629,101 @@ octbscan_update (void *state, const ImkOctbscanParams *params, ImkError *error)
   if (status != IMK_OK)
     return status;
   pthread_mutex_lock (&o->lock);
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   pthread_mutex_unlock (&o->lock);
   return IMK_OK;
 }
 
+/* What a job of octbscan needs beside its B-scan. */
+enum { N_BSCAN_OUTPUTS = 5 };
+
+typedef struct OctbscanCall {
+  ImkOctbscanParams params;
+  ImkOctbscanJob bscan;
+  ImkImage images[N_BSCAN_OUTPUTS];
+  Span spans[N_BSCAN_OUTPUTS];
+} OctbscanCall;
+
 static ImkStatus
-run_octbscan (Job *job, ImkOctbscanJob bscan, ImkError *error)
+run_octbscan (Job *job, ImkError *error)
 {
-  const OctbscanParams *p = &job->params.params.octbscan;
+  OctbscanCall *call = job->staged;
   Object *o = job->object;
   ImkStatus status;
 
-  bscan.in = &job->in;
-  bscan.first_camera = p->first_camera;
+  if (call->bscan.in)
+    call->bscan.in = &job->in;
   pthread_mutex_lock (&o->busy);
-  status = imk_octbscan_cpu.update (o->state, &p->params, error);
+  status = imk_octbscan_cpu.update (o->state, &call->params, error);
   if (status == IMK_OK)
-    status = imk_octbscan_cpu.process (o->state, &bscan, 1, NULL, error);
+    status = imk_octbscan_cpu.process (o->state, &call->bscan, 1, NULL, error);
   pthread_mutex_unlock (&o->busy);
+  for (int i = 0; i < N_BSCAN_OUTPUTS; i++)
+    span_release (&call->spans[i]);
   return status;
 }
 
 static ImkStatus
-run_octbscan_db (Job *job, ImkError *error)
+take_bscan_outputs (OctbscanCall *call, int device, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.db = &job->out}, error);
+  ImkImage **images[N_BSCAN_OUTPUTS] = {&call->bscan.db, &call->bscan.linear,
+      &call->bscan.complex, &call->bscan.enface, &call->bscan.track};
+  ImkStatus status = IMK_OK;
+
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status == IMK_OK; i++)
+    if (*images[i]) {
+      status = take_image (*images[i], device, "output image", &call->spans[i],
+          &call->images[i], error);
+      *images[i] = &call->images[i];
+    }
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status != IMK_OK; i++)
+    span_release (&call->spans[i]);
+  return status;
 }
 
 static ImkStatus
-run_octbscan_linear (Job *job, ImkError *error)
+octbscan_submit (
+    Object *o, const ImkOctbscanJob *bscan, void *stream, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.linear = &job->out}, error);
+  OctbscanCall *call = calloc (1, sizeof (*call));
+  ImkStatus status;
+
+  if (!call)
+    return no_memory (error);
+  call->bscan = *bscan;
+  pthread_mutex_lock (&o->lock);
+  call->params = o->params.octbscan;
+  pthread_mutex_unlock (&o->lock);
+  status = take_bscan_outputs (call, o->handle.device, error);
+  if (status != IMK_OK) {
+    free (call);
+    return status;
+  }
+  return object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
+      "octbscan process", error);
 }
 
-static ImkStatus
-run_octbscan_complex (Job *job, ImkError *error)
-{
-  return run_octbscan (job, (ImkOctbscanJob){.complex = &job->out}, error);
-}
-
-/* A launch for each image. */
 static ImkStatus
 octbscan_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     void *stream, ImkError *error)
 {
-  const char *call = "octbscan process";
   ImkStatus status = IMK_OK;
-  Object *o = state;
 
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
-    const ImkOctbscanJob *j = &jobs[i];
-
-    pthread_mutex_lock (&o->lock);
-    o->params.octbscan.first_camera = j->first_camera;
-    pthread_mutex_unlock (&o->lock);
-    if (j->db)
-      status =
-          object_submit (o, run_octbscan_db, j->in, j->db, stream, call, error);
-    if (status == IMK_OK && j->linear)
-      status = object_submit (
-          o, run_octbscan_linear, j->in, j->linear, stream, call, error);
-    if (status == IMK_OK && j->complex)
-      status = object_submit (
-          o, run_octbscan_complex, j->in, j->complex, stream, call, error);
-  }
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
+    status = octbscan_submit (state, &jobs[i], stream, error);
   return status;
+}
+
+static ImkStatus
+octbscan_get_pattern (void *state, float *pattern, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "octbscan pattern", error);
+
+  if (status != IMK_OK)
+    return status;
+  object_wait (o);
+  return imk_octbscan_cpu.get_pattern (o->state, pattern, error);
 }
 
 static void
@@ -1841,6 +1862,7 @@ static const ImkOctbscanBackend mock_octbscan = {
     .create = octbscan_create,
     .update = octbscan_update,
     .process = octbscan_process,
+    .get_pattern = octbscan_get_pattern,
     .destroy = octbscan_destroy,
 };
 #endif
