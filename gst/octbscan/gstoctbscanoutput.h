@@ -11,6 +11,7 @@ typedef struct {
   GstVideoInfo info; /* valid with caps */
   GstCaps *caps;
   GstBufferPool *pool;
+  gboolean use_host; /* on a GPU: images are born in page-locked memory */
 } GstOctBscanOutput;
 
 /* Before other caps, and at the end. */
@@ -21,6 +22,14 @@ void gst_oct_bscan_output_reset (GstOctBscanOutput *self);
  * Returns: GST_FLOW_NOT_NEGOTIATED or GST_FLOW_FLUSHING when it does not */
 GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
     GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d);
+
+/* Returns: whether gst_oct_bscan_output_negotiate has nothing to say to
+ * downstream of @pad, which is that of the output */
+gboolean gst_oct_bscan_output_is_agreed (
+    const GstOctBscanOutput *self, GstPad *pad);
+
+/* From the next frame on. */
+void gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host);
 
 /* Returns: GST_FLOW_OK and a frame to be written, or why not */
 GstFlowReturn gst_oct_bscan_output_acquire (
