@@ -36,9 +36,6 @@ GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 #define MOST_ASCANS 16384u
 #define MOST_BYTES ((guint64) 512 << 20)
 #define MOST_JOBS 256
-
-/* Of the blocks of page-locked memory; copies of this size fill the bus. */
-#define SLAB_SIZE ((gsize) 8 << 20)
 #define DEFAULT_PROP_ASCANS_PER_BSCAN 0
 #define DEFAULT_PROP_FIRST_CAMERA 0
 
@@ -1120,7 +1117,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   GstPad *src;
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
-  gst_imaging_engine_use_slabs (self->engine, SLAB_SIZE);
+  gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->flows = gst_flow_combiner_new ();
