@@ -27,6 +27,8 @@ typedef struct ImkOctbscanPlan {
   /* OPERATOR: Z_q of a spectrum of camera c that is 1 at pixel n; the real
    * part at ((c n_depths + q) 2) N + n, the imaginary one N further */
   const float *operators;
+  /* FFT, for a device: the chain */
+  const struct ImkOctbscanChain *chain;
   /* with IMK_OCTBSCAN_BACKGROUND_FILE C spectra of N, else NULL */
   const float *background;
   /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */

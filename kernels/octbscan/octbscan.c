@@ -6,13 +6,19 @@
 #include <string.h>
 
 #include "octbscan/octbscan-backend.h"
+#include "octbscan/octbscan-chain.h"
 #include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-fft.h"
 #include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-image.h"
 #include "octbscan/octbscan-lateral.h"
 
-enum { N_LANES = IMK_OCTBSCAN_N_LANES };
+enum {
+  N_LANES = IMK_OCTBSCAN_N_LANES,
+  /* up to which auto takes the operator */
+  MOST_DEPTHS_ON_CPU = 32,
+  MOST_WEIGHTS_ON_CUDA = 12000000,
+};
 
 struct ImkOctbscan {
   const ImkOctbscanBackend *backend;
@@ -238,13 +244,19 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
   float *operators = NULL, *background = NULL, *pattern = NULL;
   ImkOctbscanLateral *lateral = NULL;
+  ImkOctbscanChain *chain = NULL;
   ImkStatus status;
 
   chosen.strategy = s->config.strategy;
   status =
       fill_plan (&plan, &operators, &background, &pattern, &lateral, error);
+  if (status == IMK_OK && s->on_device &&
+      chosen.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+    status = imk_octbscan_chain_new (&chosen, &chain, error);
+  plan.chain = chain;
   if (status == IMK_OK)
     status = s->backend->create (&plan, &s->params, &s->state, error);
+  imk_octbscan_chain_free (chain);
   free (operators);
   free (background);
   free (pattern);
@@ -276,22 +288,19 @@ find_backend (
       error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
 }
 
-/* docs/benchmarks.md: on the CPU the transforms are 10 to 20 times faster, on
- * the GPU the matrix is not what takes the time. */
-static ImkStatus
-choose_strategy (
-    ImkBackend backend, ImkOctbscanStrategy *strategy, ImkError *error)
+/* docs/benchmarks.md: what a matrix costs is N times the depths. On the CPU it
+ * is worth it for a few depths, on tensor cores until there are millions. */
+static ImkOctbscanStrategy
+choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
-  bool on_device = backend == IMK_BACKEND_CUDA;
+  uint64_t n_depths = imk_octbscan_n_depths (c);
+  bool small = backend == IMK_BACKEND_CPU
+                   ? n_depths <= MOST_DEPTHS_ON_CPU
+                   : n_depths * c->width <= MOST_WEIGHTS_ON_CUDA;
 
-  if (*strategy == IMK_OCTBSCAN_STRATEGY_AUTO)
-    *strategy =
-        on_device ? IMK_OCTBSCAN_STRATEGY_OPERATOR : IMK_OCTBSCAN_STRATEGY_FFT;
-  if (on_device && *strategy == IMK_OCTBSCAN_STRATEGY_FFT)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "strategy=fft is for the CPU; on the GPU there is strategy=operator. "
-        "Take strategy=auto, or backend=cpu.");
-  return IMK_OK;
+  if (c->strategy != IMK_OCTBSCAN_STRATEGY_AUTO)
+    return c->strategy;
+  return small ? IMK_OCTBSCAN_STRATEGY_OPERATOR : IMK_OCTBSCAN_STRATEGY_FFT;
 }
 
 ImkStatus
@@ -315,8 +324,8 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
       .config = *config,
       .params = params_of (config),
   };
-  status = choose_strategy (backend, &s->config.strategy, error);
-  if (status == IMK_OK && s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+  s->config.strategy = choose_strategy (backend, config);
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (config, error);
   if (status == IMK_OK)
     status = create_state (s, config, error);

@@ -187,7 +187,7 @@ typedef enum ImkOctbscanOrientation {
 /* Two ways to the same numbers, within 1e-6 of the rms of Z over a B-scan. */
 typedef enum ImkOctbscanStrategy {
   IMK_OCTBSCAN_STRATEGY_AUTO,     /* what is faster on the backend */
-  IMK_OCTBSCAN_STRATEGY_FFT,      /* a short chain of transforms, CPU only */
+  IMK_OCTBSCAN_STRATEGY_FFT,      /* a short chain of transforms */
   IMK_OCTBSCAN_STRATEGY_OPERATOR, /* one complex matrix a camera. Takes 8 bytes
                                    * times depths times N times C of memory */
 } ImkOctbscanStrategy;
