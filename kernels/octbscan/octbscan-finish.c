@@ -545,9 +545,13 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   bool ok;
 
   s->intensity = imk_octbscan_alloc (n * c->height * sizeof (float));
-  s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
   s->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*s->counts));
-  ok = s->intensity && s->mixed && s->counts;
+  ok = s->intensity && s->counts;
+  if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
+      c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
+    s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
+    ok = ok && s->mixed;
+  }
   if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE) {
     s->z = imk_octbscan_alloc (2 * n * c->height * sizeof (float));
     s->pattern = imk_octbscan_alloc (pattern);

@@ -241,6 +241,7 @@ typedef struct ImkOctbscanCamera {
  * @scan_curve, @n_scan_curve: see ImkOctbscanScan; at least 2
  * @average_ascans: columns of which one is made, at least 1; the last one is of
  *   those that are left
+ * @bidirectional: jobs may be backward, see ImkOctbscanJob
  * @averages_bscans: images are of the mean of B-scans, see ImkOctbscanJob
  * @tracking_top, @tracking_bottom: depths of the crop, as the complex image has
  *   them, that are left out of the window at either end
@@ -276,6 +277,7 @@ typedef struct ImkOctbscanConfig {
   uint32_t n_scan_curve;
   uint32_t average_ascans;
   bool averages_bscans;
+  bool bidirectional;
   ImkOctbscanTracking tracking;
   uint32_t tracking_top, tracking_bottom, tracking_bscans, tracking_reach;
   ImkOctbscanProjection projection;

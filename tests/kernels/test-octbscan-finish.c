@@ -28,6 +28,7 @@ static const Way cpu_ways[] = {
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {"cuda fft", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_FFT},
     {NULL},
 };
 
@@ -396,6 +397,7 @@ test_lateral (const Way *ways)
           c.scan_curve = curve;
           c.n_scan_curve = 5;
           c.average_ascans = average;
+          c.bidirectional = true;
           c.flip = flip;
           c.orientation = orientation;
           snprintf (what, sizeof (what), "scan %d average %u flip %d", scan,
@@ -478,7 +480,7 @@ test_together (const Way *ways)
     c.pattern_segments = 3;
     c.scan = IMK_OCTBSCAN_SCAN_SINE;
     c.average_ascans = 2;
-    c.averages_bscans = true;
+    c.averages_bscans = c.bidirectional = true;
     c.flip = IMK_OCTBSCAN_FLIP_BOTH;
     c.tracking = t;
     c.tracking_top = 5;
