@@ -7,28 +7,15 @@
 #include "gstoctbscan.h"
 #include "gstoctbscangroup.h"
 #include "gstoctbscanoutput.h"
-
-#include "octbscan/octbscan.h"
+#include "gstoctbscansettings.h"
 
 G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_CAT_DEFAULT gst_oct_bscan_debug
 
-typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
-
 /* Outputs, in this order: what is pushed last prerolls last. */
 enum { LINEAR, SRC, N_OUTPUTS };
-
-/* The properties as they were at one moment. */
-typedef struct {
-  ImkOctbscanConfig config; /* without frame, cameras and background */
-  gchar *calibration, *camera_order, *background_location;
-  guint first_camera, ascans_per_bscan;
-  Scaling scaling;
-  guint plan;  /* counts changes of what needs a new kernel */
-  guint turns; /* counts changes of first-camera */
-} Settings;
 
 struct _GstOctBscan {
   GstElement parent;

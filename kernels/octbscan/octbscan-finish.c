@@ -423,8 +423,8 @@ make_pictures (Work *w, const ImkOctbscanParams *params)
   if (!w->job->db && !w->job->linear)
     return;
   imk_octbscan_picture_range (&picture, params, s->counts, &low, &high);
-  imk_octbscan_picture_write (
-      &picture, true, low, high, w->job->db, s->pool, c->n_threads);
+  imk_octbscan_picture_write (&picture, !w->job->db_is_linear, low, high,
+      w->job->db, s->pool, c->n_threads);
   imk_octbscan_picture_write (
       &picture, false, low, high, w->job->linear, s->pool, c->n_threads);
 }

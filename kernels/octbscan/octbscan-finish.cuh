@@ -287,8 +287,11 @@ write_images (const __grid_constant__ Finish a)
     load_z_tile (a, job, row0, depth0, tile);
   __syncthreads ();
   store_tile (a,
-      writer_of (job.db, job.db_stride, job.db_type, true,
-          imk_octbscan_db (range.x), imk_octbscan_db (range.y)),
+      job.db_is_linear
+          ? writer_of (job.db, job.db_stride, job.db_type, false, range.x,
+                range.y)
+          : writer_of (job.db, job.db_stride, job.db_type, true,
+                imk_octbscan_db (range.x), imk_octbscan_db (range.y)),
       row0, depth0, tile);
   store_tile (a,
       writer_of (job.linear, job.linear_stride, job.linear_type, false, range.x,

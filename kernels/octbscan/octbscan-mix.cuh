@@ -27,7 +27,7 @@ struct Job {
   size_t db_stride, linear_stride, complex_stride;
   ImkType db_type, linear_type;
   float *enface, *track;
-  bool backward, has_images;
+  bool backward, has_images, db_is_linear;
   uint32_t pattern;  /* entry of patterns that is taken off */
   bool finds_pattern;
   uint32_t n_summed; /* B-scans in the mean, this one among them */
@@ -66,6 +66,7 @@ job_of (const ImkOctbscanJob *job)
   if (job->track)
     j.track = (float *) job->track->data;
   j.backward = job->backward;
+  j.db_is_linear = job->db_is_linear;
   j.has_images = job->db || job->linear || job->enface;
   return j;
 }

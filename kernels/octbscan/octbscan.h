@@ -303,6 +303,7 @@ typedef struct ImkOctbscanConfig {
  *   (dB - lo) / (hi - lo), clamped to 0..1, times 255 or 65535, rounded to the
  *   nearest, 0 when hi is lo. dB is of max (I, 1e-20), at least -200
  * @linear: the same of I itself, or NULL
+ * @db_is_linear: db is of I itself as well; another type of sample, perhaps
  * @complex: Z less the fixed pattern, cf32, or NULL; a row a row of @in, depths
  *   wide
  * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
@@ -319,7 +320,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *complex;
   ImkImage *enface;
   ImkImage *track;
-  bool backward;
+  bool backward, db_is_linear;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;
