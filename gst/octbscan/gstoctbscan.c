@@ -25,6 +25,7 @@
 
 #include "gstimagingallocation.h"
 #include "gstoctbscancalibration.h"
+#include "gstoctbscanfiles.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
@@ -54,25 +55,47 @@ gst_oct_bscan_close (GstElement *element)
   g_clear_pointer (&GST_OCT_BSCAN (element)->kernel, imk_octbscan_free);
 }
 
+/* The arrays that the settings name; those that are not asked for are NULL. */
+static ImkStatus
+load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
+    gdouble **curve, guint32 *n_curve, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &s->config;
+  gboolean ok = TRUE;
+
+  if (s->background_location &&
+      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    ok = (*background = gst_oct_bscan_load_background (
+              s->background_location, c->n_cameras, c->width, error)) != NULL;
+  if (ok && s->pattern_location &&
+      c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    ok = (*pattern = gst_oct_bscan_load_pattern (s->pattern_location,
+              c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
+  if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
+    ok = (*curve = gst_oct_bscan_load_curve (s->scan_curve, n_curve, error)) !=
+         NULL;
+  return ok ? IMK_OK : IMK_ERROR_FILE;
+}
+
 static ImkStatus
 open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
-  GstOctBscanCalibration *calibration = gst_oct_bscan_calibration_load (
-      s->calibration, s->camera_order, c->n_cameras, c->width, error);
-  gdouble *background = NULL;
+  GstOctBscanCalibration *calibration =
+      gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
+          s->dispersion, c->n_cameras, c->width, error);
+  gdouble *background = NULL, *pattern = NULL, *curve = NULL;
   ImkStatus status = calibration ? IMK_OK : error->code;
   guint32 width, height;
 
-  if (status == IMK_OK && s->background_location &&
-      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE) {
-    background = gst_oct_bscan_load_background (
-        s->background_location, c->n_cameras, c->width, error);
-    status = background ? IMK_OK : IMK_ERROR_FILE;
-  }
+  if (status == IMK_OK)
+    status =
+        load_arrays (s, &background, &pattern, &curve, &c->n_scan_curve, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
     c->background = background;
+    c->pattern = pattern;
+    c->scan_curve = curve;
     status = imk_octbscan_new (backend, c, &self->kernel, error);
   }
   if (status == IMK_OK) {
@@ -83,6 +106,8 @@ open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
   }
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
+  g_free (pattern);
+  g_free (curve);
   return status;
 }
 
