@@ -63,8 +63,8 @@ gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 
 static GstBufferPool *
 new_output_pool (GstImagingEngine *engine, GstCaps *caps,
-    const GstVideoInfo *info, gboolean with_meta, GstAllocator **allocator,
-    guint *size)
+    const GstVideoInfo *info, gboolean with_meta, GstImagingMemoryMode mode,
+    GstAllocator **allocator, guint *size)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
 
@@ -79,13 +79,20 @@ new_output_pool (GstImagingEngine *engine, GstCaps *caps,
         gst_imaging_engine_context (engine), caps, info, allocator, size);
 #endif
   if (on_cuda)
-    *allocator =
-        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
+    *allocator = gst_imaging_engine_allocator_new (engine, mode);
   return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
 }
 
 gboolean
 gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
+{
+  return gst_imaging_allocation_decide_mode (
+      engine, query, GST_IMAGING_MEMORY_DEVICE);
+}
+
+gboolean
+gst_imaging_allocation_decide_mode (
+    GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode)
 {
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
@@ -100,7 +107,8 @@ gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
   if (!caps || !gst_video_info_from_caps (&info, caps))
     return FALSE;
   size = info.size;
-  pool = new_output_pool (engine, caps, &info, with_meta, &allocator, &size);
+  pool =
+      new_output_pool (engine, caps, &info, with_meta, mode, &allocator, &size);
   if (!pool)
     return FALSE;
   while (gst_query_get_n_allocation_params (query) > 0)

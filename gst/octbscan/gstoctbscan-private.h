@@ -17,6 +17,8 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 /* Outputs, in this order: what is pushed last prerolls last. */
 enum { LINEAR, SRC, N_OUTPUTS };
 
+typedef struct _GstOctBscanQueue GstOctBscanQueue;
+
 struct _GstOctBscan {
   GstElement parent;
   GstPad *sink;
@@ -24,6 +26,7 @@ struct _GstOctBscan {
 
   Settings settings;    /* under the object lock */
   GstClockTime latency; /* likewise; of gathering lines */
+  GstClockTime period;  /* likewise; from B-scan to B-scan */
 
   /* of the streaming thread */
   GstOctBscanOutput outputs[N_OUTPUTS]; /* the pad under the object lock */
@@ -37,7 +40,31 @@ struct _GstOctBscan {
   guint open_plan, open_turns;
   guint next_camera; /* of the first line of the next B-scan */
   guint n_cameras;
+  guint max_jobs;           /* B-scans that the kernel takes at once */
+  ImkOctbscanConfig opened; /* without its pointers */
+
+  /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
+   * streaming thread, and whoever finds that the last device is lost. */
+  GMutex frames;
+  GstOctBscanQueue *queue;
+  gboolean host_images; /* somebody downstream reads images on the CPU */
 };
+
+/* A B-scan on its way. */
+typedef struct {
+  GstBuffer *in;
+  GstBuffer *source; /* @in or, for a device, a copy of it */
+  GstPad *pads[N_OUTPUTS];
+  GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
+  GstVideoInfo info[N_OUTPUTS];
+  gboolean to_host; /* images are in page-locked memory, to be copied to */
+  gboolean lost;
+  guint first_camera;
+  guint changes; /* of the settings; those of one number are equal */
+  ImkOctbscanConfig config;
+  Scaling scaling;
+  GstClockTime entered;
+} GstOctBscanWork;
 
 /* Returns: (transfer full) (nullable): the pad of an output */
 GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
@@ -47,8 +74,38 @@ GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);
 
+/* Makes a kernel for B-scans of @info; with CUDA the context is current. */
+ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
+
 /* Takes the B-scan @in (transfer full); @entered: when its last line came. */
 GstFlowReturn gst_oct_bscan_process (
     GstOctBscan *self, GstBuffer *in, GstClockTime entered);
+
+/* Waits until all B-scans that were taken have been pushed. */
+void gst_oct_bscan_drain (GstOctBscan *self);
+
+/* Before the properties or the format change, and at the end: lets go of the
+ * devices. Drained, or flushing. */
+void gst_oct_bscan_release_devices (GstOctBscan *self);
+
+/* Makes images of one B-scan on the CPU. Call with the frames locked. */
+ImkStatus gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
+
+/* What is wanted of a B-scan as a job of the kernel, but for the images: which
+ * image it makes for an output in which of two turns.
+ * Returns: where @job wants it, NULL when not in this turn */
+ImkImage **gst_oct_bscan_work_wants (
+    const GstOctBscanWork *work, guint output, guint turn, ImkOctbscanJob *job);
+
+/* Returns: the flow of all outputs after @pad has had @flow */
+GstFlowReturn gst_oct_bscan_combine (
+    GstOctBscan *self, GstPad *pad, GstFlowReturn flow);
+
+/* Pushes the images of a B-scan. Any one thread. */
+GstFlowReturn gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *work);
+
+void gst_oct_bscan_work_free (GstOctBscanWork *work);
 
 G_END_DECLS

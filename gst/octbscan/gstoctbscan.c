@@ -21,13 +21,23 @@
  *
  * Since: 0.2
  */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
+
+/* Of the B-scans that a device is given at once. */
+#define MOST_ASCANS 16384u
+#define MOST_BYTES ((guint64) 512 << 20)
+#define MOST_JOBS 256
+
+/* Of the blocks of page-locked memory; copies of this size fill the bus. */
+#define SLAB_SIZE ((gsize) 8 << 20)
+
+enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -46,6 +56,19 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
         "B-scans of optical coherence tomography"))
 GST_ELEMENT_REGISTER_DEFINE (
     octbscan, "octbscan", GST_RANK_NONE, GST_TYPE_OCT_BSCAN)
+
+/* --- settings ------------------------------------------------------------ */
+
+static Settings
+get_settings (GstOctBscan *self)
+{
+  Settings s;
+
+  GST_OBJECT_LOCK (self);
+  s = gst_oct_bscan_settings_copy (&self->settings);
+  GST_OBJECT_UNLOCK (self);
+  return s;
+}
 
 /* --- the kernel ---------------------------------------------------------- */
 
@@ -77,8 +100,10 @@ load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
   return ok ? IMK_OK : IMK_ERROR_FILE;
 }
 
+/* Of whole calibrations and files. */
 static ImkStatus
-open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
+new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
+    ImkOctbscan **kernel, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
   GstOctBscanCalibration *calibration =
@@ -86,7 +111,6 @@ open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
           s->dispersion, c->n_cameras, c->width, error);
   gdouble *background = NULL, *pattern = NULL, *curve = NULL;
   ImkStatus status = calibration ? IMK_OK : error->code;
-  guint32 width, height;
 
   if (status == IMK_OK)
     status =
@@ -96,13 +120,7 @@ open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
     c->background = background;
     c->pattern = pattern;
     c->scan_curve = curve;
-    status = imk_octbscan_new (backend, c, &self->kernel, error);
-  }
-  if (status == IMK_OK) {
-    imk_octbscan_size (c, &width, &height);
-    self->width = (gint) width;
-    self->height = (gint) height;
-    self->n_cameras = c->n_cameras;
+    status = imk_octbscan_new (backend, c, kernel, error);
   }
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
@@ -111,27 +129,56 @@ open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
   return status;
 }
 
+/* A device takes so many B-scans at once that it is busy for about a
+ * millisecond; the matrix of their Z is what takes memory. */
+static guint
+jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
+{
+  guint64 z = (guint64) c->height * MAX (imk_octbscan_n_depths (c), 1) * 8;
+  guint64 n = MIN (MOST_ASCANS / c->height, MOST_BYTES / z);
+
+  return backend == IMK_BACKEND_CUDA ? (guint) CLAMP (n, 1, MOST_JOBS) : 1;
+}
+
+ImkStatus
+gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+{
+  Settings s = get_settings (self);
+  ImkOctbscanConfig *c = &s.config;
+  ImkStatus status;
+
+  c->width = info->width;
+  c->height = info->height;
+  c->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
+                ? IMK_TYPE_U8
+                : IMK_TYPE_U16;
+  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  c->max_jobs = jobs_at_once (backend, c);
+  status = new_with (self, backend, &s, kernel, error);
+  if (status == IMK_OK)
+    self->opened = *c;
+  gst_oct_bscan_settings_clear (&s);
+  return status;
+}
+
 static ImkStatus
 gst_oct_bscan_open (GstElement *element, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  Settings s;
-  ImkStatus status;
+  ImkStatus status =
+      gst_oct_bscan_kernel_new (self, backend, info, &self->kernel, error);
+  guint32 width, height;
 
-  GST_OBJECT_LOCK (self);
-  s = gst_oct_bscan_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-
-  s.config.width = info->width;
-  s.config.height = info->height;
-  s.config.type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
-                      ? IMK_TYPE_U8
-                      : IMK_TYPE_U16;
-  s.config.n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = open_with (self, backend, &s, error);
-  gst_oct_bscan_settings_clear (&s);
-  return status;
+  if (status != IMK_OK)
+    return status;
+  imk_octbscan_size (&self->opened, &width, &height);
+  self->width = (gint) width;
+  self->height = (gint) height;
+  self->n_cameras = self->opened.n_cameras;
+  self->max_jobs = self->opened.max_jobs;
+  return IMK_OK;
 }
 
 /* Downstream's memory is asked for anew. */
@@ -200,11 +247,16 @@ update_latency (GstOctBscan *self)
                              ? gst_util_uint64_scale ((n - 1) * GST_SECOND,
                                    self->lines.fps_d, self->lines.fps_n)
                              : 0;
+  GstClockTime period = self->bscan.fps_n > 0
+                            ? gst_util_uint64_scale (GST_SECOND,
+                                  self->bscan.fps_d, self->bscan.fps_n)
+                            : GST_CLOCK_TIME_NONE;
   gboolean changed;
 
   GST_OBJECT_LOCK (self);
-  changed = latency != self->latency;
+  changed = latency != self->latency || period != self->period;
   self->latency = latency;
+  self->period = period;
   GST_OBJECT_UNLOCK (self);
   if (changed)
     gst_element_post_message (
@@ -239,6 +291,9 @@ configure (GstOctBscan *self)
   self->bscan.fps_n = fps_n;
   self->bscan.fps_d = fps_d;
   caps = gst_video_info_to_caps (&self->bscan);
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
@@ -249,6 +304,7 @@ configure (GstOctBscan *self)
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
+  g_mutex_unlock (&self->frames);
   self->has_caps = ok;
   gst_caps_unref (caps);
   return ok;
@@ -319,6 +375,18 @@ follow_settings (GstOctBscan *self)
   return same_plan || configure (self);
 }
 
+/* To the GPU, when the lines are there. */
+static gboolean
+follow_memory (GstOctBscan *self, GstBuffer *buffer)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->frames);
+  ok = gst_imaging_engine_follow (self->engine, buffer);
+  g_mutex_unlock (&self->frames);
+  return ok;
+}
+
 static GstFlowReturn
 gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -339,8 +407,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     forget_lines (self, "the stream is interrupted");
     begin_turns (self);
   }
-  if (!follow_settings (self) ||
-      !gst_imaging_engine_follow (self->engine, buffer)) {
+  if (!follow_settings (self) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -357,6 +424,24 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 
 /* --- events and queries --------------------------------------------------- */
 
+/* Any thread. */
+static void
+set_flushing (GstOctBscan *self, gboolean flushing)
+{
+  GST_OBJECT_LOCK (self);
+  if (self->queue)
+    gst_oct_bscan_queue_set_flushing (self->queue, flushing);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+reset_flows (GstOctBscan *self)
+{
+  GST_OBJECT_LOCK (self);
+  gst_flow_combiner_reset (self->flows);
+  GST_OBJECT_UNLOCK (self);
+}
+
 static gboolean
 gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
@@ -364,7 +449,13 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   GstCaps *caps;
   gboolean ok;
 
+  /* what comes behind B-scans leaves behind their images */
+  if (GST_EVENT_IS_SERIALIZED (event))
+    gst_oct_bscan_drain (self);
   switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_FLUSH_START:
+    set_flushing (self, TRUE);
+    break;
   case GST_EVENT_CAPS:
     gst_event_parse_caps (event, &caps);
     ok = set_caps (self, caps);
@@ -374,8 +465,9 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_event_copy_segment (event, &self->segment);
     break;
   case GST_EVENT_FLUSH_STOP:
+    set_flushing (self, FALSE);
     gst_oct_bscan_group_reset (self->group);
-    gst_flow_combiner_reset (self->flows);
+    reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
     break;
@@ -395,6 +487,8 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 
   if (gst_imaging_engine_query (self->engine, query))
     return TRUE;
+  if (GST_QUERY_IS_SERIALIZED (query))
+    gst_oct_bscan_drain (self);
   if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
     return gst_pad_query_default (pad, parent, query);
   if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
@@ -403,18 +497,24 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
+/* B-scans leave as soon as they are made, but many can wait for that. */
 static void
 add_latency (GstOctBscan *self, GstQuery *query)
 {
-  GstClockTime minimum, maximum, ours;
+  GstClockTime minimum, maximum, ours, period;
+  guint n = 0;
   gboolean live;
 
   GST_OBJECT_LOCK (self);
   ours = self->latency;
+  period = self->period;
+  if (self->queue && GST_CLOCK_TIME_IS_VALID (period))
+    n = gst_oct_bscan_queue_capacity (self->queue);
   GST_OBJECT_UNLOCK (self);
   gst_query_parse_latency (query, &live, &minimum, &maximum);
   gst_query_set_latency (query, live, minimum + ours,
-      GST_CLOCK_TIME_IS_VALID (maximum) ? maximum + ours : maximum);
+      GST_CLOCK_TIME_IS_VALID (maximum) ? maximum + ours + n * period
+                                        : maximum);
 }
 
 static gboolean
@@ -459,8 +559,8 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
   self->outputs[LINEAR].pad = gst_object_ref (pad);
-  GST_OBJECT_UNLOCK (self);
   gst_flow_combiner_add_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
   GST_PAD_STREAM_UNLOCK (self->sink);
   gst_element_add_pad (element, pad);
   return pad;
@@ -474,10 +574,12 @@ drop_linear (GstOctBscan *self)
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
   pad = g_steal_pointer (&self->outputs[LINEAR].pad);
-  GST_OBJECT_UNLOCK (self);
-  gst_oct_bscan_output_reset (&self->outputs[LINEAR]);
   if (pad)
     gst_flow_combiner_remove_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
+  g_mutex_lock (&self->frames);
+  gst_oct_bscan_output_reset (&self->outputs[LINEAR]);
+  g_mutex_unlock (&self->frames);
   GST_PAD_STREAM_UNLOCK (self->sink);
   g_clear_object (&pad);
 }
@@ -502,6 +604,33 @@ gst_oct_bscan_set_context (GstElement *element, GstContext *message)
       ->set_context (element, message);
 }
 
+/* The engine's device is the first of cuda-devices. Where there is no CUDA,
+ * backend=auto takes the CPU. */
+static gboolean
+choose_first_device (GstOctBscan *self)
+{
+  GstImagingBackendChoice choice = gst_imaging_engine_choice (self->engine);
+  Settings s = get_settings (self);
+  GArray *ids = NULL;
+  gboolean ok = TRUE;
+  ImkError error;
+
+  if (s.cuda_devices && choice != GST_IMAGING_BACKEND_CPU &&
+      (choice == GST_IMAGING_BACKEND_CUDA ||
+          imk_backend_load ("cuda", NULL) == IMK_OK)) {
+    ids = gst_oct_bscan_parse_devices (s.cuda_devices, &error);
+    ok = ids != NULL;
+    if (ok)
+      g_object_set (self, "cuda-device-id", g_array_index (ids, gint, 0), NULL);
+    else
+      GST_ELEMENT_ERROR (
+          self, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
+  }
+  gst_oct_bscan_settings_clear (&s);
+  g_clear_pointer (&ids, g_array_unref);
+  return ok;
+}
+
 static gboolean
 start (GstOctBscan *self)
 {
@@ -509,8 +638,11 @@ start (GstOctBscan *self)
   gst_video_info_init (&self->lines);
   self->has_caps = FALSE;
   self->latency = 0;
-  gst_flow_combiner_reset (self->flows);
-  return gst_imaging_engine_start (self->engine);
+  reset_flows (self);
+  self->host_images = FALSE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
+  return choose_first_device (self) && gst_imaging_engine_start (self->engine);
 }
 
 static void
@@ -518,6 +650,7 @@ stop (GstOctBscan *self)
 {
   GstVideoInfo none;
 
+  gst_oct_bscan_release_devices (self);
   gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_video_info_init (&none);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
@@ -532,6 +665,8 @@ gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 
   if (change == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
     return GST_STATE_CHANGE_FAILURE;
+  if (change == GST_STATE_CHANGE_PAUSED_TO_READY)
+    set_flushing (self, TRUE); /* who waits for room has to go */
   result = GST_ELEMENT_CLASS (gst_oct_bscan_parent_class)
                ->change_state (element, change);
   if (change == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -560,6 +695,18 @@ gst_oct_bscan_set_property (
 }
 
 static void
+get_shares (GstOctBscan *self, GValue *value)
+{
+  GstStructure *shares;
+
+  GST_OBJECT_LOCK (self);
+  shares = self->queue ? gst_oct_bscan_queue_shares (self->queue)
+                       : gst_structure_new_empty ("octbscan-shares");
+  GST_OBJECT_UNLOCK (self);
+  g_value_take_boxed (value, shares);
+}
+
+static void
 gst_oct_bscan_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
@@ -568,6 +715,10 @@ gst_oct_bscan_get_property (
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
+  if (id == PROP_SHARES) {
+    get_shares (self, value);
+    return;
+  }
   GST_OBJECT_LOCK (self);
   known = gst_oct_bscan_settings_get (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
@@ -586,6 +737,7 @@ gst_oct_bscan_finalize (GObject *object)
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
   gst_imaging_engine_free (self->engine);
+  g_mutex_clear (&self->frames);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }
 
@@ -600,6 +752,12 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   object_class->finalize = gst_oct_bscan_finalize;
   gst_imaging_engine_install_properties (object_class);
   gst_oct_bscan_settings_install (object_class);
+  g_object_class_install_property (object_class, PROP_SHARES,
+      g_param_spec_boxed ("shares", "Shares",
+          "How many B-scans each GPU has made since the settings were last "
+          "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
+          "last was lost",
+          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 
   gst_element_class_set_static_metadata (element_class, "OCT B-scans",
       "Filter/Converter/Video",
@@ -621,6 +779,8 @@ gst_oct_bscan_init (GstOctBscan *self)
   GstPad *src;
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
+  gst_imaging_engine_use_slabs (self->engine, SLAB_SIZE);
+  g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->flows = gst_flow_combiner_new ();
   gst_oct_bscan_settings_init (&self->settings);

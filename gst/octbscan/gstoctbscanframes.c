@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From a B-scan to its images, and out by the pads. */
-#include "gstoctbscan-private.h"
-
-#include "gstimagingallocation.h"
+/* From a B-scan to its images, and out by the pads: on the CPU at once, on GPUs
+ * through the queue. */
+#include "gstoctbscanqueue.h"
 
 GstPad *
 gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
@@ -28,52 +27,82 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 
 /* --- one B-scan ---------------------------------------------------------- */
 
-/* What is at work: a B-scan and an image for each pad that wants one. */
-typedef struct {
-  GstBuffer *in;
-  GstBuffer *out[N_OUTPUTS];
-  GstVideoInfo info[N_OUTPUTS];
-} Work;
+static GstOctBscanWork *
+work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+{
+  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+
+  w->in = in;
+  w->source = gst_buffer_ref (in);
+  w->entered = entered;
+  w->first_camera = self->next_camera;
+  GST_OBJECT_LOCK (self);
+  w->config = self->settings.config;
+  w->scaling = self->settings.scaling;
+  w->changes = self->settings.changes;
+  GST_OBJECT_UNLOCK (self);
+  return w;
+}
+
+void
+gst_oct_bscan_work_free (GstOctBscanWork *w)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    gst_clear_buffer (&w->out[i]);
+    g_clear_object (&w->pads[i]);
+  }
+  gst_clear_buffer (&w->source);
+  gst_clear_buffer (&w->in);
+  g_free (w);
+}
+
+ImkImage **
+gst_oct_bscan_work_wants (
+    const GstOctBscanWork *w, guint output, guint turn, ImkOctbscanJob *job)
+{
+  gboolean is_db = output == SRC && w->scaling == SCALING_DB;
+  /* a job has one image of each kind */
+  guint mine = output == SRC && !is_db && w->out[LINEAR] ? 1 : 0;
+
+  if (!w->out[output] || turn != mine)
+    return NULL;
+  return is_db ? &job->db : &job->linear;
+}
+
+/* --- on the CPU ----------------------------------------------------------- */
 
 static ImkStatus
 run_kernel (GstOctBscan *self, GstImagingFrame *in, GstImagingFrame *out,
-    const Work *w, ImkError *error)
+    const GstOctBscanWork *w, ImkError *error)
 {
-  ImkOctbscanJob job = {
-      .in = &in->planes[0], .first_camera = self->next_camera};
-  ImkOctbscanConfig config;
-  Scaling scaling;
-  ImkStatus status;
+  ImkStatus status = imk_octbscan_update (self->kernel, &w->config, error);
 
-  GST_OBJECT_LOCK (self);
-  config = self->settings.config;
-  scaling = self->settings.scaling;
-  GST_OBJECT_UNLOCK (self);
-  status = imk_octbscan_update (self->kernel, &config, error);
-  if (w->out[LINEAR])
-    job.linear = &out[LINEAR].planes[0];
-  if (w->out[SRC] && scaling == SCALING_DB)
-    job.db = &out[SRC].planes[0];
-  if (status == IMK_OK && (job.db || job.linear))
-    status = imk_octbscan_process (self->kernel, &job, 1, in->stream, error);
-  if (status == IMK_OK && w->out[SRC] && scaling == SCALING_LINEAR) {
-    job.db = NULL;
-    job.linear = &out[SRC].planes[0];
-    status = imk_octbscan_process (self->kernel, &job, 1, in->stream, error);
+  for (guint turn = 0; turn < 2 && status == IMK_OK; turn++) {
+    ImkOctbscanJob job = {
+        .in = &in->planes[0], .first_camera = w->first_camera};
+    gboolean wanted = FALSE;
+
+    for (guint i = 0; i < N_OUTPUTS; i++) {
+      ImkImage **image = gst_oct_bscan_work_wants (w, i, turn, &job);
+
+      if (image) {
+        *image = &out[i].planes[0];
+        wanted = TRUE;
+      }
+    }
+    if (wanted)
+      status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
   }
   return status;
 }
 
 static ImkStatus
-process_mapped (GstOctBscan *self, GstBuffer *in, const Work *w,
-    GstImagingReach reach, ImkError *error)
+run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
-  gboolean mapped[N_OUTPUTS] = {FALSE}, done = reach == GST_IMAGING_REACH_HOST;
-  ImkStatus status = gst_imaging_engine_map (
-      self->engine, in, &self->bscan, GST_MAP_READ, reach, &from, error);
-  ImkStatus unmapped;
-  ImkError ignored;
+  gboolean mapped[N_OUTPUTS] = {FALSE};
+  ImkStatus status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
+      GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
 
   if (status != IMK_OK)
     return status;
@@ -81,162 +110,373 @@ process_mapped (GstOctBscan *self, GstBuffer *in, const Work *w,
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (w->out[i]) {
       status = gst_imaging_engine_map (self->engine, w->out[i], &w->info[i],
-          GST_MAP_WRITE, reach, &out[i], error);
+          GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
       mapped[i] = status == IMK_OK;
     }
   if (status == IMK_OK)
     status = run_kernel (self, &from, out, w, error);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (mapped[i]) {
-      unmapped = gst_imaging_frame_unmap (
-          &out[i], done, status == IMK_OK ? error : &ignored);
-      status = status == IMK_OK ? unmapped : status;
-    }
-  unmapped = gst_imaging_frame_unmap (
-      &from, done, status == IMK_OK ? error : &ignored);
-  return status == IMK_OK ? unmapped : status;
-}
-
-static ImkStatus
-process_on_device (GstOctBscan *self, const Work *w, ImkError *error)
-{
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  ImkStatus status = gst_imaging_context_push (context, error);
-  GstBuffer *source;
-
-  if (status != IMK_OK)
-    return status;
-  source = gst_imaging_engine_reachable (
-      self->engine, w->in, GST_IMAGING_REACH_DEVICE, error);
-  if (source) {
-    status = process_mapped (self, source, w, GST_IMAGING_REACH_DEVICE, error);
-    if (source != w->in)
-      gst_buffer_unref (source);
-  } else {
-    status = error->code;
-  }
-  gst_imaging_context_pop (context);
+    if (mapped[i])
+      gst_imaging_frame_unmap (&out[i], TRUE, NULL);
+  gst_imaging_frame_unmap (&from, TRUE, NULL);
   return status;
 }
 
-static ImkStatus
-process (GstOctBscan *self, const Work *w, ImkError *error)
+/* With what a failed device has left. */
+ImkStatus
+gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
+  ImkStatus status;
 
-  if (status != IMK_OK)
-    return status;
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? process_on_device (self, w, error)
-             : process_mapped (self, w->in, w, GST_IMAGING_REACH_HOST, error);
-}
-
-/* On the CPU now, with what the failed device has left. */
-static ImkStatus
-process_again (GstOctBscan *self, const Work *w, ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_fall_back (self->engine, error);
-
-  if (status != IMK_OK)
-    return status;
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
       gst_buffer_remove_all_memory (w->out[i]);
       gst_buffer_append_memory (
           w->out[i], gst_allocator_alloc (NULL, w->info[i].size, NULL));
     }
-  return process (self, w, error);
-}
-
-/* Returns: GST_FLOW_CUSTOM_SUCCESS for a B-scan that is lost */
-static GstFlowReturn
-run (GstOctBscan *self, const Work *w)
-{
-  ImkError why, error;
-  ImkStatus status = process (self, w, &error);
-
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = process_again (self, w, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why,
-        gst_imaging_engine_is_lost (self->engine, w->in, status));
-  }
-  if (status == IMK_OK)
-    return GST_FLOW_OK;
-  if (gst_imaging_engine_is_lost (self->engine, w->in, status)) {
-    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
-    return GST_FLOW_CUSTOM_SUCCESS;
-  }
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
+  status = run_mapped (self, w, error);
+  if (status == IMK_OK ||
+      !gst_imaging_engine_is_lost (self->engine, w->in, status))
+    return status;
+  GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);
+  w->lost = TRUE;
+  return IMK_OK;
 }
 
 /* --- pads ---------------------------------------------------------------- */
 
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
 static GstFlowReturn
-prepare (GstOctBscan *self, guint i, Work *w)
+prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
 {
   GstOctBscanOutput *output = &self->outputs[i];
-  GstPad *pad = gst_oct_bscan_ref_pad (self, i);
-  GstFlowReturn flow = gst_oct_bscan_negotiate (self, i, pad);
+  GstFlowReturn flow;
 
+  w->pads[i] = gst_oct_bscan_ref_pad (self, i);
+  flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
   if (flow == GST_FLOW_OK)
     flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
   w->info[i] = output->info;
   if (flow == GST_FLOW_OK)
     gst_buffer_copy_into (w->out[i], w->in,
         GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
-  if (pad) {
-    if (flow != GST_FLOW_OK)
-      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
-    gst_object_unref (pad);
-  }
+  else if (w->pads[i] && flow != GST_FLOW_ERROR)
+    flow = gst_oct_bscan_combine (self, w->pads[i], flow);
   return flow;
 }
 
-/* The combiner goes on as long as one of the two wants more. */
 static GstFlowReturn
-push (GstOctBscan *self, Work *w)
+prepare (GstOctBscan *self, GstOctBscanWork *w)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
-
-    if (pad && w->out[i])
-      flow = gst_flow_combiner_update_pad_flow (
-          self->flows, pad, gst_pad_push (pad, g_steal_pointer (&w->out[i])));
-    g_clear_object (&pad);
+  w->to_host = self->host_images;
+  for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
+    flow = prepare_output (self, i, w);
+    if (flow == GST_FLOW_NOT_LINKED && i == LINEAR)
+      flow = GST_FLOW_OK; /* src decides */
   }
   return flow;
 }
 
 GstFlowReturn
-gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
 {
-  Work w = {.in = in};
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (self->outputs[i].pad == pad) /* or it has been released */
+      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
+  GST_OBJECT_UNLOCK (self);
+  return flow;
+}
+
+/* The combiner goes on as long as one of the two wants more. */
+GstFlowReturn
+gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
+{
   GstFlowReturn flow = GST_FLOW_OK;
 
-  for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
-    flow = prepare (self, i, &w);
-    if (flow == GST_FLOW_NOT_LINKED && i == LINEAR)
-      flow = GST_FLOW_OK; /* src decides */
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i])
+      flow = gst_oct_bscan_combine (self, w->pads[i],
+          gst_pad_push (w->pads[i], g_steal_pointer (&w->out[i])));
+  return flow;
+}
+
+/* Whether an output is to agree with downstream, for which what is on its way
+ * has to be out. */
+static gboolean
+must_negotiate (GstOctBscan *self)
+{
+  gboolean must = FALSE;
+
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
+
+    if (pad && gst_pad_is_linked (pad))
+      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
+    g_clear_object (&pad);
   }
+  return must;
+}
+
+/* --- on the CPU, at once -------------------------------------------------- */
+
+static GstFlowReturn
+process_now (GstOctBscan *self, GstOctBscanWork *w)
+{
+  ImkStatus status = IMK_OK;
+  GstFlowReturn flow;
+  ImkError error;
+
+  g_mutex_lock (&self->frames);
+  flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
-    flow = run (self, &w);
+    status = run_mapped (self, w, &error);
+  if (status != IMK_OK &&
+      gst_imaging_engine_is_lost (self->engine, w->in, status)) {
+    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
+    gst_imaging_engine_count_lost (self->engine);
+    w->lost = TRUE;
+  } else if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    flow = GST_FLOW_ERROR;
+  } else if (flow == GST_FLOW_OK) {
+    gst_imaging_engine_count_frame (self->engine, w->entered);
+  }
+  g_mutex_unlock (&self->frames);
+  if (flow == GST_FLOW_OK && !w->lost)
+    flow = gst_oct_bscan_push (self, w);
+  gst_oct_bscan_work_free (w);
+  return flow;
+}
+
+/* --- on GPUs -------------------------------------------------------------- */
+
+/* As soon as somebody downstream has looked at an image on the CPU, images are
+ * copied there a batch at a time; one by one takes longer. */
+static void
+follow_readers (GstOctBscan *self)
+{
+  GstImagingStats *stats = gst_imaging_engine_stats (self->engine);
+
+  if (self->host_images || gst_imaging_stats_downloaded (stats) == 0 ||
+      gst_imaging_context_info (gst_imaging_engine_context (self->engine))
+          ->integrated)
+    return;
+  self->host_images = TRUE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
+}
+
+/* One device more. */
+static ImkStatus
+add_device (GstOctBscan *self, GPtrArray *devices, GstImagingContext *context,
+    ImkOctbscan *kernel, guint n_batches, ImkError *error)
+{
+  GstOctBscanDevice *device =
+      gst_oct_bscan_device_new (self, context, kernel, n_batches, error);
+
+  if (!device)
+    return error->code;
+  g_ptr_array_add (devices, device);
+  return IMK_OK;
+}
+
+/* The devices of cuda-devices behind the first, which is the engine's. */
+static ImkStatus
+add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
+    guint n_batches, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+  GArray *ids = gst_oct_bscan_parse_devices (list, error);
+
+  if (!ids)
+    return IMK_ERROR_CONFIG;
+  for (guint i = 0; i < ids->len && status == IMK_OK; i++) {
+    gint id = g_array_index (ids, gint, i);
+    GstImagingContext *context;
+
+    if (id == gst_oct_bscan_device_id (devices->pdata[0]))
+      continue;
+    context = gst_imaging_context_get (id, error);
+    status = context
+                 ? add_device (self, devices, context, NULL, n_batches, error)
+                 : IMK_ERROR_UNAVAILABLE;
+    g_clear_object (&context);
+  }
+  g_array_unref (ids);
+  return status;
+}
+
+/* Call with the frames locked. */
+static ImkStatus
+need_queue (GstOctBscan *self, ImkError *error)
+{
+  GPtrArray *devices;
+  gchar *list;
+  guint n_batches;
+  ImkStatus status;
+  GstOctBscanQueue *queue;
+
+  if (self->queue)
+    return IMK_OK;
+  GST_OBJECT_LOCK (self);
+  n_batches = self->settings.max_in_flight;
+  list = g_strdup (self->settings.cuda_devices);
+  GST_OBJECT_UNLOCK (self);
+  devices = g_ptr_array_new_with_free_func (
+      (GDestroyNotify) gst_oct_bscan_device_free);
+  status = add_device (self, devices, gst_imaging_engine_context (self->engine),
+      self->kernel, n_batches, error);
+  if (status == IMK_OK && list && !imk_octbscan_has_history (&self->opened))
+    status = add_others (self, list, devices, n_batches, error);
+  g_free (list);
+  if (status != IMK_OK) {
+    g_ptr_array_unref (devices);
+    return status;
+  }
+  if (devices->len > 1)
+    for (guint i = 0; i < N_OUTPUTS; i++)
+      gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
+  self->host_images |= devices->len > 1;
+  queue = gst_oct_bscan_queue_new (self, devices, n_batches);
+  GST_OBJECT_LOCK (self);
+  self->queue = queue;
+  GST_OBJECT_UNLOCK (self);
+  return IMK_OK;
+}
+
+void
+gst_oct_bscan_release_devices (GstOctBscan *self)
+{
+  GstOctBscanQueue *queue;
+
+  GST_OBJECT_LOCK (self);
+  queue = g_steal_pointer (&self->queue);
+  GST_OBJECT_UNLOCK (self);
+  gst_oct_bscan_queue_free (queue);
+}
+
+void
+gst_oct_bscan_drain (GstOctBscan *self)
+{
+  if (self->queue)
+    gst_oct_bscan_queue_drain (self->queue);
+}
+
+/* Memory for the images, and the B-scan where the device reaches it. Call with
+ * the frames locked. */
+static ImkStatus
+prepare_for_device (
+    GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
+{
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  ImkStatus status = need_queue (self, error);
+  GstBuffer *source;
+
+  *flow = GST_FLOW_OK;
+  if (status == IMK_OK)
+    status = gst_imaging_context_push (context, error);
+  if (status != IMK_OK)
+    return status;
+  follow_readers (self);
+  *flow = prepare (self, w);
+  source = gst_imaging_engine_reachable (
+      self->engine, w->in, GST_IMAGING_REACH_DEVICE, error);
+  gst_imaging_context_pop (context);
+  if (!source)
+    return error->code;
+  if (source != w->in) {
+    gst_buffer_unref (w->source);
+    w->source = source;
+  }
+  gst_imaging_engine_note_memory (
+      self->engine, gst_oct_bscan_is_on_device (source) ? "device" : "pinned");
+  if (*flow == GST_FLOW_ERROR)
+    return imk_error_set (
+        error, IMK_ERROR_DEVICE, "The device has no memory for an image.");
+  return IMK_OK;
+}
+
+/* The device fails before it has any work; what it had is out. */
+static GstFlowReturn
+process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
+    const ImkError *why)
+{
+  GstClockTime entered = w->entered;
+  GstBuffer *in = gst_buffer_ref (w->in);
+  ImkError error = *why;
+  gboolean can;
+
+  gst_oct_bscan_work_free (w);
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
+  can = gst_imaging_engine_can_fall_back (self->engine, status);
+  if (can) {
+    status = gst_imaging_engine_fall_back (self->engine, &error);
+    gst_imaging_engine_post_fall_back (self->engine, why,
+        status == IMK_OK &&
+            gst_imaging_engine_is_lost (self->engine, in, IMK_ERROR_DEVICE));
+  }
+  if (!can || status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  g_mutex_unlock (&self->frames);
+  if (can && status == IMK_OK)
+    return process_now (self, work_new (self, in, entered));
+  gst_buffer_unref (in);
+  return GST_FLOW_ERROR;
+}
+
+static GstFlowReturn
+process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstFlowReturn flow;
+  ImkStatus status;
+  ImkError error;
+
+  if (must_negotiate (self))
+    gst_oct_bscan_drain (self);
+  g_mutex_lock (&self->frames);
+  status = prepare_for_device (self, w, &flow, &error);
+  g_mutex_unlock (&self->frames);
+  if (status != IMK_OK)
+    return process_without_device (self, w, status, &error);
+  if (flow == GST_FLOW_OK)
+    return gst_oct_bscan_queue_push (self->queue, w);
+  gst_oct_bscan_work_free (w);
+  return flow;
+}
+
+/* --- both ----------------------------------------------------------------- */
+
+GstFlowReturn
+gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+{
+  GstOctBscanWork *w = work_new (self, in, entered);
+  gboolean on_cuda;
+  ImkStatus status;
+  ImkError error;
+
+  g_mutex_lock (&self->frames);
+  status = gst_imaging_engine_ensure_open (self->engine, &error);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  g_mutex_unlock (&self->frames);
+  if (status != IMK_OK) {
+    gst_oct_bscan_work_free (w);
+    return GST_FLOW_ERROR;
+  }
   self->next_camera =
       (guint) ((self->next_camera + (guint64) self->bscan.height) %
                self->n_cameras);
-  if (flow == GST_FLOW_OK) {
-    gst_imaging_engine_count_frame (self->engine, entered);
-    flow = push (self, &w);
-  } else if (flow == GST_FLOW_CUSTOM_SUCCESS) {
-    flow = GST_FLOW_OK;
-  }
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_clear_buffer (&w.out[i]);
-  gst_buffer_unref (in);
-  return flow;
+  if (on_cuda)
+    return process_on_devices (self, w);
+  /* the last of several devices may have been lost */
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  return process_now (self, w);
 }

@@ -106,7 +106,8 @@ decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
   drop_pool (self);
   if (!gst_pad_peer_query (self->pad, query))
     GST_DEBUG_OBJECT (self->pad, "the peer proposes no allocation");
-  ok = gst_imaging_allocation_decide (engine, query);
+  ok = gst_imaging_allocation_decide_mode (engine, query,
+      self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
   if (ok)
     gst_query_parse_nth_allocation_pool (
         query, 0, &self->pool, NULL, NULL, NULL);
@@ -158,6 +159,20 @@ gst_oct_bscan_output_image (
   image.width = (guint32) self->width;
   image.type = self->kind == OUTPUT_COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
   return image;
+}
+
+gboolean
+gst_oct_bscan_output_is_agreed (const GstOctBscanOutput *self, GstPad *pad)
+{
+  return self->caps && self->pool && !GST_PAD_NEEDS_RECONFIGURE (pad);
+}
+
+void
+gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host)
+{
+  if (self->use_host != use_host)
+    drop_pool (self);
+  self->use_host = use_host;
 }
 
 GstFlowReturn

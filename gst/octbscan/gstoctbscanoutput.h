@@ -21,6 +21,7 @@ typedef struct {
   GstVideoInfo volume; /* of the image, for ENFACE */
   GstCaps *caps;
   GstBufferPool *pool;
+  gboolean use_host; /* on a GPU: images are born in page-locked memory */
 } GstOctBscanOutput;
 
 /* Before other caps, and at the end. */
@@ -35,6 +36,14 @@ GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
 /* The plane of a mapped frame as kernels take it. */
 ImkImage gst_oct_bscan_output_image (
     const GstOctBscanOutput *self, const ImkImage *plane);
+
+/* Returns: whether gst_oct_bscan_output_negotiate has nothing to say to
+ * downstream of @pad, which is that of the output */
+gboolean gst_oct_bscan_output_is_agreed (
+    const GstOctBscanOutput *self, GstPad *pad);
+
+/* From the next frame on. */
+void gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host);
 
 /* Returns: GST_FLOW_OK and a frame to be written, or why not */
 GstFlowReturn gst_oct_bscan_output_acquire (

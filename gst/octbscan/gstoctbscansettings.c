@@ -301,6 +301,15 @@ static const Property properties[] = {
     {ENUM, PLAN, SETTING (config.strategy), "strategy", "Strategy",
         "How it is computed; the image is the same",
         .type = "GstOctBscanStrategy", .values = strategy_values},
+    {UINT, PLAN, SETTING (max_in_flight), "max-in-flight", "Most in flight",
+        "Batches of B-scans that are on a GPU at a time, one being uploaded, "
+        "one computed, one downloaded; with 1 each waits for the one before",
+        1, 16},
+    {STRING, PLAN, SETTING (cuda_devices), "cuda-devices", "CUDA devices",
+        "GPUs that share the B-scans, each as many as it is fast: \"0;1\", or "
+        "\"all\"; without it cuda-device-id alone. When what is asked for needs "
+        "the B-scans before (a running background, tracking, means of B-scans) "
+        "the first alone works"},
     {UINT, PLAN, SETTING (ascans_per_bscan), "ascans-per-bscan",
         "A-scans per B-scan",
         "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
@@ -326,7 +335,8 @@ static const Property properties[] = {
         0, 100},
 };
 
-enum { FIRST_ID = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
+/* before it are the ids of the element itself */
+enum { FIRST_ID = GST_IMAGING_ENGINE_N_PROPERTIES + 16 };
 
 static const Property *
 find (guint id)
@@ -372,6 +382,7 @@ gst_oct_bscan_settings_set (Settings *self, guint id, const GValue *value)
     break;
   }
   self->config.averages_bscans = self->average_bscans > 1;
+  self->changes++;
   self->plan += p->change == PLAN;
   self->turns += p->change == TURN;
   return TRUE;
@@ -408,7 +419,8 @@ gst_oct_bscan_settings_get (const Settings *self, guint id, GValue *value)
 void
 gst_oct_bscan_settings_init (Settings *self)
 {
-  *self = (Settings){.average_bscans = 1, .bscans_per_volume = 240};
+  *self = (Settings){
+      .average_bscans = 1, .bscans_per_volume = 240, .max_in_flight = 3};
   imk_octbscan_config_init (&self->config);
 }
 

@@ -17,8 +17,11 @@ typedef struct {
   gchar *pattern_location, *scan_curve;
   guint first_camera, ascans_per_bscan, average_bscans, bscans_per_volume;
   Scaling scaling;
-  guint plan;  /* counts changes of what needs a new kernel */
-  guint turns; /* counts changes of first-camera */
+  guint max_in_flight;
+  gchar *cuda_devices;
+  guint plan;    /* counts changes of what needs a new kernel */
+  guint turns;   /* counts changes of first-camera */
+  guint changes; /* counts all changes */
 } Settings;
 
 /* The defaults, which are those of the kernel. */
