@@ -7,8 +7,7 @@
 #include "gstoctbscan.h"
 #include "gstoctbscangroup.h"
 #include "gstoctbscanoutput.h"
-
-#include "octbscan/octbscan.h"
+#include "gstoctbscansettings.h"
 
 G_BEGIN_DECLS
 
@@ -19,23 +18,8 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
  * is as fast as it gets. */
 #define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
 
-typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
-
 /* Outputs, in this order: what is pushed last prerolls last. */
 enum { LINEAR, SRC, N_OUTPUTS };
-
-/* The properties as they were at one moment. */
-typedef struct {
-  ImkOctbscanConfig config; /* without frame, cameras and background */
-  gchar *calibration, *camera_order, *background_location;
-  guint first_camera, ascans_per_bscan;
-  Scaling scaling;
-  guint max_in_flight;
-  gchar *cuda_devices;
-  guint plan;    /* counts changes of what needs a new kernel */
-  guint turns;   /* counts changes of first-camera */
-  guint changes; /* counts all changes */
-} Settings;
 
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 

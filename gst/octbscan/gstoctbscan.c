@@ -24,52 +24,17 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
-#include "gstimagingenum.h"
 #include "gstoctbscancalibration.h"
+#include "gstoctbscanfiles.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
-
-#define DEFAULT_PROP_SCALING SCALING_DB
-#define DEFAULT_PROP_MAX_IN_FLIGHT 3
 
 /* Of the B-scans that a device is given at once. */
 #define MOST_ASCANS 16384u
 #define MOST_BYTES ((guint64) 512 << 20)
 #define MOST_JOBS 256
-#define DEFAULT_PROP_ASCANS_PER_BSCAN 0
-#define DEFAULT_PROP_FIRST_CAMERA 0
 
-enum {
-  PROP_0 = GST_IMAGING_ENGINE_N_PROPERTIES,
-  PROP_CAMERAS,
-  PROP_FIRST_CAMERA,
-  PROP_CALIBRATION,
-  PROP_CAMERA_ORDER,
-  PROP_UPSAMPLE,
-  PROP_SCALE,
-  PROP_INTERPOLATION,
-  PROP_GRID,
-  PROP_TAPER,
-  PROP_TAPER_CUT,
-  PROP_TAPER_BELOW,
-  PROP_WINDOW,
-  PROP_BACKGROUND,
-  PROP_BACKGROUND_LOCATION,
-  PROP_CROP_TOP,
-  PROP_CROP_BOTTOM,
-  PROP_ORIENTATION,
-  PROP_STRATEGY,
-  PROP_MAX_IN_FLIGHT,
-  PROP_CUDA_DEVICES,
-  PROP_ASCANS_PER_BSCAN,
-  PROP_SCALING,
-  PROP_RANGE,
-  PROP_RANGE_MIN,
-  PROP_RANGE_MAX,
-  PROP_PERCENT_MIN,
-  PROP_PERCENT_MAX,
-  PROP_SHARES,
-};
+enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -89,93 +54,7 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
 GST_ELEMENT_REGISTER_DEFINE (
     octbscan, "octbscan", GST_RANK_NONE, GST_TYPE_OCT_BSCAN)
 
-/* --- enumerations -------------------------------------------------------- */
-
-static const GEnumValue interpolation_values[] = {
-    {IMK_OCTBSCAN_INTERPOLATION_EXACT, "The band-limited signal, to 1e-7",
-        "exact"},
-    {IMK_OCTBSCAN_INTERPOLATION_LINEAR, "Linear after upsampling", "linear"},
-    {IMK_OCTBSCAN_INTERPOLATION_CUBIC, "Catmull-Rom after upsampling", "cubic"},
-    {IMK_OCTBSCAN_INTERPOLATION_LANCZOS,
-        "Lanczos of eight samples after upsampling", "lanczos"},
-    {IMK_OCTBSCAN_INTERPOLATION_THESIS,
-        "Linear, with 0 at the first and last two wavenumbers", "thesis"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue grid_values[] = {
-    {IMK_OCTBSCAN_GRID_EXACT, "Sample m of M is at pixel m N / M", "exact"},
-    {IMK_OCTBSCAN_GRID_THESIS, "Taken to be at m (N - 1) / (M - 1)", "thesis"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue taper_values[] = {
-    {IMK_OCTBSCAN_TAPER_TUKEY, "(1 - cos (pi n / cut)) / 2", "tukey"},
-    {IMK_OCTBSCAN_TAPER_THESIS, "Hann (n) / Hann (cut), Hann of all samples",
-        "thesis"},
-    {IMK_OCTBSCAN_TAPER_NONE, "None", "none"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue window_values[] = {
-    {IMK_OCTBSCAN_WINDOW_NONE, "None", "none"},
-    {IMK_OCTBSCAN_WINDOW_HANN, "Hann", "hann"},
-    {IMK_OCTBSCAN_WINDOW_HAMMING, "Hamming", "hamming"},
-    {IMK_OCTBSCAN_WINDOW_BLACKMAN, "Blackman", "blackman"},
-    {IMK_OCTBSCAN_WINDOW_GAUSS, "exp (-(u / 0.4)^2 / 2), u from -1 to 1",
-        "gauss"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue background_values[] = {
-    {IMK_OCTBSCAN_BACKGROUND_MEAN,
-        "The mean of the spectra of each camera in the B-scan", "mean"},
-    {IMK_OCTBSCAN_BACKGROUND_FILE, "background-location", "file"},
-    {IMK_OCTBSCAN_BACKGROUND_NONE, "Nothing is taken off", "none"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue orientation_values[] = {
-    {IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN, "An A-scan is a column",
-        "depth-down"},
-    {IMK_OCTBSCAN_ORIENTATION_ROWS, "An A-scan is a row", "rows"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue strategy_values[] = {
-    {IMK_OCTBSCAN_STRATEGY_AUTO, "The faster one on the backend", "auto"},
-    {IMK_OCTBSCAN_STRATEGY_FFT, "Short Fourier transforms, on the CPU", "fft"},
-    {IMK_OCTBSCAN_STRATEGY_OPERATOR, "One matrix a camera", "operator"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue scaling_values[] = {
-    {SCALING_DB, "10 log10 of the intensity", "db"},
-    {SCALING_LINEAR, "The intensity", "linear"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue range_values[] = {
-    {IMK_OCTBSCAN_RANGE_FIXED, "range-min to range-max", "fixed"},
-    {IMK_OCTBSCAN_RANGE_PERCENTILE,
-        "percent-min to percent-max of the intensities of each B-scan",
-        "percentile"},
-    {IMK_OCTBSCAN_RANGE_MINMAX,
-        "The least to the largest of each B-scan, as the thesis; flickers",
-        "minmax"},
-    {0, NULL, NULL},
-};
-
 /* --- settings ------------------------------------------------------------ */
-
-static void
-settings_clear (Settings *s)
-{
-  g_clear_pointer (&s->calibration, g_free);
-  g_clear_pointer (&s->camera_order, g_free);
-  g_clear_pointer (&s->background_location, g_free);
-  g_clear_pointer (&s->cuda_devices, g_free);
-}
 
 static Settings
 get_settings (GstOctBscan *self)
@@ -183,11 +62,7 @@ get_settings (GstOctBscan *self)
   Settings s;
 
   GST_OBJECT_LOCK (self);
-  s = self->settings;
-  s.calibration = g_strdup (s.calibration);
-  s.camera_order = g_strdup (s.camera_order);
-  s.background_location = g_strdup (s.background_location);
-  s.cuda_devices = g_strdup (s.cuda_devices);
+  s = gst_oct_bscan_settings_copy (&self->settings);
   GST_OBJECT_UNLOCK (self);
   return s;
 }
@@ -200,30 +75,54 @@ gst_oct_bscan_close (GstElement *element)
   g_clear_pointer (&GST_OCT_BSCAN (element)->kernel, imk_octbscan_free);
 }
 
+/* The arrays that the settings name; those that are not asked for are NULL. */
+static ImkStatus
+load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
+    gdouble **curve, guint32 *n_curve, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &s->config;
+  gboolean ok = TRUE;
+
+  if (s->background_location &&
+      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    ok = (*background = gst_oct_bscan_load_background (
+              s->background_location, c->n_cameras, c->width, error)) != NULL;
+  if (ok && s->pattern_location &&
+      c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    ok = (*pattern = gst_oct_bscan_load_pattern (s->pattern_location,
+              c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
+  if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
+    ok = (*curve = gst_oct_bscan_load_curve (s->scan_curve, n_curve, error)) !=
+         NULL;
+  return ok ? IMK_OK : IMK_ERROR_FILE;
+}
+
 /* Of whole calibrations and files. */
 static ImkStatus
 new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
     ImkOctbscan **kernel, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
-  GstOctBscanCalibration *calibration = gst_oct_bscan_calibration_load (
-      s->calibration, s->camera_order, c->n_cameras, c->width, error);
-  gdouble *background = NULL;
+  GstOctBscanCalibration *calibration =
+      gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
+          s->dispersion, c->n_cameras, c->width, error);
+  gdouble *background = NULL, *pattern = NULL, *curve = NULL;
   ImkStatus status = calibration ? IMK_OK : error->code;
 
-  if (status == IMK_OK && s->background_location &&
-      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE) {
-    background = gst_oct_bscan_load_background (
-        s->background_location, c->n_cameras, c->width, error);
-    status = background ? IMK_OK : IMK_ERROR_FILE;
-  }
+  if (status == IMK_OK)
+    status =
+        load_arrays (s, &background, &pattern, &curve, &c->n_scan_curve, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
     c->background = background;
+    c->pattern = pattern;
+    c->scan_curve = curve;
     status = imk_octbscan_new (backend, c, kernel, error);
   }
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
+  g_free (pattern);
+  g_free (curve);
   return status;
 }
 
@@ -256,7 +155,7 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
   status = new_with (self, backend, &s, kernel, error);
   if (status == IMK_OK)
     self->opened = *c;
-  settings_clear (&s);
+  gst_oct_bscan_settings_clear (&s);
   return status;
 }
 
@@ -724,7 +623,7 @@ choose_first_device (GstOctBscan *self)
       GST_ELEMENT_ERROR (
           self, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
   }
-  settings_clear (&s);
+  gst_oct_bscan_settings_clear (&s);
   g_clear_pointer (&ids, g_array_unref);
   return ok;
 }
@@ -776,204 +675,20 @@ gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 
 /* --- properties ---------------------------------------------------------- */
 
-static const GParamFlags live = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                                GST_PARAM_CONTROLLABLE |
-                                GST_PARAM_MUTABLE_PLAYING;
-/* a new kernel is planned, which takes some time */
-static const GParamFlags planned =
-    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  guint minimum, maximum;
-  gsize offset; /* in Settings */
-} UintProperty;
-
-#define SETTING(member) G_STRUCT_OFFSET (Settings, member)
-
-static const UintProperty uint_properties[] = {
-    {PROP_CAMERAS, "cameras", "Cameras",
-        "How many cameras take turns, line by line", 1,
-        IMK_OCTBSCAN_MAX_CAMERAS, SETTING (config.n_cameras)},
-    {PROP_FIRST_CAMERA, "first-camera", "First camera",
-        "Camera of the first line of the stream, and of the next B-scan after "
-        "this is set; from there the turns are carried on from B-scan to "
-        "B-scan, also when their lines are no multiple of cameras",
-        0, IMK_OCTBSCAN_MAX_CAMERAS - 1, SETTING (first_camera)},
-    {PROP_UPSAMPLE, "upsample", "Upsample",
-        "M, wavenumbers a spectrum is resampled to, and samples it is "
-        "upsampled to first (not for interpolation=exact, which needs none); "
-        "at least the samples of a spectrum, and without upsampling when equal",
-        4, IMK_OCTBSCAN_MAX_POINTS, SETTING (config.upsample)},
-    {PROP_SCALE, "scale", "Scale",
-        "s, the transform has s M points, all but M of them zeros: N s / 2 "
-        "depths for spectra of N samples",
-        1, 64, SETTING (config.scale)},
-    {PROP_TAPER_CUT, "taper-cut", "Taper cut",
-        "Samples that are tapered at each end of a spectrum", 1,
-        IMK_OCTBSCAN_MAX_WIDTH, SETTING (config.taper_cut)},
-    {PROP_TAPER_BELOW, "taper-below", "Taper below",
-        "Spectra with fewer samples than this are tapered", 0,
-        IMK_OCTBSCAN_MAX_WIDTH + 1, SETTING (config.taper_below)},
-    {PROP_CROP_TOP, "crop-top", "Crop top",
-        "Depths left out at zero delay; they are not computed either", 0,
-        G_MAXINT, SETTING (config.crop_top)},
-    {PROP_CROP_BOTTOM, "crop-bottom", "Crop bottom",
-        "Depths left out at the far end; they are not computed either", 0,
-        G_MAXINT, SETTING (config.crop_bottom)},
-    {PROP_MAX_IN_FLIGHT, "max-in-flight", "Most in flight",
-        "Batches of B-scans that are on a GPU at a time, one being uploaded, "
-        "one computed, one downloaded; with 1 each waits for the one before",
-        1, 16, SETTING (max_in_flight)},
-    {PROP_ASCANS_PER_BSCAN, "ascans-per-bscan", "A-scans per B-scan",
-        "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
-        "buffer",
-        0, IMK_OCTBSCAN_MAX_HEIGHT, SETTING (ascans_per_bscan)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb, *type;
-  const GEnumValue *values;
-  gsize offset; /* in Settings */
-} EnumProperty;
-
-static const EnumProperty enum_properties[] = {
-    {PROP_INTERPOLATION, "interpolation", "Interpolation",
-        "How samples at equal distances in wavenumber are had",
-        "GstOctBscanInterpolation", interpolation_values,
-        SETTING (config.interpolation)},
-    {PROP_GRID, "grid", "Grid", "Where upsampled samples lie",
-        "GstOctBscanGrid", grid_values, SETTING (config.grid)},
-    {PROP_TAPER, "taper", "Taper",
-        "What the first and last taper-cut samples of short spectra are "
-        "multiplied by",
-        "GstOctBscanTaper", taper_values, SETTING (config.taper)},
-    {PROP_WINDOW, "window", "Window", "Window over the wavenumbers",
-        "GstOctBscanWindow", window_values, SETTING (config.window)},
-    {PROP_BACKGROUND, "background", "Background",
-        "What is taken off each spectrum", "GstOctBscanBackground",
-        background_values, SETTING (config.background_mode)},
-    {PROP_ORIENTATION, "orientation", "Orientation", "How the image lies",
-        "GstOctBscanOrientation", orientation_values,
-        SETTING (config.orientation)},
-    {PROP_STRATEGY, "strategy", "Strategy",
-        "How it is computed; the image is the same", "GstOctBscanStrategy",
-        strategy_values, SETTING (config.strategy)},
-    {PROP_SCALING, "scaling", "Scaling", "What src shows", "GstOctBscanScaling",
-        scaling_values, SETTING (scaling)},
-    {PROP_RANGE, "range", "Range", "What is black and what is white",
-        "GstOctBscanRange", range_values, SETTING (config.range)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  gdouble minimum, maximum;
-  gsize offset; /* in Settings */
-} DoubleProperty;
-
-static const DoubleProperty double_properties[] = {
-    {PROP_RANGE_MIN, "range-min", "Range minimum",
-        "dB of black for range=fixed; 0 dB is a fringe with an amplitude of "
-        "one count. Of the linear image its intensity",
-        -200, 300, SETTING (config.range_min)},
-    {PROP_RANGE_MAX, "range-max", "Range maximum",
-        "dB of white for range=fixed, as range-min", -200, 300,
-        SETTING (config.range_max)},
-    {PROP_PERCENT_MIN, "percent-min", "Least percentile",
-        "Percentile that is black for range=percentile", 0, 100,
-        SETTING (config.percent_min)},
-    {PROP_PERCENT_MAX, "percent-max", "Largest percentile",
-        "Percentile that is white for range=percentile", 0, 100,
-        SETTING (config.percent_max)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  gsize offset; /* in Settings */
-} StringProperty;
-
-static const StringProperty string_properties[] = {
-    {PROP_CALIBRATION, "calibration", "Calibration",
-        "An .ini file with a group [camera 0], [camera 1], ... for each "
-        "camera, or [camera] for all; see the documentation. Without it pixels "
-        "have equal distances in wavenumber",
-        SETTING (calibration)},
-    {PROP_CAMERA_ORDER, "camera-order", "Camera order",
-        "\"1;0\": the calibrations in the order of the lines; without it 0, 1, "
-        "...",
-        SETTING (camera_order)},
-    {PROP_CUDA_DEVICES, "cuda-devices", "CUDA devices",
-        "GPUs that share the B-scans, each as many as it is fast: \"0;1\", or "
-        "\"all\"; without it cuda-device-id alone. When what is asked for needs "
-        "the B-scans before (a running background, tracking, means of B-scans) "
-        "the first alone works",
-        SETTING (cuda_devices)},
-    {PROP_BACKGROUND_LOCATION, "background-location", "Background location",
-        "A .npy file with a spectrum [samples], or one for each camera "
-        "[cameras, samples], for background=file",
-        SETTING (background_location)},
-};
-
-#define FIND(table, wanted) \
-  for (guint i_ = 0; i_ < G_N_ELEMENTS (table); i_++) \
-    if (table[i_].id == (wanted)) \
-  return G_STRUCT_MEMBER_P (s, table[i_].offset)
-
-/* Where a property is kept; enumerations are as large as unsigned int. */
-static gpointer
-find_setting (Settings *s, guint id)
-{
-  FIND (uint_properties, id);
-  FIND (enum_properties, id);
-  FIND (double_properties, id);
-  FIND (string_properties, id);
-  return NULL;
-}
-
-static void
-count_change (Settings *s, guint id)
-{
-  if (id == PROP_FIRST_CAMERA)
-    s->turns++;
-  else if (id < PROP_SCALING)
-    s->plan++;
-}
-
 static void
 gst_oct_bscan_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
-  gpointer setting;
+  gboolean known;
 
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (self);
-  setting = find_setting (&self->settings, id);
-  if (!setting) {
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  } else if (G_VALUE_HOLDS_STRING (value)) {
-    const gchar *text = g_value_get_string (value);
-
-    /* empty is none: gst-launch cannot write NULL */
-    g_free (*(gchar **) setting);
-    *(gchar **) setting = text && *text ? g_strdup (text) : NULL;
-  } else if (G_VALUE_HOLDS_DOUBLE (value)) {
-    *(gdouble *) setting = g_value_get_double (value);
-  } else if (G_VALUE_HOLDS_ENUM (value)) {
-    *(guint *) setting = (guint) g_value_get_enum (value);
-  } else {
-    *(guint *) setting = g_value_get_uint (value);
-  }
-  if (setting) {
-    count_change (&self->settings, id);
-    self->settings.changes++;
-  }
+  known = gst_oct_bscan_settings_set (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
 
 static void
@@ -993,7 +708,7 @@ gst_oct_bscan_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
-  gconstpointer setting;
+  gboolean known;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
@@ -1002,72 +717,10 @@ gst_oct_bscan_get_property (
     return;
   }
   GST_OBJECT_LOCK (self);
-  setting = find_setting (&self->settings, id);
-  if (!setting)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  else if (G_VALUE_HOLDS_STRING (value))
-    g_value_set_string (value, *(gchar *const *) setting);
-  else if (G_VALUE_HOLDS_DOUBLE (value))
-    g_value_set_double (value, *(const gdouble *) setting);
-  else if (G_VALUE_HOLDS_ENUM (value))
-    g_value_set_enum (value, (gint) * (const guint *) setting);
-  else
-    g_value_set_uint (value, *(const guint *) setting);
+  known = gst_oct_bscan_settings_get (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
-}
-
-static void
-settings_init (Settings *s)
-{
-  imk_octbscan_config_init (&s->config);
-  s->first_camera = DEFAULT_PROP_FIRST_CAMERA;
-  s->ascans_per_bscan = DEFAULT_PROP_ASCANS_PER_BSCAN;
-  s->scaling = DEFAULT_PROP_SCALING;
-  s->max_in_flight = DEFAULT_PROP_MAX_IN_FLIGHT;
-}
-
-/* Defaults are the kernel's. */
-static void
-install_properties (GObjectClass *klass)
-{
-  Settings d = {{0}}, *s = &d;
-
-  settings_init (s);
-  for (guint i = 0; i < G_N_ELEMENTS (uint_properties); i++) {
-    const UintProperty *p = &uint_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_uint (p->name, p->nick, p->blurb, p->minimum, p->maximum,
-            *(guint *) find_setting (s, p->id), planned));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (enum_properties); i++) {
-    const EnumProperty *p = &enum_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_enum (p->name, p->nick, p->blurb,
-            gst_imaging_enum_type (p->type, p->values),
-            (gint) * (guint *) find_setting (s, p->id),
-            p->id < PROP_SCALING ? planned : live));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (double_properties); i++) {
-    const DoubleProperty *p = &double_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_double (p->name, p->nick, p->blurb, p->minimum, p->maximum,
-            *(gdouble *) find_setting (s, p->id), live));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (string_properties); i++) {
-    const StringProperty *p = &string_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_string (p->name, p->nick, p->blurb, NULL, planned));
-  }
-  g_object_class_install_property (klass, PROP_SHARES,
-      g_param_spec_boxed ("shares", "Shares",
-          "How many B-scans each GPU has made since the settings were last "
-          "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
-          "last was lost",
-          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -1077,7 +730,7 @@ gst_oct_bscan_finalize (GObject *object)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
-  settings_clear (&self->settings);
+  gst_oct_bscan_settings_clear (&self->settings);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
   gst_imaging_engine_free (self->engine);
@@ -1095,7 +748,13 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   object_class->get_property = gst_oct_bscan_get_property;
   object_class->finalize = gst_oct_bscan_finalize;
   gst_imaging_engine_install_properties (object_class);
-  install_properties (object_class);
+  gst_oct_bscan_settings_install (object_class);
+  g_object_class_install_property (object_class, PROP_SHARES,
+      g_param_spec_boxed ("shares", "Shares",
+          "How many B-scans each GPU has made since the settings were last "
+          "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
+          "last was lost",
+          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 
   gst_element_class_set_static_metadata (element_class, "OCT B-scans",
       "Filter/Converter/Video",
@@ -1121,7 +780,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->flows = gst_flow_combiner_new ();
-  settings_init (&self->settings);
+  gst_oct_bscan_settings_init (&self->settings);
 
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_oct_bscan_chain);

@@ -7,12 +7,11 @@
 #include "octbscan/octbscan-transforms.cuh"
 
 struct Cuda {
-  Arguments arguments; /* all but the number of jobs */
-  ImkType type;
-  uint32_t max_jobs;
-  ImkOctbscanBackground background_mode;
-  ImkOctbscanStrategy strategy;
-  Operator op; /* one of the two */
+  Arguments arguments;      /* all but the number of jobs */
+  ImkOctbscanConfig config; /* without its pointers */
+  History history;
+  uint32_t last_pattern; /* entry of patterns */
+  Operator op;           /* one of the two */
   Transforms transforms;
   void *memory; /* on the device, all of it */
   Job *jobs;
@@ -25,9 +24,9 @@ static ImkStatus
 run_strategy (
     const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
 {
-  return s->strategy == IMK_OCTBSCAN_STRATEGY_FFT
-             ? transforms_run (s->transforms, s->type, a, stream, error)
-             : operator_run (s->op, s->type, a, stream, error);
+  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+             ? transforms_run (s->transforms, s->config.type, a, stream, error)
+             : operator_run (s->op, s->config.type, a, stream, error);
 }
 
 /* Work on this object may still run on another stream, and uses the same
@@ -43,24 +42,47 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
 
   a.n_jobs = n_jobs;
   if (status == IMK_OK)
-    status = launch_jobs (jobs, n_jobs, s->jobs, on, error);
+    status =
+        launch_jobs (jobs, n_jobs, s->config, &s->history, s->jobs, on, error);
   if (status == IMK_OK)
-    status = launch_means (s->type, a, on, error);
+    status = launch_means (s->config.type, a, on, error);
   if (status == IMK_OK)
     status = run_strategy (s, a, on, error);
   if (status == IMK_OK)
-    status = launch_finish (a, on, error);
+    status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (s->done, on));
+  s->last_pattern = s->config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
+                        ? n_jobs - 1
+                        : s->config.max_jobs;
   return status;
 }
 
 static ImkStatus
 cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
 {
+  Cuda *s = (Cuda *) state;
+
   (void) error;
-  ((Cuda *) state)->arguments.params = *params;
+  if (params->history != s->arguments.params.history)
+    s->history = {};
+  s->arguments.params = *params;
   return IMK_OK;
+}
+
+static ImkStatus
+cuda_get_pattern (void *state, float *pattern, ImkError *error)
+{
+  const Cuda *s = (const Cuda *) state;
+  const Arguments &a = s->arguments;
+  size_t n = (size_t) a.n_cameras * a.n_depths;
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
+
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
+                             n * sizeof (float2), cudaMemcpyDeviceToHost));
+  return status;
 }
 
 /* ------------------------------------------------------------------------
@@ -80,24 +102,47 @@ cuda_destroy (void *state)
 }
 
 static void
-cut_memory (Cuda *s, Cutter *c, bool has_background)
+cut_means (Cuda *s, Cutter *c)
 {
   Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->max_jobs * a.camera_rows;
+  size_t spectra = (size_t) a.n_cameras * a.width, jobs = a.max_jobs;
+
+  switch (s->config.background_mode) {
+  case IMK_OCTBSCAN_BACKGROUND_RUNNING:
+  case IMK_OCTBSCAN_BACKGROUND_FIRST:
+    c->cut (&a.bscan_means, jobs * spectra);
+    c->cut (&a.followed, spectra);
+    c->cut (&a.means, jobs * spectra);
+    break;
+  case IMK_OCTBSCAN_BACKGROUND_MEAN:
+    c->cut (&a.means, jobs * spectra);
+    break;
+  case IMK_OCTBSCAN_BACKGROUND_ROLLING:
+    c->cut (&a.means, jobs * a.height * a.width);
+    break;
+  default:
+    break;
+  }
+}
+
+static void
+cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
+{
+  Arguments &a = s->arguments;
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.camera_rows;
   float *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
   c->cut (&s->scales, rows);
-  c->cut (&s->jobs, s->max_jobs);
-  cut_finish (&a, s->max_jobs, c);
-  if (s->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN)
-    c->cut (&a.means, (size_t) s->max_jobs * a.n_cameras * a.width);
-  if (has_background)
+  c->cut (&s->jobs, s->config.max_jobs);
+  cut_finish (&a, plan->lateral, c);
+  cut_means (s, c);
+  if (plan->background)
     c->cut (&background, (size_t) a.n_cameras * a.width);
-  if (s->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_cut (&s->transforms, a, c);
   else
-    operator_cut (&s->op, a, s->max_jobs, c);
+    operator_cut (&s->op, a, s->config.max_jobs, c);
   a.background = background;
   a.jobs = s->jobs;
   a.products = s->op.products = s->transforms.lines.products = s->products;
@@ -110,13 +155,13 @@ allocate (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
   Cutter c = {nullptr, 0};
   ImkStatus status;
 
-  cut_memory (s, &c, plan->background != nullptr);
+  cut_memory (s, &c, plan);
   status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMemset (s->memory, 0, c.used));
   if (status == IMK_OK) {
     c = {(uint8_t *) s->memory, 0};
-    cut_memory (s, &c, plan->background != nullptr);
+    cut_memory (s, &c, plan);
     status = IMK_CUDA (
         error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
   }
@@ -127,15 +172,15 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->max_jobs * a.camera_rows;
-  ImkStatus status = IMK_OK;
+  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.camera_rows;
+  ImkStatus status = upload_finish (a, plan, error);
 
-  if (plan->background)
+  if (status == IMK_OK && plan->background)
     status = upload ((float *) a.background, plan->background,
         (size_t) a.n_cameras * a.width, error);
   if (status != IMK_OK)
     return status;
-  return s->strategy == IMK_OCTBSCAN_STRATEGY_FFT
+  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_open (&s->transforms, a, s->scales, rows, error)
              : operator_open (&s->op, a, plan, error);
 }
@@ -146,19 +191,16 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   const ImkOctbscanConfig *c = plan->config;
   Arguments &a = s->arguments;
 
-  s->type = c->type;
-  s->max_jobs = c->max_jobs;
-  s->background_mode = c->background_mode;
-  s->strategy = c->strategy;
+  s->config = *c;
+  s->config.cameras = nullptr;
+  s->config.background = s->config.pattern = s->config.scan_curve = nullptr;
+  set_finish (&a, plan);
   a.width = c->width;
-  a.height = c->height;
-  a.n_cameras = c->n_cameras;
-  a.n_depths = plan->n_depths;
-  a.camera_rows = imk_div_up (c->height, c->n_cameras);
-  a.depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
+    a.reach = c->background_reach;
   a.params = *params;
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
-  if (s->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
 }
 
@@ -189,5 +231,6 @@ const ImkOctbscanBackend imk_octbscan_cuda = {
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,
+    .get_pattern = cuda_get_pattern,
     .destroy = cuda_destroy,
 };

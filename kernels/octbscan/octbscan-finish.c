@@ -423,8 +423,8 @@ make_pictures (Work *w, const ImkOctbscanParams *params)
   if (!w->job->db && !w->job->linear)
     return;
   imk_octbscan_picture_range (&picture, params, s->counts, &low, &high);
-  imk_octbscan_picture_write (
-      &picture, true, low, high, w->job->db, s->pool, c->n_threads);
+  imk_octbscan_picture_write (&picture, !w->job->db_is_linear, low, high,
+      w->job->db, s->pool, c->n_threads);
   imk_octbscan_picture_write (
       &picture, false, low, high, w->job->linear, s->pool, c->n_threads);
 }
@@ -545,9 +545,13 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   bool ok;
 
   s->intensity = imk_octbscan_alloc (n * c->height * sizeof (float));
-  s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
   s->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*s->counts));
-  ok = s->intensity && s->mixed && s->counts;
+  ok = s->intensity && s->counts;
+  if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
+      c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
+    s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
+    ok = ok && s->mixed;
+  }
   if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE) {
     s->z = imk_octbscan_alloc (2 * n * c->height * sizeof (float));
     s->pattern = imk_octbscan_alloc (pattern);

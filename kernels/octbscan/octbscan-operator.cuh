@@ -74,11 +74,13 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   const Job &job = a.jobs[j];
   const Place place = place_of (a, j, row);
   const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-  const float *mean = mean_of (a, j, place.camera);
+  const float *mean = mean_of (a, j, place.camera, row);
   __half *to = o.spectra + place.row * PARTS * o.padded;
   float largest = 0, scale, back;
   int exponent = EXPONENT;
 
+  if (!job.in)
+    return;
   for (uint32_t x = 4 * threadIdx.x; x < a.width; x += 4 * SPLIT_THREADS)
     for (uint32_t i = 0; i < 4; i++)
       largest = fmaxf (largest, fabsf (sample_at (in, mean, x + i, a.width)));

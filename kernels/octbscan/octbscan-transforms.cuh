@@ -101,10 +101,10 @@ load_sample (const Arguments &a, uint32_t j, uint32_t camera, uint32_t i,
       (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
   uint32_t row = first + i * a.n_cameras;
 
-  if (row >= a.height)
+  if (row >= a.height || !job.in)
     return 0;
   return sample_at ((const Sample *) (job.in + (size_t) row * job.in_stride),
-      mean_of (a, j, camera), x, a.width);
+      mean_of (a, j, camera, row), x, a.width);
 }
 
 template <typename Sample>
@@ -472,14 +472,6 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
   l.widen = t->widen;
   l.finish = t->finish;
   l.bands = t->bands;
-}
-
-template <typename T>
-static ImkStatus
-upload (T *to, const T *from, size_t n, ImkError *error)
-{
-  return IMK_CUDA (
-      error, cudaMemcpy (to, from, n * sizeof (T), cudaMemcpyHostToDevice));
 }
 
 /* @device: the same on the device, from then on */

@@ -401,6 +401,9 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
   const ImkOctbscanConfig *c = &s->config;
   ImkStatus status = IMK_OK;
 
+  if (job->backward && !c->bidirectional)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A B-scan is said to be backward, but bidirectional is false.");
   if (job->in || !c->averages_bscans)
     status = imk_image_check (
         job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);

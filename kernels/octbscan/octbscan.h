@@ -241,6 +241,7 @@ typedef struct ImkOctbscanCamera {
  * @scan_curve, @n_scan_curve: see ImkOctbscanScan; at least 2
  * @average_ascans: columns of which one is made, at least 1; the last one is of
  *   those that are left
+ * @bidirectional: jobs may be backward, see ImkOctbscanJob
  * @averages_bscans: images are of the mean of B-scans, see ImkOctbscanJob
  * @tracking_top, @tracking_bottom: depths of the crop, as the complex image has
  *   them, that are left out of the window at either end
@@ -276,6 +277,7 @@ typedef struct ImkOctbscanConfig {
   uint32_t n_scan_curve;
   uint32_t average_ascans;
   bool averages_bscans;
+  bool bidirectional;
   ImkOctbscanTracking tracking;
   uint32_t tracking_top, tracking_bottom, tracking_bscans, tracking_reach;
   ImkOctbscanProjection projection;
@@ -301,6 +303,7 @@ typedef struct ImkOctbscanConfig {
  *   (dB - lo) / (hi - lo), clamped to 0..1, times 255 or 65535, rounded to the
  *   nearest, 0 when hi is lo. dB is of max (I, 1e-20), at least -200
  * @linear: the same of I itself, or NULL
+ * @db_is_linear: db is of I itself as well; another type of sample, perhaps
  * @complex: Z less the fixed pattern, cf32, or NULL; a row a row of @in, depths
  *   wide
  * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
@@ -317,7 +320,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *complex;
   ImkImage *enface;
   ImkImage *track;
-  bool backward;
+  bool backward, db_is_linear;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;
