@@ -15,6 +15,10 @@ G_BEGIN_DECLS
 GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_CAT_DEFAULT gst_oct_bscan_debug
 
+/* Bytes of the blocks of page-locked memory: with copies of this size the bus
+ * is as fast as it gets. */
+#define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
+
 /* Outputs, in this order: what is pushed last prerolls last. */
 enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 

@@ -34,9 +34,6 @@ GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 #define MOST_BYTES ((guint64) 512 << 20)
 #define MOST_JOBS 256
 
-/* Of the blocks of page-locked memory; copies of this size fill the bus. */
-#define SLAB_SIZE ((gsize) 8 << 20)
-
 enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
 
 static GstStaticPadTemplate sink_template =
@@ -860,7 +857,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   GstPad *src;
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
-  gst_imaging_engine_use_slabs (self->engine, SLAB_SIZE);
+  gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->enface = gst_oct_bscan_enface_new ();

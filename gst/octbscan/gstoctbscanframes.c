@@ -485,7 +485,9 @@ need_queue (GstOctBscan *self, ImkError *error)
     for (guint i = 0; i < N_OUTPUTS; i++)
       gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
   self->host_images |= devices->len > 1;
-  queue = gst_oct_bscan_queue_new (self, devices, n_batches);
+  queue = gst_oct_bscan_queue_new (self, devices, n_batches,
+      (guint) CLAMP (
+          GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs));
   GST_OBJECT_LOCK (self);
   self->queue = queue;
   GST_OBJECT_UNLOCK (self);

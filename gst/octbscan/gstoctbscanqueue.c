@@ -33,7 +33,7 @@ typedef struct {
 
 struct _GstOctBscanQueue {
   GstOctBscan *element;
-  guint n_batches, max_waiting;
+  guint n_batches, n_full, max_waiting;
 
   GMutex lock; /* of all below */
   GCond changed;
@@ -98,6 +98,20 @@ expected_end (const Member *m)
   return m->speed > 0 ? n / m->speed : 0;
 }
 
+/* Who has nothing to do takes what there is. Behind work that goes on nothing
+ * is won by beginning early, and much by beginning with more: a launch takes as
+ * long for one B-scan as for many. */
+static gboolean
+may_begin (GstOctBscanQueue *self, const Member *m)
+{
+  guint n = m->flying.length;
+
+  if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
+    return FALSE;
+  return n == 0 || self->again.length > 0 ||
+         self->waiting.length >= self->n_full;
+}
+
 /* The one that would be done first. */
 static Member *
 choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
@@ -107,8 +121,7 @@ choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
   for (guint i = 0; i < self->n_members; i++) {
     Member *m = &self->members[i];
 
-    if (m->lost || m->launching ||
-        m->flying.length == (m->device ? self->n_batches : 1))
+    if (!may_begin (self, m))
       continue;
     if (i > 0 && m->device && !may_go_anywhere (next))
       continue;
@@ -471,12 +484,13 @@ member_main (gpointer data)
 
 GstOctBscanQueue *
 gst_oct_bscan_queue_new (
-    GstOctBscan *element, GPtrArray *devices, guint n_batches)
+    GstOctBscan *element, GPtrArray *devices, guint n_batches, guint n_full)
 {
   GstOctBscanQueue *self = g_new0 (GstOctBscanQueue, 1);
 
   self->element = element;
   self->n_batches = n_batches;
+  self->n_full = n_full;
   self->max_waiting = element->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The order of B-scans: they come one by one, go to the devices in batches as
- * soon as one is free, and leave as they came. What comes while all devices are
- * at work waits, and makes the next batch. */
+ * soon as one has nothing to do, and leave as they came. What comes while all
+ * are at work waits until it is a full batch, or a device is free. */
 #pragma once
 
 #include "gstoctbscandevice.h"
@@ -9,9 +9,10 @@
 G_BEGIN_DECLS
 
 /* @devices: (transfer full) (element-type GstOctBscanDevice): at least one
- * @n_batches: that each takes at a time */
+ * @n_batches: that each takes at a time
+ * @n_full: B-scans that make a batch behind another */
 GstOctBscanQueue *gst_oct_bscan_queue_new (
-    GstOctBscan *element, GPtrArray *devices, guint n_batches);
+    GstOctBscan *element, GPtrArray *devices, guint n_batches, guint n_full);
 
 /* Waits for the devices; what has not been pushed is dropped. The pads are
  * flushing, or nothing is left. */
