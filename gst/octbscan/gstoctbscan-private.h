@@ -51,6 +51,7 @@ struct _GstOctBscan {
   GstClockTime mean_pts, mean_dts; /* of the first that was added */
   GstClockTime mean_duration;
   guint n_cameras;
+  gint wants_dispersion;    /* atomic */
   guint max_jobs;           /* B-scans that the kernel takes at once */
   ImkOctbscanConfig opened; /* without its pointers */
 
@@ -88,6 +89,21 @@ GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
  * Returns: GST_FLOW_NOT_LINKED when there is none */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);
+
+/* What is done with the settings as a configuration of the kernel, whose
+ * pointers are valid until it returns. */
+typedef ImkStatus (*GstOctBscanUse) (
+    const ImkOctbscanConfig *config, gpointer data, ImkError *error);
+
+/* Reads the files that the settings name, for B-scans of @info. */
+ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error);
+
+/* The action signals. */
+void gst_oct_bscan_install_actions (GObjectClass *klass);
+
+/* What an action has asked for, with the B-scan @in. */
+void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
 /* Makes a kernel for B-scans of @info; with CUDA the context is current. */
 ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,

@@ -116,8 +116,7 @@ load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
 
 /* Of whole calibrations and files. */
 static ImkStatus
-new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
-    ImkOctbscan **kernel, ImkError *error)
+use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
   GstOctBscanCalibration *calibration =
@@ -134,8 +133,10 @@ new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
     c->background = background;
     c->pattern = pattern;
     c->scan_curve = curve;
-    status = imk_octbscan_new (backend, c, kernel, error);
+    status = use (c, data, error);
   }
+  c->cameras = NULL;
+  c->background = c->pattern = c->scan_curve = NULL;
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
   g_free (pattern);
@@ -155,8 +156,8 @@ jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
 }
 
 ImkStatus
-gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error)
 {
   Settings s = get_settings (self);
   ImkOctbscanConfig *c = &s.config;
@@ -168,15 +169,44 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
                 ? IMK_TYPE_U8
                 : IMK_TYPE_U16;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  c->max_jobs = jobs_at_once (backend, c);
-  status = new_with (self, backend, &s, kernel, error);
-  if (status == IMK_OK)
-    self->opened = *c;
+  status = use_with (&s, use, data, error);
+  gst_oct_bscan_settings_clear (&s);
+  return status;
+}
+
+/* A kernel that is to be made. */
+typedef struct {
+  ImkBackend backend;
+  ImkOctbscan **kernel;
+  ImkOctbscanConfig config; /* (out) */
+} Making;
+
+static ImkStatus
+make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+{
+  Making *m = data;
+  ImkOctbscanConfig c = *config;
+
+  c.max_jobs = jobs_at_once (m->backend, &c);
+  m->config = c;
+  return imk_octbscan_new (m->backend, &c, m->kernel, error);
+}
+
+ImkStatus
+gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+{
+  Making m = {backend, kernel};
+  ImkStatus status =
+      gst_oct_bscan_use_config (self, info, make_kernel, &m, error);
+
+  if (status != IMK_OK)
+    return status;
+  self->opened = m.config;
   self->opened.cameras = NULL;
   self->opened.background = self->opened.pattern = NULL;
   self->opened.scan_curve = NULL;
-  gst_oct_bscan_settings_clear (&s);
-  return status;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -834,6 +864,8 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
           "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
           "last was lost",
           GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+
+  gst_oct_bscan_install_actions (object_class);
 
   gst_element_class_set_static_metadata (element_class, "OCT B-scans",
       "Filter/Converter/Video",

@@ -625,6 +625,7 @@ process (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
 {
+  gst_oct_bscan_follow_actions (self, in);
   return process (self, work_new (self, in, entered));
 }
 

@@ -26,14 +26,16 @@ enum {
 #define FINEST 0.01
 
 typedef struct Search {
-  uint32_t n_ascans, n_points; /* L */
+  uint32_t n_ascans, n_points; /* L, and as many zeros: it must not matter
+                                * whether a layer is at a depth or between two
+                                */
   uint32_t n_z;                /* depths of a plain image */
   uint32_t first, end;         /* depths that are looked at */
   uint32_t n_wavenumbers;      /* M */
   uint32_t n_threads;
   float *spectra; /* [n_ascans][L] complex */
   float *turn;    /* [L] complex */
-  float *work;    /* [n_ascans][L] complex */
+  float *work;    /* [n_ascans][2][2 L] complex, the zeros stay */
   double *sums;   /* [n_ascans][2] */
   ImkFft *forward;
 } Search;
@@ -49,7 +51,7 @@ measure_band (void *data, uint32_t first, uint32_t end)
 
   for (uint32_t i = first; i < end; i++) {
     const float *from = s->spectra + 2 * n * i;
-    float *to = s->work + 2 * n * 2 * i, *z = to + 2 * n;
+    float *to = s->work + 8 * n * i, *z = to + 4 * n;
     double sum = 0, squares = 0;
 
     for (size_t l = 0; l < n; l++) {
@@ -221,6 +223,7 @@ fill_spectra (Search *s, const ImkImage *z, ImkError *error)
   config.direction = IMK_FFT_BACKWARD;
   status = imk_fft_new (&config, &backward, error);
   config.direction = IMK_FFT_FORWARD;
+  config.width = 2 * s->n_points;
   if (status == IMK_OK)
     status = imk_fft_new (&config, &s->forward, error);
   for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
@@ -231,6 +234,7 @@ fill_spectra (Search *s, const ImkImage *z, ImkError *error)
         2 * s->n_z * sizeof (float));
     status = imk_fft_execute (backward, s->work, s->spectra + 2 * n * i, error);
   }
+  memset (s->work, 0, 2 * n * sizeof (float));
   imk_fft_free (backward);
   return status;
 }
@@ -242,11 +246,11 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
   uint32_t last = c->width * c->scale / 2 - c->crop_bottom;
   uint32_t first = c->crop_top > 4 * c->scale ? c->crop_top : 4 * c->scale;
 
-  s->first = first / c->scale;
-  s->end = last / c->scale;
-  if (s->end <= s->first + 1) { /* almost nothing is left */
+  s->first = 2 * first / c->scale;
+  s->end = 2 * last / c->scale;
+  if (s->end <= s->first + 2) { /* almost nothing is left */
     s->first = 0;
-    s->end = s->n_z;
+    s->end = 2 * s->n_z;
   }
 }
 
@@ -270,7 +274,7 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, double range,
   choose_depths (&s, c);
   n = 2 * (size_t) s.n_points * sizeof (float);
   s.spectra = imk_octbscan_alloc (n * s.n_ascans);
-  s.work = imk_octbscan_alloc (2 * n * s.n_ascans);
+  s.work = imk_octbscan_alloc (4 * n * s.n_ascans);
   s.turn = imk_octbscan_alloc (n);
   s.sums = imk_octbscan_alloc (2 * s.n_ascans * sizeof (double));
   status = s.spectra && s.work && s.turn && s.sums ? fill_spectra (&s, z, error)

@@ -1740,7 +1740,10 @@ octbscan_get_pattern (void *state, float *pattern, ImkError *error)
   if (status != IMK_OK)
     return status;
   object_wait (o);
-  return imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
 }
 
 static void
