@@ -5,6 +5,7 @@
 #include <gst/base/gstflowcombiner.h>
 
 #include "gstoctbscan.h"
+#include "gstoctbscanenface.h"
 #include "gstoctbscangroup.h"
 #include "gstoctbscanoutput.h"
 #include "gstoctbscansettings.h"
@@ -19,7 +20,7 @@ GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
 #define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
 
 /* Outputs, in this order: what is pushed last prerolls last. */
-enum { LINEAR, SRC, N_OUTPUTS };
+enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 
@@ -42,8 +43,15 @@ struct _GstOctBscan {
   ImkOctbscan *kernel;
   gint width, height; /* of the images */
   guint open_plan, open_turns;
-  guint next_camera; /* of the first line of the next B-scan */
+  guint next_camera;         /* of the first line of the next B-scan */
+  guint n_bscans;            /* since the turns began */
+  guint n_added;             /* of them to the mean that is not shown yet */
+  guint history;             /* counts interruptions */
+  GstOctBscanEnface *enface; /* of the thread that pushes */
+  GstClockTime mean_pts, mean_dts; /* of the first that was added */
+  GstClockTime mean_duration;
   guint n_cameras;
+  gint wants_dispersion;    /* atomic */
   guint max_jobs;           /* B-scans that the kernel takes at once */
   ImkOctbscanConfig opened; /* without its pointers */
 
@@ -56,11 +64,15 @@ struct _GstOctBscan {
 
 /* A B-scan on its way. */
 typedef struct {
-  GstBuffer *in;
+  GstBuffer *in;     /* NULL: images of what has been added to the mean */
   GstBuffer *source; /* @in or, for a device, a copy of it */
   GstPad *pads[N_OUTPUTS];
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
   GstVideoInfo info[N_OUTPUTS];
+  GstVideoInfo volume;             /* of the image of ENFACE */
+  GstClockTime pts, dts, duration; /* of the images */
+  gboolean has_images; /* or it is added to a mean, and the next one has */
+  gboolean backward;
   gboolean to_host; /* images are in page-locked memory, to be copied to */
   gboolean lost;
   guint first_camera;
@@ -77,6 +89,21 @@ GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
  * Returns: GST_FLOW_NOT_LINKED when there is none */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);
+
+/* What is done with the settings as a configuration of the kernel, whose
+ * pointers are valid until it returns. */
+typedef ImkStatus (*GstOctBscanUse) (
+    const ImkOctbscanConfig *config, gpointer data, ImkError *error);
+
+/* Reads the files that the settings name, for B-scans of @info. */
+ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error);
+
+/* The action signals. */
+void gst_oct_bscan_install_actions (GObjectClass *klass);
+
+/* What an action has asked for, with the B-scan @in. */
+void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
 /* Makes a kernel for B-scans of @info; with CUDA the context is current. */
 ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
@@ -97,11 +124,16 @@ void gst_oct_bscan_release_devices (GstOctBscan *self);
 ImkStatus gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
 
-/* What is wanted of a B-scan as a job of the kernel, but for the images: which
- * image it makes for an output in which of two turns.
- * Returns: where @job wants it, NULL when not in this turn */
-ImkImage **gst_oct_bscan_work_wants (
-    const GstOctBscanWork *work, guint output, guint turn, ImkOctbscanJob *job);
+/* A plane of @output as kernels take it: video is how its bytes are mapped. */
+void gst_oct_bscan_work_image (guint output, ImkImage *plane);
+
+/* What is wanted of a B-scan as a job of the kernel; @in: NULL as that of
+ * @work, @images: of the outputs */
+ImkOctbscanJob gst_oct_bscan_work_job (
+    const GstOctBscanWork *work, const ImkImage *in, ImkImage *images);
+
+/* Images of what has been added to a mean, if anything. */
+GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 
 /* Returns: the flow of all outputs after @pad has had @flow */
 GstFlowReturn gst_oct_bscan_combine (

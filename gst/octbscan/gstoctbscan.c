@@ -48,6 +48,23 @@ static GstStaticPadTemplate linear_template =
     GST_STATIC_PAD_TEMPLATE ("linear", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
 
+static GstStaticPadTemplate complex_template =
+    GST_STATIC_PAD_TEMPLATE ("complex", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS ("other/tensors, format = (string) static, "
+                         "num_tensors = (int) 1, types = (string) float32, "
+                         "framerate = (fraction) [ 0, max ]"));
+
+static GstStaticPadTemplate enface_template =
+    GST_STATIC_PAD_TEMPLATE ("enface", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
+
+/* Those that there are on request, by their names. */
+static const gchar *const output_names[N_OUTPUTS] = {
+    [LINEAR] = "linear",
+    [COMPLEX] = "complex",
+    [ENFACE] = "enface",
+};
+
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (gst_oct_bscan_debug, "octbscan", 0,
         "B-scans of optical coherence tomography"))
@@ -99,8 +116,7 @@ load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
 
 /* Of whole calibrations and files. */
 static ImkStatus
-new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
-    ImkOctbscan **kernel, ImkError *error)
+use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
   GstOctBscanCalibration *calibration =
@@ -117,8 +133,10 @@ new_with (GstOctBscan *self, ImkBackend backend, Settings *s,
     c->background = background;
     c->pattern = pattern;
     c->scan_curve = curve;
-    status = imk_octbscan_new (backend, c, kernel, error);
+    status = use (c, data, error);
   }
+  c->cameras = NULL;
+  c->background = c->pattern = c->scan_curve = NULL;
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
   g_free (pattern);
@@ -138,8 +156,8 @@ jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
 }
 
 ImkStatus
-gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error)
 {
   Settings s = get_settings (self);
   ImkOctbscanConfig *c = &s.config;
@@ -151,12 +169,44 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
                 ? IMK_TYPE_U8
                 : IMK_TYPE_U16;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  c->max_jobs = jobs_at_once (backend, c);
-  status = new_with (self, backend, &s, kernel, error);
-  if (status == IMK_OK)
-    self->opened = *c;
+  status = use_with (&s, use, data, error);
   gst_oct_bscan_settings_clear (&s);
   return status;
+}
+
+/* A kernel that is to be made. */
+typedef struct {
+  ImkBackend backend;
+  ImkOctbscan **kernel;
+  ImkOctbscanConfig config; /* (out) */
+} Making;
+
+static ImkStatus
+make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+{
+  Making *m = data;
+  ImkOctbscanConfig c = *config;
+
+  c.max_jobs = jobs_at_once (m->backend, &c);
+  m->config = c;
+  return imk_octbscan_new (m->backend, &c, m->kernel, error);
+}
+
+ImkStatus
+gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+{
+  Making m = {backend, kernel};
+  ImkStatus status =
+      gst_oct_bscan_use_config (self, info, make_kernel, &m, error);
+
+  if (status != IMK_OK)
+    return status;
+  self->opened = m.config;
+  self->opened.cameras = NULL;
+  self->opened.background = self->opened.pattern = NULL;
+  self->opened.scan_curve = NULL;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -276,8 +326,11 @@ configure (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   if (height == 0)
     height = self->lines.height;
-  if (self->has_caps && (guint) self->bscan.height != height)
-    forget_lines (self, "ascans-per-bscan has changed");
+  if (self->has_caps) {
+    gst_oct_bscan_show_mean (self);
+    if ((guint) self->bscan.height != height)
+      forget_lines (self, "ascans-per-bscan has changed");
+  }
   if (!gst_util_fraction_multiply (
           fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
     fps_n = 0;
@@ -307,10 +360,38 @@ configure (GstOctBscan *self)
   return ok;
 }
 
+/* Rows that do not fill an en-face image; what is on its way is out. */
+static void
+forget_rows (GstOctBscan *self, const gchar *why)
+{
+  guint n = gst_oct_bscan_enface_reset (self->enface);
+
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
+         "left out of it: %s.",
+            n, why),
+        (NULL));
+}
+
+/* The B-scans so far have an end: all of them are shown. */
+static void
+end_run (GstOctBscan *self, const gchar *why)
+{
+  if (self->has_caps)
+    gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_drain (self);
+  forget_lines (self, why);
+  forget_rows (self, why);
+}
+
 static void
 begin_turns (GstOctBscan *self)
 {
+  self->n_bscans = self->n_added = 0;
+  self->history++;
   GST_OBJECT_LOCK (self);
+  self->settings.changes++; /* a batch has one history */
   self->next_camera = self->settings.first_camera;
   self->open_turns = self->settings.turns;
   GST_OBJECT_UNLOCK (self);
@@ -326,7 +407,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   if (self->has_caps && gst_video_info_is_equal (&info, &self->lines))
     return TRUE;
   if (self->has_caps)
-    forget_lines (self, "the format changes");
+    end_run (self, "the format changes");
   self->has_caps = FALSE;
   self->lines = info;
   begin_turns (self);
@@ -367,8 +448,10 @@ follow_settings (GstOctBscan *self)
   same_plan = self->settings.plan == self->open_plan;
   same_turns = self->settings.turns == self->open_turns;
   GST_OBJECT_UNLOCK (self);
-  if (!same_turns)
+  if (!same_turns) {
+    gst_oct_bscan_show_mean (self);
     begin_turns (self);
+  }
   return same_plan || configure (self);
 }
 
@@ -382,6 +465,19 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
   ok = gst_imaging_engine_follow (self->engine, buffer);
   g_mutex_unlock (&self->frames);
   return ok;
+}
+
+/* No mean goes over an interruption; lines that are left over tell that turns
+ * of the cameras do not either. */
+static void
+be_interrupted (GstOctBscan *self)
+{
+  if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
+    end_run (self, "the stream is interrupted");
+    begin_turns (self);
+  } else {
+    gst_oct_bscan_show_mean (self);
+  }
 }
 
 static GstFlowReturn
@@ -399,11 +495,8 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  if (GST_BUFFER_IS_DISCONT (buffer) &&
-      gst_oct_bscan_group_n_waiting (self->group) > 0) {
-    forget_lines (self, "the stream is interrupted");
-    begin_turns (self);
-  }
+  if (GST_BUFFER_IS_DISCONT (buffer))
+    be_interrupted (self);
   if (!follow_settings (self) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
@@ -464,12 +557,14 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
     gst_oct_bscan_group_reset (self->group);
+    gst_oct_bscan_enface_reset (self->enface);
     reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
     break;
   case GST_EVENT_EOS:
-    forget_lines (self, "the stream ends");
+    end_run (self, "the stream ends");
+    begin_turns (self);
     break;
   default:
     break;
@@ -528,7 +623,7 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
-/* --- the linear pad ------------------------------------------------------- */
+/* --- pads on request ------------------------------------------------------ */
 
 static gboolean
 copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
@@ -538,24 +633,36 @@ copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
   return TRUE;
 }
 
+static guint
+find_output (const gchar *name)
+{
+  guint i = 0;
+
+  while (i < N_OUTPUTS && g_strcmp0 (output_names[i], name) != 0)
+    i++;
+  return i;
+}
+
 static GstPad *
 gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  GstPad *pad = gst_oct_bscan_ref_pad (self, LINEAR);
+  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
+  guint output = find_output (wanted);
+  GstPad *pad = gst_oct_bscan_ref_pad (self, output);
 
   if (pad) { /* there is one already */
     gst_object_unref (pad);
     return NULL;
   }
-  pad = gst_pad_new_from_template (template, "linear");
+  pad = gst_pad_new_from_template (template, wanted);
   gst_pad_set_query_function (pad, gst_oct_bscan_src_query);
   gst_pad_set_active (pad, TRUE);
   gst_pad_sticky_events_foreach (self->sink, copy_sticky, pad);
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
-  self->outputs[LINEAR].pad = gst_object_ref (pad);
+  self->outputs[output].pad = gst_object_ref (pad);
   gst_flow_combiner_add_pad (self->flows, pad);
   GST_OBJECT_UNLOCK (self);
   GST_PAD_STREAM_UNLOCK (self->sink);
@@ -564,18 +671,18 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
 }
 
 static void
-drop_linear (GstOctBscan *self)
+drop_output (GstOctBscan *self, guint output)
 {
   GstPad *pad;
 
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
-  pad = g_steal_pointer (&self->outputs[LINEAR].pad);
+  pad = g_steal_pointer (&self->outputs[output].pad);
   if (pad)
     gst_flow_combiner_remove_pad (self->flows, pad);
   GST_OBJECT_UNLOCK (self);
   g_mutex_lock (&self->frames);
-  gst_oct_bscan_output_reset (&self->outputs[LINEAR]);
+  gst_oct_bscan_output_reset (&self->outputs[output]);
   g_mutex_unlock (&self->frames);
   GST_PAD_STREAM_UNLOCK (self->sink);
   g_clear_object (&pad);
@@ -586,7 +693,7 @@ gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
 {
   gst_object_ref (pad);
   gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
-  drop_linear (GST_OCT_BSCAN (element));
+  drop_output (GST_OCT_BSCAN (element), find_output (GST_PAD_NAME (pad)));
   gst_element_remove_pad (element, pad);
   gst_object_unref (pad);
 }
@@ -635,6 +742,7 @@ start (GstOctBscan *self)
   gst_video_info_init (&self->lines);
   self->has_caps = FALSE;
   self->latency = 0;
+  gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
   self->host_images = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
@@ -733,6 +841,7 @@ gst_oct_bscan_finalize (GObject *object)
   gst_oct_bscan_settings_clear (&self->settings);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
+  gst_oct_bscan_enface_free (self->enface);
   gst_imaging_engine_free (self->engine);
   g_mutex_clear (&self->frames);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
@@ -756,6 +865,8 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
           "last was lost",
           GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 
+  gst_oct_bscan_install_actions (object_class);
+
   gst_element_class_set_static_metadata (element_class, "OCT B-scans",
       "Filter/Converter/Video",
       "Makes B-scans of optical coherence tomography from raw spectra",
@@ -763,6 +874,8 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
   gst_element_class_add_static_pad_template (element_class, &linear_template);
+  gst_element_class_add_static_pad_template (element_class, &complex_template);
+  gst_element_class_add_static_pad_template (element_class, &enface_template);
   element_class->change_state = gst_oct_bscan_change_state;
   element_class->set_context = gst_oct_bscan_set_context;
   element_class->request_new_pad = gst_oct_bscan_request_new_pad;
@@ -779,6 +892,9 @@ gst_oct_bscan_init (GstOctBscan *self)
   gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
+  self->enface = gst_oct_bscan_enface_new ();
+  self->outputs[COMPLEX].kind = OUTPUT_COMPLEX;
+  self->outputs[ENFACE].kind = OUTPUT_ENFACE;
   self->flows = gst_flow_combiner_new ();
   gst_oct_bscan_settings_init (&self->settings);
 

@@ -27,6 +27,11 @@ GstOctBscanCalibration *gst_oct_bscan_calibration_load (const gchar *location,
     const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
     ImkError *error);
 
+/* Writes the calibration @from (nullable) with @dispersion (nullable), the
+ * property, to @to; files that it names stay where they are. */
+gboolean gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
+    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error);
+
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
 
 G_END_DECLS

@@ -25,6 +25,7 @@ typedef struct {
   GstOctBscanWork **works;
   guint n;
   ImkOctbscanJob *jobs;
+  ImkImage *images; /* N_OUTPUTS a job */
 } Batch;
 
 struct _GstOctBscanDevice {
@@ -44,6 +45,7 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
+  b->images = g_new0 (ImkImage, self->max_jobs * N_OUTPUTS);
   for (guint i = 0; i < N_PLANES; i++)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   return self->device->stream_new (&b->stream, error);
@@ -61,6 +63,7 @@ batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
     self->device->stream_free (b->stream);
   g_free (b->works);
   g_free (b->jobs);
+  g_free (b->images);
 }
 
 GstOctBscanDevice *
@@ -288,9 +291,11 @@ map_all (GstOctBscanDevice *self, Batch *b, ImkError *error)
   for (guint i = 0; i < b->n && status == IMK_OK; i++) {
     GstOctBscanWork *w = b->works[i];
 
-    status = map_plane (self, b, IN, i, w->source,
-        gst_imaging_engine_info (self->element->engine),
-        is_copied (self, w->source), error);
+    b->places[IN].planes[i].is_mapped = FALSE;
+    if (w->source)
+      status = map_plane (self, b, IN, i, w->source,
+          gst_imaging_engine_info (self->element->engine),
+          is_copied (self, w->source), error);
     for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
       if (w->out[o])
         status = map_plane (
@@ -385,32 +390,22 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
 
 /* --- work ----------------------------------------------------------------- */
 
-/* What is wanted twice of one kind takes two turns. */
 static ImkStatus
-run_turn (GstOctBscanDevice *self, Batch *b, guint turn, ImkError *error)
+run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
-  guint n = 0;
-
   for (guint i = 0; i < b->n; i++) {
     GstOctBscanWork *w = b->works[i];
-    ImkOctbscanJob *job = &b->jobs[n];
-    gboolean wanted = FALSE;
+    ImkImage *images = b->images + i * N_OUTPUTS;
 
-    *job = (ImkOctbscanJob){
-        .in = &b->places[IN].planes[i].image, .first_camera = w->first_camera};
-    for (guint o = 0; o < N_OUTPUTS; o++) {
-      ImkImage **place = gst_oct_bscan_work_wants (w, o, turn, job);
-
-      if (place) {
-        *place = &b->places[o].planes[i].image;
-        wanted = TRUE;
+    for (guint o = 0; o < N_OUTPUTS; o++)
+      if (w->out[o]) {
+        images[o] = b->places[o].planes[i].image;
+        gst_oct_bscan_work_image (o, &images[o]);
       }
-    }
-    n += wanted;
+    b->jobs[i] = gst_oct_bscan_work_job (
+        w, w->source ? &b->places[IN].planes[i].image : NULL, images);
   }
-  return n == 0 ? IMK_OK
-                : imk_octbscan_process (
-                      self->kernel, b->jobs, n, b->stream, error);
+  return imk_octbscan_process (self->kernel, b->jobs, b->n, b->stream, error);
 }
 
 static ImkStatus
@@ -422,8 +417,8 @@ run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
     status = imk_octbscan_update (self->kernel, &b->works[0]->config, error);
   if (status == IMK_OK)
     status = copy_blocks (self, b, IN, error);
-  for (guint turn = 0; turn < 2 && status == IMK_OK; turn++)
-    status = run_turn (self, b, turn, error);
+  if (status == IMK_OK)
+    status = run_kernel (self, b, error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
     status = copy_blocks (self, b, o, error);
   return status;

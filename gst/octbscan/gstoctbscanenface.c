@@ -5,6 +5,7 @@ struct _GstOctBscanEnface {
   gfloat *rows; /* [height][width] */
   guint width, height;
   guint n_rows;
+  gboolean is_used;
   GstClockTime pts, duration;
 };
 
@@ -29,7 +30,14 @@ gst_oct_bscan_enface_reset (GstOctBscanEnface *self)
   guint n = self->n_rows;
 
   self->n_rows = 0;
+  self->is_used = FALSE;
   return n;
+}
+
+gboolean
+gst_oct_bscan_enface_is_new (GstOctBscanEnface *self)
+{
+  return !self->is_used;
 }
 
 guint
@@ -64,6 +72,7 @@ gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
     self->pts = GST_BUFFER_PTS (buffer);
     self->duration = 0;
   }
+  self->is_used = TRUE;
   self->duration = sum (self->duration, GST_BUFFER_DURATION (buffer));
   gst_buffer_extract (buffer, 0,
       self->rows + (gsize) self->n_rows * self->width,

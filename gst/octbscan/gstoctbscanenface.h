@@ -18,6 +18,9 @@ void gst_oct_bscan_enface_free (GstOctBscanEnface *self);
 guint gst_oct_bscan_enface_setup (
     GstOctBscanEnface *self, guint width, guint height);
 
+/* Returns: TRUE before the first row since new () or reset () */
+gboolean gst_oct_bscan_enface_is_new (GstOctBscanEnface *self);
+
 /* Forgets the rows so far. Returns: how many they were */
 guint gst_oct_bscan_enface_reset (GstOctBscanEnface *self);
 

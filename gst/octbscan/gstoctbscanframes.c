@@ -19,13 +19,77 @@ gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 {
+  gint width = self->width, height = self->height;
+  gint fps_n = self->bscan.fps_n, fps_d = self->bscan.fps_d;
+  guint n = 1;
+
   if (!pad || !gst_pad_is_linked (pad))
     return GST_FLOW_NOT_LINKED;
-  return gst_oct_bscan_output_negotiate (&self->outputs[i], self->engine,
-      self->width, self->height, self->bscan.fps_n, self->bscan.fps_d);
+  GST_OBJECT_LOCK (self);
+  if (i != COMPLEX)
+    n = self->settings.average_bscans;
+  if (i == ENFACE)
+    height = (gint) self->settings.bscans_per_volume;
+  GST_OBJECT_UNLOCK (self);
+  if (i == COMPLEX) {
+    width = (gint) imk_octbscan_n_depths (&self->opened);
+    height = self->bscan.height;
+  } else if (i == ENFACE) {
+    width = (gint) imk_octbscan_n_ascans (&self->opened);
+    n = n > G_MAXINT / (guint) height ? G_MAXINT : n * (guint) height;
+  }
+  if (!gst_util_fraction_multiply (fps_n, fps_d, 1, (gint) n, &fps_n, &fps_d)) {
+    fps_n = 0;
+    fps_d = 1;
+  }
+  return gst_oct_bscan_output_negotiate (
+      &self->outputs[i], self->engine, width, height, fps_n, fps_d);
 }
 
 /* --- one B-scan ---------------------------------------------------------- */
+
+static void
+take_settings (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GST_OBJECT_LOCK (self);
+  w->config = self->settings.config;
+  w->scaling = self->settings.scaling;
+  w->changes = self->settings.changes;
+  GST_OBJECT_UNLOCK (self);
+  w->config.history = self->history;
+}
+
+static GstClockTime
+sum_of (GstClockTime a, GstClockTime b)
+{
+  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
+             ? a + b
+             : GST_CLOCK_TIME_NONE;
+}
+
+/* Its place in the mean of B-scans, and the time of that. */
+static void
+add_to_mean (GstOctBscan *self, GstOctBscanWork *w)
+{
+  guint n;
+
+  GST_OBJECT_LOCK (self);
+  n = self->settings.average_bscans;
+  GST_OBJECT_UNLOCK (self);
+  if (self->n_added == 0) {
+    self->mean_pts = GST_BUFFER_PTS (w->in);
+    self->mean_dts = GST_BUFFER_DTS (w->in);
+    self->mean_duration = 0;
+  }
+  self->mean_duration =
+      sum_of (self->mean_duration, GST_BUFFER_DURATION (w->in));
+  w->has_images = ++self->n_added >= n;
+  w->pts = self->mean_pts;
+  w->dts = self->mean_dts;
+  w->duration = self->mean_duration;
+  if (w->has_images)
+    self->n_added = 0;
+}
 
 static GstOctBscanWork *
 work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
@@ -36,64 +100,85 @@ work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = self->next_camera;
-  GST_OBJECT_LOCK (self);
-  w->config = self->settings.config;
-  w->scaling = self->settings.scaling;
-  w->changes = self->settings.changes;
-  GST_OBJECT_UNLOCK (self);
+  take_settings (self, w);
+  w->backward = w->config.bidirectional && self->n_bscans % 2;
+  add_to_mean (self, w);
+  self->n_bscans++;
+  self->next_camera =
+      (guint) ((self->next_camera + (guint64) self->bscan.height) %
+               self->n_cameras);
   return w;
 }
 
-void
-gst_oct_bscan_work_free (GstOctBscanWork *w)
+static void
+clear_outputs (GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++) {
     gst_clear_buffer (&w->out[i]);
     g_clear_object (&w->pads[i]);
   }
+}
+
+void
+gst_oct_bscan_work_free (GstOctBscanWork *w)
+{
+  clear_outputs (w);
   gst_clear_buffer (&w->source);
   gst_clear_buffer (&w->in);
   g_free (w);
 }
 
-ImkImage **
-gst_oct_bscan_work_wants (
-    const GstOctBscanWork *w, guint output, guint turn, ImkOctbscanJob *job)
+void
+gst_oct_bscan_work_image (guint output, ImkImage *plane)
 {
-  gboolean is_db = output == SRC && w->scaling == SCALING_DB;
-  /* a job has one image of each kind */
-  guint mine = output == SRC && !is_db && w->out[LINEAR] ? 1 : 0;
+  if (output != COMPLEX && output != ENFACE)
+    return;
+  plane->type = output == COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
+  plane->width /= (guint32) imk_type_size (plane->type);
+}
 
-  if (!w->out[output] || turn != mine)
-    return NULL;
-  return is_db ? &job->db : &job->linear;
+ImkOctbscanJob
+gst_oct_bscan_work_job (
+    const GstOctBscanWork *w, const ImkImage *in, ImkImage *images)
+{
+  ImkOctbscanJob job = {
+      .in = in,
+      .first_camera = w->first_camera,
+      .backward = w->backward,
+      .db_is_linear = w->scaling == SCALING_LINEAR,
+  };
+  ImkImage **places[N_OUTPUTS] = {
+      [LINEAR] = &job.linear,
+      [COMPLEX] = &job.complex,
+      [ENFACE] = &job.enface,
+      [SRC] = &job.db,
+  };
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i])
+      *places[i] = &images[i];
+  return job;
 }
 
 /* --- on the CPU ----------------------------------------------------------- */
 
 static ImkStatus
-run_kernel (GstOctBscan *self, GstImagingFrame *in, GstImagingFrame *out,
+run_kernel (GstOctBscan *self, const ImkImage *in, const GstImagingFrame *out,
     const GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status = imk_octbscan_update (self->kernel, &w->config, error);
+  ImkImage images[N_OUTPUTS];
+  ImkOctbscanJob job;
 
-  for (guint turn = 0; turn < 2 && status == IMK_OK; turn++) {
-    ImkOctbscanJob job = {
-        .in = &in->planes[0], .first_camera = w->first_camera};
-    gboolean wanted = FALSE;
-
-    for (guint i = 0; i < N_OUTPUTS; i++) {
-      ImkImage **image = gst_oct_bscan_work_wants (w, i, turn, &job);
-
-      if (image) {
-        *image = &out[i].planes[0];
-        wanted = TRUE;
-      }
+  if (status != IMK_OK)
+    return status;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      images[i] = out[i].planes[0];
+      gst_oct_bscan_work_image (i, &images[i]);
     }
-    if (wanted)
-      status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
-  }
-  return status;
+  job = gst_oct_bscan_work_job (w, in, images);
+  return imk_octbscan_process (self->kernel, &job, 1, NULL, error);
 }
 
 static ImkStatus
@@ -101,12 +186,15 @@ run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
   gboolean mapped[N_OUTPUTS] = {FALSE};
-  ImkStatus status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
+  ImkStatus status = IMK_OK;
 
+  if (w->in)
+    status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
+        GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
   if (status != IMK_OK)
     return status;
-  gst_imaging_engine_note_memory (self->engine, from.memory_name);
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (w->out[i]) {
       status = gst_imaging_engine_map (self->engine, w->out[i], &w->info[i],
@@ -114,12 +202,20 @@ run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
       mapped[i] = status == IMK_OK;
     }
   if (status == IMK_OK)
-    status = run_kernel (self, &from, out, w, error);
+    status = run_kernel (self, w->in ? &from.planes[0] : NULL, out, w, error);
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (mapped[i])
       gst_imaging_frame_unmap (&out[i], TRUE, NULL);
-  gst_imaging_frame_unmap (&from, TRUE, NULL);
+  if (w->in)
+    gst_imaging_frame_unmap (&from, TRUE, NULL);
   return status;
+}
+
+/* Nothing that is on a failed device can be had again. */
+static gboolean
+is_lost (GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
+{
+  return w->in && gst_imaging_engine_is_lost (self->engine, w->in, status);
 }
 
 /* With what a failed device has left. */
@@ -136,8 +232,7 @@ gst_oct_bscan_run_on_cpu (
           w->out[i], gst_allocator_alloc (NULL, w->info[i].size, NULL));
     }
   status = run_mapped (self, w, error);
-  if (status == IMK_OK ||
-      !gst_imaging_engine_is_lost (self->engine, w->in, status))
+  if (status == IMK_OK || !is_lost (self, w, status))
     return status;
   GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);
   w->lost = TRUE;
@@ -145,6 +240,25 @@ gst_oct_bscan_run_on_cpu (
 }
 
 /* --- pads ---------------------------------------------------------------- */
+
+static gboolean
+wants (const GstOctBscanWork *w, guint output)
+{
+  return output == COMPLEX ? w->in != NULL : w->has_images;
+}
+
+static void
+stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
+{
+  if (w->in)
+    gst_buffer_copy_into (buffer, w->in,
+        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  if (output == COMPLEX)
+    return;
+  GST_BUFFER_PTS (buffer) = w->pts;
+  GST_BUFFER_DTS (buffer) = w->dts;
+  GST_BUFFER_DURATION (buffer) = w->duration;
+}
 
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
 static GstFlowReturn
@@ -155,13 +269,14 @@ prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
 
   w->pads[i] = gst_oct_bscan_ref_pad (self, i);
   flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
-  if (flow == GST_FLOW_OK)
+  if (flow == GST_FLOW_OK && wants (w, i))
     flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
   w->info[i] = output->info;
-  if (flow == GST_FLOW_OK)
-    gst_buffer_copy_into (w->out[i], w->in,
-        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
-  else if (w->pads[i] && flow != GST_FLOW_ERROR)
+  if (i == ENFACE)
+    w->volume = output->volume;
+  if (w->out[i])
+    stamp (w, i, w->out[i]);
+  else if (w->pads[i] && flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
     flow = gst_oct_bscan_combine (self, w->pads[i], flow);
   return flow;
 }
@@ -174,8 +289,8 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
   w->to_host = self->host_images;
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
     flow = prepare_output (self, i, w);
-    if (flow == GST_FLOW_NOT_LINKED && i == LINEAR)
-      flow = GST_FLOW_OK; /* src decides */
+    if (flow == GST_FLOW_NOT_LINKED && i != SRC)
+      flow = GST_FLOW_OK; /* src, the last, decides */
   }
   return flow;
 }
@@ -191,13 +306,43 @@ gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
   return flow;
 }
 
-/* The combiner goes on as long as one of the two wants more. */
+/* The row of this B-scan becomes the image of its volume, or nothing yet. */
+static GstFlowReturn
+gather_row (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstEvent *gap = NULL;
+  ImkError error;
+  gboolean full;
+
+  gst_oct_bscan_enface_setup (
+      self->enface, (guint) w->volume.width, (guint) w->volume.height);
+  /* an image is long in coming; a sink prerolls with less */
+  if (gst_oct_bscan_enface_is_new (self->enface) &&
+      GST_CLOCK_TIME_IS_VALID (w->pts))
+    gap = gst_event_new_gap (w->pts, w->duration);
+  full = gst_oct_bscan_enface_add (self->enface, w->out[ENFACE]);
+  gst_clear_buffer (&w->out[ENFACE]);
+  if (gap)
+    gst_pad_push_event (w->pads[ENFACE], gap);
+  if (!full)
+    return GST_FLOW_OK;
+  w->out[ENFACE] = gst_oct_bscan_enface_image (
+      self->enface, &w->volume, &w->config, w->scaling == SCALING_DB, &error);
+  if (w->out[ENFACE])
+    return GST_FLOW_OK;
+  g_mutex_lock (&self->frames);
+  gst_imaging_engine_post_error (self->engine, error.code, &error);
+  g_mutex_unlock (&self->frames);
+  return GST_FLOW_ERROR;
+}
+
+/* The combiner goes on as long as one of them wants more. */
 GstFlowReturn
 gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 {
-  GstFlowReturn flow = GST_FLOW_OK;
+  GstFlowReturn flow = w->out[ENFACE] ? gather_row (self, w) : GST_FLOW_OK;
 
-  for (guint i = 0; i < N_OUTPUTS; i++)
+  for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i])
       flow = gst_oct_bscan_combine (self, w->pads[i],
           gst_pad_push (w->pads[i], g_steal_pointer (&w->out[i])));
@@ -234,15 +379,14 @@ process_now (GstOctBscan *self, GstOctBscanWork *w)
   flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
     status = run_mapped (self, w, &error);
-  if (status != IMK_OK &&
-      gst_imaging_engine_is_lost (self->engine, w->in, status)) {
+  if (status != IMK_OK && is_lost (self, w, status)) {
     GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
     gst_imaging_engine_count_lost (self->engine);
     w->lost = TRUE;
   } else if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
     flow = GST_FLOW_ERROR;
-  } else if (flow == GST_FLOW_OK) {
+  } else if (flow == GST_FLOW_OK && w->in) {
     gst_imaging_engine_count_frame (self->engine, w->entered);
   }
   g_mutex_unlock (&self->frames);
@@ -395,15 +539,17 @@ prepare_for_device (
     return status;
   follow_readers (self);
   *flow = prepare (self, w);
-  source = gst_imaging_engine_reachable (
-      self->engine, w->in, GST_IMAGING_REACH_DEVICE, &ignored);
+  source = w->in ? gst_imaging_engine_reachable (
+                       self->engine, w->in, GST_IMAGING_REACH_DEVICE, &ignored)
+                 : NULL;
   gst_imaging_context_pop (context);
   /* without page-locked memory as it is, which takes longer */
   if (source && source != w->in) {
     gst_buffer_unref (w->source);
     w->source = source;
   }
-  gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
   if (*flow == GST_FLOW_ERROR)
     return imk_error_set (
         error, IMK_ERROR_DEVICE, "The device has no memory for an image.");
@@ -415,12 +561,10 @@ static GstFlowReturn
 process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
     const ImkError *why)
 {
-  GstClockTime entered = w->entered;
-  GstBuffer *in = gst_buffer_ref (w->in);
   ImkError error = *why;
   gboolean can, done;
 
-  gst_oct_bscan_work_free (w);
+  clear_outputs (w);
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
@@ -431,15 +575,14 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   } else if (can) {
     status = gst_imaging_engine_fall_back (self->engine, &error);
     gst_imaging_engine_post_fall_back (self->engine, why,
-        status == IMK_OK &&
-            gst_imaging_engine_is_lost (self->engine, in, IMK_ERROR_DEVICE));
+        status == IMK_OK && is_lost (self, w, IMK_ERROR_DEVICE));
   }
   if (!can || status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
   g_mutex_unlock (&self->frames);
   if (can && status == IMK_OK)
-    return process_now (self, work_new (self, in, entered));
-  gst_buffer_unref (in);
+    return process_now (self, w);
+  gst_oct_bscan_work_free (w);
   return GST_FLOW_ERROR;
 }
 
@@ -465,10 +608,9 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 
 /* --- both ----------------------------------------------------------------- */
 
-GstFlowReturn
-gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+static GstFlowReturn
+process (GstOctBscan *self, GstOctBscanWork *w)
 {
-  GstOctBscanWork *w = work_new (self, in, entered);
   gboolean on_cuda;
   ImkStatus status;
   ImkError error;
@@ -483,13 +625,34 @@ gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
     gst_oct_bscan_work_free (w);
     return GST_FLOW_ERROR;
   }
-  self->next_camera =
-      (guint) ((self->next_camera + (guint64) self->bscan.height) %
-               self->n_cameras);
   if (on_cuda)
     return process_on_devices (self, w);
   /* the last of several devices may have been lost */
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   return process_now (self, w);
+}
+
+GstFlowReturn
+gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+{
+  gst_oct_bscan_follow_actions (self, in);
+  return process (self, work_new (self, in, entered));
+}
+
+GstFlowReturn
+gst_oct_bscan_show_mean (GstOctBscan *self)
+{
+  GstOctBscanWork *w;
+
+  if (self->n_added == 0)
+    return GST_FLOW_OK;
+  self->n_added = 0;
+  w = g_new0 (GstOctBscanWork, 1);
+  take_settings (self, w);
+  w->has_images = TRUE;
+  w->pts = self->mean_pts;
+  w->dts = self->mean_dts;
+  w->duration = self->mean_duration;
+  return process (self, w);
 }

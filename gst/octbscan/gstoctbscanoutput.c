@@ -148,19 +148,6 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
                                          : GST_FLOW_NOT_NEGOTIATED;
 }
 
-ImkImage
-gst_oct_bscan_output_image (
-    const GstOctBscanOutput *self, const ImkImage *plane)
-{
-  ImkImage image = *plane;
-
-  if (self->kind == OUTPUT_IMAGE)
-    return image;
-  image.width = (guint32) self->width;
-  image.type = self->kind == OUTPUT_COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
-  return image;
-}
-
 gboolean
 gst_oct_bscan_output_is_agreed (const GstOctBscanOutput *self, GstPad *pad)
 {

@@ -33,10 +33,6 @@ void gst_oct_bscan_output_reset (GstOctBscanOutput *self);
 GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
     GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d);
 
-/* The plane of a mapped frame as kernels take it. */
-ImkImage gst_oct_bscan_output_image (
-    const GstOctBscanOutput *self, const ImkImage *plane);
-
 /* Returns: whether gst_oct_bscan_output_negotiate has nothing to say to
  * downstream of @pad, which is that of the output */
 gboolean gst_oct_bscan_output_is_agreed (

@@ -76,7 +76,7 @@ get_state (Batch *b)
 static gboolean
 may_go_anywhere (const GstOctBscanWork *w)
 {
-  return w->to_host && !gst_oct_bscan_is_on_device (w->source);
+  return w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
 }
 
 static const GstOctBscanWork *
@@ -261,7 +261,7 @@ push_works (GstOctBscanQueue *self, Batch *b)
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost)
       gst_imaging_engine_count_lost (self->element->engine);
-    else
+    else if (b->works[i]->in)
       gst_imaging_engine_count_frame (
           self->element->engine, b->works[i]->entered);
   g_mutex_unlock (&self->element->frames);

@@ -26,6 +26,7 @@ struct ImkOctbscan {
   void *state;
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
+  uint32_t n_resets;
 };
 
 void
@@ -108,6 +109,7 @@ static ImkOctbscanParams
 params_of (const ImkOctbscanConfig *c)
 {
   return (ImkOctbscanParams){
+      .history = c->history,
       .range = c->range,
       .intensity_min = (float) pow (10, c->range_min / 10),
       .intensity_max = (float) pow (10, c->range_max / 10),
@@ -343,18 +345,18 @@ imk_octbscan_update (
     ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error)
 {
   ImkStatus status = imk_octbscan_check_range (config, error);
-  uint32_t history = self->params.history;
 
   if (status != IMK_OK)
     return status;
   self->params = params_of (config);
-  self->params.history = history;
+  self->params.history += self->n_resets;
   return self->backend->update (self->state, &self->params, error);
 }
 
 ImkStatus
 imk_octbscan_reset (ImkOctbscan *self, ImkError *error)
 {
+  self->n_resets++;
   self->params.history++;
   return self->backend->update (self->state, &self->params, error);
 }

@@ -252,6 +252,8 @@ typedef struct ImkOctbscanCamera {
  * @n_threads: of the CPU, 0 for one a processor; no result depends on it
  *
  * What follows may be changed by imk_octbscan_update.
+ * @history: with another number than before, B-scans so far are forgotten, as
+ *   by imk_octbscan_reset
  * @range_min, @range_max: dB of black and white
  * @percent_min, @percent_max: 0 .. 100 */
 typedef struct ImkOctbscanConfig {
@@ -288,6 +290,7 @@ typedef struct ImkOctbscanConfig {
   uint32_t max_jobs;
   uint32_t n_threads;
 
+  uint32_t history;
   ImkOctbscanRange range;
   double range_min, range_max;
   double percent_min, percent_max;

@@ -108,7 +108,8 @@ typedef struct Object {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   unsigned n_queued;
-  bool updated; /* @params are newer than those of the state */
+  unsigned n_given, n_taken; /* turns of jobs that remember those before */
+  bool updated;              /* @params are newer than those of the state */
   union {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
@@ -1658,6 +1659,7 @@ octbscan_update (void *state, const ImkOctbscanParams *params, ImkError *error)
 enum { N_BSCAN_OUTPUTS = 5 };
 
 typedef struct OctbscanCall {
+  unsigned turn;
   ImkOctbscanParams params;
   ImkOctbscanJob bscan;
   ImkImage images[N_BSCAN_OUTPUTS];
@@ -1673,11 +1675,20 @@ run_octbscan (Job *job, ImkError *error)
 
   if (call->bscan.in)
     call->bscan.in = &job->in;
+  /* whatever stream it is on: a real one waits for an event */
+  pthread_mutex_lock (&o->lock);
+  while (o->n_taken != call->turn)
+    pthread_cond_wait (&o->changed, &o->lock);
+  pthread_mutex_unlock (&o->lock);
   pthread_mutex_lock (&o->busy);
   status = imk_octbscan_cpu.update (o->state, &call->params, error);
   if (status == IMK_OK)
     status = imk_octbscan_cpu.process (o->state, &call->bscan, 1, NULL, error);
   pthread_mutex_unlock (&o->busy);
+  pthread_mutex_lock (&o->lock);
+  o->n_taken++;
+  pthread_cond_broadcast (&o->changed);
+  pthread_mutex_unlock (&o->lock);
   for (int i = 0; i < N_BSCAN_OUTPUTS; i++)
     span_release (&call->spans[i]);
   return status;
@@ -1713,14 +1724,20 @@ octbscan_submit (
   call->bscan = *bscan;
   pthread_mutex_lock (&o->lock);
   call->params = o->params.octbscan;
+  call->turn = o->n_given++;
   pthread_mutex_unlock (&o->lock);
   status = take_bscan_outputs (call, o->handle.device, error);
-  if (status != IMK_OK) {
+  if (status == IMK_OK)
+    status = object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
+        "octbscan process", error);
+  else
     free (call);
-    return status;
+  if (status != IMK_OK) {
+    pthread_mutex_lock (&o->lock);
+    o->n_given--;
+    pthread_mutex_unlock (&o->lock);
   }
-  return object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
-      "octbscan process", error);
+  return status;
 }
 
 static ImkStatus
@@ -1743,7 +1760,10 @@ octbscan_get_pattern (void *state, float *pattern, ImkError *error)
   if (status != IMK_OK)
     return status;
   object_wait (o);
-  return imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
 }
 
 static void
