@@ -340,6 +340,25 @@ make_table (void)
 #define BEGIN "<!-- made by tests/check/paths.c -->\n"
 #define END "<!-- end of what is made -->\n"
 
+/* What this build has of the table. */
+static gchar *
+keep_built (const gchar *begin, const gchar *end)
+{
+  gchar *text = g_strndup (begin, end - begin);
+#ifndef HAVE_GST_CUDA
+  gchar **lines = g_strsplit (text, "\n", 0);
+  GString *kept = g_string_new (NULL);
+
+  for (guint i = 0; lines[i] && lines[i][0]; i++)
+    if (!strstr (lines[i], "| CUDAMemory |"))
+      g_string_append_printf (kept, "%s\n", lines[i]);
+  g_strfreev (lines);
+  g_free (text);
+  text = g_string_free (kept, FALSE);
+#endif
+  return text;
+}
+
 GST_START_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
@@ -357,9 +376,11 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
     fail_unless (g_file_set_contents (PAGE, new_page, -1, NULL));
     g_free (new_page);
   } else {
-    fail_unless (strlen (table->str) == (gsize) (end - begin) &&
-                     strncmp (begin, table->str, end - begin) == 0,
+    gchar *expected = keep_built (begin, end);
+
+    fail_unless (strcmp (expected, table->str) == 0,
         "%s should have this table:\n%s", PAGE, table->str);
+    g_free (expected);
   }
   g_string_free (table, TRUE);
   g_free (page);
