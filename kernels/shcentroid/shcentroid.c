@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "shcentroid/shcentroid-backend.h"
+#include "shcentroid/shcentroid-templates.h"
 
 struct ImkShcentroid {
   const ImkShcentroidBackend *backend;
@@ -15,6 +15,7 @@ struct ImkShcentroid {
   ImkType type;
   ImkShcentroidFields fields;
   uint32_t n_cells;
+  bool has_templates;
 };
 
 /* A cell before it is clipped; floors, but not yet integers that fit. */
@@ -40,6 +41,9 @@ imk_shcentroid_config_init (ImkShcentroidConfig *config)
       .iterations = 1,
       .power = 1.0,
       .quad_gain = 1.0,
+      .template_cell = -1,
+      .search_range = 4,
+      .min_correlation = 0.25,
       .tracking_gain = 1.0,
       .gain = 1.0,
       .invalid_policy = IMK_SHCENTROID_INVALID_ZERO,
@@ -145,13 +149,33 @@ check_weight (const ImkShcentroidConfig *c, ImkError *error)
 }
 
 static ImkStatus
+check_correlation (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("correlation", c->correlation,
+      IMK_SHCENTROID_CORRELATION_DIFFERENCE + 1, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "peak-fit", c->peak_fit, IMK_SHCENTROID_PEAK_PARABOLA + 1, error);
+  if (status == IMK_OK)
+    status = check_between ("search-range", c->search_range, 1,
+        IMK_SHCENTROID_MAX_SEARCH_RANGE, error);
+  if (status == IMK_OK)
+    status =
+        check_between ("min-correlation", c->min_correlation, 0.0, 1.0, error);
+  return status;
+}
+
+static ImkStatus
 check_estimator (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice (
-      "estimator", c->estimator, IMK_SHCENTROID_ESTIMATOR_QUAD + 1, error);
+  ImkStatus status = check_choice ("estimator", c->estimator,
+      IMK_SHCENTROID_ESTIMATOR_CORRELATION + 1, error);
 
   if (status == IMK_OK)
     status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
+  if (status == IMK_OK)
+    status = check_correlation (c, error);
   if (status == IMK_OK)
     status = check_choice (
         "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
@@ -187,6 +211,18 @@ check_params (const ImkShcentroidConfig *c, ImkError *error)
         "than 0.",
         c->slope_scale);
   return status;
+}
+
+static ImkStatus
+check_has_templates (
+    const ImkShcentroidConfig *c, bool has_templates, ImkError *error)
+{
+  if (c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION || has_templates)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "estimator is correlation, but there is no template to look for. Set "
+      "template-location, capture one by capture-template, or take it from "
+      "each frame by template-source=frame and template-cell.");
 }
 
 static ImkStatus
@@ -409,6 +445,50 @@ check_calibration (const ImkShcentroidConfig *c, ImkError *error)
   return status;
 }
 
+/* The cell as it would be without the edges of the frame, less the margin. */
+static Box
+whole_box (const ImkShcentroidConfig *c, uint32_t i)
+{
+  Box box = c->n_cells ? cell_box (&c->cells[i])
+                       : grid_box (c, i / c->columns, i % c->columns);
+
+  box.left += c->margin;
+  box.top += c->margin;
+  box.right -= c->margin;
+  box.bottom -= c->margin;
+  return box;
+}
+
+static void
+find_least_size (
+    const ImkShcentroidConfig *c, uint32_t *width, uint32_t *height)
+{
+  double least_x = 65535.0, least_y = 65535.0;
+
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
+    Box box = whole_box (c, i);
+
+    least_x = fmin (least_x, box.right - box.left);
+    least_y = fmin (least_y, box.bottom - box.top);
+  }
+  *width = (uint32_t) least_x;
+  *height = (uint32_t) least_y;
+}
+
+static ImkStatus
+check_templates (const ImkShcentroidConfig *c, ImkError *error)
+{
+  bool from_frame = c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME;
+  uint32_t width, height;
+  ImkStatus status;
+
+  find_least_size (c, &width, &height);
+  status = imk_shcentroid_check_templates (c, width, height, error);
+  return status != IMK_OK
+             ? status
+             : check_has_templates (c, from_frame || c->n_templates, error);
+}
+
 static ImkStatus
 check_config (const ImkShcentroidConfig *c, ImkError *error)
 {
@@ -426,6 +506,8 @@ check_config (const ImkShcentroidConfig *c, ImkError *error)
     status = check_references (c, error);
   if (status == IMK_OK)
     status = check_calibration (c, error);
+  if (status == IMK_OK)
+    status = check_templates (c, error);
   return status != IMK_OK ? status : check_params (c, error);
 }
 
@@ -528,6 +610,68 @@ check_rects (const ImkShcentroidConfig *c, const ImkShcentroidRect *rects,
   return IMK_OK;
 }
 
+/* ------------------------------------------------------------------------
+ * Templates in their cells. */
+
+/* zero is the centre of the cell, which is not in the middle of its pixels. */
+static ImkShcentroidAnchor
+cell_anchor (
+    const ImkShcentroidConfig *c, const ImkShcentroidTemplates *t, uint32_t i)
+{
+  Box box = whole_box (c, i);
+  ImkShcentroidRect rect = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
+
+  return (ImkShcentroidAnchor){
+      .x = (int32_t) floor ((box.left + box.right - t->width) / 2),
+      .y = (int32_t) floor ((box.top + box.bottom - t->height) / 2),
+      .zero_x = rect.ref_x,
+      .zero_y = rect.ref_y,
+  };
+}
+
+/* One template for all cells is in all of them what it is in its own. */
+static void
+place_templates (const ImkShcentroidConfig *c, const ImkShcentroidTemplates *t,
+    uint32_t n_cells, ImkShcentroidAnchor *anchors)
+{
+  double x = (t->width - 1) / 2.0, y = (t->height - 1) / 2.0;
+
+  for (uint32_t i = 0; i < n_cells; i++)
+    anchors[i] = cell_anchor (c, t, i);
+  if (t->n > 1)
+    return;
+  if (c->template_cell >= 0) {
+    const ImkShcentroidAnchor *own = &anchors[c->template_cell];
+
+    x = own->zero_x - own->x;
+    y = own->zero_y - own->y;
+  }
+  for (uint32_t i = 0; i < n_cells; i++) {
+    anchors[i].zero_x = anchors[i].x + x;
+    anchors[i].zero_y = anchors[i].y + y;
+  }
+}
+
+static ImkStatus
+make_templates (
+    const ImkShcentroidConfig *c, ImkShcentroidTemplates *t, ImkError *error)
+{
+  uint32_t n = imk_shcentroid_n_cells (c), width, height;
+  ImkShcentroidAnchor *anchors;
+  ImkStatus status;
+
+  find_least_size (c, &width, &height);
+  status = imk_shcentroid_templates_init (t, c, width, height, error);
+  if (status != IMK_OK || t->n == 0)
+    return status;
+  t->anchors = anchors = malloc (n * sizeof (*anchors));
+  if (!anchors)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for the templates of %u cells.", n);
+  place_templates (c, t, n, anchors);
+  return IMK_OK;
+}
+
 /* Returns: (nullable): dark, flat and bad pixels in one */
 static ImkShcentroidPixel *
 make_pixels (const ImkShcentroidConfig *c)
@@ -562,6 +706,10 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .power = c->power,
       .estimator = c->estimator,
       .quad_gain = c->quad_gain,
+      .correlation = c->correlation,
+      .peak_fit = c->peak_fit,
+      .search_range = c->search_range,
+      .min_correlation = c->min_correlation,
       .window = c->window,
       .tracking_gain = c->tracking_gain,
       .tracking_reset = c->tracking_reset,
@@ -584,7 +732,8 @@ is_partition (const ImkShcentroidConfig *c)
 
 static ImkStatus
 create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
-    ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels, ImkError *error)
+    ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels,
+    const ImkShcentroidTemplates *templates, ImkError *error)
 {
   /* cells with a margin do not touch */
   bool is_grid = is_partition (c) && c->margin == 0;
@@ -599,6 +748,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
       .rects = rects,
       .pixels = pixels,
       .lut = c->lut,
+      .templates = *templates,
       .n_threads = c->n_threads,
       .fields = c->fields,
   };
@@ -607,6 +757,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
   for (uint32_t i = 0; i < s->n_cells; i++)
     rects[i] = cell_rect (c, i);
   status = check_rects (c, rects, s->n_cells, error);
+  s->has_templates = templates->n > 0;
   return status != IMK_OK
              ? status
              : s->backend->create (&plan, &params, &s->state, error);
@@ -618,15 +769,17 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
   bool calibrated = c->dark || c->flat || c->bad;
   ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
   ImkShcentroidPixel *pixels = calibrated ? make_pixels (c) : NULL;
-  ImkStatus status;
+  ImkShcentroidTemplates templates = {.n = 0};
+  ImkStatus status = make_templates (c, &templates, error);
 
-  if (!rects || (calibrated && !pixels))
+  if (status == IMK_OK && (!rects || (calibrated && !pixels)))
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the geometry of %u cells.", s->n_cells);
-  else
-    status = create_with (s, c, rects, pixels, error);
+  if (status == IMK_OK)
+    status = create_with (s, c, rects, pixels, &templates, error);
   free (rects);
   free (pixels);
+  imk_shcentroid_templates_clear (&templates);
   return status;
 }
 
@@ -694,6 +847,8 @@ imk_shcentroid_update (
   ImkStatus status = check_params (config, error);
   ImkShcentroidParams params;
 
+  if (status == IMK_OK)
+    status = check_has_templates (config, self->has_templates, error);
   if (status != IMK_OK)
     return status;
   params = params_of (config, self->fields);
