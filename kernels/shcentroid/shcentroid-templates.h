@@ -4,14 +4,25 @@
 
 #include "shcentroid/shcentroid-backend.h"
 
-/* The size of a template that is taken from the frame: of the smallest cell,
- * @width x @height, less the margin of the templates. */
-ImkStatus imk_shcentroid_check_templates (const ImkShcentroidConfig *config,
-    uint32_t least_width, uint32_t least_height, ImkError *error);
+/* A cell before it is clipped; floors, but not yet integers that fit. */
+typedef struct ImkShcentroidBox {
+  double left, top, right, bottom; /* right and bottom excluded */
+} ImkShcentroidBox;
 
-/* Pixels less their mean and totals of the stored templates; nothing where
- * there are none. Free with imk_shcentroid_templates_clear (). */
+/* A cell as it would be without the edges of the frame, less the margin. */
+ImkShcentroidBox imk_shcentroid_whole_cell (
+    const ImkShcentroidConfig *config, uint32_t index);
+
+/* Returns: whether there is anything to look for */
+bool imk_shcentroid_has_templates (const ImkShcentroidConfig *config);
+
+/* The rest of @config has been checked. */
+ImkStatus imk_shcentroid_check_templates (
+    const ImkShcentroidConfig *config, ImkError *error);
+
+/* Pixels less their mean, totals, and places in the cells; nothing where there
+ * are no templates. Free with imk_shcentroid_templates_clear (), after an error
+ * too. */
 ImkStatus imk_shcentroid_templates_init (ImkShcentroidTemplates *templates,
-    const ImkShcentroidConfig *config, uint32_t least_width,
-    uint32_t least_height, ImkError *error);
+    const ImkShcentroidConfig *config, ImkError *error);
 void imk_shcentroid_templates_clear (ImkShcentroidTemplates *templates);

@@ -18,10 +18,7 @@ struct ImkShcentroid {
   bool has_templates;
 };
 
-/* A cell before it is clipped; floors, but not yet integers that fit. */
-typedef struct Box {
-  double left, top, right, bottom; /* right and bottom excluded */
-} Box;
+typedef ImkShcentroidBox Box;
 
 void
 imk_shcentroid_config_init (ImkShcentroidConfig *config)
@@ -445,9 +442,8 @@ check_calibration (const ImkShcentroidConfig *c, ImkError *error)
   return status;
 }
 
-/* The cell as it would be without the edges of the frame, less the margin. */
-static Box
-whole_box (const ImkShcentroidConfig *c, uint32_t i)
+ImkShcentroidBox
+imk_shcentroid_whole_cell (const ImkShcentroidConfig *c, uint32_t i)
 {
   Box box = c->n_cells ? cell_box (&c->cells[i])
                        : grid_box (c, i / c->columns, i % c->columns);
@@ -457,36 +453,6 @@ whole_box (const ImkShcentroidConfig *c, uint32_t i)
   box.right -= c->margin;
   box.bottom -= c->margin;
   return box;
-}
-
-static void
-find_least_size (
-    const ImkShcentroidConfig *c, uint32_t *width, uint32_t *height)
-{
-  double least_x = 65535.0, least_y = 65535.0;
-
-  for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
-    Box box = whole_box (c, i);
-
-    least_x = fmin (least_x, box.right - box.left);
-    least_y = fmin (least_y, box.bottom - box.top);
-  }
-  *width = (uint32_t) least_x;
-  *height = (uint32_t) least_y;
-}
-
-static ImkStatus
-check_templates (const ImkShcentroidConfig *c, ImkError *error)
-{
-  bool from_frame = c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME;
-  uint32_t width, height;
-  ImkStatus status;
-
-  find_least_size (c, &width, &height);
-  status = imk_shcentroid_check_templates (c, width, height, error);
-  return status != IMK_OK
-             ? status
-             : check_has_templates (c, from_frame || c->n_templates, error);
 }
 
 static ImkStatus
@@ -507,7 +473,9 @@ check_config (const ImkShcentroidConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_calibration (c, error);
   if (status == IMK_OK)
-    status = check_templates (c, error);
+    status = imk_shcentroid_check_templates (c, error);
+  if (status == IMK_OK)
+    status = check_has_templates (c, imk_shcentroid_has_templates (c), error);
   return status != IMK_OK ? status : check_params (c, error);
 }
 
@@ -610,68 +578,6 @@ check_rects (const ImkShcentroidConfig *c, const ImkShcentroidRect *rects,
   return IMK_OK;
 }
 
-/* ------------------------------------------------------------------------
- * Templates in their cells. */
-
-/* zero is the centre of the cell, which is not in the middle of its pixels. */
-static ImkShcentroidAnchor
-cell_anchor (
-    const ImkShcentroidConfig *c, const ImkShcentroidTemplates *t, uint32_t i)
-{
-  Box box = whole_box (c, i);
-  ImkShcentroidRect rect = c->n_cells ? map_rect (c, i) : grid_rect (c, i);
-
-  return (ImkShcentroidAnchor){
-      .x = (int32_t) floor ((box.left + box.right - t->width) / 2),
-      .y = (int32_t) floor ((box.top + box.bottom - t->height) / 2),
-      .zero_x = rect.ref_x,
-      .zero_y = rect.ref_y,
-  };
-}
-
-/* One template for all cells is in all of them what it is in its own. */
-static void
-place_templates (const ImkShcentroidConfig *c, const ImkShcentroidTemplates *t,
-    uint32_t n_cells, ImkShcentroidAnchor *anchors)
-{
-  double x = (t->width - 1) / 2.0, y = (t->height - 1) / 2.0;
-
-  for (uint32_t i = 0; i < n_cells; i++)
-    anchors[i] = cell_anchor (c, t, i);
-  if (t->n > 1)
-    return;
-  if (c->template_cell >= 0) {
-    const ImkShcentroidAnchor *own = &anchors[c->template_cell];
-
-    x = own->zero_x - own->x;
-    y = own->zero_y - own->y;
-  }
-  for (uint32_t i = 0; i < n_cells; i++) {
-    anchors[i].zero_x = anchors[i].x + x;
-    anchors[i].zero_y = anchors[i].y + y;
-  }
-}
-
-static ImkStatus
-make_templates (
-    const ImkShcentroidConfig *c, ImkShcentroidTemplates *t, ImkError *error)
-{
-  uint32_t n = imk_shcentroid_n_cells (c), width, height;
-  ImkShcentroidAnchor *anchors;
-  ImkStatus status;
-
-  find_least_size (c, &width, &height);
-  status = imk_shcentroid_templates_init (t, c, width, height, error);
-  if (status != IMK_OK || t->n == 0)
-    return status;
-  t->anchors = anchors = malloc (n * sizeof (*anchors));
-  if (!anchors)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for the templates of %u cells.", n);
-  place_templates (c, t, n, anchors);
-  return IMK_OK;
-}
-
 /* Returns: (nullable): dark, flat and bad pixels in one */
 static ImkShcentroidPixel *
 make_pixels (const ImkShcentroidConfig *c)
@@ -770,7 +676,7 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
   ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
   ImkShcentroidPixel *pixels = calibrated ? make_pixels (c) : NULL;
   ImkShcentroidTemplates templates = {.n = 0};
-  ImkStatus status = make_templates (c, &templates, error);
+  ImkStatus status = imk_shcentroid_templates_init (&templates, c, error);
 
   if (status == IMK_OK && (!rects || (calibrated && !pixels)))
     status = imk_error_set (error, IMK_ERROR_MEMORY,

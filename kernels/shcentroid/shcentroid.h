@@ -299,6 +299,20 @@ void imk_shcentroid_get_references (
     const ImkShcentroidConfig *config, double *xy);
 
 /**
+ * imk_shcentroid_cut_templates: (from a picture of the whole frame)
+ * @config: a valid one; @template_cell says which cell is cut out, -1 for each
+ *   of them, and @template_margin how much less than the smallest cell
+ * @frame: width x height calibrated values, NaN for a bad pixel
+ * @to: (out): its templates and their number and size are set
+ * @templates: (out): what they point to, for free ()
+ *
+ * They lie where the object of that configuration looks for them.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; nothing is set */
+ImkStatus imk_shcentroid_cut_templates (const ImkShcentroidConfig *config,
+    const float *frame, ImkShcentroidConfig *to, float **templates,
+    ImkError *error);
+
+/**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
  * @self: (out): free with imk_shcentroid_free
  *

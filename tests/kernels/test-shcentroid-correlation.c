@@ -1212,7 +1212,7 @@ test_errors (void)
       k.margin = 2);
   REFUSED ("0x8 pixels", k.template_width = 0);
   REFUSED ("2 templates for 6 cells", k.n_templates = 2);
-  REFUSED ("All pixels of template 0 are 5", k.templates = same,
+  REFUSED ("All pixels of the template are 5", k.templates = same,
       k.template_width = k.template_height = 3);
   REFUSED ("search-range is 0", k.search_range = 0);
   REFUSED ("search-range is 33", k.search_range = 33);
