@@ -16,6 +16,8 @@
 #define add_match_row ISA_NAME (add_match_row)
 #define spread_match_row ISA_NAME (spread_match_row)
 #define load_match ISA_NAME (load_match)
+#define add_four_along ISA_NAME (add_four_along)
+#define add_totals ISA_NAME (add_totals)
 #define centre_match ISA_NAME (centre_match)
 #define multiply_rows ISA_NAME (multiply_rows)
 #define multiply_some ISA_NAME (multiply_some)
@@ -46,44 +48,60 @@ load_shifts (const float *from)
 /* One row of the window, after threshold, weight and power; NaN where bad. */
 FUNCTION void
 load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
-    MatchScratch *s, float *restrict row)
+    const MatchScratch *s, float *restrict row)
 {
   const Frame *f = t->f;
-  const ImkShcentroidParams *params = &f->cpu->params;
   const ImkShcentroidWindow *w = t->windows;
-  const float *flat = flat_row (f, w->x, w->y + y);
+  const float *restrict flat = flat_row (f, w->x, w->y + y);
+  const float *restrict value = s->value;
+  const double *restrict weights = s->weights;
   double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
+  double power = f->cpu->params.power;
   uint32_t n = w->width;
 
   load_row (f, w->x, w->y + y, n, s->value);
-  for (uint32_t x = 0; x < n; x++) {
-    double v = s->value[x];
-    double weight = weighted ? s->weights[x] * weight_y : 1.0;
-
-    row[x] = (float) imk_shcentroid_part (
-        v, v >= least, pedestal, weight, params->power);
-  }
+  if (power != 1.0)
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (value[x], value[x] >= least,
+          pedestal, weighted ? weights[x] * weight_y : 1.0, power);
+  else if (weighted)
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (
+          value[x], value[x] >= least, pedestal, weights[x] * weight_y, 1.0);
+  else
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (
+          value[x], value[x] >= least, pedestal, 1.0, 1.0);
   for (uint32_t x = 0; flat && x < n; x++)
-    if (flat[x] == 0.0f)
-      row[x] = NAN;
+    row[x] = flat[x] == 0.0f ? NAN : row[x];
 }
 
-/* Adds a row to the sums of its columns. */
-INLINE void
-add_match_row (const MatchScratch *s, const float *restrict row, uint32_t n,
-    const MatchColumns *restrict c)
+/* Adds a row to the sums of its columns; @all: to those that only all fields
+ * report, too. */
+FUNCTION void
+add_match_row (
+    const MatchScratch *s, const float *restrict row, uint32_t n, bool all)
 {
-  for (uint32_t x = 0; x < n; x++) {
-    bool good = row[x] == row[x];
+  const float *restrict value = s->value, *restrict sample = s->sample;
+  double *restrict p = s->columns.p, *restrict raw = s->columns.raw;
+  float *restrict max = s->columns.max;
+  float *restrict max_sample = s->columns.max_sample;
+  uint32_t *restrict count = s->columns.n;
 
-    c->p[x] += good ? row[x] : 0.0;
-    c->raw[x] += good ? s->value[x] : 0.0;
-    c->max[x] = good && s->value[x] > c->max[x] ? s->value[x] : c->max[x];
-    c->max_sample[x] = good && s->sample[x] > c->max_sample[x]
-                           ? s->sample[x]
-                           : c->max_sample[x];
-    c->n[x] += good;
-  }
+  for (uint32_t x = 0; x < n; x++)
+    p[x] += row[x] == row[x] ? row[x] : 0.0f;
+  for (uint32_t x = 0; x < n; x++)
+    count[x] += row[x] == row[x];
+  if (!all)
+    return;
+  for (uint32_t x = 0; x < n; x++)
+    raw[x] += row[x] == row[x] ? value[x] : 0.0f;
+  for (uint32_t x = 0; x < n; x++)
+    max[x] = row[x] == row[x] && value[x] > max[x] ? value[x] : max[x];
+  for (uint32_t x = 0; x < n; x++)
+    max_sample[x] = row[x] == row[x] && sample[x] > max_sample[x]
+                        ? sample[x]
+                        : max_sample[x];
 }
 
 /* The variance of each pixel of a row; 0 where bad, which adds nothing. */
@@ -136,7 +154,7 @@ load_match (const ChainTile *t, MatchScratch *s)
     load_match_row (t, y, weight_y, weighted, s, row);
     if (all)
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
-    add_match_row (s, row, w->width, c);
+    add_match_row (s, row, w->width, all);
     if (all)
       spread_match_row (
           t, s, y, weight_y, weighted, row, s->spread + (size_t) y * w->width);
@@ -150,30 +168,64 @@ load_match (const ChainTile *t, MatchScratch *s)
   return light;
 }
 
+/* imk_shcentroid_add_along () of four rows of @width pixels, which do not wait
+ * for each other. */
+FUNCTION void
+add_four_along (const float *restrict pixels, size_t stride, uint32_t width,
+    ImkShcentroidTotal *restrict totals)
+{
+  ImkShcentroidTotal t[4] = {{0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}};
+
+  for (uint32_t k = 0; k < 4; k++)
+    totals[k * (width + 1)] = t[k];
+  for (uint32_t x = 0; x < width; x++)
+    for (uint32_t k = 0; k < 4; k++) {
+      double value = pixels[k * stride + x];
+
+      t[k].sum += value;
+      t[k].square += value * value;
+      totals[k * (width + 1) + x + 1] = t[k];
+    }
+}
+
+FUNCTION void
+add_totals (const MatchScratch *s, uint32_t width, uint32_t height)
+{
+  size_t n = width + 1;
+  uint32_t y = 0;
+
+  memset (s->totals, 0, n * sizeof (*s->totals));
+  for (; y + 4 <= height; y += 4)
+    add_four_along (s->pixels + (size_t) y * s->stride + s->pad, s->stride,
+        width, s->totals + (y + 1) * n);
+  for (; y < height; y++)
+    imk_shcentroid_add_along (s->pixels + (size_t) y * s->stride + s->pad,
+        (int32_t) width, s->totals + (y + 1) * n);
+  for (y = 1; y <= height; y++) {
+    const double *restrict above = &s->totals[(y - 1) * n].sum;
+    double *restrict row = &s->totals[y * n].sum;
+
+    for (size_t i = 0; i < 2 * n; i++)
+      row[i] += above[i];
+  }
+}
+
 /* The window less its mean, with nothing but 0 beside it, and its totals. */
 FUNCTION void
-centre_match (const ImkShcentroidMatch *m, MatchScratch *s, float mean)
+centre_match (const ImkShcentroidMatch *m, const MatchScratch *s, float mean)
 {
   uint32_t width = (uint32_t) m->width, height = (uint32_t) m->height;
   uint32_t right = s->stride - s->pad - width;
-  size_t n = width + 1;
 
-  memset (s->totals, 0, n * sizeof (*s->totals));
   for (uint32_t y = 0; y < height; y++) {
-    float *row = s->pixels + (size_t) y * s->stride;
-    ImkShcentroidTotal *totals = s->totals + (y + 1) * n;
+    float *restrict row = s->pixels + (size_t) y * s->stride;
 
     memset (row, 0, s->pad * sizeof (*row));
-    row += s->pad;
-    for (uint32_t x = 0; x < width; x++)
+    for (uint32_t x = s->pad; x < s->pad + width; x++)
       row[x] = imk_shcentroid_less_mean (row[x], mean);
-    memset (row + width, 0, right * sizeof (*row));
-    imk_shcentroid_add_along (row, m->width, totals);
-    for (size_t x = 0; x < n; x++) {
-      totals[x].sum += totals[x - n].sum;
-      totals[x].square += totals[x - n].square;
-    }
+    memset (row + s->pad + width, 0, right * sizeof (*row));
   }
+  add_totals (s, width, height);
 }
 
 /* ------------------------------------------------------------------------
@@ -248,14 +300,26 @@ multiply_match_row (const ImkShcentroidMatch *m, const MatchScratch *s,
     return;
   a += m->left - m->range_x + from;
   pattern += from;
-  if (first == 0 && end == MATCH_ROWS) {
-    multiply_some (a, pattern + (int64_t) row * width, (uint32_t) width,
-        (uint32_t) (to - from), MATCH_ROWS, n_shifts, totals);
-    return;
+  /* each number of rows is a loop of its own, whose sums are registers */
+#define MULTIPLY(count) \
+  multiply_some (a, pattern + (int64_t) (row - first) * width, \
+      (uint32_t) width, (uint32_t) (to - from), count, n_shifts, \
+      totals + first)
+  switch (end - first) {
+  case 4:
+    MULTIPLY (4);
+    break;
+  case 3:
+    MULTIPLY (3);
+    break;
+  case 2:
+    MULTIPLY (2);
+    break;
+  case 1:
+    MULTIPLY (1);
+    break;
   }
-  for (int32_t k = first; k < end; k++)
-    multiply_some (a, pattern + (int64_t) (row - k) * width, (uint32_t) width,
-        (uint32_t) (to - from), 1, n_shifts, totals + k);
+#undef MULTIPLY
 }
 
 /* Sums of products of all shifts, row by row. */
@@ -400,8 +464,11 @@ measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
   centre_match (&m, s, imk_shcentroid_mean (light.p, light.n));
   multiply_match (&m, s, pattern);
   best = score_match (&m, s, totals, params->correlation);
-  peak = imk_shcentroid_peak (
-      &m, s->products, s->totals, totals, best, params, nine);
+  peak = imk_shcentroid_peak_at (&m, best);
+  for (int32_t k = 0; peak.found && k < 9; k++)
+    peak.score[k] = imk_shcentroid_score_near (&m, &peak, k, s->products,
+        s->totals, totals, params->correlation, &nine[k]);
+  imk_shcentroid_finish_peak (&peak, &nine[4], params);
   if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
     spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
   valid = imk_shcentroid_finish_match (&row, &light, &peak, &spreads,
@@ -447,6 +514,8 @@ take_template (const Frame *f, MatchScratch *s)
 #undef add_match_row
 #undef spread_match_row
 #undef load_match
+#undef add_four_along
+#undef add_totals
 #undef centre_match
 #undef multiply_rows
 #undef multiply_some

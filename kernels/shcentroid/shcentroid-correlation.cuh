@@ -5,7 +5,11 @@
  * (shcentroid-correlation.h) is added up by one thread a column, then by one
  * for all. Cells that are too large for shared memory lie in global memory. */
 
-enum { MATCH_THREADS = CHAIN_THREADS };
+enum {
+  MATCH_THREADS = CHAIN_THREADS,
+  MATCH_BATCH = 4,  /* pixels on their way to a thread */
+  MATCH_BLOCKS = 8, /* on a multiprocessor: most of a cell is waiting */
+};
 
 struct MatchArguments {
   ChainArguments chain;
@@ -35,6 +39,7 @@ struct MatchMeeting {
   ImkShcentroidLight light;
   ImkShcentroidPeak peak;
   ImkShcentroidProducts nine[9];
+  double scores[9];
   double row[IMK_SHCENTROID_N_FIELDS];
 };
 
@@ -73,17 +78,33 @@ load_match (const ChainArguments &a, const Team &team,
   ImkShcentroidRange range = {3e38f, -3e38f, 0};
   uint32_t most = 0, n = w.width * w.height;
 
-  for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
-    uint32_t x = i % w.width, y = i / w.width;
-    ChainPixel p = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
+  for (uint32_t first = threadIdx.x; first < n;
+       first += MATCH_BATCH * blockDim.x) {
+    ChainPixel pixels[MATCH_BATCH];
 
-    m.pixels[y * m.stride + m.pad + x] =
-        p.good ? p.value : imk_shcentroid_f32 (imk_shcentroid_nan ());
-    if (p.good) {
-      range.min = p.value < range.min ? p.value : range.min;
-      range.max = p.value > range.max ? p.value : range.max;
-      range.n++;
-      most = max (most, p.sample);
+    /* all on their way together; the last again where there are no more */
+#pragma unroll
+    for (uint32_t k = 0; k < MATCH_BATCH; k++) {
+      uint32_t i = min (first + k * blockDim.x, n - 1);
+
+      pixels[k] = fetch_pixel<Sample, CALIBRATED> (
+          a, w.x + i % w.width, w.y + i / w.width);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < MATCH_BATCH; k++) {
+      const ChainPixel &p = pixels[k];
+      uint32_t i = first + k * blockDim.x;
+
+      if (i >= n)
+        continue;
+      m.pixels[i / w.width * m.stride + m.pad + i % w.width] =
+          p.good ? p.value : imk_shcentroid_f32 (imk_shcentroid_nan ());
+      if (p.good) {
+        range.min = p.value < range.min ? p.value : range.min;
+        range.max = p.value > range.max ? p.value : range.max;
+        range.n++;
+        most = max (most, p.sample);
+      }
     }
   }
   range.min = imk_shcentroid_value_of_key (
@@ -100,15 +121,32 @@ struct MatchWeight {
   double x, y; /* its centre, from the corner of the window */
 };
 
+static __device__ __noinline__ double
+weigh (double x, double y, double sigma)
+{
+  return imk_shcentroid_weight (x, sigma) * imk_shcentroid_weight (y, sigma);
+}
+
 static __device__ __forceinline__ double
 weight_at (const ChainArguments &a, const MatchWeight &weight, uint32_t x,
     uint32_t y)
 {
-  double sigma = a.common.params.sigma;
-
-  return weight.used ? imk_shcentroid_weight (weight.x + (double) x, sigma) *
-                           imk_shcentroid_weight (weight.y + (double) y, sigma)
+  return weight.used ? weigh (weight.x + (double) x, weight.y + (double) y,
+                           a.common.params.sigma)
                      : 1.0;
+}
+
+/* imk_shcentroid_part (), its power out of line */
+static __device__ __forceinline__ float
+part_of (const ImkShcentroidParams &params, double v,
+    const ImkShcentroidLevel &level, double weight)
+{
+  bool used = v >= level.least;
+  double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
+
+  if (params.power != 1.0)
+    p = used ? raise (p, params.power) : 0.0;
+  return (float) p;
 }
 
 /* Values become what they count as. Returns, to all: the sums */
@@ -117,8 +155,6 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
     const MatchLayout &m, const ImkShcentroidLevel &level,
     const MatchWeight &weight, MatchMeeting *meeting)
 {
-  double power = a.common.params.power;
-
   for (uint32_t x = threadIdx.x; x < w.width; x += blockDim.x) {
     double p = 0.0, raw = 0.0;
 
@@ -129,8 +165,8 @@ sum_match (const ChainArguments &a, const ImkShcentroidWindow &w,
       if (value != value)
         continue;
       raw += value;
-      *pixel = (float) imk_shcentroid_part (value, value >= level.least,
-          level.pedestal, weight_at (a, weight, x, y), power);
+      *pixel = part_of (
+          a.common.params, value, level, weight_at (a, weight, x, y));
       p += *pixel;
     }
     m.columns[x] = p;
@@ -281,8 +317,7 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
   ChainPixel pixel = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
   double v = pixel.value, by = weight_at (a, weight, x, y);
   bool used = pixel.good && v >= level.least;
-  float p = (float) imk_shcentroid_part (
-      v, v >= level.least, level.pedestal, by, params.power);
+  float p = part_of (params, v, level, by);
 
   return imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
       params.power, used ? p : 0.0, &noise);
@@ -416,6 +451,7 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
       a.totals + (size_t) which * (t.width + 1) * (t.height + 1);
   ImkShcentroidSpreads spreads = {0.0, 0.0, 0.0};
   ImkShcentroidMatch m;
+  ImkShcentroidPeak peak;
   MatchLayout layout;
   MatchCell c;
   int32_t best;
@@ -432,9 +468,18 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   add_totals (layout.pixels + layout.pad, layout.stride, c.window.width,
       c.window.height, layout.totals);
   best = find_best (chain, team, m, layout, totals, meeting);
-  if (threadIdx.x == 0)
-    meeting->peak = imk_shcentroid_peak (&m, layout.products, layout.totals,
-        totals, best, &params, meeting->nine);
+  peak = imk_shcentroid_peak_at (&m, best);
+  if (peak.found && threadIdx.x < 9)
+    meeting->scores[threadIdx.x] = imk_shcentroid_score_near (&m, &peak,
+        (int32_t) threadIdx.x, layout.products, layout.totals, totals,
+        params.correlation, &meeting->nine[threadIdx.x]);
+  __syncthreads ();
+  if (threadIdx.x == 0) {
+    for (int32_t k = 0; k < 9; k++)
+      peak.score[k] = meeting->scores[k];
+    imk_shcentroid_finish_peak (&peak, &meeting->nine[4], &params);
+    meeting->peak = peak;
+  }
   __syncthreads ();
   if (ALL && meeting->peak.found)
     spreads = spread_match<Sample, CALIBRATED> (chain, c.window, m, layout,
@@ -459,7 +504,7 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
 /* @GLOBAL: the memory of a block is not shared memory */
 template <typename Sample, bool CALIBRATED, bool ALL, bool GLOBAL>
 static __global__ void
-__launch_bounds__ (MATCH_THREADS)
+__launch_bounds__ (MATCH_THREADS, MATCH_BLOCKS)
     measure_matches (const __grid_constant__ MatchArguments a)
 {
   extern __shared__ double memory[];

@@ -297,14 +297,10 @@ imk_shcentroid_fit (ImkShcentroidPeak *peak, ImkShcentroidPeakFit fit)
   return peak->dx == peak->dx && peak->dy == peak->dy;
 }
 
-/* @ab: sums of products of all shifts, row by row; @window, @pattern: totals;
- * @best: the index of the best, below 0 for none; @nine: (out): the best shift
- * and those around it, where one was found */
+/* @best: the index of the best shift, below 0 for none. Found so far: whether
+ * there are shifts all around it */
 IMK_SHCENTROID_INLINE ImkShcentroidPeak
-imk_shcentroid_peak (const ImkShcentroidMatch *m, const double *ab,
-    const ImkShcentroidTotal *window, const ImkShcentroidTotal *pattern,
-    int32_t best, const ImkShcentroidParams *params,
-    ImkShcentroidProducts nine[9])
+imk_shcentroid_peak_at (const ImkShcentroidMatch *m, int32_t best)
 {
   int32_t n = imk_shcentroid_n_shifts (m->range_x);
   ImkShcentroidPeak peak;
@@ -315,20 +311,37 @@ imk_shcentroid_peak (const ImkShcentroidMatch *m, const double *ab,
   peak.crossed = false;
   peak.found = peak.x > -m->range_x && peak.x < m->range_x &&
                peak.y > -m->range_y && peak.y < m->range_y;
-  for (int32_t k = 0; peak.found && k < 9; k++) {
-    int32_t x = k % 3 - 1, y = k / 3 - 1;
-
-    nine[k] = imk_shcentroid_products (
-        m, peak.x + x, peak.y + y, window, pattern, ab[best + y * n + x]);
-    peak.score[k] = imk_shcentroid_score (&nine[k], params->correlation);
-    /* without a corner the parabolas are left */
-    peak.found = (x != 0 && y != 0) || peak.score[k] > IMK_SHCENTROID_NO_SCORE;
-  }
-  peak.found =
-      peak.found &&
-      imk_shcentroid_normalised (&nine[4]) >= params->min_correlation &&
-      imk_shcentroid_fit (&peak, params->peak_fit);
   return peak;
+}
+
+/* Number @k of the nine shifts about a peak. @ab: sums of products of all
+ * shifts, row by row; @window, @pattern: totals; @products: (out)
+ * Returns: the score */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_score_near (const ImkShcentroidMatch *m,
+    const ImkShcentroidPeak *peak, int32_t k, const double *ab,
+    const ImkShcentroidTotal *window, const ImkShcentroidTotal *pattern,
+    ImkShcentroidCorrelation how, ImkShcentroidProducts *products)
+{
+  int32_t n = imk_shcentroid_n_shifts (m->range_x);
+  int32_t x = peak->x + k % 3 - 1, y = peak->y + k / 3 - 1;
+
+  *products = imk_shcentroid_products (
+      m, x, y, window, pattern, ab[(y + m->range_y) * n + x + m->range_x]);
+  return imk_shcentroid_score (products, how);
+}
+
+/* @peak: its scores are there; @middle: the products of the best shift */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_finish_peak (ImkShcentroidPeak *peak,
+    const ImkShcentroidProducts *middle, const ImkShcentroidParams *params)
+{
+  /* without a corner the parabolas are left */
+  for (int32_t k = 1; peak->found && k < 9; k += 2)
+    peak->found = peak->score[k] > IMK_SHCENTROID_NO_SCORE;
+  peak->found = peak->found &&
+                imk_shcentroid_normalised (middle) >= params->min_correlation &&
+                imk_shcentroid_fit (peak, params->peak_fit);
 }
 
 /* ------------------------------------------------------------------------
