@@ -10,7 +10,7 @@
 #include "slcresample/slcresample.h"
 
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
-enum { N_WAVES = 150 };
+enum { N_WAVES = 60 };
 
 /* --- a signal ---------------------------------------------------------------
  */
