@@ -68,7 +68,7 @@ def main():
     pipeline.set_state(Gst.State.NULL)
     if message:
         sys.exit(message.parse_error()[0].message)
-    if n != NX * NY or worst > 0.1:
+    if n != NX * NY or worst > 0.25:  # white noise is aliased by detection
         sys.exit(f"{n} patches, off by {worst:.3f} at most")
 
 
