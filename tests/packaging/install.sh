@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
 elements=(lapsharpen octbscan photostereo shcentroid npysrc shoverlay slcsrc
-  insarxcorr insarfit)
+  insarxcorr insarfit slcresample insarform)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin
