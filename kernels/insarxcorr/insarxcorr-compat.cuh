@@ -130,15 +130,17 @@ correlation_at (const Arguments &a, uint32_t item, uint32_t v, uint32_t u)
   const uint32_t width = a.fine.n_lags_x, height = a.fine.n_lags_y;
   long long ab = 0, aa = 0, bb = 0;
 
-  for (uint32_t i = threadIdx.x; i < width * height; i += BLOCK) {
-    uint32_t y = i / width, x = i % width;
-    int32_t p = cut_at (a, 0, item, y + u, x + v);
-    int32_t q = cut_at (a, 1, item, y + height / 2, x + width / 2);
+  /* a warp a line */
+  for (uint32_t y = threadIdx.x / WARP; y < height; y += BLOCK / WARP)
+#pragma unroll 4
+    for (uint32_t x = threadIdx.x % WARP; x < width; x += WARP) {
+      int32_t p = cut_at (a, 0, item, y + u, x + v);
+      int32_t q = cut_at (a, 1, item, y + height / 2, x + width / 2);
 
-    ab += (long long) p * q;
-    aa += (long long) p * p;
-    bb += (long long) q * q;
-  }
+      ab += (long long) p * q;
+      aa += (long long) p * p;
+      bb += (long long) q * q;
+    }
   ab = block_sum (ab);
   aa = block_sum (aa);
   bb = block_sum (bb);

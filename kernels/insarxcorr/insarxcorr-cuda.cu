@@ -63,6 +63,7 @@ find_largest (const float *surface, uint32_t n, double *squares)
   unsigned long long best = 0;
   double sum = 0;
 
+#pragma unroll 8
   for (uint32_t i = threadIdx.x; i < n; i += BLOCK) {
     float value = surface[i];
 
@@ -161,7 +162,7 @@ find_peaks (const __grid_constant__ Arguments a)
   at = 0xffffffffu - (uint32_t) find_largest (
                          a.surface + (size_t) blockIdx.x * n, n, &squares);
   largest = a.surface[(size_t) blockIdx.x * n + at];
-  if (!(largest > 0) || !isfinite (largest))
+  if (a.levels[blockIdx.x].is_flat || !(largest > 0) || !isfinite (largest))
     imk_insarxcorr_no_peak (&a.plan->config, &peak);
   else
     measure (a, rows, largest, squares, at % a.fine.n_lags_x,
@@ -274,7 +275,11 @@ static ImkStatus
 launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
+  const uint32_t height = max (a.fine.height[0], a.fine.height[1]);
   cudaLaunchConfig_t one_each = grid (dim3 (n), dim3 (BLOCK), 0, stream);
+  cudaLaunchConfig_t lines =
+      grid (dim3 (imk_div_up (height, BLOCK / WARP), n, N_SIDES), dim3 (BLOCK),
+          0, stream);
   ImkStatus status;
 
   if (s->plan->config.mode == IMK_INSARXCORR_COMPAT) {
@@ -284,6 +289,8 @@ launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
     for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
       status = launch_precise_side<type> (s, a, side, n, stream, error);
   }
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, lines, find_line_levels, a);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
   return status;
@@ -548,6 +555,7 @@ cut_work (Cuda *s, Cutter *c, size_t n)
 
     samples = width * height > samples ? width * height : samples;
     wide = width * f.height[side] > wide ? width * f.height[side] : wide;
+    c->cut (&a.line_levels[side], n * f.height[side]);
     c->cut (&a.amplitudes[side], n * f.width[side] * f.height[side]);
   }
   c->cut (&s->items, n);
@@ -613,8 +621,8 @@ cut_tables (Cuda *s, Cutter *c, Tables *t)
   const ImkInsarxcorrPlan *plan = s->plan;
 
   c->cut (&t->plan, 1);
-  c->cut (
-      (uint8_t **) &t->zoom, imk_insarxcorr_zoom_size (plan->config.interp));
+  c->cut (&t->zoom,
+      imk_insarxcorr_zoom_size (plan->config.interp) / sizeof (double));
   c->cut (&t->phases, (size_t) plan->fine.interp_x * plan->patch_width[0]);
   c->cut (&t->turns, count_turns (s));
 }
@@ -631,7 +639,7 @@ cut_bands (Cuda *s, Cutter *c)
     b.width = (int32_t) band->width;
     b.n_lines = (int32_t) band->n_lines;
     b.image_height = (int32_t) band->image_height;
-    c->cut ((uint8_t **) &b.data, b.stride * band->n_lines);
+    c->cut (&b.data, b.stride * band->n_lines);
   }
 }
 
@@ -674,7 +682,7 @@ static ImkStatus
 upload_tables (Cuda *s, ImkError *error)
 {
   Cutter sizes = {nullptr, 0}, host, device = {(uint8_t *) s->memory, 0};
-  Tables t = {}, d = {};
+  Tables t, d;
   ImkStatus status;
 
   cut_tables (s, &sizes, &t);
@@ -726,7 +734,7 @@ static ImkStatus
 allocate (Cuda *s, ImkError *error)
 {
   Cutter c = {nullptr, 0};
-  Tables t = {};
+  Tables t;
   ImkStatus status;
 
   cut_tables (s, &c, &t);

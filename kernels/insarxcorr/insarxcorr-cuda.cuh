@@ -8,7 +8,10 @@
 
 namespace insar {
 
-enum { BLOCK = 256 }; /* threads, where lines do not say otherwise */
+enum {
+  BLOCK = 512, /* threads, where lines do not say otherwise */
+  WARP = 32,
+};
 
 /* A patch of a batch. Those that are measured come before those that the mask
  * leaves out. */
@@ -21,6 +24,13 @@ struct Item {
 struct Level {
   float mean[IMK_INSARXCORR_N_SIDES];
   float scale; /* of the secondary's, so that both are alike: a power of 2 */
+  bool is_flat; /* those of a side are all the same: there is no peak */
+};
+
+/* Of a line of amplitudes. */
+struct LineLevel {
+  double sum;
+  float least, largest;
 };
 
 /* Where the samples of an image are. */
@@ -41,6 +51,7 @@ struct Arguments {
                           * range_interp later */
   uint32_t *n_valid;     /* [2] */
   uint2 *centres; /* PRECISE: [2]: the middle of the spectrum */
+  LineLevel *line_levels[IMK_INSARXCORR_N_SIDES]; /* [height] */
   Level *levels;
   float *amplitudes[IMK_INSARXCORR_N_SIDES]; /* [height][width] */
   float2 *samples;  /* PRECISE: [height][width] of a patch of the larger side */
@@ -149,32 +160,62 @@ block_max (unsigned long long value)
   return values[0];
 }
 
+/* A warp a line; blockIdx.y is the patch, blockIdx.z the side. */
+static __global__ void
+find_line_levels (const __grid_constant__ Arguments a)
+{
+  const uint32_t side = blockIdx.z, lane = threadIdx.x % WARP;
+  const uint32_t width = a.fine.width[side], height = a.fine.height[side];
+  const uint32_t y = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP;
+  const size_t line = (size_t) blockIdx.y * height + y;
+  const float *in = a.amplitudes[side] + line * width;
+  LineLevel level = {0, INFINITY, -INFINITY};
+
+  if (y >= height)
+    return;
+  for (uint32_t x = lane; x < width; x += WARP) {
+    level.sum += in[x];
+    level.least = fminf (level.least, in[x]);
+    level.largest = fmaxf (level.largest, in[x]);
+  }
+  for (int step = WARP / 2; step > 0; step /= 2) {
+    level.sum += __shfl_xor_sync (0xffffffff, level.sum, step);
+    level.least =
+        fminf (level.least, __shfl_xor_sync (0xffffffff, level.least, step));
+    level.largest = fmaxf (
+        level.largest, __shfl_xor_sync (0xffffffff, level.largest, step));
+  }
+  if (lane == 0)
+    a.line_levels[side][line] = level;
+}
+
 /* A block a patch. */
 static __global__ void
 find_levels (const __grid_constant__ Arguments a)
 {
-  double means[IMK_INSARXCORR_N_SIDES];
+  Level level = {};
   int exponents[IMK_INSARXCORR_N_SIDES];
 
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
-    uint32_t n = a.fine.width[s] * a.fine.height[s];
-    const float *in = a.amplitudes[s] + (size_t) blockIdx.x * n;
+    const uint32_t height = a.fine.height[s];
+    const LineLevel *in = a.line_levels[s] + (size_t) blockIdx.x * height;
+    const float first = in[0].least;
     double sum = 0;
+    uint32_t n_uneven = 0;
 
-    for (uint32_t i = threadIdx.x; i < n; i += BLOCK)
-      sum += in[i];
-    means[s] = block_sum (sum) / n;
-    exponents[s] =
-        means[s] > 0 && isfinite (means[s]) ? ilogb (means[s]) : 0;
+    for (uint32_t y = threadIdx.x; y < height; y += BLOCK) {
+      sum += in[y].sum;
+      n_uneven += in[y].least != first || in[y].largest != first;
+    }
+    sum = block_sum (sum) / ((double) height * a.fine.width[s]);
+    level.mean[s] = (float) sum;
+    level.is_flat |= block_sum (n_uneven) == 0;
+    exponents[s] = sum > 0 && isfinite (sum) ? ilogb (sum) : 0;
   }
-  if (threadIdx.x == 0) {
-    Level *level = &a.levels[blockIdx.x];
-    int shift = exponents[0] - exponents[1];
-
-    level->mean[0] = (float) means[0];
-    level->mean[1] = (float) means[1];
-    level->scale = ldexpf (1, max (-60, min (shift, 60)));
-  }
+  level.scale =
+      ldexpf (1, max (-60, min (exponents[0] - exponents[1], 60)));
+  if (threadIdx.x == 0)
+    a.levels[blockIdx.x] = level;
 }
 
 /* ------------------------------------------------------------------------
