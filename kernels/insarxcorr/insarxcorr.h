@@ -257,7 +257,7 @@ bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
  * one step of the finer surface where two of its points are equal to 1e-6, and
  * in CORRELATION by 0.02 at most. PRECISE: by 0.002 samples and, in CORRELATION
  * and PEAK, by 0.02 at most. Where two peaks are that much alike, either may
- * be found. SNR and covariance agree to a thousandth.
+ * be found. SNR and covariance agree to a thousandth, covariance to 1e-8.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
 ImkStatus imk_insarxcorr_process (
     ImkInsarxcorr *self, ImkImage *out, void *stream, ImkError *error);

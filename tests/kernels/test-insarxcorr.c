@@ -909,13 +909,15 @@ check_fields (const ImkInsarxcorrConfig *c, const double *cpu,
         allowed = 0.02;
         break;
       case IMK_INSARXCORR_SNR:
-      case IMK_INSARXCORR_COV_XX:
-      case IMK_INSARXCORR_COV_YY:
         allowed = 1e-3 * fabs (cpu[f]);
         break;
+      case IMK_INSARXCORR_COV_XX:
+      case IMK_INSARXCORR_COV_YY:
+        allowed = 1e-3 * fabs (cpu[f]) + 1e-8;
+        break;
       case IMK_INSARXCORR_COV_XY:
-        allowed = 1e-3 * (fabs (cpu[IMK_INSARXCORR_COV_XX]) +
-                             fabs (cpu[IMK_INSARXCORR_COV_YY]));
+        allowed = 1e-8 + 1e-3 * (fabs (cpu[IMK_INSARXCORR_COV_XX]) +
+                                    fabs (cpu[IMK_INSARXCORR_COV_YY]));
       }
       test_check (off <= allowed, "%s patch %u field %d: cpu %.9g, cuda %.9g",
           where, i, f, cpu[f], cuda[f]);
