@@ -31,6 +31,9 @@
 
 #include "core/device.h"
 #include "mock-egl.h"
+#ifdef HAVE_INSARXCORR
+#include "insarxcorr/insarxcorr-backend.h"
+#endif
 #include "lapsharpen/lapsharpen-backend.h"
 #ifdef HAVE_OCTBSCAN
 #include "octbscan/octbscan-backend.h"
@@ -1410,6 +1413,86 @@ shcentroid_destroy (void *state)
   object_free (o);
 }
 
+#ifdef HAVE_INSARXCORR
+static ImkStatus
+insarxcorr_create (
+    const ImkInsarxcorrPlan *plan, uint32_t part, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("insarxcorr create", error);
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of insarxcorr", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_insarxcorr_cpu.create (plan, part, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+/* Waited for, as the real one is; a row may be at work, on other lines. */
+static ImkStatus
+insarxcorr_push (void *state, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "insarxcorr push", error);
+
+  if (status == IMK_OK)
+    status = begin ("a copy", error);
+  return status == IMK_OK
+             ? imk_insarxcorr_cpu.push (o->state, side, line, lines, error)
+             : status;
+}
+
+static ImkStatus
+run_insarxcorr (Job *job, ImkError *error)
+{
+  const uint32_t *row = job->staged;
+  ImkStatus status;
+
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_insarxcorr_cpu.process (
+      job->object->state, *row, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  return status;
+}
+
+static ImkStatus
+insarxcorr_process (
+    void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error)
+{
+  uint32_t *staged = malloc (sizeof (*staged));
+
+  if (!staged)
+    return no_memory (error);
+  *staged = row;
+  return object_submit_with (state, run_insarxcorr, NULL, out, staged, stream,
+      "insarxcorr process", error);
+}
+
+static void
+insarxcorr_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("insarxcorr destroy");
+  handle_check (o, OBJECT, "insarxcorr destroy");
+  object_wait (o);
+  imk_insarxcorr_cpu.destroy (o->state);
+  object_free (o);
+}
+#endif
+
 enum { N_OUTPUTS = 4 };
 
 /* What a job of photostereo needs beside a frame. */
@@ -1803,6 +1886,17 @@ static const ImkDevice mock_device = {
     .inject_failure = inject_failure,
 };
 
+#ifdef HAVE_INSARXCORR
+static const ImkInsarxcorrBackend mock_insarxcorr = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = insarxcorr_create,
+    .push = insarxcorr_push,
+    .process = insarxcorr_process,
+    .destroy = insarxcorr_destroy,
+};
+#endif
+
 static const ImkLapsharpenBackend mock_lapsharpen = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1852,6 +1946,9 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
     .entries =
         (const ImkModuleEntry[]){
             {"device", &mock_device},
+#ifdef HAVE_INSARXCORR
+            {"insarxcorr", &mock_insarxcorr},
+#endif
             {"lapsharpen", &mock_lapsharpen},
 #ifdef HAVE_OCTBSCAN
             {"octbscan", &mock_octbscan},
