@@ -32,7 +32,8 @@
 #include "core/device.h"
 #include "mock-egl.h"
 #include "lapsharpen/lapsharpen-backend.h"
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+#include "normalintegrate/normalintegrate-backend.h"
 #include "octbscan/octbscan-backend.h"
 #endif
 #include "photostereo/photostereo-backend.h"
@@ -99,7 +100,7 @@ typedef struct Stream {
   ImkError error; /* of the first job that failed since the last wait */
 } Stream;
 
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
 /* One image of one B-scan. */
 typedef struct OctbscanParams {
   ImkOctbscanParams params;
@@ -120,7 +121,7 @@ typedef struct Object {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
     OctbscanParams octbscan;
 #endif
   } params;
@@ -1599,7 +1600,106 @@ photostereo_destroy (void *state)
   object_free (o);
 }
 
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+/* What a job of normalintegrate needs beside a frame. */
+typedef struct NormalintegrateCall {
+  ImkNormalintegrateParams params;
+  ImkNormalintegrateOutputs outputs;
+  Span spans[2];
+  ImkNormalintegrateSummary *summary;
+} NormalintegrateCall;
+
+static ImkStatus
+normalintegrate_create (
+    const ImkNormalintegratePlan *plan, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("normalintegrate create", error);
+  ImkNormalintegratePlan p = *plan;
+  Object *o;
+
+  /* a real one makes several calls: memory, plans */
+  if (status == IMK_OK)
+    status = begin ("the memory of normalintegrate", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  p.n_threads = 1;
+  status = imk_normalintegrate_cpu.create (&p, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_normalintegrate (Job *job, ImkError *error)
+{
+  NormalintegrateCall *call = job->staged;
+  Object *o = job->object;
+  ImkStatus status;
+
+  pthread_mutex_lock (&o->busy);
+  status = imk_normalintegrate_cpu.process (o->state, &call->params, &job->in,
+      &call->outputs, call->summary, NULL, error);
+  pthread_mutex_unlock (&o->busy);
+  for (int i = 0; i < 2; i++)
+    span_release (&call->spans[i]);
+  return status;
+}
+
+static ImkStatus
+normalintegrate_process (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
+    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+{
+  Object *o = state;
+  NormalintegrateCall *call = calloc (1, sizeof (*call));
+  ImkImage *images[2];
+  Span spans[2];
+  ImkStatus status = IMK_OK;
+
+  if (!call)
+    return no_memory (error);
+  *call = (NormalintegrateCall){
+      .params = *params, .outputs = *outputs, .summary = summary};
+  images[0] = &call->outputs.height;
+  images[1] = &call->outputs.grey;
+  for (int i = 0; i < 2 && status == IMK_OK; i++)
+    if (images[i]->data)
+      status = take_image (images[i], o->handle.device, "output image",
+          &call->spans[i], images[i], error);
+  if (status != IMK_OK) {
+    for (int i = 0; i < 2; i++)
+      span_release (&call->spans[i]);
+    free (call);
+    return status;
+  }
+  memcpy (spans, call->spans, sizeof (spans));
+  status = object_submit_with (o, run_normalintegrate, in, NULL, call, stream,
+      "normalintegrate process", error);
+  for (int i = 0; i < 2 && status != IMK_OK; i++)
+    span_release (&spans[i]);
+  object_wait (o);
+  return status;
+}
+
+static void
+normalintegrate_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("normalintegrate destroy");
+  handle_check (o, OBJECT, "normalintegrate destroy");
+  object_wait (o);
+  imk_normalintegrate_cpu.destroy (o->state);
+  object_free (o);
+}
+
 static ImkStatus
 octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     void **state, ImkError *error)
@@ -1834,7 +1934,15 @@ static const ImkShcentroidBackend mock_shcentroid = {
     .destroy = shcentroid_destroy,
 };
 
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+static const ImkNormalintegrateBackend mock_normalintegrate = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = normalintegrate_create,
+    .process = normalintegrate_process,
+    .destroy = normalintegrate_destroy,
+};
+
 static const ImkOctbscanBackend mock_octbscan = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1853,7 +1961,8 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
         (const ImkModuleEntry[]){
             {"device", &mock_device},
             {"lapsharpen", &mock_lapsharpen},
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+            {"normalintegrate", &mock_normalintegrate},
             {"octbscan", &mock_octbscan},
 #endif
             {"photostereo", &mock_photostereo},
