@@ -39,6 +39,7 @@ typedef struct ImkNormalintegrateParams {
   float tolerance;
   uint32_t max_iterations;
   float mm_per_pixel, grey_range;
+  bool grey_swapped;
 } ImkNormalintegrateParams;
 
 typedef struct ImkNormalintegrateBackend {

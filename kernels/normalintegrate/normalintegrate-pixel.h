@@ -168,24 +168,32 @@ typedef struct ImkNormalintegrateScale {
   float lowest;   /* pixels, before anything else */
   float mm;       /* a pixel */
   float per_grey; /* grey values a mm; 0 when all is of one height */
+  bool swapped;   /* grey values */
 } ImkNormalintegrateScale;
+
+IMK_NORMALINTEGRATE_FUNCTION uint16_t
+imk_normalintegrate_grey (
+    const ImkNormalintegrateScale *s, float mm, bool valid)
+{
+  float value = 1.5f + mm * s->per_grey;
+  uint32_t grey = !valid ? 0 : value < 65535 ? (uint32_t) value : 65535;
+
+  return (uint16_t) (s->swapped ? grey >> 8 | grey << 8 : grey);
+}
 
 IMK_NORMALINTEGRATE_FUNCTION void
 imk_normalintegrate_store (ImkNormalintegrateOutputs *out,
     const ImkNormalintegrateScale *s, uint32_t x, uint32_t y, float z,
     bool valid)
 {
+  uint8_t *heights = (uint8_t *) out->height.data + y * out->height.stride;
+  uint8_t *greys = (uint8_t *) out->grey.data + y * out->grey.stride;
   float mm = (z - s->lowest) * s->mm;
-  float grey = 1.5f + mm * s->per_grey;
 
   if (out->height.data)
-    ((float *) ((uint8_t *) out->height.data + y * out->height.stride))[x] =
-        valid ? mm : NAN;
+    ((float *) heights)[x] = valid ? mm : NAN;
   if (out->grey.data)
-    ((uint16_t *) ((uint8_t *) out->grey.data + y * out->grey.stride))[x] =
-        !valid         ? 0
-        : grey < 65535 ? (uint16_t) grey
-                       : 65535;
+    ((uint16_t *) greys)[x] = imk_normalintegrate_grey (s, mm, valid);
 }
 
 /* The summary's highest point and grey step, and the scale that goes with
@@ -194,7 +202,8 @@ static inline ImkNormalintegrateScale
 imk_normalintegrate_scale (const ImkNormalintegrateParams *p, float lowest,
     float highest, ImkNormalintegrateSummary *summary)
 {
-  ImkNormalintegrateScale s = {.lowest = lowest, .mm = p->mm_per_pixel};
+  ImkNormalintegrateScale s = {
+      .lowest = lowest, .mm = p->mm_per_pixel, .swapped = p->grey_swapped};
   double range;
 
   summary->highest =

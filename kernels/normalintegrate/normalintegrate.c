@@ -106,6 +106,7 @@ params_of (const ImkNormalintegrateConfig *c)
       .max_iterations = c->max_iterations,
       .mm_per_pixel = (float) c->mm_per_pixel,
       .grey_range = (float) c->grey_range,
+      .grey_swapped = c->grey_swapped,
   };
 }
 

@@ -33,6 +33,7 @@ typedef enum ImkNormalintegrateMethod {
  *   0..1 and 1..10000
  * @grey_range: mm from the first to the last grey value, 0 for those of the
  *   surface
+ * @grey_swapped: grey values in the other byte order than the machine's
  * @n_threads: of the CPU, 0 for one a processor
  *
  * A pixel has no normal, and so no height, when z is not above 0, when it is
@@ -50,6 +51,7 @@ typedef struct ImkNormalintegrateConfig {
   double tolerance;
   uint32_t max_iterations;
   double grey_range;
+  bool grey_swapped;
   uint32_t n_threads;
 } ImkNormalintegrateConfig;
 

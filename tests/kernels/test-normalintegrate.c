@@ -730,6 +730,29 @@ millimetres_scale_heights_and_grey_tells_its_step (void)
 }
 
 static void
+swapped_grey_has_its_bytes_turned (void)
+{
+  Map m = map_sphere (21, 15, 7);
+  TestImage in = encode (&m, IMK_TYPE_F32, 3, false);
+  ImkNormalintegrateConfig c = config_of (&in);
+  Result a = run_on (IMK_BACKEND_CPU, &c, &in), b;
+
+  c.grey_swapped = true;
+  b = run_on (IMK_BACKEND_CPU, &c, &in);
+  for (uint32_t y = 0; y < m.height; y++)
+    for (uint32_t x = 0; x < m.width; x++) {
+      unsigned v = grey_at (&b, x, y);
+
+      test_check (grey_at (&a, x, y) == ((v >> 8 | v << 8) & 0xffff),
+          "at (%u, %u) %u and %u", x, y, grey_at (&a, x, y), v);
+    }
+  result_free (&a);
+  result_free (&b);
+  test_image_free (&in);
+  map_free (&m);
+}
+
+static void
 what_is_no_normal_has_no_height (void)
 {
   static const float bad[][3] = {{NAN, 0, 1}, {0, NAN, 1}, {0, 0, NAN},
@@ -1168,6 +1191,7 @@ main (void)
           colours_say_which_channel_is_which},
       {"millimetres scale heights, grey tells its step",
           millimetres_scale_heights_and_grey_tells_its_step},
+      {"swapped grey has its bytes turned", swapped_grey_has_its_bytes_turned},
       {"what is no normal has no height", what_is_no_normal_has_no_height},
       {"nothing valid gives no height and no range",
           nothing_valid_gives_no_height_and_no_range},

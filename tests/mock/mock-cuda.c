@@ -37,6 +37,7 @@
 #include "octbscan/octbscan-backend.h"
 #endif
 #include "photostereo/photostereo-backend.h"
+#include "relight/relight-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 enum { MAX_DEVICES = 16, MAX_CONTEXTS = 32, ALIGNMENT = 256, PAGE = 4096 };
@@ -1600,6 +1601,91 @@ photostereo_destroy (void *state)
   object_free (o);
 }
 
+/* What a job of relight needs beside images. */
+typedef struct RelightCall {
+  ImkRelightParams params;
+  ImkRelightSource normals, albedo;
+  Span span; /* of the albedo */
+} RelightCall;
+
+static ImkStatus
+relight_create (uint32_t n_threads, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("relight create", error);
+  Object *o;
+
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_relight_cpu.create (1, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_relight (Job *job, ImkError *error)
+{
+  RelightCall *call = job->staged;
+  ImkStatus status;
+
+  call->normals.image = job->in;
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_relight_cpu.process (job->object->state, &call->params,
+      &call->normals, &call->albedo, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  span_release (&call->span);
+  return status;
+}
+
+static ImkStatus
+relight_process (void *state, const ImkRelightParams *params,
+    const ImkRelightSource *normals, const ImkRelightSource *albedo,
+    ImkImage *out, void *stream, ImkError *error)
+{
+  Object *o = state;
+  RelightCall *call = calloc (1, sizeof (*call));
+  ImkStatus status = IMK_OK;
+  Span span;
+
+  if (!call)
+    return no_memory (error);
+  *call =
+      (RelightCall){.params = *params, .normals = *normals, .albedo = *albedo};
+  if (albedo->image.data)
+    status = take_image (&albedo->image, o->handle.device, "albedo",
+        &call->span, &call->albedo.image, error);
+  if (status != IMK_OK) {
+    span_release (&call->span);
+    free (call);
+    return status;
+  }
+  span = call->span;
+  status = object_submit_with (o, run_relight, &normals->image, out, call,
+      stream, "relight process", error);
+  if (status != IMK_OK)
+    span_release (&span);
+  return status;
+}
+
+static void
+relight_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("relight destroy");
+  handle_check (o, OBJECT, "relight destroy");
+  object_wait (o);
+  imk_relight_cpu.destroy (o->state);
+  object_free (o);
+}
+
 #ifdef HAVE_FFT
 /* What a job of normalintegrate needs beside a frame. */
 typedef struct NormalintegrateCall {
@@ -1924,6 +2010,14 @@ static const ImkPhotostereoBackend mock_photostereo = {
     .destroy = photostereo_destroy,
 };
 
+static const ImkRelightBackend mock_relight = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = relight_create,
+    .process = relight_process,
+    .destroy = relight_destroy,
+};
+
 static const ImkShcentroidBackend mock_shcentroid = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1966,6 +2060,7 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
             {"octbscan", &mock_octbscan},
 #endif
             {"photostereo", &mock_photostereo},
+            {"relight", &mock_relight},
             {"shcentroid", &mock_shcentroid},
             {NULL, NULL},
         },
