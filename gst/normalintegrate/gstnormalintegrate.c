@@ -23,11 +23,10 @@
 #include "gstnormalintegrate.h"
 
 #include <gst/base/gstflowcombiner.h>
-#include <stdio.h>
-
 #include "gstimagingallocation.h"
 #include "gstimagingenum.h"
 #include "gstimagingoutput.h"
+#include "gstimagingpicture.h"
 
 #include "normalintegrate/normalintegrate-mesh.h"
 #include "normalintegrate/normalintegrate.h"
@@ -66,8 +65,7 @@ struct _GstNormalIntegrate {
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
-  ImkNormalintegrateConfig format; /* of the frames alone */
-  gint fps_n, fps_d;
+  GstImagingPicture picture; /* what comes in */
   GstFlowCombiner *combiner;
   ImkNormalintegrate *kernel;
 };
@@ -75,20 +73,17 @@ struct _GstNormalIntegrate {
 #define RGB_FORMATS \
   "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
   "ARGB64_LE"
-#define TENSOR_CAPS \
-  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
-  "types = (string) float32"
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (
-            TENSOR_CAPS ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS " }")));
+        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
+            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS " }")));
 
 static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("height", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY16_BE }"))),
-    GST_STATIC_PAD_TEMPLATE (
-        "tensor", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (TENSOR_CAPS)),
+    GST_STATIC_PAD_TEMPLATE ("tensor", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("mesh", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS ("model/x-ply; model/obj")),
 };
@@ -127,12 +122,12 @@ get_config (GstNormalIntegrate *self)
   GST_OBJECT_LOCK (self);
   c = self->config;
   GST_OBJECT_UNLOCK (self);
-  c.width = self->format.width;
-  c.height = self->format.height;
-  c.type = self->format.type;
-  c.channels = self->format.channels;
+  c.width = self->picture.width;
+  c.height = self->picture.height;
+  c.type = self->picture.type;
+  c.channels = self->picture.channels;
   for (guint i = 0; i < 3; i++)
-    c.colours[i] = self->format.colours[i];
+    c.colours[i] = self->picture.colours[i];
   c.n_threads = gst_imaging_engine_n_threads (self->engine);
   return c;
 }
@@ -160,9 +155,9 @@ static gboolean
 gst_normal_integrate_prefers_cuda (
     GstElement *element, const GstVideoInfo *info)
 {
-  const ImkNormalintegrateConfig *f = &GST_NORMAL_INTEGRATE (element)->format;
+  const GstImagingPicture *p = &GST_NORMAL_INTEGRATE (element)->picture;
 
-  return (gsize) f->width * f->height >= 1 << 18;
+  return (gsize) p->width * p->height >= 1 << 18;
 }
 
 /* --- one map -------------------------------------------------------------- */
@@ -204,28 +199,21 @@ static GstCaps *
 grey_caps (GstNormalIntegrate *self, const gchar *format)
 {
   return gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, format,
-      "width", G_TYPE_INT, (gint) self->format.width, "height", G_TYPE_INT,
-      (gint) self->format.height, "framerate", GST_TYPE_FRACTION, self->fps_n,
-      self->fps_d, NULL);
+      "width", G_TYPE_INT, (gint) self->picture.width, "height", G_TYPE_INT,
+      (gint) self->picture.height, "framerate", GST_TYPE_FRACTION,
+      self->picture.fps_n, self->picture.fps_d, NULL);
 }
 
 /* Returns: (transfer full): what an output can give */
 static GstCaps *
 offers_of (GstNormalIntegrate *self, guint i)
 {
-  g_autofree gchar *dimensions = NULL;
-
   switch (i) {
   case HEIGHT:
     return gst_caps_merge (
         grey_caps (self, "GRAY16_LE"), grey_caps (self, "GRAY16_BE"));
   case TENSOR:
-    dimensions =
-        g_strdup_printf ("1:%u:%u:1", self->format.width, self->format.height);
-    return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-        "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
-        "float32", "dimensions", G_TYPE_STRING, dimensions, "framerate",
-        GST_TYPE_FRACTION, self->fps_n, self->fps_d, NULL);
+    return gst_imaging_picture_tensor_caps (&self->picture, 1);
   default:
     return gst_caps_from_string ("model/x-ply; model/obj");
   }
@@ -281,7 +269,7 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
     return status;
   *image = frame->planes[0];
   image->type = type;
-  image->width = self->format.width;
+  image->width = self->picture.width;
   image->channels = 1;
   return IMK_OK;
 }
@@ -339,10 +327,7 @@ process_reachable (GstNormalIntegrate *self, GstBuffer *in, Work *w,
   if (status != IMK_OK)
     return status;
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
-  image = frame.planes[0];
-  image.type = self->format.type;
-  image.width = self->format.width;
-  image.channels = self->format.channels;
+  image = gst_imaging_picture_image (&self->picture, &frame.planes[0]);
   status = process_mapped (self, &image, w, reach, error);
   return unmap (&frame, status, error);
 }
@@ -533,81 +518,21 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 
 /* --- events and queries -------------------------------------------------- */
 
-/* A tensor of normals. Returns: FALSE when it is of another shape */
-static gboolean
-read_tensor (GstNormalIntegrate *self, const GstStructure *s)
-{
-  const gchar *text = gst_structure_get_string (s, "dimensions");
-  guint width = 0, height = 0, rest = 1;
-  ImkNormalintegrateConfig *f = &self->format;
-
-  if (!text || sscanf (text, "3:%u:%u:%u", &width, &height, &rest) < 2 ||
-      width < 1 || height < 1 || rest != 1 ||
-      width > IMK_NORMALINTEGRATE_MAX_SIZE ||
-      height > IMK_NORMALINTEGRATE_MAX_SIZE) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("A tensor of dimensions %s is no map of normals; it has to be "
-         "3:width:height:1.",
-            text ? text : "that are not told"),
-        (NULL));
-    return FALSE;
-  }
-  f->width = width;
-  f->height = height;
-  f->type = IMK_TYPE_F32;
-  f->channels = 3;
-  for (guint i = 0; i < 3; i++)
-    f->colours[i] = i;
-  return TRUE;
-}
-
-static gboolean
-read_video (GstNormalIntegrate *self, GstCaps *caps)
-{
-  ImkNormalintegrateConfig *f = &self->format;
-  GstVideoInfo info;
-  guint size;
-
-  if (!gst_video_info_from_caps (&info, caps))
-    return FALSE;
-  size = GST_VIDEO_INFO_COMP_DEPTH (&info, 0) > 8 ? 2 : 1;
-  f->width = GST_VIDEO_INFO_WIDTH (&info);
-  f->height = GST_VIDEO_INFO_HEIGHT (&info);
-  f->type = size == 2 ? IMK_TYPE_U16 : IMK_TYPE_U8;
-  f->channels = GST_VIDEO_INFO_COMP_PSTRIDE (&info, 0) / size;
-  for (guint i = 0; i < 3; i++)
-    f->colours[i] = GST_VIDEO_INFO_COMP_POFFSET (&info, i) / size;
-  return TRUE;
-}
-
-/* A tensor travels through memory as grey frames of its bytes do. */
-static GstCaps *
-carrier_caps (GstNormalIntegrate *self, GstCaps *caps)
-{
-  GstVideoInfo info;
-
-  if (self->format.type != IMK_TYPE_F32)
-    return gst_caps_ref (caps);
-  gst_video_info_set_format (&info, GST_VIDEO_FORMAT_GRAY8,
-      self->format.width * 3 * sizeof (gfloat), self->format.height);
-  return gst_video_info_to_caps (&info);
-}
-
 static gboolean
 set_caps (GstNormalIntegrate *self, GstCaps *caps)
 {
-  GstStructure *s = gst_caps_get_structure (caps, 0);
   GstCaps *carrier;
+  ImkError error;
   gboolean ok;
 
   gst_clear_caps (&self->caps);
-  ok = gst_structure_has_name (s, "other/tensors") ? read_tensor (self, s)
-                                                   : read_video (self, caps);
-  if (!ok)
+  if (gst_imaging_picture_from_caps (&self->picture, caps, &error) != IMK_OK) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
     return FALSE;
-  if (!gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d))
-    self->fps_n = 0, self->fps_d = 1;
-  carrier = carrier_caps (self, caps);
+  }
+  carrier = self->picture.type == IMK_TYPE_F32
+                ? gst_video_info_to_caps (&self->picture.carrier)
+                : gst_caps_ref (caps);
   ok = gst_imaging_engine_set_caps (self->engine, carrier, NULL);
   gst_caps_unref (carrier);
   if (ok)
