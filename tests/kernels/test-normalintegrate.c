@@ -1151,12 +1151,15 @@ cuda_agrees_with_cpu (void)
 static void
 cuda_gives_the_same_bytes_again (void)
 {
-  Map m = map_sphere (517, 301, 140);
-  TestImage in = encode (&m, IMK_TYPE_U8, 3, false);
-  ImkNormalintegrateConfig c = config_of (&in);
+  ImkNormalintegrateConfig c;
+  TestImage in;
   Result a, b;
+  Map m;
 
   test_need_cuda ();
+  m = map_sphere (517, 301, 140);
+  in = encode (&m, IMK_TYPE_U8, 3, false);
+  c = config_of (&in);
   a = run_on (IMK_BACKEND_CUDA, &c, &in);
   b = run_on (IMK_BACKEND_CUDA, &c, &in);
   test_image_same (&a.height, &b.height, "height");
