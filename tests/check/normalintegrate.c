@@ -433,6 +433,7 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
     gst_buffer_unref (check_pull (ni.height));
     /* auto would not have begun with CUDA for so small a map */
     g_object_set (ni.element, "backend", 0, NULL);
+    check_count_messages (ni.bus, GST_MESSAGE_WARNING); /* that it is late */
     check_device ()->inject_failure (nth, FALSE);
     ni_push (&ni);
     check_device ()->inject_failure (0, FALSE);

@@ -342,6 +342,7 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
     gst_buffer_unref (check_pull (rl.h));
     /* auto would not have begun with CUDA for frames of the host */
     g_object_set (rl.element, "backend", 0, NULL);
+    check_count_messages (rl.bus, GST_MESSAGE_WARNING); /* that it is late */
     check_device ()->inject_failure (nth, FALSE);
     check_push (rl.h, facing ("RGB", 1), GST_FLOW_OK);
     out = check_pull (rl.h);
