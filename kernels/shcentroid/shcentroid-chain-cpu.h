@@ -15,7 +15,6 @@
 #define calibrate_one ISA_NAME (calibrate_one)
 #define load_calibrated ISA_NAME (load_calibrated)
 #define load_listed ISA_NAME (load_listed)
-#define copy_reals ISA_NAME (copy_reals)
 #define fill_reals ISA_NAME (fill_reals)
 #define all_reals ISA_NAME (all_reals)
 #define load_row ISA_NAME (load_row)
@@ -39,11 +38,12 @@
 #define sum_chain_strips ISA_NAME (sum_chain_strips)
 #define add_samples ISA_NAME (add_samples)
 #define load_group ISA_NAME (load_group)
-#define count_columns ISA_NAME (count_columns)
+#define number_columns ISA_NAME (number_columns)
+#define weigh_rows ISA_NAME (weigh_rows)
 #define prepare_columns ISA_NAME (prepare_columns)
 #define weigh_columns ISA_NAME (weigh_columns)
 #define end_columns ISA_NAME (end_columns)
-#define halve_vectors ISA_NAME (halve_vectors)
+#define add_vectors ISA_NAME (add_vectors)
 #define halve ISA_NAME (halve)
 #define gather_lanes ISA_NAME (gather_lanes)
 #define add_maxima ISA_NAME (add_maxima)
@@ -65,7 +65,8 @@ typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
  * pixels, and their sums, in the order of ImkShcentroidReals. */
 typedef struct ChainColumns {
   double least[CHAIN_ROOM], pedestal[CHAIN_ROOM];
-  double factor[CHAIN_ROOM], u[CHAIN_ROOM];
+  const double *factor, *u; /* of a table, or these */
+  double factors[CHAIN_ROOM], us[CHAIN_ROOM];
   ChainSums sums;
   double max[CHAIN_TILE], max_sample[CHAIN_TILE];
   /* the pixels of a group; weights where they differ from cell to cell */
@@ -329,16 +330,6 @@ read_reals (const double *from)
 /* @n numbers and what is beyond them in whole vectors: whoever comes next
  * writes over it. */
 INLINE void
-copy_reals (double *to, const double *from, uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i += REALS) {
-    Reals reals = read_reals (from + i);
-
-    memcpy (to + i, &reals, sizeof (reals));
-  }
-}
-
-INLINE void
 fill_reals (double *to, double value, uint32_t n)
 {
   Reals reals = all_reals (value);
@@ -534,14 +525,48 @@ sum_chain_strips (
 #undef SUM_STRIPS
 }
 
-/* @from, @from + 1, ... @n of them, or as many as there are lanes. */
-INLINE void
-count_columns (double *to, uint32_t from, uint32_t n)
+/* The weights of the columns [@x, @x + @n) of the tile. */
+FUNCTION void
+weigh_columns (
+    const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
 {
-  for (uint32_t i = 0; i < n && i < IMK_SHCENTROID_LANES; i += REALS) {
-    Reals u = read_reals (lane_numbers + i) + all_reals (from);
+  double power = t->f->cpu->params.power;
 
-    memcpy (to + i, &u, sizeof (u));
+  if (cached) {
+    c->factor = cached_columns (t) + x;
+    return;
+  }
+  c->factor = c->factors;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t some = t->n == 1 ? n : t->windows[i].width;
+
+    weight_columns (t, i, x, some, c->factors + column);
+    column += some;
+  }
+  for (uint32_t i = 0; power != 1.0 && i < n; i++)
+    c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
+}
+
+/* Where they stand in their cells. */
+FUNCTION void
+number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
+{
+  const Cpu *cpu = t->f->cpu;
+  bool quad = cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  bool stay = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+
+  if (cpu->us && stay && !quad) {
+    c->u = cpu->us + t->windows[0].x + x;
+    return;
+  }
+  c->u = c->us;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
+
+    for (uint32_t k = 0; k < some; k++)
+      c->us[column + k] =
+          imk_shcentroid_coordinate (&cpu->params, x + k, width);
+    column += some;
   }
 }
 
@@ -550,37 +575,22 @@ FUNCTION void
 prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     const ChainWay *way, ChainColumns *c)
 {
-  const ImkShcentroidParams *params = &t->f->cpu->params;
-  bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
-
   if (way->cut || way->rare) {
     spread_cells (t, n, &t->levels[0].least, 2, c->least);
     spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
   }
-  for (uint32_t i = 0, column = 0; i < t->n; i++) {
-    uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
-
-    for (uint32_t k = 0; !quad && k < some; k += IMK_SHCENTROID_LANES)
-      count_columns (c->u + column + k, x + k, some - k);
-    for (uint32_t k = 0; quad && k < some; k++)
-      c->u[column + k] = imk_shcentroid_coordinate (params, x + k, width);
-    if (cached)
-      copy_reals (c->factor + column, cached_weights (t, i) + x, some);
-    else if (way->weighted)
-      weight_columns (t, i, x, some, c->factor + column);
-    column += some;
-  }
-  for (uint32_t i = 0; way->weighted && params->power != 1.0 && i < n; i++)
-    c->factor[i] = imk_shcentroid_factor (c->factor[i], params->power);
+  if (way->weighted)
+    weigh_columns (t, x, n, cached, c);
+  number_columns (t, x, n, c);
 }
 
 /* Of the rows of a group: one for all cells, or one for each column. */
 FUNCTION void
-weigh_columns (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
+weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
     ChainRows *r, ChainColumns *c)
 {
   r->same = true;
-  weight_rows (t, 0, y, r->n, cached, r->weight);
+  weight_rows (t, 0, y, cached, r->weight);
   for (uint32_t i = 1; i < t->n && r->same; i++)
     r->same = t->centre_y[i] == t->centre_y[0];
   if (r->same)
@@ -589,7 +599,7 @@ weigh_columns (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
     uint32_t some = t->n == 1 ? n : t->windows[i].width;
     double weights[IMK_SHCENTROID_GROUP_ROWS];
 
-    weight_rows (t, i, y, r->n, cached, weights);
+    weight_rows (t, i, y, cached, weights);
     for (uint32_t k = 0; k < r->n; k++)
       for (uint32_t u = column; u < column + some; u++)
         c->weight[k][u] = weights[k];
@@ -637,7 +647,7 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
       add_samples (f, w->x + x, w->y + y + k, n, c, k, r->begins && k == 0);
   }
   if (way->weighted)
-    weigh_columns (t, n, y, cached, r, c);
+    weigh_rows (t, n, y, cached, r, c);
   sum_chain_strips (c, n, r, way);
 }
 
@@ -670,48 +680,63 @@ end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
   }
 }
 
-/* Adds up @n lanes from @first on by halves; those from @n on count as 0. The
- * lanes fill @n_vectors, a power of 2. To sums[...][@first]. */
+/* Adds up by halves the lanes from @from on that are @real; they fill
+ * @n_vectors, a power of 2. */
+INLINE double
+halve (const double *from, const Masks *real, const uint32_t n_vectors)
+{
+  Reals v[IMK_SHCENTROID_LANES / REALS];
+  Pair pairs[REALS / 2];
+
+  for (uint32_t j = 0; j < n_vectors; j++)
+    v[j] = (Reals) ((Masks) read_reals (from + j * REALS) & real[j]);
+  for (uint32_t step = n_vectors / 2; step; step /= 2)
+    for (uint32_t j = 0; j < step; j++)
+      v[j] += v[j + step];
+  memcpy (pairs, &v[0], sizeof (pairs));
+  for (uint32_t step = REALS / 4; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      pairs[i] += pairs[i + step];
+  return pairs[0][0] + pairs[0][1];
+}
+
+/* To the sums of a cell, @n lanes from @at on; those beyond count as 0. */
 INLINE void
-halve_vectors (ChainSums sums, const uint32_t n_sums, uint32_t first,
-    uint32_t n, const uint32_t n_vectors)
+add_vectors (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
+    const bool all, const uint32_t n_vectors)
 {
   Masks real[IMK_SHCENTROID_LANES / REALS];
 
   for (uint32_t j = 0; j < n_vectors; j++)
     real[j] = read_reals (lane_numbers + j * REALS) < (double) n;
-  for (uint32_t k = 0; k < n_sums; k++) {
-    double *at = &sums[k][first];
-    Reals v[IMK_SHCENTROID_LANES / REALS];
-    Pair pairs[REALS / 2];
-
-    for (uint32_t j = 0; j < n_vectors; j++)
-      v[j] = (Reals) ((Masks) read_reals (at + j * REALS) & real[j]);
-    for (uint32_t step = n_vectors / 2; step; step /= 2)
-      for (uint32_t j = 0; j < step; j++)
-        v[j] += v[j + step];
-    memcpy (pairs, &v[0], sizeof (pairs));
-    for (uint32_t step = REALS / 4; step; step /= 2)
-      for (uint32_t i = 0; i < step; i++)
-        pairs[i] += pairs[i + step];
-    *at = pairs[0][0] + pairs[0][1];
+  s->p += halve (&sums[CHAIN_P][at], real, n_vectors);
+  s->pu += halve (&sums[CHAIN_PU][at], real, n_vectors);
+  s->py += halve (&sums[CHAIN_PY][at], real, n_vectors);
+  if (all) {
+    s->q += halve (&sums[CHAIN_Q][at], real, n_vectors);
+    s->qu += halve (&sums[CHAIN_QU][at], real, n_vectors);
+    s->qy += halve (&sums[CHAIN_QY][at], real, n_vectors);
+    s->quu += halve (&sums[CHAIN_QUU][at], real, n_vectors);
+    s->qyy += halve (&sums[CHAIN_QYY][at], real, n_vectors);
+    s->raw += halve (&sums[CHAIN_RAW][at], real, n_vectors);
   }
 }
 
 /* The same, by the number of vectors that it takes. */
 INLINE void
-halve (ChainSums sums, const uint32_t n_sums, uint32_t first, uint32_t n)
+add_cell (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
+    const bool all)
 {
   if (n <= REALS)
-    halve_vectors (sums, n_sums, first, n, 1);
+    add_vectors (s, sums, at, n, all, 1);
   else if (n <= 2 * REALS)
-    halve_vectors (sums, n_sums, first, n, 2);
+    add_vectors (s, sums, at, n, all, 2);
   else if (n <= 4 * REALS)
-    halve_vectors (sums, n_sums, first, n, 4);
+    add_vectors (s, sums, at, n, all, 4);
   else if (n <= 8 * REALS)
-    halve_vectors (sums, n_sums, first, n, 8);
+    add_vectors (s, sums, at, n, all, 8);
   else
-    halve_vectors (sums, n_sums, first, n, 16);
+    add_vectors (s, sums, at, n, all, 16);
 }
 
 /* Of a cell with more columns than lanes, of which @n are here. */
@@ -722,22 +747,6 @@ gather_lanes (const ChainColumns *c, const uint32_t n_sums, uint32_t first,
   for (uint32_t k = 0; k < n_sums; k++)
     for (uint32_t i = 0; i < n; i++)
       lanes[k][(u + i) % IMK_SHCENTROID_LANES] += c->sums[k][first + i];
-}
-
-INLINE void
-add_cell (ImkShcentroidReals *s, ChainSums sums, uint32_t at, const bool all)
-{
-  s->p += sums[CHAIN_P][at];
-  s->pu += sums[CHAIN_PU][at];
-  s->py += sums[CHAIN_PY][at];
-  if (all) {
-    s->q += sums[CHAIN_Q][at];
-    s->qu += sums[CHAIN_QU][at];
-    s->qy += sums[CHAIN_QY][at];
-    s->quu += sums[CHAIN_QUU][at];
-    s->qyy += sums[CHAIN_QYY][at];
-    s->raw += sums[CHAIN_RAW][at];
-  }
 }
 
 INLINE void
@@ -769,16 +778,13 @@ sum_band (ChainTile *t, ChainColumns *c, uint32_t x, uint32_t n, bool last,
     if (all)
       add_maxima (&t->sums[i], c, column, some, calibrated);
     if (width <= IMK_SHCENTROID_LANES) {
-      halve (c->sums, n_sums, column, width);
-      add_cell (&t->sums[i], c->sums, column, all);
+      add_cell (&t->sums[i], c->sums, column, width, all);
     } else {
       for (uint32_t k = 0; x == 0 && k < n_sums; k++)
         memset (lanes[k], 0, IMK_SHCENTROID_LANES * sizeof (double));
       gather_lanes (c, n_sums, column, some, x, lanes);
-      if (last) {
-        halve (lanes, n_sums, 0, IMK_SHCENTROID_LANES);
-        add_cell (&t->sums[i], lanes, 0, all);
-      }
+      if (last)
+        add_cell (&t->sums[i], lanes, 0, IMK_SHCENTROID_LANES, all);
     }
     column += some;
   }
@@ -873,7 +879,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 {
   const Cpu *cpu = f->cpu;
   ChainWay way = chain_way (cpu);
-  bool cached = cpu->weights &&
+  bool cached = cpu->column_weights &&
                 cpu->params.weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
                 cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
   ChainColumns columns;
@@ -903,7 +909,6 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef calibrate_one
 #undef load_calibrated
 #undef load_listed
-#undef copy_reals
 #undef fill_reals
 #undef all_reals
 #undef load_row
@@ -927,11 +932,12 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef sum_chain_strips
 #undef add_samples
 #undef load_group
-#undef count_columns
+#undef number_columns
+#undef weigh_rows
 #undef prepare_columns
 #undef weigh_columns
 #undef end_columns
-#undef halve_vectors
+#undef add_vectors
 #undef halve
 #undef gather_lanes
 #undef add_maxima

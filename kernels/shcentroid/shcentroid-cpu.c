@@ -51,8 +51,11 @@ typedef struct Cpu {
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
-  double *weights;      /* columns and rows of every cell; NULL: as needed */
-  uint32_t *weights_at; /* where those of a cell begin */
+  /* of columns (imk_shcentroid_factor) and rows of every cell; NULL: as needed
+   */
+  double *column_weights, *row_weights;
+  uint32_t *columns_at, *rows_at; /* where those of a cell begin */
+  double *us; /* of a grid: where a column of the frame stands in its cell */
 } Cpu;
 
 /* One call of process. */
@@ -342,11 +345,11 @@ chain_end (const ChainTile *t)
   }
 }
 
-/* Of the columns of cell @i, then of its rows. */
+/* Of the columns of all cells of a tile. */
 static inline const double *
-cached_weights (const ChainTile *t, uint32_t i)
+cached_columns (const ChainTile *t)
 {
-  return t->f->cpu->weights + t->f->cpu->weights_at[t->first + i];
+  return t->f->cpu->column_weights + t->f->cpu->columns_at[t->first];
 }
 
 /* Weights of @n columns of cell @i, from its column @u on. */
@@ -361,19 +364,21 @@ weight_columns (
     weights[k] = imk_shcentroid_weight (from + (double) (u + k), sigma);
 }
 
+/* The weights of the rows of a group, some beyond the cell. */
 static inline __attribute__ ((always_inline)) void
-weight_rows (const ChainTile *t, uint32_t i, uint32_t y, uint32_t n,
-    bool cached, double *weights)
+weight_rows (const ChainTile *t, uint32_t i, uint32_t y, bool cached,
+    double weights[IMK_SHCENTROID_GROUP_ROWS])
 {
+  const Cpu *cpu = t->f->cpu;
   double from = t->windows[i].y - t->centre_y[i];
-  double sigma = t->f->cpu->params.sigma;
 
   if (cached)
-    memcpy (weights, cached_weights (t, i) + t->windows[i].width + y,
-        n * sizeof (*weights));
+    memcpy (weights, cpu->row_weights + cpu->rows_at[t->first + i] + y,
+        IMK_SHCENTROID_GROUP_ROWS * sizeof (*weights));
   else
-    for (uint32_t k = 0; k < n; k++)
-      weights[k] = imk_shcentroid_weight (from + (double) (y + k), sigma);
+    for (uint32_t k = 0; k < IMK_SHCENTROID_GROUP_ROWS; k++)
+      weights[k] =
+          imk_shcentroid_weight (from + (double) (y + k), cpu->params.sigma);
 }
 
 /* The weight goes to what was found. */
@@ -585,6 +590,17 @@ sums_are_narrow (const ImkShcentroidPlan *plan)
 }
 
 static void
+free_weights (Cpu *cpu)
+{
+  free (cpu->column_weights);
+  free (cpu->row_weights);
+  free (cpu->columns_at);
+  free (cpu->rows_at);
+  cpu->column_weights = cpu->row_weights = NULL;
+  cpu->columns_at = cpu->rows_at = NULL;
+}
+
+static void
 cpu_destroy (void *state)
 {
   Cpu *cpu = state;
@@ -598,8 +614,8 @@ cpu_destroy (void *state)
   free (cpu->lut);
   free (cpu->tracks);
   free (cpu->slopes);
-  free (cpu->weights);
-  free (cpu->weights_at);
+  free (cpu->us);
+  free_weights (cpu);
   free (cpu);
 }
 
@@ -630,6 +646,19 @@ copy_calibration (Cpu *cpu, const ImkShcentroidPlan *plan)
   return true;
 }
 
+/* All rows of a grid have the columns of the first. */
+static bool
+number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  if (!plan->columns)
+    return true;
+  cpu->us = calloc (plan->width, sizeof (*cpu->us));
+  for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
+    for (uint32_t k = 0; k < plan->rects[i].width; k++)
+      cpu->us[plan->rects[i].x + k] = k;
+  return cpu->us != NULL;
+}
+
 static bool
 allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
@@ -638,19 +667,31 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
   cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
-         copy_calibration (cpu, plan);
+         copy_calibration (cpu, plan) && number_columns (cpu, plan);
 }
 
-/* Where @rects end in the table of weights; they fit 32 bits when the cells
- * do, and it is better without a table when they do not. */
-static uint64_t
-count_weights (const Cpu *cpu)
+/* Where those of the cells begin; they fit 32 bits when the cells do, and it is
+ * better without a table when they do not. Returns: whether there is one */
+static bool
+allocate_weights (Cpu *cpu)
 {
-  uint64_t n = 0;
+  uint64_t n_columns = 0, n_rows = 0;
+  uint32_t n = cpu->plan.n_rects;
 
-  for (uint32_t i = 0; i < cpu->plan.n_rects; i++)
-    n += cpu->rects[i].width + cpu->rects[i].height;
-  return n;
+  cpu->columns_at = malloc (n * sizeof (*cpu->columns_at));
+  cpu->rows_at = malloc (n * sizeof (*cpu->rows_at));
+  for (uint32_t i = 0; cpu->columns_at && cpu->rows_at && i < n; i++) {
+    cpu->columns_at[i] = (uint32_t) n_columns;
+    cpu->rows_at[i] = (uint32_t) n_rows;
+    n_columns += cpu->rects[i].width;
+    n_rows += cpu->rects[i].height;
+  }
+  if (n_columns > 0 && n_columns < UINT32_MAX && n_rows < UINT32_MAX) {
+    cpu->column_weights = malloc (n_columns * sizeof (double));
+    cpu->row_weights =
+        calloc (n_rows + IMK_SHCENTROID_GROUP_ROWS, sizeof (double));
+  }
+  return cpu->column_weights && cpu->row_weights;
 }
 
 /* The weights about the references, which are the same in every frame. Without
@@ -658,38 +699,36 @@ count_weights (const Cpu *cpu)
 static void
 make_weights (Cpu *cpu)
 {
-  uint64_t n = count_weights (cpu), at = 0;
-  double sigma = cpu->params.sigma;
+  double sigma = cpu->params.sigma, power = cpu->params.power;
+  double *column, *row;
 
-  if (!cpu->weights && n < UINT32_MAX) {
-    cpu->weights = malloc ((n + IMK_SHCENTROID_LANES) * sizeof (*cpu->weights));
-    cpu->weights_at = malloc (cpu->plan.n_rects * sizeof (*cpu->weights_at));
-  }
-  if (!cpu->weights || !cpu->weights_at) {
-    free (cpu->weights);
-    cpu->weights = NULL;
+  if (!cpu->column_weights && !allocate_weights (cpu)) {
+    free_weights (cpu);
     return;
   }
+  column = cpu->column_weights;
+  row = cpu->row_weights;
   for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
     const ImkShcentroidRect *rect = &cpu->rects[i];
     double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
 
-    cpu->weights_at[i] = (uint32_t) at;
     for (uint32_t k = 0; k < rect->width; k++)
-      cpu->weights[at++] = imk_shcentroid_weight (x + (double) k, sigma);
+      *column++ = imk_shcentroid_factor (
+          imk_shcentroid_weight (x + (double) k, sigma), power);
     for (uint32_t k = 0; k < rect->height; k++)
-      cpu->weights[at++] = imk_shcentroid_weight (y + (double) k, sigma);
+      *row++ = imk_shcentroid_weight (y + (double) k, sigma);
   }
 }
 
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
-  bool same_sigma = cpu->weights && cpu->params.sigma == params->sigma;
+  bool same = cpu->column_weights && cpu->params.sigma == params->sigma &&
+              cpu->params.power == params->power;
 
   cpu->params = *params;
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
-      params->window == IMK_SHCENTROID_WINDOW_CELL && !same_sigma)
+      params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
     make_weights (cpu);
 }
 

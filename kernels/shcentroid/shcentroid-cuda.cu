@@ -16,9 +16,9 @@ struct Tasks {
 };
 
 struct Cuda {
-  Arguments arguments; /* all but the images and the tasks */
-  void *memory;        /* on the device: rects, scratch, what is held */
-  Tasks integers, reals;
+  Arguments arguments;         /* all but the images and the tasks */
+  void *memory;                /* on the device: rects, scratch, what is held */
+  Tasks integers, fine, reals; /* fine: integers, on more blocks */
   bool is_map, is_u8;
 
   /* of the chain */
@@ -27,9 +27,11 @@ struct Cuda {
   float *lut;
   ImkShcentroidTrack *tracks;
   ImkShcentroidSlope *slopes;
-  double *weights;        /* about the references; null until they are needed */
-  bool stale;             /* they are of another sigma */
-  uint32_t width, height; /* of the frame */
+  double *weights;   /* about the references; null until they are needed */
+  bool stale;        /* they are of another sigma */
+  uint16_t *cell_of; /* column of the grid, of each of the frame; or null */
+  bool bad;          /* some pixel is */
+  uint32_t width, height;      /* of the frame */
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
 };
@@ -96,6 +98,8 @@ upload_pixels (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   cuda->pixel_stride = imk_div_up (plan->width, 4) * 4;
   stride = cuda->pixel_stride * sizeof (ImkShcentroidPixel);
   size = stride * plan->height;
+  for (size_t i = 0; i < (size_t) plan->width * plan->height; i++)
+    cuda->bad |= plan->pixels[i].flat == 0.0f;
   status = upload_table ((void **) &cuda->pixels, nullptr, size, error);
   if (status == IMK_OK)
     status = IMK_CUDA (
@@ -103,6 +107,25 @@ upload_pixels (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
                    plan->height, cudaMemcpyHostToDevice, stream));
   return status == IMK_OK ? IMK_CUDA (error, cudaStreamSynchronize (stream))
                           : status;
+}
+
+/* All rows of a grid have the columns of the first. */
+static ImkStatus
+upload_columns (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  size_t size = plan->width * sizeof (uint16_t);
+  uint16_t *cell_of = (uint16_t *) calloc (1, size);
+  ImkStatus status;
+
+  if (!cell_of)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to plan %u cells.", plan->n_rects);
+  for (uint32_t i = 0; i < plan->columns; i++)
+    for (uint32_t k = 0; k < plan->rects[i].width; k++)
+      cell_of[plan->rects[i].x + k] = (uint16_t) i;
+  status = upload_table ((void **) &cuda->cell_of, cell_of, size, error);
+  free (cell_of);
+  return status;
 }
 
 /* What only the chain needs. */
@@ -116,6 +139,8 @@ upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   if (status == IMK_OK)
     status = upload_table ((void **) &cuda->slopes, nullptr,
         plan->n_rects * sizeof (ImkShcentroidSlope), error);
+  if (status == IMK_OK && plan->columns)
+    status = upload_columns (cuda, plan, error);
   if (status == IMK_OK && plan->pixels)
     status = upload_pixels (cuda, plan, error);
   if (status == IMK_OK && plan->lut)
@@ -158,7 +183,9 @@ cuda_destroy (void *state)
     return;
   cudaFree (cuda->memory); /* waits for kernels that use it */
   cudaFree (cuda->integers.tasks);
+  cudaFree (cuda->fine.tasks);
   cudaFree (cuda->reals.tasks);
+  cudaFree (cuda->cell_of);
   cudaFree (cuda->pixels);
   cudaFree (cuda->lut);
   cudaFree (cuda->tracks);
@@ -232,6 +259,9 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   cuda->arguments.fresh = true;
   plan_chain (cuda, plan);
   status = plan_and_upload (planner, &cuda->integers, error);
+  planner.fine = true;
+  if (status == IMK_OK)
+    status = plan_and_upload (planner, &cuda->fine, error);
   planner.reals = true;
   if (status == IMK_OK)
     status = plan_and_upload (planner, &cuda->reals, error);
@@ -301,27 +331,33 @@ choose_chain_kernel (const Cuda *cuda)
                       : choose_chain_kernel<Sample, false, false> (all, wide);
 }
 
-template <typename Sample, bool CALIBRATED>
+template <typename Sample, bool CALIBRATED, bool CUT>
 static ChainKernel
 choose_reals_kernel (bool all, bool weighted)
 {
   if (all)
-    return weighted ? reals::measure_reals<Sample, CALIBRATED, true, true>
-                    : reals::measure_reals<Sample, CALIBRATED, true, false>;
-  return weighted ? reals::measure_reals<Sample, CALIBRATED, false, true>
-                  : reals::measure_reals<Sample, CALIBRATED, false, false>;
+    return weighted
+               ? reals::measure_reals<Sample, CALIBRATED, true, true, CUT>
+               : reals::measure_reals<Sample, CALIBRATED, true, false, CUT>;
+  return weighted ? reals::measure_reals<Sample, CALIBRATED, false, true, CUT>
+                  : reals::measure_reals<Sample, CALIBRATED, false, false, CUT>;
 }
 
 template <typename Sample>
 static ChainKernel
 choose_reals_kernel (const Cuda *cuda)
 {
+  const ImkShcentroidParams *params = &cuda->arguments.params;
   bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool weighted =
-      cuda->arguments.params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  bool cut =
+      cuda->bad || params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
 
-  return cuda->pixels ? choose_reals_kernel<Sample, true> (all, weighted)
-                      : choose_reals_kernel<Sample, false> (all, weighted);
+  if (cuda->pixels)
+    return cut ? choose_reals_kernel<Sample, true, true> (all, weighted)
+               : choose_reals_kernel<Sample, true, false> (all, weighted);
+  return cut ? choose_reals_kernel<Sample, false, true> (all, weighted)
+             : choose_reals_kernel<Sample, false, false> (all, weighted);
 }
 
 /* Can the kernel of the common case do it? */
@@ -346,6 +382,7 @@ chain_arguments (const Cuda *cuda)
   a.tracks = cuda->tracks;
   a.slopes = cuda->slopes;
   a.weights = cuda->weights;
+  a.cell_of = cuda->cell_of;
   a.width = cuda->width;
   a.height = cuda->height;
   a.lanes = cuda->lanes;
@@ -422,25 +459,25 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
 
 template <typename Sample>
 static Kernel
-choose_kernel (const Cuda *cuda, bool leveled)
+choose_kernel (const Cuda *cuda, bool cut, bool leveled)
 {
-  const ImkShcentroidParams *params = &cuda->arguments.params;
-  bool cut = params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
-             (cuda->is_map || params->threshold > 0.0);
-
   return cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL
              ? choose_kernel<Sample, true> (cut, leveled)
              : choose_kernel<Sample, false> (cut, leveled);
 }
 
+/* Coarse tasks where the frame comes over a bus. */
 static ImkStatus
-launch_plain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
 {
-  const Tasks *tasks = &cuda->integers;
   Arguments a = cuda->arguments;
   bool leveled = imk_shcentroid_is_leveled (&a.params);
-  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (cuda, leveled)
-                              : choose_kernel<uint16_t> (cuda, leveled);
+  bool cut = a.params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
+             (cuda->is_map || a.params.threshold > 0.0);
+  const Tasks *tasks =
+      leveled || (cut && on_device) ? &cuda->fine : &cuda->integers;
+  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (cuda, cut, leveled)
+                              : choose_kernel<uint16_t> (cuda, cut, leveled);
   cudaLaunchConfig_t launch = {};
   ImkStatus status = IMK_OK;
 
@@ -472,7 +509,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   a->out_stride = out->stride;
   a->f64 = out->type == IMK_TYPE_F64;
   if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
-    status = launch_plain (cuda, (cudaStream_t) stream, error);
+    status = launch_plain (cuda, in->location == IMK_LOCATION_DEVICE,
+        (cudaStream_t) stream, error);
   else
     status = launch_chain (cuda, (cudaStream_t) stream, error);
   if (status == IMK_OK)

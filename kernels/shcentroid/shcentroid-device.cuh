@@ -18,11 +18,13 @@ enum {
   COLUMNS_PER_LANE = 6,   /* that one lane adds up to a cell */
   GOOD_TASKS = 256,       /* blocks that keep a large GPU busy */
   GOOD_WORDS = 32,        /* of a row that are worth a block */
+  GOOD_THREADS = 256, /* of a block, of which some only add up cells */
 };
 
 /* What a block does. Its words times its groups are at most its threads. */
 struct Task {
   uint32_t first, n_cells; /* cells; one when it is a piece */
+  uint32_t column;         /* of the first in its row of the grid */
   uint32_t n_parts;        /* pieces of this cell */
   uint32_t scratch;        /* its index there when it is a piece */
   uint16_t x, y, width, height;
@@ -71,6 +73,8 @@ struct ChainArguments {
   uint32_t lanes;         /* of a team; a power of 2 */
   bool lost;              /* nothing is tracked */
   const double *weights;  /* of columns and rows of every cell */
+  const uint16_t *cell_of; /* column of the grid, of each of the frame; null for a
+                            * map */
   double noise_per_count; /* see ImkShcentroidNoise */
 };
 

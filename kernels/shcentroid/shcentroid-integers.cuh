@@ -109,15 +109,28 @@ template <typename Sample, bool ALL, bool CUT> struct ColumnSums {
   }
 };
 
-/* The part of a thread. @belows: of each column of the task, or null for
- * @below. */
-template <typename Sample, bool ALL, bool CUT>
+/* BATCH rows from row @y on; those of row 0 are at hand when they are @kept. */
 static __device__ __forceinline__ void
-sum_columns (const Arguments &a, const Task &task, int below,
-    const int *belows, uint32_t *sums)
+take_words (const Arguments &a, const Part &part, uint32_t y, const bool kept,
+    const uint32_t first[BATCH], uint32_t words[BATCH])
+{
+  if (kept && y == 0) {
+#pragma unroll
+    for (uint32_t i = 0; i < BATCH; i++)
+      words[i] = first[i];
+  } else {
+    read_part (a, part, y, words);
+  }
+}
+
+/* The part of a thread. @belows: of each column of the task, under LEVELED,
+ * when @first are its first words; else @below. */
+template <typename Sample, bool ALL, bool CUT, bool LEVELED>
+static __device__ __forceinline__ void
+sum_columns (const Arguments &a, const Task &task, const Part &part,
+    const uint32_t first[BATCH], int below, const int *belows, uint32_t *sums)
 {
   using Columns = ColumnSums<Sample, ALL, CUT>;
-  Part part = part_of (a, task);
   int belows_here[Columns::N];
   Columns columns;
 
@@ -129,12 +142,12 @@ sum_columns (const Arguments &a, const Task &task, int below,
     uint32_t column = part.word * Columns::N + k - task.x;
 
     belows_here[k] =
-        CUT && belows && column < task.width ? belows[column] : below;
+        LEVELED && column < task.width ? belows[column] : below;
   }
   for (uint32_t y = 0; y < part.n_rows; y += BATCH) {
     uint32_t words[BATCH];
 
-    read_part (a, part, y, words);
+    take_words (a, part, y, LEVELED, first, words);
 #pragma unroll
     for (uint32_t i = 0; i < BATCH; i++)
       columns.add (words[i], y + i, belows_here, y + i < part.n_rows);
@@ -180,12 +193,12 @@ extremes_of_lanes (Extremes e, uint32_t lanes)
 template <typename Sample>
 static __device__ __forceinline__ void
 find_column_extremes (const Arguments &a, const Part &part,
-    Extremes extremes[4 / sizeof (Sample)])
+    const uint32_t first[BATCH], Extremes extremes[4 / sizeof (Sample)])
 {
   for (uint32_t y = 0; y < part.n_rows; y += BATCH) {
     uint32_t words[BATCH];
 
-    read_part (a, part, y, words);
+    take_words (a, part, y, true, first, words);
 #pragma unroll
     for (uint32_t i = 0; i < BATCH; i++)
 #pragma unroll
@@ -201,15 +214,15 @@ find_column_extremes (const Arguments &a, const Part &part,
 /* The same, to @to: [group][largest, smallest][column]. */
 template <typename Sample>
 static __device__ __forceinline__ void
-store_column_extremes (const Arguments &a, const Task &task, uint32_t *to)
+store_column_extremes (const Arguments &a, const Task &task, const Part &part,
+    const uint32_t first[BATCH], uint32_t *to)
 {
   constexpr uint32_t N = 4 / sizeof (Sample);
-  Part part = part_of (a, task);
   Extremes extremes[N] = {};
 
   if (part.group >= task.groups)
     return;
-  find_column_extremes<Sample> (a, part, extremes);
+  find_column_extremes<Sample> (a, part, first, extremes);
 #pragma unroll
   for (uint32_t k = 0; k < N; k++) {
     uint32_t column = part.word * N + k - task.x;
@@ -279,11 +292,14 @@ __launch_bounds__ (MAX_THREADS)
   Task task = a.tasks[blockIdx.x];
   Part part = part_of (a, task);
   Extremes columns[4 / sizeof (Sample)] = {}, all = {};
+  uint32_t first[BATCH];
 
   if (task.n_parts == 1)
     return;
-  if (part.group < task.groups)
-    find_column_extremes<Sample> (a, part, columns);
+  if (part.group < task.groups) {
+    read_part (a, part, 0, first);
+    find_column_extremes<Sample> (a, part, first, columns);
+  }
   for (uint32_t k = 0; k < 4 / sizeof (Sample); k++) {
     uint32_t column = part.word * (4 / sizeof (Sample)) + k - task.x;
 
@@ -487,6 +503,8 @@ __launch_bounds__ (MAX_THREADS)
 {
   Task task = a.tasks[blockIdx.x];
   Shared shared = shared_layout<ALL, CUT> (task);
+  Part part = part_of (a, task);
+  uint32_t first[BATCH];
   int below = -1;
 
   fetch_rects (a, task, shared.rects);
@@ -495,15 +513,17 @@ __launch_bounds__ (MAX_THREADS)
                 a.rects[task.first].threshold, 0, 0)) -
             1;
   if (LEVELED) {
+    if (part.group < task.groups)
+      read_part (a, part, 0, first);
     if (task.n_parts == 1)
-      store_column_extremes<Sample> (a, task, shared.sums);
+      store_column_extremes<Sample> (a, task, part, first, shared.sums);
     __pipeline_wait_prior (0);
     __syncthreads ();
     find_levels (a, task, shared);
     __syncthreads ();
   }
-  sum_columns<Sample, ALL, CUT> (
-      a, task, below, LEVELED ? shared.belows : nullptr, shared.sums);
+  sum_columns<Sample, ALL, CUT, LEVELED> (
+      a, task, part, first, below, shared.belows, shared.sums);
   __pipeline_wait_prior (0);
   __syncthreads ();
   if (sum_cells<ALL, CUT, LEVELED> (a, task, shared))

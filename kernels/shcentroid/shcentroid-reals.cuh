@@ -15,7 +15,8 @@ enum { ROWS = IMK_SHCENTROID_GROUP_ROWS };
 static_assert ((int) ROWS == (int) BATCH, "a group is read at once");
 enum { BAND_GROUPS = (int) IMK_SHCENTROID_BAND_ROWS / (int) ROWS };
 
-/* Of a column in a group, by index: p, p1, with ALL q, q1, q2 and raw. */
+/* Of a column in a group, by index: p, p1, with ALL q, q1, q2, and raw, which is
+ * p where nothing is cut and nothing weighted. */
 template <bool ALL> constexpr uint32_t n_sums = ALL ? 6 : 2;
 
 /* Columns are those of the words that the task touches. */
@@ -28,7 +29,6 @@ struct Shared {
   double *sums;    /* [group][sum][column]; before them, extremes, float */
   float *max;      /* [group][column], with ALL, like the next */
   uint32_t *max_sample;
-  uint16_t *cell_of; /* of each column */
 };
 
 static uint64_t
@@ -42,8 +42,7 @@ shared_size (bool all, uint64_t n_cells, uint64_t height, uint64_t groups,
          (columns + n_cells * height) * sizeof (double) +
          groups * columns *
              ((all ? n_sums<true> : n_sums<false>) * sizeof (double) +
-                 (all ? sizeof (float) + sizeof (uint32_t) : 0)) +
-         columns * sizeof (uint16_t);
+                 (all ? sizeof (float) + sizeof (uint32_t) : 0));
 }
 
 template <bool ALL>
@@ -62,8 +61,6 @@ shared_layout (const Task &task, uint32_t columns)
   s.sums = s.weights + task.n_weights;
   s.max = (float *) (s.sums + task.groups * n_sums<ALL> * columns);
   s.max_sample = (uint32_t *) (s.max + (ALL ? task.groups * columns : 0));
-  s.cell_of =
-      (uint16_t *) (s.max_sample + (ALL ? task.groups * columns : 0));
   return s;
 }
 
@@ -71,7 +68,7 @@ shared_layout (const Task &task, uint32_t columns)
 static uint32_t
 lanes_for (uint32_t widest)
 {
-  return widest <= 4 ? 4 : widest <= IMK_SHCENTROID_LANES ? 8 : 32;
+  return widest <= 4 ? 4 : widest <= 16 ? 8 : 32;
 }
 
 /* ------------------------------------------------------------------------
@@ -156,29 +153,45 @@ struct ColumnRule {
   const double *weights; /* of the rows of the part */
 };
 
+/* @cell: of the task. @level: that of all cells but under LEVELED */
 static __device__ __forceinline__ ColumnRule
-rule_of (const Shared &shared, const Task &task, uint32_t group,
-    uint32_t column, uint32_t x, bool prepared)
+rule_of (const Shared &shared, const Task &task, uint32_t group, uint32_t cell,
+    const ImkShcentroidLevel &level, bool leveled)
 {
-  ColumnRule rule = {{-imk_shcentroid_infinity (), 0.0}, shared.weights};
+  const ImkShcentroidRect &rect = shared.rects[cell];
+  ColumnRule rule;
 
-  /* x wraps around left of the task */
-  if (prepared && x - task.x < task.width) {
-    uint32_t i = shared.cell_of[column];
-    const ImkShcentroidRect &cell = shared.rects[i];
-
-    rule.level = shared.levels[i];
-    rule.weights += cell.x - task.x + i * cell.height + cell.width +
-                    group * ROWS;
-  }
+  rule.level = leveled ? shared.levels[cell] : level;
+  rule.weights = shared.weights + (rect.x - task.x) + cell * rect.height +
+                 rect.width + group * ROWS;
   return rule;
 }
 
+/* Cells of the task that the columns of a part are in. */
+template <typename Sample>
+static __device__ __forceinline__ void
+find_cells (const ChainArguments &a, const Task &task, const Part &part,
+    uint16_t cells[4 / sizeof (Sample)])
+{
+  constexpr uint32_t N = 4 / sizeof (Sample);
+
+#pragma unroll
+  for (uint32_t k = 0; k < N; k++) {
+    uint32_t x = part.word * N + k;
+
+    /* wraps around left of the task */
+    cells[k] = a.cell_of && x - task.x < task.width
+                   ? (uint16_t) (a.cell_of[x] - task.column)
+                   : 0;
+  }
+}
+
 /* One column after the other, to the sums in shared memory. */
-template <typename Sample, bool CALIBRATED, bool ALL, bool WEIGHTED>
+template <typename Sample, bool CALIBRATED, bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ void
 sum_columns (const ChainArguments &a, const Task &task, const Part &part,
-    const Values<Sample> &values, uint32_t columns, bool prepared,
+    const Values<Sample> &values, uint32_t columns, bool leveled,
+    const uint16_t cells[4 / sizeof (Sample)], const ImkShcentroidLevel &level,
     const Shared &shared)
 {
   constexpr uint32_t N = Values<Sample>::N;
@@ -188,29 +201,32 @@ sum_columns (const ChainArguments &a, const Task &task, const Part &part,
 
 #pragma unroll
   for (uint32_t k = 0; k < N; k++) {
-    ColumnRule rule = rule_of (
-        shared, task, part.group, first + k, part.word * N + k, prepared);
+    ColumnRule rule = {};
     double *to = shared.sums + part.group * n_sums<ALL> * columns + first + k;
     uint32_t at = part.group * columns + first + k, max_sample = 0;
     ImkShcentroidGroup g = {};
     float most = -3.4e38f;
 
+    if (CUT || WEIGHTED)
+      rule = rule_of (shared, task, part.group, cells[k], level, leveled);
 #pragma unroll
     for (int i = ROWS - 1; i >= 0; i--) {
       double v = values.v[i][k];
-      bool real = i < part.n_rows, used = real && v >= rule.level.least;
+      bool real = i < part.n_rows;
+      bool used = CUT ? real && v >= rule.level.least : real;
+      double pedestal = CUT ? rule.level.pedestal : 0.0;
       double weight = WEIGHTED ? rule.weights[real ? i : 0] : 1.0;
-      double p =
-          imk_shcentroid_part (v, used, rule.level.pedestal, weight, 1.0);
+      double p = imk_shcentroid_part (v, used, pedestal, weight, 1.0);
 
       imk_shcentroid_add_part (&g, p, false, 0.0);
       if (ALL) {
-        bool good = real && v == v;
-        double q = imk_shcentroid_spread (v, values.flat[i][k], used,
-            rule.level.pedestal, weight, 1.0, p, &noise);
+        bool good = CUT ? real && v == v : real;
+        double q = imk_shcentroid_spread (
+            v, values.flat[i][k], used, pedestal, weight, 1.0, p, &noise);
 
         imk_shcentroid_add_spread (&g, q, false, 0.0);
-        g.raw += good ? v : 0.0;
+        if (CUT || WEIGHTED)
+          g.raw += good ? v : 0.0;
         most = good && values.v[i][k] > most ? values.v[i][k] : most;
         max_sample = max (
             max_sample, good ? sample_of<Sample> (values.words[i], k) : 0);
@@ -222,7 +238,8 @@ sum_columns (const ChainArguments &a, const Task &task, const Part &part,
       to[2 * columns] = g.q;
       to[3 * columns] = g.q1;
       to[4 * columns] = g.q2;
-      to[5 * columns] = g.raw;
+      if (CUT || WEIGHTED)
+        to[5 * columns] = g.raw;
       shared.max[at] = most;
       shared.max_sample[at] = max_sample;
     }
@@ -232,10 +249,10 @@ sum_columns (const ChainArguments &a, const Task &task, const Part &part,
 /* ------------------------------------------------------------------------
  * Cells. */
 
-/* Levels, and whose a column is. */
+/* Thresholds that the pixels of a cell decide. */
 static __device__ __forceinline__ void
-prepare_cells (const ChainArguments &a, const Task &task, uint32_t skipped,
-    uint32_t columns, bool leveled, const Shared &shared)
+find_levels (const ChainArguments &a, const Task &task, uint32_t skipped,
+    uint32_t columns, const Shared &shared)
 {
   const float *extremes = (const float *) shared.sums;
   uint32_t lane = threadIdx.x % task.lanes;
@@ -248,17 +265,15 @@ prepare_cells (const ChainArguments &a, const Task &task, uint32_t skipped,
     uint32_t begin = cell.x - task.x + skipped, end = begin + cell.width;
     float least = 3e38f, most = -3e38f;
 
-    for (uint32_t x = begin + lane; real && x < end; x += task.lanes) {
-      shared.cell_of[x] = (uint16_t) i;
-      for (uint32_t group = 0; leveled && group < task.groups; group++) {
+    for (uint32_t x = begin + lane; real && x < end; x += task.lanes)
+      for (uint32_t group = 0; group < task.groups; group++) {
         float low = extremes[2 * group * columns + x];
         float high = extremes[(2 * group + 1) * columns + x];
 
         least = low < least ? low : least;
         most = high > most ? high : most;
       }
-    }
-    for (uint32_t step = leveled ? task.lanes / 2 : 0; step; step /= 2) {
+    for (uint32_t step = task.lanes / 2; step; step /= 2) {
       float low = __shfl_xor_sync (0xffffffff, least, step, task.lanes);
       float high = __shfl_xor_sync (0xffffffff, most, step, task.lanes);
 
@@ -279,7 +294,7 @@ struct Band {
 };
 
 /* Column @u, of all groups of the band. */
-template <bool ALL, bool WEIGHTED>
+template <bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ ImkShcentroidReals
 sum_column (
     const Shared &shared, const Band &band, uint32_t columns, uint32_t u)
@@ -287,9 +302,13 @@ sum_column (
   ImkShcentroidReals c = no_sums ();
   double factor = WEIGHTED ? band.factors[u] : 1.0;
 
-  for (uint32_t group = band.first; group < band.end; group++) {
-    uint32_t at = band.begin + u;
+#pragma unroll
+  for (uint32_t i = 0; i < BAND_GROUPS; i++) {
+    uint32_t group = band.first + i, at = band.begin + u;
     const double *from = shared.sums + group * n_sums<ALL> * columns + at;
+
+    if (group >= band.end)
+      break;
     ImkShcentroidGroup g = {from[0], from[columns]};
 
     imk_shcentroid_add_group (&c, &g, false, group * ROWS);
@@ -297,7 +316,7 @@ sum_column (
       g.q = from[2 * columns];
       g.q1 = from[3 * columns];
       g.q2 = from[4 * columns];
-      g.raw = from[5 * columns];
+      g.raw = CUT || WEIGHTED ? from[5 * columns] : g.p;
       imk_shcentroid_add_group_spread (&c, &g, false, group * ROWS);
       at += group * columns;
       c.max = shared.max[at] > c.max ? shared.max[at] : c.max;
@@ -311,7 +330,7 @@ sum_column (
 }
 
 /* Lane @lane of IMK_SHCENTROID_LANES. */
-template <bool ALL, bool WEIGHTED>
+template <bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ ImkShcentroidReals
 sum_lane (
     const Shared &shared, const Band &band, uint32_t columns, uint32_t lane)
@@ -320,37 +339,28 @@ sum_lane (
 
   for (uint32_t u = lane; u < band.width; u += IMK_SHCENTROID_LANES)
     add_column_to_lane<ALL> (
-        sum_column<ALL, WEIGHTED> (shared, band, columns, u), &s);
+        sum_column<ALL, WEIGHTED, CUT> (shared, band, columns, u), &s);
   return s;
 }
 
 /* What lane @lane of @lanes holds when those above have been halved: lanes
  * without a column are 0 and need not be added. */
-template <bool ALL, bool WEIGHTED>
+template <bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ ImkShcentroidReals
 sum_lanes (const Shared &shared, const Band &band, uint32_t columns,
     uint32_t lane, uint32_t lanes)
 {
   ImkShcentroidReals s =
-      sum_lane<ALL, WEIGHTED> (shared, band, columns, lane);
+      sum_lane<ALL, WEIGHTED, CUT> (shared, band, columns, lane);
 
-  if (lanes == 8 && band.width > 16)
+  if (lanes == 8 && band.width > 8)
     add_column_to_lane<ALL> (
-        sum_lane<ALL, WEIGHTED> (shared, band, columns, lane + 16), &s);
-  if (lanes == 8 && band.width > 8) {
-    ImkShcentroidReals t =
-        sum_lane<ALL, WEIGHTED> (shared, band, columns, lane + 8);
-
-    if (band.width > 24)
-      add_column_to_lane<ALL> (
-          sum_lane<ALL, WEIGHTED> (shared, band, columns, lane + 24), &t);
-    add_column_to_lane<ALL> (t, &s);
-  }
+        sum_lane<ALL, WEIGHTED, CUT> (shared, band, columns, lane + 8), &s);
   return s;
 }
 
 /* All threads go through all passes: they shuffle together. */
-template <bool ALL, bool WEIGHTED>
+template <bool ALL, bool WEIGHTED, bool CUT>
 static __device__ __forceinline__ void
 sum_cells (const Task &task, uint32_t skipped, uint32_t columns,
     const Shared &shared)
@@ -371,7 +381,7 @@ sum_cells (const Task &task, uint32_t skipped, uint32_t columns,
       ImkShcentroidReals s;
 
       band.end = min (band.first + BAND_GROUPS, (uint32_t) task.groups);
-      s = sum_lanes<ALL, WEIGHTED> (
+      s = sum_lanes<ALL, WEIGHTED, CUT> (
           shared, band, columns, lane, task.lanes);
       halve_all<ALL> (&s, task.lanes);
       add_band (&sums, s);
@@ -414,7 +424,7 @@ fetch_weights (const ChainArguments &a, const Task &task, double *to)
   __pipeline_commit ();
 }
 
-template <typename Sample, bool CALIBRATED, bool ALL, bool WEIGHTED>
+template <typename Sample, bool CALIBRATED, bool ALL, bool WEIGHTED, bool CUT>
 static __global__ void
 __launch_bounds__ (MAX_THREADS)
     measure_reals (const __grid_constant__ ChainArguments a)
@@ -426,30 +436,36 @@ __launch_bounds__ (MAX_THREADS)
   Shared shared = shared_layout<ALL> (task, columns);
   Part part = part_of (a.common, task);
   bool active = part.group < task.groups;
-  bool leveled = imk_shcentroid_is_leveled (&params);
-  bool prepared =
-      WEIGHTED || params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  bool leveled = CUT && imk_shcentroid_is_leveled (&params);
+  uint16_t cells[N] = {};
+  ImkShcentroidLevel level = {};
   Values<Sample> values;
 
   fetch_rects (a.common, task, shared.rects);
   if (WEIGHTED)
     fetch_weights (a, task, shared.weights);
+  if (active && (CUT || WEIGHTED))
+    find_cells<Sample> (a, task, part, cells);
+  if (CUT && !leveled) /* only cells of a map have their own, and a task each */
+    level = imk_shcentroid_level (&params, a.common.rects[task.first].threshold,
+        0.0f, 0.0f, -imk_shcentroid_infinity ());
   if (active)
     read_values<Sample, CALIBRATED> (a, task, part, values);
   if (active && leveled)
     store_extremes<Sample> (
         part, values, (part.word - task.first_word) * N, columns, shared);
   __pipeline_wait_prior (0);
-  if (prepared) {
+  if (CUT || WEIGHTED)
     __syncthreads ();
-    prepare_cells (a, task, skipped, columns, leveled, shared);
+  if (leveled) {
+    find_levels (a, task, skipped, columns, shared);
     __syncthreads ();
   }
   if (active)
-    sum_columns<Sample, CALIBRATED, ALL, WEIGHTED> (
-        a, task, part, values, columns, prepared, shared);
+    sum_columns<Sample, CALIBRATED, ALL, WEIGHTED, CUT> (
+        a, task, part, values, columns, leveled, cells, level, shared);
   __syncthreads ();
-  sum_cells<ALL, WEIGHTED> (task, skipped, columns, shared);
+  sum_cells<ALL, WEIGHTED, CUT> (task, skipped, columns, shared);
   __syncthreads ();
   for (uint32_t i = threadIdx.x; i < task.n_cells; i += blockDim.x)
     finish_cell<ALL> (a, task.first + i, shared.rects[i], shared.cells[i],

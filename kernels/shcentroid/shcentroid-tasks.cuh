@@ -8,6 +8,7 @@
 struct Planner {
   const ImkShcentroidPlan *plan;
   bool reals; /* for the kernel of shcentroid-reals.cuh */
+  bool fine;  /* there is much to do for each word */
   bool all;
   uint32_t sample_size;
 
@@ -59,7 +60,8 @@ static void
 choose_groups (const Planner *p, Task *task)
 {
   uint32_t groups = least_groups (p, task->height);
-  uint32_t good = imk_div_up (task->height, GOOD_GROUP_ROWS);
+  uint32_t good =
+      imk_div_up (task->height, p->fine ? BATCH : GOOD_GROUP_ROWS);
 
   while (!p->reals && groups < good &&
          (groups + 1) * task->words <= MAX_THREADS &&
@@ -86,6 +88,15 @@ choose_lanes (const Planner *p, const Task *task, uint32_t threads)
   return lanes;
 }
 
+/* Threads that @n_cells of reals would like to have when they are summed up. */
+static uint32_t
+n_lanes (const Planner *p, uint64_t n_cells)
+{
+  uint64_t n = n_cells * reals::lanes_for (p->widest);
+
+  return n < UINT32_MAX ? (uint32_t) n : UINT32_MAX;
+}
+
 static void
 add_task (Planner *p, Task task)
 {
@@ -94,7 +105,13 @@ add_task (Planner *p, Task task)
   task.first_word = (uint16_t) (task.x * p->sample_size / 4);
   task.words = (uint16_t) words_of (p, task.x, task.width);
   choose_groups (p, &task);
-  threads = imk_div_up (task.words * task.groups, 32) * 32;
+  threads = task.words * task.groups;
+  if (p->reals && threads < n_lanes (p, task.n_cells))
+    threads = n_lanes (p, task.n_cells) < GOOD_THREADS
+                  ? n_lanes (p, task.n_cells)
+              : threads < GOOD_THREADS ? GOOD_THREADS
+                                       : threads;
+  threads = imk_div_up (threads, 32) * 32;
   task.lanes = choose_lanes (p, &task, threads);
   size = (uint32_t) shared_size (
       p, task.n_cells, task.width, task.height, task.groups);
@@ -115,6 +132,7 @@ add_whole (Planner *p, uint32_t first, uint32_t n)
 
   task.first = first;
   task.n_cells = n;
+  task.column = p->plan->columns ? first % p->plan->columns : 0;
   task.n_parts = 1;
   task.x = left->x;
   task.y = left->y;
@@ -165,8 +183,8 @@ add_cell (Planner *p, uint32_t cell)
 }
 
 /* Returns: into how many tasks a row of the grid is best cut: as few as
- * possible, since words at a cut are read twice, but for reals, which have more
- * to do, some for each multiprocessor; 0 when a cell alone is too much */
+ * possible, since words at a cut are read twice, but where it is fine, some for
+ * each multiprocessor; 0 when a cell alone is too much */
 static uint32_t
 tasks_a_row (const Planner *p)
 {
@@ -181,7 +199,8 @@ tasks_a_row (const Planner *p)
       highest = plan->rects[i].height;
   for (uint32_t n = 1; n <= plan->columns; n++) {
     uint64_t cells = imk_div_up (plan->columns, n);
-    bool enough = !p->reals || n == plan->columns || n * plan->rows >= GOOD_TASKS ||
+    bool enough = !p->fine || n == plan->columns ||
+                  n * plan->rows >= GOOD_TASKS ||
                   cells * widest * p->sample_size / 4 <= GOOD_WORDS;
 
     if (enough && fits (p, cells, cells * widest, highest))
@@ -194,12 +213,13 @@ static void
 plan_tasks (Planner *p)
 {
   const ImkShcentroidPlan *plan = p->plan;
-  uint32_t n = plan->columns ? tasks_a_row (p) : 0;
+  uint32_t n;
 
   p->n_tasks = p->n_scratch = p->n_weights = 0;
   for (uint32_t i = 0; i < plan->n_rects; i++)
     if (plan->rects[i].width > p->widest)
       p->widest = plan->rects[i].width;
+  n = plan->columns ? tasks_a_row (p) : 0;
   if (n == 0) {
     for (uint32_t i = 0; i < plan->n_rects; i++)
       add_cell (p, i);
