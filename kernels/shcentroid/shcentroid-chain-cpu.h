@@ -46,6 +46,7 @@
 #define add_vectors ISA_NAME (add_vectors)
 #define halve ISA_NAME (halve)
 #define gather_lanes ISA_NAME (gather_lanes)
+#define largest ISA_NAME (largest)
 #define add_maxima ISA_NAME (add_maxima)
 #define add_cell ISA_NAME (add_cell)
 #define sum_band ISA_NAME (sum_band)
@@ -64,15 +65,16 @@ typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
 /* The columns of a piece of a tile in one band: what decides about their
  * pixels, and their sums, in the order of ImkShcentroidReals. */
 typedef struct ChainColumns {
-  double least[CHAIN_ROOM], pedestal[CHAIN_ROOM];
-  const double *factor, *u; /* of a table, or these */
-  double factors[CHAIN_ROOM], us[CHAIN_ROOM];
+  /* aligned: a vector of 64 bytes is a line of the cache */
+  _Alignas(64) double least[CHAIN_ROOM];
+  double pedestal[CHAIN_ROOM], factors[CHAIN_ROOM], us[CHAIN_ROOM];
   ChainSums sums;
-  double max[CHAIN_TILE], max_sample[CHAIN_TILE];
+  double max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
   /* the pixels of a group; weights where they differ from cell to cell */
   double value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
   double flat[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
   double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
 
 /* One group of the columns of one vector, in registers: ImkShcentroidGroup. */
@@ -97,7 +99,7 @@ load_samples (
       sample[i] = words[i];
 }
 
-/* The next row is elsewhere, and too short for the processor to see it come. */
+/* Rows of a tile are too short for the processor to see what comes. */
 INLINE void
 fetch_ahead (const float *from, uint32_t n)
 {
@@ -156,9 +158,9 @@ load_row (
   const float *flat = cpu->dark ? cpu->flat + at : NULL;
 
   n = whole < left ? whole : left;
-  if (dark && y + 1 < cpu->plan.height) {
-    fetch_ahead (dark + cpu->plan.width, n);
-    fetch_ahead (flat + cpu->plan.width, n);
+  if (dark) {
+    fetch_ahead (dark + n, n);
+    fetch_ahead (flat + n, n);
   }
   if (cpu->lut)
     load_listed (f, x, y, n, dark, flat, value);
@@ -211,7 +213,7 @@ find_ranges (ChainTile *t)
     t->ranges[i] = (ImkShcentroidRange){3e38f, -3e38f, 0};
   for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
     uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
-    double min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
+    _Alignas(64) double min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
     uint32_t count[CHAIN_TILE] = {0}, column = 0;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -403,9 +405,9 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   if (way.flat) {
     Reals flat = read_reals (c->flat[k] + i);
 
-    q = flat * light * r->noise.per_count + flat * flat * r->noise.read;
+    q = flat * (light + flat * r->noise);
   } else {
-    q = light * r->noise.per_count + r->noise.read;
+    q = light + r->noise;
   }
   if (way.rare && r->power != 1.0) {
     Reals d = v - read_reals (c->pedestal + i);
@@ -439,7 +441,8 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   p = add_part (s, c, i, k, r, v, weight, way);
   if (way.all) {
     add_spread (s, c, i, k, r, v, weight, p, way);
-    s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
+    if (way.cut || way.weighted || way.rare)
+      s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
     s->max = larger (s->max, v);
   }
 }
@@ -473,7 +476,9 @@ end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *s,
   keep_sum (&c->sums[CHAIN_QY][i], quad ? s->q1 : q1 + y * s->q, begins);
   keep_sum (&c->sums[CHAIN_QYY][i],
       quad ? s->q2 : q2 + y * (2.0 * q1 + y * s->q), begins);
-  keep_sum (&c->sums[CHAIN_RAW][i], s->raw, begins);
+  /* it is p where nothing is cut and nothing weighted */
+  keep_sum (&c->sums[CHAIN_RAW][i],
+      way.cut || way.weighted || way.rare ? s->raw : s->p, begins);
   q1 = begins ? s->max : larger (read_reals (&c->max[i]), s->max);
   memcpy (&c->max[i], &q1, sizeof (q1));
 }
@@ -615,7 +620,7 @@ add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
 {
   double *restrict max = c->max_sample;
   const double *restrict value = c->value[k];
-  double samples[CHAIN_TILE];
+  _Alignas(64) double samples[CHAIN_TILE];
 
   load_samples (f, x, y, n, samples);
   for (uint32_t i = 0; begins && i < n; i++)
@@ -749,18 +754,35 @@ gather_lanes (const ChainColumns *c, const uint32_t n_sums, uint32_t first,
       lanes[k][(u + i) % IMK_SHCENTROID_LANES] += c->sums[k][first + i];
 }
 
+/* Returns: the largest of @n and @least */
+INLINE double
+largest (const double *from, uint32_t n, double least)
+{
+  Reals v = all_reals (least);
+  double numbers[REALS];
+
+  for (uint32_t i = 0; i < n; i += REALS) {
+    Masks real = read_reals (lane_numbers) < (double) (n - i);
+    Reals more = read_reals (from + i);
+
+    v = larger (v, (Reals) (((Masks) more & real) | ((Masks) v & ~real)));
+  }
+  memcpy (numbers, &v, sizeof (numbers));
+  for (uint32_t step = REALS / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      numbers[i] =
+          numbers[i + step] > numbers[i] ? numbers[i + step] : numbers[i];
+  return numbers[0];
+}
+
 INLINE void
 add_maxima (ImkShcentroidReals *s, const ChainColumns *c, uint32_t first,
     uint32_t n, bool calibrated)
 {
-  double max = s->max, max_sample = s->max_sample;
-
-  for (uint32_t i = first; i < first + n; i++)
-    max = c->max[i] > max ? c->max[i] : max;
-  for (uint32_t i = first; calibrated && i < first + n; i++)
-    max_sample = c->max_sample[i] > max_sample ? c->max_sample[i] : max_sample;
-  s->max = (float) max;
-  s->max_sample = (uint32_t) max_sample;
+  s->max = (float) largest (c->max + first, n, s->max);
+  if (calibrated)
+    s->max_sample =
+        (uint32_t) largest (c->max_sample + first, n, s->max_sample);
 }
 
 /* From the columns [@x, @x + @n) of a tile to its cells, in one band; all of
@@ -940,6 +962,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef add_vectors
 #undef halve
 #undef gather_lanes
+#undef largest
 #undef add_maxima
 #undef add_cell
 #undef sum_band
