@@ -6,7 +6,6 @@
 /* of the chain */
 #define load_row ISA_NAME (load_row)
 #define load_samples ISA_NAME (load_samples)
-#define flat_row ISA_NAME (flat_row)
 #define find_levels ISA_NAME (find_levels)
 
 #define Shifts ISA_NAME (Shifts)
@@ -52,8 +51,7 @@ load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
 {
   const Frame *f = t->f;
   const ImkShcentroidWindow *w = t->windows;
-  const float *restrict flat = flat_row (f, w->x, w->y + y);
-  const float *restrict value = s->value;
+  const double *restrict value = s->value;
   const double *restrict weights = s->weights;
   double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
   double power = f->cpu->params.power;
@@ -72,8 +70,8 @@ load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
     for (uint32_t x = 0; x < n; x++)
       row[x] = (float) imk_shcentroid_part (
           value[x], value[x] >= least, pedestal, 1.0, 1.0);
-  for (uint32_t x = 0; flat && x < n; x++)
-    row[x] = flat[x] == 0.0f ? NAN : row[x];
+  for (uint32_t x = 0; f->cpu->dark && x < n; x++)
+    row[x] = value[x] == value[x] ? row[x] : NAN;
 }
 
 /* Adds a row to the sums of its columns; @all: to those that only all fields
@@ -82,7 +80,7 @@ FUNCTION void
 add_match_row (
     const MatchScratch *s, const float *restrict row, uint32_t n, bool all)
 {
-  const float *restrict value = s->value, *restrict sample = s->sample;
+  const double *restrict value = s->value, *restrict sample = s->sample;
   double *restrict p = s->columns.p, *restrict raw = s->columns.raw;
   float *restrict max = s->columns.max;
   float *restrict max_sample = s->columns.max_sample;
@@ -95,26 +93,28 @@ add_match_row (
   if (!all)
     return;
   for (uint32_t x = 0; x < n; x++)
-    raw[x] += row[x] == row[x] ? value[x] : 0.0f;
+    raw[x] += row[x] == row[x] ? value[x] : 0.0;
   for (uint32_t x = 0; x < n; x++)
-    max[x] = row[x] == row[x] && value[x] > max[x] ? value[x] : max[x];
+    max[x] = row[x] == row[x] && value[x] > max[x] ? (float) value[x] : max[x];
   for (uint32_t x = 0; x < n; x++)
     max_sample[x] = row[x] == row[x] && sample[x] > max_sample[x]
-                        ? sample[x]
+                        ? (float) sample[x]
                         : max_sample[x];
 }
 
-/* The variance of each pixel of a row; 0 where bad, which adds nothing. */
+/* The variance of each pixel of a row, times the gain; 0 where bad, which adds
+ * nothing. */
 INLINE void
 spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
     double weight_y, bool weighted, const float *restrict row,
     double *restrict spread)
 {
-  const ImkShcentroidParams *params = &t->f->cpu->params;
-  const ImkShcentroidNoise noise = {
-      1.0 / params->gain, params->read_noise * params->read_noise};
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  const double noise = imk_shcentroid_noise (params);
   const ImkShcentroidWindow *w = t->windows;
-  const float *flat = flat_row (t->f, w->x, w->y + y);
+  size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x;
+  const float *flat = cpu->dark ? cpu->flat + at : NULL;
   double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
 
   for (uint32_t x = 0; x < w->width; x++) {
@@ -122,7 +122,7 @@ spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
     bool used = row[x] == row[x] && v >= least;
 
     spread[x] = imk_shcentroid_spread (v, flat ? flat[x] : 1.0, used, pedestal,
-        weight, params->power, used ? row[x] : 0.0, &noise);
+        weight, params->power, used ? row[x] : 0.0, noise);
   }
 }
 
@@ -135,10 +135,11 @@ load_match (const ChainTile *t, MatchScratch *s)
   const MatchColumns *c = &s->columns;
   bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   bool weighted = cpu->params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  double weights_y[IMK_SHCENTROID_GROUP_ROWS];
   ImkShcentroidLight light = imk_shcentroid_no_light ();
 
   if (weighted)
-    weight_columns (t, 0, 0, w->width, false, s->weights);
+    weight_columns (t, 0, 0, w->width, s->weights);
   for (uint32_t x = 0; x < w->width; x++) {
     c->p[x] = c->raw[x] = 0.0;
     c->max[x] = light.max;
@@ -147,10 +148,12 @@ load_match (const ChainTile *t, MatchScratch *s)
   }
   for (uint32_t y = 0; y < w->height; y++) {
     float *row = s->pixels + (size_t) y * s->stride + s->pad;
-    double weight_y = 1.0;
+    uint32_t k = y % IMK_SHCENTROID_GROUP_ROWS;
+    double weight_y;
 
-    if (weighted)
-      weight_rows (t, 0, y, 1, false, &weight_y);
+    if (weighted && k == 0)
+      weight_rows (t, 0, y, false, weights_y);
+    weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
     if (all)
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
@@ -505,7 +508,6 @@ take_template (const Frame *f, MatchScratch *s)
 
 #undef load_row
 #undef load_samples
-#undef flat_row
 #undef find_levels
 #undef Shifts
 #undef SHIFTS

@@ -29,11 +29,11 @@ typedef struct MatchScratch {
   void *memory;
   float *pixels;
   uint32_t stride, pad;
-  double *spread; /* variance of each pixel, width x height */
+  double *spread; /* variance of each pixel times the gain, width x height */
   ImkShcentroidTotal *totals;
-  double *products;      /* of all shifts */
-  double *weights;       /* of the columns */
-  float *value, *sample; /* of one row, as it came */
+  double *products;       /* of all shifts */
+  double *weights;        /* of the columns */
+  double *value, *sample; /* of one row, as it came */
   MatchColumns columns;
 } MatchScratch;
 
@@ -84,9 +84,9 @@ match_lay_out (
   s->products = match_cut (
       memory, &at, (size_t) (2 * most + 1) * (2 * most + 1) * sizeof (double));
   s->weights = match_cut (memory, &at, column);
-  /* and what a vector at the last pixel reaches beyond it */
-  s->value = match_cut (memory, &at, (width + 64) * sizeof (float));
-  s->sample = match_cut (memory, &at, (width + 64) * sizeof (float));
+  /* and what a row is rounded up to when it is loaded */
+  s->value = match_cut (memory, &at, (width + 64) * sizeof (double));
+  s->sample = match_cut (memory, &at, column);
   c->p = match_cut (memory, &at, column);
   c->raw = match_cut (memory, &at, column);
   c->xx = match_cut (memory, &at, column);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Correlation on the GPU, included by shcentroid-cuda.cu after the chain. A
+/* Correlation on the GPU, for a cell whatever the chain makes of its pixels. A
  * block measures a cell: it lies in shared memory, less its mean, between
  * columns of 0, and a thread adds up the products of a shift. What is ordered
  * (shcentroid-correlation.h) is added up by one thread a column, then by one
  * for all. Cells that are too large for shared memory lie in global memory. */
+
+#pragma once
+
+#include "shcentroid/shcentroid-chain.cuh"
+#include "shcentroid/shcentroid-correlation.h"
 
 enum {
   MATCH_THREADS = CHAIN_THREADS,
@@ -305,6 +310,7 @@ find_best (const ChainArguments &a, const Team &team,
 /* ------------------------------------------------------------------------
  * Variances. */
 
+/* Its variance times the gain. */
 template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ double
 spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
@@ -312,15 +318,13 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
     uint32_t y)
 {
   const ImkShcentroidParams &params = a.common.params;
-  const ImkShcentroidNoise noise = {
-      a.noise_per_count, params.read_noise * params.read_noise};
   ChainPixel pixel = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
   double v = pixel.value, by = weight_at (a, weight, x, y);
   bool used = pixel.good && v >= level.least;
   float p = part_of (params, v, level, by);
 
   return imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
-      params.power, used ? p : 0.0, &noise);
+      params.power, used ? p : 0.0, imk_shcentroid_noise (&params));
 }
 
 /* Thread 0 gets the sums. */

@@ -399,8 +399,8 @@ imk_shcentroid_response (const ImkShcentroidMatch *m,
   return s;
 }
 
-/* Sums over the pixels of the window, each times its variance, of the squares
- * of what it does to the gradient. */
+/* Sums over the pixels of the window, each times its variance and the gain, of
+ * the squares of what it does to the gradient. */
 typedef struct ImkShcentroidSpreads {
   double xx, xy, yy;
 } ImkShcentroidSpreads;
@@ -420,10 +420,11 @@ imk_shcentroid_respond (const ImkShcentroidResponse *s, double a, double b,
 /* One axis of the fraction: @to of the gradient. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_shift_variance (
-    const double to[2], const ImkShcentroidSpreads *s)
+    const double to[2], const ImkShcentroidSpreads *s, double gain)
 {
-  double variance = to[0] * to[0] * s->xx + 2.0 * to[0] * to[1] * s->xy +
-                    to[1] * to[1] * s->yy;
+  double variance = (to[0] * to[0] * s->xx + 2.0 * to[0] * to[1] * s->xy +
+                        to[1] * to[1] * s->yy) /
+                    gain;
 
   variance = variance > 0.0 ? variance : 0.0;
   return variance < 3e38 ? variance : 3e38;
@@ -496,9 +497,9 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   row->field[IMK_SHCENTROID_VAR_Y] = row->field[IMK_SHCENTROID_VAR_X];
   if (valid) {
     row->field[IMK_SHCENTROID_VAR_X] =
-        imk_shcentroid_shift_variance (peak->to_x, spreads);
+        imk_shcentroid_shift_variance (peak->to_x, spreads, params->gain);
     row->field[IMK_SHCENTROID_VAR_Y] =
-        imk_shcentroid_shift_variance (peak->to_y, spreads);
+        imk_shcentroid_shift_variance (peak->to_y, spreads, params->gain);
   }
   row->field[IMK_SHCENTROID_FLAGS] = flags;
   return valid;
