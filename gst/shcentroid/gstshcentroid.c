@@ -26,6 +26,7 @@
 
 #include "gstimagingenum.h"
 #include "gstimagingtable.h"
+#include "gstshcentroidcost.h"
 #include "gstshcentroidfiles.h"
 #include "gstshcentroidgeometry.h"
 #include "gstshcentroidhints.h"
@@ -337,37 +338,36 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   return status;
 }
 
-/* Returns: how many cells the settings lead to, 0 where they lead to none */
-static guint
-count_cells (GstShCentroid *self)
+static gboolean
+is_calibrated (const GstShCentroidCalibration *c)
 {
-  Settings s = get_settings (self);
-  ImkShcentroidCell *cells = NULL;
-  guint n = 0;
-
-  if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
-    n = imk_shcentroid_n_cells (&s.config);
-  g_free (cells);
-  settings_clear (&s);
-  return n;
+  for (guint i = 0; i < GST_SH_CENTROID_N_CALIBRATIONS; i++)
+    if (i != GST_SH_CENTROID_REFERENCE && (c->location[i] || c->captured[i]))
+      return TRUE;
+  return FALSE;
 }
 
-/* Microseconds a frame from the table of the paper's grid in
- * docs/benchmarks.md: the CPU's time is per sample and per cell and shared by
- * its threads, the GPU's is a launch and the bus. A tie goes to the CPU, which
- * needs no copy of frames that are in ordinary memory; that is why twice. */
+/* A tie goes to the CPU, which needs no copy of frames that are in ordinary
+ * memory; that is why twice. */
 static gboolean
 gst_sh_centroid_prefers_cuda (
     GstImagingFilter *filter, const GstVideoInfo *info)
 {
-  GstShCentroid *self = GST_SH_CENTROID (filter);
-  gdouble samples = (gdouble) info->width * info->height;
+  Settings s = get_settings (GST_SH_CENTROID (filter));
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
-  gdouble cpu_us = (samples * 0.046e-3 + count_cells (self) * 4.2e-3) / threads;
-  gdouble cuda_us = 12 + (gdouble) info->size / 45e3;
+  gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
+  ImkShcentroidCell *cells = NULL;
+  guint n_cells = 0;
 
-  return cpu_us > 2 * cuda_us;
+  if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
+    n_cells = imk_shcentroid_n_cells (&s.config);
+  cpu_us = gst_sh_centroid_cpu_us (
+      &s.config, samples, n_cells, is_calibrated (&s.calibration));
+  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, info->size);
+  g_free (cells);
+  settings_clear (&s);
+  return cpu_us / threads > 2 * cuda_us;
 }
 
 static void

@@ -405,9 +405,9 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   if (way.flat) {
     Reals flat = read_reals (c->flat[k] + i);
 
-    q = flat * (light + flat * r->noise);
+    q = flat * light * r->noise.per_count + flat * flat * r->noise.read;
   } else {
-    q = light + r->noise;
+    q = light * r->noise.per_count + r->noise.read;
   }
   if (way.rare && r->power != 1.0) {
     Reals d = v - read_reals (c->pedestal + i);
