@@ -99,7 +99,7 @@ load_samples (
       sample[i] = words[i];
 }
 
-/* Rows of a tile are too short for the processor to see what comes. */
+/* The next row is elsewhere, and too short for the processor to see it come. */
 INLINE void
 fetch_ahead (const float *from, uint32_t n)
 {
@@ -158,9 +158,9 @@ load_row (
   const float *flat = cpu->dark ? cpu->flat + at : NULL;
 
   n = whole < left ? whole : left;
-  if (dark) {
-    fetch_ahead (dark + n, n);
-    fetch_ahead (flat + n, n);
+  if (dark && y + 1 < cpu->plan.height) {
+    fetch_ahead (dark + cpu->plan.width, n);
+    fetch_ahead (flat + cpu->plan.width, n);
   }
   if (cpu->lut)
     load_listed (f, x, y, n, dark, flat, value);
@@ -405,9 +405,9 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   if (way.flat) {
     Reals flat = read_reals (c->flat[k] + i);
 
-    q = flat * (light + flat * r->noise);
+    q = flat * light * r->noise.per_count + flat * flat * r->noise.read;
   } else {
-    q = light + r->noise;
+    q = light * r->noise.per_count + r->noise.read;
   }
   if (way.rare && r->power != 1.0) {
     Reals d = v - read_reals (c->pedestal + i);

@@ -209,7 +209,7 @@ struct ChainWeight {
 template <bool ALL, bool RARE>
 static __device__ __forceinline__ void
 add_pixel (const ChainArguments &a, const ChainPixel &pixel,
-    const ImkShcentroidLevel &level, double noise, double y,
+    const ImkShcentroidLevel &level, const ImkShcentroidNoise &noise, double y,
     double weight, ImkShcentroidGroup *g, ImkShcentroidReals *c)
 {
   const ImkShcentroidParams &params = a.common.params;
@@ -223,7 +223,7 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
   imk_shcentroid_add_part (g, p, quad, y);
   if (ALL) {
     double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
-        weight, RARE ? params.power : 1.0, p, noise);
+        weight, RARE ? params.power : 1.0, p, &noise);
 
     imk_shcentroid_add_spread (g, q, quad, y);
     g->raw += pixel.good ? v : 0.0;
@@ -270,7 +270,8 @@ sum_column (const ChainArguments &a, const Team &team,
     ImkShcentroidReals *lane)
 {
   const ImkShcentroidParams &params = a.common.params;
-  const double noise = imk_shcentroid_noise (&params);
+  const ImkShcentroidNoise noise = {
+      a.noise_per_count, params.read_noise * params.read_noise};
   bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   ImkShcentroidReals c = no_sums ();
   double coordinate = u;

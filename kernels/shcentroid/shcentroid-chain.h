@@ -45,8 +45,7 @@ typedef struct ImkShcentroidRange {
 } ImkShcentroidRange;
 
 /* The sums over a cell: p the part of a pixel, u and y from the corner of the
- * window (quad cell: -1, 0, 1), q its variance times the gain; raw of
- * calibrated values. */
+ * window (quad cell: -1, 0, 1), q its variance; raw of calibrated values. */
 typedef struct ImkShcentroidReals {
   double p, pu, py;
   double q, qu, qy, quu, qyy;
@@ -64,6 +63,12 @@ typedef struct ImkShcentroidGroup {
   double q, q1, q2;
   double raw;
 } ImkShcentroidGroup;
+
+/* What a frame does not change, prepared once. */
+typedef struct ImkShcentroidNoise {
+  double per_count; /* variance a calibrated count: 1 / gain */
+  double read;      /* read noise squared */
+} ImkShcentroidNoise;
 
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_infinity (void)
@@ -198,26 +203,15 @@ imk_shcentroid_part (
   return used ? p : 0.0;
 }
 
-/* The variance of read noise as light: read_noise^2 gain counts have as much.
- */
-IMK_SHCENTROID_INLINE double
-imk_shcentroid_noise (const ImkShcentroidParams *params)
-{
-  return params->read_noise * params->read_noise * params->gain;
-}
-
-/* Its variance times the gain, (dp / dv)^2 var (v) gain: v is known to flat
- * (raw
- * - dark), of which the variance is flat^2 ((raw - dark) / gain + read
- * noise^2).
- * @noise: imk_shcentroid_noise () */
+/* Its variance, (dp / dv)^2 var (v): v is known to flat (raw - dark), of which
+ * the variance is flat^2 ((raw - dark) / gain + read noise^2). */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_spread (double v, double flat, bool used, double pedestal,
-    double weight, double power, double part, double noise)
+    double weight, double power, double part, const ImkShcentroidNoise *noise)
 {
   double light = v > 0.0 ? v : 0.0;
   double slope = weight;
-  double variance = flat * (light + flat * noise);
+  double variance = flat * light * noise->per_count + flat * flat * noise->read;
 
   if (power != 1.0)
     slope = v > pedestal ? power * part / (v - pedestal) : 0.0;
@@ -490,8 +484,7 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
 {
   bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
-  double scale =
-      (quad ? params->quad_gain * params->quad_gain : 1.0) / params->gain;
+  double scale = quad ? params->quad_gain * params->quad_gain : 1.0;
   double var_x = nan ? imk_shcentroid_nan () : 0.0;
   double var_y = var_x;
 

@@ -261,7 +261,7 @@ typedef struct ChainRows {
   bool calibrated; /* values are not the samples */
   bool quad;
   double power;
-  double noise;                        /* imk_shcentroid_noise () */
+  ImkShcentroidNoise noise;
   double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
   double weight[IMK_SHCENTROID_GROUP_ROWS];
 } ChainRows;
@@ -292,7 +292,7 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .calibrated = cpu->dark || cpu->lut,
       .quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
       .power = params->power,
-      .noise = imk_shcentroid_noise (params),
+      .noise = {1.0 / params->gain, params->read_noise * params->read_noise},
   };
 }
 

@@ -463,6 +463,7 @@ chain_arguments (const Cuda *cuda)
   a.height = cuda->height;
   a.lanes = cuda->lanes;
   a.lost = cuda->lost;
+  a.noise_per_count = 1.0 / cuda->arguments.params.gain;
   return a;
 }
 

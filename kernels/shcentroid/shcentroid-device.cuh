@@ -75,6 +75,7 @@ struct ChainArguments {
   const double *weights;  /* of columns and rows of every cell */
   const uint16_t *cell_of; /* column of the grid, of each of the frame; null for a
                             * map */
+  double noise_per_count; /* see ImkShcentroidNoise */
 };
 
 static constexpr __host__ __device__ uint32_t

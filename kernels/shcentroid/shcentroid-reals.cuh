@@ -195,7 +195,8 @@ sum_columns (const ChainArguments &a, const Task &task, const Part &part,
     const Shared &shared)
 {
   constexpr uint32_t N = Values<Sample>::N;
-  const double noise = imk_shcentroid_noise (&a.common.params);
+  const ImkShcentroidNoise noise = {a.noise_per_count,
+      a.common.params.read_noise * a.common.params.read_noise};
   uint32_t first = (part.word - task.first_word) * N;
 
 #pragma unroll
@@ -211,24 +212,22 @@ sum_columns (const ChainArguments &a, const Task &task, const Part &part,
 #pragma unroll
     for (int i = ROWS - 1; i >= 0; i--) {
       double v = values.v[i][k];
-      bool used = !CUT || v >= rule.level.least;
+      bool real = i < part.n_rows;
+      bool used = CUT ? real && v >= rule.level.least : real;
       double pedestal = CUT ? rule.level.pedestal : 0.0;
-
-      if (i >= (int) part.n_rows)
-        continue;
-      double weight = WEIGHTED ? rule.weights[i] : 1.0;
+      double weight = WEIGHTED ? rule.weights[real ? i : 0] : 1.0;
       double p = imk_shcentroid_part (v, used, pedestal, weight, 1.0);
 
       imk_shcentroid_add_part (&g, p, false, 0.0);
       if (ALL) {
-        bool good = !CUT || v == v;
+        bool good = CUT ? real && v == v : real;
         double q = imk_shcentroid_spread (
-            v, values.flat[i][k], used, pedestal, weight, 1.0, p, noise);
+            v, values.flat[i][k], used, pedestal, weight, 1.0, p, &noise);
 
         imk_shcentroid_add_spread (&g, q, false, 0.0);
         if (CUT || WEIGHTED)
           g.raw += good ? v : 0.0;
-        most = values.v[i][k] > most ? values.v[i][k] : most;
+        most = good && values.v[i][k] > most ? values.v[i][k] : most;
         max_sample = max (
             max_sample, good ? sample_of<Sample> (values.words[i], k) : 0);
       }
