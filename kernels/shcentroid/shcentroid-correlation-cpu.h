@@ -8,11 +8,21 @@
 #define load_samples ISA_NAME (load_samples)
 #define flat_row ISA_NAME (flat_row)
 #define find_levels ISA_NAME (find_levels)
+#define Reals ISA_NAME (Reals)
+#define Masks ISA_NAME (Masks)
+#define Floats ISA_NAME (Floats)
+#define FloatMasks ISA_NAME (FloatMasks)
+#define REALS ISA_NAME (REALS)
+#define load_reals ISA_NAME (load_reals)
+#define read_reals ISA_NAME (read_reals)
+#define raise_reals ISA_NAME (raise_reals)
+#define larger ISA_NAME (larger)
 
 #define Shifts ISA_NAME (Shifts)
 #define SHIFTS ISA_NAME (SHIFTS)
 #define load_shifts ISA_NAME (load_shifts)
 #define load_match_row ISA_NAME (load_match_row)
+#define part_row ISA_NAME (part_row)
 #define add_match_row ISA_NAME (add_match_row)
 #define spread_match_row ISA_NAME (spread_match_row)
 #define load_match ISA_NAME (load_match)
@@ -45,63 +55,92 @@ load_shifts (const float *from)
 /* ------------------------------------------------------------------------
  * From the frame to pixels less their mean. */
 
-/* One row of the window, after threshold, weight and power; NaN where bad. */
+/* One row of the window, after threshold, weight and power; NaN where bad.
+ * Whole vectors, beyond the last column too. */
+INLINE void
+part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
+    const float *flat, uint32_t n, double power, const bool weighted,
+    const bool powered, float *row)
+{
+  for (uint32_t x = 0; x < n; x += REALS) {
+    Reals v = load_reals (s->value + x), p = v - level.pedestal;
+    Masks used = v >= level.least;
+    Floats part;
+
+    if (weighted)
+      p *= read_reals (s->weights + x) * weight_y;
+    if (powered)
+      raise_reals (&p, power);
+    p = (Reals) ((Masks) p & used);
+    part = __builtin_convertvector(p, Floats);
+    if (flat) {
+      Floats factor;
+
+      memcpy (&factor, flat + x, sizeof (factor));
+      /* all ones are a NaN */
+      part = (Floats) ((FloatMasks) part | (factor == 0.0f));
+    }
+    memcpy (row + x, &part, sizeof (part));
+  }
+}
+
 FUNCTION void
 load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
-    const MatchScratch *s, float *restrict row)
+    const MatchScratch *s, float *row)
 {
   const Frame *f = t->f;
   const ImkShcentroidWindow *w = t->windows;
-  const float *restrict flat = flat_row (f, w->x, w->y + y);
-  const float *restrict value = s->value;
-  const double *restrict weights = s->weights;
-  double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
+  const float *flat = flat_row (f, w->x, w->y + y);
   double power = f->cpu->params.power;
-  uint32_t n = w->width;
+  ImkShcentroidLevel level = t->levels[0];
 
-  load_row (f, w->x, w->y + y, n, s->value);
-  if (power != 1.0)
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (value[x], value[x] >= least,
-          pedestal, weighted ? weights[x] * weight_y : 1.0, power);
+  load_row (f, w->x, w->y + y, w->width, s->value);
+  if (power != 1.0 && weighted)
+    part_row (s, level, weight_y, flat, w->width, power, true, true, row);
+  else if (power != 1.0)
+    part_row (s, level, weight_y, flat, w->width, power, false, true, row);
   else if (weighted)
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (
-          value[x], value[x] >= least, pedestal, weights[x] * weight_y, 1.0);
+    part_row (s, level, weight_y, flat, w->width, power, true, false, row);
   else
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (
-          value[x], value[x] >= least, pedestal, 1.0, 1.0);
-  for (uint32_t x = 0; flat && x < n; x++)
-    row[x] = flat[x] == 0.0f ? NAN : row[x];
+    part_row (s, level, weight_y, flat, w->width, power, false, false, row);
 }
 
 /* Adds a row to the sums of its columns; @all: to those that only all fields
  * report, too. */
-FUNCTION void
+INLINE void
 add_match_row (
-    const MatchScratch *s, const float *restrict row, uint32_t n, bool all)
+    const MatchScratch *s, const float *row, uint32_t n, const bool all)
 {
-  const float *restrict value = s->value, *restrict sample = s->sample;
-  double *restrict p = s->columns.p, *restrict raw = s->columns.raw;
-  float *restrict max = s->columns.max;
-  float *restrict max_sample = s->columns.max_sample;
-  uint32_t *restrict count = s->columns.n;
+  const MatchColumns *c = &s->columns;
 
-  for (uint32_t x = 0; x < n; x++)
-    p[x] += row[x] == row[x] ? row[x] : 0.0f;
-  for (uint32_t x = 0; x < n; x++)
-    count[x] += row[x] == row[x];
-  if (!all)
-    return;
-  for (uint32_t x = 0; x < n; x++)
-    raw[x] += row[x] == row[x] ? value[x] : 0.0f;
-  for (uint32_t x = 0; x < n; x++)
-    max[x] = row[x] == row[x] && value[x] > max[x] ? value[x] : max[x];
-  for (uint32_t x = 0; x < n; x++)
-    max_sample[x] = row[x] == row[x] && sample[x] > max_sample[x]
-                        ? sample[x]
-                        : max_sample[x];
+  for (uint32_t x = 0; x < n; x += REALS) {
+    Floats part, value, sample, max;
+    FloatMasks good, count;
+    Reals p = read_reals (c->p + x), raw;
+
+    memcpy (&part, row + x, sizeof (part));
+    good = part == part;
+    part = (Floats) ((FloatMasks) part & good);
+    p += __builtin_convertvector(part, Reals);
+    memcpy (c->p + x, &p, sizeof (p));
+    memcpy (&count, c->n + x, sizeof (count));
+    count -= good;
+    memcpy (c->n + x, &count, sizeof (count));
+    if (!all)
+      continue;
+    memcpy (&value, s->value + x, sizeof (value));
+    memcpy (&sample, s->sample + x, sizeof (sample));
+    memcpy (&max, c->max + x, sizeof (max));
+    max = larger (max, value, good);
+    memcpy (c->max + x, &max, sizeof (max));
+    memcpy (&max, c->max_sample + x, sizeof (max));
+    max = larger (max, sample, good);
+    memcpy (c->max_sample + x, &max, sizeof (max));
+    raw = read_reals (c->raw + x);
+    value = (Floats) ((FloatMasks) value & good);
+    raw += __builtin_convertvector(value, Reals);
+    memcpy (c->raw + x, &raw, sizeof (raw));
+  }
 }
 
 /* The variance of each pixel of a row; 0 where bad, which adds nothing. */
@@ -154,7 +193,10 @@ load_match (const ChainTile *t, MatchScratch *s)
     load_match_row (t, y, weight_y, weighted, s, row);
     if (all)
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
-    add_match_row (s, row, w->width, all);
+    if (all)
+      add_match_row (s, row, w->width, true);
+    else
+      add_match_row (s, row, w->width, false);
     if (all)
       spread_match_row (
           t, s, y, weight_y, weighted, row, s->spread + (size_t) y * w->width);
@@ -331,11 +373,13 @@ multiply_match (
 
   for (int32_t dy = -m->range_y; dy <= m->range_y; dy += MATCH_ROWS) {
     int32_t n_rows = imk_shcentroid_less (MATCH_ROWS, m->range_y - dy + 1);
-    double totals[MATCH_ROWS][MATCH_MAX_SHIFTS] = {{0}};
+    double totals[MATCH_ROWS][MATCH_MAX_SHIFTS];
     int32_t top = imk_shcentroid_more (0, m->top + dy);
     int32_t end = imk_shcentroid_less (
         m->height, m->top + dy + n_rows - 1 + m->template_height);
 
+    for (int32_t k = 0; k < MATCH_ROWS; k++)
+      memset (totals[k], 0, ((size_t) n + 3 * SHIFTS) * sizeof (double));
     for (int32_t y = top; y < end; y++)
       multiply_match_row (m, s, pattern, y, dy, n_rows, totals);
     for (int32_t k = 0; k < n_rows; k++)
@@ -356,7 +400,7 @@ score_match (const ImkShcentroidMatch *m, const MatchScratch *s,
     for (int32_t dx = -m->range_x; dx <= m->range_x; dx++, index++) {
       ImkShcentroidProducts p = imk_shcentroid_products (
           m, dx, dy, s->totals, totals, s->products[index]);
-      double score = imk_shcentroid_score (&p, how);
+      double score = imk_shcentroid_rank_of (&p, how);
 
       if (score > best) {
         best = score;
@@ -507,10 +551,20 @@ take_template (const Frame *f, MatchScratch *s)
 #undef load_samples
 #undef flat_row
 #undef find_levels
+#undef Reals
+#undef Masks
+#undef Floats
+#undef FloatMasks
+#undef REALS
+#undef load_reals
+#undef read_reals
+#undef raise_reals
+#undef larger
 #undef Shifts
 #undef SHIFTS
 #undef load_shifts
 #undef load_match_row
+#undef part_row
 #undef add_match_row
 #undef spread_match_row
 #undef load_match

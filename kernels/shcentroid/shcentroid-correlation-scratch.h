@@ -11,7 +11,8 @@
 enum {
   MATCH_ROWS = 4,   /* rows of the template that go over a row together */
   MATCH_SLACK = 32, /* float32 that a vector may reach beyond the last shift */
-  MATCH_MAX_SHIFTS = 2 * IMK_SHCENTROID_MAX_SEARCH_RANGE + 1 + MATCH_SLACK,
+  MATCH_MAX_SHIFTS = 2 * IMK_SHCENTROID_MAX_SEARCH_RANGE + 1 + 3 * 16,
+  MATCH_VECTOR = 16, /* numbers that a vector may reach beyond a row */
 };
 
 /* Sums of one column of a window, by column. */
@@ -71,22 +72,22 @@ match_lay_out (
 {
   uint32_t most = IMK_SHCENTROID_MAX_SEARCH_RANGE;
   uint32_t range = width / 2 < most ? width / 2 : most;
-  size_t column = width * sizeof (double), at = 0;
+  size_t column = (width + MATCH_VECTOR) * sizeof (double), at = 0;
   MatchColumns *c = &s->columns;
 
   s->pad = 2 * range;
   s->stride = width + 4 * range + MATCH_SLACK;
   s->pixels =
       match_cut (memory, &at, (size_t) s->stride * height * sizeof (float));
-  s->spread = match_cut (memory, &at, column * height);
+  s->spread =
+      match_cut (memory, &at, (size_t) width * height * sizeof (double));
   s->totals = match_cut (
       memory, &at, match_n_totals (width, height) * sizeof (*s->totals));
   s->products = match_cut (
       memory, &at, (size_t) (2 * most + 1) * (2 * most + 1) * sizeof (double));
   s->weights = match_cut (memory, &at, column);
-  /* and what a vector at the last pixel reaches beyond it */
-  s->value = match_cut (memory, &at, (width + 64) * sizeof (float));
-  s->sample = match_cut (memory, &at, (width + 64) * sizeof (float));
+  s->value = match_cut (memory, &at, column);
+  s->sample = match_cut (memory, &at, column);
   c->p = match_cut (memory, &at, column);
   c->raw = match_cut (memory, &at, column);
   c->xx = match_cut (memory, &at, column);
