@@ -26,6 +26,7 @@
 
 #include <gst/base/gstflowcombiner.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "gstimagingallocation.h"
 #include "gstphotostereofiles.h"
@@ -44,6 +45,12 @@ enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
 static const gchar *const output_names[N_OUTPUTS] = {
     "normal", "albedo", "ambient", "quality"};
 
+/* A picture that is read when the set is solved. */
+typedef struct {
+  GstBuffer *buffer;
+  GstImagingFrame frame;
+} Held;
+
 struct _GstPhotoStereo {
   GstElement parent;
 
@@ -59,6 +66,7 @@ struct _GstPhotoStereo {
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
+  GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 };
@@ -114,10 +122,51 @@ get_settings (GstPhotoStereo *self)
   return s;
 }
 
+/* Around all work on a kernel and its frames. */
+static ImkStatus
+enter_device (GstPhotoStereo *self, ImkError *error)
+{
+  return gst_imaging_engine_is_on_cuda (self->engine)
+             ? gst_imaging_context_push (
+                   gst_imaging_engine_context (self->engine), error)
+             : IMK_OK;
+}
+
+static void
+leave_device (GstPhotoStereo *self, gboolean on_cuda)
+{
+  if (on_cuda)
+    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+}
+
+/* The device is through with them: results have been waited for, or nobody
+ * looks at them. */
+static void
+release_pictures (GstPhotoStereo *self)
+{
+  gboolean entered;
+
+  if (self->held->len == 0)
+    return;
+  entered = enter_device (self, NULL) == IMK_OK;
+  for (guint i = 0; i < self->held->len; i++) {
+    Held *held = &g_array_index (self->held, Held, i);
+
+    gst_imaging_frame_unmap (&held->frame, FALSE, NULL);
+    gst_buffer_unref (held->buffer);
+  }
+  g_array_set_size (self->held, 0);
+  if (entered)
+    leave_device (self, gst_imaging_engine_is_on_cuda (self->engine));
+}
+
 static void
 gst_photo_stereo_close (GstElement *element)
 {
-  g_clear_pointer (&GST_PHOTO_STEREO (element)->kernel, imk_photostereo_free);
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  release_pictures (self);
+  g_clear_pointer (&self->kernel, imk_photostereo_free);
 }
 
 static void
@@ -190,6 +239,29 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+/* Pictures that do not fit the device stay where they are. */
+static ImkStatus
+check_host_memory (
+    GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
+{
+  const ImkPhotostereoConfig *c = &s->config;
+  guint n = s->set_size ? s->set_size : c->n_lights;
+  guint64 size = (guint64) c->width * c->height * c->channels *
+                 imk_type_size (c->type) * n;
+  guint64 limit = s->host_memory_limit
+                      ? s->host_memory_limit
+                      : (guint64) sysconf (_SC_PHYS_PAGES) *
+                            (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
+
+  if (!imk_photostereo_keeps_frames (self->kernel) || size <= limit)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%u pictures of %ux%u do not fit the device and have to stay in host "
+      "memory: %" G_GUINT64_FORMAT " MiB; host-memory-limit allows "
+      "%" G_GUINT64_FORMAT " MiB.",
+      n, c->width, c->height, (size >> 20) + 1, limit >> 20);
+}
+
 static ImkStatus
 open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
     ImkError *error)
@@ -212,6 +284,10 @@ open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
     }
   if (status == IMK_OK)
     status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
+  if (status == IMK_OK)
+    status = check_host_memory (self, s, error);
+  if (status != IMK_OK)
+    g_clear_pointer (&self->kernel, imk_photostereo_free);
   for (guint i = 0; i < 3; i++)
     g_clear_pointer (&npy[i], gst_imaging_npy_free);
   return status;
@@ -273,23 +349,6 @@ follow_settings (GstPhotoStereo *self, ImkError *error)
   if (!same && imk_photostereo_n_added (self->kernel) == 0)
     return gst_imaging_engine_reopen (self->engine, error);
   return imk_photostereo_update (self->kernel, &config, error);
-}
-
-/* Around all work on a kernel and its frames. */
-static ImkStatus
-enter_device (GstPhotoStereo *self, ImkError *error)
-{
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->engine), error)
-             : IMK_OK;
-}
-
-static void
-leave_device (GstPhotoStereo *self, gboolean on_cuda)
-{
-  if (on_cuda)
-    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
 }
 
 /* --- results ------------------------------------------------------------- */
@@ -448,6 +507,7 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 static void
 forget_set (GstPhotoStereo *self)
 {
+  release_pictures (self);
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
@@ -561,6 +621,12 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
   status = imk_photostereo_add (
       self->kernel, &frame.planes[0], index, frame.stream, error);
+  if (status == IMK_OK && imk_photostereo_keeps_frames (self->kernel)) {
+    Held held = {.buffer = gst_buffer_ref (buffer), .frame = frame};
+
+    g_array_append_val (self->held, held);
+    return IMK_OK;
+  }
   end = gst_imaging_frame_unmap (&frame, FALSE, &late);
   if (status == IMK_OK && end != IMK_OK)
     status = imk_error_set (error, end, "%s", late.message);
@@ -896,6 +962,7 @@ gst_photo_stereo_finalize (GObject *object)
     g_clear_pointer (&self->pads[i], gst_photo_stereo_pad_unref);
   gst_photo_stereo_settings_clear (&self->settings);
   gst_flow_combiner_free (self->combiner);
+  g_array_unref (self->held);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
 }
@@ -954,6 +1021,7 @@ gst_photo_stereo_init (GstPhotoStereo *self)
   gst_photo_stereo_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->combiner = gst_flow_combiner_new ();
+  self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);

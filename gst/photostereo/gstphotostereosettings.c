@@ -24,6 +24,7 @@ enum {
   PROP_INDEX_SOURCE,
   PROP_SET_SIZE,
   PROP_MEMORY_LIMIT,
+  PROP_HOST_MEMORY_LIMIT,
   PROP_UPDATE_INTERVAL,
   PROP_NEXT_LIGHT,
   PROP_FIRST_OF_SOLVER, /* those above need a new kernel */
@@ -305,6 +306,9 @@ set_choice (GstPhotoStereoSettings *s, guint id, const GValue *value)
   case PROP_MEMORY_LIMIT:
     s->config.memory_limit = g_value_get_uint64 (value);
     break;
+  case PROP_HOST_MEMORY_LIMIT:
+    s->host_memory_limit = g_value_get_uint64 (value);
+    break;
   default:
     return FALSE;
   }
@@ -366,6 +370,9 @@ get_choice (const GstPhotoStereoSettings *s, guint id, GValue *value)
     break;
   case PROP_MEMORY_LIMIT:
     g_value_set_uint64 (value, s->config.memory_limit);
+    break;
+  case PROP_HOST_MEMORY_LIMIT:
+    g_value_set_uint64 (value, s->host_memory_limit);
     break;
   default:
     return FALSE;
@@ -518,7 +525,15 @@ install_set (GObjectClass *klass)
           DEFAULT_PROP_NEXT_LIGHT, live));
   g_object_class_install_property (klass, PROP_MEMORY_LIMIT,
       g_param_spec_uint64 ("memory-limit", "memory-limit",
-          "Bytes that the set may take; 0 for any number. What does not fit is "
+          "Bytes that may be taken where the set is solved, on the device or the "
+          "host; 0 for what is free there. A set that does not fit the device "
+          "waits in host memory and is solved in strips; one that does not fit "
+          "the host is refused with the figure that it needs",
+          0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
+  g_object_class_install_property (klass, PROP_HOST_MEMORY_LIMIT,
+      g_param_spec_uint64 ("host-memory-limit", "host-memory-limit",
+          "Bytes of host memory for pictures that wait to be solved in strips; "
+          "0 for nine tenths of what the machine has. What does not fit is "
           "refused with the figure that it needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
 }

@@ -35,6 +35,7 @@ typedef struct {
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;
   guint set_size, update_interval;
+  guint64 host_memory_limit;
   gdouble stop_below;
   gboolean next_light;
   GstPhotoStereoEncoding normal_encoding;

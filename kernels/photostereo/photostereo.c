@@ -177,6 +177,12 @@ imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
   return status;
 }
 
+bool
+imk_photostereo_keeps_frames (const ImkPhotostereo *self)
+{
+  return self->backend->keeps_frames (self->state);
+}
+
 uint32_t
 imk_photostereo_n_added (const ImkPhotostereo *self)
 {
@@ -270,6 +276,7 @@ imk_photostereo_reset (ImkPhotostereo *self)
   memset (self->present, 0, self->plan.n_lights * sizeof (*self->present));
   self->n_added = 0;
   self->has_solved = false;
+  self->backend->reset (self->state);
 }
 
 void
