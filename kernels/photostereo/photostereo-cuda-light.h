@@ -27,11 +27,10 @@ struct Test {
 };
 
 static __device__ __forceinline__ Place
-place_of (const Arguments &a, size_t pixel)
+place_of (const Arguments &a, uint32_t pixel)
 {
   const ImkPhotostereoPlan &p = a.plan;
-  uint32_t y = (uint32_t) (pixel / p.width);
-  uint32_t x = (uint32_t) (pixel - (size_t) y * p.width);
+  uint32_t y = pixel / p.width, x = pixel - y * p.width;
   Place place;
 
   y += a.tile_row;
@@ -242,15 +241,15 @@ store_state (const Arguments &a, size_t at, const Solution &s, const Found &f)
   a.found[at] = found_pack (f);
 }
 
-/* Appends @at to the list, for the lanes with @more. */
+/* Appends @at to a list of *@n pixels, for the lanes with @more. */
 static __device__ __forceinline__ void
-append (const Arguments &a, bool more, uint32_t at)
+append (uint32_t *list, uint32_t *n, bool more, uint32_t at)
 {
   uint32_t lanes = __ballot_sync (~0u, more), base = 0;
 
   if (threadIdx.x % 32 == 0 && lanes)
-    base = atomicAdd (a.counters, __popc (lanes));
+    base = atomicAdd (n, __popc (lanes));
   base = __shfl_sync (~0u, base, 0);
   if (more)
-    a.list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;
+    list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;
 }

@@ -16,6 +16,37 @@
 /* ------------------------------------------------------------------------
  * Kernels over the whole picture. */
 
+/* imk_photostereo_colour_at () of all colours, from one look at the pixels. */
+static __device__ __forceinline__ void
+colours_at (const ImkPhotostereoPlan &p, const float *plane, uint32_t x,
+    uint32_t y, bool skip_zero, float values[3])
+{
+  float sum[3] = {}, n[3] = {};
+  uint32_t own = p.site[2 * (y & 1) + (x & 1)];
+
+#pragma unroll
+  for (int i = 0; i < 9; i++) {
+    uint32_t v = y + i / 3 - 1, u = x + i % 3 - 1; /* wraps below 0 */
+
+    if (v < p.height && u < p.width) {
+      uint32_t colour = p.site[2 * (v & 1) + (u & 1)];
+      float value = plane[(size_t) v * p.width + u];
+
+#pragma unroll
+      for (uint32_t k = 0; k < 3; k++)
+        if (colour == k && !(skip_zero && value == 0)) {
+          sum[k] += value;
+          n[k] += 1;
+        }
+    }
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < 3; k++)
+    values[k] = own == k    ? plane[(size_t) y * p.width + x]
+                : n[k] != 0 ? sum[k] / n[k]
+                            : 0;
+}
+
 /* Colours of a mosaic, once all of it is there. */
 static __global__ void
 store_mosaic (const __grid_constant__ Arguments a)
@@ -27,18 +58,12 @@ store_mosaic (const __grid_constant__ Arguments a)
   if (x >= p.width)
     return;
   if (a.out.albedo.data) {
-    bool valid = a.albedo[(size_t) y * p.width + x] != 0;
-
-    for (uint32_t k = 0; k < 3; k++)
-      v[k] = valid ? imk_photostereo_colour_at (
-                         a.albedo, p.width, p.height, p.site, x, y, k, true)
-                   : 0;
+    if (a.albedo[(size_t) y * p.width + x] != 0)
+      colours_at (p, a.albedo, x, y, true, v);
     imk_photostereo_store_colours (&a.out.albedo, x, y, v);
   }
   if (a.out.ambient.data) {
-    for (uint32_t k = 0; k < 3; k++)
-      v[k] = imk_photostereo_colour_at (
-          a.ambient, p.width, p.height, p.site, x, y, k, false);
+    colours_at (p, a.ambient, x, y, false, v);
     imk_photostereo_store_colours (&a.out.ambient, x, y, v);
   }
 }
