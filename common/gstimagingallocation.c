@@ -78,8 +78,11 @@ new_output_pool (GstImagingEngine *engine, GstCaps *caps,
     return gst_imaging_nvmm_pool_new (
         gst_imaging_engine_context (engine), caps, info, allocator, size);
 #endif
-  if (on_cuda)
+  if (on_cuda) {
     *allocator = gst_imaging_engine_allocator_new (engine, mode);
+    if (mode != GST_IMAGING_MEMORY_DEVICE)
+      gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (*allocator));
+  }
   return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
 }
 

@@ -3,8 +3,8 @@
 
 enum { IN = N_OUTPUTS, N_PLANES };
 
-/* A buffer at work: page-locked memory with a place in a block of the device,
- * or a frame that the device reaches as it is. */
+/* A buffer at work: host memory with a place in a block of the device, or a
+ * frame that the device reaches as it is. */
 typedef struct {
   gboolean is_block, is_mapped;
   GstMapInfo map;
@@ -204,18 +204,16 @@ gst_oct_bscan_is_on_device (GstBuffer *buffer)
 {
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
 
-  return gst_buffer_n_memory (buffer) == 1 &&
-         (!gst_is_imaging_memory (memory) ||
-             gst_imaging_memory_is_on_device (memory));
+  return gst_buffer_n_memory (buffer) == 1 && gst_is_imaging_memory (memory) &&
+         gst_imaging_memory_is_on_device (memory);
 }
 
-/* Samples in page-locked memory and nowhere else, on a card that has its own.
- */
+/* Samples that are copied to and from a card; ordinary memory as well, when the
+ * device that would lock its pages is lost. */
 static gboolean
-is_page_locked (GstOctBscanDevice *self, GstBuffer *buffer)
+is_copied (GstOctBscanDevice *self, GstBuffer *buffer)
 {
   return !gst_oct_bscan_is_on_device (buffer) &&
-         gst_buffer_n_memory (buffer) == 1 &&
          !gst_imaging_context_info (self->context)->integrated;
 }
 
@@ -297,7 +295,7 @@ map_all (GstOctBscanDevice *self, Batch *b, ImkError *error)
     if (w->source)
       status = map_plane (self, b, IN, i, w->source,
           gst_imaging_engine_info (self->element->engine),
-          is_page_locked (self, w->source), error);
+          is_copied (self, w->source), error);
     for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
       if (w->out[o])
         status = map_plane (
@@ -338,17 +336,24 @@ unmap_all (GstOctBscanDevice *self, Batch *b, gboolean done, ImkError *error)
 
 /* --- copies --------------------------------------------------------------- */
 
-/* How many from @i on lie in the block as they lie in page-locked memory. */
-static guint
-count_run (Batch *b, guint kind, guint i)
+static gboolean
+are_neighbours (const Places *p, const Plane *first, const Plane *second)
 {
-  const Places *p = &b->places[kind];
+  GstMemory *a = first->map.memory, *b = second->map.memory;
+
+  return second->is_mapped && second->is_block && gst_is_imaging_memory (a) &&
+         gst_is_imaging_memory (b) &&
+         gst_imaging_memory_pitch (first->map.maxsize) == p->pitch &&
+         gst_imaging_memory_are_neighbours (a, b);
+}
+
+/* How many from @i on lie in the block as they lie in host memory. */
+static guint
+count_run (const Batch *b, const Places *p, guint i)
+{
   guint end = i + 1;
 
-  while (end < b->n && p->planes[end].is_mapped && p->planes[end].is_block &&
-         gst_imaging_memory_pitch (p->planes[i].map.maxsize) == p->pitch &&
-         gst_imaging_memory_are_neighbours (
-             p->planes[end - 1].map.memory, p->planes[end].map.memory))
+  while (end < b->n && are_neighbours (p, &p->planes[end - 1], &p->planes[end]))
     end++;
   return end - i;
 }
@@ -368,7 +373,7 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
     n = 1;
     if (!p->planes[i].is_mapped || !p->planes[i].is_block)
       continue;
-    n = count_run (b, kind, i);
+    n = count_run (b, p, i);
     size = (n - 1) * p->pitch + p->planes[i + n - 1].map.size;
     if (kind == IN) {
       status = self->device->copy (

@@ -512,6 +512,15 @@ gst_oct_bscan_drain (GstOctBscan *self)
     gst_oct_bscan_queue_drain (self->queue);
 }
 
+static const gchar *
+name_memory (GstBuffer *buffer)
+{
+  if (gst_oct_bscan_is_on_device (buffer))
+    return "device";
+  return gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)) ? "pinned"
+                                                                    : "system";
+}
+
 /* Memory for the images, and the B-scan where the device reaches it. Call with
  * the frames locked. */
 static ImkStatus
@@ -521,6 +530,7 @@ prepare_for_device (
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
   ImkStatus status = need_queue (self, error);
   GstBuffer *source;
+  ImkError ignored;
 
   *flow = GST_FLOW_OK;
   if (status == IMK_OK)
@@ -530,18 +540,16 @@ prepare_for_device (
   follow_readers (self);
   *flow = prepare (self, w);
   source = w->in ? gst_imaging_engine_reachable (
-                       self->engine, w->in, GST_IMAGING_REACH_DEVICE, error)
+                       self->engine, w->in, GST_IMAGING_REACH_DEVICE, &ignored)
                  : NULL;
   gst_imaging_context_pop (context);
-  if (w->in && !source)
-    return error->code;
-  if (source != w->in) {
+  /* without page-locked memory as it is, which takes longer */
+  if (source && source != w->in) {
     gst_buffer_unref (w->source);
     w->source = source;
   }
-  if (source)
-    gst_imaging_engine_note_memory (self->engine,
-        gst_oct_bscan_is_on_device (source) ? "device" : "pinned");
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
   if (*flow == GST_FLOW_ERROR)
     return imk_error_set (
         error, IMK_ERROR_DEVICE, "The device has no memory for an image.");
@@ -554,14 +562,17 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
     const ImkError *why)
 {
   ImkError error = *why;
-  gboolean can;
+  gboolean can, done;
 
   clear_outputs (w);
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
-  can = gst_imaging_engine_can_fall_back (self->engine, status);
-  if (can) {
+  done = !gst_imaging_engine_is_on_cuda (self->engine); /* by the queue */
+  can = done || gst_imaging_engine_can_fall_back (self->engine, status);
+  if (done) {
+    status = IMK_OK;
+  } else if (can) {
     status = gst_imaging_engine_fall_back (self->engine, &error);
     gst_imaging_engine_post_fall_back (self->engine, why,
         status == IMK_OK && is_lost (self, w, IMK_ERROR_DEVICE));

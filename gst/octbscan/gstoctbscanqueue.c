@@ -159,6 +159,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   b = g_new0 (Batch, 1);
   b->works = g_new (GstOctBscanWork *, MIN (most, self->waiting.length));
   first = g_queue_peek_head (&self->waiting);
+  g_cond_broadcast (&self->changed); /* there is room */
   while ((next = g_queue_peek_head (&self->waiting)) && b->n < most &&
          next->changes == first->changes &&
          (m == self->members || !m->device || may_go_anywhere (next)))
@@ -491,7 +492,7 @@ gst_oct_bscan_queue_new (
   self->element = element;
   self->n_batches = n_batches;
   self->n_full = n_full;
-  self->max_waiting = element->max_jobs;
+  self->max_waiting = 2 * element->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   /* the CPU may come in later */

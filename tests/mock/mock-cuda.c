@@ -16,8 +16,9 @@
  * Environment: IMK_MOCK_DEVICES (2) how many devices there are, 0 allowed;
  * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU, and
  * IMK_MOCK_COHERENT=0 without its caches, as before compute capability 7.2;
- * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
- * what was not freed. */
+ * IMK_MOCK_DELAY_US delays every queued job, IMK_MOCK_SLOW_US those of
+ * IMK_MOCK_SLOW_DEVICE alone; IMK_MOCK_LEAKS=1 reports at exit what was not
+ * freed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -153,6 +154,8 @@ static __thread int n_current;
 
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
+static atomic_ulong n_copies;
+static atomic_int lost_device = -1;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -202,6 +205,10 @@ begin (const char *call, ImkError *error)
   if (status == IMK_OK && !n_current)
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s was called while no context is current; push one around it.", call);
+  if (status == IMK_OK && current[n_current - 1]->device == lost_device)
+    status = imk_error_set (error, IMK_ERROR_DEVICE,
+        "CUDA says: mock device %d has fallen off the bus (in %s).",
+        (int) lost_device, call);
   return status;
 }
 
@@ -611,12 +618,24 @@ job_free (Job *job)
   free (job);
 }
 
+/* Of each job of @device. */
+static unsigned
+delay_of (int device)
+{
+  const char *all = getenv ("IMK_MOCK_DELAY_US");
+  const char *slow = getenv ("IMK_MOCK_SLOW_DEVICE");
+  const char *more = getenv ("IMK_MOCK_SLOW_US");
+
+  if (slow && more && atoi (slow) == device)
+    return (unsigned) atoi (more);
+  return all ? (unsigned) atoi (all) : 0;
+}
+
 static void *
 stream_main (void *data)
 {
-  const char *text = getenv ("IMK_MOCK_DELAY_US");
-  unsigned delay_us = text ? (unsigned) atoi (text) : 0;
   Stream *s = data;
+  unsigned delay_us = delay_of (s->handle.device);
 
   pthread_mutex_lock (&s->lock);
   while (true) {
@@ -793,6 +812,7 @@ copy (void *to, size_t to_stride, const void *from, size_t from_stride,
   bool to_pageable;
   Job *job;
 
+  n_copies++;
   if (status != IMK_OK || !row_size || !height)
     return status;
   if (height > 1 && (to_stride < row_size || from_stride < row_size))
@@ -1787,6 +1807,24 @@ imk_mock_n_live (void)
   for (size_t i = 0; i < 2 + N_KINDS; i++)
     sum += n[i];
   return (unsigned) sum;
+}
+
+/* Copies since the last time. */
+unsigned imk_mock_n_copies (void);
+
+__attribute__ ((visibility ("default"))) unsigned
+imk_mock_n_copies (void)
+{
+  return (unsigned) atomic_exchange (&n_copies, 0);
+}
+
+/* From now on all calls in contexts of @device fail; -1: of none. */
+void imk_mock_lose_device (int device);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_lose_device (int device)
+{
+  lost_device = device;
 }
 
 /* The same of page-locked blocks alone. */
