@@ -42,7 +42,7 @@ struct _GstOctInterlacePad {
   GstVideoInfo info; /* width 0 before caps */
   GstBuffer *frame;  /* of this B-scan, or NULL */
   GstBuffer *last;
-  gboolean lags;
+  gboolean lags, warned;
   guint64 n_missing; /* under the object lock of the element */
 };
 
@@ -198,6 +198,32 @@ gst_oct_interlace_sink_event (
       ->sink_event (aggregator, pad, event);
 }
 
+/* Half a frame, unless the user says otherwise. */
+static GstClockTime
+get_tolerance (GstOctInterlace *self)
+{
+  const GstVideoInfo *info = &self->info;
+  GstClockTime tolerance;
+
+  GST_OBJECT_LOCK (self);
+  tolerance = self->tolerance;
+  GST_OBJECT_UNLOCK (self);
+  if (GST_CLOCK_TIME_IS_VALID (tolerance))
+    return tolerance;
+  return info->fps_n > 0
+             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
+             : 0;
+}
+
+/* A frame that is to be waited for comes so much later at most. */
+static void
+set_latency (GstOctInterlace *self)
+{
+  GstClockTime latency = get_tolerance (self);
+
+  gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
+}
+
 /* As many lines as all cameras have, at the rate of one. */
 static GstFlowReturn
 gst_oct_interlace_update_src_caps (
@@ -219,6 +245,7 @@ gst_oct_interlace_update_src_caps (
     self->info.fps_n = one->fps_n;
     self->info.fps_d = one->fps_d;
     *result = gst_video_info_to_caps (&self->info);
+    set_latency (self);
   }
   g_ptr_array_unref (cameras);
   return one ? GST_FLOW_OK : GST_AGGREGATOR_FLOW_NEED_DATA;
@@ -238,29 +265,13 @@ time_of (GstOctInterlacePad *camera, GstBuffer *frame)
              : GST_BUFFER_PTS (frame);
 }
 
-/* Half a frame, unless the user says otherwise. */
-static GstClockTime
-get_tolerance (GstOctInterlace *self, const GstVideoInfo *info)
-{
-  GstClockTime tolerance;
-
-  GST_OBJECT_LOCK (self);
-  tolerance = self->tolerance;
-  GST_OBJECT_UNLOCK (self);
-  if (GST_CLOCK_TIME_IS_VALID (tolerance))
-    return tolerance;
-  return info->fps_n > 0
-             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
-             : 0;
-}
-
 /* Takes the frame of each camera that is of the earliest time. Frames without
  * a time are of any. Returns: that time */
 static GstClockTime
 take_frames (GstOctInterlace *self, GPtrArray *cameras)
 {
   GstClockTime earliest = GST_CLOCK_TIME_NONE;
-  GstClockTime tolerance = get_tolerance (self, &self->info);
+  GstClockTime tolerance = get_tolerance (self);
 
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
@@ -286,7 +297,7 @@ take_frames (GstOctInterlace *self, GPtrArray *cameras)
 /* --- cameras that lag --------------------------------------------------------
  */
 
-/* Said once when it begins and once when it is over. */
+/* Said once when it begins and once when it is over, the first time loudly. */
 static void
 note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
 {
@@ -304,12 +315,14 @@ note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
               camera->number, "lags", G_TYPE_BOOLEAN, lags, "running-time",
               G_TYPE_UINT64, time, "missing", G_TYPE_UINT64, camera->n_missing,
               NULL)));
-  if (lags)
+  if (lags && !camera->warned)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("Camera %u lags: it has no frame at %" GST_TIME_FORMAT
-         ", where others have.",
+         ", where others have. What follows is told by element messages and "
+         "stats.",
             camera->number, GST_TIME_ARGS (time)),
         (NULL));
+  camera->warned |= lags;
 }
 
 /* Returns: whether there is to be a B-scan */
@@ -539,7 +552,7 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
-    camera->lags = FALSE;
+    camera->lags = camera->warned = FALSE;
     camera->n_missing = 0;
     gst_clear_buffer (&camera->last);
     gst_video_info_init (&camera->info);
