@@ -21,34 +21,42 @@ offers_our_memory (GstQuery *query)
   return ours;
 }
 
+/* What is no video has buffers of a size that upstream alone knows: it makes
+ * the pool. */
 static void
 offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
 {
   GstAllocator *allocator;
   GstBufferPool *pool = NULL;
   GstVideoInfo info;
+  gboolean is_video;
   GstCaps *caps;
 
   gst_query_parse_allocation (query, &caps, NULL);
-  if (!caps || !gst_video_info_from_caps (&info, caps))
+  if (!caps || gst_imaging_caps_memory (caps) != GST_IMAGING_CAPS_SYSTEM)
     return;
-  if (gst_imaging_caps_memory (caps) != GST_IMAGING_CAPS_SYSTEM)
+  is_video =
+      gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
+  if (is_video && !gst_video_info_from_caps (&info, caps))
     return;
   allocator =
       gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
   gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (allocator));
-  pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
+  if (is_video)
+    pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   if (pool) {
     if (gst_query_get_n_allocation_pools (query) > 0)
       gst_query_set_nth_allocation_pool (query, 0, pool, info.size, 0, 0);
     else
       gst_query_add_allocation_pool (query, pool, info.size, 0, 0);
+  }
+  if (pool || !is_video) {
     if (gst_query_get_n_allocation_params (query) > 0)
       gst_query_set_nth_allocation_param (query, 0, allocator, NULL);
     else
       gst_query_add_allocation_param (query, allocator, NULL);
-    gst_object_unref (pool);
   }
+  gst_clear_object (&pool);
   gst_object_unref (allocator);
 }
 

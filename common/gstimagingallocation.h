@@ -11,7 +11,8 @@ G_BEGIN_DECLS
  * @query: an allocation query that upstream asks
  *
  * On CUDA, offers page-locked memory, unless our memory is offered already: a
- * camera, or any other source, writes where the GPU reads.
+ * camera, or any other source, writes where the GPU reads. For video a pool,
+ * else the allocator alone.
  */
 GST_IMAGING_API
 void gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query);

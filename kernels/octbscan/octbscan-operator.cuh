@@ -19,7 +19,7 @@
 #include "octbscan/octbscan-input.cuh"
 
 enum {
-  SPLIT_THREADS = 256,
+  SPLIT_ROWS = 8, /* a warp each */
   PARTS = 3,     /* N that a row of the product has */
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
@@ -40,21 +40,36 @@ struct Operator {
 /* ------------------------------------------------------------------------
  * Spectra, each scaled by a power of 2 so that FP16 holds it, and split. */
 
-/* Returns: the largest of the block, in all its threads */
+/* Returns: the largest of the warp, in all its threads */
 static __device__ float
-block_maximum (float value)
+warp_maximum (float value)
 {
-  __shared__ float warps[SPLIT_THREADS / 32];
-
   for (int d = 16; d > 0; d /= 2)
     value = fmaxf (value, __shfl_xor_sync (0xffffffff, value, d));
-  if (threadIdx.x % 32 == 0)
-    warps[threadIdx.x / 32] = value;
-  __syncthreads ();
-  value = 0;
-  for (int w = 0; w < SPLIT_THREADS / 32; w++)
-    value = fmaxf (value, warps[w]);
   return value;
+}
+
+/* Four samples less their mean, 0 behind the end; one load where the rows of
+ * the image allow it. */
+template <typename Sample>
+static __device__ float4
+four_at (const Sample *in, const float *mean, uint32_t x, uint32_t width)
+{
+  struct alignas (4 * sizeof (Sample)) Four {
+    Sample v[4];
+  };
+
+  if (x + 4 <= width && (uintptr_t) (in + x) % sizeof (Four) == 0) {
+    const Four f = *(const Four *) (in + x);
+
+    return make_float4 ((float) f.v[0] - (mean ? mean[x] : 0),
+        (float) f.v[1] - (mean ? mean[x + 1] : 0),
+        (float) f.v[2] - (mean ? mean[x + 2] : 0),
+        (float) f.v[3] - (mean ? mean[x + 3] : 0));
+  }
+  return make_float4 (sample_at (in, mean, x, width),
+      sample_at (in, mean, x + 1, width), sample_at (in, mean, x + 2, width),
+      sample_at (in, mean, x + 3, width));
 }
 
 static __device__ void
@@ -66,45 +81,49 @@ store_halves (__half *to, const __half halves[4])
   *(uint2 *) to = four;
 }
 
+/* A warp does a spectrum, the second time from the cache. */
 template <typename Sample>
 static __global__ void
 split_spectra (const __grid_constant__ Arguments a, const Operator o)
 {
-  uint32_t row = blockIdx.x, j = blockIdx.y;
+  uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
+  uint32_t lane = threadIdx.x % 32;
   const Job &job = a.jobs[j];
-  const Place place = place_of (a, j, row);
+  const Place place = place_of (a, j, row < a.height ? row : 0);
   const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
   const float *mean = mean_of (a, j, place.camera, row);
   __half *to = o.spectra + place.row * PARTS * o.padded;
-  float largest = 0, scale, back;
+  float largest = 0, scale;
   int exponent = EXPONENT;
 
-  if (!job.in)
+  if (row >= a.height || !job.in)
     return;
-  for (uint32_t x = 4 * threadIdx.x; x < a.width; x += 4 * SPLIT_THREADS)
-    for (uint32_t i = 0; i < 4; i++)
-      largest = fmaxf (largest, fabsf (sample_at (in, mean, x + i, a.width)));
-  largest = block_maximum (largest);
+  for (uint32_t x = 4 * lane; x < a.width; x += 128) {
+    const float4 v = four_at (in, mean, x, a.width);
+
+    largest = fmaxf (largest, fmaxf (fabsf (v.x), fabsf (v.y)));
+    largest = fmaxf (largest, fmaxf (fabsf (v.z), fabsf (v.w)));
+  }
+  largest = warp_maximum (largest);
   if (largest > 0 && largest < 1e38f)
     exponent = ilogbf (largest);
   exponent = max (min (exponent, 100), -100);
   scale = ldexpf (1, EXPONENT - exponent);
-  back = ldexpf (1, exponent - EXPONENT);
-  for (uint32_t x = 4 * threadIdx.x; x < o.padded; x += 4 * SPLIT_THREADS) {
+  for (uint32_t x = 4 * lane; x < o.padded; x += 128) {
+    const float4 f = four_at (in, mean, x, a.width);
+    const float v[4] = {f.x * scale, f.y * scale, f.z * scale, f.w * scale};
     __half high[4], low[4];
 
     for (uint32_t i = 0; i < 4; i++) {
-      float v = sample_at (in, mean, x + i, a.width) * scale;
-
-      high[i] = __float2half_rn (v);
-      low[i] = __float2half_rn (v - __half2float (high[i]));
+      high[i] = __float2half_rn (v[i]);
+      low[i] = __float2half_rn (v[i] - __half2float (high[i]));
     }
     store_halves (to + x, low);
     store_halves (to + x + o.padded, high);
     store_halves (to + x + 2 * o.padded, high);
   }
-  if (threadIdx.x == 0)
-    o.scales[place.row] = back;
+  if (lane == 0)
+    o.scales[place.row] = ldexpf (1, exponent - EXPONENT);
 }
 
 /* ------------------------------------------------------------------------
@@ -155,7 +174,8 @@ launch_split (const Operator &o, const Arguments &a, cudaStream_t stream,
     ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (a.height, a.n_jobs), dim3 (SPLIT_THREADS), stream);
+      grid (dim3 (imk_div_up (a.height, SPLIT_ROWS), a.n_jobs),
+          dim3 (32 * SPLIT_ROWS), stream);
 
   return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
 }

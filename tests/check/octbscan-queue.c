@@ -424,7 +424,8 @@ GST_START_TEST (test_lost_device_loses_no_frame)
 GST_END_TEST
 
 /* All of them, while frames are on them: the CPU does these, with auto; each
- * comes out once, in order. */
+ * comes out once, in order. The first are read before, so that no image is on
+ * the device alone. */
 GST_START_TEST (test_cpu_does_what_the_last_device_had)
 {
   GstHarness *h = harness_new (
@@ -433,10 +434,14 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   gchar *backend;
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
-  push_frames (h, 0, 60, TRUE);
+  for (guint i = 0; i < 2; i++) {
+    push_frames (h, i, i + 1, TRUE);
+    pull_frames (h, i, i + 1);
+  }
+  push_frames (h, 2, 60, TRUE);
   check_device ()->inject_failure (1, TRUE);
   push_frames (h, 60, N_FRAMES, TRUE);
-  pull_frames (h, 0, N_FRAMES);
+  pull_frames (h, 2, N_FRAMES);
   check_device ()->inject_failure (0, FALSE);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");

@@ -32,11 +32,16 @@
 
 #include "core/device.h"
 #include "mock-egl.h"
+#ifdef HAVE_FFT
+#include "insarxcorr/insarxcorr-backend.h"
+#endif
 #include "lapsharpen/lapsharpen-backend.h"
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+#include "normalintegrate/normalintegrate-backend.h"
 #include "octbscan/octbscan-backend.h"
 #endif
 #include "photostereo/photostereo-backend.h"
+#include "relight/relight-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 enum { MAX_DEVICES = 16, MAX_CONTEXTS = 32, ALIGNMENT = 256, PAGE = 4096 };
@@ -114,7 +119,7 @@ typedef struct Object {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
     ImkOctbscanParams octbscan;
 #endif
   } params;
@@ -1423,6 +1428,86 @@ shcentroid_destroy (void *state)
   object_free (o);
 }
 
+#ifdef HAVE_FFT
+static ImkStatus
+insarxcorr_create (
+    const ImkInsarxcorrPlan *plan, uint32_t part, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("insarxcorr create", error);
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of insarxcorr", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_insarxcorr_cpu.create (plan, part, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+/* Waited for, as the real one is; a row may be at work, on other lines. */
+static ImkStatus
+insarxcorr_push (void *state, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "insarxcorr push", error);
+
+  if (status == IMK_OK)
+    status = begin ("a copy", error);
+  return status == IMK_OK
+             ? imk_insarxcorr_cpu.push (o->state, side, line, lines, error)
+             : status;
+}
+
+static ImkStatus
+run_insarxcorr (Job *job, ImkError *error)
+{
+  const uint32_t *row = job->staged;
+  ImkStatus status;
+
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_insarxcorr_cpu.process (
+      job->object->state, *row, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  return status;
+}
+
+static ImkStatus
+insarxcorr_process (
+    void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error)
+{
+  uint32_t *staged = malloc (sizeof (*staged));
+
+  if (!staged)
+    return no_memory (error);
+  *staged = row;
+  return object_submit_with (state, run_insarxcorr, NULL, out, staged, stream,
+      "insarxcorr process", error);
+}
+
+static void
+insarxcorr_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("insarxcorr destroy");
+  handle_check (o, OBJECT, "insarxcorr destroy");
+  object_wait (o);
+  imk_insarxcorr_cpu.destroy (o->state);
+  object_free (o);
+}
+#endif
+
 enum { N_OUTPUTS = 4 };
 
 /* What a job of photostereo needs beside a frame. */
@@ -1612,7 +1697,191 @@ photostereo_destroy (void *state)
   object_free (o);
 }
 
-#ifdef HAVE_OCTBSCAN
+/* What a job of relight needs beside images. */
+typedef struct RelightCall {
+  ImkRelightParams params;
+  ImkRelightSource normals, albedo;
+  Span span; /* of the albedo */
+} RelightCall;
+
+static ImkStatus
+relight_create (uint32_t n_threads, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("relight create", error);
+  Object *o;
+
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_relight_cpu.create (1, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_relight (Job *job, ImkError *error)
+{
+  RelightCall *call = job->staged;
+  ImkStatus status;
+
+  call->normals.image = job->in;
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_relight_cpu.process (job->object->state, &call->params,
+      &call->normals, &call->albedo, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  span_release (&call->span);
+  return status;
+}
+
+static ImkStatus
+relight_process (void *state, const ImkRelightParams *params,
+    const ImkRelightSource *normals, const ImkRelightSource *albedo,
+    ImkImage *out, void *stream, ImkError *error)
+{
+  Object *o = state;
+  RelightCall *call = calloc (1, sizeof (*call));
+  ImkStatus status = IMK_OK;
+  Span span;
+
+  if (!call)
+    return no_memory (error);
+  *call =
+      (RelightCall){.params = *params, .normals = *normals, .albedo = *albedo};
+  if (albedo->image.data)
+    status = take_image (&albedo->image, o->handle.device, "albedo",
+        &call->span, &call->albedo.image, error);
+  if (status != IMK_OK) {
+    span_release (&call->span);
+    free (call);
+    return status;
+  }
+  span = call->span;
+  status = object_submit_with (o, run_relight, &normals->image, out, call,
+      stream, "relight process", error);
+  if (status != IMK_OK)
+    span_release (&span);
+  return status;
+}
+
+static void
+relight_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("relight destroy");
+  handle_check (o, OBJECT, "relight destroy");
+  object_wait (o);
+  imk_relight_cpu.destroy (o->state);
+  object_free (o);
+}
+
+#ifdef HAVE_FFT
+/* What a job of normalintegrate needs beside a frame. */
+typedef struct NormalintegrateCall {
+  ImkNormalintegrateParams params;
+  ImkNormalintegrateOutputs outputs;
+  Span spans[2];
+  ImkNormalintegrateSummary *summary;
+} NormalintegrateCall;
+
+static ImkStatus
+normalintegrate_create (
+    const ImkNormalintegratePlan *plan, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("normalintegrate create", error);
+  ImkNormalintegratePlan p = *plan;
+  Object *o;
+
+  /* a real one makes several calls: memory, plans */
+  if (status == IMK_OK)
+    status = begin ("the memory of normalintegrate", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  p.n_threads = 1;
+  status = imk_normalintegrate_cpu.create (&p, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_normalintegrate (Job *job, ImkError *error)
+{
+  NormalintegrateCall *call = job->staged;
+  Object *o = job->object;
+  ImkStatus status;
+
+  pthread_mutex_lock (&o->busy);
+  status = imk_normalintegrate_cpu.process (o->state, &call->params, &job->in,
+      &call->outputs, call->summary, NULL, error);
+  pthread_mutex_unlock (&o->busy);
+  for (int i = 0; i < 2; i++)
+    span_release (&call->spans[i]);
+  return status;
+}
+
+static ImkStatus
+normalintegrate_process (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
+    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+{
+  Object *o = state;
+  NormalintegrateCall *call = calloc (1, sizeof (*call));
+  ImkImage *images[2];
+  Span spans[2];
+  ImkStatus status = IMK_OK;
+
+  if (!call)
+    return no_memory (error);
+  *call = (NormalintegrateCall){
+      .params = *params, .outputs = *outputs, .summary = summary};
+  images[0] = &call->outputs.height;
+  images[1] = &call->outputs.grey;
+  for (int i = 0; i < 2 && status == IMK_OK; i++)
+    if (images[i]->data)
+      status = take_image (images[i], o->handle.device, "output image",
+          &call->spans[i], images[i], error);
+  if (status != IMK_OK) {
+    for (int i = 0; i < 2; i++)
+      span_release (&call->spans[i]);
+    free (call);
+    return status;
+  }
+  memcpy (spans, call->spans, sizeof (spans));
+  status = object_submit_with (o, run_normalintegrate, in, NULL, call, stream,
+      "normalintegrate process", error);
+  for (int i = 0; i < 2 && status != IMK_OK; i++)
+    span_release (&spans[i]);
+  object_wait (o);
+  return status;
+}
+
+static void
+normalintegrate_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("normalintegrate destroy");
+  handle_check (o, OBJECT, "normalintegrate destroy");
+  object_wait (o);
+  imk_normalintegrate_cpu.destroy (o->state);
+  object_free (o);
+}
+
 static ImkStatus
 octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     void **state, ImkError *error)
@@ -1882,6 +2151,17 @@ static const ImkDevice mock_device = {
     .inject_failure = inject_failure,
 };
 
+#ifdef HAVE_FFT
+static const ImkInsarxcorrBackend mock_insarxcorr = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = insarxcorr_create,
+    .push = insarxcorr_push,
+    .process = insarxcorr_process,
+    .destroy = insarxcorr_destroy,
+};
+#endif
+
 static const ImkLapsharpenBackend mock_lapsharpen = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1903,6 +2183,14 @@ static const ImkPhotostereoBackend mock_photostereo = {
     .destroy = photostereo_destroy,
 };
 
+static const ImkRelightBackend mock_relight = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = relight_create,
+    .process = relight_process,
+    .destroy = relight_destroy,
+};
+
 static const ImkShcentroidBackend mock_shcentroid = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1913,7 +2201,15 @@ static const ImkShcentroidBackend mock_shcentroid = {
     .destroy = shcentroid_destroy,
 };
 
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+static const ImkNormalintegrateBackend mock_normalintegrate = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = normalintegrate_create,
+    .process = normalintegrate_process,
+    .destroy = normalintegrate_destroy,
+};
+
 static const ImkOctbscanBackend mock_octbscan = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1932,11 +2228,16 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
     .entries =
         (const ImkModuleEntry[]){
             {"device", &mock_device},
+#ifdef HAVE_FFT
+            {"insarxcorr", &mock_insarxcorr},
+#endif
             {"lapsharpen", &mock_lapsharpen},
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+            {"normalintegrate", &mock_normalintegrate},
             {"octbscan", &mock_octbscan},
 #endif
             {"photostereo", &mock_photostereo},
+            {"relight", &mock_relight},
             {"shcentroid", &mock_shcentroid},
             {NULL, NULL},
         },
