@@ -26,9 +26,9 @@ struct MatchLayout {
   ImkShcentroidTotal *totals; /* [height + 1][width + 1] */
   double *products;           /* of all shifts */
   double *columns;            /* three numbers of every column */
-  float *pattern; /* rows of pattern_stride, 0 beyond the last column */
-  float *pixels;  /* rows of stride, column 0 at pad */
-  uint32_t pattern_stride, stride, pad;
+  float *pixels;              /* rows of stride, column 0 at pad */
+  float *pattern;
+  uint32_t stride, pad;
 };
 
 /* What one thread finds for all. */
@@ -43,34 +43,26 @@ struct MatchMeeting {
   double row[IMK_SHCENTROID_N_FIELDS];
 };
 
-/* Bytes of a block; @memory NULL: only that. Rows of pixels are as far apart as
- * rows of shifts are long, modulo the banks of shared memory: neighbouring
- * threads, which have neighbouring shifts, then read neighbouring banks. */
+/* Bytes of a block; @memory NULL: only that. */
 static __host__ __device__ uint32_t
 lay_out_match (uint32_t width, uint32_t height, uint32_t search_range,
-    const ImkShcentroidTemplates *t, uint8_t *memory, MatchLayout *to)
+    uint32_t template_pixels, uint8_t *memory, MatchLayout *to)
 {
   uint32_t range_x = min (search_range, width / 2);
   uint32_t range_y = min (search_range, height / 2);
   uint32_t n_totals = (width + 1) * (height + 1);
-  uint32_t n_x = 2 * range_x + 1, n_products = n_x * (2 * range_y + 1);
-  uint32_t n_pattern, n_pixels;
+  uint32_t n_products = (2 * range_x + 1) * (2 * range_y + 1);
 
   to->pad = 2 * range_x;
-  to->pattern_stride = (t->width + 3) / 4 * 4;
-  /* and the zeros of the pattern lie over something */
-  to->stride = width + 2 * to->pad + 4;
-  to->stride += (n_x + 32 * 65536 - to->stride) % 32;
-  n_pattern = to->pattern_stride * t->height;
-  n_pixels = (to->stride * height + 3) / 4 * 4;
+  to->stride = width + 2 * to->pad;
   to->totals = (ImkShcentroidTotal *) memory;
-  to->pattern = (float *) (to->totals + n_totals);
-  to->pixels = to->pattern + n_pattern;
-  to->products = (double *) (to->pixels + n_pixels);
+  to->products = (double *) (to->totals + n_totals);
   to->columns = to->products + n_products;
+  to->pixels = (float *) (to->columns + 3 * width);
+  to->pattern = to->pixels + to->stride * height;
   return n_totals * sizeof (ImkShcentroidTotal) +
-         (n_pattern + n_pixels) * sizeof (float) +
-         (n_products + 3 * width + 1) / 2 * 16;
+         (n_products + 3 * width) * sizeof (double) +
+         (to->stride * height + template_pixels + 1) / 2 * 8;
 }
 
 /* ------------------------------------------------------------------------
@@ -238,39 +230,27 @@ add_totals (const float *pixels, uint32_t stride, uint32_t width,
 /* ------------------------------------------------------------------------
  * Shifts. */
 
-/* Rows of the template over the window; four products at a time where nothing
- * is left out, which is but for windows that the frame has cut. */
 static __device__ __forceinline__ double
 sum_products (const ImkShcentroidMatch &m, const MatchLayout &layout,
-    int32_t dx, int32_t dy)
+    const float *pattern, int32_t dx, int32_t dy)
 {
   /* as on the CPU: beside these columns there is nothing but 0 */
   int32_t from = max (0, -m.left - m.range_x);
   int32_t to = min (m.template_width, m.width - m.left + m.range_x);
   int32_t left = m.left + dx + (int32_t) layout.pad;
-  bool whole = from == 0 && to == m.template_width;
   double sum = 0.0;
 
   for (int32_t y = 0; y < m.template_height; y++) {
     int32_t v = m.top + dy + y;
     const float *a = layout.pixels + v * (int32_t) layout.stride + left;
-    const float *b = layout.pattern + y * (int32_t) layout.pattern_stride;
+    const float *b = pattern + y * m.template_width;
     float row = 0.0f;
 
     if (v < 0 || v >= m.height)
       continue;
-    if (whole)
-      for (int32_t x = 0; x < m.template_width; x += 4) {
-        float4 four = *(const float4 *) (b + x);
-
-        row += a[x] * four.x;
-        row += a[x + 1] * four.y;
-        row += a[x + 2] * four.z;
-        row += a[x + 3] * four.w;
-      }
-    else
-      for (int32_t x = from; x < to; x++)
-        row += a[x] * b[x];
+#pragma unroll 4
+    for (int32_t x = from; x < to; x++)
+      row += a[x] * b[x];
     sum += row;
   }
   return sum;
@@ -288,7 +268,7 @@ find_best (const ChainArguments &a, const Team &team,
 
   for (int32_t i = (int32_t) threadIdx.x; i < n; i += (int32_t) blockDim.x) {
     int32_t dx = i % n_x - m.range_x, dy = i / n_x - m.range_y;
-    double ab = sum_products (m, layout, dx, dy);
+    double ab = sum_products (m, layout, layout.pattern, dx, dy);
     ImkShcentroidProducts p = imk_shcentroid_products (
         &m, dx, dy, layout.totals, totals, ab);
     double score = imk_shcentroid_rank_of (&p, a.common.params.correlation);
@@ -374,7 +354,7 @@ spread_match (const ChainArguments &a, const ImkShcentroidWindow &w,
         if (u >= r.overlap.x0 && u < r.overlap.x1 && v >= r.overlap.y0 &&
             v < r.overlap.y1)
           imk_shcentroid_respond (&r, pixel,
-              layout.pattern[v * (int32_t) layout.pattern_stride + u], &in_x, &in_y);
+              layout.pattern[v * m.template_width + u], &in_x, &in_y);
       }
       column.xx += in_x * in_x * q;
       column.xy += in_x * in_y * q;
@@ -465,8 +445,8 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   const ImkShcentroidParams &params = chain.common.params;
   const ImkShcentroidRect &rect = chain.common.rects[index];
   const ImkShcentroidTemplates &t = a.templates;
-  uint32_t which = t.n > 1 ? index : 0;
-  const float *pattern = a.patterns + (size_t) which * t.width * t.height;
+  uint32_t which = t.n > 1 ? index : 0, n_pattern = t.width * t.height;
+  const float *pattern = a.patterns + (size_t) which * n_pattern;
   const ImkShcentroidTotal *totals =
       a.totals + (size_t) which * (t.width + 1) * (t.height + 1);
   ImkShcentroidSpreads spreads = {0.0, 0.0, 0.0};
@@ -476,14 +456,10 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
   MatchCell c;
   int32_t best;
 
-  lay_out_match (
-      rect.width, rect.height, params.search_range, &t, memory, &layout);
-  for (uint32_t i = threadIdx.x; i < layout.pattern_stride * t.height;
-       i += blockDim.x) {
-    uint32_t x = i % layout.pattern_stride, y = i / layout.pattern_stride;
-
-    layout.pattern[i] = x < t.width ? pattern[y * t.width + x] : 0.0f;
-  }
+  lay_out_match (rect.width, rect.height, params.search_range, n_pattern,
+      memory, &layout);
+  for (uint32_t i = threadIdx.x; i < n_pattern; i += blockDim.x)
+    layout.pattern[i] = pattern[i];
   c = read_match<Sample, CALIBRATED> (chain, team, index, layout, meeting);
   m = imk_shcentroid_match (
       &c.window, &rect, &a.anchors[index], &t, params.search_range);
@@ -561,7 +537,7 @@ __launch_bounds__ (MATCH_THREADS)
   MatchCell c;
   float mean;
 
-  lay_out_match (rect.width, rect.height, 0, &t, a.memory, &layout);
+  lay_out_match (rect.width, rect.height, 0, n, a.memory, &layout);
   c = read_match<Sample, CALIBRATED> (a.chain, team, t.cell, layout, &meeting);
   m = imk_shcentroid_match (&c.window, &rect, &a.anchors[t.cell], &t, 0);
   for (uint32_t x = threadIdx.x; x < t.width; x += blockDim.x) {

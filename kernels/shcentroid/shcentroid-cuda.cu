@@ -806,8 +806,9 @@ upload_match_memory (Matching *m, uint32_t n_cells, ImkError *error)
   int device = 0, n_processors = 1;
   ImkStatus status;
 
-  m->layout_size = lay_out_match (m->width, m->height,
-      IMK_SHCENTROID_MAX_SEARCH_RANGE, &m->templates, nullptr, &layout);
+  m->layout_size =
+      lay_out_match (m->width, m->height, IMK_SHCENTROID_MAX_SEARCH_RANGE,
+          m->templates.width * m->templates.height, nullptr, &layout);
   status = IMK_CUDA (error, cudaGetDevice (&device));
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
@@ -1126,8 +1127,8 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   a.anchors = m->anchors;
   a.templates = m->templates;
   a.memory = m->memory;
-  a.layout_size = lay_out_match (
-      m->width, m->height, range, &m->templates, nullptr, &layout);
+  a.layout_size = lay_out_match (m->width, m->height, range,
+      m->templates.width * m->templates.height, nullptr, &layout);
   global = a.layout_size > MAX_SHARED;
   launch.stream = stream;
   if (m->from_frame) {
