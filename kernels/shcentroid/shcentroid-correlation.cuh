@@ -276,7 +276,7 @@ find_best (const ChainArguments &a, const Team &team,
     double ab = sum_products (m, layout, layout.pattern, dx, dy);
     ImkShcentroidProducts p = imk_shcentroid_products (
         &m, dx, dy, layout.totals, totals, ab);
-    double score = imk_shcentroid_score (&p, a.common.params.correlation);
+    double score = imk_shcentroid_rank_of (&p, a.common.params.correlation);
 
     layout.products[i] = ab;
     if (score > best) {
@@ -310,7 +310,6 @@ find_best (const ChainArguments &a, const Team &team,
 /* ------------------------------------------------------------------------
  * Variances. */
 
-/* Its variance times the gain. */
 template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ double
 spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
@@ -318,13 +317,15 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
     uint32_t y)
 {
   const ImkShcentroidParams &params = a.common.params;
+  const ImkShcentroidNoise noise = {
+      a.noise_per_count, params.read_noise * params.read_noise};
   ChainPixel pixel = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
   double v = pixel.value, by = weight_at (a, weight, x, y);
   bool used = pixel.good && v >= level.least;
   float p = part_of (params, v, level, by);
 
   return imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
-      params.power, used ? p : 0.0, imk_shcentroid_noise (&params));
+      params.power, used ? p : 0.0, &noise);
 }
 
 /* Thread 0 gets the sums. */
