@@ -29,38 +29,68 @@ typedef struct Block {
 
 #define INLINE static inline __attribute__ ((always_inline))
 
-/* out[i] = sum over k of weights[k][i] * taps[k][i] */
-INLINE void
-sum_taps (const float *const *taps, float (*weights)[MAX_COLUMNS],
-    uint32_t n_taps, uint32_t n, float *restrict out)
-{
-  memset (out, 0, n * sizeof (float));
-  for (uint32_t k = 0; k < n_taps; k++) {
-    const float *restrict from = taps[k];
-    const float *restrict w = weights[k];
+/* A register of AVX2. The compiler takes it apart where they are shorter; sums
+ * are rounded one by one, so the bits are the same everywhere. */
+enum { LANES = 8 };
+typedef float Vector __attribute__ ((vector_size (4 * LANES), aligned (4)));
 
-    for (uint32_t i = 0; i < n; i++)
-      out[i] += w[i] * from[i];
+/* The taps of a run: tap k of sample i is re[k][i] and im[k][i]. */
+typedef struct Taps {
+  const float *re[MAX_TAPS], *im[MAX_TAPS];
+} Taps;
+
+/* out[i] = sum over k of weights[k][i] * tap k of sample i */
+INLINE void
+sum_taps (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
+    uint32_t n, float *out_re, float *out_im)
+{
+  uint32_t i = 0;
+
+  /* two registers each, for an addition takes as long as four others */
+  for (; i + 2 * LANES <= n; i += 2 * LANES) {
+    Vector re[2] = {{0}}, im[2] = {{0}};
+
+    for (uint32_t k = 0; k < n_taps; k++)
+      for (uint32_t h = 0; h < 2; h++) {
+        uint32_t at = i + h * LANES;
+        Vector w = *(const Vector *) (weights[k] + at);
+
+        re[h] += w * *(const Vector *) (taps->re[k] + at);
+        im[h] += w * *(const Vector *) (taps->im[k] + at);
+      }
+    for (uint32_t h = 0; h < 2; h++) {
+      *(Vector *) (out_re + i + h * LANES) = re[h];
+      *(Vector *) (out_im + i + h * LANES) = im[h];
+    }
+  }
+  for (; i < n; i++) {
+    float re = 0, im = 0;
+
+    for (uint32_t k = 0; k < n_taps; k++) {
+      re += weights[k][i] * taps->re[k][i];
+      im += weights[k][i] * taps->im[k][i];
+    }
+    out_re[i] = re;
+    out_im[i] = im;
   }
 }
 
-typedef void (*SumFunc) (const float *const *taps,
-    float (*weights)[MAX_COLUMNS], uint32_t n_taps, uint32_t n, float *out);
+typedef void (*SumFunc) (const Taps *taps, float (*weights)[MAX_COLUMNS],
+    uint32_t n_taps, uint32_t n, float *out_re, float *out_im);
 
 static void
-sum_base (const float *const *taps, float (*weights)[MAX_COLUMNS],
-    uint32_t n_taps, uint32_t n, float *out)
+sum_base (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
+    uint32_t n, float *out_re, float *out_im)
 {
-  sum_taps (taps, weights, n_taps, n, out);
+  sum_taps (taps, weights, n_taps, n, out_re, out_im);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/* Products and sums are rounded one by one, so the bits are the same. */
 __attribute__ ((target ("avx2"))) static void
-sum_avx2 (const float *const *taps, float (*weights)[MAX_COLUMNS],
-    uint32_t n_taps, uint32_t n, float *out)
+sum_avx2 (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
+    uint32_t n, float *out_re, float *out_im)
 {
-  sum_taps (taps, weights, n_taps, n, out);
+  sum_taps (taps, weights, n_taps, n, out_re, out_im);
 }
 
 static SumFunc
@@ -130,20 +160,18 @@ cross_lines (
   const ImkSlcresampleBand *band = work->band;
   const ImkSlcresampleWeights *w = &band->weights[IMK_SLCRESAMPLE_AZIMUTH];
   uint32_t n_taps = band->config.taps;
-  const float *re[MAX_TAPS], *im[MAX_TAPS];
+  Taps taps;
 
   for (uint32_t k = 0; k < n_taps; k++) {
-    re[k] = row_of (band, b->places[from].first + (int32_t) k) + column;
-    im[k] = re[k] + band->config.width;
+    taps.re[k] = row_of (band, b->places[from].first + (int32_t) k) + column;
+    taps.im[k] = taps.re[k] + band->config.width;
   }
   gather_weights (b, w->re, n_taps, from, n);
-  work->sum (re, b->weights, n_taps, n, b->re + from);
-  work->sum (im, b->weights, n_taps, n, b->im + from);
+  work->sum (&taps, b->weights, n_taps, n, b->re + from, b->im + from);
   if (!w->im)
     return;
   gather_weights (b, w->im, n_taps, from, n);
-  work->sum (re, b->weights, n_taps, n, b->turned_re);
-  work->sum (im, b->weights, n_taps, n, b->turned_im);
+  work->sum (&taps, b->weights, n_taps, n, b->turned_re, b->turned_im);
   for (uint32_t i = 0; i < n; i++) {
     b->re[from + i] -= b->turned_im[i];
     b->im[from + i] += b->turned_re[i];
@@ -187,16 +215,15 @@ follow_line (const Work *work, Block *b, int32_t column, uint32_t n,
 
   for (uint32_t i = 0; i < n;) {
     uint32_t length = run_length (b->places + i, n - i, 1);
-    const float *re[MAX_TAPS], *im[MAX_TAPS];
+    Taps taps;
 
     for (uint32_t k = 0; k < n_taps; k++) {
-      re[k] = b->re + (b->places[i].first - column) + k;
-      im[k] = b->im + (b->places[i].first - column) + k;
+      taps.re[k] = b->re + (b->places[i].first - column) + k;
+      taps.im[k] = b->im + (b->places[i].first - column) + k;
     }
     gather_weights (
         b, band->weights[IMK_SLCRESAMPLE_RANGE].re, n_taps, i, length);
-    work->sum (re, b->weights, n_taps, length, out_re + i);
-    work->sum (im, b->weights, n_taps, length, out_im + i);
+    work->sum (&taps, b->weights, n_taps, length, out_re + i, out_im + i);
     i += length;
   }
 }

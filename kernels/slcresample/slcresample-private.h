@@ -50,10 +50,11 @@ typedef struct ImkSlcresamplePlace {
 static inline ImkSlcresamplePlace
 imk_slcresample_place (double at, uint32_t taps)
 {
-  double whole = floor (at);
+  int32_t whole = (int32_t) at; /* floor () is a call where SSE4.1 is not */
 
+  whole -= whole > at;
   return (ImkSlcresamplePlace){
-      .first = (int32_t) whole - (int32_t) (taps / 2 - 1),
+      .first = whole - (int32_t) (taps / 2 - 1),
       .phase = (uint32_t) ((at - whole) * IMK_SLCRESAMPLE_N_PHASES + 0.5),
   };
 }
