@@ -68,6 +68,22 @@ check_n_page_locked (void)
   return mock_count ("imk_mock_n_page_locked");
 }
 
+guint
+check_n_copies (void)
+{
+  return mock_count ("imk_mock_n_copies");
+}
+
+void
+check_lose_device (gint device_id)
+{
+  void (*lose) (int) =
+      (void (*) (int)) mock_function ("imk_mock_lose_device", RTLD_NOLOAD);
+
+  if (lose)
+    lose (device_id);
+}
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo

@@ -56,6 +56,12 @@ guint check_n_live (void);
 /* Returns: page-locked blocks of the mock that were made and not freed */
 guint check_n_page_locked (void);
 
+/* Returns: copies of the mock since the last time */
+guint check_n_copies (void);
+
+/* Mock device @device_id fails from now on; -1: none does any more */
+void check_lose_device (gint device_id);
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo check_info (const gchar *format, gint width, gint height);
