@@ -2,8 +2,9 @@
 /* A line is made in blocks of columns, whose work fits the cache and the stack.
  * Both passes are sums over the taps of samples that lie side by side: as long
  * as the whole part of the position grows by one from sample to sample, or not
- * at all, so do the addresses; where it does something else, a new run begins.
- */
+ * at all, so do the addresses, and as long as the fraction stays in one step of
+ * the tables, so do the weights; where either does something else, a new run
+ * begins. With GMTSAR's small stretches runs have some tens of samples. */
 #include <string.h>
 
 #include "core/parallel.h"
@@ -15,13 +16,16 @@ enum {
   BLOCK = 256, /* columns that go */
   /* columns that come for them: a block stretched, and the taps */
   MAX_COLUMNS = BLOCK + BLOCK / 4 + MAX_TAPS + 4,
+  PADDING = IMK_SLCRESAMPLE_PADDING,
 };
 
-/* One block of one line at work. */
+/* One block of one line at work. Runs are written in whole vectors, so that
+ * what stands behind one is overwritten by the next. */
 typedef struct Block {
-  float re[MAX_COLUMNS], im[MAX_COLUMNS]; /* after the first pass */
-  float turned_re[MAX_COLUMNS], turned_im[MAX_COLUMNS];
-  float weights[MAX_TAPS][MAX_COLUMNS];
+  float re[MAX_COLUMNS + PADDING]; /* after the first pass */
+  float im[MAX_COLUMNS + PADDING];
+  float turned_re[MAX_COLUMNS + PADDING], turned_im[MAX_COLUMNS + PADDING];
+  float parts[MAX_COLUMNS + PADDING]; /* of the places, for vectors */
   ImkSlcresamplePlace places[MAX_COLUMNS];
 } Block;
 
@@ -32,65 +36,67 @@ typedef struct Block {
 /* A register of AVX2. The compiler takes it apart where they are shorter; sums
  * are rounded one by one, so the bits are the same everywhere. */
 enum { LANES = 8 };
-typedef float Vector __attribute__ ((vector_size (4 * LANES), aligned (4)));
+typedef float Vector
+    __attribute__ ((vector_size (4 * LANES), aligned (4), may_alias));
 
-/* The taps of a run: tap k of sample i is re[k][i] and im[k][i]. */
-typedef struct Taps {
+/* A run: tap k of sample i is re[k][i] and im[k][i], its weight between those
+ * of one step and the next. */
+typedef struct Run {
   const float *re[MAX_TAPS], *im[MAX_TAPS];
-} Taps;
+  const float *weights, *next_weights; /* [n_taps] */
+  const float *parts;                  /* of a step, [n] */
+  uint32_t n_taps, n;
+} Run;
 
-/* out[i] = sum over k of weights[k][i] * tap k of sample i */
+/* @n_vectors vectors of sums from sample @i on. */
 INLINE void
-sum_taps (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
-    uint32_t n, float *out_re, float *out_im)
+sum_vectors (const Run *run, uint32_t i, uint32_t n_vectors, float *out_re,
+    float *out_im)
 {
-  uint32_t i = 0;
+  Vector re[2] = {{0}}, im[2] = {{0}};
 
-  /* two registers each, for an addition takes as long as four others */
-  for (; i + 2 * LANES <= n; i += 2 * LANES) {
-    Vector re[2] = {{0}}, im[2] = {{0}};
+  for (uint32_t k = 0; k < run->n_taps; k++) {
+    float w = run->weights[k], step = run->next_weights[k] - w;
 
-    for (uint32_t k = 0; k < n_taps; k++)
-      for (uint32_t h = 0; h < 2; h++) {
-        uint32_t at = i + h * LANES;
-        Vector w = *(const Vector *) (weights[k] + at);
+    for (uint32_t v = 0; v < n_vectors; v++) {
+      uint32_t at = i + v * LANES;
+      Vector weights = *(const Vector *) (run->parts + at) * step + w;
 
-        re[h] += w * *(const Vector *) (taps->re[k] + at);
-        im[h] += w * *(const Vector *) (taps->im[k] + at);
-      }
-    for (uint32_t h = 0; h < 2; h++) {
-      *(Vector *) (out_re + i + h * LANES) = re[h];
-      *(Vector *) (out_im + i + h * LANES) = im[h];
+      re[v] += weights * *(const Vector *) (run->re[k] + at);
+      im[v] += weights * *(const Vector *) (run->im[k] + at);
     }
   }
-  for (; i < n; i++) {
-    float re = 0, im = 0;
-
-    for (uint32_t k = 0; k < n_taps; k++) {
-      re += weights[k][i] * taps->re[k][i];
-      im += weights[k][i] * taps->im[k][i];
-    }
-    out_re[i] = re;
-    out_im[i] = im;
+  for (uint32_t v = 0; v < n_vectors; v++) {
+    *(Vector *) (out_re + i + v * LANES) = re[v];
+    *(Vector *) (out_im + i + v * LANES) = im[v];
   }
 }
 
-typedef void (*SumFunc) (const Taps *taps, float (*weights)[MAX_COLUMNS],
-    uint32_t n_taps, uint32_t n, float *out_re, float *out_im);
+/* Two vectors at a time, for an addition takes as long as four others. */
+INLINE void
+sum_run (const Run *run, float *out_re, float *out_im)
+{
+  uint32_t i = 0;
+
+  for (; i + LANES < run->n; i += 2 * LANES)
+    sum_vectors (run, i, 2, out_re, out_im);
+  if (i < run->n)
+    sum_vectors (run, i, 1, out_re, out_im);
+}
+
+typedef void (*SumFunc) (const Run *run, float *out_re, float *out_im);
 
 static void
-sum_base (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
-    uint32_t n, float *out_re, float *out_im)
+sum_base (const Run *run, float *out_re, float *out_im)
 {
-  sum_taps (taps, weights, n_taps, n, out_re, out_im);
+  sum_run (run, out_re, out_im);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__ ((target ("avx2"))) static void
-sum_avx2 (const Taps *taps, float (*weights)[MAX_COLUMNS], uint32_t n_taps,
-    uint32_t n, float *out_re, float *out_im)
+sum_avx2 (const Run *run, float *out_re, float *out_im)
 {
-  sum_taps (taps, weights, n_taps, n, out_re, out_im);
+  sum_run (run, out_re, out_im);
 }
 
 static SumFunc
@@ -106,28 +112,24 @@ find_sum (void)
 }
 #endif
 
-static void
-gather_weights (
-    Block *b, const float *table, uint32_t n_taps, uint32_t from, uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i++) {
-    const float *w = table + b->places[from + i].phase * n_taps;
-
-    for (uint32_t k = 0; k < n_taps; k++)
-      b->weights[k][i] = w[k];
-  }
-}
-
-/* Returns: from @from on, how many of @n places have addresses that grow by
+/* Returns: how many of @n places are in one step, with addresses that grow by
  * @step from one to the next */
 static uint32_t
 run_length (const ImkSlcresamplePlace *places, uint32_t n, int32_t step)
 {
   uint32_t i = 1;
 
-  while (i < n && places[i].first == places[i - 1].first + step)
+  while (i < n && places[i].first == places[i - 1].first + step &&
+         places[i].phase == places[0].phase)
     i++;
   return i;
+}
+
+static void
+set_weights (Run *run, const float *table, uint32_t phase)
+{
+  run->weights = table + phase * run->n_taps;
+  run->next_weights = run->weights + run->n_taps;
 }
 
 /* --- the passes ----------------------------------------------------------- */
@@ -159,19 +161,19 @@ cross_lines (
 {
   const ImkSlcresampleBand *band = work->band;
   const ImkSlcresampleWeights *w = &band->weights[IMK_SLCRESAMPLE_AZIMUTH];
-  uint32_t n_taps = band->config.taps;
-  Taps taps;
+  ImkSlcresamplePlace place = b->places[from];
+  Run run = {.n_taps = band->config.taps, .n = n, .parts = b->parts + from};
 
-  for (uint32_t k = 0; k < n_taps; k++) {
-    taps.re[k] = row_of (band, b->places[from].first + (int32_t) k) + column;
-    taps.im[k] = taps.re[k] + band->config.width;
+  for (uint32_t k = 0; k < run.n_taps; k++) {
+    run.re[k] = row_of (band, place.first + (int32_t) k) + column;
+    run.im[k] = run.re[k] + band->config.width;
   }
-  gather_weights (b, w->re, n_taps, from, n);
-  work->sum (&taps, b->weights, n_taps, n, b->re + from, b->im + from);
+  set_weights (&run, w->re, place.phase);
+  work->sum (&run, b->re + from, b->im + from);
   if (!w->im)
     return;
-  gather_weights (b, w->im, n_taps, from, n);
-  work->sum (&taps, b->weights, n_taps, n, b->turned_re, b->turned_im);
+  set_weights (&run, w->im, place.phase);
+  work->sum (&run, b->turned_re, b->turned_im);
   for (uint32_t i = 0; i < n; i++) {
     b->re[from + i] -= b->turned_im[i];
     b->im[from + i] += b->turned_re[i];
@@ -187,9 +189,11 @@ cross_columns (
   const ImkSlcresampleConfig *c = &work->band->config;
   uint32_t first = 0, end = n;
 
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n; i++) {
     b->places[i] =
         imk_slcresample_place (imk_slcresample_y (c, column + i, a), c->taps);
+    b->parts[i] = b->places[i].part;
+  }
   /* a line crosses columns in order, so that what is inside is in one piece */
   while (first < end && !is_inside (b->places[first], c->taps, c->height))
     first++;
@@ -211,20 +215,22 @@ follow_line (const Work *work, Block *b, int32_t column, uint32_t n,
     float *out_re, float *out_im)
 {
   const ImkSlcresampleBand *band = work->band;
-  uint32_t n_taps = band->config.taps;
+  const float *table = band->weights[IMK_SLCRESAMPLE_RANGE].re;
+  Run run = {.n_taps = band->config.taps};
 
-  for (uint32_t i = 0; i < n;) {
-    uint32_t length = run_length (b->places + i, n - i, 1);
-    Taps taps;
+  for (uint32_t i = 0; i < n; i++)
+    b->parts[i] = b->places[i].part;
+  for (uint32_t i = 0; i < n; i += run.n) {
+    uint32_t at = (uint32_t) (b->places[i].first - column);
 
-    for (uint32_t k = 0; k < n_taps; k++) {
-      taps.re[k] = b->re + (b->places[i].first - column) + k;
-      taps.im[k] = b->im + (b->places[i].first - column) + k;
+    run.n = run_length (b->places + i, n - i, 1);
+    run.parts = b->parts + i;
+    for (uint32_t k = 0; k < run.n_taps; k++) {
+      run.re[k] = b->re + at + k;
+      run.im[k] = b->im + at + k;
     }
-    gather_weights (
-        b, band->weights[IMK_SLCRESAMPLE_RANGE].re, n_taps, i, length);
-    work->sum (&taps, b->weights, n_taps, length, out_re + i, out_im + i);
-    i += length;
+    set_weights (&run, table, b->places[i].phase);
+    work->sum (&run, out_re + i, out_im + i);
   }
 }
 
@@ -258,7 +264,7 @@ make_block (
     const Work *work, Block *b, uint32_t a, uint32_t r, uint32_t n, void *to)
 {
   const ImkSlcresampleConfig *c = &work->band->config;
-  float re[BLOCK] = {0}, im[BLOCK] = {0};
+  float re[BLOCK + PADDING] = {0}, im[BLOCK + PADDING] = {0};
   ImkSlcresamplePlace places[BLOCK], whole;
   uint32_t first = 0, end = n;
   int32_t column;
@@ -281,6 +287,8 @@ make_block (
       end--;
     memcpy (b->places, places + first, (end - first) * sizeof (places[0]));
     follow_line (work, b, column, end - first, re + first, im + first);
+    memset (re + end, 0, (BLOCK + PADDING - end) * sizeof (float));
+    memset (im + end, 0, (BLOCK + PADDING - end) * sizeof (float));
   }
   store (c->type, re, im, n, to);
 }
@@ -291,7 +299,7 @@ make_lines (void *data, uint32_t first, uint32_t end)
   const Work *work = data;
   const ImkSlcresampleConfig *c = &work->band->config;
   size_t size = imk_type_size (c->type);
-  Block block;
+  Block block = {{0}}; /* what is read beyond a run is a number */
 
   for (uint32_t i = first; i < end; i++) {
     uint8_t *row = (uint8_t *) work->out->data + i * work->out->stride;
