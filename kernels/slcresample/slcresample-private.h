@@ -44,32 +44,6 @@ imk_slcresample_y (const ImkSlcresampleConfig *c, double x, double a)
   return a + (c->shift[1] + c->stretch[1] * r + c->a_stretch[1] * a);
 }
 
-/* A position: the first of the taps, the step that its fraction is in, and the
- * part of that step. */
-typedef struct ImkSlcresamplePlace {
-  int32_t first;
-  uint32_t phase;
-  float part;
-} ImkSlcresamplePlace;
-
-static inline ImkSlcresamplePlace
-imk_slcresample_place (double at, uint32_t taps)
-{
-  int32_t whole = (int32_t) at; /* floor () is a call where SSE4.1 is not */
-  double steps;
-  uint32_t phase;
-
-  whole -= whole > at;
-  steps = (at - whole) * IMK_SLCRESAMPLE_N_PHASES;
-  phase = (uint32_t) steps;
-  phase -= phase == IMK_SLCRESAMPLE_N_PHASES; /* rounding can do that */
-  return (ImkSlcresamplePlace){
-      .first = whole - (int32_t) (taps / 2 - 1),
-      .phase = phase,
-      .part = (float) (steps - phase),
-  };
-}
-
 /* Fills a table of weights. @doppler: 0 leaves @weights->im NULL
  * Returns: IMK_ERROR_MEMORY, nothing is allocated then */
 ImkStatus imk_slcresample_weights_init (ImkSlcresampleWeights *weights,

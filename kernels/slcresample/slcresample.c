@@ -180,6 +180,9 @@ clamp_line (double line, uint32_t height)
   return line < height ? (uint32_t) line : height;
 }
 
+/* Farther than rounding takes a position. */
+#define MARGIN 1e-6
+
 /* Returns: what line @a that goes is made of. Both ends rise with @a, as no
  * stretch is large. */
 static Lines
@@ -192,8 +195,9 @@ lines_of (const ImkSlcresampleConfig *c, uint32_t a)
   double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
 
   return (Lines){
-      .first = clamp_line (floor (fmin (y1, y2)) - half + 1, c->height),
-      .end = clamp_line (floor (fmax (y1, y2)) + half + 1, c->height),
+      .first =
+          clamp_line (floor (fmin (y1, y2) - MARGIN) - half + 1, c->height),
+      .end = clamp_line (floor (fmax (y1, y2) + MARGIN) + half + 1, c->height),
   };
 }
 
