@@ -91,12 +91,12 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   const Job &job = a.jobs[j];
   const Place place = place_of (a, j, row < a.height ? row : 0);
   const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-  const float *mean = mean_of (a, j, place.camera);
+  const float *mean = mean_of (a, j, place.camera, row);
   __half *to = o.spectra + place.row * PARTS * o.padded;
   float largest = 0, scale;
   int exponent = EXPONENT;
 
-  if (row >= a.height)
+  if (row >= a.height || !job.in)
     return;
   for (uint32_t x = 4 * lane; x < a.width; x += 128) {
     const float4 v = four_at (in, mean, x, a.width);

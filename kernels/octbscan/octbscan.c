@@ -17,7 +17,7 @@ enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
   /* up to which auto takes the operator */
   MOST_DEPTHS_ON_CPU = 32,
-  MOST_WEIGHTS_ON_CUDA = 12000000,
+  MOST_WEIGHTS_ON_CUDA = 5000000,
 };
 
 struct ImkOctbscan {

@@ -1040,7 +1040,8 @@ test_auto_follows_the_size_on_cuda (void)
 {
   test_need_cuda ();
   check_strategy (IMK_BACKEND_CUDA, 832, 416, IMK_OCTBSCAN_STRATEGY_OPERATOR);
-  check_strategy (IMK_BACKEND_CUDA, 8192, 4096, IMK_OCTBSCAN_STRATEGY_FFT);
+  check_strategy (IMK_BACKEND_CUDA, 2048, 1024, IMK_OCTBSCAN_STRATEGY_OPERATOR);
+  check_strategy (IMK_BACKEND_CUDA, 4096, 2048, IMK_OCTBSCAN_STRATEGY_FFT);
   check_strategy (IMK_BACKEND_CUDA, 8192, 100, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
