@@ -82,9 +82,9 @@ check_config (const ImkSlcresampleConfig *c, ImkError *error)
   if (!(c->bandwidth >= 0.1 && c->bandwidth <= 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "bandwidth is %g; it can be 0.1 to 1.", c->bandwidth);
-  if (!(fabs (c->doppler) <= 8))
+  if (!(fabs (c->doppler) <= 2))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The Doppler centroid is %g cycles a line; it can be -8 to 8.",
+        "The Doppler centroid is %g cycles a line; it can be -2 to 2.",
         c->doppler);
   return IMK_OK;
 }
@@ -133,8 +133,9 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *config,
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   s->band.config = *config;
   s->band.n_lines = band_height (config);
-  s->band.samples =
-      malloc ((size_t) s->band.n_lines * config->width * 2 * sizeof (float));
+  s->band.samples = calloc (
+      (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
+      sizeof (float));
   if (!s->band.samples)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lines of %u samples.", s->band.n_lines,
@@ -179,6 +180,9 @@ clamp_line (double line, uint32_t height)
   return line < height ? (uint32_t) line : height;
 }
 
+/* Farther than rounding takes a position. */
+#define MARGIN 1e-6
+
 /* Returns: what line @a that goes is made of. Both ends rise with @a, as no
  * stretch is large. */
 static Lines
@@ -191,8 +195,9 @@ lines_of (const ImkSlcresampleConfig *c, uint32_t a)
   double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
 
   return (Lines){
-      .first = clamp_line (floor (fmin (y1, y2)) - half + 1, c->height),
-      .end = clamp_line (floor (fmax (y1, y2)) + half + 1, c->height),
+      .first =
+          clamp_line (floor (fmin (y1, y2) - MARGIN) - half + 1, c->height),
+      .end = clamp_line (floor (fmax (y1, y2) + MARGIN) + half + 1, c->height),
   };
 }
 

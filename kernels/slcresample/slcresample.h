@@ -34,7 +34,7 @@ typedef enum ImkSlcresampleAxis {
  *   IMK_SLCRESAMPLE_MAX_TAPS
  * @bandwidth: of the signal along each axis, as part of the sampling rate, 0.1
  *   to 1
- * @doppler: centre of its spectrum in azimuth, cycles a line, -8 to 8. Whole
+ * @doppler: centre of its spectrum in azimuth, cycles a line, -2 to 2. Whole
  *   cycles make a difference: the phase turns with the way between two lines
  * @estimate_doppler: measure it instead, from -0.5 to 0.5, on the first
  *   IMK_SLCRESAMPLE_DOPPLER_LINES lines that are used
@@ -106,11 +106,11 @@ uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
  * stretch[1], which is nothing but for large ones. The weights of @taps samples
  * are those with the least mean square error for a signal whose spectrum is
  * flat over @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i -
- * j)), p_i = sinc (bandwidth (i - f)) at the fraction f, which is rounded to
- * 1/4096; in azimuth w_i times exp (i 2 pi doppler (f - i)). A sample is 0
- * where one that it is made of lies outside the image. Results do not depend on
- * n_threads, or on how lines are pushed. Returns: IMK_ERROR_IMAGE, @out
- * untouched */
+ * j)), p_i = sinc (bandwidth (i - f)) at the fraction f, interpolated
+ * between 256 fractions; in azimuth w_i times exp (i 2 pi doppler (f - i)). A
+ * sample is 0 where one that it is made of lies outside the image. Results do
+ * not depend on n_threads, or on how lines are pushed. Returns:
+ * IMK_ERROR_IMAGE, @out untouched */
 ImkStatus imk_slcresample_process (
     ImkSlcresample *self, ImkImage *out, ImkError *error);
 

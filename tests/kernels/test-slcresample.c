@@ -260,7 +260,7 @@ test_integers_lose_their_rounding (void)
 static void
 test_a_carrier_costs_nothing (void)
 {
-  static const double dopplers[] = {0.37, -0.44, 0.21, 2.37};
+  static const double dopplers[] = {0.37, -0.44, 0.21, 1.37};
   ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
 
   for (size_t i = 0; i < sizeof (dopplers) / sizeof (dopplers[0]); i++) {
@@ -428,6 +428,7 @@ test_what_is_wrong_is_said (void)
   REFUSES (c.taps = 34, "taps is 34");
   REFUSES (c.bandwidth = NAN, "bandwidth is nan");
   REFUSES (c.doppler = NAN, "Doppler centroid is nan");
+  REFUSES (c.doppler = -2.5, "it can be -2 to 2");
 #undef REFUSES
   test_error (imk_slcresample_new (IMK_BACKEND_CUDA, &good, &self, &error),
       &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
