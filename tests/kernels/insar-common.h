@@ -42,3 +42,10 @@ FILE *insar_open_data (const char *pair, const char *name);
 
 /* Skips the test without the file. */
 int16_t *insar_read_slc (const char *pair, const char *name, size_t n_samples);
+
+/* Returns: ImkInsarxcorrFlags of a patch */
+static inline unsigned
+insar_flags (const double *row)
+{
+  return (unsigned) row[IMK_INSARXCORR_FLAGS];
+}
