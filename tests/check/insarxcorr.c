@@ -4,6 +4,7 @@
  * the kernel say. */
 #include "check-common.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -601,6 +602,151 @@ GST_START_TEST (test_precise_offsets_are_precise)
 }
 GST_END_TEST
 
+/* Runs on the device until the end or an error, of which x posts one at most.
+ * Returns: whether all went well */
+static gboolean
+run_failing (gulong nth, gboolean forever)
+{
+  GstElement *pipeline =
+      launch (SOURCES ("lines-per-buffer=50") "backend=cuda cuda-devices=0,1 ! "
+                                              "text/csv ! fakesink sync=false");
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gboolean ended = FALSE;
+  guint n_errors = 0;
+
+  check_device ()->inject_failure (nth, forever);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  while (!ended) {
+    GstMessage *message = gst_bus_timed_pop_filtered (
+        bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+
+    fail_unless (message != NULL, "call %lu: it hangs", nth);
+    ended = TRUE;
+    for (; message; message = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR)) {
+      n_errors += GST_MESSAGE_SRC (message) == GST_OBJECT (x) &&
+                  GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR;
+      gst_message_unref (message);
+    }
+  }
+  check_device ()->inject_failure (0, FALSE);
+  gst_object_unref (bus);
+  gst_object_unref (x);
+  stop (pipeline);
+  fail_unless (n_errors <= 1, "call %lu: %u errors", nth, n_errors);
+  return n_errors == 0;
+}
+
+GST_START_TEST (test_a_failing_device_is_one_error)
+{
+  guint n_good = 0;
+
+  for (gulong nth = 1; nth < 200 && n_good < 2; nth += nth < 20 ? 1 : 7) {
+    run_failing (nth, TRUE);
+    n_good += run_failing (nth, FALSE);
+  }
+  fail_unless (n_good >= 2, "no end to the calls");
+}
+GST_END_TEST
+
+/* Where it cannot even be opened, the CPU does it. */
+GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
+{
+  GstElement *pipeline =
+      launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gchar *active;
+
+  /* the first call only asks whether there is one */
+  check_device ()->inject_failure (2, TRUE);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  g_object_get (x, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cpu");
+  check_device ()->inject_failure (0, FALSE);
+  g_free (active);
+  gst_object_unref (bus);
+  gst_object_unref (x);
+  stop (pipeline);
+}
+GST_END_TEST
+
+/* --- no data
+ * -------------------------------------------------------------------
+ */
+
+GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
+{
+  g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
+  GstElement *pipeline;
+  GstBus *bus;
+  GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
+
+  write_file ("zero.SLC", zeros, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  write_prm ("zero.PRM", "zero.SLC", HEIGHT, "");
+  pipeline = launch (
+      "slcsrc location=$/zero.PRM ! x.reference slcsrc location=$/zero.PRM ! "
+      "x.secondary insarxcorr name=x " GRID " ! other/tensors ! appsink "
+      "name=out sync=false x.fit ! queue ! appsink name=fit sync=false");
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  collect (pipeline, "out", rows);
+  collect (pipeline, "fit", fit);
+  fail_unless_equals_int (rows->len, 12 * 12 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    check_numbers (rows, 12, i, 4, 0);
+    check_numbers (rows, 12, i, 10, 0);
+    check_numbers (rows, 12, i, 11, 1 + 4 + 8); /* edge, no data, low */
+  }
+  fail_unless_equals_int (fit->len, 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "not enough points");
+  g_string_free (rows, TRUE);
+  g_string_free (fit, TRUE);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_samples_that_are_no_numbers_are_no_data)
+{
+  const gchar *const modes[] = {"compat", "precise"};
+  g_autofree gfloat *samples = g_new (gfloat, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    samples[i] =
+        i % 17 ? (gfloat) g_rand_double_range (rand, -9e3, 9e3) : (gfloat) NAN;
+  write_file ("nan.SLC", samples, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
+  for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
+    g_autofree gchar *description = g_strdup_printf (
+        "slcsrc location=$/nan.SLC width=211 format=cf32 ! x.reference slcsrc "
+        "location=$/nan.SLC width=211 format=cf32 ! x.secondary insarxcorr "
+        "name=x " GRID " mode=%s ! text/csv" OUT,
+        modes[m]);
+    GString *found = run (description);
+    g_auto (GStrv) lines = g_strsplit (found->str, "\n", -1);
+
+    fail_unless_equals_int (g_strv_length (lines), 1 + 12 + 1);
+    fail_unless (strstr (found->str, "nan") == NULL &&
+                     strstr (found->str, "inf") == NULL,
+        "%s", found->str);
+    for (guint i = 1; i <= 12; i++) {
+      g_auto (GStrv) words = g_strsplit (lines[i], ",", -1);
+
+      fail_unless (
+          ABS (g_ascii_strtod (words[5], NULL)) < 0.1 &&
+              ABS (g_ascii_strtod (words[13], NULL) - 15.0 / 17) < 0.01,
+          "%s", lines[i]);
+    }
+    g_string_free (found, TRUE);
+  }
+}
+GST_END_TEST
+
 /* Pads of the test in the place of sources: what comes when. */
 static GstPad *sources[2];
 static guint n_rows;
@@ -886,6 +1032,10 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_tensors_are_the_same_numbers);
   tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
   tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
+  tcase_add_test (tc, test_a_failing_device_is_one_error);
+  tcase_add_test (tc, test_auto_takes_the_cpu_when_the_device_fails);
+  tcase_add_test (tc, test_zeros_are_flagged_and_give_no_fit);
+  tcase_add_test (tc, test_samples_that_are_no_numbers_are_no_data);
   tcase_add_test (tc, test_gross_offsets_reach_what_the_search_does_not);
   tcase_add_test (tc, test_steps_cover_the_reference);
   tcase_add_test (tc, test_rasters_are_planes_of_the_rows);
