@@ -71,8 +71,8 @@ gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 
 static GstBufferPool *
 new_output_pool (GstImagingEngine *engine, GstCaps *caps,
-    const GstVideoInfo *info, gboolean with_meta, GstAllocator **allocator,
-    guint *size)
+    const GstVideoInfo *info, gboolean with_meta, GstImagingMemoryMode mode,
+    GstAllocator **allocator, guint *size)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
 
@@ -86,14 +86,24 @@ new_output_pool (GstImagingEngine *engine, GstCaps *caps,
     return gst_imaging_nvmm_pool_new (
         gst_imaging_engine_context (engine), caps, info, allocator, size);
 #endif
-  if (on_cuda)
-    *allocator =
-        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
+  if (on_cuda) {
+    *allocator = gst_imaging_engine_allocator_new (engine, mode);
+    if (mode != GST_IMAGING_MEMORY_DEVICE)
+      gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (*allocator));
+  }
   return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
 }
 
 gboolean
 gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
+{
+  return gst_imaging_allocation_decide_mode (
+      engine, query, GST_IMAGING_MEMORY_DEVICE);
+}
+
+gboolean
+gst_imaging_allocation_decide_mode (
+    GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode)
 {
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
@@ -108,7 +118,8 @@ gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
   if (!caps || !gst_video_info_from_caps (&info, caps))
     return FALSE;
   size = info.size;
-  pool = new_output_pool (engine, caps, &info, with_meta, &allocator, &size);
+  pool =
+      new_output_pool (engine, caps, &info, with_meta, mode, &allocator, &size);
   if (!pool)
     return FALSE;
   while (gst_query_get_n_allocation_params (query) > 0)

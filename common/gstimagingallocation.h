@@ -31,4 +31,14 @@ GST_IMAGING_API
 gboolean gst_imaging_allocation_decide (
     GstImagingEngine *engine, GstQuery *query);
 
+/**
+ * gst_imaging_allocation_decide_mode: (skip)
+ * @mode: of frames on CUDA that are in no other memory by their caps
+ *
+ * gst_imaging_allocation_decide() with a choice where frames are born.
+ */
+GST_IMAGING_API
+gboolean gst_imaging_allocation_decide_mode (
+    GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode);
+
 G_END_DECLS

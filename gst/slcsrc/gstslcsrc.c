@@ -30,6 +30,7 @@
  */
 #include "gstslcsrc.h"
 
+#include "gstimagingslc.h"
 #include "gstslcimage.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_slc_src_debug);
@@ -63,9 +64,7 @@ struct _GstSlcSrc {
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS ("application/x-slc, format = (string) { ci16, cf32, "
-                         "f32 }, width = (int) [ 1, 16777216 ], height = (int) "
-                         "[ 1, 1073741824 ]"));
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32, f32 }")));
 
 G_DEFINE_TYPE (GstSlcSrc, gst_slc_src, GST_TYPE_IMAGING_FILE_SRC)
 GST_ELEMENT_REGISTER_DEFINE (slcsrc, "slcsrc", GST_RANK_NONE, GST_TYPE_SLC_SRC);
@@ -153,15 +152,23 @@ post_open_error (GstSlcSrc *self, const GError *error)
 static GstCaps *
 make_caps (const GstSlcImage *image)
 {
-  GstCaps *caps = gst_caps_new_simple ("application/x-slc", "format",
-      G_TYPE_STRING, gst_slc_format_name (image->format), "width", G_TYPE_INT,
-      image->width, "height", G_TYPE_INT, image->height, "prf", G_TYPE_DOUBLE,
-      image->prf, "rshift", G_TYPE_INT, image->rshift, "ashift", G_TYPE_INT,
-      image->ashift, NULL);
+  static const ImkType types[] = {
+      [GST_SLC_FORMAT_CI16] = IMK_TYPE_CI16,
+      [GST_SLC_FORMAT_CF32] = IMK_TYPE_CF32,
+      [GST_SLC_FORMAT_F32] = IMK_TYPE_F32,
+  };
+  const GstImagingSlcInfo info = {
+      .type = types[image->format],
+      .width = image->width,
+      .height = image->height,
+      .prf = image->prf,
+      .doppler = image->doppler,
+      .has_doppler = image->doppler != 0,
+      .rshift = image->rshift,
+      .ashift = image->ashift,
+  };
 
-  if (image->doppler != 0)
-    gst_caps_set_simple (caps, "doppler", G_TYPE_DOUBLE, image->doppler, NULL);
-  return caps;
+  return gst_imaging_slc_info_to_caps (&info);
 }
 
 static gboolean

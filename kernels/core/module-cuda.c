@@ -4,6 +4,7 @@
 #include "insarxcorr/insarxcorr-backend.h"
 #include "lapsharpen/lapsharpen-backend.h"
 #include "photostereo/photostereo-backend.h"
+#include "relight/relight-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 extern const ImkDevice imk_device_cuda;
@@ -18,6 +19,7 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
             {"insarxcorr", &imk_insarxcorr_cuda},
             {"lapsharpen", &imk_lapsharpen_cuda},
             {"photostereo", &imk_photostereo_cuda},
+            {"relight", &imk_relight_cuda},
             {"shcentroid", &imk_shcentroid_cuda},
             {NULL, NULL},
         },
