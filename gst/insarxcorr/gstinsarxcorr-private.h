@@ -54,6 +54,7 @@ struct _GstInsarXcorr {
   GstInsarOutput src;
   GstInsarEnd *end;
   guint n_reported;
+  guint64 n_bytes; /* that have been counted */
 };
 
 /* Under the lock. Opens the kernel when both sides are known.

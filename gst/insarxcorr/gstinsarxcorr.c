@@ -118,6 +118,7 @@ create_kernel (GstInsarXcorr *self, ImkBackend backend, ImkError *error)
     status = gst_insar_files_load (&files, &self->open_settings, c, error);
   if (status == IMK_OK)
     status = imk_insarxcorr_new (backend, c, &self->kernel, error);
+  self->n_bytes = 0;
   gst_insar_files_clear (&files);
   c->mask = NULL;
   c->gross_offsets = NULL;

@@ -54,6 +54,20 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
   };
 }
 
+/* What has gone into the bands since the last row. */
+static void
+count_bytes (GstInsarXcorr *self)
+{
+  GstImagingStats *stats = gst_imaging_engine_stats (self->engine);
+  guint64 bytes = imk_insarxcorr_bytes (self->kernel);
+
+  if (gst_imaging_engine_is_on_cuda (self->engine))
+    gst_imaging_stats_add_uploaded (stats, bytes - self->n_bytes);
+  else
+    gst_imaging_stats_add_copied (stats, bytes - self->n_bytes);
+  self->n_bytes = bytes;
+}
+
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
  */
 static void
@@ -140,6 +154,7 @@ work_row (GstInsarXcorr *self)
     gst_insar_end_take_row (self->end, result.values);
     gst_insar_end_start (self->end, id);
     flow = gst_insar_output_push_row (&self->src, &result, id);
+    count_bytes (self);
     gst_imaging_engine_count_frame (self->engine, entered);
     report (self, (guint) result.frame + 1);
   }

@@ -229,6 +229,10 @@ uint32_t imk_insarxcorr_pushed (
 ImkStatus imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
     const ImkImage *lines, ImkError *error);
 
+/* Returns: bytes of lines that went into bands so far: of those lines and
+ * columns alone that patches cover, each once a device */
+uint64_t imk_insarxcorr_bytes (const ImkInsarxcorr *self);
+
 /* Returns: rows of patches that have been processed, ny after the last */
 uint32_t imk_insarxcorr_row (const ImkInsarxcorr *self);
 

@@ -56,6 +56,33 @@ GST_START_TEST (test_backends_and_devices_give_the_same_rows)
 }
 GST_END_TEST
 
+/* 102 columns and 190 lines of each image are covered by patches. */
+GST_START_TEST (test_what_is_needed_is_uploaded_once)
+{
+  const gchar *const backends[] = {"cpu", "cuda"};
+  const gchar *const names[] = {"bytes-copied", "bytes-uploaded"};
+
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *description =
+        g_strdup_printf (SOURCES ("lines-per-buffer=9") "backend=%s ! "
+                                                        "text/csv" OUT,
+            backends[i]);
+    GstElement *pipeline = insar_launch (description);
+    GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+    GString *text = g_string_new (NULL);
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    insar_collect (pipeline, "out", text);
+    fail_unless_equals_uint64 (check_stat (x, "frames"), 4);
+    fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
+    fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
+    gst_object_unref (x);
+    insar_stop (pipeline);
+    g_string_free (text, TRUE);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_auto_takes_the_device_for_much_work)
 {
   g_autofree gchar *little =
@@ -329,6 +356,7 @@ insarxcorr_options_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, insar_setup, insar_teardown);
   tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
+  tcase_add_test (tc, test_what_is_needed_is_uploaded_once);
   tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
   tcase_add_test (tc, test_a_failing_device_is_one_error);
   tcase_add_test (tc, test_auto_takes_the_cpu_when_the_device_fails);
