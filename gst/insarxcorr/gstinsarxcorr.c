@@ -7,7 +7,8 @@
  * Takes the lines of two single look complex images and measures, for patches
  * on a grid, by how much the secondary is shifted against the reference:
  * incoherent cross-correlation, to 1/32 of a column and 1/16 of a line, as
- * GMTSAR's xcorr does it.
+ * GMTSAR's xcorr does it, or (mode=precise) with both axes oversampled and
+ * normalised. On the CPU or on GPUs.
  *
  * Of the images, only a band is kept: a row of patches goes out on `src` as
  * soon as its lines are there. One pad may be ahead of the other by what fits
@@ -19,7 +20,7 @@
  * other/tensors with the same as float32. At the end a plane, or another
  * polynomial, is fitted to the offsets, as GMTSAR's fitoffset.csh does, and
  * goes out as eight PRM lines on the request pad `fit` and as a message
- * "insarxcorr-fit".
+ * "insarxcorr-fit". The request pad `rasters` gives all of it as planes.
  *
  * docs/insarxcorr.md has the formulas.
  *

@@ -524,6 +524,11 @@ imk_insarxcorr_process (
 
   if (status != IMK_OK)
     return status;
+  if (self->plan.n_parts > 1 && out->location != IMK_LOCATION_HOST_MAPPED)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The output lies on one device, and %u write it; it must be in "
+        "page-locked memory.",
+        self->plan.n_parts);
   if (!imk_insarxcorr_is_ready (self))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Row %u of %u rows of patches is not ready.", self->row,

@@ -241,7 +241,8 @@ bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
 
 /**
  * imk_insarxcorr_process: (measures the next row of patches)
- * @out: f64 [nx][IMK_INSARXCORR_N_FIELDS], patches by rising x
+ * @out: f64 [nx][IMK_INSARXCORR_N_FIELDS], patches by rising x; with further
+ *   devices page-locked (HOST_MAPPED), as all of them write it
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
  *   done
  *

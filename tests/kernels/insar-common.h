@@ -12,7 +12,11 @@ enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };
 
 ImkInsarxcorr *insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c);
 
-/* Pushes what there is room for, @at_once lines at most.
+/* Pushes what there is room for of image @data, @at_once lines at most. */
+void insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
+    const void *data, uint32_t at_once);
+
+/* Pushes whenever there is room, @at_once lines at most.
  * Returns: [ny][nx][N_FIELDS], to be freed */
 double *insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     const void *ref, const void *sec, uint32_t at_once);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
+
 /* ------------------------------------------------------------------------
  * A reference in float64 from the formulas: no FFT, no bands, no packing. */
 
@@ -784,6 +786,76 @@ test_backends_agree_on_floats_and_masks (void)
   }
 }
 
+/* Devices 0 and 1, which write page-locked memory. */
+static double *
+run_on_devices (const ImkDevice *device, const ImkInsarxcorrConfig *c,
+    const void *ref, const void *sec)
+{
+  ImkInsarxcorr *self = insar_new (IMK_BACKEND_CUDA, c);
+  size_t row_size = (size_t) c->nx * N_FIELDS * sizeof (double);
+  double *all = malloc (c->ny * row_size);
+  ImkImage out = {.stride = N_FIELDS * sizeof (double),
+      .width = N_FIELDS,
+      .height = c->nx,
+      .channels = 1,
+      .type = IMK_TYPE_F64,
+      .location = IMK_LOCATION_DEVICE};
+  void *host = NULL, *stream = NULL;
+  ImkError error;
+
+  test_ok (device->alloc_pinned (row_size, &host, &out.data, &error), &error);
+  test_ok (device->stream_new (&stream, &error), &error);
+  for (uint32_t row = 0; row < c->ny; row++) {
+    insar_push (self, c, 0, ref, 50);
+    insar_push (self, c, 1, sec, 50);
+    out.location = IMK_LOCATION_DEVICE;
+    test_error (imk_insarxcorr_process (self, &out, stream, &error), &error,
+        IMK_ERROR_IMAGE, "must be in page-locked memory");
+    out.location = IMK_LOCATION_HOST_MAPPED;
+    test_ok (imk_insarxcorr_process (self, &out, stream, &error), &error);
+    test_ok (device->stream_synchronize (stream, &error), &error);
+    memcpy ((uint8_t *) all + row * row_size, host, row_size);
+    imk_insarxcorr_advance (self);
+  }
+  imk_insarxcorr_free (self);
+  device->stream_free (stream);
+  device->free_pinned (host);
+  return all;
+}
+
+static void
+test_devices_share_rows (void)
+{
+  ImkInsarxcorrConfig c = insar_config (231, 217, 12, 12, 5, 3);
+  size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
+  double *expected, *found;
+  const ImkDevice *device;
+  int16_t *ref, *sec;
+  ImkError error;
+  int n = 0;
+
+  test_need_cuda ();
+  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (device->count (&n, &error), &error);
+  if (n < 2)
+    test_skip ("there is one device");
+  insar_make_pair (&c, 1, 2, 12, &ref, &sec);
+  for (int mode = 0; mode <= IMK_INSARXCORR_PRECISE; mode++) {
+    c.mode = (ImkInsarxcorrMode) mode;
+    c.n_devices = 0;
+    expected = insar_run_pushing (IMK_BACKEND_CUDA, &c, ref, sec, 64);
+    c.n_devices = 1;
+    c.devices[0] = 1;
+    found = run_on_devices (device, &c, ref, sec);
+    test_check (memcmp (found, expected, size) == 0,
+        "mode %d: two devices give other bytes than one", mode);
+    free (found);
+    free (expected);
+  }
+  free (ref);
+  free (sec);
+}
+
 int
 main (void)
 {
@@ -806,6 +878,7 @@ main (void)
       {"the backends agree", test_backends_agree},
       {"so they do on floats, masks and gross offsets",
           test_backends_agree_on_floats_and_masks},
+      {"devices share rows, and give the same bytes", test_devices_share_rows},
       {NULL},
   };
 
