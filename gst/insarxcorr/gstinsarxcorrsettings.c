@@ -396,8 +396,8 @@ install_method (GObjectClass *klass, GParamFlags flags)
       g_param_spec_enum ("mode", "Mode",
           "compat: what GMTSAR's xcorr measures, to the printed decimal; "
           "precise: the carrier is taken away and both axes become finer "
-          "before detection, the correlation is normalised, and the peak goes "
-          "below its steps: a half to a fifth of the error",
+          "before detection, the correlation is normalised, and the peak is not "
+          "bound to its steps: errors of a fifth to three quarters",
           mode_get_type (), DEFAULT_PROP_MODE, flags));
   g_object_class_install_property (klass, PROP_RANGE_INTERP,
       g_param_spec_uint ("range-interp", "Range interpolation",

@@ -71,6 +71,7 @@ typedef struct ImkInsarxcorrPlan {
   ImkInsarxcorrPart parts[IMK_INSARXCORR_MAX_DEVICES];
   ImkInsarxcorrPatch *patches;                       /* [ny][nx] */
   ImkInsarxcorrLines *lines[IMK_INSARXCORR_N_SIDES]; /* [ny] */
+  uint32_t end[IMK_INSARXCORR_N_SIDES]; /* no row reads lines from here on */
   uint64_t work_limit; /* bytes for the work of a part; 0 for any */
 } ImkInsarxcorrPlan;
 

@@ -28,7 +28,6 @@ struct Cuda {
   void *memory; /* on the device, all of it */
   Item *items;
   Item *host_items; /* page-locked */
-  float2 *turns;    /* on the device, of all lengths */
   Fft lines, lag_lines, lag_columns;
   /* PRECISE: of a side, and finer */
   Fft patch_lines[N_SIDES], patch_columns[N_SIDES];
@@ -611,7 +610,7 @@ count_turns (Cuda *s)
   size_t sum = 0;
 
   for (uint32_t i = 0; i < n; i++)
-    sum += ffts[i]->n;
+    sum += 2 * (size_t) ffts[i]->n; /* roots, turns */
   return sum;
 }
 
@@ -660,20 +659,37 @@ fill_phases (float2 *phases, uint32_t interp, uint32_t n)
     }
 }
 
+static float2
+root_of (uint64_t k, uint64_t n)
+{
+  const double pi = 3.14159265358979323846;
+  double angle = -2 * pi * (double) (k % n) / (double) n;
+
+  return make_float2 ((float) cos (angle), (float) sin (angle));
+}
+
+/* Each FFT's roots, and then its turns. */
 static void
 fill_turns (Cuda *s, float2 *turns, float2 *device)
 {
-  const double pi = 3.14159265358979323846;
   Fft *ffts[MAX_FFTS];
   uint32_t n = list_ffts (s, ffts);
   size_t at = 0;
 
   for (uint32_t i = 0; i < n; i++) {
-    ffts[i]->turns = device + at;
-    for (uint32_t k = 0; k < ffts[i]->n; k++) {
-      double angle = -2 * pi * k / ffts[i]->n;
+    Fft *f = ffts[i];
+    uint32_t done = 1;
 
-      turns[at++] = make_float2 ((float) cos (angle), (float) sin (angle));
+    f->roots = device + at;
+    for (uint32_t k = 0; k < f->n; k++)
+      turns[at++] = root_of (k, f->n);
+    f->turns = device + at;
+    for (uint32_t p = 0; p < f->n_passes; p++) {
+      for (uint32_t t = 1; t < f->radices[p]; t++)
+        for (uint32_t k = 0; k < done; k++)
+          turns[at++] =
+              root_of ((uint64_t) t * k, (uint64_t) f->radices[p] * done);
+      done *= f->radices[p];
     }
   }
 }

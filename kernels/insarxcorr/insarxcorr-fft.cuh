@@ -23,7 +23,10 @@ struct Fft {
   uint32_t n;
   uint32_t n_passes;
   uint16_t radices[MAX_PASSES];
-  const float2 *turns; /* [n]: exp (-i 2 pi k / n) */
+  const float2 *roots; /* [n]: exp (-i 2 pi k / n) */
+  const float2 *turns; /* [n - 1]: for a pass of radix r, after others whose
+                        * product is d, from d - 1 on [r - 1][d]:
+                        * exp (-i 2 pi t k / (r d)), t = 1..r - 1 */
 };
 
 /* Where element @i is in shared memory: without the gaps, threads that store
@@ -53,10 +56,12 @@ subtract (float2 a, float2 b)
   return make_float2 (a.x - b.x, a.y - b.y);
 }
 
+/* Fused: nothing here has to round as on the CPU. */
 static __device__ __forceinline__ float2
 multiply (float2 a, float2 b)
 {
-  return make_float2 (a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+  return make_float2 (
+      fmaf (a.x, b.x, -(a.y * b.y)), fmaf (a.x, b.y, a.y * b.x));
 }
 
 /* Times -i forward, +i backward. */
@@ -69,9 +74,9 @@ quarter (float2 a)
 
 template <bool backward>
 static __device__ __forceinline__ float2
-turn_of (const Fft &f, uint32_t k)
+turn_of (const float2 *turns, uint32_t k)
 {
-  float2 t = __ldg (f.turns + k);
+  float2 t = __ldg (turns + k);
 
   if (backward)
     t.y = -t.y;
@@ -143,10 +148,14 @@ template <int radix, bool backward>
 static __device__ __forceinline__ void
 pass_of (const Fft &f, const float2 *in, float2 *out, uint32_t done)
 {
-  const uint32_t n = f.n / radix, step = n / done;
+  const uint32_t n = f.n / radix;
+  const float2 *turns = f.turns + done - 1;
+  /* divisions take as long as the rest */
+  const bool by_mask = (done & (done - 1)) == 0;
 
   for (uint32_t j = threadIdx.x; j < n; j += blockDim.x) {
-    uint32_t k = j % done, to = (j - k) * radix + k;
+    uint32_t k = by_mask ? j & (done - 1) : j % done;
+    uint32_t to = (j - k) * radix + k;
     float2 v[radix];
 
 #pragma unroll
@@ -155,7 +164,8 @@ pass_of (const Fft &f, const float2 *in, float2 *out, uint32_t done)
     if (done > 1) {
 #pragma unroll
       for (int t = 1; t < radix; t++)
-        v[t] = multiply (v[t], turn_of<backward> (f, k * t * step));
+        v[t] = multiply (
+            v[t], turn_of<backward> (turns, (t - 1) * done + k));
     }
     butterfly<radix, backward> (v);
 #pragma unroll
@@ -180,7 +190,7 @@ pass_of_any (const Fft &f, const float2 *in, float2 *out, uint32_t done,
 
     for (uint32_t s = 0; s < radix; s++) {
       sum = add (
-          sum, multiply (in[padded (j + s * n)], turn_of<backward> (f, at)));
+          sum, multiply (in[padded (j + s * n)], turn_of<backward> (f.roots, at)));
       at += by;
       at = at >= f.n ? at - f.n : at;
     }

@@ -359,9 +359,12 @@ find_lines (ImkInsarxcorrPlan *plan, int side, ImkError *error)
     if (row + 1 < ny && lines[row + 1].first < lines[row].first)
       lines[row].first = lines[row + 1].first;
   }
-  for (uint32_t row = 0; row < ny; row++)
+  for (uint32_t row = 0; row < ny; row++) {
     if (lines[row].first > plan->config.height[side])
       lines[row].first = plan->config.height[side];
+    if (lines[row].end > plan->end[side])
+      plan->end[side] = lines[row].end;
+  }
   return IMK_OK;
 }
 

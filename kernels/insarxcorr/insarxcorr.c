@@ -23,6 +23,7 @@ struct ImkInsarxcorr {
   ImkInsarxcorrPlan plan;
   uint32_t row;
   atomic_uint pushed[IMK_INSARXCORR_N_SIDES]; /* also while a row is measured */
+  atomic_ullong bytes;
 };
 
 void
@@ -402,6 +403,12 @@ imk_insarxcorr_pushed (const ImkInsarxcorr *self, ImkInsarxcorrSide side)
   return self->pushed[side];
 }
 
+uint64_t
+imk_insarxcorr_bytes (const ImkInsarxcorr *self)
+{
+  return self->bytes;
+}
+
 static ImkStatus
 push_to_parts (ImkInsarxcorr *s, ImkInsarxcorrSide side, uint32_t line,
     const ImkImage *lines, ImkError *error)
@@ -414,6 +421,9 @@ push_to_parts (ImkInsarxcorr *s, ImkInsarxcorrSide side, uint32_t line,
       break;
     status = s->backend->push (s->parts[p].state, side, line, lines, error);
     leave (s, &s->parts[p]);
+    s->bytes += (unsigned long long) lines->height *
+                s->plan.parts[p].bands[side].width *
+                imk_type_size (lines->type);
   }
   return status;
 }
@@ -424,7 +434,7 @@ imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
 {
   const ImkInsarxcorrConfig *c = &self->plan.config;
   uint32_t room = imk_insarxcorr_room (self, side);
-  uint32_t first = self->pushed[side], skipped;
+  uint32_t first = self->pushed[side], skipped, end = self->plan.end[side];
   uint32_t wanted = first_wanted (self, side);
   ImkStatus status = imk_image_check (lines, "input", c->type, 1,
       c->width[side], lines ? lines->height : 0, false, error);
@@ -439,8 +449,10 @@ imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
   rest = *lines;
   rest.data = (uint8_t *) lines->data + skipped * lines->stride;
   rest.height -= skipped;
+  first += skipped;
+  rest.height = first < end ? smaller (rest.height, end - first) : 0;
   if (rest.height)
-    status = push_to_parts (self, side, first + skipped, &rest, error);
+    status = push_to_parts (self, side, first, &rest, error);
   if (status == IMK_OK)
     self->pushed[side] += lines->height;
   return status;
@@ -512,6 +524,11 @@ imk_insarxcorr_process (
 
   if (status != IMK_OK)
     return status;
+  if (self->plan.n_parts > 1 && out->location != IMK_LOCATION_HOST_MAPPED)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The output lies on one device, and %u write it; it must be in "
+        "page-locked memory.",
+        self->plan.n_parts);
   if (!imk_insarxcorr_is_ready (self))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Row %u of %u rows of patches is not ready.", self->row,

@@ -229,6 +229,10 @@ uint32_t imk_insarxcorr_pushed (
 ImkStatus imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
     const ImkImage *lines, ImkError *error);
 
+/* Returns: bytes of lines that went into bands so far: of those lines and
+ * columns alone that patches cover, each once a device */
+uint64_t imk_insarxcorr_bytes (const ImkInsarxcorr *self);
+
 /* Returns: rows of patches that have been processed, ny after the last */
 uint32_t imk_insarxcorr_row (const ImkInsarxcorr *self);
 
@@ -237,7 +241,8 @@ bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
 
 /**
  * imk_insarxcorr_process: (measures the next row of patches)
- * @out: f64 [nx][IMK_INSARXCORR_N_FIELDS], patches by rising x
+ * @out: f64 [nx][IMK_INSARXCORR_N_FIELDS], patches by rising x; with further
+ *   devices page-locked (HOST_MAPPED), as all of them write it
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is
  *   done
  *

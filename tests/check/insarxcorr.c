@@ -2,233 +2,19 @@
 /* The elements slcsrc, insarxcorr and insarfit, and the PRM reader: lines,
  * bands, formats, seeking and errors. What the offsets are worth, the tests of
  * the kernel say. */
-#include "check-common.h"
+#include "insar-check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
-#include "gstimagingnpy.h"
 #include "gstimagingprm.h"
-
-#define WIDTH 211
-#define HEIGHT 307
-#define SHIFT_X 3
-#define SHIFT_Y -2
-
-/* 3 x 4 patches of 64 x 64 */
-#define GRID "nx=3 ny=4 xsearch=16 ysearch=16"
-
-/* --- a pair of images in a folder of its own --------------------------------
- */
-
-static gchar *folder;
-
-static gchar *
-path_of (const gchar *name)
-{
-  return g_build_filename (folder, name, NULL);
-}
-
-static void
-write_file (const gchar *name, gconstpointer data, gsize size)
-{
-  g_autofree gchar *path = path_of (name);
-
-  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
-}
-
-static void
-write_prm (const gchar *name, const gchar *slc, guint height, const gchar *more)
-{
-  g_autofree gchar *text =
-      g_strdup_printf ("SLC_file = %s\nnum_rng_bins = %d\nnum_patches = 1\n"
-                       "num_valid_az = %u\nPRF = 1000\n%s",
-          slc, WIDTH, height, more);
-
-  write_file (name, text, strlen (text));
-}
-
-/* Noise that is the same at (x + dx, y + dy). */
-static void
-write_slc (const gchar *name, gint dx, gint dy)
-{
-  g_autofree gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
-
-  for (gint y = 0; y < HEIGHT; y++)
-    for (gint x = 0; x < WIDTH; x++) {
-      g_autoptr (GRand) rand =
-          g_rand_new_with_seed ((guint) ((y - dy + 100) * 1000 + x - dx + 100));
-
-      data[2 * (y * WIDTH + x)] = (gint16) g_rand_int_range (rand, -999, 999);
-      data[2 * (y * WIDTH + x) + 1] =
-          (gint16) g_rand_int_range (rand, -999, 999);
-    }
-  write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
-}
-
-static void
-setup (void)
-{
-  folder = g_dir_make_tmp ("insarxcorr-XXXXXX", NULL);
-  fail_unless (folder != NULL);
-  write_slc ("ref.SLC", 0, 0);
-  write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
-  write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
-  write_prm ("sec.PRM", "sec.SLC", HEIGHT, "rshift = 1\n");
-}
-
-static void
-teardown (void)
-{
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = path_of (name);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
-}
-
-/* --- pipelines
- * ---------------------------------------------------------------- */
-
-/* Returns: (transfer full): the description, in which every $ is the folder */
-static GstElement *
-launch (const gchar *description)
-{
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
-}
-
-/* Appends what comes out of the appsink @name. */
-static void
-collect (GstElement *pipeline, const gchar *name, GString *text)
-{
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
-  GstSample *sample;
-  GstMapInfo map;
-
-  for (;;) {
-    g_signal_emit_by_name (
-        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
-    if (!sample)
-      break;
-    gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ);
-    g_string_append_len (text, (const gchar *) map.data, map.size);
-    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
-    gst_sample_unref (sample);
-  }
-  gst_object_unref (sink);
-}
-
-static void
-check_no_error (GstElement *pipeline)
-{
-  GstBus *bus = gst_element_get_bus (pipeline);
-  GstMessage *message =
-      gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
-
-  if (message) {
-    GError *error = NULL;
-
-    gst_message_parse_error (message, &error, NULL);
-    fail ("%s", error->message);
-  }
-  gst_object_unref (bus);
-}
-
-static void
-stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
-}
-
-/* Returns: (transfer full): all that comes out of "out" */
-static GString *
-run (const gchar *description)
-{
-  GstElement *pipeline = launch (description);
-  GString *text = g_string_new (NULL);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  collect (pipeline, "out", text);
-  check_no_error (pipeline);
-  stop (pipeline);
-  return text;
-}
-
-static void
-save_npy (const gchar *name, GstImagingNpyType type, guint n_dims,
-    const guint64 *dims, gconstpointer data)
-{
-  g_autofree gchar *path = path_of (name);
-
-  fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, NULL));
-}
-
-/* 8 x 2 pixels, of which the left half, with the first patch of each row, is 0.
- */
-static void
-write_mask (const gchar *name)
-{
-  const guint8 mask[] = {0, 0, 0, 0, 1, 1, 255, 2, 0, 0, 0, 0, 1, 1, 1, 1};
-  const guint64 dims[] = {2, 8};
-
-  save_npy (name, GST_IMAGING_NPY_TYPE_U8, 2, dims, mask);
-}
-
-/* The same for all patches of the grid. */
-static void
-write_gross_offsets (const gchar *name, gdouble x, gdouble y)
-{
-  const guint64 dims[] = {4, 3, 2};
-  gdouble offsets[4 * 3 * 2];
-
-  for (guint i = 0; i < G_N_ELEMENTS (offsets); i += 2) {
-    offsets[i] = x;
-    offsets[i + 1] = y;
-  }
-  save_npy (name, GST_IMAGING_NPY_TYPE_F64, 3, dims, offsets);
-}
-
-#define SOURCES(more) \
-  "slcsrc location=$/ref.PRM " more " ! x.reference slcsrc " \
-  "location=$/sec.PRM " more " ! x.secondary insarxcorr name=x " GRID " "
-#define OUT " ! appsink name=out sync=false "
-
-/* Runs @description until it fails with @words. */
-static void
-check_fails (
-    const gchar *description, GQuark domain, gint code, const gchar *words)
-{
-  GstElement *pipeline = launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  stop (pipeline);
-}
 
 /* --- slcsrc
  * -------------------------------------------------------------------- */
 
 GST_START_TEST (test_source_gives_whole_lines_of_the_file)
 {
-  g_autofree gchar *path = path_of ("ref.SLC"), *data = NULL;
+  g_autofree gchar *path = insar_path_of ("ref.SLC"), *data = NULL;
   GString *found;
   gsize size;
 
@@ -237,12 +23,12 @@ GST_START_TEST (test_source_gives_whole_lines_of_the_file)
     g_autofree gchar *description = g_strdup_printf (
         "slcsrc location=$/ref.PRM lines-per-buffer=%u" OUT, lines);
 
-    found = run (description);
+    found = insar_run (description);
     fail_unless_equals_int (found->len, size);
     fail_unless (memcmp (found->str, data, size) == 0);
     g_string_free (found, TRUE);
   }
-  found = run ("slcsrc location=$/ref.SLC width=211 format=ci16" OUT);
+  found = insar_run ("slcsrc location=$/ref.SLC width=211 format=ci16" OUT);
   fail_unless_equals_int (found->len, size);
   g_string_free (found, TRUE);
 }
@@ -251,7 +37,7 @@ GST_END_TEST
 GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
 {
   GstElement *pipeline =
-      launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
+      insar_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
   GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   const guint lines[] = {10, 10, 5};
   guint64 next = 40;
@@ -289,7 +75,7 @@ GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
   fail_unless (sample == NULL);
   gst_caps_unref (expected);
   gst_object_unref (sink);
-  stop (pipeline);
+  insar_stop (pipeline);
 }
 GST_END_TEST
 
@@ -297,15 +83,15 @@ GST_START_TEST (test_source_says_what_is_wrong)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
 
-  write_prm ("long.PRM", "ref.SLC", HEIGHT + 1, "");
-  write_prm ("absent.PRM", "absent.SLC", HEIGHT, "");
-  write_prm ("shift.PRM", "ref.SLC", HEIGHT, "ashift = many\n");
-  write_file ("key.PRM", "SLC_file = ref.SLC\nnum_valid_az = 3\n", 36);
-  write_file ("zero.PRM",
+  insar_write_prm ("long.PRM", "ref.SLC", HEIGHT + 1, "");
+  insar_write_prm ("absent.PRM", "absent.SLC", HEIGHT, "");
+  insar_write_prm ("shift.PRM", "ref.SLC", HEIGHT, "ashift = many\n");
+  insar_write_file ("key.PRM", "SLC_file = ref.SLC\nnum_valid_az = 3\n", 36);
+  insar_write_file ("zero.PRM",
       "SLC_file = ref.SLC\nnum_rng_bins = 0\nnum_valid_az = 3\n", 53);
-  write_file ("odd.SLC", "12345", 5);
+  insar_write_file ("odd.SLC", "12345", 5);
 #define FAILS(what, domain, code, words) \
-  check_fails ("slcsrc " what " ! fakesink", domain, code, words)
+  insar_check_fails ("slcsrc " what " ! fakesink", domain, code, words)
   FAILS ("", resource, GST_RESOURCE_ERROR_NOT_FOUND, "No image to read");
   FAILS ("location=$/no.PRM", resource, GST_RESOURCE_ERROR_NOT_FOUND,
       "There is no file");
@@ -357,7 +143,7 @@ GST_END_TEST
 
 GST_START_TEST (test_rows_are_those_of_gmtsar)
 {
-  GString *text = run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  GString *text = insar_run (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
 
   fail_unless_equals_int (g_strv_length (lines), 3 * 4 + 1);
@@ -383,7 +169,7 @@ GST_END_TEST
 
 GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
 {
-  GString *expected = run (SOURCES ("") "! text/csv" OUT);
+  GString *expected = insar_run (SOURCES ("") "! text/csv" OUT);
   const gchar *const others[] = {
       SOURCES ("lines-per-buffer=1") "! text/csv" OUT,
       SOURCES ("lines-per-buffer=13") "n-threads=1 ! text/csv" OUT,
@@ -398,7 +184,7 @@ GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
       "frame,pts,column,x,y,dx,dy,correlation,peak,snr,cov_xx,cov_yy,cov_xy,"
       "valid,flags\n0,,0,102,"));
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-    GString *found = run (others[i]);
+    GString *found = insar_run (others[i]);
 
     fail_unless (
         g_string_equal (found, expected), "run %u:\n%s", i, found->str);
@@ -410,10 +196,10 @@ GST_END_TEST
 
 GST_START_TEST (test_tensors_are_the_same_numbers)
 {
-  GString *tensor = run (
+  GString *tensor = insar_run (
       SOURCES ("") "! other/tensors,format=static,num_tensors=1,types=float32,"
                    "dimensions=12:3:1:1" OUT);
-  GString *text = run (SOURCES ("") "! text/csv" OUT);
+  GString *text = insar_run (SOURCES ("") "! text/csv" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
 
   fail_unless_equals_int (tensor->len, 12 * 12 * sizeof (gfloat));
@@ -435,172 +221,6 @@ GST_START_TEST (test_tensors_are_the_same_numbers)
 }
 GST_END_TEST
 
-/* --- on the device, which is the mock
- * -----------------------------------------
- */
-
-/* Returns: (transfer full): a property of x, once all has come out of "out" */
-static gchar *
-run_for_property (const gchar *description, const gchar *property)
-{
-  GstElement *pipeline = launch (description);
-  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
-  GString *text = g_string_new (NULL);
-  gchar *value = NULL;
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  collect (pipeline, "out", text);
-  check_no_error (pipeline);
-  g_object_get (x, property, &value, NULL);
-  gst_object_unref (x);
-  stop (pipeline);
-  g_string_free (text, TRUE);
-  return value;
-}
-
-GST_START_TEST (test_backends_and_devices_give_the_same_rows)
-{
-  const gchar *const modes[] = {"", "mode=precise", "mask-location=$/mask.npy"};
-  const gchar *const others[] = {"backend=cuda", "backend=cuda cuda-devices=1",
-      "backend=cuda cuda-devices=0,1", "backend=cuda memory-limit=900000"};
-
-  write_mask ("mask.npy");
-  for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
-    g_autofree gchar *plain = g_strdup_printf (
-        SOURCES ("") "backend=cpu %s ! text/csv" OUT, modes[m]);
-    GString *expected = run (plain);
-
-    for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-      g_autofree gchar *description = g_strdup_printf (
-          SOURCES ("lines-per-buffer=7") "%s %s ! text/csv" OUT, others[i],
-          modes[m]);
-      GString *found = run (description);
-
-      fail_unless (g_string_equal (found, expected), "%s %s:\n%s", others[i],
-          modes[m], found->str);
-      g_string_free (found, TRUE);
-    }
-    g_string_free (expected, TRUE);
-  }
-}
-GST_END_TEST
-
-GST_START_TEST (test_auto_takes_the_device_for_much_work)
-{
-  g_autofree gchar *little =
-      run_for_property (SOURCES ("") "! text/csv" OUT, "active-backend");
-  g_autofree gchar *much = run_for_property (
-      SOURCES ("") "nx=90 ny=100 ! text/csv" OUT, "active-backend");
-
-  fail_unless_equals_string (little, "cpu");
-  fail_unless_equals_string (much, "cuda");
-}
-GST_END_TEST
-
-/* --- masks, gross offsets, steps, rasters
- * --------------------------------------
- */
-
-static void
-check_numbers (const GString *text, guint n_fields, guint row, guint field,
-    gdouble expected)
-{
-  gfloat value;
-
-  fail_unless (text->len >= (row * n_fields + field + 1) * sizeof (value));
-  memcpy (&value, text->str + (row * n_fields + field) * sizeof (value),
-      sizeof (value));
-  fail_unless (ABS (value - expected) < 0.3, "patch %u field %u is %g, not %g",
-      row, field, value, expected);
-}
-
-GST_START_TEST (test_gross_offsets_reach_what_the_search_does_not)
-{
-  GString *found;
-
-  /* the search is 8 columns either way; 30 columns and -40 lines more are not
-   * found without being told */
-  write_slc ("far.SLC", 30 + SHIFT_X, -40 + SHIFT_Y);
-  write_prm ("far.PRM", "far.SLC", HEIGHT, "");
-  write_gross_offsets ("gross.npy", 30.4, -39.6);
-  found = run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
-               "location=$/far.PRM ! x.secondary insarxcorr name=x " GRID
-               " gross-offsets-location=$/gross.npy ! other/tensors" OUT);
-  fail_unless_equals_int (found->len, 12 * 12 * sizeof (gfloat));
-  for (guint i = 0; i < 12; i++) {
-    check_numbers (found, 12, i, 2, 30 + SHIFT_X);
-    check_numbers (found, 12, i, 3, -40 + SHIFT_Y);
-  }
-  g_string_free (found, TRUE);
-}
-GST_END_TEST
-
-GST_START_TEST (test_steps_cover_the_reference)
-{
-  GString *found =
-      run (SOURCES ("") "grid=step step-x=49 step-y=60 ! other/tensors,"
-                        "format=static,num_tensors=1,types=float32,"
-                        "dimensions=12:4:1:1" OUT);
-
-  /* from 32 to 211 - 32 and to 307 - 32 at most */
-  fail_unless_equals_int (found->len, 4 * 5 * 12 * sizeof (gfloat));
-  check_numbers (found, 12, 0, 0, 32);
-  check_numbers (found, 12, 0, 1, 32);
-  check_numbers (found, 12, 19, 0, 32 + 3 * 49);
-  check_numbers (found, 12, 19, 1, 32 + 4 * 60);
-  g_string_free (found, TRUE);
-}
-GST_END_TEST
-
-GST_START_TEST (test_rasters_are_planes_of_the_rows)
-{
-  GString *rows, *planes;
-
-  write_mask ("mask.npy");
-  rows = run (SOURCES ("") "mask-location=$/mask.npy ! other/tensors" OUT);
-  planes = run (SOURCES ("") "mask-location=$/mask.npy x.rasters ! queue ! "
-                             "other/tensors,format=static,num_tensors=1,types="
-                             "float32,dimensions=3:4:8:1" OUT);
-  fail_unless_equals_int (planes->len, 12 * 8 * sizeof (gfloat));
-  for (guint i = 0; i < 12; i++) {
-    static const guint fields[] = {2, 3, 4, 6, 7, 8, 9};
-    const gfloat *plane = (const gfloat *) planes->str;
-    const gfloat *row = (const gfloat *) rows->str + 12 * i;
-    gboolean masked = i % 3 == 0;
-
-    fail_unless (plane[7 * 12 + i] == (masked ? 2 : 0), "patch %u has state %g",
-        i, plane[7 * 12 + i]);
-    for (guint p = 0; p < 7; p++) {
-      gfloat value = plane[p * 12 + i];
-
-      fail_unless (masked ? value != value : value == row[fields[p]],
-          "patch %u plane %u is %g", i, p, value);
-    }
-  }
-  g_string_free (rows, TRUE);
-  g_string_free (planes, TRUE);
-}
-GST_END_TEST
-
-GST_START_TEST (test_precise_offsets_are_precise)
-{
-  GString *found = run (SOURCES ("") "mode=precise window-width=40 "
-                                     "window-height=50 ! other/tensors" OUT);
-
-  for (guint i = 0; i < 12; i++) {
-    const gfloat *row = (const gfloat *) found->str + 12 * i;
-
-    fail_unless (ABS (row[2] - SHIFT_X) < 0.02 && ABS (row[3] - SHIFT_Y) < 0.02,
-        "patch %u is off by (%g, %g)", i, row[2] - SHIFT_X, row[3] - SHIFT_Y);
-    fail_unless (row[4] > 60 && row[5] >= row[4] && row[6] > 50 && row[7] > 0 &&
-                     row[8] > 0 && row[11] == 0,
-        "patch %u: correlation %g peak %g snr %g cov %g %g flags %g", i, row[4],
-        row[5], row[6], row[7], row[8], row[11]);
-  }
-  g_string_free (found, TRUE);
-}
-GST_END_TEST
-
 /* Pads of the test in the place of sources: what comes when. */
 static GstPad *sources[2];
 static guint n_rows;
@@ -616,7 +236,8 @@ count_row (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 static GstFlowReturn
 push_lines (guint side, guint first, guint n)
 {
-  g_autofree gchar *path = path_of (side ? "sec.SLC" : "ref.SLC"), *data = NULL;
+  g_autofree gchar *path = insar_path_of (side ? "sec.SLC" : "ref.SLC"),
+                   *data = NULL;
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * WIDTH * 4, NULL);
 
   fail_unless (g_file_get_contents (path, &data, NULL, NULL));
@@ -676,13 +297,14 @@ GST_END_TEST
 
 GST_START_TEST (test_a_run_can_be_repeated)
 {
-  GstElement *pipeline = launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  GstElement *pipeline =
+      insar_launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
   GString *first = g_string_new (NULL), *again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     g_string_truncate (i ? again : first, 0);
-    collect (pipeline, "out", i ? again : first);
+    insar_collect (pipeline, "out", i ? again : first);
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
   fail_unless (first->len > 0 && g_string_equal (first, again));
@@ -690,25 +312,25 @@ GST_START_TEST (test_a_run_can_be_repeated)
   /* and by a seek of both sources */
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_string_truncate (again, 0);
-  collect (pipeline, "out", again);
+  insar_collect (pipeline, "out", again);
   fail_unless (gst_element_seek_simple (
       pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
   g_string_truncate (again, 0);
-  collect (pipeline, "out", again);
-  check_no_error (pipeline);
+  insar_collect (pipeline, "out", again);
+  insar_check_no_error (pipeline);
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
   g_string_free (first, TRUE);
   g_string_free (again, TRUE);
-  stop (pipeline);
+  insar_stop (pipeline);
 }
 GST_END_TEST
 
 GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 {
   /* 20 lines of the secondary never come */
-  GstElement *pipeline =
-      launch ("slcsrc location=$/ref.PRM ! x.reference appsrc ! x.secondary "
-              "insarxcorr name=x " GRID " ! fakesink");
+  GstElement *pipeline = insar_launch (
+      "slcsrc location=$/ref.PRM ! x.reference appsrc ! x.secondary "
+      "insarxcorr name=x " GRID " ! fakesink");
 
   for (guint i = 0; i < 3; i++) {
     gst_element_set_state (pipeline, GST_STATE_PAUSED);
@@ -724,10 +346,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark stream = GST_STREAM_ERROR;
 
-  write_prm ("short.PRM", "sec.SLC", 60, "");
-  write_gross_offsets ("gross.npy", 0, 0);
+  insar_write_prm ("short.PRM", "sec.SLC", 60, "");
+  insar_write_gross_offsets ("gross.npy", 0, 0);
 #define FAILS(ref, sec, more, domain, code, words) \
-  check_fails ( \
+  insar_check_fails ( \
       "slcsrc location=$/" ref " ! x.reference slcsrc location=$/" sec \
       " ! x.secondary insarxcorr name=x " GRID " " more " ! fakesink", \
       domain, code, words)
@@ -750,11 +372,12 @@ GST_START_TEST (test_what_is_wrong_is_said)
   FAILS ("ref.PRM", "sec.PRM", "gross-offsets-location=$/gross.npy nx=2",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "expected is [4, 2, 2]");
 #undef FAILS
-  check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
+  insar_check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
-  check_fails (SOURCES ("num-buffers=1 lines-per-buffer=100") "! fakesink",
-      stream, GST_STREAM_ERROR_FAILED, "ended after 100 of 307 lines");
-  check_fails (
+  insar_check_fails (
+      SOURCES ("num-buffers=1 lines-per-buffer=100") "! fakesink", stream,
+      GST_STREAM_ERROR_FAILED, "ended after 100 of 307 lines");
+  insar_check_fails (
       SOURCES (
           "num-buffers=2 lines-per-buffer=90") "x.fit ! queue ! fakesink x.src ! fakesink",
       stream, GST_STREAM_ERROR_FAILED, "ended after 180 of 307 lines");
@@ -766,10 +389,10 @@ GST_START_TEST (test_a_smaller_secondary_is_flagged)
 {
   GString *text;
 
-  write_prm ("short.PRM", "sec.SLC", 150, "");
-  text = run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
-              "location=$/short.PRM ! x.secondary insarxcorr name=x " GRID
-              " ! text/csv" OUT);
+  insar_write_prm ("short.PRM", "sec.SLC", 150, "");
+  text = insar_run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
+                    "location=$/short.PRM ! x.secondary insarxcorr name=x " GRID
+                    " ! text/csv" OUT);
   fail_unless (strstr (text->str, "\n0,,0,102,106,") &&
                    strstr (text->str, ",0\n1,,0,") &&
                    strstr (text->str, ",2\n"),
@@ -783,7 +406,7 @@ GST_END_TEST
 
 GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 {
-  GstElement *pipeline = launch (SOURCES (
+  GstElement *pipeline = insar_launch (SOURCES (
       "") "! tee name=t ! queue ! appsink name=out sync=false t. ! queue ! "
           "insarfit fit-snr=18 ! appsink name=again sync=false x.fit ! queue ! "
           "appsink name=fit sync=false");
@@ -795,9 +418,9 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   gdouble shift;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  collect (pipeline, "out", rows);
-  collect (pipeline, "again", again);
-  collect (pipeline, "fit", fit);
+  insar_collect (pipeline, "out", rows);
+  insar_collect (pipeline, "again", again);
+  insar_collect (pipeline, "fit", fit);
   fail_unless (g_str_has_prefix (fit->str, "rshift =  "), "%s", fit->str);
   fail_unless_equals_string (fit->str, again->str);
 
@@ -815,21 +438,21 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   g_string_free (again, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
-  stop (pipeline);
+  insar_stop (pipeline);
 }
 GST_END_TEST
 
 GST_START_TEST (test_too_few_offsets_give_no_fit)
 {
-  GstElement *pipeline = launch (SOURCES (
+  GstElement *pipeline = insar_launch (SOURCES (
       "") "fit-snr=100 ! appsink name=out sync=false x.fit ! queue ! appsink "
           "name=fit sync=false");
   GstBus *bus = gst_element_get_bus (pipeline);
   GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  collect (pipeline, "out", rows);
-  collect (pipeline, "fit", fit);
+  insar_collect (pipeline, "out", rows);
+  insar_collect (pipeline, "fit", fit);
   fail_unless (rows->len > 0);
   fail_unless_equals_int (fit->len, 0);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING),
@@ -838,13 +461,13 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
   g_string_free (rows, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
-  stop (pipeline);
+  insar_stop (pipeline);
 
-  write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
-  check_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
+  insar_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
+  insar_check_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 are good, 8 are needed");
-  write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
-  check_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
+  insar_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
+  insar_check_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "Line 2 of the offsets is \" 1 2 3 x 50\"");
 }
@@ -876,7 +499,7 @@ insarxcorr_suite (void)
   TCase *tc = tcase_create ("insarxcorr");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, setup, teardown);
+  tcase_add_checked_fixture (tc, insar_setup, insar_teardown);
   tcase_add_test (tc, test_source_gives_whole_lines_of_the_file);
   tcase_add_test (tc, test_source_says_what_it_reads_and_seeks_by_lines);
   tcase_add_test (tc, test_source_says_what_is_wrong);
@@ -884,12 +507,6 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_rows_are_those_of_gmtsar);
   tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
   tcase_add_test (tc, test_tensors_are_the_same_numbers);
-  tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
-  tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
-  tcase_add_test (tc, test_gross_offsets_reach_what_the_search_does_not);
-  tcase_add_test (tc, test_steps_cover_the_reference);
-  tcase_add_test (tc, test_rasters_are_planes_of_the_rows);
-  tcase_add_test (tc, test_precise_offsets_are_precise);
   tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
   tcase_add_test (tc, test_a_run_can_be_repeated);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);

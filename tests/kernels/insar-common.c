@@ -17,9 +17,8 @@ insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
   return self;
 }
 
-/* Pushes what there is room for, @at_once lines at most. */
-static void
-push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
+void
+insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
     const void *data, uint32_t at_once)
 {
   size_t stride = c->width[side] * imk_type_size (c->type);
@@ -55,8 +54,8 @@ insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
   if (backend == IMK_BACKEND_CUDA)
     out = test_to_device (&host);
   for (uint32_t row = 0; row < c->ny; row++) {
-    push (self, c, 0, ref, at_once);
-    push (self, c, 1, sec, at_once);
+    insar_push (self, c, 0, ref, at_once);
+    insar_push (self, c, 1, sec, at_once);
     test_check (imk_insarxcorr_is_ready (self), "row %u is not ready", row);
     test_check (imk_insarxcorr_row (self) == row, "row %u is not next", row);
     test_ok (imk_insarxcorr_process (self, &out, NULL, &error), &error);
@@ -66,8 +65,8 @@ insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     memcpy (all + row * row_size, host.image.data, row_size * sizeof (*all));
     imk_insarxcorr_advance (self);
   }
-  push (self, c, 0, ref, at_once);
-  push (self, c, 1, sec, at_once);
+  insar_push (self, c, 0, ref, at_once);
+  insar_push (self, c, 1, sec, at_once);
   for (int s = 0; s < 2; s++)
     test_check (imk_insarxcorr_pushed (self, s) == c->height[s],
         "side %d took %u of %u lines", s, imk_insarxcorr_pushed (self, s),

@@ -12,7 +12,11 @@ enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };
 
 ImkInsarxcorr *insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c);
 
-/* Pushes what there is room for, @at_once lines at most.
+/* Pushes what there is room for of image @data, @at_once lines at most. */
+void insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
+    const void *data, uint32_t at_once);
+
+/* Pushes whenever there is room, @at_once lines at most.
  * Returns: [ny][nx][N_FIELDS], to be freed */
 double *insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
     const void *ref, const void *sec, uint32_t at_once);
@@ -42,3 +46,10 @@ FILE *insar_open_data (const char *pair, const char *name);
 
 /* Skips the test without the file. */
 int16_t *insar_read_slc (const char *pair, const char *name, size_t n_samples);
+
+/* Returns: ImkInsarxcorrFlags of a patch */
+static inline unsigned
+insar_flags (const double *row)
+{
+  return (unsigned) row[IMK_INSARXCORR_FLAGS];
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "insar-check.h"
+
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "gstimagingnpy.h"
+
+/* --- a pair of images in a folder of its own --------------------------------
+ */
+
+static gchar *folder;
+
+gchar *
+insar_path_of (const gchar *name)
+{
+  return g_build_filename (folder, name, NULL);
+}
+
+void
+insar_write_file (const gchar *name, gconstpointer data, gsize size)
+{
+  g_autofree gchar *path = insar_path_of (name);
+
+  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
+}
+
+void
+insar_write_prm (
+    const gchar *name, const gchar *slc, guint height, const gchar *more)
+{
+  g_autofree gchar *text =
+      g_strdup_printf ("SLC_file = %s\nnum_rng_bins = %d\nnum_patches = 1\n"
+                       "num_valid_az = %u\nPRF = 1000\n%s",
+          slc, WIDTH, height, more);
+
+  insar_write_file (name, text, strlen (text));
+}
+
+/* Noise that is the same at (x + dx, y + dy). */
+void
+insar_write_slc (const gchar *name, gint dx, gint dy)
+{
+  g_autofree gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
+
+  for (gint y = 0; y < HEIGHT; y++)
+    for (gint x = 0; x < WIDTH; x++) {
+      g_autoptr (GRand) rand =
+          g_rand_new_with_seed ((guint) ((y - dy + 100) * 1000 + x - dx + 100));
+
+      data[2 * (y * WIDTH + x)] = (gint16) g_rand_int_range (rand, -999, 999);
+      data[2 * (y * WIDTH + x) + 1] =
+          (gint16) g_rand_int_range (rand, -999, 999);
+    }
+  insar_write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+}
+
+void
+insar_setup (void)
+{
+  folder = g_dir_make_tmp ("insarxcorr-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+  insar_write_slc ("ref.SLC", 0, 0);
+  insar_write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
+  insar_write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
+  insar_write_prm ("sec.PRM", "sec.SLC", HEIGHT, "rshift = 1\n");
+}
+
+void
+insar_teardown (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = insar_path_of (name);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- pipelines
+ * ---------------------------------------------------------------- */
+
+/* Returns: (transfer full): the description, in which every $ is the folder */
+GstElement *
+insar_launch (const gchar *description)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+/* Appends what comes out of the appsink @name. */
+void
+insar_collect (GstElement *pipeline, const gchar *name, GString *text)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstSample *sample;
+  GstMapInfo map;
+
+  for (;;) {
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    if (!sample)
+      break;
+    gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ);
+    g_string_append_len (text, (const gchar *) map.data, map.size);
+    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
+    gst_sample_unref (sample);
+  }
+  gst_object_unref (sink);
+}
+
+void
+insar_check_no_error (GstElement *pipeline)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message =
+      gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING);
+
+  if (message) {
+    GError *error = NULL;
+
+    gst_message_parse_error (message, &error, NULL);
+    fail ("%s", error->message);
+  }
+  gst_object_unref (bus);
+}
+
+void
+insar_stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+/* Returns: (transfer full): all that comes out of "out" */
+GString *
+insar_run (const gchar *description)
+{
+  GstElement *pipeline = insar_launch (description);
+  GString *text = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  insar_collect (pipeline, "out", text);
+  insar_check_no_error (pipeline);
+  insar_stop (pipeline);
+  return text;
+}
+
+static void
+save_npy (const gchar *name, GstImagingNpyType type, guint n_dims,
+    const guint64 *dims, gconstpointer data)
+{
+  g_autofree gchar *path = insar_path_of (name);
+
+  fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, NULL));
+}
+
+/* 8 x 2 pixels, of which the left half, with the first patch of each row, is 0.
+ */
+void
+insar_write_mask (const gchar *name)
+{
+  const guint8 mask[] = {0, 0, 0, 0, 1, 1, 255, 2, 0, 0, 0, 0, 1, 1, 1, 1};
+  const guint64 dims[] = {2, 8};
+
+  save_npy (name, GST_IMAGING_NPY_TYPE_U8, 2, dims, mask);
+}
+
+/* The same for all patches of the grid. */
+void
+insar_write_gross_offsets (const gchar *name, gdouble x, gdouble y)
+{
+  const guint64 dims[] = {4, 3, 2};
+  gdouble offsets[4 * 3 * 2];
+
+  for (guint i = 0; i < G_N_ELEMENTS (offsets); i += 2) {
+    offsets[i] = x;
+    offsets[i + 1] = y;
+  }
+  save_npy (name, GST_IMAGING_NPY_TYPE_F64, 3, dims, offsets);
+}
+
+/* Runs @description until it fails with @words. */
+void
+insar_check_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline = insar_launch (description);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  insar_stop (pipeline);
+}

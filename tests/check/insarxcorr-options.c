@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* insarxcorr on devices, which the mock stands in for; modes, masks, gross
+ * offsets, rasters; and what is no data. */
+#include "insar-check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- on the device, which is the mock
+ * -----------------------------------------
+ */
+
+/* Returns: (transfer full): a property of x, once all has come out of "out" */
+static gchar *
+run_for_property (const gchar *description, const gchar *property)
+{
+  GstElement *pipeline = insar_launch (description);
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GString *text = g_string_new (NULL);
+  gchar *value = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  insar_collect (pipeline, "out", text);
+  insar_check_no_error (pipeline);
+  g_object_get (x, property, &value, NULL);
+  gst_object_unref (x);
+  insar_stop (pipeline);
+  g_string_free (text, TRUE);
+  return value;
+}
+
+GST_START_TEST (test_backends_and_devices_give_the_same_rows)
+{
+  const gchar *const modes[] = {"", "mode=precise", "mask-location=$/mask.npy"};
+  const gchar *const others[] = {"backend=cuda", "backend=cuda cuda-devices=1",
+      "backend=cuda cuda-devices=0,1", "backend=cuda memory-limit=900000"};
+
+  insar_write_mask ("mask.npy");
+  for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
+    g_autofree gchar *plain = g_strdup_printf (
+        SOURCES ("") "backend=cpu %s ! text/csv" OUT, modes[m]);
+    GString *expected = insar_run (plain);
+
+    for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+      g_autofree gchar *description = g_strdup_printf (
+          SOURCES ("lines-per-buffer=7") "%s %s ! text/csv" OUT, others[i],
+          modes[m]);
+      GString *found = insar_run (description);
+
+      fail_unless (g_string_equal (found, expected), "%s %s:\n%s", others[i],
+          modes[m], found->str);
+      g_string_free (found, TRUE);
+    }
+    g_string_free (expected, TRUE);
+  }
+}
+GST_END_TEST
+
+/* 102 columns and 190 lines of each image are covered by patches. */
+GST_START_TEST (test_what_is_needed_is_uploaded_once)
+{
+  const gchar *const backends[] = {"cpu", "cuda"};
+  const gchar *const names[] = {"bytes-copied", "bytes-uploaded"};
+
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *description =
+        g_strdup_printf (SOURCES ("lines-per-buffer=9") "backend=%s ! "
+                                                        "text/csv" OUT,
+            backends[i]);
+    GstElement *pipeline = insar_launch (description);
+    GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+    GString *text = g_string_new (NULL);
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    insar_collect (pipeline, "out", text);
+    fail_unless_equals_uint64 (check_stat (x, "frames"), 4);
+    fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
+    fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
+    gst_object_unref (x);
+    insar_stop (pipeline);
+    g_string_free (text, TRUE);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_auto_takes_the_device_for_much_work)
+{
+  g_autofree gchar *little =
+      run_for_property (SOURCES ("") "! text/csv" OUT, "active-backend");
+  g_autofree gchar *much = run_for_property (
+      SOURCES ("") "nx=90 ny=100 ! text/csv" OUT, "active-backend");
+
+  fail_unless_equals_string (little, "cpu");
+  fail_unless_equals_string (much, "cuda");
+}
+GST_END_TEST
+
+/* --- masks, gross offsets, steps, rasters
+ * --------------------------------------
+ */
+
+static void
+check_numbers (const GString *text, guint n_fields, guint row, guint field,
+    gdouble expected)
+{
+  gfloat value;
+
+  fail_unless (text->len >= (row * n_fields + field + 1) * sizeof (value));
+  memcpy (&value, text->str + (row * n_fields + field) * sizeof (value),
+      sizeof (value));
+  fail_unless (ABS (value - expected) < 0.3, "patch %u field %u is %g, not %g",
+      row, field, value, expected);
+}
+
+GST_START_TEST (test_gross_offsets_reach_what_the_search_does_not)
+{
+  GString *found;
+
+  /* the search is 8 columns either way; 30 columns and -40 lines more are not
+   * found without being told */
+  insar_write_slc ("far.SLC", 30 + SHIFT_X, -40 + SHIFT_Y);
+  insar_write_prm ("far.PRM", "far.SLC", HEIGHT, "");
+  insar_write_gross_offsets ("gross.npy", 30.4, -39.6);
+  found = insar_run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
+                     "location=$/far.PRM ! x.secondary insarxcorr name=x " GRID
+                     " gross-offsets-location=$/gross.npy ! other/tensors" OUT);
+  fail_unless_equals_int (found->len, 12 * 12 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    check_numbers (found, 12, i, 2, 30 + SHIFT_X);
+    check_numbers (found, 12, i, 3, -40 + SHIFT_Y);
+  }
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_steps_cover_the_reference)
+{
+  GString *found =
+      insar_run (SOURCES ("") "grid=step step-x=49 step-y=60 ! other/tensors,"
+                              "format=static,num_tensors=1,types=float32,"
+                              "dimensions=12:4:1:1" OUT);
+
+  /* from 32 to 211 - 32 and to 307 - 32 at most */
+  fail_unless_equals_int (found->len, 4 * 5 * 12 * sizeof (gfloat));
+  check_numbers (found, 12, 0, 0, 32);
+  check_numbers (found, 12, 0, 1, 32);
+  check_numbers (found, 12, 19, 0, 32 + 3 * 49);
+  check_numbers (found, 12, 19, 1, 32 + 4 * 60);
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_rasters_are_planes_of_the_rows)
+{
+  GString *rows, *planes;
+
+  insar_write_mask ("mask.npy");
+  rows =
+      insar_run (SOURCES ("") "mask-location=$/mask.npy ! other/tensors" OUT);
+  planes =
+      insar_run (SOURCES ("") "mask-location=$/mask.npy x.rasters ! queue ! "
+                              "other/tensors,format=static,num_tensors=1,types="
+                              "float32,dimensions=3:4:8:1" OUT);
+  fail_unless_equals_int (planes->len, 12 * 8 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    static const guint fields[] = {2, 3, 4, 6, 7, 8, 9};
+    const gfloat *plane = (const gfloat *) planes->str;
+    const gfloat *row = (const gfloat *) rows->str + 12 * i;
+    gboolean masked = i % 3 == 0;
+
+    fail_unless (plane[7 * 12 + i] == (masked ? 2 : 0), "patch %u has state %g",
+        i, plane[7 * 12 + i]);
+    for (guint p = 0; p < 7; p++) {
+      gfloat value = plane[p * 12 + i];
+
+      fail_unless (masked ? value != value : value == row[fields[p]],
+          "patch %u plane %u is %g", i, p, value);
+    }
+  }
+  g_string_free (rows, TRUE);
+  g_string_free (planes, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_precise_offsets_are_precise)
+{
+  GString *found =
+      insar_run (SOURCES ("") "mode=precise window-width=40 "
+                              "window-height=50 ! other/tensors" OUT);
+
+  for (guint i = 0; i < 12; i++) {
+    const gfloat *row = (const gfloat *) found->str + 12 * i;
+
+    fail_unless (ABS (row[2] - SHIFT_X) < 0.02 && ABS (row[3] - SHIFT_Y) < 0.02,
+        "patch %u is off by (%g, %g)", i, row[2] - SHIFT_X, row[3] - SHIFT_Y);
+    fail_unless (row[4] > 60 && row[5] >= row[4] && row[6] > 50 && row[7] > 0 &&
+                     row[8] > 0 && row[11] == 0,
+        "patch %u: correlation %g peak %g snr %g cov %g %g flags %g", i, row[4],
+        row[5], row[6], row[7], row[8], row[11]);
+  }
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+/* Runs on the device until the end or an error, of which x posts one at most.
+ * Returns: whether all went well */
+static gboolean
+run_failing (gulong nth, gboolean forever)
+{
+  GstElement *pipeline = insar_launch (
+      SOURCES ("lines-per-buffer=50") "backend=cuda cuda-devices=0,1 ! "
+                                      "text/csv ! fakesink sync=false");
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gboolean ended = FALSE;
+  guint n_errors = 0;
+
+  check_device ()->inject_failure (nth, forever);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  while (!ended) {
+    GstMessage *message = gst_bus_timed_pop_filtered (
+        bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+
+    fail_unless (message != NULL, "call %lu: it hangs", nth);
+    ended = TRUE;
+    for (; message; message = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR)) {
+      n_errors += GST_MESSAGE_SRC (message) == GST_OBJECT (x) &&
+                  GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR;
+      gst_message_unref (message);
+    }
+  }
+  check_device ()->inject_failure (0, FALSE);
+  gst_object_unref (bus);
+  gst_object_unref (x);
+  insar_stop (pipeline);
+  fail_unless (n_errors <= 1, "call %lu: %u errors", nth, n_errors);
+  return n_errors == 0;
+}
+
+GST_START_TEST (test_a_failing_device_is_one_error)
+{
+  guint n_good = 0;
+
+  for (gulong nth = 1; nth < 200 && n_good < 2; nth += nth < 20 ? 1 : 7) {
+    run_failing (nth, TRUE);
+    n_good += run_failing (nth, FALSE);
+  }
+  fail_unless (n_good >= 2, "no end to the calls");
+}
+GST_END_TEST
+
+/* Where it cannot even be opened, the CPU does it. */
+GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
+{
+  GstElement *pipeline =
+      insar_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gchar *active;
+
+  /* the first call only asks whether there is one */
+  check_device ()->inject_failure (2, TRUE);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  g_object_get (x, "active-backend", &active, NULL);
+  fail_unless_equals_string (active, "cpu");
+  check_device ()->inject_failure (0, FALSE);
+  g_free (active);
+  gst_object_unref (bus);
+  gst_object_unref (x);
+  insar_stop (pipeline);
+}
+GST_END_TEST
+
+/* --- no data
+ * -------------------------------------------------------------------
+ */
+
+GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
+{
+  g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
+  GstElement *pipeline;
+  GstBus *bus;
+  GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
+
+  insar_write_file ("zero.SLC", zeros, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  insar_write_prm ("zero.PRM", "zero.SLC", HEIGHT, "");
+  pipeline = insar_launch (
+      "slcsrc location=$/zero.PRM ! x.reference slcsrc location=$/zero.PRM ! "
+      "x.secondary insarxcorr name=x " GRID " ! other/tensors ! appsink "
+      "name=out sync=false x.fit ! queue ! appsink name=fit sync=false");
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  insar_collect (pipeline, "out", rows);
+  insar_collect (pipeline, "fit", fit);
+  fail_unless_equals_int (rows->len, 12 * 12 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    check_numbers (rows, 12, i, 4, 0);
+    check_numbers (rows, 12, i, 10, 0);
+    check_numbers (rows, 12, i, 11, 1 + 4 + 8); /* edge, no data, low */
+  }
+  fail_unless_equals_int (fit->len, 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "not enough points");
+  g_string_free (rows, TRUE);
+  g_string_free (fit, TRUE);
+  gst_object_unref (bus);
+  insar_stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_samples_that_are_no_numbers_are_no_data)
+{
+  const gchar *const modes[] = {"compat", "precise"};
+  g_autofree gfloat *samples = g_new (gfloat, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (5);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    samples[i] =
+        i % 17 ? (gfloat) g_rand_double_range (rand, -9e3, 9e3) : (gfloat) NAN;
+  insar_write_file ("nan.SLC", samples, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
+  for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
+    g_autofree gchar *description = g_strdup_printf (
+        "slcsrc location=$/nan.SLC width=211 format=cf32 ! x.reference slcsrc "
+        "location=$/nan.SLC width=211 format=cf32 ! x.secondary insarxcorr "
+        "name=x " GRID " mode=%s ! text/csv" OUT,
+        modes[m]);
+    GString *found = insar_run (description);
+    g_auto (GStrv) lines = g_strsplit (found->str, "\n", -1);
+
+    fail_unless_equals_int (g_strv_length (lines), 1 + 12 + 1);
+    fail_unless (strstr (found->str, "nan") == NULL &&
+                     strstr (found->str, "inf") == NULL,
+        "%s", found->str);
+    for (guint i = 1; i <= 12; i++) {
+      g_auto (GStrv) words = g_strsplit (lines[i], ",", -1);
+
+      fail_unless (
+          ABS (g_ascii_strtod (words[5], NULL)) < 0.1 &&
+              ABS (g_ascii_strtod (words[13], NULL) - 15.0 / 17) < 0.01,
+          "%s", lines[i]);
+    }
+    g_string_free (found, TRUE);
+  }
+}
+GST_END_TEST
+
+static Suite *
+insarxcorr_options_suite (void)
+{
+  Suite *suite = suite_create ("insarxcorr-options");
+  TCase *tc = tcase_create ("insarxcorr-options");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, insar_setup, insar_teardown);
+  tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
+  tcase_add_test (tc, test_what_is_needed_is_uploaded_once);
+  tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
+  tcase_add_test (tc, test_a_failing_device_is_one_error);
+  tcase_add_test (tc, test_auto_takes_the_cpu_when_the_device_fails);
+  tcase_add_test (tc, test_zeros_are_flagged_and_give_no_fit);
+  tcase_add_test (tc, test_samples_that_are_no_numbers_are_no_data);
+  tcase_add_test (tc, test_gross_offsets_reach_what_the_search_does_not);
+  tcase_add_test (tc, test_steps_cover_the_reference);
+  tcase_add_test (tc, test_rasters_are_planes_of_the_rows);
+  tcase_add_test (tc, test_precise_offsets_are_precise);
+  return suite;
+}
+
+GST_CHECK_MAIN (insarxcorr_options);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The fit alone: to GMTSAR's offsets, and to fields that are known. */
+#include "insar-common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "insarxcorr/insarxcorr-fit.h"
+
+static const struct {
+  const char *pair, *name, *fit;
+  int range_terms, azimuth_terms;
+  double snr;
+} fits[] = {
+    {"affine", "base", "fit", 3, 3, 18},
+    {"affine", "base", "fit_1_1", 1, 1, 20},
+    {"affine", "base", "fit_2_2", 2, 2, 20},
+    {"affine", "base", "fit_3_2", 3, 2, 20},
+    {"affine", "asym", "fit", 3, 3, 18},
+    {"affine", "defaults", "fit", 3, 3, 18},
+    {"affine", "edge", "fit", 3, 3, 18},
+    {"affine", "eof", "fit", 3, 3, 18},
+    {"affine", "if32", "fit", 3, 3, 18},
+    {"affine", "if8", "fit", 3, 3, 18},
+    {"affine", "norange", "fit", 3, 3, 18},
+    {"affine", "noshift", "fit", 3, 3, 18},
+    {"affine", "paper", "fit", 3, 3, 18},
+    {"affine", "prf", "fit", 3, 3, 18},
+    {"affine", "ri4", "fit", 3, 3, 18},
+    {"affine", "shift", "fit", 3, 3, 18},
+    {"affine", "small", "fit", 3, 3, 18},
+    {"affine", "tiny", "fit", 3, 3, 18},
+    {"envisat", "s16", "fit", 3, 3, 18},
+    {"envisat", "s32", "fit", 3, 3, 18},
+    {"envisat", "s32norange", "fit", 3, 3, 18},
+};
+
+static ImkInsarxcorrPoint *
+read_points (const char *pair, const char *name, double snr, size_t *n)
+{
+  FILE *file = insar_open_data (pair, name);
+  ImkInsarxcorrPoint *points = calloc (2000, sizeof (*points)), p;
+  double correlation;
+
+  if (!file)
+    test_skip ("there is no %s/insarxcorr/%s", TEST_DATA_FOLDER, pair);
+  *n = 0;
+  while (*n < 2000 && fscanf (file, "%lf %lf %lf %lf %lf", &p.x, &p.dx, &p.y,
+                          &p.dy, &correlation) == 5)
+    if (correlation > snr)
+      points[(*n)++] = p;
+  fclose (file);
+  return points;
+}
+
+/* From GMTSAR's offsets, so this tests the fit alone. */
+static void
+test_gmtsar_fits (void)
+{
+  for (size_t i = 0; i < sizeof (fits) / sizeof (fits[0]); i++) {
+    char name[128], text[IMK_INSARXCORR_FIT_TEXT_SIZE], expected[1024] = "";
+    ImkInsarxcorrPoint *points;
+    ImkInsarxcorrFit fit;
+    ImkError error;
+    size_t n;
+    FILE *file;
+
+    snprintf (name, sizeof (name), "expected/%s.freq_xcorr.dat", fits[i].name);
+    points = read_points (fits[i].pair, name, fits[i].snr, &n);
+    test_ok (imk_insarxcorr_fit (points, n, fits[i].range_terms,
+                 fits[i].azimuth_terms, &fit, &error),
+        &error);
+    n = imk_insarxcorr_fit_print (&fit, text);
+    test_check (n == strlen (text), "%zu bytes, not %zu", n, strlen (text));
+    snprintf (
+        name, sizeof (name), "expected/%s.%s.txt", fits[i].name, fits[i].fit);
+    file = insar_open_data (fits[i].pair, name);
+    test_check (file && fread (expected, 1, sizeof (expected) - 1, file) > 0,
+        "there is no %s", name);
+    fclose (file);
+    test_check (strcmp (text, expected) == 0, "%s:\n%s# expected:\n%s", name,
+        text, expected);
+    free (points);
+  }
+}
+
+static void
+test_fields_are_recovered (void)
+{
+  ImkInsarxcorrPoint points[400];
+  uint64_t seed = 1;
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  /* an exact plane with every tenth point far off it */
+  for (int i = 0; i < 400; i++) {
+    double x = 1000 + 5000 * (insar_uniform (&seed) + 0.5);
+    double y = 300 + 9000 * (insar_uniform (&seed) + 0.5);
+
+    points[i] = (ImkInsarxcorrPoint){
+        x, y, 5.25 + 1e-4 * x - 2e-5 * y, -12.5 - 3e-5 * x + 4e-4 * y};
+    points[i].dx += 1e-3 * insar_uniform (&seed);
+    points[i].dy += 1e-3 * insar_uniform (&seed);
+    if (i % 10 == 0)
+      points[i].dx += 20 + insar_uniform (&seed);
+  }
+  test_ok (imk_insarxcorr_fit (points, 400, 3, 3, &fit, &error), &error);
+  test_check (fabs (fit.range.shift - 5.25) < 0.02 &&
+                  fabs (fit.range.stretch - 1e-4) < 1e-6 &&
+                  fabs (fit.range.a_stretch + 2e-5) < 1e-6 &&
+                  fabs (fit.azimuth.shift + 12.5) < 1e-3 &&
+                  fabs (fit.azimuth.stretch + 3e-5) < 1e-7 &&
+                  fabs (fit.azimuth.a_stretch - 4e-4) < 1e-7,
+      "range %g %g %g, azimuth %g %g %g", fit.range.shift, fit.range.stretch,
+      fit.range.a_stretch, fit.azimuth.shift, fit.azimuth.stretch,
+      fit.azimuth.a_stretch);
+
+  /* ten terms, exactly */
+  for (int i = 0; i < 400; i++) {
+    double u, v;
+
+    points[i].x = i % 20;
+    points[i].y = (double) (i / 20);
+    u = points[i].x / 9.5 - 1;
+    v = points[i].y / 9.5 - 1;
+    points[i].dx = 1 + 2 * u + 3 * v + 4 * u * v + 5 * (2 * u * u - 1) +
+                   6 * (2 * v * v - 1) + 7 * (4 * u * u * u - 3 * u) +
+                   8 * (2 * u * u - 1) * v + 9 * u * (2 * v * v - 1) +
+                   10 * (4 * v * v * v - 3 * v);
+  }
+  test_ok (imk_insarxcorr_fit (points, 400, 10, 1, &fit, &error), &error);
+  for (int i = 0; i < 10; i++)
+    test_check (fabs (fit.range.terms[i] - (i + 1)) < 1e-9, "term %d is %.12g",
+        i + 1, fit.range.terms[i]);
+}
+
+static void
+test_points_on_a_line_give_no_slope_across (void)
+{
+  ImkInsarxcorrPoint points[20];
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  for (int i = 0; i < 20; i++)
+    points[i] = (ImkInsarxcorrPoint){10.0 * i, 77, 1 + 0.1 * i, 2};
+  test_ok (imk_insarxcorr_fit (points, 20, 3, 3, &fit, &error), &error);
+  test_check (fabs (fit.range.stretch - 0.01) < 1e-12 &&
+                  fit.range.a_stretch == 0 && fabs (fit.range.shift - 1) < 1e-9,
+      "shift %g stretch %g %g", fit.range.shift, fit.range.stretch,
+      fit.range.a_stretch);
+}
+
+static void
+test_bad_fits_are_refused (void)
+{
+  ImkInsarxcorrPoint points[9] = {{0}};
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  for (int i = 0; i < 9; i++)
+    points[i].x = i;
+  test_error (imk_insarxcorr_fit (points, 7, 3, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "not enough points to estimate parameters: 7 are good");
+  test_error (imk_insarxcorr_fit (points, 9, 10, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "11 are needed");
+  test_error (imk_insarxcorr_fit (points, 9, 0, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "each can have 1 to 10");
+  points[4].dy = NAN;
+  test_error (imk_insarxcorr_fit (points, 9, 3, 3, &fit, &error), &error,
+      IMK_ERROR_CONFIG, "Point 4");
+}
+
+/* A negative shift is split downwards, a whole one as well. */
+static void
+test_shifts_are_split_as_gmtsar_does (void)
+{
+  static const struct {
+    double shift;
+    const char *expected;
+  } cases[] = {
+      {3.25, "rshift =  3 \nsub_int_r =  0.25 \n"},
+      {-3.25, "rshift =  -4 \nsub_int_r =  0.75 \n"},
+      {-3, "rshift =  -4 \nsub_int_r =  1 \n"},
+      {0, "rshift =  0 \nsub_int_r =  0 \n"},
+      {1234.56789, "rshift =  1234 \nsub_int_r =  0.57 \n"},
+  };
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrFit fit = {.range = {.shift = cases[i].shift}};
+    char text[IMK_INSARXCORR_FIT_TEXT_SIZE];
+
+    imk_insarxcorr_fit_print (&fit, text);
+    test_check (
+        strncmp (text, cases[i].expected, strlen (cases[i].expected)) == 0,
+        "%g gives\n%s# expected\n%s", cases[i].shift, text, cases[i].expected);
+  }
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"fits are those of GMTSAR", test_gmtsar_fits},
+      {"fields are recovered from their points", test_fields_are_recovered},
+      {"points on a line give no slope across it",
+          test_points_on_a_line_give_no_slope_across},
+      {"bad fits are refused", test_bad_fits_are_refused},
+      {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
+      {NULL},
+  };
+
+  return test_main (tests);
+}
