@@ -682,6 +682,12 @@ gst_imaging_memory_pitch (gsize size)
   return (size + HOST_ALIGNMENT - 1) / HOST_ALIGNMENT * HOST_ALIGNMENT;
 }
 
+gconstpointer
+gst_imaging_memory_address (GstMemory *memory)
+{
+  return (const guint8 *) storage_of (memory)->host + memory->offset;
+}
+
 gboolean
 gst_imaging_memory_are_neighbours (GstMemory *first, GstMemory *second)
 {
@@ -746,6 +752,12 @@ void
 gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size)
 {
   self->slab_size = size;
+}
+
+gboolean
+gst_imaging_allocator_has_slabs (GstImagingAllocator *self)
+{
+  return self->slab_size > 0 && self->mode != GST_IMAGING_MEMORY_DEVICE;
 }
 
 GstImagingContext *

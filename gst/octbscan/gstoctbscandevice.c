@@ -388,6 +388,54 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
   return status;
 }
 
+/* --- before the first B-scan ---------------------------------------------- */
+
+/* CUDA loads kernels at their first launch, and memory takes its time: once
+ * round with what is in the block. A kernel that remembers B-scans shall not
+ * remember this one. */
+static ImkStatus
+warm_up (GstOctBscanDevice *self, ImkError *error)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  Batch *b = &self->batches[0];
+  ImkImage in = describe (info, b->places[IN].block, info->stride[0]);
+  guint32 width, height;
+  ImkImage out;
+  ImkOctbscanJob job = {.in = &in, .db = &out};
+  gpointer block = NULL;
+  ImkStatus status;
+
+  if (imk_octbscan_has_history (&self->element->opened))
+    return IMK_OK;
+  imk_octbscan_size (&self->element->opened, &width, &height);
+  status = self->device->alloc_device ((gsize) width * height, &block, error);
+  out = (ImkImage){
+      block, width, width, height, 1, IMK_TYPE_U8, IMK_LOCATION_DEVICE};
+  if (status == IMK_OK)
+    status = imk_octbscan_process (self->kernel, &job, 1, b->stream, error);
+  if (status == IMK_OK)
+    status = self->device->stream_synchronize (b->stream, error);
+  self->device->free_device (block);
+  return status;
+}
+
+/* Also the blocks of all batches. */
+ImkStatus
+gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  ImkStatus status = gst_imaging_context_push (self->context, error);
+
+  if (status != IMK_OK)
+    return status;
+  for (guint i = 0; i < self->n_batches && status == IMK_OK; i++)
+    status = need_block (self, &self->batches[i].places[IN], info, error);
+  if (status == IMK_OK)
+    status = warm_up (self, error);
+  gst_imaging_context_pop (self->context);
+  return status;
+}
+
 /* --- work ----------------------------------------------------------------- */
 
 static ImkStatus

@@ -427,7 +427,7 @@ add_device (GstOctBscan *self, GPtrArray *devices, GstImagingContext *context,
   if (!device)
     return error->code;
   g_ptr_array_add (devices, device);
-  return IMK_OK;
+  return gst_oct_bscan_device_prepare (device, error);
 }
 
 /* The devices of cuda-devices behind the first, which is the engine's. */
