@@ -451,6 +451,8 @@ run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
         images[o] = b->places[o].planes[i].image;
         gst_oct_bscan_work_image (o, &images[o]);
       }
+    if (w->source)
+      gst_oct_bscan_input_image (self->element, &b->places[IN].planes[i].image);
     b->jobs[i] = gst_oct_bscan_work_job (
         w, w->source ? &b->places[IN].planes[i].image : NULL, images);
   }

@@ -201,6 +201,8 @@ run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
           GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
       mapped[i] = status == IMK_OK;
     }
+  if (w->in)
+    gst_oct_bscan_input_image (self, &from.planes[0]);
   if (status == IMK_OK)
     status = run_kernel (self, w->in ? &from.planes[0] : NULL, out, w, error);
   for (guint i = 0; i < N_OUTPUTS; i++)
