@@ -135,6 +135,10 @@ GstFlowReturn gst_oct_bscan_process (
 /* Waits until all B-scans that were taken have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);
 
+/* Opens the devices for the kernel that is open on CUDA; the first B-scan would
+ * do so. Call with the frames locked. */
+ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
+
 /* Before the properties or the format change, and at the end: lets go of the
  * devices. Drained, or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);

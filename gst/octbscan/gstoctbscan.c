@@ -179,6 +179,7 @@ configure (GstOctBscan *self)
   GstCaps *caps;
   gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
   gboolean ok;
+  ImkError ignored;
 
   GST_OBJECT_LOCK (self);
   height = self->settings.ascans_per_bscan;
@@ -214,6 +215,9 @@ configure (GstOctBscan *self)
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
+  /* what fails now is said by the first B-scan */
+  if (ok && gst_imaging_engine_is_on_cuda (self->engine))
+    gst_oct_bscan_need_devices (self, &ignored);
   g_mutex_unlock (&self->frames);
   self->has_caps = ok;
   gst_caps_unref (caps);

@@ -391,8 +391,8 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
 /* --- before the first B-scan ---------------------------------------------- */
 
 /* CUDA loads kernels at their first launch, and memory takes its time: once
- * round with what is in the block. A kernel that remembers B-scans shall not
- * remember this one. */
+ * round with what is in the block. A kernel that remembers B-scans, or the
+ * pattern of the last, shall not remember this one. */
 static ImkStatus
 warm_up (GstOctBscanDevice *self, ImkError *error)
 {
@@ -405,7 +405,8 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   gpointer block = NULL;
   ImkStatus status;
 
-  if (imk_octbscan_has_history (&self->element->opened))
+  if (imk_octbscan_has_history (&self->element->opened) ||
+      self->element->opened.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
     return IMK_OK;
   gst_oct_bscan_input_image (self->element, &in);
   imk_octbscan_size (&self->element->opened, &width, &height);

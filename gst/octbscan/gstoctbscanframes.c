@@ -456,9 +456,8 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
   return status;
 }
 
-/* Call with the frames locked. */
-static ImkStatus
-need_queue (GstOctBscan *self, ImkError *error)
+ImkStatus
+gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
   GPtrArray *devices;
   gchar *list;
@@ -530,7 +529,7 @@ prepare_for_device (
     GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
 {
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  ImkStatus status = need_queue (self, error);
+  ImkStatus status = gst_oct_bscan_need_devices (self, error);
   GstBuffer *source;
   ImkError ignored;
 
