@@ -5,6 +5,7 @@
 #include "gstimagingcuda.h"
 #include "gstimagingframe-private.h"
 #include "gstimagingnvmm.h"
+#include "gstimagingpool.h"
 
 /* --- planes ------------------------------------------------------------ */
 
@@ -276,7 +277,11 @@ GstBufferPool *
 gst_imaging_video_pool_new (GstAllocator *allocator, GstCaps *caps,
     const GstVideoInfo *info, gboolean with_meta)
 {
-  GstBufferPool *pool = gst_video_buffer_pool_new ();
+  gboolean in_order =
+      allocator && GST_IS_IMAGING_ALLOCATOR (allocator) &&
+      gst_imaging_allocator_has_slabs (GST_IMAGING_ALLOCATOR (allocator));
+  GstBufferPool *pool =
+      in_order ? gst_imaging_pool_new () : gst_video_buffer_pool_new ();
   GstStructure *config = gst_buffer_pool_get_config (pool);
   GstAllocationParams params;
 

@@ -9,9 +9,6 @@
 /* That of CUDA's allocations. */
 #define HOST_ALIGNMENT 256
 
-/* Of a slab: more would keep much memory for one that is still used. */
-#define MAX_PLACES 64
-
 /* A point in a stream that others wait for. */
 typedef struct {
   gpointer stream;
@@ -452,27 +449,14 @@ storage_unref (Storage *s)
   g_free (s);
 }
 
-/* A place in the allocator's slab, or in a new one. */
 static ImkStatus
 take_place (GstImagingAllocator *allocator, Storage *s, ImkError *error)
 {
-  guint n = CLAMP (allocator->slab_size / s->size, 1, MAX_PLACES);
-  ImkStatus status = IMK_OK;
-
   g_mutex_lock (&allocator->lock);
-  if (!allocator->slab ||
-      !gst_imaging_slab_take (allocator->slab, s->size, &s->host, &s->mapped)) {
-    g_clear_pointer (&allocator->slab, gst_imaging_slab_unref);
-    allocator->slab = gst_imaging_slab_new (s->context, s->size, n, error);
-    if (!allocator->slab)
-      status = IMK_ERROR_MEMORY;
-    else
-      gst_imaging_slab_take (allocator->slab, s->size, &s->host, &s->mapped);
-  }
-  if (status == IMK_OK)
-    s->slab = gst_imaging_slab_ref (allocator->slab);
+  s->slab = gst_imaging_slab_take (&allocator->slab, s->context, s->size,
+      allocator->slab_size, &s->host, &s->mapped, error);
   g_mutex_unlock (&allocator->lock);
-  return status;
+  return s->slab ? IMK_OK : IMK_ERROR_MEMORY;
 }
 
 static Storage *
@@ -682,6 +666,12 @@ gst_imaging_memory_pitch (gsize size)
   return (size + HOST_ALIGNMENT - 1) / HOST_ALIGNMENT * HOST_ALIGNMENT;
 }
 
+gconstpointer
+gst_imaging_memory_address (GstMemory *memory)
+{
+  return (const guint8 *) storage_of (memory)->host + memory->offset;
+}
+
 gboolean
 gst_imaging_memory_are_neighbours (GstMemory *first, GstMemory *second)
 {
@@ -746,6 +736,12 @@ void
 gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size)
 {
   self->slab_size = size;
+}
+
+gboolean
+gst_imaging_allocator_has_slabs (GstImagingAllocator *self)
+{
+  return self->slab_size > 0 && self->mode != GST_IMAGING_MEMORY_DEVICE;
 }
 
 GstImagingContext *

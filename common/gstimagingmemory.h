@@ -71,6 +71,21 @@ GST_IMAGING_API
 void gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size);
 
 /**
+ * gst_imaging_allocator_has_slabs: (skip)
+ * Returns: whether its memories can be neighbours
+ */
+GST_IMAGING_API
+gboolean gst_imaging_allocator_has_slabs (GstImagingAllocator *self);
+
+/**
+ * gst_imaging_memory_address: (skip)
+ * Returns: (nullable): where its host view is, valid or not; for its place
+ *   among others
+ */
+GST_IMAGING_API
+gconstpointer gst_imaging_memory_address (GstMemory *memory);
+
+/**
  * gst_imaging_memory_pitch: (skip)
  * Returns: bytes from a memory of @size bytes to its neighbour
  */

@@ -3,6 +3,9 @@
 
 #include "gstimagingmemory.h"
 
+/* Of a slab: more would keep much memory for one that is still used. */
+#define MAX_PLACES 64
+
 struct _GstImagingSlab {
   gint ref_count;
   GstImagingContext *context;
@@ -11,9 +14,8 @@ struct _GstImagingSlab {
   guint n, n_taken;
 };
 
-GstImagingSlab *
-gst_imaging_slab_new (
-    GstImagingContext *context, gsize size, guint n, ImkError *error)
+static GstImagingSlab *
+slab_new (GstImagingContext *context, gsize size, guint n, ImkError *error)
 {
   gsize pitch = gst_imaging_memory_pitch (size);
   gpointer host, mapped;
@@ -33,13 +35,6 @@ gst_imaging_slab_new (
   return self;
 }
 
-GstImagingSlab *
-gst_imaging_slab_ref (GstImagingSlab *self)
-{
-  g_atomic_int_inc (&self->ref_count);
-  return self;
-}
-
 void
 gst_imaging_slab_unref (GstImagingSlab *self)
 {
@@ -49,16 +44,25 @@ gst_imaging_slab_unref (GstImagingSlab *self)
   g_free (self);
 }
 
-gboolean
-gst_imaging_slab_take (
-    GstImagingSlab *self, gsize size, gpointer *host, gpointer *mapped)
+GstImagingSlab *
+gst_imaging_slab_take (GstImagingSlab **current, GstImagingContext *context,
+    gsize size, gsize slab_size, gpointer *host, gpointer *mapped,
+    ImkError *error)
 {
-  if (size != self->size || self->n_taken == self->n)
-    return FALSE;
-  *host = self->host + self->n_taken * self->pitch;
-  *mapped = self->mapped + self->n_taken * self->pitch;
-  self->n_taken++;
-  return TRUE;
+  guint n = (guint) CLAMP (slab_size / size, 1, MAX_PLACES);
+  GstImagingSlab *slab = *current;
+
+  if (!slab || slab->size != size || slab->n_taken == slab->n) {
+    g_clear_pointer (current, gst_imaging_slab_unref);
+    slab = *current = slab_new (context, size, n, error);
+  }
+  if (!slab)
+    return NULL;
+  *host = slab->host + slab->n_taken * slab->pitch;
+  *mapped = slab->mapped + slab->n_taken * slab->pitch;
+  slab->n_taken++;
+  g_atomic_int_inc (&slab->ref_count);
+  return slab;
 }
 
 gboolean

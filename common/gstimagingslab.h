@@ -9,18 +9,17 @@ G_BEGIN_DECLS
 
 typedef struct _GstImagingSlab GstImagingSlab;
 
-/* Call with the context current. Returns: (nullable): @n places of @size bytes,
- * NULL with @error set */
-GstImagingSlab *gst_imaging_slab_new (
-    GstImagingContext *context, gsize size, guint n, ImkError *error);
-GstImagingSlab *gst_imaging_slab_ref (GstImagingSlab *self);
+/* Takes a place of @size bytes from *@current, or from a new slab of about
+ * @slab_size bytes that becomes it. Call with @context current; whoever has the
+ * place keeps it. It is given away for good.
+ * Returns: (transfer full) (nullable): the slab of the place, NULL with @error
+ *   set */
+GstImagingSlab *gst_imaging_slab_take (GstImagingSlab **current,
+    GstImagingContext *context, gsize size, gsize slab_size, gpointer *host,
+    gpointer *mapped, ImkError *error);
+
 /* The last one with the context current. */
 void gst_imaging_slab_unref (GstImagingSlab *self);
-
-/* Gives a place away for good; the slab lives as long as who has it keeps a
- * reference. Returns: FALSE when there is none left */
-gboolean gst_imaging_slab_take (
-    GstImagingSlab *self, gsize size, gpointer *host, gpointer *mapped);
 
 /* Returns: whether @second is the place behind @first */
 gboolean gst_imaging_slab_are_neighbours (

@@ -39,6 +39,8 @@ struct _GstOctBscan {
   GstOctBscanGroup *group;
   GstSegment segment;
   GstVideoInfo lines, bscan; /* what comes, and what is processed */
+  ImkType type;              /* of a sample */
+  guint bytes_a_pixel; /* of those infos: tensors are mapped as their bytes */
   gboolean has_caps;
   ImkOctbscan *kernel;
   gint width, height; /* of the images */
@@ -82,6 +84,23 @@ typedef struct {
   GstClockTime entered;
 } GstOctBscanWork;
 
+/* @lines: tensors as GRAY8 of their bytes; @bytes_a_pixel: then the bytes of a
+ * sample, else 1. Returns: FALSE for what are no lines of spectra */
+gboolean gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
+    ImkType *type, guint *bytes_a_pixel);
+
+/* A plane of lines as kernels take it. */
+void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
+
+/* Returns: (transfer full): to be cleared */
+Settings gst_oct_bscan_get_settings (GstOctBscan *self);
+
+GstPad *gst_oct_bscan_request_new_pad (GstElement *element,
+    GstPadTemplate *template, const gchar *name, const GstCaps *caps);
+void gst_oct_bscan_release_pad (GstElement *element, GstPad *pad);
+gboolean gst_oct_bscan_src_query (
+    GstPad *pad, GstObject *parent, GstQuery *query);
+
 /* Returns: (transfer full) (nullable): the pad of an output */
 GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
 
@@ -115,6 +134,10 @@ GstFlowReturn gst_oct_bscan_process (
 
 /* Waits until all B-scans that were taken have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);
+
+/* Opens the devices for the kernel that is open on CUDA; the first B-scan would
+ * do so. Call with the frames locked. */
+ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
 
 /* Before the properties or the format change, and at the end: lets go of the
  * devices. Drained, or flushing. */

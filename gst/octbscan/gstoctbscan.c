@@ -24,21 +24,18 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
-#include "gstoctbscancalibration.h"
-#include "gstoctbscanfiles.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
-/* Of the B-scans that a device is given at once. */
-#define MOST_ASCANS 16384u
-#define MOST_BYTES ((guint64) 512 << 20)
-#define MOST_JOBS 256
-
 enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
 
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY8 }")));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
+    GST_PAD_SINK, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+        "{ GRAY16_LE, GRAY8 }") "; "
+                                "other/tensors, format = (string) static, num_tensors = (int) 1, "
+                                "types = (string) { int16, float32, uint16, uint8 }, "
+                                "framerate = (fraction) [ 0, max ]"));
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
@@ -58,31 +55,11 @@ static GstStaticPadTemplate enface_template =
     GST_STATIC_PAD_TEMPLATE ("enface", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
 
-/* Those that there are on request, by their names. */
-static const gchar *const output_names[N_OUTPUTS] = {
-    [LINEAR] = "linear",
-    [COMPLEX] = "complex",
-    [ENFACE] = "enface",
-};
-
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (gst_oct_bscan_debug, "octbscan", 0,
         "B-scans of optical coherence tomography"))
 GST_ELEMENT_REGISTER_DEFINE (
     octbscan, "octbscan", GST_RANK_NONE, GST_TYPE_OCT_BSCAN)
-
-/* --- settings ------------------------------------------------------------ */
-
-static Settings
-get_settings (GstOctBscan *self)
-{
-  Settings s;
-
-  GST_OBJECT_LOCK (self);
-  s = gst_oct_bscan_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-  return s;
-}
 
 /* --- the kernel ---------------------------------------------------------- */
 
@@ -90,123 +67,6 @@ static void
 gst_oct_bscan_close (GstElement *element)
 {
   g_clear_pointer (&GST_OCT_BSCAN (element)->kernel, imk_octbscan_free);
-}
-
-/* The arrays that the settings name; those that are not asked for are NULL. */
-static ImkStatus
-load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
-    gdouble **curve, guint32 *n_curve, ImkError *error)
-{
-  const ImkOctbscanConfig *c = &s->config;
-  gboolean ok = TRUE;
-
-  if (s->background_location &&
-      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    ok = (*background = gst_oct_bscan_load_background (
-              s->background_location, c->n_cameras, c->width, error)) != NULL;
-  if (ok && s->pattern_location &&
-      c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    ok = (*pattern = gst_oct_bscan_load_pattern (s->pattern_location,
-              c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
-  if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
-    ok = (*curve = gst_oct_bscan_load_curve (s->scan_curve, n_curve, error)) !=
-         NULL;
-  return ok ? IMK_OK : IMK_ERROR_FILE;
-}
-
-/* Of whole calibrations and files. */
-static ImkStatus
-use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
-{
-  ImkOctbscanConfig *c = &s->config;
-  GstOctBscanCalibration *calibration =
-      gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
-          s->dispersion, c->n_cameras, c->width, error);
-  gdouble *background = NULL, *pattern = NULL, *curve = NULL;
-  ImkStatus status = calibration ? IMK_OK : error->code;
-
-  if (status == IMK_OK)
-    status =
-        load_arrays (s, &background, &pattern, &curve, &c->n_scan_curve, error);
-  if (status == IMK_OK) {
-    c->cameras = calibration->cameras;
-    c->background = background;
-    c->pattern = pattern;
-    c->scan_curve = curve;
-    status = use (c, data, error);
-  }
-  c->cameras = NULL;
-  c->background = c->pattern = c->scan_curve = NULL;
-  gst_oct_bscan_calibration_free (calibration);
-  g_free (background);
-  g_free (pattern);
-  g_free (curve);
-  return status;
-}
-
-/* A device takes so many B-scans at once that it is busy for about a
- * millisecond; the matrix of their Z is what takes memory. */
-static guint
-jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
-{
-  guint64 z = (guint64) c->height * MAX (imk_octbscan_n_depths (c), 1) * 8;
-  guint64 n = MIN (MOST_ASCANS / c->height, MOST_BYTES / z);
-
-  return backend == IMK_BACKEND_CUDA ? (guint) CLAMP (n, 1, MOST_JOBS) : 1;
-}
-
-ImkStatus
-gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
-    GstOctBscanUse use, gpointer data, ImkError *error)
-{
-  Settings s = get_settings (self);
-  ImkOctbscanConfig *c = &s.config;
-  ImkStatus status;
-
-  c->width = info->width;
-  c->height = info->height;
-  c->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
-                ? IMK_TYPE_U8
-                : IMK_TYPE_U16;
-  c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = use_with (&s, use, data, error);
-  gst_oct_bscan_settings_clear (&s);
-  return status;
-}
-
-/* A kernel that is to be made. */
-typedef struct {
-  ImkBackend backend;
-  ImkOctbscan **kernel;
-  ImkOctbscanConfig config; /* (out) */
-} Making;
-
-static ImkStatus
-make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
-{
-  Making *m = data;
-  ImkOctbscanConfig c = *config;
-
-  c.max_jobs = jobs_at_once (m->backend, &c);
-  m->config = c;
-  return imk_octbscan_new (m->backend, &c, m->kernel, error);
-}
-
-ImkStatus
-gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
-{
-  Making m = {backend, kernel};
-  ImkStatus status =
-      gst_oct_bscan_use_config (self, info, make_kernel, &m, error);
-
-  if (status != IMK_OK)
-    return status;
-  self->opened = m.config;
-  self->opened.cameras = NULL;
-  self->opened.background = self->opened.pattern = NULL;
-  self->opened.scan_curve = NULL;
-  return IMK_OK;
 }
 
 static ImkStatus
@@ -319,6 +179,7 @@ configure (GstOctBscan *self)
   GstCaps *caps;
   gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
   gboolean ok;
+  ImkError ignored;
 
   GST_OBJECT_LOCK (self);
   height = self->settings.ascans_per_bscan;
@@ -354,6 +215,9 @@ configure (GstOctBscan *self)
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
+  /* what fails now is said by the first B-scan */
+  if (ok && gst_imaging_engine_is_on_cuda (self->engine))
+    gst_oct_bscan_need_devices (self, &ignored);
   g_mutex_unlock (&self->frames);
   self->has_caps = ok;
   gst_caps_unref (caps);
@@ -400,16 +264,25 @@ begin_turns (GstOctBscan *self)
 static gboolean
 set_caps (GstOctBscan *self, GstCaps *caps)
 {
+  guint bytes_a_pixel;
   GstVideoInfo info;
+  ImkType type;
 
-  if (!gst_video_info_from_caps (&info, caps))
+  if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("The dimensions of a tensor must be samples:lines, as 832:240."),
+        ("%" GST_PTR_FORMAT, caps));
     return FALSE;
-  if (self->has_caps && gst_video_info_is_equal (&info, &self->lines))
+  }
+  if (self->has_caps && gst_video_info_is_equal (&info, &self->lines) &&
+      type == self->type && bytes_a_pixel == self->bytes_a_pixel)
     return TRUE;
   if (self->has_caps)
     end_run (self, "the format changes");
   self->has_caps = FALSE;
   self->lines = info;
+  self->type = type;
+  self->bytes_a_pixel = bytes_a_pixel;
   begin_turns (self);
   if (!configure (self))
     return FALSE;
@@ -573,6 +446,16 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 }
 
 static gboolean
+is_of_video (GstQuery *query)
+{
+  GstCaps *caps;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  return caps && gst_structure_has_name (
+                     gst_caps_get_structure (caps, 0), "video/x-raw");
+}
+
+static gboolean
 gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
@@ -581,7 +464,7 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
     return TRUE;
   if (GST_QUERY_IS_SERIALIZED (query))
     gst_oct_bscan_drain (self);
-  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION || !is_of_video (query))
     return gst_pad_query_default (pad, parent, query);
   if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
@@ -609,7 +492,7 @@ add_latency (GstOctBscan *self, GstQuery *query)
                                         : maximum);
 }
 
-static gboolean
+gboolean
 gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
@@ -621,81 +504,6 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
   if (GST_QUERY_TYPE (query) == GST_QUERY_LATENCY)
     add_latency (self, query);
   return TRUE;
-}
-
-/* --- pads on request ------------------------------------------------------ */
-
-static gboolean
-copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
-{
-  if (GST_EVENT_TYPE (*event) != GST_EVENT_CAPS)
-    gst_pad_store_sticky_event (to, *event);
-  return TRUE;
-}
-
-static guint
-find_output (const gchar *name)
-{
-  guint i = 0;
-
-  while (i < N_OUTPUTS && g_strcmp0 (output_names[i], name) != 0)
-    i++;
-  return i;
-}
-
-static GstPad *
-gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
-    const gchar *name, const GstCaps *caps)
-{
-  GstOctBscan *self = GST_OCT_BSCAN (element);
-  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
-  guint output = find_output (wanted);
-  GstPad *pad = gst_oct_bscan_ref_pad (self, output);
-
-  if (pad) { /* there is one already */
-    gst_object_unref (pad);
-    return NULL;
-  }
-  pad = gst_pad_new_from_template (template, wanted);
-  gst_pad_set_query_function (pad, gst_oct_bscan_src_query);
-  gst_pad_set_active (pad, TRUE);
-  gst_pad_sticky_events_foreach (self->sink, copy_sticky, pad);
-  GST_PAD_STREAM_LOCK (self->sink);
-  GST_OBJECT_LOCK (self);
-  self->outputs[output].pad = gst_object_ref (pad);
-  gst_flow_combiner_add_pad (self->flows, pad);
-  GST_OBJECT_UNLOCK (self);
-  GST_PAD_STREAM_UNLOCK (self->sink);
-  gst_element_add_pad (element, pad);
-  return pad;
-}
-
-static void
-drop_output (GstOctBscan *self, guint output)
-{
-  GstPad *pad;
-
-  GST_PAD_STREAM_LOCK (self->sink);
-  GST_OBJECT_LOCK (self);
-  pad = g_steal_pointer (&self->outputs[output].pad);
-  if (pad)
-    gst_flow_combiner_remove_pad (self->flows, pad);
-  GST_OBJECT_UNLOCK (self);
-  g_mutex_lock (&self->frames);
-  gst_oct_bscan_output_reset (&self->outputs[output]);
-  g_mutex_unlock (&self->frames);
-  GST_PAD_STREAM_UNLOCK (self->sink);
-  g_clear_object (&pad);
-}
-
-static void
-gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
-{
-  gst_object_ref (pad);
-  gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
-  drop_output (GST_OCT_BSCAN (element), find_output (GST_PAD_NAME (pad)));
-  gst_element_remove_pad (element, pad);
-  gst_object_unref (pad);
 }
 
 /* --- states -------------------------------------------------------------- */
@@ -714,7 +522,7 @@ static gboolean
 choose_first_device (GstOctBscan *self)
 {
   GstImagingBackendChoice choice = gst_imaging_engine_choice (self->engine);
-  Settings s = get_settings (self);
+  Settings s = gst_oct_bscan_get_settings (self);
   GArray *ids = NULL;
   gboolean ok = TRUE;
   ImkError error;

@@ -95,10 +95,8 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
   }
   image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
       GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
-      self->bscan.height, 1,
-      GST_VIDEO_FRAME_FORMAT (&frame) == GST_VIDEO_FORMAT_GRAY8 ? IMK_TYPE_U8
-                                                                : IMK_TYPE_U16,
-      IMK_LOCATION_HOST};
+      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  gst_oct_bscan_input_image (self, &image);
   e.in = &image;
   e.text = g_string_new (NULL);
   status = gst_oct_bscan_use_config (self, &self->bscan, estimate, &e, &error);
@@ -123,12 +121,9 @@ static gboolean
 save_calibration (GstOctBscan *self, const gchar *location)
 {
   GError *why = NULL;
-  Settings s;
+  Settings s = gst_oct_bscan_get_settings (self);
   gboolean ok;
 
-  GST_OBJECT_LOCK (self);
-  s = gst_oct_bscan_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
   ok = gst_oct_bscan_calibration_save (s.calibration, s.camera_order,
       s.dispersion, s.config.n_cameras, location, &why);
   if (!ok)

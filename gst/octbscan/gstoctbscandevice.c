@@ -388,6 +388,56 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
   return status;
 }
 
+/* --- before the first B-scan ---------------------------------------------- */
+
+/* CUDA loads kernels at their first launch, and memory takes its time: once
+ * round with what is in the block. A kernel that remembers B-scans, or the
+ * pattern of the last, shall not remember this one. */
+static ImkStatus
+warm_up (GstOctBscanDevice *self, ImkError *error)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  Batch *b = &self->batches[0];
+  ImkImage in = describe (info, b->places[IN].block, info->stride[0]);
+  guint32 width, height;
+  ImkImage out;
+  ImkOctbscanJob job = {.in = &in, .db = &out};
+  gpointer block = NULL;
+  ImkStatus status;
+
+  if (imk_octbscan_has_history (&self->element->opened) ||
+      self->element->opened.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    return IMK_OK;
+  gst_oct_bscan_input_image (self->element, &in);
+  imk_octbscan_size (&self->element->opened, &width, &height);
+  status = self->device->alloc_device ((gsize) width * height, &block, error);
+  out = (ImkImage){
+      block, width, width, height, 1, IMK_TYPE_U8, IMK_LOCATION_DEVICE};
+  if (status == IMK_OK)
+    status = imk_octbscan_process (self->kernel, &job, 1, b->stream, error);
+  if (status == IMK_OK)
+    status = self->device->stream_synchronize (b->stream, error);
+  self->device->free_device (block);
+  return status;
+}
+
+/* Also the blocks of all batches. */
+ImkStatus
+gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->element->engine);
+  ImkStatus status = gst_imaging_context_push (self->context, error);
+
+  if (status != IMK_OK)
+    return status;
+  for (guint i = 0; i < self->n_batches && status == IMK_OK; i++)
+    status = need_block (self, &self->batches[i].places[IN], info, error);
+  if (status == IMK_OK)
+    status = warm_up (self, error);
+  gst_imaging_context_pop (self->context);
+  return status;
+}
+
 /* --- work ----------------------------------------------------------------- */
 
 static ImkStatus
@@ -402,6 +452,8 @@ run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
         images[o] = b->places[o].planes[i].image;
         gst_oct_bscan_work_image (o, &images[o]);
       }
+    if (w->source)
+      gst_oct_bscan_input_image (self->element, &b->places[IN].planes[i].image);
     b->jobs[i] = gst_oct_bscan_work_job (
         w, w->source ? &b->places[IN].planes[i].image : NULL, images);
   }

@@ -20,6 +20,10 @@ GstOctBscanDevice *gst_oct_bscan_device_new (GstOctBscan *element,
 /* No batch is on it. */
 void gst_oct_bscan_device_free (GstOctBscanDevice *self);
 
+/* Does what would otherwise make the first B-scans late. */
+ImkStatus gst_oct_bscan_device_prepare (
+    GstOctBscanDevice *self, ImkError *error);
+
 /* Returns: its number, as CUDA counts */
 gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
 

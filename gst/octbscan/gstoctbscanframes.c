@@ -201,6 +201,8 @@ run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
           GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
       mapped[i] = status == IMK_OK;
     }
+  if (w->in)
+    gst_oct_bscan_input_image (self, &from.planes[0]);
   if (status == IMK_OK)
     status = run_kernel (self, w->in ? &from.planes[0] : NULL, out, w, error);
   for (guint i = 0; i < N_OUTPUTS; i++)
@@ -425,7 +427,7 @@ add_device (GstOctBscan *self, GPtrArray *devices, GstImagingContext *context,
   if (!device)
     return error->code;
   g_ptr_array_add (devices, device);
-  return IMK_OK;
+  return gst_oct_bscan_device_prepare (device, error);
 }
 
 /* The devices of cuda-devices behind the first, which is the engine's. */
@@ -454,9 +456,8 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
   return status;
 }
 
-/* Call with the frames locked. */
-static ImkStatus
-need_queue (GstOctBscan *self, ImkError *error)
+ImkStatus
+gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
   GPtrArray *devices;
   gchar *list;
@@ -528,7 +529,7 @@ prepare_for_device (
     GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
 {
   GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  ImkStatus status = need_queue (self, error);
+  ImkStatus status = gst_oct_bscan_need_devices (self, error);
   GstBuffer *source;
   ImkError ignored;
 

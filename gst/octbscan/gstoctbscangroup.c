@@ -159,7 +159,8 @@ gst_oct_bscan_group_next (
   *status = IMK_OK;
   if (!self->buffer)
     return NULL;
-  if (self->lines.height == self->bscan.height && !self->partial)
+  if (self->lines.height == self->bscan.height && !self->partial &&
+      self->lines.stride[0] == self->bscan.stride[0])
     return g_steal_pointer (&self->buffer);
   if (!self->partial)
     *status = begin (self, error);

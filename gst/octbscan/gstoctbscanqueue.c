@@ -396,10 +396,12 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   self->why = b->status;
   self->error = b->error;
   set_state (b, WAITING);
-  g_queue_push_tail (&self->again, b);
+  g_queue_push_tail (&self->again, b); /* and is another's from now on */
   if (is_news && is_any_left (self)) {
+    ImkError why = self->error;
+
     g_mutex_unlock (&self->lock);
-    post_lost (self, m, &b->error);
+    post_lost (self, m, &why);
     g_mutex_lock (&self->lock);
   }
 }
@@ -449,7 +451,7 @@ end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
     fail (self, m, b);
   }
   /* what others have still in hand may end well */
-  if (!is_any_left (self) && count_flying (self) == 0)
+  if (!self->recovering && !is_any_left (self) && count_flying (self) == 0)
     recover (self);
 }
 

@@ -249,7 +249,21 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
   return status;
 }
 
-/* What cuBLAS loads at its first product is loaded before the first B-scan. */
+/* cuBLAS has products for different sizes, and loads each when it is first
+ * used: better before the first B-scan. */
+static ImkStatus
+warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
+    ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 8 ? 1 : 4)
+    status = multiply (o, a, n, nullptr, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
+  return status;
+}
+
 static ImkStatus
 operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
     ImkError *error)
@@ -257,13 +271,10 @@ operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
   ImkStatus status =
       check_blas (cublasCreate (&o->blas), "cublasCreate", error);
 
-
   if (status == IMK_OK)
     status = operator_upload (o, plan, error);
   if (status == IMK_OK)
-    status = multiply (*o, a, 1, nullptr, error);
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
+    status = warm_up (*o, a, plan->config->max_jobs, error);
   return status;
 }
 

@@ -74,6 +74,67 @@ class Cameras(unittest.TestCase):
             expected = 0.47 * SAMPLES / 2 * scale
             self.assertLess(abs(profile.argmax() - expected), 0.05 * expected)
 
+    def test_tracking_holds_a_retina_that_moves(self):
+        count, motion = 14, 8.0
+        layers = retina.LAYERS
+        self.addCleanup(setattr, retina, "LAYERS", layers)
+        # one that is the brightest in every B-scan, whatever its speckle
+        retina.LAYERS = layers[:3] + [(0.47, 0.012, 4.0)] + layers[5:]
+        spectra = retina.make(2, SAMPLES, 60, bscans=count, motion=motion, grains=30)
+        # and the retina is a slow wave over all B-scans
+        along = (np.arange(count * 60) // 2 + 0.5) / (count * 30)
+        wave = 0.02 * SAMPLES / 2 * np.sin(2 * np.pi * along)
+        known = retina.motions(count, motion) + wave.reshape(count, 60).mean(axis=1)
+        ini, npy, raw = (os.path.join(self.folder, n) for n in ("c.ini", "s.npy", "i.raw"))
+        with open(ini, "w") as file:
+            file.write(retina.ini(2, SAMPLES))
+        np.save(npy, spectra)
+        for tracking in "none", "rpe", "contour", "xcorr":
+            play(f"npysrc location={npy} ! octbscan backend=cpu cameras=2 calibration={ini}"
+                 f" window=hann taper=none range-min={BLACK} range-max={WHITE}"
+                 f" tracking={tracking} tracking-bscans={count} tracking-top=150"
+                 f" tracking-bottom=150 ! video/x-raw,format=GRAY16_LE ! filesink location={raw}")
+            levels = np.fromfile(raw, "<u2").reshape(count, -1, 60)
+            profiles = (10 ** ((levels / 65535 * (WHITE - BLACK) + BLACK) / 10)).mean(axis=2)
+            # of the first B-scan, which each of the others has to lie on
+            places = [np.argmax(np.correlate(p - p.mean(), profiles[0] - profiles[0].mean(), "same"))
+                      for p in profiles]
+            moved = np.array(places) - places[0]
+            if tracking == "none":
+                self.assertLess(np.abs(moved - (known - known[0])).max(), 1.6)
+            else:
+                # the mean of places is found while it is looked at
+                step = np.abs(np.diff(moved))[4:].max()
+                print(f"tracking={tracking}: at most {step} depths from B-scan to B-scan,"
+                      f" moved by up to {np.abs(np.diff(known)).max():.1f}")
+                # the brightest of a layer of five depths may be anywhere in it
+                self.assertLessEqual(step, 4 if tracking == "rpe" else 2)
+
+    def test_dispersion_of_each_camera_is_found(self):
+        spectra = retina.make(2, SAMPLES, LINES)
+        lines = [line for line in retina.ini(2, SAMPLES).splitlines()
+                 if not line.startswith("dispersion")]
+        ini, npy = (os.path.join(self.folder, n) for n in ("c.ini", "s.npy"))
+        with open(ini, "w") as file:
+            file.write("\n".join(lines))
+        np.save(npy, spectra)
+        pipeline = Gst.parse_launch(
+            f"npysrc location={npy} ! octbscan name=o backend=cpu cameras=2 calibration={ini}"
+            " window=hann taper=none ! fakesink")
+        element = pipeline.get_by_name("o")
+        element.emit("estimate-dispersion")
+        pipeline.set_state(Gst.State.PLAYING)
+        message = pipeline.get_bus().timed_pop_filtered(
+            60 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        pipeline.set_state(Gst.State.NULL)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        for camera, text in enumerate(element.get_property("dispersion").split(",")):
+            d2, d3 = (float(d) for d in text.split(";")[2:4])
+            _, quadratic, cubic, _ = retina.calibration(camera, SAMPLES)
+            print(f"camera {camera}: d2 {d2:.2f} of {-quadratic}, d3 {d3:.2f} of {-cubic}")
+            self.assertLess(abs(d2 + quadratic), 0.5)
+            self.assertLess(abs(d3 + cubic), 1.0)
+
     def test_thesis_mode_is_close_to_the_exact_one(self):
         spectra = retina.make(2, SAMPLES, LINES)
         exact = self.image(spectra, retina.ini(2, SAMPLES), 2)

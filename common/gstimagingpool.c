@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingpool.h"
+
+#include "gstimagingmemory.h"
+
+struct _GstImagingPool {
+  GstVideoBufferPool parent;
+
+  GMutex lock; /* of all below */
+  GCond changed;
+  GSequence *idle;    /* of GstBuffer, by address */
+  gconstpointer last; /* address of the frame that was given out last */
+  gboolean flushing;
+};
+
+G_DEFINE_FINAL_TYPE (
+    GstImagingPool, gst_imaging_pool, GST_TYPE_VIDEO_BUFFER_POOL)
+
+static GstBufferPoolClass *
+parent_class (void)
+{
+  return GST_BUFFER_POOL_CLASS (gst_imaging_pool_parent_class);
+}
+
+static gconstpointer
+address_of (GstBuffer *buffer)
+{
+  return gst_imaging_memory_address (gst_buffer_peek_memory (buffer, 0));
+}
+
+static gint
+compare (gconstpointer a, gconstpointer b, gpointer data)
+{
+  const guint8 *first = address_of ((GstBuffer *) a);
+  const guint8 *second = address_of ((GstBuffer *) b);
+
+  return first < second ? -1 : first > second;
+}
+
+/* Finds the place behind @data, an address. */
+static gint
+compare_address (gconstpointer buffer, gconstpointer other, gpointer data)
+{
+  return (const guint8 *) address_of ((GstBuffer *) buffer) >
+                 (const guint8 *) data
+             ? 1
+             : -1;
+}
+
+/* The next one behind the last; from the beginning after the end. Call with the
+ * lock held. */
+static GstBuffer *
+take_idle (GstImagingPool *self)
+{
+  GSequenceIter *next;
+  GstBuffer *buffer;
+
+  if (g_sequence_is_empty (self->idle))
+    return NULL;
+  next = g_sequence_search (
+      self->idle, NULL, compare_address, (gpointer) self->last);
+  if (g_sequence_iter_is_end (next))
+    next = g_sequence_get_begin_iter (self->idle);
+  buffer = g_sequence_get (next);
+  g_sequence_remove (next);
+  return buffer;
+}
+
+/* What was changed outside, and ordinary memory in place of ours, is for the
+ * parent. */
+static gboolean
+is_as_it_was (GstBuffer *buffer)
+{
+  return !GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_TAG_MEMORY) &&
+         gst_buffer_n_memory (buffer) == 1 &&
+         gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)) &&
+         gst_buffer_is_all_memory_writable (buffer);
+}
+
+static GstFlowReturn
+acquire (
+    GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
+{
+  GstImagingPool *self = GST_IMAGING_POOL (pool);
+  GstBufferPoolAcquireParams no_wait = {
+      .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
+  gboolean waits =
+      !params || !(params->flags & GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT);
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  g_mutex_lock (&self->lock);
+  while (!(*buffer = take_idle (self))) {
+    /* a new one, as long as there may be more; none is idle there */
+    flow = self->flushing
+               ? GST_FLOW_FLUSHING
+               : parent_class ()->acquire_buffer (pool, buffer, &no_wait);
+    if (flow != GST_FLOW_EOS || !waits)
+      break;
+    g_cond_wait (&self->changed, &self->lock);
+  }
+  if (*buffer && is_as_it_was (*buffer))
+    self->last = address_of (*buffer);
+  g_mutex_unlock (&self->lock);
+  return *buffer ? GST_FLOW_OK : flow;
+}
+
+static void
+release (GstBufferPool *pool, GstBuffer *buffer)
+{
+  GstImagingPool *self = GST_IMAGING_POOL (pool);
+
+  g_mutex_lock (&self->lock);
+  if (is_as_it_was (buffer))
+    g_sequence_insert_sorted (self->idle, buffer, compare, NULL);
+  else
+    parent_class ()->release_buffer (pool, buffer);
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+stop (GstBufferPool *pool)
+{
+  GstImagingPool *self = GST_IMAGING_POOL (pool);
+  GstBuffer *buffer;
+
+  /* the parent frees what is idle there */
+  g_mutex_lock (&self->lock);
+  while ((buffer = take_idle (self)))
+    parent_class ()->release_buffer (pool, buffer);
+  g_mutex_unlock (&self->lock);
+  return parent_class ()->stop (pool);
+}
+
+static void
+set_flushing (GstBufferPool *pool, gboolean flushing)
+{
+  GstImagingPool *self = GST_IMAGING_POOL (pool);
+
+  g_mutex_lock (&self->lock);
+  self->flushing = flushing;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+flush_start (GstBufferPool *pool)
+{
+  set_flushing (pool, TRUE);
+}
+
+static void
+flush_stop (GstBufferPool *pool)
+{
+  set_flushing (pool, FALSE);
+}
+
+static void
+finalize (GObject *object)
+{
+  GstImagingPool *self = GST_IMAGING_POOL (object);
+
+  g_sequence_free (self->idle);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (gst_imaging_pool_parent_class)->finalize (object);
+}
+
+static void
+gst_imaging_pool_class_init (GstImagingPoolClass *klass)
+{
+  GstBufferPoolClass *pool_class = GST_BUFFER_POOL_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->finalize = finalize;
+  pool_class->acquire_buffer = acquire;
+  pool_class->release_buffer = release;
+  pool_class->stop = stop;
+  pool_class->flush_start = flush_start;
+  pool_class->flush_stop = flush_stop;
+}
+
+static void
+gst_imaging_pool_init (GstImagingPool *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->idle = g_sequence_new (NULL);
+}
+
+GstBufferPool *
+gst_imaging_pool_new (void)
+{
+  return gst_object_ref_sink (g_object_new (GST_TYPE_IMAGING_POOL, NULL));
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A video pool for memories of slabs: frames are given out in the order in
+ * which they lie in memory, so that those of one batch are neighbours, whatever
+ * the order in which they came back. */
+#pragma once
+
+#include <gst/video/gstvideopool.h>
+
+G_BEGIN_DECLS
+
+#define GST_TYPE_IMAGING_POOL (gst_imaging_pool_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstImagingPool, gst_imaging_pool, GST, IMAGING_POOL, GstVideoBufferPool)
+
+/* Returns: (transfer full): an inactive pool without configuration */
+GstBufferPool *gst_imaging_pool_new (void);
+
+G_END_DECLS

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Pads that there are on request. */
+#include "gstoctbscan-private.h"
+
+/* Those that there are on request, by their names. */
+static const gchar *const output_names[N_OUTPUTS] = {
+    [LINEAR] = "linear",
+    [COMPLEX] = "complex",
+    [ENFACE] = "enface",
+};
+
+static gboolean
+copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
+{
+  if (GST_EVENT_TYPE (*event) != GST_EVENT_CAPS)
+    gst_pad_store_sticky_event (to, *event);
+  return TRUE;
+}
+
+static guint
+find_output (const gchar *name)
+{
+  guint i = 0;
+
+  while (i < N_OUTPUTS && g_strcmp0 (output_names[i], name) != 0)
+    i++;
+  return i;
+}
+
+GstPad *
+gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
+    const gchar *name, const GstCaps *caps)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
+  guint output = find_output (wanted);
+  GstPad *pad = gst_oct_bscan_ref_pad (self, output);
+
+  if (pad) { /* there is one already */
+    gst_object_unref (pad);
+    return NULL;
+  }
+  pad = gst_pad_new_from_template (template, wanted);
+  gst_pad_set_query_function (pad, gst_oct_bscan_src_query);
+  gst_pad_set_active (pad, TRUE);
+  gst_pad_sticky_events_foreach (self->sink, copy_sticky, pad);
+  GST_PAD_STREAM_LOCK (self->sink);
+  GST_OBJECT_LOCK (self);
+  self->outputs[output].pad = gst_object_ref (pad);
+  gst_flow_combiner_add_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+  gst_element_add_pad (element, pad);
+  return pad;
+}
+
+static void
+drop_output (GstOctBscan *self, guint output)
+{
+  GstPad *pad;
+
+  GST_PAD_STREAM_LOCK (self->sink);
+  GST_OBJECT_LOCK (self);
+  pad = g_steal_pointer (&self->outputs[output].pad);
+  if (pad)
+    gst_flow_combiner_remove_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
+  g_mutex_lock (&self->frames);
+  gst_oct_bscan_output_reset (&self->outputs[output]);
+  g_mutex_unlock (&self->frames);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+  g_clear_object (&pad);
+}
+
+void
+gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
+{
+  gst_object_ref (pad);
+  gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
+  drop_output (GST_OCT_BSCAN (element), find_output (GST_PAD_NAME (pad)));
+  gst_element_remove_pad (element, pad);
+  gst_object_unref (pad);
+}
