@@ -5,7 +5,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen normalintegrate octbscan photostereo relight shcentroid npysrc shoverlay slcsrc
+elements=(lapsharpen normalintegrate octbscan photostereo relight shcentroid spherelights npysrc shoverlay slcsrc
   insarxcorr insarfit)
 
 # A registry of our own: neither the user's nor what it remembers.
