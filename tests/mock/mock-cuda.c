@@ -16,8 +16,9 @@
  * Environment: IMK_MOCK_DEVICES (2) how many devices there are, 0 allowed;
  * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU, and
  * IMK_MOCK_COHERENT=0 without its caches, as before compute capability 7.2;
- * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
- * what was not freed. */
+ * IMK_MOCK_DELAY_US delays every queued job, IMK_MOCK_SLOW_US those of
+ * IMK_MOCK_SLOW_DEVICE alone; IMK_MOCK_LEAKS=1 reports at exit what was not
+ * freed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,6 +32,9 @@
 
 #include "core/device.h"
 #include "mock-egl.h"
+#ifdef HAVE_FFT
+#include "insarxcorr/insarxcorr-backend.h"
+#endif
 #include "lapsharpen/lapsharpen-backend.h"
 #ifdef HAVE_FFT
 #include "normalintegrate/normalintegrate-backend.h"
@@ -101,14 +105,6 @@ typedef struct Stream {
   ImkError error; /* of the first job that failed since the last wait */
 } Stream;
 
-#ifdef HAVE_FFT
-/* One image of one B-scan. */
-typedef struct OctbscanParams {
-  ImkOctbscanParams params;
-  uint32_t first_camera;
-} OctbscanParams;
-#endif
-
 /* An algorithm's state: that of the CPU backend, run by the streams. */
 typedef struct Object {
   Handle handle;
@@ -117,13 +113,14 @@ typedef struct Object {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   unsigned n_queued;
-  bool updated; /* @params are newer than those of the state */
+  unsigned n_given, n_taken; /* turns of jobs that remember those before */
+  bool updated;              /* @params are newer than those of the state */
   union {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
 #ifdef HAVE_FFT
-    OctbscanParams octbscan;
+    ImkOctbscanParams octbscan;
 #endif
   } params;
 } Object;
@@ -162,6 +159,8 @@ static __thread int n_current;
 
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
+static atomic_ulong n_copies;
+static atomic_int lost_device = -1;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -211,6 +210,10 @@ begin (const char *call, ImkError *error)
   if (status == IMK_OK && !n_current)
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s was called while no context is current; push one around it.", call);
+  if (status == IMK_OK && current[n_current - 1]->device == lost_device)
+    status = imk_error_set (error, IMK_ERROR_DEVICE,
+        "CUDA says: mock device %d has fallen off the bus (in %s).",
+        (int) lost_device, call);
   return status;
 }
 
@@ -620,12 +623,24 @@ job_free (Job *job)
   free (job);
 }
 
+/* Of each job of @device. */
+static unsigned
+delay_of (int device)
+{
+  const char *all = getenv ("IMK_MOCK_DELAY_US");
+  const char *slow = getenv ("IMK_MOCK_SLOW_DEVICE");
+  const char *more = getenv ("IMK_MOCK_SLOW_US");
+
+  if (slow && more && atoi (slow) == device)
+    return (unsigned) atoi (more);
+  return all ? (unsigned) atoi (all) : 0;
+}
+
 static void *
 stream_main (void *data)
 {
-  const char *text = getenv ("IMK_MOCK_DELAY_US");
-  unsigned delay_us = text ? (unsigned) atoi (text) : 0;
   Stream *s = data;
+  unsigned delay_us = delay_of (s->handle.device);
 
   pthread_mutex_lock (&s->lock);
   while (true) {
@@ -802,6 +817,7 @@ copy (void *to, size_t to_stride, const void *from, size_t from_stride,
   bool to_pageable;
   Job *job;
 
+  n_copies++;
   if (status != IMK_OK || !row_size || !height)
     return status;
   if (height > 1 && (to_stride < row_size || from_stride < row_size))
@@ -1412,6 +1428,86 @@ shcentroid_destroy (void *state)
   object_free (o);
 }
 
+#ifdef HAVE_FFT
+static ImkStatus
+insarxcorr_create (
+    const ImkInsarxcorrPlan *plan, uint32_t part, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("insarxcorr create", error);
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of insarxcorr", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_insarxcorr_cpu.create (plan, part, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+/* Waited for, as the real one is; a row may be at work, on other lines. */
+static ImkStatus
+insarxcorr_push (void *state, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "insarxcorr push", error);
+
+  if (status == IMK_OK)
+    status = begin ("a copy", error);
+  return status == IMK_OK
+             ? imk_insarxcorr_cpu.push (o->state, side, line, lines, error)
+             : status;
+}
+
+static ImkStatus
+run_insarxcorr (Job *job, ImkError *error)
+{
+  const uint32_t *row = job->staged;
+  ImkStatus status;
+
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_insarxcorr_cpu.process (
+      job->object->state, *row, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  return status;
+}
+
+static ImkStatus
+insarxcorr_process (
+    void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error)
+{
+  uint32_t *staged = malloc (sizeof (*staged));
+
+  if (!staged)
+    return no_memory (error);
+  *staged = row;
+  return object_submit_with (state, run_insarxcorr, NULL, out, staged, stream,
+      "insarxcorr process", error);
+}
+
+static void
+insarxcorr_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("insarxcorr destroy");
+  handle_check (o, OBJECT, "insarxcorr destroy");
+  object_wait (o);
+  imk_insarxcorr_cpu.destroy (o->state);
+  object_free (o);
+}
+#endif
+
 enum { N_OUTPUTS = 4 };
 
 /* What a job of photostereo needs beside a frame. */
@@ -1805,7 +1901,7 @@ octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     return no_memory (error);
   config.n_threads = 1;
   p.config = &config;
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   status = imk_octbscan_cpu.create (&p, params, &o->state, error);
   if (status == IMK_OK)
     *state = o;
@@ -1823,71 +1919,119 @@ octbscan_update (void *state, const ImkOctbscanParams *params, ImkError *error)
   if (status != IMK_OK)
     return status;
   pthread_mutex_lock (&o->lock);
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   pthread_mutex_unlock (&o->lock);
   return IMK_OK;
 }
 
+/* What a job of octbscan needs beside its B-scan. */
+enum { N_BSCAN_OUTPUTS = 5 };
+
+typedef struct OctbscanCall {
+  unsigned turn;
+  ImkOctbscanParams params;
+  ImkOctbscanJob bscan;
+  ImkImage images[N_BSCAN_OUTPUTS];
+  Span spans[N_BSCAN_OUTPUTS];
+} OctbscanCall;
+
 static ImkStatus
-run_octbscan (Job *job, ImkOctbscanJob bscan, ImkError *error)
+run_octbscan (Job *job, ImkError *error)
 {
-  const OctbscanParams *p = &job->params.params.octbscan;
+  OctbscanCall *call = job->staged;
   Object *o = job->object;
   ImkStatus status;
 
-  bscan.in = &job->in;
-  bscan.first_camera = p->first_camera;
+  if (call->bscan.in)
+    call->bscan.in = &job->in;
+  /* whatever stream it is on: a real one waits for an event */
+  pthread_mutex_lock (&o->lock);
+  while (o->n_taken != call->turn)
+    pthread_cond_wait (&o->changed, &o->lock);
+  pthread_mutex_unlock (&o->lock);
   pthread_mutex_lock (&o->busy);
-  status = imk_octbscan_cpu.update (o->state, &p->params, error);
+  status = imk_octbscan_cpu.update (o->state, &call->params, error);
   if (status == IMK_OK)
-    status = imk_octbscan_cpu.process (o->state, &bscan, 1, NULL, error);
+    status = imk_octbscan_cpu.process (o->state, &call->bscan, 1, NULL, error);
   pthread_mutex_unlock (&o->busy);
+  pthread_mutex_lock (&o->lock);
+  o->n_taken++;
+  pthread_cond_broadcast (&o->changed);
+  pthread_mutex_unlock (&o->lock);
+  for (int i = 0; i < N_BSCAN_OUTPUTS; i++)
+    span_release (&call->spans[i]);
   return status;
 }
 
 static ImkStatus
-run_octbscan_db (Job *job, ImkError *error)
+take_bscan_outputs (OctbscanCall *call, int device, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.db = &job->out}, error);
+  ImkImage **images[N_BSCAN_OUTPUTS] = {&call->bscan.db, &call->bscan.linear,
+      &call->bscan.complex, &call->bscan.enface, &call->bscan.track};
+  ImkStatus status = IMK_OK;
+
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status == IMK_OK; i++)
+    if (*images[i]) {
+      status = take_image (*images[i], device, "output image", &call->spans[i],
+          &call->images[i], error);
+      *images[i] = &call->images[i];
+    }
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status != IMK_OK; i++)
+    span_release (&call->spans[i]);
+  return status;
 }
 
 static ImkStatus
-run_octbscan_linear (Job *job, ImkError *error)
+octbscan_submit (
+    Object *o, const ImkOctbscanJob *bscan, void *stream, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.linear = &job->out}, error);
+  OctbscanCall *call = calloc (1, sizeof (*call));
+  ImkStatus status;
+
+  if (!call)
+    return no_memory (error);
+  call->bscan = *bscan;
+  pthread_mutex_lock (&o->lock);
+  call->params = o->params.octbscan;
+  call->turn = o->n_given++;
+  pthread_mutex_unlock (&o->lock);
+  status = take_bscan_outputs (call, o->handle.device, error);
+  if (status == IMK_OK)
+    status = object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
+        "octbscan process", error);
+  else
+    free (call);
+  if (status != IMK_OK) {
+    pthread_mutex_lock (&o->lock);
+    o->n_given--;
+    pthread_mutex_unlock (&o->lock);
+  }
+  return status;
 }
 
-static ImkStatus
-run_octbscan_complex (Job *job, ImkError *error)
-{
-  return run_octbscan (job, (ImkOctbscanJob){.complex = &job->out}, error);
-}
-
-/* A launch for each image. */
 static ImkStatus
 octbscan_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     void *stream, ImkError *error)
 {
-  const char *call = "octbscan process";
   ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
+    status = octbscan_submit (state, &jobs[i], stream, error);
+  return status;
+}
+
+static ImkStatus
+octbscan_get_pattern (void *state, float *pattern, ImkError *error)
+{
   Object *o = state;
+  ImkStatus status = object_begin (o, "octbscan pattern", error);
 
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
-    const ImkOctbscanJob *j = &jobs[i];
-
-    pthread_mutex_lock (&o->lock);
-    o->params.octbscan.first_camera = j->first_camera;
-    pthread_mutex_unlock (&o->lock);
-    if (j->db)
-      status =
-          object_submit (o, run_octbscan_db, j->in, j->db, stream, call, error);
-    if (status == IMK_OK && j->linear)
-      status = object_submit (
-          o, run_octbscan_linear, j->in, j->linear, stream, call, error);
-    if (status == IMK_OK && j->complex)
-      status = object_submit (
-          o, run_octbscan_complex, j->in, j->complex, stream, call, error);
-  }
+  if (status != IMK_OK)
+    return status;
+  object_wait (o);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_unlock (&o->busy);
   return status;
 }
 
@@ -1932,6 +2076,24 @@ imk_mock_n_live (void)
   for (size_t i = 0; i < 2 + N_KINDS; i++)
     sum += n[i];
   return (unsigned) sum;
+}
+
+/* Copies since the last time. */
+unsigned imk_mock_n_copies (void);
+
+__attribute__ ((visibility ("default"))) unsigned
+imk_mock_n_copies (void)
+{
+  return (unsigned) atomic_exchange (&n_copies, 0);
+}
+
+/* From now on all calls in contexts of @device fail; -1: of none. */
+void imk_mock_lose_device (int device);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_lose_device (int device)
+{
+  lost_device = device;
 }
 
 /* The same of page-locked blocks alone. */
@@ -1989,6 +2151,17 @@ static const ImkDevice mock_device = {
     .inject_failure = inject_failure,
 };
 
+#ifdef HAVE_FFT
+static const ImkInsarxcorrBackend mock_insarxcorr = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = insarxcorr_create,
+    .push = insarxcorr_push,
+    .process = insarxcorr_process,
+    .destroy = insarxcorr_destroy,
+};
+#endif
+
 static const ImkLapsharpenBackend mock_lapsharpen = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -2043,6 +2216,7 @@ static const ImkOctbscanBackend mock_octbscan = {
     .create = octbscan_create,
     .update = octbscan_update,
     .process = octbscan_process,
+    .get_pattern = octbscan_get_pattern,
     .destroy = octbscan_destroy,
 };
 #endif
@@ -2054,6 +2228,9 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
     .entries =
         (const ImkModuleEntry[]){
             {"device", &mock_device},
+#ifdef HAVE_FFT
+            {"insarxcorr", &mock_insarxcorr},
+#endif
             {"lapsharpen", &mock_lapsharpen},
 #ifdef HAVE_FFT
             {"normalintegrate", &mock_normalintegrate},
