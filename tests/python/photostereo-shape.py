@@ -2,6 +2,8 @@
 """From pictures to a shape: lights from a chrome sphere, normals under them, and
 heights, on real recordings."""
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -9,7 +11,7 @@ import unittest
 import numpy as np
 
 from photostereo import Recording, angle, data, is_valid
-from support import TIMEOUT, Gst, launch, main
+from support import SOURCE, TIMEOUT, Gst, launch, main
 import pictures
 
 
@@ -144,6 +146,43 @@ class Shape(unittest.TestCase):
         with open(path + ".obj", encoding="ascii") as file:
             vertices = sum(line.startswith("v ") for line in file)
         self.assertEqual(vertices, np.isfinite(found).sum())
+
+
+class Pipelines(unittest.TestCase):
+    """What users run; without the bear, so that they need no data."""
+
+    def run_in(self, folder, name):
+        done = subprocess.run(
+            [os.path.join(SOURCE, "pipelines", name), folder, "/nowhere"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3 * TIMEOUT,
+            env={**os.environ, "GST_IMAGING_ENV": "1"})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("The bear is not in /nowhere", done.stdout)
+        return done.stdout
+
+    def test_demo_makes_its_pictures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_in(folder, "photostereo-demo")
+            for name in ("normals", "albedo", "height", "left", "right", "above"):
+                image = pictures.read_png(os.path.join(folder, f"medal-{name}.png"))
+                self.assertEqual(image.shape[:2], (250, 250))
+                self.assertTrue((image[10] == 0).all())
+                self.assertGreater((image[125] > 0).mean(), 0.5)
+            self.assertEqual(pictures.read_png(
+                os.path.join(folder, "medal.png")).shape, (250, 1000, 3))
+
+    def test_figure15_converges(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = self.run_in(folder, "photostereo-figure15")
+            errors = [float(word) for word in re.findall(r"pictures ([0-9.]+)", text)]
+            self.assertEqual(len(errors), 10)
+            self.assertLess(errors[4], 0.5 * errors[0])
+            self.assertLess(errors[4], 2)
+            self.assertAlmostEqual(errors[4], errors[9], 2)
+            self.assertEqual(pictures.read_png(os.path.join(
+                folder, "medal-figure15.png")).shape, (250, 625, 3))
+            with open(os.path.join(folder, "medal-figure15.svg"), encoding="ascii") as file:
+                self.assertEqual(file.read().count("<polyline"), 2)
 
 
 if __name__ == "__main__":
