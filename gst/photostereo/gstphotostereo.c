@@ -26,99 +26,18 @@
 
 #include <gst/base/gstflowcombiner.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "gstimagingallocation.h"
-#include "gstimagingenum.h"
 #include "gstphotostereofiles.h"
-#include "gstphotostereopad.h"
+#include "gstphotostereosettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (photostereo_debug);
 #define GST_CAT_DEFAULT photostereo_debug
 
-#define DEFAULT_PROP_INDEX_SOURCE INDEX_SOURCE_ORDER
-#define DEFAULT_PROP_LIGHT_UNITS LIGHT_UNITS_AUTO
-#define DEFAULT_PROP_BIT_DEPTH 0
-#define DEFAULT_PROP_SET_SIZE 0
-#define DEFAULT_PROP_UPDATE_INTERVAL 0
-#define DEFAULT_PROP_STOP_BELOW 0.0
-#define DEFAULT_PROP_NEXT_LIGHT FALSE
-#define DEFAULT_PROP_NORMAL_ENCODING GST_PHOTO_STEREO_ENCODING_AUTO
-#define DEFAULT_PROP_MEMORY_LIMIT 0
-#define DEFAULT_PROP_THRESHOLD -1.0
-#define DEFAULT_PROP_CENTRE -1.0
-
-/* The meta that says which light a picture was taken under. */
-#define LIGHT_META "GstImagingLight"
-
-enum {
-  PROP_0,
-  /* those of the engine come first */
-  PROP_LIGHTS_LOCATION = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_INTENSITIES_LOCATION,
-  PROP_LIGHT_UNITS,
-  PROP_LIGHT_MODEL,
-  PROP_LED_LOBE,
-  PROP_MM_PER_PIXEL,
-  PROP_CENTRE_X,
-  PROP_CENTRE_Y,
-  PROP_PLANE_Z,
-  PROP_DARK_LOCATION,
-  PROP_WHITE_LOCATION,
-  PROP_MASK_LOCATION,
-  PROP_GAMMA,
-  PROP_BIT_DEPTH,
-  PROP_BAYER_PATTERN,
-  PROP_GREY_SOURCE,
-  PROP_INDEX_SOURCE,
-  PROP_SET_SIZE,
-  PROP_MEMORY_LIMIT,
-  PROP_UPDATE_INTERVAL,
-  PROP_NEXT_LIGHT,
-  PROP_FIRST_OF_SOLVER, /* those above need a new kernel */
-  PROP_ROBUST = PROP_FIRST_OF_SOLVER,
-  PROP_THRESHOLD_MODE,
-  PROP_T_MIN,
-  PROP_T_MAX,
-  PROP_T_RES,
-  PROP_READMIT,
-  PROP_MAX_ITERATIONS,
-  PROP_MIN_LIGHTS,
-  PROP_MIN_CONDITION,
-  PROP_Y_AXIS,
-  PROP_STOP_BELOW,
-  PROP_NORMAL_ENCODING,
-};
-
 enum { SIGNAL_FINISH_SET, N_SIGNALS };
 
 static guint signals[N_SIGNALS];
-
-typedef enum {
-  INDEX_SOURCE_ORDER,
-  INDEX_SOURCE_META,
-  INDEX_SOURCE_OFFSET,
-} IndexSource;
-
-typedef enum {
-  LIGHT_UNITS_AUTO,
-  LIGHT_UNITS_DIRECTIONS,
-  LIGHT_UNITS_POSITIONS,
-} LightUnits;
-
-/* The properties as they were at one moment. */
-typedef struct {
-  ImkPhotostereoConfig config; /* without frame and lights */
-  gchar *lights_location, *intensities_location;
-  gchar *dark_location, *white_location, *mask_location;
-  LightUnits light_units;
-  guint bit_depth;
-  IndexSource index_source;
-  guint set_size, update_interval;
-  gdouble stop_below;
-  gboolean next_light;
-  GstPhotoStereoEncoding normal_encoding;
-  guint geometry; /* counts changes of what needs a new kernel */
-} Settings;
 
 /* In the order of the pads. */
 enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
@@ -126,12 +45,18 @@ enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
 static const gchar *const output_names[N_OUTPUTS] = {
     "normal", "albedo", "ambient", "quality"};
 
+/* A picture that is read when the set is solved. */
+typedef struct {
+  GstBuffer *buffer;
+  GstImagingFrame frame;
+} Held;
+
 struct _GstPhotoStereo {
   GstElement parent;
 
   GstPad *sink;
   GstImagingEngine *engine;
-  Settings settings;                  /* under the object lock */
+  GstPhotoStereoSettings settings;    /* under the object lock */
   GstPhotoStereoPad *pads[N_OUTPUTS]; /* likewise */
 
   /* under the stream lock of the sink pad */
@@ -141,6 +66,7 @@ struct _GstPhotoStereo {
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
+  GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 };
@@ -183,131 +109,69 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstPhotoStereo, gst_photo_stereo,
 GST_ELEMENT_REGISTER_DEFINE (
     photostereo, "photostereo", GST_RANK_NONE, GST_TYPE_PHOTO_STEREO)
 
-/* --- enumerations -------------------------------------------------------- */
-
-static const GEnumValue light_units_values[] = {
-    {LIGHT_UNITS_AUTO,
-        "As a .dome file says; of text, unit vectors are directions, and when "
-        "none is one, positions",
-        "auto"},
-    {LIGHT_UNITS_DIRECTIONS, "Directions of any length", "directions"},
-    {LIGHT_UNITS_POSITIONS, "Positions in mm", "positions"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue light_model_values[] = {
-    {IMK_PHOTOSTEREO_MODEL_AUTO,
-        "directional for directions, inverse-square for positions", "auto"},
-    {IMK_PHOTOSTEREO_MODEL_DIRECTIONAL, "Parallel light of equal strength",
-        "directional"},
-    {IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE,
-        "From the position to each pixel, falling off with the distance: R^2 v "
-        "/ |v|^3",
-        "inverse-square"},
-    {IMK_PHOTOSTEREO_MODEL_UNIT, "From the position to each pixel: v / |v|",
-        "unit"},
-    {IMK_PHOTOSTEREO_MODEL_RAW,
-        "The paper's, brighter when farther: v / R; a direction as it is",
-        "raw"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue pattern_values[] = {
-    {IMK_PHOTOSTEREO_PATTERN_NONE, "No colour filter", "none"},
-    {IMK_PHOTOSTEREO_PATTERN_BGGR, "Blue, green; green, red", "bggr"},
-    {IMK_PHOTOSTEREO_PATTERN_RGGB, "Red, green; green, blue", "rggb"},
-    {IMK_PHOTOSTEREO_PATTERN_GBRG, "Green, blue; red, green", "gbrg"},
-    {IMK_PHOTOSTEREO_PATTERN_GRBG, "Green, red; blue, green", "grbg"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue grey_source_values[] = {
-    {IMK_PHOTOSTEREO_GREY_MOSAIC, "The sample of each site", "mosaic"},
-    {IMK_PHOTOSTEREO_GREY_LUMA, "Luma of interpolated colours, as the paper",
-        "luma"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue index_source_values[] = {
-    {INDEX_SOURCE_ORDER, "Pictures come in the order of the light file",
-        "order"},
-    {INDEX_SOURCE_META,
-        "A custom meta " LIGHT_META " with an unsigned integer \"index\"",
-        "meta"},
-    {INDEX_SOURCE_OFFSET, "The offset of the buffer", "offset"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue robust_values[] = {
-    {IMK_PHOTOSTEREO_ROBUST_NONE, "Least squares of all lights", "none"},
-    {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS,
-        "Lights that do not fit are left out, and it is solved again",
-        "thresholds"},
-    {IMK_PHOTOSTEREO_ROBUST_HUBER, "They weigh t-res / residual", "huber"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue threshold_mode_values[] = {
-    {IMK_PHOTOSTEREO_THRESHOLDS_AUTO,
-        "absolute below 20 lights, relative from 20 on", "auto"},
-    {IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, "Fractions of the full scale",
-        "absolute"},
-    {IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, "Fractions of the pixel's own albedo",
-        "relative"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue y_axis_values[] = {
-    {FALSE, "Up, as OpenGL has it", "up"},
-    {TRUE, "Down, as DirectX has it", "down"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue encoding_values[] = {
-    {GST_PHOTO_STEREO_ENCODING_AUTO,
-        "The first of the others that downstream takes", "auto"},
-    {GST_PHOTO_STEREO_ENCODING_8, "RGB: 128 + 127 n", "rgb8"},
-    {GST_PHOTO_STEREO_ENCODING_16, "RGBA64_LE: 32768 + 32767 n", "rgba64"},
-    {GST_PHOTO_STEREO_ENCODING_TENSOR, "float32 tensor", "tensor"},
-    {0, NULL, NULL},
-};
-
 /* --- the kernel ---------------------------------------------------------- */
 
-static Settings
+static GstPhotoStereoSettings
 get_settings (GstPhotoStereo *self)
 {
-  Settings s;
+  GstPhotoStereoSettings s;
 
   GST_OBJECT_LOCK (self);
-  s = self->settings;
-  s.lights_location = g_strdup (s.lights_location);
-  s.intensities_location = g_strdup (s.intensities_location);
-  s.dark_location = g_strdup (s.dark_location);
-  s.white_location = g_strdup (s.white_location);
-  s.mask_location = g_strdup (s.mask_location);
+  s = gst_photo_stereo_settings_copy (&self->settings);
   GST_OBJECT_UNLOCK (self);
   return s;
 }
 
-static void
-settings_clear (Settings *s)
+/* Around all work on a kernel and its frames. */
+static ImkStatus
+enter_device (GstPhotoStereo *self, ImkError *error)
 {
-  g_clear_pointer (&s->lights_location, g_free);
-  g_clear_pointer (&s->intensities_location, g_free);
-  g_clear_pointer (&s->dark_location, g_free);
-  g_clear_pointer (&s->white_location, g_free);
-  g_clear_pointer (&s->mask_location, g_free);
+  return gst_imaging_engine_is_on_cuda (self->engine)
+             ? gst_imaging_context_push (
+                   gst_imaging_engine_context (self->engine), error)
+             : IMK_OK;
+}
+
+static void
+leave_device (GstPhotoStereo *self, gboolean on_cuda)
+{
+  if (on_cuda)
+    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+}
+
+/* The device is through with them: results have been waited for, or nobody
+ * looks at them. */
+static void
+release_pictures (GstPhotoStereo *self)
+{
+  gboolean entered;
+
+  if (self->held->len == 0)
+    return;
+  entered = enter_device (self, NULL) == IMK_OK;
+  for (guint i = 0; i < self->held->len; i++) {
+    Held *held = &g_array_index (self->held, Held, i);
+
+    gst_imaging_frame_unmap (&held->frame, FALSE, NULL);
+    gst_buffer_unref (held->buffer);
+  }
+  g_array_set_size (self->held, 0);
+  if (entered)
+    leave_device (self, gst_imaging_engine_is_on_cuda (self->engine));
 }
 
 static void
 gst_photo_stereo_close (GstElement *element)
 {
-  g_clear_pointer (&GST_PHOTO_STEREO (element)->kernel, imk_photostereo_free);
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  release_pictures (self);
+  g_clear_pointer (&self->kernel, imk_photostereo_free);
 }
 
 static void
-describe_frame (GstPhotoStereo *self, const GstVideoInfo *info, Settings *s)
+describe_frame (
+    GstPhotoStereo *self, const GstVideoInfo *info, GstPhotoStereoSettings *s)
 {
   const GstVideoFormatInfo *finfo = info->finfo;
   guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, 0);
@@ -322,9 +186,9 @@ describe_frame (GstPhotoStereo *self, const GstVideoInfo *info, Settings *s)
     c->colours[i] = GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i) / size;
   if (self->caps_pattern != IMK_PHOTOSTEREO_PATTERN_NONE)
     c->pattern = self->caps_pattern;
-  if (c->centre_x == DEFAULT_PROP_CENTRE)
+  if (c->centre_x == GST_PHOTO_STEREO_CENTRE)
     c->centre_x = NAN;
-  if (c->centre_y == DEFAULT_PROP_CENTRE)
+  if (c->centre_y == GST_PHOTO_STEREO_CENTRE)
     c->centre_y = NAN;
   c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
@@ -332,16 +196,17 @@ describe_frame (GstPhotoStereo *self, const GstVideoInfo *info, Settings *s)
 }
 
 static ImkStatus
-take_lights (const Settings *s, const ImkPhotostereoLights *lights,
-    ImkPhotostereoConfig *config, ImkError *error)
+take_lights (const GstPhotoStereoSettings *s,
+    const ImkPhotostereoLights *lights, ImkPhotostereoConfig *config,
+    ImkError *error)
 {
   config->n_lights = lights->n;
   config->lights = lights->lights;
-  config->positions = s->light_units == LIGHT_UNITS_POSITIONS ||
+  config->positions = s->light_units == GST_PHOTO_STEREO_UNITS_POSITIONS ||
                       lights->kind == IMK_PHOTOSTEREO_KIND_POSITIONS;
-  if (s->light_units == LIGHT_UNITS_DIRECTIONS)
+  if (s->light_units == GST_PHOTO_STEREO_UNITS_DIRECTIONS)
     config->positions = FALSE;
-  if (s->light_units == LIGHT_UNITS_AUTO &&
+  if (s->light_units == GST_PHOTO_STEREO_UNITS_AUTO &&
       lights->kind == IMK_PHOTOSTEREO_KIND_UNKNOWN)
     return imk_error_set (error, IMK_ERROR_FILE,
         "lights-location \"%s\" has unit vectors and others: say by "
@@ -374,9 +239,32 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+/* Pictures that do not fit the device stay where they are. */
 static ImkStatus
-open_with (
-    GstPhotoStereo *self, ImkBackend backend, Settings *s, ImkError *error)
+check_host_memory (
+    GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
+{
+  const ImkPhotostereoConfig *c = &s->config;
+  guint n = s->set_size ? s->set_size : c->n_lights;
+  guint64 size = (guint64) c->width * c->height * c->channels *
+                 imk_type_size (c->type) * n;
+  guint64 limit = s->host_memory_limit
+                      ? s->host_memory_limit
+                      : (guint64) sysconf (_SC_PHYS_PAGES) *
+                            (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
+
+  if (!imk_photostereo_keeps_frames (self->kernel) || size <= limit)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%u pictures of %ux%u do not fit the device and have to stay in host "
+      "memory: %" G_GUINT64_FORMAT " MiB; host-memory-limit allows "
+      "%" G_GUINT64_FORMAT " MiB.",
+      n, c->width, c->height, (size >> 20) + 1, limit >> 20);
+}
+
+static ImkStatus
+open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
+    ImkError *error)
 {
   const gchar *const properties[] = {
       "dark-location", "white-location", "mask-location"};
@@ -396,6 +284,10 @@ open_with (
     }
   if (status == IMK_OK)
     status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
+  if (status == IMK_OK)
+    status = check_host_memory (self, s, error);
+  if (status != IMK_OK)
+    g_clear_pointer (&self->kernel, imk_photostereo_free);
   for (guint i = 0; i < 3; i++)
     g_clear_pointer (&npy[i], gst_imaging_npy_free);
   return status;
@@ -406,7 +298,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  Settings s = get_settings (self);
+  GstPhotoStereoSettings s = get_settings (self);
   ImkPhotostereoLights lights = {0};
   ImkStatus status;
 
@@ -430,7 +322,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     warn_of_lights (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);
-  settings_clear (&s);
+  gst_photo_stereo_settings_clear (&s);
   return status;
 }
 
@@ -457,23 +349,6 @@ follow_settings (GstPhotoStereo *self, ImkError *error)
   if (!same && imk_photostereo_n_added (self->kernel) == 0)
     return gst_imaging_engine_reopen (self->engine, error);
   return imk_photostereo_update (self->kernel, &config, error);
-}
-
-/* Around all work on a kernel and its frames. */
-static ImkStatus
-enter_device (GstPhotoStereo *self, ImkError *error)
-{
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? gst_imaging_context_push (
-                   gst_imaging_engine_context (self->engine), error)
-             : IMK_OK;
-}
-
-static void
-leave_device (GstPhotoStereo *self, gboolean on_cuda)
-{
-  if (on_cuda)
-    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
 }
 
 /* --- results ------------------------------------------------------------- */
@@ -632,6 +507,7 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 static void
 forget_set (GstPhotoStereo *self)
 {
+  release_pictures (self);
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
@@ -677,7 +553,7 @@ look_at_set (GstPhotoStereo *self)
   interval = self->settings.update_interval;
   stop_below = self->settings.stop_below;
   next_light = self->settings.next_light;
-  by_order = self->settings.index_source == INDEX_SOURCE_ORDER;
+  by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
   GST_OBJECT_UNLOCK (self);
   if (n >= self->set_size)
     return finish_set (self);
@@ -702,21 +578,22 @@ get_index (
     GstPhotoStereo *self, GstBuffer *buffer, guint32 *index, ImkError *error)
 {
   GstCustomMeta *meta;
-  IndexSource source;
+  GstPhotoStereoIndexSource source;
 
   GST_OBJECT_LOCK (self);
   source = self->settings.index_source;
   GST_OBJECT_UNLOCK (self);
   switch (source) {
-  case INDEX_SOURCE_META:
-    meta = gst_buffer_get_custom_meta (buffer, LIGHT_META);
+  case GST_PHOTO_STEREO_INDEX_META:
+    meta = gst_buffer_get_custom_meta (buffer, GST_PHOTO_STEREO_LIGHT_META);
     if (!meta || !gst_structure_get_uint (
                      gst_custom_meta_get_structure (meta), "index", index))
       return imk_error_set (error, IMK_ERROR_IMAGE,
-          "A picture has no " LIGHT_META " meta with an unsigned integer "
+          "A picture has no " GST_PHOTO_STEREO_LIGHT_META
+          " meta with an unsigned integer "
           "\"index\", which index-source=meta needs.");
     break;
-  case INDEX_SOURCE_OFFSET:
+  case GST_PHOTO_STEREO_INDEX_OFFSET:
     if (!GST_BUFFER_OFFSET_IS_VALID (buffer))
       return imk_error_set (error, IMK_ERROR_IMAGE,
           "A picture has no offset, which index-source=offset needs.");
@@ -744,6 +621,12 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
   status = imk_photostereo_add (
       self->kernel, &frame.planes[0], index, frame.stream, error);
+  if (status == IMK_OK && imk_photostereo_keeps_frames (self->kernel)) {
+    Held held = {.buffer = gst_buffer_ref (buffer), .frame = frame};
+
+    g_array_append_val (self->held, held);
+    return IMK_OK;
+  }
   end = gst_imaging_frame_unmap (&frame, FALSE, &late);
   if (status == IMK_OK && end != IMK_OK)
     status = imk_error_set (error, end, "%s", late.message);
@@ -851,9 +734,7 @@ grey_caps (GstPhotoStereo *self, GstCaps *caps)
   self->caps_pattern = IMK_PHOTOSTEREO_PATTERN_NONE;
   if (!gst_structure_has_name (s, "video/x-bayer"))
     return gst_caps_ref (caps);
-  for (const GEnumValue *v = pattern_values; v->value_nick; v++)
-    if (g_strcmp0 (v->value_nick, format) == 0)
-      self->caps_pattern = v->value;
+  self->caps_pattern = gst_photo_stereo_pattern_of (format);
   grey = gst_caps_copy (caps);
   s = gst_caps_get_structure (grey, 0);
   gst_structure_set_name (s, "video/x-raw");
@@ -1044,199 +925,18 @@ gst_photo_stereo_set_context (GstElement *element, GstContext *context)
 
 /* --- GObject ------------------------------------------------------------- */
 
-/* Empty is none: gst-launch cannot write NULL. */
-static void
-take_location (gchar **location, const GValue *value)
-{
-  const gchar *text = g_value_get_string (value);
-
-  g_free (*location);
-  *location = text && *text ? g_strdup (text) : NULL;
-}
-
-/* The strings of the settings. Returns: NULL when @id is none of them */
-static gchar **
-location_of (Settings *s, guint id)
-{
-  switch (id) {
-  case PROP_LIGHTS_LOCATION:
-    return &s->lights_location;
-  case PROP_INTENSITIES_LOCATION:
-    return &s->intensities_location;
-  case PROP_DARK_LOCATION:
-    return &s->dark_location;
-  case PROP_WHITE_LOCATION:
-    return &s->white_location;
-  case PROP_MASK_LOCATION:
-    return &s->mask_location;
-  default:
-    return NULL;
-  }
-}
-
-/* The numbers of the settings, likewise. */
-static gdouble *
-number_of (Settings *s, guint id)
-{
-  switch (id) {
-  case PROP_LED_LOBE:
-    return &s->config.led_lobe;
-  case PROP_MM_PER_PIXEL:
-    return &s->config.mm_per_pixel;
-  case PROP_CENTRE_X:
-    return &s->config.centre_x;
-  case PROP_CENTRE_Y:
-    return &s->config.centre_y;
-  case PROP_PLANE_Z:
-    return &s->config.plane_z;
-  case PROP_GAMMA:
-    return &s->config.gamma;
-  case PROP_T_MIN:
-    return &s->config.t_min;
-  case PROP_T_MAX:
-    return &s->config.t_max;
-  case PROP_T_RES:
-    return &s->config.t_res;
-  case PROP_MIN_CONDITION:
-    return &s->config.min_condition;
-  case PROP_STOP_BELOW:
-    return &s->stop_below;
-  default:
-    return NULL;
-  }
-}
-
-static guint *
-count_of (Settings *s, guint id)
-{
-  switch (id) {
-  case PROP_BIT_DEPTH:
-    return &s->bit_depth;
-  case PROP_SET_SIZE:
-    return &s->set_size;
-  case PROP_UPDATE_INTERVAL:
-    return &s->update_interval;
-  case PROP_MAX_ITERATIONS:
-    return &s->config.max_iterations;
-  case PROP_MIN_LIGHTS:
-    return &s->config.min_lights;
-  default:
-    return NULL;
-  }
-}
-
-static gboolean
-set_choice (Settings *s, guint id, const GValue *value)
-{
-  switch (id) {
-  case PROP_LIGHT_UNITS:
-    s->light_units = g_value_get_enum (value);
-    break;
-  case PROP_LIGHT_MODEL:
-    s->config.model = g_value_get_enum (value);
-    break;
-  case PROP_BAYER_PATTERN:
-    s->config.pattern = g_value_get_enum (value);
-    break;
-  case PROP_GREY_SOURCE:
-    s->config.grey = g_value_get_enum (value);
-    break;
-  case PROP_INDEX_SOURCE:
-    s->index_source = g_value_get_enum (value);
-    break;
-  case PROP_ROBUST:
-    s->config.robust = g_value_get_enum (value);
-    break;
-  case PROP_THRESHOLD_MODE:
-    s->config.thresholds = g_value_get_enum (value);
-    break;
-  case PROP_Y_AXIS:
-    s->config.y_down = g_value_get_enum (value);
-    break;
-  case PROP_NORMAL_ENCODING:
-    s->normal_encoding = g_value_get_enum (value);
-    break;
-  case PROP_READMIT:
-    s->config.readmit = g_value_get_boolean (value);
-    break;
-  case PROP_NEXT_LIGHT:
-    s->next_light = g_value_get_boolean (value);
-    break;
-  case PROP_MEMORY_LIMIT:
-    s->config.memory_limit = g_value_get_uint64 (value);
-    break;
-  default:
-    return FALSE;
-  }
-  return TRUE;
-}
-
 static void
 gst_photo_stereo_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
-  Settings *s = &self->settings;
 
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  if (location_of (s, id))
-    take_location (location_of (s, id), value);
-  else if (number_of (s, id))
-    *number_of (s, id) = g_value_get_double (value);
-  else if (count_of (s, id))
-    *count_of (s, id) = g_value_get_uint (value);
-  else if (!set_choice (s, id, value))
+  if (!gst_photo_stereo_settings_set (&self->settings, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  s->geometry += id < PROP_FIRST_OF_SOLVER;
   GST_OBJECT_UNLOCK (object);
-}
-
-static gboolean
-get_choice (const Settings *s, guint id, GValue *value)
-{
-  switch (id) {
-  case PROP_LIGHT_UNITS:
-    g_value_set_enum (value, s->light_units);
-    break;
-  case PROP_LIGHT_MODEL:
-    g_value_set_enum (value, s->config.model);
-    break;
-  case PROP_BAYER_PATTERN:
-    g_value_set_enum (value, s->config.pattern);
-    break;
-  case PROP_GREY_SOURCE:
-    g_value_set_enum (value, s->config.grey);
-    break;
-  case PROP_INDEX_SOURCE:
-    g_value_set_enum (value, s->index_source);
-    break;
-  case PROP_ROBUST:
-    g_value_set_enum (value, s->config.robust);
-    break;
-  case PROP_THRESHOLD_MODE:
-    g_value_set_enum (value, s->config.thresholds);
-    break;
-  case PROP_Y_AXIS:
-    g_value_set_enum (value, s->config.y_down);
-    break;
-  case PROP_NORMAL_ENCODING:
-    g_value_set_enum (value, s->normal_encoding);
-    break;
-  case PROP_READMIT:
-    g_value_set_boolean (value, s->config.readmit);
-    break;
-  case PROP_NEXT_LIGHT:
-    g_value_set_boolean (value, s->next_light);
-    break;
-  case PROP_MEMORY_LIMIT:
-    g_value_set_uint64 (value, s->config.memory_limit);
-    break;
-  default:
-    return FALSE;
-  }
-  return TRUE;
 }
 
 static void
@@ -1244,18 +944,11 @@ gst_photo_stereo_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
-  Settings *s = &self->settings;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  if (location_of (s, id))
-    g_value_set_string (value, *location_of (s, id));
-  else if (number_of (s, id))
-    g_value_set_double (value, *number_of (s, id));
-  else if (count_of (s, id))
-    g_value_set_uint (value, *count_of (s, id));
-  else if (!get_choice (s, id, value))
+  if (!gst_photo_stereo_settings_get (&self->settings, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   GST_OBJECT_UNLOCK (object);
 }
@@ -1267,185 +960,11 @@ gst_photo_stereo_finalize (GObject *object)
 
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_pointer (&self->pads[i], gst_photo_stereo_pad_unref);
-  settings_clear (&self->settings);
+  gst_photo_stereo_settings_clear (&self->settings);
   gst_flow_combiner_free (self->combiner);
+  g_array_unref (self->held);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
-}
-
-static const GParamFlags live =
-    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-static void
-install_location (
-    GObjectClass *klass, guint id, const gchar *name, const gchar *blurb)
-{
-  g_object_class_install_property (
-      klass, id, g_param_spec_string (name, name, blurb, NULL, live));
-}
-
-static void
-install_enum (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, const gchar *type, const GEnumValue *values,
-    gint default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_enum (name, name, blurb,
-          gst_imaging_enum_type (type, values), default_value, live));
-}
-
-static void
-install_number (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, gdouble least, gdouble most, gdouble default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_double (
-          name, name, blurb, least, most, default_value, live));
-}
-
-static void
-install_count (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, guint least, guint most, guint default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_uint (name, name, blurb, least, most, default_value, live));
-}
-
-static void
-install_lights (GObjectClass *klass)
-{
-  install_location (klass, PROP_LIGHTS_LOCATION, "lights-location",
-      "The lights: an .lp file, lines of x y z with x to the right, y up and z "
-      "to the camera, or a .dome file of Relight; needed");
-  install_location (klass, PROP_INTENSITIES_LOCATION, "intensities-location",
-      "A line each light with its intensity, or those of red, green, blue, by "
-      "which samples are divided; without it those of lights-location, or 1");
-  install_enum (klass, PROP_LIGHT_UNITS, "light-units",
-      "What the numbers of lights-location are", "GstPhotoStereoLightUnits",
-      light_units_values, DEFAULT_PROP_LIGHT_UNITS);
-  install_enum (klass, PROP_LIGHT_MODEL, "light-model",
-      "The light vector at a pixel, v being the way from there to the light "
-      "and R the mean distance of the lights",
-      "GstPhotoStereoLightModel", light_model_values,
-      IMK_PHOTOSTEREO_MODEL_AUTO);
-  install_number (klass, PROP_LED_LOBE, "led-lobe",
-      "Exponent m of lamps aimed at the centre, which shine cos(angle)^m; 0 "
-      "shines equally in all directions, 1 is a Lambertian LED",
-      0, 100, 0);
-  install_number (klass, PROP_MM_PER_PIXEL, "mm-per-pixel",
-      "Size of a pixel on the working plane, for lights with a position", 1e-9,
-      1e6, 1);
-  install_number (klass, PROP_CENTRE_X, "centre-x",
-      "Column above which x = 0; -1 for the middle of the frame", -1e9, 1e9,
-      DEFAULT_PROP_CENTRE);
-  install_number (klass, PROP_CENTRE_Y, "centre-y",
-      "Row above which y = 0; -1 for the middle of the frame", -1e9, 1e9,
-      DEFAULT_PROP_CENTRE);
-  install_number (klass, PROP_PLANE_Z, "plane-z",
-      "z of the working plane in mm, below all lights", -1e9, 1e9, 0);
-}
-
-static void
-install_samples (GObjectClass *klass)
-{
-  install_location (klass, PROP_DARK_LOCATION, "dark-location",
-      "A .npy file with a picture without light, of type and size of the "
-      "frames; subtracted, with 0 for what would be negative");
-  install_location (klass, PROP_WHITE_LOCATION, "white-location",
-      "A .npy file with a picture of a white plane; samples are divided by it "
-      "and multiplied by its mean");
-  install_location (klass, PROP_MASK_LOCATION, "mask-location",
-      "A .npy file [height, width] of u8, 0 where nothing is to be solved");
-  install_number (klass, PROP_GAMMA, "gamma",
-      "Exponent that makes samples linear: (sample / full scale)^gamma", 0.1,
-      10, 1);
-  install_count (klass, PROP_BIT_DEPTH, "bit-depth",
-      "Significant bits of a sample, in its low bits: 10, 12 or 14 of most "
-      "cameras; 0 for all bits of the format",
-      0, 16, DEFAULT_PROP_BIT_DEPTH);
-  install_enum (klass, PROP_BAYER_PATTERN, "bayer-pattern",
-      "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE",
-      "GstPhotoStereoBayerPattern", pattern_values,
-      IMK_PHOTOSTEREO_PATTERN_NONE);
-  install_enum (klass, PROP_GREY_SOURCE, "grey-source",
-      "What is solved, where there is a colour filter",
-      "GstPhotoStereoGreySource", grey_source_values,
-      IMK_PHOTOSTEREO_GREY_MOSAIC);
-}
-
-static void
-install_set (GObjectClass *klass)
-{
-  install_enum (klass, PROP_INDEX_SOURCE, "index-source",
-      "How it is known under which light, counted from 0, a picture was taken",
-      "GstPhotoStereoIndexSource", index_source_values,
-      DEFAULT_PROP_INDEX_SOURCE);
-  install_count (klass, PROP_SET_SIZE, "set-size",
-      "Pictures of a set; 0 for as many as there are lights", 0,
-      IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_SET_SIZE);
-  install_count (klass, PROP_UPDATE_INTERVAL, "update-interval",
-      "A result of what is there after so many pictures each; 0 for the end of "
-      "the set only",
-      0, IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_UPDATE_INTERVAL);
-  install_number (klass, PROP_STOP_BELOW, "stop-below",
-      "Degrees of mean change between two updates below which the set ends "
-      "early; 0 for never. With index-source=order the rest of its pictures is "
-      "left out",
-      0, 180, DEFAULT_PROP_STOP_BELOW);
-  g_object_class_install_property (klass, PROP_NEXT_LIGHT,
-      g_param_spec_boolean ("next-light", "next-light",
-          "With each update post a message photostereo-next-light with the "
-          "index of the light whose picture is expected to add most",
-          DEFAULT_PROP_NEXT_LIGHT, live));
-  g_object_class_install_property (klass, PROP_MEMORY_LIMIT,
-      g_param_spec_uint64 ("memory-limit", "memory-limit",
-          "Bytes that the set may take; 0 for any number. What does not fit is "
-          "refused with the figure that it needs",
-          0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
-}
-
-static void
-install_solver (GObjectClass *klass)
-{
-  install_enum (klass, PROP_ROBUST, "robust",
-      "What becomes of lights that do not fit: shadows, highlights",
-      "GstPhotoStereoRobust", robust_values, IMK_PHOTOSTEREO_ROBUST_THRESHOLDS);
-  install_enum (klass, PROP_THRESHOLD_MODE, "threshold-mode",
-      "Unit of t-min, t-max, t-res, for samples divided by the intensity of "
-      "their light",
-      "GstPhotoStereoThresholdMode", threshold_mode_values,
-      IMK_PHOTOSTEREO_THRESHOLDS_AUTO);
-  install_number (klass, PROP_T_MIN, "t-min",
-      "A light counts where it is brighter; -1 for 0.04 absolute, 0.1 relative",
-      -1, 1e6, DEFAULT_PROP_THRESHOLD);
-  install_number (klass, PROP_T_MAX, "t-max",
-      "and darker; -1 for 0.98 absolute, 1.3 relative", -1, 1e6,
-      DEFAULT_PROP_THRESHOLD);
-  install_number (klass, PROP_T_RES, "t-res",
-      "and not farther than this from what the solution predicts (the paper "
-      "compares squares); -1 for 0.03 absolute, 0.15 relative, 0.02 with "
-      "robust=huber",
-      -1, 1e6, DEFAULT_PROP_THRESHOLD);
-  g_object_class_install_property (klass, PROP_READMIT,
-      g_param_spec_boolean ("readmit", "readmit",
-          "A light that was left out may come back; the paper says no", TRUE,
-          live));
-  install_count (klass, PROP_MAX_ITERATIONS, "max-iterations",
-      "Solutions of a pixel at most, the first one included", 1, 1000, 10);
-  install_count (klass, PROP_MIN_LIGHTS, "min-lights",
-      "Lights that a later solution needs, else the last good one stays; 0 for "
-      "3 absolute, 6 relative",
-      0, IMK_PHOTOSTEREO_MAX_LIGHTS, 0);
-  install_number (klass, PROP_MIN_CONDITION, "min-condition",
-      "det A / (tr A tr adj A) of A = sum L L' below which a pixel is invalid: "
-      "3e-6 are lights in one plane, 1e-2 lights near the camera, 5e-2 a dome",
-      0, 1, 1e-4);
-  install_enum (klass, PROP_Y_AXIS, "y-axis",
-      "Where the y of the normals points", "GstPhotoStereoYAxis", y_axis_values,
-      FALSE);
-  install_enum (klass, PROP_NORMAL_ENCODING, "normal-encoding",
-      "How normals n are written; all 0 where there is none",
-      "GstPhotoStereoEncoding", encoding_values, DEFAULT_PROP_NORMAL_ENCODING);
 }
 
 static void
@@ -1459,10 +978,7 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
   object_class->get_property = gst_photo_stereo_get_property;
   object_class->finalize = gst_photo_stereo_finalize;
   gst_imaging_engine_install_properties (object_class);
-  install_lights (object_class);
-  install_samples (object_class);
-  install_set (object_class);
-  install_solver (object_class);
+  gst_photo_stereo_settings_install (object_class);
 
   /**
    * GstPhotoStereo::finish-set:
@@ -1477,7 +993,8 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
 
   /* without tags, so that whatever is done to the pixels does not drop it; a
    * NULL list is refused before GStreamer 1.24 */
-  gst_meta_register_custom (LIGHT_META, no_tags, NULL, NULL, NULL);
+  gst_meta_register_custom (
+      GST_PHOTO_STEREO_LIGHT_META, no_tags, NULL, NULL, NULL);
   gst_element_class_set_static_metadata (element_class, "Photometric stereo",
       "Filter/Converter/Video",
       "Normals, albedo and ambient picture from pictures under known lights",
@@ -1501,11 +1018,10 @@ gst_photo_stereo_init (GstPhotoStereo *self)
       .prefers_cuda = gst_photo_stereo_prefers_cuda,
   };
 
-  imk_photostereo_config_init (&self->settings.config);
-  self->settings.config.centre_x = DEFAULT_PROP_CENTRE;
-  self->settings.config.centre_y = DEFAULT_PROP_CENTRE;
+  gst_photo_stereo_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->combiner = gst_flow_combiner_new ();
+  self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);

@@ -76,6 +76,8 @@ typedef struct ImkPhotostereoBackend {
       const ImkPhotostereoParams *params, void **state, ImkError *error);
   ImkStatus (*update) (
       void *state, const ImkPhotostereoParams *params, ImkError *error);
+  /* Whether pictures are read by solve (), not by add (). */
+  bool (*keeps_frames) (void *state);
   ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
       void *stream, ImkError *error);
   /* @lights: @n indices in rising order. @rows: plan.height of them, or NULL;
@@ -83,6 +85,8 @@ typedef struct ImkPhotostereoBackend {
   ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
       bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
       void *stream, ImkError *error);
+  /* A new set begins. */
+  void (*reset) (void *state);
   /* Every @step_x-th normal of every @step_y-th row of the last solution, from
    * the middle of the first step on: [rows][columns][3], to host memory; waits.
    * Only with plan.track_change. */

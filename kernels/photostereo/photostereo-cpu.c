@@ -559,6 +559,12 @@ cpu_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
   return IMK_OK;
 }
 
+static bool
+cpu_keeps_frames (void *state)
+{
+  return false;
+}
+
 static ImkStatus
 cpu_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
     ImkError *error)
@@ -601,6 +607,12 @@ cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
   return IMK_OK;
 }
 
+/* Samples of lights that are not in a set are not read. */
+static void
+cpu_reset (void *state)
+{
+}
+
 static ImkStatus
 cpu_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
     void *stream, ImkError *error)
@@ -620,8 +632,10 @@ const ImkPhotostereoBackend imk_photostereo_cpu = {
     .name = "cpu",
     .create = cpu_create,
     .update = cpu_update,
+    .keeps_frames = cpu_keeps_frames,
     .add = cpu_add,
     .solve = cpu_solve,
+    .reset = cpu_reset,
     .probe = cpu_probe,
     .destroy = cpu_destroy,
 };

@@ -108,9 +108,11 @@ typedef enum ImkPhotostereoThresholds {
  *   between coplanar lights (3e-6) and 12 lights near the camera (1e-2)
  * @y_down: the y of normals that come out points down
  * @track_change: keep the normals of a solution for ImkPhotostereoSummary
- * @memory_limit: bytes that the object may allocate, 0 for any number
- * @strip_rows: rows solved at a time, 0 for as many as is good; without
- *   influence on the result
+ * @memory_limit: bytes that the object may allocate where it works, on the
+ *   device or the host; 0 for what is free there. On a device what does not fit
+ *   is solved in strips, see imk_photostereo_keeps_frames ()
+ * @strip_rows: rows solved at a time, at most; 0 for as many as is good;
+ *   without influence on the result
  * @n_threads: CPU threads, 0 for one a processor; without influence, too */
 typedef struct ImkPhotostereoConfig {
   uint32_t width, height;
@@ -233,12 +235,21 @@ ImkStatus imk_photostereo_update (
  * @frame: of the configuration; host memory for the CPU
  * @light: its index, each once a set, in any order
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU has
- *   read @frame
+ *   read @frame; see imk_photostereo_keeps_frames () for how long it has to
+ * stay
  *
  * Returns: IMK_ERROR_IMAGE: another frame than configured, an index beyond the
  *   lights, or one that was there already; the set is as before */
 ImkStatus imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, void *stream, ImkError *error);
+
+/**
+ * imk_photostereo_keeps_frames: (do the pictures have to stay?)
+ * Returns: true when the samples of a set do not fit the device. Then
+ *   imk_photostereo_add () reads nothing, and a picture has to stay as it is,
+ *   where it is, until the set is reset; imk_photostereo_solve () uploads it
+ *   strip by strip, so that page-locked memory is what counts */
+bool imk_photostereo_keeps_frames (const ImkPhotostereo *self);
 
 /* Returns: how many pictures are in the set */
 uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);

@@ -1737,6 +1737,69 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
   imk_photostereo_free (cuda);
 }
 
+/* A set in another order, with a look at what is there after @look pictures. */
+static Solved
+run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
+    uint32_t look)
+{
+  ImkPhotostereo *s = kernel_new (IMK_BACKEND_CUDA, c);
+  ImkImage *device = calloc (c->n_lights, sizeof (*device));
+  Solved solved = solved_new (c, IMK_TYPE_F32);
+  ImkError error;
+
+  for (uint32_t i = 0; i < c->n_lights; i++) {
+    uint32_t light = i * step % c->n_lights;
+
+    device[i] = test_to_device (&frames[light]);
+    test_ok (imk_photostereo_add (s, &device[i], light, NULL, &error), &error);
+    if (i + 1 == look)
+      solve_on_device (s, &solved);
+  }
+  solve_on_device (s, &solved);
+  imk_photostereo_free (s);
+  for (uint32_t i = 0; i < c->n_lights; i++)
+    test_device_free (&device[i]);
+  free (device);
+  return solved;
+}
+
+static void
+test_strips_and_order_change_no_bit_on_the_device (void)
+{
+  enum { N = 71, W = 131, H = 70 };
+  static const uint32_t strips[] = {0, 1, 7, 64, 0};
+  static const uint32_t steps[] = {1, 1, 7, 30, 70}; /* 71 is a prime */
+  static const uint32_t looks[] = {0, 20, 33, 0, 64};
+  ImkPhotostereoLight lights[N] = {{0}};
+  TestImage frames[N];
+
+  test_need_cuda ();
+  fill_dome (lights, N, 200, 0.4);
+  for (uint32_t kind = 0; kind < 6; kind++) {
+    ImkPhotostereoConfig c = config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8,
+        W, H, kind == 2 ? 3 : 1, lights, N, true);
+    Solved expected, solved;
+
+    c.pattern =
+        kind == 2 ? IMK_PHOTOSTEREO_PATTERN_NONE : IMK_PHOTOSTEREO_PATTERN_GBRG;
+    c.grey =
+        kind == 3 ? IMK_PHOTOSTEREO_GREY_LUMA : IMK_PHOTOSTEREO_GREY_MOSAIC;
+    c.readmit = kind != 4;
+    c.robust = kind == 5 ? IMK_PHOTOSTEREO_ROBUST_HUBER
+                         : IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+    make_frames (&c, frames, 3);
+    expected = run_on_device (&c, frames, 1, 0);
+    for (uint32_t run = 0; run < 5; run++) {
+      c.strip_rows = strips[run];
+      solved = run_on_device (&c, frames, steps[run], looks[run]);
+      check_same (&expected, &solved, "another order or strip");
+      solved_free (&solved);
+    }
+    solved_free (&expected);
+    frames_free (frames, N);
+  }
+}
+
 static void
 test_cuda_agrees (void)
 {
@@ -1745,16 +1808,22 @@ test_cuda_agrees (void)
 
   test_need_cuda ();
   fill_dome (lights, 40, 300, 0.4);
+  for (uint32_t i = 0; i < 40; i++)
+    for (uint32_t k = 0; k < 3; k++)
+      lights[i].intensity[k] = 0.8 + 0.01 * ((i + 5 * k) % 20);
   for (uint32_t size = 0; size < 4; size++)
     for (uint32_t robust = 0; robust < 3; robust++)
-      for (uint32_t kind = 0; kind < 5; kind++) {
+      for (uint32_t kind = 0; kind < 8; kind++) {
         ImkPhotostereoConfig c =
             config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8, sizes[size][0],
                 sizes[size][1], kind == 2 ? 4 : 1, lights, 40, kind != 3);
         char where[80];
 
         c.robust = robust;
-        c.readmit = kind != 1;
+        c.readmit = kind != 1 && kind != 5;
+        c.model = kind == 6   ? IMK_PHOTOSTEREO_MODEL_UNIT
+                  : kind == 7 ? IMK_PHOTOSTEREO_MODEL_RAW
+                              : IMK_PHOTOSTEREO_MODEL_AUTO;
         c.thresholds = kind == 1 ? IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE
                                  : IMK_PHOTOSTEREO_THRESHOLDS_AUTO;
         c.pattern = kind == 0 || kind == 4 ? IMK_PHOTOSTEREO_PATTERN_GRBG
@@ -1764,6 +1833,7 @@ test_cuda_agrees (void)
         c.led_lobe = kind == 2 ? 1 : 0;
         c.gamma = kind == 2 ? 2.2 : 1;
         c.mm_per_pixel = 0.8;
+        c.plane_z = kind == 6 ? 20 : 0;
         c.track_change = true;
         snprintf (where, sizeof (where), "%ux%u robust %u kind %u", c.width,
             c.height, robust, kind);
@@ -1806,6 +1876,8 @@ main (void)
       {"light files are read", test_light_files_are_read},
       {"bad light files are refused", test_bad_light_files_are_refused},
       {"CUDA agrees", test_cuda_agrees},
+      {"strips and order change no bit on the device",
+          test_strips_and_order_change_no_bit_on_the_device},
       {0},
   };
 

@@ -1510,6 +1510,13 @@ insarxcorr_destroy (void *state)
 
 enum { N_OUTPUTS = 4 };
 
+/* Pictures that do not fit the device wait in the caller's memory. */
+typedef struct PhotostereoState {
+  void *cpu;
+  bool keeps_frames;
+  ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS];
+} PhotostereoState;
+
 /* What a job of photostereo needs beside a frame. */
 typedef struct PhotostereoCall {
   uint32_t light;
@@ -1528,6 +1535,7 @@ photostereo_create (const ImkPhotostereoPlan *plan,
 {
   ImkStatus status = begin ("photostereo create", error);
   ImkPhotostereoPlan p = *plan;
+  PhotostereoState *s;
   Object *o;
 
   /* a real one makes several calls: memory, an event */
@@ -1539,11 +1547,23 @@ photostereo_create (const ImkPhotostereoPlan *plan,
   if (!o)
     return no_memory (error);
   p.n_threads = 1;
-  status = imk_photostereo_cpu.create (&p, params, &o->state, error);
-  if (status == IMK_OK)
-    *state = o;
-  else
+  o->state = s = calloc (1, sizeof (*s));
+  if (!s) {
     object_free (o);
+    return no_memory (error);
+  }
+  s->keeps_frames = p.memory_limit && (size_t) p.width * p.height * p.channels *
+                                              imk_type_size (p.type) *
+                                              p.n_lights >
+                                          p.memory_limit;
+  p.memory_limit = 0;
+  status = imk_photostereo_cpu.create (&p, params, &s->cpu, error);
+  if (status == IMK_OK) {
+    *state = o;
+  } else {
+    free (s);
+    object_free (o);
+  }
   return status;
 }
 
@@ -1563,6 +1583,25 @@ photostereo_update (
   return IMK_OK;
 }
 
+static void *
+photostereo_cpu (const Object *o)
+{
+  return ((PhotostereoState *) o->state)->cpu;
+}
+
+static bool
+photostereo_keeps_frames (void *state)
+{
+  return ((PhotostereoState *) ((Object *) state)->state)->keeps_frames;
+}
+
+/* Asks nothing of the device. */
+static void
+photostereo_reset (void *state)
+{
+  handle_check (state, OBJECT, "photostereo reset");
+}
+
 static ImkStatus
 run_photostereo_add (Job *job, ImkError *error)
 {
@@ -1571,16 +1610,15 @@ run_photostereo_add (Job *job, ImkError *error)
 
   pthread_mutex_lock (&job->object->busy);
   status = imk_photostereo_cpu.add (
-      job->object->state, &job->in, call->light, NULL, error);
+      photostereo_cpu (job->object), &job->in, call->light, NULL, error);
   pthread_mutex_unlock (&job->object->busy);
   return status;
 }
 
 static ImkStatus
-photostereo_add (void *state, const ImkImage *frame, uint32_t light,
+photostereo_submit_add (Object *o, const ImkImage *frame, uint32_t light,
     void *stream, ImkError *error)
 {
-  Object *o = state;
   PhotostereoCall *call = calloc (1, sizeof (*call));
   bool updated;
   ImkStatus status;
@@ -1600,6 +1638,18 @@ photostereo_add (void *state, const ImkImage *frame, uint32_t light,
 }
 
 static ImkStatus
+photostereo_add (void *state, const ImkImage *frame, uint32_t light,
+    void *stream, ImkError *error)
+{
+  PhotostereoState *s = ((Object *) state)->state;
+
+  if (!s->keeps_frames)
+    return photostereo_submit_add (state, frame, light, stream, error);
+  s->frames[light] = *frame;
+  return IMK_OK;
+}
+
+static ImkStatus
 run_photostereo_solve (Job *job, ImkError *error)
 {
   PhotostereoCall *call = job->staged;
@@ -1608,10 +1658,11 @@ run_photostereo_solve (Job *job, ImkError *error)
 
   pthread_mutex_lock (&o->busy);
   if (call->updated)
-    status = imk_photostereo_cpu.update (o->state, &call->params, error);
+    status =
+        imk_photostereo_cpu.update (photostereo_cpu (o), &call->params, error);
   if (status == IMK_OK)
-    status = imk_photostereo_cpu.solve (o->state, call->lights, call->n,
-        call->compare, &call->outputs, call->rows, NULL, error);
+    status = imk_photostereo_cpu.solve (photostereo_cpu (o), call->lights,
+        call->n, call->compare, &call->outputs, call->rows, NULL, error);
   pthread_mutex_unlock (&o->busy);
   for (int i = 0; i < N_OUTPUTS; i++)
     span_release (&call->spans[i]);
@@ -1641,9 +1692,16 @@ photostereo_solve (void *state, const uint32_t *lights, uint32_t n,
 {
   Object *o = state;
   size_t size = n * sizeof (*lights);
-  PhotostereoCall *call = calloc (1, sizeof (*call) + size);
-  ImkStatus status;
+  PhotostereoState *s = o->state;
+  PhotostereoCall *call;
+  ImkStatus status = IMK_OK;
 
+  for (uint32_t i = 0; i < n && s->keeps_frames && status == IMK_OK; i++)
+    status = photostereo_submit_add (
+        o, &s->frames[lights[i]], lights[i], stream, error);
+  if (status != IMK_OK)
+    return status;
+  call = calloc (1, sizeof (*call) + size);
   if (!call)
     return no_memory (error);
   *call = (PhotostereoCall){.lights = (uint32_t *) (call + 1),
@@ -1680,7 +1738,7 @@ photostereo_probe (void *state, uint32_t step_x, uint32_t step_y,
     return status;
   object_wait (o);
   return imk_photostereo_cpu.probe (
-      o->state, step_x, step_y, normals, NULL, error);
+      photostereo_cpu (o), step_x, step_y, normals, NULL, error);
 }
 
 static void
@@ -1693,7 +1751,8 @@ photostereo_destroy (void *state)
   need_context ("photostereo destroy");
   handle_check (o, OBJECT, "photostereo destroy");
   object_wait (o);
-  imk_photostereo_cpu.destroy (o->state);
+  imk_photostereo_cpu.destroy (photostereo_cpu (o));
+  free (o->state);
   object_free (o);
 }
 
@@ -2177,8 +2236,10 @@ static const ImkPhotostereoBackend mock_photostereo = {
     .name = "cuda",
     .create = photostereo_create,
     .update = photostereo_update,
+    .keeps_frames = photostereo_keeps_frames,
     .add = photostereo_add,
     .solve = photostereo_solve,
+    .reset = photostereo_reset,
     .probe = photostereo_probe,
     .destroy = photostereo_destroy,
 };

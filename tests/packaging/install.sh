@@ -5,8 +5,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen normalintegrate octbscan photostereo relight shcentroid npysrc shoverlay slcsrc
-  spherelights insarxcorr insarfit slcresample insarform)
+elements=(lapsharpen normalintegrate octbscan octinterlace photostereo relight shcentroid npysrc
+  shoverlay slcsrc spherelights insarxcorr insarfit slcresample insarform)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Validation, the same for both backends. The comparisons are written so that a
+ * NaN fails them. */
+#include "photostereo/photostereo-plan.h"
+
+#include <math.h>
+
+static ImkStatus
+check_choice (const char *property, unsigned value, unsigned n, ImkError *error)
+{
+  if (value < n)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %u; the choices are 0 to %u.", property, value, n - 1);
+}
+
+static ImkStatus
+check_range (const char *property, double value, double least, double most,
+    ImkError *error)
+{
+  if (value >= least && value <= most)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g; it must be between %g and %g.", property, value, least, most);
+}
+
+ImkStatus
+imk_photostereo_check_params (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkStatus status;
+
+  if ((status = check_choice ("robust", c->robust,
+           IMK_PHOTOSTEREO_ROBUST_HUBER + 1, error)) != IMK_OK ||
+      (status = check_choice ("threshold-mode", c->thresholds,
+           IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE + 1, error)) != IMK_OK ||
+      (status = check_range ("t-min", c->t_min, -1, 1e6, error)) != IMK_OK ||
+      (status = check_range ("t-max", c->t_max, -1, 1e6, error)) != IMK_OK ||
+      (status = check_range ("t-res", c->t_res, -1, 1e6, error)) != IMK_OK ||
+      (status = check_range ("min-condition", c->min_condition, 0, 1, error)) !=
+          IMK_OK ||
+      (status = check_range (
+           "max-iterations", c->max_iterations, 1, 1000, error)) != IMK_OK)
+    return status;
+  if (c->t_min >= 0 && c->t_max >= 0 && c->t_min >= c->t_max)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "t-min is %g and t-max %g: no grey value lies between them.", c->t_min,
+        c->t_max);
+  if (c->robust == IMK_PHOTOSTEREO_ROBUST_HUBER && c->t_res == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "t-res is 0; with robust=huber all weights would be 0.");
+  return IMK_OK;
+}
+
+static ImkStatus
+check_frame (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  uint32_t maximum = c->type == IMK_TYPE_U8 ? 255 : 65535;
+
+  if (c->width - 1 >= 65535 || c->height - 1 >= 65535)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The frame is %ux%u; it can have 1 to 65535 pixels a side.", c->width,
+        c->height);
+  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The frame is of %s samples; only u8 and u16 are supported.",
+        imk_type_name (c->type));
+  if (c->channels != 1 && c->channels != 3 && c->channels != 4)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The frame has %u samples a pixel; it can have 1, 3 or 4.",
+        c->channels);
+  for (uint32_t i = 0; c->channels > 1 && i < 3; i++)
+    if (c->colours[i] >= c->channels)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Colour %u is said to be sample %u of %u.", i, c->colours[i],
+          c->channels);
+  if (c->channels > 1 && c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "bayer-pattern is for frames of one sample a pixel; these have %u.",
+        c->channels);
+  if (c->full_scale > maximum)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The full scale is %u; samples end at %u.", c->full_scale, maximum);
+  if (!(c->gamma >= 0.1 && c->gamma <= 10))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "gamma is %g; it must be between 0.1 and 10.", c->gamma);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_light (const ImkPhotostereoConfig *c, uint32_t i, ImkError *error)
+{
+  const ImkPhotostereoLight *l = &c->lights[i];
+  double r2 = l->x * l->x + l->y * l->y + l->z * l->z;
+  double axis2 = l->axis[0] * l->axis[0] + l->axis[1] * l->axis[1] +
+                 l->axis[2] * l->axis[2];
+
+  if (!isfinite (r2) || !isfinite (axis2))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Light %u is at (%g, %g, %g) with the axis (%g, %g, %g); these must "
+        "be finite numbers.",
+        i, l->x, l->y, l->z, l->axis[0], l->axis[1], l->axis[2]);
+  if (!c->positions && !(r2 > 0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Light %u has the direction (0, 0, 0), which is none.", i);
+  if (c->positions && !(l->z > c->plane_z))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Light %u is at z = %g mm, not above the working plane at plane-z = %g "
+        "mm.",
+        i, l->z, c->plane_z);
+  for (int k = 0; k < 3; k++)
+    if (!(l->intensity[k] > 0) || !isfinite (l->intensity[k]))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Light %u has the intensity (%g, %g, %g); the numbers must be finite "
+          "and above 0.",
+          i, l->intensity[0], l->intensity[1], l->intensity[2]);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_lights (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (c->n_lights == 0 || c->n_lights > IMK_PHOTOSTEREO_MAX_LIGHTS ||
+      !c->lights)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u lights; there can be 1 to %u. lights-location names the "
+        "file with them.",
+        c->n_lights, IMK_PHOTOSTEREO_MAX_LIGHTS);
+  for (uint32_t i = 0; i < c->n_lights && status == IMK_OK; i++)
+    status = check_light (c, i, error);
+  return status;
+}
+
+ImkStatus
+imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkStatus status;
+
+  if ((status = check_choice ("bayer-pattern", c->pattern,
+           IMK_PHOTOSTEREO_PATTERN_GRBG + 1, error)) != IMK_OK ||
+      (status = check_choice ("grey-source", c->grey,
+           IMK_PHOTOSTEREO_GREY_LUMA + 1, error)) != IMK_OK ||
+      (status = check_choice ("light-model", c->model,
+           IMK_PHOTOSTEREO_MODEL_RAW + 1, error)) != IMK_OK ||
+      (status = check_range ("led-lobe", c->led_lobe, 0, 100, error)) !=
+          IMK_OK ||
+      (status = check_range (
+           "mm-per-pixel", c->mm_per_pixel, 1e-9, 1e6, error)) != IMK_OK ||
+      (status = check_range ("plane-z", c->plane_z, -1e9, 1e9, error)) !=
+          IMK_OK)
+    return status;
+  if (isinf (c->centre_x) || isinf (c->centre_y))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "centre-x is %g and centre-y %g; they must be finite, or NaN for the "
+        "middle.",
+        c->centre_x, c->centre_y);
+  if (!c->positions && (c->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE ||
+                           c->model == IMK_PHOTOSTEREO_MODEL_UNIT))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "light-model=%s needs the positions of the lights, but these are "
+        "directions. Take light-model=directional, or light-units=positions "
+        "if the file has positions in mm.",
+        c->model == IMK_PHOTOSTEREO_MODEL_UNIT ? "unit" : "inverse-square");
+  return check_lights (c, error);
+}
+
+static ImkStatus
+check_images (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (c->dark)
+    status = imk_image_check (c->dark, "dark", c->type, c->channels, c->width,
+        c->height, false, error);
+  if (status == IMK_OK && c->white)
+    status = imk_image_check (c->white, "white", c->type, c->channels, c->width,
+        c->height, false, error);
+  if (status == IMK_OK && c->mask)
+    status = imk_image_check (
+        c->mask, "mask", IMK_TYPE_U8, 1, c->width, c->height, false, error);
+  return status;
+}
+
+ImkStatus
+imk_photostereo_check_config (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkStatus status = check_frame (c, error);
+
+  if (status == IMK_OK)
+    status = imk_photostereo_check_geometry (c, error);
+  if (status == IMK_OK)
+    status = check_images (c, error);
+  return status != IMK_OK ? status : imk_photostereo_check_params (c, error);
+}

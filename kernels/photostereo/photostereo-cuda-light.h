@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the kernels of the fast solver share: lights, pixels, sums, and which
+ * light counts. */
+#pragma once
+
+#include "photostereo/photostereo-cuda.h"
+
+enum {
+  N_PIXELS = 2,      /* of a thread: what it reads of a light serves both */
+  SHARED = 48 << 10, /* what every device has for a block */
+};
+
+/* ------------------------------------------------------------------------
+ * A light and a pixel. */
+
+struct Place {
+  float x, y;
+  float length2; /* x^2 + y^2 */
+  uint32_t site; /* colour of the pixel, where it is a mosaic */
+};
+
+/* Which lights count: lo < G < hi and |n'.L - G| <= limit. */
+struct Test {
+  float x, y, z;
+  float offset; /* -n'.x */
+  float lo, hi, limit;
+};
+
+static __device__ __forceinline__ Place
+place_of (const Arguments &a, uint32_t pixel)
+{
+  const ImkPhotostereoPlan &p = a.plan;
+  uint32_t y = pixel / p.width, x = pixel - y * p.width;
+  Place place;
+
+  y += a.tile_row;
+  place.x = ((float) x - p.centre_x) * a.unit_x;
+  place.y = ((float) y - p.centre_y) * a.unit_y;
+  place.length2 = place.x * place.x + place.y * place.y;
+  place.site = p.mosaic ? p.site[2 * (y & 1) + (x & 1)] : 0;
+  return place;
+}
+
+static __device__ __forceinline__ float
+fast_rsqrt (float x)
+{
+  float y;
+
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/* k of L = k (s - x). */
+template <int FALLOFF>
+static __device__ __forceinline__ float
+factor_of (const float4 &lamp, const Place &p)
+{
+  if constexpr (FALLOFF == 0)
+    return 1;
+  /* |s|^2 - 2 s.x + |x|^2 */
+  float r = fast_rsqrt (__fmaf_rn (
+      -2 * p.x, lamp.x, __fmaf_rn (-2 * p.y, lamp.y, lamp.w + p.length2)));
+
+  return FALLOFF == 3 ? r * r * r : r;
+}
+
+/* The sample @i of 4 bytes, as 2^23 + sample. */
+template <typename Sample>
+static __device__ __forceinline__ float
+biased_of (uint32_t word, int i)
+{
+  uint32_t bias;
+
+  /* kept in a register: an instruction has room for one constant */
+  asm("mov.b32 %0, 0x4b000000;" : "=r"(bias));
+  return __uint_as_float (__byte_perm (
+      word, bias, sizeof (Sample) == 1 ? 0x7540 + i : 0x7610 + 0x22 * i));
+}
+
+/* Of a sample as biased_of () has it. */
+template <bool ONE_GAIN>
+static __device__ __forceinline__ float
+grey_of (const Arguments &a, const Lit &lit, const Place &p, float biased)
+{
+  /* the product is exact before it is rounded, with the bias or without */
+  return ONE_GAIN ? __fmaf_rn (biased, a.gain, -8388608.0f * a.gain)
+                  : (biased - 8388608.0f) * lit.gain[p.site];
+}
+
+/* |n'.L - G|, with @along = n'.(s - x); NaN for a light that is not in the
+ * set. */
+template <int FALLOFF>
+static __device__ __forceinline__ float
+misfit_of (float along, float grey, float k, const float4 &lamp)
+{
+  if (FALLOFF == 0)
+    along = lamp.w >= 0 ? along : NAN;
+  return fabsf (__fmaf_rn (k, along, -grey));
+}
+
+/* Sets bit @j of @bits where a light counts. By hand: of && the compiler makes
+ * branches, of & bytes. */
+static __device__ __forceinline__ void
+mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits)
+{
+  asm("{\n\t.reg .pred p;\n\t"
+      "setp.gt.f32 p, %1, %2;\n\t"
+      "setp.lt.and.f32 p, %1, %3, p;\n\t"
+      "setp.le.and.f32 p, %4, %5, p;\n\t"
+      "@p or.b32 %0, %0, %6;\n\t}"
+      : "+r"(bits)
+      : "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit), "f"(t.limit),
+      "r"(1u << j));
+}
+
+/* The same, and makes @k 0 where one does not. */
+static __device__ __forceinline__ void
+mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits,
+    float &k)
+{
+  asm("{\n\t.reg .pred p;\n\t"
+      "setp.gt.f32 p, %2, %3;\n\t"
+      "setp.lt.and.f32 p, %2, %4, p;\n\t"
+      "setp.le.and.f32 p, %5, %6, p;\n\t"
+      "@p or.b32 %0, %0, %7;\n\t"
+      "selp.f32 %1, %1, 0f00000000, p;\n\t}"
+      : "+r"(bits), "+f"(k)
+      : "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit), "f"(t.limit),
+      "r"(1u << j));
+}
+
+static __device__ __forceinline__ Test
+first_test (const ImkPhotostereoParams &p)
+{
+  bool limits = p.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p.relative;
+  Test t = {};
+
+  t.lo = limits ? p.t_min : -INFINITY;
+  t.hi = limits ? p.t_max : INFINITY;
+  t.limit = INFINITY;
+  return t;
+}
+
+static __device__ __forceinline__ Test
+next_test (const ImkPhotostereoParams &p, const Solution &s, const Place &place)
+{
+  float unit = p.relative ? sqrtf (s.norm2) : 1;
+
+  return Test{s.x, s.y, s.z, -(s.x * place.x + s.y * place.y), p.t_min * unit,
+      p.t_max * unit, p.t_res * unit};
+}
+
+/* Of a packet, that have lights: the last one has few. */
+template <typename Sample>
+static __device__ __forceinline__ int
+halves_of (const Arguments &a, uint32_t packet)
+{
+  constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
+
+  return a.plan.n_lights - packet * LIGHTS > LIGHTS / 2 ? 2 : 1;
+}
+
+/* @lit: in shared memory, by all threads of a block. */
+static __device__ __forceinline__ void
+load_lit (const Arguments &a, float4 *lit)
+{
+  uint32_t n = a.n_packets * packet_lights (a.plan.type) *
+               (uint32_t) (sizeof (Lit) / sizeof (float4));
+
+  for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+    lit[i] = ((const float4 *) a.lit)[i];
+  __syncthreads ();
+}
+
+static __device__ __forceinline__ const Lit *
+shared_lit ()
+{
+  extern __shared__ float4 lit[];
+
+  return (const Lit *) lit;
+}
+
+/* ------------------------------------------------------------------------
+ * Sums over the lights of a packet. */
+
+struct LightSums {
+  float xx, xy, xz, yy, yz, zz;
+  float x, y, z;
+};
+
+static __device__ __forceinline__ void
+add_light (LightSums &s, float x, float y, float z, float grey)
+{
+  s.xx = __fmaf_rn (x, x, s.xx);
+  s.xy = __fmaf_rn (x, y, s.xy);
+  s.xz = __fmaf_rn (x, z, s.xz);
+  s.yy = __fmaf_rn (y, y, s.yy);
+  s.yz = __fmaf_rn (y, z, s.yz);
+  s.zz = __fmaf_rn (z, z, s.zz);
+  s.x = __fmaf_rn (x, grey, s.x);
+  s.y = __fmaf_rn (y, grey, s.y);
+  s.z = __fmaf_rn (z, grey, s.z);
+}
+
+static __device__ __forceinline__ void
+load_sums (const float *from, size_t stride, LightSums &s)
+{
+  float *to = (float *) &s;
+
+#pragma unroll
+  for (int i = 0; i < 9; i++)
+    to[i] = from[i * stride];
+}
+
+template <typename Real>
+static __device__ __forceinline__ void
+store_sums (Real *to, size_t stride, const LightSums &s)
+{
+  const float *from = (const float *) &s;
+
+#pragma unroll
+  for (int i = 0; i < 9; i++)
+    to[i * stride] = from[i];
+}
+
+static __device__ __forceinline__ Solution
+solve_light_sums (const LightSums &s)
+{
+  Sums all = {s.xx, s.xy, s.xz, s.yy, s.yz, s.zz, s.x, s.y, s.z, 0};
+
+  return solve_sums (&all);
+}
+
+static __device__ __forceinline__ void
+store_state (const Arguments &a, size_t at, const Solution &s, const Found &f)
+{
+  a.states[at] = s.x;
+  a.states[a.tile_size + at] = s.y;
+  a.states[2 * a.tile_size + at] = s.z;
+  a.states[3 * a.tile_size + at] = s.condition;
+  a.found[at] = found_pack (f);
+}
+
+/* Appends @at to a list of *@n pixels, for the lanes with @more. */
+static __device__ __forceinline__ void
+append (uint32_t *list, uint32_t *n, bool more, uint32_t at)
+{
+  uint32_t lanes = __ballot_sync (~0u, more), base = 0;
+
+  if (threadIdx.x % 32 == 0 && lanes)
+    base = atomicAdd (n, __popc (lanes));
+  base = __shfl_sync (~0u, base, 0);
+  if (more)
+    list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;
+}

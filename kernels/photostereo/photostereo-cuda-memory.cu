@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the backend allocates, and how many rows of samples fit. */
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "photostereo/photostereo-cuda-memory.h"
+
+enum {
+  TILE = 1 << 22, /* pixels that are solved at a time: enough that few lanes
+                   * wait for the last of them, and little scratch */
+};
+
+static size_t
+align (size_t size)
+{
+  return (size + 255) / 256 * 256;
+}
+
+static size_t
+pixels_of (const ImkPhotostereoPlan *p)
+{
+  return (size_t) p->width * p->height;
+}
+
+/* ------------------------------------------------------------------------
+ * Sizes. */
+
+/* Whether the fast solver may ever be asked. */
+static bool
+may_be_fast (const ImkPhotostereoPlan *p)
+{
+  ImkPhotostereoParams params = {};
+
+  return imk_photostereo_cuda_is_fast (p, &params);
+}
+
+static size_t
+n_floats (const ImkPhotostereoPlan *p)
+{
+  return (p->mosaic ? 2 : 0) + (p->track_change ? 3 : 0);
+}
+
+/* Bytes whatever the rows of the store. */
+static size_t
+fixed_size (const ImkPhotostereoPlan *p)
+{
+  size_t frames = (p->dark != NULL) + (p->white != NULL);
+
+  return pixels_of (p) *
+             (sizeof (float) * (n_floats (p) + frames * p->n_planes) +
+                 (p->mask != NULL)) +
+         p->height * sizeof (Row) +
+         p->n_lights * (2 * sizeof (Lit) + sizeof (ImkPhotostereoLamp) + 4);
+}
+
+static size_t
+store_size (const Arguments *a)
+{
+  return (size_t) PACKET * a->n_packets * a->plan.n_planes +
+         (may_be_fast (&a->plan) ? N_SUMS * sizeof (float) : 0);
+}
+
+static size_t
+frame_row_size (const ImkPhotostereoPlan *p)
+{
+  return (size_t) p->width * p->channels * imk_type_size (p->type);
+}
+
+/* Bytes of a pixel of a tile. */
+static size_t
+scratch_size (const Arguments *a)
+{
+  return may_be_fast (&a->plan) ? (a->n_words + 2) * sizeof (uint32_t) +
+                                      (9 + N_STATES) * sizeof (float)
+                                : 2 * a->n_words * sizeof (uint32_t);
+}
+
+static uint32_t
+tile_rows_of (const Arguments *a, uint32_t rows)
+{
+  uint32_t tile = TILE / a->plan.width;
+
+  tile = tile ? tile : 1;
+  return tile < rows ? tile : rows;
+}
+
+/* Bytes with a store of @rows rows. */
+static size_t
+total_size (const Cuda *cuda, uint32_t rows)
+{
+  const Arguments *a = &cuda->arguments;
+  const ImkPhotostereoPlan *p = &a->plan;
+  size_t halo = p->interpolate ? 2 : 0;
+
+  return fixed_size (p) + (size_t) rows * p->width * store_size (a) +
+         (size_t) tile_rows_of (a, rows) * p->width * scratch_size (a) +
+         cuda->n_slots * align ((rows + halo) * frame_row_size (p) + PACKET);
+}
+
+/* The most rows that fit into @limit, 0 when none does. */
+static uint32_t
+rows_that_fit (const Cuda *cuda, size_t limit)
+{
+  uint32_t least = 0, most = cuda->arguments.plan.height;
+
+  while (least < most) {
+    uint32_t rows = least + (most - least + 1) / 2;
+
+    if (total_size (cuda, rows) <= limit)
+      least = rows;
+    else
+      most = rows - 1;
+  }
+  return least;
+}
+
+/* The rows of the store: all of them, or a strip. */
+static ImkStatus
+choose_rows (Cuda *cuda, ImkError *error)
+{
+  Arguments *a = &cuda->arguments;
+  const ImkPhotostereoPlan *p = &a->plan;
+  size_t limit = p->memory_limit, free_size = 0, all_size;
+  uint32_t rows;
+  ImkStatus status = IMK_OK;
+
+  if (!limit) { /* leave some for the pictures that come out */
+    status = IMK_CUDA (error, cudaMemGetInfo (&free_size, &all_size));
+    limit = free_size / 10 * 9;
+  }
+  if (status != IMK_OK)
+    return status;
+  rows = rows_that_fit (cuda, limit);
+  if (rows == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
+        "time, and %zu MiB for all; %s %zu MiB.",
+        p->n_lights, p->width, p->height, (total_size (cuda, 1) >> 20) + 1,
+        (total_size (cuda, p->height) >> 20) + 1,
+        p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
+  if (p->strip_rows && p->strip_rows < rows)
+    rows = p->strip_rows;
+  a->n_rows = rows;
+  cuda->in_strips = rows < p->height;
+  a->tile_size = (size_t) tile_rows_of (a, rows) * p->width;
+  cuda->slot_size =
+      align ((rows + (p->interpolate ? 2 : 0)) * frame_row_size (p) + PACKET);
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
+ * Lights. */
+
+/* In the unit of length in which scales are 1. */
+static void
+fill_lit (Cuda *cuda, const ImkPhotostereoLamp *lamps)
+{
+  Arguments *a = &cuda->arguments;
+  const ImkPhotostereoPlan *p = &a->plan;
+  double unit = 1;
+
+  a->one_gain = true;
+  for (uint32_t i = 0; i < n_lit_of (a); i++) {
+    const ImkPhotostereoLamp *lamp = &lamps[i < p->n_lights ? i : 0];
+    Lit *lit = &cuda->host_lit[i];
+
+    unit = p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE
+               ? 1 / sqrt ((double) lamp->scale)
+           : p->model == IMK_PHOTOSTEREO_MODEL_UNIT ? 1
+                                                    : (double) lamp->scale;
+    *lit = Lit{(float) (lamp->x * unit), (float) (lamp->y * unit),
+        (float) (lamp->z * unit)};
+    lit->length2 =
+        (float) (unit * unit *
+                 ((double) lamp->x * lamp->x + (double) lamp->y * lamp->y +
+                     (double) lamp->z * lamp->z));
+    lit->z2 = lit->z * lit->z;
+    for (int k = 0; k < 3; k++) {
+      lit->gain[k] = lamp->gain[k] * p->unit;
+      a->one_gain = a->one_gain && lit->gain[k] == cuda->host_lit[0].gain[0];
+    }
+    if (i >= p->n_lights)
+      *lit = absent_lit (lit);
+  }
+  a->gain = cuda->host_lit[0].gain[0];
+  a->unit_x = (float) (p->pitch_x * unit);
+  a->unit_y = (float) (p->pitch_y * unit);
+}
+
+/* One of the tables of the plan goes to the device. */
+template <typename T>
+static ImkStatus
+upload (uint8_t **at, const T **table, size_t size, ImkError *error)
+{
+  const T *from = *table;
+
+  if (!from)
+    return IMK_OK;
+  *table = (const T *) *at;
+  *at += align (size);
+  return IMK_CUDA (error, cudaMemcpyAsync ((void *) *table, from, size,
+                              cudaMemcpyHostToDevice, cudaStreamPerThread));
+}
+
+/* Lamps and frames of the plan. */
+static ImkStatus
+upload_tables (Cuda *cuda, ImkError *error)
+{
+  ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  size_t lamps = p->n_lights * sizeof (*p->lamps);
+  size_t table = (p->type == IMK_TYPE_U8 ? 256 : 65536) * sizeof (float);
+  size_t frame = pixels_of (p) * p->n_planes * sizeof (float);
+  size_t total = align (lamps) + (p->table ? align (table) : 0) +
+                 (p->dark ? align (frame) : 0) +
+                 (p->white ? align (frame) : 0) +
+                 (p->mask ? align (pixels_of (p)) : 0);
+  uint8_t *at;
+  ImkStatus status =
+      IMK_CUDA (error, cudaMalloc ((void **) &cuda->tables, total));
+
+  at = cuda->tables;
+  if (status == IMK_OK)
+    status = upload (&at, &p->lamps, lamps, error);
+  if (status == IMK_OK)
+    status = upload (&at, &p->table, table, error);
+  if (status == IMK_OK)
+    status = upload (&at, &p->dark, frame, error);
+  if (status == IMK_OK)
+    status = upload (&at, &p->white, frame, error);
+  if (status == IMK_OK)
+    status = upload (&at, &p->mask, pixels_of (p), error);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (cudaStreamPerThread));
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+static ImkStatus
+allocate (Cuda *cuda, ImkError *error)
+{
+  Arguments *a = &cuda->arguments;
+  const ImkPhotostereoPlan *p = &a->plan;
+  size_t pixels = pixels_of (p), rows = p->height * sizeof (Row);
+  size_t floats = pixels * n_floats (p) * sizeof (float);
+  size_t stored = store_pixels (*a), n = cuda->n_slots;
+  size_t samples = stored * PACKET * a->n_packets * p->n_planes;
+  ImkStatus status =
+      IMK_CUDA (error, cudaMalloc ((void **) &a->samples, samples));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMalloc ((void **) &cuda->slots, n * cuda->slot_size));
+  if (status == IMK_OK && may_be_fast (p))
+    status = IMK_CUDA (error,
+        cudaMalloc ((void **) &a->sums, stored * N_SUMS * sizeof (float)));
+  if (status == IMK_OK && floats)
+    status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->floats, floats));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error,
+        cudaMalloc ((void **) &cuda->lights, p->n_lights * sizeof (uint32_t)));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error,
+        cudaMalloc ((void **) &cuda->lit, 2 * n_lit_of (a) * sizeof (Lit)));
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMalloc ((void **) &cuda->scratch,
+                   a->tile_size * scratch_size (a) + 2 * sizeof (uint32_t)));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMalloc ((void **) &a->rows, rows));
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
+  a->albedo = p->mosaic ? cuda->floats : NULL;
+  a->ambient = p->mosaic ? cuda->floats + pixels : NULL;
+  a->normals =
+      p->track_change ? cuda->floats + (p->mosaic ? 2 * pixels : 0) : NULL;
+  return status;
+}
+
+/* Scratch is one block. */
+static void
+divide_scratch (Cuda *cuda)
+{
+  Arguments *a = &cuda->arguments;
+
+  if (may_be_fast (&a->plan)) {
+    a->round_sums = (float *) cuda->scratch;
+    a->states = a->round_sums + 9 * a->tile_size;
+    a->found = (uint32_t *) (a->states + N_STATES * a->tile_size);
+    a->list = a->found + a->tile_size;
+    a->words = a->list + a->tile_size;
+    a->counters = a->words + a->n_words * a->tile_size;
+  } else {
+    a->words = (uint32_t *) cuda->scratch;
+  }
+}
+
+static ImkStatus
+make_events (Cuda *cuda, ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (
+      error, cudaStreamCreateWithFlags (&cuda->work, cudaStreamNonBlocking));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaEventCreateWithFlags (&cuda->ready, cudaEventDisableTiming));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error,
+        cudaEventCreateWithFlags (&cuda->filled, cudaEventDisableTiming));
+  for (uint32_t i = 0; i < cuda->n_slots && status == IMK_OK; i++)
+    status = IMK_CUDA (error,
+        cudaEventCreateWithFlags (&cuda->put_done[i], cudaEventDisableTiming));
+  return status;
+}
+
+static bool
+allocate_host (Cuda *cuda)
+{
+  const Arguments *a = &cuda->arguments;
+  uint32_t n = cuda->n_slots;
+
+  cuda->slot_light = (uint32_t *) malloc (n * sizeof (uint32_t));
+  cuda->slot_put = (uint64_t *) calloc (n, sizeof (uint64_t));
+  cuda->put_done = (cudaEvent_t *) calloc (n, sizeof (cudaEvent_t));
+  cuda->waiting = (uint32_t *) calloc (2 * a->n_packets, sizeof (uint32_t));
+  cuda->stored = cuda->waiting + a->n_packets;
+  cuda->frames = (ImkImage *) calloc (a->plan.n_lights, sizeof (ImkImage));
+  cuda->host_lit = (Lit *) calloc (2 * n_lit_of (a), sizeof (Lit));
+  cuda->host_set = cuda->host_lit + n_lit_of (a);
+  for (uint32_t i = 0; cuda->slot_light && i < n; i++)
+    cuda->slot_light[i] = NO_LIGHT;
+  return cuda->slot_light && cuda->slot_put && cuda->put_done &&
+         cuda->waiting && cuda->frames && cuda->host_lit;
+}
+
+static ImkStatus
+fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
+{
+  ImkStatus status = choose_rows (cuda, error);
+
+  if (status == IMK_OK)
+    status = allocate (cuda, error);
+  if (status == IMK_OK)
+    status = make_events (cuda, error);
+  if (status != IMK_OK)
+    return status;
+  divide_scratch (cuda);
+  fill_lit (cuda, plan->lamps);
+  status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
+                                n_lit_of (&cuda->arguments) * sizeof (Lit),
+                                cudaMemcpyHostToDevice, cudaStreamPerThread));
+  return status == IMK_OK ? upload_tables (cuda, error) : status;
+}
+
+ImkStatus
+imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, void **state, ImkError *error)
+{
+  Cuda *cuda = (Cuda *) calloc (1, sizeof (*cuda));
+  Arguments *a = cuda ? &cuda->arguments : NULL;
+  ImkStatus status;
+
+  if (!cuda)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  a->plan = *plan;
+  a->params = *params;
+  a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
+  a->n_words = a->n_packets;
+  cuda->n_slots = 2 * packet_lights (plan->type);
+  if (allocate_host (cuda))
+    status = fill (cuda, plan, error);
+  else
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u lights.", plan->n_lights);
+  if (status == IMK_OK)
+    *state = cuda;
+  else
+    imk_photostereo_cuda_destroy (cuda);
+  return status;
+}
+
+void
+imk_photostereo_cuda_destroy (void *state)
+{
+  Cuda *cuda = (Cuda *) state;
+
+  if (!cuda)
+    return;
+  cudaFree (cuda->arguments.samples); /* waits for kernels that use it */
+  cudaFree (cuda->arguments.sums);
+  cudaFree (cuda->arguments.rows);
+  cudaFree (cuda->slots);
+  cudaFree (cuda->floats);
+  cudaFree (cuda->tables);
+  cudaFree (cuda->scratch);
+  cudaFree (cuda->lights);
+  cudaFree (cuda->lit);
+  cudaFree (cuda->probes);
+  cudaFreeHost (cuda->host_rows);
+  for (uint32_t i = 0; cuda->put_done && i < cuda->n_slots; i++)
+    if (cuda->put_done[i])
+      cudaEventDestroy (cuda->put_done[i]);
+  if (cuda->filled)
+    cudaEventDestroy (cuda->filled);
+  if (cuda->ready)
+    cudaEventDestroy (cuda->ready);
+  if (cuda->work)
+    cudaStreamDestroy (cuda->work);
+  free (cuda->slot_light);
+  free (cuda->slot_put);
+  free (cuda->put_done);
+  free (cuda->waiting);
+  free (cuda->frames);
+  free (cuda->host_lit);
+  free (cuda);
+}

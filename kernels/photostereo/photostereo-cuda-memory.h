@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The object of the backend, and what it allocates. */
+#pragma once
+
+#include "photostereo/photostereo-cuda.h"
+
+#define NO_LIGHT UINT32_MAX
+
+struct Cuda {
+  Arguments arguments;
+  bool in_strips; /* pictures stay where they are until solve () */
+  /* puts pictures into the store while others arrive; uploads strips */
+  cudaStream_t work;
+  cudaEvent_t ready; /* between work and the caller's stream */
+
+  /* pictures that wait for the rest of their packet. An event between every two
+   * copies would cost the bus a twentieth, so there is one a packet */
+  uint8_t *slots;
+  size_t slot_size;
+  uint32_t n_slots, next_slot;
+  uint32_t *slot_light;  /* or NO_LIGHT */
+  uint64_t *slot_put;    /* number of the put that read it last */
+  uint64_t n_puts;       /* that were started */
+  cudaEvent_t *put_done; /* of a put, at its number % n_slots */
+  cudaStream_t stream;   /* of the last picture */
+  uint64_t n_waited;     /* puts that this stream comes after */
+  cudaEvent_t filled;
+  uint32_t *waiting, *stored; /* lights of each packet */
+  ImkImage *frames;           /* of each light, in strips */
+
+  float *floats;   /* albedo, ambient, normals */
+  uint8_t *tables; /* all that create () was given */
+  uint8_t *scratch;
+  uint32_t *lights;
+  Lit *lit; /* with all lights; with those of the set */
+  Lit *host_lit, *host_set;
+  float *probes;
+  Row *host_rows; /* page-locked */
+};
+
+/* Entries of Arguments.lit. */
+static inline uint32_t
+n_lit_of (const Arguments *a)
+{
+  return a->n_packets * packet_lights (a->plan.type);
+}
+
+static inline Lit
+absent_lit (const Lit *lit)
+{
+  Lit absent = *lit;
+
+  absent.length2 = absent.z2 = NAN;
+  return absent;
+}
+
+ImkStatus imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, void **state, ImkError *error);
+void imk_photostereo_cuda_destroy (void *state);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Dark frame, white frame, mask and gamma, as the backends want them. */
+#include "photostereo/photostereo-plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+imk_photostereo_frames_clear (ImkPhotostereoFrames *f)
+{
+  free (f->table);
+  free (f->dark);
+  free (f->white);
+  free (f->mask);
+}
+
+static uint32_t
+sample_at (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
+  size_t i = (size_t) x * image->channels + channel;
+
+  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
+}
+
+static float
+decode (const ImkPhotostereoPlan *p, uint32_t sample)
+{
+  return p->table ? p->table[sample] : (float) sample * p->unit;
+}
+
+/* A mosaic that is interpolated has its calibration interpolated likewise:
+ * the mean of the sites of the colour in 3x3 pixels. */
+static float
+calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
+    uint32_t y, uint32_t plane)
+{
+  float sum = 0;
+  uint32_t n = 0;
+
+  if (!p->interpolate)
+    return decode (p, sample_at (image, x, y, p->colours[plane]));
+  for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
+    for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < p->width; u++)
+      if (p->site[2 * (v & 1) + (u & 1)] == plane) {
+        sum += decode (p, sample_at (image, u, v, 0));
+        n++;
+      }
+  return n ? sum / (float) n : 0;
+}
+
+static float *
+decode_frame (const ImkPhotostereoPlan *p, const ImkImage *image)
+{
+  float *values =
+      calloc ((size_t) p->width * p->height * p->n_planes, sizeof (*values));
+  float *to = values;
+
+  for (uint32_t plane = 0; values && plane < p->n_planes; plane++)
+    for (uint32_t y = 0; y < p->height; y++)
+      for (uint32_t x = 0; x < p->width; x++)
+        *to++ = calibration_at (p, image, x, y, plane);
+  return values;
+}
+
+/* @white becomes the mean over it, for each colour; a pixel that saw nothing
+ * keeps its value. */
+static void
+invert_white (const ImkPhotostereoPlan *p, float *white, const float *dark)
+{
+  size_t n = (size_t) p->width * p->height;
+  double sum[3] = {0};
+  uint64_t count[3] = {0};
+
+  for (size_t i = 0; i < n * p->n_planes; i++) {
+    uint32_t x = (uint32_t) (i % n % p->width);
+    uint32_t y = (uint32_t) (i % n / p->width);
+    uint32_t colour =
+        p->mosaic ? p->site[2 * (y & 1) + (x & 1)] : (uint32_t) (i / n);
+
+    white[i] = fmaxf (white[i] - (dark ? dark[i] : 0), 0);
+    sum[colour] += white[i];
+    count[colour]++;
+  }
+  for (size_t i = 0; i < n * p->n_planes; i++) {
+    uint32_t x = (uint32_t) (i % n % p->width);
+    uint32_t y = (uint32_t) (i % n / p->width);
+    uint32_t colour =
+        p->mosaic ? p->site[2 * (y & 1) + (x & 1)] : (uint32_t) (i / n);
+    double mean = sum[colour] / (double) count[colour];
+
+    white[i] = white[i] > 0 ? (float) (mean / white[i]) : 1;
+  }
+}
+
+static float *
+make_table (const ImkPhotostereoConfig *c)
+{
+  uint32_t n = c->type == IMK_TYPE_U8 ? 256 : 65536;
+  float *table = malloc (n * sizeof (*table));
+
+  for (uint32_t i = 0; table && i < n; i++)
+    table[i] =
+        (float) pow ((double) i / imk_photostereo_maximum_of (c), c->gamma);
+  return table;
+}
+
+static uint8_t *
+pack_mask (const ImkImage *mask)
+{
+  uint8_t *packed = malloc ((size_t) mask->width * mask->height);
+
+  for (uint32_t y = 0; packed && y < mask->height; y++)
+    memcpy (packed + (size_t) y * mask->width,
+        (const uint8_t *) mask->data + y * mask->stride, mask->width);
+  return packed;
+}
+
+ImkStatus
+imk_photostereo_read_frames (const ImkPhotostereoConfig *c,
+    ImkPhotostereoPlan *p, ImkPhotostereoFrames *f, ImkError *error)
+{
+  bool ok = true;
+
+  if (c->gamma != 1.0)
+    ok = (p->table = f->table = make_table (c)) != NULL;
+  if (ok && c->dark)
+    ok = (p->dark = f->dark = decode_frame (p, c->dark)) != NULL;
+  if (ok && c->white)
+    ok = (p->white = f->white = decode_frame (p, c->white)) != NULL;
+  if (ok && c->mask)
+    ok = (p->mask = f->mask = pack_mask (c->mask)) != NULL;
+  if (!ok)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for the calibration of %ux%u pixels.", c->width,
+        c->height);
+  if (f->white)
+    invert_white (p, f->white, f->dark);
+  return IMK_OK;
+}

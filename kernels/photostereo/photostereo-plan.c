@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From a configuration to what the backends work with. */
+#include "photostereo/photostereo-plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rec.601 */
+static const float luma[] = {0.299f, 0.587f, 0.114f};
+
+ImkPhotostereoModel
+imk_photostereo_model_of (const ImkPhotostereoConfig *c)
+{
+  if (c->model != IMK_PHOTOSTEREO_MODEL_AUTO)
+    return c->model;
+  return c->positions ? IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE
+                      : IMK_PHOTOSTEREO_MODEL_DIRECTIONAL;
+}
+
+/* Of the light from the centre of the working plane. */
+static double
+distance (const ImkPhotostereoConfig *c, const ImkPhotostereoLight *l)
+{
+  double z = l->z - (c->positions ? c->plane_z : 0);
+
+  return sqrt (l->x * l->x + l->y * l->y + z * z);
+}
+
+double
+imk_photostereo_mean_distance (const ImkPhotostereoConfig *c)
+{
+  double sum = 0;
+
+  for (uint32_t i = 0; i < c->n_lights; i++)
+    sum += distance (c, &c->lights[i]);
+  return sum / c->n_lights;
+}
+
+static void
+fill_axis (
+    const ImkPhotostereoLight *l, double z, double r, ImkPhotostereoLamp *lamp)
+{
+  double x = l->axis[0], y = l->axis[1], w = l->axis[2];
+  double length = sqrt (x * x + y * y + w * w);
+
+  if (length == 0) {
+    x = -l->x;
+    y = -l->y;
+    w = -z;
+    length = r;
+  }
+  lamp->axis[0] = (float) (x / length);
+  lamp->axis[1] = (float) (y / length);
+  lamp->axis[2] = (float) (w / length);
+}
+
+ImkPhotostereoLamp
+imk_photostereo_make_lamp (
+    const ImkPhotostereoConfig *c, uint32_t i, double mean)
+{
+  const ImkPhotostereoLight *l = &c->lights[i];
+  bool colours = imk_photostereo_n_colours (c) == 3;
+  double z = l->z - (c->positions ? c->plane_z : 0);
+  double r = distance (c, l), grey = 0, scale = 1;
+  ImkPhotostereoLamp lamp = {
+      .x = (float) l->x, .y = (float) l->y, .z = (float) z};
+
+  fill_axis (l, z, r, &lamp);
+  for (int k = 0; k < 3; k++)
+    grey += luma[k] * l->intensity[k];
+  for (int k = 0; k < 3; k++)
+    lamp.gain[k] = (float) (1 / (colours ? l->intensity[k] : grey));
+  switch (imk_photostereo_model_of (c)) {
+  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
+    scale = mean * mean;
+    break;
+  case IMK_PHOTOSTEREO_MODEL_RAW:
+    scale = c->positions ? 1 / mean : 1;
+    break;
+  case IMK_PHOTOSTEREO_MODEL_DIRECTIONAL:
+    scale = 1 / r;
+    break;
+  default:
+    break;
+  }
+  lamp.scale = (float) scale;
+  return lamp;
+}
+
+ImkPhotostereoLamp *
+imk_photostereo_make_lamps (const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkPhotostereoLamp *lamps = calloc (c->n_lights, sizeof (*lamps));
+  double mean = imk_photostereo_mean_distance (c);
+
+  if (!lamps)
+    imk_error_set (error, IMK_ERROR_MEMORY, "There is no memory for %u lights.",
+        c->n_lights);
+  for (uint32_t i = 0; lamps && i < c->n_lights; i++)
+    lamps[i] = imk_photostereo_make_lamp (c, i, mean);
+  return lamps;
+}
+
+/* The light vector at a point of the plane, in float64; for what is not solved
+ * but foretold. */
+void
+imk_photostereo_light_vector (const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoLamp *lamp, double x, double y, double vector[3])
+{
+  double v[] = {lamp->x - x, lamp->y - y, lamp->z};
+  double r2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2], r = sqrt (r2);
+  double k = lamp->scale;
+
+  if (plan->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
+    k /= r2 * r;
+  else if (plan->model == IMK_PHOTOSTEREO_MODEL_UNIT)
+    k /= r;
+  if (plan->led_lobe > 0) {
+    double cosine =
+        -(lamp->axis[0] * v[0] + lamp->axis[1] * v[1] + lamp->axis[2] * v[2]) /
+        r;
+
+    k *= pow (fmax (cosine, 0), plan->led_lobe);
+  }
+  for (int i = 0; i < 3; i++)
+    vector[i] = k * v[i];
+}
+
+/* ------------------------------------------------------------------------
+ * The plan. */
+
+uint32_t
+imk_photostereo_maximum_of (const ImkPhotostereoConfig *c)
+{
+  return c->full_scale ? c->full_scale : c->type == IMK_TYPE_U8 ? 255 : 65535;
+}
+
+static void
+plan_samples (const ImkPhotostereoConfig *c, ImkPhotostereoPlan *p)
+{
+  /* the colours of the sites of each ImkPhotostereoPattern */
+  static const uint8_t sites[][4] = {
+      {0, 0, 0, 0}, {2, 1, 1, 0}, {0, 1, 1, 2}, {1, 2, 0, 1}, {1, 0, 2, 1}};
+  bool pattern = c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE;
+
+  p->interpolate = pattern && c->grey == IMK_PHOTOSTEREO_GREY_LUMA;
+  p->mosaic = pattern && !p->interpolate;
+  p->n_planes = c->channels > 1 || p->interpolate ? 3 : 1;
+  for (uint32_t i = 0; i < p->n_planes; i++) {
+    p->colours[i] = c->channels > 1 ? c->colours[i] : 0;
+    p->weight[i] = p->n_planes == 3 ? luma[i] : 1;
+  }
+  memcpy (p->site, sites[c->pattern], sizeof (p->site));
+  p->unit = (float) (1.0 / imk_photostereo_maximum_of (c));
+}
+
+ImkPhotostereoPlan
+imk_photostereo_make_plan (
+    const ImkPhotostereoConfig *c, const ImkPhotostereoLamp *lamps)
+{
+  ImkPhotostereoPlan p = {
+      .width = c->width,
+      .height = c->height,
+      .type = c->type,
+      .channels = c->channels,
+      .n_lights = c->n_lights,
+      .lamps = lamps,
+      .model = imk_photostereo_model_of (c),
+      .led_lobe = (float) c->led_lobe,
+      .centre_x =
+          (float) (isnan (c->centre_x) ? (c->width - 1) / 2.0 : c->centre_x),
+      .centre_y =
+          (float) (isnan (c->centre_y) ? (c->height - 1) / 2.0 : c->centre_y),
+      .track_change = c->track_change,
+      .memory_limit = c->memory_limit,
+      .strip_rows = c->strip_rows,
+      .n_threads = c->n_threads,
+  };
+
+  if (p.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||
+      p.model == IMK_PHOTOSTEREO_MODEL_RAW)
+    p.led_lobe = 0;
+  if (p.model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL && c->positions) {
+    p.pitch_x = (float) c->mm_per_pixel;
+    p.pitch_y = (float) -c->mm_per_pixel; /* rows go down, y goes up */
+  }
+  plan_samples (c, &p);
+  return p;
+}
+
+ImkPhotostereoParams
+imk_photostereo_params_of (const ImkPhotostereoConfig *c, uint32_t n_lights)
+{
+  static const float defaults[2][3] = {
+      {0.04f, 0.98f, 0.03f}, {0.1f, 1.3f, 0.15f}};
+  bool relative = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE ||
+                  (c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_AUTO &&
+                      n_lights >= IMK_PHOTOSTEREO_AUTO_LIGHTS);
+  const float *t = defaults[relative];
+
+  return (ImkPhotostereoParams){
+      .robust = c->robust,
+      .relative = relative,
+      .t_min = c->t_min < 0 ? t[0] : (float) c->t_min,
+      .t_max = c->t_max < 0 ? t[1] : (float) c->t_max,
+      .t_res = c->t_res >= 0                               ? (float) c->t_res
+               : c->robust == IMK_PHOTOSTEREO_ROBUST_HUBER ? 0.02f
+                                                           : t[2],
+      .readmit = c->readmit,
+      .max_iterations = c->max_iterations,
+      .min_lights = c->min_lights ? c->min_lights
+                    : relative    ? 6
+                                  : 3,
+      .min_condition = (float) c->min_condition,
+      .y_down = c->y_down,
+  };
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* photostereo on the device: a wavy surface with highlights, shadows and noise
+ * under 260 near lamps, u8 mosaic from page-locked memory, beside the copy of
+ * the samples alone. */
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "bench.h"
+#include "photostereo/photostereo.h"
+
+enum { LIGHTS = 260, REPEATS = 7 };
+
+static cudaStream_t stream;
+
+#define CUDA(...) check_cuda ((__VA_ARGS__), #__VA_ARGS__)
+
+static void
+check_cuda (cudaError_t result, const char *call)
+{
+  if (result != cudaSuccess)
+    bench_fail ("%s: %s", call, cudaGetErrorString (result));
+}
+
+/* ------------------------------------------------------------------------
+ * Pictures. */
+
+static __device__ float3
+unit (float x, float y, float z)
+{
+  float r = rsqrtf (x * x + y * y + z * z);
+
+  return float3{x * r, y * r, z * r};
+}
+
+static __global__ void
+render (uint8_t *to, uint32_t width, uint32_t height, float3 l, uint32_t seed)
+{
+  uint32_t x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+  uint32_t noise = (y * width + x) * 2654435761u + seed * 40503u;
+
+  if (x >= width)
+    return;
+  float3 n = unit (0.6f * sinf (x * 0.02f), 0.6f * cosf (y * 0.017f), 1);
+  float3 h = unit (l.x, l.y, l.z + 1);
+  float diffuse = fmaxf (n.x * l.x + n.y * l.y + n.z * l.z, 0);
+  float shine = powf (fmaxf (n.x * h.x + n.y * h.y + n.z * h.z, 0), 32);
+  float v = 120 * diffuse + (diffuse > 0 ? 100 * shine : 0);
+
+  noise ^= noise >> 15;
+  noise *= 2246822519u;
+  v += noise >> 28;
+  to[(size_t) y * width + x] = (uint8_t) fminf (v, 255);
+}
+
+static void
+fill_lights (ImkPhotostereoLight *lights)
+{
+  for (int i = 0; i < LIGHTS; i++) {
+    double z = (i + 0.5) / (double) LIGHTS * 0.95 + 0.05;
+    double r = sqrt (1 - z * z);
+
+    lights[i] = ImkPhotostereoLight{600 * r * cos (2.399963 * i),
+        600 * r * sin (2.399963 * i), 600 * z, {}, {1, 1, 1}};
+  }
+}
+
+/* All pictures of a size, one after the other in @pinned. */
+static void
+fill_pictures (uint8_t *pinned, uint32_t width, uint32_t height,
+    const ImkPhotostereoLight *lights)
+{
+  size_t size = (size_t) width * height;
+  uint8_t *device;
+
+  CUDA (cudaMalloc ((void **) &device, size));
+  for (uint32_t i = 0; i < LIGHTS; i++) {
+    float3 l = {(float) lights[i].x / 600, (float) lights[i].y / 600,
+        (float) lights[i].z / 600};
+
+    render<<<dim3 ((width + 127) / 128, height), 128, 0, stream>>> (
+        device, width, height, l, i);
+    CUDA (cudaMemcpyAsync (
+        pinned + i * size, device, size, cudaMemcpyDeviceToHost, stream));
+  }
+  CUDA (cudaStreamSynchronize (stream));
+  CUDA (cudaFree (device));
+}
+
+/* ------------------------------------------------------------------------
+ * Sets. */
+
+struct Case {
+  uint32_t width, height;
+  const uint8_t *pinned;
+  uint8_t *device; /* of two pictures */
+  ImkPhotostereoConfig config;
+  ImkPhotostereoOutputs out;
+  ImkPhotostereo *kernel;
+};
+
+static ImkImage
+image_of (const Case *c, void *data, uint32_t channels, ImkLocation location)
+{
+  return ImkImage{data, (size_t) c->width * channels, c->width, c->height,
+      channels, IMK_TYPE_U8, location};
+}
+
+static void
+add_all (Case *c)
+{
+  ImkError error;
+
+  imk_photostereo_reset (c->kernel);
+  for (uint32_t i = 0; i < LIGHTS; i++) {
+    ImkImage frame =
+        image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
+            1, IMK_LOCATION_HOST_MAPPED);
+
+    bench_ok (
+        imk_photostereo_add (c->kernel, &frame, i, stream, &error), &error);
+  }
+}
+
+static void
+solve (Case *c, ImkPhotostereoSummary *summary)
+{
+  ImkError error;
+
+  bench_ok (imk_photostereo_solve (c->kernel, &c->out, summary, stream, &error),
+      &error);
+}
+
+static double
+copy_all (Case *c)
+{
+  size_t size = (size_t) c->width * c->height;
+  double start = bench_now ();
+
+  for (uint32_t i = 0; i < LIGHTS; i++)
+    CUDA (cudaMemcpyAsync (c->device + i % 2 * size, c->pinned + i * size, size,
+        cudaMemcpyHostToDevice, stream));
+  CUDA (cudaStreamSynchronize (stream));
+  return bench_now () - start;
+}
+
+/* The copy, the set, and what of it is after the last picture, in turns. */
+static void
+bench_set (Case *c, const char *name)
+{
+  std::vector<double> copy, all, after;
+  ImkPhotostereoSummary summary;
+  cudaEvent_t last, end;
+  ImkError error;
+  char row[100];
+
+  CUDA (cudaEventCreate (&last));
+  CUDA (cudaEventCreate (&end));
+  bench_ok (
+      imk_photostereo_new (IMK_BACKEND_CUDA, &c->config, &c->kernel, &error),
+      &error);
+  for (int i = 0; i <= REPEATS; i++) {
+    double start, taken = copy_all (c);
+    float ms;
+
+    start = bench_now ();
+    add_all (c);
+    CUDA (cudaEventRecord (last, stream));
+    solve (c, NULL);
+    CUDA (cudaEventRecord (end, stream));
+    CUDA (cudaEventSynchronize (end));
+    if (i == 0) /* warm-up */
+      continue;
+    all.push_back (bench_now () - start);
+    copy.push_back (taken);
+    CUDA (cudaEventElapsedTime (&ms, last, end));
+    after.push_back (ms * 1e3);
+  }
+  solve (c, &summary);
+  snprintf (row, sizeof (row), "%s-all", name);
+  bench_samples (row, "cuda", "ours", all.data (), REPEATS);
+  bench_samples (row, "cuda", "copy", copy.data (), REPEATS);
+  if (!imk_photostereo_keeps_frames (c->kernel)) {
+    snprintf (row, sizeof (row), "%s-after", name);
+    bench_samples (row, "cuda", "ours", after.data (), REPEATS);
+  }
+  fprintf (stderr, "%s: %.2f rounds, %.1f lights, %llu of %llu invalid\n", name,
+      summary.mean_rounds, summary.mean_lights,
+      (unsigned long long) summary.n_invalid,
+      (unsigned long long) summary.n_pixels);
+  imk_photostereo_free (c->kernel);
+  CUDA (cudaEventDestroy (last));
+  CUDA (cudaEventDestroy (end));
+}
+
+/* Samples in the device: solutions of 1, 2, ... rounds at most. */
+static void
+bench_rounds (Case *c, const char *name)
+{
+  ImkPhotostereoConfig config = c->config;
+  ImkError error;
+  char row[100];
+
+  bench_ok (imk_photostereo_new (IMK_BACKEND_CUDA, &config, &c->kernel, &error),
+      &error);
+  add_all (c);
+  for (uint32_t n = 1; n <= 10; n++) {
+    double taken[REPEATS];
+
+    config.max_iterations = n;
+    bench_ok (imk_photostereo_update (c->kernel, &config, &error), &error);
+    solve (c, NULL);
+    for (int i = 0; i < REPEATS; i++) {
+      double start;
+
+      CUDA (cudaStreamSynchronize (stream));
+      start = bench_now ();
+      solve (c, NULL);
+      CUDA (cudaStreamSynchronize (stream));
+      taken[i] = bench_now () - start;
+    }
+    snprintf (row, sizeof (row), "%s-rounds-%u", name, n);
+    bench_samples (row, "cuda", "ours", taken, REPEATS);
+  }
+  imk_photostereo_free (c->kernel);
+}
+
+static void
+bench_size (
+    uint8_t *pinned, uint32_t width, uint32_t height, size_t limit, bool rounds)
+{
+  ImkPhotostereoLight lights[LIGHTS];
+  size_t size = (size_t) width * height;
+  Case c = {};
+  uint8_t *out;
+  char name[80];
+
+  fill_lights (lights);
+  c.width = width;
+  c.height = height;
+  c.pinned = pinned;
+  CUDA (cudaMalloc ((void **) &c.device, 8 * size));
+  out = c.device + 2 * size;
+  fill_pictures (pinned, width, height, lights);
+  imk_photostereo_config_init (&c.config);
+  c.config.width = width;
+  c.config.height = height;
+  c.config.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
+  c.config.lights = lights;
+  c.config.n_lights = LIGHTS;
+  c.config.positions = true;
+  c.config.mm_per_pixel = 100.0 / width;
+  c.config.memory_limit = limit;
+  c.out.normal = image_of (&c, out, 3, IMK_LOCATION_DEVICE);
+  c.out.albedo = image_of (&c, out + 3 * size, 3, IMK_LOCATION_DEVICE);
+
+  snprintf (name, sizeof (name), "%ux%ux%u%s", width, height, LIGHTS,
+      limit ? "-strips" : "");
+  bench_set (&c, name);
+  if (rounds)
+    bench_rounds (&c, name);
+  if (!limit) {
+    c.config.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
+    snprintf (
+        name, sizeof (name), "%ux%ux%u-least-squares", width, height, LIGHTS);
+    bench_set (&c, name);
+  }
+  CUDA (cudaFree (c.device));
+}
+
+int
+main (int argc, char **argv)
+{
+  uint8_t *pinned;
+
+  bench_open (argc, argv, "photostereo");
+  CUDA (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
+  CUDA (cudaHostAlloc (
+      (void **) &pinned, (size_t) 6528 * 4290 * LIGHTS, cudaHostAllocMapped));
+  bench_size (pinned, 2048, 1500, 0, true);
+  bench_size (pinned, 5472, 3648, 0, true);
+  bench_size (pinned, 5472, 3648, (size_t) 2 << 30, false);
+  bench_size (pinned, 6528, 4290, (size_t) 2 << 30, false);
+  CUDA (cudaFreeHost (pinned));
+  return bench_close ();
+}
