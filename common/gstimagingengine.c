@@ -251,6 +251,23 @@ gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error)
   return open_kernel (self, self->active, error);
 }
 
+ImkStatus
+gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
+{
+  gboolean on_device = gst_imaging_engine_is_on_cuda (self);
+  ImkStatus status = IMK_OK;
+
+  if (on_device)
+    status = gst_imaging_context_push (self->context, error);
+  if (status != IMK_OK)
+    return status;
+  status = self->funcs->open (
+      self->element, self->active, &self->format.info, error);
+  if (on_device)
+    gst_imaging_context_pop (self->context);
+  return status;
+}
+
 gboolean
 gst_imaging_engine_is_open (GstImagingEngine *self)
 {

@@ -204,6 +204,16 @@ GST_IMAGING_API
 ImkStatus gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error);
 
 /**
+ * gst_imaging_engine_renew: (skip)
+ *
+ * Opens on the same backend without closing first, for an element whose open()
+ * leaves what there is in place until it has something new.
+ * Returns: IMK_OK, or an error that has not been posted: nothing has changed
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error);
+
+/**
  * gst_imaging_engine_is_open: (skip)
  * Returns: whether there is a kernel
  */

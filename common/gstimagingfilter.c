@@ -59,6 +59,12 @@ gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error)
   return gst_imaging_engine_reopen (engine_of (self), error);
 }
 
+ImkStatus
+gst_imaging_filter_renew (GstImagingFilter *self, ImkError *error)
+{
+  return gst_imaging_engine_renew (engine_of (self), error);
+}
+
 guint64
 gst_imaging_filter_frame_number (GstImagingFilter *self)
 {

@@ -95,6 +95,15 @@ GST_IMAGING_API
 ImkStatus gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error);
 
 /**
+ * gst_imaging_filter_renew: (skip)
+ *
+ * The same without closing first: for an open() that leaves the old kernel in
+ * place until it has a new one. On an error nothing has changed.
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_filter_renew (GstImagingFilter *self, ImkError *error);
+
+/**
  * gst_imaging_filter_frame_number: (skip)
  * Returns: how many frames came before this one since the element started
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What pipelines/shcentroid-file, -v4l2 and -aravis share."""
+"""What pipelines/shcentroid-file, -solar, -v4l2 and -aravis share."""
 import argparse
 import os
 import sys
@@ -168,8 +168,9 @@ def play(words):
           f" {stats.get_value('time-p50'):.0f} us a frame ({backend})")
 
 
-def main(source, options):
-    """`source` is a list of words that end in grey frames."""
+def main(source, options, unsaid=()):
+    """`source` is a list of words that end in grey frames; files of the names in
+    `unsaid` are not mentioned."""
     words = describe(source, options)
     if options.scale < 1:
         sys.exit(f"--scale is {options.scale}; it needs at least 1.")
@@ -177,5 +178,5 @@ def main(source, options):
         words = set_scale(words, options.scale, frame_size(source))
     play(words)
     for name in (options.csv, options.picture):
-        if name:
+        if name and name not in unsaid:
             print("Wrote", name)

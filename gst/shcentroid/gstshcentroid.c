@@ -26,8 +26,11 @@
 
 #include "gstimagingenum.h"
 #include "gstimagingtable.h"
+#include "gstshcentroidcost.h"
 #include "gstshcentroidfiles.h"
 #include "gstshcentroidgeometry.h"
+#include "gstshcentroidhints.h"
+#include "gstshcentroidkernel.h"
 #include "gstshcentroidpixels.h"
 #include "gstshcentroidtemplate.h"
 
@@ -84,7 +87,8 @@ typedef struct {
   GstShCentroidCalibration calibration;
   guint bit_depth;
   gdouble saturation;
-  guint geometry; /* counts changes of what needs a new kernel */
+  guint serial;   /* counts changes */
+  guint geometry; /* counts those of what needs a new kernel */
   GstShCentroidGeometry more_geometry; /* optics, find-grid */
 } Settings;
 
@@ -97,22 +101,10 @@ struct _GstShCentroid {
 
   /* of the streaming thread */
   GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
-  ImkShcentroid *kernel;
-  GstVideoInfo info;
-  GstShCentroidTables tables; /* of the kernel */
-  ImkType type;
-  guint open_geometry;
+  GstShCentroidKernel open;
   gboolean in_radians;
-  ImkShcentroidFields fields;
-  guint n_cells;
-  guint32 *indices; /* cell, row, column of each cell */
-  GstImagingTable *table;
-  GstStructure *more; /* of the results: the cells */
-
-  /* while references are captured: a second kernel that tells invalid cells */
-  ImkShcentroid *reference_kernel;
-  GstImagingTable *reference_table;
-  gdouble *references; /* x and y of each cell, as they are */
+  guint followed; /* the serial of the settings that were looked at last */
+  guint hinted;   /* bits of gst_sh_centroid_hint () that were told */
 };
 
 enum {
@@ -233,78 +225,7 @@ get_settings (GstShCentroid *self)
 static void
 gst_sh_centroid_close (GstImagingFilter *filter)
 {
-  GstShCentroid *self = GST_SH_CENTROID (filter);
-
-  g_clear_pointer (&self->kernel, imk_shcentroid_free);
-  g_clear_pointer (&self->table, gst_imaging_table_free);
-  g_clear_pointer (&self->indices, g_free);
-  gst_clear_structure (&self->more);
-  g_clear_pointer (&self->reference_kernel, imk_shcentroid_free);
-  g_clear_pointer (&self->reference_table, gst_imaging_table_free);
-  g_clear_pointer (&self->references, g_free);
-  gst_sh_centroid_tables_clear (&self->tables);
-}
-
-/* A map has no rows: all its cells stand in row 0. */
-static void
-number_cells (GstShCentroid *self, guint columns)
-{
-  self->indices = g_new (guint32, 3 * (gsize) self->n_cells);
-  for (guint32 i = 0; i < self->n_cells; i++) {
-    self->indices[3 * i] = i;
-    self->indices[3 * i + 1] = i / columns;
-    self->indices[3 * i + 2] = i % columns;
-  }
-}
-
-static ImkStatus
-open_with (GstShCentroid *self, ImkBackend backend,
-    const ImkShcentroidConfig *config, ImkError *error)
-{
-  GstImagingFilter *filter = GST_IMAGING_FILTER (self);
-  ImkStatus status = imk_shcentroid_new (backend, config, &self->kernel, error);
-  guint width, height;
-
-  if (status != IMK_OK)
-    return status;
-  self->n_cells = imk_shcentroid_n_cells (config);
-  number_cells (self, config->n_cells ? self->n_cells : config->columns);
-  width = config->fields == IMK_SHCENTROID_FIELDS_ALL  ? IMK_SHCENTROID_N_FIELDS
-          : config->fields == IMK_SHCENTROID_FIELDS_XY ? 2
-                                                       : 2 * self->n_cells;
-  height = config->fields == IMK_SHCENTROID_FIELDS_SLOPES ? 1 : self->n_cells;
-  self->fields = config->fields;
-  self->more = gst_sh_centroid_describe_cells (config);
-  self->table = gst_imaging_table_new (
-      backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
-                                  : NULL,
-      width, height, error);
-  return self->table ? IMK_OK : IMK_ERROR_MEMORY;
-}
-
-/* A cell without a centroid is NaN there, so that it is not counted; under
- * IMK_SHCENTROID_INVALID_REFERENCE it is counted, as what it reports. */
-static ImkStatus
-open_reference_kernel (GstShCentroid *self, ImkBackend backend,
-    const ImkShcentroidConfig *config, ImkError *error)
-{
-  GstImagingFilter *filter = GST_IMAGING_FILTER (self);
-  ImkShcentroidConfig xy = *config;
-  ImkStatus status;
-
-  xy.fields = IMK_SHCENTROID_FIELDS_XY;
-  if (xy.invalid_policy != IMK_SHCENTROID_INVALID_REFERENCE)
-    xy.invalid_policy = IMK_SHCENTROID_INVALID_NAN;
-  status = imk_shcentroid_new (backend, &xy, &self->reference_kernel, error);
-  if (status != IMK_OK)
-    return status;
-  self->references = g_new (gdouble, 2 * (gsize) self->n_cells);
-  imk_shcentroid_get_references (config, self->references);
-  self->reference_table = gst_imaging_table_new (
-      backend == IMK_BACKEND_CUDA ? gst_imaging_filter_open_context (filter)
-                                  : NULL,
-      2, self->n_cells, error);
-  return self->reference_table ? IMK_OK : IMK_ERROR_MEMORY;
+  gst_sh_centroid_kernel_clear (&GST_SH_CENTROID (filter)->open);
 }
 
 static ImkStatus
@@ -332,88 +253,126 @@ has_grid (const Settings *s)
  * when the frame comes in which it looks, and process () opens the right one
  * before anything is measured. */
 static void
-take_whole_frame (GstShCentroid *self, ImkShcentroidConfig *config)
+take_whole_frame (ImkShcentroidConfig *config)
 {
   config->x0 = config->y0 = 0;
   config->columns = config->rows = 1;
   config->pitch_x = config->width;
   config->pitch_y = config->height;
-  self->open_geometry--;
 }
 
+/* Once for each, until the next start. */
+static void
+tell_hints (GstShCentroid *self, const Settings *s)
+{
+  const GstShCentroidHintInput input = {
+      .config = &s->config,
+      .has_map = s->map_location != NULL,
+      .has_optics = s->more_geometry.optics.aperture_mm > 0,
+      .bit_depth = s->bit_depth,
+      .saturation = s->saturation,
+      .type = self->open.type,
+  };
+
+  for (guint i = 0; i < GST_SH_CENTROID_N_HINTS; i++) {
+    const gchar *text = gst_sh_centroid_hint (i, &input);
+
+    if (!text || self->hinted & 1u << i)
+      continue;
+    self->hinted |= 1u << i;
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", text), (NULL));
+  }
+}
+
+static ImkStatus
+open_settings (GstShCentroid *self, Settings *s, ImkBackend backend,
+    GstShCentroidKernel *kernel, ImkError *error)
+{
+  ImkShcentroidCell *cells = NULL;
+  ImkStatus status = IMK_OK;
+
+  kernel->provisional = !has_grid (s) && s->more_geometry.pending;
+  if (kernel->provisional) {
+    take_whole_frame (&s->config);
+  } else {
+    status = load_geometry (s, &s->config, &cells, error);
+    if (status == IMK_OK)
+      status = gst_sh_centroid_tables_load (
+          &kernel->tables, &s->calibration, &s->config, error);
+    if (status == IMK_OK)
+      status = gst_sh_centroid_template_load (
+          &kernel->tables, &s->calibration, &s->config, error);
+  }
+  if (status == IMK_OK)
+    status = gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
+        backend, &s->config,
+        self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0, error);
+  g_free (cells);
+  return status;
+}
+
+/* What was open stays until there is something new. */
 static ImkStatus
 gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
   Settings s = get_settings (self);
-  ImkShcentroidCell *cells = NULL;
-  ImkStatus status = IMK_OK;
+  GstShCentroidKernel kernel = {.info = *info, .geometry = s.geometry};
+  ImkStatus status;
 
-  self->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
-                   ? IMK_TYPE_U16
-                   : IMK_TYPE_U8;
-  self->info = *info;
-  self->open_geometry = s.geometry;
-  s.config.type = self->type;
+  kernel.type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
+                    ? IMK_TYPE_U16
+                    : IMK_TYPE_U8;
+  s.config.type = kernel.type;
   s.config.width = info->width;
   s.config.height = info->height;
   s.config.n_threads = gst_imaging_filter_n_threads (filter);
-  s.config.saturation = saturation_of (&s, self->type);
-  if (!has_grid (&s) && s.more_geometry.pending) {
-    take_whole_frame (self, &s.config);
+  s.config.saturation = saturation_of (&s, kernel.type);
+  status = open_settings (self, &s, backend, &kernel, error);
+  if (status == IMK_OK) {
+    gst_sh_centroid_kernel_clear (&self->open);
+    self->open = kernel;
+    self->in_radians = s.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+    self->followed = s.serial;
+    tell_hints (self, &s);
   } else {
-    status = load_geometry (&s, &s.config, &cells, error);
-    if (status == IMK_OK)
-      status = gst_sh_centroid_tables_load (
-          &self->tables, &s.calibration, &s.config, error);
-    if (status == IMK_OK)
-      status = gst_sh_centroid_template_load (
-          &self->tables, &s.calibration, &s.config, error);
+    gst_sh_centroid_kernel_clear (&kernel);
   }
-  if (status == IMK_OK)
-    status = open_with (self, backend, &s.config, error);
-  if (status == IMK_OK &&
-      self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0)
-    status = open_reference_kernel (self, backend, &s.config, error);
-  if (status != IMK_OK)
-    gst_sh_centroid_close (filter);
-  g_free (cells);
   settings_clear (&s);
   return status;
 }
 
-/* Returns: how many cells the settings lead to, 0 where they lead to none */
-static guint
-count_cells (GstShCentroid *self)
+static gboolean
+is_calibrated (const GstShCentroidCalibration *c)
 {
-  Settings s = get_settings (self);
-  ImkShcentroidCell *cells = NULL;
-  guint n = 0;
-
-  if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
-    n = imk_shcentroid_n_cells (&s.config);
-  g_free (cells);
-  settings_clear (&s);
-  return n;
+  for (guint i = 0; i < GST_SH_CENTROID_N_CALIBRATIONS; i++)
+    if (i != GST_SH_CENTROID_REFERENCE && (c->location[i] || c->captured[i]))
+      return TRUE;
+  return FALSE;
 }
 
-/* Microseconds a frame from the table of the paper's grid in
- * docs/benchmarks.md: the CPU's time is per sample and per cell and shared by
- * its threads, the GPU's is a launch and the bus. A tie goes to the CPU, which
- * needs no copy of frames that are in ordinary memory; that is why twice. */
+/* A tie goes to the CPU, which needs no copy of frames that are in ordinary
+ * memory; that is why twice. */
 static gboolean
 gst_sh_centroid_prefers_cuda (
     GstImagingFilter *filter, const GstVideoInfo *info)
 {
-  GstShCentroid *self = GST_SH_CENTROID (filter);
-  gdouble samples = (gdouble) info->width * info->height;
+  Settings s = get_settings (GST_SH_CENTROID (filter));
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
-  gdouble cpu_us = (samples * 0.046e-3 + count_cells (self) * 4.2e-3) / threads;
-  gdouble cuda_us = 12 + (gdouble) info->size / 45e3;
+  gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
+  ImkShcentroidCell *cells = NULL;
+  guint n_cells = 0;
 
-  return cpu_us > 2 * cuda_us;
+  if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
+    n_cells = imk_shcentroid_n_cells (&s.config);
+  cpu_us = gst_sh_centroid_cpu_us (
+      &s.config, samples, n_cells, is_calibrated (&s.calibration));
+  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, info->size);
+  g_free (cells);
+  settings_clear (&s);
+  return cpu_us / threads > 2 * cuda_us;
 }
 
 static void
@@ -421,17 +380,17 @@ gst_sh_centroid_reset (GstImagingFilter *filter, gpointer stream)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
 
-  imk_shcentroid_reset (self->kernel, stream, NULL);
-  if (self->reference_kernel)
-    imk_shcentroid_reset (self->reference_kernel, stream, NULL);
+  imk_shcentroid_reset (self->open.kernel, stream, NULL);
+  if (self->open.reference_kernel)
+    imk_shcentroid_reset (self->open.reference_kernel, stream, NULL);
 }
 
 static GstImagingResult
 describe (GstShCentroid *self, const ImkImage *frame)
 {
   static const gchar *const index_names[] = {"cell", "row", "col"};
-  gboolean all = self->fields == IMK_SHCENTROID_FIELDS_ALL;
-  gboolean slopes = self->fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  gboolean all = self->open.fields == IMK_SHCENTROID_FIELDS_ALL;
+  gboolean slopes = self->open.fields == IMK_SHCENTROID_FIELDS_SLOPES;
 
   return (GstImagingResult){
       .id = "shwfs-centroids-v1",
@@ -439,41 +398,77 @@ describe (GstShCentroid *self, const ImkImage *frame)
       .units = (self->in_radians ? units_rad : units) +
                (slopes ? IMK_SHCENTROID_DX : 0),
       .n_fields = all ? IMK_SHCENTROID_N_FIELDS : 2,
-      .n_rows = self->n_cells,
+      .n_rows = self->open.n_cells,
       .by_field = slopes,
       .index_names = index_names,
       .n_indices = G_N_ELEMENTS (index_names),
-      .indices = self->indices,
+      .indices = self->open.indices,
       .ref_width = frame->width,
       .ref_height = frame->height,
       .frame = gst_imaging_filter_frame_number (GST_IMAGING_FILTER (self)),
-      .more = self->more,
+      .more = self->open.more,
   };
 }
 
-/* New parameters for the kernel; a new kernel when the geometry changed. */
+/* The parameters that a kernel takes over between two frames. */
 static ImkStatus
-follow_settings (GstShCentroid *self, ImkError *error)
+take_parameters (GstShCentroid *self, const Settings *s, ImkError *error)
 {
-  ImkShcentroidConfig config;
-  ImkStatus status;
-  gboolean same;
+  ImkShcentroidConfig config = s->config;
+  ImkStatus status =
+      gst_sh_centroid_geometry_scale (&s->more_geometry, &config, error);
 
-  GST_OBJECT_LOCK (self);
-  config = self->settings.config;
-  self->in_radians =
-      self->settings.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
-  status = gst_sh_centroid_geometry_scale (
-      &self->settings.more_geometry, &config, error);
-  config.saturation = saturation_of (&self->settings, self->type);
-  same = self->open_geometry == self->settings.geometry;
-  GST_OBJECT_UNLOCK (self);
+  config.saturation = saturation_of (s, self->open.type);
+  if (status == IMK_OK)
+    status = imk_shcentroid_update (self->open.kernel, &config, error);
   if (status != IMK_OK)
     return status;
   gst_structure_set (
-      self->more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
-  return same ? imk_shcentroid_update (self->kernel, &config, error)
-              : gst_imaging_filter_reopen (GST_IMAGING_FILTER (self), error);
+      self->open.more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
+  self->in_radians = s->more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  return IMK_OK;
+}
+
+/* Settings that do not go together are, as a rule, on their way to others that
+ * do: columns before the pitch. The frames in between are measured as those
+ * before. */
+static ImkStatus
+keep_settings (GstShCentroid *self, const Settings *s, ImkStatus status,
+    const ImkError *error)
+{
+  ImkError ignored; /* that of the geometry is told */
+
+  if (self->open.provisional ||
+      (status != IMK_ERROR_CONFIG && status != IMK_ERROR_FILE))
+    return status;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("%s The settings before stay in force until these fit.", error->message),
+      (NULL));
+  if (self->open.geometry != s->geometry)
+    take_parameters (self, s, &ignored);
+  return IMK_OK;
+}
+
+/* A new kernel when the geometry changed. */
+static ImkStatus
+follow_settings (GstShCentroid *self, ImkError *error)
+{
+  Settings s = get_settings (self);
+  gboolean same = !self->open.provisional && self->open.geometry == s.geometry;
+  ImkStatus status = IMK_OK;
+
+  if (!same)
+    status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
+  if (status == IMK_OK && (!same || self->followed != s.serial)) {
+    status = take_parameters (self, &s, error);
+    tell_hints (self, &s);
+  }
+  if (status != IMK_OK)
+    status = keep_settings (self, &s, status, error);
+  self->followed = s.serial;
+  self->open.geometry = s.geometry;
+  settings_clear (&s);
+  return status;
 }
 
 /* --- find-grid ----------------------------------------------------------- */
@@ -520,8 +515,8 @@ find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
   GST_OBJECT_UNLOCK (self);
   if (!location)
     return IMK_OK;
-  report =
-      gst_sh_centroid_find_grid (buffer, &self->info, lattice, location, &why);
+  report = gst_sh_centroid_find_grid (
+      buffer, &self->open.info, lattice, location, &why);
   if (report)
     take_map (self, location, report);
   else if (had_grid)
@@ -556,24 +551,25 @@ static ImkStatus
 capture_samples (GstShCentroid *self, GstBuffer *buffer,
     GstShCentroidCalibrationKind kind, ImkError *error)
 {
-  const gfloat *dark = kind == GST_SH_CENTROID_DARK ? NULL : self->tables.dark;
+  const gfloat *dark =
+      kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
   GstVideoFrame frame;
   ImkImage image;
 
-  if (!gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_READ))
+  if (!gst_video_frame_map (&frame, &self->open.info, buffer, GST_MAP_READ))
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The frame cannot be read, which capture-%s needs.",
         gst_sh_centroid_calibration_name (kind));
   image = (ImkImage){
       .data = GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
       .stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0),
-      .width = self->info.width,
-      .height = self->info.height,
+      .width = self->open.info.width,
+      .height = self->open.info.height,
       .channels = 1,
-      .type = self->type,
+      .type = self->open.type,
   };
   gst_sh_centroid_capture_add_frame (
-      &self->captures[kind], &image, self->tables.lut, dark);
+      &self->captures[kind], &image, self->open.tables.lut, dark);
   gst_video_frame_unmap (&frame);
   return IMK_OK;
 }
@@ -584,18 +580,20 @@ capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
   const gdouble *values = NULL;
   ImkImage numbers;
   ImkStatus status = gst_imaging_table_begin (
-      self->reference_table, in->stream, TRUE, &numbers, error);
+      self->open.reference_table, in->stream, TRUE, &numbers, error);
 
   if (status != IMK_OK)
     return status;
   status = imk_shcentroid_process (
-      self->reference_kernel, &in->planes[0], &numbers, in->stream, error);
+      self->open.reference_kernel, &in->planes[0], &numbers, in->stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (GST_IMAGING_FILTER (self), error);
-  gst_buffer_unref (gst_imaging_table_end (self->reference_table, &values));
+  gst_buffer_unref (
+      gst_imaging_table_end (self->open.reference_table, &values));
   if (status == IMK_OK)
     gst_sh_centroid_capture_add_centroids (
-        &self->captures[GST_SH_CENTROID_REFERENCE], values, 2, self->n_cells);
+        &self->captures[GST_SH_CENTROID_REFERENCE], values, 2,
+        self->open.n_cells);
   return status;
 }
 
@@ -608,12 +606,12 @@ finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
   ImkShcentroidCell *cells = NULL;
   GBytes *data = NULL;
 
-  s.config.width = self->info.width;
-  s.config.height = self->info.height;
+  s.config.width = self->open.info.width;
+  s.config.height = self->open.info.height;
   if (load_geometry (&s, &s.config, &cells, error) == IMK_OK)
     data = gst_sh_centroid_template_finish (
-        &self->captures[GST_SH_CENTROID_TEMPLATE], &self->tables, &s.config,
-        dims, error);
+        &self->captures[GST_SH_CENTROID_TEMPLATE], &self->open.tables,
+        &s.config, dims, error);
   g_free (cells);
   settings_clear (&s);
   return data;
@@ -679,7 +677,8 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
   if (kind == GST_SH_CENTROID_TEMPLATE)
     data = finish_template (self, dims, &why);
   else
-    data = gst_sh_centroid_capture_finish (capture, kind, self->references);
+    data =
+        gst_sh_centroid_capture_finish (capture, kind, self->open.references);
   if (data)
     take_capture (self, kind, data, dims);
   else
@@ -699,6 +698,9 @@ capture_frame (GstShCentroid *self, GstImagingFrame *in, GstBuffer *buffer,
     ImkStatus status;
 
     if (self->captures[i].n_wanted == 0)
+      continue;
+    /* while settings do not fit, there is no kernel for it */
+    if (i == GST_SH_CENTROID_REFERENCE && !self->open.reference_kernel)
       continue;
     status = i == GST_SH_CENTROID_REFERENCE
                  ? capture_centroids (self, in, error)
@@ -785,18 +787,18 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   if (status == IMK_OK)
     status = follow_settings (self, error);
   if (status == IMK_OK)
-    status = gst_imaging_table_begin (self->table, in->stream,
+    status = gst_imaging_table_begin (self->open.table, in->stream,
         gst_imaging_filter_wants_values (filter), &numbers, error);
   if (status != IMK_OK)
     return status;
   status = imk_shcentroid_process (
-      self->kernel, &in->planes[0], &numbers, in->stream, error);
+      self->open.kernel, &in->planes[0], &numbers, in->stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (filter, error);
   *done = status == IMK_OK;
 
   result = describe (self, &in->planes[0]);
-  result.data = gst_imaging_table_end (self->table, &result.values);
+  result.data = gst_imaging_table_end (self->open.table, &result.values);
   if (status == IMK_OK)
     status = capture_frame (self, in, buffer, error);
   if (status == IMK_OK)
@@ -868,6 +870,7 @@ gst_sh_centroid_set_property (
   gboolean is_geometry;
 
   GST_OBJECT_LOCK (object);
+  s->serial++;
   switch (id) {
   case PROP_BIT_DEPTH:
     s->bit_depth = g_value_get_uint (value);
@@ -994,8 +997,10 @@ gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
   GstStateChangeReturn result = GST_ELEMENT_CLASS (gst_sh_centroid_parent_class)
                                     ->change_state (element, transition);
 
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
     drop_captures (GST_SH_CENTROID (element));
+    GST_SH_CENTROID (element)->hinted = 0;
+  }
   return result;
 }
 

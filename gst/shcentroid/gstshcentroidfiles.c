@@ -7,6 +7,30 @@
 
 enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8 };
 
+/* @values of @n_rows x @n_columns: the columns from @first on, which alone may
+ * be left open by a NaN, are not looked at. Returns: whether the others are
+ * finite */
+static gboolean
+check_finite (const gchar *property, const gchar *location,
+    const gdouble *values, guint64 n_rows, guint64 n_columns, guint64 first,
+    ImkError *error)
+{
+  for (guint64 row = 0; row < n_rows; row++)
+    for (guint64 column = 0; column < MIN (n_columns, first); column++) {
+      gdouble value = values[row * n_columns + column];
+
+      if (isfinite (value))
+        continue;
+      imk_error_set (error, IMK_ERROR_FILE,
+          "%s \"%s\" has %g in row %" G_GUINT64_FORMAT
+          ", column %" G_GUINT64_FORMAT
+          ", counted from 0; it has to be a finite number.",
+          property, location, value, row, column);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* The numbers of a table file, row by row. */
 static gdouble *
 load_table (const gchar *property, const gchar *location, guint64 *n_rows,
@@ -66,7 +90,8 @@ gst_sh_centroid_load_map (
         "map-location \"%s\" has %" G_GUINT64_FORMAT
         " rows; it needs one for each cell.",
         location, n_rows);
-  } else {
+  } else if (check_finite ("map-location", location, table, n_rows, n_columns,
+                 MIN_COLUMNS, error)) {
     cells = g_new (ImkShcentroidCell, n_rows);
     for (guint64 i = 0; i < n_rows; i++)
       cells[i] = cell_of_row (table + i * n_columns, n_columns);
@@ -84,8 +109,15 @@ gst_sh_centroid_load_references (
   gdouble *table =
       load_table ("reference-location", location, &n_rows, &n_columns, error);
 
-  if (!table || (n_rows == n_cells && n_columns == 2))
-    return table;
+  if (!table)
+    return NULL;
+  if (n_rows == n_cells && n_columns == 2) {
+    if (check_finite (
+            "reference-location", location, table, n_rows, 2, 2, error))
+      return table;
+    g_free (table);
+    return NULL;
+  }
   imk_error_set (error, IMK_ERROR_FILE,
       "reference-location \"%s\" is [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
       "]; the %u cells need [%u, 2], x and y of each.",
@@ -155,7 +187,8 @@ gst_sh_centroid_load_floats (const gchar *property, const gchar *location,
   }
   if (why)
     imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
-  if (values) {
+  if (values && check_finite (property, location, values, n_rows, n_columns,
+                    n_columns, error)) {
     floats = g_new (gfloat, n_rows * n_columns);
     for (guint64 i = 0; i < n_rows * n_columns; i++)
       floats[i] = (gfloat) values[i];

@@ -17,7 +17,7 @@ typedef struct ImkShcentroidRect {
 } ImkShcentroidRect;
 
 /* What a sample s becomes first: (s - dark) flat. A pixel whose flat is 0 is
- * bad: it takes part in nothing. */
+ * bad: its dark is not a number, so that it takes part in nothing. */
 typedef struct ImkShcentroidPixel {
   float dark, flat;
 } ImkShcentroidPixel;

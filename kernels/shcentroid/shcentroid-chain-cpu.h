@@ -1,81 +1,91 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The chain on the CPU for one instruction set, included by
  * shcentroid-cpu-isa.h: pieces of rows across all cells of a tile, whatever
- * the width of a cell; then columns, lanes and bands as shcentroid-chain.h
- * wants them. */
+ * the width of a cell; then groups, columns, lanes and bands as
+ * shcentroid-chain.h wants them. */
 
 #define Reals ISA_NAME (Reals)
 #define Masks ISA_NAME (Masks)
-#define Floats ISA_NAME (Floats)
-#define FloatMasks ISA_NAME (FloatMasks)
 #define REALS ISA_NAME (REALS)
+#define Pair ISA_NAME (Pair)
 #define ChainColumns ISA_NAME (ChainColumns)
 #define ChainStrip ISA_NAME (ChainStrip)
+#define ChainSums ISA_NAME (ChainSums)
 #define load_samples ISA_NAME (load_samples)
+#define calibrate_one ISA_NAME (calibrate_one)
+#define load_calibrated ISA_NAME (load_calibrated)
+#define load_listed ISA_NAME (load_listed)
+#define fill_reals ISA_NAME (fill_reals)
+#define all_reals ISA_NAME (all_reals)
 #define load_row ISA_NAME (load_row)
+#define fetch_ahead ISA_NAME (fetch_ahead)
+#define load_flat ISA_NAME (load_flat)
 #define add_range ISA_NAME (add_range)
 #define find_ranges ISA_NAME (find_ranges)
 #define find_brightest ISA_NAME (find_brightest)
 #define count_brighter ISA_NAME (count_brighter)
 #define find_levels ISA_NAME (find_levels)
 #define spread_cells ISA_NAME (spread_cells)
-#define load_reals ISA_NAME (load_reals)
 #define read_reals ISA_NAME (read_reals)
 #define raise_reals ISA_NAME (raise_reals)
 #define larger ISA_NAME (larger)
+#define add_part ISA_NAME (add_part)
+#define add_spread ISA_NAME (add_spread)
 #define add_pixels ISA_NAME (add_pixels)
+#define end_group ISA_NAME (end_group)
+#define keep_sum ISA_NAME (keep_sum)
 #define sum_chain_strip ISA_NAME (sum_chain_strip)
 #define sum_chain_strips ISA_NAME (sum_chain_strips)
-#define load_band ISA_NAME (load_band)
+#define add_samples ISA_NAME (add_samples)
+#define load_group ISA_NAME (load_group)
+#define number_columns ISA_NAME (number_columns)
+#define weigh_rows ISA_NAME (weigh_rows)
 #define prepare_columns ISA_NAME (prepare_columns)
 #define weigh_columns ISA_NAME (weigh_columns)
-#define ChainSums ISA_NAME (ChainSums)
-#define fetch_ahead ISA_NAME (fetch_ahead)
-#define flat_row ISA_NAME (flat_row)
-#define halve_vectors ISA_NAME (halve_vectors)
+#define end_columns ISA_NAME (end_columns)
+#define add_vectors ISA_NAME (add_vectors)
 #define halve ISA_NAME (halve)
 #define gather_lanes ISA_NAME (gather_lanes)
+#define largest ISA_NAME (largest)
 #define add_maxima ISA_NAME (add_maxima)
 #define add_cell ISA_NAME (add_cell)
 #define sum_band ISA_NAME (sum_band)
 #define sum_chain ISA_NAME (sum_chain)
+#define store_chain_xy ISA_NAME (store_chain_xy)
+#define end_chain ISA_NAME (end_chain)
 #define measure_chain ISA_NAME (measure_chain)
 
-/* Vectors of float64, and of as many float32. */
 typedef double Reals __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (VECTOR_SIZE)));
-typedef float Floats __attribute__ ((vector_size (VECTOR_SIZE / 2)));
-typedef int32_t FloatMasks __attribute__ ((vector_size (VECTOR_SIZE / 2)));
+typedef double Pair __attribute__ ((vector_size (16)));
 enum { REALS = VECTOR_SIZE / sizeof (double) };
 
-/* Of columns, and room for the vector that begins with the last one. */
-typedef double ChainSums[N_CHAIN_SUMS][CHAIN_TILE + IMK_SHCENTROID_LANES];
+typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
 
 /* The columns of a piece of a tile in one band: what decides about their
  * pixels, and their sums, in the order of ImkShcentroidReals. */
 typedef struct ChainColumns {
-  double least[CHAIN_TILE], pedestal[CHAIN_TILE];
-  double weight_x[CHAIN_TILE], u[CHAIN_TILE];
+  /* aligned: a vector of 64 bytes is a line of the cache */
+  _Alignas(64) double least[CHAIN_ROOM];
+  double pedestal[CHAIN_ROOM], factors[CHAIN_ROOM], us[CHAIN_ROOM];
   ChainSums sums;
-  float max[CHAIN_TILE], max_sample[CHAIN_TILE];
-  /* of the pixels; samples where they are not the values, weights where there
-   * are some */
-  float value[IMK_SHCENTROID_BAND_ROWS][CHAIN_TILE];
-  float sample[IMK_SHCENTROID_BAND_ROWS][CHAIN_TILE];
-  double weight_y[IMK_SHCENTROID_BAND_ROWS][CHAIN_TILE];
-  const float *flat[IMK_SHCENTROID_BAND_ROWS]; /* NULL for none */
+  double max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
+  /* the pixels of a group; weights where they differ from cell to cell */
+  double value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
+  double flat[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
+  double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
 
-/* The sums of the columns of one vector, in registers. */
+/* One group of the columns of one vector, in registers: ImkShcentroidGroup. */
 typedef struct ChainStrip {
-  Reals p, py, q, qy, qyy, raw;
-  Floats max, max_sample;
+  Reals p, p1, q, q1, q2, raw, max;
 } ChainStrip;
 
 /* Samples as they came. */
 FUNCTION void
 load_samples (
-    const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *restrict sample)
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict sample)
 {
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *bytes = row + x;
@@ -97,93 +107,135 @@ fetch_ahead (const float *from, uint32_t n)
     __builtin_prefetch (from + i);
 }
 
-/* Columns [@x, @x + @n) of row @y of the frame, calibrated. */
+INLINE float
+calibrate_one (float sample, float dark, float flat)
+{
+  return imk_shcentroid_calibrate (sample, (ImkShcentroidPixel){dark, flat});
+}
+
+/* load_samples (), less the dark, times the flat. */
+FUNCTION void
+load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    const float *restrict dark, const float *restrict flat,
+    double *restrict value)
+{
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+  const uint8_t *restrict bytes = row + x;
+  const uint16_t *restrict words = (const uint16_t *) row + x;
+
+  if (f->in->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = calibrate_one (bytes[i], dark[i], flat[i]);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = calibrate_one (words[i], dark[i], flat[i]);
+}
+
+FUNCTION void
+load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    const float *restrict dark, const float *restrict flat,
+    double *restrict value)
+{
+  const float *lut = f->cpu->lut;
+
+  load_samples (f, x, y, n, value);
+  for (uint32_t i = 0; i < n; i++)
+    value[i] = lut[(uint32_t) value[i]];
+  for (uint32_t i = 0; dark && i < n; i++)
+    value[i] = calibrate_one ((float) value[i], dark[i], flat[i]);
+}
+
+/* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
+ * beyond them in whole vectors is loaded too: that is faster than to stop. */
 FUNCTION void
 load_row (
-    const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *restrict value)
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict value)
 {
   const Cpu *cpu = f->cpu;
   size_t at = (size_t) y * cpu->plan.width + x;
-  const float *dark, *flat;
+  uint32_t left = cpu->plan.width - x, whole = (n + 63) / 64 * 64;
+  const float *dark = cpu->dark ? cpu->dark + at : NULL;
+  const float *flat = cpu->dark ? cpu->flat + at : NULL;
 
-  load_samples (f, x, y, n, value);
-  for (uint32_t i = 0; cpu->lut && i < n; i++)
-    value[i] = cpu->lut[(uint32_t) value[i]];
-  if (!cpu->dark)
-    return;
-  dark = cpu->dark + at;
-  flat = cpu->flat + at;
-  if (y + 1 < cpu->plan.height) {
+  n = whole < left ? whole : left;
+  if (dark && y + 1 < cpu->plan.height) {
     fetch_ahead (dark + cpu->plan.width, n);
     fetch_ahead (flat + cpu->plan.width, n);
   }
-  for (uint32_t i = 0; i < n; i++) {
-    ImkShcentroidPixel pixel = {dark[i], flat[i]};
-
-    value[i] = imk_shcentroid_calibrate (value[i], pixel);
-  }
+  if (cpu->lut)
+    load_listed (f, x, y, n, dark, flat, value);
+  else if (dark)
+    load_calibrated (f, x, y, n, dark, flat, value);
+  else
+    load_samples (f, x, y, n, value);
 }
 
-/* The flat of the same, for its zeros. */
-INLINE const float *
-flat_row (const Frame *f, uint32_t x, uint32_t y)
+/* The flat of the same. */
+FUNCTION void
+load_flat (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict to)
 {
-  return f->cpu->flat ? f->cpu->flat + (size_t) y * f->cpu->plan.width + x
-                      : NULL;
+  const float *flat = f->cpu->flat + (size_t) y * f->cpu->plan.width + x;
+
+  n = (n + 63) / 64 * 64;
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = flat[i];
 }
 
 /* ------------------------------------------------------------------------
  * Ranges and levels. */
 
+/* @whole: the smallest, and how many, too; a bad pixel is not a number */
 INLINE void
-add_range (const float *restrict values, const float *restrict flat, uint32_t n,
-    const bool calibrated, float *restrict min, float *restrict max,
-    uint32_t *restrict count)
+add_range (const double *restrict values, uint32_t n, const bool whole,
+    double *restrict min, double *restrict max, uint32_t *restrict count)
 {
   for (uint32_t i = 0; i < n; i++) {
-    float value = values[i];
-    uint32_t good = calibrated ? flat[i] != 0.0f : true;
+    double value = values[i];
 
-    min[i] = (good & (value < min[i])) ? value : min[i];
-    max[i] = (good & (value > max[i])) ? value : max[i];
-    count[i] += good;
+    max[i] = value > max[i] ? value : max[i];
+    if (whole) {
+      min[i] = value < min[i] ? value : min[i];
+      count[i] += value == value;
+    }
   }
 }
 
 FUNCTION void
 find_ranges (ChainTile *t)
 {
+  const ImkShcentroidParams *params = &t->f->cpu->params;
   uint32_t width = tile_width (t), left = t->windows[0].x;
+  bool whole = params->brightest > 0 ||
+               params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
 
   for (uint32_t i = 0; i < t->n; i++)
     t->ranges[i] = (ImkShcentroidRange){3e38f, -3e38f, 0};
   for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
     uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
-    float min[CHAIN_TILE], max[CHAIN_TILE];
+    _Alignas(64) double min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
     uint32_t count[CHAIN_TILE] = {0}, column = 0;
-    float values[CHAIN_TILE];
 
     for (uint32_t i = 0; i < n; i++) {
-      min[i] = 3e38f;
-      max[i] = -3e38f;
+      min[i] = 3e38;
+      max[i] = -3e38;
     }
     for (uint32_t y = 0; y < t->windows[0].height; y++) {
-      uint32_t row = t->windows[0].y + y;
-
-      load_row (t->f, left + x, row, n, values);
-      if (t->f->cpu->flat)
-        add_range (
-            values, flat_row (t->f, left + x, row), n, true, min, max, count);
+      load_row (t->f, left + x, t->windows[0].y + y, n, values);
+      if (whole)
+        add_range (values, n, true, min, max, count);
       else
-        add_range (values, NULL, n, false, min, max, count);
+        add_range (values, n, false, min, max, count);
     }
     for (uint32_t i = 0; i < t->n; i++) {
       ImkShcentroidRange *range = &t->ranges[i];
 
       for (uint32_t k = 0; k < t->windows[i].width && column < n;
            k++, column++) {
-        range->min = min[column] < range->min ? min[column] : range->min;
-        range->max = max[column] > range->max ? max[column] : range->max;
+        float low = (float) min[column], high = (float) max[column];
+
+        range->min = low < range->min ? low : range->min;
+        range->max = high > range->max ? high : range->max;
         range->n += count[column];
       }
     }
@@ -196,17 +248,16 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
     uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
-  float values[CHAIN_TILE];
+  double values[CHAIN_TILE];
 
   for (uint32_t y = 0; y < w->height; y++)
     for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
       uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
-      const float *flat = flat_row (t->f, w->x + x, w->y + y);
 
       load_row (t->f, w->x + x, w->y + y, n, values);
       for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key (values[i]);
-        bool counts = k >= key && (!flat || flat[i] != 0.0f);
+        uint32_t k = imk_shcentroid_key ((float) values[i]);
+        bool counts = (k >= key) & (values[i] == values[i]);
 
         count += counts;
         least = counts && k < least ? k : least;
@@ -257,28 +308,16 @@ find_levels (ChainTile *t)
 /* ------------------------------------------------------------------------
  * Sums. */
 
-/* One number a cell becomes one a column. */
-INLINE void
-spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
-    size_t stride, double *restrict of_column)
-{
-  for (uint32_t i = 0, column = 0; i < t->n; i++) {
-    uint32_t width = t->n == 1 ? n : t->windows[i].width;
-    double value = of_cell[i * stride];
-
-    for (uint32_t k = 0; k < width; k++)
-      of_column[column + k] = value;
-    column += width;
-  }
-}
-
 INLINE Reals
-load_reals (const float *from)
+all_reals (double value)
 {
-  Floats floats;
+  double numbers[REALS];
+  Reals reals;
 
-  memcpy (&floats, from, sizeof (floats));
-  return __builtin_convertvector(floats, Reals);
+  for (uint32_t i = 0; i < REALS; i++)
+    numbers[i] = value;
+  memcpy (&reals, numbers, sizeof (reals));
+  return reals;
 }
 
 INLINE Reals
@@ -290,6 +329,30 @@ read_reals (const double *from)
   return reals;
 }
 
+/* @n numbers and what is beyond them in whole vectors: whoever comes next
+ * writes over it. */
+INLINE void
+fill_reals (double *to, double value, uint32_t n)
+{
+  Reals reals = all_reals (value);
+
+  for (uint32_t i = 0; i < n; i += REALS)
+    memcpy (to + i, &reals, sizeof (reals));
+}
+
+/* One number a cell becomes one a column. */
+INLINE void
+spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
+    size_t stride, double *of_column)
+{
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t width = t->n == 1 ? n : t->windows[i].width;
+
+    fill_reals (of_column + column, of_cell[i * stride], width);
+    column += width;
+  }
+}
+
 /* No vector code, and out of line: powers are rare. */
 FUNCTION void
 raise_reals (Reals *p, double power)
@@ -298,248 +361,387 @@ raise_reals (Reals *p, double power)
     (*p)[i] = imk_shcentroid_power ((*p)[i], power);
 }
 
-INLINE Floats
-larger (Floats a, Floats b, FloatMasks good)
+/* A bad pixel is not a number, and not larger. */
+INLINE Reals
+larger (Reals a, Reals b)
 {
-  FloatMasks take = (b > a) & good;
+  Masks take = b > a;
 
-  return (Floats) (((FloatMasks) b & take) | ((FloatMasks) a & ~take));
+  return (Reals) (((Masks) b & take) | ((Masks) a & ~take));
 }
 
-/* imk_shcentroid_part () and ..._spread () of the pixels of columns [@i, @i +
- * REALS) in row @k of the band, which is row @y of the cell. */
+/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in row @k
+ * of the group. */
+INLINE Reals
+add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+    const ChainRows *r, Reals v, Reals weight, const ChainWay way)
+{
+  Reals p = v;
+
+  if (way.cut)
+    p -= read_reals (c->pedestal + i);
+  if (way.weighted)
+    p *= weight;
+  if (way.rare && r->power != 1.0)
+    raise_reals (&p, r->power);
+  if (way.cut)
+    p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
+  s->p += p;
+  if (way.rare && r->quad)
+    s->p1 += r->y[k] * p;
+  else
+    s->p1 += s->p;
+  return p;
+}
+
+/* imk_shcentroid_spread () and ..._add_spread () of the same. */
+INLINE void
+add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+    const ChainRows *r, Reals v, Reals weight, Reals p, const ChainWay way)
+{
+  Masks lit = v > 0.0;
+  Reals light = (Reals) ((Masks) v & lit), q;
+
+  if (way.flat) {
+    Reals flat = read_reals (c->flat[k] + i);
+
+    q = flat * light * r->noise.per_count + flat * flat * r->noise.read;
+  } else {
+    q = light * r->noise.per_count + r->noise.read;
+  }
+  if (way.rare && r->power != 1.0) {
+    Reals d = v - read_reals (c->pedestal + i);
+    Masks above = d > 0.0;
+    Reals slope = (Reals) ((Masks) (r->power * p / d) & above);
+
+    q = slope * slope * q;
+  } else if (way.weighted) {
+    q = weight * weight * q;
+  }
+  if (way.cut)
+    q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
+  s->q += q;
+  if (way.rare && r->quad) {
+    s->q1 += r->y[k] * q;
+    s->q2 += r->y[k] * r->y[k] * q;
+  } else {
+    s->q1 += s->q;
+    s->q2 += s->q1;
+  }
+}
+
 INLINE void
 add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
-    double y, const ImkShcentroidNoise *noise, double power, const bool all,
-    const bool calibrated, const bool weighted, const bool powered)
+    const ChainRows *r, const ChainWay way)
 {
-  Reals least = read_reals (c->least + i), weight;
-  Reals pedestal = read_reals (c->pedestal + i);
-  Reals v = load_reals (&c->value[k][i]), d = v - pedestal, p = d;
-  Reals flat = {0};
-  Masks used = v >= least;
-  FloatMasks good = {0};
+  Reals v = read_reals (&c->value[k][i]), weight = {0}, p;
 
-  if (calibrated) {
-    flat = load_reals (c->flat[k] + i);
-    used &= flat != 0.0;
-  }
-  if (weighted) {
-    weight = read_reals (c->weight_x + i) * read_reals (&c->weight_y[k][i]);
-    p *= weight;
-  }
-  if (powered)
-    raise_reals (&p, power);
-  p = (Reals) ((Masks) p & used);
-  s->p += p;
-  s->py += y * p;
-  if (all) {
-    Masks lit = v > 0.0;
-    Reals light = (Reals) ((Masks) v & lit), q;
-    Floats value, sample;
-
-    q = calibrated ? flat * light * noise->per_count + flat * flat * noise->read
-                   : light * noise->per_count + noise->read;
-    if (powered) {
-      Masks above = v > pedestal;
-      Reals slope = (Reals) ((Masks) (power * p / d) & above);
-
-      q = slope * slope * q;
-    } else if (weighted) {
-      q = weight * weight * q;
-    }
-    q = (Reals) ((Masks) q & used);
-    s->q += q;
-    s->qy += y * q;
-    s->qyy += y * y * q;
-    s->raw += v;
-    memcpy (&value, &c->value[k][i], sizeof (value));
-    memcpy (&sample, &c->sample[k][i], sizeof (sample));
-    if (calibrated) {
-      Floats of_good;
-
-      memcpy (&of_good, c->flat[k] + i, sizeof (of_good));
-      good = of_good != 0.0f;
-    } else {
-      good = ~good;
-    }
-    s->max = larger (s->max, value, good);
-    s->max_sample = larger (s->max_sample, sample, good);
+  if (way.weighted)
+    weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
+  p = add_part (s, c, i, k, r, v, weight, way);
+  if (way.all) {
+    add_spread (s, c, i, k, r, v, weight, p, way);
+    if (way.cut || way.weighted || way.rare)
+      s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
+    s->max = larger (s->max, v);
   }
 }
 
-/* All rows of one vector of columns. */
+/* Adds to the columns from @at on, or begins their sums. */
 INLINE void
-sum_chain_strip (ChainColumns *c, uint32_t i, uint32_t n_rows, const double *y,
-    const ImkShcentroidNoise *noise, double power, const bool all,
-    const bool calibrated, const bool weighted, const bool powered)
+keep_sum (double *at, Reals sum, bool begins)
+{
+  if (!begins)
+    sum = read_reals (at) + sum;
+  memcpy (at, &sum, sizeof (sum));
+}
+
+/* imk_shcentroid_add_group () */
+INLINE void
+end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *s,
+    const ChainWay way)
+{
+  const bool quad = way.rare && r->quad, begins = r->begins;
+  const double y = r->first;
+  Reals q1, q2;
+
+  keep_sum (&c->sums[CHAIN_P][i], s->p, begins);
+  keep_sum (
+      &c->sums[CHAIN_PY][i], quad ? s->p1 : s->p1 - s->p + y * s->p, begins);
+  if (!way.all)
+    return;
+  q1 = s->q1 - s->q;
+  q2 = 2.0 * s->q2 - 3.0 * s->q1 + s->q;
+  keep_sum (&c->sums[CHAIN_Q][i], s->q, begins);
+  keep_sum (&c->sums[CHAIN_QY][i], quad ? s->q1 : q1 + y * s->q, begins);
+  keep_sum (&c->sums[CHAIN_QYY][i],
+      quad ? s->q2 : q2 + y * (2.0 * q1 + y * s->q), begins);
+  /* it is p where nothing is cut and nothing weighted */
+  keep_sum (&c->sums[CHAIN_RAW][i],
+      way.cut || way.weighted || way.rare ? s->raw : s->p, begins);
+  q1 = begins ? s->max : larger (read_reals (&c->max[i]), s->max);
+  memcpy (&c->max[i], &q1, sizeof (q1));
+}
+
+/* All rows of a group in one vector of columns. */
+INLINE void
+sum_chain_strip (
+    ChainColumns *c, uint32_t i, const ChainRows *r, const ChainWay way)
 {
   ChainStrip s = {.p = {0}};
 
-  s.max -= 3.4e38f;
-  for (uint32_t k = 0; k < n_rows; k++)
-    add_pixels (
-        &s, c, i, k, y[k], noise, power, all, calibrated, weighted, powered);
-  memcpy (&c->sums[CHAIN_P][i], &s.p, sizeof (s.p));
-  memcpy (&c->sums[CHAIN_PY][i], &s.py, sizeof (s.py));
-  if (all) {
-    memcpy (&c->sums[CHAIN_Q][i], &s.q, sizeof (s.q));
-    memcpy (&c->sums[CHAIN_QY][i], &s.qy, sizeof (s.qy));
-    memcpy (&c->sums[CHAIN_QYY][i], &s.qyy, sizeof (s.qyy));
-    memcpy (&c->sums[CHAIN_RAW][i], &s.raw, sizeof (s.raw));
-    memcpy (&c->max[i], &s.max, sizeof (s.max));
-    memcpy (&c->max_sample[i], &s.max_sample, sizeof (s.max_sample));
-  }
+  s.max -= 3.4e38;
+  for (uint32_t k = r->n; k-- > 0;)
+    add_pixels (&s, c, i, k, r, way);
+  end_group (c, i, r, &s, way);
 }
 
 /* Each combination is a loop of its own. */
 FUNCTION void
-sum_chain_strips (ChainColumns *c, uint32_t n, uint32_t n_rows, const double *y,
-    const ImkShcentroidNoise *noise, const ImkShcentroidParams *params,
-    bool all, bool calibrated)
+sum_chain_strips (
+    ChainColumns *c, uint32_t n, const ChainRows *r, const ChainWay *way)
 {
-  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  double power = params->power;
-
-#define SUM_STRIPS(a, b, d, e) \
+#define SUM_STRIPS(...) \
   for (uint32_t i = 0; i < n; i += REALS) \
-  sum_chain_strip (c, i, n_rows, y, noise, power, a, b, d, e)
-  if (power != 1.0 && weighted)
-    SUM_STRIPS (all, calibrated, true, true);
-  else if (power != 1.0)
-    SUM_STRIPS (all, calibrated, false, true);
-  else if (all && calibrated && weighted)
-    SUM_STRIPS (true, true, true, false);
-  else if (all && calibrated)
-    SUM_STRIPS (true, true, false, false);
-  else if (all && weighted)
-    SUM_STRIPS (true, false, true, false);
-  else if (all)
-    SUM_STRIPS (true, false, false, false);
-  else if (calibrated && weighted)
-    SUM_STRIPS (false, true, true, false);
-  else if (calibrated)
-    SUM_STRIPS (false, true, false, false);
-  else if (weighted)
-    SUM_STRIPS (false, false, true, false);
+  sum_chain_strip (c, i, r, (ChainWay){__VA_ARGS__})
+#define SUM_CUT_OR_NOT(...) \
+  do { \
+    if (way->cut) \
+      SUM_STRIPS (__VA_ARGS__, .cut = true); \
+    else \
+      SUM_STRIPS (__VA_ARGS__, .cut = false); \
+  } while (0)
+  if (way->rare)
+    for (uint32_t i = 0; i < n; i += REALS)
+      sum_chain_strip (c, i, r, *way);
+  else if (way->all && way->flat && way->weighted)
+    SUM_CUT_OR_NOT (.all = true, .flat = true, .weighted = true);
+  else if (way->all && way->flat)
+    SUM_CUT_OR_NOT (.all = true, .flat = true);
+  else if (way->all && way->weighted)
+    SUM_CUT_OR_NOT (.all = true, .weighted = true);
+  else if (way->all)
+    SUM_CUT_OR_NOT (.all = true);
+  else if (way->weighted)
+    SUM_CUT_OR_NOT (.weighted = true);
   else
-    SUM_STRIPS (false, false, false, false);
+    SUM_CUT_OR_NOT (.all = false);
+#undef SUM_CUT_OR_NOT
 #undef SUM_STRIPS
 }
 
-/* What the columns [@x, @x + @n) of the tile have in every band. */
+/* The weights of the columns [@x, @x + @n) of the tile. */
 FUNCTION void
-prepare_columns (
+weigh_columns (
     const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
 {
-  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double power = t->f->cpu->params.power;
 
-  spread_cells (t, n, &t->levels[0].least, 2, c->least);
-  spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
+  if (cached) {
+    c->factor = cached_columns (t) + x;
+    return;
+  }
+  c->factor = c->factors;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t some = t->n == 1 ? n : t->windows[i].width;
+
+    weight_columns (t, i, x, some, c->factors + column);
+    column += some;
+  }
+  for (uint32_t i = 0; power != 1.0 && i < n; i++)
+    c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
+}
+
+/* Where they stand in their cells. */
+FUNCTION void
+number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
+{
+  const Cpu *cpu = t->f->cpu;
+  bool quad = cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  bool stay = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+
+  if (cpu->us && stay && !quad) {
+    c->u = cpu->us + t->windows[0].x + x;
+    return;
+  }
+  c->u = c->us;
   for (uint32_t i = 0, column = 0; i < t->n; i++) {
     uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
 
     for (uint32_t k = 0; k < some; k++)
-      c->u[column + k] = imk_shcentroid_coordinate (params, x + k, width);
-    if (params->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
-      weight_columns (t, i, x, some, cached, c->weight_x + column);
+      c->us[column + k] =
+          imk_shcentroid_coordinate (&cpu->params, x + k, width);
     column += some;
   }
 }
 
+/* What the columns [@x, @x + @n) of the tile have in every band. */
 FUNCTION void
-weigh_columns (const ChainTile *t, uint32_t n, uint32_t y, uint32_t n_rows,
-    bool cached, ChainColumns *c)
+prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
+    const ChainWay *way, ChainColumns *c)
 {
+  if (way->cut || way->rare) {
+    spread_cells (t, n, &t->levels[0].least, 2, c->least);
+    spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
+  }
+  if (way->weighted)
+    weigh_columns (t, x, n, cached, c);
+  number_columns (t, x, n, c);
+}
+
+/* Of the rows of a group: one for all cells, or one for each column. */
+FUNCTION void
+weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
+    ChainRows *r, ChainColumns *c)
+{
+  r->same = true;
+  weight_rows (t, 0, y, cached, r->weight);
+  for (uint32_t i = 1; i < t->n && r->same; i++)
+    r->same = t->centre_y[i] == t->centre_y[0];
+  if (r->same)
+    return;
   for (uint32_t i = 0, column = 0; i < t->n; i++) {
     uint32_t some = t->n == 1 ? n : t->windows[i].width;
-    double weights[IMK_SHCENTROID_BAND_ROWS];
+    double weights[IMK_SHCENTROID_GROUP_ROWS];
 
-    weight_rows (t, i, y, n_rows, cached, weights);
-    for (uint32_t k = 0; k < n_rows; k++)
+    weight_rows (t, i, y, cached, weights);
+    for (uint32_t k = 0; k < r->n; k++)
       for (uint32_t u = column; u < column + some; u++)
-        c->weight_y[k][u] = weights[k];
+        c->weight[k][u] = weights[k];
     column += some;
   }
 }
 
-/* The pixels and the sums of columns [@x, @x + @n) of the tile in the band that
- * begins at row @y. Vectors reach beyond the last column, which means
- * nothing. */
+/* The largest samples as they came, of row @k of the group, where the pixels
+ * are not bad. */
 FUNCTION void
-load_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
-    uint32_t n_rows, bool cached, ChainColumns *c)
+add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    ChainColumns *c, uint32_t k, bool begins)
 {
-  const Cpu *cpu = t->f->cpu;
-  const ImkShcentroidParams *params = &cpu->params;
-  const ImkShcentroidWindow *w = t->windows;
-  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
-  ImkShcentroidNoise noise = {
-      1.0 / params->gain, params->read_noise * params->read_noise};
-  double rows[IMK_SHCENTROID_BAND_ROWS];
+  double *restrict max = c->max_sample;
+  const double *restrict value = c->value[k];
+  _Alignas(64) double samples[CHAIN_TILE];
 
-  for (uint32_t k = 0; k < n_rows; k++) {
-    rows[k] = imk_shcentroid_coordinate (params, y + k, w->height);
-    load_row (t->f, w->x + x, w->y + y + k, n, c->value[k]);
-    c->flat[k] = flat_row (t->f, w->x + x, w->y + y + k);
-    if (all && (cpu->dark || cpu->lut))
-      load_samples (t->f, w->x + x, w->y + y + k, n, c->sample[k]);
-    else if (all)
-      memcpy (c->sample[k], c->value[k], n * sizeof (float));
-  }
-  if (params->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
-    weigh_columns (t, n, y, n_rows, cached, c);
-  sum_chain_strips (c, n, n_rows, rows, &noise, params, all, cpu->dark != NULL);
-  for (uint32_t i = 0; i < n; i++)
-    c->sums[CHAIN_PU][i] = 0.0 + c->u[i] * c->sums[CHAIN_P][i];
-  for (uint32_t i = 0; all && i < n; i++) {
-    c->sums[CHAIN_QU][i] = 0.0 + c->u[i] * c->sums[CHAIN_Q][i];
-    c->sums[CHAIN_QUU][i] = 0.0 + c->u[i] * c->u[i] * c->sums[CHAIN_Q][i];
+  load_samples (f, x, y, n, samples);
+  for (uint32_t i = 0; begins && i < n; i++)
+    max[i] = 0.0;
+  for (uint32_t i = 0; i < n; i++) {
+    double sample = value[i] == value[i] ? samples[i] : 0.0;
+
+    max[i] = sample > max[i] ? sample : max[i];
   }
 }
 
-/* Adds up @n lanes from @first on by halves; those from @n on count as 0. The
- * lanes fill @n_vectors, a power of 2. To sums[...][@first]. */
+/* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
+ * @r. Vectors reach beyond the last column, which means nothing. */
+FUNCTION void
+load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
+    const ChainWay *way, ChainRows *r, ChainColumns *c)
+{
+  const Frame *f = t->f;
+  const ImkShcentroidWindow *w = t->windows;
+  uint32_t y = (uint32_t) r->first;
+
+  for (uint32_t k = 0; k < r->n; k++) {
+    if (r->quad)
+      r->y[k] = imk_shcentroid_coordinate (&f->cpu->params, y + k, w->height);
+    load_row (f, w->x + x, w->y + y + k, n, c->value[k]);
+    if (way->all && way->flat)
+      load_flat (f, w->x + x, w->y + y + k, n, c->flat[k]);
+    if (way->all && r->calibrated)
+      add_samples (f, w->x + x, w->y + y + k, n, c, k, r->begins && k == 0);
+  }
+  if (way->weighted)
+    weigh_rows (t, n, y, cached, r, c);
+  sum_chain_strips (c, n, r, way);
+}
+
+/* imk_shcentroid_end_column () */
+FUNCTION void
+end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
+{
+  const double *restrict factor = c->factor, *restrict u = c->u;
+  double *restrict p = c->sums[CHAIN_P], *restrict py = c->sums[CHAIN_PY];
+  double *restrict pu = c->sums[CHAIN_PU], *restrict q = c->sums[CHAIN_Q];
+  double *restrict qy = c->sums[CHAIN_QY], *restrict qyy = c->sums[CHAIN_QYY];
+  double *restrict qu = c->sums[CHAIN_QU], *restrict quu = c->sums[CHAIN_QUU];
+
+  for (uint32_t i = 0; way->weighted && i < n; i++) {
+    p[i] *= factor[i];
+    py[i] *= factor[i];
+  }
+  for (uint32_t i = 0; i < n; i++)
+    pu[i] = u[i] * p[i];
+  for (uint32_t i = 0; way->all && way->weighted && i < n; i++) {
+    double square = factor[i] * factor[i];
+
+    q[i] *= square;
+    qy[i] *= square;
+    qyy[i] *= square;
+  }
+  for (uint32_t i = 0; way->all && i < n; i++) {
+    qu[i] = u[i] * q[i];
+    quu[i] = u[i] * u[i] * q[i];
+  }
+}
+
+/* Adds up by halves the lanes from @from on that are @real; they fill
+ * @n_vectors, a power of 2. */
+INLINE double
+halve (const double *from, const Masks *real, const uint32_t n_vectors)
+{
+  Reals v[IMK_SHCENTROID_LANES / REALS];
+  Pair pairs[REALS / 2];
+
+  for (uint32_t j = 0; j < n_vectors; j++)
+    v[j] = (Reals) ((Masks) read_reals (from + j * REALS) & real[j]);
+  for (uint32_t step = n_vectors / 2; step; step /= 2)
+    for (uint32_t j = 0; j < step; j++)
+      v[j] += v[j + step];
+  memcpy (pairs, &v[0], sizeof (pairs));
+  for (uint32_t step = REALS / 4; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      pairs[i] += pairs[i + step];
+  return pairs[0][0] + pairs[0][1];
+}
+
+/* To the sums of a cell, @n lanes from @at on; those beyond count as 0. */
 INLINE void
-halve_vectors (ChainSums sums, const uint32_t n_sums, uint32_t first,
-    uint32_t n, const uint32_t n_vectors)
+add_vectors (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
+    const bool all, const uint32_t n_vectors)
 {
   Masks real[IMK_SHCENTROID_LANES / REALS];
 
   for (uint32_t j = 0; j < n_vectors; j++)
     real[j] = read_reals (lane_numbers + j * REALS) < (double) n;
-  for (uint32_t k = 0; k < n_sums; k++) {
-    double *at = &sums[k][first];
-    Reals v[IMK_SHCENTROID_LANES / REALS];
-    double last[REALS];
-
-    for (uint32_t j = 0; j < n_vectors; j++)
-      v[j] = (Reals) ((Masks) read_reals (at + j * REALS) & real[j]);
-    for (uint32_t step = n_vectors / 2; step; step /= 2)
-      for (uint32_t j = 0; j < step; j++)
-        v[j] += v[j + step];
-    memcpy (last, &v[0], sizeof (last));
-    for (uint32_t step = REALS / 2; step; step /= 2)
-      for (uint32_t i = 0; i < step; i++)
-        last[i] += last[i + step];
-    *at = last[0];
+  s->p += halve (&sums[CHAIN_P][at], real, n_vectors);
+  s->pu += halve (&sums[CHAIN_PU][at], real, n_vectors);
+  s->py += halve (&sums[CHAIN_PY][at], real, n_vectors);
+  if (all) {
+    s->q += halve (&sums[CHAIN_Q][at], real, n_vectors);
+    s->qu += halve (&sums[CHAIN_QU][at], real, n_vectors);
+    s->qy += halve (&sums[CHAIN_QY][at], real, n_vectors);
+    s->quu += halve (&sums[CHAIN_QUU][at], real, n_vectors);
+    s->qyy += halve (&sums[CHAIN_QYY][at], real, n_vectors);
+    s->raw += halve (&sums[CHAIN_RAW][at], real, n_vectors);
   }
 }
 
 /* The same, by the number of vectors that it takes. */
 INLINE void
-halve (ChainSums sums, const uint32_t n_sums, uint32_t first, uint32_t n)
+add_cell (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
+    const bool all)
 {
   if (n <= REALS)
-    halve_vectors (sums, n_sums, first, n, 1);
+    add_vectors (s, sums, at, n, all, 1);
   else if (n <= 2 * REALS)
-    halve_vectors (sums, n_sums, first, n, 2);
+    add_vectors (s, sums, at, n, all, 2);
   else if (n <= 4 * REALS)
-    halve_vectors (sums, n_sums, first, n, 4);
+    add_vectors (s, sums, at, n, all, 4);
   else if (n <= 8 * REALS)
-    halve_vectors (sums, n_sums, first, n, 8);
+    add_vectors (s, sums, at, n, all, 8);
   else
-    halve_vectors (sums, n_sums, first, n, 16);
+    add_vectors (s, sums, at, n, all, 16);
 }
 
 /* Of a cell with more columns than lanes, of which @n are here. */
@@ -552,34 +754,35 @@ gather_lanes (const ChainColumns *c, const uint32_t n_sums, uint32_t first,
       lanes[k][(u + i) % IMK_SHCENTROID_LANES] += c->sums[k][first + i];
 }
 
-INLINE void
-add_cell (ImkShcentroidReals *s, ChainSums sums, uint32_t at, const bool all)
+/* Returns: the largest of @n and @least */
+INLINE double
+largest (const double *from, uint32_t n, double least)
 {
-  s->p += sums[CHAIN_P][at];
-  s->pu += sums[CHAIN_PU][at];
-  s->py += sums[CHAIN_PY][at];
-  if (all) {
-    s->q += sums[CHAIN_Q][at];
-    s->qu += sums[CHAIN_QU][at];
-    s->qy += sums[CHAIN_QY][at];
-    s->quu += sums[CHAIN_QUU][at];
-    s->qyy += sums[CHAIN_QYY][at];
-    s->raw += sums[CHAIN_RAW][at];
+  Reals v = all_reals (least);
+  double numbers[REALS];
+
+  for (uint32_t i = 0; i < n; i += REALS) {
+    Masks real = read_reals (lane_numbers) < (double) (n - i);
+    Reals more = read_reals (from + i);
+
+    v = larger (v, (Reals) (((Masks) more & real) | ((Masks) v & ~real)));
   }
+  memcpy (numbers, &v, sizeof (numbers));
+  for (uint32_t step = REALS / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      numbers[i] =
+          numbers[i + step] > numbers[i] ? numbers[i + step] : numbers[i];
+  return numbers[0];
 }
 
 INLINE void
-add_maxima (
-    ImkShcentroidReals *s, const ChainColumns *c, uint32_t first, uint32_t n)
+add_maxima (ImkShcentroidReals *s, const ChainColumns *c, uint32_t first,
+    uint32_t n, bool calibrated)
 {
-  float max = s->max, max_sample = (float) s->max_sample;
-
-  for (uint32_t i = first; i < first + n; i++) {
-    max = c->max[i] > max ? c->max[i] : max;
-    max_sample = c->max_sample[i] > max_sample ? c->max_sample[i] : max_sample;
-  }
-  s->max = max;
-  s->max_sample = (uint32_t) max_sample;
+  s->max = (float) largest (c->max + first, n, s->max);
+  if (calibrated)
+    s->max_sample =
+        (uint32_t) largest (c->max_sample + first, n, s->max_sample);
 }
 
 /* From the columns [@x, @x + @n) of a tile to its cells, in one band; all of
@@ -587,7 +790,7 @@ add_maxima (
  * piece. */
 INLINE void
 sum_band (ChainTile *t, ChainColumns *c, uint32_t x, uint32_t n, bool last,
-    ChainSums lanes, const bool all)
+    bool calibrated, ChainSums lanes, const bool all)
 {
   const uint32_t n_sums = all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS;
 
@@ -595,58 +798,110 @@ sum_band (ChainTile *t, ChainColumns *c, uint32_t x, uint32_t n, bool last,
     uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
 
     if (all)
-      add_maxima (&t->sums[i], c, column, some);
+      add_maxima (&t->sums[i], c, column, some, calibrated);
     if (width <= IMK_SHCENTROID_LANES) {
-      halve (c->sums, n_sums, column, width);
-      add_cell (&t->sums[i], c->sums, column, all);
+      add_cell (&t->sums[i], c->sums, column, width, all);
     } else {
       for (uint32_t k = 0; x == 0 && k < n_sums; k++)
         memset (lanes[k], 0, IMK_SHCENTROID_LANES * sizeof (double));
       gather_lanes (c, n_sums, column, some, x, lanes);
-      if (last) {
-        halve (lanes, n_sums, 0, IMK_SHCENTROID_LANES);
-        add_cell (&t->sums[i], lanes, 0, all);
-      }
+      if (last)
+        add_cell (&t->sums[i], lanes, 0, IMK_SHCENTROID_LANES, all);
     }
     column += some;
   }
 }
 
 FUNCTION void
-sum_chain (ChainTile *t, bool cached, ChainColumns *c)
+sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
 {
-  const ImkShcentroidWindow *w = t->windows;
-  bool all = t->f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t width = tile_width (t), height = t->windows[0].height;
+  ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
   ChainSums lanes;
-  uint32_t width = tile_width (t);
 
   for (uint32_t i = 0; i < t->n; i++)
     t->sums[i] = (ImkShcentroidReals){.max = -3.4e38f};
-  for (uint32_t y = 0; y < w->height; y += IMK_SHCENTROID_BAND_ROWS) {
-    uint32_t n_rows = w->height - y < IMK_SHCENTROID_BAND_ROWS
-                          ? w->height - y
-                          : IMK_SHCENTROID_BAND_ROWS;
+  for (uint32_t y = 0; y < height; y += IMK_SHCENTROID_BAND_ROWS) {
+    uint32_t end = y + IMK_SHCENTROID_BAND_ROWS;
 
+    if (end > height)
+      end = height;
     for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
       uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
       bool last = x + n == width;
 
       if (y == 0 || width > CHAIN_TILE)
-        prepare_columns (t, x, n, cached, c);
-      load_band (t, x, n, y, n_rows, cached, c);
-      if (all)
-        sum_band (t, c, x, n, last, lanes, true);
+        prepare_columns (t, x, n, cached, way, c);
+      for (uint32_t from = y; from < end; from += rows.n) {
+        rows.first = from;
+        rows.begins = from == y;
+        rows.n = end - from < IMK_SHCENTROID_GROUP_ROWS
+                     ? end - from
+                     : IMK_SHCENTROID_GROUP_ROWS;
+        load_group (t, x, n, cached, way, &rows, c);
+      }
+      end_columns (c, n, way);
+      if (way->all)
+        sum_band (t, c, x, n, last, rows.calibrated, lanes, true);
       else
-        sum_band (t, c, x, n, last, lanes, false);
+        sum_band (t, c, x, n, last, rows.calibrated, lanes, false);
     }
   }
+  /* where it is not known apart from the largest value */
+  for (uint32_t i = 0; way->all && !rows.calibrated && i < t->n; i++)
+    t->sums[i].max_sample = (uint32_t) t->sums[i].max;
+}
+
+/* Positions of a tile, when all its cells are valid: the divisions are vector
+ * code. Returns: whether they are */
+FUNCTION bool
+store_chain_xy (const ChainTile *t)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double p[CHAIN_TILE], x[CHAIN_TILE], y[CHAIN_TILE], last_x[CHAIN_TILE];
+  double last_y = t->windows[0].height - 1.0, top = t->windows[0].y;
+  uint64_t n_valid = 0;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    p[i] = t->sums[i].p;
+    x[i] = t->sums[i].pu;
+    y[i] = t->sums[i].py;
+    last_x[i] = t->windows[i].width - 1.0;
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    x[i] = imk_shcentroid_clamp (x[i] / p[i], last_x[i]);
+    y[i] = top + imk_shcentroid_clamp (y[i] / p[i], last_y);
+    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux);
+  }
+  if (n_valid < t->n)
+    return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    x[i] = t->windows[i].x + x[i];
+  store_centres (t->f, t->first, t->n, x, y, ISA_NAME (store_f32));
+  return true;
+}
+
+FUNCTION void
+end_chain (const ChainTile *t)
+{
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  bool simple = cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL &&
+                cpu->plan.columns > 0 && !params->remove_tilt &&
+                params->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+                params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
+                !imk_shcentroid_tracks (params);
+
+  if (!simple || !store_chain_xy (t))
+    chain_end (t);
 }
 
 FUNCTION void
 measure_chain (const Frame *f, uint32_t first, uint32_t n)
 {
   const Cpu *cpu = f->cpu;
-  bool cached = cpu->weights &&
+  ChainWay way = chain_way (cpu);
+  bool cached = cpu->column_weights &&
                 cpu->params.weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
                 cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
   ChainColumns columns;
@@ -655,48 +910,63 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
   if (n == 0)
     return;
   chain_begin (&tile, f, first, n);
-  find_levels (&tile);
-  sum_chain (&tile, cached, &columns);
+  if (way.cut || way.rare)
+    find_levels (&tile);
+  sum_chain (&tile, cached, &way, &columns);
   for (uint32_t i = 1; i < cpu->params.iterations; i++) {
     move_weights (&tile);
-    sum_chain (&tile, false, &columns);
+    sum_chain (&tile, false, &way, &columns);
   }
-  chain_end (&tile);
+  end_chain (&tile);
 }
 
 #undef Reals
 #undef Masks
-#undef Floats
-#undef FloatMasks
 #undef REALS
+#undef Pair
 #undef ChainColumns
 #undef ChainStrip
+#undef ChainSums
 #undef load_samples
+#undef calibrate_one
+#undef load_calibrated
+#undef load_listed
+#undef fill_reals
+#undef all_reals
 #undef load_row
+#undef fetch_ahead
+#undef load_flat
 #undef add_range
 #undef find_ranges
 #undef find_brightest
 #undef count_brighter
 #undef find_levels
 #undef spread_cells
-#undef load_reals
 #undef read_reals
 #undef raise_reals
 #undef larger
+#undef add_part
+#undef add_spread
 #undef add_pixels
+#undef end_group
+#undef keep_sum
 #undef sum_chain_strip
 #undef sum_chain_strips
-#undef load_band
+#undef add_samples
+#undef load_group
+#undef number_columns
+#undef weigh_rows
 #undef prepare_columns
 #undef weigh_columns
-#undef ChainSums
-#undef fetch_ahead
-#undef flat_row
-#undef halve_vectors
+#undef end_columns
+#undef add_vectors
 #undef halve
 #undef gather_lanes
+#undef largest
 #undef add_maxima
 #undef add_cell
 #undef sum_band
 #undef sum_chain
+#undef store_chain_xy
+#undef end_chain
 #undef measure_chain

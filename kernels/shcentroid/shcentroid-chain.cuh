@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The chain on the GPU, included by shcentroid-cuda.cu. A cell is the work of
- * a team: the lanes of a warp, or fewer where no cell is that wide, or, where
+/* The chain on the GPU where shcentroid-reals.cuh cannot do it: windows that
+ * move, searches, powers, cells that are too much for a block. A cell is the
+ * work of a team: the lanes of a warp, or fewer where no cell is that wide, or, where
  * cells are high, a block, of which each warp takes a band. A lane adds up its
  * columns; the order is that of shcentroid-chain.h. Cells are read again for
  * each thing to be known about them: they are in the L1 cache by then. */
+#pragma once
+
+#include "shcentroid/shcentroid-device.cuh"
 
 enum {
   CHAIN_THREADS = 128, /* a block, at most */
   CHAIN_MAX_WARPS = CHAIN_THREADS / 32,
   CHAIN_MIN_LANES = 4, /* of a team */
-  CHAIN_BATCH = 8,     /* pixels on their way to a thread */
+  CHAIN_BATCH = IMK_SHCENTROID_GROUP_ROWS, /* pixels on their way to a thread */
   WIDE_FROM = 2 * IMK_SHCENTROID_BAND_ROWS, /* rows of the highest cell */
-};
-
-struct ChainArguments {
-  Arguments common;
-  const ImkShcentroidPixel *pixels; /* null for none, like lut */
-  const float *lut;
-  ImkShcentroidTrack *tracks;
-  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
-  uint32_t width, height; /* of the frame */
-  uint32_t lanes;         /* of a team; a power of 2 */
-  bool lost;              /* nothing is tracked */
-  double noise_per_count; /* see ImkShcentroidNoise */
 };
 
 /* Where the warps of a block that is one team meet. */
@@ -58,7 +50,7 @@ fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
   p.flat = 1.0f;
   p.good = true;
   if (CALIBRATED) {
-    float2 two = __ldg ((const float2 *) a.pixels + (size_t) y * a.width + x);
+    float2 two = __ldg ((const float2 *) a.pixels + (size_t) y * a.pixel_stride + x);
     ImkShcentroidPixel pixel = {two.x, two.y};
 
     p.value = imk_shcentroid_calibrate (p.value, pixel);
@@ -213,49 +205,45 @@ struct ChainWeight {
   double x, y;
 };
 
-/* Row @k of a band, which is row @y of the window, added to its column. */
+/* A pixel of row @y of the window, added to the group of its column. */
 template <bool ALL, bool RARE>
 static __device__ __forceinline__ void
 add_pixel (const ChainArguments &a, const ChainPixel &pixel,
     const ImkShcentroidLevel &level, const ImkShcentroidNoise &noise, double y,
-    double weight, ImkShcentroidReals *c)
+    double weight, ImkShcentroidGroup *g, ImkShcentroidReals *c)
 {
   const ImkShcentroidParams &params = a.common.params;
+  bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   double v = pixel.value;
-  bool used = pixel.good && v >= level.least;
+  bool used = v >= level.least;
   double p = imk_shcentroid_part (v, used, level.pedestal, weight, 1.0);
 
   if (RARE && params.power != 1.0)
     p = used ? raise (p, params.power) : 0.0;
-  c->p += p;
-  c->py += y * p;
+  imk_shcentroid_add_part (g, p, quad, y);
   if (ALL) {
     double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
         weight, RARE ? params.power : 1.0, p, &noise);
 
-    c->q += q;
-    c->qy += y * q;
-    c->qyy += y * y * q;
-    c->raw += v;
-    c->max = pixel.good && pixel.value > c->max ? pixel.value : c->max;
-    c->max_sample =
-        max (c->max_sample, pixel.good ? pixel.sample : 0);
+    imk_shcentroid_add_spread (g, q, quad, y);
+    g->raw += pixel.good ? v : 0.0;
+    c->max = pixel.value > c->max ? pixel.value : c->max;
+    c->max_sample = max (c->max_sample, pixel.good ? pixel.sample : 0);
   }
 }
 
-/* Column @u of the window, whose sums are @c, added to @lane. */
+/* A column, whose sums are @c, added to @lane. */
 template <bool ALL>
 static __device__ __forceinline__ void
-add_column_to_lane (
-    const ImkShcentroidReals &c, double u, ImkShcentroidReals *lane)
+add_column_to_lane (const ImkShcentroidReals &c, ImkShcentroidReals *lane)
 {
   lane->p += c.p;
-  lane->pu += u * c.p;
+  lane->pu += c.pu;
   lane->py += c.py;
   if (ALL) {
     lane->q += c.q;
-    lane->qu += u * c.q;
-    lane->quu += u * u * c.q;
+    lane->qu += c.qu;
+    lane->quu += c.quu;
     lane->qy += c.qy;
     lane->qyy += c.qyy;
     lane->raw += c.raw;
@@ -284,21 +272,33 @@ sum_column (const ChainArguments &a, const Team &team,
   const ImkShcentroidParams &params = a.common.params;
   const ImkShcentroidNoise noise = {
       a.noise_per_count, params.read_noise * params.read_noise};
+  bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   ImkShcentroidReals c = no_sums ();
+  double coordinate = u;
 
   for (uint32_t k = 0; k < n; k += CHAIN_BATCH) {
     ChainPixel pixels[CHAIN_BATCH];
+    ImkShcentroidGroup g = {};
 
     fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y + k, n - k, pixels);
 #pragma unroll
-    for (uint32_t i = 0; i < CHAIN_BATCH; i++)
+    for (int i = CHAIN_BATCH - 1; i >= 0; i--)
       if (k + i < n)
         add_pixel<ALL, RARE> (a, pixels[i], level, noise,
-            imk_shcentroid_coordinate (&params, y + k + i, w.height),
-            weighted ? weight_x * team.weights[k + i] : 1.0, &c);
+            quad ? imk_shcentroid_coordinate (&params, y + k + i, w.height) : 0,
+            weighted ? team.weights[k + i] : 1.0, &g, &c);
+    imk_shcentroid_add_group (&c, &g, quad, y + k);
+    if (ALL)
+      imk_shcentroid_add_group_spread (&c, &g, quad, y + k);
   }
-  add_column_to_lane<ALL> (
-      c, imk_shcentroid_coordinate (&params, u, w.width), lane);
+  if (quad)
+    coordinate = imk_shcentroid_coordinate (&params, u, w.width);
+  if (RARE && weighted)
+    weight_x = imk_shcentroid_factor (weight_x, params.power);
+  imk_shcentroid_end_column (&c, weighted, weight_x, coordinate);
+  if (ALL)
+    imk_shcentroid_end_column_spread (&c, weighted, weight_x, coordinate);
+  add_column_to_lane<ALL> (c, lane);
 }
 
 static __device__ __forceinline__ void
@@ -525,13 +525,15 @@ finish_chain_cell (
   keep_row<ALL> (a.common, row, to);
 }
 
-/* Are there calls in the loop over pixels, or searches? A kernel without them
+/* Are there calls in the loop over pixels, or searches, or more than sums? A
+ * kernel without them
  * needs a third fewer registers. */
 static bool
 chain_is_rare (const ImkShcentroidParams *params)
 {
   return params->brightest > 0 || params->power != 1.0 ||
-         params->iterations > 1;
+         params->iterations > 1 ||
+         params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
 }
 
 /* Cells are finished by threads side by side: a division costs a warp as much

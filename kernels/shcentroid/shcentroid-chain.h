@@ -4,17 +4,27 @@
  * Both backends compile this file, and they agree bit for bit because the
  * operations are the same and their order does not depend on the backend:
  *
- * - A pixel is float32 up to its calibrated value, then float64.
- * - A cell is cut into bands of IMK_SHCENTROID_BAND_ROWS rows. In a band each
- *   column is added up from the top; column u goes to lane u % 32, from left to
- *   right; the lanes are added up by halves (16 to the lower 16, 8 to 8, ...);
- *   bands are added from the top. A warp does this as it is, and so do vector
- *   units. Lanes without a column hold 0, so fewer will do for narrow cells. */
+ * - A pixel is float32 up to its calibrated value, then float64. A bad one is
+ *   not a number, which no comparison lets through.
+ * - A weight is the product of one of the row, which the pixel is multiplied
+ *   with, and one of the column, which the sums of the column are.
+ * - A cell is cut into bands of IMK_SHCENTROID_BAND_ROWS rows, these into
+ *   groups of IMK_SHCENTROID_GROUP_ROWS. In a group each column is added up
+ *   from the last row to the first, by ImkShcentroidGroup; the groups are added
+ *   to the column from the top (imk_shcentroid_add_group). Column u goes to
+ *   lane u % 32, from left to right; the lanes are added up by halves (16 to
+ *   the lower 16, 8 to 8, ...); bands are added from the top. Warps do this as
+ *   it is, and so do vector units. Lanes without a column hold 0, so fewer will
+ *   do for narrow cells. */
 #pragma once
 
 #include "shcentroid/shcentroid-finish.h"
 
-enum { IMK_SHCENTROID_LANES = 32, IMK_SHCENTROID_BAND_ROWS = 32 };
+enum {
+  IMK_SHCENTROID_LANES = 32,
+  IMK_SHCENTROID_BAND_ROWS = 32,
+  IMK_SHCENTROID_GROUP_ROWS = 8,
+};
 
 /* Where a cell is looked for in the frame: its rect, moved by tracking. */
 typedef struct ImkShcentroidWindow {
@@ -44,6 +54,16 @@ typedef struct ImkShcentroidReals {
   uint32_t max_sample; /* as it came, of pixels that are not bad */
 } ImkShcentroidReals;
 
+/* One column of a group. Adding a running sum to another one weights each row
+ * by its distance, without a multiplication: p1 is the sum of (k + 1) p, q2
+ * that of (k + 1) (k + 2) / 2 q, k counted from the first row of the group. In
+ * a quad cell p1, q1 and q2 are the sums of y p, y q and y^2 q as they are. */
+typedef struct ImkShcentroidGroup {
+  double p, p1;
+  double q, q1, q2;
+  double raw;
+} ImkShcentroidGroup;
+
 /* What a frame does not change, prepared once. */
 typedef struct ImkShcentroidNoise {
   double per_count; /* variance a calibrated count: 1 / gain */
@@ -64,12 +84,9 @@ imk_shcentroid_infinity (void)
 IMK_SHCENTROID_INLINE bool
 imk_shcentroid_is_plain (const ImkShcentroidParams *p, bool calibrated)
 {
-  return !calibrated &&
-         p->threshold_mode != IMK_SHCENTROID_THRESHOLD_RELATIVE &&
-         p->threshold_mode != IMK_SHCENTROID_THRESHOLD_RANGE &&
-         p->brightest == 0 && p->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
-         p->power == 1.0 && !p->remove_tilt &&
-         p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+  return !calibrated && p->brightest == 0 &&
+         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
+         !p->remove_tilt && p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
          p->window == IMK_SHCENTROID_WINDOW_CELL;
 }
 
@@ -166,7 +183,15 @@ imk_shcentroid_coordinate (
   return 2 * i + 1 < n ? -1.0 : 2 * i + 1 > n ? 1.0 : 0.0;
 }
 
-/* The part of a pixel: ((v - pedestal) weight)^power. */
+/* What the sums of a column with the weight @weight are multiplied with. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_factor (double weight, double power)
+{
+  return power == 1.0 ? weight : imk_shcentroid_power (weight, power);
+}
+
+/* The part of a pixel: ((v - pedestal) weight)^power, of the weight that of its
+ * row. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_part (
     double v, bool used, double pedestal, double weight, double power)
@@ -191,6 +216,71 @@ imk_shcentroid_spread (double v, double flat, bool used, double pedestal,
   if (power != 1.0)
     slope = v > pedestal ? power * part / (v - pedestal) : 0.0;
   return used ? slope * slope * variance : 0.0;
+}
+
+/* ------------------------------------------------------------------------
+ * From rows to columns. */
+
+/* The next row up. @y: its coordinate, of a quad cell only */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_part (ImkShcentroidGroup *g, double p, bool quad, double y)
+{
+  g->p += p;
+  g->p1 += quad ? y * p : g->p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_spread (ImkShcentroidGroup *g, double q, bool quad, double y)
+{
+  g->q += q;
+  g->q1 += quad ? y * q : g->q;
+  g->q2 += quad ? y * y * q : g->q1;
+}
+
+/* To the sums of its column the group that begins at row @y of the window. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_group (
+    ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
+{
+  c->p += g->p;
+  c->py += quad ? g->p1 : g->p1 - g->p + y * g->p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_group_spread (
+    ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
+{
+  double q1 = g->q1 - g->q, q2 = 2.0 * g->q2 - 3.0 * g->q1 + g->q;
+
+  c->q += g->q;
+  c->qy += quad ? g->q1 : q1 + y * g->q;
+  c->qyy += quad ? g->q2 : q2 + y * (2.0 * q1 + y * g->q);
+  c->raw += g->raw;
+}
+
+/* Column @u, when all its groups are there. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_end_column (
+    ImkShcentroidReals *c, bool weighted, double factor, double u)
+{
+  if (weighted) {
+    c->p *= factor;
+    c->py *= factor;
+  }
+  c->pu = u * c->p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_end_column_spread (
+    ImkShcentroidReals *c, bool weighted, double factor, double u)
+{
+  if (weighted) {
+    c->q *= factor * factor;
+    c->qy *= factor * factor;
+    c->qyy *= factor * factor;
+  }
+  c->qu = u * c->q;
+  c->quu = u * u * c->q;
 }
 
 /* ------------------------------------------------------------------------
@@ -219,9 +309,7 @@ imk_shcentroid_value_of_key (uint32_t key)
 IMK_SHCENTROID_INLINE bool
 imk_shcentroid_needs_range (const ImkShcentroidParams *params)
 {
-  return params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE ||
-         params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE ||
-         params->brightest > 0;
+  return imk_shcentroid_is_leveled (params) || params->brightest > 0;
 }
 
 /* Which value of a cell, counted from the largest as 1, is the level of the
@@ -240,26 +328,11 @@ IMK_SHCENTROID_INLINE ImkShcentroidLevel
 imk_shcentroid_level (const ImkShcentroidParams *params, double own_threshold,
     float min, float max, double brightest)
 {
-  double t = imk_shcentroid_counts (params, own_threshold);
-  double low = params->threshold_least;
+  double t = imk_shcentroid_threshold (params, own_threshold, min, max);
   ImkShcentroidLevel level;
 
-  switch (params->threshold_mode) {
-  case IMK_SHCENTROID_THRESHOLD_NONE:
-    low = t = -imk_shcentroid_infinity ();
-    break;
-  case IMK_SHCENTROID_THRESHOLD_RELATIVE:
-    t *= max;
-    break;
-  case IMK_SHCENTROID_THRESHOLD_RANGE:
-    t = min + t * ((double) max - min);
-    break;
-  case IMK_SHCENTROID_THRESHOLD_ABSOLUTE:
-  case IMK_SHCENTROID_THRESHOLD_NOISE:
-    low = t;
-    break;
-  }
-  t = t > low ? t : low;
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE)
+    t = -imk_shcentroid_infinity ();
   level.least = t > brightest ? t : brightest;
   level.pedestal = params->subtract && level.least > -imk_shcentroid_infinity ()
                        ? level.least

@@ -6,13 +6,21 @@
 /* of the chain */
 #define load_row ISA_NAME (load_row)
 #define load_samples ISA_NAME (load_samples)
-#define flat_row ISA_NAME (flat_row)
 #define find_levels ISA_NAME (find_levels)
+#define Reals ISA_NAME (Reals)
+#define Masks ISA_NAME (Masks)
+#define REALS ISA_NAME (REALS)
+#define all_reals ISA_NAME (all_reals)
+#define read_reals ISA_NAME (read_reals)
+#define raise_reals ISA_NAME (raise_reals)
+#define larger ISA_NAME (larger)
 
+#define Floats ISA_NAME (Floats)
 #define Shifts ISA_NAME (Shifts)
 #define SHIFTS ISA_NAME (SHIFTS)
 #define load_shifts ISA_NAME (load_shifts)
 #define load_match_row ISA_NAME (load_match_row)
+#define part_row ISA_NAME (part_row)
 #define add_match_row ISA_NAME (add_match_row)
 #define spread_match_row ISA_NAME (spread_match_row)
 #define load_match ISA_NAME (load_match)
@@ -31,6 +39,8 @@
 #define take_template ISA_NAME (take_template)
 
 typedef float Shifts __attribute__ ((vector_size (VECTOR_SIZE)));
+/* as many as Reals */
+typedef float Floats __attribute__ ((vector_size (VECTOR_SIZE / 2)));
 enum { SHIFTS = VECTOR_SIZE / sizeof (float) };
 
 INLINE Shifts
@@ -45,63 +55,77 @@ load_shifts (const float *from)
 /* ------------------------------------------------------------------------
  * From the frame to pixels less their mean. */
 
-/* One row of the window, after threshold, weight and power; NaN where bad. */
+/* One row of the window, after threshold, weight and power; NaN where bad.
+ * Whole vectors, beyond the last column too. */
+INLINE void
+part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
+    uint32_t n, double power, const bool weighted, const bool powered,
+    float *row)
+{
+  for (uint32_t x = 0; x < n; x += REALS) {
+    Reals v = read_reals (s->value + x), p = v - level.pedestal;
+    Masks used = v >= level.least, bad = v != v;
+    Floats part;
+
+    if (weighted)
+      p *= read_reals (s->weights + x) * weight_y;
+    if (powered)
+      raise_reals (&p, power);
+    /* all ones are a NaN */
+    p = (Reals) (((Masks) p & used) | bad);
+    part = __builtin_convertvector(p, Floats);
+    memcpy (row + x, &part, sizeof (part));
+  }
+}
+
 FUNCTION void
 load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
-    const MatchScratch *s, float *restrict row)
+    const MatchScratch *s, float *row)
 {
-  const Frame *f = t->f;
   const ImkShcentroidWindow *w = t->windows;
-  const float *restrict flat = flat_row (f, w->x, w->y + y);
-  const float *restrict value = s->value;
-  const double *restrict weights = s->weights;
-  double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
-  double power = f->cpu->params.power;
-  uint32_t n = w->width;
+  double power = t->f->cpu->params.power;
+  ImkShcentroidLevel level = t->levels[0];
 
-  load_row (f, w->x, w->y + y, n, s->value);
-  if (power != 1.0)
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (value[x], value[x] >= least,
-          pedestal, weighted ? weights[x] * weight_y : 1.0, power);
+  load_row (t->f, w->x, w->y + y, w->width, s->value);
+  if (power != 1.0 && weighted)
+    part_row (s, level, weight_y, w->width, power, true, true, row);
+  else if (power != 1.0)
+    part_row (s, level, weight_y, w->width, power, false, true, row);
   else if (weighted)
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (
-          value[x], value[x] >= least, pedestal, weights[x] * weight_y, 1.0);
+    part_row (s, level, weight_y, w->width, power, true, false, row);
   else
-    for (uint32_t x = 0; x < n; x++)
-      row[x] = (float) imk_shcentroid_part (
-          value[x], value[x] >= least, pedestal, 1.0, 1.0);
-  for (uint32_t x = 0; flat && x < n; x++)
-    row[x] = flat[x] == 0.0f ? NAN : row[x];
+    part_row (s, level, weight_y, w->width, power, false, false, row);
 }
 
 /* Adds a row to the sums of its columns; @all: to those that only all fields
  * report, too. */
-FUNCTION void
+INLINE void
 add_match_row (
-    const MatchScratch *s, const float *restrict row, uint32_t n, bool all)
+    const MatchScratch *s, const float *row, uint32_t n, const bool all)
 {
-  const float *restrict value = s->value, *restrict sample = s->sample;
-  double *restrict p = s->columns.p, *restrict raw = s->columns.raw;
-  float *restrict max = s->columns.max;
-  float *restrict max_sample = s->columns.max_sample;
-  uint32_t *restrict count = s->columns.n;
+  const MatchColumns *c = &s->columns;
 
-  for (uint32_t x = 0; x < n; x++)
-    p[x] += row[x] == row[x] ? row[x] : 0.0f;
-  for (uint32_t x = 0; x < n; x++)
-    count[x] += row[x] == row[x];
-  if (!all)
-    return;
-  for (uint32_t x = 0; x < n; x++)
-    raw[x] += row[x] == row[x] ? value[x] : 0.0f;
-  for (uint32_t x = 0; x < n; x++)
-    max[x] = row[x] == row[x] && value[x] > max[x] ? value[x] : max[x];
-  for (uint32_t x = 0; x < n; x++)
-    max_sample[x] = row[x] == row[x] && sample[x] > max_sample[x]
-                        ? sample[x]
-                        : max_sample[x];
+  for (uint32_t x = 0; x < n; x += REALS) {
+    Reals v = read_reals (s->value + x), sum, p;
+    Masks good = v == v;
+    Floats part;
+
+    memcpy (&part, row + x, sizeof (part));
+    p = __builtin_convertvector(part, Reals);
+    sum = read_reals (c->p + x) + (Reals) ((Masks) p & good);
+    memcpy (c->p + x, &sum, sizeof (sum));
+    sum = read_reals (c->n + x) + (Reals) ((Masks) all_reals (1.0) & good);
+    memcpy (c->n + x, &sum, sizeof (sum));
+    if (!all)
+      continue;
+    sum = read_reals (c->raw + x) + (Reals) ((Masks) v & good);
+    memcpy (c->raw + x, &sum, sizeof (sum));
+    sum = larger (read_reals (c->max + x), v);
+    memcpy (c->max + x, &sum, sizeof (sum));
+    p = (Reals) ((Masks) read_reals (s->sample + x) & good);
+    sum = larger (read_reals (c->max_sample + x), p);
+    memcpy (c->max_sample + x, &sum, sizeof (sum));
+  }
 }
 
 /* The variance of each pixel of a row; 0 where bad, which adds nothing. */
@@ -110,11 +134,13 @@ spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
     double weight_y, bool weighted, const float *restrict row,
     double *restrict spread)
 {
-  const ImkShcentroidParams *params = &t->f->cpu->params;
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
   const ImkShcentroidNoise noise = {
       1.0 / params->gain, params->read_noise * params->read_noise};
   const ImkShcentroidWindow *w = t->windows;
-  const float *flat = flat_row (t->f, w->x, w->y + y);
+  size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x;
+  const float *flat = cpu->dark ? cpu->flat + at : NULL;
   double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
 
   for (uint32_t x = 0; x < w->width; x++) {
@@ -135,33 +161,38 @@ load_match (const ChainTile *t, MatchScratch *s)
   const MatchColumns *c = &s->columns;
   bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   bool weighted = cpu->params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  double weights_y[IMK_SHCENTROID_GROUP_ROWS];
   ImkShcentroidLight light = imk_shcentroid_no_light ();
 
   if (weighted)
-    weight_columns (t, 0, 0, w->width, false, s->weights);
+    weight_columns (t, 0, 0, w->width, s->weights);
   for (uint32_t x = 0; x < w->width; x++) {
     c->p[x] = c->raw[x] = 0.0;
     c->max[x] = light.max;
-    c->max_sample[x] = 0.0f;
-    c->n[x] = 0;
+    c->max_sample[x] = c->n[x] = 0.0;
   }
   for (uint32_t y = 0; y < w->height; y++) {
     float *row = s->pixels + (size_t) y * s->stride + s->pad;
-    double weight_y = 1.0;
+    uint32_t k = y % IMK_SHCENTROID_GROUP_ROWS;
+    double weight_y;
 
-    if (weighted)
-      weight_rows (t, 0, y, 1, false, &weight_y);
+    if (weighted && k == 0)
+      weight_rows (t, 0, y, false, weights_y);
+    weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
     if (all)
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
-    add_match_row (s, row, w->width, all);
+    if (all)
+      add_match_row (s, row, w->width, true);
+    else
+      add_match_row (s, row, w->width, false);
     if (all)
       spread_match_row (
           t, s, y, weight_y, weighted, row, s->spread + (size_t) y * w->width);
   }
   for (uint32_t x = 0; x < w->width; x++) {
-    ImkShcentroidLight column = {
-        c->p[x], c->raw[x], c->max[x], (uint32_t) c->max_sample[x], c->n[x]};
+    ImkShcentroidLight column = {c->p[x], c->raw[x], (float) c->max[x],
+        (uint32_t) c->max_sample[x], (uint32_t) c->n[x]};
 
     imk_shcentroid_add_light (&light, &column);
   }
@@ -331,11 +362,13 @@ multiply_match (
 
   for (int32_t dy = -m->range_y; dy <= m->range_y; dy += MATCH_ROWS) {
     int32_t n_rows = imk_shcentroid_less (MATCH_ROWS, m->range_y - dy + 1);
-    double totals[MATCH_ROWS][MATCH_MAX_SHIFTS] = {{0}};
+    double totals[MATCH_ROWS][MATCH_MAX_SHIFTS];
     int32_t top = imk_shcentroid_more (0, m->top + dy);
     int32_t end = imk_shcentroid_less (
         m->height, m->top + dy + n_rows - 1 + m->template_height);
 
+    for (int32_t k = 0; k < MATCH_ROWS; k++)
+      memset (totals[k], 0, ((size_t) n + 3 * SHIFTS) * sizeof (double));
     for (int32_t y = top; y < end; y++)
       multiply_match_row (m, s, pattern, y, dy, n_rows, totals);
     for (int32_t k = 0; k < n_rows; k++)
@@ -356,7 +389,7 @@ score_match (const ImkShcentroidMatch *m, const MatchScratch *s,
     for (int32_t dx = -m->range_x; dx <= m->range_x; dx++, index++) {
       ImkShcentroidProducts p = imk_shcentroid_products (
           m, dx, dy, s->totals, totals, s->products[index]);
-      double score = imk_shcentroid_score (&p, how);
+      double score = imk_shcentroid_rank_of (&p, how);
 
       if (score > best) {
         best = score;
@@ -505,12 +538,20 @@ take_template (const Frame *f, MatchScratch *s)
 
 #undef load_row
 #undef load_samples
-#undef flat_row
 #undef find_levels
+#undef Reals
+#undef Masks
+#undef Floats
+#undef REALS
+#undef all_reals
+#undef read_reals
+#undef raise_reals
+#undef larger
 #undef Shifts
 #undef SHIFTS
 #undef load_shifts
 #undef load_match_row
+#undef part_row
 #undef add_match_row
 #undef spread_match_row
 #undef load_match

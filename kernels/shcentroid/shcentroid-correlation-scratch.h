@@ -11,15 +11,15 @@
 enum {
   MATCH_ROWS = 4,   /* rows of the template that go over a row together */
   MATCH_SLACK = 32, /* float32 that a vector may reach beyond the last shift */
-  MATCH_MAX_SHIFTS = 2 * IMK_SHCENTROID_MAX_SEARCH_RANGE + 1 + MATCH_SLACK,
+  MATCH_MAX_SHIFTS = 2 * IMK_SHCENTROID_MAX_SEARCH_RANGE + 1 + 3 * 16,
+  MATCH_VECTOR = 16, /* numbers that a vector may reach beyond a row */
 };
 
 /* Sums of one column of a window, by column. */
 typedef struct MatchColumns {
   double *p, *raw, *xx, *xy, *yy;
   double *in_x, *in_y; /* of one row, what a pixel does to the gradient */
-  float *max, *max_sample;
-  uint32_t *n;
+  double *max, *max_sample, *n;
 } MatchColumns;
 
 /* Rows of @pixels are @stride apart; column 0 of the window is at @pad, and
@@ -31,9 +31,9 @@ typedef struct MatchScratch {
   uint32_t stride, pad;
   double *spread; /* variance of each pixel, width x height */
   ImkShcentroidTotal *totals;
-  double *products;      /* of all shifts */
-  double *weights;       /* of the columns */
-  float *value, *sample; /* of one row, as it came */
+  double *products;       /* of all shifts */
+  double *weights;        /* of the columns */
+  double *value, *sample; /* of one row, as it came */
   MatchColumns columns;
 } MatchScratch;
 
@@ -71,22 +71,23 @@ match_lay_out (
 {
   uint32_t most = IMK_SHCENTROID_MAX_SEARCH_RANGE;
   uint32_t range = width / 2 < most ? width / 2 : most;
-  size_t column = width * sizeof (double), at = 0;
+  size_t column = (width + MATCH_VECTOR) * sizeof (double), at = 0;
   MatchColumns *c = &s->columns;
 
   s->pad = 2 * range;
   s->stride = width + 4 * range + MATCH_SLACK;
   s->pixels =
       match_cut (memory, &at, (size_t) s->stride * height * sizeof (float));
-  s->spread = match_cut (memory, &at, column * height);
+  s->spread =
+      match_cut (memory, &at, (size_t) width * height * sizeof (double));
   s->totals = match_cut (
       memory, &at, match_n_totals (width, height) * sizeof (*s->totals));
   s->products = match_cut (
       memory, &at, (size_t) (2 * most + 1) * (2 * most + 1) * sizeof (double));
   s->weights = match_cut (memory, &at, column);
-  /* and what a vector at the last pixel reaches beyond it */
-  s->value = match_cut (memory, &at, (width + 64) * sizeof (float));
-  s->sample = match_cut (memory, &at, (width + 64) * sizeof (float));
+  /* and what a row is rounded up to when it is loaded */
+  s->value = match_cut (memory, &at, (width + 64) * sizeof (double));
+  s->sample = match_cut (memory, &at, column);
   c->p = match_cut (memory, &at, column);
   c->raw = match_cut (memory, &at, column);
   c->xx = match_cut (memory, &at, column);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Correlation on the GPU, included by shcentroid-cuda.cu after the chain. A
+/* Correlation on the GPU, for a cell whatever the chain makes of its pixels. A
  * block measures a cell: it lies in shared memory, less its mean, between
  * columns of 0, and a thread adds up the products of a shift. What is ordered
  * (shcentroid-correlation.h) is added up by one thread a column, then by one
  * for all. Cells that are too large for shared memory lie in global memory. */
+
+#pragma once
+
+#include "shcentroid/shcentroid-chain.cuh"
+#include "shcentroid/shcentroid-correlation.h"
 
 enum {
   MATCH_THREADS = CHAIN_THREADS,
@@ -271,7 +276,7 @@ find_best (const ChainArguments &a, const Team &team,
     double ab = sum_products (m, layout, layout.pattern, dx, dy);
     ImkShcentroidProducts p = imk_shcentroid_products (
         &m, dx, dy, layout.totals, totals, ab);
-    double score = imk_shcentroid_score (&p, a.common.params.correlation);
+    double score = imk_shcentroid_rank_of (&p, a.common.params.correlation);
 
     layout.products[i] = ab;
     if (score > best) {

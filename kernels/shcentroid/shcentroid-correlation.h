@@ -30,7 +30,7 @@ typedef struct ImkShcentroidOverlap {
 
 /* The sums over an overlap, of the window and of the template. */
 typedef struct ImkShcentroidProducts {
-  double n;
+  double n, per_pixel; /* 1 / n */
   ImkShcentroidTotal a, b;
   double ab;
 } ImkShcentroidProducts;
@@ -203,6 +203,7 @@ imk_shcentroid_products (const ImkShcentroidMatch *m, int32_t dx, int32_t dy,
   ImkShcentroidProducts p;
 
   p.n = (double) (o.x1 - o.x0) * (double) (o.y1 - o.y0);
+  p.per_pixel = 1.0 / p.n;
   p.ab = ab;
   p.a.sum = p.a.square = p.b.sum = p.b.square = 0.0;
   if (p.n > 0.0) {
@@ -216,22 +217,45 @@ imk_shcentroid_products (const ImkShcentroidMatch *m, int32_t dx, int32_t dy,
 
 /* Sum of squares less their mean; 0 where rounding is all there is. */
 IMK_SHCENTROID_INLINE double
-imk_shcentroid_energy (ImkShcentroidTotal total, double n)
+imk_shcentroid_energy (ImkShcentroidTotal total, double per_pixel)
 {
-  double energy = total.square - total.sum * total.sum / n;
+  double energy = total.square - total.sum * (total.sum * per_pixel);
 
   return energy > 1e-10 * total.square ? energy : 0.0;
+}
+
+/* A, B, C of the header. */
+typedef struct ImkShcentroidEnergies {
+  double a, b, ab;
+} ImkShcentroidEnergies;
+
+IMK_SHCENTROID_INLINE ImkShcentroidEnergies
+imk_shcentroid_energies (const ImkShcentroidProducts *p)
+{
+  ImkShcentroidEnergies e;
+
+  e.a = imk_shcentroid_energy (p->a, p->per_pixel);
+  e.b = imk_shcentroid_energy (p->b, p->per_pixel);
+  e.ab = p->ab - p->a.sum * (p->b.sum * p->per_pixel);
+  return e;
 }
 
 /* C / sqrt (A B) */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_normalised (const ImkShcentroidProducts *p)
 {
-  double a = imk_shcentroid_energy (p->a, p->n);
-  double b = imk_shcentroid_energy (p->b, p->n);
-  double c = p->ab - p->a.sum * p->b.sum / p->n;
+  ImkShcentroidEnergies e = imk_shcentroid_energies (p);
 
-  return a > 0.0 && b > 0.0 ? c / sqrt (a * b) : IMK_SHCENTROID_NO_SCORE;
+  return e.a > 0.0 && e.b > 0.0 ? e.ab / sqrt (e.a * e.b)
+                                : IMK_SHCENTROID_NO_SCORE;
+}
+
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_difference (const ImkShcentroidProducts *p)
+{
+  ImkShcentroidEnergies e = imk_shcentroid_energies (p);
+
+  return -(e.a + e.b - 2.0 * e.ab) * p->per_pixel;
 }
 
 IMK_SHCENTROID_INLINE double
@@ -240,18 +264,27 @@ imk_shcentroid_score (
 {
   if (!(p->n > 0.0))
     return IMK_SHCENTROID_NO_SCORE;
-  switch (how) {
-  case IMK_SHCENTROID_CORRELATION_NORMALISED:
-    return imk_shcentroid_normalised (p);
-  case IMK_SHCENTROID_CORRELATION_COVARIANCE:
-    return p->ab;
-  case IMK_SHCENTROID_CORRELATION_DIFFERENCE:
-    break;
-  }
-  return -(imk_shcentroid_energy (p->a, p->n) +
-             imk_shcentroid_energy (p->b, p->n) -
-             2.0 * (p->ab - p->a.sum * p->b.sum / p->n)) /
-         p->n;
+  return how == IMK_SHCENTROID_CORRELATION_NORMALISED
+             ? imk_shcentroid_normalised (p)
+         : how == IMK_SHCENTROID_CORRELATION_COVARIANCE
+             ? p->ab
+             : imk_shcentroid_difference (p);
+}
+
+/* What is in the order of the scores, without a root. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_rank_of (
+    const ImkShcentroidProducts *p, ImkShcentroidCorrelation how)
+{
+  ImkShcentroidEnergies e;
+
+  if (!(p->n > 0.0))
+    return IMK_SHCENTROID_NO_SCORE;
+  if (how != IMK_SHCENTROID_CORRELATION_NORMALISED)
+    return imk_shcentroid_score (p, how);
+  e = imk_shcentroid_energies (p);
+  return e.a > 0.0 && e.b > 0.0 ? e.ab * fabs (e.ab) / (e.a * e.b)
+                                : IMK_SHCENTROID_NO_SCORE;
 }
 
 /* ------------------------------------------------------------------------
@@ -366,8 +399,7 @@ imk_shcentroid_response (const ImkShcentroidMatch *m,
 {
   int32_t x = k % 3 - 1, y = k / 3 - 1;
   bool corner = x != 0 && y != 0;
-  double a = imk_shcentroid_energy (p->a, p->n);
-  double b = imk_shcentroid_energy (p->b, p->n);
+  ImkShcentroidEnergies e = imk_shcentroid_energies (p);
   ImkShcentroidResponse s = {{0, 0, 0, 0}, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
 
   if (corner && !peak->crossed)
@@ -375,16 +407,16 @@ imk_shcentroid_response (const ImkShcentroidMatch *m,
   s.overlap = imk_shcentroid_overlap (m, peak->x + x, peak->y + y);
   s.left = m->left + peak->x + x;
   s.top = m->top + peak->y + y;
-  s.mean_a = p->a.sum / p->n;
-  s.mean_b = p->b.sum / p->n;
+  s.mean_a = p->a.sum * p->per_pixel;
+  s.mean_b = p->b.sum * p->per_pixel;
   s.of_a = 0.0;
   s.of_b = 1.0;
   if (how == IMK_SHCENTROID_CORRELATION_NORMALISED) {
-    s.of_b = 1.0 / sqrt (a * b);
-    s.of_a = -imk_shcentroid_normalised (p) / a;
+    s.of_b = 1.0 / sqrt (e.a * e.b);
+    s.of_a = -imk_shcentroid_normalised (p) / e.a;
   } else if (how == IMK_SHCENTROID_CORRELATION_DIFFERENCE) {
-    s.of_b = 2.0 / p->n;
-    s.of_a = -2.0 / p->n;
+    s.of_b = 2.0 * p->per_pixel;
+    s.of_a = -2.0 * p->per_pixel;
   } else {
     s.mean_a = s.mean_b = 0.0;
   }

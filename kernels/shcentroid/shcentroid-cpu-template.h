@@ -33,6 +33,14 @@
 #define measure_xy NAME (measure_xy)
 #define add_columns NAME (add_columns)
 #define measure_all NAME (measure_all)
+#define Below NAME (Below)
+#define load_below NAME (load_below)
+#define find_extremes NAME (find_extremes)
+#define join_extremes NAME (join_extremes)
+#define gather_extremes NAME (gather_extremes)
+#define piece_of NAME (piece_of)
+#define level_wide_cell NAME (level_wide_cell)
+#define find_levels NAME (find_levels)
 #define measure_tile NAME (measure_tile)
 #define measure_wide_cell NAME (measure_wide_cell)
 
@@ -65,10 +73,16 @@ typedef struct Columns {
   SUM raw[TILE + STRIP], max[TILE + STRIP];
 } Columns;
 
+/* What samples of the even and the odd columns of a strip have to be above to
+ * take part. */
+typedef struct Below {
+  SignedLanes low, high; /* as the samples lie in a lane */
+} Below;
+
 /* From the last row up: adding the running sum to another one weights each
  * row by its distance, without a multiplication. */
 INLINE void
-add_row (Sums *s, Lanes v, const bool all, const bool cut, LANE below)
+add_row (Sums *s, Lanes v, const bool all, const bool cut, SignedLanes below)
 {
   if (all) {
     Lanes more = (Lanes) ((SignedLanes) v > (SignedLanes) s->max);
@@ -77,7 +91,7 @@ add_row (Sums *s, Lanes v, const bool all, const bool cut, LANE below)
   }
   if (cut) {
     /* all ones, which is -1, where the sample takes part */
-    Lanes used = (Lanes) ((SignedLanes) v > (SIGNED_LANE) below);
+    Lanes used = (Lanes) ((SignedLanes) v > below);
 
     s->c0 -= used;
     s->c1 += s->c0;
@@ -110,7 +124,7 @@ interleave (LANE *to, const Lanes *even, const Lanes *odd)
  * lane are masked and shifted out of it. */
 INLINE void
 sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
-    const bool cut, LANE below, Strip *strip)
+    const bool cut, const Below *below, Strip *strip)
 {
   const uint32_t bits = 4 * sizeof (LANE); /* half a lane */
   const LANE mask = (LANE) ((1u << bits) - 1);
@@ -124,8 +138,8 @@ sum_strip (const uint8_t *data, size_t stride, uint32_t n_rows, const bool all,
 
     data -= stride;
     memcpy (&pair, data, sizeof (pair));
-    add_row (&low, pair & mask, all, cut, below);
-    add_row (&high, pair >> bits, all, cut, below);
+    add_row (&low, pair & mask, all, cut, below->low);
+    add_row (&high, pair >> bits, all, cut, below->high);
   }
   interleave (strip->s0, &even->s0, &odd->s0);
   interleave (strip->s1, &even->s1, &odd->s1);
@@ -191,18 +205,36 @@ flush_strip (const Strip *s, uint32_t from, const bool all, const bool cut,
     c->raw[x + i] = (y ? c->raw[x + i] : 0) + s->raw[from + i];
 }
 
+/* @from: the first column of the strip, counted from that of the area */
+INLINE Below
+load_below (const Area *a, int32_t from)
+{
+  const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  const SIGNED_LANE *lanes = (const SIGNED_LANE *) a->belows + from;
+  SIGNED_LANE even[LANES], odd[LANES];
+  Below below;
+
+  for (uint32_t i = 0; i < LANES; i++) {
+    even[i] = a->belows ? lanes[2 * i] : (SIGNED_LANE) a->below;
+    odd[i] = a->belows ? lanes[2 * i + 1] : (SIGNED_LANE) a->below;
+  }
+  memcpy (&below.low, little ? even : odd, sizeof (below.low));
+  memcpy (&below.high, little ? odd : even, sizeof (below.high));
+  return below;
+}
+
 /* A frame narrower than a vector is read through a copy. */
 FUNCTION void
 sum_narrow_frame (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
-    const bool cut, Strip *strip)
+    const bool cut, const Below *below, Strip *strip)
 {
   SAMPLE rows[MAX_STRIP_ROWS][STRIP] = {{0}};
 
   for (uint32_t i = 0; i < n_rows; i++)
     memcpy (rows[i], a->frame + (a->y + y + i) * a->stride,
         a->frame_width * sizeof (SAMPLE));
-  sum_strip ((const uint8_t *) rows, sizeof (rows[0]), n_rows, all, cut,
-      a->below, strip);
+  sum_strip (
+      (const uint8_t *) rows, sizeof (rows[0]), n_rows, all, cut, below, strip);
 }
 
 /* The last strip of a row is read further left, so that it ends with the
@@ -216,16 +248,19 @@ sum_rows (const Area *a, uint32_t y, uint32_t n_rows, const bool all,
 
   for (uint32_t x = 0; x < a->width; x += STRIP) {
     uint32_t start = a->x + x;
+    Below below = {{0}};
 
-    if (a->frame_width < STRIP) {
+    if (a->frame_width < STRIP)
       start = 0;
-      sum_narrow_frame (a, y, n_rows, all, cut, &strip);
-    } else {
-      if (start > a->frame_width - STRIP)
-        start = a->frame_width - STRIP;
+    else if (start > a->frame_width - STRIP)
+      start = a->frame_width - STRIP;
+    if (cut)
+      below = load_below (a, (int32_t) (start - a->x));
+    if (a->frame_width < STRIP)
+      sum_narrow_frame (a, y, n_rows, all, cut, &below, &strip);
+    else
       sum_strip (top + start * sizeof (SAMPLE), a->stride, n_rows, all, cut,
-          (LANE) a->below, &strip);
-    }
+          &below, &strip);
     flush_strip (&strip, a->x + x - start, all, cut, y, columns, x);
   }
 }
@@ -313,9 +348,9 @@ sum_cells (const Columns *columns, const ImkShcentroidRect *rects, uint32_t n,
 /* Without a threshold the pedestal is 0 and the counts are not looked at.
  * Returns: whether all are valid */
 FUNCTION bool
-find_centres (const Cells *c, uint32_t n, bool cut, double pedestal,
-    double min_flux, double top, double last_y, double *restrict x,
-    double *restrict y)
+find_centres (const Cells *c, uint32_t n, bool cut,
+    const double *restrict pedestal, double min_flux, double top, double last_y,
+    double *restrict x, double *restrict y)
 {
   uint64_t n_valid = 0;
 
@@ -325,7 +360,7 @@ find_centres (const Cells *c, uint32_t n, bool cut, double pedestal,
             (double) (SIGNED_SUM) c->vu[i], (double) (SIGNED_SUM) c->vy[i],
             cut ? (double) (SIGNED_SUM) c->n[i] : 0.0,
             cut ? (double) (SIGNED_SUM) c->nu[i] : 0.0,
-            cut ? (double) (SIGNED_SUM) c->ny[i] : 0.0, pedestal, min_flux,
+            cut ? (double) (SIGNED_SUM) c->ny[i] : 0.0, pedestal[i], min_flux,
             c->last[i], last_y);
 
     x[i] = c->left[i] + centre.x;
@@ -346,7 +381,8 @@ finish_xy (const Frame *f, const Tile *t, const Cells *c)
       s.nu = c->nu[i];
       s.ny = c->ny[i];
     }
-    finish_cell (f, t->first + i, &s);
+    finish_cell (
+        f, t->first + i, &s, t->pedestals ? t->pedestals[i] : t->pedestal);
   }
 }
 
@@ -354,11 +390,13 @@ finish_xy (const Frame *f, const Tile *t, const Cells *c)
 FUNCTION void
 measure_xy (const Frame *f, const Tile *t, const Columns *columns)
 {
-  double x[TILE], y[TILE];
+  double x[TILE], y[TILE], pedestal[TILE];
   Cells cells;
 
   sum_cells (columns, t->rects, t->n, t->cut, &cells);
-  if (find_centres (&cells, t->n, t->cut, t->pedestal, t->min_flux, t->area.y,
+  for (uint32_t i = 0; i < t->n; i++)
+    pedestal[i] = t->pedestals ? t->pedestals[i] : t->pedestal;
+  if (find_centres (&cells, t->n, t->cut, pedestal, t->min_flux, t->area.y,
           t->area.height - 1.0, x, y) &&
       f->cpu->params.invalid_policy != IMK_SHCENTROID_INVALID_HOLD)
     store_centres (f, t->first, t->n, x, y, ISA_NAME (store_f32));
@@ -422,36 +460,164 @@ measure_all (const Frame *f, const Tile *t, const Columns *columns)
   }
 }
 
+/* ------------------------------------------------------------------------
+ * Levels: thresholds that the samples of a cell decide. */
+
+/* The smallest and the largest sample of each column. */
 FUNCTION void
-measure_tile (const Frame *f, const Tile *t)
+find_extremes (const Area *a, SAMPLE *restrict min, SAMPLE *restrict max)
+{
+  const uint8_t *from = a->frame + a->y * a->stride + a->x * sizeof (SAMPLE);
+
+  memcpy (min, from, a->width * sizeof (SAMPLE));
+  memcpy (max, from, a->width * sizeof (SAMPLE));
+  for (uint32_t y = 1; y < a->height; y++) {
+    const SAMPLE *restrict row = (const SAMPLE *) (from + y * a->stride);
+
+    for (uint32_t x = 0; x < a->width; x++) {
+      min[x] = row[x] < min[x] ? row[x] : min[x];
+      max[x] = row[x] > max[x] ? row[x] : max[x];
+    }
+  }
+}
+
+/* From those of 2^(k - 1) columns to those of 2^k, from each column on. */
+INLINE void
+join_extremes (const SAMPLE *restrict from, uint32_t n, uint32_t half,
+    const bool largest, SAMPLE *restrict to)
+{
+  for (uint32_t x = 0; x + half < n; x++) {
+    SAMPLE a = from[x], b = from[x + half];
+
+    to[x] = (largest ? a > b : a < b) ? a : b;
+  }
+}
+
+/* Those of each cell: of two pieces of it, as wide as powers of 2, which
+ * overlap. @of: of columns, with room for the pieces */
+INLINE void
+gather_extremes (const Tile *t, SAMPLE of[N_PIECES][TILE], const bool largest,
+    double *restrict to)
+{
+  uint32_t n = t->area.width, k = 0, x = 0;
+
+  for (; k + 1 < N_PIECES && 2u << k <= widest (t); k++)
+    join_extremes (of[k], n, 1u << k, largest, of[k + 1]);
+  for (uint32_t i = 0; i < t->n; i++) {
+    uint32_t width = t->rects[i].width;
+    uint32_t p = 31 - (uint32_t) __builtin_clz (width);
+    SAMPLE a = of[p][x], b = of[p][x + width - (1u << p)];
+
+    to[i] = (largest ? a > b : a < b) ? a : b;
+    x += width;
+  }
+}
+
+/* @belows: of each column, room for a strip on both sides */
+FUNCTION void
+find_levels (const Frame *f, const Tile *t, double *restrict pedestals,
+    SIGNED_LANE *restrict belows)
+{
+  const ImkShcentroidParams *params = &f->cpu->params;
+  SAMPLE low[N_PIECES][TILE], high[N_PIECES][TILE];
+  double min[TILE], max[TILE];
+  int32_t below[TILE];
+
+  find_extremes (&t->area, low[0], high[0]);
+  gather_extremes (t, high, true, max);
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE)
+    gather_extremes (t, low, false, min);
+  else
+    memcpy (min, max, t->n * sizeof (*min));
+  for (uint32_t i = 0; i < t->n; i++) {
+    double own = f->cpu->rects[t->first + i].threshold;
+    double level = imk_shcentroid_threshold (params, own, min[i], max[i]);
+
+    pedestals[i] = imk_shcentroid_pedestal (params, level);
+    below[i] = sample_below (f->cpu, level);
+  }
+  /* a vector at a time: the next cell writes over what is too much */
+  for (uint32_t i = 0; i < t->n; i++) {
+    for (uint32_t x = 0; x < t->rects[i].width; x += LANES)
+      for (uint32_t k = 0; k < LANES; k++)
+        belows[x + k] = (SIGNED_LANE) below[i];
+    belows += t->rects[i].width;
+  }
+}
+
+FUNCTION void
+measure_tile (const Frame *f, const Tile *tile)
 {
   bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  SIGNED_LANE belows[STRIP + TILE + STRIP];
+  double pedestals[TILE];
+  Tile t = *tile;
   Columns columns;
 
-  sum_columns (&t->area, all, t->cut, &columns);
+  if (t.leveled) {
+    memset (belows, 0, STRIP * sizeof (*belows));
+    find_levels (f, &t, pedestals, belows + STRIP);
+    t.pedestals = pedestals;
+    t.area.belows = belows + STRIP;
+  }
+  sum_columns (&t.area, all, t.cut, &columns);
   if (all)
-    measure_all (f, t, &columns);
+    measure_all (f, &t, &columns);
   else
-    measure_xy (f, t, &columns);
+    measure_xy (f, &t, &columns);
+}
+
+/* @u: where the piece begins in the cell */
+FUNCTION Area
+piece_of (const Area *cell, uint32_t u)
+{
+  Area piece = *cell;
+
+  piece.x += u;
+  piece.width = piece.width - u < TILE ? piece.width - u : TILE;
+  return piece;
+}
+
+FUNCTION void
+level_wide_cell (const Frame *f, Tile *t)
+{
+  const ImkShcentroidParams *params = &f->cpu->params;
+  SAMPLE low[TILE], high[TILE], min = (SAMPLE) -1, max = 0;
+  double level;
+
+  for (uint32_t u = 0; u < t->area.width; u += TILE) {
+    Area piece = piece_of (&t->area, u);
+
+    find_extremes (&piece, low, high);
+    for (uint32_t x = 0; x < piece.width; x++) {
+      min = low[x] < min ? low[x] : min;
+      max = high[x] > max ? high[x] : max;
+    }
+  }
+  level = imk_shcentroid_threshold (
+      params, f->cpu->rects[t->first].threshold, min, max);
+  t->pedestal = imk_shcentroid_pedestal (params, level);
+  t->area.below = sample_below (f->cpu, level);
 }
 
 /* A cell wider than a tile. */
 FUNCTION void
-measure_wide_cell (const Frame *f, const Tile *t)
+measure_wide_cell (const Frame *f, const Tile *tile)
 {
   bool all = f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
   ImkShcentroidSums s = {0};
+  Tile t = *tile;
   Columns columns;
 
-  for (uint32_t u = 0; u < t->area.width; u += TILE) {
-    Area piece = t->area;
+  if (t.leveled)
+    level_wide_cell (f, &t);
+  for (uint32_t u = 0; u < t.area.width; u += TILE) {
+    Area piece = piece_of (&t.area, u);
 
-    piece.x += u;
-    piece.width = piece.width - u < TILE ? piece.width - u : TILE;
-    sum_columns (&piece, all, t->cut, &columns);
-    add_columns (&columns, 0, piece.width, u, all, t->cut, &s);
+    sum_columns (&piece, all, t.cut, &columns);
+    add_columns (&columns, 0, piece.width, u, all, t.cut, &s);
   }
-  finish_sums (f, t, 0, &s);
+  finish_sums (f, &t, 0, &s);
 }
 
 #undef Sums
@@ -478,6 +644,14 @@ measure_wide_cell (const Frame *f, const Tile *t)
 #undef measure_xy
 #undef add_columns
 #undef measure_all
+#undef Below
+#undef load_below
+#undef find_extremes
+#undef join_extremes
+#undef gather_extremes
+#undef piece_of
+#undef level_wide_cell
+#undef find_levels
 #undef measure_tile
 #undef measure_wide_cell
 #undef SAMPLE

@@ -10,9 +10,11 @@
 
 enum {
   TILE = 512,          /* columns at a time: their sums stay in the L1 cache */
+  N_PIECES = 10,       /* powers of 2 up to that */
   MAX_STRIP_ROWS = 64, /* of all strip_rows */
   CHAIN_TILE = 256,    /* the same for the chain, whose sums are longer */
-  WORTH_A_THREAD = 1 << 17, /* pixels; about 10 us */
+  CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
+  WORTH_A_THREAD = 1 << 17,                       /* pixels; about 10 us */
 };
 
 /* A rectangle in the frame. */
@@ -21,7 +23,8 @@ typedef struct Area {
   size_t stride;
   uint32_t frame_width;
   uint32_t x, y, width, height;
-  uint32_t below; /* samples above it take part */
+  int32_t below;      /* samples above it take part */
+  const void *belows; /* those of each column, lanes; NULL for that one */
 } Area;
 
 /* Rows that can be summed up in a lane: 255 (n) (n + 1) / 2 < 2^16 for n = 22,
@@ -44,11 +47,15 @@ typedef struct Cpu {
 
   /* of the chain */
   float *dark, *flat, *lut;   /* NULL for none; dark and flat only together */
+  bool bad;                   /* some pixel is */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
-  double *weights;      /* columns and rows of every cell; NULL: as needed */
-  uint32_t *weights_at; /* where those of a cell begin */
+  /* of columns (imk_shcentroid_factor) and rows of every cell; NULL: as needed
+   */
+  double *column_weights, *row_weights;
+  uint32_t *columns_at, *rows_at; /* where those of a cell begin */
+  double *us; /* of a grid: where a column of the frame stands in its cell */
 
   Matching matching;
 } Cpu;
@@ -66,8 +73,32 @@ typedef struct Tile {
   const ImkShcentroidRect *rects; /* of these cells: x and width */
   Area area;                      /* all of them */
   bool cut;                       /* by a threshold */
-  double pedestal, min_flux;
+  bool leveled;                   /* which the samples of the cell decide */
+  double pedestal;                /* of all cells, */
+  const double *pedestals;        /* or of each; NULL for that one */
+  double min_flux;
 } Tile;
+
+/* Samples above it take part under a threshold of @t; no larger than any sample
+ * fits the lanes that it is compared in. */
+static inline int32_t
+sample_below (const Cpu *cpu, double t)
+{
+  int32_t most = cpu->plan.type == IMK_TYPE_U8 ? 255 : 65535;
+  int32_t below = (int32_t) imk_shcentroid_least (t) - 1;
+
+  return below < most ? below : most;
+}
+
+static inline uint32_t
+widest (const Tile *t)
+{
+  uint32_t width = 0;
+
+  for (uint32_t i = 0; i < t->n; i++)
+    width = t->rects[i].width > width ? t->rects[i].width : width;
+  return width;
+}
 
 /* What the template makes of one combination of types. */
 typedef struct Functions {
@@ -159,12 +190,13 @@ store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
 
 /* Inline, as vector code around it must not meet code of another kind. */
 static inline __attribute__ ((always_inline)) void
-finish_cell (const Frame *f, uint32_t cell, const ImkShcentroidSums *sums)
+finish_cell (const Frame *f, uint32_t cell, const ImkShcentroidSums *sums,
+    double pedestal)
 {
   const Cpu *cpu = f->cpu;
   ImkShcentroidRow row;
 
-  imk_shcentroid_finish (&row, sums, &cpu->rects[cell], &cpu->params,
+  imk_shcentroid_finish (&row, sums, &cpu->rects[cell], &cpu->params, pedestal,
       cpu->plan.fields, cpu->fresh, cpu->held + 2 * (size_t) cell);
   store_row (f, cell, &row);
 }
@@ -177,7 +209,8 @@ finish_sums (const Frame *f, const Tile *t, uint32_t i, ImkShcentroidSums *s)
     imk_shcentroid_fill_geometry (s, t->rects[i].width, t->area.height);
     s->raw = s->v;
   }
-  finish_cell (f, t->first + i, s);
+  finish_cell (
+      f, t->first + i, s, t->pedestals ? t->pedestals[i] : t->pedestal);
 }
 
 /* ------------------------------------------------------------------------
@@ -210,9 +243,58 @@ enum {
   N_CHAIN_SUMS,
 };
 
+/* What the loop over pixels has to do; a constant in each of its copies. */
+typedef struct ChainWay {
+  bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
+  bool flat;     /* there are dark and flat */
+  bool cut;      /* there are levels, or bad pixels */
+  bool weighted; /* there are weights */
+  bool rare;     /* a power or a quad cell: slow, and all in one loop */
+} ChainWay;
+
+/* The rows of a group. */
+typedef struct ChainRows {
+  uint32_t n;
+  double first;    /* its row in the window */
+  bool begins;     /* its band */
+  bool same;       /* weights are those of all cells */
+  bool calibrated; /* values are not the samples */
+  bool quad;
+  double power;
+  ImkShcentroidNoise noise;
+  double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
+  double weight[IMK_SHCENTROID_GROUP_ROWS];
+} ChainRows;
+
 static const double lane_numbers[IMK_SHCENTROID_LANES] = {0, 1, 2, 3, 4, 5, 6,
     7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     27, 28, 29, 30, 31};
+
+static inline ChainWay
+chain_way (const Cpu *cpu)
+{
+  const ImkShcentroidParams *p = &cpu->params;
+
+  return (ChainWay){
+      .all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL,
+      .flat = cpu->dark != NULL,
+      .cut = p->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE ||
+             p->brightest > 0 || cpu->bad,
+      .weighted = p->weighting != IMK_SHCENTROID_WEIGHTING_NONE,
+      .rare = p->power != 1.0 || p->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
+  };
+}
+
+static inline ChainRows
+chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
+{
+  return (ChainRows){
+      .calibrated = cpu->dark || cpu->lut,
+      .quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
+      .power = params->power,
+      .noise = {1.0 / params->gain, params->read_noise * params->read_noise},
+  };
+}
 
 static inline uint32_t
 tile_width (const ChainTile *t)
@@ -267,36 +349,38 @@ chain_end (const ChainTile *t)
   }
 }
 
-/* Weights of @n columns of cell @i, from its column @u on. */
-static inline __attribute__ ((always_inline)) void
-weight_columns (const ChainTile *t, uint32_t i, uint32_t u, uint32_t n,
-    bool cached, double *weights)
+/* Of the columns of all cells of a tile. */
+static inline const double *
+cached_columns (const ChainTile *t)
 {
-  const Cpu *cpu = t->f->cpu;
-  double from = t->windows[i].x - t->centre_x[i];
-
-  if (cached)
-    memcpy (weights, cpu->weights + cpu->weights_at[t->first + i] + u,
-        n * sizeof (*weights));
-  else
-    for (uint32_t k = 0; k < n; k++)
-      weights[k] =
-          imk_shcentroid_weight (from + (double) (u + k), cpu->params.sigma);
+  return t->f->cpu->column_weights + t->f->cpu->columns_at[t->first];
 }
 
+/* Weights of @n columns of cell @i, from its column @u on. */
 static inline __attribute__ ((always_inline)) void
-weight_rows (const ChainTile *t, uint32_t i, uint32_t y, uint32_t n,
-    bool cached, double *weights)
+weight_columns (
+    const ChainTile *t, uint32_t i, uint32_t u, uint32_t n, double *weights)
+{
+  double from = t->windows[i].x - t->centre_x[i];
+  double sigma = t->f->cpu->params.sigma;
+
+  for (uint32_t k = 0; k < n; k++)
+    weights[k] = imk_shcentroid_weight (from + (double) (u + k), sigma);
+}
+
+/* The weights of the rows of a group, some beyond the cell. */
+static inline __attribute__ ((always_inline)) void
+weight_rows (const ChainTile *t, uint32_t i, uint32_t y, bool cached,
+    double weights[IMK_SHCENTROID_GROUP_ROWS])
 {
   const Cpu *cpu = t->f->cpu;
   double from = t->windows[i].y - t->centre_y[i];
 
   if (cached)
-    memcpy (weights,
-        cpu->weights + cpu->weights_at[t->first + i] + t->windows[i].width + y,
-        n * sizeof (*weights));
+    memcpy (weights, cpu->row_weights + cpu->rows_at[t->first + i] + y,
+        IMK_SHCENTROID_GROUP_ROWS * sizeof (*weights));
   else
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < IMK_SHCENTROID_GROUP_ROWS; k++)
       weights[k] =
           imk_shcentroid_weight (from + (double) (y + k), cpu->params.sigma);
 }
@@ -369,8 +453,12 @@ band_tile (const Frame *f, uint32_t band)
   const Cpu *cpu = f->cpu;
   uint32_t first = band * cpu->band_cells;
   const ImkShcentroidRect *rect = &cpu->rects[first];
-  uint32_t maximum = cpu->plan.type == IMK_TYPE_U8 ? 255 : 65535;
-  uint32_t least = imk_shcentroid_least (&cpu->params, rect->threshold);
+  const ImkShcentroidParams *params = &cpu->params;
+  bool any = params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  bool leveled = any && imk_shcentroid_is_leveled (params);
+  double t = any && !leveled
+                 ? imk_shcentroid_threshold (params, rect->threshold, 0, 0)
+                 : 0.0;
 
   return (Tile){
       .first = first,
@@ -381,11 +469,12 @@ band_tile (const Frame *f, uint32_t band)
               .frame_width = f->in->width,
               .y = rect->y,
               .height = rect->height,
-              .below = least > maximum ? maximum : least - 1,
+              .below = sample_below (cpu, t),
           },
-      .cut = least > 0,
-      .pedestal = imk_shcentroid_pedestal (&cpu->params, rect->threshold),
-      .min_flux = imk_shcentroid_min_flux (&cpu->params, rect->min_flux),
+      .cut = leveled || t > 0.0,
+      .leveled = leveled,
+      .pedestal = imk_shcentroid_pedestal (params, t),
+      .min_flux = imk_shcentroid_min_flux (params, rect->min_flux),
   };
 }
 
@@ -527,6 +616,17 @@ sums_are_narrow (const ImkShcentroidPlan *plan)
 }
 
 static void
+free_weights (Cpu *cpu)
+{
+  free (cpu->column_weights);
+  free (cpu->row_weights);
+  free (cpu->columns_at);
+  free (cpu->rows_at);
+  cpu->column_weights = cpu->row_weights = NULL;
+  cpu->columns_at = cpu->rows_at = NULL;
+}
+
+static void
 cpu_destroy (void *state)
 {
   Cpu *cpu = state;
@@ -540,8 +640,8 @@ cpu_destroy (void *state)
   free (cpu->lut);
   free (cpu->tracks);
   free (cpu->slopes);
-  free (cpu->weights);
-  free (cpu->weights_at);
+  free (cpu->us);
+  free_weights (cpu);
   matching_clear (&cpu->matching);
   free (cpu);
 }
@@ -567,9 +667,23 @@ copy_calibration (Cpu *cpu, const ImkShcentroidPlan *plan)
     for (size_t i = 0; i < n; i++) {
       cpu->dark[i] = plan->pixels[i].dark;
       cpu->flat[i] = plan->pixels[i].flat;
+      cpu->bad |= plan->pixels[i].flat == 0.0f;
     }
   }
   return true;
+}
+
+/* All rows of a grid have the columns of the first. */
+static bool
+number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  if (!plan->columns)
+    return true;
+  cpu->us = calloc (plan->width, sizeof (*cpu->us));
+  for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
+    for (uint32_t k = 0; k < plan->rects[i].width; k++)
+      cpu->us[plan->rects[i].x + k] = k;
+  return cpu->us != NULL;
 }
 
 static bool
@@ -580,19 +694,32 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
   cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
-         copy_calibration (cpu, plan) && matching_init (&cpu->matching, plan);
+         copy_calibration (cpu, plan) && number_columns (cpu, plan) &&
+         matching_init (&cpu->matching, plan);
 }
 
-/* Where @rects end in the table of weights; they fit 32 bits when the cells
- * do, and it is better without a table when they do not. */
-static uint64_t
-count_weights (const Cpu *cpu)
+/* Where those of the cells begin; they fit 32 bits when the cells do, and it is
+ * better without a table when they do not. Returns: whether there is one */
+static bool
+allocate_weights (Cpu *cpu)
 {
-  uint64_t n = 0;
+  uint64_t n_columns = 0, n_rows = 0;
+  uint32_t n = cpu->plan.n_rects;
 
-  for (uint32_t i = 0; i < cpu->plan.n_rects; i++)
-    n += cpu->rects[i].width + cpu->rects[i].height;
-  return n;
+  cpu->columns_at = malloc (n * sizeof (*cpu->columns_at));
+  cpu->rows_at = malloc (n * sizeof (*cpu->rows_at));
+  for (uint32_t i = 0; cpu->columns_at && cpu->rows_at && i < n; i++) {
+    cpu->columns_at[i] = (uint32_t) n_columns;
+    cpu->rows_at[i] = (uint32_t) n_rows;
+    n_columns += cpu->rects[i].width;
+    n_rows += cpu->rects[i].height;
+  }
+  if (n_columns > 0 && n_columns < UINT32_MAX && n_rows < UINT32_MAX) {
+    cpu->column_weights = malloc (n_columns * sizeof (double));
+    cpu->row_weights =
+        calloc (n_rows + IMK_SHCENTROID_GROUP_ROWS, sizeof (double));
+  }
+  return cpu->column_weights && cpu->row_weights;
 }
 
 /* The weights about the references, which are the same in every frame. Without
@@ -600,38 +727,36 @@ count_weights (const Cpu *cpu)
 static void
 make_weights (Cpu *cpu)
 {
-  uint64_t n = count_weights (cpu), at = 0;
-  double sigma = cpu->params.sigma;
+  double sigma = cpu->params.sigma, power = cpu->params.power;
+  double *column, *row;
 
-  if (!cpu->weights && n < UINT32_MAX) {
-    cpu->weights = malloc (n * sizeof (*cpu->weights));
-    cpu->weights_at = malloc (cpu->plan.n_rects * sizeof (*cpu->weights_at));
-  }
-  if (!cpu->weights || !cpu->weights_at) {
-    free (cpu->weights);
-    cpu->weights = NULL;
+  if (!cpu->column_weights && !allocate_weights (cpu)) {
+    free_weights (cpu);
     return;
   }
+  column = cpu->column_weights;
+  row = cpu->row_weights;
   for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
     const ImkShcentroidRect *rect = &cpu->rects[i];
     double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
 
-    cpu->weights_at[i] = (uint32_t) at;
     for (uint32_t k = 0; k < rect->width; k++)
-      cpu->weights[at++] = imk_shcentroid_weight (x + (double) k, sigma);
+      *column++ = imk_shcentroid_factor (
+          imk_shcentroid_weight (x + (double) k, sigma), power);
     for (uint32_t k = 0; k < rect->height; k++)
-      cpu->weights[at++] = imk_shcentroid_weight (y + (double) k, sigma);
+      *row++ = imk_shcentroid_weight (y + (double) k, sigma);
   }
 }
 
 static void
 take_params (Cpu *cpu, const ImkShcentroidParams *params)
 {
-  bool same_sigma = cpu->weights && cpu->params.sigma == params->sigma;
+  bool same = cpu->column_weights && cpu->params.sigma == params->sigma &&
+              cpu->params.power == params->power;
 
   cpu->params = *params;
   if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
-      params->window == IMK_SHCENTROID_WINDOW_CELL && !same_sigma)
+      params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
     make_weights (cpu);
 }
 

@@ -1,64 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One launch a frame. A block owns a task: some cells side by side, or a piece
- * of a cell that is too much for one block. Like on the CPU it sums up columns
- * first: a thread owns one 32-bit word of a row, so that a warp reads 128 bytes
- * at a time and every byte once, and goes down the rows with many reads in
- * flight; the column sums meet in shared memory, where a few lanes a cell
- * finish them. Mocci et al. 2020, algorithm 2, reduces along the rows instead
- * and ends at cells of 125 pixels. */
+/* The CUDA backend: what lies on the device, and which kernel a frame takes. */
 #include <cstdlib>
 #include <cstring>
-#include <cuda_pipeline.h>
 
 #include "core/cuda-check.h"
-#include "shcentroid/shcentroid-correlation.h"
+#include "shcentroid/shcentroid-chain.cuh"
+#include "shcentroid/shcentroid-correlation.cuh"
+#include "shcentroid/shcentroid-tasks.cuh"
 
-enum {
-  MAX_THREADS = 512,
-  MAX_WORDS = 256,        /* of a row that a task covers */
-  MAX_SHARED = 48 * 1024, /* bytes; more would have to be asked for */
-  MAX_GROUP_ROWS = 56,    /* 65535 n^3 / 3 < 2^32 */
-  GOOD_GROUP_ROWS = 4,    /* rows that are worth a group of threads */
-  BATCH = 8,              /* reads in flight a thread */
-  PIECE_COLUMNS = 512,    /* of a cell that is cut into pieces */
-  COLUMNS_PER_LANE = 6,   /* that one lane adds up to a cell */
-};
-
-/* What a block does. Its words times its groups are at most its threads. */
-struct Task {
-  uint32_t first, n_cells; /* cells; one when it is a piece */
-  uint32_t n_parts;        /* pieces of this cell */
-  uint32_t scratch;        /* its index there when it is a piece */
-  uint16_t x, y, width, height;
-  uint16_t first_word, words;  /* aligned words of a row */
-  uint16_t groups, group_rows; /* rows are dealt to groups of threads */
-  uint32_t lanes;              /* that work on a cell; a power of 2 */
-};
-
-/* Where the pieces of a cell meet; all zero between frames. */
-struct Scratch {
-  ImkShcentroidSums sums;
-  unsigned int arrived;
-};
-
-struct Arguments {
-  const uint8_t *frame;
-  size_t stride;
-  uint32_t row_size; /* bytes */
-  bool aligned;      /* rows start at multiples of 4 bytes */
-
-  void *out;
-  size_t out_stride;
-  bool f64;
-
-  const Task *tasks;
-  const ImkShcentroidRect *rects;
-  Scratch *scratch;
-  double *held;
-  uint32_t n_rects;
-  ImkShcentroidFields fields;
-  bool fresh;
-  ImkShcentroidParams params;
+/* Tasks on the device, and what a launch of them needs. */
+struct Tasks {
+  Task *tasks;
+  uint32_t n_tasks, n_threads, n_scratch;
+  uint32_t shared_size; /* bytes a block */
+  uint64_t n_weights;
 };
 
 /* Correlation, all on the device; nothing of it without templates. */
@@ -74,16 +29,21 @@ struct Matching {
 };
 
 struct Cuda {
-  Arguments arguments; /* all but the images */
-  void *memory;        /* on the device, all of it */
-  uint32_t n_tasks, n_threads;
-  uint32_t shared_size; /* bytes a block */
+  Arguments arguments;         /* all but the images and the tasks */
+  void *memory;                /* on the device: rects, scratch, what is held */
+  Tasks integers, fine, reals; /* fine: integers, on more blocks */
   bool is_map, is_u8;
 
+  /* of the chain */
   ImkShcentroidPixel *pixels; /* on the device; null for none, like lut */
+  uint32_t pixel_stride;
   float *lut;
   ImkShcentroidTrack *tracks;
   ImkShcentroidSlope *slopes;
+  double *weights;   /* about the references; null until they are needed */
+  bool stale;        /* they are of another sigma */
+  uint16_t *cell_of; /* column of the grid, of each of the frame; or null */
+  bool bad;          /* some pixel is */
   uint32_t width, height;      /* of the frame */
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
@@ -91,667 +51,30 @@ struct Cuda {
 };
 
 /* ------------------------------------------------------------------------
- * Shared memory: rects, rows of results, column sums. */
-
-/* Sums of a column, by index: v, y v, with ALL y^2 v and the largest; then,
- * under a threshold, 1, y, with ALL y^2 and the sum of all samples. */
-template <bool ALL, bool CUT>
-constexpr uint32_t n_sums = (ALL ? 4 : 2) << (CUT ? 1 : 0);
-
-static constexpr __host__ __device__ uint32_t
-row_length (bool all)
-{
-  return all ? (uint32_t) IMK_SHCENTROID_N_FIELDS : 2;
-}
-
-struct Shared {
-  ImkShcentroidRect *rects;
-  double *rows;
-  uint32_t *sums; /* [group][sum][column] */
-};
-
-static __device__ Shared
-shared_layout (const Task &task, uint32_t length)
-{
-  extern __shared__ double memory[];
-  Shared s;
-
-  s.rects = (ImkShcentroidRect *) memory;
-  s.rows = (double *) (s.rects + task.n_cells);
-  s.sums = (uint32_t *) (s.rows + task.n_cells * length);
-  return s;
-}
-
-/* ------------------------------------------------------------------------
- * From pixels to columns. */
-
-/* 0 unless @wanted. A predicated load, because the compiler makes a branch of
- * `wanted ? *p : 0`, and then waits for each load before it starts another. */
-static __device__ __forceinline__ uint32_t
-load_word (const uint8_t *p, bool wanted)
-{
-  uint32_t value;
-
-  asm("{\n"
-      "  .reg .pred wanted;\n"
-      "  setp.ne.u32 wanted, %2, 0;\n"
-      "  mov.u32 %0, 0;\n"
-      "  @wanted ld.global.nc.u32 %0, [%1];\n"
-      "}\n"
-      : "=r"(value)
-      : "l"(p), "r"((uint32_t) wanted));
-  return value;
-}
-
-static __device__ __forceinline__ uint32_t
-load_byte (const uint8_t *p, bool wanted)
-{
-  uint32_t value;
-
-  asm("{\n"
-      "  .reg .pred wanted;\n"
-      "  setp.ne.u32 wanted, %2, 0;\n"
-      "  mov.u32 %0, 0;\n"
-      "  @wanted ld.global.nc.u8 %0, [%1];\n"
-      "}\n"
-      : "=r"(value)
-      : "l"(p), "r"((uint32_t) wanted));
-  return value;
-}
-
-/* One word of each of @n rows, all reads in flight together; 0 below them. */
-static __device__ __forceinline__ void
-read_words (const uint8_t *p, size_t stride, uint32_t n, uint32_t words[BATCH])
-{
-#pragma unroll
-  for (uint32_t i = 0; i < BATCH; i++)
-    words[i] = load_word (p + i * stride, i < n);
-}
-
-/* The same bytewise, where words are not aligned or a word would reach beyond
- * the @left bytes of the row and so, in the last row, beyond the frame. */
-static __device__ __forceinline__ void
-read_bytes (const uint8_t *p, size_t stride, uint32_t n, uint32_t left,
-    uint32_t words[BATCH])
-{
-#pragma unroll
-  for (uint32_t i = 0; i < BATCH; i++) {
-    const uint8_t *row = p + i * stride;
-
-    words[i] = load_byte (row, i < n) |
-               load_byte (row + 1, i < n && left > 1) << 8 |
-               load_byte (row + 2, i < n && left > 2) << 16 |
-               load_byte (row + 3, i < n && left > 3) << 24;
-  }
-}
-
-template <typename Sample, bool ALL, bool CUT> struct ColumnSums {
-  static constexpr uint32_t N = 4 / sizeof (Sample);
-
-  uint32_t v[N] = {}, vy[N] = {}, vyy[N] = {}, max[N] = {};
-  uint32_t n[N] = {}, ny[N] = {}, nyy[N] = {}, raw[N] = {};
-
-  /* The samples of one word in row @y; @real: not beyond the last row. */
-  __device__ __forceinline__ void
-  add (uint32_t word, uint32_t y, int below, bool real)
-  {
-#pragma unroll
-    for (uint32_t k = 0; k < N; k++) {
-      uint32_t value = (Sample) (word >> (8 * sizeof (Sample) * k));
-
-      if (ALL)
-        max[k] = ::max (max[k], value);
-      if (CUT) {
-        uint32_t used = real && (int) value > below;
-
-        raw[k] += value;
-        n[k] += used;
-        ny[k] += used * y;
-        nyy[k] += used * y * y;
-        value *= used;
-      }
-      v[k] += value;
-      vy[k] += value * y;
-      if (ALL)
-        vyy[k] += value * y * y;
-    }
-  }
-
-  /* To sums[0], sums[width], ... */
-  __device__ __forceinline__ void
-  store (uint32_t k, uint32_t *sums, uint32_t width) const
-  {
-    *sums = v[k];
-    *(sums += width) = vy[k];
-    if (ALL) {
-      *(sums += width) = vyy[k];
-      *(sums += width) = max[k];
-    }
-    if (CUT) {
-      *(sums += width) = n[k];
-      *(sums += width) = ny[k];
-    }
-    if (CUT && ALL) {
-      *(sums += width) = nyy[k];
-      *(sums += width) = raw[k];
-    }
-  }
-};
-
-/* The part of a thread: one word wide, a group of rows high. */
-template <typename Sample, bool ALL, bool CUT>
-static __device__ __forceinline__ void
-sum_columns (const Arguments &a, const Task &task, int below, uint32_t *sums)
-{
-  using Columns = ColumnSums<Sample, ALL, CUT>;
-  uint32_t group = threadIdx.x / task.words;
-  uint32_t word = task.first_word + threadIdx.x % task.words;
-  uint32_t first = group * task.group_rows;
-  Columns columns;
-
-  if (group >= task.groups)
-    return;
-  uint32_t n = min ((uint32_t) task.group_rows, task.height - first);
-  uint32_t left = a.row_size - 4 * word;
-  bool whole = a.aligned && left >= 4;
-  const uint8_t *p = a.frame + (task.y + first) * a.stride + 4 * word;
-
-  for (uint32_t y = 0; y < n; y += BATCH, p += BATCH * a.stride) {
-    uint32_t words[BATCH];
-
-    if (whole)
-      read_words (p, a.stride, n - y, words);
-    else
-      read_bytes (p, a.stride, n - y, left, words);
-#pragma unroll
-    for (uint32_t i = 0; i < BATCH; i++)
-      columns.add (words[i], y + i, below, y + i < n);
-  }
-
-  sums += group * n_sums<ALL, CUT> * task.width;
-#pragma unroll
-  for (uint32_t k = 0; k < Columns::N; k++) {
-    /* wraps around left of the task */
-    uint32_t column = word * Columns::N + k - task.x;
-
-    if (column < task.width)
-      columns.store (k, sums + column, task.width);
-  }
-}
-
-/* ------------------------------------------------------------------------
- * From columns to cells. */
-
-/* Column @u of the cell, of the group of rows that begins at row @y of it. */
-template <bool ALL, bool CUT>
-static __device__ __forceinline__ void
-add_column (ImkShcentroidSums *s, const uint32_t *sums, uint32_t width,
-    uint64_t u, uint64_t y)
-{
-  uint64_t v = sums[0], vy = sums[width];
-
-  s->v += v;
-  s->vu += u * v;
-  s->vy += vy + y * v;
-  if (ALL) {
-    imk_shcentroid_wide_add (&s->vuu, u * u * v);
-    imk_shcentroid_wide_add (&s->vyy, sums[2 * width]);
-    imk_shcentroid_wide_add (&s->vyy, y * (2 * vy + y * v));
-    s->max = max (s->max, sums[3 * width]);
-  }
-  if (CUT) {
-    const uint32_t *counts = sums + (ALL ? 4 : 2) * width;
-    uint64_t n = counts[0], ny = counts[width];
-
-    s->n += n;
-    s->nu += u * n;
-    s->ny += ny + y * n;
-    if (ALL) {
-      s->nuu += u * u * n;
-      s->nyy += counts[2 * width] + y * (2 * ny + y * n);
-      s->raw += counts[3 * width];
-    }
-  }
-}
-
-/* What lane @lane of the cell has to add. */
-template <bool ALL, bool CUT>
-static __device__ __forceinline__ void
-sum_lane (ImkShcentroidSums *s, const Task &task, const ImkShcentroidRect &cell,
-    const uint32_t *sums, uint32_t lane)
-{
-  uint32_t begin = max (cell.x, task.x);
-  uint32_t end = min (cell.x + cell.width, task.x + task.width);
-
-  for (uint32_t group = 0; group < task.groups; group++) {
-    const uint32_t *of_group = sums + group * n_sums<ALL, CUT> * task.width;
-    uint32_t y = task.y - cell.y + group * task.group_rows;
-
-    for (uint32_t x = begin + lane; x < end; x += task.lanes)
-      add_column<ALL, CUT> (
-          s, of_group + x - task.x, task.width, x - cell.x, y);
-  }
-}
-
-static __device__ __forceinline__ void
-reduce (uint64_t &sum, uint32_t lanes)
-{
-  for (uint32_t step = lanes / 2; step; step /= 2)
-    sum += __shfl_down_sync (0xffffffff, sum, step, lanes);
-}
-
-/* Lane 0 of every cell gets the sums of all its lanes. */
-template <bool ALL, bool CUT>
-static __device__ __forceinline__ void
-reduce_lanes (ImkShcentroidSums *s, uint32_t lanes)
-{
-  reduce (s->v, lanes);
-  reduce (s->vu, lanes);
-  reduce (s->vy, lanes);
-  if (ALL) {
-    reduce (s->vuu.low, lanes);
-    reduce (s->vuu.high, lanes);
-    reduce (s->vyy.low, lanes);
-    reduce (s->vyy.high, lanes);
-    for (uint32_t step = lanes / 2; step; step /= 2)
-      s->max = max (s->max, __shfl_down_sync (0xffffffff, s->max, step, lanes));
-  }
-  if (CUT) {
-    reduce (s->n, lanes);
-    reduce (s->nu, lanes);
-    reduce (s->ny, lanes);
-  }
-  if (CUT && ALL) {
-    reduce (s->nuu, lanes);
-    reduce (s->nyy, lanes);
-    reduce (s->raw, lanes);
-  }
-}
-
-static __device__ __forceinline__ void
-meet (uint64_t *sum, uint64_t value)
-{
-  atomicAdd ((unsigned long long *) sum, (unsigned long long) value);
-}
-
-static __device__ __forceinline__ uint64_t
-take (uint64_t *sum)
-{
-  return atomicExch ((unsigned long long *) sum, 0ull);
-}
-
-/* Adds a piece to its cell. Returns: whether it was the last to arrive; @s is
- * the whole cell then, and the scratch as clean as before. Integers: the order
- * does not matter. */
-static __device__ __noinline__ bool
-meet_pieces (Scratch *scratch, uint32_t n_parts, ImkShcentroidSums *s)
-{
-  constexpr int N = offsetof (ImkShcentroidSums, max) / sizeof (uint64_t);
-  uint64_t *to = (uint64_t *) &scratch->sums, *from = (uint64_t *) s;
-
-  for (int i = 0; i < N; i++)
-    if (from[i])
-      meet (to + i, from[i]);
-  atomicMax (&scratch->sums.max, s->max);
-  __threadfence ();
-  if (atomicInc (&scratch->arrived, n_parts - 1) != n_parts - 1)
-    return false;
-  __threadfence ();
-  for (int i = 0; i < N; i++)
-    from[i] = take (to + i);
-  s->max = atomicExch (&scratch->sums.max, 0u);
-  return true;
-}
-
-/* What is reported of @row. */
-template <bool ALL>
-static __device__ __forceinline__ void
-keep_row (const Arguments &a, const ImkShcentroidRow &row, double *to)
-{
-  if (ALL) {
-    for (uint32_t i = 0; i < row_length (true); i++)
-      to[i] = row.field[i];
-  } else {
-    bool slopes = a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
-
-    to[0] = slopes ? row.field[IMK_SHCENTROID_DX] : row.field[IMK_SHCENTROID_X];
-    to[1] = slopes ? row.field[IMK_SHCENTROID_DY] : row.field[IMK_SHCENTROID_Y];
-  }
-}
-
-template <bool ALL, bool CUT>
-static __device__ __forceinline__ void
-finish_cell (const Arguments &a, ImkShcentroidSums *s,
-    const ImkShcentroidRect &cell, uint32_t index, double *to)
-{
-  ImkShcentroidRow row;
-
-  if (!CUT) {
-    imk_shcentroid_fill_geometry (s, cell.width, cell.height);
-    s->raw = s->v;
-  }
-  imk_shcentroid_finish (&row, s, &cell, &a.params,
-      ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY, a.fresh,
-      a.held + 2 * (size_t) index);
-  keep_row<ALL> (a, row, to);
-}
-
-/* Returns, to all threads: whether the rows of the task are complete */
-template <bool ALL, bool CUT>
-static __device__ __forceinline__ bool
-sum_cells (const Arguments &a, const Task &task, const Shared &shared)
-{
-  uint32_t lane = threadIdx.x % task.lanes;
-  uint32_t cells_a_pass = blockDim.x / task.lanes;
-  bool complete = true;
-
-  /* all threads go through all passes: they shuffle together */
-  for (uint32_t pass = 0; pass < task.n_cells; pass += cells_a_pass) {
-    uint32_t i = pass + threadIdx.x / task.lanes;
-    bool real = i < task.n_cells;
-    ImkShcentroidSums s = {};
-
-    if (real)
-      sum_lane<ALL, CUT> (&s, task, shared.rects[i], shared.sums, lane);
-    reduce_lanes<ALL, CUT> (&s, task.lanes);
-    if (!real || lane != 0)
-      continue;
-    if (task.n_parts > 1) {
-      ImkShcentroidSums whole = s; /* the address of s would cost registers */
-
-      complete = meet_pieces (a.scratch + task.scratch, task.n_parts, &whole);
-      s = whole;
-    }
-    if (complete)
-      finish_cell<ALL, CUT> (a, &s, shared.rects[i], task.first + i,
-          shared.rows + i * row_length (ALL));
-  }
-  return __syncthreads_and (complete);
-}
-
-/* ------------------------------------------------------------------------
- * The kernel. */
-
-static __device__ __forceinline__ void
-store_value (const Arguments &a, size_t row, size_t column, double value)
-{
-  uint8_t *to = (uint8_t *) a.out + row * a.out_stride;
-
-  if (a.f64)
-    ((double *) to)[column] = value;
-  else
-    ((float *) to)[column] = imk_shcentroid_f32 (value);
-}
-
-/* Neighbouring threads write neighbouring numbers: to mapped memory they
- * travel together. */
-template <bool ALL>
-static __device__ __forceinline__ void
-store_rows (
-    const Arguments &a, uint32_t first, uint32_t n_cells, const double *rows)
-{
-  constexpr uint32_t length = row_length (ALL);
-  bool slopes = !ALL && a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
-
-  for (uint32_t i = threadIdx.x; i < n_cells * length; i += blockDim.x) {
-    uint32_t cell = slopes ? i % n_cells : i / length;
-    uint32_t field = slopes ? i / n_cells : i % length;
-    double value = rows[cell * length + field];
-
-    if (slopes)
-      store_value (a, 0, field * (size_t) a.n_rects + first + cell, value);
-    else
-      store_value (a, first + cell, field, value);
-  }
-}
-
-/* The rects are under way to shared memory while the frame is read. */
-static __device__ __forceinline__ void
-fetch_rects (const Arguments &a, const Task &task, ImkShcentroidRect *to)
-{
-  const uint64_t *from = (const uint64_t *) (a.rects + task.first);
-  uint32_t n = task.n_cells * (sizeof (*to) / sizeof (*from));
-
-  for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-    __pipeline_memcpy_async ((uint64_t *) to + i, from + i, sizeof (*from));
-  __pipeline_commit ();
-}
-
-template <typename Sample, bool ALL, bool CUT>
-static __global__ void
-__launch_bounds__ (MAX_THREADS)
-    measure_cells (const __grid_constant__ Arguments a)
-{
-  Task task = a.tasks[blockIdx.x];
-  Shared shared = shared_layout (task, row_length (ALL));
-  int below = -1;
-
-  fetch_rects (a, task, shared.rects);
-  if (CUT) /* only cells of a map have their own, and a task each */
-    below =
-        (int) imk_shcentroid_least (&a.params, a.rects[task.first].threshold) -
-        1;
-  sum_columns<Sample, ALL, CUT> (a, task, below, shared.sums);
-  __pipeline_wait_prior (0);
-  __syncthreads ();
-  if (sum_cells<ALL, CUT> (a, task, shared))
-    store_rows<ALL> (a, task.first, task.n_cells, shared.rows);
-}
-
-#include "shcentroid/shcentroid-chain.cuh"
-#include "shcentroid/shcentroid-correlation.cuh"
-
-/* ------------------------------------------------------------------------
- * Planning tasks, on the host. */
-
-struct Planner {
-  const ImkShcentroidPlan *plan;
-  bool all;
-  uint32_t sample_size;
-
-  Task *tasks; /* null while they are counted */
-  uint32_t n_tasks, n_scratch;
-  uint32_t n_threads, shared_size; /* of the most demanding task */
-};
-
-static uint32_t
-words_of (const Planner *p, uint32_t x, uint32_t width)
-{
-  return imk_div_up ((x + width) * p->sample_size, 4) - x * p->sample_size / 4;
-}
-
-/* Bytes of shared memory; the threshold may come later. */
-static uint64_t
-shared_size (
-    const Planner *p, uint64_t n_cells, uint64_t width, uint64_t groups)
-{
-  return n_cells * (sizeof (ImkShcentroidRect) +
-                       row_length (p->all) * sizeof (double)) +
-         groups * width * sizeof (uint32_t) *
-             (p->all ? n_sums<true, true> : n_sums<false, true>);
-}
-
-/* Can one block do it, wherever the first pixel lies in its word? */
-static bool
-fits (const Planner *p, uint64_t n_cells, uint64_t width, uint32_t height)
-{
-  uint64_t words = width * p->sample_size / 4 + 2;
-  uint64_t groups = imk_div_up (height, MAX_GROUP_ROWS);
-
-  return words <= MAX_WORDS && words * groups <= MAX_THREADS &&
-         shared_size (p, n_cells, width, groups) <= MAX_SHARED;
-}
-
-/* As many groups as threads, rows and shared memory are good for. */
-static void
-choose_groups (const Planner *p, Task *task)
-{
-  uint32_t groups = imk_div_up (task->height, MAX_GROUP_ROWS);
-  uint32_t good = imk_div_up (task->height, GOOD_GROUP_ROWS);
-
-  while (groups < good && (groups + 1) * task->words <= MAX_THREADS &&
-         shared_size (p, task->n_cells, task->width, groups + 1) <= MAX_SHARED)
-    groups++;
-  task->group_rows = (uint16_t) imk_div_up (task->height, groups);
-  task->groups = (uint16_t) imk_div_up (task->height, task->group_rows);
-}
-
-static void
-add_task (Planner *p, Task task)
-{
-  uint32_t threads, columns, size;
-
-  task.first_word = (uint16_t) (task.x * p->sample_size / 4);
-  task.words = (uint16_t) words_of (p, task.x, task.width);
-  choose_groups (p, &task);
-  threads = imk_div_up (task.words * task.groups, 32) * 32;
-  columns = task.width / task.n_cells * task.groups;
-  task.lanes = 1;
-  while (task.lanes < 32 && task.lanes * COLUMNS_PER_LANE < columns &&
-         task.lanes * 2 * task.n_cells <= threads)
-    task.lanes *= 2;
-
-  size = (uint32_t) shared_size (p, task.n_cells, task.width, task.groups);
-  p->n_threads = threads > p->n_threads ? threads : p->n_threads;
-  p->shared_size = size > p->shared_size ? size : p->shared_size;
-  if (p->tasks)
-    p->tasks[p->n_tasks] = task;
-  p->n_tasks++;
-}
-
-/* Cells [first, first + n) of one row of the grid, or one of a map. */
-static void
-add_whole (Planner *p, uint32_t first, uint32_t n)
-{
-  const ImkShcentroidRect *left = &p->plan->rects[first];
-  const ImkShcentroidRect *right = &p->plan->rects[first + n - 1];
-  Task task = {};
-
-  task.first = first;
-  task.n_cells = n;
-  task.n_parts = 1;
-  task.x = left->x;
-  task.y = left->y;
-  task.width = (uint16_t) (right->x + right->width - left->x);
-  task.height = left->height;
-  add_task (p, task);
-}
-
-static void
-add_pieces (Planner *p, uint32_t cell)
-{
-  const ImkShcentroidRect *rect = &p->plan->rects[cell];
-  uint32_t columns = rect->width < PIECE_COLUMNS ? rect->width : PIECE_COLUMNS;
-  uint32_t rows = MAX_GROUP_ROWS;
-  Task task = {};
-
-  while (fits (p, 1, columns, rows + MAX_GROUP_ROWS))
-    rows += MAX_GROUP_ROWS;
-  task.first = cell;
-  task.n_cells = 1;
-  task.n_parts =
-      imk_div_up (rect->width, columns) * imk_div_up (rect->height, rows);
-  task.scratch = p->n_scratch++;
-  for (uint32_t y = 0; y < rect->height; y += rows)
-    for (uint32_t x = 0; x < rect->width; x += columns) {
-      uint32_t right = rect->width - x, below = rect->height - y;
-
-      task.x = (uint16_t) (rect->x + x);
-      task.y = (uint16_t) (rect->y + y);
-      task.width = (uint16_t) (right < columns ? right : columns);
-      task.height = (uint16_t) (below < rows ? below : rows);
-      add_task (p, task);
-    }
-}
-
-static void
-add_cell (Planner *p, uint32_t cell)
-{
-  const ImkShcentroidRect *rect = &p->plan->rects[cell];
-
-  if (fits (p, 1, rect->width, rect->height))
-    add_whole (p, cell, 1);
-  else
-    add_pieces (p, cell);
-}
-
-/* Returns: into how many tasks a row of the grid is best cut: as few as
- * possible, since words at a cut are read twice; 0 when a cell alone is too
- * much */
-static uint32_t
-tasks_a_row (const Planner *p)
-{
-  const ImkShcentroidPlan *plan = p->plan;
-  uint32_t widest = 0, highest = 0;
-
-  for (uint32_t i = 0; i < plan->columns; i++)
-    if (plan->rects[i].width > widest)
-      widest = plan->rects[i].width;
-  for (uint32_t i = 0; i < plan->n_rects; i += plan->columns)
-    if (plan->rects[i].height > highest)
-      highest = plan->rects[i].height;
-  for (uint32_t n = 1; n <= plan->columns; n++) {
-    uint64_t cells = imk_div_up (plan->columns, n);
-
-    if (fits (p, cells, cells * widest, highest))
-      return n;
-  }
-  return 0;
-}
-
-static void
-plan_tasks (Planner *p)
-{
-  const ImkShcentroidPlan *plan = p->plan;
-  uint32_t n = plan->columns ? tasks_a_row (p) : 0;
-
-  p->n_tasks = 0;
-  p->n_scratch = 0;
-  if (n == 0) {
-    for (uint32_t i = 0; i < plan->n_rects; i++)
-      add_cell (p, i);
-    return;
-  }
-  for (uint32_t row = 0; row < plan->rows; row++)
-    for (uint32_t i = 0; i < n; i++) {
-      uint32_t from = (uint32_t) ((uint64_t) plan->columns * i / n);
-      uint32_t to = (uint32_t) ((uint64_t) plan->columns * (i + 1) / n);
-
-      add_whole (p, row * plan->columns + from, to - from);
-    }
-}
-
-/* ------------------------------------------------------------------------
  * The backend. */
 
 /* One allocation for all; @scratch and @held follow what is uploaded. */
 static ImkStatus
-upload (Cuda *cuda, const Planner *p, ImkError *error)
+upload (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
-  size_t rects_size = p->plan->n_rects * sizeof (ImkShcentroidRect);
-  size_t scratch_size = p->n_scratch * sizeof (Scratch);
-  size_t held_size = p->plan->n_rects * 2 * sizeof (double);
-  size_t tasks_size = p->n_tasks * sizeof (Task);
+  size_t rects_size = plan->n_rects * sizeof (ImkShcentroidRect);
+  size_t scratch_size = cuda->integers.n_scratch * sizeof (Scratch);
+  size_t held_size = plan->n_rects * 2 * sizeof (double);
   cudaStream_t stream = cudaStreamPerThread;
   uint8_t *memory;
-  ImkStatus status =
-      IMK_CUDA (error, cudaMalloc (&cuda->memory,
-                           rects_size + scratch_size + held_size + tasks_size));
+  ImkStatus status = IMK_CUDA (
+      error, cudaMalloc (&cuda->memory, rects_size + scratch_size + held_size));
 
   if (status != IMK_OK)
     return status;
-  /* sizes are multiples of 8, but for the last */
+  /* sizes are multiples of 8 */
   memory = (uint8_t *) cuda->memory;
   a->rects = (ImkShcentroidRect *) memory;
   a->scratch = (Scratch *) (memory += rects_size);
   a->held = (double *) (memory += scratch_size);
-  a->tasks = (Task *) (memory += held_size);
-  status = IMK_CUDA (error, cudaMemcpyAsync ((void *) a->rects, p->plan->rects,
+  status = IMK_CUDA (error, cudaMemcpyAsync ((void *) a->rects, plan->rects,
                                 rects_size, cudaMemcpyHostToDevice, stream));
-  if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaMemcpyAsync ((void *) a->tasks, p->tasks,
-                                  tasks_size, cudaMemcpyHostToDevice, stream));
   if (status == IMK_OK)
     status = IMK_CUDA (error,
         cudaMemsetAsync (a->scratch, 0, scratch_size + held_size, stream));
@@ -776,11 +99,53 @@ upload_table (void **to, const void *from, size_t size, ImkError *error)
                           : status;
 }
 
+/* Rows begin where a vector of two pixels does, and words that reach beyond the
+ * last column find something there. */
+static ImkStatus
+upload_pixels (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  size_t row = plan->width * sizeof (ImkShcentroidPixel);
+  size_t stride, size;
+  cudaStream_t stream = cudaStreamPerThread;
+  ImkStatus status;
+
+  cuda->pixel_stride = imk_div_up (plan->width, 4) * 4;
+  stride = cuda->pixel_stride * sizeof (ImkShcentroidPixel);
+  size = stride * plan->height;
+  for (size_t i = 0; i < (size_t) plan->width * plan->height; i++)
+    cuda->bad |= plan->pixels[i].flat == 0.0f;
+  status = upload_table ((void **) &cuda->pixels, nullptr, size, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMemcpy2DAsync (cuda->pixels, stride, plan->pixels, row, row,
+                   plan->height, cudaMemcpyHostToDevice, stream));
+  return status == IMK_OK ? IMK_CUDA (error, cudaStreamSynchronize (stream))
+                          : status;
+}
+
+/* All rows of a grid have the columns of the first. */
+static ImkStatus
+upload_columns (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  size_t size = plan->width * sizeof (uint16_t);
+  uint16_t *cell_of = (uint16_t *) calloc (1, size);
+  ImkStatus status;
+
+  if (!cell_of)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to plan %u cells.", plan->n_rects);
+  for (uint32_t i = 0; i < plan->columns; i++)
+    for (uint32_t k = 0; k < plan->rects[i].width; k++)
+      cell_of[plan->rects[i].x + k] = (uint16_t) i;
+  status = upload_table ((void **) &cuda->cell_of, cell_of, size, error);
+  free (cell_of);
+  return status;
+}
+
 /* What only the chain needs. */
 static ImkStatus
 upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
 {
-  size_t n_pixels = (size_t) plan->width * plan->height;
   size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
   ImkStatus status = upload_table ((void **) &cuda->tracks, nullptr,
       plan->n_rects * sizeof (ImkShcentroidTrack), error);
@@ -788,9 +153,10 @@ upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   if (status == IMK_OK)
     status = upload_table ((void **) &cuda->slopes, nullptr,
         plan->n_rects * sizeof (ImkShcentroidSlope), error);
+  if (status == IMK_OK && plan->columns)
+    status = upload_columns (cuda, plan, error);
   if (status == IMK_OK && plan->pixels)
-    status = upload_table ((void **) &cuda->pixels, plan->pixels,
-        n_pixels * sizeof (ImkShcentroidPixel), error);
+    status = upload_pixels (cuda, plan, error);
   if (status == IMK_OK && plan->lut)
     status = upload_table (
         (void **) &cuda->lut, plan->lut, n_samples * sizeof (float), error);
@@ -886,10 +252,15 @@ cuda_destroy (void *state)
   if (!cuda)
     return;
   cudaFree (cuda->memory); /* waits for kernels that use it */
+  cudaFree (cuda->integers.tasks);
+  cudaFree (cuda->fine.tasks);
+  cudaFree (cuda->reals.tasks);
+  cudaFree (cuda->cell_of);
   cudaFree (cuda->pixels);
   cudaFree (cuda->lut);
   cudaFree (cuda->tracks);
   cudaFree (cuda->slopes);
+  cudaFree (cuda->weights);
   cudaFree (cuda->matching.patterns);
   cudaFree (cuda->matching.totals);
   cudaFree (cuda->matching.anchors);
@@ -897,23 +268,47 @@ cuda_destroy (void *state)
   free (cuda);
 }
 
+/* Twice through the plan: to count tasks, then to note them down. */
 static ImkStatus
-build (Cuda *cuda, Planner *planner, ImkError *error)
+plan_and_upload (Planner planner, Tasks *to, ImkError *error)
 {
   ImkStatus status;
 
-  plan_tasks (planner);
-  planner->tasks = (Task *) malloc (planner->n_tasks * sizeof (Task));
-  if (!planner->tasks)
+  plan_tasks (&planner);
+  planner.tasks = (Task *) malloc (planner.n_tasks * sizeof (Task));
+  if (!planner.tasks)
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory to plan %u cells.", planner->plan->n_rects);
-  plan_tasks (planner);
-  status = upload (cuda, planner, error);
-  free (planner->tasks);
-  cuda->n_tasks = planner->n_tasks;
-  cuda->n_threads = planner->n_threads;
-  cuda->shared_size = planner->shared_size;
+        "There is no memory to plan %u cells.", planner.plan->n_rects);
+  plan_tasks (&planner);
+  status = upload_table ((void **) &to->tasks, planner.tasks,
+      planner.n_tasks * sizeof (Task), error);
+  free (planner.tasks);
+  to->n_tasks = planner.n_tasks;
+  to->n_threads = planner.n_threads;
+  to->n_scratch = planner.n_scratch;
+  to->shared_size = planner.shared_size;
+  to->n_weights = planner.n_weights;
   return status;
+}
+
+/* The weights about the references are in a table, made by the next frame. */
+static ImkStatus
+take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
+{
+  bool weighted = params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+  size_t size = cuda->reals.n_weights * sizeof (double);
+
+  if (weighted && !cuda->weights && size > 0) {
+    ImkStatus status =
+        IMK_CUDA (error, cudaMalloc ((void **) &cuda->weights, size));
+
+    if (status != IMK_OK)
+      return status;
+    cuda->stale = true;
+  }
+  cuda->stale |= params->sigma != cuda->arguments.params.sigma;
+  cuda->arguments.params = *params;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -936,13 +331,22 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   cuda->arguments.n_rects = plan->n_rects;
   cuda->arguments.fields = plan->fields;
   cuda->arguments.fresh = true;
-  cuda->arguments.params = *params;
   plan_chain (cuda, plan);
-  status = build (cuda, &planner, error);
+  status = plan_and_upload (planner, &cuda->integers, error);
+  planner.fine = true;
+  if (status == IMK_OK)
+    status = plan_and_upload (planner, &cuda->fine, error);
+  planner.reals = true;
+  if (status == IMK_OK)
+    status = plan_and_upload (planner, &cuda->reals, error);
+  if (status == IMK_OK)
+    status = upload (cuda, plan, error);
   if (status == IMK_OK)
     status = upload_chain (cuda, plan, error);
   if (status == IMK_OK)
     status = upload_match (cuda, plan, error);
+  if (status == IMK_OK)
+    status = take_params (cuda, params, error);
   if (status == IMK_OK)
     *state = cuda;
   else
@@ -962,21 +366,18 @@ cuda_update (void *state, const ImkShcentroidParams *params, ImkError *error)
     a->fresh = true;
   if (imk_shcentroid_tracks (&a->params) != imk_shcentroid_tracks (params))
     cuda->lost = true;
-  a->params = *params;
-  return IMK_OK;
+  return take_params (cuda, params, error);
 }
 
 typedef void (*Kernel) (const Arguments);
 
-template <typename Sample>
+template <typename Sample, bool ALL>
 static Kernel
-choose_kernel (bool all, bool cut)
+choose_kernel (bool cut, bool leveled)
 {
-  if (all)
-    return cut ? measure_cells<Sample, true, true>
-               : measure_cells<Sample, true, false>;
-  return cut ? measure_cells<Sample, false, true>
-             : measure_cells<Sample, false, false>;
+  return leveled ? integers::measure_cells<Sample, ALL, true, true>
+         : cut   ? integers::measure_cells<Sample, ALL, true, false>
+                 : integers::measure_cells<Sample, ALL, false, false>;
 }
 
 typedef void (*ChainKernel) (const ChainArguments);
@@ -1006,6 +407,45 @@ choose_chain_kernel (const Cuda *cuda)
                       : choose_chain_kernel<Sample, false, false> (all, wide);
 }
 
+template <typename Sample, bool CALIBRATED, bool CUT>
+static ChainKernel
+choose_reals_kernel (bool all, bool weighted)
+{
+  if (all)
+    return weighted
+               ? reals::measure_reals<Sample, CALIBRATED, true, true, CUT>
+               : reals::measure_reals<Sample, CALIBRATED, true, false, CUT>;
+  return weighted ? reals::measure_reals<Sample, CALIBRATED, false, true, CUT>
+                  : reals::measure_reals<Sample, CALIBRATED, false, false, CUT>;
+}
+
+template <typename Sample>
+static ChainKernel
+choose_reals_kernel (const Cuda *cuda)
+{
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  bool cut =
+      cuda->bad || params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+
+  if (cuda->pixels)
+    return cut ? choose_reals_kernel<Sample, true, true> (all, weighted)
+               : choose_reals_kernel<Sample, true, false> (all, weighted);
+  return cut ? choose_reals_kernel<Sample, false, true> (all, weighted)
+             : choose_reals_kernel<Sample, false, false> (all, weighted);
+}
+
+/* Can the kernel of the common case do it? */
+static bool
+takes_reals (const Cuda *cuda)
+{
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+
+  return cuda->reals.n_scratch == 0 && !chain_is_rare (params) &&
+         !imk_shcentroid_tracks (params);
+}
+
 static ChainArguments
 chain_arguments (const Cuda *cuda)
 {
@@ -1013,9 +453,12 @@ chain_arguments (const Cuda *cuda)
 
   a.common = cuda->arguments;
   a.pixels = cuda->pixels;
+  a.pixel_stride = cuda->pixel_stride;
   a.lut = cuda->lut;
   a.tracks = cuda->tracks;
   a.slopes = cuda->slopes;
+  a.weights = cuda->weights;
+  a.cell_of = cuda->cell_of;
   a.width = cuda->width;
   a.height = cuda->height;
   a.lanes = cuda->lanes;
@@ -1039,7 +482,34 @@ launch_tilt (const ChainArguments *a, cudaStream_t stream, ImkError *error)
 }
 
 static ImkStatus
-launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+launch_reals (
+    Cuda *cuda, ChainArguments *a, cudaLaunchConfig_t *launch, ImkError *error)
+{
+  const Tasks *tasks = &cuda->reals;
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  ChainKernel kernel = cuda->is_u8 ? choose_reals_kernel<uint8_t> (cuda)
+                                   : choose_reals_kernel<uint16_t> (cuda);
+  ImkStatus status = IMK_OK;
+
+  launch->gridDim = dim3 (tasks->n_tasks);
+  if (weighted && cuda->stale) {
+    launch->blockDim = dim3 (CHAIN_THREADS);
+    status = IMK_CUDA_LAUNCH (error, *launch, reals::make_weights,
+        (const Task *) tasks->tasks, cuda->arguments.rects, params->sigma,
+        cuda->weights);
+    cuda->stale = status != IMK_OK;
+  }
+  a->common.tasks = tasks->tasks;
+  launch->blockDim = dim3 (tasks->n_threads);
+  launch->dynamicSmemBytes = tasks->shared_size;
+  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, *launch, kernel, *a)
+                          : status;
+}
+
+static ImkStatus
+launch_teams (
+    Cuda *cuda, ChainArguments *a, cudaLaunchConfig_t *launch, ImkError *error)
 {
   const ImkShcentroidParams *params = &cuda->arguments.params;
   bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
@@ -1048,19 +518,27 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
   ChainKernel kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
                                    : choose_chain_kernel<uint16_t> (cuda);
-  ChainArguments a = chain_arguments (cuda);
-  cudaLaunchConfig_t launch = {};
-  ImkStatus status;
 
-  launch.gridDim = dim3 (imk_div_up (a.common.n_rects, n_teams));
-  launch.blockDim = dim3 (threads);
-  launch.dynamicSmemBytes = chain_shared_size (n_teams,
+  launch->gridDim = dim3 (imk_div_up (a->common.n_rects, n_teams));
+  launch->blockDim = dim3 (threads);
+  launch->dynamicSmemBytes = chain_shared_size (n_teams,
       !weighted    ? 0
       : cuda->wide ? cuda->chain_warps
                    : n_teams,
       all);
+  return IMK_CUDA_LAUNCH (error, *launch, kernel, *a);
+}
+
+static ImkStatus
+launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  ChainArguments a = chain_arguments (cuda);
+  cudaLaunchConfig_t launch = {};
+  ImkStatus status;
+
   launch.stream = stream;
-  status = IMK_CUDA_LAUNCH (error, launch, kernel, a);
+  status = takes_reals (cuda) ? launch_reals (cuda, &a, &launch, error)
+                              : launch_teams (cuda, &a, &launch, error);
   return status != IMK_OK ? status : launch_tilt (&a, stream, error);
 }
 
@@ -1145,22 +623,41 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   return status != IMK_OK ? status : launch_tilt (&a.chain, stream, error);
 }
 
-static ImkStatus
-launch_plain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+template <typename Sample>
+static Kernel
+choose_kernel (const Cuda *cuda, bool cut, bool leveled)
 {
-  const Arguments *a = &cuda->arguments;
-  bool all = a->fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool cut = a->params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
-             (cuda->is_map || a->params.threshold > 0.0);
-  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (all, cut)
-                              : choose_kernel<uint16_t> (all, cut);
-  cudaLaunchConfig_t launch = {};
+  return cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL
+             ? choose_kernel<Sample, true> (cut, leveled)
+             : choose_kernel<Sample, false> (cut, leveled);
+}
 
-  launch.gridDim = dim3 (cuda->n_tasks);
-  launch.blockDim = dim3 (cuda->n_threads);
-  launch.dynamicSmemBytes = cuda->shared_size;
+/* Coarse tasks where the frame comes over a bus. */
+static ImkStatus
+launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
+{
+  Arguments a = cuda->arguments;
+  bool leveled = imk_shcentroid_is_leveled (&a.params);
+  bool cut = a.params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
+             (cuda->is_map || a.params.threshold > 0.0);
+  const Tasks *tasks =
+      leveled || (cut && on_device) ? &cuda->fine : &cuda->integers;
+  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (cuda, cut, leveled)
+                              : choose_kernel<uint16_t> (cuda, cut, leveled);
+  cudaLaunchConfig_t launch = {};
+  ImkStatus status = IMK_OK;
+
+  a.tasks = tasks->tasks;
+  launch.gridDim = dim3 (tasks->n_tasks);
+  launch.blockDim = dim3 (tasks->n_threads);
   launch.stream = stream;
-  return IMK_CUDA_LAUNCH (error, launch, kernel, *a);
+  if (leveled && tasks->n_scratch > 0)
+    status = IMK_CUDA_LAUNCH (error, launch,
+        cuda->is_u8 ? integers::find_piece_extremes<uint8_t>
+                    : integers::find_piece_extremes<uint16_t>,
+        a);
+  launch.dynamicSmemBytes = tasks->shared_size;
+  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, a) : status;
 }
 
 static ImkStatus
@@ -1180,7 +677,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     status = launch_match (cuda, (cudaStream_t) stream, error);
   else if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
-    status = launch_plain (cuda, (cudaStream_t) stream, error);
+    status = launch_plain (cuda, in->location == IMK_LOCATION_DEVICE,
+        (cudaStream_t) stream, error);
   else
     status = launch_chain (cuda, (cudaStream_t) stream, error);
   if (status == IMK_OK)

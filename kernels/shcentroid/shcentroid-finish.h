@@ -104,27 +104,45 @@ imk_shcentroid_counts (const ImkShcentroidParams *params, double own_threshold)
   return t < 1e12 ? t : 1e12;
 }
 
-/* The smallest sample that takes part. Beyond 65535 none does; a larger cap
- * would not fit the integers it is compared in. */
-IMK_SHCENTROID_INLINE uint32_t
-imk_shcentroid_least (const ImkShcentroidParams *params, double own_threshold)
+/* Does the threshold depend on the samples of the cell? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_leveled (const ImkShcentroidParams *params)
 {
-  double t = imk_shcentroid_counts (params, own_threshold);
-
-  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE)
-    return 0;
-  return t > 65535.0 ? 65536 : (uint32_t) ceil (t);
+  return params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE ||
+         params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
 }
 
-/* T in m - T n; 0 where samples are kept as they are. */
+/* T of a cell; its range is looked at where it depends on that. No branches but
+ * those that are the same for all cells. */
 IMK_SHCENTROID_INLINE double
-imk_shcentroid_pedestal (
-    const ImkShcentroidParams *params, double own_threshold)
+imk_shcentroid_threshold (const ImkShcentroidParams *params,
+    double own_threshold, double min, double max)
 {
-  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE ||
-      !params->subtract)
-    return 0.0;
-  return imk_shcentroid_counts (params, own_threshold);
+  double t = imk_shcentroid_counts (params, own_threshold);
+  double low = params->threshold_least;
+
+  if (!imk_shcentroid_is_leveled (params))
+    return t;
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE)
+    t = t * max;
+  else
+    t = min + t * (max - min);
+  return t > low ? t : low;
+}
+
+/* The smallest sample that a threshold of @t lets take part. Beyond 65535 none
+ * does; a larger cap would not fit the integers it is compared in. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_least (double t)
+{
+  return t > 65535.0 ? 65536 : (uint32_t) (int32_t) ceil (t);
+}
+
+/* What is subtracted from samples; 0 where they are kept as they are. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_pedestal (const ImkShcentroidParams *params, double t)
+{
+  return params->subtract ? t : 0.0;
 }
 
 IMK_SHCENTROID_INLINE double
@@ -258,17 +276,17 @@ imk_shcentroid_describe (ImkShcentroidRow *row, ImkShcentroidCentre centre,
       imk_shcentroid_flags (s->max, centre.flux, min_flux, cell, params);
 }
 
-/* The whole row of a cell; of @s only what @fields needs has to be there. */
+/* The whole row of a cell; of @s only what @fields needs has to be there.
+ * @pedestal: what is subtracted from each sample that takes part */
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish (ImkShcentroidRow *row, const ImkShcentroidSums *s,
     const ImkShcentroidRect *cell, const ImkShcentroidParams *params,
-    ImkShcentroidFields fields, bool fresh, double *held)
+    double pedestal, ImkShcentroidFields fields, bool fresh, double *held)
 {
   ImkShcentroidCentre centre = imk_shcentroid_centre (
       imk_shcentroid_real (s->v), imk_shcentroid_real (s->vu),
       imk_shcentroid_real (s->vy), imk_shcentroid_real (s->n),
-      imk_shcentroid_real (s->nu), imk_shcentroid_real (s->ny),
-      imk_shcentroid_pedestal (params, cell->threshold),
+      imk_shcentroid_real (s->nu), imk_shcentroid_real (s->ny), pedestal,
       imk_shcentroid_min_flux (params, cell->min_flux), cell->width - 1.0,
       cell->height - 1.0);
 

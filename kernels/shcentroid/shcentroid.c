@@ -586,8 +586,8 @@ make_pixels (const ImkShcentroidConfig *c)
   ImkShcentroidPixel *pixels = malloc (n * sizeof (*pixels));
 
   for (size_t i = 0; pixels && i < n; i++) {
-    pixels[i].dark = c->dark ? c->dark[i] : 0.0f;
     pixels[i].flat = c->bad && c->bad[i] ? 0.0f : c->flat ? c->flat[i] : 1.0f;
+    pixels[i].dark = pixels[i].flat == 0.0f ? NAN : c->dark ? c->dark[i] : 0.0f;
   }
   return pixels;
 }

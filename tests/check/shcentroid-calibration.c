@@ -211,12 +211,26 @@ static void
 check_refused (const gchar *backend, const gchar *property, const gchar *path,
     GQuark domain, gint code, const gchar *words)
 {
-  Sh sh = sh_new (backend, "");
+  g_autofree gchar *setting = g_strdup_printf ("%s=%s", property, path);
+  Sh sh = sh_new (backend, setting);
 
-  g_object_set (sh.element, property, path, NULL);
   fail_unless (gst_harness_push (sh.h, frame_new (NULL, 1)) != GST_FLOW_OK);
   check_message_says (
       check_message (sh.bus, GST_MESSAGE_ERROR), domain, code, words);
+  fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ERROR) == 0);
+  sh_free (&sh);
+
+  /* while playing it is a warning, and the calibration stays as it was */
+  sh = sh_new (backend, "");
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 160);
+  g_object_set (sh.element, property, path, NULL);
+  for (guint i = 0; i < 3; i++)
+    fail_unless_equals_float (
+        sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 160);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+  fail_unless (check_count_messages (sh.bus, GST_MESSAGE_WARNING) == 0);
   fail_unless (check_count_messages (sh.bus, GST_MESSAGE_ERROR) == 0);
   sh_free (&sh);
 }
@@ -238,8 +252,9 @@ GST_START_TEST (test_a_calibration_file_that_does_not_fit_is_refused)
       GST_RESOURCE_ERROR_OPEN_READ, "bad-pixels-location");
   check_refused (b, "lut-location", fits, GST_RESOURCE_ERROR,
       GST_RESOURCE_ERROR_OPEN_READ, "it has to be [1, 65536].");
-  check_refused (b, "dark-location", fits, GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "The dark has the value nan at (1, 1)");
+  check_refused (b, "dark-location", fits, GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ,
+      "fits.npy\" has nan in row 1, column 1, counted from 0;");
 }
 GST_END_TEST;
 

@@ -1388,9 +1388,10 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
   const gdouble *const cells[] = {
       nans, infinite, outside, thin, negative, wild_reference};
   const guint shapes[][2] = {{1, 4}, {1, 4}, {2, 4}, {1, 4}, {1, 8}, {1, 6}};
-  const gchar *const words[] = {"Row 0 of map-location is a cell of nan",
-      "Row 0", "Row 1 of map-location is a cell of columns [15, 18)",
-      "sides at least 1", "min-flux -1", "reference (-inf, 2)"};
+  const gchar *const words[] = {"cells.npy\" has nan in row 0, column 2",
+      "has inf in row 0, column 0",
+      "Row 1 of map-location is a cell of columns [15, 18)", "sides at least 1",
+      "min-flux -1", "reference (-inf, 2)"};
   g_autofree gchar *missing = g_build_filename (folder, "no-map.npy", NULL);
   guint64 dims[] = {2, 2, 2};
   gchar *path, *contents;
@@ -1433,7 +1434,10 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
 
   for (guint i = 0; i < G_N_ELEMENTS (cells); i++) {
     path = save ("cells.npy", shapes[i][0], shapes[i][1], cells[i]);
-    check_bad_map (b, "map-location", path, SETTINGS_ERROR, words[i]);
+    if (i < 2)
+      check_bad_map (b, "map-location", path, FILE_ERROR, words[i]);
+    else
+      check_bad_map (b, "map-location", path, SETTINGS_ERROR, words[i]);
     g_free (path);
   }
 }
@@ -1453,14 +1457,14 @@ GST_START_TEST (test_a_reference_file_must_fit_the_cells)
   g_free (path);
   values[5] = NAN;
   path = save ("references.npy", 6, 2, values);
-  check_bad_map (
-      b, "reference-location", path, SETTINGS_ERROR, "reference of cell 2");
+  check_bad_map (b, "reference-location", path, FILE_ERROR,
+      "references.npy\" has nan in row 2, column 1");
   g_free (path);
   check_bad_map (b, "reference-location", missing, FILE_ERROR, "none.npy");
 }
 GST_END_TEST;
 
-GST_START_TEST (test_a_grid_spoilt_while_playing_is_one_error_and_may_be_mended)
+GST_START_TEST (test_a_grid_spoilt_while_playing_waits_with_one_warning)
 {
   Sh sh = sh_new (backends[__i__], SMALL);
   GstVideoInfo info = check_info ("GRAY8", 15, 8);
@@ -1470,17 +1474,67 @@ GST_START_TEST (test_a_grid_spoilt_while_playing_is_one_error_and_may_be_mended)
   sh_caps (&sh, "GRAY8", 15, 8);
   t = sh_measure (&sh, in);
   table_free (&t);
-  sh_set (&sh, "pitch-x", "0");
-  sh_fails (&sh, in, SETTINGS_ERROR, "pitch-x 0");
-  for (guint i = 0; i < 3; i++)
-    check_push (sh.h, gst_buffer_ref (in), GST_FLOW_ERROR);
-  fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
-  sh_set (&sh, "pitch-x", "5");
+  sh_set (&sh, "columns", "5"); /* of 5 pixels, until the pitch comes */
+  for (guint i = 0; i < 3; i++) {
+    t = sh_measure (&sh, in);
+    fail_unless_equals_int (t.n_rows, 6);
+    table_free (&t);
+  }
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      SETTINGS_ERROR, "outside the 15 pixels of a row");
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
+  /* what needs no new cells comes at once */
+  sh_set (&sh, "threshold-mode", "absolute");
+  sh_set (&sh, "threshold", "60000");
   t = sh_measure (&sh, in);
   fail_unless_equals_int (t.n_rows, 6);
+  fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
   table_free (&t);
+  sh_set (&sh, "pitch-x", "3");
+  t = sh_measure (&sh, in);
+  fail_unless_equals_int (t.n_rows, 10);
+  table_free (&t);
+  fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
   gst_buffer_unref (in);
   sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_settings_without_effect_are_told_once)
+{
+  static const struct {
+    const gchar *settings, *words;
+  } hints[] = {
+      {"threshold=5", "threshold-mode=none does not look at it"},
+      {"threshold-least=5", "only threshold-mode=relative and range"},
+      {"threshold-mode=noise threshold=3", "read-noise=0"},
+      {"bit-depth=12", "bit-depth is more than"},
+      {"saturation=300", "no cell will be flagged as saturated"},
+      {"iterations=3", "no weight to move"},
+      {"tracking-reset=3", "nothing is tracked"},
+      {"remove-tilt=true fields=xy", "fields=xy has none"},
+  };
+  GstVideoInfo info = check_info ("GRAY8", 15, 8);
+  GstBuffer *in = check_noise (&info, 1);
+
+  for (guint i = 0; i < G_N_ELEMENTS (hints); i++) {
+    g_autofree gchar *settings =
+        g_strconcat (SMALL " ", hints[i].settings, NULL);
+    Sh sh = sh_new (backends[__i__], settings);
+
+    sh_caps (&sh, "GRAY8", 15, 8);
+    for (guint k = 0; k < 3; k++) {
+      gst_buffer_unref (sh_frame (&sh, in));
+      sh_set (&sh, "min-flux", k ? "1" : "2");
+    }
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        SETTINGS_ERROR, hints[i].words);
+    fail_unless_equals_int (
+        check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
+    sh_free (&sh);
+  }
+  gst_buffer_unref (in);
 }
 GST_END_TEST;
 
@@ -1777,8 +1831,9 @@ shcentroid_suite (void)
   tcase_add_loop_test (tcase,
       test_a_map_file_with_something_wrong_is_an_error_that_says_what, 0, n);
   tcase_add_loop_test (tcase, test_a_reference_file_must_fit_the_cells, 0, n);
-  tcase_add_loop_test (tcase,
-      test_a_grid_spoilt_while_playing_is_one_error_and_may_be_mended, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_grid_spoilt_while_playing_waits_with_one_warning, 0, n);
+  tcase_add_loop_test (tcase, test_settings_without_effect_are_told_once, 0, n);
   tcase_add_loop_test (tcase, test_caps_change_in_mid_stream, 0, n);
   tcase_add_loop_test (
       tcase, test_eos_reaches_both_pads_with_and_without_frames, 0, n);

@@ -136,11 +136,37 @@ example_frame (ImkType type, uint32_t pedestal)
   return in;
 }
 
+/* Where the worked examples are run. */
+static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
+
+static TestImage
+run_example (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  ImkShcentroid *s;
+  TestImage out;
+  ImkImage device_in, device_out;
+  ImkError error;
+
+  if (backend_of_examples == IMK_BACKEND_CPU)
+    return run_cpu (c, in, IMK_TYPE_F64);
+  s = kernel_new (IMK_BACKEND_CUDA, c);
+  out = output_new (c, IMK_TYPE_F64);
+  device_in = test_to_device (in);
+  device_out = test_to_device (&out);
+  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
+      &error);
+  test_from_device (&device_out, &out);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  imk_shcentroid_free (s);
+  return out;
+}
+
 static void
 check_example (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     double x, double y)
 {
-  TestImage out = run_cpu (c, in, IMK_TYPE_F64);
+  TestImage out = run_example (c, in);
 
   check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 1e-6);
   check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
@@ -187,6 +213,8 @@ test_example_b (void)
     EXAMPLE (96, 5.0 / 3, 1.770833333333333, c.brightest = 3,
         c.threshold_action = IMK_SHCENTROID_ACTION_KEEP);
     EXAMPLE (60, 5.0 / 3, 1.833333333333333, c.brightest = 3);
+    /* aotools' 3 brightest, of which it subtracts the third */
+    EXAMPLE (30, 5.0 / 3, 2, c.brightest = 2);
     EXAMPLE (132, 1.575757575757576, 1.651515151515152, c.brightest = 16);
     EXAMPLE (3000, 5.0 / 3, 1.833333333333333, c.threshold = 2, c.power = 2,
         c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
@@ -235,7 +263,7 @@ test_dark_cell (void)
                                     : IMK_SHCENTROID_THRESHOLD_RANGE;
         k.threshold = 1; /* nothing is above the maximum */
       }
-      out = run_cpu (&k, &in, IMK_TYPE_F64);
+      out = run_example (&k, &in);
       check_near (&out, 0, IMK_SHCENTROID_FLAGS,
           IMK_SHCENTROID_NO_FLUX | (how ? IMK_SHCENTROID_SATURATED : 0), 0);
       check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
@@ -926,7 +954,7 @@ test_brightest_of_a_noisy_spot (void)
   c.cells = &cell;
   c.n_cells = 1;
   c.brightest = 25;
-  out = run_cpu (&c, &in, IMK_TYPE_F64);
+  out = run_example (&c, &in);
   check_near (&out, 0, IMK_SHCENTROID_DX, 1.3, 0.05);
   check_near (&out, 0, IMK_SHCENTROID_DY, -2.4, 0.05);
   test_image_free (&out);
@@ -1323,6 +1351,17 @@ test_map_parity (void)
     }
 }
 
+static void
+test_examples_on_cuda (void)
+{
+  test_need_cuda ();
+  backend_of_examples = IMK_BACKEND_CUDA;
+  test_example_b ();
+  test_quad_cell ();
+  test_dark_cell ();
+  test_brightest_of_a_noisy_spot ();
+}
+
 int
 main (void)
 {
@@ -1354,6 +1393,7 @@ main (void)
       {"bad parameters and calibrations are refused by name", test_errors},
       {"CPU and CUDA agree bit for bit", test_parity},
       {"CPU and CUDA agree bit for bit on maps", test_map_parity},
+      {"CUDA has the worked examples", test_examples_on_cuda},
       {NULL, NULL},
   };
 

@@ -136,6 +136,29 @@ run_cpu (const ImkShcentroidConfig *c, const TestImage *in)
   return out;
 }
 
+static TestImage
+run_on (ImkBackend backend, const ImkShcentroidConfig *c, const TestImage *in)
+{
+  ImkShcentroid *s;
+  TestImage out;
+  ImkImage device_in, device_out;
+  ImkError error;
+
+  if (backend == IMK_BACKEND_CPU)
+    return run_cpu (c, in);
+  s = kernel_new (backend, c);
+  out = output_new (c);
+  device_in = test_to_device (in);
+  device_out = test_to_device (&out);
+  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
+      &error);
+  test_from_device (&device_out, &out);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  imk_shcentroid_free (s);
+  return out;
+}
+
 static double
 get (const TestImage *out, uint32_t row, uint32_t column)
 {
@@ -778,7 +801,8 @@ test_reference (void)
  * whole cell is the template, shifts up to 3 pixels. 0.05 pixel is what the
  * interpolation may leave. */
 static void
-check_scene (ImkShcentroidCorrelation how, double rms_bound, double worst_bound)
+check_scene (ImkBackend backend, ImkShcentroidCorrelation how, double rms_bound,
+    double worst_bound)
 {
   enum { CELL = 20, N = 12 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, N, N, CELL, CELL);
@@ -807,7 +831,7 @@ check_scene (ImkShcentroidCorrelation how, double rms_bound, double worst_bound)
   c.n_templates = N * N;
   c.template_width = c.template_height = CELL;
   c.correlation = how;
-  out = run_cpu (&c, &in);
+  out = run_on (backend, &c, &in);
   for (uint32_t i = 0; i < N * N; i++) {
     check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
     for (int k = 0; k < 2; k++) {
@@ -827,15 +851,28 @@ check_scene (ImkShcentroidCorrelation how, double rms_bound, double worst_bound)
 }
 
 static void
+find_scene (ImkBackend backend)
+{
+  check_scene (backend, IMK_SHCENTROID_CORRELATION_NORMALISED, 0.02, 0.065);
+  check_scene (backend, IMK_SHCENTROID_CORRELATION_DIFFERENCE, 0.02, 0.065);
+}
+
+static void
 test_scene (void)
 {
-  check_scene (IMK_SHCENTROID_CORRELATION_NORMALISED, 0.02, 0.065);
-  check_scene (IMK_SHCENTROID_CORRELATION_DIFFERENCE, 0.02, 0.065);
+  find_scene (IMK_BACKEND_CPU);
+}
+
+static void
+test_scene_on_cuda (void)
+{
+  test_need_cuda ();
+  find_scene (IMK_BACKEND_CUDA);
 }
 
 /* Example D, daoTools: a scene that moves by (3, -2) is found there. */
 static void
-test_whole_shift (void)
+find_whole_shift (ImkBackend backend)
 {
   enum { CELL = 24, TEMPLATE = 14 };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, CELL, CELL);
@@ -855,7 +892,7 @@ test_whole_shift (void)
   c.template_width = c.template_height = TEMPLATE;
   for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++) {
     c.correlation = how;
-    out = run_cpu (&c, &in);
+    out = run_on (backend, &c, &in);
     check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
     /* covariance sees what is brighter beside it, too */
     check_near (&out, 0, IMK_SHCENTROID_DX, 3, how == 1 ? 0.3 : 0.05);
@@ -863,6 +900,19 @@ test_whole_shift (void)
     test_image_free (&out);
   }
   test_image_free (&in);
+}
+
+static void
+test_whole_shift (void)
+{
+  find_whole_shift (IMK_BACKEND_CPU);
+}
+
+static void
+test_whole_shift_on_cuda (void)
+{
+  test_need_cuda ();
+  find_whole_shift (IMK_BACKEND_CUDA);
 }
 
 /* When the frame moves by a pixel, so does what is found in it, and the window
@@ -1354,6 +1404,8 @@ main (void)
       {"errors say what to do", test_errors},
       {"CUDA finds the same", test_parity},
       {"CUDA finds the same in maps", test_map_parity},
+      {"example D on CUDA", test_whole_shift_on_cuda},
+      {"the scene to 0.05 pixel on CUDA", test_scene_on_cuda},
       {0},
   };
 

@@ -133,11 +133,30 @@ check_near (const TestImage *out, uint32_t cell, uint32_t field,
       expected);
 }
 
-/* Measures the one cell of @in, f64, all fields. */
+/* Where the worked examples are run. */
+static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
+
 static TestImage
-measure_one (const ImkShcentroidConfig *c, const TestImage *in)
+run_example (const ImkShcentroidConfig *c, const TestImage *in)
 {
-  return run_cpu (c, in, IMK_TYPE_F64, 0);
+  ImkShcentroid *s;
+  TestImage out;
+  ImkImage device_in, device_out;
+  ImkError error;
+
+  if (backend_of_examples == IMK_BACKEND_CPU)
+    return run_cpu (c, in, IMK_TYPE_F64, 0);
+  s = kernel_new (IMK_BACKEND_CUDA, c);
+  out = output_new (c, IMK_TYPE_F64, 0);
+  device_in = test_to_device (in);
+  device_out = test_to_device (&out);
+  test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
+      &error);
+  test_from_device (&device_out, &out);
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  imk_shcentroid_free (s);
+  return out;
 }
 
 /* ------------------------------------------------------------------------
@@ -163,7 +182,7 @@ static void
 check_centre (const ImkShcentroidConfig *c, const TestImage *in, double flux,
     double x, double y)
 {
-  TestImage out = measure_one (c, in);
+  TestImage out = run_example (c, in);
 
   check_near (&out, 0, IMK_SHCENTROID_FLUX, flux, 0);
   check_near (&out, 0, IMK_SHCENTROID_X, x, 1e-9);
@@ -180,7 +199,7 @@ test_plain_centroid (void)
     TestImage far = example_frame (type, 64, 40, 10, 20, 0);
     ImkShcentroidConfig c = one_cell (type, 4, 4);
     ImkShcentroidConfig f = grid_config (type, 64, 40, 10, 20, 4, 4, 1, 1);
-    TestImage out = measure_one (&c, &in);
+    TestImage out = run_example (&c, &in);
 
     check_near (&out, 0, IMK_SHCENTROID_DX, 0.1, 1e-12);
     check_near (&out, 0, IMK_SHCENTROID_DY, 0.2, 1e-12);
@@ -200,25 +219,25 @@ test_variances (void)
   TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0), out;
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024, 1e-15);
   check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021, 1e-15);
   test_image_free (&out);
 
   c.read_noise = 1;
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.0024 + 0.002016, 1e-15);
   check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.0021 + 0.002064, 1e-15);
   test_image_free (&out);
 
   c.gain = 1e200; /* electrons without end: no photon noise */
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   check_near (&out, 0, IMK_SHCENTROID_VAR_X, 0.002016, 1e-15);
   check_near (&out, 0, IMK_SHCENTROID_VAR_Y, 0.002064, 1e-15);
   test_image_free (&out);
 
   c.gain = 1e-300, c.read_noise = 1e300;
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   test_check (isfinite (get (&out, 0, IMK_SHCENTROID_VAR_X)),
       "an absurd gain made the variance infinite or NaN");
   test_image_free (&out);
@@ -254,7 +273,7 @@ test_dark_cell (void)
   c.threshold = 42;
   for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
     c.invalid_policy = policy;
-    out = measure_one (&c, &in);
+    out = run_example (&c, &in);
     check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_FLUX, 0);
     check_near (&out, 0, IMK_SHCENTROID_FLUX, 0, 0);
     check_near (&out, 0, IMK_SHCENTROID_FLUX_RAW, 132, 0);
@@ -296,7 +315,7 @@ check_edges (double x0, double pitch, uint32_t n, const uint32_t *edges)
       grid_config (IMK_TYPE_U8, edges[n] + 3, 2, x0, 0, pitch, 2, n, 1);
 
   test_image_fill (&in, FILL_MAXIMUM, 255, 0);
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   for (uint32_t i = 0; i < n; i++) {
     check_near (
         &out, i, IMK_SHCENTROID_FLUX_RAW, 510.0 * (edges[i + 1] - edges[i]), 0);
@@ -633,7 +652,7 @@ test_largest_sums (void)
     ImkShcentroidConfig c = one_cell (IMK_TYPE_U16, width, height);
 
     test_image_fill (&in, FILL_MAXIMUM, 65535, 0);
-    out = measure_one (&c, &in);
+    out = run_example (&c, &in);
     check_near (&out, 0, IMK_SHCENTROID_X, (width - 1) / 2.0, 0);
     check_near (&out, 0, IMK_SHCENTROID_Y, (height - 1) / 2.0, 0);
     check_against_reference (&c, &in, &out, "65535 x 3");
@@ -758,7 +777,7 @@ test_shift (void)
   TestImage b = example_frame (IMK_TYPE_U16, 40, 40, 13, 15, 0);
   ImkShcentroidConfig c =
       grid_config (IMK_TYPE_U16, 40, 40, 5, 5, 30, 30, 1, 1);
-  TestImage first = measure_one (&c, &a), second = measure_one (&c, &b);
+  TestImage first = run_example (&c, &a), second = run_example (&c, &b);
 
   for (int i = 0; i < 4; i++)
     check_near (&second, 0, i, get (&first, 0, i) + 1, 1e-12);
@@ -860,7 +879,7 @@ test_saturation (void)
   ImkShcentroidConfig c = one_cell (IMK_TYPE_U8, 4, 4);
 
   c.saturation = 40;
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   check_near (&out, 0, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_SATURATED, 0);
   check_near (&out, 0, IMK_SHCENTROID_X, 1.6, 1e-12);
   test_image_free (&out);
@@ -879,7 +898,7 @@ test_pedestal_rounding (void)
   test_image_fill (&in, FILL_MAXIMUM, 50001, 0);
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
   c.threshold = nextafter (50001, 0);
-  out = measure_one (&c, &in);
+  out = run_example (&c, &in);
   for (int i = IMK_SHCENTROID_X; i <= IMK_SHCENTROID_Y; i++)
     test_check (get (&out, 0, i) >= 0 && get (&out, 0, i) <= 29,
         "the centroid left its cell: %g", get (&out, 0, i));
@@ -967,11 +986,11 @@ check_frame_file (const char *name, double threshold, uint32_t n_valid)
 
   snprintf (path, sizeof (path), "%s.gray16le.raw", name);
   in = load_frame (path);
-  cog = measure_one (&c, &in);
+  cog = run_example (&c, &in);
   c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
   c.threshold = threshold;
   c.min_flux = 5000;
-  tabs = measure_one (&c, &in);
+  tabs = run_example (&c, &in);
 
   snprintf (path, sizeof (path), "%s.grid16.csv", name);
   csv = open_data (path);
@@ -1410,6 +1429,19 @@ test_failures (void)
   test_image_free (&out);
 }
 
+static void
+test_examples_on_cuda (void)
+{
+  test_need_cuda ();
+  backend_of_examples = IMK_BACKEND_CUDA;
+  test_plain_centroid ();
+  test_variances ();
+  test_thresholds ();
+  test_dark_cell ();
+  test_aotools ();
+  test_edges ();
+}
+
 int
 main (void)
 {
@@ -1449,6 +1481,7 @@ main (void)
       {"CPU and CUDA follow the same policies from frame to frame",
           test_policy_parity},
       {"every failing CUDA call is reported and survived", test_failures},
+      {"CUDA has the worked examples", test_examples_on_cuda},
       {NULL, NULL},
   };
 

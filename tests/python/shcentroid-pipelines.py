@@ -11,6 +11,7 @@ import numpy as np
 from support import SOURCE, Gst, main, read_csv
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import granulation
 import wavefronts
 
 HAVE_OVERLAY = all(Gst.ElementFactory.find(name) for name in ("shoverlay", "pngenc"))
@@ -92,6 +93,19 @@ class Scripts(unittest.TestCase):
         text = self.call("shcentroid-file", "pictures/shoverlay.png", "--csv", "c.csv")
         self.assertIn("cells: pitch 5", text)  # 26 pixels, drawn twice as large
 
+    def test_granules_are_measured_against_one_of_the_cells(self):
+        text = self.call("shcentroid-solar", "--csv", "c.csv")
+        self.assertIn("1280 valid shifts of 0.800 pixels rms", text)
+        self.assertLess(float(text.split("off by ")[1].split()[0]), 0.05)
+        frames, shifts = granulation.make(frames=2, columns=6, rows=5, pitch=24, amplitude=1)
+        np.save(self.path("sun.npy"), frames)
+        self.call("shcentroid-solar", "sun.npy", "--csv", "c.csv", "columns=6", "rows=5",
+                  "pitch-x=24", "pitch-y=24", "template-cell=14")
+        table = read_csv(self.path("c.csv"))
+        found = np.stack([table["dx"], table["dy"]], 1).reshape(shifts.shape)
+        error = found - (shifts - shifts.mean(1, keepdims=True))
+        self.assertLess(np.sqrt((error ** 2).mean()), 0.05)
+
     def test_what_is_missing_is_said_in_a_sentence(self):
         np.save(self.path("f.npy"), np.zeros((1, 64, 64), np.uint8))
         self.assertIn("There is no grid of spots",
@@ -108,6 +122,10 @@ class Scripts(unittest.TestCase):
             file.write("no FITS")
         self.assertIn("ends inside a header",
                       self.call("shcentroid-file", "f.fits", status=1))
+        self.assertIn("There is no file a.npy.",
+                      self.call("shcentroid-solar", "a.npy", status=1))
+        self.assertIn("There are 2 files, a and b",
+                      self.call("shcentroid-solar", "a", "b", status=1))
         self.assertIn("There is no camera /dev/no-video",
                       self.call("shcentroid-v4l2", "--device", "/dev/no-video", status=1))
         bare = {"GST_PLUGIN_SYSTEM_PATH_1_0": self.path("none"),
@@ -116,7 +134,8 @@ class Scripts(unittest.TestCase):
                       self.call("shcentroid-aravis", status=1, **bare))
 
     def test_each_script_has_help(self):
-        for script in ("shcentroid-file", "shcentroid-v4l2", "shcentroid-aravis"):
+        for script in ("shcentroid-file", "shcentroid-solar", "shcentroid-v4l2",
+                       "shcentroid-aravis"):
             text = self.call(script, "--help")
             for word in ("--csv", "--picture", "property=value", "docs/shcentroid.md"):
                 self.assertIn(word, text)

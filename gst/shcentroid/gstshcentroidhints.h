@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings of shcentroid that say something to nobody. */
+#pragma once
+
+#include <glib.h>
+
+#include "shcentroid/shcentroid.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  const ImkShcentroidConfig *config; /* as the properties say */
+  gboolean has_map, has_optics;
+  guint bit_depth;
+  gdouble saturation;
+  ImkType type; /* of the samples */
+} GstShCentroidHintInput;
+
+enum { GST_SH_CENTROID_N_HINTS = 10 };
+
+/* Returns: (nullable): the sentence of hint @index, below
+ * GST_SH_CENTROID_N_HINTS, where it applies */
+const gchar *gst_sh_centroid_hint (
+    guint index, const GstShCentroidHintInput *input);
+
+G_END_DECLS

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshcentroidkernel.h"
+
+#include "gstshcentroidgeometry.h"
+
+/* A map has no rows: all its cells stand in row 0. */
+static void
+number_cells (GstShCentroidKernel *self, guint columns)
+{
+  self->indices = g_new (guint32, 3 * (gsize) self->n_cells);
+  for (guint32 i = 0; i < self->n_cells; i++) {
+    self->indices[3 * i] = i;
+    self->indices[3 * i + 1] = i / columns;
+    self->indices[3 * i + 2] = i % columns;
+  }
+}
+
+/* Where the kernel of @backend writes @width x @height numbers. */
+static ImkStatus
+open_table (GstImagingTable **table, GstImagingFilter *filter,
+    ImkBackend backend, guint width, guint height, ImkError *error)
+{
+  *table = gst_imaging_table_new (backend == IMK_BACKEND_CUDA
+                                      ? gst_imaging_filter_open_context (filter)
+                                      : NULL,
+      width, height, error);
+  return *table ? IMK_OK : IMK_ERROR_MEMORY;
+}
+
+/* A cell without a centroid is NaN there, so that it is not counted; under
+ * IMK_SHCENTROID_INVALID_REFERENCE it is counted, as what it reports. */
+static ImkStatus
+open_for_references (GstShCentroidKernel *self, GstImagingFilter *filter,
+    ImkBackend backend, const ImkShcentroidConfig *config, ImkError *error)
+{
+  ImkShcentroidConfig xy = *config;
+  ImkStatus status;
+
+  xy.fields = IMK_SHCENTROID_FIELDS_XY;
+  if (xy.invalid_policy != IMK_SHCENTROID_INVALID_REFERENCE)
+    xy.invalid_policy = IMK_SHCENTROID_INVALID_NAN;
+  status = imk_shcentroid_new (backend, &xy, &self->reference_kernel, error);
+  if (status != IMK_OK)
+    return status;
+  self->references = g_new (gdouble, 2 * (gsize) self->n_cells);
+  imk_shcentroid_get_references (config, self->references);
+  return open_table (
+      &self->reference_table, filter, backend, 2, self->n_cells, error);
+}
+
+ImkStatus
+gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
+    GstImagingFilter *filter, ImkBackend backend,
+    const ImkShcentroidConfig *config, gboolean for_references, ImkError *error)
+{
+  gboolean all = config->fields == IMK_SHCENTROID_FIELDS_ALL;
+  gboolean slopes = config->fields == IMK_SHCENTROID_FIELDS_SLOPES;
+  ImkStatus status = imk_shcentroid_new (backend, config, &self->kernel, error);
+
+  if (status != IMK_OK)
+    return status;
+  self->n_cells = imk_shcentroid_n_cells (config);
+  number_cells (self, config->n_cells ? self->n_cells : config->columns);
+  self->fields = config->fields;
+  self->more = gst_sh_centroid_describe_cells (config);
+  status = open_table (&self->table, filter, backend,
+      all      ? IMK_SHCENTROID_N_FIELDS
+      : slopes ? 2 * self->n_cells
+               : 2,
+      slopes ? 1 : self->n_cells, error);
+  if (status == IMK_OK && for_references)
+    status = open_for_references (self, filter, backend, config, error);
+  return status;
+}
+
+void
+gst_sh_centroid_kernel_clear (GstShCentroidKernel *self)
+{
+  imk_shcentroid_free (self->kernel);
+  g_clear_pointer (&self->table, gst_imaging_table_free);
+  g_free (self->indices);
+  gst_clear_structure (&self->more);
+  imk_shcentroid_free (self->reference_kernel);
+  g_clear_pointer (&self->reference_table, gst_imaging_table_free);
+  g_free (self->references);
+  gst_sh_centroid_tables_clear (&self->tables);
+  *self = (GstShCentroidKernel){0};
+}

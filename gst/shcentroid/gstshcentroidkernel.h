@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A kernel of shcentroid for one geometry, and all that goes with it. */
+#pragma once
+
+#include "gstimagingfilter.h"
+#include "gstimagingtable.h"
+#include "gstshcentroidpixels.h"
+
+G_BEGIN_DECLS
+
+/* All zero when there is none. */
+typedef struct {
+  ImkShcentroid *kernel;
+  GstVideoInfo info;
+  ImkType type;
+  guint geometry;       /* which of the settings it was opened for */
+  gboolean provisional; /* until find-grid has found the cells */
+  GstShCentroidTables tables;
+  ImkShcentroidFields fields;
+  guint n_cells;
+  guint32 *indices; /* cell, row, column of each cell */
+  GstImagingTable *table;
+  GstStructure *more; /* of the results: the cells */
+
+  /* while references are captured: a second kernel that tells invalid cells */
+  ImkShcentroid *reference_kernel;
+  GstImagingTable *reference_table;
+  gdouble *references; /* x and y of each cell, as they are */
+} GstShCentroidKernel;
+
+/* Opens what @config says. Whatever comes of it, @self is to be cleared.
+ * @for_references: with the second kernel */
+ImkStatus gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
+    GstImagingFilter *filter, ImkBackend backend,
+    const ImkShcentroidConfig *config, gboolean for_references,
+    ImkError *error);
+
+/* On CUDA, with its context current. */
+void gst_sh_centroid_kernel_clear (GstShCentroidKernel *self);
+
+G_END_DECLS

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element shcentroid while another thread changes everything about it:
+ * properties that fit and that do not, captures, grids. To be run under the
+ * thread sanitizer as well. */
+#include <math.h>
+
+#include <glib/gstdio.h>
+
+#include "check-common.h"
+#include "gstimagingnpy.h"
+#include "gstimagingresults.h"
+
+#include "shcentroid/shcentroid.h"
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+enum { WIDTH = 40, HEIGHT = 30, N_FRAMES = 300 };
+#define GRID "pitch-x=10 pitch-y=10 columns=4 rows=3 "
+
+static gchar *folder, *good_dark, *bad_dark, *nan_map, *map;
+
+static gchar *
+save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
+{
+  const guint64 dims[] = {n_rows, n_columns};
+  gdouble *values = g_new (gdouble, n_rows * n_columns);
+  gchar *path = g_build_filename (folder, name, NULL);
+
+  for (guint64 i = 0; i < n_rows * n_columns; i++)
+    values[i] = value;
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_F64, 2, dims, values, NULL));
+  g_free (values);
+  return path;
+}
+
+static void
+make_files (void)
+{
+  folder = g_dir_make_tmp ("shcentroid-storm-XXXXXX", NULL);
+  good_dark = save ("dark.npy", HEIGHT, WIDTH, 1.5);
+  bad_dark = save ("other-dark.npy", HEIGHT + 1, WIDTH, 1.5);
+  nan_map = save ("nan-map.npy", 2, 4, NAN);
+  map = save ("map.npy", 3, 4, 7);
+}
+
+static void
+remove_files (void)
+{
+  gchar **paths[] = {&good_dark, &bad_dark, &nan_map, &map};
+
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++) {
+    g_unlink (*paths[i]);
+    g_clear_pointer (paths[i], g_free);
+  }
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- the storm --- */
+
+typedef struct {
+  const gchar *name, *values[5];
+} Choice;
+
+/* Some do not fit, alone or beside the others. */
+static const Choice choices[] = {
+    {"x0", {"0", "3.5", "-2", "1000", "0"}},
+    {"y0", {"0", "1.25", "-3", "-1000", "0"}},
+    {"pitch-x", {"10", "9.5", "0", "5", "20"}},
+    {"pitch-y", {"10", "7.5", "0.5", "5", "15"}},
+    {"columns", {"4", "2", "0", "8", "1"}},
+    {"rows", {"3", "2", "0", "6", "1"}},
+    {"grid-rule", {"single-floor", "paper", "single-floor", "paper", "paper"}},
+    {"margin", {"0", "1", "2", "9", "0"}},
+    {"fields", {"all", "xy", "slopes", "all", "all"}},
+    {"aperture", {"0", "0.2", "0", "0", "9"}},
+    {"lenslet-pitch", {"0", "100", "0", "50", "100"}},
+    {"pixel-size", {"0", "10", "0", "10", "10"}},
+    {"focal-length", {"0", "5", "0", "0", "5"}},
+    {"slope-unit", {"px", "rad", "px", "rad", "px"}},
+    {"threshold", {"0", "0.3", "20", "65535", "2"}},
+    {"threshold-mode", {"none", "absolute", "relative", "range", "noise"}},
+    {"threshold-action", {"subtract", "keep", "subtract", "keep", "keep"}},
+    {"threshold-least", {"0", "5", "1e6", "0", "3"}},
+    {"brightest", {"0", "1", "10", "100000", "0"}},
+    {"weighting", {"none", "gaussian", "tracking", "none", "gaussian"}},
+    {"sigma", {"1", "3", "0.01", "1e6", "2"}},
+    {"iterations", {"1", "3", "1", "5", "1"}},
+    {"power", {"1", "2", "1.5", "4", "1"}},
+    {"estimator", {"cog", "quad", "cog", "cog", "quad"}},
+    {"quad-gain", {"1", "2", "0.5", "1", "1"}},
+    {"window", {"cell", "tracking", "cell", "cell", "tracking"}},
+    {"tracking-gain", {"1", "0", "0.5", "1", "1"}},
+    {"tracking-reset", {"0", "1", "5", "0", "0"}},
+    {"remove-tilt", {"false", "true", "false", "true", "false"}},
+    {"min-flux", {"0", "100", "1e300", "0", "0"}},
+    {"bit-depth", {"0", "12", "16", "8", "0"}},
+    {"saturation", {"0", "-1", "250", "60000", "0"}},
+    {"gain", {"1", "0.5", "1e-9", "1e9", "2"}},
+    {"read-noise", {"0", "3", "1e6", "0", "1"}},
+    {"invalid-policy", {"zero", "hold", "reference", "zero", "hold"}},
+};
+
+static gboolean stop; /* atomic */
+
+static void
+change_files (GstElement *element, GRand *random)
+{
+  const gchar *const darks[] = {good_dark, bad_dark, "", "/nowhere.npy"};
+  const gchar *const maps[] = {"", nan_map, map, ""};
+
+  g_object_set (element, "dark-location",
+      darks[g_rand_int_range (random, 0, 4)], "map-location",
+      maps[g_rand_int_range (random, 0, 4)], NULL);
+}
+
+static void
+ask_for_captures (GstElement *element, GRand *random)
+{
+  static const gchar *const names[] = {
+      "capture-dark", "capture-flat", "capture-reference"};
+  guint n = (guint) g_rand_int_range (random, 1, 4);
+  gboolean begun = FALSE;
+
+  g_signal_emit_by_name (
+      element, names[g_rand_int_range (random, 0, 3)], n, NULL, &begun);
+  fail_unless (begun);
+}
+
+static void
+read_all (GstElement *element)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (choices); i++) {
+    GValue value = G_VALUE_INIT;
+
+    g_object_get_property (G_OBJECT (element), choices[i].name, &value);
+    g_value_unset (&value);
+  }
+}
+
+static gpointer
+storm (gpointer data)
+{
+  GstElement *element = data;
+  GRand *random = g_rand_new_with_seed (7);
+
+  while (!g_atomic_int_get (&stop)) {
+    const Choice *c =
+        &choices[g_rand_int_range (random, 0, G_N_ELEMENTS (choices))];
+
+    gst_util_set_object_arg (G_OBJECT (element), c->name,
+        c->values[g_rand_int_range (random, 0, G_N_ELEMENTS (c->values))]);
+    if (g_rand_int_range (random, 0, 20) == 0)
+      change_files (element, random);
+    if (g_rand_int_range (random, 0, 20) == 0)
+      ask_for_captures (element, random);
+    if (g_rand_int_range (random, 0, 20) == 0)
+      read_all (element);
+    g_usleep (200);
+  }
+  g_rand_free (random);
+  return NULL;
+}
+
+static void
+calm (GstElement *element)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (choices); i++)
+    gst_util_set_object_arg (
+        G_OBJECT (element), choices[i].name, choices[i].values[0]);
+  g_object_set (element, "dark-location", "", "flat-location", "",
+      "reference-location", "", "map-location", "", NULL);
+}
+
+/* --- frames --- */
+
+static GstBuffer *
+frame_new (guint seed)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+
+  return check_noise (&info, seed);
+}
+
+/* Returns: (transfer full): the numbers, all of which are finite */
+static GBytes *
+measure (GstHarness *h, guint seed)
+{
+  GstBuffer *out, *data = NULL;
+  const GstStructure *result;
+  GstMapInfo map_info;
+  GBytes *bytes;
+
+  check_push (h, frame_new (seed), GST_FLOW_OK);
+  out = check_pull (h);
+  result = gst_imaging_results_get (out, "sh");
+  fail_unless (result != NULL);
+  fail_unless (
+      gst_structure_get (result, "data", GST_TYPE_BUFFER, &data, NULL));
+  fail_unless (gst_buffer_map (data, &map_info, GST_MAP_READ));
+  fail_unless (map_info.size > 0);
+  for (gsize i = 0; i < map_info.size / sizeof (gfloat); i++)
+    fail_unless (isfinite (((gfloat *) map_info.data)[i]),
+        "frame %u has %g at %" G_GSIZE_FORMAT, seed,
+        ((gfloat *) map_info.data)[i], i);
+  bytes = g_bytes_new (map_info.data, map_info.size);
+  gst_buffer_unmap (data, &map_info);
+  gst_buffer_unref (data);
+  gst_buffer_unref (out);
+  return bytes;
+}
+
+static GstElement *
+element_new (const gchar *backend, GstBus *bus)
+{
+  g_autofree gchar *launch =
+      g_strdup_printf ("shcentroid name=sh backend=%s " GRID, backend);
+  GstElement *element = gst_parse_launch (launch, NULL);
+
+  fail_unless (element != NULL);
+  gst_element_set_bus (element, bus);
+  return element;
+}
+
+static GstHarness *
+harness_new (GstElement *element)
+{
+  g_autofree gchar *caps = check_caps_string ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+
+  gst_harness_set_src_caps_str (h, caps);
+  return h;
+}
+
+static GBytes *
+measure_afresh (const gchar *backend, guint seed)
+{
+  GstElement *element = element_new (backend, NULL);
+  GstHarness *h = harness_new (element);
+  GBytes *bytes = measure (h, seed);
+
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  return bytes;
+}
+
+GST_START_TEST (
+    test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole)
+{
+  GstBus *bus = gst_bus_new ();
+  GstElement *element = element_new (backends[__i__], bus);
+  GstHarness *h = harness_new (element);
+  GBytes *before, *after;
+  GThread *thread;
+
+  g_bytes_unref (measure (h, 0));
+  g_atomic_int_set (&stop, FALSE);
+  thread = g_thread_new ("storm", storm, element);
+  for (guint i = 1; i <= N_FRAMES; i++) {
+    g_bytes_unref (measure (h, i));
+    gst_bus_set_flushing (bus, TRUE); /* of warnings there are many */
+    gst_bus_set_flushing (bus, FALSE);
+  }
+  g_atomic_int_set (&stop, TRUE);
+  g_thread_join (thread);
+  calm (element);
+  for (guint i = 0; i < 5; i++) /* captures come to their end */
+    g_bytes_unref (measure (h, i));
+  calm (element);
+  after = measure (h, 5);
+  before = measure_afresh (backends[__i__], 5);
+  fail_unless (
+      g_bytes_equal (before, after), "the storm has left something behind");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  g_bytes_unref (before);
+  g_bytes_unref (after);
+  gst_element_set_bus (element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+}
+GST_END_TEST;
+
+/* No frame comes: nothing is captured, and it is said at the end. */
+GST_START_TEST (test_a_capture_without_frames_is_a_warning_at_the_end)
+{
+  GstBus *bus = gst_bus_new ();
+  GstElement *element = element_new (backends[__i__], bus);
+  GstHarness *h = harness_new (element);
+  gboolean begun = FALSE;
+
+  g_bytes_unref (measure (h, 0));
+  g_signal_emit_by_name (element, "capture-dark", 5, NULL, &begun);
+  fail_unless (begun);
+  g_bytes_unref (measure (h, 1));
+  gst_element_set_state (element, GST_STATE_READY);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "capture-dark came to 1 of 5 frames");
+  g_signal_emit_by_name (element, "capture-dark", 0, NULL, &begun);
+  fail_if (begun);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 frames");
+  gst_element_set_bus (element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+}
+GST_END_TEST;
+
+/* GObject refuses 0 and NaN; radians need a focal length, and wait for it. */
+GST_START_TEST (test_what_cannot_be_is_not_taken)
+{
+  GstBus *bus = gst_bus_new ();
+  GstElement *element = element_new (backends[__i__], bus);
+  GstHarness *h = harness_new (element);
+  GBytes *before = measure (h, 3), *after;
+
+  ASSERT_WARNING (g_object_set (element, "gain", 0.0, NULL));
+  ASSERT_WARNING (g_object_set (element, "threshold", NAN, NULL));
+  gst_util_set_object_arg (G_OBJECT (element), "slope-unit", "rad");
+  after = measure (h, 3);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "focal-length");
+  fail_unless (g_bytes_equal (before, after));
+  g_bytes_unref (after);
+  g_object_set (element, "pixel-size", 10.0, "focal-length", 5.0, NULL);
+  after = measure (h, 3);
+  fail_if (g_bytes_equal (before, after));
+  g_bytes_unref (before);
+  g_bytes_unref (after);
+  gst_element_set_bus (element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+}
+GST_END_TEST;
+
+static Suite *
+shcentroid_storm_suite (void)
+{
+  Suite *suite = suite_create ("shcentroid-storm");
+  TCase *tcase = tcase_create ("storm");
+  const int n = G_N_ELEMENTS (backends);
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, make_files, remove_files);
+  tcase_add_loop_test (tcase,
+      test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_capture_without_frames_is_a_warning_at_the_end, 0, n);
+  tcase_add_loop_test (tcase, test_what_cannot_be_is_not_taken, 0, n);
+  return suite;
+}
+
+GST_CHECK_MAIN (shcentroid_storm);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* GLib's locks for the thread sanitizer, which sees only what was compiled with
+ * it: GLib was not, and waits by system calls of its own. A program that has
+ * this file and exports its symbols takes the place of GLib's functions, in all
+ * libraries that call them; each calls GLib's and tells what it orders. */
+#include <dlfcn.h>
+#include <glib.h>
+
+#include <sanitizer/tsan_interface.h>
+
+#define REAL(type, name) ((type) real (#name))
+
+typedef void (*Lock) (void *mutex);
+typedef gboolean (*TryLock) (void *mutex);
+typedef void (*Wait) (GCond *cond, GMutex *mutex);
+typedef gboolean (*WaitUntil) (GCond *cond, GMutex *mutex, gint64 end);
+typedef gpointer (*Join) (GThread *thread);
+
+static gpointer
+real (const char *name)
+{
+  return dlsym (RTLD_NEXT, name);
+}
+
+void
+g_mutex_lock (GMutex *mutex)
+{
+  REAL (Lock, g_mutex_lock) (mutex);
+  __tsan_acquire (mutex);
+}
+
+gboolean
+g_mutex_trylock (GMutex *mutex)
+{
+  gboolean locked = REAL (TryLock, g_mutex_trylock) (mutex);
+
+  if (locked)
+    __tsan_acquire (mutex);
+  return locked;
+}
+
+void
+g_mutex_unlock (GMutex *mutex)
+{
+  __tsan_release (mutex);
+  REAL (Lock, g_mutex_unlock) (mutex);
+}
+
+void
+g_rec_mutex_lock (GRecMutex *mutex)
+{
+  REAL (Lock, g_rec_mutex_lock) (mutex);
+  __tsan_acquire (mutex);
+}
+
+void
+g_rec_mutex_unlock (GRecMutex *mutex)
+{
+  __tsan_release (mutex);
+  REAL (Lock, g_rec_mutex_unlock) (mutex);
+}
+
+void
+g_cond_wait (GCond *cond, GMutex *mutex)
+{
+  __tsan_release (mutex);
+  REAL (Wait, g_cond_wait) (cond, mutex);
+  __tsan_acquire (mutex);
+}
+
+gboolean
+g_cond_wait_until (GCond *cond, GMutex *mutex, gint64 end)
+{
+  gboolean signalled;
+
+  __tsan_release (mutex);
+  signalled = REAL (WaitUntil, g_cond_wait_until) (cond, mutex, end);
+  __tsan_acquire (mutex);
+  return signalled;
+}
