@@ -24,30 +24,17 @@
 
 #include <gst/base/gstflowcombiner.h>
 #include "gstimagingallocation.h"
-#include "gstimagingenum.h"
 #include "gstimagingoutput.h"
 #include "gstimagingpicture.h"
+#include "gstnormalintegrateconfig.h"
 
 #include "normalintegrate/normalintegrate-mesh.h"
-#include "normalintegrate/normalintegrate.h"
 
 GST_DEBUG_CATEGORY_STATIC (normalintegrate_debug);
 #define GST_CAT_DEFAULT normalintegrate_debug
 
 /* The meta that says what the grey values of a height map are. */
 #define HEIGHT_META "GstImagingHeight"
-
-enum {
-  PROP_0,
-  /* those of the engine come first */
-  PROP_METHOD = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_Y_AXIS,
-  PROP_MM_PER_PIXEL,
-  PROP_MAX_SLOPE,
-  PROP_TOLERANCE,
-  PROP_MAX_ITERATIONS,
-  PROP_HEIGHT_RANGE,
-};
 
 /* In the order in which a link without a name takes them. */
 enum { HEIGHT, TENSOR, MESH, N_OUTPUTS };
@@ -94,23 +81,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstNormalIntegrate, gst_normal_integrate,
         normalintegrate_debug, "normalintegrate", 0, "Heights from normals"))
 GST_ELEMENT_REGISTER_DEFINE (normalintegrate, "normalintegrate", GST_RANK_NONE,
     GST_TYPE_NORMAL_INTEGRATE)
-
-static const GEnumValue method_values[] = {
-    {IMK_NORMALINTEGRATE_POISSON,
-        "Least squares of the slopes, with free borders, over pixels that have "
-        "a normal",
-        "poisson"},
-    {IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA,
-        "The nearest surface that is periodic; pixels without normal are flat",
-        "frankot-chellappa"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue y_axis_values[] = {
-    {FALSE, "Up, as OpenGL has it", "up"},
-    {TRUE, "Down, as DirectX has it", "down"},
-    {0, NULL, NULL},
-};
 
 /* --- the kernel ---------------------------------------------------------- */
 
@@ -693,36 +663,12 @@ gst_normal_integrate_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
-  ImkNormalintegrateConfig *c = &self->config;
 
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_METHOD:
-    c->method = g_value_get_enum (value);
-    break;
-  case PROP_Y_AXIS:
-    c->y_down = g_value_get_enum (value);
-    break;
-  case PROP_MM_PER_PIXEL:
-    c->mm_per_pixel = g_value_get_double (value);
-    break;
-  case PROP_MAX_SLOPE:
-    c->max_slope = g_value_get_double (value);
-    break;
-  case PROP_TOLERANCE:
-    c->tolerance = g_value_get_double (value);
-    break;
-  case PROP_MAX_ITERATIONS:
-    c->max_iterations = g_value_get_uint (value);
-    break;
-  case PROP_HEIGHT_RANGE:
-    c->grey_range = g_value_get_double (value);
-    break;
-  default:
+  if (!gst_normal_integrate_config_set (&self->config, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
   GST_OBJECT_UNLOCK (object);
 }
 
@@ -731,36 +677,12 @@ gst_normal_integrate_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
-  const ImkNormalintegrateConfig *c = &self->config;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_METHOD:
-    g_value_set_enum (value, c->method);
-    break;
-  case PROP_Y_AXIS:
-    g_value_set_enum (value, c->y_down);
-    break;
-  case PROP_MM_PER_PIXEL:
-    g_value_set_double (value, c->mm_per_pixel);
-    break;
-  case PROP_MAX_SLOPE:
-    g_value_set_double (value, c->max_slope);
-    break;
-  case PROP_TOLERANCE:
-    g_value_set_double (value, c->tolerance);
-    break;
-  case PROP_MAX_ITERATIONS:
-    g_value_set_uint (value, c->max_iterations);
-    break;
-  case PROP_HEIGHT_RANGE:
-    g_value_set_double (value, c->grey_range);
-    break;
-  default:
+  if (!gst_normal_integrate_config_get (&self->config, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
   GST_OBJECT_UNLOCK (object);
 }
 
@@ -776,59 +698,6 @@ gst_normal_integrate_finalize (GObject *object)
   G_OBJECT_CLASS (gst_normal_integrate_parent_class)->finalize (object);
 }
 
-static const GParamFlags live =
-    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-static void
-install_number (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, gdouble least, gdouble most, gdouble default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_double (
-          name, name, blurb, least, most, default_value, live));
-}
-
-static void
-install_enum (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, const gchar *type, const GEnumValue *values,
-    gint default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_enum (name, name, blurb,
-          gst_imaging_enum_type (type, values), default_value, live));
-}
-
-static void
-install_properties (GObjectClass *klass)
-{
-  ImkNormalintegrateConfig defaults;
-
-  imk_normalintegrate_config_init (&defaults);
-  install_enum (klass, PROP_METHOD, "method", "How slopes become heights",
-      "GstNormalIntegrateMethod", method_values, defaults.method);
-  install_enum (klass, PROP_Y_AXIS, "y-axis",
-      "Where the y of the normals points", "GstNormalIntegrateYAxis",
-      y_axis_values, defaults.y_down);
-  install_number (klass, PROP_MM_PER_PIXEL, "mm-per-pixel",
-      "Size of a pixel, which makes heights mm; with 1 they are pixels", 1e-9,
-      1e6, defaults.mm_per_pixel);
-  install_number (klass, PROP_MAX_SLOPE, "max-slope",
-      "Tangent of the steepest normal that counts; steeper ones have no height",
-      1e-3, 1e9, defaults.max_slope);
-  install_number (klass, PROP_TOLERANCE, "tolerance",
-      "Residual relative to the first at which the solution around pixels "
-      "without normal is good enough; 0 makes max-iterations",
-      0, 1, defaults.tolerance);
-  g_object_class_install_property (klass, PROP_MAX_ITERATIONS,
-      g_param_spec_uint ("max-iterations", "max-iterations",
-          "Iterations of it at most; 5 to 10 are usual", 1, 10000,
-          defaults.max_iterations, live));
-  install_number (klass, PROP_HEIGHT_RANGE, "height-range",
-      "mm from grey value 1, the lowest point, to 65535, beyond which heights "
-      "are cut off; 0 for those of each map",
-      0, 1e9, defaults.grey_range);
-}
-
 static void
 gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
 {
@@ -840,7 +709,7 @@ gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
   object_class->get_property = gst_normal_integrate_get_property;
   object_class->finalize = gst_normal_integrate_finalize;
   gst_imaging_engine_install_properties (object_class);
-  install_properties (object_class);
+  gst_normal_integrate_install_config (object_class);
 
   /* a NULL list is refused before GStreamer 1.24 */
   gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);

@@ -24,36 +24,17 @@
 #include <math.h>
 
 #include "gstimagingallocation.h"
-#include "gstimagingenum.h"
 #include "gstimagingpicture.h"
-
-#include "relight/relight.h"
+#include "gstrelightsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (relight_debug);
 #define GST_CAT_DEFAULT relight_debug
-
-#define DEFAULT_PROP_MOUSE TRUE
-
-enum {
-  PROP_0,
-  /* those of the engine come first */
-  PROP_AZIMUTH = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_ELEVATION,
-  PROP_AMBIENT,
-  PROP_DIFFUSE,
-  PROP_SPECULAR,
-  PROP_SHININESS,
-  PROP_GAMMA,
-  PROP_Y_AXIS,
-  PROP_MOUSE,
-};
 
 struct _GstRelight {
   GstAggregator parent;
 
   GstImagingEngine *engine;
-  ImkRelightConfig config; /* under the object lock */
-  gboolean mouse;          /* likewise */
+  GstRelightSettings settings; /* under the object lock */
   GstPad *normal;
   GstPad *albedo; /* NULL without; under the object lock */
 
@@ -89,12 +70,6 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstRelight, gst_relight, GST_TYPE_AGGREGATOR,
 GST_ELEMENT_REGISTER_DEFINE (
     relight, "relight", GST_RANK_NONE, GST_TYPE_RELIGHT)
 
-static const GEnumValue y_axis_values[] = {
-    {FALSE, "Up, as OpenGL has it", "up"},
-    {TRUE, "Down, as DirectX has it", "down"},
-    {0, NULL, NULL},
-};
-
 /* --- the kernel ---------------------------------------------------------- */
 
 static ImkRelightConfig
@@ -103,7 +78,7 @@ get_config (GstRelight *self)
   ImkRelightConfig c;
 
   GST_OBJECT_LOCK (self);
-  c = self->config;
+  c = self->settings.config;
   GST_OBJECT_UNLOCK (self);
   c.width = self->normal_picture.width;
   c.height = self->normal_picture.height;
@@ -564,8 +539,8 @@ point_light (GstRelight *self, gdouble x, gdouble y)
   dx = (x - (width - 1) / 2) / MAX (radius, 1);
   dy = ((height - 1) / 2 - y) / MAX (radius, 1);
   r = MIN (hypot (dx, dy), 1);
-  self->config.azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
-  self->config.elevation = acos (r) * 180 / G_PI;
+  self->settings.config.azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
+  self->settings.config.elevation = acos (r) * 180 / G_PI;
   GST_OBJECT_UNLOCK (self);
   g_object_notify (G_OBJECT (self), "azimuth");
   g_object_notify (G_OBJECT (self), "elevation");
@@ -579,7 +554,7 @@ gst_relight_src_event (GstAggregator *agg, GstEvent *event)
   gdouble x, y;
 
   GST_OBJECT_LOCK (self);
-  mouse = self->mouse;
+  mouse = self->settings.mouse;
   GST_OBJECT_UNLOCK (self);
   if (mouse && GST_EVENT_TYPE (event) == GST_EVENT_NAVIGATION &&
       gst_navigation_event_parse_mouse_move_event (event, &x, &y)) {
@@ -670,30 +645,6 @@ gst_relight_set_context (GstElement *element, GstContext *context)
 
 /* --- GObject ------------------------------------------------------------- */
 
-/* The numbers of the config. Returns: NULL when @id is none of them */
-static gdouble *
-number_of (ImkRelightConfig *c, guint id)
-{
-  switch (id) {
-  case PROP_AZIMUTH:
-    return &c->azimuth;
-  case PROP_ELEVATION:
-    return &c->elevation;
-  case PROP_AMBIENT:
-    return &c->ambient;
-  case PROP_DIFFUSE:
-    return &c->diffuse;
-  case PROP_SPECULAR:
-    return &c->specular;
-  case PROP_SHININESS:
-    return &c->shininess;
-  case PROP_GAMMA:
-    return &c->gamma;
-  default:
-    return NULL;
-  }
-}
-
 static void
 gst_relight_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
@@ -703,13 +654,7 @@ gst_relight_set_property (
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  if (number_of (&self->config, id))
-    *number_of (&self->config, id) = g_value_get_double (value);
-  else if (id == PROP_Y_AXIS)
-    self->config.y_down = g_value_get_enum (value);
-  else if (id == PROP_MOUSE)
-    self->mouse = g_value_get_boolean (value);
-  else
+  if (!gst_relight_settings_set (&self->settings, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   GST_OBJECT_UNLOCK (object);
 }
@@ -723,13 +668,7 @@ gst_relight_get_property (
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (object);
-  if (number_of (&self->config, id))
-    g_value_set_double (value, *number_of (&self->config, id));
-  else if (id == PROP_Y_AXIS)
-    g_value_set_enum (value, self->config.y_down);
-  else if (id == PROP_MOUSE)
-    g_value_set_boolean (value, self->mouse);
-  else
+  if (!gst_relight_settings_get (&self->settings, id, value))
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   GST_OBJECT_UNLOCK (object);
 }
@@ -739,59 +678,6 @@ gst_relight_finalize (GObject *object)
 {
   gst_imaging_engine_free (GST_RELIGHT (object)->engine);
   G_OBJECT_CLASS (gst_relight_parent_class)->finalize (object);
-}
-
-static const GParamFlags live =
-    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-static void
-install_number (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *blurb, gdouble least, gdouble most, gdouble default_value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_double (name, name, blurb, least, most, default_value,
-          live | GST_PARAM_CONTROLLABLE));
-}
-
-static void
-install_properties (GObjectClass *klass)
-{
-  ImkRelightConfig d;
-
-  imk_relight_config_init (&d);
-  install_number (klass, PROP_AZIMUTH, "azimuth",
-      "Degrees around the picture that the light comes from: 0 the right, 90 "
-      "above, 180 the left",
-      -1e6, 1e6, d.azimuth);
-  install_number (klass, PROP_ELEVATION, "elevation",
-      "Degrees above the picture that it comes from: 0 along it, 90 from the "
-      "camera",
-      -90, 90, d.elevation);
-  install_number (klass, PROP_AMBIENT, "ambient",
-      "Light from everywhere, times the albedo", 0, 1000, d.ambient);
-  install_number (klass, PROP_DIFFUSE, "diffuse",
-      "Light from the lamp, times the albedo and the cosine of the angle", 0,
-      1000, d.diffuse);
-  install_number (klass, PROP_SPECULAR, "specular",
-      "Strength of the highlight, max (0, n.h)^shininess with h halfway from "
-      "the light to the camera; 0 for a matte surface",
-      0, 1000, d.specular);
-  install_number (klass, PROP_SHININESS, "shininess",
-      "Exponent of the highlight: 5 is satin, 30 varnish, 200 metal", 0.1,
-      10000, d.shininess);
-  install_number (klass, PROP_GAMMA, "gamma",
-      "Samples are the light to the power 1 / gamma; 1 is linear, 2.2 what "
-      "screens show",
-      0.1, 10, d.gamma);
-  g_object_class_install_property (klass, PROP_Y_AXIS,
-      g_param_spec_enum ("y-axis", "y-axis",
-          "Where the y of the normals points",
-          gst_imaging_enum_type ("GstRelightYAxis", y_axis_values), d.y_down,
-          live));
-  g_object_class_install_property (klass, PROP_MOUSE,
-      g_param_spec_boolean ("mouse", "mouse",
-          "The mouse in a window downstream moves the light",
-          DEFAULT_PROP_MOUSE, live));
 }
 
 static void
@@ -805,7 +691,7 @@ gst_relight_class_init (GstRelightClass *klass)
   object_class->get_property = gst_relight_get_property;
   object_class->finalize = gst_relight_finalize;
   gst_imaging_engine_install_properties (object_class);
-  install_properties (object_class);
+  gst_relight_settings_install (object_class);
 
   gst_element_class_set_static_metadata (element_class,
       "A surface under a light that moves", "Filter/Effect/Video",
@@ -843,8 +729,7 @@ gst_relight_init (GstRelight *self)
   };
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
-  imk_relight_config_init (&self->config);
-  self->mouse = DEFAULT_PROP_MOUSE;
+  gst_relight_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",
       "direction", GST_PAD_SINK, "template", template, NULL);

@@ -5,6 +5,9 @@
 pictures.py FRAMES.npy PICTURE.png... writes [pictures, height, width] for grey
 pictures, [pictures, height, width, channels] for colours, of 8 or 16 bits.
 GStreamer 1.22 shifts RGB of 16 bits by a sample when it reads PNG.
+
+pictures.py --join RESULT.png PICTURE.png... puts pictures of one height beside
+each other, as RGB of 8 bits.
 """
 import struct
 import sys
@@ -72,7 +75,35 @@ def read_set(paths):
     return np.stack([read_png(path) for path in paths])
 
 
+def as_rgb(image):
+    """Returns: the same as [height, width, 3] of u8."""
+    if image.dtype == np.uint16:
+        image = (image >> 8).astype(np.uint8)
+    return np.dstack([image] * 3) if image.ndim == 2 else image[..., :3]
+
+
+def write_png(path, image):
+    """Writes [height, width, 3] of u8."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + \
+            struct.pack(">I", zlib.crc32(name + data))
+
+    height, width = image.shape[:2]
+    rows = b"".join(b"\0" + row.tobytes() for row in image)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" +
+                   chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+                   chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def join(path, images):
+    write_png(path, np.ascontiguousarray(np.hstack([as_rgb(image) for image in images])))
+
+
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    np.save(sys.argv[1], read_set(sys.argv[2:]))
+    if sys.argv[1] == "--join":
+        join(sys.argv[2], [read_png(path) for path in sys.argv[3:]])
+    else:
+        np.save(sys.argv[1], read_set(sys.argv[2:]))

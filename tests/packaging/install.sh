@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
 elements=(lapsharpen normalintegrate octbscan octinterlace photostereo relight shcentroid npysrc
-  shoverlay slcsrc insarxcorr insarfit slcresample insarform)
+  shoverlay slcsrc spherelights insarxcorr insarfit slcresample insarform)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

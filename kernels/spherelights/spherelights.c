@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "spherelights/spherelights.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SIZE = 65535 };
+
+#define BACKGROUND 0.1 /* of the brightest, where the sphere is to be found */
+#define MISFIT 0.05    /* of the pixels of a circle */
+
+/* A pixel of a highlight. */
+typedef struct Point {
+  uint32_t x, y;
+  float weight; /* above the threshold */
+} Point;
+
+typedef struct Highlight {
+  size_t first; /* of the points */
+  uint32_t n;
+} Highlight;
+
+struct ImkSpherelights {
+  ImkSpherelightsConfig config;
+  float *luma;    /* [height][width] of the picture at hand */
+  float *largest; /* likewise, of all pictures; NULL with a known sphere */
+  uint8_t *seen;  /* likewise */
+  size_t *stack;
+  Point *points;
+  size_t n_points, room;
+  Highlight *highlights;
+  uint32_t n_added, highlights_room;
+};
+
+void
+imk_spherelights_config_init (ImkSpherelightsConfig *config)
+{
+  *config = (ImkSpherelightsConfig){
+      .width = 1,
+      .height = 1,
+      .type = IMK_TYPE_U8,
+      .channels = 1,
+      .threshold = 0.8,
+  };
+}
+
+static ImkStatus
+check_config (const ImkSpherelightsConfig *c, ImkError *error)
+{
+  const ImkSphere *s = &c->sphere;
+
+  if (c->width < 1 || c->width > MAX_SIZE || c->height < 1 ||
+      c->height > MAX_SIZE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "No sphere can be found in a picture of %u x %u pixels; width and "
+        "height can be 1..%d each.",
+        c->width, c->height, MAX_SIZE);
+  if ((c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16) ||
+      (c->channels != 1 && c->channels != 3 && c->channels != 4))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Pictures of %u channels of %s cannot be read; they can be 1, 3 or 4 "
+        "of u8 or u16.",
+        c->channels, imk_type_name (c->type));
+  for (int i = 0; i < 3; i++)
+    if (c->colours[i] >= c->channels)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Colour %d is said to be channel %u of %u.", i, c->colours[i],
+          c->channels);
+  if (!(c->threshold > 0 && c->threshold < 1)) /* NaN must fail too */
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "threshold is %g; it has to be above 0 and below 1.", c->threshold);
+  if (!(s->radius >= 0 && s->radius <= MAX_SIZE && fabs (s->x) <= MAX_SIZE &&
+          fabs (s->y) <= MAX_SIZE))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A sphere of radius %g at (%g, %g) is none.", s->radius, s->x, s->y);
+  return IMK_OK;
+}
+
+static ImkStatus
+no_memory (const ImkSpherelights *s, ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for pictures of %u x %u pixels.", s->config.width,
+      s->config.height);
+}
+
+ImkStatus
+imk_spherelights_new (const ImkSpherelightsConfig *config,
+    ImkSpherelights **self, ImkError *error)
+{
+  ImkStatus status = check_config (config, error);
+  ImkSpherelights *s;
+  size_t n;
+
+  if (status != IMK_OK)
+    return status;
+  s = calloc (1, sizeof (*s));
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  s->config = *config;
+  n = (size_t) config->width * config->height;
+  s->luma = malloc (n * sizeof (*s->luma));
+  s->seen = malloc (n);
+  s->stack = malloc (n * sizeof (*s->stack));
+  if (config->sphere.radius == 0)
+    s->largest = calloc (n, sizeof (*s->largest));
+  if (!s->luma || !s->seen || !s->stack ||
+      (config->sphere.radius == 0 && !s->largest)) {
+    status = no_memory (s, error);
+    imk_spherelights_free (s);
+    return status;
+  }
+  *self = s;
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
+ * One picture. */
+
+static float
+sample_at (const ImkImage *in, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) in->data + y * in->stride;
+  size_t at = (size_t) x * in->channels + channel;
+
+  return in->type == IMK_TYPE_U8 ? row[at] : ((const uint16_t *) row)[at];
+}
+
+static bool
+is_inside (const ImkSphere *s, uint32_t x, uint32_t y)
+{
+  double dx = x - s->x, dy = y - s->y;
+
+  return dx * dx + dy * dy < s->radius * s->radius;
+}
+
+/* Returns: the brightest luma that may be of a highlight; what may not be has
+ * none */
+static float
+read_luma (ImkSpherelights *s, const ImkImage *in)
+{
+  const ImkSpherelightsConfig *c = &s->config;
+  float brightest = 0;
+  size_t at = 0;
+
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++, at++) {
+      float luma = 0.299f * sample_at (in, x, y, c->colours[0]) +
+                   0.587f * sample_at (in, x, y, c->colours[1]) +
+                   0.114f * sample_at (in, x, y, c->colours[2]);
+
+      if (s->largest)
+        s->largest[at] = fmaxf (s->largest[at], luma);
+      else if (!is_inside (&c->sphere, x, y))
+        luma = 0;
+      s->luma[at] = luma;
+      brightest = fmaxf (brightest, luma);
+    }
+  return brightest;
+}
+
+static bool
+add_point (ImkSpherelights *s, size_t at, float weight)
+{
+  if (s->n_points == s->room) {
+    size_t room = s->room ? 2 * s->room : 1024;
+    Point *points = realloc (s->points, room * sizeof (*points));
+
+    if (!points)
+      return false;
+    s->points = points;
+    s->room = room;
+  }
+  s->points[s->n_points++] = (Point){
+      .x = (uint32_t) (at % s->config.width),
+      .y = (uint32_t) (at / s->config.width),
+      .weight = weight,
+  };
+  return true;
+}
+
+/* Appends the points above @limit that hang together with @from, by sides and
+ * corners. Returns: the sum of their weights, -1 without memory */
+static double
+grow (ImkSpherelights *s, size_t from, float limit)
+{
+  uint32_t width = s->config.width, height = s->config.height;
+  size_t n = 0;
+  double sum = 0;
+
+  s->stack[n++] = from;
+  s->seen[from] = 1;
+  while (n > 0) {
+    size_t at = s->stack[--n];
+    uint32_t x = (uint32_t) (at % width), y = (uint32_t) (at / width);
+
+    if (!add_point (s, at, s->luma[at] - limit))
+      return -1;
+    sum += s->luma[at] - limit;
+    for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < height; v++)
+      for (uint32_t u = x ? x - 1 : 0; u <= x + 1 && u < width; u++) {
+        size_t next = (size_t) v * width + u;
+
+        if (!s->seen[next] && s->luma[next] > limit) {
+          s->seen[next] = 1;
+          s->stack[n++] = next;
+        }
+      }
+  }
+  return sum;
+}
+
+/* The part with the largest sum is what stays of the points. */
+static ImkStatus
+find_highlight (
+    ImkSpherelights *s, float limit, Highlight *highlight, ImkError *error)
+{
+  size_t n = (size_t) s->config.width * s->config.height;
+  double best = 0;
+
+  *highlight = (Highlight){.first = s->n_points};
+  memset (s->seen, 0, n);
+  for (size_t at = 0; at < n; at++) {
+    size_t before = s->n_points;
+    double sum;
+
+    if (s->seen[at] || s->luma[at] <= limit)
+      continue;
+    sum = grow (s, at, limit);
+    if (sum < 0)
+      return no_memory (s, error);
+    if (sum > best) {
+      size_t n_new = s->n_points - before;
+
+      memmove (s->points + highlight->first, s->points + before,
+          n_new * sizeof (*s->points));
+      highlight->n = (uint32_t) n_new;
+      best = sum;
+    }
+    s->n_points = highlight->first + highlight->n;
+  }
+  return IMK_OK;
+}
+
+static bool
+make_room (ImkSpherelights *s)
+{
+  uint32_t room = s->highlights_room ? 2 * s->highlights_room : 64;
+  Highlight *more;
+
+  if (s->n_added < s->highlights_room)
+    return true;
+  more = realloc (s->highlights, room * sizeof (*more));
+  if (!more)
+    return false;
+  s->highlights = more;
+  s->highlights_room = room;
+  return true;
+}
+
+ImkStatus
+imk_spherelights_add (
+    ImkSpherelights *self, const ImkImage *in, ImkError *error)
+{
+  const ImkSpherelightsConfig *c = &self->config;
+  size_t n_points = self->n_points;
+  float brightest;
+  ImkStatus status = imk_image_check (
+      in, "input", c->type, c->channels, c->width, c->height, false, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (!make_room (self))
+    return no_memory (self, error);
+  brightest = read_luma (self, in);
+  if (!(brightest > 0))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "Picture %u is black where the sphere is; it shows no highlight.",
+        self->n_added);
+  status = find_highlight (self, (float) c->threshold * brightest,
+      &self->highlights[self->n_added], error);
+  if (status == IMK_OK)
+    self->n_added++;
+  else
+    self->n_points = n_points;
+  return status;
+}
+
+uint32_t
+imk_spherelights_n_added (const ImkSpherelights *self)
+{
+  return self->n_added;
+}
+
+void
+imk_spherelights_reset (ImkSpherelights *self)
+{
+  self->n_added = 0;
+  self->n_points = 0;
+  if (self->largest)
+    memset (self->largest, 0,
+        (size_t) self->config.width * self->config.height *
+            sizeof (*self->largest));
+}
+
+void
+imk_spherelights_free (ImkSpherelights *self)
+{
+  if (!self)
+    return;
+  free (self->luma);
+  free (self->largest);
+  free (self->seen);
+  free (self->stack);
+  free (self->points);
+  free (self->highlights);
+  free (self);
+}
+
+/* ------------------------------------------------------------------------
+ * The circle. */
+
+ImkStatus
+imk_spherelights_fit (const ImkImage *mask, ImkSphere *sphere, ImkError *error)
+{
+  double n = 0, x_sum = 0, y_sum = 0, outside = 0;
+  ImkStatus status = imk_image_check (mask, "mask", mask->type, mask->channels,
+      mask->width, mask->height, false, error);
+  ImkSphere s;
+
+  if (status != IMK_OK)
+    return status;
+  if (mask->type != IMK_TYPE_U8 && mask->type != IMK_TYPE_U16)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A mask of %s cannot be read; it can be u8 or u16.",
+        imk_type_name (mask->type));
+  for (uint32_t y = 0; y < mask->height; y++)
+    for (uint32_t x = 0; x < mask->width; x++)
+      if (sample_at (mask, x, y, 0) > 0) {
+        n++;
+        x_sum += x;
+        y_sum += y;
+      }
+  if (n == 0)
+    return imk_error_set (
+        error, IMK_ERROR_IMAGE, "The mask of the sphere is empty.");
+  s = (ImkSphere){x_sum / n, y_sum / n, sqrt (n / M_PI)};
+  for (uint32_t y = 0; y < mask->height; y++)
+    for (uint32_t x = 0; x < mask->width; x++)
+      outside += sample_at (mask, x, y, 0) > 0 && !is_inside (&s, x, y);
+  /* the areas are equal, so as much of the circle is outside of the mask */
+  if (outside > MISFIT * n + 1)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The sphere is no circle: %.0f of its %.0f pixels are outside of the "
+        "one at (%.1f, %.1f) of radius %.1f.",
+        outside, n, s.x, s.y, s.radius);
+  *sphere = s;
+  return IMK_OK;
+}
+
+static ImkStatus
+find_sphere (ImkSpherelights *s, ImkSphere *sphere, ImkError *error)
+{
+  size_t n = (size_t) s->config.width * s->config.height;
+  ImkImage mask = {
+      .data = s->seen,
+      .stride = s->config.width,
+      .width = s->config.width,
+      .height = s->config.height,
+      .channels = 1,
+      .type = IMK_TYPE_U8,
+  };
+  float brightest = 0;
+
+  for (size_t at = 0; at < n; at++)
+    brightest = fmaxf (brightest, s->largest[at]);
+  for (size_t at = 0; at < n; at++)
+    s->seen[at] = s->largest[at] > (float) BACKGROUND * brightest;
+  if (imk_spherelights_fit (&mask, sphere, NULL) == IMK_OK)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "The sphere could not be found: what is brighter than %g times the "
+      "brightest point is no circle. Set mask-location, or centre-x, centre-y "
+      "and radius.",
+      BACKGROUND);
+}
+
+/* ------------------------------------------------------------------------
+ * The lights. */
+
+/* The direction that the sphere reflects at a point inside its circle. */
+static void
+reflect (const ImkSphere *s, uint32_t x, uint32_t y, double r[3])
+{
+  double nx = (x - s->x) / s->radius, ny = (s->y - y) / s->radius;
+  double nz = sqrt (1 - nx * nx - ny * ny);
+
+  r[0] = 2 * nz * nx;
+  r[1] = 2 * nz * ny;
+  r[2] = 2 * nz * nz - 1;
+}
+
+static ImkStatus
+solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
+    ImkSpherelight *light, ImkError *error)
+{
+  const Highlight *h = &s->highlights[i];
+  double sum[3] = {0, 0, 0}, weights = 0, x = 0, y = 0, length;
+
+  for (uint32_t k = 0; k < h->n; k++) {
+    const Point *p = &s->points[h->first + k];
+    double r[3];
+
+    x += p->x * (double) p->weight;
+    y += p->y * (double) p->weight;
+    weights += p->weight;
+    if (!is_inside (sphere, p->x, p->y))
+      continue;
+    reflect (sphere, p->x, p->y, r);
+    for (int c = 0; c < 3; c++)
+      sum[c] += p->weight * r[c];
+  }
+  length = sqrt (sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);
+  if (!(length > 1e-6 * weights))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The highlight of picture %u, at (%.1f, %.1f), is outside of the "
+        "sphere at (%.1f, %.1f) of radius %.1f.",
+        i, x / weights, y / weights, sphere->x, sphere->y, sphere->radius);
+  *light = (ImkSpherelight){
+      .direction = {sum[0] / length, sum[1] / length, sum[2] / length},
+      .x = x / weights,
+      .y = y / weights,
+      .n_pixels = h->n,
+  };
+  return IMK_OK;
+}
+
+ImkStatus
+imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
+    ImkSphere *sphere, ImkError *error)
+{
+  ImkSphere s = self->config.sphere;
+  ImkStatus status = IMK_OK;
+
+  if (self->n_added == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no picture of the sphere to take lights from.");
+  if (self->largest)
+    status = find_sphere (self, &s, error);
+  for (uint32_t i = 0; i < self->n_added && status == IMK_OK; i++)
+    status = solve_light (self, i, &s, &lights[i], error);
+  if (status == IMK_OK)
+    *sphere = s;
+  return status;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The spherelights element: formats, the file, the ends of a set, and what is
+ * refused. The pictures are a dim disc with a bright square, whose direction
+ * follows from the formula. */
+#include "check-common.h"
+
+#include <glib/gstdio.h>
+#include <math.h>
+
+enum { SIZE = 101, RADIUS = 40 };
+
+static gchar *folder;
+
+/* Returns: (transfer full): the disc around the middle, with a highlight of 3 x
+ * 3 pixels @dx to the right and @dy up */
+static GstBuffer *
+sphere (const gchar *format, gint dx, gint dy)
+{
+  GstVideoInfo info = check_info (format, SIZE, SIZE);
+  GstBuffer *buffer = check_noise (&info, 0);
+  guint n = GST_VIDEO_INFO_IS_RGB (&info) ? 3 : 1;
+  GstVideoFrame f;
+
+  fail_unless (gst_video_frame_map (&f, &info, buffer, GST_MAP_READWRITE));
+  for (guint c = 0; c < n; c++)
+    for (gint y = 0; y < SIZE; y++)
+      for (gint x = 0; x < SIZE; x++) {
+        gint u = x - SIZE / 2, v = SIZE / 2 - y;
+        guint level = ABS (u - dx) < 2 && ABS (v - dy) < 2 ? 255
+                      : hypot (u, v) < RADIUS              ? 60
+                                                           : 0;
+        guint8 *p = (guint8 *) GST_VIDEO_FRAME_COMP_DATA (&f, c) +
+                    y * GST_VIDEO_FRAME_COMP_STRIDE (&f, c) +
+                    x * GST_VIDEO_FRAME_COMP_PSTRIDE (&f, c);
+
+        if (GST_VIDEO_INFO_COMP_DEPTH (&info, c) == 8)
+          *p = (guint8) level;
+        else
+          *(guint16 *) p = (guint16) (257 * level);
+      }
+  gst_video_frame_unmap (&f);
+  return buffer;
+}
+
+static void
+set_caps (GstHarness *h, const gchar *format)
+{
+  g_autofree gchar *caps = check_caps_string (format, SIZE, SIZE);
+
+  gst_harness_set_src_caps_str (h, caps);
+}
+
+static GstHarness *
+harness_new (const gchar *properties, const gchar *path)
+{
+  g_autofree gchar *line =
+      g_strdup_printf ("spherelights location=%s %s", path, properties);
+
+  return gst_harness_new_parse (line);
+}
+
+static void
+push (GstHarness *h, const gchar *format, gint dx, gint dy)
+{
+  check_push (h, sphere (format, dx, dy), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (h));
+}
+
+/* The file has the light of each highlight, to 0.5 degrees. */
+static void
+assert_lights (const gchar *path, const gint (*highlights)[2], guint n)
+{
+  g_autofree gchar *text = NULL;
+  gchar **lines;
+
+  fail_unless (g_file_get_contents (path, &text, NULL, NULL));
+  lines = g_strsplit (text, "\n", -1);
+  fail_unless_equals_int (atoi (lines[0]), n);
+  for (guint i = 0; i < n; i++) {
+    gdouble nx = highlights[i][0] / (gdouble) RADIUS;
+    gdouble ny = highlights[i][1] / (gdouble) RADIUS;
+    gdouble nz = sqrt (1 - nx * nx - ny * ny), x, y, z;
+    guint number;
+
+    fail_unless_equals_int (
+        sscanf (lines[1 + i], "%u %lf %lf %lf", &number, &x, &y, &z), 4);
+    fail_unless_equals_int (number, i);
+    fail_unless (fabs (x - 2 * nz * nx) < 0.01 &&
+                     fabs (y - 2 * nz * ny) < 0.01 &&
+                     fabs (z - (2 * nz * nz - 1)) < 0.01,
+        "light %u is %s", i, lines[1 + i]);
+  }
+  fail_unless_equals_string (lines[1 + n], "");
+  g_strfreev (lines);
+}
+
+static const gint highlights[][2] = {{0, 0}, {20, 0}, {-10, 15}, {5, -25}};
+
+GST_START_TEST (test_every_format_gives_the_lights)
+{
+  const gchar *formats[] = {
+      "GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "RGBA64_LE", "ARGB64_LE"};
+  const gchar *spheres[] = {"", "centre-x=50 centre-y=50 radius=40"};
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+
+  for (guint k = 0; k < G_N_ELEMENTS (spheres); k++)
+    for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
+      GstHarness *h = harness_new (spheres[k], path);
+
+      set_caps (h, formats[f]);
+      for (guint i = 0; i < G_N_ELEMENTS (highlights); i++)
+        push (h, formats[f], highlights[i][0], highlights[i][1]);
+      gst_harness_push_event (h, gst_event_new_eos ());
+      assert_lights (path, highlights, G_N_ELEMENTS (highlights));
+      g_remove (path);
+      gst_harness_teardown (h);
+    }
+}
+GST_END_TEST
+
+GST_START_TEST (test_action_ends_a_set_and_the_next_begins)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  GstHarness *h = harness_new ("", path);
+  GstElement *element = gst_harness_find_element (h, "spherelights");
+
+  set_caps (h, "GRAY8");
+  push (h, "GRAY8", highlights[0][0], highlights[0][1]);
+  g_signal_emit_by_name (element, "finish-set");
+  assert_lights (path, highlights, 1);
+  push (h, "GRAY8", highlights[1][0], highlights[1][1]);
+  push (h, "GRAY8", highlights[2][0], highlights[2][1]);
+  g_signal_emit_by_name (element, "finish-set");
+  assert_lights (path, highlights + 1, 2);
+  g_remove (path);
+  g_signal_emit_by_name (element, "finish-set");
+  fail_if (g_file_test (path, G_FILE_TEST_EXISTS));
+  gst_object_unref (element);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* What has to be in the error of a set with one picture. */
+static void
+assert_refused (const gchar *properties, const gchar *path, gint dx,
+    gboolean at_once, const gchar *words)
+{
+  GstHarness *h = harness_new (properties, path);
+  GstElement *element = gst_harness_find_element (h, "spherelights");
+  GstBus *bus = gst_bus_new ();
+  GstMessage *message;
+  GError *error;
+
+  gst_element_set_bus (element, bus);
+  set_caps (h, "GRAY8");
+  check_push (
+      h, sphere ("GRAY8", dx, 0), at_once ? GST_FLOW_ERROR : GST_FLOW_OK);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  message = check_message (bus, GST_MESSAGE_ERROR);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (
+      strstr (error->message, words) != NULL, "it says: %s", error->message);
+  g_error_free (error);
+  gst_message_unref (message);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_what_cannot_be_is_an_error)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+
+  assert_refused ("", "/nowhere/at/all.lp", 0, FALSE, "/nowhere/at/all.lp");
+  assert_refused ("mask-location=/nowhere.npy", path, 0, TRUE, "/nowhere.npy");
+  assert_refused ("centre-x=3 centre-y=3 radius=2", path, 0, TRUE, "black");
+}
+GST_END_TEST
+
+GST_START_TEST (test_mask_gives_the_sphere)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *mask = g_build_filename (folder, "mask.npy", NULL);
+  g_autofree gchar *property = g_strdup_printf ("mask-location=%s", mask);
+  GString *npy = g_string_new (NULL);
+  GstHarness *h;
+
+  g_string_append_len (npy, "\x93NUMPY\x01\x00\x76\x00", 10);
+  g_string_append_printf (npy, "%-117s\n",
+      "{'descr': '|u1', 'fortran_order': False, 'shape': (101, 101), }");
+  for (gint y = 0; y < SIZE; y++)
+    for (gint x = 0; x < SIZE; x++)
+      g_string_append_c (
+          npy, hypot (x - SIZE / 2, y - SIZE / 2) < RADIUS ? 1 : 0);
+  fail_unless (g_file_set_contents (mask, npy->str, (gssize) npy->len, NULL));
+  g_string_free (npy, TRUE);
+  h = harness_new (property, path);
+  set_caps (h, "GRAY8");
+  for (guint i = 0; i < G_N_ELEMENTS (highlights); i++)
+    push (h, "GRAY8", highlights[i][0], highlights[i][1]);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  assert_lights (path, highlights, G_N_ELEMENTS (highlights));
+  gst_harness_teardown (h);
+  /* of another size */
+  g_remove (path);
+  h = harness_new (property, path);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=8,height=8,framerate=1/1");
+  check_push (h, gst_buffer_new_allocate (NULL, 64, NULL), GST_FLOW_ERROR);
+  gst_harness_teardown (h);
+  g_remove (mask);
+}
+GST_END_TEST
+
+static void
+make_folder (void)
+{
+  folder = g_dir_make_tmp ("spherelights-XXXXXX", NULL);
+}
+
+static void
+remove_folder (void)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+
+  g_remove (path);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+static Suite *
+spherelights_suite (void)
+{
+  Suite *s = suite_create ("spherelights");
+  TCase *tc = tcase_create ("general");
+
+  suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_test (tc, test_every_format_gives_the_lights);
+  tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
+  tcase_add_test (tc, test_what_cannot_be_is_an_error);
+  tcase_add_test (tc, test_mask_gives_the_sphere);
+  return s;
+}
+
+GST_CHECK_MAIN (spherelights);
