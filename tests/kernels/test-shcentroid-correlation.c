@@ -527,11 +527,11 @@ static const Shape shapes[] = {
     {5, 4, 20, 20, 0, 20, 20, 4}, /* the whole cell */
     {4, 5, 13.4, 11.7, 2.3, 9, 10, 3},
     {3, 3, 31, 17, -4, 20, 9, 9},  /* clipped; wide shifts */
-    {2, 2, 70, 40, 0, 40, 33, 20}, /* wider than vectors and warps */
+    {2, 1, 70, 40, 0, 40, 33, 20}, /* wider than vectors and warps */
     {6, 6, 8, 8, 0, 5, 6, 4},
     {4, 4, 3, 3, 0, 2, 2, 1},
 };
-enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]) };
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), WIDE = 4 };
 
 /* How a template is come by. */
 enum { ONE, ONE_OF_A_CELL, EACH, OF_THE_FRAME, N_SOURCES };
