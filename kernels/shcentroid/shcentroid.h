@@ -267,7 +267,7 @@ ImkStatus imk_shcentroid_update (
  *   var (v) = flat v / gain + flat^2 read_noise^2, not below T
  * v may be negative, and counts so, where there is no threshold.
  *
- * Where nothing but a threshold in counts is asked for, the moments are exact
+ * Where nothing but a threshold mode is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
  * float32 and the rest float64, added in an order that is the same everywhere
  * (shcentroid-chain.h). So backends, and numbers of threads, agree bit for bit.
