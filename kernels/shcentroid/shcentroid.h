@@ -349,7 +349,7 @@ ImkStatus imk_shcentroid_update (
  * With ESTIMATOR_CORRELATION x and y are where the template is found, var_x and
  * var_y what the same var (v) makes of the shift, to first order.
  *
- * Where nothing but a threshold in counts is asked for, the moments are exact
+ * Where nothing but a threshold mode is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
  * float32 and the rest float64, added in an order that is the same everywhere
  * (shcentroid-chain.h). So backends, and numbers of threads, agree bit for bit.

@@ -1095,8 +1095,9 @@ print_centroids (void)
   }
 }
 
-static const char *const option_bases[] = {
-    "shcentroid-700-d10-xy", "shcentroid-700-d20-xy", "shcentroid-700-d10-all"};
+static const char *const option_bases[] = {"shcentroid-700-d10-xy",
+    "shcentroid-700-d20-xy", "shcentroid-1000-d28-xy", "shcentroid-700-d10-all",
+    "shcentroid-700-d20-all", "shcentroid-1000-d28-all"};
 
 static void
 print_options (void)
@@ -1202,10 +1203,13 @@ main (int argc, char **argv)
   run_centroids (centroid_names[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
   run_centroids (centroid_names[1], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
   run_centroids (centroid_names[2], 1000, 3, IMK_SHCENTROID_FIELDS_XY);
-  make_calibration (700);
+  make_calibration (1000);
   run_options (option_bases[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
   run_options (option_bases[1], 700, 20, IMK_SHCENTROID_FIELDS_XY);
-  run_options (option_bases[2], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
+  run_options (option_bases[2], 1000, 28, IMK_SHCENTROID_FIELDS_XY);
+  run_options (option_bases[3], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
+  run_options (option_bases[4], 700, 20, IMK_SHCENTROID_FIELDS_ALL);
+  run_options (option_bases[5], 1000, 28, IMK_SHCENTROID_FIELDS_ALL);
   for (uint32_t roi : rois)
     for (uint32_t pitch : pitches)
       run_grid (roi, pitch);

@@ -283,6 +283,7 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
     dark[i] = 2.0f + 0.25f * (float) (i % 13);
     flat[i] = 0.9f + 0.01f * (float) (i % 17);
   }
+  run_variant (base_name, base, false);
 #define OPTION(what, ...) \
   c = *base; \
   __VA_ARGS__; \
@@ -307,13 +308,17 @@ run_all_options (void)
 {
   ImkShcentroidConfig c = make_config (700, 10);
 
-  run_options ("700-d10", &c);
+  run_options ("700-d10-of", &c);
   c.type = IMK_TYPE_U16;
-  run_options ("700-d10-u16", &c);
+  run_options ("700-d10-of-u16", &c);
   c.fields = IMK_SHCENTROID_FIELDS_ALL;
-  run_options ("700-d10-u16-all", &c);
+  run_options ("700-d10-of-u16-all", &c);
   c.type = IMK_TYPE_U8;
-  run_options ("700-d10-all", &c);
+  run_options ("700-d10-of-all", &c);
+  c = make_config (400, 10); /* dark and flat fit the L2 cache */
+  run_options ("400-d10-of", &c);
+  c.fields = IMK_SHCENTROID_FIELDS_ALL;
+  run_options ("400-d10-of-all", &c);
 }
 
 int

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Rows of calibrated pixels, and the levels of cells, on the CPU for one
+ * instruction set; a part of shcentroid-chain-cpu.h. */
+
+/* Samples as they came. */
+FUNCTION void
+load_samples (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict sample)
+{
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+  const uint8_t *bytes = row + x;
+  const uint16_t *words = (const uint16_t *) row + x;
+
+  if (f->in->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      sample[i] = bytes[i];
+  else
+    for (uint32_t i = 0; i < n; i++)
+      sample[i] = words[i];
+}
+
+/* The next row is elsewhere, and too short for the processor to see it come. */
+INLINE void
+fetch_ahead (const float *from, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i += 64 / sizeof (*from))
+    __builtin_prefetch (from + i);
+}
+
+INLINE float
+calibrate_one (float sample, float dark, float flat)
+{
+  return imk_shcentroid_calibrate (sample, (ImkShcentroidPixel){dark, flat});
+}
+
+/* load_samples (), less the dark, times the flat. */
+FUNCTION void
+load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    const float *restrict dark, const float *restrict flat,
+    double *restrict value)
+{
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+  const uint8_t *restrict bytes = row + x;
+  const uint16_t *restrict words = (const uint16_t *) row + x;
+
+  if (f->in->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = calibrate_one (bytes[i], dark[i], flat[i]);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = calibrate_one (words[i], dark[i], flat[i]);
+}
+
+FUNCTION void
+load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    const float *restrict dark, const float *restrict flat,
+    double *restrict value)
+{
+  const float *lut = f->cpu->lut;
+
+  load_samples (f, x, y, n, value);
+  for (uint32_t i = 0; i < n; i++)
+    value[i] = lut[(uint32_t) value[i]];
+  for (uint32_t i = 0; dark && i < n; i++)
+    value[i] = calibrate_one ((float) value[i], dark[i], flat[i]);
+}
+
+/* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
+ * beyond them in whole vectors is loaded too: that is faster than to stop. */
+FUNCTION void
+load_row (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict value)
+{
+  const Cpu *cpu = f->cpu;
+  size_t at = (size_t) y * cpu->plan.width + x;
+  uint32_t left = cpu->plan.width - x, whole = (n + 63) / 64 * 64;
+  const float *dark = cpu->dark ? cpu->dark + at : NULL;
+  const float *flat = cpu->dark ? cpu->flat + at : NULL;
+
+  n = whole < left ? whole : left;
+  if (dark && y + 1 < cpu->plan.height) {
+    fetch_ahead (dark + cpu->plan.width, n);
+    fetch_ahead (flat + cpu->plan.width, n);
+  }
+  if (cpu->lut)
+    load_listed (f, x, y, n, dark, flat, value);
+  else if (dark)
+    load_calibrated (f, x, y, n, dark, flat, value);
+  else
+    load_samples (f, x, y, n, value);
+}
+
+/* The flat of the same. */
+FUNCTION void
+load_flat (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict to)
+{
+  const float *flat = f->cpu->flat + (size_t) y * f->cpu->plan.width + x;
+
+  n = (n + 63) / 64 * 64;
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = flat[i];
+}
+
+/* ------------------------------------------------------------------------
+ * Ranges and levels. */
+
+/* @whole: the smallest, and how many, too; a bad pixel is not a number */
+INLINE void
+add_range (const double *restrict values, uint32_t n, const bool whole,
+    double *restrict min, double *restrict max, uint32_t *restrict count)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    double value = values[i];
+
+    max[i] = value > max[i] ? value : max[i];
+    if (whole) {
+      min[i] = value < min[i] ? value : min[i];
+      count[i] += value == value;
+    }
+  }
+}
+
+FUNCTION void
+find_ranges (ChainTile *t)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  uint32_t width = tile_width (t), left = t->windows[0].x;
+  bool whole = params->brightest > 0 ||
+               params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
+
+  for (uint32_t i = 0; i < t->n; i++)
+    t->ranges[i] = (ImkShcentroidRange){3e38f, -3e38f, 0};
+  for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
+    uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
+    _Alignas(64) double min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
+    uint32_t count[CHAIN_TILE] = {0}, column = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+      min[i] = 3e38;
+      max[i] = -3e38;
+    }
+    for (uint32_t y = 0; y < t->windows[0].height; y++) {
+      load_row (t->f, left + x, t->windows[0].y + y, n, values);
+      if (whole)
+        add_range (values, n, true, min, max, count);
+      else
+        add_range (values, n, false, min, max, count);
+    }
+    for (uint32_t i = 0; i < t->n; i++) {
+      ImkShcentroidRange *range = &t->ranges[i];
+
+      for (uint32_t k = 0; k < t->windows[i].width && column < n;
+           k++, column++) {
+        float low = (float) min[column], high = (float) max[column];
+
+        range->min = low < range->min ? low : range->min;
+        range->max = high > range->max ? high : range->max;
+        range->n += count[column];
+      }
+    }
+  }
+}
+
+/* How many pixels of the window reach @key, and the smallest that does. */
+FUNCTION uint32_t
+count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
+    uint32_t *smallest)
+{
+  uint32_t count = 0, least = UINT32_MAX;
+  double values[CHAIN_TILE];
+
+  for (uint32_t y = 0; y < w->height; y++)
+    for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
+      uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
+
+      load_row (t->f, w->x + x, w->y + y, n, values);
+      for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = imk_shcentroid_key ((float) values[i]);
+        bool counts = (k >= key) & (values[i] == values[i]);
+
+        count += counts;
+        least = counts && k < least ? k : least;
+      }
+    }
+  *smallest = least;
+  return count;
+}
+
+/* Returns: the level of the brightest pixels of cell @i */
+FUNCTION double
+find_brightest (const ChainTile *t, uint32_t i)
+{
+  uint32_t rank = imk_shcentroid_rank (&t->f->cpu->params, t->ranges[i].n);
+  ImkShcentroidSearch search;
+  bool found = false;
+
+  if (rank == 0)
+    return -imk_shcentroid_infinity ();
+  search = imk_shcentroid_search (t->ranges[i], rank);
+  while (!found && search.high - search.low > 1) {
+    uint32_t smallest, n = count_brighter (t, &t->windows[i],
+                           imk_shcentroid_search_key (&search), &smallest);
+
+    found = imk_shcentroid_search_step (&search, n, smallest);
+  }
+  return imk_shcentroid_value_of_key (search.low);
+}
+
+FUNCTION void
+find_levels (ChainTile *t)
+{
+  const Cpu *cpu = t->f->cpu;
+
+  if (imk_shcentroid_needs_range (&cpu->params))
+    find_ranges (t);
+  for (uint32_t i = 0; i < t->n; i++) {
+    double brightest = -imk_shcentroid_infinity ();
+
+    if (cpu->params.brightest > 0)
+      brightest = find_brightest (t, i);
+    t->levels[i] =
+        imk_shcentroid_level (&cpu->params, cpu->rects[t->first + i].threshold,
+            t->ranges[i].min, t->ranges[i].max, brightest);
+  }
+}
