@@ -21,34 +21,42 @@ offers_our_memory (GstQuery *query)
   return ours;
 }
 
+/* What is no video has buffers of a size that upstream alone knows: it makes
+ * the pool. */
 static void
 offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
 {
   GstAllocator *allocator;
   GstBufferPool *pool = NULL;
   GstVideoInfo info;
+  gboolean is_video;
   GstCaps *caps;
 
   gst_query_parse_allocation (query, &caps, NULL);
-  if (!caps || !gst_video_info_from_caps (&info, caps))
+  if (!caps || gst_imaging_caps_memory (caps) != GST_IMAGING_CAPS_SYSTEM)
     return;
-  if (gst_imaging_caps_memory (caps) != GST_IMAGING_CAPS_SYSTEM)
+  is_video =
+      gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
+  if (is_video && !gst_video_info_from_caps (&info, caps))
     return;
   allocator =
       gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
   gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (allocator));
-  pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
+  if (is_video)
+    pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
   if (pool) {
     if (gst_query_get_n_allocation_pools (query) > 0)
       gst_query_set_nth_allocation_pool (query, 0, pool, info.size, 0, 0);
     else
       gst_query_add_allocation_pool (query, pool, info.size, 0, 0);
+  }
+  if (pool || !is_video) {
     if (gst_query_get_n_allocation_params (query) > 0)
       gst_query_set_nth_allocation_param (query, 0, allocator, NULL);
     else
       gst_query_add_allocation_param (query, allocator, NULL);
-    gst_object_unref (pool);
   }
+  gst_clear_object (&pool);
   gst_object_unref (allocator);
 }
 
@@ -63,8 +71,8 @@ gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 
 static GstBufferPool *
 new_output_pool (GstImagingEngine *engine, GstCaps *caps,
-    const GstVideoInfo *info, gboolean with_meta, GstAllocator **allocator,
-    guint *size)
+    const GstVideoInfo *info, gboolean with_meta, GstImagingMemoryMode mode,
+    GstAllocator **allocator, guint *size)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
 
@@ -78,14 +86,24 @@ new_output_pool (GstImagingEngine *engine, GstCaps *caps,
     return gst_imaging_nvmm_pool_new (
         gst_imaging_engine_context (engine), caps, info, allocator, size);
 #endif
-  if (on_cuda)
-    *allocator =
-        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
+  if (on_cuda) {
+    *allocator = gst_imaging_engine_allocator_new (engine, mode);
+    if (mode != GST_IMAGING_MEMORY_DEVICE)
+      gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (*allocator));
+  }
   return gst_imaging_video_pool_new (*allocator, caps, info, with_meta);
 }
 
 gboolean
 gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
+{
+  return gst_imaging_allocation_decide_mode (
+      engine, query, GST_IMAGING_MEMORY_DEVICE);
+}
+
+gboolean
+gst_imaging_allocation_decide_mode (
+    GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode)
 {
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
@@ -100,7 +118,8 @@ gst_imaging_allocation_decide (GstImagingEngine *engine, GstQuery *query)
   if (!caps || !gst_video_info_from_caps (&info, caps))
     return FALSE;
   size = info.size;
-  pool = new_output_pool (engine, caps, &info, with_meta, &allocator, &size);
+  pool =
+      new_output_pool (engine, caps, &info, with_meta, mode, &allocator, &size);
   if (!pool)
     return FALSE;
   while (gst_query_get_n_allocation_params (query) > 0)

@@ -11,7 +11,8 @@ G_BEGIN_DECLS
  * @query: an allocation query that upstream asks
  *
  * On CUDA, offers page-locked memory, unless our memory is offered already: a
- * camera, or any other source, writes where the GPU reads.
+ * camera, or any other source, writes where the GPU reads. For video a pool,
+ * else the allocator alone.
  */
 GST_IMAGING_API
 void gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query);
@@ -29,5 +30,15 @@ void gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query);
 GST_IMAGING_API
 gboolean gst_imaging_allocation_decide (
     GstImagingEngine *engine, GstQuery *query);
+
+/**
+ * gst_imaging_allocation_decide_mode: (skip)
+ * @mode: of frames on CUDA that are in no other memory by their caps
+ *
+ * gst_imaging_allocation_decide() with a choice where frames are born.
+ */
+GST_IMAGING_API
+gboolean gst_imaging_allocation_decide_mode (
+    GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode);
 
 G_END_DECLS

@@ -67,7 +67,9 @@ gst_imaging_context_get_for_handle (
   GstImagingContext *self;
   const ImkDevice *device;
 
-  if (imk_device_get (&device, error) != IMK_OK) {
+  /* the application may bring its context before anybody has asked for one */
+  if (imk_backend_load ("cuda", error) != IMK_OK ||
+      imk_device_get (&device, error) != IMK_OK) {
     g_clear_object (&owner);
     return NULL;
   }

@@ -166,11 +166,14 @@ gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
     const GstVideoInfo *info, guint *size)
 {
   GstCudaContext *cuda = to_gst_cuda (context);
-  GstBufferPool *pool = cuda ? gst_cuda_buffer_pool_new (cuda) : NULL;
+  GstBufferPool *pool;
   GstStructure *config;
 
-  if (!pool)
+  if (!cuda)
     return NULL;
+  /* GStreamer's CUDA elements do it, and there may be none */
+  gst_cuda_memory_init_once ();
+  pool = gst_cuda_buffer_pool_new (cuda);
   config = gst_buffer_pool_get_config (pool);
   gst_buffer_pool_config_set_params (config, caps, info->size, 0, 0);
   gst_buffer_pool_config_add_option (config, GST_BUFFER_POOL_OPTION_VIDEO_META);

@@ -34,6 +34,7 @@ struct _GstImagingEngine {
   gboolean gave_up;           /* on the device, until the next start */
   GstImagingContext *context; /* written under the object lock */
   gpointer stream;
+  gsize slab_size; /* 0: none */
   GstBufferPool *import_pool;
   guint64 frame_number;
 

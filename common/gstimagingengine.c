@@ -522,6 +522,12 @@ gst_imaging_engine_note_memory (
         self->element, "input frames are in %s memory", memory_name);
 }
 
+GstImagingStats *
+gst_imaging_engine_stats (GstImagingEngine *self)
+{
+  return self->stats;
+}
+
 void
 gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 {

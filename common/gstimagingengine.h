@@ -270,6 +270,17 @@ ImkStatus gst_imaging_engine_map (GstImagingEngine *self, GstBuffer *buffer,
     GstImagingFrame *frame, ImkError *error);
 
 /**
+ * gst_imaging_engine_map_on: (skip)
+ * @stream: of the context of the element, for an element with several
+ *
+ * gst_imaging_engine_map() for work on @stream. Any thread.
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_engine_map_on (GstImagingEngine *self, GstBuffer *buffer,
+    const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
+    gpointer stream, GstImagingFrame *frame, ImkError *error);
+
+/**
  * gst_imaging_engine_note_memory: (skip)
  * @memory_name: of a mapped input frame; static
  *
@@ -287,6 +298,23 @@ void gst_imaging_engine_note_memory (
 GST_IMAGING_API
 GstAllocator *gst_imaging_engine_allocator_new (
     GstImagingEngine *self, GstImagingMemoryMode mode);
+
+/**
+ * gst_imaging_engine_use_slabs: (skip)
+ * @size: see gst_imaging_allocator_use_slabs(); 0 for none
+ *
+ * For allocators that are made from now on: of the pool that upstream is
+ * offered, of copies of frames, and those of the element.
+ */
+GST_IMAGING_API
+void gst_imaging_engine_use_slabs (GstImagingEngine *self, gsize size);
+
+/**
+ * gst_imaging_engine_stats: (skip)
+ * Returns: (transfer none): what `stats` shows, to be added to
+ */
+GST_IMAGING_API
+GstImagingStats *gst_imaging_engine_stats (GstImagingEngine *self);
 
 /**
  * gst_imaging_engine_count_frame: (skip)

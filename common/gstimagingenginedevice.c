@@ -204,7 +204,18 @@ GstAllocator *
 gst_imaging_engine_allocator_new (
     GstImagingEngine *self, GstImagingMemoryMode mode)
 {
-  return gst_imaging_allocator_new (self->context, mode, self->stats);
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (self->context, mode, self->stats);
+
+  gst_imaging_allocator_use_slabs (
+      GST_IMAGING_ALLOCATOR (allocator), self->slab_size);
+  return allocator;
+}
+
+void
+gst_imaging_engine_use_slabs (GstImagingEngine *self, gsize size)
+{
+  self->slab_size = size;
 }
 
 static GstBufferPool *
@@ -268,6 +279,15 @@ gst_imaging_engine_map (GstImagingEngine *self, GstBuffer *buffer,
     const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
     GstImagingFrame *frame, ImkError *error)
 {
+  return gst_imaging_engine_map_on (
+      self, buffer, info, access, reach, self->stream, frame, error);
+}
+
+ImkStatus
+gst_imaging_engine_map_on (GstImagingEngine *self, GstBuffer *buffer,
+    const GstVideoInfo *info, GstMapFlags access, GstImagingReach reach,
+    gpointer stream, GstImagingFrame *frame, ImkError *error)
+{
   ImkStatus status = adopt_surface (self, buffer,
       access & GST_MAP_WRITE ? self->format.out_memory : self->format.in_memory,
       error);
@@ -275,5 +295,5 @@ gst_imaging_engine_map (GstImagingEngine *self, GstBuffer *buffer,
   if (status != IMK_OK)
     return status;
   return gst_imaging_frame_map (buffer, info, access, reach, self->context,
-      self->stream, self->stats, frame, error);
+      stream, self->stats, frame, error);
 }

@@ -2,11 +2,15 @@
 #include "gstimagingmemory.h"
 
 #include "gstimaging-private.h"
+#include "gstimagingslab.h"
 
 #define MEMORY_TYPE "GstImagingMemory"
 
 /* That of CUDA's allocations. */
 #define HOST_ALIGNMENT 256
+
+/* Of a slab: more would keep much memory for one that is still used. */
+#define MAX_PLACES 64
 
 /* A point in a stream that others wait for. */
 typedef struct {
@@ -35,7 +39,8 @@ typedef struct {
   /* one page-locked block, two addresses; or NULL; without is_page_locked (),
    * ordinary memory, of which the device knows nothing */
   gpointer host, mapped;
-  gpointer device; /* NULL until wanted; never on an integrated GPU */
+  GstImagingSlab *slab; /* that they are a place of; else their own */
+  gpointer device;      /* NULL until wanted; never on an integrated GPU */
   View on_host, on_device;
   GArray *readers; /* of Mark, one a stream, for both views */
 } Storage;
@@ -51,6 +56,10 @@ struct _GstImagingAllocator {
   GstImagingMemoryMode mode;
   GstImagingStats *stats;
   gboolean plain_on_failure;
+  gsize slab_size; /* 0: each memory has a block of its own */
+
+  GMutex lock;
+  GstImagingSlab *slab; /* with places left */
 };
 
 G_DEFINE_FINAL_TYPE (
@@ -418,7 +427,9 @@ free_views (Storage *s)
     device->event_free (g_array_index (s->readers, Mark, i).event);
   if (s->device)
     device->free_device (s->device);
-  if (s->host && is_page_locked (s))
+  if (s->slab)
+    gst_imaging_slab_unref (s->slab);
+  else if (s->host && is_page_locked (s))
     device->free_pinned (s->host);
 }
 
@@ -441,6 +452,29 @@ storage_unref (Storage *s)
   g_free (s);
 }
 
+/* A place in the allocator's slab, or in a new one. */
+static ImkStatus
+take_place (GstImagingAllocator *allocator, Storage *s, ImkError *error)
+{
+  guint n = CLAMP (allocator->slab_size / s->size, 1, MAX_PLACES);
+  ImkStatus status = IMK_OK;
+
+  g_mutex_lock (&allocator->lock);
+  if (!allocator->slab ||
+      !gst_imaging_slab_take (allocator->slab, s->size, &s->host, &s->mapped)) {
+    g_clear_pointer (&allocator->slab, gst_imaging_slab_unref);
+    allocator->slab = gst_imaging_slab_new (s->context, s->size, n, error);
+    if (!allocator->slab)
+      status = IMK_ERROR_MEMORY;
+    else
+      gst_imaging_slab_take (allocator->slab, s->size, &s->host, &s->mapped);
+  }
+  if (status == IMK_OK)
+    s->slab = gst_imaging_slab_ref (allocator->slab);
+  g_mutex_unlock (&allocator->lock);
+  return status;
+}
+
 static Storage *
 storage_new (GstImagingAllocator *allocator, gsize size, ImkError *error)
 {
@@ -459,7 +493,10 @@ storage_new (GstImagingAllocator *allocator, gsize size, ImkError *error)
   if (status == IMK_OK) {
     gboolean on_host = s->mode != GST_IMAGING_MEMORY_DEVICE || is_one_block (s);
 
-    status = on_host ? need_host (s, error) : need_device (s, error);
+    if (on_host && allocator->slab_size > 0 && is_page_locked (s))
+      status = take_place (allocator, s, error);
+    else
+      status = on_host ? need_host (s, error) : need_device (s, error);
     s->on_host.valid = on_host;
     s->on_device.valid = !on_host;
     gst_imaging_context_pop (s->context);
@@ -639,6 +676,21 @@ gst_imaging_memory_is_on_device (GstMemory *memory)
   return on_device;
 }
 
+gsize
+gst_imaging_memory_pitch (gsize size)
+{
+  return (size + HOST_ALIGNMENT - 1) / HOST_ALIGNMENT * HOST_ALIGNMENT;
+}
+
+gboolean
+gst_imaging_memory_are_neighbours (GstMemory *first, GstMemory *second)
+{
+  Storage *a = storage_of (first), *b = storage_of (second);
+
+  return a->slab && a->slab == b->slab && first->offset == second->offset &&
+         gst_imaging_slab_are_neighbours (a->slab, a->host, b->host);
+}
+
 /* --- GstAllocator ------------------------------------------------------ */
 
 static GstMemory *
@@ -690,6 +742,12 @@ gst_imaging_allocator_allow_plain (GstImagingAllocator *self)
   self->plain_on_failure = TRUE;
 }
 
+void
+gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size)
+{
+  self->slab_size = size;
+}
+
 GstImagingContext *
 gst_imaging_allocator_context (GstImagingAllocator *self)
 {
@@ -701,6 +759,11 @@ gst_imaging_allocator_finalize (GObject *object)
 {
   GstImagingAllocator *self = GST_IMAGING_ALLOCATOR (object);
 
+  if (self->slab && gst_imaging_context_push (self->context, NULL) == IMK_OK) {
+    gst_imaging_slab_unref (self->slab);
+    gst_imaging_context_pop (self->context);
+  }
+  g_mutex_clear (&self->lock);
   g_object_unref (self->context);
   if (self->stats)
     gst_imaging_stats_unref (self->stats);
@@ -723,6 +786,7 @@ gst_imaging_allocator_init (GstImagingAllocator *self)
   GstAllocator *allocator = GST_ALLOCATOR (self);
 
   gst_imaging_init_debug ();
+  g_mutex_init (&self->lock);
   allocator->mem_type = MEMORY_TYPE;
   allocator->mem_map_full = map_full;
   allocator->mem_unmap_full = unmap_full;

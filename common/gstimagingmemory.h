@@ -60,6 +60,35 @@ GST_IMAGING_API
 void gst_imaging_allocator_allow_plain (GstImagingAllocator *self);
 
 /**
+ * gst_imaging_allocator_use_slabs: (skip)
+ * @size: bytes of a slab, about
+ *
+ * From now on several memories, of those born in page-locked memory, share one
+ * block of it: copies of several MB go faster over the bus than copies of
+ * parts of that. A block is freed with its last memory.
+ */
+GST_IMAGING_API
+void gst_imaging_allocator_use_slabs (GstImagingAllocator *self, gsize size);
+
+/**
+ * gst_imaging_memory_pitch: (skip)
+ * Returns: bytes from a memory of @size bytes to its neighbour
+ */
+GST_IMAGING_API
+gsize gst_imaging_memory_pitch (gsize size);
+
+/**
+ * gst_imaging_memory_are_neighbours: (skip)
+ * @first, @second: imaging memories
+ *
+ * Returns: whether the host view of @second is the place behind that of
+ *   @first in one block, so that both can be copied at once
+ */
+GST_IMAGING_API
+gboolean gst_imaging_memory_are_neighbours (
+    GstMemory *first, GstMemory *second);
+
+/**
  * gst_imaging_allocator_context: (skip)
  * Returns: (transfer none): its context
  */

@@ -65,7 +65,7 @@ typedef struct {
 } Number;
 
 static gboolean
-find_number (GstImagingPrm *prm, const gchar *text, const Number *number,
+find_number (const gchar *name, const gchar *text, const Number *number,
     gdouble *result, GError **error)
 {
   g_autofree gchar *value = find_value (text, number->key);
@@ -76,8 +76,7 @@ find_number (GstImagingPrm *prm, const gchar *text, const Number *number,
     value = find_value (text, number->old_key);
   if (!value && number->needed) {
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
-        "\"%s\" has no line \"%s = ...\", which every PRM file of an SLC has.",
-        prm->name, number->key);
+        "\"%s\" has no line \"%s = ...\", which is needed.", name, number->key);
     return FALSE;
   }
   if (!value) {
@@ -92,8 +91,8 @@ find_number (GstImagingPrm *prm, const gchar *text, const Number *number,
     return TRUE;
   shown = g_strescape (value, NULL); /* untrusted text that can be shown */
   g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
-      "\"%s\" says %s = %.40s; expected is a number from %.0f to %.0f.",
-      prm->name, number->key, shown, number->least, number->most);
+      "\"%s\" says %s = %.40s; expected is a number from %.10g to %.10g.", name,
+      number->key, shown, number->least, number->most);
   return FALSE;
 }
 
@@ -111,9 +110,9 @@ read_size (GstImagingPrm *prm, const gchar *text, GError **error)
       "num_valid_az", NULL, TRUE, 0, 1, MAX_HEIGHT, TRUE};
   gdouble w, n, h;
 
-  if (!find_number (prm, text, &width, &w, error) ||
-      !find_number (prm, text, &patches, &n, error) ||
-      !find_number (prm, text, &lines, &h, error))
+  if (!find_number (prm->name, text, &width, &w, error) ||
+      !find_number (prm->name, text, &patches, &n, error) ||
+      !find_number (prm->name, text, &lines, &h, error))
     return FALSE;
   if (n * h > MAX_HEIGHT) {
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
@@ -135,15 +134,29 @@ read_shifts (GstImagingPrm *prm, const gchar *text, GError **error)
       "rshift", "xshift", FALSE, 0, -MAX_SHIFT, MAX_SHIFT, TRUE};
   static const Number ashift = {
       "ashift", "yshift", FALSE, 0, -MAX_SHIFT, MAX_SHIFT, TRUE};
+  static const Number fd1 = {"fd1", NULL, FALSE, 0, -1e9, 1e9, FALSE};
   gdouble r, a;
 
-  if (!find_number (prm, text, &prf, &prm->prf, error) ||
-      !find_number (prm, text, &rshift, &r, error) ||
-      !find_number (prm, text, &ashift, &a, error))
+  if (!find_number (prm->name, text, &prf, &prm->prf, error) ||
+      !find_number (prm->name, text, &fd1, &prm->fd1, error) ||
+      !find_number (prm->name, text, &rshift, &r, error) ||
+      !find_number (prm->name, text, &ashift, &a, error))
     return FALSE;
   prm->rshift = (gint) r;
   prm->ashift = (gint) a;
   return TRUE;
+}
+
+/* Returns: (transfer full) (nullable): the text, terminated */
+static gchar *
+check_text (const gchar *text, gsize size, const gchar *name, GError **error)
+{
+  if (size <= MAX_SIZE && !memchr (text, '\0', size))
+    return g_strndup (text, size);
+  g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
+      "\"%s\" is no PRM file: expected is text of lines \"key = value\".",
+      name);
+  return NULL;
 }
 
 GstImagingPrm *
@@ -151,16 +164,11 @@ gst_imaging_prm_parse (
     const gchar *text, gsize size, const gchar *name, GError **error)
 {
   g_autoptr (GstImagingPrm) prm = g_new0 (GstImagingPrm, 1);
-  g_autofree gchar *copy = NULL;
+  g_autofree gchar *copy = check_text (text, size, name, error);
 
   prm->name = g_strdup (name);
-  if (size > MAX_SIZE || memchr (text, '\0', size)) {
-    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
-        "\"%s\" is no PRM file: expected is text of lines \"key = value\".",
-        name);
+  if (!copy)
     return NULL;
-  }
-  copy = g_strndup (text, size);
   prm->slc_file = find_value (copy, "SLC_file");
   if (!prm->slc_file || !g_utf8_validate (prm->slc_file, -1, NULL)) {
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
@@ -174,15 +182,15 @@ gst_imaging_prm_parse (
   return g_steal_pointer (&prm);
 }
 
-GstImagingPrm *
-gst_imaging_prm_load (const gchar *location, GError **error)
+/* Returns: (transfer full) (nullable): what is in the file */
+static gchar *
+load_text (const gchar *location, gsize *size, GError **error)
 {
   g_autoptr (GError) cause = NULL;
-  g_autofree gchar *text = NULL;
-  gsize size;
+  gchar *text = NULL;
 
-  if (g_file_get_contents (location, &text, &size, &cause))
-    return gst_imaging_prm_parse (text, size, location, error);
+  if (g_file_get_contents (location, &text, size, &cause))
+    return text;
   if (g_error_matches (cause, G_FILE_ERROR, G_FILE_ERROR_NOENT))
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_NOT_FOUND,
         "There is no file \"%s\".", location);
@@ -190,6 +198,65 @@ gst_imaging_prm_load (const gchar *location, GError **error)
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_READ,
         "\"%s\" cannot be read: %s.", location, cause->message);
   return NULL;
+}
+
+GstImagingPrm *
+gst_imaging_prm_load (const gchar *location, GError **error)
+{
+  gsize size;
+  g_autofree gchar *text = load_text (location, &size, error);
+
+  return text ? gst_imaging_prm_parse (text, size, location, error) : NULL;
+}
+
+/* --- the alignment ----------------------------------------------------------
+ */
+
+/* @keys: shift, its fraction, stretch and a_stretch */
+static gboolean
+read_axis (const gchar *text, const gchar *name, const gchar *const *keys,
+    gdouble *values, GError **error)
+{
+  for (guint i = 0; i < 4; i++) {
+    const gdouble most = i < 2 ? MAX_SHIFT : 1;
+    const Number number = {keys[i], NULL, i == 0, 0, -most, most, FALSE};
+
+    if (!find_number (name, text, &number, &values[i], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+gst_imaging_prm_parse_alignment (const gchar *text, gsize size,
+    const gchar *name, GstImagingPrmAlignment *alignment, GError **error)
+{
+  static const gchar *const keys[2][4] = {
+      {"rshift", "sub_int_r", "stretch_r", "a_stretch_r"},
+      {"ashift", "sub_int_a", "stretch_a", "a_stretch_a"}};
+  g_autofree gchar *copy = check_text (text, size, name, error);
+  gdouble values[2][4];
+
+  if (!copy || !read_axis (copy, name, keys[0], values[0], error) ||
+      !read_axis (copy, name, keys[1], values[1], error))
+    return FALSE;
+  for (guint i = 0; i < 2; i++) {
+    alignment->shift[i] = values[i][0] + values[i][1];
+    alignment->stretch[i] = values[i][2];
+    alignment->a_stretch[i] = values[i][3];
+  }
+  return TRUE;
+}
+
+gboolean
+gst_imaging_prm_load_alignment (
+    const gchar *location, GstImagingPrmAlignment *alignment, GError **error)
+{
+  gsize size;
+  g_autofree gchar *text = load_text (location, &size, error);
+
+  return text && gst_imaging_prm_parse_alignment (
+                     text, size, location, alignment, error);
 }
 
 gchar *

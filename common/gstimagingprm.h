@@ -37,6 +37,7 @@ typedef enum {
  * @width: columns, `num_rng_bins`
  * @height: lines, `num_patches` (1 if missing) times `num_valid_az`
  * @prf: `PRF`, 0 if missing
+ * @fd1: Doppler centroid in Hz, 0 if missing
  * @rshift: columns that the image is behind its reference, `rshift` or, as it
  *   was once called, `xshift`; 0 if missing
  * @ashift: lines, `ashift` or `yshift`
@@ -48,7 +49,7 @@ typedef struct {
   gchar *name;
   gchar *slc_file;
   guint width, height;
-  gdouble prf;
+  gdouble prf, fd1;
   gint rshift, ashift;
 } GstImagingPrm;
 
@@ -82,6 +83,44 @@ GstImagingPrm *gst_imaging_prm_parse (
  */
 GST_IMAGING_API
 gchar *gst_imaging_prm_find_slc (const GstImagingPrm *prm);
+
+/**
+ * GstImagingPrmAlignment:
+ * @shift: offset at column 0, line 0: `rshift` + `sub_int_r` columns and
+ *   `ashift` + `sub_int_a` lines
+ * @stretch: its growth a column: `stretch_r`, `stretch_a`
+ * @a_stretch: its growth a line: `a_stretch_r`, `a_stretch_a`
+ *
+ * Where an image lies against its reference, range first and then azimuth: what
+ * is at column r and line a of the reference is at column r + shift[0] +
+ * stretch[0] r + a_stretch[0] a of the image, and its line likewise.
+ */
+typedef struct {
+  gdouble shift[2], stretch[2], a_stretch[2];
+} GstImagingPrmAlignment;
+
+/**
+ * gst_imaging_prm_parse_alignment: (skip)
+ * @text: (array length=size): the lines that a fit gives, or a PRM file with
+ *   them; `rshift` and `ashift` must be there, the others are 0 if missing
+ * @name: how messages shall call it
+ * @alignment: (out): what it says; untouched on failure
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_prm_parse_alignment (const gchar *text, gsize size,
+    const gchar *name, GstImagingPrmAlignment *alignment, GError **error);
+
+/**
+ * gst_imaging_prm_load_alignment: (skip)
+ * @location: (type filename): path of such a file
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_prm_load_alignment (
+    const gchar *location, GstImagingPrmAlignment *alignment, GError **error);
 
 /**
  * gst_imaging_prm_free: (skip)

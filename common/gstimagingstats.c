@@ -139,6 +139,17 @@ percentile (const GstImagingStats *self, gdouble share)
   return 0;
 }
 
+guint64
+gst_imaging_stats_downloaded (GstImagingStats *self)
+{
+  guint64 downloaded;
+
+  g_mutex_lock (&self->lock);
+  downloaded = self->downloaded;
+  g_mutex_unlock (&self->lock);
+  return downloaded;
+}
+
 GstStructure *
 gst_imaging_stats_to_structure (GstImagingStats *self)
 {

@@ -37,6 +37,13 @@ GST_IMAGING_API
 void gst_imaging_stats_add_copied (GstImagingStats *self, gsize size);
 
 /**
+ * gst_imaging_stats_downloaded: (skip)
+ * Returns: bytes-downloaded
+ */
+GST_IMAGING_API
+guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
+
+/**
  * gst_imaging_stats_to_structure: (skip)
  *
  * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,

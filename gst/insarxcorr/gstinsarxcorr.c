@@ -32,59 +32,19 @@
  */
 #include "gstinsarxcorr.h"
 
-#include <math.h>
-
 #include "gstimagingengine.h"
 #include "gstimagingtable.h"
-#include "gstinsarxcorroutput.h"
-#include "gstinsarxcorrtext.h"
+#include "gstimagingallocation.h"
+#include "gstinsarxcorrend.h"
+#include "gstinsarxcorrsettings.h"
 #include "insarxcorr/insarxcorr.h"
 
 GST_DEBUG_CATEGORY_STATIC (insarxcorr_debug);
 #define GST_CAT_DEFAULT insarxcorr_debug
 
-#define DEFAULT_PROP_NX 16
-#define DEFAULT_PROP_NY 32
-#define DEFAULT_PROP_GRID IMK_INSARXCORR_GRID_GMTSAR
-#define DEFAULT_PROP_XSEARCH 64
-#define DEFAULT_PROP_YSEARCH 64
-#define DEFAULT_PROP_RANGE_INTERP 2
-#define DEFAULT_PROP_INTERP 16
-#define DEFAULT_PROP_METHOD IMK_INSARXCORR_FREQ
-#define DEFAULT_PROP_USE_SHIFT TRUE
-#define DEFAULT_PROP_MIN_VALID 0.5
-#define DEFAULT_PROP_MEMORY_LIMIT 0
-#define DEFAULT_PROP_FIT_RANGE 3
-#define DEFAULT_PROP_FIT_AZIMUTH 3
-#define DEFAULT_PROP_FIT_SNR 18.0
-
 #define N_REPORTS 10
 #define N_SIDES IMK_INSARXCORR_N_SIDES
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
-
-enum {
-  PROP_NX = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_NY,
-  PROP_GRID,
-  PROP_XSEARCH,
-  PROP_YSEARCH,
-  PROP_RANGE_INTERP,
-  PROP_INTERP,
-  PROP_METHOD,
-  PROP_USE_SHIFT,
-  PROP_MIN_VALID,
-  PROP_MEMORY_LIMIT,
-  PROP_FIT_RANGE,
-  PROP_FIT_AZIMUTH,
-  PROP_FIT_SNR,
-};
-
-/* The properties. Of the config, the images come with the caps. */
-typedef struct {
-  ImkInsarxcorrConfig config;
-  gboolean use_shift;
-  gint fit_range, fit_azimuth;
-} Settings;
 
 /* An input. */
 typedef struct {
@@ -97,13 +57,14 @@ typedef struct {
   gboolean is_flushing;
   gboolean is_stale; /* its lines are from before a flush of the other side */
   gboolean is_eos;
+  gboolean is_pushing; /* its thread is in the kernel, without the lock */
 } Side;
 
 struct _GstInsarXcorr {
   GstElement parent;
   GstImagingEngine *engine;
 
-  Settings settings; /* under the object lock */
+  GstInsarSettings settings; /* under the object lock */
 
   /* Under the lock, which is not held while a row is measured and pushed: the
    * other side may push lines meanwhile, and nothing else happens. */
@@ -114,18 +75,15 @@ struct _GstInsarXcorr {
   gboolean is_done; /* the end has gone out */
   GstFlowReturn flow;
   ImkInsarxcorr *kernel;
-  ImkInsarxcorrConfig config; /* that of the kernel */
-  Settings open_settings;     /* as they were when it was opened */
+  ImkInsarxcorrConfig config;     /* that of the kernel */
+  GstInsarSettings open_settings; /* as they were at the start */
   GstImagingTable *table;
   guint32 *columns; /* 0..nx - 1, as they are told in text */
 
   /* of the thread that is busy */
   GstInsarOutput src;
-  GArray *points; /* ImkInsarxcorrPoint: for the fit */
+  GstInsarEnd *end;
   guint n_reported;
-
-  /* the pad under the object lock; what it says belongs to who is busy */
-  GstInsarOutput *fit;
 };
 
 #define SLC_CAPS \
@@ -144,62 +102,24 @@ static GstStaticPadTemplate src_template =
                          "= (string) static, num_tensors = (int) 1, types = "
                          "(string) float32"));
 
-static GstStaticPadTemplate fit_template = GST_STATIC_PAD_TEMPLATE (
-    "fit", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS ("text/x-gmtsar-prm"));
-
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarXcorr, gst_insar_xcorr, GST_TYPE_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
         insarxcorr_debug, "insarxcorr", 0, "offsets between SAR images"))
 GST_ELEMENT_REGISTER_DEFINE (
     insarxcorr, "insarxcorr", GST_RANK_NONE, GST_TYPE_INSAR_XCORR)
 
-/* --- enumerations -------------------------------------------------------- */
-
-static GType
-grid_get_type (void)
-{
-  static gsize type;
-  static const GEnumValue values[] = {
-      {IMK_INSARXCORR_GRID_GMTSAR, "Whole steps, which end early", "gmtsar"},
-      {IMK_INSARXCORR_GRID_EVEN, "Over the whole reference", "even"},
-      {0, NULL, NULL},
-  };
-
-  if (g_once_init_enter (&type))
-    g_once_init_leave (
-        &type, g_enum_register_static ("GstInsarXcorrGrid", values));
-  return type;
-}
-
-static GType
-method_get_type (void)
-{
-  static gsize type;
-  static const GEnumValue values[] = {
-      {IMK_INSARXCORR_FREQ, "Plain correlation, by FFT", "freq"},
-      {IMK_INSARXCORR_TIME, "Normalised correlation", "time"},
-      {IMK_INSARXCORR_TIME4, "Normalised correlation of squares", "time4"},
-      {0, NULL, NULL},
-  };
-
-  if (g_once_init_enter (&type))
-    g_once_init_leave (
-        &type, g_enum_register_static ("GstInsarXcorrMethod", values));
-  return type;
-}
-
 /* --- the kernel ---------------------------------------------------------- */
 
-static Settings
-get_settings (GstInsarXcorr *self)
+/* At the start: the file names and the rest are those of now. */
+static void
+take_settings (GstInsarXcorr *self)
 {
-  Settings settings;
-
+  gst_insar_settings_clear (&self->open_settings);
   GST_OBJECT_LOCK (self);
-  settings = self->settings;
+  self->open_settings = gst_insar_settings_copy (&self->settings);
   GST_OBJECT_UNLOCK (self);
-  settings.config.n_threads = gst_imaging_engine_n_threads (self->engine);
-  return settings;
+  self->open_settings.config.n_threads =
+      gst_imaging_engine_n_threads (self->engine);
 }
 
 static ImkInsarxcorrConfig
@@ -235,15 +155,31 @@ close_kernel (GstElement *element)
 }
 
 static ImkStatus
+create_kernel (GstInsarXcorr *self, ImkBackend backend, ImkError *error)
+{
+  ImkInsarxcorrConfig *c = &self->config;
+  GstInsarFiles files = {NULL};
+  ImkStatus status;
+
+  *c = make_config (self);
+  status = imk_insarxcorr_config_complete (c, error);
+  if (status == IMK_OK)
+    status = gst_insar_files_load (&files, &self->open_settings, c, error);
+  if (status == IMK_OK)
+    status = imk_insarxcorr_new (backend, c, &self->kernel, error);
+  gst_insar_files_clear (&files);
+  c->mask = NULL;
+  c->gross_offsets = NULL;
+  return status;
+}
+
+static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  ImkStatus status;
+  ImkStatus status = create_kernel (self, backend, error);
 
-  self->open_settings = get_settings (self);
-  self->config = make_config (self);
-  status = imk_insarxcorr_new (backend, &self->config, &self->kernel, error);
   if (status != IMK_OK)
     return status;
   self->table = gst_imaging_table_new (
@@ -257,13 +193,24 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->columns = g_new (guint32, self->config.nx);
   for (guint i = 0; i < self->config.nx; i++)
     self->columns[i] = i;
+  gst_insar_end_begin (self->end, &self->config, self->open_settings.fit_range,
+      self->open_settings.fit_azimuth);
   return IMK_OK;
 }
 
-/* --- the end: the fit ------------------------------------------------------
- */
+/* Making a context takes a GPU about as long as the CPU takes for this many
+ * samples. */
+static gboolean
+prefers_cuda (GstElement *element, const GstVideoInfo *info)
+{
+  const guint64 worthwhile = (guint64) 1 << 25;
+  ImkInsarxcorrConfig c = make_config (GST_INSAR_XCORR (element));
 
-/* Returns: (transfer full) (nullable) */
+  return imk_insarxcorr_config_complete (&c, NULL) == IMK_OK &&
+         (guint64) c.nx * c.ny * c.xsearch * c.ysearch * 16 >= worthwhile;
+}
+
+/* Returns: (transfer full) */
 static gchar *
 get_upstream_id (GstInsarXcorr *self)
 {
@@ -272,91 +219,14 @@ get_upstream_id (GstInsarXcorr *self)
   return id ? id : g_strdup (GST_OBJECT_NAME (self));
 }
 
-/* The reference keeps the pad from being freed while we push. */
-static GstInsarOutput *
-hold_fit (GstInsarXcorr *self)
-{
-  GstInsarOutput *fit;
-
-  GST_OBJECT_LOCK (self);
-  fit = self->fit ? g_atomic_rc_box_acquire (self->fit) : NULL;
-  GST_OBJECT_UNLOCK (self);
-  return fit;
-}
-
-static void
-clear_output (gpointer data)
-{
-  GstInsarOutput *output = data;
-
-  gst_clear_caps (&output->caps);
-  gst_clear_object (&output->pad);
-}
-
-static void
-release_fit (GstInsarOutput *fit)
-{
-  if (fit)
-    g_atomic_rc_box_release_full (fit, clear_output);
-}
-
-/* Its sink need not wait for the end to preroll. */
-static void
-start_fit (GstInsarXcorr *self)
-{
-  GstInsarOutput *fit = hold_fit (self);
-  g_autofree gchar *id = get_upstream_id (self);
-
-  if (fit && !fit->started) {
-    GstCaps *caps = gst_static_pad_template_get_caps (&fit_template);
-
-    gst_insar_output_start (fit, caps, id);
-    gst_insar_output_gap (fit);
-    gst_caps_unref (caps);
-  }
-  release_fit (fit);
-}
-
-/* Without a fit to be had, who asked for it is told why. */
-static void
-push_fit (GstInsarXcorr *self, GstInsarOutput *pad)
-{
-  const Settings *settings = &self->open_settings;
-  ImkInsarxcorrFit fit;
-  ImkError error;
-
-  if (settings->fit_range == 0 || settings->fit_azimuth == 0)
-    return;
-  if (imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) self->points->data,
-          self->points->len, settings->fit_range, settings->fit_azimuth, &fit,
-          &error) != IMK_OK) {
-    GST_INFO_OBJECT (self, "%s", error.message);
-    if (pad)
-      GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", error.message), (NULL));
-    return;
-  }
-  gst_element_post_message (
-      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self),
-                              gst_insar_text_describe_fit (&fit)));
-  if (pad && gst_pad_is_linked (pad->pad))
-    gst_pad_push (pad->pad, gst_insar_text_of_fit (&fit));
-}
-
-/* Called by the busy thread, without the lock. @complete: whether all rows were
- * measured; a part of them gives no fit */
+/* Called by the busy thread, without the lock. */
 static void
 push_end (GstInsarXcorr *self, gboolean complete)
 {
-  GstInsarOutput *fit = hold_fit (self);
   g_autofree gchar *id = get_upstream_id (self);
 
-  start_fit (self);
-  if (complete)
-    push_fit (self, fit);
+  gst_insar_end_push (self->end, complete, id);
   gst_insar_output_eos (&self->src, id);
-  if (fit)
-    gst_insar_output_eos (fit, id);
-  release_fit (fit);
 }
 
 /* --- a row of patches -------------------------------------------------------
@@ -365,14 +235,15 @@ push_end (GstInsarXcorr *self, gboolean complete)
 static void
 describe_row (GstInsarXcorr *self, GstImagingResult *result)
 {
-  static const gchar *const fields[N_FIELDS] = {
-      "x", "y", "dx", "dy", "correlation", "valid", "flags"};
-  static const gchar *const units[N_FIELDS] = {
-      "px", "px", "px", "px", "percent", "1", "flags"};
+  static const gchar *const fields[N_FIELDS] = {"x", "y", "dx", "dy",
+      "correlation", "peak", "snr", "cov_xx", "cov_yy", "cov_xy", "valid",
+      "flags"};
+  static const gchar *const units[N_FIELDS] = {"px", "px", "px", "px",
+      "percent", "percent", "1", "px2", "px2", "px2", "1", "flags"};
   static const gchar *const indices[] = {"column"};
 
   *result = (GstImagingResult){
-      .id = "insar-offsets-v1",
+      .id = "insar-offsets-v2",
       .fields = fields,
       .units = units,
       .n_fields = N_FIELDS,
@@ -384,31 +255,6 @@ describe_row (GstInsarXcorr *self, GstImagingResult *result)
       .ref_height = self->config.height[0],
       .frame = imk_insarxcorr_row (self->kernel),
   };
-}
-
-/* The fit is made from the three decimals that are printed, as GMTSAR's is. */
-static gdouble
-round_printed (gdouble value)
-{
-  return rint (value * 1000) / 1000;
-}
-
-/* Those that are to be trusted. */
-static void
-keep_points (GstInsarXcorr *self, const gdouble *values)
-{
-  for (guint i = 0; i < self->config.nx; i++, values += N_FIELDS) {
-    guint flags = (guint) values[IMK_INSARXCORR_FLAGS];
-    ImkInsarxcorrPoint point = {
-        .x = values[IMK_INSARXCORR_X],
-        .y = values[IMK_INSARXCORR_Y],
-        .dx = round_printed (values[IMK_INSARXCORR_DX]),
-        .dy = round_printed (values[IMK_INSARXCORR_DY]),
-    };
-
-    if (!(flags & (IMK_INSARXCORR_INVALID_MASK | IMK_INSARXCORR_LOW)))
-      g_array_append_val (self->points, point);
-  }
 }
 
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
@@ -427,6 +273,23 @@ report (GstInsarXcorr *self, guint row)
               "of", G_TYPE_UINT, self->config.ny, NULL)));
 }
 
+/* Around calls of the kernel. */
+static ImkStatus
+enter_context (GstInsarXcorr *self, ImkError *error)
+{
+  return gst_imaging_engine_is_on_cuda (self->engine)
+             ? gst_imaging_context_push (
+                   gst_imaging_engine_context (self->engine), error)
+             : IMK_OK;
+}
+
+static void
+leave_context (GstInsarXcorr *self)
+{
+  if (gst_imaging_engine_is_on_cuda (self->engine))
+    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+}
+
 /* Called by the busy thread, without the lock. */
 static ImkStatus
 measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
@@ -439,9 +302,13 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
   status = gst_imaging_table_begin (self->table, stream, TRUE, &image, error);
   if (status != IMK_OK)
     return status;
-  status = imk_insarxcorr_process (self->kernel, &image, stream, error);
-  if (status == IMK_OK)
-    status = gst_imaging_engine_synchronize (self->engine, error);
+  status = enter_context (self, error);
+  if (status == IMK_OK) {
+    status = imk_insarxcorr_process (self->kernel, &image, stream, error);
+    if (status == IMK_OK)
+      status = gst_imaging_engine_synchronize (self->engine, error);
+    leave_context (self);
+  }
   result->data = gst_imaging_table_end (self->table, &result->values);
   return status;
 }
@@ -473,8 +340,8 @@ work_row (GstInsarXcorr *self)
   } else {
     g_autofree gchar *id = get_upstream_id (self);
 
-    keep_points (self, result.values);
-    start_fit (self);
+    gst_insar_end_take_row (self->end, result.values);
+    gst_insar_end_start (self->end, id);
     flow = gst_insar_output_push_row (&self->src, &result, id);
     gst_imaging_engine_count_frame (self->engine, entered);
     report (self, (guint) result.frame + 1);
@@ -482,8 +349,8 @@ work_row (GstInsarXcorr *self)
   gst_clear_buffer (&result.data);
 
   g_mutex_lock (&self->lock);
-  if (flow == GST_FLOW_NOT_LINKED && self->fit)
-    flow = GST_FLOW_OK; /* somebody wants the fit alone */
+  if (flow == GST_FLOW_NOT_LINKED && gst_insar_end_is_wanted (self->end))
+    flow = GST_FLOW_OK; /* somebody wants the fit or the rasters alone */
   if (self->flow == GST_FLOW_OK)
     self->flow = flow;
   self->is_busy = FALSE;
@@ -525,6 +392,26 @@ wait_for_room (GstInsarXcorr *self, guint side)
   return 0;
 }
 
+/* Under the lock, which is let go of: the other side may do the same. */
+static ImkStatus
+push_lines (
+    GstInsarXcorr *self, guint side, const ImkImage *lines, ImkError *error)
+{
+  ImkStatus status;
+
+  self->sides[side].is_pushing = TRUE;
+  g_mutex_unlock (&self->lock);
+  status = enter_context (self, error);
+  if (status == IMK_OK) {
+    status = imk_insarxcorr_push (self->kernel, side, lines, error);
+    leave_context (self);
+  }
+  g_mutex_lock (&self->lock);
+  self->sides[side].is_pushing = FALSE;
+  g_cond_broadcast (&self->changed);
+  return status;
+}
+
 /* Under the lock. */
 static GstFlowReturn
 take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
@@ -541,15 +428,13 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
     if (room == 0)
       continue;
     part.height = MIN (room, lines.height);
-    status = imk_insarxcorr_push (self->kernel, side, &part,
-        gst_imaging_engine_stream (self->engine), &error);
+    status = push_lines (self, side, &part, &error);
     if (status != IMK_OK) {
       gst_imaging_engine_post_error (self->engine, status, &error);
       return self->flow = GST_FLOW_ERROR;
     }
     lines.data = (guint8 *) lines.data + part.height * lines.stride;
     lines.height -= part.height;
-    g_cond_broadcast (&self->changed);
   }
   /* what is ready is not left for the next buffer */
   while (flow == GST_FLOW_OK && self->kernel && !self->is_busy &&
@@ -714,18 +599,24 @@ set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
         (NULL));
     return FALSE;
   }
-  return gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  if (!gst_imaging_engine_set_caps (self->engine, caps, NULL))
+    return FALSE;
+  /* who was first could not be told yet what memory is best */
+  if (gst_imaging_engine_is_on_cuda (self->engine))
+    gst_pad_push_event (self->sides[!side].pad, gst_event_new_reconfigure ());
+  return TRUE;
 }
 
 /* --- events
  * ---------------------------------------------------------------------- */
 
-/* Under the lock. Waits until nobody else measures or pushes; others see that
- * something is up. */
+/* Under the lock. Waits until nobody else measures or brings lines; others see
+ * that something is up. */
 static void
 begin_work (GstInsarXcorr *self)
 {
-  while (self->is_busy)
+  while (
+      self->is_busy || self->sides[0].is_pushing || self->sides[1].is_pushing)
     g_cond_wait (&self->changed, &self->lock);
   self->is_busy = TRUE;
 }
@@ -781,12 +672,8 @@ finish_side (GstInsarXcorr *self, guint side)
 static void
 push_to_outputs (GstInsarXcorr *self, GstEvent *event)
 {
-  GstInsarOutput *fit = hold_fit (self);
-
   gst_pad_push_event (self->src.pad, gst_event_ref (event));
-  if (fit)
-    gst_pad_push_event (fit->pad, gst_event_ref (event));
-  release_fit (fit);
+  gst_insar_end_push_event (self->end, event);
 }
 
 static void
@@ -804,7 +691,6 @@ static void
 stop_flush (GstInsarXcorr *self, guint side)
 {
   Side *s = &self->sides[side], *other = &self->sides[!side];
-  GstInsarOutput *fit = hold_fit (self);
 
   g_mutex_lock (&self->lock);
   begin_work (self);
@@ -814,14 +700,11 @@ stop_flush (GstInsarXcorr *self, guint side)
   s->is_stale = s->is_flushing = s->is_eos = FALSE;
   self->is_done = FALSE;
   self->flow = GST_FLOW_OK;
-  g_array_set_size (self->points, 0);
   self->n_reported = 0;
   gst_insar_output_reset (&self->src, FALSE);
-  if (fit)
-    gst_insar_output_reset (fit, FALSE);
+  gst_insar_end_reset (self->end, FALSE);
   end_work (self);
   g_mutex_unlock (&self->lock);
-  release_fit (fit);
 }
 
 static gboolean
@@ -870,6 +753,11 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (parent);
 
+  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
+    /* a source then writes where the GPU reads */
+    gst_imaging_allocation_propose (self->engine, query);
+    return TRUE;
+  }
   return gst_imaging_engine_query (self->engine, query) ||
          gst_pad_query_default (pad, parent, query);
 }
@@ -881,37 +769,13 @@ static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  GstInsarOutput *fit = g_atomic_rc_box_new0 (GstInsarOutput);
-  gboolean taken;
-
-  gst_insar_output_init (fit, template, "fit");
-  gst_object_ref_sink (fit->pad);
-  GST_OBJECT_LOCK (self);
-  taken = self->fit != NULL;
-  if (!taken)
-    self->fit = fit;
-  GST_OBJECT_UNLOCK (self);
-  if (taken) { /* there is one fit */
-    release_fit (fit);
-    return NULL;
-  }
-  gst_element_add_pad (element, fit->pad);
-  return fit->pad;
+  return gst_insar_end_request (GST_INSAR_XCORR (element)->end, template);
 }
 
 static void
 gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
 {
-  GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  GstInsarOutput *fit;
-
-  GST_OBJECT_LOCK (self);
-  fit = g_steal_pointer (&self->fit);
-  GST_OBJECT_UNLOCK (self);
-  gst_pad_set_active (pad, FALSE);
-  gst_element_remove_pad (element, pad);
-  release_fit (fit);
+  gst_insar_end_release (GST_INSAR_XCORR (element)->end, pad);
 }
 
 static void
@@ -944,8 +808,6 @@ set_flushing (GstInsarXcorr *self, gboolean is_flushing)
 static void
 stop (GstInsarXcorr *self)
 {
-  GstInsarOutput *fit = hold_fit (self);
-
   gst_imaging_engine_stop (self->engine);
   for (guint s = 0; s < N_SIDES; s++) {
     gst_clear_caps (&self->sides[s].caps);
@@ -954,11 +816,26 @@ stop (GstInsarXcorr *self)
   self->flow = GST_FLOW_OK;
   self->is_done = FALSE;
   self->n_reported = 0;
-  g_array_set_size (self->points, 0);
   gst_insar_output_reset (&self->src, TRUE);
-  if (fit)
-    gst_insar_output_reset (fit, TRUE);
-  release_fit (fit);
+  gst_insar_end_reset (self->end, TRUE);
+}
+
+/* The first of cuda-devices is the one that the engine opens. */
+static gboolean
+start (GstInsarXcorr *self)
+{
+  ImkError error;
+  gint first;
+
+  take_settings (self);
+  if (gst_insar_settings_read_devices (&self->open_settings, &first, &error) !=
+      IMK_OK) {
+    GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS, ("%s", error.message), (NULL));
+    return FALSE;
+  }
+  if (first >= 0)
+    g_object_set (self, "cuda-device-id", first, NULL);
+  return gst_imaging_engine_start (self->engine);
 }
 
 static GstStateChangeReturn
@@ -968,7 +845,7 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
   GstStateChangeReturn result;
 
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    if (!gst_imaging_engine_start (self->engine))
+    if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
     set_flushing (self, FALSE);
   }
@@ -999,60 +876,15 @@ gst_insar_xcorr_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (object);
-  Settings *settings = &self->settings;
-  ImkInsarxcorrConfig *c = &settings->config;
+  gboolean known = gst_imaging_engine_set_property (self->engine, id, value);
 
-  if (gst_imaging_engine_set_property (self->engine, id, value))
+  if (known)
     return;
   GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_NX:
-    c->nx = g_value_get_uint (value);
-    break;
-  case PROP_NY:
-    c->ny = g_value_get_uint (value);
-    break;
-  case PROP_GRID:
-    c->grid = g_value_get_enum (value);
-    break;
-  case PROP_XSEARCH:
-    c->xsearch = g_value_get_uint (value);
-    break;
-  case PROP_YSEARCH:
-    c->ysearch = g_value_get_uint (value);
-    break;
-  case PROP_RANGE_INTERP:
-    c->range_interp = g_value_get_uint (value);
-    break;
-  case PROP_INTERP:
-    c->interp = g_value_get_uint (value);
-    break;
-  case PROP_METHOD:
-    c->method = g_value_get_enum (value);
-    break;
-  case PROP_USE_SHIFT:
-    settings->use_shift = g_value_get_boolean (value);
-    break;
-  case PROP_MIN_VALID:
-    c->min_valid = g_value_get_double (value);
-    break;
-  case PROP_MEMORY_LIMIT:
-    c->memory_limit = g_value_get_uint64 (value);
-    break;
-  case PROP_FIT_RANGE:
-    settings->fit_range = g_value_get_int (value);
-    break;
-  case PROP_FIT_AZIMUTH:
-    settings->fit_azimuth = g_value_get_int (value);
-    break;
-  case PROP_FIT_SNR:
-    c->min_correlation = g_value_get_double (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
+  known = gst_insar_settings_set (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
 
 static void
@@ -1060,148 +892,15 @@ gst_insar_xcorr_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (object);
-  const Settings *settings = &self->settings;
-  const ImkInsarxcorrConfig *c = &settings->config;
+  gboolean known = gst_imaging_engine_get_property (self->engine, id, value);
 
-  if (gst_imaging_engine_get_property (self->engine, id, value))
+  if (known)
     return;
   GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_NX:
-    g_value_set_uint (value, c->nx);
-    break;
-  case PROP_NY:
-    g_value_set_uint (value, c->ny);
-    break;
-  case PROP_GRID:
-    g_value_set_enum (value, c->grid);
-    break;
-  case PROP_XSEARCH:
-    g_value_set_uint (value, c->xsearch);
-    break;
-  case PROP_YSEARCH:
-    g_value_set_uint (value, c->ysearch);
-    break;
-  case PROP_RANGE_INTERP:
-    g_value_set_uint (value, c->range_interp);
-    break;
-  case PROP_INTERP:
-    g_value_set_uint (value, c->interp);
-    break;
-  case PROP_METHOD:
-    g_value_set_enum (value, c->method);
-    break;
-  case PROP_USE_SHIFT:
-    g_value_set_boolean (value, settings->use_shift);
-    break;
-  case PROP_MIN_VALID:
-    g_value_set_double (value, c->min_valid);
-    break;
-  case PROP_MEMORY_LIMIT:
-    g_value_set_uint64 (value, c->memory_limit);
-    break;
-  case PROP_FIT_RANGE:
-    g_value_set_int (value, settings->fit_range);
-    break;
-  case PROP_FIT_AZIMUTH:
-    g_value_set_int (value, settings->fit_azimuth);
-    break;
-  case PROP_FIT_SNR:
-    g_value_set_double (value, c->min_correlation);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
+  known = gst_insar_settings_get (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
-}
-
-static void
-install_grid_properties (GObjectClass *klass, GParamFlags flags)
-{
-  g_object_class_install_property (klass, PROP_NX,
-      g_param_spec_uint ("nx", "Patches in range",
-          "Patches a row. Their centres are at x = 4 xsearch + i X / (nx + 3), "
-          "i = 2..nx + 1, X = width - 6 xsearch",
-          1, 1000000, DEFAULT_PROP_NX, flags));
-  g_object_class_install_property (klass, PROP_NY,
-      g_param_spec_uint ("ny", "Patches in azimuth",
-          "Rows of patches. Their centres are at y = 4 ysearch + j Y / (ny + "
-          "1), j = 1..ny, Y = height - 6 ysearch",
-          1, 1000000, DEFAULT_PROP_NY, flags));
-  g_object_class_install_property (klass, PROP_GRID,
-      g_param_spec_enum ("grid", "Grid",
-          "gmtsar: the steps X / (nx + 3) and Y / (ny + 1) are cut to whole "
-          "numbers, so that dense grids end before the image; even: they are "
-          "not",
-          grid_get_type (), DEFAULT_PROP_GRID, flags));
-  g_object_class_install_property (klass, PROP_XSEARCH,
-      g_param_spec_uint ("xsearch", "Search in range",
-          "Columns (finer ones, see range-interp) that are searched either way: "
-          "a power of two. A patch is 4 of it wide, the template 2",
-          4, 1024, DEFAULT_PROP_XSEARCH, flags));
-  g_object_class_install_property (klass, PROP_YSEARCH,
-      g_param_spec_uint ("ysearch", "Search in azimuth",
-          "Lines that are searched either way: a power of two. A patch is 4 of "
-          "it high, the template 2",
-          4, 1024, DEFAULT_PROP_YSEARCH, flags));
-}
-
-static void
-install_method_properties (GObjectClass *klass, GParamFlags flags)
-{
-  g_object_class_install_property (klass, PROP_RANGE_INTERP,
-      g_param_spec_uint ("range-interp", "Range interpolation",
-          "Finer columns a column, by FFT, before the amplitude is taken; 1 for "
-          "none",
-          1, 16, DEFAULT_PROP_RANGE_INTERP, flags));
-  g_object_class_install_property (klass, PROP_INTERP,
-      g_param_spec_uint ("interp", "Interpolation of the peak",
-          "Steps a sample in which the peak of the correlation is found: "
-          "offsets are multiples of 1 / (range-interp interp) columns and 1 / "
-          "interp lines; 1 for none",
-          1, 64, DEFAULT_PROP_INTERP, flags));
-  g_object_class_install_property (klass, PROP_METHOD,
-      g_param_spec_enum ("method", "Method",
-          "What is largest at the offset: freq: the plain correlation; time: "
-          "the normalised one, as GMTSAR's -time; time4: of squares, as -time4. "
-          "The last two take xsearch ysearch times as long",
-          method_get_type (), DEFAULT_PROP_METHOD, flags));
-  g_object_class_install_property (klass, PROP_USE_SHIFT,
-      g_param_spec_boolean ("use-shift", "Use shift",
-          "Whether the search begins at the rshift and ashift of the secondary",
-          DEFAULT_PROP_USE_SHIFT, flags));
-  g_object_class_install_property (klass, PROP_MIN_VALID,
-      g_param_spec_double ("min-valid", "Least data",
-          "Part of the samples of a patch that must be data, neither 0 nor not "
-          "finite, in both images; patches with less are flagged and take no "
-          "part in the fit",
-          0.0, 1.0, DEFAULT_PROP_MIN_VALID, flags));
-  g_object_class_install_property (klass, PROP_MEMORY_LIMIT,
-      g_param_spec_uint64 ("memory-limit", "Memory limit",
-          "Bytes that lines and the work on them may take at most; 0 for as "
-          "many as are of use. Results do not depend on it",
-          0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, flags));
-}
-
-static void
-install_fit_properties (GObjectClass *klass, GParamFlags flags)
-{
-  g_object_class_install_property (klass, PROP_FIT_RANGE,
-      g_param_spec_int ("fit-range", "Range terms",
-          "Terms of the polynomial that is fitted to the offsets in range: 1 "
-          "shift, 2 and stretch along range, 3 and along azimuth, up to 10 for "
-          "cubic ones; 0 for no fit at all",
-          0, IMK_INSARXCORR_FIT_MAX_TERMS, DEFAULT_PROP_FIT_RANGE, flags));
-  g_object_class_install_property (klass, PROP_FIT_AZIMUTH,
-      g_param_spec_int ("fit-azimuth", "Azimuth terms",
-          "Terms of the polynomial in azimuth, as fit-range", 0,
-          IMK_INSARXCORR_FIT_MAX_TERMS, DEFAULT_PROP_FIT_AZIMUTH, flags));
-  g_object_class_install_property (klass, PROP_FIT_SNR,
-      g_param_spec_double ("fit-snr", "Least correlation",
-          "Patches whose correlation, 0 to 100, is above it take part in the "
-          "fit; the others are flagged",
-          0.0, 100.0, DEFAULT_PROP_FIT_SNR, flags));
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
 
 static void
@@ -1210,8 +909,9 @@ gst_insar_xcorr_finalize (GObject *object)
   GstInsarXcorr *self = GST_INSAR_XCORR (object);
 
   gst_imaging_engine_free (self->engine);
-  g_array_unref (self->points);
-  release_fit (self->fit);
+  gst_insar_end_free (self->end);
+  gst_insar_settings_clear (&self->settings);
+  gst_insar_settings_clear (&self->open_settings);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
@@ -1220,8 +920,6 @@ gst_insar_xcorr_finalize (GObject *object)
 static void
 gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
@@ -1234,11 +932,7 @@ gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
   element_class->release_pad = gst_insar_xcorr_release_pad;
 
   gst_imaging_engine_install_properties (object_class);
-  install_grid_properties (object_class, flags);
-  install_method_properties (object_class, flags);
-  install_fit_properties (object_class, flags);
-  gst_type_mark_as_plugin_api (grid_get_type (), 0);
-  gst_type_mark_as_plugin_api (method_get_type (), 0);
+  gst_insar_settings_install (object_class);
 
   gst_element_class_set_static_metadata (element_class, "SAR image offsets",
       "Filter/Analyzer",
@@ -1249,7 +943,7 @@ gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
   gst_element_class_add_static_pad_template (
       element_class, &secondary_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
-  gst_element_class_add_static_pad_template (element_class, &fit_template);
+  gst_insar_end_add_templates (element_class);
 }
 
 static void
@@ -1258,32 +952,16 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   static const GstImagingEngineFuncs funcs = {
       .open = open_kernel,
       .close = close_kernel,
+      .prefers_cuda = prefers_cuda,
   };
   GstElementClass *element_class = GST_ELEMENT_GET_CLASS (self);
-  Settings *settings = &self->settings;
-  ImkInsarxcorrConfig *c = &settings->config;
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
+  self->end = gst_insar_end_new (GST_ELEMENT (self));
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
 
-  imk_insarxcorr_config_init (c);
-  c->nx = DEFAULT_PROP_NX;
-  c->ny = DEFAULT_PROP_NY;
-  c->grid = DEFAULT_PROP_GRID;
-  c->xsearch = DEFAULT_PROP_XSEARCH;
-  c->ysearch = DEFAULT_PROP_YSEARCH;
-  c->range_interp = DEFAULT_PROP_RANGE_INTERP;
-  c->interp = DEFAULT_PROP_INTERP;
-  c->method = DEFAULT_PROP_METHOD;
-  c->min_valid = DEFAULT_PROP_MIN_VALID;
-  c->min_correlation = DEFAULT_PROP_FIT_SNR;
-  c->memory_limit = DEFAULT_PROP_MEMORY_LIMIT;
-  settings->use_shift = DEFAULT_PROP_USE_SHIFT;
-  settings->fit_range = DEFAULT_PROP_FIT_RANGE;
-  settings->fit_azimuth = DEFAULT_PROP_FIT_AZIMUTH;
-
+  gst_insar_settings_init (&self->settings);
   add_sink (self, IMK_INSARXCORR_REFERENCE, &reference_template);
   add_sink (self, IMK_INSARXCORR_SECONDARY, &secondary_template);
   gst_insar_output_init (&self->src,

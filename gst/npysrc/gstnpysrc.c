@@ -36,7 +36,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <gst/video/gstvideopool.h>
 #include <gst/video/video.h>
 
 #include "gstimagingnpy.h"
@@ -55,15 +54,11 @@ enum {
 };
 
 struct _GstNpySrc {
-  GstPushSrc parent;
+  GstImagingFileSrc parent;
 
-  /* under the object lock, as queries come from any thread */
-  gchar *location;
+  /* under the object lock */
   gint framerate_n, framerate_d;
   gboolean has_framerate; /* that somebody has set */
-  GstCaps *caps;          /* what is played, NULL when stopped */
-  gint rate_n, rate_d;
-  guint64 n_frames;
 
   /* from start to stop; only the streaming thread uses them */
   GstImagingNpy *npy;
@@ -71,8 +66,6 @@ struct _GstNpySrc {
   GstVideoInfo info;
   guint n_channels;
   guint8 *packed; /* a frame as it is in the file, if it needs changes */
-  gint64 next_frame;
-  gboolean reverse;
 };
 
 /* values are in the byte order of the machine */
@@ -81,28 +74,8 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
     GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, RGB, RGBA, " GST_VIDEO_NE (
         GRAY16) ", " GST_VIDEO_NE (RGBA64) " }")));
 
-G_DEFINE_TYPE (GstNpySrc, gst_npy_src, GST_TYPE_PUSH_SRC)
+G_DEFINE_TYPE (GstNpySrc, gst_npy_src, GST_TYPE_IMAGING_FILE_SRC)
 GST_ELEMENT_REGISTER_DEFINE (npysrc, "npysrc", GST_RANK_NONE, GST_TYPE_NPY_SRC);
-
-/* --- frames and times --- */
-
-static GstClockTime
-time_of_frame (guint64 frame, gint rate_n, gint rate_d)
-{
-  return gst_util_uint64_scale (frame, rate_d * GST_SECOND, rate_n);
-}
-
-/* Returns: the frame that is shown at @time */
-static guint64
-frame_at_time (GstClockTime time, gint rate_n, gint rate_d)
-{
-  guint64 frame = gst_util_uint64_scale (time, rate_n, rate_d * GST_SECOND);
-
-  /* times are rounded down: the time of frame 1 at 30/1 is in frame 0.99 */
-  if (time_of_frame (frame + 1, rate_n, rate_d) <= time)
-    frame++;
-  return frame;
-}
 
 /* --- start and stop --- */
 
@@ -216,22 +189,16 @@ values_per_frame (GstNpySrc *self)
          GST_VIDEO_INFO_HEIGHT (&self->info) * self->n_channels;
 }
 
-static gboolean
-gst_npy_src_stop (GstBaseSrc *base)
+static void
+gst_npy_src_close (GstImagingFileSrc *src)
 {
-  GstNpySrc *self = GST_NPY_SRC (base);
-
-  GST_OBJECT_LOCK (self);
-  gst_clear_caps (&self->caps);
-  self->n_frames = 0;
-  GST_OBJECT_UNLOCK (self);
+  GstNpySrc *self = GST_NPY_SRC (src);
 
   g_clear_pointer (&self->npy, gst_imaging_npy_free);
   g_clear_pointer (&self->packed, g_free);
   if (self->fd >= 0)
     close (self->fd);
   self->fd = -1;
-  return TRUE;
 }
 
 static gboolean
@@ -296,106 +263,29 @@ ask_rate (GstNpySrc *self, gint *rate_n, gint *rate_d)
 }
 
 static gboolean
-gst_npy_src_start (GstBaseSrc *base)
+gst_npy_src_open (
+    GstImagingFileSrc *src, const gchar *location, GstImagingFileSrcInfo *info)
 {
-  GstNpySrc *self = GST_NPY_SRC (base);
-  g_autofree gchar *location = NULL;
+  GstNpySrc *self = GST_NPY_SRC (src);
   gboolean has_rate;
-  gint rate_n, rate_d;
-  guint64 n_frames;
 
   GST_OBJECT_LOCK (self);
-  location = g_strdup (self->location);
-  rate_n = self->framerate_n;
-  rate_d = self->framerate_d;
+  info->rate_n = self->framerate_n;
+  info->rate_d = self->framerate_d;
   has_rate = self->has_framerate;
   GST_OBJECT_UNLOCK (self);
 
   if (!open_location (self, location) ||
-      !interpret_shape (self, self->npy, &n_frames)) {
-    gst_npy_src_stop (base);
+      !interpret_shape (self, self->npy, &info->n_units))
     return FALSE;
-  }
   warn_of_colour (self, self->npy);
   if (!has_rate)
-    ask_rate (self, &rate_n, &rate_d);
-  GST_VIDEO_INFO_FPS_N (&self->info) = rate_n;
-  GST_VIDEO_INFO_FPS_D (&self->info) = rate_d;
-  gst_base_src_set_blocksize (base, GST_VIDEO_INFO_SIZE (&self->info));
-  self->next_frame = 0;
-  self->reverse = FALSE;
-
-  GST_OBJECT_LOCK (self);
-  self->n_frames = n_frames;
-  self->rate_n = rate_n;
-  self->rate_d = rate_d;
-  self->caps = make_caps (self, rate_n, rate_d);
-  GST_OBJECT_UNLOCK (self);
-
-  GST_INFO_OBJECT (self, "playing %" G_GUINT64_FORMAT " frames of %s", n_frames,
-      self->npy->name);
+    ask_rate (self, &info->rate_n, &info->rate_d);
+  info->caps = make_caps (self, info->rate_n, info->rate_d);
+  info->unit_name = "frames";
+  info->unit_size = GST_VIDEO_INFO_SIZE (&self->info);
+  info->n_per_buffer = 1;
   return TRUE;
-}
-
-/* --- negotiation --- */
-
-static GstCaps *
-gst_npy_src_get_caps (GstBaseSrc *base, GstCaps *filter)
-{
-  GstNpySrc *self = GST_NPY_SRC (base);
-  GstCaps *caps, *result;
-
-  GST_OBJECT_LOCK (self);
-  caps = self->caps ? gst_caps_ref (self->caps) : NULL;
-  GST_OBJECT_UNLOCK (self);
-
-  if (!caps)
-    caps = gst_pad_get_pad_template_caps (GST_BASE_SRC_PAD (base));
-  if (!filter)
-    return caps;
-  result = gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST);
-  gst_caps_unref (caps);
-  return result;
-}
-
-/* A video pool if downstream has none, and strides as downstream likes them if
- * it reads them from GstVideoMeta. The base configures the pool. */
-static gboolean
-gst_npy_src_decide_allocation (GstBaseSrc *base, GstQuery *query)
-{
-  GstNpySrc *self = GST_NPY_SRC (base);
-  GstBufferPool *pool = NULL;
-  guint size = 0, min = 0, max = 0;
-  gboolean offered = gst_query_get_n_allocation_pools (query) > 0;
-  GstStructure *config;
-  GstCaps *caps;
-
-  if (offered)
-    gst_query_parse_nth_allocation_pool (query, 0, &pool, &size, &min, &max);
-  size = MAX (size, GST_VIDEO_INFO_SIZE (&self->info));
-  if (!pool)
-    pool = gst_video_buffer_pool_new ();
-
-  gst_query_parse_allocation (query, &caps, NULL);
-  config = gst_buffer_pool_get_config (pool);
-  gst_buffer_pool_config_set_params (config, caps, size, min, max);
-  if (gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
-    gst_buffer_pool_config_add_option (
-        config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (gst_buffer_pool_set_config (pool, config)) {
-    /* the pool may pad its rows */
-    config = gst_buffer_pool_get_config (pool);
-    gst_buffer_pool_config_get_params (config, NULL, &size, NULL, NULL);
-    gst_structure_free (config);
-  }
-  if (offered)
-    gst_query_set_nth_allocation_pool (query, 0, pool, size, min, max);
-  else
-    gst_query_add_allocation_pool (query, pool, size, min, max);
-  gst_object_unref (pool);
-
-  return GST_BASE_SRC_CLASS (gst_npy_src_parent_class)
-      ->decide_allocation (base, query);
 }
 
 /* --- streaming --- */
@@ -451,137 +341,25 @@ read_frame (
   return TRUE;
 }
 
-static GstFlowReturn
-gst_npy_src_fill (GstPushSrc *push, GstBuffer *buffer)
+static gboolean
+gst_npy_src_read (GstImagingFileSrc *src, guint64 first, guint n,
+    GstBuffer *buffer, GError **error)
 {
-  GstNpySrc *self = GST_NPY_SRC (push);
-  gint rate_n = self->rate_n, rate_d = self->rate_d;
-  guint64 index = self->next_frame;
-  g_autoptr (GError) error = NULL;
+  GstNpySrc *self = GST_NPY_SRC (src);
   GstVideoFrame frame;
   gboolean ok;
 
-  if (self->next_frame < 0 || index >= self->n_frames)
-    return GST_FLOW_EOS;
-
-  if (!gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_WRITE))
-    goto map_failed;
-  ok = read_frame (self, index, &frame, &error);
+  if (!gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_WRITE)) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
+        "The memory for frame %" G_GUINT64_FORMAT
+        " of \"%s\" cannot be written; the next element offers memory that is "
+        "too small or not accessible.",
+        first, self->npy->name);
+    return FALSE;
+  }
+  ok = read_frame (self, first, &frame, error);
   gst_video_frame_unmap (&frame);
-  if (!ok)
-    goto read_failed;
-
-  GST_BUFFER_OFFSET (buffer) = index;
-  GST_BUFFER_OFFSET_END (buffer) = index + 1;
-  GST_BUFFER_PTS (buffer) = time_of_frame (index, rate_n, rate_d);
-  GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
-  GST_BUFFER_DURATION (buffer) =
-      time_of_frame (index + 1, rate_n, rate_d) - GST_BUFFER_PTS (buffer);
-  self->next_frame += self->reverse ? -1 : 1;
-  GST_LOG_OBJECT (self, "frame %" G_GUINT64_FORMAT, index);
-  return GST_FLOW_OK;
-
-map_failed:
-  GST_ELEMENT_ERROR (self, RESOURCE, WRITE,
-      ("The memory for frame %" G_GUINT64_FORMAT " of \"%s\" cannot be "
-       "written; the next element offers memory that is too small or not "
-       "accessible.",
-          index, self->npy->name),
-      ("mapping %" GST_PTR_FORMAT, buffer));
-  return GST_FLOW_ERROR;
-read_failed:
-  GST_ELEMENT_ERROR (self, RESOURCE, READ, ("%s", error->message),
-      ("frame %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, index,
-          self->n_frames));
-  return GST_FLOW_ERROR;
-}
-
-/* --- seeking --- */
-
-static gboolean
-gst_npy_src_is_seekable (GstBaseSrc *base)
-{
-  return TRUE;
-}
-
-static gboolean
-gst_npy_src_do_seek (GstBaseSrc *base, GstSegment *segment)
-{
-  GstNpySrc *self = GST_NPY_SRC (base);
-  gint rate_n = self->rate_n, rate_d = self->rate_d;
-  GstClockTime end = time_of_frame (self->n_frames, rate_n, rate_d);
-  GstClockTime position = segment->position;
-
-  segment->time = segment->start;
-  segment->duration = end; /* stands in for a stop when playing backwards */
-  self->reverse = segment->rate < 0;
-  if (!self->reverse) {
-    self->next_frame = frame_at_time (position, rate_n, rate_d);
-    return TRUE;
-  }
-  /* backwards starts with the frame that ends at, or contains, the position */
-  position = MIN (position, end); /* none is the largest number */
-  self->next_frame = frame_at_time (position, rate_n, rate_d);
-  if (time_of_frame (self->next_frame, rate_n, rate_d) >= position)
-    self->next_frame--;
-  return TRUE;
-}
-
-/* Returns: FALSE if that is no conversion between time and frames */
-static gboolean
-convert (GstFormat from, gint64 value, GstFormat to, gint rate_n, gint rate_d,
-    gint64 *result)
-{
-  if (from == to || value == -1)
-    *result = value;
-  else if (value < 0)
-    return FALSE;
-  else if (from == GST_FORMAT_DEFAULT && to == GST_FORMAT_TIME)
-    *result = time_of_frame (value, rate_n, rate_d);
-  else if (from == GST_FORMAT_TIME && to == GST_FORMAT_DEFAULT)
-    *result = frame_at_time (value, rate_n, rate_d);
-  else
-    return FALSE;
-  return TRUE;
-}
-
-static gboolean
-gst_npy_src_query (GstBaseSrc *base, GstQuery *query)
-{
-  GstNpySrc *self = GST_NPY_SRC (base);
-  GstFormat from, to;
-  gint rate_n, rate_d;
-  guint64 n_frames;
-  gint64 value, result;
-
-  GST_OBJECT_LOCK (self);
-  n_frames = self->n_frames;
-  rate_n = self->rate_n;
-  rate_d = self->rate_d;
-  GST_OBJECT_UNLOCK (self);
-
-  if (n_frames > 0 && GST_QUERY_TYPE (query) == GST_QUERY_DURATION) {
-    gst_query_parse_duration (query, &to, NULL);
-    if (convert (GST_FORMAT_DEFAULT, n_frames, to, rate_n, rate_d, &result)) {
-      gst_query_set_duration (query, to, result);
-      return TRUE;
-    }
-  }
-  if (n_frames > 0 && GST_QUERY_TYPE (query) == GST_QUERY_CONVERT) {
-    gst_query_parse_convert (query, &from, &value, &to, NULL);
-    if (convert (from, value, to, rate_n, rate_d, &result)) {
-      gst_query_set_convert (query, from, value, to, result);
-      return TRUE;
-    }
-  }
-  if (n_frames > 0 && GST_QUERY_TYPE (query) == GST_QUERY_SEEKING) {
-    gst_query_parse_seeking (query, &to, NULL, NULL, NULL);
-    if (convert (GST_FORMAT_DEFAULT, n_frames, to, rate_n, rate_d, &result)) {
-      gst_query_set_seeking (query, to, TRUE, 0, result);
-      return TRUE;
-    }
-  }
-  return GST_BASE_SRC_CLASS (gst_npy_src_parent_class)->query (base, query);
+  return ok;
 }
 
 /* --- the object --- */
@@ -592,22 +370,22 @@ gst_npy_src_set_property (
 {
   GstNpySrc *self = GST_NPY_SRC (object);
 
-  GST_OBJECT_LOCK (self);
   switch (id) {
   case PROP_LOCATION:
-    g_free (self->location);
-    self->location = g_value_dup_string (value);
+    gst_imaging_file_src_set_location (
+        GST_IMAGING_FILE_SRC (self), g_value_get_string (value));
     break;
   case PROP_FRAMERATE:
+    GST_OBJECT_LOCK (self);
     self->framerate_n = gst_value_get_fraction_numerator (value);
     self->framerate_d = gst_value_get_fraction_denominator (value);
     self->has_framerate = TRUE;
+    GST_OBJECT_UNLOCK (self);
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     break;
   }
-  GST_OBJECT_UNLOCK (self);
 }
 
 static void
@@ -616,26 +394,20 @@ gst_npy_src_get_property (
 {
   GstNpySrc *self = GST_NPY_SRC (object);
 
-  GST_OBJECT_LOCK (self);
   switch (id) {
   case PROP_LOCATION:
-    g_value_set_string (value, self->location);
+    g_value_take_string (
+        value, gst_imaging_file_src_dup_location (GST_IMAGING_FILE_SRC (self)));
     break;
   case PROP_FRAMERATE:
+    GST_OBJECT_LOCK (self);
     gst_value_set_fraction (value, self->framerate_n, self->framerate_d);
+    GST_OBJECT_UNLOCK (self);
     break;
   default:
     G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
     break;
   }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_npy_src_finalize (GObject *object)
-{
-  g_free (GST_NPY_SRC (object)->location);
-  G_OBJECT_CLASS (gst_npy_src_parent_class)->finalize (object);
 }
 
 static void
@@ -643,14 +415,13 @@ gst_npy_src_class_init (GstNpySrcClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
-  GstBaseSrcClass *base_class = GST_BASE_SRC_CLASS (klass);
+  GstImagingFileSrcClass *file_class = GST_IMAGING_FILE_SRC_CLASS (klass);
 
   GST_DEBUG_CATEGORY_INIT (
       gst_npy_src_debug, "npysrc", 0, "NumPy .npy arrays as video");
 
   object_class->set_property = gst_npy_src_set_property;
   object_class->get_property = gst_npy_src_get_property;
-  object_class->finalize = gst_npy_src_finalize;
 
   g_object_class_install_property (object_class, PROP_LOCATION,
       g_param_spec_string ("location", "Location",
@@ -674,14 +445,9 @@ gst_npy_src_class_init (GstNpySrcClass *klass)
       "gst-imaging contributors");
   gst_element_class_add_static_pad_template (element_class, &src_template);
 
-  base_class->start = gst_npy_src_start;
-  base_class->stop = gst_npy_src_stop;
-  base_class->get_caps = gst_npy_src_get_caps;
-  base_class->decide_allocation = gst_npy_src_decide_allocation;
-  base_class->is_seekable = gst_npy_src_is_seekable;
-  base_class->do_seek = gst_npy_src_do_seek;
-  base_class->query = gst_npy_src_query;
-  GST_PUSH_SRC_CLASS (klass)->fill = gst_npy_src_fill;
+  file_class->open = gst_npy_src_open;
+  file_class->read = gst_npy_src_read;
+  file_class->close = gst_npy_src_close;
 }
 
 static void

@@ -21,88 +21,20 @@
  *
  * Since: 0.2
  */
-#include "gstoctbscan.h"
-
-#include <gst/base/gstflowcombiner.h>
+#include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
-#include "gstimagingenum.h"
 #include "gstoctbscancalibration.h"
-#include "gstoctbscangroup.h"
-#include "gstoctbscanoutput.h"
+#include "gstoctbscanfiles.h"
 
-GST_DEBUG_CATEGORY_STATIC (octbscan_debug);
-#define GST_CAT_DEFAULT octbscan_debug
+GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
-#define DEFAULT_PROP_SCALING SCALING_DB
-#define DEFAULT_PROP_ASCANS_PER_BSCAN 0
-#define DEFAULT_PROP_FIRST_CAMERA 0
+/* Of the B-scans that a device is given at once. */
+#define MOST_ASCANS 16384u
+#define MOST_BYTES ((guint64) 512 << 20)
+#define MOST_JOBS 256
 
-typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
-
-/* Outputs, in this order: what is pushed last prerolls last. */
-enum { LINEAR, SRC, N_OUTPUTS };
-
-enum {
-  PROP_0 = GST_IMAGING_ENGINE_N_PROPERTIES,
-  PROP_CAMERAS,
-  PROP_FIRST_CAMERA,
-  PROP_CALIBRATION,
-  PROP_CAMERA_ORDER,
-  PROP_UPSAMPLE,
-  PROP_SCALE,
-  PROP_INTERPOLATION,
-  PROP_GRID,
-  PROP_TAPER,
-  PROP_TAPER_CUT,
-  PROP_TAPER_BELOW,
-  PROP_WINDOW,
-  PROP_BACKGROUND,
-  PROP_BACKGROUND_LOCATION,
-  PROP_CROP_TOP,
-  PROP_CROP_BOTTOM,
-  PROP_ORIENTATION,
-  PROP_STRATEGY,
-  PROP_ASCANS_PER_BSCAN,
-  PROP_SCALING,
-  PROP_RANGE,
-  PROP_RANGE_MIN,
-  PROP_RANGE_MAX,
-  PROP_PERCENT_MIN,
-  PROP_PERCENT_MAX,
-};
-
-/* The properties as they were at one moment. */
-typedef struct {
-  ImkOctbscanConfig config; /* without frame, cameras and background */
-  gchar *calibration, *camera_order, *background_location;
-  guint first_camera, ascans_per_bscan;
-  Scaling scaling;
-  guint plan;  /* counts changes of what needs a new kernel */
-  guint turns; /* counts changes of first-camera */
-} Settings;
-
-struct _GstOctBscan {
-  GstElement parent;
-  GstPad *sink;
-  GstImagingEngine *engine;
-
-  Settings settings;    /* under the object lock */
-  GstClockTime latency; /* likewise; of gathering lines */
-
-  /* of the streaming thread */
-  GstOctBscanOutput outputs[N_OUTPUTS]; /* the pad under the object lock */
-  GstFlowCombiner *flows;
-  GstOctBscanGroup *group;
-  GstSegment segment;
-  GstVideoInfo lines, bscan; /* what comes, and what is processed */
-  gboolean has_caps;
-  ImkOctbscan *kernel;
-  gint width, height; /* of the images */
-  guint open_plan, open_turns;
-  guint next_camera; /* of the first line of the next B-scan */
-  guint n_cameras;
-};
+enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -116,98 +48,30 @@ static GstStaticPadTemplate linear_template =
     GST_STATIC_PAD_TEMPLATE ("linear", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
 
+static GstStaticPadTemplate complex_template =
+    GST_STATIC_PAD_TEMPLATE ("complex", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS ("other/tensors, format = (string) static, "
+                         "num_tensors = (int) 1, types = (string) float32, "
+                         "framerate = (fraction) [ 0, max ]"));
+
+static GstStaticPadTemplate enface_template =
+    GST_STATIC_PAD_TEMPLATE ("enface", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
+
+/* Those that there are on request, by their names. */
+static const gchar *const output_names[N_OUTPUTS] = {
+    [LINEAR] = "linear",
+    [COMPLEX] = "complex",
+    [ENFACE] = "enface",
+};
+
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
-    GST_DEBUG_CATEGORY_INIT (octbscan_debug, "octbscan", 0,
+    GST_DEBUG_CATEGORY_INIT (gst_oct_bscan_debug, "octbscan", 0,
         "B-scans of optical coherence tomography"))
 GST_ELEMENT_REGISTER_DEFINE (
     octbscan, "octbscan", GST_RANK_NONE, GST_TYPE_OCT_BSCAN)
 
-/* --- enumerations -------------------------------------------------------- */
-
-static const GEnumValue interpolation_values[] = {
-    {IMK_OCTBSCAN_INTERPOLATION_EXACT, "The band-limited signal, to 1e-7",
-        "exact"},
-    {IMK_OCTBSCAN_INTERPOLATION_LINEAR, "Linear after upsampling", "linear"},
-    {IMK_OCTBSCAN_INTERPOLATION_CUBIC, "Catmull-Rom after upsampling", "cubic"},
-    {IMK_OCTBSCAN_INTERPOLATION_LANCZOS,
-        "Lanczos of eight samples after upsampling", "lanczos"},
-    {IMK_OCTBSCAN_INTERPOLATION_THESIS,
-        "Linear, with 0 at the first and last two wavenumbers", "thesis"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue grid_values[] = {
-    {IMK_OCTBSCAN_GRID_EXACT, "Sample m of M is at pixel m N / M", "exact"},
-    {IMK_OCTBSCAN_GRID_THESIS, "Taken to be at m (N - 1) / (M - 1)", "thesis"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue taper_values[] = {
-    {IMK_OCTBSCAN_TAPER_TUKEY, "(1 - cos (pi n / cut)) / 2", "tukey"},
-    {IMK_OCTBSCAN_TAPER_THESIS, "Hann (n) / Hann (cut), Hann of all samples",
-        "thesis"},
-    {IMK_OCTBSCAN_TAPER_NONE, "None", "none"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue window_values[] = {
-    {IMK_OCTBSCAN_WINDOW_NONE, "None", "none"},
-    {IMK_OCTBSCAN_WINDOW_HANN, "Hann", "hann"},
-    {IMK_OCTBSCAN_WINDOW_HAMMING, "Hamming", "hamming"},
-    {IMK_OCTBSCAN_WINDOW_BLACKMAN, "Blackman", "blackman"},
-    {IMK_OCTBSCAN_WINDOW_GAUSS, "exp (-(u / 0.4)^2 / 2), u from -1 to 1",
-        "gauss"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue background_values[] = {
-    {IMK_OCTBSCAN_BACKGROUND_MEAN,
-        "The mean of the spectra of each camera in the B-scan", "mean"},
-    {IMK_OCTBSCAN_BACKGROUND_FILE, "background-location", "file"},
-    {IMK_OCTBSCAN_BACKGROUND_NONE, "Nothing is taken off", "none"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue orientation_values[] = {
-    {IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN, "An A-scan is a column",
-        "depth-down"},
-    {IMK_OCTBSCAN_ORIENTATION_ROWS, "An A-scan is a row", "rows"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue strategy_values[] = {
-    {IMK_OCTBSCAN_STRATEGY_AUTO, "The faster one on the backend", "auto"},
-    {IMK_OCTBSCAN_STRATEGY_FFT, "Short Fourier transforms, on the CPU", "fft"},
-    {IMK_OCTBSCAN_STRATEGY_OPERATOR, "One matrix a camera", "operator"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue scaling_values[] = {
-    {SCALING_DB, "10 log10 of the intensity", "db"},
-    {SCALING_LINEAR, "The intensity", "linear"},
-    {0, NULL, NULL},
-};
-
-static const GEnumValue range_values[] = {
-    {IMK_OCTBSCAN_RANGE_FIXED, "range-min to range-max", "fixed"},
-    {IMK_OCTBSCAN_RANGE_PERCENTILE,
-        "percent-min to percent-max of the intensities of each B-scan",
-        "percentile"},
-    {IMK_OCTBSCAN_RANGE_MINMAX,
-        "The least to the largest of each B-scan, as the thesis; flickers",
-        "minmax"},
-    {0, NULL, NULL},
-};
-
 /* --- settings ------------------------------------------------------------ */
-
-static void
-settings_clear (Settings *s)
-{
-  g_clear_pointer (&s->calibration, g_free);
-  g_clear_pointer (&s->camera_order, g_free);
-  g_clear_pointer (&s->background_location, g_free);
-}
 
 static Settings
 get_settings (GstOctBscan *self)
@@ -215,10 +79,7 @@ get_settings (GstOctBscan *self)
   Settings s;
 
   GST_OBJECT_LOCK (self);
-  s = self->settings;
-  s.calibration = g_strdup (s.calibration);
-  s.camera_order = g_strdup (s.camera_order);
-  s.background_location = g_strdup (s.background_location);
+  s = gst_oct_bscan_settings_copy (&self->settings);
   GST_OBJECT_UNLOCK (self);
   return s;
 }
@@ -231,36 +92,121 @@ gst_oct_bscan_close (GstElement *element)
   g_clear_pointer (&GST_OCT_BSCAN (element)->kernel, imk_octbscan_free);
 }
 
+/* The arrays that the settings name; those that are not asked for are NULL. */
 static ImkStatus
-open_with (GstOctBscan *self, ImkBackend backend, Settings *s, ImkError *error)
+load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
+    gdouble **curve, guint32 *n_curve, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &s->config;
+  gboolean ok = TRUE;
+
+  if (s->background_location &&
+      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    ok = (*background = gst_oct_bscan_load_background (
+              s->background_location, c->n_cameras, c->width, error)) != NULL;
+  if (ok && s->pattern_location &&
+      c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    ok = (*pattern = gst_oct_bscan_load_pattern (s->pattern_location,
+              c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
+  if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
+    ok = (*curve = gst_oct_bscan_load_curve (s->scan_curve, n_curve, error)) !=
+         NULL;
+  return ok ? IMK_OK : IMK_ERROR_FILE;
+}
+
+/* Of whole calibrations and files. */
+static ImkStatus
+use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
-  GstOctBscanCalibration *calibration = gst_oct_bscan_calibration_load (
-      s->calibration, s->camera_order, c->n_cameras, c->width, error);
-  gdouble *background = NULL;
+  GstOctBscanCalibration *calibration =
+      gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
+          s->dispersion, c->n_cameras, c->width, error);
+  gdouble *background = NULL, *pattern = NULL, *curve = NULL;
   ImkStatus status = calibration ? IMK_OK : error->code;
-  guint32 width, height;
 
-  if (status == IMK_OK && s->background_location &&
-      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE) {
-    background = gst_oct_bscan_load_background (
-        s->background_location, c->n_cameras, c->width, error);
-    status = background ? IMK_OK : IMK_ERROR_FILE;
-  }
+  if (status == IMK_OK)
+    status =
+        load_arrays (s, &background, &pattern, &curve, &c->n_scan_curve, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
     c->background = background;
-    status = imk_octbscan_new (backend, c, &self->kernel, error);
+    c->pattern = pattern;
+    c->scan_curve = curve;
+    status = use (c, data, error);
   }
-  if (status == IMK_OK) {
-    imk_octbscan_size (c, &width, &height);
-    self->width = (gint) width;
-    self->height = (gint) height;
-    self->n_cameras = c->n_cameras;
-  }
+  c->cameras = NULL;
+  c->background = c->pattern = c->scan_curve = NULL;
   gst_oct_bscan_calibration_free (calibration);
   g_free (background);
+  g_free (pattern);
+  g_free (curve);
   return status;
+}
+
+/* A device takes so many B-scans at once that it is busy for about a
+ * millisecond; the matrix of their Z is what takes memory. */
+static guint
+jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
+{
+  guint64 z = (guint64) c->height * MAX (imk_octbscan_n_depths (c), 1) * 8;
+  guint64 n = MIN (MOST_ASCANS / c->height, MOST_BYTES / z);
+
+  return backend == IMK_BACKEND_CUDA ? (guint) CLAMP (n, 1, MOST_JOBS) : 1;
+}
+
+ImkStatus
+gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error)
+{
+  Settings s = get_settings (self);
+  ImkOctbscanConfig *c = &s.config;
+  ImkStatus status;
+
+  c->width = info->width;
+  c->height = info->height;
+  c->type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
+                ? IMK_TYPE_U8
+                : IMK_TYPE_U16;
+  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  status = use_with (&s, use, data, error);
+  gst_oct_bscan_settings_clear (&s);
+  return status;
+}
+
+/* A kernel that is to be made. */
+typedef struct {
+  ImkBackend backend;
+  ImkOctbscan **kernel;
+  ImkOctbscanConfig config; /* (out) */
+} Making;
+
+static ImkStatus
+make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+{
+  Making *m = data;
+  ImkOctbscanConfig c = *config;
+
+  c.max_jobs = jobs_at_once (m->backend, &c);
+  m->config = c;
+  return imk_octbscan_new (m->backend, &c, m->kernel, error);
+}
+
+ImkStatus
+gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
+{
+  Making m = {backend, kernel};
+  ImkStatus status =
+      gst_oct_bscan_use_config (self, info, make_kernel, &m, error);
+
+  if (status != IMK_OK)
+    return status;
+  self->opened = m.config;
+  self->opened.cameras = NULL;
+  self->opened.background = self->opened.pattern = NULL;
+  self->opened.scan_curve = NULL;
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -268,18 +214,18 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  Settings s = get_settings (self);
-  ImkStatus status;
+  ImkStatus status =
+      gst_oct_bscan_kernel_new (self, backend, info, &self->kernel, error);
+  guint32 width, height;
 
-  s.config.width = info->width;
-  s.config.height = info->height;
-  s.config.type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
-                      ? IMK_TYPE_U8
-                      : IMK_TYPE_U16;
-  s.config.n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = open_with (self, backend, &s, error);
-  settings_clear (&s);
-  return status;
+  if (status != IMK_OK)
+    return status;
+  imk_octbscan_size (&self->opened, &width, &height);
+  self->width = (gint) width;
+  self->height = (gint) height;
+  self->n_cameras = self->opened.n_cameras;
+  self->max_jobs = self->opened.max_jobs;
+  return IMK_OK;
 }
 
 /* Downstream's memory is asked for anew. */
@@ -339,30 +285,6 @@ forget_lines (GstOctBscan *self, const gchar *why)
         (NULL));
 }
 
-static GstPad *
-ref_pad (GstOctBscan *self, guint output)
-{
-  GstPad *pad;
-
-  GST_OBJECT_LOCK (self);
-  pad = self->outputs[output].pad;
-  if (pad)
-    gst_object_ref (pad);
-  GST_OBJECT_UNLOCK (self);
-  return pad;
-}
-
-/* Agrees with downstream of one pad.
- * Returns: GST_FLOW_NOT_LINKED when there is none */
-static GstFlowReturn
-negotiate (GstOctBscan *self, guint i, GstPad *pad)
-{
-  if (!pad || !gst_pad_is_linked (pad))
-    return GST_FLOW_NOT_LINKED;
-  return gst_oct_bscan_output_negotiate (&self->outputs[i], self->engine,
-      self->width, self->height, self->bscan.fps_n, self->bscan.fps_d);
-}
-
 /* A B-scan waits for the last of its buffers. */
 static void
 update_latency (GstOctBscan *self)
@@ -372,11 +294,16 @@ update_latency (GstOctBscan *self)
                              ? gst_util_uint64_scale ((n - 1) * GST_SECOND,
                                    self->lines.fps_d, self->lines.fps_n)
                              : 0;
+  GstClockTime period = self->bscan.fps_n > 0
+                            ? gst_util_uint64_scale (GST_SECOND,
+                                  self->bscan.fps_d, self->bscan.fps_n)
+                            : GST_CLOCK_TIME_NONE;
   gboolean changed;
 
   GST_OBJECT_LOCK (self);
-  changed = latency != self->latency;
+  changed = latency != self->latency || period != self->period;
   self->latency = latency;
+  self->period = period;
   GST_OBJECT_UNLOCK (self);
   if (changed)
     gst_element_post_message (
@@ -399,8 +326,11 @@ configure (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   if (height == 0)
     height = self->lines.height;
-  if (self->has_caps && (guint) self->bscan.height != height)
-    forget_lines (self, "ascans-per-bscan has changed");
+  if (self->has_caps) {
+    gst_oct_bscan_show_mean (self);
+    if ((guint) self->bscan.height != height)
+      forget_lines (self, "ascans-per-bscan has changed");
+  }
   if (!gst_util_fraction_multiply (
           fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
     fps_n = 0;
@@ -411,6 +341,9 @@ configure (GstOctBscan *self)
   self->bscan.fps_n = fps_n;
   self->bscan.fps_d = fps_d;
   caps = gst_video_info_to_caps (&self->bscan);
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
@@ -421,15 +354,44 @@ configure (GstOctBscan *self)
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
+  g_mutex_unlock (&self->frames);
   self->has_caps = ok;
   gst_caps_unref (caps);
   return ok;
 }
 
+/* Rows that do not fill an en-face image; what is on its way is out. */
+static void
+forget_rows (GstOctBscan *self, const gchar *why)
+{
+  guint n = gst_oct_bscan_enface_reset (self->enface);
+
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
+         "left out of it: %s.",
+            n, why),
+        (NULL));
+}
+
+/* The B-scans so far have an end: all of them are shown. */
+static void
+end_run (GstOctBscan *self, const gchar *why)
+{
+  if (self->has_caps)
+    gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_drain (self);
+  forget_lines (self, why);
+  forget_rows (self, why);
+}
+
 static void
 begin_turns (GstOctBscan *self)
 {
+  self->n_bscans = self->n_added = 0;
+  self->history++;
   GST_OBJECT_LOCK (self);
+  self->settings.changes++; /* a batch has one history */
   self->next_camera = self->settings.first_camera;
   self->open_turns = self->settings.turns;
   GST_OBJECT_UNLOCK (self);
@@ -445,7 +407,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   if (self->has_caps && gst_video_info_is_equal (&info, &self->lines))
     return TRUE;
   if (self->has_caps)
-    forget_lines (self, "the format changes");
+    end_run (self, "the format changes");
   self->has_caps = FALSE;
   self->lines = info;
   begin_turns (self);
@@ -453,227 +415,12 @@ set_caps (GstOctBscan *self, GstCaps *caps)
     return FALSE;
   /* now, as the segment comes next, which stands behind the caps */
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstPad *pad = ref_pad (self, i);
+    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
-    negotiate (self, i, pad);
+    gst_oct_bscan_negotiate (self, i, pad);
     g_clear_object (&pad);
   }
   return TRUE;
-}
-
-/* --- one B-scan ---------------------------------------------------------- */
-
-/* What is at work: a B-scan and an image for each pad that wants one. */
-typedef struct {
-  GstBuffer *in;
-  GstBuffer *out[N_OUTPUTS];
-  GstVideoInfo info[N_OUTPUTS];
-} Work;
-
-static ImkStatus
-run_kernel (GstOctBscan *self, GstImagingFrame *in, GstImagingFrame *out,
-    const Work *w, ImkError *error)
-{
-  ImkOctbscanJob job = {
-      .in = &in->planes[0], .first_camera = self->next_camera};
-  ImkOctbscanConfig config;
-  Scaling scaling;
-  ImkStatus status;
-
-  GST_OBJECT_LOCK (self);
-  config = self->settings.config;
-  scaling = self->settings.scaling;
-  GST_OBJECT_UNLOCK (self);
-  status = imk_octbscan_update (self->kernel, &config, error);
-  if (w->out[LINEAR])
-    job.linear = &out[LINEAR].planes[0];
-  if (w->out[SRC] && scaling == SCALING_DB)
-    job.db = &out[SRC].planes[0];
-  if (status == IMK_OK && (job.db || job.linear))
-    status = imk_octbscan_process (self->kernel, &job, 1, in->stream, error);
-  if (status == IMK_OK && w->out[SRC] && scaling == SCALING_LINEAR) {
-    job.db = NULL;
-    job.linear = &out[SRC].planes[0];
-    status = imk_octbscan_process (self->kernel, &job, 1, in->stream, error);
-  }
-  return status;
-}
-
-static ImkStatus
-process_mapped (GstOctBscan *self, GstBuffer *in, const Work *w,
-    GstImagingReach reach, ImkError *error)
-{
-  GstImagingFrame from, out[N_OUTPUTS];
-  gboolean mapped[N_OUTPUTS] = {FALSE}, done = reach == GST_IMAGING_REACH_HOST;
-  ImkStatus status = gst_imaging_engine_map (
-      self->engine, in, &self->bscan, GST_MAP_READ, reach, &from, error);
-  ImkStatus unmapped;
-  ImkError ignored;
-
-  if (status != IMK_OK)
-    return status;
-  gst_imaging_engine_note_memory (self->engine, from.memory_name);
-  for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
-    if (w->out[i]) {
-      status = gst_imaging_engine_map (self->engine, w->out[i], &w->info[i],
-          GST_MAP_WRITE, reach, &out[i], error);
-      mapped[i] = status == IMK_OK;
-    }
-  if (status == IMK_OK)
-    status = run_kernel (self, &from, out, w, error);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (mapped[i]) {
-      unmapped = gst_imaging_frame_unmap (
-          &out[i], done, status == IMK_OK ? error : &ignored);
-      status = status == IMK_OK ? unmapped : status;
-    }
-  unmapped = gst_imaging_frame_unmap (
-      &from, done, status == IMK_OK ? error : &ignored);
-  return status == IMK_OK ? unmapped : status;
-}
-
-static ImkStatus
-process_on_device (GstOctBscan *self, const Work *w, ImkError *error)
-{
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  ImkStatus status = gst_imaging_context_push (context, error);
-  GstBuffer *source;
-
-  if (status != IMK_OK)
-    return status;
-  source = gst_imaging_engine_reachable (
-      self->engine, w->in, GST_IMAGING_REACH_DEVICE, error);
-  if (source) {
-    status = process_mapped (self, source, w, GST_IMAGING_REACH_DEVICE, error);
-    if (source != w->in)
-      gst_buffer_unref (source);
-  } else {
-    status = error->code;
-  }
-  gst_imaging_context_pop (context);
-  return status;
-}
-
-static ImkStatus
-process (GstOctBscan *self, const Work *w, ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
-
-  if (status != IMK_OK)
-    return status;
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? process_on_device (self, w, error)
-             : process_mapped (self, w->in, w, GST_IMAGING_REACH_HOST, error);
-}
-
-/* On the CPU now, with what the failed device has left. */
-static ImkStatus
-process_again (GstOctBscan *self, const Work *w, ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_fall_back (self->engine, error);
-
-  if (status != IMK_OK)
-    return status;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w->out[i]) {
-      gst_buffer_remove_all_memory (w->out[i]);
-      gst_buffer_append_memory (
-          w->out[i], gst_allocator_alloc (NULL, w->info[i].size, NULL));
-    }
-  return process (self, w, error);
-}
-
-/* Returns: GST_FLOW_CUSTOM_SUCCESS for a B-scan that is lost */
-static GstFlowReturn
-run (GstOctBscan *self, const Work *w)
-{
-  ImkError why, error;
-  ImkStatus status = process (self, w, &error);
-
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = process_again (self, w, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why,
-        gst_imaging_engine_is_lost (self->engine, w->in, status));
-  }
-  if (status == IMK_OK)
-    return GST_FLOW_OK;
-  if (gst_imaging_engine_is_lost (self->engine, w->in, status)) {
-    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
-    return GST_FLOW_CUSTOM_SUCCESS;
-  }
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
-}
-
-/* --- pads ---------------------------------------------------------------- */
-
-/* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
-static GstFlowReturn
-prepare (GstOctBscan *self, guint i, Work *w)
-{
-  GstOctBscanOutput *output = &self->outputs[i];
-  GstPad *pad = ref_pad (self, i);
-  GstFlowReturn flow = negotiate (self, i, pad);
-
-  if (flow == GST_FLOW_OK)
-    flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
-  w->info[i] = output->info;
-  if (flow == GST_FLOW_OK)
-    gst_buffer_copy_into (w->out[i], w->in,
-        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
-  if (pad) {
-    if (flow != GST_FLOW_OK)
-      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
-    gst_object_unref (pad);
-  }
-  return flow;
-}
-
-/* The combiner goes on as long as one of the two wants more. */
-static GstFlowReturn
-push (GstOctBscan *self, Work *w)
-{
-  GstFlowReturn flow = GST_FLOW_OK;
-
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstPad *pad = ref_pad (self, i);
-
-    if (pad && w->out[i])
-      flow = gst_flow_combiner_update_pad_flow (
-          self->flows, pad, gst_pad_push (pad, g_steal_pointer (&w->out[i])));
-    g_clear_object (&pad);
-  }
-  return flow;
-}
-
-static GstFlowReturn
-process_bscan (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
-{
-  Work w = {.in = in};
-  GstFlowReturn flow = GST_FLOW_OK;
-
-  for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
-    flow = prepare (self, i, &w);
-    if (flow == GST_FLOW_NOT_LINKED && i == LINEAR)
-      flow = GST_FLOW_OK; /* src decides */
-  }
-  if (flow == GST_FLOW_OK)
-    flow = run (self, &w);
-  self->next_camera =
-      (guint) ((self->next_camera + (guint64) self->bscan.height) %
-               self->n_cameras);
-  if (flow == GST_FLOW_OK) {
-    gst_imaging_engine_count_frame (self->engine, entered);
-    flow = push (self, &w);
-  } else if (flow == GST_FLOW_CUSTOM_SUCCESS) {
-    flow = GST_FLOW_OK;
-  }
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_clear_buffer (&w.out[i]);
-  gst_buffer_unref (in);
-  return flow;
 }
 
 /* --- buffers ------------------------------------------------------------- */
@@ -701,9 +448,36 @@ follow_settings (GstOctBscan *self)
   same_plan = self->settings.plan == self->open_plan;
   same_turns = self->settings.turns == self->open_turns;
   GST_OBJECT_UNLOCK (self);
-  if (!same_turns)
+  if (!same_turns) {
+    gst_oct_bscan_show_mean (self);
     begin_turns (self);
+  }
   return same_plan || configure (self);
+}
+
+/* To the GPU, when the lines are there. */
+static gboolean
+follow_memory (GstOctBscan *self, GstBuffer *buffer)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->frames);
+  ok = gst_imaging_engine_follow (self->engine, buffer);
+  g_mutex_unlock (&self->frames);
+  return ok;
+}
+
+/* No mean goes over an interruption; lines that are left over tell that turns
+ * of the cameras do not either. */
+static void
+be_interrupted (GstOctBscan *self)
+{
+  if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
+    end_run (self, "the stream is interrupted");
+    begin_turns (self);
+  } else {
+    gst_oct_bscan_show_mean (self);
+  }
 }
 
 static GstFlowReturn
@@ -721,20 +495,16 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  if (GST_BUFFER_IS_DISCONT (buffer) &&
-      gst_oct_bscan_group_n_waiting (self->group) > 0) {
-    forget_lines (self, "the stream is interrupted");
-    begin_turns (self);
-  }
-  if (!follow_settings (self) ||
-      !gst_imaging_engine_follow (self->engine, buffer)) {
+  if (GST_BUFFER_IS_DISCONT (buffer))
+    be_interrupted (self);
+  if (!follow_settings (self) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
   gst_oct_bscan_group_push (self->group, buffer);
   while (flow == GST_FLOW_OK &&
          (bscan = gst_oct_bscan_group_next (self->group, &status, &error)))
-    flow = process_bscan (self, bscan, entered);
+    flow = gst_oct_bscan_process (self, bscan, entered);
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
     flow = GST_FLOW_ERROR;
@@ -744,6 +514,24 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 
 /* --- events and queries --------------------------------------------------- */
 
+/* Any thread. */
+static void
+set_flushing (GstOctBscan *self, gboolean flushing)
+{
+  GST_OBJECT_LOCK (self);
+  if (self->queue)
+    gst_oct_bscan_queue_set_flushing (self->queue, flushing);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+reset_flows (GstOctBscan *self)
+{
+  GST_OBJECT_LOCK (self);
+  gst_flow_combiner_reset (self->flows);
+  GST_OBJECT_UNLOCK (self);
+}
+
 static gboolean
 gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
@@ -751,7 +539,13 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   GstCaps *caps;
   gboolean ok;
 
+  /* what comes behind B-scans leaves behind their images */
+  if (GST_EVENT_IS_SERIALIZED (event))
+    gst_oct_bscan_drain (self);
   switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_FLUSH_START:
+    set_flushing (self, TRUE);
+    break;
   case GST_EVENT_CAPS:
     gst_event_parse_caps (event, &caps);
     ok = set_caps (self, caps);
@@ -761,13 +555,16 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_event_copy_segment (event, &self->segment);
     break;
   case GST_EVENT_FLUSH_STOP:
+    set_flushing (self, FALSE);
     gst_oct_bscan_group_reset (self->group);
-    gst_flow_combiner_reset (self->flows);
+    gst_oct_bscan_enface_reset (self->enface);
+    reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
     break;
   case GST_EVENT_EOS:
-    forget_lines (self, "the stream ends");
+    end_run (self, "the stream ends");
+    begin_turns (self);
     break;
   default:
     break;
@@ -782,6 +579,8 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 
   if (gst_imaging_engine_query (self->engine, query))
     return TRUE;
+  if (GST_QUERY_IS_SERIALIZED (query))
+    gst_oct_bscan_drain (self);
   if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
     return gst_pad_query_default (pad, parent, query);
   if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
@@ -790,18 +589,24 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
+/* B-scans leave as soon as they are made, but many can wait for that. */
 static void
 add_latency (GstOctBscan *self, GstQuery *query)
 {
-  GstClockTime minimum, maximum, ours;
+  GstClockTime minimum, maximum, ours, period;
+  guint n = 0;
   gboolean live;
 
   GST_OBJECT_LOCK (self);
   ours = self->latency;
+  period = self->period;
+  if (self->queue && GST_CLOCK_TIME_IS_VALID (period))
+    n = gst_oct_bscan_queue_capacity (self->queue);
   GST_OBJECT_UNLOCK (self);
   gst_query_parse_latency (query, &live, &minimum, &maximum);
   gst_query_set_latency (query, live, minimum + ours,
-      GST_CLOCK_TIME_IS_VALID (maximum) ? maximum + ours : maximum);
+      GST_CLOCK_TIME_IS_VALID (maximum) ? maximum + ours + n * period
+                                        : maximum);
 }
 
 static gboolean
@@ -818,7 +623,7 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
-/* --- the linear pad ------------------------------------------------------- */
+/* --- pads on request ------------------------------------------------------ */
 
 static gboolean
 copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
@@ -828,43 +633,57 @@ copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
   return TRUE;
 }
 
+static guint
+find_output (const gchar *name)
+{
+  guint i = 0;
+
+  while (i < N_OUTPUTS && g_strcmp0 (output_names[i], name) != 0)
+    i++;
+  return i;
+}
+
 static GstPad *
 gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
-  GstPad *pad = ref_pad (self, LINEAR);
+  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
+  guint output = find_output (wanted);
+  GstPad *pad = gst_oct_bscan_ref_pad (self, output);
 
   if (pad) { /* there is one already */
     gst_object_unref (pad);
     return NULL;
   }
-  pad = gst_pad_new_from_template (template, "linear");
+  pad = gst_pad_new_from_template (template, wanted);
   gst_pad_set_query_function (pad, gst_oct_bscan_src_query);
   gst_pad_set_active (pad, TRUE);
   gst_pad_sticky_events_foreach (self->sink, copy_sticky, pad);
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
-  self->outputs[LINEAR].pad = gst_object_ref (pad);
-  GST_OBJECT_UNLOCK (self);
+  self->outputs[output].pad = gst_object_ref (pad);
   gst_flow_combiner_add_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
   GST_PAD_STREAM_UNLOCK (self->sink);
   gst_element_add_pad (element, pad);
   return pad;
 }
 
 static void
-drop_linear (GstOctBscan *self)
+drop_output (GstOctBscan *self, guint output)
 {
   GstPad *pad;
 
   GST_PAD_STREAM_LOCK (self->sink);
   GST_OBJECT_LOCK (self);
-  pad = g_steal_pointer (&self->outputs[LINEAR].pad);
-  GST_OBJECT_UNLOCK (self);
-  gst_oct_bscan_output_reset (&self->outputs[LINEAR]);
+  pad = g_steal_pointer (&self->outputs[output].pad);
   if (pad)
     gst_flow_combiner_remove_pad (self->flows, pad);
+  GST_OBJECT_UNLOCK (self);
+  g_mutex_lock (&self->frames);
+  gst_oct_bscan_output_reset (&self->outputs[output]);
+  g_mutex_unlock (&self->frames);
   GST_PAD_STREAM_UNLOCK (self->sink);
   g_clear_object (&pad);
 }
@@ -874,7 +693,7 @@ gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
 {
   gst_object_ref (pad);
   gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
-  drop_linear (GST_OCT_BSCAN (element));
+  drop_output (GST_OCT_BSCAN (element), find_output (GST_PAD_NAME (pad)));
   gst_element_remove_pad (element, pad);
   gst_object_unref (pad);
 }
@@ -889,6 +708,33 @@ gst_oct_bscan_set_context (GstElement *element, GstContext *message)
       ->set_context (element, message);
 }
 
+/* The engine's device is the first of cuda-devices. Where there is no CUDA,
+ * backend=auto takes the CPU. */
+static gboolean
+choose_first_device (GstOctBscan *self)
+{
+  GstImagingBackendChoice choice = gst_imaging_engine_choice (self->engine);
+  Settings s = get_settings (self);
+  GArray *ids = NULL;
+  gboolean ok = TRUE;
+  ImkError error;
+
+  if (s.cuda_devices && choice != GST_IMAGING_BACKEND_CPU &&
+      (choice == GST_IMAGING_BACKEND_CUDA ||
+          imk_backend_load ("cuda", NULL) == IMK_OK)) {
+    ids = gst_oct_bscan_parse_devices (s.cuda_devices, &error);
+    ok = ids != NULL;
+    if (ok)
+      g_object_set (self, "cuda-device-id", g_array_index (ids, gint, 0), NULL);
+    else
+      GST_ELEMENT_ERROR (
+          self, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
+  }
+  gst_oct_bscan_settings_clear (&s);
+  g_clear_pointer (&ids, g_array_unref);
+  return ok;
+}
+
 static gboolean
 start (GstOctBscan *self)
 {
@@ -896,8 +742,12 @@ start (GstOctBscan *self)
   gst_video_info_init (&self->lines);
   self->has_caps = FALSE;
   self->latency = 0;
-  gst_flow_combiner_reset (self->flows);
-  return gst_imaging_engine_start (self->engine);
+  gst_oct_bscan_enface_reset (self->enface);
+  reset_flows (self);
+  self->host_images = FALSE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
+  return choose_first_device (self) && gst_imaging_engine_start (self->engine);
 }
 
 static void
@@ -905,6 +755,7 @@ stop (GstOctBscan *self)
 {
   GstVideoInfo none;
 
+  gst_oct_bscan_release_devices (self);
   gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_video_info_init (&none);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
@@ -919,6 +770,8 @@ gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 
   if (change == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
     return GST_STATE_CHANGE_FAILURE;
+  if (change == GST_STATE_CHANGE_PAUSED_TO_READY)
+    set_flushing (self, TRUE); /* who waits for room has to go */
   result = GST_ELEMENT_CLASS (gst_oct_bscan_parent_class)
                ->change_state (element, change);
   if (change == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -930,192 +783,32 @@ gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 
 /* --- properties ---------------------------------------------------------- */
 
-static const GParamFlags live = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                                GST_PARAM_CONTROLLABLE |
-                                GST_PARAM_MUTABLE_PLAYING;
-/* a new kernel is planned, which takes some time */
-static const GParamFlags planned =
-    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  guint minimum, maximum;
-  gsize offset; /* in Settings */
-} UintProperty;
-
-#define SETTING(member) G_STRUCT_OFFSET (Settings, member)
-
-static const UintProperty uint_properties[] = {
-    {PROP_CAMERAS, "cameras", "Cameras",
-        "How many cameras take turns, line by line", 1,
-        IMK_OCTBSCAN_MAX_CAMERAS, SETTING (config.n_cameras)},
-    {PROP_FIRST_CAMERA, "first-camera", "First camera",
-        "Camera of the first line of the stream, and of the next B-scan after "
-        "this is set; from there the turns are carried on from B-scan to "
-        "B-scan, also when their lines are no multiple of cameras",
-        0, IMK_OCTBSCAN_MAX_CAMERAS - 1, SETTING (first_camera)},
-    {PROP_UPSAMPLE, "upsample", "Upsample",
-        "M, wavenumbers a spectrum is resampled to, and samples it is "
-        "upsampled to first (not for interpolation=exact, which needs none); "
-        "at least the samples of a spectrum, and without upsampling when equal",
-        4, IMK_OCTBSCAN_MAX_POINTS, SETTING (config.upsample)},
-    {PROP_SCALE, "scale", "Scale",
-        "s, the transform has s M points, all but M of them zeros: N s / 2 "
-        "depths for spectra of N samples",
-        1, 64, SETTING (config.scale)},
-    {PROP_TAPER_CUT, "taper-cut", "Taper cut",
-        "Samples that are tapered at each end of a spectrum", 1,
-        IMK_OCTBSCAN_MAX_WIDTH, SETTING (config.taper_cut)},
-    {PROP_TAPER_BELOW, "taper-below", "Taper below",
-        "Spectra with fewer samples than this are tapered", 0,
-        IMK_OCTBSCAN_MAX_WIDTH + 1, SETTING (config.taper_below)},
-    {PROP_CROP_TOP, "crop-top", "Crop top",
-        "Depths left out at zero delay; they are not computed either", 0,
-        G_MAXINT, SETTING (config.crop_top)},
-    {PROP_CROP_BOTTOM, "crop-bottom", "Crop bottom",
-        "Depths left out at the far end; they are not computed either", 0,
-        G_MAXINT, SETTING (config.crop_bottom)},
-    {PROP_ASCANS_PER_BSCAN, "ascans-per-bscan", "A-scans per B-scan",
-        "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
-        "buffer",
-        0, IMK_OCTBSCAN_MAX_HEIGHT, SETTING (ascans_per_bscan)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb, *type;
-  const GEnumValue *values;
-  gsize offset; /* in Settings */
-} EnumProperty;
-
-static const EnumProperty enum_properties[] = {
-    {PROP_INTERPOLATION, "interpolation", "Interpolation",
-        "How samples at equal distances in wavenumber are had",
-        "GstOctBscanInterpolation", interpolation_values,
-        SETTING (config.interpolation)},
-    {PROP_GRID, "grid", "Grid", "Where upsampled samples lie",
-        "GstOctBscanGrid", grid_values, SETTING (config.grid)},
-    {PROP_TAPER, "taper", "Taper",
-        "What the first and last taper-cut samples of short spectra are "
-        "multiplied by",
-        "GstOctBscanTaper", taper_values, SETTING (config.taper)},
-    {PROP_WINDOW, "window", "Window", "Window over the wavenumbers",
-        "GstOctBscanWindow", window_values, SETTING (config.window)},
-    {PROP_BACKGROUND, "background", "Background",
-        "What is taken off each spectrum", "GstOctBscanBackground",
-        background_values, SETTING (config.background_mode)},
-    {PROP_ORIENTATION, "orientation", "Orientation", "How the image lies",
-        "GstOctBscanOrientation", orientation_values,
-        SETTING (config.orientation)},
-    {PROP_STRATEGY, "strategy", "Strategy",
-        "How it is computed; the image is the same", "GstOctBscanStrategy",
-        strategy_values, SETTING (config.strategy)},
-    {PROP_SCALING, "scaling", "Scaling", "What src shows", "GstOctBscanScaling",
-        scaling_values, SETTING (scaling)},
-    {PROP_RANGE, "range", "Range", "What is black and what is white",
-        "GstOctBscanRange", range_values, SETTING (config.range)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  gdouble minimum, maximum;
-  gsize offset; /* in Settings */
-} DoubleProperty;
-
-static const DoubleProperty double_properties[] = {
-    {PROP_RANGE_MIN, "range-min", "Range minimum",
-        "dB of black for range=fixed; 0 dB is a fringe with an amplitude of "
-        "one count. Of the linear image its intensity",
-        -200, 300, SETTING (config.range_min)},
-    {PROP_RANGE_MAX, "range-max", "Range maximum",
-        "dB of white for range=fixed, as range-min", -200, 300,
-        SETTING (config.range_max)},
-    {PROP_PERCENT_MIN, "percent-min", "Least percentile",
-        "Percentile that is black for range=percentile", 0, 100,
-        SETTING (config.percent_min)},
-    {PROP_PERCENT_MAX, "percent-max", "Largest percentile",
-        "Percentile that is white for range=percentile", 0, 100,
-        SETTING (config.percent_max)},
-};
-
-typedef struct {
-  guint id;
-  const gchar *name, *nick, *blurb;
-  gsize offset; /* in Settings */
-} StringProperty;
-
-static const StringProperty string_properties[] = {
-    {PROP_CALIBRATION, "calibration", "Calibration",
-        "An .ini file with a group [camera 0], [camera 1], ... for each "
-        "camera, or [camera] for all; see the documentation. Without it pixels "
-        "have equal distances in wavenumber",
-        SETTING (calibration)},
-    {PROP_CAMERA_ORDER, "camera-order", "Camera order",
-        "\"1;0\": the calibrations in the order of the lines; without it 0, 1, "
-        "...",
-        SETTING (camera_order)},
-    {PROP_BACKGROUND_LOCATION, "background-location", "Background location",
-        "A .npy file with a spectrum [samples], or one for each camera "
-        "[cameras, samples], for background=file",
-        SETTING (background_location)},
-};
-
-#define FIND(table, wanted) \
-  for (guint i_ = 0; i_ < G_N_ELEMENTS (table); i_++) \
-    if (table[i_].id == (wanted)) \
-  return G_STRUCT_MEMBER_P (s, table[i_].offset)
-
-/* Where a property is kept; enumerations are as large as unsigned int. */
-static gpointer
-find_setting (Settings *s, guint id)
-{
-  FIND (uint_properties, id);
-  FIND (enum_properties, id);
-  FIND (double_properties, id);
-  FIND (string_properties, id);
-  return NULL;
-}
-
-static void
-count_change (Settings *s, guint id)
-{
-  if (id == PROP_FIRST_CAMERA)
-    s->turns++;
-  else if (id < PROP_SCALING)
-    s->plan++;
-}
-
 static void
 gst_oct_bscan_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
-  gpointer setting;
+  gboolean known;
 
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
   GST_OBJECT_LOCK (self);
-  setting = find_setting (&self->settings, id);
-  if (!setting) {
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  } else if (G_VALUE_HOLDS_STRING (value)) {
-    const gchar *text = g_value_get_string (value);
-
-    /* empty is none: gst-launch cannot write NULL */
-    g_free (*(gchar **) setting);
-    *(gchar **) setting = text && *text ? g_strdup (text) : NULL;
-  } else if (G_VALUE_HOLDS_DOUBLE (value)) {
-    *(gdouble *) setting = g_value_get_double (value);
-  } else if (G_VALUE_HOLDS_ENUM (value)) {
-    *(guint *) setting = (guint) g_value_get_enum (value);
-  } else {
-    *(guint *) setting = g_value_get_uint (value);
-  }
-  if (setting)
-    count_change (&self->settings, id);
+  known = gst_oct_bscan_settings_set (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+}
+
+static void
+get_shares (GstOctBscan *self, GValue *value)
+{
+  GstStructure *shares;
+
+  GST_OBJECT_LOCK (self);
+  shares = self->queue ? gst_oct_bscan_queue_shares (self->queue)
+                       : gst_structure_new_empty ("octbscan-shares");
+  GST_OBJECT_UNLOCK (self);
+  g_value_take_boxed (value, shares);
 }
 
 static void
@@ -1123,70 +816,19 @@ gst_oct_bscan_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
-  gconstpointer setting;
+  gboolean known;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
+  if (id == PROP_SHARES) {
+    get_shares (self, value);
+    return;
+  }
   GST_OBJECT_LOCK (self);
-  setting = find_setting (&self->settings, id);
-  if (!setting)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  else if (G_VALUE_HOLDS_STRING (value))
-    g_value_set_string (value, *(gchar *const *) setting);
-  else if (G_VALUE_HOLDS_DOUBLE (value))
-    g_value_set_double (value, *(const gdouble *) setting);
-  else if (G_VALUE_HOLDS_ENUM (value))
-    g_value_set_enum (value, (gint) * (const guint *) setting);
-  else
-    g_value_set_uint (value, *(const guint *) setting);
+  known = gst_oct_bscan_settings_get (&self->settings, id, value);
   GST_OBJECT_UNLOCK (self);
-}
-
-static void
-settings_init (Settings *s)
-{
-  imk_octbscan_config_init (&s->config);
-  s->first_camera = DEFAULT_PROP_FIRST_CAMERA;
-  s->ascans_per_bscan = DEFAULT_PROP_ASCANS_PER_BSCAN;
-  s->scaling = DEFAULT_PROP_SCALING;
-}
-
-/* Defaults are the kernel's. */
-static void
-install_properties (GObjectClass *klass)
-{
-  Settings d = {{0}}, *s = &d;
-
-  settings_init (s);
-  for (guint i = 0; i < G_N_ELEMENTS (uint_properties); i++) {
-    const UintProperty *p = &uint_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_uint (p->name, p->nick, p->blurb, p->minimum, p->maximum,
-            *(guint *) find_setting (s, p->id), planned));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (enum_properties); i++) {
-    const EnumProperty *p = &enum_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_enum (p->name, p->nick, p->blurb,
-            gst_imaging_enum_type (p->type, p->values),
-            (gint) * (guint *) find_setting (s, p->id),
-            p->id < PROP_SCALING ? planned : live));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (double_properties); i++) {
-    const DoubleProperty *p = &double_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_double (p->name, p->nick, p->blurb, p->minimum, p->maximum,
-            *(gdouble *) find_setting (s, p->id), live));
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (string_properties); i++) {
-    const StringProperty *p = &string_properties[i];
-
-    g_object_class_install_property (klass, p->id,
-        g_param_spec_string (p->name, p->nick, p->blurb, NULL, planned));
-  }
+  if (!known)
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -1196,10 +838,12 @@ gst_oct_bscan_finalize (GObject *object)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
-  settings_clear (&self->settings);
+  gst_oct_bscan_settings_clear (&self->settings);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
+  gst_oct_bscan_enface_free (self->enface);
   gst_imaging_engine_free (self->engine);
+  g_mutex_clear (&self->frames);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);
 }
 
@@ -1213,7 +857,15 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   object_class->get_property = gst_oct_bscan_get_property;
   object_class->finalize = gst_oct_bscan_finalize;
   gst_imaging_engine_install_properties (object_class);
-  install_properties (object_class);
+  gst_oct_bscan_settings_install (object_class);
+  g_object_class_install_property (object_class, PROP_SHARES,
+      g_param_spec_boxed ("shares", "Shares",
+          "How many B-scans each GPU has made since the settings were last "
+          "planned anew: cuda0, cuda1, ...; cpu, which goes on alone, after the "
+          "last was lost",
+          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+
+  gst_oct_bscan_install_actions (object_class);
 
   gst_element_class_set_static_metadata (element_class, "OCT B-scans",
       "Filter/Converter/Video",
@@ -1222,6 +874,8 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
   gst_element_class_add_static_pad_template (element_class, &linear_template);
+  gst_element_class_add_static_pad_template (element_class, &complex_template);
+  gst_element_class_add_static_pad_template (element_class, &enface_template);
   element_class->change_state = gst_oct_bscan_change_state;
   element_class->set_context = gst_oct_bscan_set_context;
   element_class->request_new_pad = gst_oct_bscan_request_new_pad;
@@ -1235,9 +889,14 @@ gst_oct_bscan_init (GstOctBscan *self)
   GstPad *src;
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
+  gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
+  g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
+  self->enface = gst_oct_bscan_enface_new ();
+  self->outputs[COMPLEX].kind = OUTPUT_COMPLEX;
+  self->outputs[ENFACE].kind = OUTPUT_ENFACE;
   self->flows = gst_flow_combiner_new ();
-  settings_init (&self->settings);
+  gst_oct_bscan_settings_init (&self->settings);
 
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_oct_bscan_chain);

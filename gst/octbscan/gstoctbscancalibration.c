@@ -397,6 +397,42 @@ parse_order (const gchar *text, guint n_cameras, guint *order, ImkError *error)
   return ok;
 }
 
+/* "d0;d1;d2" for all cameras, or with commas for each. */
+static gboolean
+override_dispersion (
+    GstOctBscanCalibration *self, const gchar *text, ImkError *error)
+{
+  gchar **parts = g_strsplit (text, ",", -1);
+  guint n = g_strv_length (parts);
+  gboolean ok = n == 1 || n == self->n_cameras;
+  gchar *bad = NULL;
+
+  if (!ok)
+    imk_error_set (error, IMK_ERROR_CONFIG,
+        "dispersion \"%s\" is for %u cameras, but there are %u. Give one for "
+        "all, or one for each, with commas between them.",
+        text, n, self->n_cameras);
+  for (guint i = 0; i < self->n_cameras && ok; i++) {
+    ImkOctbscanCamera *camera = &self->cameras[i];
+    GArray *numbers = parse_numbers (parts[n == 1 ? 0 : i], ";", &bad);
+
+    ok = numbers != NULL;
+    if (ok) {
+      camera->n_dispersion = numbers->len;
+      camera->dispersion = (gdouble *) g_array_free (numbers, FALSE);
+      g_ptr_array_add (self->numbers, (gpointer) camera->dispersion);
+    } else {
+      imk_error_set (error, IMK_ERROR_CONFIG,
+          "dispersion \"%s\" holds \"%s\", which is no number; numbers are "
+          "separated by semicolons, decimals by a point.",
+          text, bad);
+    }
+  }
+  g_free (bad);
+  g_strfreev (parts);
+  return ok;
+}
+
 static gboolean
 read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
     ImkError *error)
@@ -450,7 +486,7 @@ read_file (GstOctBscanCalibration *self, const gchar *location,
 
 GstOctBscanCalibration *
 gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
-    guint n_cameras, guint width, ImkError *error)
+    const gchar *dispersion, guint n_cameras, guint width, ImkError *error)
 {
   GstOctBscanCalibration *self = g_new0 (GstOctBscanCalibration, 1);
   guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
@@ -458,7 +494,8 @@ gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
   self->n_cameras = n_cameras;
   self->numbers = g_ptr_array_new_with_free_func (g_free);
   if (parse_order (order, n_cameras, turns, error) &&
-      (!location || read_file (self, location, turns, width, error)))
+      (!location || read_file (self, location, turns, width, error)) &&
+      (!dispersion || override_dispersion (self, dispersion, error)))
     return self;
   gst_oct_bscan_calibration_free (self);
   return NULL;
@@ -471,41 +508,4 @@ gst_oct_bscan_calibration_free (GstOctBscanCalibration *self)
     return;
   g_ptr_array_unref (self->numbers);
   g_free (self);
-}
-
-/* --- the background ------------------------------------------------------ */
-
-gdouble *
-gst_oct_bscan_load_background (
-    const gchar *location, guint n_cameras, guint width, ImkError *error)
-{
-  GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
-  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
-  gdouble *spectra = NULL;
-  gboolean one = npy && npy->n_dims == 1 && npy->dims[0] == width;
-  gboolean each = npy && npy->n_dims == 2 && npy->dims[0] == n_cameras &&
-                  npy->dims[1] == width;
-
-  if (why) {
-    imk_error_set (
-        error, IMK_ERROR_FILE, "background-location: %s", why->message);
-    g_error_free (why);
-  } else if (!one && !each) {
-    gchar *shape = gst_imaging_npy_describe (npy);
-
-    imk_error_set (error, IMK_ERROR_FILE,
-        "background-location \"%s\" is %s; it must be [%u], a spectrum for all "
-        "cameras, or [%u, %u], one for each.",
-        location, shape, width, n_cameras, width);
-    g_free (shape);
-  } else {
-    spectra = g_new (gdouble, (gsize) n_cameras * width);
-    for (guint i = 0; i < n_cameras; i++)
-      memcpy (spectra + (gsize) i * width,
-          values + (each ? (gsize) i * width : 0), width * sizeof (gdouble));
-  }
-  g_free (values);
-  g_clear_pointer (&npy, gst_imaging_npy_free);
-  return spectra;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The files of octbscan, as its kernel takes them. */
+/* The calibration of the cameras, as the kernel takes it. */
 #pragma once
 
 #include "gstimaging-prelude.h"
@@ -18,18 +18,20 @@ typedef struct {
 /* @location: (nullable): an .ini file; without one all cameras are linear in
  *   wavenumber
  * @order: (nullable): "2;0;1": the calibrations in the order of the rows
+ * @dispersion: (nullable): the property, in the place of what the file says
  * @width: samples a spectrum
  *
  * Groups [camera 0], [camera 1], ..., or one [camera] for all. Returns:
  * (transfer full): for @n_cameras cameras, NULL with @error set */
 GstOctBscanCalibration *gst_oct_bscan_calibration_load (const gchar *location,
-    const gchar *order, guint n_cameras, guint width, ImkError *error);
+    const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
+    ImkError *error);
+
+/* Writes the calibration @from (nullable) with @dispersion (nullable), the
+ * property, to @to; files that it names stay where they are. */
+gboolean gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
+    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error);
 
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
-
-/* Spectra from an .npy file, [N] for all cameras or [n_cameras, N] for each.
- * Returns: (transfer full): n_cameras spectra, NULL with @error set */
-gdouble *gst_oct_bscan_load_background (
-    const gchar *location, guint n_cameras, guint width, ImkError *error);
 
 G_END_DECLS

@@ -18,31 +18,96 @@ gst_oct_bscan_output_reset (GstOctBscanOutput *self)
   gst_clear_caps (&self->caps);
 }
 
+static GstCaps *
+our_caps (const GstOctBscanOutput *self, gint width, gint height)
+{
+  g_autofree gchar *dims = g_strdup_printf ("2:%d:%d:1", width, height);
+  GstCaps *caps;
+
+  if (self->kind == OUTPUT_COMPLEX)
+    return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
+        "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
+        "float32", "dimensions", G_TYPE_STRING, dims, NULL);
+  caps = gst_caps_copy (gst_pad_get_pad_template_caps (self->pad));
+  gst_caps_set_simple (caps, "width", G_TYPE_INT, width, "height", G_TYPE_INT,
+      height, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
+  return caps;
+}
+
 /* The format that downstream names first; 8 bits when it has no wish. */
 static GstCaps *
-choose_caps (GstPad *pad, gint width, gint height, gint fps_n, gint fps_d)
+choose_caps (const GstOctBscanOutput *self, gint width, gint height, gint fps_n,
+    gint fps_d)
 {
-  GstCaps *ours = gst_caps_copy (gst_pad_get_pad_template_caps (pad));
-  GstCaps *common;
+  GstCaps *ours = our_caps (self, width, height), *common;
 
-  gst_caps_set_simple (ours, "width", G_TYPE_INT, width, "height", G_TYPE_INT,
-      height, "framerate", GST_TYPE_FRACTION, fps_n, fps_d,
-      "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
-  common = gst_pad_peer_query_caps (pad, ours);
+  gst_caps_set_simple (
+      ours, "framerate", GST_TYPE_FRACTION, fps_n, fps_d, NULL);
+  common = gst_pad_peer_query_caps (self->pad, ours);
   gst_caps_unref (ours);
   return common;
+}
+
+/* Frames are mapped as video, whatever they hold. */
+static gboolean
+set_infos (GstOctBscanOutput *self, gint width, gint height)
+{
+  gint fps_n = 0, fps_d = 1;
+
+  self->width = width;
+  self->height = height;
+  gst_structure_get_fraction (
+      gst_caps_get_structure (self->caps, 0), "framerate", &fps_n, &fps_d);
+  switch (self->kind) {
+  case OUTPUT_COMPLEX:
+    gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
+        (guint) width * 2 * sizeof (gfloat), (guint) height);
+    break;
+  case OUTPUT_ENFACE:
+    if (!gst_video_info_from_caps (&self->volume, self->caps))
+      return FALSE;
+    gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
+        (guint) width * sizeof (gfloat), 1);
+    break;
+  default:
+    return gst_video_info_from_caps (&self->info, self->caps);
+  }
+  self->info.fps_n = fps_n;
+  self->info.fps_d = fps_d;
+  return TRUE;
+}
+
+/* Nobody downstream knows of these frames. */
+static gboolean
+make_pool (GstOctBscanOutput *self, GstImagingEngine *engine)
+{
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (engine)
+          ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE)
+          : NULL;
+  GstCaps *caps = gst_video_info_to_caps (&self->info);
+
+  drop_pool (self);
+  self->pool = gst_imaging_video_pool_new (allocator, caps, &self->info, FALSE);
+  gst_clear_object (&allocator);
+  gst_caps_unref (caps);
+  return self->pool && gst_buffer_pool_set_active (self->pool, TRUE);
 }
 
 static gboolean
 decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
 {
-  GstQuery *query = gst_query_new_allocation (self->caps, TRUE);
+  GstQuery *query;
   gboolean ok;
 
+  if (self->kind != OUTPUT_IMAGE)
+    return make_pool (self, engine);
+  query = gst_query_new_allocation (self->caps, TRUE);
   drop_pool (self);
   if (!gst_pad_peer_query (self->pad, query))
     GST_DEBUG_OBJECT (self->pad, "the peer proposes no allocation");
-  ok = gst_imaging_allocation_decide (engine, query);
+  ok = gst_imaging_allocation_decide_mode (engine, query,
+      self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
   if (ok)
     gst_query_parse_nth_allocation_pool (
         query, 0, &self->pool, NULL, NULL, NULL);
@@ -58,11 +123,11 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
   GstCaps *caps;
   gboolean ok = TRUE;
 
-  if (self->caps && self->pool && !again && self->info.width == width &&
-      self->info.height == height && self->info.fps_n == fps_n &&
+  if (self->caps && self->pool && !again && self->width == width &&
+      self->height == height && self->info.fps_n == fps_n &&
       self->info.fps_d == fps_d)
     return GST_FLOW_OK;
-  caps = choose_caps (self->pad, width, height, fps_n, fps_d);
+  caps = choose_caps (self, width, height, fps_n, fps_d);
   if (gst_caps_is_empty (caps)) {
     gst_caps_unref (caps);
     return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
@@ -71,7 +136,7 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
   caps = gst_caps_fixate (caps);
   if (!self->caps || !gst_caps_is_equal (caps, self->caps)) {
     gst_caps_replace (&self->caps, caps);
-    ok = gst_video_info_from_caps (&self->info, caps) &&
+    ok = set_infos (self, width, height) &&
          gst_pad_push_event (self->pad, gst_event_new_caps (caps));
   }
   gst_caps_unref (caps);
@@ -81,6 +146,20 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
   gst_pad_mark_reconfigure (self->pad);
   return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
                                          : GST_FLOW_NOT_NEGOTIATED;
+}
+
+gboolean
+gst_oct_bscan_output_is_agreed (const GstOctBscanOutput *self, GstPad *pad)
+{
+  return self->caps && self->pool && !GST_PAD_NEEDS_RECONFIGURE (pad);
+}
+
+void
+gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host)
+{
+  if (self->use_host != use_host)
+    drop_pool (self);
+  self->use_host = use_host;
 }
 
 GstFlowReturn

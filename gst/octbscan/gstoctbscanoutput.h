@@ -6,21 +6,40 @@
 
 G_BEGIN_DECLS
 
+/* What leaves by it. */
+typedef enum {
+  OUTPUT_IMAGE,   /* of a B-scan, GRAY8 or GRAY16_LE */
+  OUTPUT_COMPLEX, /* Z, float32 pairs as other/tensors */
+  OUTPUT_ENFACE,  /* of a volume; its frames are f32 rows */
+} GstOctBscanOutputKind;
+
 typedef struct {
+  GstOctBscanOutputKind kind;
   GstPad *pad;
-  GstVideoInfo info; /* valid with caps */
+  gint width, height;  /* with caps */
+  GstVideoInfo info;   /* of frames, with caps: COMPLEX and ENFACE as bytes */
+  GstVideoInfo volume; /* of the image, for ENFACE */
   GstCaps *caps;
   GstBufferPool *pool;
+  gboolean use_host; /* on a GPU: images are born in page-locked memory */
 } GstOctBscanOutput;
 
 /* Before other caps, and at the end. */
 void gst_oct_bscan_output_reset (GstOctBscanOutput *self);
 
-/* Agrees with downstream on frames of @width x @height, where that has not been
- * done or is to be done anew. The pad is linked.
+/* Agrees with downstream on images of @width x @height, where that has not been
+ * done or is to be done anew; of COMPLEX, depths and lines. The pad is linked.
  * Returns: GST_FLOW_NOT_NEGOTIATED or GST_FLOW_FLUSHING when it does not */
 GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
     GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d);
+
+/* Returns: whether gst_oct_bscan_output_negotiate has nothing to say to
+ * downstream of @pad, which is that of the output */
+gboolean gst_oct_bscan_output_is_agreed (
+    const GstOctBscanOutput *self, GstPad *pad);
+
+/* From the next frame on. */
+void gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host);
 
 /* Returns: GST_FLOW_OK and a frame to be written, or why not */
 GstFlowReturn gst_oct_bscan_output_acquire (

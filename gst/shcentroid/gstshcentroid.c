@@ -29,6 +29,7 @@
 #include "gstshcentroidfiles.h"
 #include "gstshcentroidgeometry.h"
 #include "gstshcentroidpixels.h"
+#include "gstshcentroidtemplate.h"
 
 #include "core/parallel.h"
 
@@ -118,6 +119,7 @@ enum {
   SIGNAL_CAPTURE_DARK,
   SIGNAL_CAPTURE_FLAT,
   SIGNAL_CAPTURE_REFERENCE,
+  SIGNAL_CAPTURE_TEMPLATE,
   N_SIGNALS,
 };
 
@@ -365,6 +367,9 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     if (status == IMK_OK)
       status = gst_sh_centroid_tables_load (
           &self->tables, &s.calibration, &s.config, error);
+    if (status == IMK_OK)
+      status = gst_sh_centroid_template_load (
+          &self->tables, &s.calibration, &s.config, error);
   }
   if (status == IMK_OK)
     status = open_with (self, backend, &s.config, error);
@@ -551,7 +556,7 @@ static ImkStatus
 capture_samples (GstShCentroid *self, GstBuffer *buffer,
     GstShCentroidCalibrationKind kind, ImkError *error)
 {
-  const gfloat *dark = kind == GST_SH_CENTROID_FLAT ? self->tables.dark : NULL;
+  const gfloat *dark = kind == GST_SH_CENTROID_DARK ? NULL : self->tables.dark;
   GstVideoFrame frame;
   ImkImage image;
 
@@ -594,28 +599,65 @@ capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
   return status;
 }
 
-/* The calibration is in force from the next frame on. */
-static void
-finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+/* Returns: (transfer full) (nullable): the templates, cut out with the cells as
+ * they are set now */
+static GBytes *
+finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
+{
+  Settings s = get_settings (self);
+  ImkShcentroidCell *cells = NULL;
+  GBytes *data = NULL;
+
+  s.config.width = self->info.width;
+  s.config.height = self->info.height;
+  if (load_geometry (&s, &s.config, &cells, error) == IMK_OK)
+    data = gst_sh_centroid_template_finish (
+        &self->captures[GST_SH_CENTROID_TEMPLATE], &self->tables, &s.config,
+        dims, error);
+  g_free (cells);
+  settings_clear (&s);
+  return data;
+}
+
+/* Returns: whether it was saved where the capture was asked to */
+static gboolean
+save_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    GBytes *data, const guint64 dims[3])
 {
   GstShCentroidCapture *capture = &self->captures[kind];
-  GBytes *data =
-      gst_sh_centroid_capture_finish (capture, kind, self->references);
-  const gchar *name = gst_sh_centroid_calibration_name (kind);
-  g_autofree gchar *property = g_strconcat (name, "-location", NULL);
   GError *why = NULL;
   gboolean saved = FALSE;
 
-  if (capture->location)
+  if (capture->location && kind == GST_SH_CENTROID_TEMPLATE)
+    saved = gst_sh_centroid_template_save (capture->location, data, dims, &why);
+  else if (capture->location)
     saved = gst_sh_centroid_capture_save (capture, kind, data, &why);
   if (why)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
-        ("The captured %s is used, but was not saved: %s", name, why->message),
+        ("The captured %s is used, but was not saved: %s",
+            gst_sh_centroid_calibration_name (kind), why->message),
         (NULL));
   g_clear_error (&why);
+  return saved;
+}
+
+/* The calibration is in force from the next frame on. */
+static void
+take_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    GBytes *data, const guint64 dims[3])
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  const gchar *name = gst_sh_centroid_calibration_name (kind);
+  g_autofree gchar *property = g_strconcat (name, "-location", NULL);
+  gboolean saved = save_capture (self, kind, data, dims);
+  GstShCentroidCalibration *calibration = &self->settings.calibration;
+
   GST_OBJECT_LOCK (self);
-  gst_sh_centroid_calibration_take (&self->settings.calibration, kind, data,
-      saved ? capture->location : NULL);
+  gst_sh_centroid_calibration_take (
+      calibration, kind, data, saved ? capture->location : NULL);
+  if (kind == GST_SH_CENTROID_TEMPLATE)
+    for (guint i = 0; i < 3; i++)
+      calibration->template_dims[i] = dims[i];
   self->settings.geometry++;
   GST_OBJECT_UNLOCK (self);
   g_object_notify (G_OBJECT (self), property);
@@ -624,6 +666,27 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
           gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING, name,
               "frames", G_TYPE_UINT, capture->n_frames, "location",
               G_TYPE_STRING, saved ? capture->location : NULL, NULL)));
+}
+
+static void
+finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  guint64 dims[3] = {0, 0, 0};
+  ImkError why = {.code = IMK_OK};
+  GBytes *data;
+
+  if (kind == GST_SH_CENTROID_TEMPLATE)
+    data = finish_template (self, dims, &why);
+  else
+    data = gst_sh_centroid_capture_finish (capture, kind, self->references);
+  if (data)
+    take_capture (self, kind, data, dims);
+  else
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("capture-template took its frames, but there is no template: %s",
+            why.message),
+        (NULL));
   gst_sh_centroid_capture_clear (capture);
 }
 
@@ -698,6 +761,12 @@ static gboolean
 capture_reference (GstShCentroid *self, guint n_frames, const gchar *location)
 {
   return request_capture (self, GST_SH_CENTROID_REFERENCE, n_frames, location);
+}
+
+static gboolean
+capture_template (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_TEMPLATE, n_frames, location);
 }
 
 /* --- frames -------------------------------------------------------------- */
@@ -831,6 +900,8 @@ gst_sh_centroid_set_property (
     if (id >= PROP_FIRST_OF_GEOMETRY)
       set_more_geometry (s, id - PROP_FIRST_OF_GEOMETRY, value);
     else if (gst_sh_centroid_pixels_set (
+                 &s->config, &s->calibration, id, value, &is_geometry) ||
+             gst_sh_centroid_template_set (
                  &s->config, &s->calibration, id, value, &is_geometry))
       s->geometry += is_geometry;
     else if (id < PROP_FIRST_OF_FRAME)
@@ -909,6 +980,8 @@ gst_sh_centroid_get_property (
       gst_sh_centroid_geometry_get (
           &s->more_geometry, id - PROP_FIRST_OF_GEOMETRY, value);
     else if (!gst_sh_centroid_pixels_get (
+                 &s->config, &s->calibration, id, value) &&
+             !gst_sh_centroid_template_get (
                  &s->config, &s->calibration, id, value))
       G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
   }
@@ -1066,7 +1139,7 @@ add_captures (GstShCentroidClass *klass)
    * Averages the next @n_frames frames, with the light off; the mean is
    * subtracted from the frames after them. `dark-location` becomes @location.
    *
-   * All three post an element message "shcentroid-captured" with `kind`,
+   * All four post an element message "shcentroid-captured" with `kind`,
    * `frames` and `location` when they are done. A capture that is asked for
    * while one of the same kind is on its way takes its place; a change of the
    * frame's size begins it anew; stopping ends it with a warning.
@@ -1091,6 +1164,15 @@ add_captures (GstShCentroidClass *klass)
    */
   signals[SIGNAL_CAPTURE_REFERENCE] =
       add_capture (klass, "capture-reference", G_CALLBACK (capture_reference));
+  /**
+   * GstShCentroid::capture-template:
+   *
+   * The same with what is to be looked for: the mean of the calibrated frames
+   * is cut into a template for each cell, or into that of template-cell for
+   * all, less template-margin. estimator=correlation finds it from then on.
+   */
+  signals[SIGNAL_CAPTURE_TEMPLATE] =
+      add_capture (klass, "capture-template", G_CALLBACK (capture_template));
 }
 
 static void
@@ -1107,6 +1189,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   install_threshold (object_class);
   install_validity (object_class);
   gst_sh_centroid_pixels_install (object_class);
+  gst_sh_centroid_template_install (object_class);
   add_captures (klass);
   element_class->change_state = gst_sh_centroid_change_state;
   gst_sh_centroid_geometry_install (object_class, PROP_FIRST_OF_GEOMETRY);

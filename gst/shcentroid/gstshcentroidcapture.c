@@ -13,7 +13,7 @@ const gchar *
 gst_sh_centroid_calibration_name (GstShCentroidCalibrationKind kind)
 {
   static const gchar *const names[GST_SH_CENTROID_N_CALIBRATIONS] = {
-      "dark", "flat", "reference", "bad pixels", "look-up table"};
+      "dark", "flat", "reference", "template", "bad pixels", "look-up table"};
 
   return names[kind];
 }

@@ -10,9 +10,10 @@
 G_BEGIN_DECLS
 
 typedef enum {
-  GST_SH_CENTROID_DARK, /* these three can be captured */
+  GST_SH_CENTROID_DARK, /* these four can be captured */
   GST_SH_CENTROID_FLAT,
   GST_SH_CENTROID_REFERENCE,
+  GST_SH_CENTROID_TEMPLATE,
   GST_SH_CENTROID_N_CAPTURES,
   GST_SH_CENTROID_BAD_PIXELS = GST_SH_CENTROID_N_CAPTURES,
   GST_SH_CENTROID_LUT,
@@ -28,7 +29,8 @@ typedef struct {
   guint32 *counts; /* frames that were added to each row; references only */
 } GstShCentroidCapture;
 
-/* Returns: "dark", "flat", "reference", "bad pixels", "look-up table" */
+/* Returns: "dark", "flat", "reference", "template", "bad pixels", "look-up
+ * table" */
 const gchar *gst_sh_centroid_calibration_name (
     GstShCentroidCalibrationKind kind);
 
@@ -49,10 +51,11 @@ void gst_sh_centroid_capture_add_centroids (GstShCentroidCapture *self,
 /* Returns: whether all frames are there */
 gboolean gst_sh_centroid_capture_is_complete (const GstShCentroidCapture *self);
 
-/* A dark is the mean. A flat is the mean of all means above 0, divided by the
- * mean of the pixel; 0, a bad pixel, where that is not above 0. References are
- * the means; @defaults, x and y of each cell, where no frame was valid.
- * Returns: (transfer full): float32, or float64 for references */
+/* A dark is the mean, and so is the frame that templates are cut from. A flat
+ * is the mean of all means above 0, divided by the mean of the pixel; 0, a bad
+ * pixel, where that is not above 0. References are the means; @defaults, x and
+ * y of each cell, where no frame was valid. Returns: (transfer full): float32,
+ * or float64 for references */
 GBytes *gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
     GstShCentroidCalibrationKind kind, const gdouble *defaults);
 

@@ -21,6 +21,8 @@ static const GEnumValue estimator_values[] = {
         "Quad cell: quad-gain (right - left) / all and (bottom - top) / all "
         "from the middle of the cell",
         "quad"},
+    {IMK_SHCENTROID_ESTIMATOR_CORRELATION,
+        "Where the template is found, to a fraction of a pixel", "correlation"},
     {0, NULL, NULL},
 };
 
@@ -300,7 +302,7 @@ gst_sh_centroid_calibration_take (GstShCentroidCalibration *self,
 GstShCentroidCalibration
 gst_sh_centroid_calibration_copy (const GstShCentroidCalibration *self)
 {
-  GstShCentroidCalibration copy;
+  GstShCentroidCalibration copy = *self;
 
   for (guint i = 0; i < GST_SH_CENTROID_N_CALIBRATIONS; i++) {
     copy.location[i] = g_strdup (self->location[i]);
@@ -397,6 +399,7 @@ gst_sh_centroid_tables_clear (GstShCentroidTables *tables)
   g_clear_pointer (&tables->dark, g_free);
   g_clear_pointer (&tables->flat, g_free);
   g_clear_pointer (&tables->lut, g_free);
+  g_clear_pointer (&tables->templates, g_free);
   g_clear_pointer (&tables->bad, g_free);
   g_clear_pointer (&tables->references, g_free);
 }

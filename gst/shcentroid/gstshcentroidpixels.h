@@ -34,11 +34,13 @@ enum {
 typedef struct {
   gchar *location[GST_SH_CENTROID_N_CALIBRATIONS];
   GBytes *captured[GST_SH_CENTROID_N_CALIBRATIONS]; /* NULL: the file */
+  guint64 template_dims[3]; /* of the captured one: n, height, width; n 0 for
+                             * one of all cells */
 } GstShCentroidCalibration;
 
 /* The calibration of one open kernel, read. */
 typedef struct {
-  gfloat *dark, *flat, *lut;
+  gfloat *dark, *flat, *lut, *templates;
   guint8 *bad;
   gdouble *references;
 } GstShCentroidTables;

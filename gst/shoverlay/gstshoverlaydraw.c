@@ -8,9 +8,9 @@
 static const struct {
   const gchar *letter, *name;
 } flag_names[] = {{"N", "no flux"}, {"L", "low flux"}, {"S", "saturated"},
-    {"C", "clipped"}, {"E", "at the edge"}};
+    {"C", "clipped"}, {"E", "at the edge"}, {"M", "no match"}};
 
-enum { INVALID = 1 | 2 };
+enum { INVALID = 1 | 2 | 32 };
 
 /* What a frame has of each cell; an absent column is NULL. */
 typedef struct {

@@ -10,6 +10,10 @@ extern "C" {
 
 #define IMK_INSARXCORR_WINDOW 8 /* samples a side around the peak */
 
+/* Samples that PRECISE takes beyond what it looks at: an FFT joins the ends of
+ * a patch, which shows near them. */
+#define IMK_INSARXCORR_MARGIN 8
+
 /* One patch of each side: its first column in the band and first line in the
  * image. Columns may lie beyond the band, which ends there as the image does;
  * lines may lie beyond the image. */
@@ -18,7 +22,7 @@ typedef struct ImkInsarxcorrPatch {
   int32_t shift_x, shift_y; /* of the secondary's patch */
   int32_t column[IMK_INSARXCORR_N_SIDES];
   int32_t line[IMK_INSARXCORR_N_SIDES];
-  uint32_t flags; /* those known beforehand: IMK_INSARXCORR_OUTSIDE */
+  uint32_t flags; /* those known beforehand: OUTSIDE, MASKED | NO_DATA */
 } ImkInsarxcorrPatch;
 
 /* Columns of an image that stand together in its band. */
@@ -35,22 +39,50 @@ typedef struct ImkInsarxcorrBand {
   ImkInsarxcorrSpan *spans;
 } ImkInsarxcorrBand;
 
+/* What one backend state works on: patches [first, first + n) of each row. */
+typedef struct ImkInsarxcorrPart {
+  uint32_t first, n;
+  ImkInsarxcorrBand bands[IMK_INSARXCORR_N_SIDES];
+} ImkInsarxcorrPart;
+
+/* The lines of a side that a row reads are [first, end); none when end is not
+ * above first. No later row reads lines before first. */
+typedef struct ImkInsarxcorrLines {
+  uint32_t first, end;
+} ImkInsarxcorrLines;
+
+/* Sizes behind the interpolation, in its samples. COMPAT: amplitudes of both
+ * sides are whole patches; PRECISE: the template and what is searched. */
+typedef struct ImkInsarxcorrFine {
+  uint32_t interp_x, interp_y;
+  uint32_t width[IMK_INSARXCORR_N_SIDES], height[IMK_INSARXCORR_N_SIDES];
+  uint32_t fft_width, fft_height; /* of the correlation */
+  uint32_t n_lags_x, n_lags_y;    /* lag 0 is n_lags / 2 */
+} ImkInsarxcorrFine;
+
 /* Valid as long as the backend's state. */
 typedef struct ImkInsarxcorrPlan {
-  ImkInsarxcorrConfig config;
-  uint32_t patch_width, patch_height;
-  ImkInsarxcorrBand bands[IMK_INSARXCORR_N_SIDES];
-  ImkInsarxcorrPatch *patches; /* [ny][nx] */
-  uint64_t work_limit;         /* bytes for work; 0 for any */
+  ImkInsarxcorrConfig config; /* complete; without mask and gross offsets */
+  uint32_t patch_width[IMK_INSARXCORR_N_SIDES];
+  uint32_t patch_height[IMK_INSARXCORR_N_SIDES];
+  ImkInsarxcorrFine fine;
+  double n_samples; /* of the template, before interpolation */
+  uint32_t n_parts;
+  ImkInsarxcorrPart parts[IMK_INSARXCORR_MAX_DEVICES];
+  ImkInsarxcorrPatch *patches;                       /* [ny][nx] */
+  ImkInsarxcorrLines *lines[IMK_INSARXCORR_N_SIDES]; /* [ny] */
+  uint64_t work_limit; /* bytes for the work of a part; 0 for any */
 } ImkInsarxcorrPlan;
 
 typedef struct ImkInsarxcorrBackend {
   IMK_BACKEND_HEADER;
-  ImkStatus (*create) (
-      const ImkInsarxcorrPlan *plan, void **state, ImkError *error);
-  /* @lines: of the whole width; the first is @line of the image; they fit */
+  ImkStatus (*create) (const ImkInsarxcorrPlan *plan, uint32_t part,
+      void **state, ImkError *error);
+  /* @lines: of the whole width; the first is @line of the image; they fit.
+   * Returns when they may be written again, and can be read by process */
   ImkStatus (*push) (void *state, ImkInsarxcorrSide side, uint32_t line,
-      const ImkImage *lines, void *stream, ImkError *error);
+      const ImkImage *lines, ImkError *error);
+  /* @out: of the whole row, of which the part writes its own */
   ImkStatus (*process) (
       void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error);
   void (*destroy) (void *state);
@@ -59,19 +91,15 @@ typedef struct ImkInsarxcorrBackend {
 extern const ImkInsarxcorrBackend imk_insarxcorr_cpu;
 extern const ImkInsarxcorrBackend imk_insarxcorr_cuda;
 
-/* Fills @plan for a valid @config; to be freed in any case. */
-ImkStatus imk_insarxcorr_plan_init (ImkInsarxcorrPlan *plan,
-    const ImkInsarxcorrConfig *config, ImkError *error);
+/* Sizes that follow from a valid @config, which gets its window, nx and ny. */
+void imk_insarxcorr_plan_sizes (
+    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config);
+
+/* The patches, lines and bands of a plan with sizes; to be cleared in any case.
+ */
+ImkStatus imk_insarxcorr_plan_patches (
+    ImkInsarxcorrPlan *plan, ImkError *error);
 void imk_insarxcorr_plan_clear (ImkInsarxcorrPlan *plan);
-
-/* The lines of @side that @row reads are [first, end). */
-typedef struct ImkInsarxcorrLines {
-  uint32_t first, end;
-} ImkInsarxcorrLines;
-
-/* Returns: the lines of @side that the patches of @row read */
-ImkInsarxcorrLines imk_insarxcorr_plan_lines (
-    const ImkInsarxcorrPlan *plan, ImkInsarxcorrSide side, uint32_t row);
 
 #ifdef __cplusplus
 }

@@ -4,12 +4,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "core/device.h"
 #include "insarxcorr/insarxcorr-backend.h"
+
+/* One backend state, and where it lives. */
+typedef struct Part {
+  void *state;
+  void *context; /* of a further device; NULL for that of the caller */
+  void *stream, *done;
+} Part;
 
 struct ImkInsarxcorr {
   const ImkInsarxcorrBackend *backend;
   bool on_device;
-  void *state;
+  const ImkDevice *device; /* with further devices */
+  void *ready;             /* event: what the caller's stream did before */
+  Part parts[IMK_INSARXCORR_MAX_DEVICES];
   ImkInsarxcorrPlan plan;
   uint32_t row;
   atomic_uint pushed[IMK_INSARXCORR_N_SIDES]; /* also while a row is measured */
@@ -20,12 +30,16 @@ imk_insarxcorr_config_init (ImkInsarxcorrConfig *config)
 {
   *config = (ImkInsarxcorrConfig){
       .type = IMK_TYPE_CI16,
+      .mode = IMK_INSARXCORR_COMPAT,
       .nx = 16,
       .ny = 32,
       .grid = IMK_INSARXCORR_GRID_GMTSAR,
+      .step_x = 32,
+      .step_y = 32,
       .xsearch = 64,
       .ysearch = 64,
       .range_interp = 2,
+      .azimuth_interp = 2,
       .interp = 16,
       .method = IMK_INSARXCORR_FREQ,
       .min_valid = 0.5,
@@ -49,40 +63,43 @@ check_range (const char *property, int64_t value, int64_t least, int64_t most,
 }
 
 static ImkStatus
-check_search (const char *property, uint32_t value, ImkError *error)
+check_integers (const ImkInsarxcorrConfig *c, ImkError *error)
 {
-  if (value >= 4 && value <= 1024 && (value & (value - 1)) == 0)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %u; it must be a power of two from 4 to 1024.", property, value);
+  const struct {
+    const char *property;
+    int64_t value, least, most;
+  } ranges[] = {
+      {"nx", c->nx, 1, 1000000},
+      {"ny", c->ny, 1, 1000000},
+      {"mode", c->mode, 0, IMK_INSARXCORR_PRECISE},
+      {"grid", c->grid, 0, IMK_INSARXCORR_GRID_STEP},
+      {"step-x", c->step_x, 1, 1 << 24},
+      {"step-y", c->step_y, 1, 1 << 30},
+      {"method", c->method, 0, IMK_INSARXCORR_TIME4},
+      {"range-interp", c->range_interp, 1, 16},
+      {"azimuth-interp", c->azimuth_interp, 1, 4},
+      {"interp", c->interp, 1, 64},
+      {"rshift", c->rshift, -1000000, 1000000},
+      {"ashift", c->ashift, -1000000, 1000000},
+      {"xsearch", c->xsearch, 4, 1024},
+      {"ysearch", c->ysearch, 4, 1024},
+      {"window-width", c->window_width ? c->window_width : 8, 8, 2048},
+      {"window-height", c->window_height ? c->window_height : 8, 8, 2048},
+      {"The number of further devices", c->n_devices, 0,
+          IMK_INSARXCORR_MAX_DEVICES - 1},
+  };
+  ImkStatus status = IMK_OK;
+
+  for (size_t i = 0;
+       i < sizeof (ranges) / sizeof (ranges[0]) && status == IMK_OK; i++)
+    status = check_range (ranges[i].property, ranges[i].value, ranges[i].least,
+        ranges[i].most, error);
+  return status;
 }
 
 static ImkStatus
-check_params (const ImkInsarxcorrConfig *c, ImkError *error)
+check_reals (const ImkInsarxcorrConfig *c, ImkError *error)
 {
-  ImkStatus status;
-
-  if ((status = check_range ("nx", c->nx, 1, 1000000, error)) != IMK_OK ||
-      (status = check_range ("ny", c->ny, 1, 1000000, error)) != IMK_OK ||
-      (status = check_range (
-           "grid", c->grid, 0, IMK_INSARXCORR_GRID_EVEN, error)) != IMK_OK ||
-      (status = check_range (
-           "method", c->method, 0, IMK_INSARXCORR_TIME4, error)) != IMK_OK ||
-      (status = check_range ("range-interp", c->range_interp, 1, 16, error)) !=
-          IMK_OK ||
-      (status = check_range ("interp", c->interp, 1, 64, error)) != IMK_OK ||
-      (status = check_range ("rshift", c->rshift, -1000000, 1000000, error)) !=
-          IMK_OK ||
-      (status = check_range ("ashift", c->ashift, -1000000, 1000000, error)) !=
-          IMK_OK ||
-      (status = check_search ("xsearch", c->xsearch, error)) != IMK_OK ||
-      (status = check_search ("ysearch", c->ysearch, error)) != IMK_OK)
-    return status;
-  if (c->xsearch * c->ysearch > 1 << 18)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "xsearch %u and ysearch %u make patches of %u x %u samples; the "
-        "product of the searches can be %u at most.",
-        c->xsearch, c->ysearch, 4 * c->xsearch, 4 * c->ysearch, 1u << 18);
   if (!(c->prf_ratio > -1 && c->prf_ratio < 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The PRF of the secondary differs from that of the reference by a "
@@ -98,10 +115,53 @@ check_params (const ImkInsarxcorrConfig *c, ImkError *error)
 }
 
 static ImkStatus
-check_images (const ImkInsarxcorrConfig *c, ImkError *error)
+check_sizes (const ImkInsarxcorrPlan *plan, ImkError *error)
+{
+  const ImkInsarxcorrConfig *c = &plan->config;
+  const ImkInsarxcorrFine *f = &plan->fine;
+
+  if (c->mode == IMK_INSARXCORR_COMPAT) {
+    if (c->xsearch * c->ysearch > 1 << 18)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "xsearch %u and ysearch %u make patches of %u x %u samples; the "
+          "product of the searches can be %u at most.",
+          c->xsearch, c->ysearch, 4 * c->xsearch, 4 * c->ysearch, 1u << 18);
+    return IMK_OK;
+  }
+  if (f->width[1] > 4096 || f->height[1] > 4096 ||
+      (uint64_t) f->width[1] * f->height[1] > 1 << 22)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A window of %u x %u samples and a search of %u x %u either way, %u "
+        "and %u times finer, make %u x %u samples; 4096 either way and %u in "
+        "all are the most. Take a smaller window or search.",
+        c->window_width, c->window_height, c->xsearch, c->ysearch, f->interp_x,
+        f->interp_y, f->width[1], f->height[1], 1u << 22);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_gross_offsets (const ImkInsarxcorrConfig *c, ImkError *error)
+{
+  for (size_t i = 0; c->gross_offsets && i < (size_t) c->nx * c->ny; i++)
+    for (int axis = 0; axis < 2; axis++) {
+      double value = c->gross_offsets[2 * i + axis];
+
+      if (!(value >= -1000000 && value <= 1000000))
+        return imk_error_set (error, IMK_ERROR_CONFIG,
+            "The gross offset in %s of patch %zu of row %zu is %g; it can be "
+            "-1000000 to 1000000.",
+            axis ? "lines" : "columns", i % c->nx, i / c->nx, value);
+    }
+  return IMK_OK;
+}
+
+static ImkStatus
+check_images (const ImkInsarxcorrPlan *plan, ImkError *error)
 {
   static const char *const names[] = {"reference", "secondary"};
-  uint32_t width = 6 * c->xsearch, height = 6 * c->ysearch;
+  const ImkInsarxcorrConfig *c = &plan->config;
+  bool steps = c->grid == IMK_INSARXCORR_GRID_STEP;
+  uint32_t width = plan->patch_width[1], height = plan->patch_height[1];
 
   if (c->type != IMK_TYPE_CI16 && c->type != IMK_TYPE_CF32 &&
       c->type != IMK_TYPE_F32)
@@ -114,12 +174,51 @@ check_images (const ImkInsarxcorrConfig *c, ImkError *error)
           "The %s has %u lines of %u columns; it can have 1 to %u lines of 1 "
           "to %u.",
           names[s], c->height[s], c->width[s], 1u << 30, 1u << 24);
+  width = steps ? width : 3 * width / 2;
+  height = steps ? height : 3 * height / 2;
   if (c->width[0] < width || c->height[0] < height)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The reference has %u lines of %u columns; xsearch %u and ysearch %u "
-        "need at least %u lines of %u. Take a smaller search.",
-        c->height[0], c->width[0], c->xsearch, c->ysearch, height, width);
+        "need at least %u lines of %u. Take a smaller search%s.",
+        c->height[0], c->width[0], c->xsearch, c->ysearch, height, width,
+        c->mode == IMK_INSARXCORR_PRECISE ? " or window" : "");
+  if (c->mask && (c->mask_width == 0 || c->mask_height == 0))
+    return imk_error_set (error, IMK_ERROR_CONFIG, "The mask is empty.");
   return IMK_OK;
+}
+
+/* A valid plan of sizes. */
+static ImkStatus
+make_sizes (
+    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config, ImkError *error)
+{
+  ImkStatus status = check_integers (config, error);
+
+  if (status == IMK_OK)
+    status = check_reals (config, error);
+  if (status != IMK_OK)
+    return status;
+  imk_insarxcorr_plan_sizes (plan, config);
+  status = check_sizes (plan, error);
+  if (status == IMK_OK)
+    status = check_images (plan, error);
+  /* what the steps have made of them */
+  if (status == IMK_OK)
+    status = check_range ("nx", plan->config.nx, 1, 1000000, error);
+  if (status == IMK_OK)
+    status = check_range ("ny", plan->config.ny, 1, 1000000, error);
+  return status;
+}
+
+ImkStatus
+imk_insarxcorr_config_complete (ImkInsarxcorrConfig *config, ImkError *error)
+{
+  ImkInsarxcorrPlan plan;
+  ImkStatus status = make_sizes (&plan, config, error);
+
+  if (status == IMK_OK)
+    *config = plan.config;
+  return status;
 }
 
 /* ------------------------------------------------------------------------
@@ -136,7 +235,7 @@ find_backend (
   if (backend == IMK_BACKEND_CUDA) {
     const void *found = NULL;
     ImkStatus status =
-        imk_backend_find (IMK_MODULE_CUDA_FFT, "insarxcorr", &found, error);
+        imk_backend_find (IMK_MODULE_CUDA, "insarxcorr", &found, error);
 
     *table = found;
     return status;
@@ -145,36 +244,109 @@ find_backend (
       error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
 }
 
+static ImkStatus
+enter (const ImkInsarxcorr *s, const Part *part, ImkError *error)
+{
+  return part->context ? s->device->push (part->context, error) : IMK_OK;
+}
+
+static void
+leave (const ImkInsarxcorr *s, const Part *part)
+{
+  if (part->context)
+    s->device->pop ();
+}
+
+/* A further device has a stream of its own. */
+static ImkStatus
+open_part (ImkInsarxcorr *s, uint32_t p, ImkError *error)
+{
+  Part *part = &s->parts[p];
+  void *context = NULL;
+  ImkStatus status = IMK_OK;
+
+  if (p > 0)
+    status =
+        s->device->context (s->plan.config.devices[p - 1], &context, error);
+  part->context = context;
+  if (status == IMK_OK)
+    status = enter (s, part, error);
+  if (status != IMK_OK) {
+    part->context = NULL;
+    return status;
+  }
+  if (p > 0)
+    status = s->device->stream_new (&part->stream, error);
+  if (status == IMK_OK && p > 0)
+    status = s->device->event_new (&part->done, error);
+  if (status == IMK_OK)
+    status = s->backend->create (&s->plan, p, &part->state, error);
+  leave (s, part);
+  return status;
+}
+
+static ImkStatus
+open_parts (ImkInsarxcorr *s, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (s->plan.n_parts > 1)
+    status = imk_device_get (&s->device, error);
+  if (status == IMK_OK && s->device)
+    status = s->device->event_new (&s->ready, error);
+  for (uint32_t p = 0; p < s->plan.n_parts && status == IMK_OK; p++)
+    status = open_part (s, p, error);
+  return status;
+}
+
+static void
+close_parts (ImkInsarxcorr *s)
+{
+  for (uint32_t p = 0; p < s->plan.n_parts; p++) {
+    Part *part = &s->parts[p];
+
+    if (enter (s, part, NULL) != IMK_OK)
+      continue;
+    if (part->state)
+      s->backend->destroy (part->state);
+    if (part->done)
+      s->device->event_free (part->done);
+    if (part->stream)
+      s->device->stream_free (part->stream);
+    leave (s, part);
+  }
+  if (s->ready)
+    s->device->event_free (s->ready);
+}
+
 ImkStatus
 imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
     ImkInsarxcorr **self, ImkError *error)
 {
-  const ImkInsarxcorrBackend *table = NULL;
-  ImkInsarxcorr *s;
-  ImkStatus status = check_params (config, error);
+  ImkInsarxcorr *s = calloc (1, sizeof (*s));
+  ImkStatus status;
 
-  if (status == IMK_OK)
-    status = check_images (config, error);
-  if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
-  if (status != IMK_OK)
-    return status;
-  s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  s->backend = table;
-  s->on_device = backend == IMK_BACKEND_CUDA;
-  status = imk_insarxcorr_plan_init (&s->plan, config, error);
+  status = make_sizes (&s->plan, config, error);
   if (status == IMK_OK)
-    status = table->create (&s->plan, &s->state, error);
-  if (status != IMK_OK) {
-    imk_insarxcorr_plan_clear (&s->plan);
-    free (s);
-    return status;
+    status = check_gross_offsets (&s->plan.config, error);
+  if (status == IMK_OK)
+    status = find_backend (backend, &s->backend, error);
+  if (status == IMK_OK) {
+    s->on_device = backend == IMK_BACKEND_CUDA;
+    if (!s->on_device)
+      s->plan.config.n_devices = 0;
+    status = imk_insarxcorr_plan_patches (&s->plan, error);
   }
-  *self = s;
-  return IMK_OK;
+  if (status == IMK_OK)
+    status = open_parts (s, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_insarxcorr_free (s);
+  return status;
 }
 
 void
@@ -182,7 +354,7 @@ imk_insarxcorr_free (ImkInsarxcorr *self)
 {
   if (!self)
     return;
-  self->backend->destroy (self->state);
+  close_parts (self);
   imk_insarxcorr_plan_clear (&self->plan);
   free (self);
 }
@@ -195,9 +367,8 @@ imk_insarxcorr_free (ImkInsarxcorr *self)
 static uint32_t
 first_wanted (const ImkInsarxcorr *s, ImkInsarxcorrSide side)
 {
-  return s->row < s->plan.config.ny
-             ? imk_insarxcorr_plan_lines (&s->plan, side, s->row).first
-             : s->plan.config.height[side];
+  return s->row < s->plan.config.ny ? s->plan.lines[side][s->row].first
+                                    : s->plan.config.height[side];
 }
 
 static uint32_t
@@ -218,7 +389,8 @@ imk_insarxcorr_rewind (ImkInsarxcorr *self, ImkInsarxcorrSide side)
 uint32_t
 imk_insarxcorr_room (const ImkInsarxcorr *self, ImkInsarxcorrSide side)
 {
-  uint32_t end = first_wanted (self, side) + self->plan.bands[side].n_lines;
+  uint32_t end =
+      first_wanted (self, side) + self->plan.parts[0].bands[side].n_lines;
 
   end = smaller (end, self->plan.config.height[side]);
   return end > self->pushed[side] ? end - self->pushed[side] : 0;
@@ -230,9 +402,25 @@ imk_insarxcorr_pushed (const ImkInsarxcorr *self, ImkInsarxcorrSide side)
   return self->pushed[side];
 }
 
+static ImkStatus
+push_to_parts (ImkInsarxcorr *s, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t p = 0; p < s->plan.n_parts && status == IMK_OK; p++) {
+    status = enter (s, &s->parts[p], error);
+    if (status != IMK_OK)
+      break;
+    status = s->backend->push (s->parts[p].state, side, line, lines, error);
+    leave (s, &s->parts[p]);
+  }
+  return status;
+}
+
 ImkStatus
 imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
-    const ImkImage *lines, void *stream, ImkError *error)
+    const ImkImage *lines, ImkError *error)
 {
   const ImkInsarxcorrConfig *c = &self->plan.config;
   uint32_t room = imk_insarxcorr_room (self, side);
@@ -252,8 +440,7 @@ imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
   rest.data = (uint8_t *) lines->data + skipped * lines->stride;
   rest.height -= skipped;
   if (rest.height)
-    status = self->backend->push (
-        self->state, side, first + skipped, &rest, stream, error);
+    status = push_to_parts (self, side, first + skipped, &rest, error);
   if (status == IMK_OK)
     self->pushed[side] += lines->height;
   return status;
@@ -274,10 +461,46 @@ imk_insarxcorr_is_ready (const ImkInsarxcorr *self)
   if (self->row >= self->plan.config.ny)
     return false;
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
-    if (self->pushed[s] <
-        imk_insarxcorr_plan_lines (&self->plan, s, self->row).end)
+    if (self->pushed[s] < self->plan.lines[s][self->row].end)
       return false;
   return true;
+}
+
+/* Between what the caller's stream has done and what it does next. */
+static ImkStatus
+process_part (
+    ImkInsarxcorr *s, Part *part, ImkImage *out, void *stream, ImkError *error)
+{
+  ImkStatus status;
+
+  if (!part->context)
+    return s->backend->process (part->state, s->row, out, stream, error);
+  status = enter (s, part, error);
+  if (status != IMK_OK)
+    return status;
+  status = s->device->event_wait (s->ready, part->stream, error);
+  if (status == IMK_OK)
+    status =
+        s->backend->process (part->state, s->row, out, part->stream, error);
+  if (status == IMK_OK)
+    status = s->device->event_record (part->done, part->stream, error);
+  leave (s, part);
+  return status;
+}
+
+/* The other devices work while the caller's own does. */
+static ImkStatus
+process_parts (ImkInsarxcorr *s, ImkImage *out, void *stream, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (s->plan.n_parts > 1)
+    status = s->device->event_record (s->ready, stream, error);
+  for (uint32_t p = s->plan.n_parts; p-- > 0 && status == IMK_OK;)
+    status = process_part (s, &s->parts[p], out, stream, error);
+  for (uint32_t p = 1; p < s->plan.n_parts && status == IMK_OK; p++)
+    status = s->device->event_wait (s->parts[p].done, stream, error);
+  return status;
 }
 
 ImkStatus
@@ -293,7 +516,7 @@ imk_insarxcorr_process (
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Row %u of %u rows of patches is not ready.", self->row,
         self->plan.config.ny);
-  return self->backend->process (self->state, self->row, out, stream, error);
+  return process_parts (self, out, stream, error);
 }
 
 void

@@ -8,6 +8,17 @@
 extern "C" {
 #endif
 
+/* A-scan i is the sum of weights[k] times the intensity of row rows[k], k from
+ * first[i] to first[i + 1] - 1. Rows are in the order of a mirror on its way
+ * there. */
+typedef struct ImkOctbscanLateral {
+  bool is_identity;
+  uint32_t n_ascans;
+  const uint32_t *first; /* [n_ascans + 1] */
+  const uint32_t *rows;
+  const float *weights;
+} ImkOctbscanLateral;
+
 /* What a backend is given by imk_octbscan_new; its pointers are valid during
  * create only. Depths are those of the crop. */
 typedef struct ImkOctbscanPlan {
@@ -16,12 +27,19 @@ typedef struct ImkOctbscanPlan {
   /* OPERATOR: Z_q of a spectrum of camera c that is 1 at pixel n; the real
    * part at ((c n_depths + q) 2) N + n, the imaginary one N further */
   const float *operators;
+  /* FFT, for a device: the chain */
+  const struct ImkOctbscanChain *chain;
   /* with IMK_OCTBSCAN_BACKGROUND_FILE C spectra of N, else NULL */
   const float *background;
+  /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */
+  const float *pattern;
+  /* of which rows an A-scan of the image is made */
+  const ImkOctbscanLateral *lateral;
 } ImkOctbscanPlan;
 
 /* What may change between B-scans. */
 typedef struct ImkOctbscanParams {
+  uint32_t history; /* another number: forget the B-scans so far */
   ImkOctbscanRange range;
   float intensity_min, intensity_max; /* of FIXED */
   double percent_min, percent_max;    /* of PERCENTILE */
@@ -35,6 +53,7 @@ typedef struct ImkOctbscanBackend {
       void *state, const ImkOctbscanParams *params, ImkError *error);
   ImkStatus (*process) (void *state, const ImkOctbscanJob *jobs,
       uint32_t n_jobs, void *stream, ImkError *error);
+  ImkStatus (*get_pattern) (void *state, float *pattern, ImkError *error);
   void (*destroy) (void *state);
 } ImkOctbscanBackend;
 

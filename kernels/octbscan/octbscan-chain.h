@@ -19,6 +19,10 @@
 
 #include "octbscan/octbscan.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One matrix of complex weights on real samples. */
 typedef struct ImkOctbscanBand {
   uint32_t n_taps;          /* samples a row, even */
@@ -50,3 +54,7 @@ ImkStatus imk_octbscan_chain_new (
 
 /* @self may be NULL. */
 void imk_octbscan_chain_free (ImkOctbscanChain *self);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Three passes over a B-scan: means of the cameras, intensities of its A-scans
- * by blocks of spectra of one camera, levels. */
-#include <math.h>
+/* Two passes over a B-scan: means of the cameras, Z or intensities of its
+ * A-scans by blocks of spectra of one camera. What follows is in
+ * octbscan-finish.c. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,22 +10,21 @@
 #include "core/parallel.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-fft.h"
+#include "octbscan/octbscan-finish.h"
+#include "octbscan/octbscan-pool.h"
 
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
-  ALIGNMENT = 64,
   SUM_COLUMNS = 256, /* that a thread adds up at a time */
-  TILE = 64,         /* A-scans that are turned at a time: a cache line of u8 */
 };
 
-/* What one thread works in. */
+/* What one thread works in, a block of the pool. */
 typedef struct Scratch {
-  struct Scratch *next;
   float *samples; /* [N_LANES][N] */
   float *complex; /* [N_LANES][n_depths] */
   float *fft;
-  float *values; /* [n_depths] */
-  uint8_t *tile; /* [TILE][n_depths] levels */
+  double *sums; /* [N + 1] */
+  float *mean;  /* [N] */
 } Scratch;
 
 typedef struct Cpu {
@@ -35,18 +34,19 @@ typedef struct Cpu {
   uint32_t n_depths, n_blocks; /* blocks a camera at most */
   ImkOctbscanFft *fft;         /* or else */
   float *operators;
-  float *means;         /* [C][N]; for FILE and NONE they stay */
-  float *intensity;     /* [H][n_depths] */
-  uint32_t *counts;     /* [N_BINS] for percentiles */
-  pthread_mutex_t lock; /* of idle */
-  Scratch *idle;
+  double *followed; /* [C][N] means that B-scans are added to */
+  uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* how many were */
+  float *means;    /* [C][N]; for FILE and NONE they stay */
+  size_t fft_size; /* bytes */
+  ImkOctbscanPool *pool;
+  ImkOctbscanFinish *finish;
 } Cpu;
 
 /* One job at work. */
 typedef struct Work {
   Cpu *cpu;
   const ImkOctbscanJob *job;
-  float low, high; /* intensities */
+  float *z; /* [H][n_depths] complex, or NULL */
   atomic_int status;
   ImkError error; /* of the first failure */
 } Work;
@@ -54,73 +54,33 @@ typedef struct Work {
 /* ------------------------------------------------------------------------
  * Scratch. */
 
-static float *
-alloc_floats (size_t n)
+static size_t
+round_up (size_t n)
 {
-  size_t size = (4 * n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  float *floats = aligned_alloc (ALIGNMENT, size ? size : ALIGNMENT);
-
-  if (floats)
-    memset (floats, 0, size);
-  return floats;
+  return (n + 15) / 16 * 16;
 }
 
-static void
-scratch_free (Scratch *s)
+/* Floats that a thread needs: each part begins at a cache line. */
+static size_t
+scratch_floats (const Cpu *cpu)
 {
-  free (s->samples);
-  free (s->complex);
-  free (s->fft);
-  free (s->values);
-  free (s->tile);
-  free (s);
+  size_t n = cpu->config.width;
+
+  return round_up (N_LANES * n) + round_up (2 * N_LANES * cpu->n_depths) +
+         round_up (cpu->fft_size / 4) + round_up (2 * (n + 1)) + round_up (n);
 }
 
-static ImkStatus
-add_scratch (Cpu *cpu, ImkError *error)
+static Scratch
+cut (const Cpu *cpu, void *block)
 {
-  Scratch *s = calloc (1, sizeof (*s));
-  size_t n = cpu->n_depths;
+  size_t n = cpu->config.width;
+  Scratch s = {.samples = block};
 
-  if (s) {
-    s->samples = alloc_floats ((size_t) N_LANES * cpu->config.width);
-    s->complex = alloc_floats (2 * N_LANES * n);
-    s->values = alloc_floats (n);
-    s->tile = malloc (TILE * n * sizeof (float));
-    s->fft = alloc_floats (
-        cpu->fft ? imk_octbscan_fft_scratch_size (cpu->fft) / 4 : 0);
-    if (s->samples && s->complex && s->values && s->tile && s->fft) {
-      s->next = cpu->idle;
-      cpu->idle = s;
-      return IMK_OK;
-    }
-    scratch_free (s);
-  }
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to work on spectra of %u samples.",
-      cpu->config.width);
-}
-
-/* There is one for each thread that works on a job. */
-static Scratch *
-take_scratch (Cpu *cpu)
-{
-  Scratch *s;
-
-  pthread_mutex_lock (&cpu->lock);
-  s = cpu->idle;
-  cpu->idle = s->next;
-  pthread_mutex_unlock (&cpu->lock);
+  s.complex = s.samples + round_up (N_LANES * n);
+  s.fft = s.complex + round_up (2 * N_LANES * cpu->n_depths);
+  s.sums = (double *) (s.fft + round_up (cpu->fft_size / 4));
+  s.mean = (float *) s.sums + round_up (2 * (n + 1));
   return s;
-}
-
-static void
-give_scratch (Cpu *cpu, Scratch *s)
-{
-  pthread_mutex_lock (&cpu->lock);
-  s->next = cpu->idle;
-  cpu->idle = s;
-  pthread_mutex_unlock (&cpu->lock);
 }
 
 /* ------------------------------------------------------------------------
@@ -153,10 +113,35 @@ count_rows (const Work *w, uint32_t camera)
 /* ------------------------------------------------------------------------
  * Means. Sums of integers are exact in float64. */
 
+/* Takes the mean of one B-scan's @n samples into m_c. */
+static void
+follow (Cpu *cpu, uint32_t camera, uint32_t first, uint32_t n,
+    const double *sums, uint32_t n_rows)
+{
+  const ImkOctbscanConfig *c = &cpu->config;
+  size_t at = (size_t) camera * c->width + first;
+  uint32_t seen = cpu->n_followed[camera] + 1;
+  uint32_t share = seen < c->background_bscans ? seen : c->background_bscans;
+
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST &&
+      seen > c->background_bscans)
+    return;
+  for (uint32_t i = 0; i < n; i++) {
+    double mean = sums[i] / n_rows;
+
+    if (cpu->followed) {
+      double *m = &cpu->followed[at + i];
+
+      mean = *m = seen == 1 ? mean : *m + (mean - *m) / share;
+    }
+    cpu->means[at + i] = (float) mean;
+  }
+}
+
 static void
 mean_columns (const Work *w, uint32_t camera, uint32_t first, uint32_t n)
 {
-  const Cpu *cpu = w->cpu;
+  Cpu *cpu = w->cpu;
   const ImkImage *in = w->job->in;
   size_t offset = first * imk_type_size (in->type);
   uint32_t n_rows = count_rows (w, camera), row = first_row (w, camera);
@@ -164,9 +149,8 @@ mean_columns (const Work *w, uint32_t camera, uint32_t first, uint32_t n)
 
   for (uint32_t i = 0; i < n_rows; i++, row += cpu->config.n_cameras)
     cpu->loops->sum[in->type](row_of (in, row) + offset, n, sums);
-  for (uint32_t i = 0; i < n && n_rows > 0; i++)
-    cpu->means[(size_t) camera * cpu->config.width + first + i] =
-        (float) (sums[i] / n_rows);
+  if (n_rows > 0)
+    follow (cpu, camera, first, n, sums, n_rows);
 }
 
 static void
@@ -184,6 +168,38 @@ mean_band (void *data, uint32_t first, uint32_t end)
   }
 }
 
+static void
+find_means (Work *w)
+{
+  Cpu *cpu = w->cpu;
+  const ImkOctbscanConfig *c = &cpu->config;
+
+  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN && !cpu->followed)
+    return;
+  imk_parallel_for (c->n_threads,
+      c->n_cameras * imk_div_up (c->width, SUM_COLUMNS), 1, mean_band, w);
+  for (uint32_t i = 0; i < c->n_cameras; i++)
+    if (count_rows (w, i) > 0 && cpu->n_followed[i] < UINT32_MAX)
+      cpu->n_followed[i]++;
+}
+
+/* Along one spectrum. */
+static void
+find_rolling (const Cpu *cpu, const void *row, ImkType type, const Scratch *s)
+{
+  uint32_t n = cpu->config.width, w = cpu->config.background_reach;
+
+  memset (s->sums, 0, (n + 1) * sizeof (*s->sums));
+  cpu->loops->sum[type](row, n, s->sums + 1);
+  for (uint32_t i = 1; i <= n; i++)
+    s->sums[i] += s->sums[i - 1];
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t first = i > w ? i - w : 0, end = n - i > w ? i + w + 1 : n;
+
+    s->mean[i] = (float) ((s->sums[end] - s->sums[first]) / (end - first));
+  }
+}
+
 /* ------------------------------------------------------------------------
  * Intensities. */
 
@@ -197,7 +213,7 @@ fail (Work *w, ImkStatus status, const ImkError *error)
 }
 
 static void
-apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, Scratch *s)
+apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, const Scratch *s)
 {
   size_t n = cpu->n_depths, size = 2 * n * cpu->config.width;
   float *z[N_LANES];
@@ -215,11 +231,13 @@ apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, Scratch *s)
 
 /* Rows i0 .. i1 - 1 of those of a camera. */
 static void
-run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, Scratch *s)
+run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
 {
   Cpu *cpu = w->cpu;
   const ImkOctbscanJob *job = w->job;
   uint32_t width = cpu->config.width;
+  bool rolls = cpu->config.background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  float *intensity = imk_octbscan_finish_intensity (cpu->finish);
   ImkOctbscanBlock block = {.camera = camera, .n = i1 - i0};
   ImkStatus status = IMK_OK;
   ImkError error;
@@ -228,12 +246,16 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, Scratch *s)
     uint32_t row = first_row (w, camera) + (i0 + l) * cpu->config.n_cameras;
     float *samples = s->samples + (size_t) l * width;
 
+    if (rolls)
+      find_rolling (cpu, row_of (job->in, row), job->in->type, s);
     cpu->loops->load[job->in->type](row_of (job->in, row),
-        cpu->means + (size_t) camera * width, width, samples);
+        rolls ? s->mean : cpu->means + (size_t) camera * width, width, samples);
     block.samples[l] = samples;
-    block.intensity[l] = job->db || job->linear
-                             ? cpu->intensity + (size_t) row * cpu->n_depths
-                             : NULL;
+    if (w->z) {
+      block.complex[l] = w->z + 2 * (size_t) row * cpu->n_depths;
+      continue;
+    }
+    block.intensity[l] = intensity + (size_t) row * cpu->n_depths;
     block.complex[l] =
         job->complex ? (float *) row_of (job->complex, row) : NULL;
   }
@@ -250,7 +272,8 @@ static void
 intensity_band (void *data, uint32_t first, uint32_t end)
 {
   Work *w = data;
-  Scratch *s = take_scratch (w->cpu);
+  void *memory = imk_octbscan_pool_take (w->cpu->pool);
+  Scratch s = cut (w->cpu, memory);
 
   for (uint32_t i = first; i < end; i++) {
     uint32_t camera = i / w->cpu->n_blocks, block = i % w->cpu->n_blocks;
@@ -259,161 +282,9 @@ intensity_band (void *data, uint32_t first, uint32_t end)
     uint32_t i1 = (uint32_t) (n * (block + 1) / w->cpu->n_blocks);
 
     if (i1 > i0)
-      run_block (w, camera, i0, i1, s);
+      run_block (w, camera, i0, i1, &s);
   }
-  give_scratch (w->cpu, s);
-}
-
-/* ------------------------------------------------------------------------
- * Black and white. */
-
-static void
-find_ends (Work *w)
-{
-  const float *v = w->cpu->intensity;
-  size_t n = (size_t) w->cpu->config.height * w->cpu->n_depths;
-
-  w->low = w->high = v[0];
-  for (size_t i = 1; i < n; i++) {
-    w->low = v[i] < w->low ? v[i] : w->low;
-    w->high = v[i] > w->high ? v[i] : w->high;
-  }
-}
-
-/* The start of the bin of the value of rank @percent of @n. */
-static float
-find_rank (const uint32_t *counts, uint64_t n, double percent)
-{
-  uint64_t rank = (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
-  uint64_t seen = 0;
-  uint32_t bin = 0;
-
-  while ((seen += counts[bin]) <= rank)
-    bin++;
-  return imk_octbscan_bin_start (bin);
-}
-
-static void
-find_percentiles (Work *w)
-{
-  Cpu *cpu = w->cpu;
-  size_t n = (size_t) cpu->config.height * cpu->n_depths;
-
-  memset (cpu->counts, 0, IMK_OCTBSCAN_N_BINS * sizeof (*cpu->counts));
-  for (size_t i = 0; i < n; i++)
-    cpu->counts[imk_octbscan_bin (cpu->intensity[i])]++;
-  w->low = find_rank (cpu->counts, n, cpu->params.percent_min);
-  w->high = find_rank (cpu->counts, n, cpu->params.percent_max);
-}
-
-static void
-find_range (Work *w)
-{
-  switch (w->cpu->params.range) {
-  case IMK_OCTBSCAN_RANGE_FIXED:
-    w->low = w->cpu->params.intensity_min;
-    w->high = w->cpu->params.intensity_max;
-    break;
-  case IMK_OCTBSCAN_RANGE_PERCENTILE:
-    find_percentiles (w);
-    break;
-  case IMK_OCTBSCAN_RANGE_MINMAX:
-    find_ends (w);
-    break;
-  }
-}
-
-/* ------------------------------------------------------------------------
- * Images. */
-
-/* One A-scan as samples of the image. */
-static void
-write_line (const Work *w, const ImkImage *image, bool db, uint32_t row,
-    float *values, void *to)
-{
-  const Cpu *cpu = w->cpu;
-  const float *v = cpu->intensity + (size_t) row * cpu->n_depths;
-  float low = db ? imk_octbscan_db (w->low) : w->low;
-  float high = db ? imk_octbscan_db (w->high) : w->high;
-  ImkOctbscanLevels levels = imk_octbscan_levels (
-      low, high, image->type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
-
-  if (db) {
-    cpu->loops->db (v, cpu->n_depths, values);
-    v = values;
-  }
-  if (image->type == IMK_TYPE_U8)
-    cpu->loops->levels_u8 (v, cpu->n_depths, levels, to);
-  else if (image->type == IMK_TYPE_U16)
-    cpu->loops->levels_u16 (v, cpu->n_depths, levels, to);
-  else
-    memcpy (to, v, cpu->n_depths * sizeof (float));
-}
-
-#define DEFINE_TURN(Sample) \
-  static void turn_##Sample (const Sample *tile, uint32_t n_lines, \
-      uint32_t n_depths, const ImkImage *image, uint32_t x) \
-  { \
-    for (uint32_t d = 0; d < n_depths; d++) { \
-      Sample *to = (Sample *) row_of (image, d) + x; \
-\
-      for (uint32_t i = 0; i < n_lines; i++) \
-        to[i] = tile[(size_t) i * n_depths + d]; \
-    } \
-  }
-
-DEFINE_TURN (uint8_t)
-DEFINE_TURN (uint16_t)
-DEFINE_TURN (uint32_t)
-
-/* A-scans become columns. */
-static void
-write_tile (const Work *w, const ImkImage *image, bool db, uint32_t row,
-    uint32_t n_lines, Scratch *s)
-{
-  size_t size = imk_type_size (image->type);
-  uint32_t n = w->cpu->n_depths;
-
-  for (uint32_t i = 0; i < n_lines; i++)
-    write_line (w, image, db, row + i, s->values, s->tile + i * n * size);
-  if (size == 1)
-    turn_uint8_t (s->tile, n_lines, n, image, row);
-  else if (size == 2)
-    turn_uint16_t ((uint16_t *) s->tile, n_lines, n, image, row);
-  else
-    turn_uint32_t ((uint32_t *) s->tile, n_lines, n, image, row);
-}
-
-static void
-write_image (const Work *w, const ImkImage *image, bool db, uint32_t row,
-    uint32_t n_lines, Scratch *s)
-{
-  if (!image)
-    return;
-  if (w->cpu->config.orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN) {
-    write_tile (w, image, db, row, n_lines, s);
-    return;
-  }
-  for (uint32_t i = 0; i < n_lines; i++)
-    write_line (
-        w, image, db, row + i, s->values, (void *) row_of (image, row + i));
-}
-
-static void
-image_band (void *data, uint32_t first, uint32_t end)
-{
-  const Work *w = data;
-  uint32_t height = w->cpu->config.height;
-  Scratch *s = take_scratch (w->cpu);
-
-  for (uint32_t row = first * TILE; row < height && row < end * TILE;
-       row += TILE) {
-    uint32_t n = height - row < TILE ? height - row : TILE;
-
-    write_image (w, w->job->db, true, row, n, s);
-    write_image (w, w->job->linear, false, row, n, s);
-  }
-  give_scratch (w->cpu, s);
+  imk_octbscan_pool_give (w->cpu->pool, memory);
 }
 
 /* ------------------------------------------------------------------------
@@ -424,19 +295,20 @@ cpu_destroy (void *state)
 {
   Cpu *cpu = state;
 
-  while (cpu->idle) {
-    Scratch *next = cpu->idle->next;
-
-    scratch_free (cpu->idle);
-    cpu->idle = next;
-  }
-  pthread_mutex_destroy (&cpu->lock);
+  imk_octbscan_pool_free (cpu->pool);
+  imk_octbscan_finish_free (cpu->finish);
   imk_octbscan_fft_free (cpu->fft);
   free (cpu->operators);
+  free (cpu->followed);
   free (cpu->means);
-  free (cpu->intensity);
-  free (cpu->counts);
   free (cpu);
+}
+
+static bool
+follows (const ImkOctbscanConfig *c)
+{
+  return c->background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING ||
+         c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
 }
 
 static ImkStatus
@@ -445,28 +317,31 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   const ImkOctbscanConfig *c = plan->config;
   size_t n_means = (size_t) c->n_cameras * c->width;
   size_t n_operators = 2 * n_means * plan->n_depths;
-  uint32_t n_threads = imk_parallel_threads (c->n_threads);
   ImkStatus status = IMK_OK;
 
-  cpu->means = alloc_floats (n_means);
-  cpu->intensity = alloc_floats ((size_t) c->height * plan->n_depths);
-  cpu->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*cpu->counts));
+  cpu->means = imk_octbscan_alloc (n_means * sizeof (float));
+  if (follows (c))
+    cpu->followed = imk_octbscan_alloc (n_means * sizeof (double));
   if (plan->operators)
     cpu->operators = malloc (n_operators * sizeof (float));
-  if (!cpu->means || !cpu->intensity || !cpu->counts ||
+  if (!cpu->means || (follows (c) && !cpu->followed) ||
       (plan->operators && !cpu->operators))
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for B-scans of %u A-scans and %u depths.",
-        c->height, plan->n_depths);
+        "There is no memory for spectra of %u samples and %u depths.", c->width,
+        plan->n_depths);
   if (plan->background)
     memcpy (cpu->means, plan->background, n_means * sizeof (float));
   if (plan->operators)
     memcpy (cpu->operators, plan->operators, n_operators * sizeof (float));
   else
     status = imk_octbscan_fft_new (c, &cpu->fft, error);
-  for (uint32_t i = 0; i < n_threads && status == IMK_OK; i++)
-    status = add_scratch (cpu, error);
-  return status;
+  if (cpu->fft)
+    cpu->fft_size = imk_octbscan_fft_scratch_size (cpu->fft);
+  if (status == IMK_OK)
+    status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
+        scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
+  return status != IMK_OK ? status
+                          : imk_octbscan_finish_new (plan, &cpu->finish, error);
 }
 
 static ImkStatus
@@ -480,11 +355,10 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   if (!cpu)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  pthread_mutex_init (&cpu->lock, NULL);
   cpu->loops = imk_octbscan_loops ();
   cpu->config = *c;
   cpu->config.cameras = NULL;
-  cpu->config.background = NULL;
+  cpu->config.background = cpu->config.pattern = cpu->config.scan_curve = NULL;
   cpu->params = *params;
   cpu->n_depths = plan->n_depths;
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
@@ -499,31 +373,40 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
 static ImkStatus
 cpu_update (void *state, const ImkOctbscanParams *params, ImkError *error)
 {
-  ((Cpu *) state)->params = *params;
+  Cpu *cpu = state;
+
+  if (params->history != cpu->params.history) {
+    memset (cpu->n_followed, 0, sizeof (cpu->n_followed));
+    imk_octbscan_finish_reset (cpu->finish);
+  }
+  cpu->params = *params;
   return IMK_OK;
+}
+
+static ImkStatus
+find_z (Work *w, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &w->cpu->config;
+  ImkStatus status;
+
+  find_means (w);
+  imk_parallel_for (
+      c->n_threads, c->n_cameras * w->cpu->n_blocks, 1, intensity_band, w);
+  status = (ImkStatus) atomic_load (&w->status);
+  return status == IMK_OK
+             ? IMK_OK
+             : imk_error_set (error, status, "%s", w->error.message);
 }
 
 static ImkStatus
 process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
 {
-  const ImkOctbscanConfig *c = &cpu->config;
-  Work w = {.cpu = cpu, .job = job};
-  ImkStatus status;
+  Work w = {.cpu = cpu, .job = job, .z = imk_octbscan_finish_z (cpu->finish)};
+  ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
-  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN)
-    imk_parallel_for (c->n_threads,
-        c->n_cameras * imk_div_up (c->width, SUM_COLUMNS), 1, mean_band, &w);
-  imk_parallel_for (
-      c->n_threads, c->n_cameras * cpu->n_blocks, 1, intensity_band, &w);
-  status = (ImkStatus) atomic_load (&w.status);
-  if (status != IMK_OK)
-    return imk_error_set (error, status, "%s", w.error.message);
-  if (!job->db && !job->linear)
-    return IMK_OK;
-  find_range (&w);
-  imk_parallel_for (
-      c->n_threads, imk_div_up (c->height, TILE), 1, image_band, &w);
-  return IMK_OK;
+  if (status == IMK_OK)
+    imk_octbscan_finish_run (cpu->finish, &cpu->params, job);
+  return status;
 }
 
 static ImkStatus
@@ -537,11 +420,22 @@ cpu_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   return status;
 }
 
+static ImkStatus
+cpu_get_pattern (void *state, float *pattern, ImkError *error)
+{
+  const Cpu *cpu = state;
+
+  memcpy (pattern, imk_octbscan_finish_pattern (cpu->finish),
+      2 * (size_t) cpu->config.n_cameras * cpu->n_depths * sizeof (*pattern));
+  return IMK_OK;
+}
+
 const ImkOctbscanBackend imk_octbscan_cpu = {
     .abi = IMK_BACKEND_ABI,
     .name = "cpu",
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,
+    .get_pattern = cpu_get_pattern,
     .destroy = cpu_destroy,
 };

@@ -3,18 +3,30 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "octbscan/octbscan-backend.h"
+#include "octbscan/octbscan-chain.h"
+#include "octbscan/octbscan-check.h"
 #include "octbscan/octbscan-fft.h"
 #include "octbscan/octbscan-grid.h"
+#include "octbscan/octbscan-image.h"
+#include "octbscan/octbscan-lateral.h"
 
-enum { N_LANES = IMK_OCTBSCAN_N_LANES };
+enum {
+  N_LANES = IMK_OCTBSCAN_N_LANES,
+  /* up to which auto takes the operator */
+  MOST_DEPTHS_ON_CPU = 32,
+  MOST_WEIGHTS_ON_CUDA = 5000000,
+};
 
 struct ImkOctbscan {
   const ImkOctbscanBackend *backend;
   bool on_device;
   void *state;
   ImkOctbscanConfig config; /* without its pointers */
+  ImkOctbscanParams params;
+  uint32_t n_resets;
 };
 
 void
@@ -32,6 +44,12 @@ imk_octbscan_config_init (ImkOctbscanConfig *config)
       .scale = 1,
       .taper_cut = 32,
       .taper_below = 832,
+      .background_bscans = 16,
+      .background_reach = 32,
+      .pattern_segments = 8,
+      .average_ascans = 1,
+      .tracking_bscans = 16,
+      .tracking_reach = 32,
       .max_jobs = 1,
       .range_min = 0.0,
       .range_max = 60.0,
@@ -55,6 +73,24 @@ imk_octbscan_n_depths (const ImkOctbscanConfig *config)
   return all > cut ? (uint32_t) (all - cut) : 0;
 }
 
+uint32_t
+imk_octbscan_n_ascans (const ImkOctbscanConfig *config)
+{
+  return config->average_ascans
+             ? imk_div_up (config->height, config->average_ascans)
+             : 0;
+}
+
+bool
+imk_octbscan_has_history (const ImkOctbscanConfig *config)
+{
+  return config->background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING ||
+         config->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST ||
+         config->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE ||
+         config->tracking != IMK_OCTBSCAN_TRACKING_NONE ||
+         config->averages_bscans;
+}
+
 void
 imk_octbscan_size (
     const ImkOctbscanConfig *config, uint32_t *width, uint32_t *height)
@@ -62,177 +98,8 @@ imk_octbscan_size (
   bool rows = config->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
   uint32_t n_depths = imk_octbscan_n_depths (config);
 
-  *width = rows ? n_depths : config->height;
-  *height = rows ? config->height : n_depths;
-}
-
-/* ------------------------------------------------------------------------
- * Validation, the same for both backends. The comparisons are written so that
- * a NaN fails them. */
-
-static ImkStatus
-check_between (const char *property, uint64_t value, uint64_t least,
-    uint64_t most, ImkError *error)
-{
-  if (value >= least && value <= most)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%s is %llu; it can be %llu to %llu.", property,
-      (unsigned long long) value, (unsigned long long) least,
-      (unsigned long long) most);
-}
-
-/* One after the other, until one is wrong. */
-typedef struct Limits {
-  const char *property;
-  uint64_t value, least, most;
-} Limits;
-
-static ImkStatus
-check_all (const Limits *limits, ImkError *error)
-{
-  ImkStatus status = IMK_OK;
-
-  for (; limits->property && status == IMK_OK; limits++)
-    status = check_between (
-        limits->property, limits->value, limits->least, limits->most, error);
-  return status;
-}
-
-static ImkStatus
-check_sizes (const ImkOctbscanConfig *c, ImkError *error)
-{
-  const Limits limits[] = {
-      {"The number of samples a spectrum", c->width, 2, IMK_OCTBSCAN_MAX_WIDTH},
-      {"The number of A-scans a B-scan", c->height, 1, IMK_OCTBSCAN_MAX_HEIGHT},
-      {"The number of cameras", c->n_cameras, 1, IMK_OCTBSCAN_MAX_CAMERAS},
-      {"scale", c->scale, 1, 64},
-      {"max_jobs", c->max_jobs, 1, 65535},
-      {NULL},
-  };
-  ImkStatus status = check_all (limits, error);
-
-  if (status != IMK_OK)
-    return status;
-  if (c->type > IMK_TYPE_F32)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Spectra of type %s cannot be processed; u8, u16, i16 and f32 can.",
-        imk_type_name (c->type));
-  if (c->upsample < c->width || c->upsample < 4)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "upsample is %u, less than the %u samples of a spectrum. Take at least "
-        "%u, and at least 4.",
-        c->upsample, c->width, c->width);
-  if ((uint64_t) c->upsample * c->scale > IMK_OCTBSCAN_MAX_POINTS)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "upsample %u times scale %u is more than %u. Take less of either.",
-        c->upsample, c->scale, IMK_OCTBSCAN_MAX_POINTS);
-  if (imk_octbscan_n_depths (c) == 0)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "crop-top %u and crop-bottom %u leave none of the %llu depths. Take "
-        "less of either.",
-        c->crop_top, c->crop_bottom, (unsigned long long) all_depths (c));
-  return IMK_OK;
-}
-
-/* Before memory is asked for that the system promises and does not have. */
-static ImkStatus
-check_operators (const ImkOctbscanConfig *c, ImkError *error)
-{
-  uint64_t size = (uint64_t) imk_octbscan_n_depths (c) * c->width *
-                  c->n_cameras * 2 * sizeof (float);
-
-  if (size <= IMK_OCTBSCAN_MAX_OPERATORS)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "strategy=operator needs %llu MiB for %u depths of %u samples of %u "
-      "cameras, more than %llu. Crop more, or take a smaller scale or "
-      "backend=cpu with strategy=fft.",
-      (unsigned long long) size >> 20, imk_octbscan_n_depths (c), c->width,
-      c->n_cameras, (unsigned long long) IMK_OCTBSCAN_MAX_OPERATORS >> 20);
-}
-
-static ImkStatus
-check_choices (const ImkOctbscanConfig *c, ImkError *error)
-{
-  const Limits limits[] = {
-      {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_INTERPOLATION_THESIS},
-      {"grid", c->grid, 0, IMK_OCTBSCAN_GRID_THESIS},
-      {"taper", c->taper, 0, IMK_OCTBSCAN_TAPER_NONE},
-      {"window", c->window, 0, IMK_OCTBSCAN_WINDOW_GAUSS},
-      {"background", c->background_mode, 0, IMK_OCTBSCAN_BACKGROUND_NONE},
-      {"orientation", c->orientation, 0, IMK_OCTBSCAN_ORIENTATION_ROWS},
-      {"strategy", c->strategy, 0, IMK_OCTBSCAN_STRATEGY_OPERATOR},
-      {NULL},
-  };
-  bool tapers =
-      c->taper != IMK_OCTBSCAN_TAPER_NONE && c->width < c->taper_below;
-  ImkStatus status = check_all (limits, error);
-
-  if (status == IMK_OK && tapers && c->width < 4)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Spectra of %u samples are too short to be tapered. Set taper to none.",
-        c->width);
-  if (status == IMK_OK && tapers)
-    status =
-        check_between ("taper-cut", c->taper_cut, 1, c->width / 2 - 1, error);
-  return status;
-}
-
-static ImkStatus
-check_background (const ImkOctbscanConfig *c, ImkError *error)
-{
-  size_t n = (size_t) c->n_cameras * c->width;
-
-  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_FILE)
-    return IMK_OK;
-  if (!c->background)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "background is file, but there is none. Set background-location.");
-  for (size_t i = 0; i < n; i++)
-    if (!(fabs (c->background[i]) <= 1e30))
-      return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Sample %zu of the background of camera %zu is %g; it must be a "
-          "finite number.",
-          i % c->width, i / c->width, c->background[i]);
-  return IMK_OK;
-}
-
-static ImkStatus
-check_range (const ImkOctbscanConfig *c, ImkError *error)
-{
-  ImkStatus status =
-      check_between ("range", c->range, 0, IMK_OCTBSCAN_RANGE_MINMAX, error);
-
-  if (status != IMK_OK)
-    return status;
-  if (!(c->range_min >= -200 && c->range_max <= 300 &&
-          c->range_min <= c->range_max))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "range-min is %g dB and range-max %g dB; they must lie in -200 to 300, "
-        "and range-max not below range-min.",
-        c->range_min, c->range_max);
-  if (!(c->percent_min >= 0 && c->percent_max <= 100 &&
-          c->percent_min <= c->percent_max))
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "percent-min is %g and percent-max %g; they must lie in 0 to 100, and "
-        "percent-max not below percent-min.",
-        c->percent_min, c->percent_max);
-  return IMK_OK;
-}
-
-static ImkStatus
-check_config (const ImkOctbscanConfig *c, ImkError *error)
-{
-  ImkStatus status = check_sizes (c, error);
-
-  if (status == IMK_OK)
-    status = check_choices (c, error);
-  for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
-    status = imk_octbscan_grid_check (c, i, error);
-  if (status == IMK_OK)
-    status = check_background (c, error);
-  return status != IMK_OK ? status : check_range (c, error);
+  *width = rows ? n_depths : imk_octbscan_n_ascans (config);
+  *height = rows ? imk_octbscan_n_ascans (config) : n_depths;
 }
 
 /* ------------------------------------------------------------------------
@@ -242,6 +109,7 @@ static ImkOctbscanParams
 params_of (const ImkOctbscanConfig *c)
 {
   return (ImkOctbscanParams){
+      .history = c->history,
       .range = c->range,
       .intensity_min = (float) pow (10, c->range_min / 10),
       .intensity_max = (float) pow (10, c->range_max / 10),
@@ -338,19 +206,37 @@ make_operators (const ImkOctbscanPlan *plan, float **operators, ImkError *error)
 }
 
 static ImkStatus
-copy_background (
-    const ImkOctbscanConfig *c, float **background, ImkError *error)
+copy_floats (const double *from, size_t n, float **to, ImkError *error)
 {
-  size_t n = (size_t) c->n_cameras * c->width;
-
-  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_FILE)
-    return IMK_OK;
-  *background = malloc (n * sizeof (float));
-  if (!*background)
+  *to = malloc (n * sizeof (float));
+  if (!*to)
     return no_memory (error);
   for (size_t i = 0; i < n; i++)
-    (*background)[i] = (float) c->background[i];
+    (*to)[i] = (float) from[i];
   return IMK_OK;
+}
+
+/* What the backend is given for the time of its create. */
+static ImkStatus
+fill_plan (ImkOctbscanPlan *plan, float **operators, float **background,
+    float **pattern, ImkOctbscanLateral **lateral, ImkError *error)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  ImkStatus status = imk_octbscan_lateral_new (c, lateral, error);
+
+  if (status == IMK_OK && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    status = copy_floats (
+        c->background, (size_t) c->n_cameras * c->width, background, error);
+  if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    status = copy_floats (
+        c->pattern, 2 * (size_t) c->n_cameras * plan->n_depths, pattern, error);
+  if (status == IMK_OK && c->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = make_operators (plan, operators, error);
+  plan->operators = *operators;
+  plan->background = *background;
+  plan->pattern = *pattern;
+  plan->lateral = *lateral;
+  return status;
 }
 
 static ImkStatus
@@ -358,20 +244,25 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 {
   ImkOctbscanConfig chosen = *config;
   ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
-  ImkOctbscanParams params = params_of (config);
-  float *operators = NULL, *background = NULL;
+  float *operators = NULL, *background = NULL, *pattern = NULL;
+  ImkOctbscanLateral *lateral = NULL;
+  ImkOctbscanChain *chain = NULL;
   ImkStatus status;
 
   chosen.strategy = s->config.strategy;
-  status = copy_background (config, &background, error);
-  if (status == IMK_OK && chosen.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = make_operators (&plan, &operators, error);
-  plan.operators = operators;
-  plan.background = background;
+  status =
+      fill_plan (&plan, &operators, &background, &pattern, &lateral, error);
+  if (status == IMK_OK && s->on_device &&
+      chosen.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+    status = imk_octbscan_chain_new (&chosen, &chain, error);
+  plan.chain = chain;
   if (status == IMK_OK)
-    status = s->backend->create (&plan, &params, &s->state, error);
+    status = s->backend->create (&plan, &s->params, &s->state, error);
+  imk_octbscan_chain_free (chain);
   free (operators);
   free (background);
+  free (pattern);
+  imk_octbscan_lateral_free (lateral);
   return status;
 }
 
@@ -399,22 +290,19 @@ find_backend (
       error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
 }
 
-/* docs/benchmarks.md: on the CPU the transforms are 10 to 20 times faster, on
- * the GPU the matrix is not what takes the time. */
-static ImkStatus
-choose_strategy (
-    ImkBackend backend, ImkOctbscanStrategy *strategy, ImkError *error)
+/* docs/benchmarks.md: what a matrix costs is N times the depths. On the CPU it
+ * is worth it for a few depths, on tensor cores until there are millions. */
+static ImkOctbscanStrategy
+choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
-  bool on_device = backend == IMK_BACKEND_CUDA;
+  uint64_t n_depths = imk_octbscan_n_depths (c);
+  bool small = backend == IMK_BACKEND_CPU
+                   ? n_depths <= MOST_DEPTHS_ON_CPU
+                   : n_depths * c->width <= MOST_WEIGHTS_ON_CUDA;
 
-  if (*strategy == IMK_OCTBSCAN_STRATEGY_AUTO)
-    *strategy =
-        on_device ? IMK_OCTBSCAN_STRATEGY_OPERATOR : IMK_OCTBSCAN_STRATEGY_FFT;
-  if (on_device && *strategy == IMK_OCTBSCAN_STRATEGY_FFT)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "strategy=fft is for the CPU; on the GPU there is strategy=operator. "
-        "Take strategy=auto, or backend=cpu.");
-  return IMK_OK;
+  if (c->strategy != IMK_OCTBSCAN_STRATEGY_AUTO)
+    return c->strategy;
+  return small ? IMK_OCTBSCAN_STRATEGY_OPERATOR : IMK_OCTBSCAN_STRATEGY_FFT;
 }
 
 ImkStatus
@@ -423,7 +311,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
 {
   const ImkOctbscanBackend *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status = check_config (config, error);
+  ImkStatus status = imk_octbscan_check_config (config, error);
 
   if (status == IMK_OK)
     status = find_backend (backend, &table, error);
@@ -436,14 +324,15 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
       .backend = table,
       .on_device = backend == IMK_BACKEND_CUDA,
       .config = *config,
+      .params = params_of (config),
   };
-  status = choose_strategy (backend, &s->config.strategy, error);
-  if (status == IMK_OK && s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = check_operators (config, error);
+  s->config.strategy = choose_strategy (backend, config);
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (config, error);
   if (status == IMK_OK)
     status = create_state (s, config, error);
   s->config.cameras = NULL;
-  s->config.background = NULL;
+  s->config.background = s->config.pattern = s->config.scan_curve = NULL;
   if (status == IMK_OK)
     *self = s;
   else
@@ -455,13 +344,30 @@ ImkStatus
 imk_octbscan_update (
     ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error)
 {
-  ImkStatus status = check_range (config, error);
-  ImkOctbscanParams params;
+  ImkStatus status = imk_octbscan_check_range (config, error);
 
   if (status != IMK_OK)
     return status;
-  params = params_of (config);
-  return self->backend->update (self->state, &params, error);
+  self->params = params_of (config);
+  self->params.history += self->n_resets;
+  return self->backend->update (self->state, &self->params, error);
+}
+
+ImkStatus
+imk_octbscan_reset (ImkOctbscan *self, ImkError *error)
+{
+  self->n_resets++;
+  self->params.history++;
+  return self->backend->update (self->state, &self->params, error);
+}
+
+ImkStatus
+imk_octbscan_get_pattern (ImkOctbscan *self, float *pattern, ImkError *error)
+{
+  if (self->config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no fixed pattern, as fixed-pattern is none.");
+  return self->backend->get_pattern (self->state, pattern, error);
 }
 
 static ImkStatus
@@ -481,13 +387,28 @@ check_image (const ImkOctbscan *s, const ImkImage *image, const char *role,
       image, role, type, 1, width, height, s->on_device, error);
 }
 
+/* A row of numbers. */
+static ImkStatus
+check_row (const ImkOctbscan *s, const ImkImage *image, const char *role,
+    uint32_t width, ImkError *error)
+{
+  return image ? imk_image_check (image, role, IMK_TYPE_F32, 1, width, 1,
+                     s->on_device, error)
+               : IMK_OK;
+}
+
 static ImkStatus
 check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
 {
   const ImkOctbscanConfig *c = &s->config;
-  ImkStatus status = imk_image_check (
-      job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);
+  ImkStatus status = IMK_OK;
 
+  if (job->backward && !c->bidirectional)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A B-scan is said to be backward, but bidirectional is false.");
+  if (job->in || !c->averages_bscans)
+    status = imk_image_check (
+        job->in, "input", c->type, 1, c->width, c->height, s->on_device, error);
   if (status == IMK_OK)
     status = check_image (s, job->db, "dB output", error);
   if (status == IMK_OK)
@@ -495,14 +416,18 @@ check_job (const ImkOctbscan *s, const ImkOctbscanJob *job, ImkError *error)
   if (status == IMK_OK && job->complex)
     status = imk_image_check (job->complex, "complex output", IMK_TYPE_CF32, 1,
         imk_octbscan_n_depths (c), c->height, s->on_device, error);
-  return status;
+  if (status == IMK_OK)
+    status = check_row (
+        s, job->enface, "en-face output", imk_octbscan_n_ascans (c), error);
+  return status != IMK_OK ? status
+                          : check_row (s, job->track, "track", 4, error);
 }
 
 ImkStatus
 imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error)
 {
-  ImkStatus status = check_between (
+  ImkStatus status = imk_octbscan_check_between (
       "The number of B-scans", n_jobs, 1, self->config.max_jobs, error);
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
@@ -510,6 +435,45 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
   return status != IMK_OK ? status
                           : self->backend->process (
                                 self->state, jobs, n_jobs, stream, error);
+}
+
+/* As rows of intensities, which need no turning. */
+ImkStatus
+imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
+    const ImkImage *in, ImkImage *out, ImkError *error)
+{
+  const ImkOctbscanParams params = params_of (config);
+  ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
+  size_t n = (size_t) in->width * in->height;
+  ImkStatus status = imk_octbscan_check_range (config, error);
+  ImkOctbscanPool *pool = NULL;
+  uint32_t *counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
+  float *intensity = malloc (n * sizeof (*intensity) + 1), low, high;
+
+  if (status == IMK_OK)
+    status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
+        in->height, false, error);
+  if (status == IMK_OK)
+    status = imk_image_check (out, "en-face image", out->type, 1, in->width,
+        in->height, false, error);
+  if (status == IMK_OK && (!counts || !intensity))
+    status = no_memory (error);
+  if (status == IMK_OK)
+    status = imk_octbscan_pool_new (
+        1, imk_octbscan_picture_scratch_size (in->width), &pool, error);
+  if (status == IMK_OK) {
+    for (uint32_t y = 0; y < in->height; y++)
+      memcpy (intensity + (size_t) y * in->width,
+          (const uint8_t *) in->data + y * in->stride,
+          in->width * sizeof (*intensity));
+    picture.intensity = intensity;
+    imk_octbscan_picture_range (&picture, &params, counts, &low, &high);
+    imk_octbscan_picture_write (&picture, db, low, high, out, pool, 1);
+  }
+  imk_octbscan_pool_free (pool);
+  free (counts);
+  free (intensity);
+  return status;
 }
 
 ImkOctbscanStrategy

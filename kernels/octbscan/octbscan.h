@@ -17,7 +17,17 @@
  *
  * M is `upsample`, s is `scale`. The last depth is W = N s / 2 (rounded down),
  * half the sampling rate of the pixels. A fringe with an amplitude of one count
- * has I = 1, 0 dB, at its depth. */
+ * has I = 1, 0 dB, at its depth.
+ *
+ * From Z to the images, each step only when it is asked for:
+ *
+ *   Z_q - the fixed pattern of the camera       see ImkOctbscanFixedPattern
+ *   I of each A-scan; rows in the order of the scan, at equal distances, means
+ *     of neighbours                             see imk_octbscan_n_ascans
+ *   shifted in depth by what tracking says      see ImkOctbscanTracking
+ *   mean of several B-scans                     see ImkOctbscanJob
+ *
+ * Means are of intensities, not of dB. */
 #pragma once
 
 #include "core/backend.h"
@@ -87,11 +97,77 @@ typedef enum ImkOctbscanWindow {
 
 /* m_c, what is taken off every spectrum of a camera. */
 typedef enum ImkOctbscanBackground {
-  IMK_OCTBSCAN_BACKGROUND_MEAN, /* the mean of this camera's spectra in this
-                                 * B-scan (eq. 2.2); sums are exact */
-  IMK_OCTBSCAN_BACKGROUND_FILE, /* `background` */
-  IMK_OCTBSCAN_BACKGROUND_NONE, /* nothing */
+  IMK_OCTBSCAN_BACKGROUND_MEAN,    /* the mean of this camera's spectra in this
+                                    * B-scan (eq. 2.2); sums are exact */
+  IMK_OCTBSCAN_BACKGROUND_FILE,    /* `background` */
+  IMK_OCTBSCAN_BACKGROUND_NONE,    /* nothing */
+  IMK_OCTBSCAN_BACKGROUND_RUNNING, /* m + (mean - m) / min (b, n) at the b-th
+                                    * B-scan: the mean of the first n =
+                                    * `background_bscans`, then a mean that
+                                    * forgets */
+  IMK_OCTBSCAN_BACKGROUND_FIRST, /* the same until the n-th B-scan, then kept */
+  IMK_OCTBSCAN_BACKGROUND_ROLLING, /* along each spectrum: the mean of x[n - w]
+                                    * .. x[n + w], fewer at the ends, w =
+                                    * `background_reach` */
 } ImkOctbscanBackground;
+
+/* What is the same in all A-scans of a camera and is taken off their Z: the
+ * minimum-variance mean line of S. Moon, S. W. Lee and Z. Chen, "Reference
+ * spectrum extraction and fixed-pattern noise removal in optical coherence
+ * tomography" (2010). The camera's A-scans of a B-scan are cut into
+ * `pattern_segments` of them in a row (fewer, so that each has at least two);
+ * at each depth the pattern is the mean of Z over the segment where
+ * mean |Z|^2 - |mean Z|^2 is least, the first of equals. A camera with one
+ * A-scan has none. */
+typedef enum ImkOctbscanFixedPattern {
+  IMK_OCTBSCAN_FIXED_PATTERN_NONE,
+  IMK_OCTBSCAN_FIXED_PATTERN_MINVAR, /* of each B-scan */
+  IMK_OCTBSCAN_FIXED_PATTERN_ONCE,   /* of the first B-scan, kept */
+  IMK_OCTBSCAN_FIXED_PATTERN_FILE,   /* `pattern` */
+} ImkOctbscanFixedPattern;
+
+/* Where a scanner is when A-scan i of H is taken, and so where, in A-scans, the
+ * image at equal distances is read; linear between A-scans. */
+typedef enum ImkOctbscanScan {
+  IMK_OCTBSCAN_SCAN_EVEN,
+  IMK_OCTBSCAN_SCAN_SINE, /* half a swing, at -cos (pi i / (H - 1)): column j is
+                           * read at acos (1 - 2 j / (H - 1)) (H - 1) / pi */
+  IMK_OCTBSCAN_SCAN_CURVE, /* `scan_curve`: the A-scan of each column, 0 ..
+                            * H - 1; when there are not H they are interpolated
+                            * linearly */
+} ImkOctbscanScan;
+
+typedef enum ImkOctbscanFlip {
+  IMK_OCTBSCAN_FLIP_NONE,
+  IMK_OCTBSCAN_FLIP_LATERAL, /* the last A-scan first */
+  IMK_OCTBSCAN_FLIP_DEPTH,   /* the largest depth first; in images alone */
+  IMK_OCTBSCAN_FLIP_BOTH,
+} ImkOctbscanFlip;
+
+/* Follows the motion in depth: each B-scan b has a place L_b, in depths, and a
+ * weight w_b; it is shifted by round (mu - L_b), mu = sum w L / sum w over the
+ * last `tracking_bscans` of them (thesis, eq. 2.11). What comes in from outside
+ * is 0. Places are to fractions, by a parabola through the largest value and
+ * its neighbours. P is the mean of I over the A-scans, in the depths of the
+ * window. */
+typedef enum ImkOctbscanTracking {
+  IMK_OCTBSCAN_TRACKING_NONE,
+  IMK_OCTBSCAN_TRACKING_RPE, /* where P is largest: the brightest layer of the
+                              * window; w is P there over its mean */
+  IMK_OCTBSCAN_TRACKING_CONTOUR, /* the mean of where each A-scan is brightest,
+                                  * weighted with that intensity; w is the mean
+                                  * of these over that of P */
+  IMK_OCTBSCAN_TRACKING_XCORR,   /* where P correlates best with the mean of the
+                                  * P so far, each shifted to it, at most
+                                  * `tracking_reach` depths away; w is the
+                                  * correlation coefficient */
+} ImkOctbscanTracking;
+
+/* What an en-face row has of each A-scan, over the depths of the slab. */
+typedef enum ImkOctbscanProjection {
+  IMK_OCTBSCAN_PROJECTION_MEAN,
+  IMK_OCTBSCAN_PROJECTION_MAXIMUM,
+} ImkOctbscanProjection;
 
 /* What is black and what is white. The ends are found as intensities, and are
  * the same for the dB and the linear image. */
@@ -111,7 +187,7 @@ typedef enum ImkOctbscanOrientation {
 /* Two ways to the same numbers, within 1e-6 of the rms of Z over a B-scan. */
 typedef enum ImkOctbscanStrategy {
   IMK_OCTBSCAN_STRATEGY_AUTO,     /* what is faster on the backend */
-  IMK_OCTBSCAN_STRATEGY_FFT,      /* a short chain of transforms, CPU only */
+  IMK_OCTBSCAN_STRATEGY_FFT,      /* a short chain of transforms */
   IMK_OCTBSCAN_STRATEGY_OPERATOR, /* one complex matrix a camera. Takes 8 bytes
                                    * times depths times N times C of memory */
 } ImkOctbscanStrategy;
@@ -121,6 +197,7 @@ typedef enum ImkOctbscanStrategy {
 #define IMK_OCTBSCAN_MAX_HEIGHT 65535u         /* A-scans a B-scan */
 #define IMK_OCTBSCAN_MAX_POINTS 262144u        /* upsample times scale */
 #define IMK_OCTBSCAN_MAX_OPERATORS 4294967296u /* bytes of all matrices */
+#define IMK_OCTBSCAN_MAX_TRACKED 256u          /* tracking_bscans */
 
 /**
  * ImkOctbscanCamera: (the calibration of one camera)
@@ -156,11 +233,27 @@ typedef struct ImkOctbscanCamera {
  * @scale: s, at least 1
  * @taper_cut: samples at each end, at least 1, below N / 2
  * @background: with IMK_OCTBSCAN_BACKGROUND_FILE, C spectra of N
+ * @background_bscans: n, at least 1
+ * @background_reach: w, at least 1
+ * @fixed_pattern, @pattern_segments: see there; 1 to 65535 segments
+ * @pattern: with IMK_OCTBSCAN_FIXED_PATTERN_FILE, C times n_depths of Z, real
+ *   then imaginary
+ * @scan_curve, @n_scan_curve: see ImkOctbscanScan; at least 2
+ * @average_ascans: columns of which one is made, at least 1; the last one is of
+ *   those that are left
+ * @bidirectional: jobs may be backward, see ImkOctbscanJob
+ * @averages_bscans: images are of the mean of B-scans, see ImkOctbscanJob
+ * @tracking_top, @tracking_bottom: depths of the crop, as the complex image has
+ *   them, that are left out of the window at either end
+ * @tracking_bscans: 1 to IMK_OCTBSCAN_MAX_TRACKED
+ * @enface_top, @enface_bottom: depths left out of the slab at either end
  * @crop_top, @crop_bottom: depths left out at either end of 0 .. W - 1
  * @max_jobs: how many B-scans imk_octbscan_process may be given at once
  * @n_threads: of the CPU, 0 for one a processor; no result depends on it
  *
  * What follows may be changed by imk_octbscan_update.
+ * @history: with another number than before, B-scans so far are forgotten, as
+ *   by imk_octbscan_reset
  * @range_min, @range_max: dB of black and white
  * @percent_min, @percent_max: 0 .. 100 */
 typedef struct ImkOctbscanConfig {
@@ -176,12 +269,28 @@ typedef struct ImkOctbscanConfig {
   ImkOctbscanWindow window;
   ImkOctbscanBackground background_mode;
   const double *background;
+  uint32_t background_bscans, background_reach;
   uint32_t crop_top, crop_bottom;
+  ImkOctbscanFixedPattern fixed_pattern;
+  const double *pattern;
+  uint32_t pattern_segments;
+  ImkOctbscanScan scan;
+  const double *scan_curve;
+  uint32_t n_scan_curve;
+  uint32_t average_ascans;
+  bool averages_bscans;
+  bool bidirectional;
+  ImkOctbscanTracking tracking;
+  uint32_t tracking_top, tracking_bottom, tracking_bscans, tracking_reach;
+  ImkOctbscanProjection projection;
+  uint32_t enface_top, enface_bottom;
+  ImkOctbscanFlip flip;
   ImkOctbscanOrientation orientation;
   ImkOctbscanStrategy strategy;
   uint32_t max_jobs;
   uint32_t n_threads;
 
+  uint32_t history;
   ImkOctbscanRange range;
   double range_min, range_max;
   double percent_min, percent_max;
@@ -189,31 +298,52 @@ typedef struct ImkOctbscanConfig {
 
 /**
  * ImkOctbscanJob: (one B-scan and what is wanted of it)
- * @in: N x H of the configured type, a spectrum a row, 1 channel
+ * @in: N x H of the configured type, a spectrum a row, 1 channel. NULL, with
+ *   averages_bscans, for images of what has been added
  * @first_camera: of row 0
+ * @backward: the mirror was on its way back: the last row is the first A-scan
  * @db: u8, u16 or f32, or NULL. f32 is dB; u8 and u16 are
  *   (dB - lo) / (hi - lo), clamped to 0..1, times 255 or 65535, rounded to the
  *   nearest, 0 when hi is lo. dB is of max (I, 1e-20), at least -200
  * @linear: the same of I itself, or NULL
- * @complex: Z, cf32, or NULL; a row an A-scan, depths wide
+ * @db_is_linear: db is of I itself as well; another type of sample, perhaps
+ * @complex: Z less the fixed pattern, cf32, or NULL; a row a row of @in, depths
+ *   wide
+ * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
+ * @track: f32, 4 x 1, or NULL: L_b, w_b, mu and the shift, 0 without tracking
  *
- * Images are as the orientation says, see imk_octbscan_size. */
+ * Images are as the orientation says, see imk_octbscan_size. With
+ * averages_bscans each job adds its B-scan; one that wants db, linear or enface
+ * gets them of the mean of those since the last that did, black without any. */
 typedef struct ImkOctbscanJob {
   const ImkImage *in;
   uint32_t first_camera;
   ImkImage *db;
   ImkImage *linear;
   ImkImage *complex;
+  ImkImage *enface;
+  ImkImage *track;
+  bool backward, db_is_linear;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;
 
 /* One u16 camera whose pixels are linear in wavenumber; M = 4096, scale 1,
- * exact, tapered by 32 samples below 832, mean, all depths, 0 to 60 dB. */
+ * exact, tapered by 32 samples below 832, mean, all depths, 0 to 60 dB; none of
+ * the steps after Z, which have 8 segments, 16 B-scans, a reach of 32. */
 void imk_octbscan_config_init (ImkOctbscanConfig *config);
 
 /* Returns: the number of depths that the crop leaves, 0 when none */
 uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
+
+/* Returns: the number of A-scans of an image: H over average_ascans, rounded
+ * up */
+uint32_t imk_octbscan_n_ascans (const ImkOctbscanConfig *config);
+
+/* Returns: does a B-scan depend on those before it? Then one object has to see
+ * all of them in order: background RUNNING and FIRST, pattern ONCE, tracking,
+ * averages_bscans */
+bool imk_octbscan_has_history (const ImkOctbscanConfig *config);
 
 /* The width and height of the images db and linear. */
 void imk_octbscan_size (
@@ -246,6 +376,29 @@ ImkStatus imk_octbscan_update (
  * Returns: IMK_ERROR_IMAGE, images untouched; IMK_ERROR_DEVICE, undefined */
 ImkStatus imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error);
+
+/* Forgets the B-scans so far, as after an interruption. */
+ImkStatus imk_octbscan_reset (ImkOctbscan *self, ImkError *error);
+
+/**
+ * imk_octbscan_get_pattern: (the fixed pattern that was last taken off)
+ * @pattern: (out): C times n_depths complex numbers; 0 before there is one
+ *
+ * Waits for the GPU. Returns: IMK_ERROR_CONFIG with fixed_pattern NONE */
+ImkStatus imk_octbscan_get_pattern (
+    ImkOctbscan *self, float *pattern, ImkError *error);
+
+/**
+ * imk_octbscan_level_image: (levels of intensities, as those of an en-face
+ *   image)
+ * @in: f32, in host memory
+ * @out: u8, u16 or f32, of its size, in host memory; dB or linear as in
+ *   ImkOctbscanJob, range and ends of @config found in @in
+ *
+ * Returns: IMK_ERROR_CONFIG for a wrong range, IMK_ERROR_IMAGE,
+ *   IMK_ERROR_MEMORY */
+ImkStatus imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
+    const ImkImage *in, ImkImage *out, ImkError *error);
 
 /* Returns: what AUTO has become, FFT or OPERATOR */
 ImkOctbscanStrategy imk_octbscan_strategy (const ImkOctbscan *self);

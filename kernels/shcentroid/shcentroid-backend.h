@@ -28,6 +28,29 @@ typedef struct ImkShcentroidTrack {
   uint32_t n_dark; /* invalid frames in a row */
 } ImkShcentroidTrack;
 
+/* Where a template lies in a cell. */
+typedef struct ImkShcentroidAnchor {
+  int32_t x, y;          /* its corner in the frame at shift 0 */
+  double zero_x, zero_y; /* what is reported at shift 0 */
+} ImkShcentroidAnchor;
+
+/* Sums over a table of pixels, from its corner to before (column, row): of the
+ * values and of their squares. */
+typedef struct ImkShcentroidTotal {
+  double sum, square;
+} ImkShcentroidTotal;
+
+/* What correlation looks for: @n templates of @width x @height pixels less
+ * their mean, and of each the totals [height + 1][width + 1]. Taken from the
+ * frame, they are not here, and @cell is where from. */
+typedef struct ImkShcentroidTemplates {
+  uint32_t n, width, height; /* n 0: there is nothing to look for */
+  const float *pixels;       /* NULL: from the frame */
+  const ImkShcentroidTotal *totals;
+  uint32_t cell;
+  const ImkShcentroidAnchor *anchors; /* of every cell */
+} ImkShcentroidTemplates;
+
 /* The geometry. @rects holds @n_rects cells in the order of the output. When
  * @columns is not 0 they form a grid of @rows x @columns, in which all cells
  * of a row share y and height and touch from left to right. */
@@ -39,6 +62,7 @@ typedef struct ImkShcentroidPlan {
   const ImkShcentroidRect *rects; /* valid during create only, like the next */
   const ImkShcentroidPixel *pixels; /* width x height; NULL for none */
   const float *lut;                 /* of 256 or 65536 samples; NULL for none */
+  ImkShcentroidTemplates templates; /* what it points to: during create only */
   uint32_t n_threads;
   ImkShcentroidFields fields;
 } ImkShcentroidPlan;
@@ -57,6 +81,10 @@ typedef struct ImkShcentroidParams {
   double power;
   ImkShcentroidEstimator estimator;
   double quad_gain;
+  ImkShcentroidCorrelation correlation;
+  ImkShcentroidPeakFit peak_fit;
+  uint32_t search_range;
+  double min_correlation;
   ImkShcentroidWindowMode window;
   double tracking_gain;
   uint32_t tracking_reset;

@@ -53,16 +53,21 @@ ISA_NAME (store_f32) (float *restrict to, const double *restrict x,
 #include "shcentroid/shcentroid-cpu-template.h"
 
 #include "shcentroid/shcentroid-chain-cpu.h"
+#include "shcentroid/shcentroid-correlation-cpu.h"
 
 static const Functions ISA_NAME (functions)[] = {
     {ISA_NAME (measure_tile_u8_u32), ISA_NAME (measure_wide_cell_u8_u32),
-        ISA_NAME (measure_chain)},
+        ISA_NAME (measure_chain), ISA_NAME (measure_match),
+        ISA_NAME (take_template)},
     {ISA_NAME (measure_tile_u8_u64), ISA_NAME (measure_wide_cell_u8_u64),
-        ISA_NAME (measure_chain)},
+        ISA_NAME (measure_chain), ISA_NAME (measure_match),
+        ISA_NAME (take_template)},
     {ISA_NAME (measure_tile_u16_u32), ISA_NAME (measure_wide_cell_u16_u32),
-        ISA_NAME (measure_chain)},
+        ISA_NAME (measure_chain), ISA_NAME (measure_match),
+        ISA_NAME (take_template)},
     {ISA_NAME (measure_tile_u16_u64), ISA_NAME (measure_wide_cell_u16_u64),
-        ISA_NAME (measure_chain)},
+        ISA_NAME (measure_chain), ISA_NAME (measure_match),
+        ISA_NAME (take_template)},
 };
 
 #undef FUNCTION

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/parallel.h"
-#include "shcentroid/shcentroid-chain.h"
+#include "shcentroid/shcentroid-correlation-scratch.h"
 
 enum {
   TILE = 512,          /* columns at a time: their sums stay in the L1 cache */
@@ -49,6 +49,8 @@ typedef struct Cpu {
   bool lost;                  /* nothing is tracked */
   double *weights;      /* columns and rows of every cell; NULL: as needed */
   uint32_t *weights_at; /* where those of a cell begin */
+
+  Matching matching;
 } Cpu;
 
 /* One call of process. */
@@ -72,6 +74,8 @@ typedef struct Functions {
   void (*measure_tile) (const Frame *f, const Tile *t);
   void (*measure_wide_cell) (const Frame *f, const Tile *t);
   void (*measure_chain) (const Frame *f, uint32_t first, uint32_t n);
+  void (*measure_match) (const Frame *f, uint32_t cell, MatchScratch *s);
+  void (*take_template) (const Frame *f, MatchScratch *s);
 } Functions;
 
 /* ------------------------------------------------------------------------
@@ -451,6 +455,28 @@ measure_chain_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Cell by cell, each looked for its template. */
+static void
+measure_matches (void *data, uint32_t first, uint32_t end)
+{
+  const Frame *f = data;
+  const Functions *functions = get_functions (f->cpu);
+  MatchScratch *scratch = matching_take ((Matching *) &f->cpu->matching);
+
+  for (uint32_t i = first; i < end; i++)
+    functions->measure_match (f, i, scratch);
+  matching_give_back (scratch);
+}
+
+static void
+take_template (const Frame *f)
+{
+  MatchScratch *scratch = matching_take ((Matching *) &f->cpu->matching);
+
+  get_functions (f->cpu)->take_template (f, scratch);
+  matching_give_back (scratch);
+}
+
 /* When all slopes are known. */
 static void
 remove_tilt (const Frame *f)
@@ -516,6 +542,7 @@ cpu_destroy (void *state)
   free (cpu->slopes);
   free (cpu->weights);
   free (cpu->weights_at);
+  matching_clear (&cpu->matching);
   free (cpu);
 }
 
@@ -553,7 +580,7 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
   cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
-         copy_calibration (cpu, plan);
+         copy_calibration (cpu, plan) && matching_init (&cpu->matching, plan);
 }
 
 /* Where @rects end in the table of weights; they fit 32 bits when the cells
@@ -624,6 +651,7 @@ cpu_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   cpu->plan.rects = cpu->rects;
   cpu->plan.pixels = NULL;
   cpu->plan.lut = cpu->lut;
+  cpu->plan.templates = cpu->matching.templates;
   cpu->band_cells = plan->columns ? plan->columns : 1;
   cpu->narrow = sums_are_narrow (plan);
   cpu->fresh = cpu->lost = true;
@@ -647,12 +675,10 @@ cpu_update (void *state, const ImkShcentroidParams *params, ImkError *error)
   return IMK_OK;
 }
 
-static ImkStatus
-cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
-    ImkError *error)
+static void
+measure_frame (const Frame *frame)
 {
-  Cpu *cpu = state;
-  Frame frame = {.cpu = cpu, .in = in, .out = out};
+  const Cpu *cpu = frame->cpu;
   bool plain = imk_shcentroid_is_plain (&cpu->params, cpu->dark || cpu->lut);
   uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
   uint64_t band_pixels = 0;
@@ -661,7 +687,32 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
   imk_parallel_for (cpu->plan.n_threads, n_bands,
       1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
-      plain ? measure_bands : measure_chain_bands, &frame);
+      plain ? measure_bands : measure_chain_bands, (void *) frame);
+}
+
+/* A cell is work enough for a thread to begin with. */
+static void
+match_frame (const Frame *frame)
+{
+  const ImkShcentroidPlan *plan = &frame->cpu->plan;
+
+  if (frame->cpu->matching.from_frame)
+    take_template (frame);
+  imk_parallel_for (
+      plan->n_threads, plan->n_rects, 1, measure_matches, (void *) frame);
+}
+
+static ImkStatus
+cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
+    ImkError *error)
+{
+  Cpu *cpu = state;
+  Frame frame = {.cpu = cpu, .in = in, .out = out};
+
+  if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    match_frame (&frame);
+  else
+    measure_frame (&frame);
   if (cpu->params.remove_tilt)
     remove_tilt (&frame);
   cpu->fresh = cpu->lost = false;

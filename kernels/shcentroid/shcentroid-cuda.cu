@@ -11,7 +11,7 @@
 #include <cuda_pipeline.h>
 
 #include "core/cuda-check.h"
-#include "shcentroid/shcentroid-chain.h"
+#include "shcentroid/shcentroid-correlation.h"
 
 enum {
   MAX_THREADS = 512,
@@ -61,6 +61,18 @@ struct Arguments {
   ImkShcentroidParams params;
 };
 
+/* Correlation, all on the device; nothing of it without templates. */
+struct Matching {
+  ImkShcentroidTemplates templates; /* without what it points to */
+  bool from_frame;
+  float *patterns;
+  ImkShcentroidTotal *totals;
+  ImkShcentroidAnchor *anchors;
+  uint32_t width, height; /* of the largest window */
+  uint8_t *memory;        /* of blocks that do not fit into shared memory */
+  uint32_t n_blocks, layout_size; /* that it is for */
+};
+
 struct Cuda {
   Arguments arguments; /* all but the images */
   void *memory;        /* on the device, all of it */
@@ -75,6 +87,7 @@ struct Cuda {
   uint32_t width, height;      /* of the frame */
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
+  Matching matching;
 };
 
 /* ------------------------------------------------------------------------
@@ -526,6 +539,7 @@ __launch_bounds__ (MAX_THREADS)
 }
 
 #include "shcentroid/shcentroid-chain.cuh"
+#include "shcentroid/shcentroid-correlation.cuh"
 
 /* ------------------------------------------------------------------------
  * Planning tasks, on the host. */
@@ -783,6 +797,62 @@ upload_chain (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
   return status;
 }
 
+/* Blocks whose cells do not fit into shared memory are as many as keep the
+ * device busy, and each has memory for the largest search range. */
+static ImkStatus
+upload_match_memory (Matching *m, uint32_t n_cells, ImkError *error)
+{
+  MatchLayout layout;
+  int device = 0, n_processors = 1;
+  ImkStatus status;
+
+  m->layout_size =
+      lay_out_match (m->width, m->height, IMK_SHCENTROID_MAX_SEARCH_RANGE,
+          m->templates.width * m->templates.height, nullptr, &layout);
+  status = IMK_CUDA (error, cudaGetDevice (&device));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaDeviceGetAttribute (&n_processors,
+                                  cudaDevAttrMultiProcessorCount, device));
+  m->n_blocks = 4 * (uint32_t) n_processors;
+  if (m->n_blocks > n_cells)
+    m->n_blocks = n_cells;
+  if (m->layout_size <= MAX_SHARED)
+    m->n_blocks = 1; /* of the template from the frame */
+  return status != IMK_OK ? status
+                          : upload_table ((void **) &m->memory, nullptr,
+                                (size_t) m->n_blocks * m->layout_size, error);
+}
+
+static ImkStatus
+upload_match (Cuda *cuda, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  const ImkShcentroidTemplates *t = &plan->templates;
+  Matching *m = &cuda->matching;
+  size_t n_totals = t->n * ((size_t) t->width + 1) * ((size_t) t->height + 1);
+  ImkStatus status;
+
+  if (t->n == 0)
+    return IMK_OK;
+  m->templates = *t;
+  m->from_frame = t->pixels == nullptr;
+  for (uint32_t i = 0; i < plan->n_rects; i++) {
+    const ImkShcentroidRect *rect = &plan->rects[i];
+
+    m->width = rect->width > m->width ? rect->width : m->width;
+    m->height = rect->height > m->height ? rect->height : m->height;
+  }
+  status = upload_table ((void **) &m->patterns, t->pixels,
+      (size_t) t->n * t->width * t->height * sizeof (float), error);
+  if (status == IMK_OK)
+    status = upload_table ((void **) &m->totals, t->totals,
+        n_totals * sizeof (ImkShcentroidTotal), error);
+  if (status == IMK_OK)
+    status = upload_table ((void **) &m->anchors, t->anchors,
+        plan->n_rects * sizeof (ImkShcentroidAnchor), error);
+  return status != IMK_OK ? status
+                          : upload_match_memory (m, plan->n_rects, error);
+}
+
 /* Teams as wide as the widest cell, as high as the highest. */
 static void
 plan_chain (Cuda *cuda, const ImkShcentroidPlan *plan)
@@ -820,6 +890,10 @@ cuda_destroy (void *state)
   cudaFree (cuda->lut);
   cudaFree (cuda->tracks);
   cudaFree (cuda->slopes);
+  cudaFree (cuda->matching.patterns);
+  cudaFree (cuda->matching.totals);
+  cudaFree (cuda->matching.anchors);
+  cudaFree (cuda->matching.memory);
   free (cuda);
 }
 
@@ -867,6 +941,8 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   status = build (cuda, &planner, error);
   if (status == IMK_OK)
     status = upload_chain (cuda, plan, error);
+  if (status == IMK_OK)
+    status = upload_match (cuda, plan, error);
   if (status == IMK_OK)
     *state = cuda;
   else
@@ -930,21 +1006,11 @@ choose_chain_kernel (const Cuda *cuda)
                       : choose_chain_kernel<Sample, false, false> (all, wide);
 }
 
-static ImkStatus
-launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+static ChainArguments
+chain_arguments (const Cuda *cuda)
 {
-  const ImkShcentroidParams *params = &cuda->arguments.params;
-  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
-  uint32_t threads = 32 * cuda->chain_warps;
-  uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
-  ChainKernel kernel;
   ChainArguments a = {};
-  cudaLaunchConfig_t launch = {};
-  ImkStatus status;
 
-  kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
-                       : choose_chain_kernel<uint16_t> (cuda);
   a.common = cuda->arguments;
   a.pixels = cuda->pixels;
   a.lut = cuda->lut;
@@ -954,7 +1020,38 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
   a.height = cuda->height;
   a.lanes = cuda->lanes;
   a.lost = cuda->lost;
-  a.noise_per_count = 1.0 / params->gain;
+  a.noise_per_count = 1.0 / cuda->arguments.params.gain;
+  return a;
+}
+
+/* When all slopes are there. */
+static ImkStatus
+launch_tilt (const ChainArguments *a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t launch = {};
+
+  if (!a->common.params.remove_tilt)
+    return IMK_OK;
+  launch.gridDim = dim3 (1);
+  launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
+  launch.stream = stream;
+  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, *a);
+}
+
+static ImkStatus
+launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  const ImkShcentroidParams *params = &cuda->arguments.params;
+  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t threads = 32 * cuda->chain_warps;
+  uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
+  ChainKernel kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
+                                   : choose_chain_kernel<uint16_t> (cuda);
+  ChainArguments a = chain_arguments (cuda);
+  cudaLaunchConfig_t launch = {};
+  ImkStatus status;
+
   launch.gridDim = dim3 (imk_div_up (a.common.n_rects, n_teams));
   launch.blockDim = dim3 (threads);
   launch.dynamicSmemBytes = chain_shared_size (n_teams,
@@ -964,12 +1061,88 @@ launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
       all);
   launch.stream = stream;
   status = IMK_CUDA_LAUNCH (error, launch, kernel, a);
-  if (status != IMK_OK || !params->remove_tilt)
-    return status;
-  launch.gridDim = dim3 (1);
-  launch.blockDim = dim3 (IMK_SHCENTROID_TILT_LANES);
-  launch.dynamicSmemBytes = 0;
-  return IMK_CUDA_LAUNCH (error, launch, remove_tilt, a);
+  return status != IMK_OK ? status : launch_tilt (&a, stream, error);
+}
+
+typedef void (*MatchKernel) (const MatchArguments);
+
+template <typename Sample, bool CALIBRATED>
+static MatchKernel
+choose_match_kernel (bool all, bool global)
+{
+  if (all)
+    return global ? measure_matches<Sample, CALIBRATED, true, true>
+                  : measure_matches<Sample, CALIBRATED, true, false>;
+  return global ? measure_matches<Sample, CALIBRATED, false, true>
+                : measure_matches<Sample, CALIBRATED, false, false>;
+}
+
+static MatchKernel
+choose_match_kernel (const Cuda *cuda, bool global)
+{
+  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+
+  if (cuda->is_u8)
+    return cuda->pixels ? choose_match_kernel<uint8_t, true> (all, global)
+                        : choose_match_kernel<uint8_t, false> (all, global);
+  return cuda->pixels ? choose_match_kernel<uint16_t, true> (all, global)
+                      : choose_match_kernel<uint16_t, false> (all, global);
+}
+
+static MatchKernel
+choose_template_kernel (const Cuda *cuda)
+{
+  if (cuda->is_u8)
+    return cuda->pixels ? take_template<uint8_t, true>
+                        : take_template<uint8_t, false>;
+  return cuda->pixels ? take_template<uint16_t, true>
+                      : take_template<uint16_t, false>;
+}
+
+/* A thread for every shift, as far as they go. */
+static uint32_t
+match_threads (const Matching *m, uint32_t search_range)
+{
+  uint32_t x = search_range < m->width / 2 ? search_range : m->width / 2;
+  uint32_t y = search_range < m->height / 2 ? search_range : m->height / 2;
+  uint32_t n = (2 * x + 1) * (2 * y + 1);
+
+  return n > 64 ? MATCH_THREADS : n > 32 ? 64 : 32;
+}
+
+static ImkStatus
+launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  const Matching *m = &cuda->matching;
+  uint32_t range = cuda->arguments.params.search_range;
+  cudaLaunchConfig_t launch = {};
+  MatchArguments a = {};
+  MatchLayout layout;
+  ImkStatus status = IMK_OK;
+  bool global;
+
+  a.chain = chain_arguments (cuda);
+  a.patterns = m->patterns;
+  a.totals = m->totals;
+  a.anchors = m->anchors;
+  a.templates = m->templates;
+  a.memory = m->memory;
+  a.layout_size = lay_out_match (m->width, m->height, range,
+      m->templates.width * m->templates.height, nullptr, &layout);
+  global = a.layout_size > MAX_SHARED;
+  launch.stream = stream;
+  if (m->from_frame) {
+    launch.gridDim = dim3 (1);
+    launch.blockDim = dim3 (MATCH_THREADS);
+    status = IMK_CUDA_LAUNCH (error, launch, choose_template_kernel (cuda), a);
+  }
+  launch.gridDim = dim3 (global ? m->n_blocks : a.chain.common.n_rects);
+  launch.blockDim = dim3 (match_threads (m, range));
+  launch.dynamicSmemBytes = global ? 0 : a.layout_size;
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (cuda, global), a);
+  return status != IMK_OK ? status : launch_tilt (&a.chain, stream, error);
 }
 
 static ImkStatus
@@ -1004,7 +1177,9 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   a->out = out->data;
   a->out_stride = out->stride;
   a->f64 = out->type == IMK_TYPE_F64;
-  if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
+  if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    status = launch_match (cuda, (cudaStream_t) stream, error);
+  else if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
     status = launch_plain (cuda, (cudaStream_t) stream, error);
   else
     status = launch_chain (cuda, (cudaStream_t) stream, error);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "shcentroid/shcentroid-backend.h"
+#include "shcentroid/shcentroid-templates.h"
 
 struct ImkShcentroid {
   const ImkShcentroidBackend *backend;
@@ -15,12 +15,10 @@ struct ImkShcentroid {
   ImkType type;
   ImkShcentroidFields fields;
   uint32_t n_cells;
+  bool has_templates;
 };
 
-/* A cell before it is clipped; floors, but not yet integers that fit. */
-typedef struct Box {
-  double left, top, right, bottom; /* right and bottom excluded */
-} Box;
+typedef ImkShcentroidBox Box;
 
 void
 imk_shcentroid_config_init (ImkShcentroidConfig *config)
@@ -40,6 +38,9 @@ imk_shcentroid_config_init (ImkShcentroidConfig *config)
       .iterations = 1,
       .power = 1.0,
       .quad_gain = 1.0,
+      .template_cell = -1,
+      .search_range = 4,
+      .min_correlation = 0.25,
       .tracking_gain = 1.0,
       .gain = 1.0,
       .invalid_policy = IMK_SHCENTROID_INVALID_ZERO,
@@ -145,13 +146,33 @@ check_weight (const ImkShcentroidConfig *c, ImkError *error)
 }
 
 static ImkStatus
+check_correlation (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("correlation", c->correlation,
+      IMK_SHCENTROID_CORRELATION_DIFFERENCE + 1, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "peak-fit", c->peak_fit, IMK_SHCENTROID_PEAK_PARABOLA + 1, error);
+  if (status == IMK_OK)
+    status = check_between ("search-range", c->search_range, 1,
+        IMK_SHCENTROID_MAX_SEARCH_RANGE, error);
+  if (status == IMK_OK)
+    status =
+        check_between ("min-correlation", c->min_correlation, 0.0, 1.0, error);
+  return status;
+}
+
+static ImkStatus
 check_estimator (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice (
-      "estimator", c->estimator, IMK_SHCENTROID_ESTIMATOR_QUAD + 1, error);
+  ImkStatus status = check_choice ("estimator", c->estimator,
+      IMK_SHCENTROID_ESTIMATOR_CORRELATION + 1, error);
 
   if (status == IMK_OK)
     status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
+  if (status == IMK_OK)
+    status = check_correlation (c, error);
   if (status == IMK_OK)
     status = check_choice (
         "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
@@ -187,6 +208,18 @@ check_params (const ImkShcentroidConfig *c, ImkError *error)
         "than 0.",
         c->slope_scale);
   return status;
+}
+
+static ImkStatus
+check_has_templates (
+    const ImkShcentroidConfig *c, bool has_templates, ImkError *error)
+{
+  if (c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION || has_templates)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "estimator is correlation, but there is no template to look for. Set "
+      "template-location, capture one by capture-template, or take it from "
+      "each frame by template-source=frame and template-cell.");
 }
 
 static ImkStatus
@@ -409,6 +442,19 @@ check_calibration (const ImkShcentroidConfig *c, ImkError *error)
   return status;
 }
 
+ImkShcentroidBox
+imk_shcentroid_whole_cell (const ImkShcentroidConfig *c, uint32_t i)
+{
+  Box box = c->n_cells ? cell_box (&c->cells[i])
+                       : grid_box (c, i / c->columns, i % c->columns);
+
+  box.left += c->margin;
+  box.top += c->margin;
+  box.right -= c->margin;
+  box.bottom -= c->margin;
+  return box;
+}
+
 static ImkStatus
 check_config (const ImkShcentroidConfig *c, ImkError *error)
 {
@@ -426,6 +472,10 @@ check_config (const ImkShcentroidConfig *c, ImkError *error)
     status = check_references (c, error);
   if (status == IMK_OK)
     status = check_calibration (c, error);
+  if (status == IMK_OK)
+    status = imk_shcentroid_check_templates (c, error);
+  if (status == IMK_OK)
+    status = check_has_templates (c, imk_shcentroid_has_templates (c), error);
   return status != IMK_OK ? status : check_params (c, error);
 }
 
@@ -562,6 +612,10 @@ params_of (const ImkShcentroidConfig *c, ImkShcentroidFields fields)
       .power = c->power,
       .estimator = c->estimator,
       .quad_gain = c->quad_gain,
+      .correlation = c->correlation,
+      .peak_fit = c->peak_fit,
+      .search_range = c->search_range,
+      .min_correlation = c->min_correlation,
       .window = c->window,
       .tracking_gain = c->tracking_gain,
       .tracking_reset = c->tracking_reset,
@@ -584,7 +638,8 @@ is_partition (const ImkShcentroidConfig *c)
 
 static ImkStatus
 create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
-    ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels, ImkError *error)
+    ImkShcentroidRect *rects, const ImkShcentroidPixel *pixels,
+    const ImkShcentroidTemplates *templates, ImkError *error)
 {
   /* cells with a margin do not touch */
   bool is_grid = is_partition (c) && c->margin == 0;
@@ -599,6 +654,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
       .rects = rects,
       .pixels = pixels,
       .lut = c->lut,
+      .templates = *templates,
       .n_threads = c->n_threads,
       .fields = c->fields,
   };
@@ -607,6 +663,7 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
   for (uint32_t i = 0; i < s->n_cells; i++)
     rects[i] = cell_rect (c, i);
   status = check_rects (c, rects, s->n_cells, error);
+  s->has_templates = templates->n > 0;
   return status != IMK_OK
              ? status
              : s->backend->create (&plan, &params, &s->state, error);
@@ -618,15 +675,17 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
   bool calibrated = c->dark || c->flat || c->bad;
   ImkShcentroidRect *rects = calloc (s->n_cells, sizeof (*rects));
   ImkShcentroidPixel *pixels = calibrated ? make_pixels (c) : NULL;
-  ImkStatus status;
+  ImkShcentroidTemplates templates = {.n = 0};
+  ImkStatus status = imk_shcentroid_templates_init (&templates, c, error);
 
-  if (!rects || (calibrated && !pixels))
+  if (status == IMK_OK && (!rects || (calibrated && !pixels)))
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the geometry of %u cells.", s->n_cells);
-  else
-    status = create_with (s, c, rects, pixels, error);
+  if (status == IMK_OK)
+    status = create_with (s, c, rects, pixels, &templates, error);
   free (rects);
   free (pixels);
+  imk_shcentroid_templates_clear (&templates);
   return status;
 }
 
@@ -694,6 +753,8 @@ imk_shcentroid_update (
   ImkStatus status = check_params (config, error);
   ImkShcentroidParams params;
 
+  if (status == IMK_OK)
+    status = check_has_templates (config, self->has_templates, error);
   if (status != IMK_OK)
     return status;
   params = params_of (config, self->fields);

@@ -50,12 +50,44 @@ typedef enum ImkShcentroidWeighting {
 } ImkShcentroidWeighting;
 
 typedef enum ImkShcentroidEstimator {
-  IMK_SHCENTROID_ESTIMATOR_COG,  /* the centre of gravity */
-  IMK_SHCENTROID_ESTIMATOR_QUAD, /* quad cell: the middle of the cell +
-                                  * quad_gain
-                                  * ((right - left) / all, (bottom - top) /
-                                  * all); a middle column counts for neither */
+  IMK_SHCENTROID_ESTIMATOR_COG,         /* the centre of gravity */
+  IMK_SHCENTROID_ESTIMATOR_QUAD,        /* quad cell: the middle of the cell +
+                                         * quad_gain
+                                         * ((right - left) / all, (bottom - top) /
+                                         * all); a middle column counts for neither */
+  IMK_SHCENTROID_ESTIMATOR_CORRELATION, /* where a template is found */
 } ImkShcentroidEstimator;
+
+/* How well the template R lies on the pixels I of a cell when it is moved by
+ * whole pixels s: over the pixels p that lie in both, n of them, a = I (p + s)
+ * and b = R (p) less their means, A = sum a^2, B = sum b^2, C = sum a b. The
+ * best s is the shift. */
+typedef enum ImkShcentroidCorrelation {
+  IMK_SHCENTROID_CORRELATION_NORMALISED, /* C / sqrt (A B), 1 at best: scenes
+                                          * that go on beyond the cell */
+  IMK_SHCENTROID_CORRELATION_COVARIANCE, /* sum a b, means over the whole cell
+                                          * and the whole template: spots; the
+                                          * edge of a scene draws it to 0 */
+  IMK_SHCENTROID_CORRELATION_DIFFERENCE, /* -(A - 2 C + B) / n */
+} ImkShcentroidCorrelation;
+
+/* The fraction of the shift, from the scores around the best one. */
+typedef enum ImkShcentroidPeakFit {
+  /* the vertex of z = c + a2 x + a3 x^2 + a4 y + a5 y^2 + a6 x y, a2 to a5 by
+   * the next scores in x and y, a6 by those in the corners (2QI of Loefdahl
+   * 2010, A&A 524, A90) */
+  IMK_SHCENTROID_PEAK_PARABOLOID,
+  IMK_SHCENTROID_PEAK_PARABOLA, /* the same without a6: one axis at a time */
+} ImkShcentroidPeakFit;
+
+/* Where the templates come from. */
+typedef enum ImkShcentroidTemplateSource {
+  IMK_SHCENTROID_TEMPLATE_STORED, /* the configuration */
+  IMK_SHCENTROID_TEMPLATE_FRAME,  /* template_cell of the frame itself */
+} ImkShcentroidTemplateSource;
+
+/* Whole pixels, at most. */
+enum { IMK_SHCENTROID_MAX_SEARCH_RANGE = 32 };
 
 typedef enum ImkShcentroidWindowMode {
   IMK_SHCENTROID_WINDOW_CELL,     /* a cell stays where it is */
@@ -109,11 +141,13 @@ typedef enum ImkShcentroidFlags {
   IMK_SHCENTROID_SATURATED = 1 << 2, /* a sample at or above saturation */
   IMK_SHCENTROID_CLIPPED = 1 << 3,   /* the cell reaches beyond the frame */
   IMK_SHCENTROID_EDGE = 1 << 4, /* tracking stopped at the edge of the frame */
+  IMK_SHCENTROID_NO_MATCH = 1 << 5, /* the template is not found within the
+                                     * search range: invalid */
 } ImkShcentroidFlags;
 
 /* The flags of a cell that has no valid centroid. */
 #define IMK_SHCENTROID_INVALID_MASK \
-  (IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_LOW_FLUX)
+  (IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_LOW_FLUX | IMK_SHCENTROID_NO_MATCH)
 
 /**
  * ImkShcentroidConfig: (what to measure)
@@ -136,6 +170,20 @@ typedef enum ImkShcentroidFlags {
  * @bad: width x height bytes, not 0 for a bad pixel; NULL for none
  * @lut: what each sample stands for, 256 numbers for u8, 65536 for u16; NULL
  *   for itself. These four are read during the call only
+ * @templates, @n_templates, @template_width, @template_height: what correlation
+ *   looks for: as many pictures, row by row, one for all cells or one for each;
+ *   none when @n_templates is 0. Finite, not constant, not larger than a cell;
+ *   taken as they are, without threshold, weight or power. Read during the call
+ *   only
+ * @template_source: these, or the cell @template_cell of the frame itself, as
+ *   it is after threshold, weight and power, less @template_margin pixels at
+ *   each edge
+ * @template_cell: the cell that the one template is a picture of; -1 for none.
+ *   At shift 0 a template lies in the middle of its cell, rounded down to whole
+ *   pixels. A template of each cell, or of @template_cell, shows its cell when
+ *   the spot is at the cell's centre, or at the reference of its map: x is that
+ *   plus the shift. One of no cell is a picture of what is looked for: x is
+ *   where its middle is
  * @n_threads: CPU threads, 0 for one a processor
  * @threshold: t, in the unit of @threshold_mode: counts, a fraction (above
  *   1 nothing is left), or times the read noise; a cell of a map may have its
@@ -148,6 +196,13 @@ typedef enum ImkShcentroidFlags {
  *   the one before found
  * @power: 1..4, of the pixel after threshold and weight
  * @quad_gain: pixels, above 0
+ * @correlation, @peak_fit: of ESTIMATOR_CORRELATION; iterations mean nothing to
+ *   it. A bad pixel counts as the mean of its cell
+ * @search_range: 1..IMK_SHCENTROID_MAX_SEARCH_RANGE pixels, the largest shift
+ * in x and y; at most half the width and height of the cell are searched. A
+ * best shift at the end of the range, where the peak may be beyond, is none
+ * @min_correlation: 0..1; the least C / sqrt (A B), whatever @correlation, of a
+ *   template that is found
  * @tracking_gain: 0..1; a valid centroid c moves the tracked position t, which
  *   starts at the reference, by tracking_gain (c - t)
  * @tracking_reset: invalid frames in a row after which t is the reference
@@ -178,6 +233,11 @@ typedef struct ImkShcentroidConfig {
   const float *dark, *flat;
   const uint8_t *bad;
   const float *lut;
+  const float *templates;
+  uint32_t n_templates, template_width, template_height;
+  ImkShcentroidTemplateSource template_source;
+  int32_t template_cell;
+  uint32_t template_margin;
   uint32_t n_threads;
   ImkShcentroidFields fields;
 
@@ -191,6 +251,10 @@ typedef struct ImkShcentroidConfig {
   double power;
   ImkShcentroidEstimator estimator;
   double quad_gain;
+  ImkShcentroidCorrelation correlation;
+  ImkShcentroidPeakFit peak_fit;
+  uint32_t search_range;
+  double min_correlation;
   ImkShcentroidWindowMode window;
   double tracking_gain;
   uint32_t tracking_reset;
@@ -208,8 +272,10 @@ typedef struct ImkShcentroid ImkShcentroid;
  * imk_shcentroid_config_init: (the defaults)
  * 1x1 u8, one cell of it; all fields; no calibration, no threshold, action
  * subtract, no weight, sigma 1, 1 iteration, power 1, estimator cog, quad_gain
- * 1, cells that stay, tracking_gain 1, tracking_reset 0, tilt stays; min_flux
- * 0, saturation 0, gain 1, read_noise 0, policy zero. */
+ * 1, no templates, template_cell -1, template_margin 0, correlation normalised,
+ * peak_fit paraboloid, search_range 4, min_correlation 0.25, cells that stay,
+ * tracking_gain 1, tracking_reset 0, tilt stays; min_flux 0, saturation 0, gain
+ * 1, read_noise 0, policy zero. */
 void imk_shcentroid_config_init (ImkShcentroidConfig *config);
 
 /**
@@ -231,6 +297,20 @@ ImkShcentroidCell imk_shcentroid_cell (
  * @xy: (out): x and y of each cell, 2 n doubles */
 void imk_shcentroid_get_references (
     const ImkShcentroidConfig *config, double *xy);
+
+/**
+ * imk_shcentroid_cut_templates: (from a picture of the whole frame)
+ * @config: a valid one; @template_cell says which cell is cut out, -1 for each
+ *   of them, and @template_margin how much less than the smallest cell
+ * @frame: width x height calibrated values, NaN for a bad pixel
+ * @to: (out): its templates and their number and size are set
+ * @templates: (out): what they point to, for free ()
+ *
+ * They lie where the object of that configuration looks for them.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; nothing is set */
+ImkStatus imk_shcentroid_cut_templates (const ImkShcentroidConfig *config,
+    const float *frame, ImkShcentroidConfig *to, float **templates,
+    ImkError *error);
 
 /**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
@@ -266,11 +346,14 @@ ImkStatus imk_shcentroid_update (
  *   var_x = sum (u - c_x)^2 (dp / dv)^2 var (v) / m00^2
  *   var (v) = flat v / gain + flat^2 read_noise^2, not below T
  * v may be negative, and counts so, where there is no threshold.
+ * With ESTIMATOR_CORRELATION x and y are where the template is found, var_x and
+ * var_y what the same var (v) makes of the shift, to first order.
  *
  * Where nothing but a threshold in counts is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
  * float32 and the rest float64, added in an order that is the same everywhere
  * (shcentroid-chain.h). So backends, and numbers of threads, agree bit for bit.
+ * Correlation adds up float32 products in rows of float32, rows in float64.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
 ImkStatus imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in,
     ImkImage *out, void *stream, ImkError *error);

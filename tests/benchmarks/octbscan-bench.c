@@ -14,7 +14,7 @@
 #include "core/parallel.h"
 #include "fft/fft.h"
 
-enum { LINES = 240, N_SLOTS = 3 };
+enum { LINES = 240, N_SLOTS = 3, N_TURNS = 10 };
 
 static const double range[] = {806, 675};
 static const double dispersion[] = {0, 0, -12};
@@ -402,13 +402,14 @@ latency_run (void *data, uint32_t turn)
   slot_wait (g, &g->slots[0]);
 }
 
-/* Upload, compute and download of different batches at the same time. */
+/* Upload, compute and download of different batches at the same time; enough of
+ * them that the first upload and the last download, alone, do not count. */
 static void
 stream_run (void *data, uint32_t turn)
 {
   Gpu *g = data;
 
-  for (uint32_t i = 0; i < 2 * N_SLOTS; i++) {
+  for (uint32_t i = 0; i < N_TURNS * N_SLOTS; i++) {
     Slot *s = &g->slots[i % N_SLOTS];
 
     slot_wait (g, s);
@@ -419,10 +420,31 @@ stream_run (void *data, uint32_t turn)
 }
 
 static void
+gpu_open (Gpu *g, const ImkDevice *device, const ImkOctbscanConfig *config,
+    uint32_t n_jobs, int n_slots)
+{
+  ImkOctbscanConfig c = *config;
+
+  *g = (Gpu){.device = device, .n_jobs = n_jobs};
+  c.max_jobs = n_jobs;
+  g->in_size = (size_t) c.width * LINES * 2;
+  g->out_size = (size_t) imk_octbscan_n_depths (&c) * LINES;
+  for (int i = 0; i < n_slots; i++)
+    slot_open (g, &g->slots[i], &c);
+}
+
+static void
+gpu_close (Gpu *g, int n_slots)
+{
+  for (int i = 0; i < n_slots; i++)
+    slot_close (g, &g->slots[i]);
+}
+
+static void
 gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
 {
   ImkOctbscanConfig c = config_of (832, 4096, scale, 0);
-  Gpu g = {.device = device, .n_jobs = n_jobs};
+  Gpu g;
   const BenchEntry entries[] = {
       {"cuda", "resident", resident_run, &g},
       {"cuda", "host-to-host", latency_run, &g},
@@ -430,18 +452,53 @@ gpu_case (const ImkDevice *device, uint32_t scale, uint32_t n_jobs)
   };
   char name[64];
 
-  c.max_jobs = n_jobs;
-  g.in_size = (size_t) c.width * LINES * 2;
-  g.out_size = (size_t) imk_octbscan_n_depths (&c) * LINES;
-  for (uint32_t i = 0; i < N_SLOTS; i++)
-    slot_open (&g, &g.slots[i], &c);
+  gpu_open (&g, device, &c, n_jobs, N_SLOTS);
   snprintf (name, sizeof (name), "832-to-%u-bscans-%u", 4096 * scale, n_jobs);
   bench_case (name, entries, 3);
   for (int i = 0; i < 3; i++)
     print_rate (name, entries[i].who,
-        (double) LINES * n_jobs * (i == 2 ? 2 * N_SLOTS : 1));
-  for (uint32_t i = 0; i < N_SLOTS; i++)
-    slot_close (&g, &g.slots[i]);
+        (double) LINES * n_jobs * (i == 2 ? N_TURNS * N_SLOTS : 1));
+  gpu_close (&g, N_SLOTS);
+}
+
+/* The two strategies, resident. @depths: that the crop leaves, 0 for all */
+static void
+strategy_case (const ImkDevice *device, uint32_t width, uint32_t upsample,
+    uint32_t scale, uint32_t depths, uint32_t n_jobs)
+{
+  ImkOctbscanConfig c = config_of (width, upsample, scale, 0);
+  Gpu matrix, fft;
+  const BenchEntry entries[] = {
+      {"cuda", "operator", resident_run, &matrix},
+      {"cuda", "fft", resident_run, &fft},
+  };
+  char name[64];
+
+  if (depths > 0)
+    c.crop_bottom = imk_octbscan_n_depths (&c) - depths;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  gpu_open (&matrix, device, &c, n_jobs, 1);
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  gpu_open (&fft, device, &c, n_jobs, 1);
+  snprintf (name, sizeof (name), "%u-to-%u-depths-%u-bscans-%u", width,
+      upsample * scale, imk_octbscan_n_depths (&c), n_jobs);
+  bench_case (name, entries, 2);
+  for (int i = 0; i < 2; i++)
+    print_rate (name, entries[i].who, (double) LINES * n_jobs);
+  gpu_close (&matrix, 1);
+  gpu_close (&fft, 1);
+}
+
+static void
+strategy_cases (const ImkDevice *device)
+{
+  for (uint32_t n_jobs = 1; n_jobs <= 32; n_jobs *= 32) {
+    for (uint32_t scale = 1; scale <= 4; scale *= 2)
+      strategy_case (device, 832, 4096, scale, 0, n_jobs);
+    strategy_case (device, 832, 4096, 4, 400, n_jobs);
+    for (uint32_t n = 1024; n <= 8192; n *= 2)
+      strategy_case (device, n, n, 1, 0, n_jobs);
+  }
 }
 
 static void
@@ -461,7 +518,34 @@ gpu_cases (void)
   for (uint32_t scale = 1; scale <= 4; scale *= 2)
     for (uint32_t n_jobs = 1; n_jobs <= 64; n_jobs *= 8)
       gpu_case (device, scale, n_jobs);
+  strategy_cases (device);
   device->pop ();
+}
+
+/* The two strategies on the CPU for a few depths of the middle. */
+static void
+crop_case (uint32_t depths)
+{
+  ImkOctbscanConfig c = config_of (832, 4096, 4, 1);
+  Ours fft, matrix;
+  const BenchEntry entries[] = {
+      {"cpu", "operator", ours_run, &matrix},
+      {"cpu", "fft", ours_run, &fft},
+  };
+  char name[64];
+
+  c.crop_top = 400;
+  c.crop_bottom = imk_octbscan_n_depths (&c) - depths;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  ours_open (&fft, &c);
+  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  ours_open (&matrix, &c);
+  snprintf (name, sizeof (name), "832-to-16384-depths-%u-threads-1", depths);
+  bench_case (name, entries, 2);
+  for (int i = 0; i < 2; i++)
+    print_rate (name, entries[i].who, LINES);
+  ours_close (&fft);
+  ours_close (&matrix);
 }
 
 int
@@ -475,5 +559,7 @@ main (int argc, char **argv)
     cpu_case (2048, 2048, 1, IMK_OCTBSCAN_INTERPOLATION_CUBIC, threads);
     cpu_case (4096, 4096, 1, IMK_OCTBSCAN_INTERPOLATION_CUBIC, threads);
   }
+  for (uint32_t depths = 16; depths <= 256; depths *= 2)
+    crop_case (depths);
   return bench_close ();
 }

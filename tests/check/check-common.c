@@ -68,6 +68,22 @@ check_n_page_locked (void)
   return mock_count ("imk_mock_n_page_locked");
 }
 
+guint
+check_n_copies (void)
+{
+  return mock_count ("imk_mock_n_copies");
+}
+
+void
+check_lose_device (gint device_id)
+{
+  void (*lose) (int) =
+      (void (*) (int)) mock_function ("imk_mock_lose_device", RTLD_NOLOAD);
+
+  if (lose)
+    lose (device_id);
+}
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo
@@ -200,6 +216,32 @@ check_have_element (const gchar *name)
   }
   gst_object_unref (factory);
   return TRUE;
+}
+
+GPtrArray *
+check_formats (const gchar *name, const gchar *feature)
+{
+  GPtrArray *formats = g_ptr_array_new_with_free_func (g_free);
+  GstElement *element = gst_element_factory_make (name, NULL);
+  GstPad *pad = gst_element_get_static_pad (element, "sink");
+  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
+
+  if (!feature)
+    feature = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY;
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    const GValue *list =
+        gst_structure_get_value (gst_caps_get_structure (caps, i), "format");
+
+    if (!gst_caps_features_contains (gst_caps_get_features (caps, i), feature))
+      continue;
+    for (guint n = 0; n < gst_value_list_get_size (list); n++)
+      g_ptr_array_add (
+          formats, g_value_dup_string (gst_value_list_get_value (list, n)));
+  }
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (element);
+  return formats;
 }
 
 GstBuffer *

@@ -56,6 +56,12 @@ guint check_n_live (void);
 /* Returns: page-locked blocks of the mock that were made and not freed */
 guint check_n_page_locked (void);
 
+/* Returns: copies of the mock since the last time */
+guint check_n_copies (void);
+
+/* Mock device @device_id fails from now on; -1: none does any more */
+void check_lose_device (gint device_id);
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo check_info (const gchar *format, gint width, gint height);
@@ -80,6 +86,10 @@ void check_same_pixels (
 /* Returns: whether the element is installed; if not, prints that a test is
  * skipped */
 gboolean check_have_element (const gchar *name);
+
+/* Returns: (transfer full): names of the formats that the template of the sink
+ * pad of @element has in memory of @feature, NULL for system memory */
+GPtrArray *check_formats (const gchar *element, const gchar *feature);
 
 /* Returns: (transfer full): the next buffer; fails when none comes */
 GstBuffer *check_pull (GstHarness *h);

@@ -9,6 +9,7 @@
 
 #include <glib/gstdio.h>
 
+#include "gstimagingnpy.h"
 #include "gstimagingprm.h"
 
 #define WIDTH 211
@@ -166,6 +167,40 @@ run (const gchar *description)
   check_no_error (pipeline);
   stop (pipeline);
   return text;
+}
+
+static void
+save_npy (const gchar *name, GstImagingNpyType type, guint n_dims,
+    const guint64 *dims, gconstpointer data)
+{
+  g_autofree gchar *path = path_of (name);
+
+  fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, NULL));
+}
+
+/* 8 x 2 pixels, of which the left half, with the first patch of each row, is 0.
+ */
+static void
+write_mask (const gchar *name)
+{
+  const guint8 mask[] = {0, 0, 0, 0, 1, 1, 255, 2, 0, 0, 0, 0, 1, 1, 1, 1};
+  const guint64 dims[] = {2, 8};
+
+  save_npy (name, GST_IMAGING_NPY_TYPE_U8, 2, dims, mask);
+}
+
+/* The same for all patches of the grid. */
+static void
+write_gross_offsets (const gchar *name, gdouble x, gdouble y)
+{
+  const guint64 dims[] = {4, 3, 2};
+  gdouble offsets[4 * 3 * 2];
+
+  for (guint i = 0; i < G_N_ELEMENTS (offsets); i += 2) {
+    offsets[i] = x;
+    offsets[i + 1] = y;
+  }
+  save_npy (name, GST_IMAGING_NPY_TYPE_F64, 3, dims, offsets);
 }
 
 #define SOURCES(more) \
@@ -360,7 +395,8 @@ GST_START_TEST (test_rows_do_not_depend_on_buffers_threads_and_memory)
   };
 
   fail_unless (g_str_has_prefix (expected->str,
-      "frame,pts,column,x,y,dx,dy,correlation,valid,flags\n0,,0,102,"));
+      "frame,pts,column,x,y,dx,dy,correlation,peak,snr,cov_xx,cov_yy,cov_xy,"
+      "valid,flags\n0,,0,102,"));
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
     GString *found = run (others[i]);
 
@@ -376,26 +412,192 @@ GST_START_TEST (test_tensors_are_the_same_numbers)
 {
   GString *tensor = run (
       SOURCES ("") "! other/tensors,format=static,num_tensors=1,types=float32,"
-                   "dimensions=7:3:1:1" OUT);
+                   "dimensions=12:3:1:1" OUT);
   GString *text = run (SOURCES ("") "! text/csv" OUT);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
 
-  fail_unless_equals_int (tensor->len, 12 * 7 * sizeof (gfloat));
+  fail_unless_equals_int (tensor->len, 12 * 12 * sizeof (gfloat));
   for (guint i = 0; i < 12; i++) {
     g_auto (GStrv) words = g_strsplit (lines[1 + i], ",", -1);
 
-    for (guint f = 0; f < 7; f++) {
+    for (guint f = 0; f < 12; f++) {
       gfloat value;
 
       memcpy (
-          &value, tensor->str + (7 * i + f) * sizeof (value), sizeof (value));
+          &value, tensor->str + (12 * i + f) * sizeof (value), sizeof (value));
       fail_unless (
-          ABS (value - g_ascii_strtod (words[3 + f], NULL)) < 1e-5 * 100,
+          ABS (value - g_ascii_strtod (words[3 + f], NULL)) < 1e-5 * 1000,
           "row %u field %u: %g, %s", i, f, value, words[3 + f]);
     }
   }
   g_string_free (tensor, TRUE);
   g_string_free (text, TRUE);
+}
+GST_END_TEST
+
+/* --- on the device, which is the mock
+ * -----------------------------------------
+ */
+
+/* Returns: (transfer full): a property of x, once all has come out of "out" */
+static gchar *
+run_for_property (const gchar *description, const gchar *property)
+{
+  GstElement *pipeline = launch (description);
+  GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GString *text = g_string_new (NULL);
+  gchar *value = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  collect (pipeline, "out", text);
+  check_no_error (pipeline);
+  g_object_get (x, property, &value, NULL);
+  gst_object_unref (x);
+  stop (pipeline);
+  g_string_free (text, TRUE);
+  return value;
+}
+
+GST_START_TEST (test_backends_and_devices_give_the_same_rows)
+{
+  const gchar *const modes[] = {"", "mode=precise", "mask-location=$/mask.npy"};
+  const gchar *const others[] = {"backend=cuda", "backend=cuda cuda-devices=1",
+      "backend=cuda cuda-devices=0,1", "backend=cuda memory-limit=900000"};
+
+  write_mask ("mask.npy");
+  for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
+    g_autofree gchar *plain = g_strdup_printf (
+        SOURCES ("") "backend=cpu %s ! text/csv" OUT, modes[m]);
+    GString *expected = run (plain);
+
+    for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
+      g_autofree gchar *description = g_strdup_printf (
+          SOURCES ("lines-per-buffer=7") "%s %s ! text/csv" OUT, others[i],
+          modes[m]);
+      GString *found = run (description);
+
+      fail_unless (g_string_equal (found, expected), "%s %s:\n%s", others[i],
+          modes[m], found->str);
+      g_string_free (found, TRUE);
+    }
+    g_string_free (expected, TRUE);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_auto_takes_the_device_for_much_work)
+{
+  g_autofree gchar *little =
+      run_for_property (SOURCES ("") "! text/csv" OUT, "active-backend");
+  g_autofree gchar *much = run_for_property (
+      SOURCES ("") "nx=90 ny=100 ! text/csv" OUT, "active-backend");
+
+  fail_unless_equals_string (little, "cpu");
+  fail_unless_equals_string (much, "cuda");
+}
+GST_END_TEST
+
+/* --- masks, gross offsets, steps, rasters
+ * --------------------------------------
+ */
+
+static void
+check_numbers (const GString *text, guint n_fields, guint row, guint field,
+    gdouble expected)
+{
+  gfloat value;
+
+  fail_unless (text->len >= (row * n_fields + field + 1) * sizeof (value));
+  memcpy (&value, text->str + (row * n_fields + field) * sizeof (value),
+      sizeof (value));
+  fail_unless (ABS (value - expected) < 0.3, "patch %u field %u is %g, not %g",
+      row, field, value, expected);
+}
+
+GST_START_TEST (test_gross_offsets_reach_what_the_search_does_not)
+{
+  GString *found;
+
+  /* the search is 8 columns either way; 30 columns and -40 lines more are not
+   * found without being told */
+  write_slc ("far.SLC", 30 + SHIFT_X, -40 + SHIFT_Y);
+  write_prm ("far.PRM", "far.SLC", HEIGHT, "");
+  write_gross_offsets ("gross.npy", 30.4, -39.6);
+  found = run ("slcsrc location=$/ref.PRM ! x.reference slcsrc "
+               "location=$/far.PRM ! x.secondary insarxcorr name=x " GRID
+               " gross-offsets-location=$/gross.npy ! other/tensors" OUT);
+  fail_unless_equals_int (found->len, 12 * 12 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    check_numbers (found, 12, i, 2, 30 + SHIFT_X);
+    check_numbers (found, 12, i, 3, -40 + SHIFT_Y);
+  }
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_steps_cover_the_reference)
+{
+  GString *found =
+      run (SOURCES ("") "grid=step step-x=49 step-y=60 ! other/tensors,"
+                        "format=static,num_tensors=1,types=float32,"
+                        "dimensions=12:4:1:1" OUT);
+
+  /* from 32 to 211 - 32 and to 307 - 32 at most */
+  fail_unless_equals_int (found->len, 4 * 5 * 12 * sizeof (gfloat));
+  check_numbers (found, 12, 0, 0, 32);
+  check_numbers (found, 12, 0, 1, 32);
+  check_numbers (found, 12, 19, 0, 32 + 3 * 49);
+  check_numbers (found, 12, 19, 1, 32 + 4 * 60);
+  g_string_free (found, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_rasters_are_planes_of_the_rows)
+{
+  GString *rows, *planes;
+
+  write_mask ("mask.npy");
+  rows = run (SOURCES ("") "mask-location=$/mask.npy ! other/tensors" OUT);
+  planes = run (SOURCES ("") "mask-location=$/mask.npy x.rasters ! queue ! "
+                             "other/tensors,format=static,num_tensors=1,types="
+                             "float32,dimensions=3:4:8:1" OUT);
+  fail_unless_equals_int (planes->len, 12 * 8 * sizeof (gfloat));
+  for (guint i = 0; i < 12; i++) {
+    static const guint fields[] = {2, 3, 4, 6, 7, 8, 9};
+    const gfloat *plane = (const gfloat *) planes->str;
+    const gfloat *row = (const gfloat *) rows->str + 12 * i;
+    gboolean masked = i % 3 == 0;
+
+    fail_unless (plane[7 * 12 + i] == (masked ? 2 : 0), "patch %u has state %g",
+        i, plane[7 * 12 + i]);
+    for (guint p = 0; p < 7; p++) {
+      gfloat value = plane[p * 12 + i];
+
+      fail_unless (masked ? value != value : value == row[fields[p]],
+          "patch %u plane %u is %g", i, p, value);
+    }
+  }
+  g_string_free (rows, TRUE);
+  g_string_free (planes, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_precise_offsets_are_precise)
+{
+  GString *found = run (SOURCES ("") "mode=precise window-width=40 "
+                                     "window-height=50 ! other/tensors" OUT);
+
+  for (guint i = 0; i < 12; i++) {
+    const gfloat *row = (const gfloat *) found->str + 12 * i;
+
+    fail_unless (ABS (row[2] - SHIFT_X) < 0.02 && ABS (row[3] - SHIFT_Y) < 0.02,
+        "patch %u is off by (%g, %g)", i, row[2] - SHIFT_X, row[3] - SHIFT_Y);
+    fail_unless (row[4] > 60 && row[5] >= row[4] && row[6] > 50 && row[7] > 0 &&
+                     row[8] > 0 && row[11] == 0,
+        "patch %u: correlation %g peak %g snr %g cov %g %g flags %g", i, row[4],
+        row[5], row[6], row[7], row[8], row[11]);
+  }
+  g_string_free (found, TRUE);
 }
 GST_END_TEST
 
@@ -523,6 +725,7 @@ GST_START_TEST (test_what_is_wrong_is_said)
   const GQuark stream = GST_STREAM_ERROR;
 
   write_prm ("short.PRM", "sec.SLC", 60, "");
+  write_gross_offsets ("gross.npy", 0, 0);
 #define FAILS(ref, sec, more, domain, code, words) \
   check_fails ( \
       "slcsrc location=$/" ref " ! x.reference slcsrc location=$/" sec \
@@ -530,14 +733,22 @@ GST_START_TEST (test_what_is_wrong_is_said)
       domain, code, words)
   FAILS ("ref.PRM", "sec.PRM format=f32", "", stream, GST_STREAM_ERROR_FORMAT,
       "reference has samples of ci16 and the secondary of f32");
-  FAILS ("ref.PRM", "sec.PRM", "xsearch=12", GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "xsearch is 12; it must be a power of two");
+  FAILS ("ref.PRM", "sec.PRM", "ysearch=60", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "need at least 360 lines of 96");
   FAILS ("short.PRM", "sec.PRM", "", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "The reference has 60 lines of 211 columns");
   FAILS ("ref.PRM", "sec.PRM", "memory-limit=1000", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "memory-limit is 1000 bytes");
-  FAILS ("ref.PRM", "sec.PRM", "backend=cuda", GST_RESOURCE_ERROR,
-      GST_RESOURCE_ERROR_NOT_FOUND, "libimk-cuda-fft.so");
+  FAILS ("ref.PRM", "sec.PRM", "backend=cuda cuda-device-id=7",
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "cuda-device-id is 7");
+  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,x", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_SETTINGS, "cuda-devices is \"0,x\"");
+  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/no.npy", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "mask-location: ");
+  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/gross.npy", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "is f64 [4, 3, 2]; expected is [lines, ");
+  FAILS ("ref.PRM", "sec.PRM", "gross-offsets-location=$/gross.npy nx=2",
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "expected is [4, 2, 2]");
 #undef FAILS
   check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
@@ -673,6 +884,12 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_rows_are_those_of_gmtsar);
   tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
   tcase_add_test (tc, test_tensors_are_the_same_numbers);
+  tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
+  tcase_add_test (tc, test_auto_takes_the_device_for_much_work);
+  tcase_add_test (tc, test_gross_offsets_reach_what_the_search_does_not);
+  tcase_add_test (tc, test_steps_cover_the_reference);
+  tcase_add_test (tc, test_rasters_are_planes_of_the_rows);
+  tcase_add_test (tc, test_precise_offsets_are_precise);
   tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
   tcase_add_test (tc, test_a_run_can_be_repeated);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);

@@ -229,36 +229,6 @@ run (guint e, const gchar *backend, Kind in, Kind out, const gchar *format,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Of the sink template of @e for @kind. */
-static GPtrArray *
-formats_of (guint e, Kind kind)
-{
-  GPtrArray *formats = g_ptr_array_new_with_free_func (g_free);
-  GstElementFactory *factory = gst_element_factory_find (elements[e].name);
-  GstElement *element = gst_element_factory_create (factory, NULL);
-  GstPad *pad = gst_element_get_static_pad (element, "sink");
-  GstCaps *caps = gst_pad_get_pad_template_caps (pad);
-  const gchar *feature = kinds[kind].feature
-                             ? kinds[kind].feature
-                             : GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY;
-
-  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
-    const GValue *list =
-        gst_structure_get_value (gst_caps_get_structure (caps, i), "format");
-
-    if (!gst_caps_features_contains (gst_caps_get_features (caps, i), feature))
-      continue;
-    for (guint n = 0; n < gst_value_list_get_size (list); n++)
-      g_ptr_array_add (
-          formats, g_value_dup_string (gst_value_list_get_value (list, n)));
-  }
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-  gst_object_unref (element);
-  gst_object_unref (factory);
-  return formats;
-}
-
 static void
 add_copies (GString *row, const Copies *c)
 {
@@ -292,7 +262,7 @@ same_copies (const Copies *a, const Copies *b, const gchar *format)
 static void
 add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
 {
-  GPtrArray *formats = formats_of (e, in);
+  GPtrArray *formats = check_formats (elements[e].name, kinds[in].feature);
   GPtrArray *found = g_ptr_array_new ();
   gboolean on_cuda = strcmp (backend, "cuda") == 0;
   gboolean runs = in != CUDA && out != CUDA; /* libgstcuda takes no mock */
@@ -340,7 +310,7 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
       else
         g_string_append (table, " |");
     } else {
-      g_string_append (table, " negotiated alone | |");
+      g_string_append (table, " see check-cuda | |");
     }
     g_string_append (table, "\n");
   }
@@ -370,6 +340,25 @@ make_table (void)
 #define BEGIN "<!-- made by tests/check/paths.c -->\n"
 #define END "<!-- end of what is made -->\n"
 
+/* What this build has of the table. */
+static gchar *
+keep_built (const gchar *begin, const gchar *end)
+{
+  gchar *text = g_strndup (begin, end - begin);
+#ifndef HAVE_GST_CUDA
+  gchar **lines = g_strsplit (text, "\n", 0);
+  GString *kept = g_string_new (NULL);
+
+  for (guint i = 0; lines[i] && lines[i][0]; i++)
+    if (!strstr (lines[i], "| CUDAMemory |"))
+      g_string_append_printf (kept, "%s\n", lines[i]);
+  g_strfreev (lines);
+  g_free (text);
+  text = g_string_free (kept, FALSE);
+#endif
+  return text;
+}
+
 GST_START_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
@@ -387,9 +376,11 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
     fail_unless (g_file_set_contents (PAGE, new_page, -1, NULL));
     g_free (new_page);
   } else {
-    fail_unless (strlen (table->str) == (gsize) (end - begin) &&
-                     strncmp (begin, table->str, end - begin) == 0,
+    gchar *expected = keep_built (begin, end);
+
+    fail_unless (strcmp (expected, table->str) == 0,
         "%s should have this table:\n%s", PAGE, table->str);
+    g_free (expected);
   }
   g_string_free (table, TRUE);
   g_free (page);

@@ -6,8 +6,10 @@ retina.py SPECTRA.npy OWN.ini [COMMON.ini] writes [bscans, lines, samples] of
 u16 (12 bits), the calibration of each camera, and one that takes camera 0's for
 all. The cameras differ in gain, in the pedestal, in how wavelength goes with
 the pixels, and in dispersion; they cover the same wavenumbers. As many lines in
-a row as there are cameras look at the same place. The same options give the
-same files everywhere.
+a row as there are cameras look at the same place. With --motion the retina
+moves in depth from B-scan to B-scan, a sine of that many depths at scale 1 and
+seven B-scans. With --split camera c's lines are also in SPLIT-c.npy, as that
+camera alone would give them. The same options give the same files everywhere.
 """
 import argparse
 
@@ -27,7 +29,12 @@ def calibration(camera, samples):
     return polynomial, [9.0, 14.0, 4.0, 11.0][camera % 4], 2.0 * (camera % 3), 1 + 0.2 * camera
 
 
-def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed=1):
+def motions(bscans, motion):
+    """Returns: how deep each B-scan is, in depths at scale 1."""
+    return motion * np.sin(2 * np.pi * np.arange(bscans) / 7)
+
+
+def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed=1, motion=0.0):
     """Returns: the spectra."""
     random = np.random.RandomState(seed)  # its stream is frozen by NumPy
     pixel = np.arange(samples)
@@ -39,6 +46,7 @@ def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed
     bins = (depth + wave + thick * random.uniform(-0.5, 0.5, layer.shape)) * samples / 2
     phase = random.uniform(0, 2 * np.pi, layer.shape)
     amplitude = strength * random.rayleigh(1.0, layer.shape) * 12
+    moved = motions(bscans, motion)
     out = np.empty((bscans * lines, samples))
     for camera in range(cameras):
         polynomial, quadratic, cubic, gain = calibration(camera, samples)
@@ -50,7 +58,7 @@ def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed
         rows = np.arange(camera, bscans * lines, cameras)
         for row in rows:
             p = row // cameras
-            turn = (2 * np.pi * bins[p][:, None] * along + phase[p][:, None]
+            turn = (2 * np.pi * (bins[p] + moved[row // lines])[:, None] * along + phase[p][:, None]
                     + quadratic * u ** 2 + cubic * u ** 3)
             fringes = envelope * (amplitude[p][:, None] * np.cos(turn)).sum(axis=0)
             out[row] = gain * (pedestal + fringes)
@@ -75,11 +83,15 @@ def main():
     parser.add_argument("common", nargs="?")
     for name, kind, value in [("cameras", int, 2), ("samples", int, 832), ("lines", int, 240),
                               ("bscans", int, 1), ("grains", int, 60), ("noise", float, 2.0),
-                              ("seed", int, 1)]:
+                              ("seed", int, 1), ("motion", float, 0.0), ("split", str, None)]:
         parser.add_argument("--" + name, type=kind, default=value)
     options = vars(parser.parse_args())
-    array, own, common = (options.pop(name) for name in ("array", "own", "common"))
-    np.save(array, make(**options))
+    array, own, common, split = (options.pop(name)
+                                 for name in ("array", "own", "common", "split"))
+    spectra = make(**options)
+    np.save(array, spectra)
+    for camera in range(options["cameras"] if split else 0):
+        np.save(f"{split}-{camera}.npy", spectra[:, camera::options["cameras"]])
     for name, same in (own, False), (common, True):
         if name:
             with open(name, "w") as file:

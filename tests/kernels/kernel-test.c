@@ -17,10 +17,13 @@ enum { FAILED = 1, SKIPPED = 2 };
 int
 test_main (const Test *tests)
 {
+  const char *only = getenv ("IMK_TEST_ONLY");
   volatile int n = 0, n_failed = 0;
 
   setvbuf (stdout, NULL, _IOLBF, 0);
   for (const Test *volatile t = tests; t->name; t++) {
+    if (!strstr (t->name, only ? only : ""))
+      continue;
     n++;
     switch (setjmp (leave)) {
     case 0:

@@ -14,7 +14,8 @@ typedef struct Test {
   void (*run) (void);
 } Test;
 
-/* Runs @tests up to the one without a name and prints TAP.
+/* Runs @tests up to the one without a name and prints TAP; where IMK_TEST_ONLY
+ * is set, those only whose names contain it.
  * Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
 

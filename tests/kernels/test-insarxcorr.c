@@ -2,156 +2,16 @@
 /* The offsets of SAR images against a plain reference in float64, closed forms,
  * what GMTSAR printed for real and synthetic pairs, and the backends against
  * each other. */
-#include "kernel-test.h"
+#include "insar-common.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
 #include "insarxcorr/insarxcorr-fit.h"
-#include "insarxcorr/insarxcorr.h"
 
-enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS, MAX_LINE = 256 };
-
-static const double pi = 3.14159265358979323846;
-
-/* ------------------------------------------------------------------------
- * Helpers. */
-
-static ImkInsarxcorr *
-kernel_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
-{
-  ImkInsarxcorr *self = NULL;
-  ImkError error;
-
-  test_ok (imk_insarxcorr_new (backend, c, &self, &error), &error);
-  return self;
-}
-
-/* Pushes what there is room for, @at_once lines at most. */
-static void
-push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
-    const void *data, uint32_t at_once)
-{
-  size_t stride = c->width[side] * imk_type_size (c->type);
-  uint32_t room, n;
-  ImkError error;
-
-  while ((room = imk_insarxcorr_room (self, side)) > 0) {
-    ImkImage lines = {
-        .data = (uint8_t *) data + imk_insarxcorr_pushed (self, side) * stride,
-        .stride = stride,
-        .width = c->width[side],
-        .channels = 1,
-        .type = c->type,
-    };
-
-    n = room < at_once ? room : at_once;
-    lines.height = n;
-    test_ok (imk_insarxcorr_push (self, side, &lines, NULL, &error), &error);
-  }
-}
-
-/* Returns: [ny][nx][N_FIELDS], to be freed */
-static double *
-run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c, const void *ref,
-    const void *sec, uint32_t at_once)
-{
-  ImkInsarxcorr *self = kernel_new (backend, c);
-  size_t row_size = (size_t) c->nx * N_FIELDS;
-  double *all = malloc (c->ny * row_size * sizeof (*all));
-  TestImage host = test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
-  ImkImage out = host.image;
-  ImkError error;
-
-  if (backend == IMK_BACKEND_CUDA)
-    out = test_to_device (&host);
-  for (uint32_t row = 0; row < c->ny; row++) {
-    push (self, c, 0, ref, at_once);
-    push (self, c, 1, sec, at_once);
-    test_check (imk_insarxcorr_is_ready (self), "row %u is not ready", row);
-    test_check (imk_insarxcorr_row (self) == row, "row %u is not next", row);
-    test_ok (imk_insarxcorr_process (self, &out, NULL, &error), &error);
-    if (backend == IMK_BACKEND_CUDA)
-      test_from_device (&out, &host);
-    test_image_check_canaries (&host, "offsets");
-    memcpy (all + row * row_size, host.image.data, row_size * sizeof (*all));
-    imk_insarxcorr_advance (self);
-  }
-  push (self, c, 0, ref, at_once);
-  push (self, c, 1, sec, at_once);
-  for (int s = 0; s < 2; s++)
-    test_check (imk_insarxcorr_pushed (self, s) == c->height[s],
-        "side %d took %u of %u lines", s, imk_insarxcorr_pushed (self, s),
-        c->height[s]);
-  if (backend == IMK_BACKEND_CUDA)
-    test_device_free (&out);
-  test_image_free (&host);
-  imk_insarxcorr_free (self);
-  return all;
-}
-
-static double *
-run (const ImkInsarxcorrConfig *c, const void *ref, const void *sec)
-{
-  return run_pushing (IMK_BACKEND_CPU, c, ref, sec, 100);
-}
-
-static ImkInsarxcorrConfig
-small_config (uint32_t width, uint32_t height, uint32_t xsearch,
-    uint32_t ysearch, uint32_t nx, uint32_t ny)
-{
-  ImkInsarxcorrConfig c;
-
-  imk_insarxcorr_config_init (&c);
-  c.width[0] = c.width[1] = width;
-  c.height[0] = c.height[1] = height;
-  c.xsearch = xsearch;
-  c.ysearch = ysearch;
-  c.nx = nx;
-  c.ny = ny;
-  c.n_threads = 2;
-  return c;
-}
-
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) / (1ull << 53) - 0.5;
-}
-
-/* Smooth complex noise as int16, and the same @dx columns and @dy lines later.
- * It comes from a scene of twice the size, so that nothing wraps. */
-static void
-make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
-    int16_t **ref, int16_t **sec)
-{
-  uint32_t w = c->width[0], h = c->height[0], ww = w + 64, hh = h + 64;
-  float *noise = malloc ((size_t) ww * hh * 2 * sizeof (*noise));
-  int16_t *out[2];
-
-  for (size_t i = 0; i < (size_t) ww * hh * 2; i++)
-    noise[i] = (float) uniform (&seed);
-  for (int s = 0; s < 2; s++) {
-    out[s] = malloc ((size_t) w * h * 4);
-    for (uint32_t y = 0; y < h; y++)
-      for (uint32_t x = 0; x < w; x++)
-        for (int part = 0; part < 2; part++) {
-          size_t sx = x + 32 - (s ? dx : 0), sy = y + 32 - (s ? dy : 0);
-          float sum = 0;
-
-          for (size_t i = 0; i < 2; i++)
-            for (size_t j = 0; j < 2; j++)
-              sum += noise[((sy + i) * ww + sx + j) * 2 + part];
-          out[s][((size_t) y * w + x) * 2 + part] = (int16_t) (sum * 800);
-        }
-  }
-  free (noise);
-  *ref = out[0];
-  *sec = out[1];
-}
+enum { MAX_LINE = 256 };
 
 /* ------------------------------------------------------------------------
  * A reference in float64 from the formulas: no FFT, no bands, no packing. */
@@ -189,18 +49,6 @@ ref_sample (const RefImage *im, int x, int y, double *re, double *im_)
   }
 }
 
-/* What sample @m of @n is worth at @t, as the sum over frequencies -n/2..n/2-1.
- */
-static void
-ref_weight (int n, double t, double *re, double *im)
-{
-  *re = *im = 0;
-  for (int k = -n / 2; k < n / 2; k++) {
-    *re += cos (2 * pi * k * t / n) / n;
-    *im += sin (2 * pi * k * t / n) / n;
-  }
-}
-
 /* Amplitudes without mean of the patch whose first sample is (x0, y0). */
 static void
 ref_detect (const RefImage *im, int x0, int y0, double *out)
@@ -212,7 +60,7 @@ ref_detect (const RefImage *im, int x0, int y0, double *out)
 
   for (int i = 0; i < n; i++)
     for (int m = 0; m < n; m++)
-      ref_weight (n, (double) (first + i) / ri - m, &weights[2 * (i * n + m)],
+      insar_weight (n, (double) (first + i) / ri - m, &weights[2 * (i * n + m)],
           &weights[2 * (i * n + m) + 1]);
   for (int y = 0; y < h; y++)
     for (int i = 0; i < n; i++) {
@@ -287,8 +135,8 @@ ref_zoom (const double in[8][8], int f, double *out)
         for (int j = 0; j < 8; j++) {
           double yr, yi, xr, xi;
 
-          ref_weight (8, (double) g / f - i, &yr, &yi);
-          ref_weight (8, (double) h / f - j, &xr, &xi);
+          insar_weight (8, (double) g / f - i, &yr, &yi);
+          insar_weight (8, (double) h / f - j, &xr, &xi);
           sum += in[i][j] * (yr * xr - yi * xi);
         }
       out[g * 8 * f + h] = sum;
@@ -358,7 +206,7 @@ check_reference (const ImkInsarxcorrConfig *c, const void *ref, const void *sec,
     const char *where)
 {
   RefImage images[2] = {{c, 0, ref}, {c, 1, sec}};
-  double *found = run (c, ref, sec);
+  double *found = insar_run (c, ref, sec);
 
   for (uint32_t i = 0; i < c->nx * c->ny; i++) {
     const double *row = found + i * N_FIELDS;
@@ -402,14 +250,14 @@ test_reference (void)
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
     ImkInsarxcorrConfig c =
-        small_config (131, 117, cases[i].xsearch, cases[i].ysearch, 2, 2);
+        insar_config (131, 117, cases[i].xsearch, cases[i].ysearch, 2, 2);
     int16_t *ref, *sec;
     char where[64];
 
     c.range_interp = cases[i].range_interp;
     c.interp = cases[i].interp;
     c.method = cases[i].method;
-    make_pair (&c, 1, -2, 7 + i, &ref, &sec);
+    insar_make_pair (&c, 1, -2, 7 + i, &ref, &sec);
     snprintf (where, sizeof (where), "case %zu", i);
     check_reference (&c, ref, sec, where);
     c.rshift = 2;
@@ -425,13 +273,13 @@ test_reference (void)
 static void
 test_reference_of_floats (void)
 {
-  ImkInsarxcorrConfig c = small_config (97, 103, 8, 8, 2, 2);
+  ImkInsarxcorrConfig c = insar_config (97, 103, 8, 8, 2, 2);
   size_t n = (size_t) c.width[0] * c.height[0];
   float *wide[2];
   int16_t *ints[2];
 
   c.interp = 4;
-  make_pair (&c, -1, 1, 3, &ints[0], &ints[1]);
+  insar_make_pair (&c, -1, 1, 3, &ints[0], &ints[1]);
   for (int s = 0; s < 2; s++) {
     wide[s] = malloc (2 * n * sizeof (float));
     for (size_t i = 0; i < 2 * n; i++)
@@ -458,12 +306,12 @@ test_whole_shifts_are_found (void)
 {
   for (int dy = -5; dy <= 5; dy += 5)
     for (int dx = -3; dx <= 3; dx += 3) {
-      ImkInsarxcorrConfig c = small_config (201, 233, 16, 16, 3, 3);
+      ImkInsarxcorrConfig c = insar_config (201, 233, 16, 16, 3, 3);
       int16_t *ref, *sec;
       double *found;
 
-      make_pair (&c, dx, dy, 11, &ref, &sec);
-      found = run (&c, ref, sec);
+      insar_make_pair (&c, dx, dy, 11, &ref, &sec);
+      found = insar_run (&c, ref, sec);
       for (uint32_t i = 0; i < c.nx * c.ny; i++) {
         const double *row = found + i * N_FIELDS;
 
@@ -489,7 +337,7 @@ test_whole_shifts_are_found (void)
 static void
 test_results_do_not_depend_on_bands (void)
 {
-  ImkInsarxcorrConfig c = small_config (311, 407, 16, 8, 5, 9);
+  ImkInsarxcorrConfig c = insar_config (311, 407, 16, 8, 5, 9);
   size_t size = (size_t) c.nx * c.ny * N_FIELDS * sizeof (double);
   int16_t *ref, *sec;
   double *expected, *found;
@@ -497,23 +345,23 @@ test_results_do_not_depend_on_bands (void)
   c.rshift = 20;
   c.ashift = -30;
   c.prf_ratio = 0.03;
-  make_pair (&c, 3, 2, 5, &ref, &sec);
-  expected = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 1000);
+  insar_make_pair (&c, 3, 2, 5, &ref, &sec);
+  expected = insar_run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 1000);
   for (uint32_t at_once = 1; at_once < 80; at_once = 3 * at_once + 1) {
-    found = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, at_once);
+    found = insar_run_pushing (IMK_BACKEND_CPU, &c, ref, sec, at_once);
     test_check (memcmp (found, expected, size) == 0,
         "results differ when %u lines come at once", at_once);
     free (found);
   }
   for (uint32_t n_threads = 0; n_threads < 5; n_threads++) {
     c.n_threads = n_threads;
-    found = run (&c, ref, sec);
+    found = insar_run (&c, ref, sec);
     test_check (memcmp (found, expected, size) == 0,
         "results differ with %u threads", n_threads);
     free (found);
   }
   c.memory_limit = 200000; /* the bands alone take 70 to 150 kB */
-  found = run (&c, ref, sec);
+  found = insar_run (&c, ref, sec);
   test_check (memcmp (found, expected, size) == 0,
       "results differ within %u bytes", 200000);
   free (found);
@@ -526,15 +374,15 @@ test_results_do_not_depend_on_bands (void)
 static void
 test_sparse_grids (void)
 {
-  ImkInsarxcorrConfig c = small_config (700, 650, 4, 8, 3, 3);
+  ImkInsarxcorrConfig c = insar_config (700, 650, 4, 8, 3, 3);
   int16_t *ref, *sec;
   double *found;
 
   c.interp = 4;
   c.memory_limit = 60000; /* of 1.8 MB a image */
-  make_pair (&c, 1, 1, 9, &ref, &sec);
+  insar_make_pair (&c, 1, 1, 9, &ref, &sec);
   check_reference (&c, ref, sec, "sparse");
-  found = run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 650);
+  found = insar_run_pushing (IMK_BACKEND_CPU, &c, ref, sec, 650);
   test_check (found[IMK_INSARXCORR_X] == 16 + 2 * (676 / 6) &&
                   found[IMK_INSARXCORR_Y] == 32 + 602 / 4,
       "the first patch is at (%g, %g)", found[IMK_INSARXCORR_X],
@@ -547,20 +395,20 @@ test_sparse_grids (void)
 static void
 test_grids (void)
 {
-  ImkInsarxcorrConfig c = small_config (399, 347, 8, 8, 90, 60);
+  ImkInsarxcorrConfig c = insar_config (399, 347, 8, 8, 90, 60);
   int16_t *image = calloc ((size_t) c.width[0] * c.height[0], 4);
   double *found;
   double last_x, last_y;
 
   /* X = 351, cut to 3 a patch: the last of 90 ends at 32 + 91 * 3 */
-  found = run (&c, image, image);
+  found = insar_run (&c, image, image);
   last_x = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_X];
   last_y = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_Y];
   test_check (last_x == 305 && last_y == 32 + 60 * 4, "gmtsar ends at (%g, %g)",
       last_x, last_y);
   free (found);
   c.grid = IMK_INSARXCORR_GRID_EVEN;
-  found = run (&c, image, image);
+  found = insar_run (&c, image, image);
   last_x = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_X];
   last_y = found[(c.nx * c.ny - 1) * N_FIELDS + IMK_INSARXCORR_Y];
   test_check (last_x == 32 + 91 * 351 / 93 && last_y == 32 + 60 * 299 / 61,
@@ -581,13 +429,13 @@ flags_of (const double *row)
 static void
 test_no_data_is_said (void)
 {
-  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
+  ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
   int16_t *zero = calloc ((size_t) c.width[0] * c.height[0], 4);
   int16_t *ref, *sec;
   double *found;
 
   /* what GMTSAR prints: xsearch / 2 + 1/32, ysearch + 1/16, 0 */
-  found = run (&c, zero, zero);
+  found = insar_run (&c, zero, zero);
   test_check (found[IMK_INSARXCORR_DX] == 8.03125 &&
                   found[IMK_INSARXCORR_DY] == 16.0625 &&
                   found[IMK_INSARXCORR_CORRELATION] == 0 &&
@@ -600,10 +448,10 @@ test_no_data_is_said (void)
   free (found);
 
   /* 60 of 200 columns of the secondary are data */
-  make_pair (&c, 1, 1, 2, &ref, &sec);
+  insar_make_pair (&c, 1, 1, 2, &ref, &sec);
   for (uint32_t y = 0; y < 200; y++)
     memset (sec + (y * 200 + 60) * 2, 0, 140 * 4);
-  found = run (&c, ref, sec);
+  found = insar_run (&c, ref, sec);
   for (uint32_t i = 0; i < 4; i++)
     test_check (flags_of (found + i * N_FIELDS) & IMK_INSARXCORR_NO_DATA &&
                     found[i * N_FIELDS + IMK_INSARXCORR_VALID] < 0.5,
@@ -618,7 +466,7 @@ test_no_data_is_said (void)
 static void
 test_numbers_that_are_none_are_no_data (void)
 {
-  ImkInsarxcorrConfig c = small_config (131, 131, 8, 8, 2, 2);
+  ImkInsarxcorrConfig c = insar_config (131, 131, 8, 8, 2, 2);
   size_t n = (size_t) c.width[0] * c.height[0];
   float *image = malloc (2 * n * sizeof (float));
   uint64_t seed = 4;
@@ -626,10 +474,10 @@ test_numbers_that_are_none_are_no_data (void)
 
   c.type = IMK_TYPE_CF32;
   for (size_t i = 0; i < 2 * n; i++)
-    image[i] = (float) uniform (&seed) * 1e3f;
+    image[i] = (float) insar_uniform (&seed) * 1e3f;
   for (size_t i = 0; i < n; i += 3)
     image[2 * i] = i % 2 ? NAN : INFINITY;
-  found = run (&c, image, image);
+  found = insar_run (&c, image, image);
   for (uint32_t i = 0; i < 4 * N_FIELDS; i++)
     test_check (isfinite (found[i]), "field %u is %g", i, found[i]);
   test_check (fabs (found[IMK_INSARXCORR_VALID] - 2.0 / 3) < 0.01,
@@ -642,8 +490,8 @@ test_numbers_that_are_none_are_no_data (void)
 
   /* so large that the surface overflows */
   for (size_t i = 0; i < 2 * n; i++)
-    image[i] = (float) uniform (&seed) * 1e38f;
-  found = run (&c, image, image);
+    image[i] = (float) insar_uniform (&seed) * 1e38f;
+  found = insar_run (&c, image, image);
   for (uint32_t i = 0; i < 4 * N_FIELDS; i++)
     test_check (isfinite (found[i]), "field %u is %g", i, found[i]);
   test_check (flags_of (found) & IMK_INSARXCORR_NO_DATA, "flags are %u",
@@ -655,11 +503,11 @@ test_numbers_that_are_none_are_no_data (void)
 static void
 test_images_may_end_anywhere (void)
 {
-  ImkInsarxcorrConfig c = small_config (140, 140, 8, 8, 4, 4);
+  ImkInsarxcorrConfig c = insar_config (140, 140, 8, 8, 4, 4);
   int16_t *ref, *sec;
 
   c.interp = 4;
-  make_pair (&c, 0, 0, 6, &ref, &sec);
+  insar_make_pair (&c, 0, 0, 6, &ref, &sec);
   /* the secondary is smaller, and the patches reach over all of its edges */
   c.width[1] = 101;
   c.height[1] = 77;
@@ -669,7 +517,7 @@ test_images_may_end_anywhere (void)
 
       c.rshift = rshift;
       c.ashift = ashift;
-      found = run (&c, ref, sec);
+      found = insar_run (&c, ref, sec);
       for (uint32_t i = 0; i < 16; i++) {
         const double *row = found + i * N_FIELDS;
         int left = (int) row[IMK_INSARXCORR_X] - 16 + rshift;
@@ -692,13 +540,13 @@ test_images_may_end_anywhere (void)
 static void
 test_peaks_at_the_edge_are_flagged (void)
 {
-  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
+  ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
   int16_t *ref, *sec;
   double *found;
 
   /* 13 of 16 lines: the window of 8 leaves the surface */
-  make_pair (&c, 0, 13, 8, &ref, &sec);
-  found = run (&c, ref, sec);
+  insar_make_pair (&c, 0, 13, 8, &ref, &sec);
+  found = insar_run (&c, ref, sec);
   test_check (flags_of (found) == IMK_INSARXCORR_EDGE &&
                   fabs (found[IMK_INSARXCORR_DY] - 13) < 0.2,
       "flags %u, dy %g", flags_of (found), found[IMK_INSARXCORR_DY]);
@@ -724,7 +572,7 @@ check_refused (const ImkInsarxcorrConfig *c, const char *words)
 static void
 test_bad_configs_are_refused (void)
 {
-  const ImkInsarxcorrConfig good = small_config (200, 200, 16, 16, 2, 2);
+  const ImkInsarxcorrConfig good = insar_config (200, 200, 16, 16, 2, 2);
   ImkInsarxcorrConfig c;
 
 #define REFUSED(member, value, words) \
@@ -733,7 +581,7 @@ test_bad_configs_are_refused (void)
   check_refused (&c, words)
   REFUSED (nx, 0, "nx is 0; it can be 1 to 1000000.");
   REFUSED (ny, 1000001, "ny is 1000001");
-  REFUSED (xsearch, 12, "xsearch is 12; it must be a power of two");
+  REFUSED (xsearch, 1025, "xsearch is 1025; it can be 4 to 1024.");
   REFUSED (ysearch, 2, "ysearch is 2");
   REFUSED (xsearch, 0, "xsearch is 0");
   REFUSED (range_interp, 0, "range-interp is 0");
@@ -760,8 +608,8 @@ test_bad_configs_are_refused (void)
 static void
 test_calls_out_of_order_are_refused (void)
 {
-  ImkInsarxcorrConfig c = small_config (200, 200, 16, 16, 2, 2);
-  ImkInsarxcorr *self = kernel_new (IMK_BACKEND_CPU, &c);
+  ImkInsarxcorrConfig c = insar_config (200, 200, 16, 16, 2, 2);
+  ImkInsarxcorr *self = insar_new (IMK_BACKEND_CPU, &c);
   TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, 2, 1, 0);
   TestImage lines = test_image_new (IMK_TYPE_CI16, 200, 200, 1, 0);
   TestImage narrow = test_image_new (IMK_TYPE_CI16, 199, 2, 1, 0);
@@ -770,14 +618,14 @@ test_calls_out_of_order_are_refused (void)
 
   test_error (imk_insarxcorr_process (self, &out.image, NULL, &error), &error,
       IMK_ERROR_IMAGE, "Row 0 of 2 rows of patches is not ready");
-  test_error (imk_insarxcorr_push (self, 0, &narrow.image, NULL, &error),
-      &error, IMK_ERROR_IMAGE, "199x2");
+  test_error (imk_insarxcorr_push (self, 0, &narrow.image, &error), &error,
+      IMK_ERROR_IMAGE, "199x2");
   lines.image.height = room + 1;
   test_check (room < 200, "there is room for %u lines", room);
-  test_error (imk_insarxcorr_push (self, 0, &lines.image, NULL, &error), &error,
+  test_error (imk_insarxcorr_push (self, 0, &lines.image, &error), &error,
       IMK_ERROR_IMAGE, "there is room for");
   lines.image.height = room;
-  test_ok (imk_insarxcorr_push (self, 0, &lines.image, NULL, &error), &error);
+  test_ok (imk_insarxcorr_push (self, 0, &lines.image, &error), &error);
   test_check (imk_insarxcorr_room (self, 0) == 0, "there is room left");
   test_check (!imk_insarxcorr_is_ready (self), "half a pair is ready");
   imk_insarxcorr_rewind (self, 0);
@@ -834,32 +682,6 @@ static const Golden goldens[] = {
     {"ampcor_wn", "s64y32", "freq_xcorr", 12, 13, 64, 32},
 };
 
-/* Returns: the file in the folder of the pair, to be closed; NULL without */
-static FILE *
-open_data (const char *pair, const char *name)
-{
-  char path[1024];
-
-  snprintf (
-      path, sizeof (path), "%s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
-  return fopen (path, "rb");
-}
-
-static int16_t *
-read_slc (const char *pair, const char *name, size_t n_samples)
-{
-  FILE *file = open_data (pair, name);
-  int16_t *data = malloc (n_samples * 4);
-  size_t n;
-
-  if (!file)
-    test_skip ("there is no %s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
-  n = fread (data, 4, n_samples, file);
-  fclose (file);
-  test_check (n == n_samples, "%s/%s has %zu samples", pair, name, n);
-  return data;
-}
-
 /* Amplitudes in place of the samples. */
 static void *
 to_real (int16_t *data, size_t n)
@@ -881,7 +703,7 @@ is_edge_row (const Golden *g, int row)
   bool found = false;
 
   snprintf (name, sizeof (name), "expected/%s.edge_rows.txt", g->name);
-  file = open_data (g->pair, name);
+  file = insar_open_data (g->pair, name);
   while (file && !found && fscanf (file, "%d", &n) == 1)
     found = n == row;
   if (file)
@@ -899,7 +721,7 @@ golden_config (const Golden *g)
     width = height = 500;
   if (g->pair[1] == 'm')
     width = height = 512;
-  c = small_config (width, height, g->xsearch, g->ysearch, g->nx, g->ny);
+  c = insar_config (width, height, g->xsearch, g->ysearch, g->nx, g->ny);
   c.range_interp = g->range_interp ? g->range_interp : 2;
   c.interp = g->interp ? g->interp : 16;
   c.rshift = g->rshift;
@@ -987,7 +809,7 @@ compare_golden (
   FILE *file;
 
   snprintf (name, sizeof (name), "expected/%s.%s.dat", g->name, g->file);
-  file = open_data (g->pair, name);
+  file = insar_open_data (g->pair, name);
   test_check (file, "there is no %s of %s", name, g->pair);
   while (fgets (line, sizeof (line), file) && row < (int) (c->nx * c->ny)) {
     compare_row (g, c, row + 1, line, found + row * N_FIELDS, &tally);
@@ -1004,8 +826,8 @@ run_golden (ImkBackend backend, const Golden *g, Tally *sum)
 {
   ImkInsarxcorrConfig c = golden_config (g);
   size_t n = (size_t) c.width[0] * c.height[0];
-  void *ref = read_slc (g->pair, "ref.SLC", n);
-  void *sec = read_slc (g->pair, "sec.SLC", n);
+  void *ref = insar_read_slc (g->pair, "ref.SLC", n);
+  void *sec = insar_read_slc (g->pair, "sec.SLC", n);
   double *found;
   Tally t;
 
@@ -1013,7 +835,7 @@ run_golden (ImkBackend backend, const Golden *g, Tally *sum)
     ref = to_real (ref, n);
     sec = to_real (sec, n);
   }
-  found = run_pushing (backend, &c, ref, sec, 128);
+  found = insar_run_pushing (backend, &c, ref, sec, 128);
   t = compare_golden (g, &c, found);
   printf ("# %s %s: %d of %d rows identical, %d edge;", g->pair, g->name,
       t.n_same, t.n, t.n_edge);
@@ -1043,6 +865,174 @@ test_gmtsar (void)
   for (size_t i = 0; i < sizeof (goldens) / sizeof (goldens[0]); i++)
     run_golden (IMK_BACKEND_CPU, &goldens[i], &sum);
   printf ("# all: %d of %d rows identical\n", sum.n_same, sum.n);
+}
+
+/* ------------------------------------------------------------------------
+ * The backends. */
+
+static void
+test_gmtsar_on_the_device (void)
+{
+  Tally sum = {0};
+
+  test_need_cuda ();
+  for (size_t i = 0; i < sizeof (goldens) / sizeof (goldens[0]); i++)
+    run_golden (IMK_BACKEND_CUDA, &goldens[i], &sum);
+  printf ("# all: %d of %d rows identical\n", sum.n_same, sum.n);
+}
+
+/* Fails where a field of a patch differs by more than the header says. */
+static void
+check_fields (const ImkInsarxcorrConfig *c, const double *cpu,
+    const double *cuda, const char *where)
+{
+  double step_x = 1.0 / (c->interp * c->range_interp), step_y = 1.0 / c->interp;
+  bool precise = c->mode == IMK_INSARXCORR_PRECISE;
+  int n_moved = 0;
+
+  for (uint32_t i = 0; i < c->nx * c->ny;
+       i++, cpu += N_FIELDS, cuda += N_FIELDS)
+    for (int f = 0; f < N_FIELDS; f++) {
+      double off = fabs (cuda[f] - cpu[f]), allowed = 0;
+
+      switch (f) {
+      case IMK_INSARXCORR_DX:
+        allowed = precise ? 0.002 : step_x;
+        n_moved += !precise && off > 0;
+        break;
+      case IMK_INSARXCORR_DY:
+        allowed = precise ? 0.002 : step_y;
+        n_moved += !precise && off > 0;
+        break;
+      case IMK_INSARXCORR_CORRELATION:
+      case IMK_INSARXCORR_PEAK:
+        allowed = 0.02;
+        break;
+      case IMK_INSARXCORR_SNR:
+        allowed = 1e-3 * fabs (cpu[f]);
+        break;
+      case IMK_INSARXCORR_COV_XX:
+      case IMK_INSARXCORR_COV_YY:
+        allowed = 1e-3 * fabs (cpu[f]) + 1e-8;
+        break;
+      case IMK_INSARXCORR_COV_XY:
+        allowed = 1e-8 + 1e-3 * (fabs (cpu[IMK_INSARXCORR_COV_XX]) +
+                                    fabs (cpu[IMK_INSARXCORR_COV_YY]));
+      }
+      test_check (off <= allowed, "%s patch %u field %d: cpu %.9g, cuda %.9g",
+          where, i, f, cpu[f], cuda[f]);
+    }
+  test_check (n_moved <= 1, "%s: %d offsets are a step off", where, n_moved);
+}
+
+static void
+check_backends (const ImkInsarxcorrConfig *c, const void *ref, const void *sec,
+    const char *where)
+{
+  double *cpu = insar_run_pushing (IMK_BACKEND_CPU, c, ref, sec, 64);
+  double *cuda = insar_run_pushing (IMK_BACKEND_CUDA, c, ref, sec, 37);
+
+  check_fields (c, cpu, cuda, where);
+  free (cpu);
+  free (cuda);
+}
+
+static void
+test_backends_agree (void)
+{
+  static const struct {
+    ImkInsarxcorrMode mode;
+    uint32_t xsearch, ysearch, range_interp, azimuth_interp, interp;
+    ImkInsarxcorrMethod method;
+    uint32_t window_width, window_height;
+    uint64_t memory_limit;
+  } cases[] = {
+      {IMK_INSARXCORR_COMPAT, 8, 8, 1, 1, 4},
+      {IMK_INSARXCORR_COMPAT, 16, 4, 2, 1, 16},
+      {IMK_INSARXCORR_COMPAT, 4, 16, 2, 1, 3},
+      {IMK_INSARXCORR_COMPAT, 16, 8, 3, 1, 4},
+      {IMK_INSARXCORR_COMPAT, 15, 21, 2, 1, 16},
+      {IMK_INSARXCORR_COMPAT, 11, 13, 2, 1, 16},
+      {IMK_INSARXCORR_COMPAT, 17, 19, 5, 1, 64},
+      {IMK_INSARXCORR_COMPAT, 16, 16, 2, 1, 16, .memory_limit = 600000},
+      {IMK_INSARXCORR_COMPAT, 8, 8, 2, 1, 4, IMK_INSARXCORR_TIME},
+      {IMK_INSARXCORR_COMPAT, 8, 8, 2, 1, 4, IMK_INSARXCORR_TIME4},
+      {IMK_INSARXCORR_PRECISE, 8, 8, 2, 2, 16},
+      {IMK_INSARXCORR_PRECISE, 5, 7, 2, 2, 16, .window_width = 33,
+          .window_height = 41},
+      {IMK_INSARXCORR_PRECISE, 8, 6, 1, 1, 8, .window_width = 24,
+          .window_height = 50},
+      {IMK_INSARXCORR_PRECISE, 6, 8, 3, 4, 16, .window_width = 37,
+          .window_height = 29, .memory_limit = 4000000},
+  };
+
+  test_need_cuda ();
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrConfig c =
+        insar_config (231, 217, cases[i].xsearch, cases[i].ysearch, 3, 3);
+    int16_t *ref, *sec;
+    char where[64];
+
+    c.mode = cases[i].mode;
+    c.range_interp = cases[i].range_interp;
+    c.azimuth_interp = cases[i].azimuth_interp;
+    c.interp = cases[i].interp;
+    c.method = cases[i].method;
+    c.window_width = cases[i].window_width;
+    c.window_height = cases[i].window_height;
+    c.memory_limit = cases[i].memory_limit;
+    insar_make_pair (&c, 1, -2, 70 + i, &ref, &sec);
+    /* the right part of the secondary is no data */
+    for (uint32_t y = 0; y < c.height[1]; y++)
+      memset (sec + (y * c.width[1] + 150) * 2, 0, (c.width[1] - 150) * 4);
+    snprintf (where, sizeof (where), "case %zu", i);
+    check_backends (&c, ref, sec, where);
+    c.rshift = 40;
+    c.ashift = -60;
+    snprintf (where, sizeof (where), "case %zu, beyond the edges", i);
+    check_backends (&c, ref, sec, where);
+    free (ref);
+    free (sec);
+  }
+}
+
+static void
+test_backends_agree_on_floats_and_masks (void)
+{
+  ImkInsarxcorrConfig c = insar_config (211, 203, 12, 12, 4, 4);
+  size_t n = (size_t) c.width[0] * c.height[0];
+  const uint8_t mask[] = {0, 1, 1, 1, 0, 1};
+  double gross[4 * 4 * 2];
+  float *wide[2];
+  int16_t *ints[2];
+
+  test_need_cuda ();
+  insar_make_pair (&c, -1, 1, 3, &ints[0], &ints[1]);
+  for (int s = 0; s < 2; s++) {
+    wide[s] = malloc (2 * n * sizeof (float));
+    for (size_t i = 0; i < 2 * n; i++)
+      wide[s][i] = i % 91 ? ints[s][i] * 0.75f : NAN;
+  }
+  for (int i = 0; i < 32; i++)
+    gross[i] = (i * 7) % 11 - 5.3;
+  c.mask = mask;
+  c.mask_width = 3;
+  c.mask_height = 2;
+  c.gross_offsets = gross;
+  c.type = IMK_TYPE_CF32;
+  check_backends (&c, wide[0], wide[1], "cf32");
+  c.mode = IMK_INSARXCORR_PRECISE;
+  check_backends (&c, wide[0], wide[1], "cf32, precise");
+  c.type = IMK_TYPE_F32;
+  check_backends (&c, wide[0], wide[1], "f32, precise");
+  c.mode = IMK_INSARXCORR_COMPAT;
+  check_backends (&c, wide[0], wide[1], "f32");
+  memset (wide[1], 0, n * sizeof (float));
+  check_backends (&c, wide[0], wide[1], "f32, zeros");
+  for (int s = 0; s < 2; s++) {
+    free (wide[s]);
+    free (ints[s]);
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -1079,7 +1069,7 @@ static const struct {
 static ImkInsarxcorrPoint *
 read_points (const char *pair, const char *name, double snr, size_t *n)
 {
-  FILE *file = open_data (pair, name);
+  FILE *file = insar_open_data (pair, name);
   ImkInsarxcorrPoint *points = calloc (2000, sizeof (*points)), p;
   double correlation;
 
@@ -1115,7 +1105,7 @@ test_gmtsar_fits (void)
     test_check (n == strlen (text), "%zu bytes, not %zu", n, strlen (text));
     snprintf (
         name, sizeof (name), "expected/%s.%s.txt", fits[i].name, fits[i].fit);
-    file = open_data (fits[i].pair, name);
+    file = insar_open_data (fits[i].pair, name);
     test_check (file && fread (expected, 1, sizeof (expected) - 1, file) > 0,
         "there is no %s", name);
     fclose (file);
@@ -1135,15 +1125,15 @@ test_fields_are_recovered (void)
 
   /* an exact plane with every tenth point far off it */
   for (int i = 0; i < 400; i++) {
-    double x = 1000 + 5000 * (uniform (&seed) + 0.5);
-    double y = 300 + 9000 * (uniform (&seed) + 0.5);
+    double x = 1000 + 5000 * (insar_uniform (&seed) + 0.5);
+    double y = 300 + 9000 * (insar_uniform (&seed) + 0.5);
 
     points[i] = (ImkInsarxcorrPoint){
         x, y, 5.25 + 1e-4 * x - 2e-5 * y, -12.5 - 3e-5 * x + 4e-4 * y};
-    points[i].dx += 1e-3 * uniform (&seed);
-    points[i].dy += 1e-3 * uniform (&seed);
+    points[i].dx += 1e-3 * insar_uniform (&seed);
+    points[i].dy += 1e-3 * insar_uniform (&seed);
     if (i % 10 == 0)
-      points[i].dx += 20 + uniform (&seed);
+      points[i].dx += 20 + insar_uniform (&seed);
   }
   test_ok (imk_insarxcorr_fit (points, 400, 3, 3, &fit, &error), &error);
   test_check (fabs (fit.range.shift - 5.25) < 0.02 &&
@@ -1257,6 +1247,10 @@ main (void)
       {"bad configurations are refused", test_bad_configs_are_refused},
       {"calls out of order are refused", test_calls_out_of_order_are_refused},
       {"rows are those of GMTSAR", test_gmtsar},
+      {"so they are on the device", test_gmtsar_on_the_device},
+      {"the backends agree", test_backends_agree},
+      {"so they do on floats, masks and gross offsets",
+          test_backends_agree_on_floats_and_masks},
       {"fits are those of GMTSAR", test_gmtsar_fits},
       {"fields are recovered from their points", test_fields_are_recovered},
       {"points on a line give no slope across it",

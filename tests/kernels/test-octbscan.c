@@ -30,6 +30,7 @@ static const Way cpu_ways[] = {
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {"cuda fft", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_FFT},
     {NULL},
 };
 
@@ -823,21 +824,18 @@ test_jobs_cuda (void)
  * none by more than a level. */
 
 static void
-test_pictures_agree (void)
+check_pictures_agree (const Way *way)
 {
   ImkOctbscanConfig c = base_config (832, 64);
   ImkOctbscanCamera camera;
-  TestImage in;
+  TestImage in = spectra (&c, 20000, 3000);
   Result one, other;
-  Way ways[] = {cpu_ways[0], cuda_ways[0]};
 
-  test_need_cuda ();
-  in = spectra (&c, 20000, 3000);
   apply_range (&c, &camera);
   c.upsample = 4096;
   c.scale = 4;
-  one = run (&ways[0], &c, &in, 0, IMK_TYPE_U8);
-  other = run (&ways[1], &c, &in, 0, IMK_TYPE_U8);
+  one = run (&cpu_ways[0], &c, &in, 0, IMK_TYPE_U8);
+  other = run (way, &c, &in, 0, IMK_TYPE_U8);
   for (int db = 0; db < 2; db++) {
     const TestImage *a = db ? &one.db : &one.linear;
     const TestImage *b = db ? &other.db : &other.linear;
@@ -850,12 +848,21 @@ test_pictures_agree (void)
       n_off += d != 0;
       test_check (fabs (d) <= 1, "pixel %u differs by %g levels", i, d);
     }
-    printf ("# %s: %u of %u pixels differ\n", db ? "dB" : "linear", n_off, n);
+    printf ("# %s, %s: %u of %u pixels differ\n", way->name,
+        db ? "dB" : "linear", n_off, n);
     test_check (n_off <= n / 2000, "%u of %u pixels differ", n_off, n);
   }
   result_free (&one);
   result_free (&other);
   test_image_free (&in);
+}
+
+static void
+test_pictures_agree (void)
+{
+  test_need_cuda ();
+  for (const Way *w = cuda_ways; w->name; w++)
+    check_pictures_agree (w);
 }
 
 /* ------------------------------------------------------------------------
@@ -1005,14 +1012,16 @@ test_wrong_images_are_refused (void)
   test_image_free (&real);
 }
 
-/* What auto becomes, and what there is not. */
+/* What auto becomes for a B-scan of which so many depths are left. */
 static void
-check_strategy (ImkBackend backend, ImkOctbscanStrategy expected)
+check_strategy (ImkBackend backend, uint32_t width, uint32_t n_depths,
+    ImkOctbscanStrategy expected)
 {
-  ImkOctbscanConfig c = base_config (60, 4);
+  ImkOctbscanConfig c = base_config (width, 4);
   ImkOctbscan *s = NULL;
   ImkError error;
 
+  c.crop_bottom = width / 2 - n_depths;
   test_ok (imk_octbscan_new (backend, &c, &s, &error), &error);
   test_check (imk_octbscan_strategy (s) == expected,
       "auto became %d, expected %d", imk_octbscan_strategy (s), expected);
@@ -1020,30 +1029,27 @@ check_strategy (ImkBackend backend, ImkOctbscanStrategy expected)
 }
 
 static void
-test_auto_is_fft_on_the_cpu (void)
+test_auto_follows_the_size_on_the_cpu (void)
 {
-  check_strategy (IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT);
+  check_strategy (IMK_BACKEND_CPU, 832, 416, IMK_OCTBSCAN_STRATEGY_FFT);
+  check_strategy (IMK_BACKEND_CPU, 832, 16, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
 static void
-test_auto_is_operator_on_cuda (void)
+test_auto_follows_the_size_on_cuda (void)
 {
-  ImkOctbscanConfig c = base_config (60, 4);
-  ImkOctbscan *s = NULL;
-  ImkError error;
-
   test_need_cuda ();
-  check_strategy (IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR);
-  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
-  test_error (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error,
-      IMK_ERROR_CONFIG, "strategy=operator");
+  check_strategy (IMK_BACKEND_CUDA, 832, 416, IMK_OCTBSCAN_STRATEGY_OPERATOR);
+  check_strategy (IMK_BACKEND_CUDA, 2048, 1024, IMK_OCTBSCAN_STRATEGY_OPERATOR);
+  check_strategy (IMK_BACKEND_CUDA, 4096, 2048, IMK_OCTBSCAN_STRATEGY_FFT);
+  check_strategy (IMK_BACKEND_CUDA, 8192, 100, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
 /* A sample that is not a number makes black, not nonsense. */
 static void
-test_nan_becomes_black (void)
+check_nan (const Way *ways)
 {
-  for (const Way *w = cpu_ways; w->name; w++) {
+  for (const Way *w = ways; w->name; w++) {
     ImkOctbscanConfig c = base_config (60, 4);
     TestImage in;
     Result r;
@@ -1059,6 +1065,19 @@ test_nan_becomes_black (void)
     result_free (&r);
     test_image_free (&in);
   }
+}
+
+static void
+test_nan_becomes_black_cpu (void)
+{
+  check_nan (cpu_ways);
+}
+
+static void
+test_nan_becomes_black_cuda (void)
+{
+  test_need_cuda ();
+  check_nan (cuda_ways);
 }
 
 static const Test tests[] = {
@@ -1084,9 +1103,10 @@ static const Test tests[] = {
     {"wrong cameras are refused", test_wrong_cameras_are_refused},
     {"huge operators are refused", test_huge_operators_are_refused},
     {"wrong images are refused", test_wrong_images_are_refused},
-    {"auto is fft on the CPU", test_auto_is_fft_on_the_cpu},
-    {"auto is operator on CUDA", test_auto_is_operator_on_cuda},
-    {"what is not a number becomes black", test_nan_becomes_black},
+    {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
+    {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
+    {"what is not a number becomes black", test_nan_becomes_black_cpu},
+    {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},
     {NULL},
 };
 

@@ -16,8 +16,9 @@
  * Environment: IMK_MOCK_DEVICES (2) how many devices there are, 0 allowed;
  * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU, and
  * IMK_MOCK_COHERENT=0 without its caches, as before compute capability 7.2;
- * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
- * what was not freed. */
+ * IMK_MOCK_DELAY_US delays every queued job, IMK_MOCK_SLOW_US those of
+ * IMK_MOCK_SLOW_DEVICE alone; IMK_MOCK_LEAKS=1 reports at exit what was not
+ * freed. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,11 +32,16 @@
 
 #include "core/device.h"
 #include "mock-egl.h"
+#ifdef HAVE_FFT
+#include "insarxcorr/insarxcorr-backend.h"
+#endif
 #include "lapsharpen/lapsharpen-backend.h"
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+#include "normalintegrate/normalintegrate-backend.h"
 #include "octbscan/octbscan-backend.h"
 #endif
 #include "photostereo/photostereo-backend.h"
+#include "relight/relight-backend.h"
 #include "shcentroid/shcentroid-backend.h"
 
 enum { MAX_DEVICES = 16, MAX_CONTEXTS = 32, ALIGNMENT = 256, PAGE = 4096 };
@@ -99,14 +105,6 @@ typedef struct Stream {
   ImkError error; /* of the first job that failed since the last wait */
 } Stream;
 
-#ifdef HAVE_OCTBSCAN
-/* One image of one B-scan. */
-typedef struct OctbscanParams {
-  ImkOctbscanParams params;
-  uint32_t first_camera;
-} OctbscanParams;
-#endif
-
 /* An algorithm's state: that of the CPU backend, run by the streams. */
 typedef struct Object {
   Handle handle;
@@ -115,13 +113,14 @@ typedef struct Object {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   unsigned n_queued;
-  bool updated; /* @params are newer than those of the state */
+  unsigned n_given, n_taken; /* turns of jobs that remember those before */
+  bool updated;              /* @params are newer than those of the state */
   union {
     ImkLapsharpenConfig lapsharpen;
     ImkPhotostereoParams photostereo;
     ImkShcentroidParams shcentroid;
-#ifdef HAVE_OCTBSCAN
-    OctbscanParams octbscan;
+#ifdef HAVE_FFT
+    ImkOctbscanParams octbscan;
 #endif
   } params;
 } Object;
@@ -160,6 +159,8 @@ static __thread int n_current;
 
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
+static atomic_ulong n_copies;
+static atomic_int lost_device = -1;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -209,6 +210,10 @@ begin (const char *call, ImkError *error)
   if (status == IMK_OK && !n_current)
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s was called while no context is current; push one around it.", call);
+  if (status == IMK_OK && current[n_current - 1]->device == lost_device)
+    status = imk_error_set (error, IMK_ERROR_DEVICE,
+        "CUDA says: mock device %d has fallen off the bus (in %s).",
+        (int) lost_device, call);
   return status;
 }
 
@@ -618,12 +623,24 @@ job_free (Job *job)
   free (job);
 }
 
+/* Of each job of @device. */
+static unsigned
+delay_of (int device)
+{
+  const char *all = getenv ("IMK_MOCK_DELAY_US");
+  const char *slow = getenv ("IMK_MOCK_SLOW_DEVICE");
+  const char *more = getenv ("IMK_MOCK_SLOW_US");
+
+  if (slow && more && atoi (slow) == device)
+    return (unsigned) atoi (more);
+  return all ? (unsigned) atoi (all) : 0;
+}
+
 static void *
 stream_main (void *data)
 {
-  const char *text = getenv ("IMK_MOCK_DELAY_US");
-  unsigned delay_us = text ? (unsigned) atoi (text) : 0;
   Stream *s = data;
+  unsigned delay_us = delay_of (s->handle.device);
 
   pthread_mutex_lock (&s->lock);
   while (true) {
@@ -800,6 +817,7 @@ copy (void *to, size_t to_stride, const void *from, size_t from_stride,
   bool to_pageable;
   Job *job;
 
+  n_copies++;
   if (status != IMK_OK || !row_size || !height)
     return status;
   if (height > 1 && (to_stride < row_size || from_stride < row_size))
@@ -1410,6 +1428,86 @@ shcentroid_destroy (void *state)
   object_free (o);
 }
 
+#ifdef HAVE_FFT
+static ImkStatus
+insarxcorr_create (
+    const ImkInsarxcorrPlan *plan, uint32_t part, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("insarxcorr create", error);
+  Object *o;
+
+  /* a real one makes several calls: memory, an event */
+  if (status == IMK_OK)
+    status = begin ("the memory of insarxcorr", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_insarxcorr_cpu.create (plan, part, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+/* Waited for, as the real one is; a row may be at work, on other lines. */
+static ImkStatus
+insarxcorr_push (void *state, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  Object *o = state;
+  ImkStatus status = object_begin (o, "insarxcorr push", error);
+
+  if (status == IMK_OK)
+    status = begin ("a copy", error);
+  return status == IMK_OK
+             ? imk_insarxcorr_cpu.push (o->state, side, line, lines, error)
+             : status;
+}
+
+static ImkStatus
+run_insarxcorr (Job *job, ImkError *error)
+{
+  const uint32_t *row = job->staged;
+  ImkStatus status;
+
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_insarxcorr_cpu.process (
+      job->object->state, *row, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  return status;
+}
+
+static ImkStatus
+insarxcorr_process (
+    void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error)
+{
+  uint32_t *staged = malloc (sizeof (*staged));
+
+  if (!staged)
+    return no_memory (error);
+  *staged = row;
+  return object_submit_with (state, run_insarxcorr, NULL, out, staged, stream,
+      "insarxcorr process", error);
+}
+
+static void
+insarxcorr_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("insarxcorr destroy");
+  handle_check (o, OBJECT, "insarxcorr destroy");
+  object_wait (o);
+  imk_insarxcorr_cpu.destroy (o->state);
+  object_free (o);
+}
+#endif
+
 enum { N_OUTPUTS = 4 };
 
 /* Pictures that do not fit the device wait in the caller's memory. */
@@ -1658,7 +1756,191 @@ photostereo_destroy (void *state)
   object_free (o);
 }
 
-#ifdef HAVE_OCTBSCAN
+/* What a job of relight needs beside images. */
+typedef struct RelightCall {
+  ImkRelightParams params;
+  ImkRelightSource normals, albedo;
+  Span span; /* of the albedo */
+} RelightCall;
+
+static ImkStatus
+relight_create (uint32_t n_threads, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("relight create", error);
+  Object *o;
+
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  status = imk_relight_cpu.create (1, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_relight (Job *job, ImkError *error)
+{
+  RelightCall *call = job->staged;
+  ImkStatus status;
+
+  call->normals.image = job->in;
+  pthread_mutex_lock (&job->object->busy);
+  status = imk_relight_cpu.process (job->object->state, &call->params,
+      &call->normals, &call->albedo, &job->out, NULL, error);
+  pthread_mutex_unlock (&job->object->busy);
+  span_release (&call->span);
+  return status;
+}
+
+static ImkStatus
+relight_process (void *state, const ImkRelightParams *params,
+    const ImkRelightSource *normals, const ImkRelightSource *albedo,
+    ImkImage *out, void *stream, ImkError *error)
+{
+  Object *o = state;
+  RelightCall *call = calloc (1, sizeof (*call));
+  ImkStatus status = IMK_OK;
+  Span span;
+
+  if (!call)
+    return no_memory (error);
+  *call =
+      (RelightCall){.params = *params, .normals = *normals, .albedo = *albedo};
+  if (albedo->image.data)
+    status = take_image (&albedo->image, o->handle.device, "albedo",
+        &call->span, &call->albedo.image, error);
+  if (status != IMK_OK) {
+    span_release (&call->span);
+    free (call);
+    return status;
+  }
+  span = call->span;
+  status = object_submit_with (o, run_relight, &normals->image, out, call,
+      stream, "relight process", error);
+  if (status != IMK_OK)
+    span_release (&span);
+  return status;
+}
+
+static void
+relight_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("relight destroy");
+  handle_check (o, OBJECT, "relight destroy");
+  object_wait (o);
+  imk_relight_cpu.destroy (o->state);
+  object_free (o);
+}
+
+#ifdef HAVE_FFT
+/* What a job of normalintegrate needs beside a frame. */
+typedef struct NormalintegrateCall {
+  ImkNormalintegrateParams params;
+  ImkNormalintegrateOutputs outputs;
+  Span spans[2];
+  ImkNormalintegrateSummary *summary;
+} NormalintegrateCall;
+
+static ImkStatus
+normalintegrate_create (
+    const ImkNormalintegratePlan *plan, void **state, ImkError *error)
+{
+  ImkStatus status = begin ("normalintegrate create", error);
+  ImkNormalintegratePlan p = *plan;
+  Object *o;
+
+  /* a real one makes several calls: memory, plans */
+  if (status == IMK_OK)
+    status = begin ("the memory of normalintegrate", error);
+  if (status != IMK_OK)
+    return status;
+  o = object_new ();
+  if (!o)
+    return no_memory (error);
+  p.n_threads = 1;
+  status = imk_normalintegrate_cpu.create (&p, &o->state, error);
+  if (status == IMK_OK)
+    *state = o;
+  else
+    object_free (o);
+  return status;
+}
+
+static ImkStatus
+run_normalintegrate (Job *job, ImkError *error)
+{
+  NormalintegrateCall *call = job->staged;
+  Object *o = job->object;
+  ImkStatus status;
+
+  pthread_mutex_lock (&o->busy);
+  status = imk_normalintegrate_cpu.process (o->state, &call->params, &job->in,
+      &call->outputs, call->summary, NULL, error);
+  pthread_mutex_unlock (&o->busy);
+  for (int i = 0; i < 2; i++)
+    span_release (&call->spans[i]);
+  return status;
+}
+
+static ImkStatus
+normalintegrate_process (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
+    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+{
+  Object *o = state;
+  NormalintegrateCall *call = calloc (1, sizeof (*call));
+  ImkImage *images[2];
+  Span spans[2];
+  ImkStatus status = IMK_OK;
+
+  if (!call)
+    return no_memory (error);
+  *call = (NormalintegrateCall){
+      .params = *params, .outputs = *outputs, .summary = summary};
+  images[0] = &call->outputs.height;
+  images[1] = &call->outputs.grey;
+  for (int i = 0; i < 2 && status == IMK_OK; i++)
+    if (images[i]->data)
+      status = take_image (images[i], o->handle.device, "output image",
+          &call->spans[i], images[i], error);
+  if (status != IMK_OK) {
+    for (int i = 0; i < 2; i++)
+      span_release (&call->spans[i]);
+    free (call);
+    return status;
+  }
+  memcpy (spans, call->spans, sizeof (spans));
+  status = object_submit_with (o, run_normalintegrate, in, NULL, call, stream,
+      "normalintegrate process", error);
+  for (int i = 0; i < 2 && status != IMK_OK; i++)
+    span_release (&spans[i]);
+  object_wait (o);
+  return status;
+}
+
+static void
+normalintegrate_destroy (void *state)
+{
+  Object *o = state;
+
+  if (!o)
+    return;
+  need_context ("normalintegrate destroy");
+  handle_check (o, OBJECT, "normalintegrate destroy");
+  object_wait (o);
+  imk_normalintegrate_cpu.destroy (o->state);
+  object_free (o);
+}
+
 static ImkStatus
 octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     void **state, ImkError *error)
@@ -1678,7 +1960,7 @@ octbscan_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
     return no_memory (error);
   config.n_threads = 1;
   p.config = &config;
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   status = imk_octbscan_cpu.create (&p, params, &o->state, error);
   if (status == IMK_OK)
     *state = o;
@@ -1696,71 +1978,119 @@ octbscan_update (void *state, const ImkOctbscanParams *params, ImkError *error)
   if (status != IMK_OK)
     return status;
   pthread_mutex_lock (&o->lock);
-  o->params.octbscan.params = *params;
+  o->params.octbscan = *params;
   pthread_mutex_unlock (&o->lock);
   return IMK_OK;
 }
 
+/* What a job of octbscan needs beside its B-scan. */
+enum { N_BSCAN_OUTPUTS = 5 };
+
+typedef struct OctbscanCall {
+  unsigned turn;
+  ImkOctbscanParams params;
+  ImkOctbscanJob bscan;
+  ImkImage images[N_BSCAN_OUTPUTS];
+  Span spans[N_BSCAN_OUTPUTS];
+} OctbscanCall;
+
 static ImkStatus
-run_octbscan (Job *job, ImkOctbscanJob bscan, ImkError *error)
+run_octbscan (Job *job, ImkError *error)
 {
-  const OctbscanParams *p = &job->params.params.octbscan;
+  OctbscanCall *call = job->staged;
   Object *o = job->object;
   ImkStatus status;
 
-  bscan.in = &job->in;
-  bscan.first_camera = p->first_camera;
+  if (call->bscan.in)
+    call->bscan.in = &job->in;
+  /* whatever stream it is on: a real one waits for an event */
+  pthread_mutex_lock (&o->lock);
+  while (o->n_taken != call->turn)
+    pthread_cond_wait (&o->changed, &o->lock);
+  pthread_mutex_unlock (&o->lock);
   pthread_mutex_lock (&o->busy);
-  status = imk_octbscan_cpu.update (o->state, &p->params, error);
+  status = imk_octbscan_cpu.update (o->state, &call->params, error);
   if (status == IMK_OK)
-    status = imk_octbscan_cpu.process (o->state, &bscan, 1, NULL, error);
+    status = imk_octbscan_cpu.process (o->state, &call->bscan, 1, NULL, error);
   pthread_mutex_unlock (&o->busy);
+  pthread_mutex_lock (&o->lock);
+  o->n_taken++;
+  pthread_cond_broadcast (&o->changed);
+  pthread_mutex_unlock (&o->lock);
+  for (int i = 0; i < N_BSCAN_OUTPUTS; i++)
+    span_release (&call->spans[i]);
   return status;
 }
 
 static ImkStatus
-run_octbscan_db (Job *job, ImkError *error)
+take_bscan_outputs (OctbscanCall *call, int device, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.db = &job->out}, error);
+  ImkImage **images[N_BSCAN_OUTPUTS] = {&call->bscan.db, &call->bscan.linear,
+      &call->bscan.complex, &call->bscan.enface, &call->bscan.track};
+  ImkStatus status = IMK_OK;
+
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status == IMK_OK; i++)
+    if (*images[i]) {
+      status = take_image (*images[i], device, "output image", &call->spans[i],
+          &call->images[i], error);
+      *images[i] = &call->images[i];
+    }
+  for (int i = 0; i < N_BSCAN_OUTPUTS && status != IMK_OK; i++)
+    span_release (&call->spans[i]);
+  return status;
 }
 
 static ImkStatus
-run_octbscan_linear (Job *job, ImkError *error)
+octbscan_submit (
+    Object *o, const ImkOctbscanJob *bscan, void *stream, ImkError *error)
 {
-  return run_octbscan (job, (ImkOctbscanJob){.linear = &job->out}, error);
+  OctbscanCall *call = calloc (1, sizeof (*call));
+  ImkStatus status;
+
+  if (!call)
+    return no_memory (error);
+  call->bscan = *bscan;
+  pthread_mutex_lock (&o->lock);
+  call->params = o->params.octbscan;
+  call->turn = o->n_given++;
+  pthread_mutex_unlock (&o->lock);
+  status = take_bscan_outputs (call, o->handle.device, error);
+  if (status == IMK_OK)
+    status = object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
+        "octbscan process", error);
+  else
+    free (call);
+  if (status != IMK_OK) {
+    pthread_mutex_lock (&o->lock);
+    o->n_given--;
+    pthread_mutex_unlock (&o->lock);
+  }
+  return status;
 }
 
-static ImkStatus
-run_octbscan_complex (Job *job, ImkError *error)
-{
-  return run_octbscan (job, (ImkOctbscanJob){.complex = &job->out}, error);
-}
-
-/* A launch for each image. */
 static ImkStatus
 octbscan_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     void *stream, ImkError *error)
 {
-  const char *call = "octbscan process";
   ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
+    status = octbscan_submit (state, &jobs[i], stream, error);
+  return status;
+}
+
+static ImkStatus
+octbscan_get_pattern (void *state, float *pattern, ImkError *error)
+{
   Object *o = state;
+  ImkStatus status = object_begin (o, "octbscan pattern", error);
 
-  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
-    const ImkOctbscanJob *j = &jobs[i];
-
-    pthread_mutex_lock (&o->lock);
-    o->params.octbscan.first_camera = j->first_camera;
-    pthread_mutex_unlock (&o->lock);
-    if (j->db)
-      status =
-          object_submit (o, run_octbscan_db, j->in, j->db, stream, call, error);
-    if (status == IMK_OK && j->linear)
-      status = object_submit (
-          o, run_octbscan_linear, j->in, j->linear, stream, call, error);
-    if (status == IMK_OK && j->complex)
-      status = object_submit (
-          o, run_octbscan_complex, j->in, j->complex, stream, call, error);
-  }
+  if (status != IMK_OK)
+    return status;
+  object_wait (o);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_unlock (&o->busy);
   return status;
 }
 
@@ -1805,6 +2135,24 @@ imk_mock_n_live (void)
   for (size_t i = 0; i < 2 + N_KINDS; i++)
     sum += n[i];
   return (unsigned) sum;
+}
+
+/* Copies since the last time. */
+unsigned imk_mock_n_copies (void);
+
+__attribute__ ((visibility ("default"))) unsigned
+imk_mock_n_copies (void)
+{
+  return (unsigned) atomic_exchange (&n_copies, 0);
+}
+
+/* From now on all calls in contexts of @device fail; -1: of none. */
+void imk_mock_lose_device (int device);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_lose_device (int device)
+{
+  lost_device = device;
 }
 
 /* The same of page-locked blocks alone. */
@@ -1862,6 +2210,17 @@ static const ImkDevice mock_device = {
     .inject_failure = inject_failure,
 };
 
+#ifdef HAVE_FFT
+static const ImkInsarxcorrBackend mock_insarxcorr = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = insarxcorr_create,
+    .push = insarxcorr_push,
+    .process = insarxcorr_process,
+    .destroy = insarxcorr_destroy,
+};
+#endif
+
 static const ImkLapsharpenBackend mock_lapsharpen = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1885,6 +2244,14 @@ static const ImkPhotostereoBackend mock_photostereo = {
     .destroy = photostereo_destroy,
 };
 
+static const ImkRelightBackend mock_relight = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = relight_create,
+    .process = relight_process,
+    .destroy = relight_destroy,
+};
+
 static const ImkShcentroidBackend mock_shcentroid = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -1895,13 +2262,22 @@ static const ImkShcentroidBackend mock_shcentroid = {
     .destroy = shcentroid_destroy,
 };
 
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+static const ImkNormalintegrateBackend mock_normalintegrate = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = normalintegrate_create,
+    .process = normalintegrate_process,
+    .destroy = normalintegrate_destroy,
+};
+
 static const ImkOctbscanBackend mock_octbscan = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = octbscan_create,
     .update = octbscan_update,
     .process = octbscan_process,
+    .get_pattern = octbscan_get_pattern,
     .destroy = octbscan_destroy,
 };
 #endif
@@ -1913,11 +2289,16 @@ __attribute__ ((visibility ("default"))) const ImkModule imk_module = {
     .entries =
         (const ImkModuleEntry[]){
             {"device", &mock_device},
+#ifdef HAVE_FFT
+            {"insarxcorr", &mock_insarxcorr},
+#endif
             {"lapsharpen", &mock_lapsharpen},
-#ifdef HAVE_OCTBSCAN
+#ifdef HAVE_FFT
+            {"normalintegrate", &mock_normalintegrate},
             {"octbscan", &mock_octbscan},
 #endif
             {"photostereo", &mock_photostereo},
+            {"relight", &mock_relight},
             {"shcentroid", &mock_shcentroid},
             {NULL, NULL},
         },

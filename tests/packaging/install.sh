@@ -5,8 +5,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage install
 
-elements=(lapsharpen octbscan photostereo shcentroid npysrc shoverlay slcsrc
-  insarxcorr insarfit)
+elements=(lapsharpen normalintegrate octbscan octinterlace photostereo relight shcentroid npysrc
+  shoverlay slcsrc insarxcorr insarfit slcresample insarform)
 
 # A registry of our own: neither the user's nor what it remembers.
 export GST_REGISTRY=$stage/registry.bin

@@ -36,10 +36,10 @@ class Grids(unittest.TestCase):
                 TIMEOUT * Gst.SECOND,
                 Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
             self.assertIsNotNone(message)
-            if message.type == Gst.MessageType.ELEMENT:
-                found = message.get_structure().copy()
-            else:
+            if message.type != Gst.MessageType.ELEMENT:
                 break
+            if message.get_structure().get_name() == "shcentroid-grid":
+                found = message.get_structure().copy()
         self.assertEqual(pipeline.get_by_name("sh").get_property("map-location")
                          if found else None, self.path("map.npy") if found else None)
         pipeline.set_state(Gst.State.NULL)

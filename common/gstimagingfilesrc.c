@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingfilesrc.h"
+
+#include <gst/video/gstvideopool.h>
+#include <gst/video/video.h>
+
+#define N_REPORTS 10
+
+typedef struct {
+  /* under the object lock, as queries come from any thread */
+  gchar *location;
+  GstImagingFileSrcInfo info; /* without caps and units when stopped */
+
+  /* from start to stop; only the streaming thread uses them */
+  gint64 next; /* -1 before the first, when playing backwards */
+  gint64 stop;
+  gboolean reverse;
+  guint n_reported;
+} GstImagingFileSrcPrivate;
+
+G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (
+    GstImagingFileSrc, gst_imaging_file_src, GST_TYPE_PUSH_SRC)
+
+static GstImagingFileSrcPrivate *
+private_of (gpointer self)
+{
+  return gst_imaging_file_src_get_instance_private (self);
+}
+
+/* Copies what queries ask for; without caps. */
+static GstImagingFileSrcInfo
+get_info (gpointer self)
+{
+  GstImagingFileSrcInfo info;
+
+  GST_OBJECT_LOCK (self);
+  info = private_of (self)->info;
+  GST_OBJECT_UNLOCK (self);
+  info.caps = NULL;
+  return info;
+}
+
+/* --- units and times ------------------------------------------------------ */
+
+static GstClockTime
+time_of_unit (const GstImagingFileSrcInfo *info, guint64 unit)
+{
+  return gst_util_uint64_scale (unit, info->rate_d * GST_SECOND, info->rate_n);
+}
+
+/* Returns: the unit that is shown at @time */
+static guint64
+unit_at_time (const GstImagingFileSrcInfo *info, GstClockTime time)
+{
+  guint64 unit =
+      gst_util_uint64_scale (time, info->rate_n, info->rate_d * GST_SECOND);
+
+  /* times are rounded down: the time of frame 1 at 30/1 is in frame 0.99 */
+  if (time_of_unit (info, unit + 1) <= time)
+    unit++;
+  return unit;
+}
+
+/* Returns: FALSE if that is no conversion between time and units */
+static gboolean
+convert (const GstImagingFileSrcInfo *info, GstFormat from, gint64 value,
+    GstFormat to, gint64 *result)
+{
+  if (from == to || value == -1)
+    *result = value;
+  else if (value < 0 || info->rate_n == 0)
+    return FALSE;
+  else if (from == GST_FORMAT_DEFAULT && to == GST_FORMAT_TIME)
+    *result = time_of_unit (info, value);
+  else if (from == GST_FORMAT_TIME && to == GST_FORMAT_DEFAULT)
+    *result = unit_at_time (info, value);
+  else
+    return FALSE;
+  return TRUE;
+}
+
+/* --- start and stop ------------------------------------------------------- */
+
+static gboolean
+gst_imaging_file_src_stop (GstBaseSrc *base)
+{
+  GstImagingFileSrcPrivate *self = private_of (base);
+
+  GST_OBJECT_LOCK (base);
+  gst_clear_caps (&self->info.caps);
+  self->info.n_units = 0;
+  GST_OBJECT_UNLOCK (base);
+  GST_IMAGING_FILE_SRC_GET_CLASS (base)->close (GST_IMAGING_FILE_SRC (base));
+  return TRUE;
+}
+
+static gboolean
+gst_imaging_file_src_start (GstBaseSrc *base)
+{
+  GstImagingFileSrcPrivate *self = private_of (base);
+  GstImagingFileSrcInfo info = {NULL};
+  g_autofree gchar *location =
+      gst_imaging_file_src_dup_location (GST_IMAGING_FILE_SRC (base));
+
+  if (!GST_IMAGING_FILE_SRC_GET_CLASS (base)->open (
+          GST_IMAGING_FILE_SRC (base), location, &info)) {
+    gst_imaging_file_src_stop (base);
+    return FALSE;
+  }
+  self->next = 0;
+  self->stop = (gint64) info.n_units;
+  self->reverse = FALSE;
+  self->n_reported = 0;
+  GST_OBJECT_LOCK (base);
+  self->info = info;
+  GST_OBJECT_UNLOCK (base);
+  gst_base_src_set_blocksize (
+      base, (guint) (info.n_per_buffer * info.unit_size));
+  GST_INFO_OBJECT (base, "reading %" G_GUINT64_FORMAT " %s of %s", info.n_units,
+      info.unit_name, location);
+  return TRUE;
+}
+
+/* --- negotiation ---------------------------------------------------------- */
+
+static GstCaps *
+gst_imaging_file_src_get_caps (GstBaseSrc *base, GstCaps *filter)
+{
+  GstImagingFileSrcPrivate *self = private_of (base);
+  GstCaps *caps, *result;
+
+  GST_OBJECT_LOCK (base);
+  caps = self->info.caps ? gst_caps_ref (self->info.caps) : NULL;
+  GST_OBJECT_UNLOCK (base);
+
+  if (!caps)
+    caps = gst_pad_get_pad_template_caps (GST_BASE_SRC_PAD (base));
+  if (!filter)
+    return caps;
+  result = gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST);
+  gst_caps_unref (caps);
+  return result;
+}
+
+static gboolean
+is_video (GstCaps *caps)
+{
+  return gst_structure_has_name (
+      gst_caps_get_structure (caps, 0), "video/x-raw");
+}
+
+/* Strides as downstream likes them, if it reads them from GstVideoMeta.
+ * Returns: bytes of a buffer, as the pool may pad its rows */
+static guint
+configure_video_pool (GstBufferPool *pool, GstQuery *query, GstCaps *caps,
+    guint size, guint min, guint max)
+{
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+
+  gst_buffer_pool_config_set_params (config, caps, size, min, max);
+  if (gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
+    gst_buffer_pool_config_add_option (
+        config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (gst_buffer_pool_set_config (pool, config)) {
+    config = gst_buffer_pool_get_config (pool);
+    gst_buffer_pool_config_get_params (config, NULL, &size, NULL, NULL);
+    gst_structure_free (config);
+  }
+  return size;
+}
+
+/* Memory of this size fresh from the system costs more than reading into it, so
+ * buffers come from a pool, downstream's or our own. The base configures it,
+ * with the allocator that downstream offers. */
+static gboolean
+gst_imaging_file_src_decide_allocation (GstBaseSrc *base, GstQuery *query)
+{
+  guint blocksize = gst_base_src_get_blocksize (base);
+  guint size = 0, min = 0, max = 0;
+  gboolean offered = gst_query_get_n_allocation_pools (query) > 0;
+  GstBufferPool *pool = NULL;
+  GstCaps *caps;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  if (offered)
+    gst_query_parse_nth_allocation_pool (query, 0, &pool, &size, &min, &max);
+  if (is_video (caps)) {
+    if (!pool)
+      pool = gst_video_buffer_pool_new ();
+    size = configure_video_pool (
+        pool, query, caps, MAX (size, blocksize), min, max);
+  } else if (!pool || size < blocksize) {
+    gst_clear_object (&pool);
+    pool = gst_buffer_pool_new ();
+    size = blocksize;
+    min = max = 0;
+  }
+  if (offered)
+    gst_query_set_nth_allocation_pool (query, 0, pool, size, min, max);
+  else
+    gst_query_add_allocation_pool (query, pool, size, min, max);
+  gst_object_unref (pool);
+  return GST_BASE_SRC_CLASS (gst_imaging_file_src_parent_class)
+      ->decide_allocation (base, query);
+}
+
+/* --- streaming ------------------------------------------------------------ */
+
+/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
+ */
+static void
+report (GstImagingFileSrc *src)
+{
+  GstImagingFileSrcPrivate *self = private_of (src);
+  const GstImagingFileSrcInfo *info = &self->info;
+  guint done = (guint) ((guint64) self->next * N_REPORTS / info->n_units);
+  g_autofree gchar *name = NULL;
+
+  if (self->reverse || done <= self->n_reported)
+    return;
+  self->n_reported = done;
+  name = g_strdup_printf ("%s-progress",
+      GST_OBJECT_NAME (gst_element_get_factory (GST_ELEMENT (src))));
+  gst_element_post_message (GST_ELEMENT (src),
+      gst_message_new_element (GST_OBJECT (src),
+          gst_structure_new (name, info->unit_name, G_TYPE_UINT64, self->next,
+              "of", G_TYPE_UINT64, info->n_units, NULL)));
+}
+
+static void
+describe_buffer (const GstImagingFileSrcInfo *info, GstBuffer *buffer,
+    guint64 first, guint n)
+{
+  GST_BUFFER_OFFSET (buffer) = first;
+  GST_BUFFER_OFFSET_END (buffer) = first + n;
+  GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
+  GST_BUFFER_PTS (buffer) = GST_BUFFER_DURATION (buffer) = GST_CLOCK_TIME_NONE;
+  if (info->rate_n == 0)
+    return;
+  GST_BUFFER_PTS (buffer) = time_of_unit (info, first);
+  GST_BUFFER_DURATION (buffer) =
+      time_of_unit (info, first + n) - GST_BUFFER_PTS (buffer);
+}
+
+static void
+post_read_error (GstImagingFileSrc *src, guint64 first, const GError *error)
+{
+  const GstImagingFileSrcInfo *info = &private_of (src)->info;
+
+  if (g_error_matches (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE))
+    GST_ELEMENT_ERROR (src, RESOURCE, WRITE, ("%s", error->message),
+        ("%s from %" G_GUINT64_FORMAT " on", info->unit_name, first));
+  else
+    GST_ELEMENT_ERROR (src, RESOURCE, READ, ("%s", error->message),
+        ("%s from %" G_GUINT64_FORMAT " on", info->unit_name, first));
+}
+
+static GstFlowReturn
+gst_imaging_file_src_fill (GstPushSrc *push, GstBuffer *buffer)
+{
+  GstImagingFileSrc *src = GST_IMAGING_FILE_SRC (push);
+  GstImagingFileSrcPrivate *self = private_of (src);
+  const GstImagingFileSrcInfo *info = &self->info;
+  g_autoptr (GError) error = NULL;
+  guint64 first;
+  guint n;
+
+  if (self->next < 0 || self->next >= self->stop)
+    return GST_FLOW_EOS;
+  first = (guint64) self->next;
+  n = (guint) MIN (info->n_per_buffer, self->stop - self->next);
+  if (!is_video (info->caps)) /* rows of video may be padded */
+    gst_buffer_set_size (buffer, (gssize) (n * info->unit_size));
+  if (!GST_IMAGING_FILE_SRC_GET_CLASS (src)->read (
+          src, first, n, buffer, &error)) {
+    post_read_error (src, first, error);
+    return GST_FLOW_ERROR;
+  }
+  describe_buffer (info, buffer, first, n);
+  self->next += self->reverse ? -1 : (gint64) n;
+  report (src);
+  return GST_FLOW_OK;
+}
+
+/* --- seeking -------------------------------------------------------------- */
+
+static gboolean
+gst_imaging_file_src_is_seekable (GstBaseSrc *base)
+{
+  return TRUE;
+}
+
+/* Backwards starts with the unit that ends at, or contains, the position. */
+static void
+seek_in_time (GstImagingFileSrcPrivate *self, GstSegment *segment)
+{
+  const GstImagingFileSrcInfo *info = &self->info;
+  GstClockTime end = time_of_unit (info, info->n_units);
+  GstClockTime position = segment->position;
+
+  segment->duration = end; /* stands in for a stop when playing backwards */
+  self->reverse = segment->rate < 0;
+  if (self->reverse)
+    position = MIN (position, end); /* none is the largest number */
+  self->next = (gint64) unit_at_time (info, position);
+  if (self->reverse && time_of_unit (info, (guint64) self->next) >= position)
+    self->next--;
+  self->stop = (gint64) info->n_units; /* the base knows the time of the stop */
+}
+
+static gboolean
+gst_imaging_file_src_do_seek (GstBaseSrc *base, GstSegment *segment)
+{
+  GstImagingFileSrcPrivate *self = private_of (base);
+  guint64 n_units = self->info.n_units;
+
+  if (self->info.rate_n == 0 && segment->rate < 0)
+    return FALSE;
+  segment->time = segment->start;
+  if (self->info.rate_n > 0) {
+    seek_in_time (self, segment);
+  } else {
+    self->next = (gint64) MIN (segment->start, n_units);
+    self->stop = (gint64) MIN (segment->stop, n_units); /* -1 is the largest */
+  }
+  self->n_reported =
+      (guint) (MAX (self->next, 0) * N_REPORTS / (gint64) n_units);
+  return TRUE;
+}
+
+static gboolean
+gst_imaging_file_src_query (GstBaseSrc *base, GstQuery *query)
+{
+  GstImagingFileSrcInfo info = get_info (base);
+  gint64 n_units = (gint64) info.n_units, value, result;
+  GstFormat from, to;
+
+  if (n_units > 0 && GST_QUERY_TYPE (query) == GST_QUERY_DURATION) {
+    gst_query_parse_duration (query, &to, NULL);
+    if (convert (&info, GST_FORMAT_DEFAULT, n_units, to, &result)) {
+      gst_query_set_duration (query, to, result);
+      return TRUE;
+    }
+  }
+  if (n_units > 0 && GST_QUERY_TYPE (query) == GST_QUERY_CONVERT) {
+    gst_query_parse_convert (query, &from, &value, &to, NULL);
+    if (convert (&info, from, value, to, &result)) {
+      gst_query_set_convert (query, from, value, to, result);
+      return TRUE;
+    }
+  }
+  if (n_units > 0 && GST_QUERY_TYPE (query) == GST_QUERY_SEEKING) {
+    gst_query_parse_seeking (query, &to, NULL, NULL, NULL);
+    if (convert (&info, GST_FORMAT_DEFAULT, n_units, to, &result)) {
+      gst_query_set_seeking (query, to, TRUE, 0, result);
+      return TRUE;
+    }
+  }
+  return GST_BASE_SRC_CLASS (gst_imaging_file_src_parent_class)
+      ->query (base, query);
+}
+
+/* --- the object ----------------------------------------------------------- */
+
+void
+gst_imaging_file_src_set_location (
+    GstImagingFileSrc *self, const gchar *location)
+{
+  GST_OBJECT_LOCK (self);
+  g_free (private_of (self)->location);
+  private_of (self)->location = g_strdup (location);
+  GST_OBJECT_UNLOCK (self);
+}
+
+gchar *
+gst_imaging_file_src_dup_location (GstImagingFileSrc *self)
+{
+  gchar *location;
+
+  GST_OBJECT_LOCK (self);
+  location = g_strdup (private_of (self)->location);
+  GST_OBJECT_UNLOCK (self);
+  return location;
+}
+
+static void
+gst_imaging_file_src_finalize (GObject *object)
+{
+  g_free (private_of (object)->location);
+  G_OBJECT_CLASS (gst_imaging_file_src_parent_class)->finalize (object);
+}
+
+static void
+gst_imaging_file_src_class_init (GstImagingFileSrcClass *klass)
+{
+  GstBaseSrcClass *base_class = GST_BASE_SRC_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->finalize = gst_imaging_file_src_finalize;
+  base_class->start = gst_imaging_file_src_start;
+  base_class->stop = gst_imaging_file_src_stop;
+  base_class->get_caps = gst_imaging_file_src_get_caps;
+  base_class->decide_allocation = gst_imaging_file_src_decide_allocation;
+  base_class->is_seekable = gst_imaging_file_src_is_seekable;
+  base_class->do_seek = gst_imaging_file_src_do_seek;
+  base_class->query = gst_imaging_file_src_query;
+  GST_PUSH_SRC_CLASS (klass)->fill = gst_imaging_file_src_fill;
+  gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_FILE_SRC, 0);
+}
+
+static void
+gst_imaging_file_src_init (GstImagingFileSrc *self)
+{
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingoutput.h"
+
+struct _GstImagingOutput {
+  gatomicrefcount refs;
+  GstElement *element;
+  GstPad *pad;
+
+  /* of the streaming thread */
+  gboolean started, segment_sent;
+  GstSegment segment;
+  GstCaps *caps;
+  GstBufferPool *pool;
+  GstVideoInfo carrier; /* of the pool */
+  gboolean pool_on_cuda;
+};
+
+GstImagingOutput *
+gst_imaging_output_new (
+    GstElement *element, GstPadTemplate *pad_template, const gchar *name)
+{
+  GstImagingOutput *self = g_new0 (GstImagingOutput, 1);
+
+  g_atomic_ref_count_init (&self->refs);
+  self->element = element;
+  self->pad = gst_object_ref (gst_pad_new_from_template (pad_template, name));
+  gst_pad_use_fixed_caps (self->pad);
+  gst_imaging_output_reset (self);
+  gst_pad_set_active (self->pad, TRUE);
+  gst_element_add_pad (element, self->pad);
+  return self;
+}
+
+GstImagingOutput *
+gst_imaging_output_ref (GstImagingOutput *self)
+{
+  g_atomic_ref_count_inc (&self->refs);
+  return self;
+}
+
+static void
+drop_pool (GstImagingOutput *self)
+{
+  if (self->pool)
+    gst_buffer_pool_set_active (self->pool, FALSE);
+  gst_clear_object (&self->pool);
+}
+
+void
+gst_imaging_output_unref (GstImagingOutput *self)
+{
+  if (!self || !g_atomic_ref_count_dec (&self->refs))
+    return;
+  drop_pool (self);
+  gst_clear_caps (&self->caps);
+  gst_object_unref (self->pad);
+  g_free (self);
+}
+
+void
+gst_imaging_output_remove (GstImagingOutput *self)
+{
+  gst_pad_set_active (self->pad, FALSE);
+  gst_element_remove_pad (self->element, self->pad);
+}
+
+GstPad *
+gst_imaging_output_pad (GstImagingOutput *self)
+{
+  return self->pad;
+}
+
+void
+gst_imaging_output_reset (GstImagingOutput *self)
+{
+  self->started = self->segment_sent = FALSE;
+  gst_clear_caps (&self->caps);
+  drop_pool (self);
+  gst_segment_init (&self->segment, GST_FORMAT_TIME);
+}
+
+/* --- events -------------------------------------------------------------- */
+
+static void
+start_stream (GstImagingOutput *self)
+{
+  g_autofree gchar *id = NULL;
+
+  if (self->started)
+    return;
+  id = gst_pad_create_stream_id (
+      self->pad, self->element, GST_PAD_NAME (self->pad));
+  gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
+  self->started = TRUE;
+}
+
+static void
+send_segment (GstImagingOutput *self)
+{
+  if (self->segment_sent)
+    return;
+  gst_pad_push_event (self->pad, gst_event_new_segment (&self->segment));
+  self->segment_sent = TRUE;
+}
+
+void
+gst_imaging_output_event (GstImagingOutput *self, GstEvent *event)
+{
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_STREAM_START: /* a new stream makes data flow after EOS */
+    self->started = self->segment_sent = FALSE;
+    break;
+  case GST_EVENT_SEGMENT:
+    gst_event_copy_segment (event, &self->segment);
+    self->segment_sent = FALSE;
+    break;
+  case GST_EVENT_FLUSH_STOP:
+    self->segment_sent = FALSE;
+    gst_segment_init (&self->segment, GST_FORMAT_TIME);
+    gst_pad_push_event (self->pad, gst_event_ref (event));
+    break;
+  case GST_EVENT_FLUSH_START:
+    gst_pad_push_event (self->pad, gst_event_ref (event));
+    break;
+  case GST_EVENT_EOS: /* a sink waits for it even when there was no data */
+    start_stream (self);
+    send_segment (self);
+    gst_pad_push_event (self->pad, gst_event_ref (event));
+    break;
+  case GST_EVENT_TAG:
+    if (self->started)
+      gst_pad_push_event (self->pad, gst_event_ref (event));
+    break;
+  default:
+    break;
+  }
+}
+
+/* --- caps ---------------------------------------------------------------- */
+
+/* Returns: (transfer full) (nullable) */
+static GstCaps *
+choose_caps (GstImagingOutput *self, GstCaps *offers)
+{
+  for (guint i = 0; i < gst_caps_get_size (offers); i++) {
+    GstCaps *caps = gst_caps_copy_nth (offers, i);
+
+    if (gst_pad_peer_query_accept_caps (self->pad, caps))
+      return caps;
+    gst_caps_unref (caps);
+  }
+  return NULL;
+}
+
+GstFlowReturn
+gst_imaging_output_negotiate (GstImagingOutput *self, GstCaps *offers)
+{
+  gboolean ok = FALSE;
+  GstCaps *caps;
+
+  if (!gst_pad_is_linked (self->pad)) {
+    gst_caps_unref (offers);
+    return GST_FLOW_NOT_LINKED;
+  }
+  start_stream (self);
+  caps = choose_caps (self, offers);
+  gst_caps_unref (offers);
+  if (caps && self->caps && gst_caps_is_equal (self->caps, caps)) {
+    ok = TRUE;
+  } else if (caps) {
+    gst_caps_replace (&self->caps, caps);
+    ok = gst_pad_push_event (self->pad, gst_event_new_caps (caps));
+  }
+  gst_clear_caps (&caps);
+  if (ok)
+    send_segment (self);
+  return ok                                ? GST_FLOW_OK
+         : GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
+                                           : GST_FLOW_NOT_NEGOTIATED;
+}
+
+GstCaps *
+gst_imaging_output_caps (GstImagingOutput *self)
+{
+  return self->caps;
+}
+
+/* --- buffers ------------------------------------------------------------- */
+
+static GstBufferPool *
+get_pool (GstImagingOutput *self, GstImagingEngine *engine,
+    const GstVideoInfo *carrier)
+{
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
+  GstAllocator *allocator = NULL;
+  GstCaps *caps;
+
+  if (self->pool && self->pool_on_cuda == on_cuda &&
+      gst_video_info_is_equal (&self->carrier, carrier))
+    return self->pool;
+  drop_pool (self);
+  caps = gst_video_info_to_caps (carrier);
+  if (on_cuda)
+    allocator =
+        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
+  self->pool = gst_imaging_video_pool_new (allocator, caps, carrier, FALSE);
+  self->carrier = *carrier;
+  self->pool_on_cuda = on_cuda;
+  if (self->pool && !gst_buffer_pool_set_active (self->pool, TRUE))
+    gst_clear_object (&self->pool);
+  gst_clear_object (&allocator);
+  gst_caps_unref (caps);
+  return self->pool;
+}
+
+ImkStatus
+gst_imaging_output_acquire (GstImagingOutput *self, GstImagingEngine *engine,
+    const GstVideoInfo *carrier, GstBuffer **buffer, ImkError *error)
+{
+  GstBufferPool *pool = get_pool (self, engine, carrier);
+
+  if (pool &&
+      gst_buffer_pool_acquire_buffer (pool, buffer, NULL) == GST_FLOW_OK)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for a picture of %" G_GSIZE_FORMAT " bytes.",
+      carrier->size);
+}
+
+GstFlowReturn
+gst_imaging_output_push (GstImagingOutput *self, GstBuffer *buffer)
+{
+  return gst_pad_push (self->pad, buffer);
+}

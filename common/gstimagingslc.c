@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingslc.h"
+
+static ImkType
+type_of (const gchar *format)
+{
+  if (g_strcmp0 (format, "cf32") == 0)
+    return IMK_TYPE_CF32;
+  return g_strcmp0 (format, "f32") == 0 ? IMK_TYPE_F32 : IMK_TYPE_CI16;
+}
+
+void
+gst_imaging_slc_info_from_caps (GstImagingSlcInfo *info, const GstCaps *caps)
+{
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  gint width = 0, height = 0;
+
+  *info = (GstImagingSlcInfo){
+      .type = type_of (gst_structure_get_string (s, "format")),
+  };
+  gst_structure_get_int (s, "width", &width);
+  gst_structure_get_int (s, "height", &height);
+  gst_structure_get_double (s, "prf", &info->prf);
+  gst_structure_get_int (s, "rshift", &info->rshift);
+  gst_structure_get_int (s, "ashift", &info->ashift);
+  info->has_doppler = gst_structure_get_double (s, "doppler", &info->doppler);
+  info->width = (guint) width;
+  info->height = (guint) height;
+  info->line_size = (gsize) info->width * imk_type_size (info->type);
+}
+
+GstCaps *
+gst_imaging_slc_info_to_caps (const GstImagingSlcInfo *info)
+{
+  GstCaps *caps = gst_caps_new_simple ("application/x-slc", "format",
+      G_TYPE_STRING, imk_type_name (info->type), "width", G_TYPE_INT,
+      info->width, "height", G_TYPE_INT, info->height, "prf", G_TYPE_DOUBLE,
+      info->prf, "rshift", G_TYPE_INT, info->rshift, "ashift", G_TYPE_INT,
+      info->ashift, NULL);
+
+  if (info->has_doppler)
+    gst_caps_set_simple (caps, "doppler", G_TYPE_DOUBLE, info->doppler, NULL);
+  return caps;
+}
+
+gboolean
+gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
+    const GstImagingSlcInfo *info, gsize size, guint64 offset, guint n_before)
+{
+  if (!info) {
+    GST_ELEMENT_ERROR (element, CORE, NEGOTIATION,
+        ("Lines come on the pad %s before it was said what they are.",
+            GST_PAD_NAME (pad)),
+        (NULL));
+    return FALSE;
+  }
+  if (size == 0 || size % info->line_size) {
+    GST_ELEMENT_ERROR (element, STREAM, FORMAT,
+        ("A buffer of %" G_GSIZE_FORMAT
+         " bytes came on the pad %s; expected are whole lines of %" G_GSIZE_FORMAT
+         " bytes.",
+            size, GST_PAD_NAME (pad), info->line_size),
+        (NULL));
+    return FALSE;
+  }
+  if (offset != GST_BUFFER_OFFSET_NONE && offset != n_before) {
+    GST_ELEMENT_ERROR (element, STREAM, FAILED,
+        ("Line %" G_GUINT64_FORMAT
+         " came on the pad %s; expected is line %u. Images are read from their "
+         "first line on, without gaps.",
+            offset, GST_PAD_NAME (pad), n_before),
+        (NULL));
+    return FALSE;
+  }
+  if (size / info->line_size > info->height - n_before) {
+    GST_ELEMENT_ERROR (element, STREAM, FORMAT,
+        ("More than the %u lines that were announced came on the pad %s.",
+            info->height, GST_PAD_NAME (pad)),
+        (NULL));
+    return FALSE;
+  }
+  return TRUE;
+}

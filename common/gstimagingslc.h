@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <gst/gst.h>
+
+#include "gstimaging-prelude.h"
+
+#include "core/image.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_IMAGING_SLC_CAPS: (skip)
+ * @formats: "{ ci16, cf32 }", a list of formats in caps
+ *
+ * The lines of an SLC image, for pad templates; a buffer holds whole ones, and
+ * its offset is the number of the first.
+ */
+#define GST_IMAGING_SLC_CAPS(formats) \
+  "application/x-slc, format = (string) " formats ", width = (int) [ 1, " \
+  "16777216 ], height = (int) [ 1, 1073741824 ]"
+
+/**
+ * GstImagingSlcInfo: (skip)
+ * @type: ci16, cf32 or f32
+ * @width: columns
+ * @height: lines
+ * @line_size: bytes of a line
+ * @prf: pulse repetition frequency in Hz, 0 when it is not known
+ * @doppler: centre of the spectrum in azimuth, cycles a line
+ * @has_doppler: whether the caps say so
+ * @rshift: columns that the image is behind its reference
+ * @ashift: lines
+ *
+ * What the caps of an SLC image say.
+ */
+typedef struct {
+  ImkType type;
+  guint width, height;
+  gsize line_size;
+  gdouble prf, doppler;
+  gboolean has_doppler;
+  gint rshift, ashift;
+} GstImagingSlcInfo;
+
+/**
+ * gst_imaging_slc_info_from_caps: (skip)
+ * @info: (out): what they say
+ * @caps: fixed, of a pad with GST_IMAGING_SLC_CAPS()
+ */
+GST_IMAGING_API
+void gst_imaging_slc_info_from_caps (
+    GstImagingSlcInfo *info, const GstCaps *caps);
+
+/**
+ * gst_imaging_slc_info_to_caps: (skip)
+ * Returns: (transfer full): caps that say all of @info
+ */
+GST_IMAGING_API
+GstCaps *gst_imaging_slc_info_to_caps (const GstImagingSlcInfo *info);
+
+/**
+ * gst_imaging_slc_check_lines: (skip)
+ * @element: posts what is wrong
+ * @pad: where they came
+ * @info: (nullable): of the image, %NULL when nothing was said yet
+ * @size: bytes of the buffer
+ * @offset: of the buffer, or GST_BUFFER_OFFSET_NONE
+ * @n_before: lines that came before
+ *
+ * Returns: whether these are the next lines of the image, whole ones and no
+ *   more than it has; an error has been posted if not
+ */
+GST_IMAGING_API
+gboolean gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
+    const GstImagingSlcInfo *info, gsize size, guint64 offset, guint n_before);
+
+G_END_DECLS

@@ -1,0 +1,930 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-insarform
+ * @title: insarform
+ * @short_description: forms the interferogram of two SAR images
+ *
+ * Takes the lines of a reference and of a secondary in the same geometry (see
+ * slcresample) and makes, of cells of looks-x times looks-y samples, the
+ * interferogram, the coherence and the amplitude. Each goes out once, as a
+ * whole, on a pad of its own, in what its peer names first:
+ *
+ * | pad           | picture            | numbers                        |
+ * | ------------- | ------------------ | ------------------------------ |
+ * | phase         | RGB                |                                |
+ * | coherence     | GRAY8, GRAY16_LE   | other/tensors                  |
+ * | amplitude     | GRAY8, GRAY16_LE   | other/tensors                  |
+ * | interferogram |                    | application/x-slc, other/tensors |
+ *
+ * The pads are made on request; when several are used, each needs a queue.
+ * docs/insarform.md has the formulas.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 slcsrc location=ref.PRM ! i.reference slcsrc
+ * location=sec.PRM ! slcresample fit-location=fit.txt
+ * reference-location=ref.PRM ! i.secondary insarform name=i looks-x=4 looks-y=4
+ * i.phase ! queue ! pngenc ! filesink location=fringes.png i.coherence ! queue
+ * ! pngenc ! filesink location=coherence.png
+ * ]|
+ */
+#include "gstinsarform.h"
+
+#include <gst/video/video.h>
+
+#include "gstimagingengine.h"
+#include "gstimagingslc.h"
+#include "gstinsarformpicture.h"
+
+GST_DEBUG_CATEGORY_STATIC (insarform_debug);
+#define GST_CAT_DEFAULT insarform_debug
+
+#define DEFAULT_PROP_LOOKS 2
+#define DEFAULT_PROP_WINDOW 5
+#define DEFAULT_PROP_SHADE IMK_INSARFORM_SHADE_NONE
+#define DEFAULT_PROP_AMPLITUDE_MAX 0.0
+
+#define N_REPORTS 10
+#define BRIGHTEST 2.5 /* times the mean */
+
+enum { REFERENCE, SECONDARY, N_SIDES };
+
+enum {
+  PROP_LOOKS_X = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
+  PROP_LOOKS_Y,
+  PROP_WINDOW_X,
+  PROP_WINDOW_Y,
+  PROP_SHADE,
+  PROP_AMPLITUDE_MAX,
+};
+
+/* The properties. Of the config, the images come with the caps. */
+typedef struct {
+  ImkInsarformConfig config;
+  ImkInsarformShade shade;
+  gdouble amplitude_max;
+} Settings;
+
+/* An input. */
+typedef struct {
+  GstPad *pad;
+  gboolean has_info;
+  GstImagingSlcInfo info;
+  ImkImage
+      lines;     /* what its thread has brought and waits for; height 0: none */
+  guint n_lines; /* that have come */
+  gboolean is_flushing, is_eos;
+  gboolean is_stale; /* its lines are from before a flush of the other side */
+} Side;
+
+struct _GstInsarForm {
+  GstElement parent;
+  GstImagingEngine *engine;
+
+  Settings settings;                  /* under the object lock */
+  GstPad *pads[GST_INSAR_N_PICTURES]; /* the same; NULL when not requested */
+
+  /* Under the lock. A thread that brings lines waits until they are taken; the
+   * one that brings the missing ones takes them. */
+  GMutex lock;
+  GCond changed;
+  Side sides[N_SIDES];
+  GstFlowReturn flow;
+  gboolean is_done; /* the pictures go out, or have gone */
+  gboolean is_busy; /* they go out */
+  ImkInsarform *kernel;
+  Settings open_settings;
+  GstInsarCells cells;
+  guint n_reported;
+};
+
+static GstStaticPadTemplate reference_template =
+    GST_STATIC_PAD_TEMPLATE ("reference", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+
+static GstStaticPadTemplate secondary_template =
+    GST_STATIC_PAD_TEMPLATE ("secondary", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+
+#define TENSOR_CAPS \
+  "other/tensors, format = (string) static, num_tensors = (int) 1, types = " \
+  "(string) float32"
+#define GREY_CAPS \
+  GST_VIDEO_CAPS_MAKE ("{ GRAY8, " GST_VIDEO_NE (GRAY16) " }") "; " TENSOR_CAPS
+
+/* in the order of GstInsarPicture */
+static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
+    GST_STATIC_PAD_TEMPLATE ("phase", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB"))),
+    GST_STATIC_PAD_TEMPLATE (
+        "coherence", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
+    GST_STATIC_PAD_TEMPLATE (
+        "amplitude", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
+    GST_STATIC_PAD_TEMPLATE ("interferogram", GST_PAD_SRC, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("cf32") "; " TENSOR_CAPS)),
+};
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
+    GST_DEBUG_CATEGORY_INIT (
+        insarform_debug, "insarform", 0, "interferograms of SAR images"))
+GST_ELEMENT_REGISTER_DEFINE (
+    insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
+
+static GType
+shade_get_type (void)
+{
+  static gsize type;
+  static const GEnumValue values[] = {
+      {IMK_INSARFORM_SHADE_NONE, "Full colours", "none"},
+      {IMK_INSARFORM_SHADE_COHERENCE, "Times the coherence", "coherence"},
+      {IMK_INSARFORM_SHADE_AMPLITUDE, "Times the amplitude", "amplitude"},
+      {0, NULL, NULL},
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (
+        &type, g_enum_register_static ("GstInsarFormShade", values));
+  return type;
+}
+
+/* --- the kernel -------------------------------------------------------------
+ */
+
+static void
+close_kernel (GstElement *element)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+
+  g_clear_pointer (&self->kernel, imk_insarform_free);
+  g_clear_pointer (&self->cells.values, g_free);
+}
+
+static ImkStatus
+open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
+    ImkError *error)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+  const GstImagingSlcInfo *image = &self->sides[REFERENCE].info;
+  ImkInsarformConfig *c = &self->open_settings.config;
+  ImkStatus status;
+
+  GST_OBJECT_LOCK (self);
+  self->open_settings = self->settings;
+  GST_OBJECT_UNLOCK (self);
+  c->width = image->width;
+  c->height = image->height;
+  c->type = image->type;
+  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  status = imk_insarform_new (backend, c, &self->kernel, error);
+  if (status != IMK_OK)
+    return status;
+  self->cells = (GstInsarCells){
+      .width = c->width / c->looks_x,
+      .height = c->height / c->looks_y,
+      .shade = self->open_settings.shade,
+  };
+  self->cells.values =
+      g_try_new (gfloat, (gsize) self->cells.width * self->cells.height *
+                             IMK_INSARFORM_N_CHANNELS);
+  if (self->cells.values)
+    return IMK_OK;
+  close_kernel (element);
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for %u x %u cells. Take larger looks.",
+      self->cells.width, self->cells.height);
+}
+
+/* --- the end ----------------------------------------------------------------
+ */
+
+typedef struct {
+  gdouble amplitude, coherence;
+  guint64 n; /* cells with data */
+} Means;
+
+static Means
+mean_cells (const GstInsarCells *cells)
+{
+  const gfloat *cell = cells->values;
+  gsize n_cells = (gsize) cells->width * cells->height;
+  Means means = {0};
+
+  for (gsize i = 0; i < n_cells; i++, cell += IMK_INSARFORM_N_CHANNELS)
+    if (cell[IMK_INSARFORM_AMPLITUDE] > 0) {
+      means.amplitude += cell[IMK_INSARFORM_AMPLITUDE];
+      means.coherence += cell[IMK_INSARFORM_COHERENCE];
+      means.n++;
+    }
+  if (means.n) {
+    means.amplitude /= (gdouble) means.n;
+    means.coherence /= (gdouble) means.n;
+  }
+  return means;
+}
+
+static void
+post_summary (GstInsarForm *self, const Means *means)
+{
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("insarform-summary", "width", G_TYPE_UINT,
+              self->cells.width, "height", G_TYPE_UINT, self->cells.height,
+              "with-data", G_TYPE_UINT64, means->n, "mean-coherence",
+              G_TYPE_DOUBLE, means->coherence, "mean-amplitude", G_TYPE_DOUBLE,
+              means->amplitude, NULL)));
+}
+
+/* Returns: (transfer full) (nullable): the pad of a picture, kept while used */
+static GstPad *
+hold_pad (GstInsarForm *self, guint picture)
+{
+  GstPad *pad;
+
+  GST_OBJECT_LOCK (self);
+  pad = self->pads[picture] ? gst_object_ref (self->pads[picture]) : NULL;
+  GST_OBJECT_UNLOCK (self);
+  return pad;
+}
+
+static gchar *
+get_upstream_id (GstInsarForm *self)
+{
+  gchar *id = gst_pad_get_stream_id (self->sides[REFERENCE].pad);
+
+  return id ? id : g_strdup (GST_OBJECT_NAME (self));
+}
+
+/* Without the lock, while is_done keeps the others away. @complete: whether
+ * there is an image. Returns: the worst of the pads that somebody reads */
+static GstFlowReturn
+push_pictures (GstInsarForm *self, gboolean complete)
+{
+  g_autofree gchar *id = get_upstream_id (self);
+  GstFlowReturn flow = GST_FLOW_NOT_LINKED;
+
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
+    GstPad *pad = hold_pad (self, i);
+    GstFlowReturn here;
+
+    if (!pad)
+      continue;
+    if (complete) {
+      here = gst_insar_picture_push (pad, i, &self->cells, id);
+      if (here != GST_FLOW_NOT_LINKED &&
+          (flow == GST_FLOW_NOT_LINKED || here < flow))
+        flow = here;
+    }
+    gst_insar_picture_eos (pad, id);
+    gst_object_unref (pad);
+  }
+  return flow;
+}
+
+/* Under the lock, which is let go of: all cells are there. */
+static void
+finish (GstInsarForm *self)
+{
+  Means means = mean_cells (&self->cells);
+  gdouble full = self->open_settings.amplitude_max;
+  GstFlowReturn flow;
+
+  if (full <= 0)
+    full = means.n ? BRIGHTEST * means.amplitude : 1;
+  self->cells.full = (gfloat) full;
+  self->is_done = self->is_busy = TRUE;
+  g_mutex_unlock (&self->lock);
+  post_summary (self, &means);
+  flow = push_pictures (self, TRUE);
+  g_mutex_lock (&self->lock);
+  self->is_busy = FALSE;
+  /* nobody who reads is no failure here: the summary has been told */
+  self->flow =
+      flow == GST_FLOW_OK || flow == GST_FLOW_NOT_LINKED ? GST_FLOW_EOS : flow;
+  if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
+    GST_ELEMENT_FLOW_ERROR (self, flow);
+  g_cond_broadcast (&self->changed);
+}
+
+/* --- lines ------------------------------------------------------------------
+ */
+
+/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
+ */
+static void
+report (GstInsarForm *self)
+{
+  guint row = imk_insarform_row (self->kernel);
+  guint done = (guint) ((guint64) row * N_REPORTS / self->cells.height);
+
+  if (done <= self->n_reported)
+    return;
+  self->n_reported = done;
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("insarform-progress", "rows", G_TYPE_UINT, row,
+              "of", G_TYPE_UINT, self->cells.height, NULL)));
+}
+
+static void
+drop_lines (Side *side, guint n)
+{
+  side->lines.data = (guint8 *) side->lines.data + n * side->lines.stride;
+  side->lines.height -= n;
+}
+
+/* Under the lock: both sides have lines. */
+static ImkStatus
+form_cells (GstInsarForm *self, ImkError *error)
+{
+  Side *ref = &self->sides[REFERENCE], *sec = &self->sides[SECONDARY];
+  GstClockTime entered = gst_util_get_timestamp ();
+  guint n = MIN (MIN (ref->lines.height, sec->lines.height),
+      imk_insarform_room (self->kernel));
+  ImkImage a = ref->lines, b = sec->lines;
+  ImkStatus status = IMK_OK;
+
+  a.height = b.height = n;
+  if (n > 0)
+    status = imk_insarform_push (self->kernel, &a, &b, error);
+  drop_lines (ref, n);
+  drop_lines (sec, n);
+  while (status == IMK_OK && imk_insarform_is_ready (self->kernel)) {
+    guint row = imk_insarform_row (self->kernel);
+    gsize row_size = (gsize) self->cells.width * IMK_INSARFORM_N_CHANNELS;
+    ImkImage out = {
+        .data = self->cells.values + row * row_size,
+        .stride = row_size * sizeof (gfloat),
+        .width = self->cells.width,
+        .height = 1,
+        .channels = IMK_INSARFORM_N_CHANNELS,
+        .type = IMK_TYPE_F32,
+    };
+
+    status = imk_insarform_process (self->kernel, &out, error);
+  }
+  gst_imaging_engine_note_memory (self->engine, "system");
+  gst_imaging_engine_count_frame (self->engine, entered);
+  return status;
+}
+
+/* Under the lock. Returns: whether lines of @side will never get a partner,
+ * which has been posted then */
+static gboolean
+is_cut_short (GstInsarForm *self, guint side)
+{
+  const Side *s = &self->sides[side];
+
+  if (!s->is_eos || s->lines.height > 0 || self->is_done ||
+      self->flow != GST_FLOW_OK)
+    return FALSE;
+  self->flow = GST_FLOW_ERROR;
+  g_cond_broadcast (&self->changed);
+  GST_ELEMENT_ERROR (self, STREAM, FAILED,
+      ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), s->n_lines,
+          s->info.height),
+      (NULL));
+  return TRUE;
+}
+
+static GstFlowReturn
+side_flow (GstInsarForm *self, const Side *side)
+{
+  return side->is_flushing ? GST_FLOW_FLUSHING : self->flow;
+}
+
+/* Under the lock: until the lines of @side are taken. */
+static GstFlowReturn
+offer_lines (GstInsarForm *self, guint side)
+{
+  Side *s = &self->sides[side], *other = &self->sides[!side];
+  ImkError error;
+
+  while (side_flow (self, s) == GST_FLOW_OK && s->lines.height > 0) {
+    if (self->is_done || !self->kernel || other->lines.height == 0) {
+      if (!is_cut_short (self, !side))
+        g_cond_wait (&self->changed, &self->lock);
+      continue;
+    }
+    if (form_cells (self, &error) != IMK_OK) {
+      gst_imaging_engine_post_error (self->engine, error.code, &error);
+      self->flow = GST_FLOW_ERROR;
+    } else {
+      report (self);
+      if (imk_insarform_row (self->kernel) == self->cells.height)
+        finish (self);
+    }
+    g_cond_broadcast (&self->changed);
+  }
+  return side_flow (self, s);
+}
+
+static guint
+side_of (GstInsarForm *self, GstPad *pad)
+{
+  return pad == self->sides[SECONDARY].pad ? SECONDARY : REFERENCE;
+}
+
+static GstFlowReturn
+gst_insar_form_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  GstInsarForm *self = GST_INSAR_FORM (parent);
+  guint side = side_of (self, pad);
+  Side *s = &self->sides[side];
+  GstFlowReturn flow;
+  GstMapInfo map;
+
+  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
+    GST_ELEMENT_ERROR (self, RESOURCE, READ,
+        ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),
+        (NULL));
+    gst_buffer_unref (buffer);
+    return GST_FLOW_ERROR;
+  }
+  g_mutex_lock (&self->lock);
+  flow = side_flow (self, s);
+  if (flow == GST_FLOW_OK && !gst_imaging_slc_check_lines (GST_ELEMENT (self),
+                                 pad, s->has_info ? &s->info : NULL, map.size,
+                                 GST_BUFFER_OFFSET (buffer), s->n_lines)) {
+    flow = self->flow = GST_FLOW_ERROR;
+    g_cond_broadcast (&self->changed);
+  }
+  if (flow == GST_FLOW_OK && !s->is_stale) {
+    s->lines = (ImkImage){
+        .data = map.data,
+        .stride = s->info.line_size,
+        .width = s->info.width,
+        .height = (guint) (map.size / s->info.line_size),
+        .channels = 1,
+        .type = s->info.type,
+    };
+    s->n_lines += s->lines.height;
+    g_cond_broadcast (&self->changed);
+    flow = offer_lines (self, side);
+    s->lines.height = 0;
+  }
+  g_mutex_unlock (&self->lock);
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+  return flow;
+}
+
+/* --- caps -------------------------------------------------------------------
+ */
+
+/* Under the lock. Opens the kernel when both sides are known. */
+static gboolean
+set_caps (GstInsarForm *self, guint side, GstCaps *caps)
+{
+  const GstImagingSlcInfo *ref = &self->sides[REFERENCE].info;
+  const GstImagingSlcInfo *sec = &self->sides[SECONDARY].info;
+
+  if (self->kernel && self->sides[side].n_lines > 0) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("Another image came on the pad %s in the middle of a run; stop the "
+         "pipeline before.",
+            GST_PAD_NAME (self->sides[side].pad)),
+        (NULL));
+    return FALSE;
+  }
+  gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
+  self->sides[side].has_info = TRUE;
+  if (!self->sides[!side].has_info)
+    return TRUE;
+  if (ref->type != sec->type) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("The reference has samples of %s and the secondary of %s; both must "
+         "be the same.",
+            imk_type_name (ref->type), imk_type_name (sec->type)),
+        (NULL));
+    return FALSE;
+  }
+  if (ref->width != sec->width || ref->height != sec->height) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("The reference has %u lines of %u columns and the secondary %u of %u; "
+         "both must be in one geometry, which slcresample with "
+         "reference-location makes.",
+            ref->height, ref->width, sec->height, sec->width),
+        (NULL));
+    return FALSE;
+  }
+  return gst_imaging_engine_set_caps (self->engine, caps, NULL);
+}
+
+/* --- events -----------------------------------------------------------------
+ */
+
+/* Under the lock, which is let go of: no more lines come on @side. */
+static void
+end_side (GstInsarForm *self, guint side)
+{
+  if (self->sides[side].is_stale)
+    return;
+  self->sides[side].is_eos = TRUE;
+  g_cond_broadcast (&self->changed);
+  if (self->sides[!side].lines.height > 0 || self->sides[!side].is_eos)
+    is_cut_short (self, side);
+  if (self->is_done || !self->sides[!side].is_eos)
+    return;
+  self->is_done = self->is_busy = TRUE;
+  g_mutex_unlock (&self->lock);
+  push_pictures (self, FALSE);
+  g_mutex_lock (&self->lock);
+  self->is_busy = FALSE;
+  g_cond_broadcast (&self->changed);
+}
+
+static void
+push_to_pictures (GstInsarForm *self, GstEvent *event)
+{
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
+    GstPad *pad = hold_pad (self, i);
+
+    if (pad)
+      gst_pad_push_event (pad, gst_event_ref (event));
+    gst_clear_object (&pad);
+  }
+}
+
+static void
+start_flush (GstInsarForm *self, guint side)
+{
+  g_mutex_lock (&self->lock);
+  self->sides[side].is_flushing = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* The thread of the other side may push them; a flush lets it go. */
+static void
+wait_for_pictures (GstInsarForm *self)
+{
+  g_mutex_lock (&self->lock);
+  while (self->is_busy)
+    g_cond_wait (&self->changed, &self->lock);
+  g_mutex_unlock (&self->lock);
+}
+
+/* All begins anew with the first lines of both sides. */
+static void
+begin_anew (GstInsarForm *self)
+{
+  if (self->kernel)
+    imk_insarform_rewind (self->kernel);
+  self->flow = GST_FLOW_OK;
+  self->is_done = FALSE;
+  self->n_reported = 0;
+}
+
+/* A flush concerns both sides: until the other has had its own, its lines and
+ * its end are old ones. */
+static void
+stop_flush (GstInsarForm *self, guint side)
+{
+  Side *s = &self->sides[side], *other = &self->sides[!side];
+
+  g_mutex_lock (&self->lock);
+  s->is_flushing = s->is_eos = FALSE;
+  s->n_lines = 0;
+  if (s->is_stale) {
+    s->is_stale = FALSE;
+  } else {
+    other->is_stale = TRUE;
+    other->is_eos = FALSE;
+    other->n_lines = other->lines.height = 0;
+    begin_anew (self);
+  }
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+gst_insar_form_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  GstInsarForm *self = GST_INSAR_FORM (parent);
+  guint side = side_of (self, pad);
+  gboolean done = TRUE;
+  GstCaps *caps;
+
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_CAPS:
+    gst_event_parse_caps (event, &caps);
+    g_mutex_lock (&self->lock);
+    done = set_caps (self, side, caps);
+    if (!done)
+      self->flow = GST_FLOW_NOT_NEGOTIATED;
+    g_cond_broadcast (&self->changed);
+    g_mutex_unlock (&self->lock);
+    break;
+  case GST_EVENT_FLUSH_START:
+    start_flush (self, side);
+    push_to_pictures (self, event);
+    break;
+  case GST_EVENT_FLUSH_STOP:
+    wait_for_pictures (self);
+    push_to_pictures (self, event);
+    stop_flush (self, side);
+    break;
+  case GST_EVENT_EOS:
+    g_mutex_lock (&self->lock);
+    end_side (self, side);
+    g_mutex_unlock (&self->lock);
+    break;
+  default: /* the streams that come in are not those that go out */
+    break;
+  }
+  gst_event_unref (event);
+  return done;
+}
+
+static gboolean
+gst_insar_form_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstInsarForm *self = GST_INSAR_FORM (parent);
+
+  return gst_imaging_engine_query (self->engine, query) ||
+         gst_pad_query_default (pad, parent, query);
+}
+
+/* --- pads -------------------------------------------------------------------
+ */
+
+static GstPad *
+gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
+    const gchar *name, const GstCaps *caps)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
+  GstPad *pad = NULL;
+  guint i = 0;
+
+  while (g_strcmp0 (picture_templates[i].name_template, wanted) != 0)
+    i++;
+  GST_OBJECT_LOCK (self);
+  if (!self->pads[i])
+    pad = self->pads[i] = gst_pad_new_from_template (template, wanted);
+  GST_OBJECT_UNLOCK (self);
+  if (!pad) /* there is one of each */
+    return NULL;
+  gst_pad_use_fixed_caps (pad);
+  gst_pad_set_active (pad, TRUE);
+  gst_element_add_pad (element, pad);
+  return pad;
+}
+
+static void
+gst_insar_form_release_pad (GstElement *element, GstPad *pad)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
+    if (self->pads[i] == pad)
+      self->pads[i] = NULL;
+  GST_OBJECT_UNLOCK (self);
+  gst_pad_set_active (pad, FALSE);
+  gst_element_remove_pad (element, pad);
+}
+
+static void
+add_sink (GstInsarForm *self, guint side, GstStaticPadTemplate *template)
+{
+  GstPad *pad =
+      gst_pad_new_from_static_template (template, template->name_template);
+
+  gst_pad_set_chain_function (pad, gst_insar_form_chain);
+  gst_pad_set_event_function (pad, gst_insar_form_sink_event);
+  gst_pad_set_query_function (pad, gst_insar_form_query);
+  self->sides[side].pad = pad;
+  gst_element_add_pad (GST_ELEMENT (self), pad);
+}
+
+/* --- states -----------------------------------------------------------------
+ */
+
+static void
+set_flushing (GstInsarForm *self, gboolean is_flushing)
+{
+  g_mutex_lock (&self->lock);
+  for (guint s = 0; s < N_SIDES; s++)
+    self->sides[s].is_flushing = is_flushing;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+/* Nothing streams any more. */
+static void
+stop (GstInsarForm *self)
+{
+  gst_imaging_engine_stop (self->engine);
+  for (guint s = 0; s < N_SIDES; s++) {
+    self->sides[s].has_info = self->sides[s].is_eos = FALSE;
+    self->sides[s].is_stale = FALSE;
+    self->sides[s].n_lines = 0;
+  }
+  begin_anew (self);
+}
+
+static GstStateChangeReturn
+gst_insar_form_change_state (GstElement *element, GstStateChange transition)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+  GstStateChangeReturn result;
+
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    if (!gst_imaging_engine_start (self->engine))
+      return GST_STATE_CHANGE_FAILURE;
+    set_flushing (self, FALSE);
+  }
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+    set_flushing (self, TRUE);
+  result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
+               ->change_state (element, transition);
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
+      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
+          result == GST_STATE_CHANGE_FAILURE))
+    stop (self);
+  return result;
+}
+
+static void
+gst_insar_form_set_context (GstElement *element, GstContext *context)
+{
+  gst_imaging_engine_set_context (GST_INSAR_FORM (element)->engine, context);
+  GST_ELEMENT_CLASS (gst_insar_form_parent_class)
+      ->set_context (element, context);
+}
+
+/* --- the object -------------------------------------------------------------
+ */
+
+static void
+gst_insar_form_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstInsarForm *self = GST_INSAR_FORM (object);
+  Settings *settings = &self->settings;
+
+  if (gst_imaging_engine_set_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_LOOKS_X:
+    settings->config.looks_x = g_value_get_uint (value);
+    break;
+  case PROP_LOOKS_Y:
+    settings->config.looks_y = g_value_get_uint (value);
+    break;
+  case PROP_WINDOW_X:
+    settings->config.window_x = g_value_get_uint (value);
+    break;
+  case PROP_WINDOW_Y:
+    settings->config.window_y = g_value_get_uint (value);
+    break;
+  case PROP_SHADE:
+    settings->shade = g_value_get_enum (value);
+    break;
+  case PROP_AMPLITUDE_MAX:
+    settings->amplitude_max = g_value_get_double (value);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+gst_insar_form_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstInsarForm *self = GST_INSAR_FORM (object);
+  const Settings *settings = &self->settings;
+
+  if (gst_imaging_engine_get_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_LOOKS_X:
+    g_value_set_uint (value, settings->config.looks_x);
+    break;
+  case PROP_LOOKS_Y:
+    g_value_set_uint (value, settings->config.looks_y);
+    break;
+  case PROP_WINDOW_X:
+    g_value_set_uint (value, settings->config.window_x);
+    break;
+  case PROP_WINDOW_Y:
+    g_value_set_uint (value, settings->config.window_y);
+    break;
+  case PROP_SHADE:
+    g_value_set_enum (value, settings->shade);
+    break;
+  case PROP_AMPLITUDE_MAX:
+    g_value_set_double (value, settings->amplitude_max);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+install_properties (GObjectClass *klass, GParamFlags flags)
+{
+  static const struct {
+    const gchar *name, *nick, *blurb;
+    guint most, value;
+  } numbers[] = {
+      {"looks-x", "Looks in range", "Columns of a cell",
+          IMK_INSARFORM_MAX_LOOKS, DEFAULT_PROP_LOOKS},
+      {"looks-y", "Looks in azimuth", "Lines of a cell",
+          IMK_INSARFORM_MAX_LOOKS, DEFAULT_PROP_LOOKS},
+      {"window-x", "Window in range",
+          "Cells, along range, that a coherence is made of: an odd number",
+          IMK_INSARFORM_MAX_WINDOW, DEFAULT_PROP_WINDOW},
+      {"window-y", "Window in azimuth",
+          "Cells, along azimuth, that a coherence is made of: an odd number",
+          IMK_INSARFORM_MAX_WINDOW, DEFAULT_PROP_WINDOW},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    g_object_class_install_property (klass, PROP_LOOKS_X + i,
+        g_param_spec_uint (numbers[i].name, numbers[i].nick, numbers[i].blurb,
+            1, numbers[i].most, numbers[i].value, flags));
+  g_object_class_install_property (klass, PROP_SHADE,
+      g_param_spec_enum ("shade", "Shade",
+          "What the colours of the phase are dimmed by: nothing; the coherence; "
+          "the amplitude as a part of amplitude-max",
+          shade_get_type (), DEFAULT_PROP_SHADE, flags));
+  g_object_class_install_property (klass, PROP_AMPLITUDE_MAX,
+      g_param_spec_double ("amplitude-max", "Brightest amplitude",
+          "Amplitude that is white; 0: 2.5 times the mean of the image", 0,
+          G_MAXFLOAT, DEFAULT_PROP_AMPLITUDE_MAX, flags));
+  gst_type_mark_as_plugin_api (shade_get_type (), 0);
+}
+
+static void
+gst_insar_form_finalize (GObject *object)
+{
+  GstInsarForm *self = GST_INSAR_FORM (object);
+
+  gst_imaging_engine_free (self->engine);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
+}
+
+static void
+gst_insar_form_class_init (GstInsarFormClass *klass)
+{
+  const GParamFlags flags =
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+
+  object_class->set_property = gst_insar_form_set_property;
+  object_class->get_property = gst_insar_form_get_property;
+  object_class->finalize = gst_insar_form_finalize;
+  element_class->change_state = gst_insar_form_change_state;
+  element_class->set_context = gst_insar_form_set_context;
+  element_class->request_new_pad = gst_insar_form_request_new_pad;
+  element_class->release_pad = gst_insar_form_release_pad;
+
+  gst_imaging_engine_install_properties (object_class);
+  install_properties (object_class, flags);
+
+  gst_element_class_set_static_metadata (element_class, "SAR interferogram",
+      "Filter/Analyzer",
+      "Forms the interferogram and the coherence of two SAR images",
+      "gst-imaging contributors");
+  gst_element_class_add_static_pad_template (
+      element_class, &reference_template);
+  gst_element_class_add_static_pad_template (
+      element_class, &secondary_template);
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
+    gst_element_class_add_static_pad_template (
+        element_class, &picture_templates[i]);
+}
+
+static void
+gst_insar_form_init (GstInsarForm *self)
+{
+  static const GstImagingEngineFuncs funcs = {
+      .open = open_kernel,
+      .close = close_kernel,
+  };
+  ImkInsarformConfig *c = &self->settings.config;
+
+  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  imk_insarform_config_init (c);
+  c->looks_x = c->looks_y = DEFAULT_PROP_LOOKS;
+  c->window_x = c->window_y = DEFAULT_PROP_WINDOW;
+  self->settings.shade = DEFAULT_PROP_SHADE;
+  self->settings.amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
+
+  add_sink (self, REFERENCE, &reference_template);
+  add_sink (self, SECONDARY, &secondary_template);
+}

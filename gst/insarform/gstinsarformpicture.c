@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstinsarformpicture.h"
+
+#include <string.h>
+
+#include <gst/video/video.h>
+
+/* --- the stream -------------------------------------------------------------
+ */
+
+static void
+start_stream (GstPad *pad, const gchar *upstream)
+{
+  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_STREAM_START, 0);
+  g_autofree gchar *id = NULL;
+
+  if (event) {
+    gst_event_unref (event);
+    return;
+  }
+  id = g_strdup_printf ("%s/%s", upstream, GST_PAD_NAME (pad));
+  gst_pad_push_event (pad, gst_event_new_stream_start (id));
+}
+
+static void
+send_segment (GstPad *pad)
+{
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_pad_push_event (pad, gst_event_new_segment (&segment));
+}
+
+void
+gst_insar_picture_eos (GstPad *pad, const gchar *upstream)
+{
+  start_stream (pad, upstream);
+  gst_pad_push_event (pad, gst_event_new_eos ());
+}
+
+/* Returns: (transfer full): what the pad's template says, of this size */
+static GstCaps *
+offer_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
+{
+  GstCaps *caps = gst_caps_copy (gst_pad_get_pad_template_caps (pad));
+  g_autofree gchar *dims = g_strdup_printf ("%d:%u:%u:1",
+      picture == GST_INSAR_PICTURE_INTERFEROGRAM ? 2 : 1, cells->width,
+      cells->height);
+
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    GstStructure *s = gst_caps_get_structure (caps, i);
+
+    if (gst_structure_has_name (s, "other/tensors"))
+      gst_structure_set (s, "dimensions", G_TYPE_STRING, dims, "framerate",
+          GST_TYPE_FRACTION, 0, 1, NULL);
+    else
+      gst_structure_set (s, "width", G_TYPE_INT, cells->width, "height",
+          G_TYPE_INT, cells->height, NULL);
+    if (gst_structure_has_name (s, "video/x-raw"))
+      gst_structure_set (s, "framerate", GST_TYPE_FRACTION, 0, 1,
+          "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
+  }
+  return caps;
+}
+
+/* Returns: (transfer full) (nullable): the first of ours that the peer takes */
+static GstCaps *
+choose_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
+{
+  GstCaps *ours = offer_caps (pad, picture, cells);
+  GstCaps *chosen = gst_pad_peer_query_caps (pad, ours);
+
+  gst_caps_unref (ours);
+  if (gst_caps_is_empty (chosen)) {
+    gst_caps_unref (chosen);
+    return NULL;
+  }
+  return gst_caps_fixate (chosen);
+}
+
+/* --- the image
+ * ---------------------------------------------------------------- */
+
+/* One row of cells as numbers: a channel, or the interferogram. */
+static void
+put_floats (GstInsarPicture picture, const gfloat *cells, guint n, gfloat *to)
+{
+  ImkInsarformChannel channel = picture == GST_INSAR_PICTURE_COHERENCE
+                                    ? IMK_INSARFORM_COHERENCE
+                                    : IMK_INSARFORM_AMPLITUDE;
+
+  for (guint i = 0; i < n; i++, cells += IMK_INSARFORM_N_CHANNELS)
+    if (picture == GST_INSAR_PICTURE_INTERFEROGRAM)
+      memcpy (to + 2 * i, cells + IMK_INSARFORM_RE, 2 * sizeof (gfloat));
+    else
+      to[i] = cells[channel];
+}
+
+static void
+put_pixels (GstInsarPicture picture, const GstInsarCells *c, guint y,
+    guint bits, gpointer to)
+{
+  const gfloat *row =
+      c->values + (gsize) y * c->width * IMK_INSARFORM_N_CHANNELS;
+  gboolean coherence = picture == GST_INSAR_PICTURE_COHERENCE;
+  ImkInsarformChannel channel =
+      coherence ? IMK_INSARFORM_COHERENCE : IMK_INSARFORM_AMPLITUDE;
+  gfloat full = coherence ? 1 : c->full;
+
+  if (picture == GST_INSAR_PICTURE_PHASE)
+    imk_insarform_phase_to_rgb (row, c->width, c->shade, c->full, to);
+  else if (bits == 16)
+    imk_insarform_to_u16 (row, c->width, channel, full, to);
+  else
+    imk_insarform_to_u8 (row, c->width, channel, full, to);
+}
+
+/* Returns: (transfer full) (nullable) */
+static GstBuffer *
+make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
+{
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  gboolean is_video = gst_structure_has_name (s, "video/x-raw");
+  guint n_floats = picture == GST_INSAR_PICTURE_INTERFEROGRAM ? 2 : 1;
+  gsize stride = c->width * n_floats * sizeof (gfloat);
+  GstVideoInfo info;
+  GstBuffer *buffer;
+  GstMapInfo map;
+
+  if (is_video && !gst_video_info_from_caps (&info, caps))
+    return NULL;
+  if (is_video)
+    stride = GST_VIDEO_INFO_PLANE_STRIDE (&info, 0);
+  buffer = gst_buffer_new_allocate (NULL, c->height * stride, NULL);
+  if (!buffer || !gst_buffer_map (buffer, &map, GST_MAP_WRITE)) {
+    gst_clear_buffer (&buffer);
+    return NULL;
+  }
+  for (guint y = 0; y < c->height; y++)
+    if (is_video)
+      put_pixels (picture, c, y, GST_VIDEO_INFO_COMP_DEPTH (&info, 0),
+          map.data + y * stride);
+    else
+      put_floats (picture,
+          c->values + (gsize) y * c->width * IMK_INSARFORM_N_CHANNELS, c->width,
+          (gfloat *) (map.data + y * stride));
+  gst_buffer_unmap (buffer, &map);
+  GST_BUFFER_OFFSET (buffer) = 0;
+  GST_BUFFER_PTS (buffer) = 0;
+  return buffer;
+}
+
+GstFlowReturn
+gst_insar_picture_push (GstPad *pad, GstInsarPicture picture,
+    const GstInsarCells *cells, const gchar *upstream)
+{
+  GstBuffer *buffer;
+  GstCaps *caps;
+  gboolean ok;
+
+  if (!gst_pad_is_linked (pad))
+    return GST_FLOW_NOT_LINKED;
+  start_stream (pad, upstream);
+  caps = choose_caps (pad, picture, cells);
+  ok = caps && gst_pad_push_event (pad, gst_event_new_caps (caps));
+  buffer = ok ? make_buffer (picture, cells, caps) : NULL;
+  gst_clear_caps (&caps);
+  if (!ok)
+    return GST_PAD_IS_FLUSHING (pad) ? GST_FLOW_FLUSHING
+                                     : GST_FLOW_NOT_NEGOTIATED;
+  if (!buffer)
+    return GST_FLOW_ERROR;
+  send_segment (pad);
+  return gst_pad_push (pad, buffer);
+}

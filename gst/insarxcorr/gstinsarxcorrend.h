@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What insarxcorr says when all rows are measured: the fit and the rasters, on
+ * request pads. */
+#pragma once
+
+#include "gstinsarxcorroutput.h"
+#include "insarxcorr/insarxcorr.h"
+
+G_BEGIN_DECLS
+
+typedef struct _GstInsarEnd GstInsarEnd;
+
+/* The pads' templates, in this order, come with the class. */
+void gst_insar_end_add_templates (GstElementClass *klass);
+
+/* @element: the owner, not referenced */
+GstInsarEnd *gst_insar_end_new (GstElement *element);
+void gst_insar_end_free (GstInsarEnd *self);
+
+/* Returns: (transfer none) (nullable): a new pad of @template; %NULL when
+ * there is one */
+GstPad *gst_insar_end_request (GstInsarEnd *self, GstPadTemplate *template);
+void gst_insar_end_release (GstInsarEnd *self, GstPad *pad);
+
+/* Returns: whether somebody wants anything of this */
+gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
+
+/* --- of the thread that works ------------------------------------------------
+ */
+
+/* Before the first row of patches of @config. */
+void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
+    gint fit_range, gint fit_azimuth);
+
+/* Sends what a sink waits for before it prerolls, which need not be the end. */
+void gst_insar_end_start (GstInsarEnd *self, const gchar *upstream);
+
+/* Takes a row of patches. */
+void gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
+
+/* @complete: whether all rows were measured; a part of them gives no fit */
+void gst_insar_end_push (
+    GstInsarEnd *self, gboolean complete, const gchar *upstream);
+
+void gst_insar_end_push_event (GstInsarEnd *self, GstEvent *event);
+
+/* After flushing, or when the element has stopped: begins anew. */
+void gst_insar_end_reset (GstInsarEnd *self, gboolean stopped);
+
+G_END_DECLS

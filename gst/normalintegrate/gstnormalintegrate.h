@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+#define GST_TYPE_NORMAL_INTEGRATE (gst_normal_integrate_get_type ())
+G_DECLARE_FINAL_TYPE (
+    GstNormalIntegrate, gst_normal_integrate, GST, NORMAL_INTEGRATE, GstElement)
+
+GST_ELEMENT_REGISTER_DECLARE (normalintegrate);
+
+G_END_DECLS

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the element share. */
+#pragma once
+
+#include <gst/base/gstflowcombiner.h>
+
+#include "gstoctbscan.h"
+#include "gstoctbscanenface.h"
+#include "gstoctbscangroup.h"
+#include "gstoctbscanoutput.h"
+#include "gstoctbscansettings.h"
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN (gst_oct_bscan_debug);
+#define GST_CAT_DEFAULT gst_oct_bscan_debug
+
+/* Bytes of the blocks of page-locked memory: with copies of this size the bus
+ * is as fast as it gets. */
+#define GST_OCT_BSCAN_SLAB_SIZE ((gsize) 8 << 20)
+
+/* Outputs, in this order: what is pushed last prerolls last. */
+enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
+
+typedef struct _GstOctBscanQueue GstOctBscanQueue;
+
+struct _GstOctBscan {
+  GstElement parent;
+  GstPad *sink;
+  GstImagingEngine *engine;
+
+  Settings settings;    /* under the object lock */
+  GstClockTime latency; /* likewise; of gathering lines */
+  GstClockTime period;  /* likewise; from B-scan to B-scan */
+
+  /* of the streaming thread */
+  GstOctBscanOutput outputs[N_OUTPUTS]; /* the pad under the object lock */
+  GstFlowCombiner *flows;
+  GstOctBscanGroup *group;
+  GstSegment segment;
+  GstVideoInfo lines, bscan; /* what comes, and what is processed */
+  gboolean has_caps;
+  ImkOctbscan *kernel;
+  gint width, height; /* of the images */
+  guint open_plan, open_turns;
+  guint next_camera;         /* of the first line of the next B-scan */
+  guint n_bscans;            /* since the turns began */
+  guint n_added;             /* of them to the mean that is not shown yet */
+  guint history;             /* counts interruptions */
+  GstOctBscanEnface *enface; /* of the thread that pushes */
+  GstClockTime mean_pts, mean_dts; /* of the first that was added */
+  GstClockTime mean_duration;
+  guint n_cameras;
+  gint wants_dispersion;    /* atomic */
+  guint max_jobs;           /* B-scans that the kernel takes at once */
+  ImkOctbscanConfig opened; /* without its pointers */
+
+  /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
+   * streaming thread, and whoever finds that the last device is lost. */
+  GMutex frames;
+  GstOctBscanQueue *queue;
+  gboolean host_images; /* somebody downstream reads images on the CPU */
+};
+
+/* A B-scan on its way. */
+typedef struct {
+  GstBuffer *in;     /* NULL: images of what has been added to the mean */
+  GstBuffer *source; /* @in or, for a device, a copy of it */
+  GstPad *pads[N_OUTPUTS];
+  GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
+  GstVideoInfo info[N_OUTPUTS];
+  GstVideoInfo volume;             /* of the image of ENFACE */
+  GstClockTime pts, dts, duration; /* of the images */
+  gboolean has_images; /* or it is added to a mean, and the next one has */
+  gboolean backward;
+  gboolean to_host; /* images are in page-locked memory, to be copied to */
+  gboolean lost;
+  guint first_camera;
+  guint changes; /* of the settings; those of one number are equal */
+  ImkOctbscanConfig config;
+  Scaling scaling;
+  GstClockTime entered;
+} GstOctBscanWork;
+
+/* Returns: (transfer full) (nullable): the pad of an output */
+GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
+
+/* Agrees with downstream of one pad.
+ * Returns: GST_FLOW_NOT_LINKED when there is none */
+GstFlowReturn gst_oct_bscan_negotiate (
+    GstOctBscan *self, guint output, GstPad *pad);
+
+/* What is done with the settings as a configuration of the kernel, whose
+ * pointers are valid until it returns. */
+typedef ImkStatus (*GstOctBscanUse) (
+    const ImkOctbscanConfig *config, gpointer data, ImkError *error);
+
+/* Reads the files that the settings name, for B-scans of @info. */
+ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
+    GstOctBscanUse use, gpointer data, ImkError *error);
+
+/* The action signals. */
+void gst_oct_bscan_install_actions (GObjectClass *klass);
+
+/* What an action has asked for, with the B-scan @in. */
+void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
+
+/* Makes a kernel for B-scans of @info; with CUDA the context is current. */
+ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
+
+/* Takes the B-scan @in (transfer full); @entered: when its last line came. */
+GstFlowReturn gst_oct_bscan_process (
+    GstOctBscan *self, GstBuffer *in, GstClockTime entered);
+
+/* Waits until all B-scans that were taken have been pushed. */
+void gst_oct_bscan_drain (GstOctBscan *self);
+
+/* Before the properties or the format change, and at the end: lets go of the
+ * devices. Drained, or flushing. */
+void gst_oct_bscan_release_devices (GstOctBscan *self);
+
+/* Makes images of one B-scan on the CPU. Call with the frames locked. */
+ImkStatus gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
+
+/* A plane of @output as kernels take it: video is how its bytes are mapped. */
+void gst_oct_bscan_work_image (guint output, ImkImage *plane);
+
+/* What is wanted of a B-scan as a job of the kernel; @in: NULL as that of
+ * @work, @images: of the outputs */
+ImkOctbscanJob gst_oct_bscan_work_job (
+    const GstOctBscanWork *work, const ImkImage *in, ImkImage *images);
+
+/* Images of what has been added to a mean, if anything. */
+GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
+
+/* Returns: the flow of all outputs after @pad has had @flow */
+GstFlowReturn gst_oct_bscan_combine (
+    GstOctBscan *self, GstPad *pad, GstFlowReturn flow);
+
+/* Pushes the images of a B-scan. Any one thread. */
+GstFlowReturn gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *work);
+
+void gst_oct_bscan_work_free (GstOctBscanWork *work);
+
+G_END_DECLS

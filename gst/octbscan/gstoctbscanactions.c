@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is done once, when an application asks for it. */
+#include "gstoctbscan-private.h"
+
+#include "gstoctbscancalibration.h"
+#include "gstoctbscanfiles.h"
+#include "octbscan/octbscan-dispersion.h"
+
+/* --- the dispersion --------------------------------------------------------
+ */
+
+typedef struct {
+  const ImkImage *in;
+  guint first_camera;
+  GString *text;         /* (out): as the property */
+  gdouble before, after; /* (out): means over the cameras */
+} Estimate;
+
+static void
+append_number (GString *text, gdouble number)
+{
+  gchar digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+  g_string_append (
+      text, g_ascii_formatd (digits, sizeof (digits), "%.10g", number));
+}
+
+/* The camera's own coefficients with d2 and d3 in their places. */
+static void
+append_camera (GString *text, const ImkOctbscanCamera *camera,
+    const ImkOctbscanDispersion *found)
+{
+  guint n = MAX (camera->n_dispersion, 4);
+
+  if (text->len > 0)
+    g_string_append_c (text, ',');
+  for (guint i = 0; i < n; i++) {
+    if (i > 0)
+      g_string_append_c (text, ';');
+    append_number (text, i == 2                     ? found->d2
+                         : i == 3                   ? found->d3
+                         : i < camera->n_dispersion ? camera->dispersion[i]
+                                                    : 0);
+  }
+}
+
+static ImkStatus
+estimate (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+{
+  Estimate *e = data;
+  ImkStatus status = IMK_OK;
+
+  for (guint i = 0; i < config->n_cameras && status == IMK_OK; i++) {
+    ImkOctbscanDispersion found;
+
+    status = imk_octbscan_estimate_dispersion (
+        config, e->in, e->first_camera, i, 0, &found, error);
+    if (status == IMK_OK) {
+      append_camera (e->text, &config->cameras[i], &found);
+      e->before += found.before / config->n_cameras;
+      e->after += found.after / config->n_cameras;
+    }
+  }
+  return status;
+}
+
+static void
+take_estimate (GstOctBscan *self, const Estimate *e)
+{
+  GstStructure *s = gst_structure_new ("octbscan-dispersion", "dispersion",
+      G_TYPE_STRING, e->text->str, "sharpness-before", G_TYPE_DOUBLE, e->before,
+      "sharpness-after", G_TYPE_DOUBLE, e->after, NULL);
+
+  g_object_set (self, "dispersion", e->text->str, NULL);
+  gst_element_post_message (
+      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), s));
+}
+
+void
+gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
+{
+  Estimate e = {.first_camera = self->next_camera};
+  GstVideoFrame frame;
+  ImkStatus status;
+  ImkImage image;
+  ImkError error;
+
+  if (!g_atomic_int_compare_and_exchange (&self->wants_dispersion, TRUE, FALSE))
+    return;
+  if (!gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ)) {
+    GST_ELEMENT_WARNING (self, RESOURCE, READ,
+        ("The dispersion cannot be estimated: the B-scan cannot be read."),
+        (NULL));
+    return;
+  }
+  image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
+      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
+      self->bscan.height, 1,
+      GST_VIDEO_FRAME_FORMAT (&frame) == GST_VIDEO_FORMAT_GRAY8 ? IMK_TYPE_U8
+                                                                : IMK_TYPE_U16,
+      IMK_LOCATION_HOST};
+  e.in = &image;
+  e.text = g_string_new (NULL);
+  status = gst_oct_bscan_use_config (self, &self->bscan, estimate, &e, &error);
+  gst_video_frame_unmap (&frame);
+  if (status == IMK_OK)
+    take_estimate (self, &e);
+  else
+    GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", error.message), (NULL));
+  g_string_free (e.text, TRUE);
+}
+
+static void
+estimate_dispersion (GstOctBscan *self)
+{
+  g_atomic_int_set (&self->wants_dispersion, TRUE);
+}
+
+/* --- files -----------------------------------------------------------------
+ */
+
+static gboolean
+save_calibration (GstOctBscan *self, const gchar *location)
+{
+  GError *why = NULL;
+  Settings s;
+  gboolean ok;
+
+  GST_OBJECT_LOCK (self);
+  s = gst_oct_bscan_settings_copy (&self->settings);
+  GST_OBJECT_UNLOCK (self);
+  ok = gst_oct_bscan_calibration_save (s.calibration, s.camera_order,
+      s.dispersion, s.config.n_cameras, location, &why);
+  if (!ok)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+        ("The calibration cannot be saved to \"%s\": %s", location,
+            why->message),
+        (NULL));
+  g_clear_error (&why);
+  gst_oct_bscan_settings_clear (&s);
+  return ok;
+}
+
+static gboolean
+is_zero (const gfloat *values, gsize n)
+{
+  gsize i = 0;
+
+  while (i < n && values[i] == 0)
+    i++;
+  return i == n;
+}
+
+/* Call with the frames locked. */
+static ImkStatus
+get_pattern (GstOctBscan *self, gfloat **pattern, ImkError *error)
+{
+  GstImagingContext *context = gst_imaging_engine_is_on_cuda (self->engine)
+                                   ? gst_imaging_engine_context (self->engine)
+                                   : NULL;
+  gsize n = 2 * (gsize) self->opened.n_cameras *
+            imk_octbscan_n_depths (&self->opened);
+  ImkStatus status = IMK_OK;
+
+  *pattern = g_new0 (gfloat, n);
+  if (self->kernel && context)
+    status = gst_imaging_context_push (context, error);
+  if (status != IMK_OK)
+    return status;
+  if (self->kernel)
+    status = imk_octbscan_get_pattern (self->kernel, *pattern, error);
+  if (self->kernel && context)
+    gst_imaging_context_pop (context);
+  if (status == IMK_OK && is_zero (*pattern, n))
+    status = imk_error_set (
+        error, IMK_ERROR_CONFIG, "There has been no B-scan to find it in.");
+  return status;
+}
+
+static gboolean
+save_fixed_pattern (GstOctBscan *self, const gchar *location)
+{
+  gfloat *pattern = NULL;
+  GError *why = NULL;
+  ImkStatus status;
+  ImkError error;
+  gboolean ok;
+
+  /* not the stream's lock: it is held while downstream is prerolled */
+  g_mutex_lock (&self->frames);
+  status = get_pattern (self, &pattern, &error);
+  ok = status == IMK_OK &&
+       gst_oct_bscan_save_pattern (location, self->opened.n_cameras,
+           imk_octbscan_n_depths (&self->opened), pattern, &why);
+  g_mutex_unlock (&self->frames);
+  if (!ok)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+        ("The fixed pattern cannot be saved to \"%s\": %s", location,
+            why ? why->message : error.message),
+        (NULL));
+  g_clear_error (&why);
+  g_free (pattern);
+  return ok;
+}
+
+/* --- signals ---------------------------------------------------------------
+ */
+
+static void
+install (GObjectClass *klass, const gchar *name, gpointer func, GType result,
+    guint n_params)
+{
+  g_signal_new_class_handler (name, G_OBJECT_CLASS_TYPE (klass),
+      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, G_CALLBACK (func), NULL, NULL, NULL,
+      result, n_params, G_TYPE_STRING);
+}
+
+void
+gst_oct_bscan_install_actions (GObjectClass *klass)
+{
+  /**
+   * GstOctBscan::estimate-dispersion:
+   *
+   * Looks for the d2 and d3 of each camera that make the next B-scan sharpest,
+   * sets #GstOctBscan:dispersion to them and posts an element message
+   * "octbscan-dispersion" with "dispersion", "sharpness-before" and
+   * "sharpness-after". The stream waits some tenths of a second a camera.
+   */
+  install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
+  /**
+   * GstOctBscan::save-calibration:
+   * @location: an .ini file
+   *
+   * Writes the calibration with the property dispersion in it.
+   *
+   * Returns: FALSE after a warning
+   */
+  install (klass, "save-calibration", save_calibration, G_TYPE_BOOLEAN, 1);
+  /**
+   * GstOctBscan::save-fixed-pattern:
+   * @location: a .npy file
+   *
+   * Writes the fixed pattern that was taken off the last B-scan.
+   *
+   * Returns: FALSE after a warning
+   */
+  install (klass, "save-fixed-pattern", save_fixed_pattern, G_TYPE_BOOLEAN, 1);
+}

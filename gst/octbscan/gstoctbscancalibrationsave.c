@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscancalibration.h"
+
+static const gchar *const file_keys[] = {
+    "wavelengths", "chirp", "k-index", "phase"};
+
+/* Names of files are relative to the folder of the calibration. */
+static void
+make_absolute (GKeyFile *file, const gchar *group, const gchar *location)
+{
+  gchar *folder = g_path_get_dirname (location);
+  gchar *here = g_canonicalize_filename (folder, NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (file_keys); i++) {
+    gchar *name = g_key_file_get_string (file, group, file_keys[i], NULL);
+    gchar *path = name ? g_canonicalize_filename (name, here) : NULL;
+
+    if (path)
+      g_key_file_set_string (file, group, file_keys[i], path);
+    g_free (path);
+    g_free (name);
+  }
+  g_free (here);
+  g_free (folder);
+}
+
+static void
+copy_group (GKeyFile *file, const gchar *from, const gchar *to)
+{
+  gchar **keys = g_key_file_get_keys (file, from, NULL, NULL);
+
+  for (gchar **k = keys; k && *k; k++) {
+    gchar *value = g_key_file_get_value (file, from, *k, NULL);
+
+    g_key_file_set_value (file, to, *k, value);
+    g_free (value);
+  }
+  g_strfreev (keys);
+}
+
+/* Which group the camera of line @i has. */
+static void
+group_of (const gchar *order, guint i, gchar *name, gsize size)
+{
+  gchar **words = order ? g_strsplit (order, ";", -1) : NULL;
+  guint camera = words && i < g_strv_length (words)
+                     ? (guint) g_ascii_strtoull (words[i], NULL, 10)
+                     : i;
+
+  g_snprintf (name, size, "camera %u", camera);
+  g_strfreev (words);
+}
+
+/* One for all cameras, or one for each. */
+static void
+set_dispersion (GKeyFile *file, const gchar *order, const gchar *dispersion,
+    guint n_cameras)
+{
+  gchar **parts = g_strsplit (dispersion, ",", -1);
+  guint n = g_strv_length (parts);
+  gboolean has_one = g_key_file_has_group (file, "camera");
+  gchar name[32];
+
+  for (guint i = 0; i < n_cameras; i++) {
+    group_of (order, i, name, sizeof (name));
+    if (n == 1 && (has_one || !g_key_file_has_group (file, name)))
+      g_snprintf (name, sizeof (name), "camera");
+    else if (has_one)
+      copy_group (file, "camera", name);
+    g_key_file_set_value (file, name, "dispersion",
+        g_strstrip (parts[n == 1 ? 0 : MIN (i, n - 1)]));
+  }
+  if (n > 1 && has_one)
+    g_key_file_remove_group (file, "camera", NULL);
+  g_strfreev (parts);
+}
+
+gboolean
+gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
+    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error)
+{
+  GKeyFile *file = g_key_file_new ();
+  gboolean ok = !from || g_key_file_load_from_file (
+                             file, from, G_KEY_FILE_KEEP_COMMENTS, error);
+  gchar **groups = ok ? g_key_file_get_groups (file, NULL) : NULL;
+
+  for (gchar **g = groups; g && *g; g++)
+    make_absolute (file, *g, from);
+  g_strfreev (groups);
+  if (ok && dispersion)
+    set_dispersion (file, order, dispersion, n_cameras);
+  ok = ok && g_key_file_save_to_file (file, to, error);
+  g_key_file_unref (file);
+  return ok;
+}

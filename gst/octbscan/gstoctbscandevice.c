@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscandevice.h"
+
+enum { IN = N_OUTPUTS, N_PLANES };
+
+/* A buffer at work: host memory with a place in a block of the device, or a
+ * frame that the device reaches as it is. */
+typedef struct {
+  gboolean is_block, is_mapped;
+  GstMapInfo map;
+  GstImagingFrame frame;
+  ImkImage image;
+} Plane;
+
+/* The places of one kind of buffer on the device. */
+typedef struct {
+  guint8 *block;
+  gsize pitch;
+  Plane *planes; /* max_jobs */
+} Places;
+
+typedef struct {
+  gpointer stream;
+  Places places[N_PLANES];
+  GstOctBscanWork **works;
+  guint n;
+  ImkOctbscanJob *jobs;
+  ImkImage *images; /* N_OUTPUTS a job */
+} Batch;
+
+struct _GstOctBscanDevice {
+  GstOctBscan *element;
+  GstImagingContext *context;
+  const ImkDevice *device;
+  ImkOctbscan *kernel;
+  gboolean owns_kernel;
+  guint max_jobs, n_batches;
+  Batch *batches;
+};
+
+/* --- from new to free ----------------------------------------------------- */
+
+static ImkStatus
+batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
+  b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
+  b->images = g_new0 (ImkImage, self->max_jobs * N_OUTPUTS);
+  for (guint i = 0; i < N_PLANES; i++)
+    b->places[i].planes = g_new0 (Plane, self->max_jobs);
+  return self->device->stream_new (&b->stream, error);
+}
+
+static void
+batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
+{
+  for (guint i = 0; i < N_PLANES; i++) {
+    if (is_current)
+      self->device->free_device (b->places[i].block);
+    g_free (b->places[i].planes);
+  }
+  if (is_current && b->stream)
+    self->device->stream_free (b->stream);
+  g_free (b->works);
+  g_free (b->jobs);
+  g_free (b->images);
+}
+
+GstOctBscanDevice *
+gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
+    ImkOctbscan *kernel, guint n_batches, ImkError *error)
+{
+  GstOctBscanDevice *self = g_new0 (GstOctBscanDevice, 1);
+  ImkStatus status = gst_imaging_context_push (context, error);
+
+  self->element = element;
+  self->context = g_object_ref (context);
+  self->device = gst_imaging_context_device (context);
+  self->kernel = kernel;
+  self->max_jobs = element->max_jobs;
+  self->n_batches = n_batches;
+  self->batches = g_new0 (Batch, n_batches);
+  if (status == IMK_OK) {
+    if (!kernel) {
+      status = gst_oct_bscan_kernel_new (element, IMK_BACKEND_CUDA,
+          gst_imaging_engine_info (element->engine), &self->kernel, error);
+      self->owns_kernel = status == IMK_OK;
+    }
+    for (guint i = 0; i < n_batches && status == IMK_OK; i++)
+      status = batch_open (self, &self->batches[i], error);
+    gst_imaging_context_pop (context);
+  }
+  if (status == IMK_OK)
+    return self;
+  gst_oct_bscan_device_free (self);
+  return NULL;
+}
+
+void
+gst_oct_bscan_device_free (GstOctBscanDevice *self)
+{
+  gboolean is_current;
+
+  if (!self)
+    return;
+  /* a context that is gone has taken its memory along */
+  is_current = gst_imaging_context_push (self->context, NULL) == IMK_OK;
+  for (guint i = 0; i < self->n_batches; i++)
+    batch_close (self, &self->batches[i], is_current);
+  if (self->owns_kernel)
+    imk_octbscan_free (self->kernel);
+  if (is_current)
+    gst_imaging_context_pop (self->context);
+  g_free (self->batches);
+  g_object_unref (self->context);
+  g_free (self);
+}
+
+gint
+gst_oct_bscan_device_id (GstOctBscanDevice *self)
+{
+  return gst_imaging_context_device_id (self->context);
+}
+
+/* --- cuda-devices --------------------------------------------------------- */
+
+static gboolean
+contains (const GArray *ids, gint id)
+{
+  for (guint i = 0; i < ids->len; i++)
+    if (g_array_index (ids, gint, i) == id)
+      return TRUE;
+  return FALSE;
+}
+
+static ImkStatus
+parse_id (const gchar *word, gint n_devices, gint *id, ImkError *error)
+{
+  gchar *end;
+  gint64 value = g_ascii_strtoll (word, &end, 10);
+
+  if (end == word || *end)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "cuda-devices has \"%s\"; write numbers of devices, as 0;1, or all.",
+        word);
+  if (value < 0 || value >= n_devices)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "cuda-devices has %s, but this machine has %d CUDA device%s; they are "
+        "counted from 0.",
+        word, n_devices, n_devices == 1 ? "" : "s");
+  *id = (gint) value;
+  return IMK_OK;
+}
+
+GArray *
+gst_oct_bscan_parse_devices (const gchar *list, ImkError *error)
+{
+  GArray *ids = g_array_new (FALSE, FALSE, sizeof (gint));
+  gchar **words = g_strsplit_set (list, ";,", -1);
+  gboolean all = g_ascii_strcasecmp (list, "all") == 0;
+  const ImkDevice *device;
+  gint n_devices = 0;
+  ImkStatus status = imk_backend_load ("cuda", error);
+
+  if (status == IMK_OK)
+    status = imk_device_get (&device, error);
+  if (status == IMK_OK)
+    status = device->count (&n_devices, error);
+  for (gint id = 0; all && id < n_devices; id++)
+    g_array_append_val (ids, id);
+  for (guint i = 0; !all && words[i] && status == IMK_OK; i++) {
+    gint id = 0;
+
+    status = parse_id (g_strstrip (words[i]), n_devices, &id, error);
+    if (status == IMK_OK && !contains (ids, id))
+      g_array_append_val (ids, id);
+  }
+  g_strfreev (words);
+  if (status != IMK_OK)
+    g_clear_pointer (&ids, g_array_unref);
+  return ids;
+}
+
+/* --- buffers -------------------------------------------------------------- */
+
+static ImkImage
+describe (const GstVideoInfo *info, guint8 *data, gint stride)
+{
+  return (ImkImage){
+      .data = data,
+      .stride = stride,
+      .width = info->width,
+      .height = info->height,
+      .channels = 1,
+      .type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8
+                  ? IMK_TYPE_U8
+                  : IMK_TYPE_U16,
+      .location = IMK_LOCATION_DEVICE,
+  };
+}
+
+gboolean
+gst_oct_bscan_is_on_device (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+
+  return gst_buffer_n_memory (buffer) == 1 && gst_is_imaging_memory (memory) &&
+         gst_imaging_memory_is_on_device (memory);
+}
+
+/* Samples that are copied to and from a card; ordinary memory as well, when the
+ * device that would lock its pages is lost. */
+static gboolean
+is_copied (GstOctBscanDevice *self, GstBuffer *buffer)
+{
+  return !gst_oct_bscan_is_on_device (buffer) &&
+         !gst_imaging_context_info (self->context)->integrated;
+}
+
+/* Takes a place in the block. Returns: FALSE when the buffer does not fit */
+static gboolean
+take_place (Places *p, guint i, GstBuffer *buffer, const GstVideoInfo *info,
+    GstMapFlags access)
+{
+  GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
+  gsize offset = meta ? meta->offset[0] : info->offset[0];
+  gint stride = meta ? meta->stride[0] : info->stride[0];
+  Plane *plane = &p->planes[i];
+  gsize row = (gsize) info->width * GST_VIDEO_INFO_COMP_PSTRIDE (info, 0);
+
+  if (!gst_buffer_map (buffer, &plane->map, access))
+    return FALSE;
+  if (stride > 0 && plane->map.size <= p->pitch &&
+      offset + (gsize) (info->height - 1) * stride + row <= plane->map.size) {
+    plane->image = describe (info, p->block + i * p->pitch + offset, stride);
+    plane->is_block = plane->is_mapped = TRUE;
+    return TRUE;
+  }
+  gst_buffer_unmap (buffer, &plane->map);
+  return FALSE;
+}
+
+static ImkStatus
+need_block (GstOctBscanDevice *self, Places *p, const GstVideoInfo *info,
+    ImkError *error)
+{
+  gsize pitch = gst_imaging_memory_pitch (info->size);
+  gpointer block;
+  ImkStatus status;
+
+  if (p->block && p->pitch == pitch)
+    return IMK_OK;
+  self->device->free_device (g_steal_pointer (&p->block));
+  status = self->device->alloc_device (pitch * self->max_jobs, &block, error);
+  if (status == IMK_OK) {
+    p->block = block;
+    p->pitch = pitch;
+  }
+  return status;
+}
+
+static ImkStatus
+map_plane (GstOctBscanDevice *self, Batch *b, guint kind, guint i,
+    GstBuffer *buffer, const GstVideoInfo *info, gboolean as_block,
+    ImkError *error)
+{
+  GstMapFlags access = kind == IN ? GST_MAP_READ : GST_MAP_WRITE;
+  Places *p = &b->places[kind];
+  Plane *plane = &p->planes[i];
+  ImkStatus status = IMK_OK;
+
+  plane->is_block = plane->is_mapped = FALSE;
+  if (as_block)
+    status = need_block (self, p, info, error);
+  if (status != IMK_OK || (as_block && take_place (p, i, buffer, info, access)))
+    return status;
+  status = gst_imaging_engine_map_on (self->element->engine, buffer, info,
+      access, GST_IMAGING_REACH_DEVICE, b->stream, &plane->frame, error);
+  if (status == IMK_OK) {
+    plane->image = plane->frame.planes[0];
+    plane->is_mapped = TRUE;
+  }
+  return status;
+}
+
+static ImkStatus
+map_all (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
+    GstOctBscanWork *w = b->works[i];
+
+    b->places[IN].planes[i].is_mapped = FALSE;
+    if (w->source)
+      status = map_plane (self, b, IN, i, w->source,
+          gst_imaging_engine_info (self->element->engine),
+          is_copied (self, w->source), error);
+    for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
+      if (w->out[o])
+        status = map_plane (
+            self, b, o, i, w->out[o], &w->info[o], w->to_host, error);
+  }
+  return status;
+}
+
+static GstBuffer *
+buffer_of (Batch *b, guint kind, guint i)
+{
+  return kind == IN ? b->works[i]->source : b->works[i]->out[kind];
+}
+
+/* @done: whether nothing is left on the stream */
+static ImkStatus
+unmap_all (GstOctBscanDevice *self, Batch *b, gboolean done, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+  ImkError ignored;
+
+  for (guint kind = 0; kind < N_PLANES; kind++)
+    for (guint i = 0; i < b->n; i++) {
+      Plane *plane = &b->places[kind].planes[i];
+      ImkStatus unmapped = IMK_OK;
+
+      if (plane->is_mapped && plane->is_block)
+        gst_buffer_unmap (buffer_of (b, kind, i), &plane->map);
+      else if (plane->is_mapped)
+        unmapped = gst_imaging_frame_unmap (
+            &plane->frame, done, status == IMK_OK ? error : &ignored);
+      plane->is_mapped = FALSE;
+      if (status == IMK_OK)
+        status = unmapped;
+    }
+  return status;
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+static gboolean
+are_neighbours (const Places *p, const Plane *first, const Plane *second)
+{
+  GstMemory *a = first->map.memory, *b = second->map.memory;
+
+  return second->is_mapped && second->is_block && gst_is_imaging_memory (a) &&
+         gst_is_imaging_memory (b) &&
+         gst_imaging_memory_pitch (first->map.maxsize) == p->pitch &&
+         gst_imaging_memory_are_neighbours (a, b);
+}
+
+/* How many from @i on lie in the block as they lie in host memory. */
+static guint
+count_run (const Batch *b, const Places *p, guint i)
+{
+  guint end = i + 1;
+
+  while (end < b->n && are_neighbours (p, &p->planes[end - 1], &p->planes[end]))
+    end++;
+  return end - i;
+}
+
+static ImkStatus
+copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
+{
+  GstImagingStats *stats = gst_imaging_engine_stats (self->element->engine);
+  const Places *p = &b->places[kind];
+  ImkStatus status = IMK_OK;
+  guint n;
+
+  for (guint i = 0; i < b->n && status == IMK_OK; i += n) {
+    guint8 *there = p->block + i * p->pitch, *here = p->planes[i].map.data;
+    gsize size;
+
+    n = 1;
+    if (!p->planes[i].is_mapped || !p->planes[i].is_block)
+      continue;
+    n = count_run (b, p, i);
+    size = (n - 1) * p->pitch + p->planes[i + n - 1].map.size;
+    if (kind == IN) {
+      status = self->device->copy (
+          there, size, here, size, size, 1, b->stream, error);
+      gst_imaging_stats_add_uploaded (stats, n * p->planes[i].map.size);
+    } else {
+      status = self->device->copy (
+          here, size, there, size, size, 1, b->stream, error);
+      gst_imaging_stats_add_downloaded (stats, n * p->planes[i].map.size);
+    }
+  }
+  return status;
+}
+
+/* --- work ----------------------------------------------------------------- */
+
+static ImkStatus
+run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  for (guint i = 0; i < b->n; i++) {
+    GstOctBscanWork *w = b->works[i];
+    ImkImage *images = b->images + i * N_OUTPUTS;
+
+    for (guint o = 0; o < N_OUTPUTS; o++)
+      if (w->out[o]) {
+        images[o] = b->places[o].planes[i].image;
+        gst_oct_bscan_work_image (o, &images[o]);
+      }
+    b->jobs[i] = gst_oct_bscan_work_job (
+        w, w->source ? &b->places[IN].planes[i].image : NULL, images);
+  }
+  return imk_octbscan_process (self->kernel, b->jobs, b->n, b->stream, error);
+}
+
+static ImkStatus
+run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  ImkStatus status = map_all (self, b, error);
+
+  if (status == IMK_OK)
+    status = imk_octbscan_update (self->kernel, &b->works[0]->config, error);
+  if (status == IMK_OK)
+    status = copy_blocks (self, b, IN, error);
+  if (status == IMK_OK)
+    status = run_kernel (self, b, error);
+  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
+    status = copy_blocks (self, b, o, error);
+  return status;
+}
+
+ImkStatus
+gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
+    GstOctBscanWork **works, guint n, ImkError *error)
+{
+  Batch *batch = &self->batches[b];
+  ImkStatus status = gst_imaging_context_push (self->context, error);
+
+  batch->n = n;
+  for (guint i = 0; i < n; i++)
+    batch->works[i] = works[i];
+  if (status != IMK_OK)
+    return status;
+  status = run_batch (self, batch, error);
+  gst_imaging_context_pop (self->context);
+  return status;
+}
+
+ImkStatus
+gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
+{
+  Batch *batch = &self->batches[b];
+  ImkStatus status = gst_imaging_context_push (self->context, error), unmapped;
+  gboolean is_current = status == IMK_OK;
+  ImkError ignored;
+
+  if (is_current)
+    status = self->device->stream_synchronize (batch->stream, error);
+  unmapped = unmap_all (
+      self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
+  if (is_current)
+    gst_imaging_context_pop (self->context);
+  batch->n = 0;
+  return status == IMK_OK ? unmapped : status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A GPU and the batches of B-scans that are on it: each has a stream and memory
+ * of its own, so that one is uploaded while another is computed and a third
+ * downloaded. Neighbours in memory are copied together. */
+#pragma once
+
+#include "gstoctbscan-private.h"
+
+G_BEGIN_DECLS
+
+typedef struct _GstOctBscanDevice GstOctBscanDevice;
+
+/* @context: of the device; @kernel: (nullable): of the engine, on its context;
+ *   without one the device makes its own; @n_batches: at a time
+ * Returns: (transfer full) (nullable): NULL with @error set */
+GstOctBscanDevice *gst_oct_bscan_device_new (GstOctBscan *element,
+    GstImagingContext *context, ImkOctbscan *kernel, guint n_batches,
+    ImkError *error);
+
+/* No batch is on it. */
+void gst_oct_bscan_device_free (GstOctBscanDevice *self);
+
+/* Returns: its number, as CUDA counts */
+gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
+
+/* @list: "0;2" or "all"
+ * Returns: (transfer full) (nullable) (element-type gint): the numbers, which
+ *   this machine has, each once; NULL with @error set */
+GArray *gst_oct_bscan_parse_devices (const gchar *list, ImkError *error);
+
+/* Returns: whether the samples of @buffer are on a device alone */
+gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
+
+/* Puts @works of one setting to work, as batch @b, and does not wait. One
+ * thread at a time.
+ * Returns: an error, after which gst_oct_bscan_device_finish is still due */
+ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
+    GstOctBscanWork **works, guint n, ImkError *error);
+
+/* Waits for batch @b. */
+ImkStatus gst_oct_bscan_device_finish (
+    GstOctBscanDevice *self, guint b, ImkError *error);
+
+G_END_DECLS

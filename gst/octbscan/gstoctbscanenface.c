@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscanenface.h"
+
+struct _GstOctBscanEnface {
+  gfloat *rows; /* [height][width] */
+  guint width, height;
+  guint n_rows;
+  gboolean is_used;
+  GstClockTime pts, duration;
+};
+
+GstOctBscanEnface *
+gst_oct_bscan_enface_new (void)
+{
+  return g_new0 (GstOctBscanEnface, 1);
+}
+
+void
+gst_oct_bscan_enface_free (GstOctBscanEnface *self)
+{
+  if (!self)
+    return;
+  g_free (self->rows);
+  g_free (self);
+}
+
+guint
+gst_oct_bscan_enface_reset (GstOctBscanEnface *self)
+{
+  guint n = self->n_rows;
+
+  self->n_rows = 0;
+  self->is_used = FALSE;
+  return n;
+}
+
+gboolean
+gst_oct_bscan_enface_is_new (GstOctBscanEnface *self)
+{
+  return !self->is_used;
+}
+
+guint
+gst_oct_bscan_enface_setup (GstOctBscanEnface *self, guint width, guint height)
+{
+  guint n = 0;
+
+  if (width == self->width && height == self->height)
+    return 0;
+  n = gst_oct_bscan_enface_reset (self);
+  g_free (self->rows);
+  self->rows = g_new0 (gfloat, (gsize) width * height);
+  self->width = width;
+  self->height = height;
+  return n;
+}
+
+static GstClockTime
+sum (GstClockTime a, GstClockTime b)
+{
+  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
+             ? a + b
+             : GST_CLOCK_TIME_NONE;
+}
+
+gboolean
+gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
+{
+  if (self->n_rows == self->height)
+    self->n_rows = 0;
+  if (self->n_rows == 0) {
+    self->pts = GST_BUFFER_PTS (buffer);
+    self->duration = 0;
+  }
+  self->is_used = TRUE;
+  self->duration = sum (self->duration, GST_BUFFER_DURATION (buffer));
+  gst_buffer_extract (buffer, 0,
+      self->rows + (gsize) self->n_rows * self->width,
+      self->width * sizeof (gfloat));
+  return ++self->n_rows == self->height;
+}
+
+static ImkStatus
+level (GstOctBscanEnface *self, GstVideoFrame *frame,
+    const ImkOctbscanConfig *config, gboolean db, ImkError *error)
+{
+  const ImkImage in = {self->rows, self->width * sizeof (gfloat), self->width,
+      self->height, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
+  ImkImage out = {GST_VIDEO_FRAME_PLANE_DATA (frame, 0),
+      GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0), self->width, self->height, 1,
+      GST_VIDEO_FRAME_FORMAT (frame) == GST_VIDEO_FORMAT_GRAY8 ? IMK_TYPE_U8
+                                                               : IMK_TYPE_U16,
+      IMK_LOCATION_HOST};
+
+  return imk_octbscan_level_image (config, db, &in, &out, error);
+}
+
+GstBuffer *
+gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
+    const ImkOctbscanConfig *config, gboolean db, ImkError *error)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, info->size, NULL);
+  ImkStatus status = IMK_ERROR_MEMORY;
+  GstVideoFrame frame;
+
+  if (buffer && gst_video_frame_map (&frame, info, buffer, GST_MAP_WRITE)) {
+    status = level (self, &frame, config, db, error);
+    gst_video_frame_unmap (&frame);
+  } else {
+    imk_error_set (error, status,
+        "There is no memory for an en-face image of %u x %u.", self->width,
+        self->height);
+  }
+  self->n_rows = 0;
+  if (status != IMK_OK) {
+    gst_clear_buffer (&buffer);
+    return NULL;
+  }
+  GST_BUFFER_PTS (buffer) = self->pts;
+  GST_BUFFER_DURATION (buffer) = self->duration;
+  return buffer;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscanfiles.h"
+
+#include <string.h>
+
+#include "gstimagingnpy.h"
+
+/* Is @npy one row of @n for all cameras, or a row for each? */
+static gboolean
+fits (const GstImagingNpy *npy, guint n_cameras, guint n, gboolean *each)
+{
+  *each = npy->n_dims == 2;
+  return *each ? npy->dims[0] == n_cameras && npy->dims[1] == n
+               : npy->n_dims == 1 && npy->dims[0] == n;
+}
+
+/* @values: a row, or one for each camera. Returns: (transfer full) */
+static gdouble *
+spread (const gdouble *values, gboolean each, guint n_cameras, gsize n_row)
+{
+  gdouble *rows = g_new (gdouble, n_cameras * n_row);
+
+  for (guint i = 0; i < n_cameras; i++)
+    memcpy (rows + i * n_row, values + (each ? i * n_row : 0),
+        n_row * sizeof (gdouble));
+  return rows;
+}
+
+static gdouble *
+failed (const gchar *property, GError *why, ImkError *error)
+{
+  imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+  g_error_free (why);
+  return NULL;
+}
+
+static gdouble *
+misshaped (const gchar *property, const gchar *location,
+    const GstImagingNpy *npy, const gchar *wanted, ImkError *error)
+{
+  gchar *shape = gst_imaging_npy_describe (npy);
+
+  imk_error_set (error, IMK_ERROR_FILE, "%s \"%s\" is %s; it must be %s.",
+      property, location, shape, wanted);
+  g_free (shape);
+  return NULL;
+}
+
+gdouble *
+gst_oct_bscan_load_background (
+    const gchar *location, guint n_cameras, guint width, ImkError *error)
+{
+  const gchar *property = "background-location";
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
+  gdouble *spectra = NULL;
+  gboolean each;
+
+  if (why) {
+    failed (property, why, error);
+  } else if (fits (npy, n_cameras, width, &each)) {
+    spectra = spread (values, each, n_cameras, width);
+  } else {
+    gchar *wanted = g_strdup_printf (
+        "[%u], a spectrum for all cameras, or [%u, %u], one for each", width,
+        n_cameras, width);
+
+    misshaped (property, location, npy, wanted, error);
+    g_free (wanted);
+  }
+  g_free (values);
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return spectra;
+}
+
+/* Returns: (transfer full) (nullable): pairs, NULL when they are not complex */
+static gdouble *
+complex_values (const GstImagingNpy *npy)
+{
+  gboolean is_double = npy->type == GST_IMAGING_NPY_TYPE_COMPLEX128;
+  gsize n = 2 * npy->n_values;
+  gdouble *values;
+
+  if (!is_double && npy->type != GST_IMAGING_NPY_TYPE_COMPLEX64)
+    return NULL;
+  values = g_new (gdouble, n);
+  for (gsize i = 0; i < n; i++)
+    values[i] = is_double ? ((const gdouble *) npy->data)[i]
+                          : ((const gfloat *) npy->data)[i];
+  return values;
+}
+
+gdouble *
+gst_oct_bscan_load_pattern (
+    const gchar *location, guint n_cameras, guint n_depths, ImkError *error)
+{
+  const gchar *property = "pattern-location";
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = npy ? complex_values (npy) : NULL, *pattern = NULL;
+  gboolean each;
+
+  if (why) {
+    failed (property, why, error);
+  } else if (values && fits (npy, n_cameras, n_depths, &each)) {
+    pattern = spread (values, each, n_cameras, 2 * (gsize) n_depths);
+  } else {
+    gchar *wanted = g_strdup_printf (
+        "complex, [%u] depths for all cameras or [%u, %u] for each", n_depths,
+        n_cameras, n_depths);
+
+    misshaped (property, location, npy, wanted, error);
+    g_free (wanted);
+  }
+  g_free (values);
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return pattern;
+}
+
+gdouble *
+gst_oct_bscan_load_curve (const gchar *location, guint32 *n, ImkError *error)
+{
+  const gchar *property = "scan-curve";
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
+
+  if (why) {
+    failed (property, why, error);
+  } else if (npy->n_dims != 1 || npy->n_values > G_MAXUINT32) {
+    misshaped (
+        property, location, npy, "[n], the A-scan of each column", error);
+    g_clear_pointer (&values, g_free);
+  } else {
+    *n = (guint32) npy->n_values;
+  }
+  g_clear_pointer (&npy, gst_imaging_npy_free);
+  return values;
+}
+
+gboolean
+gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
+    guint n_depths, const gfloat *pattern, GError **error)
+{
+  const guint64 dims[] = {n_cameras, n_depths};
+
+  return gst_imaging_npy_save (
+      location, GST_IMAGING_NPY_TYPE_COMPLEX64, 2, dims, pattern, error);
+}

@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From a B-scan to its images, and out by the pads: on the CPU at once, on GPUs
+ * through the queue. */
+#include "gstoctbscanqueue.h"
+
+GstPad *
+gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
+{
+  GstPad *pad;
+
+  GST_OBJECT_LOCK (self);
+  pad = self->outputs[output].pad;
+  if (pad)
+    gst_object_ref (pad);
+  GST_OBJECT_UNLOCK (self);
+  return pad;
+}
+
+GstFlowReturn
+gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
+{
+  gint width = self->width, height = self->height;
+  gint fps_n = self->bscan.fps_n, fps_d = self->bscan.fps_d;
+  guint n = 1;
+
+  if (!pad || !gst_pad_is_linked (pad))
+    return GST_FLOW_NOT_LINKED;
+  GST_OBJECT_LOCK (self);
+  if (i != COMPLEX)
+    n = self->settings.average_bscans;
+  if (i == ENFACE)
+    height = (gint) self->settings.bscans_per_volume;
+  GST_OBJECT_UNLOCK (self);
+  if (i == COMPLEX) {
+    width = (gint) imk_octbscan_n_depths (&self->opened);
+    height = self->bscan.height;
+  } else if (i == ENFACE) {
+    width = (gint) imk_octbscan_n_ascans (&self->opened);
+    n = n > G_MAXINT / (guint) height ? G_MAXINT : n * (guint) height;
+  }
+  if (!gst_util_fraction_multiply (fps_n, fps_d, 1, (gint) n, &fps_n, &fps_d)) {
+    fps_n = 0;
+    fps_d = 1;
+  }
+  return gst_oct_bscan_output_negotiate (
+      &self->outputs[i], self->engine, width, height, fps_n, fps_d);
+}
+
+/* --- one B-scan ---------------------------------------------------------- */
+
+static void
+take_settings (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GST_OBJECT_LOCK (self);
+  w->config = self->settings.config;
+  w->scaling = self->settings.scaling;
+  w->changes = self->settings.changes;
+  GST_OBJECT_UNLOCK (self);
+  w->config.history = self->history;
+}
+
+static GstClockTime
+sum_of (GstClockTime a, GstClockTime b)
+{
+  return GST_CLOCK_TIME_IS_VALID (a) && GST_CLOCK_TIME_IS_VALID (b)
+             ? a + b
+             : GST_CLOCK_TIME_NONE;
+}
+
+/* Its place in the mean of B-scans, and the time of that. */
+static void
+add_to_mean (GstOctBscan *self, GstOctBscanWork *w)
+{
+  guint n;
+
+  GST_OBJECT_LOCK (self);
+  n = self->settings.average_bscans;
+  GST_OBJECT_UNLOCK (self);
+  if (self->n_added == 0) {
+    self->mean_pts = GST_BUFFER_PTS (w->in);
+    self->mean_dts = GST_BUFFER_DTS (w->in);
+    self->mean_duration = 0;
+  }
+  self->mean_duration =
+      sum_of (self->mean_duration, GST_BUFFER_DURATION (w->in));
+  w->has_images = ++self->n_added >= n;
+  w->pts = self->mean_pts;
+  w->dts = self->mean_dts;
+  w->duration = self->mean_duration;
+  if (w->has_images)
+    self->n_added = 0;
+}
+
+static GstOctBscanWork *
+work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+{
+  GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+
+  w->in = in;
+  w->source = gst_buffer_ref (in);
+  w->entered = entered;
+  w->first_camera = self->next_camera;
+  take_settings (self, w);
+  w->backward = w->config.bidirectional && self->n_bscans % 2;
+  add_to_mean (self, w);
+  self->n_bscans++;
+  self->next_camera =
+      (guint) ((self->next_camera + (guint64) self->bscan.height) %
+               self->n_cameras);
+  return w;
+}
+
+static void
+clear_outputs (GstOctBscanWork *w)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    gst_clear_buffer (&w->out[i]);
+    g_clear_object (&w->pads[i]);
+  }
+}
+
+void
+gst_oct_bscan_work_free (GstOctBscanWork *w)
+{
+  clear_outputs (w);
+  gst_clear_buffer (&w->source);
+  gst_clear_buffer (&w->in);
+  g_free (w);
+}
+
+void
+gst_oct_bscan_work_image (guint output, ImkImage *plane)
+{
+  if (output != COMPLEX && output != ENFACE)
+    return;
+  plane->type = output == COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
+  plane->width /= (guint32) imk_type_size (plane->type);
+}
+
+ImkOctbscanJob
+gst_oct_bscan_work_job (
+    const GstOctBscanWork *w, const ImkImage *in, ImkImage *images)
+{
+  ImkOctbscanJob job = {
+      .in = in,
+      .first_camera = w->first_camera,
+      .backward = w->backward,
+      .db_is_linear = w->scaling == SCALING_LINEAR,
+  };
+  ImkImage **places[N_OUTPUTS] = {
+      [LINEAR] = &job.linear,
+      [COMPLEX] = &job.complex,
+      [ENFACE] = &job.enface,
+      [SRC] = &job.db,
+  };
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i])
+      *places[i] = &images[i];
+  return job;
+}
+
+/* --- on the CPU ----------------------------------------------------------- */
+
+static ImkStatus
+run_kernel (GstOctBscan *self, const ImkImage *in, const GstImagingFrame *out,
+    const GstOctBscanWork *w, ImkError *error)
+{
+  ImkStatus status = imk_octbscan_update (self->kernel, &w->config, error);
+  ImkImage images[N_OUTPUTS];
+  ImkOctbscanJob job;
+
+  if (status != IMK_OK)
+    return status;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      images[i] = out[i].planes[0];
+      gst_oct_bscan_work_image (i, &images[i]);
+    }
+  job = gst_oct_bscan_work_job (w, in, images);
+  return imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+}
+
+static ImkStatus
+run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
+{
+  GstImagingFrame from, out[N_OUTPUTS];
+  gboolean mapped[N_OUTPUTS] = {FALSE};
+  ImkStatus status = IMK_OK;
+
+  if (w->in)
+    status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
+        GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
+  if (status != IMK_OK)
+    return status;
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, from.memory_name);
+  for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+    if (w->out[i]) {
+      status = gst_imaging_engine_map (self->engine, w->out[i], &w->info[i],
+          GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
+      mapped[i] = status == IMK_OK;
+    }
+  if (status == IMK_OK)
+    status = run_kernel (self, w->in ? &from.planes[0] : NULL, out, w, error);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (mapped[i])
+      gst_imaging_frame_unmap (&out[i], TRUE, NULL);
+  if (w->in)
+    gst_imaging_frame_unmap (&from, TRUE, NULL);
+  return status;
+}
+
+/* Nothing that is on a failed device can be had again. */
+static gboolean
+is_lost (GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
+{
+  return w->in && gst_imaging_engine_is_lost (self->engine, w->in, status);
+}
+
+/* With what a failed device has left. */
+ImkStatus
+gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+{
+  ImkStatus status;
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      gst_buffer_remove_all_memory (w->out[i]);
+      gst_buffer_append_memory (
+          w->out[i], gst_allocator_alloc (NULL, w->info[i].size, NULL));
+    }
+  status = run_mapped (self, w, error);
+  if (status == IMK_OK || !is_lost (self, w, status))
+    return status;
+  GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error->message);
+  w->lost = TRUE;
+  return IMK_OK;
+}
+
+/* --- pads ---------------------------------------------------------------- */
+
+static gboolean
+wants (const GstOctBscanWork *w, guint output)
+{
+  return output == COMPLEX ? w->in != NULL : w->has_images;
+}
+
+static void
+stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
+{
+  if (w->in)
+    gst_buffer_copy_into (buffer, w->in,
+        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  if (output == COMPLEX)
+    return;
+  GST_BUFFER_PTS (buffer) = w->pts;
+  GST_BUFFER_DTS (buffer) = w->dts;
+  GST_BUFFER_DURATION (buffer) = w->duration;
+}
+
+/* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
+static GstFlowReturn
+prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
+{
+  GstOctBscanOutput *output = &self->outputs[i];
+  GstFlowReturn flow;
+
+  w->pads[i] = gst_oct_bscan_ref_pad (self, i);
+  flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
+  if (flow == GST_FLOW_OK && wants (w, i))
+    flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
+  w->info[i] = output->info;
+  if (i == ENFACE)
+    w->volume = output->volume;
+  if (w->out[i])
+    stamp (w, i, w->out[i]);
+  else if (w->pads[i] && flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
+    flow = gst_oct_bscan_combine (self, w->pads[i], flow);
+  return flow;
+}
+
+static GstFlowReturn
+prepare (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  w->to_host = self->host_images;
+  for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
+    flow = prepare_output (self, i, w);
+    if (flow == GST_FLOW_NOT_LINKED && i != SRC)
+      flow = GST_FLOW_OK; /* src, the last, decides */
+  }
+  return flow;
+}
+
+GstFlowReturn
+gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
+{
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (self->outputs[i].pad == pad) /* or it has been released */
+      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
+  GST_OBJECT_UNLOCK (self);
+  return flow;
+}
+
+/* The row of this B-scan becomes the image of its volume, or nothing yet. */
+static GstFlowReturn
+gather_row (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstEvent *gap = NULL;
+  ImkError error;
+  gboolean full;
+
+  gst_oct_bscan_enface_setup (
+      self->enface, (guint) w->volume.width, (guint) w->volume.height);
+  /* an image is long in coming; a sink prerolls with less */
+  if (gst_oct_bscan_enface_is_new (self->enface) &&
+      GST_CLOCK_TIME_IS_VALID (w->pts))
+    gap = gst_event_new_gap (w->pts, w->duration);
+  full = gst_oct_bscan_enface_add (self->enface, w->out[ENFACE]);
+  gst_clear_buffer (&w->out[ENFACE]);
+  if (gap)
+    gst_pad_push_event (w->pads[ENFACE], gap);
+  if (!full)
+    return GST_FLOW_OK;
+  w->out[ENFACE] = gst_oct_bscan_enface_image (
+      self->enface, &w->volume, &w->config, w->scaling == SCALING_DB, &error);
+  if (w->out[ENFACE])
+    return GST_FLOW_OK;
+  g_mutex_lock (&self->frames);
+  gst_imaging_engine_post_error (self->engine, error.code, &error);
+  g_mutex_unlock (&self->frames);
+  return GST_FLOW_ERROR;
+}
+
+/* The combiner goes on as long as one of them wants more. */
+GstFlowReturn
+gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstFlowReturn flow = w->out[ENFACE] ? gather_row (self, w) : GST_FLOW_OK;
+
+  for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
+    if (w->out[i])
+      flow = gst_oct_bscan_combine (self, w->pads[i],
+          gst_pad_push (w->pads[i], g_steal_pointer (&w->out[i])));
+  return flow;
+}
+
+/* Whether an output is to agree with downstream, for which what is on its way
+ * has to be out. */
+static gboolean
+must_negotiate (GstOctBscan *self)
+{
+  gboolean must = FALSE;
+
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
+
+    if (pad && gst_pad_is_linked (pad))
+      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
+    g_clear_object (&pad);
+  }
+  return must;
+}
+
+/* --- on the CPU, at once -------------------------------------------------- */
+
+static GstFlowReturn
+process_now (GstOctBscan *self, GstOctBscanWork *w)
+{
+  ImkStatus status = IMK_OK;
+  GstFlowReturn flow;
+  ImkError error;
+
+  g_mutex_lock (&self->frames);
+  flow = prepare (self, w);
+  if (flow == GST_FLOW_OK)
+    status = run_mapped (self, w, &error);
+  if (status != IMK_OK && is_lost (self, w, status)) {
+    GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
+    gst_imaging_engine_count_lost (self->engine);
+    w->lost = TRUE;
+  } else if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    flow = GST_FLOW_ERROR;
+  } else if (flow == GST_FLOW_OK && w->in) {
+    gst_imaging_engine_count_frame (self->engine, w->entered);
+  }
+  g_mutex_unlock (&self->frames);
+  if (flow == GST_FLOW_OK && !w->lost)
+    flow = gst_oct_bscan_push (self, w);
+  gst_oct_bscan_work_free (w);
+  return flow;
+}
+
+/* --- on GPUs -------------------------------------------------------------- */
+
+/* As soon as somebody downstream has looked at an image on the CPU, images are
+ * copied there a batch at a time; one by one takes longer. */
+static void
+follow_readers (GstOctBscan *self)
+{
+  GstImagingStats *stats = gst_imaging_engine_stats (self->engine);
+
+  if (self->host_images || gst_imaging_stats_downloaded (stats) == 0 ||
+      gst_imaging_context_info (gst_imaging_engine_context (self->engine))
+          ->integrated)
+    return;
+  self->host_images = TRUE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
+}
+
+/* One device more. */
+static ImkStatus
+add_device (GstOctBscan *self, GPtrArray *devices, GstImagingContext *context,
+    ImkOctbscan *kernel, guint n_batches, ImkError *error)
+{
+  GstOctBscanDevice *device =
+      gst_oct_bscan_device_new (self, context, kernel, n_batches, error);
+
+  if (!device)
+    return error->code;
+  g_ptr_array_add (devices, device);
+  return IMK_OK;
+}
+
+/* The devices of cuda-devices behind the first, which is the engine's. */
+static ImkStatus
+add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
+    guint n_batches, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+  GArray *ids = gst_oct_bscan_parse_devices (list, error);
+
+  if (!ids)
+    return IMK_ERROR_CONFIG;
+  for (guint i = 0; i < ids->len && status == IMK_OK; i++) {
+    gint id = g_array_index (ids, gint, i);
+    GstImagingContext *context;
+
+    if (id == gst_oct_bscan_device_id (devices->pdata[0]))
+      continue;
+    context = gst_imaging_context_get (id, error);
+    status = context
+                 ? add_device (self, devices, context, NULL, n_batches, error)
+                 : IMK_ERROR_UNAVAILABLE;
+    g_clear_object (&context);
+  }
+  g_array_unref (ids);
+  return status;
+}
+
+/* Call with the frames locked. */
+static ImkStatus
+need_queue (GstOctBscan *self, ImkError *error)
+{
+  GPtrArray *devices;
+  gchar *list;
+  guint n_batches;
+  ImkStatus status;
+  GstOctBscanQueue *queue;
+
+  if (self->queue)
+    return IMK_OK;
+  GST_OBJECT_LOCK (self);
+  n_batches = self->settings.max_in_flight;
+  list = g_strdup (self->settings.cuda_devices);
+  GST_OBJECT_UNLOCK (self);
+  devices = g_ptr_array_new_with_free_func (
+      (GDestroyNotify) gst_oct_bscan_device_free);
+  status = add_device (self, devices, gst_imaging_engine_context (self->engine),
+      self->kernel, n_batches, error);
+  if (status == IMK_OK && list && !imk_octbscan_has_history (&self->opened))
+    status = add_others (self, list, devices, n_batches, error);
+  g_free (list);
+  if (status != IMK_OK) {
+    g_ptr_array_unref (devices);
+    return status;
+  }
+  if (devices->len > 1)
+    for (guint i = 0; i < N_OUTPUTS; i++)
+      gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
+  self->host_images |= devices->len > 1;
+  queue = gst_oct_bscan_queue_new (self, devices, n_batches,
+      (guint) CLAMP (
+          GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs));
+  GST_OBJECT_LOCK (self);
+  self->queue = queue;
+  GST_OBJECT_UNLOCK (self);
+  return IMK_OK;
+}
+
+void
+gst_oct_bscan_release_devices (GstOctBscan *self)
+{
+  GstOctBscanQueue *queue;
+
+  GST_OBJECT_LOCK (self);
+  queue = g_steal_pointer (&self->queue);
+  GST_OBJECT_UNLOCK (self);
+  gst_oct_bscan_queue_free (queue);
+}
+
+void
+gst_oct_bscan_drain (GstOctBscan *self)
+{
+  if (self->queue)
+    gst_oct_bscan_queue_drain (self->queue);
+}
+
+static const gchar *
+name_memory (GstBuffer *buffer)
+{
+  if (gst_oct_bscan_is_on_device (buffer))
+    return "device";
+  return gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)) ? "pinned"
+                                                                    : "system";
+}
+
+/* Memory for the images, and the B-scan where the device reaches it. Call with
+ * the frames locked. */
+static ImkStatus
+prepare_for_device (
+    GstOctBscan *self, GstOctBscanWork *w, GstFlowReturn *flow, ImkError *error)
+{
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  ImkStatus status = need_queue (self, error);
+  GstBuffer *source;
+  ImkError ignored;
+
+  *flow = GST_FLOW_OK;
+  if (status == IMK_OK)
+    status = gst_imaging_context_push (context, error);
+  if (status != IMK_OK)
+    return status;
+  follow_readers (self);
+  *flow = prepare (self, w);
+  source = w->in ? gst_imaging_engine_reachable (
+                       self->engine, w->in, GST_IMAGING_REACH_DEVICE, &ignored)
+                 : NULL;
+  gst_imaging_context_pop (context);
+  /* without page-locked memory as it is, which takes longer */
+  if (source && source != w->in) {
+    gst_buffer_unref (w->source);
+    w->source = source;
+  }
+  if (w->in)
+    gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
+  if (*flow == GST_FLOW_ERROR)
+    return imk_error_set (
+        error, IMK_ERROR_DEVICE, "The device has no memory for an image.");
+  return IMK_OK;
+}
+
+/* The device fails before it has any work; what it had is out. */
+static GstFlowReturn
+process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
+    const ImkError *why)
+{
+  ImkError error = *why;
+  gboolean can, done;
+
+  clear_outputs (w);
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
+  done = !gst_imaging_engine_is_on_cuda (self->engine); /* by the queue */
+  can = done || gst_imaging_engine_can_fall_back (self->engine, status);
+  if (done) {
+    status = IMK_OK;
+  } else if (can) {
+    status = gst_imaging_engine_fall_back (self->engine, &error);
+    gst_imaging_engine_post_fall_back (self->engine, why,
+        status == IMK_OK && is_lost (self, w, IMK_ERROR_DEVICE));
+  }
+  if (!can || status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  g_mutex_unlock (&self->frames);
+  if (can && status == IMK_OK)
+    return process_now (self, w);
+  gst_oct_bscan_work_free (w);
+  return GST_FLOW_ERROR;
+}
+
+static GstFlowReturn
+process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
+{
+  GstFlowReturn flow;
+  ImkStatus status;
+  ImkError error;
+
+  if (must_negotiate (self))
+    gst_oct_bscan_drain (self);
+  g_mutex_lock (&self->frames);
+  status = prepare_for_device (self, w, &flow, &error);
+  g_mutex_unlock (&self->frames);
+  if (status != IMK_OK)
+    return process_without_device (self, w, status, &error);
+  if (flow == GST_FLOW_OK)
+    return gst_oct_bscan_queue_push (self->queue, w);
+  gst_oct_bscan_work_free (w);
+  return flow;
+}
+
+/* --- both ----------------------------------------------------------------- */
+
+static GstFlowReturn
+process (GstOctBscan *self, GstOctBscanWork *w)
+{
+  gboolean on_cuda;
+  ImkStatus status;
+  ImkError error;
+
+  g_mutex_lock (&self->frames);
+  status = gst_imaging_engine_ensure_open (self->engine, &error);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  g_mutex_unlock (&self->frames);
+  if (status != IMK_OK) {
+    gst_oct_bscan_work_free (w);
+    return GST_FLOW_ERROR;
+  }
+  if (on_cuda)
+    return process_on_devices (self, w);
+  /* the last of several devices may have been lost */
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  return process_now (self, w);
+}
+
+GstFlowReturn
+gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+{
+  gst_oct_bscan_follow_actions (self, in);
+  return process (self, work_new (self, in, entered));
+}
+
+GstFlowReturn
+gst_oct_bscan_show_mean (GstOctBscan *self)
+{
+  GstOctBscanWork *w;
+
+  if (self->n_added == 0)
+    return GST_FLOW_OK;
+  self->n_added = 0;
+  w = g_new0 (GstOctBscanWork, 1);
+  take_settings (self, w);
+  w->has_images = TRUE;
+  w->pts = self->mean_pts;
+  w->dts = self->mean_dts;
+  w->duration = self->mean_duration;
+  return process (self, w);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstoctbscanqueue.h"
+
+/* How long a thread looks again and again for a batch that another thread is
+ * launching; to sleep and be woken takes longer than that. */
+#define LOOK_US 200
+
+typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
+
+/* B-scans that go through a device together. */
+typedef struct {
+  GstOctBscanWork **works;
+  guint n;
+  State state;      /* atomic */
+  ImkStatus status; /* of a launch */
+  ImkError error;
+  gint64 launched; /* us */
+} Batch;
+
+/* A device and what is on it. */
+typedef struct {
+  GstOctBscanQueue *queue;
+  GstOctBscanDevice *device; /* NULL: the CPU, when no device is left */
+  GThread *thread;
+  GCond changed;
+  GQueue flying; /* of Batch, in the order of the launches */
+  guint next;    /* of its places for batches */
+  gboolean launching, lost;
+  gint64 last_done; /* us */
+  gdouble speed;    /* B-scans a us, 0 before the first */
+  guint64 n_done;
+} Member;
+
+struct _GstOctBscanQueue {
+  GstOctBscan *element;
+  guint n_batches, n_full, max_waiting;
+
+  GMutex lock; /* of all below */
+  GCond changed;
+  GQueue waiting; /* of GstOctBscanWork */
+  GQueue again;   /* of Batch, which a lost device has left */
+  GQueue order;   /* of Batch, those and all others that were taken */
+  Member *members;
+  guint n_members;
+  gboolean pushing, recovering, flushing, quit;
+  GstFlowReturn flow;
+  ImkStatus why; /* the last device was lost */
+  ImkError error;
+};
+
+static void
+batch_free (Batch *b)
+{
+  for (guint i = 0; i < b->n; i++)
+    gst_oct_bscan_work_free (b->works[i]);
+  g_free (b->works);
+  g_free (b);
+}
+
+static void
+set_state (Batch *b, State state)
+{
+  g_atomic_int_set ((gint *) &b->state, (gint) state);
+}
+
+static State
+get_state (Batch *b)
+{
+  return (State) g_atomic_int_get ((gint *) &b->state);
+}
+
+/* --- who works on what ---------------------------------------------------- */
+
+/* Frames that are on a device belong to the first one, whose context they are
+ * of. */
+static gboolean
+may_go_anywhere (const GstOctBscanWork *w)
+{
+  return w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
+}
+
+static const GstOctBscanWork *
+next_work (GstOctBscanQueue *self)
+{
+  Batch *again = g_queue_peek_head (&self->again);
+
+  return again ? again->works[0] : g_queue_peek_head (&self->waiting);
+}
+
+/* When @m would be done with one more B-scan. */
+static gdouble
+expected_end (const Member *m)
+{
+  guint n = 1;
+
+  for (GList *l = m->flying.head; l; l = l->next)
+    n += ((Batch *) l->data)->n;
+  return m->speed > 0 ? n / m->speed : 0;
+}
+
+/* Who has nothing to do takes what there is. Behind work that goes on nothing
+ * is won by beginning early, and much by beginning with more: a launch takes as
+ * long for one B-scan as for many. */
+static gboolean
+may_begin (GstOctBscanQueue *self, const Member *m)
+{
+  guint n = m->flying.length;
+
+  if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
+    return FALSE;
+  return n == 0 || self->again.length > 0 ||
+         self->waiting.length >= self->n_full;
+}
+
+/* The one that would be done first. */
+static Member *
+choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
+{
+  Member *best = NULL;
+
+  for (guint i = 0; i < self->n_members; i++) {
+    Member *m = &self->members[i];
+
+    if (!may_begin (self, m))
+      continue;
+    if (i > 0 && m->device && !may_go_anywhere (next))
+      continue;
+    if (!best || expected_end (m) < expected_end (best))
+      best = m;
+  }
+  return best;
+}
+
+/* So many that all devices need the same time. */
+static guint
+share_of (GstOctBscanQueue *self, const Member *m)
+{
+  gdouble fastest = m->speed;
+
+  if (!m->device)
+    return 1;
+  if (!(m->speed > 0))
+    return self->element->max_jobs;
+  for (guint i = 0; i < self->n_members; i++)
+    if (!self->members[i].lost)
+      fastest = MAX (fastest, self->members[i].speed);
+  return MAX (1, (guint) (self->element->max_jobs * m->speed / fastest));
+}
+
+static Batch *
+take_batch (GstOctBscanQueue *self, const Member *m)
+{
+  Batch *b = g_queue_pop_head (&self->again);
+  const GstOctBscanWork *first, *next;
+  guint most = share_of (self, m);
+
+  if (b)
+    return b;
+  b = g_new0 (Batch, 1);
+  b->works = g_new (GstOctBscanWork *, MIN (most, self->waiting.length));
+  first = g_queue_peek_head (&self->waiting);
+  g_cond_broadcast (&self->changed); /* there is room */
+  while ((next = g_queue_peek_head (&self->waiting)) && b->n < most &&
+         next->changes == first->changes &&
+         (m == self->members || !m->device || may_go_anywhere (next)))
+    b->works[b->n++] = g_queue_pop_head (&self->waiting);
+  g_queue_push_tail (&self->order, b);
+  return b;
+}
+
+static ImkStatus
+run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  g_mutex_lock (&self->element->frames);
+  for (guint i = 0; i < b->n && status == IMK_OK; i++)
+    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+  g_mutex_unlock (&self->element->frames);
+  return status;
+}
+
+static void
+stop_flow (GstOctBscanQueue *self, GstFlowReturn flow)
+{
+  if (self->flow == GST_FLOW_OK)
+    self->flow = flow;
+}
+
+static void
+post_error (GstOctBscanQueue *self, const Batch *b)
+{
+  g_mutex_lock (&self->element->frames);
+  gst_imaging_engine_post_error (self->element->engine, b->status, &b->error);
+  g_mutex_unlock (&self->element->frames);
+}
+
+/* The batch of @m that was launched first has ended. Call with the lock held.
+ */
+static void
+end_on_cpu (GstOctBscanQueue *self, Member *m, Batch *b)
+{
+  g_queue_pop_head (&m->flying);
+  m->n_done += b->n;
+  if (b->status != IMK_OK) {
+    stop_flow (self, GST_FLOW_ERROR);
+    g_mutex_unlock (&self->lock);
+    post_error (self, b);
+    g_mutex_lock (&self->lock);
+  }
+  set_state (b, DONE);
+}
+
+static void
+launch (GstOctBscanQueue *self, Member *m, Batch *b)
+{
+  guint place = m->next;
+
+  m->launching = TRUE;
+  m->next = (m->next + 1) % self->n_batches;
+  set_state (b, LAUNCHING);
+  g_queue_push_tail (&m->flying, b);
+  /* the thread wakes up while the launch goes on */
+  g_cond_signal (&m->changed);
+  g_mutex_unlock (&self->lock);
+  b->launched = g_get_monotonic_time ();
+  b->status = m->device ? gst_oct_bscan_device_launch (
+                              m->device, place, b->works, b->n, &b->error)
+                        : run_on_cpu (self, b, &b->error);
+  if (m->device)
+    set_state (b, b->status == IMK_OK ? LAUNCHED : FAILED);
+  g_mutex_lock (&self->lock);
+  m->launching = FALSE;
+  if (m->device)
+    g_cond_signal (&m->changed);
+  else
+    end_on_cpu (self, m, b);
+}
+
+/* Gives work to those that have none. Call with the lock held, which is let go
+ * of meanwhile. */
+static void
+submit (GstOctBscanQueue *self)
+{
+  const GstOctBscanWork *next;
+  Member *m;
+
+  while (!self->recovering && (next = next_work (self)) &&
+         (m = choose_member (self, next)))
+    launch (self, m, take_batch (self, m));
+}
+
+/* --- out ------------------------------------------------------------------ */
+
+static GstFlowReturn
+push_works (GstOctBscanQueue *self, Batch *b)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  g_mutex_lock (&self->element->frames);
+  for (guint i = 0; i < b->n; i++)
+    if (b->works[i]->lost)
+      gst_imaging_engine_count_lost (self->element->engine);
+    else if (b->works[i]->in)
+      gst_imaging_engine_count_frame (
+          self->element->engine, b->works[i]->entered);
+  g_mutex_unlock (&self->element->frames);
+  for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
+    if (!b->works[i]->lost)
+      flow = gst_oct_bscan_push (self->element, b->works[i]);
+  return flow;
+}
+
+/* Pushes what is done and has nothing before it that is not. One thread does;
+ * the others have their own work. Call with the lock held. */
+static void
+push_done (GstOctBscanQueue *self)
+{
+  Batch *b;
+
+  if (self->pushing)
+    return;
+  self->pushing = TRUE;
+  while ((b = g_queue_peek_head (&self->order)) && get_state (b) == DONE) {
+    gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
+    GstFlowReturn flow = GST_FLOW_OK;
+
+    g_queue_pop_head (&self->order);
+    g_mutex_unlock (&self->lock);
+    if (wanted)
+      flow = push_works (self, b);
+    batch_free (b);
+    g_mutex_lock (&self->lock);
+    if (flow != GST_FLOW_OK)
+      stop_flow (self, flow);
+    g_cond_broadcast (&self->changed);
+  }
+  self->pushing = FALSE;
+  g_cond_broadcast (&self->changed);
+}
+
+/* --- failures ------------------------------------------------------------- */
+
+static gboolean
+is_any_left (GstOctBscanQueue *self)
+{
+  for (guint i = 0; i < self->n_members; i++)
+    if (!self->members[i].lost)
+      return TRUE;
+  return FALSE;
+}
+
+static guint
+count_flying (GstOctBscanQueue *self)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < self->n_members; i++)
+    n += self->members[i].flying.length;
+  return n;
+}
+
+/* Nobody will do what is left. */
+static void
+give_up (GstOctBscanQueue *self)
+{
+  Batch *b;
+
+  stop_flow (self, GST_FLOW_ERROR);
+  while ((b = g_queue_pop_head (&self->again)))
+    set_state (b, DONE);
+  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+}
+
+/* The last device is lost: the CPU goes on, or nobody. */
+static void
+recover (GstOctBscanQueue *self)
+{
+  GstImagingEngine *engine = self->element->engine;
+  ImkStatus status = self->why;
+  ImkError error = self->error;
+  gboolean can = FALSE;
+
+  self->recovering = TRUE;
+  g_mutex_unlock (&self->lock);
+  g_mutex_lock (&self->element->frames);
+  if (gst_imaging_engine_can_fall_back (engine, status)) {
+    status = gst_imaging_engine_fall_back (engine, &error);
+    can = status == IMK_OK;
+    if (can)
+      gst_imaging_engine_post_fall_back (engine, &self->error, FALSE);
+  }
+  if (!can)
+    gst_imaging_engine_post_error (engine, status, &error);
+  g_mutex_unlock (&self->element->frames);
+  g_mutex_lock (&self->lock);
+  self->recovering = FALSE;
+  if (can)
+    self->members[self->n_members++] = (Member){.queue = self};
+  else
+    give_up (self);
+}
+
+static void
+post_lost (GstOctBscanQueue *self, const Member *m, const ImkError *why)
+{
+  GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
+      ("CUDA device %d cannot be used any more, the others go on; no B-scan is "
+       "lost. %s",
+          gst_oct_bscan_device_id (m->device), why->message),
+      (NULL));
+}
+
+/* What is wrong with a frame would be so on any device. */
+static gboolean
+is_of_device (ImkStatus status)
+{
+  return status == IMK_ERROR_DEVICE || status == IMK_ERROR_MEMORY ||
+         status == IMK_ERROR_UNAVAILABLE;
+}
+
+static void
+fail (GstOctBscanQueue *self, Member *m, Batch *b)
+{
+  gboolean is_news = !m->lost;
+
+  if (!is_of_device (b->status)) {
+    stop_flow (self, GST_FLOW_ERROR);
+    g_mutex_unlock (&self->lock);
+    post_error (self, b);
+    g_mutex_lock (&self->lock);
+    set_state (b, DONE);
+    return;
+  }
+  m->lost = TRUE;
+  self->why = b->status;
+  self->error = b->error;
+  set_state (b, WAITING);
+  g_queue_push_tail (&self->again, b);
+  if (is_news && is_any_left (self)) {
+    g_mutex_unlock (&self->lock);
+    post_lost (self, m, &b->error);
+    g_mutex_lock (&self->lock);
+  }
+}
+
+/* --- the threads ---------------------------------------------------------- */
+
+static void
+measure (Member *m, const Batch *b)
+{
+  gint64 now = g_get_monotonic_time ();
+  gint64 spent = now - MAX (b->launched, m->last_done);
+  gdouble speed = (gdouble) b->n / MAX (spent, 1);
+
+  m->last_done = now;
+  m->speed = m->speed > 0 ? (3 * m->speed + speed) / 4 : speed;
+  m->n_done += b->n;
+}
+
+/* Looks for the end of a launch, with the lock let go of. */
+static void
+look_at (Batch *b)
+{
+  gint64 until = g_get_monotonic_time () + LOOK_US;
+
+  while (get_state (b) == LAUNCHING && g_get_monotonic_time () < until)
+    g_thread_yield ();
+}
+
+static void
+end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
+{
+  ImkError error;
+  ImkStatus status;
+
+  g_mutex_unlock (&self->lock);
+  status = gst_oct_bscan_device_finish (m->device, place, &error);
+  g_mutex_lock (&self->lock);
+  if (b->status == IMK_OK) {
+    b->status = status;
+    b->error = error;
+  }
+  g_queue_pop_head (&m->flying);
+  if (b->status == IMK_OK) {
+    measure (m, b);
+    set_state (b, DONE);
+  } else {
+    fail (self, m, b);
+  }
+  /* what others have still in hand may end well */
+  if (!is_any_left (self) && count_flying (self) == 0)
+    recover (self);
+}
+
+static gpointer
+member_main (gpointer data)
+{
+  Member *m = data;
+  GstOctBscanQueue *self = m->queue;
+  guint place = 0;
+  Batch *b;
+
+  g_mutex_lock (&self->lock);
+  while ((b = g_queue_peek_head (&m->flying)) || !self->quit) {
+    if (b && get_state (b) == LAUNCHING) {
+      g_mutex_unlock (&self->lock);
+      look_at (b);
+      g_mutex_lock (&self->lock);
+    }
+    if (!b || get_state (b) == LAUNCHING) {
+      g_cond_wait (&m->changed, &self->lock);
+      continue;
+    }
+    end_batch (self, m, b, place);
+    place = (place + 1) % self->n_batches;
+    submit (self);
+    push_done (self);
+  }
+  g_mutex_unlock (&self->lock);
+  return NULL;
+}
+
+/* --- the object ----------------------------------------------------------- */
+
+GstOctBscanQueue *
+gst_oct_bscan_queue_new (
+    GstOctBscan *element, GPtrArray *devices, guint n_batches, guint n_full)
+{
+  GstOctBscanQueue *self = g_new0 (GstOctBscanQueue, 1);
+
+  self->element = element;
+  self->n_batches = n_batches;
+  self->n_full = n_full;
+  self->max_waiting = 2 * element->max_jobs;
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  /* the CPU may come in later */
+  self->members = g_new0 (Member, devices->len + 1);
+  self->n_members = devices->len;
+  for (guint i = 0; i < devices->len; i++) {
+    Member *m = &self->members[i];
+
+    m->queue = self;
+    m->device = devices->pdata[i];
+    g_cond_init (&m->changed);
+    g_queue_init (&m->flying);
+    m->thread = g_thread_new ("octbscan", member_main, m);
+  }
+  g_ptr_array_set_free_func (devices, NULL);
+  g_ptr_array_unref (devices);
+  return self;
+}
+
+void
+gst_oct_bscan_queue_free (GstOctBscanQueue *self)
+{
+  if (!self)
+    return;
+  g_mutex_lock (&self->lock);
+  self->flushing = self->quit = TRUE;
+  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+  for (guint i = 0; i < self->n_members; i++)
+    if (self->members[i].device)
+      g_cond_signal (&self->members[i].changed);
+  g_mutex_unlock (&self->lock);
+  for (guint i = 0; i < self->n_members; i++) {
+    Member *m = &self->members[i];
+
+    if (m->device) {
+      g_thread_join (m->thread);
+      g_cond_clear (&m->changed);
+      gst_oct_bscan_device_free (m->device);
+    }
+  }
+  g_queue_clear_full (&self->order, (GDestroyNotify) batch_free);
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+  g_free (self->members);
+  g_free (self);
+}
+
+/* What waits behind a failed flow is of no use. */
+static void
+drop_waiting (GstOctBscanQueue *self)
+{
+  if (self->flushing || self->flow != GST_FLOW_OK)
+    g_queue_clear_full (
+        &self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+}
+
+GstFlowReturn
+gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
+{
+  GstFlowReturn flow;
+
+  g_mutex_lock (&self->lock);
+  while (self->waiting.length >= self->max_waiting && !self->flushing &&
+         self->flow == GST_FLOW_OK)
+    g_cond_wait (&self->changed, &self->lock);
+  flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
+  if (flow == GST_FLOW_OK) {
+    g_queue_push_tail (&self->waiting, work);
+    submit (self);
+    push_done (self);
+    flow = self->flow;
+  } else {
+    gst_oct_bscan_work_free (work);
+  }
+  drop_waiting (self);
+  self->flow = GST_FLOW_OK; /* said once, what follows is tried anew */
+  g_mutex_unlock (&self->lock);
+  return flow;
+}
+
+void
+gst_oct_bscan_queue_drain (GstOctBscanQueue *self)
+{
+  g_mutex_lock (&self->lock);
+  drop_waiting (self);
+  while (self->waiting.length > 0 || self->order.length > 0 || self->pushing) {
+    g_cond_wait (&self->changed, &self->lock);
+    drop_waiting (self);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
+{
+  g_mutex_lock (&self->lock);
+  self->flushing = flushing;
+  if (!flushing)
+    self->flow = GST_FLOW_OK;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+guint
+gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
+{
+  return self->max_waiting +
+         self->n_batches * self->n_members * self->element->max_jobs;
+}
+
+GstStructure *
+gst_oct_bscan_queue_shares (GstOctBscanQueue *self)
+{
+  GstStructure *shares = gst_structure_new_empty ("octbscan-shares");
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->n_members; i++) {
+    const Member *m = &self->members[i];
+    gchar *name = m->device ? g_strdup_printf (
+                                  "cuda%d", gst_oct_bscan_device_id (m->device))
+                            : g_strdup ("cpu");
+
+    gst_structure_set (shares, name, G_TYPE_UINT64, m->n_done, NULL);
+    g_free (name);
+  }
+  g_mutex_unlock (&self->lock);
+  return shares;
+}

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-octinterlace
+ * @title: octinterlace
+ * @short_description: spectra of several cameras, line by line
+ *
+ * Takes a stream from each camera of an OCT instrument, sink_0, sink_1, ...,
+ * and gives the frames that octbscan takes: line r is line r / C of camera
+ * r mod C. Frames belong together by their times.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 octinterlace name=i ! octbscan cameras=2 calibration=oct.ini !
+ * videoconvert ! autovideosink npysrc location=a.npy ! i.sink_0
+ * npysrc location=b.npy ! i.sink_1
+ * ]|
+ *
+ * Since: 0.3
+ */
+#include "gstoctinterlace.h"
+
+#include <gst/video/video.h>
+
+#include <string.h>
+
+#include "gstimagingenum.h"
+
+GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
+#define GST_CAT_DEFAULT octinterlace_debug
+
+#define DEFAULT_PROP_TOLERANCE GST_CLOCK_TIME_NONE
+#define DEFAULT_PROP_MISSING MISSING_DROP
+
+typedef enum { MISSING_DROP, MISSING_REPEAT, MISSING_BLACK } Missing;
+
+enum { PROP_0, PROP_TOLERANCE, PROP_MISSING, PROP_STATS };
+
+/* A camera. */
+struct _GstOctInterlacePad {
+  GstAggregatorPad parent;
+  guint number;
+  GstVideoInfo info; /* width 0 before caps */
+  GstBuffer *frame;  /* of this B-scan, or NULL */
+  GstBuffer *last;
+  gboolean lags, warned;
+  guint64 n_missing; /* under the object lock of the element */
+};
+
+struct _GstOctInterlace {
+  GstAggregator parent;
+  GstVideoInfo info; /* of what leaves */
+
+  /* under the object lock */
+  GstClockTime tolerance;
+  Missing missing;
+  guint64 n_frames, n_incomplete;
+};
+
+#define FORMATS GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY8 }")
+
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
+    "sink_%u", GST_PAD_SINK, GST_PAD_REQUEST, GST_STATIC_CAPS (FORMATS));
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (FORMATS));
+
+static const GEnumValue missing_values[] = {
+    {MISSING_DROP, "What the other cameras have is left out as well", "drop"},
+    {MISSING_REPEAT, "The frame that the camera had before", "repeat"},
+    {MISSING_BLACK, "Zeros", "black"},
+    {0, NULL, NULL},
+};
+
+/* --- a camera --------------------------------------------------------------
+ */
+
+G_DEFINE_FINAL_TYPE (
+    GstOctInterlacePad, gst_oct_interlace_pad, GST_TYPE_AGGREGATOR_PAD)
+
+static GstFlowReturn
+gst_oct_interlace_pad_flush (GstAggregatorPad *pad, GstAggregator *aggregator)
+{
+  GstOctInterlacePad *self = GST_OCT_INTERLACE_PAD (pad);
+
+  gst_clear_buffer (&self->frame);
+  gst_clear_buffer (&self->last);
+  return GST_FLOW_OK;
+}
+
+static void
+gst_oct_interlace_pad_finalize (GObject *object)
+{
+  GstOctInterlacePad *self = GST_OCT_INTERLACE_PAD (object);
+
+  gst_clear_buffer (&self->frame);
+  gst_clear_buffer (&self->last);
+  G_OBJECT_CLASS (gst_oct_interlace_pad_parent_class)->finalize (object);
+}
+
+static void
+gst_oct_interlace_pad_class_init (GstOctInterlacePadClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = gst_oct_interlace_pad_finalize;
+  GST_AGGREGATOR_PAD_CLASS (klass)->flush = gst_oct_interlace_pad_flush;
+}
+
+static void
+gst_oct_interlace_pad_init (GstOctInterlacePad *self)
+{
+  gst_video_info_init (&self->info);
+}
+
+/* --- the element ------------------------------------------------------------
+ */
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctInterlace, gst_oct_interlace,
+    GST_TYPE_AGGREGATOR,
+    GST_DEBUG_CATEGORY_INIT (octinterlace_debug, "octinterlace", 0,
+        "Interlaces the spectra of several OCT cameras"))
+GST_ELEMENT_REGISTER_DEFINE (
+    octinterlace, "octinterlace", GST_RANK_NONE, GST_TYPE_OCT_INTERLACE)
+
+static gint
+compare_numbers (gconstpointer a, gconstpointer b)
+{
+  const GstOctInterlacePad *x = *(GstOctInterlacePad *const *) a;
+  const GstOctInterlacePad *y = *(GstOctInterlacePad *const *) b;
+
+  return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Returns: (transfer full): the cameras in the order of their numbers */
+static GPtrArray *
+get_cameras (GstOctInterlace *self)
+{
+  GPtrArray *cameras = g_ptr_array_new_with_free_func (gst_object_unref);
+
+  GST_OBJECT_LOCK (self);
+  for (GList *l = GST_ELEMENT (self)->sinkpads; l; l = l->next)
+    g_ptr_array_add (cameras, gst_object_ref (l->data));
+  GST_OBJECT_UNLOCK (self);
+  g_ptr_array_sort (cameras, compare_numbers);
+  return cameras;
+}
+
+/* --- caps ------------------------------------------------------------------
+ */
+
+static gboolean
+fits (GstOctInterlace *self, GstOctInterlacePad *pad, const GstVideoInfo *info)
+{
+  GPtrArray *cameras = get_cameras (self);
+  gboolean ok = TRUE;
+
+  for (guint i = 0; i < cameras->len && ok; i++) {
+    const GstOctInterlacePad *other = cameras->pdata[i];
+
+    if (other == pad || other->info.width == 0)
+      continue;
+    ok = other->info.width == info->width &&
+         other->info.height == info->height &&
+         GST_VIDEO_INFO_FORMAT (&other->info) == GST_VIDEO_INFO_FORMAT (info);
+    if (!ok)
+      GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+          ("Camera %u has %d lines of %d samples, %s, but camera %u %d of %d, "
+           "%s. All must be the same.",
+              pad->number, info->height, info->width,
+              gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)),
+              other->number, other->info.height, other->info.width,
+              gst_video_format_to_string (
+                  GST_VIDEO_INFO_FORMAT (&other->info))),
+          (NULL));
+  }
+  g_ptr_array_unref (cameras);
+  return ok;
+}
+
+static gboolean
+gst_oct_interlace_sink_event (
+    GstAggregator *aggregator, GstAggregatorPad *pad, GstEvent *event)
+{
+  GstOctInterlacePad *camera = GST_OCT_INTERLACE_PAD (pad);
+  GstVideoInfo info;
+  GstCaps *caps;
+
+  if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
+    gst_event_parse_caps (event, &caps);
+    if (!gst_video_info_from_caps (&info, caps) ||
+        !fits (GST_OCT_INTERLACE (aggregator), camera, &info)) {
+      gst_event_unref (event);
+      return FALSE;
+    }
+    camera->info = info;
+    gst_clear_buffer (&camera->last);
+    gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (aggregator));
+  }
+  return GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class)
+      ->sink_event (aggregator, pad, event);
+}
+
+/* Half a frame, unless the user says otherwise. */
+static GstClockTime
+get_tolerance (GstOctInterlace *self)
+{
+  const GstVideoInfo *info = &self->info;
+  GstClockTime tolerance;
+
+  GST_OBJECT_LOCK (self);
+  tolerance = self->tolerance;
+  GST_OBJECT_UNLOCK (self);
+  if (GST_CLOCK_TIME_IS_VALID (tolerance))
+    return tolerance;
+  return info->fps_n > 0
+             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
+             : 0;
+}
+
+/* A frame that is to be waited for comes so much later at most. */
+static void
+set_latency (GstOctInterlace *self)
+{
+  GstClockTime latency = get_tolerance (self);
+
+  gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
+}
+
+/* As many lines as all cameras have, at the rate of one. */
+static GstFlowReturn
+gst_oct_interlace_update_src_caps (
+    GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
+{
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+  GPtrArray *cameras = get_cameras (self);
+  const GstVideoInfo *one = NULL;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (camera->info.width > 0)
+      one = &camera->info;
+  }
+  if (one) {
+    gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
+        (guint) one->width, (guint) one->height * cameras->len);
+    self->info.fps_n = one->fps_n;
+    self->info.fps_d = one->fps_d;
+    *result = gst_video_info_to_caps (&self->info);
+    set_latency (self);
+  }
+  g_ptr_array_unref (cameras);
+  return one ? GST_FLOW_OK : GST_AGGREGATOR_FLOW_NEED_DATA;
+}
+
+/* --- which frames belong together -------------------------------------------
+ */
+
+static GstClockTime
+time_of (GstOctInterlacePad *camera, GstBuffer *frame)
+{
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
+
+  return segment->format == GST_FORMAT_TIME
+             ? gst_segment_to_running_time (
+                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (frame))
+             : GST_BUFFER_PTS (frame);
+}
+
+/* Takes the frame of each camera that is of the earliest time. Frames without
+ * a time are of any. Returns: that time */
+static GstClockTime
+take_frames (GstOctInterlace *self, GPtrArray *cameras)
+{
+  GstClockTime earliest = GST_CLOCK_TIME_NONE;
+  GstClockTime tolerance = get_tolerance (self);
+
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    camera->frame =
+        gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
+    if (camera->frame)
+      earliest = MIN (earliest, time_of (camera, camera->frame));
+  }
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+    GstClockTime time =
+        camera->frame ? time_of (camera, camera->frame) : GST_CLOCK_TIME_NONE;
+
+    if (GST_CLOCK_TIME_IS_VALID (time) && time - earliest > tolerance)
+      gst_clear_buffer (&camera->frame);
+    else if (camera->frame)
+      gst_aggregator_pad_drop_buffer (GST_AGGREGATOR_PAD (camera));
+  }
+  return earliest;
+}
+
+/* --- cameras that lag --------------------------------------------------------
+ */
+
+/* Said once when it begins and once when it is over, the first time loudly. */
+static void
+note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
+{
+  gboolean lags = camera->frame == NULL;
+
+  GST_OBJECT_LOCK (self);
+  camera->n_missing += lags;
+  GST_OBJECT_UNLOCK (self);
+  if (lags == camera->lags)
+    return;
+  camera->lags = lags;
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("octinterlace-lag", "camera", G_TYPE_UINT,
+              camera->number, "lags", G_TYPE_BOOLEAN, lags, "running-time",
+              G_TYPE_UINT64, time, "missing", G_TYPE_UINT64, camera->n_missing,
+              NULL)));
+  if (lags && !camera->warned)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("Camera %u lags: it has no frame at %" GST_TIME_FORMAT
+         ", where others have. What follows is told by element messages and "
+         "stats.",
+            camera->number, GST_TIME_ARGS (time)),
+        (NULL));
+  camera->warned |= lags;
+}
+
+/* Returns: whether there is to be a B-scan */
+static gboolean
+replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
+{
+  gboolean complete = TRUE;
+  Missing missing;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    note_lag (self, camera, time);
+    complete &= camera->frame != NULL;
+  }
+  GST_OBJECT_LOCK (self);
+  missing = self->missing;
+  self->n_incomplete += !complete;
+  GST_OBJECT_UNLOCK (self);
+  for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (!camera->frame && camera->last)
+      camera->frame = gst_buffer_ref (camera->last);
+  }
+  return complete || missing != MISSING_DROP;
+}
+
+/* --- lines ------------------------------------------------------------------
+ */
+
+/* Black without a frame. */
+static gboolean
+copy_lines (GstOctInterlacePad *camera, guint first, guint step,
+    const GstVideoFrame *to)
+{
+  gsize size = (gsize) camera->info.width *
+               GST_VIDEO_INFO_COMP_PSTRIDE (&camera->info, 0);
+  GstVideoFrame from;
+  gint height = GST_VIDEO_FRAME_HEIGHT (to) / (gint) step;
+
+  if (camera->frame &&
+      !gst_video_frame_map (&from, &camera->info, camera->frame, GST_MAP_READ))
+    return FALSE;
+  for (gint y = 0; y < height; y++) {
+    guint8 *line = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (to, 0) +
+                   (gsize) (first + (guint) y * step) *
+                       GST_VIDEO_FRAME_PLANE_STRIDE (to, 0);
+
+    if (camera->frame)
+      memcpy (line,
+          (const guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&from, 0) +
+              (gsize) y * GST_VIDEO_FRAME_PLANE_STRIDE (&from, 0),
+          size);
+    else
+      memset (line, 0, GST_VIDEO_FRAME_PLANE_STRIDE (to, 0));
+  }
+  if (camera->frame)
+    gst_video_frame_unmap (&from);
+  return TRUE;
+}
+
+static GstFlowReturn
+acquire (GstOctInterlace *self, GstBuffer **buffer)
+{
+  GstBufferPool *pool = gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  if (pool)
+    flow = gst_buffer_pool_acquire_buffer (pool, buffer, NULL);
+  else
+    *buffer = gst_buffer_new_allocate (NULL, self->info.size, NULL);
+  gst_clear_object (&pool);
+  return flow;
+}
+
+static GstFlowReturn
+interlace (GstOctInterlace *self, GPtrArray *cameras, GstBuffer **buffer)
+{
+  GstFlowReturn flow = acquire (self, buffer);
+  gboolean ok = TRUE;
+  GstVideoFrame to;
+
+  if (flow != GST_FLOW_OK)
+    return flow;
+  if (!gst_video_frame_map (&to, &self->info, *buffer, GST_MAP_WRITE)) {
+    GST_ELEMENT_ERROR (self, RESOURCE, WRITE,
+        ("The memory of a B-scan of %d lines cannot be written to.",
+            self->info.height),
+        (NULL));
+    return GST_FLOW_ERROR;
+  }
+  for (guint i = 0; i < cameras->len && ok; i++) {
+    ok = copy_lines (cameras->pdata[i], i, cameras->len, &to);
+    if (!ok)
+      GST_ELEMENT_ERROR (self, RESOURCE, READ,
+          ("A frame of camera %u cannot be read as %d lines of %d samples.",
+              ((GstOctInterlacePad *) cameras->pdata[i])->number,
+              self->info.height / (gint) cameras->len, self->info.width),
+          (NULL));
+  }
+  gst_video_frame_unmap (&to);
+  return ok ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
+static void
+keep_last (GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (camera->frame) {
+      gst_clear_buffer (&camera->last);
+      camera->last = g_steal_pointer (&camera->frame);
+    }
+  }
+}
+
+/* The first camera's flags; the time of the earliest. */
+static GstFlowReturn
+push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
+{
+  GstSegment *segment =
+      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
+  GstClockTime duration = GST_CLOCK_TIME_NONE;
+  GstBuffer *buffer = NULL;
+  GstFlowReturn flow = interlace (self, cameras, &buffer);
+
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (camera->frame)
+      duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
+  }
+  keep_last (cameras);
+  if (flow != GST_FLOW_OK) {
+    gst_clear_buffer (&buffer);
+    return flow;
+  }
+  GST_BUFFER_PTS (buffer) = time;
+  GST_BUFFER_DURATION (buffer) = duration;
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    segment->position =
+        time + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
+  GST_OBJECT_LOCK (self);
+  self->n_frames++;
+  GST_OBJECT_UNLOCK (self);
+  return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), buffer);
+}
+
+static gboolean
+has_any (GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++)
+    if (gst_aggregator_pad_has_buffer (cameras->pdata[i]))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+are_all_at_end (GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++)
+    if (!gst_aggregator_pad_is_eos (cameras->pdata[i]))
+      return FALSE;
+  return TRUE;
+}
+
+/* Called when each camera has a frame or has ended; when it is live also when
+ * the latency is over. */
+static GstFlowReturn
+gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
+{
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+  GPtrArray *cameras = get_cameras (self);
+  GstFlowReturn flow = GST_FLOW_OK;
+  GstClockTime time;
+
+  if (has_any (cameras)) {
+    time = take_frames (self, cameras);
+    if (replace_missing (self, cameras, time))
+      flow = push (self, cameras, time);
+    else
+      keep_last (cameras);
+  } else if (are_all_at_end (cameras)) {
+    flow = GST_FLOW_EOS;
+  } else {
+    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
+  }
+  g_ptr_array_unref (cameras);
+  return flow;
+}
+
+/* --- pads -------------------------------------------------------------------
+ */
+
+static GstAggregatorPad *
+gst_oct_interlace_create_new_pad (GstAggregator *aggregator,
+    GstPadTemplate *template, const gchar *name, const GstCaps *caps)
+{
+  GstAggregatorPad *pad =
+      GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class)
+          ->create_new_pad (aggregator, template, name, caps);
+
+  if (pad) {
+    GST_OCT_INTERLACE_PAD (pad)->number = (guint) g_ascii_strtoull (
+        GST_PAD_NAME (pad) + strlen ("sink_"), NULL, 10);
+    gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (aggregator));
+  }
+  return pad;
+}
+
+static void
+gst_oct_interlace_release_pad (GstElement *element, GstPad *pad)
+{
+  GST_ELEMENT_CLASS (gst_oct_interlace_parent_class)
+      ->release_pad (element, pad);
+  gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (element));
+}
+
+static gboolean
+gst_oct_interlace_start (GstAggregator *aggregator)
+{
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+  GPtrArray *cameras = get_cameras (self);
+
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+
+    camera->lags = camera->warned = FALSE;
+    camera->n_missing = 0;
+    gst_clear_buffer (&camera->last);
+    gst_video_info_init (&camera->info);
+  }
+  g_ptr_array_unref (cameras);
+  self->n_frames = self->n_incomplete = 0;
+  return TRUE;
+}
+
+/* --- properties --------------------------------------------------------------
+ */
+
+static GstStructure *
+get_stats (GstOctInterlace *self)
+{
+  GPtrArray *cameras = get_cameras (self);
+  GstStructure *stats;
+
+  GST_OBJECT_LOCK (self);
+  stats = gst_structure_new ("octinterlace-stats", "frames", G_TYPE_UINT64,
+      self->n_frames, "incomplete", G_TYPE_UINT64, self->n_incomplete, NULL);
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+    gchar *name = g_strdup_printf ("missing-%u", camera->number);
+
+    gst_structure_set (stats, name, G_TYPE_UINT64, camera->n_missing, NULL);
+    g_free (name);
+  }
+  GST_OBJECT_UNLOCK (self);
+  g_ptr_array_unref (cameras);
+  return stats;
+}
+
+static void
+gst_oct_interlace_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstOctInterlace *self = GST_OCT_INTERLACE (object);
+
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_TOLERANCE:
+    self->tolerance = g_value_get_uint64 (value);
+    break;
+  case PROP_MISSING:
+    self->missing = (Missing) g_value_get_enum (value);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+gst_oct_interlace_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstOctInterlace *self = GST_OCT_INTERLACE (object);
+
+  if (id == PROP_STATS) {
+    g_value_take_boxed (value, get_stats (self));
+    return;
+  }
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_TOLERANCE:
+    g_value_set_uint64 (value, self->tolerance);
+    break;
+  case PROP_MISSING:
+    g_value_set_enum (value, (gint) self->missing);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+install_properties (GObjectClass *klass)
+{
+  const GParamFlags flags =
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
+
+  g_object_class_install_property (klass, PROP_TOLERANCE,
+      g_param_spec_uint64 ("tolerance", "Tolerance",
+          "How much later than the earliest a frame may be and still belong to "
+          "it, in nanoseconds; -1 is half a frame",
+          0, G_MAXUINT64, DEFAULT_PROP_TOLERANCE, flags));
+  g_object_class_install_property (klass, PROP_MISSING,
+      g_param_spec_enum ("missing", "Missing",
+          "What is done when a camera has no frame for a B-scan",
+          gst_imaging_enum_type ("GstOctInterlaceMissing", missing_values),
+          DEFAULT_PROP_MISSING, flags));
+  g_object_class_install_property (klass, PROP_STATS,
+      g_param_spec_boxed ("stats", "Statistics",
+          "frames that left, incomplete B-scans, and missing-0, missing-1, ...: "
+          "of each camera",
+          GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+}
+
+static void
+gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstAggregatorClass *aggregator_class = GST_AGGREGATOR_CLASS (klass);
+
+  object_class->set_property = gst_oct_interlace_set_property;
+  object_class->get_property = gst_oct_interlace_get_property;
+  install_properties (object_class);
+  gst_element_class_set_static_metadata (element_class, "OCT camera interlacer",
+      "Filter/Video", "Interlaces the spectra of several OCT cameras",
+      "gst-imaging developers");
+  gst_element_class_add_static_pad_template_with_gtype (
+      element_class, &sink_template, GST_TYPE_OCT_INTERLACE_PAD);
+  gst_element_class_add_static_pad_template_with_gtype (
+      element_class, &src_template, GST_TYPE_AGGREGATOR_PAD);
+  element_class->release_pad = gst_oct_interlace_release_pad;
+  aggregator_class->start = gst_oct_interlace_start;
+  aggregator_class->sink_event = gst_oct_interlace_sink_event;
+  aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;
+  aggregator_class->aggregate = gst_oct_interlace_aggregate;
+  aggregator_class->create_new_pad = gst_oct_interlace_create_new_pad;
+  aggregator_class->get_next_time = gst_aggregator_simple_get_next_time;
+}
+
+static void
+gst_oct_interlace_init (GstOctInterlace *self)
+{
+  self->tolerance = DEFAULT_PROP_TOLERANCE;
+  self->missing = DEFAULT_PROP_MISSING;
+  gst_video_info_init (&self->info);
+}

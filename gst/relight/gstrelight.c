@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-relight
+ * @title: relight
+ * @short_description: a surface under a light that moves
+ *
+ * Shows what a map of normals, as photostereo writes it, looks like under a
+ * light from azimuth and elevation: matte, and with a highlight where specular
+ * is above 0. The request pad `albedo` takes what the surface is painted with.
+ * The light moves with the properties, with a GstController, and with the mouse
+ * in a window downstream.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 filesrc location=normals.png ! pngdec ! imagefreeze !
+ * relight specular=0.3 ! videoconvert ! autovideosink
+ * ]|
+ *
+ * Since: 0.2
+ */
+#include "gstrelight.h"
+
+#include <gst/video/navigation.h>
+#include <math.h>
+
+#include "gstimagingallocation.h"
+#include "gstimagingenum.h"
+#include "gstimagingpicture.h"
+
+#include "relight/relight.h"
+
+GST_DEBUG_CATEGORY_STATIC (relight_debug);
+#define GST_CAT_DEFAULT relight_debug
+
+#define DEFAULT_PROP_MOUSE TRUE
+
+enum {
+  PROP_0,
+  /* those of the engine come first */
+  PROP_AZIMUTH = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
+  PROP_ELEVATION,
+  PROP_AMBIENT,
+  PROP_DIFFUSE,
+  PROP_SPECULAR,
+  PROP_SHININESS,
+  PROP_GAMMA,
+  PROP_Y_AXIS,
+  PROP_MOUSE,
+};
+
+struct _GstRelight {
+  GstAggregator parent;
+
+  GstImagingEngine *engine;
+  ImkRelightConfig config; /* under the object lock */
+  gboolean mouse;          /* likewise */
+  GstPad *normal;
+  GstPad *albedo; /* NULL without; under the object lock */
+
+  /* of the aggregating thread, where events of the pads come too */
+  GstImagingPicture normal_picture, albedo_picture;
+  gboolean has_caps;
+  gboolean refused;       /* the caps were, and that has been said */
+  GstBuffer *paint;       /* the last albedo */
+  GstBufferPool *imports; /* of albedos that the device does not reach */
+  ImkRelight *kernel;
+};
+
+#define RGB_FORMATS \
+  "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
+  "ARGB64_LE"
+
+static GstStaticPadTemplate normal_template =
+    GST_STATIC_PAD_TEMPLATE ("normal", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
+            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS " }")));
+
+static GstStaticPadTemplate albedo_template =
+    GST_STATIC_PAD_TEMPLATE ("albedo", GST_PAD_SINK, GST_PAD_REQUEST,
+        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
+            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS ", GRAY8, GRAY16_LE }")));
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
+    GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB")));
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstRelight, gst_relight, GST_TYPE_AGGREGATOR,
+    GST_DEBUG_CATEGORY_INIT (
+        relight_debug, "relight", 0, "A surface under a light that moves"))
+GST_ELEMENT_REGISTER_DEFINE (
+    relight, "relight", GST_RANK_NONE, GST_TYPE_RELIGHT)
+
+static const GEnumValue y_axis_values[] = {
+    {FALSE, "Up, as OpenGL has it", "up"},
+    {TRUE, "Down, as DirectX has it", "down"},
+    {0, NULL, NULL},
+};
+
+/* --- the kernel ---------------------------------------------------------- */
+
+static ImkRelightConfig
+get_config (GstRelight *self)
+{
+  ImkRelightConfig c;
+
+  GST_OBJECT_LOCK (self);
+  c = self->config;
+  GST_OBJECT_UNLOCK (self);
+  c.width = self->normal_picture.width;
+  c.height = self->normal_picture.height;
+  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  return c;
+}
+
+static void
+gst_relight_close (GstElement *element)
+{
+  GstRelight *self = GST_RELIGHT (element);
+
+  if (self->imports)
+    gst_buffer_pool_set_active (self->imports, FALSE);
+  gst_clear_object (&self->imports);
+  g_clear_pointer (&self->kernel, imk_relight_free);
+}
+
+static ImkStatus
+gst_relight_open (GstElement *element, ImkBackend backend,
+    const GstVideoInfo *info, ImkError *error)
+{
+  GstRelight *self = GST_RELIGHT (element);
+  ImkRelightConfig config = get_config (self);
+
+  return imk_relight_new (backend, &config, &self->kernel, error);
+}
+
+static void
+gst_relight_reconfigure (GstElement *element)
+{
+  gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (element));
+}
+
+/* --- one picture ---------------------------------------------------------- */
+
+static ImkStatus
+map_source (GstRelight *self, GstBuffer *buffer, const GstImagingPicture *p,
+    GstImagingReach reach, GstImagingFrame *frame, ImkRelightSource *source,
+    ImkError *error)
+{
+  ImkStatus status = gst_imaging_engine_map (
+      self->engine, buffer, &p->carrier, GST_MAP_READ, reach, frame, error);
+
+  if (status != IMK_OK)
+    return status;
+  source->image = gst_imaging_picture_image (p, &frame->planes[0]);
+  for (guint i = 0; i < 3; i++)
+    source->colours[i] = p->colours[i];
+  return IMK_OK;
+}
+
+/* Keeps the first failure. */
+static ImkStatus
+unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
+{
+  ImkError late;
+  ImkStatus end = gst_imaging_frame_unmap (frame, FALSE, &late);
+
+  if (status == IMK_OK && end != IMK_OK)
+    status = imk_error_set (error, end, "%s", late.message);
+  return status;
+}
+
+/* @albedo: without data when there is none */
+static ImkStatus
+process_sources (GstRelight *self, const ImkRelightSource *normals,
+    const ImkRelightSource *albedo, GstBuffer *out, GstImagingReach reach,
+    ImkError *error)
+{
+  ImkRelightConfig config = get_config (self);
+  GstImagingFrame frame;
+  GstVideoInfo info;
+  ImkStatus status;
+
+  gst_video_info_set_format (
+      &info, GST_VIDEO_FORMAT_RGB, config.width, config.height);
+  status = gst_imaging_engine_map (
+      self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error);
+  if (status != IMK_OK)
+    return status;
+  status = imk_relight_update (self->kernel, &config, error);
+  if (status == IMK_OK)
+    status = imk_relight_process (self->kernel, normals, albedo,
+        &frame.planes[0], gst_imaging_engine_stream (self->engine), error);
+  return unmap (&frame, status, error);
+}
+
+static ImkStatus
+process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
+    GstImagingReach reach, ImkError *error)
+{
+  ImkRelightSource normals = {0}, albedo = {0};
+  GstImagingFrame frame, paint;
+  ImkStatus status = map_source (
+      self, in, &self->normal_picture, reach, &frame, &normals, error);
+
+  if (status != IMK_OK)
+    return status;
+  gst_imaging_engine_note_memory (self->engine, frame.memory_name);
+  if (self->paint)
+    status = map_source (self, self->paint, &self->albedo_picture, reach,
+        &paint, &albedo, error);
+  if (status == IMK_OK) {
+    status = process_sources (self, &normals, &albedo, out, reach, error);
+    if (self->paint)
+      status = unmap (&paint, status, error);
+  }
+  return unmap (&frame, status, error);
+}
+
+/* An albedo that the device does not reach becomes one that it does, for all
+ * pictures to come. */
+static ImkStatus
+import_paint (GstRelight *self, ImkError *error)
+{
+  const GstVideoInfo *info = &self->albedo_picture.carrier;
+  GstAllocator *allocator;
+  GstBuffer *copy = NULL;
+  GstCaps *caps;
+
+  if (!self->paint ||
+      gst_imaging_frame_can_map (self->paint,
+          gst_imaging_engine_context (self->engine), GST_IMAGING_REACH_DEVICE))
+    return IMK_OK;
+  if (!self->imports) {
+    allocator = gst_imaging_engine_allocator_new (
+        self->engine, GST_IMAGING_MEMORY_UPLOAD);
+    caps = gst_video_info_to_caps (info);
+    self->imports = gst_imaging_video_pool_new (allocator, caps, info, FALSE);
+    gst_caps_unref (caps);
+    gst_object_unref (allocator);
+  }
+  if (self->imports && gst_buffer_pool_set_active (self->imports, TRUE))
+    copy = gst_imaging_frame_import (self->paint, info, self->imports, NULL);
+  if (!copy)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "An albedo of %" G_GSIZE_FORMAT
+        " bytes could not be copied into page-locked memory.",
+        info->size);
+  gst_buffer_replace (&self->paint, copy);
+  gst_buffer_unref (copy);
+  return IMK_OK;
+}
+
+static ImkStatus
+process_on_device (
+    GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
+{
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  GstBuffer *source = NULL;
+  ImkStatus status = gst_imaging_context_push (context, error);
+
+  if (status != IMK_OK)
+    return status;
+  status = import_paint (self, error);
+  if (status == IMK_OK) {
+    source = gst_imaging_engine_reachable (
+        self->engine, in, GST_IMAGING_REACH_DEVICE, error);
+    status = source ? process_mapped (
+                          self, source, out, GST_IMAGING_REACH_DEVICE, error)
+                    : error->code;
+  }
+  if (source && source != in)
+    gst_buffer_unref (source);
+  gst_imaging_context_pop (context);
+  return status;
+}
+
+static ImkStatus
+check_sizes (GstRelight *self, ImkError *error)
+{
+  const GstImagingPicture *n = &self->normal_picture;
+  const GstImagingPicture *a = &self->albedo_picture;
+
+  if (self->paint && (n->width != a->width || n->height != a->height))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The albedo has %u x %u pixels and the normals %u x %u; they have to "
+        "be of one size.",
+        a->width, a->height, n->width, n->height);
+  return IMK_OK;
+}
+
+static ImkStatus
+process (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
+{
+  ImkStatus status = check_sizes (self, error);
+
+  if (status == IMK_OK)
+    status = gst_imaging_engine_ensure_open (self->engine, error);
+  if (status != IMK_OK)
+    return status;
+  return gst_imaging_engine_is_on_cuda (self->engine)
+             ? process_on_device (self, in, out, error)
+             : process_mapped (self, in, out, GST_IMAGING_REACH_HOST, error);
+}
+
+/* On the CPU now, with what the failed device has left. */
+static ImkStatus
+process_again (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
+{
+  ImkStatus status = gst_imaging_engine_fall_back (self->engine, error);
+  gsize size = gst_buffer_get_size (out);
+
+  if (status != IMK_OK)
+    return status;
+  gst_buffer_remove_all_memory (out);
+  gst_buffer_append_memory (out, gst_allocator_alloc (NULL, size, NULL));
+  return process (self, in, out, error);
+}
+
+/* Takes @out. */
+static GstFlowReturn
+run (GstRelight *self, GstBuffer *in, GstBuffer *out)
+{
+  ImkError why, error;
+  ImkStatus status = process (self, in, out, &error);
+
+  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
+    why = error;
+    status = process_again (self, in, out, &error);
+    gst_imaging_engine_post_fall_back (self->engine, &why,
+        gst_imaging_engine_is_lost (self->engine, in, status));
+  }
+  if (status == IMK_OK)
+    return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), out);
+  gst_buffer_unref (out);
+  if (gst_imaging_engine_is_lost (self->engine, in, status)) {
+    GST_WARNING_OBJECT (self, "a picture is lost: %s", error.message);
+    gst_imaging_engine_count_lost (self->engine);
+    return GST_FLOW_OK;
+  }
+  gst_imaging_engine_post_error (self->engine, status, &error);
+  return GST_FLOW_ERROR;
+}
+
+/* --- GstAggregator -------------------------------------------------------- */
+
+static GstClockTime
+running_time (GstPad *pad, GstBuffer *buffer)
+{
+  return gst_segment_to_running_time (&GST_AGGREGATOR_PAD (pad)->segment,
+      GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+}
+
+/* The newest albedo that is no later than the normals, or else the first. */
+static void
+take_paint (GstRelight *self, GstBuffer *normals)
+{
+  GstClockTime now = running_time (self->normal, normals), then;
+  GstAggregatorPad *pad;
+  GstBuffer *next;
+
+  GST_OBJECT_LOCK (self);
+  pad = self->albedo ? gst_object_ref (self->albedo) : NULL;
+  GST_OBJECT_UNLOCK (self);
+  while (pad && (next = gst_aggregator_pad_peek_buffer (pad))) {
+    then = running_time (GST_PAD (pad), next);
+    if (self->paint && GST_CLOCK_TIME_IS_VALID (then) &&
+        GST_CLOCK_TIME_IS_VALID (now) && then > now) {
+      gst_buffer_unref (next);
+      break;
+    }
+    gst_buffer_replace (&self->paint, next);
+    gst_buffer_unref (next);
+    gst_aggregator_pad_drop_buffer (pad);
+  }
+  g_clear_pointer (&pad, gst_object_unref);
+}
+
+static GstBuffer *
+new_output (GstRelight *self, GstBuffer *normals)
+{
+  GstBufferPool *pool = gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
+  GstBuffer *out = NULL;
+
+  if (pool && gst_buffer_pool_set_active (pool, TRUE))
+    gst_buffer_pool_acquire_buffer (pool, &out, NULL);
+  gst_clear_object (&pool);
+  if (out)
+    gst_buffer_copy_into (out, normals, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  return out;
+}
+
+static GstFlowReturn
+light (GstRelight *self, GstBuffer *normals)
+{
+  GstClockTime entered = gst_util_get_timestamp ();
+  GstClockTime time =
+      gst_segment_to_stream_time (&GST_AGGREGATOR_PAD (self->normal)->segment,
+          GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
+  GstFlowReturn flow;
+  GstBuffer *out;
+
+  take_paint (self, normals);
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    gst_object_sync_values (GST_OBJECT (self), time);
+  if (!gst_imaging_engine_follow (self->engine, normals))
+    return GST_FLOW_ERROR;
+  out = new_output (self, normals);
+  if (!out) {
+    GST_ELEMENT_ERROR (self, RESOURCE, NO_SPACE_LEFT,
+        ("There is no memory for a picture of %u x %u pixels.",
+            self->normal_picture.width, self->normal_picture.height),
+        (NULL));
+    return GST_FLOW_ERROR;
+  }
+  flow = run (self, normals, out);
+  gst_imaging_engine_count_frame (self->engine, entered);
+  return flow;
+}
+
+static GstFlowReturn
+gst_relight_aggregate (GstAggregator *agg, gboolean timeout)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+  GstAggregatorPad *pad = GST_AGGREGATOR_PAD (self->normal);
+  GstBuffer *normals = gst_aggregator_pad_pop_buffer (pad);
+  GstFlowReturn flow;
+
+  if (!normals)
+    return gst_aggregator_pad_is_eos (pad) ? GST_FLOW_EOS
+                                           : GST_AGGREGATOR_FLOW_NEED_DATA;
+  flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
+  gst_buffer_unref (normals);
+  return flow;
+}
+
+static GstFlowReturn
+gst_relight_update_src_caps (GstAggregator *agg, GstCaps *caps, GstCaps **ret)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+  const GstImagingPicture *p = &self->normal_picture;
+
+  if (!self->has_caps)
+    return self->refused ? GST_FLOW_NOT_NEGOTIATED
+                         : GST_AGGREGATOR_FLOW_NEED_DATA;
+  *ret = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, "RGB",
+      "width", G_TYPE_INT, (gint) p->width, "height", G_TYPE_INT,
+      (gint) p->height, "framerate", GST_TYPE_FRACTION, p->fps_n, p->fps_d,
+      NULL);
+  return GST_FLOW_OK;
+}
+
+static gboolean
+gst_relight_decide_allocation (GstAggregator *agg, GstQuery *query)
+{
+  return gst_imaging_allocation_decide (GST_RELIGHT (agg)->engine, query);
+}
+
+static gboolean
+gst_relight_propose_allocation (GstAggregator *agg, GstAggregatorPad *pad,
+    GstQuery *decide_query, GstQuery *query)
+{
+  gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  gst_imaging_allocation_propose (GST_RELIGHT (agg)->engine, query);
+  return TRUE;
+}
+
+/* --- events and queries -------------------------------------------------- */
+
+static gboolean
+set_normal_caps (GstRelight *self, GstCaps *caps)
+{
+  GstImagingPicture *p = &self->normal_picture;
+  GstCaps *carrier = p->type == IMK_TYPE_F32
+                         ? gst_video_info_to_caps (&p->carrier)
+                         : gst_caps_ref (caps);
+  gboolean ok = gst_imaging_engine_set_caps (self->engine, carrier, NULL);
+
+  gst_caps_unref (carrier);
+  gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
+  return ok;
+}
+
+static gboolean
+set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
+{
+  gboolean is_normal = pad == self->normal, ok;
+  GstImagingPicture *p =
+      is_normal ? &self->normal_picture : &self->albedo_picture;
+  ImkError error;
+
+  if (gst_imaging_picture_from_caps (p, caps, &error) != IMK_OK) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
+    ok = FALSE;
+  } else {
+    ok = !is_normal || set_normal_caps (self, caps);
+  }
+  if (is_normal) {
+    self->has_caps = ok;
+    self->refused = !ok;
+  } else {
+    /* another size, another pool */
+    gst_clear_buffer (&self->paint);
+    if (self->imports)
+      gst_buffer_pool_set_active (self->imports, FALSE);
+    gst_clear_object (&self->imports);
+  }
+  return ok;
+}
+
+static gboolean
+gst_relight_sink_event (
+    GstAggregator *agg, GstAggregatorPad *pad, GstEvent *event)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+  const GstSegment *segment;
+  GstCaps *caps;
+  gboolean ok;
+
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_CAPS:
+    gst_event_parse_caps (event, &caps);
+    ok = set_caps (self, GST_PAD (pad), caps);
+    gst_event_unref (event);
+    return ok;
+  case GST_EVENT_SEGMENT: /* pictures have the time of the normals */
+    gst_event_parse_segment (event, &segment);
+    if (GST_PAD (pad) == self->normal && segment->format == GST_FORMAT_TIME)
+      gst_aggregator_update_segment (agg, segment);
+    break;
+  default:
+    break;
+  }
+  return GST_AGGREGATOR_CLASS (gst_relight_parent_class)
+      ->sink_event (agg, pad, event);
+}
+
+static gboolean
+gst_relight_sink_query (
+    GstAggregator *agg, GstAggregatorPad *pad, GstQuery *query)
+{
+  return gst_imaging_engine_query (GST_RELIGHT (agg)->engine, query) ||
+         GST_AGGREGATOR_CLASS (gst_relight_parent_class)
+             ->sink_query (agg, pad, query);
+}
+
+static gboolean
+gst_relight_src_query (GstAggregator *agg, GstQuery *query)
+{
+  return gst_imaging_engine_query (GST_RELIGHT (agg)->engine, query) ||
+         GST_AGGREGATOR_CLASS (gst_relight_parent_class)
+             ->src_query (agg, query);
+}
+
+/* The picture's middle is the pole of a ball that touches its nearer edges; the
+ * light comes from where the mouse points at. */
+static void
+point_light (GstRelight *self, gdouble x, gdouble y)
+{
+  gdouble width, height, radius, dx, dy, r;
+
+  GST_OBJECT_LOCK (self);
+  width = self->normal_picture.width;
+  height = self->normal_picture.height;
+  radius = MIN (width, height) / 2;
+  dx = (x - (width - 1) / 2) / MAX (radius, 1);
+  dy = ((height - 1) / 2 - y) / MAX (radius, 1);
+  r = MIN (hypot (dx, dy), 1);
+  self->config.azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
+  self->config.elevation = acos (r) * 180 / G_PI;
+  GST_OBJECT_UNLOCK (self);
+  g_object_notify (G_OBJECT (self), "azimuth");
+  g_object_notify (G_OBJECT (self), "elevation");
+}
+
+static gboolean
+gst_relight_src_event (GstAggregator *agg, GstEvent *event)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+  gboolean mouse;
+  gdouble x, y;
+
+  GST_OBJECT_LOCK (self);
+  mouse = self->mouse;
+  GST_OBJECT_UNLOCK (self);
+  if (mouse && GST_EVENT_TYPE (event) == GST_EVENT_NAVIGATION &&
+      gst_navigation_event_parse_mouse_move_event (event, &x, &y)) {
+    point_light (self, x, y);
+    gst_event_unref (event);
+    return TRUE;
+  }
+  return GST_AGGREGATOR_CLASS (gst_relight_parent_class)
+      ->src_event (agg, event);
+}
+
+/* --- pads ---------------------------------------------------------------- */
+
+static GstPad *
+gst_relight_request_new_pad (GstElement *element, GstPadTemplate *template,
+    const gchar *name, const GstCaps *caps)
+{
+  GstRelight *self = GST_RELIGHT (element);
+  GstPad *pad;
+
+  GST_OBJECT_LOCK (self);
+  pad = self->albedo;
+  GST_OBJECT_UNLOCK (self);
+  if (pad)
+    return NULL;
+  pad = GST_ELEMENT_CLASS (gst_relight_parent_class)
+            ->request_new_pad (element, template, "albedo", caps);
+  GST_OBJECT_LOCK (self);
+  self->albedo = pad;
+  GST_OBJECT_UNLOCK (self);
+  return pad;
+}
+
+static void
+gst_relight_release_pad (GstElement *element, GstPad *pad)
+{
+  GstRelight *self = GST_RELIGHT (element);
+
+  GST_OBJECT_LOCK (self);
+  if (self->albedo == pad)
+    self->albedo = NULL;
+  GST_OBJECT_UNLOCK (self);
+  GST_ELEMENT_CLASS (gst_relight_parent_class)->release_pad (element, pad);
+}
+
+static GstAggregatorPad *
+gst_relight_create_new_pad (GstAggregator *agg, GstPadTemplate *template,
+    const gchar *name, const GstCaps *caps)
+{
+  return g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "albedo", "direction",
+      GST_PAD_SINK, "template", template, NULL);
+}
+
+/* --- start and stop ------------------------------------------------------- */
+
+static void
+forget (GstRelight *self)
+{
+  gst_clear_buffer (&self->paint);
+  self->has_caps = self->refused = FALSE;
+}
+
+static gboolean
+gst_relight_start (GstAggregator *agg)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+
+  forget (self);
+  return gst_imaging_engine_start (self->engine);
+}
+
+static gboolean
+gst_relight_stop (GstAggregator *agg)
+{
+  GstRelight *self = GST_RELIGHT (agg);
+
+  forget (self);
+  gst_imaging_engine_stop (self->engine);
+  return TRUE;
+}
+
+static void
+gst_relight_set_context (GstElement *element, GstContext *context)
+{
+  gst_imaging_engine_set_context (GST_RELIGHT (element)->engine, context);
+  GST_ELEMENT_CLASS (gst_relight_parent_class)->set_context (element, context);
+}
+
+/* --- GObject ------------------------------------------------------------- */
+
+/* The numbers of the config. Returns: NULL when @id is none of them */
+static gdouble *
+number_of (ImkRelightConfig *c, guint id)
+{
+  switch (id) {
+  case PROP_AZIMUTH:
+    return &c->azimuth;
+  case PROP_ELEVATION:
+    return &c->elevation;
+  case PROP_AMBIENT:
+    return &c->ambient;
+  case PROP_DIFFUSE:
+    return &c->diffuse;
+  case PROP_SPECULAR:
+    return &c->specular;
+  case PROP_SHININESS:
+    return &c->shininess;
+  case PROP_GAMMA:
+    return &c->gamma;
+  default:
+    return NULL;
+  }
+}
+
+static void
+gst_relight_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstRelight *self = GST_RELIGHT (object);
+
+  if (gst_imaging_engine_set_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (object);
+  if (number_of (&self->config, id))
+    *number_of (&self->config, id) = g_value_get_double (value);
+  else if (id == PROP_Y_AXIS)
+    self->config.y_down = g_value_get_enum (value);
+  else if (id == PROP_MOUSE)
+    self->mouse = g_value_get_boolean (value);
+  else
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  GST_OBJECT_UNLOCK (object);
+}
+
+static void
+gst_relight_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstRelight *self = GST_RELIGHT (object);
+
+  if (gst_imaging_engine_get_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (object);
+  if (number_of (&self->config, id))
+    g_value_set_double (value, *number_of (&self->config, id));
+  else if (id == PROP_Y_AXIS)
+    g_value_set_enum (value, self->config.y_down);
+  else if (id == PROP_MOUSE)
+    g_value_set_boolean (value, self->mouse);
+  else
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  GST_OBJECT_UNLOCK (object);
+}
+
+static void
+gst_relight_finalize (GObject *object)
+{
+  gst_imaging_engine_free (GST_RELIGHT (object)->engine);
+  G_OBJECT_CLASS (gst_relight_parent_class)->finalize (object);
+}
+
+static const GParamFlags live =
+    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
+
+static void
+install_number (GObjectClass *klass, guint id, const gchar *name,
+    const gchar *blurb, gdouble least, gdouble most, gdouble default_value)
+{
+  g_object_class_install_property (klass, id,
+      g_param_spec_double (name, name, blurb, least, most, default_value,
+          live | GST_PARAM_CONTROLLABLE));
+}
+
+static void
+install_properties (GObjectClass *klass)
+{
+  ImkRelightConfig d;
+
+  imk_relight_config_init (&d);
+  install_number (klass, PROP_AZIMUTH, "azimuth",
+      "Degrees around the picture that the light comes from: 0 the right, 90 "
+      "above, 180 the left",
+      -1e6, 1e6, d.azimuth);
+  install_number (klass, PROP_ELEVATION, "elevation",
+      "Degrees above the picture that it comes from: 0 along it, 90 from the "
+      "camera",
+      -90, 90, d.elevation);
+  install_number (klass, PROP_AMBIENT, "ambient",
+      "Light from everywhere, times the albedo", 0, 1000, d.ambient);
+  install_number (klass, PROP_DIFFUSE, "diffuse",
+      "Light from the lamp, times the albedo and the cosine of the angle", 0,
+      1000, d.diffuse);
+  install_number (klass, PROP_SPECULAR, "specular",
+      "Strength of the highlight, max (0, n.h)^shininess with h halfway from "
+      "the light to the camera; 0 for a matte surface",
+      0, 1000, d.specular);
+  install_number (klass, PROP_SHININESS, "shininess",
+      "Exponent of the highlight: 5 is satin, 30 varnish, 200 metal", 0.1,
+      10000, d.shininess);
+  install_number (klass, PROP_GAMMA, "gamma",
+      "Samples are the light to the power 1 / gamma; 1 is linear, 2.2 what "
+      "screens show",
+      0.1, 10, d.gamma);
+  g_object_class_install_property (klass, PROP_Y_AXIS,
+      g_param_spec_enum ("y-axis", "y-axis",
+          "Where the y of the normals points",
+          gst_imaging_enum_type ("GstRelightYAxis", y_axis_values), d.y_down,
+          live));
+  g_object_class_install_property (klass, PROP_MOUSE,
+      g_param_spec_boolean ("mouse", "mouse",
+          "The mouse in a window downstream moves the light",
+          DEFAULT_PROP_MOUSE, live));
+}
+
+static void
+gst_relight_class_init (GstRelightClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstAggregatorClass *agg_class = GST_AGGREGATOR_CLASS (klass);
+
+  object_class->set_property = gst_relight_set_property;
+  object_class->get_property = gst_relight_get_property;
+  object_class->finalize = gst_relight_finalize;
+  gst_imaging_engine_install_properties (object_class);
+  install_properties (object_class);
+
+  gst_element_class_set_static_metadata (element_class,
+      "A surface under a light that moves", "Filter/Effect/Video",
+      "Pictures from normals and albedo under a light from any direction",
+      "gst-imaging developers");
+  gst_element_class_add_static_pad_template_with_gtype (
+      element_class, &normal_template, GST_TYPE_AGGREGATOR_PAD);
+  gst_element_class_add_static_pad_template_with_gtype (
+      element_class, &albedo_template, GST_TYPE_AGGREGATOR_PAD);
+  gst_element_class_add_static_pad_template_with_gtype (
+      element_class, &src_template, GST_TYPE_AGGREGATOR_PAD);
+  element_class->request_new_pad = gst_relight_request_new_pad;
+  element_class->release_pad = gst_relight_release_pad;
+  element_class->set_context = gst_relight_set_context;
+  agg_class->create_new_pad = gst_relight_create_new_pad;
+  agg_class->start = gst_relight_start;
+  agg_class->stop = gst_relight_stop;
+  agg_class->aggregate = gst_relight_aggregate;
+  agg_class->update_src_caps = gst_relight_update_src_caps;
+  agg_class->decide_allocation = gst_relight_decide_allocation;
+  agg_class->propose_allocation = gst_relight_propose_allocation;
+  agg_class->sink_event = gst_relight_sink_event;
+  agg_class->sink_query = gst_relight_sink_query;
+  agg_class->src_query = gst_relight_src_query;
+  agg_class->src_event = gst_relight_src_event;
+}
+
+static void
+gst_relight_init (GstRelight *self)
+{
+  static const GstImagingEngineFuncs funcs = {
+      .open = gst_relight_open,
+      .close = gst_relight_close,
+      .reconfigure = gst_relight_reconfigure,
+  };
+  GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
+
+  imk_relight_config_init (&self->config);
+  self->mouse = DEFAULT_PROP_MOUSE;
+  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",
+      "direction", GST_PAD_SINK, "template", template, NULL);
+  gst_object_unref (template);
+  gst_element_add_pad (GST_ELEMENT (self), self->normal);
+}

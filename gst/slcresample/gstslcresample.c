@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-slcresample
+ * @title: slcresample
+ * @short_description: brings an SLC image into the geometry of another
+ *
+ * Takes the lines of a secondary image and makes those that it would have, had
+ * it been taken in the geometry of the reference: the sample at column r and
+ * line a is the one at
+ *
+ *   r + shift-r + stretch-r r + a-stretch-r a,
+ *   a + shift-a + stretch-a r + a-stretch-a a
+ *
+ * of what comes, which is GMTSAR's geometry. The numbers are those of a fit to
+ * offsets, from a file with eight lines as insarxcorr's pad `fit` and insarfit
+ * write them, or properties.
+ *
+ * Of the image only a band is kept. docs/slcresample.md has the formulas.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 slcsrc location=sec.PRM ! slcresample fit-location=fit.txt
+ * reference-location=ref.PRM ! filesink location=sec.resampled.SLC
+ * ]|
+ */
+#include "gstslcresample.h"
+
+#include "gstimagingengine.h"
+#include "gstimagingprm.h"
+#include "gstimagingslc.h"
+#include "slcresample/slcresample.h"
+
+GST_DEBUG_CATEGORY_STATIC (slcresample_debug);
+#define GST_CAT_DEFAULT slcresample_debug
+
+#define DEFAULT_PROP_TAPS 16
+#define DEFAULT_PROP_BANDWIDTH 0.85
+#define DEFAULT_PROP_DOPPLER DOPPLER_AUTO
+
+#define BUFFER_SIZE (1 << 20) /* bytes that go, about */
+#define N_REPORTS 10
+
+typedef enum {
+  DOPPLER_AUTO,
+  DOPPLER_CAPS,
+  DOPPLER_DATA,
+} Doppler;
+
+enum {
+  PROP_FIT_LOCATION = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
+  PROP_REFERENCE_LOCATION,
+  PROP_WIDTH,
+  PROP_HEIGHT,
+  PROP_SHIFT_R, /* the geometry, in the order of N_GEOMETRY numbers */
+  PROP_STRETCH_R,
+  PROP_A_STRETCH_R,
+  PROP_SHIFT_A,
+  PROP_STRETCH_A,
+  PROP_A_STRETCH_A,
+  PROP_TAPS,
+  PROP_BANDWIDTH,
+  PROP_DOPPLER,
+};
+
+#define N_GEOMETRY 6
+
+typedef struct {
+  gchar *fit_location, *reference_location;
+  guint width, height;
+  gdouble geometry[N_GEOMETRY];
+  guint taps;
+  gdouble bandwidth;
+  Doppler doppler;
+} Settings;
+
+struct _GstSlcResample {
+  GstElement parent;
+  GstImagingEngine *engine;
+  GstPad *sinkpad, *srcpad;
+
+  Settings settings; /* under the object lock */
+
+  /* of the streaming thread */
+  GstImagingSlcInfo in, out;
+  ImkSlcresampleConfig config;
+  ImkSlcresample *kernel;
+  GstBufferPool *pool;
+  guint lines_per_buffer;
+  gboolean segment_sent;
+  guint n_reported;
+};
+
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+
+static GstStaticPadTemplate src_template =
+    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (GstSlcResample, gst_slc_resample,
+    GST_TYPE_ELEMENT,
+    GST_DEBUG_CATEGORY_INIT (
+        slcresample_debug, "slcresample", 0, "SAR images in another geometry"))
+GST_ELEMENT_REGISTER_DEFINE (
+    slcresample, "slcresample", GST_RANK_NONE, GST_TYPE_SLC_RESAMPLE)
+
+static GType
+doppler_get_type (void)
+{
+  static gsize type;
+  static const GEnumValue values[] = {
+      {DOPPLER_AUTO, "Of the caps, or else of the data", "auto"},
+      {DOPPLER_CAPS, "Of the caps, 0 without", "caps"},
+      {DOPPLER_DATA, "Measured on the first lines", "data"},
+      {0, NULL, NULL},
+  };
+
+  if (g_once_init_enter (&type))
+    g_once_init_leave (
+        &type, g_enum_register_static ("GstSlcResampleDoppler", values));
+  return type;
+}
+
+/* --- the kernel -------------------------------------------------------------
+ */
+
+static void
+close_kernel (GstElement *element)
+{
+  g_clear_pointer (&GST_SLC_RESAMPLE (element)->kernel, imk_slcresample_free);
+}
+
+static ImkStatus
+open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
+    ImkError *error)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (element);
+
+  self->config.n_threads = gst_imaging_engine_n_threads (self->engine);
+  return imk_slcresample_new (backend, &self->config, &self->kernel, error);
+}
+
+/* --- what is to be made
+ * ------------------------------------------------------- */
+
+static Settings
+copy_settings (GstSlcResample *self)
+{
+  Settings settings;
+
+  GST_OBJECT_LOCK (self);
+  settings = self->settings;
+  settings.fit_location = g_strdup (settings.fit_location);
+  settings.reference_location = g_strdup (settings.reference_location);
+  GST_OBJECT_UNLOCK (self);
+  return settings;
+}
+
+static void
+clear_settings (Settings *settings)
+{
+  g_free (settings->fit_location);
+  g_free (settings->reference_location);
+}
+
+/* The file and the properties add up: what is fitted, and what else is known.
+ */
+static gboolean
+read_geometry (GstSlcResample *self, const Settings *settings, GError **error)
+{
+  ImkSlcresampleConfig *c = &self->config;
+  GstImagingPrmAlignment fit = {{0}};
+
+  if (settings->fit_location && *settings->fit_location &&
+      !gst_imaging_prm_load_alignment (settings->fit_location, &fit, error))
+    return FALSE;
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    const gdouble *more = settings->geometry + 3 * i;
+
+    c->shift[i] = fit.shift[i] + more[0];
+    c->stretch[i] = fit.stretch[i] + more[1];
+    c->a_stretch[i] = fit.a_stretch[i] + more[2];
+  }
+  return TRUE;
+}
+
+/* Properties before the reference before the image itself. */
+static gboolean
+read_size (GstSlcResample *self, const Settings *settings, GError **error)
+{
+  g_autoptr (GstImagingPrm) prm = NULL;
+
+  self->out = self->in;
+  if (settings->reference_location && *settings->reference_location) {
+    prm = gst_imaging_prm_load (settings->reference_location, error);
+    if (!prm)
+      return FALSE;
+    self->out.width = prm->width;
+    self->out.height = prm->height;
+    self->out.prf = prm->prf;
+  }
+  if (settings->width)
+    self->out.width = settings->width;
+  if (settings->height)
+    self->out.height = settings->height;
+  self->out.rshift = self->out.ashift = 0;
+  self->out.line_size =
+      (gsize) self->out.width * imk_type_size (self->out.type);
+  return TRUE;
+}
+
+static gboolean
+make_config (GstSlcResample *self)
+{
+  Settings settings = copy_settings (self);
+  ImkSlcresampleConfig *c = &self->config;
+  g_autoptr (GError) error = NULL;
+  gboolean ok;
+
+  imk_slcresample_config_init (c);
+  ok = read_geometry (self, &settings, &error) &&
+       read_size (self, &settings, &error);
+  c->type = self->in.type;
+  c->width = self->in.width;
+  c->height = self->in.height;
+  c->out_width = self->out.width;
+  c->out_height = self->out.height;
+  c->taps = settings.taps;
+  c->bandwidth = settings.bandwidth;
+  c->doppler = self->in.doppler;
+  c->estimate_doppler =
+      settings.doppler == DOPPLER_DATA ||
+      (settings.doppler == DOPPLER_AUTO && !self->in.has_doppler);
+  clear_settings (&settings);
+  if (!ok)
+    GST_ELEMENT_ERROR (
+        self, RESOURCE, SETTINGS, ("%s", error->message), (NULL));
+  return ok;
+}
+
+/* --- output
+ * ------------------------------------------------------------------- */
+
+static void
+drop_pool (GstSlcResample *self)
+{
+  if (self->pool)
+    gst_buffer_pool_set_active (self->pool, FALSE);
+  gst_clear_object (&self->pool);
+}
+
+/* Memory of this size fresh from the system costs more than writing it. */
+static gboolean
+make_pool (GstSlcResample *self, GstCaps *caps)
+{
+  GstStructure *config;
+
+  drop_pool (self);
+  self->lines_per_buffer =
+      (guint) CLAMP (BUFFER_SIZE / self->out.line_size, 1, self->out.height);
+  self->pool = gst_buffer_pool_new ();
+  config = gst_buffer_pool_get_config (self->pool);
+  gst_buffer_pool_config_set_params (config, caps,
+      (guint) (self->lines_per_buffer * self->out.line_size), 0, 0);
+  return gst_buffer_pool_set_config (self->pool, config) &&
+         gst_buffer_pool_set_active (self->pool, TRUE);
+}
+
+static gboolean
+set_caps (GstSlcResample *self, GstCaps *caps)
+{
+  GstCaps *out;
+  gboolean ok;
+
+  gst_imaging_slc_info_from_caps (&self->in, caps);
+  if (!make_config (self) ||
+      !gst_imaging_engine_set_caps (self->engine, caps, NULL))
+    return FALSE;
+  self->n_reported = 0;
+  out = gst_imaging_slc_info_to_caps (&self->out);
+  ok = make_pool (self, out) &&
+       gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
+  gst_caps_unref (out);
+  return ok;
+}
+
+static void
+send_segment (GstSlcResample *self)
+{
+  GstSegment segment;
+
+  if (self->segment_sent)
+    return;
+  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
+  segment.duration = self->out.height;
+  gst_pad_push_event (self->srcpad, gst_event_new_segment (&segment));
+  self->segment_sent = TRUE;
+}
+
+/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
+ */
+static void
+report (GstSlcResample *self)
+{
+  guint line = imk_slcresample_line (self->kernel);
+  guint done = (guint) ((guint64) line * N_REPORTS / self->out.height);
+
+  if (done <= self->n_reported)
+    return;
+  self->n_reported = done;
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("slcresample-progress", "lines", G_TYPE_UINT, line,
+              "of", G_TYPE_UINT, self->out.height, "doppler", G_TYPE_DOUBLE,
+              imk_slcresample_doppler (self->kernel), NULL)));
+}
+
+/* Makes @n lines into a buffer of their own. */
+static GstFlowReturn
+push_lines (GstSlcResample *self, guint n)
+{
+  GstClockTime entered = gst_util_get_timestamp ();
+  guint line = imk_slcresample_line (self->kernel);
+  GstBuffer *buffer = NULL;
+  GstFlowReturn flow;
+  ImkStatus status;
+  GstMapInfo map;
+  ImkImage image;
+  ImkError error;
+
+  flow = gst_buffer_pool_acquire_buffer (self->pool, &buffer, NULL);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  gst_buffer_set_size (buffer, (gssize) (n * self->out.line_size));
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE); /* is of our own */
+  image = (ImkImage){
+      .data = map.data,
+      .stride = self->out.line_size,
+      .width = self->out.width,
+      .height = n,
+      .channels = 1,
+      .type = self->out.type,
+  };
+  status = imk_slcresample_process (self->kernel, &image, &error);
+  gst_buffer_unmap (buffer, &map);
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    gst_buffer_unref (buffer);
+    return GST_FLOW_ERROR;
+  }
+  GST_BUFFER_OFFSET (buffer) = line;
+  GST_BUFFER_OFFSET_END (buffer) = line + n;
+  gst_imaging_engine_count_frame (self->engine, entered);
+  send_segment (self);
+  report (self);
+  return gst_pad_push (self->srcpad, buffer);
+}
+
+/* Whole buffers, and what is left when nothing more fits the band. */
+static GstFlowReturn
+push_ready (GstSlcResample *self)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  while (flow == GST_FLOW_OK) {
+    guint n = imk_slcresample_ready (self->kernel, self->lines_per_buffer);
+    guint left = self->out.height - imk_slcresample_line (self->kernel);
+
+    if (n == 0 || (n < MIN (self->lines_per_buffer, left) &&
+                      imk_slcresample_room (self->kernel) > 0))
+      break;
+    flow = push_lines (self, n);
+  }
+  return flow;
+}
+
+/* --- input
+ * -------------------------------------------------------------------- */
+
+static GstFlowReturn
+take_lines (GstSlcResample *self, ImkImage lines)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  ImkError error;
+
+  while (flow == GST_FLOW_OK && lines.height > 0) {
+    guint room = imk_slcresample_room (self->kernel);
+    ImkImage part = lines;
+    ImkStatus status;
+
+    part.height = MIN (room, lines.height);
+    status = imk_slcresample_push (self->kernel, &part, &error);
+    if (status != IMK_OK) {
+      gst_imaging_engine_post_error (self->engine, status, &error);
+      return GST_FLOW_ERROR;
+    }
+    lines.data = (guint8 *) lines.data + part.height * lines.stride;
+    lines.height -= part.height;
+    flow = push_ready (self);
+  }
+  if (flow == GST_FLOW_OK &&
+      imk_slcresample_line (self->kernel) == self->out.height)
+    flow = GST_FLOW_EOS; /* the rest of the image is not wanted */
+  return flow;
+}
+
+static GstFlowReturn
+gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (parent);
+  GstFlowReturn flow = GST_FLOW_ERROR;
+  GstMapInfo map;
+
+  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
+    GST_ELEMENT_ERROR (self, RESOURCE, READ,
+        ("The memory of lines of the image cannot be read."), (NULL));
+    gst_buffer_unref (buffer);
+    return GST_FLOW_ERROR;
+  }
+  if (gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
+          self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
+          self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
+    ImkImage lines = {
+        .data = map.data,
+        .stride = self->in.line_size,
+        .width = self->in.width,
+        .height = (guint) (map.size / self->in.line_size),
+        .channels = 1,
+        .type = self->in.type,
+    };
+
+    gst_imaging_engine_note_memory (self->engine, "system");
+    flow = take_lines (self, lines);
+  }
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+  return flow;
+}
+
+/* Returns: FALSE after an error, when lines that are wanted are missing */
+static gboolean
+check_complete (GstSlcResample *self)
+{
+  guint pushed = self->kernel ? imk_slcresample_pushed (self->kernel) : 0;
+
+  if (!self->kernel || pushed == self->in.height ||
+      imk_slcresample_line (self->kernel) == self->out.height)
+    return TRUE;
+  GST_ELEMENT_ERROR (self, STREAM, FAILED,
+      ("The image ended after %u of %u lines.", pushed, self->in.height),
+      (NULL));
+  return FALSE;
+}
+
+static gboolean
+gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (parent);
+  GstCaps *caps;
+  gboolean ok;
+
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_CAPS:
+    gst_event_parse_caps (event, &caps);
+    ok = set_caps (self, caps);
+    gst_event_unref (event);
+    return ok;
+  case GST_EVENT_SEGMENT: /* that of the lines that go is our own */
+    gst_event_unref (event);
+    return TRUE;
+  case GST_EVENT_FLUSH_STOP:
+    if (self->kernel)
+      imk_slcresample_rewind (self->kernel);
+    self->segment_sent = FALSE;
+    self->n_reported = 0;
+    break;
+  case GST_EVENT_EOS:
+    check_complete (self);
+    send_segment (self);
+    break;
+  default:
+    break;
+  }
+  return gst_pad_event_default (pad, parent, event);
+}
+
+/* Its lines are not those of upstream, and begin with the first. */
+static gboolean
+gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK)
+    return gst_pad_event_default (pad, parent, event);
+  gst_event_unref (event);
+  return FALSE;
+}
+
+static gboolean
+gst_slc_resample_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (parent);
+  GstPadTemplate *template = gst_pad_get_pad_template (pad);
+  GstCaps *filter, *caps, *found;
+
+  if (gst_imaging_engine_query (self->engine, query)) {
+    gst_object_unref (template);
+    return TRUE;
+  }
+  if (GST_QUERY_TYPE (query) == GST_QUERY_CAPS) { /* sizes change */
+    gst_query_parse_caps (query, &filter);
+    caps = gst_pad_template_get_caps (template);
+    found = filter ? gst_caps_intersect_full (
+                         filter, caps, GST_CAPS_INTERSECT_FIRST)
+                   : gst_caps_ref (caps);
+    gst_query_set_caps_result (query, found);
+    gst_caps_unref (found);
+    gst_caps_unref (caps);
+    gst_object_unref (template);
+    return TRUE;
+  }
+  gst_object_unref (template);
+  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION)
+    return FALSE; /* lines are copied into the band, so any memory will do */
+  return gst_pad_query_default (pad, parent, query);
+}
+
+/* --- states
+ * --------------------------------------------------------------------- */
+
+static GstStateChangeReturn
+gst_slc_resample_change_state (GstElement *element, GstStateChange transition)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (element);
+  GstStateChangeReturn result;
+
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
+      !gst_imaging_engine_start (self->engine))
+    return GST_STATE_CHANGE_FAILURE;
+  result = GST_ELEMENT_CLASS (gst_slc_resample_parent_class)
+               ->change_state (element, transition);
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
+      (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
+          result == GST_STATE_CHANGE_FAILURE)) {
+    gst_imaging_engine_stop (self->engine);
+    drop_pool (self);
+    self->segment_sent = FALSE;
+  }
+  return result;
+}
+
+static void
+gst_slc_resample_set_context (GstElement *element, GstContext *context)
+{
+  gst_imaging_engine_set_context (GST_SLC_RESAMPLE (element)->engine, context);
+  GST_ELEMENT_CLASS (gst_slc_resample_parent_class)
+      ->set_context (element, context);
+}
+
+/* --- the object
+ * ------------------------------------------------------------------- */
+
+static void
+replace_string (gchar **string, const GValue *value)
+{
+  g_free (*string);
+  *string = g_value_dup_string (value);
+}
+
+static void
+gst_slc_resample_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (object);
+  Settings *settings = &self->settings;
+
+  if (gst_imaging_engine_set_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_FIT_LOCATION:
+    replace_string (&settings->fit_location, value);
+    break;
+  case PROP_REFERENCE_LOCATION:
+    replace_string (&settings->reference_location, value);
+    break;
+  case PROP_WIDTH:
+    settings->width = g_value_get_uint (value);
+    break;
+  case PROP_HEIGHT:
+    settings->height = g_value_get_uint (value);
+    break;
+  case PROP_SHIFT_R:
+  case PROP_STRETCH_R:
+  case PROP_A_STRETCH_R:
+  case PROP_SHIFT_A:
+  case PROP_STRETCH_A:
+  case PROP_A_STRETCH_A:
+    settings->geometry[id - PROP_SHIFT_R] = g_value_get_double (value);
+    break;
+  case PROP_TAPS:
+    settings->taps = g_value_get_uint (value);
+    break;
+  case PROP_BANDWIDTH:
+    settings->bandwidth = g_value_get_double (value);
+    break;
+  case PROP_DOPPLER:
+    settings->doppler = g_value_get_enum (value);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+gst_slc_resample_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (object);
+  const Settings *settings = &self->settings;
+
+  if (gst_imaging_engine_get_property (self->engine, id, value))
+    return;
+  GST_OBJECT_LOCK (self);
+  switch (id) {
+  case PROP_FIT_LOCATION:
+    g_value_set_string (value, settings->fit_location);
+    break;
+  case PROP_REFERENCE_LOCATION:
+    g_value_set_string (value, settings->reference_location);
+    break;
+  case PROP_WIDTH:
+    g_value_set_uint (value, settings->width);
+    break;
+  case PROP_HEIGHT:
+    g_value_set_uint (value, settings->height);
+    break;
+  case PROP_SHIFT_R:
+  case PROP_STRETCH_R:
+  case PROP_A_STRETCH_R:
+  case PROP_SHIFT_A:
+  case PROP_STRETCH_A:
+  case PROP_A_STRETCH_A:
+    g_value_set_double (value, settings->geometry[id - PROP_SHIFT_R]);
+    break;
+  case PROP_TAPS:
+    g_value_set_uint (value, settings->taps);
+    break;
+  case PROP_BANDWIDTH:
+    g_value_set_double (value, settings->bandwidth);
+    break;
+  case PROP_DOPPLER:
+    g_value_set_enum (value, settings->doppler);
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+    break;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+install_size_properties (GObjectClass *klass, GParamFlags flags)
+{
+  g_object_class_install_property (klass, PROP_FIT_LOCATION,
+      g_param_spec_string ("fit-location", "Fit location",
+          "Path of a file with the lines rshift, sub_int_r, stretch_r, "
+          "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
+          "insarfit and fitoffset.csh write them; a PRM file with them will do",
+          NULL, flags));
+  g_object_class_install_property (klass, PROP_REFERENCE_LOCATION,
+      g_param_spec_string ("reference-location", "Reference location",
+          "Path of the PRM file of the reference, whose size the image gets",
+          NULL, flags));
+  g_object_class_install_property (klass, PROP_WIDTH,
+      g_param_spec_uint ("width", "Width",
+          "Columns that the image gets; 0: those of the reference, or as it has",
+          0, 1 << 24, 0, flags));
+  g_object_class_install_property (klass, PROP_HEIGHT,
+      g_param_spec_uint ("height", "Height",
+          "Lines that the image gets; 0: those of the reference, or as it has",
+          0, 1 << 30, 0, flags));
+}
+
+static void
+install_geometry_properties (GObjectClass *klass, GParamFlags flags)
+{
+  static const struct {
+    const gchar *name, *nick, *blurb;
+  } properties[N_GEOMETRY] = {
+      {"shift-r", "Shift in range",
+          "Columns that column 0 of line 0 is away; added to those of the fit"},
+      {"stretch-r", "Stretch in range",
+          "Columns more, a column; added to that of the fit"},
+      {"a-stretch-r", "Stretch in range along azimuth",
+          "Columns more, a line; added to that of the fit"},
+      {"shift-a", "Shift in azimuth",
+          "Lines that column 0 of line 0 is away; added to those of the fit"},
+      {"stretch-a", "Stretch in azimuth along range",
+          "Lines more, a column; added to that of the fit"},
+      {"a-stretch-a", "Stretch in azimuth",
+          "Lines more, a line; added to that of the fit"},
+  };
+
+  for (guint i = 0; i < N_GEOMETRY; i++) {
+    gdouble most = i % 3 ? IMK_SLCRESAMPLE_MAX_STRETCH : 1e6;
+
+    g_object_class_install_property (klass, PROP_SHIFT_R + i,
+        g_param_spec_double (properties[i].name, properties[i].nick,
+            properties[i].blurb, -most, most, 0, flags));
+  }
+}
+
+static void
+install_filter_properties (GObjectClass *klass, GParamFlags flags)
+{
+  g_object_class_install_property (klass, PROP_TAPS,
+      g_param_spec_uint ("taps", "Taps",
+          "Samples along each axis that one is made of: an even number. With "
+          "bandwidth 0.85 the error is 31 dB below the signal for 8, 50 dB for "
+          "16",
+          4, IMK_SLCRESAMPLE_MAX_TAPS, DEFAULT_PROP_TAPS, flags));
+  g_object_class_install_property (klass, PROP_BANDWIDTH,
+      g_param_spec_double ("bandwidth", "Bandwidth",
+          "Part of the sampling rate that the signal fills, along each axis: "
+          "the weights are best for a flat spectrum of this width",
+          0.1, 1, DEFAULT_PROP_BANDWIDTH, flags));
+  g_object_class_install_property (klass, PROP_DOPPLER,
+      g_param_spec_enum ("doppler", "Doppler",
+          "Where the centre of the spectrum in azimuth is known from: caps: "
+          "their doppler (fd1 / PRF of a PRM file); data: the phase between "
+          "the first 64 lines that are used; auto: caps that have one, or data",
+          doppler_get_type (), DEFAULT_PROP_DOPPLER, flags));
+  gst_type_mark_as_plugin_api (doppler_get_type (), 0);
+}
+
+static void
+gst_slc_resample_finalize (GObject *object)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (object);
+
+  gst_imaging_engine_free (self->engine);
+  clear_settings (&self->settings);
+  G_OBJECT_CLASS (gst_slc_resample_parent_class)->finalize (object);
+}
+
+static void
+gst_slc_resample_class_init (GstSlcResampleClass *klass)
+{
+  const GParamFlags flags =
+      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+
+  object_class->set_property = gst_slc_resample_set_property;
+  object_class->get_property = gst_slc_resample_get_property;
+  object_class->finalize = gst_slc_resample_finalize;
+  element_class->change_state = gst_slc_resample_change_state;
+  element_class->set_context = gst_slc_resample_set_context;
+
+  gst_imaging_engine_install_properties (object_class);
+  install_size_properties (object_class, flags);
+  install_geometry_properties (object_class, flags);
+  install_filter_properties (object_class, flags);
+
+  gst_element_class_set_static_metadata (element_class, "SAR image resampler",
+      "Filter/Converter",
+      "Brings a SAR image into the geometry of its reference",
+      "gst-imaging contributors");
+  gst_element_class_add_static_pad_template (element_class, &sink_template);
+  gst_element_class_add_static_pad_template (element_class, &src_template);
+}
+
+static void
+gst_slc_resample_init (GstSlcResample *self)
+{
+  static const GstImagingEngineFuncs funcs = {
+      .open = open_kernel,
+      .close = close_kernel,
+  };
+
+  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings.taps = DEFAULT_PROP_TAPS;
+  self->settings.bandwidth = DEFAULT_PROP_BANDWIDTH;
+  self->settings.doppler = DEFAULT_PROP_DOPPLER;
+
+  self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
+  gst_pad_set_chain_function (self->sinkpad, gst_slc_resample_chain);
+  gst_pad_set_event_function (self->sinkpad, gst_slc_resample_sink_event);
+  gst_pad_set_query_function (self->sinkpad, gst_slc_resample_query);
+  gst_element_add_pad (GST_ELEMENT (self), self->sinkpad);
+
+  self->srcpad = gst_pad_new_from_static_template (&src_template, "src");
+  gst_pad_use_fixed_caps (self->srcpad);
+  gst_pad_set_event_function (self->srcpad, gst_slc_resample_src_event);
+  gst_pad_set_query_function (self->srcpad, gst_slc_resample_query);
+  gst_element_add_pad (GST_ELEMENT (self), self->srcpad);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstslcimage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gstimagingprm.h"
+
+static const struct {
+  const gchar *name;
+  gsize size;
+} formats[] = {
+    [GST_SLC_FORMAT_AUTO] = {"auto", 0},
+    [GST_SLC_FORMAT_CI16] = {"ci16", 4},
+    [GST_SLC_FORMAT_CF32] = {"cf32", 8},
+    [GST_SLC_FORMAT_F32] = {"f32", 4},
+};
+
+const gchar *
+gst_slc_format_name (GstSlcFormat format)
+{
+  return formats[format].name;
+}
+
+gsize
+gst_slc_format_size (GstSlcFormat format)
+{
+  return formats[format].size;
+}
+
+void
+gst_slc_image_free (GstSlcImage *self)
+{
+  if (!self)
+    return;
+  if (self->fd >= 0)
+    close (self->fd);
+  gst_slc_image_close_gdal (self->dataset);
+  g_free (self->path);
+  g_free (self);
+}
+
+/* --- raw samples ------------------------------------------------------------
+ */
+
+/* Reads whole buffers with one call each, ahead of which the system reads. */
+static gboolean
+read_raw (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
+    GError **error)
+{
+  gsize line_size = self->width * formats[self->format].size;
+  gsize size = n_lines * line_size, n = 0;
+  off_t offset = (off_t) (first * line_size);
+  gssize got = 1;
+
+  while (n < size && got != 0) {
+    got = pread (self->fd, (guint8 *) data + n, size - n, offset + (off_t) n);
+    if (got < 0 && errno != EINTR)
+      break;
+    n += MAX (got, 0);
+  }
+  if (n == size)
+    return TRUE;
+  g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
+      "Line %" G_GUINT64_FORMAT " of \"%s\" cannot be read: %s.",
+      first + n / line_size, self->path,
+      got == 0 ? "the file has become shorter" : g_strerror (errno));
+  return FALSE;
+}
+
+static gboolean
+open_file (GstSlcImage *self, guint64 *size, GError **error)
+{
+  struct stat status;
+
+  self->fd = open (self->path, O_RDONLY | O_CLOEXEC);
+  if (self->fd < 0 && errno == ENOENT) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+        "There is no file \"%s\".", self->path);
+    return FALSE;
+  }
+  if (self->fd < 0 || fstat (self->fd, &status) != 0) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+        "\"%s\" cannot be read: %s.", self->path, g_strerror (errno));
+    return FALSE;
+  }
+  if (!S_ISREG (status.st_mode)) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+        "\"%s\" is no regular file.", self->path);
+    return FALSE;
+  }
+  posix_fadvise (self->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  *size = status.st_size;
+  return TRUE;
+}
+
+/* A PRM file says how many lines there are; more may follow, as GMTSAR's tools
+ * leave some. Raw samples are all there is. */
+static gboolean
+check_size (GstSlcImage *self, guint64 size, GError **error)
+{
+  guint64 line_size = (guint64) self->width * formats[self->format].size;
+  guint64 height = self->height ? self->height : size / line_size;
+
+  if (self->height && size / line_size < height) {
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+        "\"%s\" has %" G_GUINT64_FORMAT " bytes; %u lines of %u samples (%s) "
+        "take %" G_GUINT64_FORMAT
+        ". It is cut short, or the PRM file is another image's.",
+        self->path, size, self->height, self->width, formats[self->format].name,
+        line_size * self->height);
+    return FALSE;
+  }
+  if (!self->height &&
+      (height < 1 || height > GST_SLC_MAX_HEIGHT || size % line_size)) {
+    g_set_error (error, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+        "\"%s\" has %" G_GUINT64_FORMAT
+        " bytes; expected are 1 to %d lines of %u samples (%s), of %" G_GUINT64_FORMAT
+        " bytes each.",
+        self->path, size, GST_SLC_MAX_HEIGHT, self->width,
+        formats[self->format].name, line_size);
+    return FALSE;
+  }
+  self->height = (guint) height;
+  return TRUE;
+}
+
+/* Returns: @self (transfer full), or NULL with @error set */
+static GstSlcImage *
+open_samples (GstSlcImage *self, GError **error)
+{
+  guint64 size;
+
+  self->fd = -1;
+  self->read = read_raw;
+  if (open_file (self, &size, error) && check_size (self, size, error))
+    return self;
+  gst_slc_image_free (self);
+  return NULL;
+}
+
+GstSlcImage *
+gst_slc_image_open_raw (
+    const gchar *path, GstSlcFormat format, guint width, GError **error)
+{
+  GstSlcImage *self = g_new0 (GstSlcImage, 1);
+
+  self->path = g_strdup (path);
+  self->format = format;
+  self->width = width;
+  return open_samples (self, error);
+}
+
+/* --- GMTSAR's ---------------------------------------------------------------
+ */
+
+static void
+take_prm_error (const GError *found, GError **error)
+{
+  GQuark domain = GST_STREAM_ERROR;
+  gint code = GST_STREAM_ERROR_FORMAT;
+
+  if (found->code == GST_IMAGING_PRM_ERROR_NOT_FOUND) {
+    domain = GST_RESOURCE_ERROR;
+    code = GST_RESOURCE_ERROR_NOT_FOUND;
+  } else if (found->code == GST_IMAGING_PRM_ERROR_READ) {
+    domain = GST_RESOURCE_ERROR;
+    code = GST_RESOURCE_ERROR_OPEN_READ;
+  }
+  g_set_error_literal (error, domain, code, found->message);
+}
+
+GstSlcImage *
+gst_slc_image_open_prm (
+    const gchar *location, GstSlcFormat format, GError **error)
+{
+  g_autoptr (GError) found = NULL;
+  g_autoptr (GstImagingPrm) prm = gst_imaging_prm_load (location, &found);
+  GstSlcImage *self;
+
+  if (!prm) {
+    take_prm_error (found, error);
+    return NULL;
+  }
+  self = g_new0 (GstSlcImage, 1);
+  self->path = gst_imaging_prm_find_slc (prm);
+  self->format = format == GST_SLC_FORMAT_AUTO ? GST_SLC_FORMAT_CI16 : format;
+  self->width = prm->width;
+  self->height = prm->height;
+  self->prf = prm->prf;
+  self->doppler = prm->prf > 0 ? prm->fd1 / prm->prf : 0;
+  self->rshift = prm->rshift;
+  self->ashift = prm->ashift;
+  return open_samples (self, error);
+}

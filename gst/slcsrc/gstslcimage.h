@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An SLC image in a file: what it is and how its lines are read. slcsrc knows
+ * no more of files than this. */
+#pragma once
+
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_SLC_FORMAT_AUTO,
+  GST_SLC_FORMAT_CI16,
+  GST_SLC_FORMAT_CF32,
+  GST_SLC_FORMAT_F32,
+} GstSlcFormat;
+
+#define GST_SLC_MAX_WIDTH (1 << 24)
+#define GST_SLC_MAX_HEIGHT (1 << 30)
+
+typedef struct _GstSlcImage GstSlcImage;
+
+/* The members up to @ashift are known after opening. @doppler: centre of the
+ * azimuth spectrum, in cycles a line; @prf and it are 0 when nobody says them.
+ */
+struct _GstSlcImage {
+  gchar *path; /* of the samples, as messages call it */
+  GstSlcFormat format;
+  guint width, height;
+  gdouble prf, doppler;
+  gint rshift, ashift;
+
+  /* Reads @n lines from @first on into packed memory. */
+  gboolean (*read) (
+      GstSlcImage *self, guint64 first, guint n, gpointer data, GError **error);
+  gint fd;          /* of raw samples, else -1 */
+  gpointer dataset; /* of GDAL, else NULL */
+  gpointer band;    /* the same */
+};
+
+/* Returns: "ci16", ... */
+const gchar *gst_slc_format_name (GstSlcFormat format);
+
+/* Returns: bytes of a sample */
+gsize gst_slc_format_size (GstSlcFormat format);
+
+/**
+ * gst_slc_image_open_prm, gst_slc_image_open_raw, gst_slc_image_open_gdal:
+ * @format: of the samples; AUTO for what GMTSAR has (ci16), or what is nearest
+ *   to what the image has
+ * @band: 1 for the first
+ * @error: GST_RESOURCE_ERROR or GST_STREAM_ERROR, with a sentence for the user
+ *
+ * Returns: (transfer full): the image, at its first line; NULL with @error set
+ */
+GstSlcImage *gst_slc_image_open_prm (
+    const gchar *location, GstSlcFormat format, GError **error);
+GstSlcImage *gst_slc_image_open_raw (
+    const gchar *path, GstSlcFormat format, guint width, GError **error);
+GstSlcImage *gst_slc_image_open_gdal (
+    const gchar *location, GstSlcFormat format, guint band, GError **error);
+
+/* For gst_slc_image_open_gdal () alone. */
+void gst_slc_image_close_gdal (gpointer dataset);
+
+void gst_slc_image_free (GstSlcImage *self);
+
+G_END_DECLS

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between insarform.c, which validates and counts lines, and insarform-cpu.c,
+ * which adds. */
+#pragma once
+
+#include "insarform/insarform.h"
+
+/* Of a cell, a column of cells or a window. */
+typedef struct ImkInsarformSums {
+  double re, im;    /* s1 conj (s2) */
+  double p1, p2, n; /* |s1|^2, |s2|^2, samples */
+} ImkInsarformSums;
+
+typedef struct ImkInsarformCells {
+  ImkInsarformConfig config;
+  uint32_t width, height; /* cells */
+  uint32_t n_rows;        /* of the sums: row r is row r % n_rows of them */
+  ImkInsarformSums *sums;
+  ImkInsarformSums *columns; /* of the window's rows, [width] */
+} ImkInsarformCells;
+
+/* Adds lines, the first of which is @line of the images. */
+void imk_insarform_cpu_add (ImkInsarformCells *cells, uint32_t line,
+    const ImkImage *reference, const ImkImage *secondary);
+
+/* Makes @row of cells. @out: [width][IMK_INSARFORM_N_CHANNELS] */
+void imk_insarform_cpu_process (
+    ImkInsarformCells *cells, uint32_t row, float *out);

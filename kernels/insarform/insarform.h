@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/backend.h"
+#include "core/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The channels of the results. Sums run over the samples of a cell where both
+ * images have data, neither 0 nor not finite; n is how many there are. */
+typedef enum ImkInsarformChannel {
+  IMK_INSARFORM_RE, /* interferogram: sum s1 conj (s2) / n, 0 for n = 0 */
+  IMK_INSARFORM_IM,
+  IMK_INSARFORM_AMPLITUDE, /* (sum |s1|^2 sum |s2|^2)^(1/4) / sqrt (n) */
+  IMK_INSARFORM_COHERENCE, /* |sum s1 conj (s2)| / sqrt (sum |s1|^2 sum |s2|^2)
+                            * over the cells of the window, which ends where the
+                            * image does; 0..1, 0 without data */
+  IMK_INSARFORM_N_CHANNELS,
+} ImkInsarformChannel;
+
+#define IMK_INSARFORM_MAX_LOOKS 256
+#define IMK_INSARFORM_MAX_WINDOW 63
+
+/**
+ * ImkInsarformConfig: (how an interferogram is formed)
+ * @width, @height: of both images, columns and lines
+ * @type: of both: CI16 or CF32
+ * @looks_x, @looks_y: samples of a cell, 1 to IMK_INSARFORM_MAX_LOOKS, at most
+ *   as many as there are. There are width / looks_x by height / looks_y cells;
+ *   samples that fill none are left out
+ * @window_x, @window_y: cells of the window of the coherence, odd, 1 to
+ *   IMK_INSARFORM_MAX_WINDOW; the cell is its middle
+ * @n_threads: CPU threads, 0 for one a processor */
+typedef struct ImkInsarformConfig {
+  uint32_t width, height;
+  ImkType type;
+  uint32_t looks_x, looks_y;
+  uint32_t window_x, window_y;
+  uint32_t n_threads;
+} ImkInsarformConfig;
+
+typedef struct ImkInsarform ImkInsarform;
+
+/* 1 x 1 looks, window 5 x 5, CI16. */
+void imk_insarform_config_init (ImkInsarformConfig *config);
+
+/**
+ * imk_insarform_new: (an object for one pair of images in one geometry)
+ * @self: (out): free with imk_insarform_free
+ *
+ * Of the images, the sums of window_y + 1 rows of cells are kept.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
+ *   untouched */
+ImkStatus imk_insarform_new (ImkBackend backend,
+    const ImkInsarformConfig *config, ImkInsarform **self, ImkError *error);
+
+/* Back to the first line. */
+void imk_insarform_rewind (ImkInsarform *self);
+
+/* Returns: how many lines can be pushed now; 0 when rows have to be made first,
+ *   or when all that cells are made of are there */
+uint32_t imk_insarform_room (const ImkInsarform *self);
+
+/* Returns: lines that have been pushed */
+uint32_t imk_insarform_pushed (const ImkInsarform *self);
+
+/**
+ * imk_insarform_push: (the next lines of both images)
+ * @reference, @secondary: of the width and the type of the config, 1 channel,
+ *   equally many, at most imk_insarform_room lines
+ * Returns: IMK_ERROR_IMAGE, nothing was pushed */
+ImkStatus imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
+    const ImkImage *secondary, ImkError *error);
+
+/* Returns: rows of cells that have been made */
+uint32_t imk_insarform_row (const ImkInsarform *self);
+
+/* Returns: whether the next row can be made */
+bool imk_insarform_is_ready (const ImkInsarform *self);
+
+/**
+ * imk_insarform_process: (makes the next row of cells)
+ * @out: f32, IMK_INSARFORM_N_CHANNELS channels, width / looks_x x 1
+ *
+ * Sums are in float64; results do not depend on n_threads, or on how lines are
+ * pushed.
+ * Returns: IMK_ERROR_IMAGE, @out untouched */
+ImkStatus imk_insarform_process (
+    ImkInsarform *self, ImkImage *out, ImkError *error);
+
+/* @self may be NULL. */
+void imk_insarform_free (ImkInsarform *self);
+
+/* --- pictures ----------------------------------------------------------------
+ */
+
+/* What dims the colours of a phase. */
+typedef enum ImkInsarformShade {
+  IMK_INSARFORM_SHADE_NONE,      /* full colours */
+  IMK_INSARFORM_SHADE_COHERENCE, /* times the coherence */
+  IMK_INSARFORM_SHADE_AMPLITUDE, /* times min (1, amplitude / @full) */
+} ImkInsarformShade;
+
+/**
+ * imk_insarform_phase_to_rgb: (a row of phases as colours)
+ * @row: as imk_insarform_process makes it
+ * @full: the amplitude that is brightest, for IMK_INSARFORM_SHADE_AMPLITUDE
+ * @rgb: u8, 3 a cell
+ *
+ * The phase of the interferogram, reference minus secondary, is the hue: 0 red,
+ * 60 degrees yellow, 120 green, 180 cyan, -120 blue, -60 magenta. Cells without
+ * data are black. */
+void imk_insarform_phase_to_rgb (const float *row, uint32_t n,
+    ImkInsarformShade shade, float full, uint8_t *rgb);
+
+/* A channel as levels: the whole number next to value / @full times 255 or
+ * 65535, clamped. */
+void imk_insarform_to_u8 (const float *row, uint32_t n,
+    ImkInsarformChannel channel, float full, uint8_t *to);
+void imk_insarform_to_u16 (const float *row, uint32_t n,
+    ImkInsarformChannel channel, float full, uint16_t *to);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "normalintegrate/normalintegrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "normalintegrate/normalintegrate-backend.h"
+
+struct ImkNormalintegrate {
+  const ImkNormalintegrateBackend *backend;
+  void *state; /* the backend's */
+  bool on_device;
+  ImkNormalintegratePlan plan;
+  ImkNormalintegrateParams params;
+  float *tables; /* of both axes of the plan */
+};
+
+void
+imk_normalintegrate_config_init (ImkNormalintegrateConfig *config)
+{
+  *config = (ImkNormalintegrateConfig){
+      .width = 1,
+      .height = 1,
+      .type = IMK_TYPE_U8,
+      .channels = 3,
+      .colours = {0, 1, 2},
+      .mm_per_pixel = 1,
+      .max_slope = 100,
+      .tolerance = 1e-4,
+      .max_iterations = 100,
+  };
+}
+
+static ImkStatus
+check_format (const ImkNormalintegrateConfig *c, ImkError *error)
+{
+  const uint32_t largest = IMK_NORMALINTEGRATE_MAX_SIZE;
+
+  if (c->width < 1 || c->width > largest || c->height < 1 ||
+      c->height > largest)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A map of %u x %u normals cannot be integrated; width and height can "
+        "be 1..%u each.",
+        c->width, c->height, largest);
+  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16 &&
+      c->type != IMK_TYPE_F32)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Normals of type %s cannot be integrated; they can be u8, u16 or f32.",
+        imk_type_name (c->type));
+  if (c->channels < 3 || c->channels > 4)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A normal in %u channels cannot be read; there can be 3 or 4.",
+        c->channels);
+  for (int i = 0; i < 3; i++)
+    if (c->colours[i] >= c->channels)
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "The %c of normals is said to be channel %u of %u.", "xyz"[i],
+          c -> colours[i], c -> channels);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_params (const ImkNormalintegrateConfig *c, ImkError *error)
+{
+  const struct {
+    const char *property;
+    double value;
+    bool above_0;
+  } numbers[] = {
+      {"mm-per-pixel", c->mm_per_pixel, true},
+      {"max-slope", c->max_slope, true},
+      {"height-range", c->grey_range, false},
+  };
+
+  if ((int) c->method < 0 || c->method > IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "method has no choice of the number %d; there are 0..%d.",
+        (int) c->method, (int) IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA);
+  for (size_t i = 0; i < sizeof (numbers) / sizeof (*numbers); i++) {
+    double v = numbers[i].value;
+
+    /* what float32 holds; NaN must fail too */
+    if (!(numbers[i].above_0 ? v >= 1e-30 : v == 0 || v >= 1e-30) ||
+        !(v <= 1e30))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "%s is %g; it has to be a number above 0%s.", numbers[i].property, v,
+          numbers[i].above_0 ? "" : ", or 0");
+  }
+  if (!(c->tolerance >= 0 && c->tolerance <= 1))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "tolerance is %g; it can be 0 to 1.", c->tolerance);
+  if (c->max_iterations < 1 || c->max_iterations > 10000)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "max-iterations is %u; it can be 1..10000.", c->max_iterations);
+  return IMK_OK;
+}
+
+static ImkNormalintegrateParams
+params_of (const ImkNormalintegrateConfig *c)
+{
+  return (ImkNormalintegrateParams){
+      .method = c->method,
+      .y_sign = c->y_down ? 1 : -1,
+      .max_slope = (float) c->max_slope,
+      .tolerance = (float) c->tolerance,
+      .max_iterations = c->max_iterations,
+      .mm_per_pixel = (float) c->mm_per_pixel,
+      .grey_range = (float) c->grey_range,
+      .grey_swapped = c->grey_swapped,
+  };
+}
+
+static ImkStatus
+find_backend (ImkBackend backend, const ImkNormalintegrateBackend **table,
+    ImkError *error)
+{
+  const void *found;
+  ImkStatus status = IMK_OK;
+
+  switch (backend) {
+  case IMK_BACKEND_CPU:
+    *table = &imk_normalintegrate_cpu;
+    return IMK_OK;
+  case IMK_BACKEND_CUDA:
+    status = imk_backend_find (
+        IMK_MODULE_CUDA_FFT, "normalintegrate", &found, error);
+    if (status == IMK_OK)
+      *table = found;
+    return status;
+  }
+  return imk_error_set (
+      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
+}
+
+/* ------------------------------------------------------------------------
+ * Tables. */
+
+static size_t
+axis_size (uint32_t n) /* floats */
+{
+  return 2 * (size_t) (n / 2 + 1) + (n + 1) + n;
+}
+
+/* Returns: what follows the tables of this axis */
+static float *
+fill_axis (uint32_t n, float *table, ImkNormalintegrateAxis *axis)
+{
+  ImkNormalintegrateComplex *turn = (ImkNormalintegrateComplex *) table;
+  float *lambda = table + 2 * (size_t) (n / 2 + 1), *wave = lambda + n + 1;
+
+  for (uint32_t k = 0; k <= n / 2; k++) {
+    double angle = M_PI * k / (2.0 * n);
+
+    turn[k] =
+        (ImkNormalintegrateComplex){(float) cos (angle), -(float) sin (angle)};
+  }
+  for (uint32_t k = 0; k <= n; k++) {
+    double sine = sin (M_PI * k / (2.0 * n));
+
+    lambda[k] = (float) (4 * sine * sine);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    double signed_k = k <= n / 2 ? k : (double) k - n;
+
+    /* at n / 2 a wave and its mirror image are one; its slope is neither's */
+    wave[k] = 2 * k == n ? 0 : (float) (2 * M_PI * signed_k / n);
+  }
+  *axis = (ImkNormalintegrateAxis){
+      .n = n, .turn = turn, .lambda = lambda, .wave = wave};
+  return wave + n;
+}
+
+static ImkStatus
+make_plan (
+    ImkNormalintegrate *s, const ImkNormalintegrateConfig *c, ImkError *error)
+{
+  s->plan = (ImkNormalintegratePlan){
+      .width = c->width,
+      .height = c->height,
+      .type = c->type,
+      .channels = c->channels,
+      .colours = {c->colours[0], c->colours[1], c->colours[2]},
+      .n_threads = c->n_threads,
+  };
+  s->tables =
+      malloc ((axis_size (c->width) + axis_size (c->height)) * sizeof (float));
+  if (!s->tables)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for the tables of %u x %u normals.", c->width,
+        c->height);
+  fill_axis (
+      c->height, fill_axis (c->width, s->tables, &s->plan.x), &s->plan.y);
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+ImkStatus
+imk_normalintegrate_new (ImkBackend backend,
+    const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
+    ImkError *error)
+{
+  const ImkNormalintegrateBackend *table = NULL;
+  ImkNormalintegrate *s;
+  ImkStatus status = check_format (config, error);
+
+  if (status == IMK_OK)
+    status = check_params (config, error);
+  if (status == IMK_OK)
+    status = find_backend (backend, &table, error);
+  if (status != IMK_OK)
+    return status;
+  s = calloc (1, sizeof (*s));
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  s->backend = table;
+  s->on_device = backend == IMK_BACKEND_CUDA;
+  s->params = params_of (config);
+  status = make_plan (s, config, error);
+  if (status == IMK_OK)
+    status = table->create (&s->plan, &s->state, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_normalintegrate_free (s);
+  return status;
+}
+
+ImkStatus
+imk_normalintegrate_update (ImkNormalintegrate *self,
+    const ImkNormalintegrateConfig *config, ImkError *error)
+{
+  ImkStatus status = check_params (config, error);
+
+  if (status == IMK_OK)
+    self->params = params_of (config);
+  return status;
+}
+
+static ImkStatus
+check_output (const ImkNormalintegrate *self, const ImkImage *image,
+    const char *role, ImkType type, ImkError *error)
+{
+  if (!image->data)
+    return IMK_OK;
+  return imk_image_check (image, role, type, 1, self->plan.width,
+      self->plan.height, self->on_device, error);
+}
+
+ImkStatus
+imk_normalintegrate_process (ImkNormalintegrate *self, const ImkImage *in,
+    ImkNormalintegrateOutputs *outputs, ImkNormalintegrateSummary *summary,
+    void *stream, ImkError *error)
+{
+  const ImkNormalintegratePlan *p = &self->plan;
+  ImkNormalintegrateSummary s = {.n_pixels = (uint64_t) p->width * p->height};
+  ImkStatus status = imk_image_check (in, "input", p->type, p->channels,
+      p->width, p->height, self->on_device, error);
+
+  if (status == IMK_OK)
+    status =
+        check_output (self, &outputs->height, "height", IMK_TYPE_F32, error);
+  if (status == IMK_OK)
+    status = check_output (self, &outputs->grey, "grey", IMK_TYPE_U16, error);
+  if (status == IMK_OK)
+    status = self->backend->process (
+        self->state, &self->params, in, outputs, &s, stream, error);
+  if (status == IMK_OK)
+    *summary = s;
+  return status;
+}
+
+void
+imk_normalintegrate_free (ImkNormalintegrate *self)
+{
+  if (!self)
+    return;
+  if (self->state)
+    self->backend->destroy (self->state);
+  free (self->tables);
+  free (self);
+}

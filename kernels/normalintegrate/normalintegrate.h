@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "core/backend.h"
+#include "core/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How slopes become heights. */
+typedef enum ImkNormalintegrateMethod {
+  IMK_NORMALINTEGRATE_POISSON,           /* least squares of the slopes, free
+                                          * borders, holes left out */
+  IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA, /* the nearest periodic surface, holes
+                                          * are flat */
+} ImkNormalintegrateMethod;
+
+/* The largest width and height. */
+#define IMK_NORMALINTEGRATE_MAX_SIZE 65535u
+
+/**
+ * ImkNormalintegrateConfig: (a map of normals, and how it is integrated)
+ * @width, @height: of the frames, 1..IMK_NORMALINTEGRATE_MAX_SIZE
+ * @type, @channels: u8 and u16 have n as 128 + 127 n and 32768 + 32767 n, f32
+ *   as it is; x to the right, y up, z from the object to the camera
+ * @colours: which channels are x, y and z
+ * @y_down: the y of the normals points down
+ * @method: see there
+ * @mm_per_pixel: size of a pixel, which gives heights their unit; above 0
+ * @max_slope: tangent of the steepest surface that counts, above 0
+ * @tolerance, @max_iterations: when the solution around holes is good enough;
+ *   0..1 and 1..10000
+ * @grey_range: mm from the first to the last grey value, 0 for those of the
+ *   surface
+ * @grey_swapped: grey values in the other byte order than the machine's
+ * @n_threads: of the CPU, 0 for one a processor
+ *
+ * A pixel has no normal, and so no height, when z is not above 0, when it is
+ * steeper than @max_slope, when a number is not finite, or shorter than 1e-6
+ * (in u8 and u16, all 0 says so). Normals need not have length 1. */
+typedef struct ImkNormalintegrateConfig {
+  uint32_t width, height;
+  ImkType type;
+  uint32_t channels;
+  uint32_t colours[3];
+  bool y_down;
+  ImkNormalintegrateMethod method;
+  double mm_per_pixel;
+  double max_slope;
+  double tolerance;
+  uint32_t max_iterations;
+  double grey_range;
+  bool grey_swapped;
+  uint32_t n_threads;
+} ImkNormalintegrateConfig;
+
+/**
+ * ImkNormalintegrateOutputs: (where the heights go)
+ * @height: f32, 1 channel: mm above the lowest point; NaN where there is none
+ * @grey: u16, 1 channel: 1 + height / grey_step, rounded, cut off at 65535; 0
+ *   where there is none
+ *
+ * Those without data are not made. */
+typedef struct ImkNormalintegrateOutputs {
+  ImkImage height, grey;
+} ImkNormalintegrateOutputs;
+
+/**
+ * ImkNormalintegrateSummary: (what came out)
+ * @n_pixels, @n_valid: all, and those with a height
+ * @n_iterations: of conjugate gradients; 1 where that is exact
+ * @residual: what was left when they ended, relative to the beginning
+ * @highest: mm above the lowest point
+ * @grey_step: mm from one grey value to the next */
+typedef struct ImkNormalintegrateSummary {
+  uint64_t n_pixels, n_valid;
+  uint32_t n_iterations;
+  double residual;
+  double highest;
+  double grey_step;
+} ImkNormalintegrateSummary;
+
+typedef struct ImkNormalintegrate ImkNormalintegrate;
+
+/* 1x1 of u8 with 3 channels, Poisson, 1 mm a pixel, slopes to 100, tolerance
+ * 1e-4, 100 iterations. */
+void imk_normalintegrate_config_init (ImkNormalintegrateConfig *config);
+
+/**
+ * imk_normalintegrate_new: (for maps of one size)
+ * @self: (out): free with imk_normalintegrate_free
+ *
+ * CUDA: the context is current, here and in all calls.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
+ *   IMK_ERROR_DEVICE; @self untouched */
+ImkStatus imk_normalintegrate_new (ImkBackend backend,
+    const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
+    ImkError *error);
+
+/* For the next map: all but width, height, type, channels, colours and
+ * n_threads, which stay as they were. */
+ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
+    const ImkNormalintegrateConfig *config, ImkError *error);
+
+/**
+ * imk_normalintegrate_process: (heights from normals)
+ * @in: as the config says
+ * @outputs: of the same size
+ * @summary: (out): what came out
+ * @stream: cudaStream_t, NULL for cpu; the call waits for the device
+ *
+ * Poisson: z minimises the sum over neighbours a, b along x (and y likewise) of
+ *   (z_b - z_a + (n_a,x + n_b,x) / (n_a,z + n_b,z))^2,
+ * over those of which both have a normal. The fraction is the slope of the
+ * chord between the two, exact where the section is a circle or a straight
+ * line. Its normal equations are a Poisson equation with free borders
+ * (Neumann), which the cosine transform diagonalises (Simchony, Chellappa and
+ * Shao 1990). With holes they are solved by conjugate gradients with that
+ * transform as preconditioner (Ghiglia and Romero 1994): 5 to 10 iterations for
+ * holes of any size, until sqrt (r' M r) has fallen by @tolerance. What holes
+ * cut off from the rest has a level of its own, which the normals do not tell.
+ *
+ * Frankot-Chellappa (1988): Z = -i (u P + v Q) / (u^2 + v^2) of the spectra of
+ * the slopes p = -n_x / n_z and q, which are 0 in holes. Exact for periodic
+ * surfaces; one that is not is bent at the borders.
+ *
+ * CPU and CUDA agree to 1e-4 of the highest point, and each gives the same
+ * bytes every time, for any number of threads.
+ * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_MEMORY,
+ *   IMK_ERROR_DEVICE, @outputs undefined */
+ImkStatus imk_normalintegrate_process (ImkNormalintegrate *self,
+    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
+    ImkNormalintegrateSummary *summary, void *stream, ImkError *error);
+
+/* @self may be NULL. */
+void imk_normalintegrate_free (ImkNormalintegrate *self);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Validation, the same for both backends. The comparisons are written so that
+ * a NaN fails them. */
+#include "octbscan/octbscan-check.h"
+
+#include <math.h>
+
+#include "octbscan/octbscan-grid.h"
+#include "octbscan/octbscan-lateral.h"
+
+ImkStatus
+imk_octbscan_check_between (const char *property, uint64_t value,
+    uint64_t least, uint64_t most, ImkError *error)
+{
+  if (value >= least && value <= most)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %llu; it can be %llu to %llu.", property,
+      (unsigned long long) value, (unsigned long long) least,
+      (unsigned long long) most);
+}
+
+/* One after the other, until one is wrong. */
+typedef struct Limits {
+  const char *property;
+  uint64_t value, least, most;
+} Limits;
+
+static ImkStatus
+check_all (const Limits *limits, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (; limits->property && status == IMK_OK; limits++)
+    status = imk_octbscan_check_between (
+        limits->property, limits->value, limits->least, limits->most, error);
+  return status;
+}
+
+static ImkStatus
+check_sizes (const ImkOctbscanConfig *c, ImkError *error)
+{
+  const Limits limits[] = {
+      {"The number of samples a spectrum", c->width, 2, IMK_OCTBSCAN_MAX_WIDTH},
+      {"The number of A-scans a B-scan", c->height, 1, IMK_OCTBSCAN_MAX_HEIGHT},
+      {"The number of cameras", c->n_cameras, 1, IMK_OCTBSCAN_MAX_CAMERAS},
+      {"scale", c->scale, 1, 64},
+      {"average-ascans", c->average_ascans, 1, IMK_OCTBSCAN_MAX_HEIGHT},
+      {"max_jobs", c->max_jobs, 1, 65535},
+      {NULL},
+  };
+  ImkStatus status = check_all (limits, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (c->type > IMK_TYPE_F32)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Spectra of type %s cannot be processed; u8, u16, i16 and f32 can.",
+        imk_type_name (c->type));
+  if (c->upsample < c->width || c->upsample < 4)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "upsample is %u, less than the %u samples of a spectrum. Take at least "
+        "%u, and at least 4.",
+        c->upsample, c->width, c->width);
+  if ((uint64_t) c->upsample * c->scale > IMK_OCTBSCAN_MAX_POINTS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "upsample %u times scale %u is more than %u. Take less of either.",
+        c->upsample, c->scale, IMK_OCTBSCAN_MAX_POINTS);
+  if (imk_octbscan_n_depths (c) == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "crop-top %u and crop-bottom %u leave none of the %llu depths. Take "
+        "less of either.",
+        c->crop_top, c->crop_bottom,
+        (unsigned long long) c->width * c->scale / 2);
+  return IMK_OK;
+}
+
+/* Before memory is asked for that the system promises and does not have. */
+ImkStatus
+imk_octbscan_check_operators (const ImkOctbscanConfig *c, ImkError *error)
+{
+  uint64_t size = (uint64_t) imk_octbscan_n_depths (c) * c->width *
+                  c->n_cameras * 2 * sizeof (float);
+
+  if (size <= IMK_OCTBSCAN_MAX_OPERATORS)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "strategy=operator needs %llu MiB for %u depths of %u samples of %u "
+      "cameras, more than %llu. Crop more, or take a smaller scale or "
+      "backend=cpu with strategy=fft.",
+      (unsigned long long) size >> 20, imk_octbscan_n_depths (c), c->width,
+      c->n_cameras, (unsigned long long) IMK_OCTBSCAN_MAX_OPERATORS >> 20);
+}
+
+static ImkStatus
+check_choices (const ImkOctbscanConfig *c, ImkError *error)
+{
+  const Limits limits[] = {
+      {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_INTERPOLATION_THESIS},
+      {"grid", c->grid, 0, IMK_OCTBSCAN_GRID_THESIS},
+      {"taper", c->taper, 0, IMK_OCTBSCAN_TAPER_NONE},
+      {"window", c->window, 0, IMK_OCTBSCAN_WINDOW_GAUSS},
+      {"background", c->background_mode, 0, IMK_OCTBSCAN_BACKGROUND_ROLLING},
+      {"background-bscans", c->background_bscans, 1, UINT32_MAX},
+      {"background-reach", c->background_reach, 1, IMK_OCTBSCAN_MAX_WIDTH},
+      {"fixed-pattern", c->fixed_pattern, 0, IMK_OCTBSCAN_FIXED_PATTERN_FILE},
+      {"pattern-segments", c->pattern_segments, 1, IMK_OCTBSCAN_MAX_HEIGHT},
+      {"scan-correction", c->scan, 0, IMK_OCTBSCAN_SCAN_CURVE},
+      {"flip", c->flip, 0, IMK_OCTBSCAN_FLIP_BOTH},
+      {"tracking", c->tracking, 0, IMK_OCTBSCAN_TRACKING_XCORR},
+      {"tracking-bscans", c->tracking_bscans, 1, IMK_OCTBSCAN_MAX_TRACKED},
+      {"tracking-reach", c->tracking_reach, 1, IMK_OCTBSCAN_MAX_POINTS},
+      {"enface-projection", c->projection, 0, IMK_OCTBSCAN_PROJECTION_MAXIMUM},
+      {"orientation", c->orientation, 0, IMK_OCTBSCAN_ORIENTATION_ROWS},
+      {"strategy", c->strategy, 0, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+      {NULL},
+  };
+  bool tapers =
+      c->taper != IMK_OCTBSCAN_TAPER_NONE && c->width < c->taper_below;
+  ImkStatus status = check_all (limits, error);
+
+  if (status == IMK_OK && tapers && c->width < 4)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Spectra of %u samples are too short to be tapered. Set taper to none.",
+        c->width);
+  if (status == IMK_OK && tapers)
+    status = imk_octbscan_check_between (
+        "taper-cut", c->taper_cut, 1, c->width / 2 - 1, error);
+  return status;
+}
+
+static ImkStatus
+check_background (const ImkOctbscanConfig *c, ImkError *error)
+{
+  size_t n = (size_t) c->n_cameras * c->width;
+
+  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_FILE)
+    return IMK_OK;
+  if (!c->background)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "background is file, but there is none. Set background-location.");
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs (c->background[i]) <= 1e30))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Sample %zu of the background of camera %zu is %g; it must be a "
+          "finite number.",
+          i % c->width, i / c->width, c->background[i]);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_pattern (const ImkOctbscanConfig *c, ImkError *error)
+{
+  uint32_t n_depths = imk_octbscan_n_depths (c);
+  size_t n = 2 * (size_t) c->n_cameras * n_depths;
+
+  if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    return IMK_OK;
+  if (!c->pattern)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "fixed-pattern is file, but there is none. Set pattern-location.");
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs (c->pattern[i]) <= 1e30))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Depth %zu of the fixed pattern of camera %zu is %g; it must be a "
+          "finite number.",
+          i / 2 % n_depths, i / 2 / n_depths, c->pattern[i]);
+  return IMK_OK;
+}
+
+/* Depths that are left between two ends. */
+static ImkStatus
+check_slab (const ImkOctbscanConfig *c, const char *what, uint32_t top,
+    uint32_t bottom, uint32_t least, ImkError *error)
+{
+  uint32_t n = imk_octbscan_n_depths (c);
+  uint64_t cut = (uint64_t) top + bottom;
+
+  if (cut + least <= n)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s-top %u and %s-bottom %u leave %llu of the %u depths; there must be "
+      "%u. Take less of either.",
+      what, top, what, bottom, (unsigned long long) (n > cut ? n - cut : 0), n,
+      least);
+}
+
+static ImkStatus
+check_slabs (const ImkOctbscanConfig *c, ImkError *error)
+{
+  ImkStatus status =
+      check_slab (c, "enface", c->enface_top, c->enface_bottom, 1, error);
+
+  if (status == IMK_OK && c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    status = check_slab (
+        c, "tracking", c->tracking_top, c->tracking_bottom, 3, error);
+  return status;
+}
+
+ImkStatus
+imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
+{
+  ImkStatus status = imk_octbscan_check_between (
+      "range", c->range, 0, IMK_OCTBSCAN_RANGE_MINMAX, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (!(c->range_min >= -200 && c->range_max <= 300 &&
+          c->range_min <= c->range_max))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "range-min is %g dB and range-max %g dB; they must lie in -200 to 300, "
+        "and range-max not below range-min.",
+        c->range_min, c->range_max);
+  if (!(c->percent_min >= 0 && c->percent_max <= 100 &&
+          c->percent_min <= c->percent_max))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "percent-min is %g and percent-max %g; they must lie in 0 to 100, and "
+        "percent-max not below percent-min.",
+        c->percent_min, c->percent_max);
+  return IMK_OK;
+}
+
+ImkStatus
+imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
+{
+  ImkStatus status = check_sizes (c, error);
+
+  if (status == IMK_OK)
+    status = check_choices (c, error);
+  for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
+    status = imk_octbscan_grid_check (c, i, error);
+  if (status == IMK_OK)
+    status = check_background (c, error);
+  if (status == IMK_OK)
+    status = check_pattern (c, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_lateral_check (c, error);
+  if (status == IMK_OK)
+    status = check_slabs (c, error);
+  return status != IMK_OK ? status : imk_octbscan_check_range (c, error);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Is a configuration one that can be planned? IMK_ERROR_CONFIG says why not, in
+ * the names of the properties. */
+#pragma once
+
+#include "octbscan/octbscan.h"
+
+ImkStatus imk_octbscan_check_between (const char *property, uint64_t value,
+    uint64_t least, uint64_t most, ImkError *error);
+
+/* All of it. */
+ImkStatus imk_octbscan_check_config (
+    const ImkOctbscanConfig *config, ImkError *error);
+
+/* What may be changed by imk_octbscan_update. */
+ImkStatus imk_octbscan_check_range (
+    const ImkOctbscanConfig *config, ImkError *error);
+
+/* Before memory is asked for that the system promises and does not have. */
+ImkStatus imk_octbscan_check_operators (
+    const ImkOctbscanConfig *config, ImkError *error);

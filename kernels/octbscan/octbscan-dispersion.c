@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The Z of a plain image, transformed back, are the resampled spectra of the
+ * depths alone: without their mirror images, which a wrong dispersion would
+ * sharpen. Another dispersion is a phase on them. */
+#include "octbscan/octbscan-dispersion.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/parallel.h"
+#include "fft/fft.h"
+#include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-pool.h"
+
+enum {
+  MAX_ASCANS = 96,
+  MAX_COEFFICIENTS = 16,
+  DEFAULT_RANGE = 60, /* radians at the ends of the spectrum */
+  ROUNDS = 4,
+};
+
+/* Radians between two that are tried; the sharpness changes over some of them.
+ */
+#define STEP 1.5
+#define FINEST 0.01
+
+typedef struct Search {
+  uint32_t n_ascans, n_points; /* L, and as many zeros: it must not matter
+                                * whether a layer is at a depth or between two
+                                */
+  uint32_t n_z;                /* depths of a plain image */
+  uint32_t first, end;         /* depths that are looked at */
+  uint32_t n_wavenumbers;      /* M */
+  uint32_t n_threads;
+  float *spectra; /* [n_ascans][L] complex */
+  float *turn;    /* [L] complex */
+  float *work;    /* [n_ascans][2][2 L] complex, the zeros stay */
+  double *sums;   /* [n_ascans][2] */
+  ImkFft *forward;
+} Search;
+
+/* ------------------------------------------------------------------------
+ * Sharpness. */
+
+static void
+measure_band (void *data, uint32_t first, uint32_t end)
+{
+  const Search *s = data;
+  size_t n = s->n_points;
+
+  for (uint32_t i = first; i < end; i++) {
+    const float *from = s->spectra + 2 * n * i;
+    float *to = s->work + 8 * n * i, *z = to + 4 * n;
+    double sum = 0, squares = 0;
+
+    for (size_t l = 0; l < n; l++) {
+      float re = s->turn[2 * l], im = s->turn[2 * l + 1];
+
+      to[2 * l] = from[2 * l] * re - from[2 * l + 1] * im;
+      to[2 * l + 1] = from[2 * l] * im + from[2 * l + 1] * re;
+    }
+    imk_fft_execute (s->forward, to, z, NULL);
+    for (uint32_t q = s->first; q < s->end; q++) {
+      double v =
+          (double) z[2 * q] * z[2 * q] + (double) z[2 * q + 1] * z[2 * q + 1];
+
+      sum += v;
+      squares += v * v;
+    }
+    s->sums[2 * i] = sum;
+    s->sums[2 * i + 1] = squares;
+  }
+}
+
+static double
+sharpness (Search *s, double d2, double d3)
+{
+  double sum = 0, squares = 0;
+  double n = (double) s->n_ascans * (s->end - s->first);
+
+  for (uint32_t l = 0; l < s->n_points; l++) {
+    double i = (double) l * s->n_wavenumbers / s->n_points;
+    double u = 2 * i / (s->n_wavenumbers - 1) - 1;
+    double phase = u * u * (d2 + d3 * u);
+
+    s->turn[2 * l] = (float) cos (phase);
+    s->turn[2 * l + 1] = (float) sin (phase);
+  }
+  imk_parallel_for (s->n_threads, s->n_ascans, 8, measure_band, s);
+  for (uint32_t i = 0; i < s->n_ascans; i++) {
+    sum += s->sums[2 * i];
+    squares += s->sums[2 * i + 1];
+  }
+  return sum > 0 ? squares * n / (sum * sum) : 0;
+}
+
+/* ------------------------------------------------------------------------
+ * The search. */
+
+/* One of the two coefficients, the other being held. */
+typedef struct Line {
+  Search *search;
+  double *d2, *d3;
+  double *moving; /* one of them */
+  double best;    /* sharpness there */
+} Line;
+
+static void
+try_at (Line *line, double x)
+{
+  double before = *line->moving, found;
+
+  *line->moving = x;
+  found = sharpness (line->search, *line->d2, *line->d3);
+  if (found > line->best)
+    line->best = found;
+  else
+    *line->moving = before;
+}
+
+static void
+scan (Line *line, double range)
+{
+  int n = (int) ceil (range / STEP);
+  double centre = *line->moving;
+
+  for (int i = -n; i <= n; i++)
+    try_at (line, centre + i * range / n);
+}
+
+/* About the best, nearer and nearer. */
+static void
+refine (Line *line, double step)
+{
+  for (; step > FINEST; step /= 2) {
+    double centre = *line->moving;
+
+    try_at (line, centre - step);
+    try_at (line, centre + step);
+  }
+}
+
+static void
+search (Search *s, double range, ImkOctbscanDispersion *found)
+{
+  Line a = {s, &found->d2, &found->d3, &found->d2, 0}, b = a;
+
+  found->d2 = found->d3 = 0;
+  b.moving = &found->d3;
+  a.best = sharpness (s, 0, 0);
+  scan (&a, range);
+  b.best = a.best;
+  scan (&b, range / 2);
+  a.best = b.best;
+  for (int round = 0; round < ROUNDS; round++) {
+    scan (&a, 4 * STEP);
+    refine (&a, STEP / 2);
+    b.best = a.best;
+    scan (&b, 4 * STEP);
+    refine (&b, STEP / 2);
+    a.best = b.best;
+  }
+  found->after = b.best;
+}
+
+/* ------------------------------------------------------------------------
+ * Spectra. */
+
+/* One camera's A-scans as they are with neither d2 nor d3, all depths, no
+ * zeros. */
+static ImkStatus
+plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
+    const ImkOctbscanCamera *camera, uint32_t index, ImkImage *z,
+    ImkError *error)
+{
+  ImkOctbscanConfig c = *config;
+  ImkOctbscanJob job = {.in = in, .complex = z};
+  ImkOctbscan *kernel = NULL;
+  ImkStatus status;
+
+  c.height = in->height;
+  c.n_cameras = 1;
+  c.cameras = camera;
+  c.scale = 1;
+  c.crop_top = c.crop_bottom = c.enface_top = c.enface_bottom = 0;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  c.max_jobs = 1;
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_NONE;
+  c.scan = IMK_OCTBSCAN_SCAN_EVEN;
+  c.average_ascans = 1;
+  c.averages_bscans = false;
+  c.tracking = IMK_OCTBSCAN_TRACKING_NONE;
+  if (c.background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    c.background += (size_t) index * c.width;
+  else if (imk_octbscan_has_history (&c))
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_MEAN;
+  status = imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_process (kernel, &job, 1, NULL, error);
+  imk_octbscan_free (kernel);
+  return status;
+}
+
+static ImkStatus
+no_memory (ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory to look for the dispersion.");
+}
+
+/* The A-scans that are looked at, at equal distances, transformed back. */
+static ImkStatus
+fill_spectra (Search *s, const ImkImage *z, ImkError *error)
+{
+  ImkFftConfig config;
+  ImkFft *backward = NULL;
+  size_t n = s->n_points;
+  ImkStatus status;
+
+  imk_fft_config_init (&config);
+  config.width = s->n_points;
+  config.direction = IMK_FFT_BACKWARD;
+  status = imk_fft_new (&config, &backward, error);
+  config.direction = IMK_FFT_FORWARD;
+  config.width = 2 * s->n_points;
+  if (status == IMK_OK)
+    status = imk_fft_new (&config, &s->forward, error);
+  for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
+    uint32_t row = (uint32_t) ((uint64_t) i * z->height / s->n_ascans);
+
+    memset (s->work, 0, 2 * n * sizeof (float));
+    memcpy (s->work, (const uint8_t *) z->data + row * z->stride,
+        2 * s->n_z * sizeof (float));
+    status = imk_fft_execute (backward, s->work, s->spectra + 2 * n * i, error);
+  }
+  memset (s->work, 0, 2 * n * sizeof (float));
+  imk_fft_free (backward);
+  return status;
+}
+
+/* Which depths of a plain image are those of the crop. */
+static void
+choose_depths (Search *s, const ImkOctbscanConfig *c)
+{
+  uint32_t last = c->width * c->scale / 2 - c->crop_bottom;
+  uint32_t first = c->crop_top > 4 * c->scale ? c->crop_top : 4 * c->scale;
+
+  s->first = 2 * first / c->scale;
+  s->end = 2 * last / c->scale;
+  if (s->end <= s->first + 2) { /* almost nothing is left */
+    s->first = 0;
+    s->end = 2 * s->n_z;
+  }
+}
+
+static ImkStatus
+search_in (const ImkOctbscanConfig *c, const ImkImage *z, double range,
+    double d2, double d3, ImkOctbscanDispersion *found, ImkError *error)
+{
+  Search s = {
+      .n_ascans = z->height < MAX_ASCANS ? z->height : MAX_ASCANS,
+      .n_points = 16,
+      .n_z = z->width,
+      .n_wavenumbers = c->upsample,
+      .n_threads = c->n_threads,
+  };
+  ImkOctbscanDispersion best;
+  ImkStatus status;
+  size_t n;
+
+  while (s.n_points < c->width)
+    s.n_points *= 2;
+  choose_depths (&s, c);
+  n = 2 * (size_t) s.n_points * sizeof (float);
+  s.spectra = imk_octbscan_alloc (n * s.n_ascans);
+  s.work = imk_octbscan_alloc (4 * n * s.n_ascans);
+  s.turn = imk_octbscan_alloc (n);
+  s.sums = imk_octbscan_alloc (2 * s.n_ascans * sizeof (double));
+  status = s.spectra && s.work && s.turn && s.sums ? fill_spectra (&s, z, error)
+                                                   : no_memory (error);
+  if (status == IMK_OK) {
+    best.before = sharpness (&s, d2, d3);
+    if (best.before > 0) {
+      search (&s, range, &best);
+      *found = best;
+    } else {
+      status = imk_error_set (error, IMK_ERROR_IMAGE,
+          "The dispersion cannot be estimated: the image is dark.");
+    }
+  }
+  free (s.spectra);
+  free (s.work);
+  free (s.turn);
+  free (s.sums);
+  imk_fft_free (s.forward);
+  return status;
+}
+
+ImkStatus
+imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *config,
+    const ImkImage *in, uint32_t first_camera, uint32_t camera, double range,
+    ImkOctbscanDispersion *found, ImkError *error)
+{
+  ImkStatus status = imk_octbscan_check_config (config, error);
+  double coefficients[MAX_COEFFICIENTS] = {0};
+  uint32_t n = config->n_cameras, first;
+  ImkOctbscanCamera plain;
+  ImkImage rows = *in, z;
+
+  if (status == IMK_OK)
+    status = imk_octbscan_check_between ("camera", camera, 0, n - 1, error);
+  if (status == IMK_OK)
+    status = imk_image_check (in, "input", config->type, 1, config->width,
+        config->height, false, error);
+  if (status != IMK_OK)
+    return status;
+  first = (camera + n - first_camera % n) % n;
+  if (first >= config->height)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "Camera %u has no line in this B-scan of %u.", camera, config->height);
+  rows.data = (uint8_t *) in->data + first * in->stride;
+  rows.stride = n * in->stride;
+  rows.height = (config->height - first - 1) / n + 1;
+  plain = config->cameras[camera];
+  for (uint32_t i = 0; i < plain.n_dispersion; i++)
+    coefficients[i] = i == 2 || i == 3 ? 0 : plain.dispersion[i];
+  plain.dispersion = coefficients;
+  z = (ImkImage){
+      .stride = config->width / 2 * 2 * sizeof (float),
+      .width = config->width / 2,
+      .height = rows.height,
+      .channels = 1,
+      .type = IMK_TYPE_CF32,
+  };
+  z.data = imk_octbscan_alloc (z.stride * z.height);
+  if (!z.data)
+    return no_memory (error);
+  status = plain_z (config, &rows, &plain, camera, &z, error);
+  if (status == IMK_OK) {
+    const ImkOctbscanCamera *own = &config->cameras[camera];
+
+    status = search_in (config, &z, range > 0 ? range : DEFAULT_RANGE,
+        own->n_dispersion > 2 ? own->dispersion[2] : 0,
+        own->n_dispersion > 3 ? own->dispersion[3] : 0, found, error);
+  }
+  free (z.data);
+  return status;
+}

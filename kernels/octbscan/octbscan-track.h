@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Following the motion in depth, the same operations on both backends. Profiles
+ * are in float64, in the depths of the window. */
+#pragma once
+
+#include "octbscan/octbscan-level.h"
+#include "octbscan/octbscan.h"
+
+/* What tracking remembers. */
+typedef struct ImkOctbscanTrack {
+  uint32_t n_seen; /* B-scans */
+  double places[IMK_OCTBSCAN_MAX_TRACKED], weights[IMK_OCTBSCAN_MAX_TRACKED];
+} ImkOctbscanTrack;
+
+/* One B-scan. */
+typedef struct ImkOctbscanMotion {
+  double place, weight, mean;
+  int32_t shift;
+} ImkOctbscanMotion;
+
+/* Where between -1/2 and 1/2 a parabola has its top, with @at in the middle the
+ * largest of three. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_parabola (double before, double at, double after)
+{
+  double bend = before - 2 * at + after;
+
+  return bend < 0 ? 0.5 * (before - after) / bend : 0;
+}
+
+/* Of entry @at, the largest of @n. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_top (const double *values, uint32_t n, uint32_t at)
+{
+  return at > 0 && at + 1 < n ? at + imk_octbscan_parabola (values[at - 1],
+                                         values[at], values[at + 1])
+                              : at;
+}
+
+/* Of @a at z + @lag with @b at z, over the depths that both have; 0 where one
+ * of them is flat. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_correlation (
+    const double *a, const double *b, uint32_t n, int32_t lag)
+{
+  uint32_t first = lag < 0 ? (uint32_t) -lag : 0;
+  uint32_t end = lag > 0 ? n - (uint32_t) lag : n, count = end - first;
+  double sa = 0, sb = 0, aa = 0, bb = 0, ab = 0, va, vb;
+
+  for (uint32_t z = first; z < end; z++) {
+    double x = a[(int32_t) z + lag], y = b[z];
+
+    sa += x;
+    sb += y;
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  va = aa - sa * sa / count;
+  vb = bb - sb * sb / count;
+  return va > 0 && vb > 0 ? (ab - sa * sb / count) / sqrt (va * vb) : 0;
+}
+
+/* Depths that XCORR looks at either side: at least half of the window
+ * overlaps. */
+IMK_OCTBSCAN_INLINE uint32_t
+imk_octbscan_reach (uint32_t n, uint32_t reach)
+{
+  return reach < n / 2 ? reach : n / 2;
+}
+
+/* The mean of the profiles so far takes one more, shifted back by @place. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_follow (const double *profile, double reference, uint32_t n,
+    uint32_t z, double place, uint32_t n_seen, uint32_t n_mean)
+{
+  int32_t from = (int32_t) z + (int32_t) floor (place + 0.5);
+  uint32_t share = n_seen + 1 < n_mean ? n_seen + 1 : n_mean;
+
+  if (n_seen == 0)
+    return profile[z];
+  if (from < 0 || from >= (int32_t) n)
+    return reference;
+  return reference + (profile[from] - reference) / share;
+}
+
+/* Eq. 2.11 over the last @n_mean B-scans, this one among them. */
+IMK_OCTBSCAN_INLINE ImkOctbscanMotion
+imk_octbscan_motion (
+    ImkOctbscanTrack *track, uint32_t n_mean, double place, double weight)
+{
+  ImkOctbscanMotion m;
+  double sum = 0, weights = 0;
+  uint32_t n;
+
+  m.place = place;
+  m.weight = weight > 0 ? weight : 0;
+  track->places[track->n_seen % n_mean] = m.place;
+  track->weights[track->n_seen % n_mean] = m.weight;
+  track->n_seen++;
+  n = track->n_seen < n_mean ? track->n_seen : n_mean;
+  for (uint32_t i = 0; i < n; i++) {
+    sum += track->weights[i] * track->places[i];
+    weights += track->weights[i];
+  }
+  m.mean = weights > 0 ? sum / weights : place;
+  m.shift = m.weight > 0 ? (int32_t) floor (m.mean - place + 0.5) : 0;
+  return m;
+}

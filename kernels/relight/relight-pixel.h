@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One pixel. Compiled by both backends. */
+#pragma once
+
+#include <math.h>
+
+#include "relight/relight-backend.h"
+
+#ifdef __CUDACC__
+#define IMK_RELIGHT_FUNCTION static __host__ __device__ __forceinline__
+#else
+#define IMK_RELIGHT_FUNCTION static inline
+#endif
+
+/* Channel @colour of a pixel as it is stored. */
+IMK_RELIGHT_FUNCTION float
+imk_relight_sample (
+    const ImkRelightSource *s, uint32_t x, uint32_t y, uint32_t colour)
+{
+  const uint8_t *row = (const uint8_t *) s->image.data + y * s->image.stride;
+  size_t at = (size_t) x * s->image.channels + s->colours[colour];
+
+  return s->image.type == IMK_TYPE_U8    ? row[at]
+         : s->image.type == IMK_TYPE_U16 ? ((const uint16_t *) row)[at]
+                                         : ((const float *) row)[at];
+}
+
+/* Returns: false when there is no normal, else @n of length 1 */
+IMK_RELIGHT_FUNCTION bool
+imk_relight_normal (
+    const ImkRelightSource *s, uint32_t x, uint32_t y, float n[3])
+{
+  float zero = s->image.type == IMK_TYPE_U8    ? 128
+               : s->image.type == IMK_TYPE_U16 ? 32768
+                                               : 0;
+  float length, largest = 0;
+
+  for (uint32_t i = 0; i < 3; i++) {
+    n[i] = imk_relight_sample (s, x, y, i);
+    largest = fmaxf (largest, fabsf (n[i]));
+    n[i] -= zero;
+  }
+  length = sqrtf (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+  /* not the contrary of it: NaN must fail too */
+  if (!(largest > 0 && length > 1e-6f && length < INFINITY))
+    return false;
+  for (int i = 0; i < 3; i++)
+    n[i] /= length;
+  return true;
+}
+
+IMK_RELIGHT_FUNCTION float
+imk_relight_albedo (
+    const ImkRelightSource *s, uint32_t x, uint32_t y, uint32_t colour)
+{
+  float v;
+
+  if (!s->image.data)
+    return 1;
+  v = imk_relight_sample (s, x, y, colour);
+  v *= s->image.type == IMK_TYPE_U8    ? 1.0f / 255
+       : s->image.type == IMK_TYPE_U16 ? 1.0f / 65535
+                                       : 1;
+  return v > 0 ? v : 0; /* NaN is 0 */
+}
+
+IMK_RELIGHT_FUNCTION uint8_t
+imk_relight_level (const ImkRelightParams *p, float v)
+{
+  if (v >= 1)
+    return 255;
+  if (p->power != 1)
+    v = powf (v, p->power);
+  return (uint8_t) (255 * v + 0.5f);
+}
+
+IMK_RELIGHT_FUNCTION void
+imk_relight_pixel (const ImkRelightParams *p, const ImkRelightSource *normals,
+    const ImkRelightSource *albedo, ImkImage *out, uint32_t x, uint32_t y)
+{
+  uint8_t *to = (uint8_t *) out->data + y * out->stride + 3 * (size_t) x;
+  float n[3], facing, matte = 0, gloss = 0;
+  bool there = imk_relight_normal (normals, x, y, n);
+
+  if (there) {
+    facing = n[0] * p->light[0] + n[1] * p->light[1] + n[2] * p->light[2];
+    matte = p->ambient + p->diffuse * (facing > 0 ? facing : 0);
+    if (p->specular > 0 && facing > 0) {
+      float half =
+          n[0] * p->halfway[0] + n[1] * p->halfway[1] + n[2] * p->halfway[2];
+
+      gloss = half > 0 ? p->specular * powf (half, p->shininess) : 0;
+    }
+  }
+  for (uint32_t i = 0; i < 3; i++)
+    to[i] = there ? imk_relight_level (
+                        p, imk_relight_albedo (albedo, x, y, i) * matte + gloss)
+                  : 0;
+}

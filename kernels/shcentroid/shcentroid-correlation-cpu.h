@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Correlation on the CPU for one instruction set, included by
+ * shcentroid-cpu-isa.h after the chain: a lane of a vector is a shift in x, so
+ * that every shift has its sums in the order of shcentroid-correlation.h. */
+
+/* of the chain */
+#define load_row ISA_NAME (load_row)
+#define load_samples ISA_NAME (load_samples)
+#define flat_row ISA_NAME (flat_row)
+#define find_levels ISA_NAME (find_levels)
+
+#define Shifts ISA_NAME (Shifts)
+#define SHIFTS ISA_NAME (SHIFTS)
+#define load_shifts ISA_NAME (load_shifts)
+#define load_match_row ISA_NAME (load_match_row)
+#define add_match_row ISA_NAME (add_match_row)
+#define spread_match_row ISA_NAME (spread_match_row)
+#define load_match ISA_NAME (load_match)
+#define add_four_along ISA_NAME (add_four_along)
+#define add_totals ISA_NAME (add_totals)
+#define centre_match ISA_NAME (centre_match)
+#define multiply_rows ISA_NAME (multiply_rows)
+#define multiply_some ISA_NAME (multiply_some)
+#define multiply_match_row ISA_NAME (multiply_match_row)
+#define multiply_match ISA_NAME (multiply_match)
+#define score_match ISA_NAME (score_match)
+#define respond_row ISA_NAME (respond_row)
+#define spread_match ISA_NAME (spread_match)
+#define prepare_match ISA_NAME (prepare_match)
+#define measure_match ISA_NAME (measure_match)
+#define take_template ISA_NAME (take_template)
+
+typedef float Shifts __attribute__ ((vector_size (VECTOR_SIZE)));
+enum { SHIFTS = VECTOR_SIZE / sizeof (float) };
+
+INLINE Shifts
+load_shifts (const float *from)
+{
+  Shifts shifts;
+
+  memcpy (&shifts, from, sizeof (shifts));
+  return shifts;
+}
+
+/* ------------------------------------------------------------------------
+ * From the frame to pixels less their mean. */
+
+/* One row of the window, after threshold, weight and power; NaN where bad. */
+FUNCTION void
+load_match_row (const ChainTile *t, uint32_t y, double weight_y, bool weighted,
+    const MatchScratch *s, float *restrict row)
+{
+  const Frame *f = t->f;
+  const ImkShcentroidWindow *w = t->windows;
+  const float *restrict flat = flat_row (f, w->x, w->y + y);
+  const float *restrict value = s->value;
+  const double *restrict weights = s->weights;
+  double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
+  double power = f->cpu->params.power;
+  uint32_t n = w->width;
+
+  load_row (f, w->x, w->y + y, n, s->value);
+  if (power != 1.0)
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (value[x], value[x] >= least,
+          pedestal, weighted ? weights[x] * weight_y : 1.0, power);
+  else if (weighted)
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (
+          value[x], value[x] >= least, pedestal, weights[x] * weight_y, 1.0);
+  else
+    for (uint32_t x = 0; x < n; x++)
+      row[x] = (float) imk_shcentroid_part (
+          value[x], value[x] >= least, pedestal, 1.0, 1.0);
+  for (uint32_t x = 0; flat && x < n; x++)
+    row[x] = flat[x] == 0.0f ? NAN : row[x];
+}
+
+/* Adds a row to the sums of its columns; @all: to those that only all fields
+ * report, too. */
+FUNCTION void
+add_match_row (
+    const MatchScratch *s, const float *restrict row, uint32_t n, bool all)
+{
+  const float *restrict value = s->value, *restrict sample = s->sample;
+  double *restrict p = s->columns.p, *restrict raw = s->columns.raw;
+  float *restrict max = s->columns.max;
+  float *restrict max_sample = s->columns.max_sample;
+  uint32_t *restrict count = s->columns.n;
+
+  for (uint32_t x = 0; x < n; x++)
+    p[x] += row[x] == row[x] ? row[x] : 0.0f;
+  for (uint32_t x = 0; x < n; x++)
+    count[x] += row[x] == row[x];
+  if (!all)
+    return;
+  for (uint32_t x = 0; x < n; x++)
+    raw[x] += row[x] == row[x] ? value[x] : 0.0f;
+  for (uint32_t x = 0; x < n; x++)
+    max[x] = row[x] == row[x] && value[x] > max[x] ? value[x] : max[x];
+  for (uint32_t x = 0; x < n; x++)
+    max_sample[x] = row[x] == row[x] && sample[x] > max_sample[x]
+                        ? sample[x]
+                        : max_sample[x];
+}
+
+/* The variance of each pixel of a row; 0 where bad, which adds nothing. */
+INLINE void
+spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
+    double weight_y, bool weighted, const float *restrict row,
+    double *restrict spread)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  const ImkShcentroidNoise noise = {
+      1.0 / params->gain, params->read_noise * params->read_noise};
+  const ImkShcentroidWindow *w = t->windows;
+  const float *flat = flat_row (t->f, w->x, w->y + y);
+  double least = t->levels[0].least, pedestal = t->levels[0].pedestal;
+
+  for (uint32_t x = 0; x < w->width; x++) {
+    double v = s->value[x], weight = weighted ? s->weights[x] * weight_y : 1.0;
+    bool used = row[x] == row[x] && v >= least;
+
+    spread[x] = imk_shcentroid_spread (v, flat ? flat[x] : 1.0, used, pedestal,
+        weight, params->power, used ? row[x] : 0.0, &noise);
+  }
+}
+
+/* The pixels of the cell of @t, and their sums. */
+FUNCTION ImkShcentroidLight
+load_match (const ChainTile *t, MatchScratch *s)
+{
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidWindow *w = t->windows;
+  const MatchColumns *c = &s->columns;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  bool weighted = cpu->params.weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  ImkShcentroidLight light = imk_shcentroid_no_light ();
+
+  if (weighted)
+    weight_columns (t, 0, 0, w->width, false, s->weights);
+  for (uint32_t x = 0; x < w->width; x++) {
+    c->p[x] = c->raw[x] = 0.0;
+    c->max[x] = light.max;
+    c->max_sample[x] = 0.0f;
+    c->n[x] = 0;
+  }
+  for (uint32_t y = 0; y < w->height; y++) {
+    float *row = s->pixels + (size_t) y * s->stride + s->pad;
+    double weight_y = 1.0;
+
+    if (weighted)
+      weight_rows (t, 0, y, 1, false, &weight_y);
+    load_match_row (t, y, weight_y, weighted, s, row);
+    if (all)
+      load_samples (t->f, w->x, w->y + y, w->width, s->sample);
+    add_match_row (s, row, w->width, all);
+    if (all)
+      spread_match_row (
+          t, s, y, weight_y, weighted, row, s->spread + (size_t) y * w->width);
+  }
+  for (uint32_t x = 0; x < w->width; x++) {
+    ImkShcentroidLight column = {
+        c->p[x], c->raw[x], c->max[x], (uint32_t) c->max_sample[x], c->n[x]};
+
+    imk_shcentroid_add_light (&light, &column);
+  }
+  return light;
+}
+
+/* imk_shcentroid_add_along () of four rows of @width pixels, which do not wait
+ * for each other. */
+FUNCTION void
+add_four_along (const float *restrict pixels, size_t stride, uint32_t width,
+    ImkShcentroidTotal *restrict totals)
+{
+  ImkShcentroidTotal t[4] = {{0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}, {0.0, 0.0}};
+
+  for (uint32_t k = 0; k < 4; k++)
+    totals[k * (width + 1)] = t[k];
+  for (uint32_t x = 0; x < width; x++)
+    for (uint32_t k = 0; k < 4; k++) {
+      double value = pixels[k * stride + x];
+
+      t[k].sum += value;
+      t[k].square += value * value;
+      totals[k * (width + 1) + x + 1] = t[k];
+    }
+}
+
+FUNCTION void
+add_totals (const MatchScratch *s, uint32_t width, uint32_t height)
+{
+  size_t n = width + 1;
+  uint32_t y = 0;
+
+  memset (s->totals, 0, n * sizeof (*s->totals));
+  for (; y + 4 <= height; y += 4)
+    add_four_along (s->pixels + (size_t) y * s->stride + s->pad, s->stride,
+        width, s->totals + (y + 1) * n);
+  for (; y < height; y++)
+    imk_shcentroid_add_along (s->pixels + (size_t) y * s->stride + s->pad,
+        (int32_t) width, s->totals + (y + 1) * n);
+  for (y = 1; y <= height; y++) {
+    const double *restrict above = &s->totals[(y - 1) * n].sum;
+    double *restrict row = &s->totals[y * n].sum;
+
+    for (size_t i = 0; i < 2 * n; i++)
+      row[i] += above[i];
+  }
+}
+
+/* The window less its mean, with nothing but 0 beside it, and its totals. */
+FUNCTION void
+centre_match (const ImkShcentroidMatch *m, const MatchScratch *s, float mean)
+{
+  uint32_t width = (uint32_t) m->width, height = (uint32_t) m->height;
+  uint32_t right = s->stride - s->pad - width;
+
+  for (uint32_t y = 0; y < height; y++) {
+    float *restrict row = s->pixels + (size_t) y * s->stride;
+
+    memset (row, 0, s->pad * sizeof (*row));
+    for (uint32_t x = s->pad; x < s->pad + width; x++)
+      row[x] = imk_shcentroid_less_mean (row[x], mean);
+    memset (row + s->pad + width, 0, right * sizeof (*row));
+  }
+  add_totals (s, width, height);
+}
+
+/* ------------------------------------------------------------------------
+ * Products. */
+
+/* @n columns of @n_rows rows of the template, from @b on downwards by -@width,
+ * over one row of the window: a row of the template each. The shifts begin at
+ * @a and fill @n_vectors. */
+INLINE void
+multiply_rows (const float *a, const float *b, uint32_t width, uint32_t n,
+    const uint32_t n_rows, const uint32_t n_vectors,
+    double (*restrict totals)[MATCH_MAX_SHIFTS])
+{
+  Shifts sums[MATCH_ROWS][3];
+
+  for (uint32_t k = 0; k < n_rows; k++)
+    for (uint32_t i = 0; i < n_vectors; i++)
+      sums[k][i] = (Shifts){0};
+  for (uint32_t x = 0; x < n; x++) {
+    Shifts pixels[3];
+
+    for (uint32_t i = 0; i < n_vectors; i++)
+      pixels[i] = load_shifts (a + x + i * SHIFTS);
+    for (uint32_t k = 0; k < n_rows; k++)
+      for (uint32_t i = 0; i < n_vectors; i++)
+        sums[k][i] += pixels[i] * (b - (size_t) k * width)[x];
+  }
+  for (uint32_t k = 0; k < n_rows; k++)
+    for (uint32_t i = 0; i < n_vectors; i++)
+      for (uint32_t lane = 0; lane < SHIFTS; lane++)
+        totals[k][i * SHIFTS + lane] += (double) sums[k][i][lane];
+}
+
+/* As many vectors as there are shifts, three at a time. */
+INLINE void
+multiply_some (const float *a, const float *b, uint32_t width, uint32_t n,
+    const uint32_t n_rows, uint32_t n_shifts,
+    double (*restrict totals)[MATCH_MAX_SHIFTS])
+{
+  for (uint32_t i = 0; i < n_shifts; i += 3 * SHIFTS) {
+    double (*to)[MATCH_MAX_SHIFTS] =
+        (double (*)[MATCH_MAX_SHIFTS]) (&totals[0][i]);
+
+    if (n_shifts - i <= SHIFTS)
+      multiply_rows (a + i, b, width, n, n_rows, 1, to);
+    else if (n_shifts - i <= 2 * SHIFTS)
+      multiply_rows (a + i, b, width, n, n_rows, 2, to);
+    else
+      multiply_rows (a + i, b, width, n, n_rows, 3, to);
+  }
+}
+
+/* Row @y of the window under the shifts @dy to @dy + MATCH_ROWS, as far as the
+ * template has a row there. */
+FUNCTION void
+multiply_match_row (const ImkShcentroidMatch *m, const MatchScratch *s,
+    const float *pattern, int32_t y, int32_t dy, int32_t n_rows,
+    double (*restrict totals)[MATCH_MAX_SHIFTS])
+{
+  int32_t width = m->template_width;
+  /* columns of the template that no shift brings over the window are left out:
+   * they would be read beside the padding */
+  int32_t from = imk_shcentroid_more (0, -m->left - m->range_x);
+  int32_t to = imk_shcentroid_less (width, m->width - m->left + m->range_x);
+  const float *a = s->pixels + (size_t) y * s->stride + s->pad;
+  int32_t row = y - m->top - dy; /* of the template, under the first shift */
+  int32_t first = imk_shcentroid_more (0, row - m->template_height + 1);
+  int32_t end = imk_shcentroid_less (n_rows, row + 1);
+  uint32_t n_shifts = (uint32_t) imk_shcentroid_n_shifts (m->range_x);
+
+  if (to <= from)
+    return;
+  a += m->left - m->range_x + from;
+  pattern += from;
+  /* each number of rows is a loop of its own, whose sums are registers */
+#define MULTIPLY(count) \
+  multiply_some (a, pattern + (int64_t) (row - first) * width, \
+      (uint32_t) width, (uint32_t) (to - from), count, n_shifts, \
+      totals + first)
+  switch (end - first) {
+  case 4:
+    MULTIPLY (4);
+    break;
+  case 3:
+    MULTIPLY (3);
+    break;
+  case 2:
+    MULTIPLY (2);
+    break;
+  case 1:
+    MULTIPLY (1);
+    break;
+  }
+#undef MULTIPLY
+}
+
+/* Sums of products of all shifts, row by row. */
+FUNCTION void
+multiply_match (
+    const ImkShcentroidMatch *m, const MatchScratch *s, const float *pattern)
+{
+  int32_t n = imk_shcentroid_n_shifts (m->range_x);
+
+  for (int32_t dy = -m->range_y; dy <= m->range_y; dy += MATCH_ROWS) {
+    int32_t n_rows = imk_shcentroid_less (MATCH_ROWS, m->range_y - dy + 1);
+    double totals[MATCH_ROWS][MATCH_MAX_SHIFTS] = {{0}};
+    int32_t top = imk_shcentroid_more (0, m->top + dy);
+    int32_t end = imk_shcentroid_less (
+        m->height, m->top + dy + n_rows - 1 + m->template_height);
+
+    for (int32_t y = top; y < end; y++)
+      multiply_match_row (m, s, pattern, y, dy, n_rows, totals);
+    for (int32_t k = 0; k < n_rows; k++)
+      memcpy (s->products + (size_t) (dy + k + m->range_y) * (size_t) n,
+          totals[k], (size_t) n * sizeof (double));
+  }
+}
+
+/* Returns: the index of the best shift; -1 for none */
+FUNCTION int32_t
+score_match (const ImkShcentroidMatch *m, const MatchScratch *s,
+    const ImkShcentroidTotal *totals, ImkShcentroidCorrelation how)
+{
+  double best = IMK_SHCENTROID_NO_SCORE;
+  int32_t best_index = -1, index = 0;
+
+  for (int32_t dy = -m->range_y; dy <= m->range_y; dy++)
+    for (int32_t dx = -m->range_x; dx <= m->range_x; dx++, index++) {
+      ImkShcentroidProducts p = imk_shcentroid_products (
+          m, dx, dy, s->totals, totals, s->products[index]);
+      double score = imk_shcentroid_score (&p, how);
+
+      if (score > best) {
+        best = score;
+        best_index = index;
+      }
+    }
+  return best_index;
+}
+
+/* ------------------------------------------------------------------------
+ * Variances. */
+
+/* What the pixels of row @y do to the gradient through one score. */
+INLINE void
+respond_row (const ImkShcentroidResponse *r, const MatchScratch *s,
+    const float *pattern, int32_t width, int32_t y)
+{
+  const float *a = s->pixels + (size_t) y * s->stride + s->pad;
+  const float *b = pattern + (int64_t) (y - r->top) * width - r->left;
+  double *restrict in_x = s->columns.in_x, *restrict in_y = s->columns.in_y;
+
+  if (y - r->top < r->overlap.y0 || y - r->top >= r->overlap.y1)
+    return;
+  for (int32_t x = r->overlap.x0 + r->left; x < r->overlap.x1 + r->left; x++)
+    imk_shcentroid_respond (r, a[x], b[x], &in_x[x], &in_y[x]);
+}
+
+FUNCTION ImkShcentroidSpreads
+spread_match (const ImkShcentroidMatch *m, const MatchScratch *s,
+    const ImkShcentroidPeak *peak, const ImkShcentroidProducts *products,
+    const float *pattern, ImkShcentroidCorrelation how)
+{
+  const MatchColumns *c = &s->columns;
+  ImkShcentroidSpreads spreads = {0.0, 0.0, 0.0};
+  ImkShcentroidResponse responses[9];
+  size_t size = (size_t) m->width * sizeof (double);
+
+  for (int32_t k = 0; k < 9; k++)
+    responses[k] = imk_shcentroid_response (m, peak, k, &products[k], how);
+  memset (c->xx, 0, size);
+  memset (c->xy, 0, size);
+  memset (c->yy, 0, size);
+  for (int32_t y = 0; y < m->height; y++) {
+    const double *restrict q = s->spread + (size_t) y * (size_t) m->width;
+
+    memset (c->in_x, 0, size);
+    memset (c->in_y, 0, size);
+    for (int32_t k = 0; k < 9; k++)
+      respond_row (&responses[k], s, pattern, m->template_width, y);
+    for (int32_t x = 0; x < m->width; x++) {
+      c->xx[x] += c->in_x[x] * c->in_x[x] * q[x];
+      c->xy[x] += c->in_x[x] * c->in_y[x] * q[x];
+      c->yy[x] += c->in_y[x] * c->in_y[x] * q[x];
+    }
+  }
+  for (int32_t x = 0; x < m->width; x++) {
+    spreads.xx += c->xx[x];
+    spreads.xy += c->xy[x];
+    spreads.yy += c->yy[x];
+  }
+  return spreads;
+}
+
+/* ------------------------------------------------------------------------
+ * Cells. */
+
+/* The cell @cell, less its mean. Returns: its sums */
+INLINE ImkShcentroidLight
+prepare_match (const Frame *f, uint32_t cell, ChainTile *tile,
+    ImkShcentroidMatch *m, MatchScratch *s)
+{
+  const Cpu *cpu = f->cpu;
+  const ImkShcentroidTemplates *t = &cpu->matching.templates;
+  ImkShcentroidLight light;
+
+  chain_begin (tile, f, cell, 1);
+  find_levels (tile);
+  *m = imk_shcentroid_match (&tile->windows[0], &cpu->rects[cell],
+      &t->anchors[cell], t, cpu->params.search_range);
+  light = load_match (tile, s);
+  return light;
+}
+
+FUNCTION void
+measure_match (const Frame *f, uint32_t cell, MatchScratch *s)
+{
+  const Cpu *cpu = f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  const ImkShcentroidTemplates *t = &cpu->matching.templates;
+  size_t which = t->n > 1 ? cell : 0;
+  const float *pattern = cpu->matching.pixels + which * t->width * t->height;
+  const ImkShcentroidTotal *totals =
+      t->totals + which * match_n_totals (t->width, t->height);
+  ImkShcentroidSpreads spreads = {0.0, 0.0, 0.0};
+  ImkShcentroidProducts nine[9];
+  ImkShcentroidRow row = {{0}};
+  ImkShcentroidLight light;
+  ImkShcentroidMatch m;
+  ImkShcentroidPeak peak;
+  ChainTile tile;
+  int32_t best;
+  bool valid;
+
+  light = prepare_match (f, cell, &tile, &m, s);
+  centre_match (&m, s, imk_shcentroid_mean (light.p, light.n));
+  multiply_match (&m, s, pattern);
+  best = score_match (&m, s, totals, params->correlation);
+  peak = imk_shcentroid_peak_at (&m, best);
+  for (int32_t k = 0; peak.found && k < 9; k++)
+    peak.score[k] = imk_shcentroid_score_near (&m, &peak, k, s->products,
+        s->totals, totals, params->correlation, &nine[k]);
+  imk_shcentroid_finish_peak (&peak, &nine[4], params);
+  if (peak.found && cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL)
+    spreads = spread_match (&m, s, &peak, nine, pattern, params->correlation);
+  valid = imk_shcentroid_finish_match (&row, &light, &peak, &spreads,
+      &cpu->rects[cell], &t->anchors[cell], &tile.windows[0], params,
+      cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+  if (params->remove_tilt)
+    cpu->slopes[cell] =
+        imk_shcentroid_slope (&row, valid, params->invalid_policy);
+  store_row (f, cell, &row);
+}
+
+/* The template is a cell of this frame. */
+FUNCTION void
+take_template (const Frame *f, MatchScratch *s)
+{
+  const Matching *matching = &f->cpu->matching;
+  const ImkShcentroidTemplates *t = &matching->templates;
+  ImkShcentroidMatch m;
+  ChainTile tile;
+
+  prepare_match (f, t->cell, &tile, &m, s);
+  for (int32_t y = 0; y < m.template_height; y++)
+    for (int32_t x = 0; x < m.template_width; x++) {
+      int32_t u = m.left + x, v = m.top + y;
+      bool inside = u >= 0 && v >= 0 && u < m.width && v < m.height;
+
+      matching->pixels[y * m.template_width + x] =
+          inside ? s->pixels[(size_t) v * s->stride + s->pad + (uint32_t) u]
+                 : NAN;
+    }
+  imk_shcentroid_make_template (
+      matching->pixels, t->width, t->height, matching->totals);
+}
+
+#undef load_row
+#undef load_samples
+#undef flat_row
+#undef find_levels
+#undef Shifts
+#undef SHIFTS
+#undef load_shifts
+#undef load_match_row
+#undef add_match_row
+#undef spread_match_row
+#undef load_match
+#undef add_four_along
+#undef add_totals
+#undef centre_match
+#undef multiply_rows
+#undef multiply_some
+#undef multiply_match_row
+#undef multiply_match
+#undef score_match
+#undef respond_row
+#undef spread_match
+#undef prepare_match
+#undef measure_match
+#undef take_template

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between slcresample.c, which validates and keeps the band, and
+ * slcresample-cpu.c, which interpolates. */
+#pragma once
+
+#include <math.h>
+
+#include "slcresample/slcresample.h"
+
+/* Steps of a fraction. The error of rounding to them, 1/8192 sample at most, is
+ * 79 dB below a signal of bandwidth 0.85. */
+#define IMK_SLCRESAMPLE_N_PHASES 4096
+
+/* Weights for each fraction 0..N_PHASES / N_PHASES: [phase][taps] */
+typedef struct ImkSlcresampleWeights {
+  float *re, *im; /* im NULL when all are real */
+} ImkSlcresampleWeights;
+
+/* What lines are made of. Line l of the image is row l % n_lines of the band;
+ * a row has the real parts and then the imaginary ones. */
+typedef struct ImkSlcresampleBand {
+  ImkSlcresampleConfig config;
+  uint32_t n_lines;
+  float *samples;
+  ImkSlcresampleWeights weights[IMK_SLCRESAMPLE_N_AXES];
+} ImkSlcresampleBand;
+
+/* Returns: the column that comes of column @r of line @a that goes */
+static inline double
+imk_slcresample_x (const ImkSlcresampleConfig *c, double r, double a)
+{
+  return r + (c->shift[0] + c->stretch[0] * r + c->a_stretch[0] * a);
+}
+
+/* Returns: the line that comes where line @a that goes crosses column @x */
+static inline double
+imk_slcresample_y (const ImkSlcresampleConfig *c, double x, double a)
+{
+  double r = (x - c->shift[0] - c->a_stretch[0] * a) / (1 + c->stretch[0]);
+
+  return a + (c->shift[1] + c->stretch[1] * r + c->a_stretch[1] * a);
+}
+
+/* A position as the first of the taps and a phase. */
+typedef struct ImkSlcresamplePlace {
+  int32_t first;
+  uint32_t phase;
+} ImkSlcresamplePlace;
+
+static inline ImkSlcresamplePlace
+imk_slcresample_place (double at, uint32_t taps)
+{
+  double whole = floor (at);
+
+  return (ImkSlcresamplePlace){
+      .first = (int32_t) whole - (int32_t) (taps / 2 - 1),
+      .phase = (uint32_t) ((at - whole) * IMK_SLCRESAMPLE_N_PHASES + 0.5),
+  };
+}
+
+/* Fills a table of weights. @doppler: 0 leaves @weights->im NULL
+ * Returns: IMK_ERROR_MEMORY, nothing is allocated then */
+ImkStatus imk_slcresample_weights_init (ImkSlcresampleWeights *weights,
+    uint32_t taps, double bandwidth, double doppler, ImkError *error);
+void imk_slcresample_weights_clear (ImkSlcresampleWeights *weights);
+
+/* Makes lines from @line on; the band has what they need. */
+void imk_slcresample_cpu_process (
+    const ImkSlcresampleBand *band, uint32_t line, ImkImage *out);

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "slcresample/slcresample.h"
+
+#include <stdlib.h>
+
+#include "slcresample/slcresample-private.h"
+
+#define DOPPLER_LINES IMK_SLCRESAMPLE_DOPPLER_LINES
+
+enum { SPARE_LINES = 64 }; /* so that threads have several lines to make */
+
+struct ImkSlcresample {
+  ImkSlcresampleBand band;
+  double doppler;
+  uint32_t line, pushed;
+};
+
+void
+imk_slcresample_config_init (ImkSlcresampleConfig *config)
+{
+  *config = (ImkSlcresampleConfig){
+      .type = IMK_TYPE_CI16,
+      .taps = 16,
+      .bandwidth = 0.85,
+      .estimate_doppler = true,
+  };
+}
+
+/* --- validation: the comparisons are written so that a NaN fails them ------
+ */
+
+static ImkStatus
+check_size (const char *name, uint32_t width, uint32_t height, ImkError *error)
+{
+  if (width - 1 < 1 << 24 && height - 1 < 1 << 30)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "The %s has %u lines of %u columns; it can have 1 to %u lines of 1 to "
+      "%u.",
+      name, height, width, 1u << 30, 1u << 24);
+}
+
+static ImkStatus
+check_geometry (const ImkSlcresampleConfig *c, ImkError *error)
+{
+  static const char *const names[][3] = {
+      {"shift-r", "stretch-r", "a-stretch-r"},
+      {"shift-a", "stretch-a", "a-stretch-a"}};
+  const double most[] = {
+      1e6, IMK_SLCRESAMPLE_MAX_STRETCH, IMK_SLCRESAMPLE_MAX_STRETCH};
+
+  for (int i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    const double values[] = {c->shift[i], c->stretch[i], c->a_stretch[i]};
+
+    for (int k = 0; k < 3; k++)
+      if (!(fabs (values[k]) <= most[k]))
+        return imk_error_set (error, IMK_ERROR_CONFIG,
+            "%s is %g; it can be %g to %g.", names[i][k], values[k], -most[k],
+            most[k]);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+check_config (const ImkSlcresampleConfig *c, ImkError *error)
+{
+  ImkStatus status;
+
+  if (c->type != IMK_TYPE_CI16 && c->type != IMK_TYPE_CF32)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Images of %s cannot be resampled; ci16 and cf32 can.",
+        imk_type_name (c->type));
+  if ((status = check_size ("image", c->width, c->height, error)) != IMK_OK ||
+      (status = check_size ("reference", c->out_width, c->out_height, error)) !=
+          IMK_OK ||
+      (status = check_geometry (c, error)) != IMK_OK)
+    return status;
+  if (c->taps < 4 || c->taps > IMK_SLCRESAMPLE_MAX_TAPS || c->taps % 2)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "taps is %u; it must be an even number from 4 to %d.", c->taps,
+        IMK_SLCRESAMPLE_MAX_TAPS);
+  if (!(c->bandwidth >= 0.1 && c->bandwidth <= 1))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "bandwidth is %g; it can be 0.1 to 1.", c->bandwidth);
+  if (!(fabs (c->doppler) <= 8))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The Doppler centroid is %g cycles a line; it can be -8 to 8.",
+        c->doppler);
+  return IMK_OK;
+}
+
+/* --- making -----------------------------------------------------------------
+ */
+
+static ImkStatus
+make_azimuth_weights (ImkSlcresample *s, double doppler, ImkError *error)
+{
+  const ImkSlcresampleConfig *c = &s->band.config;
+
+  s->doppler = doppler;
+  return imk_slcresample_weights_init (
+      &s->band.weights[IMK_SLCRESAMPLE_AZIMUTH], c->taps, c->bandwidth,
+      s->doppler, error);
+}
+
+/* Returns: lines that one that goes is inclined over, its taps, and to spare */
+static uint32_t
+band_height (const ImkSlcresampleConfig *c)
+{
+  double columns =
+      fmin (c->width, (1 + c->stretch[0]) * c->out_width + c->taps);
+  double inclined = fabs (c->stretch[1] / (1 + c->stretch[0])) * columns;
+  double lines = ceil (inclined) + c->taps + 2 + SPARE_LINES + DOPPLER_LINES;
+
+  return (uint32_t) fmin (lines, c->height);
+}
+
+ImkStatus
+imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *config,
+    ImkSlcresample **self, ImkError *error)
+{
+  ImkStatus status = check_config (config, error);
+  ImkSlcresample *s;
+
+  if (status != IMK_OK)
+    return status;
+  if (backend != IMK_BACKEND_CPU)
+    return imk_error_set (
+        error, IMK_ERROR_UNAVAILABLE, "Images are resampled on the CPU alone.");
+  s = calloc (1, sizeof (*s));
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  s->band.config = *config;
+  s->band.n_lines = band_height (config);
+  s->band.samples =
+      malloc ((size_t) s->band.n_lines * config->width * 2 * sizeof (float));
+  if (!s->band.samples)
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u lines of %u samples.", s->band.n_lines,
+        config->width);
+  if (status == IMK_OK)
+    status =
+        imk_slcresample_weights_init (&s->band.weights[IMK_SLCRESAMPLE_RANGE],
+            config->taps, config->bandwidth, 0, error);
+  if (status == IMK_OK && !config->estimate_doppler)
+    status = make_azimuth_weights (s, config->doppler, error);
+  if (status != IMK_OK) {
+    imk_slcresample_free (s);
+    return status;
+  }
+  *self = s;
+  return IMK_OK;
+}
+
+void
+imk_slcresample_free (ImkSlcresample *self)
+{
+  if (!self)
+    return;
+  for (int i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++)
+    imk_slcresample_weights_clear (&self->band.weights[i]);
+  free (self->band.samples);
+  free (self);
+}
+
+/* --- the band
+ * ----------------------------------------------------------------- */
+
+typedef struct Lines {
+  uint32_t first, end;
+} Lines;
+
+static uint32_t
+clamp_line (double line, uint32_t height)
+{
+  if (line < 0)
+    return 0;
+  return line < height ? (uint32_t) line : height;
+}
+
+/* Returns: what line @a that goes is made of. Both ends rise with @a, as no
+ * stretch is large. */
+static Lines
+lines_of (const ImkSlcresampleConfig *c, uint32_t a)
+{
+  double last = c->width - 1, half = c->taps / 2;
+  double left = imk_slcresample_x (c, 0, a) - half;
+  double right = imk_slcresample_x (c, c->out_width - 1, a) + half;
+  double y1 = imk_slcresample_y (c, fmax (0, fmin (left, last)), a);
+  double y2 = imk_slcresample_y (c, fmax (0, fmin (right, last)), a);
+
+  return (Lines){
+      .first = clamp_line (floor (fmin (y1, y2)) - half + 1, c->height),
+      .end = clamp_line (floor (fmax (y1, y2)) + half + 1, c->height),
+  };
+}
+
+/* Returns: the first line that is still wanted */
+static uint32_t
+first_wanted (const ImkSlcresample *s)
+{
+  return s->line < s->band.config.out_height
+             ? lines_of (&s->band.config, s->line).first
+             : s->band.config.height;
+}
+
+void
+imk_slcresample_rewind (ImkSlcresample *self)
+{
+  self->line = self->pushed = 0;
+}
+
+uint32_t
+imk_slcresample_room (const ImkSlcresample *self)
+{
+  uint64_t end = (uint64_t) first_wanted (self) + self->band.n_lines;
+
+  if (end > self->band.config.height)
+    end = self->band.config.height;
+  return end > self->pushed ? (uint32_t) end - self->pushed : 0;
+}
+
+uint32_t
+imk_slcresample_pushed (const ImkSlcresample *self)
+{
+  return self->pushed;
+}
+
+uint32_t
+imk_slcresample_line (const ImkSlcresample *self)
+{
+  return self->line;
+}
+
+double
+imk_slcresample_doppler (const ImkSlcresample *self)
+{
+  return self->doppler;
+}
+
+static float
+finite_or_0 (float value)
+{
+  return isfinite (value) ? value : 0;
+}
+
+static void
+store_line (ImkSlcresample *s, uint32_t line, const void *from)
+{
+  uint32_t width = s->band.config.width;
+  float *re = s->band.samples + (size_t) (line % s->band.n_lines) * 2 * width;
+  float *im = re + width;
+  const int16_t *i16 = from;
+  const float *f = from;
+
+  if (s->band.config.type == IMK_TYPE_CI16) {
+    for (uint32_t i = 0; i < width; i++) {
+      re[i] = i16[2 * i];
+      im[i] = i16[2 * i + 1];
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < width; i++) {
+    re[i] = finite_or_0 (f[2 * i]);
+    im[i] = finite_or_0 (f[2 * i + 1]);
+  }
+}
+
+ImkStatus
+imk_slcresample_push (
+    ImkSlcresample *self, const ImkImage *lines, ImkError *error)
+{
+  const ImkSlcresampleConfig *c = &self->band.config;
+  uint32_t room = imk_slcresample_room (self), wanted = first_wanted (self);
+  ImkStatus status = imk_image_check (lines, "input", c->type, 1, c->width,
+      lines ? lines->height : 0, false, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (lines->height > room)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "%u lines come, and there is room for %u.", lines->height, room);
+  for (uint32_t i = 0; i < lines->height; i++, self->pushed++)
+    if (self->pushed >= wanted)
+      store_line (self, self->pushed,
+          (const uint8_t *) lines->data + i * lines->stride);
+  return IMK_OK;
+}
+
+/* --- lines that go
+ * ------------------------------------------------------------ */
+
+/* Returns: the end of the lines that the Doppler is measured on */
+static uint32_t
+doppler_end (const ImkSlcresample *s)
+{
+  uint64_t end = (uint64_t) lines_of (&s->band.config, 0).first + DOPPLER_LINES;
+
+  return end < s->band.config.height ? (uint32_t) end : s->band.config.height;
+}
+
+/* The phase from line to line (Madsen 1989): the centre of the spectrum. */
+static double
+measure_doppler (const ImkSlcresample *s)
+{
+  uint32_t first = lines_of (&s->band.config, 0).first, end = doppler_end (s);
+  uint32_t width = s->band.config.width;
+  double re = 0, im = 0;
+
+  for (uint32_t l = first; l + 1 < end; l++) {
+    const float *a =
+        s->band.samples + (size_t) (l % s->band.n_lines) * 2 * width;
+    const float *b =
+        s->band.samples + (size_t) ((l + 1) % s->band.n_lines) * 2 * width;
+
+    for (uint32_t i = 0; i < width; i++) {
+      re += (double) b[i] * a[i] + (double) b[width + i] * a[width + i];
+      im += (double) b[width + i] * a[i] - (double) b[i] * a[width + i];
+    }
+  }
+  return atan2 (im, re) / (2 * M_PI);
+}
+
+uint32_t
+imk_slcresample_ready (const ImkSlcresample *self, uint32_t most)
+{
+  const ImkSlcresampleConfig *c = &self->band.config;
+  uint32_t n = 0;
+
+  if (c->estimate_doppler && self->line == 0 &&
+      self->pushed < doppler_end (self))
+    return 0;
+  while (n < most && n < c->out_height - self->line &&
+         self->pushed >= lines_of (c, self->line + n).end)
+    n++;
+  return n;
+}
+
+ImkStatus
+imk_slcresample_process (ImkSlcresample *self, ImkImage *out, ImkError *error)
+{
+  const ImkSlcresampleConfig *c = &self->band.config;
+  uint32_t n = out ? out->height : 0;
+  ImkStatus status = imk_image_check (
+      out, "output", c->type, 1, c->out_width, n, false, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (imk_slcresample_ready (self, n) < n)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "%u lines from line %u on are not ready.", n, self->line);
+  if (!self->band.weights[IMK_SLCRESAMPLE_AZIMUTH].re)
+    status = make_azimuth_weights (self, measure_doppler (self), error);
+  if (status != IMK_OK)
+    return status;
+  imk_slcresample_cpu_process (&self->band, self->line, out);
+  self->line += n;
+  return IMK_OK;
+}

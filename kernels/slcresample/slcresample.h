@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/backend.h"
+#include "core/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Range (columns) and azimuth (lines), in this order. */
+typedef enum ImkSlcresampleAxis {
+  IMK_SLCRESAMPLE_RANGE,
+  IMK_SLCRESAMPLE_AZIMUTH,
+  IMK_SLCRESAMPLE_N_AXES,
+} ImkSlcresampleAxis;
+
+#define IMK_SLCRESAMPLE_MAX_TAPS 32
+#define IMK_SLCRESAMPLE_MAX_STRETCH 0.25
+
+/**
+ * ImkSlcresampleConfig: (what becomes of an SLC image)
+ * @width, @height: of the image that comes, columns and lines
+ * @out_width, @out_height: of the image that goes: those of the reference
+ * @type: of both: CI16 or CF32
+ * @shift, @stretch, @a_stretch: the geometry, for each axis: the sample at
+ *   column r and line a that goes is the one at
+ *     x = r + shift[0] + stretch[0] r + a_stretch[0] a
+ *     y = a + shift[1] + stretch[1] r + a_stretch[1] a
+ *   that comes. Shifts up to 1e6, the others up to IMK_SLCRESAMPLE_MAX_STRETCH
+ * @taps: samples that one is made of, along each axis: even, 4 to
+ *   IMK_SLCRESAMPLE_MAX_TAPS
+ * @bandwidth: of the signal along each axis, as part of the sampling rate, 0.1
+ *   to 1
+ * @doppler: centre of its spectrum in azimuth, cycles a line, -8 to 8. Whole
+ *   cycles make a difference: the phase turns with the way between two lines
+ * @estimate_doppler: measure it instead, from -0.5 to 0.5, on the first
+ *   IMK_SLCRESAMPLE_DOPPLER_LINES lines that are used
+ * @n_threads: CPU threads, 0 for one a processor */
+typedef struct ImkSlcresampleConfig {
+  uint32_t width, height, out_width, out_height;
+  ImkType type;
+  double shift[IMK_SLCRESAMPLE_N_AXES];
+  double stretch[IMK_SLCRESAMPLE_N_AXES];
+  double a_stretch[IMK_SLCRESAMPLE_N_AXES];
+  uint32_t taps;
+  double bandwidth;
+  double doppler;
+  bool estimate_doppler;
+  uint32_t n_threads;
+} ImkSlcresampleConfig;
+
+#define IMK_SLCRESAMPLE_DOPPLER_LINES 64
+
+typedef struct ImkSlcresample ImkSlcresample;
+
+/* No shift, 16 taps, bandwidth 0.85, the Doppler estimated; CI16. */
+void imk_slcresample_config_init (ImkSlcresampleConfig *config);
+
+/**
+ * imk_slcresample_new: (an object for one image)
+ * @self: (out): free with imk_slcresample_free
+ *
+ * Lines come, and go again: a band of the image is kept, as high as a line that
+ * goes is inclined in it, and some more.
+ * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
+ *   untouched */
+ImkStatus imk_slcresample_new (ImkBackend backend,
+    const ImkSlcresampleConfig *config, ImkSlcresample **self, ImkError *error);
+
+/* Back to the first line. */
+void imk_slcresample_rewind (ImkSlcresample *self);
+
+/* Returns: how many lines can be pushed now; 0 when lines have to be made
+ *   first, or when all are there */
+uint32_t imk_slcresample_room (const ImkSlcresample *self);
+
+/* Returns: lines that have been pushed */
+uint32_t imk_slcresample_pushed (const ImkSlcresample *self);
+
+/**
+ * imk_slcresample_push: (the next lines of the image)
+ * @lines: of the width and the type of the config, 1 channel, at most
+ *   imk_slcresample_room lines; may be written again after the call. Samples
+ *   that are not finite count as 0
+ * Returns: IMK_ERROR_IMAGE, nothing was pushed */
+ImkStatus imk_slcresample_push (
+    ImkSlcresample *self, const ImkImage *lines, ImkError *error);
+
+/* Returns: lines that have been made, out_height after the last */
+uint32_t imk_slcresample_line (const ImkSlcresample *self);
+
+/* Returns: how many lines, at most @most, can be made of what was pushed */
+uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
+
+/**
+ * imk_slcresample_process: (makes the next lines)
+ * @out: out_width x n of the type of the config, n at most
+ *   imk_slcresample_ready; ci16 is rounded and clamped
+ *
+ * Two passes, which are exact for this geometry: along each column that comes
+ * at the places where the line that goes crosses it, then along that line. The
+ * second sees a spectrum that is wider by the frequencies in azimuth times
+ * stretch[1], which is nothing but for large ones. The weights of @taps samples
+ * are those with the least mean square error for a signal whose spectrum is
+ * flat over @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i -
+ * j)), p_i = sinc (bandwidth (i - f)) at the fraction f, which is rounded to
+ * 1/4096; in azimuth w_i times exp (i 2 pi doppler (f - i)). A sample is 0
+ * where one that it is made of lies outside the image. Results do not depend on
+ * n_threads, or on how lines are pushed. Returns: IMK_ERROR_IMAGE, @out
+ * untouched */
+ImkStatus imk_slcresample_process (
+    ImkSlcresample *self, ImkImage *out, ImkError *error);
+
+/* Returns: the Doppler that is used, in cycles a line; an estimated one from
+ * the first lines made on */
+double imk_slcresample_doppler (const ImkSlcresample *self);
+
+/* @self may be NULL. */
+void imk_slcresample_free (ImkSlcresample *self);
+
+#ifdef __cplusplus
+}
+#endif

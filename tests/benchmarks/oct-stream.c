@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "oct-stream.h"
+
+#include <glib/gstdio.h>
+
+/* --- calibrations --------------------------------------------------------- */
+
+gchar *
+oct_calibration (guint cameras)
+{
+  GString *text = g_string_new (NULL);
+  gchar *path = NULL;
+  gint file = g_file_open_tmp ("octbscan-XXXXXX.ini", &path, NULL);
+
+  if (file < 0)
+    bench_fail ("there is no place for a calibration.");
+  g_close (file, NULL);
+  for (guint i = 0; i < cameras; i++)
+    g_string_append_printf (text,
+        "[camera %u]\nlambda-first=%u\nlambda-last=%u\n"
+        "dispersion=0;0;-%u;0.5\n",
+        i, 806 - i, 675 + i, 12 - i);
+  if (!g_file_set_contents (path, text->str, -1, NULL))
+    bench_fail ("%s cannot be written.", path);
+  g_string_free (text, TRUE);
+  return path;
+}
+
+void
+oct_calibration_free (gchar *path)
+{
+  g_unlink (path);
+  g_free (path);
+}
+
+/* --- the viewers ---------------------------------------------------------- */
+
+static GstFlowReturn
+on_image (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  OctStream *s = g_object_get_data (G_OBJECT (pad), "stream");
+  OctViewer *v = &s->viewers[pad == s->viewers[0].pad ? 0 : 1];
+  gint64 frame = GST_BUFFER_PTS (buffer) / GST_USECOND;
+  GstMapInfo map;
+
+  if (!gst_buffer_map (buffer, &map, GST_MAP_READ))
+    bench_fail ("image %" G_GINT64_FORMAT " cannot be read.", frame);
+  gst_buffer_unmap (buffer, &map);
+  if (frame != v->last_frame + 1)
+    v->n_out_of_order++;
+  v->last_frame = frame;
+  if (s->arrivals && v == s->viewers)
+    s->arrivals[frame] = bench_now ();
+  gst_buffer_unref (buffer);
+  __atomic_add_fetch (&v->n_received, 1, __ATOMIC_RELEASE);
+  return GST_FLOW_OK;
+}
+
+static void
+add_viewer (OctStream *s, const gchar *name)
+{
+  OctViewer *v = &s->viewers[s->n_viewers++];
+  GstPad *src = gst_element_get_static_pad (s->element, name);
+
+  if (!src)
+    src = gst_element_request_pad_simple (s->element, name);
+  v->pad = gst_pad_new (name, GST_PAD_SINK);
+  v->last_frame = -1;
+  g_object_set_data (G_OBJECT (v->pad), "stream", s);
+  gst_pad_set_chain_function (v->pad, on_image);
+  gst_pad_set_active (v->pad, TRUE);
+  if (gst_pad_link (src, v->pad) != GST_PAD_LINK_OK)
+    bench_fail ("the pad %s cannot be linked.", name);
+  gst_object_unref (src);
+}
+
+/* --- the camera ----------------------------------------------------------- */
+
+static void
+start_pool (OctStream *s, guint n_buffers)
+{
+  GstQuery *query = gst_query_new_allocation (s->caps, TRUE);
+  GstStructure *config;
+
+  if (gst_pad_peer_query (s->camera, query) &&
+      gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_parse_nth_allocation_pool (query, 0, &s->pool, NULL, NULL, NULL);
+  if (!s->pool)
+    s->pool = gst_video_buffer_pool_new ();
+  gst_query_unref (query);
+  config = gst_buffer_pool_get_config (s->pool);
+  gst_buffer_pool_config_set_params (
+      config, s->caps, s->info.size, n_buffers, n_buffers);
+  if (!gst_buffer_pool_set_config (s->pool, config) ||
+      !gst_buffer_pool_set_active (s->pool, TRUE))
+    bench_fail ("the pool does not start.");
+}
+
+static void
+start (OctStream *s, guint n_buffers)
+{
+  GstSegment segment;
+  GstPad *sink = gst_element_get_static_pad (s->element, "sink");
+
+  s->camera = gst_pad_new ("camera", GST_PAD_SRC);
+  gst_pad_set_active (s->camera, TRUE);
+  if (gst_pad_link (s->camera, sink) != GST_PAD_LINK_OK)
+    bench_fail ("the element cannot be linked.");
+  gst_object_unref (sink);
+  if (gst_element_set_state (s->element, GST_STATE_PLAYING) ==
+      GST_STATE_CHANGE_FAILURE)
+    bench_fail ("the element does not start.");
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_pad_push_event (s->camera, gst_event_new_stream_start ("camera"));
+  if (!gst_pad_push_event (s->camera, gst_event_new_caps (s->caps)))
+    bench_fail ("the element does not take the caps.");
+  gst_pad_push_event (s->camera, gst_event_new_segment (&segment));
+  start_pool (s, n_buffers);
+}
+
+void
+oct_stream_open (OctStream *s, const gchar *properties, guint lines,
+    gdouble rate, gboolean linear, guint n_buffers)
+{
+  gchar *launch = g_strdup_printf ("octbscan %s", properties);
+  GError *error = NULL;
+  gint fps_n, fps_d;
+
+  *s = (OctStream){.element = gst_parse_launch (launch, &error)};
+  if (error)
+    bench_fail ("%s", error->message);
+  gst_object_ref_sink (s->element);
+  gst_util_double_to_fraction (rate, &fps_n, &fps_d);
+  s->caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+      "GRAY16_LE", "width", G_TYPE_INT, OCT_SAMPLES, "height", G_TYPE_INT,
+      lines, "framerate", GST_TYPE_FRACTION, fps_n, fps_d, NULL);
+  gst_video_info_from_caps (&s->info, s->caps);
+  add_viewer (s, "src");
+  if (linear)
+    add_viewer (s, "linear");
+  start (s, n_buffers);
+  g_free (launch);
+}
+
+static void
+fill_once (OctStream *s, GstBuffer *buffer)
+{
+  GQuark quark = g_quark_from_static_string ("filled");
+  GstMapInfo map;
+  guint32 v;
+
+  if (gst_mini_object_get_qdata (GST_MINI_OBJECT_CAST (buffer), quark))
+    return;
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  v = (guint32) GPOINTER_TO_SIZE (map.data);
+  for (gsize i = 0; i < map.size / 2; i++) {
+    v = v * 1664525u + 1013904223u;
+    ((guint16 *) map.data)[i] = (guint16) (2000 + (v >> 22));
+  }
+  gst_buffer_unmap (buffer, &map);
+  gst_mini_object_set_qdata (
+      GST_MINI_OBJECT_CAST (buffer), quark, GINT_TO_POINTER (1), NULL);
+}
+
+gboolean
+oct_stream_push (OctStream *s, guint64 i)
+{
+  GstBufferPoolAcquireParams dont_wait = {
+      .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
+  GstBuffer *buffer = NULL;
+  GstFlowReturn flow =
+      gst_buffer_pool_acquire_buffer (s->pool, &buffer, &dont_wait);
+
+  if (flow == GST_FLOW_EOS)
+    return FALSE;
+  if (flow != GST_FLOW_OK)
+    bench_fail ("the pool has no buffer.");
+  fill_once (s, buffer);
+  GST_BUFFER_PTS (buffer) = i * GST_USECOND;
+  if (gst_pad_push (s->camera, buffer) != GST_FLOW_OK)
+    bench_fail ("the element does not take B-scan %" G_GUINT64_FORMAT ".", i);
+  return TRUE;
+}
+
+void
+oct_stream_end (OctStream *s, guint64 n_expected)
+{
+  gst_pad_push_event (s->camera, gst_event_new_eos ());
+  for (guint i = 0; i < s->n_viewers; i++)
+    if (s->viewers[i].n_received != n_expected)
+      bench_fail ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                  " images came out.",
+          s->viewers[i].n_received, n_expected);
+}
+
+guint64
+oct_stream_stat (OctStream *s, const gchar *field)
+{
+  GstStructure *stats = NULL;
+  guint64 value = 0;
+
+  g_object_get (s->element, "stats", &stats, NULL);
+  gst_structure_get_uint64 (stats, field, &value);
+  gst_structure_free (stats);
+  return value;
+}
+
+void
+oct_stream_close (OctStream *s)
+{
+  gst_buffer_pool_set_active (s->pool, FALSE);
+  gst_element_set_state (s->element, GST_STATE_NULL);
+  gst_pad_set_active (s->camera, FALSE);
+  gst_object_unref (s->camera);
+  for (guint i = 0; i < s->n_viewers; i++) {
+    gst_pad_set_active (s->viewers[i].pad, FALSE);
+    gst_object_unref (s->viewers[i].pad);
+  }
+  gst_object_unref (s->pool);
+  gst_object_unref (s->element);
+  gst_caps_unref (s->caps);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* octbscan from host to host: how many A-scans a second with as many B-scans as
+ * it takes, and how long one is inside when they come one at a time. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/backend.h"
+#include "oct-stream.h"
+
+enum { N_WARM = 600, N_LATENCIES = 2000, PAUSE_US = 500 };
+
+static guint
+n_frames (const gchar *backend)
+{
+  guint n = g_str_equal (backend, "cuda") ? 100000 : 2000;
+
+  return bench_is_quick () ? n / 5 : n;
+}
+
+/* After a warm-up, in which pools grow and readers are noticed. */
+static void
+rate_case (const gchar *backend, guint scale, gboolean linear, guint in_flight)
+{
+  guint n = n_frames (backend), warm = MIN (N_WARM, n / 4);
+  gchar *calibration = oct_calibration (1);
+  gchar *properties =
+      g_strdup_printf ("backend=%s calibration=%s scale=%u max-in-flight=%u",
+          backend, calibration, scale, in_flight);
+  gchar *name = g_strdup_printf ("832-to-%u-%s-in-flight-%u", 4096 * scale,
+      linear ? "both" : "one", in_flight);
+  double start = 0, us;
+  OctStream s;
+
+  oct_stream_open (&s, properties, OCT_LINES, 4200, linear, 0);
+  for (guint i = 0; i < n + warm; i++) {
+    if (i == warm)
+      start = bench_now ();
+    oct_stream_push (&s, i);
+  }
+  oct_stream_end (&s, n + warm);
+  us = (bench_now () - start) / n;
+  bench_row (name, backend, "ours", us, NAN, NAN, NAN, n);
+  printf ("%s %s: %.2f M A-scans/s, %" G_GUINT64_FORMAT " out of order\n", name,
+      backend, OCT_LINES / us,
+      s.viewers[0].n_out_of_order + s.viewers[s.n_viewers - 1].n_out_of_order);
+  oct_stream_close (&s);
+  oct_calibration_free (calibration);
+  g_free (properties);
+  g_free (name);
+}
+
+/* From the push to where the image can be read. */
+static void
+latency_case (const gchar *backend, guint scale)
+{
+  guint n = bench_is_quick () ? N_LATENCIES / 4 : N_LATENCIES, warm = 50;
+  gchar *calibration = oct_calibration (1);
+  gchar *properties = g_strdup_printf (
+      "backend=%s calibration=%s scale=%u", backend, calibration, scale);
+  gchar *name = g_strdup_printf ("832-to-%u-latency", 4096 * scale);
+  double *sent = g_new0 (double, n + warm);
+  OctStream s;
+
+  oct_stream_open (&s, properties, OCT_LINES, 4200, FALSE, 0);
+  s.arrivals = g_new0 (double, n + warm);
+  for (guint i = 0; i < n + warm; i++) {
+    sent[i] = bench_now ();
+    oct_stream_push (&s, i);
+    while (__atomic_load_n (&s.viewers[0].n_received, __ATOMIC_ACQUIRE) <= i)
+      ;
+    g_usleep (PAUSE_US);
+  }
+  oct_stream_end (&s, n + warm);
+  for (guint i = 0; i < n; i++)
+    sent[i] = s.arrivals[i + warm] - sent[i + warm];
+  bench_samples (name, backend, "ours", sent, n);
+  printf ("%s %s: median %.1f us, 99 %% below %.1f us\n", name, backend,
+      bench_find (name, "ours").median, bench_find (name, "ours").p99);
+  g_free (s.arrivals);
+  oct_stream_close (&s);
+  oct_calibration_free (calibration);
+  g_free (sent);
+  g_free (properties);
+  g_free (name);
+}
+
+int
+main (int argc, char **argv)
+{
+  ImkError error;
+
+  bench_open (argc, argv, "octbscan-element");
+  gst_init (NULL, NULL);
+  if (imk_backend_load ("cuda", &error) == IMK_OK) {
+    for (guint scale = 1; scale <= 4; scale *= 2)
+      for (guint linear = 0; linear < 2; linear++)
+        rate_case ("cuda", scale, linear, 3);
+    rate_case ("cuda", 4, FALSE, 1);
+    for (guint scale = 1; scale <= 4; scale *= 4)
+      latency_case ("cuda", scale);
+  } else {
+    printf ("  no rows for cuda: %s\n", error.message);
+  }
+  rate_case ("cpu", 4, TRUE, 3);
+  latency_case ("cpu", 4);
+  return bench_close ();
+}

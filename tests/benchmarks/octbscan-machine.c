@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The machine of the thesis: live, as fast as its four cameras were; and its
+ * data set, on as many GPUs as there are, beside a chain of its own steps over
+ * cuFFT. */
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/device.h"
+#include "oct-stream.h"
+#ifdef HAVE_CUDA
+#include "octbscan-thesis.h"
+#endif
+
+enum {
+  RATE = 4200,     /* B-scans a second of the four cameras together */
+  N_BUFFERS = 256, /* that they have */
+  N_SET = 240 * 11,
+  N_WARM = 2 * N_SET,
+  N_BATCH = 60, /* B-scans of the peer */
+};
+
+/* --- live ----------------------------------------------------------------- */
+
+static double
+resident_mib (void)
+{
+  unsigned long all, resident = 0;
+  FILE *file = fopen ("/proc/self/statm", "r");
+
+  if (!file || fscanf (file, "%lu %lu", &all, &resident) != 2)
+    resident = 0;
+  if (file)
+    fclose (file);
+  return resident * (double) sysconf (_SC_PAGESIZE) / (1 << 20);
+}
+
+static void
+sleep_until (double us)
+{
+  struct timespec t = {(time_t) (us / 1e6), (long) (fmod (us, 1e6) * 1e3)};
+
+  clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* A camera waits for nobody. */
+static void
+live_case (const gchar *backend, gdouble rate, guint seconds)
+{
+  guint n = (guint) (rate * seconds), n_lost = 0, n_pushed = 0;
+  gchar *calibration = oct_calibration (4);
+  gchar *properties = g_strdup_printf (
+      "backend=%s cameras=4 calibration=%s scale=4", backend, calibration);
+  gchar *name = g_strdup_printf ("live-%.0f", rate);
+  double start, early = 0, late;
+  OctStream s;
+
+  oct_stream_open (&s, properties, OCT_LINES, rate, TRUE, N_BUFFERS);
+  start = bench_now ();
+  for (guint i = 0; i < n; i++) {
+    sleep_until (start + i * 1e6 / rate);
+    if (oct_stream_push (&s, n_pushed))
+      n_pushed++;
+    else
+      n_lost++;
+    if (i == n / 4)
+      early = resident_mib ();
+  }
+  late = resident_mib ();
+  oct_stream_end (&s, n_pushed);
+  printf ("%s %s: %u s, %u B-scans, %u lost, %" G_GUINT64_FORMAT
+          " images out of order; resident %.0f MiB after a quarter, %.0f at "
+          "the end\n",
+      name, backend, seconds, n, n_lost,
+      s.viewers[0].n_out_of_order + s.viewers[1].n_out_of_order, early, late);
+  {
+    GstStructure *stats = NULL;
+    double p50 = NAN, p99 = NAN, longest = NAN;
+
+    g_object_get (s.element, "stats", &stats, NULL);
+    gst_structure_get (stats, "time-p50", G_TYPE_DOUBLE, &p50, "time-p99",
+        G_TYPE_DOUBLE, &p99, "time-max", G_TYPE_DOUBLE, &longest, NULL);
+    gst_structure_free (stats);
+    bench_row (name, backend, "ours", p50, p99, NAN, longest, n);
+  }
+  oct_stream_close (&s);
+  oct_calibration_free (calibration);
+  g_free (properties);
+  g_free (name);
+}
+
+/* --- the data set ----------------------------------------------------------
+ */
+
+static void
+wait_for (OctStream *s, guint64 n)
+{
+  for (guint i = 0; i < s->n_viewers; i++)
+    while (__atomic_load_n (&s->viewers[i].n_received, __ATOMIC_ACQUIRE) < n)
+      g_usleep (20);
+}
+
+static gchar *
+list_devices (guint n)
+{
+  GString *list = g_string_new ("0");
+
+  for (guint i = 1; i < n; i++)
+    g_string_append_printf (list, ";%u", i);
+  return g_string_free (list, FALSE);
+}
+
+static void
+set_case (guint scale, gboolean both, guint n_devices)
+{
+  gchar *calibration = oct_calibration (1);
+  gchar *devices = list_devices (n_devices);
+  gchar *properties = g_strdup_printf (
+      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u", devices,
+      calibration, scale);
+  gchar *name = g_strdup_printf ("set-832-to-%u-%s-gpus-%u", 4096 * scale,
+      both ? "both" : "one", n_devices);
+  guint repeats = 5;
+  GstStructure *shares = NULL;
+  double seconds[5];
+  gchar *text;
+  OctStream s;
+
+  oct_stream_open (&s, properties, OCT_LINES, RATE, both, 0);
+  for (guint i = 0; i < N_WARM; i++)
+    oct_stream_push (&s, i);
+  wait_for (&s, N_WARM);
+  for (guint r = 0; r < repeats; r++) {
+    guint first = N_WARM + r * N_SET;
+
+    seconds[r] = bench_now ();
+    for (guint i = 0; i < N_SET; i++)
+      oct_stream_push (&s, first + i);
+    wait_for (&s, first + N_SET);
+    seconds[r] = bench_now () - seconds[r];
+  }
+  g_object_get (s.element, "shares", &shares, NULL);
+  oct_stream_end (&s, N_WARM + repeats * N_SET);
+  bench_samples (name, "cuda", "ours", seconds, repeats);
+  text = gst_structure_to_string (shares);
+  printf ("%s: %.4f s, %.2f M A-scans/s; %s\n", name,
+      bench_find (name, "ours").median / 1e6,
+      N_SET * OCT_LINES / bench_find (name, "ours").median, text);
+  gst_structure_free (shares);
+  oct_stream_close (&s);
+  oct_calibration_free (calibration);
+  g_free (text);
+  g_free (devices);
+  g_free (properties);
+  g_free (name);
+}
+
+static guint
+count_devices (void)
+{
+  const ImkDevice *device;
+  int n = 0;
+  ImkError error;
+
+  if (imk_backend_load ("cuda", &error) != IMK_OK ||
+      imk_device_get (&device, &error) != IMK_OK ||
+      device->count (&n, &error) != IMK_OK)
+    printf ("  no rows for cuda: %s\n", error.message);
+  return (guint) n;
+}
+
+#ifdef HAVE_CUDA
+/* --- the peer --------------------------------------------------------------
+ */
+
+static void
+thesis_case (guint scale, gboolean both)
+{
+  const ThesisConfig c = {OCT_SAMPLES, OCT_LINES, 4096, scale, N_BATCH, both};
+  gchar *name =
+      g_strdup_printf ("set-832-to-%u-%s", 4096 * scale, both ? "both" : "one");
+  double seconds = thesis_run (&c, N_SET / N_BATCH);
+
+  bench_row (name, "cuda", "thesis", seconds * 1e6, NAN, NAN, NAN, 1);
+  printf ("%s cuFFT chain: %.4f s, %.2f M A-scans/s\n", name, seconds,
+      N_SET * OCT_LINES / seconds / 1e6);
+  g_free (name);
+}
+
+static void
+thesis_step_case (guint scale)
+{
+  const ThesisConfig c = {OCT_SAMPLES, OCT_LINES, 4096, scale, N_BATCH, TRUE};
+  ThesisStep steps[THESIS_MAX_STEPS];
+  guint n = thesis_steps (&c, steps);
+
+  for (guint i = 0; i < n; i++)
+    printf ("  scale %u, %s: %.0f us, %.0f GB/s\n", scale, steps[i].name,
+        steps[i].us, steps[i].bytes / steps[i].us / 1e3);
+}
+#endif
+
+int
+main (int argc, char **argv)
+{
+  guint n_devices;
+
+  bench_open (argc, argv, "octbscan-machine");
+  gst_init (NULL, NULL);
+  n_devices = count_devices ();
+  for (guint n = 1; n <= n_devices && n <= 4; n *= 2)
+    for (guint scale = 1; scale <= 4; scale *= 2)
+      for (guint both = 0; both < 2; both++)
+        set_case (scale, both, n);
+#ifdef HAVE_CUDA
+  for (guint scale = 1; scale <= 4 && n_devices > 0; scale *= 2) {
+    thesis_case (scale, FALSE);
+    thesis_case (scale, TRUE);
+    thesis_step_case (scale);
+  }
+#endif
+  if (n_devices > 0)
+    live_case ("cuda", RATE, bench_is_quick () ? 5 : 60);
+  live_case ("cpu", 250, bench_is_quick () ? 2 : 20);
+  return bench_close ();
+}

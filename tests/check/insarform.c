@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* insarform: pads, formats, pieces, restarts and errors. What the numbers are,
+ * the tests of the kernel say. */
+#include "check-common.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#define WIDTH 57 /* rows of 2 x 3 looks are padded in pictures */
+#define HEIGHT 61
+
+static gchar *folder;
+
+static void
+write_file (const gchar *name, gconstpointer data, gsize size)
+{
+  g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
+}
+
+/* The secondary is the reference, its phase falling by a turn in WIDTH columns:
+ * the phase of the interferogram rises. */
+static void
+setup (void)
+{
+  g_autofree gint16 *a = g_new (gint16, 2 * WIDTH * HEIGHT);
+  g_autofree gint16 *b = g_new (gint16, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (3);
+
+  folder = g_dir_make_tmp ("insarform-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i += 2) {
+    gdouble angle = -2 * G_PI * (i / 2 % WIDTH) / WIDTH;
+
+    a[i] = (gint16) g_rand_int_range (rand, -9999, 9999);
+    a[i + 1] = (gint16) g_rand_int_range (rand, -9999, 9999);
+    b[i] = (gint16) lrint (a[i] * cos (angle) - a[i + 1] * sin (angle));
+    b[i + 1] = (gint16) lrint (a[i] * sin (angle) + a[i + 1] * cos (angle));
+  }
+  write_file ("a.slc", a, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  write_file ("b.slc", b, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+}
+
+static void
+teardown (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* Returns: (transfer full): the description, in which every $ is the folder */
+static GstElement *
+launch (const gchar *description)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+static void
+stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+#define RAW "width=57 format=ci16 "
+#define SOURCES(more_a, more_b) \
+  "slcsrc location=$/a.slc " RAW more_a " ! i.reference slcsrc " \
+  "location=$/b.slc " RAW more_b " ! i.secondary insarform name=i looks-x=2 " \
+  "looks-y=3 window-x=3 window-y=3 "
+#define OUT(pad) "i." pad " ! queue ! appsink name=" pad " sync=false "
+
+/* Returns: (transfer full): the only buffer that comes out of the appsink
+ * @name, of caps that are @caps and more */
+static GstBuffer *
+pull_one (GstElement *pipeline, const gchar *name, const gchar *caps)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstCaps *expected = gst_caps_from_string (caps);
+  GstSample *sample, *second;
+  GstBuffer *buffer;
+
+  g_signal_emit_by_name (
+      sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+  fail_unless (sample != NULL, "nothing came out of %s", name);
+  fail_unless (gst_caps_is_subset (gst_sample_get_caps (sample), expected),
+      "%s: %" GST_PTR_FORMAT, name, gst_sample_get_caps (sample));
+  g_signal_emit_by_name (
+      sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &second);
+  fail_unless (second == NULL, "a second buffer came out of %s", name);
+  buffer = gst_buffer_ref (gst_sample_get_buffer (sample));
+  gst_sample_unref (sample);
+  gst_caps_unref (expected);
+  gst_object_unref (sink);
+  return buffer;
+}
+
+static void
+check_size (GstBuffer *buffer, gsize size)
+{
+  fail_unless_equals_uint64 (gst_buffer_get_size (buffer), size);
+}
+
+GST_START_TEST (test_each_pad_gives_its_picture)
+{
+  GstElement *pipeline = launch (SOURCES ("", "") OUT ("phase")
+          OUT ("coherence") OUT ("amplitude") OUT ("interferogram"));
+  GstBuffer *phase, *coherence, *amplitude, *interferogram;
+  GstMapInfo map;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  phase =
+      pull_one (pipeline, "phase", "video/x-raw,format=RGB,width=28,height=20");
+  coherence = pull_one (
+      pipeline, "coherence", "video/x-raw,format=GRAY8,width=28,height=20");
+  amplitude = pull_one (
+      pipeline, "amplitude", "video/x-raw,format=GRAY8,width=28,height=20");
+  interferogram = pull_one (pipeline, "interferogram",
+      "application/x-slc,format=cf32,width=28,height=20");
+  stop (pipeline);
+
+  check_size (phase, 84 * 20);
+  check_size (coherence, 28 * 20);
+  check_size (amplitude, 28 * 20);
+  check_size (interferogram, 28 * 20 * 8);
+
+  gst_buffer_map (interferogram, &map, GST_MAP_READ);
+  for (guint i = 0; i < 28 * 20; i++) {
+    const gfloat *z = (const gfloat *) map.data + 2 * i;
+    gdouble expected = 2 * G_PI * (2 * (i % 28) + 0.5) / WIDTH;
+    gdouble away = atan2 (z[1], z[0]) - expected;
+
+    fail_unless (fabs (away - 2 * G_PI * rint (away / (2 * G_PI))) < 0.06,
+        "phase of cell %u is %g, expected %g", i, atan2 (z[1], z[0]), expected);
+  }
+  gst_buffer_unmap (interferogram, &map);
+  /* a third of a turn is green, whole columns are alike */
+  gst_buffer_map (phase, &map, GST_MAP_READ);
+  for (guint y = 0; y < 20; y++) {
+    const guint8 *p = map.data + 84 * y + 3 * 9;
+
+    fail_unless (p[1] == 255 && p[0] < 40 && p[2] < 40, "line %u: %u %u %u", y,
+        p[0], p[1], p[2]);
+  }
+  gst_buffer_unmap (phase, &map);
+  gst_buffer_map (coherence, &map, GST_MAP_READ);
+  for (guint i = 0; i < 28 * 20; i++)
+    fail_unless (map.data[i] > 240, "coherence %u of cell %u", map.data[i], i);
+  gst_buffer_unmap (coherence, &map);
+  gst_buffer_unref (phase);
+  gst_buffer_unref (coherence);
+  gst_buffer_unref (amplitude);
+  gst_buffer_unref (interferogram);
+}
+GST_END_TEST
+
+GST_START_TEST (test_numbers_are_those_of_the_pictures)
+{
+  GstElement *pipeline =
+      launch (SOURCES ("", "") "amplitude-max=20000 "
+                               "i.coherence ! queue ! tee name=t "
+                               "i.amplitude ! queue ! video/x-raw,"
+                               "format=GRAY16_LE ! appsink name=grey "
+                               "t. ! queue ! other/tensors ! appsink name=f32");
+  GstBuffer *grey, *f32;
+  GstMapInfo map;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  grey = pull_one (
+      pipeline, "grey", "video/x-raw,format=GRAY16_LE,width=28,height=20");
+  f32 = pull_one (pipeline, "f32",
+      "other/tensors,format=static,types=float32,dimensions=(string)1:28:20:1");
+  stop (pipeline);
+  check_size (f32, 28 * 20 * 4);
+  gst_buffer_map (f32, &map, GST_MAP_READ);
+  for (guint i = 0; i < 28 * 20; i++) {
+    gfloat value = ((const gfloat *) map.data)[i];
+
+    fail_unless (value > 0.94 && value <= 1, "cell %u: %g", i, value);
+  }
+  gst_buffer_unmap (f32, &map);
+  /* the amplitude of noise in +-9999 is near 8164 */
+  gst_buffer_map (grey, &map, GST_MAP_READ);
+  for (guint i = 0; i < 28 * 20; i++) {
+    gdouble value = ((const guint16 *) map.data)[i] / 65535.0 * 20000;
+
+    fail_unless (value > 3000 && value < 13000, "cell %u: %g", i, value);
+  }
+  gst_buffer_unmap (grey, &map);
+  gst_buffer_unref (grey);
+  gst_buffer_unref (f32);
+}
+GST_END_TEST
+
+static GstBuffer *
+run (const gchar *description)
+{
+  GstElement *pipeline = launch (description);
+  GstBuffer *buffer;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  buffer = pull_one (pipeline, "interferogram", "application/x-slc");
+  stop (pipeline);
+  return buffer;
+}
+
+static void
+check_same (GstBuffer *found, GstBuffer *expected, const gchar *what)
+{
+  GstMapInfo map;
+
+  check_size (found, gst_buffer_get_size (expected));
+  gst_buffer_map (expected, &map, GST_MAP_READ);
+  fail_unless (
+      gst_buffer_memcmp (found, 0, map.data, map.size) == 0, "%s", what);
+  gst_buffer_unmap (expected, &map);
+  gst_buffer_unref (found);
+}
+
+GST_START_TEST (test_buffers_of_any_size_meet)
+{
+  GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
+
+  check_same (run (SOURCES ("lines-per-buffer=1", "lines-per-buffer=17")
+                      OUT ("interferogram")),
+      expected, "1 and 17 lines");
+  check_same (run (SOURCES ("lines-per-buffer=10", "lines-per-buffer=7")
+                      OUT ("interferogram")),
+      expected, "10 and 7 lines");
+  gst_buffer_unref (expected);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_run_can_be_repeated)
+{
+  GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
+  GstElement *pipeline = launch (SOURCES (
+      "lines-per-buffer=3", "lines-per-buffer=5") OUT ("interferogram"));
+
+  for (guint i = 0; i < 3; i++) {
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
+        expected, "again");
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+  /* and by a seek of both sources */
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
+      expected, "after a seek");
+  stop (pipeline);
+  gst_buffer_unref (expected);
+}
+GST_END_TEST
+
+/* The reference has no partner, and must not keep its thread. */
+GST_START_TEST (test_it_can_be_stopped_while_it_waits)
+{
+  GstElement *pipeline =
+      launch ("slcsrc location=$/a.slc " RAW " ! i.reference "
+              "appsrc ! application/x-slc,format=ci16,width=57,height=61 ! "
+              "i.secondary insarform name=i " OUT ("phase"));
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  g_usleep (50000);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_the_summary_says_how_coherent_it_is)
+{
+  GstElement *pipeline = launch (SOURCES ("", ""));
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gdouble coherence = 0;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  while (coherence == 0) {
+    GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
+    const GstStructure *s = gst_message_get_structure (message);
+    guint64 n;
+
+    if (gst_structure_has_name (s, "insarform-summary")) {
+      fail_unless (gst_structure_get (s, "mean-coherence", G_TYPE_DOUBLE,
+          &coherence, "with-data", G_TYPE_UINT64, &n, NULL));
+      fail_unless_equals_uint64 (n, 28 * 20);
+    }
+    gst_message_unref (message);
+  }
+  fail_unless (coherence > 0.94 && coherence < 1, "%g", coherence);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+GST_END_TEST
+
+static void
+check_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline = launch (description);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+
+GST_START_TEST (test_what_is_wrong_is_said)
+{
+  const GQuark stream = GST_STREAM_ERROR;
+
+#define FAILS(a, b, more, domain, code, words) \
+  check_fails ("slcsrc location=$/a.slc " a " ! i.reference slcsrc " \
+               "location=$/b.slc " b " ! i.secondary insarform name=i " more \
+               " i.phase ! queue ! fakesink", \
+      domain, code, words)
+  FAILS (RAW, "width=61 format=ci16", "", stream, GST_STREAM_ERROR_FORMAT,
+      "61 lines of 57 columns and the secondary 57 of 61");
+  FAILS (RAW, "num-buffers=0 width=57 format=cf32", "", stream,
+      GST_STREAM_ERROR_FORMAT, "");
+  FAILS (RAW, RAW, "window-x=4", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "window-x is 4; it must be an odd number");
+  FAILS (RAW, RAW, "looks-y=62", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "looks-y is 62; it can be 1 to 61");
+  FAILS (RAW, RAW, "backend=cuda", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_NOT_FOUND, "on the CPU alone");
+  FAILS (RAW, RAW "lines-per-buffer=9 num-buffers=3", "", stream,
+      GST_STREAM_ERROR_FAILED, "secondary ended after 27 of 61 lines");
+  FAILS (RAW "lines-per-buffer=1 num-buffers=2", RAW, "", stream,
+      GST_STREAM_ERROR_FAILED, "reference ended after 2 of 61 lines");
+#undef FAILS
+}
+GST_END_TEST
+
+static Suite *
+insarform_suite (void)
+{
+  Suite *suite = suite_create ("insarform");
+  TCase *tcase = tcase_create ("general");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, setup, teardown);
+  tcase_add_test (tcase, test_each_pad_gives_its_picture);
+  tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
+  tcase_add_test (tcase, test_buffers_of_any_size_meet);
+  tcase_add_test (tcase, test_a_run_can_be_repeated);
+  tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
+  tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
+  tcase_add_test (tcase, test_what_is_wrong_is_said);
+  return suite;
+}
+
+GST_CHECK_MAIN (insarform);

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The normalintegrate element, on the CPU and on the mock of a device: formats,
+ * pads, metadata, and what is refused. What it computes, the kernel's tests
+ * check; a map here is a plane of slopes 0.5 and 0.25. */
+#include "check-common.h"
+
+#include <math.h>
+
+enum { WIDTH = 13, HEIGHT = 7 };
+
+static const gdouble slope_x = 0.5, slope_y = 0.25; /* y up */
+
+static gdouble
+height_at (gint x, gint y, gint height)
+{
+  return slope_x * x + slope_y * (height - 1 - y);
+}
+
+/* --- harnesses ------------------------------------------------------------ */
+
+typedef struct {
+  GstElement *element;
+  GstHarness *sink;                   /* normals go in here */
+  GstHarness *height, *tensor, *mesh; /* NULL where not asked */
+  GstBus *bus;
+  GstVideoInfo info; /* unknown for tensors */
+} Ni;
+
+/* @pads: names of outputs in a row; @caps: what `height` and `mesh` peers take,
+ * NULL for anything */
+static Ni
+ni_new (const gchar *properties, const gchar *pads, const gchar *caps)
+{
+  g_autofree gchar *line = g_strdup_printf ("normalintegrate %s", properties);
+  Ni ni = {.element = gst_parse_launch (line, NULL)};
+  GstHarness **slots[] = {&ni.height, &ni.tensor, &ni.mesh};
+  const gchar *names[] = {"height", "tensor", "mesh"};
+
+  fail_unless (ni.element != NULL);
+  gst_object_ref_sink (ni.element);
+  ni.bus = gst_bus_new ();
+  gst_element_set_bus (ni.element, ni.bus);
+  ni.sink = gst_harness_new_with_element (ni.element, "sink", NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strstr (pads, names[i])) {
+      *slots[i] = gst_harness_new_with_element (ni.element, NULL, names[i]);
+      if (caps)
+        gst_harness_set_sink_caps_str (*slots[i], caps);
+    }
+  return ni;
+}
+
+static void
+ni_free (Ni *ni)
+{
+  GstHarness *outputs[] = {ni->height, ni->tensor, ni->mesh};
+
+  gst_element_set_bus (ni->element, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
+    if (outputs[i])
+      gst_harness_teardown (outputs[i]);
+  gst_harness_teardown (ni->sink);
+  gst_object_unref (ni->bus);
+  gst_object_unref (ni->element);
+  fail_unless_equals_int (check_n_live (), 0);
+}
+
+static void
+ni_caps (Ni *ni, const gchar *format, gint width, gint height)
+{
+  g_autofree gchar *caps = NULL;
+
+  if (format) {
+    ni->info = check_info (format, width, height);
+    caps = g_strdup_printf (
+        "video/x-raw,format=%s,width=%d,height=%d,framerate=25/1", format,
+        width, height);
+  } else {
+    gst_video_info_init (&ni->info);
+    ni->info.width = width;
+    ni->info.height = height;
+    caps = g_strdup_printf (
+        "other/tensors,format=static,num_tensors=1,types=float32,"
+        "dimensions=3:%d:%d:1,framerate=25/1",
+        width, height);
+  }
+  gst_harness_set_src_caps_str (ni->sink, caps);
+}
+
+/* Returns: (transfer full): the plane, with noise in alpha */
+static GstBuffer *
+plane_of (const Ni *ni)
+{
+  gdouble length = sqrt (1 + slope_x * slope_x + slope_y * slope_y);
+  const gdouble n[] = {-slope_x / length, -slope_y / length, 1 / length};
+  const GstVideoFormatInfo *finfo = ni->info.finfo;
+  gboolean is_video =
+      GST_VIDEO_INFO_FORMAT (&ni->info) != GST_VIDEO_FORMAT_UNKNOWN;
+  gsize n_pixels = (gsize) ni->info.width * ni->info.height;
+  GstVideoFrame frame;
+  GstBuffer *buffer;
+  GstMapInfo map;
+
+  if (!is_video) {
+    buffer = gst_buffer_new_allocate (NULL, 12 * n_pixels, NULL);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+    for (gsize i = 0; i < 3 * n_pixels; i++)
+      ((gfloat *) map.data)[i] = (gfloat) n[i % 3];
+    gst_buffer_unmap (buffer, &map);
+    GST_BUFFER_PTS (buffer) = 40 * GST_MSECOND;
+    return buffer;
+  }
+  buffer = check_noise (&ni->info, 1);
+  fail_unless (
+      gst_video_frame_map (&frame, &ni->info, buffer, GST_MAP_READWRITE));
+  for (guint c = 0; c < 3; c++)
+    for (gint y = 0; y < ni->info.height; y++)
+      for (gint x = 0; x < ni->info.width; x++) {
+        guint8 *p = (guint8 *) GST_VIDEO_FRAME_COMP_DATA (&frame, c) +
+                    y * GST_VIDEO_FRAME_COMP_STRIDE (&frame, c) +
+                    x * GST_VIDEO_FRAME_COMP_PSTRIDE (&frame, c);
+
+        if (GST_VIDEO_FORMAT_INFO_DEPTH (finfo, c) == 8)
+          *p = (guint8) (128.5 + 127 * n[c]);
+        else
+          *(guint16 *) p = (guint16) (32768.5 + 32767 * n[c]);
+      }
+  gst_video_frame_unmap (&frame);
+  return buffer;
+}
+
+static void
+ni_push (Ni *ni)
+{
+  check_push (ni->sink, plane_of (ni), GST_FLOW_OK);
+}
+
+/* The plane times @mm, to @tolerance of its highest point. */
+static void
+assert_tensor (
+    GstBuffer *buffer, gint width, gint height, gdouble mm, gdouble tolerance)
+{
+  gdouble highest = mm * height_at (width - 1, 0, height);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  fail_unless_equals_uint64 (map.size, 4 * (gsize) width * height);
+  for (gint y = 0; y < height; y++)
+    for (gint x = 0; x < width; x++) {
+      gdouble found = ((gfloat *) map.data)[y * width + x];
+      gdouble expected = mm * height_at (x, y, height);
+
+      fail_unless (fabs (found - expected) <= tolerance * highest,
+          "at (%d, %d) the height is %g, not %g", x, y, found, expected);
+    }
+  gst_buffer_unmap (buffer, &map);
+}
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+/* --- tests ---------------------------------------------------------------- */
+
+GST_START_TEST (test_every_format_and_backend_gives_the_plane)
+{
+  const gchar *formats[] = {"RGB", "BGR", "RGBx", "BGRx", "xRGB", "xBGR",
+      "RGBA", "BGRA", "ARGB", "ABGR", "RGBA64_LE", "ARGB64_LE", NULL};
+
+  for (guint b = 0; b < 2; b++)
+    for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
+      g_autofree gchar *properties =
+          g_strdup_printf ("mm-per-pixel=0.5 backend=%s", backends[b]);
+      Ni ni = ni_new (properties, "tensor", NULL);
+      gboolean bytes = formats[i] && !strstr (formats[i], "64");
+      GstBuffer *out;
+
+      ni_caps (&ni, formats[i], WIDTH, HEIGHT);
+      ni_push (&ni);
+      out = check_pull (ni.tensor);
+      assert_tensor (out, WIDTH, HEIGHT, 0.5, bytes ? 0.02 : 1e-4);
+      fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 40 * GST_MSECOND);
+      gst_buffer_unref (out);
+      ni_free (&ni);
+    }
+}
+GST_END_TEST
+
+GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
+{
+  const gchar *formats[] = {"GRAY16_LE", "GRAY16_BE"};
+
+  for (guint i = 0; i < 2; i++) {
+    g_autofree gchar *caps =
+        g_strdup_printf ("video/x-raw,format=%s", formats[i]);
+    Ni ni = ni_new ("mm-per-pixel=2", "height", caps);
+    gdouble scale, offset, highest;
+    GstCustomMeta *meta;
+    const GstStructure *s;
+    GstVideoInfo info;
+    GstVideoFrame frame;
+    GstBuffer *out;
+
+    ni_caps (&ni, NULL, WIDTH, HEIGHT);
+    ni_push (&ni);
+    out = check_pull (ni.height);
+    meta = gst_buffer_get_custom_meta (out, "GstImagingHeight");
+    fail_unless (meta != NULL);
+    s = gst_custom_meta_get_structure (meta);
+    fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
+        G_TYPE_DOUBLE, &offset, "highest", G_TYPE_DOUBLE, &highest, NULL));
+    fail_unless (fabs (highest - 2 * height_at (WIDTH - 1, 0, HEIGHT)) < 1e-3);
+    info = check_info (formats[i], WIDTH, HEIGHT);
+    fail_unless (gst_video_frame_map (&frame, &info, out, GST_MAP_READ));
+    for (gint y = 0; y < HEIGHT; y++)
+      for (gint x = 0; x < WIDTH; x++) {
+        const guint8 *p =
+            (const guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&frame, 0) +
+            y * GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0) + 2 * x;
+        guint v = i == 0 ? GST_READ_UINT16_LE (p) : GST_READ_UINT16_BE (p);
+        gdouble mm = scale * v + offset;
+
+        fail_unless (v > 0);
+        fail_unless (fabs (mm - 2 * height_at (x, y, HEIGHT)) < 1e-3,
+            "at (%d, %d) %u is %g mm", x, y, v, mm);
+      }
+    gst_video_frame_unmap (&frame);
+    gst_buffer_unref (out);
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_mesh_is_in_the_format_of_its_peer)
+{
+  const struct {
+    const gchar *caps, *begins;
+  } cases[] = {{"model/x-ply", "ply\n"}, {"model/obj", "v "}, {"ANY", "ply\n"}};
+
+  for (guint b = 0; b < 2; b++)
+    for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+      g_autofree gchar *properties =
+          g_strdup_printf ("backend=%s", backends[b]);
+      Ni ni = ni_new (properties, "mesh", cases[i].caps);
+      GstMapInfo map;
+      GstBuffer *out;
+
+      ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+      ni_push (&ni);
+      out = check_pull (ni.mesh);
+      fail_unless (gst_buffer_map (out, &map, GST_MAP_READ));
+      fail_unless (
+          memcmp (map.data, cases[i].begins, strlen (cases[i].begins)) == 0);
+      if (map.data[0] == 'p')
+        fail_unless (g_strstr_len ((gchar *) map.data, 200,
+                         "element vertex 91\n") != NULL);
+      gst_buffer_unmap (out, &map);
+      gst_buffer_unref (out);
+      ni_free (&ni);
+    }
+}
+GST_END_TEST
+
+GST_START_TEST (test_all_outputs_come_from_one_map)
+{
+  for (guint b = 0; b < 2; b++) {
+    g_autofree gchar *properties = g_strdup_printf ("backend=%s", backends[b]);
+    Ni ni = ni_new (properties, "height tensor mesh", NULL);
+    GstBuffer *height, *tensor, *mesh;
+
+    ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
+    for (guint i = 0; i < 3; i++) {
+      ni_push (&ni);
+      height = check_pull (ni.height);
+      tensor = check_pull (ni.tensor);
+      mesh = check_pull (ni.mesh);
+      assert_tensor (tensor, WIDTH, HEIGHT, 1, 1e-4);
+      gst_buffer_unref (height);
+      gst_buffer_unref (tensor);
+      gst_buffer_unref (mesh);
+    }
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_properties_and_size_change_while_playing)
+{
+  Ni ni = ni_new ("backend=cuda", "tensor", NULL);
+  GstBuffer *out;
+
+  ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
+  gst_buffer_unref (out);
+  g_object_set (ni.element, "mm-per-pixel", 0.1, NULL);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  assert_tensor (out, WIDTH, HEIGHT, 0.1, 1e-4);
+  gst_buffer_unref (out);
+  ni_caps (&ni, NULL, 1, 31);
+  ni_push (&ni);
+  out = check_pull (ni.tensor);
+  assert_tensor (out, 1, 31, 0.1, 1e-4);
+  gst_buffer_unref (out);
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_without_a_peer_a_message_tells_the_range)
+{
+  Ni ni = ni_new ("", "", NULL);
+  const GstStructure *s;
+  GstMessage *message;
+  guint64 valid;
+
+  ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+  ni_push (&ni);
+  message = check_message (ni.bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_has_name (s, "normalintegrate-height"));
+  fail_unless (gst_structure_get_uint64 (s, "valid", &valid));
+  fail_unless_equals_uint64 (valid, WIDTH * HEIGHT);
+  gst_message_unref (message);
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_map_without_normals_warns_and_has_no_height)
+{
+  Ni ni = ni_new ("", "height tensor", NULL);
+  GstBuffer *in, *out;
+  GstVideoInfo grey;
+  GstMapInfo map;
+
+  ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+  in = check_noise (&ni.info, 0);
+  gst_buffer_memset (in, 0, 0, -1);
+  check_push (ni.sink, in, GST_FLOW_OK);
+  check_message_says (check_message (ni.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "no normal");
+  out = check_pull (ni.tensor);
+  fail_unless (gst_buffer_map (out, &map, GST_MAP_READ));
+  for (guint i = 0; i < WIDTH * HEIGHT; i++)
+    fail_unless (isnan (((gfloat *) map.data)[i]));
+  gst_buffer_unmap (out, &map);
+  gst_buffer_unref (out);
+  out = check_pull (ni.height);
+  grey = check_info ("GRAY16_LE", WIDTH, HEIGHT);
+  in = check_noise (&grey, 0);
+  gst_buffer_memset (in, 0, 0, -1);
+  check_same_pixels (out, in, &grey);
+  gst_buffer_unref (in);
+  gst_buffer_unref (out);
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_tensor_of_another_shape_is_refused)
+{
+  const gchar *dimensions[] = {
+      "1:13:7:1", "3:13:7:2", "3:13", "3:0:7:1", "3:70000:7:1", "nonsense"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (dimensions); i++) {
+    g_autofree gchar *caps = g_strdup_printf (
+        "other/tensors,format=static,num_tensors=1,types=float32,"
+        "dimensions=(string)%s,framerate=0/1",
+        dimensions[i]);
+    Ni ni = ni_new ("", "height", NULL);
+
+    gst_harness_set_src_caps_str (ni.sink, caps);
+    check_message_says (check_message (ni.bus, GST_MESSAGE_ERROR),
+        i == 0 ? GST_LIBRARY_ERROR : GST_STREAM_ERROR,
+        i == 0 ? (gint) GST_LIBRARY_ERROR_SETTINGS
+               : (gint) GST_STREAM_ERROR_FORMAT,
+        i == 0 ? "1 channels" : dimensions[i]);
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_buffer_that_is_too_small_is_an_error)
+{
+  Ni ni = ni_new ("", "height", NULL);
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  check_push (
+      ni.sink, gst_buffer_new_allocate (NULL, 100, NULL), GST_FLOW_ERROR);
+  gst_message_unref (check_message (ni.bus, GST_MESSAGE_ERROR));
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_eos_and_flush_reach_every_output)
+{
+  Ni ni = ni_new ("", "height mesh", NULL);
+  GstSegment segment;
+  GstBuffer *out;
+
+  ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+  gst_harness_push_event (ni.sink, gst_event_new_flush_start ());
+  gst_harness_push_event (ni.sink, gst_event_new_flush_stop (TRUE));
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (ni.sink, gst_event_new_segment (&segment));
+  ni_push (&ni);
+  out = check_pull (ni.height);
+  gst_buffer_unref (out);
+  gst_harness_push_event (ni.sink, gst_event_new_eos ());
+  for (guint i = 0; i < 2; i++) {
+    GstEvent *event;
+    gboolean eos = FALSE;
+
+    while ((event = gst_harness_try_pull_event (i ? ni.mesh : ni.height))) {
+      eos = eos || GST_EVENT_TYPE (event) == GST_EVENT_EOS;
+      gst_event_unref (event);
+    }
+    fail_unless (eos);
+  }
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
+{
+  guint n_warnings = 0;
+
+  for (gulong nth = 1; nth < 40; nth++) {
+    Ni ni = ni_new ("backend=cuda", "height tensor", NULL);
+    GstBuffer *out;
+
+    ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
+    ni_push (&ni);
+    gst_buffer_unref (check_pull (ni.tensor));
+    gst_buffer_unref (check_pull (ni.height));
+    /* auto would not have begun with CUDA for so small a map */
+    g_object_set (ni.element, "backend", 0, NULL);
+    check_count_messages (ni.bus, GST_MESSAGE_WARNING); /* that it is late */
+    check_device ()->inject_failure (nth, FALSE);
+    ni_push (&ni);
+    check_device ()->inject_failure (0, FALSE);
+    out = check_pull (ni.tensor);
+    assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
+    gst_buffer_unref (out);
+    gst_buffer_unref (check_pull (ni.height));
+    n_warnings += check_count_messages (ni.bus, GST_MESSAGE_WARNING);
+    ni_free (&ni);
+  }
+  fail_unless (n_warnings > 3);
+}
+GST_END_TEST
+
+GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
+{
+  guint n_errors = 0;
+
+  for (gulong nth = 1; nth < 40; nth++) {
+    Ni ni = ni_new ("backend=cuda", "height tensor mesh", NULL);
+
+    ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+    check_device ()->inject_failure (nth, FALSE);
+    gst_harness_push (ni.sink, plane_of (&ni));
+    check_device ()->inject_failure (0, FALSE);
+    n_errors += check_count_messages (ni.bus, GST_MESSAGE_ERROR);
+    ni_free (&ni);
+  }
+  fail_unless (n_errors > 3);
+}
+GST_END_TEST
+
+static Suite *
+normalintegrate_suite (void)
+{
+  Suite *s = suite_create ("normalintegrate");
+  TCase *tc = tcase_create ("general");
+
+  suite_add_tcase (s, tc);
+  tcase_add_test (tc, test_every_format_and_backend_gives_the_plane);
+  tcase_add_test (tc, test_grey_has_a_meta_that_makes_it_mm);
+  tcase_add_test (tc, test_mesh_is_in_the_format_of_its_peer);
+  tcase_add_test (tc, test_all_outputs_come_from_one_map);
+  tcase_add_test (tc, test_properties_and_size_change_while_playing);
+  tcase_add_test (tc, test_without_a_peer_a_message_tells_the_range);
+  tcase_add_test (tc, test_map_without_normals_warns_and_has_no_height);
+  tcase_add_test (tc, test_tensor_of_another_shape_is_refused);
+  tcase_add_test (tc, test_buffer_that_is_too_small_is_an_error);
+  tcase_add_test (tc, test_eos_and_flush_reach_every_output);
+  check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
+  check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);
+  return s;
+}
+
+GST_CHECK_MAIN (normalintegrate);

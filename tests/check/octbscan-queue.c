@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* octbscan on several devices and with several batches at a time, which the
+ * mock stands in for: what comes out is what the CPU gives, in order, and all
+ * of it, whatever fails, flushes or is slow. */
+#include "check-common.h"
+
+#include <string.h>
+
+#define WIDTH 60
+#define LINES 17
+#define DEPTHS 30
+#define N_FRAMES 150
+
+#define ELEMENT "octbscan strategy=fft taper-cut=7 upsample=128 range-max=90 "
+
+/* --- the mock ------------------------------------------------------------- */
+
+static void
+slow_down (const gchar *device, const gchar *us)
+{
+  g_setenv ("IMK_MOCK_SLOW_DEVICE", device, TRUE);
+  g_setenv ("IMK_MOCK_SLOW_US", us, TRUE);
+}
+
+static void
+reset_mock (void)
+{
+  g_unsetenv ("IMK_MOCK_SLOW_DEVICE");
+  g_unsetenv ("IMK_MOCK_SLOW_US");
+  g_unsetenv ("IMK_MOCK_DELAY_US");
+  check_lose_device (-1);
+}
+
+/* --- frames --------------------------------------------------------------- */
+
+static guint16
+noise_at (guint line, guint x)
+{
+  guint32 v = (line * WIDTH + x + 1) * 2654435761u;
+
+  v ^= v >> 15;
+  v *= 2246822519u;
+  return (guint16) ((v ^ v >> 13) >> 20);
+}
+
+/* In the memory that the element offers, or in ordinary memory. */
+static GstBuffer *
+noise_lines (GstHarness *h, guint frame, gboolean offered)
+{
+  gsize size = LINES * WIDTH * 2;
+  GstBuffer *buffer = offered ? gst_harness_create_buffer (h, size)
+                              : gst_buffer_new_allocate (NULL, size, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < LINES * WIDTH; i++)
+    ((guint16 *) map.data)[i] = noise_at (frame * LINES + i / WIDTH, i % WIDTH);
+  gst_buffer_unmap (buffer, &map);
+  GST_BUFFER_PTS (buffer) = frame * GST_MSECOND;
+  GST_BUFFER_DURATION (buffer) = GST_MSECOND;
+  return buffer;
+}
+
+static GstHarness *
+harness_new (const gchar *launch)
+{
+  GstElement *element = gst_parse_launch (launch, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+
+  gst_object_unref (element);
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=60,height=17,framerate=1000/1");
+  return h;
+}
+
+static GstBus *
+watch (GstHarness *h)
+{
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (h->element, bus);
+  return bus;
+}
+
+static void
+unwatch (GstHarness *h, GstBus *bus)
+{
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+}
+
+/* What the CPU makes of frames 0 .. N_FRAMES - 1. */
+static GPtrArray *expected;
+
+static void
+make_expected (void)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cpu");
+
+  expected = g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
+  for (guint i = 0; i < N_FRAMES; i++) {
+    check_push (h, noise_lines (h, i, FALSE), GST_FLOW_OK);
+    g_ptr_array_add (expected, check_pull (h));
+  }
+  gst_harness_teardown (h);
+}
+
+static void
+setup (void)
+{
+  check_device ();
+  reset_mock ();
+  make_expected ();
+}
+
+static void
+teardown (void)
+{
+  reset_mock ();
+  g_clear_pointer (&expected, g_ptr_array_unref);
+}
+
+static void
+check_image (GstBuffer *found, guint frame)
+{
+  GstMapInfo a, b;
+
+  fail_unless_equals_uint64 (GST_BUFFER_PTS (found), frame * GST_MSECOND);
+  gst_buffer_map (found, &a, GST_MAP_READ);
+  gst_buffer_map (expected->pdata[frame], &b, GST_MAP_READ);
+  fail_unless_equals_uint64 (a.size, b.size);
+  for (guint y = 0; y < DEPTHS; y++)
+    for (guint x = 0; x < LINES; x++)
+      if (a.data[y * 20 + x] != b.data[y * 20 + x])
+        fail ("(%u, %u) of frame %u is %u, expected %u", x, y, frame,
+            a.data[y * 20 + x], b.data[y * 20 + x]);
+  gst_buffer_unmap (found, &a);
+  gst_buffer_unmap (expected->pdata[frame], &b);
+  gst_buffer_unref (found);
+}
+
+/* Pushes frames, as fast as they are taken. */
+static void
+push_frames (GstHarness *h, guint first, guint end, gboolean offered)
+{
+  for (guint i = first; i < end; i++)
+    check_push (h, noise_lines (h, i, offered), GST_FLOW_OK);
+}
+
+static void
+pull_frames (GstHarness *h, guint first, guint end)
+{
+  for (guint i = first; i < end; i++)
+    check_image (check_pull (h), i);
+}
+
+static guint64
+share_of (GstElement *element, const gchar *name)
+{
+  GstStructure *shares = NULL;
+  guint64 n = 0;
+
+  g_object_get (element, "shares", &shares, NULL);
+  gst_structure_get_uint64 (shares, name, &n);
+  gst_structure_free (shares);
+  return n;
+}
+
+/* --- one device ----------------------------------------------------------- */
+
+GST_START_TEST (test_order_is_kept)
+{
+  gchar *launch =
+      g_strdup_printf (ELEMENT "backend=cuda max-in-flight=%d", __i__ + 1);
+
+  for (guint offered = 0; offered < 2; offered++) {
+    GstHarness *h = harness_new (launch);
+
+    g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+    push_frames (h, 0, N_FRAMES, offered);
+    pull_frames (h, 0, N_FRAMES);
+    fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
+    fail_unless_equals_uint64 (check_stat (h->element, "bytes-copied"),
+        offered ? 0 : N_FRAMES * LINES * WIDTH * 2);
+    gst_harness_teardown (h);
+  }
+  g_free (launch);
+}
+GST_END_TEST
+
+/* What comes faster than it is processed goes together; what lies side by side
+ * is one copy. */
+GST_START_TEST (test_batches_are_copied_at_once)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+
+  g_setenv ("IMK_MOCK_DELAY_US", "5000", TRUE);
+  /* a reader on the CPU is noticed by the first */
+  push_frames (h, 0, 1, TRUE);
+  pull_frames (h, 0, 1);
+  push_frames (h, 1, 2, TRUE);
+  pull_frames (h, 1, 2);
+  check_n_copies ();
+  push_frames (h, 2, 102, TRUE);
+  pull_frames (h, 2, 102);
+  {
+    guint n = check_n_copies ();
+
+    fail_unless (n <= 40, "%u copies for 100 B-scans, there and back", n);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* One at a time is not kept waiting for a batch. */
+GST_START_TEST (test_single_frames_go_at_once)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+
+  for (guint i = 0; i < 20; i++) {
+    check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
+    check_image (check_pull (h), i);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* Events leave behind the images of the B-scans before them. */
+GST_START_TEST (test_events_stay_in_order)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  guint n_events;
+
+  g_setenv ("IMK_MOCK_DELAY_US", "2000", TRUE);
+  push_frames (h, 0, 30, TRUE);
+  gst_harness_push_event (h, gst_event_new_gap (30 * GST_MSECOND, GST_SECOND));
+  fail_unless_equals_int (gst_harness_buffers_received (h), 30);
+  push_frames (h, 30, 60, TRUE);
+  n_events = gst_harness_events_received (h);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  fail_unless_equals_int (gst_harness_buffers_received (h), 60);
+  fail_unless_equals_int (gst_harness_events_received (h), n_events + 1);
+  pull_frames (h, 0, 60);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* A flush drops what is inside, and what comes behind it is whole; as often as
+ * one likes. */
+GST_START_TEST (test_flushes)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  g_setenv ("IMK_MOCK_DELAY_US", "500", TRUE);
+  for (guint i = 0; i < 30; i++) {
+    GstBuffer *out;
+
+    push_frames (h, 0, i, TRUE);
+    gst_harness_push_event (h, gst_event_new_flush_start ());
+    gst_harness_push_event (h, gst_event_new_flush_stop (TRUE));
+    gst_harness_push_event (h, gst_event_new_segment (&segment));
+    while ((out = gst_harness_try_pull (h)))
+      gst_buffer_unref (out);
+    push_frames (h, 3, 5, TRUE);
+    pull_frames (h, 3, 5);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* A camera that is held between a flush and the segment that follows. */
+typedef struct {
+  GstHarness *h;
+  GMutex held;
+  gint quit; /* atomic */
+} Camera;
+
+static gpointer
+camera_main (gpointer data)
+{
+  Camera *c = data;
+
+  for (guint i = 0; !g_atomic_int_get (&c->quit); i++) {
+    g_mutex_lock (&c->held);
+    gst_pad_push (c->h->srcpad, noise_lines (c->h, i % N_FRAMES, FALSE));
+    g_mutex_unlock (&c->held);
+  }
+  return NULL;
+}
+
+/* From another thread, while frames come. */
+GST_START_TEST (test_flushes_while_frames_come)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  Camera camera = {.h = h};
+  GstSegment segment;
+  GThread *thread;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_set_drop_buffers (h, TRUE);
+  g_mutex_init (&camera.held);
+  thread = g_thread_new ("camera", camera_main, &camera);
+  for (guint i = 0; i < 50; i++) {
+    g_usleep (1000);
+    gst_pad_push_event (h->srcpad, gst_event_new_flush_start ());
+    g_mutex_lock (&camera.held);
+    gst_pad_push_event (h->srcpad, gst_event_new_flush_stop (TRUE));
+    gst_pad_push_event (h->srcpad, gst_event_new_segment (&segment));
+    g_mutex_unlock (&camera.held);
+  }
+  g_atomic_int_set (&camera.quit, 1);
+  g_thread_join (thread);
+  g_mutex_clear (&camera.held);
+  gst_pad_push_event (h->srcpad, gst_event_new_eos ());
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* What is inside when the element stops is let go of. */
+GST_START_TEST (test_stop_with_frames_inside)
+{
+  guint n_live = 0;
+
+  for (guint i = 0; i < 10; i++) {
+    GstHarness *h = harness_new (ELEMENT "backend=cuda");
+
+    g_setenv ("IMK_MOCK_DELAY_US", "1000", TRUE);
+    push_frames (h, 0, 5 * i, TRUE);
+    gst_harness_teardown (h);
+    if (i == 0)
+      n_live = check_n_live ();
+  }
+  fail_unless_equals_int (check_n_live (), n_live);
+}
+GST_END_TEST
+
+GST_START_TEST (test_settings_change_while_playing)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+
+  for (guint i = 0; i < 60; i++) {
+    if (i % 7 == 0)
+      g_object_set (h->element, "max-in-flight", 1 + i / 7, NULL);
+    if (i % 5 == 0)
+      g_object_set (h->element, "range-min", i % 10 ? 10.0 : 0.0, NULL);
+    if (i % 10 == 5)
+      g_object_set (h->element, "range-min", 0.0, NULL);
+    check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
+  }
+  pull_frames (h, 0, 60);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* --- several devices ------------------------------------------------------ */
+
+GST_START_TEST (test_devices_share)
+{
+  GstHarness *h =
+      harness_new (__i__ ? ELEMENT "backend=cuda cuda-devices=all"
+                         : ELEMENT "backend=cuda cuda-devices=\"1;0\"");
+  guint64 on_first, on_second;
+
+  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  push_frames (h, 0, N_FRAMES, TRUE);
+  pull_frames (h, 0, N_FRAMES);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  on_first = share_of (h->element, "cuda0");
+  on_second = share_of (h->element, "cuda1");
+  fail_unless_equals_uint64 (on_first + on_second, N_FRAMES);
+  fail_unless (on_first > 0 && on_second > 0, "shares %u and %u",
+      (guint) on_first, (guint) on_second);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* One that is thirty times slower gets far less, and nothing is late for it but
+ * what it does itself. */
+GST_START_TEST (test_slow_device_gets_less)
+{
+  GstHarness *h;
+  guint64 fast, slow;
+
+  g_setenv ("IMK_MOCK_DELAY_US", "200", TRUE);
+  slow_down ("1", "6000");
+  h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  for (guint i = 0; i < 5; i++) {
+    push_frames (h, 0, N_FRAMES, TRUE);
+    pull_frames (h, 0, N_FRAMES);
+  }
+  gst_harness_push_event (h, gst_event_new_eos ());
+  fast = share_of (h->element, "cuda0");
+  slow = share_of (h->element, "cuda1");
+  fail_unless_equals_uint64 (fast + slow, 5 * N_FRAMES);
+  fail_unless (fast > 3 * slow, "the fast one made %u, the slow one %u",
+      (guint) fast, (guint) slow);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* A device is lost while frames are on it: the other does them, and it is said.
+ */
+GST_START_TEST (test_lost_device_loses_no_frame)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstBus *bus = watch (h);
+  gchar *words = g_strdup_printf ("CUDA device %d cannot be used", __i__);
+
+  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  push_frames (h, 0, 60, TRUE);
+  check_lose_device (__i__);
+  push_frames (h, 60, N_FRAMES, TRUE);
+  pull_frames (h, 0, N_FRAMES);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, words);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
+  unwatch (h, bus);
+  gst_harness_teardown (h);
+  g_free (words);
+}
+GST_END_TEST
+
+/* All of them, while frames are on them: the CPU does these, with auto; each
+ * comes out once, in order. The first are read before, so that no image is on
+ * the device alone. */
+GST_START_TEST (test_cpu_does_what_the_last_device_had)
+{
+  GstHarness *h = harness_new (
+      __i__ ? ELEMENT "backend=auto cuda-devices=all" : ELEMENT "backend=auto");
+  GstBus *bus = watch (h);
+  gchar *backend;
+
+  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  for (guint i = 0; i < 2; i++) {
+    push_frames (h, i, i + 1, TRUE);
+    pull_frames (h, i, i + 1);
+  }
+  push_frames (h, 2, 60, TRUE);
+  check_device ()->inject_failure (1, TRUE);
+  push_frames (h, 60, N_FRAMES, TRUE);
+  pull_frames (h, 2, N_FRAMES);
+  check_device ()->inject_failure (0, FALSE);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
+  g_object_get (h->element, "active-backend", &backend, NULL);
+  fail_unless_equals_string (backend, "cpu");
+  g_free (backend);
+  unwatch (h, bus);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+GST_START_TEST (test_wrong_devices_are_said)
+{
+  static const gchar *const cases[][2] = {
+      {"7", "cuda-devices has 7, but this machine has 2"},
+      {"0;x", "cuda-devices has \"x\""}, {"0;;1", "cuda-devices has \"\""},
+      {"-1", "cuda-devices has -1"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstElement *element = gst_element_factory_make ("octbscan", NULL);
+    GstBus *bus = gst_bus_new ();
+
+    gst_element_set_bus (element, bus);
+    g_object_set (element, "cuda-devices", cases[i][0], NULL);
+    gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
+    fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
+        GST_STATE_CHANGE_FAILURE);
+    check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i][1]);
+    gst_element_set_state (element, GST_STATE_NULL);
+    gst_element_set_bus (element, NULL);
+    gst_object_unref (bus);
+    gst_object_unref (element);
+  }
+}
+GST_END_TEST
+
+static Suite *
+octbscan_queue_suite (void)
+{
+  Suite *suite = suite_create ("octbscan-queue");
+  TCase *tc = tcase_create ("octbscan-queue");
+
+  suite_add_tcase (suite, tc);
+  if (!check_is_mock ())
+    return suite;
+  tcase_add_checked_fixture (tc, setup, teardown);
+  tcase_add_loop_test (tc, test_order_is_kept, 0, 4);
+  tcase_add_test (tc, test_batches_are_copied_at_once);
+  tcase_add_test (tc, test_single_frames_go_at_once);
+  tcase_add_test (tc, test_events_stay_in_order);
+  tcase_add_test (tc, test_flushes);
+  tcase_add_test (tc, test_flushes_while_frames_come);
+  tcase_add_test (tc, test_stop_with_frames_inside);
+  tcase_add_test (tc, test_settings_change_while_playing);
+  tcase_add_loop_test (tc, test_devices_share, 0, 2);
+  tcase_add_test (tc, test_slow_device_gets_less);
+  tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);
+  tcase_add_loop_test (tc, test_cpu_does_what_the_last_device_had, 0, 2);
+  tcase_add_test (tc, test_wrong_devices_are_said);
+  return suite;
+}
+
+GST_CHECK_MAIN (octbscan_queue);

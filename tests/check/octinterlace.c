@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element octinterlace: lines of cameras take turns, frames are put
+ * together by their times, and what is missing is said. */
+#include "check-common.h"
+
+#include <string.h>
+
+enum { WIDTH = 7, LINES = 3, MAX_CAMERAS = 4 };
+
+#define PERIOD (10 * GST_MSECOND)
+
+typedef struct {
+  GstElement *element;
+  GstHarness *src; /* has the src pad alone */
+  GstHarness *cameras[MAX_CAMERAS];
+  guint n;
+  GstBus *bus;
+} Run;
+
+static void
+set_caps (GstHarness *h, const gchar *format, guint width, guint lines)
+{
+  gchar *caps = g_strdup_printf (
+      "video/x-raw,format=%s,width=%u,height=%u,framerate=100/1", format, width,
+      lines);
+
+  gst_harness_set_src_caps_str (h, caps);
+  g_free (caps);
+}
+
+static Run
+run_new (const gchar *launch, guint n)
+{
+  Run r = {.element = gst_parse_launch (launch, NULL), .n = n};
+
+  r.bus = gst_bus_new ();
+  gst_element_set_bus (r.element, r.bus);
+  r.src = gst_harness_new_with_element (r.element, NULL, "src");
+  /* in another order than that of their numbers */
+  for (guint i = n; i > 0; i--) {
+    gchar *name = g_strdup_printf ("sink_%u", i - 1);
+
+    r.cameras[i - 1] = gst_harness_new_with_element (r.element, name, NULL);
+    g_free (name);
+  }
+  gst_harness_play (r.src);
+  for (guint i = 0; i < n; i++) {
+    gst_harness_play (r.cameras[i]);
+    set_caps (r.cameras[i], "GRAY16_LE", WIDTH, LINES);
+  }
+  return r;
+}
+
+static void
+run_free (Run *r)
+{
+  gst_element_set_bus (r->element, NULL);
+  gst_object_unref (r->bus);
+  for (guint i = 0; i < r->n; i++)
+    gst_harness_teardown (r->cameras[i]);
+  gst_harness_teardown (r->src);
+  gst_object_unref (r->element);
+}
+
+static guint16
+sample_at (guint camera, guint frame, guint line, guint x)
+{
+  return (guint16) (10000 * camera + 1000 * (frame + 1) + 100 * line + x);
+}
+
+/* Strides of video are multiples of 4. */
+static GstBuffer *
+frame_new (guint camera, guint i)
+{
+  const gsize stride = GST_ROUND_UP_4 (WIDTH * 2);
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, stride * LINES, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint y = 0; y < LINES; y++)
+    for (guint x = 0; x < WIDTH; x++)
+      ((guint16 *) (map.data + y * stride))[x] = sample_at (camera, i, y, x);
+  gst_buffer_unmap (buffer, &map);
+  GST_BUFFER_PTS (buffer) = i * PERIOD;
+  GST_BUFFER_DURATION (buffer) = PERIOD;
+  return buffer;
+}
+
+static void
+push (Run *r, guint camera, guint i)
+{
+  check_push (r->cameras[camera], frame_new (camera, i), GST_FLOW_OK);
+}
+
+/* Frame @i, of each camera its frame frames[camera], G_MAXUINT for black. */
+static void
+check_frame (Run *r, guint i, const guint *frames)
+{
+  const gsize stride = GST_ROUND_UP_4 (WIDTH * 2);
+  GstBuffer *out = check_pull (r->src);
+  GstMapInfo map;
+
+  gst_buffer_map (out, &map, GST_MAP_READ);
+  fail_unless_equals_uint64 (map.size, stride * LINES * r->n);
+  for (guint y = 0; y < LINES * r->n; y++)
+    for (guint x = 0; x < WIDTH; x++) {
+      guint camera = y % r->n, frame = frames ? frames[camera] : i;
+      guint expected =
+          frame == G_MAXUINT ? 0 : sample_at (camera, frame, y / r->n, x);
+      guint found = ((const guint16 *) (map.data + y * stride))[x];
+
+      if (found != expected)
+        fail ("frame %u, line %u, sample %u is %u, expected %u", i, y, x, found,
+            expected);
+    }
+  gst_buffer_unmap (out, &map);
+  fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * PERIOD);
+  fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), PERIOD);
+  gst_buffer_unref (out);
+}
+
+static guint64
+get_stat (Run *r, const gchar *name)
+{
+  GstStructure *stats;
+  guint64 value = G_MAXUINT64;
+
+  g_object_get (r->element, "stats", &stats, NULL);
+  fail_unless (gst_structure_get_uint64 (stats, name, &value));
+  gst_structure_free (stats);
+  return value;
+}
+
+static void
+end (Run *r)
+{
+  for (guint i = 0; i < r->n; i++)
+    gst_harness_push_event (r->cameras[i], gst_event_new_eos ());
+}
+
+/* Waits for the end of the stream. */
+static void
+check_end (Run *r)
+{
+  GstEvent *event;
+  gboolean ended = FALSE;
+
+  while (!ended && (event = gst_harness_pull_event (r->src))) {
+    ended = GST_EVENT_TYPE (event) == GST_EVENT_EOS;
+    gst_event_unref (event);
+  }
+  fail_unless (ended);
+  fail_unless (gst_harness_try_pull (r->src) == NULL);
+}
+
+GST_START_TEST (test_lines_take_turns)
+{
+  for (guint n = 1; n <= MAX_CAMERAS; n++) {
+    Run r = run_new ("octinterlace", n);
+    GstCaps *caps, *wanted;
+    gchar *text;
+
+    for (guint i = 0; i < 3; i++) {
+      for (guint camera = 0; camera < n; camera++)
+        push (&r, camera, i);
+      check_frame (&r, i, NULL);
+    }
+    caps = gst_pad_get_current_caps (r.src->sinkpad);
+    text = g_strdup_printf ("video/x-raw,format=GRAY16_LE,width=%d,height=%u,"
+                            "framerate=100/1",
+        WIDTH, LINES * n);
+    wanted = gst_caps_from_string (text);
+    fail_unless (gst_caps_is_subset (caps, wanted), "%" GST_PTR_FORMAT, caps);
+    gst_caps_unref (caps);
+    gst_caps_unref (wanted);
+    g_free (text);
+    end (&r);
+    check_end (&r);
+    fail_unless_equals_uint64 (get_stat (&r, "frames"), 3);
+    fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 0);
+    run_free (&r);
+  }
+}
+GST_END_TEST
+
+/* Half a frame is near enough, more is not. */
+GST_START_TEST (test_times_may_differ_a_little)
+{
+  Run r = run_new ("octinterlace", 2);
+  GstBuffer *late = frame_new (1, 0);
+
+  GST_BUFFER_PTS (late) += PERIOD / 2;
+  push (&r, 0, 0);
+  check_push (r.cameras[1], late, GST_FLOW_OK);
+  check_frame (&r, 0, NULL);
+  end (&r);
+  check_end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* The second camera has no frame 1. */
+static void
+push_with_a_hole (Run *r)
+{
+  for (guint i = 0; i < 4; i++) {
+    push (r, 0, i);
+    if (i != 1)
+      push (r, 1, i);
+  }
+  end (r);
+}
+
+static void
+check_lag (Run *r, guint camera, gboolean lags)
+{
+  GstMessage *message = check_message (r->bus, GST_MESSAGE_ELEMENT);
+  const GstStructure *s = gst_message_get_structure (message);
+  gboolean found = !lags;
+  guint which = G_MAXUINT;
+
+  fail_unless (gst_structure_has_name (s, "octinterlace-lag"));
+  gst_structure_get (
+      s, "camera", G_TYPE_UINT, &which, "lags", G_TYPE_BOOLEAN, &found, NULL);
+  fail_unless_equals_int (which, camera);
+  fail_unless_equals_int (found, lags);
+  gst_message_unref (message);
+}
+
+GST_START_TEST (test_incomplete_bscans_are_left_out)
+{
+  Run r = run_new ("octinterlace", 2);
+
+  push_with_a_hole (&r);
+  check_frame (&r, 0, NULL);
+  check_frame (&r, 2, NULL);
+  check_frame (&r, 3, NULL);
+  check_end (&r);
+  check_lag (&r, 1, TRUE);
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "Camera 1 lags");
+  check_lag (&r, 1, FALSE);
+  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 1);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 1);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-0"), 0);
+  run_free (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_missing_frames_are_replaced)
+{
+  static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
+
+  for (guint i = 0; i < 2; i++) {
+    Run r = run_new (
+        i ? "octinterlace missing=black" : "octinterlace missing=repeat", 2);
+
+    push_with_a_hole (&r);
+    check_frame (&r, 0, NULL);
+    check_frame (&r, 1, i ? black : repeated);
+    check_frame (&r, 2, NULL);
+    check_frame (&r, 3, NULL);
+    check_end (&r);
+    run_free (&r);
+  }
+}
+GST_END_TEST
+
+/* A camera that ends early is missing from then on. */
+GST_START_TEST (test_a_camera_that_ends_is_missing)
+{
+  static const guint black[] = {1, G_MAXUINT};
+  Run r = run_new ("octinterlace missing=black", 2);
+
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  check_frame (&r, 0, NULL);
+  gst_harness_push_event (r.cameras[1], gst_event_new_eos ());
+  push (&r, 0, 1);
+  check_frame (&r, 1, black);
+  gst_harness_push_event (r.cameras[0], gst_event_new_eos ());
+  check_end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_frames_without_times_go_in_order)
+{
+  Run r = run_new ("octinterlace", 2);
+
+  for (guint i = 0; i < 2; i++)
+    for (guint camera = 0; camera < 2; camera++) {
+      GstBuffer *frame = frame_new (camera, i);
+
+      GST_BUFFER_PTS (frame) = GST_CLOCK_TIME_NONE;
+      check_push (r.cameras[camera], frame, GST_FLOW_OK);
+    }
+  for (guint i = 0; i < 2; i++) {
+    GstBuffer *out = check_pull (r.src);
+    guint16 sample;
+
+    gst_buffer_extract (out, 0, &sample, 2);
+    fail_unless_equals_int (sample, sample_at (0, i, 0, 0));
+    fail_unless (!GST_BUFFER_PTS_IS_VALID (out));
+    gst_buffer_unref (out);
+  }
+  end (&r);
+  check_end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_cameras_must_be_alike)
+{
+  /* whichever camera comes second */
+  static const gchar *const words[] = {
+      "of 8",
+      "4",
+      "GRAY8",
+  };
+
+  for (guint i = 0; i < 3; i++) {
+    Run r = run_new ("octinterlace", 2);
+
+    set_caps (r.cameras[1], i == 2 ? "GRAY8" : "GRAY16_LE",
+        i == 0 ? WIDTH + 1 : WIDTH, i == 1 ? LINES + 1 : LINES);
+    check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words[i]);
+    run_free (&r);
+  }
+}
+GST_END_TEST
+
+/* After a flush nothing of before is left. */
+GST_START_TEST (test_flush_forgets_frames)
+{
+  static const guint black[] = {G_MAXUINT, 3};
+  Run r = run_new ("octinterlace missing=repeat", 2);
+  GstSegment segment;
+
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  check_frame (&r, 0, NULL);
+  push (&r, 0, 1);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  for (guint i = 0; i < 2; i++) {
+    gst_harness_push_event (r.cameras[i], gst_event_new_flush_start ());
+  }
+  for (guint i = 0; i < 2; i++) {
+    gst_harness_push_event (r.cameras[i], gst_event_new_flush_stop (TRUE));
+    gst_harness_push_event (r.cameras[i], gst_event_new_segment (&segment));
+  }
+  push (&r, 1, 3);
+  gst_harness_push_event (r.cameras[0], gst_event_new_eos ());
+  check_frame (&r, 3, black);
+  run_free (&r);
+}
+GST_END_TEST
+
+static Suite *
+octinterlace_suite (void)
+{
+  Suite *suite = suite_create ("octinterlace");
+  TCase *tc = tcase_create ("octinterlace");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_test (tc, test_lines_take_turns);
+  tcase_add_test (tc, test_times_may_differ_a_little);
+  tcase_add_test (tc, test_incomplete_bscans_are_left_out);
+  tcase_add_test (tc, test_missing_frames_are_replaced);
+  tcase_add_test (tc, test_a_camera_that_ends_is_missing);
+  tcase_add_test (tc, test_frames_without_times_go_in_order);
+  tcase_add_test (tc, test_cameras_must_be_alike);
+  tcase_add_test (tc, test_flush_forgets_frames);
+  return suite;
+}
+
+GST_CHECK_MAIN (octinterlace);

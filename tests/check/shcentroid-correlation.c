@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element shcentroid with estimator=correlation: templates from files and
+ * from live frames, and changes while playing, on the CPU and, through the mock
+ * module, on a device. */
+#include <math.h>
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "check-common.h"
+#include "gstimagingnpy.h"
+#include "gstimagingresults.h"
+
+#include "shcentroid/shcentroid.h"
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+enum {
+  PITCH = 16,
+  WIDTH = 3 * PITCH,
+  HEIGHT = 2 * PITCH,
+  N_PIXELS = WIDTH * HEIGHT,
+  N_CELLS = 6,
+  SIZE = 9, /* of templates in files */
+};
+#define GRID "pitch-x=16 pitch-y=16 columns=3 rows=2 "
+
+static gchar *folder;
+
+static void
+make_folder (void)
+{
+  folder = g_dir_make_tmp ("shcentroid-XXXXXX", NULL);
+}
+
+static void
+remove_folder (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- harness --- */
+
+typedef struct {
+  GstHarness *h;
+  GstElement *element;
+  GstBus *bus;
+} Sh;
+
+static Sh
+sh_new (const gchar *backend, const gchar *properties)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "shcentroid name=sh backend=%s " GRID "%s", backend, properties);
+  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
+  Sh sh = {.element = gst_parse_launch (launch, NULL), .bus = gst_bus_new ()};
+
+  fail_unless (sh.element != NULL, "%s", launch);
+  gst_element_set_bus (sh.element, sh.bus);
+  sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
+  gst_harness_set_src_caps_str (sh.h, caps);
+  return sh;
+}
+
+static void
+sh_free (Sh *sh)
+{
+  gst_element_set_bus (sh->element, NULL);
+  gst_object_unref (sh->bus);
+  gst_harness_teardown (sh->h);
+  gst_object_unref (sh->element);
+}
+
+/* A spot in each cell, (x, y) from its centre, on a pedestal. */
+static GstBuffer *
+frame_new (gdouble x, gdouble y)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * N_PIXELS, NULL);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+  for (guint i = 0; i < N_PIXELS; i++) {
+    gdouble u = i % WIDTH % PITCH - 7.5 - x, v = i / WIDTH % PITCH - 7.5 - y;
+
+    GST_WRITE_UINT16_LE (
+        map.data + 2 * i, 1000 + 20000 * exp (-(u * u + v * v) / 8));
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+/* Pushes @in (transfer full). Returns: (transfer full): the numbers */
+static gfloat *
+sh_measure (Sh *sh, GstBuffer *in, gsize *n)
+{
+  const GstStructure *s;
+  GstBuffer *out, *data;
+  gfloat *numbers;
+
+  check_push (sh->h, in, GST_FLOW_OK);
+  out = check_pull (sh->h);
+  s = gst_imaging_results_get (out, "sh");
+  fail_unless (
+      s && gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, NULL));
+  *n = gst_buffer_get_size (data) / sizeof (gfloat);
+  numbers = g_new (gfloat, *n);
+  gst_buffer_extract (data, 0, numbers, -1);
+  gst_buffer_unref (data);
+  gst_buffer_unref (out);
+  return numbers;
+}
+
+/* Field @field of cell @cell. */
+static gdouble
+sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
+{
+  gsize n;
+  gfloat *numbers = sh_measure (sh, in, &n);
+  gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
+
+  fail_unless_equals_int (n, N_CELLS * IMK_SHCENTROID_N_FIELDS);
+  g_free (numbers);
+  return value;
+}
+
+static gboolean
+capture (Sh *sh, const gchar *what, guint n_frames, const gchar *location)
+{
+  g_autofree gchar *signal = g_strconcat ("capture-", what, NULL);
+  gboolean begun = -1;
+
+  g_signal_emit_by_name (sh->element, signal, n_frames, location, &begun);
+  return begun;
+}
+
+static void
+check_captured (
+    Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
+{
+  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
+  const GstStructure *s = gst_message_get_structure (message);
+  guint frames = 0;
+
+  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
+  fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
+  fail_unless (gst_structure_get_uint (s, "frames", &frames));
+  fail_unless_equals_int (frames, n_frames);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "location"), location);
+  gst_message_unref (message);
+}
+
+/* The slope of a frame whose spots are moved by (x, y). A parabola through a
+ * sampled spot of sigma 2 is 0.03 pixel off at worst. */
+static void
+check_slope (Sh *sh, guint cell, gdouble x, gdouble y, gdouble tolerance)
+{
+  gdouble dx = sh_value (sh, frame_new (x, y), cell, IMK_SHCENTROID_DX);
+  gdouble dy = sh_value (sh, frame_new (x, y), cell, IMK_SHCENTROID_DY);
+  gdouble flags = sh_value (sh, frame_new (x, y), cell, IMK_SHCENTROID_FLAGS);
+
+  fail_unless (fabs (dx - x) < tolerance && fabs (dy - y) < tolerance,
+      "slope (%g, %g) where it is (%g, %g)", dx, dy, x, y);
+  fail_unless_equals_float (flags, 0);
+}
+
+/* Spots of SIZE x SIZE pixels; @n 0 for a file of one template for all. The
+ * last of several is a pixel further right, so that it is found one further
+ * left. */
+static gchar *
+save_templates (const gchar *name, guint64 n)
+{
+  gchar *path = g_build_filename (folder, name, NULL);
+  guint64 dims[] = {n, SIZE, SIZE};
+  gfloat *values = g_new (gfloat, MAX (n, 1) * SIZE * SIZE);
+  GError *error = NULL;
+
+  for (guint i = 0; i < MAX (n, 1) * SIZE * SIZE; i++) {
+    gdouble x = i % SIZE - 4.0, y = i / SIZE % SIZE - 4.0;
+
+    if (n > 1 && i / (SIZE * SIZE) == n - 1)
+      x -= 1;
+    values[i] = (gfloat) exp (-(x * x + y * y) / 8);
+  }
+  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_NPY_TYPE_F32, n ? 3 : 2,
+                   n ? dims : dims + 1, values, &error),
+      "%s", error ? error->message : "");
+  g_free (values);
+  return path;
+}
+
+/* --- files --- */
+
+GST_START_TEST (test_a_template_of_a_file_is_found)
+{
+  g_autofree gchar *path = save_templates ("one.npy", 0);
+  g_autofree gchar *properties =
+      g_strdup_printf ("estimator=correlation template-location=%s", path);
+  Sh sh = sh_new (backends[__i__], properties);
+
+  check_slope (&sh, 0, 0, 0, 0.05);
+  check_slope (&sh, 5, 1.3, -2.4, 0.05);
+  g_object_set (sh.element, "correlation", 1, "peak-fit", 1, NULL);
+  check_slope (&sh, 4, -2.3, 0.6, 0.05);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* At zero shift a template lies half a pixel left of and above the centre of
+ * the cell: what it is a picture of, nobody knows. One of each cell is what the
+ * cell looks like when its spot is at the centre. */
+GST_START_TEST (test_each_cell_has_its_template)
+{
+  g_autofree gchar *path = save_templates ("each.npy", N_CELLS);
+  g_autofree gchar *properties =
+      g_strdup_printf ("estimator=correlation template-location=%s", path);
+  Sh sh = sh_new (backends[__i__], properties);
+
+  for (guint i = 0; i < N_CELLS; i++) {
+    gdouble x = sh_value (&sh, frame_new (1.5, 0.5), i, IMK_SHCENTROID_DX);
+
+    fail_unless (fabs (x - (i == N_CELLS - 1 ? 1 : 2)) < 0.05,
+        "cell %u: slope %g", i, x);
+  }
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* Beyond the range there is nothing, and it can be made wider between two
+ * frames. */
+GST_START_TEST (test_the_range_can_change_while_playing)
+{
+  g_autofree gchar *path = save_templates ("one.npy", 0);
+  g_autofree gchar *properties = g_strdup_printf (
+      "estimator=correlation search-range=2 template-location=%s", path);
+  Sh sh = sh_new (backends[__i__], properties);
+
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (3, 0), 1, IMK_SHCENTROID_FLAGS),
+      IMK_SHCENTROID_NO_MATCH);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (3, 0), 1, IMK_SHCENTROID_DX), 0);
+  g_object_set (sh.element, "search-range", 6, NULL);
+  check_slope (&sh, 1, 3, 0, 0.05);
+  g_object_set (sh.element, "min-correlation", 1.0, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (3.4, 0), 1, IMK_SHCENTROID_FLAGS),
+      IMK_SHCENTROID_NO_MATCH);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+static void
+check_refused (const gchar *backend, const gchar *properties, GQuark domain,
+    gint code, const gchar *words)
+{
+  g_autofree gchar *launch =
+      g_strdup_printf ("estimator=correlation %s", properties);
+  Sh sh = sh_new (backend, launch);
+
+  fail_unless (gst_harness_push (sh.h, frame_new (0, 0)) != GST_FLOW_OK);
+  check_message_says (
+      check_message (sh.bus, GST_MESSAGE_ERROR), domain, code, words);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_bad_templates_are_refused)
+{
+  g_autofree gchar *three = save_templates ("three.npy", 3);
+  g_autofree gchar *one = save_templates ("one.npy", 0);
+  g_autofree gchar *row = g_build_filename (folder, "row.npy", NULL);
+  g_autofree gchar *nan = g_build_filename (folder, "nan.npy", NULL);
+  g_autofree gchar *launch = NULL;
+  gfloat values[6] = {1, 2, NAN, 4, 5, 6};
+  const guint64 dims[] = {2, 3}, length = 6;
+  const gchar *backend = backends[__i__];
+
+  gst_imaging_npy_save (
+      row, GST_IMAGING_NPY_TYPE_F32, 1, &length, values, NULL);
+  gst_imaging_npy_save (nan, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  check_refused (backend, "", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "no template to look for");
+  check_refused (backend, "template-location=/nowhere.npy", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "template-location");
+#define REFUSED(file, more, domain, code, words) \
+  do { \
+    g_free (launch); \
+    launch = g_strdup_printf ("template-location=%s %s", file, more); \
+    check_refused (backend, launch, GST_##domain##_ERROR, \
+        GST_##domain##_ERROR_##code, words); \
+  } while (0)
+  REFUSED (row, "", RESOURCE, OPEN_READ, "has to be [height, width]");
+  REFUSED (nan, "", LIBRARY, SETTINGS, "value nan at (2, 0)");
+  REFUSED (three, "", LIBRARY, SETTINGS, "3 templates for 6 cells");
+  REFUSED (one, "margin=4", LIBRARY, SETTINGS, "larger than the smallest cell");
+  REFUSED (one, "template-source=frame", LIBRARY, SETTINGS,
+      "template-cell does not say which");
+#undef REFUSED
+}
+GST_END_TEST;
+
+/* --- live --- */
+
+GST_START_TEST (test_the_frame_is_its_own_template)
+{
+  Sh sh = sh_new (backends[__i__], "estimator=correlation "
+                                   "template-source=frame template-cell=2");
+
+  for (guint i = 0; i < 4; i++) {
+    check_slope (&sh, 2, 0, 0, 1e-5);
+    /* all spots move alike: none does, beside that of the template */
+    fail_unless (
+        fabs (sh_value (&sh, frame_new (i, 1), i, IMK_SHCENTROID_DX)) < 1e-5);
+  }
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+static void
+check_capture (const gchar *backend, const gchar *properties)
+{
+  g_autofree gchar *path = g_build_filename (folder, "captured.npy", NULL);
+  g_autofree gchar *launch = NULL;
+  Sh sh = sh_new (backend, properties);
+  gsize n;
+
+  fail_unless (capture (&sh, "template", 2, path));
+  g_free (sh_measure (&sh, frame_new (0.2, 0), &n));
+  g_free (sh_measure (&sh, frame_new (-0.2, 0), &n));
+  check_captured (&sh, "template", 2, path);
+  g_object_set (sh.element, "estimator", 2, NULL);
+  check_slope (&sh, 3, 0, 0, 0.01);
+  check_slope (&sh, 3, 1.4, -0.7, 0.03);
+  sh_free (&sh);
+
+  launch = g_strdup_printf (
+      "%s estimator=correlation template-location=%s", properties, path);
+  sh = sh_new (backend, launch);
+  check_slope (&sh, 3, 0, 0, 0.01);
+  check_slope (&sh, 0, 1.4, -0.7, 0.03);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_captured_templates_are_found_and_saved)
+{
+  check_capture (backends[__i__], "");
+  check_capture (backends[__i__], "template-cell=3");
+  check_capture (backends[__i__], "template-margin=3");
+}
+GST_END_TEST;
+
+/* Dark, flat and bad pixels are in a captured template as they are in cells. */
+GST_START_TEST (test_a_template_is_captured_calibrated)
+{
+  g_autofree gchar *dark = g_build_filename (folder, "dark.npy", NULL);
+  g_autofree gchar *bad = g_build_filename (folder, "bad.npy", NULL);
+  g_autofree gchar *path = g_build_filename (folder, "captured.npy", NULL);
+  g_autofree gchar *properties =
+      g_strdup_printf ("dark-location=%s bad-pixels-location=%s "
+                       "template-cell=0 template-margin=4",
+          dark, bad);
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  gfloat *values = g_new0 (gfloat, N_PIXELS);
+  GstImagingNpy *npy;
+  gdouble *pixels, mean = 0;
+  gsize n;
+  Sh sh;
+
+  values[5 * WIDTH + 6] = 1; /* of the template: row 1, column 2 */
+  gst_imaging_npy_save (bad, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  for (guint i = 0; i < N_PIXELS; i++)
+    values[i] = 1000;
+  gst_imaging_npy_save (dark, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  sh = sh_new (backends[__i__], properties);
+  fail_unless (capture (&sh, "template", 1, path));
+  g_free (sh_measure (&sh, frame_new (0.5, 0.5), &n));
+  sh_free (&sh);
+  npy = gst_imaging_npy_load (path, NULL);
+  fail_unless (npy != NULL);
+  fail_unless_equals_int (npy->n_dims, 2);
+  fail_unless_equals_int (npy->dims[0], 8);
+  pixels = gst_imaging_npy_to_double (npy, NULL, NULL);
+  fail_unless_equals_float (pixels[4 * 8 + 4], 20000);
+  for (guint i = 0; i < 64; i++)
+    mean += i == 8 + 2 ? 0 : pixels[i] / 63;
+  fail_unless (fabs (pixels[8 + 2] - mean) < 1e-2, "a bad pixel is %g, not %g",
+      pixels[8 + 2], mean);
+  gst_imaging_npy_free (npy);
+  g_free (pixels);
+  g_free (values);
+}
+GST_END_TEST;
+
+/* There is no room for a template: the stream goes on as it was. */
+GST_START_TEST (test_a_capture_without_room_warns)
+{
+  Sh sh = sh_new (backends[__i__], "template-margin=8");
+  gsize n;
+
+  fail_unless (capture (&sh, "template", 1, NULL));
+  g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "template-margin is 8");
+  g_free (sh_measure (&sh, frame_new (0, 0), &n));
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+static Suite *
+shcentroid_correlation_suite (void)
+{
+  Suite *suite = suite_create ("shcentroid-correlation");
+  TCase *tcase = tcase_create ("elements");
+  const gint n = G_N_ELEMENTS (backends);
+
+  suite_add_tcase (suite, tcase);
+  tcase_set_timeout (tcase, 60);
+  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_loop_test (tcase, test_a_template_of_a_file_is_found, 0, n);
+  tcase_add_loop_test (tcase, test_each_cell_has_its_template, 0, n);
+  tcase_add_loop_test (tcase, test_the_range_can_change_while_playing, 0, n);
+  tcase_add_loop_test (tcase, test_bad_templates_are_refused, 0, n);
+  tcase_add_loop_test (tcase, test_the_frame_is_its_own_template, 0, n);
+  tcase_add_loop_test (
+      tcase, test_captured_templates_are_found_and_saved, 0, n);
+  tcase_add_loop_test (tcase, test_a_template_is_captured_calibrated, 0, n);
+  tcase_add_loop_test (tcase, test_a_capture_without_room_warns, 0, n);
+  return suite;
+}
+
+GST_CHECK_MAIN (shcentroid_correlation);

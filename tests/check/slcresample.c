@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* slcresample: where its geometry and size come from, lines, restarts, errors.
+ * What the samples are worth, the tests of the kernel say. */
+#include "check-common.h"
+
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#define WIDTH 97
+#define HEIGHT 301
+
+static gchar *folder;
+
+static void
+write_file (const gchar *name, gconstpointer data, gsize size)
+{
+  g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
+}
+
+static void
+write_text (const gchar *name, const gchar *text)
+{
+  write_file (name, text, strlen (text));
+}
+
+static void
+write_image (void)
+{
+  g_autofree gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (3);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    data[i] = (gint16) g_rand_int_range (rand, -999, 999);
+  write_file ("a.slc", data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+}
+
+static void
+setup (void)
+{
+  folder = g_dir_make_tmp ("slcresample-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+  write_image ();
+  write_text ("sec.PRM", "SLC_file = a.slc\nnum_rng_bins = 97\n"
+                         "num_valid_az = 301\nPRF = 2000\nrshift = 4\n");
+  write_text ("ref.PRM", "SLC_file = none\nnum_rng_bins = 90\n"
+                         "num_valid_az = 310\nPRF = 1999\n");
+  write_text ("fit.txt", "rshift =  2 \nsub_int_r =  0.25 \nstretch_r =  0.01 "
+                         "\na_stretch_r =  -0.002 \nashift =  -4 \nsub_int_a = "
+                         " 0.5 \nstretch_a =  0.02 \na_stretch_a =  0.003 \n");
+}
+
+static void
+teardown (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* Returns: (transfer full): the description, in which every $ is the folder */
+static GstElement *
+launch (const gchar *description)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+static void
+stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+/* Appends what comes out until the end. Offsets must go on without gaps;
+ * @caps: (nullable): what the lines must be */
+static GByteArray *
+collect (GstElement *pipeline, const gchar *caps)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  GByteArray *bytes = g_byte_array_new ();
+  guint64 next = 0;
+  GstSample *sample;
+  GstMapInfo map;
+
+  for (;;) {
+    GstBuffer *buffer;
+
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    if (!sample)
+      break;
+    if (caps) {
+      GstCaps *expected = gst_caps_from_string (caps);
+
+      fail_unless (gst_caps_is_equal (gst_sample_get_caps (sample), expected),
+          "%" GST_PTR_FORMAT, gst_sample_get_caps (sample));
+      gst_caps_unref (expected);
+    }
+    buffer = gst_sample_get_buffer (sample);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (buffer), next);
+    next = GST_BUFFER_OFFSET_END (buffer);
+    gst_buffer_map (buffer, &map, GST_MAP_READ);
+    g_byte_array_append (bytes, map.data, (guint) map.size);
+    gst_buffer_unmap (buffer, &map);
+    gst_sample_unref (sample);
+  }
+  gst_object_unref (sink);
+  return bytes;
+}
+
+static GByteArray *
+run (const gchar *source, const gchar *resample, const gchar *caps)
+{
+  g_autofree gchar *text =
+      g_strdup_printf ("slcsrc location=$/sec.PRM %s ! slcresample %s ! "
+                       "appsink name=out sync=false",
+          source, resample);
+  GstElement *pipeline = launch (text);
+  GByteArray *bytes;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  bytes = collect (pipeline, caps);
+  stop (pipeline);
+  return bytes;
+}
+
+static void
+check_same (GByteArray *found, GByteArray *expected, const gchar *what)
+{
+  fail_unless_equals_int (found->len, expected->len);
+  fail_unless (memcmp (found->data, expected->data, expected->len) == 0,
+      "%s: other samples", what);
+  g_byte_array_unref (found);
+}
+
+#define WARP \
+  "shift-r=2.25 stretch-r=0.01 a-stretch-r=-0.002 shift-a=-3.5 " \
+  "stretch-a=0.02 a-stretch-a=0.003"
+
+GST_START_TEST (test_nothing_set_is_the_image_but_for_its_edges)
+{
+  GByteArray *found = run ("", "",
+      "application/x-slc, format=(string)ci16, width=(int)97, "
+      "height=(int)301, prf=(double)2000, rshift=(int)0, ashift=(int)0");
+  g_autofree gchar *path = g_build_filename (folder, "a.slc", NULL);
+  g_autofree gchar *data = NULL;
+  gsize size;
+
+  fail_unless (g_file_get_contents (path, &data, &size, NULL));
+  fail_unless_equals_int (found->len, size);
+  /* 16 taps: 7 before and 8 behind */
+  for (guint y = 7; y < HEIGHT - 8; y++) {
+    gsize at = (y * WIDTH + 7) * 4;
+
+    fail_unless (memcmp (found->data + at, data + at, (WIDTH - 15) * 4) == 0,
+        "line %u", y);
+    fail_unless_equals_int (((gint32 *) found->data)[y * WIDTH + 6], 0);
+  }
+  g_byte_array_unref (found);
+}
+GST_END_TEST
+
+GST_START_TEST (test_the_fit_is_the_same_as_its_numbers)
+{
+  static const gchar caps[] =
+      "application/x-slc, format=(string)ci16, width=(int)90, "
+      "height=(int)310, prf=(double)1999, rshift=(int)0, ashift=(int)0";
+  GByteArray *expected = run ("", "width=90 height=310 " WARP, NULL);
+  guint n = 0;
+
+  for (guint i = 0; i < expected->len; i++)
+    n += expected->data[i] != 0;
+  fail_unless (n > expected->len / 2, "%u bytes are not 0", n);
+  check_same (
+      run ("", "fit-location=$/fit.txt reference-location=$/ref.PRM", caps),
+      expected, "fit and reference");
+  g_byte_array_unref (expected);
+  expected = run ("", "width=90 height=310 " WARP " shift-r=1.25", NULL);
+  check_same (
+      run ("", "fit-location=$/fit.txt shift-r=-1 width=90 height=310", NULL),
+      expected, "fit and property");
+  g_byte_array_unref (expected);
+}
+GST_END_TEST
+
+GST_START_TEST (test_lines_do_not_depend_on_buffers_and_threads)
+{
+  GByteArray *expected = run ("", WARP, NULL);
+
+  check_same (run ("lines-per-buffer=1", WARP, NULL), expected, "one line");
+  check_same (run ("lines-per-buffer=83", WARP " n-threads=3", NULL), expected,
+      "83 lines");
+  g_byte_array_unref (expected);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_run_can_be_repeated)
+{
+  GstElement *pipeline =
+      launch ("slcsrc location=$/sec.PRM name=s ! "
+              "slcresample " WARP " ! appsink name=out sync=false");
+  GByteArray *expected = run ("", WARP, NULL);
+
+  for (guint i = 0; i < 3; i++) {
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+    check_same (collect (pipeline, NULL), expected, "again");
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+  stop (pipeline);
+  g_byte_array_unref (expected);
+}
+GST_END_TEST
+
+/* A flushing seek of the source: from the first line on again. */
+GST_START_TEST (test_a_flush_begins_anew)
+{
+  GstElement *pipeline = launch ("slcsrc location=$/sec.PRM name=s "
+                                 "lines-per-buffer=20 ! slcresample " WARP
+                                 " ! appsink name=out sync=false");
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+  GByteArray *expected = run ("", WARP, NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+  fail_unless (gst_element_seek_simple (
+      source, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_same (collect (pipeline, NULL), expected, "after a flush");
+  gst_object_unref (source);
+  stop (pipeline);
+  g_byte_array_unref (expected);
+}
+GST_END_TEST
+
+static void
+check_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline = launch (description);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+
+GST_START_TEST (test_what_is_wrong_is_said)
+{
+  const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
+  const gint settings = GST_RESOURCE_ERROR_SETTINGS;
+  GstHarness *h;
+
+  write_text ("half.txt", "rshift = 2\n");
+#define FAILS(what, code, words) \
+  check_fails ("slcsrc location=$/sec.PRM ! slcresample " what " ! fakesink", \
+      resource, code, words)
+  FAILS ("fit-location=$/no.txt", settings, "There is no file");
+  FAILS ("fit-location=$/half.txt", settings, "has no line \"ashift = ...\"");
+  FAILS ("reference-location=$/fit.txt", settings, "has no line \"SLC_file");
+  FAILS ("fit-location=$/a.slc", settings, "is no PRM file");
+  check_fails ("slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  FAILS ("backend=cuda", GST_RESOURCE_ERROR_NOT_FOUND, "on the CPU alone");
+#undef FAILS
+  check_fails ("slcsrc location=$/a.slc width=97 format=f32 ! slcresample ! "
+               "fakesink",
+      stream, GST_STREAM_ERROR_FAILED, "");
+
+  /* an image that ends early, and lines that are no lines */
+  h = gst_harness_new ("slcresample");
+  gst_harness_set_src_caps_str (
+      h, "application/x-slc, format=ci16, width=97, height=301");
+  check_push (
+      h, gst_buffer_new_allocate (NULL, 97 * 4 + 1, NULL), GST_FLOW_ERROR);
+  check_push (
+      h, gst_buffer_new_allocate (NULL, 97 * 4 * 302, NULL), GST_FLOW_ERROR);
+  {
+    GstBus *bus = gst_bus_new ();
+
+    gst_element_set_bus (h->element, bus);
+    check_push (h,
+        gst_buffer_new_wrapped (g_malloc0 (97 * 4 * 10), 97 * 4 * 10),
+        GST_FLOW_OK);
+    gst_harness_push_event (h, gst_event_new_eos ());
+    check_message_says (check_message (bus, GST_MESSAGE_ERROR), stream,
+        GST_STREAM_ERROR_FAILED, "ended after 10 of 301 lines");
+    gst_element_set_bus (h->element, NULL);
+    gst_object_unref (bus);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+static Suite *
+slcresample_suite (void)
+{
+  Suite *suite = suite_create ("slcresample");
+  TCase *tcase = tcase_create ("general");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, setup, teardown);
+  tcase_add_test (tcase, test_nothing_set_is_the_image_but_for_its_edges);
+  tcase_add_test (tcase, test_the_fit_is_the_same_as_its_numbers);
+  tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);
+  tcase_add_test (tcase, test_a_run_can_be_repeated);
+  tcase_add_test (tcase, test_a_flush_begins_anew);
+  tcase_add_test (tcase, test_what_is_wrong_is_said);
+  return suite;
+}
+
+GST_CHECK_MAIN (slcresample);

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* slcsrc: images that GDAL reads, memory that downstream offers, progress. Its
+ * lines, seeks and errors of raw files are in insarxcorr.c. */
+#include "check-common.h"
+
+#include <string.h>
+
+#include <glib/gstdio.h>
+
+#include "gstimagingengine.h"
+#include "gstimagingmemory.h"
+#include "gstimagingprm.h"
+
+#define WIDTH 53
+#define HEIGHT 41
+
+static gchar *folder;
+
+static gchar *
+path_of (const gchar *name)
+{
+  return g_build_filename (folder, name, NULL);
+}
+
+static void
+write_file (const gchar *name, gconstpointer data, gsize size)
+{
+  g_autofree gchar *path = path_of (name);
+
+  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
+}
+
+static void
+write_text (const gchar *name, const gchar *text)
+{
+  write_file (name, text, strlen (text));
+}
+
+/* Real part and imaginary part of sample @i, whole numbers. */
+static gint
+value_at (guint i)
+{
+  return (gint) (i * 7919u % 4001u) - 2000;
+}
+
+static gint16 *
+make_ci16 (void)
+{
+  gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    data[i] = (gint16) value_at (i);
+  return data;
+}
+
+static gfloat *
+make_cf32 (void)
+{
+  gfloat *data = g_new (gfloat, 2 * WIDTH * HEIGHT);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    data[i] = (gfloat) value_at (i);
+  return data;
+}
+
+static void
+setup (void)
+{
+  g_autofree gint16 *ci16 = make_ci16 ();
+  g_autofree gfloat *cf32 = make_cf32 ();
+
+  folder = g_dir_make_tmp ("slcsrc-XXXXXX", NULL);
+  fail_unless (folder != NULL);
+  write_file ("a.slc", ci16, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
+}
+
+static void
+teardown (void)
+{
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = path_of (name);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  g_rmdir (folder);
+  g_clear_pointer (&folder, g_free);
+}
+
+/* --- pipelines --------------------------------------------------------------
+ */
+
+static GstElement *
+launch (const gchar *name, const gchar *more, const gchar *sink)
+{
+  g_autofree gchar *path = path_of (name);
+  g_autofree gchar *text = g_strdup_printf (
+      "slcsrc name=s location=\"%s\" %s ! %s", path, more, sink);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+static void
+stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+#if defined HAVE_GDAL
+/* Reads all of a file and compares it; @complex32: as cf32, else as ci16 */
+static void
+check_reads (const gchar *name, const gchar *more, gboolean complex32)
+{
+  GstElement *pipeline = launch (name, more, "appsink name=out sync=false");
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  g_autofree gchar *caps = g_strdup_printf (
+      "application/x-slc, format=(string)%s, width=(int)%d, height=(int)%d, "
+      "prf=(double)0, rshift=(int)0, ashift=(int)0",
+      complex32 ? "cf32" : "ci16", WIDTH, HEIGHT);
+  GstCaps *expected = gst_caps_from_string (caps);
+  g_autofree gpointer data =
+      complex32 ? (gpointer) make_cf32 () : (gpointer) make_ci16 ();
+  gsize size = (complex32 ? 8 : 4) * WIDTH * HEIGHT, at = 0;
+  GstSample *sample;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (;;) {
+    gsize n;
+
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    if (!sample)
+      break;
+    fail_unless (gst_caps_is_equal (gst_sample_get_caps (sample), expected),
+        "%s: %" GST_PTR_FORMAT, name, gst_sample_get_caps (sample));
+    n = gst_buffer_get_size (gst_sample_get_buffer (sample));
+    fail_unless (at + n <= size);
+    fail_unless (gst_buffer_memcmp (gst_sample_get_buffer (sample), 0,
+                     (guint8 *) data + at, n) == 0,
+        "%s %s: other samples from byte %" G_GSIZE_FORMAT " on", name, more,
+        at);
+    at += n;
+    gst_sample_unref (sample);
+  }
+  fail_unless_equals_uint64 (at, size);
+  gst_caps_unref (expected);
+  gst_object_unref (sink);
+  stop (pipeline);
+}
+#endif
+
+static void
+check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
+    const gchar *words)
+{
+  GstElement *pipeline = launch (name, more, "fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+
+/* --- images that GDAL reads --------------------------------------------------
+ */
+
+#if defined HAVE_GDAL
+
+static void
+put (GByteArray *bytes, guint n, guint32 value)
+{
+  for (guint i = 0; i < n; i++, value >>= 8)
+    g_byte_array_append (bytes, &(guint8){value & 255}, 1);
+}
+
+/* An uncompressed little-endian TIFF of one strip. @sample_format: 5 for
+ * complex integers, 6 for complex floats */
+static void
+write_tiff (const gchar *name, gconstpointer data, guint bits,
+    guint sample_format, guint height)
+{
+  const guint32 size = WIDTH * HEIGHT * bits / 8;
+  const guint32 tags[][2] = {{256, WIDTH}, {257, height}, {258, bits}, {259, 1},
+      {262, 1}, {273, 8}, {277, 1}, {278, height}, {279, size},
+      {339, sample_format}};
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+
+  g_byte_array_append (bytes, (const guint8 *) "II*", 4);
+  put (bytes, 4, 8 + size);
+  g_byte_array_append (bytes, data, size);
+  put (bytes, 2, G_N_ELEMENTS (tags));
+  for (guint i = 0; i < G_N_ELEMENTS (tags); i++) {
+    put (bytes, 2, tags[i][0]);
+    put (bytes, 2, 4); /* LONG */
+    put (bytes, 4, 1);
+    put (bytes, 4, tags[i][1]);
+  }
+  put (bytes, 4, 0);
+  write_file (name, bytes->data, bytes->len);
+}
+
+static void
+write_envi (const gchar *name, guint type, guint height)
+{
+  g_autofree gchar *text = g_strdup_printf (
+      "ENVI\nsamples = %d\nlines = %u\nbands = 1\nheader offset = 0\n"
+      "data type = %u\ninterleave = bsq\nbyte order = 0\n",
+      WIDTH, height, type);
+
+  write_text (name, text);
+}
+
+static void
+write_vrt (const gchar *name, const gchar *type, guint size)
+{
+  g_autofree gchar *text = g_strdup_printf (
+      "<VRTDataset rasterXSize=\"%d\" rasterYSize=\"%d\">\n"
+      "  <VRTRasterBand band=\"1\" dataType=\"%s\" "
+      "subClass=\"VRTRawRasterBand\">\n"
+      "    <SourceFilename relativeToVRT=\"1\">%c.slc</SourceFilename>\n"
+      "    <ByteOrder>LSB</ByteOrder>\n    <ImageOffset>0</ImageOffset>\n"
+      "    <PixelOffset>%u</PixelOffset>\n"
+      "    <LineOffset>%u</LineOffset>\n  </VRTRasterBand>\n</VRTDataset>\n",
+      WIDTH, HEIGHT, type, size == 4 ? 'a' : 'b', size, size * WIDTH);
+
+  write_text (name, text);
+}
+
+GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
+{
+  g_autofree gint16 *ci16 = make_ci16 ();
+  g_autofree gfloat *cf32 = make_cf32 ();
+
+  write_tiff ("a.tiff", ci16, 32, 5, HEIGHT);
+  check_reads ("a.tiff", "", FALSE);
+  check_reads ("a.tiff", "lines-per-buffer=7", FALSE);
+  check_reads ("a.tiff", "format=cf32", TRUE);
+  write_tiff ("b.tiff", cf32, 64, 6, HEIGHT);
+  check_reads ("b.tiff", "", TRUE);
+  check_reads ("b.tiff", "format=ci16", FALSE);
+  write_envi ("b.slc.hdr", 6, HEIGHT); /* beside b.slc */
+  check_reads ("b.slc", "lines-per-buffer=10", TRUE);
+  write_vrt ("a.slc.vrt", "CInt16", 4);
+  check_reads ("a.slc.vrt", "", FALSE);
+  write_vrt ("b.slc.vrt", "CFloat32", 8);
+  check_reads ("b.slc.vrt", "", TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_gdal_says_what_is_wrong)
+{
+  g_autofree gint16 *ci16 = make_ci16 ();
+  const GQuark resource = GST_RESOURCE_ERROR;
+
+  check_fails ("a.slc", "", resource, GST_RESOURCE_ERROR_SETTINGS,
+      "without a header beside it, they need the properties width");
+  check_fails ("no.tiff", "", resource, GST_RESOURCE_ERROR_NOT_FOUND,
+      "There is no file");
+  write_tiff ("a.tiff", ci16, 32, 5, HEIGHT);
+  check_fails ("a.tiff", "band=2", resource, GST_RESOURCE_ERROR_SETTINGS,
+      "has 1 bands, and band is 2");
+  check_fails ("a.tiff", "format=f32", resource, GST_RESOURCE_ERROR_SETTINGS,
+      "of which format=f32 would read the real parts alone");
+  /* cut short: the strip ends before the image */
+  write_tiff ("long.tiff", ci16, 32, 5, 3 * HEIGHT);
+  check_fails (
+      "long.tiff", "", resource, GST_RESOURCE_ERROR_READ, "cannot be read");
+  /* the source of a VRT is missing */
+  write_vrt ("a.slc.vrt", "CInt16", 4);
+  {
+    g_autofree gchar *path = path_of ("a.slc");
+
+    g_unlink (path);
+  }
+  check_fails ("a.slc.vrt", "", resource, GST_RESOURCE_ERROR_SETTINGS,
+      "GDAL does not read it either");
+}
+GST_END_TEST
+
+#else
+
+GST_START_TEST (test_without_gdal_that_is_said)
+{
+  check_fails ("a.slc", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+      "This build has no GDAL");
+  g_printerr ("skipped: images that GDAL reads: this build has no GDAL\n");
+}
+GST_END_TEST
+
+#endif
+
+/* --- memory -----------------------------------------------------------------
+ */
+
+/* Offers page-locked memory, as an element on CUDA does. */
+static GstPadProbeReturn
+offer_allocator (GstPad *pad, GstPadProbeInfo *info, gpointer allocator)
+{
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY (info);
+
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_add_allocation_param (query, allocator, NULL);
+  return GST_PAD_PROBE_HANDLED;
+}
+
+typedef struct {
+  guint n, n_ours;
+  GHashTable *memories;
+} Seen;
+
+static void
+look (GstElement *sink, GstBuffer *buffer, GstPad *pad, Seen *seen)
+{
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+
+  seen->n++;
+  seen->n_ours += gst_is_imaging_memory (memory);
+  g_hash_table_add (seen->memories, memory);
+}
+
+GST_START_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
+{
+  GstImagingContext *context = check_context (0);
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, NULL);
+  GstElement *pipeline =
+      launch ("a.slc", "width=53 format=ci16 lines-per-buffer=2",
+          "fakesink name=sink signal-handoffs=true sync=false");
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  GstPad *pad = gst_element_get_static_pad (sink, "sink");
+  Seen seen = {0, 0, g_hash_table_new (NULL, NULL)};
+
+  g_signal_connect (sink, "handoff", G_CALLBACK (look), &seen);
+  gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_allocator,
+      allocator, NULL);
+  check_play (pipeline);
+  fail_unless_equals_int (seen.n, 21);
+  fail_unless_equals_int (seen.n_ours, 21);
+  fail_unless (g_hash_table_size (seen.memories) <= 4, "%u buffers",
+      g_hash_table_size (seen.memories));
+  g_hash_table_unref (seen.memories);
+  gst_object_unref (pad);
+  gst_object_unref (sink);
+  stop (pipeline);
+  gst_object_unref (allocator);
+  gst_object_unref (context);
+}
+GST_END_TEST
+
+/* --- progress and PRM -------------------------------------------------------
+ */
+
+GST_START_TEST (test_progress_is_told_ten_times)
+{
+  GstElement *pipeline =
+      launch ("a.slc", "width=53 format=ci16 lines-per-buffer=1", "fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  guint64 last = 0, lines, of;
+  guint n = 0;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  while (n < 10) {
+    GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
+    const GstStructure *s = gst_message_get_structure (message);
+
+    fail_unless (gst_structure_has_name (s, "slcsrc-progress"));
+    fail_unless (gst_structure_get (
+        s, "lines", G_TYPE_UINT64, &lines, "of", G_TYPE_UINT64, &of, NULL));
+    fail_unless (of == HEIGHT && lines > last);
+    last = lines;
+    n++;
+    gst_message_unref (message);
+  }
+  fail_unless_equals_uint64 (last, HEIGHT);
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
+{
+  static const gchar fit[] =
+      "rshift =  -3 \nsub_int_r =  0.25 \nstretch_r =  0.001 \n"
+      "a_stretch_r =  -0.0007 \nashift =  5 \nsub_int_a =  0.5 \n"
+      "stretch_a =  2e-05 \na_stretch_a =  0 \n";
+  GstImagingPrmAlignment alignment;
+  GError *error = NULL;
+  GstElement *pipeline;
+  GstPad *pad;
+  GstCaps *caps;
+  gdouble doppler;
+
+  write_text ("a.PRM", "SLC_file = a.slc\nnum_rng_bins = 53\nnum_valid_az = "
+                       "41\nPRF = 2000\nfd1 = -300\n");
+  pipeline = launch ("a.PRM", "", "fakesink name=sink");
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+  {
+    GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+
+    pad = gst_element_get_static_pad (source, "src");
+    gst_object_unref (source);
+  }
+  caps = gst_pad_get_current_caps (pad);
+  fail_unless (gst_structure_get_double (
+      gst_caps_get_structure (caps, 0), "doppler", &doppler));
+  fail_unless_equals_float (doppler, -0.15);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  stop (pipeline);
+
+  fail_unless (gst_imaging_prm_parse_alignment (
+      fit, strlen (fit), "fit.txt", &alignment, &error));
+  fail_unless_equals_float (alignment.shift[0], -2.75);
+  fail_unless_equals_float (alignment.shift[1], 5.5);
+  fail_unless_equals_float (alignment.stretch[0], 0.001);
+  fail_unless_equals_float (alignment.a_stretch[0], -0.0007);
+  fail_unless_equals_float (alignment.stretch[1], 2e-5);
+  fail_unless (!gst_imaging_prm_parse_alignment (
+      fit, 20, "fit.txt", &alignment, &error));
+  fail_unless (strstr (error->message, "has no line \"ashift = ...\"") != NULL,
+      "%s", error->message);
+  g_clear_error (&error);
+}
+GST_END_TEST
+
+static Suite *
+slcsrc_suite (void)
+{
+  Suite *suite = suite_create ("slcsrc");
+  TCase *tcase = tcase_create ("general");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, setup, teardown);
+#if defined HAVE_GDAL
+  tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
+  tcase_add_test (tcase, test_gdal_says_what_is_wrong);
+#else
+  tcase_add_test (tcase, test_without_gdal_that_is_said);
+#endif
+  tcase_add_test (
+      tcase, test_lines_are_read_into_a_few_buffers_of_the_memory_offered);
+  tcase_add_test (tcase, test_progress_is_told_ten_times);
+  tcase_add_test (tcase, test_doppler_and_alignment_are_those_of_the_prm);
+  return suite;
+}
+
+GST_CHECK_MAIN (slcsrc);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "insar-common.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double pi = 3.14159265358979323846;
+
+ImkInsarxcorr *
+insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
+{
+  ImkInsarxcorr *self = NULL;
+  ImkError error;
+
+  test_ok (imk_insarxcorr_new (backend, c, &self, &error), &error);
+  return self;
+}
+
+/* Pushes what there is room for, @at_once lines at most. */
+static void
+push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
+    const void *data, uint32_t at_once)
+{
+  size_t stride = c->width[side] * imk_type_size (c->type);
+  uint32_t room, n;
+  ImkError error;
+
+  while ((room = imk_insarxcorr_room (self, side)) > 0) {
+    ImkImage lines = {
+        .data = (uint8_t *) data + imk_insarxcorr_pushed (self, side) * stride,
+        .stride = stride,
+        .width = c->width[side],
+        .channels = 1,
+        .type = c->type,
+    };
+
+    n = room < at_once ? room : at_once;
+    lines.height = n;
+    test_ok (imk_insarxcorr_push (self, side, &lines, &error), &error);
+  }
+}
+
+double *
+insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
+    const void *ref, const void *sec, uint32_t at_once)
+{
+  ImkInsarxcorr *self = insar_new (backend, c);
+  size_t row_size = (size_t) c->nx * N_FIELDS;
+  double *all = malloc (c->ny * row_size * sizeof (*all));
+  TestImage host = test_image_new (IMK_TYPE_F64, N_FIELDS, c->nx, 1, 0);
+  ImkImage out = host.image;
+  ImkError error;
+
+  if (backend == IMK_BACKEND_CUDA)
+    out = test_to_device (&host);
+  for (uint32_t row = 0; row < c->ny; row++) {
+    push (self, c, 0, ref, at_once);
+    push (self, c, 1, sec, at_once);
+    test_check (imk_insarxcorr_is_ready (self), "row %u is not ready", row);
+    test_check (imk_insarxcorr_row (self) == row, "row %u is not next", row);
+    test_ok (imk_insarxcorr_process (self, &out, NULL, &error), &error);
+    if (backend == IMK_BACKEND_CUDA)
+      test_from_device (&out, &host);
+    test_image_check_canaries (&host, "offsets");
+    memcpy (all + row * row_size, host.image.data, row_size * sizeof (*all));
+    imk_insarxcorr_advance (self);
+  }
+  push (self, c, 0, ref, at_once);
+  push (self, c, 1, sec, at_once);
+  for (int s = 0; s < 2; s++)
+    test_check (imk_insarxcorr_pushed (self, s) == c->height[s],
+        "side %d took %u of %u lines", s, imk_insarxcorr_pushed (self, s),
+        c->height[s]);
+  if (backend == IMK_BACKEND_CUDA)
+    test_device_free (&out);
+  test_image_free (&host);
+  imk_insarxcorr_free (self);
+  return all;
+}
+
+double *
+insar_run (const ImkInsarxcorrConfig *c, const void *ref, const void *sec)
+{
+  return insar_run_pushing (IMK_BACKEND_CPU, c, ref, sec, 100);
+}
+
+ImkInsarxcorrConfig
+insar_config (uint32_t width, uint32_t height, uint32_t xsearch,
+    uint32_t ysearch, uint32_t nx, uint32_t ny)
+{
+  ImkInsarxcorrConfig c;
+
+  imk_insarxcorr_config_init (&c);
+  c.width[0] = c.width[1] = width;
+  c.height[0] = c.height[1] = height;
+  c.xsearch = xsearch;
+  c.ysearch = ysearch;
+  c.nx = nx;
+  c.ny = ny;
+  c.n_threads = 2;
+  return c;
+}
+
+double
+insar_uniform (uint64_t *seed)
+{
+  return (double) (test_random (seed) >> 11) / (1ull << 53) - 0.5;
+}
+
+void
+insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
+    int16_t **ref, int16_t **sec)
+{
+  uint32_t w = c->width[0], h = c->height[0], ww = w + 64, hh = h + 64;
+  float *noise = malloc ((size_t) ww * hh * 2 * sizeof (*noise));
+  int16_t *out[2];
+
+  for (size_t i = 0; i < (size_t) ww * hh * 2; i++)
+    noise[i] = (float) insar_uniform (&seed);
+  for (int s = 0; s < 2; s++) {
+    out[s] = malloc ((size_t) w * h * 4);
+    for (uint32_t y = 0; y < h; y++)
+      for (uint32_t x = 0; x < w; x++)
+        for (int part = 0; part < 2; part++) {
+          size_t sx = x + 32 - (s ? dx : 0), sy = y + 32 - (s ? dy : 0);
+          float sum = 0;
+
+          for (size_t i = 0; i < 2; i++)
+            for (size_t j = 0; j < 2; j++)
+              sum += noise[((sy + i) * ww + sx + j) * 2 + part];
+          out[s][((size_t) y * w + x) * 2 + part] = (int16_t) (sum * 800);
+        }
+  }
+  free (noise);
+  *ref = out[0];
+  *sec = out[1];
+}
+
+/* --- the shared data ---------------------------------------------------------
+ */
+
+/* Returns: the file in the folder of the pair, to be closed; NULL without */
+FILE *
+insar_open_data (const char *pair, const char *name)
+{
+  char path[1024];
+
+  snprintf (
+      path, sizeof (path), "%s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
+  return fopen (path, "rb");
+}
+
+int16_t *
+insar_read_slc (const char *pair, const char *name, size_t n_samples)
+{
+  FILE *file = insar_open_data (pair, name);
+  int16_t *data = malloc (n_samples * 4);
+  size_t n;
+
+  if (!file)
+    test_skip ("there is no %s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
+  n = fread (data, 4, n_samples, file);
+  fclose (file);
+  test_check (n == n_samples, "%s/%s has %zu samples", pair, name, n);
+  return data;
+}
+
+void
+insar_weight (int n, double t, double *re, double *im)
+{
+  *re = *im = 0;
+  for (int k = -n / 2; k < n / 2; k++) {
+    *re += cos (2 * pi * k * t / n) / n;
+    *im += sin (2 * pi * k * t / n) / n;
+  }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the tests of insarxcorr share: pairs of images, and running a kernel
+ * over them. */
+#pragma once
+
+#include <stdio.h>
+
+#include "insarxcorr/insarxcorr.h"
+#include "kernel-test.h"
+
+enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };
+
+ImkInsarxcorr *insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c);
+
+/* Pushes what there is room for, @at_once lines at most.
+ * Returns: [ny][nx][N_FIELDS], to be freed */
+double *insar_run_pushing (ImkBackend backend, const ImkInsarxcorrConfig *c,
+    const void *ref, const void *sec, uint32_t at_once);
+
+/* The same on the CPU. */
+double *insar_run (
+    const ImkInsarxcorrConfig *c, const void *ref, const void *sec);
+
+/* Both images of @width x @height, two threads. */
+ImkInsarxcorrConfig insar_config (uint32_t width, uint32_t height,
+    uint32_t xsearch, uint32_t ysearch, uint32_t nx, uint32_t ny);
+
+/* Returns: uniform in -0.5..0.5 */
+double insar_uniform (uint64_t *seed);
+
+/* Smooth complex noise as int16, and the same @dx columns and @dy lines later.
+ * It comes from a scene of twice the size, so that nothing wraps. */
+void insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy,
+    uint64_t seed, int16_t **ref, int16_t **sec);
+
+/* Returns: what sample @m of @n is worth at @t, for t = @t - m, as the sum over
+ * the frequencies -n/2..n/2-1 */
+void insar_weight (int n, double t, double *re, double *im);
+
+/* Returns: a file of the shared data, to be closed; NULL without */
+FILE *insar_open_data (const char *pair, const char *name);
+
+/* Skips the test without the file. */
+int16_t *insar_read_slc (const char *pair, const char *name, size_t n_samples);

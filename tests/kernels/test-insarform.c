@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* insarform against sums over all samples in float64, and what an interferogram
+ * must be by its definition. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "insarform/insarform.h"
+#include "kernel-test.h"
+
+enum { WIDTH = 613, HEIGHT = 97 };
+enum { N = IMK_INSARFORM_N_CHANNELS };
+
+/* --- images ------------------------------------------------------------------
+ */
+
+static void
+put (const TestImage *image, uint32_t x, uint32_t y, double re, double im)
+{
+  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
+
+  if (image->image.type == IMK_TYPE_CF32) {
+    ((float *) row)[2 * x] = (float) re;
+    ((float *) row)[2 * x + 1] = (float) im;
+  } else {
+    ((int16_t *) row)[2 * x] = (int16_t) lrint (re);
+    ((int16_t *) row)[2 * x + 1] = (int16_t) lrint (im);
+  }
+}
+
+static void
+get (const TestImage *image, uint32_t x, uint32_t y, double *re, double *im)
+{
+  const uint8_t *row =
+      (const uint8_t *) image->image.data + y * image->image.stride;
+  const float *f = (const float *) row;
+  const int16_t *i = (const int16_t *) row;
+  bool is_float = image->image.type == IMK_TYPE_CF32;
+
+  *re = is_float ? f[2 * x] : i[2 * x];
+  *im = is_float ? f[2 * x + 1] : i[2 * x + 1];
+}
+
+static TestImage
+noise (ImkType type, uint64_t seed)
+{
+  TestImage image = test_image_new (type, WIDTH, HEIGHT, 1, 8);
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++)
+      put (&image, x, y, (double) (test_random (&seed) % 65536) - 32768,
+          (double) (test_random (&seed) % 65536) - 32768);
+  return image;
+}
+
+/* --- runs --------------------------------------------------------------------
+ */
+
+static ImkInsarformConfig
+config_of (ImkType type, uint32_t looks_x, uint32_t looks_y, uint32_t window_x,
+    uint32_t window_y)
+{
+  ImkInsarformConfig c;
+
+  imk_insarform_config_init (&c);
+  c.width = WIDTH;
+  c.height = HEIGHT;
+  c.type = type;
+  c.looks_x = looks_x;
+  c.looks_y = looks_y;
+  c.window_x = window_x;
+  c.window_y = window_y;
+  return c;
+}
+
+/* Pushes at most @n_push lines at a time. */
+static TestImage
+form (const ImkInsarformConfig *c, const TestImage *a, const TestImage *b,
+    uint32_t n_push)
+{
+  TestImage out = test_image_new (
+      IMK_TYPE_F32, c->width / c->looks_x, c->height / c->looks_y, N, 8);
+  ImkInsarform *self = NULL;
+  ImkError error;
+
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  while (imk_insarform_row (self) < out.image.height) {
+    uint32_t room = imk_insarform_room (self), at = imk_insarform_pushed (self);
+    ImkImage row = out.image, x = a->image, y = b->image;
+
+    if (imk_insarform_is_ready (self)) {
+      row.data = (uint8_t *) row.data + imk_insarform_row (self) * row.stride;
+      row.height = 1;
+      test_ok (imk_insarform_process (self, &row, &error), &error);
+      continue;
+    }
+    test_check (room > 0, "no room after %u lines", at);
+    x.height = y.height = room < n_push ? room : n_push;
+    x.data = (uint8_t *) x.data + at * x.stride;
+    y.data = (uint8_t *) y.data + at * y.stride;
+    test_ok (imk_insarform_push (self, &x, &y, &error), &error);
+  }
+  test_check (
+      imk_insarform_room (self) == 0 || imk_insarform_pushed (self) < c->height,
+      "room for more than there is");
+  imk_insarform_free (self);
+  test_image_check_canaries (&out, "output");
+  return out;
+}
+
+static const float *
+cell (const TestImage *out, uint32_t x, uint32_t y)
+{
+  const uint8_t *row =
+      (const uint8_t *) out->image.data + y * out->image.stride;
+
+  return (const float *) row + (size_t) x * N;
+}
+
+/* --- the reference
+ * ------------------------------------------------------------- */
+
+typedef struct Sums {
+  double re, im, p1, p2;
+  uint32_t n;
+} Sums;
+
+/* Over samples [x0, x1) x [y0, y1) of both. */
+static Sums
+sum (const TestImage *a, const TestImage *b, int64_t x0, int64_t x1, int64_t y0,
+    int64_t y1)
+{
+  Sums s = {0};
+
+  for (int64_t y = y0; y < y1; y++)
+    for (int64_t x = x0; x < x1; x++) {
+      double r1, i1, r2, i2;
+
+      get (a, (uint32_t) x, (uint32_t) y, &r1, &i1);
+      get (b, (uint32_t) x, (uint32_t) y, &r2, &i2);
+      if (!isfinite (r1) || !isfinite (i1) || !isfinite (r2) ||
+          !isfinite (i2) || (r1 == 0 && i1 == 0) || (r2 == 0 && i2 == 0))
+        continue;
+      s.re += r1 * r2 + i1 * i2;
+      s.im += i1 * r2 - r1 * i2;
+      s.p1 += r1 * r1 + i1 * i1;
+      s.p2 += r2 * r2 + i2 * i2;
+      s.n++;
+    }
+  return s;
+}
+
+static void
+check_value (const char *name, uint32_t x, uint32_t y, double found,
+    double expected, double scale)
+{
+  test_check (fabs (found - expected) <= 2e-7 * scale,
+      "%s of cell (%u, %u) is %.9g, expected %.9g", name, x, y, found,
+      expected);
+}
+
+static int64_t
+clip (int64_t value, int64_t most)
+{
+  return value < 0 ? 0 : value > most ? most : value;
+}
+
+static void
+check_cells (const ImkInsarformConfig *c, const TestImage *a,
+    const TestImage *b, const TestImage *out)
+{
+  int64_t nx = c->width / c->looks_x, ny = c->height / c->looks_y;
+
+  for (uint32_t y = 0; y < ny; y++)
+    for (uint32_t x = 0; x < nx; x++) {
+      Sums s = sum (a, b, (int64_t) x * c->looks_x, (x + 1ll) * c->looks_x,
+          (int64_t) y * c->looks_y, (y + 1ll) * c->looks_y);
+      int64_t hx = c->window_x / 2, hy = c->window_y / 2;
+      Sums w = sum (a, b, clip (x - hx, nx) * c->looks_x,
+          clip (x + hx + 1, nx) * c->looks_x, clip (y - hy, ny) * c->looks_y,
+          clip (y + hy + 1, ny) * c->looks_y);
+      const float *found = cell (out, x, y);
+      double n = s.n ? s.n : 1, power = sqrt (w.p1 * w.p2);
+
+      check_value ("real part", x, y, found[0], s.re / n, 2e9);
+      check_value ("imaginary part", x, y, found[1], s.im / n, 2e9);
+      check_value (
+          "amplitude", x, y, found[2], pow (s.p1 / n * s.p2 / n, 0.25), 5e4);
+      check_value ("coherence", x, y, found[3],
+          power > 0 ? hypot (w.re, w.im) / power : 0, 1);
+    }
+}
+
+/* --- promises
+ * ------------------------------------------------------------------- */
+
+static void
+test_cells_are_their_sums (void)
+{
+  static const uint32_t cases[][5] = {{1, 1, 5, 5, 1000}, {4, 3, 3, 7, 10},
+      {1, 1, 1, 1, 1}, {7, 2, 63, 1, 5}, {256, 97, 3, 3, 50},
+      {2, 8, 5, 63, 97}};
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkType type = i % 2 ? IMK_TYPE_CF32 : IMK_TYPE_CI16;
+    ImkInsarformConfig c =
+        config_of (type, cases[i][0], cases[i][1], cases[i][2], cases[i][3]);
+    TestImage a = noise (type, 1), b = noise (type, 2), out;
+
+    for (uint32_t k = 0; k < HEIGHT; k++) { /* and some without data */
+      put (&a, 50 + k, k, 0, 0);
+      put (&b, 200, k, 0, 0);
+      if (type == IMK_TYPE_CF32)
+        put (k % 2 ? &a : &b, 300, k, NAN, k % 3 ? INFINITY : 0);
+    }
+    out = form (&c, &a, &b, cases[i][4]);
+    check_cells (&c, &a, &b, &out);
+    test_image_free (&a);
+    test_image_free (&b);
+    test_image_free (&out);
+  }
+}
+
+/* An image with itself, turned by a phase: coherence 1, that phase. */
+static void
+test_equal_images_are_coherent (void)
+{
+  ImkInsarformConfig c = config_of (IMK_TYPE_CF32, 3, 2, 3, 5);
+  TestImage a = noise (c.type, 3), b = noise (c.type, 3), out;
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++) {
+      double re, im;
+
+      get (&a, x, y, &re, &im);
+      put (&b, x, y, re * cos (0.7) - im * sin (0.7),
+          re * sin (0.7) + im * cos (0.7));
+    }
+  out = form (&c, &a, &b, 13);
+  for (uint32_t y = 0; y < out.image.height; y++)
+    for (uint32_t x = 0; x < out.image.width; x++) {
+      const float *found = cell (&out, x, y);
+
+      test_check (found[3] > 0.999999 && found[3] <= 1,
+          "coherence of (%u, %u) is %.9g", x, y, found[3]);
+      test_check (fabs (atan2 (found[1], found[0]) + 0.7) < 1e-5,
+          "phase of (%u, %u) is %g", x, y, atan2 (found[1], found[0]));
+    }
+  test_image_free (&a);
+  test_image_free (&b);
+  test_image_free (&out);
+}
+
+static void
+test_pieces_and_threads_change_nothing (void)
+{
+  ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 3, 5, 5);
+  TestImage a = noise (c.type, 5), b = noise (c.type, 6);
+  TestImage expected = form (&c, &a, &b, 1000);
+
+  for (uint32_t i = 1; i < 40; i *= 3) {
+    TestImage out;
+
+    c.n_threads = i;
+    out = form (&c, &a, &b, i);
+    test_image_same (&out, &expected, "pieces");
+    test_image_free (&out);
+  }
+  test_image_free (&a);
+  test_image_free (&b);
+  test_image_free (&expected);
+}
+
+static void
+test_images_without_data_are_0 (void)
+{
+  ImkInsarformConfig c = config_of (IMK_TYPE_CI16, 2, 2, 5, 5);
+  TestImage a = noise (c.type, 5),
+            b = test_image_new (c.type, WIDTH, HEIGHT, 1, 0);
+  TestImage out;
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++)
+      put (&b, x, y, 0, 0);
+  out = form (&c, &a, &b, 1000);
+  for (uint32_t y = 0; y < out.image.height; y++)
+    for (uint32_t x = 0; x < out.image.width; x++)
+      for (int i = 0; i < N; i++)
+        test_check (cell (&out, x, y)[i] == 0, "(%u, %u) is %g", x, y,
+            cell (&out, x, y)[i]);
+  test_image_free (&a);
+  test_image_free (&b);
+  test_image_free (&out);
+}
+
+/* --- pictures
+ * --------------------------------------------------------------------- */
+
+static void
+test_colours_are_those_of_the_phase (void)
+{
+  static const struct {
+    int degrees;
+    uint8_t rgb[3];
+  } cases[] = {{0, {255, 0, 0}}, {60, {255, 255, 0}}, {120, {0, 255, 0}},
+      {180, {0, 255, 255}}, {-120, {0, 0, 255}}, {-60, {255, 0, 255}},
+      {30, {255, 128, 0}}, {-30, {255, 0, 128}}};
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    double angle = cases[i].degrees * M_PI / 180;
+    const float row[] = {
+        (float) (5 * cos (angle)), (float) (5 * sin (angle)), 3, 0.5f};
+    uint8_t rgb[3];
+
+    imk_insarform_phase_to_rgb (row, 1, IMK_INSARFORM_SHADE_NONE, 1, rgb);
+    for (int k = 0; k < 3; k++)
+      test_check (abs (rgb[k] - cases[i].rgb[k]) <= 1,
+          "%d degrees: channel %d is %d, expected %d", cases[i].degrees, k,
+          rgb[k], cases[i].rgb[k]);
+    imk_insarform_phase_to_rgb (row, 1, IMK_INSARFORM_SHADE_COHERENCE, 1, rgb);
+    for (int k = 0; k < 3; k++)
+      test_check (abs (rgb[k] - (cases[i].rgb[k] + 1) / 2) <= 1,
+          "%d degrees by coherence: channel %d is %d", cases[i].degrees, k,
+          rgb[k]);
+    imk_insarform_phase_to_rgb (row, 1, IMK_INSARFORM_SHADE_AMPLITUDE, 6, rgb);
+    for (int k = 0; k < 3; k++)
+      test_check (abs (rgb[k] - (cases[i].rgb[k] + 1) / 2) <= 1,
+          "%d degrees by amplitude: channel %d is %d", cases[i].degrees, k,
+          rgb[k]);
+  }
+}
+
+static void
+test_levels_are_rounded_and_clamped (void)
+{
+  const float rows[] = {0, 0, 0, 0, 0, 0, 1, 0.25f, 1, 0, 2, 1, 0, 0, 5, 1};
+  const uint8_t coherences[] = {0, 64, 255, 255},
+                amplitudes[] = {0, 128, 255, 255};
+  uint16_t wide[4];
+  uint8_t found[4], rgb[12];
+
+  imk_insarform_to_u8 (rows, 4, IMK_INSARFORM_COHERENCE, 1, found);
+  test_check (memcmp (found, coherences, 4) == 0, "%u %u %u %u", found[0],
+      found[1], found[2], found[3]);
+  imk_insarform_to_u8 (rows, 4, IMK_INSARFORM_AMPLITUDE, 2, found);
+  test_check (memcmp (found, amplitudes, 4) == 0, "%u %u %u %u", found[0],
+      found[1], found[2], found[3]);
+  imk_insarform_to_u16 (rows, 4, IMK_INSARFORM_COHERENCE, 1, wide);
+  test_check (
+      wide[0] == 0 && wide[1] == 16384 && wide[2] == 65535 && wide[3] == 65535,
+      "%u %u %u %u", wide[0], wide[1], wide[2], wide[3]);
+  /* no data is black */
+  imk_insarform_phase_to_rgb (rows, 4, IMK_INSARFORM_SHADE_NONE, 1, rgb);
+  test_check (!rgb[0] && !rgb[1] && !rgb[2] && rgb[6] == 255, "%u %u %u %u",
+      rgb[0], rgb[1], rgb[2], rgb[6]);
+}
+
+static void
+test_what_is_wrong_is_said (void)
+{
+  ImkInsarformConfig good = config_of (IMK_TYPE_CI16, 2, 2, 5, 5), c;
+  TestImage a = noise (IMK_TYPE_CI16, 1), b = noise (IMK_TYPE_CI16, 2);
+  ImkInsarform *self = NULL;
+  ImkError error;
+
+#define REFUSES(change, words) \
+  do { \
+    c = good; \
+    change; \
+    test_error (imk_insarform_new (IMK_BACKEND_CPU, &c, &self, &error), \
+        &error, IMK_ERROR_CONFIG, words); \
+  } while (0)
+  REFUSES (c.type = IMK_TYPE_F32, "f32 make no interferogram");
+  REFUSES (c.width = 0, "97 lines of 0 columns");
+  REFUSES (c.looks_x = 0, "looks-x is 0");
+  REFUSES (c.looks_y = 98, "looks-y is 98; it can be 1 to 97");
+  REFUSES (c.looks_x = 257, "it can be 1 to 256");
+  REFUSES (c.window_x = 4, "window-x is 4; it must be an odd number");
+  REFUSES (c.window_y = 65, "window-y is 65");
+#undef REFUSES
+  test_error (imk_insarform_new (IMK_BACKEND_CUDA, &good, &self, &error),
+      &error, IMK_ERROR_UNAVAILABLE, "on the CPU alone");
+  test_ok (imk_insarform_new (IMK_BACKEND_CPU, &good, &self, &error), &error);
+  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+      IMK_ERROR_IMAGE, "there is room for 12");
+  a.image.height = 2;
+  test_error (imk_insarform_push (self, &a.image, &b.image, &error), &error,
+      IMK_ERROR_IMAGE, "secondary");
+  imk_insarform_free (self);
+  imk_insarform_free (NULL);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"cells are their sums", test_cells_are_their_sums},
+      {"equal images are coherent", test_equal_images_are_coherent},
+      {"pieces and threads change no bit",
+          test_pieces_and_threads_change_nothing},
+      {"images without data are 0", test_images_without_data_are_0},
+      {"colours are those of the phase", test_colours_are_those_of_the_phase},
+      {"levels are rounded and clamped", test_levels_are_rounded_and_clamped},
+      {"what is wrong is said", test_what_is_wrong_is_said},
+      {NULL},
+  };
+
+  return test_main (tests);
+}

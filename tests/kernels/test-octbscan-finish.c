@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What follows Z in octbscan, against float64: backgrounds that remember, fixed
+ * patterns, scans, means, tracking, en-face rows, alone and together, for
+ * B-scans one by one and several in a call. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oct-finish-reference.h"
+#include "octbscan/octbscan.h"
+
+enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
+
+typedef struct Way {
+  const char *name;
+  ImkBackend backend;
+  ImkOctbscanStrategy strategy;
+} Way;
+
+static const Way cpu_ways[] = {
+    {"cpu fft", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_FFT},
+    {"cpu operator", IMK_BACKEND_CPU, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {NULL},
+};
+
+static const Way cuda_ways[] = {
+    {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {"cuda fft", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_FFT},
+    {NULL},
+};
+
+/* ------------------------------------------------------------------------
+ * B-scans. */
+
+static ImkOctbscanConfig
+base_config (uint32_t height)
+{
+  ImkOctbscanConfig c;
+
+  imk_octbscan_config_init (&c);
+  c.type = IMK_TYPE_U16;
+  c.width = c.upsample = WIDTH;
+  c.height = height;
+  c.scale = 2;
+  c.taper = IMK_OCTBSCAN_TAPER_NONE;
+  c.window = IMK_OCTBSCAN_WINDOW_HANN;
+  return c;
+}
+
+static double
+uniform (uint64_t *seed)
+{
+  return (double) (test_random (seed) >> 11) / 0x1p53;
+}
+
+/* Three layers, the second the brightest, @shift depths down, each A-scan with
+ * its own brightness and phases; something that stands still at depth 50; noise
+ * of a count. Spectra are of a hump that grows with @index. */
+static void
+fill_bscan (const ImkOctbscanConfig *c, uint32_t index, double shift, double *x)
+{
+  static const double depths[] = {12, 20.3, 29}, amplitudes[] = {150, 400, 220};
+  uint64_t seed = 77 + index;
+
+  for (uint32_t r = 0; r < c->height; r++) {
+    double phases[3], brightness[3];
+
+    for (int k = 0; k < 3; k++) {
+      phases[k] = 2 * M_PI * uniform (&seed);
+      brightness[k] = amplitudes[k] * (0.7 + 0.6 * uniform (&seed));
+    }
+    for (uint32_t i = 0; i < c->width; i++) {
+      double u = (i + 0.5) / c->width;
+      double v = 4000 * (1 + sin (M_PI * u)) + 40 * index * u;
+
+      for (int k = 0; k < 3; k++)
+        v += brightness[k] *
+             cos (M_PI * (depths[k] + shift) * i / c->width + phases[k]);
+      v += 300 * cos (M_PI * 50 * i / c->width + 0.3);
+      v += uniform (&seed);
+      x[(size_t) r * c->width + i] = floor (v + 0.5);
+    }
+  }
+}
+
+/* A sequence, and what is expected of it. */
+typedef struct Sequence {
+  const ImkOctbscanConfig *config;
+  uint32_t n;
+  OctBscan bscans[MAX_BSCANS];
+  TestImage in[MAX_BSCANS];
+  TestImage linear[MAX_BSCANS], complex[MAX_BSCANS];
+  TestImage enface[MAX_BSCANS], track[MAX_BSCANS];
+  double *pattern;
+} Sequence;
+
+/* @shifts: of each B-scan, NULL for none; images of each @every th */
+static Sequence
+sequence_new (const ImkOctbscanConfig *c, uint32_t n, const double *shifts,
+    uint32_t every, bool bidirectional)
+{
+  uint32_t n_ascans = imk_octbscan_n_ascans (c), width, height;
+  Sequence s = {.config = c, .n = n};
+
+  imk_octbscan_size (c, &width, &height);
+  s.pattern = calloc (
+      2 * (size_t) c->n_cameras * imk_octbscan_n_depths (c), sizeof (double));
+  for (uint32_t i = 0; i < n; i++) {
+    double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
+
+    fill_bscan (c, i, shifts ? shifts[i] : 0, x);
+    s.in[i] = test_image_new (c->type, c->width, c->height, 1, 6);
+    for (size_t k = 0; k < (size_t) c->width * c->height; k++)
+      ((uint16_t *) ((uint8_t *) s.in[i].image.data +
+                     k / c->width * s.in[i].image.stride))[k % c->width] =
+          (uint16_t) x[k];
+    s.bscans[i] = (OctBscan){
+        .x = x,
+        .first_camera = i * c->height % c->n_cameras,
+        .backward = bidirectional && i % 2,
+        .has_images = (i + 1) % every == 0,
+    };
+    s.linear[i] = test_image_new (IMK_TYPE_F32, width, height, 1, 12);
+    s.complex[i] = test_image_new (
+        IMK_TYPE_CF32, imk_octbscan_n_depths (c), c->height, 1, 16);
+    s.enface[i] = test_image_new (IMK_TYPE_F32, n_ascans, 1, 1, 0);
+    s.track[i] = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
+  }
+  oct_finish_reference (c, s.bscans, n, s.pattern);
+  return s;
+}
+
+static void
+sequence_free (Sequence *s)
+{
+  for (uint32_t i = 0; i < s->n; i++) {
+    free ((void *) s->bscans[i].x);
+    oct_bscan_clear (&s->bscans[i]);
+    test_image_free (&s->in[i]);
+    test_image_free (&s->linear[i]);
+    test_image_free (&s->complex[i]);
+    test_image_free (&s->enface[i]);
+    test_image_free (&s->track[i]);
+  }
+  free (s->pattern);
+}
+
+/* ------------------------------------------------------------------------
+ * Runs. */
+
+enum { IN, LINEAR, COMPLEX, ENFACE, TRACK, N_IMAGES };
+
+/* B-scans i .. i + n - 1 in one call. */
+static void
+run_batch (
+    const Way *way, ImkOctbscan *kernel, Sequence *s, uint32_t i, uint32_t n)
+{
+  bool cuda = way->backend == IMK_BACKEND_CUDA;
+  ImkImage images[MAX_BSCANS][N_IMAGES];
+  ImkOctbscanJob jobs[MAX_BSCANS];
+  ImkError error;
+
+  for (uint32_t k = 0; k < n; k++) {
+    const OctBscan *b = &s->bscans[i + k];
+    TestImage *all[N_IMAGES] = {&s->in[i + k], &s->linear[i + k],
+        &s->complex[i + k], &s->enface[i + k], &s->track[i + k]};
+
+    for (int m = 0; m < N_IMAGES; m++)
+      images[k][m] = cuda ? test_to_device (all[m]) : all[m]->image;
+    jobs[k] = (ImkOctbscanJob){
+        .in = &images[k][IN],
+        .first_camera = b->first_camera,
+        .backward = b->backward,
+        .linear = b->has_images ? &images[k][LINEAR] : NULL,
+        .enface = b->has_images ? &images[k][ENFACE] : NULL,
+        .complex = &images[k][COMPLEX],
+        .track = &images[k][TRACK],
+    };
+  }
+  test_ok (imk_octbscan_process (kernel, jobs, n, NULL, &error), &error);
+  for (uint32_t k = 0; cuda && k < n; k++) {
+    TestImage *all[N_IMAGES] = {NULL, &s->linear[i + k], &s->complex[i + k],
+        &s->enface[i + k], &s->track[i + k]};
+
+    for (int m = 0; m < N_IMAGES; m++) {
+      if (all[m])
+        test_from_device (&images[k][m], all[m]);
+      test_device_free (&images[k][m]);
+    }
+  }
+}
+
+/* Amplitudes are within 1e-5 of the rms of Z, also of means. */
+static void
+check_intensity (double found, double expected, double rms, const char *where,
+    const char *what, uint32_t i, uint32_t row, uint32_t q)
+{
+  double d = fabs (sqrt (found) - sqrt (expected));
+
+  test_check (d <= 1e-5 * rms + 1e-6 * sqrt (expected),
+      "%s: %s of B-scan %u, A-scan %u, depth %u: %.9g, expected %.9g, rms %.3g",
+      where, what, i, row, q, found, expected, rms);
+}
+
+static void
+check_complex (const Sequence *s, uint32_t i, double rms, const char *where)
+{
+  uint32_t n = imk_octbscan_n_depths (s->config);
+  const ImkImage *image = &s->complex[i].image;
+
+  for (uint32_t row = 0; row < s->config->height; row++) {
+    const float *z =
+        (const float *) ((const uint8_t *) image->data + row * image->stride);
+    const double *e = s->bscans[i].z + 2 * (size_t) row * n;
+
+    for (uint32_t q = 0; q < n; q++)
+      test_check (hypot (z[2 * q] - e[2 * q], z[2 * q + 1] - e[2 * q + 1]) <=
+                      1e-5 * rms,
+          "%s: Z of B-scan %u, row %u, depth %u: %.9g%+.9gi, expected "
+          "%.9g%+.9gi",
+          where, i, row, q, z[2 * q], z[2 * q + 1], e[2 * q], e[2 * q + 1]);
+  }
+}
+
+static void
+check_images (const Sequence *s, uint32_t i, double rms, const char *where)
+{
+  const ImkOctbscanConfig *c = s->config;
+  bool rows = c->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
+  bool flips =
+      c->flip == IMK_OCTBSCAN_FLIP_DEPTH || c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  uint32_t n = imk_octbscan_n_depths (c);
+  const ImkImage *image = &s->linear[i].image;
+
+  for (uint32_t a = 0; a < imk_octbscan_n_ascans (c); a++) {
+    for (uint32_t q = 0; q < n; q++) {
+      uint32_t depth = flips ? n - 1 - q : q;
+      const uint8_t *row =
+          (const uint8_t *) image->data + (rows ? a : depth) * image->stride;
+
+      check_intensity (((const float *) row)[rows ? depth : a],
+          s->bscans[i].intensity[(size_t) a * n + q], rms, where, "intensity",
+          i, a, q);
+    }
+    check_intensity (((const float *) s->enface[i].image.data)[a],
+        s->bscans[i].enface[a], rms, where, "en face", i, a, 0);
+  }
+}
+
+static void
+check_track (const Sequence *s, uint32_t i, const char *where)
+{
+  const float *t = s->track[i].image.data;
+  const double *e = s->bscans[i].track;
+
+  for (int k = 0; k < 4; k++)
+    test_check (fabs (t[k] - e[k]) <= (k == 3 ? 0 : 1e-4 * (1 + fabs (e[k]))),
+        "%s: track %d of B-scan %u is %.9g, expected %.9g", where, k, i, t[k],
+        e[k]);
+}
+
+static void
+check_pattern (
+    const Sequence *s, ImkOctbscan *kernel, double rms, const char *where)
+{
+  size_t n = (size_t) s->config->n_cameras * imk_octbscan_n_depths (s->config);
+  float *pattern = malloc (2 * n * sizeof (*pattern));
+  ImkError error;
+
+  test_ok (imk_octbscan_get_pattern (kernel, pattern, &error), &error);
+  for (size_t i = 0; i < n; i++)
+    test_check (hypot (pattern[2 * i] - s->pattern[2 * i],
+                    pattern[2 * i + 1] - s->pattern[2 * i + 1]) <= 1e-5 * rms,
+        "%s: pattern %zu is %.9g%+.9gi, expected %.9g%+.9gi", where, i,
+        pattern[2 * i], pattern[2 * i + 1], s->pattern[2 * i],
+        s->pattern[2 * i + 1]);
+  free (pattern);
+}
+
+/* Each way, B-scans one by one and in calls of @batch; and after a reset all
+ * over again. */
+static void
+check_sequence (const Way *ways, Sequence *s, const char *what)
+{
+  char where[128];
+
+  for (const Way *w = ways; w->name; w++)
+    for (uint32_t batch = 1; batch <= 3; batch += 2) {
+      ImkOctbscanConfig c = *s->config;
+      ImkOctbscan *kernel = NULL;
+      double rms = 0;
+      ImkError error;
+
+      snprintf (
+          where, sizeof (where), "%s, %s, %u a call", w->name, what, batch);
+      c.strategy = w->strategy;
+      c.max_jobs = batch;
+      test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+      for (int again = 0; again < 2; again++) {
+        for (uint32_t i = 0; i < s->n; i += batch)
+          run_batch (w, kernel, s, i, s->n - i < batch ? s->n - i : batch);
+        for (uint32_t i = 0; i < s->n; i++) {
+          rms = fmax (rms, s->bscans[i].rms);
+          check_complex (s, i, rms, where);
+          check_track (s, i, where);
+          if (s->bscans[i].has_images)
+            check_images (s, i, rms, where);
+          test_image_check_canaries (&s->linear[i], where);
+          test_image_check_canaries (&s->complex[i], where);
+        }
+        if (c.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+          check_pattern (s, kernel, rms, where);
+        test_ok (imk_octbscan_reset (kernel, &error), &error);
+      }
+      imk_octbscan_free (kernel);
+    }
+}
+
+static void
+check_config (
+    const Way *ways, const ImkOctbscanConfig *c, uint32_t n, const char *what)
+{
+  Sequence s = sequence_new (c, n, NULL, 1, false);
+
+  check_sequence (ways, &s, what);
+  sequence_free (&s);
+}
+
+/* ------------------------------------------------------------------------
+ * The steps, one at a time. */
+
+static void
+test_backgrounds (const Way *ways)
+{
+  static const char *const names[] = {
+      [IMK_OCTBSCAN_BACKGROUND_RUNNING] = "running",
+      [IMK_OCTBSCAN_BACKGROUND_FIRST] = "first",
+      [IMK_OCTBSCAN_BACKGROUND_ROLLING] = "rolling",
+  };
+
+  for (int mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
+       mode <= IMK_OCTBSCAN_BACKGROUND_ROLLING; mode++)
+    /* with two rows of three cameras, one has none in each B-scan */
+    for (uint32_t height = 2; height <= 20; height += 18) {
+      ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
+      ImkOctbscanConfig c = base_config (height);
+
+      c.n_cameras = 3;
+      c.cameras = cameras;
+      c.background_mode = mode;
+      c.background_bscans = 3;
+      c.background_reach = 9;
+      check_config (ways, &c, 7, names[mode]);
+    }
+}
+
+/* In segments, of each B-scan, of the first, of a file. */
+static void
+test_patterns (const Way *ways)
+{
+  double pattern[4 * DEPTHS];
+
+  for (uint32_t i = 0; i < 4 * DEPTHS; i++)
+    pattern[i] = 3 * sin (i);
+  for (int mode = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+       mode <= IMK_OCTBSCAN_FIXED_PATTERN_FILE; mode++)
+    for (uint32_t height = 3; height <= 33; height += 30) {
+      ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 3}};
+      ImkOctbscanConfig c = base_config (height);
+
+      c.n_cameras = 2;
+      c.cameras = cameras;
+      c.fixed_pattern = mode;
+      c.pattern = pattern;
+      c.pattern_segments = 4;
+      check_config (ways, &c, 4, "pattern");
+    }
+}
+
+static void
+test_lateral (const Way *ways)
+{
+  static const double curve[] = {0, 3, 7.5, 16.2, 20};
+  char what[64];
+
+  for (int scan = 0; scan <= IMK_OCTBSCAN_SCAN_CURVE; scan++)
+    for (uint32_t average = 1; average <= 4; average += 3)
+      for (int flip = 0; flip <= IMK_OCTBSCAN_FLIP_BOTH; flip++)
+        for (int orientation = 0; orientation < 2; orientation++) {
+          ImkOctbscanConfig c = base_config (21);
+          Sequence s;
+
+          c.scan = scan;
+          c.scan_curve = curve;
+          c.n_scan_curve = 5;
+          c.average_ascans = average;
+          c.bidirectional = true;
+          c.flip = flip;
+          c.orientation = orientation;
+          snprintf (what, sizeof (what), "scan %d average %u flip %d", scan,
+              average, flip);
+          s = sequence_new (&c, 3, NULL, 1, true);
+          check_sequence (ways, &s, what);
+          sequence_free (&s);
+        }
+}
+
+static void
+test_means_of_bscans (const Way *ways)
+{
+  for (uint32_t every = 1; every <= 4; every += 3) {
+    ImkOctbscanConfig c = base_config (9);
+    Sequence s;
+
+    c.averages_bscans = true;
+    s = sequence_new (&c, 10, NULL, every, false);
+    check_sequence (ways, &s, "means");
+    sequence_free (&s);
+  }
+}
+
+static void
+test_enface (const Way *ways)
+{
+  for (int projection = 0; projection <= IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+       projection++) {
+    ImkOctbscanConfig c = base_config (19);
+
+    c.projection = projection;
+    c.enface_top = 11;
+    c.enface_bottom = 20;
+    check_config (ways, &c, 2, "en face");
+  }
+}
+
+static const double shifts[] = {0, 3, 1, -2, -4, 0.4, 5, 2, -3, 1};
+
+static const char *const tracking_names[] = {
+    [IMK_OCTBSCAN_TRACKING_RPE] = "rpe",
+    [IMK_OCTBSCAN_TRACKING_CONTOUR] = "contour",
+    [IMK_OCTBSCAN_TRACKING_XCORR] = "xcorr",
+};
+
+static void
+test_tracking (const Way *ways)
+{
+  for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
+    for (uint32_t n_mean = 1; n_mean <= 7; n_mean += 3) {
+      ImkOctbscanConfig c = base_config (24);
+      Sequence s;
+
+      c.tracking = t;
+      c.tracking_top = 6;
+      c.tracking_bottom = 20;
+      c.tracking_bscans = n_mean;
+      s = sequence_new (&c, 10, shifts, 1, false);
+      check_sequence (ways, &s, tracking_names[t]);
+      sequence_free (&s);
+    }
+}
+
+/* All at once. */
+static void
+test_together (const Way *ways)
+{
+  ImkOctbscanCamera cameras[2] = {{.gain = 0}, {.gain = 2}};
+
+  for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
+    ImkOctbscanConfig c = base_config (25);
+    Sequence s;
+
+    c.n_cameras = 2;
+    c.cameras = cameras;
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
+    c.background_bscans = 4;
+    c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+    c.pattern_segments = 3;
+    c.scan = IMK_OCTBSCAN_SCAN_SINE;
+    c.average_ascans = 2;
+    c.averages_bscans = c.bidirectional = true;
+    c.flip = IMK_OCTBSCAN_FLIP_BOTH;
+    c.tracking = t;
+    c.tracking_top = 5;
+    c.tracking_bottom = 21;
+    c.tracking_bscans = 5;
+    c.enface_top = 3;
+    c.crop_top = 1;
+    s = sequence_new (&c, 10, shifts, 2, true);
+    check_sequence (ways, &s, "all");
+    sequence_free (&s);
+  }
+}
+
+#define DEFINE(name) \
+  static void name##_cpu (void) \
+  { \
+    name (cpu_ways); \
+  } \
+\
+  static void name##_cuda (void) \
+  { \
+    test_need_cuda (); \
+    name (cuda_ways); \
+  }
+
+DEFINE (test_backgrounds)
+DEFINE (test_patterns)
+DEFINE (test_lateral)
+DEFINE (test_means_of_bscans)
+DEFINE (test_enface)
+DEFINE (test_tracking)
+DEFINE (test_together)
+
+/* ------------------------------------------------------------------------
+ * What it is for. */
+
+/* The place of each B-scan is where its layers were put, and the images are in
+ * step to half a depth. */
+static void
+test_tracking_finds_known_shifts (void)
+{
+  static const double bounds[] = {
+      [IMK_OCTBSCAN_TRACKING_RPE] = 0.25,
+      [IMK_OCTBSCAN_TRACKING_CONTOUR] = 0.25,
+      [IMK_OCTBSCAN_TRACKING_XCORR] = 0.3,
+  };
+
+  for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
+    ImkOctbscanConfig c = base_config (64);
+    Sequence s;
+
+    c.tracking = t;
+    c.tracking_top = 6;
+    c.tracking_bottom = 20;
+    c.tracking_bscans = 16;
+    s = sequence_new (&c, 10, shifts, 1, false);
+    check_sequence (cpu_ways, &s, tracking_names[t]);
+    for (uint32_t i = 0; i < 10; i++) {
+      const float *track = s.track[i].image.data;
+      double moved = track[0] - ((float *) s.track[0].image.data)[0];
+
+      test_check (fabs (moved - shifts[i]) < bounds[t],
+          "%s: B-scan %u moved by %.2f, expected %.2f", tracking_names[t], i,
+          moved, shifts[i]);
+      test_check (fabs (track[0] + track[3] - track[2]) <= 0.5 + 1e-5,
+          "%s: B-scan %u is at %.2f after the shift, the mean is %.2f",
+          tracking_names[t], i, track[0] + track[3], track[2]);
+    }
+    sequence_free (&s);
+  }
+}
+
+/* What is the same in all A-scans goes, though a few of them differ wildly. */
+static void
+test_minimum_variance_removes_a_pattern (void)
+{
+  const Way *w = &cpu_ways[0];
+
+  for (int mode = 0; mode < 2; mode++) {
+    ImkOctbscanConfig c = base_config (64);
+    double before = 0, after = 0;
+    Sequence s;
+
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+    c.fixed_pattern = mode ? IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
+                           : IMK_OCTBSCAN_FIXED_PATTERN_NONE;
+    s = sequence_new (&c, 1, NULL, 1, false);
+    check_sequence (w, &s, "pattern");
+    for (uint32_t a = 0; a < 64; a++) {
+      before += s.bscans[0].intensity[a * DEPTHS + 50];
+      after += s.bscans[0].intensity[a * DEPTHS + 20];
+    }
+    test_check (mode == (before < 0.01 * after),
+        "the pattern is %g of the layer with pattern %d", before / after, mode);
+    sequence_free (&s);
+  }
+}
+
+/* B-scans that are still to come do not come; what was added is shown once. */
+static void
+test_a_mean_is_drained (void)
+{
+  for (const Way *w = cpu_ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (9);
+    ImkOctbscan *kernel = NULL;
+    ImkOctbscanJob job = {NULL};
+    Sequence s;
+    ImkError error;
+
+    c.averages_bscans = true;
+    c.strategy = w->strategy;
+    s = sequence_new (&c, 4, NULL, 4, false);
+    test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+    for (uint32_t i = 0; i < 4; i++) {
+      job = (ImkOctbscanJob){.in = &s.in[i].image};
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    }
+    job = (ImkOctbscanJob){
+        .linear = &s.linear[3].image, .enface = &s.enface[3].image};
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    check_images (&s, 3, s.bscans[3].rms, w->name);
+    test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    for (uint32_t i = 0; i < 9; i++)
+      test_check (((float *) s.enface[3].image.data)[i] == 0,
+          "%s: what was shown is shown again", w->name);
+    imk_octbscan_free (kernel);
+    sequence_free (&s);
+  }
+}
+
+/* No NaN comes of nothing. */
+static void
+test_dark_bscans_are_black (void)
+{
+  for (int t = 0; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++) {
+    ImkOctbscanConfig c = base_config (12);
+    TestImage in = test_image_new (c.type, WIDTH, 12, 1, 0);
+    TestImage out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
+    TestImage track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
+    ImkOctbscanJob job = {
+        .in = &in.image, .linear = &out.image, .track = &track.image};
+    ImkOctbscan *kernel = NULL;
+    ImkError error;
+
+    c.tracking = t;
+    c.averages_bscans = true;
+    c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+    test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+    for (uint32_t i = 0; i < 3; i++) {
+      test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+      for (uint32_t k = 0; k < 12 * DEPTHS; k++)
+        test_check (((float *) out.image.data)[k] == 0,
+            "tracking %d: pixel %u is %g", t, k, ((float *) out.image.data)[k]);
+      test_check (((float *) track.image.data)[3] == 0 &&
+                      isfinite (((float *) track.image.data)[2]),
+          "tracking %d: the shift of darkness is %g", t,
+          ((float *) track.image.data)[3]);
+    }
+    imk_octbscan_free (kernel);
+    test_image_free (&in);
+    test_image_free (&out);
+    test_image_free (&track);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Refusals. */
+
+static void
+check_refused (const ImkOctbscanConfig *c, const char *words)
+{
+  ImkOctbscan *s = NULL;
+  ImkError error;
+
+  test_error (imk_octbscan_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+      IMK_ERROR_CONFIG, words);
+}
+
+#define CHECK_REFUSED(member, value, words) \
+  do { \
+    ImkOctbscanConfig wrong_ = base_config (4); \
+\
+    wrong_.member = value; \
+    check_refused (&wrong_, words); \
+  } while (0)
+
+static void
+test_wrong_settings_are_refused (void)
+{
+  static const double outside[] = {0, 3.1}, not_finite[] = {NAN, 1};
+  double pattern[2 * DEPTHS] = {0};
+  ImkOctbscanConfig c = base_config (4);
+
+  CHECK_REFUSED (background_bscans, 0, "background-bscans is 0");
+  CHECK_REFUSED (background_reach, 0, "background-reach is 0");
+  CHECK_REFUSED (background_mode, 6, "background is 6");
+  CHECK_REFUSED (fixed_pattern, 4, "fixed-pattern is 4");
+  CHECK_REFUSED (
+      fixed_pattern, IMK_OCTBSCAN_FIXED_PATTERN_FILE, "pattern-location");
+  CHECK_REFUSED (pattern_segments, 0, "pattern-segments is 0");
+  CHECK_REFUSED (scan, 3, "scan-correction is 3");
+  CHECK_REFUSED (scan, IMK_OCTBSCAN_SCAN_CURVE, "Set scan-curve");
+  CHECK_REFUSED (average_ascans, 0, "average-ascans is 0");
+  CHECK_REFUSED (flip, 4, "flip is 4");
+  CHECK_REFUSED (tracking, 4, "tracking is 4");
+  CHECK_REFUSED (tracking_bscans, 0, "tracking-bscans is 0");
+  CHECK_REFUSED (tracking_bscans, 257, "tracking-bscans is 257");
+  CHECK_REFUSED (tracking_reach, 0, "tracking-reach is 0");
+  CHECK_REFUSED (projection, 2, "enface-projection is 2");
+  CHECK_REFUSED (enface_top, 64, "enface-top 64");
+  CHECK_REFUSED (enface_bottom, UINT32_MAX, "leave 0 of the 64 depths");
+  c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
+  c.tracking_bottom = 62;
+  check_refused (&c, "tracking-bottom 62 leave 2 of the 64 depths");
+  c = base_config (4);
+  c.scan = IMK_OCTBSCAN_SCAN_CURVE;
+  c.scan_curve = outside;
+  c.n_scan_curve = 2;
+  check_refused (&c, "Value 1 of scan-curve is 3.1");
+  c.scan_curve = not_finite;
+  check_refused (&c, "Value 0 of scan-curve is nan");
+  c = base_config (4);
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_FILE;
+  c.pattern = pattern;
+  pattern[7] = INFINITY;
+  check_refused (&c, "Depth 3 of the fixed pattern of camera 0 is inf");
+}
+
+static void
+test_history_is_said (void)
+{
+  ImkOctbscanConfig c = base_config (4);
+
+  test_check (!imk_octbscan_has_history (&c), "a plain B-scan has a history");
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+  test_check (!imk_octbscan_has_history (&c), "its own pattern is a history");
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_ONCE;
+  test_check (imk_octbscan_has_history (&c), "a kept pattern is none");
+}
+
+static const Test tests[] = {
+    {"backgrounds are the definition", test_backgrounds_cpu},
+    {"fixed patterns are the definition", test_patterns_cpu},
+    {"scans, means and flips are the definition", test_lateral_cpu},
+    {"means of B-scans are the definition", test_means_of_bscans_cpu},
+    {"en-face rows are the definition", test_enface_cpu},
+    {"tracking is the definition", test_tracking_cpu},
+    {"all of it together is the definition", test_together_cpu},
+    {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
+    {"fixed patterns on CUDA are the definition", test_patterns_cuda},
+    {"scans, means and flips on CUDA are the definition", test_lateral_cuda},
+    {"means of B-scans on CUDA are the definition", test_means_of_bscans_cuda},
+    {"en-face rows on CUDA are the definition", test_enface_cuda},
+    {"tracking on CUDA is the definition", test_tracking_cuda},
+    {"all of it together on CUDA is the definition", test_together_cuda},
+    {"tracking finds known shifts", test_tracking_finds_known_shifts},
+    {"minimum variance removes a pattern",
+        test_minimum_variance_removes_a_pattern},
+    {"a mean is drained", test_a_mean_is_drained},
+    {"dark B-scans are black", test_dark_bscans_are_black},
+    {"wrong settings are refused", test_wrong_settings_are_refused},
+    {"what has a history says so", test_history_is_said},
+    {NULL},
+};
+
+int
+main (void)
+{
+  return test_main (tests);
+}

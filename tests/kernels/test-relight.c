@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* relight against its formula in float64, worked pixels, and CPU against
+ * CUDA. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relight/relight.h"
+
+enum { WIDTH = 41, HEIGHT = 19 };
+
+/* The sample at channel @c. */
+static double
+sample (const ImkRelightSource *s, uint32_t x, uint32_t y, int c)
+{
+  const uint8_t *row = (const uint8_t *) s->image.data + y * s->image.stride;
+  uint32_t at = x * s->image.channels + s->colours[c];
+
+  return s->image.type == IMK_TYPE_U8    ? row[at]
+         : s->image.type == IMK_TYPE_U16 ? ((const uint16_t *) row)[at]
+                                         : ((const float *) row)[at];
+}
+
+static double
+zero_of (ImkType type)
+{
+  return type == IMK_TYPE_U8 ? 128 : type == IMK_TYPE_U16 ? 32768 : 0;
+}
+
+static double
+full_scale (ImkType type)
+{
+  return type == IMK_TYPE_U8 ? 255 : type == IMK_TYPE_U16 ? 65535 : 1;
+}
+
+/* What channel @c of the result has to be, not rounded. */
+static double
+expected (const ImkRelightConfig *config, const ImkRelightSource *normals,
+    const ImkRelightSource *albedo, uint32_t x, uint32_t y, int c)
+{
+  double a = config->azimuth * M_PI / 180, e = config->elevation * M_PI / 180;
+  double l[] = {cos (e) * cos (a), cos (e) * sin (a), sin (e)};
+  double h[] = {l[0], l[1], l[2] + 1}, n[3], length, facing = 0, half = 0;
+  double value, hl = sqrt (h[0] * h[0] + h[1] * h[1] + h[2] * h[2]);
+  ImkType type = normals->image.type;
+  bool any = false;
+
+  for (int i = 0; i < 3; i++) {
+    n[i] = sample (normals, x, y, i);
+    any = any || n[i] != 0;
+    n[i] -= zero_of (type);
+  }
+  length = sqrt (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+  if (!any || !(length > 0) || !isfinite (length))
+    return 0;
+  if (config->y_down)
+    n[1] = -n[1];
+  for (int i = 0; i < 3; i++) {
+    facing += n[i] / length * l[i];
+    half += n[i] / length * h[i] / hl;
+  }
+  value = config->ambient + config->diffuse * fmax (facing, 0);
+  if (albedo->image.data)
+    value *=
+        fmax (sample (albedo, x, y, c), 0) / full_scale (albedo->image.type);
+  if (facing > 0)
+    value += config->specular * pow (fmax (half, 0), config->shininess);
+  return 255 * pow (fmin (value, 1), 1 / config->gamma);
+}
+
+/* Noise, and in a corner what is no normal. */
+static TestImage
+noise (ImkType type, uint32_t channels, uint64_t seed)
+{
+  TestImage t = test_image_new (type, WIDTH, HEIGHT, channels, 12);
+
+  if (type != IMK_TYPE_F32)
+    test_image_fill (&t, FILL_NOISE, (uint32_t) full_scale (type), seed);
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++) {
+      uint8_t *row = (uint8_t *) t.image.data + y * t.image.stride;
+
+      for (uint32_t c = 0; c < channels && type == IMK_TYPE_F32; c++)
+        ((float *) row)[x * channels + c] =
+            (float) (test_random (&seed) % 2001) / 1000 - 1;
+      if (x < 2 && y < 2)
+        memset (row + x * channels * imk_type_size (type), 0,
+            channels * imk_type_size (type));
+    }
+  return t;
+}
+
+static ImkRelightSource
+source_of (const TestImage *t, bool reversed)
+{
+  ImkRelightSource s = {.image = t->image};
+
+  for (uint32_t i = 0; i < 3 && t->image.channels > 1; i++)
+    s.colours[i] = reversed ? 2 - i : i;
+  return s;
+}
+
+static TestImage
+run_on (ImkBackend backend, const ImkRelightConfig *config,
+    const ImkRelightSource *normals, const TestImage *n,
+    const ImkRelightSource *albedo, const TestImage *a)
+{
+  TestImage out = test_image_new (IMK_TYPE_U8, WIDTH, HEIGHT, 3, 5);
+  ImkRelightSource from = *normals, paint = *albedo;
+  ImkImage to = out.image;
+  ImkRelight *s = NULL;
+  ImkError error;
+
+  if (backend == IMK_BACKEND_CUDA) {
+    from.image = test_to_device (n);
+    to = test_to_device (&out);
+    if (a)
+      paint.image = test_to_device (a);
+  }
+  test_ok (imk_relight_new (backend, config, &s, &error), &error);
+  test_ok (imk_relight_process (s, &from, &paint, &to, NULL, &error), &error);
+  if (backend == IMK_BACKEND_CUDA) {
+    test_from_device (&to, &out);
+    test_device_free (&from.image);
+    test_device_free (&to);
+    if (a)
+      test_device_free (&paint.image);
+  }
+  imk_relight_free (s);
+  test_image_check_canaries (&out, "output");
+  return out;
+}
+
+static const struct {
+  ImkType type;
+  uint32_t channels;
+} kinds[] = {{IMK_TYPE_U8, 3}, {IMK_TYPE_U8, 4}, {IMK_TYPE_U16, 4},
+    {IMK_TYPE_F32, 3}, {IMK_TYPE_U8, 1}, {IMK_TYPE_U16, 1}, {IMK_TYPE_F32, 1}};
+
+enum { N_KINDS = sizeof (kinds) / sizeof (*kinds), N_NORMAL_KINDS = 4 };
+
+static ImkRelightConfig
+config_of (int i)
+{
+  ImkRelightConfig c;
+
+  imk_relight_config_init (&c);
+  c.width = WIDTH;
+  c.height = HEIGHT;
+  c.azimuth = 37 * i;
+  c.elevation = 20 + 10 * (i % 8);
+  c.ambient = i % 2 ? 0.15 : 0;
+  c.specular = i % 3 ? 0.4 : 0;
+  c.shininess = 5 + i;
+  c.gamma = i % 2 ? 2.2 : 1;
+  c.y_down = i % 4 == 3;
+  c.n_threads = 1;
+  return c;
+}
+
+/* Every kind of normals with every kind of albedo, or none (the last). */
+static void
+for_all (void (*check) (const ImkRelightConfig *config,
+    const ImkRelightSource *normals, const TestImage *n,
+    const ImkRelightSource *albedo, const TestImage *a))
+{
+  for (int i = 0; i < N_NORMAL_KINDS; i++)
+    for (int k = 0; k <= N_KINDS; k++) {
+      TestImage n = noise (kinds[i].type, kinds[i].channels, (uint64_t) i);
+      TestImage a = {0};
+      ImkRelightSource normals = source_of (&n, k % 2), albedo = {0};
+      ImkRelightConfig config = config_of (i * N_KINDS + k);
+
+      if (k < N_KINDS) {
+        a = noise (kinds[k].type, kinds[k].channels, 100 + (uint64_t) k);
+        albedo = source_of (&a, i % 2);
+      }
+      check (&config, &normals, &n, &albedo, k < N_KINDS ? &a : NULL);
+      test_image_free (&n);
+      test_image_free (&a);
+    }
+}
+
+static void
+check_formula (const ImkRelightConfig *config, const ImkRelightSource *normals,
+    const TestImage *n, const ImkRelightSource *albedo, const TestImage *a)
+{
+  TestImage out = run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++)
+      for (int c = 0; c < 3; c++) {
+        double e = expected (config, normals, albedo, x, y, c);
+        uint8_t v =
+            ((uint8_t *) out.image.data)[y * out.image.stride + 3 * x + c];
+
+        test_check (fabs (v - e) < 0.51,
+            "%s, albedo %s: (%u, %u) channel %d is %u, not %g",
+            imk_type_name (normals->image.type),
+            a ? imk_type_name (a->image.type) : "none", x, y, c, v, e);
+      }
+  test_image_free (&out);
+}
+
+static void
+every_pixel_is_the_formula (void)
+{
+  for_all (check_formula);
+}
+
+/* n = (3, 4, 12) / 13 under light from the camera, from the right, from
+ * behind. */
+static void
+worked_pixels (void)
+{
+  static const struct {
+    double azimuth, elevation, ambient, specular;
+    uint8_t red, blue;
+  } cases[] = {
+      {0, 90, 0, 0, 118, 235},    /* 255 * 12 / 13 = 235.4 */
+      {0, 0, 0, 0, 29, 59},       /* 255 * 3 / 13 = 58.8 */
+      {90, 0, 0, 0, 39, 78},      /* 255 * 4 / 13 = 78.5 */
+      {180, 0, 0.1, 1, 13, 26},   /* turned away: ambient alone */
+      {0, -90, 0, 1, 0, 0},       /* from behind */
+      {0, 90, 0, 0.25, 177, 255}, /* + 255 * 0.25 * 12 / 13 */
+  };
+  TestImage n = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
+  TestImage a = test_image_new (IMK_TYPE_F32, 1, 1, 3, 0);
+  const float normal[] = {3, 4, 12}, paint[] = {0.5f, 1, 1};
+
+  memcpy (n.image.data, normal, sizeof (normal));
+  memcpy (a.image.data, paint, sizeof (paint));
+  for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
+    ImkRelightSource normals = source_of (&n, false),
+                     albedo = source_of (&a, false);
+    TestImage out = test_image_new (IMK_TYPE_U8, 1, 1, 3, 0);
+    const uint8_t *v = out.image.data;
+    ImkRelightConfig c;
+    ImkRelight *s = NULL;
+    ImkError error;
+
+    imk_relight_config_init (&c);
+    c.azimuth = cases[i].azimuth;
+    c.elevation = cases[i].elevation;
+    c.ambient = cases[i].ambient;
+    c.specular = cases[i].specular;
+    c.shininess = 1;
+    test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+    test_ok (
+        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
+        &error);
+    imk_relight_free (s);
+    test_check (
+        abs (v[0] - cases[i].red) <= 1 && abs (v[2] - cases[i].blue) <= 1,
+        "case %zu is %u %u %u", i, v[0], v[1], v[2]);
+    test_image_free (&out);
+  }
+  test_image_free (&n);
+  test_image_free (&a);
+}
+
+static void
+what_is_no_normal_is_black (void)
+{
+  static const float bad[][3] = {{0, 0, 0}, {NAN, 0, 1}, {0, NAN, 1},
+      {0, 0, INFINITY}, {3e38f, 3e38f, 0}, {1e-8f, 0, 0}};
+  TestImage n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
+  TestImage out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
+  ImkRelightSource normals = source_of (&n, false), none = {0};
+  ImkRelightConfig c;
+  ImkRelight *s = NULL;
+  ImkError error;
+
+  imk_relight_config_init (&c);
+  c.width = 6;
+  c.ambient = 1;
+  memcpy (n.image.data, bad, sizeof (bad));
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (imk_relight_process (s, &normals, &none, &out.image, NULL, &error),
+      &error);
+  for (int i = 0; i < 18; i++)
+    test_check (((uint8_t *) out.image.data)[i] == 0, "byte %d is %u", i,
+        ((uint8_t *) out.image.data)[i]);
+  imk_relight_free (s);
+  test_image_free (&n);
+  test_image_free (&out);
+}
+
+static void
+bad_configs_and_images_are_refused_in_words (void)
+{
+  TestImage u8 = noise (IMK_TYPE_U8, 3, 0), grey = noise (IMK_TYPE_U8, 1, 0);
+  TestImage small = test_image_new (IMK_TYPE_U8, 3, 3, 3, 0);
+  TestImage out = test_image_new (IMK_TYPE_U8, WIDTH, HEIGHT, 3, 0);
+  TestImage f64 = test_image_new (IMK_TYPE_F64, WIDTH, HEIGHT, 3, 0);
+  const struct {
+    const TestImage *normals, *albedo;
+    const char *words;
+  } cases[] = {{&grey, &u8, "normals has 1 channels"},
+      {&f64, &u8, "normals is of type f64"}, {&small, &u8, "normals"},
+      {&u8, &small, "albedo"}, {&u8, &f64, "albedo is of type f64"}};
+  ImkRelightConfig c = config_of (0);
+  ImkRelight *s = NULL;
+  ImkError error;
+
+  c.gamma = NAN;
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+      IMK_ERROR_CONFIG, "gamma is nan");
+  c = config_of (0);
+  c.specular = -1;
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+      IMK_ERROR_CONFIG, "specular is -1");
+  c = config_of (0);
+  c.width = 0;
+  test_error (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error,
+      IMK_ERROR_CONFIG, "0 x 19");
+  c = config_of (0);
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
+    ImkRelightSource n = source_of (cases[i].normals, false);
+    ImkRelightSource a = source_of (cases[i].albedo, false);
+
+    test_error (imk_relight_process (s, &n, &a, &out.image, NULL, &error),
+        &error, IMK_ERROR_IMAGE, cases[i].words);
+  }
+  imk_relight_free (s);
+  test_image_free (&u8);
+  test_image_free (&grey);
+  test_image_free (&small);
+  test_image_free (&out);
+  test_image_free (&f64);
+}
+
+static void
+check_cuda (const ImkRelightConfig *config, const ImkRelightSource *normals,
+    const TestImage *n, const ImkRelightSource *albedo, const TestImage *a)
+{
+  TestImage cpu = run_on (IMK_BACKEND_CPU, config, normals, n, albedo, a);
+  TestImage cuda = run_on (IMK_BACKEND_CUDA, config, normals, n, albedo, a);
+
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t i = 0; i < 3 * WIDTH; i++) {
+      size_t at = y * cpu.image.stride + i;
+      int p = ((uint8_t *) cpu.image.data)[at];
+      int q = ((uint8_t *) cuda.image.data)[at];
+
+      test_check (abs (p - q) <= 1, "%s: at (%u, %u) cpu %d, cuda %d",
+          imk_type_name (normals->image.type), i / 3, y, p, q);
+    }
+  test_image_free (&cpu);
+  test_image_free (&cuda);
+}
+
+static void
+cuda_agrees_with_cpu (void)
+{
+  test_need_cuda ();
+  for_all (check_cuda);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"every pixel is the formula", every_pixel_is_the_formula},
+      {"worked pixels", worked_pixels},
+      {"what is no normal is black", what_is_no_normal_is_black},
+      {"bad configs and images are refused in words",
+          bad_configs_and_images_are_refused_in_words},
+      {"CUDA agrees with the CPU", cuda_agrees_with_cpu},
+      {NULL},
+  };
+
+  return test_main (tests);
+}

@@ -1,0 +1,1361 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Correlation with a template, against a reference that goes shift by shift in
+ * float64, scenes whose shift is known, simulated noise, and the backends
+ * against each other. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shcentroid/shcentroid.h"
+
+enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
+
+/* ------------------------------------------------------------------------
+ * Helpers. */
+
+static double
+uniform (uint64_t *seed)
+{
+  return (double) (test_random (seed) >> 11) / 9007199254740992.0;
+}
+
+static double
+normal (uint64_t *seed)
+{
+  double u = uniform (seed), v = uniform (seed);
+
+  return sqrt (-2 * log (1 - u)) * cos (2 * M_PI * v);
+}
+
+/* A scene that goes on for ever, like granulation: waves of many directions
+ * and of about @grain pixels, at any point exactly known. */
+enum { N_WAVES = 60 };
+
+typedef struct Scene {
+  double kx[N_WAVES], ky[N_WAVES], phase[N_WAVES];
+} Scene;
+
+static Scene
+scene_new (double grain, uint64_t seed)
+{
+  Scene s;
+
+  for (int i = 0; i < N_WAVES; i++) {
+    double angle = 2 * M_PI * uniform (&seed);
+    double k = 2 * M_PI / grain * (0.5 + uniform (&seed));
+
+    s.kx[i] = k * cos (angle);
+    s.ky[i] = k * sin (angle);
+    s.phase[i] = 2 * M_PI * uniform (&seed);
+  }
+  return s;
+}
+
+/* Mean 0, rms 1. */
+static double
+scene_at (const Scene *s, double x, double y)
+{
+  double sum = 0;
+
+  for (int i = 0; i < N_WAVES; i++)
+    sum += cos (s->kx[i] * x + s->ky[i] * y + s->phase[i]);
+  return sum / sqrt (N_WAVES / 2.0);
+}
+
+static double
+gaussian (double x, double y, double sigma)
+{
+  return exp (-(x * x + y * y) / (2 * sigma * sigma));
+}
+
+static ImkShcentroidConfig
+grid_config (ImkType type, uint32_t columns, uint32_t rows, double pitch_x,
+    double pitch_y)
+{
+  ImkShcentroidConfig c;
+
+  imk_shcentroid_config_init (&c);
+  c.width = (uint32_t) ceil (columns * pitch_x);
+  c.height = (uint32_t) ceil (rows * pitch_y);
+  c.type = type;
+  c.pitch_x = pitch_x;
+  c.pitch_y = pitch_y;
+  c.columns = columns;
+  c.rows = rows;
+  c.n_threads = 1;
+  c.estimator = IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+  return c;
+}
+
+static TestImage
+output_new (const ImkShcentroidConfig *c)
+{
+  uint32_t n = imk_shcentroid_n_cells (c);
+
+  switch (c->fields) {
+  case IMK_SHCENTROID_FIELDS_XY:
+    return test_image_new (IMK_TYPE_F64, 2, n, 1, 5);
+  case IMK_SHCENTROID_FIELDS_SLOPES:
+    return test_image_new (IMK_TYPE_F64, 2 * n, 1, 1, 0);
+  default:
+    return test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 3);
+  }
+}
+
+static ImkShcentroid *
+kernel_new (ImkBackend backend, const ImkShcentroidConfig *c)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error;
+
+  test_ok (imk_shcentroid_new (backend, c, &s, &error), &error);
+  return s;
+}
+
+static void
+process (ImkShcentroid *s, const TestImage *in, TestImage *out)
+{
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (s, &in->image, &out->image, NULL, &error),
+      &error);
+}
+
+static TestImage
+run_cpu (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, c);
+  TestImage out = output_new (c);
+
+  process (s, in, &out);
+  test_image_check_canaries (&out, "output of the CPU");
+  imk_shcentroid_free (s);
+  return out;
+}
+
+static double
+get (const TestImage *out, uint32_t row, uint32_t column)
+{
+  const uint8_t *p =
+      (const uint8_t *) out->image.data + row * out->image.stride;
+
+  return ((const double *) p)[column];
+}
+
+static void
+check_near (const TestImage *out, uint32_t cell, uint32_t field,
+    double expected, double tolerance)
+{
+  double value = get (out, cell, field);
+
+  test_check (fabs (value - expected) <= tolerance,
+      "cell %u field %u is %.12g, expected %.12g", cell, field, value,
+      expected);
+}
+
+static void
+set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
+{
+  uint8_t *p = (uint8_t *) in->image.data + y * in->image.stride;
+
+  if (in->image.type == IMK_TYPE_U8)
+    p[x] = (uint8_t) fmin (fmax (value, 0), 255);
+  else
+    ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
+}
+
+static uint32_t
+sample (const TestImage *in, int64_t x, int64_t y)
+{
+  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
+
+  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
+}
+
+/* ------------------------------------------------------------------------
+ * The reference, from the header, pixel by pixel and shift by shift. */
+
+/* Pixels at (x, y) of the frame; NaN for a bad one, or one outside. */
+typedef struct Picture {
+  int64_t x, y, width, height;
+  double *p, *variance;
+} Picture;
+
+static Picture
+picture_new (int64_t x, int64_t y, int64_t width, int64_t height)
+{
+  Picture a = {.x = x, .y = y, .width = width, .height = height};
+
+  a.p = calloc ((size_t) (width * height), sizeof (double));
+  a.variance = calloc ((size_t) (width * height), sizeof (double));
+  return a;
+}
+
+static void
+picture_free (Picture *a)
+{
+  free (a->p);
+  free (a->variance);
+}
+
+/* Calibrated; NaN where bad. */
+static double
+value_at (
+    const ImkShcentroidConfig *c, const TestImage *in, int64_t x, int64_t y)
+{
+  size_t at = (size_t) (y * c->width + x);
+  float flat = c->flat ? c->flat[at] : 1, v = (float) sample (in, x, y);
+
+  if (flat == 0 || (c->bad && c->bad[at]))
+    return NAN;
+  return (c->dark ? v - c->dark[at] : v) * flat;
+}
+
+static double
+threshold_of (
+    const ImkShcentroidConfig *c, const TestImage *in, const Picture *a)
+{
+  double max = -INFINITY;
+
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE)
+    return -INFINITY;
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
+    return c->threshold;
+  for (int64_t y = 0; y < a->height; y++)
+    for (int64_t x = 0; x < a->width; x++)
+      max = fmax (max, value_at (c, in, a->x + x, a->y + y));
+  return c->threshold * max; /* relative */
+}
+
+/* The window of a cell after threshold, weight and power. */
+static Picture
+window_of (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell)
+{
+  ImkShcentroidCell box = imk_shcentroid_cell (c, cell);
+  Picture a = picture_new ((int64_t) box.x, (int64_t) box.y,
+      (int64_t) box.width, (int64_t) box.height);
+  double t = threshold_of (c, in, &a);
+  double pedestal = isinf (t) ? 0 : t;
+
+  for (int64_t i = 0; i < a.width * a.height; i++) {
+    int64_t x = a.x + i % a.width, y = a.y + i / a.width;
+    double v = value_at (c, in, x, y);
+    double flat = c->flat ? c->flat[y * c->width + x] : 1;
+    double w = c->weighting ? gaussian ((double) x - box.ref_x,
+                                  (double) y - box.ref_y, c->sigma)
+                            : 1;
+    double slope = w;
+
+    if (isnan (v)) {
+      a.p[i] = NAN;
+      continue;
+    }
+    a.p[i] = v >= t ? (v - pedestal) * w : 0;
+    if (c->power != 1) {
+      a.p[i] = a.p[i] > 0 ? pow (a.p[i], c->power) : 0;
+      slope = v > pedestal ? c->power * a.p[i] / (v - pedestal) : 0;
+    }
+    if (v >= t)
+      a.variance[i] = slope * slope *
+                      (flat * fmax (v, 0) / c->gain +
+                          flat * flat * c->read_noise * c->read_noise);
+  }
+  return a;
+}
+
+/* What @width x @height pixels at (x, y) of the frame are in @a. */
+static Picture
+cut_out (const Picture *a, int64_t x, int64_t y, int64_t width, int64_t height)
+{
+  Picture b = picture_new (x, y, width, height);
+
+  for (int64_t i = 0; i < width * height; i++) {
+    int64_t u = x + i % width - a->x, v = y + i / width - a->y;
+
+    b.p[i] = u >= 0 && v >= 0 && u < a->width && v < a->height
+                 ? a->p[v * a->width + u]
+                 : NAN;
+  }
+  return b;
+}
+
+/* Less the mean of the good ones; the bad ones are then 0. Returns: the sum */
+static double
+centre (Picture *a)
+{
+  double sum = 0, n = 0;
+
+  for (int64_t i = 0; i < a->width * a->height; i++)
+    if (!isnan (a->p[i])) {
+      sum += a->p[i];
+      n++;
+    }
+  for (int64_t i = 0; i < a->width * a->height; i++)
+    a->p[i] = isnan (a->p[i]) ? 0 : a->p[i] - sum / n;
+  return sum;
+}
+
+/* Of the template @b with its corner at (left, top) of the window @a; NaN for
+ * none. */
+static double
+score_of (const Picture *a, const Picture *b, int64_t left, int64_t top,
+    ImkShcentroidCorrelation how)
+{
+  double n = 0, sa = 0, sb = 0, aa = 0, bb = 0, ab = 0;
+
+  for (int pass = 0; pass < 2; pass++) {
+    bool covariance = how == IMK_SHCENTROID_CORRELATION_COVARIANCE;
+    double mean_a = pass && !covariance ? sa / n : 0;
+    double mean_b = pass && !covariance ? sb / n : 0;
+
+    for (int64_t y = 0; y < b->height; y++)
+      for (int64_t x = 0; x < b->width; x++) {
+        int64_t u = left + x, v = top + y;
+        double p, q;
+
+        if (u < 0 || v < 0 || u >= a->width || v >= a->height)
+          continue;
+        p = a->p[v * a->width + u] - mean_a;
+        q = b->p[y * b->width + x] - mean_b;
+        if (pass == 0) {
+          n++;
+          sa += p;
+          sb += q;
+        } else {
+          aa += p * p;
+          bb += q * q;
+          ab += p * q;
+        }
+      }
+  }
+  if (n == 0)
+    return NAN;
+  switch (how) {
+  case IMK_SHCENTROID_CORRELATION_NORMALISED:
+    return aa > 1e-6 && bb > 1e-6 ? ab / sqrt (aa * bb) : NAN;
+  case IMK_SHCENTROID_CORRELATION_COVARIANCE:
+    return ab;
+  default:
+    return -(aa - 2 * ab + bb) / n;
+  }
+}
+
+typedef struct Expected {
+  bool found;
+  double x, y, var_x, var_y, flux;
+  double second; /* best score of another shift, as a part of the best */
+} Expected;
+
+/* Where the paraboloid, or the parabolas, have their vertex. */
+static void
+vertex_of (const double s[3][3], ImkShcentroidPeakFit fit, double *x, double *y)
+{
+  double gx = (s[1][2] - s[1][0]) / 2, gy = (s[2][1] - s[0][1]) / 2;
+  double hxx = s[1][2] - 2 * s[1][1] + s[1][0];
+  double hyy = s[2][1] - 2 * s[1][1] + s[0][1];
+  double hxy = (s[2][2] - s[2][0] - s[0][2] + s[0][0]) / 4;
+  double d = hxx * hyy - hxy * hxy;
+
+  *x = (hxy * gy - hyy * gx) / d;
+  *y = (hxy * gx - hxx * gy) / d;
+  if (fit == IMK_SHCENTROID_PEAK_PARABOLA || !(d > 0) || !(fabs (*x) <= 1) ||
+      !(fabs (*y) <= 1)) {
+    *x = -gx / hxx;
+    *y = -gy / hyy;
+  }
+}
+
+/* The nine scores with the corner of the template about (left, top). */
+static void
+vertex_at (const Picture *a, const Picture *b, int64_t left, int64_t top,
+    const ImkShcentroidConfig *c, double *x, double *y)
+{
+  double s[3][3];
+
+  for (int k = 0; k < 9; k++)
+    s[k / 3][k % 3] =
+        score_of (a, b, left + k % 3 - 1, top + k / 3 - 1, c->correlation);
+  vertex_of ((const double (*)[3]) s, c->peak_fit, x, y);
+}
+
+/* The variance of the vertex: each pixel is changed a little in turn. */
+static void
+variance_of (Picture *a, const Picture *b, int64_t left, int64_t top,
+    const ImkShcentroidConfig *c, double *var_x, double *var_y)
+{
+  *var_x = *var_y = 0;
+  for (int64_t i = 0; i < a->width * a->height; i++) {
+    double p = a->p[i], step = 1e-4 * (1 + fabs (p)), x[2], y[2];
+
+    for (int k = 0; k < 2; k++) {
+      a->p[i] = p + (k ? step : -step);
+      vertex_at (a, b, left, top, c, &x[k], &y[k]);
+    }
+    a->p[i] = p;
+    *var_x += pow ((x[1] - x[0]) / (2 * step), 2) * a->variance[i];
+    *var_y += pow ((y[1] - y[0]) / (2 * step), 2) * a->variance[i];
+  }
+}
+
+/* @b: the template less its mean; (x, y): where its corner is in the frame at
+ * shift 0, (zero_x, zero_y): what that stands for */
+static Expected
+expected_cell (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell,
+    const Picture *b, int64_t x, int64_t y, double zero_x, double zero_y)
+{
+  Picture a = window_of (c, in, cell);
+  Expected e = {.flux = centre (&a), .second = -INFINITY};
+  int64_t left = x - a.x, top = y - a.y, best_x = 0, best_y = 0;
+  int64_t rx = a.width / 2, ry = a.height / 2;
+  double best = -INFINITY, dx, dy;
+
+  rx = rx < c->search_range ? rx : c->search_range;
+  ry = ry < c->search_range ? ry : c->search_range;
+  for (int64_t v = -ry; v <= ry; v++)
+    for (int64_t u = -rx; u <= rx; u++) {
+      double score = score_of (&a, b, left + u, top + v, c->correlation);
+
+      if (score > best) {
+        e.second = best;
+        best = score;
+        best_x = u;
+        best_y = v;
+      } else if (score > e.second) {
+        e.second = score;
+      }
+    }
+  e.second /= fabs (best);
+  e.found = !isinf (best) && llabs (best_x) < rx && llabs (best_y) < ry &&
+            score_of (&a, b, left + best_x, top + best_y,
+                IMK_SHCENTROID_CORRELATION_NORMALISED) >= c->min_correlation;
+  if (e.found) {
+    vertex_at (&a, b, left + best_x, top + best_y, c, &dx, &dy);
+    e.found = isfinite (dx) && isfinite (dy);
+    e.x = zero_x + (double) best_x + dx;
+    e.y = zero_y + (double) best_y + dy;
+    /* of one wide cell, for the time it takes */
+    if (a.width * a.height < 1000 || cell == 0)
+      variance_of (&a, b, left + best_x, top + best_y, c, &e.var_x, &e.var_y);
+    else
+      e.var_x = e.var_y = NAN;
+  }
+  picture_free (&a);
+  return e;
+}
+
+static void
+check_relative (double value, double expected, double tolerance,
+    const char *what, uint32_t cell)
+{
+  test_check (fabs (value - expected) <= tolerance * (1e-6 + fabs (expected)),
+      "%s of cell %u is %.9g, expected %.9g", what, cell, value, expected);
+}
+
+/* Fields of a cell; where two shifts are as good as equal either will do. */
+static void
+check_expected (const ImkShcentroidConfig *c, const TestImage *out,
+    uint32_t cell, const Expected *e)
+{
+  uint32_t flags = (uint32_t) get (out, cell, IMK_SHCENTROID_FLAGS);
+  bool found = !(flags & IMK_SHCENTROID_NO_MATCH);
+
+  check_relative (
+      get (out, cell, IMK_SHCENTROID_FLUX), e->flux, 1e-6, "flux", cell);
+  if (fabs (e->second - 1) < 1e-6 || fabs (e->second + 1) < 1e-6)
+    return;
+  test_check (
+      found == e->found, "cell %u is %sfound", cell, found ? "" : "not ");
+  if (!found)
+    return;
+  check_near (out, cell, IMK_SHCENTROID_X, e->x, 2e-4);
+  check_near (out, cell, IMK_SHCENTROID_Y, e->y, 2e-4);
+  if (isnan (e->var_x))
+    return;
+  check_relative (
+      get (out, cell, IMK_SHCENTROID_VAR_X), e->var_x, 5e-3, "var_x", cell);
+  check_relative (
+      get (out, cell, IMK_SHCENTROID_VAR_Y), e->var_y, 5e-3, "var_y", cell);
+}
+
+/* ------------------------------------------------------------------------
+ * Cases: what is measured, against what, and how. */
+
+enum { MOST_PIXELS = 160 * 160 };
+
+typedef struct Case {
+  ImkShcentroidConfig config;
+  char name[200];
+  float *dark, *flat, *templates;
+  uint8_t *bad;
+  TestImage in;
+} Case;
+
+typedef struct Shape {
+  uint32_t columns, rows;
+  double pitch_x, pitch_y, x0;
+  uint32_t template_width, template_height, range;
+} Shape;
+
+static const Shape shapes[] = {
+    {5, 4, 20, 20, 0, 12, 12, 4}, /* every shift inside */
+    {5, 4, 20, 20, 0, 20, 20, 4}, /* the whole cell */
+    {4, 5, 13.4, 11.7, 2.3, 9, 10, 3},
+    {3, 3, 31, 17, -4, 20, 9, 9},  /* clipped; wide shifts */
+    {2, 2, 70, 40, 0, 40, 33, 20}, /* wider than vectors and warps */
+    {6, 6, 8, 8, 0, 5, 6, 4},
+    {4, 4, 3, 3, 0, 2, 2, 1},
+};
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]) };
+
+/* How a template is come by. */
+enum { ONE, ONE_OF_A_CELL, EACH, OF_THE_FRAME, N_SOURCES };
+
+/* What else is asked for. */
+enum {
+  PLAIN,
+  CALIBRATED,
+  THRESHOLD,
+  RELATIVE,
+  WEIGHT,
+  POWER,
+  COMBINED,
+  N_OPTIONS,
+};
+
+static void
+set_option (Case *k, int option)
+{
+  ImkShcentroidConfig *c = &k->config;
+  uint64_t seed = 11;
+  bool all = option == COMBINED;
+
+  c->gain = 2;
+  c->read_noise = 3;
+  if (option == CALIBRATED || all) {
+    for (int i = 0; i < MOST_PIXELS; i++) {
+      k->dark[i] = (float) (5 * uniform (&seed));
+      k->flat[i] = (float) (0.8 + 0.4 * uniform (&seed));
+      k->bad[i] = test_random (&seed) % 40 == 0;
+      if (test_random (&seed) % 40 == 0)
+        k->flat[i] = 0;
+    }
+    c->dark = k->dark;
+    c->flat = k->flat;
+    c->bad = k->bad;
+  }
+  if (option == THRESHOLD) {
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+    c->threshold = 90.5;
+  }
+  if (option == RELATIVE || all) {
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE;
+    c->threshold = 0.4;
+  }
+  if (option == WEIGHT || all) {
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+    c->sigma = c->pitch_x / 2;
+  }
+  if (option == POWER || all)
+    c->power = 1.5;
+}
+
+/* The scene in each cell, moved by up to two pixels, and noise. */
+static void
+draw_cells (Case *k, double reach, double noise)
+{
+  const ImkShcentroidConfig *c = &k->config;
+  Scene scene = scene_new (6, 5);
+  double scale = c->type == IMK_TYPE_U8 ? 1 : 100;
+  uint64_t seed = 3;
+
+  test_image_fill (&k->in, FILL_NOISE, 100, 9);
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
+    ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
+    double sx = reach * (2 * uniform (&seed) - 1);
+    double sy = reach * (2 * uniform (&seed) - 1);
+
+    for (uint32_t y = (uint32_t) cell.y; y < cell.y + cell.height; y++)
+      for (uint32_t x = (uint32_t) cell.x; x < cell.x + cell.width; x++)
+        set_sample (&k->in, x, y,
+            scale * (110 +
+                        30 * scene_at (&scene, x - cell.ref_x - sx,
+                                 y - cell.ref_y - sy) +
+                        noise * normal (&seed)));
+  }
+}
+
+static void
+set_templates (Case *k, const Shape *shape, int source)
+{
+  ImkShcentroidConfig *c = &k->config;
+  uint32_t w = shape->template_width, h = shape->template_height;
+  Scene scene = scene_new (6, 5);
+  uint64_t seed = 31;
+
+  c->template_cell = source == ONE || source == EACH ? -1 : 1;
+  if (source == OF_THE_FRAME) {
+    uint32_t least = (uint32_t) fmin (c->pitch_x, c->pitch_y);
+
+    c->template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+    c->template_margin = least > 6 ? 2 : 0;
+    return;
+  }
+  c->n_templates = source == EACH ? imk_shcentroid_n_cells (c) : 1;
+  c->template_width = w;
+  c->template_height = h;
+  k->templates = malloc (c->n_templates * w * h * sizeof (float));
+  for (uint32_t i = 0; i < c->n_templates * w * h; i++)
+    k->templates[i] = (float) (50 +
+                               20 * scene_at (&scene, i % w - (w - 1) / 2.0,
+                                        i / w % h - (h - 1) / 2.0) +
+                               normal (&seed));
+  c->templates = k->templates;
+}
+
+static void
+case_new (Case *k, int shape_index, ImkType type, int source, int option)
+{
+  const Shape *shape = &shapes[shape_index];
+
+  *k = (Case){.config = grid_config (type, shape->columns, shape->rows,
+                  shape->pitch_x, shape->pitch_y)};
+  k->config.x0 = shape->x0;
+  k->config.search_range = shape->range;
+  k->config.min_correlation = 0.3;
+  k->dark = calloc (MOST_PIXELS, sizeof (float));
+  k->flat = calloc (MOST_PIXELS, sizeof (float));
+  k->bad = calloc (MOST_PIXELS, 1);
+  k->in = test_image_new (type, k->config.width, k->config.height, 1, 6);
+  set_templates (k, shape, source);
+  set_option (k, option);
+  draw_cells (k, fmin (2, shape->range / 2.0), 3);
+}
+
+static void
+case_free (Case *k)
+{
+  free (k->dark);
+  free (k->flat);
+  free (k->bad);
+  free (k->templates);
+  test_image_free (&k->in);
+}
+
+/* Where a template of @width x @height lies in a cell: in the middle of it as
+ * it would be without the edges of the frame. */
+static void
+corner_of (const ImkShcentroidConfig *c, uint32_t cell, uint32_t width,
+    uint32_t height, int64_t *x, int64_t *y)
+{
+  uint32_t column = cell % c->columns, row = cell / c->columns;
+  double left = floor (c->x0 + column * c->pitch_x);
+  double right = floor (c->x0 + (column + 1) * c->pitch_x);
+  double top = floor (c->y0 + row * c->pitch_y);
+  double bottom = floor (c->y0 + (row + 1) * c->pitch_y);
+
+  *x = (int64_t) floor ((left + right - width) / 2);
+  *y = (int64_t) floor ((top + bottom - height) / 2);
+}
+
+/* The template of a cell, less its mean. */
+static Picture
+expected_template (
+    const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell)
+{
+  uint32_t w = c->template_width, h = c->template_height;
+  Picture b;
+
+  if (c->template_source == IMK_SHCENTROID_TEMPLATE_FRAME) {
+    Picture a = window_of (c, in, (uint32_t) c->template_cell);
+    int64_t x, y;
+
+    w = (uint32_t) floor (c->pitch_x) - 2 * c->template_margin;
+    h = (uint32_t) floor (c->pitch_y) - 2 * c->template_margin;
+    corner_of (c, (uint32_t) c->template_cell, w, h, &x, &y);
+    b = cut_out (&a, x, y, w, h);
+    picture_free (&a);
+  } else {
+    const float *from = c->templates;
+
+    if (c->n_templates > 1)
+      from += (size_t) cell * w * h;
+    b = picture_new (0, 0, w, h);
+    for (uint32_t i = 0; i < w * h; i++)
+      b.p[i] = from[i];
+  }
+  centre (&b);
+  return b;
+}
+
+static Expected
+expected_of (const ImkShcentroidConfig *c, const TestImage *in, uint32_t cell)
+{
+  ImkShcentroidConfig plain = *c;
+  Picture b = expected_template (c, in, cell);
+  uint32_t w = (uint32_t) b.width, h = (uint32_t) b.height;
+  int64_t x, y, own_x, own_y;
+  ImkShcentroidCell own;
+  double zero_x, zero_y;
+  Expected e;
+
+  plain.references = NULL;
+  corner_of (c, cell, w, h, &x, &y);
+  zero_x = (double) x + (w - 1) / 2.0;
+  zero_y = (double) y + (h - 1) / 2.0;
+  if (c->n_templates > 1 || c->template_cell >= 0) {
+    uint32_t of = c->n_templates > 1 ? cell : (uint32_t) c->template_cell;
+
+    own = imk_shcentroid_cell (&plain, of);
+    corner_of (c, of, w, h, &own_x, &own_y);
+    zero_x = (double) (x - own_x) + own.ref_x;
+    zero_y = (double) (y - own_y) + own.ref_y;
+  }
+  e = expected_cell (c, in, cell, &b, x, y, zero_x, zero_y);
+  picture_free (&b);
+  return e;
+}
+
+static void
+check_case (Case *k)
+{
+  TestImage out = run_cpu (&k->config, &k->in);
+  uint32_t n_found = 0, n = imk_shcentroid_n_cells (&k->config);
+
+  for (uint32_t i = 0; i < n; i++) {
+    Expected e = expected_of (&k->config, &k->in, i);
+
+    check_expected (&k->config, &out, i, &e);
+    n_found += e.found;
+  }
+  /* a difference needs a template as bright as the cell, and a range of 1
+   * shifts none but by less than a pixel */
+  test_check (
+      n_found > 0 || k->config.search_range == 1 ||
+          k->config.correlation == IMK_SHCENTROID_CORRELATION_DIFFERENCE,
+      "%s: nothing is found", k->name);
+  test_image_free (&out);
+}
+
+/* Everything with everything would take minutes: each shape with each way to a
+ * template and each option, the methods and types in turn. */
+static void
+for_each_case (void (*visit) (Case *k))
+{
+  int turn = 0;
+
+  for (int shape = 0; shape < N_SHAPES; shape++)
+    for (int source = 0; source < N_SOURCES; source++)
+      for (int option = 0; option < N_OPTIONS; option++, turn++) {
+        Case k;
+
+        case_new (
+            &k, shape, turn & 1 ? IMK_TYPE_U16 : IMK_TYPE_U8, source, option);
+        k.config.correlation = turn % 3;
+        k.config.peak_fit = turn / 3 % 2;
+        snprintf (k.name, sizeof (k.name),
+            "shape %d, source %d, option %d, correlation %d, fit %d", shape,
+            source, option, (int) k.config.correlation,
+            (int) k.config.peak_fit);
+        printf ("# %s\n", k.name);
+        visit (&k);
+        case_free (&k);
+      }
+}
+
+static void
+test_reference (void)
+{
+  for_each_case (check_case);
+}
+
+/* ------------------------------------------------------------------------
+ * Scenes. */
+
+/* Scenes of what the solar field calls granulation, in cells of 20 pixels: the
+ * whole cell is the template, shifts up to 3 pixels. 0.05 pixel is what the
+ * interpolation may leave. */
+static void
+check_scene (ImkShcentroidCorrelation how, double rms_bound, double worst_bound)
+{
+  enum { CELL = 20, N = 12 };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, N, N, CELL, CELL);
+  static float templates[N * N * CELL * CELL];
+  static double shifts[2 * N * N];
+  TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0), out;
+  uint64_t seed = 17;
+  double square = 0, worst = 0;
+
+  for (uint32_t i = 0; i < N * N; i++) {
+    Scene scene = scene_new (7, i + 1);
+    double sx = 6 * uniform (&seed) - 3, sy = 6 * uniform (&seed) - 3;
+
+    shifts[2 * i] = sx;
+    shifts[2 * i + 1] = sy;
+    for (uint32_t k = 0; k < CELL * CELL; k++) {
+      double x = k % CELL - 9.5, y = k / CELL - 9.5;
+
+      templates[i * CELL * CELL + k] =
+          (float) (20000 + 1000 * scene_at (&scene, x, y));
+      set_sample (&in, i % N * CELL + k % CELL, i / N * CELL + k / CELL,
+          20000 + 1000 * scene_at (&scene, x - sx, y - sy));
+    }
+  }
+  c.templates = templates;
+  c.n_templates = N * N;
+  c.template_width = c.template_height = CELL;
+  c.correlation = how;
+  out = run_cpu (&c, &in);
+  for (uint32_t i = 0; i < N * N; i++) {
+    check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+    for (int k = 0; k < 2; k++) {
+      double d = get (&out, i, IMK_SHCENTROID_DX + k) - shifts[2 * i + k];
+
+      square += d * d;
+      worst = fmax (worst, fabs (d));
+    }
+  }
+  square = sqrt (square / (2 * N * N));
+  test_check (square < rms_bound && worst < worst_bound,
+      "correlation %d: rms %.4f, worst %.4f pixel", (int) how, square, worst);
+  printf ("# correlation %d: rms %.4f, worst %.4f pixel\n", (int) how, square,
+      worst);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_scene (void)
+{
+  check_scene (IMK_SHCENTROID_CORRELATION_NORMALISED, 0.02, 0.065);
+  check_scene (IMK_SHCENTROID_CORRELATION_DIFFERENCE, 0.02, 0.065);
+}
+
+/* Example D, daoTools: a scene that moves by (3, -2) is found there. */
+static void
+test_whole_shift (void)
+{
+  enum { CELL = 24, TEMPLATE = 14 };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, CELL, CELL);
+  Scene scene = scene_new (6, 2);
+  float pattern[TEMPLATE * TEMPLATE];
+  TestImage in = test_image_new (IMK_TYPE_U16, CELL, CELL, 1, 0), out;
+
+  for (int i = 0; i < TEMPLATE * TEMPLATE; i++)
+    pattern[i] = (float) floor (
+        1000 + 200 * scene_at (&scene, i % TEMPLATE, i / TEMPLATE));
+  for (int i = 0; i < CELL * CELL; i++)
+    set_sample (&in, i % CELL, i / CELL,
+        floor (1000 +
+               200 * scene_at (&scene, i % CELL - 5 - 3, i / CELL - 5 + 2)));
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = c.template_height = TEMPLATE;
+  for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++) {
+    c.correlation = how;
+    out = run_cpu (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    /* covariance sees what is brighter beside it, too */
+    check_near (&out, 0, IMK_SHCENTROID_DX, 3, how == 1 ? 0.3 : 0.05);
+    check_near (&out, 0, IMK_SHCENTROID_DY, -2, how == 1 ? 0.3 : 0.05);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
+/* When the frame moves by a pixel, so does what is found in it, and the window
+ * of a tracked cell: the same pixels are under the template. */
+static void
+test_shift_law (void)
+{
+  Case k;
+  TestImage before, after, moved;
+  uint32_t n;
+
+  case_new (&k, 0, IMK_TYPE_U16, ONE, PLAIN);
+  k.config.search_range = 4;
+  n = imk_shcentroid_n_cells (&k.config);
+  moved = test_image_new (IMK_TYPE_U16, k.config.width, k.config.height, 1, 0);
+  for (uint32_t y = 0; y < k.config.height; y++)
+    for (uint32_t x = 0; x < k.config.width; x++)
+      set_sample (&moved, x, y,
+          sample (&k.in, x ? x - 1 : 0, y + 1 < k.config.height ? y + 1 : y));
+  before = run_cpu (&k.config, &k.in);
+  after = run_cpu (&k.config, &moved);
+  for (uint32_t i = 0; i < n; i++) {
+    double x = get (&before, i, IMK_SHCENTROID_DX);
+    double y = get (&before, i, IMK_SHCENTROID_DY);
+
+    if (x > 2.4 || y < -2.4) /* would leave the range */
+      continue;
+    check_near (&after, i, IMK_SHCENTROID_DX, x + 1, 1e-4);
+    check_near (&after, i, IMK_SHCENTROID_DY, y - 1, 1e-4);
+  }
+  test_image_free (&before);
+  test_image_free (&after);
+  test_image_free (&moved);
+  case_free (&k);
+}
+
+/* The cell of the template has no slope, whatever the frame and wherever its
+ * centre is between the pixels; the frame as its own template gives what the
+ * same pixels in a file give. */
+static void
+test_template_of_the_frame (void)
+{
+  for (int shape = 0; shape < 3; shape++) {
+    TestImage live, stored;
+    Picture a, b;
+    int64_t x, y;
+    uint32_t n;
+    Case k;
+
+    case_new (&k, shape, IMK_TYPE_U16, OF_THE_FRAME, PLAIN);
+    n = imk_shcentroid_n_cells (&k.config);
+    live = run_cpu (&k.config, &k.in);
+    check_near (&live, 1, IMK_SHCENTROID_DX, 0, 0.02);
+    check_near (&live, 1, IMK_SHCENTROID_DY, 0, 0.02);
+    k.config.template_width =
+        (uint32_t) k.config.pitch_x - 2 * k.config.template_margin;
+    k.config.template_height =
+        (uint32_t) k.config.pitch_y - 2 * k.config.template_margin;
+    a = window_of (&k.config, &k.in, 1);
+    corner_of (&k.config, 1, k.config.template_width, k.config.template_height,
+        &x, &y);
+    b = cut_out (&a, x, y, k.config.template_width, k.config.template_height);
+    k.templates = malloc ((size_t) (b.width * b.height) * sizeof (float));
+    for (int64_t i = 0; i < b.width * b.height; i++)
+      k.templates[i] = (float) b.p[i];
+    k.config.templates = k.templates;
+    k.config.n_templates = 1;
+    k.config.template_source = IMK_SHCENTROID_TEMPLATE_STORED;
+    stored = run_cpu (&k.config, &k.in);
+    test_image_same (&live, &stored, "the template as a file");
+    test_check (n > 1, "there is but one cell");
+    picture_free (&a);
+    picture_free (&b);
+    test_image_free (&live);
+    test_image_free (&stored);
+    case_free (&k);
+  }
+}
+
+/* A spot that wanders out of its cell is followed by its window. */
+static void
+test_tracking (void)
+{
+  enum { SIZE = 80, CELL = 20 };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 4, 4, CELL, CELL);
+  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  float pattern[11 * 11];
+  ImkShcentroid *s;
+
+  for (int i = 0; i < 11 * 11; i++)
+    pattern[i] = (float) gaussian (i % 11 - 5, i / 11 - 5, 2);
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = c.template_height = 11;
+  c.window = IMK_SHCENTROID_WINDOW_TRACKING;
+  out = output_new (&c);
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  for (int frame = 0; frame <= 30; frame++) {
+    double x0 = 29.5 + frame, y0 = 29.5 + 0.4 * frame;
+
+    for (int i = 0; i < SIZE * SIZE; i++)
+      set_sample (&in, i % SIZE, i / SIZE,
+          100 + 5000 * gaussian (i % SIZE - x0, i / SIZE - y0, 2));
+    process (s, &in, &out);
+    check_near (&out, 5, IMK_SHCENTROID_X, x0, 0.03);
+    check_near (&out, 5, IMK_SHCENTROID_Y, y0, 0.03);
+    check_near (&out, 5, IMK_SHCENTROID_FLAGS, 0, 0);
+  }
+  check_near (&out, 5, IMK_SHCENTROID_DX, 30, 0.03);
+  imk_shcentroid_free (s);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+/* ------------------------------------------------------------------------
+ * What cannot be measured. */
+
+/* Cell 0 is dark, 1 constant, 2 has its spot beyond the range, 3 noise alone, 4
+ * is saturated all over, 5 all bad, 6 a good spot with a dead pixel on it. */
+static void
+test_nothing_to_find (void)
+{
+  enum { CELL = 16, N = 7 };
+  static const uint32_t flags[N] = {
+      IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_NO_MATCH,
+      IMK_SHCENTROID_NO_MATCH,
+      IMK_SHCENTROID_NO_MATCH,
+      IMK_SHCENTROID_NO_MATCH,
+      IMK_SHCENTROID_NO_MATCH | IMK_SHCENTROID_SATURATED,
+      IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_NO_MATCH,
+      0,
+  };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, N, 1, CELL, CELL);
+  TestImage in = test_image_new (IMK_TYPE_U8, c.width, c.height, 1, 0), out;
+  float pattern[9 * 9];
+  uint8_t bad[CELL * CELL * N] = {0};
+  uint64_t seed = 1;
+
+  for (int i = 0; i < 9 * 9; i++)
+    pattern[i] = (float) gaussian (i % 9 - 4, i / 9 - 4, 1.5);
+  for (uint32_t y = 0; y < CELL; y++)
+    for (uint32_t x = 0; x < CELL; x++) {
+      set_sample (&in, x, y, 0);
+      set_sample (&in, CELL + x, y, 77);
+      set_sample (
+          &in, 2 * CELL + x, y, 10 + 200 * gaussian (x - 12.0, y - 7.5, 1.5));
+      set_sample (&in, 3 * CELL + x, y, 20 + 3 * normal (&seed));
+      set_sample (&in, 4 * CELL + x, y, 255);
+      set_sample (&in, 5 * CELL + x, y, 200);
+      set_sample (
+          &in, 6 * CELL + x, y, 10 + 200 * gaussian (x - 8.0, y - 7.0, 1.5));
+      bad[y * c.width + 5 * CELL + x] = 1;
+    }
+  bad[7 * c.width + 6 * CELL + 10] = 1;
+  c.bad = bad;
+  c.saturation = 255;
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = c.template_height = 9;
+  c.min_correlation = 0.5;
+  c.search_range = 3;
+  for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_COVARIANCE; how++)
+    for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++) {
+      c.correlation = how;
+      c.invalid_policy = policy;
+      out = run_cpu (&c, &in);
+      for (uint32_t i = 0; i < N; i++) {
+        check_near (&out, i, IMK_SHCENTROID_FLAGS, flags[i], 0);
+        for (int f = 0; f < N_FIELDS; f++)
+          test_check (
+              !isinf (get (&out, i, f)) &&
+                  (!isnan (get (&out, i, f)) ||
+                      (policy == IMK_SHCENTROID_INVALID_NAN && flags[i])),
+              "cell %u field %d is %g", i, f, get (&out, i, f));
+        if (flags[i] && policy != IMK_SHCENTROID_INVALID_NAN)
+          check_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
+      }
+      check_near (&out, 6, IMK_SHCENTROID_DX, 0.5, 0.15);
+      check_near (&out, 6, IMK_SHCENTROID_DY, -0.5, 0.1);
+      test_image_free (&out);
+    }
+  test_image_free (&in);
+}
+
+/* ------------------------------------------------------------------------
+ * Noise. */
+
+/* 400 cells with the same picture, each with its own noise: the variance over
+ * them is that which they report. */
+static void
+check_noise (ImkShcentroidCorrelation how, ImkShcentroidPeakFit fit,
+    bool is_scene, double frame_gain)
+{
+  enum { CELLS = 20, PITCH = 16, SIZE = CELLS * PITCH, T = 10 };
+  ImkShcentroidConfig c =
+      grid_config (IMK_TYPE_U16, CELLS, CELLS, PITCH, PITCH);
+  Scene scene = scene_new (8, 4);
+  TestImage in = test_image_new (IMK_TYPE_U16, SIZE, SIZE, 1, 0), out;
+  static float dark[SIZE * SIZE], pattern[T * T];
+  double found[2] = {0}, reported[2] = {0}, sum[2] = {0};
+  uint64_t seed = 77;
+
+  c.gain = frame_gain;
+  c.read_noise = 4;
+  for (int i = 0; i < T * T; i++) {
+    double x = i % T - 4.5, y = i / T - 4.5;
+
+    pattern[i] = (float) (is_scene ? 4000 + 400 * scene_at (&scene, x, y)
+                                   : 600 * gaussian (x, y, 1.8));
+  }
+  for (uint32_t y = 0; y < SIZE; y++)
+    for (uint32_t x = 0; x < SIZE; x++) {
+      double u = x % PITCH - 7.8, v = y % PITCH - 7.3;
+      double mean = is_scene ? 4000 + 400 * scene_at (&scene, u, v)
+                             : 20 + 600 * gaussian (u, v, 1.8);
+
+      dark[y * SIZE + x] = 100;
+      set_sample (&in, x, y,
+          floor (mean + 100.5 + normal (&seed) * sqrt (mean / c.gain + 16)));
+    }
+  c.dark = dark;
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = c.template_height = T;
+  c.correlation = how;
+  c.peak_fit = fit;
+  out = run_cpu (&c, &in);
+  for (uint32_t i = 0; i < CELLS * CELLS; i++)
+    for (int k = 0; k < 2; k++) {
+      double d = get (&out, i, IMK_SHCENTROID_DX + k);
+
+      check_near (&out, i, IMK_SHCENTROID_FLAGS, 0, 0);
+      reported[k] += get (&out, i, IMK_SHCENTROID_VAR_X + k) / 400;
+      sum[k] += d;
+      found[k] += d * d;
+    }
+  for (int k = 0; k < 2; k++) {
+    double variance = (found[k] - sum[k] * sum[k] / 400) / 399;
+    double ratio = sqrt (reported[k] / variance);
+
+    printf ("# correlation %d, fit %d, scene %d: rms %.4f, reported %.4f\n",
+        (int) how, (int) fit, is_scene, sqrt (variance), sqrt (reported[k]));
+    /* 400 cells know an rms to 3.5 % */
+    test_check (ratio > 1 / 1.2 && ratio < 1.2,
+        "correlation %d, fit %d, scene %d: rms %g, reported %g", (int) how,
+        (int) fit, is_scene, sqrt (variance), sqrt (reported[k]));
+  }
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_noise (void)
+{
+  for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++)
+    for (int fit = 0; fit <= IMK_SHCENTROID_PEAK_PARABOLA; fit++) {
+      /* a difference wants a template as bright as the cell: it is, but for
+       * the background, which the means take away */
+      check_noise (how, fit, false, 0.8);
+      check_noise (how, fit, true, 2);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * Threads, changes, errors. */
+
+static void
+test_threads (void)
+{
+  TestImage one, many;
+  Case k;
+
+  case_new (&k, 2, IMK_TYPE_U16, EACH, COMBINED);
+  k.config.remove_tilt = true;
+  one = run_cpu (&k.config, &k.in);
+  for (uint32_t n = 0; n <= 5; n++) {
+    k.config.n_threads = n;
+    many = run_cpu (&k.config, &k.in);
+    test_image_same (&one, &many, "several threads");
+    test_image_free (&many);
+  }
+  test_image_free (&one);
+  case_free (&k);
+}
+
+/* What may change between frames does, to the same as from the beginning. */
+static void
+test_update (void)
+{
+  ImkShcentroidConfig cog;
+  TestImage expected, out;
+  ImkShcentroid *s;
+  ImkError error;
+  Case k;
+
+  case_new (&k, 0, IMK_TYPE_U8, ONE, PLAIN);
+  cog = k.config;
+  cog.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
+  s = kernel_new (IMK_BACKEND_CPU, &cog);
+  out = output_new (&cog);
+  process (s, &k.in, &out);
+  for (uint32_t range = 1; range <= IMK_SHCENTROID_MAX_SEARCH_RANGE; range++) {
+    k.config.search_range = range;
+    k.config.correlation = range % 3;
+    test_ok (imk_shcentroid_update (s, &k.config, &error), &error);
+    process (s, &k.in, &out);
+    expected = run_cpu (&k.config, &k.in);
+    test_image_same (&expected, &out, "after an update");
+    test_image_free (&expected);
+  }
+  imk_shcentroid_free (s);
+  test_image_free (&out);
+  case_free (&k);
+}
+
+static void
+check_refused (const ImkShcentroidConfig *c, const char *words)
+{
+  ImkShcentroid *s = NULL;
+  ImkError error;
+
+  test_error (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error,
+      IMK_ERROR_CONFIG, words);
+  test_check (s == NULL, "there is an object");
+}
+
+static void
+test_errors (void)
+{
+  float pattern[400] = {1, 2, 3}, same[9] = {5, 5, 5, 5, 5, 5, 5, 5, 5};
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 3, 2, 10, 10), k;
+  ImkShcentroid *s;
+  ImkError error;
+
+  check_refused (&c, "no template to look for");
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = c.template_height = 8;
+#define REFUSED(words, ...) \
+  k = c; \
+  __VA_ARGS__; \
+  check_refused (&k, words)
+  REFUSED ("11x8 pixels is larger than the smallest cell, which is 10x10",
+      k.template_width = 11);
+  REFUSED ("8x8 pixels is larger than the smallest cell, which is 6x6 with a "
+           "margin of 2",
+      k.margin = 2);
+  REFUSED ("0x8 pixels", k.template_width = 0);
+  REFUSED ("2 templates for 6 cells", k.n_templates = 2);
+  REFUSED ("All pixels of the template are 5", k.templates = same,
+      k.template_width = k.template_height = 3);
+  REFUSED ("search-range is 0", k.search_range = 0);
+  REFUSED ("search-range is 33", k.search_range = 33);
+  REFUSED ("min-correlation is nan", k.min_correlation = NAN);
+  REFUSED ("min-correlation is 1.5", k.min_correlation = 1.5);
+  REFUSED ("correlation is 3", k.correlation = 3);
+  REFUSED ("peak-fit is 2", k.peak_fit = 2);
+  REFUSED ("template-source is 7", k.template_source = 7);
+  REFUSED ("template-cell is 6; it must be one of the 6", k.template_cell = 6);
+  REFUSED ("template-cell does not say which",
+      k.template_source = IMK_SHCENTROID_TEMPLATE_FRAME);
+  REFUSED ("template-margin is 5",
+      k.template_source = IMK_SHCENTROID_TEMPLATE_FRAME, k.template_cell = 0,
+      k.template_margin = 5);
+#undef REFUSED
+  pattern[21] = NAN;
+  check_refused (&c, "Template 0 has the value nan at (5, 2)");
+  pattern[21] = 0;
+
+  k = c;
+  k.estimator = IMK_SHCENTROID_ESTIMATOR_COG;
+  k.n_templates = 0;
+  s = kernel_new (IMK_BACKEND_CPU, &k);
+  test_error (imk_shcentroid_update (s, &c, &error), &error, IMK_ERROR_CONFIG,
+      "no template to look for");
+  imk_shcentroid_free (s);
+}
+
+/* ------------------------------------------------------------------------
+ * CPU against CUDA. */
+
+/* Several frames, as tracking and holding remember. */
+static void
+check_same (const ImkShcentroidConfig *c, const TestImage *in,
+    uint32_t n_frames, const char *name)
+{
+  ImkShcentroid *cpu = kernel_new (IMK_BACKEND_CPU, c);
+  ImkShcentroid *cuda = kernel_new (IMK_BACKEND_CUDA, c);
+  TestImage expected = output_new (c), actual = output_new (c);
+  ImkImage device_in = test_to_device (in);
+  ImkImage device_out = test_to_device (&actual);
+  ImkError error;
+
+  for (uint32_t i = 0; i < n_frames; i++) {
+    process (cpu, in, &expected);
+    test_ok (
+        imk_shcentroid_process (cuda, &device_in, &device_out, NULL, &error),
+        &error);
+    test_from_device (&device_out, &actual);
+    test_image_same (&expected, &actual, name);
+  }
+  test_device_free (&device_in);
+  test_device_free (&device_out);
+  test_image_free (&expected);
+  test_image_free (&actual);
+  imk_shcentroid_free (cpu);
+  imk_shcentroid_free (cuda);
+}
+
+static void
+check_parity (Case *k)
+{
+  static int turn;
+
+  turn++;
+  k->config.fields = turn % 3;
+  k->config.remove_tilt = turn % 2;
+  check_same (&k->config, &k->in, 1, k->name);
+  k->config.fields = IMK_SHCENTROID_FIELDS_ALL;
+  k->config.invalid_policy = turn % 4;
+  k->config.window = IMK_SHCENTROID_WINDOW_TRACKING;
+  k->config.tracking_gain = 0.7;
+  k->config.tracking_reset = 2;
+  if (turn % 5 == 0)
+    k->config.brightest = 40;
+  check_same (&k->config, &k->in, 3, k->name);
+}
+
+static void
+test_parity (void)
+{
+  test_need_cuda ();
+  for_each_case (check_parity);
+}
+
+/* A map of cells of all sizes, one of them too large for shared memory. */
+static void
+test_map_parity (void)
+{
+  static const ImkShcentroidCell cells[] = {
+      {0, 0, 150, 110, NAN, NAN, NAN, NAN},
+      {-5.5, 3.2, 24.4, 19.9, 10, 11, 500, NAN},
+      {70.5, 40.2, 31.7, 52.1, NAN, NAN, NAN, NAN},
+      {139, 100, 30, 30, NAN, NAN, NAN, NAN},
+  };
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, 160, 120);
+  float *pattern = malloc (17 * 15 * sizeof (*pattern));
+  TestImage in = test_image_new (IMK_TYPE_U16, 160, 120, 1, 2);
+  Scene scene = scene_new (5, 6);
+
+  test_need_cuda ();
+  for (uint32_t i = 0; i < 160 * 120; i++)
+    set_sample (
+        &in, i % 160, i / 160, 500 + 100 * scene_at (&scene, i % 160, i / 160));
+  for (uint32_t i = 0; i < 17 * 15; i++)
+    pattern[i] = (float) scene_at (&scene, i % 17 + 68, i / 17 + 50);
+  c.cells = cells;
+  c.n_cells = 4;
+  c.templates = pattern;
+  c.n_templates = 1;
+  c.template_width = 17;
+  c.template_height = 15;
+  c.min_correlation = 0;
+  for (uint32_t range = 1; range <= 32; range += 9 + range / 2) {
+    c.search_range = range;
+    check_same (&c, &in, 1, "a map, stored template");
+  }
+  c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+  for (c.template_cell = 0; c.template_cell < 4; c.template_cell++)
+    check_same (&c, &in, 2, "a map, template of the frame");
+  test_image_free (&in);
+  free (pattern);
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"cells are what a reference in float64 finds", test_reference},
+      {"a scene that goes on is found to 0.05 pixel", test_scene},
+      {"example D: a scene moved by (3, -2)", test_whole_shift},
+      {"a frame that moves by a pixel moves the result by one", test_shift_law},
+      {"the cell of the template has no slope", test_template_of_the_frame},
+      {"a window follows its template", test_tracking},
+      {"what is not there is flagged, and no slope", test_nothing_to_find},
+      {"variances are those of simulated noise", test_noise},
+      {"threads change nothing", test_threads},
+      {"an update is as good as a new object", test_update},
+      {"errors say what to do", test_errors},
+      {"CUDA finds the same", test_parity},
+      {"CUDA finds the same in maps", test_map_parity},
+      {0},
+  };
+
+  return test_main (tests);
+}
