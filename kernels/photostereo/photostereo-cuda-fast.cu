@@ -14,6 +14,7 @@
  * With L = k (s - x), n'.L - G is k (n'.s - n'.x) - G: a test needs no L.
  * Lengths are in a unit in which k is |s - x|^-3, |s - x|^-1 or 1. */
 #include "photostereo/photostereo-cuda-first.h"
+#include "photostereo/photostereo-cuda-later.h"
 
 /* ------------------------------------------------------------------------
  * Results. */
@@ -116,56 +117,44 @@ typedef void (*Kernel) (const Arguments);
 
 struct Kernels {
   void (*add) (const Arguments, uint32_t, uint32_t);
-  Kernel first, results;
-  void (*later) (const Arguments, const Lists);
+  Kernel first, later, drop, results;
 };
 
 template <typename Sample, int FALLOFF, bool ONE_GAIN>
 static Kernels
-kernels_of (bool drop)
+kernels_of ()
 {
-  Kernels k = {add_packets<Sample, FALLOFF, ONE_GAIN>,
-      solve_first<Sample, FALLOFF, ONE_GAIN, false, N_PIXELS>,
-      store_results<Sample, FALLOFF>,
-      solve_later<Sample, FALLOFF, ONE_GAIN, false, N_PIXELS>};
-
-  if (drop) {
-    k.first = solve_first<Sample, FALLOFF, ONE_GAIN, true, N_PIXELS>;
-    k.later = solve_later<Sample, FALLOFF, ONE_GAIN, true, N_PIXELS>;
-  }
-  return k;
+  return Kernels{add_packets<Sample, FALLOFF, ONE_GAIN>,
+      solve_first<Sample, FALLOFF, ONE_GAIN, N_PIXELS>,
+      solve_later<Sample, FALLOFF, ONE_GAIN, false, N_PIXELS>,
+      solve_later<Sample, FALLOFF, ONE_GAIN, true, N_PIXELS>,
+      store_results<Sample, FALLOFF>};
 }
 
 template <typename Sample, int FALLOFF>
 static Kernels
-kernels_of (bool drop, bool one_gain)
+kernels_of (bool one_gain)
 {
-  return one_gain ? kernels_of<Sample, FALLOFF, true> (drop)
-                  : kernels_of<Sample, FALLOFF, false> (drop);
-}
-
-template <typename Sample>
-static Kernels
-kernels_of (const Arguments *a)
-{
-  bool drop = a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
-              !a->params.readmit;
-
-  switch (a->plan.model) {
-  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
-    return kernels_of<Sample, 3> (drop, a->one_gain);
-  case IMK_PHOTOSTEREO_MODEL_UNIT:
-    return kernels_of<Sample, 1> (drop, a->one_gain);
-  default:
-    return kernels_of<Sample, 0> (drop, a->one_gain);
-  }
+  return one_gain ? kernels_of<Sample, FALLOFF, true> ()
+                  : kernels_of<Sample, FALLOFF, false> ();
 }
 
 static Kernels
 choose_kernels (const Arguments *a)
 {
-  return a->plan.type == IMK_TYPE_U8 ? kernels_of<uint8_t> (a)
-                                     : kernels_of<uint16_t> (a);
+  bool u8 = a->plan.type == IMK_TYPE_U8;
+
+  switch (a->plan.model) {
+  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
+    return u8 ? kernels_of<uint8_t, 3> (a->one_gain)
+              : kernels_of<uint16_t, 3> (a->one_gain);
+  case IMK_PHOTOSTEREO_MODEL_UNIT:
+    return u8 ? kernels_of<uint8_t, 1> (a->one_gain)
+              : kernels_of<uint16_t, 1> (a->one_gain);
+  default:
+    return u8 ? kernels_of<uint8_t, 0> (a->one_gain)
+              : kernels_of<uint16_t, 0> (a->one_gain);
+  }
 }
 
 static size_t
@@ -187,12 +176,14 @@ imk_photostereo_cuda_sum (const Arguments *a, uint32_t first, uint32_t end,
       error, launch, choose_kernels (a).add, whole, first, end);
 }
 
-/* As many blocks as run at a time; a lane works until the list is empty. */
+/* As many blocks as run at a time. */
 static ImkStatus
 launch_later (const Arguments *a, const Kernels *kernels, cudaStream_t stream,
     ImkError *error)
 {
-  Lists lists = {a->list, a->counters, a->counters + 1};
+  bool drop = a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
+              !a->params.readmit;
+  Kernel kernel = drop ? kernels->drop : kernels->later;
   uint32_t n = packet_lights (a->plan.type);
   cudaLaunchConfig_t launch = launch_of (THREADS, 1, stream);
   int device, n_multiprocessors, n_blocks;
@@ -206,12 +197,12 @@ launch_later (const Arguments *a, const Kernels *kernels, cudaStream_t stream,
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaOccupancyMaxActiveBlocksPerMultiprocessor (
-                             &n_blocks, (const void *) kernels->later,
+                             &n_blocks, (const void *) kernel,
                              (int) launch.blockDim.x, launch.dynamicSmemBytes));
   if (status != IMK_OK)
     return status;
   launch.gridDim = dim3 ((unsigned) (n_multiprocessors * n_blocks));
-  return IMK_CUDA_LAUNCH (error, launch, kernels->later, *a, lists);
+  return IMK_CUDA_LAUNCH (error, launch, kernel, *a);
 }
 
 ImkStatus
@@ -219,22 +210,18 @@ imk_photostereo_cuda_solve_fast (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
   Kernels kernels = choose_kernels (a);
-  uint32_t n = packet_lights (a->plan.type);
-  uint32_t n_threads = later_threads (&a->plan);
   size_t pixels = (size_t) a->tile_rows * a->plan.width;
-  cudaLaunchConfig_t launch = launch_of (THREADS, 1, stream);
+  cudaLaunchConfig_t launch =
+      launch_of ((pixels + N_PIXELS - 1) / N_PIXELS, 1, stream);
   ImkStatus status = IMK_CUDA (
       error, cudaMemsetAsync (a->counters, 0, 2 * sizeof (uint32_t), stream));
 
-  launch.blockDim = dim3 (n_threads);
-  launch.gridDim = dim3 ((
-      unsigned) ((pixels + N_PIXELS * n_threads - 1) / (N_PIXELS * n_threads)));
-  launch.dynamicSmemBytes = later_size (a->n_packets, n, n_threads);
+  launch.dynamicSmemBytes = lit_size (a);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, kernels.first, *a);
   if (status == IMK_OK &&
       a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
-      a->params.max_iterations > 3)
+      a->params.max_iterations > 2)
     status = launch_later (a, &kernels, stream, error);
   if (status != IMK_OK)
     return status;

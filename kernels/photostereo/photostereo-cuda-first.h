@@ -2,7 +2,7 @@
 /* The fast solver: sums while pictures arrive, and the first two solutions. */
 #pragma once
 
-#include "photostereo/photostereo-cuda-later.h"
+#include "photostereo/photostereo-cuda-light.h"
 
 /* Half a packet of N pixels. @ambient: sum of all grey values, with FIRST
  * Returns: in words[], a bit for each light that counts */
@@ -44,13 +44,15 @@ sum_half (const Arguments &a, const Lit *lit, const uint4 samples[N],
 }
 
 /* Packets @first to @end of the N pixels @pixel[] of the store.
- * @work: whose words become the lights that count; or NULL
+ * @words: where the lights that count go in each packet, for the pixels @at[]
+ *   of the tile; or NULL
  * Returns: in n[], how many they are */
 template <typename Sample, int FALLOFF, bool ONE_GAIN, int N, bool FIRST>
 static __device__ __forceinline__ void
 sum_packets (const Arguments &a, uint32_t first, uint32_t end,
     const size_t pixel[N], const Place place[N], const Test test[N],
-    LightSums sums[N], float ambient[N], uint32_t n[N], const Work *work)
+    LightSums sums[N], float ambient[N], uint32_t n[N], uint32_t *words,
+    const uint32_t at[N])
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
   const Lit *lit = shared_lit ();
@@ -83,8 +85,8 @@ sum_packets (const Arguments &a, uint32_t first, uint32_t end,
 #pragma unroll
     for (int i = 0; i < N; i++) {
       n[i] += __popc (used[i]);
-      if (work)
-        work[i].words[packet * N_PIXELS * blockDim.x] = used[i];
+      if (words)
+        words[packet * a.tile_size + at[i]] = used[i];
     }
   }
 }
@@ -117,7 +119,7 @@ __launch_bounds__ (THREADS) add_packets (
     ambient = sums[10 * pixels];
   }
   sum_packets<Sample, FALLOFF, ONE_GAIN, 1, true> (
-      a, first, end, &pixel, &place, &test, &s, &ambient, &n, NULL);
+      a, first, end, &pixel, &place, &test, &s, &ambient, &n, NULL, NULL);
   store_sums (sums, pixels, s);
   sums[9 * pixels] = (float) n;
   sums[10 * pixels] = ambient;
@@ -145,14 +147,13 @@ take_second (const Arguments &a, const Solution &s, uint32_t n,
   return !same && p.max_iterations > 2;
 }
 
-/* The first three: in the third still many lights change, in all pixels. */
-template <typename Sample, int FALLOFF, bool ONE_GAIN, bool DROP, int N>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
 static __global__ void
 __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
 {
   extern __shared__ float4 lit[];
   uint32_t tile = a.tile_rows * a.plan.width;
-  uint32_t first = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  uint32_t first = (blockIdx.x * THREADS + threadIdx.x) * N;
   size_t base = (size_t) (a.tile_row - a.first_row) * a.plan.width;
   size_t pixels = store_pixels (a), pixel[N];
   bool rejects = a.params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
@@ -164,9 +165,6 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
   Found found[N];
   float ambient[N] = {};
   uint32_t n[N] = {}, at[N];
-  Lists lists = {NULL, NULL, NULL, a.list, a.counters};
-  uint64_t changed[N];
-  Work work[N] = {};
 
   load_lit (a, lit);
 #pragma unroll
@@ -182,8 +180,8 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
       ambient[i] = a.sums[10 * pixels + pixel[i]];
     }
   }
-  sum_packets<Sample, FALLOFF, ONE_GAIN, N, true> (
-      a, a.n_summed, a.n_packets, pixel, place, test, sums, ambient, n, NULL);
+  sum_packets<Sample, FALLOFF, ONE_GAIN, N, true> (a, a.n_summed, a.n_packets,
+      pixel, place, test, sums, ambient, n, NULL, at);
 #pragma unroll
   for (int i = 0; i < N; i++) {
     uint32_t y = at[i] / a.plan.width, x = at[i] - y * a.plan.width;
@@ -197,39 +195,20 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
     sums[i] = LightSums{};
     n[i] = 0;
   }
-#pragma unroll
-  for (int i = 0; i < N; i++)
-    find_shared (a, i, work[i]);
   if (rejects)
     sum_packets<Sample, FALLOFF, ONE_GAIN, N, false> (
-        a, 0, a.n_packets, pixel, place, test, sums, ambient, n, work);
+        a, 0, a.n_packets, pixel, place, test, sums, ambient, n, a.words, at);
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    Work &w = work[i];
-    bool real = first + i < tile, more = false;
+    bool more = false;
 
     if (rejects && found[i].valid)
       more = take_second (
           a, solve_light_sums (sums[i]), n[i], solution[i], found[i]);
-    w.busy = more && real;
-    w.at = at[i];
-    w.pixel = pixel[i];
-    w.place = place[i];
-    w.solution = solution[i];
-    w.found = found[i];
-    store_sums (w.sums, N_PIXELS * blockDim.x, sums[i]);
-    if (real)
-      a.states[4 * a.tile_size + at[i]] = ambient[i];
-    if (real && !more) {
-      store_state (a, at[i], solution[i], found[i]);
-      if (a.measures && rejects)
-        store_words (a, w, false);
-    }
+    store_state (a, at[i], solution[i], found[i]);
+    a.states[4 * a.tile_size + at[i]] = ambient[i];
+    if (more)
+      store_sums (a.round_sums + at[i], a.tile_size, sums[i]);
+    append (a, more && first + i < tile, at[i]);
   }
-  if (!__any_sync (~0u, work[0].busy || work[N - 1].busy))
-    return;
-  test_lights<Sample, FALLOFF, ONE_GAIN, DROP, N> (a, work, changed);
-#pragma unroll
-  for (int i = 0; i < N; i++)
-    end_round<Sample, FALLOFF, ONE_GAIN> (a, lists, changed[i], work[i]);
 }

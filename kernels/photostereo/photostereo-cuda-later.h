@@ -152,60 +152,20 @@ test_lights (const Arguments &a, const Work work[N], uint64_t changed[N])
   }
 }
 
-/* What is left to do of the changes of a pixel. */
-struct Changes {
-  uint64_t packets;
-  uint32_t bits, now; /* of @packet */
-  uint32_t packet;
-  const uint8_t *samples;
-};
-
-/* A light that comes or goes, and the sample of the pixel. */
-struct Change {
-  bool any, comes;
-  uint32_t packet, j;
-  float sample;
-};
-
-template <typename Sample>
-static __device__ __forceinline__ Change
-next_change (const Arguments &a, const Work &w, Changes &c)
-{
-  Change next = {};
-
-  if (c.bits == 0 && c.packets != 0) {
-    uint32_t at;
-
-    c.packet = (uint32_t) __ffsll ((long long) c.packets) - 1;
-    at = c.packet * N_PIXELS * blockDim.x;
-    c.packets &= c.packets - 1;
-    c.bits = w.changes[at];
-    c.now = w.words[at] ^= c.bits;
-    c.samples = packet_at (a, 0, c.packet, w.pixel);
-  }
-  if (c.bits != 0) {
-    next.any = true;
-    next.packet = c.packet;
-    next.j = (uint32_t) __ffs ((int) c.bits) - 1;
-    next.comes = (c.now >> next.j & 1) != 0;
-    next.sample = (float) ((const Sample *) c.samples)[next.j];
-    c.bits &= c.bits - 1;
-  }
-  return next;
-}
-
+/* One light comes (@sign 1) or goes (-1). */
 template <typename Sample, int FALLOFF, bool ONE_GAIN>
 static __device__ __forceinline__ void
-change_light (
-    const Arguments &a, const Work &w, const Change &change, LightSums &s)
+change_light (const Arguments &a, const Work &w, const Sample *samples,
+    uint32_t packet, uint32_t j, float sign, LightSums &s)
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
-  const Lit &lit = shared_lit ()[change.packet * LIGHTS + change.j];
+  const Lit &lit = shared_lit ()[packet * LIGHTS + j];
   const float4 lamp = *(const float4 *) &lit;
-  float k = factor_of<FALLOFF> (lamp, w.place), sign = change.comes ? 1 : -1;
+  float k = factor_of<FALLOFF> (lamp, w.place);
   float x = k * (lamp.x - w.place.x), y = k * (lamp.y - w.place.y);
   float z = k * lamp.z, sx = sign * x, sy = sign * y, sz = sign * z;
-  float grey = grey_of<ONE_GAIN> (a, lit, w.place, change.sample + 8388608.0f);
+  float grey =
+      grey_of<ONE_GAIN> (a, lit, w.place, (float) samples[j] + 8388608.0f);
 
   s.xx = __fmaf_rn (sx, x, s.xx);
   s.xy = __fmaf_rn (sx, y, s.xy);
@@ -226,18 +186,28 @@ static __device__ __forceinline__ uint32_t
 change_lights (
     const Arguments &a, const Work &w, uint64_t changed, LightSums &sums)
 {
-  Changes changes = {changed};
-  Change next = next_change<Sample> (a, w, changes);
-  uint32_t n = w.found.n;
+  uint32_t bits = 0, now = 0, packet = 0, n = w.found.n;
+  const Sample *samples = NULL;
 
-  while (__any_sync (~0u, next.any)) {
-    Change change = next;
+  while (__any_sync (~0u, changed != 0 || bits != 0)) {
+    if (bits == 0 && changed != 0) {
+      uint32_t at;
 
-    /* its sample is on its way meanwhile */
-    next = next_change<Sample> (a, w, changes);
-    if (change.any) {
-      n += change.comes ? 1 : ~0u;
-      change_light<Sample, FALLOFF, ONE_GAIN> (a, w, change, sums);
+      packet = (uint32_t) __ffsll ((long long) changed) - 1;
+      at = packet * N_PIXELS * blockDim.x;
+      changed &= changed - 1;
+      bits = w.changes[at];
+      now = w.words[at] ^= bits;
+      samples = (const Sample *) packet_at (a, 0, packet, w.pixel);
+    }
+    if (bits != 0) {
+      uint32_t j = (uint32_t) __ffs ((int) bits) - 1;
+      bool comes = (now >> j & 1) != 0;
+
+      bits &= bits - 1;
+      n += comes ? 1 : ~0u;
+      change_light<Sample, FALLOFF, ONE_GAIN> (
+          a, w, samples, packet, j, comes ? 1 : -1, sums);
     }
   }
   return n;
@@ -258,8 +228,8 @@ take_next (const Arguments &a, const LightSums &sums, uint32_t n, Work &w)
   return true;
 }
 
-/* The lights of a solution. @failed: the last round was for nothing, and the
- * lights are those before it */
+/* The lights of a solution, for residual_of (). @failed: the last round was for
+ * nothing, and the lights are those before it */
 static __device__ __forceinline__ void
 store_words (const Arguments &a, const Work &w, bool failed)
 {
@@ -271,17 +241,10 @@ store_words (const Arguments &a, const Work &w, bool failed)
   }
 }
 
-/* The lists of one launch. */
-struct Lists {
-  const uint32_t *from, *n; /* pixels, and how many */
-  uint32_t *n_taken;
-  uint32_t *to, *n_to; /* for the next round; NULL for all rounds at once */
-};
-
 /* After a round. A solution of the same lights would be the same one. */
 template <typename Sample, int FALLOFF, bool ONE_GAIN>
 static __device__ __forceinline__ void
-end_round (const Arguments &a, const Lists &lists, uint64_t changed, Work &w)
+end_round (const Arguments &a, uint64_t changed, Work &w)
 {
   uint32_t step = N_PIXELS * blockDim.x, n;
   bool good = false, more;
@@ -296,44 +259,39 @@ end_round (const Arguments &a, const Lists &lists, uint64_t changed, Work &w)
   if (w.busy && changed)
     good = take_next (a, sums, n, w);
   more = good && w.found.rounds < a.params.max_iterations;
-  if (w.busy && (!more || lists.to)) {
+  if (w.busy && !more) {
     store_state (a, w.at, w.solution, w.found);
-    if (more || a.measures)
+    if (a.measures)
       store_words (a, w, changed && !good);
-    if (more)
-      store_sums (a.round_sums + w.at, a.tile_size, sums);
   }
-  if (lists.to)
-    append (lists.to, lists.n_to, more, w.at);
-  w.busy = more && !lists.to;
+  w.busy = more;
 }
 
 /* Lanes without a pixel take the next of the list. */
 static __device__ __forceinline__ void
-refill (const Arguments &a, const Lists &lists, uint32_t n, Work &w)
+refill (const Arguments &a, uint32_t n, Work &w)
 {
   uint32_t lanes = __ballot_sync (~0u, !w.busy), base = n;
   uint32_t lane = threadIdx.x % 32;
 
-  if (lane == 0 && lanes && *(volatile uint32_t *) lists.n_taken < n)
-    base = atomicAdd (lists.n_taken, __popc (lanes));
+  if (lane == 0 && lanes && *(volatile uint32_t *) &a.counters[1] < n)
+    base = atomicAdd (&a.counters[1], __popc (lanes));
   base = __shfl_sync (~0u, base, 0);
   if (!w.busy) {
     uint32_t i = base + __popc (lanes & ((1u << lane) - 1));
 
     w.busy = i < n;
     if (w.busy)
-      load_work (a, lists.from[i], w);
+      load_work (a, a.list[i], w);
   }
 }
 
 template <typename Sample, int FALLOFF, bool ONE_GAIN, bool DROP, int N>
 static __global__ void
-__launch_bounds__ (THREADS, 5)
-    solve_later (const __grid_constant__ Arguments a, const Lists lists)
+__launch_bounds__ (THREADS, 5) solve_later (const __grid_constant__ Arguments a)
 {
   extern __shared__ float4 lit[];
-  uint32_t n = *lists.n;
+  uint32_t n = a.counters[0];
   Work work[N] = {};
 
   load_lit (a, lit);
@@ -346,7 +304,7 @@ __launch_bounds__ (THREADS, 5)
 
 #pragma unroll
     for (int i = 0; i < N; i++) {
-      refill (a, lists, n, work[i]);
+      refill (a, n, work[i]);
       any |= work[i].busy;
     }
     if (!__any_sync (~0u, any))
@@ -354,6 +312,6 @@ __launch_bounds__ (THREADS, 5)
     test_lights<Sample, FALLOFF, ONE_GAIN, DROP, N> (a, work, changed);
 #pragma unroll
     for (int i = 0; i < N; i++)
-      end_round<Sample, FALLOFF, ONE_GAIN> (a, lists, changed[i], work[i]);
+      end_round<Sample, FALLOFF, ONE_GAIN> (a, changed[i], work[i]);
   }
 }

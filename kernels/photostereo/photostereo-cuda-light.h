@@ -241,15 +241,15 @@ store_state (const Arguments &a, size_t at, const Solution &s, const Found &f)
   a.found[at] = found_pack (f);
 }
 
-/* Appends @at to a list of *@n pixels, for the lanes with @more. */
+/* Appends @at to the list, for the lanes with @more. */
 static __device__ __forceinline__ void
-append (uint32_t *list, uint32_t *n, bool more, uint32_t at)
+append (const Arguments &a, bool more, uint32_t at)
 {
   uint32_t lanes = __ballot_sync (~0u, more), base = 0;
 
   if (threadIdx.x % 32 == 0 && lanes)
-    base = atomicAdd (n, __popc (lanes));
+    base = atomicAdd (a.counters, __popc (lanes));
   base = __shfl_sync (~0u, base, 0);
   if (more)
-    list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;
+    a.list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;
 }

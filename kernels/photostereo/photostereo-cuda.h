@@ -13,8 +13,7 @@
 
 enum {
   THREADS = 128,
-  PACKET = 32, /* bytes */
-
+  PACKET = 32,      /* bytes */
   MAX_PACKETS = 64, /* of the fast solver: a bit each */
   N_SUMS = 11,      /* floats a pixel: Sums, and that of all grey values */
   N_STATES = 5,     /* floats a pixel: n', condition, ambient */
@@ -72,7 +71,7 @@ struct Arguments {
   float *states;      /* [N_STATES][pixel] */
   uint32_t *found;    /* [pixel], see Found */
   uint32_t *list;     /* pixels that are not solved yet */
-  uint32_t *counters; /* how many; how many of them were taken */
+  uint32_t *counters; /* how many; how many were taken */
 
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */

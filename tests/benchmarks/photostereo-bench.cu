@@ -228,6 +228,48 @@ bench_rounds (Case *c, const char *name)
   imk_photostereo_free (c->kernel);
 }
 
+/* The same set on two threads of the host. */
+static void
+bench_cpu (Case *c, const char *name)
+{
+  ImkPhotostereoConfig config = c->config;
+  std::vector<uint8_t> normal (3 * (size_t) c->width * c->height);
+  double all[2], after[2];
+  ImkError error;
+  char row[100];
+
+  config.n_threads = 2;
+  bench_ok (imk_photostereo_new (IMK_BACKEND_CPU, &config, &c->kernel, &error),
+      &error);
+  for (int i = 0; i < 2; i++) {
+    ImkPhotostereoOutputs out = {};
+    double spent = 0, start;
+
+    out.normal = image_of (c, normal.data (), 3, IMK_LOCATION_HOST);
+    imk_photostereo_reset (c->kernel);
+    for (uint32_t j = 0; j < LIGHTS; j++) {
+      ImkImage frame =
+          image_of (c, (void *) (c->pinned + (size_t) j * c->width * c->height),
+              1, IMK_LOCATION_HOST);
+
+      start = bench_now ();
+      bench_ok (
+          imk_photostereo_add (c->kernel, &frame, j, NULL, &error), &error);
+      spent += bench_now () - start;
+    }
+    start = bench_now ();
+    bench_ok (
+        imk_photostereo_solve (c->kernel, &out, NULL, NULL, &error), &error);
+    after[i] = bench_now () - start;
+    all[i] = spent + after[i];
+  }
+  imk_photostereo_free (c->kernel);
+  snprintf (row, sizeof (row), "%s-2-threads-all", name);
+  bench_samples (row, "cpu", "ours", all, 2);
+  snprintf (row, sizeof (row), "%s-2-threads-after", name);
+  bench_samples (row, "cpu", "ours", after, 2);
+}
+
 static void
 bench_size (
     uint8_t *pinned, uint32_t width, uint32_t height, size_t limit, bool rounds)
@@ -262,6 +304,8 @@ bench_size (
   bench_set (&c, name);
   if (rounds)
     bench_rounds (&c, name);
+  if (width == 2048 && !bench_is_quick ())
+    bench_cpu (&c, name);
   if (!limit) {
     c.config.robust = IMK_PHOTOSTEREO_ROBUST_NONE;
     snprintf (
@@ -278,12 +322,16 @@ main (int argc, char **argv)
 
   bench_open (argc, argv, "photostereo");
   CUDA (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
-  CUDA (cudaHostAlloc (
-      (void **) &pinned, (size_t) 6528 * 4290 * LIGHTS, cudaHostAllocMapped));
+  CUDA (cudaHostAlloc ((void **) &pinned,
+      (bench_is_quick () ? (size_t) 5472 * 3648 : (size_t) 6528 * 4290) *
+          LIGHTS,
+      cudaHostAllocMapped));
   bench_size (pinned, 2048, 1500, 0, true);
   bench_size (pinned, 5472, 3648, 0, true);
-  bench_size (pinned, 5472, 3648, (size_t) 2 << 30, false);
-  bench_size (pinned, 6528, 4290, (size_t) 2 << 30, false);
+  if (!bench_is_quick ()) {
+    bench_size (pinned, 5472, 3648, (size_t) 2 << 30, false);
+    bench_size (pinned, 6528, 4290, (size_t) 2 << 30, false);
+  }
   CUDA (cudaFreeHost (pinned));
   return bench_close ();
 }

@@ -305,6 +305,114 @@ check_first_pixel (
   gst_caps_unref (caps);
 }
 
+static void
+check_refused (
+    const gchar *properties, GQuark domain, gint code, const gchar *words)
+{
+  Ps ps = ps_new (properties, "normal", NULL);
+
+  ps_caps (&ps, "GRAY8");
+  gst_harness_push (ps.sink, picture (&ps, 0));
+  check_message_says (
+      check_message (ps.bus, GST_MESSAGE_ERROR), domain, code, words);
+  check_no_buffer (ps.normal);
+  ps_free (&ps);
+}
+
+/* Samples of @bits in the low bits, in GRAY8 or GRAY16_LE. */
+static GstBuffer *
+raw_picture (const Ps *ps, guint i, guint bits)
+{
+  GstBuffer *buffer = picture (ps, i);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
+  for (gsize k = 0; bits > 8 && k < map.size / 2; k++)
+    ((guint16 *) map.data)[k] =
+        (guint16) (shade (i) * ((1u << bits) - 1) + 0.5);
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
+{
+  static const gchar *const patterns[] = {"bggr", "rggb", "gbrg", "grbg"};
+  const gdouble albedo[] = {albedo_, albedo_, albedo_};
+
+  for (guint cuda = 0; cuda < 2; cuda++)
+    for (guint i = 0; i < G_N_ELEMENTS (patterns); i++)
+      for (guint bits = 8; bits <= 16; bits += 2) {
+        g_autofree gchar *properties =
+            g_strdup_printf ("backend=%s bayer-pattern=%s bit-depth=%u",
+                cuda ? "cuda" : "cpu", patterns[i], bits);
+        Ps ps = ps_new (properties, "normal albedo", NULL);
+
+        ps_caps (&ps, bits == 8 ? "GRAY8" : "GRAY16_LE");
+        for (guint k = 0; k < N_LIGHTS; k++)
+          check_push (ps.sink, raw_picture (&ps, k, bits), GST_FLOW_OK);
+        check_tensor (ps.normal, normal_, 3, 0.005);
+        check_tensor (ps.albedo, albedo, 3, 0.003);
+        ps_free (&ps);
+      }
+}
+GST_END_TEST
+
+/* Returns: (transfer full): the normals of the second set of two */
+static GBytes *
+solve_sets (const gchar *properties)
+{
+  Ps ps = ps_new (properties, "normal", NULL);
+  GBytes *normals = NULL;
+
+  ps_caps (&ps, "GRAY8");
+  for (guint set = 0; set < 2; set++) {
+    GstBuffer *buffer;
+    gpointer data;
+    gsize size;
+
+    ps_push_set (&ps);
+    buffer = check_pull (ps.normal);
+    g_clear_pointer (&normals, g_bytes_unref);
+    gst_buffer_extract_dup (buffer, 0, -1, &data, &size);
+    normals = g_bytes_new_take (data, size);
+    gst_buffer_unref (buffer);
+  }
+  ps_free (&ps);
+  return normals;
+}
+
+GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
+{
+  g_autoptr (GBytes) whole = solve_sets ("backend=cuda");
+  g_autoptr (GBytes) strips = solve_sets ("backend=cuda memory-limit=1000");
+
+  fail_unless (g_bytes_equal (whole, strips));
+  check_refused ("backend=cuda memory-limit=1000 host-memory-limit=1000",
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "8 pictures of 31x5 do not fit the device and have to stay in host "
+      "memory: 1 MiB; host-memory-limit allows 0 MiB");
+}
+GST_END_TEST
+
+GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
+{
+  const gchar *properties = "backend=cuda memory-limit=1000";
+  Ps ps = ps_new (properties, "normal", NULL);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  ps_caps (&ps, "GRAY8");
+  ps_push (&ps, 0);
+  ps_push (&ps, 1);
+  fail_unless (gst_harness_push_event (ps.sink, gst_event_new_flush_start ()));
+  fail_unless (
+      gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE)));
+  gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
+  ps_push (&ps, 0); /* and again, without complaint */
+  ps_free (&ps);
+}
+GST_END_TEST
+
 GST_START_TEST (test_downstream_chooses_the_encoding)
 {
   const guint n8[] = {174, 189, 230};
@@ -546,20 +654,6 @@ GST_START_TEST (test_bad_indices_are_refused)
 GST_END_TEST
 
 /* Fails unless caps are refused with these words. */
-static void
-check_refused (
-    const gchar *properties, GQuark domain, gint code, const gchar *words)
-{
-  Ps ps = ps_new (properties, "normal", NULL);
-
-  ps_caps (&ps, "GRAY8");
-  gst_harness_push (ps.sink, picture (&ps, 0));
-  check_message_says (
-      check_message (ps.bus, GST_MESSAGE_ERROR), domain, code, words);
-  check_no_buffer (ps.normal);
-  ps_free (&ps);
-}
-
 GST_START_TEST (test_bad_settings_are_refused)
 {
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
@@ -628,22 +722,31 @@ GST_START_TEST (test_lights_that_cannot_do_are_said_before)
 }
 GST_END_TEST
 
-GST_START_TEST (test_black_pictures_are_said)
+GST_START_TEST (test_black_and_saturated_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
-  Ps ps = ps_new ("", "normal", NULL);
 
-  ps_caps (&ps, "GRAY8");
-  for (guint i = 0; i < N_LIGHTS; i++) {
-    GstBuffer *buffer = picture (&ps, i);
+  for (guint cuda = 0; cuda < 2; cuda++)
+    for (guint value = 0; value < 256; value += 255) {
+      Ps ps = ps_new (
+          cuda ? "backend=cuda" : "backend=cpu", "normal ambient", NULL);
+      const gdouble ambient[] = {value / 255.0};
 
-    gst_buffer_memset (buffer, 0, 0, -1);
-    check_push (ps.sink, buffer, GST_FLOW_OK);
-  }
-  check_tensor (ps.normal, nothing, 3, 0);
-  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "No pixel");
-  ps_free (&ps);
+      ps_caps (&ps, "GRAY8");
+      for (guint i = 0; i < N_LIGHTS; i++) {
+        GstBuffer *buffer = picture (&ps, i);
+
+        gst_buffer_memset (buffer, 0, (guint8) value, -1);
+        check_push (ps.sink, buffer, GST_FLOW_OK);
+      }
+      check_tensor (ps.normal, nothing, 3, 0);
+      check_tensor (ps.ambient, ambient, 1, 1e-6);
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "No pixel could be solved from 8 pictures: they are black or "
+          "saturated");
+      ps_free (&ps);
+    }
 }
 GST_END_TEST
 
@@ -761,6 +864,10 @@ photostereo_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, make_folder, remove_folder);
   tcase_add_test (tc, test_every_format_gives_the_plane);
+  tcase_add_test (tc, test_mosaics_of_sensors_have_8_to_16_bits);
+  tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
+  tcase_add_test (
+      tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
@@ -772,7 +879,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_bad_indices_are_refused);
   tcase_add_test (tc, test_bad_settings_are_refused);
   tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
-  tcase_add_test (tc, test_black_pictures_are_said);
+  tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
   tcase_add_test (tc, test_rows_with_padding_are_read);
   tcase_add_test (tc, test_times_are_those_of_the_set);
   tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);

@@ -193,6 +193,59 @@ class RealPictures(unittest.TestCase):
         np.testing.assert_allclose(said[1:], changes, atol=1e-4)
         self.assertLess(errors[-1], errors[0])
 
+    def errors_one_by_one(self, recording, choose):
+        """Mean error after each picture; choose(said) is the light of the next
+        one, of 0, 1, ..., where said is what the last message named."""
+        intensities = f"intensities-location={recording.intensities}"
+        height, width = recording.shape
+        pipeline = Gst.parse_launch(
+            "appsrc name=src format=time caps=video/x-raw,format=RGBA64_LE,"
+            f"width={width},height={height},framerate=25/1 !"
+            f" photostereo name=p lights-location={recording.lights} {intensities}"
+            " index-source=offset update-interval=1 next-light=true"
+            " p.normal ! other/tensors ! appsink name=sink sync=false")
+        frames, truth = np.load(recording.path), recording.array("gt_normals")
+        solved = np.isfinite(truth).all(-1) & recording.mask()
+        errors, said, bus = [], 0, pipeline.get_bus()
+        pipeline.set_state(Gst.State.PLAYING)
+        try:
+            for i in range(recording.n):
+                rgba = np.full((height, width, 4), 65535, np.uint16)
+                rgba[..., :3] = frames[choose(i, said)]
+                buffer = Gst.Buffer.new_wrapped(rgba.tobytes())
+                buffer.offset = choose(i, said)
+                pipeline.get_by_name("src").emit("push-buffer", buffer)
+                sample = pipeline.get_by_name("sink").emit(
+                    "try-pull-sample", TIMEOUT * Gst.SECOND)
+                result = sample.get_buffer()
+                normal = np.frombuffer(result.extract_dup(0, result.get_size()),
+                                       np.float32).reshape(height, width, 3)
+                valid = solved & is_valid(normal)
+                # most have to have a normal before there is an error to speak of
+                errors.append(angle(normal, truth)[valid].mean()
+                              if valid.sum() > 0.98 * solved.sum() else 180)
+                while i + 1 < recording.n:
+                    message = bus.timed_pop(TIMEOUT * Gst.SECOND)
+                    structure = message.get_structure()
+                    if message.type == Gst.MessageType.ERROR:
+                        raise AssertionError(message.parse_error())
+                    if structure and structure.get_name() == "photostereo-next-light":
+                        said = structure.get_uint("index")[1]
+                        break
+        finally:
+            pipeline.set_state(Gst.State.NULL)
+        return np.array(errors)
+
+    def test_the_next_light_needs_fewer_pictures_than_the_order_of_the_file(self):
+        by_file = self.errors_one_by_one(self.bear, lambda i, said: i)
+        by_message = self.errors_one_by_one(self.bear, lambda i, said: said)
+        self.assertAlmostEqual(by_file[-1], by_message[-1], delta=1e-4)
+        good = by_file[-1] + 0.2
+        n_file, n_message = (1 + np.argmax(e <= good) for e in (by_file, by_message))
+        print(f"{good:.2f} degrees with {n_message} pictures, by file {n_file}",
+              file=sys.stderr)
+        self.assertLessEqual(n_message, 2 / 3 * n_file)
+
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From properties and caps to a kernel. */
+#include "gstphotostereoprivate.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "gstphotostereofiles.h"
+
+static GstPhotoStereoSettings
+get_settings (GstPhotoStereo *self)
+{
+  GstPhotoStereoSettings s;
+
+  GST_OBJECT_LOCK (self);
+  s = gst_photo_stereo_settings_copy (&self->settings);
+  GST_OBJECT_UNLOCK (self);
+  return s;
+}
+
+/* Around all work on a kernel and its frames. */
+ImkStatus
+gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error)
+{
+  return gst_imaging_engine_is_on_cuda (self->engine)
+             ? gst_imaging_context_push (
+                   gst_imaging_engine_context (self->engine), error)
+             : IMK_OK;
+}
+
+void
+gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda)
+{
+  if (on_cuda)
+    gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
+}
+
+/* The device is through with them: results have been waited for, or nobody
+ * looks at them. */
+void
+gst_photo_stereo_release_pictures (GstPhotoStereo *self)
+{
+  gboolean entered;
+
+  if (self->held->len == 0)
+    return;
+  entered = gst_photo_stereo_enter_device (self, NULL) == IMK_OK;
+  for (guint i = 0; i < self->held->len; i++) {
+    Held *held = &g_array_index (self->held, Held, i);
+
+    gst_imaging_frame_unmap (&held->frame, FALSE, NULL);
+    gst_buffer_unref (held->buffer);
+  }
+  g_array_set_size (self->held, 0);
+  if (entered)
+    gst_photo_stereo_leave_device (
+        self, gst_imaging_engine_is_on_cuda (self->engine));
+}
+
+void
+gst_photo_stereo_close (GstElement *element)
+{
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  gst_photo_stereo_release_pictures (self);
+  g_clear_pointer (&self->kernel, imk_photostereo_free);
+}
+
+static void
+describe_frame (
+    GstPhotoStereo *self, const GstVideoInfo *info, GstPhotoStereoSettings *s)
+{
+  const GstVideoFormatInfo *finfo = info->finfo;
+  guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, 0);
+  guint size = bits > 8 ? 2 : 1;
+  ImkPhotostereoConfig *c = &s->config;
+
+  c->width = info->width;
+  c->height = info->height;
+  c->type = size == 2 ? IMK_TYPE_U16 : IMK_TYPE_U8;
+  c->channels = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, 0) / size;
+  for (guint i = 0; i < 3 && GST_VIDEO_FORMAT_INFO_IS_RGB (finfo); i++)
+    c->colours[i] = GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i) / size;
+  if (self->caps_pattern != IMK_PHOTOSTEREO_PATTERN_NONE)
+    c->pattern = self->caps_pattern;
+  if (c->centre_x == GST_PHOTO_STEREO_CENTRE)
+    c->centre_x = NAN;
+  if (c->centre_y == GST_PHOTO_STEREO_CENTRE)
+    c->centre_y = NAN;
+  c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
+  c->n_threads = gst_imaging_engine_n_threads (self->engine);
+  c->track_change = s->update_interval > 0 || s->next_light;
+}
+
+static ImkStatus
+take_lights (const GstPhotoStereoSettings *s,
+    const ImkPhotostereoLights *lights, ImkPhotostereoConfig *config,
+    ImkError *error)
+{
+  config->n_lights = lights->n;
+  config->lights = lights->lights;
+  config->positions = s->light_units == GST_PHOTO_STEREO_UNITS_POSITIONS ||
+                      lights->kind == IMK_PHOTOSTEREO_KIND_POSITIONS;
+  if (s->light_units == GST_PHOTO_STEREO_UNITS_DIRECTIONS)
+    config->positions = FALSE;
+  if (s->light_units == GST_PHOTO_STEREO_UNITS_AUTO &&
+      lights->kind == IMK_PHOTOSTEREO_KIND_UNKNOWN)
+    return imk_error_set (error, IMK_ERROR_FILE,
+        "lights-location \"%s\" has unit vectors and others: say by "
+        "light-units whether they are directions or positions.",
+        s->lights_location);
+  if (s->set_size > lights->n)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "set-size is %u, but lights-location \"%s\" has %u lights.",
+        s->set_size, s->lights_location, lights->n);
+  return IMK_OK;
+}
+
+/* What nobody can solve is said before the recording starts. */
+static void
+warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
+{
+  gdouble condition = imk_photostereo_lights_condition (c);
+
+  if (c->n_lights < 3)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("There are %u lights; normals need 3. There will be an ambient "
+         "picture only.",
+            c->n_lights),
+        (NULL));
+  else if (condition < c->min_condition)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("All %u lights are nearly in one plane with the object (condition "
+         "%.2g, min-condition %.2g): nothing can be solved.",
+            c->n_lights, condition, c->min_condition),
+        (NULL));
+}
+
+/* Pictures that do not fit the device stay where they are. */
+static ImkStatus
+check_host_memory (
+    GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
+{
+  const ImkPhotostereoConfig *c = &s->config;
+  guint n = s->set_size ? s->set_size : c->n_lights;
+  guint64 size = (guint64) c->width * c->height * c->channels *
+                 imk_type_size (c->type) * n;
+  guint64 limit = s->host_memory_limit
+                      ? s->host_memory_limit
+                      : (guint64) sysconf (_SC_PHYS_PAGES) *
+                            (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
+
+  if (!imk_photostereo_keeps_frames (self->kernel) || size <= limit)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%u pictures of %ux%u do not fit the device and have to stay in host "
+      "memory: %" G_GUINT64_FORMAT " MiB; host-memory-limit allows "
+      "%" G_GUINT64_FORMAT " MiB.",
+      n, c->width, c->height, (size >> 20) + 1, limit >> 20);
+}
+
+static ImkStatus
+open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
+    ImkError *error)
+{
+  const gchar *const properties[] = {
+      "dark-location", "white-location", "mask-location"};
+  const gchar *const locations[] = {
+      s->dark_location, s->white_location, s->mask_location};
+  const ImkImage **slots[] = {
+      &s->config.dark, &s->config.white, &s->config.mask};
+  GstImagingNpy *npy[3] = {NULL};
+  ImkImage images[3];
+  ImkStatus status = IMK_OK;
+
+  for (guint i = 0; i < 3 && status == IMK_OK; i++)
+    if (locations[i]) {
+      status = gst_photo_stereo_load_image (
+          properties[i], locations[i], &npy[i], &images[i], error);
+      *slots[i] = &images[i];
+    }
+  if (status == IMK_OK)
+    status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
+  if (status == IMK_OK)
+    status = check_host_memory (self, s, error);
+  if (status != IMK_OK)
+    g_clear_pointer (&self->kernel, imk_photostereo_free);
+  for (guint i = 0; i < 3; i++)
+    g_clear_pointer (&npy[i], gst_imaging_npy_free);
+  return status;
+}
+
+ImkStatus
+gst_photo_stereo_open (GstElement *element, ImkBackend backend,
+    const GstVideoInfo *info, ImkError *error)
+{
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+  GstPhotoStereoSettings s = get_settings (self);
+  ImkPhotostereoLights lights = {0};
+  ImkStatus status;
+
+  if (s.lights_location)
+    status = gst_photo_stereo_load_lights (
+        s.lights_location, s.intensities_location, &lights, error);
+  else
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "lights-location is not set; it names the file with the lights.");
+  if (status == IMK_OK)
+    status = take_lights (&s, &lights, &s.config, error);
+  if (status == IMK_OK) {
+    describe_frame (self, info, &s);
+    status = open_with (self, backend, &s, error);
+  }
+  if (status == IMK_OK) {
+    self->open_geometry = s.geometry;
+    self->n_lights = lights.n;
+    self->n_colours = imk_photostereo_n_colours (&s.config);
+    self->set_size = s.set_size ? s.set_size : lights.n;
+    warn_of_lights (self, &s.config);
+  }
+  imk_photostereo_lights_clear (&lights);
+  gst_photo_stereo_settings_clear (&s);
+  return status;
+}
+
+/* From a quarter of a megapixel on: 2 s of the CPU are 30 ms of an H200 at 3
+ * megapixels and 260 lights, see docs/benchmarks.md; small sets take the CPU no
+ * longer than the copies. */
+gboolean
+gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)
+{
+  return (gsize) info->width * info->height >= 1 << 18;
+}
+
+/* Changes of the solver at once, all others with a new set. */
+ImkStatus
+gst_photo_stereo_follow_settings (GstPhotoStereo *self, ImkError *error)
+{
+  ImkPhotostereoConfig config;
+  gboolean same;
+
+  GST_OBJECT_LOCK (self);
+  config = self->settings.config;
+  same = self->open_geometry == self->settings.geometry;
+  GST_OBJECT_UNLOCK (self);
+  if (!same && imk_photostereo_n_added (self->kernel) == 0)
+    return gst_imaging_engine_reopen (self->engine, error);
+  return imk_photostereo_update (self->kernel, &config, error);
+}

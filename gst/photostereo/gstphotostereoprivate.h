@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element, for its own files. */
+#pragma once
+
+#include <gst/base/gstflowcombiner.h>
+
+#include "gstphotostereo.h"
+#include "gstphotostereosettings.h"
+
+G_BEGIN_DECLS
+
+/* In the order of the pads. */
+enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
+
+/* A picture that is read when the set is solved. */
+typedef struct {
+  GstBuffer *buffer;
+  GstImagingFrame frame;
+} Held;
+
+struct _GstPhotoStereo {
+  GstElement parent;
+
+  GstPad *sink;
+  GstImagingEngine *engine;
+  GstPhotoStereoSettings settings;    /* under the object lock */
+  GstPhotoStereoPad *pads[N_OUTPUTS]; /* likewise */
+
+  /* under the stream lock of the sink pad */
+  GstCaps *caps;
+  ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
+  GstFlowCombiner *combiner;
+  ImkPhotostereo *kernel;
+  guint open_geometry, n_lights, n_colours;
+  guint set_size;
+  GArray *held; /* of Held: where a set does not fit the device */
+  guint n_skip; /* pictures left of a set that ended early */
+  GstClockTime first_pts, last_pts;
+};
+
+/* --- gstphotostereokernel.c */
+
+/* Of GstImagingEngineFuncs. */
+ImkStatus gst_photo_stereo_open (GstElement *element, ImkBackend backend,
+    const GstVideoInfo *info, ImkError *error);
+void gst_photo_stereo_close (GstElement *element);
+gboolean gst_photo_stereo_prefers_cuda (
+    GstElement *element, const GstVideoInfo *info);
+
+/* Changes of the solver at once, all others with a new set. */
+ImkStatus gst_photo_stereo_follow_settings (
+    GstPhotoStereo *self, ImkError *error);
+/* Around all work on a kernel and its frames. */
+ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
+void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
+/* Pictures that were kept for strips. */
+void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
+
+/* --- gstphotostereoset.c, under the stream lock */
+
+ImkStatus gst_photo_stereo_add_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+/* After a picture: the set is complete, or it is time for a look. */
+GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
+/* What there is is solved and pushed. */
+GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
+void gst_photo_stereo_forget_set (GstPhotoStereo *self);
+/* For use without the object lock. */
+void gst_photo_stereo_ref_pads (
+    GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS]);
+void gst_photo_stereo_unref_pads (GstPhotoStereoPad *pads[N_OUTPUTS]);
+
+G_END_DECLS

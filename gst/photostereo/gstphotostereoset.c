@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The pictures of a set, and what is made of them. */
+#include "gstphotostereoprivate.h"
+
+#include <math.h>
+
+/* --- pictures ------------------------------------------------------------ */
+
+static ImkStatus
+get_index (
+    GstPhotoStereo *self, GstBuffer *buffer, guint32 *index, ImkError *error)
+{
+  GstCustomMeta *meta;
+  GstPhotoStereoIndexSource source;
+
+  GST_OBJECT_LOCK (self);
+  source = self->settings.index_source;
+  GST_OBJECT_UNLOCK (self);
+  switch (source) {
+  case GST_PHOTO_STEREO_INDEX_META:
+    meta = gst_buffer_get_custom_meta (buffer, GST_PHOTO_STEREO_LIGHT_META);
+    if (!meta || !gst_structure_get_uint (
+                     gst_custom_meta_get_structure (meta), "index", index))
+      return imk_error_set (error, IMK_ERROR_IMAGE,
+          "A picture has no " GST_PHOTO_STEREO_LIGHT_META
+          " meta with an unsigned integer "
+          "\"index\", which index-source=meta needs.");
+    break;
+  case GST_PHOTO_STEREO_INDEX_OFFSET:
+    if (!GST_BUFFER_OFFSET_IS_VALID (buffer))
+      return imk_error_set (error, IMK_ERROR_IMAGE,
+          "A picture has no offset, which index-source=offset needs.");
+    *index = (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32);
+    break;
+  default:
+    *index = imk_photostereo_n_added (self->kernel);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
+    GstImagingReach reach, ImkError *error)
+{
+  GstImagingFrame frame;
+  ImkError late;
+  ImkStatus end;
+  ImkStatus status = gst_imaging_engine_map (self->engine, buffer,
+      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach, &frame,
+      error);
+
+  if (status != IMK_OK)
+    return status;
+  gst_imaging_engine_note_memory (self->engine, frame.memory_name);
+  status = imk_photostereo_add (
+      self->kernel, &frame.planes[0], index, frame.stream, error);
+  if (status == IMK_OK && imk_photostereo_keeps_frames (self->kernel)) {
+    Held held = {.buffer = gst_buffer_ref (buffer), .frame = frame};
+
+    g_array_append_val (self->held, held);
+    return IMK_OK;
+  }
+  end = gst_imaging_frame_unmap (&frame, FALSE, &late);
+  if (status == IMK_OK && end != IMK_OK)
+    status = imk_error_set (error, end, "%s", late.message);
+  return status;
+}
+
+ImkStatus
+gst_photo_stereo_add_picture (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
+{
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  GstImagingReach reach =
+      on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
+  GstBuffer *input;
+  guint32 index = 0;
+  ImkStatus status = get_index (self, buffer, &index, error);
+
+  if (status == IMK_OK)
+    status = gst_photo_stereo_enter_device (self, error);
+  if (status != IMK_OK)
+    return status;
+  input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
+  if (input)
+    status = add_mapped (self, input, index, reach, error);
+  else
+    status = error->code;
+  if (input && input != buffer)
+    gst_buffer_unref (input);
+  gst_photo_stereo_leave_device (self, on_cuda);
+  return status;
+}
+
+/* --- results ------------------------------------------------------------- */
+
+void
+gst_photo_stereo_ref_pads (
+    GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS])
+{
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    pads[i] = self->pads[i] ? gst_photo_stereo_pad_ref (self->pads[i]) : NULL;
+  GST_OBJECT_UNLOCK (self);
+}
+
+void
+gst_photo_stereo_unref_pads (GstPhotoStereoPad *pads[N_OUTPUTS])
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_pointer (&pads[i], gst_photo_stereo_pad_unref);
+}
+
+static void
+post_progress (
+    GstPhotoStereo *self, const ImkPhotostereoSummary *s, gboolean final)
+{
+  gdouble share =
+      s->n_pixels ? (gdouble) s->n_invalid / (gdouble) s->n_pixels : 0;
+
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("photostereo-progress", "lights", G_TYPE_UINT,
+              s->n_lights, "set-size", G_TYPE_UINT, self->set_size, "pixels",
+              G_TYPE_UINT64, s->n_pixels, "invalid", G_TYPE_UINT64,
+              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share, "change",
+              G_TYPE_DOUBLE, isnan (s->change_deg) ? -1.0 : s->change_deg,
+              "mean-lights", G_TYPE_DOUBLE, s->mean_lights, "mean-rounds",
+              G_TYPE_DOUBLE, s->mean_rounds, "final", G_TYPE_BOOLEAN, final,
+              NULL)));
+}
+
+static void
+post_next_light (GstPhotoStereo *self, guint light)
+{
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("photostereo-next-light", "index", G_TYPE_UINT,
+              light, "lights", G_TYPE_UINT,
+              imk_photostereo_n_added (self->kernel), NULL)));
+}
+
+/* Solves into the buffers of the linked pads; flows[i] tells which of them
+ * are to be pushed. */
+static ImkStatus
+solve (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
+    GstFlowReturn flows[N_OUTPUTS], ImkPhotostereoSummary *summary,
+    ImkError *error)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const guint channels[] = {3, self->n_colours, self->n_colours, 4};
+  ImkPhotostereoOutputs out = {0};
+  ImkImage *images[] = {&out.normal, &out.albedo, &out.ambient, &out.quality};
+  GstPhotoStereoEncoding normal_encoding;
+  ImkStatus status = IMK_OK;
+
+  GST_OBJECT_LOCK (self);
+  normal_encoding = self->settings.normal_encoding;
+  GST_OBJECT_UNLOCK (self);
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    flows[i] = GST_FLOW_NOT_LINKED;
+    if (pads[i] && status == IMK_OK)
+      flows[i] = gst_photo_stereo_pad_begin (pads[i], self->engine, info->width,
+          info->height, channels[i],
+          i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO,
+          images[i], error);
+    if (flows[i] == GST_FLOW_ERROR)
+      status = IMK_ERROR_MEMORY;
+  }
+  if (status == IMK_OK)
+    status = imk_photostereo_solve (self->kernel, &out, summary,
+        gst_imaging_engine_stream (self->engine), error);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (flows[i] == GST_FLOW_OK) {
+      ImkStatus end = gst_photo_stereo_pad_end (
+          pads[i], status == IMK_OK, status == IMK_OK ? error : NULL);
+
+      status = status == IMK_OK ? end : status;
+    }
+  return status;
+}
+
+static GstFlowReturn
+push_results (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
+    GstFlowReturn flows[N_OUTPUTS], gboolean ok)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  GstBuffer *like = gst_buffer_new ();
+
+  GST_BUFFER_PTS (like) = self->last_pts;
+  if (GST_CLOCK_TIME_IS_VALID (self->first_pts) &&
+      GST_CLOCK_TIME_IS_VALID (self->last_pts) &&
+      self->last_pts >= self->first_pts)
+    GST_BUFFER_DURATION (like) = self->last_pts - self->first_pts;
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    if (flows[i] == GST_FLOW_OK)
+      flows[i] = gst_photo_stereo_pad_push (pads[i], ok ? like : NULL);
+    if (pads[i] && ok)
+      flow = gst_flow_combiner_update_pad_flow (
+          self->combiner, gst_photo_stereo_pad_get (pads[i]), flows[i]);
+  }
+  gst_buffer_unref (like);
+  return flow;
+}
+
+/* What is there so far, to all pads and the bus.
+ * @change: (out): of the normals in degrees, NaN when not known */
+static GstFlowReturn
+publish (GstPhotoStereo *self, gboolean final, gdouble *change)
+{
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  GstPhotoStereoPad *pads[N_OUTPUTS];
+  GstFlowReturn flows[N_OUTPUTS], flow;
+  ImkPhotostereoSummary summary = {.change_deg = NAN};
+  ImkError error;
+  ImkStatus status = gst_photo_stereo_enter_device (self, &error);
+
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    return GST_FLOW_ERROR;
+  }
+  gst_photo_stereo_ref_pads (self, pads);
+  status = solve (self, pads, flows, &summary, &error);
+  gst_photo_stereo_leave_device (self, on_cuda);
+  if (status == IMK_OK)
+    post_progress (self, &summary, final);
+  flow = push_results (self, pads, flows, status == IMK_OK);
+  gst_photo_stereo_unref_pads (pads);
+  *change = summary.change_deg;
+  if (status != IMK_OK) {
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    return GST_FLOW_ERROR;
+  }
+  if (final && summary.n_lights < 3)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The set ended with %u of %u pictures; normals need 3.",
+            summary.n_lights, self->set_size),
+        (NULL));
+  else if (final && summary.n_pixels && summary.n_invalid == summary.n_pixels)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("No pixel could be solved from %u pictures: they are black or "
+         "saturated, the thresholds leave out all lights, or these are in one "
+         "plane.",
+            summary.n_lights),
+        (NULL));
+  return flow;
+}
+
+void
+gst_photo_stereo_forget_set (GstPhotoStereo *self)
+{
+  gst_photo_stereo_release_pictures (self);
+  if (self->kernel)
+    imk_photostereo_reset (self->kernel);
+  self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
+}
+
+GstFlowReturn
+gst_photo_stereo_end_set (GstPhotoStereo *self)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  gdouble change;
+
+  if (self->kernel && imk_photostereo_n_added (self->kernel) > 0)
+    flow = publish (self, TRUE, &change);
+  gst_photo_stereo_forget_set (self);
+  return flow;
+}
+
+static void
+say_next_light (GstPhotoStereo *self)
+{
+  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
+  guint32 light = 0;
+
+  if (imk_photostereo_n_added (self->kernel) == self->n_lights ||
+      gst_photo_stereo_enter_device (self, NULL) != IMK_OK)
+    return;
+  if (imk_photostereo_next_light (self->kernel, &light,
+          gst_imaging_engine_stream (self->engine), NULL) == IMK_OK)
+    post_next_light (self, light);
+  gst_photo_stereo_leave_device (self, on_cuda);
+}
+
+/* After a picture: the set is complete, or it is time for a look. */
+GstFlowReturn
+gst_photo_stereo_look_at_set (GstPhotoStereo *self)
+{
+  guint n = imk_photostereo_n_added (self->kernel), interval;
+  gboolean next_light, by_order;
+  gdouble stop_below, change;
+  GstFlowReturn flow;
+
+  GST_OBJECT_LOCK (self);
+  interval = self->settings.update_interval;
+  stop_below = self->settings.stop_below;
+  next_light = self->settings.next_light;
+  by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
+  GST_OBJECT_UNLOCK (self);
+  if (n >= self->set_size)
+    return gst_photo_stereo_end_set (self);
+  if (!interval || n % interval != 0)
+    return GST_FLOW_OK;
+  flow = publish (self, FALSE, &change);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  if (change < stop_below) { /* not with NaN */
+    self->n_skip = by_order ? self->set_size - n : 0;
+    return gst_photo_stereo_end_set (self);
+  }
+  if (next_light)
+    say_next_light (self);
+  return GST_FLOW_OK;
+}
