@@ -408,6 +408,7 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   if (imk_octbscan_has_history (&self->element->opened) ||
       self->element->opened.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
     return IMK_OK;
+  gst_oct_bscan_input_image (self->element, &in);
   imk_octbscan_size (&self->element->opened, &width, &height);
   status = self->device->alloc_device ((gsize) width * height, &block, error);
   out = (ImkImage){

@@ -119,9 +119,9 @@ gst_oct_bscan_load_pattern (
 }
 
 gdouble *
-gst_oct_bscan_load_curve (const gchar *location, guint32 *n, ImkError *error)
+gst_oct_bscan_load_curve (
+    const gchar *property, const gchar *location, guint32 *n, ImkError *error)
 {
-  const gchar *property = "scan-curve";
   GError *why = NULL;
   GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
   gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
@@ -129,8 +129,7 @@ gst_oct_bscan_load_curve (const gchar *location, guint32 *n, ImkError *error)
   if (why) {
     failed (property, why, error);
   } else if (npy->n_dims != 1 || npy->n_values > G_MAXUINT32) {
-    misshaped (
-        property, location, npy, "[n], the A-scan of each column", error);
+    misshaped (property, location, npy, "[n], numbers", error);
     g_clear_pointer (&values, g_free);
   } else {
     *n = (guint32) npy->n_values;

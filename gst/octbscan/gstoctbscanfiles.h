@@ -19,9 +19,9 @@ gdouble *gst_oct_bscan_load_background (
 gdouble *gst_oct_bscan_load_pattern (
     const gchar *location, guint n_cameras, guint n_depths, ImkError *error);
 
-/* A curve, [n]. */
+/* A curve, [n]; @property: whose file it is. */
 gdouble *gst_oct_bscan_load_curve (
-    const gchar *location, guint32 *n, ImkError *error);
+    const gchar *property, const gchar *location, guint32 *n, ImkError *error);
 
 /* Writes a fixed pattern of @n_cameras times @n_depths pairs. */
 gboolean gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,

@@ -22,24 +22,34 @@ gst_oct_bscan_get_settings (GstOctBscan *self)
 }
 
 /* The arrays that the settings name; those that are not asked for are NULL. */
+typedef struct {
+  gdouble *background, *pattern, *curve, *window;
+} Arrays;
+
 static ImkStatus
-load_arrays (const Settings *s, gdouble **background, gdouble **pattern,
-    gdouble **curve, guint32 *n_curve, ImkError *error)
+load_arrays (Settings *s, Arrays *a, ImkError *error)
 {
-  const ImkOctbscanConfig *c = &s->config;
+  ImkOctbscanConfig *c = &s->config;
   gboolean ok = TRUE;
 
   if (s->background_location &&
       c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    ok = (*background = gst_oct_bscan_load_background (
+    ok = (a->background = gst_oct_bscan_load_background (
               s->background_location, c->n_cameras, c->width, error)) != NULL;
   if (ok && s->pattern_location &&
       c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    ok = (*pattern = gst_oct_bscan_load_pattern (s->pattern_location,
+    ok = (a->pattern = gst_oct_bscan_load_pattern (s->pattern_location,
               c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
   if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
-    ok = (*curve = gst_oct_bscan_load_curve (s->scan_curve, n_curve, error)) !=
-         NULL;
+    ok = (a->curve = gst_oct_bscan_load_curve (
+              "scan-curve", s->scan_curve, &c->n_scan_curve, error)) != NULL;
+  if (ok && s->window_location && c->window == IMK_OCTBSCAN_WINDOW_FILE)
+    ok = (a->window = gst_oct_bscan_load_curve ("window-location",
+              s->window_location, &c->n_window_values, error)) != NULL;
+  c->background = a->background;
+  c->pattern = a->pattern;
+  c->scan_curve = a->curve;
+  c->window_values = a->window;
   return ok ? IMK_OK : IMK_ERROR_FILE;
 }
 
@@ -51,25 +61,20 @@ use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
   GstOctBscanCalibration *calibration =
       gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
           s->dispersion, c->n_cameras, c->width, error);
-  gdouble *background = NULL, *pattern = NULL, *curve = NULL;
   ImkStatus status = calibration ? IMK_OK : error->code;
+  Arrays arrays = {NULL};
 
   if (status == IMK_OK)
-    status =
-        load_arrays (s, &background, &pattern, &curve, &c->n_scan_curve, error);
+    status = load_arrays (s, &arrays, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
-    c->background = background;
-    c->pattern = pattern;
-    c->scan_curve = curve;
     status = use (c, data, error);
   }
-  c->cameras = NULL;
-  c->background = c->pattern = c->scan_curve = NULL;
   gst_oct_bscan_calibration_free (calibration);
-  g_free (background);
-  g_free (pattern);
-  g_free (curve);
+  g_free (arrays.background);
+  g_free (arrays.pattern);
+  g_free (arrays.curve);
+  g_free (arrays.window);
   return status;
 }
 
@@ -132,6 +137,6 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
   self->opened = m.config;
   self->opened.cameras = NULL;
   self->opened.background = self->opened.pattern = NULL;
-  self->opened.scan_curve = NULL;
+  self->opened.scan_curve = self->opened.window_values = NULL;
   return IMK_OK;
 }

@@ -41,6 +41,7 @@ static const GEnumValue window_values[] = {
     {IMK_OCTBSCAN_WINDOW_BLACKMAN, "Blackman", "blackman"},
     {IMK_OCTBSCAN_WINDOW_GAUSS, "exp (-(u / 0.4)^2 / 2), u from -1 to 1",
         "gauss"},
+    {IMK_OCTBSCAN_WINDOW_FILE, "window-location", "file"},
     {0, NULL, NULL},
 };
 
@@ -201,6 +202,10 @@ static const Property properties[] = {
     {ENUM, PLAN, SETTING (config.window), "window", "Window",
         "Window over the wavenumbers", .type = "GstOctBscanWindow",
         .values = window_values},
+    {STRING, PLAN, SETTING (window_location), "window-location",
+        "Window location",
+        "A .npy file [n] for window=file, over the wavenumbers; other than M of "
+        "them are interpolated linearly"},
     {ENUM, PLAN, SETTING (config.background_mode), "background", "Background",
         "What is taken off each spectrum", .type = "GstOctBscanBackground",
         .values = background_values},

@@ -14,7 +14,7 @@ typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
 typedef struct {
   ImkOctbscanConfig config; /* without frame and pointers */
   gchar *calibration, *camera_order, *dispersion, *background_location;
-  gchar *pattern_location, *scan_curve;
+  gchar *window_location, *pattern_location, *scan_curve;
   guint first_camera, ascans_per_bscan, average_bscans, bscans_per_volume;
   Scaling scaling;
   guint max_in_flight;

@@ -99,7 +99,7 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
       {"interpolation", c->interpolation, 0, IMK_OCTBSCAN_INTERPOLATION_THESIS},
       {"grid", c->grid, 0, IMK_OCTBSCAN_GRID_THESIS},
       {"taper", c->taper, 0, IMK_OCTBSCAN_TAPER_NONE},
-      {"window", c->window, 0, IMK_OCTBSCAN_WINDOW_GAUSS},
+      {"window", c->window, 0, IMK_OCTBSCAN_WINDOW_FILE},
       {"background", c->background_mode, 0, IMK_OCTBSCAN_BACKGROUND_ROLLING},
       {"background-bscans", c->background_bscans, 1, UINT32_MAX},
       {"background-reach", c->background_reach, 1, IMK_OCTBSCAN_MAX_WIDTH},
@@ -127,6 +127,31 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
     status = imk_octbscan_check_between (
         "taper-cut", c->taper_cut, 1, c->width / 2 - 1, error);
   return status;
+}
+
+static ImkStatus
+check_window (const ImkOctbscanConfig *c, ImkError *error)
+{
+  double sum = 0;
+
+  if (c->window != IMK_OCTBSCAN_WINDOW_FILE)
+    return IMK_OK;
+  if (!c->window_values || c->n_window_values < 2)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "window is file, but it has %u values; it needs at least 2. Set "
+        "window-location.",
+        c->window_values ? c->n_window_values : 0);
+  for (uint32_t i = 0; i < c->n_window_values; i++) {
+    if (!(fabs (c->window_values[i]) <= 1e6))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Value %u of the window is %g; it must lie in -1e6 to 1e6.", i,
+          c->window_values[i]);
+    sum += c->window_values[i];
+  }
+  if (sum > 0)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "The sum of the window is %g; it must be above 0.", sum);
 }
 
 static ImkStatus
@@ -229,6 +254,8 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
     status = check_choices (c, error);
   for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
     status = imk_octbscan_grid_check (c, i, error);
+  if (status == IMK_OK)
+    status = check_window (c, error);
   if (status == IMK_OK)
     status = check_background (c, error);
   if (status == IMK_OK)

@@ -358,7 +358,8 @@ cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
   cpu->loops = imk_octbscan_loops ();
   cpu->config = *c;
   cpu->config.cameras = NULL;
-  cpu->config.background = cpu->config.pattern = cpu->config.scan_curve = NULL;
+  cpu->config.background = cpu->config.pattern = NULL;
+  cpu->config.scan_curve = cpu->config.window_values = NULL;
   cpu->params = *params;
   cpu->n_depths = plan->n_depths;
   cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);

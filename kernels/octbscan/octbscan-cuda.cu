@@ -193,7 +193,8 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
 
   s->config = *c;
   s->config.cameras = nullptr;
-  s->config.background = s->config.pattern = s->config.scan_curve = nullptr;
+  s->config.background = s->config.pattern = nullptr;
+  s->config.scan_curve = s->config.window_values = nullptr;
   set_finish (&a, plan);
   a.width = c->width;
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)

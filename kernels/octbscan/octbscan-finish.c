@@ -584,7 +584,8 @@ imk_octbscan_finish_new (
   if (ok) {
     s->config = *c;
     s->config.cameras = NULL;
-    s->config.background = s->config.pattern = s->config.scan_curve = NULL;
+    s->config.background = s->config.pattern = NULL;
+    s->config.scan_curve = s->config.window_values = NULL;
     s->n_depths = plan->n_depths;
     if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
       s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;

@@ -262,10 +262,19 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
 /* ------------------------------------------------------------------------
  * What the samples are multiplied by. */
 
+/* -1 .. 1 over the wavenumbers. */
 static double
-window_at (ImkOctbscanWindow window, double u)
+axis (uint32_t i, uint32_t m)
 {
-  switch (window) {
+  return 2.0 * i / (m - 1) - 1;
+}
+
+static double
+window_at (const ImkOctbscanConfig *c, uint32_t i)
+{
+  double u = axis (i, c->upsample);
+
+  switch (c->window) {
   case IMK_OCTBSCAN_WINDOW_HANN:
     return (1 + cos (M_PI * u)) / 2;
   case IMK_OCTBSCAN_WINDOW_HAMMING:
@@ -274,16 +283,11 @@ window_at (ImkOctbscanWindow window, double u)
     return 0.42 + 0.5 * cos (M_PI * u) + 0.08 * cos (2 * M_PI * u);
   case IMK_OCTBSCAN_WINDOW_GAUSS:
     return exp (-(u / 0.4) * (u / 0.4) / 2);
+  case IMK_OCTBSCAN_WINDOW_FILE:
+    return stretched (c->window_values, c->n_window_values, i, c->upsample);
   default:
     return 1;
   }
-}
-
-/* -1 .. 1 over the wavenumbers. */
-static double
-axis (uint32_t i, uint32_t m)
-{
-  return 2.0 * i / (m - 1) - 1;
 }
 
 double
@@ -292,7 +296,7 @@ imk_octbscan_grid_window_sum (const ImkOctbscanConfig *config)
   double sum = 0;
 
   for (uint32_t i = 0; i < config->upsample; i++)
-    sum += window_at (config->window, axis (i, config->upsample));
+    sum += window_at (config, i);
   return sum;
 }
 
@@ -306,7 +310,7 @@ imk_octbscan_grid_weights (
 
   for (uint32_t i = 0; i < m; i++) {
     double u = axis (i, m);
-    double weight = window_at (config->window, u) / (cam->gain ? cam->gain : 1);
+    double weight = window_at (config, i) / (cam->gain ? cam->gain : 1);
     double phase = polynomial (cam->dispersion, cam->n_dispersion, u);
 
     if (cam->n_phase)

@@ -332,7 +332,8 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
   if (status == IMK_OK)
     status = create_state (s, config, error);
   s->config.cameras = NULL;
-  s->config.background = s->config.pattern = s->config.scan_curve = NULL;
+  s->config.background = s->config.pattern = NULL;
+  s->config.scan_curve = s->config.window_values = NULL;
   if (status == IMK_OK)
     *self = s;
   else

@@ -93,6 +93,8 @@ typedef enum ImkOctbscanWindow {
   IMK_OCTBSCAN_WINDOW_HAMMING,  /* 0.54 + 0.46 cos (pi u) */
   IMK_OCTBSCAN_WINDOW_BLACKMAN, /* 0.42 + 0.5 cos (pi u) + 0.08 cos (2 pi u) */
   IMK_OCTBSCAN_WINDOW_GAUSS,    /* exp (-(u / 0.4)^2 / 2) */
+  IMK_OCTBSCAN_WINDOW_FILE,     /* `window_values`; when there are not M of
+                                 * them they are interpolated linearly */
 } ImkOctbscanWindow;
 
 /* m_c, what is taken off every spectrum of a camera. */
@@ -232,6 +234,8 @@ typedef struct ImkOctbscanCamera {
  * @upsample: M, at least N
  * @scale: s, at least 1
  * @taper_cut: samples at each end, at least 1, below N / 2
+ * @window_values, @n_window_values: with IMK_OCTBSCAN_WINDOW_FILE; at least 2,
+ *   their sum above 0
  * @background: with IMK_OCTBSCAN_BACKGROUND_FILE, C spectra of N
  * @background_bscans: n, at least 1
  * @background_reach: w, at least 1
@@ -267,6 +271,8 @@ typedef struct ImkOctbscanConfig {
   ImkOctbscanTaper taper;
   uint32_t taper_cut, taper_below;
   ImkOctbscanWindow window;
+  const double *window_values;
+  uint32_t n_window_values;
   ImkOctbscanBackground background_mode;
   const double *background;
   uint32_t background_bscans, background_reach;

@@ -692,8 +692,8 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   gchar *curve_path = g_build_filename (folder, "curve.npy", NULL);
   gchar *launch = g_strdup_printf (ELEMENT
       "bscans-per-volume=2 fixed-pattern=file pattern-location=%s "
-      "scan-correction=curve scan-curve=%s",
-      pattern_path, curve_path);
+      "scan-correction=curve scan-curve=%s window=file window-location=%s",
+      pattern_path, curve_path, curve_path);
   static const gdouble curve[] = {0, 2, 9.5, 10};
   gdouble pattern[2 * DEPTHS];
   const guint64 n_pattern[] = {1, DEPTHS}, n_curve = 4;
@@ -713,6 +713,9 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   c.scan = IMK_OCTBSCAN_SCAN_CURVE;
   c.scan_curve = curve;
   c.n_scan_curve = 4;
+  c.window = IMK_OCTBSCAN_WINDOW_FILE;
+  c.window_values = curve;
+  c.n_window_values = 4;
   e = expect (&c, 2, 1);
   r = run_new (launch, 15);
   push_all (&r, 0, 2);
@@ -734,6 +737,8 @@ static const gchar *const refusals[][2] = {
     {"fixed-pattern=file", "Set pattern-location"},
     {"fixed-pattern=file pattern-location=/nowhere.npy", "pattern-location"},
     {"scan-correction=curve", "Set scan-curve"},
+    {"window=file", "Set window-location"},
+    {"window=file window-location=/nowhere.npy", "window-location"},
     {"scan-correction=curve scan-curve=/nowhere.npy", "scan-curve"},
     {"tracking=rpe tracking-top=29", "tracking-top 29"},
     {"enface-top=30", "enface-top 30"},

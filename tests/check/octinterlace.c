@@ -357,6 +357,51 @@ GST_START_TEST (test_flush_forgets_frames)
 }
 GST_END_TEST
 
+static void
+push_live (GstElement *source)
+{
+  GstFlowReturn flow;
+  GstBuffer *frame = frame_new (0, 0);
+
+  GST_BUFFER_PTS (frame) = GST_CLOCK_TIME_NONE;
+  g_signal_emit_by_name (source, "push-buffer", frame, &flow);
+  fail_unless_equals_int (flow, GST_FLOW_OK);
+  gst_buffer_unref (frame);
+}
+
+/* When it is live, the others do not wait for a camera for ever. */
+GST_START_TEST (test_a_live_camera_that_stops_is_missed)
+{
+  const gchar *const source =
+      "appsrc is-live=true format=time do-timestamp=true min-latency=0 "
+      "caps=video/x-raw,format=GRAY16_LE,width=7,height=3,framerate=100/1";
+  gchar *launch = g_strdup_printf (
+      "octinterlace name=i latency=20000000 ! fakesink sync=false "
+      "%s name=a ! i.sink_0 %s name=b ! i.sink_1",
+      source, source);
+  GstElement *pipeline = gst_parse_launch (launch, NULL);
+  GstElement *a = gst_bin_get_by_name (GST_BIN (pipeline), "a");
+  GstElement *b = gst_bin_get_by_name (GST_BIN (pipeline), "b");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  push_live (a);
+  push_live (b);
+  push_live (a);
+  message = gst_bus_timed_pop_filtered (
+      bus, 10 * GST_SECOND, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
+  check_message_says (
+      message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "Camera 1 lags");
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (bus);
+  gst_object_unref (a);
+  gst_object_unref (b);
+  gst_object_unref (pipeline);
+  g_free (launch);
+}
+GST_END_TEST
+
 static Suite *
 octinterlace_suite (void)
 {
@@ -372,6 +417,7 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_frames_without_times_go_in_order);
   tcase_add_test (tc, test_cameras_must_be_alike);
   tcase_add_test (tc, test_flush_forgets_frames);
+  tcase_add_test (tc, test_a_live_camera_that_stops_is_missed);
   return suite;
 }
 

@@ -85,6 +85,13 @@ window (const ImkOctbscanConfig *c, uint32_t i)
     return 0.42 - 0.5 * cos (t) + 0.08 * cos (2 * t);
   case IMK_OCTBSCAN_WINDOW_GAUSS:
     return exp (-u * u / 0.32);
+  case IMK_OCTBSCAN_WINDOW_FILE: {
+    double at = i * (c->n_window_values - 1.0) / (c->upsample - 1.0);
+    uint32_t before = (uint32_t) fmin (floor (at), c->n_window_values - 2);
+
+    return (before + 1 - at) * c->window_values[before] +
+           (at - before) * c->window_values[before + 1];
+  }
   default:
     return 1;
   }

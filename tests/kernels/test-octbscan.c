@@ -294,6 +294,7 @@ static double background[2 * MAX_SAMPLES], pedestal[MAX_SAMPLES];
 static const double range[] = {806, 675};
 static const double polynomial[] = {840, 0.9, -1e-4};
 static const double dispersion[] = {0.3, 1, -12, 3};
+static const double own_window[] = {0, 0.7, 1.2, 1, 0.1};
 
 static void
 fill_curves (uint32_t n)
@@ -377,7 +378,7 @@ test_windows_and_tapers (const Way *ways)
 {
   char what[64];
 
-  for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_GAUSS; window++)
+  for (int window = 0; window <= IMK_OCTBSCAN_WINDOW_FILE; window++)
     for (int taper = 0; taper <= IMK_OCTBSCAN_TAPER_NONE; taper++) {
       ImkOctbscanConfig c = base_config (60, 3);
       ImkOctbscanCamera camera;
@@ -386,6 +387,8 @@ test_windows_and_tapers (const Way *ways)
       apply_range (&c, &camera);
       c.upsample = 128;
       c.window = window;
+      c.window_values = own_window;
+      c.n_window_values = 5;
       c.taper = taper;
       c.taper_cut = 9;
       snprintf (what, sizeof (what), "window %d taper %d", window, taper);
@@ -905,6 +908,7 @@ test_wrong_settings_are_refused (void)
   CHECK_REFUSED (taper_cut, 30, "taper-cut is 30");
   CHECK_REFUSED (interpolation, 9, "interpolation is 9");
   CHECK_REFUSED (window, 9, "window is 9");
+  CHECK_REFUSED (window, IMK_OCTBSCAN_WINDOW_FILE, "Set window-location");
   CHECK_REFUSED (
       background_mode, IMK_OCTBSCAN_BACKGROUND_FILE, "background-location");
   CHECK_REFUSED (range, 7, "range is 7");
