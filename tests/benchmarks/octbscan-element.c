@@ -7,7 +7,7 @@
 #include "core/backend.h"
 #include "oct-stream.h"
 
-enum { N_WARM = 600, N_LATENCIES = 2000, PAUSE_US = 500 };
+enum { N_WARM = 6000, N_LATENCIES = 2000, PAUSE_US = 500 };
 
 static guint
 n_frames (const gchar *backend)
@@ -17,7 +17,8 @@ n_frames (const gchar *backend)
   return bench_is_quick () ? n / 5 : n;
 }
 
-/* After a warm-up, in which pools grow and readers are noticed. */
+/* After a warm-up, in which pools grow, to some hundreds of B-scans, and
+ * readers are noticed. */
 static void
 rate_case (const gchar *backend, guint scale, gboolean linear, guint in_flight)
 {

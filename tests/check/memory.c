@@ -1268,6 +1268,144 @@ GST_START_TEST (test_threads_may_read_together)
 }
 GST_END_TEST;
 
+/* --- slabs ---------------------------------------------------------------- */
+
+static GstAllocator *
+slab_allocator_new (gsize size)
+{
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, stats);
+
+  gst_imaging_allocator_use_slabs (GST_IMAGING_ALLOCATOR (allocator), size);
+  return allocator;
+}
+
+GST_START_TEST (test_memories_of_a_slab)
+{
+  gsize pitch = gst_imaging_memory_pitch (SIZE);
+  GstAllocator *allocator = slab_allocator_new (3 * SIZE);
+  guint n_before = check_n_page_locked ();
+  GstMemory *m[4];
+  GstMapInfo map;
+
+  fail_unless (pitch >= SIZE && pitch % 256 == 0);
+  for (guint i = 0; i < 4; i++) {
+    m[i] = gst_allocator_alloc (allocator, SIZE, NULL);
+    gst_memory_map (m[i], &map, GST_MAP_WRITE);
+    memset (map.data, (gint) i, SIZE);
+    gst_memory_unmap (m[i], &map);
+  }
+  fail_unless_equals_int (check_n_page_locked (), n_before + 2);
+  for (guint i = 0; i < 4; i++) {
+    gst_memory_map (m[i], &map, GST_MAP_READ);
+    fail_unless (map.data == gst_imaging_memory_address (m[i]));
+    for (guint k = 0; k < SIZE; k++)
+      fail_unless_equals_int (map.data[k], i);
+    gst_memory_unmap (m[i], &map);
+  }
+  fail_unless (gst_imaging_memory_are_neighbours (m[0], m[1]));
+  fail_unless (gst_imaging_memory_are_neighbours (m[1], m[2]));
+  fail_if (gst_imaging_memory_are_neighbours (m[1], m[0]));
+  fail_if (gst_imaging_memory_are_neighbours (m[0], m[2]));
+  fail_if (gst_imaging_memory_are_neighbours (m[2], m[3]));
+  fail_unless ((const guint8 *) gst_imaging_memory_address (m[1]) -
+                   (const guint8 *) gst_imaging_memory_address (m[0]) ==
+               (gssize) pitch);
+  /* the allocator keeps the one with places left */
+  gst_object_unref (allocator);
+  gst_memory_unref (m[0]);
+  gst_memory_unref (m[1]);
+  fail_unless_equals_int (check_n_page_locked (), n_before + 2);
+  gst_memory_unref (m[2]);
+  fail_unless_equals_int (check_n_page_locked (), n_before + 1);
+  gst_memory_unref (m[3]);
+  fail_unless_equals_int (check_n_page_locked (), n_before);
+}
+GST_END_TEST
+
+/* Whatever the order in which they came back. */
+GST_START_TEST (test_pool_gives_neighbours_in_order)
+{
+  static const guint order[] = {4, 1, 7, 0, 6, 2, 5, 3};
+  GstAllocator *allocator = slab_allocator_new (8 * 1024);
+  GstVideoInfo info = check_info ("GRAY8", 32, 32);
+  GstCaps *caps = gst_video_info_to_caps (&info);
+  GstBufferPool *pool =
+      gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
+  GstBuffer *buffers[8];
+
+  fail_unless (gst_buffer_pool_set_active (pool, TRUE));
+  for (guint round = 0; round < 3; round++) {
+    for (guint i = 0; i < 8; i++)
+      fail_unless_equals_int (
+          gst_buffer_pool_acquire_buffer (pool, &buffers[i], NULL),
+          GST_FLOW_OK);
+    for (guint i = 1; i < 8; i++)
+      fail_unless (gst_imaging_memory_are_neighbours (
+                       gst_buffer_peek_memory (buffers[i - 1], 0),
+                       gst_buffer_peek_memory (buffers[i], 0)),
+          "round %u: frame %u does not lie behind the one before", round, i);
+    for (guint i = 0; i < 8; i++)
+      gst_buffer_unref (buffers[order[i]]);
+  }
+  gst_buffer_pool_set_active (pool, FALSE);
+  gst_object_unref (pool);
+  gst_object_unref (allocator);
+  gst_caps_unref (caps);
+}
+GST_END_TEST
+
+static gpointer
+acquire_one (gpointer pool)
+{
+  GstBuffer *buffer = NULL;
+  GstFlowReturn flow = gst_buffer_pool_acquire_buffer (pool, &buffer, NULL);
+
+  gst_clear_buffer (&buffer);
+  return GINT_TO_POINTER (flow);
+}
+
+/* A pool that may not grow waits for a frame, or for the end. */
+GST_START_TEST (test_pool_waits_for_frames)
+{
+  GstBufferPoolAcquireParams dont_wait = {
+      .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
+  GstAllocator *allocator = slab_allocator_new (8 * 1024);
+  GstVideoInfo info = check_info ("GRAY8", 32, 32);
+  GstCaps *caps = gst_video_info_to_caps (&info);
+  GstBufferPool *pool =
+      gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+  GstBuffer *held, *none = NULL;
+  GThread *thread;
+
+  gst_buffer_pool_config_set_params (config, caps, info.size, 1, 1);
+  fail_unless (gst_buffer_pool_set_config (pool, config));
+  fail_unless (gst_buffer_pool_set_active (pool, TRUE));
+  fail_unless_equals_int (
+      gst_buffer_pool_acquire_buffer (pool, &held, NULL), GST_FLOW_OK);
+  fail_unless_equals_int (
+      gst_buffer_pool_acquire_buffer (pool, &none, &dont_wait), GST_FLOW_EOS);
+  thread = g_thread_new ("waits", acquire_one, pool);
+  g_usleep (20000);
+  gst_buffer_unref (held);
+  fail_unless_equals_int (
+      GPOINTER_TO_INT (g_thread_join (thread)), GST_FLOW_OK);
+
+  fail_unless_equals_int (
+      gst_buffer_pool_acquire_buffer (pool, &held, NULL), GST_FLOW_OK);
+  thread = g_thread_new ("waits", acquire_one, pool);
+  g_usleep (20000);
+  gst_buffer_pool_set_active (pool, FALSE);
+  fail_unless_equals_int (
+      GPOINTER_TO_INT (g_thread_join (thread)), GST_FLOW_FLUSHING);
+  gst_buffer_unref (held);
+  gst_object_unref (pool);
+  gst_object_unref (allocator);
+  gst_caps_unref (caps);
+}
+GST_END_TEST
+
 static Suite *
 memory_suite (void)
 {
@@ -1302,6 +1440,9 @@ memory_suite (void)
   tcase_add_test (tcase, test_planes_lie_where_the_video_meta_says);
   check_add_mock_test (tcase, test_no_memory_is_no_abort);
   tcase_add_test (tcase, test_each_call_may_fail_once);
+  tcase_add_test (tcase, test_memories_of_a_slab);
+  tcase_add_test (tcase, test_pool_gives_neighbours_in_order);
+  tcase_add_test (tcase, test_pool_waits_for_frames);
   tcase_add_test (tcase, test_the_device_may_be_lost_at_each_call);
   tcase_add_test (tcase, test_a_lost_device_leaves_what_is_on_the_host);
   tcase_add_test (tcase, test_threads_may_read_together);

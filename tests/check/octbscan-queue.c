@@ -336,6 +336,45 @@ GST_START_TEST (test_stop_with_frames_inside)
 }
 GST_END_TEST
 
+static GstPadProbeReturn
+block (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  return GST_PAD_PROBE_OK;
+}
+
+static gpointer
+push_until_full (gpointer data)
+{
+  GstHarness *h = data;
+  guint i = 0;
+
+  while (gst_pad_push (h->srcpad, noise_lines (h, i % N_FRAMES, FALSE)) ==
+         GST_FLOW_OK)
+    i++;
+  return GUINT_TO_POINTER (i);
+}
+
+/* Downstream takes nothing: no more than a bound comes in, and the element can
+ * be stopped. */
+GST_START_TEST (test_stop_while_downstream_blocks)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  GstPad *src = gst_element_get_static_pad (h->element, "src");
+  GThread *thread;
+  guint n;
+
+  gst_pad_add_probe (src, GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER,
+      block, NULL, NULL);
+  thread = g_thread_new ("camera", push_until_full, h);
+  g_usleep (300000);
+  gst_element_set_state (h->element, GST_STATE_NULL);
+  n = GPOINTER_TO_UINT (g_thread_join (thread));
+  fail_unless (n > 0 && n < 3000, "%u B-scans went in", n);
+  gst_object_unref (src);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 GST_START_TEST (test_settings_change_while_playing)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
@@ -509,6 +548,7 @@ octbscan_queue_suite (void)
   tcase_add_test (tc, test_flushes);
   tcase_add_test (tc, test_flushes_while_frames_come);
   tcase_add_test (tc, test_stop_with_frames_inside);
+  tcase_add_test (tc, test_stop_while_downstream_blocks);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_loop_test (tc, test_devices_share, 0, 2);
   tcase_add_test (tc, test_slow_device_gets_less);
