@@ -210,13 +210,14 @@ INLINE Below
 load_below (const Area *a, int32_t from)
 {
   const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-  const SIGNED_LANE *lanes = (const SIGNED_LANE *) a->belows + from;
+  const SIGNED_LANE *lanes =
+      a->belows ? (const SIGNED_LANE *) a->belows + from : NULL;
   SIGNED_LANE even[LANES], odd[LANES];
   Below below;
 
   for (uint32_t i = 0; i < LANES; i++) {
-    even[i] = a->belows ? lanes[2 * i] : (SIGNED_LANE) a->below;
-    odd[i] = a->belows ? lanes[2 * i + 1] : (SIGNED_LANE) a->below;
+    even[i] = lanes ? lanes[2 * i] : (SIGNED_LANE) a->below;
+    odd[i] = lanes ? lanes[2 * i + 1] : (SIGNED_LANE) a->below;
   }
   memcpy (&below.low, little ? even : odd, sizeof (below.low));
   memcpy (&below.high, little ? odd : even, sizeof (below.high));
