@@ -2045,6 +2045,7 @@ octbscan_submit (
     Object *o, const ImkOctbscanJob *bscan, void *stream, ImkError *error)
 {
   OctbscanCall *call = calloc (1, sizeof (*call));
+  Span spans[N_BSCAN_OUTPUTS];
   ImkStatus status;
 
   if (!call)
@@ -2055,12 +2056,16 @@ octbscan_submit (
   call->turn = o->n_given++;
   pthread_mutex_unlock (&o->lock);
   status = take_bscan_outputs (call, o->handle.device, error);
+  memcpy (spans, call->spans, sizeof (spans));
   if (status == IMK_OK)
     status = object_submit_with (o, run_octbscan, bscan->in, NULL, call, stream,
         "octbscan process", error);
   else
     free (call);
   if (status != IMK_OK) {
+    /* the call is gone; nobody else releases what it took */
+    for (int i = 0; i < N_BSCAN_OUTPUTS; i++)
+      span_release (&spans[i]);
     pthread_mutex_lock (&o->lock);
     o->n_given--;
     pthread_mutex_unlock (&o->lock);
