@@ -156,8 +156,10 @@ find_ends (const float *v, size_t n, unsigned *ends)
     least = min (least, bits);
     largest = max (largest, bits);
   }
-  least = __reduce_min_sync (0xffffffffu, least);
-  largest = __reduce_max_sync (0xffffffffu, largest);
+  for (int step = 16; step; step /= 2) {
+    least = min (least, __shfl_xor_sync (0xffffffffu, least, step));
+    largest = max (largest, __shfl_xor_sync (0xffffffffu, largest, step));
+  }
   if (threadIdx.x % 32 == 0) {
     atomicMin (&ends[0], least);
     atomicMax (&ends[1], largest);
