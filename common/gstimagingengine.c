@@ -456,6 +456,14 @@ open_for_caps (GstImagingEngine *self)
   return status == IMK_OK;
 }
 
+GstCaps *
+gst_imaging_engine_usable_caps (GstImagingEngine *self, GstCaps *caps)
+{
+  return gst_imaging_engine_choice (self) == GST_IMAGING_BACKEND_CPU
+             ? gst_imaging_caps_keep_system (caps)
+             : gst_imaging_caps_keep_built (caps);
+}
+
 gboolean
 gst_imaging_engine_set_caps (
     GstImagingEngine *self, GstCaps *in_caps, GstCaps *out_caps)

@@ -154,6 +154,17 @@ gboolean gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query);
 /* --- the kernel ----------------------------------------------------------- */
 
 /**
+ * gst_imaging_engine_usable_caps: (skip)
+ * @caps: of a pad template, with memory of every kind that the element knows
+ *
+ * Returns: (transfer full): what of @caps can come: device memory not with
+ *   backend=cpu, which could at best download it, nor where this library is
+ *   built without its kind
+ */
+GST_IMAGING_API
+GstCaps *gst_imaging_engine_usable_caps (GstImagingEngine *self, GstCaps *caps);
+
+/**
  * gst_imaging_engine_set_caps: (skip)
  * @in_caps: of the frames that the kernel takes
  * @out_caps: (nullable): of those that it makes

@@ -322,10 +322,9 @@ gst_imaging_filter_transform_caps (GstBaseTransform *trans,
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
   GstCaps *ours, *result;
 
-  if (gst_imaging_engine_choice (engine_of (self)) == GST_IMAGING_BACKEND_CPU)
-    ours = gst_imaging_caps_keep_system (caps);
-  else if (GST_IMAGING_FILTER_GET_CLASS (self)->measures)
-    ours = gst_imaging_caps_keep_built (caps);
+  if (GST_IMAGING_FILTER_GET_CLASS (self)->measures ||
+      gst_imaging_engine_choice (engine_of (self)) == GST_IMAGING_BACKEND_CPU)
+    ours = gst_imaging_engine_usable_caps (engine_of (self), caps);
   else
     ours = gst_imaging_caps_add_memory (caps);
   if (!filter)

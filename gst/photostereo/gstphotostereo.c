@@ -39,15 +39,23 @@ static const gchar *const output_names[N_OUTPUTS] = {
 #define RGB_FORMATS \
   "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
   "ARGB64_LE"
+#define BAYER_CAPS \
+  "video/x-bayer, format = (string) { bggr, rggb, gbrg, grbg }, " \
+  "width = " GST_VIDEO_SIZE_RANGE ", height = " GST_VIDEO_SIZE_RANGE \
+  ", framerate = " GST_VIDEO_FPS_RANGE
+/* Of these GstCuda has memory, too. */
+#define CUDA_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ( \
+      "memory:CUDAMemory", "{ RGB, BGR, RGBx, BGRx, RGBA, BGRA, ARGB, ABGR }")
+/* Of NV12 the luma is taken. */
+#define NVMM_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", "{ GRAY8, NV12, RGBA }")
 
-static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
-    GST_PAD_SINK, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-        "{ GRAY8, GRAY16_LE, " RGB_FORMATS
-        " }") ";"
-              "video/x-bayer, format = (string) { bggr, rggb, gbrg, grbg }, "
-              "width = " GST_VIDEO_SIZE_RANGE ", height = " GST_VIDEO_SIZE_RANGE
-              ", framerate = " GST_VIDEO_FPS_RANGE));
+static GstStaticPadTemplate sink_template =
+    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE, " RGB_FORMATS
+                                              " }") ";" BAYER_CAPS ";" CUDA_CAPS
+                                                    ";" NVMM_CAPS));
 
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
@@ -219,6 +227,22 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return ok;
 }
 
+/* The outputs have caps of their own, so they do not restrict what comes. */
+static void
+answer_caps (GstPhotoStereo *self, GstPad *pad, GstQuery *query)
+{
+  GstCaps *template = gst_pad_get_pad_template_caps (pad), *filter;
+  GstCaps *caps = gst_imaging_engine_usable_caps (self->engine, template);
+
+  gst_query_parse_caps (query, &filter);
+  if (filter)
+    gst_caps_take (&caps,
+        gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST));
+  gst_query_set_caps_result (query, caps);
+  gst_caps_unref (caps);
+  gst_caps_unref (template);
+}
+
 static gboolean
 gst_photo_stereo_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 {
@@ -226,12 +250,17 @@ gst_photo_stereo_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
 
   if (gst_imaging_engine_query (self->engine, query))
     return TRUE;
-  if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
+  switch (GST_QUERY_TYPE (query)) {
+  case GST_QUERY_CAPS:
+    answer_caps (self, pad, query);
+    return TRUE;
+  case GST_QUERY_ALLOCATION:
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
     gst_imaging_allocation_propose (self->engine, query);
     return TRUE;
+  default:
+    return gst_pad_query_default (pad, parent, query);
   }
-  return gst_pad_query_default (pad, parent, query);
 }
 
 /* --- pads ---------------------------------------------------------------- */

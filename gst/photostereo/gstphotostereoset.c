@@ -38,6 +38,21 @@ get_index (
   return IMK_OK;
 }
 
+/* A camera has a handful of surfaces, and would wait for those of a set that
+ * is solved in strips until the set is whole. */
+static ImkStatus
+check_may_stay (
+    GstPhotoStereo *self, const GstImagingFrame *frame, ImkError *error)
+{
+  if (!imk_photostereo_keeps_frames (self->kernel) ||
+      !g_str_has_prefix (frame->memory_name, "NVMM"))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "A set that does not fit the device cannot stay in the surfaces of "
+      "memory:NVMM. Raise memory-limit, use fewer or smaller pictures, or put "
+      "nvvidconv before, into plain video/x-raw.");
+}
+
 static ImkStatus
 add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
     GstImagingReach reach, ImkError *error)
@@ -52,8 +67,10 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
   if (status != IMK_OK)
     return status;
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
-  status = imk_photostereo_add (
-      self->kernel, &frame.planes[0], index, frame.stream, error);
+  status = check_may_stay (self, &frame, error);
+  if (status == IMK_OK)
+    status = imk_photostereo_add (
+        self->kernel, &frame.planes[0], index, frame.stream, error);
   if (status == IMK_OK && imk_photostereo_keeps_frames (self->kernel)) {
     Held held = {.buffer = gst_buffer_ref (buffer), .frame = frame};
 

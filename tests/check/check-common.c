@@ -229,10 +229,11 @@ check_formats (const gchar *name, const gchar *feature)
   if (!feature)
     feature = GST_CAPS_FEATURE_MEMORY_SYSTEM_MEMORY;
   for (guint i = 0; i < gst_caps_get_size (caps); i++) {
-    const GValue *list =
-        gst_structure_get_value (gst_caps_get_structure (caps, i), "format");
+    const GstStructure *s = gst_caps_get_structure (caps, i);
+    const GValue *list = gst_structure_get_value (s, "format");
 
-    if (!gst_caps_features_contains (gst_caps_get_features (caps, i), feature))
+    if (!gst_structure_has_name (s, "video/x-raw") ||
+        !gst_caps_features_contains (gst_caps_get_features (caps, i), feature))
       continue;
     for (guint n = 0; n < gst_value_list_get_size (list); n++)
       g_ptr_array_add (

@@ -87,8 +87,8 @@ void check_same_pixels (
  * skipped */
 gboolean check_have_element (const gchar *name);
 
-/* Returns: (transfer full): names of the formats that the template of the sink
- * pad of @element has in memory of @feature, NULL for system memory */
+/* Returns: (transfer full): names of the raw formats that the template of the
+ * sink pad of @element has in memory of @feature, NULL for system memory */
 GPtrArray *check_formats (const gchar *element, const gchar *feature);
 
 /* Returns: (transfer full): the next buffer; fails when none comes */

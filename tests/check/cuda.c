@@ -12,6 +12,7 @@
 #include <gst/cuda/gstcudautils.h>
 
 #include <dlfcn.h>
+#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -472,6 +473,84 @@ GST_START_TEST (test_cuda_memory_is_used_where_it_lies)
 }
 GST_END_TEST;
 
+/* Returns: (transfer full): the normals of four pictures of noise in CUDAMemory
+ * of @cuda, or with the CPU in system memory where that is NULL */
+static GstBuffer *
+normals_of_noise (
+    const gchar *lights, GstCudaContext *cuda, const gchar *format)
+{
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
+  GstElement *element = gst_element_factory_make ("photostereo", NULL);
+  GstHarness *h;
+  GstBuffer *normals, *copy;
+
+  g_object_set (element, "lights-location", lights, NULL);
+  gst_util_set_object_arg (
+      G_OBJECT (element), "backend", cuda ? "cuda" : "cpu");
+  if (cuda)
+    give (element, cuda);
+  h = gst_harness_new_with_element (element, "sink", "normal");
+  gst_harness_set_src_caps (h, caps_of (format, cuda ? CUDA_MEMORY : SYSTEM));
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *noise = check_noise (&info, i);
+
+    if (cuda)
+      noise = in_cuda_memory (cuda, format, noise);
+    check_push (h, noise, GST_FLOW_OK);
+  }
+  normals = check_pull (h);
+  if (cuda) {
+    fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
+    fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
+  }
+  copy = gst_buffer_copy_deep (normals);
+  gst_buffer_unref (normals);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  return copy;
+}
+
+GST_START_TEST (test_photostereo_reads_cuda_memory_where_it_lies)
+{
+  GPtrArray *formats = check_formats ("photostereo", "memory:CUDAMemory");
+  GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
+  GstCudaContext *cuda = new_context ();
+  gchar *lights = NULL;
+  gint file = g_file_open_tmp ("lights-XXXXXX.lp", &lights, NULL);
+
+  fail_unless (file >= 0);
+  g_close (file, NULL);
+  fail_unless (g_file_set_contents (lights,
+      "4\na 0.6 0 0.8\nb 0 0.6 0.8\nc -0.6 0 0.8\nd 0 -0.6 0.8\n", -1, NULL));
+  fail_unless (formats->len > 0);
+  for (guint i = 0; i < formats->len; i++) {
+    GstBuffer *found = normals_of_noise (lights, cuda, formats->pdata[i]);
+    GstBuffer *expected = normals_of_noise (lights, NULL, formats->pdata[i]);
+    guint n_far = 0;
+    GstMapInfo a, b;
+
+    /* a tie of 8 bits may round either way */
+    fail_unless (gst_buffer_map (found, &a, GST_MAP_READ));
+    fail_unless (gst_buffer_map (expected, &b, GST_MAP_READ));
+    for (gint y = 0; y < info.height; y++)
+      for (gint x = 0; x < 3 * info.width; x++) {
+        gsize at = (gsize) y * info.stride[0] + (gsize) x;
+
+        n_far += ABS (a.data[at] - b.data[at]) > 1;
+      }
+    fail_unless_equals_int (n_far, 0);
+    gst_buffer_unmap (found, &a);
+    gst_buffer_unmap (expected, &b);
+    gst_buffer_unref (found);
+    gst_buffer_unref (expected);
+  }
+  g_unlink (lights);
+  g_free (lights);
+  g_ptr_array_unref (formats);
+  gst_object_unref (cuda);
+}
+GST_END_TEST;
+
 /* cudaupload makes the context, the element is asked for its own by
  * cudadownload: one context for all. */
 GST_START_TEST (test_neighbours_share_one_context)
@@ -584,6 +663,7 @@ cuda_suite (void)
   tcase_add_test (contexts, test_whoever_is_freed_last_nothing_breaks);
   tcase_add_test (contexts, test_contexts_leave_no_memory_behind);
   tcase_add_test (neighbours, test_cuda_memory_is_used_where_it_lies);
+  tcase_add_test (neighbours, test_photostereo_reads_cuda_memory_where_it_lies);
   tcase_add_test (neighbours, test_neighbours_share_one_context);
   tcase_add_test (neighbours, test_opengl_takes_frames_without_a_download);
   return s;

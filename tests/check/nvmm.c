@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* memory:NVMM on a mock of libnvbufsurface: every kind of surface, into and out
- * of lapsharpen and shcentroid, and pipelines as they are written on a Jetson.
- */
+ * of lapsharpen, shcentroid and photostereo, and pipelines as they are written
+ * on a Jetson. */
 #include "nvmm-source.h"
 
+#include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "gstimagingresults.h"
@@ -563,6 +565,8 @@ GST_START_TEST (test_the_cpu_takes_no_surfaces)
   fail_if (gst_caps_can_intersect (caps, surface));
   fail_unless (takes ("lapsharpen", nvmm));
   fail_unless (takes ("shcentroid", nvmm));
+  fail_unless (takes ("photostereo", nvmm));
+  fail_if (takes ("photostereo backend=cpu", nvmm));
   gst_caps_unref (surface);
   gst_caps_unref (caps);
   gst_object_unref (pad);
@@ -582,6 +586,118 @@ GST_START_TEST (test_formats_without_a_surface_are_not_offered)
     fail_if (takes ("shcentroid", caps), "shcentroid takes %s", caps);
     g_free (caps);
   }
+}
+GST_END_TEST;
+
+/* --- photostereo ---------------------------------------------------------- */
+
+#define N_LIGHTS 6
+
+static gchar *
+write_lights (void)
+{
+  GString *text = g_string_new ("6\n");
+  gchar *path = NULL;
+  gint file = g_file_open_tmp ("lights-XXXXXX.lp", &path, NULL);
+
+  fail_unless (file >= 0);
+  g_close (file, NULL);
+  for (gint i = 0; i < N_LIGHTS; i++) {
+    gdouble angle = i * G_PI / 3;
+    gchar x[G_ASCII_DTOSTR_BUF_SIZE], y[G_ASCII_DTOSTR_BUF_SIZE];
+
+    g_string_append_printf (text, "light%d %s %s 0.8\n", i,
+        g_ascii_dtostr (x, sizeof (x), 0.6 * cos (angle)),
+        g_ascii_dtostr (y, sizeof (y), 0.6 * sin (angle)));
+  }
+  fail_unless (g_file_set_contents (path, text->str, -1, NULL));
+  g_string_free (text, TRUE);
+  return path;
+}
+
+/* Returns: (transfer full): the normals of noise, in surfaces of @type with
+ * CUDA or in system memory with the CPU */
+static GstBuffer *
+normals_of_noise (const gchar *lights, const GstVideoInfo *info, gboolean nvmm,
+    NvBufSurfaceMemType type)
+{
+  gchar *line =
+      g_strdup_printf ("photostereo lights-location=%s robust=none backend=%s",
+          lights, nvmm ? "cuda" : "cpu");
+  gchar *caps = (nvmm ? check_nvmm_caps : check_caps_string) (
+      info->finfo->name, info->width, info->height);
+  GstElement *element = gst_parse_launch (line, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
+  GstBuffer *normals, *copy;
+
+  gst_harness_set_src_caps_str (h, caps);
+  for (guint i = 0; i < N_LIGHTS; i++)
+    check_push (h,
+        nvmm ? check_nvmm_noise (info, i, type) : check_noise (info, i),
+        GST_FLOW_OK);
+  normals = check_pull (h);
+  copy = gst_buffer_copy_deep (normals);
+  gst_buffer_unref (normals);
+  if (nvmm) {
+    fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
+    fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
+  }
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  g_free (caps);
+  g_free (line);
+  return copy;
+}
+
+GST_START_TEST (test_normals_come_from_surfaces)
+{
+  guint kind = __i__ / G_N_ELEMENTS (formats);
+  GstVideoInfo info =
+      check_info (formats[__i__ % G_N_ELEMENTS (formats)], WIDTH, HEIGHT);
+  /* noise has the same luma whether chroma follows or not */
+  GstVideoInfo plain = check_info (
+      GST_VIDEO_INFO_IS_RGB (&info) ? "RGBA" : "GRAY8", WIDTH, HEIGHT);
+  GstVideoInfo normals = check_info ("RGB", WIDTH, HEIGHT);
+  gchar *lights = write_lights ();
+  GstBuffer *found, *expected;
+
+  set_up_kind (kind);
+  expected = normals_of_noise (lights, &plain, FALSE, NVBUF_MEM_DEFAULT);
+  found = normals_of_noise (lights, &info, TRUE, kinds[kind].type);
+  check_same_pixels (found, expected, &normals);
+  gst_buffer_unref (found);
+  gst_buffer_unref (expected);
+  g_unlink (lights);
+  g_free (lights);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_surfaces_do_not_stay_for_strips)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  gchar *lights = write_lights ();
+  gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
+  gchar *line = g_strdup_printf (
+      "photostereo lights-location=%s backend=cuda memory-limit=1000", lights);
+  GstElement *element = gst_parse_launch (line, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (h->element, bus);
+  gst_harness_set_src_caps_str (h, caps);
+  check_push (
+      h, check_nvmm_noise (&info, 0, NVBUF_MEM_DEFAULT), GST_FLOW_ERROR);
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT,
+      "put nvvidconv before");
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+  g_free (line);
+  g_free (caps);
+  g_unlink (lights);
+  g_free (lights);
 }
 GST_END_TEST;
 
@@ -665,6 +781,8 @@ nvmm_suite (void)
       tc, test_system_memory_goes_on_as_a_surface, 0, G_N_ELEMENTS (formats));
   tcase_add_loop_test (
       tc, test_centroids_of_a_surface_are_those_of_its_luma, 0, n_kinds ());
+  tcase_add_loop_test (tc, test_normals_come_from_surfaces, 0,
+      n_kinds () * G_N_ELEMENTS (formats));
 
   tc = tcase_create ("mapping");
   suite_add_tcase (s, tc);
@@ -678,6 +796,7 @@ nvmm_suite (void)
 
   tc = tcase_create ("refused");
   suite_add_tcase (s, tc);
+  tcase_add_test (tc, test_surfaces_do_not_stay_for_strips);
   tcase_add_checked_fixture (tc, NULL, tear_down);
   tcase_add_loop_test (tc, test_what_cannot_be_read_is_refused_with_a_sentence,
       0, G_N_ELEMENTS (spoilt));

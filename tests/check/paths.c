@@ -8,6 +8,7 @@
  * under `meson devenv` writes the table that is tested from then on. */
 #include "nvmm-source.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "gstimagingmemory.h"
@@ -16,11 +17,17 @@
 #define HEIGHT 42
 #define N_FRAMES 3
 
+/* @out: the pad and how many frames of it N_FRAMES become */
 static const struct {
-  const gchar *name, *options;
+  const gchar *name, *options, *pad;
+  guint n_out;
+  gboolean gives_what_it_takes; /* caps of that pad but for the memory */
 } elements[] = {
-    {"lapsharpen", "amount=0.75"},
-    {"shcentroid", "columns=4 rows=3 pitch-x=15 pitch-y=12"},
+    {"lapsharpen", "amount=0.75", "src", N_FRAMES, TRUE},
+    {"shcentroid", "columns=4 rows=3 pitch-x=15 pitch-y=12", "src", N_FRAMES,
+        TRUE},
+    {"octbscan", "scale=1", "src", N_FRAMES, FALSE},
+    {"photostereo", "robust=none", "normal", 1, FALSE},
 };
 
 static const gchar *const backends[] = {"cpu", "cuda"};
@@ -128,21 +135,52 @@ frame_in (Kind kind, const GstVideoInfo *info, guint seed)
 /* --- one way through an element ---------------------------------------------
  */
 
-static GstHarness *
-harness_new (
-    guint e, const gchar *backend, Kind in, Kind out, const gchar *format)
-{
-  gchar *line = g_strdup_printf ("%s name=e backend=%s %s", elements[e].name,
-      backend, elements[e].options);
-  gchar *in_caps = caps_of (in, format), *out_caps = caps_of (out, format);
-  GstHarness *h = gst_harness_new_parse (line);
+/* Lights for photostereo, which no other element has. */
+static gchar *lights;
 
-  gst_harness_set_sink_caps_str (h, out_caps);
-  gst_harness_set_src_caps_str (h, in_caps);
+static void
+set_up (void)
+{
+  gint file = g_file_open_tmp ("lights-XXXXXX.lp", &lights, NULL);
+
+  fail_unless (file >= 0);
+  g_close (file, NULL);
+  fail_unless (g_file_set_contents (
+      lights, "3\na 0.5 0 0.8\nb -0.3 0.4 0.8\nc -0.3 -0.4 0.8\n", -1, NULL));
+}
+
+static void
+tear_down (void)
+{
+  g_unlink (lights);
+  g_clear_pointer (&lights, g_free);
+}
+
+static GstElement *
+element_new (guint e, const gchar *backend)
+{
+  gchar *line = g_strdup_printf (
+      "%s backend=%s %s", elements[e].name, backend, elements[e].options);
+  GstElement *element = gst_parse_launch (line, NULL);
+
+  if (g_object_class_find_property (
+          G_OBJECT_GET_CLASS (element), "lights-location"))
+    g_object_set (element, "lights-location", lights, NULL);
   g_free (line);
-  g_free (in_caps);
-  g_free (out_caps);
-  return h;
+  return element;
+}
+
+/* What downstream takes: what comes in, or anything where that is something
+ * else. */
+static GstCaps *
+out_caps_of (guint e, Kind out, const gchar *format)
+{
+  gchar *caps = caps_of (out, format);
+  GstCaps *all = elements[e].gives_what_it_takes ? gst_caps_from_string (caps)
+                                                 : gst_caps_new_any ();
+
+  g_free (caps);
+  return all;
 }
 
 /* Whether all pads agree on @in and @out. */
@@ -150,43 +188,81 @@ static gboolean
 negotiates (
     guint e, const gchar *backend, Kind in, Kind out, const gchar *format)
 {
-  gchar *line = g_strdup_printf (
-      "%s backend=%s %s", elements[e].name, backend, elements[e].options);
-  GstElement *element = gst_parse_launch (line, NULL);
+  GstElement *element = element_new (e, backend);
   GstPad *sink = gst_element_get_static_pad (element, "sink");
-  GstHarness *h = gst_harness_new_with_element (element, NULL, "src");
-  gchar *in_caps = caps_of (in, format), *out_caps = caps_of (out, format);
+  GstHarness *h = gst_harness_new_with_element (element, NULL, elements[e].pad);
+  gchar *in_caps = caps_of (in, format);
   GstCaps *wanted = gst_caps_from_string (in_caps), *taken;
   gboolean agreed;
 
-  gst_harness_set_sink_caps_str (h, out_caps);
+  gst_harness_set_sink_caps (h, out_caps_of (e, out, format));
   taken = gst_pad_query_caps (sink, NULL);
-  agreed = gst_caps_can_intersect (taken, wanted);
+  agreed = gst_caps_can_intersect (taken, wanted) &&
+           (elements[e].gives_what_it_takes || out == SYSTEM);
   gst_caps_unref (taken);
   gst_caps_unref (wanted);
   gst_object_unref (sink);
   gst_harness_teardown (h);
   gst_object_unref (element);
-  g_free (line);
   g_free (in_caps);
-  g_free (out_caps);
   return agreed;
 }
 
+/* How many of @n frames of @size bytes the counter @name of @stats has. */
 static guint64
-times (GstHarness *h, const gchar *name, const GstVideoInfo *info)
+times (GstImagingStats *stats, GstElement *element, const gchar *name, guint n,
+    gsize size)
 {
-  GstElement *element = gst_bin_get_by_name (GST_BIN (h->element), "e");
-  GstStructure *before = gst_imaging_stats_to_structure (given);
-  guint64 bytes;
+  guint64 bytes = 0;
 
-  fail_unless (gst_structure_get_uint64 (before, name, &bytes));
-  gst_structure_free (before);
-  bytes += check_stat (element, name);
-  fail_unless (bytes % (N_FRAMES * info->size) == 0,
+  if (stats) {
+    GstStructure *s = gst_imaging_stats_to_structure (stats);
+
+    fail_unless (gst_structure_get_uint64 (s, name, &bytes));
+    gst_structure_free (s);
+  } else {
+    bytes = check_stat (element, name);
+  }
+  fail_unless (bytes % (n * size) == 0,
       "%s: %" G_GUINT64_FORMAT " bytes are not whole frames", name, bytes);
-  gst_object_unref (element);
-  return bytes / (N_FRAMES * info->size);
+  return bytes / (n * size);
+}
+
+static void
+count_copies (
+    GstElement *element, guint n_out, gsize in_size, gsize out_size, Copies *c)
+{
+  c->copied = times (given, NULL, "bytes-copied", N_FRAMES, in_size) +
+              times (NULL, element, "bytes-copied", N_FRAMES, in_size);
+  c->uploaded = times (given, NULL, "bytes-uploaded", N_FRAMES, in_size) +
+                times (NULL, element, "bytes-uploaded", N_FRAMES, in_size);
+  c->downloaded = times (given, NULL, "bytes-downloaded", N_FRAMES, in_size) +
+                  times (NULL, element, "bytes-downloaded", n_out, out_size);
+}
+
+static GstBuffer *
+read_pixels (GstBuffer *frame, Kind out, const GstVideoInfo *info)
+{
+  GstBuffer *pixels;
+  GstMapInfo map;
+
+  if (out == NVMM)
+    return check_nvmm_read (frame, info);
+  fail_unless (gst_buffer_map (frame, &map, GST_MAP_READ));
+  pixels = gst_buffer_new_memdup (map.data, map.size);
+  gst_buffer_unmap (frame, &map);
+  return pixels;
+}
+
+static GstVideoInfo
+info_of (GstPad *pad)
+{
+  GstCaps *caps = gst_pad_get_current_caps (pad);
+  GstVideoInfo info;
+
+  fail_unless (gst_video_info_from_caps (&info, caps));
+  gst_caps_unref (caps);
+  return info;
 }
 
 /* Frames through the element; the last must have the pixels that the CPU gives
@@ -195,35 +271,35 @@ static GstBuffer *
 run (guint e, const gchar *backend, Kind in, Kind out, const gchar *format,
     GstBuffer *expected, Copies *copies)
 {
-  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
-  GstHarness *h = harness_new (e, backend, in, out, format);
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT), out_info;
+  GstElement *element = element_new (e, backend);
+  GstHarness *h =
+      gst_harness_new_with_element (element, "sink", elements[e].pad);
+  gchar *in_caps = caps_of (in, format);
   GstBuffer *pixels = NULL;
 
   given = gst_imaging_stats_new ();
+  gst_harness_set_sink_caps (h, out_caps_of (e, out, format));
+  gst_harness_set_src_caps_str (h, in_caps);
   for (guint seed = 0; seed < N_FRAMES; seed++) {
     GstBuffer *frame;
 
     check_push (h, frame_in (in, &info, seed), GST_FLOW_OK);
+    if (seed + elements[e].n_out < N_FRAMES)
+      continue;
     frame = check_pull (h);
     gst_clear_buffer (&pixels);
-    if (out == NVMM) {
-      pixels = check_nvmm_read (frame, &info);
-    } else {
-      GstMapInfo map;
-
-      fail_unless (gst_buffer_map (frame, &map, GST_MAP_READ));
-      pixels = gst_buffer_new_memdup (map.data, map.size);
-      gst_buffer_unmap (frame, &map);
-    }
+    pixels = read_pixels (frame, out, &info);
     gst_buffer_unref (frame);
   }
+  out_info = info_of (h->sinkpad);
   if (expected)
-    check_same_pixels (pixels, expected, &info);
-  copies->copied = times (h, "bytes-copied", &info);
-  copies->uploaded = times (h, "bytes-uploaded", &info);
-  copies->downloaded = times (h, "bytes-downloaded", &info);
+    check_same_pixels (pixels, expected, &out_info);
+  count_copies (element, elements[e].n_out, info.size, out_info.size, copies);
   gst_harness_teardown (h);
+  gst_object_unref (element);
   gst_imaging_stats_unref (given);
+  g_free (in_caps);
   return pixels;
 }
 
@@ -394,6 +470,7 @@ paths_suite (void)
   TCase *tc = tcase_create ("table");
 
   suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, set_up, tear_down);
   check_add_mock_test (tc, test_the_page_says_what_each_way_costs);
   return s;
 }
