@@ -485,6 +485,7 @@ normals_of_noise (
   GstBuffer *normals, *copy;
 
   g_object_set (element, "lights-location", lights, NULL);
+  gst_util_set_object_arg (G_OBJECT (element), "robust", "none");
   gst_util_set_object_arg (
       G_OBJECT (element), "backend", cuda ? "cuda" : "cpu");
   if (cuda)
