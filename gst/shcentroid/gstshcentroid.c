@@ -362,14 +362,18 @@ gst_sh_centroid_prefers_cuda (
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
   gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
+  GstShCentroidTables tables = {0};
   ImkShcentroidCell *cells = NULL;
   guint n_cells = 0;
 
   if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
     n_cells = imk_shcentroid_n_cells (&s.config);
+  if (s.config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    gst_sh_centroid_template_load (&tables, &s.calibration, &s.config, NULL);
   cpu_us = gst_sh_centroid_cpu_us (
       &s.config, samples, n_cells, is_calibrated (&s.calibration));
-  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, info->size);
+  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, n_cells, info->size);
+  gst_sh_centroid_tables_clear (&tables);
   g_free (cells);
   settings_clear (&s);
   return cpu_us / threads > 2 * cuda_us;
