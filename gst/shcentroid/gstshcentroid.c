@@ -251,7 +251,7 @@ has_grid (const Settings *s)
 
 /* Before find-grid has found one there is no grid: a kernel has to be open
  * when the frame comes in which it looks, and process () opens the right one
- * before anything is measured. */
+ * before anything is measured. Templates are of the cells to come. */
 static void
 take_whole_frame (ImkShcentroidConfig *config)
 {
@@ -259,6 +259,9 @@ take_whole_frame (ImkShcentroidConfig *config)
   config->columns = config->rows = 1;
   config->pitch_x = config->width;
   config->pitch_y = config->height;
+  config->estimator = IMK_SHCENTROID_ESTIMATOR_COG;
+  config->template_source = IMK_SHCENTROID_TEMPLATE_STORED;
+  config->template_cell = -1;
 }
 
 /* Once for each, until the next start. */
