@@ -251,7 +251,7 @@ has_grid (const Settings *s)
 
 /* Before find-grid has found one there is no grid: a kernel has to be open
  * when the frame comes in which it looks, and process () opens the right one
- * before anything is measured. */
+ * before anything is measured. Templates are of the cells to come. */
 static void
 take_whole_frame (ImkShcentroidConfig *config)
 {
@@ -259,6 +259,9 @@ take_whole_frame (ImkShcentroidConfig *config)
   config->columns = config->rows = 1;
   config->pitch_x = config->width;
   config->pitch_y = config->height;
+  config->estimator = IMK_SHCENTROID_ESTIMATOR_COG;
+  config->template_source = IMK_SHCENTROID_TEMPLATE_STORED;
+  config->template_cell = -1;
 }
 
 /* Once for each, until the next start. */
@@ -362,14 +365,18 @@ gst_sh_centroid_prefers_cuda (
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
   gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
+  GstShCentroidTables tables = {0};
   ImkShcentroidCell *cells = NULL;
   guint n_cells = 0;
 
   if (load_geometry (&s, &s.config, &cells, NULL) == IMK_OK)
     n_cells = imk_shcentroid_n_cells (&s.config);
+  if (s.config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    gst_sh_centroid_template_load (&tables, &s.calibration, &s.config, NULL);
   cpu_us = gst_sh_centroid_cpu_us (
       &s.config, samples, n_cells, is_calibrated (&s.calibration));
-  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, info->size);
+  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, n_cells, info->size);
+  gst_sh_centroid_tables_clear (&tables);
   g_free (cells);
   settings_clear (&s);
   return cpu_us / threads > 2 * cuda_us;

@@ -364,6 +364,15 @@ imk_shcentroid_score_near (const ImkShcentroidMatch *m,
   return imk_shcentroid_score (products, how);
 }
 
+/* The products of a row are added up in float32, whose end is 3.4e38. By the
+ * inequality of Cauchy and Schwarz no sum of products comes near it then, which
+ * it else may: power=4 of 16 bits is enough. */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_fits_products (const ImkShcentroidProducts *p)
+{
+  return p->a.square * p->b.square < 1e76;
+}
+
 /* @peak: its scores are there; @middle: the products of the best shift */
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_finish_peak (ImkShcentroidPeak *peak,
@@ -372,7 +381,7 @@ imk_shcentroid_finish_peak (ImkShcentroidPeak *peak,
   /* without a corner the parabolas are left */
   for (int32_t k = 1; peak->found && k < 9; k += 2)
     peak->found = peak->score[k] > IMK_SHCENTROID_NO_SCORE;
-  peak->found = peak->found &&
+  peak->found = peak->found && imk_shcentroid_fits_products (middle) &&
                 imk_shcentroid_normalised (middle) >= params->min_correlation &&
                 imk_shcentroid_fit (peak, params->peak_fit);
 }

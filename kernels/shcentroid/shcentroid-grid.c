@@ -925,7 +925,24 @@ lit_strength (Finder *f, double least)
 }
 
 static ImkStatus
-finish (Finder *f, double least, ImkShcentroidGrid *grid, ImkError *error)
+no_grid (ImkShcentroidLattice lattice, uint32_t n_peaks, ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "There is no grid of spots in the frame: %u peaks, but no %s lattice "
+      "that half of them lie on. It needs a frame with at least %d sharp "
+      "spots, best of a flat wavefront.",
+      n_peaks,
+      lattice == IMK_SHCENTROID_LATTICE_SQUARE      ? "square"
+      : lattice == IMK_SHCENTROID_LATTICE_HEXAGONAL ? "hexagonal"
+                                                    : "square or hexagonal",
+      LEAST_SPOTS);
+}
+
+/* Structure that is no spots, as granules, has peaks that propose a lattice,
+ * but hardly any that are lit and stay. */
+static ImkStatus
+finish (Finder *f, ImkShcentroidLattice lattice, double least,
+    ImkShcentroidGrid *grid, ImkError *error)
 {
   Lattice l = f->lattice;
   double half = 0.5 * cabs (l.step);
@@ -942,6 +959,8 @@ finish (Finder *f, double least, ImkShcentroidGrid *grid, ImkError *error)
     n--;
   settle (f, f->best_peaks, n, &l);
   drop_lonely (f);
+  if (f->n_sites < LEAST_SPOTS)
+    return no_grid (lattice, f->n_best_peaks, error);
   normalise (f, &l, &found);
   n = f->n_sites;
   places = malloc (2 * n * sizeof (*places));
@@ -1027,17 +1046,9 @@ imk_shcentroid_find_grid (const ImkImage *frame, ImkShcentroidLattice lattice,
       status = search_scale (&f, lattice, error);
   }
   if (status == IMK_OK && f.score > 0)
-    status = finish (&f, least, grid, error);
+    status = finish (&f, lattice, least, grid, error);
   else if (status == IMK_OK)
-    status = imk_error_set (error, IMK_ERROR_IMAGE,
-        "There is no grid of spots in the frame: %u peaks, but no %s lattice "
-        "that half of them lie on. It needs a frame with at least %d sharp "
-        "spots, best of a flat wavefront.",
-        most,
-        lattice == IMK_SHCENTROID_LATTICE_SQUARE      ? "square"
-        : lattice == IMK_SHCENTROID_LATTICE_HEXAGONAL ? "hexagonal"
-                                                      : "square or hexagonal",
-        LEAST_SPOTS);
+    status = no_grid (lattice, most, error);
   finder_clear (&f);
   return status;
 }

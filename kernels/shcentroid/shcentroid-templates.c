@@ -289,9 +289,11 @@ imk_shcentroid_cut_templates (const ImkShcentroidConfig *c, const float *frame,
 {
   bool one = c->template_cell >= 0;
   uint32_t n = one ? 1 : imk_shcentroid_n_cells (c);
-  ImkStatus status = check_source (c, error);
+  ImkStatus status = imk_shcentroid_check_cells (c, error);
   Size size;
 
+  if (status == IMK_OK)
+    status = check_source (c, error);
   if (status == IMK_OK)
     status = check_cut (c, error);
   if (status != IMK_OK)

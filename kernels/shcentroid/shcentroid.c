@@ -455,19 +455,27 @@ imk_shcentroid_whole_cell (const ImkShcentroidConfig *c, uint32_t i)
   return box;
 }
 
-static ImkStatus
-check_config (const ImkShcentroidConfig *c, ImkError *error)
+ImkStatus
+imk_shcentroid_check_cells (const ImkShcentroidConfig *c, ImkError *error)
 {
   ImkStatus status = check_frame (c, error);
 
   if (status == IMK_OK)
     status = check_choice (
-        "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error);
-  if (status == IMK_OK)
-    status = check_choice (
         "grid-rule", c->grid_rule, IMK_SHCENTROID_RULE_PAPER + 1, error);
   if (status == IMK_OK)
     status = c->n_cells ? check_map (c, error) : check_grid (c, error);
+  return status;
+}
+
+static ImkStatus
+check_config (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = imk_shcentroid_check_cells (c, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error);
   if (status == IMK_OK)
     status = check_references (c, error);
   if (status == IMK_OK)

@@ -300,8 +300,9 @@ void imk_shcentroid_get_references (
 
 /**
  * imk_shcentroid_cut_templates: (from a picture of the whole frame)
- * @config: a valid one; @template_cell says which cell is cut out, -1 for each
- *   of them, and @template_margin how much less than the smallest cell
+ * @config: its frame and cells are looked at; @template_cell says which cell
+ *   is cut out, -1 for each of them, and @template_margin how much less than
+ *   the smallest cell
  * @frame: width x height calibrated values, NaN for a bad pixel
  * @to: (out): its templates and their number and size are set
  * @templates: (out): what they point to, for free ()

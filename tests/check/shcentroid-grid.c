@@ -176,6 +176,20 @@ GST_START_TEST (test_find_grid_without_a_grid_measures_that_frame_too)
 }
 GST_END_TEST;
 
+/* The template is a cell of the grid that is yet to be found. */
+GST_START_TEST (test_find_grid_goes_with_correlation)
+{
+  Sh sh = sh_new (backends[__i__],
+      "estimator=correlation template-source=frame template-cell=14", TRUE);
+  GstBuffer *out = sh_frame (&sh, spots_new ());
+
+  check_found (&sh);
+  fail_unless_equals_int (n_rows_of (out), 29);
+  gst_buffer_unref (out);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_find_grid_replaces_a_grid_while_playing)
 {
   Sh sh = sh_new (backends[__i__],
@@ -317,6 +331,7 @@ shcentroid_grid_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_loop_test (
       tcase, test_find_grid_without_a_grid_measures_that_frame_too, 0, n);
+  tcase_add_loop_test (tcase, test_find_grid_goes_with_correlation, 0, n);
   tcase_add_loop_test (
       tcase, test_find_grid_replaces_a_grid_while_playing, 0, n);
   tcase_add_loop_test (

@@ -992,6 +992,33 @@ test_template_of_the_frame (void)
   }
 }
 
+/* Products that float32 does not hold are no match, and no slope either. */
+static void
+test_beyond_float32 (void)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 3, 3, 20, 20);
+
+  c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+  c.template_cell = 4;
+  for (uint64_t seed = 1; seed <= 9; seed++)
+    for (int how = 0; how <= IMK_SHCENTROID_CORRELATION_DIFFERENCE; how++)
+      for (int power = 2; power <= 4; power += 2) {
+        TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0);
+        TestImage out;
+
+        test_image_fill (&in, FILL_NOISE, 65535, seed);
+        c.power = power;
+        c.correlation = how;
+        out = run_cpu (&c, &in);
+        check_near (&out, 4, IMK_SHCENTROID_FLAGS,
+            power == 2 ? 0 : IMK_SHCENTROID_NO_MATCH, 0);
+        check_near (&out, 4, IMK_SHCENTROID_DX, 0, power == 2 ? 0.1 : 0);
+        check_near (&out, 4, IMK_SHCENTROID_DY, 0, power == 2 ? 0.1 : 0);
+        test_image_free (&in);
+        test_image_free (&out);
+      }
+}
+
 /* A spot that wanders out of its cell is followed by its window. */
 static void
 test_tracking (void)
@@ -1396,6 +1423,7 @@ main (void)
       {"example D: a scene moved by (3, -2)", test_whole_shift},
       {"a frame that moves by a pixel moves the result by one", test_shift_law},
       {"the cell of the template has no slope", test_template_of_the_frame},
+      {"products beyond float32 are no match", test_beyond_float32},
       {"a window follows its template", test_tracking},
       {"what is not there is flagged, and no slope", test_nothing_to_find},
       {"variances are those of simulated noise", test_noise},

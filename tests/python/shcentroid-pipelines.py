@@ -106,6 +106,22 @@ class Scripts(unittest.TestCase):
         error = found - (shifts - shifts.mean(1, keepdims=True))
         self.assertLess(np.sqrt((error ** 2).mean()), 0.05)
 
+    def test_a_sun_without_shifts_is_measured_too(self):
+        self.assertIn("5 frames measured", self.call("shcentroid-solar", "fields=xy"))
+        self.assertIn("No shift is valid.", self.call(
+            "shcentroid-solar", "min-correlation=1", "template-source=stored",
+            "template-location=" + self.other_scene(), "template-cell=-1"))
+
+    def other_scene(self):
+        """Returns: a template that is found nowhere."""
+        name = self.path("t.npy")
+        np.save(name, np.indices((12, 12)).sum(0) % 2 * 50.)
+        return name
+
+    def test_granules_are_no_grid(self):
+        np.save(self.path("sun.npy"), granulation.make()[0])
+        self.assertIn("There is no grid of spots", self.call("shcentroid-file", "sun.npy", status=1))
+
     def test_what_is_missing_is_said_in_a_sentence(self):
         np.save(self.path("f.npy"), np.zeros((1, 64, 64), np.uint8))
         self.assertIn("There is no grid of spots",
