@@ -218,8 +218,8 @@ configure (GstOctBscan *self)
   /* what fails now is said by the first B-scan */
   if (ok && gst_imaging_engine_is_on_cuda (self->engine))
     gst_oct_bscan_need_devices (self, &ignored);
-  g_mutex_unlock (&self->frames);
   self->has_caps = ok;
+  g_mutex_unlock (&self->frames);
   gst_caps_unref (caps);
   return ok;
 }
@@ -287,12 +287,14 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   if (!configure (self))
     return FALSE;
   /* now, as the segment comes next, which stands behind the caps */
+  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
     gst_oct_bscan_negotiate (self, i, pad);
     g_clear_object (&pad);
   }
+  g_mutex_unlock (&self->frames);
   return TRUE;
 }
 

@@ -23,7 +23,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   gint fps_n = self->bscan.fps_n, fps_d = self->bscan.fps_d;
   guint n = 1;
 
-  if (!pad || !gst_pad_is_linked (pad))
+  if (!pad)
     return GST_FLOW_NOT_LINKED;
   GST_OBJECT_LOCK (self);
   if (i != COMPLEX)
@@ -358,6 +358,7 @@ must_negotiate (GstOctBscan *self)
 {
   gboolean must = FALSE;
 
+  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
@@ -365,6 +366,7 @@ must_negotiate (GstOctBscan *self)
       must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
     g_clear_object (&pad);
   }
+  g_mutex_unlock (&self->frames);
   return must;
 }
 
