@@ -159,6 +159,9 @@ ImkOctbscanJob gst_oct_bscan_work_job (
 /* Images of what has been added to a mean, if anything. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 
+/* Says that @n rows do not fill an en-face image, unless there are none. */
+void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
+
 /* Returns: the flow of all outputs after @pad has had @flow */
 GstFlowReturn gst_oct_bscan_combine (
     GstOctBscan *self, GstPad *pad, GstFlowReturn flow);

@@ -224,18 +224,12 @@ configure (GstOctBscan *self)
   return ok;
 }
 
-/* Rows that do not fill an en-face image; what is on its way is out. */
+/* What is on its way is out. */
 static void
 forget_rows (GstOctBscan *self, const gchar *why)
 {
-  guint n = gst_oct_bscan_enface_reset (self->enface);
-
-  if (n > 0)
-    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
-        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
-         "left out of it: %s.",
-            n, why),
-        (NULL));
+  gst_oct_bscan_warn_of_rows (
+      self, gst_oct_bscan_enface_reset (self->enface), why);
 }
 
 /* The B-scans so far have an end: all of them are shown. */

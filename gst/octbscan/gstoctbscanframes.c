@@ -308,6 +308,17 @@ gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
   return flow;
 }
 
+void
+gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
+{
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
+         "left out of it: %s.",
+            n, why),
+        (NULL));
+}
+
 /* The row of this B-scan becomes the image of its volume, or nothing yet. */
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
@@ -316,8 +327,10 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
   gboolean full;
 
-  gst_oct_bscan_enface_setup (
-      self->enface, (guint) w->volume.width, (guint) w->volume.height);
+  gst_oct_bscan_warn_of_rows (self,
+      gst_oct_bscan_enface_setup (
+          self->enface, (guint) w->volume.width, (guint) w->volume.height),
+      "its size changes");
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))

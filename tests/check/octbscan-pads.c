@@ -768,6 +768,23 @@ GST_START_TEST (test_wrong_settings_are_said)
 }
 GST_END_TEST
 
+/* Rows of a volume that gets another size are counted. */
+GST_START_TEST (test_a_volume_changes_its_size)
+{
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (ELEMENT, 15);
+  g_object_set (r.pads[SRC]->element, "bscans-per-volume", 3, NULL);
+  push_all (&r, 0, 2);
+  g_object_set (r.pads[SRC]->element, "bscans-per-volume", 4, NULL);
+  push_all (&r, 2, 3);
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 B-scans do not fill");
+  run_free (&r);
+}
+GST_END_TEST
+
 /* The stream is held back by a sink that is prerolled; pads come and go all the
  * same, and what is linked meanwhile has images as soon as it plays. */
 GST_START_TEST (test_pads_come_and_go_while_prerolled)
@@ -823,6 +840,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
+  tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
