@@ -34,7 +34,8 @@ struct _GstOctBscan {
   GstClockTime period;  /* likewise; from B-scan to B-scan */
 
   /* of the streaming thread */
-  GstOctBscanOutput outputs[N_OUTPUTS]; /* the pad under the object lock */
+  GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, the pad
+                                           also under the object lock */
   GstFlowCombiner *flows;
   GstOctBscanGroup *group;
   GstSegment segment;
@@ -104,7 +105,7 @@ gboolean gst_oct_bscan_src_query (
 /* Returns: (transfer full) (nullable): the pad of an output */
 GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
 
-/* Agrees with downstream of one pad.
+/* Agrees with downstream of one pad. Call with the frames locked.
  * Returns: GST_FLOW_NOT_LINKED when there is none */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);
@@ -157,6 +158,9 @@ ImkOctbscanJob gst_oct_bscan_work_job (
 
 /* Images of what has been added to a mean, if anything. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
+
+/* Says that @n rows do not fill an en-face image, unless there are none. */
+void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
 
 /* Returns: the flow of all outputs after @pad has had @flow */
 GstFlowReturn gst_oct_bscan_combine (

@@ -218,24 +218,18 @@ configure (GstOctBscan *self)
   /* what fails now is said by the first B-scan */
   if (ok && gst_imaging_engine_is_on_cuda (self->engine))
     gst_oct_bscan_need_devices (self, &ignored);
-  g_mutex_unlock (&self->frames);
   self->has_caps = ok;
+  g_mutex_unlock (&self->frames);
   gst_caps_unref (caps);
   return ok;
 }
 
-/* Rows that do not fill an en-face image; what is on its way is out. */
+/* What is on its way is out. */
 static void
 forget_rows (GstOctBscan *self, const gchar *why)
 {
-  guint n = gst_oct_bscan_enface_reset (self->enface);
-
-  if (n > 0)
-    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
-        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
-         "left out of it: %s.",
-            n, why),
-        (NULL));
+  gst_oct_bscan_warn_of_rows (
+      self, gst_oct_bscan_enface_reset (self->enface), why);
 }
 
 /* The B-scans so far have an end: all of them are shown. */
@@ -287,12 +281,14 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   if (!configure (self))
     return FALSE;
   /* now, as the segment comes next, which stands behind the caps */
+  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
     gst_oct_bscan_negotiate (self, i, pad);
     g_clear_object (&pad);
   }
+  g_mutex_unlock (&self->frames);
   return TRUE;
 }
 

@@ -23,7 +23,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   gint fps_n = self->bscan.fps_n, fps_d = self->bscan.fps_d;
   guint n = 1;
 
-  if (!pad || !gst_pad_is_linked (pad))
+  if (!pad)
     return GST_FLOW_NOT_LINKED;
   GST_OBJECT_LOCK (self);
   if (i != COMPLEX)
@@ -308,6 +308,17 @@ gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
   return flow;
 }
 
+void
+gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
+{
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("%u B-scans do not fill an en-face image (bscans-per-volume) and are "
+         "left out of it: %s.",
+            n, why),
+        (NULL));
+}
+
 /* The row of this B-scan becomes the image of its volume, or nothing yet. */
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
@@ -316,8 +327,10 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
   gboolean full;
 
-  gst_oct_bscan_enface_setup (
-      self->enface, (guint) w->volume.width, (guint) w->volume.height);
+  gst_oct_bscan_warn_of_rows (self,
+      gst_oct_bscan_enface_setup (
+          self->enface, (guint) w->volume.width, (guint) w->volume.height),
+      "its size changes");
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
@@ -358,6 +371,7 @@ must_negotiate (GstOctBscan *self)
 {
   gboolean must = FALSE;
 
+  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
@@ -365,6 +379,7 @@ must_negotiate (GstOctBscan *self)
       must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
     g_clear_object (&pad);
   }
+  g_mutex_unlock (&self->frames);
   return must;
 }
 

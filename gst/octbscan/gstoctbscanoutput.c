@@ -115,33 +115,47 @@ decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
   return ok && gst_buffer_pool_set_active (self->pool, TRUE);
 }
 
-GstFlowReturn
-gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
-    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d)
+/* A pad that is not linked has caps as well, since the segment, which must come
+ * behind them, is stored on it, too. */
+static gboolean
+agree_on_caps (
+    GstOctBscanOutput *self, gint width, gint height, gint fps_n, gint fps_d)
 {
-  gboolean again = gst_pad_check_reconfigure (self->pad);
-  GstCaps *caps;
+  GstCaps *caps = choose_caps (self, width, height, fps_n, fps_d);
   gboolean ok = TRUE;
 
-  if (self->caps && self->pool && !again && self->width == width &&
-      self->height == height && self->info.fps_n == fps_n &&
-      self->info.fps_d == fps_d)
-    return GST_FLOW_OK;
-  caps = choose_caps (self, width, height, fps_n, fps_d);
   if (gst_caps_is_empty (caps)) {
     gst_caps_unref (caps);
-    return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
-                                           : GST_FLOW_NOT_NEGOTIATED;
+    return FALSE;
   }
   caps = gst_caps_fixate (caps);
   if (!self->caps || !gst_caps_is_equal (caps, self->caps)) {
     gst_caps_replace (&self->caps, caps);
     ok = set_infos (self, width, height) &&
-         gst_pad_push_event (self->pad, gst_event_new_caps (caps));
+         (gst_pad_push_event (self->pad, gst_event_new_caps (caps)) ||
+             !gst_pad_is_linked (self->pad));
   }
   gst_caps_unref (caps);
-  if (ok && decide_allocation (self, engine))
-    return GST_FLOW_OK;
+  return ok;
+}
+
+GstFlowReturn
+gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
+    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d)
+{
+  gboolean linked = gst_pad_is_linked (self->pad);
+  gboolean again = gst_pad_check_reconfigure (self->pad);
+
+  if (self->caps && (self->pool || !linked) && !again && self->width == width &&
+      self->height == height && self->info.fps_n == fps_n &&
+      self->info.fps_d == fps_d)
+    return linked ? GST_FLOW_OK : GST_FLOW_NOT_LINKED;
+  if (agree_on_caps (self, width, height, fps_n, fps_d)) {
+    if (!linked)
+      return GST_FLOW_NOT_LINKED;
+    if (decide_allocation (self, engine))
+      return GST_FLOW_OK;
+  }
   gst_oct_bscan_output_reset (self);
   gst_pad_mark_reconfigure (self->pad);
   return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING

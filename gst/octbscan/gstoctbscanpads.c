@@ -9,10 +9,19 @@ static const gchar *const output_names[N_OUTPUTS] = {
     [ENFACE] = "enface",
 };
 
+/* What stands before the caps. */
 static gboolean
-copy_sticky (GstPad *pad, GstEvent **event, gpointer to)
+copy_early (GstPad *pad, GstEvent **event, gpointer to)
 {
-  if (GST_EVENT_TYPE (*event) != GST_EVENT_CAPS)
+  if (GST_EVENT_TYPE (*event) < GST_EVENT_CAPS)
+    gst_pad_store_sticky_event (to, *event);
+  return TRUE;
+}
+
+static gboolean
+copy_late (GstPad *pad, GstEvent **event, gpointer to)
+{
+  if (GST_EVENT_TYPE (*event) > GST_EVENT_CAPS)
     gst_pad_store_sticky_event (to, *event);
   return TRUE;
 }
@@ -43,13 +52,17 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
   pad = gst_pad_new_from_template (template, wanted);
   gst_pad_set_query_function (pad, gst_oct_bscan_src_query);
   gst_pad_set_active (pad, TRUE);
-  gst_pad_sticky_events_foreach (self->sink, copy_sticky, pad);
-  GST_PAD_STREAM_LOCK (self->sink);
+  gst_pad_sticky_events_foreach (self->sink, copy_early, pad);
+  /* not the stream's lock: it is held while downstream is prerolled */
+  g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   self->outputs[output].pad = gst_object_ref (pad);
   gst_flow_combiner_add_pad (self->flows, pad);
   GST_OBJECT_UNLOCK (self);
-  GST_PAD_STREAM_UNLOCK (self->sink);
+  if (self->has_caps)
+    gst_oct_bscan_negotiate (self, output, pad);
+  gst_pad_sticky_events_foreach (self->sink, copy_late, pad);
+  g_mutex_unlock (&self->frames);
   gst_element_add_pad (element, pad);
   return pad;
 }
@@ -59,16 +72,14 @@ drop_output (GstOctBscan *self, guint output)
 {
   GstPad *pad;
 
-  GST_PAD_STREAM_LOCK (self->sink);
+  g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   pad = g_steal_pointer (&self->outputs[output].pad);
   if (pad)
     gst_flow_combiner_remove_pad (self->flows, pad);
   GST_OBJECT_UNLOCK (self);
-  g_mutex_lock (&self->frames);
   gst_oct_bscan_output_reset (&self->outputs[output]);
   g_mutex_unlock (&self->frames);
-  GST_PAD_STREAM_UNLOCK (self->sink);
   g_clear_object (&pad);
 }
 

@@ -237,6 +237,76 @@ launch (GstOctBscanQueue *self, Member *m, Batch *b)
     end_on_cpu (self, m, b);
 }
 
+static gboolean
+is_any_left (GstOctBscanQueue *self)
+{
+  for (guint i = 0; i < self->n_members; i++)
+    if (!self->members[i].lost)
+      return TRUE;
+  return FALSE;
+}
+
+/* On the first device alone, which is lost. The CPU, once it is there, finds
+ * out by itself. */
+static gboolean
+is_stuck (GstOctBscanQueue *self, const GstOctBscanWork *w)
+{
+  return self->members[0].lost && is_any_left (self) &&
+         self->members[self->n_members - 1].device && !may_go_anywhere (w);
+}
+
+/* Of the works of @b those that are stuck, as a batch before it that is done:
+ * it has nothing to be pushed, but is counted. */
+static void
+part_with_stuck (GstOctBscanQueue *self, Batch *b)
+{
+  Batch *stuck = g_new0 (Batch, 1);
+  guint n = 0;
+
+  stuck->works = g_new (GstOctBscanWork *, b->n);
+  for (guint i = 0; i < b->n; i++) {
+    GstOctBscanWork *w = b->works[i];
+
+    if (is_stuck (self, w))
+      stuck->works[stuck->n++] = w;
+    else
+      b->works[n++] = w;
+    w->lost |= is_stuck (self, w);
+  }
+  b->n = n;
+  if (stuck->n > 0)
+    GST_WARNING_OBJECT (self->element, "%u B-scans are lost", stuck->n);
+  set_state (stuck, DONE);
+  g_queue_insert_before (&self->order, g_queue_find (&self->order, b), stuck);
+}
+
+/* What nobody can take is let go of. */
+static void
+drop_stuck (GstOctBscanQueue *self)
+{
+  const GstOctBscanWork *w;
+  Batch *b;
+
+  for (GList *l = self->again.head, *next; l; l = next) {
+    next = l->next;
+    b = l->data;
+    part_with_stuck (self, b);
+    if (b->n == 0) {
+      set_state (b, DONE);
+      g_queue_delete_link (&self->again, l);
+    }
+  }
+  while ((w = g_queue_peek_head (&self->waiting)) && is_stuck (self, w)) {
+    b = g_new0 (Batch, 1);
+    b->works = g_new (GstOctBscanWork *, 1);
+    b->works[b->n++] = g_queue_pop_head (&self->waiting);
+    g_queue_push_tail (&self->order, b);
+    part_with_stuck (self, b);
+    set_state (b, DONE);
+    g_cond_broadcast (&self->changed); /* there is room */
+  }
+}
+
 /* Gives work to those that have none. Call with the lock held, which is let go
  * of meanwhile. */
 static void
@@ -245,9 +315,13 @@ submit (GstOctBscanQueue *self)
   const GstOctBscanWork *next;
   Member *m;
 
-  while (!self->recovering && (next = next_work (self)) &&
-         (m = choose_member (self, next)))
+  while (!self->recovering) {
+    if (self->members[0].lost)
+      drop_stuck (self);
+    if (!(next = next_work (self)) || !(m = choose_member (self, next)))
+      break;
     launch (self, m, take_batch (self, m));
+  }
 }
 
 /* --- out ------------------------------------------------------------------ */
@@ -300,15 +374,6 @@ push_done (GstOctBscanQueue *self)
 }
 
 /* --- failures ------------------------------------------------------------- */
-
-static gboolean
-is_any_left (GstOctBscanQueue *self)
-{
-  for (guint i = 0; i < self->n_members; i++)
-    if (!self->members[i].lost)
-      return TRUE;
-  return FALSE;
-}
 
 static guint
 count_flying (GstOctBscanQueue *self)
@@ -365,8 +430,8 @@ static void
 post_lost (GstOctBscanQueue *self, const Member *m, const ImkError *why)
 {
   GST_ELEMENT_WARNING (self->element, LIBRARY, FAILED,
-      ("CUDA device %d cannot be used any more, the others go on; no B-scan is "
-       "lost. %s",
+      ("CUDA device %d cannot be used any more, the others go on; no B-scan in "
+       "host memory is lost. %s",
           gst_oct_bscan_device_id (m->device), why->message),
       (NULL));
 }

@@ -49,6 +49,8 @@ struct _GstOctInterlacePad {
 struct _GstOctInterlace {
   GstAggregator parent;
   GstVideoInfo info; /* of what leaves */
+  guint n_cameras;   /* in it */
+  gboolean is_gap;   /* something has been left out since */
 
   /* under the object lock */
   GstClockTime tolerance;
@@ -242,6 +244,7 @@ gst_oct_interlace_update_src_caps (
   if (one) {
     gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
         (guint) one->width, (guint) one->height * cameras->len);
+    self->n_cameras = cameras->len;
     self->info.fps_n = one->fps_n;
     self->info.fps_d = one->fps_d;
     *result = gst_video_info_to_caps (&self->info);
@@ -441,7 +444,14 @@ keep_last (GPtrArray *cameras)
   }
 }
 
-/* The first camera's flags; the time of the earliest. */
+static void
+leave_out (GstOctInterlace *self, GPtrArray *cameras)
+{
+  keep_last (cameras);
+  self->is_gap = TRUE;
+}
+
+/* With the time of the earliest; an interruption of one interrupts all. */
 static GstFlowReturn
 push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 {
@@ -454,14 +464,19 @@ push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   for (guint i = 0; i < cameras->len; i++) {
     const GstOctInterlacePad *camera = cameras->pdata[i];
 
-    if (camera->frame)
+    if (camera->frame) {
       duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
+      self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
+    }
   }
   keep_last (cameras);
   if (flow != GST_FLOW_OK) {
     gst_clear_buffer (&buffer);
     return flow;
   }
+  if (self->is_gap)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  self->is_gap = FALSE;
   GST_BUFFER_PTS (buffer) = time;
   GST_BUFFER_DURATION (buffer) = duration;
   if (GST_CLOCK_TIME_IS_VALID (time))
@@ -501,12 +516,16 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
   GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
 
-  if (has_any (cameras)) {
+  if (has_any (cameras) && cameras->len != self->n_cameras) {
+    /* one has come or gone since: first the caps, then the frames */
+    gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
+    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
+  } else if (has_any (cameras)) {
     time = take_frames (self, cameras);
     if (replace_missing (self, cameras, time))
       flow = push (self, cameras, time);
     else
-      keep_last (cameras);
+      leave_out (self, cameras);
   } else if (are_all_at_end (cameras)) {
     flow = GST_FLOW_EOS;
   } else {
@@ -559,6 +578,8 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   }
   g_ptr_array_unref (cameras);
   self->n_frames = self->n_incomplete = 0;
+  self->n_cameras = 0;
+  self->is_gap = FALSE;
   return TRUE;
 }
 

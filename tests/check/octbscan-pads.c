@@ -768,6 +768,68 @@ GST_START_TEST (test_wrong_settings_are_said)
 }
 GST_END_TEST
 
+/* Rows of a volume that gets another size are counted. */
+GST_START_TEST (test_a_volume_changes_its_size)
+{
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (ELEMENT, 15);
+  g_object_set (r.pads[SRC]->element, "bscans-per-volume", 3, NULL);
+  push_all (&r, 0, 2);
+  g_object_set (r.pads[SRC]->element, "bscans-per-volume", 4, NULL);
+  push_all (&r, 2, 3);
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 B-scans do not fill");
+  run_free (&r);
+}
+GST_END_TEST
+
+/* The stream is held back by a sink that is prerolled; pads come and go all the
+ * same, and what is linked meanwhile has images as soon as it plays. */
+GST_START_TEST (test_pads_come_and_go_while_prerolled)
+{
+  gchar *launch = g_strdup_printf (
+      "videotestsrc ! "
+      "video/x-raw,format=GRAY16_LE,width=%d,height=%d ! octbscan name=oct "
+      "taper-cut=7 upsample=128 backend=%s ! fakesink",
+      WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
+  GstElement *pipeline = gst_parse_launch (launch, NULL);
+  GstElement *oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
+  GstElement *sink = gst_element_factory_make ("fakesink", NULL);
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstSample *last = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, GST_CLOCK_TIME_NONE),
+      GST_STATE_CHANGE_SUCCESS);
+  for (guint i = LINEAR; i < N_PADS; i++) {
+    GstPad *pad = gst_element_request_pad_simple (oct, pad_names[i]);
+
+    fail_unless (pad != NULL);
+    gst_element_release_request_pad (oct, pad);
+    gst_object_unref (pad);
+  }
+  g_object_set (sink, "async", FALSE, NULL);
+  gst_bin_add (GST_BIN (pipeline), sink);
+  gst_element_sync_state_with_parent (sink);
+  fail_unless (gst_element_link_pads (oct, "linear", sink, "sink"));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  while (!last) {
+    g_usleep (1000);
+    g_object_get (sink, "last-sample", &last, NULL);
+  }
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  gst_sample_unref (last);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (bus);
+  gst_object_unref (oct);
+  gst_object_unref (pipeline);
+  g_free (launch);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -778,6 +840,8 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
+  tcase_add_test (tc, test_a_volume_changes_its_size);
+  tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);

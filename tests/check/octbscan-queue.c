@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "gstimagingmemory.h"
+
 #define WIDTH 60
 #define LINES 17
 #define DEPTHS 30
@@ -58,6 +60,41 @@ noise_lines (GstHarness *h, guint frame, gboolean offered)
   gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = frame * GST_MSECOND;
   GST_BUFFER_DURATION (buffer) = GST_MSECOND;
+  return buffer;
+}
+
+/* On the first device alone. */
+static GstBuffer *
+noise_on_device (GstImagingContext *context, guint frame)
+{
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, NULL);
+  GstBuffer *from = noise_lines (NULL, frame, FALSE), *buffer;
+  GstMemory *memory =
+      gst_allocator_alloc (allocator, gst_buffer_get_size (from), NULL);
+  gpointer stream = gst_imaging_context_stream (context), pointer;
+  ImkLocation location;
+  GstMapInfo map;
+  ImkError error;
+
+  check_ok (gst_imaging_context_push (context, &error), &error);
+  check_ok (gst_imaging_memory_acquire (memory, stream, GST_MAP_WRITE, FALSE,
+                NULL, &pointer, &location, &error),
+      &error);
+  gst_buffer_map (from, &map, GST_MAP_READ);
+  check_ok (check_device ()->copy (pointer, map.size, map.data, map.size,
+                map.size, 1, stream, &error),
+      &error);
+  gst_buffer_unmap (from, &map);
+  check_ok (
+      gst_imaging_memory_release (memory, stream, GST_MAP_WRITE, FALSE, &error),
+      &error);
+  gst_imaging_context_pop (context);
+  buffer = gst_buffer_new ();
+  gst_buffer_append_memory (buffer, memory);
+  gst_buffer_copy_into (buffer, from, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_buffer_unref (from);
+  gst_object_unref (allocator);
   return buffer;
 }
 
@@ -472,6 +509,45 @@ GST_START_TEST (test_lost_device_loses_no_frame)
 }
 GST_END_TEST
 
+/* Frames that are on a device are lost with it, which is counted; the others go
+ * on. Only the first device takes such frames. */
+GST_START_TEST (test_frames_on_a_lost_device_are_counted)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstImagingContext *context = check_context (0);
+  GstBus *bus = watch (h);
+  GstBuffer *frames[20];
+  GstClockTime last = 0;
+  guint64 n_found = 0;
+  GstBuffer *found;
+
+  g_setenv ("IMK_MOCK_DELAY_US", "3000", TRUE);
+  for (guint i = 0; i < 20; i++)
+    frames[i] = noise_on_device (context, i);
+  for (guint i = 0; i < 20; i++) {
+    check_push (h, frames[i], GST_FLOW_OK);
+    if (i == 9)
+      check_lose_device (0);
+  }
+  push_frames (h, 20, 40, FALSE);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  while ((found = gst_harness_try_pull (h))) {
+    last = GST_BUFFER_PTS (found);
+    n_found++;
+    gst_buffer_unref (found);
+  }
+  fail_unless_equals_uint64 (last, 39 * GST_MSECOND);
+  fail_unless_equals_uint64 (
+      check_stat (h->element, "lost-frames"), 40 - n_found);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  fail_unless (n_found >= 20 && n_found < 40);
+  check_lose_device (-1);
+  unwatch (h, bus);
+  g_object_unref (context);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* All of them, while frames are on them: the CPU does these, with auto; each
  * comes out once, in order. The first are read before, so that no image is on
  * the device alone. */
@@ -553,6 +629,7 @@ octbscan_queue_suite (void)
   tcase_add_loop_test (tc, test_devices_share, 0, 2);
   tcase_add_test (tc, test_slow_device_gets_less);
   tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);
+  tcase_add_test (tc, test_frames_on_a_lost_device_are_counted);
   tcase_add_loop_test (tc, test_cpu_does_what_the_last_device_had, 0, 2);
   tcase_add_test (tc, test_wrong_devices_are_said);
   return suite;

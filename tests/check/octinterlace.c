@@ -247,6 +247,46 @@ GST_START_TEST (test_incomplete_bscans_are_left_out)
 }
 GST_END_TEST
 
+/* What stands behind a gap says so, or lines of both sides would become one
+ * B-scan. */
+GST_START_TEST (test_gaps_are_marked)
+{
+  static const gboolean marked[] = {FALSE, TRUE, FALSE};
+  Run r = run_new ("octinterlace", 2);
+
+  push_with_a_hole (&r);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *out = check_pull (r.src);
+
+    fail_unless_equals_int (GST_BUFFER_IS_DISCONT (out), marked[i]);
+    gst_buffer_unref (out);
+  }
+  check_end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* The others go on, with fewer lines. */
+GST_START_TEST (test_a_camera_leaves)
+{
+  Run r = run_new ("octinterlace", 2);
+  GstPad *pad = gst_element_get_static_pad (r.element, "sink_1");
+  GstBuffer *out;
+
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  check_frame (&r, 0, NULL);
+  gst_element_release_request_pad (r.element, pad);
+  push (&r, 0, 1);
+  out = check_pull (r.src);
+  fail_unless_equals_uint64 (
+      gst_buffer_get_size (out), GST_ROUND_UP_4 (WIDTH * 2) * LINES);
+  gst_buffer_unref (out);
+  gst_object_unref (pad);
+  run_free (&r);
+}
+GST_END_TEST
+
 GST_START_TEST (test_missing_frames_are_replaced)
 {
   static const guint repeated[] = {1, 0}, black[] = {1, G_MAXUINT};
@@ -412,6 +452,8 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_lines_take_turns);
   tcase_add_test (tc, test_times_may_differ_a_little);
   tcase_add_test (tc, test_incomplete_bscans_are_left_out);
+  tcase_add_test (tc, test_gaps_are_marked);
+  tcase_add_test (tc, test_a_camera_leaves);
   tcase_add_test (tc, test_missing_frames_are_replaced);
   tcase_add_test (tc, test_a_camera_that_ends_is_missing);
   tcase_add_test (tc, test_frames_without_times_go_in_order);
