@@ -148,10 +148,9 @@ work_row (GstInsarXcorr *self)
 
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
-  } else {
+  } else if (gst_insar_end_take_row (self->end, result.values)) {
     g_autofree gchar *id = get_upstream_id (self);
 
-    gst_insar_end_take_row (self->end, result.values);
     gst_insar_end_start (self->end, id);
     flow = gst_insar_output_push_row (&self->src, &result, id);
     count_bytes (self);
