@@ -442,9 +442,10 @@ gst_insar_form_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   }
   g_mutex_lock (&self->lock);
   flow = side_flow (self, s);
-  if (flow == GST_FLOW_OK && !gst_imaging_slc_check_lines (GST_ELEMENT (self),
-                                 pad, s->has_info ? &s->info : NULL, map.size,
-                                 GST_BUFFER_OFFSET (buffer), s->n_lines)) {
+  if (flow == GST_FLOW_OK && !s->is_stale &&
+      !gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
+          s->has_info ? &s->info : NULL, map.size, GST_BUFFER_OFFSET (buffer),
+          s->n_lines)) {
     flow = self->flow = GST_FLOW_ERROR;
     g_cond_broadcast (&self->changed);
   }

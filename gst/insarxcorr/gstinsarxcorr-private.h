@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gstimagingengine.h"
+#include "gstimagingslc.h"
 #include "gstimagingtable.h"
 #include "gstinsarxcorr.h"
 #include "gstinsarxcorrend.h"
@@ -19,11 +20,8 @@ GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 /* An input. */
 typedef struct {
   GstPad *pad;
-  GstCaps *caps; /* NULL before the first */
-  ImkType type;
-  guint width, height;
-  gdouble prf;
-  gint rshift, ashift;
+  GstCaps *caps;          /* NULL before the first */
+  GstImagingSlcInfo info; /* what they say */
   gboolean is_flushing;
   gboolean is_stale; /* its lines are from before a flush of the other side */
   gboolean is_eos;

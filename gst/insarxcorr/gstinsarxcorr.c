@@ -38,9 +38,7 @@
 GST_DEBUG_CATEGORY (gst_insar_xcorr_debug);
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
-#define SLC_CAPS \
-  "application/x-slc, format = (string) { ci16, cf32, f32 }, width = (int) " \
-  "[ 1, 16777216 ], height = (int) [ 1, 1073741824 ]"
+#define SLC_CAPS GST_IMAGING_SLC_CAPS ("{ ci16, cf32, f32 }")
 
 static GstStaticPadTemplate reference_template = GST_STATIC_PAD_TEMPLATE (
     "reference", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SLC_CAPS));
@@ -77,13 +75,13 @@ take_settings (GstInsarXcorr *self)
 static ImkInsarxcorrConfig
 make_config (GstInsarXcorr *self)
 {
-  const GstInsarSide *ref = &self->sides[IMK_INSARXCORR_REFERENCE];
-  const GstInsarSide *sec = &self->sides[IMK_INSARXCORR_SECONDARY];
+  const GstImagingSlcInfo *ref = &self->sides[IMK_INSARXCORR_REFERENCE].info;
+  const GstImagingSlcInfo *sec = &self->sides[IMK_INSARXCORR_SECONDARY].info;
   ImkInsarxcorrConfig c = self->open_settings.config;
 
   for (guint s = 0; s < N_SIDES; s++) {
-    c.width[s] = self->sides[s].width;
-    c.height[s] = self->sides[s].height;
+    c.width[s] = self->sides[s].info.width;
+    c.height[s] = self->sides[s].info.height;
   }
   c.type = ref->type;
   if (self->open_settings.use_shift) {
@@ -166,33 +164,6 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
 /* --- caps
  * ---------------------------------------------------------------------- */
 
-static ImkType
-type_of (const gchar *format)
-{
-  if (g_strcmp0 (format, "cf32") == 0)
-    return IMK_TYPE_CF32;
-  return g_strcmp0 (format, "f32") == 0 ? IMK_TYPE_F32 : IMK_TYPE_CI16;
-}
-
-static void
-read_caps (GstInsarSide *side, GstCaps *caps)
-{
-  const GstStructure *s = gst_caps_get_structure (caps, 0);
-  gint width = 0, height = 0;
-
-  gst_caps_replace (&side->caps, caps);
-  side->prf = 0;
-  side->rshift = side->ashift = 0;
-  gst_structure_get_int (s, "width", &width);
-  gst_structure_get_int (s, "height", &height);
-  gst_structure_get_double (s, "prf", &side->prf);
-  gst_structure_get_int (s, "rshift", &side->rshift);
-  gst_structure_get_int (s, "ashift", &side->ashift);
-  side->width = (guint) width;
-  side->height = (guint) height;
-  side->type = type_of (gst_structure_get_string (s, "format"));
-}
-
 gboolean
 gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
 {
@@ -210,14 +181,15 @@ gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
         (NULL));
     return FALSE;
   }
-  read_caps (&self->sides[side], caps);
+  gst_caps_replace (&self->sides[side].caps, caps);
+  gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
   if (!ref->caps || !sec->caps)
     return TRUE;
-  if (ref->type != sec->type) {
+  if (ref->info.type != sec->info.type) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has samples of %s and the secondary of %s; both must "
          "be the same.",
-            imk_type_name (ref->type), imk_type_name (sec->type)),
+            imk_type_name (ref->info.type), imk_type_name (sec->info.type)),
         (NULL));
     return FALSE;
   }

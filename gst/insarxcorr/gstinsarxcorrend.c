@@ -241,17 +241,26 @@ keep_pixel (GstInsarEnd *self, guint column, const gdouble *values)
   pixel[G_N_ELEMENTS (planes) * n] = (gfloat) state;
 }
 
-void
+gboolean
 gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
 {
   if (self->wants_rasters && !self->rasters)
-    self->rasters = g_new (gfloat, (gsize) self->nx * self->ny * N_PLANES);
+    self->rasters = g_try_new (gfloat, (gsize) self->nx * self->ny * N_PLANES);
+  if (self->wants_rasters && !self->rasters) {
+    GST_ELEMENT_ERROR (self->element, RESOURCE, NO_SPACE_LEFT,
+        ("There is no memory for rasters of %u x %u patches. Take fewer "
+         "patches (nx, ny), or the rows of the pad src alone.",
+            self->nx, self->ny),
+        (NULL));
+    return FALSE;
+  }
   for (guint i = 0; i < self->nx; i++, values += N_FIELDS) {
     keep_point (self, values);
     if (self->rasters)
       keep_pixel (self, i, values);
   }
   self->row++;
+  return TRUE;
 }
 
 /* --- the end

@@ -35,8 +35,9 @@ void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
 /* Sends what a sink waits for before it prerolls, which need not be the end. */
 void gst_insar_end_start (GstInsarEnd *self, const gchar *upstream);
 
-/* Takes a row of patches. */
-void gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
+/* Takes a row of patches.
+ * Returns: FALSE after an error has been posted: there is no memory */
+gboolean gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
 
 /* @complete: whether all rows were measured; a part of them gives no fit */
 void gst_insar_end_push (

@@ -148,10 +148,9 @@ work_row (GstInsarXcorr *self)
 
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
-  } else {
+  } else if (gst_insar_end_take_row (self->end, result.values)) {
     g_autofree gchar *id = get_upstream_id (self);
 
-    gst_insar_end_take_row (self->end, result.values);
     gst_insar_end_start (self->end, id);
     flow = gst_insar_output_push_row (&self->src, &result, id);
     count_bytes (self);
@@ -224,14 +223,16 @@ push_lines (
   return status;
 }
 
-/* Under the lock. */
+/* Under the lock. A flush of the other side, while this one waits, makes what
+ * is left of @lines old. */
 static GstFlowReturn
 take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
 {
+  const GstInsarSide *s = &self->sides[side];
   GstFlowReturn flow;
   ImkError error;
 
-  while ((flow = side_flow (self, &self->sides[side])) == GST_FLOW_OK &&
+  while ((flow = side_flow (self, s)) == GST_FLOW_OK && !s->is_stale &&
          lines.height > 0) {
     guint room = wait_for_room (self, side);
     ImkImage part = lines;
@@ -250,7 +251,7 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
   }
   /* what is ready is not left for the next buffer */
   while (flow == GST_FLOW_OK && self->kernel && !self->is_busy &&
-         !self->sides[!side].is_stale &&
+         !s->is_stale && !self->sides[!side].is_stale &&
          imk_insarxcorr_is_ready (self->kernel)) {
     work_row (self);
     flow = side_flow (self, &self->sides[side]);
@@ -258,48 +259,15 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
   return flow;
 }
 
-/* Under the lock. @offset: number of the first line, or GST_BUFFER_OFFSET_NONE.
- * Returns: FALSE after an error has been posted */
+/* Under the lock. Returns: FALSE after an error has been posted */
 static gboolean
 check_lines (GstInsarXcorr *self, guint side, gsize size, guint64 offset)
 {
   const GstInsarSide *s = &self->sides[side];
-  gsize line_size = s->width * imk_type_size (s->type);
   guint pushed = self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
 
-  if (!s->caps) {
-    GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
-        ("Lines come on the pad %s before it was said what they are.",
-            GST_PAD_NAME (s->pad)),
-        (NULL));
-    return FALSE;
-  }
-  if (size == 0 || size % line_size) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("A buffer of %" G_GSIZE_FORMAT
-         " bytes came on the pad %s; expected are whole lines of %" G_GSIZE_FORMAT
-         " bytes.",
-            size, GST_PAD_NAME (s->pad), line_size),
-        (NULL));
-    return FALSE;
-  }
-  if (offset != GST_BUFFER_OFFSET_NONE && offset != pushed) {
-    GST_ELEMENT_ERROR (self, STREAM, FAILED,
-        ("Line %" G_GUINT64_FORMAT
-         " came on the pad %s; expected is line %u. Images are read from their "
-         "first line on, without gaps.",
-            offset, GST_PAD_NAME (s->pad), pushed),
-        (NULL));
-    return FALSE;
-  }
-  if (size / line_size > s->height - pushed) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("More than the %u lines that were announced came on the pad %s.",
-            s->height, GST_PAD_NAME (s->pad)),
-        (NULL));
-    return FALSE;
-  }
-  return TRUE;
+  return gst_imaging_slc_check_lines (GST_ELEMENT (self), s->pad,
+      s->caps ? &s->info : NULL, size, offset, pushed);
 }
 
 static guint
@@ -330,14 +298,13 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   flow = side_flow (self, s);
   if (flow == GST_FLOW_OK && !s->is_stale) {
     if (check_lines (self, side, map.size, GST_BUFFER_OFFSET (buffer))) {
-      gsize line_size = s->width * imk_type_size (s->type);
       ImkImage lines = {
           .data = map.data,
-          .stride = line_size,
-          .width = s->width,
-          .height = (guint) (map.size / line_size),
+          .stride = s->info.line_size,
+          .width = s->info.width,
+          .height = (guint) (map.size / s->info.line_size),
           .channels = 1,
-          .type = s->type,
+          .type = s->info.type,
       };
 
       flow = take_lines (self, side, lines);
@@ -382,11 +349,11 @@ is_cut_short (GstInsarXcorr *self, guint side)
   guint pushed = self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
 
   if (self->flow != GST_FLOW_OK || has_ended (self) || s->is_flushing ||
-      s->is_stale || !s->caps || pushed == s->height)
+      s->is_stale || !s->caps || pushed == s->info.height)
     return FALSE;
   GST_ELEMENT_ERROR (self, STREAM, FAILED,
       ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), pushed,
-          s->height),
+          s->info.height),
       (NULL));
   return TRUE;
 }

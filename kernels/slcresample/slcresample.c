@@ -214,6 +214,9 @@ void
 imk_slcresample_rewind (ImkSlcresample *self)
 {
   self->line = self->pushed = 0;
+  if (self->band.config.estimate_doppler) /* of what comes now */
+    imk_slcresample_weights_clear (
+        &self->band.weights[IMK_SLCRESAMPLE_AZIMUTH]);
 }
 
 uint32_t

@@ -70,7 +70,7 @@ void imk_slcresample_config_init (ImkSlcresampleConfig *config);
 ImkStatus imk_slcresample_new (ImkBackend backend,
     const ImkSlcresampleConfig *config, ImkSlcresample **self, ImkError *error);
 
-/* Back to the first line. */
+/* Back to the first line; what is estimated will be so again. */
 void imk_slcresample_rewind (ImkSlcresample *self);
 
 /* Returns: how many lines can be pushed now; 0 when lines have to be made

@@ -353,6 +353,103 @@ GST_START_TEST (test_what_is_wrong_is_said)
 }
 GST_END_TEST
 
+/* --- a flush of one side only ----------------------------------------------
+ */
+
+typedef struct {
+  GstPad *pad;
+  guint first, n; /* lines */
+  gint is_done;   /* atomic */
+  GstFlowReturn flow;
+} Push;
+
+static gpointer
+push_lines (gpointer data)
+{
+  Push *push = data;
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, push->n * 4 * WIDTH, NULL);
+
+  gst_buffer_memset (buffer, 0, 1, push->n * 4 * WIDTH);
+  GST_BUFFER_OFFSET (buffer) = push->first;
+  push->flow = gst_pad_chain (push->pad, buffer);
+  g_atomic_int_set (&push->is_done, 1);
+  return NULL;
+}
+
+static void
+start_side (GstElement *element, const gchar *name)
+{
+  GstPad *pad = gst_element_get_static_pad (element, name);
+  GstCaps *caps =
+      gst_caps_new_simple ("application/x-slc", "format", G_TYPE_STRING, "ci16",
+          "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
+  gst_pad_send_event (pad, gst_event_new_stream_start (name));
+  gst_pad_send_event (pad, gst_event_new_caps (caps));
+  gst_pad_send_event (pad, gst_event_new_segment (&segment));
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+}
+
+static void
+flush_side (GstElement *element, const gchar *name)
+{
+  GstPad *pad = gst_element_get_static_pad (element, name);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
+  gst_pad_send_event (pad, gst_event_new_flush_start ());
+  gst_pad_send_event (pad, gst_event_new_flush_stop (TRUE));
+  gst_pad_send_event (pad, gst_event_new_segment (&segment));
+  gst_object_unref (pad);
+}
+
+/* A seek flushes one source after the other: what the second still brings is
+ * old, and neither waited for nor wrong. */
+GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
+{
+  GstElement *element = gst_element_factory_make ("insarform", NULL);
+  GstBus *bus = gst_bus_new ();
+  Push waiting = {.n = HEIGHT - 7}, late = {.first = HEIGHT - 7, .n = 7};
+  GThread *thread;
+  GstMessage *error;
+
+  gst_element_set_bus (element, bus);
+  gst_element_set_state (element, GST_STATE_PLAYING);
+  start_side (element, "reference");
+  start_side (element, "secondary");
+  waiting.pad = late.pad = gst_element_get_static_pad (element, "reference");
+  thread = g_thread_new ("reference", push_lines, &waiting);
+  g_usleep (50000); /* it waits for the secondary */
+  fail_if (g_atomic_int_get (&waiting.is_done));
+
+  flush_side (element, "secondary");
+  for (guint i = 0; i < 500 && !g_atomic_int_get (&waiting.is_done); i++)
+    g_usleep (10000);
+  fail_unless (g_atomic_int_get (&waiting.is_done), "it still waits");
+  g_thread_join (thread);
+  fail_unless_equals_int (waiting.flow, GST_FLOW_OK);
+  push_lines (&late);
+  fail_unless_equals_int (late.flow, GST_FLOW_OK);
+  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
+  fail_unless (error == NULL);
+
+  flush_side (element, "reference"); /* from its first line on */
+  late.first = 0;
+  thread = g_thread_new ("reference", push_lines, &late);
+  g_usleep (20000);
+  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
+  fail_unless (error == NULL);
+  gst_element_set_state (element, GST_STATE_NULL);
+  g_thread_join (thread);
+  gst_object_unref (late.pad);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+}
+GST_END_TEST
+
 static Suite *
 insarform_suite (void)
 {
@@ -368,6 +465,8 @@ insarform_suite (void)
   tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
+  tcase_add_test (
+      tcase, test_lines_from_before_a_flush_of_the_other_side_are_dropped);
   return suite;
 }
 

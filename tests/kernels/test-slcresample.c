@@ -124,15 +124,12 @@ warp_config (ImkType type)
 }
 
 /* Pushes at most @n_push lines and makes at most @n_make at a time. */
-static double
-resample (const ImkSlcresampleConfig *c, const TestImage *in, TestImage *out,
-    uint32_t n_push, uint32_t n_make)
+static void
+run (ImkSlcresample *self, const ImkSlcresampleConfig *c, const TestImage *in,
+    TestImage *out, uint32_t n_push, uint32_t n_make)
 {
-  ImkSlcresample *self = NULL;
-  double doppler;
   ImkError error;
 
-  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, &error), &error);
   while (imk_slcresample_line (self) < c->out_height) {
     uint32_t room = imk_slcresample_room (self);
     uint32_t ready = imk_slcresample_ready (self, n_make);
@@ -154,6 +151,18 @@ resample (const ImkSlcresampleConfig *c, const TestImage *in, TestImage *out,
       test_ok (imk_slcresample_push (self, &part, &error), &error);
     }
   }
+}
+
+static double
+resample (const ImkSlcresampleConfig *c, const TestImage *in, TestImage *out,
+    uint32_t n_push, uint32_t n_make)
+{
+  ImkSlcresample *self = NULL;
+  double doppler;
+  ImkError error;
+
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, c, &self, &error), &error);
+  run (self, c, in, out, n_push, n_make);
   doppler = imk_slcresample_doppler (self);
   imk_slcresample_free (self);
   test_image_check_canaries (out, "output");
@@ -286,6 +295,31 @@ test_a_carrier_costs_nothing (void)
     test_check (
         error < -38, "estimated Doppler %g: %.1f dB", dopplers[i], error);
   }
+}
+
+static void
+test_another_image_has_a_doppler_of_its_own (void)
+{
+  static const double dopplers[] = {0.37, -0.44};
+  ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
+  ImkSlcresample *self = NULL;
+  ImkError error;
+
+  c.estimate_doppler = true;
+  test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+  for (size_t i = 0; i < sizeof (dopplers) / sizeof (dopplers[0]); i++) {
+    Signal s = make_signal (0.85, dopplers[i]);
+    TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+
+    run (self, &c, &in, &out, 50, 30);
+    test_check (fabs (imk_slcresample_doppler (self) - dopplers[i]) < 0.03,
+        "Doppler %g is estimated as %g", dopplers[i],
+        imk_slcresample_doppler (self));
+    test_image_free (&in);
+    test_image_free (&out);
+    imk_slcresample_rewind (self);
+  }
+  imk_slcresample_free (self);
 }
 
 /* The carrier moves the signal out of the band of plain weights. */
@@ -458,6 +492,8 @@ main (void)
           test_integers_lose_their_rounding},
       {"a carrier costs nothing, known or estimated",
           test_a_carrier_costs_nothing},
+      {"another image has a Doppler of its own",
+          test_another_image_has_a_doppler_of_its_own},
       {"without its carrier a signal is lost",
           test_without_its_carrier_a_signal_is_lost},
       {"whole shifts move samples and leave 0 behind",
