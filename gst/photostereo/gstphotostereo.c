@@ -316,25 +316,42 @@ reset (GstPhotoStereo *self)
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 
+/* Under the stream lock, as finish-set comes from any thread at any time. */
+static gboolean
+start (GstPhotoStereo *self)
+{
+  gboolean ok;
+
+  GST_PAD_STREAM_LOCK (self->sink);
+  reset (self);
+  ok = gst_imaging_engine_start (self->engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+  return ok;
+}
+
+static void
+stop (GstPhotoStereo *self)
+{
+  GST_PAD_STREAM_LOCK (self->sink);
+  reset (self);
+  gst_imaging_engine_stop (self->engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+}
+
 static GstStateChangeReturn
 gst_photo_stereo_change_state (GstElement *element, GstStateChange transition)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
   GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    reset (self);
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-  }
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
+    return GST_STATE_CHANGE_FAILURE;
   result = GST_ELEMENT_CLASS (gst_photo_stereo_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
       (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE)) {
-    reset (self);
-    gst_imaging_engine_stop (self->engine);
-  }
+          result == GST_STATE_CHANGE_FAILURE))
+    stop (self);
   return result;
 }
 

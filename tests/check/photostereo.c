@@ -849,6 +849,31 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
 }
 GST_END_TEST
 
+static gpointer
+finish_sets (gpointer element)
+{
+  for (guint i = 0; i < 50; i++)
+    g_signal_emit_by_name (element, "finish-set");
+  return NULL;
+}
+
+GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+{
+  for (guint i = 0; i < 50; i++) {
+    Ps ps = ps_new ("", "normal", NULL);
+    GThread *thread;
+
+    ps_caps (&ps, "GRAY8");
+    ps_push (&ps, 0);
+    thread = g_thread_new ("finish", finish_sets, ps.element);
+    g_usleep (10 * i);
+    gst_element_set_state (ps.element, GST_STATE_NULL);
+    g_thread_join (thread);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
@@ -927,6 +952,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
   tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
   tcase_add_test (tc, test_settings_change_while_playing);
+  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return suite;
 }
 
