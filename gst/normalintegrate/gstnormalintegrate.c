@@ -49,11 +49,11 @@ struct _GstNormalIntegrate {
   GstImagingEngine *engine;
   ImkNormalintegrateConfig config;      /* under the object lock */
   GstImagingOutput *outputs[N_OUTPUTS]; /* likewise */
+  GstFlowCombiner *combiner;            /* likewise */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
   GstImagingPicture picture; /* what comes in */
-  GstFlowCombiner *combiner;
   ImkNormalintegrate *kernel;
 };
 
@@ -389,6 +389,18 @@ post_summary (GstNormalIntegrate *self, const Work *w)
               s->n_iterations, "residual", G_TYPE_DOUBLE, s->residual, NULL)));
 }
 
+/* Returns: @before, or what it becomes */
+static GstFlowReturn
+combine (GstNormalIntegrate *self, guint i, const Work *w, GstFlowReturn before)
+{
+  GST_OBJECT_LOCK (self);
+  if (self->outputs[i] == w->outputs[i]) /* or it has been released */
+    before = gst_flow_combiner_update_pad_flow (
+        self->combiner, gst_imaging_output_pad (w->outputs[i]), w->flows[i]);
+  GST_OBJECT_UNLOCK (self);
+  return before;
+}
+
 /* Of all that is linked; the mesh last, as it may wait for a disk. */
 static GstFlowReturn
 push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
@@ -407,8 +419,7 @@ push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
       w->flows[i] = gst_imaging_output_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])
-      flow = gst_flow_combiner_update_pad_flow (
-          self->combiner, gst_imaging_output_pad (w->outputs[i]), w->flows[i]);
+      flow = combine (self, i, w, flow);
   }
   return flow;
 }
@@ -511,6 +522,14 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
 }
 
 static void
+reset_flows (GstNormalIntegrate *self)
+{
+  GST_OBJECT_LOCK (self);
+  gst_flow_combiner_reset (self->combiner);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
 send_to_outputs (GstNormalIntegrate *self, GstEvent *event)
 {
   Work w;
@@ -535,7 +554,7 @@ gst_normal_integrate_sink_event (
     ok = set_caps (self, caps);
   } else {
     if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-      gst_flow_combiner_reset (self->combiner);
+      reset_flows (self);
     send_to_outputs (self, event);
   }
   gst_event_unref (event);
@@ -580,13 +599,12 @@ gst_normal_integrate_request_new_pad (GstElement *element,
   output = gst_imaging_output_new (element, template, output_names[i]);
   GST_OBJECT_LOCK (self);
   self->outputs[i] = output;
-  GST_OBJECT_UNLOCK (self);
-  GST_PAD_STREAM_LOCK (self->sink);
   gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
-  GST_PAD_STREAM_UNLOCK (self->sink);
+  GST_OBJECT_UNLOCK (self);
   return gst_imaging_output_pad (output);
 }
 
+/* Not under the stream lock: another pad may wait with a push. */
 static void
 gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 {
@@ -597,13 +615,11 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (self->outputs[i] && gst_imaging_output_pad (self->outputs[i]) == pad)
       found = g_steal_pointer (&self->outputs[i]);
+  if (found)
+    gst_flow_combiner_remove_pad (self->combiner, pad);
   GST_OBJECT_UNLOCK (self);
   if (!found)
     return;
-  gst_pad_set_active (pad, FALSE); /* a push that is under way ends */
-  GST_PAD_STREAM_LOCK (self->sink);
-  gst_flow_combiner_remove_pad (self->combiner, pad);
-  GST_PAD_STREAM_UNLOCK (self->sink);
   gst_imaging_output_remove (found);
   gst_imaging_output_unref (found);
 }
@@ -620,7 +636,7 @@ reset (GstNormalIntegrate *self)
     if (w.outputs[i])
       gst_imaging_output_reset (w.outputs[i]);
   work_clear (&w);
-  gst_flow_combiner_reset (self->combiner);
+  reset_flows (self);
   gst_clear_caps (&self->caps);
 }
 

@@ -186,14 +186,22 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
 }
 
 static void
+reset_flows (GstPhotoStereo *self)
+{
+  GST_OBJECT_LOCK (self);
+  gst_flow_combiner_reset (self->combiner);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
 send_to_pads (GstPhotoStereo *self, GstEvent *event)
 {
-  GstPhotoStereoPad *pads[N_OUTPUTS];
+  GstPhotoStereoPad pads[N_OUTPUTS];
 
   gst_photo_stereo_ref_pads (self, pads);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (pads[i])
-      gst_photo_stereo_pad_event (pads[i], event);
+    if (pads[i].output)
+      gst_imaging_output_event (pads[i].output, event);
   gst_photo_stereo_unref_pads (pads);
 }
 
@@ -217,7 +225,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_FLUSH_STOP:
     gst_photo_stereo_forget_set (self);
     self->n_skip = 0;
-    gst_flow_combiner_reset (self->combiner);
+    reset_flows (self);
     send_to_pads (self, event);
     break;
   default:
@@ -270,7 +278,7 @@ gst_photo_stereo_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstPhotoStereoPad *pad;
+  GstImagingOutput *output;
   gboolean taken;
   guint i = 0;
 
@@ -278,39 +286,36 @@ gst_photo_stereo_request_new_pad (GstElement *element, GstPadTemplate *template,
     if (++i == N_OUTPUTS)
       return NULL;
   GST_OBJECT_LOCK (self);
-  taken = self->pads[i] != NULL;
+  taken = self->outputs[i] != NULL;
   GST_OBJECT_UNLOCK (self);
   if (taken)
     return NULL;
-  pad = gst_photo_stereo_pad_new (element, template, output_names[i]);
+  output = gst_imaging_output_new (element, template, output_names[i]);
   GST_OBJECT_LOCK (self);
-  self->pads[i] = pad;
+  self->outputs[i] = output;
+  gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
   GST_OBJECT_UNLOCK (self);
-  GST_PAD_STREAM_LOCK (self->sink);
-  gst_flow_combiner_add_pad (self->combiner, gst_photo_stereo_pad_get (pad));
-  GST_PAD_STREAM_UNLOCK (self->sink);
-  return gst_photo_stereo_pad_get (pad);
+  return gst_imaging_output_pad (output);
 }
 
+/* Not under the stream lock: another pad may wait with a push. */
 static void
 gst_photo_stereo_release_pad (GstElement *element, GstPad *pad)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstPhotoStereoPad *found = NULL;
+  GstImagingOutput *found = NULL;
 
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->pads[i] && gst_photo_stereo_pad_get (self->pads[i]) == pad)
-      found = g_steal_pointer (&self->pads[i]);
+    if (self->outputs[i] && gst_imaging_output_pad (self->outputs[i]) == pad)
+      found = g_steal_pointer (&self->outputs[i]);
+  if (found)
+    gst_flow_combiner_remove_pad (self->combiner, pad);
   GST_OBJECT_UNLOCK (self);
   if (!found)
     return;
-  gst_pad_set_active (pad, FALSE); /* a push that is under way ends */
-  GST_PAD_STREAM_LOCK (self->sink);
-  gst_flow_combiner_remove_pad (self->combiner, pad);
-  GST_PAD_STREAM_UNLOCK (self->sink);
-  gst_photo_stereo_pad_remove (found);
-  gst_photo_stereo_pad_unref (found);
+  gst_imaging_output_remove (found);
+  gst_imaging_output_unref (found);
 }
 
 static void
@@ -327,17 +332,39 @@ gst_photo_stereo_finish_set (GstPhotoStereo *self)
 static void
 reset (GstPhotoStereo *self)
 {
-  GstPhotoStereoPad *pads[N_OUTPUTS];
+  GstPhotoStereoPad pads[N_OUTPUTS];
 
   gst_photo_stereo_ref_pads (self, pads);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (pads[i])
-      gst_photo_stereo_pad_reset (pads[i]);
+    if (pads[i].output)
+      gst_imaging_output_reset (pads[i].output);
   gst_photo_stereo_unref_pads (pads);
-  gst_flow_combiner_reset (self->combiner);
+  reset_flows (self);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
+}
+
+/* Under the stream lock, as finish-set comes from any thread at any time. */
+static gboolean
+start (GstPhotoStereo *self)
+{
+  gboolean ok;
+
+  GST_PAD_STREAM_LOCK (self->sink);
+  reset (self);
+  ok = gst_imaging_engine_start (self->engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+  return ok;
+}
+
+static void
+stop (GstPhotoStereo *self)
+{
+  GST_PAD_STREAM_LOCK (self->sink);
+  reset (self);
+  gst_imaging_engine_stop (self->engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
 static GstStateChangeReturn
@@ -346,19 +373,14 @@ gst_photo_stereo_change_state (GstElement *element, GstStateChange transition)
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
   GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    reset (self);
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-  }
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED && !start (self))
+    return GST_STATE_CHANGE_FAILURE;
   result = GST_ELEMENT_CLASS (gst_photo_stereo_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
       (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-          result == GST_STATE_CHANGE_FAILURE)) {
-    reset (self);
-    gst_imaging_engine_stop (self->engine);
-  }
+          result == GST_STATE_CHANGE_FAILURE))
+    stop (self);
   return result;
 }
 
@@ -406,7 +428,7 @@ gst_photo_stereo_finalize (GObject *object)
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
   for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&self->pads[i], gst_photo_stereo_pad_unref);
+    g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
   gst_photo_stereo_settings_clear (&self->settings);
   gst_flow_combiner_free (self->combiner);
   g_array_unref (self->held);

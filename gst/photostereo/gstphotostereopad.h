@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An output of photostereo: negotiates an encoding, has buffers that the kernel
- * reaches, and says events of its own, as it speaks rarely. */
+/* What an output of photostereo has in it: the encodings that it offers, and
+ * one result on its way from the kernel to the peer. */
 #pragma once
 
-#include "gstimagingengine.h"
+#include "gstimagingoutput.h"
+#include "gstimagingpicture.h"
 
 G_BEGIN_DECLS
 
@@ -14,20 +15,12 @@ typedef enum {
   GST_PHOTO_STEREO_ENCODING_TENSOR,
 } GstPhotoStereoEncoding;
 
-typedef struct _GstPhotoStereoPad GstPhotoStereoPad;
-
-GstPhotoStereoPad *gst_photo_stereo_pad_new (
-    GstElement *element, GstPadTemplate *template, const gchar *name);
-GstPhotoStereoPad *gst_photo_stereo_pad_ref (GstPhotoStereoPad *self);
-void gst_photo_stereo_pad_unref (GstPhotoStereoPad *self);
-/* Takes it from the element; a push that is under way ends. */
-void gst_photo_stereo_pad_remove (GstPhotoStereoPad *self);
-GstPad *gst_photo_stereo_pad_get (GstPhotoStereoPad *self);
-
-/* At the start of a run. */
-void gst_photo_stereo_pad_reset (GstPhotoStereoPad *self);
-/* What came in from upstream; takes no reference. */
-void gst_photo_stereo_pad_event (GstPhotoStereoPad *self, GstEvent *event);
+/* Of one set, on the stack of the streaming thread. */
+typedef struct {
+  GstImagingOutput *output; /* a reference; NULL where nobody asked */
+  GstBuffer *buffer;        /* between begin and push */
+  GstImagingFrame frame;    /* between begin and end */
+} GstPhotoStereoPad;
 
 /* A buffer for @width x @height pixels of @channels numbers, in an encoding
  * that the peer takes, mapped for the kernel: *image is where it writes.

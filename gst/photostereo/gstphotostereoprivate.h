@@ -23,13 +23,13 @@ struct _GstPhotoStereo {
 
   GstPad *sink;
   GstImagingEngine *engine;
-  GstPhotoStereoSettings settings;    /* under the object lock */
-  GstPhotoStereoPad *pads[N_OUTPUTS]; /* likewise */
+  GstPhotoStereoSettings settings;      /* under the object lock */
+  GstImagingOutput *outputs[N_OUTPUTS]; /* likewise */
+  GstFlowCombiner *combiner;            /* likewise */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
-  GstFlowCombiner *combiner;
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
@@ -67,7 +67,7 @@ GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
 /* For use without the object lock. */
 void gst_photo_stereo_ref_pads (
-    GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS]);
-void gst_photo_stereo_unref_pads (GstPhotoStereoPad *pads[N_OUTPUTS]);
+    GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS]);
+void gst_photo_stereo_unref_pads (GstPhotoStereoPad pads[N_OUTPUTS]);
 
 G_END_DECLS

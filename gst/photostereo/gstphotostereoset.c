@@ -113,19 +113,22 @@ gst_photo_stereo_add_picture (
 
 void
 gst_photo_stereo_ref_pads (
-    GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS])
+    GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS])
 {
   GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    pads[i] = self->pads[i] ? gst_photo_stereo_pad_ref (self->pads[i]) : NULL;
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    pads[i] = (GstPhotoStereoPad){0};
+    if (self->outputs[i])
+      pads[i].output = gst_imaging_output_ref (self->outputs[i]);
+  }
   GST_OBJECT_UNLOCK (self);
 }
 
 void
-gst_photo_stereo_unref_pads (GstPhotoStereoPad *pads[N_OUTPUTS])
+gst_photo_stereo_unref_pads (GstPhotoStereoPad pads[N_OUTPUTS])
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&pads[i], gst_photo_stereo_pad_unref);
+    g_clear_pointer (&pads[i].output, gst_imaging_output_unref);
 }
 
 static void
@@ -160,7 +163,7 @@ post_next_light (GstPhotoStereo *self, guint light)
 /* Solves into the buffers of the linked pads; flows[i] tells which of them
  * are to be pushed. */
 static ImkStatus
-solve (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
+solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], ImkPhotostereoSummary *summary,
     ImkError *error)
 {
@@ -176,9 +179,9 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
   GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     flows[i] = GST_FLOW_NOT_LINKED;
-    if (pads[i] && status == IMK_OK)
-      flows[i] = gst_photo_stereo_pad_begin (pads[i], self->engine, info->width,
-          info->height, channels[i],
+    if (status == IMK_OK)
+      flows[i] = gst_photo_stereo_pad_begin (&pads[i], self->engine,
+          info->width, info->height, channels[i],
           i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO,
           images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
@@ -190,15 +193,28 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (flows[i] == GST_FLOW_OK) {
       ImkStatus end = gst_photo_stereo_pad_end (
-          pads[i], status == IMK_OK, status == IMK_OK ? error : NULL);
+          &pads[i], status == IMK_OK, status == IMK_OK ? error : NULL);
 
       status = status == IMK_OK ? end : status;
     }
   return status;
 }
 
+/* Returns: @before, or what it becomes */
 static GstFlowReturn
-push_results (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
+combine (GstPhotoStereo *self, guint i, GstImagingOutput *output,
+    GstFlowReturn flow, GstFlowReturn before)
+{
+  GST_OBJECT_LOCK (self);
+  if (self->outputs[i] == output) /* or it has been released */
+    before = gst_flow_combiner_update_pad_flow (
+        self->combiner, gst_imaging_output_pad (output), flow);
+  GST_OBJECT_UNLOCK (self);
+  return before;
+}
+
+static GstFlowReturn
+push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], gboolean ok)
 {
   GstFlowReturn flow = GST_FLOW_OK;
@@ -211,10 +227,9 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad *pads[N_OUTPUTS],
     GST_BUFFER_DURATION (like) = self->last_pts - self->first_pts;
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (flows[i] == GST_FLOW_OK)
-      flows[i] = gst_photo_stereo_pad_push (pads[i], ok ? like : NULL);
-    if (pads[i] && ok)
-      flow = gst_flow_combiner_update_pad_flow (
-          self->combiner, gst_photo_stereo_pad_get (pads[i]), flows[i]);
+      flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL);
+    if (pads[i].output && ok)
+      flow = combine (self, i, pads[i].output, flows[i], flow);
   }
   gst_buffer_unref (like);
   return flow;
@@ -226,7 +241,7 @@ static GstFlowReturn
 publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
-  GstPhotoStereoPad *pads[N_OUTPUTS];
+  GstPhotoStereoPad pads[N_OUTPUTS];
   GstFlowReturn flows[N_OUTPUTS], flow;
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;

@@ -310,10 +310,15 @@ gst_sphere_lights_sink_event (GstBaseTransform *trans, GstEvent *event)
       ->sink_event (trans, event);
 }
 
+/* Under the stream lock, as finish-set comes from any thread at any time. */
 static gboolean
 gst_sphere_lights_stop (GstBaseTransform *trans)
 {
+  GstPad *sink = GST_BASE_TRANSFORM_SINK_PAD (trans);
+
+  GST_PAD_STREAM_LOCK (sink);
   g_clear_pointer (&GST_SPHERE_LIGHTS (trans)->kernel, imk_spherelights_free);
+  GST_PAD_STREAM_UNLOCK (sink);
   return TRUE;
 }
 

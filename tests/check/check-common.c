@@ -321,6 +321,34 @@ check_count_messages (GstBus *bus, GstMessageType types)
   return n;
 }
 
+static GstPadProbeReturn
+on_blocked (GstPad *pad, GstPadProbeInfo *info, gpointer self)
+{
+  g_atomic_int_set (&((CheckWaiting *) self)->waiting, TRUE);
+  return GST_PAD_PROBE_OK;
+}
+
+void
+check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
+    GThreadFunc push, gpointer data)
+{
+  *self = (CheckWaiting){.pad = gst_element_get_static_pad (element, name)};
+  self->probe = gst_pad_add_probe (self->pad,
+      GST_PAD_PROBE_TYPE_BLOCK | GST_PAD_PROBE_TYPE_BUFFER, on_blocked, self,
+      NULL);
+  self->thread = g_thread_new ("push", push, data);
+  while (!g_atomic_int_get (&self->waiting))
+    g_usleep (1000);
+}
+
+void
+check_go_on (CheckWaiting *self)
+{
+  gst_pad_remove_probe (self->pad, self->probe);
+  g_thread_join (self->thread);
+  gst_object_unref (self->pad);
+}
+
 void
 check_play (GstElement *pipeline)
 {

@@ -112,6 +112,22 @@ void check_message_says (
 /* Returns: how many messages of @types wait on @bus, which is then empty */
 guint check_count_messages (GstBus *bus, GstMessageType types);
 
+/* A push that waits at a pad, as at a sink that has prerolled. */
+typedef struct {
+  GstPad *pad;
+  gulong probe;
+  GThread *thread;
+  gint waiting; /* atomic */
+} CheckWaiting;
+
+/* Calls @push with @data in a thread, until its first buffer waits at the
+ * source pad @name of @element. */
+void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
+    GThreadFunc push, gpointer data);
+
+/* Lets it go, and waits until @push returns. */
+void check_go_on (CheckWaiting *self);
+
 /* Sets @pipeline to PLAYING, waits for EOS and fails on an error. */
 void check_play (GstElement *pipeline);
 

@@ -466,6 +466,50 @@ GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
 }
 GST_END_TEST
 
+static gpointer
+push_in_thread (gpointer ni)
+{
+  ni_push (ni);
+  return NULL;
+}
+
+GST_START_TEST (test_pads_come_and_go_while_another_waits)
+{
+  Ni ni = ni_new ("", "tensor", NULL);
+  CheckWaiting w;
+  GstPad *height;
+  GstBuffer *out;
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  check_wait_at (&w, ni.element, "tensor", push_in_thread, &ni);
+  height = gst_element_request_pad_simple (ni.element, "height");
+  fail_unless (height != NULL);
+  gst_element_release_request_pad (ni.element, height);
+  gst_object_unref (height);
+  check_go_on (&w);
+  out = check_pull (ni.tensor);
+  assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
+  gst_buffer_unref (out);
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_pad_may_go_while_it_pushes)
+{
+  Ni ni = ni_new ("", "height tensor", NULL);
+  CheckWaiting w;
+
+  ni_caps (&ni, NULL, WIDTH, HEIGHT);
+  check_wait_at (&w, ni.element, "height", push_in_thread, &ni);
+  gst_element_release_request_pad (ni.element, w.pad);
+  check_go_on (&w); /* without a failed push */
+  gst_buffer_unref (check_pull (ni.tensor));
+  ni_push (&ni);
+  gst_buffer_unref (check_pull (ni.tensor));
+  ni_free (&ni);
+}
+GST_END_TEST
+
 static Suite *
 normalintegrate_suite (void)
 {
@@ -483,6 +527,8 @@ normalintegrate_suite (void)
   tcase_add_test (tc, test_tensor_of_another_shape_is_refused);
   tcase_add_test (tc, test_buffer_that_is_too_small_is_an_error);
   tcase_add_test (tc, test_eos_and_flush_reach_every_output);
+  tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
+  tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
   check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
   check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);
   return s;

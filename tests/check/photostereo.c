@@ -808,6 +808,72 @@ GST_START_TEST (test_a_pad_that_goes_stops_nobody)
 }
 GST_END_TEST
 
+static gpointer
+push_set_in_thread (gpointer ps)
+{
+  ps_push_set (ps);
+  return NULL;
+}
+
+GST_START_TEST (test_pads_come_and_go_while_another_waits)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+  CheckWaiting w;
+  GstPad *albedo;
+
+  ps_caps (&ps, "GRAY16_LE");
+  check_wait_at (&w, ps.element, "normal", push_set_in_thread, &ps);
+  albedo = gst_element_request_pad_simple (ps.element, "albedo");
+  fail_unless (albedo != NULL);
+  gst_element_release_request_pad (ps.element, albedo);
+  gst_object_unref (albedo);
+  check_go_on (&w);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_pad_may_go_while_it_pushes)
+{
+  Ps ps = ps_new ("", "normal albedo", NULL);
+  CheckWaiting w;
+
+  ps_caps (&ps, "GRAY16_LE");
+  check_wait_at (&w, ps.element, "albedo", push_set_in_thread, &ps);
+  gst_element_release_request_pad (ps.element, w.pad);
+  check_go_on (&w); /* without a failed push */
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  ps_push_set (&ps);
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+static gpointer
+finish_sets (gpointer element)
+{
+  for (guint i = 0; i < 50; i++)
+    g_signal_emit_by_name (element, "finish-set");
+  return NULL;
+}
+
+GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+{
+  for (guint i = 0; i < 50; i++) {
+    Ps ps = ps_new ("", "normal", NULL);
+    GThread *thread;
+
+    ps_caps (&ps, "GRAY8");
+    ps_push (&ps, 0);
+    thread = g_thread_new ("finish", finish_sets, ps.element);
+    g_usleep (10 * i);
+    gst_element_set_state (ps.element, GST_STATE_NULL);
+    g_thread_join (thread);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
@@ -883,7 +949,10 @@ photostereo_suite (void)
   tcase_add_test (tc, test_rows_with_padding_are_read);
   tcase_add_test (tc, test_times_are_those_of_the_set);
   tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);
+  tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
+  tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
   tcase_add_test (tc, test_settings_change_while_playing);
+  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return suite;
 }
 

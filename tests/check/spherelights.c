@@ -213,6 +213,38 @@ GST_START_TEST (test_mask_gives_the_sphere)
 }
 GST_END_TEST
 
+static gpointer
+finish_sets (gpointer element)
+{
+  for (guint i = 0; i < 50; i++)
+    g_signal_emit_by_name (element, "finish-set");
+  return NULL;
+}
+
+GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+
+  for (guint i = 0; i < 50; i++) {
+    GstElement *element = gst_element_factory_make ("spherelights", NULL);
+    GstHarness *h;
+    GThread *thread;
+
+    g_object_set (element, "location", path, NULL);
+    h = gst_harness_new_with_element (element, "sink", "src");
+    set_caps (h, "GRAY8");
+    push (h, "GRAY8", 0, 0);
+    thread = g_thread_new ("finish", finish_sets, element);
+    g_usleep (10 * i);
+    gst_element_set_state (element, GST_STATE_NULL);
+    g_thread_join (thread);
+    gst_harness_teardown (h);
+    gst_object_unref (element);
+  }
+  g_remove (path); /* of those that were in time */
+}
+GST_END_TEST
+
 static void
 make_folder (void)
 {
@@ -241,6 +273,7 @@ spherelights_suite (void)
   tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
   tcase_add_test (tc, test_what_cannot_be_is_an_error);
   tcase_add_test (tc, test_mask_gives_the_sphere);
+  tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return s;
 }
 
