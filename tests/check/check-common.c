@@ -203,6 +203,16 @@ check_same_pixels (
   gst_video_frame_unmap (&e);
 }
 
+/* --- real data ------------------------------------------------------------ */
+
+const gchar *
+check_data_folder (void)
+{
+  const gchar *given = g_getenv ("IMAGING_TEST_DATA");
+
+  return given ? given : TEST_DATA_FOLDER;
+}
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 gboolean

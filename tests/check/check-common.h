@@ -81,6 +81,12 @@ GstBuffer *check_noise_padded (
 void check_same_pixels (
     GstBuffer *found, GstBuffer *expected, const GstVideoInfo *info);
 
+/* --- real data ------------------------------------------------------------ */
+
+/* Returns: the folder that IMAGING_TEST_DATA names, ../shared/data where it
+ * names none */
+const gchar *check_data_folder (void);
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 /* Returns: whether the element is installed; if not, prints that a test is

@@ -300,7 +300,7 @@ static gchar *
 estimate_file (const gchar *name, const gchar *launch, guint width,
     guint height, gdouble *before, gdouble *after)
 {
-  gchar *path = g_build_filename (TEST_DATA_FOLDER, "octbscan", name, NULL);
+  gchar *path = g_build_filename (check_data_folder (), "octbscan", name, NULL);
   gchar *text = NULL, *bytes, *caps;
   GstElement *element;
   GstMessage *message;
@@ -342,8 +342,9 @@ estimate_file (const gchar *name, const gchar *launch, guint width,
 GST_START_TEST (test_a_published_calibration_is_matched)
 {
   gchar *ini = g_build_filename (folder, "octcal.ini", NULL);
-  gchar *text = g_strdup_printf (
-      "[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n", TEST_DATA_FOLDER);
+  gchar *text =
+      g_strdup_printf ("[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n",
+          check_data_folder ());
   gchar *launch = g_strdup_printf (
       "octbscan backend=cpu calibration=%s upsample=1024 taper=none "
       "interpolation=linear window=hann crop-top=5",

@@ -662,7 +662,7 @@ GST_END_TEST
 static GPtrArray *
 run_file (const gchar *name, const gchar *properties, guint width, guint height)
 {
-  gchar *path = g_build_filename (TEST_DATA_FOLDER, "octbscan", name, NULL);
+  gchar *path = g_build_filename (check_data_folder (), "octbscan", name, NULL);
   GPtrArray *images =
       g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
   gsize size, frame = (gsize) width * height * 2;
@@ -721,7 +721,7 @@ check_sharpness_of_a_published_calibration (void)
 
   for (guint i = 0; i < 2; i++) {
     gchar *octcal =
-        g_build_filename (TEST_DATA_FOLDER, "octbscan", "octcal", NULL);
+        g_build_filename (check_data_folder (), "octbscan", "octcal", NULL);
     gchar *phase = i ? g_strdup_printf (cases[1].phase, octcal) : g_strdup ("");
     gchar *text =
         g_strdup_printf ("[camera]\nk-index=%s/klinear.npy\n%s", octcal, phase);

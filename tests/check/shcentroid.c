@@ -593,9 +593,8 @@ GST_END_TEST;
 static gchar *
 read_data (const gchar *name, gsize *size)
 {
-  const gchar *given = g_getenv ("IMAGING_TEST_DATA");
-  g_autofree gchar *path = g_build_filename (
-      given ? given : TEST_DATA_FOLDER, "shcentroid", name, NULL);
+  g_autofree gchar *path =
+      g_build_filename (check_data_folder (), "shcentroid", name, NULL);
   gchar *contents = NULL;
 
   g_file_get_contents (path, &contents, size, NULL);

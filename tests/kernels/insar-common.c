@@ -139,15 +139,28 @@ insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
 /* --- the shared data ---------------------------------------------------------
  */
 
-/* Returns: the file in the folder of the pair, to be closed; NULL without */
+static void
+data_name (const char *pair, const char *name, char path[1024])
+{
+  snprintf (path, 1024, "insarxcorr/%s/%s", pair, name);
+}
+
+FILE *
+insar_find_data (const char *pair, const char *name)
+{
+  char path[1024];
+
+  data_name (pair, name, path);
+  return test_find_data (path);
+}
+
 FILE *
 insar_open_data (const char *pair, const char *name)
 {
   char path[1024];
 
-  snprintf (
-      path, sizeof (path), "%s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
-  return fopen (path, "rb");
+  data_name (pair, name, path);
+  return test_open_data (path);
 }
 
 int16_t *
@@ -157,8 +170,6 @@ insar_read_slc (const char *pair, const char *name, size_t n_samples)
   int16_t *data = malloc (n_samples * 4);
   size_t n;
 
-  if (!file)
-    test_skip ("there is no %s/insarxcorr/%s/%s", TEST_DATA_FOLDER, pair, name);
   n = fread (data, 4, n_samples, file);
   fclose (file);
   test_check (n == n_samples, "%s/%s has %zu samples", pair, name, n);

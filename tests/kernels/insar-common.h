@@ -42,9 +42,10 @@ void insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy,
 void insar_weight (int n, double t, double *re, double *im);
 
 /* Returns: a file of the shared data, to be closed; NULL without */
-FILE *insar_open_data (const char *pair, const char *name);
+FILE *insar_find_data (const char *pair, const char *name);
 
-/* Skips the test without the file. */
+/* Both skip the test without the file. */
+FILE *insar_open_data (const char *pair, const char *name);
 int16_t *insar_read_slc (const char *pair, const char *name, size_t n_samples);
 
 /* Returns: ImkInsarxcorrFlags of a patch */

@@ -12,6 +12,7 @@
 enum { CANARY = 0xa5, MARGIN = 64 };
 
 static jmp_buf leave;
+static char why_skipped[512];
 enum { FAILED = 1, SKIPPED = 2 };
 
 int
@@ -35,7 +36,7 @@ test_main (const Test *tests)
       n_failed++;
       break;
     case SKIPPED:
-      printf ("ok %d - %s # SKIP no device\n", n, t->name);
+      printf ("ok %d - %s # SKIP %s\n", n, t->name, why_skipped);
       break;
     }
   }
@@ -68,9 +69,38 @@ test_skip (const char *format, ...)
   va_list args;
 
   va_start (args, format);
-  print_comment (format, args);
+  vsnprintf (why_skipped, sizeof (why_skipped), format, args);
   va_end (args);
   longjmp (leave, SKIPPED);
+}
+
+static void
+data_path (const char *name, char path[4096])
+{
+  const char *given = getenv ("IMAGING_TEST_DATA");
+
+  snprintf (path, 4096, "%s/%s", given ? given : TEST_DATA_FOLDER, name);
+}
+
+FILE *
+test_find_data (const char *name)
+{
+  char path[4096];
+
+  data_path (name, path);
+  return fopen (path, "rb");
+}
+
+FILE *
+test_open_data (const char *name)
+{
+  FILE *file = test_find_data (name);
+  char path[4096];
+
+  data_path (name, path);
+  if (!file)
+    test_skip ("%s is not there; set IMAGING_TEST_DATA", path);
+  return file;
 }
 
 void

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/backend.h"
 #include "core/image.h"
@@ -24,6 +25,14 @@ _Noreturn void test_fail (const char *format, ...)
     __attribute__ ((format (printf, 1, 2)));
 _Noreturn void test_skip (const char *format, ...)
     __attribute__ ((format (printf, 1, 2)));
+
+/* Returns: the file @name, to be closed, of the folder that IMAGING_TEST_DATA
+ * names, or of ../shared/data where it names none; NULL when it is not there */
+FILE *test_find_data (const char *name);
+
+/* The same; without the file it skips the running test, which shall not own
+ * anything yet. */
+FILE *test_open_data (const char *name);
 
 /* Fails with the printf-like message in the further arguments. */
 #define test_check(condition, ...) \

@@ -1158,21 +1158,10 @@ test_noise (void)
 static FILE *
 open_data (const char *name)
 {
-  const char *given = getenv ("IMAGING_TEST_DATA");
-  const char *folders[] = {
-      given, "../shared/data", "../../shared/data", "../../../shared/data"};
-  char path[4096];
+  char path[512];
 
-  for (size_t i = given ? 0 : 1; i < sizeof (folders) / sizeof (folders[0]);
-       i++) {
-    FILE *file;
-
-    snprintf (path, sizeof (path), "%s/shcentroid/%s", folders[i], name);
-    file = fopen (path, "rb");
-    if (file)
-      return file;
-  }
-  test_skip ("%s was not found; set IMAGING_TEST_DATA to its folder", name);
+  snprintf (path, sizeof (path), "shcentroid/%s", name);
+  return test_open_data (path);
 }
 
 /* Compares with the columns named @x and @x + 1 of the table. */

@@ -1386,11 +1386,13 @@ test_map_parity (void)
       {139, 100, 30, 30, NAN, NAN, NAN, NAN},
   };
   ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 1, 1, 160, 120);
-  float *pattern = malloc (17 * 15 * sizeof (*pattern));
-  TestImage in = test_image_new (IMK_TYPE_U16, 160, 120, 1, 2);
+  float *pattern;
+  TestImage in;
   Scene scene = scene_new (5, 6);
 
   test_need_cuda ();
+  pattern = malloc (17 * 15 * sizeof (*pattern));
+  in = test_image_new (IMK_TYPE_U16, 160, 120, 1, 2);
   for (uint32_t i = 0; i < 160 * 120; i++)
     set_sample (
         &in, i % 160, i / 160, 500 + 100 * scene_at (&scene, i % 160, i / 160));

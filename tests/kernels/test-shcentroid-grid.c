@@ -400,22 +400,13 @@ test_bad_input (void)
 static void
 test_lamp (void)
 {
-  const char *folder = getenv ("IMAGING_TEST_DATA");
+  FILE *file = test_open_data ("shcentroid/f5_hecto_ref.gray16le.raw");
   TestImage image = test_image_new (IMK_TYPE_U16, 512, 512, 1, 0);
   uint32_t in_table = 0;
   ImkShcentroidGrid g;
-  char path[1024];
-  FILE *file;
 
-  snprintf (path, sizeof (path), "%s/shcentroid/f5_hecto_ref.gray16le.raw",
-      folder ? folder : TEST_DATA_FOLDER);
-  file = fopen (path, "rb");
-  if (!file) {
-    test_image_free (&image);
-    test_skip ("%s is not there", path);
-  }
   test_check (fread (image.image.data, 2, 512 * 512, file) == 512 * 512,
-      "%s is shorter than 512x512", path);
+      "the frame is shorter than 512x512");
   fclose (file);
   g = find (&image, IMK_SHCENTROID_LATTICE_ANY);
   test_check (g.lattice == IMK_SHCENTROID_LATTICE_SQUARE &&
