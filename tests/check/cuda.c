@@ -36,6 +36,7 @@ new_context (void)
   GstCudaContext *cuda;
 
   fail_unless (gst_cuda_load_library ());
+  gst_cuda_memory_init_once (); /* else there is no allocator for pools */
   cuda = gst_cuda_context_new (0);
   fail_unless (cuda != NULL, "no context could be made");
   return cuda;

@@ -1280,6 +1280,14 @@ slab_allocator_new (gsize size)
   return allocator;
 }
 
+/* A real device does not tell. */
+static void
+assert_page_locked (guint n)
+{
+  if (check_is_mock ())
+    fail_unless_equals_int (check_n_page_locked (), n);
+}
+
 GST_START_TEST (test_memories_of_a_slab)
 {
   gsize pitch = gst_imaging_memory_pitch (SIZE);
@@ -1295,7 +1303,7 @@ GST_START_TEST (test_memories_of_a_slab)
     memset (map.data, (gint) i, SIZE);
     gst_memory_unmap (m[i], &map);
   }
-  fail_unless_equals_int (check_n_page_locked (), n_before + 2);
+  assert_page_locked (n_before + 2);
   for (guint i = 0; i < 4; i++) {
     gst_memory_map (m[i], &map, GST_MAP_READ);
     fail_unless (map.data == gst_imaging_memory_address (m[i]));
@@ -1315,11 +1323,11 @@ GST_START_TEST (test_memories_of_a_slab)
   gst_object_unref (allocator);
   gst_memory_unref (m[0]);
   gst_memory_unref (m[1]);
-  fail_unless_equals_int (check_n_page_locked (), n_before + 2);
+  assert_page_locked (n_before + 2);
   gst_memory_unref (m[2]);
-  fail_unless_equals_int (check_n_page_locked (), n_before + 1);
+  assert_page_locked (n_before + 1);
   gst_memory_unref (m[3]);
-  fail_unless_equals_int (check_n_page_locked (), n_before);
+  assert_page_locked (n_before);
 }
 GST_END_TEST
 

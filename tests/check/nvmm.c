@@ -678,7 +678,7 @@ GST_START_TEST (test_surfaces_do_not_stay_for_strips)
   gchar *lights = write_lights ();
   gchar *caps = check_nvmm_caps ("GRAY8", WIDTH, HEIGHT);
   gchar *line = g_strdup_printf (
-      "photostereo lights-location=%s backend=cuda memory-limit=1000", lights);
+      "photostereo lights-location=%s backend=cuda memory-limit=50000", lights);
   GstElement *element = gst_parse_launch (line, NULL);
   GstHarness *h = gst_harness_new_with_element (element, "sink", "normal");
   GstBus *bus = gst_bus_new ();

@@ -357,6 +357,9 @@ GST_START_TEST (test_mosaics_of_sensors_have_8_to_16_bits)
 }
 GST_END_TEST
 
+/* room for one row of 31 pixels and eight lights, 22 kB, not for five */
+#define STRIPS "backend=cuda memory-limit=30000"
+
 /* Returns: (transfer full): the normals of the second set of two */
 static GBytes *
 solve_sets (const gchar *properties)
@@ -384,11 +387,11 @@ solve_sets (const gchar *properties)
 GST_START_TEST (test_a_set_that_does_not_fit_the_device_waits_outside)
 {
   g_autoptr (GBytes) whole = solve_sets ("backend=cuda");
-  g_autoptr (GBytes) strips = solve_sets ("backend=cuda memory-limit=1000");
+  g_autoptr (GBytes) strips = solve_sets (STRIPS);
 
   fail_unless (g_bytes_equal (whole, strips));
-  check_refused ("backend=cuda memory-limit=1000 host-memory-limit=1000",
-      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+  check_refused (STRIPS " host-memory-limit=1000", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS,
       "8 pictures of 31x5 do not fit the device and have to stay in host "
       "memory: 1 MiB; host-memory-limit allows 0 MiB");
 }
@@ -396,8 +399,7 @@ GST_END_TEST
 
 GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 {
-  const gchar *properties = "backend=cuda memory-limit=1000";
-  Ps ps = ps_new (properties, "normal", NULL);
+  Ps ps = ps_new (STRIPS, "normal", NULL);
   GstSegment segment;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);

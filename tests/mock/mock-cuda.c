@@ -1517,6 +1517,10 @@ typedef struct PhotostereoState {
   ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS];
 } PhotostereoState;
 
+/* About what a real one has a pixel: samples of up to 32 lights, their sums, a
+ * solution in the making */
+enum { PHOTOSTEREO_PIXEL = 200 };
+
 /* What a job of photostereo needs beside a frame. */
 typedef struct PhotostereoCall {
   uint32_t light;
@@ -1552,10 +1556,9 @@ photostereo_create (const ImkPhotostereoPlan *plan,
     object_free (o);
     return no_memory (error);
   }
-  s->keeps_frames = p.memory_limit && (size_t) p.width * p.height * p.channels *
-                                              imk_type_size (p.type) *
-                                              p.n_lights >
-                                          p.memory_limit;
+  s->keeps_frames =
+      p.memory_limit &&
+      (size_t) p.width * p.height * PHOTOSTEREO_PIXEL > p.memory_limit;
   p.memory_limit = 0;
   status = imk_photostereo_cpu.create (&p, params, &s->cpu, error);
   if (status == IMK_OK) {
