@@ -257,6 +257,30 @@ GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
 }
 GST_END_TEST
 
+/* A product of Sentinel-1 is a folder; its images are GeoTIFFs of CInt16, one a
+ * swath and polarisation. */
+GST_START_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
+{
+  const gchar *product = "S1A_IW_SLC__1SDV_20260101T052633_0572A1.SAFE";
+  g_autofree gchar *safe = path_of (product);
+  g_autofree gchar *measurement = g_build_filename (safe, "measurement", NULL);
+  g_autofree gchar *name = g_build_filename (
+      product, "measurement", "s1a-iw2-slc-vv-20260101t052633-001.tiff", NULL);
+  g_autofree gchar *path = path_of (name);
+  g_autofree gint16 *ci16 = make_ci16 ();
+
+  fail_unless_equals_int (g_mkdir_with_parents (measurement, 0700), 0);
+  write_tiff (name, ci16, 32, 5, HEIGHT);
+  check_reads (name, "", FALSE);
+  check_fails (product, "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+      "is a folder; of a Sentinel-1 product name a .tiff in its folder "
+      "measurement");
+  g_unlink (path);
+  g_rmdir (measurement);
+  g_rmdir (safe);
+}
+GST_END_TEST
+
 GST_START_TEST (test_gdal_says_what_is_wrong)
 {
   g_autofree gint16 *ci16 = make_ci16 ();
@@ -445,6 +469,7 @@ slcsrc_suite (void)
   tcase_add_checked_fixture (tcase, setup, teardown);
 #if defined HAVE_GDAL
   tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
+  tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);
   tcase_add_test (tcase, test_gdal_says_what_is_wrong);
 #else
   tcase_add_test (tcase, test_without_gdal_that_is_said);
