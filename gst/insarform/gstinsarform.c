@@ -33,6 +33,7 @@
 #include <gst/video/video.h>
 
 #include "gstimagingengine.h"
+#include "gstimagingmemory.h"
 #include "gstimagingslc.h"
 #include "gstinsarformpicture.h"
 
@@ -362,7 +363,6 @@ form_cells (GstInsarForm *self, ImkError *error)
 
     status = imk_insarform_process (self->kernel, &out, error);
   }
-  gst_imaging_engine_note_memory (self->engine, "system");
   gst_imaging_engine_count_frame (self->engine, entered);
   return status;
 }
@@ -433,6 +433,8 @@ gst_insar_form_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow;
   GstMapInfo map;
 
+  gst_imaging_engine_note_memory (
+      self->engine, gst_imaging_buffer_memory_name (buffer));
   if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
     GST_ELEMENT_ERROR (self, RESOURCE, READ,
         ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),

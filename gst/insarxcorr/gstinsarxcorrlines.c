@@ -3,6 +3,8 @@
  * whoever brings the last that a row of patches needs measures the row. */
 #include "gstinsarxcorr-private.h"
 
+#include "gstimagingmemory.h"
+
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
 #define N_REPORTS 10
@@ -287,6 +289,8 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow;
   GstMapInfo map;
 
+  gst_imaging_engine_note_memory (
+      self->engine, gst_imaging_buffer_memory_name (buffer));
   if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
     GST_ELEMENT_ERROR (self, RESOURCE, READ,
         ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),

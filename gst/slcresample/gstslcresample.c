@@ -26,6 +26,7 @@
 #include "gstslcresample.h"
 
 #include "gstimagingengine.h"
+#include "gstimagingmemory.h"
 #include "gstimagingprm.h"
 #include "gstimagingslc.h"
 #include "slcresample/slcresample.h"
@@ -412,6 +413,8 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
+  gst_imaging_engine_note_memory (
+      self->engine, gst_imaging_buffer_memory_name (buffer));
   if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
     GST_ELEMENT_ERROR (self, RESOURCE, READ,
         ("The memory of lines of the image cannot be read."), (NULL));
@@ -430,7 +433,6 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
         .type = self->in.type,
     };
 
-    gst_imaging_engine_note_memory (self->engine, "system");
     flow = take_lines (self, lines);
   }
   gst_buffer_unmap (buffer, &map);

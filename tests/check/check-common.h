@@ -7,7 +7,7 @@
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
-#include "gstimagingcontext.h"
+#include "gstimagingmemory.h"
 
 G_BEGIN_DECLS
 
@@ -80,6 +80,19 @@ GstBuffer *check_noise_padded (
 /* Fails with the first sample that differs; padding does not count. */
 void check_same_pixels (
     GstBuffer *found, GstBuffer *expected, const GstVideoInfo *info);
+
+/* Returns: (transfer full): what @plain (transfer full) holds, and its times,
+ * in memory of ours; @stats (nullable) counts what is copied of it. On the
+ * device, nothing is on the host. */
+GstBuffer *check_ours (
+    GstImagingMemoryMode mode, GstImagingStats *stats, GstBuffer *plain);
+
+/* Fails unless @table is what the page @path has between "made by @maker" and
+ * the mark of its end, but for lines with the words @not_built (nullable),
+ * which this build does not make. With IMAGING_UPDATE_DOCS set it writes the
+ * page. */
+void check_table (const gchar *path, const gchar *maker, const gchar *table,
+    const gchar *not_built);
 
 /* --- real data ------------------------------------------------------------ */
 
