@@ -251,6 +251,7 @@ add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
 static void
 stop (GstInsarXcorr *self)
 {
+  gst_insar_xcorr_stop_work (self);
   gst_imaging_engine_stop (self->engine);
   gst_insar_xcorr_forget (self);
 }
@@ -283,6 +284,7 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
     gst_insar_xcorr_set_flushing (self, FALSE);
+    gst_insar_xcorr_start_work (self);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
     gst_insar_xcorr_set_flushing (self, TRUE);

@@ -223,14 +223,25 @@ GST_END_TEST
 
 /* Pads of the test in the place of sources: what comes when. */
 static GstPad *sources[2];
-static guint n_rows;
+static gint n_rows; /* atomic */
 
 static GstFlowReturn
 count_row (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-  n_rows++;
+  g_atomic_int_inc (&n_rows);
   gst_buffer_unref (buffer);
   return GST_FLOW_OK;
+}
+
+/* A row is measured while lines may come; one too many is seen by the next. */
+static void
+wait_for_rows (gint n)
+{
+  gint64 end = g_get_monotonic_time () + CHECK_TIMEOUT / GST_USECOND;
+
+  while (g_atomic_int_get (&n_rows) < n && g_get_monotonic_time () < end)
+    g_usleep (G_USEC_PER_SEC / 1000);
+  fail_unless_equals_int (g_atomic_int_get (&n_rows), n);
 }
 
 static GstFlowReturn
@@ -271,21 +282,22 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
     gst_pad_push_event (sources[s], gst_event_new_caps (caps));
     gst_pad_push_event (sources[s], gst_event_new_segment (&segment));
   }
-  n_rows = 0;
+  g_atomic_int_set (&n_rows, 0);
   /* the first row's patches end with line 64 + 42 + 32 */
   fail_unless (push_lines (0, 0, 137) == GST_FLOW_OK);
   fail_unless (push_lines (1, 0, 138) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 0);
+  wait_for_rows (0);
   fail_unless (push_lines (0, 137, 1) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 1);
+  wait_for_rows (1);
   fail_unless (push_lines (0, 138, 42) == GST_FLOW_OK);
   fail_unless (push_lines (1, 138, 41) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 1);
+  wait_for_rows (1);
   fail_unless (push_lines (1, 179, 1) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 2);
+  wait_for_rows (2);
   fail_unless (push_lines (0, 180, 84) == GST_FLOW_OK);
-  fail_unless (push_lines (1, 180, 84) == GST_FLOW_EOS); /* nothing is left */
-  fail_unless_equals_int (n_rows, 4);
+  fail_unless (push_lines (1, 180, 84) == GST_FLOW_OK);
+  wait_for_rows (4);
+  fail_unless (push_lines (1, 264, 1) == GST_FLOW_EOS); /* nothing is left */
   gst_element_set_state (x, GST_STATE_NULL);
   for (guint s = 0; s < 2; s++)
     gst_clear_object (&sources[s]);
