@@ -4,8 +4,6 @@
  * those of the next come meanwhile. */
 #include "gstinsarxcorr-private.h"
 
-#include "gstimagingmemory.h"
-
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
 #define N_REPORTS 10
@@ -315,12 +313,8 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow;
   GstMapInfo map;
 
-  gst_imaging_engine_note_memory (
-      self->engine, gst_imaging_buffer_memory_name (buffer));
-  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
-    GST_ELEMENT_ERROR (self, RESOURCE, READ,
-        ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),
-        (NULL));
+  if (!gst_imaging_slc_map_lines (
+          self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -328,16 +322,8 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   flow = side_flow (self, s);
   if (flow == GST_FLOW_OK && !s->is_stale) {
     if (check_lines (self, side, map.size, GST_BUFFER_OFFSET (buffer))) {
-      ImkImage lines = {
-          .data = map.data,
-          .stride = s->info.line_size,
-          .width = s->info.width,
-          .height = (guint) (map.size / s->info.line_size),
-          .channels = 1,
-          .type = s->info.type,
-      };
-
-      flow = take_lines (self, side, lines);
+      flow = take_lines (
+          self, side, gst_imaging_slc_lines (&s->info, map.data, map.size));
     } else {
       flow = self->flow = GST_FLOW_ERROR;
       g_cond_broadcast (&self->changed);
@@ -381,10 +367,8 @@ is_cut_short (GstInsarXcorr *self, guint side)
   if (self->flow != GST_FLOW_OK || has_ended (self) || s->is_flushing ||
       s->is_stale || !s->caps || pushed == s->info.height)
     return FALSE;
-  GST_ELEMENT_ERROR (self, STREAM, FAILED,
-      ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), pushed,
-          s->info.height),
-      (NULL));
+  gst_imaging_slc_post_end (
+      GST_ELEMENT (self), GST_PAD_NAME (s->pad), &s->info, pushed);
   return TRUE;
 }
 

@@ -350,6 +350,12 @@ GST_START_TEST (test_what_is_wrong_is_said)
   FAILS (RAW "lines-per-buffer=1 num-buffers=2", RAW, "", stream,
       GST_STREAM_ERROR_FAILED, "reference ended after 2 of 61 lines");
 #undef FAILS
+  /* an empty file ends before its caps */
+  check_fails ("slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
+               "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
+               "fakesink",
+      stream, GST_STREAM_ERROR_FAILED,
+      "The secondary ended before it was said what it is.");
 }
 GST_END_TEST
 

@@ -264,6 +264,64 @@ check_fails (
   stop (pipeline);
 }
 
+/* --- one image after another ------------------------------------------------
+ */
+
+static GstBuffer *
+lines_of (guint n)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * 20 * 4, NULL);
+
+  gst_buffer_memset (buffer, 0, 3, n * 20 * 4);
+  return buffer;
+}
+
+static const gchar twelve[] =
+    "application/x-slc,format=ci16,width=20,height=12";
+static const gchar thirteen[] =
+    "application/x-slc,format=ci16,width=20,height=13";
+
+static guint
+count_lines (GstHarness *h)
+{
+  guint n = 0;
+  GstBuffer *buffer;
+
+  while ((buffer = gst_harness_try_pull (h))) {
+    n += (guint) (gst_buffer_get_size (buffer) / (20 * 4));
+    gst_buffer_unref (buffer);
+  }
+  return n;
+}
+
+GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
+{
+  GstHarness *h = gst_harness_new ("slcresample");
+  GstBus *bus = gst_bus_new ();
+  GstCaps *caps = gst_caps_from_string (twelve);
+
+  gst_element_set_bus (h->element, bus);
+  gst_harness_set_src_caps_str (h, twelve);
+  gst_harness_push (h, lines_of (12));
+  fail_unless_equals_int (count_lines (h), 12);
+  /* the same, said twice, and another */
+  gst_harness_set_src_caps_str (h, twelve);
+  gst_harness_push (h, lines_of (5));
+  gst_harness_push_event (h, gst_event_new_caps (caps));
+  gst_caps_unref (caps);
+  gst_harness_push (h, lines_of (7));
+  fail_unless_equals_int (count_lines (h), 12);
+  gst_harness_set_src_caps_str (h, thirteen);
+  gst_harness_push (h, lines_of (5));
+  gst_harness_set_src_caps_str (h, twelve);
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
+      GST_STREAM_ERROR_FAILED, "The image ended after 5 of 13 lines");
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (bus);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
@@ -324,6 +382,7 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_a_flush_begins_anew);
+  tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;
 }
