@@ -26,9 +26,8 @@ typedef struct {
   GstPad *pad;
   gboolean has_info;
   GstImagingSlcInfo info;
-  ImkImage
-      lines; /* which its thread has brought and waits for; height 0: none */
-  guint n_lines; /* that have come */
+  ImkImage lines; /* brought and waited for; height 0: none */
+  guint n_lines;  /* that have come */
   gboolean is_flushing, is_eos;
   gboolean is_stale; /* its lines are from before a flush of the other side */
 } GstInsarFormSide;
