@@ -113,6 +113,17 @@ gst_imaging_slc_lines (const GstImagingSlcInfo *info, gpointer data, gsize size)
 }
 
 void
+gst_imaging_slc_check_linked (GstElement *element, GstPad *pad)
+{
+  if (!gst_pad_is_linked (pad))
+    GST_ELEMENT_WARNING (element, CORE, PAD,
+        ("Nothing is linked to the pad %s; nothing happens until its lines "
+         "come.",
+            GST_PAD_NAME (pad)),
+        (NULL));
+}
+
+void
 gst_imaging_slc_post_end (GstElement *element, const gchar *name,
     const GstImagingSlcInfo *info, guint n_lines)
 {

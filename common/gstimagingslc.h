@@ -98,6 +98,13 @@ ImkImage gst_imaging_slc_lines (
     const GstImagingSlcInfo *info, gpointer data, gsize size);
 
 /**
+ * gst_imaging_slc_check_linked: (skip)
+ * @element: waits for lines of @pad; it warns where nothing is linked to it
+ */
+GST_IMAGING_API
+void gst_imaging_slc_check_linked (GstElement *element, GstPad *pad);
+
+/**
  * gst_imaging_slc_post_end: (skip)
  * @element: posts that an image ended too early
  * @name: of the image

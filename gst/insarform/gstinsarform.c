@@ -164,8 +164,10 @@ gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
   }
   gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
   self->sides[side].has_info = TRUE;
-  if (!self->sides[!side].has_info)
+  if (!self->sides[!side].has_info) {
+    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
+  }
   if (ref->type != sec->type) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has samples of %s and the secondary of %s; both must "

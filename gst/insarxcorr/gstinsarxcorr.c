@@ -183,8 +183,10 @@ gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
   }
   gst_caps_replace (&self->sides[side].caps, caps);
   gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
-  if (!ref->caps || !sec->caps)
+  if (!ref->caps || !sec->caps) {
+    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
+  }
   if (ref->info.type != sec->info.type) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has samples of %s and the secondary of %s; both must "

@@ -326,6 +326,21 @@ check_fails (
   stop (pipeline);
 }
 
+GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
+{
+  GstElement *pipeline =
+      launch ("slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
+              "i.phase ! queue ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING), GST_CORE_ERROR,
+      GST_CORE_ERROR_PAD, "Nothing is linked to the pad reference");
+  gst_object_unref (bus);
+  stop (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark stream = GST_STREAM_ERROR;
@@ -470,6 +485,7 @@ insarform_suite (void)
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
+  tcase_add_test (tcase, test_a_pad_that_is_forgotten_is_said);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   tcase_add_test (
       tcase, test_lines_from_before_a_flush_of_the_other_side_are_dropped);
