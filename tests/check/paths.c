@@ -132,6 +132,25 @@ out_caps_of (guint e, Kind out, const gchar *format)
   return all;
 }
 
+/* Whether the output of an element that gives something else than it takes can
+ * lie in @out. */
+static gboolean
+gives (guint e, const gchar *backend, Kind out)
+{
+  GstElementFactory *factory = gst_element_factory_find (elements[e].name);
+  const GList *l = gst_element_factory_get_static_pad_templates (factory);
+  gboolean found = out == SYSTEM;
+
+  for (; l && !found && strcmp (backend, "cuda") == 0; l = l->next) {
+    GstStaticPadTemplate *t = l->data;
+
+    found = strcmp (t->name_template, elements[e].pad) == 0 &&
+            strstr (t->static_caps.string, kinds[out].feature);
+  }
+  gst_object_unref (factory);
+  return found;
+}
+
 /* Whether all pads agree on @in and @out. */
 static gboolean
 negotiates (
@@ -147,7 +166,7 @@ negotiates (
   gst_harness_set_sink_caps (h, out_caps_of (e, out, format));
   taken = gst_pad_query_caps (sink, NULL);
   agreed = gst_caps_can_intersect (taken, wanted) &&
-           (elements[e].gives_what_it_takes || out == SYSTEM);
+           (elements[e].gives_what_it_takes || gives (e, backend, out));
   gst_caps_unref (taken);
   gst_caps_unref (wanted);
   gst_object_unref (sink);
