@@ -84,6 +84,22 @@ GST_ELEMENT_REGISTER_DEFINE (
 
 /* --- pictures ------------------------------------------------------------ */
 
+/* Under the stream lock: ends the set when finish-set came. */
+static GstFlowReturn
+finish_if_asked (GstPhotoStereo *self)
+{
+  gboolean asked;
+
+  GST_OBJECT_LOCK (self);
+  asked = self->finish;
+  self->finish = FALSE;
+  GST_OBJECT_UNLOCK (self);
+  if (!asked)
+    return GST_FLOW_OK;
+  self->n_skip = 0;
+  return gst_photo_stereo_end_set (self);
+}
+
 static void
 note_time (GstPhotoStereo *self, GstBuffer *buffer)
 {
@@ -121,10 +137,11 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  if (self->n_skip > 0) {
-    self->n_skip--;
+  flow = finish_if_asked (self); /* this picture is of the next set */
+  if (flow != GST_FLOW_OK || self->n_skip > 0) {
+    self->n_skip -= self->n_skip > 0;
     gst_buffer_unref (buffer);
-    return GST_FLOW_OK;
+    return flow;
   }
   /* the backend follows the data from the first picture of a set on */
   if ((!self->kernel || imk_photostereo_n_added (self->kernel) == 0) &&
@@ -318,13 +335,29 @@ gst_photo_stereo_release_pad (GstElement *element, GstPad *pad)
   gst_imaging_output_unref (found);
 }
 
+/* No other picture may come, so the set is ended by a thread of its own; if one
+ * does, by the thread that brings it. */
+static void
+finish_when_idle (GstElement *element, gpointer data)
+{
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  GST_PAD_STREAM_LOCK (self->sink);
+  finish_if_asked (self);
+  GST_PAD_STREAM_UNLOCK (self->sink);
+}
+
 static void
 gst_photo_stereo_finish_set (GstPhotoStereo *self)
 {
-  GST_PAD_STREAM_LOCK (self->sink);
-  self->n_skip = 0;
-  gst_photo_stereo_end_set (self);
-  GST_PAD_STREAM_UNLOCK (self->sink);
+  gboolean asked;
+
+  GST_OBJECT_LOCK (self);
+  asked = self->finish;
+  self->finish = TRUE;
+  GST_OBJECT_UNLOCK (self);
+  if (!asked)
+    gst_element_call_async (GST_ELEMENT (self), finish_when_idle, NULL, NULL);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -345,7 +378,7 @@ reset (GstPhotoStereo *self)
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 
-/* Under the stream lock, as finish-set comes from any thread at any time. */
+/* Under the stream lock, as sets are also finished by a thread of their own. */
 static gboolean
 start (GstPhotoStereo *self)
 {
@@ -453,7 +486,7 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
    * GstPhotoStereo::finish-set:
    *
    * Ends the set: what there is is solved, and the next picture begins another.
-   * Waits for the picture that is being worked on.
+   * Returns at once; the message photostereo-progress with final tells when.
    */
   signals[SIGNAL_FINISH_SET] = g_signal_new_class_handler ("finish-set",
       G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,

@@ -26,6 +26,7 @@ struct _GstPhotoStereo {
   GstPhotoStereoSettings settings;      /* under the object lock */
   GstImagingOutput *outputs[N_OUTPUTS]; /* likewise */
   GstFlowCombiner *combiner;            /* likewise */
+  gboolean finish; /* likewise: finish-set came, and nobody has ended the set */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
@@ -33,8 +34,9 @@ struct _GstPhotoStereo {
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
-  GArray *held; /* of Held: where a set does not fit the device */
-  guint n_skip; /* pictures left of a set that ended early */
+  guint full_scale; /* of bit-depth; 0: that of the format, or all is said */
+  GArray *held;     /* of Held: where a set does not fit the device */
+  guint n_skip;     /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 };
 

@@ -53,6 +53,54 @@ check_may_stay (
       "nvvidconv before, into plain video/x-raw.");
 }
 
+/* The largest sample of a colour. */
+static guint
+largest_sample (const ImkImage *image, const GstVideoFormatInfo *finfo)
+{
+  guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1, largest = 0;
+  guint step = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, 0);
+
+  for (guint y = 0; y < image->height; y++)
+    for (guint i = 0; i < n; i++) {
+      const guint8 *p = (const guint8 *) image->data + y * image->stride +
+                        GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i);
+
+      if (image->type == IMK_TYPE_U8)
+        for (guint x = 0; x < image->width; x++)
+          largest = MAX (largest, p[x * step]);
+      else
+        for (guint x = 0; x < image->width; x++)
+          largest = MAX (largest, *(const guint16 *) (p + x * step));
+    }
+  return largest;
+}
+
+/* Samples above full scale would be solved as any other, to an albedo that
+ * nobody has. Looks at the first picture of a set. */
+static void
+warn_of_bit_depth (GstPhotoStereo *self, GstBuffer *buffer)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  GstImagingFrame frame;
+  guint largest;
+
+  if (!self->full_scale || imk_photostereo_n_added (self->kernel) > 0 ||
+      gst_imaging_frame_map (buffer, info, GST_MAP_READ, GST_IMAGING_REACH_HOST,
+          NULL, NULL, NULL, &frame, NULL) != IMK_OK)
+    return;
+  largest = largest_sample (&frame.planes[0], info->finfo);
+  gst_imaging_frame_unmap (&frame, TRUE, NULL);
+  if (largest <= self->full_scale)
+    return;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
+       "ambient will be too bright, and absolute thresholds wrong. Set the "
+       "bit-depth that the camera has.",
+          largest, g_bit_storage (self->full_scale), self->full_scale),
+      (NULL));
+  self->full_scale = 0;
+}
+
 static ImkStatus
 add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
     GstImagingReach reach, ImkError *error)
@@ -98,6 +146,7 @@ gst_photo_stereo_add_picture (
     status = gst_photo_stereo_enter_device (self, error);
   if (status != IMK_OK)
     return status;
+  warn_of_bit_depth (self, buffer);
   input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
   if (input)
     status = add_mapped (self, input, index, reach, error);
