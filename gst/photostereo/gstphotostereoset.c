@@ -160,26 +160,6 @@ gst_photo_stereo_add_picture (
 
 /* --- results ------------------------------------------------------------- */
 
-void
-gst_photo_stereo_ref_pads (
-    GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS])
-{
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    pads[i] = (GstPhotoStereoPad){0};
-    if (self->outputs[i])
-      pads[i].output = gst_imaging_output_ref (self->outputs[i]);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-void
-gst_photo_stereo_unref_pads (GstPhotoStereoPad pads[N_OUTPUTS])
-{
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&pads[i].output, gst_imaging_output_unref);
-}
-
 static void
 post_progress (
     GstPhotoStereo *self, const ImkPhotostereoSummary *s, gboolean final)
@@ -249,19 +229,6 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
   return status;
 }
 
-/* Returns: @before, or what it becomes */
-static GstFlowReturn
-combine (GstPhotoStereo *self, guint i, GstImagingOutput *output,
-    GstFlowReturn flow, GstFlowReturn before)
-{
-  GST_OBJECT_LOCK (self);
-  if (self->outputs[i] == output) /* or it has been released */
-    before = gst_flow_combiner_update_pad_flow (
-        self->combiner, gst_imaging_output_pad (output), flow);
-  GST_OBJECT_UNLOCK (self);
-  return before;
-}
-
 static GstFlowReturn
 push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], gboolean ok)
@@ -278,7 +245,8 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     if (flows[i] == GST_FLOW_OK)
       flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL);
     if (pads[i].output && ok)
-      flow = combine (self, i, pads[i].output, flows[i], flow);
+      flow = gst_imaging_outputs_combine (
+          self->outputs, i, pads[i].output, flows[i], flow);
   }
   gst_buffer_unref (like);
   return flow;
@@ -290,7 +258,7 @@ static GstFlowReturn
 publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
-  GstPhotoStereoPad pads[N_OUTPUTS];
+  GstPhotoStereoPad pads[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;
@@ -300,13 +268,15 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  gst_photo_stereo_ref_pads (self, pads);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    pads[i].output = gst_imaging_outputs_get (self->outputs, i);
   status = solve (self, pads, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
   if (status == IMK_OK)
     post_progress (self, &summary, final);
   flow = push_results (self, pads, flows, status == IMK_OK);
-  gst_photo_stereo_unref_pads (pads);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_imaging_output_unref (pads[i].output);
   *change = summary.change_deg;
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
