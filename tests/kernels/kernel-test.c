@@ -322,3 +322,41 @@ test_device_free (ImkImage *device_image)
   get_device ()->free_device (device_image->data);
   device_image->data = NULL;
 }
+
+static void
+copy_rows (const ImkImage *image, void *to, const void *from)
+{
+  for (uint32_t y = 0; y < image->height; y++)
+    memcpy ((uint8_t *) to + y * image->stride,
+        (const uint8_t *) from + y * image->stride, imk_image_row_size (image));
+}
+
+TestMapped
+test_to_mapped (const TestImage *image)
+{
+  TestMapped m = {.image = image->image};
+  size_t size = m.image.stride * m.image.height;
+  ImkError error;
+
+  test_ok (get_device ()->alloc_pinned (size, &m.host, &m.image.data, &error),
+      &error);
+  m.image.location = IMK_LOCATION_HOST_MAPPED;
+  copy_rows (&m.image, m.host, image->image.data);
+  return m;
+}
+
+void
+test_from_mapped (const TestMapped *mapped, TestImage *image)
+{
+  ImkError error;
+
+  test_ok (get_device ()->stream_synchronize (NULL, &error), &error);
+  copy_rows (&mapped->image, image->image.data, mapped->host);
+}
+
+void
+test_mapped_free (TestMapped *mapped)
+{
+  get_device ()->free_pinned (mapped->host);
+  mapped->host = NULL;
+}

@@ -95,3 +95,14 @@ ImkImage test_to_device (const TestImage *image);
 /* Waits for the device and copies the pixels of @device into @image. */
 void test_from_device (const ImkImage *device, TestImage *image);
 void test_device_free (ImkImage *device);
+
+/* An image in page-locked memory that the device reaches. */
+typedef struct TestMapped {
+  ImkImage image; /* as the device sees it */
+  void *host;
+} TestMapped;
+
+TestMapped test_to_mapped (const TestImage *image);
+/* Waits for the device. */
+void test_from_mapped (const TestMapped *mapped, TestImage *image);
+void test_mapped_free (TestMapped *mapped);
