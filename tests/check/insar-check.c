@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "gstimagingnpy.h"
 
 /* --- a pair of images in a folder of its own --------------------------------
@@ -59,8 +57,7 @@ insar_write_slc (const gchar *name, gint dx, gint dy)
 void
 insar_setup (void)
 {
-  folder = g_dir_make_tmp ("insarxcorr-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   insar_write_slc ("ref.SLC", 0, 0);
   insar_write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
   insar_write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
@@ -70,17 +67,7 @@ insar_setup (void)
 void
 insar_teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = insar_path_of (name);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- pipelines
@@ -90,13 +77,7 @@ insar_teardown (void)
 GstElement *
 insar_launch (const gchar *description)
 {
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
+  return check_launch (description, folder);
 }
 
 /* Appends what comes out of the appsink @name. */
@@ -136,13 +117,6 @@ insar_check_no_error (GstElement *pipeline)
   gst_object_unref (bus);
 }
 
-void
-insar_stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
-}
-
 /* Returns: (transfer full): all that comes out of "out" */
 GString *
 insar_run (const gchar *description)
@@ -153,7 +127,7 @@ insar_run (const gchar *description)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   insar_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
-  insar_stop (pipeline);
+  check_stop (pipeline);
   return text;
 }
 
@@ -196,12 +170,5 @@ void
 insar_check_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = insar_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  insar_stop (pipeline);
+  check_pipeline_fails (insar_launch (description), domain, code, words);
 }
