@@ -36,6 +36,17 @@ insar_write_prm (
   insar_write_file (name, text, strlen (text));
 }
 
+/* A random number of a pixel: all its bits depend on all of @x and @y. */
+static guint64
+hash (gint x, gint y)
+{
+  guint64 z = ((guint64) (guint32) x << 32 | (guint32) y) + 0x9e3779b97f4a7c15;
+
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
 /* Noise that is the same at (x + dx, y + dy). */
 void
 insar_write_slc (const gchar *name, gint dx, gint dy)
@@ -44,12 +55,10 @@ insar_write_slc (const gchar *name, gint dx, gint dy)
 
   for (gint y = 0; y < HEIGHT; y++)
     for (gint x = 0; x < WIDTH; x++) {
-      g_autoptr (GRand) rand =
-          g_rand_new_with_seed ((guint) ((y - dy + 100) * 1000 + x - dx + 100));
+      guint64 random = hash (x - dx, y - dy);
 
-      data[2 * (y * WIDTH + x)] = (gint16) g_rand_int_range (rand, -999, 999);
-      data[2 * (y * WIDTH + x) + 1] =
-          (gint16) g_rand_int_range (rand, -999, 999);
+      data[2 * (y * WIDTH + x)] = (gint16) ((random & 0xffff) % 1998) - 999;
+      data[2 * (y * WIDTH + x) + 1] = (gint16) ((random >> 32) % 1998) - 999;
     }
   insar_write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
 }
