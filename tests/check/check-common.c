@@ -2,6 +2,7 @@
 #include "check-common.h"
 
 #include <dlfcn.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
 /* --- the device ---------------------------------------------------------- */
@@ -308,6 +309,34 @@ check_data_folder (void)
   return given ? given : TEST_DATA_FOLDER;
 }
 
+/* --- a folder of its own ---------------------------------------------------
+ */
+
+gchar *
+check_folder_new (void)
+{
+  gchar *folder = g_dir_make_tmp ("check-XXXXXX", NULL);
+
+  fail_unless (folder != NULL);
+  return folder;
+}
+
+void
+check_folder_free (gchar **folder)
+{
+  GDir *dir = g_dir_open (*folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (*folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  fail_unless_equals_int (g_rmdir (*folder), 0);
+  g_clear_pointer (folder, g_free);
+}
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 gboolean
@@ -452,6 +481,38 @@ check_go_on (CheckWaiting *self)
   gst_pad_remove_probe (self->pad, self->probe);
   g_thread_join (self->thread);
   gst_object_unref (self->pad);
+}
+
+GstElement *
+check_launch (const gchar *description, const gchar *folder)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+void
+check_stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+void
+check_pipeline_fails (
+    GstElement *pipeline, GQuark domain, gint code, const gchar *words)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  check_stop (pipeline);
 }
 
 void

@@ -100,6 +100,15 @@ void check_table (const gchar *path, const gchar *maker, const gchar *table,
  * names none */
 const gchar *check_data_folder (void);
 
+/* --- a folder of its own ---------------------------------------------------
+ */
+
+/* Returns: (transfer full): a new and empty one */
+gchar *check_folder_new (void);
+
+/* Removes @folder with the files in it, and makes it NULL. */
+void check_folder_free (gchar **folder);
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 /* Returns: whether the element is installed; if not, prints that a test is
@@ -146,6 +155,17 @@ void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
 
 /* Lets it go, and waits until @push returns. */
 void check_go_on (CheckWaiting *self);
+
+/* Returns: (transfer full): the pipeline @description, in which every $ is
+ * @folder; fails when it cannot be made */
+GstElement *check_launch (const gchar *description, const gchar *folder);
+
+/* Sets @pipeline (transfer full) to NULL. */
+void check_stop (GstElement *pipeline);
+
+/* Plays @pipeline (transfer full) until it fails as check_message_says (). */
+void check_pipeline_fails (
+    GstElement *pipeline, GQuark domain, gint code, const gchar *words);
 
 /* Sets @pipeline to PLAYING, waits for EOS and fails on an error. */
 void check_play (GstElement *pipeline);

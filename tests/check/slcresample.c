@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #define WIDTH 97
 #define HEIGHT 301
 
@@ -40,8 +38,7 @@ write_image (void)
 static void
 setup (void)
 {
-  folder = g_dir_make_tmp ("slcresample-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   write_image ();
   write_text ("sec.PRM", "SLC_file = a.slc\nnum_rng_bins = 97\n"
                          "num_valid_az = 301\nPRF = 2000\nrshift = 4\n");
@@ -55,37 +52,14 @@ setup (void)
 static void
 teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* Returns: (transfer full): the description, in which every $ is the folder */
 static GstElement *
 launch (const gchar *description)
 {
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
-}
-
-static void
-stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
+  return check_launch (description, folder);
 }
 
 /* Appends what comes out until the end. Offsets must go on without gaps;
@@ -137,7 +111,7 @@ run (const gchar *source, const gchar *resample, const gchar *caps)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   bytes = collect (pipeline, caps);
-  stop (pipeline);
+  check_stop (pipeline);
   return bytes;
 }
 
@@ -224,7 +198,7 @@ GST_START_TEST (test_a_run_can_be_repeated)
     check_same (collect (pipeline, NULL), expected, "again");
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
-  stop (pipeline);
+  check_stop (pipeline);
   g_byte_array_unref (expected);
 }
 GST_END_TEST
@@ -245,7 +219,7 @@ GST_START_TEST (test_a_flush_begins_anew)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (collect (pipeline, NULL), expected, "after a flush");
   gst_object_unref (source);
-  stop (pipeline);
+  check_stop (pipeline);
   g_byte_array_unref (expected);
 }
 GST_END_TEST
@@ -254,14 +228,7 @@ static void
 check_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  stop (pipeline);
+  check_pipeline_fails (launch (description), domain, code, words);
 }
 
 /* --- one image after another ------------------------------------------------

@@ -13,10 +13,14 @@
 typedef struct Test {
   const char *name; /* the promise that is checked, as a sentence */
   void (*run) (void);
+  /* It asks for no device and takes its time: it need not run again with other
+   * modules. */
+  bool cpu_only;
 } Test;
 
 /* Runs @tests up to the one without a name and prints TAP; where IMK_TEST_ONLY
- * is set, those only whose names contain it.
+ * is set, those only whose names contain it, and where IMK_TEST_DEVICE is,
+ * those that are not of the CPU alone.
  * Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
 

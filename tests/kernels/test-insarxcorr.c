@@ -913,7 +913,8 @@ int
 main (void)
 {
   static const Test tests[] = {
-      {"offsets are those of the formulas in float64", test_reference},
+      {"offsets are those of the formulas in float64", test_reference,
+          .cpu_only = true},
       {"so they are for float samples", test_reference_of_floats},
       {"whole shifts are found to a quarter of a sample",
           test_whole_shifts_are_found},

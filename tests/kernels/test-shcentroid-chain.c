@@ -1365,7 +1365,7 @@ main (void)
       {"cells without a good pixel or without light are flagged, never NaN",
           test_dark_cell},
       {"every option agrees with a reference that goes pixel by pixel",
-          test_reference},
+          test_reference, .cpu_only = true},
       {"a dark of 0 changes nothing", test_same_as_plain},
       {"the result does not depend on the number of threads", test_threads},
       {"a map of the cells of a grid gives the same bits",

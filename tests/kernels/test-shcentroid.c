@@ -1418,7 +1418,7 @@ main (void)
       {"four equal pixels have their centroid between them", test_aotools},
       {"cells of any pitch have the edges of a single floor", test_edges},
       {"every cell agrees with a reference that adds pixel by pixel",
-          test_reference},
+          test_reference, .cpu_only = true},
       {"the largest sums do not overflow", test_largest_sums},
       {"cells of a map overlap, are clipped and have their own settings",
           test_maps},
