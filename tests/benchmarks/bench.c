@@ -14,6 +14,7 @@
 enum {
   REPEATS = 200,
   QUICK_REPEATS = 30,
+  LEAST_REPEATS = 5,
   WARM_UPS = 3,
   MAX_ENTRIES = 8,
   MAX_ROWS = 1024,
@@ -25,8 +26,9 @@ static const double shortest_repeat = 20.0; /* us */
 static struct {
   const char *group;
   FILE *csv;
-  bool quick;
+  bool quick, gpu;
   bool failed;
+  double limit; /* us, 0: none */
 } bench;
 
 /* What bench_find finds again. */
@@ -96,10 +98,12 @@ bench_open (int argc, char **argv, const char *group)
   for (int i = 1; i < argc; i++)
     if (strcmp (argv[i], "--quick") == 0)
       bench.quick = true;
+    else if (strcmp (argv[i], "--gpu") == 0)
+      bench.gpu = true;
     else if (strcmp (argv[i], "--csv") == 0 && i + 1 < argc)
       bench.csv = open_csv (argv[++i]);
     else
-      bench_fail ("usage: %s [--csv FILE] [--quick]", argv[0]);
+      bench_fail ("usage: %s [--csv FILE] [--quick] [--gpu]", argv[0]);
   if (bench.csv) {
     /* what a crash leaves is whole rows */
     setvbuf (bench.csv, NULL, _IOLBF, 0);
@@ -121,6 +125,18 @@ bool
 bench_is_quick (void)
 {
   return bench.quick;
+}
+
+bool
+bench_is_gpu (void)
+{
+  return bench.gpu;
+}
+
+void
+bench_limit (double seconds)
+{
+  bench.limit = seconds * 1e6;
 }
 
 uint32_t
@@ -221,27 +237,38 @@ warm_up (const BenchEntry *entry, uint32_t *turn)
              : (uint32_t) ceil (shortest_repeat / fastest);
 }
 
+/* Whether the time of a case has passed. */
+static bool
+is_over (double begin, uint32_t n_done)
+{
+  return bench.limit > 0 && n_done >= LEAST_REPEATS &&
+         bench_now () - begin > bench.limit;
+}
+
 void
 bench_case (const char *name, const BenchEntry *entries, uint32_t n_entries)
 {
   uint32_t n = bench_repeats (), calls[MAX_ENTRIES], turns[MAX_ENTRIES] = {};
+  uint32_t n_done = 0;
+  double begin;
   double *samples = malloc (n_entries * n * sizeof (*samples));
 
   if (!samples || n_entries > MAX_ENTRIES)
     bench_fail ("%s has too many entries.", name);
   for (uint32_t e = 0; e < n_entries; e++)
     calls[e] = warm_up (&entries[e], &turns[e]);
-  for (uint32_t i = 0; i < n; i++)
+  begin = bench_now ();
+  for (; n_done < n && !is_over (begin, n_done); n_done++)
     for (uint32_t e = 0; e < n_entries; e++) {
       double start = bench_now ();
 
       for (uint32_t c = 0; c < calls[e]; c++)
         entries[e].run (entries[e].data, turns[e]++);
-      samples[e * n + i] = (bench_now () - start) / calls[e];
+      samples[e * n + n_done] = (bench_now () - start) / calls[e];
     }
   for (uint32_t e = 0; e < n_entries; e++)
     bench_samples (
-        name, entries[e].backend, entries[e].who, samples + e * n, n);
+        name, entries[e].backend, entries[e].who, samples + e * n, n_done);
   free (samples);
 }
 

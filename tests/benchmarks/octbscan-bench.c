@@ -299,6 +299,7 @@ typedef struct Slot {
 
 typedef struct Gpu {
   const ImkDevice *device;
+  ImkOctbscan *kernel;
   uint32_t n_jobs;
   size_t in_size, out_size; /* bytes of a B-scan */
   Slot slots[N_SLOTS];
@@ -313,7 +314,6 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
   ImkError error;
 
   imk_octbscan_size (c, &width, &height);
-  bench_ok (imk_octbscan_new (IMK_BACKEND_CUDA, c, &s->kernel, &error), &error);
   bench_ok (d->stream_new (&s->stream, &error), &error);
   bench_ok (d->alloc_pinned (in, &s->host_in, &s->mapped, &error), &error);
   bench_ok (d->alloc_pinned (out, &s->host_out, &s->mapped, &error), &error);
@@ -341,7 +341,6 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
 static void
 slot_close (Gpu *g, Slot *s)
 {
-  imk_octbscan_free (s->kernel);
   g->device->stream_free (s->stream);
   g->device->free_pinned (s->host_in);
   g->device->free_pinned (s->host_out);
@@ -357,7 +356,7 @@ slot_process (Gpu *g, Slot *s)
   ImkError error;
 
   bench_ok (
-      imk_octbscan_process (s->kernel, s->jobs, g->n_jobs, s->stream, &error),
+      imk_octbscan_process (g->kernel, s->jobs, g->n_jobs, s->stream, &error),
       &error);
 }
 
@@ -424,9 +423,12 @@ gpu_open (Gpu *g, const ImkDevice *device, const ImkOctbscanConfig *config,
     uint32_t n_jobs, int n_slots)
 {
   ImkOctbscanConfig c = *config;
+  ImkError error;
 
   *g = (Gpu){.device = device, .n_jobs = n_jobs};
   c.max_jobs = n_jobs;
+  bench_ok (
+      imk_octbscan_new (IMK_BACKEND_CUDA, &c, &g->kernel, &error), &error);
   g->in_size = (size_t) c.width * LINES * 2;
   g->out_size = (size_t) imk_octbscan_n_depths (&c) * LINES;
   for (int i = 0; i < n_slots; i++)
@@ -438,6 +440,7 @@ gpu_close (Gpu *g, int n_slots)
 {
   for (int i = 0; i < n_slots; i++)
     slot_close (g, &g->slots[i]);
+  imk_octbscan_free (g->kernel);
 }
 
 static void
@@ -508,11 +511,8 @@ gpu_cases (void)
   void *context;
   ImkError error;
 
-  if (imk_backend_load ("cuda", &error) != IMK_OK ||
-      imk_device_get (&device, &error) != IMK_OK) {
-    printf ("no GPU: %s\n", error.message);
-    return;
-  }
+  bench_ok (imk_backend_load ("cuda", &error), &error);
+  bench_ok (imk_device_get (&device, &error), &error);
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
   for (uint32_t scale = 1; scale <= 4; scale *= 2)
@@ -548,11 +548,9 @@ crop_case (uint32_t depths)
   ours_close (&matrix);
 }
 
-int
-main (int argc, char **argv)
+static void
+cpu_cases (void)
 {
-  bench_open (argc, argv, "octbscan");
-  gpu_cases ();
   for (uint32_t threads = 1; threads <= 2; threads++) {
     cpu_case (832, 4096, 4, IMK_OCTBSCAN_INTERPOLATION_EXACT, threads);
     cpu_case (1024, 1024, 1, IMK_OCTBSCAN_INTERPOLATION_CUBIC, threads);
@@ -561,5 +559,18 @@ main (int argc, char **argv)
   }
   for (uint32_t depths = 16; depths <= 256; depths *= 2)
     crop_case (depths);
+}
+
+int
+main (int argc, char **argv)
+{
+  bench_open (argc, argv, "octbscan");
+  if (bench_is_gpu ()) {
+    bench_limit (0.4);
+    gpu_cases ();
+  } else {
+    bench_limit (3);
+    cpu_cases ();
+  }
   return bench_close ();
 }
