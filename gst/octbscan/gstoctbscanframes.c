@@ -33,7 +33,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   GST_OBJECT_UNLOCK (self);
   if (i == COMPLEX) {
     width = (gint) imk_octbscan_n_depths (&self->opened);
-    height = self->bscan.height;
+    height = (gint) self->opened.height;
   } else if (i == ENFACE) {
     width = (gint) imk_octbscan_n_ascans (&self->opened);
     n = n > G_MAXINT / (guint) height ? G_MAXINT : n * (guint) height;
@@ -99,7 +99,7 @@ work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
   w->in = in;
   w->source = gst_buffer_ref (in);
   w->entered = entered;
-  w->first_camera = self->next_camera;
+  w->first_camera = gst_oct_bscan_first_camera (self);
   take_settings (self, w);
   w->backward = w->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w);
