@@ -504,6 +504,107 @@ strategy_cases (const ImkDevice *device)
   }
 }
 
+/* What each step between Z and the images costs, resident; @change: what is
+ * asked for */
+static void
+feature_case (const ImkDevice *device, const char *feature,
+    void (*change) (ImkOctbscanConfig *c))
+{
+  enum { N_JOBS = 32 };
+  ImkOctbscanConfig c = config_of (832, 4096, 4, 0);
+  Gpu g;
+  const BenchEntry entry = {"cuda", "resident", resident_run, &g};
+  char name[64];
+
+  change (&c);
+  gpu_open (&g, device, &c, N_JOBS, 1);
+  snprintf (name, sizeof (name), "832-to-16384-bscans-%d-%s", N_JOBS, feature);
+  bench_case (name, &entry, 1);
+  print_rate (name, entry.who, (double) LINES * N_JOBS);
+  gpu_close (&g, 1);
+}
+
+static void
+change_nothing (ImkOctbscanConfig *c)
+{
+}
+
+static void
+use_percentiles (ImkOctbscanConfig *c)
+{
+  c->range = IMK_OCTBSCAN_RANGE_PERCENTILE;
+}
+
+static void
+use_ends (ImkOctbscanConfig *c)
+{
+  c->range = IMK_OCTBSCAN_RANGE_MINMAX;
+}
+
+static void
+use_running (ImkOctbscanConfig *c)
+{
+  c->background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
+}
+
+static void
+use_rolling (ImkOctbscanConfig *c)
+{
+  c->background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+}
+
+static void
+use_pattern (ImkOctbscanConfig *c)
+{
+  c->fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+}
+
+static void
+use_sine (ImkOctbscanConfig *c)
+{
+  c->scan = IMK_OCTBSCAN_SCAN_SINE;
+}
+
+static void
+use_rpe (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_RPE;
+}
+
+static void
+use_contour (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_CONTOUR;
+}
+
+static void
+use_xcorr (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_XCORR;
+}
+
+static void
+use_means (ImkOctbscanConfig *c)
+{
+  c->averages_bscans = true;
+}
+
+static void
+feature_cases (const ImkDevice *device)
+{
+  static const struct {
+    const char *name;
+    void (*change) (ImkOctbscanConfig *c);
+  } features[] = {{"plain", change_nothing}, {"percentile", use_percentiles},
+      {"minmax", use_ends}, {"background-running", use_running},
+      {"background-rolling", use_rolling}, {"minvar", use_pattern},
+      {"sine", use_sine}, {"rpe", use_rpe}, {"contour", use_contour},
+      {"xcorr", use_xcorr}, {"average-bscans", use_means}};
+
+  for (size_t i = 0; i < sizeof (features) / sizeof (features[0]); i++)
+    feature_case (device, features[i].name, features[i].change);
+}
+
 static void
 gpu_cases (void)
 {
@@ -519,6 +620,7 @@ gpu_cases (void)
     for (uint32_t n_jobs = 1; n_jobs <= 64; n_jobs *= 8)
       gpu_case (device, scale, n_jobs);
   strategy_cases (device);
+  feature_cases (device);
   device->pop ();
 }
 
