@@ -377,7 +377,9 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
          (bscan = gst_oct_bscan_group_next (self->group, &status, &error)))
     flow = gst_oct_bscan_process (self, bscan, entered);
   if (status != IMK_OK) {
+    g_mutex_lock (&self->frames);
     gst_imaging_engine_post_error (self->engine, status, &error);
+    g_mutex_unlock (&self->frames);
     flow = GST_FLOW_ERROR;
   }
   return flow;

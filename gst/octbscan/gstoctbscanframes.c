@@ -365,13 +365,12 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 /* Whether an output is to agree with downstream, for which what is on its way
- * has to be out. */
+ * has to be out. Call with the frames locked. */
 static gboolean
 must_negotiate (GstOctBscan *self)
 {
   gboolean must = FALSE;
 
-  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
@@ -379,7 +378,6 @@ must_negotiate (GstOctBscan *self)
       must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
     g_clear_object (&pad);
   }
-  g_mutex_unlock (&self->frames);
   return must;
 }
 
@@ -602,6 +600,7 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   return GST_FLOW_ERROR;
 }
 
+/* Call with the frames locked, which are let go of. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
@@ -609,9 +608,11 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  if (must_negotiate (self))
+  if (must_negotiate (self)) {
+    g_mutex_unlock (&self->frames);
     gst_oct_bscan_drain (self);
-  g_mutex_lock (&self->frames);
+    g_mutex_lock (&self->frames);
+  }
   status = prepare_for_device (self, w, &flow, &error);
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK)
@@ -627,22 +628,20 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 static GstFlowReturn
 process (GstOctBscan *self, GstOctBscanWork *w)
 {
-  gboolean on_cuda;
   ImkStatus status;
   ImkError error;
 
   g_mutex_lock (&self->frames);
   status = gst_imaging_engine_ensure_open (self->engine, &error);
+  if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->engine))
+    return process_on_devices (self, w);
   if (status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
-  on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK) {
     gst_oct_bscan_work_free (w);
     return GST_FLOW_ERROR;
   }
-  if (on_cuda)
-    return process_on_devices (self, w);
   /* the last of several devices may have been lost */
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
