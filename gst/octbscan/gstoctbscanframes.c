@@ -319,6 +319,15 @@ gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
         (NULL));
 }
 
+static GstFlowReturn
+post_enface_error (GstOctBscan *self, const ImkError *error)
+{
+  g_mutex_lock (&self->frames);
+  gst_imaging_engine_post_error (self->engine, error->code, error);
+  g_mutex_unlock (&self->frames);
+  return GST_FLOW_ERROR;
+}
+
 /* The row of this B-scan becomes the image of its volume, or nothing yet. */
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
@@ -326,11 +335,13 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   GstEvent *gap = NULL;
   ImkError error;
   gboolean full;
+  guint n_forgotten;
+  ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
+      (guint) w->volume.width, (guint) w->volume.height, &n_forgotten, &error);
 
-  gst_oct_bscan_warn_of_rows (self,
-      gst_oct_bscan_enface_setup (
-          self->enface, (guint) w->volume.width, (guint) w->volume.height),
-      "its size changes");
+  gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
+  if (status != IMK_OK)
+    return post_enface_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
@@ -343,12 +354,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     return GST_FLOW_OK;
   w->out[ENFACE] = gst_oct_bscan_enface_image (
       self->enface, &w->volume, &w->config, w->scaling == SCALING_DB, &error);
-  if (w->out[ENFACE])
-    return GST_FLOW_OK;
-  g_mutex_lock (&self->frames);
-  gst_imaging_engine_post_error (self->engine, error.code, &error);
-  g_mutex_unlock (&self->frames);
-  return GST_FLOW_ERROR;
+  return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
 }
 
 /* The combiner goes on as long as one of them wants more. */
