@@ -109,8 +109,8 @@ bench_open (int argc, char **argv, const char *group)
              bench.n_only < MAX_ONLY)
       bench.only[bench.n_only++] = argv[++i];
     else
-      bench_fail ("usage: %s [--csv FILE] [--quick] [--gpu] [--only CASE]...",
-          argv[0]);
+      bench_fail (
+          "usage: %s [--csv FILE] [--quick] [--gpu] [--only CASE]...", argv[0]);
   if (bench.csv) {
     /* what a crash leaves is whole rows */
     setvbuf (bench.csv, NULL, _IOLBF, 0);
