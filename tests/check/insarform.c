@@ -304,7 +304,7 @@ GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
   check_message_says (check_message (bus, GST_MESSAGE_WARNING), GST_CORE_ERROR,
       GST_CORE_ERROR_PAD, "Nothing is linked to the pad reference");
   gst_object_unref (bus);
-  stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
