@@ -46,6 +46,7 @@
 #define weigh_rows ISA_NAME (weigh_rows)
 #define prepare_columns ISA_NAME (prepare_columns)
 #define weigh_columns ISA_NAME (weigh_columns)
+#define finish_columns ISA_NAME (finish_columns)
 #define end_columns ISA_NAME (end_columns)
 #define add_vectors ISA_NAME (add_vectors)
 #define halve ISA_NAME (halve)
@@ -512,8 +513,9 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
 }
 
 /* imk_shcentroid_end_column () */
-FUNCTION void
-end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
+INLINE void
+finish_columns (
+    ChainColumns *c, uint32_t n, const bool all, const bool weighted)
 {
   const double *restrict factor = c->factor, *restrict u = c->u;
   double *restrict p = c->sums[CHAIN_P], *restrict py = c->sums[CHAIN_PY];
@@ -521,23 +523,37 @@ end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
   double *restrict qy = c->sums[CHAIN_QY], *restrict qyy = c->sums[CHAIN_QYY];
   double *restrict qu = c->sums[CHAIN_QU], *restrict quu = c->sums[CHAIN_QUU];
 
-  for (uint32_t i = 0; way->weighted && i < n; i++) {
-    p[i] *= factor[i];
-    py[i] *= factor[i];
-  }
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n; i++) {
+    if (weighted) {
+      p[i] *= factor[i];
+      py[i] *= factor[i];
+    }
     pu[i] = u[i] * p[i];
-  for (uint32_t i = 0; way->all && way->weighted && i < n; i++) {
-    double square = factor[i] * factor[i];
-
-    q[i] *= square;
-    qy[i] *= square;
-    qyy[i] *= square;
   }
-  for (uint32_t i = 0; way->all && i < n; i++) {
+  for (uint32_t i = 0; all && i < n; i++) {
+    if (weighted) {
+      double square = factor[i] * factor[i];
+
+      q[i] *= square;
+      qy[i] *= square;
+      qyy[i] *= square;
+    }
     qu[i] = u[i] * q[i];
     quu[i] = u[i] * u[i] * q[i];
   }
+}
+
+FUNCTION void
+end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
+{
+  if (way->all && way->weighted)
+    finish_columns (c, n, true, true);
+  else if (way->all)
+    finish_columns (c, n, true, false);
+  else if (way->weighted)
+    finish_columns (c, n, false, true);
+  else
+    finish_columns (c, n, false, false);
 }
 
 /* Adds up by halves the lanes from @from on that are @real; they fill
@@ -816,6 +832,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef weigh_rows
 #undef prepare_columns
 #undef weigh_columns
+#undef finish_columns
 #undef end_columns
 #undef add_vectors
 #undef halve

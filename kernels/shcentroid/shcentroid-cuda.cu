@@ -294,14 +294,18 @@ plan_and_upload (Planner planner, Tasks *to, ImkError *error)
   return status;
 }
 
-/* Is a frame in host memory better copied to the device first? Iterations read
- * it again once others have pushed it out of the caches; other kernels are as
- * fast with the bus, on which a copy would have to come to its end first. */
+/* Is a frame in host memory better copied to the device first? The plain
+ * centroid and thresholds in counts read it once, in large pieces, as fast as a
+ * copy would; a copy ahead of the others costs less than what their smaller
+ * pieces, or reading again, do (rows -mapped of gpu-bench). Templates are not
+ * known to gain by it. */
 static bool
-wants_staging (const ImkShcentroidParams *params)
+wants_staging (const Cuda *cuda, const ImkShcentroidParams *params)
 {
-  return params->iterations > 1 &&
-         params->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+  if (params->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    return false;
+  return imk_shcentroid_is_leveled (params) ||
+         !imk_shcentroid_is_plain (params, cuda->pixels || cuda->lut);
 }
 
 static ImkStatus
@@ -320,7 +324,7 @@ make_room (Cuda *cuda, ImkError *error)
 static ImkStatus
 take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
 {
-  if (wants_staging (params)) {
+  if (wants_staging (cuda, params)) {
     ImkStatus status = make_room (cuda, error);
 
     if (status != IMK_OK)
@@ -701,7 +705,8 @@ place_frame (
 
   a->frame = (const uint8_t *) in->data;
   a->stride = in->stride;
-  if (in->location == IMK_LOCATION_HOST_MAPPED && wants_staging (&a->params)) {
+  if (in->location == IMK_LOCATION_HOST_MAPPED &&
+      wants_staging (cuda, &a->params)) {
     ImkStatus status = IMK_CUDA (error,
         cudaMemcpy2DAsync (cuda->staged, cuda->staged_stride, in->data,
             in->stride, a->row_size, in->height, cudaMemcpyDefault, stream));

@@ -146,8 +146,7 @@ lanes_for (uint32_t widest)
 /* ------------------------------------------------------------------------
  * The part of a thread. */
 
-/* Part @index of the task: COLUMNS columns of a group, from @first of its words
- * on. */
+/* COLUMNS columns of a group of rows. */
 struct Place {
   Part part;
   uint32_t column; /* of those of the words of the task */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "shcentroid/shcentroid-cells.h"
+#include "shcentroid/shcentroid-check.h"
 #include "shcentroid/shcentroid-correlation.h"
 
 /* Of the smallest cell. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element itself, for the files that it is made of. */
+#pragma once
+
+#include "gstshcentroid.h"
+#include "gstshcentroidcapture.h"
+#include "gstshcentroidkernel.h"
+#include "gstshcentroidsettings.h"
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN (gst_sh_centroid_debug);
+#define GST_CAT_DEFAULT gst_sh_centroid_debug
+
+struct _GstShCentroid {
+  GstImagingFilter parent;
+
+  /* under the object lock */
+  GstShCentroidSettings settings;
+  GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
+
+  /* of the streaming thread */
+  GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
+  GstShCentroidKernel open;
+  gboolean in_radians;
+  guint followed; /* the serial of the settings that were looked at last */
+  guint hinted;   /* bits of gst_sh_centroid_hint () that were told */
+};
+
+/* As they are now. Free with gst_sh_centroid_settings_clear (). */
+GstShCentroidSettings gst_sh_centroid_get_settings (GstShCentroid *self);
+
+/* The signals capture-... and find-grid. */
+void gst_sh_centroid_add_requests (GstShCentroidClass *klass);
+
+/* Before a frame is measured: takes over what was asked for since the last, and
+ * looks for the grid when that was asked for. Without one in the frame the old
+ * grid stays, with a warning; when there is no old one it is an error. */
+ImkStatus gst_sh_centroid_take_requests (
+    GstShCentroid *self, GstBuffer *buffer, ImkError *error);
+
+/* A frame that has been measured. */
+ImkStatus gst_sh_centroid_capture_frame (GstShCentroid *self,
+    GstImagingFrame *in, GstBuffer *buffer, ImkError *error);
+
+/* Only when the streaming thread has stopped. */
+void gst_sh_centroid_drop_captures (GstShCentroid *self);
+
+G_END_DECLS

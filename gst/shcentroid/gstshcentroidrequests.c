@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is asked for of the frames to come: captures and find-grid. */
+#include "gstshcentroidprivate.h"
+
+#include "gstimagingtable.h"
+#include "gstshcentroidtemplate.h"
+
+/* --- find-grid ----------------------------------------------------------- */
+
+static void
+gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
+{
+  GST_OBJECT_LOCK (self);
+  g_free (self->settings.more_geometry.pending);
+  self->settings.more_geometry.pending = g_strdup (location);
+  GST_OBJECT_UNLOCK (self);
+}
+
+/* The map that was written is the geometry from this frame on. */
+static void
+take_map (GstShCentroid *self, const gchar *location, GstStructure *report)
+{
+  GST_OBJECT_LOCK (self);
+  g_free (self->settings.map_location);
+  self->settings.map_location = g_strdup (location);
+  self->settings.geometry++;
+  GST_OBJECT_UNLOCK (self);
+  g_object_notify (G_OBJECT (self), "map-location");
+  GST_INFO_OBJECT (self, "found %" GST_PTR_FORMAT, report);
+  gst_element_post_message (
+      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
+}
+
+static ImkStatus
+find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+{
+  ImkError why = {.code = IMK_OK};
+  GstStructure *report;
+  ImkShcentroidLattice lattice;
+  gboolean had_grid;
+  gchar *location;
+
+  GST_OBJECT_LOCK (self);
+  location = g_steal_pointer (&self->settings.more_geometry.pending);
+  lattice = self->settings.more_geometry.lattice;
+  had_grid = gst_sh_centroid_settings_have_grid (&self->settings);
+  GST_OBJECT_UNLOCK (self);
+  if (!location)
+    return IMK_OK;
+  report = gst_sh_centroid_find_grid (
+      buffer, &self->open.info, lattice, location, &why);
+  if (report)
+    take_map (self, location, report);
+  else if (had_grid)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", why.message),
+        ("find-grid to %s; the grid stays as it was", location));
+  g_free (location);
+  return report || had_grid
+             ? IMK_OK
+             : imk_error_set (error, why.code, "%s", why.message);
+}
+
+/* --- captures ------------------------------------------------------------ */
+
+/* Takes over what was asked for since the last frame. */
+static void
+take_requests (GstShCentroid *self)
+{
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
+    if (self->requests[i].n_wanted > 0) {
+      gst_sh_centroid_capture_clear (&self->captures[i]);
+      self->captures[i] = self->requests[i];
+      self->requests[i] = (GstShCentroidCapture){0};
+      if (i == GST_SH_CENTROID_REFERENCE) /* needs its kernel */
+        self->settings.geometry++;
+    }
+  GST_OBJECT_UNLOCK (self);
+}
+
+/* Adds the samples of @buffer, wherever they are. */
+static ImkStatus
+capture_samples (GstShCentroid *self, GstBuffer *buffer,
+    GstShCentroidCalibrationKind kind, ImkError *error)
+{
+  const gfloat *dark =
+      kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
+  GstVideoFrame frame;
+  ImkImage image;
+
+  if (!gst_video_frame_map (&frame, &self->open.info, buffer, GST_MAP_READ))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The frame cannot be read, which capture-%s needs.",
+        gst_sh_centroid_calibration_name (kind));
+  image = (ImkImage){
+      .data = GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
+      .stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0),
+      .width = self->open.info.width,
+      .height = self->open.info.height,
+      .channels = 1,
+      .type = self->open.type,
+  };
+  gst_sh_centroid_capture_add_frame (
+      &self->captures[kind], &image, self->open.tables.lut, dark);
+  gst_video_frame_unmap (&frame);
+  return IMK_OK;
+}
+
+static ImkStatus
+capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
+{
+  const gdouble *values = NULL;
+  ImkImage numbers;
+  ImkStatus status = gst_imaging_table_begin (
+      self->open.reference_table, in->stream, TRUE, &numbers, error);
+
+  if (status != IMK_OK)
+    return status;
+  status = imk_shcentroid_process (
+      self->open.reference_kernel, &in->planes[0], &numbers, in->stream, error);
+  if (status == IMK_OK)
+    status = gst_imaging_filter_synchronize (GST_IMAGING_FILTER (self), error);
+  gst_buffer_unref (
+      gst_imaging_table_end (self->open.reference_table, &values));
+  if (status == IMK_OK)
+    gst_sh_centroid_capture_add_centroids (
+        &self->captures[GST_SH_CENTROID_REFERENCE], values, 2,
+        self->open.n_cells);
+  return status;
+}
+
+/* Returns: (transfer full) (nullable): the templates, cut out with the cells as
+ * they are set now */
+static GBytes *
+finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
+{
+  GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
+  ImkShcentroidCell *cells = NULL;
+  GBytes *data = NULL;
+
+  s.config.width = self->open.info.width;
+  s.config.height = self->open.info.height;
+  if (gst_sh_centroid_settings_load (&s, &s.config, &cells, error) == IMK_OK)
+    data = gst_sh_centroid_template_finish (
+        &self->captures[GST_SH_CENTROID_TEMPLATE], &self->open.tables,
+        &s.config, dims, error);
+  g_free (cells);
+  gst_sh_centroid_settings_clear (&s);
+  return data;
+}
+
+/* Returns: whether it was saved where the capture was asked to */
+static gboolean
+save_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    GBytes *data, const guint64 dims[3])
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  GError *why = NULL;
+  gboolean saved = FALSE;
+
+  if (capture->location && kind == GST_SH_CENTROID_TEMPLATE)
+    saved = gst_sh_centroid_template_save (capture->location, data, dims, &why);
+  else if (capture->location)
+    saved = gst_sh_centroid_capture_save (capture, kind, data, &why);
+  if (why)
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+        ("The captured %s is used, but was not saved: %s",
+            gst_sh_centroid_calibration_name (kind), why->message),
+        (NULL));
+  g_clear_error (&why);
+  return saved;
+}
+
+/* The calibration is in force from the next frame on. */
+static void
+take_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    GBytes *data, const guint64 dims[3])
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  const gchar *name = gst_sh_centroid_calibration_name (kind);
+  g_autofree gchar *property = g_strconcat (name, "-location", NULL);
+  gboolean saved = save_capture (self, kind, data, dims);
+  GstShCentroidCalibration *calibration = &self->settings.calibration;
+
+  GST_OBJECT_LOCK (self);
+  gst_sh_centroid_calibration_take (
+      calibration, kind, data, saved ? capture->location : NULL);
+  if (kind == GST_SH_CENTROID_TEMPLATE)
+    for (guint i = 0; i < 3; i++)
+      calibration->template_dims[i] = dims[i];
+  self->settings.geometry++;
+  GST_OBJECT_UNLOCK (self);
+  g_object_notify (G_OBJECT (self), property);
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING, name,
+              "frames", G_TYPE_UINT, capture->n_frames, "location",
+              G_TYPE_STRING, saved ? capture->location : NULL, NULL)));
+}
+
+static void
+finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+{
+  GstShCentroidCapture *capture = &self->captures[kind];
+  guint64 dims[3] = {0, 0, 0};
+  ImkError why = {.code = IMK_OK};
+  GBytes *data;
+
+  if (kind == GST_SH_CENTROID_TEMPLATE)
+    data = finish_template (self, dims, &why);
+  else
+    data =
+        gst_sh_centroid_capture_finish (capture, kind, self->open.references);
+  if (data)
+    take_capture (self, kind, data, dims);
+  else
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("capture-template took its frames, but there is no template: %s",
+            why.message),
+        (NULL));
+  gst_sh_centroid_capture_clear (capture);
+}
+
+ImkStatus
+gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
+    GstBuffer *buffer, ImkError *error)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
+    ImkStatus status;
+
+    if (self->captures[i].n_wanted == 0)
+      continue;
+    /* while settings do not fit, there is no kernel for it */
+    if (i == GST_SH_CENTROID_REFERENCE && !self->open.reference_kernel)
+      continue;
+    status = i == GST_SH_CENTROID_REFERENCE
+                 ? capture_centroids (self, in, error)
+                 : capture_samples (self, buffer, i, error);
+    if (status != IMK_OK)
+      return status;
+    if (gst_sh_centroid_capture_is_complete (&self->captures[i]))
+      finish_capture (self, i);
+  }
+  return IMK_OK;
+}
+
+void
+gst_sh_centroid_drop_captures (GstShCentroid *self)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
+    GstShCentroidCapture *capture = &self->captures[i];
+
+    if (capture->n_wanted > 0)
+      GST_ELEMENT_WARNING (self, STREAM, FAILED,
+          ("capture-%s came to %u of %u frames; the calibration is as before.",
+              gst_sh_centroid_calibration_name (i), capture->n_frames,
+              capture->n_wanted),
+          (NULL));
+    gst_sh_centroid_capture_clear (capture);
+  }
+}
+
+static gboolean
+request_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
+    guint n_frames, const gchar *location)
+{
+  if (n_frames == 0) {
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("capture-%s was asked for 0 frames; it needs at least 1.",
+            gst_sh_centroid_calibration_name (kind)),
+        (NULL));
+    return FALSE;
+  }
+  GST_OBJECT_LOCK (self);
+  gst_sh_centroid_capture_begin (&self->requests[kind], n_frames, location);
+  GST_OBJECT_UNLOCK (self);
+  return TRUE;
+}
+
+static gboolean
+capture_dark (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_DARK, n_frames, location);
+}
+
+static gboolean
+capture_flat (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_FLAT, n_frames, location);
+}
+
+static gboolean
+capture_reference (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_REFERENCE, n_frames, location);
+}
+
+static gboolean
+capture_template (GstShCentroid *self, guint n_frames, const gchar *location)
+{
+  return request_capture (self, GST_SH_CENTROID_TEMPLATE, n_frames, location);
+}
+
+/* --- requests ------------------------------------------------------------ */
+
+ImkStatus
+gst_sh_centroid_take_requests (
+    GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+{
+  take_requests (self);
+  return find_grid (self, buffer, error);
+}
+
+static guint
+add_capture (GstShCentroidClass *klass, const gchar *name, GCallback handler)
+{
+  return g_signal_new_class_handler (name, G_TYPE_FROM_CLASS (klass),
+      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION, handler, NULL, NULL, NULL,
+      G_TYPE_BOOLEAN, 2, G_TYPE_UINT, G_TYPE_STRING);
+}
+
+void
+gst_sh_centroid_add_requests (GstShCentroidClass *klass)
+{
+  /**
+   * GstShCentroid::capture-dark:
+   * @n_frames: how many frames to take, at least 1
+   * @location: (nullable): a .npy file to write
+   *
+   * Averages the next @n_frames frames, with the light off; the mean is
+   * subtracted from the frames after them. `dark-location` becomes @location.
+   *
+   * All four post an element message "shcentroid-captured" with `kind`,
+   * `frames` and `location` when they are done. A capture that is asked for
+   * while one of the same kind is on its way takes its place; a change of the
+   * frame's size begins it anew; stopping ends it with a warning.
+   *
+   * Returns: whether it will begin with the next frame
+   */
+  add_capture (klass, "capture-dark", G_CALLBACK (capture_dark));
+  /**
+   * GstShCentroid::capture-flat:
+   *
+   * The same with even light, after the dark: pixels are then multiplied with
+   * the mean of all pixels divided by their own; those without light are bad.
+   */
+  add_capture (klass, "capture-flat", G_CALLBACK (capture_flat));
+  /**
+   * GstShCentroid::capture-reference:
+   *
+   * The same with a flat wavefront: slopes are then measured from the mean of
+   * the valid centroids. A cell that was never valid keeps its reference.
+   */
+  add_capture (klass, "capture-reference", G_CALLBACK (capture_reference));
+  /**
+   * GstShCentroid::capture-template:
+   *
+   * The same with what is to be looked for: the mean of the calibrated frames
+   * is cut into a template for each cell, or into that of template-cell for
+   * all, less template-margin. estimator=correlation finds it from then on.
+   */
+  add_capture (klass, "capture-template", G_CALLBACK (capture_template));
+  /**
+   * GstShCentroid::find-grid:
+   * @self: the element
+   * @location: (type filename): where the map is written
+   *
+   * Finds the lenslets in the next frame, which should be one of a flat
+   * wavefront: pitch, rotation, which are lit. Writes a map to @location, sets
+   * map-location to it, and measures that frame with it. The element message
+   * "shcentroid-grid" says what was found. Takes about a second a megapixel.
+   */
+  g_signal_new_class_handler ("find-grid", G_TYPE_FROM_CLASS (klass),
+      G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
+      G_CALLBACK (gst_sh_centroid_ask_for_grid), NULL, NULL, NULL, G_TYPE_NONE,
+      1, G_TYPE_STRING);
+}

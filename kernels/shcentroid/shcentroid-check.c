@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Validation, the same for both backends. The comparisons are written so that
+ * a NaN fails them. */
+#include "shcentroid/shcentroid-check.h"
+
+#include <math.h>
+
+#include "shcentroid/shcentroid-cells.h"
+#include "shcentroid/shcentroid-templates.h"
+
+typedef ImkShcentroidBox Box;
+
+static bool
+is_at_least (double value, double minimum)
+{
+  return value >= minimum && isfinite (value);
+}
+
+static ImkStatus
+check_at_least (
+    const char *property, double value, double minimum, ImkError *error)
+{
+  if (is_at_least (value, minimum))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g; it must be a finite number of at least %g.", property, value,
+      minimum);
+}
+
+static ImkStatus
+check_choice (const char *property, unsigned value, unsigned n, ImkError *error)
+{
+  if (value < n)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %u; the choices are 0 to %u.", property, value, n - 1);
+}
+
+static ImkStatus
+check_between (const char *property, double value, double minimum,
+    double maximum, ImkError *error)
+{
+  if (value >= minimum && value <= maximum)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g; it must be a number from %g to %g.", property, value, minimum,
+      maximum);
+}
+
+static ImkStatus
+check_above_0 (
+    const char *property, double value, const char *unit, ImkError *error)
+{
+  if (value > 0.0 && isfinite (value))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "%s is %g %s; it must be a finite number above 0.", property, value,
+      unit);
+}
+
+static ImkStatus
+check_threshold (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("threshold-mode", c->threshold_mode,
+      IMK_SHCENTROID_THRESHOLD_NOISE + 1, error);
+
+  if (status == IMK_OK)
+    status = check_choice ("threshold-action", c->threshold_action,
+        IMK_SHCENTROID_ACTION_KEEP + 1, error);
+  if (status == IMK_OK)
+    status = check_at_least ("threshold", c->threshold, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("threshold-least", c->threshold_least, 0.0, error);
+  return status;
+}
+
+static ImkStatus
+check_weight (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice (
+      "weighting", c->weighting, IMK_SHCENTROID_WEIGHTING_TRACKING + 1, error);
+
+  if (status == IMK_OK)
+    status = check_above_0 ("sigma", c->sigma, "pixels", error);
+  if (status == IMK_OK)
+    status = check_between ("iterations", c->iterations, 1, 100, error);
+  if (status == IMK_OK)
+    status = check_between ("power", c->power, 1.0, 4.0, error);
+  return status;
+}
+
+static ImkStatus
+check_correlation (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("correlation", c->correlation,
+      IMK_SHCENTROID_CORRELATION_DIFFERENCE + 1, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "peak-fit", c->peak_fit, IMK_SHCENTROID_PEAK_PARABOLA + 1, error);
+  if (status == IMK_OK)
+    status = check_between ("search-range", c->search_range, 1,
+        IMK_SHCENTROID_MAX_SEARCH_RANGE, error);
+  if (status == IMK_OK)
+    status =
+        check_between ("min-correlation", c->min_correlation, 0.0, 1.0, error);
+  return status;
+}
+
+static ImkStatus
+check_estimator (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_choice ("estimator", c->estimator,
+      IMK_SHCENTROID_ESTIMATOR_CORRELATION + 1, error);
+
+  if (status == IMK_OK)
+    status = check_above_0 ("quad-gain", c->quad_gain, "pixels", error);
+  if (status == IMK_OK)
+    status = check_correlation (c, error);
+  if (status == IMK_OK)
+    status = check_choice (
+        "window", c->window, IMK_SHCENTROID_WINDOW_TRACKING + 1, error);
+  if (status == IMK_OK)
+    status = check_between ("tracking-gain", c->tracking_gain, 0.0, 1.0, error);
+  return status;
+}
+
+ImkStatus
+imk_shcentroid_check_params (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_threshold (c, error);
+
+  if (status == IMK_OK)
+    status = check_weight (c, error);
+  if (status == IMK_OK)
+    status = check_estimator (c, error);
+  if (status == IMK_OK)
+    status = check_choice ("invalid-policy", c->invalid_policy,
+        IMK_SHCENTROID_INVALID_REFERENCE + 1, error);
+  if (status == IMK_OK)
+    status = check_at_least ("min-flux", c->min_flux, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("saturation", c->saturation, 0.0, error);
+  if (status == IMK_OK)
+    status = check_at_least ("read-noise", c->read_noise, 0.0, error);
+  if (status == IMK_OK)
+    status = check_above_0 ("gain", c->gain, "electrons a count", error);
+  if (status == IMK_OK &&
+      (!(fabs (c->slope_scale) > 0.0) || !isfinite (c->slope_scale)))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The slopes are multiplied with %g; it must be a finite number other "
+        "than 0.",
+        c->slope_scale);
+  return status;
+}
+
+ImkStatus
+imk_shcentroid_check_has_templates (
+    const ImkShcentroidConfig *c, bool has_templates, ImkError *error)
+{
+  if (c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION || has_templates)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "estimator is correlation, but there is no template to look for. Set "
+      "template-location, capture one by capture-template, or take it from "
+      "each frame by template-source=frame and template-cell.");
+}
+
+static ImkStatus
+check_frame (const ImkShcentroidConfig *c, ImkError *error)
+{
+  uint64_t pixels = (uint64_t) c->width * c->height;
+  uint64_t n = imk_shcentroid_count_cells (c);
+
+  if (c->width - 1 >= 65535 || c->height - 1 >= 65535)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The frame is %ux%u; it can have 1 to 65535 pixels a side.", c->width,
+        c->height);
+  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The frame is of %s samples; only u8 and u16 are supported.",
+        imk_type_name (c->type));
+  if (n == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The grid has %u columns and %u rows of cells; it needs at least 1 of "
+        "each, or a map-location.",
+        c->columns, c->rows);
+  if (n > pixels || n > INT32_MAX) /* a row of slopes holds 2 n numbers */
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "%llu cells are too many for the %llu pixels of a %ux%u frame. Take "
+        "fewer columns or rows, or a map-location with fewer cells.",
+        (unsigned long long) n, (unsigned long long) pixels, c->width,
+        c->height);
+  return IMK_OK;
+}
+
+static bool
+overlaps (double from, double to, uint32_t size)
+{
+  return fmax (from, 0.0) < fmin (to, size);
+}
+
+/* Cells shrink to nothing only by rounding, far outside the frame. */
+static ImkStatus
+check_columns (const ImkShcentroidConfig *c, ImkError *error)
+{
+  for (uint32_t column = 0; column < c->columns; column++) {
+    Box box = imk_shcentroid_grid_box (c, 0, column);
+
+    if (!overlaps (box.left, box.right, c->width))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Cell (row 0, column %u) covers the columns [%g, %g), outside the "
+          "%u pixels of a row: %u columns of pitch-x %.3f from x0 %.2f. Take "
+          "fewer columns, or another x0 or pitch-x.",
+          column, box.left, box.right, c->width, c->columns, c->pitch_x, c->x0);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+check_rows (const ImkShcentroidConfig *c, ImkError *error)
+{
+  for (uint32_t row = 0; row < c->rows; row++) {
+    Box box = imk_shcentroid_grid_box (c, row, 0);
+
+    if (!overlaps (box.top, box.bottom, c->height))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "Cell (row %u, column 0) covers the rows [%g, %g), outside the %u "
+          "rows of the frame: %u rows of pitch-y %.3f from y0 %.2f. Take fewer "
+          "rows, or another y0 or pitch-y.",
+          row, box.top, box.bottom, c->height, c->rows, c->pitch_y, c->y0);
+  }
+  return IMK_OK;
+}
+
+static ImkStatus
+check_grid (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status;
+
+  if (!isfinite (c->x0) || !isfinite (c->y0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The grid starts at x0 %g, y0 %g; both must be finite numbers of "
+        "pixels.",
+        c->x0, c->y0);
+  if (c->pitch_x == 0 && c->pitch_y == 0)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is a grid of %u by %u cells without their size. Set pitch-x and "
+        "pitch-y, in pixels.",
+        c->columns, c->rows);
+  if (!is_at_least (c->pitch_x, 1.0) || !is_at_least (c->pitch_y, 1.0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The cells are pitch-x %g by pitch-y %g pixels; both must be finite "
+        "and at least 1.",
+        c->pitch_x, c->pitch_y);
+  status = check_columns (c, error);
+  return status != IMK_OK ? status : check_rows (c, error);
+}
+
+static ImkStatus
+check_cell (const ImkShcentroidConfig *c, uint32_t row, ImkError *error)
+{
+  const ImkShcentroidCell *cell = &c->cells[row];
+  Box box = imk_shcentroid_cell_box (cell);
+
+  if (!isfinite (cell->x) || !isfinite (cell->y) ||
+      !is_at_least (cell->width, 1.0) || !is_at_least (cell->height, 1.0))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Row %u of map-location is a cell of %g x %g pixels at (%g, %g); the "
+        "numbers must be finite and the sides at least 1.",
+        row, cell->width, cell->height, cell->x, cell->y);
+  if (!overlaps (box.left, box.right, c->width) ||
+      !overlaps (box.top, box.bottom, c->height))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Row %u of map-location is a cell of columns [%g, %g) and rows "
+        "[%g, %g), outside the frame of %ux%u. Remove the row or correct it.",
+        row, box.left, box.right, box.top, box.bottom, c->width, c->height);
+  if (isinf (cell->ref_x) || isinf (cell->ref_y))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Row %u of map-location has the reference (%g, %g); it must be finite, "
+        "or nan for the centre of the cell.",
+        row, cell->ref_x, cell->ref_y);
+  if (cell->min_flux < 0.0 || isinf (cell->min_flux) || cell->threshold < 0.0 ||
+      isinf (cell->threshold))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Row %u of map-location has min-flux %g and threshold %g; both must be "
+        "finite and at least 0, or nan for the configured ones.",
+        row, cell->min_flux, cell->threshold);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_map (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (!c->cells)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "map-location promises %u cells, but there are none.", c->n_cells);
+  for (uint32_t row = 0; row < c->n_cells && status == IMK_OK; row++)
+    status = check_cell (c, row, error);
+  return status;
+}
+
+static ImkStatus
+check_references (const ImkShcentroidConfig *c, ImkError *error)
+{
+  uint32_t n = c->references ? imk_shcentroid_n_cells (c) : 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    if (!isfinite (c->references[2 * i]) ||
+        !isfinite (c->references[2 * i + 1]))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "The reference of cell %u is (%g, %g); both must be finite numbers "
+          "of pixels. Leave the references out for the centres of the cells.",
+          i, c->references[2 * i], c->references[2 * i + 1]);
+  return IMK_OK;
+}
+
+/* One number a pixel, or a sample; @least to @most also excludes a NaN. */
+static ImkStatus
+check_table (const char *property, const float *values, size_t n,
+    uint32_t width, double least, double most, ImkError *error)
+{
+  for (size_t i = 0; values && i < n; i++)
+    if (!(values[i] >= least && values[i] <= most))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "%s has the value %g at (%u, %u); it must be a number from %g to %g.",
+          property, values[i], (unsigned) (i % width), (unsigned) (i / width),
+          least, most);
+  return IMK_OK;
+}
+
+static ImkStatus
+check_calibration (const ImkShcentroidConfig *c, ImkError *error)
+{
+  size_t n = (size_t) c->width * c->height;
+  size_t n_samples = c->type == IMK_TYPE_U8 ? 256 : 65536;
+  ImkStatus status =
+      check_table ("The dark", c->dark, n, c->width, -1e6, 1e6, error);
+
+  if (status == IMK_OK)
+    status = check_table ("The flat", c->flat, n, c->width, 0.0, 1e6, error);
+  if (status == IMK_OK)
+    status = check_table (
+        "The look-up table", c->lut, n_samples, 65536, -1e9, 1e9, error);
+  return status;
+}
+
+ImkStatus
+imk_shcentroid_check_cells (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = check_frame (c, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "grid-rule", c->grid_rule, IMK_SHCENTROID_RULE_PAPER + 1, error);
+  if (status == IMK_OK)
+    status = c->n_cells ? check_map (c, error) : check_grid (c, error);
+  return status;
+}
+
+ImkStatus
+imk_shcentroid_check_config (const ImkShcentroidConfig *c, ImkError *error)
+{
+  ImkStatus status = imk_shcentroid_check_cells (c, error);
+
+  if (status == IMK_OK)
+    status = check_choice (
+        "fields", c->fields, IMK_SHCENTROID_FIELDS_SLOPES + 1, error);
+  if (status == IMK_OK)
+    status = check_references (c, error);
+  if (status == IMK_OK)
+    status = check_calibration (c, error);
+  if (status == IMK_OK)
+    status = imk_shcentroid_check_templates (c, error);
+  if (status == IMK_OK)
+    status = imk_shcentroid_check_has_templates (
+        c, imk_shcentroid_has_templates (c), error);
+  return status != IMK_OK ? status : imk_shcentroid_check_params (c, error);
+}
