@@ -39,7 +39,8 @@ struct _GstOctBscan {
   GstFlowCombiner *flows;
   GstOctBscanGroup *group;
   GstSegment segment;
-  GstVideoInfo lines, bscan; /* what comes, and what is processed */
+  GstVideoInfo lines, bscan; /* what comes, and what is a B-scan of it */
+  guint n_skipped;           /* lines of a B-scan that are left out */
   ImkType type;              /* of a sample */
   guint bytes_a_pixel; /* of those infos: tensors are mapped as their bytes */
   gboolean has_caps;
@@ -90,8 +91,12 @@ typedef struct {
 gboolean gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
     ImkType *type, guint *bytes_a_pixel);
 
-/* A plane of lines as kernels take it. */
+/* The plane of a B-scan as kernels take it, without lines that are skipped. */
 void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
+
+/* Returns: the camera of the first line of the next B-scan that is not skipped
+ */
+guint gst_oct_bscan_first_camera (const GstOctBscan *self);
 
 /* Returns: (transfer full): to be cleared */
 Settings gst_oct_bscan_get_settings (GstOctBscan *self);

@@ -174,7 +174,7 @@ update_latency (GstOctBscan *self)
 static gboolean
 configure (GstOctBscan *self)
 {
-  guint height, plan;
+  guint height, plan, n_skipped;
   GstBufferPool *pool;
   GstCaps *caps;
   gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
@@ -184,6 +184,7 @@ configure (GstOctBscan *self)
   GST_OBJECT_LOCK (self);
   height = self->settings.ascans_per_bscan;
   plan = self->settings.plan;
+  n_skipped = self->settings.skip_first_line;
   GST_OBJECT_UNLOCK (self);
   if (height == 0)
     height = self->lines.height;
@@ -205,6 +206,7 @@ configure (GstOctBscan *self)
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
+  self->n_skipped = n_skipped;
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
@@ -375,7 +377,9 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
          (bscan = gst_oct_bscan_group_next (self->group, &status, &error)))
     flow = gst_oct_bscan_process (self, bscan, entered);
   if (status != IMK_OK) {
+    g_mutex_lock (&self->frames);
     gst_imaging_engine_post_error (self->engine, status, &error);
+    g_mutex_unlock (&self->frames);
     flow = GST_FLOW_ERROR;
   }
   return flow;

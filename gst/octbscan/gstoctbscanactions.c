@@ -79,7 +79,7 @@ take_estimate (GstOctBscan *self, const Estimate *e)
 void
 gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
 {
-  Estimate e = {.first_camera = self->next_camera};
+  Estimate e = {.first_camera = gst_oct_bscan_first_camera (self)};
   GstVideoFrame frame;
   ImkStatus status;
   ImkImage image;

@@ -20,7 +20,9 @@ typedef struct {
 } Places;
 
 typedef struct {
-  gpointer stream;
+  gpointer stream; /* of the kernels; of the copies as well when it is alone */
+  gpointer uploaded, computed, done; /* events */
+  gboolean is_alone, is_launched;
   Places places[N_PLANES];
   GstOctBscanWork **works;
   guint n;
@@ -35,6 +37,10 @@ struct _GstOctBscanDevice {
   ImkOctbscan *kernel;
   gboolean owns_kernel;
   guint max_jobs, n_batches;
+  /* A copy to the device on a stream that has copied from it before may have
+   * to wait for what other streams copy from it. */
+  gpointer upload, download; /* streams */
+  gint n_flying;             /* atomic; batches between launch and finish */
   Batch *batches;
 };
 
@@ -43,17 +49,28 @@ struct _GstOctBscanDevice {
 static ImkStatus
 batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
+  gpointer *events[] = {&b->uploaded, &b->computed, &b->done};
+  ImkStatus status;
+
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
   b->images = g_new0 (ImkImage, self->max_jobs * N_OUTPUTS);
   for (guint i = 0; i < N_PLANES; i++)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
-  return self->device->stream_new (&b->stream, error);
+  status = self->device->stream_new (&b->stream, error);
+  for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
+    status = self->device->event_new (events[i], error);
+  return status;
 }
 
 static void
 batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
 {
+  gpointer events[] = {b->uploaded, b->computed, b->done};
+
+  for (guint i = 0; i < G_N_ELEMENTS (events); i++)
+    if (is_current)
+      self->device->event_free (events[i]);
   for (guint i = 0; i < N_PLANES; i++) {
     if (is_current)
       self->device->free_device (b->places[i].block);
@@ -86,6 +103,10 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
           gst_imaging_engine_info (element->engine), &self->kernel, error);
       self->owns_kernel = status == IMK_OK;
     }
+    if (status == IMK_OK)
+      status = self->device->stream_new (&self->upload, error);
+    if (status == IMK_OK)
+      status = self->device->stream_new (&self->download, error);
     for (guint i = 0; i < n_batches && status == IMK_OK; i++)
       status = batch_open (self, &self->batches[i], error);
     gst_imaging_context_pop (context);
@@ -109,6 +130,10 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
     batch_close (self, &self->batches[i], is_current);
   if (self->owns_kernel)
     imk_octbscan_free (self->kernel);
+  if (is_current) {
+    self->device->stream_free (self->upload);
+    self->device->stream_free (self->download);
+  }
   if (is_current)
     gst_imaging_context_pop (self->context);
   g_free (self->batches);
@@ -359,7 +384,8 @@ count_run (const Batch *b, const Places *p, guint i)
 }
 
 static ImkStatus
-copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
+copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
+    ImkError *error)
 {
   GstImagingStats *stats = gst_imaging_engine_stats (self->element->engine);
   const Places *p = &b->places[kind];
@@ -376,12 +402,12 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, ImkError *error)
     n = count_run (b, p, i);
     size = (n - 1) * p->pitch + p->planes[i + n - 1].map.size;
     if (kind == IN) {
-      status = self->device->copy (
-          there, size, here, size, size, 1, b->stream, error);
+      status =
+          self->device->copy (there, size, here, size, size, 1, stream, error);
       gst_imaging_stats_add_uploaded (stats, n * p->planes[i].map.size);
     } else {
-      status = self->device->copy (
-          here, size, there, size, size, 1, b->stream, error);
+      status =
+          self->device->copy (here, size, there, size, size, 1, stream, error);
       gst_imaging_stats_add_downloaded (stats, n * p->planes[i].map.size);
     }
   }
@@ -460,19 +486,57 @@ run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
   return imk_octbscan_process (self->kernel, b->jobs, b->n, b->stream, error);
 }
 
+/* @second goes on when @first is there. */
+static ImkStatus
+follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
+    gpointer second, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (first != second)
+    status = self->device->event_record (event, first, error);
+  if (first != second && status == IMK_OK)
+    status = self->device->event_wait (event, second, error);
+  return status;
+}
+
 static ImkStatus
 run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
+  gpointer up = b->is_alone ? b->stream : self->upload;
+  gpointer down = b->is_alone ? b->stream : self->download;
   ImkStatus status = map_all (self, b, error);
 
   if (status == IMK_OK)
     status = imk_octbscan_update (self->kernel, &b->works[0]->config, error);
   if (status == IMK_OK)
-    status = copy_blocks (self, b, IN, error);
+    status = copy_blocks (self, b, IN, up, error);
+  if (status == IMK_OK)
+    status = follow_stream (self, b->uploaded, up, b->stream, error);
   if (status == IMK_OK)
     status = run_kernel (self, b, error);
+  if (status == IMK_OK)
+    status = follow_stream (self, b->computed, b->stream, down, error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
-    status = copy_blocks (self, b, o, error);
+    status = copy_blocks (self, b, o, down, error);
+  if (status == IMK_OK)
+    status = self->device->event_record (b->done, down, error);
+  return status;
+}
+
+static ImkStatus
+wait_for (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  ImkStatus status;
+
+  if (b->is_launched)
+    return self->device->event_synchronize (b->done, error);
+  /* what there is of it */
+  status = self->device->stream_synchronize (self->upload, error);
+  if (status == IMK_OK)
+    status = self->device->stream_synchronize (b->stream, error);
+  if (status == IMK_OK)
+    status = self->device->stream_synchronize (self->download, error);
   return status;
 }
 
@@ -486,9 +550,12 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
   batch->n = n;
   for (guint i = 0; i < n; i++)
     batch->works[i] = works[i];
+  batch->is_launched = FALSE;
+  batch->is_alone = g_atomic_int_add (&self->n_flying, 1) == 0;
   if (status != IMK_OK)
     return status;
   status = run_batch (self, batch, error);
+  batch->is_launched = status == IMK_OK;
   gst_imaging_context_pop (self->context);
   return status;
 }
@@ -502,11 +569,12 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   ImkError ignored;
 
   if (is_current)
-    status = self->device->stream_synchronize (batch->stream, error);
+    status = wait_for (self, batch, error);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)
     gst_imaging_context_pop (self->context);
   batch->n = 0;
+  g_atomic_int_add (&self->n_flying, -1);
   return status == IMK_OK ? unmapped : status;
 }

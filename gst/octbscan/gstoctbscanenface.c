@@ -40,19 +40,25 @@ gst_oct_bscan_enface_is_new (GstOctBscanEnface *self)
   return !self->is_used;
 }
 
-guint
-gst_oct_bscan_enface_setup (GstOctBscanEnface *self, guint width, guint height)
+ImkStatus
+gst_oct_bscan_enface_setup (GstOctBscanEnface *self, guint width, guint height,
+    guint *n_forgotten, ImkError *error)
 {
-  guint n = 0;
-
+  *n_forgotten = 0;
   if (width == self->width && height == self->height)
-    return 0;
-  n = gst_oct_bscan_enface_reset (self);
+    return IMK_OK;
+  *n_forgotten = gst_oct_bscan_enface_reset (self);
   g_free (self->rows);
-  self->rows = g_new0 (gfloat, (gsize) width * height);
+  self->width = self->height = 0;
+  self->rows = g_try_new0 (gfloat, (gsize) width * height);
+  if (!self->rows)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for en-face images of %u x %u; fewer "
+        "bscans-per-volume need less.",
+        width, height);
   self->width = width;
   self->height = height;
-  return n;
+  return IMK_OK;
 }
 
 static GstClockTime

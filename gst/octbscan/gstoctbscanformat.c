@@ -85,4 +85,12 @@ gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane)
 {
   plane->type = self->type;
   plane->width /= self->bytes_a_pixel;
+  plane->data = (guint8 *) plane->data + self->n_skipped * plane->stride;
+  plane->height -= self->n_skipped;
+}
+
+guint
+gst_oct_bscan_first_camera (const GstOctBscan *self)
+{
+  return (self->next_camera + self->n_skipped) % self->n_cameras;
 }

@@ -33,7 +33,7 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   GST_OBJECT_UNLOCK (self);
   if (i == COMPLEX) {
     width = (gint) imk_octbscan_n_depths (&self->opened);
-    height = self->bscan.height;
+    height = (gint) self->opened.height;
   } else if (i == ENFACE) {
     width = (gint) imk_octbscan_n_ascans (&self->opened);
     n = n > G_MAXINT / (guint) height ? G_MAXINT : n * (guint) height;
@@ -99,7 +99,7 @@ work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
   w->in = in;
   w->source = gst_buffer_ref (in);
   w->entered = entered;
-  w->first_camera = self->next_camera;
+  w->first_camera = gst_oct_bscan_first_camera (self);
   take_settings (self, w);
   w->backward = w->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w);
@@ -319,6 +319,15 @@ gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
         (NULL));
 }
 
+static GstFlowReturn
+post_enface_error (GstOctBscan *self, const ImkError *error)
+{
+  g_mutex_lock (&self->frames);
+  gst_imaging_engine_post_error (self->engine, error->code, error);
+  g_mutex_unlock (&self->frames);
+  return GST_FLOW_ERROR;
+}
+
 /* The row of this B-scan becomes the image of its volume, or nothing yet. */
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
@@ -326,11 +335,13 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   GstEvent *gap = NULL;
   ImkError error;
   gboolean full;
+  guint n_forgotten;
+  ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
+      (guint) w->volume.width, (guint) w->volume.height, &n_forgotten, &error);
 
-  gst_oct_bscan_warn_of_rows (self,
-      gst_oct_bscan_enface_setup (
-          self->enface, (guint) w->volume.width, (guint) w->volume.height),
-      "its size changes");
+  gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
+  if (status != IMK_OK)
+    return post_enface_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
@@ -343,12 +354,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     return GST_FLOW_OK;
   w->out[ENFACE] = gst_oct_bscan_enface_image (
       self->enface, &w->volume, &w->config, w->scaling == SCALING_DB, &error);
-  if (w->out[ENFACE])
-    return GST_FLOW_OK;
-  g_mutex_lock (&self->frames);
-  gst_imaging_engine_post_error (self->engine, error.code, &error);
-  g_mutex_unlock (&self->frames);
-  return GST_FLOW_ERROR;
+  return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
 }
 
 /* The combiner goes on as long as one of them wants more. */
@@ -365,13 +371,12 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 /* Whether an output is to agree with downstream, for which what is on its way
- * has to be out. */
+ * has to be out. Call with the frames locked. */
 static gboolean
 must_negotiate (GstOctBscan *self)
 {
   gboolean must = FALSE;
 
-  g_mutex_lock (&self->frames);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     GstPad *pad = gst_oct_bscan_ref_pad (self, i);
 
@@ -379,7 +384,6 @@ must_negotiate (GstOctBscan *self)
       must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
     g_clear_object (&pad);
   }
-  g_mutex_unlock (&self->frames);
   return must;
 }
 
@@ -602,6 +606,7 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   return GST_FLOW_ERROR;
 }
 
+/* Call with the frames locked, which are let go of. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
@@ -609,9 +614,11 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  if (must_negotiate (self))
+  if (must_negotiate (self)) {
+    g_mutex_unlock (&self->frames);
     gst_oct_bscan_drain (self);
-  g_mutex_lock (&self->frames);
+    g_mutex_lock (&self->frames);
+  }
   status = prepare_for_device (self, w, &flow, &error);
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK)
@@ -627,22 +634,20 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 static GstFlowReturn
 process (GstOctBscan *self, GstOctBscanWork *w)
 {
-  gboolean on_cuda;
   ImkStatus status;
   ImkError error;
 
   g_mutex_lock (&self->frames);
   status = gst_imaging_engine_ensure_open (self->engine, &error);
+  if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->engine))
+    return process_on_devices (self, w);
   if (status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
-  on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK) {
     gst_oct_bscan_work_free (w);
     return GST_FLOW_ERROR;
   }
-  if (on_cuda)
-    return process_on_devices (self, w);
   /* the last of several devices may have been lost */
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);

@@ -97,8 +97,14 @@ gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
   ImkOctbscanConfig *c = &s.config;
   ImkStatus status;
 
+  if (self->n_skipped >= (guint) info->height) {
+    gst_oct_bscan_settings_clear (&s);
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "skip-first-line is %u and leaves none of the %d lines of a B-scan.",
+        self->n_skipped, info->height);
+  }
   c->width = (guint32) info->width / self->bytes_a_pixel;
-  c->height = (guint32) info->height;
+  c->height = (guint32) info->height - self->n_skipped;
   c->type = self->type;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
   status = use_with (&s, use, data, error);

@@ -21,8 +21,11 @@ typedef struct {
 typedef struct {
   GstOctBscanQueue *queue;
   GstOctBscanDevice *device; /* NULL: the CPU, when no device is left */
-  GThread *thread;
+  GThread *thread;           /* waits for its batches and pushes */
   GCond changed;
+  GThread *launcher; /* launches what comes behind another batch */
+  GCond handed_over;
+  Batch *handed; /* to be launched, or NULL */
   GQueue flying; /* of Batch, in the order of the launches */
   guint next;    /* of its places for batches */
   gboolean launching, lost;
@@ -98,9 +101,19 @@ expected_end (const Member *m)
   return m->speed > 0 ? n / m->speed : 0;
 }
 
-/* Who has nothing to do takes what there is. Behind work that goes on nothing
- * is won by beginning early, and much by beginning with more: a launch takes as
- * long for one B-scan as for many. */
+static guint
+count_flying (const GstOctBscanQueue *self)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < self->n_members; i++)
+    n += self->members[i].flying.length;
+  return n;
+}
+
+/* When nobody has anything to do, whoever can takes what there is. Behind or
+ * beside work that goes on nothing is won by beginning early, and much by
+ * beginning with more: a launch takes as long for one B-scan as for many. */
 static gboolean
 may_begin (GstOctBscanQueue *self, const Member *m)
 {
@@ -108,7 +121,7 @@ may_begin (GstOctBscanQueue *self, const Member *m)
 
   if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
     return FALSE;
-  return n == 0 || self->again.length > 0 ||
+  return count_flying (self) == 0 || self->again.length > 0 ||
          self->waiting.length >= self->n_full;
 }
 
@@ -211,17 +224,13 @@ end_on_cpu (GstOctBscanQueue *self, Member *m, Batch *b)
   set_state (b, DONE);
 }
 
+/* Call with the lock held, which is let go of meanwhile. */
 static void
 launch (GstOctBscanQueue *self, Member *m, Batch *b)
 {
   guint place = m->next;
 
-  m->launching = TRUE;
   m->next = (m->next + 1) % self->n_batches;
-  set_state (b, LAUNCHING);
-  g_queue_push_tail (&m->flying, b);
-  /* the thread wakes up while the launch goes on */
-  g_cond_signal (&m->changed);
   g_mutex_unlock (&self->lock);
   b->launched = g_get_monotonic_time ();
   b->status = m->device ? gst_oct_bscan_device_launch (
@@ -235,6 +244,27 @@ launch (GstOctBscanQueue *self, Member *m, Batch *b)
     g_cond_signal (&m->changed);
   else
     end_on_cpu (self, m, b);
+}
+
+/* Who brings work when there is none launches it, before another thread could
+ * have woken up. Behind other work there is time for that, and who brings
+ * B-scans goes on. */
+static void
+begin (GstOctBscanQueue *self, Member *m, Batch *b)
+{
+  gboolean is_idle = count_flying (self) == 0;
+
+  m->launching = TRUE;
+  set_state (b, LAUNCHING);
+  g_queue_push_tail (&m->flying, b);
+  if (is_idle || !m->device) {
+    /* the thread wakes up while the launch goes on */
+    g_cond_signal (&m->changed);
+    launch (self, m, b);
+  } else {
+    m->handed = b;
+    g_cond_signal (&m->handed_over);
+  }
 }
 
 static gboolean
@@ -320,7 +350,7 @@ submit (GstOctBscanQueue *self)
       drop_stuck (self);
     if (!(next = next_work (self)) || !(m = choose_member (self, next)))
       break;
-    launch (self, m, take_batch (self, m));
+    begin (self, m, take_batch (self, m));
   }
 }
 
@@ -374,16 +404,6 @@ push_done (GstOctBscanQueue *self)
 }
 
 /* --- failures ------------------------------------------------------------- */
-
-static guint
-count_flying (GstOctBscanQueue *self)
-{
-  guint n = 0;
-
-  for (guint i = 0; i < self->n_members; i++)
-    n += self->members[i].flying.length;
-  return n;
-}
 
 /* Nobody will do what is left. */
 static void
@@ -548,6 +568,27 @@ member_main (gpointer data)
   return NULL;
 }
 
+static gpointer
+launcher_main (gpointer data)
+{
+  Member *m = data;
+  GstOctBscanQueue *self = m->queue;
+  Batch *b;
+
+  g_mutex_lock (&self->lock);
+  while (m->handed || !self->quit) {
+    if (!m->handed) {
+      g_cond_wait (&m->handed_over, &self->lock);
+      continue;
+    }
+    b = g_steal_pointer (&m->handed);
+    launch (self, m, b);
+    submit (self);
+  }
+  g_mutex_unlock (&self->lock);
+  return NULL;
+}
+
 /* --- the object ----------------------------------------------------------- */
 
 GstOctBscanQueue *
@@ -571,8 +612,10 @@ gst_oct_bscan_queue_new (
     m->queue = self;
     m->device = devices->pdata[i];
     g_cond_init (&m->changed);
+    g_cond_init (&m->handed_over);
     g_queue_init (&m->flying);
     m->thread = g_thread_new ("octbscan", member_main, m);
+    m->launcher = g_thread_new ("octbscan-launch", launcher_main, m);
   }
   g_ptr_array_set_free_func (devices, NULL);
   g_ptr_array_unref (devices);
@@ -588,15 +631,19 @@ gst_oct_bscan_queue_free (GstOctBscanQueue *self)
   self->flushing = self->quit = TRUE;
   g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
   for (guint i = 0; i < self->n_members; i++)
-    if (self->members[i].device)
+    if (self->members[i].device) {
       g_cond_signal (&self->members[i].changed);
+      g_cond_signal (&self->members[i].handed_over);
+    }
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < self->n_members; i++) {
     Member *m = &self->members[i];
 
     if (m->device) {
+      g_thread_join (m->launcher);
       g_thread_join (m->thread);
       g_cond_clear (&m->changed);
+      g_cond_clear (&m->handed_over);
       gst_oct_bscan_device_free (m->device);
     }
   }

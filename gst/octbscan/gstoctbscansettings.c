@@ -320,6 +320,11 @@ static const Property properties[] = {
         "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
         "buffer",
         0, IMK_OCTBSCAN_MAX_HEIGHT},
+    {UINT, PLAN, SETTING (skip_first_line), "skip-first-line",
+        "Skip first line",
+        "Lines at the beginning of each B-scan that are left out, in which the "
+        "mirror flies back; the cameras take turns in them as well",
+        0, IMK_OCTBSCAN_MAX_HEIGHT},
     {ENUM, LIVE, SETTING (scaling), "scaling", "Scaling",
         "What src and enface show", .type = "GstOctBscanScaling",
         .values = scaling_values},

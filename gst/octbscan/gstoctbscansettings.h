@@ -15,7 +15,8 @@ typedef struct {
   ImkOctbscanConfig config; /* without frame and pointers */
   gchar *calibration, *camera_order, *dispersion, *background_location;
   gchar *window_location, *pattern_location, *scan_curve;
-  guint first_camera, ascans_per_bscan, average_bscans, bscans_per_volume;
+  guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,
+      bscans_per_volume;
   Scaling scaling;
   guint max_in_flight;
   gchar *cuda_devices;

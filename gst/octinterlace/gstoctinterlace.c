@@ -145,38 +145,80 @@ get_cameras (GstOctInterlace *self)
   return cameras;
 }
 
+/* --- times ------------------------------------------------------------------
+ */
+
+static GstClockTime
+time_of (GstOctInterlacePad *camera, GstBuffer *frame)
+{
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
+
+  return segment->format == GST_FORMAT_TIME
+             ? gst_segment_to_running_time (
+                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (frame))
+             : GST_BUFFER_PTS (frame);
+}
+
+/* Returns: (transfer none) (nullable): the camera whose next frame is the
+ * earliest */
+static GstOctInterlacePad *
+find_earliest (GPtrArray *cameras)
+{
+  GstClockTime earliest = GST_CLOCK_TIME_NONE;
+  GstOctInterlacePad *found = NULL;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+    GstBuffer *frame =
+        gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
+
+    if (frame && (!found || time_of (camera, frame) < earliest)) {
+      found = camera;
+      earliest = time_of (camera, frame);
+    }
+    gst_clear_buffer (&frame);
+  }
+  return found;
+}
+
+/* What lies outside the segment of its stream. */
+static GstBuffer *
+gst_oct_interlace_clip (
+    GstAggregator *aggregator, GstAggregatorPad *pad, GstBuffer *frame)
+{
+  GstClockTime start = GST_BUFFER_PTS (frame), stop = start;
+  guint64 clipped_start, clipped_stop;
+
+  if (pad->segment.format != GST_FORMAT_TIME ||
+      !GST_CLOCK_TIME_IS_VALID (start))
+    return frame;
+  if (GST_BUFFER_DURATION_IS_VALID (frame))
+    stop += GST_BUFFER_DURATION (frame);
+  if (!gst_segment_clip (&pad->segment, GST_FORMAT_TIME, start, stop,
+          &clipped_start, &clipped_stop)) {
+    gst_buffer_unref (frame);
+    return NULL;
+  }
+  if (clipped_start == start && clipped_stop == stop)
+    return frame;
+  frame = gst_buffer_make_writable (frame);
+  GST_BUFFER_PTS (frame) = clipped_start;
+  GST_BUFFER_DURATION (frame) = clipped_stop - clipped_start;
+  return frame;
+}
+
 /* --- caps ------------------------------------------------------------------
  */
 
 static gboolean
-fits (GstOctInterlace *self, GstOctInterlacePad *pad, const GstVideoInfo *info)
+are_alike (const GstVideoInfo *a, const GstVideoInfo *b)
 {
-  GPtrArray *cameras = get_cameras (self);
-  gboolean ok = TRUE;
-
-  for (guint i = 0; i < cameras->len && ok; i++) {
-    const GstOctInterlacePad *other = cameras->pdata[i];
-
-    if (other == pad || other->info.width == 0)
-      continue;
-    ok = other->info.width == info->width &&
-         other->info.height == info->height &&
-         GST_VIDEO_INFO_FORMAT (&other->info) == GST_VIDEO_INFO_FORMAT (info);
-    if (!ok)
-      GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-          ("Camera %u has %d lines of %d samples, %s, but camera %u %d of %d, "
-           "%s. All must be the same.",
-              pad->number, info->height, info->width,
-              gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)),
-              other->number, other->info.height, other->info.width,
-              gst_video_format_to_string (
-                  GST_VIDEO_INFO_FORMAT (&other->info))),
-          (NULL));
-  }
-  g_ptr_array_unref (cameras);
-  return ok;
+  return a->width == b->width && a->height == b->height &&
+         GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
 }
 
+/* Cameras change their format one after the other; what counts is that frames
+ * of one time are alike. */
 static gboolean
 gst_oct_interlace_sink_event (
     GstAggregator *aggregator, GstAggregatorPad *pad, GstEvent *event)
@@ -187,8 +229,7 @@ gst_oct_interlace_sink_event (
 
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
-    if (!gst_video_info_from_caps (&info, caps) ||
-        !fits (GST_OCT_INTERLACE (aggregator), camera, &info)) {
+    if (!gst_video_info_from_caps (&info, caps)) {
       gst_event_unref (event);
       return FALSE;
     }
@@ -233,14 +274,9 @@ gst_oct_interlace_update_src_caps (
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  const GstVideoInfo *one = NULL;
+  const GstOctInterlacePad *first = find_earliest (cameras);
+  const GstVideoInfo *one = first ? &first->info : NULL;
 
-  for (guint i = 0; i < cameras->len; i++) {
-    const GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (camera->info.width > 0)
-      one = &camera->info;
-  }
   if (one) {
     gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
         (guint) one->width, (guint) one->height * cameras->len);
@@ -254,19 +290,18 @@ gst_oct_interlace_update_src_caps (
   return one ? GST_FLOW_OK : GST_AGGREGATOR_FLOW_NEED_DATA;
 }
 
+/* Are frames of @camera what the output is made of? */
+static gboolean
+has_format (const GstOctInterlace *self, const GstOctInterlacePad *camera)
+{
+  GstVideoInfo lines = self->info;
+
+  lines.height /= (gint) MAX (self->n_cameras, 1);
+  return are_alike (&lines, &camera->info);
+}
+
 /* --- which frames belong together -------------------------------------------
  */
-
-static GstClockTime
-time_of (GstOctInterlacePad *camera, GstBuffer *frame)
-{
-  const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
-
-  return segment->format == GST_FORMAT_TIME
-             ? gst_segment_to_running_time (
-                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (frame))
-             : GST_BUFFER_PTS (frame);
-}
 
 /* Takes the frame of each camera that is of the earliest time. Frames without
  * a time are of any. Returns: that time */
@@ -348,10 +383,32 @@ replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
-    if (!camera->frame && camera->last)
+    if (!camera->frame && camera->last && has_format (self, camera))
       camera->frame = gst_buffer_ref (camera->last);
   }
   return complete || missing != MISSING_DROP;
+}
+
+/* Returns: whether all frames of this B-scan are as the output has them */
+static gboolean
+check_formats (GstOctInterlace *self, GPtrArray *cameras)
+{
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (!camera->frame || has_format (self, camera))
+      continue;
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("Camera %u has %d lines of %d samples, %s, at a time at which others "
+         "have %d of %d, %s. All must be the same.",
+            camera->number, camera->info.height, camera->info.width,
+            gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&camera->info)),
+            self->info.height / (gint) self->n_cameras, self->info.width,
+            gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&self->info))),
+        (NULL));
+    return FALSE;
+  }
+  return TRUE;
 }
 
 /* --- lines ------------------------------------------------------------------
@@ -489,15 +546,6 @@ push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 }
 
 static gboolean
-has_any (GPtrArray *cameras)
-{
-  for (guint i = 0; i < cameras->len; i++)
-    if (gst_aggregator_pad_has_buffer (cameras->pdata[i]))
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
 are_all_at_end (GPtrArray *cameras)
 {
   for (guint i = 0; i < cameras->len; i++)
@@ -513,19 +561,24 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
+  const GstOctInterlacePad *first = find_earliest (cameras);
   GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
 
-  if (has_any (cameras) && cameras->len != self->n_cameras) {
-    /* one has come or gone since: first the caps, then the frames */
+  if (first && (cameras->len != self->n_cameras || !has_format (self, first))) {
+    /* one has come, gone or changed since: first the caps, then the frames */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (has_any (cameras)) {
+  } else if (first) {
     time = take_frames (self, cameras);
-    if (replace_missing (self, cameras, time))
+    if (!check_formats (self, cameras))
+      flow = GST_FLOW_ERROR;
+    else if (replace_missing (self, cameras, time))
       flow = push (self, cameras, time);
     else
       leave_out (self, cameras);
+    if (flow == GST_FLOW_ERROR)
+      keep_last (cameras);
   } else if (are_all_at_end (cameras)) {
     flow = GST_FLOW_EOS;
   } else {
@@ -695,6 +748,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
       element_class, &src_template, GST_TYPE_AGGREGATOR_PAD);
   element_class->release_pad = gst_oct_interlace_release_pad;
   aggregator_class->start = gst_oct_interlace_start;
+  aggregator_class->clip = gst_oct_interlace_clip;
   aggregator_class->sink_event = gst_oct_interlace_sink_event;
   aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;
   aggregator_class->aggregate = gst_oct_interlace_aggregate;

@@ -60,17 +60,21 @@ static GstStaticPadTemplate sink_template =
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
   "types = (string) float32"
+#define CUDA_RGB_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:CUDAMemory", "RGB")
 
 static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("normal", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (
-            GST_VIDEO_CAPS_MAKE ("{ RGB, RGBA64_LE }") ";" TENSOR_CAPS)),
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+            "{ RGB, RGBA64_LE }") ";" TENSOR_CAPS ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("albedo", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS)),
+            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS
+                                                    ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("ambient", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS)),
+            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS
+                                                    ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("quality", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGBA64_LE") ";" TENSOR_CAPS)),
 };

@@ -2,7 +2,10 @@
 /* The loops for one instruction set, included by octbscan-lanes.c once for
  * each:
  * ISA_NAME(x): x with a suffix for it
- * TARGET: the function attribute that allows it */
+ * TARGET: the function attribute that allows it
+ * REGISTER_LANES: floats of its longest register
+ * DEPTHS: that a product makes at a time, as many as there are registers for
+ * FMA(a, b, c): a * b + c of such registers, rounded once where it can */
 
 #define FUNCTION TARGET static
 #define LANES IMK_OCTBSCAN_N_LANES
@@ -155,60 +158,85 @@ ISA_NAME (complex) (const float *restrict bins, const float *restrict finish,
   }
 }
 
-/* Four spectra at a time share what is read of the matrix. */
-FUNCTION void
-ISA_NAME (apply_four) (const float *row, uint32_t n, const float *const *a,
-    uint32_t n_lanes, uint32_t depth, float *const *z)
+typedef float ISA_NAME (Register)
+    __attribute__ ((vector_size (4 * REGISTER_LANES)));
+#define REGISTER ISA_NAME (Register)
+
+/* Halves are added to each other until four are left. */
+FUNCTION float
+ISA_NAME (sum_of) (REGISTER v)
 {
-  const float *a0 = a[0], *a1 = a[n_lanes > 1], *a2 = a[n_lanes > 2 ? 2 : 0],
-              *a3 = a[n_lanes > 3 ? 3 : 0];
-  const float *re = row, *im = row + n;
-  float sum[8] = {0};
-  VECTOR s[8] = {{0}};
+  float lanes[REGISTER_LANES];
+
+  memcpy (lanes, &v, sizeof (v));
+  for (uint32_t n = REGISTER_LANES / 2; n >= 4; n /= 2)
+    for (uint32_t l = 0; l < n; l++)
+      lanes[l] += lanes[l + n];
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+/* Rows of @matrix by @lines of @a, both of @n: every one that is read is used
+ * several times. */
+enum { ISA_NAME (LINES) = 4, ISA_NAME (ROWS) = 2 * DEPTHS };
+
+FUNCTION inline __attribute__ ((always_inline)) void
+ISA_NAME (multiply) (const float *matrix, uint32_t n, const float *const *a,
+    float *const *z, uint32_t n_lines, uint32_t n_rows)
+{
+  REGISTER sums[ISA_NAME (LINES)][ISA_NAME (ROWS)] = {{{0}}};
   uint32_t i = 0;
 
-  for (; i + LANES <= n; i += LANES) {
-    VECTOR wr, wi, v;
+  for (; i + REGISTER_LANES <= n; i += REGISTER_LANES) {
+    REGISTER w[ISA_NAME (ROWS)], v;
 
-    memcpy (&wr, re + i, sizeof (wr));
-    memcpy (&wi, im + i, sizeof (wi));
-    memcpy (&v, a0 + i, sizeof (v));
-    s[0] += wr * v;
-    s[1] += wi * v;
-    memcpy (&v, a1 + i, sizeof (v));
-    s[2] += wr * v;
-    s[3] += wi * v;
-    memcpy (&v, a2 + i, sizeof (v));
-    s[4] += wr * v;
-    s[5] += wi * v;
-    memcpy (&v, a3 + i, sizeof (v));
-    s[6] += wr * v;
-    s[7] += wi * v;
-  }
-  for (; i < n; i++) {
-    const float v[4] = {a0[i], a1[i], a2[i], a3[i]};
-
-    for (int k = 0; k < 4; k++) {
-      sum[2 * k] += re[i] * v[k];
-      sum[2 * k + 1] += im[i] * v[k];
+    for (uint32_t r = 0; r < n_rows; r++)
+      memcpy (&w[r], matrix + (size_t) r * n + i, sizeof (v));
+    for (uint32_t l = 0; l < n_lines; l++) {
+      memcpy (&v, a[l] + i, sizeof (v));
+      for (uint32_t r = 0; r < n_rows; r++)
+        sums[l][r] = FMA (w[r], v, sums[l][r]);
     }
   }
-  for (uint32_t k = 0; k < 2 * n_lanes; k++) {
-    for (int l = 0; l < LANES; l++)
-      sum[k] += s[k][l];
-    z[k / 2][2 * (size_t) depth + k % 2] = sum[k];
+  for (uint32_t l = 0; l < n_lines; l++)
+    for (uint32_t r = 0; r < n_rows; r++) {
+      float sum = ISA_NAME (sum_of) (sums[l][r]);
+
+      for (uint32_t k = i; k < n; k++)
+        sum += matrix[(size_t) r * n + k] * a[l][k];
+      z[l][r] = sum;
+    }
+}
+
+/* All rows by up to four spectra. */
+FUNCTION void
+ISA_NAME (apply_four) (const float *matrix, uint32_t n_rows, uint32_t n,
+    const float *const *a, uint32_t n_lines, float *const *z)
+{
+  float *to[ISA_NAME (LINES)];
+  uint32_t r = 0;
+
+  for (; r + ISA_NAME (ROWS) <= n_rows && n_lines == ISA_NAME (LINES);
+       r += ISA_NAME (ROWS)) {
+    for (uint32_t l = 0; l < ISA_NAME (LINES); l++)
+      to[l] = z[l] + r;
+    ISA_NAME (multiply)
+    (matrix + (size_t) r * n, n, a, to, ISA_NAME (LINES), ISA_NAME (ROWS));
   }
+  for (; r < n_rows; r++)
+    for (uint32_t l = 0; l < n_lines; l++) {
+      to[0] = z[l] + r;
+      ISA_NAME (multiply) (matrix + (size_t) r * n, n, a + l, to, 1, 1);
+    }
 }
 
 FUNCTION void
 ISA_NAME (apply) (const float *matrix, uint32_t n_depths, uint32_t n,
     const float *const *a, uint32_t n_lanes, float *const *z)
 {
-  for (uint32_t d = 0; d < n_depths; d++)
-    for (uint32_t l = 0; l < n_lanes; l += 4)
-      ISA_NAME (apply_four)
-  (matrix + 2 * (size_t) d * n, n, a + l, n_lanes - l < 4 ? n_lanes - l : 4, d,
-      z + l);
+  for (uint32_t l = 0; l < n_lanes; l += ISA_NAME (LINES))
+    ISA_NAME (apply_four)
+  (matrix, 2 * n_depths, n, a + l,
+      n_lanes - l < ISA_NAME (LINES) ? n_lanes - l : ISA_NAME (LINES), z + l);
 }
 
 FUNCTION void
@@ -251,6 +279,7 @@ static const ImkOctbscanLoops ISA_NAME (loops) = {
     .levels_u16 = ISA_NAME (levels_u16),
 };
 
+#undef REGISTER
 #undef BAND_ROW
 #undef DEFINE_LOAD
 #undef VECTOR
@@ -258,3 +287,6 @@ static const ImkOctbscanLoops ISA_NAME (loops) = {
 #undef FUNCTION
 #undef ISA_NAME
 #undef TARGET
+#undef REGISTER_LANES
+#undef DEPTHS
+#undef FMA

@@ -16,7 +16,7 @@
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
   /* up to which auto takes the operator */
-  MOST_DEPTHS_ON_CPU = 64,
+  MOST_DEPTHS_ON_CPU = 96,
   MOST_WEIGHTS_ON_CUDA = 5000000,
 };
 

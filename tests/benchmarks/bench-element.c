@@ -72,8 +72,8 @@ make_pad (BenchElement *self, const char *name, GstPadDirection direction)
   return pad;
 }
 
-static void
-link_pads (GstPad *src, GstPad *sink)
+void
+bench_link (GstPad *src, GstPad *sink)
 {
   if (gst_pad_link (src, sink) != GST_PAD_LINK_OK)
     bench_fail ("the element cannot be linked.");
@@ -94,12 +94,12 @@ link_viewer (BenchElement *self)
     g_object_set (self->queue, "max-size-buffers", 4, "max-size-bytes", 0,
         "max-size-time", (guint64) 0, NULL);
     sink = gst_element_get_static_pad (self->queue, "sink");
-    link_pads (src, sink);
+    bench_link (src, sink);
     gst_object_unref (sink);
     gst_object_unref (src);
     src = gst_element_get_static_pad (self->queue, "src");
   }
-  link_pads (src, self->sink);
+  bench_link (src, self->sink);
   gst_object_unref (src);
 }
 
@@ -130,7 +130,7 @@ bench_element_open (BenchElement *self, const char *line, const char *format,
   if (out_feature)
     take_only (self->sink, out_feature);
   sink = gst_element_get_static_pad (self->element, "sink");
-  link_pads (self->src, sink);
+  bench_link (self->src, sink);
   gst_object_unref (sink);
   link_viewer (self);
 }
@@ -159,18 +159,24 @@ set_state (GstElement *element, GstState state)
 }
 
 void
-bench_element_start (BenchElement *self)
+bench_play (GstElement *element, GstPad *camera, GstCaps *caps)
 {
   GstSegment segment;
 
+  set_state (element, GST_STATE_PLAYING);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_pad_push_event (camera, gst_event_new_stream_start ("camera"));
+  if (!gst_pad_push_event (camera, gst_event_new_caps (caps)))
+    bench_fail ("the element does not take the caps.");
+  gst_pad_push_event (camera, gst_event_new_segment (&segment));
+}
+
+void
+bench_element_start (BenchElement *self)
+{
   self->n_received = 0;
   set_state (self->queue, GST_STATE_PLAYING);
-  set_state (self->element, GST_STATE_PLAYING);
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_pad_push_event (self->src, gst_event_new_stream_start ("camera"));
-  if (!gst_pad_push_event (self->src, gst_event_new_caps (self->caps)))
-    bench_fail ("the element does not take the caps.");
-  gst_pad_push_event (self->src, gst_event_new_segment (&segment));
+  bench_play (self->element, self->src, self->caps);
 }
 
 void
@@ -191,11 +197,12 @@ bench_element_stop (BenchElement *self)
  */
 
 static void
-start_pool (BenchElement *self, GstBufferPool *pool, guint n)
+start_pool (GstBufferPool *pool, GstCaps *caps, const GstVideoInfo *info,
+    guint least, guint most)
 {
   GstStructure *config = gst_buffer_pool_get_config (pool);
 
-  gst_buffer_pool_config_set_params (config, self->caps, self->info.size, n, 0);
+  gst_buffer_pool_config_set_params (config, caps, info->size, least, most);
   /* refused when the pool had to change it; what it changed it to is fine */
   if (!gst_buffer_pool_set_config (pool, config))
     gst_buffer_pool_set_config (pool, gst_buffer_pool_get_config (pool));
@@ -204,27 +211,41 @@ start_pool (BenchElement *self, GstBufferPool *pool, guint n)
 }
 
 GstBufferPool *
-bench_element_offered_pool (BenchElement *self, guint n)
+bench_offered_pool (GstPad *camera, GstCaps *caps, const GstVideoInfo *info,
+    guint least, guint most)
 {
-  GstQuery *query = gst_query_new_allocation (self->caps, TRUE);
+  GstQuery *query = gst_query_new_allocation (caps, TRUE);
   GstBufferPool *pool = NULL;
 
-  if (gst_pad_peer_query (self->src, query) &&
+  if (gst_pad_peer_query (camera, query) &&
       gst_query_get_n_allocation_pools (query) > 0)
     gst_query_parse_nth_allocation_pool (query, 0, &pool, NULL, NULL, NULL);
   gst_query_unref (query);
   if (pool)
-    start_pool (self, pool, n);
+    start_pool (pool, caps, info, least, most);
   return pool;
+}
+
+GstBufferPool *
+bench_plain_pool (
+    GstCaps *caps, const GstVideoInfo *info, guint least, guint most)
+{
+  GstBufferPool *pool = gst_video_buffer_pool_new ();
+
+  start_pool (pool, caps, info, least, most);
+  return pool;
+}
+
+GstBufferPool *
+bench_element_offered_pool (BenchElement *self, guint n)
+{
+  return bench_offered_pool (self->src, self->caps, &self->info, n, 0);
 }
 
 GstBufferPool *
 bench_element_plain_pool (BenchElement *self, guint n)
 {
-  GstBufferPool *pool = gst_video_buffer_pool_new ();
-
-  start_pool (self, pool, n);
-  return pool;
+  return bench_plain_pool (self->caps, &self->info, n, 0);
 }
 
 void

@@ -25,6 +25,19 @@ typedef struct BenchElement {
   guint64 n_received; /* under @lock, as @last */
 } BenchElement;
 
+/* Steps of the functions below, for benchmarks with other pads; they end the
+ * program as well. */
+void bench_link (GstPad *src, GstPad *sink);
+void bench_play (GstElement *element, GstPad *camera, GstCaps *caps);
+
+/* Returns: (transfer full) (nullable): the pool that the peer of @camera
+ * offers, active; @most: 0 for any number of buffers */
+GstBufferPool *bench_offered_pool (GstPad *camera, GstCaps *caps,
+    const GstVideoInfo *info, guint least, guint most);
+/* Returns: (transfer full): the same of plain memory */
+GstBufferPool *bench_plain_pool (
+    GstCaps *caps, const GstVideoInfo *info, guint least, guint most);
+
 /* @line: as gst-launch-1.0 has it, one element; @out: features of the caps
  * that the viewer takes, NULL for any. Ends the program with a sentence when
  * anything fails. */

@@ -14,10 +14,12 @@
 enum {
   REPEATS = 200,
   QUICK_REPEATS = 30,
+  LEAST_REPEATS = 5,
   WARM_UPS = 3,
   MAX_ENTRIES = 8,
   MAX_ROWS = 1024,
   MAX_CALLS = 64, /* a repeat */
+  MAX_ONLY = 16,
 };
 
 static const double shortest_repeat = 20.0; /* us */
@@ -25,8 +27,11 @@ static const double shortest_repeat = 20.0; /* us */
 static struct {
   const char *group;
   FILE *csv;
-  bool quick;
+  bool quick, gpu;
+  const char *only[MAX_ONLY];
+  uint32_t n_only;
   bool failed;
+  double limit; /* us, 0: none */
 } bench;
 
 /* What bench_find finds again. */
@@ -96,10 +101,16 @@ bench_open (int argc, char **argv, const char *group)
   for (int i = 1; i < argc; i++)
     if (strcmp (argv[i], "--quick") == 0)
       bench.quick = true;
+    else if (strcmp (argv[i], "--gpu") == 0)
+      bench.gpu = true;
     else if (strcmp (argv[i], "--csv") == 0 && i + 1 < argc)
       bench.csv = open_csv (argv[++i]);
+    else if (strcmp (argv[i], "--only") == 0 && i + 1 < argc &&
+             bench.n_only < MAX_ONLY)
+      bench.only[bench.n_only++] = argv[++i];
     else
-      bench_fail ("usage: %s [--csv FILE] [--quick]", argv[0]);
+      bench_fail ("usage: %s [--csv FILE] [--quick] [--gpu] [--only CASE]...",
+          argv[0]);
   if (bench.csv) {
     /* what a crash leaves is whole rows */
     setvbuf (bench.csv, NULL, _IOLBF, 0);
@@ -121,6 +132,44 @@ bool
 bench_is_quick (void)
 {
   return bench.quick;
+}
+
+bool
+bench_is_gpu (void)
+{
+  return bench.gpu;
+}
+
+static bool
+begins_with (const char *text, const char *beginning)
+{
+  return strncmp (text, beginning, strlen (beginning)) == 0;
+}
+
+bool
+bench_wants_row (const char *name)
+{
+  bool wanted = bench.n_only == 0;
+
+  for (uint32_t i = 0; i < bench.n_only; i++)
+    wanted |= begins_with (name, bench.only[i]);
+  return wanted;
+}
+
+bool
+bench_wants (const char *name)
+{
+  bool wanted = bench_wants_row (name);
+
+  for (uint32_t i = 0; i < bench.n_only; i++)
+    wanted |= begins_with (bench.only[i], name);
+  return wanted;
+}
+
+void
+bench_limit (double seconds)
+{
+  bench.limit = seconds * 1e6;
 }
 
 uint32_t
@@ -221,27 +270,40 @@ warm_up (const BenchEntry *entry, uint32_t *turn)
              : (uint32_t) ceil (shortest_repeat / fastest);
 }
 
+/* Whether the time of a case has passed. */
+static bool
+is_over (double begin, uint32_t n_done)
+{
+  return bench.limit > 0 && n_done >= LEAST_REPEATS &&
+         bench_now () - begin > bench.limit;
+}
+
 void
 bench_case (const char *name, const BenchEntry *entries, uint32_t n_entries)
 {
   uint32_t n = bench_repeats (), calls[MAX_ENTRIES], turns[MAX_ENTRIES] = {};
-  double *samples = malloc (n_entries * n * sizeof (*samples));
+  uint32_t n_done = 0;
+  double begin, *samples;
 
+  if (!bench_wants_row (name))
+    return;
+  samples = malloc (n_entries * n * sizeof (*samples));
   if (!samples || n_entries > MAX_ENTRIES)
     bench_fail ("%s has too many entries.", name);
   for (uint32_t e = 0; e < n_entries; e++)
     calls[e] = warm_up (&entries[e], &turns[e]);
-  for (uint32_t i = 0; i < n; i++)
+  begin = bench_now ();
+  for (; n_done < n && !is_over (begin, n_done); n_done++)
     for (uint32_t e = 0; e < n_entries; e++) {
       double start = bench_now ();
 
       for (uint32_t c = 0; c < calls[e]; c++)
         entries[e].run (entries[e].data, turns[e]++);
-      samples[e * n + i] = (bench_now () - start) / calls[e];
+      samples[e * n + n_done] = (bench_now () - start) / calls[e];
     }
   for (uint32_t e = 0; e < n_entries; e++)
     bench_samples (
-        name, entries[e].backend, entries[e].who, samples + e * n, n);
+        name, entries[e].backend, entries[e].who, samples + e * n, n_done);
   free (samples);
 }
 

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* Takes --csv FILE and --quick (30 repeats) from the command line and makes
+/* Takes --csv FILE, --quick (30 repeats), --gpu (what needs a CUDA device and
+ * nothing else) and any number of --only CASE from the command line and makes
  * the CUDA modules of the build folder findable. @group: first field of every
  * row. Ends the program on a wrong argument. */
 void bench_open (int argc, char **argv, const char *group);
@@ -22,6 +23,15 @@ void bench_open (int argc, char **argv, const char *group);
 int bench_close (void);
 
 bool bench_is_quick (void);
+bool bench_is_gpu (void);
+
+/* Returns: whether --only asks for the row @name: begins with it; true without.
+ * bench_case () leaves out what is not asked for. */
+bool bench_wants_row (const char *name);
+
+/* Returns: whether it may ask for rows whose names begin with @name, so that
+ * they are worth preparing. */
+bool bench_wants (const char *name);
 
 /* Ends the program with a sentence: a benchmark that computes something wrong
  * has nothing to report. */
@@ -49,6 +59,10 @@ typedef struct BenchEntry {
  * done several times a repeat, and the repeat counts as their mean. */
 void bench_case (
     const char *name, const BenchEntry *entries, uint32_t n_entries);
+
+/* From now on the repeats of a case end after this time, with five of them at
+ * the least; 0, at first: never. */
+void bench_limit (double seconds);
 
 /* One row from samples in microseconds, which it sorts. */
 void bench_samples (const char *name, const char *backend, const char *who,

@@ -3,6 +3,8 @@
 
 #include <glib/gstdio.h>
 
+#include "bench-element.h"
+
 /* --- calibrations --------------------------------------------------------- */
 
 gchar *
@@ -69,53 +71,26 @@ add_viewer (OctStream *s, const gchar *name)
   g_object_set_data (G_OBJECT (v->pad), "stream", s);
   gst_pad_set_chain_function (v->pad, on_image);
   gst_pad_set_active (v->pad, TRUE);
-  if (gst_pad_link (src, v->pad) != GST_PAD_LINK_OK)
-    bench_fail ("the pad %s cannot be linked.", name);
+  bench_link (src, v->pad);
   gst_object_unref (src);
 }
 
 /* --- the camera ----------------------------------------------------------- */
 
 static void
-start_pool (OctStream *s, guint n_buffers)
-{
-  GstQuery *query = gst_query_new_allocation (s->caps, TRUE);
-  GstStructure *config;
-
-  if (gst_pad_peer_query (s->camera, query) &&
-      gst_query_get_n_allocation_pools (query) > 0)
-    gst_query_parse_nth_allocation_pool (query, 0, &s->pool, NULL, NULL, NULL);
-  if (!s->pool)
-    s->pool = gst_video_buffer_pool_new ();
-  gst_query_unref (query);
-  config = gst_buffer_pool_get_config (s->pool);
-  gst_buffer_pool_config_set_params (
-      config, s->caps, s->info.size, n_buffers, n_buffers);
-  if (!gst_buffer_pool_set_config (s->pool, config) ||
-      !gst_buffer_pool_set_active (s->pool, TRUE))
-    bench_fail ("the pool does not start.");
-}
-
-static void
 start (OctStream *s, guint n_buffers)
 {
-  GstSegment segment;
   GstPad *sink = gst_element_get_static_pad (s->element, "sink");
 
   s->camera = gst_pad_new ("camera", GST_PAD_SRC);
   gst_pad_set_active (s->camera, TRUE);
-  if (gst_pad_link (s->camera, sink) != GST_PAD_LINK_OK)
-    bench_fail ("the element cannot be linked.");
+  bench_link (s->camera, sink);
   gst_object_unref (sink);
-  if (gst_element_set_state (s->element, GST_STATE_PLAYING) ==
-      GST_STATE_CHANGE_FAILURE)
-    bench_fail ("the element does not start.");
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_pad_push_event (s->camera, gst_event_new_stream_start ("camera"));
-  if (!gst_pad_push_event (s->camera, gst_event_new_caps (s->caps)))
-    bench_fail ("the element does not take the caps.");
-  gst_pad_push_event (s->camera, gst_event_new_segment (&segment));
-  start_pool (s, n_buffers);
+  bench_play (s->element, s->camera, s->caps);
+  s->pool =
+      bench_offered_pool (s->camera, s->caps, &s->info, n_buffers, n_buffers);
+  if (!s->pool)
+    s->pool = bench_plain_pool (s->caps, &s->info, n_buffers, n_buffers);
 }
 
 void

@@ -299,6 +299,7 @@ typedef struct Slot {
 
 typedef struct Gpu {
   const ImkDevice *device;
+  ImkOctbscan *kernel;
   uint32_t n_jobs;
   size_t in_size, out_size; /* bytes of a B-scan */
   Slot slots[N_SLOTS];
@@ -313,7 +314,6 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
   ImkError error;
 
   imk_octbscan_size (c, &width, &height);
-  bench_ok (imk_octbscan_new (IMK_BACKEND_CUDA, c, &s->kernel, &error), &error);
   bench_ok (d->stream_new (&s->stream, &error), &error);
   bench_ok (d->alloc_pinned (in, &s->host_in, &s->mapped, &error), &error);
   bench_ok (d->alloc_pinned (out, &s->host_out, &s->mapped, &error), &error);
@@ -341,7 +341,6 @@ slot_open (Gpu *g, Slot *s, const ImkOctbscanConfig *c)
 static void
 slot_close (Gpu *g, Slot *s)
 {
-  imk_octbscan_free (s->kernel);
   g->device->stream_free (s->stream);
   g->device->free_pinned (s->host_in);
   g->device->free_pinned (s->host_out);
@@ -357,7 +356,7 @@ slot_process (Gpu *g, Slot *s)
   ImkError error;
 
   bench_ok (
-      imk_octbscan_process (s->kernel, s->jobs, g->n_jobs, s->stream, &error),
+      imk_octbscan_process (g->kernel, s->jobs, g->n_jobs, s->stream, &error),
       &error);
 }
 
@@ -424,9 +423,12 @@ gpu_open (Gpu *g, const ImkDevice *device, const ImkOctbscanConfig *config,
     uint32_t n_jobs, int n_slots)
 {
   ImkOctbscanConfig c = *config;
+  ImkError error;
 
   *g = (Gpu){.device = device, .n_jobs = n_jobs};
   c.max_jobs = n_jobs;
+  bench_ok (
+      imk_octbscan_new (IMK_BACKEND_CUDA, &c, &g->kernel, &error), &error);
   g->in_size = (size_t) c.width * LINES * 2;
   g->out_size = (size_t) imk_octbscan_n_depths (&c) * LINES;
   for (int i = 0; i < n_slots; i++)
@@ -438,6 +440,7 @@ gpu_close (Gpu *g, int n_slots)
 {
   for (int i = 0; i < n_slots; i++)
     slot_close (g, &g->slots[i]);
+  imk_octbscan_free (g->kernel);
 }
 
 static void
@@ -501,6 +504,107 @@ strategy_cases (const ImkDevice *device)
   }
 }
 
+/* What each step between Z and the images costs, resident; @change: what is
+ * asked for */
+static void
+feature_case (const ImkDevice *device, const char *feature,
+    void (*change) (ImkOctbscanConfig *c))
+{
+  enum { N_JOBS = 32 };
+  ImkOctbscanConfig c = config_of (832, 4096, 4, 0);
+  Gpu g;
+  const BenchEntry entry = {"cuda", "resident", resident_run, &g};
+  char name[64];
+
+  change (&c);
+  gpu_open (&g, device, &c, N_JOBS, 1);
+  snprintf (name, sizeof (name), "832-to-16384-bscans-%d-%s", N_JOBS, feature);
+  bench_case (name, &entry, 1);
+  print_rate (name, entry.who, (double) LINES * N_JOBS);
+  gpu_close (&g, 1);
+}
+
+static void
+change_nothing (ImkOctbscanConfig *c)
+{
+}
+
+static void
+use_percentiles (ImkOctbscanConfig *c)
+{
+  c->range = IMK_OCTBSCAN_RANGE_PERCENTILE;
+}
+
+static void
+use_ends (ImkOctbscanConfig *c)
+{
+  c->range = IMK_OCTBSCAN_RANGE_MINMAX;
+}
+
+static void
+use_running (ImkOctbscanConfig *c)
+{
+  c->background_mode = IMK_OCTBSCAN_BACKGROUND_RUNNING;
+}
+
+static void
+use_rolling (ImkOctbscanConfig *c)
+{
+  c->background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+}
+
+static void
+use_pattern (ImkOctbscanConfig *c)
+{
+  c->fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+}
+
+static void
+use_sine (ImkOctbscanConfig *c)
+{
+  c->scan = IMK_OCTBSCAN_SCAN_SINE;
+}
+
+static void
+use_rpe (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_RPE;
+}
+
+static void
+use_contour (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_CONTOUR;
+}
+
+static void
+use_xcorr (ImkOctbscanConfig *c)
+{
+  c->tracking = IMK_OCTBSCAN_TRACKING_XCORR;
+}
+
+static void
+use_means (ImkOctbscanConfig *c)
+{
+  c->averages_bscans = true;
+}
+
+static void
+feature_cases (const ImkDevice *device)
+{
+  static const struct {
+    const char *name;
+    void (*change) (ImkOctbscanConfig *c);
+  } features[] = {{"plain", change_nothing}, {"percentile", use_percentiles},
+      {"minmax", use_ends}, {"background-running", use_running},
+      {"background-rolling", use_rolling}, {"minvar", use_pattern},
+      {"sine", use_sine}, {"rpe", use_rpe}, {"contour", use_contour},
+      {"xcorr", use_xcorr}, {"average-bscans", use_means}};
+
+  for (size_t i = 0; i < sizeof (features) / sizeof (features[0]); i++)
+    feature_case (device, features[i].name, features[i].change);
+}
+
 static void
 gpu_cases (void)
 {
@@ -508,17 +612,15 @@ gpu_cases (void)
   void *context;
   ImkError error;
 
-  if (imk_backend_load ("cuda", &error) != IMK_OK ||
-      imk_device_get (&device, &error) != IMK_OK) {
-    printf ("no GPU: %s\n", error.message);
-    return;
-  }
+  bench_ok (imk_backend_load ("cuda", &error), &error);
+  bench_ok (imk_device_get (&device, &error), &error);
   bench_ok (device->context (0, &context, &error), &error);
   bench_ok (device->push (context, &error), &error);
   for (uint32_t scale = 1; scale <= 4; scale *= 2)
     for (uint32_t n_jobs = 1; n_jobs <= 64; n_jobs *= 8)
       gpu_case (device, scale, n_jobs);
   strategy_cases (device);
+  feature_cases (device);
   device->pop ();
 }
 
@@ -548,11 +650,9 @@ crop_case (uint32_t depths)
   ours_close (&matrix);
 }
 
-int
-main (int argc, char **argv)
+static void
+cpu_cases (void)
 {
-  bench_open (argc, argv, "octbscan");
-  gpu_cases ();
   for (uint32_t threads = 1; threads <= 2; threads++) {
     cpu_case (832, 4096, 4, IMK_OCTBSCAN_INTERPOLATION_EXACT, threads);
     cpu_case (1024, 1024, 1, IMK_OCTBSCAN_INTERPOLATION_CUBIC, threads);
@@ -561,5 +661,18 @@ main (int argc, char **argv)
   }
   for (uint32_t depths = 16; depths <= 256; depths *= 2)
     crop_case (depths);
+}
+
+int
+main (int argc, char **argv)
+{
+  bench_open (argc, argv, "octbscan");
+  if (bench_is_gpu ()) {
+    bench_limit (0.4);
+    gpu_cases ();
+  } else {
+    bench_limit (3);
+    cpu_cases ();
+  }
   return bench_close ();
 }

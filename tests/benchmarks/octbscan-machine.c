@@ -163,10 +163,9 @@ count_devices (void)
   int n = 0;
   ImkError error;
 
-  if (imk_backend_load ("cuda", &error) != IMK_OK ||
-      imk_device_get (&device, &error) != IMK_OK ||
-      device->count (&n, &error) != IMK_OK)
-    printf ("  no rows for cuda: %s\n", error.message);
+  bench_ok (imk_backend_load ("cuda", &error), &error);
+  bench_ok (imk_device_get (&device, &error), &error);
+  bench_ok (device->count (&n, &error), &error);
   return (guint) n;
 }
 
@@ -201,27 +200,33 @@ thesis_step_case (guint scale)
 }
 #endif
 
-int
-main (int argc, char **argv)
+static void
+cuda_cases (void)
 {
-  guint n_devices;
+  guint n_devices = count_devices ();
 
-  bench_open (argc, argv, "octbscan-machine");
-  gst_init (NULL, NULL);
-  n_devices = count_devices ();
-  if (n_devices > 0)
-    live_case ("cuda", RATE, bench_is_quick () ? 5 : 60);
+  live_case ("cuda", RATE, bench_is_quick () ? 5 : 60);
   for (guint n = 1; n <= n_devices && n <= 4; n *= 2)
     for (guint scale = 1; scale <= 4; scale *= 2)
       for (guint both = 0; both < 2; both++)
         set_case (scale, both, n);
 #ifdef HAVE_CUDA
-  for (guint scale = 1; scale <= 4 && n_devices > 0; scale *= 2) {
+  for (guint scale = 1; scale <= 4; scale *= 2) {
     thesis_case (scale, FALSE);
     thesis_case (scale, TRUE);
     thesis_step_case (scale);
   }
 #endif
-  live_case ("cpu", 250, bench_is_quick () ? 2 : 20);
+}
+
+int
+main (int argc, char **argv)
+{
+  bench_open (argc, argv, "octbscan-machine");
+  gst_init (NULL, NULL);
+  if (bench_is_gpu ())
+    cuda_cases ();
+  else
+    live_case ("cpu", 250, bench_is_quick () ? 2 : 10);
   return bench_close ();
 }

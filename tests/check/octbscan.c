@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "gstimagingnpy.h"
 #include "octbscan/octbscan.h"
 
@@ -35,25 +33,13 @@ write_file (const gchar *name, const gchar *text)
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("octbscan-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-    g_free (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- what is expected ----------------------------------------------------- */
@@ -354,6 +340,65 @@ GST_START_TEST (test_lines_are_gathered_and_turns_carried_on)
 {
   on_cuda = __i__;
   check_lines_are_gathered_and_turns_carried_on ();
+}
+GST_END_TEST
+
+/* The cameras take turns in lines that are skipped as well. */
+static void
+check_first_lines_are_skipped (void)
+{
+  gchar *path = write_file ("three.ini", three_cameras);
+  ImkOctbscanCamera cameras[] = {camera (0), camera (1), camera (2)};
+
+  for (guint gather = 0; gather < 2; gather++) {
+    gchar *launch = g_strdup_printf (ELEMENT
+        "cameras=3 skip-first-line=2 calibration=%s ascans-per-bscan=%u",
+        path, gather ? 11 : 0);
+    ImkOctbscanConfig c = kernel_config (9);
+    GstHarness *h = harness_new (launch, gather ? 22 : 11);
+    GstBus *bus = watch (h);
+
+    c.n_cameras = 3;
+    c.cameras = cameras;
+    for (guint i = 0; i < 4; i++) {
+      GstBuffer *out;
+
+      if (!gather)
+        check_push (h, noise_lines (11 * i, 11), GST_FLOW_OK);
+      else if (i % 2 == 0)
+        check_push (h, noise_lines (11 * i, 22), GST_FLOW_OK);
+      out = check_pull (h);
+      check_bscan (out, &c, 11 * i + 2, (11 * i + 2) % 3, FALSE);
+      fail_unless_equals_uint64 (GST_BUFFER_PTS (out), 11 * i * GST_MSECOND);
+      fail_unless_equals_uint64 (GST_BUFFER_DURATION (out), 11 * GST_MSECOND);
+      gst_buffer_unref (out);
+    }
+    g_object_set (h->element, "skip-first-line", 0, NULL);
+    c.height = 11;
+    check_push (h, noise_lines (44, gather ? 22 : 11), GST_FLOW_OK);
+    {
+      GstBuffer *out = check_pull (h);
+
+      check_bscan (out, &c, 44, 44 % 3, FALSE);
+      gst_buffer_unref (out);
+    }
+    g_object_set (h->element, "skip-first-line", 11, NULL);
+    check_push (h, noise_lines (66, gather ? 22 : 11), GST_FLOW_ERROR);
+    check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+        "skip-first-line is 11 and leaves none of the 11 lines");
+    gst_element_set_bus (h->element, NULL);
+    gst_object_unref (bus);
+    gst_harness_teardown (h);
+    g_free (launch);
+  }
+  g_free (path);
+}
+
+GST_START_TEST (test_first_lines_are_skipped)
+{
+  on_cuda = __i__;
+  check_first_lines_are_skipped ();
 }
 GST_END_TEST
 
@@ -874,6 +919,7 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
   tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
   tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
+  tcase_add_loop_test (tc, test_first_lines_are_skipped, 0, 2);
   tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
   tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
   tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);

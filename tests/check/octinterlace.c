@@ -28,6 +28,19 @@ set_caps (GstHarness *h, const gchar *format, guint width, guint lines)
   g_free (caps);
 }
 
+static void
+check_caps (GstCaps *caps, const gchar *format, gint width, gint lines)
+{
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  gint w = 0, h = 0;
+
+  fail_unless_equals_string (gst_structure_get_string (s, "format"), format);
+  gst_structure_get_int (s, "width", &w);
+  gst_structure_get_int (s, "height", &h);
+  fail_unless_equals_int (w, width);
+  fail_unless_equals_int (h, lines);
+}
+
 static Run
 run_new (const gchar *launch, guint n)
 {
@@ -350,9 +363,21 @@ GST_START_TEST (test_frames_without_times_go_in_order)
 }
 GST_END_TEST
 
+/* Frames of any size, all of whose bytes are @value. */
+static GstBuffer *
+plain_frame (gsize size, guint i, guint8 value)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, size, NULL);
+
+  gst_buffer_memset (buffer, 0, value, size);
+  GST_BUFFER_PTS (buffer) = i * PERIOD;
+  GST_BUFFER_DURATION (buffer) = PERIOD;
+  return buffer;
+}
+
 GST_START_TEST (test_cameras_must_be_alike)
 {
-  /* whichever camera comes second */
+  /* whichever camera is told of */
   static const gchar *const words[] = {
       "of 8",
       "4",
@@ -364,10 +389,87 @@ GST_START_TEST (test_cameras_must_be_alike)
 
     set_caps (r.cameras[1], i == 2 ? "GRAY8" : "GRAY16_LE",
         i == 0 ? WIDTH + 1 : WIDTH, i == 1 ? LINES + 1 : LINES);
+    push (&r, 0, 0);
+    gst_harness_push (r.cameras[1], plain_frame (i == 2   ? 8 * 3
+                                                 : i == 1 ? 64
+                                                          : 48,
+                                        0, 1));
     check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
         GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, words[i]);
     run_free (&r);
   }
+}
+GST_END_TEST
+
+/* Each camera changes when it comes to it; with one that has nothing yet in the
+ * new format the B-scan is left out, or has black lines. */
+GST_START_TEST (test_the_format_changes_while_playing)
+{
+  static const guint8 lines[] = {3, 4, 3, 4, 3, 4, 3, 4, 3, 4};
+  Run r = run_new ("octinterlace missing=repeat", 2);
+  GstBuffer *out;
+  GstCaps *caps;
+  GstMapInfo map;
+
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  check_frame (&r, 0, NULL);
+  push (&r, 0, 1);
+  set_caps (r.cameras[0], "GRAY8", 8, 5);
+  push (&r, 1, 1);
+  check_frame (&r, 1, NULL);
+  check_push (r.cameras[0], plain_frame (40, 2, 3), GST_FLOW_OK);
+  set_caps (r.cameras[1], "GRAY8", 8, 5);
+  /* it has none at 2 */
+  check_push (r.cameras[1], plain_frame (40, 3, 4), GST_FLOW_OK);
+  check_push (r.cameras[0], plain_frame (40, 3, 3), GST_FLOW_OK);
+  for (guint i = 2; i < 4; i++) {
+    out = check_pull (r.src);
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    fail_unless_equals_uint64 (map.size, 80);
+    for (guint y = 0; y < 10; y++)
+      fail_unless_equals_int (
+          map.data[8 * y], i == 2 && y % 2 == 1 ? 0 : lines[y]);
+    gst_buffer_unmap (out, &map);
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * PERIOD);
+    gst_buffer_unref (out);
+  }
+  caps = gst_pad_get_current_caps (r.src->sinkpad);
+  check_caps (caps, "GRAY8", 8, 10);
+  gst_caps_unref (caps);
+  end (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* What a seek has put before the segment is not shown. */
+GST_START_TEST (test_frames_before_the_segment_are_left_out)
+{
+  Run r = run_new ("octinterlace", 2);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.time = 3 * PERIOD + PERIOD / 2;
+  for (guint camera = 0; camera < 2; camera++)
+    gst_harness_push_event (
+        r.cameras[camera], gst_event_new_segment (&segment));
+  for (guint i = 0; i < 5; i++)
+    for (guint camera = 0; camera < 2; camera++)
+      push (&r, camera, i);
+  end (&r);
+  for (guint i = 3; i < 5; i++) {
+    GstBuffer *out = check_pull (r.src);
+    guint16 sample;
+
+    gst_buffer_extract (out, 0, &sample, 2);
+    fail_unless_equals_int (sample, sample_at (0, i, 0, 0));
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i == 3 ? 0 : PERIOD / 2);
+    fail_unless_equals_uint64 (
+        GST_BUFFER_DURATION (out), i == 3 ? PERIOD / 2 : PERIOD);
+    gst_buffer_unref (out);
+  }
+  check_end (&r);
+  run_free (&r);
 }
 GST_END_TEST
 
@@ -458,6 +560,8 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_a_camera_that_ends_is_missing);
   tcase_add_test (tc, test_frames_without_times_go_in_order);
   tcase_add_test (tc, test_cameras_must_be_alike);
+  tcase_add_test (tc, test_the_format_changes_while_playing);
+  tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
   tcase_add_test (tc, test_flush_forgets_frames);
   tcase_add_test (tc, test_a_live_camera_that_stops_is_missed);
   return suite;

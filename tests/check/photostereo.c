@@ -4,7 +4,6 @@
  * check; a picture here is a plane under known lights. */
 #include "check-common.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 
 #include "gstimagingnpy.h"
@@ -1014,23 +1013,13 @@ GST_END_TEST
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("photostereo-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static Suite *

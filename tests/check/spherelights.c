@@ -276,17 +276,13 @@ GST_END_TEST
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("spherelights-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
-
-  g_remove (path);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static Suite *

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the element octbscan takes besides frames of grey video: tensors, arrays
+ * from files; and what it says of wrong ones. */
+#include "octbscan-run.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingnpy.h"
+
+/* --- tensors -------------------------------------------------------------- */
+
+/* A tensor of 11 lines of @width samples, whose rows stand close. */
+static GstBuffer *
+tensor_new (ImkType type, guint width)
+{
+  gsize size = imk_type_size (type);
+  GstBuffer *buffer =
+      gst_buffer_new_allocate (NULL, size * width * HEIGHT, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < width * HEIGHT; i++) {
+    gdouble v = 100 * cos (0.3 * (i % width) + i / width) - 20;
+
+    if (type == IMK_TYPE_F32)
+      ((gfloat *) map.data)[i] = (gfloat) v;
+    else if (type == IMK_TYPE_I16)
+      ((gint16 *) map.data)[i] = (gint16) v;
+    else if (type == IMK_TYPE_U16)
+      ((guint16 *) map.data)[i] = (guint16) (v + 500);
+    else
+      map.data[i] = (guint8) (v + 125);
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+static void
+check_tensor (ImkType type, const gchar *name, guint width)
+{
+  gchar *caps = g_strdup_printf (
+      "other/tensors,format=static,num_tensors=1,types=%s,dimensions=%u:%d:1:1,"
+      "framerate=100/1",
+      name, width, HEIGHT);
+  GstBuffer *in = tensor_new (type, width), *out;
+  ImkOctbscanConfig c = base_config ();
+  guint8 *expected = g_malloc0 ((gsize) HEIGHT * (width / 2));
+  Run r = run_new (ELEMENT, 1 << SRC);
+  ImkOctbscan *kernel = NULL;
+  GstMapInfo map;
+  ImkImage from, to;
+  ImkOctbscanJob job = {.in = &from, .db = &to};
+  ImkError error;
+
+  c.width = width;
+  c.type = type;
+  gst_buffer_map (in, &map, GST_MAP_READ);
+  from = image_of (map.data, width, HEIGHT, type);
+  to = image_of (expected, HEIGHT, width / 2, IMK_TYPE_U8);
+  if (on_cuda)
+    c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  check_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  check_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+  imk_octbscan_free (kernel);
+  gst_buffer_unmap (in, &map);
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  for (guint i = 0; i < 2; i++) {
+    check_push (r.pads[SRC], gst_buffer_ref (in), GST_FLOW_OK);
+    out = check_pull (r.pads[SRC]);
+    check_levels (out, expected, HEIGHT, width / 2, name, i);
+    gst_buffer_unref (out);
+  }
+  run_free (&r);
+  gst_buffer_unref (in);
+  g_free (expected);
+  g_free (caps);
+}
+
+GST_START_TEST (test_tensors_are_taken)
+{
+  on_cuda = __i__;
+  for (guint width = 60; width <= 61; width++) {
+    check_tensor (IMK_TYPE_I16, "int16", width);
+    check_tensor (IMK_TYPE_F32, "float32", width);
+    check_tensor (IMK_TYPE_U16, "uint16", width);
+    check_tensor (IMK_TYPE_U8, "uint8", width);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_wrong_tensors_are_said)
+{
+  static const gchar *const dimensions[] = {
+      "60", "60:11:2", "0:11", "60:x", "60:11:1:1:3", "-1:4", "99999:2"};
+
+  on_cuda = FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (dimensions); i++) {
+    gchar *caps = g_strdup_printf (
+        "other/tensors,format=static,num_tensors=1,types=float32,"
+        "dimensions=(string)\"%s\",framerate=100/1",
+        dimensions[i]);
+    Run r = run_new (ELEMENT, 1 << SRC);
+
+    gst_harness_set_src_caps_str (r.pads[SRC], caps);
+    check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "samples:lines");
+    run_free (&r);
+    g_free (caps);
+  }
+}
+GST_END_TEST
+
+/* --- files ---------------------------------------------------------------- */
+
+GST_START_TEST (test_pattern_and_curve_are_read)
+{
+  gchar *folder = check_folder_new ();
+  gchar *pattern_path = g_build_filename (folder, "pattern.npy", NULL);
+  gchar *curve_path = g_build_filename (folder, "curve.npy", NULL);
+  gchar *launch = g_strdup_printf (ELEMENT
+      "bscans-per-volume=2 fixed-pattern=file pattern-location=%s "
+      "scan-correction=curve scan-curve=%s window=file window-location=%s",
+      pattern_path, curve_path, curve_path);
+  static const gdouble curve[] = {0, 2, 9.5, 10};
+  gdouble pattern[2 * DEPTHS];
+  const guint64 n_pattern[] = {1, DEPTHS}, n_curve = 4;
+  ImkOctbscanConfig c = base_config ();
+  Expected e;
+  Run r;
+
+  on_cuda = __i__;
+  for (guint i = 0; i < 2 * DEPTHS; i++)
+    pattern[i] = sin (i);
+  fail_unless (gst_imaging_npy_save (pattern_path,
+      GST_IMAGING_NPY_TYPE_COMPLEX128, 2, n_pattern, pattern, NULL));
+  fail_unless (gst_imaging_npy_save (
+      curve_path, GST_IMAGING_NPY_TYPE_F64, 1, &n_curve, curve, NULL));
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_FILE;
+  c.pattern = pattern;
+  c.scan = IMK_OCTBSCAN_SCAN_CURVE;
+  c.scan_curve = curve;
+  c.n_scan_curve = 4;
+  c.window = IMK_OCTBSCAN_WINDOW_FILE;
+  c.window_values = curve;
+  c.n_window_values = 4;
+  e = expect (&c, 2, 1);
+  r = run_new (launch, 15);
+  push_all (&r, 0, 2);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  check_run (&r, &e, 1);
+  run_free (&r);
+  expected_free (&e);
+  check_folder_free (&folder);
+  g_free (launch);
+  g_free (pattern_path);
+  g_free (curve_path);
+}
+GST_END_TEST
+
+static const gchar *const refusals[][2] = {
+    {"fixed-pattern=file", "Set pattern-location"},
+    {"fixed-pattern=file pattern-location=/nowhere.npy", "pattern-location"},
+    {"scan-correction=curve", "Set scan-curve"},
+    {"window=file", "Set window-location"},
+    {"window=file window-location=/nowhere.npy", "window-location"},
+    {"scan-correction=curve scan-curve=/nowhere.npy", "scan-curve"},
+    {"tracking=rpe tracking-top=29", "tracking-top 29"},
+    {"enface-top=30", "enface-top 30"},
+    {"dispersion=0;x", "dispersion \"0;x\" holds \"x\""},
+    {"cameras=3 dispersion=0;1,0;2", "is for 2 cameras, but there are 3"},
+    {"dispersion=0;nan", "dispersion of camera 0 is nan"},
+};
+
+GST_START_TEST (test_wrong_settings_are_said)
+{
+  gchar *launch = g_strdup_printf (ELEMENT "%s", refusals[__i__][0]);
+  GstMessage *message;
+  GError *error = NULL;
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (launch, 1 << SRC);
+  gst_harness_push (r.pads[SRC], bscan_new (0));
+  message = check_message (r.bus, GST_MESSAGE_ERROR);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (strstr (error->message, refusals[__i__][1]) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, refusals[__i__][1]);
+  g_error_free (error);
+  gst_message_unref (message);
+  run_free (&r);
+  g_free (launch);
+}
+GST_END_TEST
+
+static Suite *
+octbscan_input_suite (void)
+{
+  Suite *suite = suite_create ("octbscan-input");
+  TCase *tc = tcase_create ("octbscan-input");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
+  tcase_add_test (tc, test_wrong_tensors_are_said);
+  tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
+  tcase_add_loop_test (
+      tc, test_wrong_settings_are_said, 0, G_N_ELEMENTS (refusals));
+  return suite;
+}
+
+GST_CHECK_MAIN (octbscan_input);

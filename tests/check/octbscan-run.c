@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan-run.h"
+
+#include <math.h>
+
+const gchar *const pad_names[] = {"src", "linear", "complex", "enface"};
+
+gboolean on_cuda;
+
+/* --- what is expected ----------------------------------------------------- */
+
+static guint16
+sample_at (guint bscan, guint line, guint x)
+{
+  guint32 v = ((bscan * HEIGHT + line) * WIDTH + x + 1) * 2654435761u;
+  gdouble fringe = cos (0.3 * x + bscan + 0.1 * line * line);
+
+  v ^= v >> 15;
+  v *= 2246822519u;
+  return (guint16) (3000 + 10 * x + ((v ^ v >> 13) >> 22) + 400 * fringe);
+}
+
+GstBuffer *
+bscan_new (guint i)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, HEIGHT * WIDTH * 2, NULL);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+  for (guint k = 0; k < HEIGHT * WIDTH; k++)
+    ((guint16 *) map.data)[k] = sample_at (i, k / WIDTH, k % WIDTH);
+  gst_buffer_unmap (buffer, &map);
+  GST_BUFFER_PTS (buffer) = i * 10 * GST_MSECOND;
+  GST_BUFFER_DURATION (buffer) = 10 * GST_MSECOND;
+  return buffer;
+}
+
+ImkOctbscanConfig
+base_config (void)
+{
+  ImkOctbscanConfig c;
+
+  imk_octbscan_config_init (&c);
+  c.width = WIDTH;
+  c.height = HEIGHT;
+  c.taper_cut = 7;
+  c.upsample = 128;
+  c.range_max = 90;
+  return c;
+}
+
+ImkImage
+image_of (gpointer data, guint width, guint height, ImkType type)
+{
+  return (ImkImage){data, width * imk_type_size (type), width, height, 1, type,
+      IMK_LOCATION_HOST};
+}
+
+Expected
+expect (ImkOctbscanConfig *c, guint n, guint every)
+{
+  Expected e = {.n = n, .n_ascans = imk_octbscan_n_ascans (c)};
+  gfloat *rows = g_new0 (gfloat, MAX_BSCANS * e.n_ascans);
+  guint size = e.n_ascans * DEPTHS;
+  ImkOctbscan *kernel = NULL;
+  ImkError error;
+
+  check_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
+  for (guint i = 0; i < n; i++) {
+    GstBuffer *buffer = bscan_new (i);
+    gboolean shows = (i + 1) % every == 0 || i + 1 == n;
+    guint k = e.n_images;
+    GstMapInfo map;
+    ImkImage in, z, db, linear, enface;
+    ImkOctbscanJob job = {
+        .in = &in, .complex = &z, .backward = c->bidirectional && i % 2};
+
+    gst_buffer_map (buffer, &map, GST_MAP_READ);
+    e.complex[i] = g_new0 (gfloat, 2 * HEIGHT * DEPTHS);
+    in = image_of (map.data, WIDTH, HEIGHT, IMK_TYPE_U16);
+    z = image_of (e.complex[i], DEPTHS, HEIGHT, IMK_TYPE_CF32);
+    if (shows) {
+      e.db[k] = g_malloc0 (size);
+      e.linear[k] = g_malloc0 (size);
+      db = image_of (e.db[k], e.n_ascans, DEPTHS, IMK_TYPE_U8);
+      linear = image_of (e.linear[k], e.n_ascans, DEPTHS, IMK_TYPE_U8);
+      enface = image_of (rows + k * e.n_ascans, e.n_ascans, 1, IMK_TYPE_F32);
+      job.db = &db;
+      job.linear = &linear;
+      job.enface = &enface;
+      e.n_images++;
+    }
+    check_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_unref (buffer);
+  }
+  for (; e.n_volumes < e.n_images / VOLUME; e.n_volumes++) {
+    ImkImage in = image_of (rows + e.n_volumes * VOLUME * e.n_ascans,
+        e.n_ascans, VOLUME, IMK_TYPE_F32);
+    ImkImage out;
+
+    e.enface[e.n_volumes] = g_malloc0 (VOLUME * e.n_ascans);
+    out = image_of (e.enface[e.n_volumes], e.n_ascans, VOLUME, IMK_TYPE_U8);
+    check_ok (imk_octbscan_level_image (c, TRUE, &in, &out, &error), &error);
+  }
+  imk_octbscan_free (kernel);
+  g_free (rows);
+  return e;
+}
+
+void
+expected_free (Expected *e)
+{
+  for (guint i = 0; i < MAX_BSCANS; i++) {
+    g_free (e->db[i]);
+    g_free (e->linear[i]);
+    g_free (e->complex[i]);
+    g_free (e->enface[i]);
+  }
+}
+
+/* --- what comes ----------------------------------------------------------- */
+
+Run
+run_new (const gchar *launch, guint pads)
+{
+  Run r = {
+      .element = gst_parse_launch (launch, NULL), .has_src = pads & 1 << SRC};
+
+  gst_util_set_object_arg (
+      G_OBJECT (r.element), "backend", on_cuda ? "cuda" : "cpu");
+  r.bus = gst_bus_new ();
+  gst_element_set_bus (r.element, r.bus);
+  r.pads[SRC] = gst_harness_new_with_element (
+      r.element, "sink", pads & 1 << SRC ? "src" : NULL);
+  for (guint p = LINEAR; p < N_PADS; p++)
+    if (pads & 1 << p) {
+      r.pads[p] = gst_harness_new_with_element (r.element, NULL, pad_names[p]);
+      gst_harness_play (r.pads[p]);
+    }
+  gst_harness_set_src_caps_str (r.pads[SRC],
+      "video/x-raw,format=GRAY16_LE,width=60,height=11,framerate=100/1");
+  return r;
+}
+
+void
+run_free (Run *r)
+{
+  gst_element_set_bus (r->element, NULL);
+  gst_object_unref (r->bus);
+  for (guint p = N_PADS; p > 0; p--)
+    if (r->pads[p - 1])
+      gst_harness_teardown (r->pads[p - 1]);
+  gst_object_unref (r->element);
+}
+
+void
+check_levels (GstBuffer *buffer, const guint8 *expected, guint width,
+    guint height, const gchar *what, guint k)
+{
+  gint tolerance = on_cuda && !check_is_mock () ? 1 : 0;
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_READ);
+  for (guint y = 0; y < height; y++)
+    for (guint x = 0; x < width; x++) {
+      gint found = map.data[y * GST_ROUND_UP_4 (width) + x];
+
+      if (ABS (found - (gint) expected[y * width + x]) > tolerance)
+        fail ("%s %u at (%u, %u) is %d, expected %u", what, k, x, y, found,
+            expected[y * width + x]);
+    }
+  gst_buffer_unmap (buffer, &map);
+}
+
+static void
+check_complex (GstBuffer *buffer, const gfloat *expected, guint k)
+{
+  GstMapInfo map;
+  gdouble rms = 0;
+
+  gst_buffer_map (buffer, &map, GST_MAP_READ);
+  fail_unless_equals_uint64 (map.size, 2 * HEIGHT * DEPTHS * sizeof (gfloat));
+  for (guint i = 0; i < 2 * HEIGHT * DEPTHS; i++)
+    rms += expected[i] * expected[i] / (HEIGHT * DEPTHS);
+  for (guint i = 0; i < 2 * HEIGHT * DEPTHS; i++)
+    if (!(fabs (((gfloat *) map.data)[i] - expected[i]) <= 2e-5 * sqrt (rms)))
+      fail ("complex %u, number %u is %g, expected %g", k, i,
+          ((gfloat *) map.data)[i], expected[i]);
+  gst_buffer_unmap (buffer, &map);
+}
+
+void
+check_time (GstBuffer *buffer, guint from, guint n)
+{
+  fail_unless_equals_uint64 (GST_BUFFER_PTS (buffer), from * 10 * GST_MSECOND);
+  fail_unless_equals_uint64 (
+      GST_BUFFER_DURATION (buffer), n * 10 * GST_MSECOND);
+}
+
+static gboolean
+is_linked (const Run *r, guint pad)
+{
+  return pad == SRC ? r->has_src : r->pads[pad] != NULL;
+}
+
+void
+check_run (Run *r, const Expected *e, guint every)
+{
+  GstBuffer *out;
+
+  for (guint i = 0; r->pads[COMPLEX] && i < e->n; i++) {
+    out = check_pull (r->pads[COMPLEX]);
+    check_complex (out, e->complex[i], i);
+    check_time (out, i, 1);
+    gst_buffer_unref (out);
+  }
+  for (guint p = SRC; p <= LINEAR; p++)
+    for (guint k = 0; is_linked (r, p) && k < e->n_images; k++) {
+      guint n = MIN (every, e->n - k * every);
+
+      out = check_pull (r->pads[p]);
+      check_levels (out, p == SRC ? e->db[k] : e->linear[k], e->n_ascans,
+          DEPTHS, pad_names[p], k);
+      check_time (out, k * every, n);
+      gst_buffer_unref (out);
+    }
+  for (guint k = 0; r->pads[ENFACE] && k < e->n_volumes; k++) {
+    out = check_pull (r->pads[ENFACE]);
+    check_levels (out, e->enface[k], e->n_ascans, VOLUME, "enface", k);
+    check_time (out, k * VOLUME * every, VOLUME * every);
+    gst_buffer_unref (out);
+  }
+  for (guint p = 0; p < N_PADS; p++)
+    if (is_linked (r, p))
+      fail_unless (gst_harness_try_pull (r->pads[p]) == NULL, "%s has one more",
+          pad_names[p]);
+}
+
+void
+push_all (Run *r, guint first, guint end)
+{
+  for (guint i = first; i < end; i++)
+    check_push (r->pads[SRC], bscan_new (i), GST_FLOW_OK);
+}
