@@ -5,10 +5,10 @@
  * packet while pictures arrive. The first rejection tests all lights of all
  * pixels and sums those that stay. From then on few lights change: a round only
  * tests, and the lights that come and go are added to the sums or taken away:
- * as these were made without what does not fit, no digits are lost by that.
- * Pixels that are not done yet stand
- * in a list; a lane takes the next one when it is done with its own, so that
- * warps stay full though one pixel takes 2 rounds and another 10. A round that
+ * as these were made without what does not fit, no digits are lost by that. A
+ * warp goes on with its pixels while most of them change. Then they stand in a
+ * list; a lane takes the next one when it is done with its own, so that warps
+ * stay full though one pixel takes 2 rounds and another 10. A round that
  * changes no light is the last.
  *
  * With L = k (s - x), n'.L - G is k (n'.s - n'.x) - G: a test needs no L.
@@ -117,7 +117,7 @@ typedef void (*Kernel) (const Arguments);
 
 struct Kernels {
   void (*add) (const Arguments, uint32_t, uint32_t);
-  Kernel first, later, drop, results;
+  Kernel first, first_smooth, later, results;
 };
 
 template <typename Sample, int FALLOFF, bool ONE_GAIN>
@@ -125,9 +125,9 @@ static Kernels
 kernels_of ()
 {
   return Kernels{add_packets<Sample, FALLOFF, ONE_GAIN>,
-      solve_first<Sample, FALLOFF, ONE_GAIN, N_PIXELS>,
-      solve_later<Sample, FALLOFF, ONE_GAIN, false, N_PIXELS>,
-      solve_later<Sample, FALLOFF, ONE_GAIN, true, N_PIXELS>,
+      solve_first<Sample, FALLOFF, ONE_GAIN, false, N_PIXELS>,
+      solve_first<Sample, FALLOFF, ONE_GAIN, (FALLOFF > 0), N_PIXELS>,
+      solve_later<Sample, FALLOFF, ONE_GAIN, N_PIXELS>,
       store_results<Sample, FALLOFF>};
 }
 
@@ -181,9 +181,7 @@ static ImkStatus
 launch_later (const Arguments *a, const Kernels *kernels, cudaStream_t stream,
     ImkError *error)
 {
-  bool drop = a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
-              !a->params.readmit;
-  Kernel kernel = drop ? kernels->drop : kernels->later;
+  Kernel kernel = kernels->later;
   uint32_t n = packet_lights (a->plan.type);
   cudaLaunchConfig_t launch = launch_of (THREADS, 1, stream);
   int device, n_multiprocessors, n_blocks;
@@ -205,20 +203,36 @@ launch_later (const Arguments *a, const Kernels *kernels, cudaStream_t stream,
   return IMK_CUDA_LAUNCH (error, launch, kernel, *a);
 }
 
+/* Whether the first kernel is worth parabolas, and has room for them. */
+static bool
+is_smooth (const Arguments *a, size_t first_size, uint32_t n_lit)
+{
+  return a->smooth && a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
+         a->params.max_iterations > 1 &&
+         first_size + n_lit * sizeof (float4) <= SHARED;
+}
+
 ImkStatus
 imk_photostereo_cuda_solve_fast (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
   Kernels kernels = choose_kernels (a);
-  size_t pixels = (size_t) a->tile_rows * a->plan.width;
-  cudaLaunchConfig_t launch =
-      launch_of ((pixels + N_PIXELS - 1) / N_PIXELS, 1, stream);
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemsetAsync (a->counters, 0, 2 * sizeof (uint32_t), stream));
+  uint32_t n = packet_lights (a->plan.type);
+  uint32_t threads = later_threads (&a->plan);
+  size_t size = later_size (a->n_packets, n, threads);
+  bool smooth = is_smooth (a, size, a->n_packets * n);
+  cudaLaunchConfig_t launch = launch_of (THREADS, 1, stream);
+  ImkStatus status = IMK_CUDA (error,
+      cudaMemsetAsync (a->counters, 0, N_COUNTERS * sizeof (uint32_t), stream));
 
-  launch.dynamicSmemBytes = lit_size (a);
+  launch.gridDim =
+      dim3 (imk_div_up (a->plan.width, threads * N_PIXELS), a->tile_rows);
+  launch.blockDim = dim3 (threads);
+  launch.dynamicSmemBytes =
+      size + (smooth ? a->n_packets * n * sizeof (float4) : 0);
   if (status == IMK_OK)
-    status = IMK_CUDA_LAUNCH (error, launch, kernels.first, *a);
+    status = IMK_CUDA_LAUNCH (
+        error, launch, smooth ? kernels.first_smooth : kernels.first, *a);
   if (status == IMK_OK &&
       a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
       a->params.max_iterations > 2)

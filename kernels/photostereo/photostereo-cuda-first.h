@@ -1,42 +1,48 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The fast solver: sums while pictures arrive, and the first two solutions. */
+/* The fast solver: sums while pictures arrive, and the first
+ * solutions. */
 #pragma once
 
-#include "photostereo/photostereo-cuda-light.h"
+#include "photostereo/photostereo-cuda-later.h"
+
+enum { MIN_BUSY = 20 }; /* lanes of a warp for which it goes on by itself */
 
 /* Half a packet of N pixels. @ambient: sum of all grey values, with FIRST
  * Returns: in words[], a bit for each light that counts */
-template <typename Sample, int FALLOFF, bool ONE_GAIN, int N, bool FIRST>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N,
+    bool FIRST>
 static __device__ __forceinline__ void
-sum_half (const Arguments &a, const Lit *lit, const uint4 samples[N],
-    const Place place[N], const Test test[N], LightSums sums[N],
-    float ambient[N], uint32_t words[N])
+sum_half (const Arguments &a, const Lit *lit, const float4 *factors,
+    const uint4 samples[N], const Place place[N], const Test test[N],
+    uint32_t bias, LightSums sums[N], float ambient[N], uint32_t words[N])
 {
   constexpr int LIGHTS = 4 / sizeof (Sample);
 
 #pragma unroll
   for (int j = 0; j < 4 * LIGHTS; j++) {
     const float4 lamp = *(const float4 *) &lit[j];
+    const float4 factor = SMOOTH ? factors[j] : float4{};
 
 #pragma unroll
     for (int i = 0; i < N; i++) {
       const uint32_t *word = &samples[i].x + j / LIGHTS;
       float grey = grey_of<ONE_GAIN> (
-          a, lit[j], place[i], biased_of<Sample> (*word, j % LIGHTS));
-      float x = lamp.x - place[i].x, y = lamp.y - place[i].y, k = 1;
-      float along = __fmaf_rn (
-          test[i].z, lamp.z, __fmaf_rn (test[i].y, y, test[i].x * x));
+          a, lit[j], place[i], biased_of<Sample> (*word, j % LIGHTS, bias));
+      float x = lamp.x - place[i].x, y = lamp.y - place[i].y, z = lamp.z;
 
       if (FALLOFF > 0) {
         float r = fast_rsqrt (__fmaf_rn (x, x, __fmaf_rn (y, y, lit[j].z2)));
+        float k = SMOOTH         ? smooth_factor (factor, place[i])
+                  : FALLOFF == 3 ? r * r * r
+                                 : r;
 
-        k = FALLOFF == 3 ? r * r * r : r;
+        x *= k;
+        y *= k;
+        z *= k;
       }
-      /* the first test has no limit, but for a light that is not there */
-      mark (test[i], grey,
-          FIRST ? lamp.w : misfit_of<FALLOFF> (along, grey, k, lamp), j,
-          words[i], k);
-      add_light (sums[i], k * x, k * y, k * lamp.z, grey);
+      add_light (sums[i], test[i], x, y, z, grey,
+          FIRST ? lamp.w : misfit_of<FALLOFF> (test[i], x, y, z, grey, lamp), j,
+          words[i]);
       if (FIRST)
         ambient[i] += lamp.w >= 0 ? grey : 0;
     }
@@ -44,15 +50,16 @@ sum_half (const Arguments &a, const Lit *lit, const uint4 samples[N],
 }
 
 /* Packets @first to @end of the N pixels @pixel[] of the store.
- * @words: where the lights that count go in each packet, for the pixels @at[]
- *   of the tile; or NULL
+ * @factors: with SMOOTH, of all lights, for smooth_factor ()
+ * @work: where the lights that count go in each packet; or NULL
  * Returns: in n[], how many they are */
-template <typename Sample, int FALLOFF, bool ONE_GAIN, int N, bool FIRST>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N,
+    bool FIRST>
 static __device__ __forceinline__ void
-sum_packets (const Arguments &a, uint32_t first, uint32_t end,
-    const size_t pixel[N], const Place place[N], const Test test[N],
-    LightSums sums[N], float ambient[N], uint32_t n[N], uint32_t *words,
-    const uint32_t at[N])
+sum_packets (const Arguments &a, const float4 *factors, uint32_t first,
+    uint32_t end, const size_t pixel[N], const Place place[N],
+    const Test test[N], uint32_t bias, LightSums sums[N], float ambient[N],
+    uint32_t n[N], const Work *work)
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
   const Lit *lit = shared_lit ();
@@ -73,9 +80,10 @@ sum_packets (const Arguments &a, uint32_t first, uint32_t end,
     for (int half = 0; half < halves; half++) {
       uint32_t bits[N] = {};
 
-      sum_half<Sample, FALLOFF, ONE_GAIN, N, FIRST> (a,
-          lit + packet * LIGHTS + half * LIGHTS / 2, samples[0], place, test,
-          sums, ambient, bits);
+      sum_half<Sample, FALLOFF, ONE_GAIN, SMOOTH, N, FIRST> (a,
+          lit + packet * LIGHTS + half * LIGHTS / 2,
+          SMOOTH ? factors + packet * LIGHTS + half * LIGHTS / 2 : NULL,
+          samples[0], place, test, bias, sums, ambient, bits);
 #pragma unroll
       for (int i = 0; i < N; i++) {
         used[i] |= bits[i] << (half * LIGHTS / 2);
@@ -85,8 +93,8 @@ sum_packets (const Arguments &a, uint32_t first, uint32_t end,
 #pragma unroll
     for (int i = 0; i < N; i++) {
       n[i] += __popc (used[i]);
-      if (words)
-        words[packet * a.tile_size + at[i]] = used[i];
+      if (work)
+        work[i].words[packet * N_PIXELS * blockDim.x] = used[i];
     }
   }
 }
@@ -102,6 +110,7 @@ __launch_bounds__ (THREADS) add_packets (
   extern __shared__ float4 lit[];
   size_t pixel = (size_t) blockIdx.x * THREADS + threadIdx.x;
   size_t pixels = store_pixels (a);
+  uint32_t bias = load_bias (a);
   float *sums = a.sums + pixel;
 
   load_lit (a, lit);
@@ -118,15 +127,15 @@ __launch_bounds__ (THREADS) add_packets (
     n = (uint32_t) sums[9 * pixels];
     ambient = sums[10 * pixels];
   }
-  sum_packets<Sample, FALLOFF, ONE_GAIN, 1, true> (
-      a, first, end, &pixel, &place, &test, &s, &ambient, &n, NULL, NULL);
+  sum_packets<Sample, FALLOFF, ONE_GAIN, false, 1, true> (
+      a, NULL, first, end, &pixel, &place, &test, bias, &s, &ambient, &n, NULL);
   store_sums (sums, pixels, s);
   sums[9 * pixels] = (float) n;
   sums[10 * pixels] = ambient;
 }
 
 /* ------------------------------------------------------------------------
- * The first two solutions. */
+ * The first solutions, as far as most pixels of a warp get. */
 
 /* What becomes of a pixel after its second solution @s of @n lights. Returns:
  * whether there is a third to come */
@@ -147,31 +156,65 @@ take_second (const Arguments &a, const Solution &s, uint32_t n,
   return !same && p.max_iterations > 2;
 }
 
-template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
-static __global__ void
-__launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
+/* The pixels of a row that a block has: a segment, whatever the tile. */
+static __device__ __forceinline__ float
+middle_of_segment ()
 {
-  extern __shared__ float4 lit[];
-  uint32_t tile = a.tile_rows * a.plan.width;
-  uint32_t first = (blockIdx.x * THREADS + threadIdx.x) * N;
-  size_t base = (size_t) (a.tile_row - a.first_row) * a.plan.width;
+  uint32_t n = blockDim.x * N_PIXELS;
+
+  return (float) (blockIdx.x * n) + (float) (n - 1) / 2;
+}
+
+/* For smooth_factor (), by all threads of a block: through k at three points of
+ * the segment, those of Chebyshev.
+ * Returns: of all lights, in shared memory behind all else */
+template <int FALLOFF>
+static __device__ __forceinline__ const float4 *
+find_factors (const Arguments &a)
+{
+  uint32_t n = packet_lights (a.plan.type);
+  float4 *factors = (float4 *) ((char *) shared_lit () +
+                                later_size (a.n_packets, n, blockDim.x));
+  float step = 0.8660254f * (float) (blockDim.x * N_PIXELS) / 2;
+  float middle = middle_of_segment () - a.plan.centre_x;
+  float py = ((float) (a.tile_row + blockIdx.y) - a.plan.centre_y) * a.unit_y;
+
+  for (uint32_t i = threadIdx.x; i < a.n_packets * n; i += blockDim.x) {
+    const Lit &lit = shared_lit ()[i];
+    float k[3];
+
+#pragma unroll
+    for (int j = 0; j < 3; j++) {
+      float x = lit.x - (middle + (float) (j - 1) * step) * a.unit_x;
+      float y = lit.y - py, r2 = __fmaf_rn (x, x, __fmaf_rn (y, y, lit.z2));
+
+      k[j] = FALLOFF == 3 ? 1 / (r2 * sqrtf (r2)) : 1 / sqrtf (r2);
+    }
+    factors[i] = float4{k[1], (k[2] - k[0]) / (2 * step),
+        (k[2] - k[1] + (k[0] - k[1])) / (2 * step * step), 0};
+  }
+  __syncthreads ();
+  return factors;
+}
+
+/* The first solution, from the sums so far and the packets that they lack. */
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N>
+static __device__ __forceinline__ void
+solve_all_lights (
+    const Arguments &a, uint32_t bias, const float4 *factors, Work work[N])
+{
   size_t pixels = store_pixels (a), pixel[N];
-  bool rejects = a.params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
-                 a.params.max_iterations > 1;
+  LightSums sums[N];
   Place place[N];
   Test test[N];
-  LightSums sums[N];
-  Solution solution[N];
-  Found found[N];
   float ambient[N] = {};
   uint32_t n[N] = {}, at[N];
 
-  load_lit (a, lit);
 #pragma unroll
-  for (int i = 0; i < N; i++) { /* beyond the end: the last pixel again */
-    at[i] = min (first + i, tile - 1);
-    pixel[i] = base + at[i];
-    place[i] = place_of (a, at[i]);
+  for (int i = 0; i < N; i++) {
+    at[i] = work[i].at;
+    pixel[i] = work[i].pixel;
+    place[i] = work[i].place;
     test[i] = first_test (a.params);
     sums[i] = LightSums{};
     if (a.n_summed > 0) {
@@ -180,35 +223,108 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
       ambient[i] = a.sums[10 * pixels + pixel[i]];
     }
   }
-  sum_packets<Sample, FALLOFF, ONE_GAIN, N, true> (a, a.n_summed, a.n_packets,
-      pixel, place, test, sums, ambient, n, NULL, at);
+  sum_packets<Sample, FALLOFF, ONE_GAIN, SMOOTH, N, true> (a, factors,
+      a.n_summed, a.n_packets, pixel, place, test, bias, sums, ambient, n,
+      NULL);
 #pragma unroll
   for (int i = 0; i < N; i++) {
     uint32_t y = at[i] / a.plan.width, x = at[i] - y * a.plan.width;
 
-    solution[i] = solve_light_sums (sums[i]);
-    found[i] = Found{n[i], 1, FIRST_SET, false};
-    found[i].valid =
+    a.states[4 * a.tile_size + at[i]] = ambient[i];
+    work[i].solution = solve_light_sums (sums[i]);
+    work[i].found = Found{n[i], 1, FIRST_SET, false};
+    work[i].found.valid =
         a.n_lights >= 3 && is_wanted (a, x, a.tile_row + y) &&
-        is_good (solution[i], (float) n[i], 3, a.params.min_condition);
-    test[i] = next_test (a.params, solution[i], place[i]);
-    sums[i] = LightSums{};
-    n[i] = 0;
+        is_good (work[i].solution, (float) n[i], 3, a.params.min_condition);
   }
-  if (rejects)
-    sum_packets<Sample, FALLOFF, ONE_GAIN, N, false> (
-        a, 0, a.n_packets, pixel, place, test, sums, ambient, n, a.words, at);
+}
+
+/* The second, of the lights that the first leaves. */
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N>
+static __device__ __forceinline__ void
+solve_second (
+    const Arguments &a, uint32_t bias, const float4 *factors, Work work[N])
+{
+  uint32_t step = N_PIXELS * blockDim.x;
+  LightSums sums[N] = {};
+  size_t pixel[N];
+  Place place[N];
+  Test test[N];
+  uint32_t n[N] = {};
+
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    bool more = false;
+    pixel[i] = work[i].pixel;
+    place[i] = work[i].place;
+    test[i] = next_test (a.params, work[i].solution, place[i]);
+  }
+  sum_packets<Sample, FALLOFF, ONE_GAIN, SMOOTH, N, false> (a, factors, 0,
+      a.n_packets, pixel, place, test, bias, sums, NULL, n, work);
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    Work &w = work[i];
 
-    if (rejects && found[i].valid)
-      more = take_second (
-          a, solve_light_sums (sums[i]), n[i], solution[i], found[i]);
-    store_state (a, at[i], solution[i], found[i]);
-    a.states[4 * a.tile_size + at[i]] = ambient[i];
-    if (more)
-      store_sums (a.round_sums + at[i], a.tile_size, sums[i]);
-    append (a, more && first + i < tile, at[i]);
+    w.busy = w.found.valid && take_second (a, solve_light_sums (sums[i]), n[i],
+                                  w.solution, w.found);
+    store_sums (w.sums, step, sums[i]);
+  }
+}
+
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N>
+static __global__ void
+__launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
+{
+  extern __shared__ float4 lit[];
+  uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  size_t base = (size_t) (a.tile_row - a.first_row) * a.plan.width;
+  bool rejects = a.params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
+                 a.params.max_iterations > 1;
+  uint32_t bias = load_bias (a), n_busy;
+  const float4 *factors = NULL;
+  Work work[N] = {};
+
+  load_lit (a, lit);
+  if (SMOOTH)
+    factors = find_factors<FALLOFF> (a);
+#pragma unroll
+  for (int i = 0; i < N; i++) { /* beyond the end: the last pixel again */
+    uint32_t column = min (x + i, a.plan.width - 1);
+
+    find_shared (a, i, work[i]);
+    work[i].at = blockIdx.y * a.plan.width + column;
+    work[i].pixel = base + work[i].at;
+    work[i].place = place_of (a, work[i].at);
+    work[i].place.u = (float) column - middle_of_segment ();
+  }
+  solve_all_lights<Sample, FALLOFF, ONE_GAIN, SMOOTH, N> (
+      a, bias, factors, work);
+  if (rejects)
+    solve_second<Sample, FALLOFF, ONE_GAIN, SMOOTH, N> (a, bias, factors, work);
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    store_state (a, work[i].at, work[i].solution, work[i].found);
+    if (rejects && a.measures && !work[i].busy)
+      store_words (a, work[i], false);
+  }
+  for (;;) { /* in place, while that is cheaper than by the list */
+    uint64_t changed[N];
+
+    n_busy = 0;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      n_busy += __popc (__ballot_sync (~0u, work[i].busy));
+    if (n_busy < MIN_BUSY * N)
+      break;
+    test_lights<Sample, FALLOFF, ONE_GAIN, SMOOTH, N> (
+        a, bias, factors, work, changed);
+    end_round<Sample, FALLOFF, ONE_GAIN, N> (a, changed, work);
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    bool busy = work[i].busy && x + i < a.plan.width;
+
+    if (busy)
+      save_work (a, work[i]);
+    append (a, busy, work[i].at);
   }
 }

@@ -2,6 +2,8 @@
 /* The fast solver: the later solutions. */
 #pragma once
 
+#include <cuda_pipeline_primitives.h>
+
 #include "photostereo/photostereo-cuda-light.h"
 
 enum { N_LIGHT_SUMS = sizeof (LightSums) / sizeof (float) };
@@ -43,11 +45,20 @@ find_shared (const Arguments &a, uint32_t i, Work &w)
   w.changes = w.words + a.n_packets * step;
 }
 
+/* The sums and words of the pixel go to shared memory by themselves, see
+ * refill (). */
 static __device__ __forceinline__ void
 load_work (const Arguments &a, uint32_t at, Work &w)
 {
   uint32_t step = N_PIXELS * blockDim.x;
 
+#pragma unroll
+  for (int i = 0; i < N_LIGHT_SUMS; i++)
+    __pipeline_memcpy_async (
+        &w.sums[i * step], &a.round_sums[i * a.tile_size + at], sizeof (float));
+  for (uint32_t i = 0; i < a.n_packets; i++)
+    __pipeline_memcpy_async (
+        &w.words[i * step], &a.words[i * a.tile_size + at], sizeof (uint32_t));
   w.at = at;
   w.pixel = (size_t) (a.tile_row - a.first_row) * a.plan.width + at;
   w.place = place_of (a, at);
@@ -55,34 +66,46 @@ load_work (const Arguments &a, uint32_t at, Work &w)
   w.solution.y = a.states[a.tile_size + at];
   w.solution.z = a.states[2 * a.tile_size + at];
   w.solution.condition = a.states[3 * a.tile_size + at];
+  w.found = found_unpack (a.found[at]);
   w.solution.norm2 = w.solution.x * w.solution.x + w.solution.y * w.solution.y +
                      w.solution.z * w.solution.z;
-  w.found = found_unpack (a.found[at]);
+}
+
+/* For load_work (). */
+static __device__ __forceinline__ void
+save_work (const Arguments &a, const Work &w)
+{
+  uint32_t step = N_PIXELS * blockDim.x;
+
 #pragma unroll
   for (int i = 0; i < N_LIGHT_SUMS; i++)
-    w.sums[i * step] = a.round_sums[i * a.tile_size + at];
+    a.round_sums[i * a.tile_size + w.at] = w.sums[i * step];
   for (uint32_t i = 0; i < a.n_packets; i++)
-    w.words[i * step] = a.words[i * a.tile_size + at];
+    a.words[i * a.tile_size + w.at] = w.words[i * step];
+  store_state (a, w.at, w.solution, w.found);
 }
 
 /* Half a packet of N pixels. */
-template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N>
 static __device__ __forceinline__ void
-test_half (const Arguments &a, const Lit *lit, const uint4 samples[N],
-    const Work work[N], const Test test[N], uint32_t bits[N])
+test_half (const Arguments &a, const Lit *lit, const float4 *factors,
+    const uint4 samples[N], const Work work[N], const Test test[N],
+    uint32_t bias, uint32_t bits[N])
 {
   constexpr int WORD = 4 / sizeof (Sample);
 
 #pragma unroll
   for (int j = 0; j < 4 * WORD; j++) {
     const float4 lamp = *(const float4 *) &lit[j];
+    const float4 factor = SMOOTH ? factors[j] : float4{};
 
 #pragma unroll
     for (int i = 0; i < N; i++) {
       const Place &place = work[i].place;
       float grey = grey_of<ONE_GAIN> (a, lit[j], place,
-          biased_of<Sample> ((&samples[i].x)[j / WORD], j % WORD));
-      float k = factor_of<FALLOFF> (lamp, place);
+          biased_of<Sample> ((&samples[i].x)[j / WORD], j % WORD, bias));
+      float k = SMOOTH ? smooth_factor (factor, place)
+                       : factor_of<FALLOFF> (lamp, place);
       float along = __fmaf_rn (test[i].z, lamp.z,
           __fmaf_rn (test[i].y, lamp.y,
               __fmaf_rn (test[i].x, lamp.x, test[i].offset)));
@@ -93,19 +116,26 @@ test_half (const Arguments &a, const Lit *lit, const uint4 samples[N],
   }
 }
 
-/* Tests all lights of N pixels. changed[]: a bit for each packet in which one
- * came or went */
-template <typename Sample, int FALLOFF, bool ONE_GAIN, bool DROP, int N>
+/* Tests all lights of N pixels.
+ * @factors: with SMOOTH, of all lights, for smooth_factor ()
+ * changed[]: a bit for each packet in which one came or went */
+template <typename Sample, int FALLOFF, bool ONE_GAIN, bool SMOOTH, int N>
 static __device__ __forceinline__ void
-test_lights (const Arguments &a, const Work work[N], uint64_t changed[N])
+test_lights (const Arguments &a, uint32_t bias, const float4 *factors,
+    const Work work[N], uint64_t changed[N])
 {
   constexpr int LIGHTS = PACKET / sizeof (Sample);
   size_t step = store_pixels (a) * (PACKET / sizeof (uint4));
   const Lit *lit = shared_lit ();
+  const uint4 *from[N];
+  uint4 next[2][N];
   Test test[N];
 
 #pragma unroll
   for (int i = 0; i < N; i++) {
+    from[i] = (const uint4 *) packet_at (a, 0, 0, work[i].pixel);
+    next[0][i] = from[i][0];
+    next[1][i] = from[i][1];
     test[i] = next_test (a.params, work[i].solution, work[i].place);
     changed[i] = 0;
   }
@@ -117,33 +147,33 @@ test_lights (const Arguments &a, const Work work[N], uint64_t changed[N])
 
 #pragma unroll
     for (int i = 0; i < N; i++) {
-      const uint4 *from =
-          (const uint4 *) packet_at (a, 0, packet, work[i].pixel);
-
-      samples[0][i] = from[0];
-      samples[1][i] = from[1];
-      /* on its way to the near cache meanwhile */
-      if (packet + 1 < a.n_packets)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(from + step));
+      samples[0][i] = next[0][i];
+      samples[1][i] = next[1][i];
+      if (packet + 1 < a.n_packets) { /* on its way meanwhile */
+        from[i] += step;
+        next[0][i] = from[i][0];
+        next[1][i] = from[i][1];
+      }
     }
 #pragma unroll 1
     for (int half = 0; half < halves; half++) {
       uint32_t bits[N] = {};
 
-      test_half<Sample, FALLOFF, ONE_GAIN, N> (
-          a, lit, samples[0], work, test, bits);
+      test_half<Sample, FALLOFF, ONE_GAIN, SMOOTH, N> (
+          a, lit, factors, samples[0], work, test, bias, bits);
 #pragma unroll
       for (int i = 0; i < N; i++) {
         now[i] |= bits[i] << (half * LIGHTS / 2);
         samples[0][i] = samples[1][i];
       }
       lit += LIGHTS / 2;
+      factors += SMOOTH ? LIGHTS / 2 : 0;
     }
 #pragma unroll
     for (int i = 0; i < N; i++) {
       uint32_t old = work[i].words[at];
 
-      if (DROP)
+      if (!a.params.readmit)
         now[i] &= old;
       work[i].changes[at] = now[i] ^ old;
       if (work[i].busy)
@@ -152,20 +182,59 @@ test_lights (const Arguments &a, const Work work[N], uint64_t changed[N])
   }
 }
 
-/* One light comes (@sign 1) or goes (-1). */
-template <typename Sample, int FALLOFF, bool ONE_GAIN>
-static __device__ __forceinline__ void
-change_light (const Arguments &a, const Work &w, const Sample *samples,
-    uint32_t packet, uint32_t j, float sign, LightSums &s)
+/* A light that comes (@sign 1) or goes (-1); 0: none. */
+struct Change {
+  uint32_t light, sample;
+  float sign;
+};
+
+/* Where the changes of a pixel are read. */
+struct Changes {
+  uint64_t packets; /* to come */
+  uint32_t packet, bits, now;
+  uint32_t n; /* lights that count, once all is read */
+};
+
+template <typename Sample>
+static __device__ __forceinline__ Change
+read_change (const Arguments &a, const Work &w, Changes &c)
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
-  const Lit &lit = shared_lit ()[packet * LIGHTS + j];
+  Change change = {};
+
+  if (c.bits == 0 && c.packets != 0) {
+    uint32_t at;
+
+    c.packet = (uint32_t) __ffsll ((long long) c.packets) - 1;
+    at = c.packet * N_PIXELS * blockDim.x;
+    c.packets &= c.packets - 1;
+    c.bits = w.changes[at];
+    c.now = w.words[at] ^= c.bits;
+    c.n += 2 * __popc (c.bits & c.now) - __popc (c.bits);
+  }
+  if (c.bits != 0) {
+    uint32_t j = (uint32_t) __ffs ((int) c.bits) - 1;
+    const uint8_t *samples = packet_at (a, 0, c.packet, w.pixel);
+
+    c.bits &= c.bits - 1;
+    change.light = c.packet * LIGHTS + j;
+    change.sign = (c.now >> j & 1) != 0 ? 1 : -1;
+    change.sample = ((const Sample *) samples)[j]; /* nobody waits for it */
+  }
+  return change;
+}
+
+template <int FALLOFF, bool ONE_GAIN>
+static __device__ __forceinline__ void
+add_change (
+    const Arguments &a, const Place &place, const Change &c, LightSums &s)
+{
+  const Lit &lit = shared_lit ()[c.light];
   const float4 lamp = *(const float4 *) &lit;
-  float k = factor_of<FALLOFF> (lamp, w.place);
-  float x = k * (lamp.x - w.place.x), y = k * (lamp.y - w.place.y);
-  float z = k * lamp.z, sx = sign * x, sy = sign * y, sz = sign * z;
-  float grey =
-      grey_of<ONE_GAIN> (a, lit, w.place, (float) samples[j] + 8388608.0f);
+  float k = factor_of<FALLOFF> (lamp, place);
+  float x = k * (lamp.x - place.x), y = k * (lamp.y - place.y);
+  float z = k * lamp.z, sx = c.sign * x, sy = c.sign * y, sz = c.sign * z;
+  float grey = grey_of<ONE_GAIN> (a, lit, place, (float) c.sample + 8388608.0f);
 
   s.xx = __fmaf_rn (sx, x, s.xx);
   s.xy = __fmaf_rn (sx, y, s.xy);
@@ -178,39 +247,40 @@ change_light (const Arguments &a, const Work &w, const Sample *samples,
   s.z = __fmaf_rn (sz, grey, s.z);
 }
 
-/* All that test_lights () found; every lane has its own. @sums: of those that
- * come less those that go
- * Returns: how many lights count now */
-template <typename Sample, int FALLOFF, bool ONE_GAIN>
-static __device__ __forceinline__ uint32_t
-change_lights (
-    const Arguments &a, const Work &w, uint64_t changed, LightSums &sums)
+/* All that test_lights () found. Every lane has its own, and their samples are
+ * far: that of each pixel is read before the first is used.
+ * @sums: of those that come less those that go
+ * Returns: in n[], how many lights count now */
+template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
+static __device__ __forceinline__ void
+change_lights (const Arguments &a, const Work work[N],
+    const uint64_t changed[N], LightSums sums[N], uint32_t n[N])
 {
-  uint32_t bits = 0, now = 0, packet = 0, n = w.found.n;
-  const Sample *samples = NULL;
+  Changes changes[N];
+  bool any = false;
 
-  while (__any_sync (~0u, changed != 0 || bits != 0)) {
-    if (bits == 0 && changed != 0) {
-      uint32_t at;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    changes[i] = Changes{changed[i], 0, 0, 0, work[i].found.n};
+    any |= changed[i] != 0;
+  }
+  while (__any_sync (~0u, any)) {
+    Change change[N];
 
-      packet = (uint32_t) __ffsll ((long long) changed) - 1;
-      at = packet * N_PIXELS * blockDim.x;
-      changed &= changed - 1;
-      bits = w.changes[at];
-      now = w.words[at] ^= bits;
-      samples = (const Sample *) packet_at (a, 0, packet, w.pixel);
-    }
-    if (bits != 0) {
-      uint32_t j = (uint32_t) __ffs ((int) bits) - 1;
-      bool comes = (now >> j & 1) != 0;
-
-      bits &= bits - 1;
-      n += comes ? 1 : ~0u;
-      change_light<Sample, FALLOFF, ONE_GAIN> (
-          a, w, samples, packet, j, comes ? 1 : -1, sums);
+    any = false;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      change[i] = read_change<Sample> (a, work[i], changes[i]);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      if (change[i].sign != 0)
+        add_change<FALLOFF, ONE_GAIN> (a, work[i].place, change[i], sums[i]);
+      any |= changes[i].packets != 0 || changes[i].bits != 0;
     }
   }
-  return n;
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    n[i] = changes[i].n;
 }
 
 /* Takes over the solution of @n lights. Returns: whether it was good */
@@ -242,76 +312,89 @@ store_words (const Arguments &a, const Work &w, bool failed)
 }
 
 /* After a round. A solution of the same lights would be the same one. */
-template <typename Sample, int FALLOFF, bool ONE_GAIN>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
 static __device__ __forceinline__ void
-end_round (const Arguments &a, uint64_t changed, Work &w)
+end_round (const Arguments &a, const uint64_t changed[N], Work work[N])
 {
-  uint32_t step = N_PIXELS * blockDim.x, n;
-  bool good = false, more;
-  LightSums sums = {};
+  uint32_t step = N_PIXELS * blockDim.x, n[N];
+  LightSums sums[N] = {};
 
-  if (!__any_sync (~0u, w.busy))
-    return;
-  n = change_lights<Sample, FALLOFF, ONE_GAIN> (a, w, changed, sums);
+  change_lights<Sample, FALLOFF, ONE_GAIN, N> (a, work, changed, sums, n);
 #pragma unroll
-  for (int i = 0; i < N_LIGHT_SUMS; i++)
-    ((float *) &sums)[i] = w.sums[i * step] += ((float *) &sums)[i];
-  if (w.busy && changed)
-    good = take_next (a, sums, n, w);
-  more = good && w.found.rounds < a.params.max_iterations;
-  if (w.busy && !more) {
-    store_state (a, w.at, w.solution, w.found);
-    if (a.measures)
-      store_words (a, w, changed && !good);
+  for (int i = 0; i < N; i++) {
+    Work &w = work[i];
+    bool good = false, more;
+
+#pragma unroll
+    for (int k = 0; k < N_LIGHT_SUMS; k++)
+      ((float *) &sums[i])[k] = w.sums[k * step] += ((float *) &sums[i])[k];
+    if (w.busy && changed[i])
+      good = take_next (a, sums[i], n[i], w);
+    more = good && w.found.rounds < a.params.max_iterations;
+    if (w.busy && !more) {
+      store_state (a, w.at, w.solution, w.found);
+      if (a.measures)
+        store_words (a, w, changed[i] && !good);
+    }
+    w.busy = more;
   }
-  w.busy = more;
 }
 
-/* Lanes without a pixel take the next of the list. */
-static __device__ __forceinline__ void
-refill (const Arguments &a, uint32_t n, Work &w)
+/* Lanes without a pixel take the next of the list.
+ * Returns: whether any lane of the warp has one */
+template <int N>
+static __device__ __forceinline__ bool
+refill (const Arguments &a, uint32_t n, Work work[N])
 {
-  uint32_t lanes = __ballot_sync (~0u, !w.busy), base = n;
-  uint32_t lane = threadIdx.x % 32;
+  uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
+  uint32_t lanes[N], wanted = 0, base = n, at[N];
+  bool fresh[N], any = false;
 
-  if (lane == 0 && lanes && *(volatile uint32_t *) &a.counters[1] < n)
-    base = atomicAdd (&a.counters[1], __popc (lanes));
-  base = __shfl_sync (~0u, base, 0);
-  if (!w.busy) {
-    uint32_t i = base + __popc (lanes & ((1u << lane) - 1));
-
-    w.busy = i < n;
-    if (w.busy)
-      load_work (a, a.list[i], w);
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    lanes[i] = __ballot_sync (~0u, !work[i].busy);
+    wanted += __popc (lanes[i]);
   }
+  if (lane == 0 && wanted && *(volatile uint32_t *) &a.counters[TAKEN] < n)
+    base = atomicAdd (&a.counters[TAKEN], wanted);
+  base = __shfl_sync (~0u, base, 0);
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    uint32_t next = base + __popc (lanes[i] & below);
+
+    fresh[i] = !work[i].busy && next < n;
+    at[i] = fresh[i] ? a.list[next] : 0;
+    base += __popc (lanes[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    if (fresh[i])
+      load_work (a, at[i], work[i]);
+    work[i].busy |= fresh[i];
+    any |= work[i].busy;
+  }
+  __pipeline_commit ();
+  __pipeline_wait_prior (0);
+  return __any_sync (~0u, any);
 }
 
-template <typename Sample, int FALLOFF, bool ONE_GAIN, bool DROP, int N>
+template <typename Sample, int FALLOFF, bool ONE_GAIN, int N>
 static __global__ void
 __launch_bounds__ (THREADS, 5) solve_later (const __grid_constant__ Arguments a)
 {
   extern __shared__ float4 lit[];
-  uint32_t n = a.counters[0];
+  uint32_t n = a.counters[LISTED], bias = load_bias (a);
   Work work[N] = {};
 
   load_lit (a, lit);
 #pragma unroll
   for (int i = 0; i < N; i++)
     find_shared (a, i, work[i]);
-  for (;;) {
+  while (refill<N> (a, n, work)) {
     uint64_t changed[N];
-    bool any = false;
 
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      refill (a, n, work[i]);
-      any |= work[i].busy;
-    }
-    if (!__any_sync (~0u, any))
-      break;
-    test_lights<Sample, FALLOFF, ONE_GAIN, DROP, N> (a, work, changed);
-#pragma unroll
-    for (int i = 0; i < N; i++)
-      end_round<Sample, FALLOFF, ONE_GAIN> (a, changed[i], work[i]);
+    test_lights<Sample, FALLOFF, ONE_GAIN, false, N> (
+        a, bias, NULL, work, changed);
+    end_round<Sample, FALLOFF, ONE_GAIN, N> (a, changed, work);
   }
 }

@@ -17,6 +17,7 @@ struct Place {
   float x, y;
   float length2; /* x^2 + y^2 */
   uint32_t site; /* colour of the pixel, where it is a mosaic */
+  float u;       /* pixels to the right of the middle of its segment */
 };
 
 /* Which lights count: lo < G < hi and |n'.L - G| <= limit. */
@@ -31,7 +32,7 @@ place_of (const Arguments &a, uint32_t pixel)
 {
   const ImkPhotostereoPlan &p = a.plan;
   uint32_t y = pixel / p.width, x = pixel - y * p.width;
-  Place place;
+  Place place = {};
 
   y += a.tile_row;
   place.x = ((float) x - p.centre_x) * a.unit_x;
@@ -64,15 +65,28 @@ factor_of (const float4 &lamp, const Place &p)
   return FALLOFF == 3 ? r * r * r : r;
 }
 
+/* 2^23 as a float, which biased_of () takes from a register: an instruction has
+ * room for one constant, and what the compiler knows to be one it would move
+ * into a register for each sample anew. */
+static __device__ __forceinline__ uint32_t
+load_bias (const Arguments &a)
+{
+  return 0x4b000000u + a.counters[ZERO];
+}
+
+/* k over a segment of a row: c.x + c.y u + c.z u^2, in a third of the
+ * instructions. */
+static __device__ __forceinline__ float
+smooth_factor (const float4 &c, const Place &p)
+{
+  return __fmaf_rn (p.u, __fmaf_rn (p.u, c.z, c.y), c.x);
+}
+
 /* The sample @i of 4 bytes, as 2^23 + sample. */
 template <typename Sample>
 static __device__ __forceinline__ float
-biased_of (uint32_t word, int i)
+biased_of (uint32_t word, int i, uint32_t bias)
 {
-  uint32_t bias;
-
-  /* kept in a register: an instruction has room for one constant */
-  asm("mov.b32 %0, 0x4b000000;" : "=r"(bias));
   return __uint_as_float (__byte_perm (
       word, bias, sizeof (Sample) == 1 ? 0x7540 + i : 0x7610 + 0x22 * i));
 }
@@ -87,8 +101,19 @@ grey_of (const Arguments &a, const Lit &lit, const Place &p, float biased)
                   : (biased - 8388608.0f) * lit.gain[p.site];
 }
 
-/* |n'.L - G|, with @along = n'.(s - x); NaN for a light that is not in the
- * set. */
+/* |n'.L - G|; NaN for a light that is not in the set. */
+template <int FALLOFF>
+static __device__ __forceinline__ float
+misfit_of (
+    const Test &t, float x, float y, float z, float grey, const float4 &lamp)
+{
+  float misfit =
+      fabsf (__fmaf_rn (t.x, x, __fmaf_rn (t.y, y, __fmaf_rn (t.z, z, -grey))));
+
+  return FALLOFF > 0 || lamp.w >= 0 ? misfit : NAN;
+}
+
+/* The same, with @along = n'.(s - x). */
 template <int FALLOFF>
 static __device__ __forceinline__ float
 misfit_of (float along, float grey, float k, const float4 &lamp)
@@ -109,22 +134,6 @@ mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits)
       "setp.le.and.f32 p, %4, %5, p;\n\t"
       "@p or.b32 %0, %0, %6;\n\t}"
       : "+r"(bits)
-      : "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit), "f"(t.limit),
-      "r"(1u << j));
-}
-
-/* The same, and makes @k 0 where one does not. */
-static __device__ __forceinline__ void
-mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits,
-    float &k)
-{
-  asm("{\n\t.reg .pred p;\n\t"
-      "setp.gt.f32 p, %2, %3;\n\t"
-      "setp.lt.and.f32 p, %2, %4, p;\n\t"
-      "setp.le.and.f32 p, %5, %6, p;\n\t"
-      "@p or.b32 %0, %0, %7;\n\t"
-      "selp.f32 %1, %1, 0f00000000, p;\n\t}"
-      : "+r"(bits), "+f"(k)
       : "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit), "f"(t.limit),
       "r"(1u << j));
 }
@@ -188,18 +197,30 @@ struct LightSums {
   float x, y, z;
 };
 
+/* mark (), and adds a light that counts. The first test has no limit, and as
+ * misfit what is NaN of a light that is not in the set. */
 static __device__ __forceinline__ void
-add_light (LightSums &s, float x, float y, float z, float grey)
+add_light (LightSums &s, const Test &t, float x, float y, float z, float grey,
+    float misfit, uint32_t j, uint32_t &bits)
 {
-  s.xx = __fmaf_rn (x, x, s.xx);
-  s.xy = __fmaf_rn (x, y, s.xy);
-  s.xz = __fmaf_rn (x, z, s.xz);
-  s.yy = __fmaf_rn (y, y, s.yy);
-  s.yz = __fmaf_rn (y, z, s.yz);
-  s.zz = __fmaf_rn (z, z, s.zz);
-  s.x = __fmaf_rn (x, grey, s.x);
-  s.y = __fmaf_rn (y, grey, s.y);
-  s.z = __fmaf_rn (z, grey, s.z);
+  asm("{\n\t.reg .pred p;\n\t"
+      "setp.gt.f32 p, %13, %14;\n\t"
+      "setp.lt.and.f32 p, %13, %15, p;\n\t"
+      "setp.le.and.f32 p, %16, %17, p;\n\t"
+      "@p or.b32 %9, %9, %18;\n\t"
+      "@p fma.rn.f32 %0, %10, %10, %0;\n\t"
+      "@p fma.rn.f32 %1, %10, %11, %1;\n\t"
+      "@p fma.rn.f32 %2, %10, %12, %2;\n\t"
+      "@p fma.rn.f32 %3, %11, %11, %3;\n\t"
+      "@p fma.rn.f32 %4, %11, %12, %4;\n\t"
+      "@p fma.rn.f32 %5, %12, %12, %5;\n\t"
+      "@p fma.rn.f32 %6, %10, %13, %6;\n\t"
+      "@p fma.rn.f32 %7, %11, %13, %7;\n\t"
+      "@p fma.rn.f32 %8, %12, %13, %8;\n\t}"
+      : "+f"(s.xx), "+f"(s.xy), "+f"(s.xz), "+f"(s.yy), "+f"(s.yz), "+f"(s.zz),
+      "+f"(s.x), "+f"(s.y), "+f"(s.z), "+r"(bits)
+      : "f"(x), "f"(y), "f"(z), "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit),
+      "f"(t.limit), "r"(1u << j));
 }
 
 static __device__ __forceinline__ void
@@ -248,7 +269,7 @@ append (const Arguments &a, bool more, uint32_t at)
   uint32_t lanes = __ballot_sync (~0u, more), base = 0;
 
   if (threadIdx.x % 32 == 0 && lanes)
-    base = atomicAdd (a.counters, __popc (lanes));
+    base = atomicAdd (&a.counters[LISTED], __popc (lanes));
   base = __shfl_sync (~0u, base, 0);
   if (more)
     a.list[base + __popc (lanes & ((1u << threadIdx.x % 32) - 1))] = at;

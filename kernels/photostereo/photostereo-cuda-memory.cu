@@ -7,8 +7,8 @@
 #include "photostereo/photostereo-cuda-memory.h"
 
 enum {
-  TILE = 1 << 22, /* pixels that are solved at a time: enough that few lanes
-                   * wait for the last of them, and little scratch */
+  TILE = 1 << 22, /* pixels that are solved at a time where memory is short:
+                   * few lanes wait for the last of them, and little scratch */
 };
 
 static size_t
@@ -85,17 +85,25 @@ tile_rows_of (const Arguments *a, uint32_t rows)
   return tile < rows ? tile : rows;
 }
 
-/* Bytes with a store of @rows rows. */
+/* Bytes with a store of @rows rows, of which @tile_rows are solved at a time.
+ */
 static size_t
-total_size (const Cuda *cuda, uint32_t rows)
+total_size (const Cuda *cuda, uint32_t rows, uint32_t tile_rows)
 {
   const Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   size_t halo = p->interpolate ? 2 : 0;
 
   return fixed_size (p) + (size_t) rows * p->width * store_size (a) +
-         (size_t) tile_rows_of (a, rows) * p->width * scratch_size (a) +
+         (size_t) tile_rows * p->width * scratch_size (a) +
          cuda->n_slots * align ((rows + halo) * frame_row_size (p) + PACKET);
+}
+
+/* The least that rows of the store need. */
+static size_t
+least_size (const Cuda *cuda, uint32_t rows)
+{
+  return total_size (cuda, rows, tile_rows_of (&cuda->arguments, rows));
 }
 
 /* The most rows that fit into @limit, 0 when none does. */
@@ -107,7 +115,7 @@ rows_that_fit (const Cuda *cuda, size_t limit)
   while (least < most) {
     uint32_t rows = least + (most - least + 1) / 2;
 
-    if (total_size (cuda, rows) <= limit)
+    if (least_size (cuda, rows) <= limit)
       least = rows;
     else
       most = rows - 1;
@@ -136,14 +144,18 @@ choose_rows (Cuda *cuda, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
         "time, and %zu MiB for all; %s %zu MiB.",
-        p->n_lights, p->width, p->height, (total_size (cuda, 1) >> 20) + 1,
-        (total_size (cuda, p->height) >> 20) + 1,
+        p->n_lights, p->width, p->height, (least_size (cuda, 1) >> 20) + 1,
+        (least_size (cuda, p->height) >> 20) + 1,
         p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
   if (p->strip_rows && p->strip_rows < rows)
     rows = p->strip_rows;
   a->n_rows = rows;
   cuda->in_strips = rows < p->height;
-  a->tile_size = (size_t) tile_rows_of (a, rows) * p->width;
+  /* the last pixels of a tile are solved by few lanes: so one tile, if it may
+   */
+  a->tile_size =
+      (size_t) p->width *
+      (total_size (cuda, rows, rows) <= limit ? rows : tile_rows_of (a, rows));
   cuda->slot_size =
       align ((rows + (p->interpolate ? 2 : 0)) * frame_row_size (p) + PACKET);
   return IMK_OK;
@@ -151,6 +163,28 @@ choose_rows (Cuda *cuda, ImkError *error)
 
 /* ------------------------------------------------------------------------
  * Lights. */
+
+/* Whether a parabola is 1e-5 or less off k over a segment: half of it is h, the
+ * lamp at least d away, the third derivative of |s - x|^-3 at most 60 d^-6, and
+ * through three points of Chebyshev the error is h^3 / 24 of that. */
+static bool
+is_smooth (const ImkPhotostereoPlan *p, const ImkPhotostereoLamp *lamps)
+{
+  double h = (double) THREADS * p->pitch_x, left = -p->centre_x * p->pitch_x;
+  double right = (p->width - 1 - p->centre_x) * p->pitch_x;
+  double top = -p->centre_y * p->pitch_y;
+  double bottom = (p->height - 1 - p->centre_y) * p->pitch_y;
+
+  for (uint32_t i = 0; i < p->n_lights; i++) {
+    double x = fmin (fmax (lamps[i].x, left), right) - lamps[i].x;
+    double y = fmin (fmax (lamps[i].y, bottom), top) - lamps[i].y;
+    double d2 = x * x + y * y + (double) lamps[i].z * lamps[i].z;
+
+    if (!(60 * pow (h * h / d2, 1.5) <= 24e-5))
+      return false;
+  }
+  return true;
+}
 
 /* In the unit of length in which scales are 1. */
 static void
@@ -183,6 +217,7 @@ fill_lit (Cuda *cuda, const ImkPhotostereoLamp *lamps)
     if (i >= p->n_lights)
       *lit = absent_lit (lit);
   }
+  a->smooth = p->pitch_x > 0 && is_smooth (p, lamps);
   a->gain = cuda->host_lit[0].gain[0];
   a->unit_x = (float) (p->pitch_x * unit);
   a->unit_y = (float) (p->pitch_y * unit);
@@ -265,9 +300,9 @@ allocate (Cuda *cuda, ImkError *error)
     status = IMK_CUDA (error,
         cudaMalloc ((void **) &cuda->lit, 2 * n_lit_of (a) * sizeof (Lit)));
   if (status == IMK_OK)
-    status = IMK_CUDA (
-        error, cudaMalloc ((void **) &cuda->scratch,
-                   a->tile_size * scratch_size (a) + 2 * sizeof (uint32_t)));
+    status = IMK_CUDA (error,
+        cudaMalloc ((void **) &cuda->scratch,
+            a->tile_size * scratch_size (a) + N_COUNTERS * sizeof (uint32_t)));
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMalloc ((void **) &a->rows, rows));
   if (status == IMK_OK)
@@ -352,6 +387,10 @@ fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
   status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
                                 cudaMemcpyHostToDevice, cudaStreamPerThread));
+  if (status == IMK_OK && cuda->arguments.counters)
+    status = IMK_CUDA (
+        error, cudaMemsetAsync (cuda->arguments.counters, 0,
+                   N_COUNTERS * sizeof (uint32_t), cudaStreamPerThread));
   return status == IMK_OK ? upload_tables (cuda, error) : status;
 }
 

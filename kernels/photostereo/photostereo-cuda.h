@@ -27,6 +27,10 @@ struct Row {
   unsigned long long change; /* degrees times CHANGE_UNIT */
 };
 
+/* Of the list: how many are in it, how many were taken. And a 0, of which the
+ * compiler does not know that it is one. */
+enum { LISTED, TAKEN, ZERO, N_COUNTERS };
+
 #define CHANGE_UNIT 4294967296.0
 
 /* A light for the fast solver. Lengths are in a unit in which the scale of the
@@ -54,7 +58,9 @@ struct Arguments {
   /* of the fast solver */
   const Lit *lit;       /* of all lights and what fills the last packet */
   float unit_x, unit_y; /* of a pixel, in the unit of Lit */
-  bool one_gain;        /* the same for all lights and colours: */
+  bool
+      smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
+  bool one_gain; /* the same for all lights and colours: */
   float gain;
   float *sums;       /* [N_SUMS][pixel of the store], or NULL */
   uint32_t n_summed; /* packets that they have */
@@ -71,7 +77,7 @@ struct Arguments {
   float *states;      /* [N_STATES][pixel] */
   uint32_t *found;    /* [pixel], see Found */
   uint32_t *list;     /* pixels that are not solved yet */
-  uint32_t *counters; /* how many; how many were taken */
+  uint32_t *counters; /* [N_COUNTERS] */
 
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */
