@@ -112,6 +112,30 @@ gst_imaging_slc_lines (const GstImagingSlcInfo *info, gpointer data, gsize size)
   };
 }
 
+gboolean
+gst_imaging_slc_check_types (GstElement *element,
+    const GstImagingSlcInfo *reference, const GstImagingSlcInfo *secondary)
+{
+  if (reference->type == secondary->type)
+    return TRUE;
+  GST_ELEMENT_ERROR (element, STREAM, FORMAT,
+      ("The reference has samples of %s and the secondary of %s; both must be "
+       "the same.",
+          imk_type_name (reference->type), imk_type_name (secondary->type)),
+      (NULL));
+  return FALSE;
+}
+
+void
+gst_imaging_slc_post_another (GstElement *element, GstPad *pad)
+{
+  GST_ELEMENT_ERROR (element, STREAM, FORMAT,
+      ("Another image came on the pad %s in the middle of a run; stop the "
+       "pipeline before.",
+          GST_PAD_NAME (pad)),
+      (NULL));
+}
+
 void
 gst_imaging_slc_check_linked (GstElement *element, GstPad *pad)
 {

@@ -98,6 +98,25 @@ ImkImage gst_imaging_slc_lines (
     const GstImagingSlcInfo *info, gpointer data, gsize size);
 
 /**
+ * gst_imaging_slc_check_types: (skip)
+ * @element: posts what is wrong
+ * @reference: of one image
+ * @secondary: of the other
+ *
+ * Returns: whether both have samples of one type
+ */
+GST_IMAGING_API
+gboolean gst_imaging_slc_check_types (GstElement *element,
+    const GstImagingSlcInfo *reference, const GstImagingSlcInfo *secondary);
+
+/**
+ * gst_imaging_slc_post_another: (skip)
+ * @element: posts that another image came on @pad before the end of the first
+ */
+GST_IMAGING_API
+void gst_imaging_slc_post_another (GstElement *element, GstPad *pad);
+
+/**
  * gst_imaging_slc_check_linked: (skip)
  * @element: waits for lines of @pad; it warns where nothing is linked to it
  */

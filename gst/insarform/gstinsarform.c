@@ -155,11 +155,7 @@ gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
   const GstImagingSlcInfo *sec = &self->sides[SECONDARY].info;
 
   if (self->kernel && self->sides[side].n_lines > 0) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("Another image came on the pad %s in the middle of a run; stop the "
-         "pipeline before.",
-            GST_PAD_NAME (self->sides[side].pad)),
-        (NULL));
+    gst_imaging_slc_post_another (GST_ELEMENT (self), self->sides[side].pad);
     return FALSE;
   }
   gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
@@ -168,14 +164,8 @@ gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
     gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
   }
-  if (ref->type != sec->type) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("The reference has samples of %s and the secondary of %s; both must "
-         "be the same.",
-            imk_type_name (ref->type), imk_type_name (sec->type)),
-        (NULL));
+  if (!gst_imaging_slc_check_types (GST_ELEMENT (self), ref, sec))
     return FALSE;
-  }
   if (ref->width != sec->width || ref->height != sec->height) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has %u lines of %u columns and the secondary %u of %u; "

@@ -174,11 +174,7 @@ gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
       gst_caps_is_equal (self->sides[side].caps, caps))
     return TRUE;
   if (self->kernel) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("Another image came on the pad %s in the middle of a run; stop the "
-         "pipeline before.",
-            GST_PAD_NAME (self->sides[side].pad)),
-        (NULL));
+    gst_imaging_slc_post_another (GST_ELEMENT (self), self->sides[side].pad);
     return FALSE;
   }
   gst_caps_replace (&self->sides[side].caps, caps);
@@ -187,14 +183,8 @@ gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
     gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
   }
-  if (ref->info.type != sec->info.type) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("The reference has samples of %s and the secondary of %s; both must "
-         "be the same.",
-            imk_type_name (ref->info.type), imk_type_name (sec->info.type)),
-        (NULL));
+  if (!gst_imaging_slc_check_types (GST_ELEMENT (self), &ref->info, &sec->info))
     return FALSE;
-  }
   if (!gst_imaging_engine_set_caps (self->engine, caps, NULL))
     return FALSE;
   /* who was first could not be told yet what memory is best */
