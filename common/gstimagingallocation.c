@@ -69,13 +69,15 @@ gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 
 /* --- downstream ---------------------------------------------------------- */
 
-static GstBufferPool *
-new_output_pool (GstImagingEngine *engine, GstCaps *caps,
+GstBufferPool *
+gst_imaging_allocation_pool_new (GstImagingEngine *engine, GstCaps *caps,
     const GstVideoInfo *info, gboolean with_meta, GstImagingMemoryMode mode,
     GstAllocator **allocator, guint *size)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
 
+  *allocator = NULL;
+  *size = info->size;
 #ifdef HAVE_GST_CUDA
   if (on_cuda && gst_imaging_caps_memory (caps) == GST_IMAGING_CAPS_CUDA)
     return gst_imaging_cuda_pool_new (
@@ -107,7 +109,7 @@ gst_imaging_allocation_decide_mode (
 {
   gboolean with_meta =
       gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
-  GstAllocator *allocator = NULL;
+  GstAllocator *allocator;
   GstAllocationParams params;
   GstBufferPool *pool;
   GstVideoInfo info;
@@ -117,9 +119,8 @@ gst_imaging_allocation_decide_mode (
   gst_query_parse_allocation (query, &caps, NULL);
   if (!caps || !gst_video_info_from_caps (&info, caps))
     return FALSE;
-  size = info.size;
-  pool =
-      new_output_pool (engine, caps, &info, with_meta, mode, &allocator, &size);
+  pool = gst_imaging_allocation_pool_new (
+      engine, caps, &info, with_meta, mode, &allocator, &size);
   if (!pool)
     return FALSE;
   while (gst_query_get_n_allocation_params (query) > 0)

@@ -41,4 +41,21 @@ GST_IMAGING_API
 gboolean gst_imaging_allocation_decide_mode (
     GstImagingEngine *engine, GstQuery *query, GstImagingMemoryMode mode);
 
+/**
+ * gst_imaging_allocation_pool_new: (skip)
+ * @engine: of the element, whose kernel writes into the buffers
+ * @caps: of the buffers; their features say in which memory
+ * @info: of @caps
+ * @with_meta: whether the peer knows GstVideoMeta
+ * @mode: of frames on CUDA that are in no other memory by their caps
+ * @allocator: (out) (nullable) (transfer full): of the pool
+ * @size: (out): of a buffer
+ *
+ * Returns: (nullable) (transfer full): a configured pool, not active
+ */
+GST_IMAGING_API
+GstBufferPool *gst_imaging_allocation_pool_new (GstImagingEngine *engine,
+    GstCaps *caps, const GstVideoInfo *info, gboolean with_meta,
+    GstImagingMemoryMode mode, GstAllocator **allocator, guint *size);
+
 G_END_DECLS

@@ -214,13 +214,15 @@ report (GstImagingFileSrc *src)
   GstImagingFileSrcPrivate *self = private_of (src);
   const GstImagingFileSrcInfo *info = &self->info;
   guint done = (guint) ((guint64) self->next * N_REPORTS / info->n_units);
+  GstElementFactory *factory = gst_element_get_factory (GST_ELEMENT (src));
   g_autofree gchar *name = NULL;
 
   if (self->reverse || done <= self->n_reported)
     return;
   self->n_reported = done;
+  /* an application may have made it of a type that is not registered */
   name = g_strdup_printf ("%s-progress",
-      GST_OBJECT_NAME (gst_element_get_factory (GST_ELEMENT (src))));
+      factory ? GST_OBJECT_NAME (factory) : G_OBJECT_TYPE_NAME (src));
   gst_element_post_message (GST_ELEMENT (src),
       gst_message_new_element (GST_OBJECT (src),
           gst_structure_new (name, info->unit_name, G_TYPE_UINT64, self->next,

@@ -50,8 +50,9 @@ typedef struct {
  * come from downstream's pool where it is large enough, or from one of our own
  * over the allocator that downstream offers.
  *
- * Every tenth of the file it posts an element message "FACTORY-progress" with
- * the units that were read, named as the units are, and `of` how many.
+ * Every tenth of the file it posts an element message "FACTORY-progress" (the
+ * name of the type where there is no factory) with the units that were read,
+ * named as the units are, and `of` how many.
  *
  * A subclass sets the format of its segments, TIME or DEFAULT, in its init ().
  * @open, @read and @close are called by one thread at a time.

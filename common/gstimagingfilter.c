@@ -13,6 +13,7 @@ typedef struct {
 
   GstPadChainFunction base_chain;
   GstImagingResultsPad *results; /* under the object lock */
+  gboolean has_results; /* the same: somebody made, or makes, the pad */
   GstFlowReturn results_flow;
 } GstImagingFilterPrivate;
 
@@ -555,12 +556,15 @@ gst_imaging_filter_request_new_pad (GstElement *element,
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (element);
   Private *priv = private_of (self);
-  GstImagingResultsPad *results = ref_results (self);
+  GstImagingResultsPad *results;
+  gboolean taken;
 
-  if (results) { /* there is one already */
-    gst_imaging_results_pad_unref (results);
+  GST_OBJECT_LOCK (self);
+  taken = priv->has_results;
+  priv->has_results = TRUE;
+  GST_OBJECT_UNLOCK (self);
+  if (taken)
     return NULL;
-  }
   results = gst_imaging_results_pad_new (
       element, template, GST_BASE_TRANSFORM_SINK_PAD (self));
   GST_OBJECT_LOCK (self);
@@ -582,6 +586,9 @@ drop_results (GstImagingFilter *self)
     return;
   gst_imaging_results_pad_remove (results);
   gst_imaging_results_pad_unref (results);
+  GST_OBJECT_LOCK (self);
+  priv->has_results = FALSE;
+  GST_OBJECT_UNLOCK (self);
 }
 
 static void

@@ -660,6 +660,16 @@ gst_imaging_memory_is_on_device (GstMemory *memory)
   return on_device;
 }
 
+const gchar *
+gst_imaging_buffer_memory_name (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+
+  if (!gst_is_imaging_memory (memory))
+    return "system";
+  return gst_imaging_memory_is_on_device (memory) ? "device" : "pinned";
+}
+
 gsize
 gst_imaging_memory_pitch (gsize size)
 {

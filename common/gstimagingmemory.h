@@ -137,6 +137,15 @@ GST_IMAGING_API
 gboolean gst_imaging_memory_is_on_device (GstMemory *memory);
 
 /**
+ * gst_imaging_buffer_memory_name: (skip)
+ * @buffer: with one memory or more, that anyone can map
+ *
+ * Returns: "device", "pinned" or "system", as the property active-memory has it
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_buffer_memory_name (GstBuffer *buffer);
+
+/**
  * gst_imaging_memory_acquire: (skip)
  * @memory: an imaging memory; its context is current
  * @stream: the stream on which the kernel will run

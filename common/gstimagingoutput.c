@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingoutput.h"
 
+#include "gstimagingallocation.h"
+
 struct _GstImagingOutput {
   gatomicrefcount refs;
   GstElement *element;
@@ -169,6 +171,7 @@ gst_imaging_output_negotiate (GstImagingOutput *self, GstCaps *offers)
     ok = TRUE;
   } else if (caps) {
     gst_caps_replace (&self->caps, caps);
+    drop_pool (self); /* it may be of another kind of memory */
     ok = gst_pad_push_event (self->pad, gst_event_new_caps (caps));
   }
   gst_clear_caps (&caps);
@@ -192,18 +195,19 @@ get_pool (GstImagingOutput *self, GstImagingEngine *engine,
     const GstVideoInfo *carrier)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (engine);
-  GstAllocator *allocator = NULL;
+  GstAllocator *allocator;
   GstCaps *caps;
+  guint size;
 
   if (self->pool && self->pool_on_cuda == on_cuda &&
       gst_video_info_is_equal (&self->carrier, carrier))
     return self->pool;
   drop_pool (self);
   caps = gst_video_info_to_caps (carrier);
-  if (on_cuda)
-    allocator =
-        gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_DEVICE);
-  self->pool = gst_imaging_video_pool_new (allocator, caps, carrier, FALSE);
+  gst_caps_set_features (
+      caps, 0, gst_caps_features_copy (gst_caps_get_features (self->caps, 0)));
+  self->pool = gst_imaging_allocation_pool_new (engine, caps, carrier, FALSE,
+      GST_IMAGING_MEMORY_DEVICE, &allocator, &size);
   self->carrier = *carrier;
   self->pool_on_cuda = on_cuda;
   if (self->pool && !gst_buffer_pool_set_active (self->pool, TRUE))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingslc.h"
 
+#include "gstimagingmemory.h"
+
 static ImkType
 type_of (const gchar *format)
 {
@@ -80,4 +82,56 @@ gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
     return FALSE;
   }
   return TRUE;
+}
+
+gboolean
+gst_imaging_slc_map_lines (GstImagingEngine *engine, GstElement *element,
+    GstPad *pad, GstBuffer *buffer, GstMapInfo *map)
+{
+  gst_imaging_engine_note_memory (
+      engine, gst_imaging_buffer_memory_name (buffer));
+  if (gst_buffer_map (buffer, map, GST_MAP_READ))
+    return TRUE;
+  GST_ELEMENT_ERROR (element, RESOURCE, READ,
+      ("The memory of lines that came on the pad %s cannot be read.",
+          GST_PAD_NAME (pad)),
+      (NULL));
+  return FALSE;
+}
+
+ImkImage
+gst_imaging_slc_lines (const GstImagingSlcInfo *info, gpointer data, gsize size)
+{
+  return (ImkImage){
+      .data = data,
+      .stride = info->line_size,
+      .width = info->width,
+      .height = (guint) (size / info->line_size),
+      .channels = 1,
+      .type = info->type,
+  };
+}
+
+void
+gst_imaging_slc_check_linked (GstElement *element, GstPad *pad)
+{
+  if (!gst_pad_is_linked (pad))
+    GST_ELEMENT_WARNING (element, CORE, PAD,
+        ("Nothing is linked to the pad %s; nothing happens until its lines "
+         "come.",
+            GST_PAD_NAME (pad)),
+        (NULL));
+}
+
+void
+gst_imaging_slc_post_end (GstElement *element, const gchar *name,
+    const GstImagingSlcInfo *info, guint n_lines)
+{
+  if (info)
+    GST_ELEMENT_ERROR (element, STREAM, FAILED,
+        ("The %s ended after %u of %u lines.", name, n_lines, info->height),
+        (NULL));
+  else
+    GST_ELEMENT_ERROR (element, STREAM, FAILED,
+        ("The %s ended before it was said what it is.", name), (NULL));
 }

@@ -3,7 +3,7 @@
 
 #include <gst/gst.h>
 
-#include "gstimaging-prelude.h"
+#include "gstimagingengine.h"
 
 #include "core/image.h"
 
@@ -74,5 +74,45 @@ GstCaps *gst_imaging_slc_info_to_caps (const GstImagingSlcInfo *info);
 GST_IMAGING_API
 gboolean gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
     const GstImagingSlcInfo *info, gsize size, guint64 offset, guint n_before);
+
+/**
+ * gst_imaging_slc_map_lines: (skip)
+ * @engine: of @element, which notes the memory
+ * @element: posts what is wrong
+ * @pad: where they came
+ * @buffer: lines
+ * @map: (out): to be given to gst_buffer_unmap()
+ *
+ * Returns: whether the CPU can read them; an error has been posted if not
+ */
+GST_IMAGING_API
+gboolean gst_imaging_slc_map_lines (GstImagingEngine *engine,
+    GstElement *element, GstPad *pad, GstBuffer *buffer, GstMapInfo *map);
+
+/**
+ * gst_imaging_slc_lines: (skip)
+ * Returns: the lines in @data, @size bytes of an image that is @info
+ */
+GST_IMAGING_API
+ImkImage gst_imaging_slc_lines (
+    const GstImagingSlcInfo *info, gpointer data, gsize size);
+
+/**
+ * gst_imaging_slc_check_linked: (skip)
+ * @element: waits for lines of @pad; it warns where nothing is linked to it
+ */
+GST_IMAGING_API
+void gst_imaging_slc_check_linked (GstElement *element, GstPad *pad);
+
+/**
+ * gst_imaging_slc_post_end: (skip)
+ * @element: posts that an image ended too early
+ * @name: of the image
+ * @info: (nullable): of it, %NULL when nothing was said
+ * @n_lines: that came
+ */
+GST_IMAGING_API
+void gst_imaging_slc_post_end (GstElement *element, const gchar *name,
+    const GstImagingSlcInfo *info, guint n_lines);
 
 G_END_DECLS

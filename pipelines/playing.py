@@ -6,6 +6,7 @@ scripts, and do not.
 """
 import os
 import sys
+import warnings
 
 
 def use_build_folder():
@@ -31,10 +32,16 @@ def parse(words):
     from gi.repository import GLib, Gst
 
     Gst.init(None)
-    try:
-        return Gst, Gst.parse_launchv(words)
-    except GLib.Error as error:
-        raise RuntimeError(error.message) from None
+    # a value that a property does not take is only warned of, and the default would be used
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            pipeline = Gst.parse_launchv(words)
+        except GLib.Error as error:
+            raise RuntimeError(error.message) from None
+    if said:
+        raise RuntimeError(f"The {said[0].message}.")
+    return Gst, pipeline
 
 
 def play(words, tell=None):

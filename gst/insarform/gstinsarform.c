@@ -28,26 +28,17 @@
  * ! pngenc ! filesink location=coherence.png
  * ]|
  */
-#include "gstinsarform.h"
+#include "gstinsarform-private.h"
 
 #include <gst/video/video.h>
 
-#include "gstimagingengine.h"
-#include "gstimagingslc.h"
-#include "gstinsarformpicture.h"
-
-GST_DEBUG_CATEGORY_STATIC (insarform_debug);
-#define GST_CAT_DEFAULT insarform_debug
+GST_DEBUG_CATEGORY (gst_insar_form_debug);
+#define GST_CAT_DEFAULT gst_insar_form_debug
 
 #define DEFAULT_PROP_LOOKS 2
 #define DEFAULT_PROP_WINDOW 5
 #define DEFAULT_PROP_SHADE IMK_INSARFORM_SHADE_NONE
 #define DEFAULT_PROP_AMPLITUDE_MAX 0.0
-
-#define N_REPORTS 10
-#define BRIGHTEST 2.5 /* times the mean */
-
-enum { REFERENCE, SECONDARY, N_SIDES };
 
 enum {
   PROP_LOOKS_X = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
@@ -56,46 +47,6 @@ enum {
   PROP_WINDOW_Y,
   PROP_SHADE,
   PROP_AMPLITUDE_MAX,
-};
-
-/* The properties. Of the config, the images come with the caps. */
-typedef struct {
-  ImkInsarformConfig config;
-  ImkInsarformShade shade;
-  gdouble amplitude_max;
-} Settings;
-
-/* An input. */
-typedef struct {
-  GstPad *pad;
-  gboolean has_info;
-  GstImagingSlcInfo info;
-  ImkImage
-      lines;     /* what its thread has brought and waits for; height 0: none */
-  guint n_lines; /* that have come */
-  gboolean is_flushing, is_eos;
-  gboolean is_stale; /* its lines are from before a flush of the other side */
-} Side;
-
-struct _GstInsarForm {
-  GstElement parent;
-  GstImagingEngine *engine;
-
-  Settings settings;                  /* under the object lock */
-  GstPad *pads[GST_INSAR_N_PICTURES]; /* the same; NULL when not requested */
-
-  /* Under the lock. A thread that brings lines waits until they are taken; the
-   * one that brings the missing ones takes them. */
-  GMutex lock;
-  GCond changed;
-  Side sides[N_SIDES];
-  GstFlowReturn flow;
-  gboolean is_done; /* the pictures go out, or have gone */
-  gboolean is_busy; /* they go out */
-  ImkInsarform *kernel;
-  Settings open_settings;
-  GstInsarCells cells;
-  guint n_reported;
 };
 
 static GstStaticPadTemplate reference_template =
@@ -126,7 +77,7 @@ static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (
-        insarform_debug, "insarform", 0, "interferograms of SAR images"))
+        gst_insar_form_debug, "insarform", 0, "interferograms of SAR images"))
 GST_ELEMENT_REGISTER_DEFINE (
     insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
 
@@ -194,287 +145,11 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       self->cells.width, self->cells.height);
 }
 
-/* --- the end ----------------------------------------------------------------
- */
-
-typedef struct {
-  gdouble amplitude, coherence;
-  guint64 n; /* cells with data */
-} Means;
-
-static Means
-mean_cells (const GstInsarCells *cells)
-{
-  const gfloat *cell = cells->values;
-  gsize n_cells = (gsize) cells->width * cells->height;
-  Means means = {0};
-
-  for (gsize i = 0; i < n_cells; i++, cell += IMK_INSARFORM_N_CHANNELS)
-    if (cell[IMK_INSARFORM_AMPLITUDE] > 0) {
-      means.amplitude += cell[IMK_INSARFORM_AMPLITUDE];
-      means.coherence += cell[IMK_INSARFORM_COHERENCE];
-      means.n++;
-    }
-  if (means.n) {
-    means.amplitude /= (gdouble) means.n;
-    means.coherence /= (gdouble) means.n;
-  }
-  return means;
-}
-
-static void
-post_summary (GstInsarForm *self, const Means *means)
-{
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("insarform-summary", "width", G_TYPE_UINT,
-              self->cells.width, "height", G_TYPE_UINT, self->cells.height,
-              "with-data", G_TYPE_UINT64, means->n, "mean-coherence",
-              G_TYPE_DOUBLE, means->coherence, "mean-amplitude", G_TYPE_DOUBLE,
-              means->amplitude, NULL)));
-}
-
-/* Returns: (transfer full) (nullable): the pad of a picture, kept while used */
-static GstPad *
-hold_pad (GstInsarForm *self, guint picture)
-{
-  GstPad *pad;
-
-  GST_OBJECT_LOCK (self);
-  pad = self->pads[picture] ? gst_object_ref (self->pads[picture]) : NULL;
-  GST_OBJECT_UNLOCK (self);
-  return pad;
-}
-
-static gchar *
-get_upstream_id (GstInsarForm *self)
-{
-  gchar *id = gst_pad_get_stream_id (self->sides[REFERENCE].pad);
-
-  return id ? id : g_strdup (GST_OBJECT_NAME (self));
-}
-
-/* Without the lock, while is_done keeps the others away. @complete: whether
- * there is an image. Returns: the worst of the pads that somebody reads */
-static GstFlowReturn
-push_pictures (GstInsarForm *self, gboolean complete)
-{
-  g_autofree gchar *id = get_upstream_id (self);
-  GstFlowReturn flow = GST_FLOW_NOT_LINKED;
-
-  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstPad *pad = hold_pad (self, i);
-    GstFlowReturn here;
-
-    if (!pad)
-      continue;
-    if (complete) {
-      here = gst_insar_picture_push (pad, i, &self->cells, id);
-      if (here != GST_FLOW_NOT_LINKED &&
-          (flow == GST_FLOW_NOT_LINKED || here < flow))
-        flow = here;
-    }
-    gst_insar_picture_eos (pad, id);
-    gst_object_unref (pad);
-  }
-  return flow;
-}
-
-/* Under the lock, which is let go of: all cells are there. */
-static void
-finish (GstInsarForm *self)
-{
-  Means means = mean_cells (&self->cells);
-  gdouble full = self->open_settings.amplitude_max;
-  GstFlowReturn flow;
-
-  if (full <= 0)
-    full = means.n ? BRIGHTEST * means.amplitude : 1;
-  self->cells.full = (gfloat) full;
-  self->is_done = self->is_busy = TRUE;
-  g_mutex_unlock (&self->lock);
-  post_summary (self, &means);
-  flow = push_pictures (self, TRUE);
-  g_mutex_lock (&self->lock);
-  self->is_busy = FALSE;
-  /* nobody who reads is no failure here: the summary has been told */
-  self->flow =
-      flow == GST_FLOW_OK || flow == GST_FLOW_NOT_LINKED ? GST_FLOW_EOS : flow;
-  if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
-    GST_ELEMENT_FLOW_ERROR (self, flow);
-  g_cond_broadcast (&self->changed);
-}
-
-/* --- lines ------------------------------------------------------------------
- */
-
-/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
- */
-static void
-report (GstInsarForm *self)
-{
-  guint row = imk_insarform_row (self->kernel);
-  guint done = (guint) ((guint64) row * N_REPORTS / self->cells.height);
-
-  if (done <= self->n_reported)
-    return;
-  self->n_reported = done;
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("insarform-progress", "rows", G_TYPE_UINT, row,
-              "of", G_TYPE_UINT, self->cells.height, NULL)));
-}
-
-static void
-drop_lines (Side *side, guint n)
-{
-  side->lines.data = (guint8 *) side->lines.data + n * side->lines.stride;
-  side->lines.height -= n;
-}
-
-/* Under the lock: both sides have lines. */
-static ImkStatus
-form_cells (GstInsarForm *self, ImkError *error)
-{
-  Side *ref = &self->sides[REFERENCE], *sec = &self->sides[SECONDARY];
-  GstClockTime entered = gst_util_get_timestamp ();
-  guint n = MIN (MIN (ref->lines.height, sec->lines.height),
-      imk_insarform_room (self->kernel));
-  ImkImage a = ref->lines, b = sec->lines;
-  ImkStatus status = IMK_OK;
-
-  a.height = b.height = n;
-  if (n > 0)
-    status = imk_insarform_push (self->kernel, &a, &b, error);
-  drop_lines (ref, n);
-  drop_lines (sec, n);
-  while (status == IMK_OK && imk_insarform_is_ready (self->kernel)) {
-    guint row = imk_insarform_row (self->kernel);
-    gsize row_size = (gsize) self->cells.width * IMK_INSARFORM_N_CHANNELS;
-    ImkImage out = {
-        .data = self->cells.values + row * row_size,
-        .stride = row_size * sizeof (gfloat),
-        .width = self->cells.width,
-        .height = 1,
-        .channels = IMK_INSARFORM_N_CHANNELS,
-        .type = IMK_TYPE_F32,
-    };
-
-    status = imk_insarform_process (self->kernel, &out, error);
-  }
-  gst_imaging_engine_note_memory (self->engine, "system");
-  gst_imaging_engine_count_frame (self->engine, entered);
-  return status;
-}
-
-/* Under the lock. Returns: whether lines of @side will never get a partner,
- * which has been posted then */
-static gboolean
-is_cut_short (GstInsarForm *self, guint side)
-{
-  const Side *s = &self->sides[side];
-
-  if (!s->is_eos || s->lines.height > 0 || self->is_done ||
-      self->flow != GST_FLOW_OK)
-    return FALSE;
-  self->flow = GST_FLOW_ERROR;
-  g_cond_broadcast (&self->changed);
-  GST_ELEMENT_ERROR (self, STREAM, FAILED,
-      ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), s->n_lines,
-          s->info.height),
-      (NULL));
-  return TRUE;
-}
-
-static GstFlowReturn
-side_flow (GstInsarForm *self, const Side *side)
-{
-  return side->is_flushing ? GST_FLOW_FLUSHING : self->flow;
-}
-
-/* Under the lock: until the lines of @side are taken. */
-static GstFlowReturn
-offer_lines (GstInsarForm *self, guint side)
-{
-  Side *s = &self->sides[side], *other = &self->sides[!side];
-  ImkError error;
-
-  while (side_flow (self, s) == GST_FLOW_OK && s->lines.height > 0) {
-    if (self->is_done || !self->kernel || other->lines.height == 0) {
-      if (!is_cut_short (self, !side))
-        g_cond_wait (&self->changed, &self->lock);
-      continue;
-    }
-    if (form_cells (self, &error) != IMK_OK) {
-      gst_imaging_engine_post_error (self->engine, error.code, &error);
-      self->flow = GST_FLOW_ERROR;
-    } else {
-      report (self);
-      if (imk_insarform_row (self->kernel) == self->cells.height)
-        finish (self);
-    }
-    g_cond_broadcast (&self->changed);
-  }
-  return side_flow (self, s);
-}
-
-static guint
-side_of (GstInsarForm *self, GstPad *pad)
-{
-  return pad == self->sides[SECONDARY].pad ? SECONDARY : REFERENCE;
-}
-
-static GstFlowReturn
-gst_insar_form_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
-{
-  GstInsarForm *self = GST_INSAR_FORM (parent);
-  guint side = side_of (self, pad);
-  Side *s = &self->sides[side];
-  GstFlowReturn flow;
-  GstMapInfo map;
-
-  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
-    GST_ELEMENT_ERROR (self, RESOURCE, READ,
-        ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),
-        (NULL));
-    gst_buffer_unref (buffer);
-    return GST_FLOW_ERROR;
-  }
-  g_mutex_lock (&self->lock);
-  flow = side_flow (self, s);
-  if (flow == GST_FLOW_OK && !s->is_stale &&
-      !gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
-          s->has_info ? &s->info : NULL, map.size, GST_BUFFER_OFFSET (buffer),
-          s->n_lines)) {
-    flow = self->flow = GST_FLOW_ERROR;
-    g_cond_broadcast (&self->changed);
-  }
-  if (flow == GST_FLOW_OK && !s->is_stale) {
-    s->lines = (ImkImage){
-        .data = map.data,
-        .stride = s->info.line_size,
-        .width = s->info.width,
-        .height = (guint) (map.size / s->info.line_size),
-        .channels = 1,
-        .type = s->info.type,
-    };
-    s->n_lines += s->lines.height;
-    g_cond_broadcast (&self->changed);
-    flow = offer_lines (self, side);
-    s->lines.height = 0;
-  }
-  g_mutex_unlock (&self->lock);
-  gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  return flow;
-}
-
 /* --- caps -------------------------------------------------------------------
  */
 
-/* Under the lock. Opens the kernel when both sides are known. */
-static gboolean
-set_caps (GstInsarForm *self, guint side, GstCaps *caps)
+gboolean
+gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
 {
   const GstImagingSlcInfo *ref = &self->sides[REFERENCE].info;
   const GstImagingSlcInfo *sec = &self->sides[SECONDARY].info;
@@ -489,8 +164,10 @@ set_caps (GstInsarForm *self, guint side, GstCaps *caps)
   }
   gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
   self->sides[side].has_info = TRUE;
-  if (!self->sides[!side].has_info)
+  if (!self->sides[!side].has_info) {
+    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
+  }
   if (ref->type != sec->type) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has samples of %s and the secondary of %s; both must "
@@ -509,132 +186,6 @@ set_caps (GstInsarForm *self, guint side, GstCaps *caps)
     return FALSE;
   }
   return gst_imaging_engine_set_caps (self->engine, caps, NULL);
-}
-
-/* --- events -----------------------------------------------------------------
- */
-
-/* Under the lock, which is let go of: no more lines come on @side. */
-static void
-end_side (GstInsarForm *self, guint side)
-{
-  if (self->sides[side].is_stale)
-    return;
-  self->sides[side].is_eos = TRUE;
-  g_cond_broadcast (&self->changed);
-  if (self->sides[!side].lines.height > 0 || self->sides[!side].is_eos)
-    is_cut_short (self, side);
-  if (self->is_done || !self->sides[!side].is_eos)
-    return;
-  self->is_done = self->is_busy = TRUE;
-  g_mutex_unlock (&self->lock);
-  push_pictures (self, FALSE);
-  g_mutex_lock (&self->lock);
-  self->is_busy = FALSE;
-  g_cond_broadcast (&self->changed);
-}
-
-static void
-push_to_pictures (GstInsarForm *self, GstEvent *event)
-{
-  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstPad *pad = hold_pad (self, i);
-
-    if (pad)
-      gst_pad_push_event (pad, gst_event_ref (event));
-    gst_clear_object (&pad);
-  }
-}
-
-static void
-start_flush (GstInsarForm *self, guint side)
-{
-  g_mutex_lock (&self->lock);
-  self->sides[side].is_flushing = TRUE;
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-/* The thread of the other side may push them; a flush lets it go. */
-static void
-wait_for_pictures (GstInsarForm *self)
-{
-  g_mutex_lock (&self->lock);
-  while (self->is_busy)
-    g_cond_wait (&self->changed, &self->lock);
-  g_mutex_unlock (&self->lock);
-}
-
-/* All begins anew with the first lines of both sides. */
-static void
-begin_anew (GstInsarForm *self)
-{
-  if (self->kernel)
-    imk_insarform_rewind (self->kernel);
-  self->flow = GST_FLOW_OK;
-  self->is_done = FALSE;
-  self->n_reported = 0;
-}
-
-/* A flush concerns both sides: until the other has had its own, its lines and
- * its end are old ones. */
-static void
-stop_flush (GstInsarForm *self, guint side)
-{
-  Side *s = &self->sides[side], *other = &self->sides[!side];
-
-  g_mutex_lock (&self->lock);
-  s->is_flushing = s->is_eos = FALSE;
-  s->n_lines = 0;
-  if (s->is_stale) {
-    s->is_stale = FALSE;
-  } else {
-    other->is_stale = TRUE;
-    other->is_eos = FALSE;
-    other->n_lines = other->lines.height = 0;
-    begin_anew (self);
-  }
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-static gboolean
-gst_insar_form_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  GstInsarForm *self = GST_INSAR_FORM (parent);
-  guint side = side_of (self, pad);
-  gboolean done = TRUE;
-  GstCaps *caps;
-
-  switch (GST_EVENT_TYPE (event)) {
-  case GST_EVENT_CAPS:
-    gst_event_parse_caps (event, &caps);
-    g_mutex_lock (&self->lock);
-    done = set_caps (self, side, caps);
-    if (!done)
-      self->flow = GST_FLOW_NOT_NEGOTIATED;
-    g_cond_broadcast (&self->changed);
-    g_mutex_unlock (&self->lock);
-    break;
-  case GST_EVENT_FLUSH_START:
-    start_flush (self, side);
-    push_to_pictures (self, event);
-    break;
-  case GST_EVENT_FLUSH_STOP:
-    wait_for_pictures (self);
-    push_to_pictures (self, event);
-    stop_flush (self, side);
-    break;
-  case GST_EVENT_EOS:
-    g_mutex_lock (&self->lock);
-    end_side (self, side);
-    g_mutex_unlock (&self->lock);
-    break;
-  default: /* the streams that come in are not those that go out */
-    break;
-  }
-  gst_event_unref (event);
-  return done;
 }
 
 static gboolean
@@ -702,27 +253,12 @@ add_sink (GstInsarForm *self, guint side, GstStaticPadTemplate *template)
 /* --- states -----------------------------------------------------------------
  */
 
-static void
-set_flushing (GstInsarForm *self, gboolean is_flushing)
-{
-  g_mutex_lock (&self->lock);
-  for (guint s = 0; s < N_SIDES; s++)
-    self->sides[s].is_flushing = is_flushing;
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
 /* Nothing streams any more. */
 static void
 stop (GstInsarForm *self)
 {
   gst_imaging_engine_stop (self->engine);
-  for (guint s = 0; s < N_SIDES; s++) {
-    self->sides[s].has_info = self->sides[s].is_eos = FALSE;
-    self->sides[s].is_stale = FALSE;
-    self->sides[s].n_lines = 0;
-  }
-  begin_anew (self);
+  gst_insar_form_forget (self);
 }
 
 static GstStateChangeReturn
@@ -734,10 +270,10 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!gst_imaging_engine_start (self->engine))
       return GST_STATE_CHANGE_FAILURE;
-    set_flushing (self, FALSE);
+    gst_insar_form_set_flushing (self, FALSE);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    set_flushing (self, TRUE);
+    gst_insar_form_set_flushing (self, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -763,7 +299,7 @@ gst_insar_form_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   GstInsarForm *self = GST_INSAR_FORM (object);
-  Settings *settings = &self->settings;
+  GstInsarFormSettings *settings = &self->settings;
 
   if (gst_imaging_engine_set_property (self->engine, id, value))
     return;
@@ -799,7 +335,7 @@ gst_insar_form_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstInsarForm *self = GST_INSAR_FORM (object);
-  const Settings *settings = &self->settings;
+  const GstInsarFormSettings *settings = &self->settings;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;

@@ -41,12 +41,15 @@ struct _GstInsarXcorr {
   GstInsarSide sides[N_SIDES];
   gboolean is_busy; /* one thread measures, pushes, or ends */
   gboolean is_done; /* the end has gone out */
+  gboolean is_stopping;
   GstFlowReturn flow;
   ImkInsarxcorr *kernel;
   ImkInsarxcorrConfig config;     /* that of the kernel */
   GstInsarSettings open_settings; /* as they were at the start */
   GstImagingTable *table;
   guint32 *columns; /* 0..nx - 1, as they are told in text */
+
+  GThread *worker; /* measures rows, from READY on */
 
   /* of the thread that is busy */
   GstInsarOutput src;
@@ -67,6 +70,10 @@ GstFlowReturn gst_insar_xcorr_chain (
     GstPad *pad, GstObject *parent, GstBuffer *buffer);
 gboolean gst_insar_xcorr_sink_event (
     GstPad *pad, GstObject *parent, GstEvent *event);
+
+/* The thread that measures, while something streams. */
+void gst_insar_xcorr_start_work (GstInsarXcorr *self);
+void gst_insar_xcorr_stop_work (GstInsarXcorr *self);
 
 /* When states change: lets nobody wait, or everybody. */
 void gst_insar_xcorr_set_flushing (GstInsarXcorr *self, gboolean is_flushing);

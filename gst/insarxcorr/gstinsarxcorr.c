@@ -183,8 +183,10 @@ gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
   }
   gst_caps_replace (&self->sides[side].caps, caps);
   gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
-  if (!ref->caps || !sec->caps)
+  if (!ref->caps || !sec->caps) {
+    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
     return TRUE;
+  }
   if (ref->info.type != sec->info.type) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has samples of %s and the secondary of %s; both must "
@@ -251,6 +253,7 @@ add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
 static void
 stop (GstInsarXcorr *self)
 {
+  gst_insar_xcorr_stop_work (self);
   gst_imaging_engine_stop (self->engine);
   gst_insar_xcorr_forget (self);
 }
@@ -283,6 +286,7 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
     gst_insar_xcorr_set_flushing (self, FALSE);
+    gst_insar_xcorr_start_work (self);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
     gst_insar_xcorr_set_flushing (self, TRUE);

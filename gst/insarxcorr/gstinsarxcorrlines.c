@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What insarxcorr does while lines come: each side's thread brings its own, and
- * whoever brings the last that a row of patches needs measures the row. */
+ * a third measures each row of patches as soon as its lines are there, so that
+ * those of the next come meanwhile. */
 #include "gstinsarxcorr-private.h"
 
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
@@ -124,9 +125,6 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
   return status;
 }
 
-/* --- taking lines ------------------------------------------------------------
- */
-
 /* Under the lock, which is let go of: measures the next row and sends it on. */
 static void
 work_row (GstInsarXcorr *self)
@@ -159,14 +157,64 @@ work_row (GstInsarXcorr *self)
   }
   gst_clear_buffer (&result.data);
 
-  g_mutex_lock (&self->lock);
   if (flow == GST_FLOW_NOT_LINKED && gst_insar_end_is_wanted (self->end))
     flow = GST_FLOW_OK; /* somebody wants the fit or the rasters alone */
+  /* upstream may have given all its lines and never hear of it */
+  if (status == IMK_OK && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS))
+    GST_ELEMENT_FLOW_ERROR (self, flow);
+  g_mutex_lock (&self->lock);
   if (self->flow == GST_FLOW_OK)
     self->flow = flow;
   self->is_busy = FALSE;
   g_cond_broadcast (&self->changed);
 }
+
+/* Under the lock. Returns: whether all lines of the next row are there */
+static gboolean
+has_work (GstInsarXcorr *self)
+{
+  for (guint s = 0; s < N_SIDES; s++)
+    if (self->sides[s].is_stale || self->sides[s].is_flushing)
+      return FALSE;
+  return self->kernel && self->flow == GST_FLOW_OK &&
+         imk_insarxcorr_is_ready (self->kernel);
+}
+
+static gpointer
+work (gpointer data)
+{
+  GstInsarXcorr *self = data;
+
+  g_mutex_lock (&self->lock);
+  while (!self->is_stopping) {
+    if (!self->is_busy && has_work (self))
+      work_row (self);
+    else
+      g_cond_wait (&self->changed, &self->lock);
+  }
+  g_mutex_unlock (&self->lock);
+  return NULL;
+}
+
+void
+gst_insar_xcorr_start_work (GstInsarXcorr *self)
+{
+  self->is_stopping = FALSE;
+  self->worker = g_thread_new ("insarxcorr", work, self);
+}
+
+void
+gst_insar_xcorr_stop_work (GstInsarXcorr *self)
+{
+  g_mutex_lock (&self->lock);
+  self->is_stopping = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&self->worker, g_thread_join);
+}
+
+/* --- taking lines ------------------------------------------------------------
+ */
 
 /* Under the lock. Returns: whether nothing is left to do */
 static gboolean
@@ -184,23 +232,6 @@ side_flow (GstInsarXcorr *self, const GstInsarSide *side)
   if (self->flow != GST_FLOW_OK)
     return self->flow;
   return has_ended (self) && !self->is_busy ? GST_FLOW_EOS : GST_FLOW_OK;
-}
-
-/* Under the lock. Returns: lines of @side that can be taken now; 0 when work
- * was done instead, or there was nothing to do but wait */
-static guint
-wait_for_room (GstInsarXcorr *self, guint side)
-{
-  gboolean both = self->kernel && !self->sides[!side].is_stale;
-  guint room = self->kernel ? imk_insarxcorr_room (self->kernel, side) : 0;
-
-  if (both && !self->is_busy && imk_insarxcorr_is_ready (self->kernel))
-    work_row (self);
-  else if (room > 0)
-    return room;
-  else
-    g_cond_wait (&self->changed, &self->lock);
-  return 0;
 }
 
 /* Under the lock, which is let go of: the other side may do the same. */
@@ -234,12 +265,14 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
 
   while ((flow = side_flow (self, s)) == GST_FLOW_OK && !s->is_stale &&
          lines.height > 0) {
-    guint room = wait_for_room (self, side);
+    guint room = self->kernel ? imk_insarxcorr_room (self->kernel, side) : 0;
     ImkImage part = lines;
     ImkStatus status;
 
-    if (room == 0)
+    if (room == 0 || has_ended (self)) { /* what becomes of the last row? */
+      g_cond_wait (&self->changed, &self->lock);
       continue;
+    }
     part.height = MIN (room, lines.height);
     status = push_lines (self, side, &part, &error);
     if (status != IMK_OK) {
@@ -248,13 +281,6 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
     }
     lines.data = (guint8 *) lines.data + part.height * lines.stride;
     lines.height -= part.height;
-  }
-  /* what is ready is not left for the next buffer */
-  while (flow == GST_FLOW_OK && self->kernel && !self->is_busy &&
-         !s->is_stale && !self->sides[!side].is_stale &&
-         imk_insarxcorr_is_ready (self->kernel)) {
-    work_row (self);
-    flow = side_flow (self, &self->sides[side]);
   }
   return flow;
 }
@@ -287,10 +313,8 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow;
   GstMapInfo map;
 
-  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
-    GST_ELEMENT_ERROR (self, RESOURCE, READ,
-        ("The memory of lines of the %s cannot be read.", GST_PAD_NAME (pad)),
-        (NULL));
+  if (!gst_imaging_slc_map_lines (
+          self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -298,16 +322,8 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   flow = side_flow (self, s);
   if (flow == GST_FLOW_OK && !s->is_stale) {
     if (check_lines (self, side, map.size, GST_BUFFER_OFFSET (buffer))) {
-      ImkImage lines = {
-          .data = map.data,
-          .stride = s->info.line_size,
-          .width = s->info.width,
-          .height = (guint) (map.size / s->info.line_size),
-          .channels = 1,
-          .type = s->info.type,
-      };
-
-      flow = take_lines (self, side, lines);
+      flow = take_lines (
+          self, side, gst_imaging_slc_lines (&s->info, map.data, map.size));
     } else {
       flow = self->flow = GST_FLOW_ERROR;
       g_cond_broadcast (&self->changed);
@@ -322,13 +338,13 @@ gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 /* --- events
  * ---------------------------------------------------------------------- */
 
-/* Under the lock. Waits until nobody else measures or brings lines; others see
- * that something is up. */
+/* Under the lock. Waits until nobody else measures, could measure or brings
+ * lines; others see that something is up. */
 static void
 begin_work (GstInsarXcorr *self)
 {
-  while (
-      self->is_busy || self->sides[0].is_pushing || self->sides[1].is_pushing)
+  while (self->is_busy || has_work (self) || self->sides[0].is_pushing ||
+         self->sides[1].is_pushing)
     g_cond_wait (&self->changed, &self->lock);
   self->is_busy = TRUE;
 }
@@ -351,10 +367,8 @@ is_cut_short (GstInsarXcorr *self, guint side)
   if (self->flow != GST_FLOW_OK || has_ended (self) || s->is_flushing ||
       s->is_stale || !s->caps || pushed == s->info.height)
     return FALSE;
-  GST_ELEMENT_ERROR (self, STREAM, FAILED,
-      ("The %s ended after %u of %u lines.", GST_PAD_NAME (s->pad), pushed,
-          s->info.height),
-      (NULL));
+  gst_imaging_slc_post_end (
+      GST_ELEMENT (self), GST_PAD_NAME (s->pad), &s->info, pushed);
   return TRUE;
 }
 

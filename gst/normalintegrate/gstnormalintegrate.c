@@ -22,9 +22,8 @@
  */
 #include "gstnormalintegrate.h"
 
-#include <gst/base/gstflowcombiner.h>
 #include "gstimagingallocation.h"
-#include "gstimagingoutput.h"
+#include "gstimagingoutputs.h"
 #include "gstimagingpicture.h"
 #include "gstnormalintegrateconfig.h"
 
@@ -47,9 +46,8 @@ struct _GstNormalIntegrate {
 
   GstPad *sink;
   GstImagingEngine *engine;
-  ImkNormalintegrateConfig config;      /* under the object lock */
-  GstImagingOutput *outputs[N_OUTPUTS]; /* likewise */
-  GstFlowCombiner *combiner;            /* likewise */
+  GstImagingOutputs *outputs;
+  ImkNormalintegrateConfig config; /* under the object lock */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
@@ -149,11 +147,8 @@ work_begin (GstNormalIntegrate *self, Work *w)
   /* the bytes of float32 */
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
-  GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i])
-      w->outputs[i] = gst_imaging_output_ref (self->outputs[i]);
-  GST_OBJECT_UNLOCK (self);
+    w->outputs[i] = gst_imaging_outputs_get (self->outputs, i);
 }
 
 static void
@@ -389,18 +384,6 @@ post_summary (GstNormalIntegrate *self, const Work *w)
               s->n_iterations, "residual", G_TYPE_DOUBLE, s->residual, NULL)));
 }
 
-/* Returns: @before, or what it becomes */
-static GstFlowReturn
-combine (GstNormalIntegrate *self, guint i, const Work *w, GstFlowReturn before)
-{
-  GST_OBJECT_LOCK (self);
-  if (self->outputs[i] == w->outputs[i]) /* or it has been released */
-    before = gst_flow_combiner_update_pad_flow (
-        self->combiner, gst_imaging_output_pad (w->outputs[i]), w->flows[i]);
-  GST_OBJECT_UNLOCK (self);
-  return before;
-}
-
 /* Of all that is linked; the mesh last, as it may wait for a disk. */
 static GstFlowReturn
 push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
@@ -419,7 +402,8 @@ push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
       w->flows[i] = gst_imaging_output_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])
-      flow = combine (self, i, w, flow);
+      flow = gst_imaging_outputs_combine (
+          self->outputs, i, w->outputs[i], w->flows[i], flow);
   }
   return flow;
 }
@@ -521,26 +505,6 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
   return ok;
 }
 
-static void
-reset_flows (GstNormalIntegrate *self)
-{
-  GST_OBJECT_LOCK (self);
-  gst_flow_combiner_reset (self->combiner);
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-send_to_outputs (GstNormalIntegrate *self, GstEvent *event)
-{
-  Work w;
-
-  work_begin (self, &w);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w.outputs[i])
-      gst_imaging_output_event (w.outputs[i], event);
-  work_clear (&w);
-}
-
 static gboolean
 gst_normal_integrate_sink_event (
     GstPad *pad, GstObject *parent, GstEvent *event)
@@ -553,9 +517,7 @@ gst_normal_integrate_sink_event (
     gst_event_parse_caps (event, &caps);
     ok = set_caps (self, caps);
   } else {
-    if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-      reset_flows (self);
-    send_to_outputs (self, event);
+    gst_imaging_outputs_event (self->outputs, event);
   }
   gst_event_unref (event);
   return ok;
@@ -583,45 +545,14 @@ static GstPad *
 gst_normal_integrate_request_new_pad (GstElement *element,
     GstPadTemplate *template, const gchar *name, const GstCaps *caps)
 {
-  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
-  GstImagingOutput *output;
-  gboolean taken;
-  guint i = 0;
-
-  while (g_strcmp0 (template->name_template, output_names[i]) != 0)
-    if (++i == N_OUTPUTS)
-      return NULL;
-  GST_OBJECT_LOCK (self);
-  taken = self->outputs[i] != NULL;
-  GST_OBJECT_UNLOCK (self);
-  if (taken)
-    return NULL;
-  output = gst_imaging_output_new (element, template, output_names[i]);
-  GST_OBJECT_LOCK (self);
-  self->outputs[i] = output;
-  gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
-  GST_OBJECT_UNLOCK (self);
-  return gst_imaging_output_pad (output);
+  return gst_imaging_outputs_request (
+      GST_NORMAL_INTEGRATE (element)->outputs, template);
 }
 
-/* Not under the stream lock: another pad may wait with a push. */
 static void
 gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 {
-  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
-  GstImagingOutput *found = NULL;
-
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i] && gst_imaging_output_pad (self->outputs[i]) == pad)
-      found = g_steal_pointer (&self->outputs[i]);
-  if (found)
-    gst_flow_combiner_remove_pad (self->combiner, pad);
-  GST_OBJECT_UNLOCK (self);
-  if (!found)
-    return;
-  gst_imaging_output_remove (found);
-  gst_imaging_output_unref (found);
+  gst_imaging_outputs_release (GST_NORMAL_INTEGRATE (element)->outputs, pad);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -629,14 +560,7 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 static void
 reset (GstNormalIntegrate *self)
 {
-  Work w;
-
-  work_begin (self, &w);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w.outputs[i])
-      gst_imaging_output_reset (w.outputs[i]);
-  work_clear (&w);
-  reset_flows (self);
+  gst_imaging_outputs_reset (self->outputs);
   gst_clear_caps (&self->caps);
 }
 
@@ -707,9 +631,7 @@ gst_normal_integrate_finalize (GObject *object)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
 
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
-  gst_flow_combiner_free (self->combiner);
+  gst_imaging_outputs_free (self->outputs);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_normal_integrate_parent_class)->finalize (object);
 }
@@ -754,7 +676,8 @@ gst_normal_integrate_init (GstNormalIntegrate *self)
 
   imk_normalintegrate_config_init (&self->config);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->combiner = gst_flow_combiner_new ();
+  self->outputs =
+      gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_normal_integrate_chain);
   gst_pad_set_event_function (self->sink, gst_normal_integrate_sink_event);

@@ -60,17 +60,21 @@ static GstStaticPadTemplate sink_template =
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
   "types = (string) float32"
+#define CUDA_RGB_CAPS \
+  GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:CUDAMemory", "RGB")
 
 static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("normal", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (
-            GST_VIDEO_CAPS_MAKE ("{ RGB, RGBA64_LE }") ";" TENSOR_CAPS)),
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+            "{ RGB, RGBA64_LE }") ";" TENSOR_CAPS ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("albedo", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS)),
+            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS
+                                                    ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("ambient", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
-            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS)),
+            "{ GRAY8, RGB, GRAY16_LE, RGBA64_LE }") ";" TENSOR_CAPS
+                                                    ";" CUDA_RGB_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("quality", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGBA64_LE") ";" TENSOR_CAPS)),
 };
@@ -83,6 +87,22 @@ GST_ELEMENT_REGISTER_DEFINE (
     photostereo, "photostereo", GST_RANK_NONE, GST_TYPE_PHOTO_STEREO)
 
 /* --- pictures ------------------------------------------------------------ */
+
+/* Under the stream lock: ends the set when finish-set came. */
+static GstFlowReturn
+finish_if_asked (GstPhotoStereo *self)
+{
+  gboolean asked;
+
+  GST_OBJECT_LOCK (self);
+  asked = self->finish;
+  self->finish = FALSE;
+  GST_OBJECT_UNLOCK (self);
+  if (!asked)
+    return GST_FLOW_OK;
+  self->n_skip = 0;
+  return gst_photo_stereo_end_set (self);
+}
 
 static void
 note_time (GstPhotoStereo *self, GstBuffer *buffer)
@@ -121,10 +141,11 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  if (self->n_skip > 0) {
-    self->n_skip--;
+  flow = finish_if_asked (self); /* this picture is of the next set */
+  if (flow != GST_FLOW_OK || self->n_skip > 0) {
+    self->n_skip -= self->n_skip > 0;
     gst_buffer_unref (buffer);
-    return GST_FLOW_OK;
+    return flow;
   }
   /* the backend follows the data from the first picture of a set on */
   if ((!self->kernel || imk_photostereo_n_added (self->kernel) == 0) &&
@@ -185,26 +206,6 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
   return ok;
 }
 
-static void
-reset_flows (GstPhotoStereo *self)
-{
-  GST_OBJECT_LOCK (self);
-  gst_flow_combiner_reset (self->combiner);
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-send_to_pads (GstPhotoStereo *self, GstEvent *event)
-{
-  GstPhotoStereoPad pads[N_OUTPUTS];
-
-  gst_photo_stereo_ref_pads (self, pads);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (pads[i].output)
-      gst_imaging_output_event (pads[i].output, event);
-  gst_photo_stereo_unref_pads (pads);
-}
-
 static gboolean
 gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
@@ -220,16 +221,15 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_EOS:
     gst_photo_stereo_end_set (self);
     self->n_skip = 0;
-    send_to_pads (self, event);
+    gst_imaging_outputs_event (self->outputs, event);
     break;
   case GST_EVENT_FLUSH_STOP:
     gst_photo_stereo_forget_set (self);
     self->n_skip = 0;
-    reset_flows (self);
-    send_to_pads (self, event);
+    gst_imaging_outputs_event (self->outputs, event);
     break;
   default:
-    send_to_pads (self, event);
+    gst_imaging_outputs_event (self->outputs, event);
   }
   gst_event_unref (event);
   return ok;
@@ -277,54 +277,39 @@ static GstPad *
 gst_photo_stereo_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstImagingOutput *output;
-  gboolean taken;
-  guint i = 0;
-
-  while (g_strcmp0 (template->name_template, output_names[i]) != 0)
-    if (++i == N_OUTPUTS)
-      return NULL;
-  GST_OBJECT_LOCK (self);
-  taken = self->outputs[i] != NULL;
-  GST_OBJECT_UNLOCK (self);
-  if (taken)
-    return NULL;
-  output = gst_imaging_output_new (element, template, output_names[i]);
-  GST_OBJECT_LOCK (self);
-  self->outputs[i] = output;
-  gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
-  GST_OBJECT_UNLOCK (self);
-  return gst_imaging_output_pad (output);
+  return gst_imaging_outputs_request (
+      GST_PHOTO_STEREO (element)->outputs, template);
 }
 
-/* Not under the stream lock: another pad may wait with a push. */
 static void
 gst_photo_stereo_release_pad (GstElement *element, GstPad *pad)
 {
-  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstImagingOutput *found = NULL;
+  gst_imaging_outputs_release (GST_PHOTO_STEREO (element)->outputs, pad);
+}
 
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i] && gst_imaging_output_pad (self->outputs[i]) == pad)
-      found = g_steal_pointer (&self->outputs[i]);
-  if (found)
-    gst_flow_combiner_remove_pad (self->combiner, pad);
-  GST_OBJECT_UNLOCK (self);
-  if (!found)
-    return;
-  gst_imaging_output_remove (found);
-  gst_imaging_output_unref (found);
+/* No other picture may come, so the set is ended by a thread of its own; if one
+ * does, by the thread that brings it. */
+static void
+finish_when_idle (GstElement *element, gpointer data)
+{
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
+
+  GST_PAD_STREAM_LOCK (self->sink);
+  finish_if_asked (self);
+  GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
 static void
 gst_photo_stereo_finish_set (GstPhotoStereo *self)
 {
-  GST_PAD_STREAM_LOCK (self->sink);
-  self->n_skip = 0;
-  gst_photo_stereo_end_set (self);
-  GST_PAD_STREAM_UNLOCK (self->sink);
+  gboolean asked;
+
+  GST_OBJECT_LOCK (self);
+  asked = self->finish;
+  self->finish = TRUE;
+  GST_OBJECT_UNLOCK (self);
+  if (!asked)
+    gst_element_call_async (GST_ELEMENT (self), finish_when_idle, NULL, NULL);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -332,20 +317,13 @@ gst_photo_stereo_finish_set (GstPhotoStereo *self)
 static void
 reset (GstPhotoStereo *self)
 {
-  GstPhotoStereoPad pads[N_OUTPUTS];
-
-  gst_photo_stereo_ref_pads (self, pads);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (pads[i].output)
-      gst_imaging_output_reset (pads[i].output);
-  gst_photo_stereo_unref_pads (pads);
-  reset_flows (self);
+  gst_imaging_outputs_reset (self->outputs);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 
-/* Under the stream lock, as finish-set comes from any thread at any time. */
+/* Under the stream lock, as sets are also finished by a thread of their own. */
 static gboolean
 start (GstPhotoStereo *self)
 {
@@ -427,10 +405,8 @@ gst_photo_stereo_finalize (GObject *object)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
+  gst_imaging_outputs_free (self->outputs);
   gst_photo_stereo_settings_clear (&self->settings);
-  gst_flow_combiner_free (self->combiner);
   g_array_unref (self->held);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
@@ -453,7 +429,7 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
    * GstPhotoStereo::finish-set:
    *
    * Ends the set: what there is is solved, and the next picture begins another.
-   * Waits for the picture that is being worked on.
+   * Returns at once; the message photostereo-progress with final tells when.
    */
   signals[SIGNAL_FINISH_SET] = g_signal_new_class_handler ("finish-set",
       G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
@@ -489,7 +465,8 @@ gst_photo_stereo_init (GstPhotoStereo *self)
 
   gst_photo_stereo_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->combiner = gst_flow_combiner_new ();
+  self->outputs =
+      gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");

@@ -216,6 +216,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->n_lights = lights.n;
     self->n_colours = imk_photostereo_n_colours (&s.config);
     self->set_size = s.set_size ? s.set_size : lights.n;
+    self->full_scale = s.config.full_scale;
     warn_of_lights (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);

@@ -26,12 +26,27 @@ encoding_caps (
       "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
 }
 
-/* Returns: (transfer full): what we would give, the best first */
+/* The same in CUDAMemory, which GstCuda has of RGB.
+ * Returns: (transfer full) */
 static GstCaps *
-offers (
-    guint width, guint height, guint channels, GstPhotoStereoEncoding choice)
+cuda_caps (guint width, guint height)
 {
-  GstCaps *all = gst_caps_new_empty ();
+  GstCaps *caps = encoding_caps (width, height, 3, GST_PHOTO_STEREO_ENCODING_8);
+
+  gst_caps_set_features_simple (
+      caps, gst_caps_features_new ("memory:CUDAMemory", NULL));
+  return caps;
+}
+
+/* Returns: (transfer full): what we would give, the best first; CUDAMemory is
+ * for those who take nothing that the CPU can map */
+static GstCaps *
+offers (GstImagingEngine *engine, guint width, guint height, guint channels,
+    GstPhotoStereoEncoding choice)
+{
+  gboolean bytes = choice == GST_PHOTO_STEREO_ENCODING_AUTO ||
+                   choice == GST_PHOTO_STEREO_ENCODING_8;
+  GstCaps *all = gst_caps_new_empty (), *usable;
 
   for (GstPhotoStereoEncoding e = GST_PHOTO_STEREO_ENCODING_8;
        e <= GST_PHOTO_STEREO_ENCODING_TENSOR; e++) {
@@ -42,7 +57,11 @@ offers (
     if (caps)
       gst_caps_append (all, caps);
   }
-  return all;
+  if (bytes && channels == 3 && gst_imaging_engine_is_on_cuda (engine))
+    gst_caps_append (all, cuda_caps (width, height));
+  usable = gst_imaging_engine_usable_caps (engine, all);
+  gst_caps_unref (all);
+  return usable;
 }
 
 /* --- one result ---------------------------------------------------------- */
@@ -82,7 +101,7 @@ gst_photo_stereo_pad_begin (GstPhotoStereoPad *self, GstImagingEngine *engine,
   if (!self->output)
     return GST_FLOW_NOT_LINKED;
   flow = gst_imaging_output_negotiate (
-      self->output, offers (width, height, channels, choice));
+      self->output, offers (engine, width, height, channels, choice));
   if (flow != GST_FLOW_OK)
     return flow;
   return map_new_buffer (self, engine, image, error) == IMK_OK ? GST_FLOW_OK

@@ -2,8 +2,7 @@
 /* The element, for its own files. */
 #pragma once
 
-#include <gst/base/gstflowcombiner.h>
-
+#include "gstimagingoutputs.h"
 #include "gstphotostereo.h"
 #include "gstphotostereosettings.h"
 
@@ -23,9 +22,9 @@ struct _GstPhotoStereo {
 
   GstPad *sink;
   GstImagingEngine *engine;
-  GstPhotoStereoSettings settings;      /* under the object lock */
-  GstImagingOutput *outputs[N_OUTPUTS]; /* likewise */
-  GstFlowCombiner *combiner;            /* likewise */
+  GstImagingOutputs *outputs;
+  GstPhotoStereoSettings settings; /* under the object lock */
+  gboolean finish; /* likewise: finish-set came, and nobody has ended the set */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
@@ -33,8 +32,9 @@ struct _GstPhotoStereo {
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
-  GArray *held; /* of Held: where a set does not fit the device */
-  guint n_skip; /* pictures left of a set that ended early */
+  guint full_scale; /* of bit-depth; 0: that of the format, or all is said */
+  GArray *held;     /* of Held: where a set does not fit the device */
+  guint n_skip;     /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 };
 
@@ -65,9 +65,5 @@ GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
 /* What there is is solved and pushed. */
 GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
-/* For use without the object lock. */
-void gst_photo_stereo_ref_pads (
-    GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS]);
-void gst_photo_stereo_unref_pads (GstPhotoStereoPad pads[N_OUTPUTS]);
 
 G_END_DECLS

@@ -53,6 +53,54 @@ check_may_stay (
       "nvvidconv before, into plain video/x-raw.");
 }
 
+/* The largest sample of a colour. */
+static guint
+largest_sample (const ImkImage *image, const GstVideoFormatInfo *finfo)
+{
+  guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1, largest = 0;
+  guint step = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, 0);
+
+  for (guint y = 0; y < image->height; y++)
+    for (guint i = 0; i < n; i++) {
+      const guint8 *p = (const guint8 *) image->data + y * image->stride +
+                        GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i);
+
+      if (image->type == IMK_TYPE_U8)
+        for (guint x = 0; x < image->width; x++)
+          largest = MAX (largest, p[x * step]);
+      else
+        for (guint x = 0; x < image->width; x++)
+          largest = MAX (largest, *(const guint16 *) (p + x * step));
+    }
+  return largest;
+}
+
+/* Samples above full scale would be solved as any other, to an albedo that
+ * nobody has. Looks at the first picture of a set. */
+static void
+warn_of_bit_depth (GstPhotoStereo *self, GstBuffer *buffer)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  GstImagingFrame frame;
+  guint largest;
+
+  if (!self->full_scale || imk_photostereo_n_added (self->kernel) > 0 ||
+      gst_imaging_frame_map (buffer, info, GST_MAP_READ, GST_IMAGING_REACH_HOST,
+          NULL, NULL, NULL, &frame, NULL) != IMK_OK)
+    return;
+  largest = largest_sample (&frame.planes[0], info->finfo);
+  gst_imaging_frame_unmap (&frame, TRUE, NULL);
+  if (largest <= self->full_scale)
+    return;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
+       "ambient will be too bright, and absolute thresholds wrong. Set the "
+       "bit-depth that the camera has.",
+          largest, g_bit_storage (self->full_scale), self->full_scale),
+      (NULL));
+  self->full_scale = 0;
+}
+
 static ImkStatus
 add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
     GstImagingReach reach, ImkError *error)
@@ -98,6 +146,7 @@ gst_photo_stereo_add_picture (
     status = gst_photo_stereo_enter_device (self, error);
   if (status != IMK_OK)
     return status;
+  warn_of_bit_depth (self, buffer);
   input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
   if (input)
     status = add_mapped (self, input, index, reach, error);
@@ -110,26 +159,6 @@ gst_photo_stereo_add_picture (
 }
 
 /* --- results ------------------------------------------------------------- */
-
-void
-gst_photo_stereo_ref_pads (
-    GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS])
-{
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    pads[i] = (GstPhotoStereoPad){0};
-    if (self->outputs[i])
-      pads[i].output = gst_imaging_output_ref (self->outputs[i]);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-void
-gst_photo_stereo_unref_pads (GstPhotoStereoPad pads[N_OUTPUTS])
-{
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&pads[i].output, gst_imaging_output_unref);
-}
 
 static void
 post_progress (
@@ -200,19 +229,6 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
   return status;
 }
 
-/* Returns: @before, or what it becomes */
-static GstFlowReturn
-combine (GstPhotoStereo *self, guint i, GstImagingOutput *output,
-    GstFlowReturn flow, GstFlowReturn before)
-{
-  GST_OBJECT_LOCK (self);
-  if (self->outputs[i] == output) /* or it has been released */
-    before = gst_flow_combiner_update_pad_flow (
-        self->combiner, gst_imaging_output_pad (output), flow);
-  GST_OBJECT_UNLOCK (self);
-  return before;
-}
-
 static GstFlowReturn
 push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], gboolean ok)
@@ -229,7 +245,8 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     if (flows[i] == GST_FLOW_OK)
       flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL);
     if (pads[i].output && ok)
-      flow = combine (self, i, pads[i].output, flows[i], flow);
+      flow = gst_imaging_outputs_combine (
+          self->outputs, i, pads[i].output, flows[i], flow);
   }
   gst_buffer_unref (like);
   return flow;
@@ -241,7 +258,7 @@ static GstFlowReturn
 publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
-  GstPhotoStereoPad pads[N_OUTPUTS];
+  GstPhotoStereoPad pads[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;
@@ -251,13 +268,15 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  gst_photo_stereo_ref_pads (self, pads);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    pads[i].output = gst_imaging_outputs_get (self->outputs, i);
   status = solve (self, pads, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
   if (status == IMK_OK)
     post_progress (self, &summary, final);
   flow = push_results (self, pads, flows, status == IMK_OK);
-  gst_photo_stereo_unref_pads (pads);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    gst_imaging_output_unref (pads[i].output);
   *change = summary.change_deg;
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);

@@ -462,11 +462,13 @@ install_lights (GObjectClass *klass)
       "Size of a pixel on the working plane, for lights with a position", 1e-9,
       1e6, 1);
   install_number (klass, PROP_CENTRE_X, "centre-x",
-      "Column above which x = 0; -1 for the middle of the frame", -1e9, 1e9,
-      GST_PHOTO_STEREO_CENTRE);
+      "Column above which x = 0; the least number there is, the default, for the "
+      "middle of the frame",
+      GST_PHOTO_STEREO_CENTRE, 1e9, GST_PHOTO_STEREO_CENTRE);
   install_number (klass, PROP_CENTRE_Y, "centre-y",
-      "Row above which y = 0; -1 for the middle of the frame", -1e9, 1e9,
-      GST_PHOTO_STEREO_CENTRE);
+      "Row above which y = 0; the least number there is, the default, for the "
+      "middle of the frame",
+      GST_PHOTO_STEREO_CENTRE, 1e9, GST_PHOTO_STEREO_CENTRE);
   install_number (klass, PROP_PLANE_Z, "plane-z",
       "z of the working plane in mm, below all lights", -1e9, 1e9, 0);
 }

@@ -11,8 +11,9 @@ G_BEGIN_DECLS
 /* The meta that says which light a picture was taken under. */
 #define GST_PHOTO_STEREO_LIGHT_META "GstImagingLight"
 
-/* Of centre-x and centre-y: the middle. */
-#define GST_PHOTO_STEREO_CENTRE -1.0
+/* Of centre-x and centre-y: the middle. The least number that they take, as any
+ * other may be meant. */
+#define GST_PHOTO_STEREO_CENTRE -1e9
 
 typedef enum {
   GST_PHOTO_STEREO_INDEX_ORDER,

@@ -454,6 +454,18 @@ set_normal_caps (GstRelight *self, GstCaps *caps)
   return ok;
 }
 
+/* An albedo comes. Its normals may be linked later, so without them that is no
+ * error. */
+static void
+warn_of_missing_normals (GstRelight *self)
+{
+  if (!gst_pad_is_linked (self->normal))
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("There is an albedo, but the pad normal is not linked: no picture "
+         "comes out before it is."),
+        (NULL));
+}
+
 static gboolean
 set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
 {
@@ -472,6 +484,7 @@ set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
     self->has_caps = ok;
     self->refused = !ok;
   } else {
+    warn_of_missing_normals (self);
     /* another size, another pool */
     gst_clear_buffer (&self->paint);
     if (self->imports)

@@ -182,6 +182,31 @@ warn_once (GstShOverlay *self, const gchar *results)
       ("no GstImagingResults of shwfs-centroids-v1"));
 }
 
+/* The largest picture that cairo takes. */
+enum { TILE = 32767 };
+
+/* Draws into the part of @frame that begins at (@x, @y). */
+static gboolean
+draw_tile (GstVideoFrame *frame, gint x, gint y, const GstStructure *result,
+    const GstShOverlayStyle *style)
+{
+  gint width = GST_VIDEO_FRAME_WIDTH (frame);
+  gint height = GST_VIDEO_FRAME_HEIGHT (frame);
+  gint stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
+  guint8 *pixels = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
+  cairo_surface_t *surface = cairo_image_surface_create_for_data (
+      pixels + (gsize) y * stride + 4 * (gsize) x, CAIRO_FORMAT_RGB24,
+      MIN (width - x, TILE), MIN (height - y, TILE), stride);
+  cairo_t *cr = cairo_create (surface);
+  gboolean done;
+
+  cairo_translate (cr, -x, -y);
+  done = gst_sh_overlay_draw (cr, result, width, height, style);
+  cairo_destroy (cr);
+  cairo_surface_destroy (surface);
+  return done;
+}
+
 static GstFlowReturn
 gst_sh_overlay_transform_frame (
     GstVideoFilter *filter, GstVideoFrame *in, GstVideoFrame *out)
@@ -190,9 +215,8 @@ gst_sh_overlay_transform_frame (
   const GstStructure *result;
   GstShOverlayLevels levels;
   GstShOverlayStyle style;
-  cairo_surface_t *surface;
+  gboolean done = FALSE;
   gchar *results;
-  cairo_t *cr;
 
   GST_OBJECT_LOCK (self);
   levels = self->levels;
@@ -204,17 +228,12 @@ gst_sh_overlay_transform_frame (
   else
     gst_video_frame_copy (out, in);
   style.swapped = GST_VIDEO_FRAME_FORMAT (out) == SWAPPED_FORMAT;
-  surface =
-      cairo_image_surface_create_for_data (GST_VIDEO_FRAME_PLANE_DATA (out, 0),
-          CAIRO_FORMAT_RGB24, GST_VIDEO_FRAME_WIDTH (out),
-          GST_VIDEO_FRAME_HEIGHT (out), GST_VIDEO_FRAME_PLANE_STRIDE (out, 0));
-  cr = cairo_create (surface);
   result = gst_imaging_results_get (in->buffer, results);
-  if (!result || !gst_sh_overlay_draw (cr, result, GST_VIDEO_FRAME_WIDTH (out),
-                     GST_VIDEO_FRAME_HEIGHT (out), &style))
+  for (gint y = 0; y < GST_VIDEO_FRAME_HEIGHT (out); y += TILE)
+    for (gint x = 0; x < GST_VIDEO_FRAME_WIDTH (out); x += TILE)
+      done = result && draw_tile (out, x, y, result, &style);
+  if (!done)
     warn_once (self, results);
-  cairo_destroy (cr);
-  cairo_surface_destroy (surface);
   g_free (results);
   return GST_FLOW_OK;
 }

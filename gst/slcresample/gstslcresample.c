@@ -268,11 +268,44 @@ make_pool (GstSlcResample *self, GstCaps *caps)
 }
 
 static gboolean
+is_complete (GstSlcResample *self)
+{
+  return !self->kernel ||
+         imk_slcresample_pushed (self->kernel) == self->in.height ||
+         imk_slcresample_line (self->kernel) == self->out.height;
+}
+
+/* Returns: FALSE after an error, when lines that are wanted are missing */
+static gboolean
+check_complete (GstSlcResample *self)
+{
+  if (is_complete (self))
+    return TRUE;
+  gst_imaging_slc_post_end (GST_ELEMENT (self), "image", &self->in,
+      imk_slcresample_pushed (self->kernel));
+  return FALSE;
+}
+
+/* Returns: whether an image has begun that has not ended */
+static gboolean
+is_in_the_middle (GstSlcResample *self)
+{
+  return !is_complete (self) && imk_slcresample_pushed (self->kernel) > 0;
+}
+
+static gboolean
 set_caps (GstSlcResample *self, GstCaps *caps)
 {
   GstCaps *out;
   gboolean ok;
 
+  if (is_in_the_middle (self)) {
+    GstCaps *before = gst_pad_get_current_caps (self->sinkpad);
+
+    ok = gst_caps_is_equal (before, caps); /* said again */
+    gst_caps_unref (before);
+    return ok || check_complete (self);
+  }
   gst_imaging_slc_info_from_caps (&self->in, caps);
   if (!make_config (self) ||
       !gst_imaging_engine_set_caps (self->engine, caps, NULL))
@@ -412,45 +445,20 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (!gst_buffer_map (buffer, &map, GST_MAP_READ)) {
-    GST_ELEMENT_ERROR (self, RESOURCE, READ,
-        ("The memory of lines of the image cannot be read."), (NULL));
+  if (!gst_imaging_slc_map_lines (
+          self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
   if (gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
           self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
           self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
-    ImkImage lines = {
-        .data = map.data,
-        .stride = self->in.line_size,
-        .width = self->in.width,
-        .height = (guint) (map.size / self->in.line_size),
-        .channels = 1,
-        .type = self->in.type,
-    };
-
-    gst_imaging_engine_note_memory (self->engine, "system");
-    flow = take_lines (self, lines);
+    flow = take_lines (
+        self, gst_imaging_slc_lines (&self->in, map.data, map.size));
   }
   gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
   return flow;
-}
-
-/* Returns: FALSE after an error, when lines that are wanted are missing */
-static gboolean
-check_complete (GstSlcResample *self)
-{
-  guint pushed = self->kernel ? imk_slcresample_pushed (self->kernel) : 0;
-
-  if (!self->kernel || pushed == self->in.height ||
-      imk_slcresample_line (self->kernel) == self->out.height)
-    return TRUE;
-  GST_ELEMENT_ERROR (self, STREAM, FAILED,
-      ("The image ended after %u of %u lines.", pushed, self->in.height),
-      (NULL));
-  return FALSE;
 }
 
 static gboolean

@@ -138,7 +138,12 @@ open_dataset (const Gdal *gdal, const gchar *location, GError **error)
   begin_quiet (gdal);
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
-  if (!dataset)
+  if (!dataset && g_file_test (location, G_FILE_TEST_IS_DIR))
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+        "\"%s\" is a folder; of a Sentinel-1 product name a .tiff in its "
+        "folder measurement, one for each swath and polarisation (GDAL: %s).",
+        location, gdal->error_message ());
+  else if (!dataset)
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is no .PRM file, and GDAL does not read it either (%s). If it "
         "is raw samples without a header beside it, they need the properties "

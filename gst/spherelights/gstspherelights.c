@@ -50,7 +50,9 @@ struct _GstSphereLights {
   ImkSphere sphere;
   gdouble threshold;
 
-  /* under the stream lock */
+  /* a set may be finished by any thread, at any time; not the stream lock,
+   * under which a sink may wait */
+  GMutex lock;
   GstImagingPicture picture;
   ImkSpherelights *kernel; /* NULL until the first picture of a set */
 };
@@ -207,21 +209,37 @@ write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
   return status;
 }
 
-static gboolean
-finish_set (GstSphereLights *self)
+/* Returns: (transfer full) (nullable): the set, and the next picture begins
+ * another */
+static ImkSpherelights *
+take_set (GstSphereLights *self)
 {
-  guint n = self->kernel ? imk_spherelights_n_added (self->kernel) : 0;
+  ImkSpherelights *kernel;
+
+  g_mutex_lock (&self->lock);
+  kernel = g_steal_pointer (&self->kernel);
+  g_mutex_unlock (&self->lock);
+  return kernel;
+}
+
+static void
+gst_sphere_lights_finish_set (GstSphereLights *self)
+{
+  ImkSpherelights *kernel = take_set (self);
+  guint n = kernel ? imk_spherelights_n_added (kernel) : 0;
   g_autofree ImkSpherelight *lights = NULL;
   g_autofree gchar *location = NULL;
   ImkSphere sphere;
   ImkStatus status;
   ImkError error;
 
-  if (n == 0)
-    return TRUE;
+  if (n == 0) {
+    imk_spherelights_free (kernel);
+    return;
+  }
   lights = g_new0 (ImkSpherelight, n);
-  status = imk_spherelights_finish (self->kernel, lights, &sphere, &error);
-  g_clear_pointer (&self->kernel, imk_spherelights_free);
+  status = imk_spherelights_finish (kernel, lights, &sphere, &error);
+  imk_spherelights_free (kernel);
   if (status == IMK_OK) {
     post_sphere (self, n, &sphere);
     for (guint i = 0; i < n; i++)
@@ -234,17 +252,6 @@ finish_set (GstSphereLights *self)
   }
   if (status != IMK_OK)
     post_error (self, status, &error);
-  return status == IMK_OK;
-}
-
-static void
-gst_sphere_lights_finish_set (GstSphereLights *self)
-{
-  GstPad *sink = GST_BASE_TRANSFORM_SINK_PAD (self);
-
-  GST_PAD_STREAM_LOCK (sink);
-  finish_set (self);
-  GST_PAD_STREAM_UNLOCK (sink);
 }
 
 /* --- GstBaseTransform ------------------------------------------------------
@@ -255,10 +262,14 @@ gst_sphere_lights_set_caps (
     GstBaseTransform *trans, GstCaps *in_caps, GstCaps *out_caps)
 {
   GstSphereLights *self = GST_SPHERE_LIGHTS (trans);
+  ImkStatus status;
   ImkError error;
 
-  finish_set (self);
-  if (gst_imaging_picture_from_caps (&self->picture, in_caps, &error) == IMK_OK)
+  gst_sphere_lights_finish_set (self);
+  g_mutex_lock (&self->lock);
+  status = gst_imaging_picture_from_caps (&self->picture, in_caps, &error);
+  g_mutex_unlock (&self->lock);
+  if (status == IMK_OK)
     return TRUE;
   GST_ERROR_OBJECT (self, "%s", error.message);
   return FALSE;
@@ -287,10 +298,12 @@ gst_sphere_lights_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
   ImkStatus status = IMK_OK;
   ImkError error;
 
+  g_mutex_lock (&self->lock);
   if (!self->kernel)
     status = begin_set (self, &error);
   if (status == IMK_OK)
     status = add_picture (self, buffer, &error);
+  g_mutex_unlock (&self->lock);
   if (status == IMK_OK)
     return GST_FLOW_OK;
   post_error (self, status, &error);
@@ -303,22 +316,17 @@ gst_sphere_lights_sink_event (GstBaseTransform *trans, GstEvent *event)
   GstSphereLights *self = GST_SPHERE_LIGHTS (trans);
 
   if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
-    finish_set (self);
+    gst_sphere_lights_finish_set (self);
   else if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-    g_clear_pointer (&self->kernel, imk_spherelights_free);
+    imk_spherelights_free (take_set (self));
   return GST_BASE_TRANSFORM_CLASS (gst_sphere_lights_parent_class)
       ->sink_event (trans, event);
 }
 
-/* Under the stream lock, as finish-set comes from any thread at any time. */
 static gboolean
 gst_sphere_lights_stop (GstBaseTransform *trans)
 {
-  GstPad *sink = GST_BASE_TRANSFORM_SINK_PAD (trans);
-
-  GST_PAD_STREAM_LOCK (sink);
-  g_clear_pointer (&GST_SPHERE_LIGHTS (trans)->kernel, imk_spherelights_free);
-  GST_PAD_STREAM_UNLOCK (sink);
+  imk_spherelights_free (take_set (GST_SPHERE_LIGHTS (trans)));
   return TRUE;
 }
 
@@ -405,6 +413,7 @@ gst_sphere_lights_finalize (GObject *object)
 
   g_free (self->location);
   g_free (self->mask_location);
+  g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (gst_sphere_lights_parent_class)->finalize (object);
 }
 
@@ -460,7 +469,7 @@ gst_sphere_lights_class_init (GstSphereLightsClass *klass)
    * GstSphereLights::finish-set:
    *
    * Writes the lights of the pictures so far; the next picture begins another
-   * set. Waits for the picture that is being worked on.
+   * set. Waits for the picture that is being worked on, and for the file.
    */
   signals[SIGNAL_FINISH_SET] = g_signal_new_class_handler ("finish-set",
       G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST | G_SIGNAL_ACTION,
@@ -485,6 +494,7 @@ gst_sphere_lights_init (GstSphereLights *self)
 {
   ImkSpherelightsConfig defaults;
 
+  g_mutex_init (&self->lock);
   imk_spherelights_config_init (&defaults);
   self->threshold = defaults.threshold;
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), TRUE);

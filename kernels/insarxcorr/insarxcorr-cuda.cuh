@@ -11,6 +11,7 @@ namespace insar {
 enum {
   BLOCK = 512, /* threads, where lines do not say otherwise */
   WARP = 32,
+  N_SIDES = IMK_INSARXCORR_N_SIDES,
 };
 
 /* A patch of a batch. Those that are measured come before those that the mask
@@ -22,7 +23,7 @@ struct Item {
 
 /* Of the amplitudes of a patch. */
 struct Level {
-  float mean[IMK_INSARXCORR_N_SIDES];
+  float mean[N_SIDES];
   float scale; /* of the secondary's, so that both are alike: a power of 2 */
   bool is_flat; /* those of a side are all the same: there is no peak */
 };
@@ -44,16 +45,16 @@ struct Band {
 struct Arguments {
   const ImkInsarxcorrPlan *plan; /* a copy, whose pointers are the host's */
   ImkInsarxcorrFine fine;
-  Band bands[IMK_INSARXCORR_N_SIDES];
+  Band bands[N_SIDES];
   const Item *items;
   const double *zoom;    /* tables */
   const float2 *phases;  /* COMPAT: [range_interp][width]: to samples m /
                           * range_interp later */
   uint32_t *n_valid;     /* [2] */
   uint2 *centres; /* PRECISE: [2]: the middle of the spectrum */
-  LineLevel *line_levels[IMK_INSARXCORR_N_SIDES]; /* [height] */
+  LineLevel *line_levels[N_SIDES]; /* [height] */
   Level *levels;
-  float *amplitudes[IMK_INSARXCORR_N_SIDES]; /* [height][width] */
+  float *amplitudes[N_SIDES]; /* [height][width] */
   float2 *samples;  /* PRECISE: [height][width] of a patch of the larger side */
   float2 *wide;     /* PRECISE: [fine height][width], of the same */
   float2 *spectra;  /* [fft_height][fft_width] */
@@ -194,7 +195,7 @@ static __global__ void
 find_levels (const __grid_constant__ Arguments a)
 {
   Level level = {};
-  int exponents[IMK_INSARXCORR_N_SIDES];
+  int exponents[N_SIDES];
 
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
     const uint32_t height = a.fine.height[s];
@@ -228,7 +229,7 @@ struct Rect {
 /* Lines of a + i b, each without its mean, 0 beyond @inside. */
 struct PackedLines {
   Arguments a;
-  Rect inside[IMK_INSARXCORR_N_SIDES];
+  Rect inside[N_SIDES];
 
   __device__ float
   side_at (int s, uint32_t item, uint32_t y, uint32_t x) const

@@ -61,7 +61,7 @@ imk_relight_albedo (
   v *= s->image.type == IMK_TYPE_U8    ? 1.0f / 255
        : s->image.type == IMK_TYPE_U16 ? 1.0f / 65535
                                        : 1;
-  return v > 0 ? v : 0; /* NaN is 0 */
+  return v > 0 && v < INFINITY ? v : 0; /* so is NaN */
 }
 
 IMK_RELIGHT_FUNCTION uint8_t

@@ -71,7 +71,8 @@ ImkStatus imk_relight_update (
  *   albedo (ambient + diffuse max (0, n.l)) + specular max (0, n.h)^shininess,
  * the highlight only where n.l > 0 (Blinn 1977); cut off at 1, to the power
  * 1 / gamma, times 255, rounded. Black where there is no normal, or one with a
- * number that is not finite. CPU and CUDA differ by 1 of 255 at most.
+ * number that is not finite; an albedo that is no finite number above 0 is 0.
+ * CPU and CUDA differ by 1 of 255 at most.
  * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_DEVICE */
 ImkStatus imk_relight_process (ImkRelight *self,
     const ImkRelightSource *normals, const ImkRelightSource *albedo,

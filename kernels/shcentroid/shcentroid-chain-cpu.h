@@ -8,7 +8,12 @@
 #define Masks ISA_NAME (Masks)
 #define REALS ISA_NAME (REALS)
 #define Pair ISA_NAME (Pair)
+#define Floats ISA_NAME (Floats)
+#define widen ISA_NAME (widen)
+#define add_maximum ISA_NAME (add_maximum)
 #define ChainColumns ISA_NAME (ChainColumns)
+#define ChainAhead ISA_NAME (ChainAhead)
+#define look_ahead ISA_NAME (look_ahead)
 #define ChainStrip ISA_NAME (ChainStrip)
 #define ChainSums ISA_NAME (ChainSums)
 #define load_samples ISA_NAME (load_samples)
@@ -19,7 +24,6 @@
 #define all_reals ISA_NAME (all_reals)
 #define load_row ISA_NAME (load_row)
 #define fetch_ahead ISA_NAME (fetch_ahead)
-#define load_flat ISA_NAME (load_flat)
 #define add_range ISA_NAME (add_range)
 #define find_ranges ISA_NAME (find_ranges)
 #define find_brightest ISA_NAME (find_brightest)
@@ -58,9 +62,20 @@
 typedef double Reals __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef double Pair __attribute__ ((vector_size (16)));
+typedef float Floats __attribute__ ((vector_size (VECTOR_SIZE / 2)));
 enum { REALS = VECTOR_SIZE / sizeof (double) };
 
 typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
+
+/* What the next group reads where there are dark and flat, from its first row
+ * on: its rows are elsewhere, and too short for the processor to see them come.
+ * NULL where there is nothing. */
+typedef struct ChainAhead {
+  const uint8_t *samples;
+  const float *dark, *flat;
+  size_t stride, row; /* bytes of the frame, numbers */
+  uint32_t sample_size;
+} ChainAhead;
 
 /* The columns of a piece of a tile in one band: what decides about their
  * pixels, and their sums, in the order of ImkShcentroidReals. */
@@ -69,17 +84,18 @@ typedef struct ChainColumns {
   _Alignas(64) double least[CHAIN_ROOM];
   double pedestal[CHAIN_ROOM], factors[CHAIN_ROOM], us[CHAIN_ROOM];
   ChainSums sums;
-  double max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
+  float max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
   /* the pixels of a group; weights where they differ from cell to cell */
-  double value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
-  double flat[IMK_SHCENTROID_GROUP_ROWS][CHAIN_TILE];
+  float value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  const float *flat[IMK_SHCENTROID_GROUP_ROWS];
+  ChainAhead ahead;
   double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
   const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
 
 /* One group of the columns of one vector, in registers: ImkShcentroidGroup. */
 typedef struct ChainStrip {
-  Reals p, p1, q, q1, q2, raw, max;
+  Reals p, p1, q, q1, q2, raw;
 } ChainStrip;
 
 #include "shcentroid/shcentroid-levels-cpu.h"
@@ -106,6 +122,15 @@ read_reals (const double *from)
 
   memcpy (&reals, from, sizeof (reals));
   return reals;
+}
+
+INLINE Reals
+widen (const float *from)
+{
+  Floats floats;
+
+  memcpy (&floats, from, sizeof (floats));
+  return __builtin_convertvector(floats, Reals);
 }
 
 /* @n numbers and what is beyond them in whole vectors: whoever comes next
@@ -182,11 +207,13 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   Reals light = (Reals) ((Masks) v & lit), q;
 
   if (way.flat) {
-    Reals flat = read_reals (c->flat[k] + i);
+    Reals flat = widen (c->flat[k] + i);
 
-    q = flat * light * r->noise.per_count + flat * flat * r->noise.read;
+    q = flat * light;
+    if (r->noise.read > 0.0)
+      q += flat * flat * r->noise.read;
   } else {
-    q = light * r->noise.per_count + r->noise.read;
+    q = light + r->noise.read;
   }
   if (way.rare && r->power != 1.0) {
     Reals d = v - read_reals (c->pedestal + i);
@@ -213,7 +240,7 @@ INLINE void
 add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
     const ChainRows *r, const ChainWay way)
 {
-  Reals v = read_reals (&c->value[k][i]), weight = {0}, p;
+  Reals v = widen (&c->value[k][i]), weight = {0}, p;
 
   if (way.weighted)
     weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
@@ -222,7 +249,6 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
     add_spread (s, c, i, k, r, v, weight, p, way);
     if (way.cut || way.weighted || way.rare)
       s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
-    s->max = larger (s->max, v);
   }
 }
 
@@ -258,8 +284,22 @@ end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *s,
   /* it is p where nothing is cut and nothing weighted */
   keep_sum (&c->sums[CHAIN_RAW][i],
       way.cut || way.weighted || way.rare ? s->raw : s->p, begins);
-  q1 = begins ? s->max : larger (read_reals (&c->max[i]), s->max);
-  memcpy (&c->max[i], &q1, sizeof (q1));
+}
+
+/* Lines of the cache are fetched while there is something to compute: all at
+ * once they would wait for each other, and so would whoever needs the first. */
+INLINE void
+fetch_ahead (const ChainAhead *ahead, uint32_t i, uint32_t n_rows)
+{
+  if (!ahead->dark || i % 16 != 0)
+    return;
+  for (uint32_t k = 0; k < n_rows; k++) {
+    __builtin_prefetch (ahead->dark + k * ahead->row + i);
+    __builtin_prefetch (ahead->flat + k * ahead->row + i);
+  }
+  for (uint32_t k = 0; i % 32 == 0 && k < n_rows; k++)
+    __builtin_prefetch (
+        ahead->samples + k * ahead->stride + i * ahead->sample_size);
 }
 
 /* All rows of a group in one vector of columns. */
@@ -269,7 +309,7 @@ sum_chain_strip (
 {
   ChainStrip s = {.p = {0}};
 
-  s.max -= 3.4e38;
+  fetch_ahead (&c->ahead, i, r->n);
   for (uint32_t k = r->n; k-- > 0;)
     add_pixels (&s, c, i, k, r, way);
   end_group (c, i, r, &s, way);
@@ -391,24 +431,54 @@ weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
   }
 }
 
+/* A bad pixel is not a number, and not larger. */
+INLINE void
+add_maximum (
+    const float *restrict value, uint32_t n, bool begins, float *restrict max)
+{
+  for (uint32_t i = 0; begins && i < n; i++)
+    max[i] = -3.4e38f;
+  for (uint32_t i = 0; i < n; i++)
+    max[i] = value[i] > max[i] ? value[i] : max[i];
+}
+
 /* The largest samples as they came, of row @k of the group, where the pixels
  * are not bad. */
 FUNCTION void
 add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
     ChainColumns *c, uint32_t k, bool begins)
 {
-  double *restrict max = c->max_sample;
-  const double *restrict value = c->value[k];
-  _Alignas(64) double samples[CHAIN_TILE];
+  float *restrict max = c->max_sample;
+  const float *restrict value = c->value[k];
+  _Alignas(64) float samples[CHAIN_TILE];
 
   load_samples (f, x, y, n, samples);
   for (uint32_t i = 0; begins && i < n; i++)
-    max[i] = 0.0;
+    max[i] = 0.0f;
   for (uint32_t i = 0; i < n; i++) {
-    double sample = value[i] == value[i] ? samples[i] : 0.0;
+    float sample = value[i] == value[i] ? samples[i] : 0.0f;
 
     max[i] = sample > max[i] ? sample : max[i];
   }
+}
+
+/* Below column @x of the frame and the group that ends above row @y. */
+INLINE ChainAhead
+look_ahead (const Frame *f, uint32_t x, uint32_t y, uint32_t n_rows)
+{
+  const Cpu *cpu = f->cpu;
+  size_t at = (size_t) y * cpu->plan.width + x;
+  ChainAhead ahead = {.stride = f->in->stride,
+      .row = cpu->plan.width,
+      .sample_size = (uint32_t) imk_type_size (f->in->type)};
+
+  if (!cpu->dark || y + n_rows > cpu->plan.height)
+    return ahead;
+  ahead.samples = (const uint8_t *) f->in->data + y * f->in->stride +
+                  (size_t) x * ahead.sample_size;
+  ahead.dark = cpu->dark + at;
+  ahead.flat = cpu->flat + at;
+  return ahead;
 }
 
 /* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
@@ -422,14 +492,20 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
   uint32_t y = (uint32_t) r->first;
 
   for (uint32_t k = 0; k < r->n; k++) {
+    bool begins = r->begins && k == 0;
+    size_t at = (size_t) (w->y + y + k) * f->cpu->plan.width + w->x + x;
+
     if (r->quad)
       r->y[k] = imk_shcentroid_coordinate (&f->cpu->params, y + k, w->height);
     load_row (f, w->x + x, w->y + y + k, n, c->value[k]);
-    if (way->all && way->flat)
-      load_flat (f, w->x + x, w->y + y + k, n, c->flat[k]);
+    if (way->flat)
+      c->flat[k] = f->cpu->flat + at;
+    if (way->all)
+      add_maximum (c->value[k], n, begins, c->max);
     if (way->all && r->calibrated)
-      add_samples (f, w->x + x, w->y + y + k, n, c, k, r->begins && k == 0);
+      add_samples (f, w->x + x, w->y + y + k, n, c, k, begins);
   }
+  c->ahead = look_ahead (f, w->x + x, w->y + y + r->n, r->n);
   if (way->weighted)
     weigh_rows (t, n, y, cached, r, c);
   sum_chain_strips (c, n, r, way);
@@ -535,14 +611,14 @@ gather_lanes (const ChainColumns *c, const uint32_t n_sums, uint32_t first,
 
 /* Returns: the largest of @n and @least */
 INLINE double
-largest (const double *from, uint32_t n, double least)
+largest (const float *from, uint32_t n, double least)
 {
   Reals v = all_reals (least);
   double numbers[REALS];
 
   for (uint32_t i = 0; i < n; i += REALS) {
     Masks real = read_reals (lane_numbers) < (double) (n - i);
-    Reals more = read_reals (from + i);
+    Reals more = widen (from + i);
 
     v = larger (v, (Reals) (((Masks) more & real) | ((Masks) v & ~real)));
   }
@@ -595,6 +671,7 @@ FUNCTION void
 sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
 {
   uint32_t width = tile_width (t), height = t->windows[0].height;
+  uint32_t group_rows = imk_shcentroid_group_rows (height);
   ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
   ChainSums lanes;
 
@@ -614,9 +691,7 @@ sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
       for (uint32_t from = y; from < end; from += rows.n) {
         rows.first = from;
         rows.begins = from == y;
-        rows.n = end - from < IMK_SHCENTROID_GROUP_ROWS
-                     ? end - from
-                     : IMK_SHCENTROID_GROUP_ROWS;
+        rows.n = end - from < group_rows ? end - from : group_rows;
         load_group (t, x, n, cached, way, &rows, c);
       }
       end_columns (c, n, way);
@@ -703,7 +778,12 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef Masks
 #undef REALS
 #undef Pair
+#undef Floats
+#undef widen
+#undef add_maximum
 #undef ChainColumns
+#undef ChainAhead
+#undef look_ahead
 #undef ChainStrip
 #undef ChainSums
 #undef load_samples
@@ -714,7 +794,6 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef all_reals
 #undef load_row
 #undef fetch_ahead
-#undef load_flat
 #undef add_range
 #undef find_ranges
 #undef find_brightest

@@ -77,7 +77,7 @@ chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
       .calibrated = cpu->dark || cpu->lut,
       .quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
       .power = params->power,
-      .noise = {1.0 / params->gain, params->read_noise * params->read_noise},
+      .noise = imk_shcentroid_noise (params),
   };
 }
 
@@ -118,14 +118,16 @@ static inline __attribute__ ((always_inline)) void
 chain_end (const ChainTile *t)
 {
   const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (&cpu->params);
 
   for (uint32_t i = 0; i < t->n; i++) {
     uint32_t cell = t->first + i;
     ImkShcentroidRow row = {{0}};
 
-    bool valid = imk_shcentroid_finish_real (&row, &t->sums[i],
-        &cpu->rects[cell], &t->windows[i], &cpu->params, cpu->plan.fields,
-        cpu->fresh, cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+    bool valid =
+        imk_shcentroid_finish_real (&row, &t->sums[i], &cpu->rects[cell],
+            &t->windows[i], &cpu->params, &noise, cpu->plan.fields, cpu->fresh,
+            cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
 
     if (cpu->params.remove_tilt)
       cpu->slopes[cell] =

@@ -209,8 +209,8 @@ struct ChainWeight {
 template <bool ALL, bool RARE>
 static __device__ __forceinline__ void
 add_pixel (const ChainArguments &a, const ChainPixel &pixel,
-    const ImkShcentroidLevel &level, const ImkShcentroidNoise &noise, double y,
-    double weight, ImkShcentroidGroup *g, ImkShcentroidReals *c)
+    const ImkShcentroidLevel &level, double y, double weight,
+    ImkShcentroidGroup *g, ImkShcentroidReals *c)
 {
   const ImkShcentroidParams &params = a.common.params;
   bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
@@ -223,7 +223,7 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
   imk_shcentroid_add_part (g, p, quad, y);
   if (ALL) {
     double q = imk_shcentroid_spread (v, pixel.flat, used, level.pedestal,
-        weight, RARE ? params.power : 1.0, p, &noise);
+        weight, RARE ? params.power : 1.0, p, &a.noise);
 
     imk_shcentroid_add_spread (g, q, quad, y);
     g->raw += pixel.good ? v : 0.0;
@@ -270,21 +270,21 @@ sum_column (const ChainArguments &a, const Team &team,
     ImkShcentroidReals *lane)
 {
   const ImkShcentroidParams &params = a.common.params;
-  const ImkShcentroidNoise noise = {
-      a.noise_per_count, params.read_noise * params.read_noise};
   bool quad = RARE && params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  const uint32_t group_rows = imk_shcentroid_group_rows (w.height);
   ImkShcentroidReals c = no_sums ();
   double coordinate = u;
 
-  for (uint32_t k = 0; k < n; k += CHAIN_BATCH) {
+  for (uint32_t k = 0; k < n; k += group_rows) {
+    uint32_t n_rows = min (group_rows, n - k);
     ChainPixel pixels[CHAIN_BATCH];
     ImkShcentroidGroup g = {};
 
-    fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y + k, n - k, pixels);
+    fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y + k, n_rows, pixels);
 #pragma unroll
     for (int i = CHAIN_BATCH - 1; i >= 0; i--)
-      if (k + i < n)
-        add_pixel<ALL, RARE> (a, pixels[i], level, noise,
+      if (i < n_rows)
+        add_pixel<ALL, RARE> (a, pixels[i], level,
             quad ? imk_shcentroid_coordinate (&params, y + k + i, w.height) : 0,
             weighted ? team.weights[k + i] : 1.0, &g, &c);
     imk_shcentroid_add_group (&c, &g, quad, y + k);
@@ -514,7 +514,7 @@ finish_chain_cell (
   ImkShcentroidRow row;
 
   bool valid = imk_shcentroid_finish_real (&row, &from.sums, &cell,
-      &from.window, &params,
+      &from.window, &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, a.common.held + 2 * (size_t) index, &track);
 

@@ -9,7 +9,7 @@
  * - A weight is the product of one of the row, which the pixel is multiplied
  *   with, and one of the column, which the sums of the column are.
  * - A cell is cut into bands of IMK_SHCENTROID_BAND_ROWS rows, these into
- *   groups of IMK_SHCENTROID_GROUP_ROWS. In a group each column is added up
+ *   groups of imk_shcentroid_group_rows (). In a group each column is added up
  *   from the last row to the first, by ImkShcentroidGroup; the groups are added
  *   to the column from the top (imk_shcentroid_add_group). Column u goes to
  *   lane u % 32, from left to right; the lanes are added up by halves (16 to
@@ -23,7 +23,7 @@
 enum {
   IMK_SHCENTROID_LANES = 32,
   IMK_SHCENTROID_BAND_ROWS = 32,
-  IMK_SHCENTROID_GROUP_ROWS = 8,
+  IMK_SHCENTROID_GROUP_ROWS = 8, /* at most */
 };
 
 /* Where a cell is looked for in the frame: its rect, moved by tracking. */
@@ -64,11 +64,33 @@ typedef struct ImkShcentroidGroup {
   double raw;
 } ImkShcentroidGroup;
 
-/* What a frame does not change, prepared once. */
+/* What a frame does not change, prepared once. Pixels and their sums have
+ * variances in units of per_count, which is multiplied with at the end. */
 typedef struct ImkShcentroidNoise {
   double per_count; /* variance a calibrated count: 1 / gain */
-  double read;      /* read noise squared */
+  double read;      /* read noise squared, in that unit */
 } ImkShcentroidNoise;
+
+IMK_SHCENTROID_INLINE ImkShcentroidNoise
+imk_shcentroid_noise (const ImkShcentroidParams *params)
+{
+  ImkShcentroidNoise noise;
+
+  noise.per_count = 1.0 / params->gain;
+  noise.read = params->read_noise * params->read_noise * params->gain;
+  return noise;
+}
+
+/* The rows of the groups of a cell, but for the last. Groups of a low cell are
+ * about equal, since a GPU takes as long for the lower as for the higher. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_group_rows (uint32_t height)
+{
+  uint32_t most = IMK_SHCENTROID_GROUP_ROWS;
+  uint32_t n = (height + most - 1) / most;
+
+  return height > IMK_SHCENTROID_BAND_ROWS ? most : (height + n - 1) / n;
+}
 
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_infinity (void)
@@ -204,14 +226,15 @@ imk_shcentroid_part (
 }
 
 /* Its variance, (dp / dv)^2 var (v): v is known to flat (raw - dark), of which
- * the variance is flat^2 ((raw - dark) / gain + read noise^2). */
+ * the variance is flat^2 ((raw - dark) / gain + read noise^2). See
+ * ImkShcentroidNoise for the unit. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_spread (double v, double flat, bool used, double pedestal,
     double weight, double power, double part, const ImkShcentroidNoise *noise)
 {
   double light = v > 0.0 ? v : 0.0;
   double slope = weight;
-  double variance = flat * light * noise->per_count + flat * flat * noise->read;
+  double variance = flat * light + flat * flat * noise->read;
 
   if (power != 1.0)
     slope = v > pedestal ? power * part / (v - pedestal) : 0.0;
@@ -465,13 +488,14 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   return centre;
 }
 
-/* Σ (u - c)^2 q / m00^2 */
+/* Σ (u - c)^2 q @unit. Rounding may push an exact 0 below it; sums that went
+ * beyond all numbers are too much, too. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_real_variance (
-    double c, double q, double qu, double quu, double flux, double scale)
+    double c, double q, double qu, double quu, double unit)
 {
   double sum = quu - 2.0 * c * qu + c * c * q;
-  double variance = (sum > 0.0 ? sum : 0.0) / (flux * flux) * scale;
+  double variance = sum <= 0.0 ? 0.0 : sum * unit;
 
   return variance < 3e38 ? variance : 3e38;
 }
@@ -480,7 +504,7 @@ IMK_SHCENTROID_INLINE void
 imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
     const ImkShcentroidReals *s, const ImkShcentroidRect *cell,
     const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
-    double min_flux)
+    const ImkShcentroidNoise *noise, double min_flux)
 {
   bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
@@ -489,10 +513,12 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   double var_y = var_x;
 
   if (centre.valid) {
-    var_x = imk_shcentroid_real_variance (
-        s->pu / s->p, s->q, s->qu, s->quu, s->p, scale);
-    var_y = imk_shcentroid_real_variance (
-        s->py / s->p, s->q, s->qy, s->qyy, s->p, scale);
+    double unit = noise->per_count * scale / (s->p * s->p);
+
+    var_x =
+        imk_shcentroid_real_variance (s->pu / s->p, s->q, s->qu, s->quu, unit);
+    var_y =
+        imk_shcentroid_real_variance (s->py / s->p, s->q, s->qy, s->qyy, unit);
   }
   row->field[IMK_SHCENTROID_FLUX] = centre.flux;
   row->field[IMK_SHCENTROID_FLUX_RAW] = s->raw;
@@ -511,8 +537,9 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
 IMK_SHCENTROID_INLINE bool
 imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
     const ImkShcentroidRect *cell, const ImkShcentroidWindow *window,
-    const ImkShcentroidParams *params, ImkShcentroidFields fields, bool fresh,
-    double *held, ImkShcentroidTrack *track)
+    const ImkShcentroidParams *params, const ImkShcentroidNoise *noise,
+    ImkShcentroidFields fields, bool fresh, double *held,
+    ImkShcentroidTrack *track)
 {
   double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
   ImkShcentroidCentre centre =
@@ -524,7 +551,7 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
   imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe_real (
-        row, centre, s, cell, window, params, min_flux);
+        row, centre, s, cell, window, params, noise, min_flux);
   return centre.valid;
 }
 

@@ -6,6 +6,8 @@
 /* of the chain */
 #define load_row ISA_NAME (load_row)
 #define load_samples ISA_NAME (load_samples)
+#define Floats ISA_NAME (Floats)
+#define widen ISA_NAME (widen)
 #define find_levels ISA_NAME (find_levels)
 #define Reals ISA_NAME (Reals)
 #define Masks ISA_NAME (Masks)
@@ -15,7 +17,6 @@
 #define raise_reals ISA_NAME (raise_reals)
 #define larger ISA_NAME (larger)
 
-#define Floats ISA_NAME (Floats)
 #define Shifts ISA_NAME (Shifts)
 #define SHIFTS ISA_NAME (SHIFTS)
 #define load_shifts ISA_NAME (load_shifts)
@@ -40,7 +41,6 @@
 
 typedef float Shifts __attribute__ ((vector_size (VECTOR_SIZE)));
 /* as many as Reals */
-typedef float Floats __attribute__ ((vector_size (VECTOR_SIZE / 2)));
 enum { SHIFTS = VECTOR_SIZE / sizeof (float) };
 
 INLINE Shifts
@@ -63,7 +63,7 @@ part_row (const MatchScratch *s, ImkShcentroidLevel level, double weight_y,
     float *row)
 {
   for (uint32_t x = 0; x < n; x += REALS) {
-    Reals v = read_reals (s->value + x), p = v - level.pedestal;
+    Reals v = widen (s->value + x), p = v - level.pedestal;
     Masks used = v >= level.least, bad = v != v;
     Floats part;
 
@@ -106,7 +106,7 @@ add_match_row (
   const MatchColumns *c = &s->columns;
 
   for (uint32_t x = 0; x < n; x += REALS) {
-    Reals v = read_reals (s->value + x), sum, p;
+    Reals v = widen (s->value + x), sum, p;
     Masks good = v == v;
     Floats part;
 
@@ -122,7 +122,7 @@ add_match_row (
     memcpy (c->raw + x, &sum, sizeof (sum));
     sum = larger (read_reals (c->max + x), v);
     memcpy (c->max + x, &sum, sizeof (sum));
-    p = (Reals) ((Masks) read_reals (s->sample + x) & good);
+    p = (Reals) ((Masks) widen (s->sample + x) & good);
     sum = larger (read_reals (c->max_sample + x), p);
     memcpy (c->max_sample + x, &sum, sizeof (sum));
   }
@@ -136,8 +136,7 @@ spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
 {
   const Cpu *cpu = t->f->cpu;
   const ImkShcentroidParams *params = &cpu->params;
-  const ImkShcentroidNoise noise = {
-      1.0 / params->gain, params->read_noise * params->read_noise};
+  const ImkShcentroidNoise noise = imk_shcentroid_noise (params);
   const ImkShcentroidWindow *w = t->windows;
   size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x;
   const float *flat = cpu->dark ? cpu->flat + at : NULL;
@@ -147,8 +146,9 @@ spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
     double v = s->value[x], weight = weighted ? s->weights[x] * weight_y : 1.0;
     bool used = row[x] == row[x] && v >= least;
 
-    spread[x] = imk_shcentroid_spread (v, flat ? flat[x] : 1.0, used, pedestal,
-        weight, params->power, used ? row[x] : 0.0, &noise);
+    spread[x] = noise.per_count *
+                imk_shcentroid_spread (v, flat ? flat[x] : 1.0, used, pedestal,
+                    weight, params->power, used ? row[x] : 0.0, &noise);
   }
 }
 
@@ -538,10 +538,11 @@ take_template (const Frame *f, MatchScratch *s)
 
 #undef load_row
 #undef load_samples
+#undef Floats
+#undef widen
 #undef find_levels
 #undef Reals
 #undef Masks
-#undef Floats
 #undef REALS
 #undef all_reals
 #undef read_reals

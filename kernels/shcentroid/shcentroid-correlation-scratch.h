@@ -31,9 +31,9 @@ typedef struct MatchScratch {
   uint32_t stride, pad;
   double *spread; /* variance of each pixel, width x height */
   ImkShcentroidTotal *totals;
-  double *products;       /* of all shifts */
-  double *weights;        /* of the columns */
-  double *value, *sample; /* of one row, as it came */
+  double *products;      /* of all shifts */
+  double *weights;       /* of the columns */
+  float *value, *sample; /* of one row, as it came */
   MatchColumns columns;
 } MatchScratch;
 
@@ -86,7 +86,7 @@ match_lay_out (
       memory, &at, (size_t) (2 * most + 1) * (2 * most + 1) * sizeof (double));
   s->weights = match_cut (memory, &at, column);
   /* and what a row is rounded up to when it is loaded */
-  s->value = match_cut (memory, &at, (width + 64) * sizeof (double));
+  s->value = match_cut (memory, &at, (width + 64) * sizeof (float));
   s->sample = match_cut (memory, &at, column);
   c->p = match_cut (memory, &at, column);
   c->raw = match_cut (memory, &at, column);

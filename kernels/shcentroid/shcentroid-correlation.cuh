@@ -317,15 +317,14 @@ spread_of_pixel (const ChainArguments &a, const ImkShcentroidWindow &w,
     uint32_t y)
 {
   const ImkShcentroidParams &params = a.common.params;
-  const ImkShcentroidNoise noise = {
-      a.noise_per_count, params.read_noise * params.read_noise};
   ChainPixel pixel = fetch_pixel<Sample, CALIBRATED> (a, w.x + x, w.y + y);
   double v = pixel.value, by = weight_at (a, weight, x, y);
   bool used = pixel.good && v >= level.least;
   float p = part_of (params, v, level, by);
 
-  return imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
-      params.power, used ? p : 0.0, &noise);
+  return a.noise.per_count *
+         imk_shcentroid_spread (v, pixel.flat, used, level.pedestal, by,
+             params.power, used ? p : 0.0, &a.noise);
 }
 
 /* Thread 0 gets the sums. */

@@ -44,7 +44,9 @@ struct Cuda {
   bool stale;        /* they are of another sigma */
   uint16_t *cell_of; /* column of the grid, of each of the frame; or null */
   bool bad;          /* some pixel is */
-  uint32_t width, height;      /* of the frame */
+  uint32_t width, height; /* of the frame */
+  uint8_t *staged;        /* a frame from host memory; null until then */
+  size_t staged_stride;
   uint32_t lanes, chain_warps; /* of a team of the chain; warps a block */
   bool wide, lost;
   Matching matching;
@@ -261,6 +263,7 @@ cuda_destroy (void *state)
   cudaFree (cuda->tracks);
   cudaFree (cuda->slopes);
   cudaFree (cuda->weights);
+  cudaFree (cuda->staged);
   cudaFree (cuda->matching.patterns);
   cudaFree (cuda->matching.totals);
   cudaFree (cuda->matching.anchors);
@@ -291,10 +294,39 @@ plan_and_upload (Planner planner, Tasks *to, ImkError *error)
   return status;
 }
 
+/* Is a frame in host memory better copied to the device first? Iterations read
+ * it again once others have pushed it out of the caches; other kernels are as
+ * fast with the bus, on which a copy would have to come to its end first. */
+static bool
+wants_staging (const ImkShcentroidParams *params)
+{
+  return params->iterations > 1 &&
+         params->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+}
+
+static ImkStatus
+make_room (Cuda *cuda, ImkError *error)
+{
+  size_t row = cuda->arguments.row_size;
+
+  if (cuda->staged)
+    return IMK_OK;
+  cuda->staged_stride = (row + 127) / 128 * 128;
+  return IMK_CUDA (error,
+      cudaMalloc ((void **) &cuda->staged, cuda->staged_stride * cuda->height));
+}
+
 /* The weights about the references are in a table, made by the next frame. */
 static ImkStatus
 take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
 {
+  if (wants_staging (params)) {
+    ImkStatus status = make_room (cuda, error);
+
+    if (status != IMK_OK)
+      return status;
+  }
+
   bool weighted = params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
   size_t size = cuda->reals.n_weights * sizeof (double);
 
@@ -463,7 +495,7 @@ chain_arguments (const Cuda *cuda)
   a.height = cuda->height;
   a.lanes = cuda->lanes;
   a.lost = cuda->lost;
-  a.noise_per_count = 1.0 / cuda->arguments.params.gain;
+  a.noise = imk_shcentroid_noise (&cuda->arguments.params);
   return a;
 }
 
@@ -660,6 +692,29 @@ launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
   return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, a) : status;
 }
 
+/* The frame is read where it is, or a copy of it is. */
+static ImkStatus
+place_frame (
+    Cuda *cuda, const ImkImage *in, cudaStream_t stream, ImkError *error)
+{
+  Arguments *a = &cuda->arguments;
+
+  a->frame = (const uint8_t *) in->data;
+  a->stride = in->stride;
+  if (in->location == IMK_LOCATION_HOST_MAPPED && wants_staging (&a->params)) {
+    ImkStatus status = IMK_CUDA (error,
+        cudaMemcpy2DAsync (cuda->staged, cuda->staged_stride, in->data,
+            in->stride, a->row_size, in->height, cudaMemcpyDefault, stream));
+
+    if (status != IMK_OK)
+      return status;
+    a->frame = cuda->staged;
+    a->stride = cuda->staged_stride;
+  }
+  a->aligned = ((uintptr_t) a->frame | a->stride) % 4 == 0;
+  return IMK_OK;
+}
+
 static ImkStatus
 cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
@@ -668,9 +723,9 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   Arguments *a = &cuda->arguments;
   ImkStatus status;
 
-  a->frame = (const uint8_t *) in->data;
-  a->stride = in->stride;
-  a->aligned = ((uintptr_t) in->data | in->stride) % 4 == 0;
+  status = place_frame (cuda, in, (cudaStream_t) stream, error);
+  if (status != IMK_OK)
+    return status;
   a->out = out->data;
   a->out_stride = out->stride;
   a->f64 = out->type == IMK_TYPE_F64;

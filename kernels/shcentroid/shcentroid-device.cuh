@@ -75,7 +75,7 @@ struct ChainArguments {
   const double *weights;  /* of columns and rows of every cell */
   const uint16_t *cell_of; /* column of the grid, of each of the frame; null for a
                             * map */
-  double noise_per_count; /* see ImkShcentroidNoise */
+  ImkShcentroidNoise noise;
 };
 
 static constexpr __host__ __device__ uint32_t
@@ -155,13 +155,14 @@ struct Part {
   bool whole;    /* words can be read as such */
 };
 
+/* @word: of the words of the task */
 static __device__ __forceinline__ Part
-part_of (const Arguments &a, const Task &task)
+part_of (const Arguments &a, const Task &task, uint32_t group, uint32_t word)
 {
   Part p;
 
-  p.group = threadIdx.x / task.words;
-  p.word = task.first_word + threadIdx.x % task.words;
+  p.group = group;
+  p.word = task.first_word + word;
   p.n_rows = min ((uint32_t) task.group_rows,
       (uint32_t) task.height - p.group * task.group_rows);
   p.left = a.row_size - 4 * p.word;

@@ -290,7 +290,8 @@ __launch_bounds__ (MAX_THREADS)
     find_piece_extremes (const __grid_constant__ Arguments a)
 {
   Task task = a.tasks[blockIdx.x];
-  Part part = part_of (a, task);
+  Part part = part_of (
+      a, task, threadIdx.x / task.words, threadIdx.x % task.words);
   Extremes columns[4 / sizeof (Sample)] = {}, all = {};
   uint32_t first[BATCH];
 
@@ -503,7 +504,8 @@ __launch_bounds__ (MAX_THREADS)
 {
   Task task = a.tasks[blockIdx.x];
   Shared shared = shared_layout<ALL, CUT> (task);
-  Part part = part_of (a, task);
+  Part part = part_of (
+      a, task, threadIdx.x / task.words, threadIdx.x % task.words);
   uint32_t first[BATCH];
   int below = -1;
 

@@ -5,7 +5,7 @@
 /* Samples as they came. */
 FUNCTION void
 load_samples (
-    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict sample)
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *restrict sample)
 {
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *bytes = row + x;
@@ -19,14 +19,6 @@ load_samples (
       sample[i] = words[i];
 }
 
-/* The next row is elsewhere, and too short for the processor to see it come. */
-INLINE void
-fetch_ahead (const float *from, uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i += 64 / sizeof (*from))
-    __builtin_prefetch (from + i);
-}
-
 INLINE float
 calibrate_one (float sample, float dark, float flat)
 {
@@ -37,7 +29,7 @@ calibrate_one (float sample, float dark, float flat)
 FUNCTION void
 load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
     const float *restrict dark, const float *restrict flat,
-    double *restrict value)
+    float *restrict value)
 {
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *restrict bytes = row + x;
@@ -54,7 +46,7 @@ load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
 FUNCTION void
 load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
     const float *restrict dark, const float *restrict flat,
-    double *restrict value)
+    float *restrict value)
 {
   const float *lut = f->cpu->lut;
 
@@ -62,14 +54,13 @@ load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     value[i] = lut[(uint32_t) value[i]];
   for (uint32_t i = 0; dark && i < n; i++)
-    value[i] = calibrate_one ((float) value[i], dark[i], flat[i]);
+    value[i] = calibrate_one (value[i], dark[i], flat[i]);
 }
 
 /* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
  * beyond them in whole vectors is loaded too: that is faster than to stop. */
 FUNCTION void
-load_row (
-    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict value)
+load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
 {
   const Cpu *cpu = f->cpu;
   size_t at = (size_t) y * cpu->plan.width + x;
@@ -78,10 +69,6 @@ load_row (
   const float *flat = cpu->dark ? cpu->flat + at : NULL;
 
   n = whole < left ? whole : left;
-  if (dark && y + 1 < cpu->plan.height) {
-    fetch_ahead (dark + cpu->plan.width, n);
-    fetch_ahead (flat + cpu->plan.width, n);
-  }
   if (cpu->lut)
     load_listed (f, x, y, n, dark, flat, value);
   else if (dark)
@@ -90,28 +77,16 @@ load_row (
     load_samples (f, x, y, n, value);
 }
 
-/* The flat of the same. */
-FUNCTION void
-load_flat (
-    const Frame *f, uint32_t x, uint32_t y, uint32_t n, double *restrict to)
-{
-  const float *flat = f->cpu->flat + (size_t) y * f->cpu->plan.width + x;
-
-  n = (n + 63) / 64 * 64;
-  for (uint32_t i = 0; i < n; i++)
-    to[i] = flat[i];
-}
-
 /* ------------------------------------------------------------------------
  * Ranges and levels. */
 
 /* @whole: the smallest, and how many, too; a bad pixel is not a number */
 INLINE void
-add_range (const double *restrict values, uint32_t n, const bool whole,
-    double *restrict min, double *restrict max, uint32_t *restrict count)
+add_range (const float *restrict values, uint32_t n, const bool whole,
+    float *restrict min, float *restrict max, uint32_t *restrict count)
 {
   for (uint32_t i = 0; i < n; i++) {
-    double value = values[i];
+    float value = values[i];
 
     max[i] = value > max[i] ? value : max[i];
     if (whole) {
@@ -133,12 +108,12 @@ find_ranges (ChainTile *t)
     t->ranges[i] = (ImkShcentroidRange){3e38f, -3e38f, 0};
   for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
     uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
-    _Alignas(64) double min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
+    _Alignas(64) float min[CHAIN_TILE], max[CHAIN_TILE], values[CHAIN_TILE];
     uint32_t count[CHAIN_TILE] = {0}, column = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-      min[i] = 3e38;
-      max[i] = -3e38;
+      min[i] = 3e38f;
+      max[i] = -3e38f;
     }
     for (uint32_t y = 0; y < t->windows[0].height; y++) {
       load_row (t->f, left + x, t->windows[0].y + y, n, values);
@@ -152,7 +127,7 @@ find_ranges (ChainTile *t)
 
       for (uint32_t k = 0; k < t->windows[i].width && column < n;
            k++, column++) {
-        float low = (float) min[column], high = (float) max[column];
+        float low = min[column], high = max[column];
 
         range->min = low < range->min ? low : range->min;
         range->max = high > range->max ? high : range->max;
@@ -168,7 +143,7 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
     uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
-  double values[CHAIN_TILE];
+  float values[CHAIN_TILE];
 
   for (uint32_t y = 0; y < w->height; y++)
     for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
@@ -176,7 +151,7 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
 
       load_row (t->f, w->x + x, w->y + y, n, values);
       for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key ((float) values[i]);
+        uint32_t k = imk_shcentroid_key (values[i]);
         bool counts = (k >= key) & (values[i] == values[i]);
 
         count += counts;

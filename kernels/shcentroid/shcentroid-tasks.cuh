@@ -39,8 +39,8 @@ shared_size (const Planner *p, uint64_t n_cells, uint64_t width,
 static uint32_t
 least_groups (const Planner *p, uint32_t height)
 {
-  return p->reals ? imk_div_up (height, IMK_SHCENTROID_GROUP_ROWS)
-                  : imk_div_up (height, MAX_GROUP_ROWS);
+  return imk_div_up (height,
+      p->reals ? imk_shcentroid_group_rows (height) : (uint32_t) MAX_GROUP_ROWS);
 }
 
 /* Can one block do it, wherever the first pixel lies in its word? */
@@ -50,7 +50,7 @@ fits (const Planner *p, uint64_t n_cells, uint64_t width, uint32_t height)
   uint64_t words = width * p->sample_size / 4 + 2;
   uint64_t groups = least_groups (p, height);
 
-  return words <= MAX_WORDS && words * groups <= MAX_THREADS &&
+  return words <= MAX_WORDS && (p->reals || words * groups <= MAX_THREADS) &&
          shared_size (p, n_cells, width, height, groups) <= MAX_SHARED;
 }
 
@@ -68,8 +68,9 @@ choose_groups (const Planner *p, Task *task)
          shared_size (p, task->n_cells, task->width, task->height,
              groups + 1) <= MAX_SHARED)
     groups++;
-  task->group_rows = p->reals ? (uint16_t) IMK_SHCENTROID_GROUP_ROWS
-                              : (uint16_t) imk_div_up (task->height, groups);
+  task->group_rows =
+      (uint16_t) (p->reals ? imk_shcentroid_group_rows (task->height)
+                           : imk_div_up (task->height, groups));
   task->groups = (uint16_t) imk_div_up (task->height, task->group_rows);
 }
 
@@ -100,18 +101,21 @@ n_lanes (const Planner *p, uint64_t n_cells)
 static void
 add_task (Planner *p, Task task)
 {
-  uint32_t threads, size;
+  uint32_t threads, most, size;
 
   task.first_word = (uint16_t) (task.x * p->sample_size / 4);
   task.words = (uint16_t) words_of (p, task.x, task.width);
   choose_groups (p, &task);
   threads = task.words * task.groups;
+  if (p->reals)
+    threads *= reals::shares (p->sample_size);
   if (p->reals && threads < n_lanes (p, task.n_cells))
     threads = n_lanes (p, task.n_cells) < GOOD_THREADS
                   ? n_lanes (p, task.n_cells)
               : threads < GOOD_THREADS ? GOOD_THREADS
                                        : threads;
-  threads = imk_div_up (threads, 32) * 32;
+  most = p->reals ? (uint32_t) reals::MOST_THREADS : (uint32_t) MAX_THREADS;
+  threads = threads < most ? imk_div_up (threads, 32) * 32 : most;
   task.lanes = choose_lanes (p, &task, threads);
   size = (uint32_t) shared_size (
       p, task.n_cells, task.width, task.height, task.groups);
@@ -189,6 +193,7 @@ static uint32_t
 tasks_a_row (const Planner *p)
 {
   const ImkShcentroidPlan *plan = p->plan;
+  uint32_t good = p->reals ? (uint32_t) reals::MANY_TASKS : (uint32_t) GOOD_TASKS;
   uint32_t widest = 0, highest = 0;
 
   for (uint32_t i = 0; i < plan->columns; i++)
@@ -200,7 +205,7 @@ tasks_a_row (const Planner *p)
   for (uint32_t n = 1; n <= plan->columns; n++) {
     uint64_t cells = imk_div_up (plan->columns, n);
     bool enough = !p->fine || n == plan->columns ||
-                  n * plan->rows >= GOOD_TASKS ||
+                  n * plan->rows >= good ||
                   cells * widest * p->sample_size / 4 <= GOOD_WORDS;
 
     if (enough && fits (p, cells, cells * widest, highest))

@@ -141,4 +141,11 @@ if xcorr ref.PRM ref.PRM > log 2>&1 || [[ -n $(find . -name '*xcorr*') ]]; then
   fail "an image that is not there was correlated"
 fi
 grep -q 'There is no file "ref.SLC"' log || fail "$(cat log)"
+# nor is a number that cannot be meant replaced by another one
+if xcorr ref.PRM ref.PRM -xsearch 5000 > log 2>&1 || ! grep -q '"5000".*xsearch' log; then
+  fail "xsearch 5000: $(cat log)"
+fi
+if fitoffset.csh 3 3 none.dat > log 2>&1 || ! grep -q 'There is no file "none.dat"' log; then
+  fail "offsets that are not there: $(cat log)"
+fi
 exit $failed

@@ -19,6 +19,7 @@ enum {
   MAX_ENTRIES = 8,
   MAX_ROWS = 1024,
   MAX_CALLS = 64, /* a repeat */
+  MAX_ONLY = 16,
 };
 
 static const double shortest_repeat = 20.0; /* us */
@@ -27,6 +28,8 @@ static struct {
   const char *group;
   FILE *csv;
   bool quick, gpu;
+  const char *only[MAX_ONLY];
+  uint32_t n_only;
   bool failed;
   double limit; /* us, 0: none */
 } bench;
@@ -102,8 +105,12 @@ bench_open (int argc, char **argv, const char *group)
       bench.gpu = true;
     else if (strcmp (argv[i], "--csv") == 0 && i + 1 < argc)
       bench.csv = open_csv (argv[++i]);
+    else if (strcmp (argv[i], "--only") == 0 && i + 1 < argc &&
+             bench.n_only < MAX_ONLY)
+      bench.only[bench.n_only++] = argv[++i];
     else
-      bench_fail ("usage: %s [--csv FILE] [--quick] [--gpu]", argv[0]);
+      bench_fail (
+          "usage: %s [--csv FILE] [--quick] [--gpu] [--only CASE]...", argv[0]);
   if (bench.csv) {
     /* what a crash leaves is whole rows */
     setvbuf (bench.csv, NULL, _IOLBF, 0);
@@ -131,6 +138,32 @@ bool
 bench_is_gpu (void)
 {
   return bench.gpu;
+}
+
+static bool
+begins_with (const char *text, const char *beginning)
+{
+  return strncmp (text, beginning, strlen (beginning)) == 0;
+}
+
+bool
+bench_wants_row (const char *name)
+{
+  bool wanted = bench.n_only == 0;
+
+  for (uint32_t i = 0; i < bench.n_only; i++)
+    wanted |= begins_with (name, bench.only[i]);
+  return wanted;
+}
+
+bool
+bench_wants (const char *name)
+{
+  bool wanted = bench_wants_row (name);
+
+  for (uint32_t i = 0; i < bench.n_only; i++)
+    wanted |= begins_with (bench.only[i], name);
+  return wanted;
 }
 
 void
@@ -250,9 +283,11 @@ bench_case (const char *name, const BenchEntry *entries, uint32_t n_entries)
 {
   uint32_t n = bench_repeats (), calls[MAX_ENTRIES], turns[MAX_ENTRIES] = {};
   uint32_t n_done = 0;
-  double begin;
-  double *samples = malloc (n_entries * n * sizeof (*samples));
+  double begin, *samples;
 
+  if (!bench_wants_row (name))
+    return;
+  samples = malloc (n_entries * n * sizeof (*samples));
   if (!samples || n_entries > MAX_ENTRIES)
     bench_fail ("%s has too many entries.", name);
   for (uint32_t e = 0; e < n_entries; e++)

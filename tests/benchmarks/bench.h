@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* Takes --csv FILE, --quick (30 repeats) and --gpu (what needs a CUDA device
- * and nothing else) from the command line and makes the CUDA modules of the
- * build folder findable. @group: first field of every row. Ends the program on
- * a wrong argument. */
+/* Takes --csv FILE, --quick (30 repeats), --gpu (what needs a CUDA device and
+ * nothing else) and any number of --only CASE from the command line and makes
+ * the CUDA modules of the build folder findable. @group: first field of every
+ * row. Ends the program on a wrong argument. */
 void bench_open (int argc, char **argv, const char *group);
 
 /* Returns: the exit status; 1 when a row could not be written */
@@ -24,6 +24,14 @@ int bench_close (void);
 
 bool bench_is_quick (void);
 bool bench_is_gpu (void);
+
+/* Returns: whether --only asks for the row @name: begins with it; true without.
+ * bench_case () leaves out what is not asked for. */
+bool bench_wants_row (const char *name);
+
+/* Returns: whether it may ask for rows whose names begin with @name, so that
+ * they are worth preparing. */
+bool bench_wants (const char *name);
 
 /* Ends the program with a sentence: a benchmark that computes something wrong
  * has nothing to report. */

@@ -52,6 +52,27 @@ static const Path paths[] = {
 /* --- frames -----------------------------------------------------------------
  */
 
+/* What is pushed: PLAIN, DEVICE and CUDA the same buffers again and again, each
+ * with a reference of ours, so that the element must leave them as they are;
+ * OFFERED as a camera does, each written anew into the pool. */
+typedef struct Frames {
+  Source source;
+  GstBufferPool *pool;
+  BenchRing pictures;
+  GstBuffer *buffers[N_PICTURES]; /* not OFFERED */
+  guint n_given;
+} Frames;
+
+static GstBuffer *
+acquire (GstBufferPool *pool)
+{
+  GstBuffer *buffer = NULL;
+
+  if (gst_buffer_pool_acquire_buffer (pool, &buffer, NULL) != GST_FLOW_OK)
+    bench_fail ("the pool has no buffer.");
+  return buffer;
+}
+
 static GstBufferPool *
 device_pool (BenchElement *b)
 {
@@ -78,45 +99,112 @@ device_pool (BenchElement *b)
   return pool;
 }
 
-static GstBufferPool *
-pool_for (BenchElement *b, Source source)
+/* Pictures in CUDAMemory are those that another element has made. */
+static void
+make_on_cuda (Frames *frames, const Case *c)
 {
-  GstBufferPool *pool;
+  BenchElement maker;
 
-  if (source == PLAIN)
-    return bench_element_plain_pool (b, N_PICTURES);
-  if (source == DEVICE)
-    return device_pool (b);
-  pool = bench_element_offered_pool (b, N_PICTURES);
-  if (!pool)
-    bench_fail ("the element offers no pool.");
-  return pool;
+  bench_element_open (&maker, "lapsharpen backend=cuda amount=0.5", c->format,
+      c->width, c->height, NULL, CUDA_MEMORY, BENCH_VIEW_LEAVE);
+  bench_element_start (&maker);
+  frames->pool = bench_element_plain_pool (&maker, N_PICTURES);
+  for (guint i = 0; i < N_PICTURES; i++) {
+    GstBuffer *buffer = acquire (frames->pool);
+
+    gst_buffer_fill (
+        buffer, 0, bench_ring_at (&frames->pictures, i), frames->pictures.size);
+    bench_element_push (&maker, buffer);
+    bench_element_wait (&maker, i + 1);
+    frames->buffers[i] = gst_buffer_ref (maker.last);
+  }
+  bench_element_stop (&maker);
+  bench_element_close (&maker);
 }
 
-/* Filled once and pushed again and again, each with a reference of ours, so
- * that the element must leave them as they are. */
 static void
-fill (GstBuffer **buffers, BenchElement *b, GstBufferPool *pool,
-    const BenchRing *pictures)
+frames_open (Frames *frames, BenchElement *b, const Case *c, const Path *path)
 {
-  for (guint i = 0; i < N_PICTURES; i++) {
-    if (gst_buffer_pool_acquire_buffer (pool, &buffers[i], NULL) != GST_FLOW_OK)
-      bench_fail ("the pool has no buffer.");
-    gst_buffer_fill (
-        buffers[i], 0, bench_ring_at (pictures, i), pictures->size);
+  *frames = (Frames){.source = path->source};
+  frames->pictures = bench_ring_new (b->info.size, N_PICTURES * b->info.size);
+  bench_ring_noise (&frames->pictures, 1);
+  switch (path->source) {
+  case OFFERED:
+    frames->pool = bench_element_offered_pool (b, N_PICTURES);
+    if (!frames->pool)
+      bench_fail ("the element offers no pool.");
+    return;
+  case CUDA:
+    make_on_cuda (frames, c);
+    return;
+  case DEVICE:
+    frames->pool = device_pool (b);
+    break;
+  default:
+    frames->pool = bench_element_plain_pool (b, N_PICTURES);
   }
+  for (guint i = 0; i < N_PICTURES; i++) {
+    frames->buffers[i] = acquire (frames->pool);
+    gst_buffer_fill (frames->buffers[i], 0,
+        bench_ring_at (&frames->pictures, i), frames->pictures.size);
+  }
+}
+
+static void
+frames_close (Frames *frames)
+{
+  for (guint i = 0; i < N_PICTURES; i++)
+    gst_clear_buffer (&frames->buffers[i]);
+  gst_buffer_pool_set_active (frames->pool, FALSE);
+  gst_object_unref (frames->pool);
+  bench_ring_free (&frames->pictures);
+}
+
+/* As a camera has it: it is told that the pixels are new, which takes no time,
+ * but of a buffer that has not been used yet they are. */
+static GstBuffer *
+written_anew (Frames *frames)
+{
+  GQuark filled = g_quark_from_static_string ("bench-filled");
+  GstBuffer *buffer = acquire (frames->pool);
+  GstMapInfo map;
+
+  if (!gst_buffer_map (buffer, &map, GST_MAP_WRITE))
+    bench_fail ("a buffer of the offered pool cannot be written.");
+  if (!gst_mini_object_get_qdata (GST_MINI_OBJECT (buffer), filled)) {
+    memcpy (map.data,
+        bench_ring_at (&frames->pictures, frames->n_given % N_PICTURES),
+        frames->pictures.size);
+    gst_mini_object_set_qdata (
+        GST_MINI_OBJECT (buffer), filled, GINT_TO_POINTER (1), NULL);
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+static GstBuffer *
+frames_next (Frames *frames)
+{
+  GstBuffer *buffer =
+      frames->source == OFFERED
+          ? written_anew (frames)
+          : gst_buffer_ref (frames->buffers[frames->n_given % N_PICTURES]);
+
+  frames->n_given++;
+  return buffer;
 }
 
 /* --- one path ---------------------------------------------------------------
  */
 
 static void
-one_at_a_time (BenchElement *b, GstBuffer **buffers, double *samples, guint n)
+one_at_a_time (BenchElement *b, Frames *frames, double *samples, guint n)
 {
   for (guint i = 0; i < n; i++) {
+    GstBuffer *buffer = frames_next (frames);
     double start = bench_now ();
 
-    bench_element_push (b, gst_buffer_ref (buffers[i % N_PICTURES]));
+    bench_element_push (b, buffer);
     bench_element_wait (b, i + 1);
     samples[i] = bench_now () - start;
   }
@@ -124,13 +212,13 @@ one_at_a_time (BenchElement *b, GstBuffer **buffers, double *samples, guint n)
 
 /* Returns: microseconds a frame */
 static double
-as_fast_as_they_go (BenchElement *b, GstBuffer **buffers, guint n)
+as_fast_as_they_go (BenchElement *b, Frames *frames, guint n)
 {
   double start = bench_now ();
   GstMapInfo map;
 
   for (guint i = 0; i < n; i++)
-    bench_element_push (b, gst_buffer_ref (buffers[i % N_PICTURES]));
+    bench_element_push (b, frames_next (frames));
   bench_element_wait (b, n);
   /* what was left on the device counts when it is done */
   if (!gst_buffer_map (b->last, &map, GST_MAP_READ))
@@ -144,32 +232,23 @@ static double
 run (const Case *c, const Path *path, BenchView view, double *samples, guint n)
 {
   gchar *line = g_strdup_printf ("%s backend=%s", c->element, path->backend);
-  GstBuffer *buffers[N_PICTURES];
   BenchElement b;
-  BenchRing pictures;
-  GstBufferPool *pool;
+  Frames frames;
   double each = NAN;
 
   bench_element_open (&b, line, c->format, c->width, c->height,
       path->source == CUDA ? CUDA_MEMORY : NULL, path->out, view);
-  pictures = bench_ring_new (b.info.size, N_PICTURES * b.info.size);
-  bench_ring_noise (&pictures, 1);
   bench_element_start (&b);
-  pool = pool_for (&b, path->source);
-  fill (buffers, &b, pool, &pictures);
-  as_fast_as_they_go (&b, buffers, N_WARM_UP);
+  frames_open (&frames, &b, c, path);
+  as_fast_as_they_go (&b, &frames, N_WARM_UP);
   b.n_received = 0;
   if (samples)
-    one_at_a_time (&b, buffers, samples, n);
+    one_at_a_time (&b, &frames, samples, n);
   else
-    each = as_fast_as_they_go (&b, buffers, n);
-  for (guint i = 0; i < N_PICTURES; i++)
-    gst_buffer_unref (buffers[i]);
-  gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
+    each = as_fast_as_they_go (&b, &frames, n);
+  frames_close (&frames);
   bench_element_stop (&b);
   bench_element_close (&b);
-  bench_ring_free (&pictures);
   g_free (line);
   return each;
 }

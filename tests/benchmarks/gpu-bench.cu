@@ -169,7 +169,18 @@ device_case (const char *name, const BenchEntry *entries, uint32_t n_entries,
   cudaGraphExec_t graphs[MAX_ENTRIES] = {};
   double *samples = (double *) malloc (3 * n_entries * n * sizeof (double));
   const char *const suffixes[] = {"", "-graph", "-single"};
+  bool wanted = false;
 
+  for (const char *suffix : suffixes) {
+    char row[96];
+
+    snprintf (row, sizeof (row), "%s%s", name, suffix);
+    wanted |= bench_wants_row (row);
+  }
+  if (!wanted) {
+    free (samples);
+    return;
+  }
   for (uint32_t e = 0; e < n_entries; e++) {
     time_launches (&entries[e], batch, &turns[e]);
     graphs[e] = capture (&entries[e], batch);
@@ -218,6 +229,9 @@ static void
 latency_case (
     const char *name, const BenchEntry *entries, uint32_t n_entries, uint32_t n)
 {
+  if (!bench_wants_row (name))
+    return;
+
   double *samples = (double *) malloc (n_entries * n * sizeof (double));
   uint32_t turns[MAX_ENTRIES] = {};
 
@@ -642,8 +656,8 @@ typedef struct Centroids {
 static uint8_t *pinned_frames;
 
 static void
-centroids_open (
-    Centroids *c, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
+centroids_open (Centroids *c, uint32_t roi, uint32_t pitch,
+    ImkShcentroidFields fields, ImkType type = IMK_TYPE_U8)
 {
   size_t out_size;
   ImkError error;
@@ -655,6 +669,7 @@ centroids_open (
   c->config.pitch_x = c->config.pitch_y = pitch;
   c->config.columns = c->config.rows = roi / pitch;
   c->config.fields = fields;
+  c->config.type = type;
   c->config.n_threads = 1;
   c->n_cells = imk_shcentroid_n_cells (&c->config);
   bench_ok (imk_shcentroid_new (IMK_BACKEND_CUDA, &c->config, &c->cuda, &error),
@@ -662,12 +677,12 @@ centroids_open (
   bench_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c->config, &c->cpu, &error),
       &error);
 
-  c->pinned.size = (size_t) roi * roi;
+  c->pinned.size = (size_t) roi * roi * imk_type_size (type);
   c->pinned.stride = (c->pinned.size + 4095) / 4096 * 4096;
   c->pinned.n = (uint32_t) (pinned_size / c->pinned.stride);
   c->pinned.block = pinned_frames;
-  c->in = make_image (
-      roi, roi, 1, IMK_TYPE_U8, IMK_LOCATION_HOST_MAPPED, pinned_frames);
+  c->in =
+      make_image (roi, roi, 1, type, IMK_LOCATION_HOST_MAPPED, pinned_frames);
   c->out = make_image (fields == IMK_SHCENTROID_FIELDS_ALL
                            ? (uint32_t) IMK_SHCENTROID_N_FIELDS
                            : 2,
@@ -829,6 +844,9 @@ static void
 run_centroids (
     const char *name, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
 {
+  if (!bench_wants (name))
+    return;
+
   Centroids c;
   BenchEntry mapped[] = {
       {"cuda", "ours", centroids_mapped, &c},
@@ -901,12 +919,34 @@ set_brightest (ImkShcentroidConfig *c)
   c->brightest = 20;
 }
 
+static void
+set_iterations (ImkShcentroidConfig *c)
+{
+  set_weight (c);
+  c->iterations = 3;
+}
+
+static void
+set_power (ImkShcentroidConfig *c)
+{
+  c->power = 1.5;
+}
+
+static void
+set_tracking (ImkShcentroidConfig *c)
+{
+  c->window = IMK_SHCENTROID_WINDOW_TRACKING;
+}
+
 static const CentroidOption centroid_options[] = {
     {"absolute", set_absolute},
     {"relative", set_relative},
     {"dark-flat", set_dark_flat},
     {"weight", set_weight},
     {"brightest", set_brightest},
+    {"iterations", set_iterations},
+    {"power", set_power},
+    {"tracking", set_tracking},
 };
 
 static void
@@ -922,7 +962,8 @@ make_calibration (uint32_t roi)
   }
 }
 
-/* Device memory to device memory, in turns with the plain centroid. */
+/* Device memory to device memory, in turns with the plain centroid; and mapped
+ * memory, in turns with an upload first. */
 static void
 run_option (const char *name, Centroids *plain, const CentroidOption *option)
 {
@@ -931,28 +972,61 @@ run_option (const char *name, Centroids *plain, const CentroidOption *option)
       {"cuda", "ours", centroids_on_device, &c},
       {"cuda", "plain", centroids_on_device, plain},
   };
+  BenchEntry mapped[] = {
+      {"cuda", "ours", centroids_mapped, &c},
+      {"cuda", "copies", centroids_copied, &c},
+  };
   char row[96];
   ImkError error;
 
+  snprintf (row, sizeof (row), "%s-%s", name, option->name);
+  if (!bench_wants (row))
+    return;
   option->set (&c.config);
   bench_ok (imk_shcentroid_new (IMK_BACKEND_CUDA, &c.config, &c.cuda, &error),
       &error);
   bench_ok (
       imk_shcentroid_new (IMK_BACKEND_CPU, &c.config, &c.cpu, &error), &error);
   centroids_check (&c);
-  snprintf (row, sizeof (row), "%s-%s", name, option->name);
   device_case (row, entries, 2, CENTROID_BATCH);
+  snprintf (row, sizeof (row), "%s-%s-mapped", name, option->name);
+  latency_case (row, mapped, 2, n_latencies () / 10);
   imk_shcentroid_free (c.cuda);
   imk_shcentroid_free (c.cpu);
 }
 
+struct OptionBase {
+  const char *name;
+  uint32_t roi, pitch;
+  ImkShcentroidFields fields;
+  ImkType type;
+};
+
+static const OptionBase option_bases[] = {
+    {"shcentroid-700-d10-xy", 700, 10, IMK_SHCENTROID_FIELDS_XY, IMK_TYPE_U8},
+    {"shcentroid-700-d20-xy", 700, 20, IMK_SHCENTROID_FIELDS_XY, IMK_TYPE_U8},
+    {"shcentroid-1000-d28-xy", 1000, 28, IMK_SHCENTROID_FIELDS_XY, IMK_TYPE_U8},
+    {"shcentroid-700-d10-all", 700, 10, IMK_SHCENTROID_FIELDS_ALL, IMK_TYPE_U8},
+    {"shcentroid-700-d20-all", 700, 20, IMK_SHCENTROID_FIELDS_ALL, IMK_TYPE_U8},
+    {"shcentroid-1000-d28-all", 1000, 28, IMK_SHCENTROID_FIELDS_ALL,
+        IMK_TYPE_U8},
+    {"shcentroid-700-d10-u16-xy", 700, 10, IMK_SHCENTROID_FIELDS_XY,
+        IMK_TYPE_U16},
+    {"shcentroid-700-d10-u16-all", 700, 10, IMK_SHCENTROID_FIELDS_ALL,
+        IMK_TYPE_U16},
+    {"shcentroid-1000-d3-xy", 1000, 3, IMK_SHCENTROID_FIELDS_XY, IMK_TYPE_U8},
+    {"shcentroid-1000-d100-xy", 1000, 100, IMK_SHCENTROID_FIELDS_XY,
+        IMK_TYPE_U8},
+};
+
 static void
-run_options (
-    const char *name, uint32_t roi, uint32_t pitch, ImkShcentroidFields fields)
+run_options (const OptionBase *base)
 {
   Centroids plain;
 
-  centroids_open (&plain, roi, pitch, fields);
+  if (!bench_wants (base->name))
+    return;
+  centroids_open (&plain, base->roi, base->pitch, base->fields, base->type);
   plain.device = device_ring_new (plain.pinned.size, ring_size);
   for (uint32_t i = 0; i < plain.device.n; i++)
     CUDA (cudaMemcpyAsync (bench_ring_at (&plain.device, i),
@@ -960,7 +1034,7 @@ run_options (
         cudaMemcpyHostToDevice, stream));
   CUDA (cudaStreamSynchronize (stream));
   for (const CentroidOption &option : centroid_options)
-    run_option (name, &plain, &option);
+    run_option (base->name, &plain, &option);
   centroids_close (&plain);
 }
 
@@ -986,6 +1060,8 @@ run_grid (uint32_t roi, uint32_t pitch)
   char name[64];
 
   grid_name (name, sizeof (name), roi, pitch);
+  if (!bench_wants (name))
+    return;
   centroids_open (&c, roi, pitch, IMK_SHCENTROID_FIELDS_XY);
   centroids_check (&c);
   latency_case (name, cuda, 1, n_latencies () / 5);
@@ -1095,22 +1171,18 @@ print_centroids (void)
   }
 }
 
-static const char *const option_bases[] = {"shcentroid-700-d10-xy",
-    "shcentroid-700-d20-xy", "shcentroid-1000-d28-xy", "shcentroid-700-d10-all",
-    "shcentroid-700-d20-all", "shcentroid-1000-d28-all"};
-
 static void
 print_options (void)
 {
   printf ("\nkernel alone, frame in device memory, us (times the plain "
           "centroid)\n");
-  for (const char *base : option_bases) {
-    printf ("%-24s", base);
+  for (const OptionBase &base : option_bases) {
+    printf ("%-27s", base.name);
     for (const CentroidOption &option : centroid_options) {
       char row[96];
       double ours;
 
-      snprintf (row, sizeof (row), "%s-%s", base, option.name);
+      snprintf (row, sizeof (row), "%s-%s", base.name, option.name);
       ours = bench_find (row, "ours").median;
       printf (" %s %.2f (%.2f)", option.name, ours,
           ours / bench_find (row, "plain").median);
@@ -1198,24 +1270,23 @@ main (int argc, char **argv)
   noise.size = noise.stride = pinned_size;
   bench_ring_noise (&noise, 1);
 
-  run_copies ();
+  if (bench_wants ("pcie") || bench_wants ("device"))
+    run_copies ();
   bench_ring_noise (&noise, 1); /* the download overwrote some */
   run_centroids (centroid_names[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
   run_centroids (centroid_names[1], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
   run_centroids (centroid_names[2], 1000, 3, IMK_SHCENTROID_FIELDS_XY);
   make_calibration (1000);
-  run_options (option_bases[0], 700, 10, IMK_SHCENTROID_FIELDS_XY);
-  run_options (option_bases[1], 700, 20, IMK_SHCENTROID_FIELDS_XY);
-  run_options (option_bases[2], 1000, 28, IMK_SHCENTROID_FIELDS_XY);
-  run_options (option_bases[3], 700, 10, IMK_SHCENTROID_FIELDS_ALL);
-  run_options (option_bases[4], 700, 20, IMK_SHCENTROID_FIELDS_ALL);
-  run_options (option_bases[5], 1000, 28, IMK_SHCENTROID_FIELDS_ALL);
+  for (const OptionBase &base : option_bases)
+    run_options (&base);
   for (uint32_t roi : rois)
     for (uint32_t pitch : pitches)
       run_grid (roi, pitch);
   for (const SharpenCase &c : sharpen_cases)
-    run_sharpen (&c);
+    if (bench_wants (c.name))
+      run_sharpen (&c);
   CUDA (cudaDeviceSynchronize ());
-  print_table ();
+  if (bench_wants_row ("")) /* all of them */
+    print_table ();
   return bench_close ();
 }

@@ -2,6 +2,8 @@
 #include "check-common.h"
 
 #include <dlfcn.h>
+#include <glib/gstdio.h>
+#include <string.h>
 
 /* --- the device ---------------------------------------------------------- */
 
@@ -203,6 +205,100 @@ check_same_pixels (
   gst_video_frame_unmap (&e);
 }
 
+/* --- memory of ours --------------------------------------------------------
+ */
+
+/* As a kernel of another element leaves it: nothing on the host. */
+static void
+write_on_device (GstImagingContext *context, GstBuffer *to, GstBuffer *from)
+{
+  const ImkDevice *device = gst_imaging_context_device (context);
+  gpointer stream = gst_imaging_context_stream (context), pointer;
+  GstMemory *memory = gst_buffer_peek_memory (to, 0);
+  ImkLocation location;
+  GstMapInfo map;
+  ImkError error;
+
+  check_ok (gst_imaging_context_push (context, &error), &error);
+  fail_unless (gst_buffer_map (from, &map, GST_MAP_READ));
+  check_ok (gst_imaging_memory_acquire (memory, stream, GST_MAP_WRITE, FALSE,
+                NULL, &pointer, &location, &error),
+      &error);
+  check_ok (device->copy (pointer, map.size, map.data, map.size, map.size, 1,
+                stream, &error),
+      &error);
+  check_ok (
+      gst_imaging_memory_release (memory, stream, GST_MAP_WRITE, FALSE, &error),
+      &error);
+  gst_buffer_unmap (from, &map);
+  gst_imaging_context_pop (context);
+}
+
+GstBuffer *
+check_ours (GstImagingMemoryMode mode, GstImagingStats *stats, GstBuffer *plain)
+{
+  GstImagingContext *context = check_context (0);
+  GstAllocator *allocator = gst_imaging_allocator_new (context, mode, stats);
+  GstBuffer *buffer =
+      gst_buffer_new_allocate (allocator, gst_buffer_get_size (plain), NULL);
+  GstMapInfo map;
+
+  if (mode == GST_IMAGING_MEMORY_DEVICE) {
+    write_on_device (context, buffer, plain);
+  } else {
+    fail_unless (gst_buffer_map (plain, &map, GST_MAP_READ));
+    gst_buffer_fill (buffer, 0, map.data, map.size);
+    gst_buffer_unmap (plain, &map);
+  }
+  gst_buffer_copy_into (buffer, plain, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_object_unref (allocator);
+  g_object_unref (context);
+  gst_buffer_unref (plain);
+  return buffer;
+}
+
+/* --- tables of the documentation --------------------------------------------
+ */
+
+/* Returns: (transfer full): the lines of @text without @words */
+static gchar *
+without_lines (const gchar *text, const gchar *words)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", 0);
+  GString *kept = g_string_new (NULL);
+
+  for (guint i = 0; lines[i] && lines[i][0]; i++)
+    if (!words || !strstr (lines[i], words))
+      g_string_append_printf (kept, "%s\n", lines[i]);
+  return g_string_free (kept, FALSE);
+}
+
+void
+check_table (const gchar *path, const gchar *maker, const gchar *table,
+    const gchar *not_built)
+{
+  static const gchar end_mark[] = "<!-- end of what is made -->\n";
+  g_autofree gchar *mark = g_strdup_printf ("<!-- made by %s -->\n", maker);
+  g_autofree gchar *page = NULL, *text = NULL, *expected = NULL;
+  gchar *begin, *end;
+
+  fail_unless (g_file_get_contents (path, &page, NULL, NULL));
+  begin = strstr (page, mark);
+  end = begin ? strstr (begin, end_mark) : NULL;
+  fail_unless (end != NULL, "%s has no marks around its table", path);
+  begin += strlen (mark);
+  if (g_getenv ("IMAGING_UPDATE_DOCS")) {
+    text =
+        g_strdup_printf ("%.*s%s%s", (gint) (begin - page), page, table, end);
+    fail_unless (g_file_set_contents (path, text, -1, NULL));
+    return;
+  }
+  text = g_strndup (begin, end - begin);
+  expected = without_lines (text, not_built);
+  fail_unless (strcmp (expected, table) == 0, "%s should have this table:\n%s",
+      path, table);
+}
+
 /* --- real data ------------------------------------------------------------ */
 
 const gchar *
@@ -211,6 +307,34 @@ check_data_folder (void)
   const gchar *given = g_getenv ("IMAGING_TEST_DATA");
 
   return given ? given : TEST_DATA_FOLDER;
+}
+
+/* --- a folder of its own ---------------------------------------------------
+ */
+
+gchar *
+check_folder_new (void)
+{
+  gchar *folder = g_dir_make_tmp ("check-XXXXXX", NULL);
+
+  fail_unless (folder != NULL);
+  return folder;
+}
+
+void
+check_folder_free (gchar **folder)
+{
+  GDir *dir = g_dir_open (*folder, 0, NULL);
+  const gchar *name;
+
+  while ((name = g_dir_read_name (dir))) {
+    g_autofree gchar *path = g_build_filename (*folder, name, NULL);
+
+    g_unlink (path);
+  }
+  g_dir_close (dir);
+  fail_unless_equals_int (g_rmdir (*folder), 0);
+  g_clear_pointer (folder, g_free);
 }
 
 /* --- elements and pipelines ----------------------------------------------- */
@@ -357,6 +481,38 @@ check_go_on (CheckWaiting *self)
   gst_pad_remove_probe (self->pad, self->probe);
   g_thread_join (self->thread);
   gst_object_unref (self->pad);
+}
+
+GstElement *
+check_launch (const gchar *description, const gchar *folder)
+{
+  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
+  g_autofree gchar *text = g_strjoinv (folder, parts);
+  GError *error = NULL;
+  GstElement *pipeline = gst_parse_launch (text, &error);
+
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  return pipeline;
+}
+
+void
+check_stop (GstElement *pipeline)
+{
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (pipeline);
+}
+
+void
+check_pipeline_fails (
+    GstElement *pipeline, GQuark domain, gint code, const gchar *words)
+{
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  gst_object_unref (bus);
+  check_stop (pipeline);
 }
 
 void

@@ -7,7 +7,7 @@
 #include <gst/check/gstharness.h>
 #include <gst/video/video.h>
 
-#include "gstimagingcontext.h"
+#include "gstimagingmemory.h"
 
 G_BEGIN_DECLS
 
@@ -81,11 +81,33 @@ GstBuffer *check_noise_padded (
 void check_same_pixels (
     GstBuffer *found, GstBuffer *expected, const GstVideoInfo *info);
 
+/* Returns: (transfer full): what @plain (transfer full) holds, and its times,
+ * in memory of ours; @stats (nullable) counts what is copied of it. On the
+ * device, nothing is on the host. */
+GstBuffer *check_ours (
+    GstImagingMemoryMode mode, GstImagingStats *stats, GstBuffer *plain);
+
+/* Fails unless @table is what the page @path has between "made by @maker" and
+ * the mark of its end, but for lines with the words @not_built (nullable),
+ * which this build does not make. With IMAGING_UPDATE_DOCS set it writes the
+ * page. */
+void check_table (const gchar *path, const gchar *maker, const gchar *table,
+    const gchar *not_built);
+
 /* --- real data ------------------------------------------------------------ */
 
 /* Returns: the folder that IMAGING_TEST_DATA names, ../shared/data where it
  * names none */
 const gchar *check_data_folder (void);
+
+/* --- a folder of its own ---------------------------------------------------
+ */
+
+/* Returns: (transfer full): a new and empty one */
+gchar *check_folder_new (void);
+
+/* Removes @folder with the files in it, and makes it NULL. */
+void check_folder_free (gchar **folder);
 
 /* --- elements and pipelines ----------------------------------------------- */
 
@@ -133,6 +155,17 @@ void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
 
 /* Lets it go, and waits until @push returns. */
 void check_go_on (CheckWaiting *self);
+
+/* Returns: (transfer full): the pipeline @description, in which every $ is
+ * @folder; fails when it cannot be made */
+GstElement *check_launch (const gchar *description, const gchar *folder);
+
+/* Sets @pipeline (transfer full) to NULL. */
+void check_stop (GstElement *pipeline);
+
+/* Plays @pipeline (transfer full) until it fails as check_message_says (). */
+void check_pipeline_fails (
+    GstElement *pipeline, GQuark domain, gint code, const gchar *words);
 
 /* Sets @pipeline to PLAYING, waits for EOS and fails on an error. */
 void check_play (GstElement *pipeline);

@@ -474,16 +474,53 @@ GST_START_TEST (test_cuda_memory_is_used_where_it_lies)
 }
 GST_END_TEST;
 
-/* Returns: (transfer full): the normals of four pictures of noise in CUDAMemory
- * of @cuda, or with the CPU in system memory where that is NULL */
-static GstBuffer *
-normals_of_noise (
-    const gchar *lights, GstCudaContext *cuda, const gchar *format)
+/* Returns: (transfer full): the name of a file with the lights of a set */
+static gchar *
+write_lights (void)
 {
-  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
+  gchar *lights = NULL;
+  gint file = g_file_open_tmp ("lights-XXXXXX.lp", &lights, NULL);
+
+  fail_unless (file >= 0);
+  g_close (file, NULL);
+  fail_unless (g_file_set_contents (lights,
+      "4\na 0.6 0 0.8\nb 0 0.6 0.8\nc -0.6 0 0.8\nd 0 -0.6 0.8\n", -1, NULL));
+  return lights;
+}
+
+/* A tie of 8 bits may round either way. */
+static void
+same_normals (GstBuffer *found, GstBuffer *expected)
+{
+  GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
+  guint n_far = 0;
+  GstMapInfo a, b;
+
+  fail_unless (gst_buffer_map (found, &a, GST_MAP_READ));
+  fail_unless (gst_buffer_map (expected, &b, GST_MAP_READ));
+  fail_unless (a.size >= info.size && b.size >= info.size);
+  for (gint y = 0; y < info.height; y++)
+    for (gint x = 0; x < 3 * info.width; x++) {
+      gsize at = (gsize) y * info.stride[0] + (gsize) x;
+
+      n_far += ABS (a.data[at] - b.data[at]) > 1;
+    }
+  fail_unless_equals_int (n_far, 0);
+  gst_buffer_unmap (found, &a);
+  gst_buffer_unmap (expected, &b);
+}
+
+/* Returns: (transfer full): the normals of four pictures of noise, in system
+ * memory; @cuda: NULL for the CPU, which takes and gives no other */
+static GstBuffer *
+normals_of_noise (const gchar *lights, GstCudaContext *cuda,
+    const gchar *format, Kind in, Kind out)
+{
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT), rgb;
   GstElement *element = gst_element_factory_make ("photostereo", NULL);
-  GstHarness *h;
   GstBuffer *normals, *copy;
+  GstVideoFrame from, to;
+  GstHarness *h;
 
   g_object_set (element, "lights-location", lights, NULL);
   gst_util_set_object_arg (G_OBJECT (element), "robust", "none");
@@ -492,59 +529,63 @@ normals_of_noise (
   if (cuda)
     give (element, cuda);
   h = gst_harness_new_with_element (element, "sink", "normal");
-  gst_harness_set_src_caps (h, caps_of (format, cuda ? CUDA_MEMORY : SYSTEM));
+  gst_harness_set_sink_caps_str (
+      h, out == CUDA_MEMORY ? "video/x-raw(memory:CUDAMemory),format=RGB"
+                            : "video/x-raw,format=RGB");
+  gst_harness_set_src_caps (h, caps_of (format, in));
   for (guint i = 0; i < 4; i++) {
     GstBuffer *noise = check_noise (&info, i);
 
-    if (cuda)
+    if (in == CUDA_MEMORY)
       noise = in_cuda_memory (cuda, format, noise);
     check_push (h, noise, GST_FLOW_OK);
   }
   normals = check_pull (h);
-  if (cuda) {
+  if (out == CUDA_MEMORY)
+    fail_unless (context_of (normals) == cuda);
+  if (in == CUDA_MEMORY) {
     fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
     fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
   }
-  copy = gst_buffer_copy_deep (normals);
+  rgb = check_info ("RGB", WIDTH, HEIGHT);
+  copy = gst_buffer_new_allocate (NULL, rgb.size, NULL);
+  fail_unless (gst_video_frame_map (&from, &rgb, normals, GST_MAP_READ));
+  fail_unless (gst_video_frame_map (&to, &rgb, copy, GST_MAP_WRITE));
+  fail_unless (gst_video_frame_copy (&to, &from));
+  gst_video_frame_unmap (&from);
+  gst_video_frame_unmap (&to);
+  fail_unless_equals_uint64 (check_stat (element, "bytes-downloaded"),
+      cuda && out == SYSTEM ? rgb.size : 0);
   gst_buffer_unref (normals);
   gst_harness_teardown (h);
   gst_object_unref (element);
   return copy;
 }
 
-GST_START_TEST (test_photostereo_reads_cuda_memory_where_it_lies)
+/* The rows of photostereo with CUDAMemory of the table in docs/memory.md. */
+static void
+gives_normals (const gchar *lights, GstCudaContext *cuda, const gchar *format,
+    Kind in, Kind out)
+{
+  GstBuffer *found = normals_of_noise (lights, cuda, format, in, out);
+  GstBuffer *expected = normals_of_noise (lights, NULL, format, SYSTEM, SYSTEM);
+
+  same_normals (found, expected);
+  gst_buffer_unref (found);
+  gst_buffer_unref (expected);
+}
+
+GST_START_TEST (test_photostereo_uses_cuda_memory_where_it_lies)
 {
   GPtrArray *formats = check_formats ("photostereo", "memory:CUDAMemory");
-  GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
   GstCudaContext *cuda = new_context ();
-  gchar *lights = NULL;
-  gint file = g_file_open_tmp ("lights-XXXXXX.lp", &lights, NULL);
+  gchar *lights = write_lights ();
 
-  fail_unless (file >= 0);
-  g_close (file, NULL);
-  fail_unless (g_file_set_contents (lights,
-      "4\na 0.6 0 0.8\nb 0 0.6 0.8\nc -0.6 0 0.8\nd 0 -0.6 0.8\n", -1, NULL));
   fail_unless (formats->len > 0);
   for (guint i = 0; i < formats->len; i++) {
-    GstBuffer *found = normals_of_noise (lights, cuda, formats->pdata[i]);
-    GstBuffer *expected = normals_of_noise (lights, NULL, formats->pdata[i]);
-    guint n_far = 0;
-    GstMapInfo a, b;
-
-    /* a tie of 8 bits may round either way */
-    fail_unless (gst_buffer_map (found, &a, GST_MAP_READ));
-    fail_unless (gst_buffer_map (expected, &b, GST_MAP_READ));
-    for (gint y = 0; y < info.height; y++)
-      for (gint x = 0; x < 3 * info.width; x++) {
-        gsize at = (gsize) y * info.stride[0] + (gsize) x;
-
-        n_far += ABS (a.data[at] - b.data[at]) > 1;
-      }
-    fail_unless_equals_int (n_far, 0);
-    gst_buffer_unmap (found, &a);
-    gst_buffer_unmap (expected, &b);
-    gst_buffer_unref (found);
-    gst_buffer_unref (expected);
+    gives_normals (lights, cuda, formats->pdata[i], CUDA_MEMORY, SYSTEM);
+    gives_normals (lights, cuda, formats->pdata[i], CUDA_MEMORY, CUDA_MEMORY);
+    gives_normals (lights, cuda, formats->pdata[i], SYSTEM, CUDA_MEMORY);
   }
   g_unlink (lights);
   g_free (lights);
@@ -586,22 +627,38 @@ GST_START_TEST (test_neighbours_share_one_context)
 }
 GST_END_TEST;
 
-/* The paper's live view: what the GPU made is drawn by the GPU. gldownload
- * stands for the window, so that the pixels can be looked at. */
+/* The live view of the papers: what the GPU made is drawn by the GPU.
+ * gldownload stands for the window, so that the pixels can be looked at. */
+#define WINDOW \
+  " ! video/x-raw(memory:CUDAMemory) ! cudadownload ! " \
+  "video/x-raw(memory:GLMemory),texture-target=2D ! gldownload"
+
+static gboolean
+have_window (void)
+{
+  return check_have_element ("cudadownload") &&
+         check_have_element ("gldownload");
+}
+
+static void
+downloads_nothing (GstHarness *h, const gchar *name)
+{
+  GstElement *e = gst_bin_get_by_name (GST_BIN (h->element), name);
+
+  fail_unless_equals_uint64 (check_stat (e, "bytes-downloaded"), 0);
+  gst_object_unref (e);
+}
+
 GST_START_TEST (test_opengl_takes_frames_without_a_download)
 {
   GstVideoInfo info = check_info ("RGBA", WIDTH, HEIGHT);
   gchar *caps = check_caps_string ("RGBA", WIDTH, HEIGHT);
-  GstElement *e;
   GstBuffer *found;
   GstHarness *h;
 
-  if (!check_have_element ("cudadownload") ||
-      !check_have_element ("gldownload"))
+  if (!have_window ())
     return;
-  h = gst_harness_new_parse (
-      SHARPEN "cuda name=e ! video/x-raw(memory:CUDAMemory) ! cudadownload ! "
-              "video/x-raw(memory:GLMemory),texture-target=2D ! gldownload");
+  h = gst_harness_new_parse (SHARPEN "cuda name=e" WINDOW);
   gst_harness_set_sink_caps_str (h, caps);
   gst_harness_set_src_caps_str (h, caps);
   for (guint seed = 0; seed < 3; seed++) {
@@ -610,11 +667,51 @@ GST_START_TEST (test_opengl_takes_frames_without_a_download)
     is_sharpened (found, seed);
     gst_buffer_unref (found);
   }
-  e = gst_bin_get_by_name (GST_BIN (h->element), "e");
-  fail_unless_equals_uint64 (check_stat (e, "bytes-downloaded"), 0);
-  gst_object_unref (e);
+  downloads_nothing (h, "e");
   gst_harness_teardown (h);
   g_free (caps);
+}
+GST_END_TEST;
+
+/* Normals in their own colours, or through an element between. */
+GST_START_TEST (test_opengl_takes_normals_without_a_download)
+{
+  static const gchar *const between[] = {
+      "", " ! video/x-raw ! lapsharpen name=l backend=cuda amount=0"};
+  GstVideoInfo info = check_info ("RGB", WIDTH, HEIGHT);
+  gchar *in_caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+  gchar *lights, *out_caps;
+  GstBuffer *expected;
+
+  out_caps = g_strdup_printf (
+      "video/x-raw,format=RGB,width=%d,height=%d,framerate=0/1", WIDTH, HEIGHT);
+  lights = write_lights ();
+  expected = normals_of_noise (lights, NULL, "RGB", SYSTEM, SYSTEM);
+  for (guint i = 0; i < G_N_ELEMENTS (between) && have_window (); i++) {
+    gchar *line = g_strdup_printf (
+        "photostereo name=p backend=cuda robust=none lights-location=%s%s%s",
+        lights, between[i], WINDOW);
+    GstHarness *h = gst_harness_new_parse (line);
+    GstBuffer *found;
+
+    gst_harness_set_sink_caps_str (h, out_caps);
+    gst_harness_set_src_caps_str (h, in_caps);
+    for (guint seed = 0; seed < 4; seed++)
+      check_push (h, check_noise (&info, seed), GST_FLOW_OK);
+    found = check_pull (h);
+    same_normals (found, expected);
+    downloads_nothing (h, "p");
+    if (between[i][0])
+      downloads_nothing (h, "l");
+    gst_buffer_unref (found);
+    gst_harness_teardown (h);
+    g_free (line);
+  }
+  gst_buffer_unref (expected);
+  g_unlink (lights);
+  g_free (lights);
+  g_free (in_caps);
+  g_free (out_caps);
 }
 GST_END_TEST;
 
@@ -665,9 +762,10 @@ cuda_suite (void)
   tcase_add_test (contexts, test_whoever_is_freed_last_nothing_breaks);
   tcase_add_test (contexts, test_contexts_leave_no_memory_behind);
   tcase_add_test (neighbours, test_cuda_memory_is_used_where_it_lies);
-  tcase_add_test (neighbours, test_photostereo_reads_cuda_memory_where_it_lies);
+  tcase_add_test (neighbours, test_photostereo_uses_cuda_memory_where_it_lies);
   tcase_add_test (neighbours, test_neighbours_share_one_context);
   tcase_add_test (neighbours, test_opengl_takes_frames_without_a_download);
+  tcase_add_test (neighbours, test_opengl_takes_normals_without_a_download);
   return s;
 }
 

@@ -1058,6 +1058,45 @@ GST_START_TEST (test_there_is_one_results_pad)
 }
 GST_END_TEST;
 
+typedef struct {
+  GstElement *element;
+  gint n_ready; /* atomic */
+} Request;
+
+/* With the other thread, at the same time as far as may be. */
+static gpointer
+request_results (gpointer data)
+{
+  Request *r = data;
+  GstPadTemplate *template =
+      gst_element_get_pad_template (r->element, "results");
+
+  g_atomic_int_inc (&r->n_ready);
+  while (g_atomic_int_get (&r->n_ready) < 2)
+    g_thread_yield ();
+  return gst_element_request_pad (r->element, template, NULL, NULL);
+}
+
+GST_START_TEST (test_two_threads_that_want_the_results_pad_get_one)
+{
+  GstElement *element = gst_element_factory_make ("testmeasure", NULL);
+
+  gst_object_ref_sink (element);
+  for (guint i = 0; i < 100; i++) {
+    Request r = {.element = element};
+    GThread *thread = g_thread_new ("other", request_results, &r);
+    GstPad *mine = request_results (&r);
+    GstPad *other = g_thread_join (thread);
+    GstPad *pad = mine ? mine : other;
+
+    fail_unless ((mine == NULL) != (other == NULL));
+    gst_element_release_request_pad (element, pad);
+    gst_object_unref (pad);
+  }
+  gst_object_unref (element);
+}
+GST_END_TEST;
+
 static void
 assert_next_event (GstHarness *h, GstEventType type)
 {
@@ -2166,6 +2205,7 @@ filter_suite (void)
   tcase_add_test (tcase, test_frames_go_on_without_anyone_at_results);
   tcase_add_test (tcase, test_nobody_at_all_stops_upstream);
   tcase_add_test (tcase, test_there_is_one_results_pad);
+  tcase_add_test (tcase, test_two_threads_that_want_the_results_pad_get_one);
   tcase_add_test (tcase, test_results_have_the_events_of_a_stream);
   tcase_add_test (tcase, test_eos_without_a_frame_ends_both);
   tcase_add_test (tcase, test_eos_without_a_segment_is_no_critical);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "gstimagingnpy.h"
 
 /* --- a pair of images in a folder of its own --------------------------------
@@ -38,6 +36,17 @@ insar_write_prm (
   insar_write_file (name, text, strlen (text));
 }
 
+/* A random number of a pixel: all its bits depend on all of @x and @y. */
+static guint64
+hash (gint x, gint y)
+{
+  guint64 z = ((guint64) (guint32) x << 32 | (guint32) y) + 0x9e3779b97f4a7c15;
+
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
 /* Noise that is the same at (x + dx, y + dy). */
 void
 insar_write_slc (const gchar *name, gint dx, gint dy)
@@ -46,12 +55,10 @@ insar_write_slc (const gchar *name, gint dx, gint dy)
 
   for (gint y = 0; y < HEIGHT; y++)
     for (gint x = 0; x < WIDTH; x++) {
-      g_autoptr (GRand) rand =
-          g_rand_new_with_seed ((guint) ((y - dy + 100) * 1000 + x - dx + 100));
+      guint64 random = hash (x - dx, y - dy);
 
-      data[2 * (y * WIDTH + x)] = (gint16) g_rand_int_range (rand, -999, 999);
-      data[2 * (y * WIDTH + x) + 1] =
-          (gint16) g_rand_int_range (rand, -999, 999);
+      data[2 * (y * WIDTH + x)] = (gint16) ((random & 0xffff) % 1998) - 999;
+      data[2 * (y * WIDTH + x) + 1] = (gint16) ((random >> 32) % 1998) - 999;
     }
   insar_write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
 }
@@ -59,8 +66,7 @@ insar_write_slc (const gchar *name, gint dx, gint dy)
 void
 insar_setup (void)
 {
-  folder = g_dir_make_tmp ("insarxcorr-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   insar_write_slc ("ref.SLC", 0, 0);
   insar_write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
   insar_write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
@@ -70,17 +76,7 @@ insar_setup (void)
 void
 insar_teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = insar_path_of (name);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- pipelines
@@ -90,13 +86,7 @@ insar_teardown (void)
 GstElement *
 insar_launch (const gchar *description)
 {
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
+  return check_launch (description, folder);
 }
 
 /* Appends what comes out of the appsink @name. */
@@ -136,13 +126,6 @@ insar_check_no_error (GstElement *pipeline)
   gst_object_unref (bus);
 }
 
-void
-insar_stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
-}
-
 /* Returns: (transfer full): all that comes out of "out" */
 GString *
 insar_run (const gchar *description)
@@ -153,7 +136,7 @@ insar_run (const gchar *description)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   insar_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
-  insar_stop (pipeline);
+  check_stop (pipeline);
   return text;
 }
 
@@ -196,12 +179,5 @@ void
 insar_check_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = insar_launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  insar_stop (pipeline);
+  check_pipeline_fails (insar_launch (description), domain, code, words);
 }

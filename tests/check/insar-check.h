@@ -51,7 +51,6 @@ GstElement *insar_launch (const gchar *description);
 /* Appends what comes out of the appsink @name. */
 void insar_collect (GstElement *pipeline, const gchar *name, GString *text);
 void insar_check_no_error (GstElement *pipeline);
-void insar_stop (GstElement *pipeline);
 
 /* Returns: (transfer full): all that comes out of "out" */
 GString *insar_run (const gchar *description);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* insarform: pads, formats, pieces, restarts and errors. What the numbers are,
  * the tests of the kernel say. */
-#include "check-common.h"
+#include "insar-sides.h"
 
 #include <math.h>
 #include <string.h>
-
-#include <glib/gstdio.h>
 
 #define WIDTH 57 /* rows of 2 x 3 looks are padded in pictures */
 #define HEIGHT 61
@@ -30,8 +28,7 @@ setup (void)
   g_autofree gint16 *b = g_new (gint16, 2 * WIDTH * HEIGHT);
   g_autoptr (GRand) rand = g_rand_new_with_seed (3);
 
-  folder = g_dir_make_tmp ("insarform-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   for (guint i = 0; i < 2 * WIDTH * HEIGHT; i += 2) {
     gdouble angle = -2 * G_PI * (i / 2 % WIDTH) / WIDTH;
 
@@ -47,37 +44,14 @@ setup (void)
 static void
 teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* Returns: (transfer full): the description, in which every $ is the folder */
 static GstElement *
 launch (const gchar *description)
 {
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
-}
-
-static void
-stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
+  return check_launch (description, folder);
 }
 
 #define RAW "width=57 format=ci16 "
@@ -134,7 +108,7 @@ GST_START_TEST (test_each_pad_gives_its_picture)
       pipeline, "amplitude", "video/x-raw,format=GRAY8,width=28,height=20");
   interferogram = pull_one (pipeline, "interferogram",
       "application/x-slc,format=cf32,width=28,height=20");
-  stop (pipeline);
+  check_stop (pipeline);
 
   check_size (phase, 84 * 20);
   check_size (coherence, 28 * 20);
@@ -187,7 +161,7 @@ GST_START_TEST (test_numbers_are_those_of_the_pictures)
       pipeline, "grey", "video/x-raw,format=GRAY16_LE,width=28,height=20");
   f32 = pull_one (pipeline, "f32",
       "other/tensors,format=static,types=float32,dimensions=(string)1:28:20:1");
-  stop (pipeline);
+  check_stop (pipeline);
   check_size (f32, 28 * 20 * 4);
   gst_buffer_map (f32, &map, GST_MAP_READ);
   for (guint i = 0; i < 28 * 20; i++) {
@@ -217,7 +191,7 @@ run (const gchar *description)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   buffer = pull_one (pipeline, "interferogram", "application/x-slc");
-  stop (pipeline);
+  check_stop (pipeline);
   return buffer;
 }
 
@@ -268,7 +242,7 @@ GST_START_TEST (test_a_run_can_be_repeated)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
       expected, "after a seek");
-  stop (pipeline);
+  check_stop (pipeline);
   gst_buffer_unref (expected);
 }
 GST_END_TEST
@@ -283,7 +257,7 @@ GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_usleep (50000);
-  stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -308,7 +282,7 @@ GST_START_TEST (test_the_summary_says_how_coherent_it_is)
   }
   fail_unless (coherence > 0.94 && coherence < 1, "%g", coherence);
   gst_object_unref (bus);
-  stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -316,15 +290,23 @@ static void
 check_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = launch (description);
+  check_pipeline_fails (launch (description), domain, code, words);
+}
+
+GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
+{
+  GstElement *pipeline =
+      launch ("slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
+              "i.phase ! queue ! fakesink");
   GstBus *bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING), GST_CORE_ERROR,
+      GST_CORE_ERROR_PAD, "Nothing is linked to the pad reference");
   gst_object_unref (bus);
-  stop (pipeline);
+  check_stop (pipeline);
 }
+GST_END_TEST
 
 GST_START_TEST (test_what_is_wrong_is_said)
 {
@@ -350,103 +332,24 @@ GST_START_TEST (test_what_is_wrong_is_said)
   FAILS (RAW "lines-per-buffer=1 num-buffers=2", RAW, "", stream,
       GST_STREAM_ERROR_FAILED, "reference ended after 2 of 61 lines");
 #undef FAILS
+  /* an empty file ends before its caps */
+  check_fails ("slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
+               "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
+               "fakesink",
+      stream, GST_STREAM_ERROR_FAILED,
+      "The secondary ended before it was said what it is.");
 }
 GST_END_TEST
 
 /* --- a flush of one side only ----------------------------------------------
  */
 
-typedef struct {
-  GstPad *pad;
-  guint first, n; /* lines */
-  gint is_done;   /* atomic */
-  GstFlowReturn flow;
-} Push;
-
-static gpointer
-push_lines (gpointer data)
-{
-  Push *push = data;
-  GstBuffer *buffer = gst_buffer_new_allocate (NULL, push->n * 4 * WIDTH, NULL);
-
-  gst_buffer_memset (buffer, 0, 1, push->n * 4 * WIDTH);
-  GST_BUFFER_OFFSET (buffer) = push->first;
-  push->flow = gst_pad_chain (push->pad, buffer);
-  g_atomic_int_set (&push->is_done, 1);
-  return NULL;
-}
-
-static void
-start_side (GstElement *element, const gchar *name)
-{
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstCaps *caps =
-      gst_caps_new_simple ("application/x-slc", "format", G_TYPE_STRING, "ci16",
-          "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
-  GstSegment segment;
-
-  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
-  gst_pad_send_event (pad, gst_event_new_stream_start (name));
-  gst_pad_send_event (pad, gst_event_new_caps (caps));
-  gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-}
-
-static void
-flush_side (GstElement *element, const gchar *name)
-{
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstSegment segment;
-
-  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
-  gst_pad_send_event (pad, gst_event_new_flush_start ());
-  gst_pad_send_event (pad, gst_event_new_flush_stop (TRUE));
-  gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_object_unref (pad);
-}
-
-/* A seek flushes one source after the other: what the second still brings is
- * old, and neither waited for nor wrong. */
 GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
   GstElement *element = gst_element_factory_make ("insarform", NULL);
-  GstBus *bus = gst_bus_new ();
-  Push waiting = {.n = HEIGHT - 7}, late = {.first = HEIGHT - 7, .n = 7};
-  GThread *thread;
-  GstMessage *error;
 
-  gst_element_set_bus (element, bus);
-  gst_element_set_state (element, GST_STATE_PLAYING);
-  start_side (element, "reference");
-  start_side (element, "secondary");
-  waiting.pad = late.pad = gst_element_get_static_pad (element, "reference");
-  thread = g_thread_new ("reference", push_lines, &waiting);
-  g_usleep (50000); /* it waits for the secondary */
-  fail_if (g_atomic_int_get (&waiting.is_done));
-
-  flush_side (element, "secondary");
-  for (guint i = 0; i < 500 && !g_atomic_int_get (&waiting.is_done); i++)
-    g_usleep (10000);
-  fail_unless (g_atomic_int_get (&waiting.is_done), "it still waits");
-  g_thread_join (thread);
-  fail_unless_equals_int (waiting.flow, GST_FLOW_OK);
-  push_lines (&late);
-  fail_unless_equals_int (late.flow, GST_FLOW_OK);
-  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
-  fail_unless (error == NULL);
-
-  flush_side (element, "reference"); /* from its first line on */
-  late.first = 0;
-  thread = g_thread_new ("reference", push_lines, &late);
-  g_usleep (20000);
-  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
-  fail_unless (error == NULL);
-  gst_element_set_state (element, GST_STATE_NULL);
-  g_thread_join (thread);
-  gst_object_unref (late.pad);
+  insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
   gst_object_unref (element);
-  gst_object_unref (bus);
 }
 GST_END_TEST
 
@@ -464,6 +367,7 @@ insarform_suite (void)
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
+  tcase_add_test (tcase, test_a_pad_that_is_forgotten_is_said);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   tcase_add_test (
       tcase, test_lines_from_before_a_flush_of_the_other_side_are_dropped);

@@ -24,7 +24,7 @@ run_for_property (const gchar *description, const gchar *property)
   insar_check_no_error (pipeline);
   g_object_get (x, property, &value, NULL);
   gst_object_unref (x);
-  insar_stop (pipeline);
+  check_stop (pipeline);
   g_string_free (text, TRUE);
   return value;
 }
@@ -77,7 +77,7 @@ GST_START_TEST (test_what_is_needed_is_uploaded_once)
     fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
     fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
     gst_object_unref (x);
-    insar_stop (pipeline);
+    check_stop (pipeline);
     g_string_free (text, TRUE);
   }
 }
@@ -232,7 +232,7 @@ run_failing (gulong nth, gboolean forever)
   check_device ()->inject_failure (0, FALSE);
   gst_object_unref (bus);
   gst_object_unref (x);
-  insar_stop (pipeline);
+  check_stop (pipeline);
   fail_unless (n_errors <= 1, "call %lu: %u errors", nth, n_errors);
   return n_errors == 0;
 }
@@ -270,7 +270,7 @@ GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   g_free (active);
   gst_object_unref (bus);
   gst_object_unref (x);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -307,7 +307,7 @@ GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
   g_string_free (rows, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 

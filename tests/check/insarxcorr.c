@@ -3,6 +3,7 @@
  * bands, formats, seeking and errors. What the offsets are worth, the tests of
  * the kernel say. */
 #include "insar-check.h"
+#include "insar-sides.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,7 @@ GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
   fail_unless (sample == NULL);
   gst_caps_unref (expected);
   gst_object_unref (sink);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -223,14 +224,25 @@ GST_END_TEST
 
 /* Pads of the test in the place of sources: what comes when. */
 static GstPad *sources[2];
-static guint n_rows;
+static gint n_rows; /* atomic */
 
 static GstFlowReturn
 count_row (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-  n_rows++;
+  g_atomic_int_inc (&n_rows);
   gst_buffer_unref (buffer);
   return GST_FLOW_OK;
+}
+
+/* A row is measured while lines may come; one too many is seen by the next. */
+static void
+wait_for_rows (gint n)
+{
+  gint64 end = g_get_monotonic_time () + CHECK_TIMEOUT / GST_USECOND;
+
+  while (g_atomic_int_get (&n_rows) < n && g_get_monotonic_time () < end)
+    g_usleep (G_USEC_PER_SEC / 1000);
+  fail_unless_equals_int (g_atomic_int_get (&n_rows), n);
 }
 
 static GstFlowReturn
@@ -271,21 +283,22 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
     gst_pad_push_event (sources[s], gst_event_new_caps (caps));
     gst_pad_push_event (sources[s], gst_event_new_segment (&segment));
   }
-  n_rows = 0;
+  g_atomic_int_set (&n_rows, 0);
   /* the first row's patches end with line 64 + 42 + 32 */
   fail_unless (push_lines (0, 0, 137) == GST_FLOW_OK);
   fail_unless (push_lines (1, 0, 138) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 0);
+  wait_for_rows (0);
   fail_unless (push_lines (0, 137, 1) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 1);
+  wait_for_rows (1);
   fail_unless (push_lines (0, 138, 42) == GST_FLOW_OK);
   fail_unless (push_lines (1, 138, 41) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 1);
+  wait_for_rows (1);
   fail_unless (push_lines (1, 179, 1) == GST_FLOW_OK);
-  fail_unless_equals_int (n_rows, 2);
+  wait_for_rows (2);
   fail_unless (push_lines (0, 180, 84) == GST_FLOW_OK);
-  fail_unless (push_lines (1, 180, 84) == GST_FLOW_EOS); /* nothing is left */
-  fail_unless_equals_int (n_rows, 4);
+  fail_unless (push_lines (1, 180, 84) == GST_FLOW_OK);
+  wait_for_rows (4);
+  fail_unless (push_lines (1, 264, 1) == GST_FLOW_EOS); /* nothing is left */
   gst_element_set_state (x, GST_STATE_NULL);
   for (guint s = 0; s < 2; s++)
     gst_clear_object (&sources[s]);
@@ -321,7 +334,7 @@ GST_START_TEST (test_a_run_can_be_repeated)
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
   g_string_free (first, TRUE);
   g_string_free (again, TRUE);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -438,7 +451,7 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   g_string_free (again, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -461,7 +474,7 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
   g_string_free (rows, TRUE);
   g_string_free (fit, TRUE);
   gst_object_unref (bus);
-  insar_stop (pipeline);
+  check_stop (pipeline);
 
   insar_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
   insar_check_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
@@ -495,98 +508,13 @@ GST_END_TEST
 /* --- a flush of one side only ----------------------------------------------
  */
 
-typedef struct {
-  GstPad *pad;
-  guint first, n; /* lines */
-  gint is_done;   /* atomic */
-  GstFlowReturn flow;
-} Push;
-
-static gpointer
-push_block (gpointer data)
-{
-  Push *push = data;
-  GstBuffer *buffer = gst_buffer_new_allocate (NULL, push->n * 4 * WIDTH, NULL);
-
-  gst_buffer_memset (buffer, 0, 1, push->n * 4 * WIDTH);
-  GST_BUFFER_OFFSET (buffer) = push->first;
-  push->flow = gst_pad_chain (push->pad, buffer);
-  g_atomic_int_set (&push->is_done, 1);
-  return NULL;
-}
-
-static void
-start_side (GstElement *element, const gchar *name)
-{
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstCaps *caps =
-      gst_caps_new_simple ("application/x-slc", "format", G_TYPE_STRING, "ci16",
-          "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
-  GstSegment segment;
-
-  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
-  gst_pad_send_event (pad, gst_event_new_stream_start (name));
-  gst_pad_send_event (pad, gst_event_new_caps (caps));
-  gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_caps_unref (caps);
-  gst_object_unref (pad);
-}
-
-static void
-flush_side (GstElement *element, const gchar *name)
-{
-  GstPad *pad = gst_element_get_static_pad (element, name);
-  GstSegment segment;
-
-  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
-  gst_pad_send_event (pad, gst_event_new_flush_start ());
-  gst_pad_send_event (pad, gst_event_new_flush_stop (TRUE));
-  gst_pad_send_event (pad, gst_event_new_segment (&segment));
-  gst_object_unref (pad);
-}
-
-/* A seek flushes one source after the other: what the second still brings is
- * old, and neither waited for nor wrong. */
 GST_START_TEST (test_lines_from_before_a_flush_of_the_other_side_are_dropped)
 {
   GstElement *element = gst_element_factory_make ("insarxcorr", NULL);
-  GstBus *bus = gst_bus_new ();
-  Push waiting = {.n = HEIGHT - 7}, late = {.first = HEIGHT - 7, .n = 7};
-  GThread *thread;
-  GstMessage *error;
 
   g_object_set (element, "nx", 3, "ny", 4, "xsearch", 16, "ysearch", 16, NULL);
-  gst_element_set_bus (element, bus);
-  gst_element_set_state (element, GST_STATE_PLAYING);
-  start_side (element, "reference");
-  start_side (element, "secondary");
-  waiting.pad = late.pad = gst_element_get_static_pad (element, "reference");
-  thread = g_thread_new ("reference", push_block, &waiting);
-  g_usleep (50000); /* it waits for the secondary */
-  fail_if (g_atomic_int_get (&waiting.is_done));
-
-  flush_side (element, "secondary");
-  for (guint i = 0; i < 500 && !g_atomic_int_get (&waiting.is_done); i++)
-    g_usleep (10000);
-  fail_unless (g_atomic_int_get (&waiting.is_done), "it still waits");
-  g_thread_join (thread);
-  fail_unless_equals_int (waiting.flow, GST_FLOW_OK);
-  push_block (&late);
-  fail_unless_equals_int (late.flow, GST_FLOW_OK);
-  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
-  fail_unless (error == NULL);
-
-  flush_side (element, "reference"); /* from its first line on */
-  late.first = 0;
-  thread = g_thread_new ("reference", push_block, &late);
-  g_usleep (20000);
-  error = gst_bus_pop_filtered (bus, GST_MESSAGE_ERROR);
-  fail_unless (error == NULL);
-  gst_element_set_state (element, GST_STATE_NULL);
-  g_thread_join (thread);
-  gst_object_unref (late.pad);
+  insar_check_flush_of_one_side (element, WIDTH, HEIGHT);
   gst_object_unref (element);
-  gst_object_unref (bus);
 }
 GST_END_TEST
 

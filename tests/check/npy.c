@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The .npy reader and writer: agreement with numpy, and a sentence for every
  * file that is not as it should be. */
-#include <gst/check/gstcheck.h>
+#include "check-common.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include "gstimagingnpy.h"
 
@@ -106,24 +104,13 @@ static gchar *folder;
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("npy-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_remove (path);
-  }
-  g_dir_close (dir);
-  fail_unless_equals_int (g_rmdir (folder), 0);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static guint

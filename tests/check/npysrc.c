@@ -933,6 +933,42 @@ GST_START_TEST (test_properties_read_back)
 }
 GST_END_TEST;
 
+/* An application's own type has no factory, and no name of one. */
+GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
+{
+  GstElement *pipeline = gst_pipeline_new (NULL), *source = make_source ();
+  GstElement *sink = gst_element_factory_make ("fakesink", NULL);
+  GstBus *bus = gst_element_get_bus (pipeline);
+  gboolean at_end;
+  guint n_told = 0;
+  GTypeQuery query;
+  GstMessage *m;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 20, 2, 4, 1);
+  g_type_query (G_OBJECT_TYPE (source), &query);
+  gst_object_unref (source);
+  source =
+      g_object_new (g_type_register_static_simple (query.type, "OwnSource",
+                        query.class_size, NULL, query.instance_size, NULL, 0),
+          "location", path, NULL);
+  gst_bin_add_many (GST_BIN (pipeline), source, sink, NULL);
+  fail_unless (gst_element_link (source, sink));
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  do {
+    m = gst_bus_timed_pop_filtered (bus, TIMEOUT,
+        GST_MESSAGE_EOS | GST_MESSAGE_ERROR | GST_MESSAGE_ELEMENT);
+    fail_unless (m && GST_MESSAGE_TYPE (m) != GST_MESSAGE_ERROR);
+    n_told += gst_message_has_name (m, "OwnSource-progress");
+    at_end = GST_MESSAGE_TYPE (m) == GST_MESSAGE_EOS;
+    gst_message_unref (m);
+  } while (!at_end);
+  fail_unless_equals_int (n_told, 10);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (bus);
+  gst_object_unref (pipeline);
+}
+GST_END_TEST;
+
 static Suite *
 npysrc_suite (void)
 {
@@ -971,6 +1007,7 @@ npysrc_suite (void)
   tcase_add_test (
       tcase, test_every_start_plays_from_the_beginning_and_leaks_no_file);
   tcase_add_test (tcase, test_another_file_is_played_after_a_stop);
+  tcase_add_test (tcase, test_a_type_without_a_factory_tells_its_progress);
   tcase_add_test (tcase, test_properties_read_back);
   return suite;
 }

@@ -760,6 +760,48 @@ GST_START_TEST (test_pipelines_of_a_camera_of_jetson_run)
 }
 GST_END_TEST;
 
+static void
+count_normals (
+    GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer n_normals)
+{
+  ++*(guint *) n_normals;
+}
+
+GST_START_TEST (test_a_camera_of_jetson_makes_sets)
+{
+  gchar *lights = write_lights ();
+  gchar *line = g_strdup_printf (
+      "nvarguscamerasrc num-buffers=%d ! video/x-raw(memory:NVMM),format=NV12,"
+      "width=68,height=42,framerate=5/1 ! "
+      "photostereo name=e lights-location=%s e.normal ! "
+      "fakesink name=sink signal-handoffs=true sync=false",
+      3 * N_LIGHTS, lights);
+  GError *error = NULL;
+  GstElement *pipeline, *element, *sink;
+  guint n_normals = 0;
+
+  set_up_kind (__i__);
+  check_nvmm_register_camera ();
+  pipeline = gst_parse_launch (line, &error);
+  fail_unless (error == NULL, "%s", error ? error->message : "");
+  element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
+  sink = gst_bin_get_by_name (GST_BIN (pipeline), "sink");
+  g_signal_connect (sink, "handoff", G_CALLBACK (count_normals), &n_normals);
+  check_play (pipeline);
+  fail_unless_equals_int (n_normals, 3);
+  fail_unless_equals_uint64 (check_stat (element, "frames"), 3 * N_LIGHTS);
+  fail_unless_equals_uint64 (check_stat (element, "bytes-uploaded"), 0);
+  fail_unless_equals_uint64 (check_stat (element, "bytes-copied"), 0);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (element);
+  gst_object_unref (sink);
+  gst_object_unref (pipeline);
+  g_unlink (lights);
+  g_free (lights);
+  g_free (line);
+}
+GST_END_TEST;
+
 /* --- all ------------------------------------------------------------------ */
 
 static Suite *
@@ -819,6 +861,7 @@ nvmm_suite (void)
   tcase_add_checked_fixture (tc, NULL, tear_down);
   tcase_add_loop_test (tc, test_pipelines_of_a_camera_of_jetson_run, 0,
       G_N_ELEMENTS (lines) * n_kinds ());
+  tcase_add_loop_test (tc, test_a_camera_of_jetson_makes_sets, 0, n_kinds ());
   return s;
 }
 

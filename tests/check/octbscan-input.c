@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "gstimagingnpy.h"
 
 /* --- tensors -------------------------------------------------------------- */
@@ -117,7 +115,7 @@ GST_END_TEST
 
 GST_START_TEST (test_pattern_and_curve_are_read)
 {
-  gchar *folder = g_dir_make_tmp ("octbscan-XXXXXX", NULL);
+  gchar *folder = check_folder_new ();
   gchar *pattern_path = g_build_filename (folder, "pattern.npy", NULL);
   gchar *curve_path = g_build_filename (folder, "curve.npy", NULL);
   gchar *launch = g_strdup_printf (ELEMENT
@@ -153,13 +151,10 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   check_run (&r, &e, 1);
   run_free (&r);
   expected_free (&e);
-  g_unlink (pattern_path);
-  g_unlink (curve_path);
-  g_rmdir (folder);
+  check_folder_free (&folder);
   g_free (launch);
   g_free (pattern_path);
   g_free (curve_path);
-  g_free (folder);
 }
 GST_END_TEST
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #include "gstimagingnpy.h"
 #include "octbscan/octbscan.h"
 
@@ -35,25 +33,13 @@ write_file (const gchar *name, const gchar *text)
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("octbscan-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-    g_free (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- what is expected ----------------------------------------------------- */

@@ -4,7 +4,6 @@
  * check; a picture here is a plane under known lights. */
 #include "check-common.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 
 #include "gstimagingnpy.h"
@@ -876,6 +875,116 @@ GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
 }
 GST_END_TEST
 
+static gpointer
+push_picture_in_thread (gpointer ps)
+{
+  ps_push (ps, 0);
+  return NULL;
+}
+
+/* A paused pipeline keeps the first update, and the thread that brought it. */
+GST_START_TEST (test_a_set_may_be_finished_while_an_update_waits)
+{
+  Ps ps = ps_new ("update-interval=1", "normal", NULL);
+  CheckWaiting w;
+
+  ps_caps (&ps, "GRAY16_LE");
+  check_wait_at (&w, ps.element, "normal", push_picture_in_thread, &ps);
+  g_signal_emit_by_name (ps.element, "finish-set"); /* returns */
+  check_progress (&ps, 1, FALSE);
+  check_go_on (&w);
+  gst_buffer_unref (check_pull (ps.normal));
+  gst_buffer_unref (check_pull (ps.normal));
+  check_progress (&ps, 1, TRUE);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* The next picture may come before the set could be ended. */
+GST_START_TEST (test_finish_set_parts_the_pictures_before_from_those_after)
+{
+  for (guint i = 0; i < 20; i++) {
+    Ps ps = ps_new ("index-source=offset", "normal", NULL);
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint set = 0; set < 2; set++) {
+      for (guint light = 0; light < 4; light++) {
+        GstBuffer *buffer = picture (&ps, light);
+
+        GST_BUFFER_OFFSET (buffer) = light;
+        check_push (ps.sink, buffer, GST_FLOW_OK);
+      }
+      g_signal_emit_by_name (ps.element, "finish-set");
+    }
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+    check_tensor (ps.normal, normal_, 3, 5e-4);
+    check_progress (&ps, 4, TRUE);
+    check_progress (&ps, 4, TRUE);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+/* Returns: (transfer full): the normals of the plane under lamps near by */
+static GstBuffer *
+normals_of_near_lamps (const gchar *properties)
+{
+  g_autofree gchar *all = g_strdup_printf (
+      "light-units=positions mm-per-pixel=0.05 %s", properties);
+  Ps ps = ps_new (all, "normal", NULL);
+  GstBuffer *buffer;
+
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_set (&ps);
+  buffer = check_pull (ps.normal);
+  ps_free (&ps);
+  return buffer;
+}
+
+GST_START_TEST (test_the_centre_may_be_any_pixel)
+{
+  const gchar *const same[] = {"centre-x=15", "centre-y=2"};
+  const gchar *const others[] = {"centre-x=-1", "centre-y=-1"};
+  GstBuffer *middle = normals_of_near_lamps ("");
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (middle, &map, GST_MAP_READ));
+  for (guint i = 0; i < G_N_ELEMENTS (same); i++) {
+    GstBuffer *buffer = normals_of_near_lamps (same[i]);
+
+    fail_unless_equals_int (
+        gst_buffer_memcmp (buffer, 0, map.data, map.size), 0);
+    gst_buffer_unref (buffer);
+    buffer = normals_of_near_lamps (others[i]);
+    fail_unless (gst_buffer_memcmp (buffer, 0, map.data, map.size) != 0,
+        "%s is taken for the middle", others[i]);
+    gst_buffer_unref (buffer);
+  }
+  gst_buffer_unmap (middle, &map);
+  gst_buffer_unref (middle);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
+{
+  const gchar *const properties[] = {"bit-depth=16", "bit-depth=12"};
+
+  for (guint i = 0; i < 2; i++)
+    for (guint cuda = 0; cuda < 2; cuda++) {
+      g_autofree gchar *all = g_strdup_printf (
+          "robust=none %s backend=%s", properties[i], cuda ? "cuda" : "cpu");
+      Ps ps = ps_new (all, "normal", NULL);
+
+      ps_caps (&ps, "GRAY16_LE");
+      ps_push_set (&ps);
+      ps_push_set (&ps); /* said once */
+      fail_unless_equals_int (
+          check_count_messages (ps.bus, GST_MESSAGE_WARNING), i);
+      ps_free (&ps);
+    }
+}
+GST_END_TEST
+
 GST_START_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
@@ -904,23 +1013,13 @@ GST_END_TEST
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("photostereo-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static Suite *
@@ -953,6 +1052,11 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);
   tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
   tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
+  tcase_add_test (tc, test_a_set_may_be_finished_while_an_update_waits);
+  tcase_add_test (
+      tc, test_finish_set_parts_the_pictures_before_from_those_after);
+  tcase_add_test (tc, test_the_centre_may_be_any_pixel);
+  tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return suite;

@@ -310,6 +310,35 @@ GST_START_TEST (test_albedo_of_another_size_is_refused)
 }
 GST_END_TEST
 
+GST_START_TEST (test_albedo_without_normals_is_said)
+{
+  const guint paint[] = {200, 100, 50};
+  GstElement *element = gst_element_factory_make ("relight", NULL);
+  GstBus *bus = gst_bus_new ();
+  GstHarness *src, *albedo;
+  GstMessage *message;
+  GError *error;
+
+  gst_object_ref_sink (element);
+  gst_element_set_bus (element, bus);
+  src = gst_harness_new_with_element (element, NULL, "src");
+  albedo = gst_harness_new_with_element (element, "albedo", NULL);
+  set_caps (albedo, "RGB", WIDTH, HEIGHT);
+  check_push (albedo, filled ("RGB", WIDTH, HEIGHT, paint, 0), GST_FLOW_OK);
+  message = check_message (bus, GST_MESSAGE_WARNING);
+  gst_message_parse_warning (message, &error, NULL);
+  fail_unless (strstr (error->message, "normal is not linked") != NULL,
+      "it says: %s", error->message);
+  g_error_free (error);
+  gst_message_unref (message);
+  gst_element_set_bus (element, NULL);
+  gst_harness_teardown (albedo);
+  gst_harness_teardown (src);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+}
+GST_END_TEST
+
 GST_START_TEST (test_tensor_of_another_shape_is_refused)
 {
   Rl rl = rl_new ("", FALSE);
@@ -393,6 +422,7 @@ relight_suite (void)
   tcase_add_test (tc, test_light_moves_with_the_mouse);
   tcase_add_test (tc, test_tensors_are_read);
   tcase_add_test (tc, test_albedo_of_another_size_is_refused);
+  tcase_add_test (tc, test_albedo_without_normals_is_said);
   tcase_add_test (tc, test_tensor_of_another_shape_is_refused);
   check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
   check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);

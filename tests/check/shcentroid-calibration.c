@@ -5,11 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
-#include "check-common.h"
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
+#include "sh-check.h"
 
 #include "shcentroid/shcentroid.h"
 
@@ -23,55 +21,21 @@ static gchar *folder;
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("shcentroid-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- harness --- */
 
-typedef struct {
-  GstHarness *h;
-  GstElement *element;
-  GstBus *bus;
-} Sh;
-
 static Sh
 sh_new (const gchar *backend, const gchar *properties)
 {
-  g_autofree gchar *launch = g_strdup_printf (
-      "shcentroid name=sh backend=%s " GRID "%s", backend, properties);
-  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
-  Sh sh = {.element = gst_parse_launch (launch, NULL), .bus = gst_bus_new ()};
-
-  fail_unless (sh.element != NULL, "%s", launch);
-  gst_element_set_bus (sh.element, sh.bus);
-  sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
-  gst_harness_set_src_caps_str (sh.h, caps);
-  return sh;
-}
-
-static void
-sh_free (Sh *sh)
-{
-  gst_element_set_bus (sh->element, NULL);
-  gst_object_unref (sh->bus);
-  gst_harness_teardown (sh->h);
-  gst_object_unref (sh->element);
+  return sh_open (backend, GRID, properties, WIDTH, HEIGHT, N_CELLS);
 }
 
 /* @values: NULL for the same @level everywhere */
@@ -86,67 +50,6 @@ frame_new (const guint16 *values, guint16 level)
     GST_WRITE_UINT16_LE (map.data + 2 * i, values ? values[i] : level);
   gst_buffer_unmap (buffer, &map);
   return buffer;
-}
-
-/* Pushes @in (transfer full). Returns: (transfer full): the numbers */
-static gfloat *
-sh_measure (Sh *sh, GstBuffer *in, gsize *n)
-{
-  const GstStructure *s;
-  GstBuffer *out, *data;
-  gfloat *numbers;
-
-  check_push (sh->h, in, GST_FLOW_OK);
-  out = check_pull (sh->h);
-  s = gst_imaging_results_get (out, "sh");
-  fail_unless (
-      s && gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, NULL));
-  *n = gst_buffer_get_size (data) / sizeof (gfloat);
-  numbers = g_new (gfloat, *n);
-  gst_buffer_extract (data, 0, numbers, -1);
-  gst_buffer_unref (data);
-  gst_buffer_unref (out);
-  return numbers;
-}
-
-/* Field @field of cell @cell, with fields=all. */
-static gdouble
-sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
-{
-  gsize n;
-  gfloat *numbers = sh_measure (sh, in, &n);
-  gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
-
-  fail_unless_equals_int (n, N_CELLS * IMK_SHCENTROID_N_FIELDS);
-  g_free (numbers);
-  return value;
-}
-
-static gboolean
-capture (Sh *sh, const gchar *what, guint n_frames, const gchar *location)
-{
-  g_autofree gchar *signal = g_strconcat ("capture-", what, NULL);
-  gboolean begun = -1;
-
-  g_signal_emit_by_name (sh->element, signal, n_frames, location, &begun);
-  return begun;
-}
-
-static void
-check_captured (
-    Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
-{
-  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
-  const GstStructure *s = gst_message_get_structure (message);
-  guint frames = 0;
-
-  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
-  fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
-  fail_unless (gst_structure_get_uint (s, "frames", &frames));
-  fail_unless_equals_int (frames, n_frames);
-  fail_unless_equals_string (
-      gst_structure_get_string (s, "location"), location);
-  gst_message_unref (message);
 }
 
 static gchar *
@@ -267,11 +170,11 @@ GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
   gchar *location;
   GstImagingNpy *npy;
 
-  fail_unless (capture (&sh, "dark", 3, path));
+  fail_unless (sh_capture (&sh, "dark", 3, path));
   for (guint i = 5; i <= 7; i++) /* frames go on as before meanwhile */
     fail_unless_equals_float (
         sh_value (&sh, frame_new (NULL, i), 0, IMK_SHCENTROID_FLUX), 16 * i);
-  check_captured (&sh, "dark", 3, path);
+  sh_check_captured (&sh, "dark", 3, path);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 64);
   g_object_get (sh.element, "dark-location", &location, NULL);
@@ -305,13 +208,13 @@ GST_START_TEST (test_a_flat_evens_out_what_the_dark_left)
     light[i] = 10 + (i == 5 ? 0 : 100 + i);
   for (guint i = 0; i < N_PIXELS; i++)
     mean += i == 5 ? 0 : (100.0 + i) / (N_PIXELS - 1);
-  fail_unless (capture (&sh, "dark", 1, NULL));
+  fail_unless (sh_capture (&sh, "dark", 1, NULL));
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
-  check_captured (&sh, "dark", 1, NULL);
-  fail_unless (capture (&sh, "flat", 2, NULL));
+  sh_check_captured (&sh, "dark", 1, NULL);
+  fail_unless (sh_capture (&sh, "flat", 2, NULL));
   sh_value (&sh, frame_new (light, 0), 0, 0);
   sh_value (&sh, frame_new (light, 0), 0, 0);
-  check_captured (&sh, "flat", 2, NULL);
+  sh_check_captured (&sh, "flat", 2, NULL);
   /* even light, but for the pixel that saw none, which is bad */
   fail_unless (
       fabs (sh_value (&sh, frame_new (light, 0), 0, IMK_SHCENTROID_MAX) -
@@ -349,11 +252,11 @@ GST_START_TEST (test_references_are_the_mean_of_valid_centroids)
     gfloat *numbers;
     gsize n;
 
-    fail_unless (capture (&sh, "reference", 3, NULL));
+    fail_unless (sh_capture (&sh, "reference", 3, NULL));
     g_free (sh_measure (&sh, spots (1, 1, FALSE), &n));
     g_free (sh_measure (&sh, spots (2, 3, TRUE), &n));
     g_free (sh_measure (&sh, spots (3, 2, FALSE), &n));
-    check_captured (&sh, "reference", 3, NULL);
+    sh_check_captured (&sh, "reference", 3, NULL);
     gst_util_set_object_arg (G_OBJECT (sh.element), "fields", "slopes");
     numbers = sh_measure (&sh, spots (2, 2, FALSE), &n);
     fail_unless_equals_int (n, 2 * N_CELLS);
@@ -379,10 +282,10 @@ check_policy (const gchar *backend, const gchar *policy, gdouble expected)
   gfloat *numbers;
   gsize n;
 
-  fail_unless (capture (&sh, "reference", 2, NULL));
+  fail_unless (sh_capture (&sh, "reference", 2, NULL));
   g_free (sh_measure (&sh, spots (1, 1, FALSE), &n));
   g_free (sh_measure (&sh, spots (1, 1, TRUE), &n));
-  check_captured (&sh, "reference", 2, NULL);
+  sh_check_captured (&sh, "reference", 2, NULL);
   numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
   fail_unless_equals_float (numbers[0], 0);
   fail_unless_equals_float (numbers[2], expected);
@@ -405,7 +308,7 @@ GST_START_TEST (test_a_cell_that_was_never_valid_keeps_its_reference)
   gfloat *numbers;
   gsize n;
 
-  fail_unless (capture (&sh, "reference", 1, NULL));
+  fail_unless (sh_capture (&sh, "reference", 1, NULL));
   g_free (sh_measure (&sh, spots (1, 1, TRUE), &n));
   numbers = sh_measure (&sh, spots (1, 1, FALSE), &n);
   fail_unless_equals_float (numbers[2], -0.5);
@@ -420,7 +323,7 @@ GST_START_TEST (test_a_capture_without_frames_is_refused)
   Sh sh = sh_new (backends[__i__], "");
 
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
-    fail_unless (!capture (&sh, kinds[i], 0, NULL));
+    fail_unless (!sh_capture (&sh, kinds[i], 0, NULL));
     check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 frames");
   }
@@ -434,7 +337,7 @@ GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
 {
   Sh sh = sh_new (backends[__i__], "");
 
-  fail_unless (capture (&sh, "dark", 5, NULL));
+  fail_unless (sh_capture (&sh, "dark", 5, NULL));
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   sh_value (&sh, frame_new (NULL, 10), 0, 0);
   fail_unless_equals_int (gst_element_set_state (sh.element, GST_STATE_READY),
@@ -449,11 +352,11 @@ GST_START_TEST (test_a_capture_that_cannot_be_saved_is_used_all_the_same)
 {
   Sh sh = sh_new (backends[__i__], "");
 
-  fail_unless (capture (&sh, "dark", 1, "/nowhere/dark.npy"));
+  fail_unless (sh_capture (&sh, "dark", 1, "/nowhere/dark.npy"));
   sh_value (&sh, frame_new (NULL, 4), 0, 0);
   check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "was not saved");
-  check_captured (&sh, "dark", 1, NULL);
+  sh_check_captured (&sh, "dark", 1, NULL);
   fail_unless_equals_float (
       sh_value (&sh, frame_new (NULL, 10), 0, IMK_SHCENTROID_FLUX), 96);
   sh_free (&sh);
@@ -465,7 +368,7 @@ GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
   Sh sh = sh_new (backends[__i__], "");
   g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT + 1);
 
-  fail_unless (capture (&sh, "dark", 1, NULL));
+  fail_unless (sh_capture (&sh, "dark", 1, NULL));
   sh_value (&sh, frame_new (NULL, 4), 0, 0);
   gst_harness_set_src_caps_str (sh.h, caps);
   fail_unless (gst_harness_push (sh.h, gst_buffer_new_allocate (NULL,

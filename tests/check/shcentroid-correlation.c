@@ -5,11 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib/gstdio.h>
-
-#include "check-common.h"
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
+#include "sh-check.h"
 
 #include "shcentroid/shcentroid.h"
 
@@ -30,55 +28,21 @@ static gchar *folder;
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("shcentroid-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- harness --- */
 
-typedef struct {
-  GstHarness *h;
-  GstElement *element;
-  GstBus *bus;
-} Sh;
-
 static Sh
 sh_new (const gchar *backend, const gchar *properties)
 {
-  g_autofree gchar *launch = g_strdup_printf (
-      "shcentroid name=sh backend=%s " GRID "%s", backend, properties);
-  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", WIDTH, HEIGHT);
-  Sh sh = {.element = gst_parse_launch (launch, NULL), .bus = gst_bus_new ()};
-
-  fail_unless (sh.element != NULL, "%s", launch);
-  gst_element_set_bus (sh.element, sh.bus);
-  sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
-  gst_harness_set_src_caps_str (sh.h, caps);
-  return sh;
-}
-
-static void
-sh_free (Sh *sh)
-{
-  gst_element_set_bus (sh->element, NULL);
-  gst_object_unref (sh->bus);
-  gst_harness_teardown (sh->h);
-  gst_object_unref (sh->element);
+  return sh_open (backend, GRID, properties, WIDTH, HEIGHT, N_CELLS);
 }
 
 /* A spot in each cell, (x, y) from its centre, on a pedestal. */
@@ -97,67 +61,6 @@ frame_new (gdouble x, gdouble y)
   }
   gst_buffer_unmap (buffer, &map);
   return buffer;
-}
-
-/* Pushes @in (transfer full). Returns: (transfer full): the numbers */
-static gfloat *
-sh_measure (Sh *sh, GstBuffer *in, gsize *n)
-{
-  const GstStructure *s;
-  GstBuffer *out, *data;
-  gfloat *numbers;
-
-  check_push (sh->h, in, GST_FLOW_OK);
-  out = check_pull (sh->h);
-  s = gst_imaging_results_get (out, "sh");
-  fail_unless (
-      s && gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, NULL));
-  *n = gst_buffer_get_size (data) / sizeof (gfloat);
-  numbers = g_new (gfloat, *n);
-  gst_buffer_extract (data, 0, numbers, -1);
-  gst_buffer_unref (data);
-  gst_buffer_unref (out);
-  return numbers;
-}
-
-/* Field @field of cell @cell. */
-static gdouble
-sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
-{
-  gsize n;
-  gfloat *numbers = sh_measure (sh, in, &n);
-  gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
-
-  fail_unless_equals_int (n, N_CELLS * IMK_SHCENTROID_N_FIELDS);
-  g_free (numbers);
-  return value;
-}
-
-static gboolean
-capture (Sh *sh, const gchar *what, guint n_frames, const gchar *location)
-{
-  g_autofree gchar *signal = g_strconcat ("capture-", what, NULL);
-  gboolean begun = -1;
-
-  g_signal_emit_by_name (sh->element, signal, n_frames, location, &begun);
-  return begun;
-}
-
-static void
-check_captured (
-    Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
-{
-  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
-  const GstStructure *s = gst_message_get_structure (message);
-  guint frames = 0;
-
-  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
-  fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
-  fail_unless (gst_structure_get_uint (s, "frames", &frames));
-  fail_unless_equals_int (frames, n_frames);
-  fail_unless_equals_string (
-      gst_structure_get_string (s, "location"), location);
-  gst_message_unref (message);
 }
 
 /* The slope of a frame whose spots are moved by (x, y). A parabola through a
@@ -334,10 +237,10 @@ check_capture (const gchar *backend, const gchar *properties)
   Sh sh = sh_new (backend, properties);
   gsize n;
 
-  fail_unless (capture (&sh, "template", 2, path));
+  fail_unless (sh_capture (&sh, "template", 2, path));
   g_free (sh_measure (&sh, frame_new (0.2, 0), &n));
   g_free (sh_measure (&sh, frame_new (-0.2, 0), &n));
-  check_captured (&sh, "template", 2, path);
+  sh_check_captured (&sh, "template", 2, path);
   g_object_set (sh.element, "estimator", 2, NULL);
   check_slope (&sh, 3, 0, 0, 0.01);
   check_slope (&sh, 3, 1.4, -0.7, 0.03);
@@ -382,7 +285,7 @@ GST_START_TEST (test_a_template_is_captured_calibrated)
     values[i] = 1000;
   gst_imaging_npy_save (dark, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
   sh = sh_new (backends[__i__], properties);
-  fail_unless (capture (&sh, "template", 1, path));
+  fail_unless (sh_capture (&sh, "template", 1, path));
   g_free (sh_measure (&sh, frame_new (0.5, 0.5), &n));
   sh_free (&sh);
   npy = gst_imaging_npy_load (path, NULL);
@@ -407,7 +310,7 @@ GST_START_TEST (test_a_capture_without_room_warns)
   Sh sh = sh_new (backends[__i__], "template-margin=8");
   gsize n;
 
-  fail_unless (capture (&sh, "template", 1, NULL));
+  fail_unless (sh_capture (&sh, "template", 1, NULL));
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
   check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "template-margin is 8");
@@ -426,7 +329,7 @@ GST_START_TEST (test_a_capture_beside_the_frame_warns)
   gsize n;
 
   g_object_set (sh.element, "x0", -1e5, NULL);
-  fail_unless (capture (&sh, "template", 1, NULL));
+  fail_unless (sh_capture (&sh, "template", 1, NULL));
   g_free (sh_measure (&sh, frame_new (0, 0), &n));
   for (guint i = 0; i < G_N_ELEMENTS (sentences); i++)
     check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),

@@ -4,8 +4,6 @@
  * thread sanitizer as well. */
 #include <math.h>
 
-#include <glib/gstdio.h>
-
 #include "check-common.h"
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
@@ -37,7 +35,7 @@ save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
 static void
 make_files (void)
 {
-  folder = g_dir_make_tmp ("shcentroid-storm-XXXXXX", NULL);
+  folder = check_folder_new ();
   good_dark = save ("dark.npy", HEIGHT, WIDTH, 1.5);
   bad_dark = save ("other-dark.npy", HEIGHT + 1, WIDTH, 1.5);
   nan_map = save ("nan-map.npy", 2, 4, NAN);
@@ -49,12 +47,9 @@ remove_files (void)
 {
   gchar **paths[] = {&good_dark, &bad_dark, &nan_map, &map};
 
-  for (guint i = 0; i < G_N_ELEMENTS (paths); i++) {
-    g_unlink (*paths[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
     g_clear_pointer (paths[i], g_free);
-  }
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- the storm --- */

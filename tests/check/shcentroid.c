@@ -5,8 +5,6 @@
 #include <locale.h>
 #include <math.h>
 
-#include <glib/gstdio.h>
-
 #include "check-common.h"
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
@@ -1170,23 +1168,13 @@ static gchar *folder;
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("shcentroid-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static gchar *

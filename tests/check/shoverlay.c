@@ -233,6 +233,40 @@ GST_START_TEST (test_the_drawing_follows_a_scaled_frame)
 GST_END_TEST;
 
 /* Of a vector of slopes centroids are reference plus slope, in radians too. */
+/* cairo's own pictures end at 32767. */
+GST_START_TEST (test_frames_of_any_size_are_drawn_on)
+{
+  enum { LONG = 32768 + 40 };
+  static const gint sizes[][2] = {{LONG, 40}, {40, LONG}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (sizes); k++) {
+    gint width = sizes[k][0], height = sizes[k][1];
+    /* two cells with a spot each, the second beyond cairo's end */
+    g_autofree gchar *launch = g_strdup_printf (
+        "shcentroid backend=cpu columns=%u rows=%u pitch-x=%d pitch-y=%d ! "
+        "shoverlay draw=centroids " STYLE,
+        k == 0 ? 2 : 1, k == 0 ? 1 : 2, k == 0 ? LONG / 2 : 40,
+        k == 0 ? 40 : LONG / 2);
+    g_autofree gchar *caps = check_caps_string ("GRAY8", width, height);
+    GstHarness *h = gst_harness_new_parse (launch);
+    GstBuffer *in = gst_buffer_new_allocate (NULL, width * height, NULL), *out;
+    gint x = k == 0 ? 32780 : 20, y = k == 0 ? 20 : 32780;
+
+    gst_harness_set_sink_caps_str (h, "video/x-raw,format=BGRx");
+    gst_harness_set_src_caps_str (h, caps);
+    gst_buffer_memset (in, 0, 0, width * height);
+    gst_buffer_memset (in, y * width + x, 200, 1);
+    gst_buffer_memset (in, 20 * width + 20, 200, 1);
+    out = draw (h, in);
+    fail_unless_equals_int_hex (pixel (out, width, x, y), 0x00ff00);
+    fail_unless_equals_int_hex (pixel (out, width, 20, 20), 0x00ff00);
+    fail_unless_equals_int_hex (pixel (out, width, x - 12, y - 12), 0);
+    gst_buffer_unref (out);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST;
+
 GST_START_TEST (test_all_kinds_of_fields_are_drawn)
 {
   static const gchar *const fields[] = {"fields=all", "fields=xy",
@@ -373,6 +407,7 @@ shoverlay_suite (void)
   tcase_add_test (tcase, test_grey_is_stretched_by_the_formula);
   tcase_add_test (tcase, test_contrast_is_found_by_itself);
   tcase_add_test (tcase, test_the_drawing_follows_a_scaled_frame);
+  tcase_add_test (tcase, test_frames_of_any_size_are_drawn_on);
   tcase_add_test (tcase, test_all_kinds_of_fields_are_drawn);
   tcase_add_test (tcase, test_the_element_to_draw_can_be_chosen);
   tcase_add_test (

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include <glib/gstdio.h>
-
 #define WIDTH 97
 #define HEIGHT 301
 
@@ -40,8 +38,7 @@ write_image (void)
 static void
 setup (void)
 {
-  folder = g_dir_make_tmp ("slcresample-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   write_image ();
   write_text ("sec.PRM", "SLC_file = a.slc\nnum_rng_bins = 97\n"
                          "num_valid_az = 301\nPRF = 2000\nrshift = 4\n");
@@ -55,37 +52,14 @@ setup (void)
 static void
 teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* Returns: (transfer full): the description, in which every $ is the folder */
 static GstElement *
 launch (const gchar *description)
 {
-  g_auto (GStrv) parts = g_strsplit (description, "$", -1);
-  g_autofree gchar *text = g_strjoinv (folder, parts);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
-
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
-}
-
-static void
-stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
+  return check_launch (description, folder);
 }
 
 /* Appends what comes out until the end. Offsets must go on without gaps;
@@ -137,7 +111,7 @@ run (const gchar *source, const gchar *resample, const gchar *caps)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   bytes = collect (pipeline, caps);
-  stop (pipeline);
+  check_stop (pipeline);
   return bytes;
 }
 
@@ -224,7 +198,7 @@ GST_START_TEST (test_a_run_can_be_repeated)
     check_same (collect (pipeline, NULL), expected, "again");
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
-  stop (pipeline);
+  check_stop (pipeline);
   g_byte_array_unref (expected);
 }
 GST_END_TEST
@@ -245,7 +219,7 @@ GST_START_TEST (test_a_flush_begins_anew)
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_same (collect (pipeline, NULL), expected, "after a flush");
   gst_object_unref (source);
-  stop (pipeline);
+  check_stop (pipeline);
   g_byte_array_unref (expected);
 }
 GST_END_TEST
@@ -254,15 +228,66 @@ static void
 check_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {
-  GstElement *pipeline = launch (description);
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  stop (pipeline);
+  check_pipeline_fails (launch (description), domain, code, words);
 }
+
+/* --- one image after another ------------------------------------------------
+ */
+
+static GstBuffer *
+lines_of (guint n)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * 20 * 4, NULL);
+
+  gst_buffer_memset (buffer, 0, 3, n * 20 * 4);
+  return buffer;
+}
+
+static const gchar twelve[] =
+    "application/x-slc,format=ci16,width=20,height=12";
+static const gchar thirteen[] =
+    "application/x-slc,format=ci16,width=20,height=13";
+
+static guint
+count_lines (GstHarness *h)
+{
+  guint n = 0;
+  GstBuffer *buffer;
+
+  while ((buffer = gst_harness_try_pull (h))) {
+    n += (guint) (gst_buffer_get_size (buffer) / (20 * 4));
+    gst_buffer_unref (buffer);
+  }
+  return n;
+}
+
+GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
+{
+  GstHarness *h = gst_harness_new ("slcresample");
+  GstBus *bus = gst_bus_new ();
+  GstCaps *caps = gst_caps_from_string (twelve);
+
+  gst_element_set_bus (h->element, bus);
+  gst_harness_set_src_caps_str (h, twelve);
+  gst_harness_push (h, lines_of (12));
+  fail_unless_equals_int (count_lines (h), 12);
+  /* the same, said twice, and another */
+  gst_harness_set_src_caps_str (h, twelve);
+  gst_harness_push (h, lines_of (5));
+  gst_harness_push_event (h, gst_event_new_caps (caps));
+  gst_caps_unref (caps);
+  gst_harness_push (h, lines_of (7));
+  fail_unless_equals_int (count_lines (h), 12);
+  gst_harness_set_src_caps_str (h, thirteen);
+  gst_harness_push (h, lines_of (5));
+  gst_harness_set_src_caps_str (h, twelve);
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
+      GST_STREAM_ERROR_FAILED, "The image ended after 5 of 13 lines");
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+  gst_object_unref (bus);
+}
+GST_END_TEST
 
 GST_START_TEST (test_what_is_wrong_is_said)
 {
@@ -324,6 +349,7 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_a_flush_begins_anew);
+  tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;
 }

@@ -69,8 +69,7 @@ setup (void)
   g_autofree gint16 *ci16 = make_ci16 ();
   g_autofree gfloat *cf32 = make_cf32 ();
 
-  folder = g_dir_make_tmp ("slcsrc-XXXXXX", NULL);
-  fail_unless (folder != NULL);
+  folder = check_folder_new ();
   write_file ("a.slc", ci16, sizeof (gint16) * 2 * WIDTH * HEIGHT);
   write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
 }
@@ -78,17 +77,7 @@ setup (void)
 static void
 teardown (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
-  const gchar *name;
-
-  while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = path_of (name);
-
-    g_unlink (path);
-  }
-  g_dir_close (dir);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 /* --- pipelines --------------------------------------------------------------
@@ -100,18 +89,8 @@ launch (const gchar *name, const gchar *more, const gchar *sink)
   g_autofree gchar *path = path_of (name);
   g_autofree gchar *text = g_strdup_printf (
       "slcsrc name=s location=\"%s\" %s ! %s", path, more, sink);
-  GError *error = NULL;
-  GstElement *pipeline = gst_parse_launch (text, &error);
 
-  fail_unless (error == NULL, "%s", error ? error->message : "");
-  return pipeline;
-}
-
-static void
-stop (GstElement *pipeline)
-{
-  gst_element_set_state (pipeline, GST_STATE_NULL);
-  gst_object_unref (pipeline);
+  return check_launch (text, NULL);
 }
 
 #if defined HAVE_GDAL
@@ -153,7 +132,7 @@ check_reads (const gchar *name, const gchar *more, gboolean complex32)
   fail_unless_equals_uint64 (at, size);
   gst_caps_unref (expected);
   gst_object_unref (sink);
-  stop (pipeline);
+  check_stop (pipeline);
 }
 #endif
 
@@ -161,14 +140,7 @@ static void
 check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
     const gchar *words)
 {
-  GstElement *pipeline = launch (name, more, "fakesink");
-  GstBus *bus = gst_element_get_bus (pipeline);
-
-  gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  check_message_says (
-      check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
-  gst_object_unref (bus);
-  stop (pipeline);
+  check_pipeline_fails (launch (name, more, "fakesink"), domain, code, words);
 }
 
 /* --- images that GDAL reads --------------------------------------------------
@@ -254,6 +226,30 @@ GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
   check_reads ("a.slc.vrt", "", FALSE);
   write_vrt ("b.slc.vrt", "CFloat32", 8);
   check_reads ("b.slc.vrt", "", TRUE);
+}
+GST_END_TEST
+
+/* A product of Sentinel-1 is a folder; its images are GeoTIFFs of CInt16, one a
+ * swath and polarisation. */
+GST_START_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
+{
+  const gchar *product = "S1A_IW_SLC__1SDV_20260101T052633_0572A1.SAFE";
+  g_autofree gchar *safe = path_of (product);
+  g_autofree gchar *measurement = g_build_filename (safe, "measurement", NULL);
+  g_autofree gchar *name = g_build_filename (
+      product, "measurement", "s1a-iw2-slc-vv-20260101t052633-001.tiff", NULL);
+  g_autofree gchar *path = path_of (name);
+  g_autofree gint16 *ci16 = make_ci16 ();
+
+  fail_unless_equals_int (g_mkdir_with_parents (measurement, 0700), 0);
+  write_tiff (name, ci16, 32, 5, HEIGHT);
+  check_reads (name, "", FALSE);
+  check_fails (product, "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+      "is a folder; of a Sentinel-1 product name a .tiff in its folder "
+      "measurement");
+  g_unlink (path);
+  g_rmdir (measurement);
+  g_rmdir (safe);
 }
 GST_END_TEST
 
@@ -352,7 +348,7 @@ GST_START_TEST (test_lines_are_read_into_a_few_buffers_of_the_memory_offered)
   g_hash_table_unref (seen.memories);
   gst_object_unref (pad);
   gst_object_unref (sink);
-  stop (pipeline);
+  check_stop (pipeline);
   gst_object_unref (allocator);
   gst_object_unref (context);
 }
@@ -384,7 +380,7 @@ GST_START_TEST (test_progress_is_told_ten_times)
   }
   fail_unless_equals_uint64 (last, HEIGHT);
   gst_object_unref (bus);
-  stop (pipeline);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -418,7 +414,7 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
   fail_unless_equals_float (doppler, -0.15);
   gst_caps_unref (caps);
   gst_object_unref (pad);
-  stop (pipeline);
+  check_stop (pipeline);
 
   fail_unless (gst_imaging_prm_parse_alignment (
       fit, strlen (fit), "fit.txt", &alignment, &error));
@@ -445,6 +441,7 @@ slcsrc_suite (void)
   tcase_add_checked_fixture (tcase, setup, teardown);
 #if defined HAVE_GDAL
   tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
+  tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);
   tcase_add_test (tcase, test_gdal_says_what_is_wrong);
 #else
   tcase_add_test (tcase, test_without_gdal_that_is_said);

@@ -245,20 +245,44 @@ GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
 }
 GST_END_TEST
 
+static gpointer
+push_in_thread (gpointer h)
+{
+  check_push (
+      h, sphere ("GRAY8", highlights[0][0], highlights[0][1]), GST_FLOW_OK);
+  return NULL;
+}
+
+/* A paused pipeline keeps the first picture, and the thread that brought it. */
+GST_START_TEST (test_a_set_may_be_finished_while_a_picture_waits)
+{
+  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  GstHarness *h = harness_new ("", path);
+  GstElement *element = gst_harness_find_element (h, "spherelights");
+  CheckWaiting w;
+
+  set_caps (h, "GRAY8");
+  check_wait_at (&w, element, "src", push_in_thread, h);
+  g_signal_emit_by_name (element, "finish-set");
+  assert_lights (path, highlights, 1);
+  check_go_on (&w);
+  gst_buffer_unref (check_pull (h));
+  g_remove (path);
+  gst_object_unref (element);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static void
 make_folder (void)
 {
-  folder = g_dir_make_tmp ("spherelights-XXXXXX", NULL);
+  folder = check_folder_new ();
 }
 
 static void
 remove_folder (void)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
-
-  g_remove (path);
-  g_rmdir (folder);
-  g_clear_pointer (&folder, g_free);
+  check_folder_free (&folder);
 }
 
 static Suite *
@@ -273,6 +297,7 @@ spherelights_suite (void)
   tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
   tcase_add_test (tc, test_what_cannot_be_is_an_error);
   tcase_add_test (tc, test_mask_gives_the_sphere);
+  tcase_add_test (tc, test_a_set_may_be_finished_while_a_picture_waits);
   tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return s;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/device.h"
 
@@ -14,18 +15,23 @@ enum { CANARY = 0xa5, MARGIN = 64 };
 static jmp_buf leave;
 static char why_skipped[512];
 enum { FAILED = 1, SKIPPED = 2 };
+static bool on_cpu_only; /* the running test is */
 
 int
 test_main (const Test *tests)
 {
   const char *only = getenv ("IMK_TEST_ONLY");
+  bool need_cpu = !getenv ("IMK_TEST_DEVICE");
   volatile int n = 0, n_failed = 0;
+  volatile clock_t begun;
 
   setvbuf (stdout, NULL, _IOLBF, 0);
   for (const Test *volatile t = tests; t->name; t++) {
-    if (!strstr (t->name, only ? only : ""))
+    if (!strstr (t->name, only ? only : "") || (t->cpu_only && !need_cpu))
       continue;
     n++;
+    on_cpu_only = t->cpu_only;
+    begun = clock ();
     switch (setjmp (leave)) {
     case 0:
       t->run ();
@@ -39,6 +45,7 @@ test_main (const Test *tests)
       printf ("ok %d - %s # SKIP %s\n", n, t->name, why_skipped);
       break;
     }
+    printf ("# %.1f s of CPU\n", (double) (clock () - begun) / CLOCKS_PER_SEC);
   }
   printf ("1..%d\n", n);
   return n_failed ? 1 : 0;
@@ -138,6 +145,7 @@ test_need_cuda (void)
   static void *context;
   ImkError error;
 
+  test_check (!on_cpu_only, "a test of the CPU alone asks for a device");
   if (imk_backend_load ("cuda", &error) != IMK_OK)
     test_skip ("%s", error.message);
   if (!context) {
@@ -321,4 +329,42 @@ test_device_free (ImkImage *device_image)
 {
   get_device ()->free_device (device_image->data);
   device_image->data = NULL;
+}
+
+static void
+copy_rows (const ImkImage *image, void *to, const void *from)
+{
+  for (uint32_t y = 0; y < image->height; y++)
+    memcpy ((uint8_t *) to + y * image->stride,
+        (const uint8_t *) from + y * image->stride, imk_image_row_size (image));
+}
+
+TestMapped
+test_to_mapped (const TestImage *image)
+{
+  TestMapped m = {.image = image->image};
+  size_t size = m.image.stride * m.image.height;
+  ImkError error;
+
+  test_ok (get_device ()->alloc_pinned (size, &m.host, &m.image.data, &error),
+      &error);
+  m.image.location = IMK_LOCATION_HOST_MAPPED;
+  copy_rows (&m.image, m.host, image->image.data);
+  return m;
+}
+
+void
+test_from_mapped (const TestMapped *mapped, TestImage *image)
+{
+  ImkError error;
+
+  test_ok (get_device ()->stream_synchronize (NULL, &error), &error);
+  copy_rows (&mapped->image, image->image.data, mapped->host);
+}
+
+void
+test_mapped_free (TestMapped *mapped)
+{
+  get_device ()->free_pinned (mapped->host);
+  mapped->host = NULL;
 }

@@ -13,10 +13,14 @@
 typedef struct Test {
   const char *name; /* the promise that is checked, as a sentence */
   void (*run) (void);
+  /* It asks for no device and takes its time: it need not run again with other
+   * modules. */
+  bool cpu_only;
 } Test;
 
 /* Runs @tests up to the one without a name and prints TAP; where IMK_TEST_ONLY
- * is set, those only whose names contain it.
+ * is set, those only whose names contain it, and where IMK_TEST_DEVICE is,
+ * those that are not of the CPU alone.
  * Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
 
@@ -95,3 +99,14 @@ ImkImage test_to_device (const TestImage *image);
 /* Waits for the device and copies the pixels of @device into @image. */
 void test_from_device (const ImkImage *device, TestImage *image);
 void test_device_free (ImkImage *device);
+
+/* An image in page-locked memory that the device reaches. */
+typedef struct TestMapped {
+  ImkImage image; /* as the device sees it */
+  void *host;
+} TestMapped;
+
+TestMapped test_to_mapped (const TestImage *image);
+/* Waits for the device. */
+void test_from_mapped (const TestMapped *mapped, TestImage *image);
+void test_mapped_free (TestMapped *mapped);

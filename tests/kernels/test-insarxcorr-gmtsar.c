@@ -362,7 +362,7 @@ int
 main (void)
 {
   static const Test tests[] = {
-      {"rows are those of GMTSAR", test_gmtsar},
+      {"rows are those of GMTSAR", test_gmtsar, .cpu_only = true},
       {"so they are on the device", test_gmtsar_on_the_device},
       {NULL},
   };

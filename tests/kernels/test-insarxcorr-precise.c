@@ -587,11 +587,11 @@ main (void)
 {
   static const Test tests[] = {
       {"offsets and quality are those of the formulas in float64",
-          test_reference},
+          test_reference, .cpu_only = true},
       {"carriers do not matter", test_carriers_do_not_matter},
       {"offsets are accurate", test_offsets_are_accurate},
       {"the covariance is that of the errors",
-          test_covariance_is_that_of_the_errors},
+          test_covariance_is_that_of_the_errors, .cpu_only = true},
       {"no data is said", test_no_data_is_said},
       {"bad configurations are refused", test_bad_configs_are_refused},
       {NULL},

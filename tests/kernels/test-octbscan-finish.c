@@ -722,13 +722,16 @@ test_history_is_said (void)
 }
 
 static const Test tests[] = {
-    {"backgrounds are the definition", test_backgrounds_cpu},
-    {"fixed patterns are the definition", test_patterns_cpu},
-    {"scans, means and flips are the definition", test_lateral_cpu},
-    {"means of B-scans are the definition", test_means_of_bscans_cpu},
-    {"en-face rows are the definition", test_enface_cpu},
-    {"tracking is the definition", test_tracking_cpu},
-    {"all of it together is the definition", test_together_cpu},
+    {"backgrounds are the definition", test_backgrounds_cpu, .cpu_only = true},
+    {"fixed patterns are the definition", test_patterns_cpu, .cpu_only = true},
+    {"scans, means and flips are the definition", test_lateral_cpu,
+        .cpu_only = true},
+    {"means of B-scans are the definition", test_means_of_bscans_cpu,
+        .cpu_only = true},
+    {"en-face rows are the definition", test_enface_cpu, .cpu_only = true},
+    {"tracking is the definition", test_tracking_cpu, .cpu_only = true},
+    {"all of it together is the definition", test_together_cpu,
+        .cpu_only = true},
     {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
     {"fixed patterns on CUDA are the definition", test_patterns_cuda},
     {"scans, means and flips on CUDA are the definition", test_lateral_cuda},

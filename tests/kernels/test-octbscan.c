@@ -1086,14 +1086,16 @@ test_nan_becomes_black_cuda (void)
 
 static const Test tests[] = {
     {"each map is the definition", test_each_map_cpu},
-    {"each interpolation is the definition", test_each_interpolation_cpu},
+    {"each interpolation is the definition", test_each_interpolation_cpu,
+        .cpu_only = true},
     {"windows and tapers are the definition", test_windows_and_tapers_cpu},
     {"phases are the definition", test_phases_cpu},
     {"interlaced cameras are the definition", test_interlaced_cpu},
     {"types and backgrounds are the definition",
         test_types_and_backgrounds_cpu},
     {"crops are the definition", test_crops_cpu},
-    {"the thesis' sizes are the definition", test_thesis_size_cpu},
+    {"the thesis' sizes are the definition", test_thesis_size_cpu,
+        .cpu_only = true},
     {"all of it on CUDA is the definition", test_all_cuda},
     {"a fringe has its amplitude", test_fringe_has_its_amplitude},
     {"dark frames are black", test_dark_frames_are_black},
@@ -1109,7 +1111,8 @@ static const Test tests[] = {
     {"wrong images are refused", test_wrong_images_are_refused},
     {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
     {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
-    {"what is not a number becomes black", test_nan_becomes_black_cpu},
+    {"what is not a number becomes black", test_nan_becomes_black_cpu,
+        .cpu_only = true},
     {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},
     {NULL},
 };

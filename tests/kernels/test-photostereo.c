@@ -1853,7 +1853,7 @@ main (void)
       {"each light model inverts itself", test_each_light_model_inverts_itself},
       {"highlights and shadows are rejected",
           test_highlights_and_shadows_are_rejected},
-      {"a float64 solver agrees", test_float64_solver_agrees},
+      {"a float64 solver agrees", test_float64_solver_agrees, .cpu_only = true},
       {"Huber's equation is solved", test_huber_solves_its_own_equation},
       {"strips, threads and order change no bit",
           test_strips_threads_and_order_change_no_bit},

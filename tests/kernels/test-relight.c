@@ -288,6 +288,47 @@ what_is_no_normal_is_black (void)
   test_image_free (&out);
 }
 
+/* Grazing light: what is painted with infinity, times nothing. */
+static void
+what_is_no_albedo_is_black (void)
+{
+  static const float paints[] = {INFINITY, -INFINITY, NAN, -1, 0, 1e38f};
+  TestImage n = test_image_new (IMK_TYPE_F32, 6, 1, 3, 0);
+  TestImage a = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
+  TestImage out = test_image_new (IMK_TYPE_U8, 6, 1, 3, 0);
+  ImkRelightSource normals = source_of (&n, false), albedo = source_of (&a, 0);
+  ImkRelightConfig c;
+  ImkRelight *s = NULL;
+  ImkError error;
+
+  imk_relight_config_init (&c);
+  c.width = 6;
+  memcpy (a.image.data, paints, sizeof (paints));
+  for (int i = 0; i < 6; i++)
+    ((float *) n.image.data)[3 * i + 2] = 1;
+  test_ok (imk_relight_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  for (int lit = 0; lit < 2; lit++) {
+    c.ambient = lit;
+    c.diffuse = 0;
+    test_ok (imk_relight_update (s, &c, &error), &error);
+    memset (out.image.data, 99, 18);
+    test_ok (
+        imk_relight_process (s, &normals, &albedo, &out.image, NULL, &error),
+        &error);
+    for (int i = 0; i < 18; i++) {
+      int expected = lit && i / 3 == 5 ? 255 : 0;
+      int found = ((uint8_t *) out.image.data)[i];
+
+      test_check (found == expected, "an albedo of %g is %d with ambient=%d",
+          paints[i / 3], found, lit);
+    }
+  }
+  imk_relight_free (s);
+  test_image_free (&n);
+  test_image_free (&a);
+  test_image_free (&out);
+}
+
 static void
 bad_configs_and_images_are_refused_in_words (void)
 {
@@ -367,6 +408,7 @@ main (void)
       {"every pixel is the formula", every_pixel_is_the_formula},
       {"worked pixels", worked_pixels},
       {"what is no normal is black", what_is_no_normal_is_black},
+      {"what is no albedo is black", what_is_no_albedo_is_black},
       {"bad configs and images are refused in words",
           bad_configs_and_images_are_refused_in_words},
       {"CUDA agrees with the CPU", cuda_agrees_with_cpu},

@@ -1420,7 +1420,8 @@ int
 main (void)
 {
   static const Test tests[] = {
-      {"cells are what a reference in float64 finds", test_reference},
+      {"cells are what a reference in float64 finds", test_reference,
+          .cpu_only = true},
       {"a scene that goes on is found to 0.05 pixel", test_scene},
       {"example D: a scene moved by (3, -2)", test_whole_shift},
       {"a frame that moves by a pixel moves the result by one", test_shift_law},

@@ -155,6 +155,11 @@ class Scripts(unittest.TestCase):
             text = self.call(script, "--help")
             for word in ("--csv", "--picture", "property=value", "docs/shcentroid.md"):
                 self.assertIn(word, text)
+        text = subprocess.check_output(
+            [os.path.join(SOURCE, "pipelines", "shcentroid-pictures"), "--help"],
+            text=True, cwd=self.folder)
+        self.assertIn("Usage: pipelines/shcentroid-pictures", text)
+        self.assertEqual(os.listdir(self.folder), [])
 
 
 if __name__ == "__main__":

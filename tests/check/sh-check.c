@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sh-check.h"
+
+#include "gstimagingresults.h"
+#include "shcentroid/shcentroid.h"
+
+Sh
+sh_open (const gchar *backend, const gchar *grid, const gchar *properties,
+    gint width, gint height, guint n_cells)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "shcentroid name=sh backend=%s %s %s", backend, grid, properties);
+  g_autofree gchar *caps = check_caps_string ("GRAY16_LE", width, height);
+  Sh sh = {.element = gst_parse_launch (launch, NULL),
+      .bus = gst_bus_new (),
+      .n_cells = n_cells};
+
+  fail_unless (sh.element != NULL, "%s", launch);
+  gst_element_set_bus (sh.element, sh.bus);
+  sh.h = gst_harness_new_with_element (sh.element, "sink", "src");
+  gst_harness_set_src_caps_str (sh.h, caps);
+  return sh;
+}
+
+void
+sh_free (Sh *sh)
+{
+  gst_element_set_bus (sh->element, NULL);
+  gst_object_unref (sh->bus);
+  gst_harness_teardown (sh->h);
+  gst_object_unref (sh->element);
+}
+
+gfloat *
+sh_measure (Sh *sh, GstBuffer *in, gsize *n)
+{
+  const GstStructure *s;
+  GstBuffer *out, *data;
+  gfloat *numbers;
+
+  check_push (sh->h, in, GST_FLOW_OK);
+  out = check_pull (sh->h);
+  s = gst_imaging_results_get (out, "sh");
+  fail_unless (
+      s && gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, NULL));
+  *n = gst_buffer_get_size (data) / sizeof (gfloat);
+  numbers = g_new (gfloat, *n);
+  gst_buffer_extract (data, 0, numbers, -1);
+  gst_buffer_unref (data);
+  gst_buffer_unref (out);
+  return numbers;
+}
+
+gdouble
+sh_value (Sh *sh, GstBuffer *in, guint cell, guint field)
+{
+  gsize n;
+  gfloat *numbers = sh_measure (sh, in, &n);
+  gdouble value = numbers[cell * IMK_SHCENTROID_N_FIELDS + field];
+
+  fail_unless_equals_int (n, sh->n_cells * IMK_SHCENTROID_N_FIELDS);
+  g_free (numbers);
+  return value;
+}
+
+gboolean
+sh_capture (Sh *sh, const gchar *what, guint n_frames, const gchar *location)
+{
+  g_autofree gchar *signal = g_strconcat ("capture-", what, NULL);
+  gboolean begun = -1;
+
+  g_signal_emit_by_name (sh->element, signal, n_frames, location, &begun);
+  return begun;
+}
+
+void
+sh_check_captured (
+    Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
+{
+  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
+  const GstStructure *s = gst_message_get_structure (message);
+  guint frames = 0;
+
+  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
+  fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
+  fail_unless (gst_structure_get_uint (s, "frames", &frames));
+  fail_unless_equals_int (frames, n_frames);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "location"), location);
+  gst_message_unref (message);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "mock-backends.h"
+
+#include "mock-object.h"
+
+static ImkStatus
+create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
+    void **state, ImkError *error)
+{
+  ImkOctbscanConfig config = *plan->config;
+  ImkOctbscanPlan p = *plan;
+  MockObject *o;
+  ImkStatus status =
+      mock_object_new ("octbscan", imk_octbscan_cpu.destroy, &o, error);
+
+  if (status != IMK_OK)
+    return status;
+  config.n_threads = 1; /* many streams would start many times many threads */
+  p.config = &config;
+  return mock_object_made (
+      o, imk_octbscan_cpu.create (&p, params, &o->state, error), state);
+}
+
+static ImkStatus
+update (void *state, const ImkOctbscanParams *params, ImkError *error)
+{
+  return mock_object_update (state, params, sizeof (*params), error);
+}
+
+static ImkStatus
+run (MockObjectJob *job, ImkError *error)
+{
+  void *state = job->object->state;
+  ImkOctbscanJob *bscan = job->call;
+  ImkImage **images[] = {&bscan->db, &bscan->linear, &bscan->complex,
+      &bscan->enface, &bscan->track};
+  ImkStatus status = IMK_OK;
+
+  if (bscan->in)
+    bscan->in = &job->in[0];
+  for (int i = 0; i < 5; i++)
+    if (*images[i])
+      *images[i] = &job->out[i];
+  if (job->params)
+    status = imk_octbscan_cpu.update (state, job->params, error);
+  return status == IMK_OK
+             ? imk_octbscan_cpu.process (state, bscan, 1, NULL, error)
+             : status;
+}
+
+/* B-scans remember those before them, whatever stream these are on. */
+static ImkStatus
+process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
+    ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
+    const ImkOctbscanJob *j = &jobs[i];
+    MockRequest request = {.verb = "process",
+        .run = run,
+        .in = {j->in},
+        .out = {j->db, j->linear, j->complex, j->enface, j->track},
+        .call = j,
+        .call_size = sizeof (*j),
+        .takes_params = true,
+        .in_turn = true};
+
+    status = mock_object_submit (state, &request, stream, error);
+  }
+  return status;
+}
+
+static ImkStatus
+get_pattern (void *state, float *pattern, ImkError *error)
+{
+  MockObject *o = state;
+  ImkStatus status = mock_object_begin (o, "pattern", error);
+
+  if (status != IMK_OK)
+    return status;
+  mock_object_wait (o);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_pattern (o->state, pattern, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
+}
+
+const ImkOctbscanBackend mock_octbscan = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = create,
+    .update = update,
+    .process = process,
+    .get_pattern = get_pattern,
+    .destroy = mock_object_destroy,
+};
