@@ -16,6 +16,18 @@ gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
   return pad;
 }
 
+/* All at once: who brings B-scans and who pushes images would meet at the lock
+ * too often. @pads: (out) */
+static void
+ref_pads (GstOctBscan *self, GstPad *pads[N_OUTPUTS])
+{
+  GST_OBJECT_LOCK (self);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    pads[i] =
+        self->outputs[i].pad ? gst_object_ref (self->outputs[i].pad) : NULL;
+  GST_OBJECT_UNLOCK (self);
+}
+
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 {
@@ -48,15 +60,20 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 
 /* --- one B-scan ---------------------------------------------------------- */
 
-static void
+/* Returns: average-bscans */
+static guint
 take_settings (GstOctBscan *self, GstOctBscanWork *w)
 {
+  guint n;
+
   GST_OBJECT_LOCK (self);
   w->config = self->settings.config;
   w->scaling = self->settings.scaling;
   w->changes = self->settings.changes;
+  n = self->settings.average_bscans;
   GST_OBJECT_UNLOCK (self);
   w->config.history = self->history;
+  return n;
 }
 
 static GstClockTime
@@ -67,15 +84,10 @@ sum_of (GstClockTime a, GstClockTime b)
              : GST_CLOCK_TIME_NONE;
 }
 
-/* Its place in the mean of B-scans, and the time of that. */
+/* Its place in the mean of @n B-scans, and the time of that. */
 static void
-add_to_mean (GstOctBscan *self, GstOctBscanWork *w)
+add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  guint n;
-
-  GST_OBJECT_LOCK (self);
-  n = self->settings.average_bscans;
-  GST_OBJECT_UNLOCK (self);
   if (self->n_added == 0) {
     self->mean_pts = GST_BUFFER_PTS (w->in);
     self->mean_dts = GST_BUFFER_DTS (w->in);
@@ -95,14 +107,15 @@ static GstOctBscanWork *
 work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
 {
   GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
+  guint n_averaged;
 
   w->in = in;
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
-  take_settings (self, w);
+  n_averaged = take_settings (self, w);
   w->backward = w->config.bidirectional && self->n_bscans % 2;
-  add_to_mean (self, w);
+  add_to_mean (self, w, n_averaged);
   self->n_bscans++;
   self->next_camera =
       (guint) ((self->next_camera + (guint64) self->bscan.height) %
@@ -269,7 +282,6 @@ prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  w->pads[i] = gst_oct_bscan_ref_pad (self, i);
   flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
   if (flow == GST_FLOW_OK && wants (w, i))
     flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
@@ -289,6 +301,7 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
   GstFlowReturn flow = GST_FLOW_OK;
 
   w->to_host = self->host_images;
+  ref_pads (self, w->pads);
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
     flow = prepare_output (self, i, w);
     if (flow == GST_FLOW_NOT_LINKED && i != SRC)
@@ -375,14 +388,14 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 static gboolean
 must_negotiate (GstOctBscan *self)
 {
+  GstPad *pads[N_OUTPUTS];
   gboolean must = FALSE;
 
+  ref_pads (self, pads);
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
-
-    if (pad && gst_pad_is_linked (pad))
-      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pad);
-    g_clear_object (&pad);
+    if (pads[i] && gst_pad_is_linked (pads[i]))
+      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pads[i]);
+    g_clear_object (&pads[i]);
   }
   return must;
 }

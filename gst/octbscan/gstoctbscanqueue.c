@@ -113,7 +113,8 @@ count_flying (const GstOctBscanQueue *self)
 
 /* When nobody has anything to do, whoever can takes what there is. Behind or
  * beside work that goes on nothing is won by beginning early, and much by
- * beginning with more: a launch takes as long for one B-scan as for many. */
+ * beginning with more: a launch takes as long for one B-scan as for many. Who
+ * has nothing to do begins with a quarter of what makes a full batch. */
 static gboolean
 may_begin (GstOctBscanQueue *self, const Member *m)
 {
@@ -121,8 +122,9 @@ may_begin (GstOctBscanQueue *self, const Member *m)
 
   if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
     return FALSE;
-  return count_flying (self) == 0 || self->again.length > 0 ||
-         self->waiting.length >= self->n_full;
+  if (count_flying (self) == 0 || self->again.length > 0)
+    return TRUE;
+  return self->waiting.length >= (n == 0 ? self->n_full / 4 : self->n_full);
 }
 
 /* The one that would be done first. */

@@ -195,22 +195,40 @@ depth_of (const Finish &a, uint32_t q)
   return a.flips_depth ? a.n_depths - 1 - q : q;
 }
 
-/* A warp reads one A-scan after the other; its lanes find where they are, one
- * each. */
+/* A warp has rows of the tile; its lanes find where they are, one each. All is
+ * read before the first store, which might be to the same memory for all that
+ * the compiler knows: then one load would wait for the other. */
 static __device__ void
 load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
     Tile &tile)
 {
-  const uint32_t n_rows = TILE / (TILE_THREADS / 32);
+  constexpr uint32_t n_rows = TILE / (TILE_THREADS / 32), n_steps = TILE / 32;
   uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * n_rows;
   uint32_t mine = row0 + first + lane % n_rows;
   const Place p =
       place_of (a, blockIdx.z, mine < a.height ? mine : a.height - 1);
   const float my_scale = a.scales[p.row];
+  float2 z[n_rows][n_steps];
 
+#pragma unroll
+  for (uint32_t i = 0; i < n_rows; i++) {
+    const float2 *from =
+        a.products +
+        (size_t) __shfl_sync (0xffffffff, (uint32_t) p.row, (int) i) *
+            a.n_depths;
+
+#pragma unroll
+    for (uint32_t k = 0; k < n_steps; k++) {
+      uint32_t q = depth0 + lane + 32 * k;
+
+      z[i][k] = row0 + first + i < a.height && q < a.n_depths
+                    ? from[depth_of (a, q)]
+                    : make_float2 (0, 0);
+    }
+  }
+#pragma unroll
   for (uint32_t i = 0; i < n_rows; i++) {
     uint32_t row = row0 + first + i;
-    size_t at = __shfl_sync (0xffffffff, p.row, (int) i) * a.n_depths;
     float scale = __shfl_sync (0xffffffff, my_scale, (int) i);
     uint32_t camera = __shfl_sync (0xffffffff, p.camera, (int) i);
     const float2 *pattern =
@@ -218,20 +236,18 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
                                       a.n_depths
                    : nullptr;
 
-    for (uint32_t d = lane; d < TILE; d += 32) {
-      uint32_t q = depth0 + d;
-      float2 z = make_float2 (0, 0);
+#pragma unroll
+    for (uint32_t k = 0; k < n_steps; k++) {
+      uint32_t d = lane + 32 * k, q = depth_of (a, depth0 + d);
+      float2 v = make_float2 (z[i][k].x * scale, z[i][k].y * scale);
 
-      if (row < a.height && q < a.n_depths) {
-        q = depth_of (a, q);
-        z = a.products[at + q];
-        z = make_float2 (z.x * scale, z.y * scale);
+      if (row < a.height && depth0 + d < a.n_depths) {
         if (pattern)
-          z = make_float2 (z.x - pattern[q].x, z.y - pattern[q].y);
+          v = make_float2 (v.x - pattern[q].x, v.y - pattern[q].y);
         if (job.complex)
-          ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = z;
+          ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = v;
       }
-      tile[first + i][d] = imk_octbscan_intensity (z.x, z.y);
+      tile[first + i][d] = imk_octbscan_intensity (v.x, v.y);
     }
   }
 }
@@ -257,16 +273,19 @@ store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
   uint32_t y0 = a.depth_down ? depth0 : row0;
   uint32_t width = a.depth_down ? a.n_ascans : a.n_depths;
   uint32_t height = a.depth_down ? a.n_depths : a.n_ascans;
+  uint32_t dx = threadIdx.x % (TILE / 4) * 4;
 
   if (!w.image)
     return;
-  for (uint32_t k = threadIdx.x; k < TILE * TILE / 4; k += TILE_THREADS) {
-    uint32_t dx = k % (TILE / 4) * 4, dy = k / (TILE / 4);
+  if (x0 + dx >= width)
+    return;
+  for (uint32_t dy = threadIdx.x / (TILE / 4); dy < TILE;
+       dy += TILE_THREADS / (TILE / 4)) {
     uint32_t x = x0 + dx, y = y0 + dy;
     float v[4];
 
-    if (x >= width || y >= height)
-      continue;
+    if (y >= height)
+      return;
     for (uint32_t i = 0; i < 4; i++)
       v[i] = a.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
     write_four (w, x, y, min (4u, width - x), v);

@@ -56,6 +56,13 @@ imk_octbscan_intensity (float re, float im)
 IMK_OCTBSCAN_INLINE float
 imk_octbscan_db (float intensity)
 {
+#ifdef __CUDA_ARCH__
+  /* Within 2e-6 dB, which float32 resolves up to 16 dB, in a tenth of the
+   * instructions. */
+  return 3.01029996f * __log2f (intensity > IMK_OCTBSCAN_LEAST
+                                    ? intensity
+                                    : IMK_OCTBSCAN_LEAST);
+#else
   const uint32_t root_half = 0x3f3504f3;
   ImkOctbscanBits b;
   float exponent, t, t2, series;
@@ -70,6 +77,7 @@ imk_octbscan_db (float intensity)
   series = t2 * series + 1.0f / 3.0f;
   series = t2 * series + 1.0f;
   return exponent * 3.01029996f + t * series * 8.68588964f;
+#endif
 }
 
 /* What turns a value into a level: (value - low) * factor, clamped. */
