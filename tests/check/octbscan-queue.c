@@ -5,6 +5,7 @@
  * slow. */
 #include "check-common.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "gstimagingmemory.h"
@@ -624,6 +625,36 @@ has_card (void)
          device->count (&n, &error) == IMK_OK && n > 0;
 }
 
+/* A kernel that ends in a trap: from then on this process, and no other, gets
+ * errors of this context alone. */
+static void
+break_context (void)
+{
+  static const gchar code[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry fall ()\n{\n  trap;\n}\n";
+  gpointer driver = dlopen ("libcuda.so.1", RTLD_NOW);
+  int (*load) (gpointer *, const void *);
+  int (*find) (gpointer *, gpointer, const char *);
+  int (*launch) (gpointer, unsigned, unsigned, unsigned, unsigned, unsigned,
+      unsigned, unsigned, gpointer, gpointer *, gpointer *);
+  GstImagingContext *context = check_context (0);
+  gpointer module, kernel;
+  ImkError error;
+
+  fail_unless (driver != NULL);
+  *(gpointer *) &load = dlsym (driver, "cuModuleLoadData");
+  *(gpointer *) &find = dlsym (driver, "cuModuleGetFunction");
+  *(gpointer *) &launch = dlsym (driver, "cuLaunchKernel");
+  fail_unless (load && find && launch);
+  check_ok (gst_imaging_context_push (context, &error), &error);
+  fail_unless_equals_int (load (&module, code), 0);
+  fail_unless_equals_int (find (&kernel, module, "fall"), 0);
+  fail_unless_equals_int (
+      launch (kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+  gst_imaging_context_pop (context);
+  g_object_unref (context);
+}
+
 GST_START_TEST (test_order_on_a_card)
 {
   gchar *launch =
@@ -645,6 +676,36 @@ GST_START_TEST (test_order_on_a_card)
 }
 GST_END_TEST
 
+/* The CPU does what was on it; no frame in host memory is lost. */
+GST_START_TEST (test_a_card_is_lost)
+{
+  GstHarness *h;
+  GstBus *bus;
+
+  if (!has_card ())
+    check_skip ("there is no card");
+  make_expected ();
+  h = harness_new (ELEMENT "backend=auto");
+  bus = watch (h);
+  for (guint i = 0; i < 2; i++) {
+    push_frames (h, i, i + 1, TRUE);
+    pull_frames (h, i, i + 1);
+  }
+  push_frames (h, 2, 60, TRUE);
+  break_context ();
+  push_frames (h, 60, N_FRAMES, TRUE);
+  pull_frames (h, 2, N_FRAMES);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
+  unwatch (h, bus);
+  gst_harness_teardown (h);
+  g_clear_pointer (&expected, g_ptr_array_unref);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_queue_suite (void)
 {
@@ -654,6 +715,7 @@ octbscan_queue_suite (void)
   suite_add_tcase (suite, tc);
   if (!check_is_mock ()) {
     tcase_add_loop_test (tc, test_order_on_a_card, 0, 4);
+    tcase_add_test (tc, test_a_card_is_lost);
     return suite;
   }
   tcase_add_checked_fixture (tc, setup, teardown);
