@@ -141,6 +141,10 @@ gives (guint e, const gchar *backend, Kind out)
   const GList *l = gst_element_factory_get_static_pad_templates (factory);
   gboolean found = out == SYSTEM;
 
+#ifndef HAVE_GST_CUDA
+  if (out == CUDA) /* templates have it all the same */
+    l = NULL;
+#endif
   for (; l && !found && strcmp (backend, "cuda") == 0; l = l->next) {
     GstStaticPadTemplate *t = l->data;
 
