@@ -514,7 +514,9 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
     ImkShcentroidTrack *track)
 {
   double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
-  double flux = light->p > 0.0 ? light->p : 0.0;
+  /* where float32 ends and powered pixels with it; such a cell has no match */
+  double most = 3.4028234663852886e38;
+  double flux = light->p > 0.0 ? light->p < most ? light->p : most : 0.0;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
   bool valid = flux > 0.0 && flux >= min_flux && peak->found;
   double x = anchor->zero_x + ((double) window->x - cell->x) + peak->x;

@@ -4,6 +4,7 @@
  * against each other. */
 #include "kernel-test.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1019,6 +1020,33 @@ test_beyond_float32 (void)
       }
 }
 
+/* Pixels that float32 does not hold once they are powered. */
+static void
+test_flux_beyond_float32 (void)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 3, 3, 20, 20);
+  TestImage in = test_image_new (IMK_TYPE_U16, c.width, c.height, 1, 0), out;
+  float flat[60 * 60];
+
+  for (int i = 0; i < 60 * 60; i++)
+    flat[i] = 1e6f;
+  c.flat = flat;
+  c.power = 4;
+  c.template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+  c.template_cell = 4;
+  test_image_fill (&in, FILL_NOISE, 65535, 7);
+  out = run_cpu (&c, &in);
+  for (uint32_t cell = 0; cell < 9; cell++) {
+    for (uint32_t field = 0; field < N_FIELDS; field++)
+      test_check (isfinite (get (&out, cell, field)), "cell %u field %u is %g",
+          cell, field, get (&out, cell, field));
+    check_near (&out, cell, IMK_SHCENTROID_FLUX, FLT_MAX, 0);
+    check_near (&out, cell, IMK_SHCENTROID_FLAGS, IMK_SHCENTROID_NO_MATCH, 0);
+  }
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
 /* A spot that wanders out of its cell is followed by its window. */
 static void
 test_tracking (void)
@@ -1427,6 +1455,7 @@ main (void)
       {"a frame that moves by a pixel moves the result by one", test_shift_law},
       {"the cell of the template has no slope", test_template_of_the_frame},
       {"products beyond float32 are no match", test_beyond_float32},
+      {"a flux beyond float32 is its largest number", test_flux_beyond_float32},
       {"a window follows its template", test_tracking},
       {"what is not there is flagged, and no slope", test_nothing_to_find},
       {"variances are those of simulated noise", test_noise},
