@@ -25,7 +25,9 @@ from support import TIMEOUT, Gst, launch, main
 
 CAMERA = shutil.which("arv-fake-gv-camera-0.8")
 SERIAL = f"GSTIMAGING{os.getpid()}"
-SOURCE = f"aravissrc camera-name=Aravis-Fake-{SERIAL} num-buffers=6"
+# The camera writes into its buffers in turn, whether or not they are read yet:
+# so many that on a busy machine the first is not written again meanwhile.
+SOURCE = f"aravissrc camera-name=Aravis-Fake-{SERIAL} num-arv-buffers=400 num-buffers=6"
 N_FRAMES = 6
 
 
