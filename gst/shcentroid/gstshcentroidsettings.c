@@ -412,8 +412,8 @@ install_validity (GObjectClass *klass)
           DEFAULT_PROP_INVALID_POLICY, live));
   g_object_class_install_property (klass, PROP_GAIN,
       g_param_spec_double ("gain", "Gain",
-          "Electrons a count, for the photon noise in var_x and var_y", 1e-9,
-          1e9, DEFAULT_PROP_GAIN, live));
+          "Electrons a count, above 0, for the photon noise in var_x and var_y",
+          0, 1e9, DEFAULT_PROP_GAIN, live));
   g_object_class_install_property (klass, PROP_READ_NOISE,
       g_param_spec_double ("read-noise", "Read noise",
           "Counts rms of a sample, for var_x and var_y", 0, 1e6,
