@@ -45,6 +45,22 @@ n_lit_of (const Arguments *a)
   return a->n_packets * packet_lights (a->plan.type);
 }
 
+/* The rows that are solved: those of the band, and of a mosaic, which is
+ * interpolated then, one more on each side. */
+static inline uint32_t
+first_solved (const ImkPhotostereoPlan *p)
+{
+  return p->first_row - (p->mosaic && p->first_row > 0);
+}
+
+static inline uint32_t
+end_solved (const ImkPhotostereoPlan *p)
+{
+  uint32_t end = p->first_row + p->n_rows;
+
+  return end + (p->mosaic && end < p->height);
+}
+
 static inline Lit
 absent_lit (const Lit *lit)
 {

@@ -51,8 +51,9 @@ colours_at (const ImkPhotostereoPlan &p, const float *plane, uint32_t x,
 static __global__ void
 store_mosaic (const __grid_constant__ Arguments a)
 {
-  uint32_t x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+  uint32_t x = blockIdx.x * THREADS + threadIdx.x, out_y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
+  uint32_t y = p.first_row + out_y;
   float v[4] = {};
 
   if (x >= p.width)
@@ -60,21 +61,21 @@ store_mosaic (const __grid_constant__ Arguments a)
   if (a.out.albedo.data) {
     if (a.albedo[(size_t) y * p.width + x] != 0)
       colours_at (p, a.albedo, x, y, true, v);
-    imk_photostereo_store_colours (&a.out.albedo, x, y, v);
+    imk_photostereo_store_colours (&a.out.albedo, x, out_y, v);
   }
   if (a.out.ambient.data) {
     colours_at (p, a.ambient, x, y, false, v);
-    imk_photostereo_store_colours (&a.out.ambient, x, y, v);
+    imk_photostereo_store_colours (&a.out.ambient, x, out_y, v);
   }
 }
 
 static __global__ void
 take_probes (const __grid_constant__ Arguments a, uint32_t step_x,
-    uint32_t step_y, uint32_t columns, float *to)
+    uint32_t step_y, uint32_t first, uint32_t columns, float *to)
 {
   uint32_t column = blockIdx.x * THREADS + threadIdx.x;
   uint32_t x = step_x / 2 + column * step_x;
-  uint32_t y = step_y / 2 + blockIdx.y * step_y;
+  uint32_t y = step_y / 2 + (first + blockIdx.y) * step_y;
 
   if (column < columns)
     for (int k = 0; k < 3; k++)
@@ -408,15 +409,15 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
-  uint32_t height = a->plan.height, rows = a->n_rows;
+  uint32_t end = end_solved (&a->plan), rows = a->n_rows;
   /* pictures are there when the caller's stream comes here */
   ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
-  for (a->first_row = 0; a->first_row < height && status == IMK_OK;
-       a->first_row += rows) {
-    uint32_t left = height - a->first_row;
+  for (a->first_row = first_solved (&a->plan);
+       a->first_row < end && status == IMK_OK; a->first_row += rows) {
+    uint32_t left = end - a->first_row;
 
     a->n_rows = left < rows ? left : rows;
     status = solve_strip (cuda, lights, n, stream, error);
@@ -429,14 +430,14 @@ static ImkStatus
 fetch_rows (
     Cuda *cuda, ImkPhotostereoRow *rows, cudaStream_t stream, ImkError *error)
 {
-  uint32_t height = cuda->arguments.plan.height;
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows,
-                 height * sizeof (Row), cudaMemcpyDeviceToHost, stream));
+  const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  ImkStatus status = IMK_CUDA (error,
+      cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
+          p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  for (uint32_t y = 0; y < height && status == IMK_OK; y++) {
+  for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
     rows[y].n_pixels = (uint32_t) from->n_pixels;
@@ -458,7 +459,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   cudaLaunchConfig_t launch =
-      launch_of (p->width, p->height, (cudaStream_t) stream);
+      launch_of (p->width, p->n_rows, (cudaStream_t) stream);
   ImkStatus status;
 
   a->compare = compare;
@@ -492,7 +493,9 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   Cuda *cuda = (Cuda *) state;
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t columns = imk_div_up (p->width - step_x / 2, step_x);
-  uint32_t rows = imk_div_up (p->height - step_y / 2, step_y);
+  uint32_t first = imk_photostereo_probes_before (p->first_row, step_y);
+  uint32_t rows =
+      imk_photostereo_probes_before (p->first_row + p->n_rows, step_y) - first;
   size_t size = (size_t) columns * rows * 3 * sizeof (float);
   cudaLaunchConfig_t launch = {};
   ImkStatus status = IMK_OK;
@@ -500,11 +503,13 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   launch.gridDim = dim3 (imk_div_up (columns, THREADS), rows);
   launch.blockDim = dim3 (THREADS);
   launch.stream = (cudaStream_t) stream;
+  if (rows == 0) /* a band of few */
+    return IMK_OK;
   if (!cuda->probes)
     status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->probes, size));
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments,
-        step_x, step_y, columns, cuda->probes);
+        step_x, step_y, first, columns, cuda->probes);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMemcpyAsync (normals, cuda->probes, size,
                                   cudaMemcpyDeviceToHost, launch.stream));
