@@ -375,6 +375,8 @@ solve_band (Solve *s, ImkError *error)
     status = copy_results (d, part, &placed, s->outputs, error);
   if (status == IMK_OK)
     status = d->device->event_record (part->done, part->stream, error);
+  if (status == IMK_OK && s->rows) /* who waits for them waits for all */
+    status = d->device->stream_synchronize (part->stream, error);
   return status;
 }
 
