@@ -97,22 +97,27 @@ lights_of_packet (const Cuda *cuda, uint32_t packet)
   return n == 32 ? ~0u : (1u << n) - 1;
 }
 
-/* Rows of the picture that the store needs: with a neighbour above and below
- * where pictures are interpolated. */
+/* The rows of the picture that the store needs begin here: with a neighbour
+ * above, as below, where pictures are interpolated. */
+static uint32_t
+first_needed (const Arguments *a)
+{
+  return a->first_row - (a->plan.interpolate && a->first_row > 0);
+}
+
 static ImkStatus
 copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
-    uint32_t *from_row, cudaStream_t stream, ImkError *error)
+    cudaStream_t stream, ImkError *error)
 {
   const Arguments *a = &cuda->arguments;
-  uint32_t end = a->first_row + a->n_rows, halo = a->plan.interpolate ? 1 : 0;
+  uint32_t from_row = first_needed (a), end = a->first_row + a->n_rows;
   size_t row_size = imk_image_row_size (frame);
 
-  *from_row = a->first_row > 0 ? a->first_row - halo : 0;
-  end = end < a->plan.height ? end + halo : end;
+  end += a->plan.interpolate && end < a->plan.height;
   return IMK_CUDA (error,
       cudaMemcpy2DAsync (cuda->slots + slot * cuda->slot_size, row_size,
-          (const uint8_t *) frame->data + *from_row * frame->stride,
-          frame->stride, row_size, end - *from_row, cudaMemcpyDefault, stream));
+          (const uint8_t *) frame->data + from_row * frame->stride,
+          frame->stride, row_size, end - from_row, cudaMemcpyDefault, stream));
 }
 
 /* What follows on the working stream comes after the pictures so far. */
@@ -136,6 +141,7 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
   Put put = {};
 
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   put.fresh = cuda->waiting[packet];
   put.merge = cuda->stored[packet] != 0;
   cuda->n_puts++;
@@ -235,7 +241,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
 {
   Cuda *cuda = (Cuda *) state;
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
-  uint32_t slot = 0, from_row;
+  uint32_t slot = 0;
   ImkStatus status;
 
   if (cuda->in_strips) {
@@ -253,7 +259,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
                    cuda->put_done[cuda->n_waited % cuda->n_slots], 0));
   }
   if (status == IMK_OK)
-    status = copy_rows (cuda, frame, slot, &from_row, cuda->stream, error);
+    status = copy_rows (cuda, frame, slot, cuda->stream, error);
   if (status != IMK_OK)
     return status;
   cuda->slot_light[slot] = light;
@@ -357,13 +363,14 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
   Put put = {};
 
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   for (uint32_t i = 0; i < n && status == IMK_OK; i++) {
     uint32_t bit = lights[i] % size, slot = first_slot + i;
 
     put.fresh |= 1u << bit;
     put.from[bit] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (
-        cuda, &cuda->frames[lights[i]], slot, &put.from_row, cuda->work, error);
+    status =
+        copy_rows (cuda, &cuda->frames[lights[i]], slot, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
