@@ -150,8 +150,8 @@ run (const gchar *lights, guint n)
 {
   GString *line = g_string_new ("photostereo backend=cuda mm-per-pixel=0.02 "
                                 "bayer-pattern=rggb lights-location=");
-  gchar *name = g_strdup_printf (
-      "element-gpus-%u-%ux%ux%u-all", n, WIDTH, HEIGHT, N_LIGHTS);
+  gchar *name =
+      g_strdup_printf ("gpus-%u-%ux%ux%u-all", n, WIDTH, HEIGHT, N_LIGHTS);
   GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
       "GRAY8", "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT,
       "framerate", GST_TYPE_FRACTION, 1000, 1, NULL);
