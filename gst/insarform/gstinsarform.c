@@ -115,7 +115,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
-  const GstImagingSlcInfo *image = &self->sides[REFERENCE].info;
+  const GstImagingSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
   ImkInsarformConfig *c = &self->open_settings.config;
   ImkStatus status;
 
@@ -149,23 +149,12 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
  */
 
 gboolean
-gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
+gst_insar_form_open (GstElement *element, guint side)
 {
-  const GstImagingSlcInfo *ref = &self->sides[REFERENCE].info;
-  const GstImagingSlcInfo *sec = &self->sides[SECONDARY].info;
+  GstInsarForm *self = GST_INSAR_FORM (element);
+  const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
 
-  if (self->kernel && self->sides[side].n_lines > 0) {
-    gst_imaging_slc_post_another (GST_ELEMENT (self), self->sides[side].pad);
-    return FALSE;
-  }
-  gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
-  self->sides[side].has_info = TRUE;
-  if (!self->sides[!side].has_info) {
-    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
-    return TRUE;
-  }
-  if (!gst_imaging_slc_check_types (GST_ELEMENT (self), ref, sec))
-    return FALSE;
   if (ref->width != sec->width || ref->height != sec->height) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has %u lines of %u columns and the secondary %u of %u; "
@@ -175,7 +164,8 @@ gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
         (NULL));
     return FALSE;
   }
-  return gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  return gst_imaging_engine_set_caps (
+      self->engine, self->pair.sides[side].caps, NULL);
 }
 
 static gboolean
@@ -227,19 +217,6 @@ gst_insar_form_release_pad (GstElement *element, GstPad *pad)
   gst_element_remove_pad (element, pad);
 }
 
-static void
-add_sink (GstInsarForm *self, guint side, GstStaticPadTemplate *template)
-{
-  GstPad *pad =
-      gst_pad_new_from_static_template (template, template->name_template);
-
-  gst_pad_set_chain_function (pad, gst_insar_form_chain);
-  gst_pad_set_event_function (pad, gst_insar_form_sink_event);
-  gst_pad_set_query_function (pad, gst_insar_form_query);
-  self->sides[side].pad = pad;
-  gst_element_add_pad (GST_ELEMENT (self), pad);
-}
-
 /* --- states -----------------------------------------------------------------
  */
 
@@ -248,7 +225,7 @@ static void
 stop (GstInsarForm *self)
 {
   gst_imaging_engine_stop (self->engine);
-  gst_insar_form_forget (self);
+  gst_insar_pair_forget (&self->pair);
 }
 
 static GstStateChangeReturn
@@ -260,10 +237,10 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!gst_imaging_engine_start (self->engine))
       return GST_STATE_CHANGE_FAILURE;
-    gst_insar_form_set_flushing (self, FALSE);
+    gst_insar_pair_set_flushing (&self->pair, FALSE);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_form_set_flushing (self, TRUE);
+    gst_insar_pair_set_flushing (&self->pair, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -397,8 +374,7 @@ gst_insar_form_finalize (GObject *object)
   GstInsarForm *self = GST_INSAR_FORM (object);
 
   gst_imaging_engine_free (self->engine);
-  g_mutex_clear (&self->lock);
-  g_cond_clear (&self->changed);
+  gst_insar_pair_clear (&self->pair);
   G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
 }
 
@@ -444,14 +420,18 @@ gst_insar_form_init (GstInsarForm *self)
   ImkInsarformConfig *c = &self->settings.config;
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
+  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
+      &gst_insar_form_pair_funcs);
   imk_insarform_config_init (c);
   c->looks_x = c->looks_y = DEFAULT_PROP_LOOKS;
   c->window_x = c->window_y = DEFAULT_PROP_WINDOW;
   self->settings.shade = DEFAULT_PROP_SHADE;
   self->settings.amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
 
-  add_sink (self, REFERENCE, &reference_template);
-  add_sink (self, SECONDARY, &secondary_template);
+  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
+                                  GST_INSAR_REFERENCE, &reference_template),
+      gst_insar_form_query);
+  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
+                                  GST_INSAR_SECONDARY, &secondary_template),
+      gst_insar_form_query);
 }

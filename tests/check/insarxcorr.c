@@ -385,6 +385,12 @@ GST_START_TEST (test_what_is_wrong_is_said)
   FAILS ("ref.PRM", "sec.PRM", "gross-offsets-location=$/gross.npy nx=2",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "expected is [4, 2, 2]");
 #undef FAILS
+  /* an empty file ends before its caps */
+  insar_check_fails ("slcsrc location=$/ref.PRM ! x.reference fakesrc "
+                     "num-buffers=0 ! x.secondary insarxcorr name=x " GRID
+                     " ! fakesink",
+      stream, GST_STREAM_ERROR_FAILED,
+      "The secondary ended before it was said what it is.");
   insar_check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
   insar_check_fails (
