@@ -10,8 +10,6 @@
 
 enum { N_LIGHTS = 8, WIDTH = 31, HEIGHT = 5 };
 
-static gchar *folder;
-
 static const gdouble normal_[] = {0.36, 0.48, 0.8};
 static const gdouble albedo_ = 0.7;
 
@@ -39,7 +37,7 @@ shade (guint i)
 static gchar *
 write_file (const gchar *name, const gchar *text)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
 
   fail_unless (g_file_set_contents (path, text, -1, NULL));
   return path;
@@ -660,7 +658,7 @@ GST_START_TEST (test_bad_settings_are_refused)
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
   g_autofree gchar *few = write_file ("few.txt", "1\n1\n");
-  g_autofree gchar *mask = g_build_filename (folder, "mask.npy", NULL);
+  g_autofree gchar *mask = check_path_of ("mask.npy");
   g_autofree gchar *words = write_file ("no.npy", "this is no array");
   guint64 dims[] = {HEIGHT, WIDTH + 1};
   guint8 bytes[HEIGHT * (WIDTH + 1)] = {0};
@@ -1010,18 +1008,6 @@ GST_START_TEST (test_settings_change_while_playing)
 }
 GST_END_TEST
 
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 static Suite *
 photostereo_suite (void)
 {
@@ -1029,7 +1015,7 @@ photostereo_suite (void)
   TCase *tc = tcase_create ("photostereo");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_gives_the_plane);
   tcase_add_test (tc, test_mosaics_of_sensors_have_8_to_16_bits);
   tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
