@@ -3,6 +3,7 @@
  * kernel, gstinsarformlines.c what happens while lines come. */
 #pragma once
 
+#include "gstimagingoutputs.h"
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
 #include "gstinsarpair.h"
@@ -22,9 +23,9 @@ struct _GstInsarForm {
   GstElement parent;
   GstImagingEngine *engine;
 
-  GstInsarFormSettings settings;      /* under the object lock */
-  GstPad *pads[GST_INSAR_N_PICTURES]; /* the same; NULL when not requested */
+  GstInsarFormSettings settings; /* under the object lock */
 
+  GstImagingOutputs *pictures; /* in the order of GstInsarPicture */
   GstInsarPair pair;
 
   /* Under the lock of the pair. A thread that brings lines waits until they are

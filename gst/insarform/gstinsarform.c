@@ -7,7 +7,7 @@
  * Takes the lines of a reference and of a secondary in the same geometry (see
  * slcresample) and makes, of cells of looks-x times looks-y samples, the
  * interferogram, the coherence and the amplitude. Each goes out once, as a
- * whole, on a pad of its own, in what its peer names first:
+ * whole, on a pad of its own, in the first of these that its peer takes:
  *
  * | pad           | picture            | numbers                        |
  * | ------------- | ------------------ | ------------------------------ |
@@ -63,7 +63,9 @@ static GstStaticPadTemplate secondary_template =
 #define GREY_CAPS \
   GST_VIDEO_CAPS_MAKE ("{ GRAY8, " GST_VIDEO_NE (GRAY16) " }") "; " TENSOR_CAPS
 
-/* in the order of GstInsarPicture */
+/* both in the order of GstInsarPicture */
+static const gchar *const picture_names[GST_INSAR_N_PICTURES] = {
+    "phase", "coherence", "amplitude", "interferogram"};
 static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
     GST_STATIC_PAD_TEMPLATE ("phase", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB"))),
@@ -184,37 +186,14 @@ static GstPad *
 gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstInsarForm *self = GST_INSAR_FORM (element);
-  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
-  GstPad *pad = NULL;
-  guint i = 0;
-
-  while (g_strcmp0 (picture_templates[i].name_template, wanted) != 0)
-    i++;
-  GST_OBJECT_LOCK (self);
-  if (!self->pads[i])
-    pad = self->pads[i] = gst_pad_new_from_template (template, wanted);
-  GST_OBJECT_UNLOCK (self);
-  if (!pad) /* there is one of each */
-    return NULL;
-  gst_pad_use_fixed_caps (pad);
-  gst_pad_set_active (pad, TRUE);
-  gst_element_add_pad (element, pad);
-  return pad;
+  return gst_imaging_outputs_request (
+      GST_INSAR_FORM (element)->pictures, template);
 }
 
 static void
 gst_insar_form_release_pad (GstElement *element, GstPad *pad)
 {
-  GstInsarForm *self = GST_INSAR_FORM (element);
-
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
-    if (self->pads[i] == pad)
-      self->pads[i] = NULL;
-  GST_OBJECT_UNLOCK (self);
-  gst_pad_set_active (pad, FALSE);
-  gst_element_remove_pad (element, pad);
+  gst_imaging_outputs_release (GST_INSAR_FORM (element)->pictures, pad);
 }
 
 /* --- states -----------------------------------------------------------------
@@ -226,6 +205,7 @@ stop (GstInsarForm *self)
 {
   gst_imaging_engine_stop (self->engine);
   gst_insar_pair_forget (&self->pair);
+  gst_imaging_outputs_reset (self->pictures);
 }
 
 static GstStateChangeReturn
@@ -375,6 +355,7 @@ gst_insar_form_finalize (GObject *object)
 
   gst_imaging_engine_free (self->engine);
   gst_insar_pair_clear (&self->pair);
+  gst_imaging_outputs_free (self->pictures);
   G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
 }
 
@@ -422,6 +403,8 @@ gst_insar_form_init (GstInsarForm *self)
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_form_pair_funcs);
+  self->pictures = gst_imaging_outputs_new (
+      GST_ELEMENT (self), picture_names, GST_INSAR_N_PICTURES);
   imk_insarform_config_init (c);
   c->looks_x = c->looks_y = DEFAULT_PROP_LOOKS;
   c->window_x = c->window_y = DEFAULT_PROP_WINDOW;

@@ -47,41 +47,26 @@ post_summary (GstInsarForm *self, const Means *means)
               means->amplitude, NULL)));
 }
 
-/* Returns: (transfer full) (nullable): the pad of a picture, kept while used */
-static GstPad *
-hold_pad (GstInsarForm *self, guint picture)
-{
-  GstPad *pad;
-
-  GST_OBJECT_LOCK (self);
-  pad = self->pads[picture] ? gst_object_ref (self->pads[picture]) : NULL;
-  GST_OBJECT_UNLOCK (self);
-  return pad;
-}
-
-/* Without the lock, while is_done keeps the others away. @complete: whether
- * there is an image. Returns: the worst of the pads that somebody reads */
+/* By the busy thread, without the lock. @complete: whether there is an image.
+ * Returns: what the pads come to, GST_FLOW_NOT_LINKED when nobody reads */
 static GstFlowReturn
 push_pictures (GstInsarForm *self, gboolean complete)
 {
-  g_autofree gchar *id = gst_insar_pair_stream_id (&self->pair);
   GstFlowReturn flow = GST_FLOW_NOT_LINKED;
+  GstEvent *eos = gst_event_new_eos ();
 
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstPad *pad = hold_pad (self, i);
-    GstFlowReturn here;
+    GstImagingOutput *output = gst_imaging_outputs_get (self->pictures, i);
 
-    if (!pad)
+    if (!output)
       continue;
-    if (complete) {
-      here = gst_insar_picture_push (pad, i, &self->cells, id);
-      if (here != GST_FLOW_NOT_LINKED &&
-          (flow == GST_FLOW_NOT_LINKED || here < flow))
-        flow = here;
-    }
-    gst_insar_picture_eos (pad, id);
-    gst_object_unref (pad);
+    if (complete)
+      flow = gst_imaging_outputs_combine (self->pictures, i, output,
+          gst_insar_picture_push (output, i, &self->cells), flow);
+    gst_imaging_output_event (output, eos);
+    gst_imaging_output_unref (output);
   }
+  gst_event_unref (eos);
   return flow;
 }
 
@@ -120,13 +105,7 @@ push_end (GstElement *element, gboolean complete)
 static void
 push_flush (GstElement *element, GstEvent *event)
 {
-  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstPad *pad = hold_pad (GST_INSAR_FORM (element), i);
-
-    if (pad)
-      gst_pad_push_event (pad, gst_event_ref (event));
-    gst_clear_object (&pad);
-  }
+  gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, event);
 }
 
 /* --- lines ------------------------------------------------------------------
