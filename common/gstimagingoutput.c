@@ -202,6 +202,13 @@ gst_imaging_output_negotiate (GstImagingOutput *self, GstCaps *offers)
                                            : GST_FLOW_NOT_NEGOTIATED;
 }
 
+gboolean
+gst_imaging_output_is_negotiated (GstImagingOutput *self)
+{
+  return !gst_pad_check_reconfigure (self->pad) && self->caps &&
+         self->segment_sent;
+}
+
 GstCaps *
 gst_imaging_output_caps (GstImagingOutput *self)
 {

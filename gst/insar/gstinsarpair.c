@@ -283,14 +283,6 @@ gst_insar_pair_add_pad (
   return pad;
 }
 
-gchar *
-gst_insar_pair_stream_id (GstInsarPair *self)
-{
-  gchar *id = gst_pad_get_stream_id (self->sides[GST_INSAR_REFERENCE].pad);
-
-  return id ? id : g_strdup (GST_OBJECT_NAME (self->element));
-}
-
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
  */
 void

@@ -74,9 +74,6 @@ gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 /* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
 GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
 
-/* Returns: (transfer full): what ids of streams that go out begin with */
-gchar *gst_insar_pair_stream_id (GstInsarPair *self);
-
 /* Posts the element message @name for every tenth of @n_rows. */
 void gst_insar_pair_report (
     GstInsarPair *self, const gchar *name, guint row, guint n_rows);

@@ -7,6 +7,7 @@
 #include "gstinsarpair.h"
 #include "gstinsarxcorr.h"
 #include "gstinsarxcorrend.h"
+#include "gstinsarxcorroutput.h"
 #include "gstinsarxcorrsettings.h"
 
 G_BEGIN_DECLS
@@ -40,7 +41,8 @@ struct _GstInsarXcorr {
   GThread *worker; /* measures rows, from READY on */
 
   /* of the thread that is busy */
-  GstInsarOutput src;
+  GstImagingOutput *src;
+  gboolean header_sent;
   GstInsarEnd *end;
   guint64 n_bytes; /* that have been counted */
 };

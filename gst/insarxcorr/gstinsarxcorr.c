@@ -15,7 +15,7 @@
  * the band; then it waits, so each pad needs a thread of its own: a source for
  * each, or a queue.
  *
- * On `src` the first format that the peer names: text/x-gmtsar-xcorr, byte for
+ * On `src` the first format that the peer takes: text/x-gmtsar-xcorr, byte for
  * byte a freq_xcorr.dat; text/csv with all that is known of a patch;
  * other/tensors with the same as float32. At the end a plane, or another
  * polynomial, is fitted to the offsets, as GMTSAR's fitoffset.csh does, and
@@ -202,13 +202,15 @@ static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_insar_end_request (GST_INSAR_XCORR (element)->end, template);
+  return gst_imaging_outputs_request (
+      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), template);
 }
 
 static void
 gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_insar_end_release (GST_INSAR_XCORR (element)->end, pad);
+  gst_imaging_outputs_release (
+      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), pad);
 }
 
 /* Of what upstream says, tags go out as well. */
@@ -216,7 +218,8 @@ static gboolean
 gst_insar_xcorr_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   if (GST_EVENT_TYPE (event) == GST_EVENT_TAG)
-    return gst_pad_push_event (GST_INSAR_XCORR (parent)->src.pad, event);
+    return gst_pad_push_event (
+        gst_imaging_output_pad (GST_INSAR_XCORR (parent)->src), event);
   return gst_insar_pair_event (pad, parent, event);
 }
 
@@ -239,7 +242,8 @@ stop (GstInsarXcorr *self)
   gst_insar_xcorr_stop_work (self);
   gst_imaging_engine_stop (self->engine);
   gst_insar_pair_forget (&self->pair);
-  gst_insar_output_reset (&self->src, TRUE);
+  gst_imaging_output_reset (self->src);
+  self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
 }
 
@@ -334,6 +338,7 @@ gst_insar_xcorr_finalize (GObject *object)
 
   gst_imaging_engine_free (self->engine);
   gst_insar_end_free (self->end);
+  gst_imaging_output_unref (self->src);
   gst_insar_settings_clear (&self->settings);
   gst_insar_settings_clear (&self->open_settings);
   gst_insar_pair_clear (&self->pair);
@@ -386,7 +391,6 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   gst_insar_settings_init (&self->settings);
   add_sink (self, GST_INSAR_REFERENCE, &reference_template);
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
-  gst_insar_output_init (&self->src,
+  self->src = gst_imaging_output_new (GST_ELEMENT (self),
       gst_element_class_get_pad_template (element_class, "src"), "src");
-  gst_element_add_pad (GST_ELEMENT (self), self->src.pad);
 }

@@ -111,10 +111,8 @@ work_row (GstInsarXcorr *self)
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
   } else if (gst_insar_end_take_row (self->end, result.values)) {
-    g_autofree gchar *id = gst_insar_pair_stream_id (pair);
-
-    gst_insar_end_start (self->end, id);
-    flow = gst_insar_output_push_row (&self->src, &result, id);
+    gst_insar_end_start (self->end);
+    flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
     count_bytes (self);
     gst_imaging_engine_count_frame (self->engine, entered);
     gst_insar_pair_report (
@@ -260,7 +258,6 @@ rewind_side (GstElement *element, guint side)
 
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
-  gst_insar_output_reset (&self->src, FALSE);
   gst_insar_end_reset (self->end, FALSE);
 }
 
@@ -272,18 +269,19 @@ push_flush (GstElement *element, GstEvent *event)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
-  gst_pad_push_event (self->src.pad, gst_event_ref (event));
-  gst_insar_end_push_event (self->end, event);
+  gst_imaging_output_event (self->src, event);
+  gst_imaging_outputs_event (gst_insar_end_outputs (self->end), event);
 }
 
 static void
 push_end (GstElement *element, gboolean complete)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  g_autofree gchar *id = gst_insar_pair_stream_id (&self->pair);
+  GstEvent *eos = gst_event_new_eos ();
 
-  gst_insar_end_push (self->end, complete, id);
-  gst_insar_output_eos (&self->src, id);
+  gst_insar_end_push (self->end, complete);
+  gst_imaging_output_event (self->src, eos);
+  gst_event_unref (eos);
 }
 
 const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {

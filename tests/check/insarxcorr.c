@@ -462,6 +462,27 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 }
 GST_END_TEST
 
+/* Sinks of both pads wait for each other again. */
+GST_START_TEST (test_the_fit_comes_again_after_a_seek)
+{
+  GstElement *pipeline = check_launch (
+      SOURCES ("") "! fakesink x.fit ! queue ! appsink name=fit sync=false");
+  GString *fit = g_string_new (NULL), *again = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_collect (pipeline, "fit", fit);
+  fail_unless (fit->len > 0);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  check_collect (pipeline, "fit", again);
+  insar_check_no_error (pipeline);
+  fail_unless_equals_string (again->str, fit->str);
+  g_string_free (fit, TRUE);
+  g_string_free (again, TRUE);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (test_too_few_offsets_give_no_fit)
 {
   GstElement *pipeline = check_launch (SOURCES (
@@ -546,6 +567,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_what_is_wrong_is_said);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
+  tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (
