@@ -315,7 +315,8 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
     if (runs)
       paths_add_copies (table, copies, on_cuda);
     else
-      g_string_append (table, " see check-cuda | |");
+      g_string_append_printf (
+          table, " see check-%s | |", in == NVMM ? "nvmm" : "cuda");
     g_string_append (table, "\n");
   }
   g_ptr_array_unref (found);
