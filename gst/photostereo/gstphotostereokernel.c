@@ -217,6 +217,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->n_colours = imk_photostereo_n_colours (&s.config);
     self->set_size = s.set_size ? s.set_size : lights.n;
     self->full_scale = s.config.full_scale;
+    self->warned_of_depth = FALSE;
     warn_of_lights (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);

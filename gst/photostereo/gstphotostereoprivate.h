@@ -32,9 +32,11 @@ struct _GstPhotoStereo {
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
   guint set_size;
-  guint full_scale; /* of bit-depth; 0: that of the format, or all is said */
-  GArray *held;     /* of Held: where a set does not fit the device */
-  guint n_skip;     /* pictures left of a set that ended early */
+  guint full_scale;            /* of bit-depth; 0: that of the format */
+  gboolean warned_of_depth;    /* since the kernel was opened */
+  gboolean warned_of_clipping; /* in this set */
+  GArray *held; /* of Held: where a set does not fit the device */
+  guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 };
 

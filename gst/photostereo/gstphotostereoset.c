@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+/* Of the samples; highlights of a glossy object are less. */
+#define MAX_CLIPPED 0.1
+
 /* --- pictures ------------------------------------------------------------ */
 
 static ImkStatus
@@ -53,54 +56,6 @@ check_may_stay (
       "nvvidconv before, into plain video/x-raw.");
 }
 
-/* The largest sample of a colour. */
-static guint
-largest_sample (const ImkImage *image, const GstVideoFormatInfo *finfo)
-{
-  guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1, largest = 0;
-  guint step = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, 0);
-
-  for (guint y = 0; y < image->height; y++)
-    for (guint i = 0; i < n; i++) {
-      const guint8 *p = (const guint8 *) image->data + y * image->stride +
-                        GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i);
-
-      if (image->type == IMK_TYPE_U8)
-        for (guint x = 0; x < image->width; x++)
-          largest = MAX (largest, p[x * step]);
-      else
-        for (guint x = 0; x < image->width; x++)
-          largest = MAX (largest, *(const guint16 *) (p + x * step));
-    }
-  return largest;
-}
-
-/* Samples above full scale would be solved as any other, to an albedo that
- * nobody has. Looks at the first picture of a set. */
-static void
-warn_of_bit_depth (GstPhotoStereo *self, GstBuffer *buffer)
-{
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
-  GstImagingFrame frame;
-  guint largest;
-
-  if (!self->full_scale || imk_photostereo_n_added (self->kernel) > 0 ||
-      gst_imaging_frame_map (buffer, info, GST_MAP_READ, GST_IMAGING_REACH_HOST,
-          NULL, NULL, NULL, &frame, NULL) != IMK_OK)
-    return;
-  largest = largest_sample (&frame.planes[0], info->finfo);
-  gst_imaging_frame_unmap (&frame, TRUE, NULL);
-  if (largest <= self->full_scale)
-    return;
-  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-      ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
-       "ambient will be too bright, and absolute thresholds wrong. Set the "
-       "bit-depth that the camera has.",
-          largest, g_bit_storage (self->full_scale), self->full_scale),
-      (NULL));
-  self->full_scale = 0;
-}
-
 static ImkStatus
 add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
     GstImagingReach reach, ImkError *error)
@@ -146,7 +101,6 @@ gst_photo_stereo_add_picture (
     status = gst_photo_stereo_enter_device (self, error);
   if (status != IMK_OK)
     return status;
-  warn_of_bit_depth (self, buffer);
   input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
   if (input)
     status = add_mapped (self, input, index, reach, error);
@@ -160,23 +114,58 @@ gst_photo_stereo_add_picture (
 
 /* --- results ------------------------------------------------------------- */
 
+static gdouble
+share_of (guint64 part, guint64 whole)
+{
+  return whole ? (gdouble) part / (gdouble) whole : 0;
+}
+
 static void
 post_progress (
     GstPhotoStereo *self, const ImkPhotostereoSummary *s, gboolean final)
 {
-  gdouble share =
-      s->n_pixels ? (gdouble) s->n_invalid / (gdouble) s->n_pixels : 0;
+  gdouble share = share_of (s->n_invalid, s->n_pixels);
+  gdouble clipped = share_of (s->n_clipped, s->n_samples);
 
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("photostereo-progress", "lights", G_TYPE_UINT,
               s->n_lights, "set-size", G_TYPE_UINT, self->set_size, "pixels",
               G_TYPE_UINT64, s->n_pixels, "invalid", G_TYPE_UINT64,
-              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share, "change",
-              G_TYPE_DOUBLE, isnan (s->change_deg) ? -1.0 : s->change_deg,
-              "mean-lights", G_TYPE_DOUBLE, s->mean_lights, "mean-rounds",
-              G_TYPE_DOUBLE, s->mean_rounds, "final", G_TYPE_BOOLEAN, final,
-              NULL)));
+              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share,
+              "clipped-share", G_TYPE_DOUBLE, clipped, "change", G_TYPE_DOUBLE,
+              isnan (s->change_deg) ? -1.0 : s->change_deg, "mean-lights",
+              G_TYPE_DOUBLE, s->mean_lights, "mean-rounds", G_TYPE_DOUBLE,
+              s->mean_rounds, "final", G_TYPE_BOOLEAN, final, NULL)));
+}
+
+/* What the samples say against a result, before anybody sees it. */
+static void
+warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
+{
+  gdouble clipped = share_of (s->n_clipped, s->n_samples);
+
+  if (self->full_scale && s->largest > self->full_scale) {
+    if (self->warned_of_depth)
+      return;
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
+         "ambient will be too bright, and absolute thresholds wrong. Set the "
+         "bit-depth that the camera has.",
+            s->largest, g_bit_storage (self->full_scale), self->full_scale),
+        (NULL));
+    self->warned_of_depth = TRUE;
+  } else if (clipped > MAX_CLIPPED && !self->warned_of_clipping) {
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%.0f %% of the samples are clipped. A light does not count where it "
+         "clips a sample (with robust=none it does, and bends the normal); "
+         "what all lights clip has no normal, and albedo and ambient are too "
+         "dark. Expose shorter, or leave out by mask-location what is not the "
+         "object.",
+            100 * clipped),
+        (NULL));
+    self->warned_of_clipping = TRUE;
+  }
 }
 
 static void
@@ -272,8 +261,10 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     pads[i].output = gst_imaging_outputs_get (self->outputs, i);
   status = solve (self, pads, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
+    warn_of_samples (self, &summary);
     post_progress (self, &summary, final);
+  }
   flow = push_results (self, pads, flows, status == IMK_OK);
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_imaging_output_unref (pads[i].output);
@@ -303,6 +294,7 @@ gst_photo_stereo_forget_set (GstPhotoStereo *self)
   gst_photo_stereo_release_pictures (self);
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
+  self->warned_of_clipping = FALSE;
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 

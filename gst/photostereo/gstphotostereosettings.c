@@ -19,6 +19,7 @@ enum {
   PROP_MASK_LOCATION,
   PROP_GAMMA,
   PROP_BIT_DEPTH,
+  PROP_SATURATION,
   PROP_BAYER_PATTERN,
   PROP_GREY_SOURCE,
   PROP_INDEX_SOURCE,
@@ -230,6 +231,8 @@ number_of (GstPhotoStereoSettings *s, guint id)
     return &s->config.centre_y;
   case PROP_PLANE_Z:
     return &s->config.plane_z;
+  case PROP_SATURATION:
+    return &s->config.saturation;
   case PROP_GAMMA:
     return &s->config.gamma;
   case PROP_T_MIN:
@@ -491,6 +494,11 @@ install_samples (GObjectClass *klass)
       "Significant bits of a sample, in its low bits: 10, 12 or 14 of most "
       "cameras; 0 for all bits of the format",
       0, 16, DEFAULT_PROP_BIT_DEPTH);
+  install_number (klass, PROP_SATURATION, "saturation",
+      "Counts at and above which a sample, as it came, is clipped; 0 for the "
+      "largest value of bit-depth, -1 for never. A light does not count at a "
+      "pixel of which it clips a sample, but with robust=none",
+      -1, 65535, 0);
   install_enum (klass, PROP_BAYER_PATTERN, "bayer-pattern",
       "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE",
       "GstPhotoStereoBayerPattern", pattern_values,

@@ -10,6 +10,9 @@ extern "C" {
 
 enum { IMK_PHOTOSTEREO_MAX_PLANES = 3 };
 
+/* A saturation that no sample has. */
+#define IMK_PHOTOSTEREO_NEVER 65536u
+
 /* A light as the loops want it: with v = (x, y, z) - (pixel_x, pixel_y, 0),
  * L = k v, where k is @scale, @scale / |v| or @scale / |v|^3. */
 typedef struct ImkPhotostereoLamp {
@@ -36,6 +39,8 @@ typedef struct ImkPhotostereoPlan {
   /* the value of a sample: @unit times it, or table[sample]; minus dark (at
    * least 0), times white. Tables and frames are valid during create only. */
   float unit;
+  uint32_t saturation;       /* samples from here on are clipped, see
+                              * IMK_PHOTOSTEREO_NEVER */
   const float *table;        /* NULL, or 256 or 65536 values */
   const float *dark, *white; /* NULL, or [plane][height][width] */
   const uint8_t *mask;       /* NULL, or [height][width] */
@@ -64,9 +69,12 @@ typedef struct ImkPhotostereoParams {
   bool y_down;
 } ImkPhotostereoParams;
 
-/* Sums over the pixels of a row; a summary adds them up in order. */
+/* Sums over the pixels of a row; a summary adds them up in order. What is known
+ * of samples since the set began may be in any of the rows. */
 typedef struct ImkPhotostereoRow {
   uint32_t n_pixels, n_invalid, n_changes;
+  uint32_t largest;              /* sample in the mask */
+  uint64_t n_clipped;            /* samples in the mask */
   double lights, rounds, change; /* change in degrees */
 } ImkPhotostereoRow;
 

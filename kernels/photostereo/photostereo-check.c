@@ -80,6 +80,11 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
   if (c->full_scale > maximum)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The full scale is %u; samples end at %u.", c->full_scale, maximum);
+  if (!(c->saturation >= -1 && c->saturation <= maximum))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "saturation is %g, but samples end at %u. Take 0 for the full scale, -1 "
+        "if none is ever clipped.",
+        c->saturation, maximum);
   if (!(c->gamma >= 0.1 && c->gamma <= 10))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gamma is %g; it must be between 0.1 and 10.", c->gamma);

@@ -18,6 +18,7 @@
 #define decode_samples NAME (decode_samples)
 #define calibrate NAME (calibrate)
 #define fill_plane NAME (fill_plane)
+#define mark_clipped NAME (mark_clipped)
 #define fill_grey NAME (fill_grey)
 #define fill_factors NAME (fill_factors)
 #define weigh NAME (weigh)
@@ -145,6 +146,26 @@ fill_plane (
     ambient[i] += to[i];
 }
 
+/* A light with a clipped sample in this plane does not count. */
+FUNCTION void
+mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  const uint8_t *row = samples_row (c->cpu, c->y, light, plane);
+  const uint16_t *words = (const uint16_t *) row + c->x;
+  const uint32_t level = p->saturation;
+
+  row += c->x;
+  if (c->cpu->params.robust == IMK_PHOTOSTEREO_ROBUST_NONE)
+    return;
+  if (p->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = row[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+  else
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = words[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+}
+
 /* The grey values of the @i-th picture of the set. */
 FUNCTION void
 fill_grey (const Chunk *c, uint32_t i)
@@ -155,6 +176,7 @@ fill_grey (const Chunk *c, uint32_t i)
 
   if (p->n_planes == 1) {
     fill_plane (c, c->lights[i], 0, grey, c->scratch->ambient);
+    mark_clipped (c, c->lights[i], 0, grey);
     return;
   }
   for (uint32_t k = 0; k < 3; k++)
@@ -164,6 +186,8 @@ fill_grey (const Chunk *c, uint32_t i)
   for (uint32_t j = 0; j < CHUNK; j++)
     grey[j] = p->weight[0] * colours[j] + p->weight[1] * colours[CHUNK + j] +
               p->weight[2] * colours[2 * CHUNK + j];
+  for (uint32_t k = 0; k < 3; k++)
+    mark_clipped (c, c->lights[i], k, grey);
 }
 
 /* k in L = k v of one light, for the pixels of a chunk. */
@@ -209,8 +233,9 @@ weigh (const Group *g, const Test *t, Reals grey, Reals residual, uint32_t at,
   if (solver == SOLVER_HUBER) {
     Reals weight = t->limit / size;
 
-    *used = one > 0;
-    return select_lanes (weight < one, weight, one);
+    *used = grey < IMK_PHOTOSTEREO_CLIPPED;
+    weight = select_lanes (weight < one, weight, one);
+    return (Reals) ((Masks) weight & *used);
   }
   *used = (grey > t->lo) & (grey < t->hi) & (size <= t->limit);
   if (solver == SOLVER_DROP) { /* what was left out stays out */
@@ -281,8 +306,8 @@ sweep_lights (const Group *g, const Test *t, Solver solver, Reals round)
 /* ------------------------------------------------------------------------
  * All rounds. */
 
-/* Absolute limits of the grey value need no solution; nothing else is known
- * before the first. */
+/* Absolute limits of the grey value need no solution, nor does it to see that a
+ * sample is clipped; nothing else is known before the first. */
 INLINE Test
 first_test (const ImkPhotostereoParams *p)
 {
@@ -291,7 +316,7 @@ first_test (const ImkPhotostereoParams *p)
 
   t.lo = t.hi = t.limit = t.x;
   t.lo += limits ? p->t_min : -INFINITY;
-  t.hi += limits ? p->t_max : INFINITY;
+  t.hi += limits ? p->t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit += INFINITY;
   return t;
 }
@@ -495,6 +520,7 @@ solve_chunk (const Chunk *c)
 #undef decode_samples
 #undef calibrate
 #undef fill_plane
+#undef mark_clipped
 #undef fill_grey
 #undef fill_factors
 #undef weigh

@@ -35,6 +35,12 @@ typedef struct Scratch {
   float pixel_x[CHUNK]; /* mm */
 } Scratch;
 
+/* What is known of the samples of a row. */
+typedef struct Seen {
+  uint32_t largest;
+  uint64_t n_clipped;
+} Seen;
+
 typedef struct Cpu {
   ImkPhotostereoPlan plan; /* its tables and frames are ours */
   ImkPhotostereoParams params;
@@ -44,6 +50,7 @@ typedef struct Cpu {
 
   uint8_t *samples; /* [row][light][plane][stride] */
   size_t stride;    /* bytes */
+  Seen *seen;       /* [row], since the set began */
   float *albedo;    /* [row][width], of a mosaic, before interpolation */
   float *ambient;   /* likewise */
   float *normals;   /* [row][width][3], of the last solution, or NULL */
@@ -254,7 +261,8 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
   Cpu *cpu = job->cpu;
   const ImkPhotostereoPlan *p = &cpu->plan;
   SolveChunk solve_chunk = choose_isa ();
-  ImkPhotostereoRow row = {0};
+  ImkPhotostereoRow row = {
+      .largest = cpu->seen[y].largest, .n_clipped = cpu->seen[y].n_clipped};
   Chunk c = {
       .cpu = cpu,
       .job = job,
@@ -340,6 +348,26 @@ put_plane_row (const Put *put, uint32_t y, uint32_t plane, uint8_t *to)
   }
 }
 
+/* The row is in the cache, as it was put there just now. */
+static void
+look_at_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
+  const uint16_t *words = (const uint16_t *) row;
+  uint32_t largest = cpu->seen[y].largest, n_clipped = 0;
+
+  for (uint32_t x = 0; x < p->width; x++) {
+    uint32_t v = p->type == IMK_TYPE_U8 ? row[x] : words[x];
+
+    v = mask && !mask[x] ? 0 : v;
+    largest = v > largest ? v : largest;
+    n_clipped += v >= p->saturation;
+  }
+  cpu->seen[y].largest = largest;
+  cpu->seen[y].n_clipped += n_clipped;
+}
+
 static void
 put_rows (void *data, uint32_t first, uint32_t end)
 {
@@ -356,6 +384,7 @@ put_rows (void *data, uint32_t first, uint32_t end)
             row_size);
       else
         put_plane_row (put, y, plane, to);
+      look_at_row (put->cpu, y, to);
       /* a chunk reads on there; nothing of it is stored */
       memset (to + row_size, 0, put->cpu->stride - row_size);
     }
@@ -414,6 +443,7 @@ cpu_destroy (void *state)
   free (cpu->white);
   free (cpu->mask);
   free (cpu->samples);
+  free (cpu->seen);
   free (cpu->albedo);
   free (cpu->ambient);
   free (cpu->normals);
@@ -506,13 +536,15 @@ allocate_all (Cpu *cpu, const ImkPhotostereoPlan *plan, size_t samples_size)
   size_t pixels = (size_t) plan->width * plan->height;
 
   cpu->samples = allocate (samples_size);
+  cpu->seen = calloc (plan->height, sizeof (*cpu->seen));
   if (plan->mosaic) {
     cpu->albedo = calloc (pixels, sizeof (float));
     cpu->ambient = calloc (pixels, sizeof (float));
   }
   if (plan->track_change)
     cpu->normals = calloc (pixels, 3 * sizeof (float));
-  return cpu->samples && (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
+  return cpu->samples && cpu->seen &&
+         (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
          (!plan->track_change || cpu->normals) && allocate_scratch (cpu) &&
          copy_plan (cpu, plan);
 }
@@ -611,6 +643,9 @@ cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
 static void
 cpu_reset (void *state)
 {
+  Cpu *cpu = state;
+
+  memset (cpu->seen, 0, cpu->plan.height * sizeof (*cpu->seen));
 }
 
 static ImkStatus

@@ -22,18 +22,26 @@ decode (const Arguments &a, uint32_t sample)
   return a.plan.table ? a.plan.table[sample] : (float) sample * a.plan.unit;
 }
 
-/* A calibrated sample of one plane, divided by the intensity of the light. */
 template <typename Sample>
-static __device__ __forceinline__ float
-value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
-    uint32_t plane, const Pixel &at)
+static __device__ __forceinline__ uint32_t
+sample_at (const Arguments &a, uint32_t light, uint32_t plane, const Pixel &at)
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
-  const ImkPhotostereoPlan &p = a.plan;
-  size_t pixel = ((size_t) plane * p.height + at.y) * p.width + at.x;
   const Sample *packet =
       (const Sample *) packet_at (a, plane, light / LIGHTS, at.stored);
-  float v = decode (a, packet[light % LIGHTS]);
+
+  return packet[light % LIGHTS];
+}
+
+/* A sample of one plane, calibrated and divided by the intensity of the light.
+ */
+static __device__ __forceinline__ float
+value_of (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t sample,
+    uint32_t plane, const Pixel &at)
+{
+  const ImkPhotostereoPlan &p = a.plan;
+  size_t pixel = ((size_t) plane * p.height + at.y) * p.width + at.x;
+  float v = decode (a, sample);
 
   if (p.dark)
     v = fmaxf (v - p.dark[pixel], 0);
@@ -44,15 +52,29 @@ value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
 
 template <typename Sample>
 static __device__ __forceinline__ float
+value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
+    uint32_t plane, const Pixel &at)
+{
+  return value_of (a, lamp, sample_at<Sample> (a, light, plane, at), plane, at);
+}
+
+template <typename Sample>
+static __device__ __forceinline__ float
 grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
     const Pixel &at)
 {
   const ImkPhotostereoPlan &p = a.plan;
   float v[IMK_PHOTOSTEREO_MAX_PLANES];
+  bool clipped = false;
 
-  for (uint32_t k = 0; k < p.n_planes; k++)
-    v[k] = value_at<Sample> (a, lamp, light, k, at);
-  return p.n_planes == 1
+  for (uint32_t k = 0; k < p.n_planes; k++) {
+    uint32_t sample = sample_at<Sample> (a, light, k, at);
+
+    v[k] = value_of (a, lamp, sample, k, at);
+    clipped |= (float) sample > a.clip;
+  }
+  return clipped ? IMK_PHOTOSTEREO_CLIPPED
+         : p.n_planes == 1
              ? v[0]
              : p.weight[0] * v[0] + p.weight[1] * v[1] + p.weight[2] * v[2];
 }
@@ -123,7 +145,9 @@ weigh (const Test &t, float grey, float residual)
   float size = fabsf (residual);
 
   if (SOLVER == HUBER)
-    return t.limit < size ? t.limit / size : 1;
+    return grey >= IMK_PHOTOSTEREO_CLIPPED ? 0
+           : t.limit < size                ? t.limit / size
+                                           : 1;
   return grey > t.lo && grey < t.hi && size <= t.limit ? 1 : 0;
 }
 
@@ -183,7 +207,7 @@ first_test (const ImkPhotostereoParams &p)
   Test t = {};
 
   t.lo = limits ? p.t_min : -INFINITY;
-  t.hi = limits ? p.t_max : INFINITY;
+  t.hi = limits ? p.t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit = INFINITY;
   return t;
 }

@@ -26,6 +26,12 @@ pixels_of (const ImkPhotostereoPlan *p)
 /* ------------------------------------------------------------------------
  * Sizes. */
 
+static size_t
+rows_size (const ImkPhotostereoPlan *p)
+{
+  return p->height * sizeof (Row) + sizeof (Seen);
+}
+
 /* Whether the fast solver may ever be asked. */
 static bool
 may_be_fast (const ImkPhotostereoPlan *p)
@@ -50,7 +56,7 @@ fixed_size (const ImkPhotostereoPlan *p)
   return pixels_of (p) *
              (sizeof (float) * (n_floats (p) + frames * p->n_planes) +
                  (p->mask != NULL)) +
-         p->height * sizeof (Row) +
+         rows_size (p) +
          p->n_lights * (2 * sizeof (Lit) + sizeof (ImkPhotostereoLamp) + 4);
 }
 
@@ -278,7 +284,7 @@ allocate (Cuda *cuda, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
-  size_t pixels = pixels_of (p), rows = p->height * sizeof (Row);
+  size_t pixels = pixels_of (p), rows = rows_size (p);
   size_t floats = pixels * n_floats (p) * sizeof (float);
   size_t stored = store_pixels (*a), n = cuda->n_slots;
   size_t samples = stored * PACKET * a->n_packets * p->n_planes;
@@ -308,6 +314,7 @@ allocate (Cuda *cuda, ImkError *error)
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
+  a->seen = (Seen *) (a->rows + p->height);
   a->albedo = p->mosaic ? cuda->floats : NULL;
   a->ambient = p->mosaic ? cuda->floats + pixels : NULL;
   a->normals =
@@ -372,7 +379,8 @@ allocate_host (Cuda *cuda)
 }
 
 static ImkStatus
-fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
+fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, ImkError *error)
 {
   ImkStatus status = choose_rows (cuda, error);
 
@@ -384,9 +392,13 @@ fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
     return status;
   divide_scratch (cuda);
   fill_lit (cuda, plan->lamps);
+  take_params (&cuda->arguments, params);
   status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
                                 cudaMemcpyHostToDevice, cudaStreamPerThread));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
+                                  sizeof (Seen), cudaStreamPerThread));
   if (status == IMK_OK && cuda->arguments.counters)
     status = IMK_CUDA (
         error, cudaMemsetAsync (cuda->arguments.counters, 0,
@@ -406,12 +418,11 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   a->plan = *plan;
-  a->params = *params;
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
   cuda->n_slots = 2 * packet_lights (plan->type);
   if (allocate_host (cuda))
-    status = fill (cuda, plan, error);
+    status = fill (cuda, plan, params, error);
   else
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", plan->n_lights);

@@ -23,7 +23,8 @@ struct Cuda {
   uint64_t n_puts;       /* that were started */
   cudaEvent_t *put_done; /* of a put, at its number % n_slots */
   cudaStream_t stream;   /* of the last picture */
-  uint64_t n_waited;     /* puts that this stream comes after */
+  uint64_t n_puts_of_set;
+  uint64_t n_waited; /* puts that this stream comes after */
   cudaEvent_t filled;
   uint32_t *waiting, *stored; /* lights of each packet */
   ImkImage *frames;           /* of each light, in strips */
@@ -52,6 +53,18 @@ absent_lit (const Lit *lit)
 
   absent.length2 = absent.z2 = NAN;
   return absent;
+}
+
+/* The parameters, and what follows from them. */
+static inline void
+take_params (Arguments *a, const ImkPhotostereoParams *params)
+{
+  bool all = params->robust == IMK_PHOTOSTEREO_ROBUST_NONE ||
+             a->plan.saturation == IMK_PHOTOSTEREO_NEVER;
+
+  a->params = *params;
+  a->clip = all ? INFINITY : (float) a->plan.saturation - 0.5f;
+  a->clip_grey = a->one_gain ? a->clip * a->gain : INFINITY;
 }
 
 ImkStatus imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,

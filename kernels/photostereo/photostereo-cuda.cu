@@ -126,6 +126,13 @@ wait_for_pictures (Cuda *cuda, ImkError *error)
                           : status;
 }
 
+static ImkStatus
+forget_seen (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  return IMK_CUDA (
+      error, cudaMemsetAsync (cuda->arguments.seen, 0, sizeof (Seen), stream));
+}
+
 /* What waits for @packet goes into the store. */
 static ImkStatus
 put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
@@ -134,6 +141,8 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
   ImkStatus status = wait_for_pictures (cuda, error);
   Put put = {};
 
+  if (status == IMK_OK && cuda->n_puts_of_set++ == 0)
+    status = forget_seen (cuda, cuda->work, error);
   put.packet = packet;
   put.fresh = cuda->waiting[packet];
   put.merge = cuda->stored[packet] != 0;
@@ -274,6 +283,7 @@ cuda_reset (void *state)
   for (uint32_t i = 0; i < cuda->arguments.n_packets; i++)
     cuda->waiting[i] = cuda->stored[i] = 0;
   cuda->arguments.n_summed = 0;
+  cuda->n_puts_of_set = 0;
 }
 
 static bool
@@ -414,6 +424,8 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = forget_seen (cuda, stream, error);
   for (a->first_row = 0; a->first_row < height && status == IMK_OK;
        a->first_row += rows) {
     uint32_t left = height - a->first_row;
@@ -430,21 +442,28 @@ fetch_rows (
     Cuda *cuda, ImkPhotostereoRow *rows, cudaStream_t stream, ImkError *error)
 {
   uint32_t height = cuda->arguments.plan.height;
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows,
-                 height * sizeof (Row), cudaMemcpyDeviceToHost, stream));
+  const Seen *seen = (const Seen *) (cuda->host_rows + height);
+  ImkStatus status =
+      IMK_CUDA (error, cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows,
+                           height * sizeof (Row) + sizeof (Seen),
+                           cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
   for (uint32_t y = 0; y < height && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
+    rows[y] = ImkPhotostereoRow{};
     rows[y].n_pixels = (uint32_t) from->n_pixels;
     rows[y].n_invalid = (uint32_t) from->n_invalid;
     rows[y].n_changes = (uint32_t) from->n_changes;
     rows[y].lights = (double) from->lights;
     rows[y].rounds = (double) from->rounds;
     rows[y].change = (double) from->change / CHANGE_UNIT;
+  }
+  if (status == IMK_OK) {
+    rows[0].largest = seen->largest;
+    rows[0].n_clipped = seen->n_clipped;
   }
   return status;
 }
@@ -524,7 +543,7 @@ cuda_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
   /* the sums know absolute limits of the grey value */
   if (memcmp (params, &a->params, sizeof (*params)) != 0)
     a->n_summed = 0;
-  a->params = *params;
+  take_params (a, params);
   return IMK_OK;
 }
 

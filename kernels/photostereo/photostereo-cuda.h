@@ -27,6 +27,12 @@ struct Row {
   unsigned long long change; /* degrees times CHANGE_UNIT */
 };
 
+/* Of all samples in the mask since the set began. */
+struct Seen {
+  unsigned long long n_clipped;
+  unsigned largest;
+};
+
 /* Of the list: how many are in it, how many were taken. And a 0, of which the
  * compiler does not know that it is one. */
 enum { LISTED, TAKEN, ZERO, N_COUNTERS };
@@ -62,7 +68,9 @@ struct Arguments {
       smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
   bool one_gain; /* the same for all lights and colours: */
   float gain;
-  float *sums;       /* [N_SUMS][pixel of the store], or NULL */
+  float clip;      /* samples above it are clipped; INFINITY where all count */
+  float clip_grey; /* with one gain, the grey value of that; else INFINITY */
+  float *sums;     /* [N_SUMS][pixel of the store], or NULL */
   uint32_t n_summed; /* packets that they have */
 
   /* rows that are solved at a time, and what is kept of their pixels */
@@ -82,6 +90,7 @@ struct Arguments {
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */
   Row *rows;
+  Seen *seen; /* behind them */
   ImkPhotostereoOutputs out;
 };
 

@@ -13,6 +13,10 @@
 #define IMK_PHOTOSTEREO_FUNCTION static inline
 #endif
 
+/* What stands for the grey value of a light with a clipped sample: more than
+ * any t_max lets pass, and its square is a number. */
+#define IMK_PHOTOSTEREO_CLIPPED 1e18f
+
 /* max (0, d.(-v) / |v|)^@exponent. */
 IMK_PHOTOSTEREO_FUNCTION float
 imk_photostereo_lobe (const ImkPhotostereoLamp *lamp, float vx, float vy,

@@ -153,6 +153,9 @@ plan_samples (const ImkPhotostereoConfig *c, ImkPhotostereoPlan *p)
   }
   memcpy (p->site, sites[c->pattern], sizeof (p->site));
   p->unit = (float) (1.0 / imk_photostereo_maximum_of (c));
+  p->saturation = c->saturation < 0   ? IMK_PHOTOSTEREO_NEVER
+                  : c->saturation > 0 ? (uint32_t) ceil (c->saturation)
+                                      : imk_photostereo_maximum_of (c);
 }
 
 ImkPhotostereoPlan

@@ -226,6 +226,7 @@ check_outputs (
 static ImkPhotostereoSummary
 sum_up (const ImkPhotostereo *self, bool compare)
 {
+  uint64_t n_pictures = (uint64_t) self->n_added * self->plan.n_planes;
   ImkPhotostereoSummary s = {
       .n_lights = self->n_added, .change_deg = compare ? 0 : NAN};
   uint64_t n_changes = 0, n_valid;
@@ -237,9 +238,12 @@ sum_up (const ImkPhotostereo *self, bool compare)
     s.n_invalid += row->n_invalid;
     s.mean_lights += row->lights;
     s.mean_rounds += row->rounds;
+    s.n_clipped += row->n_clipped;
+    s.largest = row->largest > s.largest ? row->largest : s.largest;
     s.change_deg += row->change;
     n_changes += row->n_changes;
   }
+  s.n_samples = s.n_pixels * n_pictures;
   n_valid = s.n_pixels - s.n_invalid;
   s.mean_lights = n_valid ? s.mean_lights / (double) n_valid : 0;
   s.mean_rounds = n_valid ? s.mean_rounds / (double) n_valid : 0;

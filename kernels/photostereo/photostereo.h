@@ -94,6 +94,11 @@ typedef enum ImkPhotostereoThresholds {
  *   but does no harm with DIRECTIONAL
  * @centre_x, @centre_y: the pixel above which x = y = 0; NaN for the middle
  * @plane_z: mm, where the working plane is; a position has to lie above it
+ * @saturation: counts at and above which a sample, as it came, is clipped; 0
+ * for the full scale, negative for never. A light with a clipped sample in any
+ *   channel does not count at that pixel, whatever the thresholds, except
+ *   for NONE. Of a mosaic that is interpolated it is the three values of the
+ *   pixel that are looked at
  * @robust, @thresholds: see there
  * @t_min, @t_max: a light counts where t_min < G < t_max; negative for the
  *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative
@@ -134,6 +139,7 @@ typedef struct ImkPhotostereoConfig {
   double centre_x, centre_y;
   double plane_z;
 
+  double saturation;
   ImkPhotostereoRobust robust;
   ImkPhotostereoThresholds thresholds;
   double t_min, t_max, t_res;
@@ -180,14 +186,17 @@ typedef struct ImkPhotostereoOutputs {
 /**
  * ImkPhotostereoSummary: (a solution in a few numbers)
  * @n_lights: pictures that were there
+ * @largest: sample in the mask, of all pictures and colours
  * @n_pixels, @n_invalid: in the mask; of those, without normal
+ * @n_samples, @n_clipped: in the mask, of all pictures and colours; of those,
+ *   at and above saturation
  * @mean_lights, @mean_rounds: over the valid ones; 0 when there is none
  * @change_deg: mean angle between the normals of this solution and of the last
  *   of the same set, where both are valid; NaN without a last, or without
  *   track_change */
 typedef struct ImkPhotostereoSummary {
-  uint32_t n_lights;
-  uint64_t n_pixels, n_invalid;
+  uint32_t n_lights, largest;
+  uint64_t n_pixels, n_invalid, n_samples, n_clipped;
   double mean_lights, mean_rounds;
   double change_deg;
 } ImkPhotostereoSummary;

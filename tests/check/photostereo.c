@@ -742,12 +742,97 @@ GST_START_TEST (test_black_and_saturated_pictures_are_said)
       }
       check_tensor (ps.normal, nothing, 3, 0);
       check_tensor (ps.ambient, ambient, 1, 1e-6);
+      if (value)
+        check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+            GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+            "100 % of the samples are clipped");
       check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
           GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
           "No pixel could be solved from 8 pictures: they are black or "
           "saturated");
       ps_free (&ps);
     }
+}
+GST_END_TEST
+
+/* The set with the brightest @n pictures at full scale. */
+static void
+push_overexposed (Ps *ps, guint n)
+{
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (ps, i);
+    guint brighter = 0;
+
+    for (guint j = 0; j < N_LIGHTS; j++)
+      brighter += shade (j) > shade (i);
+    if (brighter < n)
+      gst_buffer_memset (buffer, 0, 0xff, -1);
+    check_push (ps->sink, buffer, GST_FLOW_OK);
+  }
+}
+
+static void
+check_clipped_share (Ps *ps, gdouble expected)
+{
+  GstMessage *message = next_message (ps, "photostereo-progress");
+  gdouble share;
+
+  fail_unless (gst_structure_get_double (
+      gst_message_get_structure (message), "clipped-share", &share));
+  fail_unless_equals_float (share, expected);
+  gst_message_unref (message);
+}
+
+GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
+{
+  const gchar *const modes[] = {"threshold-mode=relative t-res=1 t-max=1000",
+      "threshold-mode=absolute t-max=1000", "robust=huber"};
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (modes); i++) {
+    g_autofree gchar *all = g_strdup_printf (
+        "%s min-lights=3 backend=%s", modes[i / 2], i % 2 ? "cuda" : "cpu");
+    Ps ps = ps_new (all, "normal", NULL);
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint set = 0; set < 2; set++) { /* said once in each */
+      push_overexposed (&ps, 3);
+      check_tensor (ps.normal, normal_, 3, 1e-3);
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "38 % of the samples are clipped");
+      check_clipped_share (&ps, 3.0 / N_LIGHTS); /* comes after that */
+    }
+    ps_push_set (&ps);
+    check_tensor (ps.normal, normal_, 3, 1e-3);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_saturation_says_where_samples_are_clipped)
+{
+  Ps ps = ps_new ("saturation=40000", "quality", NULL);
+  const gdouble nothing[] = {0, 0, 0, 0};
+  g_autoptr (GstMessage) message = NULL;
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (&ps, i);
+
+    gst_buffer_memset (buffer, 0, 40000 >> 8, -1); /* 40092 */
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+  }
+  check_tensor (ps.quality, nothing, 4, 0);
+  check_clipped_share (&ps, 1);
+  g_object_set (ps.element, "saturation", 300.0, NULL);
+  ps_caps (&ps, "GRAY8");
+  check_push (ps.sink, picture (&ps, 0), GST_FLOW_ERROR);
+  message = check_message (ps.bus, GST_MESSAGE_ERROR);
+  check_message_says (g_steal_pointer (&message), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "saturation is 300, but samples end at 255");
+  ps_free (&ps);
 }
 GST_END_TEST
 
@@ -1047,6 +1132,8 @@ photostereo_suite (void)
   tcase_add_test (tc, test_bad_settings_are_refused);
   tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
   tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
+  tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);
+  tcase_add_test (tc, test_saturation_says_where_samples_are_clipped);
   tcase_add_test (tc, test_rows_with_padding_are_read);
   tcase_add_test (tc, test_times_are_those_of_the_set);
   tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);

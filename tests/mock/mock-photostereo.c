@@ -86,11 +86,14 @@ keeps_frames (void *state)
   return state_of (state)->keeps_frames;
 }
 
-/* Asks nothing of the device. */
+/* Asks nothing of the device; but the CPU's state may be in use until its
+ * thread is through. */
 static void
 reset (void *state)
 {
   mock_handle_check (state, MOCK_OBJECT, "photostereo reset");
+  mock_object_wait (state);
+  imk_photostereo_cpu.reset (state_of (state)->cpu);
 }
 
 static ImkStatus
