@@ -22,6 +22,8 @@ enum {
   PROP_SATURATION,
   PROP_BAYER_PATTERN,
   PROP_GREY_SOURCE,
+  PROP_BANDS,
+  PROP_BAND_ORDER,
   PROP_INDEX_SOURCE,
   PROP_SET_SIZE,
   PROP_MEMORY_LIMIT,
@@ -43,6 +45,7 @@ enum {
   PROP_NORMAL_ENCODING,
 };
 
+#define DEFAULT_PROP_BAND_ORDER GST_PHOTO_STEREO_BANDS_BY_LIGHT
 #define DEFAULT_PROP_INDEX_SOURCE GST_PHOTO_STEREO_INDEX_ORDER
 #define DEFAULT_PROP_LIGHT_UNITS GST_PHOTO_STEREO_UNITS_AUTO
 #define DEFAULT_PROP_BIT_DEPTH 0
@@ -107,12 +110,21 @@ static const GEnumValue grey_source_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue band_order_values[] = {
+    {GST_PHOTO_STEREO_BANDS_BY_LIGHT,
+        "All bands of a light, then those of the next", "by-light"},
+    {GST_PHOTO_STEREO_BANDS_BY_BAND,
+        "All lights of a band, then those of the next", "by-band"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue index_source_values[] = {
     {GST_PHOTO_STEREO_INDEX_ORDER,
         "Pictures come in the order of the light file", "order"},
     {GST_PHOTO_STEREO_INDEX_META,
         "A custom meta " GST_PHOTO_STEREO_LIGHT_META
-        " with an unsigned integer \"index\"",
+        " with an unsigned integer \"index\", and \"band\" where there are "
+        "several",
         "meta"},
     {GST_PHOTO_STEREO_INDEX_OFFSET, "The offset of the buffer", "offset"},
     {0, NULL, NULL},
@@ -256,6 +268,8 @@ count_of (GstPhotoStereoSettings *s, guint id)
   switch (id) {
   case PROP_BIT_DEPTH:
     return &s->bit_depth;
+  case PROP_BANDS:
+    return &s->config.bands;
   case PROP_SET_SIZE:
     return &s->set_size;
   case PROP_UPDATE_INTERVAL:
@@ -284,6 +298,9 @@ set_choice (GstPhotoStereoSettings *s, guint id, const GValue *value)
     break;
   case PROP_GREY_SOURCE:
     s->config.grey = g_value_get_enum (value);
+    break;
+  case PROP_BAND_ORDER:
+    s->band_order = g_value_get_enum (value);
     break;
   case PROP_INDEX_SOURCE:
     s->index_source = g_value_get_enum (value);
@@ -349,6 +366,9 @@ get_choice (const GstPhotoStereoSettings *s, guint id, GValue *value)
     break;
   case PROP_GREY_SOURCE:
     g_value_set_enum (value, s->config.grey);
+    break;
+  case PROP_BAND_ORDER:
+    g_value_set_enum (value, s->band_order);
     break;
   case PROP_INDEX_SOURCE:
     g_value_set_enum (value, s->index_source);
@@ -512,16 +532,23 @@ install_samples (GObjectClass *klass)
 static void
 install_set (GObjectClass *klass)
 {
+  install_count (klass, PROP_BANDS, "bands",
+      "Grey pictures a light, each of another colour of light or through another "
+      "filter: one normal is solved from all of them, and an albedo of each",
+      1, IMK_PHOTOSTEREO_MAX_BANDS, 1);
+  install_enum (klass, PROP_BAND_ORDER, "band-order",
+      "How pictures follow each other where there are several bands",
+      "GstPhotoStereoBandOrder", band_order_values, DEFAULT_PROP_BAND_ORDER);
   install_enum (klass, PROP_INDEX_SOURCE, "index-source",
       "How it is known under which light, counted from 0, a picture was taken",
       "GstPhotoStereoIndexSource", index_source_values,
       DEFAULT_PROP_INDEX_SOURCE);
   install_count (klass, PROP_SET_SIZE, "set-size",
-      "Pictures of a set; 0 for as many as there are lights", 0,
+      "Lights of a set, with a picture of each band; 0 for all there are", 0,
       IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_SET_SIZE);
   install_count (klass, PROP_UPDATE_INTERVAL, "update-interval",
-      "A result of what is there after so many pictures each; 0 for the end of "
-      "the set only",
+      "A result of what is there after so many lights each, with their pictures "
+      "of all bands; 0 for the end of the set only",
       0, IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_UPDATE_INTERVAL);
   install_number (klass, PROP_STOP_BELOW, "stop-below",
       "Degrees of mean change between two updates below which the set ends "

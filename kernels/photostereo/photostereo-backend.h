@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { IMK_PHOTOSTEREO_MAX_PLANES = 3 };
+enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
 
 /* A saturation that no sample has. */
 #define IMK_PHOTOSTEREO_NEVER 65536u
@@ -19,14 +19,17 @@ typedef struct ImkPhotostereoLamp {
   float x, y, z;
   float scale;
   float axis[3]; /* to unit length */
-  float gain[3]; /* 1 / intensity of red, green, blue, or of grey thrice */
+  float gain[3]; /* 1 / intensity of red, green, blue, or of grey thrice: see
+                  * imk_photostereo_gain () */
 } ImkPhotostereoLamp;
 
-/* Geometry and samples. Samples are kept in planes: 1, or 3 colours. */
+/* Geometry and samples. Samples are kept in planes: 1, 3 colours, or one a
+ * band. */
 typedef struct ImkPhotostereoPlan {
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
+  uint32_t bands;
   uint32_t n_planes;
   uint32_t colours[IMK_PHOTOSTEREO_MAX_PLANES]; /* channel of each plane */
   bool interpolate; /* a mosaic comes, 3 planes are kept */
@@ -87,7 +90,7 @@ typedef struct ImkPhotostereoBackend {
   /* Whether pictures are read by solve (), not by add (). */
   bool (*keeps_frames) (void *state);
   ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
-      void *stream, ImkError *error);
+      uint32_t band, void *stream, ImkError *error);
   /* @lights: @n indices in rising order. @rows: plan.height of them, or NULL;
    * the call waits for them. @compare: with the normals of the last solve */
   ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,

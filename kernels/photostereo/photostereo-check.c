@@ -77,6 +77,15 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "bayer-pattern is for frames of one sample a pixel; these have %u.",
         c->channels);
+  if (c->bands - 1 >= IMK_PHOTOSTEREO_MAX_BANDS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "bands is %u; it can be 1 to %u.", c->bands, IMK_PHOTOSTEREO_MAX_BANDS);
+  if (c->bands > 1 &&
+      (c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "With bands=%u each picture is one band: frames of one grey sample a "
+        "pixel, but these have %s. Take a grey format, or bands=1 for colours.",
+        c->bands, c->channels > 1 ? "colours" : "a Bayer pattern");
   if (c->full_scale > maximum)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The full scale is %u; samples end at %u.", c->full_scale, maximum);
@@ -170,17 +179,25 @@ imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
   return check_lights (c, error);
 }
 
+/* One picture, or all bands. */
+static ImkStatus
+check_calibration (const ImkPhotostereoConfig *c, const ImkImage *image,
+    const char *role, ImkError *error)
+{
+  bool all = image && image->height != c->height && c->bands > 1;
+
+  return image ? imk_image_check (image, role, c->type, c->channels, c->width,
+                     all ? c->bands * c->height : c->height, false, error)
+               : IMK_OK;
+}
+
 static ImkStatus
 check_images (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status = check_calibration (c, c->dark, "dark", error);
 
-  if (c->dark)
-    status = imk_image_check (c->dark, "dark", c->type, c->channels, c->width,
-        c->height, false, error);
-  if (status == IMK_OK && c->white)
-    status = imk_image_check (c->white, "white", c->type, c->channels, c->width,
-        c->height, false, error);
+  if (status == IMK_OK)
+    status = check_calibration (c, c->white, "white", error);
   if (status == IMK_OK && c->mask)
     status = imk_image_check (
         c->mask, "mask", IMK_TYPE_U8, 1, c->width, c->height, false, error);

@@ -130,11 +130,11 @@ fill_plane (
     const Chunk *c, uint32_t light, uint32_t plane, float *to, float *ambient)
 {
   const Cpu *cpu = c->cpu;
-  const float *gain = cpu->lamps[light].gain;
+  const ImkPhotostereoLamp *lamp = &cpu->lamps[light];
   const uint8_t *site = cpu->plan.site + 2 * (c->y & 1);
   /* a chunk begins at an even pixel */
-  float even = gain[cpu->plan.mosaic ? site[0] : plane];
-  float odd = gain[cpu->plan.mosaic ? site[1] : plane];
+  float even = imk_photostereo_gain (lamp, cpu->plan.mosaic ? site[0] : plane);
+  float odd = imk_photostereo_gain (lamp, cpu->plan.mosaic ? site[1] : plane);
 
   decode_samples (cpu, samples_row (cpu, c->y, light, plane), c->x, to);
   calibrate (c, plane, to);
@@ -179,14 +179,16 @@ fill_grey (const Chunk *c, uint32_t i)
     mark_clipped (c, c->lights[i], 0, grey);
     return;
   }
-  for (uint32_t k = 0; k < 3; k++)
-    fill_plane (c, c->lights[i], k, colours + (3 * (size_t) i + k) * CHUNK,
-        c->scratch->ambient + k * CHUNK);
-  colours += 3 * (size_t) i * CHUNK;
-  for (uint32_t j = 0; j < CHUNK; j++)
-    grey[j] = p->weight[0] * colours[j] + p->weight[1] * colours[CHUNK + j] +
-              p->weight[2] * colours[2 * CHUNK + j];
-  for (uint32_t k = 0; k < 3; k++)
+  colours += p->n_planes * (size_t) i * CHUNK;
+  memset (grey, 0, CHUNK * sizeof (*grey));
+  for (uint32_t k = 0; k < p->n_planes; k++) {
+    float *values = colours + k * CHUNK;
+
+    fill_plane (c, c->lights[i], k, values, c->scratch->ambient + k * CHUNK);
+    for (uint32_t j = 0; j < CHUNK; j++)
+      grey[j] += p->weight[k] * values[j];
+  }
+  for (uint32_t k = 0; k < p->n_planes; k++)
     mark_clipped (c, c->lights[i], k, grey);
 }
 
@@ -410,11 +412,12 @@ solve_rounds (Group *g, Masks wanted)
  * solution. */
 
 FUNCTION void
-measure (const Group *g, Reals albedo[3], Reals *residual)
+measure (const Group *g, Reals *albedo, Reals *residual)
 {
   const Chunk *c = g->chunk;
   const Solver solver = solver_of (&c->cpu->params);
-  Reals si[3] = {{0}}, ss = {0}, rr = {0};
+  const uint32_t n_planes = c->cpu->plan.n_planes;
+  Reals ss = {0}, rr = {0};
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
@@ -436,18 +439,18 @@ measure (const Group *g, Reals albedo[3], Reals *residual)
                    (load (c->scratch->dropped + at) > g->last_round));
     rr += w * (s - grey) * (s - grey);
     ss += w * s * s;
-    for (uint32_t j = 0; c->has_colours && j < 3; j++)
-      si[j] +=
-          w * s *
-          load (c->scratch->colours + (3 * (size_t) i + j) * CHUNK + g->offset);
+    for (uint32_t j = 0; c->has_colours && j < n_planes; j++)
+      albedo[j] += w * s *
+                   load (c->scratch->colours +
+                         (n_planes * (size_t) i + j) * CHUNK + g->offset);
   }
-  for (uint32_t j = 0; j < 3; j++)
-    albedo[j] = si[j] / ss;
+  for (uint32_t j = 0; j < n_planes; j++)
+    albedo[j] /= ss;
   *residual = rr / g->n; /* of which a square root is to be taken */
 }
 
 FUNCTION void
-store_group (const Group *g, const Reals albedo[3], Reals residual)
+store_group (const Group *g, const Reals *albedo, Reals residual)
 {
   const Chunk *c = g->chunk;
 
@@ -462,7 +465,7 @@ store_group (const Group *g, const Reals albedo[3], Reals residual)
       r.normal[0] = g->solution.x[i] / length;
       r.normal[1] = g->solution.y[i] / length;
       r.normal[2] = g->solution.z[i] / length;
-      for (uint32_t j = 0; j < 3; j++)
+      for (uint32_t j = 0; j < c->cpu->plan.n_planes; j++)
         r.albedo[j] = c->has_colours ? albedo[j][i] * length : length;
       r.quality[IMK_PHOTOSTEREO_LIGHTS] = g->n[i];
       r.quality[IMK_PHOTOSTEREO_ROUNDS] = g->rounds[i];
@@ -478,7 +481,8 @@ solve_chunk (const Chunk *c)
 {
   Scratch *scratch = c->scratch;
 
-  memset (scratch->ambient, 0, sizeof (scratch->ambient));
+  memset (scratch->ambient, 0,
+      c->cpu->plan.n_planes * CHUNK * sizeof (*scratch->ambient));
   for (uint32_t i = 0; i < CHUNK; i++)
     scratch->pixel_x[i] =
         ((float) (c->x + i) - c->cpu->plan.centre_x) * c->cpu->plan.pitch_x;
@@ -492,7 +496,7 @@ solve_chunk (const Chunk *c)
 
   for (uint32_t i = 0; i < c->n; i += VECTOR_SIZE / sizeof (float)) {
     Group g = {.chunk = c, .offset = i};
-    Reals albedo[3] = {{0}}, residual = {0};
+    Reals albedo[IMK_PHOTOSTEREO_MAX_PLANES] = {{0}}, residual = {0};
     Masks wanted;
 
     for (uint32_t j = 0; j < VECTOR_SIZE / sizeof (float); j++)

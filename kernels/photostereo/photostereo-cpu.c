@@ -28,10 +28,10 @@ typedef struct Scratch {
   atomic_flag taken;
   float *grey;    /* [light][CHUNK] */
   float *factors; /* k of the light vectors, likewise */
-  float *colours; /* [light][3][CHUNK]; NULL with 1 plane */
+  float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */
   float *dropped; /* the round in which a light was left out for good, INFINITY
                    * if not, likewise; NULL where lights may come back */
-  float ambient[3 * CHUNK];
+  float *ambient; /* [plane][CHUNK] */
   float pixel_x[CHUNK]; /* mm */
 } Scratch;
 
@@ -85,7 +85,7 @@ typedef struct Chunk {
 /* What was found at one pixel. */
 typedef struct Result {
   float normal[3]; /* 0 when there is none, like all that follows */
-  float albedo[3];
+  float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
 } Result;
 
@@ -136,9 +136,11 @@ store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
   const float *ambient = c->scratch->ambient;
   float n = c->n_lights ? (float) c->n_lights : 1;
   bool valid = r->quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
-  float mean[] = {
-      ambient[i] / n, ambient[CHUNK + i] / n, ambient[2 * CHUNK + i] / n, 0};
+  uint32_t n_planes = cpu->plan.n_planes;
+  float mean[IMK_PHOTOSTEREO_MAX_PLANES];
 
+  for (uint32_t k = 0; k < n_planes; k++)
+    mean[k] = ambient[k * CHUNK + i] / n;
   if (out->normal.data)
     imk_photostereo_store_normal (
         &out->normal, x, c->y, r->normal, cpu->params.y_down);
@@ -149,9 +151,10 @@ store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
     cpu->ambient[at] = mean[0];
   } else {
     if (out->albedo.data)
-      imk_photostereo_store_colours (&out->albedo, x, c->y, r->albedo);
+      imk_photostereo_store_colours (
+          &out->albedo, x, c->y, r->albedo, n_planes);
     if (out->ambient.data)
-      imk_photostereo_store_colours (&out->ambient, x, c->y, mean);
+      imk_photostereo_store_colours (&out->ambient, x, c->y, mean, n_planes);
   }
 
   if (is_wanted (c, x)) {
@@ -190,12 +193,12 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
                            p->height, p->site, x, y, k, true)
                      : 0;
       if (job->out->albedo.data)
-        imk_photostereo_store_colours (&job->out->albedo, x, y, v);
+        imk_photostereo_store_colours (&job->out->albedo, x, y, v, 3);
       for (uint32_t k = 0; k < 3 && job->out->ambient.data; k++)
         v[k] = imk_photostereo_colour_at (
             cpu->ambient, p->width, p->height, p->site, x, y, k, false);
       if (job->out->ambient.data)
-        imk_photostereo_store_colours (&job->out->ambient, x, y, v);
+        imk_photostereo_store_colours (&job->out->ambient, x, y, v, 3);
     }
 }
 
@@ -271,8 +274,8 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .n_lights = job->n_lights,
       .y = y,
       .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
-      .has_colours = p->n_planes == 3,
-      .measures = p->n_planes == 3 || job->out->quality.data,
+      .has_colours = p->n_planes > 1,
+      .measures = p->n_planes > 1 || job->out->quality.data,
       .row = &row,
   };
 
@@ -301,7 +304,7 @@ solve_rows (void *data, uint32_t first, uint32_t end)
 typedef struct Put {
   const Cpu *cpu;
   const ImkImage *frame;
-  uint32_t light;
+  uint32_t light, band;
 } Put;
 
 static uint32_t
@@ -374,12 +377,13 @@ put_rows (void *data, uint32_t first, uint32_t end)
   const Put *put = data;
   const ImkPhotostereoPlan *p = &put->cpu->plan;
   size_t row_size = p->width * imk_type_size (p->type);
+  uint32_t planes = put->band + p->n_planes / p->bands;
 
   for (uint32_t y = first; y < end; y++)
-    for (uint32_t plane = 0; plane < p->n_planes; plane++) {
+    for (uint32_t plane = put->band; plane < planes; plane++) {
       uint8_t *to = samples_row (put->cpu, y, put->light, plane);
 
-      if (p->n_planes == 1)
+      if (p->n_planes == p->bands)
         memcpy (to, (const uint8_t *) put->frame->data + y * put->frame->stride,
             row_size);
       else
@@ -424,6 +428,7 @@ scratch_free (Scratch *s)
   free (s->grey);
   free (s->factors);
   free (s->colours);
+  free (s->ambient);
   free (s->dropped);
 }
 
@@ -465,7 +470,7 @@ scratch_size (const Cpu *cpu)
   const ImkPhotostereoPlan *p = &cpu->plan;
   size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
 
-  return line * (3 + (p->n_planes == 3 ? 3 : 0));
+  return line * (3 + (p->n_planes > 1 ? p->n_planes : 0));
 }
 
 static ImkStatus
@@ -481,8 +486,8 @@ check_memory (const Cpu *cpu, size_t samples_size, ImkError *error)
   return imk_error_set (error, IMK_ERROR_CONFIG,
       "%u pictures of %ux%u need %zu MiB, of which %zu MiB are their samples; "
       "memory-limit allows %zu MiB.",
-      p->n_lights, p->width, p->height, (total >> 20) + 1, samples_size >> 20,
-      p->memory_limit >> 20);
+      p->n_lights * p->bands, p->width, p->height, (total >> 20) + 1,
+      samples_size >> 20, p->memory_limit >> 20);
 }
 
 static bool
@@ -500,9 +505,10 @@ allocate_scratch (Cpu *cpu)
     s->grey = allocate (line);
     s->factors = allocate (line);
     s->dropped = allocate (line);
-    s->colours = p->n_planes == 3 ? allocate (3 * line) : NULL;
-    ok = ok && s->grey && s->factors && s->dropped &&
-         (s->colours || p->n_planes != 3);
+    s->colours = p->n_planes > 1 ? allocate (p->n_planes * line) : NULL;
+    s->ambient = allocate (p->n_planes * CHUNK * sizeof (float));
+    ok = ok && s->grey && s->factors && s->dropped && s->ambient &&
+         (s->colours || p->n_planes == 1);
   }
   return cpu->scratch && ok;
 }
@@ -575,8 +581,8 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   status = check_memory (cpu, size, error);
   if (status == IMK_OK && !allocate_all (cpu, plan, size))
     status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u pictures of %ux%u, %zu MiB.", plan->n_lights,
-        plan->width, plan->height, size >> 20);
+        "There is no memory for %u pictures of %ux%u, %zu MiB.",
+        plan->n_lights * plan->bands, plan->width, plan->height, size >> 20);
   if (status == IMK_OK)
     *state = cpu;
   else
@@ -598,11 +604,11 @@ cpu_keeps_frames (void *state)
 }
 
 static ImkStatus
-cpu_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+cpu_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
   Cpu *cpu = state;
-  Put put = {.cpu = cpu, .frame = frame, .light = light};
+  Put put = {.cpu = cpu, .frame = frame, .light = light, .band = band};
 
   imk_parallel_for (cpu->n_scratch, cpu->plan.height, PUT_ROWS, put_rows, &put);
   return IMK_OK;

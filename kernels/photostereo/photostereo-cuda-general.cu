@@ -47,7 +47,8 @@ value_of (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t sample,
     v = fmaxf (v - p.dark[pixel], 0);
   if (p.white)
     v *= p.white[pixel];
-  return v * lamp.gain[p.mosaic ? p.site[2 * (at.y & 1) + (at.x & 1)] : plane];
+  return v * imk_photostereo_gain (
+                 &lamp, p.mosaic ? p.site[2 * (at.y & 1) + (at.x & 1)] : plane);
 }
 
 template <typename Sample>
@@ -64,19 +65,16 @@ grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
     const Pixel &at)
 {
   const ImkPhotostereoPlan &p = a.plan;
-  float v[IMK_PHOTOSTEREO_MAX_PLANES];
   bool clipped = false;
+  float grey = 0;
 
   for (uint32_t k = 0; k < p.n_planes; k++) {
     uint32_t sample = sample_at<Sample> (a, light, k, at);
 
-    v[k] = value_of (a, lamp, sample, k, at);
+    grey += p.weight[k] * value_of (a, lamp, sample, k, at);
     clipped |= (float) sample > a.clip;
   }
-  return clipped ? IMK_PHOTOSTEREO_CLIPPED
-         : p.n_planes == 1
-             ? v[0]
-             : p.weight[0] * v[0] + p.weight[1] * v[1] + p.weight[2] * v[2];
+  return clipped ? IMK_PHOTOSTEREO_CLIPPED : grey;
 }
 
 /* ------------------------------------------------------------------------
@@ -273,12 +271,13 @@ solve_rounds (const Arguments &a, const Pixel &at)
  * One pixel of a solution. */
 
 /* Albedo of colours and the residual: over the lights of the solution. */
-template <typename Sample, Solver SOLVER>
+template <typename Sample, Solver SOLVER, int PLANES>
 static __device__ __noinline__ void
-measure (const Arguments &a, const State &s, const Pixel &at, Result &r)
+measure (
+    const Arguments &a, const State &s, const Pixel &at, ResultOf<PLANES> &r)
 {
   const ImkPhotostereoPlan &p = a.plan;
-  float si[3] = {}, ss = 0, rr = 0, length = sqrtf (s.solution.norm2);
+  float si[PLANES] = {}, ss = 0, rr = 0, length = sqrtf (s.solution.norm2);
 
   for (uint32_t j = 0; j < a.n_lights; j++) {
     uint32_t light = a.lights[j];
@@ -295,27 +294,27 @@ measure (const Arguments &a, const State &s, const Pixel &at, Result &r)
     predicted = s.solution.x * x + s.solution.y * y + s.solution.z * z;
     rr += w * (predicted - grey) * (predicted - grey);
     ss += w * predicted * predicted;
-    for (uint32_t k = 0; k < 3 && p.n_planes == 3; k++)
+    for (uint32_t k = 0; k < PLANES && k < p.n_planes && p.n_planes > 1; k++)
       si[k] += w * predicted * value_at<Sample> (a, lamp, light, k, at);
   }
-  for (int k = 0; k < 3 && p.n_planes == 3; k++)
+  for (uint32_t k = 0; k < PLANES && k < p.n_planes && p.n_planes > 1; k++)
     r.albedo[k] = si[k] / ss * length;
   r.quality[IMK_PHOTOSTEREO_RESIDUAL] = sqrtf (rr / s.n);
 }
 
-template <typename Sample>
+template <typename Sample, int PLANES>
 static __device__ __forceinline__ void
-find_ambient (const Arguments &a, const Pixel &at, Result &r)
+find_ambient (const Arguments &a, const Pixel &at, ResultOf<PLANES> &r)
 {
   for (uint32_t j = 0; j < a.n_lights; j++)
-    for (uint32_t k = 0; k < a.plan.n_planes; k++)
+    for (uint32_t k = 0; k < PLANES && k < a.plan.n_planes; k++)
       r.ambient[k] +=
           value_at<Sample> (a, a.plan.lamps[a.lights[j]], a.lights[j], k, at);
-  for (uint32_t k = 0; k < a.plan.n_planes && a.n_lights; k++)
+  for (uint32_t k = 0; k < PLANES && k < a.plan.n_planes && a.n_lights; k++)
     r.ambient[k] /= (float) a.n_lights;
 }
 
-template <typename Sample, Solver SOLVER>
+template <typename Sample, Solver SOLVER, int PLANES>
 static __global__ void
 __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
 {
@@ -327,7 +326,7 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
     Pixel at = {x, y, (size_t) (y - a.first_row) * a.plan.width + x,
         blockIdx.y * a.plan.width + x};
     State s = solve_rounds<Sample, SOLVER> (a, at);
-    Result r = {};
+    ResultOf<PLANES> r = {};
 
     if (s.valid) {
       float length = sqrtf (s.solution.norm2);
@@ -351,23 +350,32 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
 
 typedef void (*Kernel) (const Arguments);
 
-template <typename Sample>
+template <typename Sample, int PLANES>
 static Kernel
 choose_kernel (Solver solver)
 {
-  return solver == HUBER  ? solve_pixels<Sample, HUBER>
-         : solver == DROP ? solve_pixels<Sample, DROP>
-                          : solve_pixels<Sample, READMIT>;
+  return solver == HUBER  ? solve_pixels<Sample, HUBER, PLANES>
+         : solver == DROP ? solve_pixels<Sample, DROP, PLANES>
+                          : solve_pixels<Sample, READMIT, PLANES>;
+}
+
+template <typename Sample>
+static Kernel
+choose_kernel (const Arguments *a)
+{
+  Solver solver = solver_of (a->params);
+
+  return a->plan.n_planes <= 3
+             ? choose_kernel<Sample, 3> (solver)
+             : choose_kernel<Sample, IMK_PHOTOSTEREO_MAX_PLANES> (solver);
 }
 
 ImkStatus
 imk_photostereo_cuda_solve_general (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
-  Solver solver = solver_of (a->params);
-  Kernel kernel = a->plan.type == IMK_TYPE_U8
-                      ? choose_kernel<uint8_t> (solver)
-                      : choose_kernel<uint16_t> (solver);
+  Kernel kernel = a->plan.type == IMK_TYPE_U8 ? choose_kernel<uint8_t> (a)
+                                              : choose_kernel<uint16_t> (a);
   cudaLaunchConfig_t launch = launch_of (a->plan.width, a->tile_rows, stream);
 
   return IMK_CUDA_LAUNCH (error, launch, kernel, *a);

@@ -150,7 +150,8 @@ choose_rows (Cuda *cuda, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
         "time, and %zu MiB for all; %s %zu MiB.",
-        p->n_lights, p->width, p->height, (least_size (cuda, 1) >> 20) + 1,
+        p->n_lights * p->bands, p->width, p->height,
+        (least_size (cuda, 1) >> 20) + 1,
         (least_size (cuda, p->height) >> 20) + 1,
         p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
   if (p->strip_rows && p->strip_rows < rows)
@@ -367,9 +368,10 @@ allocate_host (Cuda *cuda)
   cuda->slot_light = (uint32_t *) malloc (n * sizeof (uint32_t));
   cuda->slot_put = (uint64_t *) calloc (n, sizeof (uint64_t));
   cuda->put_done = (cudaEvent_t *) calloc (n, sizeof (cudaEvent_t));
-  cuda->waiting = (uint32_t *) calloc (2 * a->n_packets, sizeof (uint32_t));
-  cuda->stored = cuda->waiting + a->n_packets;
-  cuda->frames = (ImkImage *) calloc (a->plan.n_lights, sizeof (ImkImage));
+  cuda->waiting = (uint32_t *) calloc (2 * n_packets_of (a), sizeof (uint32_t));
+  cuda->stored = cuda->waiting + n_packets_of (a);
+  cuda->frames = (ImkImage *) calloc (
+      virtual_light (a, 0, a->plan.bands), sizeof (ImkImage));
   cuda->host_lit = (Lit *) calloc (2 * n_lit_of (a), sizeof (Lit));
   cuda->host_set = cuda->host_lit + n_lit_of (a);
   for (uint32_t i = 0; cuda->slot_light && i < n; i++)

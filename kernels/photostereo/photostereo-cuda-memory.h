@@ -18,7 +18,7 @@ struct Cuda {
   uint8_t *slots;
   size_t slot_size;
   uint32_t n_slots, next_slot;
-  uint32_t *slot_light;  /* or NO_LIGHT */
+  uint32_t *slot_light;  /* see virtual_light (), or NO_LIGHT */
   uint64_t *slot_put;    /* number of the put that read it last */
   uint64_t n_puts;       /* that were started */
   cudaEvent_t *put_done; /* of a put, at its number % n_slots */
@@ -26,8 +26,8 @@ struct Cuda {
   uint64_t n_puts_of_set;
   uint64_t n_waited; /* puts that this stream comes after */
   cudaEvent_t filled;
-  uint32_t *waiting, *stored; /* lights of each packet */
-  ImkImage *frames;           /* of each light, in strips */
+  uint32_t *waiting, *stored; /* lights of each packet, of all bands */
+  ImkImage *frames;           /* of each virtual light, in strips */
 
   float *floats;   /* albedo, ambient, normals */
   uint8_t *tables; /* all that create () was given */
@@ -44,6 +44,21 @@ static inline uint32_t
 n_lit_of (const Arguments *a)
 {
   return a->n_packets * packet_lights (a->plan.type);
+}
+
+/* Packets of all bands, as Put.packet counts them. */
+static inline uint32_t
+n_packets_of (const Arguments *a)
+{
+  return a->n_packets * a->plan.bands;
+}
+
+/* A light in a band: its packet, counted so, times the lights of a packet, and
+ * its place in it. */
+static inline uint32_t
+virtual_light (const Arguments *a, uint32_t light, uint32_t band)
+{
+  return band * n_lit_of (a) + light;
 }
 
 static inline Lit

@@ -101,7 +101,7 @@ look_at (uint32_t word, uint32_t level, uint32_t &largest, uint32_t &n_clipped)
   }
 }
 
-/* Pictures of one plane: the pixels of one word, from @first on. */
+/* Pictures of one plane or band: the pixels of one word, from @first on. */
 template <typename Sample>
 static __device__ __forceinline__ void
 put_word (const Arguments &a, const Put &put, size_t first, uint32_t &largest,
@@ -228,14 +228,13 @@ imk_photostereo_cuda_put (
     const Arguments *a, const Put *put, cudaStream_t stream, ImkError *error)
 {
   bool u8 = a->plan.type == IMK_TYPE_U8;
+  bool grey = a->plan.n_planes == a->plan.bands;
   cudaLaunchConfig_t launch =
-      a->plan.n_planes == 1
-          ? launch_of (store_pixels (*a) / (u8 ? 4 : 2) + 1, 1, stream)
-          : launch_of (a->plan.width, a->n_rows, stream);
+      grey ? launch_of (store_pixels (*a) / (u8 ? 4 : 2) + 1, 1, stream)
+           : launch_of (a->plan.width, a->n_rows, stream);
   void (*kernel) (const Arguments, const Put) =
-      a->plan.n_planes == 1
-          ? (u8 ? put_grey<uint8_t> : put_grey<uint16_t>)
-          : (u8 ? put_colours<uint8_t> : put_colours<uint16_t>);
+      grey ? (u8 ? put_grey<uint8_t> : put_grey<uint16_t>)
+           : (u8 ? put_colours<uint8_t> : put_colours<uint16_t>);
 
   return IMK_CUDA_LAUNCH (error, launch, kernel, *a, *put);
 }

@@ -53,18 +53,18 @@ store_mosaic (const __grid_constant__ Arguments a)
 {
   uint32_t x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
-  float v[4] = {};
+  float v[3] = {};
 
   if (x >= p.width)
     return;
   if (a.out.albedo.data) {
     if (a.albedo[(size_t) y * p.width + x] != 0)
       colours_at (p, a.albedo, x, y, true, v);
-    imk_photostereo_store_colours (&a.out.albedo, x, y, v);
+    imk_photostereo_store_colours (&a.out.albedo, x, y, v, 3);
   }
   if (a.out.ambient.data) {
     colours_at (p, a.ambient, x, y, false, v);
-    imk_photostereo_store_colours (&a.out.ambient, x, y, v);
+    imk_photostereo_store_colours (&a.out.ambient, x, y, v, 3);
   }
 }
 
@@ -90,7 +90,7 @@ lights_of_packet (const Cuda *cuda, uint32_t packet)
 {
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t n = packet_lights (p->type);
-  uint32_t left = p->n_lights - packet * n;
+  uint32_t left = p->n_lights - packet % cuda->arguments.n_packets * n;
 
   n = left < n ? left : n;
   return n == 32 ? ~0u : (1u << n) - 1;
@@ -194,7 +194,8 @@ put_all (Cuda *cuda, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < cuda->arguments.n_packets && status == IMK_OK; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
+       i++)
     if (cuda->waiting[i])
       status = put_packet (cuda, i, error);
   return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
@@ -238,10 +239,11 @@ take_slot (Cuda *cuda, uint32_t *slot, ImkError *error)
 }
 
 static ImkStatus
-cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
+    uint32_t band, void *stream, ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
+  uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
   uint32_t slot = 0, from_row;
   ImkStatus status;
@@ -280,7 +282,7 @@ cuda_reset (void *state)
 
   for (uint32_t i = 0; i < cuda->n_slots; i++)
     cuda->slot_light[i] = NO_LIGHT;
-  for (uint32_t i = 0; i < cuda->arguments.n_packets; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments); i++)
     cuda->waiting[i] = cuda->stored[i] = 0;
   cuda->arguments.n_summed = 0;
   cuda->n_puts_of_set = 0;
@@ -355,12 +357,14 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 }
 
 /* One packet of a strip: uploaded into half of the slots, while the other half
- * and the strip before are worked on. */
+ * and the strip before are worked on. @lights: of its lights, those of the set
+ */
 static ImkStatus
 load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
     uint32_t first_slot, cudaStream_t stream, ImkError *error)
 {
-  uint32_t size = packet_lights (cuda->arguments.plan.type);
+  const Arguments *a = &cuda->arguments;
+  uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
   ImkStatus status = IMK_CUDA (
       error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
@@ -371,8 +375,8 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
 
     put.fresh |= 1u << bit;
     put.from[bit] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (
-        cuda, &cuda->frames[lights[i]], slot, &put.from_row, cuda->work, error);
+    status = copy_rows (cuda, &cuda->frames[virtual_light (a, lights[i], band)],
+        slot, &put.from_row, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
@@ -396,12 +400,12 @@ solve_strip (Cuda *cuda, const uint32_t *lights, uint32_t n,
   ImkStatus status = IMK_OK;
 
   a->n_summed = 0;
-  memset (cuda->stored, 0, a->n_packets * sizeof (*cuda->stored));
-  for (uint32_t packet = 0, i = 0; packet < a->n_packets && status == IMK_OK;
-       packet++) {
-    uint32_t end = i;
+  memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
+  for (uint32_t packet = 0, i = 0;
+       packet < n_packets_of (a) && status == IMK_OK; packet++) {
+    uint32_t end = i = packet % a->n_packets ? i : 0;
 
-    while (end < n && lights[end] / size == packet)
+    while (end < n && lights[end] / size == packet % a->n_packets)
       end++;
     status = load_packet (cuda, packet, lights + i, end - i,
         cuda->next_slot ? 0 : size, stream, error);
@@ -481,7 +485,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   ImkStatus status;
 
   a->compare = compare;
-  a->measures = outputs->quality.data || p->n_planes == 3;
+  a->measures = outputs->quality.data || p->n_planes > 1;
   a->out = *outputs;
   status = upload_lights (cuda, lights, n_lights, launch.stream, error);
   if (status == IMK_OK)

@@ -5,7 +5,8 @@
  * lights that follow each other (16 of 16 bits), so that a thread that owns a
  * pixel reads whole sectors, wherever its neighbours are. The store has
  * [plane][packet][pixel][32 bytes], for all rows of the picture or for a strip
- * of them. */
+ * of them. Bands are planes whose pictures come one by one: packets are then
+ * counted through, band * n_packets + packet. */
 #pragma once
 
 #include "core/cuda-check.h"
@@ -140,11 +141,14 @@ packet_at (const Arguments &a, uint32_t plane, uint32_t packet, size_t pixel)
 #define INLINE static __device__ __forceinline__
 #include "photostereo/photostereo-solve.h"
 
-struct Result {
+/* With room for as many colours or bands. */
+template <int PLANES> struct ResultOf {
   float normal[3];
-  float albedo[4], ambient[4]; /* the last is no colour */
+  float albedo[PLANES], ambient[PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
 };
+
+typedef ResultOf<3> Result;
 
 static __device__ __forceinline__ bool
 is_good (const Solution &s, float n, float min_lights, float min_condition)
@@ -162,10 +166,12 @@ is_wanted (const Arguments &a, uint32_t x, uint32_t y)
   return !a.plan.mask || a.plan.mask[(size_t) y * a.plan.width + x];
 }
 
+template <int PLANES>
 static __device__ __forceinline__ void
-store_result (
-    const Arguments &a, uint32_t x, uint32_t y, const Result &r, Row &row)
+store_result (const Arguments &a, uint32_t x, uint32_t y,
+    const ResultOf<PLANES> &r, Row &row)
 {
+  uint32_t n = a.plan.n_planes;
   size_t at = (size_t) y * a.plan.width + x;
   bool valid = r.quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
 
@@ -179,9 +185,9 @@ store_result (
     a.ambient[at] = r.ambient[0];
   } else {
     if (a.out.albedo.data)
-      imk_photostereo_store_colours (&a.out.albedo, x, y, r.albedo);
+      imk_photostereo_store_colours (&a.out.albedo, x, y, r.albedo, n);
     if (a.out.ambient.data)
-      imk_photostereo_store_colours (&a.out.ambient, x, y, r.ambient);
+      imk_photostereo_store_colours (&a.out.ambient, x, y, r.ambient, n);
   }
   if (is_wanted (a, x, y)) {
     row.n_pixels++;
@@ -227,9 +233,9 @@ add_row (Row *to, Row row)
 struct Put {
   const uint8_t *from[PACKET]; /* by light in the packet */
   uint32_t fresh;              /* which of them are there */
-  uint32_t packet;
-  bool merge;        /* the packet has other lights already */
-  uint32_t from_row; /* of the picture, the first row of @from */
+  uint32_t packet;             /* counted through all bands */
+  bool merge;                  /* the packet has other lights already */
+  uint32_t from_row;           /* of the picture, the first row of @from */
 };
 
 /* photostereo-cuda-store.cu */

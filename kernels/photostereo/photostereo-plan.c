@@ -146,10 +146,14 @@ plan_samples (const ImkPhotostereoConfig *c, ImkPhotostereoPlan *p)
 
   p->interpolate = pattern && c->grey == IMK_PHOTOSTEREO_GREY_LUMA;
   p->mosaic = pattern && !p->interpolate;
-  p->n_planes = c->channels > 1 || p->interpolate ? 3 : 1;
+  p->bands = c->bands;
+  p->n_planes = c->channels > 1 || p->interpolate ? 3 : c->bands;
   for (uint32_t i = 0; i < p->n_planes; i++) {
     p->colours[i] = c->channels > 1 ? c->colours[i] : 0;
-    p->weight[i] = p->n_planes == 3 ? luma[i] : 1;
+    /* photons count the same, whatever their band: where they are the noise,
+     * the mean is the best there is */
+    p->weight[i] =
+        c->bands == 1 && p->n_planes == 3 ? luma[i] : 1.0f / (float) c->bands;
   }
   memcpy (p->site, sites[c->pattern], sizeof (p->site));
   p->unit = (float) (1.0 / imk_photostereo_maximum_of (c));

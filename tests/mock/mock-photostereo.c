@@ -13,8 +13,13 @@ enum { PIXEL_SIZE = 200 };
 typedef struct State {
   void *cpu;
   bool keeps_frames;
-  ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS];
+  uint32_t bands;
+  ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS][IMK_PHOTOSTEREO_MAX_BANDS];
 } State;
+
+typedef struct Add {
+  uint32_t light, band;
+} Add;
 
 typedef struct Solve {
   ImkPhotostereoOutputs outputs;
@@ -45,6 +50,7 @@ create_state (const ImkPhotostereoPlan *plan,
     return mock_no_memory (error);
   s->keeps_frames = p.memory_limit &&
                     (size_t) p.width * p.height * PIXEL_SIZE > p.memory_limit;
+  s->bands = p.bands;
   p.memory_limit = 0;
   p.n_threads = 1; /* many streams would start many times many threads */
   status = imk_photostereo_cpu.create (&p, params, &s->cpu, error);
@@ -99,35 +105,52 @@ reset (void *state)
 static ImkStatus
 run_add (MockObjectJob *job, ImkError *error)
 {
-  const uint32_t *light = job->call;
+  const Add *call = job->call;
 
-  return imk_photostereo_cpu.add (
-      state_of (job->object)->cpu, &job->in[0], *light, NULL, error);
+  return imk_photostereo_cpu.add (state_of (job->object)->cpu, &job->in[0],
+      call->light, call->band, NULL, error);
 }
 
 static ImkStatus
-submit_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+submit_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
+  Add call = {light, band};
   MockRequest request = {.verb = "add",
       .run = run_add,
       .in = {frame},
-      .call = &light,
-      .call_size = sizeof (light)};
+      .call = &call,
+      .call_size = sizeof (call)};
 
   return mock_object_submit (state, &request, stream, error);
 }
 
 static ImkStatus
-add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
   State *s = state_of (state);
 
   if (!s->keeps_frames)
-    return submit_add (state, frame, light, stream, error);
-  s->frames[light] = *frame;
+    return submit_add (state, frame, light, band, stream, error);
+  s->frames[light][band] = *frame;
   return IMK_OK;
+}
+
+/* What waited in the caller's memory; anew for each solution. */
+static ImkStatus
+submit_all (void *state, const uint32_t *lights, uint32_t n, void *stream,
+    ImkError *error)
+{
+  State *s = state_of (state);
+  ImkStatus status = IMK_OK;
+
+  reset (state);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t band = 0; band < s->bands && status == IMK_OK; band++)
+      status = submit_add (
+          state, &s->frames[lights[i]][band], lights[i], band, stream, error);
+  return status;
 }
 
 static ImkStatus
@@ -165,9 +188,8 @@ solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
       .takes_params = true};
   ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < n && s->keeps_frames && status == IMK_OK; i++)
-    status =
-        submit_add (state, &s->frames[lights[i]], lights[i], stream, error);
+  if (s->keeps_frames)
+    status = submit_all (state, lights, n, stream, error);
   if (status != IMK_OK)
     return status;
   memcpy (call.lights, lights, n * sizeof (*lights));
