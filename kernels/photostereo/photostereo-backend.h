@@ -18,9 +18,9 @@ enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
 typedef struct ImkPhotostereoLamp {
   float x, y, z;
   float scale;
-  float axis[3]; /* to unit length */
-  float gain[3]; /* 1 / intensity of red, green, blue, or of grey thrice: see
-                  * imk_photostereo_gain () */
+  float axis[3];                          /* to unit length */
+  float gain[IMK_PHOTOSTEREO_MAX_PLANES]; /* 1 / intensity of the plane, or of
+                                           * red, green, blue of a mosaic */
 } ImkPhotostereoLamp;
 
 /* Geometry and samples. Samples are kept in planes: 1, 3 colours, or one a

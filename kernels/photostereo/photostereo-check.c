@@ -121,12 +121,16 @@ check_light (const ImkPhotostereoConfig *c, uint32_t i, ImkError *error)
         "Light %u is at z = %g mm, not above the working plane at plane-z = %g "
         "mm.",
         i, l->z, c->plane_z);
-  for (int k = 0; k < 3; k++)
+  if (l->n_bands && l->n_bands != c->bands)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Light %u has %u intensities; it may have one, three (red, green, blue), "
+        "or one a band: bands is %u.",
+        i, l->n_bands, c->bands);
+  for (uint32_t k = 0; k < (l->n_bands ? l->n_bands : 3); k++)
     if (!(l->intensity[k] > 0) || !isfinite (l->intensity[k]))
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Light %u has the intensity (%g, %g, %g); the numbers must be finite "
-          "and above 0.",
-          i, l->intensity[0], l->intensity[1], l->intensity[2]);
+          "Light %u has the intensity %g; it must be finite and above 0.", i,
+          l->intensity[k]);
   return IMK_OK;
 }
 

@@ -130,11 +130,11 @@ fill_plane (
     const Chunk *c, uint32_t light, uint32_t plane, float *to, float *ambient)
 {
   const Cpu *cpu = c->cpu;
-  const ImkPhotostereoLamp *lamp = &cpu->lamps[light];
+  const float *gain = cpu->lamps[light].gain;
   const uint8_t *site = cpu->plan.site + 2 * (c->y & 1);
   /* a chunk begins at an even pixel */
-  float even = imk_photostereo_gain (lamp, cpu->plan.mosaic ? site[0] : plane);
-  float odd = imk_photostereo_gain (lamp, cpu->plan.mosaic ? site[1] : plane);
+  float even = gain[cpu->plan.mosaic ? site[0] : plane];
+  float odd = gain[cpu->plan.mosaic ? site[1] : plane];
 
   decode_samples (cpu, samples_row (cpu, c->y, light, plane), c->x, to);
   calibrate (c, plane, to);

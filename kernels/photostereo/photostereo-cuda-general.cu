@@ -47,8 +47,7 @@ value_of (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t sample,
     v = fmaxf (v - p.dark[pixel], 0);
   if (p.white)
     v *= p.white[pixel];
-  return v * imk_photostereo_gain (
-                 &lamp, p.mosaic ? p.site[2 * (at.y & 1) + (at.x & 1)] : plane);
+  return v * lamp.gain[p.mosaic ? p.site[2 * (at.y & 1) + (at.x & 1)] : plane];
 }
 
 template <typename Sample>

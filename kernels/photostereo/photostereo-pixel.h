@@ -78,13 +78,6 @@ imk_photostereo_store_quality (
     u16[i] = (uint16_t) imk_photostereo_quantise (q[i], 65535);
 }
 
-/* Of a plane; with bands that are no three colours, all are the same. */
-IMK_PHOTOSTEREO_FUNCTION float
-imk_photostereo_gain (const ImkPhotostereoLamp *lamp, uint32_t plane)
-{
-  return lamp->gain[plane < 3 ? plane : 0];
-}
-
 /* @values: @n, of bands one below the other. */
 IMK_PHOTOSTEREO_FUNCTION void
 imk_photostereo_store_bands (const ImkImage *out, uint32_t x, uint32_t y,

@@ -69,8 +69,10 @@ imk_photostereo_make_lamp (
   fill_axis (l, z, r, &lamp);
   for (int k = 0; k < 3; k++)
     grey += luma[k] * l->intensity[k];
-  for (int k = 0; k < 3; k++)
-    lamp.gain[k] = (float) (1 / (colours ? l->intensity[k] : grey));
+  for (uint32_t k = 0; k < IMK_PHOTOSTEREO_MAX_PLANES; k++)
+    lamp.gain[k] =
+        (float) (1 / (l->n_bands > k || (colours && k < 3) ? l->intensity[k]
+                                                           : grey));
   switch (imk_photostereo_model_of (c)) {
   case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
     scale = mean * mean;

@@ -69,8 +69,6 @@ typedef enum ImkPhotostereoThresholds {
 
 #define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
 
-#define IMK_PHOTOSTEREO_MAX_BANDS 16
-
 /**
  * ImkPhotostereoConfig: (what comes in, from where it is lit, how to solve)
  * @width, @height: pixels of a frame, 1..65535 each
@@ -80,7 +78,8 @@ typedef enum ImkPhotostereoThresholds {
  * @bands: pictures a light, of 1 channel and without @pattern:
  *   1..IMK_PHOTOSTEREO_MAX_BANDS, each seen through another filter, or lit by
  *   another colour. A pixel has one normal, and an albedo of each band; a grey
- *   value is the mean of the bands
+ *   value is the mean of the bands. Lights may have an intensity each; three
+ *   are those of 3 bands, and of other numbers of bands their luma is one
  * @pattern: with 1 channel, of a mosaic
  * @grey: see ImkPhotostereoGrey; only with a @pattern
  * @full_scale: the sample that counts as 1; 0 for 255 or 65535

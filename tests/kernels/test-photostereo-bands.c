@@ -594,6 +594,57 @@ test_each_band_has_a_dark_and_a_white_frame (void)
   }
 }
 
+static double
+intensity_of (uint32_t light, uint32_t band)
+{
+  return 0.5 + 0.1 * ((3 * light + 5 * band) % 6);
+}
+
+/* From a file, as that is where they come from. */
+static void
+read_intensities (Set *set, uint32_t columns)
+{
+  ImkPhotostereoLights lights = {.n = N, .lights = set->lights};
+  char text[N * MAX_BANDS * 8];
+  size_t size = 0;
+  ImkError error;
+
+  for (uint32_t i = 0; i < N; i++)
+    for (uint32_t band = 0; band < columns; band++)
+      size += (size_t) snprintf (text + size, sizeof (text) - size, "%.1f%c",
+          intensity_of (i, band), band + 1 < columns ? ' ' : '\n');
+  test_ok (imk_photostereo_lights_parse_intensities (
+               text, size, "intensities", &lights, &error),
+      &error);
+}
+
+static void
+test_each_lamp_may_have_an_intensity_of_each_band (void)
+{
+  static const uint32_t counts[] = {2, 3, 8, MAX_BANDS};
+
+  for (uint32_t one = 0; one < 2; one++)
+    for (uint32_t k = 0; k < 4; k++) {
+      uint32_t bands = counts[k];
+      Set set;
+      Solved solved;
+
+      set_init (&set, IMK_TYPE_U16, bands, 1);
+      read_intensities (&set, one ? 1 : bands);
+      render (&set, 0);
+      for (uint32_t i = 0; i < n_pictures (&set); i++)
+        for (uint32_t y = 0; y < H; y++)
+          for (uint32_t x = 0; x < W; x++)
+            set_sample (&set.pictures[i], x, y, 0,
+                get (&set.pictures[i], x, y, 0) *
+                    intensity_of (i / bands, one ? 0 : i % bands));
+      solved = run_cpu (&set);
+      check_model (&set, &solved, 0.02, 1e-4, "intensities");
+      solved_free (&solved);
+      set_clear (&set);
+    }
+}
+
 /* ------------------------------------------------------------------------
  * Order, and what is missing. */
 
@@ -723,9 +774,13 @@ test_bad_bands_are_refused (void)
   c.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
   refuse (&c, IMK_ERROR_CONFIG, "these have a Bayer pattern");
   c = set.c;
+  read_intensities (&set, 5);
+  refuse (&c, IMK_ERROR_CONFIG, "5 intensities");
+  set_init (&set, IMK_TYPE_U8, 4, 1);
+  c = set.c;
   c.dark = &dark.image;
   refuse (&c, IMK_ERROR_IMAGE, "dark");
-  c.dark = NULL;
+  c = set.c;
   c.white = &dark.image;
   refuse (&c, IMK_ERROR_IMAGE, "white");
   test_image_free (&dark);
@@ -827,6 +882,8 @@ test_cuda_agrees (void)
       set.c.readmit = k != 1;
       set.c.dark = k == 2 ? &dark.image : NULL;
       set.c.saturation = k == 2 ? 180 : 0;
+      if (k > 0)
+        read_intensities (&set, counts[k]);
       render (&set, k % 2 ? 2000 : 9);
       snprintf (
           where, sizeof (where), "%u bands, robust %u", counts[k], robust);
@@ -894,6 +951,8 @@ main (void)
           test_a_band_that_is_clipped_takes_its_light_along},
       {"each band has a dark and a white frame",
           test_each_band_has_a_dark_and_a_white_frame},
+      {"each lamp may have an intensity of each band",
+          test_each_lamp_may_have_an_intensity_of_each_band},
       {"order, strips and threads change no bit",
           test_order_strips_and_threads_change_no_bit},
       {"a light counts with all its bands",

@@ -1807,7 +1807,17 @@ test_bad_light_files_are_refused (void)
       &error, IMK_ERROR_FILE, "line 3");
   test_error (imk_photostereo_lights_parse_intensities (
                   "1\n1 2\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 2 words");
+      &error, IMK_ERROR_FILE, "line 2: 2 numbers");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 2: 5 numbers");
+  test_error (
+      imk_photostereo_lights_parse_intensities (
+          "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 1: 17 words");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 2: the intensity 0");
   test_error (imk_photostereo_lights_parse_intensities (
                   "1\n-1\n", 5, "i.txt", &l, &error),
       &error, IMK_ERROR_FILE, "line 2: the intensity -1");
