@@ -467,8 +467,8 @@ install_lights (GObjectClass *klass)
       "The lights: an .lp file, lines of x y z with x to the right, y up and z "
       "to the camera, or a .dome file of Relight; needed");
   install_location (klass, PROP_INTENSITIES_LOCATION, "intensities-location",
-      "A line each light with its intensity, or those of red, green, blue, by "
-      "which samples are divided; without it those of lights-location, or 1");
+      "A line each light with its intensity, or those of red, green, blue, or of "
+      "each band, by which samples are divided; without it those of lights-location, or 1");
   install_enum (klass, PROP_LIGHT_UNITS, "light-units",
       "What the numbers of lights-location are", "GstPhotoStereoLightUnits",
       light_units_values, DEFAULT_PROP_LIGHT_UNITS);
@@ -501,9 +501,9 @@ install_samples (GObjectClass *klass)
 {
   install_location (klass, PROP_DARK_LOCATION, "dark-location",
       "A .npy file with a picture without light, of type and size of the "
-      "frames; subtracted, with 0 for what would be negative");
+      "frames, or [bands, height, width]; subtracted, with 0 for what would be negative");
   install_location (klass, PROP_WHITE_LOCATION, "white-location",
-      "A .npy file with a picture of a white plane; samples are divided by it "
+      "A .npy file with a picture of a white plane, likewise; samples are divided by it "
       "and multiplied by its mean");
   install_location (klass, PROP_MASK_LOCATION, "mask-location",
       "A .npy file [height, width] of u8, 0 where nothing is to be solved");
