@@ -57,6 +57,53 @@ gst_photo_stereo_release_pictures (GstPhotoStereo *self)
         self, gst_imaging_engine_is_on_cuda (self->engine));
 }
 
+/* --- several devices ----------------------------------------------------- */
+
+static const ImkDevice *
+device_of (GstPhotoStereo *self)
+{
+  return gst_imaging_context_device (gst_imaging_engine_context (self->engine));
+}
+
+static void
+close_gates (GstPhotoStereo *self)
+{
+  for (; self->n_gates > 0; self->n_gates--) {
+    gpointer stream = self->gates[self->n_gates - 1];
+
+    /* nobody may compare a dead stream's pointer with pending work on it */
+    device_of (self)->stream_synchronize (stream, NULL);
+    device_of (self)->stream_free (stream);
+  }
+}
+
+static ImkStatus
+open_gates (GstPhotoStereo *self, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  while (self->n_gates < N_GATES && status == IMK_OK) {
+    status = device_of (self)->stream_new (&self->gates[self->n_gates], error);
+    self->n_gates += status == IMK_OK;
+  }
+  if (status != IMK_OK)
+    close_gates (self);
+  return status;
+}
+
+/* A set that waits in host memory is read when it is solved, on the stream of
+ * the element. */
+gpointer
+gst_photo_stereo_next_stream (GstPhotoStereo *self)
+{
+  if (self->n_gates == 0 || imk_photostereo_keeps_frames (self->kernel))
+    return gst_imaging_engine_stream (self->engine);
+  self->next_gate = (self->next_gate + 1) % self->n_gates;
+  return self->gates[self->next_gate];
+}
+
+/* --- from open to close -------------------------------------------------- */
+
 void
 gst_photo_stereo_close (GstElement *element)
 {
@@ -64,6 +111,7 @@ gst_photo_stereo_close (GstElement *element)
 
   gst_photo_stereo_release_pictures (self);
   g_clear_pointer (&self->kernel, imk_photostereo_free);
+  close_gates (self);
 }
 
 static void
@@ -90,6 +138,16 @@ describe_frame (
   c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
   c->track_change = s->update_interval > 0 || s->next_light;
+}
+
+static void
+share_rows (GstPhotoStereo *self, ImkBackend backend, ImkPhotostereoConfig *c)
+{
+  c->n_devices = backend == IMK_BACKEND_CUDA
+                     ? MIN (self->others->len, G_N_ELEMENTS (c->devices))
+                     : 0;
+  for (guint i = 0; i < c->n_devices; i++)
+    c->devices[i] = g_array_index (self->others, gint, i);
 }
 
 static ImkStatus
@@ -185,6 +243,8 @@ open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
     status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
   if (status == IMK_OK)
     status = check_host_memory (self, s, error);
+  if (status == IMK_OK && s->config.n_devices > 0)
+    status = open_gates (self, error);
   if (status != IMK_OK)
     g_clear_pointer (&self->kernel, imk_photostereo_free);
   for (guint i = 0; i < 3; i++)
@@ -211,6 +271,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     status = take_lights (&s, &lights, &s.config, error);
   if (status == IMK_OK) {
     describe_frame (self, info, &s);
+    share_rows (self, backend, &s.config);
     status = open_with (self, backend, &s, error);
   }
   if (status == IMK_OK) {

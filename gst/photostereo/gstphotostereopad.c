@@ -72,13 +72,15 @@ static ImkStatus
 map_new_buffer (GstPhotoStereoPad *self, GstImagingEngine *engine,
     ImkImage *image, ImkError *error)
 {
-  GstImagingReach reach = gst_imaging_engine_is_on_cuda (engine)
-                              ? GST_IMAGING_REACH_DEVICE
-                              : GST_IMAGING_REACH_HOST;
+  GstImagingReach reach = !gst_imaging_engine_is_on_cuda (engine)
+                              ? GST_IMAGING_REACH_HOST
+                          : self->is_shared ? GST_IMAGING_REACH_DEVICE_OR_MAPPED
+                                            : GST_IMAGING_REACH_DEVICE;
   GstImagingPicture picture;
   ImkStatus status = gst_imaging_picture_from_caps (
       &picture, gst_imaging_output_caps (self->output), error);
 
+  gst_imaging_output_use_host (self->output, self->is_shared);
   if (status == IMK_OK)
     status = gst_imaging_output_acquire (
         self->output, engine, &picture.carrier, &self->buffer, error);

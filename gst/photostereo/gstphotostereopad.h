@@ -24,6 +24,7 @@ typedef struct {
 /* Of one set, on the stack of the streaming thread. */
 typedef struct {
   GstImagingOutput *output; /* a reference; NULL where nobody asked */
+  gboolean is_shared;       /* several devices write it */
   GstBuffer *buffer;        /* between begin and push */
   GstImagingFrame frame;    /* between begin and end */
 } GstPhotoStereoPad;

@@ -17,6 +17,10 @@ typedef struct {
   GstImagingFrame frame;
 } Held;
 
+/* So many pictures are on their way to devices before the first is waited for.
+ */
+enum { N_GATES = 8 };
+
 struct _GstPhotoStereo {
   GstElement parent;
 
@@ -39,6 +43,13 @@ struct _GstPhotoStereo {
   GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
+
+  /* of several devices */
+  GArray *others; /* of gint: those beside the engine's, since the start */
+  /* Streams that pictures come on in turn, as a stream goes on when all devices
+   * have read its picture. */
+  guint n_gates, next_gate;
+  gpointer gates[N_GATES];
 };
 
 /* --- gstphotostereokernel.c */
@@ -56,6 +67,8 @@ ImkStatus gst_photo_stereo_follow_settings (
 /* Around all work on a kernel and its frames. */
 ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
 void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
+/* Returns: the stream for the next picture */
+gpointer gst_photo_stereo_next_stream (GstPhotoStereo *self);
 /* Pictures that were kept for strips. */
 void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
 

@@ -90,9 +90,9 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, Index index,
   GstImagingFrame frame;
   ImkError late;
   ImkStatus end;
-  ImkStatus status = gst_imaging_engine_map (self->engine, buffer,
-      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach, &frame,
-      error);
+  ImkStatus status = gst_imaging_engine_map_on (self->engine, buffer,
+      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach,
+      gst_photo_stereo_next_stream (self), &frame, error);
 
   if (status != IMK_OK)
     return status;
@@ -299,8 +299,10 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  for (guint i = 0; i < N_OUTPUTS; i++)
+  for (guint i = 0; i < N_OUTPUTS; i++) {
     pads[i].output = gst_imaging_outputs_get (self->outputs, i);
+    pads[i].is_shared = self->n_gates > 0;
+  }
   status = solve (self, pads, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
   if (status == IMK_OK) {

@@ -43,6 +43,7 @@ enum {
   PROP_Y_AXIS,
   PROP_STOP_BELOW,
   PROP_NORMAL_ENCODING,
+  PROP_CUDA_DEVICES,
 };
 
 #define DEFAULT_PROP_BAND_ORDER GST_PHOTO_STEREO_BANDS_BY_LIGHT
@@ -185,6 +186,7 @@ gst_photo_stereo_settings_copy (const GstPhotoStereoSettings *self)
   s.dark_location = g_strdup (s.dark_location);
   s.white_location = g_strdup (s.white_location);
   s.mask_location = g_strdup (s.mask_location);
+  s.cuda_devices = g_strdup (s.cuda_devices);
   return s;
 }
 
@@ -196,6 +198,7 @@ gst_photo_stereo_settings_clear (GstPhotoStereoSettings *self)
   g_clear_pointer (&self->dark_location, g_free);
   g_clear_pointer (&self->white_location, g_free);
   g_clear_pointer (&self->mask_location, g_free);
+  g_clear_pointer (&self->cuda_devices, g_free);
 }
 
 /* Empty is none: gst-launch cannot write NULL. */
@@ -223,6 +226,8 @@ location_of (GstPhotoStereoSettings *s, guint id)
     return &s->white_location;
   case PROP_MASK_LOCATION:
     return &s->mask_location;
+  case PROP_CUDA_DEVICES:
+    return &s->cuda_devices;
   default:
     return NULL;
   }
@@ -562,8 +567,8 @@ install_set (GObjectClass *klass)
           DEFAULT_PROP_NEXT_LIGHT, live));
   g_object_class_install_property (klass, PROP_MEMORY_LIMIT,
       g_param_spec_uint64 ("memory-limit", "memory-limit",
-          "Bytes that may be taken where the set is solved, on the device or the "
-          "host; 0 for what is free there. A set that does not fit the device "
+          "Bytes that may be taken where the set is solved, on each device or "
+          "the host; 0 for what is free there. A set that does not fit the device "
           "waits in host memory and is solved in strips; one that does not fit "
           "the host is refused with the figure that it needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
@@ -573,6 +578,19 @@ install_set (GObjectClass *klass)
           "0 for nine tenths of what the machine has. What does not fit is "
           "refused with the figure that it needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
+}
+
+static void
+install_devices (GObjectClass *klass)
+{
+  g_object_class_install_property (klass, PROP_CUDA_DEVICES,
+      g_param_spec_string ("cuda-devices", "cuda-devices",
+          "GPUs that share the rows of a set, each over its own bus: \"0;1\", or "
+          "\"all\", 16 at most; without it cuda-device-id alone, the place of "
+          "which the first takes. Results do not depend on it",
+          NULL,
+          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+              GST_PARAM_MUTABLE_READY));
 }
 
 static void
@@ -626,4 +644,5 @@ gst_photo_stereo_settings_install (GObjectClass *klass)
   install_samples (klass);
   install_set (klass);
   install_solver (klass);
+  install_devices (klass);
 }

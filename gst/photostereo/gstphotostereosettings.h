@@ -37,6 +37,7 @@ typedef struct {
   ImkPhotostereoConfig config; /* without frame and lights */
   gchar *lights_location, *intensities_location;
   gchar *dark_location, *white_location, *mask_location;
+  gchar *cuda_devices; /* counts at the start */
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;

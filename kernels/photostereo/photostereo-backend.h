@@ -24,9 +24,14 @@ typedef struct ImkPhotostereoLamp {
 } ImkPhotostereoLamp;
 
 /* Geometry and samples. Samples are kept in planes: 1, 3 colours, or one a
- * band. */
+ * band.
+ *
+ * Of a picture shared by devices each has @n_rows rows from @first_row on.
+ * Frames come whole, and a row above and one below may be looked at; but
+ * outputs, rows and probes are of these rows alone, and begin where they do. */
 typedef struct ImkPhotostereoPlan {
   uint32_t width, height;
+  uint32_t first_row, n_rows; /* 0 and @height for the CPU */
   ImkType type;
   uint32_t channels;
   uint32_t bands;
@@ -59,6 +64,8 @@ typedef struct ImkPhotostereoPlan {
   size_t memory_limit;
   uint32_t strip_rows;
   uint32_t n_threads;
+  uint32_t n_devices;
+  const int *devices; /* valid during create only */
 } ImkPhotostereoPlan;
 
 /* The solver; thresholds with their defaults filled in. */
@@ -91,16 +98,17 @@ typedef struct ImkPhotostereoBackend {
   bool (*keeps_frames) (void *state);
   ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
       uint32_t band, void *stream, ImkError *error);
-  /* @lights: @n indices in rising order. @rows: plan.height of them, or NULL;
+  /* @lights: @n indices in rising order. @rows: plan.n_rows of them, or NULL;
    * the call waits for them. @compare: with the normals of the last solve */
   ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
       bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
       void *stream, ImkError *error);
   /* A new set begins. */
   void (*reset) (void *state);
-  /* Every @step_x-th normal of every @step_y-th row of the last solution, from
-   * the middle of the first step on: [rows][columns][3], to host memory; waits.
-   * Only with plan.track_change. */
+  /* Every @step_x-th normal of every @step_y-th row of the picture in the last
+   * solution, from the middle of the first step on: [rows][columns][3], those
+   * rows that are in the band; to host memory; waits. Only with
+   * plan.track_change. */
   ImkStatus (*probe) (void *state, uint32_t step_x, uint32_t step_y,
       float *normals, void *stream, ImkError *error);
   void (*destroy) (void *state);
@@ -108,6 +116,16 @@ typedef struct ImkPhotostereoBackend {
 
 extern const ImkPhotostereoBackend imk_photostereo_cpu;
 extern const ImkPhotostereoBackend imk_photostereo_cuda;
+/* CUDA on the current device and plan.devices, each with a band. */
+extern const ImkPhotostereoBackend imk_photostereo_devices;
+
+/* The first probe at or behind row @row, counted from that of the picture's
+ * first step: see probe (). */
+static inline uint32_t
+imk_photostereo_probes_before (uint32_t row, uint32_t step_y)
+{
+  return row > step_y / 2 ? imk_div_up (row - step_y / 2, step_y) : 0;
+}
 
 #ifdef __cplusplus
 }

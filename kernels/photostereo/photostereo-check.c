@@ -94,6 +94,10 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
         "saturation is %g, but samples end at %u. Take 0 for the full scale, -1 "
         "if none is ever clipped.",
         c->saturation, maximum);
+  if (c->n_devices >= IMK_PHOTOSTEREO_MAX_DEVICES)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u further devices; a picture can be shared by %u in all.",
+        c->n_devices, IMK_PHOTOSTEREO_MAX_DEVICES);
   if (!(c->gamma >= 0.1 && c->gamma <= 10))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gamma is %g; it must be between 0.1 and 10.", c->gamma);

@@ -42,6 +42,12 @@ may_be_fast (const ImkPhotostereoPlan *p)
 }
 
 static size_t
+solved_pixels (const ImkPhotostereoPlan *p)
+{
+  return (size_t) p->width * (end_solved (p) - first_solved (p));
+}
+
+static size_t
 n_floats (const ImkPhotostereoPlan *p)
 {
   return (p->mosaic ? 2 : 0) + (p->track_change ? 3 : 0);
@@ -54,9 +60,8 @@ fixed_size (const ImkPhotostereoPlan *p)
   size_t frames = (p->dark != NULL) + (p->white != NULL);
 
   return pixels_of (p) *
-             (sizeof (float) * (n_floats (p) + frames * p->n_planes) +
-                 (p->mask != NULL)) +
-         rows_size (p) +
+             (sizeof (float) * frames * p->n_planes + (p->mask != NULL)) +
+         solved_pixels (p) * sizeof (float) * n_floats (p) + rows_size (p) +
          p->n_lights * (2 * sizeof (Lit) + sizeof (ImkPhotostereoLamp) + 4);
 }
 
@@ -116,7 +121,8 @@ least_size (const Cuda *cuda, uint32_t rows)
 static uint32_t
 rows_that_fit (const Cuda *cuda, size_t limit)
 {
-  uint32_t least = 0, most = cuda->arguments.plan.height;
+  const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  uint32_t least = 0, most = end_solved (p) - first_solved (p);
 
   while (least < most) {
     uint32_t rows = least + (most - least + 1) / 2;
@@ -136,7 +142,7 @@ choose_rows (Cuda *cuda, ImkError *error)
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   size_t limit = p->memory_limit, free_size = 0, all_size;
-  uint32_t rows;
+  uint32_t all_rows = end_solved (p) - first_solved (p), rows;
   ImkStatus status = IMK_OK;
 
   if (!limit) { /* leave some for the pictures that come out */
@@ -150,14 +156,15 @@ choose_rows (Cuda *cuda, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
         "time, and %zu MiB for all; %s %zu MiB.",
-        p->n_lights * p->bands, p->width, p->height,
+        p->n_lights * p->bands, p->width, all_rows,
         (least_size (cuda, 1) >> 20) + 1,
-        (least_size (cuda, p->height) >> 20) + 1,
+        (least_size (cuda, all_rows) >> 20) + 1,
         p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
   if (p->strip_rows && p->strip_rows < rows)
     rows = p->strip_rows;
+  a->first_row = first_solved (p);
   a->n_rows = rows;
-  cuda->in_strips = rows < p->height;
+  cuda->in_strips = rows < all_rows;
   /* the last pixels of a tile are solved by few lanes: so one tile, if it may
    */
   a->tile_size =
@@ -285,7 +292,8 @@ allocate (Cuda *cuda, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
-  size_t pixels = pixels_of (p), rows = rows_size (p);
+  size_t pixels = solved_pixels (p), rows = rows_size (p);
+  size_t before = (size_t) first_solved (p) * p->width;
   size_t floats = pixels * n_floats (p) * sizeof (float);
   size_t stored = store_pixels (*a), n = cuda->n_slots;
   size_t samples = stored * PACKET * a->n_packets * p->n_planes;
@@ -316,10 +324,11 @@ allocate (Cuda *cuda, ImkError *error)
     status =
         IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
   a->seen = (Seen *) (a->rows + p->height);
-  a->albedo = p->mosaic ? cuda->floats : NULL;
-  a->ambient = p->mosaic ? cuda->floats + pixels : NULL;
-  a->normals =
-      p->track_change ? cuda->floats + (p->mosaic ? 2 * pixels : 0) : NULL;
+  a->albedo = p->mosaic ? cuda->floats - before : NULL;
+  a->ambient = p->mosaic ? cuda->floats + pixels - before : NULL;
+  a->normals = p->track_change
+                   ? cuda->floats + (p->mosaic ? 2 * pixels : 0) - 3 * before
+                   : NULL;
   return status;
 }
 

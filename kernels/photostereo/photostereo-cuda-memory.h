@@ -61,6 +61,22 @@ virtual_light (const Arguments *a, uint32_t light, uint32_t band)
   return band * n_lit_of (a) + light;
 }
 
+/* The rows that are solved: those of the device, and of a mosaic, which is
+ * interpolated then, one more on each side. */
+static inline uint32_t
+first_solved (const ImkPhotostereoPlan *p)
+{
+  return p->first_row - (p->mosaic && p->first_row > 0);
+}
+
+static inline uint32_t
+end_solved (const ImkPhotostereoPlan *p)
+{
+  uint32_t end = p->first_row + p->n_rows;
+
+  return end + (p->mosaic && end < p->height);
+}
+
 static inline Lit
 absent_lit (const Lit *lit)
 {

@@ -68,19 +68,23 @@ add_seen (Seen *to, uint32_t largest, uint32_t n_clipped)
     atomicAdd (&to->n_clipped, (unsigned long long) n_clipped);
 }
 
-/* All bits of the samples of a word that are in the mask. */
+/* All bits of the samples of a word that are of the device's rows and in the
+ * mask. */
 template <typename Sample>
 static __device__ __forceinline__ uint32_t
 wanted_bits (const Arguments &a, size_t first)
 {
   constexpr int N = 4 / sizeof (Sample);
   const uint8_t *mask = a.plan.mask;
-  size_t before = (size_t) a.first_row * a.plan.width;
+  size_t pixel = first + (size_t) a.first_row * a.plan.width;
+  size_t begin = (size_t) a.plan.first_row * a.plan.width;
+  size_t end = begin + (size_t) a.plan.n_rows * a.plan.width;
   uint32_t bits = 0;
 
 #pragma unroll
   for (int j = 0; j < N; j++)
-    if (first + j < store_pixels (a) && (!mask || mask[before + first + j]))
+    if (first + j < store_pixels (a) && pixel + j >= begin && pixel + j < end &&
+        (!mask || mask[pixel + j]))
       bits |= (sizeof (Sample) == 1 ? 0xffu : 0xffffu) << (32 / N * j);
   return bits;
 }
@@ -184,7 +188,8 @@ put_pixel (const Arguments &a, const Put &put, uint32_t x, uint32_t row,
 {
   constexpr int N = 4 / sizeof (Sample);
   size_t pixel = (size_t) row * a.plan.width + x;
-  bool wanted = is_wanted (a, x, a.first_row + row);
+  uint32_t own_row = a.first_row + row - a.plan.first_row; /* wraps above */
+  bool wanted = own_row < a.plan.n_rows && is_wanted (a, x, a.first_row + row);
 
   for (uint32_t plane = 0; plane < a.plan.n_planes; plane++)
     for (int half = 0; half < 2; half++) {

@@ -51,8 +51,9 @@ colours_at (const ImkPhotostereoPlan &p, const float *plane, uint32_t x,
 static __global__ void
 store_mosaic (const __grid_constant__ Arguments a)
 {
-  uint32_t x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+  uint32_t x = blockIdx.x * THREADS + threadIdx.x, out_y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
+  uint32_t y = p.first_row + out_y;
   float v[3] = {};
 
   if (x >= p.width)
@@ -60,21 +61,21 @@ store_mosaic (const __grid_constant__ Arguments a)
   if (a.out.albedo.data) {
     if (a.albedo[(size_t) y * p.width + x] != 0)
       colours_at (p, a.albedo, x, y, true, v);
-    imk_photostereo_store_colours (&a.out.albedo, x, y, v, 3);
+    imk_photostereo_store_colours (&a.out.albedo, x, out_y, v, 3);
   }
   if (a.out.ambient.data) {
     colours_at (p, a.ambient, x, y, false, v);
-    imk_photostereo_store_colours (&a.out.ambient, x, y, v, 3);
+    imk_photostereo_store_colours (&a.out.ambient, x, out_y, v, 3);
   }
 }
 
 static __global__ void
 take_probes (const __grid_constant__ Arguments a, uint32_t step_x,
-    uint32_t step_y, uint32_t columns, float *to)
+    uint32_t step_y, uint32_t first, uint32_t columns, float *to)
 {
   uint32_t column = blockIdx.x * THREADS + threadIdx.x;
   uint32_t x = step_x / 2 + column * step_x;
-  uint32_t y = step_y / 2 + blockIdx.y * step_y;
+  uint32_t y = step_y / 2 + (first + blockIdx.y) * step_y;
 
   if (column < columns)
     for (int k = 0; k < 3; k++)
@@ -96,22 +97,27 @@ lights_of_packet (const Cuda *cuda, uint32_t packet)
   return n == 32 ? ~0u : (1u << n) - 1;
 }
 
-/* Rows of the picture that the store needs: with a neighbour above and below
- * where pictures are interpolated. */
+/* The rows of the picture that the store needs begin here: with a neighbour
+ * above, as below, where pictures are interpolated. */
+static uint32_t
+first_needed (const Arguments *a)
+{
+  return a->first_row - (a->plan.interpolate && a->first_row > 0);
+}
+
 static ImkStatus
 copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
-    uint32_t *from_row, cudaStream_t stream, ImkError *error)
+    cudaStream_t stream, ImkError *error)
 {
   const Arguments *a = &cuda->arguments;
-  uint32_t end = a->first_row + a->n_rows, halo = a->plan.interpolate ? 1 : 0;
+  uint32_t from_row = first_needed (a), end = a->first_row + a->n_rows;
   size_t row_size = imk_image_row_size (frame);
 
-  *from_row = a->first_row > 0 ? a->first_row - halo : 0;
-  end = end < a->plan.height ? end + halo : end;
+  end += a->plan.interpolate && end < a->plan.height;
   return IMK_CUDA (error,
       cudaMemcpy2DAsync (cuda->slots + slot * cuda->slot_size, row_size,
-          (const uint8_t *) frame->data + *from_row * frame->stride,
-          frame->stride, row_size, end - *from_row, cudaMemcpyDefault, stream));
+          (const uint8_t *) frame->data + from_row * frame->stride,
+          frame->stride, row_size, end - from_row, cudaMemcpyDefault, stream));
 }
 
 /* What follows on the working stream comes after the pictures so far. */
@@ -144,6 +150,7 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
   if (status == IMK_OK && cuda->n_puts_of_set++ == 0)
     status = forget_seen (cuda, cuda->work, error);
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   put.fresh = cuda->waiting[packet];
   put.merge = cuda->stored[packet] != 0;
   cuda->n_puts++;
@@ -245,7 +252,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   Cuda *cuda = (Cuda *) state;
   uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
-  uint32_t slot = 0, from_row;
+  uint32_t slot = 0;
   ImkStatus status;
 
   if (cuda->in_strips) {
@@ -263,7 +270,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
                    cuda->put_done[cuda->n_waited % cuda->n_slots], 0));
   }
   if (status == IMK_OK)
-    status = copy_rows (cuda, frame, slot, &from_row, cuda->stream, error);
+    status = copy_rows (cuda, frame, slot, cuda->stream, error);
   if (status != IMK_OK)
     return status;
   cuda->slot_light[slot] = light;
@@ -370,13 +377,14 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
   Put put = {};
 
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   for (uint32_t i = 0; i < n && status == IMK_OK; i++) {
     uint32_t bit = lights[i] % size, slot = first_slot + i;
 
     put.fresh |= 1u << bit;
     put.from[bit] = cuda->slots + slot * cuda->slot_size;
     status = copy_rows (cuda, &cuda->frames[virtual_light (a, lights[i], band)],
-        slot, &put.from_row, cuda->work, error);
+        slot, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
@@ -422,7 +430,7 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
-  uint32_t height = a->plan.height, rows = a->n_rows;
+  uint32_t end = end_solved (&a->plan), rows = a->n_rows;
   /* pictures are there when the caller's stream comes here */
   ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
 
@@ -430,9 +438,9 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
   if (status == IMK_OK)
     status = forget_seen (cuda, stream, error);
-  for (a->first_row = 0; a->first_row < height && status == IMK_OK;
-       a->first_row += rows) {
-    uint32_t left = height - a->first_row;
+  for (a->first_row = first_solved (&a->plan);
+       a->first_row < end && status == IMK_OK; a->first_row += rows) {
+    uint32_t left = end - a->first_row;
 
     a->n_rows = left < rows ? left : rows;
     status = solve_strip (cuda, lights, n, stream, error);
@@ -445,16 +453,19 @@ static ImkStatus
 fetch_rows (
     Cuda *cuda, ImkPhotostereoRow *rows, cudaStream_t stream, ImkError *error)
 {
-  uint32_t height = cuda->arguments.plan.height;
-  const Seen *seen = (const Seen *) (cuda->host_rows + height);
-  ImkStatus status =
-      IMK_CUDA (error, cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows,
-                           height * sizeof (Row) + sizeof (Seen),
-                           cudaMemcpyDeviceToHost, stream));
+  const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  Seen *seen = (Seen *) (cuda->host_rows + p->n_rows);
+  ImkStatus status = IMK_CUDA (error,
+      cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
+          p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpyAsync (seen, cuda->arguments.seen,
+                             sizeof (Seen), cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  for (uint32_t y = 0; y < height && status == IMK_OK; y++) {
+  for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
     rows[y] = ImkPhotostereoRow{};
@@ -481,7 +492,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   cudaLaunchConfig_t launch =
-      launch_of (p->width, p->height, (cudaStream_t) stream);
+      launch_of (p->width, p->n_rows, (cudaStream_t) stream);
   ImkStatus status;
 
   a->compare = compare;
@@ -515,7 +526,9 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   Cuda *cuda = (Cuda *) state;
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t columns = imk_div_up (p->width - step_x / 2, step_x);
-  uint32_t rows = imk_div_up (p->height - step_y / 2, step_y);
+  uint32_t first = imk_photostereo_probes_before (p->first_row, step_y);
+  uint32_t rows =
+      imk_photostereo_probes_before (p->first_row + p->n_rows, step_y) - first;
   size_t size = (size_t) columns * rows * 3 * sizeof (float);
   cudaLaunchConfig_t launch = {};
   ImkStatus status = IMK_OK;
@@ -523,11 +536,13 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   launch.gridDim = dim3 (imk_div_up (columns, THREADS), rows);
   launch.blockDim = dim3 (THREADS);
   launch.stream = (cudaStream_t) stream;
+  if (rows == 0) /* a band of few */
+    return IMK_OK;
   if (!cuda->probes)
     status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->probes, size));
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments,
-        step_x, step_y, columns, cuda->probes);
+        step_x, step_y, first, columns, cuda->probes);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMemcpyAsync (normals, cuda->probes, size,
                                   cudaMemcpyDeviceToHost, launch.stream));

@@ -88,6 +88,7 @@ struct Arguments {
   uint32_t *list;     /* pixels that are not solved yet */
   uint32_t *counters; /* [N_COUNTERS] */
 
+  /* of the rows that are solved, at their place in the picture */
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */
   Row *rows;
@@ -173,21 +174,23 @@ store_result (const Arguments &a, uint32_t x, uint32_t y,
 {
   uint32_t n = a.plan.n_planes;
   size_t at = (size_t) y * a.plan.width + x;
+  uint32_t out_y = y - a.plan.first_row; /* wraps above the band */
   bool valid = r.quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
+  bool in_band = out_y < a.plan.n_rows;
 
-  if (a.out.normal.data)
+  if (a.out.normal.data && in_band)
     imk_photostereo_store_normal (
-        &a.out.normal, x, y, r.normal, a.params.y_down);
-  if (a.out.quality.data)
-    imk_photostereo_store_quality (&a.out.quality, x, y, r.quality);
+        &a.out.normal, x, out_y, r.normal, a.params.y_down);
+  if (a.out.quality.data && in_band)
+    imk_photostereo_store_quality (&a.out.quality, x, out_y, r.quality);
   if (a.plan.mosaic) {
     a.albedo[at] = r.albedo[0];
     a.ambient[at] = r.ambient[0];
   } else {
     if (a.out.albedo.data)
-      imk_photostereo_store_colours (&a.out.albedo, x, y, r.albedo, n);
+      imk_photostereo_store_colours (&a.out.albedo, x, out_y, r.albedo, n);
     if (a.out.ambient.data)
-      imk_photostereo_store_colours (&a.out.ambient, x, y, r.ambient, n);
+      imk_photostereo_store_colours (&a.out.ambient, x, out_y, r.ambient, n);
   }
   if (is_wanted (a, x, y)) {
     row.n_pixels++;

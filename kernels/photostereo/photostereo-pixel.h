@@ -78,7 +78,7 @@ imk_photostereo_store_quality (
     u16[i] = (uint16_t) imk_photostereo_quantise (q[i], 65535);
 }
 
-/* @values: @n, of bands one below the other. */
+/* @values: @n, of bands one below the other, of as many rows each. */
 IMK_PHOTOSTEREO_FUNCTION void
 imk_photostereo_store_bands (const ImkImage *out, uint32_t x, uint32_t y,
     const float *values, uint32_t n)

@@ -171,6 +171,7 @@ imk_photostereo_make_plan (
   ImkPhotostereoPlan p = {
       .width = c->width,
       .height = c->height,
+      .n_rows = c->height,
       .type = c->type,
       .channels = c->channels,
       .n_lights = c->n_lights,
@@ -185,6 +186,8 @@ imk_photostereo_make_plan (
       .memory_limit = c->memory_limit,
       .strip_rows = c->strip_rows,
       .n_threads = c->n_threads,
+      .n_devices = c->n_devices,
+      .devices = c->devices,
   };
 
   if (p.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||

@@ -60,8 +60,8 @@ imk_photostereo_n_colours (const ImkPhotostereoConfig *c)
  * The object. */
 
 static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkPhotostereoBackend **table, ImkError *error)
+find_backend (ImkBackend backend, const ImkPhotostereoConfig *config,
+    const ImkPhotostereoBackend **table, ImkError *error)
 {
   const void *found;
   ImkStatus status = IMK_OK;
@@ -71,6 +71,10 @@ find_backend (
     *table = &imk_photostereo_cpu;
     return IMK_OK;
   case IMK_BACKEND_CUDA:
+    if (config->n_devices > 0) {
+      *table = &imk_photostereo_devices;
+      return IMK_OK;
+    }
     status = imk_backend_find (IMK_MODULE_CUDA, "photostereo", &found, error);
     if (status == IMK_OK)
       *table = found;
@@ -86,6 +90,7 @@ forget_call (ImkPhotostereoPlan *plan)
   plan->table = plan->dark = plan->white = NULL;
   plan->mask = NULL;
   plan->lamps = NULL;
+  plan->devices = NULL;
 }
 
 static ImkStatus
@@ -124,7 +129,7 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *config,
   ImkStatus status = imk_photostereo_check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = find_backend (backend, config, &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

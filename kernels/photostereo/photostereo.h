@@ -69,6 +69,9 @@ typedef enum ImkPhotostereoThresholds {
 
 #define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
 
+/* CUDA devices that can share a picture. */
+#define IMK_PHOTOSTEREO_MAX_DEVICES 16
+
 /**
  * ImkPhotostereoConfig: (what comes in, from where it is lit, how to solve)
  * @width, @height: pixels of a frame, 1..65535 each
@@ -125,7 +128,10 @@ typedef enum ImkPhotostereoThresholds {
  *   is solved in strips, see imk_photostereo_keeps_frames ()
  * @strip_rows: rows solved at a time, at most; 0 for as many as is good;
  *   without influence on the result
- * @n_threads: CPU threads, 0 for one a processor; without influence, too */
+ * @n_threads: CPU threads, 0 for one a processor; without influence, too
+ * @n_devices, @devices: CUDA: devices that take a part of the rows beside that
+ *   of the current context, each over its own bus; without influence as well.
+ *   @memory_limit is of each. A device may be named again */
 typedef struct ImkPhotostereoConfig {
   uint32_t width, height;
   ImkType type;
@@ -161,6 +167,8 @@ typedef struct ImkPhotostereoConfig {
   size_t memory_limit;
   uint32_t strip_rows;
   uint32_t n_threads;
+  uint32_t n_devices;
+  int devices[IMK_PHOTOSTEREO_MAX_DEVICES - 1];
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */
@@ -257,8 +265,11 @@ ImkStatus imk_photostereo_update (
  *   imk_photostereo_add_band () of the first
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU has
  *   read @frame; see imk_photostereo_keeps_frames () for how long it has to
- * stay
+ *   stay
  *
+ * With further devices, @stream goes on when all have read @frame, so that they
+ * wait for each other unless pictures come on several streams in turn. A frame
+ * in the memory of one device is copied from there by the others.
  * Returns: IMK_ERROR_IMAGE: another frame than configured, an index beyond the
  *   lights, or one that was there already; the set is as before */
 ImkStatus imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
@@ -287,13 +298,14 @@ uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
 
 /**
  * imk_photostereo_solve: (from the pictures that are there)
- * @outputs: host memory for the CPU, else memory that the device reaches
+ * @outputs: host memory for the CPU, else memory that the device reaches; what
+ *   further devices found is copied there
  * @summary: (out): or NULL, which on a GPU saves waiting for it
  *
  * May be called after any number of pictures, none included. The result is a
  * function of the set of pictures alone: their order, earlier solutions,
- * strips and threads change no bit. CPU and CUDA agree to 0.01 degree at
- * 99.9 % of pixels; the rest are those where a light is at a threshold.
+ * strips, threads and devices change no bit. CPU and CUDA agree to 0.01 degree
+ * at 99.9 % of pixels; the rest are those where a light is at a threshold.
  * Returns: IMK_ERROR_IMAGE, outputs untouched; IMK_ERROR_DEVICE, undefined */
 ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,

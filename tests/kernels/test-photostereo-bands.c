@@ -927,6 +927,40 @@ test_order_and_strips_change_no_bit_on_the_device (void)
   }
 }
 
+/* In place on the first, from memory of their own on the others. */
+static void
+test_devices_share_the_rows_of_all_bands (void)
+{
+  static const ImkType types[] = {IMK_TYPE_F32, IMK_TYPE_U8, IMK_TYPE_U16};
+
+  test_need_cuda ();
+  for (uint32_t k = 0; k < 12; k++) {
+    ImkType type = types[k % 3];
+    Solved expected, found;
+    Set set;
+
+    set_init (&set, IMK_TYPE_U8, k % 2 ? 5 : 3, 400);
+    render (&set, 9);
+    expected = run (&set, IMK_BACKEND_CUDA, type, 1, 0, 0);
+    set.c.n_devices = 3;
+    set.c.devices[0] = set.c.devices[1] = set.c.devices[2] = 0;
+    set.c.strip_rows = k < 6 ? 0 : 1;
+    found = run (&set, IMK_BACKEND_CUDA, type, 7, 0, 40);
+    check_same (&expected, &found, "four devices");
+    test_check (found.summary.n_clipped == expected.summary.n_clipped &&
+                    found.summary.n_samples == expected.summary.n_samples &&
+                    found.summary.largest == expected.summary.largest,
+        "%llu of %llu samples are clipped, expected %llu of %llu",
+        (unsigned long long) found.summary.n_clipped,
+        (unsigned long long) found.summary.n_samples,
+        (unsigned long long) expected.summary.n_clipped,
+        (unsigned long long) expected.summary.n_samples);
+    solved_free (&expected);
+    solved_free (&found);
+    set_clear (&set);
+  }
+}
+
 static void
 test_a_light_counts_with_all_its_bands_on_the_device (void)
 {
@@ -964,6 +998,8 @@ main (void)
       {"CUDA agrees", test_cuda_agrees},
       {"order and strips change no bit on the device",
           test_order_and_strips_change_no_bit_on_the_device},
+      {"devices share the rows of all bands",
+          test_devices_share_the_rows_of_all_bands},
       {"a light counts with all its bands on the device",
           test_a_light_counts_with_all_its_bands_on_the_device},
       {0},

@@ -9,9 +9,13 @@
  * solution in the making */
 enum { PIXEL_SIZE = 200 };
 
-/* Pictures that do not fit the device wait in the caller's memory. */
+enum { N_OUTPUTS = 4 };
+
+/* Pictures that do not fit the device wait in the caller's memory. The CPU
+ * solves whole pictures, of which the device's rows are taken. */
 typedef struct State {
   void *cpu;
+  uint32_t width, height, first_row, n_rows;
   bool keeps_frames;
   uint32_t bands;
   ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS][IMK_PHOTOSTEREO_MAX_BANDS];
@@ -48,9 +52,15 @@ create_state (const ImkPhotostereoPlan *plan,
 
   if (!s)
     return mock_no_memory (error);
+  s->width = p.width;
+  s->height = p.height;
+  s->first_row = p.first_row;
+  s->n_rows = p.n_rows;
   s->keeps_frames = p.memory_limit &&
-                    (size_t) p.width * p.height * PIXEL_SIZE > p.memory_limit;
+                    (size_t) p.width * p.n_rows * PIXEL_SIZE > p.memory_limit;
   s->bands = p.bands;
+  p.first_row = 0;
+  p.n_rows = p.height;
   p.memory_limit = 0;
   p.n_threads = 1; /* many streams would start many times many threads */
   status = imk_photostereo_cpu.create (&p, params, &s->cpu, error);
@@ -120,7 +130,8 @@ submit_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
       .run = run_add,
       .in = {frame},
       .call = &call,
-      .call_size = sizeof (call)};
+      .call_size = sizeof (call),
+      .copies_input = true};
 
   return mock_object_submit (state, &request, stream, error);
 }
@@ -153,21 +164,74 @@ submit_all (void *state, const uint32_t *lights, uint32_t n, void *stream,
   return status;
 }
 
+/* Returns: how many bands are below each other in the output @i */
+static uint32_t
+n_stacked (const State *s, const ImkImage *out, int i)
+{
+  bool colours = i == 1 || i == 2;
+
+  return colours && s->bands > out[i].channels ? s->bands : 1;
+}
+
+/* A whole picture for each output. */
+static bool
+make_whole (const State *s, const ImkImage *out, ImkImage *whole)
+{
+  for (int i = 0; i < N_OUTPUTS; i++) {
+    whole[i] = out[i];
+    if (!out[i].data)
+      continue;
+    whole[i].height = s->height * n_stacked (s, out, i);
+    whole[i].stride = imk_image_row_size (&out[i]);
+    whole[i].data = malloc (whole[i].height * whole[i].stride);
+    if (!whole[i].data)
+      return false;
+  }
+  return true;
+}
+
+static void
+take_rows (const State *s, const ImkImage *out, const ImkImage *whole, int i)
+{
+  uint32_t n = n_stacked (s, out, i);
+
+  for (uint32_t band = 0; band < n; band++)
+    for (uint32_t y = 0; y < s->n_rows; y++) {
+      uint32_t to = band * (out[i].height / n) + y;
+      uint32_t from = band * s->height + s->first_row + y;
+
+      memcpy ((uint8_t *) out[i].data + to * out[i].stride,
+          (uint8_t *) whole[i].data + from * whole[i].stride, whole[i].stride);
+    }
+}
+
 static ImkStatus
 run_solve (MockObjectJob *job, ImkError *error)
 {
-  void *cpu = state_of (job->object)->cpu;
+  State *s = state_of (job->object);
   Solve *call = job->call;
+  ImkPhotostereoRow *rows = calloc (s->height, sizeof (*rows));
+  ImkImage whole[N_OUTPUTS] = {{0}};
   ImkStatus status = IMK_OK;
 
-  call->outputs = (ImkPhotostereoOutputs){
-      job->out[0], job->out[1], job->out[2], job->out[3]};
-  if (job->params)
-    status = imk_photostereo_cpu.update (cpu, job->params, error);
-  return status == IMK_OK
-             ? imk_photostereo_cpu.solve (cpu, call->lights, call->n,
-                   call->compare, &call->outputs, call->rows, NULL, error)
-             : status;
+  if (!rows || !make_whole (s, job->out, whole))
+    status = mock_no_memory (error);
+  if (status == IMK_OK && job->params)
+    status = imk_photostereo_cpu.update (s->cpu, job->params, error);
+  call->outputs =
+      (ImkPhotostereoOutputs){whole[0], whole[1], whole[2], whole[3]};
+  if (status == IMK_OK)
+    status = imk_photostereo_cpu.solve (s->cpu, call->lights, call->n,
+        call->compare, &call->outputs, rows, NULL, error);
+  for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+    if (job->out[i].data)
+      take_rows (s, job->out, whole, i);
+  if (status == IMK_OK && call->rows)
+    memcpy (call->rows, rows + s->first_row, s->n_rows * sizeof (*rows));
+  for (int i = 0; i < N_OUTPUTS; i++)
+    free (whole[i].data);
+  free (rows);
+  return status;
 }
 
 static ImkStatus
@@ -203,13 +267,26 @@ static ImkStatus
 probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
     void *stream, ImkError *error)
 {
+  State *s = state_of (state);
+  size_t row_size =
+      3 * imk_div_up (s->width - step_x / 2, step_x) * sizeof (*normals);
+  uint32_t first = imk_photostereo_probes_before (s->first_row, step_y);
+  uint32_t end =
+      imk_photostereo_probes_before (s->first_row + s->n_rows, step_y);
   ImkStatus status = mock_object_begin (state, "probe", error);
+  float *all;
 
   if (status != IMK_OK)
     return status;
   mock_object_wait (state);
-  return imk_photostereo_cpu.probe (
-      state_of (state)->cpu, step_x, step_y, normals, NULL, error);
+  all = malloc (s->height * row_size);
+  if (!all)
+    return mock_no_memory (error);
+  status = imk_photostereo_cpu.probe (s->cpu, step_x, step_y, all, NULL, error);
+  memcpy (
+      normals, (uint8_t *) all + first * row_size, (end - first) * row_size);
+  free (all);
+  return status;
 }
 
 const ImkPhotostereoBackend mock_photostereo = {
