@@ -279,6 +279,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->n_lights = lights.n;
     self->n_colours = imk_photostereo_n_colours (&s.config);
     self->bands = s.config.bands;
+    self->band_order = s.band_order;
     self->set_size = s.set_size ? s.set_size : lights.n;
     self->full_scale = s.config.full_scale;
     self->warned_of_depth = FALSE;

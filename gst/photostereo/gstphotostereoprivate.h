@@ -35,7 +35,8 @@ struct _GstPhotoStereo {
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
-  guint bands, set_size;       /* pictures a light, lights a set */
+  guint bands, set_size; /* pictures a light, lights a set */
+  GstPhotoStereoBandOrder band_order;
   guint n_looked;              /* lights of the last result of the set */
   guint full_scale;            /* of bit-depth; 0: that of the format */
   gboolean warned_of_depth;    /* since the kernel was opened */

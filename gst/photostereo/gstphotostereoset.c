@@ -34,9 +34,9 @@ read_meta (
 
 /* Of the @i-th picture of a set. */
 static Index
-index_of (const GstPhotoStereo *self, guint32 i, GstPhotoStereoBandOrder order)
+index_of (const GstPhotoStereo *self, guint32 i)
 {
-  return order == GST_PHOTO_STEREO_BANDS_BY_BAND
+  return self->band_order == GST_PHOTO_STEREO_BANDS_BY_BAND
              ? (Index){i % self->set_size, i / self->set_size}
              : (Index){i / self->bands, i % self->bands};
 }
@@ -46,11 +46,9 @@ get_index (
     GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
 {
   GstPhotoStereoIndexSource source;
-  GstPhotoStereoBandOrder order;
 
   GST_OBJECT_LOCK (self);
   source = self->settings.index_source;
-  order = self->settings.band_order;
   GST_OBJECT_UNLOCK (self);
   switch (source) {
   case GST_PHOTO_STEREO_INDEX_META:
@@ -60,10 +58,10 @@ get_index (
       return imk_error_set (error, IMK_ERROR_IMAGE,
           "A picture has no offset, which index-source=offset needs.");
     *index = index_of (
-        self, (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32), order);
+        self, (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32));
     break;
   default:
-    *index = index_of (self, imk_photostereo_n_added (self->kernel), order);
+    *index = index_of (self, imk_photostereo_n_added (self->kernel));
   }
   return IMK_OK;
 }
