@@ -538,9 +538,10 @@ static void
 install_set (GObjectClass *klass)
 {
   install_count (klass, PROP_BANDS, "bands",
-      "Grey pictures a light, each of another colour of light or through another "
-      "filter: one normal is solved from all of them, and an albedo of each",
-      1, IMK_PHOTOSTEREO_MAX_BANDS, 1);
+      "Grey pictures a light, 1 to 16, each of another colour of light or through "
+      "another filter: one normal is solved from all of them, and an albedo of "
+      "each",
+      1, G_MAXUINT16, 1);
   install_enum (klass, PROP_BAND_ORDER, "band-order",
       "How pictures follow each other where there are several bands",
       "GstPhotoStereoBandOrder", band_order_values, DEFAULT_PROP_BAND_ORDER);

@@ -816,6 +816,8 @@ GST_START_TEST (test_bad_bands_are_refused)
 
   check_refused (all, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
       "[4, height, width] for each band");
+  check_refused ("bands=17", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "bands is 17; it can be 1 to 16");
   check_refused ("bands=2 bayer-pattern=rggb", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "these have a Bayer pattern");
   ps = ps_new ("bands=2", "normal", NULL);
