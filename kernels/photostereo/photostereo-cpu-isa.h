@@ -12,6 +12,10 @@
 #define Masks NAME (Masks)
 #define Test NAME (Test)
 #define Group NAME (Group)
+#define Words NAME (Words)
+#define isa NAME (isa)
+#define load_words NAME (load_words)
+#define look_at_row NAME (look_at_row)
 #define load NAME (load)
 #define select_lanes NAME (select_lanes)
 #define any_lane NAME (any_lane)
@@ -35,6 +39,7 @@
 
 typedef float Reals __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int32_t Masks __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef uint16_t Words __attribute__ ((vector_size (VECTOR_SIZE)));
 
 #define REAL Reals
 #include "photostereo/photostereo-solve.h"
@@ -81,6 +86,53 @@ any_lane (Masks mask)
   for (uint32_t i = 0; i < VECTOR_SIZE / sizeof (int32_t); i++)
     any |= mask[i];
   return any != 0;
+}
+
+/* ------------------------------------------------------------------------
+ * What a row of samples looks like. */
+
+INLINE Words
+load_words (const void *from, bool wide)
+{
+  typedef uint8_t Bytes __attribute__ ((vector_size (VECTOR_SIZE / 2)));
+  Bytes bytes;
+  Words words;
+
+  if (wide) {
+    memcpy (&words, from, sizeof (words));
+    return words;
+  }
+  memcpy (&bytes, from, sizeof (bytes));
+  return __builtin_convertvector(bytes, Words);
+}
+
+/* The row is in the cache, as it was put there just now, with 0 for what is
+ * missing in the last chunk. */
+FUNCTION void
+look_at_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
+  const uint32_t n_lanes = VECTOR_SIZE / sizeof (uint16_t);
+  const bool wide = p->type == IMK_TYPE_U16;
+  Words largest = {0}, n_clipped = {0}, last = {0}; /* that is not clipped */
+
+  last += (uint16_t) (p->saturation - 1); /* 65535, if none ever is */
+  for (uint32_t x = 0; x < p->width; x += n_lanes) {
+    Words v = load_words (row + (wide ? 2 * (size_t) x : x), wide);
+    Words more;
+
+    if (mask)
+      v &= (Words) (load_words (mask + x, false) != 0);
+    more = (Words) (v > largest);
+    largest = (v & more) | (largest & ~more);
+    n_clipped -= (Words) (v > last);
+  }
+  for (uint32_t i = 0; i < n_lanes; i++) {
+    cpu->seen[y].n_clipped += n_clipped[i];
+    if (largest[i] > cpu->seen[y].largest)
+      cpu->seen[y].largest = largest[i];
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -146,7 +198,8 @@ fill_plane (
     ambient[i] += to[i];
 }
 
-/* A light with a clipped sample in this plane does not count. */
+/* A light with a clipped sample in this plane does not count. Most rows have
+ * none. */
 FUNCTION void
 mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
 {
@@ -156,7 +209,8 @@ mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
   const uint32_t level = p->saturation;
 
   row += c->x;
-  if (c->cpu->params.robust == IMK_PHOTOSTEREO_ROBUST_NONE)
+  if (c->cpu->params.robust == IMK_PHOTOSTEREO_ROBUST_NONE ||
+      c->cpu->seen[c->y].n_clipped == 0)
     return;
   if (p->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < CHUNK; i++)
@@ -511,6 +565,8 @@ solve_chunk (const Chunk *c)
   }
 }
 
+static const Isa isa = {solve_chunk, look_at_row};
+
 #undef Sums
 #undef Solution
 #undef solve_sums
@@ -518,6 +574,10 @@ solve_chunk (const Chunk *c)
 #undef Masks
 #undef Test
 #undef Group
+#undef Words
+#undef isa
+#undef load_words
+#undef look_at_row
 #undef load
 #undef select_lanes
 #undef any_lane

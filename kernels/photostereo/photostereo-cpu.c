@@ -202,6 +202,12 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
     }
 }
 
+/* What is written once for each instruction set. */
+typedef struct Isa {
+  void (*solve_chunk) (const Chunk *c);
+  void (*look_at_row) (const Cpu *cpu, uint32_t y, const uint8_t *row);
+} Isa;
+
 /* One binary for all x86-64; elsewhere 16 bytes are what vector units have. */
 #define NAME(x) x##_base
 #define VECTOR_SIZE 16
@@ -230,20 +236,18 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
 #include "photostereo/photostereo-cpu-isa.h"
 #endif
 
-typedef void (*SolveChunk) (const Chunk *c);
-
-static SolveChunk
+static const Isa *
 choose_isa (void)
 {
 #ifdef HAVE_X86_ISAS
   if (__builtin_cpu_supports ("avx512bw") &&
       __builtin_cpu_supports ("avx512dq") &&
       __builtin_cpu_supports ("avx512vl"))
-    return solve_chunk_avx512;
+    return &isa_avx512;
   if (__builtin_cpu_supports ("avx2"))
-    return solve_chunk_avx2;
+    return &isa_avx2;
 #endif
-  return solve_chunk_base;
+  return &isa_base;
 }
 
 /* ------------------------------------------------------------------------
@@ -263,7 +267,7 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
 {
   Cpu *cpu = job->cpu;
   const ImkPhotostereoPlan *p = &cpu->plan;
-  SolveChunk solve_chunk = choose_isa ();
+  const Isa *isa = choose_isa ();
   ImkPhotostereoRow row = {
       .largest = cpu->seen[y].largest, .n_clipped = cpu->seen[y].n_clipped};
   Chunk c = {
@@ -281,7 +285,7 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
 
   for (c.x = 0; c.x < p->width; c.x += CHUNK) {
     c.n = p->width - c.x < CHUNK ? p->width - c.x : CHUNK;
-    solve_chunk (&c);
+    isa->solve_chunk (&c);
   }
   if (job->rows)
     job->rows[y] = row;
@@ -351,31 +355,12 @@ put_plane_row (const Put *put, uint32_t y, uint32_t plane, uint8_t *to)
   }
 }
 
-/* The row is in the cache, as it was put there just now. */
-static void
-look_at_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
-{
-  const ImkPhotostereoPlan *p = &cpu->plan;
-  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
-  const uint16_t *words = (const uint16_t *) row;
-  uint32_t largest = cpu->seen[y].largest, n_clipped = 0;
-
-  for (uint32_t x = 0; x < p->width; x++) {
-    uint32_t v = p->type == IMK_TYPE_U8 ? row[x] : words[x];
-
-    v = mask && !mask[x] ? 0 : v;
-    largest = v > largest ? v : largest;
-    n_clipped += v >= p->saturation;
-  }
-  cpu->seen[y].largest = largest;
-  cpu->seen[y].n_clipped += n_clipped;
-}
-
 static void
 put_rows (void *data, uint32_t first, uint32_t end)
 {
   const Put *put = data;
   const ImkPhotostereoPlan *p = &put->cpu->plan;
+  const Isa *isa = choose_isa ();
   size_t row_size = p->width * imk_type_size (p->type);
   uint32_t planes = put->band + p->n_planes / p->bands;
 
@@ -388,9 +373,9 @@ put_rows (void *data, uint32_t first, uint32_t end)
             row_size);
       else
         put_plane_row (put, y, plane, to);
-      look_at_row (put->cpu, y, to);
       /* a chunk reads on there; nothing of it is stored */
       memset (to + row_size, 0, put->cpu->stride - row_size);
+      isa->look_at_row (put->cpu, y, to);
     }
 }
 
@@ -525,7 +510,9 @@ copy_plan (Cpu *cpu, const ImkPhotostereoPlan *plan)
   cpu->table = duplicate (plan->table, table * sizeof (float));
   cpu->dark = duplicate (plan->dark, frame);
   cpu->white = duplicate (plan->white, frame);
-  cpu->mask = duplicate (plan->mask, pixels);
+  cpu->mask = plan->mask ? calloc (pixels + CHUNK, 1) : NULL;
+  if (cpu->mask) /* a chunk reads on there */
+    memcpy (cpu->mask, plan->mask, pixels);
   cpu->plan.lamps = cpu->lamps;
   cpu->plan.table = cpu->table;
   cpu->plan.dark = cpu->dark;
