@@ -15,6 +15,7 @@ struct _GstImagingOutput {
   GstBufferPool *pool;
   GstVideoInfo carrier; /* of the pool */
   gboolean pool_on_cuda;
+  gboolean use_host;
 };
 
 GstImagingOutput *
@@ -217,6 +218,14 @@ gst_imaging_output_caps (GstImagingOutput *self)
 
 /* --- buffers ------------------------------------------------------------- */
 
+void
+gst_imaging_output_use_host (GstImagingOutput *self, gboolean use_host)
+{
+  if (self->use_host != use_host)
+    drop_pool (self);
+  self->use_host = use_host;
+}
+
 static GstBufferPool *
 get_pool (GstImagingOutput *self, GstImagingEngine *engine,
     const GstVideoInfo *carrier)
@@ -234,7 +243,8 @@ get_pool (GstImagingOutput *self, GstImagingEngine *engine,
   gst_caps_set_features (
       caps, 0, gst_caps_features_copy (gst_caps_get_features (self->caps, 0)));
   self->pool = gst_imaging_allocation_pool_new (engine, caps, carrier, FALSE,
-      GST_IMAGING_MEMORY_DEVICE, &allocator, &size);
+      self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE,
+      &allocator, &size);
   self->carrier = *carrier;
   self->pool_on_cuda = on_cuda;
   if (self->pool && !gst_buffer_pool_set_active (self->pool, TRUE))

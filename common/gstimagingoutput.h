@@ -100,6 +100,15 @@ GST_IMAGING_API
 GstCaps *gst_imaging_output_caps (GstImagingOutput *self);
 
 /**
+ * gst_imaging_output_use_host: (skip)
+ *
+ * Whether buffers of plain caps are born in page-locked memory on CUDA, and not
+ * on the device: where several devices write them.
+ */
+GST_IMAGING_API
+void gst_imaging_output_use_host (GstImagingOutput *self, gboolean use_host);
+
+/**
  * gst_imaging_output_acquire: (skip)
  * @engine: of the element; on CUDA the buffer is in device memory
  * @carrier: a video format of as many bytes, the format itself where it is one

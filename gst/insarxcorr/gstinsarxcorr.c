@@ -251,17 +251,14 @@ stop (GstInsarXcorr *self)
 static gboolean
 start (GstInsarXcorr *self)
 {
-  ImkError error;
-  gint first;
+  GArray *others;
 
   take_settings (self);
-  if (gst_insar_settings_read_devices (&self->open_settings, &first, &error) !=
-      IMK_OK) {
-    GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS, ("%s", error.message), (NULL));
+  if (!gst_imaging_engine_choose_devices (
+          self->engine, self->open_settings.cuda_devices, &others))
     return FALSE;
-  }
-  if (first >= 0)
-    g_object_set (self, "cuda-device-id", first, NULL);
+  gst_insar_settings_take_devices (&self->open_settings, others);
+  g_array_unref (others);
   return gst_imaging_engine_start (self->engine);
 }
 
