@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscandevice.h"
 
+#include <string.h>
+
 enum { IN = N_OUTPUTS, N_PLANES };
 
 /* A buffer at work: host memory with a place in a block of the device, or a
@@ -23,11 +25,13 @@ typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
+  gboolean is_try;      /* what is wide is to be done again */
+  guint32 *wide, *said; /* of each job, as the CPU and the device reach it */
   Places places[N_PLANES];
   GstOctBscanWork **works;
   guint n;
   ImkOctbscanJob *jobs;
-  ImkImage *images; /* N_OUTPUTS a job */
+  ImkImage *images; /* N_PLANES a job, as kernels take them */
 } Batch;
 
 struct _GstOctBscanDevice {
@@ -42,6 +46,9 @@ struct _GstOctBscanDevice {
   gpointer upload, download; /* streams */
   gint n_flying;             /* atomic; batches between launch and finish */
   Batch *batches;
+
+  GMutex lock;               /* of the kernel and all below */
+  guint n_untried, patience; /* batches before the next try, and at first */
 };
 
 /* --- from new to free ----------------------------------------------------- */
@@ -49,15 +56,20 @@ struct _GstOctBscanDevice {
 static ImkStatus
 batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
-  gpointer *events[] = {&b->uploaded, &b->computed, &b->done};
+  gpointer *events[] = {&b->uploaded, &b->computed, &b->done}, wide;
   ImkStatus status;
 
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
-  b->images = g_new0 (ImkImage, self->max_jobs * N_OUTPUTS);
+  b->images = g_new0 (ImkImage, self->max_jobs * N_PLANES);
   for (guint i = 0; i < N_PLANES; i++)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
+  if (status == IMK_OK)
+    status = self->device->alloc_pinned (self->max_jobs * sizeof (*b->wide),
+        &wide, (gpointer *) &b->said, error);
+  if (status == IMK_OK)
+    b->wide = wide;
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
@@ -78,6 +90,8 @@ batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
   }
   if (is_current && b->stream)
     self->device->stream_free (b->stream);
+  if (is_current && b->wide)
+    self->device->free_pinned (b->wide);
   g_free (b->works);
   g_free (b->jobs);
   g_free (b->images);
@@ -90,6 +104,7 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
   GstOctBscanDevice *self = g_new0 (GstOctBscanDevice, 1);
   ImkStatus status = gst_imaging_context_push (context, error);
 
+  g_mutex_init (&self->lock);
   self->element = element;
   self->context = g_object_ref (context);
   self->device = gst_imaging_context_device (context);
@@ -138,6 +153,7 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
     gst_imaging_context_pop (self->context);
   g_free (self->batches);
   g_object_unref (self->context);
+  g_mutex_clear (&self->lock);
   g_free (self);
 }
 
@@ -464,6 +480,44 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
   return status;
 }
 
+/* --- tries ---------------------------------------------------------------- */
+
+/* After one that was in vain, so many batches go without, twice as many after
+ * the next: what cameras of 16 bits send is seldom done twice. */
+enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 8192 };
+
+/* B-scans of a batch whose samples are near their background take less work
+ * (ImkOctbscanJob.wide). Only the device sees whether they are. */
+static void
+begin_try (GstOctBscanDevice *self, Batch *b)
+{
+  b->is_try = FALSE;
+  if (imk_octbscan_has_history (&self->element->opened))
+    return;
+  if (self->n_untried > 0) {
+    self->n_untried--;
+    return;
+  }
+  b->is_try = TRUE;
+  memset (b->wide, 0, self->max_jobs * sizeof (*b->wide));
+}
+
+/* The batch is done. Returns: whether that was in vain */
+static gboolean
+end_try (GstOctBscanDevice *self, const Batch *b)
+{
+  gboolean is_wide = FALSE;
+
+  for (guint i = 0; b->is_try && i < self->max_jobs; i++)
+    is_wide |= b->wide[i] != 0;
+  if (is_wide)
+    self->n_untried = self->patience =
+        CLAMP (2 * self->patience, FIRST_PATIENCE, MOST_PATIENCE);
+  else if (b->is_try)
+    self->patience = 0;
+  return is_wide;
+}
+
 /* --- work ----------------------------------------------------------------- */
 
 static ImkStatus
@@ -471,17 +525,20 @@ run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
   for (guint i = 0; i < b->n; i++) {
     GstOctBscanWork *w = b->works[i];
-    ImkImage *images = b->images + i * N_OUTPUTS;
+    ImkImage *images = b->images + i * N_PLANES;
 
     for (guint o = 0; o < N_OUTPUTS; o++)
       if (w->out[o]) {
         images[o] = b->places[o].planes[i].image;
         gst_oct_bscan_work_image (o, &images[o]);
       }
-    if (w->source)
-      gst_oct_bscan_input_image (self->element, &b->places[IN].planes[i].image);
-    b->jobs[i] = gst_oct_bscan_work_job (
-        w, w->source ? &b->places[IN].planes[i].image : NULL, images);
+    if (w->source) {
+      images[IN] = b->places[IN].planes[i].image;
+      gst_oct_bscan_input_image (self->element, &images[IN]);
+    }
+    b->jobs[i] =
+        gst_oct_bscan_work_job (w, w->source ? &images[IN] : NULL, images);
+    b->jobs[i].wide = b->is_try ? &b->said[i] : NULL;
   }
   return imk_octbscan_process (self->kernel, b->jobs, b->n, b->stream, error);
 }
@@ -500,19 +557,13 @@ follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
   return status;
 }
 
+/* What is on the device, and down. */
 static ImkStatus
-run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
 {
-  gpointer up = b->is_alone ? b->stream : self->upload;
-  gpointer down = b->is_alone ? b->stream : self->download;
-  ImkStatus status = map_all (self, b, error);
+  ImkStatus status =
+      imk_octbscan_update (self->kernel, &b->works[0]->config, error);
 
-  if (status == IMK_OK)
-    status = imk_octbscan_update (self->kernel, &b->works[0]->config, error);
-  if (status == IMK_OK)
-    status = copy_blocks (self, b, IN, up, error);
-  if (status == IMK_OK)
-    status = follow_stream (self, b->uploaded, up, b->stream, error);
   if (status == IMK_OK)
     status = run_kernel (self, b, error);
   if (status == IMK_OK)
@@ -522,6 +573,20 @@ run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
   if (status == IMK_OK)
     status = self->device->event_record (b->done, down, error);
   return status;
+}
+
+static ImkStatus
+run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  gpointer up = b->is_alone ? b->stream : self->upload;
+  gpointer down = b->is_alone ? b->stream : self->download;
+  ImkStatus status = map_all (self, b, error);
+
+  if (status == IMK_OK)
+    status = copy_blocks (self, b, IN, up, error);
+  if (status == IMK_OK)
+    status = follow_stream (self, b->uploaded, up, b->stream, error);
+  return status == IMK_OK ? run_uploaded (self, b, down, error) : status;
 }
 
 static ImkStatus
@@ -554,10 +619,32 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
   batch->is_alone = g_atomic_int_add (&self->n_flying, 1) == 0;
   if (status != IMK_OK)
     return status;
+  g_mutex_lock (&self->lock);
+  begin_try (self, batch);
   status = run_batch (self, batch, error);
+  g_mutex_unlock (&self->lock);
   batch->is_launched = status == IMK_OK;
   gst_imaging_context_pop (self->context);
   return status;
+}
+
+/* Waits, and again where a try was in vain. */
+static ImkStatus
+wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  ImkStatus status = wait_for (self, b, error);
+  gboolean again;
+
+  if (status != IMK_OK || !b->is_launched)
+    return status;
+  g_mutex_lock (&self->lock);
+  again = end_try (self, b);
+  b->is_try = FALSE;
+  if (again)
+    status = run_uploaded (self, b, b->stream, error);
+  g_mutex_unlock (&self->lock);
+  b->is_launched = status == IMK_OK;
+  return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
 ImkStatus
@@ -569,7 +656,7 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   ImkError ignored;
 
   if (is_current)
-    status = wait_for (self, batch, error);
+    status = wait_for_images (self, batch, error);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)

@@ -37,6 +37,8 @@ rate_case (const gchar *backend, guint scale, gboolean linear, guint in_flight)
   double start = 0, us;
   OctStream s;
 
+  if (!bench_wants_row (name))
+    goto out;
   oct_stream_open (&s, properties, OCT_LINES, 4200, linear, 0);
   for (i = 0; i < n + warm; i++) {
     if (i == warm)
@@ -53,6 +55,7 @@ rate_case (const gchar *backend, guint scale, gboolean linear, guint in_flight)
       backend, OCT_LINES / us,
       s.viewers[0].n_out_of_order + s.viewers[s.n_viewers - 1].n_out_of_order);
   oct_stream_close (&s);
+out:
   oct_calibration_free (calibration);
   g_free (properties);
   g_free (name);
@@ -70,6 +73,8 @@ latency_case (const gchar *backend, guint scale)
   double *sent = g_new0 (double, n + warm);
   OctStream s;
 
+  if (!bench_wants_row (name))
+    goto out;
   oct_stream_open (&s, properties, OCT_LINES, 4200, FALSE, 0);
   s.arrivals = g_new0 (double, n + warm);
   for (guint i = 0; i < n + warm; i++) {
@@ -87,6 +92,7 @@ latency_case (const gchar *backend, guint scale)
       bench_find (name, "ours").median, bench_find (name, "ours").p99);
   g_free (s.arrivals);
   oct_stream_close (&s);
+out:
   oct_calibration_free (calibration);
   g_free (sent);
   g_free (properties);
