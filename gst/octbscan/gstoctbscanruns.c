@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Several B-scans that came in one buffer and go through as one: what a buffer,
+ * a copy and a push cost is paid once. */
+#include "gstoctbscan-private.h"
+
+#include "gstimagingmemory.h"
+
+/* Where each B-scan is for itself: on the CPU, with an output that does not
+ * leave as an image a B-scan, and on devices until somebody has read an image
+ * on the CPU. */
+guint
+gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  gboolean each_alone;
+
+  if (!self->queue || !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
+      !gst_is_imaging_memory (memory) ||
+      gst_imaging_memory_is_on_device (memory))
+    return 1;
+  GST_OBJECT_LOCK (self);
+  each_alone = self->settings.average_bscans > 1 ||
+               self->outputs[COMPLEX].pad || self->outputs[ENFACE].pad;
+  GST_OBJECT_UNLOCK (self);
+  return each_alone ? 1 : self->n_full;
+}
+
+gsize
+gst_oct_bscan_work_in_step (const GstOctBscan *self)
+{
+  return (gsize) self->bscan.height * self->bscan.stride[0];
+}
+
+static GstClockTime
+later (GstClockTime time, GstClockTime by, guint n)
+{
+  return GST_CLOCK_TIME_IS_VALID (time) && GST_CLOCK_TIME_IS_VALID (by)
+             ? time + n * by
+             : time;
+}
+
+GstBufferList *
+gst_oct_bscan_work_images (const GstOctBscanWork *w, guint output)
+{
+  GstBufferList *list = gst_buffer_list_new_sized (w->n);
+  gsize step = gst_oct_bscan_output_step (&w->info[output]);
+
+  for (guint k = 0; k < w->n; k++) {
+    GstBuffer *image = gst_buffer_copy_region (
+        w->out[output], GST_BUFFER_COPY_MEMORY, k * step, w->info[output].size);
+
+    gst_buffer_add_parent_buffer_meta (image, w->out[output]);
+    if (k == 0)
+      gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
+    GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
+    GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
+    GST_BUFFER_DURATION (image) = w->duration;
+    gst_buffer_list_add (list, image);
+  }
+  return list;
+}
