@@ -171,9 +171,9 @@ guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
 /* Returns: bytes from a B-scan to the next one of a work */
 gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
 
-/* Returns: (transfer full): the images of @output, of a work of several */
-GstBufferList *gst_oct_bscan_work_images (
-    const GstOctBscanWork *work, guint output);
+/* Pushes the images of a work of several B-scans. Any one thread. */
+GstFlowReturn gst_oct_bscan_push_run (
+    GstOctBscan *self, const GstOctBscanWork *work);
 
 /* Images of what has been added to a mean, if anything. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);

@@ -389,24 +389,20 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
 }
 
-static GstFlowReturn
-push_images (GstOctBscanWork *w, guint output)
-{
-  return w->n > 1 ? gst_pad_push_list (
-                        w->pads[output], gst_oct_bscan_work_images (w, output))
-                  : gst_pad_push (
-                        w->pads[output], g_steal_pointer (&w->out[output]));
-}
-
 /* The combiner goes on as long as one of them wants more. */
 GstFlowReturn
 gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 {
-  GstFlowReturn flow = w->out[ENFACE] ? gather_row (self, w) : GST_FLOW_OK;
+  GstFlowReturn flow = GST_FLOW_OK;
 
+  if (w->n > 1)
+    return gst_oct_bscan_push_run (self, w);
+  if (w->out[ENFACE])
+    flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i])
-      flow = gst_oct_bscan_combine (self, w->pads[i], push_images (w, i));
+      flow = gst_oct_bscan_combine (self, w->pads[i],
+          gst_pad_push (w->pads[i], g_steal_pointer (&w->out[i])));
   return flow;
 }
 

@@ -208,7 +208,8 @@ block_pool_new (GstImagingEngine *engine, gsize size)
   GstStructure *config = gst_buffer_pool_get_config (pool);
 
   gst_buffer_pool_config_set_params (config, NULL, (guint) size, 0, 0);
-  gst_buffer_pool_config_set_allocator (config, allocator, NULL);
+  if (allocator)
+    gst_buffer_pool_config_set_allocator (config, allocator, NULL);
   if (!gst_buffer_pool_set_config (pool, config) ||
       !gst_buffer_pool_set_active (pool, TRUE))
     gst_clear_object (&pool);

@@ -39,23 +39,53 @@ later (GstClockTime time, GstClockTime by, guint n)
              : time;
 }
 
-GstBufferList *
-gst_oct_bscan_work_images (const GstOctBscanWork *w, guint output)
+/* Image @k, which keeps the block. */
+static GstBuffer *
+image_of (const GstOctBscanWork *w, guint output, guint k)
+{
+  gsize step = gst_oct_bscan_output_step (&w->info[output]);
+  GstBuffer *image = gst_buffer_copy_region (
+      w->out[output], GST_BUFFER_COPY_MEMORY, k * step, w->info[output].size);
+
+  gst_buffer_add_parent_buffer_meta (image, w->out[output]);
+  if (k == 0)
+    gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
+  GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
+  GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
+  GST_BUFFER_DURATION (image) = w->duration;
+  return image;
+}
+
+static GstFlowReturn
+push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
 {
   GstBufferList *list = gst_buffer_list_new_sized (w->n);
-  gsize step = gst_oct_bscan_output_step (&w->info[output]);
 
-  for (guint k = 0; k < w->n; k++) {
-    GstBuffer *image = gst_buffer_copy_region (
-        w->out[output], GST_BUFFER_COPY_MEMORY, k * step, w->info[output].size);
+  for (guint k = 0; k < w->n; k++)
+    gst_buffer_list_add (list, image_of (w, output, k));
+  return gst_oct_bscan_combine (
+      self, w->pads[output], gst_pad_push_list (w->pads[output], list));
+}
 
-    gst_buffer_add_parent_buffer_meta (image, w->out[output]);
-    if (k == 0)
-      gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
-    GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
-    GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
-    GST_BUFFER_DURATION (image) = w->duration;
-    gst_buffer_list_add (list, image);
-  }
-  return list;
+/* By several pads in turns: who waits for the images of one B-scan shall not
+ * have to hold a list of one of them. */
+GstFlowReturn
+gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  guint n_outputs = 0, last = SRC;
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      n_outputs++;
+      last = i;
+    }
+  if (n_outputs == 1)
+    return push_list (self, w, last);
+  for (guint k = 0; n_outputs > 1 && k < w->n && flow == GST_FLOW_OK; k++)
+    for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
+      if (w->out[i])
+        flow = gst_oct_bscan_combine (
+            self, w->pads[i], gst_pad_push (w->pads[i], image_of (w, i, k)));
+  return flow;
 }

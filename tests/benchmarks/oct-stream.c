@@ -152,6 +152,7 @@ oct_stream_push (OctStream *s, guint64 i)
     bench_fail ("the pool has no buffer.");
   fill_once (s, buffer);
   GST_BUFFER_PTS (buffer) = i * GST_USECOND;
+  GST_BUFFER_DURATION (buffer) = s->info.height / OCT_LINES * GST_USECOND;
   if (gst_pad_push (s->camera, buffer) != GST_FLOW_OK)
     bench_fail ("the element does not take B-scan %" G_GUINT64_FORMAT ".", i);
   return TRUE;

@@ -38,7 +38,8 @@ void oct_calibration_free (gchar *path);
 void oct_stream_open (OctStream *s, const gchar *properties, guint lines,
     gdouble rate, gboolean linear, guint n_buffers);
 
-/* Pushes B-scan @i. Returns: FALSE when all buffers are in use: it is lost */
+/* Pushes B-scan @i, or those from @i on that a buffer has. Returns: FALSE when
+ * all buffers are in use: it is lost */
 gboolean oct_stream_push (OctStream *s, guint64 i);
 
 /* Sends EOS, after which all images have been received. */

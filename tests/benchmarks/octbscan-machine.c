@@ -16,7 +16,8 @@
 enum {
   RATE = 4200,     /* B-scans a second of the four cameras together */
   N_BUFFERS = 256, /* that they have */
-  N_SET = 240 * 11,
+  N_VOLUME = 240,  /* B-scans */
+  N_SET = N_VOLUME * 11,
   N_WARM = 2 * N_SET,
   N_BATCH = 60, /* B-scans of the peer */
 };
@@ -208,29 +209,33 @@ list_devices (guint n)
   return g_string_free (list, FALSE);
 }
 
+/* @n_together: B-scans that a buffer has */
 static void
-set_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
+    guint n_together)
 {
   gchar *calibration = oct_calibration (1);
   gchar *devices = list_devices (n_devices);
   gchar *properties = g_strdup_printf (
-      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u", devices,
-      calibration, scale);
+      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u "
+      "ascans-per-bscan=%d",
+      devices, calibration, scale, OCT_LINES);
   guint repeats = 5;
   GstStructure *shares = NULL;
   double seconds[5];
   gchar *text;
   OctStream s;
 
-  oct_stream_open (&s, properties, OCT_LINES, RATE, both, 0);
-  for (guint i = 0; i < N_WARM; i++)
+  oct_stream_open (&s, properties, n_together * OCT_LINES,
+      RATE / (double) n_together, both, 0);
+  for (guint i = 0; i < N_WARM; i += n_together)
     oct_stream_push (&s, i);
   wait_for (&s, N_WARM);
   for (guint r = 0; r < repeats; r++) {
     guint first = N_WARM + r * N_SET;
 
     seconds[r] = bench_now ();
-    for (guint i = 0; i < N_SET; i++)
+    for (guint i = 0; i < N_SET; i += n_together)
       oct_stream_push (&s, first + i);
     wait_for (&s, first + N_SET);
     seconds[r] = bench_now () - seconds[r];
@@ -248,6 +253,20 @@ set_case (const gchar *name, guint scale, gboolean both, guint n_devices)
   g_free (text);
   g_free (devices);
   g_free (properties);
+}
+
+/* As cameras bring it. */
+static void
+set_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_set (name, scale, both, n_devices, 1);
+}
+
+/* As it is on disk. */
+static void
+volumes_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_set (name, scale, both, n_devices, N_VOLUME);
 }
 
 static guint
@@ -302,7 +321,8 @@ each_way (guint scale, gboolean both, guint n_devices)
     const gchar *name;
     void (*run) (
         const gchar *name, guint scale, gboolean both, guint n_devices);
-  } ways[] = {{"link", link_case}, {"set", set_case}};
+  } ways[] = {
+      {"link", link_case}, {"set", set_case}, {"volumes", volumes_case}};
 
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     gchar *name = g_strdup_printf ("%s-832-to-%u-%s-gpus-%u", ways[i].name,
