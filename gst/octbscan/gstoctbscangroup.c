@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "gstimagingmemory.h"
+
 struct _GstOctBscanGroup {
   GstVideoInfo lines, bscan;
   GstBufferPool *pool;
@@ -157,7 +159,8 @@ copy_lines (GstOctBscanGroup *self, ImkError *error)
   return IMK_OK;
 }
 
-/* Whole B-scans that are left in the buffer, in memory that can be shared. */
+/* Whole B-scans that are left in the buffer, in memory that the device reaches;
+ * other memory would be copied anyway. */
 static guint
 count_whole (const GstOctBscanGroup *self)
 {
@@ -165,7 +168,7 @@ count_whole (const GstOctBscanGroup *self)
 
   if (self->partial || (gsize) self->lines.stride[0] != stride ||
       gst_buffer_n_memory (self->buffer) != 1 ||
-      GST_MEMORY_IS_NO_SHARE (gst_buffer_peek_memory (self->buffer, 0)) ||
+      !gst_is_imaging_memory (gst_buffer_peek_memory (self->buffer, 0)) ||
       gst_buffer_get_video_meta (self->buffer) ||
       gst_buffer_get_size (self->buffer) < self->lines.height * stride)
     return 0;
@@ -177,10 +180,9 @@ static GstBuffer *
 take_part (GstOctBscanGroup *self, guint n)
 {
   gsize stride = self->bscan.stride[0], size = self->bscan.height * stride;
-  GstBuffer *part = gst_buffer_copy_region (
-      self->buffer, GST_BUFFER_COPY_MEMORY, self->n_used * stride, n * size);
+  GstBuffer *part =
+      gst_imaging_buffer_part (self->buffer, self->n_used * stride, n * size);
 
-  gst_buffer_add_parent_buffer_meta (part, self->buffer);
   stamp (self, part);
   self->n_used += n * (guint) self->bscan.height;
   if (self->n_used == (guint) self->lines.height)

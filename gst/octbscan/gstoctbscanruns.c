@@ -44,10 +44,9 @@ static GstBuffer *
 image_of (const GstOctBscanWork *w, guint output, guint k)
 {
   gsize step = gst_oct_bscan_output_step (&w->info[output]);
-  GstBuffer *image = gst_buffer_copy_region (
-      w->out[output], GST_BUFFER_COPY_MEMORY, k * step, w->info[output].size);
+  GstBuffer *image =
+      gst_imaging_buffer_part (w->out[output], k * step, w->info[output].size);
 
-  gst_buffer_add_parent_buffer_meta (image, w->out[output]);
   if (k == 0)
     gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
   GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);

@@ -500,6 +500,27 @@ GST_START_TEST (test_volumes)
 }
 GST_END_TEST
 
+/* One by one they use the same few blocks of page-locked memory, here and
+ * there. */
+GST_START_TEST (test_volumes_are_used_again)
+{
+  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
+  guint n = 0;
+
+  for (guint i = 0; i < 40; i++) {
+    guint first = i * VOLUME % N_FRAMES;
+
+    push_volumes (h, first, first + VOLUME, TRUE);
+    pull_frames (h, first, first + VOLUME);
+    if (i == 9)
+      n = check_n_page_locked ();
+  }
+  fail_unless (check_n_page_locked () <= n + 3, "%u blocks have become %u", n,
+      check_n_page_locked ());
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* What a camera takes turns over, and what is on its way back, is that of each
  * B-scan. */
 GST_START_TEST (test_volumes_of_several_cameras)
@@ -879,6 +900,7 @@ octbscan_queue_suite (void)
   tcase_add_test (tc, test_stop_while_downstream_blocks);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_loop_test (tc, test_volumes, 0, 2);
+  tcase_add_test (tc, test_volumes_are_used_again);
   tcase_add_test (tc, test_volumes_of_several_cameras);
   tcase_add_test (tc, test_volumes_with_lines_left_over);
   tcase_add_test (tc, test_cpu_does_volumes);
