@@ -2,6 +2,7 @@
 #include "oct-stream.h"
 
 #include <glib/gstdio.h>
+#include <time.h>
 
 #include "bench-element.h"
 
@@ -167,6 +168,15 @@ oct_stream_end (OctStream *s, guint64 n_expected)
       bench_fail ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
                   " images came out.",
           s->viewers[i].n_received, n_expected);
+}
+
+double
+oct_stream_busy (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
 guint64

@@ -47,5 +47,9 @@ void oct_stream_end (OctStream *s, guint64 n_expected);
 
 void oct_stream_close (OctStream *s);
 
+/* Returns: us of a processor that the calling thread has used; when it is the
+ * camera, and uses all of the time, it is what limits the rate */
+double oct_stream_busy (void);
+
 /* Returns: of `stats` */
 guint64 oct_stream_stat (OctStream *s, const gchar *field);
