@@ -37,6 +37,7 @@ struct _GstOctBscan {
   GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, the pad
                                            also under the object lock */
   GstFlowCombiner *flows;
+  gint flows_differ; /* atomic; some pad has said other than OK */
   GstOctBscanGroup *group;
   GstSegment segment;
   GstVideoInfo lines, bscan; /* what comes, and what is a B-scan of it */

@@ -404,6 +404,7 @@ reset_flows (GstOctBscan *self)
 {
   GST_OBJECT_LOCK (self);
   gst_flow_combiner_reset (self->flows);
+  g_atomic_int_set (&self->flows_differ, FALSE);
   GST_OBJECT_UNLOCK (self);
 }
 

@@ -292,6 +292,14 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
   GST_BUFFER_DURATION (buffer) = w->duration;
 }
 
+/* Nothing has changed since the last B-scan. */
+static gboolean
+is_settled (const GstOctBscanOutput *output, const GstOctBscanWork *w, guint i)
+{
+  return w->pads[i] && gst_oct_bscan_output_is_agreed (output, w->pads[i]) &&
+         output->settled == w->changes && GST_PAD_PEER (w->pads[i]);
+}
+
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
 static GstFlowReturn
 prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
@@ -299,7 +307,11 @@ prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
+  if (is_settled (output, w, i))
+    flow = GST_FLOW_OK;
+  else
+    flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
+  output->settled = w->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
     flow = w->n > 1 ? gst_oct_bscan_output_acquire_block (output, self->engine,
                           MAX (w->n, self->n_full), &w->out[i])
@@ -320,7 +332,6 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
   GstFlowReturn flow = GST_FLOW_OK;
 
   w->to_host = self->host_images;
-  ref_pads (self, w->pads);
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
     flow = prepare_output (self, i, w);
     if (flow == GST_FLOW_NOT_LINKED && i != SRC)
@@ -332,6 +343,11 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
 {
+  /* the thread that brings B-scans needs the lock of the object often */
+  if (flow != GST_FLOW_OK)
+    g_atomic_int_set (&self->flows_differ, TRUE);
+  else if (!g_atomic_int_get (&self->flows_differ))
+    return GST_FLOW_OK;
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (self->outputs[i].pad == pad) /* or it has been released */
@@ -409,18 +425,13 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 /* Whether an output is to agree with downstream, for which what is on its way
  * has to be out. Call with the frames locked. */
 static gboolean
-must_negotiate (GstOctBscan *self)
+must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  GstPad *pads[N_OUTPUTS];
-  gboolean must = FALSE;
-
-  ref_pads (self, pads);
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    if (pads[i] && gst_pad_is_linked (pads[i]))
-      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pads[i]);
-    g_clear_object (&pads[i]);
-  }
-  return must;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->pads[i] && GST_PAD_PEER (w->pads[i]) &&
+        !gst_oct_bscan_output_is_agreed (&self->outputs[i], w->pads[i]))
+      return TRUE;
+  return FALSE;
 }
 
 void
@@ -443,6 +454,7 @@ process_now (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
 
   g_mutex_lock (&self->frames);
+  ref_pads (self, w->pads);
   flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
     status = run_mapped (self, w, &error);
@@ -660,7 +672,8 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  if (must_negotiate (self)) {
+  ref_pads (self, w->pads);
+  if (must_negotiate (self, w)) {
     g_mutex_unlock (&self->frames);
     gst_oct_bscan_drain (self);
     g_mutex_lock (&self->frames);

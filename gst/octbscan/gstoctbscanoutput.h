@@ -21,6 +21,7 @@ typedef struct {
   GstVideoInfo volume; /* of the image, for ENFACE */
   GstCaps *caps;
   GstBufferPool *pool;
+  guint settled;         /* of the element: settings that it has agreed with */
   GstBufferPool *blocks; /* (nullable): for several images each */
   gsize block_size;
   gboolean use_host; /* on a GPU: images are born in page-locked memory */
