@@ -36,7 +36,7 @@ typedef struct {
 
 struct _GstOctBscanQueue {
   GstOctBscan *element;
-  guint n_batches, n_full, max_waiting;
+  guint n_batches, n_full, max_waiting, max_taken;
 
   GMutex lock; /* of all below */
   GCond changed;
@@ -44,6 +44,7 @@ struct _GstOctBscanQueue {
   guint n_waiting; /* B-scans of them */
   GQueue again;    /* of Batch, which a lost device has left */
   GQueue order;    /* of Batch, those and all others that were taken */
+  guint n_taken;   /* B-scans of them */
   Member *members;
   guint n_members;
   gboolean pushing, recovering, flushing, quit;
@@ -123,7 +124,12 @@ may_begin (GstOctBscanQueue *self, const Member *m)
 
   if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
     return FALSE;
-  if (count_flying (self) == 0 || self->again.length > 0)
+  if (self->again.length > 0)
+    return TRUE;
+  /* what is done and cannot be pushed is in memory as well */
+  if (self->n_taken >= self->max_taken)
+    return FALSE;
+  if (count_flying (self) == 0)
     return TRUE;
   return self->n_waiting >= (n == 0 ? self->n_full / 4 : self->n_full);
 }
@@ -200,6 +206,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
          (m == self->members || !m->device || may_go_anywhere (next)))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);
+  self->n_taken += b->n_bscans;
   return b;
 }
 
@@ -356,6 +363,7 @@ drop_stuck (GstOctBscanQueue *self)
     b->works = g_new (GstOctBscanWork *, 1);
     take_work (self, b);
     g_queue_push_tail (&self->order, b);
+    self->n_taken += b->n_bscans;
     part_with_stuck (self, b);
     set_state (b, DONE);
     g_cond_broadcast (&self->changed); /* there is room */
@@ -410,13 +418,16 @@ push_done (GstOctBscanQueue *self)
   while ((b = g_queue_peek_head (&self->order)) && get_state (b) == DONE) {
     gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
     GstFlowReturn flow = GST_FLOW_OK;
+    guint n_bscans;
 
     g_queue_pop_head (&self->order);
     g_mutex_unlock (&self->lock);
     if (wanted)
       flow = push_works (self, b);
+    n_bscans = b->n_bscans;
     batch_free (b);
     g_mutex_lock (&self->lock);
+    self->n_taken -= n_bscans;
     if (flow != GST_FLOW_OK)
       stop_flow (self, flow);
     g_cond_broadcast (&self->changed);
@@ -585,6 +596,7 @@ member_main (gpointer data)
     place = (place + 1) % self->n_batches;
     submit (self);
     push_done (self);
+    submit (self); /* there may be room again */
   }
   g_mutex_unlock (&self->lock);
   return NULL;
@@ -623,6 +635,7 @@ gst_oct_bscan_queue_new (
   self->n_batches = n_batches;
   self->n_full = n_full;
   self->max_waiting = 2 * element->max_jobs;
+  self->max_taken = (n_batches + 1) * devices->len * element->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   /* the CPU may come in later */
@@ -699,6 +712,7 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
     self->n_waiting += work->n;
     submit (self);
     push_done (self);
+    submit (self);
     flow = self->flow;
   } else {
     gst_oct_bscan_work_free (work);
@@ -735,8 +749,8 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {
-  return self->max_waiting +
-         self->n_batches * self->n_members * self->element->max_jobs;
+  /* the last batch may begin below the bound */
+  return self->max_waiting + self->max_taken + self->element->max_jobs;
 }
 
 GstStructure *

@@ -422,7 +422,9 @@ push_until_full (gpointer data)
  * be stopped. */
 GST_START_TEST (test_stop_while_downstream_blocks)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  GstHarness *h = harness_new (
+      __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=all"
+            : ELEMENT "backend=cuda max-in-flight=2");
   GstPad *src = gst_element_get_static_pad (h->element, "src");
   GThread *thread;
   guint n;
@@ -897,7 +899,7 @@ octbscan_queue_suite (void)
   tcase_add_test (tc, test_flushes);
   tcase_add_test (tc, test_flushes_while_frames_come);
   tcase_add_test (tc, test_stop_with_frames_inside);
-  tcase_add_test (tc, test_stop_while_downstream_blocks);
+  tcase_add_loop_test (tc, test_stop_while_downstream_blocks, 0, 2);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_loop_test (tc, test_volumes, 0, 2);
   tcase_add_test (tc, test_volumes_are_used_again);
