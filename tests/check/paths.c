@@ -358,7 +358,8 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
       else
         g_string_append (table, " |");
     } else {
-      g_string_append (table, " see check-cuda | |");
+      g_string_append_printf (
+          table, " see check-%s | |", in == NVMM ? "nvmm" : "cuda");
     }
     g_string_append (table, "\n");
   }
