@@ -84,6 +84,27 @@ gst_imaging_output_reset (GstImagingOutput *self)
 
 /* --- events -------------------------------------------------------------- */
 
+/* GStreamer knows an id for elements with one sink pad; of several, the first
+ * is meant. */
+static gchar *
+make_stream_id (GstImagingOutput *self)
+{
+  const gchar *name = GST_PAD_NAME (self->pad);
+  g_autofree gchar *upstream = NULL;
+  GstPad *first = NULL;
+
+  GST_OBJECT_LOCK (self->element);
+  if (self->element->numsinkpads > 1)
+    first = gst_object_ref (self->element->sinkpads->data);
+  GST_OBJECT_UNLOCK (self->element);
+  if (!first)
+    return gst_pad_create_stream_id (self->pad, self->element, name);
+  upstream = gst_pad_get_stream_id (first);
+  gst_object_unref (first);
+  return g_strdup_printf (
+      "%s/%s", upstream ? upstream : GST_OBJECT_NAME (self->element), name);
+}
+
 static void
 start_stream (GstImagingOutput *self)
 {
@@ -91,8 +112,7 @@ start_stream (GstImagingOutput *self)
 
   if (self->started)
     return;
-  id = gst_pad_create_stream_id (
-      self->pad, self->element, GST_PAD_NAME (self->pad));
+  id = make_stream_id (self);
   gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
   self->started = TRUE;
 }
@@ -181,6 +201,13 @@ gst_imaging_output_negotiate (GstImagingOutput *self, GstCaps *offers)
   return ok                                ? GST_FLOW_OK
          : GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
                                            : GST_FLOW_NOT_NEGOTIATED;
+}
+
+gboolean
+gst_imaging_output_is_negotiated (GstImagingOutput *self)
+{
+  return !gst_pad_check_reconfigure (self->pad) && self->caps &&
+         self->segment_sent;
 }
 
 GstCaps *

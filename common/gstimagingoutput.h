@@ -83,6 +83,16 @@ GstFlowReturn gst_imaging_output_negotiate (
     GstImagingOutput *self, GstCaps *offers);
 
 /**
+ * gst_imaging_output_is_negotiated: (skip)
+ *
+ * For who has the same offers each time and no time to ask the peer.
+ * Returns: whether all has been said that gst_imaging_output_negotiate() says,
+ *   and the peer does not want to be asked again
+ */
+GST_IMAGING_API
+gboolean gst_imaging_output_is_negotiated (GstImagingOutput *self);
+
+/**
  * gst_imaging_output_caps: (skip)
  * Returns: (transfer none) (nullable): what was agreed on
  */

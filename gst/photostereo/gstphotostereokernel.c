@@ -200,7 +200,7 @@ check_host_memory (
     GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
 {
   const ImkPhotostereoConfig *c = &s->config;
-  guint n = s->set_size ? s->set_size : c->n_lights;
+  guint n = (s->set_size ? s->set_size : c->n_lights) * c->bands;
   guint64 size = (guint64) c->width * c->height * c->channels *
                  imk_type_size (c->type) * n;
   guint64 limit = s->host_memory_limit
@@ -233,8 +233,10 @@ open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
 
   for (guint i = 0; i < 3 && status == IMK_OK; i++)
     if (locations[i]) {
+      guint bands = slots[i] == &s->config.mask ? 1 : s->config.bands;
+
       status = gst_photo_stereo_load_image (
-          properties[i], locations[i], &npy[i], &images[i], error);
+          properties[i], locations[i], bands, &npy[i], &images[i], error);
       *slots[i] = &images[i];
     }
   if (status == IMK_OK)
@@ -276,8 +278,11 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->open_geometry = s.geometry;
     self->n_lights = lights.n;
     self->n_colours = imk_photostereo_n_colours (&s.config);
+    self->bands = s.config.bands;
+    self->band_order = s.band_order;
     self->set_size = s.set_size ? s.set_size : lights.n;
     self->full_scale = s.config.full_scale;
+    self->warned_of_depth = FALSE;
     warn_of_lights (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);

@@ -35,10 +35,14 @@ struct _GstPhotoStereo {
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
-  guint set_size;
-  guint full_scale; /* of bit-depth; 0: that of the format, or all is said */
-  GArray *held;     /* of Held: where a set does not fit the device */
-  guint n_skip;     /* pictures left of a set that ended early */
+  guint bands, set_size; /* pictures a light, lights a set */
+  GstPhotoStereoBandOrder band_order;
+  guint n_looked;              /* lights of the last result of the set */
+  guint full_scale;            /* of bit-depth; 0: that of the format */
+  gboolean warned_of_depth;    /* since the kernel was opened */
+  gboolean warned_of_clipping; /* in this set */
+  GArray *held; /* of Held: where a set does not fit the device */
+  guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
 
   /* of several devices */

@@ -19,8 +19,11 @@ enum {
   PROP_MASK_LOCATION,
   PROP_GAMMA,
   PROP_BIT_DEPTH,
+  PROP_SATURATION,
   PROP_BAYER_PATTERN,
   PROP_GREY_SOURCE,
+  PROP_BANDS,
+  PROP_BAND_ORDER,
   PROP_INDEX_SOURCE,
   PROP_SET_SIZE,
   PROP_MEMORY_LIMIT,
@@ -43,6 +46,7 @@ enum {
   PROP_CUDA_DEVICES,
 };
 
+#define DEFAULT_PROP_BAND_ORDER GST_PHOTO_STEREO_BANDS_BY_LIGHT
 #define DEFAULT_PROP_INDEX_SOURCE GST_PHOTO_STEREO_INDEX_ORDER
 #define DEFAULT_PROP_LIGHT_UNITS GST_PHOTO_STEREO_UNITS_AUTO
 #define DEFAULT_PROP_BIT_DEPTH 0
@@ -107,12 +111,21 @@ static const GEnumValue grey_source_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue band_order_values[] = {
+    {GST_PHOTO_STEREO_BANDS_BY_LIGHT,
+        "All bands of a light, then those of the next", "by-light"},
+    {GST_PHOTO_STEREO_BANDS_BY_BAND,
+        "All lights of a band, then those of the next", "by-band"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue index_source_values[] = {
     {GST_PHOTO_STEREO_INDEX_ORDER,
         "Pictures come in the order of the light file", "order"},
     {GST_PHOTO_STEREO_INDEX_META,
         "A custom meta " GST_PHOTO_STEREO_LIGHT_META
-        " with an unsigned integer \"index\"",
+        " with an unsigned integer \"index\", and \"band\" where there are "
+        "several",
         "meta"},
     {GST_PHOTO_STEREO_INDEX_OFFSET, "The offset of the buffer", "offset"},
     {0, NULL, NULL},
@@ -235,6 +248,8 @@ number_of (GstPhotoStereoSettings *s, guint id)
     return &s->config.centre_y;
   case PROP_PLANE_Z:
     return &s->config.plane_z;
+  case PROP_SATURATION:
+    return &s->config.saturation;
   case PROP_GAMMA:
     return &s->config.gamma;
   case PROP_T_MIN:
@@ -258,6 +273,8 @@ count_of (GstPhotoStereoSettings *s, guint id)
   switch (id) {
   case PROP_BIT_DEPTH:
     return &s->bit_depth;
+  case PROP_BANDS:
+    return &s->config.bands;
   case PROP_SET_SIZE:
     return &s->set_size;
   case PROP_UPDATE_INTERVAL:
@@ -286,6 +303,9 @@ set_choice (GstPhotoStereoSettings *s, guint id, const GValue *value)
     break;
   case PROP_GREY_SOURCE:
     s->config.grey = g_value_get_enum (value);
+    break;
+  case PROP_BAND_ORDER:
+    s->band_order = g_value_get_enum (value);
     break;
   case PROP_INDEX_SOURCE:
     s->index_source = g_value_get_enum (value);
@@ -351,6 +371,9 @@ get_choice (const GstPhotoStereoSettings *s, guint id, GValue *value)
     break;
   case PROP_GREY_SOURCE:
     g_value_set_enum (value, s->config.grey);
+    break;
+  case PROP_BAND_ORDER:
+    g_value_set_enum (value, s->band_order);
     break;
   case PROP_INDEX_SOURCE:
     g_value_set_enum (value, s->index_source);
@@ -449,8 +472,8 @@ install_lights (GObjectClass *klass)
       "The lights: an .lp file, lines of x y z with x to the right, y up and z "
       "to the camera, or a .dome file of Relight; needed");
   install_location (klass, PROP_INTENSITIES_LOCATION, "intensities-location",
-      "A line each light with its intensity, or those of red, green, blue, by "
-      "which samples are divided; without it those of lights-location, or 1");
+      "A line each light with its intensity, or those of red, green, blue, or of "
+      "each band, by which samples are divided; without it those of lights-location, or 1");
   install_enum (klass, PROP_LIGHT_UNITS, "light-units",
       "What the numbers of lights-location are", "GstPhotoStereoLightUnits",
       light_units_values, DEFAULT_PROP_LIGHT_UNITS);
@@ -483,9 +506,9 @@ install_samples (GObjectClass *klass)
 {
   install_location (klass, PROP_DARK_LOCATION, "dark-location",
       "A .npy file with a picture without light, of type and size of the "
-      "frames; subtracted, with 0 for what would be negative");
+      "frames, or [bands, height, width]; subtracted, with 0 for what would be negative");
   install_location (klass, PROP_WHITE_LOCATION, "white-location",
-      "A .npy file with a picture of a white plane; samples are divided by it "
+      "A .npy file with a picture of a white plane, likewise; samples are divided by it "
       "and multiplied by its mean");
   install_location (klass, PROP_MASK_LOCATION, "mask-location",
       "A .npy file [height, width] of u8, 0 where nothing is to be solved");
@@ -496,6 +519,11 @@ install_samples (GObjectClass *klass)
       "Significant bits of a sample, in its low bits: 10, 12 or 14 of most "
       "cameras; 0 for all bits of the format",
       0, 16, DEFAULT_PROP_BIT_DEPTH);
+  install_number (klass, PROP_SATURATION, "saturation",
+      "Counts at and above which a sample, as it came, is clipped; 0 for the "
+      "largest value of bit-depth, -1 for never. A light does not count at a "
+      "pixel of which it clips a sample, but with robust=none",
+      -1, 65535, 0);
   install_enum (klass, PROP_BAYER_PATTERN, "bayer-pattern",
       "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE",
       "GstPhotoStereoBayerPattern", pattern_values,
@@ -509,16 +537,24 @@ install_samples (GObjectClass *klass)
 static void
 install_set (GObjectClass *klass)
 {
+  install_count (klass, PROP_BANDS, "bands",
+      "Grey pictures a light, 1 to 16, each of another colour of light or through "
+      "another filter: one normal is solved from all of them, and an albedo of "
+      "each",
+      1, G_MAXUINT16, 1);
+  install_enum (klass, PROP_BAND_ORDER, "band-order",
+      "How pictures follow each other where there are several bands",
+      "GstPhotoStereoBandOrder", band_order_values, DEFAULT_PROP_BAND_ORDER);
   install_enum (klass, PROP_INDEX_SOURCE, "index-source",
       "How it is known under which light, counted from 0, a picture was taken",
       "GstPhotoStereoIndexSource", index_source_values,
       DEFAULT_PROP_INDEX_SOURCE);
   install_count (klass, PROP_SET_SIZE, "set-size",
-      "Pictures of a set; 0 for as many as there are lights", 0,
+      "Lights of a set, with a picture of each band; 0 for all there are", 0,
       IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_SET_SIZE);
   install_count (klass, PROP_UPDATE_INTERVAL, "update-interval",
-      "A result of what is there after so many pictures each; 0 for the end of "
-      "the set only",
+      "A result of what is there after so many lights each, with their pictures "
+      "of all bands; 0 for the end of the set only",
       0, IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_UPDATE_INTERVAL);
   install_number (klass, PROP_STOP_BELOW, "stop-below",
       "Degrees of mean change between two updates below which the set ends "

@@ -22,6 +22,11 @@ typedef enum {
 } GstPhotoStereoIndexSource;
 
 typedef enum {
+  GST_PHOTO_STEREO_BANDS_BY_LIGHT,
+  GST_PHOTO_STEREO_BANDS_BY_BAND,
+} GstPhotoStereoBandOrder;
+
+typedef enum {
   GST_PHOTO_STEREO_UNITS_AUTO,
   GST_PHOTO_STEREO_UNITS_DIRECTIONS,
   GST_PHOTO_STEREO_UNITS_POSITIONS,
@@ -36,6 +41,7 @@ typedef struct {
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;
+  GstPhotoStereoBandOrder band_order;
   guint set_size, update_interval;
   guint64 host_memory_limit;
   gdouble stop_below;

@@ -26,6 +26,12 @@ pixels_of (const ImkPhotostereoPlan *p)
 /* ------------------------------------------------------------------------
  * Sizes. */
 
+static size_t
+rows_size (const ImkPhotostereoPlan *p)
+{
+  return p->height * sizeof (Row) + sizeof (Seen);
+}
+
 /* Whether the fast solver may ever be asked. */
 static bool
 may_be_fast (const ImkPhotostereoPlan *p)
@@ -55,8 +61,7 @@ fixed_size (const ImkPhotostereoPlan *p)
 
   return pixels_of (p) *
              (sizeof (float) * frames * p->n_planes + (p->mask != NULL)) +
-         solved_pixels (p) * sizeof (float) * n_floats (p) +
-         p->height * sizeof (Row) +
+         solved_pixels (p) * sizeof (float) * n_floats (p) + rows_size (p) +
          p->n_lights * (2 * sizeof (Lit) + sizeof (ImkPhotostereoLamp) + 4);
 }
 
@@ -151,7 +156,8 @@ choose_rows (Cuda *cuda, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
         "time, and %zu MiB for all; %s %zu MiB.",
-        p->n_lights, p->width, all_rows, (least_size (cuda, 1) >> 20) + 1,
+        p->n_lights * p->bands, p->width, all_rows,
+        (least_size (cuda, 1) >> 20) + 1,
         (least_size (cuda, all_rows) >> 20) + 1,
         p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
   if (p->strip_rows && p->strip_rows < rows)
@@ -286,7 +292,7 @@ allocate (Cuda *cuda, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
-  size_t pixels = solved_pixels (p), rows = p->height * sizeof (Row);
+  size_t pixels = solved_pixels (p), rows = rows_size (p);
   size_t before = (size_t) first_solved (p) * p->width;
   size_t floats = pixels * n_floats (p) * sizeof (float);
   size_t stored = store_pixels (*a), n = cuda->n_slots;
@@ -317,6 +323,7 @@ allocate (Cuda *cuda, ImkError *error)
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
+  a->seen = (Seen *) (a->rows + p->height);
   a->albedo = p->mosaic ? cuda->floats - before : NULL;
   a->ambient = p->mosaic ? cuda->floats + pixels - before : NULL;
   a->normals = p->track_change
@@ -370,9 +377,10 @@ allocate_host (Cuda *cuda)
   cuda->slot_light = (uint32_t *) malloc (n * sizeof (uint32_t));
   cuda->slot_put = (uint64_t *) calloc (n, sizeof (uint64_t));
   cuda->put_done = (cudaEvent_t *) calloc (n, sizeof (cudaEvent_t));
-  cuda->waiting = (uint32_t *) calloc (2 * a->n_packets, sizeof (uint32_t));
-  cuda->stored = cuda->waiting + a->n_packets;
-  cuda->frames = (ImkImage *) calloc (a->plan.n_lights, sizeof (ImkImage));
+  cuda->waiting = (uint32_t *) calloc (2 * n_packets_of (a), sizeof (uint32_t));
+  cuda->stored = cuda->waiting + n_packets_of (a);
+  cuda->frames = (ImkImage *) calloc (
+      virtual_light (a, 0, a->plan.bands), sizeof (ImkImage));
   cuda->host_lit = (Lit *) calloc (2 * n_lit_of (a), sizeof (Lit));
   cuda->host_set = cuda->host_lit + n_lit_of (a);
   for (uint32_t i = 0; cuda->slot_light && i < n; i++)
@@ -382,7 +390,8 @@ allocate_host (Cuda *cuda)
 }
 
 static ImkStatus
-fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
+fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, ImkError *error)
 {
   ImkStatus status = choose_rows (cuda, error);
 
@@ -394,9 +403,13 @@ fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
     return status;
   divide_scratch (cuda);
   fill_lit (cuda, plan->lamps);
+  take_params (&cuda->arguments, params);
   status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
                                 cudaMemcpyHostToDevice, cudaStreamPerThread));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
+                                  sizeof (Seen), cudaStreamPerThread));
   if (status == IMK_OK && cuda->arguments.counters)
     status = IMK_CUDA (
         error, cudaMemsetAsync (cuda->arguments.counters, 0,
@@ -416,12 +429,11 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   a->plan = *plan;
-  a->params = *params;
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
   cuda->n_slots = 2 * packet_lights (plan->type);
   if (allocate_host (cuda))
-    status = fill (cuda, plan, error);
+    status = fill (cuda, plan, params, error);
   else
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", plan->n_lights);

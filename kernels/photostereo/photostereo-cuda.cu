@@ -54,18 +54,18 @@ store_mosaic (const __grid_constant__ Arguments a)
   uint32_t x = blockIdx.x * THREADS + threadIdx.x, out_y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
   uint32_t y = p.first_row + out_y;
-  float v[4] = {};
+  float v[3] = {};
 
   if (x >= p.width)
     return;
   if (a.out.albedo.data) {
     if (a.albedo[(size_t) y * p.width + x] != 0)
       colours_at (p, a.albedo, x, y, true, v);
-    imk_photostereo_store_colours (&a.out.albedo, x, out_y, v);
+    imk_photostereo_store_colours (&a.out.albedo, x, out_y, v, 3);
   }
   if (a.out.ambient.data) {
     colours_at (p, a.ambient, x, y, false, v);
-    imk_photostereo_store_colours (&a.out.ambient, x, out_y, v);
+    imk_photostereo_store_colours (&a.out.ambient, x, out_y, v, 3);
   }
 }
 
@@ -91,7 +91,7 @@ lights_of_packet (const Cuda *cuda, uint32_t packet)
 {
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t n = packet_lights (p->type);
-  uint32_t left = p->n_lights - packet * n;
+  uint32_t left = p->n_lights - packet % cuda->arguments.n_packets * n;
 
   n = left < n ? left : n;
   return n == 32 ? ~0u : (1u << n) - 1;
@@ -132,6 +132,13 @@ wait_for_pictures (Cuda *cuda, ImkError *error)
                           : status;
 }
 
+static ImkStatus
+forget_seen (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  return IMK_CUDA (
+      error, cudaMemsetAsync (cuda->arguments.seen, 0, sizeof (Seen), stream));
+}
+
 /* What waits for @packet goes into the store. */
 static ImkStatus
 put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
@@ -140,6 +147,8 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
   ImkStatus status = wait_for_pictures (cuda, error);
   Put put = {};
 
+  if (status == IMK_OK && cuda->n_puts_of_set++ == 0)
+    status = forget_seen (cuda, cuda->work, error);
   put.packet = packet;
   put.from_row = first_needed (&cuda->arguments);
   put.fresh = cuda->waiting[packet];
@@ -192,7 +201,8 @@ put_all (Cuda *cuda, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < cuda->arguments.n_packets && status == IMK_OK; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
+       i++)
     if (cuda->waiting[i])
       status = put_packet (cuda, i, error);
   return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
@@ -236,10 +246,11 @@ take_slot (Cuda *cuda, uint32_t *slot, ImkError *error)
 }
 
 static ImkStatus
-cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
+    uint32_t band, void *stream, ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
+  uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
   uint32_t slot = 0;
   ImkStatus status;
@@ -278,9 +289,10 @@ cuda_reset (void *state)
 
   for (uint32_t i = 0; i < cuda->n_slots; i++)
     cuda->slot_light[i] = NO_LIGHT;
-  for (uint32_t i = 0; i < cuda->arguments.n_packets; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments); i++)
     cuda->waiting[i] = cuda->stored[i] = 0;
   cuda->arguments.n_summed = 0;
+  cuda->n_puts_of_set = 0;
 }
 
 static bool
@@ -352,12 +364,14 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 }
 
 /* One packet of a strip: uploaded into half of the slots, while the other half
- * and the strip before are worked on. */
+ * and the strip before are worked on. @lights: of its lights, those of the set
+ */
 static ImkStatus
 load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
     uint32_t first_slot, cudaStream_t stream, ImkError *error)
 {
-  uint32_t size = packet_lights (cuda->arguments.plan.type);
+  const Arguments *a = &cuda->arguments;
+  uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
   ImkStatus status = IMK_CUDA (
       error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
@@ -369,8 +383,8 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
 
     put.fresh |= 1u << bit;
     put.from[bit] = cuda->slots + slot * cuda->slot_size;
-    status =
-        copy_rows (cuda, &cuda->frames[lights[i]], slot, cuda->work, error);
+    status = copy_rows (cuda, &cuda->frames[virtual_light (a, lights[i], band)],
+        slot, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
@@ -394,12 +408,12 @@ solve_strip (Cuda *cuda, const uint32_t *lights, uint32_t n,
   ImkStatus status = IMK_OK;
 
   a->n_summed = 0;
-  memset (cuda->stored, 0, a->n_packets * sizeof (*cuda->stored));
-  for (uint32_t packet = 0, i = 0; packet < a->n_packets && status == IMK_OK;
-       packet++) {
-    uint32_t end = i;
+  memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
+  for (uint32_t packet = 0, i = 0;
+       packet < n_packets_of (a) && status == IMK_OK; packet++) {
+    uint32_t end = i = packet % a->n_packets ? i : 0;
 
-    while (end < n && lights[end] / size == packet)
+    while (end < n && lights[end] / size == packet % a->n_packets)
       end++;
     status = load_packet (cuda, packet, lights + i, end - i,
         cuda->next_slot ? 0 : size, stream, error);
@@ -422,6 +436,8 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = forget_seen (cuda, stream, error);
   for (a->first_row = first_solved (&a->plan);
        a->first_row < end && status == IMK_OK; a->first_row += rows) {
     uint32_t left = end - a->first_row;
@@ -438,21 +454,31 @@ fetch_rows (
     Cuda *cuda, ImkPhotostereoRow *rows, cudaStream_t stream, ImkError *error)
 {
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  Seen *seen = (Seen *) (cuda->host_rows + p->n_rows);
   ImkStatus status = IMK_CUDA (error,
       cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
           p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpyAsync (seen, cuda->arguments.seen,
+                             sizeof (Seen), cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
   for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
+    rows[y] = ImkPhotostereoRow{};
     rows[y].n_pixels = (uint32_t) from->n_pixels;
     rows[y].n_invalid = (uint32_t) from->n_invalid;
     rows[y].n_changes = (uint32_t) from->n_changes;
     rows[y].lights = (double) from->lights;
     rows[y].rounds = (double) from->rounds;
     rows[y].change = (double) from->change / CHANGE_UNIT;
+  }
+  if (status == IMK_OK) {
+    rows[0].largest = seen->largest;
+    rows[0].n_clipped = seen->n_clipped;
   }
   return status;
 }
@@ -470,7 +496,7 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   ImkStatus status;
 
   a->compare = compare;
-  a->measures = outputs->quality.data || p->n_planes == 3;
+  a->measures = outputs->quality.data || p->n_planes > 1;
   a->out = *outputs;
   status = upload_lights (cuda, lights, n_lights, launch.stream, error);
   if (status == IMK_OK)
@@ -536,7 +562,7 @@ cuda_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
   /* the sums know absolute limits of the grey value */
   if (memcmp (params, &a->params, sizeof (*params)) != 0)
     a->n_summed = 0;
-  a->params = *params;
+  take_params (a, params);
   return IMK_OK;
 }
 

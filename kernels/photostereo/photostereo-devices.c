@@ -31,7 +31,7 @@ typedef struct Devices {
   const ImkPhotostereoBackend *backend;
   const ImkDevice *device;
   void *ready; /* event: what the caller's stream did before */
-  uint32_t width;
+  uint32_t width, height;
   uint32_t n_parts;
   Part parts[IMK_PHOTOSTEREO_MAX_DEVICES];
 } Devices;
@@ -158,6 +158,7 @@ devices_create (const ImkPhotostereoPlan *plan,
   status = imk_backend_find (IMK_MODULE_CUDA, "photostereo", &backend, error);
   d->backend = backend;
   d->width = plan->width;
+  d->height = plan->height;
   if (status == IMK_OK)
     status = imk_device_get (&d->device, error);
   if (status == IMK_OK)
@@ -216,15 +217,17 @@ devices_keep_frames (void *state)
 
 static ImkStatus
 add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
-    ImkError *error)
+    uint32_t colour, ImkError *error)
 {
   ImkStatus status;
 
   if (part->keeps_frames) /* nothing is read now */
-    return d->backend->add (part->state, frame, light, part->stream, error);
+    return d->backend->add (
+        part->state, frame, light, colour, part->stream, error);
   status = d->device->event_wait (d->ready, part->stream, error);
   if (status == IMK_OK)
-    status = d->backend->add (part->state, frame, light, part->stream, error);
+    status = d->backend->add (
+        part->state, frame, light, colour, part->stream, error);
   if (status == IMK_OK)
     status = d->device->event_record (part->done, part->stream, error);
   return status;
@@ -242,8 +245,8 @@ wait_for_parts (Devices *d, void *stream, ImkError *error)
 }
 
 static ImkStatus
-devices_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+devices_add (void *state, const ImkImage *frame, uint32_t light,
+    uint32_t colour, void *stream, ImkError *error)
 {
   Devices *d = state;
   ImkStatus status = d->device->event_record (d->ready, stream, error);
@@ -252,7 +255,7 @@ devices_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
     status = enter (d, &d->parts[p], error);
     if (status != IMK_OK)
       break;
-    status = add_to_part (d, &d->parts[p], frame, light, error);
+    status = add_to_part (d, &d->parts[p], frame, light, colour, error);
     leave (d, &d->parts[p]);
   }
   if (status == IMK_OK)
@@ -271,13 +274,21 @@ align (size_t size)
   return (size + 255) / 256 * 256;
 }
 
-/* The rows of a band. */
+/* Pictures below each other in an output: of bands of colour, if not 1. */
+static uint32_t
+n_stacked (const Devices *d, const ImkImage *image)
+{
+  return image->height / d->height;
+}
+
+/* The rows of a band, of the @i-th picture. */
 static ImkImage
-band_of (const ImkImage *image, const Part *part)
+band_of (const Devices *d, const ImkImage *image, const Part *part, uint32_t i)
 {
   ImkImage band = *image;
 
-  band.data = (uint8_t *) image->data + part->first_row * image->stride;
+  band.data = (uint8_t *) image->data +
+              (i * d->height + part->first_row) * image->stride;
   band.height = part->n_rows;
   return band;
 }
@@ -301,7 +312,8 @@ need_results (const Devices *d, Part *part,
 
   for (int i = 0; i < N_OUTPUTS; i++)
     if (images[i].data && !is_in_place (part, &images[i]))
-      size += align (imk_image_row_size (&images[i]) * part->n_rows);
+      size += align (imk_image_row_size (&images[i]) * part->n_rows *
+                     n_stacked (d, &images[i]));
   if (size <= part->results_size)
     return IMK_OK;
   d->device->free_device (part->results); /* waits for who reads them */
@@ -315,7 +327,8 @@ need_results (const Devices *d, Part *part,
 
 /* Where the device writes its bands. */
 static ImkPhotostereoOutputs
-place_results (const Part *part, const ImkPhotostereoOutputs *outputs)
+place_results (
+    const Devices *d, const Part *part, const ImkPhotostereoOutputs *outputs)
 {
   ImkPhotostereoOutputs placed = *outputs;
   ImkImage *images = (ImkImage *) &placed;
@@ -323,18 +336,37 @@ place_results (const Part *part, const ImkPhotostereoOutputs *outputs)
 
   for (int i = 0; i < N_OUTPUTS; i++) {
     bool in_place = is_in_place (part, &images[i]);
+    uint32_t n = n_stacked (d, &images[i]);
 
     if (!images[i].data)
       continue;
-    images[i] = band_of (&images[i], part);
+    if (!in_place || n == 1) /* the first device's are the first of each */
+      images[i] = band_of (d, &images[i], part, 0);
     if (in_place)
       continue;
     images[i].data = at;
+    images[i].height = part->n_rows * n;
     images[i].stride = imk_image_row_size (&images[i]);
     images[i].location = IMK_LOCATION_DEVICE;
-    at += align (images[i].stride * part->n_rows);
+    at += align (images[i].stride * images[i].height);
   }
   return placed;
+}
+
+static ImkStatus
+copy_result (const Devices *d, const Part *part, const ImkImage *from,
+    const ImkImage *image, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i < n_stacked (d, image) && status == IMK_OK; i++) {
+    ImkImage to = band_of (d, image, part, i);
+
+    status = d->device->copy (to.data, to.stride,
+        (const uint8_t *) from->data + i * part->n_rows * from->stride,
+        from->stride, from->stride, to.height, part->stream, error);
+  }
+  return status;
 }
 
 static ImkStatus
@@ -347,12 +379,8 @@ copy_results (const Devices *d, const Part *part,
   ImkStatus status = IMK_OK;
 
   for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
-    if (images[i].data && !is_in_place (part, &images[i])) {
-      ImkImage to = band_of (&images[i], part);
-
-      status = d->device->copy (to.data, to.stride, from[i].data,
-          from[i].stride, from[i].stride, to.height, part->stream, error);
-    }
+    if (images[i].data && !is_in_place (part, &images[i]))
+      status = copy_result (d, part, &from[i], &images[i], error);
   return status;
 }
 
@@ -368,7 +396,7 @@ solve_band (Solve *s, ImkError *error)
     status = need_results (d, part, s->outputs, error);
   if (status != IMK_OK)
     return status;
-  placed = place_results (part, s->outputs);
+  placed = place_results (d, part, s->outputs);
   status = d->backend->solve (part->state, s->lights, s->n_lights, s->compare,
       &placed, s->rows ? s->rows + part->first_row : NULL, part->stream, error);
   if (status == IMK_OK)

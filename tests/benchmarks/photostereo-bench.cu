@@ -12,7 +12,7 @@
 #include "bench.h"
 #include "photostereo/photostereo.h"
 
-enum { LIGHTS = 260, REPEATS = 7 };
+enum { LIGHTS = 260, BANDS = 10, REPEATS = 7 };
 
 static cudaStream_t stream;
 
@@ -120,8 +120,9 @@ add_all (Case *c)
         image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
             1, IMK_LOCATION_HOST_MAPPED);
 
-    bench_ok (
-        imk_photostereo_add (c->kernel, &frame, i, stream, &error), &error);
+    bench_ok (imk_photostereo_add_band (c->kernel, &frame, i / c->config.bands,
+                  i % c->config.bands, stream, &error),
+        &error);
   }
 }
 
@@ -298,6 +299,27 @@ make_case (uint8_t *pinned, uint8_t *device, uint32_t width, uint32_t height,
   return c;
 }
 
+/* As many pictures, ten a light. */
+static void
+bench_bands (Case *c, ImkPhotostereoLight lights[LIGHTS])
+{
+  char name[80];
+
+  for (int i = 0; i < LIGHTS; i++)
+    lights[i] = lights[i - i % BANDS];
+  fill_pictures ((uint8_t *) c->pinned, c->width, c->height, lights);
+  for (int i = 0; i < LIGHTS / BANDS; i++)
+    lights[i] = lights[i * BANDS];
+  c->config.n_lights = LIGHTS / BANDS;
+  c->config.bands = BANDS;
+  c->config.pattern = IMK_PHOTOSTEREO_PATTERN_NONE;
+  c->config.robust = IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+  c->out.albedo = {};
+  snprintf (name, sizeof (name), "%ux%ux%u-bands-%u", c->width, c->height,
+      LIGHTS / BANDS, BANDS);
+  bench_set (c, name);
+}
+
 static void
 bench_size (
     uint8_t *pinned, uint32_t width, uint32_t height, size_t limit, bool rounds)
@@ -325,6 +347,8 @@ bench_size (
         name, sizeof (name), "%ux%ux%u-least-squares", width, height, LIGHTS);
     bench_set (&c, name);
   }
+  if (!limit && width == 2048)
+    bench_bands (&c, lights);
   CUDA (cudaFree (device));
 }
 

@@ -12,13 +12,18 @@ enum { PIXEL_SIZE = 200 };
 enum { N_OUTPUTS = 4 };
 
 /* Pictures that do not fit the device wait in the caller's memory. The CPU
- * solves whole pictures, of which a band is taken. */
+ * solves whole pictures, of which the device's rows are taken. */
 typedef struct State {
   void *cpu;
   uint32_t width, height, first_row, n_rows;
   bool keeps_frames;
-  ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS];
+  uint32_t bands;
+  ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS][IMK_PHOTOSTEREO_MAX_BANDS];
 } State;
+
+typedef struct Add {
+  uint32_t light, band;
+} Add;
 
 typedef struct Solve {
   ImkPhotostereoOutputs outputs;
@@ -53,6 +58,7 @@ create_state (const ImkPhotostereoPlan *plan,
   s->n_rows = p.n_rows;
   s->keeps_frames = p.memory_limit &&
                     (size_t) p.width * p.n_rows * PIXEL_SIZE > p.memory_limit;
+  s->bands = p.bands;
   p.first_row = 0;
   p.n_rows = p.height;
   p.memory_limit = 0;
@@ -96,46 +102,75 @@ keeps_frames (void *state)
   return state_of (state)->keeps_frames;
 }
 
-/* Asks nothing of the device. */
+/* Asks nothing of the device; but the CPU's state may be in use until its
+ * thread is through. */
 static void
 reset (void *state)
 {
   mock_handle_check (state, MOCK_OBJECT, "photostereo reset");
+  mock_object_wait (state);
+  imk_photostereo_cpu.reset (state_of (state)->cpu);
 }
 
 static ImkStatus
 run_add (MockObjectJob *job, ImkError *error)
 {
-  const uint32_t *light = job->call;
+  const Add *call = job->call;
 
-  return imk_photostereo_cpu.add (
-      state_of (job->object)->cpu, &job->in[0], *light, NULL, error);
+  return imk_photostereo_cpu.add (state_of (job->object)->cpu, &job->in[0],
+      call->light, call->band, NULL, error);
 }
 
 static ImkStatus
-submit_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+submit_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
+  Add call = {light, band};
   MockRequest request = {.verb = "add",
       .run = run_add,
       .in = {frame},
-      .call = &light,
-      .call_size = sizeof (light),
+      .call = &call,
+      .call_size = sizeof (call),
       .copies_input = true};
 
   return mock_object_submit (state, &request, stream, error);
 }
 
 static ImkStatus
-add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
   State *s = state_of (state);
 
   if (!s->keeps_frames)
-    return submit_add (state, frame, light, stream, error);
-  s->frames[light] = *frame;
+    return submit_add (state, frame, light, band, stream, error);
+  s->frames[light][band] = *frame;
   return IMK_OK;
+}
+
+/* What waited in the caller's memory; anew for each solution. */
+static ImkStatus
+submit_all (void *state, const uint32_t *lights, uint32_t n, void *stream,
+    ImkError *error)
+{
+  State *s = state_of (state);
+  ImkStatus status = IMK_OK;
+
+  reset (state);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t band = 0; band < s->bands && status == IMK_OK; band++)
+      status = submit_add (
+          state, &s->frames[lights[i]][band], lights[i], band, stream, error);
+  return status;
+}
+
+/* Returns: how many bands are below each other in the output @i */
+static uint32_t
+n_stacked (const State *s, const ImkImage *out, int i)
+{
+  bool colours = i == 1 || i == 2;
+
+  return colours && s->bands > out[i].channels ? s->bands : 1;
 }
 
 /* A whole picture for each output. */
@@ -146,9 +181,9 @@ make_whole (const State *s, const ImkImage *out, ImkImage *whole)
     whole[i] = out[i];
     if (!out[i].data)
       continue;
-    whole[i].height = s->height;
+    whole[i].height = s->height * n_stacked (s, out, i);
     whole[i].stride = imk_image_row_size (&out[i]);
-    whole[i].data = malloc (s->height * whole[i].stride);
+    whole[i].data = malloc (whole[i].height * whole[i].stride);
     if (!whole[i].data)
       return false;
   }
@@ -156,13 +191,18 @@ make_whole (const State *s, const ImkImage *out, ImkImage *whole)
 }
 
 static void
-take_band (const State *s, const ImkImage *out, const ImkImage *whole)
+take_rows (const State *s, const ImkImage *out, const ImkImage *whole, int i)
 {
-  for (int i = 0; i < N_OUTPUTS; i++)
-    for (uint32_t y = 0; out[i].data && y < s->n_rows; y++)
-      memcpy ((uint8_t *) out[i].data + y * out[i].stride,
-          (uint8_t *) whole[i].data + (s->first_row + y) * whole[i].stride,
-          whole[i].stride);
+  uint32_t n = n_stacked (s, out, i);
+
+  for (uint32_t band = 0; band < n; band++)
+    for (uint32_t y = 0; y < s->n_rows; y++) {
+      uint32_t to = band * (out[i].height / n) + y;
+      uint32_t from = band * s->height + s->first_row + y;
+
+      memcpy ((uint8_t *) out[i].data + to * out[i].stride,
+          (uint8_t *) whole[i].data + from * whole[i].stride, whole[i].stride);
+    }
 }
 
 static ImkStatus
@@ -183,8 +223,9 @@ run_solve (MockObjectJob *job, ImkError *error)
   if (status == IMK_OK)
     status = imk_photostereo_cpu.solve (s->cpu, call->lights, call->n,
         call->compare, &call->outputs, rows, NULL, error);
-  if (status == IMK_OK)
-    take_band (s, job->out, whole);
+  for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
+    if (job->out[i].data)
+      take_rows (s, job->out, whole, i);
   if (status == IMK_OK && call->rows)
     memcpy (call->rows, rows + s->first_row, s->n_rows * sizeof (*rows));
   for (int i = 0; i < N_OUTPUTS; i++)
@@ -211,9 +252,8 @@ solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
       .takes_params = true};
   ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < n && s->keeps_frames && status == IMK_OK; i++)
-    status =
-        submit_add (state, &s->frames[lights[i]], lights[i], stream, error);
+  if (s->keeps_frames)
+    status = submit_all (state, lights, n, stream, error);
   if (status != IMK_OK)
     return status;
   memcpy (call.lights, lights, n * sizeof (*lights));
