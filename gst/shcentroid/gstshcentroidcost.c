@@ -102,7 +102,7 @@ integer_cost (const ImkShcentroidConfig *c)
     cost.sample += all ? 0.15 : 0.05;
   if (is_leveled (c)) {
     cost.sample += 0.03;
-    cost.cell += 12;
+    cost.cell += 10;
   }
   return cost;
 }
@@ -112,10 +112,10 @@ chain_cost (const ImkShcentroidConfig *c, gboolean calibrated)
 {
   gboolean all = c->fields == IMK_SHCENTROID_FIELDS_ALL;
   gboolean weighted = c->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  Cost cost = {all ? 0.45 : 0.22, all ? 45 : 12};
+  Cost cost = {all ? 0.45 : 0.17, all ? 25 : 6.5};
 
   if (calibrated)
-    cost.sample += all ? 0.5 : 0.2;
+    cost.sample += all ? 0.25 : 0.13;
   if (c->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE)
     cost.sample += 0.1;
   if (is_leveled (c))

@@ -2,18 +2,16 @@
 /* The chain on the CPU for one instruction set, included by
  * shcentroid-cpu-isa.h: pieces of rows across all cells of a tile, whatever
  * the width of a cell; then groups, columns, lanes and bands as
- * shcentroid-chain.h wants them. */
+ * shcentroid-chain.h wants them. What is common goes from samples to columns in
+ * strips (shcentroid-strips-cpu.h), all else through pixels here. */
 
 #define Reals ISA_NAME (Reals)
 #define Masks ISA_NAME (Masks)
 #define REALS ISA_NAME (REALS)
-#define Pair ISA_NAME (Pair)
 #define Floats ISA_NAME (Floats)
 #define widen ISA_NAME (widen)
 #define add_maximum ISA_NAME (add_maximum)
 #define ChainColumns ISA_NAME (ChainColumns)
-#define ChainAhead ISA_NAME (ChainAhead)
-#define look_ahead ISA_NAME (look_ahead)
 #define ChainStrip ISA_NAME (ChainStrip)
 #define ChainSums ISA_NAME (ChainSums)
 #define load_samples ISA_NAME (load_samples)
@@ -23,7 +21,6 @@
 #define fill_reals ISA_NAME (fill_reals)
 #define all_reals ISA_NAME (all_reals)
 #define load_row ISA_NAME (load_row)
-#define fetch_ahead ISA_NAME (fetch_ahead)
 #define add_range ISA_NAME (add_range)
 #define find_ranges ISA_NAME (find_ranges)
 #define find_brightest ISA_NAME (find_brightest)
@@ -48,36 +45,52 @@
 #define weigh_columns ISA_NAME (weigh_columns)
 #define finish_columns ISA_NAME (finish_columns)
 #define end_columns ISA_NAME (end_columns)
-#define add_vectors ISA_NAME (add_vectors)
-#define halve ISA_NAME (halve)
 #define gather_lanes ISA_NAME (gather_lanes)
 #define largest ISA_NAME (largest)
 #define add_maxima ISA_NAME (add_maxima)
-#define add_cell ISA_NAME (add_cell)
 #define sum_band ISA_NAME (sum_band)
 #define sum_chain ISA_NAME (sum_chain)
 #define store_chain_xy ISA_NAME (store_chain_xy)
 #define end_chain ISA_NAME (end_chain)
+#define Singles ISA_NAME (Singles)
+#define Ints ISA_NAME (Ints)
+#define SINGLES ISA_NAME (SINGLES)
+#define HALVES ISA_NAME (HALVES)
+#define StripPlace ISA_NAME (StripPlace)
+#define StripSums ISA_NAME (StripSums)
+#define read_singles ISA_NAME (read_singles)
+#define strip_samples ISA_NAME (strip_samples)
+#define widen_half ISA_NAME (widen_half)
+#define larger_single ISA_NAME (larger_single)
+#define add_strip_row ISA_NAME (add_strip_row)
+#define add_strip_group ISA_NAME (add_strip_group)
+#define write_reals ISA_NAME (write_reals)
+#define end_strip ISA_NAME (end_strip)
+#define sum_strip ISA_NAME (sum_strip)
+#define strip_place ISA_NAME (strip_place)
+#define sum_strips ISA_NAME (sum_strips)
+#define is_for_strips ISA_NAME (is_for_strips)
+#define sum_strips_of_band ISA_NAME (sum_strips_of_band)
+#define fold_pair ISA_NAME (fold_pair)
+#define FoldCells ISA_NAME (FoldCells)
+#define fold_columns ISA_NAME (fold_columns)
+#define fold_cells ISA_NAME (fold_cells)
+#define fold_tile ISA_NAME (fold_tile)
+#define add_cells ISA_NAME (add_cells)
+#define are_alike ISA_NAME (are_alike)
+#define fold_sums ISA_NAME (fold_sums)
+#define strip_reals ISA_NAME (strip_reals)
+#define sum_groups_of_band ISA_NAME (sum_groups_of_band)
 #define find_pulls ISA_NAME (find_pulls)
+#define band_place ISA_NAME (band_place)
 #define measure_chain ISA_NAME (measure_chain)
 
 typedef double Reals __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int64_t Masks __attribute__ ((vector_size (VECTOR_SIZE)));
-typedef double Pair __attribute__ ((vector_size (16)));
 typedef float Floats __attribute__ ((vector_size (VECTOR_SIZE / 2)));
 enum { REALS = VECTOR_SIZE / sizeof (double) };
 
 typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
-
-/* What the next group reads where there are dark and flat, from its first row
- * on: its rows are elsewhere, and too short for the processor to see them come.
- * NULL where there is nothing. */
-typedef struct ChainAhead {
-  const uint8_t *samples;
-  const float *dark, *flat;
-  size_t stride, row; /* bytes of the frame, numbers */
-  uint32_t sample_size;
-} ChainAhead;
 
 /* The columns of a piece of a tile in one band: what decides about their
  * pixels, and their sums, in the order of ImkShcentroidReals. */
@@ -90,7 +103,6 @@ typedef struct ChainColumns {
   /* the pixels of a group; weights where they differ from cell to cell */
   float value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
   const float *flat[IMK_SHCENTROID_GROUP_ROWS];
-  ChainAhead ahead;
   double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
   const double *factor, *u; /* of a table, or factors and us */
 } ChainColumns;
@@ -126,13 +138,20 @@ read_reals (const double *from)
   return reals;
 }
 
+/* Compilers take a conversion of long vectors apart, so it is spelled out. */
 INLINE Reals
 widen (const float *from)
 {
+#if VECTOR_SIZE == 64
+  return (Reals) _mm512_cvtps_pd (_mm256_loadu_ps (from));
+#elif VECTOR_SIZE == 32
+  return (Reals) _mm256_cvtps_pd (_mm_loadu_ps (from));
+#else
   Floats floats;
 
   memcpy (&floats, from, sizeof (floats));
   return __builtin_convertvector(floats, Reals);
+#endif
 }
 
 /* @n numbers and what is beyond them in whole vectors: whoever comes next
@@ -180,7 +199,8 @@ larger (Reals a, Reals b)
  * of the group. */
 INLINE Reals
 add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
-    const ChainRows *r, Reals v, Reals weight, const ChainWay way)
+    const ChainRows *r, Reals v, Reals weight, const bool begins,
+    const ChainWay way)
 {
   Reals p = v;
 
@@ -192,25 +212,24 @@ add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
     raise_reals (&p, r->power);
   if (way.cut)
     p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
-  s->p += p;
   if (way.rare && r->quad)
     s->p1 += r->y[k] * p;
-  else
+  else if (!begins)
     s->p1 += s->p;
+  s->p = begins ? p : s->p + p;
   return p;
 }
 
 /* imk_shcentroid_spread () and ..._add_spread () of the same. */
 INLINE void
 add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
-    const ChainRows *r, Reals v, Reals weight, Reals p, const ChainWay way)
+    const ChainRows *r, Reals v, Reals flat, Reals weight, Reals p,
+    const bool begins, const ChainWay way)
 {
   Masks lit = v > 0.0;
   Reals light = (Reals) ((Masks) v & lit), q;
 
   if (way.flat) {
-    Reals flat = widen (c->flat[k] + i);
-
     q = flat * light;
     if (r->noise.read > 0.0)
       q += flat * flat * r->noise.read;
@@ -228,14 +247,14 @@ add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
   }
   if (way.cut)
     q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
-  s->q += q;
   if (way.rare && r->quad) {
     s->q1 += r->y[k] * q;
     s->q2 += r->y[k] * r->y[k] * q;
-  } else {
-    s->q1 += s->q;
+  } else if (!begins) {
     s->q2 += s->q1;
+    s->q1 += s->q;
   }
+  s->q = begins ? q : s->q + q;
 }
 
 INLINE void
@@ -246,9 +265,10 @@ add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
 
   if (way.weighted)
     weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
-  p = add_part (s, c, i, k, r, v, weight, way);
+  p = add_part (s, c, i, k, r, v, weight, false, way);
   if (way.all) {
-    add_spread (s, c, i, k, r, v, weight, p, way);
+    add_spread (s, c, i, k, r, v, way.flat ? widen (c->flat[k] + i) : v, weight,
+        p, false, way);
     if (way.cut || way.weighted || way.rare)
       s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
   }
@@ -270,38 +290,20 @@ end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *s,
 {
   const bool quad = way.rare && r->quad, begins = r->begins;
   const double y = r->first;
-  Reals q1, q2;
+  Reals q2;
 
   keep_sum (&c->sums[CHAIN_P][i], s->p, begins);
-  keep_sum (
-      &c->sums[CHAIN_PY][i], quad ? s->p1 : s->p1 - s->p + y * s->p, begins);
+  keep_sum (&c->sums[CHAIN_PY][i], quad ? s->p1 : s->p1 + y * s->p, begins);
   if (!way.all)
     return;
-  q1 = s->q1 - s->q;
-  q2 = 2.0 * s->q2 - 3.0 * s->q1 + s->q;
+  q2 = 2.0 * s->q2 + s->q1;
   keep_sum (&c->sums[CHAIN_Q][i], s->q, begins);
-  keep_sum (&c->sums[CHAIN_QY][i], quad ? s->q1 : q1 + y * s->q, begins);
+  keep_sum (&c->sums[CHAIN_QY][i], quad ? s->q1 : s->q1 + y * s->q, begins);
   keep_sum (&c->sums[CHAIN_QYY][i],
-      quad ? s->q2 : q2 + y * (2.0 * q1 + y * s->q), begins);
+      quad ? s->q2 : q2 + y * (2.0 * s->q1 + y * s->q), begins);
   /* it is p where nothing is cut and nothing weighted */
   keep_sum (&c->sums[CHAIN_RAW][i],
       way.cut || way.weighted || way.rare ? s->raw : s->p, begins);
-}
-
-/* Lines of the cache are fetched while there is something to compute: all at
- * once they would wait for each other, and so would whoever needs the first. */
-INLINE void
-fetch_ahead (const ChainAhead *ahead, uint32_t i, uint32_t n_rows)
-{
-  if (!ahead->dark || i % 16 != 0)
-    return;
-  for (uint32_t k = 0; k < n_rows; k++) {
-    __builtin_prefetch (ahead->dark + k * ahead->row + i);
-    __builtin_prefetch (ahead->flat + k * ahead->row + i);
-  }
-  for (uint32_t k = 0; i % 32 == 0 && k < n_rows; k++)
-    __builtin_prefetch (
-        ahead->samples + k * ahead->stride + i * ahead->sample_size);
 }
 
 /* All rows of a group in one vector of columns. */
@@ -311,20 +313,19 @@ sum_chain_strip (
 {
   ChainStrip s = {.p = {0}};
 
-  fetch_ahead (&c->ahead, i, r->n);
   for (uint32_t k = r->n; k-- > 0;)
     add_pixels (&s, c, i, k, r, way);
   end_group (c, i, r, &s, way);
 }
 
-/* Each combination is a loop of its own. */
+/* Each combination is a loop of its own, but for what is rare. */
 FUNCTION void
 sum_chain_strips (
     ChainColumns *c, uint32_t n, const ChainRows *r, const ChainWay *way)
 {
 #define SUM_STRIPS(...) \
   for (uint32_t i = 0; i < n; i += REALS) \
-  sum_chain_strip (c, i, r, (ChainWay){__VA_ARGS__})
+  sum_chain_strip (c, i, r, (ChainWay){.flat = way->flat, __VA_ARGS__})
 #define SUM_CUT_OR_NOT(...) \
   do { \
     if (way->cut) \
@@ -335,10 +336,6 @@ sum_chain_strips (
   if (way->rare)
     for (uint32_t i = 0; i < n; i += REALS)
       sum_chain_strip (c, i, r, *way);
-  else if (way->all && way->flat && way->weighted)
-    SUM_CUT_OR_NOT (.all = true, .flat = true, .weighted = true);
-  else if (way->all && way->flat)
-    SUM_CUT_OR_NOT (.all = true, .flat = true);
   else if (way->all && way->weighted)
     SUM_CUT_OR_NOT (.all = true, .weighted = true);
   else if (way->all)
@@ -464,25 +461,6 @@ add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
   }
 }
 
-/* Below column @x of the frame and the group that ends above row @y. */
-INLINE ChainAhead
-look_ahead (const Frame *f, uint32_t x, uint32_t y, uint32_t n_rows)
-{
-  const Cpu *cpu = f->cpu;
-  size_t at = (size_t) y * cpu->plan.width + x;
-  ChainAhead ahead = {.stride = f->in->stride,
-      .row = cpu->plan.width,
-      .sample_size = (uint32_t) imk_type_size (f->in->type)};
-
-  if (!cpu->dark || y + n_rows > cpu->plan.height)
-    return ahead;
-  ahead.samples = (const uint8_t *) f->in->data + y * f->in->stride +
-                  (size_t) x * ahead.sample_size;
-  ahead.dark = cpu->dark + at;
-  ahead.flat = cpu->flat + at;
-  return ahead;
-}
-
 /* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
  * @r. Vectors reach beyond the last column, which means nothing. */
 FUNCTION void
@@ -507,7 +485,6 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
     if (way->all && r->calibrated)
       add_samples (f, w->x + x, w->y + y + k, n, c, k, begins);
   }
-  c->ahead = look_ahead (f, w->x + x, w->y + y + r->n, r->n);
   if (way->weighted)
     weigh_rows (t, n, y, cached, r, c);
   sum_chain_strips (c, n, r, way);
@@ -557,143 +534,40 @@ end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
     finish_columns (c, n, false, false);
 }
 
-/* Adds up by halves the lanes from @from on that are @real; they fill
- * @n_vectors, a power of 2. */
-INLINE double
-halve (const double *from, const Masks *real, const uint32_t n_vectors)
+#include "shcentroid/shcentroid-strips-cpu.h"
+#include "shcentroid/shcentroid-fold-cpu.h"
+
+/* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
+ * band, group by group: what strips cannot do. */
+FUNCTION void
+sum_groups_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
+    uint32_t end, bool cached, ChainRows *r, const ChainWay *way,
+    ChainColumns *c)
 {
-  Reals v[IMK_SHCENTROID_LANES / REALS];
-  Pair pairs[REALS / 2];
+  uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
 
-  for (uint32_t j = 0; j < n_vectors; j++)
-    v[j] = (Reals) ((Masks) read_reals (from + j * REALS) & real[j]);
-  for (uint32_t step = n_vectors / 2; step; step /= 2)
-    for (uint32_t j = 0; j < step; j++)
-      v[j] += v[j + step];
-  memcpy (pairs, &v[0], sizeof (pairs));
-  for (uint32_t step = REALS / 4; step; step /= 2)
-    for (uint32_t i = 0; i < step; i++)
-      pairs[i] += pairs[i + step];
-  return pairs[0][0] + pairs[0][1];
-}
-
-/* To the sums of a cell, @n lanes from @at on; those beyond count as 0. */
-INLINE void
-add_vectors (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
-    const bool all, const uint32_t n_vectors)
-{
-  Masks real[IMK_SHCENTROID_LANES / REALS];
-
-  for (uint32_t j = 0; j < n_vectors; j++)
-    real[j] = read_reals (lane_numbers + j * REALS) < (double) n;
-  s->p += halve (&sums[CHAIN_P][at], real, n_vectors);
-  s->pu += halve (&sums[CHAIN_PU][at], real, n_vectors);
-  s->py += halve (&sums[CHAIN_PY][at], real, n_vectors);
-  if (all) {
-    s->q += halve (&sums[CHAIN_Q][at], real, n_vectors);
-    s->qu += halve (&sums[CHAIN_QU][at], real, n_vectors);
-    s->qy += halve (&sums[CHAIN_QY][at], real, n_vectors);
-    s->quu += halve (&sums[CHAIN_QUU][at], real, n_vectors);
-    s->qyy += halve (&sums[CHAIN_QYY][at], real, n_vectors);
-    s->raw += halve (&sums[CHAIN_RAW][at], real, n_vectors);
+  for (uint32_t from = y; from < end; from += r->n) {
+    r->first = from;
+    r->begins = from == y;
+    r->n = end - from < group_rows ? end - from : group_rows;
+    load_group (t, x, n, cached, way, r, c);
   }
-}
-
-/* The same, by the number of vectors that it takes. */
-INLINE void
-add_cell (ImkShcentroidReals *s, ChainSums sums, uint32_t at, uint32_t n,
-    const bool all)
-{
-  if (n <= REALS)
-    add_vectors (s, sums, at, n, all, 1);
-  else if (n <= 2 * REALS)
-    add_vectors (s, sums, at, n, all, 2);
-  else if (n <= 4 * REALS)
-    add_vectors (s, sums, at, n, all, 4);
-  else if (n <= 8 * REALS)
-    add_vectors (s, sums, at, n, all, 8);
-  else
-    add_vectors (s, sums, at, n, all, 16);
-}
-
-/* Of a cell with more columns than lanes, of which @n are here. */
-INLINE void
-gather_lanes (const ChainColumns *c, const uint32_t n_sums, uint32_t first,
-    uint32_t n, uint32_t u, ChainSums lanes)
-{
-  for (uint32_t k = 0; k < n_sums; k++)
-    for (uint32_t i = 0; i < n; i++)
-      lanes[k][(u + i) % IMK_SHCENTROID_LANES] += c->sums[k][first + i];
-}
-
-/* Returns: the largest of @n and @least */
-INLINE double
-largest (const float *from, uint32_t n, double least)
-{
-  Reals v = all_reals (least);
-  double numbers[REALS];
-
-  for (uint32_t i = 0; i < n; i += REALS) {
-    Masks real = read_reals (lane_numbers) < (double) (n - i);
-    Reals more = widen (from + i);
-
-    v = larger (v, (Reals) (((Masks) more & real) | ((Masks) v & ~real)));
-  }
-  memcpy (numbers, &v, sizeof (numbers));
-  for (uint32_t step = REALS / 2; step; step /= 2)
-    for (uint32_t i = 0; i < step; i++)
-      numbers[i] =
-          numbers[i + step] > numbers[i] ? numbers[i + step] : numbers[i];
-  return numbers[0];
-}
-
-INLINE void
-add_maxima (ImkShcentroidReals *s, const ChainColumns *c, uint32_t first,
-    uint32_t n, bool calibrated)
-{
-  s->max = (float) largest (c->max + first, n, s->max);
-  if (calibrated)
-    s->max_sample =
-        (uint32_t) largest (c->max_sample + first, n, s->max_sample);
-}
-
-/* From the columns [@x, @x + @n) of a tile to its cells, in one band; all of
- * them but when the tile is one wide cell, whose @lanes are filled piece by
- * piece. */
-INLINE void
-sum_band (ChainTile *t, ChainColumns *c, uint32_t x, uint32_t n, bool last,
-    bool calibrated, ChainSums lanes, const bool all)
-{
-  const uint32_t n_sums = all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS;
-
-  for (uint32_t i = 0, column = 0; i < t->n; i++) {
-    uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
-
-    if (all)
-      add_maxima (&t->sums[i], c, column, some, calibrated);
-    if (width <= IMK_SHCENTROID_LANES) {
-      add_cell (&t->sums[i], c->sums, column, width, all);
-    } else {
-      for (uint32_t k = 0; x == 0 && k < n_sums; k++)
-        memset (lanes[k], 0, IMK_SHCENTROID_LANES * sizeof (double));
-      gather_lanes (c, n_sums, column, some, x, lanes);
-      if (last)
-        add_cell (&t->sums[i], lanes, 0, IMK_SHCENTROID_LANES, all);
-    }
-    column += some;
-  }
+  end_columns (c, n, way);
 }
 
 FUNCTION void
 sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
 {
   uint32_t width = tile_width (t), height = t->windows[0].height;
-  uint32_t group_rows = imk_shcentroid_group_rows (height);
   ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
   ChainSums lanes;
 
-  for (uint32_t i = 0; i < t->n; i++)
-    t->sums[i] = (ImkShcentroidReals){.max = -3.4e38f};
+  for (uint32_t k = 0; k < (way->all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
+    fill_reals (t->sums[k], 0.0, t->n);
+  for (uint32_t i = 0; i < t->n; i++) {
+    t->max[i] = -3.4e38f;
+    t->max_sample[i] = 0.0f;
+  }
   for (uint32_t y = 0; y < height; y += IMK_SHCENTROID_BAND_ROWS) {
     uint32_t end = y + IMK_SHCENTROID_BAND_ROWS;
 
@@ -705,13 +579,10 @@ sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
 
       if (y == 0 || width > CHAIN_TILE)
         prepare_columns (t, x, n, cached, way, c);
-      for (uint32_t from = y; from < end; from += rows.n) {
-        rows.first = from;
-        rows.begins = from == y;
-        rows.n = end - from < group_rows ? end - from : group_rows;
-        load_group (t, x, n, cached, way, &rows, c);
-      }
-      end_columns (c, n, way);
+      if (is_for_strips (t, x, way))
+        sum_strips_of_band (t, x, n, y, end, cached, &rows, way, c);
+      else
+        sum_groups_of_band (t, x, n, y, end, cached, &rows, way, c);
       if (way->all)
         sum_band (t, c, x, n, last, rows.calibrated, lanes, true);
       else
@@ -720,7 +591,7 @@ sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
   }
   /* where it is not known apart from the largest value */
   for (uint32_t i = 0; way->all && !rows.calibrated && i < t->n; i++)
-    t->sums[i].max_sample = (uint32_t) t->sums[i].max;
+    t->max_sample[i] = t->max[i];
 }
 
 /* Positions of a tile, when all its cells are valid: the divisions are vector
@@ -734,9 +605,9 @@ store_chain_xy (const ChainTile *t)
   uint64_t n_valid = 0;
 
   for (uint32_t i = 0; i < t->n; i++) {
-    p[i] = t->sums[i].p;
-    x[i] = t->sums[i].pu;
-    y[i] = t->sums[i].py;
+    p[i] = t->sums[CHAIN_P][i];
+    x[i] = t->sums[CHAIN_PU][i];
+    y[i] = t->sums[CHAIN_PY][i];
     last_x[i] = t->windows[i].width - 1.0;
   }
   for (uint32_t i = 0; i < t->n; i++) {
@@ -773,9 +644,12 @@ find_pulls (ChainTile *t, const ChainWay *way, ChainColumns *columns)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
   double nudge = imk_shcentroid_nudge (params), kept[CHAIN_TILE];
-  ImkShcentroidReals sums[CHAIN_TILE];
+  double sums[N_CHAIN_SUMS][CHAIN_TILE];
+  ImkShcentroidReals before[CHAIN_TILE];
 
-  memcpy (sums, t->sums, t->n * sizeof (*sums));
+  memcpy (sums, t->sums, sizeof (sums));
+  for (uint32_t i = 0; i < t->n; i++)
+    before[i] = chain_sums (t, i);
   for (int y = 0; y < 2; y++) {
     double *centres = y ? t->centre_y : t->centre_x;
 
@@ -784,11 +658,14 @@ find_pulls (ChainTile *t, const ChainWay *way, ChainColumns *columns)
       centres[i] += nudge;
     sum_chain (t, false, way, columns);
     memcpy (centres, kept, t->n * sizeof (*kept));
-    for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t i = 0; i < t->n; i++) {
+      ImkShcentroidReals after = chain_sums (t, i);
+
       imk_shcentroid_see_pull (
-          &t->pulls[i], y, &sums[i], &t->sums[i], &t->windows[i], params);
+          &t->pulls[i], y, &before[i], &after, &t->windows[i], params);
+    }
   }
-  memcpy (t->sums, sums, t->n * sizeof (*sums));
+  memcpy (t->sums, sums, sizeof (sums));
 }
 
 FUNCTION void
@@ -820,13 +697,10 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef Reals
 #undef Masks
 #undef REALS
-#undef Pair
 #undef Floats
 #undef widen
 #undef add_maximum
 #undef ChainColumns
-#undef ChainAhead
-#undef look_ahead
 #undef ChainStrip
 #undef ChainSums
 #undef load_samples
@@ -836,7 +710,6 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef fill_reals
 #undef all_reals
 #undef load_row
-#undef fetch_ahead
 #undef add_range
 #undef find_ranges
 #undef find_brightest
@@ -861,15 +734,42 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef weigh_columns
 #undef finish_columns
 #undef end_columns
-#undef add_vectors
-#undef halve
 #undef gather_lanes
 #undef largest
 #undef add_maxima
-#undef add_cell
 #undef sum_band
 #undef sum_chain
 #undef store_chain_xy
 #undef end_chain
+#undef Singles
+#undef Ints
+#undef SINGLES
+#undef HALVES
+#undef StripPlace
+#undef StripSums
+#undef read_singles
+#undef strip_samples
+#undef widen_half
+#undef larger_single
+#undef add_strip_row
+#undef add_strip_group
+#undef write_reals
+#undef end_strip
+#undef sum_strip
+#undef strip_place
+#undef sum_strips
+#undef is_for_strips
+#undef sum_strips_of_band
+#undef fold_pair
+#undef FoldCells
+#undef fold_columns
+#undef fold_cells
+#undef fold_tile
+#undef add_cells
+#undef are_alike
+#undef fold_sums
+#undef strip_reals
+#undef sum_groups_of_band
 #undef find_pulls
+#undef band_place
 #undef measure_chain

@@ -59,10 +59,11 @@ typedef struct ImkShcentroidPull {
   double x, y;
 } ImkShcentroidPull;
 
-/* One column of a group. Adding a running sum to another one weights each row
- * by its distance, without a multiplication: p1 is the sum of (k + 1) p, q2
- * that of (k + 1) (k + 2) / 2 q, k counted from the first row of the group. In
- * a quad cell p1, q1 and q2 are the sums of y p, y q and y^2 q as they are. */
+/* One column of a group, added up from its last row. Adding a running sum to
+ * another one before it grows weights each row by its distance, without a
+ * multiplication: p1 is the sum of k p, q2 that of k (k - 1) / 2 q, k counted
+ * from the first row of the group. In a quad cell p1, q1 and q2 are the sums of
+ * y p, y q and y^2 q as they are. */
 typedef struct ImkShcentroidGroup {
   double p, p1;
   double q, q1, q2;
@@ -253,16 +254,16 @@ imk_shcentroid_spread (double v, double flat, bool used, double pedestal,
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_add_part (ImkShcentroidGroup *g, double p, bool quad, double y)
 {
-  g->p += p;
   g->p1 += quad ? y * p : g->p;
+  g->p += p;
 }
 
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_add_spread (ImkShcentroidGroup *g, double q, bool quad, double y)
 {
-  g->q += q;
-  g->q1 += quad ? y * q : g->q;
   g->q2 += quad ? y * y * q : g->q1;
+  g->q1 += quad ? y * q : g->q;
+  g->q += q;
 }
 
 /* To the sums of its column the group that begins at row @y of the window. */
@@ -271,18 +272,18 @@ imk_shcentroid_add_group (
     ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
 {
   c->p += g->p;
-  c->py += quad ? g->p1 : g->p1 - g->p + y * g->p;
+  c->py += quad ? g->p1 : g->p1 + y * g->p;
 }
 
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_add_group_spread (
     ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
 {
-  double q1 = g->q1 - g->q, q2 = 2.0 * g->q2 - 3.0 * g->q1 + g->q;
+  double q2 = 2.0 * g->q2 + g->q1;
 
   c->q += g->q;
-  c->qy += quad ? g->q1 : q1 + y * g->q;
-  c->qyy += quad ? g->q2 : q2 + y * (2.0 * q1 + y * g->q);
+  c->qy += quad ? g->q1 : g->q1 + y * g->q;
+  c->qyy += quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
   c->raw += g->raw;
 }
 

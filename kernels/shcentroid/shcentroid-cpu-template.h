@@ -35,6 +35,7 @@
 #define measure_all NAME (measure_all)
 #define Below NAME (Below)
 #define load_below NAME (load_below)
+#define find_extreme NAME (find_extreme)
 #define find_extremes NAME (find_extremes)
 #define join_extremes NAME (join_extremes)
 #define gather_extremes NAME (gather_extremes)
@@ -464,22 +465,29 @@ measure_all (const Frame *f, const Tile *t, const Columns *columns)
 /* ------------------------------------------------------------------------
  * Levels: thresholds that the samples of a cell decide. */
 
-/* The smallest and the largest sample of each column. */
-FUNCTION void
-find_extremes (const Area *a, SAMPLE *restrict min, SAMPLE *restrict max)
+/* The largest sample of each column, or the smallest. */
+INLINE void
+find_extreme (const Area *a, const bool largest, SAMPLE *restrict to)
 {
   const uint8_t *from = a->frame + a->y * a->stride + a->x * sizeof (SAMPLE);
 
-  memcpy (min, from, a->width * sizeof (SAMPLE));
-  memcpy (max, from, a->width * sizeof (SAMPLE));
+  memcpy (to, from, a->width * sizeof (SAMPLE));
   for (uint32_t y = 1; y < a->height; y++) {
     const SAMPLE *restrict row = (const SAMPLE *) (from + y * a->stride);
 
-    for (uint32_t x = 0; x < a->width; x++) {
-      min[x] = row[x] < min[x] ? row[x] : min[x];
-      max[x] = row[x] > max[x] ? row[x] : max[x];
-    }
+    for (uint32_t x = 0; x < a->width; x++)
+      to[x] = (largest ? row[x] > to[x] : row[x] < to[x]) ? row[x] : to[x];
   }
+}
+
+/* @whole: the smallest ones, too */
+FUNCTION void
+find_extremes (
+    const Area *a, bool whole, SAMPLE *restrict min, SAMPLE *restrict max)
+{
+  find_extreme (a, true, max);
+  if (whole)
+    find_extreme (a, false, min);
 }
 
 /* From those of 2^(k - 1) columns to those of 2^k, from each column on. */
@@ -523,10 +531,11 @@ find_levels (const Frame *f, const Tile *t, double *restrict pedestals,
   SAMPLE low[N_PIECES][TILE], high[N_PIECES][TILE];
   double min[TILE], max[TILE];
   int32_t below[TILE];
+  bool whole = params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
 
-  find_extremes (&t->area, low[0], high[0]);
+  find_extremes (&t->area, whole, low[0], high[0]);
   gather_extremes (t, high, true, max);
-  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE)
+  if (whole)
     gather_extremes (t, low, false, min);
   else
     memcpy (min, max, t->n * sizeof (*min));
@@ -589,7 +598,7 @@ level_wide_cell (const Frame *f, Tile *t)
   for (uint32_t u = 0; u < t->area.width; u += TILE) {
     Area piece = piece_of (&t->area, u);
 
-    find_extremes (&piece, low, high);
+    find_extremes (&piece, true, low, high);
     for (uint32_t x = 0; x < piece.width; x++) {
       min = low[x] < min ? low[x] : min;
       max = high[x] > max ? high[x] : max;
@@ -647,6 +656,7 @@ measure_wide_cell (const Frame *f, const Tile *tile)
 #undef measure_all
 #undef Below
 #undef load_below
+#undef find_extreme
 #undef find_extremes
 #undef join_extremes
 #undef gather_extremes

@@ -14,6 +14,7 @@ enum {
   MAX_STRIP_ROWS = 64, /* of all strip_rows */
   CHAIN_TILE = 256,    /* the same for the chain, whose sums are longer */
   CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
+  STRIP_COLUMNS = 16,                             /* of the chain, at a time */
   WORTH_A_THREAD = 1 << 17,                       /* pixels; about 10 us */
 };
 
@@ -46,8 +47,13 @@ typedef struct Cpu {
   double *held;        /* x and y of every cell */
 
   /* of the chain */
-  float *dark, *flat, *lut;   /* NULL for none; dark and flat only together */
-  bool bad;                   /* some pixel is */
+  float *dark, *flat, *lut; /* NULL for none; dark and flat only together */
+  /* of a grid: dark and flat strip by strip, see make_strips (); or NULL */
+  float *dark_strips, *flat_strips;
+  uint32_t *strips_before; /* the tile that begins with each column of cells */
+  uint32_t n_strips;       /* of a row of cells */
+  bool bad;                /* some pixel is */
+  bool upwards;            /* the next frame, see measure_chain_bands () */
   ImkShcentroidTrack *tracks; /* of every cell */
   ImkShcentroidSlope *slopes; /* of every cell, for their mean */
   bool lost;                  /* nothing is tracked */
@@ -98,6 +104,17 @@ widest (const Tile *t)
   for (uint32_t i = 0; i < t->n; i++)
     width = t->rects[i].width > width ? t->rects[i].width : width;
   return width;
+}
+
+/* Returns: the first cell that the tile from @from on has no room for */
+static uint32_t
+end_of_tile (const ImkShcentroidRect *rects, uint32_t from, uint32_t last)
+{
+  uint32_t width = rects[from].width, to = from + 1;
+
+  while (to < last && width + rects[to].width <= CHAIN_TILE)
+    width += rects[to++].width;
+  return to;
 }
 
 /* What the template makes of one combination of types. */
@@ -214,6 +231,15 @@ finish_sums (const Frame *f, const Tile *t, uint32_t i, ImkShcentroidSums *s)
 }
 
 #include "shcentroid/shcentroid-chain-tile.h"
+#include "shcentroid/shcentroid-calibration-cpu.h"
+
+/* Lanes of two vectors, by number; gcc wants these in a vector, too. */
+#ifdef __clang__
+#define SHUFFLE(Numbers, a, b, ...) __builtin_shufflevector (a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(Numbers, a, b, ...) \
+  __builtin_shuffle (a, b, (Numbers){__VA_ARGS__})
+#endif
 
 /* One binary for all x86-64; elsewhere 16 bytes are what vector units have. */
 #define ISA_NAME(x) x##_base
@@ -223,6 +249,7 @@ finish_sums (const Frame *f, const Tile *t, uint32_t i, ImkShcentroidSums *s)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_X86_ISAS 1
+#include <immintrin.h>
 
 #define ISA_NAME(x) x##_avx2
 #define VECTOR_SIZE 32
@@ -333,7 +360,9 @@ measure_bands (void *data, uint32_t first, uint32_t end)
   }
 }
 
-/* Cells that stay beside each other go through the chain together. */
+/* Cells that stay beside each other go through the chain together. Frames go
+ * downwards and upwards in turn: where dark and flat are more than a cache
+ * holds, it is what came last that it has when the next frame begins. */
 static void
 measure_chain_bands (void *data, uint32_t first, uint32_t end)
 {
@@ -341,16 +370,15 @@ measure_chain_bands (void *data, uint32_t first, uint32_t end)
   const Cpu *cpu = f->cpu;
   const Functions *functions = get_functions (cpu);
   bool together = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+  uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
 
-  for (uint32_t band = first; band < end; band++) {
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t band = cpu->upwards ? n_bands - 1 - i : i;
     uint32_t from = band * cpu->band_cells, last = from + cpu->band_cells;
 
     while (from < last) {
-      uint32_t width = cpu->rects[from].width, to = from + 1;
+      uint32_t to = together ? end_of_tile (cpu->rects, from, last) : from + 1;
 
-      while (
-          together && to < last && width + cpu->rects[to].width <= CHAIN_TILE)
-        width += cpu->rects[to++].width;
       functions->measure_chain (f, from, to - from);
       from = to;
     }
@@ -450,6 +478,9 @@ cpu_destroy (void *state)
   free (cpu->held);
   free (cpu->dark);
   free (cpu->flat);
+  free (cpu->dark_strips);
+  free (cpu->flat_strips);
+  free (cpu->strips_before);
   free (cpu->lut);
   free (cpu->tracks);
   free (cpu->slopes);
@@ -457,33 +488,6 @@ cpu_destroy (void *state)
   free_weights (cpu);
   matching_clear (&cpu->matching);
   free (cpu);
-}
-
-static bool
-copy_calibration (Cpu *cpu, const ImkShcentroidPlan *plan)
-{
-  size_t n = (size_t) plan->width * plan->height;
-  size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
-
-  if (plan->lut) {
-    cpu->lut = malloc (n_samples * sizeof (*cpu->lut));
-    if (!cpu->lut)
-      return false;
-    memcpy (cpu->lut, plan->lut, n_samples * sizeof (*cpu->lut));
-  }
-  if (plan->pixels) {
-    /* and what a vector at the last pixel reaches beyond it */
-    cpu->dark = calloc (n + CHAIN_TILE, sizeof (*cpu->dark));
-    cpu->flat = calloc (n + CHAIN_TILE, sizeof (*cpu->flat));
-    if (!cpu->dark || !cpu->flat)
-      return false;
-    for (size_t i = 0; i < n; i++) {
-      cpu->dark[i] = plan->pixels[i].dark;
-      cpu->flat[i] = plan->pixels[i].flat;
-      cpu->bad |= plan->pixels[i].flat == 0.0f;
-    }
-  }
-  return true;
 }
 
 /* All rows of a grid have the columns of the first. */
@@ -507,8 +511,8 @@ allocate (Cpu *cpu, const ImkShcentroidPlan *plan)
   cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
   cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
   return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
-         copy_calibration (cpu, plan) && number_columns (cpu, plan) &&
-         matching_init (&cpu->matching, plan);
+         copy_calibration (cpu, plan) && make_strips (cpu, plan) &&
+         number_columns (cpu, plan) && matching_init (&cpu->matching, plan);
 }
 
 /* Where those of the cells begin; they fit 32 bits when the cells do, and it is
@@ -528,7 +532,8 @@ allocate_weights (Cpu *cpu)
     n_rows += cpu->rects[i].height;
   }
   if (n_columns > 0 && n_columns < UINT32_MAX && n_rows < UINT32_MAX) {
-    cpu->column_weights = malloc (n_columns * sizeof (double));
+    cpu->column_weights =
+        calloc (n_columns + IMK_SHCENTROID_LANES, sizeof (double));
     cpu->row_weights =
         calloc (n_rows + IMK_SHCENTROID_GROUP_ROWS, sizeof (double));
   }
@@ -654,6 +659,7 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   if (cpu->params.remove_tilt)
     remove_tilt (&frame);
   cpu->fresh = cpu->lost = false;
+  cpu->upwards = !cpu->upwards;
   return IMK_OK;
 }
 

@@ -833,6 +833,33 @@ test_same_as_plain (void)
   }
 }
 
+/* Every other frame is measured from the bottom up. */
+static void
+test_second_frame (void)
+{
+  static const int options[] = {4, 10, 17, 18, 20};
+
+  for (size_t shape = 0; shape < N_SHAPES; shape++)
+    for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++) {
+      TestImage in, first, second;
+      ImkShcentroid *s;
+      Case k;
+
+      make_case (&k, shape, IMK_TYPE_U8, options[i], 0, 0);
+      in = case_frame (&k);
+      first = output_new (&k.config, IMK_TYPE_F64);
+      second = output_new (&k.config, IMK_TYPE_F64);
+      s = kernel_new (IMK_BACKEND_CPU, &k.config);
+      process (s, &in, &first);
+      process (s, &in, &second);
+      test_image_same (&first, &second, k.name);
+      imk_shcentroid_free (s);
+      test_image_free (&in);
+      test_image_free (&first);
+      test_image_free (&second);
+    }
+}
+
 static void
 test_threads (void)
 {
@@ -1399,6 +1426,7 @@ main (void)
       {"every option agrees with a reference that goes pixel by pixel",
           test_reference, .cpu_only = true},
       {"a dark of 0 changes nothing", test_same_as_plain},
+      {"the same frame again has the same bits", test_second_frame},
       {"the result does not depend on the number of threads", test_threads},
       {"a map of the cells of a grid gives the same bits",
           test_map_equals_grid},

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Dark, flat and the look-up table as the CPU keeps them; a part of
+ * shcentroid-cpu.c. */
+
+static bool
+copy_calibration (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  size_t n = (size_t) plan->width * plan->height;
+  size_t n_samples = plan->type == IMK_TYPE_U8 ? 256 : 65536;
+
+  if (plan->lut) {
+    cpu->lut = malloc (n_samples * sizeof (*cpu->lut));
+    if (!cpu->lut)
+      return false;
+    memcpy (cpu->lut, plan->lut, n_samples * sizeof (*cpu->lut));
+  }
+  if (plan->pixels) {
+    /* and what a vector at the last pixel reaches beyond it */
+    cpu->dark = calloc (n + CHAIN_TILE, sizeof (*cpu->dark));
+    cpu->flat = calloc (n + CHAIN_TILE, sizeof (*cpu->flat));
+    if (!cpu->dark || !cpu->flat)
+      return false;
+    for (size_t i = 0; i < n; i++) {
+      cpu->dark[i] = plan->pixels[i].dark;
+      cpu->flat[i] = plan->pixels[i].flat;
+      cpu->bad |= plan->pixels[i].flat == 0.0f;
+    }
+  }
+  return true;
+}
+
+/* Strip @strip of the tile that begins at column @left: the numbers of a row of
+ * it from @from to @to. The last strip ends with the frame, if not before. */
+static void
+copy_strip (const ImkShcentroidPlan *plan, uint32_t left, uint32_t strip,
+    uint32_t y, const float *from, float *to)
+{
+  uint32_t x = left + strip * STRIP_COLUMNS;
+
+  if (x > plan->width - STRIP_COLUMNS)
+    x = plan->width - STRIP_COLUMNS;
+  memcpy (
+      to, from + (size_t) y * plan->width + x, STRIP_COLUMNS * sizeof (*to));
+}
+
+/* Those of the tiles of a row of cells, before the tile at each of them. */
+static void
+count_strips (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  for (uint32_t from = 0, to; from < plan->columns; from = to) {
+    uint32_t width = 0;
+
+    cpu->strips_before[from] = cpu->n_strips;
+    to = end_of_tile (plan->rects, from, plan->columns);
+    for (uint32_t i = from; i < to; i++)
+      width += plan->rects[i].width;
+    cpu->n_strips += imk_div_up (width, STRIP_COLUMNS);
+  }
+}
+
+/* Rows of the cells of @plan's rows, all together. */
+static size_t
+count_rows (const ImkShcentroidPlan *plan)
+{
+  size_t n = 0;
+
+  for (uint32_t band = 0; band < plan->rows; band++)
+    n += plan->rects[band * plan->columns].height;
+  return n;
+}
+
+/* The rows of strip @strip of the tile that @rect begins, as they are added up:
+ * those of a group from the last to the first. Returns: where the next goes */
+static float *
+copy_strip_rows (const ImkShcentroidPlan *plan, const ImkShcentroidRect *rect,
+    uint32_t strip, const float *from, float *to)
+{
+  uint32_t most = imk_shcentroid_group_rows (rect->height);
+
+  for (uint32_t y = 0; y < rect->height; y += most) {
+    uint32_t left = rect->height - y;
+
+    for (uint32_t k = left < most ? left : most; k-- > 0;) {
+      copy_strip (plan, rect->x, strip, rect->y + y + k, from, to);
+      to += STRIP_COLUMNS;
+    }
+  }
+  return to;
+}
+
+/* For each row of cells and each of its strips the rows of that. */
+static void
+copy_strips (
+    const Cpu *cpu, const ImkShcentroidPlan *plan, const float *from, float *to)
+{
+  for (uint32_t band = 0; band < plan->rows; band++)
+    for (uint32_t i = 0, end; i < plan->columns; i = end) {
+      uint32_t n = cpu->n_strips - cpu->strips_before[i];
+
+      end = end_of_tile (plan->rects, i, plan->columns);
+      if (end < plan->columns)
+        n = cpu->strips_before[end] - cpu->strips_before[i];
+      for (uint32_t strip = 0; strip < n; strip++)
+        to = copy_strip_rows (
+            plan, &plan->rects[band * plan->columns + i], strip, from, to);
+    }
+}
+
+/* Dark and flat once more, in the order in which they are needed: they are read
+ * from the first to the last without a gap, which is what processors fetch
+ * ahead; and each by itself, as they do not fetch far ahead. */
+static bool
+make_strips (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  size_t n;
+
+  if (!plan->pixels || !plan->columns || plan->width < STRIP_COLUMNS)
+    return true;
+  cpu->strips_before = calloc (plan->columns, sizeof (uint32_t));
+  if (!cpu->strips_before)
+    return false;
+  count_strips (cpu, plan);
+  n = count_rows (plan) * cpu->n_strips * STRIP_COLUMNS;
+  cpu->dark_strips = aligned_alloc (64, n * sizeof (float));
+  cpu->flat_strips = aligned_alloc (64, n * sizeof (float));
+  if (!cpu->dark_strips || !cpu->flat_strips)
+    return false;
+  copy_strips (cpu, plan, cpu->dark, cpu->dark_strips);
+  copy_strips (cpu, plan, cpu->flat, cpu->flat_strips);
+  return true;
+}

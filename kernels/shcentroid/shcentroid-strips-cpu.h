@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From samples straight to the sums of their columns, on the CPU for one
+ * instruction set; a part of shcentroid-chain-cpu.h. A strip of columns goes
+ * through all rows of a band in registers, samples, dark and flat are read
+ * where they are: nothing of a pixel is stored. It is the common case: no
+ * look-up table, no power, no quad cell, one row weight for all cells. */
+
+typedef float Singles __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef int32_t Ints __attribute__ ((vector_size (VECTOR_SIZE)));
+
+/* Columns of a strip that go together: a vector of float32, of which HALVES are
+ * as many vectors of float64. STRIP_COLUMNS are a multiple. */
+enum { SINGLES = VECTOR_SIZE / sizeof (float), HALVES = 2 };
+
+/* Where columns begin, in the first row of a band: the samples and what there
+ * is of every pixel, @row numbers from row to row. */
+typedef struct StripPlace {
+  const uint8_t *samples;
+  size_t stride; /* bytes */
+  bool words;    /* two bytes a sample */
+  const float *dark, *flat;
+  size_t row, strip;     /* from strip to strip; 0: as in the frame */
+  const double *weights; /* of the rows of the band */
+} StripPlace;
+
+/* What becomes of it: ImkShcentroidReals of every column, but for u. */
+typedef struct StripSums {
+  Reals p[HALVES], py[HALVES];
+  Reals q[HALVES], qy[HALVES], qyy[HALVES], raw[HALVES];
+  Singles max, max_sample;
+} StripSums;
+
+INLINE Singles
+read_singles (const float *from)
+{
+  Singles singles;
+
+  memcpy (&singles, from, sizeof (singles));
+  return singles;
+}
+
+/* See widen (). */
+INLINE Singles
+strip_samples (const uint8_t *from, bool words)
+{
+#if VECTOR_SIZE == 64
+  return (Singles) _mm512_cvtepi32_ps (
+      words ? _mm512_cvtepu16_epi32 (_mm256_loadu_si256 ((const void *) from))
+            : _mm512_cvtepu8_epi32 (_mm_loadu_si128 ((const void *) from)));
+#elif VECTOR_SIZE == 32
+  return (Singles) _mm256_cvtepi32_ps (
+      words ? _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from))
+            : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from)));
+#else
+  float samples[SINGLES];
+  Singles singles;
+
+  for (uint32_t i = 0; i < SINGLES; i++)
+    samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  memcpy (&singles, samples, sizeof (singles));
+  return singles;
+#endif
+}
+
+/* As many as a vector of Reals has, where nobody wants them as float32. */
+INLINE Reals
+strip_reals (const uint8_t *from, bool words)
+{
+#if VECTOR_SIZE == 64
+  return (Reals) _mm512_cvtepi64_pd (
+      words ? _mm512_cvtepu16_epi64 (_mm_loadu_si128 ((const void *) from))
+            : _mm512_cvtepu8_epi64 (_mm_loadl_epi64 ((const void *) from)));
+#elif VECTOR_SIZE == 32
+  int four;
+
+  if (words)
+    return (Reals) _mm256_cvtepi32_pd (
+        _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from)));
+  memcpy (&four, from, sizeof (four));
+  return (Reals) _mm256_cvtepi32_pd (
+      _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four)));
+#else
+  Reals reals = {0};
+
+  for (uint32_t i = 0; i < REALS; i++)
+    reals[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  return reals;
+#endif
+}
+
+INLINE Reals
+widen_half (const Singles *singles, uint32_t half)
+{
+  float floats[SINGLES];
+
+  memcpy (floats, singles, sizeof (floats));
+  return widen (floats + half * REALS);
+}
+
+/* What is not a number is not larger. */
+INLINE Singles
+larger_single (Singles a, Singles b)
+{
+  Ints take = b > a;
+
+  return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
+}
+
+/* One row of a strip, to the groups of both halves. @i: its first column in the
+ * tile, @y: the row in the band, @there: that of dark and flat, @begins: its
+ * group */
+INLINE void
+add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
+    const ChainColumns *c, uint32_t i, uint32_t y, uint32_t there,
+    const ChainRows *r, const bool begins, const ChainWay way)
+{
+  const uint8_t *from = at->samples + y * at->stride;
+  Singles sample = {0}, value, flat = {0};
+
+  if (way.flat || way.all)
+    sample = strip_samples (from, at->words);
+  value = sample;
+  if (way.flat) {
+    flat = read_singles (at->flat + there * at->row);
+    value = (sample - read_singles (at->dark + there * at->row)) * flat;
+  }
+  if (way.all) {
+    s->max = larger_single (s->max, value);
+    if (way.flat) {
+      Ints good = value == value;
+
+      s->max_sample =
+          larger_single (s->max_sample, (Singles) ((Ints) sample & good));
+    }
+  }
+  for (uint32_t h = 0; h < HALVES; h++) {
+    Reals v, weight = {0}, p;
+
+    if (way.flat || way.all)
+      v = widen_half (&value, h);
+    else
+      v = strip_reals (from + (h * REALS << at->words), at->words);
+
+    if (way.weighted)
+      weight = all_reals (at->weights[y]);
+    p = add_part (&g[h], c, i + h * REALS, 0, r, v, weight, begins, way);
+    if (!way.all)
+      continue;
+    add_spread (&g[h], c, i + h * REALS, 0, r, v, widen_half (&flat, h), weight,
+        p, begins, way);
+    if (way.cut || way.weighted)
+      g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
+  }
+}
+
+/* imk_shcentroid_add_group (): to the sums of the strip, which it begins when
+ * it is at the top. */
+INLINE void
+add_strip_group (StripSums *s, uint32_t h, const ChainStrip *g, bool begins,
+    const double y, const ChainWay way)
+{
+  Reals py = g->p1 + y * g->p, q2, qy, qyy, raw;
+
+  s->p[h] = begins ? g->p : s->p[h] + g->p;
+  s->py[h] = begins ? py : s->py[h] + py;
+  if (!way.all)
+    return;
+  q2 = 2.0 * g->q2 + g->q1;
+  qy = g->q1 + y * g->q;
+  qyy = q2 + y * (2.0 * g->q1 + y * g->q);
+  /* it is p where nothing is cut and nothing weighted */
+  raw = way.cut || way.weighted ? g->raw : g->p;
+  s->q[h] = begins ? g->q : s->q[h] + g->q;
+  s->qy[h] = begins ? qy : s->qy[h] + qy;
+  s->qyy[h] = begins ? qyy : s->qyy[h] + qyy;
+  s->raw[h] = begins ? raw : s->raw[h] + raw;
+}
+
+INLINE void
+write_reals (double *to, Reals reals)
+{
+  memcpy (to, &reals, sizeof (reals));
+}
+
+/* imk_shcentroid_end_column () of half @h of the strip at column @i. */
+INLINE void
+end_strip (ChainColumns *c, uint32_t i, const StripSums *s, uint32_t h,
+    const ChainWay way)
+{
+  Reals p = s->p[h], py = s->py[h], q = s->q[h], qy = s->qy[h];
+  Reals qyy = s->qyy[h], u = read_reals (c->u + i);
+
+  if (way.weighted) {
+    Reals factor = read_reals (c->factor + i), square = factor * factor;
+
+    p *= factor;
+    py *= factor;
+    q *= square;
+    qy *= square;
+    qyy *= square;
+  }
+  write_reals (&c->sums[CHAIN_P][i], p);
+  write_reals (&c->sums[CHAIN_PU][i], u * p);
+  write_reals (&c->sums[CHAIN_PY][i], py);
+  if (!way.all)
+    return;
+  write_reals (&c->sums[CHAIN_Q][i], q);
+  write_reals (&c->sums[CHAIN_QU][i], u * q);
+  write_reals (&c->sums[CHAIN_QY][i], qy);
+  write_reals (&c->sums[CHAIN_QUU][i], u * u * q);
+  write_reals (&c->sums[CHAIN_QYY][i], qyy);
+  write_reals (&c->sums[CHAIN_RAW][i], s->raw[h]);
+}
+
+/* All rows of a band, by groups from the top. @first: the row of the window
+ * that the band begins with */
+INLINE void
+sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
+    const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
+    const ChainWay way)
+{
+  StripSums s = {.max_sample = {0}};
+
+  s.max = s.max_sample - 3.4e38f;
+  for (uint32_t y = 0; y < n_rows; y += group_rows) {
+    uint32_t n = n_rows - y < group_rows ? n_rows - y : group_rows;
+    ChainStrip g[HALVES] = {{.p = {0}}};
+
+    add_strip_row (
+        g, &s, at, c, i, y + n - 1, at->strip ? y : y + n - 1, r, true, way);
+    for (uint32_t k = n - 1; k-- > 0;)
+      add_strip_row (g, &s, at, c, i, y + k, at->strip ? y + n - 1 - k : y + k,
+          r, false, way);
+    for (uint32_t h = 0; h < HALVES; h++)
+      add_strip_group (&s, h, &g[h], y == 0, first + y, way);
+  }
+  for (uint32_t h = 0; h < HALVES; h++)
+    end_strip (c, i + h * REALS, &s, h, way);
+  if (way.all) {
+    memcpy (c->max + i, &s.max, sizeof (s.max));
+    memcpy (c->max_sample + i, &s.max_sample, sizeof (s.max_sample));
+  }
+}
+
+/* Strip @i of those from @band on, which begins at column @start; columns from
+ * @from on. */
+INLINE StripPlace
+strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
+{
+  StripPlace at = *band;
+  size_t there = at.strip ? i * at.strip + from : start + from;
+
+  at.samples += (size_t) (start + from) << at.words;
+  if (at.dark) {
+    at.dark += there;
+    at.flat += there;
+  }
+  return at;
+}
+
+/* @n columns; the last strip ends with the row of the frame, @left columns from
+ * here, if not before, and sums up some again. */
+INLINE void
+sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
+    const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
+    const ChainWay way)
+{
+  uint32_t last = left - STRIP_COLUMNS;
+
+  for (uint32_t i = 0; i * STRIP_COLUMNS < n; i++)
+    for (uint32_t k = 0; k < STRIP_COLUMNS; k += SINGLES) {
+      uint32_t start = i * STRIP_COLUMNS < last ? i * STRIP_COLUMNS : last;
+      StripPlace at = strip_place (band, i, start, k);
+
+      sum_strip (c, start + k, &at, r, n_rows, group_rows, first, way);
+    }
+}
+
+/* Can a band of the columns from @x of the tile on be summed up so? */
+FUNCTION bool
+is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
+{
+  const Cpu *cpu = t->f->cpu;
+
+  for (uint32_t i = 1; way->weighted && i < t->n; i++)
+    if (t->centre_y[i] != t->centre_y[0])
+      return false;
+  return !way->rare && !cpu->lut &&
+         t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
+}
+
+/* Column @x and row @y of the tile, where a band begins. */
+FUNCTION StripPlace
+band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
+{
+  const Frame *f = t->f;
+  const Cpu *cpu = f->cpu;
+  const ImkShcentroidWindow *w = t->windows;
+  size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x + x;
+  bool words = f->in->type == IMK_TYPE_U16;
+  StripPlace band = {
+      .samples = (const uint8_t *) f->in->data + (w->y + y) * f->in->stride +
+                 ((size_t) (w->x + x) << words),
+      .stride = f->in->stride,
+      .words = words,
+      .row = cpu->plan.width,
+      .weights = weights,
+  };
+
+  if (cpu->dark_strips && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
+    uint32_t strip =
+        cpu->strips_before[t->first % cpu->plan.columns] + x / STRIP_COLUMNS;
+
+    band.row = STRIP_COLUMNS;
+    band.strip = w->height * band.row;
+    at = (size_t) (w->y - cpu->rects[0].y) * cpu->n_strips * band.row +
+         strip * band.strip + y * band.row;
+    band.dark = cpu->dark_strips + at;
+    band.flat = cpu->flat_strips + at;
+  } else if (cpu->dark) {
+    band.dark = cpu->dark + at;
+    band.flat = cpu->flat + at;
+  }
+  return band;
+}
+
+/* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
+ * band. Each combination is a loop of its own. */
+FUNCTION void
+sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
+    uint32_t end, bool cached, const ChainRows *r, const ChainWay *way,
+    ChainColumns *c)
+{
+  double weights[IMK_SHCENTROID_BAND_ROWS];
+  StripPlace band = band_place (t, x, y, weights);
+  uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
+  uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
+
+  for (uint32_t k = 0; way->weighted && k < end - y;
+       k += IMK_SHCENTROID_GROUP_ROWS)
+    weight_rows (t, 0, y + k, cached, weights + k);
+#define SUM_STRIPS(...) \
+  sum_strips ( \
+      c, n, left, &band, r, end - y, group_rows, y, (ChainWay){__VA_ARGS__})
+#define SUM_CUT_OR_NOT(...) \
+  do { \
+    if (way->cut) \
+      SUM_STRIPS (__VA_ARGS__, .cut = true); \
+    else \
+      SUM_STRIPS (__VA_ARGS__, .cut = false); \
+  } while (0)
+#define SUM_WEIGHTED_OR_NOT(...) \
+  do { \
+    if (way->weighted) \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
+    else \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
+  } while (0)
+  if (way->all && way->flat)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
+  else if (way->all)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);
+  else if (way->flat)
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = true);
+  else
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = false);
+#undef SUM_WEIGHTED_OR_NOT
+#undef SUM_CUT_OR_NOT
+#undef SUM_STRIPS
+}
