@@ -835,6 +835,7 @@ centroids_check (Centroids *c)
   centroids_compare (c, "mapped memory");
   if (!c->device.block)
     return;
+  centroids_cpu (c, 1); /* the frame after it, of what follows spots */
   centroids_copied (c, 1);
   centroids_compare (c, "device memory");
 }
