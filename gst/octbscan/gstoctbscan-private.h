@@ -94,6 +94,7 @@ typedef struct {
   gboolean has_images; /* or it is added to a mean, and the next one has */
   gboolean backward;
   gboolean to_host; /* images are in page-locked memory, to be copied to */
+  gboolean may_go_anywhere; /* not what is on a device: that is the first's */
   gboolean lost;
   guint first_camera;
   GstClockTime entered;

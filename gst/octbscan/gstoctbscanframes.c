@@ -605,6 +605,8 @@ prepare_for_device (
     gst_buffer_unref (w->source);
     w->source = source;
   }
+  w->may_go_anywhere =
+      w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
   if (w->in)
     gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
   if (*flow == GST_FLOW_ERROR)

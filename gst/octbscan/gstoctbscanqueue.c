@@ -76,14 +76,6 @@ get_state (Batch *b)
 
 /* --- who works on what ---------------------------------------------------- */
 
-/* Frames that are on a device belong to the first one, whose context they are
- * of. */
-static gboolean
-may_go_anywhere (const GstOctBscanWork *w)
-{
-  return w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
-}
-
 static const GstOctBscanWork *
 next_work (GstOctBscanQueue *self)
 {
@@ -145,7 +137,7 @@ choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
 
     if (!may_begin (self, m))
       continue;
-    if (i > 0 && m->device && !may_go_anywhere (next))
+    if (i > 0 && m->device && !next->may_go_anywhere)
       continue;
     if (!best || expected_end (m) < expected_end (best))
       best = m;
@@ -216,7 +208,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   while ((next = g_queue_peek_head (&self->waiting)) &&
          (b->n == 0 || b->n_bscans + next->n <= most) &&
          next->terms->changes == first->terms->changes &&
-         (m == self->members || !m->device || may_go_anywhere (next)))
+         (m == self->members || !m->device || next->may_go_anywhere))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);
   self->n_taken += b->n_bscans;
@@ -324,7 +316,7 @@ static gboolean
 is_stuck (GstOctBscanQueue *self, const GstOctBscanWork *w)
 {
   return self->members[0].lost && is_any_left (self) &&
-         self->members[self->n_members - 1].device && !may_go_anywhere (w);
+         self->members[self->n_members - 1].device && !w->may_go_anywhere;
 }
 
 /* Of the works of @b those that are stuck, as a batch before it that is done:

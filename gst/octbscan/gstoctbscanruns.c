@@ -14,7 +14,8 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
   gboolean each_alone;
 
-  if (!self->queue || !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
+  if (self->lines.height <= self->bscan.height || !self->queue ||
+      !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
       !gst_is_imaging_memory (memory) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
