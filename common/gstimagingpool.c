@@ -58,15 +58,16 @@ static GstBuffer *
 take_idle (GstImagingPool *self)
 {
   guint next = count_upto (self, self->last);
-  GstBuffer *buffer;
+  Idle idle;
 
   if (self->idle->len == 0)
     return NULL;
   if (next == self->idle->len)
     next = 0;
-  buffer = g_array_index (self->idle, Idle, next).buffer;
+  idle = g_array_index (self->idle, Idle, next);
   g_array_remove_index (self->idle, next);
-  return buffer;
+  self->last = idle.address;
+  return idle.buffer;
 }
 
 /* Call with the lock held. */
@@ -106,12 +107,12 @@ acquire (
     flow = self->flushing
                ? GST_FLOW_FLUSHING
                : parent_class ()->acquire_buffer (pool, buffer, &no_wait);
+    if (*buffer && is_as_it_was (*buffer))
+      self->last = address_of (*buffer);
     if (flow != GST_FLOW_EOS || !waits)
       break;
     g_cond_wait (&self->changed, &self->lock);
   }
-  if (*buffer && is_as_it_was (*buffer))
-    self->last = address_of (*buffer);
   g_mutex_unlock (&self->lock);
   return *buffer ? GST_FLOW_OK : flow;
 }

@@ -24,6 +24,18 @@ enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 
+/* What B-scans have in common until something changes. Nobody writes to it. */
+typedef struct {
+  gint ref_count; /* atomic */
+  guint changes;  /* of the settings */
+  ImkOctbscanConfig config;
+  Scaling scaling;
+  guint average_bscans;
+  GstPad *pads[N_OUTPUTS];
+  GstVideoInfo info[N_OUTPUTS]; /* of an image */
+  GstVideoInfo volume;          /* of the image of ENFACE */
+} GstOctBscanTerms;
+
 struct _GstOctBscan {
   GstElement parent;
   GstPad *sink;
@@ -56,6 +68,7 @@ struct _GstOctBscan {
   GstClockTime mean_pts, mean_dts; /* of the first that was added */
   GstClockTime mean_duration;
   guint n_cameras;
+  GstOctBscanTerms *terms;  /* (nullable): of the last B-scan */
   gint wants_dispersion;    /* atomic */
   guint max_jobs;           /* B-scans that the kernel takes at once */
   guint n_full;             /* B-scans of which one copy is large enough */
@@ -69,24 +82,21 @@ struct _GstOctBscan {
 };
 
 /* A B-scan on its way; or several that came in one buffer and leave in one
- * list, with one setting. */
+ * list. */
 typedef struct {
+  GList link;        /* in what waits */
   guint n;           /* B-scans, one behind the other in @in and @out */
   GstBuffer *in;     /* NULL: images of what has been added to the mean */
   GstBuffer *source; /* @in or, for a device, a copy of it */
-  GstPad *pads[N_OUTPUTS];
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
-  GstVideoInfo info[N_OUTPUTS];
-  GstVideoInfo volume;             /* of the image of ENFACE */
+  GstOctBscanTerms *terms;
   GstClockTime pts, dts, duration; /* of the images */
   gboolean has_images; /* or it is added to a mean, and the next one has */
   gboolean backward;
   gboolean to_host; /* images are in page-locked memory, to be copied to */
+  gboolean may_go_anywhere; /* not what is on a device: that is the first's */
   gboolean lost;
   guint first_camera;
-  guint changes; /* of the settings; those of one number are equal */
-  ImkOctbscanConfig config;
-  Scaling scaling;
   GstClockTime entered;
 } GstOctBscanWork;
 
@@ -181,6 +191,16 @@ GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 
 /* Says that @n rows do not fill an en-face image, unless there are none. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
+
+/* Returns: (transfer full): those of now */
+GstOctBscanTerms *gst_oct_bscan_get_terms (GstOctBscan *self);
+void gst_oct_bscan_terms_unref (GstOctBscanTerms *terms);
+
+/* The outputs have agreed with downstream anew. */
+void gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms);
+
+/* The pads are not kept any longer. */
+void gst_oct_bscan_forget_terms (GstOctBscan *self);
 
 /* In the statistics. Call with the frames locked. */
 void gst_oct_bscan_count (

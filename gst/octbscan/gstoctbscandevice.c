@@ -284,7 +284,7 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
     *planes[kind] = (Plane){.at = b->n_jobs,
         .n = w->n,
         .step = kind == IN ? gst_oct_bscan_work_in_step (self->element)
-                           : gst_oct_bscan_output_step (&w->info[kind])};
+                           : gst_oct_bscan_output_step (&w->terms->info[kind])};
   }
   b->n_jobs += w->n;
   if (w->source)
@@ -293,8 +293,8 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
         is_copied (self, w->source), error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
     if (w->out[o])
-      status = map_plane (
-          self, b, o, planes[o], w->out[o], &w->info[o], w->to_host, error);
+      status = map_plane (self, b, o, planes[o], w->out[o], &w->terms->info[o],
+          w->to_host, error);
   return status;
 }
 
@@ -405,7 +405,7 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
     if (plane->n > 1) {
       const GstVideoInfo *info =
           kind == IN ? gst_imaging_engine_info (self->element->engine)
-                     : &b->works[i]->info[kind];
+                     : &b->works[i]->terms->info[kind];
 
       status = copy_rows (self, kind, block, p->pitch, plane->map.data,
           plane->step, info->size, plane->n, stream, error);
@@ -566,7 +566,7 @@ static ImkStatus
 run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
 {
   ImkStatus status =
-      imk_octbscan_update (self->kernel, &b->works[0]->config, error);
+      imk_octbscan_update (self->kernel, &b->works[0]->terms->config, error);
 
   if (status == IMK_OK)
     status = run_kernel (self, b, error);

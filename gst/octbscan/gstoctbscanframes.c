@@ -16,18 +16,6 @@ gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
   return pad;
 }
 
-/* All at once: who brings B-scans and who pushes images would meet at the lock
- * too often. @pads: (out) */
-static void
-ref_pads (GstOctBscan *self, GstPad *pads[N_OUTPUTS])
-{
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    pads[i] =
-        self->outputs[i].pad ? gst_object_ref (self->outputs[i].pad) : NULL;
-  GST_OBJECT_UNLOCK (self);
-}
-
 GstFlowReturn
 gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 {
@@ -60,22 +48,6 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 
 /* --- one B-scan ---------------------------------------------------------- */
 
-/* Returns: average-bscans */
-static guint
-take_settings (GstOctBscan *self, GstOctBscanWork *w)
-{
-  guint n;
-
-  GST_OBJECT_LOCK (self);
-  w->config = self->settings.config;
-  w->scaling = self->settings.scaling;
-  w->changes = self->settings.changes;
-  n = self->settings.average_bscans;
-  GST_OBJECT_UNLOCK (self);
-  w->config.history = self->history;
-  return n;
-}
-
 static GstClockTime
 sum_of (GstClockTime a, GstClockTime b)
 {
@@ -107,16 +79,15 @@ static GstOctBscanWork *
 work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 {
   GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
-  guint n_averaged;
 
   w->n = n;
   w->in = in;
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
-  n_averaged = take_settings (self, w);
-  w->backward = w->config.bidirectional && self->n_bscans % 2;
-  add_to_mean (self, w, n_averaged);
+  w->terms = gst_oct_bscan_get_terms (self);
+  w->backward = w->terms->config.bidirectional && self->n_bscans % 2;
+  add_to_mean (self, w, w->terms->average_bscans);
   self->n_bscans += n;
   self->next_camera =
       (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
@@ -127,10 +98,8 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 static void
 clear_outputs (GstOctBscanWork *w)
 {
-  for (guint i = 0; i < N_OUTPUTS; i++) {
+  for (guint i = 0; i < N_OUTPUTS; i++)
     gst_clear_buffer (&w->out[i]);
-    g_clear_object (&w->pads[i]);
-  }
 }
 
 void
@@ -139,6 +108,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   clear_outputs (w);
   gst_clear_buffer (&w->source);
   gst_clear_buffer (&w->in);
+  gst_oct_bscan_terms_unref (w->terms);
   g_free (w);
 }
 
@@ -159,8 +129,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
   ImkOctbscanJob job = {
       .in = in,
       .first_camera = (guint) ((w->first_camera + lines) % self->n_cameras),
-      .backward = w->config.bidirectional && (w->backward + k) % 2,
-      .db_is_linear = w->scaling == SCALING_LINEAR,
+      .backward = w->terms->config.bidirectional && (w->backward + k) % 2,
+      .db_is_linear = w->terms->scaling == SCALING_LINEAR,
   };
   ImkImage **places[N_OUTPUTS] = {
       [LINEAR] = &job.linear,
@@ -187,7 +157,8 @@ static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     const GstOctBscanWork *w, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_update (self->kernel, &w->config, error);
+  ImkStatus status =
+      imk_octbscan_update (self->kernel, &w->terms->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
@@ -196,7 +167,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        go_on (&images[i], k * gst_oct_bscan_output_step (&w->info[i]));
+        go_on (&images[i], k * gst_oct_bscan_output_step (&w->terms->info[i]));
         gst_oct_bscan_work_image (i, &images[i]);
       }
     if (from) {
@@ -225,8 +196,9 @@ run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
     gst_imaging_engine_note_memory (self->engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (w->out[i]) {
-      status = gst_imaging_engine_map (self->engine, w->out[i], &w->info[i],
-          GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
+      status =
+          gst_imaging_engine_map (self->engine, w->out[i], &w->terms->info[i],
+              GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
       mapped[i] = status == IMK_OK;
     }
   if (w->in)
@@ -257,11 +229,12 @@ gst_oct_bscan_run_on_cpu (
 
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
-      gsize before = (w->n - 1) * gst_oct_bscan_output_step (&w->info[i]);
+      gsize before =
+          (w->n - 1) * gst_oct_bscan_output_step (&w->terms->info[i]);
 
       gst_buffer_remove_all_memory (w->out[i]);
       gst_buffer_append_memory (w->out[i],
-          gst_allocator_alloc (NULL, before + w->info[i].size, NULL));
+          gst_allocator_alloc (NULL, before + w->terms->info[i].size, NULL));
     }
   status = run_mapped (self, w, error);
   if (status == IMK_OK || !is_lost (self, w, status))
@@ -296,33 +269,35 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 static gboolean
 is_settled (const GstOctBscanOutput *output, const GstOctBscanWork *w, guint i)
 {
-  return w->pads[i] && gst_oct_bscan_output_is_agreed (output, w->pads[i]) &&
-         output->settled == w->changes && GST_PAD_PEER (w->pads[i]);
+  return w->terms->pads[i] &&
+         gst_oct_bscan_output_is_agreed (output, w->terms->pads[i]) &&
+         output->settled == w->terms->changes &&
+         GST_PAD_PEER (w->terms->pads[i]);
 }
 
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
 static GstFlowReturn
-prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
+prepare_output (
+    GstOctBscan *self, guint i, GstOctBscanWork *w, gboolean *are_new)
 {
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  if (is_settled (output, w, i))
+  if (is_settled (output, w, i)) {
     flow = GST_FLOW_OK;
-  else
-    flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
-  output->settled = w->changes;
+  } else {
+    flow = gst_oct_bscan_negotiate (self, i, w->terms->pads[i]);
+    *are_new |= flow == GST_FLOW_OK;
+  }
+  output->settled = w->terms->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
     flow = w->n > 1 ? gst_oct_bscan_output_acquire_block (output, self->engine,
                           MAX (w->n, self->n_full), &w->out[i])
                     : gst_oct_bscan_output_acquire (output, &w->out[i]);
-  w->info[i] = output->info;
-  if (i == ENFACE)
-    w->volume = output->volume;
   if (w->out[i])
     stamp (w, i, w->out[i]);
-  else if (w->pads[i] && flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
-    flow = gst_oct_bscan_combine (self, w->pads[i], flow);
+  else if (w->terms->pads[i] && flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
+    flow = gst_oct_bscan_combine (self, w->terms->pads[i], flow);
   return flow;
 }
 
@@ -330,13 +305,16 @@ static GstFlowReturn
 prepare (GstOctBscan *self, GstOctBscanWork *w)
 {
   GstFlowReturn flow = GST_FLOW_OK;
+  gboolean are_new = FALSE;
 
   w->to_host = self->host_images;
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
-    flow = prepare_output (self, i, w);
+    flow = prepare_output (self, i, w, &are_new);
     if (flow == GST_FLOW_NOT_LINKED && i != SRC)
       flow = GST_FLOW_OK; /* src, the last, decides */
   }
+  if (are_new)
+    gst_oct_bscan_renew_formats (self, &w->terms);
   return flow;
 }
 
@@ -384,8 +362,9 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
   gboolean full;
   guint n_forgotten;
-  ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
-      (guint) w->volume.width, (guint) w->volume.height, &n_forgotten, &error);
+  ImkStatus status =
+      gst_oct_bscan_enface_setup (self->enface, (guint) w->terms->volume.width,
+          (guint) w->terms->volume.height, &n_forgotten, &error);
 
   gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
   if (status != IMK_OK)
@@ -397,11 +376,11 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   full = gst_oct_bscan_enface_add (self->enface, w->out[ENFACE]);
   gst_clear_buffer (&w->out[ENFACE]);
   if (gap)
-    gst_pad_push_event (w->pads[ENFACE], gap);
+    gst_pad_push_event (w->terms->pads[ENFACE], gap);
   if (!full)
     return GST_FLOW_OK;
-  w->out[ENFACE] = gst_oct_bscan_enface_image (
-      self->enface, &w->volume, &w->config, w->scaling == SCALING_DB, &error);
+  w->out[ENFACE] = gst_oct_bscan_enface_image (self->enface, &w->terms->volume,
+      &w->terms->config, w->terms->scaling == SCALING_DB, &error);
   return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
 }
 
@@ -417,8 +396,8 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i])
-      flow = gst_oct_bscan_combine (self, w->pads[i],
-          gst_pad_push (w->pads[i], g_steal_pointer (&w->out[i])));
+      flow = gst_oct_bscan_combine (self, w->terms->pads[i],
+          gst_pad_push (w->terms->pads[i], g_steal_pointer (&w->out[i])));
   return flow;
 }
 
@@ -428,8 +407,8 @@ static gboolean
 must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w->pads[i] && GST_PAD_PEER (w->pads[i]) &&
-        !gst_oct_bscan_output_is_agreed (&self->outputs[i], w->pads[i]))
+    if (w->terms->pads[i] && GST_PAD_PEER (w->terms->pads[i]) &&
+        !gst_oct_bscan_output_is_agreed (&self->outputs[i], w->terms->pads[i]))
       return TRUE;
   return FALSE;
 }
@@ -454,7 +433,6 @@ process_now (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
 
   g_mutex_lock (&self->frames);
-  ref_pads (self, w->pads);
   flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
     status = run_mapped (self, w, &error);
@@ -581,6 +559,7 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
   queue = g_steal_pointer (&self->queue);
   GST_OBJECT_UNLOCK (self);
   gst_oct_bscan_queue_free (queue);
+  gst_oct_bscan_forget_terms (self);
 }
 
 void
@@ -626,6 +605,8 @@ prepare_for_device (
     gst_buffer_unref (w->source);
     w->source = source;
   }
+  w->may_go_anywhere =
+      w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
   if (w->in)
     gst_imaging_engine_note_memory (self->engine, name_memory (w->source));
   if (*flow == GST_FLOW_ERROR)
@@ -672,7 +653,6 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  ref_pads (self, w->pads);
   if (must_negotiate (self, w)) {
     g_mutex_unlock (&self->frames);
     gst_oct_bscan_drain (self);
@@ -731,7 +711,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
   self->n_added = 0;
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
-  take_settings (self, w);
+  w->terms = gst_oct_bscan_get_terms (self);
   w->has_images = TRUE;
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;

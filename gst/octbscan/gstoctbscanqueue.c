@@ -76,14 +76,6 @@ get_state (Batch *b)
 
 /* --- who works on what ---------------------------------------------------- */
 
-/* Frames that are on a device belong to the first one, whose context they are
- * of. */
-static gboolean
-may_go_anywhere (const GstOctBscanWork *w)
-{
-  return w->to_host && w->source && !gst_oct_bscan_is_on_device (w->source);
-}
-
 static const GstOctBscanWork *
 next_work (GstOctBscanQueue *self)
 {
@@ -145,7 +137,7 @@ choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
 
     if (!may_begin (self, m))
       continue;
-    if (i > 0 && m->device && !may_go_anywhere (next))
+    if (i > 0 && m->device && !next->may_go_anywhere)
       continue;
     if (!best || expected_end (m) < expected_end (best))
       best = m;
@@ -169,13 +161,24 @@ share_of (GstOctBscanQueue *self, const Member *m)
   return MAX (1, (guint) (self->element->max_jobs * m->speed / fastest));
 }
 
+/* Returns: (transfer full) (nullable): the first that waits */
+static GstOctBscanWork *
+pop_work (GstOctBscanQueue *self)
+{
+  GList *link = g_queue_pop_head_link (&self->waiting);
+  GstOctBscanWork *w = link ? link->data : NULL;
+
+  if (w)
+    self->n_waiting -= w->n;
+  return w;
+}
+
 /* The first that waits goes into @b. */
 static void
 take_work (GstOctBscanQueue *self, Batch *b)
 {
-  GstOctBscanWork *w = g_queue_pop_head (&self->waiting);
+  GstOctBscanWork *w = pop_work (self);
 
-  self->n_waiting -= w->n;
   b->n_bscans += w->n;
   b->works[b->n++] = w;
 }
@@ -183,8 +186,10 @@ take_work (GstOctBscanQueue *self, Batch *b)
 static void
 drop_works (GstOctBscanQueue *self)
 {
-  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
-  self->n_waiting = 0;
+  GstOctBscanWork *w;
+
+  while ((w = pop_work (self)))
+    gst_oct_bscan_work_free (w);
 }
 
 static Batch *
@@ -202,8 +207,8 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   g_cond_broadcast (&self->changed); /* there is room */
   while ((next = g_queue_peek_head (&self->waiting)) &&
          (b->n == 0 || b->n_bscans + next->n <= most) &&
-         next->changes == first->changes &&
-         (m == self->members || !m->device || may_go_anywhere (next)))
+         next->terms->changes == first->terms->changes &&
+         (m == self->members || !m->device || next->may_go_anywhere))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);
   self->n_taken += b->n_bscans;
@@ -311,7 +316,7 @@ static gboolean
 is_stuck (GstOctBscanQueue *self, const GstOctBscanWork *w)
 {
   return self->members[0].lost && is_any_left (self) &&
-         self->members[self->n_members - 1].device && !may_go_anywhere (w);
+         self->members[self->n_members - 1].device && !w->may_go_anywhere;
 }
 
 /* Of the works of @b those that are stuck, as a batch before it that is done:
@@ -708,7 +713,8 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
     g_cond_wait (&self->changed, &self->lock);
   flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
   if (flow == GST_FLOW_OK) {
-    g_queue_push_tail (&self->waiting, work);
+    work->link.data = work;
+    g_queue_push_tail_link (&self->waiting, &work->link);
     self->n_waiting += work->n;
     submit (self);
     push_done (self);

@@ -14,7 +14,8 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
   gboolean each_alone;
 
-  if (!self->queue || !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
+  if (self->lines.height <= self->bscan.height || !self->queue ||
+      !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
       !gst_is_imaging_memory (memory) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
@@ -43,9 +44,9 @@ later (GstClockTime time, GstClockTime by, guint n)
 static GstBuffer *
 image_of (const GstOctBscanWork *w, guint output, guint k)
 {
-  gsize step = gst_oct_bscan_output_step (&w->info[output]);
-  GstBuffer *image =
-      gst_imaging_buffer_part (w->out[output], k * step, w->info[output].size);
+  gsize step = gst_oct_bscan_output_step (&w->terms->info[output]);
+  GstBuffer *image = gst_imaging_buffer_part (
+      w->out[output], k * step, w->terms->info[output].size);
 
   if (k == 0)
     gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
@@ -62,8 +63,8 @@ push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
 
   for (guint k = 0; k < w->n; k++)
     gst_buffer_list_add (list, image_of (w, output, k));
-  return gst_oct_bscan_combine (
-      self, w->pads[output], gst_pad_push_list (w->pads[output], list));
+  return gst_oct_bscan_combine (self, w->terms->pads[output],
+      gst_pad_push_list (w->terms->pads[output], list));
 }
 
 /* By several pads in turns: who waits for the images of one B-scan shall not
@@ -84,7 +85,7 @@ gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
   for (guint k = 0; n_outputs > 1 && k < w->n && flow == GST_FLOW_OK; k++)
     for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
       if (w->out[i])
-        flow = gst_oct_bscan_combine (
-            self, w->pads[i], gst_pad_push (w->pads[i], image_of (w, i, k)));
+        flow = gst_oct_bscan_combine (self, w->terms->pads[i],
+            gst_pad_push (w->terms->pads[i], image_of (w, i, k)));
   return flow;
 }

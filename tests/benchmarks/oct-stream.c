@@ -106,6 +106,7 @@ oct_stream_open (OctStream *s, const gchar *properties, guint lines,
   if (error)
     bench_fail ("%s", error->message);
   gst_object_ref_sink (s->element);
+  s->filled = g_hash_table_new (NULL, NULL);
   gst_util_double_to_fraction (rate, &fps_n, &fps_d);
   s->caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
       "GRAY16_LE", "width", G_TYPE_INT, OCT_SAMPLES, "height", G_TYPE_INT,
@@ -121,11 +122,10 @@ oct_stream_open (OctStream *s, const gchar *properties, guint lines,
 static void
 fill_once (OctStream *s, GstBuffer *buffer)
 {
-  GQuark quark = g_quark_from_static_string ("filled");
   GstMapInfo map;
   guint32 v;
 
-  if (gst_mini_object_get_qdata (GST_MINI_OBJECT_CAST (buffer), quark))
+  if (!g_hash_table_add (s->filled, buffer))
     return;
   gst_buffer_map (buffer, &map, GST_MAP_WRITE);
   v = (guint32) GPOINTER_TO_SIZE (map.data);
@@ -134,8 +134,6 @@ fill_once (OctStream *s, GstBuffer *buffer)
     ((guint16 *) map.data)[i] = (guint16) (2000 + (v >> 22));
   }
   gst_buffer_unmap (buffer, &map);
-  gst_mini_object_set_qdata (
-      GST_MINI_OBJECT_CAST (buffer), quark, GINT_TO_POINTER (1), NULL);
 }
 
 gboolean
@@ -203,6 +201,7 @@ oct_stream_close (OctStream *s)
     gst_object_unref (s->viewers[i].pad);
   }
   gst_object_unref (s->pool);
+  g_hash_table_unref (s->filled);
   gst_object_unref (s->element);
   gst_caps_unref (s->caps);
 }

@@ -23,6 +23,7 @@ typedef struct OctStream {
   GstCaps *caps;
   GstVideoInfo info;
   GstBufferPool *pool;
+  GHashTable *filled;   /* buffers of it */
   OctViewer viewers[2]; /* src and, where it is wanted, linear */
   guint n_viewers;
   double *arrivals; /* us, of src, by frame; NULL when not wanted */

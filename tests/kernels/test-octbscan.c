@@ -669,7 +669,7 @@ test_both_products_are_the_same (void)
   const Way *operator= & cuda_ways[0], *tried = &cuda_ways[1];
 
   test_need_cuda ();
-  for (uint32_t height = 4; height <= 256; height *= 4) {
+  for (uint32_t height = 4; height <= 16384; height *= 4) {
     ImkOctbscanConfig c = base_config (832, height);
     ImkOctbscanCamera camera;
     TestImage in = spectra (&c, 1200, 150);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What B-scans have in common: a B-scan's own work is small then, as every line
+ * of it goes from the cache of the thread that brings it to those that launch
+ * it and push it. */
+#include "gstoctbscan-private.h"
+
+static GstOctBscanTerms *
+terms_copy (const GstOctBscanTerms *from)
+{
+  GstOctBscanTerms *terms = g_memdup2 (from, sizeof (*from));
+
+  terms->ref_count = 1;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (terms->pads[i])
+      gst_object_ref (terms->pads[i]);
+  return terms;
+}
+
+static GstOctBscanTerms *
+terms_ref (GstOctBscanTerms *terms)
+{
+  g_atomic_int_inc (&terms->ref_count);
+  return terms;
+}
+
+void
+gst_oct_bscan_terms_unref (GstOctBscanTerms *terms)
+{
+  if (!g_atomic_int_dec_and_test (&terms->ref_count))
+    return;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&terms->pads[i]);
+  g_free (terms);
+}
+
+/* Call with the object locked. */
+static gboolean
+are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
+{
+  if (!terms || terms->changes != self->settings.changes)
+    return FALSE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (terms->pads[i] != self->outputs[i].pad)
+      return FALSE;
+  return TRUE;
+}
+
+static void
+take_formats (const GstOctBscan *self, GstOctBscanTerms *terms)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    terms->info[i] = self->outputs[i].info;
+  terms->volume = self->outputs[ENFACE].volume;
+}
+
+/* Call with the object locked. */
+static GstOctBscanTerms *
+terms_new (const GstOctBscan *self)
+{
+  GstOctBscanTerms now = {
+      .changes = self->settings.changes,
+      .config = self->settings.config,
+      .scaling = self->settings.scaling,
+      .average_bscans = self->settings.average_bscans,
+  };
+
+  now.config.history = self->history;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    now.pads[i] = self->outputs[i].pad;
+  take_formats (self, &now);
+  return terms_copy (&now);
+}
+
+GstOctBscanTerms *
+gst_oct_bscan_get_terms (GstOctBscan *self)
+{
+  GstOctBscanTerms *before = NULL;
+
+  GST_OBJECT_LOCK (self);
+  if (!are_current (self, self->terms)) {
+    before = self->terms;
+    self->terms = terms_new (self);
+  }
+  GST_OBJECT_UNLOCK (self);
+  if (before)
+    gst_oct_bscan_terms_unref (before);
+  return terms_ref (self->terms);
+}
+
+void
+gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms)
+{
+  GstOctBscanTerms *renewed = terms_copy (*terms);
+
+  take_formats (self, renewed);
+  gst_oct_bscan_terms_unref (*terms);
+  gst_oct_bscan_forget_terms (self);
+  *terms = renewed;
+  self->terms = terms_ref (renewed);
+}
+
+void
+gst_oct_bscan_forget_terms (GstOctBscan *self)
+{
+  g_clear_pointer (&self->terms, gst_oct_bscan_terms_unref);
+}
