@@ -165,7 +165,8 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
   uint32_t end = a->n_summed;
   ImkStatus status = IMK_OK;
 
-  if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params))
+  if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params) ||
+      imk_photostereo_cuda_is_matrix (a))
     return IMK_OK;
   /* the last packet is left to the solution, which comes next */
   while (end + 1 < a->n_packets &&
