@@ -38,6 +38,16 @@ GstImagingContext *gst_imaging_context_get_for_handle (
     gint device_id, gpointer handle, GObject *owner, ImkError *error);
 
 /**
+ * gst_imaging_context_parse_ids: (skip)
+ * @list: a property cuda-devices: numbers as "0;2" or "0,2", or "all"
+ *
+ * Returns: (transfer full) (nullable) (element-type gint): the numbers, which
+ *   this machine has, each once; %NULL with @error set
+ */
+GST_IMAGING_API
+GArray *gst_imaging_context_parse_ids (const gchar *list, ImkError *error);
+
+/**
  * gst_imaging_context_push: (skip)
  * @self: a context
  *

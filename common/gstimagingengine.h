@@ -114,6 +114,22 @@ guint gst_imaging_engine_n_threads (GstImagingEngine *self);
 /* --- from start to stop --------------------------------------------------- */
 
 /**
+ * gst_imaging_engine_choose_devices: (skip)
+ * @list: (nullable): a property cuda-devices, for an element that works on
+ *   several; empty for none
+ * @others: (out) (optional) (transfer full) (element-type gint): those behind
+ *   the first, which becomes cuda-device-id
+ *
+ * Before gst_imaging_engine_start(). Where the CPU is going to be taken, @list
+ * is not looked at.
+ * Returns: %FALSE for devices that are not there; an error has been posted, and
+ *   @others is not set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_engine_choose_devices (
+    GstImagingEngine *self, const gchar *list, GArray **others);
+
+/**
  * gst_imaging_engine_start: (skip)
  *
  * Forgets the last run; with `backend=cuda` opens the device.

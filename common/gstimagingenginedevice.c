@@ -178,6 +178,48 @@ gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query)
   return answered;
 }
 
+/* Whether cuda-devices counts: auto takes the CPU where there is no CUDA. */
+static gboolean
+may_use_devices (GstImagingEngine *self)
+{
+  switch (gst_imaging_engine_choice (self)) {
+  case GST_IMAGING_BACKEND_CPU:
+    return FALSE;
+  case GST_IMAGING_BACKEND_CUDA:
+    return TRUE;
+  default:
+    return imk_backend_load ("cuda", NULL) == IMK_OK;
+  }
+}
+
+gboolean
+gst_imaging_engine_choose_devices (
+    GstImagingEngine *self, const gchar *list, GArray **others)
+{
+  GArray *ids;
+  ImkError error;
+
+  if (!list || !*list || !may_use_devices (self)) {
+    ids = g_array_new (FALSE, FALSE, sizeof (gint));
+  } else {
+    ids = gst_imaging_context_parse_ids (list, &error);
+    if (!ids) {
+      GST_ELEMENT_ERROR (
+          self->element, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
+      return FALSE;
+    }
+    GST_OBJECT_LOCK (self->element);
+    self->device_id = g_array_index (ids, gint, 0);
+    GST_OBJECT_UNLOCK (self->element);
+    g_array_remove_index (ids, 0);
+  }
+  if (others)
+    *others = ids;
+  else
+    g_array_unref (ids);
+  return TRUE;
+}
+
 GstImagingContext *
 gst_imaging_engine_context (GstImagingEngine *self)
 {

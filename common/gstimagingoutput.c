@@ -15,6 +15,7 @@ struct _GstImagingOutput {
   GstBufferPool *pool;
   GstVideoInfo carrier; /* of the pool */
   gboolean pool_on_cuda;
+  gboolean use_host;
 };
 
 GstImagingOutput *
@@ -83,6 +84,27 @@ gst_imaging_output_reset (GstImagingOutput *self)
 
 /* --- events -------------------------------------------------------------- */
 
+/* GStreamer knows an id for elements with one sink pad; of several, the first
+ * is meant. */
+static gchar *
+make_stream_id (GstImagingOutput *self)
+{
+  const gchar *name = GST_PAD_NAME (self->pad);
+  g_autofree gchar *upstream = NULL;
+  GstPad *first = NULL;
+
+  GST_OBJECT_LOCK (self->element);
+  if (self->element->numsinkpads > 1)
+    first = gst_object_ref (self->element->sinkpads->data);
+  GST_OBJECT_UNLOCK (self->element);
+  if (!first)
+    return gst_pad_create_stream_id (self->pad, self->element, name);
+  upstream = gst_pad_get_stream_id (first);
+  gst_object_unref (first);
+  return g_strdup_printf (
+      "%s/%s", upstream ? upstream : GST_OBJECT_NAME (self->element), name);
+}
+
 static void
 start_stream (GstImagingOutput *self)
 {
@@ -90,8 +112,7 @@ start_stream (GstImagingOutput *self)
 
   if (self->started)
     return;
-  id = gst_pad_create_stream_id (
-      self->pad, self->element, GST_PAD_NAME (self->pad));
+  id = make_stream_id (self);
   gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
   self->started = TRUE;
 }
@@ -182,6 +203,13 @@ gst_imaging_output_negotiate (GstImagingOutput *self, GstCaps *offers)
                                            : GST_FLOW_NOT_NEGOTIATED;
 }
 
+gboolean
+gst_imaging_output_is_negotiated (GstImagingOutput *self)
+{
+  return !gst_pad_check_reconfigure (self->pad) && self->caps &&
+         self->segment_sent;
+}
+
 GstCaps *
 gst_imaging_output_caps (GstImagingOutput *self)
 {
@@ -189,6 +217,14 @@ gst_imaging_output_caps (GstImagingOutput *self)
 }
 
 /* --- buffers ------------------------------------------------------------- */
+
+void
+gst_imaging_output_use_host (GstImagingOutput *self, gboolean use_host)
+{
+  if (self->use_host != use_host)
+    drop_pool (self);
+  self->use_host = use_host;
+}
 
 static GstBufferPool *
 get_pool (GstImagingOutput *self, GstImagingEngine *engine,
@@ -207,7 +243,8 @@ get_pool (GstImagingOutput *self, GstImagingEngine *engine,
   gst_caps_set_features (
       caps, 0, gst_caps_features_copy (gst_caps_get_features (self->caps, 0)));
   self->pool = gst_imaging_allocation_pool_new (engine, caps, carrier, FALSE,
-      GST_IMAGING_MEMORY_DEVICE, &allocator, &size);
+      self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE,
+      &allocator, &size);
   self->carrier = *carrier;
   self->pool_on_cuda = on_cuda;
   if (self->pool && !gst_buffer_pool_set_active (self->pool, TRUE))

@@ -83,11 +83,30 @@ GstFlowReturn gst_imaging_output_negotiate (
     GstImagingOutput *self, GstCaps *offers);
 
 /**
+ * gst_imaging_output_is_negotiated: (skip)
+ *
+ * For who has the same offers each time and no time to ask the peer.
+ * Returns: whether all has been said that gst_imaging_output_negotiate() says,
+ *   and the peer does not want to be asked again
+ */
+GST_IMAGING_API
+gboolean gst_imaging_output_is_negotiated (GstImagingOutput *self);
+
+/**
  * gst_imaging_output_caps: (skip)
  * Returns: (transfer none) (nullable): what was agreed on
  */
 GST_IMAGING_API
 GstCaps *gst_imaging_output_caps (GstImagingOutput *self);
+
+/**
+ * gst_imaging_output_use_host: (skip)
+ *
+ * Whether buffers of plain caps are born in page-locked memory on CUDA, and not
+ * on the device: where several devices write them.
+ */
+GST_IMAGING_API
+void gst_imaging_output_use_host (GstImagingOutput *self, gboolean use_host);
 
 /**
  * gst_imaging_output_acquire: (skip)

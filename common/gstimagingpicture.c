@@ -11,11 +11,11 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
 
   if (!text ||
       sscanf (text, "%u:%u:%u:%u", &channels, &width, &height, &rest) < 3 ||
-      channels < 1 || channels > 4 || width < 1 || width > G_MAXUINT16 ||
+      channels < 1 || channels > 16 || width < 1 || width > G_MAXUINT16 ||
       height < 1 || height > G_MAXUINT16 || rest != 1)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "A tensor of dimensions %s is no picture; it has to be "
-        "channels:width:height:1, with up to 4 channels and 65535 pixels a "
+        "channels:width:height:1, with up to 16 channels and 65535 pixels a "
         "side.",
         text ? text : "that are not told");
   self->width = width;

@@ -7,7 +7,7 @@
  * Takes the lines of a reference and of a secondary in the same geometry (see
  * slcresample) and makes, of cells of looks-x times looks-y samples, the
  * interferogram, the coherence and the amplitude. Each goes out once, as a
- * whole, on a pad of its own, in what its peer names first:
+ * whole, on a pad of its own, in the first of these that its peer takes:
  *
  * | pad           | picture            | numbers                        |
  * | ------------- | ------------------ | ------------------------------ |
@@ -63,7 +63,9 @@ static GstStaticPadTemplate secondary_template =
 #define GREY_CAPS \
   GST_VIDEO_CAPS_MAKE ("{ GRAY8, " GST_VIDEO_NE (GRAY16) " }") "; " TENSOR_CAPS
 
-/* in the order of GstInsarPicture */
+/* both in the order of GstInsarPicture */
+static const gchar *const picture_names[GST_INSAR_N_PICTURES] = {
+    "phase", "coherence", "amplitude", "interferogram"};
 static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
     GST_STATIC_PAD_TEMPLATE ("phase", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB"))),
@@ -115,7 +117,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
-  const GstImagingSlcInfo *image = &self->sides[REFERENCE].info;
+  const GstImagingSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
   ImkInsarformConfig *c = &self->open_settings.config;
   ImkStatus status;
 
@@ -149,23 +151,12 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
  */
 
 gboolean
-gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
+gst_insar_form_open (GstElement *element, guint side)
 {
-  const GstImagingSlcInfo *ref = &self->sides[REFERENCE].info;
-  const GstImagingSlcInfo *sec = &self->sides[SECONDARY].info;
+  GstInsarForm *self = GST_INSAR_FORM (element);
+  const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
 
-  if (self->kernel && self->sides[side].n_lines > 0) {
-    gst_imaging_slc_post_another (GST_ELEMENT (self), self->sides[side].pad);
-    return FALSE;
-  }
-  gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
-  self->sides[side].has_info = TRUE;
-  if (!self->sides[!side].has_info) {
-    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
-    return TRUE;
-  }
-  if (!gst_imaging_slc_check_types (GST_ELEMENT (self), ref, sec))
-    return FALSE;
   if (ref->width != sec->width || ref->height != sec->height) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("The reference has %u lines of %u columns and the secondary %u of %u; "
@@ -175,7 +166,8 @@ gst_insar_form_set_caps (GstInsarForm *self, guint side, GstCaps *caps)
         (NULL));
     return FALSE;
   }
-  return gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  return gst_imaging_engine_set_caps (
+      self->engine, self->pair.sides[side].caps, NULL);
 }
 
 static gboolean
@@ -194,50 +186,14 @@ static GstPad *
 gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstInsarForm *self = GST_INSAR_FORM (element);
-  const gchar *wanted = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
-  GstPad *pad = NULL;
-  guint i = 0;
-
-  while (g_strcmp0 (picture_templates[i].name_template, wanted) != 0)
-    i++;
-  GST_OBJECT_LOCK (self);
-  if (!self->pads[i])
-    pad = self->pads[i] = gst_pad_new_from_template (template, wanted);
-  GST_OBJECT_UNLOCK (self);
-  if (!pad) /* there is one of each */
-    return NULL;
-  gst_pad_use_fixed_caps (pad);
-  gst_pad_set_active (pad, TRUE);
-  gst_element_add_pad (element, pad);
-  return pad;
+  return gst_imaging_outputs_request (
+      GST_INSAR_FORM (element)->pictures, template);
 }
 
 static void
 gst_insar_form_release_pad (GstElement *element, GstPad *pad)
 {
-  GstInsarForm *self = GST_INSAR_FORM (element);
-
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
-    if (self->pads[i] == pad)
-      self->pads[i] = NULL;
-  GST_OBJECT_UNLOCK (self);
-  gst_pad_set_active (pad, FALSE);
-  gst_element_remove_pad (element, pad);
-}
-
-static void
-add_sink (GstInsarForm *self, guint side, GstStaticPadTemplate *template)
-{
-  GstPad *pad =
-      gst_pad_new_from_static_template (template, template->name_template);
-
-  gst_pad_set_chain_function (pad, gst_insar_form_chain);
-  gst_pad_set_event_function (pad, gst_insar_form_sink_event);
-  gst_pad_set_query_function (pad, gst_insar_form_query);
-  self->sides[side].pad = pad;
-  gst_element_add_pad (GST_ELEMENT (self), pad);
+  gst_imaging_outputs_release (GST_INSAR_FORM (element)->pictures, pad);
 }
 
 /* --- states -----------------------------------------------------------------
@@ -248,7 +204,8 @@ static void
 stop (GstInsarForm *self)
 {
   gst_imaging_engine_stop (self->engine);
-  gst_insar_form_forget (self);
+  gst_insar_pair_forget (&self->pair);
+  gst_imaging_outputs_reset (self->pictures);
 }
 
 static GstStateChangeReturn
@@ -260,10 +217,10 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!gst_imaging_engine_start (self->engine))
       return GST_STATE_CHANGE_FAILURE;
-    gst_insar_form_set_flushing (self, FALSE);
+    gst_insar_pair_set_flushing (&self->pair, FALSE);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_form_set_flushing (self, TRUE);
+    gst_insar_pair_set_flushing (&self->pair, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -397,8 +354,8 @@ gst_insar_form_finalize (GObject *object)
   GstInsarForm *self = GST_INSAR_FORM (object);
 
   gst_imaging_engine_free (self->engine);
-  g_mutex_clear (&self->lock);
-  g_cond_clear (&self->changed);
+  gst_insar_pair_clear (&self->pair);
+  gst_imaging_outputs_free (self->pictures);
   G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
 }
 
@@ -444,14 +401,20 @@ gst_insar_form_init (GstInsarForm *self)
   ImkInsarformConfig *c = &self->settings.config;
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
+  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
+      &gst_insar_form_pair_funcs);
+  self->pictures = gst_imaging_outputs_new (
+      GST_ELEMENT (self), picture_names, GST_INSAR_N_PICTURES);
   imk_insarform_config_init (c);
   c->looks_x = c->looks_y = DEFAULT_PROP_LOOKS;
   c->window_x = c->window_y = DEFAULT_PROP_WINDOW;
   self->settings.shade = DEFAULT_PROP_SHADE;
   self->settings.amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
 
-  add_sink (self, REFERENCE, &reference_template);
-  add_sink (self, SECONDARY, &secondary_template);
+  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
+                                  GST_INSAR_REFERENCE, &reference_template),
+      gst_insar_form_query);
+  gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
+                                  GST_INSAR_SECONDARY, &secondary_template),
+      gst_insar_form_query);
 }

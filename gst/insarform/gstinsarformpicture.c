@@ -5,48 +5,16 @@
 
 #include <gst/video/video.h>
 
-/* --- the stream -------------------------------------------------------------
- */
-
-static void
-start_stream (GstPad *pad, const gchar *upstream)
-{
-  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_STREAM_START, 0);
-  g_autofree gchar *id = NULL;
-
-  if (event) {
-    gst_event_unref (event);
-    return;
-  }
-  id = g_strdup_printf ("%s/%s", upstream, GST_PAD_NAME (pad));
-  gst_pad_push_event (pad, gst_event_new_stream_start (id));
-}
-
-static void
-send_segment (GstPad *pad)
-{
-  GstSegment segment;
-
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_pad_push_event (pad, gst_event_new_segment (&segment));
-}
-
-void
-gst_insar_picture_eos (GstPad *pad, const gchar *upstream)
-{
-  start_stream (pad, upstream);
-  gst_pad_push_event (pad, gst_event_new_eos ());
-}
-
 /* Returns: (transfer full): what the pad's template says, of this size */
 static GstCaps *
 offer_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
 {
-  GstCaps *caps = gst_caps_copy (gst_pad_get_pad_template_caps (pad));
+  GstCaps *caps = gst_caps_normalize (gst_pad_get_pad_template_caps (pad));
   g_autofree gchar *dims = g_strdup_printf ("%d:%u:%u:1",
       picture == GST_INSAR_PICTURE_INTERFEROGRAM ? 2 : 1, cells->width,
       cells->height);
 
+  caps = gst_caps_make_writable (caps);
   for (guint i = 0; i < gst_caps_get_size (caps); i++) {
     GstStructure *s = gst_caps_get_structure (caps, i);
 
@@ -61,21 +29,6 @@ offer_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
           "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
   }
   return caps;
-}
-
-/* Returns: (transfer full) (nullable): the first of ours that the peer takes */
-static GstCaps *
-choose_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
-{
-  GstCaps *ours = offer_caps (pad, picture, cells);
-  GstCaps *chosen = gst_pad_peer_query_caps (pad, ours);
-
-  gst_caps_unref (ours);
-  if (gst_caps_is_empty (chosen)) {
-    gst_caps_unref (chosen);
-    return NULL;
-  }
-  return gst_caps_fixate (chosen);
 }
 
 /* --- the image
@@ -151,25 +104,16 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
 }
 
 GstFlowReturn
-gst_insar_picture_push (GstPad *pad, GstInsarPicture picture,
-    const GstInsarCells *cells, const gchar *upstream)
+gst_insar_picture_push (GstImagingOutput *output, GstInsarPicture picture,
+    const GstInsarCells *cells)
 {
+  GstCaps *offers =
+      offer_caps (gst_imaging_output_pad (output), picture, cells);
+  GstFlowReturn flow = gst_imaging_output_negotiate (output, offers);
   GstBuffer *buffer;
-  GstCaps *caps;
-  gboolean ok;
 
-  if (!gst_pad_is_linked (pad))
-    return GST_FLOW_NOT_LINKED;
-  start_stream (pad, upstream);
-  caps = choose_caps (pad, picture, cells);
-  ok = caps && gst_pad_push_event (pad, gst_event_new_caps (caps));
-  buffer = ok ? make_buffer (picture, cells, caps) : NULL;
-  gst_clear_caps (&caps);
-  if (!ok)
-    return GST_PAD_IS_FLUSHING (pad) ? GST_FLOW_FLUSHING
-                                     : GST_FLOW_NOT_NEGOTIATED;
-  if (!buffer)
-    return GST_FLOW_ERROR;
-  send_segment (pad);
-  return gst_pad_push (pad, buffer);
+  if (flow != GST_FLOW_OK)
+    return flow;
+  buffer = make_buffer (picture, cells, gst_imaging_output_caps (output));
+  return buffer ? gst_imaging_output_push (output, buffer) : GST_FLOW_ERROR;
 }

@@ -3,7 +3,7 @@
  * The functions belong to one thread at a time. */
 #pragma once
 
-#include <gst/gst.h>
+#include "gstimagingoutput.h"
 
 #include "insarform/insarform.h"
 
@@ -30,12 +30,9 @@ typedef struct {
   ImkInsarformShade shade;
 } GstInsarCells;
 
-/* Pushes stream-start, caps that the peer takes, segment, and @cells as a
- * picture, not the end. */
-GstFlowReturn gst_insar_picture_push (GstPad *pad, GstInsarPicture picture,
-    const GstInsarCells *cells, const gchar *upstream);
-
-/* Pushes the end, with a stream-start before where there has been none. */
-void gst_insar_picture_eos (GstPad *pad, const gchar *upstream);
+/* Pushes @cells as a picture, in the first format of the pad's template that
+ * the peer takes. */
+GstFlowReturn gst_insar_picture_push (GstImagingOutput *output,
+    GstInsarPicture picture, const GstInsarCells *cells);
 
 G_END_DECLS

@@ -3,30 +3,21 @@
  * kernel, gstinsarxcorrlines.c what happens while lines come. */
 #pragma once
 
-#include "gstimagingengine.h"
-#include "gstimagingslc.h"
 #include "gstimagingtable.h"
+#include "gstinsarpair.h"
 #include "gstinsarxcorr.h"
 #include "gstinsarxcorrend.h"
+#include "gstinsarxcorroutput.h"
 #include "gstinsarxcorrsettings.h"
 
 G_BEGIN_DECLS
 
 GST_DEBUG_CATEGORY_EXTERN (gst_insar_xcorr_debug);
 
-#define N_SIDES IMK_INSARXCORR_N_SIDES
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
 
-/* An input. */
-typedef struct {
-  GstPad *pad;
-  GstCaps *caps;          /* NULL before the first */
-  GstImagingSlcInfo info; /* what they say */
-  gboolean is_flushing;
-  gboolean is_stale; /* its lines are from before a flush of the other side */
-  gboolean is_eos;
-  gboolean is_pushing; /* its thread is in the kernel, without the lock */
-} GstInsarSide;
+/* a side of the pair is one of the kernel */
+G_STATIC_ASSERT ((guint) GST_INSAR_REFERENCE == IMK_INSARXCORR_REFERENCE);
 
 struct _GstInsarXcorr {
   GstElement parent;
@@ -34,15 +25,13 @@ struct _GstInsarXcorr {
 
   GstInsarSettings settings; /* under the object lock */
 
-  /* Under the lock, which is not held while a row is measured and pushed: the
-   * other side may push lines meanwhile, and nothing else happens. */
-  GMutex lock;
-  GCond changed;
-  GstInsarSide sides[N_SIDES];
-  gboolean is_busy; /* one thread measures, pushes, or ends */
-  gboolean is_done; /* the end has gone out */
+  GstInsarPair pair;
+
+  /* Under the lock of the pair, which is not held while a row is measured and
+   * pushed: the other side may push lines meanwhile, and nothing else happens.
+   */
+  gboolean is_pushing[GST_INSAR_N_SIDES]; /* a side's thread is in the kernel */
   gboolean is_stopping;
-  GstFlowReturn flow;
   ImkInsarxcorr *kernel;
   ImkInsarxcorrConfig config;     /* that of the kernel */
   GstInsarSettings open_settings; /* as they were at the start */
@@ -52,33 +41,22 @@ struct _GstInsarXcorr {
   GThread *worker; /* measures rows, from READY on */
 
   /* of the thread that is busy */
-  GstInsarOutput src;
+  GstImagingOutput *src;
+  gboolean header_sent;
   GstInsarEnd *end;
-  guint n_reported;
   guint64 n_bytes; /* that have been counted */
 };
 
-/* Under the lock. Opens the kernel when both sides are known.
- * Returns: FALSE after an error has been posted */
-gboolean gst_insar_xcorr_set_caps (
-    GstInsarXcorr *self, guint side, GstCaps *caps);
+/* Opens the kernel for a pair. */
+gboolean gst_insar_xcorr_open (GstElement *element, guint side);
 
 /* --- gstinsarxcorrlines.c ----------------------------------------------------
  */
 
-GstFlowReturn gst_insar_xcorr_chain (
-    GstPad *pad, GstObject *parent, GstBuffer *buffer);
-gboolean gst_insar_xcorr_sink_event (
-    GstPad *pad, GstObject *parent, GstEvent *event);
+extern const GstInsarPairFuncs gst_insar_xcorr_pair_funcs;
 
 /* The thread that measures, while something streams. */
 void gst_insar_xcorr_start_work (GstInsarXcorr *self);
 void gst_insar_xcorr_stop_work (GstInsarXcorr *self);
-
-/* When states change: lets nobody wait, or everybody. */
-void gst_insar_xcorr_set_flushing (GstInsarXcorr *self, gboolean is_flushing);
-
-/* When nothing streams any more: begins anew. */
-void gst_insar_xcorr_forget (GstInsarXcorr *self);
 
 G_END_DECLS

@@ -15,7 +15,7 @@
  * the band; then it waits, so each pad needs a thread of its own: a source for
  * each, or a queue.
  *
- * On `src` the first format that the peer names: text/x-gmtsar-xcorr, byte for
+ * On `src` the first format that the peer takes: text/x-gmtsar-xcorr, byte for
  * byte a freq_xcorr.dat; text/csv with all that is known of a patch;
  * other/tensors with the same as float32. At the end a plane, or another
  * polynomial, is fitted to the offsets, as GMTSAR's fitoffset.csh does, and
@@ -75,13 +75,13 @@ take_settings (GstInsarXcorr *self)
 static ImkInsarxcorrConfig
 make_config (GstInsarXcorr *self)
 {
-  const GstImagingSlcInfo *ref = &self->sides[IMK_INSARXCORR_REFERENCE].info;
-  const GstImagingSlcInfo *sec = &self->sides[IMK_INSARXCORR_SECONDARY].info;
+  const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
   ImkInsarxcorrConfig c = self->open_settings.config;
 
-  for (guint s = 0; s < N_SIDES; s++) {
-    c.width[s] = self->sides[s].info.width;
-    c.height[s] = self->sides[s].info.height;
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
+    c.width[s] = self->pair.sides[s].info.width;
+    c.height[s] = self->pair.sides[s].info.height;
   }
   c.type = ref->type;
   if (self->open_settings.use_shift) {
@@ -165,31 +165,16 @@ prefers_cuda (GstElement *element, const GstVideoInfo *info)
  * ---------------------------------------------------------------------- */
 
 gboolean
-gst_insar_xcorr_set_caps (GstInsarXcorr *self, guint side, GstCaps *caps)
+gst_insar_xcorr_open (GstElement *element, guint side)
 {
-  const GstInsarSide *ref = &self->sides[IMK_INSARXCORR_REFERENCE];
-  const GstInsarSide *sec = &self->sides[IMK_INSARXCORR_SECONDARY];
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+  const GstInsarSide *sides = self->pair.sides;
 
-  if (self->sides[side].caps &&
-      gst_caps_is_equal (self->sides[side].caps, caps))
-    return TRUE;
-  if (self->kernel) {
-    gst_imaging_slc_post_another (GST_ELEMENT (self), self->sides[side].pad);
-    return FALSE;
-  }
-  gst_caps_replace (&self->sides[side].caps, caps);
-  gst_imaging_slc_info_from_caps (&self->sides[side].info, caps);
-  if (!ref->caps || !sec->caps) {
-    gst_imaging_slc_check_linked (GST_ELEMENT (self), self->sides[!side].pad);
-    return TRUE;
-  }
-  if (!gst_imaging_slc_check_types (GST_ELEMENT (self), &ref->info, &sec->info))
-    return FALSE;
-  if (!gst_imaging_engine_set_caps (self->engine, caps, NULL))
+  if (!gst_imaging_engine_set_caps (self->engine, sides[side].caps, NULL))
     return FALSE;
   /* who was first could not be told yet what memory is best */
   if (gst_imaging_engine_is_on_cuda (self->engine))
-    gst_pad_push_event (self->sides[!side].pad, gst_event_new_reconfigure ());
+    gst_pad_push_event (sides[!side].pad, gst_event_new_reconfigure ());
   return TRUE;
 }
 
@@ -199,8 +184,11 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
   GstInsarXcorr *self = GST_INSAR_XCORR (parent);
 
   if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
-    /* a source then writes where the GPU reads */
+    /* a source then writes where the GPU reads; the other side may just open
+     * the kernel */
+    g_mutex_lock (&self->pair.lock);
     gst_imaging_allocation_propose (self->engine, query);
+    g_mutex_unlock (&self->pair.lock);
     return TRUE;
   }
   return gst_imaging_engine_query (self->engine, query) ||
@@ -214,26 +202,34 @@ static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_insar_end_request (GST_INSAR_XCORR (element)->end, template);
+  return gst_imaging_outputs_request (
+      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), template);
 }
 
 static void
 gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_insar_end_release (GST_INSAR_XCORR (element)->end, pad);
+  gst_imaging_outputs_release (
+      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), pad);
+}
+
+/* Of what upstream says, tags go out as well. */
+static gboolean
+gst_insar_xcorr_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) == GST_EVENT_TAG)
+    return gst_pad_push_event (
+        gst_imaging_output_pad (GST_INSAR_XCORR (parent)->src), event);
+  return gst_insar_pair_event (pad, parent, event);
 }
 
 static void
 add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
 {
-  GstPad *pad =
-      gst_pad_new_from_static_template (template, template->name_template);
+  GstPad *pad = gst_insar_pair_add_pad (&self->pair, side, template);
 
-  gst_pad_set_chain_function (pad, gst_insar_xcorr_chain);
   gst_pad_set_event_function (pad, gst_insar_xcorr_sink_event);
   gst_pad_set_query_function (pad, gst_insar_xcorr_query);
-  self->sides[side].pad = pad;
-  gst_element_add_pad (GST_ELEMENT (self), pad);
 }
 
 /* --- states
@@ -245,24 +241,24 @@ stop (GstInsarXcorr *self)
 {
   gst_insar_xcorr_stop_work (self);
   gst_imaging_engine_stop (self->engine);
-  gst_insar_xcorr_forget (self);
+  gst_insar_pair_forget (&self->pair);
+  gst_imaging_output_reset (self->src);
+  self->header_sent = FALSE;
+  gst_insar_end_reset (self->end, TRUE);
 }
 
 /* The first of cuda-devices is the one that the engine opens. */
 static gboolean
 start (GstInsarXcorr *self)
 {
-  ImkError error;
-  gint first;
+  GArray *others;
 
   take_settings (self);
-  if (gst_insar_settings_read_devices (&self->open_settings, &first, &error) !=
-      IMK_OK) {
-    GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS, ("%s", error.message), (NULL));
+  if (!gst_imaging_engine_choose_devices (
+          self->engine, self->open_settings.cuda_devices, &others))
     return FALSE;
-  }
-  if (first >= 0)
-    g_object_set (self, "cuda-device-id", first, NULL);
+  gst_insar_settings_take_devices (&self->open_settings, others);
+  g_array_unref (others);
   return gst_imaging_engine_start (self->engine);
 }
 
@@ -275,11 +271,11 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
-    gst_insar_xcorr_set_flushing (self, FALSE);
+    gst_insar_pair_set_flushing (&self->pair, FALSE);
     gst_insar_xcorr_start_work (self);
   }
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_xcorr_set_flushing (self, TRUE);
+    gst_insar_pair_set_flushing (&self->pair, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_xcorr_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -339,10 +335,10 @@ gst_insar_xcorr_finalize (GObject *object)
 
   gst_imaging_engine_free (self->engine);
   gst_insar_end_free (self->end);
+  gst_imaging_output_unref (self->src);
   gst_insar_settings_clear (&self->settings);
   gst_insar_settings_clear (&self->open_settings);
-  g_mutex_clear (&self->lock);
-  g_cond_clear (&self->changed);
+  gst_insar_pair_clear (&self->pair);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
 }
 
@@ -387,13 +383,11 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->end = gst_insar_end_new (GST_ELEMENT (self));
-  g_mutex_init (&self->lock);
-  g_cond_init (&self->changed);
-
+  gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
+      &gst_insar_xcorr_pair_funcs);
   gst_insar_settings_init (&self->settings);
-  add_sink (self, IMK_INSARXCORR_REFERENCE, &reference_template);
-  add_sink (self, IMK_INSARXCORR_SECONDARY, &secondary_template);
-  gst_insar_output_init (&self->src,
+  add_sink (self, GST_INSAR_REFERENCE, &reference_template);
+  add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
+  self->src = gst_imaging_output_new (GST_ELEMENT (self),
       gst_element_class_get_pad_template (element_class, "src"), "src");
-  gst_element_add_pad (GST_ELEMENT (self), self->src.pad);
 }

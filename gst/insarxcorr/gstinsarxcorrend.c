@@ -9,6 +9,8 @@
 
 enum { FIT, RASTERS, N_PADS };
 
+static const gchar *const names[N_PADS] = {"fit", "rasters"};
+
 /* The planes of the rasters; the last is the state. */
 static const ImkInsarxcorrField planes[] = {
     IMK_INSARXCORR_DX,
@@ -32,7 +34,7 @@ static GstStaticPadTemplate templates[N_PADS] = {
 
 struct _GstInsarEnd {
   GstElement *element;
-  GstInsarOutput *pads[N_PADS]; /* under the object lock */
+  GstImagingOutputs *outputs;
 
   guint nx, ny;
   gint fit_range, fit_azimuth;
@@ -58,96 +60,39 @@ gst_insar_end_new (GstElement *element)
   GstInsarEnd *self = g_new0 (GstInsarEnd, 1);
 
   self->element = element;
+  self->outputs = gst_imaging_outputs_new (element, names, N_PADS);
   self->points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
   return self;
-}
-
-static void
-clear_output (gpointer data)
-{
-  GstInsarOutput *output = data;
-
-  gst_clear_caps (&output->caps);
-  gst_clear_object (&output->pad);
-}
-
-static void
-release (GstInsarOutput *output)
-{
-  if (output)
-    g_atomic_rc_box_release_full (output, clear_output);
-}
-
-/* The reference keeps the pad from being freed while we push. */
-static GstInsarOutput *
-hold (GstInsarEnd *self, guint i)
-{
-  GstInsarOutput *output;
-
-  GST_OBJECT_LOCK (self->element);
-  output = self->pads[i] ? g_atomic_rc_box_acquire (self->pads[i]) : NULL;
-  GST_OBJECT_UNLOCK (self->element);
-  return output;
 }
 
 void
 gst_insar_end_free (GstInsarEnd *self)
 {
-  for (guint i = 0; i < N_PADS; i++)
-    release (self->pads[i]);
+  gst_imaging_outputs_free (self->outputs);
   g_array_unref (self->points);
   g_free (self->rasters);
   g_free (self);
 }
 
-GstPad *
-gst_insar_end_request (GstInsarEnd *self, GstPadTemplate *template)
+GstImagingOutputs *
+gst_insar_end_outputs (GstInsarEnd *self)
 {
-  const gchar *name = GST_PAD_TEMPLATE_NAME_TEMPLATE (template);
-  guint i = g_str_equal (name, templates[FIT].name_template) ? FIT : RASTERS;
-  GstInsarOutput *output = g_atomic_rc_box_new0 (GstInsarOutput);
-  gboolean taken;
-
-  gst_insar_output_init (output, template, name);
-  gst_object_ref_sink (output->pad);
-  GST_OBJECT_LOCK (self->element);
-  taken = self->pads[i] != NULL;
-  if (!taken)
-    self->pads[i] = output;
-  GST_OBJECT_UNLOCK (self->element);
-  if (taken) {
-    release (output);
-    return NULL;
-  }
-  gst_element_add_pad (self->element, output->pad);
-  return output->pad;
+  return self->outputs;
 }
 
-void
-gst_insar_end_release (GstInsarEnd *self, GstPad *pad)
+static gboolean
+has_pad (GstInsarEnd *self, guint i)
 {
-  GstInsarOutput *output = NULL;
+  GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
 
-  GST_OBJECT_LOCK (self->element);
-  for (guint i = 0; i < N_PADS; i++)
-    if (self->pads[i] && self->pads[i]->pad == pad)
-      output = g_steal_pointer (&self->pads[i]);
-  GST_OBJECT_UNLOCK (self->element);
-  gst_pad_set_active (pad, FALSE);
-  gst_element_remove_pad (self->element, pad);
-  release (output);
+  gst_imaging_output_unref (output);
+  return output != NULL;
 }
 
 gboolean
 gst_insar_end_is_wanted (GstInsarEnd *self)
 {
-  gboolean wanted = FALSE;
-
-  GST_OBJECT_LOCK (self->element);
-  for (guint i = 0; i < N_PADS; i++)
-    wanted |= self->pads[i] != NULL;
-  GST_OBJECT_UNLOCK (self->element);
-  return wanted;
+  return has_pad (self, FIT) || has_pad (self, RASTERS);
 }
 
 /* --- rows
@@ -158,8 +103,6 @@ void
 gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth)
 {
-  GstInsarOutput *rasters = hold (self, RASTERS);
-
   self->nx = config->nx;
   self->ny = config->ny;
   self->fit_range = fit_range;
@@ -167,8 +110,7 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   self->row = 0;
   g_array_set_size (self->points, 0);
   g_clear_pointer (&self->rasters, g_free);
-  self->wants_rasters = rasters != NULL;
-  release (rasters);
+  self->wants_rasters = has_pad (self, RASTERS);
 }
 
 static GstCaps *
@@ -183,22 +125,25 @@ raster_caps (GstInsarEnd *self)
       0, 1, NULL);
 }
 
+static GstCaps *
+caps_of (GstInsarEnd *self, guint i)
+{
+  return i == FIT ? gst_static_pad_template_get_caps (&templates[FIT])
+                  : raster_caps (self);
+}
+
 void
-gst_insar_end_start (GstInsarEnd *self, const gchar *upstream)
+gst_insar_end_start (GstInsarEnd *self)
 {
   for (guint i = 0; i < N_PADS; i++) {
-    GstInsarOutput *output = hold (self, i);
+    GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
 
-    if (output && !output->started && (i == FIT || self->wants_rasters)) {
-      GstCaps *caps = i == FIT
-                          ? gst_static_pad_template_get_caps (&templates[i])
-                          : raster_caps (self);
-
-      gst_insar_output_start (output, caps, upstream);
-      gst_insar_output_gap (output);
-      gst_caps_unref (caps);
-    }
-    release (output);
+    if (output && !gst_imaging_output_is_negotiated (output) &&
+        (i == FIT || self->wants_rasters) &&
+        gst_imaging_output_negotiate (output, caps_of (self, i)) == GST_FLOW_OK)
+      gst_pad_push_event (gst_imaging_output_pad (output),
+          gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
+    gst_imaging_output_unref (output);
   }
 }
 
@@ -267,83 +212,73 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
-/* Without a fit to be had, who asked for it is told why. */
-static void
-push_fit (GstInsarEnd *self, GstInsarOutput *output)
+/* Returns: (transfer full) (nullable): the fit, which is posted; without one to
+ * be had, who asked for it is told why */
+static GstBuffer *
+make_fit (GstInsarEnd *self)
 {
   ImkInsarxcorrFit fit;
   ImkError error;
 
   if (self->fit_range == 0 || self->fit_azimuth == 0)
-    return;
+    return NULL;
   if (imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) self->points->data,
           self->points->len, self->fit_range, self->fit_azimuth, &fit,
           &error) != IMK_OK) {
     GST_INFO_OBJECT (self->element, "%s", error.message);
-    if (output)
+    if (has_pad (self, FIT))
       GST_ELEMENT_WARNING (
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
-    return;
+    return NULL;
   }
   gst_element_post_message (
       self->element, gst_message_new_element (GST_OBJECT (self->element),
                          gst_insar_text_describe_fit (&fit)));
-  if (output && gst_pad_is_linked (output->pad))
-    gst_pad_push (output->pad, gst_insar_text_of_fit (&fit));
+  return gst_insar_text_of_fit (&fit);
 }
 
-static void
-push_rasters (GstInsarEnd *self, GstInsarOutput *output)
+static GstBuffer *
+take_rasters (GstInsarEnd *self)
 {
   gsize size = (gsize) self->nx * self->ny * N_PLANES * sizeof (gfloat);
 
-  if (output && self->rasters && gst_pad_is_linked (output->pad))
-    gst_pad_push (output->pad,
-        gst_buffer_new_wrapped (g_steal_pointer (&self->rasters), size));
+  return self->rasters
+             ? gst_buffer_new_wrapped (g_steal_pointer (&self->rasters), size)
+             : NULL;
 }
 
 void
-gst_insar_end_push (GstInsarEnd *self, gboolean complete, const gchar *upstream)
+gst_insar_end_push (GstInsarEnd *self, gboolean complete)
 {
-  GstInsarOutput *fit = hold (self, FIT), *rasters = hold (self, RASTERS);
+  GstBuffer *buffers[N_PADS] = {NULL};
+  GstEvent *eos = gst_event_new_eos ();
 
-  gst_insar_end_start (self, upstream);
   if (complete) {
-    push_fit (self, fit);
-    push_rasters (self, rasters);
+    buffers[FIT] = make_fit (self);
+    buffers[RASTERS] = take_rasters (self);
   }
-  if (fit)
-    gst_insar_output_eos (fit, upstream);
-  if (rasters)
-    gst_insar_output_eos (rasters, upstream);
-  release (fit);
-  release (rasters);
-}
-
-void
-gst_insar_end_push_event (GstInsarEnd *self, GstEvent *event)
-{
+  gst_insar_end_start (self);
   for (guint i = 0; i < N_PADS; i++) {
-    GstInsarOutput *output = hold (self, i);
+    GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
 
+    if (output && buffers[i] &&
+        gst_imaging_output_negotiate (output, caps_of (self, i)) == GST_FLOW_OK)
+      gst_imaging_output_push (output, g_steal_pointer (&buffers[i]));
     if (output)
-      gst_pad_push_event (output->pad, gst_event_ref (event));
-    release (output);
+      gst_imaging_output_event (output, eos);
+    gst_imaging_output_unref (output);
+    gst_clear_buffer (&buffers[i]);
   }
+  gst_event_unref (eos);
 }
 
 void
 gst_insar_end_reset (GstInsarEnd *self, gboolean stopped)
 {
-  for (guint i = 0; i < N_PADS; i++) {
-    GstInsarOutput *output = hold (self, i);
-
-    if (output)
-      gst_insar_output_reset (output, stopped);
-    release (output);
-  }
   self->row = 0;
   g_array_set_size (self->points, 0);
-  if (stopped)
+  if (stopped) {
+    gst_imaging_outputs_reset (self->outputs);
     g_clear_pointer (&self->rasters, g_free);
+  }
 }

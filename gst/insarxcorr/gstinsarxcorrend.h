@@ -3,7 +3,7 @@
  * request pads. */
 #pragma once
 
-#include "gstinsarxcorroutput.h"
+#include "gstimagingoutputs.h"
 #include "insarxcorr/insarxcorr.h"
 
 G_BEGIN_DECLS
@@ -17,10 +17,8 @@ void gst_insar_end_add_templates (GstElementClass *klass);
 GstInsarEnd *gst_insar_end_new (GstElement *element);
 void gst_insar_end_free (GstInsarEnd *self);
 
-/* Returns: (transfer none) (nullable): a new pad of @template; %NULL when
- * there is one */
-GstPad *gst_insar_end_request (GstInsarEnd *self, GstPadTemplate *template);
-void gst_insar_end_release (GstInsarEnd *self, GstPad *pad);
+/* Returns: (transfer none): the pads */
+GstImagingOutputs *gst_insar_end_outputs (GstInsarEnd *self);
 
 /* Returns: whether somebody wants anything of this */
 gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
@@ -32,18 +30,16 @@ gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth);
 
-/* Sends what a sink waits for before it prerolls, which need not be the end. */
-void gst_insar_end_start (GstInsarEnd *self, const gchar *upstream);
+/* Sends what a sink waits for before it prerolls, which need not be the end;
+ * also after a flush. */
+void gst_insar_end_start (GstInsarEnd *self);
 
 /* Takes a row of patches.
  * Returns: FALSE after an error has been posted: there is no memory */
 gboolean gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
 
 /* @complete: whether all rows were measured; a part of them gives no fit */
-void gst_insar_end_push (
-    GstInsarEnd *self, gboolean complete, const gchar *upstream);
-
-void gst_insar_end_push_event (GstInsarEnd *self, GstEvent *event);
+void gst_insar_end_push (GstInsarEnd *self, gboolean complete);
 
 /* After flushing, or when the element has stopped: begins anew. */
 void gst_insar_end_reset (GstInsarEnd *self, gboolean stopped);

@@ -6,27 +6,6 @@
 
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
-#define N_REPORTS 10
-
-/* Returns: (transfer full) */
-static gchar *
-get_upstream_id (GstInsarXcorr *self)
-{
-  gchar *id = gst_pad_get_stream_id (self->sides[IMK_INSARXCORR_REFERENCE].pad);
-
-  return id ? id : g_strdup (GST_OBJECT_NAME (self));
-}
-
-/* Called by the busy thread, without the lock. */
-static void
-push_end (GstInsarXcorr *self, gboolean complete)
-{
-  g_autofree gchar *id = get_upstream_id (self);
-
-  gst_insar_end_push (self->end, complete, id);
-  gst_insar_output_eos (&self->src, id);
-}
-
 /* --- a row of patches -------------------------------------------------------
  */
 
@@ -67,22 +46,6 @@ count_bytes (GstInsarXcorr *self)
   else
     gst_imaging_stats_add_copied (stats, bytes - self->n_bytes);
   self->n_bytes = bytes;
-}
-
-/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
- */
-static void
-report (GstInsarXcorr *self, guint row)
-{
-  guint done = (guint) ((guint64) row * N_REPORTS / self->config.ny);
-
-  if (done <= self->n_reported)
-    return;
-  self->n_reported = done;
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("insarxcorr-progress", "rows", G_TYPE_UINT, row,
-              "of", G_TYPE_UINT, self->config.ny, NULL)));
 }
 
 /* Around calls of the kernel. */
@@ -129,31 +92,31 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
 static void
 work_row (GstInsarXcorr *self)
 {
+  GstInsarPair *pair = &self->pair;
   GstImagingResult result = {NULL};
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_ERROR;
   ImkError error;
   ImkStatus status;
 
-  self->is_busy = TRUE;
-  g_mutex_unlock (&self->lock);
+  pair->is_busy = TRUE;
+  g_mutex_unlock (&pair->lock);
   status = measure_row (self, &result, &error);
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&pair->lock);
   if (status == IMK_OK)
     imk_insarxcorr_advance (self->kernel); /* there is room for lines again */
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_cond_broadcast (&pair->changed);
+  g_mutex_unlock (&pair->lock);
 
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
   } else if (gst_insar_end_take_row (self->end, result.values)) {
-    g_autofree gchar *id = get_upstream_id (self);
-
-    gst_insar_end_start (self->end, id);
-    flow = gst_insar_output_push_row (&self->src, &result, id);
+    gst_insar_end_start (self->end);
+    flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
     count_bytes (self);
     gst_imaging_engine_count_frame (self->engine, entered);
-    report (self, (guint) result.frame + 1);
+    gst_insar_pair_report (
+        pair, "insarxcorr-progress", (guint) result.frame + 1, self->config.ny);
   }
   gst_clear_buffer (&result.data);
 
@@ -162,21 +125,21 @@ work_row (GstInsarXcorr *self)
   /* upstream may have given all its lines and never hear of it */
   if (status == IMK_OK && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS))
     GST_ELEMENT_FLOW_ERROR (self, flow);
-  g_mutex_lock (&self->lock);
-  if (self->flow == GST_FLOW_OK)
-    self->flow = flow;
-  self->is_busy = FALSE;
-  g_cond_broadcast (&self->changed);
+  g_mutex_lock (&pair->lock);
+  if (pair->flow == GST_FLOW_OK)
+    pair->flow = flow;
+  pair->is_busy = FALSE;
+  g_cond_broadcast (&pair->changed);
 }
 
 /* Under the lock. Returns: whether all lines of the next row are there */
 static gboolean
 has_work (GstInsarXcorr *self)
 {
-  for (guint s = 0; s < N_SIDES; s++)
-    if (self->sides[s].is_stale || self->sides[s].is_flushing)
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
+    if (self->pair.sides[s].is_stale || self->pair.sides[s].is_flushing)
       return FALSE;
-  return self->kernel && self->flow == GST_FLOW_OK &&
+  return self->kernel && self->pair.flow == GST_FLOW_OK &&
          imk_insarxcorr_is_ready (self->kernel);
 }
 
@@ -184,15 +147,16 @@ static gpointer
 work (gpointer data)
 {
   GstInsarXcorr *self = data;
+  GstInsarPair *pair = &self->pair;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&pair->lock);
   while (!self->is_stopping) {
-    if (!self->is_busy && has_work (self))
+    if (!pair->is_busy && has_work (self))
       work_row (self);
     else
-      g_cond_wait (&self->changed, &self->lock);
+      g_cond_wait (&pair->changed, &pair->lock);
   }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&pair->lock);
   return NULL;
 }
 
@@ -206,32 +170,31 @@ gst_insar_xcorr_start_work (GstInsarXcorr *self)
 void
 gst_insar_xcorr_stop_work (GstInsarXcorr *self)
 {
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->pair.lock);
   self->is_stopping = TRUE;
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_cond_broadcast (&self->pair.changed);
+  g_mutex_unlock (&self->pair.lock);
   g_clear_pointer (&self->worker, g_thread_join);
 }
 
-/* --- taking lines ------------------------------------------------------------
+/* --- lines ------------------------------------------------------------------
  */
 
-/* Under the lock. Returns: whether nothing is left to do */
 static gboolean
-has_ended (GstInsarXcorr *self)
+is_complete (GstElement *element)
 {
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+
   return self->kernel && imk_insarxcorr_row (self->kernel) == self->config.ny;
 }
 
-/* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
-static GstFlowReturn
-side_flow (GstInsarXcorr *self, const GstInsarSide *side)
+static gboolean
+is_working (GstElement *element)
 {
-  if (side->is_flushing)
-    return GST_FLOW_FLUSHING;
-  if (self->flow != GST_FLOW_OK)
-    return self->flow;
-  return has_ended (self) && !self->is_busy ? GST_FLOW_EOS : GST_FLOW_OK;
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+
+  return has_work (self) || self->is_pushing[GST_INSAR_REFERENCE] ||
+         self->is_pushing[GST_INSAR_SECONDARY];
 }
 
 /* Under the lock, which is let go of: the other side may do the same. */
@@ -239,45 +202,48 @@ static ImkStatus
 push_lines (
     GstInsarXcorr *self, guint side, const ImkImage *lines, ImkError *error)
 {
+  GstInsarPair *pair = &self->pair;
   ImkStatus status;
 
-  self->sides[side].is_pushing = TRUE;
-  g_mutex_unlock (&self->lock);
+  self->is_pushing[side] = TRUE;
+  g_mutex_unlock (&pair->lock);
   status = enter_context (self, error);
   if (status == IMK_OK) {
     status = imk_insarxcorr_push (self->kernel, side, lines, error);
     leave_context (self);
   }
-  g_mutex_lock (&self->lock);
-  self->sides[side].is_pushing = FALSE;
-  g_cond_broadcast (&self->changed);
+  g_mutex_lock (&pair->lock);
+  self->is_pushing[side] = FALSE;
+  g_cond_broadcast (&pair->changed);
   return status;
 }
 
-/* Under the lock. A flush of the other side, while this one waits, makes what
- * is left of @lines old. */
+/* A flush of the other side, while this one waits, makes what is left of @lines
+ * old. */
 static GstFlowReturn
-take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
+take_lines (GstElement *element, guint side, ImkImage lines)
 {
-  const GstInsarSide *s = &self->sides[side];
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+  GstInsarPair *pair = &self->pair;
   GstFlowReturn flow;
   ImkError error;
 
-  while ((flow = side_flow (self, s)) == GST_FLOW_OK && !s->is_stale &&
-         lines.height > 0) {
+  while ((flow = gst_insar_pair_flow (pair, side)) == GST_FLOW_OK &&
+         !pair->sides[side].is_stale && lines.height > 0) {
     guint room = self->kernel ? imk_insarxcorr_room (self->kernel, side) : 0;
     ImkImage part = lines;
     ImkStatus status;
 
-    if (room == 0 || has_ended (self)) { /* what becomes of the last row? */
-      g_cond_wait (&self->changed, &self->lock);
+    /* when all is measured: what becomes of the last row? */
+    if (room == 0 || is_complete (element)) {
+      g_cond_wait (&pair->changed, &pair->lock);
       continue;
     }
     part.height = MIN (room, lines.height);
     status = push_lines (self, side, &part, &error);
     if (status != IMK_OK) {
       gst_imaging_engine_post_error (self->engine, status, &error);
-      return self->flow = GST_FLOW_ERROR;
+      return pair->flow = GST_FLOW_ERROR;
     }
     lines.data = (guint8 *) lines.data + part.height * lines.stride;
     lines.height -= part.height;
@@ -285,215 +251,45 @@ take_lines (GstInsarXcorr *self, guint side, ImkImage lines)
   return flow;
 }
 
-/* Under the lock. Returns: FALSE after an error has been posted */
-static gboolean
-check_lines (GstInsarXcorr *self, guint side, gsize size, guint64 offset)
-{
-  const GstInsarSide *s = &self->sides[side];
-  guint pushed = self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
-
-  return gst_imaging_slc_check_lines (GST_ELEMENT (self), s->pad,
-      s->caps ? &s->info : NULL, size, offset, pushed);
-}
-
-static guint
-side_of (GstInsarXcorr *self, GstPad *pad)
-{
-  return pad == self->sides[IMK_INSARXCORR_SECONDARY].pad
-             ? IMK_INSARXCORR_SECONDARY
-             : IMK_INSARXCORR_REFERENCE;
-}
-
-GstFlowReturn
-gst_insar_xcorr_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
-{
-  GstInsarXcorr *self = GST_INSAR_XCORR (parent);
-  guint side = side_of (self, pad);
-  GstInsarSide *s = &self->sides[side];
-  GstFlowReturn flow;
-  GstMapInfo map;
-
-  if (!gst_imaging_slc_map_lines (
-          self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
-    gst_buffer_unref (buffer);
-    return GST_FLOW_ERROR;
-  }
-  g_mutex_lock (&self->lock);
-  flow = side_flow (self, s);
-  if (flow == GST_FLOW_OK && !s->is_stale) {
-    if (check_lines (self, side, map.size, GST_BUFFER_OFFSET (buffer))) {
-      flow = take_lines (
-          self, side, gst_imaging_slc_lines (&s->info, map.data, map.size));
-    } else {
-      flow = self->flow = GST_FLOW_ERROR;
-      g_cond_broadcast (&self->changed);
-    }
-  }
-  g_mutex_unlock (&self->lock);
-  gst_buffer_unmap (buffer, &map);
-  gst_buffer_unref (buffer);
-  return flow;
-}
-
-/* --- events
- * ---------------------------------------------------------------------- */
-
-/* Under the lock. Waits until nobody else measures, could measure or brings
- * lines; others see that something is up. */
 static void
-begin_work (GstInsarXcorr *self)
+rewind_side (GstElement *element, guint side)
 {
-  while (self->is_busy || has_work (self) || self->sides[0].is_pushing ||
-         self->sides[1].is_pushing)
-    g_cond_wait (&self->changed, &self->lock);
-  self->is_busy = TRUE;
-}
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
-static void
-end_work (GstInsarXcorr *self)
-{
-  self->is_busy = FALSE;
-  g_cond_broadcast (&self->changed);
-}
-
-/* Under the lock. Returns: whether lines of @side are missing, which has been
- * posted then */
-static gboolean
-is_cut_short (GstInsarXcorr *self, guint side)
-{
-  const GstInsarSide *s = &self->sides[side];
-  guint pushed = self->kernel ? imk_insarxcorr_pushed (self->kernel, side) : 0;
-
-  if (self->flow != GST_FLOW_OK || has_ended (self) || s->is_flushing ||
-      s->is_stale || !s->caps || pushed == s->info.height)
-    return FALSE;
-  gst_imaging_slc_post_end (
-      GST_ELEMENT (self), GST_PAD_NAME (s->pad), &s->info, pushed);
-  return TRUE;
-}
-
-/* Under the lock, which is let go of: the end of a side, and with it, or when
- * nothing is left to do, of all. */
-static void
-finish_side (GstInsarXcorr *self, guint side)
-{
-  gboolean ends, complete;
-
-  self->sides[side].is_eos = TRUE;
-  if (is_cut_short (self, side))
-    self->flow = GST_FLOW_ERROR;
-  g_cond_broadcast (&self->changed);
-  begin_work (self);
-  complete = has_ended (self);
-  ends = !self->is_done &&
-         (self->sides[!side].is_eos || complete || self->flow != GST_FLOW_OK);
-  self->is_done = self->is_done || ends;
-  g_mutex_unlock (&self->lock);
-  if (ends)
-    push_end (self, complete);
-  g_mutex_lock (&self->lock);
-  end_work (self);
-}
-
-static void
-push_to_outputs (GstInsarXcorr *self, GstEvent *event)
-{
-  gst_pad_push_event (self->src.pad, gst_event_ref (event));
-  gst_insar_end_push_event (self->end, event);
-}
-
-static void
-start_flush (GstInsarXcorr *self, guint side)
-{
-  g_mutex_lock (&self->lock);
-  self->sides[side].is_flushing = TRUE;
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
-}
-
-/* All begins anew. A flush concerns both sides: until the other has had its
- * own, its lines are old ones. */
-static void
-stop_flush (GstInsarXcorr *self, guint side)
-{
-  GstInsarSide *s = &self->sides[side], *other = &self->sides[!side];
-
-  g_mutex_lock (&self->lock);
-  begin_work (self);
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
-  other->is_stale = !s->is_stale;
-  s->is_stale = s->is_flushing = s->is_eos = FALSE;
-  self->is_done = FALSE;
-  self->flow = GST_FLOW_OK;
-  self->n_reported = 0;
-  gst_insar_output_reset (&self->src, FALSE);
   gst_insar_end_reset (self->end, FALSE);
-  end_work (self);
-  g_mutex_unlock (&self->lock);
 }
 
-gboolean
-gst_insar_xcorr_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
+/* --- what goes out ----------------------------------------------------------
+ */
+
+static void
+push_flush (GstElement *element, GstEvent *event)
 {
-  GstInsarXcorr *self = GST_INSAR_XCORR (parent);
-  guint side = side_of (self, pad);
-  gboolean done = TRUE;
-  GstCaps *caps;
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
-  switch (GST_EVENT_TYPE (event)) {
-  case GST_EVENT_CAPS:
-    gst_event_parse_caps (event, &caps);
-    g_mutex_lock (&self->lock);
-    done = gst_insar_xcorr_set_caps (self, side, caps);
-    if (!done)
-      self->flow = GST_FLOW_NOT_NEGOTIATED;
-    g_cond_broadcast (&self->changed);
-    g_mutex_unlock (&self->lock);
-    break;
-  case GST_EVENT_FLUSH_START:
-    start_flush (self, side);
-    push_to_outputs (self, event);
-    break;
-  case GST_EVENT_FLUSH_STOP:
-    push_to_outputs (self, event);
-    stop_flush (self, side);
-    break;
-  case GST_EVENT_EOS:
-    g_mutex_lock (&self->lock);
-    finish_side (self, side);
-    g_mutex_unlock (&self->lock);
-    break;
-  case GST_EVENT_TAG:
-    done = gst_pad_push_event (self->src.pad, gst_event_ref (event));
-    break;
-  default: /* the streams that come in are not those that go out */
-    break;
-  }
-  gst_event_unref (event);
-  return done;
+  gst_imaging_output_event (self->src, event);
+  gst_imaging_outputs_event (gst_insar_end_outputs (self->end), event);
 }
 
-void
-gst_insar_xcorr_set_flushing (GstInsarXcorr *self, gboolean is_flushing)
+static void
+push_end (GstElement *element, gboolean complete)
 {
-  g_mutex_lock (&self->lock);
-  for (guint s = 0; s < N_SIDES; s++)
-    self->sides[s].is_flushing = is_flushing;
-  g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+  GstEvent *eos = gst_event_new_eos ();
+
+  gst_insar_end_push (self->end, complete);
+  gst_imaging_output_event (self->src, eos);
+  gst_event_unref (eos);
 }
 
-void
-gst_insar_xcorr_forget (GstInsarXcorr *self)
-{
-  for (guint s = 0; s < N_SIDES; s++) {
-    gst_clear_caps (&self->sides[s].caps);
-    self->sides[s].is_eos = self->sides[s].is_stale = FALSE;
-  }
-  self->flow = GST_FLOW_OK;
-  self->is_done = FALSE;
-  self->n_reported = 0;
-  gst_insar_output_reset (&self->src, TRUE);
-  gst_insar_end_reset (self->end, TRUE);
-}
+const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
+    .open = gst_insar_xcorr_open,
+    .take_lines = take_lines,
+    .is_complete = is_complete,
+    .is_working = is_working,
+    .rewind = rewind_side,
+    .push_flush = push_flush,
+    .push_end = push_end,
+};

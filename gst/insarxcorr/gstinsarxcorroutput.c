@@ -4,100 +4,6 @@
 #include "gstinsarxcorrtext.h"
 #include "insarxcorr/insarxcorr.h"
 
-void
-gst_insar_output_init (
-    GstInsarOutput *self, GstPadTemplate *template, const gchar *name)
-{
-  *self = (GstInsarOutput){
-      .pad = gst_pad_new_from_template (template, name),
-  };
-  gst_pad_use_fixed_caps (self->pad);
-  gst_pad_set_active (self->pad, TRUE);
-}
-
-void
-gst_insar_output_reset (GstInsarOutput *self, gboolean stopped)
-{
-  self->segment_sent = FALSE;
-  if (!stopped)
-    return;
-  self->started = self->header_sent = FALSE;
-  gst_clear_caps (&self->caps);
-}
-
-static void
-start_stream (GstInsarOutput *self, const gchar *upstream)
-{
-  g_autofree gchar *id = NULL;
-
-  if (self->started)
-    return;
-  id = g_strdup_printf ("%s/%s", upstream, GST_PAD_NAME (self->pad));
-  gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
-  self->started = TRUE;
-}
-
-static void
-send_segment (GstInsarOutput *self)
-{
-  GstSegment segment;
-
-  if (self->segment_sent)
-    return;
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_pad_push_event (self->pad, gst_event_new_segment (&segment));
-  self->segment_sent = TRUE;
-}
-
-/* Returns: FALSE when the peer takes none of @offered */
-static gboolean
-negotiate (GstInsarOutput *self, GstCaps *offered)
-{
-  gboolean done = TRUE;
-  GstCaps *chosen;
-
-  if (self->caps && !gst_pad_check_reconfigure (self->pad))
-    return TRUE;
-  chosen = gst_pad_peer_query_caps (self->pad, offered);
-  if (gst_caps_is_empty (chosen)) {
-    gst_caps_unref (chosen);
-    return FALSE;
-  }
-  chosen = gst_caps_fixate (chosen);
-  if (!self->caps || !gst_caps_is_equal (self->caps, chosen)) {
-    gst_caps_replace (&self->caps, chosen);
-    done = gst_pad_push_event (self->pad, gst_event_new_caps (chosen));
-  }
-  gst_caps_unref (chosen);
-  return done;
-}
-
-void
-gst_insar_output_start (
-    GstInsarOutput *self, GstCaps *caps, const gchar *upstream)
-{
-  start_stream (self, upstream);
-  negotiate (self, caps);
-  send_segment (self);
-}
-
-void
-gst_insar_output_gap (GstInsarOutput *self)
-{
-  gst_pad_push_event (self->pad, gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
-}
-
-void
-gst_insar_output_eos (GstInsarOutput *self, const gchar *upstream)
-{
-  start_stream (self, upstream);
-  send_segment (self);
-  gst_pad_push_event (self->pad, gst_event_new_eos ());
-}
-
-/* --- rows of patches ---------------------------------------------------------
- */
-
 static GstBuffer *
 gmtsar_text (const GstImagingResult *result)
 {
@@ -116,17 +22,18 @@ gmtsar_text (const GstImagingResult *result)
 }
 
 static GstBuffer *
-make_buffer (GstInsarOutput *self, const GstImagingResult *result)
+make_buffer (
+    const GstImagingResult *result, const GstCaps *caps, gboolean *header_sent)
 {
-  const GstStructure *s = gst_caps_get_structure (self->caps, 0);
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
   GstBuffer *buffer;
 
   if (gst_structure_has_name (s, "text/x-gmtsar-xcorr")) {
     buffer = gmtsar_text (result);
   } else if (gst_structure_has_name (s, "text/csv")) {
-    buffer = gst_imaging_results_to_csv (
-        result, GST_CLOCK_TIME_NONE, !self->header_sent);
-    self->header_sent = TRUE;
+    buffer =
+        gst_imaging_results_to_csv (result, GST_CLOCK_TIME_NONE, !*header_sent);
+    *header_sent = TRUE;
   } else {
     buffer = gst_buffer_copy (result->data);
   }
@@ -135,23 +42,25 @@ make_buffer (GstInsarOutput *self, const GstImagingResult *result)
   return buffer;
 }
 
-GstFlowReturn
-gst_insar_output_push_row (
-    GstInsarOutput *self, const GstImagingResult *result, const gchar *upstream)
+static GstFlowReturn
+negotiate (GstImagingOutput *output, const GstImagingResult *result)
 {
-  GstCaps *offered;
-  gboolean agreed;
+  GstCaps *offers = gst_caps_from_string ("text/x-gmtsar-xcorr; text/csv");
 
-  if (!gst_pad_is_linked (self->pad))
-    return GST_FLOW_NOT_LINKED;
-  start_stream (self, upstream);
-  offered = gst_caps_from_string ("text/x-gmtsar-xcorr; text/csv");
-  gst_caps_append (offered, gst_imaging_results_tensor_caps (result, 0, 1));
-  agreed = negotiate (self, offered);
-  gst_caps_unref (offered);
-  if (!agreed)
-    return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
-                                           : GST_FLOW_NOT_NEGOTIATED;
-  send_segment (self);
-  return gst_pad_push (self->pad, make_buffer (self, result));
+  gst_caps_append (offers, gst_imaging_results_tensor_caps (result, 0, 1));
+  return gst_imaging_output_negotiate (output, offers);
+}
+
+GstFlowReturn
+gst_insar_output_push_row (GstImagingOutput *output,
+    const GstImagingResult *result, gboolean *header_sent)
+{
+  GstFlowReturn flow = gst_imaging_output_is_negotiated (output)
+                           ? GST_FLOW_OK
+                           : negotiate (output, result);
+
+  if (flow != GST_FLOW_OK)
+    return flow;
+  return gst_imaging_output_push (output,
+      make_buffer (result, gst_imaging_output_caps (output), header_sent));
 }

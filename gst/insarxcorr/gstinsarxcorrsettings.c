@@ -155,35 +155,14 @@ gst_insar_settings_copy (const GstInsarSettings *self)
   return copy;
 }
 
-ImkStatus
-gst_insar_settings_read_devices (
-    GstInsarSettings *self, gint *first, ImkError *error)
+void
+gst_insar_settings_take_devices (GstInsarSettings *self, const GArray *others)
 {
-  g_auto (GStrv) words = NULL;
-  guint n;
+  ImkInsarxcorrConfig *c = &self->config;
 
-  *first = -1;
-  self->config.n_devices = 0;
-  if (!self->cuda_devices)
-    return IMK_OK;
-  words = g_strsplit (self->cuda_devices, ",", -1);
-  n = g_strv_length (words);
-  for (guint i = 0; i < n; i++) {
-    guint64 number = 0;
-
-    g_strstrip (words[i]);
-    if (n > IMK_INSARXCORR_MAX_DEVICES ||
-        !g_ascii_string_to_unsigned (words[i], 10, 0, G_MAXINT, &number, NULL))
-      return imk_error_set (error, IMK_ERROR_CONFIG,
-          "cuda-devices is \"%s\"; expected are 1 to %d numbers of GPUs with "
-          "commas between them, as 0,1.",
-          self->cuda_devices, IMK_INSARXCORR_MAX_DEVICES);
-    if (i == 0)
-      *first = (gint) number;
-    else
-      self->config.devices[self->config.n_devices++] = (int) number;
-  }
-  return IMK_OK;
+  c->n_devices = MIN (others->len, G_N_ELEMENTS (c->devices));
+  for (guint i = 0; i < c->n_devices; i++)
+    c->devices[i] = g_array_index (others, gint, i);
 }
 
 /* --- setting and getting -----------------------------------------------------
@@ -454,7 +433,7 @@ install_data (GObjectClass *klass, GParamFlags flags)
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, flags));
   g_object_class_install_property (klass, PROP_CUDA_DEVICES,
       g_param_spec_string ("cuda-devices", "CUDA devices",
-          "Numbers of the GPUs that share the patches of each row, as 0,1; the "
+          "GPUs that share the patches of each row: \"0;1\", or \"all\"; the "
           "first takes the place of cuda-device-id. Results do not depend on "
           "it",
           NULL, flags));

@@ -30,10 +30,10 @@ gboolean gst_insar_settings_set (
 gboolean gst_insar_settings_get (
     const GstInsarSettings *self, guint id, GValue *value);
 
-/* Reads the list of GPUs. @first: (out): -1 for none
- * Returns: IMK_ERROR_CONFIG for what is no list of numbers */
-ImkStatus gst_insar_settings_read_devices (
-    GstInsarSettings *self, gint *first, ImkError *error);
+/* @others: (element-type gint): the GPUs beside that of the engine, of which
+ *   the kernel takes as many as it can */
+void gst_insar_settings_take_devices (
+    GstInsarSettings *self, const GArray *others);
 
 /* What the config refers to while a kernel is made of it. */
 typedef struct {

@@ -516,30 +516,15 @@ gst_oct_bscan_set_context (GstElement *element, GstContext *message)
       ->set_context (element, message);
 }
 
-/* The engine's device is the first of cuda-devices. Where there is no CUDA,
- * backend=auto takes the CPU. */
+/* The engine's device is the first of cuda-devices. */
 static gboolean
 choose_first_device (GstOctBscan *self)
 {
-  GstImagingBackendChoice choice = gst_imaging_engine_choice (self->engine);
   Settings s = gst_oct_bscan_get_settings (self);
-  GArray *ids = NULL;
-  gboolean ok = TRUE;
-  ImkError error;
+  gboolean ok =
+      gst_imaging_engine_choose_devices (self->engine, s.cuda_devices, NULL);
 
-  if (s.cuda_devices && choice != GST_IMAGING_BACKEND_CPU &&
-      (choice == GST_IMAGING_BACKEND_CUDA ||
-          imk_backend_load ("cuda", NULL) == IMK_OK)) {
-    ids = gst_oct_bscan_parse_devices (s.cuda_devices, &error);
-    ok = ids != NULL;
-    if (ok)
-      g_object_set (self, "cuda-device-id", g_array_index (ids, gint, 0), NULL);
-    else
-      GST_ELEMENT_ERROR (
-          self, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
-  }
   gst_oct_bscan_settings_clear (&s);
-  g_clear_pointer (&ids, g_array_unref);
   return ok;
 }
 

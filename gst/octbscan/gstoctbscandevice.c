@@ -147,65 +147,6 @@ gst_oct_bscan_device_id (GstOctBscanDevice *self)
   return gst_imaging_context_device_id (self->context);
 }
 
-/* --- cuda-devices --------------------------------------------------------- */
-
-static gboolean
-contains (const GArray *ids, gint id)
-{
-  for (guint i = 0; i < ids->len; i++)
-    if (g_array_index (ids, gint, i) == id)
-      return TRUE;
-  return FALSE;
-}
-
-static ImkStatus
-parse_id (const gchar *word, gint n_devices, gint *id, ImkError *error)
-{
-  gchar *end;
-  gint64 value = g_ascii_strtoll (word, &end, 10);
-
-  if (end == word || *end)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "cuda-devices has \"%s\"; write numbers of devices, as 0;1, or all.",
-        word);
-  if (value < 0 || value >= n_devices)
-    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "cuda-devices has %s, but this machine has %d CUDA device%s; they are "
-        "counted from 0.",
-        word, n_devices, n_devices == 1 ? "" : "s");
-  *id = (gint) value;
-  return IMK_OK;
-}
-
-GArray *
-gst_oct_bscan_parse_devices (const gchar *list, ImkError *error)
-{
-  GArray *ids = g_array_new (FALSE, FALSE, sizeof (gint));
-  gchar **words = g_strsplit_set (list, ";,", -1);
-  gboolean all = g_ascii_strcasecmp (list, "all") == 0;
-  const ImkDevice *device;
-  gint n_devices = 0;
-  ImkStatus status = imk_backend_load ("cuda", error);
-
-  if (status == IMK_OK)
-    status = imk_device_get (&device, error);
-  if (status == IMK_OK)
-    status = device->count (&n_devices, error);
-  for (gint id = 0; all && id < n_devices; id++)
-    g_array_append_val (ids, id);
-  for (guint i = 0; !all && words[i] && status == IMK_OK; i++) {
-    gint id = 0;
-
-    status = parse_id (g_strstrip (words[i]), n_devices, &id, error);
-    if (status == IMK_OK && !contains (ids, id))
-      g_array_append_val (ids, id);
-  }
-  g_strfreev (words);
-  if (status != IMK_OK)
-    g_clear_pointer (&ids, g_array_unref);
-  return ids;
-}
-
 /* --- buffers -------------------------------------------------------------- */
 
 static ImkImage

@@ -27,11 +27,6 @@ ImkStatus gst_oct_bscan_device_prepare (
 /* Returns: its number, as CUDA counts */
 gint gst_oct_bscan_device_id (GstOctBscanDevice *self);
 
-/* @list: "0;2" or "all"
- * Returns: (transfer full) (nullable) (element-type gint): the numbers, which
- *   this machine has, each once; NULL with @error set */
-GArray *gst_oct_bscan_parse_devices (const gchar *list, ImkError *error);
-
 /* Returns: whether the samples of @buffer are on a device alone */
 gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
 

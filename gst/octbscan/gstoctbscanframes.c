@@ -468,7 +468,7 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
     guint n_batches, ImkError *error)
 {
   ImkStatus status = IMK_OK;
-  GArray *ids = gst_oct_bscan_parse_devices (list, error);
+  GArray *ids = gst_imaging_context_parse_ids (list, error);
 
   if (!ids)
     return IMK_ERROR_CONFIG;

@@ -323,6 +323,22 @@ reset (GstPhotoStereo *self)
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 
+static gboolean
+choose_devices (GstPhotoStereo *self)
+{
+  g_autofree gchar *list = NULL;
+  GArray *others;
+
+  GST_OBJECT_LOCK (self);
+  list = g_strdup (self->settings.cuda_devices);
+  GST_OBJECT_UNLOCK (self);
+  if (!gst_imaging_engine_choose_devices (self->engine, list, &others))
+    return FALSE;
+  g_array_unref (self->others);
+  self->others = others;
+  return TRUE;
+}
+
 /* Under the stream lock, as sets are also finished by a thread of their own. */
 static gboolean
 start (GstPhotoStereo *self)
@@ -331,7 +347,7 @@ start (GstPhotoStereo *self)
 
   GST_PAD_STREAM_LOCK (self->sink);
   reset (self);
-  ok = gst_imaging_engine_start (self->engine);
+  ok = choose_devices (self) && gst_imaging_engine_start (self->engine);
   GST_PAD_STREAM_UNLOCK (self->sink);
   return ok;
 }
@@ -408,6 +424,7 @@ gst_photo_stereo_finalize (GObject *object)
   gst_imaging_outputs_free (self->outputs);
   gst_photo_stereo_settings_clear (&self->settings);
   g_array_unref (self->held);
+  g_array_unref (self->others);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_photo_stereo_parent_class)->finalize (object);
 }
@@ -468,6 +485,7 @@ gst_photo_stereo_init (GstPhotoStereo *self)
   self->outputs =
       gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
+  self->others = g_array_new (FALSE, FALSE, sizeof (gint));
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);

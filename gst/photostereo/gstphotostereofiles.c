@@ -43,9 +43,34 @@ gst_photo_stereo_load_lights (const gchar *location,
   return status;
 }
 
+/* Returns: FALSE for what cannot be pictures of all bands */
+static gboolean
+describe_bands (const GstImagingNpy *npy, guint bands, ImkImage *image)
+{
+  if (npy->n_dims != 3 || npy->dims[0] != bands || npy->dims[1] > G_MAXUINT16 ||
+      npy->dims[2] > G_MAXUINT16)
+    return FALSE;
+  image->width = (guint32) npy->dims[2];
+  image->height = (guint32) npy->dims[1] * bands;
+  image->channels = 1;
+  return TRUE;
+}
+
+static gboolean
+describe_picture (const GstImagingNpy *npy, ImkImage *image)
+{
+  if ((npy->n_dims != 2 && npy->n_dims != 3) || npy->dims[0] > G_MAXUINT16 ||
+      npy->dims[1] > G_MAXUINT16 || npy->dims[2] > 4)
+    return FALSE;
+  image->width = (guint32) npy->dims[1];
+  image->height = (guint32) npy->dims[0];
+  image->channels = npy->n_dims == 3 ? (guint32) npy->dims[2] : 1;
+  return TRUE;
+}
+
 ImkStatus
 gst_photo_stereo_load_image (const gchar *property, const gchar *location,
-    GstImagingNpy **npy, ImkImage *image, ImkError *error)
+    guint bands, GstImagingNpy **npy, ImkImage *image, ImkError *error)
 {
   GError *why = NULL;
   ImkStatus status = IMK_OK;
@@ -57,26 +82,25 @@ gst_photo_stereo_load_image (const gchar *property, const gchar *location,
     g_clear_error (&why);
     return status;
   }
-  if (((*npy)->n_dims != 2 && (*npy)->n_dims != 3) ||
-      ((*npy)->type != GST_IMAGING_NPY_TYPE_U8 &&
-          (*npy)->type != GST_IMAGING_NPY_TYPE_U16) ||
-      (*npy)->dims[0] > G_MAXUINT16 || (*npy)->dims[1] > G_MAXUINT16 ||
-      (*npy)->dims[2] > 4) {
-    g_autofree gchar *what = gst_imaging_npy_describe (*npy);
-
-    return imk_error_set (error, IMK_ERROR_FILE,
-        "%s \"%s\" is %s; it needs to be u8 or u16, [height, width] or "
-        "[height, width, channels], as the frames.",
-        property, location, what);
-  }
   *image = (ImkImage){
       .data = (gpointer) (*npy)->data,
-      .width = (guint32) (*npy)->dims[1],
-      .height = (guint32) (*npy)->dims[0],
-      .channels = (*npy)->n_dims == 3 ? (guint32) (*npy)->dims[2] : 1,
       .type =
           (*npy)->type == GST_IMAGING_NPY_TYPE_U8 ? IMK_TYPE_U8 : IMK_TYPE_U16,
   };
+  if (((*npy)->type != GST_IMAGING_NPY_TYPE_U8 &&
+          (*npy)->type != GST_IMAGING_NPY_TYPE_U16) ||
+      !(bands > 1 && (*npy)->n_dims == 3 ? describe_bands (*npy, bands, image)
+                                         : describe_picture (*npy, image))) {
+    g_autofree gchar *what = gst_imaging_npy_describe (*npy);
+    g_autofree gchar *all =
+        bands > 1 ? g_strdup_printf ("[%u, height, width] for each band", bands)
+                  : g_strdup ("[height, width, channels]");
+
+    return imk_error_set (error, IMK_ERROR_FILE,
+        "%s \"%s\" is %s; it needs to be u8 or u16, [height, width] or %s, as "
+        "the frames.",
+        property, location, what, all);
+  }
   image->stride = imk_image_row_size (image);
   return status;
 }

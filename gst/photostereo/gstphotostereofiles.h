@@ -17,10 +17,12 @@ ImkStatus gst_photo_stereo_load_lights (const gchar *location,
     ImkError *error);
 
 /* A picture from a .npy file, [height, width] or [height, width, channels];
- * @image is valid as long as *@npy, which is to be freed by the caller, also
- * after a failure. Size and type are checked by the kernel. */
+ * with
+ * @bands above 1, [height, width] or [bands, height, width], one below the
+ * other; @image is valid as long as *@npy, which is to be freed by the caller,
+ * also after a failure. Size and type are checked by the kernel. */
 ImkStatus gst_photo_stereo_load_image (const gchar *property,
-    const gchar *location, GstImagingNpy **npy, ImkImage *image,
+    const gchar *location, guint bands, GstImagingNpy **npy, ImkImage *image,
     ImkError *error);
 
 G_END_DECLS

@@ -57,6 +57,53 @@ gst_photo_stereo_release_pictures (GstPhotoStereo *self)
         self, gst_imaging_engine_is_on_cuda (self->engine));
 }
 
+/* --- several devices ----------------------------------------------------- */
+
+static const ImkDevice *
+device_of (GstPhotoStereo *self)
+{
+  return gst_imaging_context_device (gst_imaging_engine_context (self->engine));
+}
+
+static void
+close_gates (GstPhotoStereo *self)
+{
+  for (; self->n_gates > 0; self->n_gates--) {
+    gpointer stream = self->gates[self->n_gates - 1];
+
+    /* nobody may compare a dead stream's pointer with pending work on it */
+    device_of (self)->stream_synchronize (stream, NULL);
+    device_of (self)->stream_free (stream);
+  }
+}
+
+static ImkStatus
+open_gates (GstPhotoStereo *self, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  while (self->n_gates < N_GATES && status == IMK_OK) {
+    status = device_of (self)->stream_new (&self->gates[self->n_gates], error);
+    self->n_gates += status == IMK_OK;
+  }
+  if (status != IMK_OK)
+    close_gates (self);
+  return status;
+}
+
+/* A set that waits in host memory is read when it is solved, on the stream of
+ * the element. */
+gpointer
+gst_photo_stereo_next_stream (GstPhotoStereo *self)
+{
+  if (self->n_gates == 0 || imk_photostereo_keeps_frames (self->kernel))
+    return gst_imaging_engine_stream (self->engine);
+  self->next_gate = (self->next_gate + 1) % self->n_gates;
+  return self->gates[self->next_gate];
+}
+
+/* --- from open to close -------------------------------------------------- */
+
 void
 gst_photo_stereo_close (GstElement *element)
 {
@@ -64,6 +111,7 @@ gst_photo_stereo_close (GstElement *element)
 
   gst_photo_stereo_release_pictures (self);
   g_clear_pointer (&self->kernel, imk_photostereo_free);
+  close_gates (self);
 }
 
 static void
@@ -90,6 +138,16 @@ describe_frame (
   c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
   c->track_change = s->update_interval > 0 || s->next_light;
+}
+
+static void
+share_rows (GstPhotoStereo *self, ImkBackend backend, ImkPhotostereoConfig *c)
+{
+  c->n_devices = backend == IMK_BACKEND_CUDA
+                     ? MIN (self->others->len, G_N_ELEMENTS (c->devices))
+                     : 0;
+  for (guint i = 0; i < c->n_devices; i++)
+    c->devices[i] = g_array_index (self->others, gint, i);
 }
 
 static ImkStatus
@@ -142,7 +200,7 @@ check_host_memory (
     GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
 {
   const ImkPhotostereoConfig *c = &s->config;
-  guint n = s->set_size ? s->set_size : c->n_lights;
+  guint n = (s->set_size ? s->set_size : c->n_lights) * c->bands;
   guint64 size = (guint64) c->width * c->height * c->channels *
                  imk_type_size (c->type) * n;
   guint64 limit = s->host_memory_limit
@@ -175,14 +233,18 @@ open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
 
   for (guint i = 0; i < 3 && status == IMK_OK; i++)
     if (locations[i]) {
+      guint bands = slots[i] == &s->config.mask ? 1 : s->config.bands;
+
       status = gst_photo_stereo_load_image (
-          properties[i], locations[i], &npy[i], &images[i], error);
+          properties[i], locations[i], bands, &npy[i], &images[i], error);
       *slots[i] = &images[i];
     }
   if (status == IMK_OK)
     status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
   if (status == IMK_OK)
     status = check_host_memory (self, s, error);
+  if (status == IMK_OK && s->config.n_devices > 0)
+    status = open_gates (self, error);
   if (status != IMK_OK)
     g_clear_pointer (&self->kernel, imk_photostereo_free);
   for (guint i = 0; i < 3; i++)
@@ -209,14 +271,18 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     status = take_lights (&s, &lights, &s.config, error);
   if (status == IMK_OK) {
     describe_frame (self, info, &s);
+    share_rows (self, backend, &s.config);
     status = open_with (self, backend, &s, error);
   }
   if (status == IMK_OK) {
     self->open_geometry = s.geometry;
     self->n_lights = lights.n;
     self->n_colours = imk_photostereo_n_colours (&s.config);
+    self->bands = s.config.bands;
+    self->band_order = s.band_order;
     self->set_size = s.set_size ? s.set_size : lights.n;
     self->full_scale = s.config.full_scale;
+    self->warned_of_depth = FALSE;
     warn_of_lights (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);

@@ -6,32 +6,34 @@
 /* Returns: (transfer full) (nullable): one encoding */
 static GstCaps *
 encoding_caps (
-    guint width, guint height, guint channels, GstPhotoStereoEncoding encoding)
+    const GstPhotoStereoShape *shape, GstPhotoStereoEncoding encoding)
 {
   static const gchar *const bytes[] = {NULL, "GRAY8", NULL, "RGB", NULL};
   static const gchar *const words[] = {
       NULL, "GRAY16_LE", NULL, "RGBA64_LE", "RGBA64_LE"};
   const GstImagingPicture picture = {
-      .width = width, .height = height, .fps_n = 0, .fps_d = 1};
+      .width = shape->width, .height = shape->height, .fps_n = 0, .fps_d = 1};
+  guint channels = shape->bands ? 1 : shape->channels;
+  guint height = shape->height * (shape->bands ? shape->channels : 1);
   const gchar *format = encoding == GST_PHOTO_STEREO_ENCODING_8
                             ? bytes[channels]
                             : words[channels];
 
   if (encoding == GST_PHOTO_STEREO_ENCODING_TENSOR)
-    return gst_imaging_picture_tensor_caps (&picture, channels);
+    return gst_imaging_picture_tensor_caps (&picture, shape->channels);
   if (!format)
     return NULL;
   return gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, format,
-      "width", G_TYPE_INT, (gint) width, "height", G_TYPE_INT, (gint) height,
-      "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
+      "width", G_TYPE_INT, (gint) shape->width, "height", G_TYPE_INT,
+      (gint) height, "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
 }
 
 /* The same in CUDAMemory, which GstCuda has of RGB.
  * Returns: (transfer full) */
 static GstCaps *
-cuda_caps (guint width, guint height)
+cuda_caps (const GstPhotoStereoShape *shape)
 {
-  GstCaps *caps = encoding_caps (width, height, 3, GST_PHOTO_STEREO_ENCODING_8);
+  GstCaps *caps = encoding_caps (shape, GST_PHOTO_STEREO_ENCODING_8);
 
   gst_caps_set_features_simple (
       caps, gst_caps_features_new ("memory:CUDAMemory", NULL));
@@ -41,7 +43,7 @@ cuda_caps (guint width, guint height)
 /* Returns: (transfer full): what we would give, the best first; CUDAMemory is
  * for those who take nothing that the CPU can map */
 static GstCaps *
-offers (GstImagingEngine *engine, guint width, guint height, guint channels,
+offers (GstImagingEngine *engine, const GstPhotoStereoShape *shape,
     GstPhotoStereoEncoding choice)
 {
   gboolean bytes = choice == GST_PHOTO_STEREO_ENCODING_AUTO ||
@@ -51,14 +53,14 @@ offers (GstImagingEngine *engine, guint width, guint height, guint channels,
   for (GstPhotoStereoEncoding e = GST_PHOTO_STEREO_ENCODING_8;
        e <= GST_PHOTO_STEREO_ENCODING_TENSOR; e++) {
     GstCaps *caps = choice == GST_PHOTO_STEREO_ENCODING_AUTO || choice == e
-                        ? encoding_caps (width, height, channels, e)
+                        ? encoding_caps (shape, e)
                         : NULL;
 
     if (caps)
       gst_caps_append (all, caps);
   }
-  if (bytes && channels == 3 && gst_imaging_engine_is_on_cuda (engine))
-    gst_caps_append (all, cuda_caps (width, height));
+  if (bytes && shape->channels == 3 && gst_imaging_engine_is_on_cuda (engine))
+    gst_caps_append (all, cuda_caps (shape));
   usable = gst_imaging_engine_usable_caps (engine, all);
   gst_caps_unref (all);
   return usable;
@@ -70,13 +72,15 @@ static ImkStatus
 map_new_buffer (GstPhotoStereoPad *self, GstImagingEngine *engine,
     ImkImage *image, ImkError *error)
 {
-  GstImagingReach reach = gst_imaging_engine_is_on_cuda (engine)
-                              ? GST_IMAGING_REACH_DEVICE
-                              : GST_IMAGING_REACH_HOST;
+  GstImagingReach reach = !gst_imaging_engine_is_on_cuda (engine)
+                              ? GST_IMAGING_REACH_HOST
+                          : self->is_shared ? GST_IMAGING_REACH_DEVICE_OR_MAPPED
+                                            : GST_IMAGING_REACH_DEVICE;
   GstImagingPicture picture;
   ImkStatus status = gst_imaging_picture_from_caps (
       &picture, gst_imaging_output_caps (self->output), error);
 
+  gst_imaging_output_use_host (self->output, self->is_shared);
   if (status == IMK_OK)
     status = gst_imaging_output_acquire (
         self->output, engine, &picture.carrier, &self->buffer, error);
@@ -93,7 +97,7 @@ map_new_buffer (GstPhotoStereoPad *self, GstImagingEngine *engine,
 
 GstFlowReturn
 gst_photo_stereo_pad_begin (GstPhotoStereoPad *self, GstImagingEngine *engine,
-    guint width, guint height, guint channels, GstPhotoStereoEncoding choice,
+    const GstPhotoStereoShape *shape, GstPhotoStereoEncoding choice,
     ImkImage *image, ImkError *error)
 {
   GstFlowReturn flow;
@@ -101,7 +105,7 @@ gst_photo_stereo_pad_begin (GstPhotoStereoPad *self, GstImagingEngine *engine,
   if (!self->output)
     return GST_FLOW_NOT_LINKED;
   flow = gst_imaging_output_negotiate (
-      self->output, offers (engine, width, height, channels, choice));
+      self->output, offers (engine, shape, choice));
   if (flow != GST_FLOW_OK)
     return flow;
   return map_new_buffer (self, engine, image, error) == IMK_OK ? GST_FLOW_OK

@@ -15,21 +15,28 @@ typedef enum {
   GST_PHOTO_STEREO_ENCODING_TENSOR,
 } GstPhotoStereoEncoding;
 
+/* @bands: the channels are bands, which as video are one below the other */
+typedef struct {
+  guint width, height, channels;
+  gboolean bands;
+} GstPhotoStereoShape;
+
 /* Of one set, on the stack of the streaming thread. */
 typedef struct {
   GstImagingOutput *output; /* a reference; NULL where nobody asked */
+  gboolean is_shared;       /* several devices write it */
   GstBuffer *buffer;        /* between begin and push */
   GstImagingFrame frame;    /* between begin and end */
 } GstPhotoStereoPad;
 
-/* A buffer for @width x @height pixels of @channels numbers, in an encoding
- * that the peer takes, mapped for the kernel: *image is where it writes.
+/* A buffer for pixels of @shape, in an encoding that the peer takes, mapped for
+ * the kernel: *image is where it writes.
  * @choice: the encoding that is wanted
  * Returns: GST_FLOW_OK, and gst_photo_stereo_pad_end () and ..._push () have to
  *   follow; GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_FLUSHING;
  *   GST_FLOW_ERROR with @error set */
 GstFlowReturn gst_photo_stereo_pad_begin (GstPhotoStereoPad *self,
-    GstImagingEngine *engine, guint width, guint height, guint channels,
+    GstImagingEngine *engine, const GstPhotoStereoShape *shape,
     GstPhotoStereoEncoding choice, ImkImage *image, ImkError *error);
 
 /* The kernel is through. @done: the device has been waited for. */

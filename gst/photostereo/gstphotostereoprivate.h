@@ -17,6 +17,10 @@ typedef struct {
   GstImagingFrame frame;
 } Held;
 
+/* So many pictures are on their way to devices before the first is waited for.
+ */
+enum { N_GATES = 8 };
+
 struct _GstPhotoStereo {
   GstElement parent;
 
@@ -31,11 +35,22 @@ struct _GstPhotoStereo {
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
   ImkPhotostereo *kernel;
   guint open_geometry, n_lights, n_colours;
-  guint set_size;
-  guint full_scale; /* of bit-depth; 0: that of the format, or all is said */
-  GArray *held;     /* of Held: where a set does not fit the device */
-  guint n_skip;     /* pictures left of a set that ended early */
+  guint bands, set_size; /* pictures a light, lights a set */
+  GstPhotoStereoBandOrder band_order;
+  guint n_looked;              /* lights of the last result of the set */
+  guint full_scale;            /* of bit-depth; 0: that of the format */
+  gboolean warned_of_depth;    /* since the kernel was opened */
+  gboolean warned_of_clipping; /* in this set */
+  GArray *held; /* of Held: where a set does not fit the device */
+  guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts, last_pts;
+
+  /* of several devices */
+  GArray *others; /* of gint: those beside the engine's, since the start */
+  /* Streams that pictures come on in turn, as a stream goes on when all devices
+   * have read its picture. */
+  guint n_gates, next_gate;
+  gpointer gates[N_GATES];
 };
 
 /* --- gstphotostereokernel.c */
@@ -53,6 +68,8 @@ ImkStatus gst_photo_stereo_follow_settings (
 /* Around all work on a kernel and its frames. */
 ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
 void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
+/* Returns: the stream for the next picture */
+gpointer gst_photo_stereo_next_stream (GstPhotoStereo *self);
 /* Pictures that were kept for strips. */
 void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
 

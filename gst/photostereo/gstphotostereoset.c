@@ -4,13 +4,47 @@
 
 #include <math.h>
 
+/* Of the samples; highlights of a glossy object are less. */
+#define MAX_CLIPPED 0.1
+
 /* --- pictures ------------------------------------------------------------ */
+
+/* Which light a picture was taken under, and in which band. */
+typedef struct {
+  guint32 light, band;
+} Index;
+
+static ImkStatus
+read_meta (
+    GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, GST_PHOTO_STEREO_LIGHT_META);
+  GstStructure *s = meta ? gst_custom_meta_get_structure (meta) : NULL;
+
+  if (!s || !gst_structure_get_uint (s, "index", &index->light) ||
+      (self->bands > 1 && !gst_structure_get_uint (s, "band", &index->band)))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A picture has no " GST_PHOTO_STEREO_LIGHT_META
+        " meta with an unsigned integer \"index\"%s, which index-source=meta "
+        "needs.",
+        self->bands > 1 ? " and another one, \"band\"" : "");
+  return IMK_OK;
+}
+
+/* Of the @i-th picture of a set. */
+static Index
+index_of (const GstPhotoStereo *self, guint32 i)
+{
+  return self->band_order == GST_PHOTO_STEREO_BANDS_BY_BAND
+             ? (Index){i % self->set_size, i / self->set_size}
+             : (Index){i / self->bands, i % self->bands};
+}
 
 static ImkStatus
 get_index (
-    GstPhotoStereo *self, GstBuffer *buffer, guint32 *index, ImkError *error)
+    GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
 {
-  GstCustomMeta *meta;
   GstPhotoStereoIndexSource source;
 
   GST_OBJECT_LOCK (self);
@@ -18,22 +52,16 @@ get_index (
   GST_OBJECT_UNLOCK (self);
   switch (source) {
   case GST_PHOTO_STEREO_INDEX_META:
-    meta = gst_buffer_get_custom_meta (buffer, GST_PHOTO_STEREO_LIGHT_META);
-    if (!meta || !gst_structure_get_uint (
-                     gst_custom_meta_get_structure (meta), "index", index))
-      return imk_error_set (error, IMK_ERROR_IMAGE,
-          "A picture has no " GST_PHOTO_STEREO_LIGHT_META
-          " meta with an unsigned integer "
-          "\"index\", which index-source=meta needs.");
-    break;
+    return read_meta (self, buffer, index, error);
   case GST_PHOTO_STEREO_INDEX_OFFSET:
     if (!GST_BUFFER_OFFSET_IS_VALID (buffer))
       return imk_error_set (error, IMK_ERROR_IMAGE,
           "A picture has no offset, which index-source=offset needs.");
-    *index = (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32);
+    *index = index_of (
+        self, (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32));
     break;
   default:
-    *index = imk_photostereo_n_added (self->kernel);
+    *index = index_of (self, imk_photostereo_n_added (self->kernel));
   }
   return IMK_OK;
 }
@@ -53,72 +81,24 @@ check_may_stay (
       "nvvidconv before, into plain video/x-raw.");
 }
 
-/* The largest sample of a colour. */
-static guint
-largest_sample (const ImkImage *image, const GstVideoFormatInfo *finfo)
-{
-  guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1, largest = 0;
-  guint step = GST_VIDEO_FORMAT_INFO_PSTRIDE (finfo, 0);
-
-  for (guint y = 0; y < image->height; y++)
-    for (guint i = 0; i < n; i++) {
-      const guint8 *p = (const guint8 *) image->data + y * image->stride +
-                        GST_VIDEO_FORMAT_INFO_POFFSET (finfo, i);
-
-      if (image->type == IMK_TYPE_U8)
-        for (guint x = 0; x < image->width; x++)
-          largest = MAX (largest, p[x * step]);
-      else
-        for (guint x = 0; x < image->width; x++)
-          largest = MAX (largest, *(const guint16 *) (p + x * step));
-    }
-  return largest;
-}
-
-/* Samples above full scale would be solved as any other, to an albedo that
- * nobody has. Looks at the first picture of a set. */
-static void
-warn_of_bit_depth (GstPhotoStereo *self, GstBuffer *buffer)
-{
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
-  GstImagingFrame frame;
-  guint largest;
-
-  if (!self->full_scale || imk_photostereo_n_added (self->kernel) > 0 ||
-      gst_imaging_frame_map (buffer, info, GST_MAP_READ, GST_IMAGING_REACH_HOST,
-          NULL, NULL, NULL, &frame, NULL) != IMK_OK)
-    return;
-  largest = largest_sample (&frame.planes[0], info->finfo);
-  gst_imaging_frame_unmap (&frame, TRUE, NULL);
-  if (largest <= self->full_scale)
-    return;
-  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-      ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
-       "ambient will be too bright, and absolute thresholds wrong. Set the "
-       "bit-depth that the camera has.",
-          largest, g_bit_storage (self->full_scale), self->full_scale),
-      (NULL));
-  self->full_scale = 0;
-}
-
 static ImkStatus
-add_mapped (GstPhotoStereo *self, GstBuffer *buffer, guint32 index,
+add_mapped (GstPhotoStereo *self, GstBuffer *buffer, Index index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
   ImkError late;
   ImkStatus end;
-  ImkStatus status = gst_imaging_engine_map (self->engine, buffer,
-      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach, &frame,
-      error);
+  ImkStatus status = gst_imaging_engine_map_on (self->engine, buffer,
+      gst_imaging_engine_info (self->engine), GST_MAP_READ, reach,
+      gst_photo_stereo_next_stream (self), &frame, error);
 
   if (status != IMK_OK)
     return status;
   gst_imaging_engine_note_memory (self->engine, frame.memory_name);
   status = check_may_stay (self, &frame, error);
   if (status == IMK_OK)
-    status = imk_photostereo_add (
-        self->kernel, &frame.planes[0], index, frame.stream, error);
+    status = imk_photostereo_add_band (self->kernel, &frame.planes[0],
+        index.light, index.band, frame.stream, error);
   if (status == IMK_OK && imk_photostereo_keeps_frames (self->kernel)) {
     Held held = {.buffer = gst_buffer_ref (buffer), .frame = frame};
 
@@ -139,14 +119,13 @@ gst_photo_stereo_add_picture (
   GstImagingReach reach =
       on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
-  guint32 index = 0;
+  Index index = {0, 0};
   ImkStatus status = get_index (self, buffer, &index, error);
 
   if (status == IMK_OK)
     status = gst_photo_stereo_enter_device (self, error);
   if (status != IMK_OK)
     return status;
-  warn_of_bit_depth (self, buffer);
   input = gst_imaging_engine_reachable (self->engine, buffer, reach, error);
   if (input)
     status = add_mapped (self, input, index, reach, error);
@@ -160,23 +139,58 @@ gst_photo_stereo_add_picture (
 
 /* --- results ------------------------------------------------------------- */
 
+static gdouble
+share_of (guint64 part, guint64 whole)
+{
+  return whole ? (gdouble) part / (gdouble) whole : 0;
+}
+
 static void
 post_progress (
     GstPhotoStereo *self, const ImkPhotostereoSummary *s, gboolean final)
 {
-  gdouble share =
-      s->n_pixels ? (gdouble) s->n_invalid / (gdouble) s->n_pixels : 0;
+  gdouble share = share_of (s->n_invalid, s->n_pixels);
+  gdouble clipped = share_of (s->n_clipped, s->n_samples);
 
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("photostereo-progress", "lights", G_TYPE_UINT,
               s->n_lights, "set-size", G_TYPE_UINT, self->set_size, "pixels",
               G_TYPE_UINT64, s->n_pixels, "invalid", G_TYPE_UINT64,
-              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share, "change",
-              G_TYPE_DOUBLE, isnan (s->change_deg) ? -1.0 : s->change_deg,
-              "mean-lights", G_TYPE_DOUBLE, s->mean_lights, "mean-rounds",
-              G_TYPE_DOUBLE, s->mean_rounds, "final", G_TYPE_BOOLEAN, final,
-              NULL)));
+              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share,
+              "clipped-share", G_TYPE_DOUBLE, clipped, "change", G_TYPE_DOUBLE,
+              isnan (s->change_deg) ? -1.0 : s->change_deg, "mean-lights",
+              G_TYPE_DOUBLE, s->mean_lights, "mean-rounds", G_TYPE_DOUBLE,
+              s->mean_rounds, "final", G_TYPE_BOOLEAN, final, NULL)));
+}
+
+/* What the samples say against a result, before anybody sees it. */
+static void
+warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
+{
+  gdouble clipped = share_of (s->n_clipped, s->n_samples);
+
+  if (self->full_scale && s->largest > self->full_scale) {
+    if (self->warned_of_depth)
+      return;
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("A sample is %u, but with bit-depth=%u they end at %u: albedo and "
+         "ambient will be too bright, and absolute thresholds wrong. Set the "
+         "bit-depth that the camera has.",
+            s->largest, g_bit_storage (self->full_scale), self->full_scale),
+        (NULL));
+    self->warned_of_depth = TRUE;
+  } else if (clipped > MAX_CLIPPED && !self->warned_of_clipping) {
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%.0f %% of the samples are clipped. A light does not count where it "
+         "clips a sample (with robust=none it does, and bends the normal); "
+         "what all lights clip has no normal, and albedo and ambient are too "
+         "dark. Expose shorter, or leave out by mask-location what is not the "
+         "object.",
+            100 * clipped),
+        (NULL));
+    self->warned_of_clipping = TRUE;
+  }
 }
 
 static void
@@ -186,7 +200,7 @@ post_next_light (GstPhotoStereo *self, guint light)
       gst_message_new_element (GST_OBJECT (self),
           gst_structure_new ("photostereo-next-light", "index", G_TYPE_UINT,
               light, "lights", G_TYPE_UINT,
-              imk_photostereo_n_added (self->kernel), NULL)));
+              imk_photostereo_n_complete (self->kernel), NULL)));
 }
 
 /* Solves into the buffers of the linked pads; flows[i] tells which of them
@@ -207,10 +221,12 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
   normal_encoding = self->settings.normal_encoding;
   GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++) {
+    const GstPhotoStereoShape shape = {info->width, info->height, channels[i],
+        (i == ALBEDO || i == AMBIENT) && channels[i] != 3};
+
     flows[i] = GST_FLOW_NOT_LINKED;
     if (status == IMK_OK)
-      flows[i] = gst_photo_stereo_pad_begin (&pads[i], self->engine,
-          info->width, info->height, channels[i],
+      flows[i] = gst_photo_stereo_pad_begin (&pads[i], self->engine, &shape,
           i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO,
           images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
@@ -252,6 +268,19 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
   return flow;
 }
 
+static void
+warn_of_incomplete_lights (GstPhotoStereo *self, guint n_lights)
+{
+  guint n = imk_photostereo_n_added (self->kernel) - n_lights * self->bands;
+
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The set ended with %u pictures of lights of which not all %u bands are "
+         "there; these lights do not count.",
+            n, self->bands),
+        (NULL));
+}
+
 /* What is there so far, to all pads and the bus.
  * @change: (out): of the normals in degrees, NaN when not known */
 static GstFlowReturn
@@ -268,12 +297,16 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  for (guint i = 0; i < N_OUTPUTS; i++)
+  for (guint i = 0; i < N_OUTPUTS; i++) {
     pads[i].output = gst_imaging_outputs_get (self->outputs, i);
+    pads[i].is_shared = self->n_gates > 0;
+  }
   status = solve (self, pads, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
+    warn_of_samples (self, &summary);
     post_progress (self, &summary, final);
+  }
   flow = push_results (self, pads, flows, status == IMK_OK);
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_imaging_output_unref (pads[i].output);
@@ -282,17 +315,19 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
+  if (final)
+    warn_of_incomplete_lights (self, summary.n_lights);
   if (final && summary.n_lights < 3)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("The set ended with %u of %u pictures; normals need 3.",
-            summary.n_lights, self->set_size),
+        ("The set ended with %u of %u %s; normals need 3.", summary.n_lights,
+            self->set_size, self->bands > 1 ? "lights" : "pictures"),
         (NULL));
   else if (final && summary.n_pixels && summary.n_invalid == summary.n_pixels)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("No pixel could be solved from %u pictures: they are black or "
          "saturated, the thresholds leave out all lights, or these are in one "
          "plane.",
-            summary.n_lights),
+            imk_photostereo_n_added (self->kernel)),
         (NULL));
   return flow;
 }
@@ -303,6 +338,8 @@ gst_photo_stereo_forget_set (GstPhotoStereo *self)
   gst_photo_stereo_release_pictures (self);
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
+  self->warned_of_clipping = FALSE;
+  self->n_looked = 0;
   self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
 }
 
@@ -324,7 +361,7 @@ say_next_light (GstPhotoStereo *self)
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   guint32 light = 0;
 
-  if (imk_photostereo_n_added (self->kernel) == self->n_lights ||
+  if (imk_photostereo_n_complete (self->kernel) == self->n_lights ||
       gst_photo_stereo_enter_device (self, NULL) != IMK_OK)
     return;
   if (imk_photostereo_next_light (self->kernel, &light,
@@ -337,7 +374,8 @@ say_next_light (GstPhotoStereo *self)
 GstFlowReturn
 gst_photo_stereo_look_at_set (GstPhotoStereo *self)
 {
-  guint n = imk_photostereo_n_added (self->kernel), interval;
+  guint n = imk_photostereo_n_complete (self->kernel), interval;
+  guint n_pictures = imk_photostereo_n_added (self->kernel);
   gboolean next_light, by_order;
   gdouble stop_below, change;
   GstFlowReturn flow;
@@ -348,15 +386,16 @@ gst_photo_stereo_look_at_set (GstPhotoStereo *self)
   next_light = self->settings.next_light;
   by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
   GST_OBJECT_UNLOCK (self);
-  if (n >= self->set_size)
+  if (n_pictures >= self->set_size * self->bands)
     return gst_photo_stereo_end_set (self);
-  if (!interval || n % interval != 0)
+  if (!interval || n % interval != 0 || n == self->n_looked)
     return GST_FLOW_OK;
+  self->n_looked = n;
   flow = publish (self, FALSE, &change);
   if (flow != GST_FLOW_OK)
     return flow;
   if (change < stop_below) { /* not with NaN */
-    self->n_skip = by_order ? self->set_size - n : 0;
+    self->n_skip = by_order ? self->set_size * self->bands - n_pictures : 0;
     return gst_photo_stereo_end_set (self);
   }
   if (next_light)

@@ -19,8 +19,11 @@ enum {
   PROP_MASK_LOCATION,
   PROP_GAMMA,
   PROP_BIT_DEPTH,
+  PROP_SATURATION,
   PROP_BAYER_PATTERN,
   PROP_GREY_SOURCE,
+  PROP_BANDS,
+  PROP_BAND_ORDER,
   PROP_INDEX_SOURCE,
   PROP_SET_SIZE,
   PROP_MEMORY_LIMIT,
@@ -40,8 +43,10 @@ enum {
   PROP_Y_AXIS,
   PROP_STOP_BELOW,
   PROP_NORMAL_ENCODING,
+  PROP_CUDA_DEVICES,
 };
 
+#define DEFAULT_PROP_BAND_ORDER GST_PHOTO_STEREO_BANDS_BY_LIGHT
 #define DEFAULT_PROP_INDEX_SOURCE GST_PHOTO_STEREO_INDEX_ORDER
 #define DEFAULT_PROP_LIGHT_UNITS GST_PHOTO_STEREO_UNITS_AUTO
 #define DEFAULT_PROP_BIT_DEPTH 0
@@ -106,12 +111,21 @@ static const GEnumValue grey_source_values[] = {
     {0, NULL, NULL},
 };
 
+static const GEnumValue band_order_values[] = {
+    {GST_PHOTO_STEREO_BANDS_BY_LIGHT,
+        "All bands of a light, then those of the next", "by-light"},
+    {GST_PHOTO_STEREO_BANDS_BY_BAND,
+        "All lights of a band, then those of the next", "by-band"},
+    {0, NULL, NULL},
+};
+
 static const GEnumValue index_source_values[] = {
     {GST_PHOTO_STEREO_INDEX_ORDER,
         "Pictures come in the order of the light file", "order"},
     {GST_PHOTO_STEREO_INDEX_META,
         "A custom meta " GST_PHOTO_STEREO_LIGHT_META
-        " with an unsigned integer \"index\"",
+        " with an unsigned integer \"index\", and \"band\" where there are "
+        "several",
         "meta"},
     {GST_PHOTO_STEREO_INDEX_OFFSET, "The offset of the buffer", "offset"},
     {0, NULL, NULL},
@@ -172,6 +186,7 @@ gst_photo_stereo_settings_copy (const GstPhotoStereoSettings *self)
   s.dark_location = g_strdup (s.dark_location);
   s.white_location = g_strdup (s.white_location);
   s.mask_location = g_strdup (s.mask_location);
+  s.cuda_devices = g_strdup (s.cuda_devices);
   return s;
 }
 
@@ -183,6 +198,7 @@ gst_photo_stereo_settings_clear (GstPhotoStereoSettings *self)
   g_clear_pointer (&self->dark_location, g_free);
   g_clear_pointer (&self->white_location, g_free);
   g_clear_pointer (&self->mask_location, g_free);
+  g_clear_pointer (&self->cuda_devices, g_free);
 }
 
 /* Empty is none: gst-launch cannot write NULL. */
@@ -210,6 +226,8 @@ location_of (GstPhotoStereoSettings *s, guint id)
     return &s->white_location;
   case PROP_MASK_LOCATION:
     return &s->mask_location;
+  case PROP_CUDA_DEVICES:
+    return &s->cuda_devices;
   default:
     return NULL;
   }
@@ -230,6 +248,8 @@ number_of (GstPhotoStereoSettings *s, guint id)
     return &s->config.centre_y;
   case PROP_PLANE_Z:
     return &s->config.plane_z;
+  case PROP_SATURATION:
+    return &s->config.saturation;
   case PROP_GAMMA:
     return &s->config.gamma;
   case PROP_T_MIN:
@@ -253,6 +273,8 @@ count_of (GstPhotoStereoSettings *s, guint id)
   switch (id) {
   case PROP_BIT_DEPTH:
     return &s->bit_depth;
+  case PROP_BANDS:
+    return &s->config.bands;
   case PROP_SET_SIZE:
     return &s->set_size;
   case PROP_UPDATE_INTERVAL:
@@ -281,6 +303,9 @@ set_choice (GstPhotoStereoSettings *s, guint id, const GValue *value)
     break;
   case PROP_GREY_SOURCE:
     s->config.grey = g_value_get_enum (value);
+    break;
+  case PROP_BAND_ORDER:
+    s->band_order = g_value_get_enum (value);
     break;
   case PROP_INDEX_SOURCE:
     s->index_source = g_value_get_enum (value);
@@ -346,6 +371,9 @@ get_choice (const GstPhotoStereoSettings *s, guint id, GValue *value)
     break;
   case PROP_GREY_SOURCE:
     g_value_set_enum (value, s->config.grey);
+    break;
+  case PROP_BAND_ORDER:
+    g_value_set_enum (value, s->band_order);
     break;
   case PROP_INDEX_SOURCE:
     g_value_set_enum (value, s->index_source);
@@ -444,8 +472,8 @@ install_lights (GObjectClass *klass)
       "The lights: an .lp file, lines of x y z with x to the right, y up and z "
       "to the camera, or a .dome file of Relight; needed");
   install_location (klass, PROP_INTENSITIES_LOCATION, "intensities-location",
-      "A line each light with its intensity, or those of red, green, blue, by "
-      "which samples are divided; without it those of lights-location, or 1");
+      "A line each light with its intensity, or those of red, green, blue, or of "
+      "each band, by which samples are divided; without it those of lights-location, or 1");
   install_enum (klass, PROP_LIGHT_UNITS, "light-units",
       "What the numbers of lights-location are", "GstPhotoStereoLightUnits",
       light_units_values, DEFAULT_PROP_LIGHT_UNITS);
@@ -478,9 +506,9 @@ install_samples (GObjectClass *klass)
 {
   install_location (klass, PROP_DARK_LOCATION, "dark-location",
       "A .npy file with a picture without light, of type and size of the "
-      "frames; subtracted, with 0 for what would be negative");
+      "frames, or [bands, height, width]; subtracted, with 0 for what would be negative");
   install_location (klass, PROP_WHITE_LOCATION, "white-location",
-      "A .npy file with a picture of a white plane; samples are divided by it "
+      "A .npy file with a picture of a white plane, likewise; samples are divided by it "
       "and multiplied by its mean");
   install_location (klass, PROP_MASK_LOCATION, "mask-location",
       "A .npy file [height, width] of u8, 0 where nothing is to be solved");
@@ -491,6 +519,11 @@ install_samples (GObjectClass *klass)
       "Significant bits of a sample, in its low bits: 10, 12 or 14 of most "
       "cameras; 0 for all bits of the format",
       0, 16, DEFAULT_PROP_BIT_DEPTH);
+  install_number (klass, PROP_SATURATION, "saturation",
+      "Counts at and above which a sample, as it came, is clipped; 0 for the "
+      "largest value of bit-depth, -1 for never. A light does not count at a "
+      "pixel of which it clips a sample, but with robust=none",
+      -1, 65535, 0);
   install_enum (klass, PROP_BAYER_PATTERN, "bayer-pattern",
       "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE",
       "GstPhotoStereoBayerPattern", pattern_values,
@@ -504,16 +537,24 @@ install_samples (GObjectClass *klass)
 static void
 install_set (GObjectClass *klass)
 {
+  install_count (klass, PROP_BANDS, "bands",
+      "Grey pictures a light, 1 to 16, each of another colour of light or through "
+      "another filter: one normal is solved from all of them, and an albedo of "
+      "each",
+      1, G_MAXUINT16, 1);
+  install_enum (klass, PROP_BAND_ORDER, "band-order",
+      "How pictures follow each other where there are several bands",
+      "GstPhotoStereoBandOrder", band_order_values, DEFAULT_PROP_BAND_ORDER);
   install_enum (klass, PROP_INDEX_SOURCE, "index-source",
       "How it is known under which light, counted from 0, a picture was taken",
       "GstPhotoStereoIndexSource", index_source_values,
       DEFAULT_PROP_INDEX_SOURCE);
   install_count (klass, PROP_SET_SIZE, "set-size",
-      "Pictures of a set; 0 for as many as there are lights", 0,
+      "Lights of a set, with a picture of each band; 0 for all there are", 0,
       IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_SET_SIZE);
   install_count (klass, PROP_UPDATE_INTERVAL, "update-interval",
-      "A result of what is there after so many pictures each; 0 for the end of "
-      "the set only",
+      "A result of what is there after so many lights each, with their pictures "
+      "of all bands; 0 for the end of the set only",
       0, IMK_PHOTOSTEREO_MAX_LIGHTS, DEFAULT_PROP_UPDATE_INTERVAL);
   install_number (klass, PROP_STOP_BELOW, "stop-below",
       "Degrees of mean change between two updates below which the set ends "
@@ -527,8 +568,8 @@ install_set (GObjectClass *klass)
           DEFAULT_PROP_NEXT_LIGHT, live));
   g_object_class_install_property (klass, PROP_MEMORY_LIMIT,
       g_param_spec_uint64 ("memory-limit", "memory-limit",
-          "Bytes that may be taken where the set is solved, on the device or the "
-          "host; 0 for what is free there. A set that does not fit the device "
+          "Bytes that may be taken where the set is solved, on each device or "
+          "the host; 0 for what is free there. A set that does not fit the device "
           "waits in host memory and is solved in strips; one that does not fit "
           "the host is refused with the figure that it needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
@@ -538,6 +579,19 @@ install_set (GObjectClass *klass)
           "0 for nine tenths of what the machine has. What does not fit is "
           "refused with the figure that it needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
+}
+
+static void
+install_devices (GObjectClass *klass)
+{
+  g_object_class_install_property (klass, PROP_CUDA_DEVICES,
+      g_param_spec_string ("cuda-devices", "cuda-devices",
+          "GPUs that share the rows of a set, each over its own bus: \"0;1\", or "
+          "\"all\", 16 at most; without it cuda-device-id alone, the place of "
+          "which the first takes. Results do not depend on it",
+          NULL,
+          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+              GST_PARAM_MUTABLE_READY));
 }
 
 static void
@@ -591,4 +645,5 @@ gst_photo_stereo_settings_install (GObjectClass *klass)
   install_samples (klass);
   install_set (klass);
   install_solver (klass);
+  install_devices (klass);
 }

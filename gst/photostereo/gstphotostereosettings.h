@@ -22,6 +22,11 @@ typedef enum {
 } GstPhotoStereoIndexSource;
 
 typedef enum {
+  GST_PHOTO_STEREO_BANDS_BY_LIGHT,
+  GST_PHOTO_STEREO_BANDS_BY_BAND,
+} GstPhotoStereoBandOrder;
+
+typedef enum {
   GST_PHOTO_STEREO_UNITS_AUTO,
   GST_PHOTO_STEREO_UNITS_DIRECTIONS,
   GST_PHOTO_STEREO_UNITS_POSITIONS,
@@ -32,9 +37,11 @@ typedef struct {
   ImkPhotostereoConfig config; /* without frame and lights */
   gchar *lights_location, *intensities_location;
   gchar *dark_location, *white_location, *mask_location;
+  gchar *cuda_devices; /* counts at the start */
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;
+  GstPhotoStereoBandOrder band_order;
   guint set_size, update_interval;
   guint64 host_memory_limit;
   gdouble stop_below;

@@ -123,6 +123,21 @@ imk_backend_find (const char *module, const char *algorithm, const void **table,
 }
 
 ImkStatus
+imk_backend_table (ImkBackend backend, const void *cpu, const char *module,
+    const char *algorithm, const void **table, ImkError *error)
+{
+  switch (backend) {
+  case IMK_BACKEND_CPU:
+    *table = cpu;
+    return IMK_OK;
+  case IMK_BACKEND_CUDA:
+    return imk_backend_find (module, algorithm, table, error);
+  }
+  return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+      "There is no backend of the number %d.", (int) backend);
+}
+
+ImkStatus
 imk_device_get (const ImkDevice **device, ImkError *error)
 {
   const void *table = NULL;

@@ -14,7 +14,7 @@ typedef enum ImkBackend {
 } ImkBackend;
 
 /* Changes with every incompatible change of any backend table. */
-#define IMK_BACKEND_ABI 3
+#define IMK_BACKEND_ABI 4
 
 /* The first members of every backend table. */
 #define IMK_BACKEND_HEADER \
@@ -58,6 +58,17 @@ ImkStatus imk_backend_find (const char *module, const char *algorithm,
 
 #define IMK_MODULE_CUDA "libimk-cuda.so"
 #define IMK_MODULE_CUDA_FFT "libimk-cuda-fft.so"
+
+/**
+ * imk_backend_table: (the table of one algorithm, of any backend)
+ * @cpu: that for IMK_BACKEND_CPU
+ * @module: has that for IMK_BACKEND_CUDA, as naming it would link against CUDA
+ * @table: (out): as imk_backend_find (); an Imk<Algorithm>Backend
+ *
+ * Returns: IMK_ERROR_UNAVAILABLE, also where there is no @backend */
+ImkStatus imk_backend_table (ImkBackend backend, const void *cpu,
+    const char *module, const char *algorithm, const void **table,
+    ImkError *error);
 
 #ifdef __cplusplus
 }

@@ -226,26 +226,6 @@ imk_insarxcorr_config_complete (ImkInsarxcorrConfig *config, ImkError *error)
  * Making. */
 
 static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkInsarxcorrBackend **table, ImkError *error)
-{
-  if (backend == IMK_BACKEND_CPU) {
-    *table = &imk_insarxcorr_cpu;
-    return IMK_OK;
-  }
-  if (backend == IMK_BACKEND_CUDA) {
-    const void *found = NULL;
-    ImkStatus status =
-        imk_backend_find (IMK_MODULE_CUDA, "insarxcorr", &found, error);
-
-    *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
-static ImkStatus
 enter (const ImkInsarxcorr *s, const Part *part, ImkError *error)
 {
   return part->context ? s->device->push (part->context, error) : IMK_OK;
@@ -325,6 +305,7 @@ imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
     ImkInsarxcorr **self, ImkError *error)
 {
   ImkInsarxcorr *s = calloc (1, sizeof (*s));
+  const void *table = NULL;
   ImkStatus status;
 
   if (!s)
@@ -334,8 +315,10 @@ imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
   if (status == IMK_OK)
     status = check_gross_offsets (&s->plan.config, error);
   if (status == IMK_OK)
-    status = find_backend (backend, &s->backend, error);
+    status = imk_backend_table (backend, &imk_insarxcorr_cpu, IMK_MODULE_CUDA,
+        "insarxcorr", &table, error);
   if (status == IMK_OK) {
+    s->backend = table;
     s->on_device = backend == IMK_BACKEND_CUDA;
     if (!s->on_device)
       s->plan.config.n_devices = 0;

@@ -162,37 +162,17 @@ check_same_format (const ImkLapsharpenConfig *old,
   return IMK_OK;
 }
 
-/* The CUDA table is in a module: naming it here would link against CUDA. */
-static ImkStatus
-find_backend (
-    ImkBackend id, const ImkLapsharpenBackend **backend, ImkError *error)
-{
-  const void *table;
-  ImkStatus status;
-
-  if (id == IMK_BACKEND_CPU) {
-    *backend = &imk_lapsharpen_cpu;
-    return IMK_OK;
-  }
-  if (id != IMK_BACKEND_CUDA)
-    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "There is no backend of the number %d.", (int) id);
-  status = imk_backend_find (IMK_MODULE_CUDA, "lapsharpen", &table, error);
-  if (status == IMK_OK)
-    *backend = table;
-  return status;
-}
-
 ImkStatus
 imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
     ImkLapsharpen **self, ImkError *error)
 {
-  const ImkLapsharpenBackend *table = NULL;
+  const void *table = NULL;
   ImkLapsharpen *made;
   ImkStatus status = check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = imk_backend_table (backend, &imk_lapsharpen_cpu, IMK_MODULE_CUDA,
+        "lapsharpen", &table, error);
   if (status != IMK_OK)
     return status;
   made = calloc (1, sizeof (*made));
@@ -202,7 +182,7 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
   made->backend = table;
   made->config = *config;
   made->on_device = backend == IMK_BACKEND_CUDA;
-  status = table->create (config, &made->state, error);
+  status = made->backend->create (config, &made->state, error);
   if (status == IMK_OK)
     *self = made;
   else

@@ -110,28 +110,6 @@ params_of (const ImkNormalintegrateConfig *c)
   };
 }
 
-static ImkStatus
-find_backend (ImkBackend backend, const ImkNormalintegrateBackend **table,
-    ImkError *error)
-{
-  const void *found;
-  ImkStatus status = IMK_OK;
-
-  switch (backend) {
-  case IMK_BACKEND_CPU:
-    *table = &imk_normalintegrate_cpu;
-    return IMK_OK;
-  case IMK_BACKEND_CUDA:
-    status = imk_backend_find (
-        IMK_MODULE_CUDA_FFT, "normalintegrate", &found, error);
-    if (status == IMK_OK)
-      *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
 /* ------------------------------------------------------------------------
  * Tables. */
 
@@ -201,14 +179,15 @@ imk_normalintegrate_new (ImkBackend backend,
     const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
     ImkError *error)
 {
-  const ImkNormalintegrateBackend *table = NULL;
+  const void *table = NULL;
   ImkNormalintegrate *s;
   ImkStatus status = check_format (config, error);
 
   if (status == IMK_OK)
     status = check_params (config, error);
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = imk_backend_table (backend, &imk_normalintegrate_cpu,
+        IMK_MODULE_CUDA_FFT, "normalintegrate", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));
@@ -220,7 +199,7 @@ imk_normalintegrate_new (ImkBackend backend,
   s->params = params_of (config);
   status = make_plan (s, config, error);
   if (status == IMK_OK)
-    status = table->create (&s->plan, &s->state, error);
+    status = s->backend->create (&s->plan, &s->state, error);
   if (status == IMK_OK)
     *self = s;
   else

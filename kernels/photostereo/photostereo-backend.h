@@ -8,22 +8,33 @@
 extern "C" {
 #endif
 
-enum { IMK_PHOTOSTEREO_MAX_PLANES = 3 };
+enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
+
+/* A saturation that no sample has. */
+#define IMK_PHOTOSTEREO_NEVER 65536u
 
 /* A light as the loops want it: with v = (x, y, z) - (pixel_x, pixel_y, 0),
  * L = k v, where k is @scale, @scale / |v| or @scale / |v|^3. */
 typedef struct ImkPhotostereoLamp {
   float x, y, z;
   float scale;
-  float axis[3]; /* to unit length */
-  float gain[3]; /* 1 / intensity of red, green, blue, or of grey thrice */
+  float axis[3];                          /* to unit length */
+  float gain[IMK_PHOTOSTEREO_MAX_PLANES]; /* 1 / intensity of the plane, or of
+                                           * red, green, blue of a mosaic */
 } ImkPhotostereoLamp;
 
-/* Geometry and samples. Samples are kept in planes: 1, or 3 colours. */
+/* Geometry and samples. Samples are kept in planes: 1, 3 colours, or one a
+ * band.
+ *
+ * Of a picture shared by devices each has @n_rows rows from @first_row on.
+ * Frames come whole, and a row above and one below may be looked at; but
+ * outputs, rows and probes are of these rows alone, and begin where they do. */
 typedef struct ImkPhotostereoPlan {
   uint32_t width, height;
+  uint32_t first_row, n_rows; /* 0 and @height for the CPU */
   ImkType type;
   uint32_t channels;
+  uint32_t bands;
   uint32_t n_planes;
   uint32_t colours[IMK_PHOTOSTEREO_MAX_PLANES]; /* channel of each plane */
   bool interpolate; /* a mosaic comes, 3 planes are kept */
@@ -36,6 +47,8 @@ typedef struct ImkPhotostereoPlan {
   /* the value of a sample: @unit times it, or table[sample]; minus dark (at
    * least 0), times white. Tables and frames are valid during create only. */
   float unit;
+  uint32_t saturation;       /* samples from here on are clipped, see
+                              * IMK_PHOTOSTEREO_NEVER */
   const float *table;        /* NULL, or 256 or 65536 values */
   const float *dark, *white; /* NULL, or [plane][height][width] */
   const uint8_t *mask;       /* NULL, or [height][width] */
@@ -51,6 +64,8 @@ typedef struct ImkPhotostereoPlan {
   size_t memory_limit;
   uint32_t strip_rows;
   uint32_t n_threads;
+  uint32_t n_devices;
+  const int *devices; /* valid during create only */
 } ImkPhotostereoPlan;
 
 /* The solver; thresholds with their defaults filled in. */
@@ -64,9 +79,12 @@ typedef struct ImkPhotostereoParams {
   bool y_down;
 } ImkPhotostereoParams;
 
-/* Sums over the pixels of a row; a summary adds them up in order. */
+/* Sums over the pixels of a row; a summary adds them up in order. What is known
+ * of samples since the set began may be in any of the rows. */
 typedef struct ImkPhotostereoRow {
   uint32_t n_pixels, n_invalid, n_changes;
+  uint32_t largest;              /* sample in the mask */
+  uint64_t n_clipped;            /* samples in the mask */
   double lights, rounds, change; /* change in degrees */
 } ImkPhotostereoRow;
 
@@ -79,17 +97,18 @@ typedef struct ImkPhotostereoBackend {
   /* Whether pictures are read by solve (), not by add (). */
   bool (*keeps_frames) (void *state);
   ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
-      void *stream, ImkError *error);
-  /* @lights: @n indices in rising order. @rows: plan.height of them, or NULL;
+      uint32_t band, void *stream, ImkError *error);
+  /* @lights: @n indices in rising order. @rows: plan.n_rows of them, or NULL;
    * the call waits for them. @compare: with the normals of the last solve */
   ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
       bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
       void *stream, ImkError *error);
   /* A new set begins. */
   void (*reset) (void *state);
-  /* Every @step_x-th normal of every @step_y-th row of the last solution, from
-   * the middle of the first step on: [rows][columns][3], to host memory; waits.
-   * Only with plan.track_change. */
+  /* Every @step_x-th normal of every @step_y-th row of the picture in the last
+   * solution, from the middle of the first step on: [rows][columns][3], those
+   * rows that are in the band; to host memory; waits. Only with
+   * plan.track_change. */
   ImkStatus (*probe) (void *state, uint32_t step_x, uint32_t step_y,
       float *normals, void *stream, ImkError *error);
   void (*destroy) (void *state);
@@ -97,6 +116,16 @@ typedef struct ImkPhotostereoBackend {
 
 extern const ImkPhotostereoBackend imk_photostereo_cpu;
 extern const ImkPhotostereoBackend imk_photostereo_cuda;
+/* CUDA on the current device and plan.devices, each with a band. */
+extern const ImkPhotostereoBackend imk_photostereo_devices;
+
+/* The first probe at or behind row @row, counted from that of the picture's
+ * first step: see probe (). */
+static inline uint32_t
+imk_photostereo_probes_before (uint32_t row, uint32_t step_y)
+{
+  return row > step_y / 2 ? imk_div_up (row - step_y / 2, step_y) : 0;
+}
 
 #ifdef __cplusplus
 }

@@ -77,9 +77,27 @@ check_frame (const ImkPhotostereoConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "bayer-pattern is for frames of one sample a pixel; these have %u.",
         c->channels);
+  if (c->bands - 1 >= IMK_PHOTOSTEREO_MAX_BANDS)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "bands is %u; it can be 1 to %u.", c->bands, IMK_PHOTOSTEREO_MAX_BANDS);
+  if (c->bands > 1 &&
+      (c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "With bands=%u each picture is one band: frames of one grey sample a "
+        "pixel, but these have %s. Take a grey format, or bands=1 for colours.",
+        c->bands, c->channels > 1 ? "colours" : "a Bayer pattern");
   if (c->full_scale > maximum)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The full scale is %u; samples end at %u.", c->full_scale, maximum);
+  if (!(c->saturation >= -1 && c->saturation <= maximum))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "saturation is %g, but samples end at %u. Take 0 for the full scale, -1 "
+        "if none is ever clipped.",
+        c->saturation, maximum);
+  if (c->n_devices >= IMK_PHOTOSTEREO_MAX_DEVICES)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There are %u further devices; a picture can be shared by %u in all.",
+        c->n_devices, IMK_PHOTOSTEREO_MAX_DEVICES);
   if (!(c->gamma >= 0.1 && c->gamma <= 10))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gamma is %g; it must be between 0.1 and 10.", c->gamma);
@@ -107,12 +125,16 @@ check_light (const ImkPhotostereoConfig *c, uint32_t i, ImkError *error)
         "Light %u is at z = %g mm, not above the working plane at plane-z = %g "
         "mm.",
         i, l->z, c->plane_z);
-  for (int k = 0; k < 3; k++)
+  if (l->n_bands && l->n_bands != c->bands)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Light %u has %u intensities; it may have one, three (red, green, blue), "
+        "or one a band: bands is %u.",
+        i, l->n_bands, c->bands);
+  for (uint32_t k = 0; k < (l->n_bands ? l->n_bands : 3); k++)
     if (!(l->intensity[k] > 0) || !isfinite (l->intensity[k]))
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Light %u has the intensity (%g, %g, %g); the numbers must be finite "
-          "and above 0.",
-          i, l->intensity[0], l->intensity[1], l->intensity[2]);
+          "Light %u has the intensity %g; it must be finite and above 0.", i,
+          l->intensity[k]);
   return IMK_OK;
 }
 
@@ -165,17 +187,25 @@ imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
   return check_lights (c, error);
 }
 
+/* One picture, or all bands. */
+static ImkStatus
+check_calibration (const ImkPhotostereoConfig *c, const ImkImage *image,
+    const char *role, ImkError *error)
+{
+  bool all = image && image->height != c->height && c->bands > 1;
+
+  return image ? imk_image_check (image, role, c->type, c->channels, c->width,
+                     all ? c->bands * c->height : c->height, false, error)
+               : IMK_OK;
+}
+
 static ImkStatus
 check_images (const ImkPhotostereoConfig *c, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status = check_calibration (c, c->dark, "dark", error);
 
-  if (c->dark)
-    status = imk_image_check (c->dark, "dark", c->type, c->channels, c->width,
-        c->height, false, error);
-  if (status == IMK_OK && c->white)
-    status = imk_image_check (c->white, "white", c->type, c->channels, c->width,
-        c->height, false, error);
+  if (status == IMK_OK)
+    status = check_calibration (c, c->white, "white", error);
   if (status == IMK_OK && c->mask)
     status = imk_image_check (
         c->mask, "mask", IMK_TYPE_U8, 1, c->width, c->height, false, error);

@@ -12,12 +12,17 @@
 #define Masks NAME (Masks)
 #define Test NAME (Test)
 #define Group NAME (Group)
+#define Words NAME (Words)
+#define isa NAME (isa)
+#define load_words NAME (load_words)
+#define look_at_row NAME (look_at_row)
 #define load NAME (load)
 #define select_lanes NAME (select_lanes)
 #define any_lane NAME (any_lane)
 #define decode_samples NAME (decode_samples)
 #define calibrate NAME (calibrate)
 #define fill_plane NAME (fill_plane)
+#define mark_clipped NAME (mark_clipped)
 #define fill_grey NAME (fill_grey)
 #define fill_factors NAME (fill_factors)
 #define weigh NAME (weigh)
@@ -34,6 +39,7 @@
 
 typedef float Reals __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int32_t Masks __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef uint16_t Words __attribute__ ((vector_size (VECTOR_SIZE)));
 
 #define REAL Reals
 #include "photostereo/photostereo-solve.h"
@@ -80,6 +86,53 @@ any_lane (Masks mask)
   for (uint32_t i = 0; i < VECTOR_SIZE / sizeof (int32_t); i++)
     any |= mask[i];
   return any != 0;
+}
+
+/* ------------------------------------------------------------------------
+ * What a row of samples looks like. */
+
+INLINE Words
+load_words (const void *from, bool wide)
+{
+  typedef uint8_t Bytes __attribute__ ((vector_size (VECTOR_SIZE / 2)));
+  Bytes bytes;
+  Words words;
+
+  if (wide) {
+    memcpy (&words, from, sizeof (words));
+    return words;
+  }
+  memcpy (&bytes, from, sizeof (bytes));
+  return __builtin_convertvector(bytes, Words);
+}
+
+/* The row is in the cache, as it was put there just now, with 0 for what is
+ * missing in the last chunk. */
+FUNCTION void
+look_at_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
+  const uint32_t n_lanes = VECTOR_SIZE / sizeof (uint16_t);
+  const bool wide = p->type == IMK_TYPE_U16;
+  Words largest = {0}, n_clipped = {0}, last = {0}; /* that is not clipped */
+
+  last += (uint16_t) (p->saturation - 1); /* 65535, if none ever is */
+  for (uint32_t x = 0; x < p->width; x += n_lanes) {
+    Words v = load_words (row + (wide ? 2 * (size_t) x : x), wide);
+    Words more;
+
+    if (mask)
+      v &= (Words) (load_words (mask + x, false) != 0);
+    more = (Words) (v > largest);
+    largest = (v & more) | (largest & ~more);
+    n_clipped -= (Words) (v > last);
+  }
+  for (uint32_t i = 0; i < n_lanes; i++) {
+    cpu->seen[y].n_clipped += n_clipped[i];
+    if (largest[i] > cpu->seen[y].largest)
+      cpu->seen[y].largest = largest[i];
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -145,6 +198,28 @@ fill_plane (
     ambient[i] += to[i];
 }
 
+/* A light with a clipped sample in this plane does not count. Most rows have
+ * none. */
+FUNCTION void
+mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  const uint8_t *row = samples_row (c->cpu, c->y, light, plane);
+  const uint16_t *words = (const uint16_t *) row + c->x;
+  const uint32_t level = p->saturation;
+
+  row += c->x;
+  if (c->cpu->params.robust == IMK_PHOTOSTEREO_ROBUST_NONE ||
+      c->cpu->seen[c->y].n_clipped == 0)
+    return;
+  if (p->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = row[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+  else
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = words[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+}
+
 /* The grey values of the @i-th picture of the set. */
 FUNCTION void
 fill_grey (const Chunk *c, uint32_t i)
@@ -155,15 +230,20 @@ fill_grey (const Chunk *c, uint32_t i)
 
   if (p->n_planes == 1) {
     fill_plane (c, c->lights[i], 0, grey, c->scratch->ambient);
+    mark_clipped (c, c->lights[i], 0, grey);
     return;
   }
-  for (uint32_t k = 0; k < 3; k++)
-    fill_plane (c, c->lights[i], k, colours + (3 * (size_t) i + k) * CHUNK,
-        c->scratch->ambient + k * CHUNK);
-  colours += 3 * (size_t) i * CHUNK;
-  for (uint32_t j = 0; j < CHUNK; j++)
-    grey[j] = p->weight[0] * colours[j] + p->weight[1] * colours[CHUNK + j] +
-              p->weight[2] * colours[2 * CHUNK + j];
+  colours += p->n_planes * (size_t) i * CHUNK;
+  memset (grey, 0, CHUNK * sizeof (*grey));
+  for (uint32_t k = 0; k < p->n_planes; k++) {
+    float *values = colours + k * CHUNK;
+
+    fill_plane (c, c->lights[i], k, values, c->scratch->ambient + k * CHUNK);
+    for (uint32_t j = 0; j < CHUNK; j++)
+      grey[j] += p->weight[k] * values[j];
+  }
+  for (uint32_t k = 0; k < p->n_planes; k++)
+    mark_clipped (c, c->lights[i], k, grey);
 }
 
 /* k in L = k v of one light, for the pixels of a chunk. */
@@ -209,8 +289,9 @@ weigh (const Group *g, const Test *t, Reals grey, Reals residual, uint32_t at,
   if (solver == SOLVER_HUBER) {
     Reals weight = t->limit / size;
 
-    *used = one > 0;
-    return select_lanes (weight < one, weight, one);
+    *used = grey < IMK_PHOTOSTEREO_CLIPPED;
+    weight = select_lanes (weight < one, weight, one);
+    return (Reals) ((Masks) weight & *used);
   }
   *used = (grey > t->lo) & (grey < t->hi) & (size <= t->limit);
   if (solver == SOLVER_DROP) { /* what was left out stays out */
@@ -281,8 +362,8 @@ sweep_lights (const Group *g, const Test *t, Solver solver, Reals round)
 /* ------------------------------------------------------------------------
  * All rounds. */
 
-/* Absolute limits of the grey value need no solution; nothing else is known
- * before the first. */
+/* Absolute limits of the grey value need no solution, nor does it to see that a
+ * sample is clipped; nothing else is known before the first. */
 INLINE Test
 first_test (const ImkPhotostereoParams *p)
 {
@@ -291,7 +372,7 @@ first_test (const ImkPhotostereoParams *p)
 
   t.lo = t.hi = t.limit = t.x;
   t.lo += limits ? p->t_min : -INFINITY;
-  t.hi += limits ? p->t_max : INFINITY;
+  t.hi += limits ? p->t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit += INFINITY;
   return t;
 }
@@ -385,11 +466,12 @@ solve_rounds (Group *g, Masks wanted)
  * solution. */
 
 FUNCTION void
-measure (const Group *g, Reals albedo[3], Reals *residual)
+measure (const Group *g, Reals *albedo, Reals *residual)
 {
   const Chunk *c = g->chunk;
   const Solver solver = solver_of (&c->cpu->params);
-  Reals si[3] = {{0}}, ss = {0}, rr = {0};
+  const uint32_t n_planes = c->cpu->plan.n_planes;
+  Reals ss = {0}, rr = {0};
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
@@ -411,18 +493,18 @@ measure (const Group *g, Reals albedo[3], Reals *residual)
                    (load (c->scratch->dropped + at) > g->last_round));
     rr += w * (s - grey) * (s - grey);
     ss += w * s * s;
-    for (uint32_t j = 0; c->has_colours && j < 3; j++)
-      si[j] +=
-          w * s *
-          load (c->scratch->colours + (3 * (size_t) i + j) * CHUNK + g->offset);
+    for (uint32_t j = 0; c->has_colours && j < n_planes; j++)
+      albedo[j] += w * s *
+                   load (c->scratch->colours +
+                         (n_planes * (size_t) i + j) * CHUNK + g->offset);
   }
-  for (uint32_t j = 0; j < 3; j++)
-    albedo[j] = si[j] / ss;
+  for (uint32_t j = 0; j < n_planes; j++)
+    albedo[j] /= ss;
   *residual = rr / g->n; /* of which a square root is to be taken */
 }
 
 FUNCTION void
-store_group (const Group *g, const Reals albedo[3], Reals residual)
+store_group (const Group *g, const Reals *albedo, Reals residual)
 {
   const Chunk *c = g->chunk;
 
@@ -437,7 +519,7 @@ store_group (const Group *g, const Reals albedo[3], Reals residual)
       r.normal[0] = g->solution.x[i] / length;
       r.normal[1] = g->solution.y[i] / length;
       r.normal[2] = g->solution.z[i] / length;
-      for (uint32_t j = 0; j < 3; j++)
+      for (uint32_t j = 0; j < c->cpu->plan.n_planes; j++)
         r.albedo[j] = c->has_colours ? albedo[j][i] * length : length;
       r.quality[IMK_PHOTOSTEREO_LIGHTS] = g->n[i];
       r.quality[IMK_PHOTOSTEREO_ROUNDS] = g->rounds[i];
@@ -453,7 +535,8 @@ solve_chunk (const Chunk *c)
 {
   Scratch *scratch = c->scratch;
 
-  memset (scratch->ambient, 0, sizeof (scratch->ambient));
+  memset (scratch->ambient, 0,
+      c->cpu->plan.n_planes * CHUNK * sizeof (*scratch->ambient));
   for (uint32_t i = 0; i < CHUNK; i++)
     scratch->pixel_x[i] =
         ((float) (c->x + i) - c->cpu->plan.centre_x) * c->cpu->plan.pitch_x;
@@ -467,7 +550,7 @@ solve_chunk (const Chunk *c)
 
   for (uint32_t i = 0; i < c->n; i += VECTOR_SIZE / sizeof (float)) {
     Group g = {.chunk = c, .offset = i};
-    Reals albedo[3] = {{0}}, residual = {0};
+    Reals albedo[IMK_PHOTOSTEREO_MAX_PLANES] = {{0}}, residual = {0};
     Masks wanted;
 
     for (uint32_t j = 0; j < VECTOR_SIZE / sizeof (float); j++)
@@ -482,6 +565,8 @@ solve_chunk (const Chunk *c)
   }
 }
 
+static const Isa isa = {solve_chunk, look_at_row};
+
 #undef Sums
 #undef Solution
 #undef solve_sums
@@ -489,12 +574,17 @@ solve_chunk (const Chunk *c)
 #undef Masks
 #undef Test
 #undef Group
+#undef Words
+#undef isa
+#undef load_words
+#undef look_at_row
 #undef load
 #undef select_lanes
 #undef any_lane
 #undef decode_samples
 #undef calibrate
 #undef fill_plane
+#undef mark_clipped
 #undef fill_grey
 #undef fill_factors
 #undef weigh

@@ -28,12 +28,18 @@ typedef struct Scratch {
   atomic_flag taken;
   float *grey;    /* [light][CHUNK] */
   float *factors; /* k of the light vectors, likewise */
-  float *colours; /* [light][3][CHUNK]; NULL with 1 plane */
+  float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */
   float *dropped; /* the round in which a light was left out for good, INFINITY
                    * if not, likewise; NULL where lights may come back */
-  float ambient[3 * CHUNK];
+  float *ambient; /* [plane][CHUNK] */
   float pixel_x[CHUNK]; /* mm */
 } Scratch;
+
+/* What is known of the samples of a row. */
+typedef struct Seen {
+  uint32_t largest;
+  uint64_t n_clipped;
+} Seen;
 
 typedef struct Cpu {
   ImkPhotostereoPlan plan; /* its tables and frames are ours */
@@ -44,6 +50,7 @@ typedef struct Cpu {
 
   uint8_t *samples; /* [row][light][plane][stride] */
   size_t stride;    /* bytes */
+  Seen *seen;       /* [row], since the set began */
   float *albedo;    /* [row][width], of a mosaic, before interpolation */
   float *ambient;   /* likewise */
   float *normals;   /* [row][width][3], of the last solution, or NULL */
@@ -78,7 +85,7 @@ typedef struct Chunk {
 /* What was found at one pixel. */
 typedef struct Result {
   float normal[3]; /* 0 when there is none, like all that follows */
-  float albedo[3];
+  float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
 } Result;
 
@@ -129,9 +136,11 @@ store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
   const float *ambient = c->scratch->ambient;
   float n = c->n_lights ? (float) c->n_lights : 1;
   bool valid = r->quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
-  float mean[] = {
-      ambient[i] / n, ambient[CHUNK + i] / n, ambient[2 * CHUNK + i] / n, 0};
+  uint32_t n_planes = cpu->plan.n_planes;
+  float mean[IMK_PHOTOSTEREO_MAX_PLANES];
 
+  for (uint32_t k = 0; k < n_planes; k++)
+    mean[k] = ambient[k * CHUNK + i] / n;
   if (out->normal.data)
     imk_photostereo_store_normal (
         &out->normal, x, c->y, r->normal, cpu->params.y_down);
@@ -142,9 +151,10 @@ store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
     cpu->ambient[at] = mean[0];
   } else {
     if (out->albedo.data)
-      imk_photostereo_store_colours (&out->albedo, x, c->y, r->albedo);
+      imk_photostereo_store_colours (
+          &out->albedo, x, c->y, r->albedo, n_planes);
     if (out->ambient.data)
-      imk_photostereo_store_colours (&out->ambient, x, c->y, mean);
+      imk_photostereo_store_colours (&out->ambient, x, c->y, mean, n_planes);
   }
 
   if (is_wanted (c, x)) {
@@ -183,14 +193,20 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
                            p->height, p->site, x, y, k, true)
                      : 0;
       if (job->out->albedo.data)
-        imk_photostereo_store_colours (&job->out->albedo, x, y, v);
+        imk_photostereo_store_colours (&job->out->albedo, x, y, v, 3);
       for (uint32_t k = 0; k < 3 && job->out->ambient.data; k++)
         v[k] = imk_photostereo_colour_at (
             cpu->ambient, p->width, p->height, p->site, x, y, k, false);
       if (job->out->ambient.data)
-        imk_photostereo_store_colours (&job->out->ambient, x, y, v);
+        imk_photostereo_store_colours (&job->out->ambient, x, y, v, 3);
     }
 }
+
+/* What is written once for each instruction set. */
+typedef struct Isa {
+  void (*solve_chunk) (const Chunk *c);
+  void (*look_at_row) (const Cpu *cpu, uint32_t y, const uint8_t *row);
+} Isa;
 
 /* One binary for all x86-64; elsewhere 16 bytes are what vector units have. */
 #define NAME(x) x##_base
@@ -220,20 +236,18 @@ store_mosaic_rows (void *data, uint32_t first, uint32_t end)
 #include "photostereo/photostereo-cpu-isa.h"
 #endif
 
-typedef void (*SolveChunk) (const Chunk *c);
-
-static SolveChunk
+static const Isa *
 choose_isa (void)
 {
 #ifdef HAVE_X86_ISAS
   if (__builtin_cpu_supports ("avx512bw") &&
       __builtin_cpu_supports ("avx512dq") &&
       __builtin_cpu_supports ("avx512vl"))
-    return solve_chunk_avx512;
+    return &isa_avx512;
   if (__builtin_cpu_supports ("avx2"))
-    return solve_chunk_avx2;
+    return &isa_avx2;
 #endif
-  return solve_chunk_base;
+  return &isa_base;
 }
 
 /* ------------------------------------------------------------------------
@@ -253,8 +267,9 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
 {
   Cpu *cpu = job->cpu;
   const ImkPhotostereoPlan *p = &cpu->plan;
-  SolveChunk solve_chunk = choose_isa ();
-  ImkPhotostereoRow row = {0};
+  const Isa *isa = choose_isa ();
+  ImkPhotostereoRow row = {
+      .largest = cpu->seen[y].largest, .n_clipped = cpu->seen[y].n_clipped};
   Chunk c = {
       .cpu = cpu,
       .job = job,
@@ -263,14 +278,14 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .n_lights = job->n_lights,
       .y = y,
       .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
-      .has_colours = p->n_planes == 3,
-      .measures = p->n_planes == 3 || job->out->quality.data,
+      .has_colours = p->n_planes > 1,
+      .measures = p->n_planes > 1 || job->out->quality.data,
       .row = &row,
   };
 
   for (c.x = 0; c.x < p->width; c.x += CHUNK) {
     c.n = p->width - c.x < CHUNK ? p->width - c.x : CHUNK;
-    solve_chunk (&c);
+    isa->solve_chunk (&c);
   }
   if (job->rows)
     job->rows[y] = row;
@@ -293,7 +308,7 @@ solve_rows (void *data, uint32_t first, uint32_t end)
 typedef struct Put {
   const Cpu *cpu;
   const ImkImage *frame;
-  uint32_t light;
+  uint32_t light, band;
 } Put;
 
 static uint32_t
@@ -345,19 +360,22 @@ put_rows (void *data, uint32_t first, uint32_t end)
 {
   const Put *put = data;
   const ImkPhotostereoPlan *p = &put->cpu->plan;
+  const Isa *isa = choose_isa ();
   size_t row_size = p->width * imk_type_size (p->type);
+  uint32_t planes = put->band + p->n_planes / p->bands;
 
   for (uint32_t y = first; y < end; y++)
-    for (uint32_t plane = 0; plane < p->n_planes; plane++) {
+    for (uint32_t plane = put->band; plane < planes; plane++) {
       uint8_t *to = samples_row (put->cpu, y, put->light, plane);
 
-      if (p->n_planes == 1)
+      if (p->n_planes == p->bands)
         memcpy (to, (const uint8_t *) put->frame->data + y * put->frame->stride,
             row_size);
       else
         put_plane_row (put, y, plane, to);
       /* a chunk reads on there; nothing of it is stored */
       memset (to + row_size, 0, put->cpu->stride - row_size);
+      isa->look_at_row (put->cpu, y, to);
     }
 }
 
@@ -395,6 +413,7 @@ scratch_free (Scratch *s)
   free (s->grey);
   free (s->factors);
   free (s->colours);
+  free (s->ambient);
   free (s->dropped);
 }
 
@@ -414,6 +433,7 @@ cpu_destroy (void *state)
   free (cpu->white);
   free (cpu->mask);
   free (cpu->samples);
+  free (cpu->seen);
   free (cpu->albedo);
   free (cpu->ambient);
   free (cpu->normals);
@@ -435,7 +455,7 @@ scratch_size (const Cpu *cpu)
   const ImkPhotostereoPlan *p = &cpu->plan;
   size_t line = (size_t) p->n_lights * CHUNK * sizeof (float);
 
-  return line * (3 + (p->n_planes == 3 ? 3 : 0));
+  return line * (3 + (p->n_planes > 1 ? p->n_planes : 0));
 }
 
 static ImkStatus
@@ -451,8 +471,8 @@ check_memory (const Cpu *cpu, size_t samples_size, ImkError *error)
   return imk_error_set (error, IMK_ERROR_CONFIG,
       "%u pictures of %ux%u need %zu MiB, of which %zu MiB are their samples; "
       "memory-limit allows %zu MiB.",
-      p->n_lights, p->width, p->height, (total >> 20) + 1, samples_size >> 20,
-      p->memory_limit >> 20);
+      p->n_lights * p->bands, p->width, p->height, (total >> 20) + 1,
+      samples_size >> 20, p->memory_limit >> 20);
 }
 
 static bool
@@ -470,9 +490,10 @@ allocate_scratch (Cpu *cpu)
     s->grey = allocate (line);
     s->factors = allocate (line);
     s->dropped = allocate (line);
-    s->colours = p->n_planes == 3 ? allocate (3 * line) : NULL;
-    ok = ok && s->grey && s->factors && s->dropped &&
-         (s->colours || p->n_planes != 3);
+    s->colours = p->n_planes > 1 ? allocate (p->n_planes * line) : NULL;
+    s->ambient = allocate (p->n_planes * CHUNK * sizeof (float));
+    ok = ok && s->grey && s->factors && s->dropped && s->ambient &&
+         (s->colours || p->n_planes == 1);
   }
   return cpu->scratch && ok;
 }
@@ -489,7 +510,9 @@ copy_plan (Cpu *cpu, const ImkPhotostereoPlan *plan)
   cpu->table = duplicate (plan->table, table * sizeof (float));
   cpu->dark = duplicate (plan->dark, frame);
   cpu->white = duplicate (plan->white, frame);
-  cpu->mask = duplicate (plan->mask, pixels);
+  cpu->mask = plan->mask ? calloc (pixels + CHUNK, 1) : NULL;
+  if (cpu->mask) /* a chunk reads on there */
+    memcpy (cpu->mask, plan->mask, pixels);
   cpu->plan.lamps = cpu->lamps;
   cpu->plan.table = cpu->table;
   cpu->plan.dark = cpu->dark;
@@ -506,13 +529,15 @@ allocate_all (Cpu *cpu, const ImkPhotostereoPlan *plan, size_t samples_size)
   size_t pixels = (size_t) plan->width * plan->height;
 
   cpu->samples = allocate (samples_size);
+  cpu->seen = calloc (plan->height, sizeof (*cpu->seen));
   if (plan->mosaic) {
     cpu->albedo = calloc (pixels, sizeof (float));
     cpu->ambient = calloc (pixels, sizeof (float));
   }
   if (plan->track_change)
     cpu->normals = calloc (pixels, 3 * sizeof (float));
-  return cpu->samples && (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
+  return cpu->samples && cpu->seen &&
+         (!plan->mosaic || (cpu->albedo && cpu->ambient)) &&
          (!plan->track_change || cpu->normals) && allocate_scratch (cpu) &&
          copy_plan (cpu, plan);
 }
@@ -543,8 +568,8 @@ cpu_create (const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params,
   status = check_memory (cpu, size, error);
   if (status == IMK_OK && !allocate_all (cpu, plan, size))
     status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u pictures of %ux%u, %zu MiB.", plan->n_lights,
-        plan->width, plan->height, size >> 20);
+        "There is no memory for %u pictures of %ux%u, %zu MiB.",
+        plan->n_lights * plan->bands, plan->width, plan->height, size >> 20);
   if (status == IMK_OK)
     *state = cpu;
   else
@@ -566,11 +591,11 @@ cpu_keeps_frames (void *state)
 }
 
 static ImkStatus
-cpu_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+cpu_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
+    void *stream, ImkError *error)
 {
   Cpu *cpu = state;
-  Put put = {.cpu = cpu, .frame = frame, .light = light};
+  Put put = {.cpu = cpu, .frame = frame, .light = light, .band = band};
 
   imk_parallel_for (cpu->n_scratch, cpu->plan.height, PUT_ROWS, put_rows, &put);
   return IMK_OK;
@@ -611,6 +636,9 @@ cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
 static void
 cpu_reset (void *state)
 {
+  Cpu *cpu = state;
+
+  memset (cpu->seen, 0, cpu->plan.height * sizeof (*cpu->seen));
 }
 
 static ImkStatus

@@ -27,7 +27,7 @@ residual_of (const Arguments &a, uint32_t at, const Solution &s, const Found &f)
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
   size_t pixel = (size_t) (a.tile_row - a.first_row) * a.plan.width + at;
   Place place = place_of (a, at);
-  Test first = first_test (a.params);
+  Test first = first_test (a);
   float sum = 0;
 
   for (uint32_t packet = 0; packet < a.n_packets; packet++) {
@@ -42,7 +42,8 @@ residual_of (const Arguments &a, uint32_t at, const Solution &s, const Found &f)
       float k = factor_of<FALLOFF> (lamp, place), r;
 
       if (!(lamp.w >= 0) || !(used >> j & 1) ||
-          (f.set == FIRST_SET && !(grey > first.lo && grey < first.hi)))
+          (f.set == FIRST_SET && !(grey > first.lo && grey < first.hi &&
+                                     (float) samples[j] < a.clip)))
         continue;
       r = k * (s.x * (lamp.x - place.x) + s.y * (lamp.y - place.y) +
                   s.z * lamp.z) -

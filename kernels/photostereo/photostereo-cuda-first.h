@@ -40,7 +40,8 @@ sum_half (const Arguments &a, const Lit *lit, const float4 *factors,
         y *= k;
         z *= k;
       }
-      add_light (sums[i], test[i], x, y, z, grey,
+      add_light (sums[i], test[i],
+          upper_of<ONE_GAIN> (a, lit[j], place[i], test[i]), x, y, z, grey,
           FIRST ? lamp.w : misfit_of<FALLOFF> (test[i], x, y, z, grey, lamp), j,
           words[i]);
       if (FIRST)
@@ -117,7 +118,7 @@ __launch_bounds__ (THREADS) add_packets (
   if (pixel >= pixels)
     return;
   Place place = place_of (a, (uint32_t) pixel);
-  Test test = first_test (a.params);
+  Test test = first_test (a);
   LightSums s = {};
   float ambient = 0;
   uint32_t n = 0;
@@ -215,7 +216,7 @@ solve_all_lights (
     at[i] = work[i].at;
     pixel[i] = work[i].pixel;
     place[i] = work[i].place;
-    test[i] = first_test (a.params);
+    test[i] = first_test (a);
     sums[i] = LightSums{};
     if (a.n_summed > 0) {
       load_sums (a.sums + pixel[i], pixels, sums[i]);
@@ -256,7 +257,7 @@ solve_second (
   for (int i = 0; i < N; i++) {
     pixel[i] = work[i].pixel;
     place[i] = work[i].place;
-    test[i] = next_test (a.params, work[i].solution, place[i]);
+    test[i] = next_test (a, work[i].solution, place[i]);
   }
   sum_packets<Sample, FALLOFF, ONE_GAIN, SMOOTH, N, false> (a, factors, 0,
       a.n_packets, pixel, place, test, bias, sums, NULL, n, work);

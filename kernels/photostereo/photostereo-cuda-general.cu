@@ -22,18 +22,26 @@ decode (const Arguments &a, uint32_t sample)
   return a.plan.table ? a.plan.table[sample] : (float) sample * a.plan.unit;
 }
 
-/* A calibrated sample of one plane, divided by the intensity of the light. */
 template <typename Sample>
-static __device__ __forceinline__ float
-value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
-    uint32_t plane, const Pixel &at)
+static __device__ __forceinline__ uint32_t
+sample_at (const Arguments &a, uint32_t light, uint32_t plane, const Pixel &at)
 {
   constexpr uint32_t LIGHTS = PACKET / sizeof (Sample);
-  const ImkPhotostereoPlan &p = a.plan;
-  size_t pixel = ((size_t) plane * p.height + at.y) * p.width + at.x;
   const Sample *packet =
       (const Sample *) packet_at (a, plane, light / LIGHTS, at.stored);
-  float v = decode (a, packet[light % LIGHTS]);
+
+  return packet[light % LIGHTS];
+}
+
+/* A sample of one plane, calibrated and divided by the intensity of the light.
+ */
+static __device__ __forceinline__ float
+value_of (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t sample,
+    uint32_t plane, const Pixel &at)
+{
+  const ImkPhotostereoPlan &p = a.plan;
+  size_t pixel = ((size_t) plane * p.height + at.y) * p.width + at.x;
+  float v = decode (a, sample);
 
   if (p.dark)
     v = fmaxf (v - p.dark[pixel], 0);
@@ -44,17 +52,28 @@ value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
 
 template <typename Sample>
 static __device__ __forceinline__ float
+value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
+    uint32_t plane, const Pixel &at)
+{
+  return value_of (a, lamp, sample_at<Sample> (a, light, plane, at), plane, at);
+}
+
+template <typename Sample>
+static __device__ __forceinline__ float
 grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
     const Pixel &at)
 {
   const ImkPhotostereoPlan &p = a.plan;
-  float v[IMK_PHOTOSTEREO_MAX_PLANES];
+  bool clipped = false;
+  float grey = 0;
 
-  for (uint32_t k = 0; k < p.n_planes; k++)
-    v[k] = value_at<Sample> (a, lamp, light, k, at);
-  return p.n_planes == 1
-             ? v[0]
-             : p.weight[0] * v[0] + p.weight[1] * v[1] + p.weight[2] * v[2];
+  for (uint32_t k = 0; k < p.n_planes; k++) {
+    uint32_t sample = sample_at<Sample> (a, light, k, at);
+
+    grey += p.weight[k] * value_of (a, lamp, sample, k, at);
+    clipped |= (float) sample > a.clip;
+  }
+  return clipped ? IMK_PHOTOSTEREO_CLIPPED : grey;
 }
 
 /* ------------------------------------------------------------------------
@@ -123,7 +142,9 @@ weigh (const Test &t, float grey, float residual)
   float size = fabsf (residual);
 
   if (SOLVER == HUBER)
-    return t.limit < size ? t.limit / size : 1;
+    return grey >= IMK_PHOTOSTEREO_CLIPPED ? 0
+           : t.limit < size                ? t.limit / size
+                                           : 1;
   return grey > t.lo && grey < t.hi && size <= t.limit ? 1 : 0;
 }
 
@@ -183,7 +204,7 @@ first_test (const ImkPhotostereoParams &p)
   Test t = {};
 
   t.lo = limits ? p.t_min : -INFINITY;
-  t.hi = limits ? p.t_max : INFINITY;
+  t.hi = limits ? p.t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit = INFINITY;
   return t;
 }
@@ -249,12 +270,13 @@ solve_rounds (const Arguments &a, const Pixel &at)
  * One pixel of a solution. */
 
 /* Albedo of colours and the residual: over the lights of the solution. */
-template <typename Sample, Solver SOLVER>
+template <typename Sample, Solver SOLVER, int PLANES>
 static __device__ __noinline__ void
-measure (const Arguments &a, const State &s, const Pixel &at, Result &r)
+measure (
+    const Arguments &a, const State &s, const Pixel &at, ResultOf<PLANES> &r)
 {
   const ImkPhotostereoPlan &p = a.plan;
-  float si[3] = {}, ss = 0, rr = 0, length = sqrtf (s.solution.norm2);
+  float si[PLANES] = {}, ss = 0, rr = 0, length = sqrtf (s.solution.norm2);
 
   for (uint32_t j = 0; j < a.n_lights; j++) {
     uint32_t light = a.lights[j];
@@ -271,27 +293,27 @@ measure (const Arguments &a, const State &s, const Pixel &at, Result &r)
     predicted = s.solution.x * x + s.solution.y * y + s.solution.z * z;
     rr += w * (predicted - grey) * (predicted - grey);
     ss += w * predicted * predicted;
-    for (uint32_t k = 0; k < 3 && p.n_planes == 3; k++)
+    for (uint32_t k = 0; k < PLANES && k < p.n_planes && p.n_planes > 1; k++)
       si[k] += w * predicted * value_at<Sample> (a, lamp, light, k, at);
   }
-  for (int k = 0; k < 3 && p.n_planes == 3; k++)
+  for (uint32_t k = 0; k < PLANES && k < p.n_planes && p.n_planes > 1; k++)
     r.albedo[k] = si[k] / ss * length;
   r.quality[IMK_PHOTOSTEREO_RESIDUAL] = sqrtf (rr / s.n);
 }
 
-template <typename Sample>
+template <typename Sample, int PLANES>
 static __device__ __forceinline__ void
-find_ambient (const Arguments &a, const Pixel &at, Result &r)
+find_ambient (const Arguments &a, const Pixel &at, ResultOf<PLANES> &r)
 {
   for (uint32_t j = 0; j < a.n_lights; j++)
-    for (uint32_t k = 0; k < a.plan.n_planes; k++)
+    for (uint32_t k = 0; k < PLANES && k < a.plan.n_planes; k++)
       r.ambient[k] +=
           value_at<Sample> (a, a.plan.lamps[a.lights[j]], a.lights[j], k, at);
-  for (uint32_t k = 0; k < a.plan.n_planes && a.n_lights; k++)
+  for (uint32_t k = 0; k < PLANES && k < a.plan.n_planes && a.n_lights; k++)
     r.ambient[k] /= (float) a.n_lights;
 }
 
-template <typename Sample, Solver SOLVER>
+template <typename Sample, Solver SOLVER, int PLANES>
 static __global__ void
 __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
 {
@@ -303,7 +325,7 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
     Pixel at = {x, y, (size_t) (y - a.first_row) * a.plan.width + x,
         blockIdx.y * a.plan.width + x};
     State s = solve_rounds<Sample, SOLVER> (a, at);
-    Result r = {};
+    ResultOf<PLANES> r = {};
 
     if (s.valid) {
       float length = sqrtf (s.solution.norm2);
@@ -327,23 +349,32 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
 
 typedef void (*Kernel) (const Arguments);
 
-template <typename Sample>
+template <typename Sample, int PLANES>
 static Kernel
 choose_kernel (Solver solver)
 {
-  return solver == HUBER  ? solve_pixels<Sample, HUBER>
-         : solver == DROP ? solve_pixels<Sample, DROP>
-                          : solve_pixels<Sample, READMIT>;
+  return solver == HUBER  ? solve_pixels<Sample, HUBER, PLANES>
+         : solver == DROP ? solve_pixels<Sample, DROP, PLANES>
+                          : solve_pixels<Sample, READMIT, PLANES>;
+}
+
+template <typename Sample>
+static Kernel
+choose_kernel (const Arguments *a)
+{
+  Solver solver = solver_of (a->params);
+
+  return a->plan.n_planes <= 3
+             ? choose_kernel<Sample, 3> (solver)
+             : choose_kernel<Sample, IMK_PHOTOSTEREO_MAX_PLANES> (solver);
 }
 
 ImkStatus
 imk_photostereo_cuda_solve_general (
     const Arguments *a, cudaStream_t stream, ImkError *error)
 {
-  Solver solver = solver_of (a->params);
-  Kernel kernel = a->plan.type == IMK_TYPE_U8
-                      ? choose_kernel<uint8_t> (solver)
-                      : choose_kernel<uint16_t> (solver);
+  Kernel kernel = a->plan.type == IMK_TYPE_U8 ? choose_kernel<uint8_t> (a)
+                                              : choose_kernel<uint16_t> (a);
   cudaLaunchConfig_t launch = launch_of (a->plan.width, a->tile_rows, stream);
 
   return IMK_CUDA_LAUNCH (error, launch, kernel, *a);

@@ -110,8 +110,8 @@ test_half (const Arguments &a, const Lit *lit, const float4 *factors,
           __fmaf_rn (test[i].y, lamp.y,
               __fmaf_rn (test[i].x, lamp.x, test[i].offset)));
 
-      mark (
-          test[i], grey, misfit_of<FALLOFF> (along, grey, k, lamp), j, bits[i]);
+      mark (test[i], upper_of<ONE_GAIN> (a, lit[j], place, test[i]), grey,
+          misfit_of<FALLOFF> (along, grey, k, lamp), j, bits[i]);
     }
   }
 }
@@ -136,7 +136,7 @@ test_lights (const Arguments &a, uint32_t bias, const float4 *factors,
     from[i] = (const uint4 *) packet_at (a, 0, 0, work[i].pixel);
     next[0][i] = from[i][0];
     next[1][i] = from[i][1];
-    test[i] = next_test (a.params, work[i].solution, work[i].place);
+    test[i] = next_test (a, work[i].solution, work[i].place);
     changed[i] = 0;
   }
 #pragma unroll 1

@@ -123,10 +123,19 @@ misfit_of (float along, float grey, float k, const float4 &lamp)
   return fabsf (__fmaf_rn (k, along, -grey));
 }
 
+/* @t.hi, or where samples of the light are clipped. */
+template <bool ONE_GAIN>
+static __device__ __forceinline__ float
+upper_of (const Arguments &a, const Lit &lit, const Place &p, const Test &t)
+{
+  return ONE_GAIN ? t.hi : fminf (t.hi, a.clip * lit.gain[p.site]);
+}
+
 /* Sets bit @j of @bits where a light counts. By hand: of && the compiler makes
- * branches, of & bytes. */
+ * branches, of & bytes. @hi: upper_of () */
 static __device__ __forceinline__ void
-mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits)
+mark (const Test &t, float hi, float grey, float misfit, uint32_t j,
+    uint32_t &bits)
 {
   asm("{\n\t.reg .pred p;\n\t"
       "setp.gt.f32 p, %1, %2;\n\t"
@@ -134,29 +143,30 @@ mark (const Test &t, float grey, float misfit, uint32_t j, uint32_t &bits)
       "setp.le.and.f32 p, %4, %5, p;\n\t"
       "@p or.b32 %0, %0, %6;\n\t}"
       : "+r"(bits)
-      : "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit), "f"(t.limit),
-      "r"(1u << j));
+      : "f"(grey), "f"(t.lo), "f"(hi), "f"(misfit), "f"(t.limit), "r"(1u << j));
 }
 
 static __device__ __forceinline__ Test
-first_test (const ImkPhotostereoParams &p)
+first_test (const Arguments &a)
 {
+  const ImkPhotostereoParams &p = a.params;
   bool limits = p.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p.relative;
   Test t = {};
 
   t.lo = limits ? p.t_min : -INFINITY;
-  t.hi = limits ? p.t_max : INFINITY;
+  t.hi = fminf (limits ? p.t_max : INFINITY, a.clip_grey);
   t.limit = INFINITY;
   return t;
 }
 
 static __device__ __forceinline__ Test
-next_test (const ImkPhotostereoParams &p, const Solution &s, const Place &place)
+next_test (const Arguments &a, const Solution &s, const Place &place)
 {
+  const ImkPhotostereoParams &p = a.params;
   float unit = p.relative ? sqrtf (s.norm2) : 1;
 
   return Test{s.x, s.y, s.z, -(s.x * place.x + s.y * place.y), p.t_min * unit,
-      p.t_max * unit, p.t_res * unit};
+      fminf (p.t_max * unit, a.clip_grey), p.t_res * unit};
 }
 
 /* Of a packet, that have lights: the last one has few. */
@@ -200,8 +210,8 @@ struct LightSums {
 /* mark (), and adds a light that counts. The first test has no limit, and as
  * misfit what is NaN of a light that is not in the set. */
 static __device__ __forceinline__ void
-add_light (LightSums &s, const Test &t, float x, float y, float z, float grey,
-    float misfit, uint32_t j, uint32_t &bits)
+add_light (LightSums &s, const Test &t, float hi, float x, float y, float z,
+    float grey, float misfit, uint32_t j, uint32_t &bits)
 {
   asm("{\n\t.reg .pred p;\n\t"
       "setp.gt.f32 p, %13, %14;\n\t"
@@ -219,7 +229,7 @@ add_light (LightSums &s, const Test &t, float x, float y, float z, float grey,
       "@p fma.rn.f32 %8, %12, %13, %8;\n\t}"
       : "+f"(s.xx), "+f"(s.xy), "+f"(s.xz), "+f"(s.yy), "+f"(s.yz), "+f"(s.zz),
       "+f"(s.x), "+f"(s.y), "+f"(s.z), "+r"(bits)
-      : "f"(x), "f"(y), "f"(z), "f"(grey), "f"(t.lo), "f"(t.hi), "f"(misfit),
+      : "f"(x), "f"(y), "f"(z), "f"(grey), "f"(t.lo), "f"(hi), "f"(misfit),
       "f"(t.limit), "r"(1u << j));
 }
 

@@ -33,12 +33,12 @@ union Row1 {
   struct {
     uint32_t features[FEATURES];
     float limit, t;
-    uint32_t lo, hi;  /* of samples, for accept () */
-    uint32_t pad[12]; /* so that rows begin in different banks */
+    uint32_t lo, hi; /* of samples, for ones_between () */
+    uint32_t pad[4]; /* so that rows begin in different banks */
   } to;
-  /* xx xy xz yy, yz zz lights ambient, x y z -; and what is to be added to xx
-   * xy xz yy, yz zz x y, z */
-  float4 sums[6];
+  /* xx xy xz yy, yz zz lights ambient, x y z and what is to be added to z, xx
+   * xy xz yy, yz zz x y */
+  float4 sums[5];
 };
 
 /* Of a block, in shared memory behind the tables. */
@@ -55,7 +55,7 @@ enum Mode { FIRST, NEXT, MARK };
 /* ------------------------------------------------------------------------
  * A round. */
 
-/* The least sample above @grey, or where it is; for two samples.
+/* The least sample above @grey, or where it is.
  * @about: such a sample, but for the rounding */
 static __device__ __forceinline__ uint32_t
 first_above (const Arguments &a, float about, float grey, bool or_equal)
@@ -65,7 +65,7 @@ first_above (const Arguments &a, float about, float grey, bool or_equal)
 #pragma unroll
   for (int i = 0; i < 2; i++)
     s += or_equal ? !(s * a.gain >= grey) : !(s * a.gain > grey);
-  return 0x10001 * (uint32_t) fminf (s, 256);
+  return (uint32_t) fminf (s, 256);
 }
 
 /* What the next round of a pixel needs. */
@@ -79,6 +79,7 @@ fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
   float unit = p.relative ? length2 * fast_rsqrt (length2) * a.shrink
                           : __fdividef (1, a.gain);
   float grey_unit = p.relative ? unit * a.gain : 1;
+  uint32_t lo = 0, hi = (uint32_t) fminf (ceilf (a.clip), 256);
   uint32_t h[2 * FEATURES] = {};
 
 #pragma unroll
@@ -94,13 +95,12 @@ fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
   for (int i = 0; i < FEATURES; i++)
     row.to.features[i] = h[2 * i] | h[2 * i + 1] << 16;
   row.to.t = t;
-  if (mode == FIRST && p.relative) {
-    row.to.lo = 0;
-    row.to.hi = 0x10001 * 256;
-  } else {
-    row.to.lo = first_above (a, p.t_min * unit, p.t_min * grey_unit, false);
-    row.to.hi = first_above (a, p.t_max * unit, p.t_max * grey_unit, true);
+  if (mode != FIRST || !p.relative) {
+    lo = first_above (a, p.t_min * unit, p.t_min * grey_unit, false);
+    hi = min (hi, first_above (a, p.t_max * unit, p.t_max * grey_unit, true));
   }
+  row.to.lo = 0x10001 * lo; /* for two samples */
+  row.to.hi = 0x10001 * hi;
   /* a misfit of just the limit is one that counts */
   row.to.limit = fminf (p.t_res * unit * SAMPLE_UNIT, NO_LIMIT) * 1.0000002f;
 }
@@ -173,12 +173,12 @@ store_round (const float sums[PRODUCTS][4], const uint32_t ambient[2],
     __syncwarp (); /* t has been read */
     to[2 * q] = q == 3 ? sums[0][2 * i] : v[0];
     to[2 * q + 1] = q == 3 ? (float) ambient[i] : v[1];
-    to[8 + q] = b;
+    to[8 + q] = q == 3 ? t * sums[5][2 * i] : b;
     if (q == 3) /* has the rest of the linear parts */
 #pragma unroll
-      for (int c = 0; c < 9; c++)
+      for (int c = 0; c < 8; c++)
         to[12 + c] = t * (c < 6 ? sums[1 + c / 2][2 * i + c % 2]
-                                : sums[4 + (c - 6) / 2][2 * i + c % 2]);
+                                : sums[4][2 * i + c % 2]);
   }
 }
 
@@ -188,6 +188,7 @@ struct Tile {
   float limit[2];
   uint32_t lo[2], hi[2];
   uint32_t offset[2]; /* of their samples */
+  uint2 samples[2];   /* of the packet that comes next */
   float sums[PRODUCTS][4];
   uint32_t ambient[2], bits[2];
 };
@@ -226,6 +227,48 @@ do_group (const uint32_t *tables, uint32_t group, uint32_t identity,
   }
 }
 
+/* The lights of a packet, which has one group or two.
+ * @ones: 1 for each of a lane's lights that is in the set
+ * @next: where the samples of the packet after it begin
+ * @at: of the first pixel of the segment, in the tile */
+template <Mode MODE, int TILES, int GROUPS>
+static __device__ __forceinline__ void
+do_packet (const Arguments &a, const uint32_t *tables, uint32_t packet,
+    uint2 ones, const uint8_t *next, size_t at, Tile tiles[TILES])
+{
+  uint32_t g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+  uint32_t identity =
+      (g == 2 * q ? 0xf800 : 0) | (g == 2 * q + 1 ? 0xf8000000 : 0);
+  uint32_t words[2][TILES][2];
+
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      Tile &tile = tiles[m];
+
+      words[0][m][i] = tile.samples[i].x;
+      words[1][m][i] = tile.samples[i].y;
+      tile.samples[i] = *(const uint2 *) (next + tile.offset[i]);
+      tile.bits[i] = 0;
+      if (MODE == FIRST) {
+        tile.ambient[i] = __dp4a (words[0][m][i], ones.x, tile.ambient[i]);
+        tile.ambient[i] = __dp4a (words[1][m][i], ones.y, tile.ambient[i]);
+      }
+    }
+#pragma unroll
+  for (uint32_t i = 0; i < GROUPS; i++)
+    do_group<MODE, TILES> (tables, 2 * packet + i, identity, words[i], tiles);
+  if constexpr (MODE == MARK)
+    for (int m = 0; m < TILES; m++)
+      for (int i = 0; i < 2; i++) {
+        uint32_t pixel = tiles[m].offset[i] / PACKET;
+
+        ((uint8_t *) &a.words[packet * a.tile_size + at + pixel])[q] =
+            (uint8_t) tiles[m].bits[i];
+      }
+}
+
 /* A round of 16 * TILES pixels, of which there are @n; with MARK, what lights
  * count goes into Arguments.words.
  * @samples: of the first light of the first pixel of the segment
@@ -237,11 +280,9 @@ do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
     size_t at)
 {
   uint32_t lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
-  uint32_t identity =
-      (g == 2 * q ? 0xf800 : 0) | (g == 2 * q + 1 ? 0xf8000000 : 0);
-  uint32_t n_groups = groups_of (a);
+  uint32_t n_groups = groups_of (a), packet = 0;
+  const uint2 *ones = (const uint2 *) present + q;
   size_t step = store_pixels (a) * PACKET;
-  uint2 next[TILES][2];
   Tile tiles[TILES] = {};
 
 #pragma unroll
@@ -261,43 +302,18 @@ do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
       tile.lo[i] = row.to.lo;
       tile.hi[i] = row.to.hi;
       tile.offset[i] = pixels[r] * PACKET + 8 * q;
-      next[m][i] = *(const uint2 *) (samples + tile.offset[i]);
+      tile.samples[i] = *(const uint2 *) (samples + tile.offset[i]);
     }
 #pragma unroll 1
-  for (uint32_t packet = 0; packet < a.n_packets; packet++) {
-    uint32_t words[2][TILES][2];
-
+  for (; packet < n_groups / 2; packet++) {
     if (packet + 1 < a.n_packets) /* behind the last is nothing */
       samples += step;
-#pragma unroll
-    for (int m = 0; m < TILES; m++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        words[0][m][i] = next[m][i].x;
-        words[1][m][i] = next[m][i].y;
-        next[m][i] = *(const uint2 *) (samples + tiles[m].offset[i]);
-        tiles[m].bits[i] = 0;
-        if (MODE == FIRST) {
-          const uint2 ones = ((const uint2 *) present)[4 * packet + q];
-
-          tiles[m].ambient[i] =
-              __dp4a (words[0][m][i], ones.x, tiles[m].ambient[i]);
-          tiles[m].ambient[i] =
-              __dp4a (words[1][m][i], ones.y, tiles[m].ambient[i]);
-        }
-      }
-    do_group<MODE, TILES> (tables, 2 * packet, identity, words[0], tiles);
-    if (2 * packet + 1 < n_groups)
-      do_group<MODE, TILES> (tables, 2 * packet + 1, identity, words[1], tiles);
-    if constexpr (MODE == MARK)
-      for (int m = 0; m < TILES; m++)
-        for (int i = 0; i < 2; i++) {
-          uint32_t pixel = tiles[m].offset[i] / PACKET;
-
-          ((uint8_t *) &a.words[packet * a.tile_size + at + pixel])[q] =
-              (uint8_t) tiles[m].bits[i];
-        }
+    do_packet<MODE, TILES, 2> (
+        a, tables, packet, ones[4 * packet], samples, at, tiles);
   }
+  if (n_groups % 2)
+    do_packet<MODE, TILES, 1> (
+        a, tables, packet, ones[4 * packet], samples, at, tiles);
   if constexpr (MODE != MARK)
 #pragma unroll
     for (int m = 0; m < TILES; m++) {
@@ -369,9 +385,9 @@ take (const Arguments &a, const Row1 &row, uint32_t at, float4 &state,
 {
   const float unit = 16777216.0f; /* as a sample is 2^-24 of its value */
   float4 s0 = row.sums[0], s1 = row.sums[1], s2 = row.sums[2];
-  float4 r0 = row.sums[3], r1 = row.sums[4], r2 = row.sums[5];
+  float4 r0 = row.sums[3], r1 = row.sums[4];
   LightSums sums = {s0.x + r0.x, s0.y + r0.y, s0.z + r0.z, s0.w + r0.w,
-      s1.x + r1.x, s1.y + r1.y, s2.x + r1.z, s2.y + r1.w, s2.z + r2.x};
+      s1.x + r1.x, s1.y + r1.y, s2.x + r1.z, s2.y + r1.w, s2.z + s2.w};
   Solution s = solve_light_sums (sums);
 
   s.x *= unit;
@@ -467,7 +483,7 @@ fetch_samples (const Arguments &a, const uint8_t *samples, uint32_t n_pixels)
 
 template <int FALLOFF>
 static __global__ void
-__launch_bounds__ (THREADS, 3)
+__launch_bounds__ (THREADS, 4)
     solve_matrix (const __grid_constant__ Arguments a)
 {
   extern __shared__ uint4 shared[];

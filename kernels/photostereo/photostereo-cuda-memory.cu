@@ -26,6 +26,12 @@ pixels_of (const ImkPhotostereoPlan *p)
 /* ------------------------------------------------------------------------
  * Sizes. */
 
+static size_t
+rows_size (const ImkPhotostereoPlan *p)
+{
+  return p->height * sizeof (Row) + sizeof (Seen);
+}
+
 /* Whether the fast solver may ever be asked. */
 static bool
 may_be_fast (const ImkPhotostereoPlan *p)
@@ -33,6 +39,12 @@ may_be_fast (const ImkPhotostereoPlan *p)
   ImkPhotostereoParams params = {};
 
   return imk_photostereo_cuda_is_fast (p, &params);
+}
+
+static size_t
+solved_pixels (const ImkPhotostereoPlan *p)
+{
+  return (size_t) p->width * (end_solved (p) - first_solved (p));
 }
 
 static size_t
@@ -48,9 +60,8 @@ fixed_size (const ImkPhotostereoPlan *p)
   size_t frames = (p->dark != NULL) + (p->white != NULL);
 
   return pixels_of (p) *
-             (sizeof (float) * (n_floats (p) + frames * p->n_planes) +
-                 (p->mask != NULL)) +
-         p->height * sizeof (Row) +
+             (sizeof (float) * frames * p->n_planes + (p->mask != NULL)) +
+         solved_pixels (p) * sizeof (float) * n_floats (p) + rows_size (p) +
          p->n_lights * (2 * sizeof (Lit) + sizeof (ImkPhotostereoLamp) + 4);
 }
 
@@ -110,7 +121,8 @@ least_size (const Cuda *cuda, uint32_t rows)
 static uint32_t
 rows_that_fit (const Cuda *cuda, size_t limit)
 {
-  uint32_t least = 0, most = cuda->arguments.plan.height;
+  const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  uint32_t least = 0, most = end_solved (p) - first_solved (p);
 
   while (least < most) {
     uint32_t rows = least + (most - least + 1) / 2;
@@ -130,7 +142,7 @@ choose_rows (Cuda *cuda, ImkError *error)
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   size_t limit = p->memory_limit, free_size = 0, all_size;
-  uint32_t rows;
+  uint32_t all_rows = end_solved (p) - first_solved (p), rows;
   ImkStatus status = IMK_OK;
 
   if (!limit) { /* leave some for the pictures that come out */
@@ -144,13 +156,15 @@ choose_rows (Cuda *cuda, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "%u pictures of %ux%u need %zu MiB of device memory for one row at a "
         "time, and %zu MiB for all; %s %zu MiB.",
-        p->n_lights, p->width, p->height, (least_size (cuda, 1) >> 20) + 1,
-        (least_size (cuda, p->height) >> 20) + 1,
+        p->n_lights * p->bands, p->width, all_rows,
+        (least_size (cuda, 1) >> 20) + 1,
+        (least_size (cuda, all_rows) >> 20) + 1,
         p->memory_limit ? "memory-limit allows" : "there are", limit >> 20);
   if (p->strip_rows && p->strip_rows < rows)
     rows = p->strip_rows;
+  a->first_row = first_solved (p);
   a->n_rows = rows;
-  cuda->in_strips = rows < p->height;
+  cuda->in_strips = rows < all_rows;
   /* the last pixels of a tile are solved by few lanes: so one tile, if it may
    */
   a->tile_size =
@@ -301,7 +315,8 @@ allocate (Cuda *cuda, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
-  size_t pixels = pixels_of (p), rows = p->height * sizeof (Row);
+  size_t pixels = solved_pixels (p), rows = rows_size (p);
+  size_t before = (size_t) first_solved (p) * p->width;
   size_t floats = pixels * n_floats (p) * sizeof (float);
   size_t stored = store_pixels (*a), n = cuda->n_slots;
   size_t samples = stored * PACKET * a->n_packets * p->n_planes;
@@ -331,10 +346,12 @@ allocate (Cuda *cuda, ImkError *error)
   if (status == IMK_OK)
     status =
         IMK_CUDA (error, cudaMallocHost ((void **) &cuda->host_rows, rows));
-  a->albedo = p->mosaic ? cuda->floats : NULL;
-  a->ambient = p->mosaic ? cuda->floats + pixels : NULL;
-  a->normals =
-      p->track_change ? cuda->floats + (p->mosaic ? 2 * pixels : 0) : NULL;
+  a->seen = (Seen *) (a->rows + p->height);
+  a->albedo = p->mosaic ? cuda->floats - before : NULL;
+  a->ambient = p->mosaic ? cuda->floats + pixels - before : NULL;
+  a->normals = p->track_change
+                   ? cuda->floats + (p->mosaic ? 2 * pixels : 0) - 3 * before
+                   : NULL;
   return status;
 }
 
@@ -383,9 +400,10 @@ allocate_host (Cuda *cuda)
   cuda->slot_light = (uint32_t *) malloc (n * sizeof (uint32_t));
   cuda->slot_put = (uint64_t *) calloc (n, sizeof (uint64_t));
   cuda->put_done = (cudaEvent_t *) calloc (n, sizeof (cudaEvent_t));
-  cuda->waiting = (uint32_t *) calloc (2 * a->n_packets, sizeof (uint32_t));
-  cuda->stored = cuda->waiting + a->n_packets;
-  cuda->frames = (ImkImage *) calloc (a->plan.n_lights, sizeof (ImkImage));
+  cuda->waiting = (uint32_t *) calloc (2 * n_packets_of (a), sizeof (uint32_t));
+  cuda->stored = cuda->waiting + n_packets_of (a);
+  cuda->frames = (ImkImage *) calloc (
+      virtual_light (a, 0, a->plan.bands), sizeof (ImkImage));
   cuda->host_lit = (Lit *) calloc (2 * n_lit_of (a), sizeof (Lit));
   cuda->host_set = cuda->host_lit + n_lit_of (a);
   for (uint32_t i = 0; cuda->slot_light && i < n; i++)
@@ -395,7 +413,8 @@ allocate_host (Cuda *cuda)
 }
 
 static ImkStatus
-fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
+fill (Cuda *cuda, const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, ImkError *error)
 {
   ImkStatus status = choose_rows (cuda, error);
 
@@ -407,9 +426,13 @@ fill (Cuda *cuda, const ImkPhotostereoPlan *plan, ImkError *error)
     return status;
   divide_scratch (cuda);
   fill_lit (cuda, plan->lamps);
+  take_params (&cuda->arguments, params);
   status = IMK_CUDA (error, cudaMemcpyAsync (cuda->lit, cuda->host_lit,
                                 n_lit_of (&cuda->arguments) * sizeof (Lit),
                                 cudaMemcpyHostToDevice, cudaStreamPerThread));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemsetAsync (cuda->arguments.seen, 0,
+                                  sizeof (Seen), cudaStreamPerThread));
   if (status == IMK_OK && cuda->arguments.counters)
     status = IMK_CUDA (
         error, cudaMemsetAsync (cuda->arguments.counters, 0,
@@ -429,12 +452,11 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
   a->plan = *plan;
-  a->params = *params;
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
   cuda->n_slots = 2 * packet_lights (plan->type);
   if (allocate_host (cuda))
-    status = fill (cuda, plan, error);
+    status = fill (cuda, plan, params, error);
   else
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", plan->n_lights);

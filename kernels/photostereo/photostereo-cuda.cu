@@ -51,30 +51,31 @@ colours_at (const ImkPhotostereoPlan &p, const float *plane, uint32_t x,
 static __global__ void
 store_mosaic (const __grid_constant__ Arguments a)
 {
-  uint32_t x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+  uint32_t x = blockIdx.x * THREADS + threadIdx.x, out_y = blockIdx.y;
   const ImkPhotostereoPlan &p = a.plan;
-  float v[4] = {};
+  uint32_t y = p.first_row + out_y;
+  float v[3] = {};
 
   if (x >= p.width)
     return;
   if (a.out.albedo.data) {
     if (a.albedo[(size_t) y * p.width + x] != 0)
       colours_at (p, a.albedo, x, y, true, v);
-    imk_photostereo_store_colours (&a.out.albedo, x, y, v);
+    imk_photostereo_store_colours (&a.out.albedo, x, out_y, v, 3);
   }
   if (a.out.ambient.data) {
     colours_at (p, a.ambient, x, y, false, v);
-    imk_photostereo_store_colours (&a.out.ambient, x, y, v);
+    imk_photostereo_store_colours (&a.out.ambient, x, out_y, v, 3);
   }
 }
 
 static __global__ void
 take_probes (const __grid_constant__ Arguments a, uint32_t step_x,
-    uint32_t step_y, uint32_t columns, float *to)
+    uint32_t step_y, uint32_t first, uint32_t columns, float *to)
 {
   uint32_t column = blockIdx.x * THREADS + threadIdx.x;
   uint32_t x = step_x / 2 + column * step_x;
-  uint32_t y = step_y / 2 + blockIdx.y * step_y;
+  uint32_t y = step_y / 2 + (first + blockIdx.y) * step_y;
 
   if (column < columns)
     for (int k = 0; k < 3; k++)
@@ -90,28 +91,39 @@ lights_of_packet (const Cuda *cuda, uint32_t packet)
 {
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t n = packet_lights (p->type);
-  uint32_t left = p->n_lights - packet * n;
+  uint32_t left = p->n_lights - packet % cuda->arguments.n_packets * n;
 
   n = left < n ? left : n;
   return n == 32 ? ~0u : (1u << n) - 1;
 }
 
-/* Rows of the picture that the store needs: with a neighbour above and below
- * where pictures are interpolated. */
+/* The rows of the picture that the store needs begin here: with a neighbour
+ * above, as below, where pictures are interpolated. */
+static uint32_t
+first_needed (const Arguments *a)
+{
+  return a->first_row - (a->plan.interpolate && a->first_row > 0);
+}
+
 static ImkStatus
 copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
-    uint32_t *from_row, cudaStream_t stream, ImkError *error)
+    cudaStream_t stream, ImkError *error)
 {
   const Arguments *a = &cuda->arguments;
-  uint32_t end = a->first_row + a->n_rows, halo = a->plan.interpolate ? 1 : 0;
+  uint32_t from_row = first_needed (a), end = a->first_row + a->n_rows;
   size_t row_size = imk_image_row_size (frame);
+  const uint8_t *from =
+      (const uint8_t *) frame->data + from_row * frame->stride;
+  uint8_t *to = cuda->slots + slot * cuda->slot_size;
 
-  *from_row = a->first_row > 0 ? a->first_row - halo : 0;
-  end = end < a->plan.height ? end + halo : end;
-  return IMK_CUDA (error,
-      cudaMemcpy2DAsync (cuda->slots + slot * cuda->slot_size, row_size,
-          (const uint8_t *) frame->data + *from_row * frame->stride,
-          frame->stride, row_size, end - *from_row, cudaMemcpyDefault, stream));
+  end += a->plan.interpolate && end < a->plan.height;
+  if (frame->stride == row_size) /* by rows a hundredth is lost */
+    return IMK_CUDA (
+        error, cudaMemcpyAsync (to, from, (end - from_row) * row_size,
+                   cudaMemcpyDefault, stream));
+  return IMK_CUDA (
+      error, cudaMemcpy2DAsync (to, row_size, from, frame->stride, row_size,
+                 end - from_row, cudaMemcpyDefault, stream));
 }
 
 /* What follows on the working stream comes after the pictures so far. */
@@ -126,6 +138,13 @@ wait_for_pictures (Cuda *cuda, ImkError *error)
                           : status;
 }
 
+static ImkStatus
+forget_seen (Cuda *cuda, cudaStream_t stream, ImkError *error)
+{
+  return IMK_CUDA (
+      error, cudaMemsetAsync (cuda->arguments.seen, 0, sizeof (Seen), stream));
+}
+
 /* What waits for @packet goes into the store. */
 static ImkStatus
 put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
@@ -134,7 +153,10 @@ put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
   ImkStatus status = wait_for_pictures (cuda, error);
   Put put = {};
 
+  if (status == IMK_OK && cuda->n_puts_of_set++ == 0)
+    status = forget_seen (cuda, cuda->work, error);
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   put.fresh = cuda->waiting[packet];
   put.merge = cuda->stored[packet] != 0;
   cuda->n_puts++;
@@ -186,7 +208,8 @@ put_all (Cuda *cuda, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  for (uint32_t i = 0; i < cuda->arguments.n_packets && status == IMK_OK; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
+       i++)
     if (cuda->waiting[i])
       status = put_packet (cuda, i, error);
   return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
@@ -230,12 +253,13 @@ take_slot (Cuda *cuda, uint32_t *slot, ImkError *error)
 }
 
 static ImkStatus
-cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
-    ImkError *error)
+cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
+    uint32_t band, void *stream, ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
+  uint32_t light = virtual_light (&cuda->arguments, real_light, band);
   uint32_t n = packet_lights (cuda->arguments.plan.type), packet = light / n;
-  uint32_t slot = 0, from_row;
+  uint32_t slot = 0;
   ImkStatus status;
 
   if (cuda->in_strips) {
@@ -253,7 +277,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t light, void *stream,
                    cuda->put_done[cuda->n_waited % cuda->n_slots], 0));
   }
   if (status == IMK_OK)
-    status = copy_rows (cuda, frame, slot, &from_row, cuda->stream, error);
+    status = copy_rows (cuda, frame, slot, cuda->stream, error);
   if (status != IMK_OK)
     return status;
   cuda->slot_light[slot] = light;
@@ -272,9 +296,10 @@ cuda_reset (void *state)
 
   for (uint32_t i = 0; i < cuda->n_slots; i++)
     cuda->slot_light[i] = NO_LIGHT;
-  for (uint32_t i = 0; i < cuda->arguments.n_packets; i++)
+  for (uint32_t i = 0; i < n_packets_of (&cuda->arguments); i++)
     cuda->waiting[i] = cuda->stored[i] = 0;
   cuda->arguments.n_summed = 0;
+  cuda->n_puts_of_set = 0;
 }
 
 static bool
@@ -346,24 +371,27 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 }
 
 /* One packet of a strip: uploaded into half of the slots, while the other half
- * and the strip before are worked on. */
+ * and the strip before are worked on. @lights: of its lights, those of the set
+ */
 static ImkStatus
 load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
     uint32_t first_slot, cudaStream_t stream, ImkError *error)
 {
-  uint32_t size = packet_lights (cuda->arguments.plan.type);
+  const Arguments *a = &cuda->arguments;
+  uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
   ImkStatus status = IMK_CUDA (
       error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
 
   put.packet = packet;
+  put.from_row = first_needed (&cuda->arguments);
   for (uint32_t i = 0; i < n && status == IMK_OK; i++) {
     uint32_t bit = lights[i] % size, slot = first_slot + i;
 
     put.fresh |= 1u << bit;
     put.from[bit] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (
-        cuda, &cuda->frames[lights[i]], slot, &put.from_row, cuda->work, error);
+    status = copy_rows (cuda, &cuda->frames[virtual_light (a, lights[i], band)],
+        slot, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
   if (status == IMK_OK)
@@ -387,12 +415,12 @@ solve_strip (Cuda *cuda, const uint32_t *lights, uint32_t n,
   ImkStatus status = IMK_OK;
 
   a->n_summed = 0;
-  memset (cuda->stored, 0, a->n_packets * sizeof (*cuda->stored));
-  for (uint32_t packet = 0, i = 0; packet < a->n_packets && status == IMK_OK;
-       packet++) {
-    uint32_t end = i;
+  memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
+  for (uint32_t packet = 0, i = 0;
+       packet < n_packets_of (a) && status == IMK_OK; packet++) {
+    uint32_t end = i = packet % a->n_packets ? i : 0;
 
-    while (end < n && lights[end] / size == packet)
+    while (end < n && lights[end] / size == packet % a->n_packets)
       end++;
     status = load_packet (cuda, packet, lights + i, end - i,
         cuda->next_slot ? 0 : size, stream, error);
@@ -409,15 +437,17 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
     cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
-  uint32_t height = a->plan.height, rows = a->n_rows;
+  uint32_t end = end_solved (&a->plan), rows = a->n_rows;
   /* pictures are there when the caller's stream comes here */
   ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
-  for (a->first_row = 0; a->first_row < height && status == IMK_OK;
-       a->first_row += rows) {
-    uint32_t left = height - a->first_row;
+  if (status == IMK_OK)
+    status = forget_seen (cuda, stream, error);
+  for (a->first_row = first_solved (&a->plan);
+       a->first_row < end && status == IMK_OK; a->first_row += rows) {
+    uint32_t left = end - a->first_row;
 
     a->n_rows = left < rows ? left : rows;
     status = solve_strip (cuda, lights, n, stream, error);
@@ -430,22 +460,32 @@ static ImkStatus
 fetch_rows (
     Cuda *cuda, ImkPhotostereoRow *rows, cudaStream_t stream, ImkError *error)
 {
-  uint32_t height = cuda->arguments.plan.height;
-  ImkStatus status = IMK_CUDA (
-      error, cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows,
-                 height * sizeof (Row), cudaMemcpyDeviceToHost, stream));
+  const ImkPhotostereoPlan *p = &cuda->arguments.plan;
+  Seen *seen = (Seen *) (cuda->host_rows + p->n_rows);
+  ImkStatus status = IMK_CUDA (error,
+      cudaMemcpyAsync (cuda->host_rows, cuda->arguments.rows + p->first_row,
+          p->n_rows * sizeof (Row), cudaMemcpyDeviceToHost, stream));
 
   if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpyAsync (seen, cuda->arguments.seen,
+                             sizeof (Seen), cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (stream));
-  for (uint32_t y = 0; y < height && status == IMK_OK; y++) {
+  for (uint32_t y = 0; y < p->n_rows && status == IMK_OK; y++) {
     const Row *from = &cuda->host_rows[y];
 
+    rows[y] = ImkPhotostereoRow{};
     rows[y].n_pixels = (uint32_t) from->n_pixels;
     rows[y].n_invalid = (uint32_t) from->n_invalid;
     rows[y].n_changes = (uint32_t) from->n_changes;
     rows[y].lights = (double) from->lights;
     rows[y].rounds = (double) from->rounds;
     rows[y].change = (double) from->change / CHANGE_UNIT;
+  }
+  if (status == IMK_OK) {
+    rows[0].largest = seen->largest;
+    rows[0].n_clipped = seen->n_clipped;
   }
   return status;
 }
@@ -459,11 +499,11 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
   cudaLaunchConfig_t launch =
-      launch_of (p->width, p->height, (cudaStream_t) stream);
+      launch_of (p->width, p->n_rows, (cudaStream_t) stream);
   ImkStatus status;
 
   a->compare = compare;
-  a->measures = outputs->quality.data || p->n_planes == 3;
+  a->measures = outputs->quality.data || p->n_planes > 1;
   a->out = *outputs;
   status = upload_lights (cuda, lights, n_lights, launch.stream, error);
   if (status == IMK_OK)
@@ -493,7 +533,9 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   Cuda *cuda = (Cuda *) state;
   const ImkPhotostereoPlan *p = &cuda->arguments.plan;
   uint32_t columns = imk_div_up (p->width - step_x / 2, step_x);
-  uint32_t rows = imk_div_up (p->height - step_y / 2, step_y);
+  uint32_t first = imk_photostereo_probes_before (p->first_row, step_y);
+  uint32_t rows =
+      imk_photostereo_probes_before (p->first_row + p->n_rows, step_y) - first;
   size_t size = (size_t) columns * rows * 3 * sizeof (float);
   cudaLaunchConfig_t launch = {};
   ImkStatus status = IMK_OK;
@@ -501,11 +543,13 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   launch.gridDim = dim3 (imk_div_up (columns, THREADS), rows);
   launch.blockDim = dim3 (THREADS);
   launch.stream = (cudaStream_t) stream;
+  if (rows == 0) /* a band of few */
+    return IMK_OK;
   if (!cuda->probes)
     status = IMK_CUDA (error, cudaMalloc ((void **) &cuda->probes, size));
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (error, launch, take_probes, cuda->arguments,
-        step_x, step_y, columns, cuda->probes);
+        step_x, step_y, first, columns, cuda->probes);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaMemcpyAsync (normals, cuda->probes, size,
                                   cudaMemcpyDeviceToHost, launch.stream));
@@ -525,7 +569,7 @@ cuda_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
   /* the sums know absolute limits of the grey value */
   if (memcmp (params, &a->params, sizeof (*params)) != 0)
     a->n_summed = 0;
-  a->params = *params;
+  take_params (a, params);
   return IMK_OK;
 }
 

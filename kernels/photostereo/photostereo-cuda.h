@@ -5,7 +5,8 @@
  * lights that follow each other (16 of 16 bits), so that a thread that owns a
  * pixel reads whole sectors, wherever its neighbours are. The store has
  * [plane][packet][pixel][32 bytes], for all rows of the picture or for a strip
- * of them. */
+ * of them. Bands are planes whose pictures come one by one: packets are then
+ * counted through, band * n_packets + packet. */
 #pragma once
 
 #include "core/cuda-check.h"
@@ -25,6 +26,12 @@ struct Row {
   unsigned long long n_pixels, n_invalid, n_changes;
   unsigned long long lights, rounds;
   unsigned long long change; /* degrees times CHANGE_UNIT */
+};
+
+/* Of all samples in the mask since the set began. */
+struct Seen {
+  unsigned long long n_clipped;
+  unsigned largest;
 };
 
 /* Of the list: how many are in it, how many were taken. And a 0, of which the
@@ -62,9 +69,11 @@ struct Arguments {
       smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
   bool one_gain; /* the same for all lights and colours: */
   float gain;
-  float shrink;      /* a power of two: times L, it is no longer than 1 */
-  bool has_matrix;   /* tensor cores may be asked */
-  float *sums;       /* [N_SUMS][pixel of the store], or NULL */
+  float shrink;    /* a power of two: times L, it is no longer than 1 */
+  bool has_matrix; /* tensor cores may be asked */
+  float clip;      /* samples above it are clipped; INFINITY where all count */
+  float clip_grey; /* with one gain, the grey value of that; else INFINITY */
+  float *sums;     /* [N_SUMS][pixel of the store], or NULL */
   uint32_t n_summed; /* packets that they have */
 
   /* rows that are solved at a time, and what is kept of their pixels */
@@ -81,9 +90,11 @@ struct Arguments {
   uint32_t *list;     /* pixels that are not solved yet */
   uint32_t *counters; /* [N_COUNTERS] */
 
+  /* of the rows that are solved, at their place in the picture */
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */
   Row *rows;
+  Seen *seen; /* behind them */
   ImkPhotostereoOutputs out;
 };
 
@@ -133,11 +144,14 @@ packet_at (const Arguments &a, uint32_t plane, uint32_t packet, size_t pixel)
 #define INLINE static __device__ __forceinline__
 #include "photostereo/photostereo-solve.h"
 
-struct Result {
+/* With room for as many colours or bands. */
+template <int PLANES> struct ResultOf {
   float normal[3];
-  float albedo[4], ambient[4]; /* the last is no colour */
+  float albedo[PLANES], ambient[PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
 };
+
+typedef ResultOf<3> Result;
 
 static __device__ __forceinline__ bool
 is_good (const Solution &s, float n, float min_lights, float min_condition)
@@ -155,26 +169,30 @@ is_wanted (const Arguments &a, uint32_t x, uint32_t y)
   return !a.plan.mask || a.plan.mask[(size_t) y * a.plan.width + x];
 }
 
+template <int PLANES>
 static __device__ __forceinline__ void
-store_result (
-    const Arguments &a, uint32_t x, uint32_t y, const Result &r, Row &row)
+store_result (const Arguments &a, uint32_t x, uint32_t y,
+    const ResultOf<PLANES> &r, Row &row)
 {
+  uint32_t n = a.plan.n_planes;
   size_t at = (size_t) y * a.plan.width + x;
+  uint32_t out_y = y - a.plan.first_row; /* wraps above the band */
   bool valid = r.quality[IMK_PHOTOSTEREO_LIGHTS] > 0;
+  bool in_band = out_y < a.plan.n_rows;
 
-  if (a.out.normal.data)
+  if (a.out.normal.data && in_band)
     imk_photostereo_store_normal (
-        &a.out.normal, x, y, r.normal, a.params.y_down);
-  if (a.out.quality.data)
-    imk_photostereo_store_quality (&a.out.quality, x, y, r.quality);
+        &a.out.normal, x, out_y, r.normal, a.params.y_down);
+  if (a.out.quality.data && in_band)
+    imk_photostereo_store_quality (&a.out.quality, x, out_y, r.quality);
   if (a.plan.mosaic) {
     a.albedo[at] = r.albedo[0];
     a.ambient[at] = r.ambient[0];
   } else {
     if (a.out.albedo.data)
-      imk_photostereo_store_colours (&a.out.albedo, x, y, r.albedo);
+      imk_photostereo_store_colours (&a.out.albedo, x, out_y, r.albedo, n);
     if (a.out.ambient.data)
-      imk_photostereo_store_colours (&a.out.ambient, x, y, r.ambient);
+      imk_photostereo_store_colours (&a.out.ambient, x, out_y, r.ambient, n);
   }
   if (is_wanted (a, x, y)) {
     row.n_pixels++;
@@ -220,9 +238,9 @@ add_row (Row *to, Row row)
 struct Put {
   const uint8_t *from[PACKET]; /* by light in the packet */
   uint32_t fresh;              /* which of them are there */
-  uint32_t packet;
-  bool merge;        /* the packet has other lights already */
-  uint32_t from_row; /* of the picture, the first row of @from */
+  uint32_t packet;             /* counted through all bands */
+  bool merge;                  /* the packet has other lights already */
+  uint32_t from_row;           /* of the picture, the first row of @from */
 };
 
 /* photostereo-cuda-store.cu */

@@ -39,6 +39,8 @@ calibration_at (const ImkPhotostereoPlan *p, const ImkImage *image, uint32_t x,
   float sum = 0;
   uint32_t n = 0;
 
+  if (image->height > p->height) /* all bands */
+    y += plane * p->height;
   if (!p->interpolate)
     return decode (p, sample_at (image, x, y, p->colours[plane]));
   for (uint32_t v = y ? y - 1 : 0; v <= y + 1 && v < p->height; v++)
@@ -70,8 +72,8 @@ static void
 invert_white (const ImkPhotostereoPlan *p, float *white, const float *dark)
 {
   size_t n = (size_t) p->width * p->height;
-  double sum[3] = {0};
-  uint64_t count[3] = {0};
+  double sum[IMK_PHOTOSTEREO_MAX_PLANES] = {0};
+  uint64_t count[IMK_PHOTOSTEREO_MAX_PLANES] = {0};
 
   for (size_t i = 0; i < n * p->n_planes; i++) {
     uint32_t x = (uint32_t) (i % n % p->width);

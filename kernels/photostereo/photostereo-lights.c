@@ -10,7 +10,11 @@
 
 #include "photostereo/photostereo-json.h"
 
-enum { MAX_TOKENS = 64, MAX_NUMBER = 64, MAX_COLUMNS = 6 };
+enum {
+  MAX_TOKENS = 64,
+  MAX_NUMBER = 64,
+  MAX_COLUMNS = IMK_PHOTOSTEREO_MAX_BANDS, /* 6 of lights */
+};
 
 /* A file of lines. */
 typedef struct Reader {
@@ -154,9 +158,9 @@ check_vector (Reader *r, const ImkPhotostereoLight *l)
 }
 
 static ImkStatus
-check_intensity (Reader *r, const double intensity[3])
+check_intensity (Reader *r, const double *intensity, uint32_t n)
 {
-  for (int i = 0; i < 3; i++)
+  for (uint32_t i = 0; i < n; i++)
     if (!(intensity[i] > 0))
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: the intensity %g is not above 0.", r->name, r->line,
@@ -195,7 +199,7 @@ parse_light (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
     light.intensity[i] = n == 4 ? v[3] : v[3 + i];
   status = check_vector (r, &light);
   if (status == IMK_OK)
-    status = check_intensity (r, light.intensity);
+    status = check_intensity (r, light.intensity, 3);
   return status != IMK_OK ? status : append (r, list, &light);
 }
 
@@ -350,7 +354,7 @@ add_dome_lights (Reader *r, const ImkJson *dome, const char *key, uint32_t n,
   item = adjust->child;
   for (uint32_t i = 0; i < n && status == IMK_OK; i++, item = item->next) {
     r->line = item->line;
-    status = check_intensity (r, values[i]);
+    status = check_intensity (r, values[i], 3);
     memcpy (list->lights[i].intensity, values[i], sizeof (values[i]));
   }
   return status;
@@ -454,29 +458,46 @@ imk_photostereo_lights_parse (const char *text, size_t size, const char *name,
 }
 
 static ImkStatus
-read_intensities (Reader *r, uint32_t n_lights, double (*values)[3])
+read_intensity (
+    Reader *r, const Token *tokens, uint32_t n, ImkPhotostereoLight *light)
+{
+  double v[MAX_COLUMNS];
+  ImkStatus status;
+
+  if (n > IMK_PHOTOSTEREO_MAX_BANDS)
+    return imk_error_set (r->error, IMK_ERROR_FILE,
+        "%s, line %u: %u words; the intensity of a light is one number, three "
+        "(red, green, blue), or one a band, of which there can be %u.",
+        r->name, r->line, n, IMK_PHOTOSTEREO_MAX_BANDS);
+  status = parse_numbers (r, tokens, n, n, v);
+  if (status == IMK_OK)
+    status = check_intensity (r, v, n);
+  if (status != IMK_OK)
+    return status;
+  for (uint32_t k = 0; k < n || k < 3; k++)
+    light->intensity[k] = n == 1 ? v[0] : k < n ? v[k] : 0;
+  light->n_bands = n == 1 || n == 3 ? 0 : n;
+  return IMK_OK;
+}
+
+/* Into @lights, of which nothing else is touched. */
+static ImkStatus
+read_intensities (Reader *r, uint32_t n_lights, ImkPhotostereoLight *lights)
 {
   Token tokens[MAX_TOKENS];
   uint32_t n, i = 0;
   ImkStatus status = IMK_OK;
 
   for (; status == IMK_OK && next_line (r, tokens, &n); i++) {
-    double v[MAX_COLUMNS];
-
-    if (n != 1 && n != 3)
-      return imk_error_set (r->error, IMK_ERROR_FILE,
-          "%s, line %u: %u words; the intensity of a light is one number, or "
-          "three: red, green, blue.",
-          r->name, r->line, n);
     if (i == n_lights)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: one intensity more than the %u lights.", r->name,
           r->line, n_lights);
-    status = parse_numbers (r, tokens, n, n, v);
-    for (uint32_t k = 0; k < 3 && status == IMK_OK; k++)
-      values[i][k] = n == 1 ? v[0] : v[k];
-    if (status == IMK_OK)
-      status = check_intensity (r, values[i]);
+    status = read_intensity (r, tokens, n, &lights[i]);
+    if (status == IMK_OK && lights[i].n_bands != lights[0].n_bands)
+      return imk_error_set (r->error, IMK_ERROR_FILE,
+          "%s, line %u: %u numbers, where the first line has %s.", r->name,
+          r->line, n, lights[0].n_bands ? "those of bands" : "one or three");
   }
   if (status == IMK_OK && i != n_lights)
     status = imk_error_set (r->error, IMK_ERROR_FILE,
@@ -489,21 +510,22 @@ ImkStatus
 imk_photostereo_lights_parse_intensities (const char *text, size_t size,
     const char *name, ImkPhotostereoLights *lights, ImkError *error)
 {
-  double (*values)[3] = calloc (lights->n, sizeof (*values));
+  ImkPhotostereoLight *read = calloc (lights->n, sizeof (*read));
   Reader reader;
   ImkStatus status;
 
-  if (!values)
+  if (!read)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory to read %s.", name);
+  memcpy (read, lights->lights, lights->n * sizeof (*read));
   status = reader_init (&reader, text, size, name, error);
   if (status == IMK_OK) {
-    status = read_intensities (&reader, lights->n, values);
+    status = read_intensities (&reader, lights->n, read);
     freelocale (reader.locale);
   }
-  for (uint32_t i = 0; i < lights->n && status == IMK_OK; i++)
-    memcpy (lights->lights[i].intensity, values[i], sizeof (values[i]));
-  free (values);
+  if (status == IMK_OK)
+    memcpy (lights->lights, read, lights->n * sizeof (*read));
+  free (read);
   return status;
 }
 

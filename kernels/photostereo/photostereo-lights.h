@@ -13,6 +13,7 @@ extern "C" {
 
 /* More lights in a file are refused: no rig has as many. */
 #define IMK_PHOTOSTEREO_MAX_LIGHTS 4096
+#define IMK_PHOTOSTEREO_MAX_BANDS 16
 
 /**
  * ImkPhotostereoLight: (one lamp; x right, y up, z from the object to the
@@ -21,11 +22,13 @@ extern "C" {
  *   any length
  * @axis: where the lamp is aimed at, as a direction from the lamp; all zero
  *   for the centre of the working plane
- * @intensity: of red, green, blue, relative to 1; above 0 */
+ * @intensity: of red, green, blue, relative to 1; above 0
+ * @n_bands: 0, or so many bands that @intensity is of instead */
 typedef struct ImkPhotostereoLight {
   double x, y, z;
   double axis[3];
-  double intensity[3];
+  double intensity[IMK_PHOTOSTEREO_MAX_BANDS];
+  uint32_t n_bands;
 } ImkPhotostereoLight;
 
 /* What the numbers of a light file are. */
@@ -70,7 +73,8 @@ ImkStatus imk_photostereo_lights_parse (const char *text, size_t size,
 
 /**
  * imk_photostereo_lights_parse_intensities: (replaces the intensities)
- * @text: a line of "i" or "r g b" for each light of @lights
+ * @text: a line of "i" or "r g b" for each light of @lights; or of 2 or 4 to
+ *   IMK_PHOTOSTEREO_MAX_BANDS numbers, of bands
  *
  * Returns: IMK_ERROR_FILE, with the line, as imk_photostereo_lights_parse ();
  *   @lights is untouched then */

@@ -13,6 +13,10 @@
 #define IMK_PHOTOSTEREO_FUNCTION static inline
 #endif
 
+/* What stands for the grey value of a light with a clipped sample: more than
+ * any t_max lets pass, and its square is a number. */
+#define IMK_PHOTOSTEREO_CLIPPED 1e18f
+
 /* max (0, d.(-v) / |v|)^@exponent. */
 IMK_PHOTOSTEREO_FUNCTION float
 imk_photostereo_lobe (const ImkPhotostereoLamp *lamp, float vx, float vy,
@@ -74,13 +78,36 @@ imk_photostereo_store_quality (
     u16[i] = (uint16_t) imk_photostereo_quantise (q[i], 65535);
 }
 
-/* @values: one, or red, green, blue. */
+/* @values: @n, of bands one below the other, of as many rows each. */
 IMK_PHOTOSTEREO_FUNCTION void
-imk_photostereo_store_colours (
-    const ImkImage *out, uint32_t x, uint32_t y, const float *values)
+imk_photostereo_store_bands (const ImkImage *out, uint32_t x, uint32_t y,
+    const float *values, uint32_t n)
+{
+  uint32_t height = out->height / n;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t *row = (uint8_t *) out->data + (i * height + y) * out->stride;
+
+    if (out->type == IMK_TYPE_U8)
+      row[x] = (uint8_t) imk_photostereo_quantise (values[i], 255);
+    else
+      ((uint16_t *) row)[x] =
+          (uint16_t) imk_photostereo_quantise (values[i], 65535);
+  }
+}
+
+/* @values: @n_values: one, or red, green, blue, or of bands. */
+IMK_PHOTOSTEREO_FUNCTION void
+imk_photostereo_store_colours (const ImkImage *out, uint32_t x, uint32_t y,
+    const float *values, uint32_t n_values)
 {
   uint8_t *row = (uint8_t *) out->data + y * out->stride;
   uint32_t n = out->channels;
+
+  if (n_values > n) {
+    imk_photostereo_store_bands (out, x, y, values, n_values);
+    return;
+  }
 
   for (uint32_t i = 0; i < n; i++)
     if (out->type == IMK_TYPE_F32)

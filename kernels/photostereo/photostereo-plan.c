@@ -69,8 +69,10 @@ imk_photostereo_make_lamp (
   fill_axis (l, z, r, &lamp);
   for (int k = 0; k < 3; k++)
     grey += luma[k] * l->intensity[k];
-  for (int k = 0; k < 3; k++)
-    lamp.gain[k] = (float) (1 / (colours ? l->intensity[k] : grey));
+  for (uint32_t k = 0; k < IMK_PHOTOSTEREO_MAX_PLANES; k++)
+    lamp.gain[k] =
+        (float) (1 / (l->n_bands > k || (colours && k < 3) ? l->intensity[k]
+                                                           : grey));
   switch (imk_photostereo_model_of (c)) {
   case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
     scale = mean * mean;
@@ -146,13 +148,20 @@ plan_samples (const ImkPhotostereoConfig *c, ImkPhotostereoPlan *p)
 
   p->interpolate = pattern && c->grey == IMK_PHOTOSTEREO_GREY_LUMA;
   p->mosaic = pattern && !p->interpolate;
-  p->n_planes = c->channels > 1 || p->interpolate ? 3 : 1;
+  p->bands = c->bands;
+  p->n_planes = c->channels > 1 || p->interpolate ? 3 : c->bands;
   for (uint32_t i = 0; i < p->n_planes; i++) {
     p->colours[i] = c->channels > 1 ? c->colours[i] : 0;
-    p->weight[i] = p->n_planes == 3 ? luma[i] : 1;
+    /* photons count the same, whatever their band: where they are the noise,
+     * the mean is the best there is */
+    p->weight[i] =
+        c->bands == 1 && p->n_planes == 3 ? luma[i] : 1.0f / (float) c->bands;
   }
   memcpy (p->site, sites[c->pattern], sizeof (p->site));
   p->unit = (float) (1.0 / imk_photostereo_maximum_of (c));
+  p->saturation = c->saturation < 0   ? IMK_PHOTOSTEREO_NEVER
+                  : c->saturation > 0 ? (uint32_t) ceil (c->saturation)
+                                      : imk_photostereo_maximum_of (c);
 }
 
 ImkPhotostereoPlan
@@ -162,6 +171,7 @@ imk_photostereo_make_plan (
   ImkPhotostereoPlan p = {
       .width = c->width,
       .height = c->height,
+      .n_rows = c->height,
       .type = c->type,
       .channels = c->channels,
       .n_lights = c->n_lights,
@@ -176,6 +186,8 @@ imk_photostereo_make_plan (
       .memory_limit = c->memory_limit,
       .strip_rows = c->strip_rows,
       .n_threads = c->n_threads,
+      .n_devices = c->n_devices,
+      .devices = c->devices,
   };
 
   if (p.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||

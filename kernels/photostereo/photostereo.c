@@ -16,8 +16,9 @@ struct ImkPhotostereo {
   uint32_t n_colours;
   ImkPhotostereoParams params;
   ImkPhotostereoLamp *lamps;
-  bool *present; /* of each light */
-  uint32_t n_added;
+  bool *present;   /* of each light, with all its bands */
+  uint32_t *bands; /* of each light, a bit for each that is there */
+  uint32_t n_added, n_complete;
   bool has_solved; /* since the set began */
   uint32_t *lights;
   ImkPhotostereoRow *rows;
@@ -32,6 +33,7 @@ imk_photostereo_config_init (ImkPhotostereoConfig *config)
       .type = IMK_TYPE_U8,
       .channels = 1,
       .colours = {0, 1, 2},
+      .bands = 1,
       .gamma = 1.0,
       .mm_per_pixel = 1.0,
       .centre_x = NAN,
@@ -49,15 +51,17 @@ imk_photostereo_config_init (ImkPhotostereoConfig *config)
 uint32_t
 imk_photostereo_n_colours (const ImkPhotostereoConfig *c)
 {
-  return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE ? 3 : 1;
+  return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE
+             ? 3
+             : c->bands;
 }
 
 /* ------------------------------------------------------------------------
  * The object. */
 
 static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkPhotostereoBackend **table, ImkError *error)
+find_backend (ImkBackend backend, const ImkPhotostereoConfig *config,
+    const ImkPhotostereoBackend **table, ImkError *error)
 {
   const void *found;
   ImkStatus status = IMK_OK;
@@ -67,6 +71,10 @@ find_backend (
     *table = &imk_photostereo_cpu;
     return IMK_OK;
   case IMK_BACKEND_CUDA:
+    if (config->n_devices > 0) {
+      *table = &imk_photostereo_devices;
+      return IMK_OK;
+    }
     status = imk_backend_find (IMK_MODULE_CUDA, "photostereo", &found, error);
     if (status == IMK_OK)
       *table = found;
@@ -82,6 +90,7 @@ forget_call (ImkPhotostereoPlan *plan)
   plan->table = plan->dark = plan->white = NULL;
   plan->mask = NULL;
   plan->lamps = NULL;
+  plan->devices = NULL;
 }
 
 static ImkStatus
@@ -97,9 +106,10 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
   s->params = imk_photostereo_params_of (c, c->n_lights);
   s->n_colours = imk_photostereo_n_colours (c);
   s->present = calloc (c->n_lights, sizeof (*s->present));
+  s->bands = calloc (c->n_lights, sizeof (*s->bands));
   s->lights = calloc (c->n_lights, sizeof (*s->lights));
   s->rows = calloc (c->height, sizeof (*s->rows));
-  if (!s->present || !s->lights || !s->rows)
+  if (!s->present || !s->bands || !s->lights || !s->rows)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lights.", c->n_lights);
   status = imk_photostereo_read_frames (c, &s->plan, &frames, error);
@@ -119,7 +129,7 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *config,
   ImkStatus status = imk_photostereo_check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = find_backend (backend, config, &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));
@@ -155,6 +165,13 @@ ImkStatus
 imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, void *stream, ImkError *error)
 {
+  return imk_photostereo_add_band (self, frame, light, 0, stream, error);
+}
+
+ImkStatus
+imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
+    uint32_t light, uint32_t band, void *stream, ImkError *error)
+{
   const ImkPhotostereoPlan *p = &self->plan;
   ImkStatus status = imk_image_check (frame, "input", p->type, p->channels,
       p->width, p->height, self->on_device, error);
@@ -166,15 +183,25 @@ imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
         "A picture is said to be lit by light %u, counted from 0; there are %u "
         "lights.",
         light, p->n_lights);
-  if (self->present[light])
+  if (band >= p->bands)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "A second picture of the set is said to be lit by light %u.", light);
-  status = self->backend->add (self->state, frame, light, stream, error);
-  if (status == IMK_OK) {
-    self->present[light] = true;
-    self->n_added++;
-  }
-  return status;
+        "A picture is said to be band %u, counted from 0; bands is %u.", band,
+        p->bands);
+  if (self->bands[light] >> band & 1)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        p->bands > 1 ? "A second picture of the set is said to be lit by light "
+                       "%u in band %u."
+                     : "A second picture of the set is said to be lit by light "
+                       "%u.",
+        light, band);
+  status = self->backend->add (self->state, frame, light, band, stream, error);
+  if (status != IMK_OK)
+    return status;
+  self->bands[light] |= 1u << band;
+  self->present[light] = self->bands[light] == (1u << p->bands) - 1;
+  self->n_complete += self->present[light];
+  self->n_added++;
+  return IMK_OK;
 }
 
 bool
@@ -187,6 +214,12 @@ uint32_t
 imk_photostereo_n_added (const ImkPhotostereo *self)
 {
   return self->n_added;
+}
+
+uint32_t
+imk_photostereo_n_complete (const ImkPhotostereo *self)
+{
+  return self->n_complete;
 }
 
 /* An output of f32 with @channels, or encoded in u8 or u16. */
@@ -207,17 +240,30 @@ check_output (const ImkPhotostereo *self, const ImkImage *out, const char *role,
       self->plan.height, self->on_device, error);
 }
 
+/* Albedo or ambient: of colours, or of bands that are no three colours. */
+static ImkStatus
+check_colours (const ImkPhotostereo *self, const ImkImage *out,
+    const char *role, ImkError *error)
+{
+  uint32_t c = self->n_colours;
+
+  if (c == 1 || c == 3 || !out->data || out->type == IMK_TYPE_F32)
+    return check_output (self, out, role, c, c, c == 3 ? 4 : 1, error);
+  return imk_image_check (out, role,
+      out->type == IMK_TYPE_U16 ? IMK_TYPE_U16 : IMK_TYPE_U8, 1,
+      self->plan.width, c * self->plan.height, self->on_device, error);
+}
+
 static ImkStatus
 check_outputs (
     const ImkPhotostereo *self, const ImkPhotostereoOutputs *o, ImkError *error)
 {
-  uint32_t c = self->n_colours, u16 = c == 3 ? 4 : 1;
   ImkStatus status = check_output (self, &o->normal, "normal", 3, 3, 4, error);
 
   if (status == IMK_OK)
-    status = check_output (self, &o->albedo, "albedo", c, c, u16, error);
+    status = check_colours (self, &o->albedo, "albedo", error);
   if (status == IMK_OK)
-    status = check_output (self, &o->ambient, "ambient", c, c, u16, error);
+    status = check_colours (self, &o->ambient, "ambient", error);
   if (status == IMK_OK)
     status = check_output (self, &o->quality, "quality", 4, 0, 4, error);
   return status;
@@ -226,8 +272,13 @@ check_outputs (
 static ImkPhotostereoSummary
 sum_up (const ImkPhotostereo *self, bool compare)
 {
+  const ImkPhotostereoPlan *p = &self->plan;
+  /* in strips, what belongs to no complete light is not read */
+  uint64_t n_pictures = self->backend->keeps_frames (self->state)
+                            ? self->n_complete * p->bands
+                            : self->n_added;
   ImkPhotostereoSummary s = {
-      .n_lights = self->n_added, .change_deg = compare ? 0 : NAN};
+      .n_lights = self->n_complete, .change_deg = compare ? 0 : NAN};
   uint64_t n_changes = 0, n_valid;
 
   for (uint32_t y = 0; y < self->plan.height; y++) {
@@ -237,9 +288,12 @@ sum_up (const ImkPhotostereo *self, bool compare)
     s.n_invalid += row->n_invalid;
     s.mean_lights += row->lights;
     s.mean_rounds += row->rounds;
+    s.n_clipped += row->n_clipped;
+    s.largest = row->largest > s.largest ? row->largest : s.largest;
     s.change_deg += row->change;
     n_changes += row->n_changes;
   }
+  s.n_samples = s.n_pixels * n_pictures * (p->n_planes / p->bands);
   n_valid = s.n_pixels - s.n_invalid;
   s.mean_lights = n_valid ? s.mean_lights / (double) n_valid : 0;
   s.mean_rounds = n_valid ? s.mean_rounds / (double) n_valid : 0;
@@ -274,7 +328,8 @@ void
 imk_photostereo_reset (ImkPhotostereo *self)
 {
   memset (self->present, 0, self->plan.n_lights * sizeof (*self->present));
-  self->n_added = 0;
+  memset (self->bands, 0, self->plan.n_lights * sizeof (*self->bands));
+  self->n_added = self->n_complete = 0;
   self->has_solved = false;
   self->backend->reset (self->state);
 }
@@ -288,6 +343,7 @@ imk_photostereo_free (ImkPhotostereo *self)
     self->backend->destroy (self->state);
   free (self->lamps);
   free (self->present);
+  free (self->bands);
   free (self->lights);
   free (self->rows);
   free (self);
@@ -328,7 +384,7 @@ imk_photostereo_next_light (
   float *normals;
   ImkStatus status;
 
-  if (self->n_added == p->n_lights)
+  if (self->n_complete == p->n_lights)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "All %u lights are in the set; none is left to be the next.",
         p->n_lights);

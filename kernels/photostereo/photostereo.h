@@ -69,18 +69,28 @@ typedef enum ImkPhotostereoThresholds {
 
 #define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
 
+/* CUDA devices that can share a picture. */
+#define IMK_PHOTOSTEREO_MAX_DEVICES 16
+
 /**
  * ImkPhotostereoConfig: (what comes in, from where it is lit, how to solve)
  * @width, @height: pixels of a frame, 1..65535 each
  * @type: IMK_TYPE_U8 or IMK_TYPE_U16
  * @channels: samples a pixel: 1 (grey or a mosaic), 3 or 4 (colours)
  * @colours: with 3 or 4 @channels, which of them is red, green, blue
+ * @bands: pictures a light, of 1 channel and without @pattern:
+ *   1..IMK_PHOTOSTEREO_MAX_BANDS, each seen through another filter, or lit by
+ *   another colour. A pixel has one normal, and an albedo of each band; a grey
+ *   value is the mean of the bands. Lights may have an intensity each; three
+ *   are those of 3 bands, and of other numbers of bands their luma is one
  * @pattern: with 1 channel, of a mosaic
  * @grey: see ImkPhotostereoGrey; only with a @pattern
  * @full_scale: the sample that counts as 1; 0 for 255 or 65535
  * @gamma: the exponent that makes samples linear: (sample / full_scale)^gamma
  * @dark: NULL or a picture without light, of type and size of the frames, in
- *   host memory; it is subtracted, what would be negative is 0
+ *   host memory; it is subtracted, what would be negative is 0. With several
+ *   @bands, one picture for all, or one each: all in one image of @bands times
+ *   @height rows
  * @white: NULL or a picture of a white plane, likewise; samples are divided by
  *   it and multiplied by its mean, for each colour
  * @mask: NULL or u8, 1 channel, 0 where nothing is to be solved
@@ -94,6 +104,11 @@ typedef enum ImkPhotostereoThresholds {
  *   but does no harm with DIRECTIONAL
  * @centre_x, @centre_y: the pixel above which x = y = 0; NaN for the middle
  * @plane_z: mm, where the working plane is; a position has to lie above it
+ * @saturation: counts at and above which a sample, as it came, is clipped; 0
+ * for the full scale, negative for never. A light with a clipped sample in any
+ *   channel does not count at that pixel, whatever the thresholds, except
+ *   for NONE. Of a mosaic that is interpolated it is the three values of the
+ *   pixel that are looked at
  * @robust, @thresholds: see there
  * @t_min, @t_max: a light counts where t_min < G < t_max; negative for the
  *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative
@@ -113,12 +128,16 @@ typedef enum ImkPhotostereoThresholds {
  *   is solved in strips, see imk_photostereo_keeps_frames ()
  * @strip_rows: rows solved at a time, at most; 0 for as many as is good;
  *   without influence on the result
- * @n_threads: CPU threads, 0 for one a processor; without influence, too */
+ * @n_threads: CPU threads, 0 for one a processor; without influence, too
+ * @n_devices, @devices: CUDA: devices that take a part of the rows beside that
+ *   of the current context, each over its own bus; without influence as well.
+ *   @memory_limit is of each. A device may be named again */
 typedef struct ImkPhotostereoConfig {
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
   uint32_t colours[3];
+  uint32_t bands;
   ImkPhotostereoPattern pattern;
   ImkPhotostereoGrey grey;
   uint32_t full_scale;
@@ -134,6 +153,7 @@ typedef struct ImkPhotostereoConfig {
   double centre_x, centre_y;
   double plane_z;
 
+  double saturation;
   ImkPhotostereoRobust robust;
   ImkPhotostereoThresholds thresholds;
   double t_min, t_max, t_res;
@@ -147,6 +167,8 @@ typedef struct ImkPhotostereoConfig {
   size_t memory_limit;
   uint32_t strip_rows;
   uint32_t n_threads;
+  uint32_t n_devices;
+  int devices[IMK_PHOTOSTEREO_MAX_DEVICES - 1];
 } ImkPhotostereoConfig;
 
 /* Channels of the quality image. */
@@ -164,10 +186,12 @@ typedef enum ImkPhotostereoQuality {
  * @normal: width x height, f32 x 3: x, y, z of a unit vector, (0, 0, 0) where
  *   there is none; or u8 x 3: 128 + 127 n, (0, 0, 0) where there is none; or
  *   u16 x 4: 32768 + 32767 n and 65535, all 0 where there is none
- * @albedo: f32, 1 channel for grey frames, else 3: red, green, blue; 1 is a
- *   surface that shines back at full scale when it faces a light of intensity
- *   1; 0 where there is no normal. Or u8 x 1 or 3, 255 times that; or u16 x 1
- *   or 4 (the last 65535), 65535 times that. What is above ends there
+ * @albedo: f32, 1 channel for grey frames, 3 for colours (red, green, blue), or
+ *   one a band; 1 is a surface that shines back at full scale when it faces a
+ *   light of intensity 1; 0 where there is no normal. Or u8 x 1 or 3, 255 times
+ *   that; or u16 x 1 or 4 (the last 65535), 65535 times that. What is above
+ *   ends there. 3 bands are like colours in all of these; 2, 4 and more are in
+ *   u8 and u16 1 channel of bands times height rows, one band below the other
  * @ambient: likewise: the mean over all lights, as if all were on; always there
  * @quality: f32 x 4, see ImkPhotostereoQuality; or u16 x 4: lights, rounds,
  *   65535 times residual and condition
@@ -179,15 +203,18 @@ typedef struct ImkPhotostereoOutputs {
 
 /**
  * ImkPhotostereoSummary: (a solution in a few numbers)
- * @n_lights: pictures that were there
+ * @n_lights: that count: those of which all pictures were there
+ * @largest: sample in the mask, of all pictures and colours
  * @n_pixels, @n_invalid: in the mask; of those, without normal
+ * @n_samples, @n_clipped: in the mask, of all pictures and colours; of those,
+ *   at and above saturation
  * @mean_lights, @mean_rounds: over the valid ones; 0 when there is none
  * @change_deg: mean angle between the normals of this solution and of the last
  *   of the same set, where both are valid; NaN without a last, or without
  *   track_change */
 typedef struct ImkPhotostereoSummary {
-  uint32_t n_lights;
-  uint64_t n_pixels, n_invalid;
+  uint32_t n_lights, largest;
+  uint64_t n_pixels, n_invalid, n_samples, n_clipped;
   double mean_lights, mean_rounds;
   double change_deg;
 } ImkPhotostereoSummary;
@@ -199,7 +226,8 @@ typedef struct ImkPhotostereo ImkPhotostereo;
  * Thresholds auto with readmission, 10 iterations, gamma 1. */
 void imk_photostereo_config_init (ImkPhotostereoConfig *config);
 
-/* Returns: channels of albedo and ambient: 3, or 1 for grey frames */
+/* Returns: channels of albedo and ambient: 3 for colours, 1 for grey frames, or
+ * bands */
 uint32_t imk_photostereo_n_colours (const ImkPhotostereoConfig *config);
 
 /**
@@ -233,15 +261,26 @@ ImkStatus imk_photostereo_update (
 /**
  * imk_photostereo_add: (the picture under one light)
  * @frame: of the configuration; host memory for the CPU
- * @light: its index, each once a set, in any order
+ * @light: its index, each once a set, in any order; with several bands, as
+ *   imk_photostereo_add_band () of the first
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU has
  *   read @frame; see imk_photostereo_keeps_frames () for how long it has to
- * stay
+ *   stay
  *
+ * With further devices, @stream goes on when all have read @frame, so that they
+ * wait for each other unless pictures come on several streams in turn. A frame
+ * in the memory of one device is copied from there by the others.
  * Returns: IMK_ERROR_IMAGE: another frame than configured, an index beyond the
  *   lights, or one that was there already; the set is as before */
 ImkStatus imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
     uint32_t light, void *stream, ImkError *error);
+
+/**
+ * imk_photostereo_add_band: (likewise, of one band)
+ * @band: 0 to bands - 1, each once a light and set, in any order. A light
+ *   counts when all its bands are there */
+ImkStatus imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
+    uint32_t light, uint32_t band, void *stream, ImkError *error);
 
 /**
  * imk_photostereo_keeps_frames: (do the pictures have to stay?)
@@ -254,15 +293,19 @@ bool imk_photostereo_keeps_frames (const ImkPhotostereo *self);
 /* Returns: how many pictures are in the set */
 uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);
 
+/* Returns: of how many lights, with all their bands */
+uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
+
 /**
  * imk_photostereo_solve: (from the pictures that are there)
- * @outputs: host memory for the CPU, else memory that the device reaches
+ * @outputs: host memory for the CPU, else memory that the device reaches; what
+ *   further devices found is copied there
  * @summary: (out): or NULL, which on a GPU saves waiting for it
  *
  * May be called after any number of pictures, none included. The result is a
  * function of the set of pictures alone: their order, earlier solutions,
- * strips and threads change no bit. CPU and CUDA agree to 0.01 degree at
- * 99.9 % of pixels; the rest are those where a light is at a threshold.
+ * strips, threads and devices change no bit. CPU and CUDA agree to 0.01 degree
+ * at 99.9 % of pixels; the rest are those where a light is at a threshold.
  * Returns: IMK_ERROR_IMAGE, outputs untouched; IMK_ERROR_DEVICE, undefined */
 ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,

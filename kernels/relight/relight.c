@@ -87,37 +87,17 @@ params_of (const ImkRelightConfig *c)
   return p;
 }
 
-static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkRelightBackend **table, ImkError *error)
-{
-  const void *found;
-  ImkStatus status = IMK_OK;
-
-  switch (backend) {
-  case IMK_BACKEND_CPU:
-    *table = &imk_relight_cpu;
-    return IMK_OK;
-  case IMK_BACKEND_CUDA:
-    status = imk_backend_find (IMK_MODULE_CUDA, "relight", &found, error);
-    if (status == IMK_OK)
-      *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
 ImkStatus
 imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
     ImkRelight **self, ImkError *error)
 {
-  const ImkRelightBackend *table = NULL;
+  const void *table = NULL;
   ImkRelight *s;
   ImkStatus status = check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = imk_backend_table (
+        backend, &imk_relight_cpu, IMK_MODULE_CUDA, "relight", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));
@@ -131,7 +111,7 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
       .height = config->height,
       .params = params_of (config),
   };
-  status = table->create (config->n_threads, &s->state, error);
+  status = s->backend->create (config->n_threads, &s->state, error);
   if (status == IMK_OK)
     *self = s;
   else

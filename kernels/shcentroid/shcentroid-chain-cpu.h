@@ -58,6 +58,7 @@
 #define sum_chain ISA_NAME (sum_chain)
 #define store_chain_xy ISA_NAME (store_chain_xy)
 #define end_chain ISA_NAME (end_chain)
+#define find_pulls ISA_NAME (find_pulls)
 #define measure_chain ISA_NAME (measure_chain)
 
 typedef double Reals __attribute__ ((vector_size (VECTOR_SIZE)));
@@ -766,6 +767,30 @@ end_chain (const ChainTile *t)
     chain_end (t);
 }
 
+/* What a shift of the weights does to the centroids. */
+FUNCTION void
+find_pulls (ChainTile *t, const ChainWay *way, ChainColumns *columns)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double nudge = imk_shcentroid_nudge (params), kept[CHAIN_TILE];
+  ImkShcentroidReals sums[CHAIN_TILE];
+
+  memcpy (sums, t->sums, t->n * sizeof (*sums));
+  for (int y = 0; y < 2; y++) {
+    double *centres = y ? t->centre_y : t->centre_x;
+
+    memcpy (kept, centres, t->n * sizeof (*kept));
+    for (uint32_t i = 0; i < t->n; i++)
+      centres[i] += nudge;
+    sum_chain (t, false, way, columns);
+    memcpy (centres, kept, t->n * sizeof (*kept));
+    for (uint32_t i = 0; i < t->n; i++)
+      imk_shcentroid_see_pull (
+          &t->pulls[i], y, &sums[i], &t->sums[i], &t->windows[i], params);
+  }
+  memcpy (t->sums, sums, t->n * sizeof (*sums));
+}
+
 FUNCTION void
 measure_chain (const Frame *f, uint32_t first, uint32_t n)
 {
@@ -787,6 +812,8 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
     move_weights (&tile);
     sum_chain (&tile, false, &way, &columns);
   }
+  if (imk_shcentroid_pulls (&cpu->params, cpu->plan.fields))
+    find_pulls (&tile, &way, &columns);
   end_chain (&tile);
 }
 
@@ -844,4 +871,5 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef sum_chain
 #undef store_chain_xy
 #undef end_chain
+#undef find_pulls
 #undef measure_chain

@@ -10,6 +10,7 @@ typedef struct ChainTile {
   ImkShcentroidLevel levels[CHAIN_TILE];
   double centre_x[CHAIN_TILE], centre_y[CHAIN_TILE]; /* of the weight */
   ImkShcentroidReals sums[CHAIN_TILE];
+  ImkShcentroidPull pulls[CHAIN_TILE];
 } ChainTile;
 
 /* The sums of the chain; those up to N_CHAIN_XY_SUMS are all that a position
@@ -97,6 +98,7 @@ chain_begin (ChainTile *t, const Frame *f, uint32_t first, uint32_t n)
   t->f = f;
   t->first = first;
   t->n = n;
+  memset (t->pulls, 0, n * sizeof (*t->pulls));
   for (uint32_t i = 0; i < n; i++) {
     const ImkShcentroidRect *rect = &cpu->rects[first + i];
     ImkShcentroidTrack *track = &cpu->tracks[first + i];
@@ -124,10 +126,10 @@ chain_end (const ChainTile *t)
     uint32_t cell = t->first + i;
     ImkShcentroidRow row = {{0}};
 
-    bool valid =
-        imk_shcentroid_finish_real (&row, &t->sums[i], &cpu->rects[cell],
-            &t->windows[i], &cpu->params, &noise, cpu->plan.fields, cpu->fresh,
-            cpu->held + 2 * (size_t) cell, &cpu->tracks[cell]);
+    bool valid = imk_shcentroid_finish_real (&row, &t->sums[i], &t->pulls[i],
+        &cpu->rects[cell], &t->windows[i], &cpu->params, &noise,
+        cpu->plan.fields, cpu->fresh, cpu->held + 2 * (size_t) cell,
+        &cpu->tracks[cell]);
 
     if (cpu->params.remove_tilt)
       cpu->slopes[cell] =

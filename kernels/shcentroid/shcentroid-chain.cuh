@@ -445,6 +445,7 @@ move_weight (const ChainArguments &a, const Team &team,
 /* What a team leaves for the thread that finishes its cell. */
 struct ChainCell {
   ImkShcentroidReals sums;
+  ImkShcentroidPull pull;
   ImkShcentroidWindow window;
 };
 
@@ -463,6 +464,33 @@ track_of (const ChainArguments &a, uint32_t index)
 
   return a.lost || !imk_shcentroid_tracks (&a.common.params) ? track
                                                              : a.tracks[index];
+}
+
+/* What a shift of the weight does to the centroid; of lane 0 of warp 0. */
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __forceinline__ ImkShcentroidPull
+find_pull (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, const ImkShcentroidLevel &level,
+    const ChainWeight &weight, uint32_t height, const ImkShcentroidReals &sums)
+{
+  const ImkShcentroidParams &params = a.common.params;
+  ImkShcentroidPull pull;
+
+#pragma unroll 1
+  for (int y = 0; y < 2; y++) {
+    ChainWeight nudged = weight;
+
+    if (y)
+      nudged.y += imk_shcentroid_nudge (&params);
+    else
+      nudged.x += imk_shcentroid_nudge (&params);
+
+    ImkShcentroidReals moved = sum_window<Sample, CALIBRATED, true, WIDE, true> (
+        a, team, w, level, nudged, height);
+
+    imk_shcentroid_see_pull (&pull, y, &sums, &moved, &w, &params);
+  }
+  return pull;
 }
 
 /* One cell. A team without one has an empty window and does as the others. */
@@ -497,8 +525,16 @@ measure_chain_cell (const ChainArguments &a, const Team &team, uint32_t index,
     sums = sum_window<Sample, CALIBRATED, ALL, WIDE, RARE> (
         a, team, w, level, weight, height);
   }
+
+  ImkShcentroidPull pull = {};
+
+  if constexpr (RARE && ALL)
+    if (imk_shcentroid_pulls (&params, IMK_SHCENTROID_FIELDS_ALL))
+      pull = find_pull<Sample, CALIBRATED, WIDE> (
+          a, team, w, level, weight, height, sums);
   if (team.lane == 0 && team.warp == 0) {
     to->sums = sums;
+    to->pull = pull;
     to->window = w;
   }
 }
@@ -513,8 +549,8 @@ finish_chain_cell (
   ImkShcentroidTrack track = track_of (a, index);
   ImkShcentroidRow row;
 
-  bool valid = imk_shcentroid_finish_real (&row, &from.sums, &cell,
-      &from.window, &params, &a.noise,
+  bool valid = imk_shcentroid_finish_real (&row, &from.sums, &from.pull,
+      &cell, &from.window, &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, a.common.held + 2 * (size_t) index, &track);
 

@@ -54,6 +54,11 @@ typedef struct ImkShcentroidReals {
   uint32_t max_sample; /* as it came, of pixels that are not bad */
 } ImkShcentroidReals;
 
+/* What part of a small shift of the weight the centroid follows. */
+typedef struct ImkShcentroidPull {
+  double x, y;
+} ImkShcentroidPull;
+
 /* One column of a group. Adding a running sum to another one weights each row
  * by its distance, without a multiplication: p1 is the sum of (k + 1) p, q2
  * that of (k + 1) (k + 2) / 2 q, k counted from the first row of the group. In
@@ -500,11 +505,62 @@ imk_shcentroid_real_variance (
   return variance < 3e38 ? variance : 3e38;
 }
 
+/* The shift of the weight by which its pull is found: of a cell's sums the
+ * rounding is a 1e-10 of it, and the pull as good as constant. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_nudge (const ImkShcentroidParams *params)
+{
+  return params->sigma / 1024.0;
+}
+
+/* @y: whether the weight was nudged in y, not in x
+ * @moved: the sums with it there */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_see_pull (ImkShcentroidPull *pull, bool y,
+    const ImkShcentroidReals *s, const ImkShcentroidReals *moved,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params)
+{
+  double nudge = imk_shcentroid_nudge (params);
+  ImkShcentroidCentre from =
+      imk_shcentroid_real_centre (s, window, params, 0.0);
+  ImkShcentroidCentre to =
+      imk_shcentroid_real_centre (moved, window, params, 0.0);
+
+  if (y)
+    pull->y = (to.y - from.y) / nudge;
+  else
+    pull->x = (to.x - from.x) / nudge;
+}
+
+/* Is the pull wanted? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_pulls (
+    const ImkShcentroidParams *params, ImkShcentroidFields fields)
+{
+  return params->iterations > 1 && fields == IMK_SHCENTROID_FIELDS_ALL;
+}
+
+/* The noise of the pixels moves the centroid by n, which moves the weight of
+ * the next iteration, which moves the next centroid by n + @pull n, and so on:
+ * by n (1 + q + ... + q^(k - 1)) in the end.
+ * Returns: what the variance grows by */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_scatter (double pull, uint32_t iterations)
+{
+  double q = pull > 0.0 ? pull < 1.0 ? pull : 1.0 : 0.0;
+  double sum = 1.0;
+
+  for (uint32_t i = 1; i < iterations; i++)
+    sum = 1.0 + q * sum;
+  return sum * sum;
+}
+
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
-    const ImkShcentroidReals *s, const ImkShcentroidRect *cell,
-    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
-    const ImkShcentroidNoise *noise, double min_flux)
+    const ImkShcentroidReals *s, const ImkShcentroidPull *pull,
+    const ImkShcentroidRect *cell, const ImkShcentroidWindow *window,
+    const ImkShcentroidParams *params, const ImkShcentroidNoise *noise,
+    double min_flux)
 {
   bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
@@ -515,10 +571,10 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   if (centre.valid) {
     double unit = noise->per_count * scale / (s->p * s->p);
 
-    var_x =
-        imk_shcentroid_real_variance (s->pu / s->p, s->q, s->qu, s->quu, unit);
-    var_y =
-        imk_shcentroid_real_variance (s->py / s->p, s->q, s->qy, s->qyy, unit);
+    var_x = imk_shcentroid_real_variance (s->pu / s->p, s->q, s->qu, s->quu,
+        unit * imk_shcentroid_scatter (pull->x, params->iterations));
+    var_y = imk_shcentroid_real_variance (s->py / s->p, s->q, s->qy, s->qyy,
+        unit * imk_shcentroid_scatter (pull->y, params->iterations));
   }
   row->field[IMK_SHCENTROID_FLUX] = centre.flux;
   row->field[IMK_SHCENTROID_FLUX_RAW] = s->raw;
@@ -533,13 +589,14 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
 }
 
 /* The whole row of a cell, and what it leaves for the next frame.
+ * @pull: of imk_shcentroid_pulls (), else 0
  * Returns: whether it is valid */
 IMK_SHCENTROID_INLINE bool
 imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
-    const ImkShcentroidRect *cell, const ImkShcentroidWindow *window,
-    const ImkShcentroidParams *params, const ImkShcentroidNoise *noise,
-    ImkShcentroidFields fields, bool fresh, double *held,
-    ImkShcentroidTrack *track)
+    const ImkShcentroidPull *pull, const ImkShcentroidRect *cell,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
+    const ImkShcentroidNoise *noise, ImkShcentroidFields fields, bool fresh,
+    double *held, ImkShcentroidTrack *track)
 {
   double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
   ImkShcentroidCentre centre =
@@ -551,7 +608,7 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
   imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe_real (
-        row, centre, s, cell, window, params, noise, min_flux);
+        row, centre, s, pull, cell, window, params, noise, min_flux);
   return centre.valid;
 }
 

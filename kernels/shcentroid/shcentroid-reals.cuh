@@ -506,9 +506,11 @@ finish_cell (const ChainArguments &a, uint32_t index,
   const ImkShcentroidParams &params = a.common.params;
   ImkShcentroidWindow w = {cell.x, cell.y, cell.width, cell.height, false};
   ImkShcentroidTrack track = {};
+  ImkShcentroidPull pull = {}; /* there are no iterations */
   ImkShcentroidRow row;
 
-  bool valid = imk_shcentroid_finish_real (&row, &sums, &cell, &w, &params, &a.noise,
+  bool valid = imk_shcentroid_finish_real (&row, &sums, &pull, &cell, &w,
+      &params, &a.noise,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY,
       a.common.fresh, a.common.held + 2 * (size_t) index, &track);
 

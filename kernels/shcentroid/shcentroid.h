@@ -193,7 +193,10 @@ typedef enum ImkShcentroidFlags {
  *   all. When subtracting, T is at least the value after theirs, else theirs
  * @sigma: of the weight, pixels, above 0
  * @iterations: 1..100; from the second on the weight is about the centroid that
- *   the one before found
+ *   the one before found. With the weight goes the noise: if a shift s of the
+ *   weight moves the centroid by q s, k iterations have (1 + q + ... + q^(k -
+ *   1))^2 times the variance of one; to find q in x and y takes two more passes
+ *   with all fields
  * @power: 1..4, of the pixel after threshold and weight
  * @quad_gain: pixels, above 0
  * @correlation, @peak_fit: of ESTIMATOR_CORRELATION; iterations mean nothing to

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* photostereo on the device: a wavy surface with highlights, shadows and noise
  * under 260 near lamps, u8 mosaic from page-locked memory, beside the copy of
- * the samples alone. */
+ * the samples alone; and shared by devices, each with its own bus. */
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include "bench.h"
 #include "photostereo/photostereo.h"
 
-enum { LIGHTS = 260, REPEATS = 7 };
+enum { LIGHTS = 260, BANDS = 10, REPEATS = 7 };
 
 static cudaStream_t stream;
 
@@ -120,8 +120,9 @@ add_all (Case *c)
         image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
             1, IMK_LOCATION_HOST_MAPPED);
 
-    bench_ok (
-        imk_photostereo_add (c->kernel, &frame, i, stream, &error), &error);
+    bench_ok (imk_photostereo_add_band (c->kernel, &frame, i / c->config.bands,
+                  i % c->config.bands, stream, &error),
+        &error);
   }
 }
 
@@ -270,22 +271,20 @@ bench_cpu (Case *c, const char *name)
   bench_samples (row, "cpu", "ours", after, 2);
 }
 
-static void
-bench_size (
-    uint8_t *pinned, uint32_t width, uint32_t height, size_t limit, bool rounds)
+/* @device: for 8 pictures: those that are copied, normals, albedo */
+static Case
+make_case (uint8_t *pinned, uint8_t *device, uint32_t width, uint32_t height,
+    ImkPhotostereoLight *lights)
 {
-  ImkPhotostereoLight lights[LIGHTS];
   size_t size = (size_t) width * height;
+  uint8_t *out = device + 2 * size;
   Case c = {};
-  uint8_t *out;
-  char name[80];
 
   fill_lights (lights);
   c.width = width;
   c.height = height;
   c.pinned = pinned;
-  CUDA (cudaMalloc ((void **) &c.device, 8 * size));
-  out = c.device + 2 * size;
+  c.device = device;
   fill_pictures (pinned, width, height, lights);
   imk_photostereo_config_init (&c.config);
   c.config.width = width;
@@ -295,12 +294,48 @@ bench_size (
   c.config.n_lights = LIGHTS;
   c.config.positions = true;
   c.config.mm_per_pixel = 100.0 / width;
-  c.config.memory_limit = limit;
   c.out.normal = image_of (&c, out, 3, IMK_LOCATION_DEVICE);
   c.out.albedo = image_of (&c, out + 3 * size, 3, IMK_LOCATION_DEVICE);
+  return c;
+}
+
+/* As many pictures, ten a light. */
+static void
+bench_bands (Case *c, ImkPhotostereoLight lights[LIGHTS])
+{
+  char name[80];
+
+  for (int i = 0; i < LIGHTS; i++)
+    lights[i] = lights[i - i % BANDS];
+  fill_pictures ((uint8_t *) c->pinned, c->width, c->height, lights);
+  for (int i = 0; i < LIGHTS / BANDS; i++)
+    lights[i] = lights[i * BANDS];
+  c->config.n_lights = LIGHTS / BANDS;
+  c->config.bands = BANDS;
+  c->config.pattern = IMK_PHOTOSTEREO_PATTERN_NONE;
+  c->config.robust = IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+  c->out.albedo = {};
+  snprintf (name, sizeof (name), "%ux%ux%u-bands-%u", c->width, c->height,
+      LIGHTS / BANDS, BANDS);
+  bench_set (c, name);
+}
+
+static void
+bench_size (
+    uint8_t *pinned, uint32_t width, uint32_t height, size_t limit, bool rounds)
+{
+  ImkPhotostereoLight lights[LIGHTS];
+  uint8_t *device;
+  char name[80];
+  Case c;
 
   snprintf (name, sizeof (name), "%ux%ux%u%s", width, height, LIGHTS,
       limit ? "-strips" : "");
+  if (!bench_wants (name))
+    return;
+  CUDA (cudaMalloc ((void **) &device, 8 * (size_t) width * height));
+  c = make_case (pinned, device, width, height, lights);
+  c.config.memory_limit = limit;
   bench_set (&c, name);
   if (rounds)
     bench_rounds (&c, name);
@@ -312,7 +347,170 @@ bench_size (
         name, sizeof (name), "%ux%ux%u-least-squares", width, height, LIGHTS);
     bench_set (&c, name);
   }
-  CUDA (cudaFree (c.device));
+  if (!limit && width == 2048)
+    bench_bands (&c, lights);
+  CUDA (cudaFree (device));
+}
+
+/* ------------------------------------------------------------------------
+ * Devices that share the rows. */
+
+enum { GATES = 8, MAX_DEVICES = 16 };
+
+/* Each picture's rows on the stream and in the memory of each device. */
+struct Links {
+  int n;
+  cudaStream_t streams[MAX_DEVICES];
+  uint8_t *memory[MAX_DEVICES];
+};
+
+static Links
+links_new (int n, size_t size)
+{
+  Links links = {};
+
+  links.n = n;
+  for (int i = 0; i < n; i++) {
+    CUDA (cudaSetDevice (i));
+    CUDA (cudaStreamCreateWithFlags (&links.streams[i], cudaStreamNonBlocking));
+    CUDA (cudaMalloc ((void **) &links.memory[i], 2 * size));
+  }
+  CUDA (cudaSetDevice (0));
+  return links;
+}
+
+static void
+links_free (const Links *links)
+{
+  for (int i = 0; i < links->n; i++) {
+    CUDA (cudaFree (links->memory[i]));
+    CUDA (cudaStreamDestroy (links->streams[i]));
+  }
+}
+
+/* The floor: all samples, each over the link of the device that needs it. */
+static double
+copy_over_links (const Case *c, const Links *links)
+{
+  size_t size = (size_t) c->width * c->height, part = size / links->n;
+  double start = bench_now ();
+
+  for (uint32_t i = 0; i < LIGHTS; i++)
+    for (int k = 0; k < links->n; k++)
+      CUDA (cudaMemcpyAsync (links->memory[k] + i % 2 * part,
+          c->pinned + i * size + k * part, part, cudaMemcpyHostToDevice,
+          links->streams[k]));
+  for (int k = 0; k < links->n; k++)
+    CUDA (cudaStreamSynchronize (links->streams[k]));
+  return bench_now () - start;
+}
+
+/* As the element does it: on streams in turn. */
+static void
+add_in_turn (Case *c, cudaStream_t gates[GATES], cudaEvent_t event)
+{
+  ImkError error;
+
+  imk_photostereo_reset (c->kernel);
+  for (uint32_t i = 0; i < LIGHTS; i++) {
+    ImkImage frame =
+        image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
+            1, IMK_LOCATION_HOST_MAPPED);
+
+    bench_ok (
+        imk_photostereo_add (c->kernel, &frame, i, gates[i % GATES], &error),
+        &error);
+  }
+  for (int i = 0; i < GATES; i++) {
+    CUDA (cudaEventRecord (event, gates[i]));
+    CUDA (cudaStreamWaitEvent (stream, event, 0));
+  }
+}
+
+static void
+bench_shared (Case *c, const char *name, int n)
+{
+  std::vector<double> copy, all, after;
+  Links links = links_new (n, (size_t) c->width * c->height / n);
+  cudaStream_t gates[GATES];
+  cudaEvent_t last, end, event;
+  ImkError error;
+  char row[100];
+
+  CUDA (cudaEventCreate (&last));
+  CUDA (cudaEventCreate (&end));
+  CUDA (cudaEventCreateWithFlags (&event, cudaEventDisableTiming));
+  for (int i = 0; i < GATES; i++)
+    CUDA (cudaStreamCreateWithFlags (&gates[i], cudaStreamNonBlocking));
+  c->config.n_devices = n - 1;
+  for (int i = 1; i < n; i++)
+    c->config.devices[i - 1] = i;
+  bench_ok (
+      imk_photostereo_new (IMK_BACKEND_CUDA, &c->config, &c->kernel, &error),
+      &error);
+  for (int i = 0; i <= REPEATS; i++) {
+    double taken = copy_over_links (c, &links), start = bench_now ();
+    float ms;
+
+    add_in_turn (c, gates, event);
+    CUDA (cudaEventRecord (last, stream));
+    solve (c, NULL);
+    CUDA (cudaEventRecord (end, stream));
+    CUDA (cudaEventSynchronize (end));
+    if (i == 0) /* warm-up */
+      continue;
+    all.push_back (bench_now () - start);
+    copy.push_back (taken);
+    CUDA (cudaEventElapsedTime (&ms, last, end));
+    after.push_back (ms * 1e3);
+  }
+  snprintf (row, sizeof (row), "%s-all", name);
+  bench_samples (row, "cuda", "ours", all.data (), REPEATS);
+  bench_samples (row, "cuda", "copy", copy.data (), REPEATS);
+  snprintf (row, sizeof (row), "%s-after", name);
+  bench_samples (row, "cuda", "ours", after.data (), REPEATS);
+  imk_photostereo_free (c->kernel);
+  links_free (&links);
+  for (int i = 0; i < GATES; i++)
+    CUDA (cudaStreamDestroy (gates[i]));
+  CUDA (cudaEventDestroy (last));
+  CUDA (cudaEventDestroy (end));
+  CUDA (cudaEventDestroy (event));
+}
+
+/* On 1, 2, 4, ... devices: results in the memory of the first, and in
+ * page-locked memory. */
+static void
+bench_devices (uint8_t *pinned, uint32_t width, uint32_t height)
+{
+  ImkPhotostereoLight lights[LIGHTS];
+  size_t size = (size_t) width * height;
+  uint8_t *device, *host;
+  int n_devices;
+  char name[80];
+  Case c;
+
+  CUDA (cudaGetDeviceCount (&n_devices));
+  if (!bench_wants ("gpus-"))
+    return;
+  CUDA (cudaMalloc ((void **) &device, 8 * size));
+  CUDA (cudaHostAlloc (
+      (void **) &host, 6 * size, cudaHostAllocMapped | cudaHostAllocPortable));
+  c = make_case (pinned, device, width, height, lights);
+  for (int n = 1; n <= n_devices && n <= MAX_DEVICES; n *= 2) {
+    snprintf (
+        name, sizeof (name), "gpus-%d-%ux%ux%u", n, width, height, LIGHTS);
+    bench_shared (&c, name, n);
+  }
+  c.out.normal = image_of (&c, host, 3, IMK_LOCATION_HOST_MAPPED);
+  c.out.albedo = image_of (&c, host + 3 * size, 3, IMK_LOCATION_HOST_MAPPED);
+  for (int n = 2; n <= n_devices && n <= MAX_DEVICES; n *= 2) {
+    snprintf (
+        name, sizeof (name), "gpus-%d-host-%ux%ux%u", n, width, height, LIGHTS);
+    bench_shared (&c, name, n);
+  }
+  CUDA (cudaFree (device));
+  CUDA (cudaFreeHost (host));
 }
 
 int
@@ -325,13 +523,15 @@ main (int argc, char **argv)
   CUDA (cudaHostAlloc ((void **) &pinned,
       (bench_is_quick () ? (size_t) 5472 * 3648 : (size_t) 6528 * 4290) *
           LIGHTS,
-      cudaHostAllocMapped));
+      cudaHostAllocMapped | cudaHostAllocPortable));
   bench_size (pinned, 2048, 1500, 0, true);
   bench_size (pinned, 5472, 3648, 0, true);
   if (!bench_is_quick ()) {
     bench_size (pinned, 5472, 3648, (size_t) 2 << 30, false);
     bench_size (pinned, 6528, 4290, (size_t) 2 << 30, false);
   }
+  bench_devices (pinned, 2048, 1500);
+  bench_devices (pinned, 5472, 3648);
   CUDA (cudaFreeHost (pinned));
   return bench_close ();
 }

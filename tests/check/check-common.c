@@ -312,29 +312,49 @@ check_data_folder (void)
 /* --- a folder of its own ---------------------------------------------------
  */
 
-gchar *
-check_folder_new (void)
-{
-  gchar *folder = g_dir_make_tmp ("check-XXXXXX", NULL);
+static gchar *folder;
 
+void
+check_make_folder (void)
+{
+  folder = g_dir_make_tmp ("check-XXXXXX", NULL);
   fail_unless (folder != NULL);
-  return folder;
 }
 
 void
-check_folder_free (gchar **folder)
+check_remove_folder (void)
 {
-  GDir *dir = g_dir_open (*folder, 0, NULL);
+  GDir *dir = g_dir_open (folder, 0, NULL);
   const gchar *name;
 
   while ((name = g_dir_read_name (dir))) {
-    g_autofree gchar *path = g_build_filename (*folder, name, NULL);
+    g_autofree gchar *path = check_path_of (name);
 
     g_unlink (path);
   }
   g_dir_close (dir);
-  fail_unless_equals_int (g_rmdir (*folder), 0);
-  g_clear_pointer (folder, g_free);
+  fail_unless_equals_int (g_rmdir (folder), 0);
+  g_clear_pointer (&folder, g_free);
+}
+
+const gchar *
+check_folder (void)
+{
+  return folder;
+}
+
+gchar *
+check_path_of (const gchar *name)
+{
+  return g_build_filename (folder, name, NULL);
+}
+
+void
+check_write_file (const gchar *name, gconstpointer data, gssize size)
+{
+  g_autofree gchar *path = check_path_of (name);
+
+  fail_unless (g_file_set_contents (path, data, size, NULL));
 }
 
 /* --- elements and pipelines ----------------------------------------------- */
@@ -484,7 +504,7 @@ check_go_on (CheckWaiting *self)
 }
 
 GstElement *
-check_launch (const gchar *description, const gchar *folder)
+check_launch (const gchar *description)
 {
   g_auto (GStrv) parts = g_strsplit (description, "$", -1);
   g_autofree gchar *text = g_strjoinv (folder, parts);
@@ -503,9 +523,10 @@ check_stop (GstElement *pipeline)
 }
 
 void
-check_pipeline_fails (
-    GstElement *pipeline, GQuark domain, gint code, const gchar *words)
+check_launch_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
 {
+  GstElement *pipeline = check_launch (description);
   GstBus *bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -513,6 +534,27 @@ check_pipeline_fails (
       check_message (bus, GST_MESSAGE_ERROR), domain, code, words);
   gst_object_unref (bus);
   check_stop (pipeline);
+}
+
+void
+check_collect (GstElement *pipeline, const gchar *name, GString *bytes)
+{
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
+  GstSample *sample;
+  GstMapInfo map;
+
+  for (;;) {
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    if (!sample)
+      break;
+    fail_unless (
+        gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ));
+    g_string_append_len (bytes, (const gchar *) map.data, (gssize) map.size);
+    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
+    gst_sample_unref (sample);
+  }
+  gst_object_unref (sink);
 }
 
 void

@@ -103,11 +103,18 @@ const gchar *check_data_folder (void);
 /* --- a folder of its own ---------------------------------------------------
  */
 
-/* Returns: (transfer full): a new and empty one */
-gchar *check_folder_new (void);
+/* A fixture: the folder, new and empty, and its end with the files in it. */
+void check_make_folder (void);
+void check_remove_folder (void);
 
-/* Removes @folder with the files in it, and makes it NULL. */
-void check_folder_free (gchar **folder);
+/* Returns: (transfer none) (nullable): where it is */
+const gchar *check_folder (void);
+
+/* Returns: (transfer full): the path of the file @name there */
+gchar *check_path_of (const gchar *name);
+
+/* Writes a file there; @size: bytes, -1 for a string */
+void check_write_file (const gchar *name, gconstpointer data, gssize size);
 
 /* --- elements and pipelines ----------------------------------------------- */
 
@@ -157,15 +164,18 @@ void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
 void check_go_on (CheckWaiting *self);
 
 /* Returns: (transfer full): the pipeline @description, in which every $ is
- * @folder; fails when it cannot be made */
-GstElement *check_launch (const gchar *description, const gchar *folder);
+ * check_folder (); fails when it cannot be made */
+GstElement *check_launch (const gchar *description);
 
 /* Sets @pipeline (transfer full) to NULL. */
 void check_stop (GstElement *pipeline);
 
-/* Plays @pipeline (transfer full) until it fails as check_message_says (). */
-void check_pipeline_fails (
-    GstElement *pipeline, GQuark domain, gint code, const gchar *words);
+/* Plays check_launch (@description) until it fails as check_message_says (). */
+void check_launch_fails (
+    const gchar *description, GQuark domain, gint code, const gchar *words);
+
+/* Appends to @bytes what comes out of the appsink @name, until the end. */
+void check_collect (GstElement *pipeline, const gchar *name, GString *bytes);
 
 /* Sets @pipeline to PLAYING, waits for EOS and fails on an error. */
 void check_play (GstElement *pipeline);

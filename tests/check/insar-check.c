@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "insar-check.h"
 
-#include <string.h>
-
 #include "gstimagingnpy.h"
 
 /* --- a pair of images in a folder of its own --------------------------------
  */
-
-static gchar *folder;
-
-gchar *
-insar_path_of (const gchar *name)
-{
-  return g_build_filename (folder, name, NULL);
-}
-
-void
-insar_write_file (const gchar *name, gconstpointer data, gsize size)
-{
-  g_autofree gchar *path = insar_path_of (name);
-
-  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
-}
 
 void
 insar_write_prm (
@@ -33,7 +15,7 @@ insar_write_prm (
                        "num_valid_az = %u\nPRF = 1000\n%s",
           slc, WIDTH, height, more);
 
-  insar_write_file (name, text, strlen (text));
+  check_write_file (name, text, -1);
 }
 
 /* A random number of a pixel: all its bits depend on all of @x and @y. */
@@ -60,55 +42,21 @@ insar_write_slc (const gchar *name, gint dx, gint dy)
       data[2 * (y * WIDTH + x)] = (gint16) ((random & 0xffff) % 1998) - 999;
       data[2 * (y * WIDTH + x) + 1] = (gint16) ((random >> 32) % 1998) - 999;
     }
-  insar_write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  check_write_file (name, data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
 }
 
 void
 insar_setup (void)
 {
-  folder = check_folder_new ();
+  check_make_folder ();
   insar_write_slc ("ref.SLC", 0, 0);
   insar_write_slc ("sec.SLC", SHIFT_X, SHIFT_Y);
   insar_write_prm ("ref.PRM", "ref.SLC", HEIGHT, "");
   insar_write_prm ("sec.PRM", "sec.SLC", HEIGHT, "rshift = 1\n");
 }
 
-void
-insar_teardown (void)
-{
-  check_folder_free (&folder);
-}
-
 /* --- pipelines
  * ---------------------------------------------------------------- */
-
-/* Returns: (transfer full): the description, in which every $ is the folder */
-GstElement *
-insar_launch (const gchar *description)
-{
-  return check_launch (description, folder);
-}
-
-/* Appends what comes out of the appsink @name. */
-void
-insar_collect (GstElement *pipeline, const gchar *name, GString *text)
-{
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), name);
-  GstSample *sample;
-  GstMapInfo map;
-
-  for (;;) {
-    g_signal_emit_by_name (
-        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
-    if (!sample)
-      break;
-    gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ);
-    g_string_append_len (text, (const gchar *) map.data, map.size);
-    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
-    gst_sample_unref (sample);
-  }
-  gst_object_unref (sink);
-}
 
 void
 insar_check_no_error (GstElement *pipeline)
@@ -130,11 +78,11 @@ insar_check_no_error (GstElement *pipeline)
 GString *
 insar_run (const gchar *description)
 {
-  GstElement *pipeline = insar_launch (description);
+  GstElement *pipeline = check_launch (description);
   GString *text = g_string_new (NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  insar_collect (pipeline, "out", text);
+  check_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
   check_stop (pipeline);
   return text;
@@ -144,7 +92,7 @@ static void
 save_npy (const gchar *name, GstImagingNpyType type, guint n_dims,
     const guint64 *dims, gconstpointer data)
 {
-  g_autofree gchar *path = insar_path_of (name);
+  g_autofree gchar *path = check_path_of (name);
 
   fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, NULL));
 }
@@ -172,12 +120,4 @@ insar_write_gross_offsets (const gchar *name, gdouble x, gdouble y)
     offsets[i + 1] = y;
   }
   save_npy (name, GST_IMAGING_NPY_TYPE_F64, 3, dims, offsets);
-}
-
-/* Runs @description until it fails with @words. */
-void
-insar_check_fails (
-    const gchar *description, GQuark domain, gint code, const gchar *words)
-{
-  check_pipeline_fails (insar_launch (description), domain, code, words);
 }

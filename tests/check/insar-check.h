@@ -21,13 +21,10 @@
 
 /* The fixture: ref.SLC, sec.SLC and their PRM files. */
 void insar_setup (void);
-void insar_teardown (void);
 
 /* --- files of the folder -----------------------------------------------------
  */
 
-gchar *insar_path_of (const gchar *name);
-void insar_write_file (const gchar *name, gconstpointer data, gsize size);
 void insar_write_prm (
     const gchar *name, const gchar *slc, guint height, const gchar *more);
 
@@ -45,16 +42,7 @@ void insar_write_gross_offsets (const gchar *name, gdouble x, gdouble y);
  * ------------------------------------------------------------------
  */
 
-/* Returns: (transfer full): the description, in which every $ is the folder */
-GstElement *insar_launch (const gchar *description);
-
-/* Appends what comes out of the appsink @name. */
-void insar_collect (GstElement *pipeline, const gchar *name, GString *text);
 void insar_check_no_error (GstElement *pipeline);
 
 /* Returns: (transfer full): all that comes out of "out" */
 GString *insar_run (const gchar *description);
-
-/* Runs @description until it fails with @words. */
-void insar_check_fails (
-    const gchar *description, GQuark domain, gint code, const gchar *words);

@@ -9,16 +9,6 @@
 #define WIDTH 57 /* rows of 2 x 3 looks are padded in pictures */
 #define HEIGHT 61
 
-static gchar *folder;
-
-static void
-write_file (const gchar *name, gconstpointer data, gsize size)
-{
-  g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
-}
-
 /* The secondary is the reference, its phase falling by a turn in WIDTH columns:
  * the phase of the interferogram rises. */
 static void
@@ -28,7 +18,7 @@ setup (void)
   g_autofree gint16 *b = g_new (gint16, 2 * WIDTH * HEIGHT);
   g_autoptr (GRand) rand = g_rand_new_with_seed (3);
 
-  folder = check_folder_new ();
+  check_make_folder ();
   for (guint i = 0; i < 2 * WIDTH * HEIGHT; i += 2) {
     gdouble angle = -2 * G_PI * (i / 2 % WIDTH) / WIDTH;
 
@@ -37,21 +27,8 @@ setup (void)
     b[i] = (gint16) lrint (a[i] * cos (angle) - a[i + 1] * sin (angle));
     b[i + 1] = (gint16) lrint (a[i] * sin (angle) + a[i + 1] * cos (angle));
   }
-  write_file ("a.slc", a, sizeof (gint16) * 2 * WIDTH * HEIGHT);
-  write_file ("b.slc", b, sizeof (gint16) * 2 * WIDTH * HEIGHT);
-}
-
-static void
-teardown (void)
-{
-  check_folder_free (&folder);
-}
-
-/* Returns: (transfer full): the description, in which every $ is the folder */
-static GstElement *
-launch (const gchar *description)
-{
-  return check_launch (description, folder);
+  check_write_file ("a.slc", a, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  check_write_file ("b.slc", b, sizeof (gint16) * 2 * WIDTH * HEIGHT);
 }
 
 #define RAW "width=57 format=ci16 "
@@ -94,7 +71,7 @@ check_size (GstBuffer *buffer, gsize size)
 
 GST_START_TEST (test_each_pad_gives_its_picture)
 {
-  GstElement *pipeline = launch (SOURCES ("", "") OUT ("phase")
+  GstElement *pipeline = check_launch (SOURCES ("", "") OUT ("phase")
           OUT ("coherence") OUT ("amplitude") OUT ("interferogram"));
   GstBuffer *phase, *coherence, *amplitude, *interferogram;
   GstMapInfo map;
@@ -147,12 +124,12 @@ GST_END_TEST
 
 GST_START_TEST (test_numbers_are_those_of_the_pictures)
 {
-  GstElement *pipeline =
-      launch (SOURCES ("", "") "amplitude-max=20000 "
-                               "i.coherence ! queue ! tee name=t "
-                               "i.amplitude ! queue ! video/x-raw,"
-                               "format=GRAY16_LE ! appsink name=grey "
-                               "t. ! queue ! other/tensors ! appsink name=f32");
+  GstElement *pipeline = check_launch (
+      SOURCES ("", "") "amplitude-max=20000 "
+                       "i.coherence ! queue ! tee name=t "
+                       "i.amplitude ! queue ! video/x-raw,"
+                       "format=GRAY16_LE ! appsink name=grey "
+                       "t. ! queue ! other/tensors ! appsink name=f32");
   GstBuffer *grey, *f32;
   GstMapInfo map;
 
@@ -186,7 +163,7 @@ GST_END_TEST
 static GstBuffer *
 run (const gchar *description)
 {
-  GstElement *pipeline = launch (description);
+  GstElement *pipeline = check_launch (description);
   GstBuffer *buffer;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -225,7 +202,7 @@ GST_END_TEST
 GST_START_TEST (test_a_run_can_be_repeated)
 {
   GstBuffer *expected = run (SOURCES ("", "") OUT ("interferogram"));
-  GstElement *pipeline = launch (SOURCES (
+  GstElement *pipeline = check_launch (SOURCES (
       "lines-per-buffer=3", "lines-per-buffer=5") OUT ("interferogram"));
 
   for (guint i = 0; i < 3; i++) {
@@ -250,10 +227,10 @@ GST_END_TEST
 /* The reference has no partner, and must not keep its thread. */
 GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 {
-  GstElement *pipeline =
-      launch ("slcsrc location=$/a.slc " RAW " ! i.reference "
-              "appsrc ! application/x-slc,format=ci16,width=57,height=61 ! "
-              "i.secondary insarform name=i " OUT ("phase"));
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/a.slc " RAW " ! i.reference "
+      "appsrc ! application/x-slc,format=ci16,width=57,height=61 ! "
+      "i.secondary insarform name=i " OUT ("phase"));
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_usleep (50000);
@@ -263,7 +240,7 @@ GST_END_TEST
 
 GST_START_TEST (test_the_summary_says_how_coherent_it_is)
 {
-  GstElement *pipeline = launch (SOURCES ("", ""));
+  GstElement *pipeline = check_launch (SOURCES ("", ""));
   GstBus *bus = gst_element_get_bus (pipeline);
   gdouble coherence = 0;
 
@@ -286,18 +263,11 @@ GST_START_TEST (test_the_summary_says_how_coherent_it_is)
 }
 GST_END_TEST
 
-static void
-check_fails (
-    const gchar *description, GQuark domain, gint code, const gchar *words)
-{
-  check_pipeline_fails (launch (description), domain, code, words);
-}
-
 GST_START_TEST (test_a_pad_that_is_forgotten_is_said)
 {
-  GstElement *pipeline =
-      launch ("slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
-              "i.phase ! queue ! fakesink");
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/b.slc " RAW " ! i.secondary insarform name=i "
+      "i.phase ! queue ! fakesink");
   GstBus *bus = gst_element_get_bus (pipeline);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -313,9 +283,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
   const GQuark stream = GST_STREAM_ERROR;
 
 #define FAILS(a, b, more, domain, code, words) \
-  check_fails ("slcsrc location=$/a.slc " a " ! i.reference slcsrc " \
-               "location=$/b.slc " b " ! i.secondary insarform name=i " more \
-               " i.phase ! queue ! fakesink", \
+  check_launch_fails ("slcsrc location=$/a.slc " a " ! i.reference slcsrc " \
+                      "location=$/b.slc " b \
+                      " ! i.secondary insarform name=i " more \
+                      " i.phase ! queue ! fakesink", \
       domain, code, words)
   FAILS (RAW, "width=61 format=ci16", "", stream, GST_STREAM_ERROR_FORMAT,
       "61 lines of 57 columns and the secondary 57 of 61");
@@ -333,9 +304,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
       GST_STREAM_ERROR_FAILED, "reference ended after 2 of 61 lines");
 #undef FAILS
   /* an empty file ends before its caps */
-  check_fails ("slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
-               "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
-               "fakesink",
+  check_launch_fails (
+      "slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
+      "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
+      "fakesink",
       stream, GST_STREAM_ERROR_FAILED,
       "The secondary ended before it was said what it is.");
 }
@@ -360,7 +332,7 @@ insarform_suite (void)
   TCase *tcase = tcase_create ("general");
 
   suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, teardown);
+  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
   tcase_add_test (tcase, test_each_pad_gives_its_picture);
   tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
   tcase_add_test (tcase, test_buffers_of_any_size_meet);

@@ -14,13 +14,13 @@
 static gchar *
 run_for_property (const gchar *description, const gchar *property)
 {
-  GstElement *pipeline = insar_launch (description);
+  GstElement *pipeline = check_launch (description);
   GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
   GString *text = g_string_new (NULL);
   gchar *value = NULL;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  insar_collect (pipeline, "out", text);
+  check_collect (pipeline, "out", text);
   insar_check_no_error (pipeline);
   g_object_get (x, property, &value, NULL);
   gst_object_unref (x);
@@ -67,12 +67,12 @@ GST_START_TEST (test_what_is_needed_is_uploaded_once)
         g_strdup_printf (SOURCES ("lines-per-buffer=9") "backend=%s ! "
                                                         "text/csv" OUT,
             backends[i]);
-    GstElement *pipeline = insar_launch (description);
+    GstElement *pipeline = check_launch (description);
     GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
     GString *text = g_string_new (NULL);
 
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
-    insar_collect (pipeline, "out", text);
+    check_collect (pipeline, "out", text);
     fail_unless_equals_uint64 (check_stat (x, "frames"), 4);
     fail_unless_equals_uint64 (check_stat (x, names[i]), 2 * 102 * 190 * 4);
     fail_unless_equals_uint64 (check_stat (x, names[!i]), 0);
@@ -207,7 +207,7 @@ GST_END_TEST
 static gboolean
 run_failing (gulong nth, gboolean forever)
 {
-  GstElement *pipeline = insar_launch (
+  GstElement *pipeline = check_launch (
       SOURCES ("lines-per-buffer=50") "backend=cuda cuda-devices=0,1 ! "
                                       "text/csv ! fakesink sync=false");
   GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
@@ -253,7 +253,7 @@ GST_END_TEST
 GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
 {
   GstElement *pipeline =
-      insar_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
+      check_launch (SOURCES ("") "nx=90 ny=100 ! fakesink sync=false");
   GstElement *x = gst_bin_get_by_name (GST_BIN (pipeline), "x");
   GstBus *bus = gst_element_get_bus (pipeline);
   gchar *active;
@@ -285,16 +285,16 @@ GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
   GstBus *bus;
   GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
 
-  insar_write_file ("zero.SLC", zeros, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  check_write_file ("zero.SLC", zeros, sizeof (gint16) * 2 * WIDTH * HEIGHT);
   insar_write_prm ("zero.PRM", "zero.SLC", HEIGHT, "");
-  pipeline = insar_launch (
+  pipeline = check_launch (
       "slcsrc location=$/zero.PRM ! x.reference slcsrc location=$/zero.PRM ! "
       "x.secondary insarxcorr name=x " GRID " ! other/tensors ! appsink "
       "name=out sync=false x.fit ! queue ! appsink name=fit sync=false");
   bus = gst_element_get_bus (pipeline);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  insar_collect (pipeline, "out", rows);
-  insar_collect (pipeline, "fit", fit);
+  check_collect (pipeline, "out", rows);
+  check_collect (pipeline, "fit", fit);
   fail_unless_equals_int (rows->len, 12 * 12 * sizeof (gfloat));
   for (guint i = 0; i < 12; i++) {
     check_numbers (rows, 12, i, 4, 0);
@@ -320,7 +320,7 @@ GST_START_TEST (test_samples_that_are_no_numbers_are_no_data)
   for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
     samples[i] =
         i % 17 ? (gfloat) g_rand_double_range (rand, -9e3, 9e3) : (gfloat) NAN;
-  insar_write_file ("nan.SLC", samples, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
+  check_write_file ("nan.SLC", samples, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
   for (guint m = 0; m < G_N_ELEMENTS (modes); m++) {
     g_autofree gchar *description = g_strdup_printf (
         "slcsrc location=$/nan.SLC width=211 format=cf32 ! x.reference slcsrc "
@@ -354,7 +354,7 @@ insarxcorr_options_suite (void)
   TCase *tc = tcase_create ("insarxcorr-options");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, insar_setup, insar_teardown);
+  tcase_add_checked_fixture (tc, insar_setup, check_remove_folder);
   tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
   tcase_add_test (tc, test_what_is_needed_is_uploaded_once);
   tcase_add_test (tc, test_auto_takes_the_device_for_much_work);

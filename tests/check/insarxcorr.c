@@ -15,7 +15,7 @@
 
 GST_START_TEST (test_source_gives_whole_lines_of_the_file)
 {
-  g_autofree gchar *path = insar_path_of ("ref.SLC"), *data = NULL;
+  g_autofree gchar *path = check_path_of ("ref.SLC"), *data = NULL;
   GString *found;
   gsize size;
 
@@ -38,7 +38,7 @@ GST_END_TEST
 GST_START_TEST (test_source_says_what_it_reads_and_seeks_by_lines)
 {
   GstElement *pipeline =
-      insar_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
+      check_launch ("slcsrc location=$/sec.PRM lines-per-buffer=10" OUT);
   GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
   const guint lines[] = {10, 10, 5};
   guint64 next = 40;
@@ -87,12 +87,12 @@ GST_START_TEST (test_source_says_what_is_wrong)
   insar_write_prm ("long.PRM", "ref.SLC", HEIGHT + 1, "");
   insar_write_prm ("absent.PRM", "absent.SLC", HEIGHT, "");
   insar_write_prm ("shift.PRM", "ref.SLC", HEIGHT, "ashift = many\n");
-  insar_write_file ("key.PRM", "SLC_file = ref.SLC\nnum_valid_az = 3\n", 36);
-  insar_write_file ("zero.PRM",
+  check_write_file ("key.PRM", "SLC_file = ref.SLC\nnum_valid_az = 3\n", 36);
+  check_write_file ("zero.PRM",
       "SLC_file = ref.SLC\nnum_rng_bins = 0\nnum_valid_az = 3\n", 53);
-  insar_write_file ("odd.SLC", "12345", 5);
+  check_write_file ("odd.SLC", "12345", 5);
 #define FAILS(what, domain, code, words) \
-  insar_check_fails ("slcsrc " what " ! fakesink", domain, code, words)
+  check_launch_fails ("slcsrc " what " ! fakesink", domain, code, words)
   FAILS ("", resource, GST_RESOURCE_ERROR_NOT_FOUND, "No image to read");
   FAILS ("location=$/no.PRM", resource, GST_RESOURCE_ERROR_NOT_FOUND,
       "There is no file");
@@ -248,7 +248,7 @@ wait_for_rows (gint n)
 static GstFlowReturn
 push_lines (guint side, guint first, guint n)
 {
-  g_autofree gchar *path = insar_path_of (side ? "sec.SLC" : "ref.SLC"),
+  g_autofree gchar *path = check_path_of (side ? "sec.SLC" : "ref.SLC"),
                    *data = NULL;
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, n * WIDTH * 4, NULL);
 
@@ -311,13 +311,13 @@ GST_END_TEST
 GST_START_TEST (test_a_run_can_be_repeated)
 {
   GstElement *pipeline =
-      insar_launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+      check_launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
   GString *first = g_string_new (NULL), *again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
     gst_element_set_state (pipeline, GST_STATE_PLAYING);
     g_string_truncate (i ? again : first, 0);
-    insar_collect (pipeline, "out", i ? again : first);
+    check_collect (pipeline, "out", i ? again : first);
     gst_element_set_state (pipeline, GST_STATE_NULL);
   }
   fail_unless (first->len > 0 && g_string_equal (first, again));
@@ -325,11 +325,11 @@ GST_START_TEST (test_a_run_can_be_repeated)
   /* and by a seek of both sources */
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   g_string_truncate (again, 0);
-  insar_collect (pipeline, "out", again);
+  check_collect (pipeline, "out", again);
   fail_unless (gst_element_seek_simple (
       pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
   g_string_truncate (again, 0);
-  insar_collect (pipeline, "out", again);
+  check_collect (pipeline, "out", again);
   insar_check_no_error (pipeline);
   fail_unless (g_string_equal (first, again), "after a seek:\n%s", again->str);
   g_string_free (first, TRUE);
@@ -341,7 +341,7 @@ GST_END_TEST
 GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 {
   /* 20 lines of the secondary never come */
-  GstElement *pipeline = insar_launch (
+  GstElement *pipeline = check_launch (
       "slcsrc location=$/ref.PRM ! x.reference appsrc ! x.secondary "
       "insarxcorr name=x " GRID " ! fakesink");
 
@@ -362,7 +362,7 @@ GST_START_TEST (test_what_is_wrong_is_said)
   insar_write_prm ("short.PRM", "sec.SLC", 60, "");
   insar_write_gross_offsets ("gross.npy", 0, 0);
 #define FAILS(ref, sec, more, domain, code, words) \
-  insar_check_fails ( \
+  check_launch_fails ( \
       "slcsrc location=$/" ref " ! x.reference slcsrc location=$/" sec \
       " ! x.secondary insarxcorr name=x " GRID " " more " ! fakesink", \
       domain, code, words)
@@ -376,8 +376,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
       GST_LIBRARY_ERROR_SETTINGS, "memory-limit is 1000 bytes");
   FAILS ("ref.PRM", "sec.PRM", "backend=cuda cuda-device-id=7",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "cuda-device-id is 7");
-  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,x", GST_RESOURCE_ERROR,
-      GST_RESOURCE_ERROR_SETTINGS, "cuda-devices is \"0,x\"");
+  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,x", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has \"x\"");
+  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,7", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has 7, but this machine has 2");
   FAILS ("ref.PRM", "sec.PRM", "mask-location=$/no.npy", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "mask-location: ");
   FAILS ("ref.PRM", "sec.PRM", "mask-location=$/gross.npy", GST_LIBRARY_ERROR,
@@ -385,12 +387,19 @@ GST_START_TEST (test_what_is_wrong_is_said)
   FAILS ("ref.PRM", "sec.PRM", "gross-offsets-location=$/gross.npy nx=2",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "expected is [4, 2, 2]");
 #undef FAILS
-  insar_check_fails (SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
+  /* an empty file ends before its caps */
+  check_launch_fails ("slcsrc location=$/ref.PRM ! x.reference fakesrc "
+                      "num-buffers=0 ! x.secondary insarxcorr name=x " GRID
+                      " ! fakesink",
+      stream, GST_STREAM_ERROR_FAILED,
+      "The secondary ended before it was said what it is.");
+  check_launch_fails (
+      SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");
-  insar_check_fails (
+  check_launch_fails (
       SOURCES ("num-buffers=1 lines-per-buffer=100") "! fakesink", stream,
       GST_STREAM_ERROR_FAILED, "ended after 100 of 307 lines");
-  insar_check_fails (
+  check_launch_fails (
       SOURCES (
           "num-buffers=2 lines-per-buffer=90") "x.fit ! queue ! fakesink x.src ! fakesink",
       stream, GST_STREAM_ERROR_FAILED, "ended after 180 of 307 lines");
@@ -419,7 +428,7 @@ GST_END_TEST
 
 GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 {
-  GstElement *pipeline = insar_launch (SOURCES (
+  GstElement *pipeline = check_launch (SOURCES (
       "") "! tee name=t ! queue ! appsink name=out sync=false t. ! queue ! "
           "insarfit fit-snr=18 ! appsink name=again sync=false x.fit ! queue ! "
           "appsink name=fit sync=false");
@@ -431,9 +440,9 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   gdouble shift;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  insar_collect (pipeline, "out", rows);
-  insar_collect (pipeline, "again", again);
-  insar_collect (pipeline, "fit", fit);
+  check_collect (pipeline, "out", rows);
+  check_collect (pipeline, "again", again);
+  check_collect (pipeline, "fit", fit);
   fail_unless (g_str_has_prefix (fit->str, "rshift =  "), "%s", fit->str);
   fail_unless_equals_string (fit->str, again->str);
 
@@ -455,17 +464,38 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
 }
 GST_END_TEST
 
+/* Sinks of both pads wait for each other again. */
+GST_START_TEST (test_the_fit_comes_again_after_a_seek)
+{
+  GstElement *pipeline = check_launch (
+      SOURCES ("") "! fakesink x.fit ! queue ! appsink name=fit sync=false");
+  GString *fit = g_string_new (NULL), *again = g_string_new (NULL);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_collect (pipeline, "fit", fit);
+  fail_unless (fit->len > 0);
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  check_collect (pipeline, "fit", again);
+  insar_check_no_error (pipeline);
+  fail_unless_equals_string (again->str, fit->str);
+  g_string_free (fit, TRUE);
+  g_string_free (again, TRUE);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (test_too_few_offsets_give_no_fit)
 {
-  GstElement *pipeline = insar_launch (SOURCES (
+  GstElement *pipeline = check_launch (SOURCES (
       "") "fit-snr=100 ! appsink name=out sync=false x.fit ! queue ! appsink "
           "name=fit sync=false");
   GstBus *bus = gst_element_get_bus (pipeline);
   GString *rows = g_string_new (NULL), *fit = g_string_new (NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
-  insar_collect (pipeline, "out", rows);
-  insar_collect (pipeline, "fit", fit);
+  check_collect (pipeline, "out", rows);
+  check_collect (pipeline, "fit", fit);
   fail_unless (rows->len > 0);
   fail_unless_equals_int (fit->len, 0);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING),
@@ -476,11 +506,11 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
   gst_object_unref (bus);
   check_stop (pipeline);
 
-  insar_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
-  insar_check_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
+  check_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
+  check_launch_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 are good, 8 are needed");
-  insar_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
-  insar_check_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
+  check_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
+  check_launch_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "Line 2 of the offsets is \" 1 2 3 x 50\"");
 }
@@ -525,7 +555,7 @@ insarxcorr_suite (void)
   TCase *tc = tcase_create ("insarxcorr");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, insar_setup, insar_teardown);
+  tcase_add_checked_fixture (tc, insar_setup, check_remove_folder);
   tcase_add_test (tc, test_source_gives_whole_lines_of_the_file);
   tcase_add_test (tc, test_source_says_what_it_reads_and_seeks_by_lines);
   tcase_add_test (tc, test_source_says_what_is_wrong);
@@ -539,6 +569,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_what_is_wrong_is_said);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
+  tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (

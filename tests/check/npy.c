@@ -99,24 +99,10 @@ static const gchar golden_f16_big[] =
 
 /* --- helpers --- */
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 static guint
 count_files (void)
 {
-  GDir *dir = g_dir_open (folder, 0, NULL);
+  GDir *dir = g_dir_open (check_folder (), 0, NULL);
   guint n = 0;
 
   while (g_dir_read_name (dir))
@@ -126,15 +112,9 @@ count_files (void)
 }
 
 static gchar *
-path_of (const gchar *name)
-{
-  return g_build_filename (folder, name, NULL);
-}
-
-static gchar *
 write_file (const gchar *name, const gchar *content, gsize size)
 {
-  gchar *path = path_of (name);
+  gchar *path = check_path_of (name);
 
   fail_unless (g_file_set_contents (path, content, size, NULL));
   return path;
@@ -292,7 +272,7 @@ static void
 assert_saved_alike (const gchar *content, gsize size)
 {
   g_autoptr (GstImagingNpy) npy = parse (content, size);
-  g_autofree gchar *path = path_of ("saved.npy");
+  g_autofree gchar *path = check_path_of ("saved.npy");
   g_autofree gchar *saved = NULL;
   GError *error = NULL;
   gsize saved_size;
@@ -325,7 +305,7 @@ GST_START_TEST (test_every_type_and_rank_survives_a_round_trip)
       2, 3, 1, 2, 1, 1, 2, 1};
   GstImagingNpyType type = __i__ / (GST_IMAGING_NPY_MAX_DIMS + 1);
   guint n_dims = __i__ % (GST_IMAGING_NPY_MAX_DIMS + 1);
-  g_autofree gchar *path = path_of ("array.npy");
+  g_autofree gchar *path = check_path_of ("array.npy");
   g_autoptr (GstImagingNpy) npy = NULL;
   GError *error = NULL;
   guint8 data[24 * 16];
@@ -387,7 +367,7 @@ GST_START_TEST (test_an_empty_array_has_no_values_and_is_no_error)
       "{'descr': '>f8', 'fortran_order': False, 'shape': (0, 5), }";
   GString *file = make_file (1, header, strlen (header), "", 0);
   GstImagingNpy *npy = parse (file->str, file->len);
-  g_autofree gchar *path = path_of ("empty.npy");
+  g_autofree gchar *path = check_path_of ("empty.npy");
 
   assert_shape (npy, "f64 [0, 5]");
   fail_unless (npy->data != NULL);
@@ -664,14 +644,14 @@ GST_END_TEST;
 
 GST_START_TEST (test_what_cannot_be_opened_is_told_apart)
 {
-  g_autofree gchar *missing = path_of ("missing.npy");
-  g_autofree gchar *fifo = path_of ("fifo.npy");
+  g_autofree gchar *missing = check_path_of ("missing.npy");
+  g_autofree gchar *fifo = check_path_of ("fifo.npy");
   GError *error = NULL;
 
   fail_unless (gst_imaging_npy_load (missing, &error) == NULL);
   assert_error (error, GST_IMAGING_NPY_ERROR_NOT_FOUND, "missing.npy");
   error = NULL;
-  fail_unless (gst_imaging_npy_load (folder, &error) == NULL);
+  fail_unless (gst_imaging_npy_load (check_folder (), &error) == NULL);
   assert_error (error, GST_IMAGING_NPY_ERROR_OPEN, "is a folder");
   error = NULL;
   fail_unless_equals_int (mkfifo (fifo, 0600), 0);
@@ -684,7 +664,7 @@ GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
 {
   static const guint64 dims[] = {2, 3, 1, 1, 1, 1, 1, 1, 1};
   static const guint64 huge[] = {G_MAXUINT64, 2};
-  g_autofree gchar *nowhere = path_of ("nowhere/array.npy");
+  g_autofree gchar *nowhere = check_path_of ("nowhere/array.npy");
   g_autofree gchar *path = write_file ("old.npy", CONTENT (golden_u8));
   g_autofree gchar *content = NULL;
   GError *error = NULL;
@@ -694,7 +674,7 @@ GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
   assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "nowhere/array.npy");
   error = NULL; /* a folder is in the way: fails after all is written */
   fail_if (gst_imaging_npy_save (
-      folder, GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
+      check_folder (), GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
   assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "cannot be written");
   error = NULL;
   fail_if (gst_imaging_npy_save (path, 99, 2, dims, "123456", &error));
@@ -712,9 +692,9 @@ GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
   fail_unless (g_file_get_contents (path, &content, NULL, NULL));
   fail_unless (memcmp (content, golden_u8, sizeof (golden_u8) - 1) == 0);
   { /* the temporary file beside the folder is gone, too */
-    g_autofree gchar *parent = g_path_get_dirname (folder);
+    g_autofree gchar *parent = g_path_get_dirname (check_folder ());
     g_autofree gchar *prefix =
-        g_strconcat (strrchr (folder, '/') + 1, ".", NULL);
+        g_strconcat (strrchr (check_folder (), '/') + 1, ".", NULL);
     GDir *dir = g_dir_open (parent, 0, NULL);
     const gchar *name;
 
@@ -761,7 +741,7 @@ npy_suite (void)
   TCase *tcase = tcase_create ("npy");
 
   suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
   tcase_add_test (tcase, test_files_of_numpy_are_read_in_both_byte_orders);
   tcase_add_test (
       tcase, test_complex_files_of_numpy_are_read_in_both_byte_orders);

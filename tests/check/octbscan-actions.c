@@ -15,19 +15,6 @@
 enum { WIDTH = 256, HEIGHT = 40 };
 
 static gboolean on_cuda;
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
 
 /* Four layers whose fringes have psi u^2 + chi u^3, each line of the cameras
  * its own; something that stands still at depth 100. */
@@ -111,8 +98,8 @@ check_dispersion (const gchar *text, guint i, gdouble d2, gdouble d3)
 GST_START_TEST (test_dispersion_is_estimated_and_saved)
 {
   static const gdouble psi[][2] = {{9, -2}, {-14, 3}};
-  gchar *from = g_build_filename (folder, "from.ini", NULL);
-  gchar *to = g_build_filename (folder, "to.ini", NULL);
+  gchar *from = check_path_of ("from.ini");
+  gchar *to = check_path_of ("to.ini");
   gchar *launch, *text, *saved;
   const GstStructure *s;
   GstMessage *message;
@@ -163,9 +150,9 @@ GST_END_TEST
 
 GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
 {
-  gchar *other = g_build_filename (folder, "other", NULL);
-  gchar *curve = g_build_filename (folder, "chirp.txt", NULL);
-  gchar *from = g_build_filename (folder, "from.ini", NULL);
+  gchar *other = check_path_of ("other");
+  gchar *curve = check_path_of ("chirp.txt");
+  gchar *from = check_path_of ("from.ini");
   gchar *to = g_build_filename (other, "to.ini", NULL);
   gchar *launch = g_strdup_printf (ELEMENT "calibration=%s", from), *saved;
   GstHarness *h;
@@ -218,7 +205,7 @@ show (const gchar *launch, const gdouble psi[][2])
 GST_START_TEST (test_fixed_pattern_is_saved_and_read)
 {
   static const gdouble psi[][2] = {{0, 0}};
-  gchar *path = g_build_filename (folder, "pattern.npy", NULL);
+  gchar *path = check_path_of ("pattern.npy");
   gchar *launch = g_strdup_printf (
       ELEMENT "background=none fixed-pattern=file pattern-location=%s", path);
   GstBuffer *expected, *found;
@@ -329,7 +316,7 @@ estimate_file (const gchar *name, const gchar *launch, guint width,
  * is found at least as with its own calibration, 38.6. */
 GST_START_TEST (test_a_published_calibration_is_matched)
 {
-  gchar *ini = g_build_filename (folder, "octcal.ini", NULL);
+  gchar *ini = check_path_of ("octcal.ini");
   gchar *text =
       g_strdup_printf ("[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n",
           check_data_folder ());
@@ -361,7 +348,7 @@ GST_END_TEST
 /* octopod: its README found d2 = -12 by eye and trial. */
 GST_START_TEST (test_the_dispersion_of_a_retina)
 {
-  gchar *ini = g_build_filename (folder, "octopod.ini", NULL);
+  gchar *ini = check_path_of ("octopod.ini");
   gchar *launch = g_strdup_printf (
       "octbscan backend=cpu calibration=%s upsample=2048 taper=none "
       "interpolation=linear window=hann crop-top=20",
@@ -396,7 +383,7 @@ octbscan_actions_suite (void)
   TCase *tc = tcase_create ("octbscan-actions");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_dispersion_is_estimated_and_saved, 0, 2);
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);

@@ -115,9 +115,8 @@ GST_END_TEST
 
 GST_START_TEST (test_pattern_and_curve_are_read)
 {
-  gchar *folder = check_folder_new ();
-  gchar *pattern_path = g_build_filename (folder, "pattern.npy", NULL);
-  gchar *curve_path = g_build_filename (folder, "curve.npy", NULL);
+  gchar *pattern_path = check_path_of ("pattern.npy");
+  gchar *curve_path = check_path_of ("curve.npy");
   gchar *launch = g_strdup_printf (ELEMENT
       "bscans-per-volume=2 fixed-pattern=file pattern-location=%s "
       "scan-correction=curve scan-curve=%s window=file window-location=%s",
@@ -151,7 +150,6 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   check_run (&r, &e, 1);
   run_free (&r);
   expected_free (&e);
-  check_folder_free (&folder);
   g_free (launch);
   g_free (pattern_path);
   g_free (curve_path);
@@ -200,6 +198,7 @@ octbscan_input_suite (void)
   TCase *tc = tcase_create ("octbscan-input");
 
   suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
   tcase_add_test (tc, test_wrong_tensors_are_said);
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);

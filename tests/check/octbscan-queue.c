@@ -603,6 +603,10 @@ GST_START_TEST (test_wrong_devices_are_said)
     check_message_says (check_message (bus, GST_MESSAGE_ERROR),
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i][1]);
     gst_element_set_state (element, GST_STATE_NULL);
+    g_object_set (element, "cuda-devices", "", NULL); /* is none */
+    fail_unless (gst_element_set_state (element, GST_STATE_PAUSED) !=
+                 GST_STATE_CHANGE_FAILURE);
+    gst_element_set_state (element, GST_STATE_NULL);
     gst_element_set_bus (element, NULL);
     gst_object_unref (bus);
     gst_object_unref (element);

@@ -18,28 +18,14 @@ static gboolean on_cuda;
 
 /* --- files --------------------------------------------------------------- */
 
-static gchar *folder;
-
 /* Returns: (transfer full): the path of a file of the test's own */
 static gchar *
 write_file (const gchar *name, const gchar *text)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
 
   fail_unless (g_file_set_contents (path, text, -1, NULL));
   return path;
-}
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
 }
 
 /* --- what is expected ----------------------------------------------------- */
@@ -525,7 +511,7 @@ GST_END_TEST
 static void
 save_npy (const gchar *name, const gdouble *values, guint64 n)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
 
   fail_unless (gst_imaging_npy_save (
       path, GST_IMAGING_NPY_TYPE_F64, 1, &n, values, NULL));
@@ -559,7 +545,7 @@ check_files_are_read (void)
   save_npy ("curve.npy", curve, WIDTH);
   save_npy ("phase.npy", phase, WIDTH);
   save_npy ("background.npy", background, WIDTH);
-  path = g_build_filename (folder, "background.npy", NULL);
+  path = check_path_of ("background.npy");
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
     const ImkOctbscanCamera cameras[] = {
@@ -914,7 +900,7 @@ octbscan_suite (void)
   TCase *tc = tcase_create ("octbscan");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_frames_become_what_the_kernel_gives, 0, 2);
   tcase_add_loop_test (tc, test_linear_pad_beside_src, 0, 2);
   tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);

@@ -6,7 +6,7 @@
  *     IMAGING_UPDATE_DOCS=1 build/tests/check/check-paths-lines
  *
  * under `meson devenv` writes the table that is tested from then on. */
-#include "check-common.h"
+#include "paths-table.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -43,11 +43,6 @@ static const struct {
         "name=e backend=%s e.interferogram ! queue",
         2, 2, FALSE, FALSE},
 };
-
-/* Times each line was copied. */
-typedef struct {
-  guint64 copied, uploaded, downloaded;
-} Copies;
 
 /* Of the lines that go in: who gave them counts what is copied of them. */
 static GstImagingStats *given;
@@ -121,54 +116,11 @@ feed (GstElement *pipeline, const gchar *name, Kind kind, const gchar *format)
 /* --- one way through an element ---------------------------------------------
  */
 
-static GBytes *
-collect (GstElement *pipeline)
-{
-  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
-  GByteArray *all = g_byte_array_new ();
-  GstSample *sample;
-  GstMapInfo map;
-
-  for (;;) {
-    g_signal_emit_by_name (
-        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
-    if (!sample)
-      break;
-    fail_unless (
-        gst_buffer_map (gst_sample_get_buffer (sample), &map, GST_MAP_READ));
-    g_byte_array_append (all, map.data, (guint) map.size);
-    gst_buffer_unmap (gst_sample_get_buffer (sample), &map);
-    gst_sample_unref (sample);
-  }
-  gst_object_unref (sink);
-  return g_byte_array_free_to_bytes (all);
-}
-
-static guint64
-count (GstElement *element, const gchar *name)
-{
-  GstStructure *s = gst_imaging_stats_to_structure (given);
-  guint64 bytes = 0;
-
-  fail_unless (gst_structure_get_uint64 (s, name, &bytes));
-  gst_structure_free (s);
-  return bytes + check_stat (element, name);
-}
-
-static guint64
-times (guint64 bytes, guint64 unit)
-{
-  fail_unless (unit > 0 && bytes % unit == 0,
-      "%" G_GUINT64_FORMAT " bytes are not a multiple of %" G_GUINT64_FORMAT,
-      bytes, unit);
-  return bytes / unit;
-}
-
 /* @kept: bytes that the element keeps of the images, from the CPU, which copies
  * them once. Returns: all that comes out */
-static GBytes *
+static GString *
 run (guint e, const gchar *backend, Kind kind, const gchar *format,
-    guint64 *kept, Copies *copies)
+    guint64 *kept, PathsCopies *copies)
 {
   static const gchar *const active[N_KINDS] = {"system", "pinned", "device"};
   g_autofree gchar *start = g_strdup_printf (elements[e].pipeline, backend);
@@ -178,25 +130,25 @@ run (guint e, const gchar *backend, Kind kind, const gchar *format,
   GstElement *pipeline = gst_parse_launch (line, NULL);
   GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "e");
   g_autofree gchar *memory = NULL;
-  GBytes *out;
+  GString *out = g_string_new (NULL);
 
   given = gst_imaging_stats_new ();
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < elements[e].n_images; i++)
     feed (pipeline, i ? "b" : "a", kind, format);
-  out = collect (pipeline);
-  fail_unless (g_bytes_get_size (out) > 0, "%s: nothing came out", line);
+  check_collect (pipeline, "out", out);
+  fail_unless (out->len > 0, "%s: nothing came out", line);
   g_object_get (element, "active-memory", &memory, NULL);
   if (!g_getenv ("IMK_MOCK_INTEGRATED")) /* which has one kind of ours */
     fail_unless_equals_string (memory, active[kind]);
   if (!elements[e].keeps_a_part)
     *kept = total;
   else if (*kept == 0)
-    *kept = count (element, "bytes-copied");
+    *kept = paths_times (given, element, "bytes-copied", 1);
   fail_unless (*kept > total / 4 && *kept <= total);
-  copies->copied = times (count (element, "bytes-copied"), *kept);
-  copies->uploaded = times (count (element, "bytes-uploaded"), *kept);
-  copies->downloaded = times (count (element, "bytes-downloaded"), total);
+  copies->copied = paths_times (given, element, "bytes-copied", *kept);
+  copies->uploaded = paths_times (given, element, "bytes-uploaded", *kept);
+  copies->downloaded = paths_times (given, element, "bytes-downloaded", total);
   gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_object_unref (element);
   gst_object_unref (pipeline);
@@ -206,54 +158,40 @@ run (guint e, const gchar *backend, Kind kind, const gchar *format,
 
 /* --- rows ----------------------------------------------------------------- */
 
-static void
-add_copies (GString *row, const Copies *c)
-{
-  g_string_append_printf (row,
-      " %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT
-      " |",
-      c->copied, c->uploaded, c->downloaded);
-}
-
 /* All formats, on a card and on a GPU that shares its memory. */
 static void
 add_row (GString *table, guint e, const gchar *backend, Kind kind)
 {
   gboolean on_cuda = strcmp (backend, "cuda") == 0;
-  Copies copies[2], c;
+  PathsCopies copies[2], c;
 
   g_string_append_printf (
       table, "| %s | %s | %s |", elements[e].name, backend, kinds[kind]);
   for (guint f = 0; f < elements[e].n_formats; f++) {
     guint64 kept = 0;
-    GBytes *expected = run (e, "cpu", SYSTEM, formats[f], &kept, &c);
+    GString *expected = run (e, "cpu", SYSTEM, formats[f], &kept, &c);
 
     g_string_append_printf (table, "%s %s", f ? "," : "", formats[f]);
     for (guint integrated = 0; integrated < (on_cuda ? 2 : 1); integrated++) {
-      GBytes *found;
+      GString *found;
 
       if (integrated)
         g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
       found = run (e, backend, kind, formats[f], &kept, &c);
       g_unsetenv ("IMK_MOCK_INTEGRATED");
-      fail_unless (g_bytes_equal (found, expected),
+      fail_unless (g_string_equal (found, expected),
           "%s of %s on %s gives something else", elements[e].name, formats[f],
           backend);
       if (f == 0)
         copies[integrated] = c;
-      fail_unless (memcmp (&c, &copies[integrated], sizeof (c)) == 0,
-          "%s is not copied as often as the formats before it", formats[f]);
-      g_bytes_unref (found);
+      paths_check_same (&c, &copies[integrated], formats[f]);
+      g_string_free (found, TRUE);
       fail_unless_equals_int (check_n_live (), 0);
     }
-    g_bytes_unref (expected);
+    g_string_free (expected, TRUE);
   }
   g_string_append (table, " |");
-  add_copies (table, &copies[0]);
-  if (on_cuda)
-    add_copies (table, &copies[1]);
-  else
-    g_string_append (table, " |");
+  paths_add_copies (table, copies, on_cuda);
   g_string_append (table, "\n");
 }
 
@@ -281,7 +219,8 @@ look (GstElement *sink, GstBuffer *buffer, GstPad *pad, gpointer expected)
 
 /* A file into memory that nobody or downstream offers. */
 static void
-read_lines (const gchar *path, Kind kind, const gchar *format, Copies *copies)
+read_lines (
+    const gchar *path, Kind kind, const gchar *format, PathsCopies *copies)
 {
   g_autofree gchar *line = g_strdup_printf (
       "slcsrc location=\"%s\" width=%d format=%s ! fakesink name=sink "
@@ -292,9 +231,6 @@ read_lines (const gchar *path, Kind kind, const gchar *format, Copies *copies)
   GstPad *pad = gst_element_get_static_pad (sink, "sink");
   GstImagingContext *context = check_context (0);
   GstAllocator *allocator;
-  const gchar *names[] = {"bytes-copied", "bytes-uploaded", "bytes-downloaded"};
-  guint64 *counts[] = {&copies->copied, &copies->uploaded, &copies->downloaded};
-  GstStructure *s;
 
   given = gst_imaging_stats_new ();
   allocator =
@@ -305,10 +241,9 @@ read_lines (const gchar *path, Kind kind, const gchar *format, Copies *copies)
     gst_pad_add_probe (pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM,
         offer_allocator, allocator, NULL);
   check_play (pipeline);
-  s = gst_imaging_stats_to_structure (given);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    fail_unless (gst_structure_get_uint64 (s, names[i], counts[i]));
-  gst_structure_free (s);
+  copies->copied = paths_times (given, NULL, "bytes-copied", 1);
+  copies->uploaded = paths_times (given, NULL, "bytes-uploaded", 1);
+  copies->downloaded = paths_times (given, NULL, "bytes-downloaded", 1);
   gst_element_set_state (pipeline, GST_STATE_NULL);
   gst_object_unref (pad);
   gst_object_unref (sink);
@@ -327,7 +262,7 @@ add_source_rows (GString *table)
       g_autofree gpointer image = image_of (formats[f]);
       g_autofree gchar *path = NULL;
       gint file = g_file_open_tmp ("lines-XXXXXX.slc", &path, NULL);
-      Copies c, none = {0};
+      PathsCopies c, none = {0};
 
       fail_unless (file >= 0 && g_close (file, NULL));
       fail_unless (g_file_set_contents (

@@ -7,6 +7,7 @@
  *
  * under `meson devenv` writes the table that is tested from then on. */
 #include "nvmm-source.h"
+#include "paths-table.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -45,11 +46,6 @@ static const struct {
 
 /* What downstream asks for: system memory is what anyone can map. */
 static const Kind outputs[] = {SYSTEM, CUDA, NVMM};
-
-/* Times each frame was copied; the same for all formats of a row. */
-typedef struct {
-  guint64 copied, uploaded, downloaded;
-} Copies;
 
 /* Of the frames that go in: who gave a frame counts what is copied of it. */
 static GstImagingStats *given;
@@ -180,36 +176,17 @@ negotiates (
   return agreed;
 }
 
-/* How many of @n frames of @size bytes the counter @name of @stats has. */
-static guint64
-times (GstImagingStats *stats, GstElement *element, const gchar *name, guint n,
-    gsize size)
-{
-  guint64 bytes = 0;
-
-  if (stats) {
-    GstStructure *s = gst_imaging_stats_to_structure (stats);
-
-    fail_unless (gst_structure_get_uint64 (s, name, &bytes));
-    gst_structure_free (s);
-  } else {
-    bytes = check_stat (element, name);
-  }
-  fail_unless (bytes % (n * size) == 0,
-      "%s: %" G_GUINT64_FORMAT " bytes are not whole frames", name, bytes);
-  return bytes / (n * size);
-}
-
 static void
-count_copies (
-    GstElement *element, guint n_out, gsize in_size, gsize out_size, Copies *c)
+count_copies (GstElement *element, guint n_out, gsize in_size, gsize out_size,
+    PathsCopies *c)
 {
-  c->copied = times (given, NULL, "bytes-copied", N_FRAMES, in_size) +
-              times (NULL, element, "bytes-copied", N_FRAMES, in_size);
-  c->uploaded = times (given, NULL, "bytes-uploaded", N_FRAMES, in_size) +
-                times (NULL, element, "bytes-uploaded", N_FRAMES, in_size);
-  c->downloaded = times (given, NULL, "bytes-downloaded", N_FRAMES, in_size) +
-                  times (NULL, element, "bytes-downloaded", n_out, out_size);
+  const guint64 in = N_FRAMES * in_size;
+
+  c->copied = paths_times (given, element, "bytes-copied", in);
+  c->uploaded = paths_times (given, element, "bytes-uploaded", in);
+  c->downloaded =
+      paths_times (given, NULL, "bytes-downloaded", in) +
+      paths_times (NULL, element, "bytes-downloaded", n_out * out_size);
 }
 
 static GstBuffer *
@@ -241,7 +218,7 @@ info_of (GstPad *pad)
  * (@expected, NULL when this is the CPU), which is returned. */
 static GstBuffer *
 run (guint e, const gchar *backend, Kind in, Kind out, const gchar *format,
-    GstBuffer *expected, Copies *copies)
+    GstBuffer *expected, PathsCopies *copies)
 {
   GstVideoInfo info = check_info (format, WIDTH, HEIGHT), out_info;
   GstElement *element = element_new (e, backend);
@@ -278,15 +255,6 @@ run (guint e, const gchar *backend, Kind in, Kind out, const gchar *format,
 /* --- rows ----------------------------------------------------------------- */
 
 static void
-add_copies (GString *row, const Copies *c)
-{
-  g_string_append_printf (row,
-      " %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT " + %" G_GUINT64_FORMAT
-      " |",
-      c->copied, c->uploaded, c->downloaded);
-}
-
-static void
 add_formats (GString *row, const GPtrArray *found, guint n_all)
 {
   if (found->len > 4) {
@@ -299,13 +267,6 @@ add_formats (GString *row, const GPtrArray *found, guint n_all)
   g_string_append (row, " |");
 }
 
-static void
-same_copies (const Copies *a, const Copies *b, const gchar *format)
-{
-  fail_unless (memcmp (a, b, sizeof (*a)) == 0,
-      "%s is not copied as often as the formats before it", format);
-}
-
 /* All formats of one way, on a card and on a GPU that shares its memory. */
 static void
 add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
@@ -314,12 +275,12 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
   GPtrArray *found = g_ptr_array_new ();
   gboolean on_cuda = strcmp (backend, "cuda") == 0;
   gboolean runs = in != CUDA && out != CUDA; /* libgstcuda takes no mock */
-  Copies copies[2] = {0};
+  PathsCopies copies[2] = {0};
 
   for (guint i = 0; i < formats->len; i++) {
     const gchar *format = formats->pdata[i];
     GstBuffer *expected, *pixels;
-    Copies c;
+    PathsCopies c;
 
     if (!negotiates (e, backend, in, out, format))
       continue;
@@ -329,7 +290,7 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
     if (!on_cuda) {
       gst_buffer_unref (run (e, backend, in, out, format, NULL, &c));
       copies[0] = found->len == 1 ? c : copies[0];
-      same_copies (&c, &copies[0], format);
+      paths_check_same (&c, &copies[0], format);
       continue;
     }
     expected = NULL;
@@ -340,7 +301,7 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
         g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
       pixels = run (e, backend, in, out, format, expected, &c);
       copies[integrated] = found->len == 1 ? c : copies[integrated];
-      same_copies (&c, &copies[integrated], format);
+      paths_check_same (&c, &copies[integrated], format);
       gst_buffer_unref (pixels);
       g_unsetenv ("IMK_MOCK_INTEGRATED");
       fail_unless_equals_int (check_n_live (), 0);
@@ -351,15 +312,11 @@ add_row (GString *table, guint e, const gchar *backend, Kind in, Kind out)
     g_string_append_printf (table, "| %s | %s | %s | %s |", elements[e].name,
         backend, kinds[in].name, kinds[out].name);
     add_formats (table, found, formats->len);
-    if (runs) {
-      add_copies (table, &copies[0]);
-      if (on_cuda)
-        add_copies (table, &copies[1]);
-      else
-        g_string_append (table, " |");
-    } else {
-      g_string_append (table, " see check-cuda | |");
-    }
+    if (runs)
+      paths_add_copies (table, copies, on_cuda);
+    else
+      g_string_append_printf (
+          table, " see check-%s | |", in == NVMM ? "nvmm" : "cuda");
     g_string_append (table, "\n");
   }
   g_ptr_array_unref (found);

@@ -10,8 +10,6 @@
 
 enum { N_LIGHTS = 8, WIDTH = 31, HEIGHT = 5 };
 
-static gchar *folder;
-
 static const gdouble normal_[] = {0.36, 0.48, 0.8};
 static const gdouble albedo_ = 0.7;
 
@@ -39,7 +37,7 @@ shade (guint i)
 static gchar *
 write_file (const gchar *name, const gchar *text)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
 
   fail_unless (g_file_set_contents (path, text, -1, NULL));
   return path;
@@ -138,15 +136,16 @@ ps_caps (Ps *ps, const gchar *format)
   ps_caps_of (ps, format, WIDTH, HEIGHT);
 }
 
-/* Returns: (transfer full): the plane under light @i, with noise in alpha */
+/* Returns: (transfer full): the plane under light @i, its albedo times @paint,
+ * with noise in alpha */
 static GstBuffer *
-picture (const Ps *ps, guint i)
+painted_picture (const Ps *ps, guint i, gdouble paint)
 {
   GstBuffer *buffer = check_noise (&ps->info, i);
   const GstVideoFormatInfo *finfo = ps->info.finfo;
   guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, 0);
   guint n = GST_VIDEO_FORMAT_INFO_IS_RGB (finfo) ? 3 : 1;
-  guint value = (guint) (shade (i) * ((1u << bits) - 1) + 0.5);
+  guint value = (guint) (paint * shade (i) * ((1u << bits) - 1) + 0.5);
   GstVideoFrame frame;
 
   fail_unless (
@@ -165,6 +164,12 @@ picture (const Ps *ps, guint i)
       }
   gst_video_frame_unmap (&frame);
   return buffer;
+}
+
+static GstBuffer *
+picture (const Ps *ps, guint i)
+{
+  return painted_picture (ps, i, 1);
 }
 
 static void
@@ -601,6 +606,235 @@ GST_START_TEST (test_pictures_may_say_their_light)
 }
 GST_END_TEST
 
+/* --- bands --------------------------------------------------------------- */
+
+/* Of a band, less than 1. */
+static gdouble
+paint_of (guint band)
+{
+  return 0.9 - 0.05 * band;
+}
+
+static GstBuffer *
+band_picture (const Ps *ps, guint light, guint band)
+{
+  return painted_picture (ps, light, paint_of (band));
+}
+
+/* Pictures @first to @end of a set in @order. */
+static void
+ps_push_bands (Ps *ps, guint bands, const gchar *order, guint first, guint end)
+{
+  gboolean by_light = g_str_equal (order, "by-light");
+
+  for (guint i = first; i < end; i++)
+    check_push (ps->sink,
+        band_picture (ps, by_light ? i / bands : i % N_LIGHTS,
+            by_light ? i % bands : i / N_LIGHTS),
+        GST_FLOW_OK);
+}
+
+GST_START_TEST (test_bands_have_one_normal_and_an_albedo_each)
+{
+  const guint counts[] = {2, 3, 8, 16};
+  const gchar *const others[] = {
+      "backend=cpu band-order=by-band", "backend=cuda", STRIPS};
+  gdouble albedo[16], ambient[16] = {0};
+
+  for (guint band = 0; band < 16; band++) {
+    albedo[band] = paint_of (band) * albedo_;
+    for (guint i = 0; i < N_LIGHTS; i++)
+      ambient[band] += paint_of (band) * shade (i) / N_LIGHTS;
+  }
+  for (guint k = 0; k < 4 * G_N_ELEMENTS (others); k++) {
+    guint bands = counts[k % 4];
+    /* strips need room for a row of all bands */
+    const gchar *other = others[bands < 16 ? k / 4 : k / 8];
+    g_autofree gchar *all = g_strdup_printf ("bands=%u %s", bands, other);
+    Ps ps = ps_new (all, "normal albedo ambient", NULL);
+
+    ps_caps (&ps, k % 2 ? "GRAY8" : "GRAY16_LE");
+    for (guint set = 0; set < 2; set++) {
+      ps_push_bands (&ps, bands,
+          strstr (other, "by-band") ? "by-band" : "by-light", 0,
+          bands * N_LIGHTS);
+      check_tensor (ps.normal, normal_, 3, 0.005);
+      check_tensor (ps.albedo, albedo, bands, 0.003);
+      check_tensor (ps.ambient, ambient, bands, 0.002);
+      check_progress (&ps, N_LIGHTS, TRUE);
+    }
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_bands_are_pictures_below_each_other)
+{
+  const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
+
+  for (guint k = 0; k < 2; k++) {
+    g_autofree gchar *caps =
+        g_strdup_printf ("video/x-raw,format=%s", formats[k]);
+    Ps ps = ps_new ("bands=5", "albedo", caps);
+    guint scale = k ? 65535 : 255;
+    GstBuffer *buffer;
+    GstMapInfo map;
+
+    ps_caps_of (&ps, "GRAY16_LE", 32, HEIGHT); /* rows without padding */
+    ps_push_bands (&ps, 5, "by-light", 0, 5 * N_LIGHTS);
+    buffer = check_pull (ps.albedo);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+    fail_unless_equals_uint64 (map.size, 32 * 5 * HEIGHT * (k + 1));
+    for (guint i = 0; i < 32 * 5 * HEIGHT; i++) {
+      gdouble expected = scale * albedo_ * paint_of (i / (32 * HEIGHT));
+      guint found = k ? ((guint16 *) map.data)[i] : map.data[i];
+
+      fail_unless (fabs (found - expected) <= scale / 250.0,
+          "%u at pixel %u, expected %g", found, i, expected);
+    }
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_unref (buffer);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_three_bands_are_a_colour_picture)
+{
+  Ps ps = ps_new ("bands=3", "albedo", "video/x-raw,format=RGB");
+  guint expected[3];
+
+  for (guint band = 0; band < 3; band++)
+    expected[band] = (guint) (255 * albedo_ * paint_of (band) + 0.5);
+  ps_caps (&ps, "GRAY16_LE");
+  ps_push_bands (&ps, 3, "by-light", 0, 3 * N_LIGHTS);
+  check_first_pixel (ps.albedo, "RGB", expected, 3);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Updates and the end of a set go by lights with all their bands. */
+GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
+{
+  Ps ps = ps_new ("bands=4 update-interval=3 stop-below=1", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint set = 0; set < 2; set++) {
+    ps_push_bands (&ps, 4, "by-light", 0, 4 * N_LIGHTS);
+    check_progress (&ps, 3, FALSE);
+    check_progress (&ps, 6, FALSE);
+    check_progress (&ps, 6, TRUE);
+  }
+  ps_push_bands (&ps, 4, "by-light", 0, 4 * 5 + 3);
+  fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "3 pictures of lights of which not all 4 bands");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+static GstBuffer *
+with_band (GstBuffer *buffer, guint band)
+{
+  GstCustomMeta *meta = gst_buffer_get_custom_meta (buffer, "GstImagingLight");
+
+  gst_structure_set (
+      gst_custom_meta_get_structure (meta), "band", G_TYPE_UINT, band, NULL);
+  return buffer;
+}
+
+GST_START_TEST (test_pictures_may_say_their_band)
+{
+  const gchar *const sources[] = {"index-source=meta", "index-source=offset",
+      "index-source=offset band-order=by-band"};
+
+  for (guint k = 0; k < G_N_ELEMENTS (sources); k++) {
+    g_autofree gchar *all = g_strdup_printf ("bands=3 %s", sources[k]);
+    Ps ps = ps_new (all, "albedo", NULL);
+    const gdouble albedo[] = {
+        albedo_ * paint_of (0), albedo_ * paint_of (1), albedo_ * paint_of (2)};
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint i = 0; i < 3 * N_LIGHTS; i++) {
+      guint j = 5 * i % (3 * N_LIGHTS), light = j / 3, band = j % 3;
+      GstBuffer *buffer = band_picture (&ps, light, band);
+
+      GST_BUFFER_OFFSET (buffer) = k == 2 ? band * N_LIGHTS + light : j;
+      if (k == 0)
+        buffer = with_band (with_index (buffer, light), band);
+      check_push (ps.sink, buffer, GST_FLOW_OK);
+    }
+    check_tensor (ps.albedo, albedo, 3, 1e-3);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+/* Returns: (transfer full): the path of [bands, HEIGHT, WIDTH] of u8, @value
+ * times 1, 2, ... */
+static gchar *
+write_dark (guint bands, guint8 value)
+{
+  g_autoptr (GError) error = NULL;
+  gchar *path = g_build_filename (folder, "dark.npy", NULL);
+  g_autofree guint8 *data = g_malloc (bands * HEIGHT * WIDTH);
+  const guint64 dims[] = {bands, HEIGHT, WIDTH};
+
+  for (guint i = 0; i < bands * HEIGHT * WIDTH; i++)
+    data[i] = (guint8) (value * (i / (HEIGHT * WIDTH) + 1));
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_U8, 3, dims, data, &error));
+  return path;
+}
+
+GST_START_TEST (test_each_band_may_have_a_dark_frame)
+{
+  g_autofree gchar *dark = write_dark (4, 3);
+  g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
+  Ps ps = ps_new (all, "ambient", NULL);
+  gdouble ambient[4] = {0};
+
+  for (guint band = 0; band < 4; band++)
+    for (guint i = 0; i < N_LIGHTS; i++)
+      ambient[band] +=
+          (paint_of (band) * shade (i) - 3.0 / 255 * (band + 1)) / N_LIGHTS;
+  ps_caps (&ps, "GRAY8");
+  ps_push_bands (&ps, 4, "by-light", 0, 4 * N_LIGHTS);
+  check_tensor (ps.ambient, ambient, 4, 0.002);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_bad_bands_are_refused)
+{
+  g_autofree gchar *dark = write_dark (3, 1);
+  g_autofree gchar *all = g_strdup_printf ("bands=4 dark-location=%s", dark);
+  Ps ps;
+
+  check_refused (all, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+      "[4, height, width] for each band");
+  check_refused ("bands=17", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "bands is 17; it can be 1 to 16");
+  check_refused ("bands=2 bayer-pattern=rggb", GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "these have a Bayer pattern");
+  ps = ps_new ("bands=2", "normal", NULL);
+  ps_caps (&ps, "RGB");
+  check_push (ps.sink, picture (&ps, 0), GST_FLOW_ERROR);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "these have colours");
+  ps_free (&ps);
+  ps = ps_new ("bands=2 index-source=meta", "normal", NULL);
+  ps_caps (&ps, "GRAY8");
+  check_push (ps.sink, with_index (picture (&ps, 0), 0), GST_FLOW_ERROR);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "and another one, \"band\"");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* --- indices ------------------------------------------------------------- */
+
 static void
 check_bad_index (const gchar *properties, GstBuffer *(*spoil) (GstBuffer *),
     const gchar *words)
@@ -660,7 +894,7 @@ GST_START_TEST (test_bad_settings_are_refused)
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
   g_autofree gchar *few = write_file ("few.txt", "1\n1\n");
-  g_autofree gchar *mask = g_build_filename (folder, "mask.npy", NULL);
+  g_autofree gchar *mask = check_path_of ("mask.npy");
   g_autofree gchar *words = write_file ("no.npy", "this is no array");
   guint64 dims[] = {HEIGHT, WIDTH + 1};
   guint8 bytes[HEIGHT * (WIDTH + 1)] = {0};
@@ -742,12 +976,97 @@ GST_START_TEST (test_black_and_saturated_pictures_are_said)
       }
       check_tensor (ps.normal, nothing, 3, 0);
       check_tensor (ps.ambient, ambient, 1, 1e-6);
+      if (value)
+        check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+            GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+            "100 % of the samples are clipped");
       check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
           GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
           "No pixel could be solved from 8 pictures: they are black or "
           "saturated");
       ps_free (&ps);
     }
+}
+GST_END_TEST
+
+/* The set with the brightest @n pictures at full scale. */
+static void
+push_overexposed (Ps *ps, guint n)
+{
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (ps, i);
+    guint brighter = 0;
+
+    for (guint j = 0; j < N_LIGHTS; j++)
+      brighter += shade (j) > shade (i);
+    if (brighter < n)
+      gst_buffer_memset (buffer, 0, 0xff, -1);
+    check_push (ps->sink, buffer, GST_FLOW_OK);
+  }
+}
+
+static void
+check_clipped_share (Ps *ps, gdouble expected)
+{
+  GstMessage *message = next_message (ps, "photostereo-progress");
+  gdouble share;
+
+  fail_unless (gst_structure_get_double (
+      gst_message_get_structure (message), "clipped-share", &share));
+  fail_unless_equals_float (share, expected);
+  gst_message_unref (message);
+}
+
+GST_START_TEST (test_clipped_pictures_do_not_bend_the_plane_and_are_said)
+{
+  const gchar *const modes[] = {"threshold-mode=relative t-res=1 t-max=1000",
+      "threshold-mode=absolute t-max=1000", "robust=huber"};
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (modes); i++) {
+    g_autofree gchar *all = g_strdup_printf (
+        "%s min-lights=3 backend=%s", modes[i / 2], i % 2 ? "cuda" : "cpu");
+    Ps ps = ps_new (all, "normal", NULL);
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint set = 0; set < 2; set++) { /* said once in each */
+      push_overexposed (&ps, 3);
+      check_tensor (ps.normal, normal_, 3, 1e-3);
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "38 % of the samples are clipped");
+      check_clipped_share (&ps, 3.0 / N_LIGHTS); /* comes after that */
+    }
+    ps_push_set (&ps);
+    check_tensor (ps.normal, normal_, 3, 1e-3);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+GST_START_TEST (test_saturation_says_where_samples_are_clipped)
+{
+  Ps ps = ps_new ("saturation=40000", "quality", NULL);
+  const gdouble nothing[] = {0, 0, 0, 0};
+  g_autoptr (GstMessage) message = NULL;
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (&ps, i);
+
+    gst_buffer_memset (buffer, 0, 40000 >> 8, -1); /* 40092 */
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+  }
+  check_tensor (ps.quality, nothing, 4, 0);
+  check_clipped_share (&ps, 1);
+  g_object_set (ps.element, "saturation", 300.0, NULL);
+  ps_caps (&ps, "GRAY8");
+  check_push (ps.sink, picture (&ps, 0), GST_FLOW_ERROR);
+  message = check_message (ps.bus, GST_MESSAGE_ERROR);
+  check_message_says (g_steal_pointer (&message), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "saturation is 300, but samples end at 255");
+  ps_free (&ps);
 }
 GST_END_TEST
 
@@ -1010,18 +1329,6 @@ GST_START_TEST (test_settings_change_while_playing)
 }
 GST_END_TEST
 
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 static Suite *
 photostereo_suite (void)
 {
@@ -1029,7 +1336,7 @@ photostereo_suite (void)
   TCase *tc = tcase_create ("photostereo");
 
   suite_add_tcase (suite, tc);
-  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_gives_the_plane);
   tcase_add_test (tc, test_mosaics_of_sensors_have_8_to_16_bits);
   tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
@@ -1043,10 +1350,19 @@ photostereo_suite (void)
   tcase_add_test (tc, test_updates_show_the_set_so_far);
   tcase_add_test (tc, test_stop_below_ends_the_set_early);
   tcase_add_test (tc, test_pictures_may_say_their_light);
+  tcase_add_test (tc, test_bands_have_one_normal_and_an_albedo_each);
+  tcase_add_test (tc, test_bands_are_pictures_below_each_other);
+  tcase_add_test (tc, test_three_bands_are_a_colour_picture);
+  tcase_add_test (tc, test_sets_of_bands_are_counted_in_lights);
+  tcase_add_test (tc, test_pictures_may_say_their_band);
+  tcase_add_test (tc, test_each_band_may_have_a_dark_frame);
+  tcase_add_test (tc, test_bad_bands_are_refused);
   tcase_add_test (tc, test_bad_indices_are_refused);
   tcase_add_test (tc, test_bad_settings_are_refused);
   tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
   tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
+  tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);
+  tcase_add_test (tc, test_saturation_says_where_samples_are_clipped);
   tcase_add_test (tc, test_rows_with_padding_are_read);
   tcase_add_test (tc, test_times_are_those_of_the_set);
   tcase_add_test (tc, test_a_pad_that_goes_stops_nobody);

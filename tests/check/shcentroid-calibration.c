@@ -16,20 +16,6 @@ static const gchar *const backends[] = {"cpu", "cuda"};
 enum { WIDTH = 12, HEIGHT = 8, N_PIXELS = WIDTH * HEIGHT, N_CELLS = 6 };
 #define GRID "pitch-x=4 pitch-y=4 columns=3 rows=2 "
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 /* --- harness --- */
 
 static Sh
@@ -55,7 +41,7 @@ frame_new (const guint16 *values, guint16 level)
 static gchar *
 save (const gchar *name, guint64 rows, guint64 columns, const gfloat *values)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
   guint64 dims[] = {rows, columns};
   GError *error = NULL;
 
@@ -165,7 +151,7 @@ GST_END_TEST;
 
 GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
 {
-  g_autofree gchar *path = g_build_filename (folder, "dark.npy", NULL);
+  g_autofree gchar *path = check_path_of ("dark.npy");
   Sh sh = sh_new (backends[__i__], "");
   gchar *location;
   GstImagingNpy *npy;
@@ -511,7 +497,7 @@ shcentroid_calibration_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
   tcase_add_loop_test (
       tcase, test_calibration_files_are_applied_in_their_order, 0, n);
   tcase_add_loop_test (

@@ -23,20 +23,6 @@ enum {
 };
 #define GRID "pitch-x=16 pitch-y=16 columns=3 rows=2 "
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 /* --- harness --- */
 
 static Sh
@@ -83,7 +69,7 @@ check_slope (Sh *sh, guint cell, gdouble x, gdouble y, gdouble tolerance)
 static gchar *
 save_templates (const gchar *name, guint64 n)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
   guint64 dims[] = {n, SIZE, SIZE};
   gfloat *values = g_new (gfloat, MAX (n, 1) * SIZE * SIZE);
   GError *error = NULL;
@@ -181,8 +167,8 @@ GST_START_TEST (test_bad_templates_are_refused)
 {
   g_autofree gchar *three = save_templates ("three.npy", 3);
   g_autofree gchar *one = save_templates ("one.npy", 0);
-  g_autofree gchar *row = g_build_filename (folder, "row.npy", NULL);
-  g_autofree gchar *nan = g_build_filename (folder, "nan.npy", NULL);
+  g_autofree gchar *row = check_path_of ("row.npy");
+  g_autofree gchar *nan = check_path_of ("nan.npy");
   g_autofree gchar *launch = NULL;
   gfloat values[6] = {1, 2, NAN, 4, 5, 6};
   const guint64 dims[] = {2, 3}, length = 6;
@@ -232,7 +218,7 @@ GST_END_TEST;
 static void
 check_capture (const gchar *backend, const gchar *properties)
 {
-  g_autofree gchar *path = g_build_filename (folder, "captured.npy", NULL);
+  g_autofree gchar *path = check_path_of ("captured.npy");
   g_autofree gchar *launch = NULL;
   Sh sh = sh_new (backend, properties);
   gsize n;
@@ -265,9 +251,9 @@ GST_END_TEST;
 /* Dark, flat and bad pixels are in a captured template as they are in cells. */
 GST_START_TEST (test_a_template_is_captured_calibrated)
 {
-  g_autofree gchar *dark = g_build_filename (folder, "dark.npy", NULL);
-  g_autofree gchar *bad = g_build_filename (folder, "bad.npy", NULL);
-  g_autofree gchar *path = g_build_filename (folder, "captured.npy", NULL);
+  g_autofree gchar *dark = check_path_of ("dark.npy");
+  g_autofree gchar *bad = check_path_of ("bad.npy");
+  g_autofree gchar *path = check_path_of ("captured.npy");
   g_autofree gchar *properties =
       g_strdup_printf ("dark-location=%s bad-pixels-location=%s "
                        "template-cell=0 template-margin=4",
@@ -370,7 +356,7 @@ preferred (const gchar *properties)
  * 4030 us / 16 beside 93 us; the centre of gravity 28 us / 16 beside 25 us. */
 GST_START_TEST (test_auto_knows_what_a_search_costs)
 {
-  g_autofree gchar *path = g_build_filename (folder, "tiny.npy", NULL);
+  g_autofree gchar *path = check_path_of ("tiny.npy");
   g_autofree gchar *tiny = g_strdup_printf (
       "estimator=correlation template-location=%s search-range=1", path);
   const gfloat pixels[] = {1, 0, 0, 2};
@@ -400,7 +386,7 @@ shcentroid_correlation_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tcase, test_a_template_of_a_file_is_found, 0, n);
   tcase_add_loop_test (tcase, test_each_cell_has_its_template, 0, n);
   tcase_add_loop_test (tcase, test_the_range_can_change_while_playing, 0, n);

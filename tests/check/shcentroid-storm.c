@@ -15,14 +15,14 @@ static const gchar *const backends[] = {"cpu", "cuda"};
 enum { WIDTH = 40, HEIGHT = 30, N_FRAMES = 300 };
 #define GRID "pitch-x=10 pitch-y=10 columns=4 rows=3 "
 
-static gchar *folder, *good_dark, *bad_dark, *nan_map, *map;
+static gchar *good_dark, *bad_dark, *nan_map, *map;
 
 static gchar *
 save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
 {
   const guint64 dims[] = {n_rows, n_columns};
   gdouble *values = g_new (gdouble, n_rows * n_columns);
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
 
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = value;
@@ -35,7 +35,7 @@ save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
 static void
 make_files (void)
 {
-  folder = check_folder_new ();
+  check_make_folder ();
   good_dark = save ("dark.npy", HEIGHT, WIDTH, 1.5);
   bad_dark = save ("other-dark.npy", HEIGHT + 1, WIDTH, 1.5);
   nan_map = save ("nan-map.npy", 2, 4, NAN);
@@ -49,7 +49,7 @@ remove_files (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
     g_clear_pointer (paths[i], g_free);
-  check_folder_free (&folder);
+  check_remove_folder ();
 }
 
 /* --- the storm --- */

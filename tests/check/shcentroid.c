@@ -1163,24 +1163,10 @@ GST_END_TEST;
 
 /* --- map and references --- */
 
-static gchar *folder;
-
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 static gchar *
 save (const gchar *name, guint64 rows, guint64 columns, const gdouble *values)
 {
-  gchar *path = g_build_filename (folder, name, NULL);
+  gchar *path = check_path_of (name);
   guint64 dims[] = {rows, columns};
   GError *error = NULL;
 
@@ -1379,13 +1365,14 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
       "has inf in row 0, column 0",
       "Row 1 of map-location is a cell of columns [15, 18)", "sides at least 1",
       "min-flux -1", "reference (-inf, 2)"};
-  g_autofree gchar *missing = g_build_filename (folder, "no-map.npy", NULL);
+  g_autofree gchar *missing = check_path_of ("no-map.npy");
   guint64 dims[] = {2, 2, 2};
   gchar *path, *contents;
   gsize size;
 
   check_bad_map (b, "map-location", missing, FILE_ERROR, "no-map.npy");
-  check_bad_map (b, "map-location", folder, FILE_ERROR, folder);
+  check_bad_map (
+      b, "map-location", check_folder (), FILE_ERROR, check_folder ());
   path = save ("narrow.npy", 3, 3, good);
   check_bad_map (b, "map-location", path, FILE_ERROR, "has 3 columns");
   g_free (path);
@@ -1434,7 +1421,7 @@ GST_START_TEST (test_a_reference_file_must_fit_the_cells)
 {
   const gchar *b = backends[__i__];
   gdouble values[14] = {0};
-  g_autofree gchar *missing = g_build_filename (folder, "none.npy", NULL);
+  g_autofree gchar *missing = check_path_of ("none.npy");
   gchar *path = save ("references.npy", 7, 2, values);
 
   check_bad_map (b, "reference-location", path, FILE_ERROR, "need [6, 2]");
@@ -1776,7 +1763,7 @@ shcentroid_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_set_timeout (tcase, 60);
-  tcase_add_checked_fixture (tcase, make_folder, remove_folder);
+  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
   tcase_add_loop_test (
       tcase, test_every_number_of_a_grid_is_what_the_pixels_give, 0, n);
   tcase_add_loop_test (tcase,

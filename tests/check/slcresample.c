@@ -8,22 +8,6 @@
 #define WIDTH 97
 #define HEIGHT 301
 
-static gchar *folder;
-
-static void
-write_file (const gchar *name, gconstpointer data, gsize size)
-{
-  g_autofree gchar *path = g_build_filename (folder, name, NULL);
-
-  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
-}
-
-static void
-write_text (const gchar *name, const gchar *text)
-{
-  write_file (name, text, strlen (text));
-}
-
 static void
 write_image (void)
 {
@@ -32,34 +16,27 @@ write_image (void)
 
   for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
     data[i] = (gint16) g_rand_int_range (rand, -999, 999);
-  write_file ("a.slc", data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  check_write_file ("a.slc", data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
 }
 
 static void
 setup (void)
 {
-  folder = check_folder_new ();
+  check_make_folder ();
   write_image ();
-  write_text ("sec.PRM", "SLC_file = a.slc\nnum_rng_bins = 97\n"
-                         "num_valid_az = 301\nPRF = 2000\nrshift = 4\n");
-  write_text ("ref.PRM", "SLC_file = none\nnum_rng_bins = 90\n"
-                         "num_valid_az = 310\nPRF = 1999\n");
-  write_text ("fit.txt", "rshift =  2 \nsub_int_r =  0.25 \nstretch_r =  0.01 "
-                         "\na_stretch_r =  -0.002 \nashift =  -4 \nsub_int_a = "
-                         " 0.5 \nstretch_a =  0.02 \na_stretch_a =  0.003 \n");
-}
-
-static void
-teardown (void)
-{
-  check_folder_free (&folder);
-}
-
-/* Returns: (transfer full): the description, in which every $ is the folder */
-static GstElement *
-launch (const gchar *description)
-{
-  return check_launch (description, folder);
+  check_write_file ("sec.PRM",
+      "SLC_file = a.slc\nnum_rng_bins = 97\n"
+      "num_valid_az = 301\nPRF = 2000\nrshift = 4\n",
+      -1);
+  check_write_file ("ref.PRM",
+      "SLC_file = none\nnum_rng_bins = 90\n"
+      "num_valid_az = 310\nPRF = 1999\n",
+      -1);
+  check_write_file ("fit.txt",
+      "rshift =  2 \nsub_int_r =  0.25 \nstretch_r =  0.01 "
+      "\na_stretch_r =  -0.002 \nashift =  -4 \nsub_int_a = "
+      " 0.5 \nstretch_a =  0.02 \na_stretch_a =  0.003 \n",
+      -1);
 }
 
 /* Appends what comes out until the end. Offsets must go on without gaps;
@@ -106,7 +83,7 @@ run (const gchar *source, const gchar *resample, const gchar *caps)
       g_strdup_printf ("slcsrc location=$/sec.PRM %s ! slcresample %s ! "
                        "appsink name=out sync=false",
           source, resample);
-  GstElement *pipeline = launch (text);
+  GstElement *pipeline = check_launch (text);
   GByteArray *bytes;
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -133,7 +110,7 @@ GST_START_TEST (test_nothing_set_is_the_image_but_for_its_edges)
   GByteArray *found = run ("", "",
       "application/x-slc, format=(string)ci16, width=(int)97, "
       "height=(int)301, prf=(double)2000, rshift=(int)0, ashift=(int)0");
-  g_autofree gchar *path = g_build_filename (folder, "a.slc", NULL);
+  g_autofree gchar *path = check_path_of ("a.slc");
   g_autofree gchar *data = NULL;
   gsize size;
 
@@ -188,8 +165,8 @@ GST_END_TEST
 GST_START_TEST (test_a_run_can_be_repeated)
 {
   GstElement *pipeline =
-      launch ("slcsrc location=$/sec.PRM name=s ! "
-              "slcresample " WARP " ! appsink name=out sync=false");
+      check_launch ("slcsrc location=$/sec.PRM name=s ! "
+                    "slcresample " WARP " ! appsink name=out sync=false");
   GByteArray *expected = run ("", WARP, NULL);
 
   for (guint i = 0; i < 3; i++) {
@@ -206,9 +183,9 @@ GST_END_TEST
 /* A flushing seek of the source: from the first line on again. */
 GST_START_TEST (test_a_flush_begins_anew)
 {
-  GstElement *pipeline = launch ("slcsrc location=$/sec.PRM name=s "
-                                 "lines-per-buffer=20 ! slcresample " WARP
-                                 " ! appsink name=out sync=false");
+  GstElement *pipeline = check_launch ("slcsrc location=$/sec.PRM name=s "
+                                       "lines-per-buffer=20 ! slcresample " WARP
+                                       " ! appsink name=out sync=false");
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "s");
   GByteArray *expected = run ("", WARP, NULL);
 
@@ -223,13 +200,6 @@ GST_START_TEST (test_a_flush_begins_anew)
   g_byte_array_unref (expected);
 }
 GST_END_TEST
-
-static void
-check_fails (
-    const gchar *description, GQuark domain, gint code, const gchar *words)
-{
-  check_pipeline_fails (launch (description), domain, code, words);
-}
 
 /* --- one image after another ------------------------------------------------
  */
@@ -295,20 +265,23 @@ GST_START_TEST (test_what_is_wrong_is_said)
   const gint settings = GST_RESOURCE_ERROR_SETTINGS;
   GstHarness *h;
 
-  write_text ("half.txt", "rshift = 2\n");
+  check_write_file ("half.txt", "rshift = 2\n", -1);
 #define FAILS(what, code, words) \
-  check_fails ("slcsrc location=$/sec.PRM ! slcresample " what " ! fakesink", \
+  check_launch_fails ("slcsrc location=$/sec.PRM ! slcresample " what \
+                      " ! fakesink", \
       resource, code, words)
   FAILS ("fit-location=$/no.txt", settings, "There is no file");
   FAILS ("fit-location=$/half.txt", settings, "has no line \"ashift = ...\"");
   FAILS ("reference-location=$/fit.txt", settings, "has no line \"SLC_file");
   FAILS ("fit-location=$/a.slc", settings, "is no PRM file");
-  check_fails ("slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
+  check_launch_fails (
+      "slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
   FAILS ("backend=cuda", GST_RESOURCE_ERROR_NOT_FOUND, "on the CPU alone");
 #undef FAILS
-  check_fails ("slcsrc location=$/a.slc width=97 format=f32 ! slcresample ! "
-               "fakesink",
+  check_launch_fails (
+      "slcsrc location=$/a.slc width=97 format=f32 ! slcresample ! "
+      "fakesink",
       stream, GST_STREAM_ERROR_FAILED, "");
 
   /* an image that ends early, and lines that are no lines */
@@ -343,7 +316,7 @@ slcresample_suite (void)
   TCase *tcase = tcase_create ("general");
 
   suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, teardown);
+  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
   tcase_add_test (tcase, test_nothing_set_is_the_image_but_for_its_edges);
   tcase_add_test (tcase, test_the_fit_is_the_same_as_its_numbers);
   tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);

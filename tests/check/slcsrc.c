@@ -14,28 +14,6 @@
 #define WIDTH 53
 #define HEIGHT 41
 
-static gchar *folder;
-
-static gchar *
-path_of (const gchar *name)
-{
-  return g_build_filename (folder, name, NULL);
-}
-
-static void
-write_file (const gchar *name, gconstpointer data, gsize size)
-{
-  g_autofree gchar *path = path_of (name);
-
-  fail_unless (g_file_set_contents (path, data, (gssize) size, NULL));
-}
-
-static void
-write_text (const gchar *name, const gchar *text)
-{
-  write_file (name, text, strlen (text));
-}
-
 /* Real part and imaginary part of sample @i, whole numbers. */
 static gint
 value_at (guint i)
@@ -69,15 +47,9 @@ setup (void)
   g_autofree gint16 *ci16 = make_ci16 ();
   g_autofree gfloat *cf32 = make_cf32 ();
 
-  folder = check_folder_new ();
-  write_file ("a.slc", ci16, sizeof (gint16) * 2 * WIDTH * HEIGHT);
-  write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
-}
-
-static void
-teardown (void)
-{
-  check_folder_free (&folder);
+  check_make_folder ();
+  check_write_file ("a.slc", ci16, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  check_write_file ("b.slc", cf32, sizeof (gfloat) * 2 * WIDTH * HEIGHT);
 }
 
 /* --- pipelines --------------------------------------------------------------
@@ -86,11 +58,10 @@ teardown (void)
 static GstElement *
 launch (const gchar *name, const gchar *more, const gchar *sink)
 {
-  g_autofree gchar *path = path_of (name);
   g_autofree gchar *text = g_strdup_printf (
-      "slcsrc name=s location=\"%s\" %s ! %s", path, more, sink);
+      "slcsrc name=s location=\"$/%s\" %s ! %s", name, more, sink);
 
-  return check_launch (text, NULL);
+  return check_launch (text);
 }
 
 #if defined HAVE_GDAL
@@ -140,7 +111,10 @@ static void
 check_fails (const gchar *name, const gchar *more, GQuark domain, gint code,
     const gchar *words)
 {
-  check_pipeline_fails (launch (name, more, "fakesink"), domain, code, words);
+  g_autofree gchar *text =
+      g_strdup_printf ("slcsrc location=\"$/%s\" %s ! fakesink", name, more);
+
+  check_launch_fails (text, domain, code, words);
 }
 
 /* --- images that GDAL reads --------------------------------------------------
@@ -178,7 +152,7 @@ write_tiff (const gchar *name, gconstpointer data, guint bits,
     put (bytes, 4, tags[i][1]);
   }
   put (bytes, 4, 0);
-  write_file (name, bytes->data, bytes->len);
+  check_write_file (name, bytes->data, bytes->len);
 }
 
 static void
@@ -189,7 +163,7 @@ write_envi (const gchar *name, guint type, guint height)
       "data type = %u\ninterleave = bsq\nbyte order = 0\n",
       WIDTH, height, type);
 
-  write_text (name, text);
+  check_write_file (name, text, -1);
 }
 
 static void
@@ -205,7 +179,7 @@ write_vrt (const gchar *name, const gchar *type, guint size)
       "    <LineOffset>%u</LineOffset>\n  </VRTRasterBand>\n</VRTDataset>\n",
       WIDTH, HEIGHT, type, size == 4 ? 'a' : 'b', size, size * WIDTH);
 
-  write_text (name, text);
+  check_write_file (name, text, -1);
 }
 
 GST_START_TEST (test_gdal_reads_tiff_envi_and_isce)
@@ -234,11 +208,11 @@ GST_END_TEST
 GST_START_TEST (test_gdal_reads_a_measurement_of_sentinel_1)
 {
   const gchar *product = "S1A_IW_SLC__1SDV_20260101T052633_0572A1.SAFE";
-  g_autofree gchar *safe = path_of (product);
+  g_autofree gchar *safe = check_path_of (product);
   g_autofree gchar *measurement = g_build_filename (safe, "measurement", NULL);
   g_autofree gchar *name = g_build_filename (
       product, "measurement", "s1a-iw2-slc-vv-20260101t052633-001.tiff", NULL);
-  g_autofree gchar *path = path_of (name);
+  g_autofree gchar *path = check_path_of (name);
   g_autofree gint16 *ci16 = make_ci16 ();
 
   fail_unless_equals_int (g_mkdir_with_parents (measurement, 0700), 0);
@@ -274,7 +248,7 @@ GST_START_TEST (test_gdal_says_what_is_wrong)
   /* the source of a VRT is missing */
   write_vrt ("a.slc.vrt", "CInt16", 4);
   {
-    g_autofree gchar *path = path_of ("a.slc");
+    g_autofree gchar *path = check_path_of ("a.slc");
 
     g_unlink (path);
   }
@@ -397,8 +371,10 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
   GstCaps *caps;
   gdouble doppler;
 
-  write_text ("a.PRM", "SLC_file = a.slc\nnum_rng_bins = 53\nnum_valid_az = "
-                       "41\nPRF = 2000\nfd1 = -300\n");
+  check_write_file ("a.PRM",
+      "SLC_file = a.slc\nnum_rng_bins = 53\nnum_valid_az = "
+      "41\nPRF = 2000\nfd1 = -300\n",
+      -1);
   pipeline = launch ("a.PRM", "", "fakesink name=sink");
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
@@ -438,7 +414,7 @@ slcsrc_suite (void)
   TCase *tcase = tcase_create ("general");
 
   suite_add_tcase (suite, tcase);
-  tcase_add_checked_fixture (tcase, setup, teardown);
+  tcase_add_checked_fixture (tcase, setup, check_remove_folder);
 #if defined HAVE_GDAL
   tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
   tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);

@@ -9,8 +9,6 @@
 
 enum { SIZE = 101, RADIUS = 40 };
 
-static gchar *folder;
-
 /* Returns: (transfer full): the disc around the middle, with a highlight of 3 x
  * 3 pixels @dx to the right and @dy up */
 static GstBuffer *
@@ -101,7 +99,7 @@ GST_START_TEST (test_every_format_gives_the_lights)
   const gchar *formats[] = {
       "GRAY8", "GRAY16_LE", "RGB", "BGRx", "ARGB", "RGBA64_LE", "ARGB64_LE"};
   const gchar *spheres[] = {"", "centre-x=50 centre-y=50 radius=40"};
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
 
   for (guint k = 0; k < G_N_ELEMENTS (spheres); k++)
     for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
@@ -120,7 +118,7 @@ GST_END_TEST
 
 GST_START_TEST (test_action_ends_a_set_and_the_next_begins)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
   GstHarness *h = harness_new ("", path);
   GstElement *element = gst_harness_find_element (h, "spherelights");
 
@@ -170,7 +168,7 @@ assert_refused (const gchar *properties, const gchar *path, gint dx,
 
 GST_START_TEST (test_what_cannot_be_is_an_error)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
 
   assert_refused ("", "/nowhere/at/all.lp", 0, FALSE, "/nowhere/at/all.lp");
   assert_refused ("mask-location=/nowhere.npy", path, 0, TRUE, "/nowhere.npy");
@@ -180,8 +178,8 @@ GST_END_TEST
 
 GST_START_TEST (test_mask_gives_the_sphere)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
-  g_autofree gchar *mask = g_build_filename (folder, "mask.npy", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
+  g_autofree gchar *mask = check_path_of ("mask.npy");
   g_autofree gchar *property = g_strdup_printf ("mask-location=%s", mask);
   GString *npy = g_string_new (NULL);
   GstHarness *h;
@@ -223,7 +221,7 @@ finish_sets (gpointer element)
 
 GST_START_TEST (test_sets_may_be_finished_while_the_element_stops)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
 
   for (guint i = 0; i < 50; i++) {
     GstElement *element = gst_element_factory_make ("spherelights", NULL);
@@ -256,7 +254,7 @@ push_in_thread (gpointer h)
 /* A paused pipeline keeps the first picture, and the thread that brought it. */
 GST_START_TEST (test_a_set_may_be_finished_while_a_picture_waits)
 {
-  g_autofree gchar *path = g_build_filename (folder, "lights.lp", NULL);
+  g_autofree gchar *path = check_path_of ("lights.lp");
   GstHarness *h = harness_new ("", path);
   GstElement *element = gst_harness_find_element (h, "spherelights");
   CheckWaiting w;
@@ -273,18 +271,6 @@ GST_START_TEST (test_a_set_may_be_finished_while_a_picture_waits)
 }
 GST_END_TEST
 
-static void
-make_folder (void)
-{
-  folder = check_folder_new ();
-}
-
-static void
-remove_folder (void)
-{
-  check_folder_free (&folder);
-}
-
 static Suite *
 spherelights_suite (void)
 {
@@ -292,7 +278,7 @@ spherelights_suite (void)
   TCase *tc = tcase_create ("general");
 
   suite_add_tcase (s, tc);
-  tcase_add_checked_fixture (tc, make_folder, remove_folder);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_gives_the_lights);
   tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
   tcase_add_test (tc, test_what_cannot_be_is_an_error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "kernel-test.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,6 +237,35 @@ all_canary (const uint8_t *bytes, size_t size)
     if (bytes[i] != CANARY)
       return false;
   return true;
+}
+
+void
+test_image_put_complex (
+    const TestImage *image, uint32_t x, uint32_t y, double re, double im)
+{
+  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
+
+  if (image->image.type == IMK_TYPE_CF32) {
+    ((float *) row)[2 * x] = (float) re;
+    ((float *) row)[2 * x + 1] = (float) im;
+  } else {
+    ((int16_t *) row)[2 * x] = (int16_t) lrint (re);
+    ((int16_t *) row)[2 * x + 1] = (int16_t) lrint (im);
+  }
+}
+
+void
+test_image_get_complex (
+    const TestImage *image, uint32_t x, uint32_t y, double *re, double *im)
+{
+  const uint8_t *row =
+      (const uint8_t *) image->image.data + y * image->image.stride;
+  const float *f = (const float *) row;
+  const int16_t *i = (const int16_t *) row;
+  bool is_float = image->image.type == IMK_TYPE_CF32;
+
+  *re = is_float ? f[2 * x] : i[2 * x];
+  *im = is_float ? f[2 * x + 1] : i[2 * x + 1];
 }
 
 void

@@ -86,6 +86,12 @@ void test_image_free (TestImage *image);
 void test_image_fill (
     TestImage *image, Fill fill, uint32_t maximum, uint64_t seed);
 
+/* A sample of a ci16 image, to which it is rounded, or of a cf32 one. */
+void test_image_put_complex (
+    const TestImage *image, uint32_t x, uint32_t y, double re, double im);
+void test_image_get_complex (
+    const TestImage *image, uint32_t x, uint32_t y, double *re, double *im);
+
 /* Fails when a byte outside the pixels was written. @where: for the message */
 void test_image_check_canaries (const TestImage *image, const char *where);
 

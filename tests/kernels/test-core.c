@@ -503,6 +503,9 @@ run_unknown_names (void)
       &error, IMK_ERROR_UNAVAILABLE, "\"libimk-tpu.so\"");
   test_error (imk_backend_find (IMK_MODULE_CUDA, "dehaze", &table, &error),
       &error, IMK_ERROR_UNAVAILABLE, "libimk-cuda.so brings no \"dehaze\"");
+  test_error (imk_backend_table ((ImkBackend) 7, "the CPU's", IMK_MODULE_CUDA,
+                  "device", &table, &error),
+      &error, IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
 }
 
 static void

@@ -14,33 +14,6 @@ enum { N = IMK_INSARFORM_N_CHANNELS };
 /* --- images ------------------------------------------------------------------
  */
 
-static void
-put (const TestImage *image, uint32_t x, uint32_t y, double re, double im)
-{
-  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
-
-  if (image->image.type == IMK_TYPE_CF32) {
-    ((float *) row)[2 * x] = (float) re;
-    ((float *) row)[2 * x + 1] = (float) im;
-  } else {
-    ((int16_t *) row)[2 * x] = (int16_t) lrint (re);
-    ((int16_t *) row)[2 * x + 1] = (int16_t) lrint (im);
-  }
-}
-
-static void
-get (const TestImage *image, uint32_t x, uint32_t y, double *re, double *im)
-{
-  const uint8_t *row =
-      (const uint8_t *) image->image.data + y * image->image.stride;
-  const float *f = (const float *) row;
-  const int16_t *i = (const int16_t *) row;
-  bool is_float = image->image.type == IMK_TYPE_CF32;
-
-  *re = is_float ? f[2 * x] : i[2 * x];
-  *im = is_float ? f[2 * x + 1] : i[2 * x + 1];
-}
-
 static TestImage
 noise (ImkType type, uint64_t seed)
 {
@@ -48,7 +21,8 @@ noise (ImkType type, uint64_t seed)
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
-      put (&image, x, y, (double) (test_random (&seed) % 65536) - 32768,
+      test_image_put_complex (&image, x, y,
+          (double) (test_random (&seed) % 65536) - 32768,
           (double) (test_random (&seed) % 65536) - 32768);
   return image;
 }
@@ -136,8 +110,8 @@ sum (const TestImage *a, const TestImage *b, int64_t x0, int64_t x1, int64_t y0,
     for (int64_t x = x0; x < x1; x++) {
       double r1, i1, r2, i2;
 
-      get (a, (uint32_t) x, (uint32_t) y, &r1, &i1);
-      get (b, (uint32_t) x, (uint32_t) y, &r2, &i2);
+      test_image_get_complex (a, (uint32_t) x, (uint32_t) y, &r1, &i1);
+      test_image_get_complex (b, (uint32_t) x, (uint32_t) y, &r2, &i2);
       if (!isfinite (r1) || !isfinite (i1) || !isfinite (r2) ||
           !isfinite (i2) || (r1 == 0 && i1 == 0) || (r2 == 0 && i2 == 0))
         continue;
@@ -208,10 +182,11 @@ test_cells_are_their_sums (void)
     TestImage a = noise (type, 1), b = noise (type, 2), out;
 
     for (uint32_t k = 0; k < HEIGHT; k++) { /* and some without data */
-      put (&a, 50 + k, k, 0, 0);
-      put (&b, 200, k, 0, 0);
+      test_image_put_complex (&a, 50 + k, k, 0, 0);
+      test_image_put_complex (&b, 200, k, 0, 0);
       if (type == IMK_TYPE_CF32)
-        put (k % 2 ? &a : &b, 300, k, NAN, k % 3 ? INFINITY : 0);
+        test_image_put_complex (
+            k % 2 ? &a : &b, 300, k, NAN, k % 3 ? INFINITY : 0);
     }
     out = form (&c, &a, &b, cases[i][4]);
     check_cells (&c, &a, &b, &out);
@@ -232,8 +207,8 @@ test_equal_images_are_coherent (void)
     for (uint32_t x = 0; x < WIDTH; x++) {
       double re, im;
 
-      get (&a, x, y, &re, &im);
-      put (&b, x, y, re * cos (0.7) - im * sin (0.7),
+      test_image_get_complex (&a, x, y, &re, &im);
+      test_image_put_complex (&b, x, y, re * cos (0.7) - im * sin (0.7),
           re * sin (0.7) + im * cos (0.7));
     }
   out = form (&c, &a, &b, 13);
@@ -281,7 +256,7 @@ test_images_without_data_are_0 (void)
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
-      put (&b, x, y, 0, 0);
+      test_image_put_complex (&b, x, y, 0, 0);
   out = form (&c, &a, &b, 1000);
   for (uint32_t y = 0; y < out.image.height; y++)
     for (uint32_t x = 0; x < out.image.width; x++)

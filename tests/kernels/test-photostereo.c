@@ -283,7 +283,8 @@ dot (const double a[3], const double b[3])
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* The whole procedure with its rounds. Returns: lights used, 0 for invalid;
+/* The whole procedure with its rounds, where 1 is the full scale, at which a
+ * sample is clipped. Returns: lights used, 0 for invalid;
  * *tie: a light was so near to a threshold that float32 may decide otherwise */
 static uint32_t
 reference (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
@@ -295,7 +296,8 @@ reference (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
 
   *tie = false;
   for (uint32_t i = 0; i < n; i++) {
-    w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1]));
+    w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
+           !(limits && g[i] >= 1);
     used += w[i] > 0;
   }
   if (used < 3 || !least_squares (n, l, g, w, x) || dot (x, x) == 0)
@@ -312,7 +314,7 @@ reference (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
 
       *tie = *tie || fabs (g[i] - t[0] * unit) < 2e-6 ||
              fabs (g[i] - t[1] * unit) < 2e-6 || fabs (r - t[2] * unit) < 2e-6;
-      w[i] = keep && (c->readmit || best[i] > 0);
+      w[i] = keep && g[i] < 1 && (c->readmit || best[i] > 0);
       count += w[i] > 0;
       same = same && w[i] == best[i];
     }
@@ -441,6 +443,7 @@ test_thresholds_are_strict_but_for_the_residual (void)
 
   c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
   c.full_scale = 128; /* a grey value is then exact in float32 */
+  c.saturation = -1;
   c.t_min = 0;
   c.t_max = 214.0 / 128; /* the 4th is not below */
   c.t_res = 2;
@@ -1032,7 +1035,7 @@ test_what_cannot_be_solved_is_marked (void)
 }
 
 static void
-test_saturated_pixels_are_left_out_by_absolute_thresholds (void)
+test_what_all_lights_clip_is_invalid (void)
 {
   enum { N = 12 };
   ImkPhotostereoLight lights[N] = {{0}};
@@ -1042,16 +1045,161 @@ test_saturated_pixels_are_left_out_by_absolute_thresholds (void)
   Solved solved;
 
   fill_dome (lights, N, 1, 0.4);
-  s = kernel_new (IMK_BACKEND_CPU, &c); /* auto: absolute below 20 */
   test_image_fill (&frame, FILL_MAXIMUM, 255, 0);
-  for (uint32_t i = 0; i < N; i++)
+  for (uint32_t run = 0; run < 3; run++) {
+    c.robust = run == 2 ? IMK_PHOTOSTEREO_ROBUST_HUBER
+                        : IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+    c.thresholds = run == 0 ? IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE
+                            : IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    for (uint32_t i = 0; i < N; i++)
+      add (s, &frame, i);
+    solved = solve (s, &c, IMK_TYPE_F32);
+    check_all_invalid (&solved, "saturated");
+    test_check (get (&solved.ambient, 0, 0, 0) == 1, "ambient %g",
+        get (&solved.ambient, 0, 0, 0));
+    solved_free (&solved);
+    imk_photostereo_free (s);
+  }
+  test_image_free (&frame);
+}
+
+/* As a sensor that ends at @level. Returns: how many samples it clips */
+static uint64_t
+render_overexposed (
+    const ImkPhotostereoConfig *c, uint32_t i, uint32_t level, TestImage *frame)
+{
+  uint64_t n = 0;
+
+  render (c, 2, i, frame);
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++)
+      for (uint32_t k = 0; k < c->channels; k++)
+        if (get (frame, x, y, k) >= level) {
+          set_sample (frame, x, y, k, level + (x + y) % 2);
+          n++;
+        }
+  return n;
+}
+
+/* Degrees from the truth on average. */
+static double
+mean_error (const ImkPhotostereoConfig *c, const Solved *solved, uint64_t *n)
+{
+  double sum = 0;
+
+  *n = 0;
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t x = 0; x < c->width; x++) {
+      double truth[3], found[3];
+
+      shape_at (2, x, y, truth);
+      get_normal (solved, x, y, found);
+      if (dot (found, found) != 0) {
+        sum += angle (truth, found);
+        ++*n;
+      }
+    }
+  return sum / (double) *n;
+}
+
+static void
+test_clipped_samples_are_outliers_from_the_start (void)
+{
+  enum { N = 60, W = 33, H = 3, LEVEL = 20000 };
+  static const ImkPhotostereoRobust robust[] = {
+      IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_ROBUST_THRESHOLDS,
+      IMK_PHOTOSTEREO_ROBUST_HUBER};
+  ImkPhotostereoLight lights[N] = {{0}};
+
+  fill_dome (lights, N, 1, 0.5);
+  for (uint32_t run = 0; run < 6; run++) {
+    ImkPhotostereoConfig c =
+        config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
+    TestImage frame = test_image_new (c.type, W, H, 1, 0);
+    uint64_t n_clipped = 0, n_valid;
+    ImkPhotostereo *s;
+    Solved solved;
+    double error;
+
+    c.robust = robust[run % 3];
+    c.thresholds = run % 3 ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
+                           : IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+    c.t_max = 10; /* not by that */
+    c.saturation = run < 3 ? LEVEL : -1;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    for (uint32_t i = 0; i < N; i++) {
+      n_clipped += render_overexposed (&c, i, LEVEL, &frame);
+      add (s, &frame, i);
+    }
+    solved = solve (s, &c, IMK_TYPE_F32);
+    error = mean_error (&c, &solved, &n_valid);
+    test_check (n_clipped > N * W * H / 5, "only %llu samples are clipped",
+        (unsigned long long) n_clipped);
+    test_check (solved.summary.n_samples == N * W * H, "of %llu samples",
+        (unsigned long long) solved.summary.n_samples);
+    if (run < 3) {
+      test_check (error < 0.01, "run %u: %.3f degrees off", run, error);
+      test_check (n_valid > W * H / 2, "run %u: %llu pixels are valid", run,
+          (unsigned long long) n_valid);
+      test_check (solved.summary.n_clipped == n_clipped &&
+                      solved.summary.largest == LEVEL + 1,
+          "%llu samples are clipped, the largest is %u; expected %llu, %u",
+          (unsigned long long) solved.summary.n_clipped, solved.summary.largest,
+          (unsigned long long) n_clipped, LEVEL + 1);
+    } else {
+      test_check (error > 0.5, "run %u: %.3f degrees off only", run, error);
+      test_check (solved.summary.n_clipped == 0, "never is %llu",
+          (unsigned long long) solved.summary.n_clipped);
+    }
+    solved_free (&solved);
+    test_image_free (&frame);
+    imk_photostereo_free (s);
+  }
+}
+
+/* In any channel, as it came: what is dark, and the mask, do not matter. */
+static void
+test_a_clipped_channel_is_enough (void)
+{
+  enum { N = 24, W = 9, H = 2 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 3, lights, N, false);
+  TestImage frame = test_image_new (c.type, W, H, 3, 0);
+  TestImage dark = test_image_new (c.type, W, H, 3, 0);
+  TestImage mask = test_image_new (c.type, W, H, 1, 0);
+  ImkPhotostereo *s;
+  Solved solved;
+
+  fill_dome (lights, N, 1, 0.5);
+  test_image_fill (&dark, FILL_MAXIMUM, 10, 0);
+  test_image_fill (&mask, FILL_MAXIMUM, 1, 0);
+  set_sample (&mask, 8, 1, 0, 0);
+  c.dark = &dark.image;
+  c.mask = &mask.image;
+  c.t_max = c.t_res = 100;
+  c.t_min = 0;
+  s = kernel_new (IMK_BACKEND_CPU, &c);
+  for (uint32_t i = 0; i < N; i++) {
+    test_image_fill (&frame, FILL_MAXIMUM, 100, 0);
+    for (uint32_t x = 0; x < W; x++) /* the x-th pixel under x lights */
+      for (uint32_t y = 0; y < H; y++)
+        set_sample (&frame, x, y, i % 3, i < x ? 255 : 254);
     add (s, &frame, i);
+  }
   solved = solve (s, &c, IMK_TYPE_F32);
-  check_all_invalid (&solved, "saturated");
-  test_check (get (&solved.ambient, 0, 0, 0) == 1, "ambient %g",
-      get (&solved.ambient, 0, 0, 0));
+  for (uint32_t x = 0; x < W; x++)
+    test_check (get (&solved.quality, x, 0, IMK_PHOTOSTEREO_LIGHTS) == N - x,
+        "%g lights at pixel %u", get (&solved.quality, x, 0, 0), x);
+  test_check (solved.summary.n_clipped == 2 * 36 - 8,
+      "%llu samples are clipped",
+      (unsigned long long) solved.summary.n_clipped);
+  test_check (solved.summary.n_samples == N * 3 * (W * H - 1), "of %llu",
+      (unsigned long long) solved.summary.n_samples);
   solved_free (&solved);
   test_image_free (&frame);
+  test_image_free (&dark);
+  test_image_free (&mask);
   imk_photostereo_free (s);
 }
 
@@ -1659,7 +1807,17 @@ test_bad_light_files_are_refused (void)
       &error, IMK_ERROR_FILE, "line 3");
   test_error (imk_photostereo_lights_parse_intensities (
                   "1\n1 2\n", 6, "i.txt", &l, &error),
-      &error, IMK_ERROR_FILE, "line 2: 2 words");
+      &error, IMK_ERROR_FILE, "line 2: 2 numbers");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 3 4 5\n", 18, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 2: 5 numbers");
+  test_error (
+      imk_photostereo_lights_parse_intensities (
+          "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", 34, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 1: 17 words");
+  test_error (imk_photostereo_lights_parse_intensities (
+                  "1 2 3 4\n1 2 0 4\n", 16, "i.txt", &l, &error),
+      &error, IMK_ERROR_FILE, "line 2: the intensity 0");
   test_error (imk_photostereo_lights_parse_intensities (
                   "1\n-1\n", 5, "i.txt", &l, &error),
       &error, IMK_ERROR_FILE, "line 2: the intensity -1");
@@ -1729,6 +1887,13 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
       "%s: %llu and %llu are invalid", where,
       (unsigned long long) a.summary.n_invalid,
       (unsigned long long) b.summary.n_invalid);
+  test_check (a.summary.n_samples == b.summary.n_samples &&
+                  a.summary.n_clipped == b.summary.n_clipped &&
+                  a.summary.largest == b.summary.largest,
+      "%s: %llu and %llu samples are clipped, the largest are %u and %u", where,
+      (unsigned long long) a.summary.n_clipped,
+      (unsigned long long) b.summary.n_clipped, a.summary.largest,
+      b.summary.largest);
   solved_free (&a);
   solved_free (&b);
   frames_free (frames, c->n_lights);
@@ -1842,10 +2007,14 @@ test_cuda_agrees (void)
 
   test_need_cuda ();
   fill_dome (lights, 40, 300, 0.4);
-  for (uint32_t i = 0; i < 40; i++)
-    for (uint32_t k = 0; k < 3; k++)
-      lights[i].intensity[k] = 0.8 + 0.01 * ((i + 5 * k) % 20);
-  for (uint32_t size = 0; size < 4; size++)
+  for (uint32_t size = 0; size < 4; size++) {
+    TestImage mask =
+        test_image_new (IMK_TYPE_U8, sizes[size][0], sizes[size][1], 1, 1);
+
+    test_image_fill (&mask, FILL_NOISE, 1, 3);
+    for (uint32_t i = 0; i < 40; i++)
+      for (uint32_t k = 0; k < 3; k++)
+        lights[i].intensity[k] = size % 2 ? 0.8 + 0.01 * ((i + 5 * k) % 20) : 1;
     for (uint32_t robust = 0; robust < 3; robust++)
       for (uint32_t k = 0; k < 16; k++) {
         uint32_t kind = k % 8;
@@ -1871,10 +2040,15 @@ test_cuda_agrees (void)
         c.mm_per_pixel = fine ? 0.01 : 0.8; /* likewise */
         c.plane_z = kind == 6 ? 20 : 0;
         c.track_change = true;
+        c.mask = kind == 3 && fine ? &mask.image : NULL;
+        if ((k + robust) % 2) /* what exceeds it is clipped */
+          c.saturation = kind == 1 ? 30000 : 120;
         snprintf (where, sizeof (where), "%ux%u robust %u kind %u%s", c.width,
             c.height, robust, kind, fine ? ", fine" : "");
         check_parity (&c, where);
       }
+    test_image_free (&mask);
+  }
 }
 
 int
@@ -1896,8 +2070,10 @@ main (void)
       {"a set so far is a set of its own",
           test_a_set_so_far_is_a_set_of_its_own},
       {"what cannot be solved is marked", test_what_cannot_be_solved_is_marked},
-      {"absolute thresholds leave saturated pixels out",
-          test_saturated_pixels_are_left_out_by_absolute_thresholds},
+      {"what all lights clip is invalid", test_what_all_lights_clip_is_invalid},
+      {"clipped samples are outliers from the start",
+          test_clipped_samples_are_outliers_from_the_start},
+      {"a clipped channel is enough", test_a_clipped_channel_is_enough},
       {"a mask is obeyed", test_mask_is_obeyed},
       {"colours of a mosaic", test_colours_of_a_mosaic},
       {"the order of channels", test_order_of_channels},

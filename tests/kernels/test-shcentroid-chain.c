@@ -432,6 +432,35 @@ bounded (const ImkShcentroidConfig *c, double mean, int64_t n)
   return fmin (fmax (mean, 0), (double) (n - 1));
 }
 
+/* What an iterated weight makes of the variance: it follows the part q of each
+ * shift of itself, so noise counts 1 + q + q^2 + ... times. @from: the mean
+ * with the weight where it is; @to: a nudge away */
+static double
+expected_scatter (const ImkShcentroidConfig *c, double from, double to)
+{
+  double q = fmin (fmax ((to - from) / (c->sigma / 1024), 0), 1), sum = 0;
+
+  for (uint32_t i = 0; i < c->iterations; i++)
+    sum += pow (q, i);
+  return sum * sum;
+}
+
+static void
+scatter (const ImkShcentroidConfig *c, const TestImage *in, const Box *b,
+    double t, double x, double y, double row[N_FIELDS])
+{
+  double nudge = c->sigma / 1024;
+  Sums s = expected_sums (c, in, b, t, x + nudge, y, 0, 0);
+
+  row[IMK_SHCENTROID_VAR_X] *=
+      expected_scatter (c, row[IMK_SHCENTROID_X] - (double) b->x,
+          bounded (c, (double) (s.px / s.p), b->width));
+  s = expected_sums (c, in, b, t, x, y + nudge, 0, 0);
+  row[IMK_SHCENTROID_VAR_Y] *=
+      expected_scatter (c, row[IMK_SHCENTROID_Y] - (double) b->y,
+          bounded (c, (double) (s.py / s.p), b->height));
+}
+
 static void
 expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
     double row[N_FIELDS])
@@ -478,6 +507,8 @@ expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
         scale * (double) (spread.spread_x / (s.p * s.p));
     row[IMK_SHCENTROID_VAR_Y] =
         scale * (double) (spread.spread_y / (s.p * s.p));
+    if (n > 1)
+      scatter (c, in, &b, t, x, y, row);
   }
   row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_X] - b.ref_x;
   row[IMK_SHCENTROID_DY] = row[IMK_SHCENTROID_Y] - b.ref_y;

@@ -57,33 +57,6 @@ signal_at (const Signal *s, double x, double y, double *re, double *im)
   }
 }
 
-static void
-put (const TestImage *image, uint32_t x, uint32_t y, double re, double im)
-{
-  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
-
-  if (image->image.type == IMK_TYPE_CF32) {
-    ((float *) row)[2 * x] = (float) re;
-    ((float *) row)[2 * x + 1] = (float) im;
-  } else {
-    ((int16_t *) row)[2 * x] = (int16_t) lrint (re);
-    ((int16_t *) row)[2 * x + 1] = (int16_t) lrint (im);
-  }
-}
-
-static void
-get (const TestImage *image, uint32_t x, uint32_t y, double *re, double *im)
-{
-  const uint8_t *row =
-      (const uint8_t *) image->image.data + y * image->image.stride;
-  const float *f = (const float *) row;
-  const int16_t *i = (const int16_t *) row;
-  bool is_float = image->image.type == IMK_TYPE_CF32;
-
-  *re = is_float ? f[2 * x] : i[2 * x];
-  *im = is_float ? f[2 * x + 1] : i[2 * x + 1];
-}
-
 static TestImage
 sample_signal (const Signal *s, ImkType type)
 {
@@ -94,7 +67,7 @@ sample_signal (const Signal *s, ImkType type)
       double re, im;
 
       signal_at (s, x, y, &re, &im);
-      put (&image, x, y, re, im);
+      test_image_put_complex (&image, x, y, re, im);
     }
   return image;
 }
@@ -197,7 +170,7 @@ measure_error (const ImkSlcresampleConfig *c, const Signal *s, TestImage *out)
           x >= half && y >= half && x < c->width - half && y < c->height - half;
       double re, im, found_re, found_im;
 
-      get (out, r, a, &found_re, &found_im);
+      test_image_get_complex (out, r, a, &found_re, &found_im);
       test_check (!inside || found_re || found_im,
           "(%u, %u) is 0 and comes from (%.2f, %.2f)", r, a, x, y);
       if (!found_re && !found_im)
@@ -358,9 +331,9 @@ test_whole_shifts_move_samples (void)
       bool inside = r >= 4 + 7 && r - 4 + 8 < WIDTH && a + 7 + 8 < HEIGHT;
       double re, im, moved_re = 0, moved_im = 0;
 
-      get (&out, r, a, &re, &im);
+      test_image_get_complex (&out, r, a, &re, &im);
       if (inside)
-        get (&in, r - 4, a + 7, &moved_re, &moved_im);
+        test_image_get_complex (&in, r - 4, a + 7, &moved_re, &moved_im);
       test_check (re == moved_re && im == moved_im,
           "(%u, %u) is %g %+gi, expected %g %+gi", r, a, re, im, moved_re,
           moved_im);
@@ -401,10 +374,11 @@ test_what_is_not_finite_counts_as_0 (void)
   TestImage expected = new_out (&c);
 
   for (uint32_t y = 60; y < 70; y++)
-    put (&in, 100 + y, y, 0, 0);
+    test_image_put_complex (&in, 100 + y, y, 0, 0);
   resample (&c, &in, &expected, 50, 30);
   for (uint32_t y = 60; y < 70; y++)
-    put (&in, 100 + y, y, y % 2 ? NAN : INFINITY, y % 2 ? -INFINITY : NAN);
+    test_image_put_complex (
+        &in, 100 + y, y, y % 2 ? NAN : INFINITY, y % 2 ? -INFINITY : NAN);
   resample (&c, &in, &out, 50, 30);
   test_image_same (&out, &expected, "NaN");
   test_image_free (&in);
@@ -423,13 +397,13 @@ test_far_away_is_0 (void)
 
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     memcpy (c.shift, shifts[i], sizeof (c.shift));
-    put (&out, 17, 19, 1, 1);
+    test_image_put_complex (&out, 17, 19, 1, 1);
     resample (&c, &in, &out, 50, 30);
     for (uint32_t a = 0; a < c.out_height; a++)
       for (uint32_t r = 0; r < c.out_width; r++) {
         double re, im;
 
-        get (&out, r, a, &re, &im);
+        test_image_get_complex (&out, r, a, &re, &im);
         test_check (re == 0 && im == 0, "(%u, %u) is %g %+gi", r, a, re, im);
       }
   }

@@ -173,8 +173,8 @@ run_object_job (MockJob *job, ImkError *error)
 
 /* @image, as the device would find it: in its own memory or mapped. */
 static ImkStatus
-take_image (const ImkImage *image, int device, const char *role, MockSpan *span,
-    ImkImage *taken, ImkError *error)
+take_image (const ImkImage *image, int device, bool copied, const char *role,
+    MockSpan *span, ImkImage *taken, ImkError *error)
 {
   ImkStatus status = mock_span_take (image->data,
       mock_rows_size (image->stride, imk_image_row_size (image), image->height),
@@ -191,7 +191,7 @@ take_image (const ImkImage *image, int device, const char *role, MockSpan *span,
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "The %s is said to lie in %s memory, which it does not.", role,
         mapped ? "page-locked" : "device");
-  if (!mapped && span->block->device != device)
+  if (!mapped && !copied && span->block->device != device)
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "The %s lies in memory of device %d, the stream is of device %d.", role,
         span->block->device, device);
@@ -218,11 +218,11 @@ take_request (
   }
   for (int i = 0; i < MOCK_MAX_INPUTS && status == IMK_OK; i++)
     if (request->in[i])
-      status = take_image (request->in[i], device, "input image",
-          &job->spans[i], &job->in[i], error);
+      status = take_image (request->in[i], device, request->copies_input,
+          "input image", &job->spans[i], &job->in[i], error);
   for (int i = 0; i < MOCK_MAX_OUTPUTS && status == IMK_OK; i++)
     if (request->out[i])
-      status = take_image (request->out[i], device, "output image",
+      status = take_image (request->out[i], device, false, "output image",
           &job->spans[MOCK_MAX_INPUTS + i], &job->out[i], error);
   return status;
 }

@@ -43,6 +43,7 @@ typedef struct MockRequest {
   const ImkImage *in[MOCK_MAX_INPUTS], *out[MOCK_MAX_OUTPUTS]; /* or NULL */
   const void *call; /* what else it needs; copied */
   size_t call_size;
+  bool copies_input; /* which may lie on another device then */
   bool takes_params; /* the object's, if they are newer than its state's */
   bool in_turn;      /* jobs run in the order of their requests on any stream */
 } MockRequest;

@@ -171,6 +171,22 @@ class Pipelines(unittest.TestCase):
             self.assertEqual(pictures.read_png(
                 os.path.join(folder, "medal.png")).shape, (250, 1000, 3))
 
+    def test_bands_show_what_is_under_the_enamel(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([os.path.join(SOURCE, "pipelines", "photostereo-bands"), folder],
+                           check=True, timeout=3 * TIMEOUT,
+                           env={**os.environ, "GST_IMAGING_ENV": "1"})
+            bands = pictures.read_png(os.path.join(folder, "bands-albedo.png"))
+            self.assertEqual(bands.shape, (2000, 250))
+            bands = bands.reshape(8, 250, 250).astype(float)
+            enamel = (bands[1] > 100) & (bands[4] < 80)
+            self.assertGreater(enamel.sum(), 1000)
+            dark = enamel & (bands[7] < 0.6 * np.median(bands[7][enamel]))
+            self.assertGreater(dark.sum(), 0.05 * enamel.sum())
+            # in the others nothing is to be seen of it
+            for band in bands[:5]:
+                self.assertAlmostEqual(band[dark].mean() / band[enamel].mean(), 1, delta=0.05)
+
     def test_figure15_converges(self):
         with tempfile.TemporaryDirectory() as folder:
             text = self.run_in(folder, "photostereo-figure15")

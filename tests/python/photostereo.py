@@ -165,6 +165,22 @@ class RealPictures(unittest.TestCase):
                 self.assertLess(error, most)
                 self.assertLess((solved & ~valid).sum(), 0.02 * solved.sum())
 
+    def test_an_overexposed_sphere_is_solved_from_what_is_not_clipped(self):
+        gray = Recording("uw_gray", tempfile.mkdtemp(dir=self.folder))
+        frames = np.load(gray.path)
+        np.save(gray.path, np.minimum(frames.astype(int) * 2, 255).astype(np.uint8))
+        expected = gray.array("analytic_sphere_normals")
+        solved = gray.mask() & np.isfinite(expected).all(-1)
+        errors = []
+        for saturation in (0, -1):
+            found = self.last(gray, f"threshold-mode=relative saturation={saturation}")
+            valid = solved & is_valid(found["normal"])
+            errors.append(angle(found["normal"], expected)[valid].mean())
+        print(f"overexposed: {errors[0]:.2f} degrees, {errors[1]:.2f} with what is clipped",
+              file=sys.stderr)
+        self.assertLess(errors[0], 8)
+        self.assertGreater(errors[1], 12)
+
     def test_coplanar_lights_solve_nothing(self):
         bear = Recording("diligent_bear", self.folder, step=8)
         for properties in ("robust=none", "", "robust=huber"):

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstinsarpair.h"
+
+#define N_REPORTS 10
+
+static guint
+side_of (GstInsarPair *self, GstPad *pad)
+{
+  return pad == self->sides[GST_INSAR_SECONDARY].pad ? GST_INSAR_SECONDARY
+                                                     : GST_INSAR_REFERENCE;
+}
+
+/* Under the lock, after an error has been posted: nobody waits any longer. */
+static void
+fail (GstInsarPair *self, GstFlowReturn flow)
+{
+  self->flow = flow;
+  g_cond_broadcast (&self->changed);
+}
+
+/* Under the lock. Waits until nobody else works or could; others see that
+ * something is up. */
+static void
+begin_work (GstInsarPair *self)
+{
+  while (self->is_busy ||
+         (self->funcs->is_working && self->funcs->is_working (self->element)))
+    g_cond_wait (&self->changed, &self->lock);
+  self->is_busy = TRUE;
+}
+
+static void
+end_work (GstInsarPair *self)
+{
+  self->is_busy = FALSE;
+  g_cond_broadcast (&self->changed);
+}
+
+/* --- lines ------------------------------------------------------------------
+ */
+
+GstFlowReturn
+gst_insar_pair_flow (GstInsarPair *self, guint side)
+{
+  if (self->sides[side].is_flushing)
+    return GST_FLOW_FLUSHING;
+  if (self->flow != GST_FLOW_OK || self->is_busy)
+    return self->flow;
+  return self->funcs->is_complete (self->element) ? GST_FLOW_EOS : GST_FLOW_OK;
+}
+
+/* Under the lock: the lines in @map come on @side. */
+static GstFlowReturn
+take_lines (
+    GstInsarPair *self, guint side, const GstMapInfo *map, guint64 offset)
+{
+  GstInsarSide *s = &self->sides[side];
+  GstFlowReturn flow = gst_insar_pair_flow (self, side);
+  ImkImage lines;
+
+  if (flow != GST_FLOW_OK || s->is_stale)
+    return flow;
+  if (!gst_imaging_slc_check_lines (self->element, s->pad,
+          s->caps ? &s->info : NULL, map->size, offset, s->n_lines)) {
+    fail (self, GST_FLOW_ERROR);
+    return GST_FLOW_ERROR;
+  }
+  lines = gst_imaging_slc_lines (&s->info, map->data, map->size);
+  s->n_lines += lines.height;
+  return self->funcs->take_lines (self->element, side, lines);
+}
+
+static GstFlowReturn
+chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  GstInsarPair *self = gst_pad_get_element_private (pad);
+  GstFlowReturn flow = GST_FLOW_ERROR;
+  GstMapInfo map;
+
+  if (gst_imaging_slc_map_lines (
+          self->engine, self->element, pad, buffer, &map)) {
+    g_mutex_lock (&self->lock);
+    flow = take_lines (
+        self, side_of (self, pad), &map, GST_BUFFER_OFFSET (buffer));
+    g_mutex_unlock (&self->lock);
+    gst_buffer_unmap (buffer, &map);
+  }
+  gst_buffer_unref (buffer);
+  return flow;
+}
+
+/* --- events -----------------------------------------------------------------
+ */
+
+/* Under the lock. Returns: FALSE after an error has been posted */
+static gboolean
+take_caps (GstInsarPair *self, guint side, GstCaps *caps)
+{
+  GstInsarSide *s = &self->sides[side], *other = &self->sides[!side];
+
+  if (s->caps && gst_caps_is_equal (s->caps, caps))
+    return TRUE;
+  if (s->caps && (s->n_lines > 0 || other->n_lines > 0)) {
+    gst_imaging_slc_post_another (self->element, s->pad);
+    return FALSE;
+  }
+  gst_caps_replace (&s->caps, caps);
+  gst_imaging_slc_info_from_caps (&s->info, caps);
+  if (!other->caps) {
+    gst_imaging_slc_check_linked (self->element, other->pad);
+    return TRUE;
+  }
+  return gst_imaging_slc_check_types (self->element,
+             &self->sides[GST_INSAR_REFERENCE].info,
+             &self->sides[GST_INSAR_SECONDARY].info) &&
+         self->funcs->open (self->element, side);
+}
+
+static gboolean
+set_caps (GstInsarPair *self, guint side, GstCaps *caps)
+{
+  gboolean done;
+
+  g_mutex_lock (&self->lock);
+  done = take_caps (self, side, caps);
+  if (!done)
+    self->flow = GST_FLOW_NOT_NEGOTIATED;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return done;
+}
+
+/* Under the lock. Returns: whether lines of @side are missing */
+static gboolean
+is_cut_short (GstInsarPair *self, guint side)
+{
+  const GstInsarSide *s = &self->sides[side];
+
+  return self->flow == GST_FLOW_OK && !s->is_flushing &&
+         !self->funcs->is_complete (self->element) &&
+         (!s->caps || s->n_lines < s->info.height);
+}
+
+/* The end of @side, and with it, or when nothing is left to do, of all. */
+static void
+end_side (GstInsarPair *self, guint side)
+{
+  GstInsarSide *s = &self->sides[side];
+  gboolean ends, complete;
+
+  g_mutex_lock (&self->lock);
+  if (s->is_stale || self->is_done) {
+    g_mutex_unlock (&self->lock);
+    return;
+  }
+  s->is_eos = TRUE;
+  if (is_cut_short (self, side)) {
+    gst_imaging_slc_post_end (self->element, GST_PAD_NAME (s->pad),
+        s->caps ? &s->info : NULL, s->n_lines);
+    fail (self, GST_FLOW_ERROR);
+  }
+  begin_work (self);
+  complete = self->funcs->is_complete (self->element);
+  ends = !self->is_done &&
+         (self->sides[!side].is_eos || complete || self->flow != GST_FLOW_OK);
+  self->is_done = self->is_done || ends;
+  g_mutex_unlock (&self->lock);
+  if (ends)
+    self->funcs->push_end (self->element, complete);
+  g_mutex_lock (&self->lock);
+  end_work (self);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+start_flush (GstInsarPair *self, guint side, GstEvent *event)
+{
+  g_mutex_lock (&self->lock);
+  self->sides[side].is_flushing = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  self->funcs->push_flush (self->element, event);
+}
+
+static void
+begin_anew (GstInsarPair *self)
+{
+  self->flow = GST_FLOW_OK;
+  self->is_done = FALSE;
+  self->n_reported = 0;
+}
+
+/* A flush concerns both sides: until the other has had its own, its lines and
+ * its end are old ones. Nobody pushes while @event goes out. */
+static void
+stop_flush (GstInsarPair *self, guint side, GstEvent *event)
+{
+  GstInsarSide *s = &self->sides[side], *other = &self->sides[!side];
+
+  g_mutex_lock (&self->lock);
+  begin_work (self);
+  other->is_stale = !s->is_stale;
+  if (other->is_stale) {
+    other->is_eos = FALSE;
+    other->n_lines = 0;
+  }
+  s->is_stale = s->is_eos = FALSE;
+  s->n_lines = 0;
+  begin_anew (self);
+  self->funcs->rewind (self->element, side);
+  g_mutex_unlock (&self->lock);
+  self->funcs->push_flush (self->element, event);
+  g_mutex_lock (&self->lock);
+  s->is_flushing = FALSE;
+  end_work (self);
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  GstInsarPair *self = gst_pad_get_element_private (pad);
+  guint side = side_of (self, pad);
+  gboolean done = TRUE;
+  GstCaps *caps;
+
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_CAPS:
+    gst_event_parse_caps (event, &caps);
+    done = set_caps (self, side, caps);
+    break;
+  case GST_EVENT_FLUSH_START:
+    start_flush (self, side, event);
+    break;
+  case GST_EVENT_FLUSH_STOP:
+    stop_flush (self, side, event);
+    break;
+  case GST_EVENT_EOS:
+    end_side (self, side);
+    break;
+  default:
+    break;
+  }
+  gst_event_unref (event);
+  return done;
+}
+
+/* --- from the element -------------------------------------------------------
+ */
+
+void
+gst_insar_pair_init (GstInsarPair *self, GstElement *element,
+    GstImagingEngine *engine, const GstInsarPairFuncs *funcs)
+{
+  *self = (GstInsarPair){
+      .element = element,
+      .engine = engine,
+      .funcs = funcs,
+  };
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+}
+
+void
+gst_insar_pair_clear (GstInsarPair *self)
+{
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+}
+
+GstPad *
+gst_insar_pair_add_pad (
+    GstInsarPair *self, guint side, GstStaticPadTemplate *template)
+{
+  GstPad *pad =
+      gst_pad_new_from_static_template (template, template->name_template);
+
+  gst_pad_set_element_private (pad, self);
+  gst_pad_set_chain_function (pad, chain);
+  gst_pad_set_event_function (pad, gst_insar_pair_event);
+  self->sides[side].pad = pad;
+  gst_element_add_pad (self->element, pad);
+  return pad;
+}
+
+/* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
+ */
+void
+gst_insar_pair_report (
+    GstInsarPair *self, const gchar *name, guint row, guint n_rows)
+{
+  guint done = (guint) ((guint64) row * N_REPORTS / n_rows);
+
+  if (done <= self->n_reported)
+    return;
+  self->n_reported = done;
+  gst_element_post_message (
+      self->element, gst_message_new_element (GST_OBJECT (self->element),
+                         gst_structure_new (name, "rows", G_TYPE_UINT, row,
+                             "of", G_TYPE_UINT, n_rows, NULL)));
+}
+
+void
+gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing)
+{
+  g_mutex_lock (&self->lock);
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
+    self->sides[s].is_flushing = is_flushing;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_insar_pair_forget (GstInsarPair *self)
+{
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
+    GstInsarSide *side = &self->sides[s];
+
+    gst_clear_caps (&side->caps);
+    side->is_eos = side->is_stale = FALSE;
+    side->n_lines = 0;
+  }
+  begin_anew (self);
+}

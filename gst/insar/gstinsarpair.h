@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The two sink pads of an element that takes two SAR images by lines, each from
+ * a thread of its own: their caps, lines, flushes and ends. What the lines are
+ * for is the element's. */
+#pragma once
+
+#include "gstimagingengine.h"
+#include "gstimagingslc.h"
+
+G_BEGIN_DECLS
+
+enum { GST_INSAR_REFERENCE, GST_INSAR_SECONDARY, GST_INSAR_N_SIDES };
+
+/* What an element does for its pair; under the lock where nothing else is said.
+ */
+typedef struct {
+  /* Opens the kernel: both images are known, that of @side since now, and are
+   * of one type. Returns: FALSE after an error has been posted */
+  gboolean (*open) (GstElement *element, guint side);
+  /* Takes all @lines of @side, which may wait; less when gst_insar_pair_flow ()
+   * is no longer GST_FLOW_OK or the side has become stale. */
+  GstFlowReturn (*take_lines) (GstElement *element, guint side, ImkImage lines);
+  /* Returns: whether no more lines are needed */
+  gboolean (*is_complete) (GstElement *element);
+  /* Optional. Returns: whether a thread that is not the busy one works on
+   * lines, or is about to; not while a side is flushing */
+  gboolean (*is_working) (GstElement *element);
+  /* All begins anew with the first line of @side; nobody works. */
+  void (*rewind) (GstElement *element, guint side);
+  /* Without the lock: sends @event, a flush, to all source pads. */
+  void (*push_flush) (GstElement *element, GstEvent *event);
+  /* Called by the busy thread, without the lock: sends the end to all source
+   * pads, and before it what comes last when all is @complete. */
+  void (*push_end) (GstElement *element, gboolean complete);
+} GstInsarPairFuncs;
+
+typedef struct {
+  GstPad *pad;
+  GstCaps *caps;          /* NULL before the first */
+  GstImagingSlcInfo info; /* what they say */
+  guint n_lines;          /* that have come */
+  gboolean is_flushing, is_eos;
+  gboolean is_stale; /* its lines are from before a flush of the other side */
+} GstInsarSide;
+
+typedef struct {
+  GstElement *element;
+  GstImagingEngine *engine;
+  const GstInsarPairFuncs *funcs;
+
+  /* Under the lock. Who waits for something waits for @changed. */
+  GMutex lock;
+  GCond changed;
+  GstInsarSide sides[GST_INSAR_N_SIDES];
+  GstFlowReturn flow;
+  gboolean is_busy; /* one thread works or pushes, without the lock */
+  gboolean is_done; /* the end goes out, or has gone */
+  guint n_reported;
+} GstInsarPair;
+
+/* @element: the owner, not referenced, as its @engine; @funcs: static */
+void gst_insar_pair_init (GstInsarPair *self, GstElement *element,
+    GstImagingEngine *engine, const GstInsarPairFuncs *funcs);
+void gst_insar_pair_clear (GstInsarPair *self);
+
+/* Returns: (transfer none): the pad of @side, which the element has now */
+GstPad *gst_insar_pair_add_pad (
+    GstInsarPair *self, guint side, GstStaticPadTemplate *template);
+
+/* The event function of both pads. What is none of its events is dropped: the
+ * streams that come in are not those that go out. */
+gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
+
+/* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
+GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
+
+/* Posts the element message @name for every tenth of @n_rows. */
+void gst_insar_pair_report (
+    GstInsarPair *self, const gchar *name, guint row, guint n_rows);
+
+/* When states change: lets nobody wait, or everybody. */
+void gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing);
+
+/* When nothing streams any more: begins anew, without images. */
+void gst_insar_pair_forget (GstInsarPair *self);
+
+G_END_DECLS

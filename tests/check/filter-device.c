@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* GstImagingFilter: where its frames lie, which backend takes them, and what
+ * becomes of them when the device fails. */
+#include "filter-check.h"
+
+#include <string.h>
+
+/* Returns: (transfer full): noise in memory of a device, and nowhere else */
+static GstBuffer *
+noise_on_device (const GstVideoInfo *info, guint seed, gint device_id)
+{
+  GstImagingContext *context = check_context (device_id);
+  const ImkDevice *device = gst_imaging_context_device (context);
+  GstAllocator *allocator =
+      gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_DEVICE, NULL);
+  GstBuffer *noise = check_noise (info, seed), *buffer = gst_buffer_new ();
+  GstMemory *memory = gst_allocator_alloc (allocator, info->size, NULL);
+  gpointer stream = gst_imaging_context_stream (context), pointer;
+  ImkLocation location;
+  GstMapInfo map;
+  ImkError error;
+
+  check_ok (gst_imaging_context_push (context, &error), &error);
+  check_ok (gst_imaging_memory_acquire (memory, stream, GST_MAP_WRITE, FALSE,
+                NULL, &pointer, &location, &error),
+      &error);
+  fail_unless (gst_buffer_map (noise, &map, GST_MAP_READ));
+  check_ok (device->copy (pointer, map.size, map.data, map.size, map.size, 1,
+                stream, &error),
+      &error);
+  gst_buffer_unmap (noise, &map);
+  check_ok (
+      gst_imaging_memory_release (memory, stream, GST_MAP_WRITE, FALSE, &error),
+      &error);
+  gst_imaging_context_pop (context);
+
+  gst_buffer_append_memory (buffer, memory);
+  gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_buffer_unref (noise);
+  gst_object_unref (allocator);
+  g_object_unref (context);
+  return buffer;
+}
+
+static GstQuery *
+query_allocation (Stage *s)
+{
+  GstCaps *caps = gst_pad_get_current_caps (s->h->srcpad);
+  GstQuery *query = gst_query_new_allocation (caps, TRUE);
+
+  fail_unless (gst_pad_peer_query (s->h->srcpad, query));
+  gst_caps_unref (caps);
+  return query;
+}
+
+static gboolean
+offers_video_meta (GstQuery *query)
+{
+  return gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+}
+
+/* Returns: (transfer full) (nullable): the pool that is offered first */
+static GstBufferPool *
+offered_pool (GstQuery *query, guint *size)
+{
+  GstBufferPool *pool = NULL;
+
+  if (gst_query_get_n_allocation_pools (query) > 0)
+    gst_query_parse_nth_allocation_pool (query, 0, &pool, size, NULL, NULL);
+  return pool;
+}
+
+/* --- allocation ----------------------------------------------------------- */
+
+GST_START_TEST (test_a_pinned_pool_is_offered_for_the_device_alone)
+{
+  const gchar *elements[] = {"testinvert", "testmeasure"};
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (elements); i++) {
+    gchar *line = g_strdup_printf (
+        "%s backend=%s", elements[i % 2], filter_backends[i / 2]);
+    Stage s = stage_new (line, "sink", "src");
+    GstQuery *query = query_allocation (&s);
+    guint size = 0;
+    GstBufferPool *pool = offered_pool (query, &size);
+
+    fail_unless_equals_int (pool != NULL, i / 2);
+    if (pool) {
+      GstBuffer *buffer = NULL;
+
+      fail_unless_equals_int (size, s.info.size);
+      gst_buffer_pool_set_active (pool, TRUE);
+      fail_unless_equals_int (
+          gst_buffer_pool_acquire_buffer (pool, &buffer, NULL), GST_FLOW_OK);
+      fail_unless (gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)));
+      fail_if (
+          gst_imaging_memory_is_on_device (gst_buffer_peek_memory (buffer, 0)));
+      gst_buffer_unref (buffer);
+      gst_buffer_pool_set_active (pool, FALSE);
+      gst_object_unref (pool);
+    }
+    gst_query_unref (query);
+    stage_free (&s);
+    g_free (line);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_rows_of_any_length_are_welcome_where_frames_are_new)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
+    gchar *line = g_strdup_printf ("testinvert backend=%s", filter_backends[i]);
+    Stage s = stage_new (line, "sink", "src");
+    GstQuery *query = query_allocation (&s);
+
+    fail_unless (offers_video_meta (query));
+    gst_query_unref (query);
+    stage_free (&s);
+    g_free (line);
+  }
+}
+GST_END_TEST;
+
+/* A frame that is only measured goes on as it came: what downstream does not
+ * understand must not come. */
+GST_START_TEST (test_a_measuring_element_speaks_for_downstream)
+{
+  Stage s = stage_new ("testmeasure", "sink", "src");
+  GstQuery *query = query_allocation (&s);
+
+  fail_if (offers_video_meta (query));
+  gst_query_unref (query);
+  gst_harness_add_propose_allocation_meta (s.h, GST_VIDEO_META_API_TYPE, NULL);
+  query = query_allocation (&s);
+  fail_unless (offers_video_meta (query));
+  gst_query_unref (query);
+  stage_free (&s);
+
+  /* nobody is downstream */
+  s = stage_new ("testmeasure", "sink", "results");
+  query = query_allocation (&s);
+  fail_unless (offers_video_meta (query));
+  gst_query_unref (query);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_frames_in_the_offered_pool_are_not_copied)
+{
+  const gchar *elements[] = {"testinvert", "testmeasure"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
+    gchar *line = g_strdup_printf ("%s backend=cuda", elements[i]);
+    Stage s = stage_new (line, "sink", "src");
+    GstQuery *query = query_allocation (&s);
+    guint size;
+    GstBufferPool *pool = offered_pool (query, &size);
+
+    gst_buffer_pool_set_active (pool, TRUE);
+    for (guint n = 0; n < 5; n++) {
+      GstBuffer *noise = check_noise (&s.info, n), *in = NULL, *out;
+      GstMapInfo map;
+
+      gst_buffer_pool_acquire_buffer (pool, &in, NULL);
+      fail_unless (gst_buffer_map (noise, &map, GST_MAP_READ));
+      gst_buffer_fill (in, 0, map.data, map.size);
+      gst_buffer_unmap (noise, &map);
+      check_push (s.h, in, GST_FLOW_OK);
+      out = check_pull (s.h);
+      check_same_pixels (out, noise, &s.info);
+      gst_buffer_unref (out);
+      gst_buffer_unref (noise);
+    }
+    fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
+    /* one kernel wants frames on the device, the other reads over the bus */
+    fail_unless_equals_uint64 (
+        check_stat (s.element, "bytes-uploaded"), i == 0 ? 5 * s.info.size : 0);
+    filter_check_active (s.element, "cuda", i == 0 ? "device" : "pinned");
+    gst_buffer_pool_set_active (pool, FALSE);
+    gst_object_unref (pool);
+    gst_query_unref (query);
+    stage_free (&s);
+    g_free (line);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_frames_come_out_on_the_device_and_anyone_can_map_them)
+{
+  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
+  GstBuffer *out;
+
+  check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  fail_unless (
+      gst_imaging_memory_is_on_device (gst_buffer_peek_memory (out, 0)));
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-downloaded"), 0);
+  stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
+  fail_unless_equals_uint64 (
+      check_stat (s.element, "bytes-downloaded"), s.info.size);
+  gst_buffer_unref (out);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* Noise into lapsharpen on the CPU: what every other way must give. */
+static GstBuffer *
+sharpened_on_cpu (const GstVideoInfo *info, guint seed, guint times)
+{
+  GstBuffer *buffer = check_noise (info, seed);
+
+  for (guint i = 0; i < times; i++) {
+    Stage s = stage_new ("lapsharpen backend=cpu amount=0.75", "sink", "src");
+
+    stage_caps (&s, info->finfo->name, info->width, info->height);
+    check_push (s.h, buffer, GST_FLOW_OK);
+    buffer = check_pull (s.h);
+    stage_free (&s);
+  }
+  return buffer;
+}
+
+/* The one page-locked block is that which ordinary frames are copied into. */
+GST_START_TEST (test_frames_of_an_incoherent_gpu_are_never_read_uncached)
+{
+  GstBuffer *expected, *out;
+  Stage s;
+
+  g_setenv ("IMK_MOCK_INTEGRATED", "1", TRUE);
+  g_setenv ("IMK_MOCK_COHERENT", "0", TRUE);
+  s = stage_new ("lapsharpen backend=cuda amount=0.75", "sink", "src");
+  expected = sharpened_on_cpu (&s.info, 1, 1);
+  check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  fail_unless_equals_int (check_n_page_locked (), 1);
+  check_same_pixels (out, expected, &s.info);
+  fail_unless_equals_int (check_n_page_locked (), 1);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
+  gst_buffer_unref (out);
+  gst_buffer_unref (expected);
+  stage_free (&s);
+  g_unsetenv ("IMK_MOCK_INTEGRATED");
+  g_unsetenv ("IMK_MOCK_COHERENT");
+}
+GST_END_TEST;
+
+GST_START_TEST (test_between_our_elements_frames_stay_on_the_device)
+{
+  const gchar *formats[] = {"GRAY8", "GRAY16_LE", "RGBA"};
+  const gchar *between[] = {"!", "! queue !", "! identity !",
+      "! tee name=t ! queue ! fakesink async=false t. ! queue !",
+      "! videocrop !"};
+
+  for (guint b = 0; b < G_N_ELEMENTS (between); b++)
+    for (guint f = 0; f < G_N_ELEMENTS (formats); f++) {
+      gchar *line =
+          g_strdup_printf ("lapsharpen name=one backend=cuda amount=0.75 %s "
+                           "lapsharpen name=two backend=%s amount=0.75",
+              between[b], f % 2 ? "auto" : "cuda");
+      Stage s = {NULL, gst_parse_bin_from_description (line, TRUE, NULL),
+          gst_bus_new ()};
+      GstBuffer *out, *expected;
+
+      fail_unless (s.element != NULL, "%s", line);
+      s.h = gst_harness_new_with_element (s.element, "sink", "src");
+      stage_caps (&s, formats[f], 641, 7);
+      for (guint n = 0; n < 4; n++) {
+        check_push (s.h, check_noise (&s.info, n), GST_FLOW_OK);
+        out = check_pull (s.h);
+        expected = sharpened_on_cpu (&s.info, n, 2);
+        check_same_pixels (out, expected, &s.info);
+        gst_buffer_unref (out);
+        gst_buffer_unref (expected);
+      }
+      fail_unless_equals_uint64 (
+          filter_stat_of (s.element, "one", "bytes-downloaded"), 0);
+      fail_unless_equals_uint64 (
+          filter_stat_of (s.element, "two", "bytes-uploaded"), 0);
+      fail_unless_equals_uint64 (
+          filter_stat_of (s.element, "two", "bytes-copied"), 0);
+      fail_unless_equals_uint64 (
+          filter_stat_of (s.element, "two", "frames"), 4);
+      fail_unless_equals_uint64 (
+          filter_stat_of (s.element, "two", "bytes-downloaded"),
+          4 * s.info.size);
+      gst_object_unref (s.element);
+      stage_free (&s);
+      g_free (line);
+    }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_branch_that_writes_leaves_the_other_as_it_was)
+{
+  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
+  GstBuffer *out, *branch;
+  GstMapInfo map;
+
+  check_push (s.h, check_noise (&s.info, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  /* what a tee and an in-place element do */
+  branch = gst_buffer_make_writable (gst_buffer_ref (out));
+  fail_unless (gst_buffer_map (branch, &map, GST_MAP_READWRITE));
+  memset (map.data, 0, map.size);
+  gst_buffer_unmap (branch, &map);
+  gst_buffer_unref (branch);
+  stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
+  gst_buffer_unref (out);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_auto_follows_frames_to_the_device)
+{
+  const gchar *elements[] = {"testinvert", "testmeasure"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
+    Stage s = stage_new (elements[i], "sink", "src");
+    GstBuffer *noise, *out;
+
+    check_push (s.h, check_noise (&s.info, 0), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (s.h));
+    filter_check_active (s.element, "cpu", "system");
+    for (guint n = 1; n < 4; n++) {
+      check_push (s.h, noise_on_device (&s.info, n, 0), GST_FLOW_OK);
+      out = check_pull (s.h);
+      noise = check_noise (&s.info, n);
+      fail_unless (
+          gst_imaging_memory_is_on_device (gst_buffer_peek_memory (out, 0)));
+      check_same_pixels (out, noise, &s.info);
+      gst_buffer_unref (noise);
+      gst_buffer_unref (out);
+      filter_check_active (s.element, "cuda", "device");
+    }
+    fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
+    fail_unless_equals_uint64 (check_stat (s.element, "bytes-uploaded"), 0);
+    fail_unless_equals_int (
+        check_count_messages (s.bus, GST_MESSAGE_WARNING), 0);
+    stage_free (&s);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_auto_takes_the_device_that_has_the_frames)
+{
+  Stage s = stage_new ("testinvert", "sink", "src");
+  GstBuffer *out;
+
+  check_push (s.h, noise_on_device (&s.info, 1, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
+  fail_unless_equals_int (
+      gst_imaging_context_device_id (
+          gst_imaging_memory_context (gst_buffer_peek_memory (out, 0))),
+      1);
+  fail_unless_equals_uint64 (check_stat (s.element, "bytes-copied"), 0);
+  gst_buffer_unref (out);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_frames_of_another_device_come_through_the_host)
+{
+  Stage s =
+      stage_new ("testinvert backend=cuda cuda-device-id=0", "sink", "src");
+  GstBuffer *out;
+
+  check_push (s.h, noise_on_device (&s.info, 1, 1), GST_FLOW_OK);
+  out = check_pull (s.h);
+  stage_check_made (&s, out, 1, IMK_BACKEND_CUDA);
+  fail_unless_equals_uint64 (
+      check_stat (s.element, "bytes-copied"), s.info.size);
+  gst_buffer_unref (out);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_auto_takes_cuda_where_it_is_faster)
+{
+  Stage s = {NULL};
+
+  filter_seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert", "sink", "src");
+  stage_push_and_check (&s, 1, IMK_BACKEND_CUDA);
+  stage_free (&s);
+  s = stage_new ("testinvert backend=cpu", "sink", "src");
+  stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* --- failures ------------------------------------------------------------- */
+
+GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
+{
+  Stage s = {NULL};
+
+  filter_seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert", "sink", "src");
+  stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
+  check_device ()->inject_failure (1, TRUE);
+  for (guint i = 1; i < 5; i++)
+    stage_push_and_check (&s, i, IMK_BACKEND_CPU);
+  check_message_says (
+      check_message (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
+  /* caps may change: what is given up stays so */
+  stage_caps (&s, "RGBA", 5, 3);
+  stage_push_and_check (&s, 5, IMK_BACKEND_CPU);
+  fail_unless_equals_int (
+      check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  fail_unless_equals_uint64 (check_stat (s.element, "frames"), 6);
+  fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
+  filter_check_active (s.element, "cpu", "system");
+  check_device ()->inject_failure (0, FALSE);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* Upstream writes into page-locked memory of ours, which has no more of it. */
+GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
+{
+  Stage s = {NULL};
+  GstBufferPool *pool;
+  GstQuery *query;
+  guint size;
+
+  filter_seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert", "sink", "src");
+  stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
+  query = query_allocation (&s);
+  pool = offered_pool (query, &size);
+  fail_unless (pool && gst_buffer_pool_set_active (pool, TRUE));
+  check_device ()->inject_failure (1, TRUE);
+  for (guint i = 1; i < 4; i++) {
+    GstBuffer *noise = check_noise (&s.info, i), *buffer = NULL, *out;
+    GstMapInfo map;
+
+    fail_unless_equals_int (
+        gst_buffer_pool_acquire_buffer (pool, &buffer, NULL), GST_FLOW_OK);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+    gst_buffer_extract (noise, 0, map.data, map.size);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_copy_into (buffer, noise, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+    gst_buffer_unref (noise);
+    check_push (s.h, buffer, GST_FLOW_OK);
+    out = check_pull (s.h);
+    stage_check_made (&s, out, i, IMK_BACKEND_CPU);
+    gst_buffer_unref (out);
+  }
+  check_device ()->inject_failure (0, FALSE);
+  gst_query_unref (query);
+  gst_buffer_pool_set_active (pool, FALSE);
+  gst_object_unref (pool);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_frame_of_a_working_device_is_not_lost_with_the_kernel)
+{
+  Stage s = stage_new ("testinvert", "sink", "src");
+  GstBuffer *out;
+
+  filter_seen.process_fails = IMK_ERROR_MEMORY;
+  for (guint i = 0; i < 3; i++) {
+    check_push (s.h, noise_on_device (&s.info, i, 0), GST_FLOW_OK);
+    out = check_pull (s.h);
+    stage_check_made (&s, out, i, IMK_BACKEND_CPU);
+    gst_buffer_unref (out);
+  }
+  check_message_says (
+      check_message (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "told to fail");
+  fail_unless_equals_int (
+      check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* A queue may hold many of them. */
+GST_START_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
+{
+  const gchar *elements[] = {"testinvert", "testmeasure"};
+
+  for (guint i = 0; i < G_N_ELEMENTS (elements); i++) {
+    Stage s = stage_new (elements[i], "sink", "src");
+    GstBuffer *queue[3];
+
+    check_push (s.h, noise_on_device (&s.info, 0, 0), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (s.h));
+    for (guint n = 0; n < G_N_ELEMENTS (queue); n++)
+      queue[n] = noise_on_device (&s.info, 1 + n, 0);
+    check_device ()->inject_failure (1, TRUE);
+    for (guint n = 0; n < G_N_ELEMENTS (queue); n++)
+      check_push (s.h, queue[n], GST_FLOW_OK);
+    fail_unless (gst_harness_try_pull (s.h) == NULL);
+    check_message_says (
+        check_message (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "is lost");
+    check_push (s.h, check_noise (&s.info, 4), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (s.h));
+    check_device ()->inject_failure (0, FALSE);
+    fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 3);
+    fail_unless_equals_uint64 (check_stat (s.element, "frames"), 2);
+    fail_unless_equals_int (
+        check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+        0);
+    stage_free (&s);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
+{
+  Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
+
+  stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
+  check_device ()->inject_failure (1, TRUE);
+  for (guint i = 0; i < 3; i++)
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
+  check_message_says (
+      check_message (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "");
+  fail_unless_equals_int (
+      check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  check_device ()->inject_failure (0, FALSE);
+  stage_free (&s);
+}
+GST_END_TEST;
+
+/* Returns: whether no call failed. Whatever fails, and when: frames are right
+ * or counted as lost, results come once for each, and it is said once. */
+static gboolean
+stream_with_failures (const gchar *launch, gulong nth, gboolean forever)
+{
+  const guint n_frames = 5;
+  Stage s = {NULL};
+  guint n_out = 0, n_results = 0, n_said;
+  guint64 lost, frames;
+  GstHarness *results = NULL;
+  GstBuffer *out;
+
+  check_device ()->inject_failure (nth, forever);
+  s = stage_try (launch, "sink", "src");
+  if (!s.h) {
+    check_device ()->inject_failure (0, FALSE);
+    fail_unless (strstr (launch, "backend=cuda") != NULL);
+    fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
+    gst_object_unref (s.bus);
+    return FALSE;
+  }
+  if (strstr (launch, "measure"))
+    results = gst_harness_new_with_element (s.element, NULL, "results");
+  for (guint i = 0; i < n_frames; i++)
+    gst_harness_push (s.h, check_noise (&s.info, i));
+  check_device ()->inject_failure (0, FALSE);
+  while ((out = gst_harness_try_pull (s.h))) {
+    gst_buffer_unref (out);
+    n_out++;
+  }
+  while (results && (out = gst_harness_try_pull (results))) {
+    gst_buffer_unref (out);
+    n_results++;
+  }
+  lost = check_stat (s.element, "lost-frames");
+  frames = check_stat (s.element, "frames");
+  fail_unless_equals_uint64 (frames, n_out);
+  if (results) {
+    fail_unless_equals_int (n_results, n_out);
+  }
+  n_said =
+      check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR);
+  fail_unless (n_said <= 1, "call %lu: said %u times", nth, n_said);
+  if (!strstr (launch, "backend=cuda")) {
+    fail_unless_equals_uint64 (lost + n_out, n_frames);
+  } else {
+    fail_unless (n_out == n_frames || n_said == 1);
+  }
+  if (results)
+    gst_harness_teardown (results);
+  stage_free (&s);
+  return n_said == 0;
+}
+
+static void
+fail_each_call (const gchar *launch, gboolean forever)
+{
+  gulong nth = 1;
+
+  /* that the device cannot be had is not said where it was not asked for */
+  for (guint n_good = 0; n_good < 5; nth++) {
+    fail_unless (nth < 500);
+    n_good = stream_with_failures (launch, nth, forever) ? n_good + 1 : 0;
+    fail_unless_equals_int (filter_seen.n_opened, filter_seen.n_closed);
+    fail_unless_equals_int (check_n_live (), filter_n_live_before);
+  }
+  fail_unless (nth > 20, "only %lu calls were made", nth);
+}
+
+GST_START_TEST (test_each_call_to_the_device_may_fail)
+{
+  const gchar *lines[] = {"testinvert", "testmeasurefast",
+      "testinvert backend=cuda", "testmeasure backend=cuda"};
+
+  filter_seen.prefers_cuda = TRUE;
+  fail_each_call (lines[__i__ / 2], __i__ % 2);
+}
+GST_END_TEST;
+
+static void
+check_refused (const gchar *launch, const gchar *words)
+{
+  GstElement *element = gst_parse_launch (launch, NULL);
+  GstBus *bus = gst_bus_new ();
+
+  gst_object_ref_sink (element);
+  gst_element_set_bus (element, bus);
+  for (guint i = 0; i < 3; i++) {
+    fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
+        GST_STATE_CHANGE_FAILURE);
+    check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, words);
+    fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+    gst_element_set_state (element, GST_STATE_NULL);
+  }
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+}
+
+GST_START_TEST (test_cuda_without_a_device_is_refused_at_the_start)
+{
+  g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
+  check_refused ("testinvert backend=cuda", "No CUDA device");
+  check_refused ("testmeasure backend=cuda", "backend=cpu");
+  g_unsetenv ("IMK_MOCK_DEVICES");
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_device_number_beyond_the_last_is_refused)
+{
+  check_refused (
+      "testinvert backend=cuda cuda-device-id=7", "cuda-device-id is 7");
+}
+GST_END_TEST;
+
+GST_START_TEST (test_auto_without_a_device_runs_on_the_cpu_and_is_silent)
+{
+  Stage s = {NULL};
+
+  g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
+  filter_seen.prefers_cuda = TRUE;
+  s = stage_new ("testinvert", "sink", "src");
+  for (guint i = 0; i < 3; i++)
+    stage_push_and_check (&s, i, IMK_BACKEND_CPU);
+  fail_unless_equals_int (
+      check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  stage_free (&s);
+  g_unsetenv ("IMK_MOCK_DEVICES");
+}
+GST_END_TEST;
+
+static Suite *
+filter_device_suite (void)
+{
+  Suite *suite = suite_create ("filter-device");
+  TCase *tcase = tcase_create ("allocation");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
+  tcase_add_test (tcase, test_a_pinned_pool_is_offered_for_the_device_alone);
+  tcase_add_test (
+      tcase, test_rows_of_any_length_are_welcome_where_frames_are_new);
+  tcase_add_test (tcase, test_a_measuring_element_speaks_for_downstream);
+  tcase_add_test (tcase, test_frames_in_the_offered_pool_are_not_copied);
+  tcase_add_test (
+      tcase, test_frames_come_out_on_the_device_and_anyone_can_map_them);
+  tcase_add_test (tcase, test_between_our_elements_frames_stay_on_the_device);
+  check_add_mock_test (
+      tcase, test_frames_of_an_incoherent_gpu_are_never_read_uncached);
+  tcase_add_test (tcase, test_a_branch_that_writes_leaves_the_other_as_it_was);
+  tcase_add_test (tcase, test_auto_follows_frames_to_the_device);
+  check_add_mock_test (tcase, test_auto_takes_the_device_that_has_the_frames);
+  check_add_mock_test (
+      tcase, test_frames_of_another_device_come_through_the_host);
+  tcase_add_test (tcase, test_auto_takes_cuda_where_it_is_faster);
+
+  tcase = tcase_create ("failures");
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
+  tcase_add_test (tcase, test_auto_goes_on_with_the_cpu_and_says_so_once);
+  tcase_add_test (tcase, test_upstream_goes_on_in_our_pool_without_the_device);
+  tcase_add_test (
+      tcase, test_a_frame_of_a_working_device_is_not_lost_with_the_kernel);
+  tcase_add_test (
+      tcase, test_frames_that_were_only_on_a_lost_device_are_counted_as_lost);
+  tcase_add_test (tcase, test_cuda_that_was_asked_for_fails_with_one_error);
+  tcase_add_loop_test (tcase, test_each_call_to_the_device_may_fail, 0, 8);
+  check_add_mock_test (
+      tcase, test_cuda_without_a_device_is_refused_at_the_start);
+  tcase_add_test (tcase, test_a_device_number_beyond_the_last_is_refused);
+  check_add_mock_test (
+      tcase, test_auto_without_a_device_runs_on_the_cpu_and_is_silent);
+  return suite;
+}
+
+GST_CHECK_MAIN (filter_device);
