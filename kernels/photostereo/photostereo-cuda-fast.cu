@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The solver for one plane of samples as they are.
+/* The solver for one plane of samples as they are, where
+ * photostereo-cuda-matrix.cu is not for them: samples of 16 bits, lamps that
+ * are not equally bright, lamps so near that light vectors are no parabolas,
+ * lights that may not come back, least squares.
  *
  * The sums of the first solution, which takes all lights, are made packet by
  * packet while pictures arrive. The first rejection tests all lights of all

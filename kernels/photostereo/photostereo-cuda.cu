@@ -3,10 +3,11 @@
  *
  * Where the samples of a set fit, a picture is copied into a slot on the
  * caller's stream, and when a packet of lights is complete, another stream puts
- * it into the store, and adds it to the sums of the first solution; so after
- * the last picture there is one packet to do. Where they do not fit, pictures
- * stay where they are until they are solved: then they are uploaded strip by
- * strip, each sample once, while the strip before is solved. */
+ * it into the store, and, where the solver wants them, adds it to the sums of
+ * the first solution; so after the last picture there is one packet to do.
+ * Where they do not fit, pictures stay where they are until they are solved:
+ * then they are uploaded strip by strip, each sample once, while the strip
+ * before is solved. */
 #include <cstdlib>
 #include <cstring>
 
