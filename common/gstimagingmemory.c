@@ -45,6 +45,7 @@ typedef struct {
 typedef struct {
   GstMemory memory;
   Storage *storage;
+  GstBuffer *whole; /* (nullable): of which it is a part */
 } GstImagingMemory;
 
 struct _GstImagingAllocator {
@@ -546,6 +547,27 @@ unmap_full (GstMemory *memory, GstMapInfo *info)
 {
 }
 
+GstBuffer *
+gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size)
+{
+  GstMemory *memory = gst_buffer_peek_memory (whole, 0), *part;
+  GstBuffer *buffer;
+
+  if (!gst_is_imaging_memory (memory)) {
+    buffer =
+        gst_buffer_copy_region (whole, GST_BUFFER_COPY_MEMORY, offset, size);
+    gst_buffer_add_parent_buffer_meta (buffer, whole);
+    return buffer;
+  }
+  buffer = gst_buffer_new ();
+  part = memory_new (memory->allocator, storage_ref (storage_of (memory)), NULL,
+      GST_MINI_OBJECT_FLAGS (memory) | GST_MEMORY_FLAG_READONLY,
+      memory->maxsize, memory->align, memory->offset + offset, size);
+  ((GstImagingMemory *) part)->whole = gst_buffer_ref (whole);
+  gst_buffer_append_memory (buffer, part);
+  return buffer;
+}
+
 static gboolean
 is_span (GstMemory *first, GstMemory *second, gsize *offset)
 {
@@ -720,8 +742,11 @@ alloc (GstAllocator *allocator, gsize size, GstAllocationParams *params)
 static void
 free_memory (GstAllocator *allocator, GstMemory *memory)
 {
+  GstBuffer *whole = ((GstImagingMemory *) memory)->whole;
+
   storage_unref (storage_of (memory));
   g_free (memory);
+  gst_clear_buffer (&whole); /* to a pool, which wants it to itself */
 }
 
 GstAllocator *

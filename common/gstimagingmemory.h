@@ -120,6 +120,21 @@ GST_IMAGING_API
 gboolean gst_is_imaging_memory (GstMemory *memory);
 
 /**
+ * gst_imaging_buffer_part: (skip)
+ * @whole: a buffer with one memory
+ * @offset, @size: bytes of it
+ *
+ * Of imaging memory not by gst_memory_share(): that locks the memory of @whole
+ * until its shares are gone, and a buffer frees what it keeps alive before its
+ * memory, so that the pool of @whole would find it locked and throw it away.
+ *
+ * Returns: (transfer full): a buffer with that part, to be read, which keeps
+ *   @whole
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_buffer_part (GstBuffer *whole, gsize offset, gsize size);
+
+/**
  * gst_imaging_memory_context: (skip)
  * Returns: (transfer none): the context of an imaging memory
  */

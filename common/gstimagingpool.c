@@ -3,13 +3,20 @@
 
 #include "gstimagingmemory.h"
 
+/* Its address beside a frame: to find its place among others takes a look at
+ * none of them, which another core has had last. */
+typedef struct {
+  const guint8 *address;
+  GstBuffer *buffer;
+} Idle;
+
 struct _GstImagingPool {
   GstVideoBufferPool parent;
 
   GMutex lock; /* of all below */
   GCond changed;
-  GSequence *idle;    /* of GstBuffer, by address */
-  gconstpointer last; /* address of the frame that was given out last */
+  GArray *idle;       /* of Idle, by address */
+  const guint8 *last; /* address of the frame that was given out last */
   gboolean flushing;
 };
 
@@ -22,29 +29,27 @@ parent_class (void)
   return GST_BUFFER_POOL_CLASS (gst_imaging_pool_parent_class);
 }
 
-static gconstpointer
+static const guint8 *
 address_of (GstBuffer *buffer)
 {
   return gst_imaging_memory_address (gst_buffer_peek_memory (buffer, 0));
 }
 
-static gint
-compare (gconstpointer a, gconstpointer b, gpointer data)
+/* Returns: how many are idle at @address or before. Call with the lock held. */
+static guint
+count_upto (const GstImagingPool *self, const guint8 *address)
 {
-  const guint8 *first = address_of ((GstBuffer *) a);
-  const guint8 *second = address_of ((GstBuffer *) b);
+  guint low = 0, high = self->idle->len;
 
-  return first < second ? -1 : first > second;
-}
+  while (low < high) {
+    guint middle = (low + high) / 2;
 
-/* Finds the place behind @data, an address. */
-static gint
-compare_address (gconstpointer buffer, gconstpointer other, gpointer data)
-{
-  return (const guint8 *) address_of ((GstBuffer *) buffer) >
-                 (const guint8 *) data
-             ? 1
-             : -1;
+    if (g_array_index (self->idle, Idle, middle).address <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
 }
 
 /* The next one behind the last; from the beginning after the end. Call with the
@@ -52,18 +57,25 @@ compare_address (gconstpointer buffer, gconstpointer other, gpointer data)
 static GstBuffer *
 take_idle (GstImagingPool *self)
 {
-  GSequenceIter *next;
+  guint next = count_upto (self, self->last);
   GstBuffer *buffer;
 
-  if (g_sequence_is_empty (self->idle))
+  if (self->idle->len == 0)
     return NULL;
-  next = g_sequence_search (
-      self->idle, NULL, compare_address, (gpointer) self->last);
-  if (g_sequence_iter_is_end (next))
-    next = g_sequence_get_begin_iter (self->idle);
-  buffer = g_sequence_get (next);
-  g_sequence_remove (next);
+  if (next == self->idle->len)
+    next = 0;
+  buffer = g_array_index (self->idle, Idle, next).buffer;
+  g_array_remove_index (self->idle, next);
   return buffer;
+}
+
+/* Call with the lock held. */
+static void
+put_idle (GstImagingPool *self, GstBuffer *buffer)
+{
+  const Idle idle = {address_of (buffer), buffer};
+
+  g_array_insert_val (self->idle, count_upto (self, idle.address), idle);
 }
 
 /* What was changed outside, and ordinary memory in place of ours, is for the
@@ -111,7 +123,7 @@ release (GstBufferPool *pool, GstBuffer *buffer)
 
   g_mutex_lock (&self->lock);
   if (is_as_it_was (buffer))
-    g_sequence_insert_sorted (self->idle, buffer, compare, NULL);
+    put_idle (self, buffer);
   else
     parent_class ()->release_buffer (pool, buffer);
   g_cond_broadcast (&self->changed);
@@ -160,7 +172,7 @@ finalize (GObject *object)
 {
   GstImagingPool *self = GST_IMAGING_POOL (object);
 
-  g_sequence_free (self->idle);
+  g_array_unref (self->idle);
   g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (gst_imaging_pool_parent_class)->finalize (object);
@@ -184,7 +196,7 @@ gst_imaging_pool_init (GstImagingPool *self)
 {
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  self->idle = g_sequence_new (NULL);
+  self->idle = g_array_new (FALSE, FALSE, sizeof (Idle));
 }
 
 GstBufferPool *

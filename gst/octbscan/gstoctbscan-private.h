@@ -37,6 +37,7 @@ struct _GstOctBscan {
   GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, the pad
                                            also under the object lock */
   GstFlowCombiner *flows;
+  gint flows_differ; /* atomic; some pad has said other than OK */
   GstOctBscanGroup *group;
   GstSegment segment;
   GstVideoInfo lines, bscan; /* what comes, and what is a B-scan of it */
@@ -57,6 +58,7 @@ struct _GstOctBscan {
   guint n_cameras;
   gint wants_dispersion;    /* atomic */
   guint max_jobs;           /* B-scans that the kernel takes at once */
+  guint n_full;             /* B-scans of which one copy is large enough */
   ImkOctbscanConfig opened; /* without its pointers */
 
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
@@ -66,8 +68,10 @@ struct _GstOctBscan {
   gboolean host_images; /* somebody downstream reads images on the CPU */
 };
 
-/* A B-scan on its way. */
+/* A B-scan on its way; or several that came in one buffer and leave in one
+ * list, with one setting. */
 typedef struct {
+  guint n;           /* B-scans, one behind the other in @in and @out */
   GstBuffer *in;     /* NULL: images of what has been added to the mean */
   GstBuffer *source; /* @in or, for a device, a copy of it */
   GstPad *pads[N_OUTPUTS];
@@ -134,9 +138,10 @@ void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
 
-/* Takes the B-scan @in (transfer full); @entered: when its last line came. */
+/* Takes the @n B-scans of @in (transfer full); @entered: when the last line
+ * came. */
 GstFlowReturn gst_oct_bscan_process (
-    GstOctBscan *self, GstBuffer *in, GstClockTime entered);
+    GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered);
 
 /* Waits until all B-scans that were taken have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);
@@ -156,16 +161,30 @@ ImkStatus gst_oct_bscan_run_on_cpu (
 /* A plane of @output as kernels take it: video is how its bytes are mapped. */
 void gst_oct_bscan_work_image (guint output, ImkImage *plane);
 
-/* What is wanted of a B-scan as a job of the kernel; @in: NULL as that of
- * @work, @images: of the outputs */
-ImkOctbscanJob gst_oct_bscan_work_job (
-    const GstOctBscanWork *work, const ImkImage *in, ImkImage *images);
+/* What is wanted of B-scan @k of @work as a job of the kernel; @in: NULL as
+ * that of @work, @images: of the outputs */
+ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
+    const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images);
+
+/* Returns: how many B-scans of @buffer may be one work */
+guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
+
+/* Returns: bytes from a B-scan to the next one of a work */
+gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
+
+/* Pushes the images of a work of several B-scans. Any one thread. */
+GstFlowReturn gst_oct_bscan_push_run (
+    GstOctBscan *self, const GstOctBscanWork *work);
 
 /* Images of what has been added to a mean, if anything. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 
 /* Says that @n rows do not fill an en-face image, unless there are none. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
+
+/* In the statistics. Call with the frames locked. */
+void gst_oct_bscan_count (
+    GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
 /* Returns: the flow of all outputs after @pad has had @flow */
 GstFlowReturn gst_oct_bscan_combine (

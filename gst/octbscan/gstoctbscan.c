@@ -358,6 +358,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status = IMK_OK;
+  guint most, n;
   GstBuffer *bscan;
   ImkError error;
 
@@ -372,10 +373,11 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
+  most = gst_oct_bscan_most_at_once (self, buffer);
   gst_oct_bscan_group_push (self->group, buffer);
-  while (flow == GST_FLOW_OK &&
-         (bscan = gst_oct_bscan_group_next (self->group, &status, &error)))
-    flow = gst_oct_bscan_process (self, bscan, entered);
+  while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
+                                     self->group, most, &n, &status, &error)))
+    flow = gst_oct_bscan_process (self, bscan, n, entered);
   if (status != IMK_OK) {
     g_mutex_lock (&self->frames);
     gst_imaging_engine_post_error (self->engine, status, &error);
@@ -402,6 +404,7 @@ reset_flows (GstOctBscan *self)
 {
   GST_OBJECT_LOCK (self);
   gst_flow_combiner_reset (self->flows);
+  g_atomic_int_set (&self->flows_differ, FALSE);
   GST_OBJECT_UNLOCK (self);
 }
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscandevice.h"
 
+#include <string.h>
+
 enum { IN = N_OUTPUTS, N_PLANES };
 
-/* A buffer at work: host memory with a place in a block of the device, or a
- * frame that the device reaches as it is. */
+/* A buffer at work: host memory with a place in a block of the device, or
+ * several for one B-scan each, or a frame that the device reaches as it is. */
 typedef struct {
   gboolean is_block, is_mapped;
+  guint at, n; /* the first of its places */
+  gsize step;  /* bytes in the buffer from one B-scan to the next */
   GstMapInfo map;
   GstImagingFrame frame;
   ImkImage image;
@@ -16,18 +20,20 @@ typedef struct {
 typedef struct {
   guint8 *block;
   gsize pitch;
-  Plane *planes; /* max_jobs */
+  Plane *planes; /* of works, max_jobs */
 } Places;
 
 typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
+  gboolean is_try;      /* what is wide is to be done again */
+  guint32 *wide, *said; /* of each job, as the CPU and the device reach it */
   Places places[N_PLANES];
   GstOctBscanWork **works;
-  guint n;
+  guint n, n_jobs;
   ImkOctbscanJob *jobs;
-  ImkImage *images; /* N_OUTPUTS a job */
+  ImkImage *images; /* N_PLANES a job, as kernels take them */
 } Batch;
 
 struct _GstOctBscanDevice {
@@ -42,6 +48,9 @@ struct _GstOctBscanDevice {
   gpointer upload, download; /* streams */
   gint n_flying;             /* atomic; batches between launch and finish */
   Batch *batches;
+
+  GMutex lock;               /* of the kernel and all below */
+  guint n_untried, patience; /* batches before the next try, and at first */
 };
 
 /* --- from new to free ----------------------------------------------------- */
@@ -49,15 +58,20 @@ struct _GstOctBscanDevice {
 static ImkStatus
 batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
-  gpointer *events[] = {&b->uploaded, &b->computed, &b->done};
+  gpointer *events[] = {&b->uploaded, &b->computed, &b->done}, wide;
   ImkStatus status;
 
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
-  b->images = g_new0 (ImkImage, self->max_jobs * N_OUTPUTS);
+  b->images = g_new0 (ImkImage, self->max_jobs * N_PLANES);
   for (guint i = 0; i < N_PLANES; i++)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
+  if (status == IMK_OK)
+    status = self->device->alloc_pinned (self->max_jobs * sizeof (*b->wide),
+        &wide, (gpointer *) &b->said, error);
+  if (status == IMK_OK)
+    b->wide = wide;
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
@@ -78,6 +92,8 @@ batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
   }
   if (is_current && b->stream)
     self->device->stream_free (b->stream);
+  if (is_current && b->wide)
+    self->device->free_pinned (b->wide);
   g_free (b->works);
   g_free (b->jobs);
   g_free (b->images);
@@ -90,6 +106,7 @@ gst_oct_bscan_device_new (GstOctBscan *element, GstImagingContext *context,
   GstOctBscanDevice *self = g_new0 (GstOctBscanDevice, 1);
   ImkStatus status = gst_imaging_context_push (context, error);
 
+  g_mutex_init (&self->lock);
   self->element = element;
   self->context = g_object_ref (context);
   self->device = gst_imaging_context_device (context);
@@ -138,6 +155,7 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
     gst_imaging_context_pop (self->context);
   g_free (self->batches);
   g_object_unref (self->context);
+  g_mutex_clear (&self->lock);
   g_free (self);
 }
 
@@ -183,22 +201,24 @@ is_copied (GstOctBscanDevice *self, GstBuffer *buffer)
          !gst_imaging_context_info (self->context)->integrated;
 }
 
-/* Takes a place in the block. Returns: FALSE when the buffer does not fit */
+/* Takes places in the block. Returns: FALSE when the buffer does not fit */
 static gboolean
-take_place (Places *p, guint i, GstBuffer *buffer, const GstVideoInfo *info,
-    GstMapFlags access)
+take_place (Places *p, Plane *plane, GstBuffer *buffer,
+    const GstVideoInfo *info, GstMapFlags access)
 {
   GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
   gsize offset = meta ? meta->offset[0] : info->offset[0];
   gint stride = meta ? meta->stride[0] : info->stride[0];
-  Plane *plane = &p->planes[i];
   gsize row = (gsize) info->width * GST_VIDEO_INFO_COMP_PSTRIDE (info, 0);
+  gsize before = (plane->n - 1) * plane->step; /* of those before the last */
 
   if (!gst_buffer_map (buffer, &plane->map, access))
     return FALSE;
-  if (stride > 0 && plane->map.size <= p->pitch &&
-      offset + (gsize) (info->height - 1) * stride + row <= plane->map.size) {
-    plane->image = describe (info, p->block + i * p->pitch + offset, stride);
+  if (stride > 0 && (plane->n > 1 || plane->map.size <= p->pitch) &&
+      before + offset + (gsize) (info->height - 1) * stride + row <=
+          plane->map.size) {
+    plane->image =
+        describe (info, p->block + plane->at * p->pitch + offset, stride);
     plane->is_block = plane->is_mapped = TRUE;
     return TRUE;
   }
@@ -226,20 +246,23 @@ need_block (GstOctBscanDevice *self, Places *p, const GstVideoInfo *info,
 }
 
 static ImkStatus
-map_plane (GstOctBscanDevice *self, Batch *b, guint kind, guint i,
+map_plane (GstOctBscanDevice *self, Batch *b, guint kind, Plane *plane,
     GstBuffer *buffer, const GstVideoInfo *info, gboolean as_block,
     ImkError *error)
 {
   GstMapFlags access = kind == IN ? GST_MAP_READ : GST_MAP_WRITE;
   Places *p = &b->places[kind];
-  Plane *plane = &p->planes[i];
   ImkStatus status = IMK_OK;
 
   plane->is_block = plane->is_mapped = FALSE;
   if (as_block)
     status = need_block (self, p, info, error);
-  if (status != IMK_OK || (as_block && take_place (p, i, buffer, info, access)))
+  if (status != IMK_OK ||
+      (as_block && take_place (p, plane, buffer, info, access)))
     return status;
+  if (plane->n > 1)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "A buffer of %u B-scans cannot be read or written.", plane->n);
   status = gst_imaging_engine_map_on (self->element->engine, buffer, info,
       access, GST_IMAGING_REACH_DEVICE, b->stream, &plane->frame, error);
   if (status == IMK_OK) {
@@ -250,23 +273,39 @@ map_plane (GstOctBscanDevice *self, Batch *b, guint kind, guint i,
 }
 
 static ImkStatus
+map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
+{
+  GstOctBscanWork *w = b->works[i];
+  Plane *planes[N_PLANES];
+  ImkStatus status = IMK_OK;
+
+  for (guint kind = 0; kind < N_PLANES; kind++) {
+    planes[kind] = &b->places[kind].planes[i];
+    *planes[kind] = (Plane){.at = b->n_jobs,
+        .n = w->n,
+        .step = kind == IN ? gst_oct_bscan_work_in_step (self->element)
+                           : gst_oct_bscan_output_step (&w->info[kind])};
+  }
+  b->n_jobs += w->n;
+  if (w->source)
+    status = map_plane (self, b, IN, planes[IN], w->source,
+        gst_imaging_engine_info (self->element->engine),
+        is_copied (self, w->source), error);
+  for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
+    if (w->out[o])
+      status = map_plane (
+          self, b, o, planes[o], w->out[o], &w->info[o], w->to_host, error);
+  return status;
+}
+
+static ImkStatus
 map_all (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 
-  for (guint i = 0; i < b->n && status == IMK_OK; i++) {
-    GstOctBscanWork *w = b->works[i];
-
-    b->places[IN].planes[i].is_mapped = FALSE;
-    if (w->source)
-      status = map_plane (self, b, IN, i, w->source,
-          gst_imaging_engine_info (self->element->engine),
-          is_copied (self, w->source), error);
-    for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
-      if (w->out[o])
-        status = map_plane (
-            self, b, o, i, w->out[o], &w->info[o], w->to_host, error);
-  }
+  b->n_jobs = 0;
+  for (guint i = 0; i < b->n && status == IMK_OK; i++)
+    status = map_work (self, b, i, error);
   return status;
 }
 
@@ -307,7 +346,8 @@ are_neighbours (const Places *p, const Plane *first, const Plane *second)
 {
   GstMemory *a = first->map.memory, *b = second->map.memory;
 
-  return second->is_mapped && second->is_block && gst_is_imaging_memory (a) &&
+  return first->n == 1 && second->n == 1 && second->is_mapped &&
+         second->is_block && gst_is_imaging_memory (a) &&
          gst_is_imaging_memory (b) &&
          gst_imaging_memory_pitch (first->map.maxsize) == p->pitch &&
          gst_imaging_memory_are_neighbours (a, b);
@@ -324,32 +364,55 @@ count_run (const Batch *b, const Places *p, guint i)
   return end - i;
 }
 
+/* @rows of @row bytes, the block being one side and host memory the other. */
+static ImkStatus
+copy_rows (GstOctBscanDevice *self, guint kind, guint8 *block, gsize pitch,
+    guint8 *host, gsize step, gsize row, guint rows, gpointer stream,
+    ImkError *error)
+{
+  GstImagingStats *stats = gst_imaging_engine_stats (self->element->engine);
+
+  if (kind == IN)
+    gst_imaging_stats_add_uploaded (stats, rows * row);
+  else
+    gst_imaging_stats_add_downloaded (stats, rows * row);
+  if (pitch ==
+      step) { /* what is between rows is less than a copy of rows costs */
+    row += (rows - 1) * step;
+    rows = 1;
+  }
+  return kind == IN ? self->device->copy (
+                          block, pitch, host, step, row, rows, stream, error)
+                    : self->device->copy (
+                          host, step, block, pitch, row, rows, stream, error);
+}
+
 static ImkStatus
 copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
     ImkError *error)
 {
-  GstImagingStats *stats = gst_imaging_engine_stats (self->element->engine);
   const Places *p = &b->places[kind];
   ImkStatus status = IMK_OK;
   guint n;
 
   for (guint i = 0; i < b->n && status == IMK_OK; i += n) {
-    guint8 *there = p->block + i * p->pitch, *here = p->planes[i].map.data;
-    gsize size;
+    const Plane *plane = &p->planes[i];
+    guint8 *block = p->block + plane->at * p->pitch;
 
     n = 1;
-    if (!p->planes[i].is_mapped || !p->planes[i].is_block)
+    if (!plane->is_mapped || !plane->is_block)
       continue;
-    n = count_run (b, p, i);
-    size = (n - 1) * p->pitch + p->planes[i + n - 1].map.size;
-    if (kind == IN) {
-      status =
-          self->device->copy (there, size, here, size, size, 1, stream, error);
-      gst_imaging_stats_add_uploaded (stats, n * p->planes[i].map.size);
+    if (plane->n > 1) {
+      const GstVideoInfo *info =
+          kind == IN ? gst_imaging_engine_info (self->element->engine)
+                     : &b->works[i]->info[kind];
+
+      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
+          plane->step, info->size, plane->n, stream, error);
     } else {
-      status =
-          self->device->copy (here, size, there, size, size, 1, stream, error);
-      gst_imaging_stats_add_downloaded (stats, n * p->planes[i].map.size);
+      n = count_run (b, p, i);
+      status = copy_rows (self, kind, block, p->pitch, plane->map.data,
+          p->pitch, plane->map.size, n, stream, error);
     }
   }
   return status;
@@ -405,26 +468,83 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
   return status;
 }
 
+/* --- tries ---------------------------------------------------------------- */
+
+/* After one that was in vain, so many batches go without, twice as many after
+ * the next: what cameras of 16 bits send is seldom done twice. */
+enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 8192 };
+
+/* B-scans of a batch whose samples are near their background take less work
+ * (ImkOctbscanJob.wide). Only the device sees whether they are. */
+static void
+begin_try (GstOctBscanDevice *self, Batch *b)
+{
+  b->is_try = FALSE;
+  if (imk_octbscan_has_history (&self->element->opened))
+    return;
+  if (self->n_untried > 0) {
+    self->n_untried--;
+    return;
+  }
+  b->is_try = TRUE;
+  memset (b->wide, 0, self->max_jobs * sizeof (*b->wide));
+}
+
+/* The batch is done. Returns: whether that was in vain */
+static gboolean
+end_try (GstOctBscanDevice *self, const Batch *b)
+{
+  gboolean is_wide = FALSE;
+
+  for (guint i = 0; b->is_try && i < self->max_jobs; i++)
+    is_wide |= b->wide[i] != 0;
+  if (is_wide)
+    self->n_untried = self->patience =
+        CLAMP (2 * self->patience, FIRST_PATIENCE, MOST_PATIENCE);
+  else if (b->is_try)
+    self->patience = 0;
+  return is_wide;
+}
+
 /* --- work ----------------------------------------------------------------- */
+
+static void
+go_on (ImkImage *image, gsize bytes)
+{
+  image->data = (guint8 *) image->data + bytes;
+}
+
+/* B-scan @k of work @i. */
+static void
+set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
+{
+  GstOctBscanWork *w = b->works[i];
+  guint at = b->places[IN].planes[i].at + k;
+  ImkImage *images = b->images + at * N_PLANES;
+
+  for (guint kind = 0; kind < N_PLANES; kind++) {
+    if (!buffer_of (b, kind, i))
+      continue;
+    images[kind] = b->places[kind].planes[i].image;
+    go_on (&images[kind], k * b->places[kind].pitch);
+    if (kind != IN)
+      gst_oct_bscan_work_image (kind, &images[kind]);
+  }
+  if (w->source)
+    gst_oct_bscan_input_image (self->element, &images[IN]);
+  b->jobs[at] = gst_oct_bscan_work_job (
+      self->element, w, k, w->source ? &images[IN] : NULL, images);
+  b->jobs[at].wide = b->is_try ? &b->said[at] : NULL;
+}
 
 static ImkStatus
 run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
-  for (guint i = 0; i < b->n; i++) {
-    GstOctBscanWork *w = b->works[i];
-    ImkImage *images = b->images + i * N_OUTPUTS;
-
-    for (guint o = 0; o < N_OUTPUTS; o++)
-      if (w->out[o]) {
-        images[o] = b->places[o].planes[i].image;
-        gst_oct_bscan_work_image (o, &images[o]);
-      }
-    if (w->source)
-      gst_oct_bscan_input_image (self->element, &b->places[IN].planes[i].image);
-    b->jobs[i] = gst_oct_bscan_work_job (
-        w, w->source ? &b->places[IN].planes[i].image : NULL, images);
-  }
-  return imk_octbscan_process (self->kernel, b->jobs, b->n, b->stream, error);
+  for (guint i = 0; i < b->n; i++)
+    for (guint k = 0; k < b->works[i]->n; k++)
+      set_job (self, b, i, k);
+  return imk_octbscan_process (
+      self->kernel, b->jobs, b->n_jobs, b->stream, error);
 }
 
 /* @second goes on when @first is there. */
@@ -441,19 +561,13 @@ follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
   return status;
 }
 
+/* What is on the device, and down. */
 static ImkStatus
-run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
 {
-  gpointer up = b->is_alone ? b->stream : self->upload;
-  gpointer down = b->is_alone ? b->stream : self->download;
-  ImkStatus status = map_all (self, b, error);
+  ImkStatus status =
+      imk_octbscan_update (self->kernel, &b->works[0]->config, error);
 
-  if (status == IMK_OK)
-    status = imk_octbscan_update (self->kernel, &b->works[0]->config, error);
-  if (status == IMK_OK)
-    status = copy_blocks (self, b, IN, up, error);
-  if (status == IMK_OK)
-    status = follow_stream (self, b->uploaded, up, b->stream, error);
   if (status == IMK_OK)
     status = run_kernel (self, b, error);
   if (status == IMK_OK)
@@ -463,6 +577,20 @@ run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
   if (status == IMK_OK)
     status = self->device->event_record (b->done, down, error);
   return status;
+}
+
+static ImkStatus
+run_batch (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  gpointer up = b->is_alone ? b->stream : self->upload;
+  gpointer down = b->is_alone ? b->stream : self->download;
+  ImkStatus status = map_all (self, b, error);
+
+  if (status == IMK_OK)
+    status = copy_blocks (self, b, IN, up, error);
+  if (status == IMK_OK)
+    status = follow_stream (self, b->uploaded, up, b->stream, error);
+  return status == IMK_OK ? run_uploaded (self, b, down, error) : status;
 }
 
 static ImkStatus
@@ -495,10 +623,32 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
   batch->is_alone = g_atomic_int_add (&self->n_flying, 1) == 0;
   if (status != IMK_OK)
     return status;
+  g_mutex_lock (&self->lock);
+  begin_try (self, batch);
   status = run_batch (self, batch, error);
+  g_mutex_unlock (&self->lock);
   batch->is_launched = status == IMK_OK;
   gst_imaging_context_pop (self->context);
   return status;
+}
+
+/* Waits, and again where a try was in vain. */
+static ImkStatus
+wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
+{
+  ImkStatus status = wait_for (self, b, error);
+  gboolean again;
+
+  if (status != IMK_OK || !b->is_launched)
+    return status;
+  g_mutex_lock (&self->lock);
+  again = end_try (self, b);
+  b->is_try = FALSE;
+  if (again)
+    status = run_uploaded (self, b, b->stream, error);
+  g_mutex_unlock (&self->lock);
+  b->is_launched = status == IMK_OK;
+  return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
 ImkStatus
@@ -510,7 +660,7 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   ImkError ignored;
 
   if (is_current)
-    status = wait_for (self, batch, error);
+    status = wait_for_images (self, batch, error);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)

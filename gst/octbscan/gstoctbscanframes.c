@@ -104,11 +104,12 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 }
 
 static GstOctBscanWork *
-work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 {
   GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
   guint n_averaged;
 
+  w->n = n;
   w->in = in;
   w->source = gst_buffer_ref (in);
   w->entered = entered;
@@ -116,9 +117,9 @@ work_new (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
   n_averaged = take_settings (self, w);
   w->backward = w->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, n_averaged);
-  self->n_bscans++;
+  self->n_bscans += n;
   self->next_camera =
-      (guint) ((self->next_camera + (guint64) self->bscan.height) %
+      (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
                self->n_cameras);
   return w;
 }
@@ -151,13 +152,14 @@ gst_oct_bscan_work_image (guint output, ImkImage *plane)
 }
 
 ImkOctbscanJob
-gst_oct_bscan_work_job (
-    const GstOctBscanWork *w, const ImkImage *in, ImkImage *images)
+gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
+    guint k, const ImkImage *in, ImkImage *images)
 {
+  guint64 lines = (guint64) k * self->bscan.height;
   ImkOctbscanJob job = {
       .in = in,
-      .first_camera = w->first_camera,
-      .backward = w->backward,
+      .first_camera = (guint) ((w->first_camera + lines) % self->n_cameras),
+      .backward = w->config.bidirectional && (w->backward + k) % 2,
       .db_is_linear = w->scaling == SCALING_LINEAR,
   };
   ImkImage **places[N_OUTPUTS] = {
@@ -175,23 +177,36 @@ gst_oct_bscan_work_job (
 
 /* --- on the CPU ----------------------------------------------------------- */
 
+static void
+go_on (ImkImage *image, gsize bytes)
+{
+  image->data = (guint8 *) image->data + bytes;
+}
+
 static ImkStatus
-run_kernel (GstOctBscan *self, const ImkImage *in, const GstImagingFrame *out,
+run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     const GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status = imk_octbscan_update (self->kernel, &w->config, error);
-  ImkImage images[N_OUTPUTS];
-  ImkOctbscanJob job;
 
-  if (status != IMK_OK)
-    return status;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w->out[i]) {
-      images[i] = out[i].planes[0];
-      gst_oct_bscan_work_image (i, &images[i]);
+  for (guint k = 0; k < w->n && status == IMK_OK; k++) {
+    ImkImage images[N_OUTPUTS], in;
+    ImkOctbscanJob job;
+
+    for (guint i = 0; i < N_OUTPUTS; i++)
+      if (w->out[i]) {
+        images[i] = out[i].planes[0];
+        go_on (&images[i], k * gst_oct_bscan_output_step (&w->info[i]));
+        gst_oct_bscan_work_image (i, &images[i]);
+      }
+    if (from) {
+      in = *from;
+      go_on (&in, k * gst_oct_bscan_work_in_step (self));
     }
-  job = gst_oct_bscan_work_job (w, in, images);
-  return imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+    job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
+    status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+  }
+  return status;
 }
 
 static ImkStatus
@@ -242,9 +257,11 @@ gst_oct_bscan_run_on_cpu (
 
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
+      gsize before = (w->n - 1) * gst_oct_bscan_output_step (&w->info[i]);
+
       gst_buffer_remove_all_memory (w->out[i]);
-      gst_buffer_append_memory (
-          w->out[i], gst_allocator_alloc (NULL, w->info[i].size, NULL));
+      gst_buffer_append_memory (w->out[i],
+          gst_allocator_alloc (NULL, before + w->info[i].size, NULL));
     }
   status = run_mapped (self, w, error);
   if (status == IMK_OK || !is_lost (self, w, status))
@@ -275,6 +292,14 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
   GST_BUFFER_DURATION (buffer) = w->duration;
 }
 
+/* Nothing has changed since the last B-scan. */
+static gboolean
+is_settled (const GstOctBscanOutput *output, const GstOctBscanWork *w, guint i)
+{
+  return w->pads[i] && gst_oct_bscan_output_is_agreed (output, w->pads[i]) &&
+         output->settled == w->changes && GST_PAD_PEER (w->pads[i]);
+}
+
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
 static GstFlowReturn
 prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
@@ -282,9 +307,15 @@ prepare_output (GstOctBscan *self, guint i, GstOctBscanWork *w)
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
+  if (is_settled (output, w, i))
+    flow = GST_FLOW_OK;
+  else
+    flow = gst_oct_bscan_negotiate (self, i, w->pads[i]);
+  output->settled = w->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
-    flow = gst_oct_bscan_output_acquire (output, &w->out[i]);
+    flow = w->n > 1 ? gst_oct_bscan_output_acquire_block (output, self->engine,
+                          MAX (w->n, self->n_full), &w->out[i])
+                    : gst_oct_bscan_output_acquire (output, &w->out[i]);
   w->info[i] = output->info;
   if (i == ENFACE)
     w->volume = output->volume;
@@ -301,7 +332,6 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
   GstFlowReturn flow = GST_FLOW_OK;
 
   w->to_host = self->host_images;
-  ref_pads (self, w->pads);
   for (guint i = 0; i < N_OUTPUTS && flow == GST_FLOW_OK; i++) {
     flow = prepare_output (self, i, w);
     if (flow == GST_FLOW_NOT_LINKED && i != SRC)
@@ -313,6 +343,11 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
 {
+  /* the thread that brings B-scans needs the lock of the object often */
+  if (flow != GST_FLOW_OK)
+    g_atomic_int_set (&self->flows_differ, TRUE);
+  else if (!g_atomic_int_get (&self->flows_differ))
+    return GST_FLOW_OK;
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (self->outputs[i].pad == pad) /* or it has been released */
@@ -374,8 +409,12 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 {
-  GstFlowReturn flow = w->out[ENFACE] ? gather_row (self, w) : GST_FLOW_OK;
+  GstFlowReturn flow = GST_FLOW_OK;
 
+  if (w->n > 1)
+    return gst_oct_bscan_push_run (self, w);
+  if (w->out[ENFACE])
+    flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i])
       flow = gst_oct_bscan_combine (self, w->pads[i],
@@ -386,18 +425,23 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
 /* Whether an output is to agree with downstream, for which what is on its way
  * has to be out. Call with the frames locked. */
 static gboolean
-must_negotiate (GstOctBscan *self)
+must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
-  GstPad *pads[N_OUTPUTS];
-  gboolean must = FALSE;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->pads[i] && GST_PAD_PEER (w->pads[i]) &&
+        !gst_oct_bscan_output_is_agreed (&self->outputs[i], w->pads[i]))
+      return TRUE;
+  return FALSE;
+}
 
-  ref_pads (self, pads);
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    if (pads[i] && gst_pad_is_linked (pads[i]))
-      must |= !gst_oct_bscan_output_is_agreed (&self->outputs[i], pads[i]);
-    g_clear_object (&pads[i]);
-  }
-  return must;
+void
+gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
+{
+  for (guint k = 0; k < w->n; k++)
+    if (lost)
+      gst_imaging_engine_count_lost (self->engine);
+    else
+      gst_imaging_engine_count_frame (self->engine, w->entered);
 }
 
 /* --- on the CPU, at once -------------------------------------------------- */
@@ -410,18 +454,19 @@ process_now (GstOctBscan *self, GstOctBscanWork *w)
   ImkError error;
 
   g_mutex_lock (&self->frames);
+  ref_pads (self, w->pads);
   flow = prepare (self, w);
   if (flow == GST_FLOW_OK)
     status = run_mapped (self, w, &error);
   if (status != IMK_OK && is_lost (self, w, status)) {
     GST_WARNING_OBJECT (self, "a B-scan is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
+    gst_oct_bscan_count (self, w, TRUE);
     w->lost = TRUE;
   } else if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
     flow = GST_FLOW_ERROR;
   } else if (flow == GST_FLOW_OK && w->in) {
-    gst_imaging_engine_count_frame (self->engine, w->entered);
+    gst_oct_bscan_count (self, w, FALSE);
   }
   g_mutex_unlock (&self->frames);
   if (flow == GST_FLOW_OK && !w->lost)
@@ -518,9 +563,9 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
     for (guint i = 0; i < N_OUTPUTS; i++)
       gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
   self->host_images |= devices->len > 1;
-  queue = gst_oct_bscan_queue_new (self, devices, n_batches,
-      (guint) CLAMP (
-          GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs));
+  self->n_full = (guint) CLAMP (
+      GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs);
+  queue = gst_oct_bscan_queue_new (self, devices, n_batches, self->n_full);
   GST_OBJECT_LOCK (self);
   self->queue = queue;
   GST_OBJECT_UNLOCK (self);
@@ -627,7 +672,8 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   ImkStatus status;
   ImkError error;
 
-  if (must_negotiate (self)) {
+  ref_pads (self, w->pads);
+  if (must_negotiate (self, w)) {
     g_mutex_unlock (&self->frames);
     gst_oct_bscan_drain (self);
     g_mutex_lock (&self->frames);
@@ -668,10 +714,11 @@ process (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 GstFlowReturn
-gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, GstClockTime entered)
+gst_oct_bscan_process (
+    GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 {
   gst_oct_bscan_follow_actions (self, in);
-  return process (self, work_new (self, in, entered));
+  return process (self, work_new (self, in, n, entered));
 }
 
 GstFlowReturn
@@ -683,6 +730,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
     return GST_FLOW_OK;
   self->n_added = 0;
   w = g_new0 (GstOctBscanWork, 1);
+  w->n = 1;
   take_settings (self, w);
   w->has_images = TRUE;
   w->pts = self->mean_pts;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "gstimagingmemory.h"
+
 struct _GstOctBscanGroup {
   GstVideoInfo lines, bscan;
   GstBufferPool *pool;
@@ -92,11 +94,22 @@ later (GstClockTime time, GstClockTime by)
              : time;
 }
 
-static ImkStatus
-begin (GstOctBscanGroup *self, ImkError *error)
+/* Time and flags of a B-scan that begins with the next line. */
+static void
+stamp (const GstOctBscanGroup *self, GstBuffer *bscan)
 {
   GstClockTime offset = time_of (self, self->n_used);
 
+  GST_BUFFER_PTS (bscan) = later (GST_BUFFER_PTS (self->buffer), offset);
+  GST_BUFFER_DTS (bscan) = later (GST_BUFFER_DTS (self->buffer), offset);
+  GST_BUFFER_DURATION (bscan) = time_of (self, self->bscan.height);
+  if (self->n_used == 0 && GST_BUFFER_IS_DISCONT (self->buffer))
+    GST_BUFFER_FLAG_SET (bscan, GST_BUFFER_FLAG_DISCONT);
+}
+
+static ImkStatus
+begin (GstOctBscanGroup *self, ImkError *error)
+{
   if (self->pool)
     gst_buffer_pool_acquire_buffer (self->pool, &self->partial, NULL);
   else
@@ -105,13 +118,7 @@ begin (GstOctBscanGroup *self, ImkError *error)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for a B-scan of %" G_GSIZE_FORMAT " bytes.",
         self->bscan.size);
-  GST_BUFFER_PTS (self->partial) =
-      later (GST_BUFFER_PTS (self->buffer), offset);
-  GST_BUFFER_DTS (self->partial) =
-      later (GST_BUFFER_DTS (self->buffer), offset);
-  GST_BUFFER_DURATION (self->partial) = time_of (self, self->bscan.height);
-  if (self->n_used == 0 && GST_BUFFER_IS_DISCONT (self->buffer))
-    GST_BUFFER_FLAG_SET (self->partial, GST_BUFFER_FLAG_DISCONT);
+  stamp (self, self->partial);
   self->n_filled = 0;
   return IMK_OK;
 }
@@ -152,16 +159,55 @@ copy_lines (GstOctBscanGroup *self, ImkError *error)
   return IMK_OK;
 }
 
-GstBuffer *
-gst_oct_bscan_group_next (
-    GstOctBscanGroup *self, ImkStatus *status, ImkError *error)
+/* Whole B-scans that are left in the buffer, in memory that the device reaches;
+ * other memory would be copied anyway. */
+static guint
+count_whole (const GstOctBscanGroup *self)
 {
+  gsize stride = self->bscan.stride[0];
+
+  if (self->partial || (gsize) self->lines.stride[0] != stride ||
+      gst_buffer_n_memory (self->buffer) != 1 ||
+      !gst_is_imaging_memory (gst_buffer_peek_memory (self->buffer, 0)) ||
+      gst_buffer_get_video_meta (self->buffer) ||
+      gst_buffer_get_size (self->buffer) < self->lines.height * stride)
+    return 0;
+  return (self->lines.height - self->n_used) / (guint) self->bscan.height;
+}
+
+/* @n B-scans as they are in the buffer, which stays as long as its part. */
+static GstBuffer *
+take_part (GstOctBscanGroup *self, guint n)
+{
+  gsize stride = self->bscan.stride[0], size = self->bscan.height * stride;
+  GstBuffer *part =
+      gst_imaging_buffer_part (self->buffer, self->n_used * stride, n * size);
+
+  stamp (self, part);
+  self->n_used += n * (guint) self->bscan.height;
+  if (self->n_used == (guint) self->lines.height)
+    gst_clear_buffer (&self->buffer);
+  return part;
+}
+
+GstBuffer *
+gst_oct_bscan_group_next (GstOctBscanGroup *self, guint most, guint *n,
+    ImkStatus *status, ImkError *error)
+{
+  guint n_whole, n_parts;
+
+  *n = 1;
   *status = IMK_OK;
   if (!self->buffer)
     return NULL;
   if (self->lines.height == self->bscan.height && !self->partial &&
       self->lines.stride[0] == self->bscan.stride[0])
     return g_steal_pointer (&self->buffer);
+  if ((n_whole = count_whole (self)) > 0) {
+    n_parts = (n_whole + most - 1) / most; /* of about one size */
+    *n = (n_whole + n_parts - 1) / n_parts;
+    return take_part (self, *n);
+  }
   if (!self->partial)
     *status = begin (self, error);
   if (*status == IMK_OK)

@@ -27,10 +27,15 @@ guint gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self);
 /* Takes @buffer (transfer full), whose lines gst_oct_bscan_group_next gives. */
 void gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer);
 
-/* Returns: (transfer full) (nullable): the next B-scan, which is the buffer
- * itself where that is one; NULL when more lines are needed, or with @error
- * set. Its time is that of its first line */
-GstBuffer *gst_oct_bscan_group_next (
-    GstOctBscanGroup *self, ImkStatus *status, ImkError *error);
+/* @most: B-scans that may come together, where they lie together in the buffer
+ *   as they are to be
+ * @n: (out): how many do
+ *
+ * Returns: (transfer full) (nullable): the next B-scans, one behind the other:
+ *   the buffer itself, or a part of it that holds it, or a copy of lines, which
+ *   is one B-scan. NULL when more lines are needed, or with @error set. Time
+ * and duration are those of the first */
+GstBuffer *gst_oct_bscan_group_next (GstOctBscanGroup *self, guint most,
+    guint *n, ImkStatus *status, ImkError *error);
 
 G_END_DECLS

@@ -2,13 +2,21 @@
 #include "gstoctbscanoutput.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingmemory.h"
+
+static void
+drop (GstBufferPool **pool)
+{
+  if (*pool)
+    gst_buffer_pool_set_active (*pool, FALSE);
+  gst_clear_object (pool);
+}
 
 static void
 drop_pool (GstOctBscanOutput *self)
 {
-  if (self->pool)
-    gst_buffer_pool_set_active (self->pool, FALSE);
-  gst_clear_object (&self->pool);
+  drop (&self->pool);
+  drop (&self->blocks);
 }
 
 void
@@ -180,4 +188,48 @@ GstFlowReturn
 gst_oct_bscan_output_acquire (GstOctBscanOutput *self, GstBuffer **buffer)
 {
   return gst_buffer_pool_acquire_buffer (self->pool, buffer, NULL);
+}
+
+gsize
+gst_oct_bscan_output_step (const GstVideoInfo *info)
+{
+  return gst_imaging_memory_pitch (info->size);
+}
+
+/* Downstream sees parts of these alone. */
+static GstBufferPool *
+block_pool_new (GstImagingEngine *engine, gsize size)
+{
+  GstAllocator *allocator =
+      gst_imaging_engine_is_on_cuda (engine)
+          ? gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED)
+          : NULL;
+  GstBufferPool *pool = gst_buffer_pool_new ();
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+
+  gst_buffer_pool_config_set_params (config, NULL, (guint) size, 0, 0);
+  if (allocator)
+    gst_buffer_pool_config_set_allocator (config, allocator, NULL);
+  if (!gst_buffer_pool_set_config (pool, config) ||
+      !gst_buffer_pool_set_active (pool, TRUE))
+    gst_clear_object (&pool);
+  gst_clear_object (&allocator);
+  return pool;
+}
+
+GstFlowReturn
+gst_oct_bscan_output_acquire_block (GstOctBscanOutput *self,
+    GstImagingEngine *engine, guint n, GstBuffer **buffer)
+{
+  gsize size = n * gst_oct_bscan_output_step (&self->info);
+
+  if (size > self->block_size)
+    drop (&self->blocks);
+  if (!self->blocks) {
+    self->blocks = block_pool_new (engine, size);
+    self->block_size = size;
+  }
+  return self->blocks
+             ? gst_buffer_pool_acquire_buffer (self->blocks, buffer, NULL)
+             : GST_FLOW_ERROR;
 }

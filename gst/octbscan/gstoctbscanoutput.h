@@ -21,6 +21,9 @@ typedef struct {
   GstVideoInfo volume; /* of the image, for ENFACE */
   GstCaps *caps;
   GstBufferPool *pool;
+  guint settled;         /* of the element: settings that it has agreed with */
+  GstBufferPool *blocks; /* (nullable): for several images each */
+  gsize block_size;
   gboolean use_host; /* on a GPU: images are born in page-locked memory */
 } GstOctBscanOutput;
 
@@ -44,5 +47,14 @@ void gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host);
 /* Returns: GST_FLOW_OK and a frame to be written, or why not */
 GstFlowReturn gst_oct_bscan_output_acquire (
     GstOctBscanOutput *self, GstBuffer **buffer);
+
+/* Returns: bytes from an image of @info to the next one in a block */
+gsize gst_oct_bscan_output_step (const GstVideoInfo *info);
+
+/* @n: images that the largest block has
+ * Returns: GST_FLOW_OK and room for @n images in page-locked memory, with a
+ * GPU, or why not */
+GstFlowReturn gst_oct_bscan_output_acquire_block (GstOctBscanOutput *self,
+    GstImagingEngine *engine, guint n, GstBuffer **buffer);
 
 G_END_DECLS

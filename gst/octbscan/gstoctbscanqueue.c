@@ -10,7 +10,7 @@ typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 /* B-scans that go through a device together. */
 typedef struct {
   GstOctBscanWork **works;
-  guint n;
+  guint n, n_bscans;
   State state;      /* atomic */
   ImkStatus status; /* of a launch */
   ImkError error;
@@ -36,13 +36,15 @@ typedef struct {
 
 struct _GstOctBscanQueue {
   GstOctBscan *element;
-  guint n_batches, n_full, max_waiting;
+  guint n_batches, n_full, max_waiting, max_taken;
 
   GMutex lock; /* of all below */
   GCond changed;
-  GQueue waiting; /* of GstOctBscanWork */
-  GQueue again;   /* of Batch, which a lost device has left */
-  GQueue order;   /* of Batch, those and all others that were taken */
+  GQueue waiting;  /* of GstOctBscanWork */
+  guint n_waiting; /* B-scans of them */
+  GQueue again;    /* of Batch, which a lost device has left */
+  GQueue order;    /* of Batch, those and all others that were taken */
+  guint n_taken;   /* B-scans of them */
   Member *members;
   guint n_members;
   gboolean pushing, recovering, flushing, quit;
@@ -97,7 +99,7 @@ expected_end (const Member *m)
   guint n = 1;
 
   for (GList *l = m->flying.head; l; l = l->next)
-    n += ((Batch *) l->data)->n;
+    n += ((Batch *) l->data)->n_bscans;
   return m->speed > 0 ? n / m->speed : 0;
 }
 
@@ -122,9 +124,14 @@ may_begin (GstOctBscanQueue *self, const Member *m)
 
   if (m->lost || m->launching || n == (m->device ? self->n_batches : 1))
     return FALSE;
-  if (count_flying (self) == 0 || self->again.length > 0)
+  if (self->again.length > 0)
     return TRUE;
-  return self->waiting.length >= (n == 0 ? self->n_full / 4 : self->n_full);
+  /* what is done and cannot be pushed is in memory as well */
+  if (self->n_taken >= self->max_taken)
+    return FALSE;
+  if (count_flying (self) == 0)
+    return TRUE;
+  return self->n_waiting >= (n == 0 ? self->n_full / 4 : self->n_full);
 }
 
 /* The one that would be done first. */
@@ -162,6 +169,24 @@ share_of (GstOctBscanQueue *self, const Member *m)
   return MAX (1, (guint) (self->element->max_jobs * m->speed / fastest));
 }
 
+/* The first that waits goes into @b. */
+static void
+take_work (GstOctBscanQueue *self, Batch *b)
+{
+  GstOctBscanWork *w = g_queue_pop_head (&self->waiting);
+
+  self->n_waiting -= w->n;
+  b->n_bscans += w->n;
+  b->works[b->n++] = w;
+}
+
+static void
+drop_works (GstOctBscanQueue *self)
+{
+  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+  self->n_waiting = 0;
+}
+
 static Batch *
 take_batch (GstOctBscanQueue *self, const Member *m)
 {
@@ -175,11 +200,13 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   b->works = g_new (GstOctBscanWork *, MIN (most, self->waiting.length));
   first = g_queue_peek_head (&self->waiting);
   g_cond_broadcast (&self->changed); /* there is room */
-  while ((next = g_queue_peek_head (&self->waiting)) && b->n < most &&
+  while ((next = g_queue_peek_head (&self->waiting)) &&
+         (b->n == 0 || b->n_bscans + next->n <= most) &&
          next->changes == first->changes &&
          (m == self->members || !m->device || may_go_anywhere (next)))
-    b->works[b->n++] = g_queue_pop_head (&self->waiting);
+    take_work (self, b);
   g_queue_push_tail (&self->order, b);
+  self->n_taken += b->n_bscans;
   return b;
 }
 
@@ -216,7 +243,7 @@ static void
 end_on_cpu (GstOctBscanQueue *self, Member *m, Batch *b)
 {
   g_queue_pop_head (&m->flying);
-  m->n_done += b->n;
+  m->n_done += b->n_bscans;
   if (b->status != IMK_OK) {
     stop_flow (self, GST_FLOW_ERROR);
     g_mutex_unlock (&self->lock);
@@ -299,15 +326,18 @@ part_with_stuck (GstOctBscanQueue *self, Batch *b)
   for (guint i = 0; i < b->n; i++) {
     GstOctBscanWork *w = b->works[i];
 
-    if (is_stuck (self, w))
+    if (is_stuck (self, w)) {
       stuck->works[stuck->n++] = w;
-    else
+      stuck->n_bscans += w->n;
+      w->lost = TRUE;
+    } else {
       b->works[n++] = w;
-    w->lost |= is_stuck (self, w);
+    }
   }
   b->n = n;
+  b->n_bscans -= stuck->n_bscans;
   if (stuck->n > 0)
-    GST_WARNING_OBJECT (self->element, "%u B-scans are lost", stuck->n);
+    GST_WARNING_OBJECT (self->element, "%u B-scans are lost", stuck->n_bscans);
   set_state (stuck, DONE);
   g_queue_insert_before (&self->order, g_queue_find (&self->order, b), stuck);
 }
@@ -331,8 +361,9 @@ drop_stuck (GstOctBscanQueue *self)
   while ((w = g_queue_peek_head (&self->waiting)) && is_stuck (self, w)) {
     b = g_new0 (Batch, 1);
     b->works = g_new (GstOctBscanWork *, 1);
-    b->works[b->n++] = g_queue_pop_head (&self->waiting);
+    take_work (self, b);
     g_queue_push_tail (&self->order, b);
+    self->n_taken += b->n_bscans;
     part_with_stuck (self, b);
     set_state (b, DONE);
     g_cond_broadcast (&self->changed); /* there is room */
@@ -365,11 +396,8 @@ push_works (GstOctBscanQueue *self, Batch *b)
 
   g_mutex_lock (&self->element->frames);
   for (guint i = 0; i < b->n; i++)
-    if (b->works[i]->lost)
-      gst_imaging_engine_count_lost (self->element->engine);
-    else if (b->works[i]->in)
-      gst_imaging_engine_count_frame (
-          self->element->engine, b->works[i]->entered);
+    if (b->works[i]->lost || b->works[i]->in)
+      gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
   g_mutex_unlock (&self->element->frames);
   for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
     if (!b->works[i]->lost)
@@ -390,13 +418,16 @@ push_done (GstOctBscanQueue *self)
   while ((b = g_queue_peek_head (&self->order)) && get_state (b) == DONE) {
     gboolean wanted = !self->flushing && self->flow == GST_FLOW_OK;
     GstFlowReturn flow = GST_FLOW_OK;
+    guint n_bscans;
 
     g_queue_pop_head (&self->order);
     g_mutex_unlock (&self->lock);
     if (wanted)
       flow = push_works (self, b);
+    n_bscans = b->n_bscans;
     batch_free (b);
     g_mutex_lock (&self->lock);
+    self->n_taken -= n_bscans;
     if (flow != GST_FLOW_OK)
       stop_flow (self, flow);
     g_cond_broadcast (&self->changed);
@@ -416,7 +447,7 @@ give_up (GstOctBscanQueue *self)
   stop_flow (self, GST_FLOW_ERROR);
   while ((b = g_queue_pop_head (&self->again)))
     set_state (b, DONE);
-  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+  drop_works (self);
 }
 
 /* The last device is lost: the CPU goes on, or nobody. */
@@ -500,11 +531,11 @@ measure (Member *m, const Batch *b)
 {
   gint64 now = g_get_monotonic_time ();
   gint64 spent = now - MAX (b->launched, m->last_done);
-  gdouble speed = (gdouble) b->n / MAX (spent, 1);
+  gdouble speed = (gdouble) b->n_bscans / MAX (spent, 1);
 
   m->last_done = now;
   m->speed = m->speed > 0 ? (3 * m->speed + speed) / 4 : speed;
-  m->n_done += b->n;
+  m->n_done += b->n_bscans;
 }
 
 /* Looks for the end of a launch, with the lock let go of. */
@@ -565,6 +596,7 @@ member_main (gpointer data)
     place = (place + 1) % self->n_batches;
     submit (self);
     push_done (self);
+    submit (self); /* there may be room again */
   }
   g_mutex_unlock (&self->lock);
   return NULL;
@@ -603,6 +635,7 @@ gst_oct_bscan_queue_new (
   self->n_batches = n_batches;
   self->n_full = n_full;
   self->max_waiting = 2 * element->max_jobs;
+  self->max_taken = (n_batches + 1) * devices->len * element->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   /* the CPU may come in later */
@@ -631,7 +664,7 @@ gst_oct_bscan_queue_free (GstOctBscanQueue *self)
     return;
   g_mutex_lock (&self->lock);
   self->flushing = self->quit = TRUE;
-  g_queue_clear_full (&self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+  drop_works (self);
   for (guint i = 0; i < self->n_members; i++)
     if (self->members[i].device) {
       g_cond_signal (&self->members[i].changed);
@@ -661,8 +694,7 @@ static void
 drop_waiting (GstOctBscanQueue *self)
 {
   if (self->flushing || self->flow != GST_FLOW_OK)
-    g_queue_clear_full (
-        &self->waiting, (GDestroyNotify) gst_oct_bscan_work_free);
+    drop_works (self);
 }
 
 GstFlowReturn
@@ -671,14 +703,16 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
   GstFlowReturn flow;
 
   g_mutex_lock (&self->lock);
-  while (self->waiting.length >= self->max_waiting && !self->flushing &&
+  while (self->n_waiting >= self->max_waiting && !self->flushing &&
          self->flow == GST_FLOW_OK)
     g_cond_wait (&self->changed, &self->lock);
   flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
   if (flow == GST_FLOW_OK) {
     g_queue_push_tail (&self->waiting, work);
+    self->n_waiting += work->n;
     submit (self);
     push_done (self);
+    submit (self);
     flow = self->flow;
   } else {
     gst_oct_bscan_work_free (work);
@@ -715,8 +749,8 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {
-  return self->max_waiting +
-         self->n_batches * self->n_members * self->element->max_jobs;
+  /* the last batch may begin below the bound */
+  return self->max_waiting + self->max_taken + self->element->max_jobs;
 }
 
 GstStructure *

@@ -20,13 +20,26 @@ struct Cuda {
   cudaEvent_t done;
 };
 
-static ImkStatus
-run_strategy (
-    const Cuda *s, const Arguments &a, cudaStream_t stream, ImkError *error)
+/* Whether all jobs of a call can be given again. */
+static bool
+are_tries (const ImkOctbscanJob *jobs, uint32_t n_jobs)
 {
+  for (uint32_t i = 0; i < n_jobs; i++)
+    if (!jobs[i].wide)
+      return false;
+  return true;
+}
+
+static ImkStatus
+run_strategy (const Cuda *s, const Arguments &a, const ImkOctbscanJob *jobs,
+    cudaStream_t stream, ImkError *error)
+{
+  Operator op = s->op;
+
+  op.narrow = op.has_integers && are_tries (jobs, a.n_jobs);
   return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
              ? transforms_run (s->transforms, s->config.type, a, stream, error)
-             : operator_run (s->op, s->config.type, a, stream, error);
+             : operator_run (op, s->config.type, a, stream, error);
 }
 
 /* Work on this object may still run on another stream, and uses the same
@@ -47,7 +60,7 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   if (status == IMK_OK)
     status = launch_means (s->config.type, a, on, error);
   if (status == IMK_OK)
-    status = run_strategy (s, a, on, error);
+    status = run_strategy (s, a, jobs, on, error);
   if (status == IMK_OK)
     status = launch_finish (a, jobs, on, error);
   if (status == IMK_OK)
@@ -129,7 +142,8 @@ static void
 cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
 {
   Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.camera_rows;
+  size_t rows =
+      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
   float *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
@@ -172,7 +186,8 @@ static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
-  size_t rows = (size_t) a.n_cameras * s->config.max_jobs * a.camera_rows;
+  size_t rows =
+      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
   ImkStatus status = upload_finish (a, plan, error);
 
   if (status == IMK_OK && plan->background)
@@ -203,6 +218,10 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     transforms_init (&s->transforms, a, plan);
+  else
+    s->op.has_integers = c->type != IMK_TYPE_F32 && a.reach == 0;
+  if (s->op.has_integers && c->background_mode != IMK_OCTBSCAN_BACKGROUND_NONE)
+    a.n_rests = N_RESTS;
 }
 
 static ImkStatus

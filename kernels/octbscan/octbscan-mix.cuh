@@ -27,6 +27,7 @@ struct Job {
   size_t db_stride, linear_stride, complex_stride;
   ImkType db_type, linear_type;
   float *enface, *track;
+  uint32_t *wide;
   bool backward, has_images, db_is_linear;
   uint32_t pattern;  /* entry of patterns that is taken off */
   bool finds_pattern;
@@ -65,6 +66,7 @@ job_of (const ImkOctbscanJob *job)
     j.enface = (float *) job->enface->data;
   if (job->track)
     j.track = (float *) job->track->data;
+  j.wide = job->wide;
   j.backward = job->backward;
   j.db_is_linear = job->db_is_linear;
   j.has_images = job->db || job->linear || job->enface;
@@ -75,6 +77,7 @@ job_of (const ImkOctbscanJob *job)
 struct Finish {
   uint32_t height, n_cameras, n_depths, n_ascans;
   uint32_t camera_rows; /* that one job has of a camera, at most */
+  uint32_t n_rests; /* rows of the rest of the background behind them */
   uint32_t n_jobs, max_jobs;
   bool depth_down, flips_depth;
   ImkOctbscanFixedPattern pattern_mode;
@@ -87,8 +90,8 @@ struct Finish {
   bool is_mixed; /* images are of mixed */
   ImkOctbscanParams params;
   const Job *jobs;
-  const float2 *products; /* [C][jobs][camera_rows][n_depths] */
-  const float *scales;    /* [C][jobs][camera_rows], what makes Z of them */
+  const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
+  const float *scales;    /* likewise, what makes Z of them */
   float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last is kept */
   uint32_t *lateral_first, *lateral_rows; /* of ImkOctbscanLateral */
   float *lateral_weights;
@@ -114,15 +117,37 @@ struct Place {
   size_t row; /* of spectra, scales and products */
 };
 
+/* Returns: the first row that @job has of @camera */
+static __device__ size_t
+first_row_of (const Finish &a, uint32_t job, uint32_t camera)
+{
+  return ((size_t) camera * a.n_jobs + job) * (a.camera_rows + a.n_rests);
+}
+
 static __device__ Place
 place_of (const Finish &a, uint32_t job, uint32_t row)
 {
   Place p;
 
   p.camera = (row + a.jobs[job].first_camera % a.n_cameras) % a.n_cameras;
-  p.row =
-      ((size_t) p.camera * a.n_jobs + job) * a.camera_rows + row / a.n_cameras;
+  p.row = first_row_of (a, job, p.camera) + row / a.n_cameras;
   return p;
+}
+
+/* What the spectra of @camera have left of the background, as Z. */
+static __device__ float2
+rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
+{
+  size_t row = first_row_of (a, job, camera) + a.camera_rows;
+  float2 rest = make_float2 (0, 0);
+
+  for (uint32_t i = 0; i < a.n_rests; i++) {
+    float2 z = a.products[(row + i) * a.n_depths + depth];
+
+    rest.x += z.x * a.scales[row + i];
+    rest.y += z.y * a.scales[row + i];
+  }
+  return rest;
 }
 
 /* Z of a row as it came, the fixed pattern taken off. */
@@ -130,9 +155,10 @@ static __device__ float2
 z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
 {
   float2 z = a.products[p.row * a.n_depths + depth];
+  float2 rest = rest_at (a, job, p.camera, depth);
   float scale = a.scales[p.row];
 
-  z = make_float2 (z.x * scale, z.y * scale);
+  z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
   if (a.patterns) {
     float2 pattern = a.patterns[((size_t) a.jobs[job].pattern * a.n_cameras +
                                     p.camera) *
@@ -157,23 +183,24 @@ find_patterns (const __grid_constant__ Finish a)
   uint32_t n_rows =
       first < a.height ? (a.height - first - 1) / a.n_cameras + 1 : 0;
   uint32_t n = min (a.pattern_segments, n_rows / 2);
-  float2 pattern = make_float2 (0, 0);
+  float2 pattern = make_float2 (0, 0), rest;
   double least = 0;
 
   if (!job.finds_pattern || depth >= a.n_depths)
     return;
+  rest = rest_at (a, blockIdx.z, camera, depth);
   for (uint32_t k = 0; k < n; k++) {
     uint32_t i0 = (uint32_t) ((uint64_t) n_rows * k / n);
     uint32_t i1 = (uint32_t) ((uint64_t) n_rows * (k + 1) / n);
     double re = 0, im = 0, squares = 0, variance;
 
     for (uint32_t i = i0; i < i1; i++) {
-      size_t row =
-          ((size_t) camera * a.n_jobs + blockIdx.z) * a.camera_rows +
-          (first + i * a.n_cameras) / a.n_cameras;
+      size_t row = first_row_of (a, blockIdx.z, camera) +
+                   (first + i * a.n_cameras) / a.n_cameras;
       float2 z = a.products[row * a.n_depths + depth];
 
-      z = make_float2 (z.x * a.scales[row], z.y * a.scales[row]);
+      z = make_float2 (
+          z.x * a.scales[row] - rest.x, z.y * a.scales[row] - rest.y);
       re += z.x;
       im += z.y;
       squares += (double) z.x * z.x + (double) z.y * z.y;

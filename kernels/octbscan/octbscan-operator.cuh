@@ -9,6 +9,11 @@
  * come first, as tensor cores round every sum on the way down, to its own size.
  * All A-scans of all jobs of a camera are one product of matrices; the cameras
  * are a batch.
+ *
+ * FP16 holds all integers up to 2048. Of integer samples the background is
+ * taken off rounded to integers, so x2 is 0 where no sample is further away than
+ * that, and rows of 2 N do. What rounding has left, less than 1 count, is two
+ * rows more of each camera of a job, its halves, which is taken off Z.
  */
 #pragma once
 
@@ -21,6 +26,9 @@
 enum {
   SPLIT_ROWS = 8, /* a warp each */
   PARTS = 3,     /* N that a row of the product has */
+  NARROW_PARTS = 2, /* at its end, where x2 is 0 */
+  NARROW_COUNTS = 2048, /* up to which FP16 holds all integers */
+  N_RESTS = 2,
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
   EXPONENT = 13, /* what is largest is scaled to 2^13 .. 2^14 */
@@ -28,9 +36,11 @@ enum {
 
 struct Operator {
   uint32_t padded;  /* N, aligned */
+  bool has_integers; /* samples, and no background of each spectrum */
+  bool narrow; /* all of a call, for all that is known */
   __half *matrices; /* [C][n_depths][2][PARTS][padded] */
   float factor;     /* that makes them what they stand for */
-  __half *spectra;  /* [C][jobs][camera_rows][PARTS][padded] */
+  __half *spectra;  /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
   float2 *products; /* of Finish, while they are written */
   float *scales;    /* likewise */
   void *workspace;
@@ -49,27 +59,38 @@ warp_maximum (float value)
   return value;
 }
 
-/* Four samples less their mean, 0 behind the end; one load where the rows of
- * the image allow it. */
+/* What is taken off a sample: of integers an integer. */
+static __device__ float
+reference_at (const float *mean, uint32_t x, bool rounds)
+{
+  float m = mean ? mean[x] : 0;
+
+  return rounds ? rintf (m) : m;
+}
+
+/* Four samples less their reference, 0 behind the end; one load where the rows
+ * of the image allow it. */
 template <typename Sample>
 static __device__ float4
-four_at (const Sample *in, const float *mean, uint32_t x, uint32_t width)
+four_at (const Sample *in, const float *mean, uint32_t x, uint32_t width,
+    bool rounds)
 {
   struct alignas (4 * sizeof (Sample)) Four {
     Sample v[4];
   };
+  float v[4] = {0, 0, 0, 0};
 
   if (x + 4 <= width && (uintptr_t) (in + x) % sizeof (Four) == 0) {
     const Four f = *(const Four *) (in + x);
 
-    return make_float4 ((float) f.v[0] - (mean ? mean[x] : 0),
-        (float) f.v[1] - (mean ? mean[x + 1] : 0),
-        (float) f.v[2] - (mean ? mean[x + 2] : 0),
-        (float) f.v[3] - (mean ? mean[x + 3] : 0));
+    for (uint32_t i = 0; i < 4; i++)
+      v[i] = (float) f.v[i] - reference_at (mean, x + i, rounds);
+  } else {
+    for (uint32_t i = 0; i < 4; i++)
+      if (x + i < width)
+        v[i] = (float) in[x + i] - reference_at (mean, x + i, rounds);
   }
-  return make_float4 (sample_at (in, mean, x, width),
-      sample_at (in, mean, x + 1, width), sample_at (in, mean, x + 2, width),
-      sample_at (in, mean, x + 3, width));
+  return make_float4 (v[0], v[1], v[2], v[3]);
 }
 
 static __device__ void
@@ -81,49 +102,105 @@ store_halves (__half *to, const __half halves[4])
   *(uint2 *) to = four;
 }
 
-/* A warp does a spectrum, the second time from the cache. */
-template <typename Sample>
-static __global__ void
-split_spectra (const __grid_constant__ Arguments a, const Operator o)
+/* Where the largest of a row is scaled to, for all its samples to be halves. */
+static __device__ int
+exponent_of (float largest)
 {
-  uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
-  uint32_t lane = threadIdx.x % 32;
-  const Job &job = a.jobs[j];
-  const Place place = place_of (a, j, row < a.height ? row : 0);
-  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-  const float *mean = mean_of (a, j, place.camera, row);
-  __half *to = o.spectra + place.row * PARTS * o.padded;
-  float largest = 0, scale;
   int exponent = EXPONENT;
 
-  if (row >= a.height || !job.in)
-    return;
-  for (uint32_t x = 4 * lane; x < a.width; x += 128) {
-    const float4 v = four_at (in, mean, x, a.width);
+  if (largest > 0 && largest < 1e38f)
+    exponent = ilogbf (largest);
+  return max (min (exponent, 100), -100);
+}
+
+/* One row of the spectra, by a warp. @at: gives four samples; @half: of two that
+ * is stored alone, in the place of the larger, or -1: both are */
+template <typename At>
+static __device__ void
+split_row (const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
+{
+  __half *to = o.spectra + row * PARTS * o.padded;
+  uint32_t lane = threadIdx.x % 32;
+  float largest = 0, scale;
+  int exponent;
+
+  for (uint32_t x = 4 * lane; x < o.padded; x += 128) {
+    const float4 v = at (x);
 
     largest = fmaxf (largest, fmaxf (fabsf (v.x), fabsf (v.y)));
     largest = fmaxf (largest, fmaxf (fabsf (v.z), fabsf (v.w)));
   }
   largest = warp_maximum (largest);
-  if (largest > 0 && largest < 1e38f)
-    exponent = ilogbf (largest);
-  exponent = max (min (exponent, 100), -100);
+  exponent = exponent_of (largest);
   scale = ldexpf (1, EXPONENT - exponent);
   for (uint32_t x = 4 * lane; x < o.padded; x += 128) {
-    const float4 f = four_at (in, mean, x, a.width);
+    const float4 f = at (x);
     const float v[4] = {f.x * scale, f.y * scale, f.z * scale, f.w * scale};
     __half high[4], low[4];
 
     for (uint32_t i = 0; i < 4; i++) {
       high[i] = __float2half_rn (v[i]);
       low[i] = __float2half_rn (v[i] - __half2float (high[i]));
+      if (half == 1)
+        high[i] = low[i];
+      if (half >= 0)
+        low[i] = __float2half_rn (0);
     }
-    store_halves (to + x, low);
+    if (!wide)
+      store_halves (to + x, low);
     store_halves (to + x + o.padded, high);
     store_halves (to + x + 2 * o.padded, high);
   }
-  if (lane == 0)
-    o.scales[place.row] = ldexpf (1, exponent - EXPONENT);
+  if (lane != 0)
+    return;
+  o.scales[row] = ldexpf (1, exponent - EXPONENT);
+  if (wide && largest > NARROW_COUNTS)
+    *wide = 1;
+}
+
+/* Of four values of a background what rounding has left, 0 behind the end. */
+static __device__ float4
+four_rests (const float *mean, uint32_t x, uint32_t width)
+{
+  float v[4];
+
+  for (uint32_t i = 0; i < 4; i++)
+    v[i] = x + i < width ? mean[x + i] - rintf (mean[x + i]) : 0;
+  return make_float4 (v[0], v[1], v[2], v[3]);
+}
+
+/* A warp does a spectrum, the second time from the cache; behind the spectra
+ * come the rests of each camera. */
+template <typename Sample>
+static __global__ void
+split_spectra (const __grid_constant__ Arguments a, const Operator o)
+{
+  uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
+  const Job &job = a.jobs[j];
+  uint32_t *wide = o.narrow ? job.wide : nullptr;
+
+  if (!job.in || row >= a.height + a.n_cameras * a.n_rests)
+    return;
+  if (row < a.height) {
+    const Place place = place_of (a, j, row);
+    const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+    const float *mean = mean_of (a, j, place.camera, row);
+    const auto at = [=] (uint32_t x) {
+      return four_at (in, mean, x, a.width, o.has_integers);
+    };
+
+    split_row (o, place.row, at, -1, wide);
+  } else {
+    uint32_t camera = (row - a.height) / N_RESTS;
+    uint32_t half = (row - a.height) % N_RESTS;
+    const float *mean = mean_of (a, j, camera, 0);
+    const auto at = [=] (uint32_t x) {
+      return four_rests (mean, x, a.width);
+    };
+
+    split_row (o, first_row_of (a, j, camera) + a.camera_rows + half, at,
+        (int) half, nullptr);
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -142,10 +219,13 @@ check_blas (cublasStatus_t result, const char *call, ImkError *error)
 }
 
 static ImkStatus
-multiply (const Operator &o, const Arguments &a, uint32_t n_jobs, cudaStream_t stream, ImkError *error)
+multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
+    cudaStream_t stream, ImkError *error)
 {
-  const int k = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
-  const int n = (int) (n_jobs * a.camera_rows);
+  const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
+  const int n = (int) (n_jobs * (a.camera_rows + a.n_rests));
+  const int k = (int) ((o.narrow ? NARROW_PARTS : PARTS) * o.padded);
+  const size_t skip = row - k;
   const float alpha = o.factor, beta = 0;
   ImkStatus status =
       check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
@@ -158,8 +238,9 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs, cudaStream_t s
     return status;
   return check_blas (
       cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k,
-          &alpha, o.matrices, CUDA_R_16F, k, (long long) k * m, o.spectra,
-          CUDA_R_16F, k, (long long) k * n, &beta, (void *) o.products,
+          &alpha, o.matrices + skip, CUDA_R_16F, row, (long long) row * m,
+          o.spectra + skip, CUDA_R_16F, row, (long long) row * n, &beta,
+          (void *) o.products,
           CUDA_R_32F, m, (long long) m * n, (int) a.n_cameras,
           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
       "cublasGemmStridedBatchedEx", error);
@@ -174,7 +255,8 @@ launch_split (const Operator &o, const Arguments &a, cudaStream_t stream,
     ImkError *error)
 {
   cudaLaunchConfig_t rows =
-      grid (dim3 (imk_div_up (a.height, SPLIT_ROWS), a.n_jobs),
+      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.n_rests, SPLIT_ROWS),
+                a.n_jobs),
           dim3 (32 * SPLIT_ROWS), stream);
 
   return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
@@ -206,7 +288,8 @@ operator_run (const Operator &o, ImkType type, const Arguments &a,
 static void
 operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
 {
-  size_t rows = (size_t) a.n_cameras * max_jobs * a.camera_rows;
+  size_t rows =
+      (size_t) a.n_cameras * max_jobs * (a.camera_rows + a.n_rests);
   size_t row = (size_t) PARTS * o->padded;
 
   c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
@@ -255,10 +338,15 @@ static ImkStatus
 warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
     ImkError *error)
 {
+  Operator narrow = o;
   ImkStatus status = IMK_OK;
 
-  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 8 ? 1 : 4)
+  narrow.narrow = o.has_integers;
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 8 ? 1 : 4) {
     status = multiply (o, a, n, nullptr, error);
+    if (status == IMK_OK && narrow.narrow)
+      status = multiply (narrow, a, n, nullptr, error);
+  }
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
   return status;

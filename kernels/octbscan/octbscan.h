@@ -317,6 +317,14 @@ typedef struct ImkOctbscanConfig {
  *   wide
  * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
  * @track: f32, 4 x 1, or NULL: L_b, w_b, mu and the shift, 0 without tracking
+ * @wide: NULL; or a word of page-locked memory, as the device reaches it, with
+ * 0 in it: then the strategy OPERATOR on a device may take for granted that no
+ * integer sample is more than 2048 away from the background, of which m_c is
+ * rounded to the nearest integer. That is a third less work, to the same
+ * accuracy. Where one is further away 1 is written there, and what has been
+ * made of this B-scan is of no use: the caller gives the job again with NULL.
+ * All jobs of a call have one, or it is as if none had; none with
+ * imk_octbscan_has_history
  *
  * Images are as the orientation says, see imk_octbscan_size. With
  * averages_bscans each job adds its B-scan; one that wants db, linear or enface
@@ -330,6 +338,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *enface;
   ImkImage *track;
   bool backward, db_is_linear;
+  uint32_t *wide;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;

@@ -2,6 +2,7 @@
 #include "oct-stream.h"
 
 #include <glib/gstdio.h>
+#include <time.h>
 
 #include "bench-element.h"
 
@@ -152,6 +153,7 @@ oct_stream_push (OctStream *s, guint64 i)
     bench_fail ("the pool has no buffer.");
   fill_once (s, buffer);
   GST_BUFFER_PTS (buffer) = i * GST_USECOND;
+  GST_BUFFER_DURATION (buffer) = s->info.height / OCT_LINES * GST_USECOND;
   if (gst_pad_push (s->camera, buffer) != GST_FLOW_OK)
     bench_fail ("the element does not take B-scan %" G_GUINT64_FORMAT ".", i);
   return TRUE;
@@ -166,6 +168,15 @@ oct_stream_end (OctStream *s, guint64 n_expected)
       bench_fail ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
                   " images came out.",
           s->viewers[i].n_received, n_expected);
+}
+
+double
+oct_stream_busy (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
 guint64

@@ -38,13 +38,18 @@ void oct_calibration_free (gchar *path);
 void oct_stream_open (OctStream *s, const gchar *properties, guint lines,
     gdouble rate, gboolean linear, guint n_buffers);
 
-/* Pushes B-scan @i. Returns: FALSE when all buffers are in use: it is lost */
+/* Pushes B-scan @i, or those from @i on that a buffer has. Returns: FALSE when
+ * all buffers are in use: it is lost */
 gboolean oct_stream_push (OctStream *s, guint64 i);
 
 /* Sends EOS, after which all images have been received. */
 void oct_stream_end (OctStream *s, guint64 n_expected);
 
 void oct_stream_close (OctStream *s);
+
+/* Returns: us of a processor that the calling thread has used; when it is the
+ * camera, and uses all of the time, it is what limits the rate */
+double oct_stream_busy (void);
 
 /* Returns: of `stats` */
 guint64 oct_stream_stat (OctStream *s, const gchar *field);

@@ -16,7 +16,8 @@
 enum {
   RATE = 4200,     /* B-scans a second of the four cameras together */
   N_BUFFERS = 256, /* that they have */
-  N_SET = 240 * 11,
+  N_VOLUME = 240,  /* B-scans */
+  N_SET = N_VOLUME * 11,
   N_WARM = 2 * N_SET,
   N_BATCH = 60, /* B-scans of the peer */
 };
@@ -46,13 +47,12 @@ sleep_until (double us)
 
 /* A camera waits for nobody. */
 static void
-live_case (const gchar *backend, gdouble rate, guint seconds)
+live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
 {
   guint n = (guint) (rate * seconds), n_lost = 0, n_pushed = 0;
   gchar *calibration = oct_calibration (4);
   gchar *properties = g_strdup_printf (
       "backend=%s cameras=4 calibration=%s scale=4", backend, calibration);
-  gchar *name = g_strdup_printf ("live-%.0f", rate);
   double start, early = 0, late;
   OctStream s;
 
@@ -87,7 +87,105 @@ live_case (const gchar *backend, gdouble rate, guint seconds)
   oct_stream_close (&s);
   oct_calibration_free (calibration);
   g_free (properties);
-  g_free (name);
+}
+
+/* --- the link ------------------------------------------------------------- */
+
+enum { LINK_ASCANS = 16384, LINK_COPIES = 40 };
+
+/* Blocks that go to a device and from it at the same time. */
+typedef struct {
+  void *context, *up, *down; /* streams */
+  void *in, *out, *device_in, *device_out;
+} Link;
+
+static void
+link_open (Link *l, const ImkDevice *d, gint id, gsize in, gsize out)
+{
+  void *mapped;
+  ImkError error;
+
+  bench_ok (d->context (id, &l->context, &error), &error);
+  bench_ok (d->push (l->context, &error), &error);
+  bench_ok (d->stream_new (&l->up, &error), &error);
+  bench_ok (d->stream_new (&l->down, &error), &error);
+  bench_ok (d->alloc_pinned (in, &l->in, &mapped, &error), &error);
+  bench_ok (d->alloc_pinned (out, &l->out, &mapped, &error), &error);
+  bench_ok (d->alloc_device (in, &l->device_in, &error), &error);
+  bench_ok (d->alloc_device (out, &l->device_out, &error), &error);
+  d->pop ();
+}
+
+static void
+link_copy (Link *l, const ImkDevice *d, gsize in, gsize out)
+{
+  ImkError error;
+
+  bench_ok (d->push (l->context, &error), &error);
+  bench_ok (
+      d->copy (l->device_in, in, l->in, in, in, 1, l->up, &error), &error);
+  bench_ok (d->copy (l->out, out, l->device_out, out, out, 1, l->down, &error),
+      &error);
+  d->pop ();
+}
+
+static void
+link_wait (Link *l, const ImkDevice *d)
+{
+  ImkError error;
+
+  bench_ok (d->push (l->context, &error), &error);
+  bench_ok (d->stream_synchronize (l->up, &error), &error);
+  bench_ok (d->stream_synchronize (l->down, &error), &error);
+  d->pop ();
+}
+
+static void
+link_close (Link *l, const ImkDevice *d)
+{
+  ImkError error;
+
+  bench_ok (d->push (l->context, &error), &error);
+  d->stream_free (l->up);
+  d->stream_free (l->down);
+  d->free_pinned (l->in);
+  d->free_pinned (l->out);
+  d->free_device (l->device_in);
+  d->free_device (l->device_out);
+  d->pop ();
+}
+
+/* How many A-scans a second @n_devices could make if all that had to be done
+ * were to copy the spectra to them and the images from them. */
+static void
+link_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  gsize in = (gsize) LINK_ASCANS * OCT_SAMPLES * 2;
+  gsize out = (gsize) LINK_ASCANS * OCT_SAMPLES / 2 * scale * (both ? 2 : 1);
+  const ImkDevice *device;
+  Link *links = g_new0 (Link, n_devices);
+  double us = 0;
+  ImkError error;
+
+  bench_ok (imk_device_get (&device, &error), &error);
+  for (guint i = 0; i < n_devices; i++)
+    link_open (&links[i], device, (gint) i, in, out);
+  for (guint turn = 0; turn < 2; turn++) {
+    us = bench_now ();
+    for (guint k = 0; k < LINK_COPIES; k++)
+      for (guint i = 0; i < n_devices; i++)
+        link_copy (&links[i], device, in, out);
+    for (guint i = 0; i < n_devices; i++)
+      link_wait (&links[i], device);
+    us = (bench_now () - us) / LINK_COPIES;
+  }
+  bench_row (name, "cuda", "copies", us, NAN, NAN, NAN, LINK_COPIES);
+  printf ("%s: %.1f M A-scans/s, %.1f GB/s up, %.1f GB/s down\n", name,
+      n_devices * LINK_ASCANS / us, n_devices * in / us / 1e3,
+      n_devices * out / us / 1e3);
+  for (guint i = 0; i < n_devices; i++)
+    link_close (&links[i], device);
+  g_free (links);
 }
 
 /* --- the data set ----------------------------------------------------------
@@ -111,32 +209,36 @@ list_devices (guint n)
   return g_string_free (list, FALSE);
 }
 
+/* @n_together: B-scans that a buffer has */
 static void
-set_case (guint scale, gboolean both, guint n_devices)
+run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
+    guint n_together)
 {
   gchar *calibration = oct_calibration (1);
   gchar *devices = list_devices (n_devices);
   gchar *properties = g_strdup_printf (
-      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u", devices,
-      calibration, scale);
-  gchar *name = g_strdup_printf ("set-832-to-%u-%s-gpus-%u", 4096 * scale,
-      both ? "both" : "one", n_devices);
+      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u "
+      "ascans-per-bscan=%d",
+      devices, calibration, scale, OCT_LINES);
   guint repeats = 5;
   GstStructure *shares = NULL;
-  double seconds[5];
+  double seconds[5], busy = 0;
   gchar *text;
   OctStream s;
 
-  oct_stream_open (&s, properties, OCT_LINES, RATE, both, 0);
-  for (guint i = 0; i < N_WARM; i++)
+  oct_stream_open (&s, properties, n_together * OCT_LINES,
+      RATE / (double) n_together, both, 0);
+  for (guint i = 0; i < N_WARM; i += n_together)
     oct_stream_push (&s, i);
   wait_for (&s, N_WARM);
   for (guint r = 0; r < repeats; r++) {
     guint first = N_WARM + r * N_SET;
 
     seconds[r] = bench_now ();
-    for (guint i = 0; i < N_SET; i++)
+    busy -= oct_stream_busy ();
+    for (guint i = 0; i < N_SET; i += n_together)
       oct_stream_push (&s, first + i);
+    busy += oct_stream_busy ();
     wait_for (&s, first + N_SET);
     seconds[r] = bench_now () - seconds[r];
   }
@@ -144,16 +246,30 @@ set_case (guint scale, gboolean both, guint n_devices)
   oct_stream_end (&s, N_WARM + repeats * N_SET);
   bench_samples (name, "cuda", "ours", seconds, repeats);
   text = gst_structure_to_string (shares);
-  printf ("%s: %.4f s, %.2f M A-scans/s; %s\n", name,
-      bench_find (name, "ours").median / 1e6,
-      N_SET * OCT_LINES / bench_find (name, "ours").median, text);
+  printf ("%s: %.4f s, %.2f M A-scans/s, the camera's thread %.4f s busy; %s\n",
+      name, bench_find (name, "ours").median / 1e6,
+      N_SET * OCT_LINES / bench_find (name, "ours").median,
+      busy / repeats / 1e6, text);
   gst_structure_free (shares);
   oct_stream_close (&s);
   oct_calibration_free (calibration);
   g_free (text);
   g_free (devices);
   g_free (properties);
-  g_free (name);
+}
+
+/* As cameras bring it. */
+static void
+set_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_set (name, scale, both, n_devices, 1);
+}
+
+/* As it is on disk. */
+static void
+volumes_case (const gchar *name, guint scale, gboolean both, guint n_devices)
+{
+  run_set (name, scale, both, n_devices, N_VOLUME);
 }
 
 static guint
@@ -200,18 +316,42 @@ thesis_step_case (guint scale)
 }
 #endif
 
+/* The data set, and what the link alone would take. */
+static void
+each_way (guint scale, gboolean both, guint n_devices)
+{
+  static const struct {
+    const gchar *name;
+    void (*run) (
+        const gchar *name, guint scale, gboolean both, guint n_devices);
+  } ways[] = {
+      {"link", link_case}, {"set", set_case}, {"volumes", volumes_case}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    gchar *name = g_strdup_printf ("%s-832-to-%u-%s-gpus-%u", ways[i].name,
+        4096 * scale, both ? "both" : "one", n_devices);
+
+    if (bench_wants_row (name))
+      ways[i].run (name, scale, both, n_devices);
+    g_free (name);
+  }
+}
+
 static void
 cuda_cases (void)
 {
   guint n_devices = count_devices ();
 
-  live_case ("cuda", RATE, bench_is_quick () ? 5 : 60);
-  for (guint n = 1; n <= n_devices && n <= 4; n *= 2)
-    for (guint scale = 1; scale <= 4; scale *= 2)
-      for (guint both = 0; both < 2; both++)
-        set_case (scale, both, n);
+  if (bench_wants_row ("live-4200"))
+    live_case ("live-4200", "cuda", RATE, bench_is_quick () ? 5 : 60);
+  for (guint scale = 1; scale <= 4; scale *= 2)
+    for (guint both = 0; both < 2; both++)
+      for (guint n = 1; n <= n_devices && n <= 4; n *= 2)
+        each_way (scale, both, n);
 #ifdef HAVE_CUDA
   for (guint scale = 1; scale <= 4; scale *= 2) {
+    if (!bench_wants_row ("thesis"))
+      break;
     thesis_case (scale, FALSE);
     thesis_case (scale, TRUE);
     thesis_step_case (scale);
@@ -227,6 +367,6 @@ main (int argc, char **argv)
   if (bench_is_gpu ())
     cuda_cases ();
   else
-    live_case ("cpu", 250, bench_is_quick () ? 2 : 10);
+    live_case ("live-250", "cpu", 250, bench_is_quick () ? 2 : 10);
   return bench_close ();
 }

@@ -49,20 +49,26 @@ noise_at (guint line, guint x)
 
 /* In the memory that the element offers, or in ordinary memory. */
 static GstBuffer *
-noise_lines (GstHarness *h, guint frame, gboolean offered)
+noise_frames (GstHarness *h, guint frame, guint n, gboolean offered)
 {
-  gsize size = LINES * WIDTH * 2;
+  gsize size = n * LINES * WIDTH * 2;
   GstBuffer *buffer = offered ? gst_harness_create_buffer (h, size)
                               : gst_buffer_new_allocate (NULL, size, NULL);
   GstMapInfo map;
 
   gst_buffer_map (buffer, &map, GST_MAP_WRITE);
-  for (guint i = 0; i < LINES * WIDTH; i++)
+  for (guint i = 0; i < n * LINES * WIDTH; i++)
     ((guint16 *) map.data)[i] = noise_at (frame * LINES + i / WIDTH, i % WIDTH);
   gst_buffer_unmap (buffer, &map);
   GST_BUFFER_PTS (buffer) = frame * GST_MSECOND;
-  GST_BUFFER_DURATION (buffer) = GST_MSECOND;
+  GST_BUFFER_DURATION (buffer) = n * GST_MSECOND;
   return buffer;
+}
+
+static GstBuffer *
+noise_lines (GstHarness *h, guint frame, gboolean offered)
+{
+  return noise_frames (h, frame, 1, offered);
 }
 
 /* On the first device alone. */
@@ -100,16 +106,27 @@ noise_on_device (GstImagingContext *context, guint frame)
   return buffer;
 }
 
+/* @lines: of a buffer */
 static GstHarness *
-harness_new (const gchar *launch)
+harness_with_lines (const gchar *launch, guint lines)
 {
   GstElement *element = gst_parse_launch (launch, NULL);
   GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  gchar *caps =
+      g_strdup_printf ("video/x-raw,format=GRAY16_LE,width=60,height=%u,"
+                       "framerate=%u/%u",
+          lines, 1000 * LINES, lines);
 
   gst_object_unref (element);
-  gst_harness_set_src_caps_str (
-      h, "video/x-raw,format=GRAY16_LE,width=60,height=17,framerate=1000/1");
+  gst_harness_set_src_caps_str (h, caps);
+  g_free (caps);
   return h;
+}
+
+static GstHarness *
+harness_new (const gchar *launch)
+{
+  return harness_with_lines (launch, LINES);
 }
 
 static GstBus *
@@ -159,15 +176,15 @@ teardown (void)
   g_clear_pointer (&expected, g_ptr_array_unref);
 }
 
+/* Lets go of @found. */
 static void
-check_image (GstBuffer *found, guint frame)
+check_pixels (GstBuffer *found, GstBuffer *other, guint frame)
 {
   gint tolerance = check_is_mock () ? 0 : 1;
   GstMapInfo a, b;
 
-  fail_unless_equals_uint64 (GST_BUFFER_PTS (found), frame * GST_MSECOND);
   gst_buffer_map (found, &a, GST_MAP_READ);
-  gst_buffer_map (expected->pdata[frame], &b, GST_MAP_READ);
+  gst_buffer_map (other, &b, GST_MAP_READ);
   fail_unless_equals_uint64 (a.size, b.size);
   for (guint y = 0; y < DEPTHS; y++)
     for (guint x = 0; x < LINES; x++)
@@ -175,8 +192,15 @@ check_image (GstBuffer *found, guint frame)
         fail ("(%u, %u) of frame %u is %u, expected %u", x, y, frame,
             a.data[y * 20 + x], b.data[y * 20 + x]);
   gst_buffer_unmap (found, &a);
-  gst_buffer_unmap (expected->pdata[frame], &b);
+  gst_buffer_unmap (other, &b);
   gst_buffer_unref (found);
+}
+
+static void
+check_image (GstBuffer *found, guint frame)
+{
+  fail_unless_equals_uint64 (GST_BUFFER_PTS (found), frame * GST_MSECOND);
+  check_pixels (found, expected->pdata[frame], frame);
 }
 
 /* Pushes frames, as fast as they are taken. */
@@ -398,7 +422,9 @@ push_until_full (gpointer data)
  * be stopped. */
 GST_START_TEST (test_stop_while_downstream_blocks)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda max-in-flight=2");
+  GstHarness *h = harness_new (
+      __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=all"
+            : ELEMENT "backend=cuda max-in-flight=2");
   GstPad *src = gst_element_get_static_pad (h->element, "src");
   GThread *thread;
   guint n;
@@ -429,6 +455,153 @@ GST_START_TEST (test_settings_change_while_playing)
     check_push (h, noise_lines (h, i, TRUE), GST_FLOW_OK);
   }
   pull_frames (h, 0, 60);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* --- volumes -------------------------------------------------------------- */
+
+#define VOLUME 25 /* frames of a buffer */
+#define VOLUMES ELEMENT "ascans-per-bscan=17 "
+
+static void
+push_volumes (GstHarness *h, guint first, guint end, gboolean offered)
+{
+  for (guint i = first; i < end; i += VOLUME)
+    check_push (h, noise_frames (h, i, VOLUME, offered), GST_FLOW_OK);
+}
+
+/* A buffer of many B-scans is not copied, goes to the device at once and comes
+ * out as if they had come one by one; so does what comes in ordinary memory. */
+GST_START_TEST (test_volumes)
+{
+  for (guint offered = 0; offered < 2; offered++) {
+    GstHarness *h =
+        harness_with_lines (__i__ ? VOLUMES "backend=cuda cuda-devices=all"
+                                  : VOLUMES "backend=cuda",
+            VOLUME * LINES);
+    guint64 n_copied;
+
+    g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+    for (guint i = 0; i < 2; i++) { /* a reader is noticed */
+      push_volumes (h, i * VOLUME, (i + 1) * VOLUME, offered);
+      pull_frames (h, i * VOLUME, (i + 1) * VOLUME);
+    }
+    n_copied = check_stat (h->element, "bytes-copied");
+    check_n_copies ();
+    push_volumes (h, 2 * VOLUME, N_FRAMES, offered);
+    pull_frames (h, 2 * VOLUME, N_FRAMES);
+    fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
+    if (offered)
+      fail_unless_equals_uint64 (
+          check_stat (h->element, "bytes-copied"), n_copied);
+    if (offered) /* there, back and, as what is wide is done again, back */
+      fail_unless (check_n_copies () <= 3 * (N_FRAMES / VOLUME - 2));
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
+/* One by one they use the same few blocks of page-locked memory, here and
+ * there. */
+GST_START_TEST (test_volumes_are_used_again)
+{
+  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", VOLUME * LINES);
+  guint n = 0;
+
+  for (guint i = 0; i < 40; i++) {
+    guint first = i * VOLUME % N_FRAMES;
+
+    push_volumes (h, first, first + VOLUME, TRUE);
+    pull_frames (h, first, first + VOLUME);
+    if (i == 9)
+      n = check_n_page_locked ();
+  }
+  fail_unless (check_n_page_locked () <= n + 3, "%u blocks have become %u", n,
+      check_n_page_locked ());
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* What a camera takes turns over, and what is on its way back, is that of each
+ * B-scan. */
+GST_START_TEST (test_volumes_of_several_cameras)
+{
+  static const gchar *const launch =
+      VOLUMES "cameras=3 bidirectional=true background=none backend=";
+  GstHarness *h[2];
+
+  for (guint i = 0; i < 2; i++) {
+    gchar *text = g_strconcat (launch, i ? "cuda" : "cpu", NULL);
+
+    h[i] = harness_with_lines (text, VOLUME * LINES);
+    push_volumes (h[i], 0, VOLUME, i == 1);
+    g_free (text);
+  }
+  for (guint k = 0; k < 3; k++) {
+    for (guint i = 0; i < VOLUME; i++) {
+      GstBuffer *a = check_pull (h[0]), *b = check_pull (h[1]);
+
+      fail_unless_equals_uint64 (GST_BUFFER_PTS (a), GST_BUFFER_PTS (b));
+      check_pixels (b, a, k * VOLUME + i);
+      gst_buffer_unref (a);
+    }
+    for (guint i = 0; i < 2; i++)
+      push_volumes (h[i], (k + 1) * VOLUME, (k + 2) * VOLUME, i == 1);
+  }
+  gst_harness_teardown (h[0]);
+  gst_harness_teardown (h[1]);
+}
+GST_END_TEST
+
+/* Lines that are left over go with those of the next buffer. */
+GST_START_TEST (test_volumes_with_lines_left_over)
+{
+  const guint lines = 3 * LINES + 5, n = 8 * lines / LINES;
+  GstHarness *h = harness_with_lines (VOLUMES "backend=cuda", lines);
+
+  for (guint i = 0; i < 8; i++) {
+    GstBuffer *buffer = gst_harness_create_buffer (h, lines * WIDTH * 2);
+    GstMapInfo map;
+
+    gst_buffer_map (buffer, &map, GST_MAP_WRITE);
+    for (guint k = 0; k < lines * WIDTH; k++)
+      ((guint16 *) map.data)[k] = noise_at (i * lines + k / WIDTH, k % WIDTH);
+    gst_buffer_unmap (buffer, &map);
+    GST_BUFFER_PTS (buffer) =
+        gst_util_uint64_scale (i * lines, GST_MSECOND, LINES);
+    GST_BUFFER_DURATION (buffer) =
+        gst_util_uint64_scale (lines, GST_MSECOND, LINES);
+    check_push (h, buffer, GST_FLOW_OK);
+  }
+  gst_harness_push_event (h, gst_event_new_eos ());
+  for (guint i = 0; i < n; i++) {
+    GstBuffer *image = check_pull (h);
+    gint64 late = GST_BUFFER_PTS (image) - i * GST_MSECOND;
+
+    fail_unless (ABS (late) <= 3, "B-scan %u is %d ns late", i, (gint) late);
+    GST_BUFFER_PTS (image) = i * GST_MSECOND;
+    check_image (image, i);
+  }
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* All devices are lost while volumes are on them. */
+GST_START_TEST (test_cpu_does_volumes)
+{
+  GstHarness *h = harness_with_lines (VOLUMES "backend=auto", VOLUME * LINES);
+
+  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  push_volumes (h, 0, VOLUME, TRUE);
+  pull_frames (h, 0, VOLUME);
+  push_volumes (h, VOLUME, 3 * VOLUME, TRUE);
+  check_device ()->inject_failure (1, TRUE);
+  push_volumes (h, 3 * VOLUME, N_FRAMES, TRUE);
+  pull_frames (h, VOLUME, N_FRAMES);
+  check_device ()->inject_failure (0, FALSE);
+  fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
   gst_harness_teardown (h);
 }
 GST_END_TEST
@@ -730,8 +903,13 @@ octbscan_queue_suite (void)
   tcase_add_test (tc, test_flushes);
   tcase_add_test (tc, test_flushes_while_frames_come);
   tcase_add_test (tc, test_stop_with_frames_inside);
-  tcase_add_test (tc, test_stop_while_downstream_blocks);
+  tcase_add_loop_test (tc, test_stop_while_downstream_blocks, 0, 2);
   tcase_add_test (tc, test_settings_change_while_playing);
+  tcase_add_loop_test (tc, test_volumes, 0, 2);
+  tcase_add_test (tc, test_volumes_are_used_again);
+  tcase_add_test (tc, test_volumes_of_several_cameras);
+  tcase_add_test (tc, test_volumes_with_lines_left_over);
+  tcase_add_test (tc, test_cpu_does_volumes);
   tcase_add_loop_test (tc, test_devices_share, 0, 2);
   tcase_add_test (tc, test_slow_device_gets_less);
   tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);

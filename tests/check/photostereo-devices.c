@@ -11,7 +11,7 @@ enum { N_LIGHTS = 8, WIDTH = 31, HEIGHT = 13, N_PADS = 4 };
 static const gchar *const names[N_PADS] = {
     "normal", "albedo", "ambient", "quality"};
 
-static gchar *folder, *lights;
+static gchar *lights;
 
 static void
 write_lights (void)
@@ -29,7 +29,7 @@ write_lights (void)
           text, "%s ", g_ascii_dtostr (number, sizeof (number), l[k]));
     g_string_append (text, "\n");
   }
-  lights = g_build_filename (folder, "lights.txt", NULL);
+  lights = check_path_of ("lights.txt");
   fail_unless (g_file_set_contents (lights, text->str, -1, NULL));
   g_string_free (text, TRUE);
 }
@@ -501,7 +501,7 @@ GST_END_TEST
 static void
 setup (void)
 {
-  folder = check_folder_new ();
+  check_make_folder ();
   write_lights ();
 }
 
@@ -509,7 +509,7 @@ static void
 teardown (void)
 {
   g_clear_pointer (&lights, g_free);
-  check_folder_free (&folder);
+  check_remove_folder ();
 }
 
 static Suite *

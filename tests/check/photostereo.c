@@ -777,7 +777,7 @@ static gchar *
 write_dark (guint bands, guint8 value)
 {
   g_autoptr (GError) error = NULL;
-  gchar *path = g_build_filename (folder, "dark.npy", NULL);
+  gchar *path = check_path_of ("dark.npy");
   g_autofree guint8 *data = g_malloc (bands * HEIGHT * WIDTH);
   const guint64 dims[] = {bands, HEIGHT, WIDTH};
 

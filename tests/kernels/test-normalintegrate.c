@@ -1,320 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* normalintegrate against closed forms, against its normal equations and
  * Fourier sums in float64, and CPU against CUDA. */
-#include "kernel-test.h"
+#include "normal-common.h"
 
-#include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "normalintegrate/normalintegrate-mesh.h"
-#include "normalintegrate/normalintegrate.h"
-
-/* ------------------------------------------------------------------------
- * Maps of normals in float64, and how they are given to the kernel. */
-
-typedef struct Map {
-  uint32_t width, height;
-  double *n;    /* [height][width][3], y up */
-  double *z;    /* [height][width], the truth, in pixels; NaN outside */
-  bool *inside; /* where there is a normal */
-} Map;
-
-static Map
-map_new (uint32_t width, uint32_t height)
-{
-  size_t n = (size_t) width * height;
-
-  return (Map){
-      .width = width,
-      .height = height,
-      .n = calloc (3 * n, sizeof (double)),
-      .z = calloc (n, sizeof (double)),
-      .inside = calloc (n, sizeof (bool)),
-  };
-}
-
-static void
-map_free (Map *m)
-{
-  free (m->n);
-  free (m->z);
-  free (m->inside);
-}
-
-static size_t
-n_pixels (const Map *m)
-{
-  return (size_t) m->width * m->height;
-}
-
-/* The surface of slopes p = dz/dx and q = dz/dy, y up. */
-static void
-map_set (Map *m, uint32_t x, uint32_t y, double p, double q, double z)
-{
-  size_t at = (size_t) y * m->width + x;
-  double length = sqrt (p * p + q * q + 1);
-
-  m->n[3 * at] = -p / length;
-  m->n[3 * at + 1] = -q / length;
-  m->n[3 * at + 2] = 1 / length;
-  m->z[at] = z;
-  m->inside[at] = true;
-}
-
-static Map
-map_plane (uint32_t width, uint32_t height, double p, double q)
-{
-  Map m = map_new (width, height);
-
-  for (uint32_t y = 0; y < height; y++)
-    for (uint32_t x = 0; x < width; x++)
-      map_set (&m, x, y, p, q, p * x - q * y);
-  return m;
-}
-
-/* The upper half of a sphere in the middle, and nothing around it. */
-static Map
-map_sphere (uint32_t width, uint32_t height, double radius)
-{
-  Map m = map_new (width, height);
-
-  for (uint32_t y = 0; y < height; y++)
-    for (uint32_t x = 0; x < width; x++) {
-      double dx = x - (width - 1) / 2.0, dy = (height - 1) / 2.0 - y;
-      double z2 = radius * radius - dx * dx - dy * dy, z = sqrt (z2);
-
-      if (z2 > 0)
-        map_set (&m, x, y, -dx / z, -dy / z, z);
-    }
-  return m;
-}
-
-/* A periodic surface of two waves. */
-static Map
-map_waves (uint32_t width, uint32_t height)
-{
-  Map m = map_new (width, height);
-  double u = 2 * M_PI * 2 / width, v = 2 * M_PI * 3 / height;
-
-  for (uint32_t y = 0; y < height; y++)
-    for (uint32_t x = 0; x < width; x++)
-      /* y runs down, the slope along it up */
-      map_set (&m, x, y, 2 * u * cos (u * x + 1) - u * v * sin (u * x + v * y),
-          v * v * sin (u * x + v * y),
-          2 * sin (u * x + 1) + v * cos (u * x + v * y));
-  return m;
-}
-
-static double
-uniform (uint64_t *seed)
-{
-  return (double) (test_random (seed) >> 11) / 9007199254740992.0;
-}
-
-/* Normals that fit no surface, with a share of holes. */
-static Map
-map_noise (uint32_t width, uint32_t height, double holes, uint64_t seed)
-{
-  Map m = map_new (width, height);
-
-  for (uint32_t y = 0; y < height; y++)
-    for (uint32_t x = 0; x < width; x++)
-      if (uniform (&seed) >= holes)
-        map_set (&m, x, y, 2 * uniform (&seed) - 1, 2 * uniform (&seed) - 1, 0);
-  return m;
-}
-
-static void
-cut (Map *m, uint32_t x, uint32_t y)
-{
-  m->inside[(size_t) y * m->width + x] = false;
-}
-
-/* As photostereo writes normals; a fourth channel is noise. */
-static TestImage
-encode (const Map *m, ImkType type, uint32_t channels, bool y_down)
-{
-  TestImage t = test_image_new (type, m->width, m->height, channels, 12);
-  uint64_t seed = 5;
-
-  for (uint32_t y = 0; y < m->height; y++)
-    for (uint32_t x = 0; x < m->width; x++)
-      for (uint32_t c = 0; c < channels; c++) {
-        uint8_t *row = (uint8_t *) t.image.data + y * t.image.stride;
-        size_t at = (size_t) y * m->width + x, to = x * channels + c;
-        double v = c == 3 ? uniform (&seed) : m->n[3 * at + c];
-        bool there = m->inside[at] || c == 3;
-
-        if (c == 1 && y_down)
-          v = -v;
-        if (type == IMK_TYPE_U8)
-          row[to] = (uint8_t) (there ? lround (128 + 127 * v) : 0);
-        else if (type == IMK_TYPE_U16)
-          ((uint16_t *) row)[to] =
-              (uint16_t) (there ? lround (32768 + 32767 * v) : 0);
-        else
-          ((float *) row)[to] = (float) (there ? v : 0);
-      }
-  return t;
-}
-
-/* ------------------------------------------------------------------------
- * Runs. */
-
-typedef struct Result {
-  TestImage height, grey;
-  ImkNormalintegrateSummary summary;
-} Result;
-
-static void
-result_free (Result *r)
-{
-  test_image_free (&r->height);
-  test_image_free (&r->grey);
-}
-
-static float
-height_at (const Result *r, uint32_t x, uint32_t y)
-{
-  const ImkImage *i = &r->height.image;
-
-  return ((const float *) ((const uint8_t *) i->data + y * i->stride))[x];
-}
-
-static unsigned
-grey_at (const Result *r, uint32_t x, uint32_t y)
-{
-  const ImkImage *i = &r->grey.image;
-
-  return ((const uint16_t *) ((const uint8_t *) i->data + y * i->stride))[x];
-}
-
-static ImkNormalintegrateConfig
-config_of (const TestImage *in)
-{
-  ImkNormalintegrateConfig c;
-
-  imk_normalintegrate_config_init (&c);
-  c.width = in->image.width;
-  c.height = in->image.height;
-  c.type = in->image.type;
-  c.channels = in->image.channels;
-  c.n_threads = 1;
-  return c;
-}
-
-static ImkStatus
-process_on_device (
-    ImkNormalintegrate *s, const TestImage *in, Result *r, ImkError *error)
-{
-  ImkImage from = test_to_device (in);
-  ImkNormalintegrateOutputs out = {
-      test_to_device (&r->height), test_to_device (&r->grey)};
-  ImkStatus status =
-      imk_normalintegrate_process (s, &from, &out, &r->summary, NULL, error);
-
-  test_from_device (&out.height, &r->height);
-  test_from_device (&out.grey, &r->grey);
-  test_device_free (&from);
-  test_device_free (&out.height);
-  test_device_free (&out.grey);
-  return status;
-}
-
-static Result
-run_on (
-    ImkBackend backend, const ImkNormalintegrateConfig *c, const TestImage *in)
-{
-  Result r = {
-      .height = test_image_new (IMK_TYPE_F32, c->width, c->height, 1, 8),
-      .grey = test_image_new (IMK_TYPE_U16, c->width, c->height, 1, 6),
-  };
-  ImkNormalintegrateOutputs out = {r.height.image, r.grey.image};
-  ImkNormalintegrate *s = NULL;
-  ImkError error;
-
-  test_ok (imk_normalintegrate_new (backend, c, &s, &error), &error);
-  test_ok (backend == IMK_BACKEND_CUDA
-               ? process_on_device (s, in, &r, &error)
-               : imk_normalintegrate_process (
-                     s, &in->image, &out, &r.summary, NULL, &error),
-      &error);
-  imk_normalintegrate_free (s);
-  test_image_check_canaries (&r.height, "height");
-  test_image_check_canaries (&r.grey, "grey");
-  return r;
-}
-
-static Result
-run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
-{
-  TestImage in = encode (m, type, type == IMK_TYPE_U16 ? 4 : 3, false);
-  ImkNormalintegrateConfig c = config_of (&in);
-  Result r;
-
-  if (change) {
-    c.method = change->method;
-    c.tolerance = change->tolerance;
-    c.mm_per_pixel = change->mm_per_pixel;
-    c.grey_range = change->grey_range;
-    c.max_slope = change->max_slope;
-    c.n_threads = change->n_threads;
-  }
-  r = run_on (IMK_BACKEND_CPU, &c, &in);
-  test_image_free (&in);
-  return r;
-}
-
-/* Fails where there is a height without a normal, or the other way round.
- * Returns: the mean of what heights in pixels differ from @z */
-static double
-mean_difference (const Result *r, const Map *m, const double *z)
-{
-  double sum = 0;
-  size_t n = 0;
-
-  for (uint32_t y = 0; y < m->height; y++)
-    for (uint32_t x = 0; x < m->width; x++) {
-      size_t at = (size_t) y * m->width + x;
-
-      test_check (isfinite (height_at (r, x, y)) == m->inside[at] &&
-                      (grey_at (r, x, y) > 0) == m->inside[at],
-          "%s (%u, %u) the height is %g, grey %u",
-          m->inside[at] ? "at" : "in the hole", x, y, height_at (r, x, y),
-          grey_at (r, x, y));
-      if (m->inside[at]) {
-        sum += height_at (r, x, y) - z[at];
-        n++;
-      }
-    }
-  return n ? sum / (double) n : 0;
-}
-
-/* The rms difference from @z, but for a constant. @largest: (out) (nullable) */
-static double
-error_of (const Result *r, const Map *m, const double *z, double *largest)
-{
-  double mean = mean_difference (r, m, z), square = 0, most = 0;
-  size_t n = 0;
-
-  for (uint32_t y = 0; y < m->height; y++)
-    for (uint32_t x = 0; x < m->width; x++) {
-      size_t at = (size_t) y * m->width + x;
-      double d = height_at (r, x, y) - z[at] - mean;
-
-      if (m->inside[at]) {
-        square += d * d;
-        most = fmax (most, fabs (d));
-        n++;
-      }
-    }
-  if (largest)
-    *largest = most;
-  return n ? sqrt (square / (double) n) : 0;
-}
 
 /* ------------------------------------------------------------------------
  * The least squares problem in float64, by plain conjugate gradients. */
@@ -327,7 +18,7 @@ typedef struct Edge {
 static Edge *
 edges_of (const Map *m, size_t *n_edges)
 {
-  Edge *edges = calloc (2 * n_pixels (m), sizeof (Edge));
+  Edge *edges = calloc (2 * map_n_pixels (m), sizeof (Edge));
   size_t n = 0;
 
   for (uint32_t y = 0; y < m->height; y++)
@@ -359,7 +50,7 @@ dot (const double *a, const double *b, size_t n)
 static double *
 reference (const Map *m)
 {
-  size_t n = n_pixels (m), n_edges;
+  size_t n = map_n_pixels (m), n_edges;
   Edge *edges = edges_of (m, &n_edges);
   double *z = calloc (4 * n, sizeof (double));
   double *r = z + n, *p = r + n, *q = p + n, now, first;
@@ -403,12 +94,13 @@ rise_error (const Result *r, const Map *m, const double *z)
   Edge *edges = edges_of (m, &n_edges);
   double most = 0;
 
-  mean_difference (r, m, z);
+  result_mean (r, m, z);
   for (size_t i = 0; i < n_edges; i++) {
     size_t a = edges[i].a, b = edges[i].b;
     double rise =
-        height_at (r, (uint32_t) (b % m->width), (uint32_t) (b / m->width)) -
-        height_at (r, (uint32_t) (a % m->width), (uint32_t) (a / m->width));
+        result_height (
+            r, (uint32_t) (b % m->width), (uint32_t) (b / m->width)) -
+        result_height (r, (uint32_t) (a % m->width), (uint32_t) (a / m->width));
 
     most = fmax (most, fabs (rise - (z[b] - z[a])));
   }
@@ -431,17 +123,17 @@ plane_is_exact (void)
 {
   for (size_t i = 0; i < N_SIZES; i++) {
     Map m = map_plane (sizes[i].width, sizes[i].height, 0.75, -0.25);
-    Result r = run (&m, IMK_TYPE_F32, NULL);
+    Result r = normal_run (&m, IMK_TYPE_F32, NULL);
     double largest, range = 0.75 * (m.width - 1) + 0.25 * (m.height - 1);
 
-    error_of (&r, &m, m.z, &largest);
+    result_error (&r, &m, m.z, &largest);
     test_check (largest <= 2e-6 * (range + 1), "%ux%u: off by %g of %g",
         m.width, m.height, largest, range);
     test_check (fabs (r.summary.highest - range) <= 2e-6 * (range + 1),
         "%ux%u: the highest point is %g, not %g", m.width, m.height,
         r.summary.highest, range);
-    test_check (r.summary.n_valid == n_pixels (&m), "%u of %zu are valid",
-        (unsigned) r.summary.n_valid, n_pixels (&m));
+    test_check (r.summary.n_valid == map_n_pixels (&m), "%u of %zu are valid",
+        (unsigned) r.summary.n_valid, map_n_pixels (&m));
     result_free (&r);
     map_free (&m);
   }
@@ -463,8 +155,8 @@ sphere_is_within_a_thousandth_of_its_radius (void)
 
     imk_normalintegrate_config_init (&c);
     c.tolerance = 1e-6;
-    r = run (&m, types[i].type, &c);
-    rms = error_of (&r, &m, m.z, NULL);
+    r = normal_run (&m, types[i].type, &c);
+    rms = result_error (&r, &m, m.z, NULL);
     test_check (rms < types[i].most * 100, "%s: rms %g of a radius of 100",
         imk_type_name (types[i].type), rms);
     test_check (r.summary.n_iterations < 20 && r.summary.residual <= 1e-6,
@@ -479,13 +171,13 @@ static void
 defaults_keep_a_sphere_within_half_a_percent (void)
 {
   Map m = map_sphere (300, 301, 120);
-  Result r = run (&m, IMK_TYPE_U8, NULL);
+  Result r = normal_run (&m, IMK_TYPE_U8, NULL);
   double rms;
 
   /* of 8 bits the steepest normal has a slope of 127, which is too much */
-  for (size_t i = 0; i < n_pixels (&m); i++)
+  for (size_t i = 0; i < map_n_pixels (&m); i++)
     m.inside[i] = m.inside[i] && 127 * m.n[3 * i + 2] >= 1.5;
-  rms = error_of (&r, &m, m.z, NULL);
+  rms = result_error (&r, &m, m.z, NULL);
   test_check (rms < 0.005 * 120 / 5,
       "rms %g of a radius of 120 after %u "
       "iterations",
@@ -506,10 +198,10 @@ periodic_waves_are_exact_for_frankot_chellappa (void)
   c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
   for (size_t i = 0; i < 4; i++) {
     Map m = map_waves (waves[i].width, waves[i].height);
-    Result r = run (&m, IMK_TYPE_F32, &c);
+    Result r = normal_run (&m, IMK_TYPE_F32, &c);
     double largest;
 
-    error_of (&r, &m, m.z, &largest);
+    result_error (&r, &m, m.z, &largest);
     test_check (largest < 1e-5 * r.summary.highest, "%ux%u: off by %g of %g",
         m.width, m.height, largest, r.summary.highest);
     result_free (&r);
@@ -534,8 +226,8 @@ sine_is_of_second_order_for_poisson (void)
 
         map_set (&m, x, y, 0.6 * sin (t), 0, -0.6 * n / M_PI * cos (t));
       }
-    r = run (&m, IMK_TYPE_F32, NULL);
-    errors[i] = error_of (&r, &m, m.z, NULL) / n;
+    r = normal_run (&m, IMK_TYPE_F32, NULL);
+    errors[i] = result_error (&r, &m, m.z, NULL) / n;
     result_free (&r);
     map_free (&m);
   }
@@ -558,7 +250,7 @@ slopes_of_no_surface_give_least_squares (void)
       Map m = map_noise (
           sizes[i].width, sizes[i].height, 0.15 * holes, 10 * i + holes);
       double *z = reference (&m), most;
-      Result r = run (&m, IMK_TYPE_F32, &c);
+      Result r = normal_run (&m, IMK_TYPE_F32, &c);
 
       most = rise_error (&r, &m, z);
       test_check (most < 1e-4,
@@ -610,13 +302,13 @@ frankot_chellappa_is_its_fourier_sum (void)
   c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
   for (size_t i = 0; i < 6; i++) {
     Map m = map_noise (sizes[i].width, sizes[i].height, 0.2, i);
-    double *z = calloc (n_pixels (&m), sizeof (double)), largest;
-    Result r = run (&m, IMK_TYPE_F32, &c);
+    double *z = calloc (map_n_pixels (&m), sizeof (double)), largest;
+    Result r = normal_run (&m, IMK_TYPE_F32, &c);
 
     for (uint32_t k = 0; k < m.height; k++)
       for (uint32_t l = 0; l < m.width; l++)
         add_bin (&m, k, l, z);
-    error_of (&r, &m, z, &largest);
+    result_error (&r, &m, z, &largest);
     test_check (largest < 1e-5, "%ux%u: off by %g", m.width, m.height, largest);
     result_free (&r);
     free (z);
@@ -639,8 +331,8 @@ islands_are_solved_each_for_itself (void)
   c.tolerance = 1e-7;
   for (uint32_t y = 0; y < m.height; y++)
     for (uint32_t x = 25; x < 28; x++)
-      cut (&m, x, y);
-  r = run (&m, IMK_TYPE_F32, &c);
+      map_cut (&m, x, y);
+  r = normal_run (&m, IMK_TYPE_F32, &c);
   most = rise_error (&r, &m, m.z);
   test_check (most < 1e-3, "a rise is off by %g", most);
   result_free (&r);
@@ -651,18 +343,19 @@ static void
 y_down_is_y_up_turned_over (void)
 {
   Map m = map_noise (13, 11, 0.1, 3);
-  TestImage up = encode (&m, IMK_TYPE_U16, 4, false);
-  TestImage down = encode (&m, IMK_TYPE_U16, 4, true);
-  ImkNormalintegrateConfig c = config_of (&up);
-  Result a = run_on (IMK_BACKEND_CPU, &c, &up), b;
+  TestImage up = map_encode (&m, IMK_TYPE_U16, 4, false);
+  TestImage down = map_encode (&m, IMK_TYPE_U16, 4, true);
+  ImkNormalintegrateConfig c = normal_config (&up);
+  Result a = normal_run_on (IMK_BACKEND_CPU, &c, &up), b;
   double most = 0;
 
   c.y_down = true;
-  b = run_on (IMK_BACKEND_CPU, &c, &down);
+  b = normal_run_on (IMK_BACKEND_CPU, &c, &down);
   for (uint32_t y = 0; y < m.height; y++)
     for (uint32_t x = 0; x < m.width; x++)
       if (m.inside[(size_t) y * m.width + x])
-        most = fmax (most, fabs (height_at (&a, x, y) - height_at (&b, x, y)));
+        most = fmax (
+            most, fabs (result_height (&a, x, y) - result_height (&b, x, y)));
   test_check (most < 1e-3, "heights differ by %g", most);
   result_free (&a);
   result_free (&b);
@@ -675,8 +368,8 @@ static void
 colours_say_which_channel_is_which (void)
 {
   Map m = map_plane (9, 7, 0.5, 0.25);
-  TestImage rgb = encode (&m, IMK_TYPE_U8, 3, false), bgr;
-  ImkNormalintegrateConfig c = config_of (&rgb);
+  TestImage rgb = map_encode (&m, IMK_TYPE_U8, 3, false), bgr;
+  ImkNormalintegrateConfig c = normal_config (&rgb);
   Result a, b;
 
   bgr = test_image_new (IMK_TYPE_U8, 9, 7, 3, 12);
@@ -685,10 +378,10 @@ colours_say_which_channel_is_which (void)
       ((uint8_t *) bgr.image.data)[y * bgr.image.stride + i] =
           ((uint8_t *)
                   rgb.image.data)[y * rgb.image.stride + i - i % 3 + 2 - i % 3];
-  a = run_on (IMK_BACKEND_CPU, &c, &rgb);
+  a = normal_run_on (IMK_BACKEND_CPU, &c, &rgb);
   c.colours[0] = 2;
   c.colours[2] = 0;
-  b = run_on (IMK_BACKEND_CPU, &c, &bgr);
+  b = normal_run_on (IMK_BACKEND_CPU, &c, &bgr);
   test_image_same (&a.height, &b.height, "BGR");
   result_free (&a);
   result_free (&b);
@@ -711,18 +404,19 @@ millimetres_scale_heights_and_grey_tells_its_step (void)
     double step = fixed ? 0.4 / 65534 : range / 65534;
 
     c.grey_range = fixed ? 0.4 : 0;
-    r = run (&m, IMK_TYPE_F32, &c);
+    r = normal_run (&m, IMK_TYPE_F32, &c);
     test_check (fabs (r.summary.highest - range) < 1e-5 * range,
         "the highest point is at %g mm, not %g", r.summary.highest, range);
     test_check (fabs (r.summary.grey_step / step - 1) < 1e-5,
         "a grey value is %g mm, not %g", r.summary.grey_step, step);
     for (uint32_t y = 0; y < m.height; y++)
       for (uint32_t x = 0; x < m.width; x++) {
-        double grey = 1 + height_at (&r, x, y) / step;
+        double grey = 1 + result_height (&r, x, y) / step;
 
         grey = fmin (grey, 65535);
-        test_check (fabs (grey_at (&r, x, y) - grey) <= 0.6,
-            "grey at (%u, %u) is %u, not %g", x, y, grey_at (&r, x, y), grey);
+        test_check (fabs (result_grey (&r, x, y) - grey) <= 0.6,
+            "grey at (%u, %u) is %u, not %g", x, y, result_grey (&r, x, y),
+            grey);
       }
     result_free (&r);
   }
@@ -733,18 +427,18 @@ static void
 swapped_grey_has_its_bytes_turned (void)
 {
   Map m = map_sphere (21, 15, 7);
-  TestImage in = encode (&m, IMK_TYPE_F32, 3, false);
-  ImkNormalintegrateConfig c = config_of (&in);
-  Result a = run_on (IMK_BACKEND_CPU, &c, &in), b;
+  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  ImkNormalintegrateConfig c = normal_config (&in);
+  Result a = normal_run_on (IMK_BACKEND_CPU, &c, &in), b;
 
   c.grey_swapped = true;
-  b = run_on (IMK_BACKEND_CPU, &c, &in);
+  b = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   for (uint32_t y = 0; y < m.height; y++)
     for (uint32_t x = 0; x < m.width; x++) {
-      unsigned v = grey_at (&b, x, y);
+      unsigned v = result_grey (&b, x, y);
 
-      test_check (grey_at (&a, x, y) == ((v >> 8 | v << 8) & 0xffff),
-          "at (%u, %u) %u and %u", x, y, grey_at (&a, x, y), v);
+      test_check (result_grey (&a, x, y) == ((v >> 8 | v << 8) & 0xffff),
+          "at (%u, %u) %u and %u", x, y, result_grey (&a, x, y), v);
     }
   result_free (&a);
   result_free (&b);
@@ -760,8 +454,8 @@ what_is_no_normal_has_no_height (void)
       {1, 0, 1e-3f}, {0, 0, 1e-7f}, {3e38f, 3e38f, 3e38f}};
   enum { N = sizeof (bad) / sizeof (*bad) };
   Map m = map_plane (N, 4, 0.25, 0.5);
-  TestImage in = encode (&m, IMK_TYPE_F32, 3, false);
-  ImkNormalintegrateConfig c = config_of (&in);
+  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  ImkNormalintegrateConfig c = normal_config (&in);
   Result r;
   double largest;
 
@@ -769,7 +463,7 @@ what_is_no_normal_has_no_height (void)
     memcpy ((uint8_t *) in.image.data + in.image.stride + 12 * x, bad[x], 12);
     m.inside[N + x] = false;
   }
-  r = run_on (IMK_BACKEND_CPU, &c, &in);
+  r = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   test_check (r.summary.n_valid == 3 * N, "%u are valid, not %d",
       (unsigned) r.summary.n_valid, 3 * N);
   largest = rise_error (&r, &m, m.z);
@@ -789,8 +483,8 @@ nothing_valid_gives_no_height_and_no_range (void)
 
     imk_normalintegrate_config_init (&c);
     c.method = method;
-    r = run (&m, IMK_TYPE_U8, &c);
-    mean_difference (&r, &m, m.z);
+    r = normal_run (&m, IMK_TYPE_U8, &c);
+    result_mean (&r, &m, m.z);
     test_check (r.summary.n_valid == 0 && r.summary.highest == 0 &&
                     r.summary.grey_step == 0,
         "%u valid, highest %g, step %g", (unsigned) r.summary.n_valid,
@@ -804,13 +498,13 @@ static void
 flat_map_is_at_0_everywhere (void)
 {
   Map m = map_plane (8, 9, 0, 0);
-  Result r = run (&m, IMK_TYPE_F32, NULL);
+  Result r = normal_run (&m, IMK_TYPE_F32, NULL);
 
   for (uint32_t y = 0; y < 9; y++)
     for (uint32_t x = 0; x < 8; x++)
-      test_check (height_at (&r, x, y) == 0 && grey_at (&r, x, y) == 1,
-          "(%u, %u) is %g, grey %u", x, y, height_at (&r, x, y),
-          grey_at (&r, x, y));
+      test_check (result_height (&r, x, y) == 0 && result_grey (&r, x, y) == 1,
+          "(%u, %u) is %g, grey %u", x, y, result_height (&r, x, y),
+          result_grey (&r, x, y));
   result_free (&r);
   map_free (&m);
 }
@@ -826,9 +520,9 @@ threads_change_no_byte (void)
     imk_normalintegrate_config_init (&c);
     c.method = method;
     c.n_threads = 1;
-    one = run (&m, IMK_TYPE_U8, &c);
+    one = normal_run (&m, IMK_TYPE_U8, &c);
     c.n_threads = 4;
-    four = run (&m, IMK_TYPE_U8, &c);
+    four = normal_run (&m, IMK_TYPE_U8, &c);
     test_image_same (&one.height, &four.height, "height");
     test_image_same (&one.grey, &four.grey, "grey");
     result_free (&one);
@@ -842,8 +536,8 @@ static void
 a_map_depends_on_nothing_before_it (void)
 {
   Map m = map_noise (33, 20, 0.2, 1);
-  TestImage in = encode (&m, IMK_TYPE_F32, 3, false);
-  ImkNormalintegrateConfig c = config_of (&in);
+  TestImage in = map_encode (&m, IMK_TYPE_F32, 3, false);
+  ImkNormalintegrateConfig c = normal_config (&in);
   Result first[2], again;
   ImkNormalintegrate *s = NULL;
   ImkError error;
@@ -851,9 +545,9 @@ a_map_depends_on_nothing_before_it (void)
   test_ok (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
   for (int i = 0; i < 2; i++) {
     c.method = i;
-    first[i] = run_on (IMK_BACKEND_CPU, &c, &in);
+    first[i] = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   }
-  again = run_on (IMK_BACKEND_CPU, &c, &in);
+  again = normal_run_on (IMK_BACKEND_CPU, &c, &in);
   for (int i = 0; i < 6; i++) {
     ImkNormalintegrateOutputs out = {again.height.image, again.grey.image};
 
@@ -927,9 +621,9 @@ static void
 images_of_another_kind_are_refused (void)
 {
   Map m = map_plane (5, 4, 0, 0);
-  TestImage in = encode (&m, IMK_TYPE_U8, 3, false);
+  TestImage in = map_encode (&m, IMK_TYPE_U8, 3, false);
   TestImage wrong = test_image_new (IMK_TYPE_U16, 5, 4, 3, 0);
-  ImkNormalintegrateConfig c = config_of (&in);
+  ImkNormalintegrateConfig c = normal_config (&in);
   ImkNormalintegrateOutputs out = {.height = wrong.image};
   ImkNormalintegrateSummary summary;
   ImkNormalintegrate *s = NULL;
@@ -946,145 +640,6 @@ images_of_another_kind_are_refused (void)
   test_image_free (&in);
   test_image_free (&wrong);
   map_free (&m);
-}
-
-/* ------------------------------------------------------------------------
- * Meshes. */
-
-/* A map of heights from words: a digit each, '.' for none. */
-static TestImage
-heights_of (uint32_t width, uint32_t height, const char *digits)
-{
-  TestImage t = test_image_new (IMK_TYPE_F32, width, height, 1, 8);
-
-  for (uint32_t y = 0; y < height; y++)
-    for (uint32_t x = 0; x < width; x++) {
-      char d = digits[y * width + x];
-
-      ((float *) ((uint8_t *) t.image.data + y * t.image.stride))[x] =
-          d == '.' ? NAN : (float) (d - '0') / 4;
-    }
-  return t;
-}
-
-/* Returns: the file, ended by a 0 beyond its size */
-static char *
-mesh_of (const TestImage *t, ImkMeshFormat format, double mm, size_t *size)
-{
-  size_t room;
-  char *file;
-  ImkError error;
-
-  test_ok (
-      imk_normalintegrate_mesh_size (&t->image, format, &room, &error), &error);
-  file = malloc (room + 2);
-  memset (file, 0x55, room + 2);
-  test_ok (imk_normalintegrate_mesh_write (
-               &t->image, mm, format, file, size, &error),
-      &error);
-  test_check (
-      *size <= room, "%zu bytes were written, %zu foretold", *size, room);
-  test_check (file[room] == 0x55, "more was written than foretold");
-  file[*size] = 0;
-  return file;
-}
-
-static void
-obj_has_a_vertex_a_height_and_triangles_between (void)
-{
-  static const char expected[] = "v 0.0000000 0.5000000 0.2500000\n"
-                                 "v 0.5000000 0.5000000 0.5000000\n"
-                                 "v 0.0000000 0.0000000 0.7500000\n"
-                                 "v 0.5000000 0.0000000 1.0000000\n"
-                                 "v 1.0000000 0.0000000 2.2500000\n"
-                                 "f 1 3 4\nf 1 4 2\nf 2 4 5\n";
-  TestImage t = heights_of (3, 2, "12.349");
-  const char *before = setlocale (LC_ALL, "de_DE.UTF-8");
-  size_t size;
-  char *file = mesh_of (&t, IMK_MESH_OBJ, 0.5, &size);
-
-  (void) before;
-  setlocale (LC_ALL, "C");
-  test_check (strcmp (file, expected) == 0, "it reads\n%s", file);
-  free (file);
-  test_image_free (&t);
-}
-
-static uint32_t
-word_at (const char *p)
-{
-  uint32_t v = 0;
-
-  for (int i = 0; i < 4; i++)
-    v |= (uint32_t) (uint8_t) p[i] << 8 * i;
-  return v;
-}
-
-static void
-ply_faces_look_up_and_holes_have_none (void)
-{
-  static const struct {
-    const char *digits;
-    unsigned vertices, faces;
-  } cases[] = {{"111111111", 9, 8}, {"1111.1111", 8, 4}, {".........", 0, 0},
-      {".11111111", 8, 7}, {"1.1.1.1.1", 5, 0}, {"123456789", 9, 8}};
-
-  for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
-    TestImage t = heights_of (3, 3, cases[i].digits);
-    size_t size;
-    char *file = mesh_of (&t, IMK_MESH_PLY, 1, &size), expected[300];
-    const char *body = strstr (file, "end_header\n") + 11, *face;
-
-    snprintf (expected, sizeof (expected),
-        "ply\nformat binary_little_endian 1.0\nelement vertex %u\n"
-        "property float x\nproperty float y\nproperty float z\n"
-        "element face %u\n"
-        "property list uchar int vertex_indices\nend_header\n",
-        cases[i].vertices, cases[i].faces);
-    test_check (strncmp (file, expected, strlen (expected)) == 0,
-        "the header of %s reads\n%s", cases[i].digits, file);
-    face = body + 12 * cases[i].vertices;
-    test_check (size == (size_t) (face - file) + 13 * cases[i].faces,
-        "%s: %zu bytes", cases[i].digits, size);
-    for (unsigned f = 0; f < cases[i].faces; f++, face += 13) {
-      float v[3][3], up;
-
-      test_check (face[0] == 3, "a face of %d corners", face[0]);
-      for (int k = 0; k < 3; k++) {
-        uint32_t vertex = word_at (face + 1 + 4 * k);
-
-        test_check (vertex < cases[i].vertices, "vertex %u", vertex);
-        memcpy (v[k], body + 12 * vertex, 12);
-      }
-      up = (v[1][0] - v[0][0]) * (v[2][1] - v[0][1]) -
-           (v[1][1] - v[0][1]) * (v[2][0] - v[0][0]);
-      test_check (up == 1, "%s: twice the area of face %u is %g from above",
-          cases[i].digits, f, up);
-    }
-    free (file);
-    test_image_free (&t);
-  }
-}
-
-static void
-meshes_of_nonsense_are_refused (void)
-{
-  TestImage t = heights_of (2, 2, "1111");
-  TestImage wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
-  char file[1000];
-  size_t size;
-  ImkError error;
-
-  test_error (imk_normalintegrate_mesh_size (&t.image, 5, &size, &error),
-      &error, IMK_ERROR_CONFIG, "format 5");
-  test_error (
-      imk_normalintegrate_mesh_size (&wrong.image, IMK_MESH_PLY, &size, &error),
-      &error, IMK_ERROR_IMAGE, "height");
-  test_error (imk_normalintegrate_mesh_write (
-                  &t.image, NAN, IMK_MESH_PLY, file, &size, &error),
-      &error, IMK_ERROR_CONFIG, "mm-per-pixel");
-  test_image_free (&t);
-  test_image_free (&wrong);
 }
 
 /* ------------------------------------------------------------------------
@@ -1108,8 +663,9 @@ cuda_agrees_with_cpu (void)
                 : way == 2 ? map_sphere (sizes[i].width, sizes[i].height,
                                  sizes[i].height / 2.0)
                            : map_new (sizes[i].width, sizes[i].height);
-        TestImage in = encode (&m, kinds[k].type, kinds[k].channels, way == 1);
-        ImkNormalintegrateConfig c = config_of (&in);
+        TestImage in =
+            map_encode (&m, kinds[k].type, kinds[k].channels, way == 1);
+        ImkNormalintegrateConfig c = normal_config (&in);
 
         for (int method = 0; method < 2; method++) {
           Result cpu, cuda;
@@ -1118,8 +674,8 @@ cuda_agrees_with_cpu (void)
           c.method = method;
           c.tolerance = 1e-6;
           c.y_down = way == 1;
-          cpu = run_on (IMK_BACKEND_CPU, &c, &in);
-          cuda = run_on (IMK_BACKEND_CUDA, &c, &in);
+          cpu = normal_run_on (IMK_BACKEND_CPU, &c, &in);
+          cuda = normal_run_on (IMK_BACKEND_CUDA, &c, &in);
           limit = 1e-4 * cpu.summary.highest + 1e-6;
           test_check (
               cpu.summary.n_valid == cuda.summary.n_valid &&
@@ -1129,7 +685,8 @@ cuda_agrees_with_cpu (void)
               (unsigned) cuda.summary.n_valid, cuda.summary.highest);
           for (uint32_t y = 0; y < m.height; y++)
             for (uint32_t x = 0; x < m.width; x++) {
-              float a = height_at (&cpu, x, y), b = height_at (&cuda, x, y);
+              float a = result_height (&cpu, x, y),
+                    b = result_height (&cuda, x, y);
 
               test_check (isnan (a) == isnan (b),
                   "at (%u, %u) cpu has %g, cuda %g", x, y, a, b);
@@ -1158,10 +715,10 @@ cuda_gives_the_same_bytes_again (void)
 
   test_need_cuda ();
   m = map_sphere (517, 301, 140);
-  in = encode (&m, IMK_TYPE_U8, 3, false);
-  c = config_of (&in);
-  a = run_on (IMK_BACKEND_CUDA, &c, &in);
-  b = run_on (IMK_BACKEND_CUDA, &c, &in);
+  in = map_encode (&m, IMK_TYPE_U8, 3, false);
+  c = normal_config (&in);
+  a = normal_run_on (IMK_BACKEND_CUDA, &c, &in);
+  b = normal_run_on (IMK_BACKEND_CUDA, &c, &in);
   test_image_same (&a.height, &b.height, "height");
   test_image_same (&a.grey, &b.grey, "grey");
   result_free (&a);
@@ -1205,11 +762,6 @@ main (void)
       {"bad configs are refused in words", bad_configs_are_refused_in_words},
       {"images of another kind are refused",
           images_of_another_kind_are_refused},
-      {"an OBJ has a vertex a height and triangles between",
-          obj_has_a_vertex_a_height_and_triangles_between},
-      {"faces of a PLY look up, and holes have none",
-          ply_faces_look_up_and_holes_have_none},
-      {"meshes of nonsense are refused", meshes_of_nonsense_are_refused},
       {"CUDA agrees with the CPU", cuda_agrees_with_cpu},
       {"CUDA gives the same bytes again", cuda_gives_the_same_bytes_again},
       {NULL},

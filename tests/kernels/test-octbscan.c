@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device.h"
 #include "oct-reference.h"
 #include "octbscan/octbscan.h"
 
@@ -20,6 +21,7 @@ typedef struct Way {
   const char *name;
   ImkBackend backend;
   ImkOctbscanStrategy strategy;
+  bool tries; /* as if no sample were far from its background */
 } Way;
 
 static const Way cpu_ways[] = {
@@ -30,6 +32,8 @@ static const Way cpu_ways[] = {
 
 static const Way cuda_ways[] = {
     {"cuda operator", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR},
+    {"cuda operator, tried", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_OPERATOR,
+        true},
     {"cuda fft", IMK_BACKEND_CUDA, IMK_OCTBSCAN_STRATEGY_FFT},
     {NULL},
 };
@@ -45,6 +49,14 @@ result_free (Result *r)
   test_image_free (&r->db);
   test_image_free (&r->linear);
   test_image_free (&r->complex);
+}
+
+static void
+check_same (const Result *a, const Result *b, const char *where)
+{
+  test_image_same (&a->db, &b->db, where);
+  test_image_same (&a->linear, &b->linear, where);
+  test_image_same (&a->complex, &b->complex, where);
 }
 
 static ImkOctbscanConfig
@@ -74,16 +86,30 @@ result_new (const ImkOctbscanConfig *c, ImkType type, uint32_t padding)
   };
 }
 
-static void
-run_on_device (ImkOctbscan *s, const TestImage *in, uint32_t first, Result *r)
+/* @tries: with a word for what is wide, and again when it is.
+ * Returns: was it? */
+static bool
+run_on_device (
+    ImkOctbscan *s, const TestImage *in, uint32_t first, bool tries, Result *r)
 {
   ImkImage from = test_to_device (in), db = test_to_device (&r->db);
   ImkImage linear = test_to_device (&r->linear);
   ImkImage complex = test_to_device (&r->complex);
-  const ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
+  TestImage said = test_image_new (IMK_TYPE_F32, 1, 1, 1, 0);
+  TestMapped word;
+  ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
+  uint32_t wide = 0;
   ImkError error;
 
+  memset (said.image.data, 0, sizeof (wide));
+  word = test_to_mapped (&said);
+  job.wide = tries ? word.image.data : NULL;
   test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+  test_from_mapped (&word, &said);
+  memcpy (&wide, said.image.data, sizeof (wide));
+  job.wide = NULL;
+  if (wide)
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
   test_from_device (&db, &r->db);
   test_from_device (&linear, &r->linear);
   test_from_device (&complex, &r->complex);
@@ -91,18 +117,22 @@ run_on_device (ImkOctbscan *s, const TestImage *in, uint32_t first, Result *r)
   test_device_free (&db);
   test_device_free (&linear);
   test_device_free (&complex);
+  test_mapped_free (&word);
+  test_image_free (&said);
+  return wide != 0;
 }
 
 static void
-run_kernel (const Way *way, ImkOctbscan *s, const TestImage *in,
-    uint32_t first_camera, Result *r)
+run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
+    const TestImage *in, uint32_t first_camera, Result *r)
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
       &r->linear.image, &r->complex.image};
   ImkError error;
 
   if (way->backend == IMK_BACKEND_CUDA)
-    run_on_device (s, in, first_camera, r);
+    run_on_device (s, in, first_camera,
+        way->tries && !imk_octbscan_has_history (config), r);
   else
     test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
 }
@@ -118,7 +148,7 @@ run (const Way *way, const ImkOctbscanConfig *config, const TestImage *in,
 
   c.strategy = way->strategy;
   test_ok (imk_octbscan_new (way->backend, &c, &s, &error), &error);
-  run_kernel (way, s, in, first_camera, &r);
+  run_kernel (way, s, &c, in, first_camera, &r);
   imk_octbscan_free (s);
   test_image_check_canaries (&r.db, way->name);
   test_image_check_canaries (&r.linear, way->name);
@@ -568,6 +598,97 @@ test_all_cuda (void)
   run_all (cuda_ways);
 }
 
+/* A sample that is 2048 away from a background of whole counts is near enough,
+ * one more is not: neither of other types, nor along the spectrum. */
+static void
+check_wide (
+    ImkType type, ImkOctbscanBackground mode, double away, bool expected)
+{
+  ImkOctbscanConfig c = base_config (40, 5);
+  ImkOctbscan *s = NULL;
+  TestImage in;
+  Result r;
+  ImkError error;
+  bool wide;
+
+  for (uint32_t i = 0; i < 40; i++)
+    pedestal[i] = 3000.3;
+  c.type = type;
+  c.background_mode = mode;
+  c.background = pedestal;
+  c.background_reach = 1;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_OPERATOR;
+  in = spectra (&c, 3000, 0);
+  for (uint32_t i = 0; i < 40 * 5; i++)
+    set_sample (&in, i % 40, i / 40, 3000 + i % 7);
+  set_sample (&in, 17, 3, 3000 + away);
+  r = result_new (&c, IMK_TYPE_F32, 0);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CUDA, &c, &s, &error), &error);
+  wide = run_on_device (s, &in, 0, true, &r);
+  test_check (wide == expected, "%s, background %d, %g away: %s wide",
+      imk_type_name (type), mode, away, wide ? "is" : "is not");
+  imk_octbscan_free (s);
+  result_free (&r);
+  test_image_free (&in);
+}
+
+static bool
+is_mock (void)
+{
+  const ImkDevice *device;
+  ImkDeviceInfo info;
+  ImkError error;
+
+  test_ok (imk_device_get (&device, &error), &error);
+  test_ok (device->info (0, &info, &error), &error);
+  return strncmp (info.name, "Mock", 4) == 0;
+}
+
+static void
+test_what_is_wide (void)
+{
+  test_need_cuda ();
+  if (is_mock ())
+    test_skip ("the mock knows of the mean of one camera alone");
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, 2048, false);
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, -2048, false);
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_FILE, 2049, true);
+  check_wide (IMK_TYPE_I16, IMK_OCTBSCAN_BACKGROUND_FILE, -2049, true);
+  check_wide (IMK_TYPE_I16, IMK_OCTBSCAN_BACKGROUND_MEAN, 2000, false);
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_MEAN, 9000, true);
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_NONE, 0, true);
+  check_wide (IMK_TYPE_F32, IMK_OCTBSCAN_BACKGROUND_FILE, 9000, false);
+  check_wide (IMK_TYPE_U16, IMK_OCTBSCAN_BACKGROUND_ROLLING, 9000, false);
+}
+
+/* Of the same B-scan both products make the same bytes, so that it does not
+ * matter which one a B-scan got; whatever others went with it. */
+static void
+test_both_products_are_the_same (void)
+{
+  const Way *operator= & cuda_ways[0], *tried = &cuda_ways[1];
+
+  test_need_cuda ();
+  for (uint32_t height = 4; height <= 256; height *= 4) {
+    ImkOctbscanConfig c = base_config (832, height);
+    ImkOctbscanCamera camera;
+    TestImage in = spectra (&c, 1200, 150);
+    Result one, other;
+    char what[64];
+
+    apply_range (&c, &camera);
+    c.upsample = 4096;
+    c.scale = 4;
+    one = run (operator, & c, &in, 0, IMK_TYPE_U8);
+    other = run (tried, &c, &in, 0, IMK_TYPE_U8);
+    snprintf (what, sizeof (what), "%u lines", height);
+    check_same (&one, &other, what);
+    result_free (&one);
+    result_free (&other);
+    test_image_free (&in);
+  }
+}
+
 /* ------------------------------------------------------------------------
  * Closed forms. */
 
@@ -723,14 +844,6 @@ test_ranges_cuda (void)
 
 /* ------------------------------------------------------------------------
  * Bytes. */
-
-static void
-check_same (const Result *a, const Result *b, const char *where)
-{
-  test_image_same (&a->db, &b->db, where);
-  test_image_same (&a->linear, &b->linear, where);
-  test_image_same (&a->complex, &b->complex, where);
-}
 
 static void
 test_threads_change_nothing (void)
@@ -1097,6 +1210,8 @@ static const Test tests[] = {
     {"the thesis' sizes are the definition", test_thesis_size_cpu,
         .cpu_only = true},
     {"all of it on CUDA is the definition", test_all_cuda},
+    {"samples far from the background are wide", test_what_is_wide},
+    {"both products are the same", test_both_products_are_the_same},
     {"a fringe has its amplitude", test_fringe_has_its_amplitude},
     {"dark frames are black", test_dark_frames_are_black},
     {"levels follow the range", test_ranges_cpu},

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "mock-backends.h"
 
+#include <math.h>
+
 #include "mock-object.h"
+
+enum { WIDE = 5 /* the place of its word among the outputs */ };
 
 static ImkStatus
 create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
@@ -27,6 +31,48 @@ update (void *state, const ImkOctbscanParams *params, ImkError *error)
   return mock_object_update (state, params, sizeof (*params), error);
 }
 
+/* As the card does for one camera: is a sample further than 2048 from the mean
+ * of its column? */
+static bool
+is_wide (const ImkImage *in)
+{
+  for (uint32_t x = 0; in->type == IMK_TYPE_U16 && x < in->width; x++) {
+    const uint8_t *column = (const uint8_t *) in->data + 2 * x;
+    uint16_t v, least = UINT16_MAX, most = 0;
+    double sum = 0;
+
+    for (uint32_t y = 0; y < in->height; y++) {
+      memcpy (&v, column + y * in->stride, sizeof (v));
+      least = v < least ? v : least;
+      most = v > most ? v : most;
+      sum += v;
+    }
+    sum = rint (sum / in->height);
+    if (most - sum > 2048 || sum - least > 2048)
+      return true;
+  }
+  return false;
+}
+
+static void
+spoil (const ImkImage *image)
+{
+  for (uint32_t y = 0; image && y < image->height; y++)
+    memset ((uint8_t *) image->data + y * image->stride, 0xaa,
+        image->width * imk_type_size (image->type));
+}
+
+/* What was made in vain is of no use to anyone. */
+static void
+try_in_vain (const ImkOctbscanJob *bscan)
+{
+  const uint32_t yes = 1;
+
+  memcpy (bscan->wide, &yes, sizeof (yes));
+  spoil (bscan->db);
+  spoil (bscan->linear);
+}
+
 static ImkStatus
 run (MockObjectJob *job, ImkError *error)
 {
@@ -38,14 +84,18 @@ run (MockObjectJob *job, ImkError *error)
 
   if (bscan->in)
     bscan->in = &job->in[0];
-  for (int i = 0; i < 5; i++)
+  for (int i = 0; i < WIDE; i++)
     if (*images[i])
       *images[i] = &job->out[i];
+  if (bscan->wide)
+    bscan->wide = job->out[WIDE].data;
   if (job->params)
     status = imk_octbscan_cpu.update (state, job->params, error);
-  return status == IMK_OK
-             ? imk_octbscan_cpu.process (state, bscan, 1, NULL, error)
-             : status;
+  if (status == IMK_OK)
+    status = imk_octbscan_cpu.process (state, bscan, 1, NULL, error);
+  if (status == IMK_OK && bscan->wide && is_wide (bscan->in))
+    try_in_vain (bscan);
+  return status;
 }
 
 /* B-scans remember those before them, whatever stream these are on. */
@@ -57,10 +107,13 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
     const ImkOctbscanJob *j = &jobs[i];
+    const ImkImage word = {j->wide, sizeof (*j->wide), 1, 1, 1, IMK_TYPE_F32,
+        IMK_LOCATION_HOST_MAPPED};
     MockRequest request = {.verb = "process",
         .run = run,
         .in = {j->in},
-        .out = {j->db, j->linear, j->complex, j->enface, j->track},
+        .out = {j->db, j->linear, j->complex, j->enface, j->track,
+            j->wide ? &word : NULL},
         .call = j,
         .call_size = sizeof (*j),
         .takes_params = true,

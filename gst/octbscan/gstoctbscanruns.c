@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Several B-scans that came in one buffer and go through as one: what a buffer,
+ * a copy and a push cost is paid once. */
+#include "gstoctbscan-private.h"
+
+#include "gstimagingmemory.h"
+
+/* Where each B-scan is for itself: on the CPU, with an output that does not
+ * leave as an image a B-scan, and on devices until somebody has read an image
+ * on the CPU. */
+guint
+gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  gboolean each_alone;
+
+  if (!self->queue || !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
+      !gst_is_imaging_memory (memory) ||
+      gst_imaging_memory_is_on_device (memory))
+    return 1;
+  GST_OBJECT_LOCK (self);
+  each_alone = self->settings.average_bscans > 1 ||
+               self->outputs[COMPLEX].pad || self->outputs[ENFACE].pad;
+  GST_OBJECT_UNLOCK (self);
+  return each_alone ? 1 : self->n_full;
+}
+
+gsize
+gst_oct_bscan_work_in_step (const GstOctBscan *self)
+{
+  return (gsize) self->bscan.height * self->bscan.stride[0];
+}
+
+static GstClockTime
+later (GstClockTime time, GstClockTime by, guint n)
+{
+  return GST_CLOCK_TIME_IS_VALID (time) && GST_CLOCK_TIME_IS_VALID (by)
+             ? time + n * by
+             : time;
+}
+
+/* Image @k, which keeps the block. */
+static GstBuffer *
+image_of (const GstOctBscanWork *w, guint output, guint k)
+{
+  gsize step = gst_oct_bscan_output_step (&w->info[output]);
+  GstBuffer *image =
+      gst_imaging_buffer_part (w->out[output], k * step, w->info[output].size);
+
+  if (k == 0)
+    gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
+  GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
+  GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
+  GST_BUFFER_DURATION (image) = w->duration;
+  return image;
+}
+
+static GstFlowReturn
+push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
+{
+  GstBufferList *list = gst_buffer_list_new_sized (w->n);
+
+  for (guint k = 0; k < w->n; k++)
+    gst_buffer_list_add (list, image_of (w, output, k));
+  return gst_oct_bscan_combine (
+      self, w->pads[output], gst_pad_push_list (w->pads[output], list));
+}
+
+/* By several pads in turns: who waits for the images of one B-scan shall not
+ * have to hold a list of one of them. */
+GstFlowReturn
+gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+  guint n_outputs = 0, last = SRC;
+
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (w->out[i]) {
+      n_outputs++;
+      last = i;
+    }
+  if (n_outputs == 1)
+    return push_list (self, w, last);
+  for (guint k = 0; n_outputs > 1 && k < w->n && flow == GST_FLOW_OK; k++)
+    for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
+      if (w->out[i])
+        flow = gst_oct_bscan_combine (
+            self, w->pads[i], gst_pad_push (w->pads[i], image_of (w, i, k)));
+  return flow;
+}
