@@ -60,7 +60,7 @@ value_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
 
 template <typename Sample>
 static __device__ __forceinline__ float
-grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
+find_grey (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
     const Pixel &at)
 {
   const ImkPhotostereoPlan &p = a.plan;
@@ -74,6 +74,26 @@ grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t light,
     clipped |= (float) sample > a.clip;
   }
   return clipped ? IMK_PHOTOSTEREO_CLIPPED : grey;
+}
+
+/* Of several planes grey values are found once, for all rounds. */
+template <typename Sample>
+static __device__ __forceinline__ void
+fill_grey (const Arguments &a, const Pixel &at)
+{
+  for (uint32_t j = 0; j < a.n_lights; j++)
+    a.grey[j * a.tile_size + at.at] =
+        find_grey<Sample> (a, a.plan.lamps[a.lights[j]], a.lights[j], at);
+}
+
+/* Of the @j-th light of the set. */
+template <typename Sample>
+static __device__ __forceinline__ float
+grey_at (const Arguments &a, const ImkPhotostereoLamp &lamp, uint32_t j,
+    const Pixel &at)
+{
+  return a.grey ? a.grey[j * a.tile_size + at.at]
+                : find_grey<Sample> (a, lamp, a.lights[j], at);
 }
 
 /* ------------------------------------------------------------------------
@@ -177,7 +197,7 @@ sweep (const Arguments &a, const Test &t, uint32_t set, bool first,
   for (uint32_t j = 0; j < a.n_lights; j++) {
     uint32_t light = a.lights[j];
     const ImkPhotostereoLamp &lamp = a.plan.lamps[light];
-    float grey = grey_at<Sample> (a, lamp, light, at), x, y, z, w;
+    float grey = grey_at<Sample> (a, lamp, j, at), x, y, z, w;
 
     if (SOLVER == DROP && j % 32 == 0) {
       kept = first ? ~0u : *kept_word (a, set, j / 32, at.at);
@@ -240,6 +260,8 @@ solve_rounds (const Arguments &a, const Pixel &at)
   state.test = first_test (p);
   if (a.n_lights < 3 || !is_wanted (a, at.x, at.y))
     return state;
+  if (a.grey)
+    fill_grey<Sample> (a, at);
   sums = sweep<Sample, SOLVER> (a, state.test, 0, true, at);
   state.solution = solve_sums (&sums);
   state.n = sums.n;
@@ -281,7 +303,7 @@ measure (
   for (uint32_t j = 0; j < a.n_lights; j++) {
     uint32_t light = a.lights[j];
     const ImkPhotostereoLamp &lamp = p.lamps[light];
-    float grey = grey_at<Sample> (a, lamp, light, at);
+    float grey = grey_at<Sample> (a, lamp, j, at);
     float x, y, z, predicted, w;
 
     light_vector (p, lamp, at, x, y, z);

@@ -9,6 +9,7 @@
 enum {
   TILE = 1 << 22, /* pixels that are solved at a time where memory is short:
                    * few lanes wait for the last of them, and little scratch */
+  GREY_TILE = 1 << 19, /* with grey values for all lights */
 };
 
 static size_t
@@ -82,15 +83,19 @@ frame_row_size (const ImkPhotostereoPlan *p)
 static size_t
 scratch_size (const Arguments *a)
 {
-  return may_be_fast (&a->plan) ? (a->n_words + 2) * sizeof (uint32_t) +
-                                      (9 + N_STATES) * sizeof (float)
-                                : 2 * a->n_words * sizeof (uint32_t);
+  const ImkPhotostereoPlan *p = &a->plan;
+
+  return may_be_fast (p)
+             ? (a->n_words + 2) * sizeof (uint32_t) +
+                   (9 + N_STATES) * sizeof (float)
+             : 2 * a->n_words * sizeof (uint32_t) +
+                   (p->n_planes > 1 ? p->n_lights : 0) * sizeof (float);
 }
 
 static uint32_t
 tile_rows_of (const Arguments *a, uint32_t rows)
 {
-  uint32_t tile = TILE / a->plan.width;
+  uint32_t tile = (a->plan.n_planes > 1 ? GREY_TILE : TILE) / a->plan.width;
 
   tile = tile ? tile : 1;
   return tile < rows ? tile : rows;
@@ -165,11 +170,12 @@ choose_rows (Cuda *cuda, ImkError *error)
   a->first_row = first_solved (p);
   a->n_rows = rows;
   cuda->in_strips = rows < all_rows;
-  /* the last pixels of a tile are solved by few lanes: so one tile, if it may
-   */
-  a->tile_size =
-      (size_t) p->width *
-      (total_size (cuda, rows, rows) <= limit ? rows : tile_rows_of (a, rows));
+  /* the last pixels of a tile are solved by few lanes: so one tile, if it may,
+   * but of what has no such list */
+  a->tile_size = (size_t) p->width *
+                 (p->n_planes == 1 && total_size (cuda, rows, rows) <= limit
+                         ? rows
+                         : tile_rows_of (a, rows));
   cuda->slot_size =
       align ((rows + (p->interpolate ? 2 : 0)) * frame_row_size (p) + PACKET);
   return IMK_OK;
@@ -370,6 +376,8 @@ divide_scratch (Cuda *cuda)
     a->counters = a->words + a->n_words * a->tile_size;
   } else {
     a->words = (uint32_t *) cuda->scratch;
+    if (a->plan.n_planes > 1)
+      a->grey = (float *) (a->words + 2 * a->n_words * a->tile_size);
   }
 }
 

@@ -84,6 +84,7 @@ struct Arguments {
    * leaves the last one */
   uint32_t *words;
   uint32_t n_words;
+  float *grey;        /* [light of the set][pixel], of several planes */
   float *round_sums;  /* [9][pixel] */
   float *states;      /* [N_STATES][pixel] */
   uint32_t *found;    /* [pixel], see Found */

@@ -122,32 +122,39 @@ ps_push_set (Ps *ps)
     check_push (ps->sink, check_noise (&ps->info, i), GST_FLOW_OK);
 }
 
-/* Adds the bytes of all results that came, and what was said. */
+/* Adds the bytes of a result, of RGB those of pixels: nobody writes what is
+ * behind a row. */
+static void
+tell_result (guint pad, GstBuffer *buffer, GString *told)
+{
+  gsize row = 3 * WIDTH, stride = GST_ROUND_UP_4 (row);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  g_string_append_printf (told, "\n%s ", names[pad]);
+  for (gsize k = 0; k < map.size; k++)
+    if (pad != 0 || k % stride < row)
+      g_string_append_printf (told, "%02x", map.data[k]);
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+}
+
+/* Adds all results that came, and what was said. */
 static void
 ps_tell (Ps *ps, GString *told)
 {
   GstMessage *message;
+  GstBuffer *buffer;
 
   for (guint i = 0; i < N_PADS; i++)
-    for (;;) {
-      GstBuffer *buffer = gst_harness_try_pull (ps->pads[i]);
-      GstMapInfo map;
-
-      if (!buffer)
-        break;
-      fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
-      g_string_append_printf (told, "%s ", names[i]);
-      for (gsize k = 0; k < map.size; k++)
-        g_string_append_printf (told, "%02x", map.data[k]);
-      gst_buffer_unmap (buffer, &map);
-      gst_buffer_unref (buffer);
-    }
+    while ((buffer = gst_harness_try_pull (ps->pads[i])))
+      tell_result (i, buffer, told);
   while ((message = gst_bus_pop_filtered (ps->bus,
               GST_MESSAGE_ELEMENT | GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
     g_autofree gchar *text =
         gst_structure_to_string (gst_message_get_structure (message));
 
-    g_string_append_printf (told, "\n%s\n", text);
+    g_string_append_printf (told, "\n%s", text);
     gst_message_unref (message);
   }
 }
@@ -173,18 +180,37 @@ run (const gchar *properties, const gchar *format, gint height)
 
 /* --- the bytes of one ----------------------------------------------------- */
 
+/* Fails with the line that differs, and where. Frees both. */
+static void
+check_same_told (GString *expected, GString *found, const gchar *what)
+{
+  g_auto (GStrv) a = g_strsplit (expected->str, "\n", -1);
+  g_auto (GStrv) b = g_strsplit (found->str, "\n", -1);
+
+  for (guint i = 0; a[i] && b[i]; i++) {
+    gsize at = 0;
+
+    while (a[i][at] && a[i][at] == b[i][at])
+      at++;
+    fail_unless (a[i][at] == b[i][at],
+        "%s: line %u, %.12s..., differs from character %" G_GSIZE_FORMAT
+        " on: %.40s, not %.40s",
+        what, i, a[i], at, b[i] + at, a[i] + at);
+  }
+  fail_unless_equals_int (g_strv_length (a), g_strv_length (b));
+  g_string_free (expected, TRUE);
+  g_string_free (found, TRUE);
+}
+
 static void
 check_same (
     const gchar *one, const gchar *several, const gchar *format, gint height)
 {
-  GString *expected = run (one, format, height);
-  GString *found = run (several, format, height);
+  g_autofree gchar *what =
+      g_strdup_printf ("%s, %d rows, %s", format, height, several);
 
-  fail_unless (g_string_equal (expected, found),
-      "%s of %d rows with %s gives something else than with %s", format, height,
-      several, one);
-  g_string_free (expected, TRUE);
-  g_string_free (found, TRUE);
+  check_same_told (
+      run (one, format, height), run (several, format, height), what);
 }
 
 GST_START_TEST (test_devices_give_the_bytes_of_one)
@@ -253,7 +279,7 @@ GST_START_TEST (test_pictures_come_from_any_memory)
   static const GstImagingMemoryMode modes[] = {
       GST_IMAGING_MEMORY_PINNED, GST_IMAGING_MEMORY_DEVICE};
   g_autofree gchar *in_strips =
-      g_strdup_printf ("backend=auto cuda-devices=1,0 %s", strips ());
+      g_strdup_printf ("backend=cuda cuda-devices=1,0 %s", strips ());
   GString *expected;
 
   need_devices ();
@@ -262,7 +288,7 @@ GST_START_TEST (test_pictures_come_from_any_memory)
     Ps ps = ps_new (i == 0  ? "backend=cuda"
                     : i % 2 ? "backend=cuda cuda-devices=all"
                             : in_strips);
-    GString *found = g_string_new (NULL);
+    GString *found = i ? g_string_new (NULL) : expected;
 
     ps_caps (&ps, "grbg", HEIGHT);
     for (guint k = 0; k < N_LIGHTS; k++) {
@@ -272,12 +298,10 @@ GST_START_TEST (test_pictures_come_from_any_memory)
         buffer = check_ours (modes[(i - 1) / 2], NULL, buffer);
       check_push (ps.sink, buffer, GST_FLOW_OK);
     }
-    ps_tell (&ps, i ? found : expected);
-    /* auto takes the CPU for so few pixels, unless they are on a device */
-    if (i && (i % 2 || modes[(i - 1) / 2] == GST_IMAGING_MEMORY_DEVICE))
-      fail_unless (g_string_equal (expected, found), "run %u", i);
-    g_string_free (found, TRUE);
+    ps_tell (&ps, found);
     ps_free (&ps);
+    if (i > 0)
+      check_same_told (g_string_new (expected->str), found, "other memory");
   }
   g_string_free (expected, TRUE);
 }
@@ -370,10 +394,7 @@ GST_START_TEST (test_a_set_may_be_interrupted)
     GString *found = run_interrupted (properties, __i__);
 
     fail_unless (__i__ == 4 || found->len > 4 * WIDTH * HEIGHT);
-    fail_unless (
-        g_string_equal (expected, found), "interruption %d: another", __i__);
-    g_string_free (expected, TRUE);
-    g_string_free (found, TRUE);
+    check_same_told (expected, found, properties);
   }
 }
 GST_END_TEST

@@ -35,7 +35,9 @@ check_lights (const ImkPhotostereoLights *lights)
 
     check (isfinite (l->x) && isfinite (l->y) && isfinite (l->z));
     check (l->x != 0 || l->y != 0 || l->z != 0);
-    for (guint k = 0; k < 3; k++)
+    check (l->n_bands <= IMK_PHOTOSTEREO_MAX_BANDS);
+    check (l->n_bands == lights->lights[0].n_bands);
+    for (guint k = 0; k < (l->n_bands ? l->n_bands : 3); k++)
       check (l->intensity[k] > 0 && isfinite (l->intensity[k]));
   }
 }
