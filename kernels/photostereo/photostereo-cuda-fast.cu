@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The solver for one plane of samples as they are.
+/* The solver for one plane of samples as they are, where
+ * photostereo-cuda-matrix.cu is not for them: samples of 16 bits, lamps that
+ * are not equally bright, lamps so near that light vectors are no parabolas,
+ * lights that may not come back, least squares.
  *
  * The sums of the first solution, which takes all lights, are made packet by
  * packet while pictures arrive. The first rejection tests all lights of all
@@ -213,11 +216,11 @@ is_smooth (const Arguments *a, size_t first_size, uint32_t n_lit)
          first_size + n_lit * sizeof (float4) <= SHARED;
 }
 
-ImkStatus
-imk_photostereo_cuda_solve_fast (
-    const Arguments *a, cudaStream_t stream, ImkError *error)
+/* All solutions, by the kernels of this file. */
+static ImkStatus
+solve_scalar (const Arguments *a, const Kernels *kernels, cudaStream_t stream,
+    ImkError *error)
 {
-  Kernels kernels = choose_kernels (a);
   uint32_t n = packet_lights (a->plan.type);
   uint32_t threads = later_threads (&a->plan);
   size_t size = later_size (a->n_packets, n, threads);
@@ -233,13 +236,25 @@ imk_photostereo_cuda_solve_fast (
       size + (smooth ? a->n_packets * n * sizeof (float4) : 0);
   if (status == IMK_OK)
     status = IMK_CUDA_LAUNCH (
-        error, launch, smooth ? kernels.first_smooth : kernels.first, *a);
+        error, launch, smooth ? kernels->first_smooth : kernels->first, *a);
   if (status == IMK_OK &&
       a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
       a->params.max_iterations > 2)
-    status = launch_later (a, &kernels, stream, error);
+    status = launch_later (a, kernels, stream, error);
+  return status;
+}
+
+ImkStatus
+imk_photostereo_cuda_solve_fast (
+    const Arguments *a, cudaStream_t stream, ImkError *error)
+{
+  Kernels kernels = choose_kernels (a);
+  cudaLaunchConfig_t launch = launch_of (a->plan.width, a->tile_rows, stream);
+  ImkStatus status = imk_photostereo_cuda_is_matrix (a)
+                         ? imk_photostereo_cuda_solve_matrix (a, stream, error)
+                         : solve_scalar (a, &kernels, stream, error);
+
   if (status != IMK_OK)
     return status;
-  launch = launch_of (a->plan.width, a->tile_rows, stream);
   return IMK_CUDA_LAUNCH (error, launch, kernels.results, *a);
 }

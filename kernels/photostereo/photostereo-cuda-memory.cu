@@ -206,13 +206,33 @@ is_smooth (const ImkPhotostereoPlan *p, const ImkPhotostereoLamp *lamps)
   return true;
 }
 
+/* Of the lamp's light vectors, in the picture. */
+static double
+longest_light (const ImkPhotostereoPlan *p, const ImkPhotostereoLamp *lamp)
+{
+  double x[] = {
+      -p->centre_x * p->pitch_x, (p->width - 1 - p->centre_x) * p->pitch_x};
+  double y[] = {
+      -p->centre_y * p->pitch_y, (p->height - 1 - p->centre_y) * p->pitch_y};
+  bool near = p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE;
+  double dx = near ? lamp->x - fmin (fmax (lamp->x, x[0]), x[1])
+                   : fmax (fabs (lamp->x - x[0]), fabs (lamp->x - x[1]));
+  double dy = near ? lamp->y - fmin (fmax (lamp->y, y[0]), y[1])
+                   : fmax (fabs (lamp->y - y[0]), fabs (lamp->y - y[1]));
+  double d2 = dx * dx + dy * dy + (double) lamp->z * lamp->z;
+
+  return p->model == IMK_PHOTOSTEREO_MODEL_UNIT ? lamp->scale
+         : near                                 ? lamp->scale / d2
+                                                : lamp->scale * sqrt (d2);
+}
+
 /* In the unit of length in which scales are 1. */
 static void
 fill_lit (Cuda *cuda, const ImkPhotostereoLamp *lamps)
 {
   Arguments *a = &cuda->arguments;
   const ImkPhotostereoPlan *p = &a->plan;
-  double unit = 1;
+  double unit = 1, longest = 0;
 
   a->one_gain = true;
   for (uint32_t i = 0; i < n_lit_of (a); i++) {
@@ -230,6 +250,7 @@ fill_lit (Cuda *cuda, const ImkPhotostereoLamp *lamps)
                  ((double) lamp->x * lamp->x + (double) lamp->y * lamp->y +
                      (double) lamp->z * lamp->z));
     lit->z2 = lit->z * lit->z;
+    longest = fmax (longest, longest_light (p, lamp));
     for (int k = 0; k < 3; k++) {
       lit->gain[k] = lamp->gain[k] * p->unit;
       a->one_gain = a->one_gain && lit->gain[k] == cuda->host_lit[0].gain[0];
@@ -241,6 +262,8 @@ fill_lit (Cuda *cuda, const ImkPhotostereoLamp *lamps)
   a->gain = cuda->host_lit[0].gain[0];
   a->unit_x = (float) (p->pitch_x * unit);
   a->unit_y = (float) (p->pitch_y * unit);
+  a->shrink = longest > 0 ? (float) exp2 (-ceil (log2 (longest))) : 0;
+  a->has_matrix = imk_photostereo_cuda_has_matrix (a);
 }
 
 /* One of the tables of the plan goes to the device. */

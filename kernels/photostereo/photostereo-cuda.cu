@@ -3,10 +3,11 @@
  *
  * Where the samples of a set fit, a picture is copied into a slot on the
  * caller's stream, and when a packet of lights is complete, another stream puts
- * it into the store, and adds it to the sums of the first solution; so after
- * the last picture there is one packet to do. Where they do not fit, pictures
- * stay where they are until they are solved: then they are uploaded strip by
- * strip, each sample once, while the strip before is solved. */
+ * it into the store, and, where the solver wants them, adds it to the sums of
+ * the first solution; so after the last picture there is one packet to do.
+ * Where they do not fit, pictures stay where they are until they are solved:
+ * then they are uploaded strip by strip, each sample once, while the strip
+ * before is solved. */
 #include <cstdlib>
 #include <cstring>
 
@@ -112,12 +113,18 @@ copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
   const Arguments *a = &cuda->arguments;
   uint32_t from_row = first_needed (a), end = a->first_row + a->n_rows;
   size_t row_size = imk_image_row_size (frame);
+  const uint8_t *from =
+      (const uint8_t *) frame->data + from_row * frame->stride;
+  uint8_t *to = cuda->slots + slot * cuda->slot_size;
 
   end += a->plan.interpolate && end < a->plan.height;
-  return IMK_CUDA (error,
-      cudaMemcpy2DAsync (cuda->slots + slot * cuda->slot_size, row_size,
-          (const uint8_t *) frame->data + from_row * frame->stride,
-          frame->stride, row_size, end - from_row, cudaMemcpyDefault, stream));
+  if (frame->stride == row_size) /* by rows a hundredth is lost */
+    return IMK_CUDA (
+        error, cudaMemcpyAsync (to, from, (end - from_row) * row_size,
+                   cudaMemcpyDefault, stream));
+  return IMK_CUDA (
+      error, cudaMemcpy2DAsync (to, row_size, from, frame->stride, row_size,
+                 end - from_row, cudaMemcpyDefault, stream));
 }
 
 /* What follows on the working stream comes after the pictures so far. */
@@ -181,7 +188,8 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
   uint32_t end = a->n_summed;
   ImkStatus status = IMK_OK;
 
-  if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params))
+  if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params) ||
+      imk_photostereo_cuda_is_matrix (a))
     return IMK_OK;
   /* the last packet is left to the solution, which comes next */
   while (end + 1 < a->n_packets &&

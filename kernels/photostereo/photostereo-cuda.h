@@ -69,6 +69,8 @@ struct Arguments {
       smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
   bool one_gain; /* the same for all lights and colours: */
   float gain;
+  float shrink;    /* a power of two: times L, it is no longer than 1 */
+  bool has_matrix; /* tensor cores may be asked */
   float clip;      /* samples above it are clipped; INFINITY where all count */
   float clip_grey; /* with one gain, the grey value of that; else INFINITY */
   float *sums;     /* [N_SUMS][pixel of the store], or NULL */
@@ -254,6 +256,15 @@ bool imk_photostereo_cuda_is_fast (
 ImkStatus imk_photostereo_cuda_sum (const Arguments *arguments, uint32_t first,
     uint32_t end, cudaStream_t stream, ImkError *error);
 ImkStatus imk_photostereo_cuda_solve_fast (
+    const Arguments *arguments, cudaStream_t stream, ImkError *error);
+
+/* photostereo-cuda-matrix.cu: the same for most sets of 8 bits, on tensor
+ * cores; needs no sums. */
+bool imk_photostereo_cuda_has_matrix (const Arguments *arguments);
+/* With the parameters as they are. */
+bool imk_photostereo_cuda_is_matrix (const Arguments *arguments);
+/* What solve_fast () does before results are stored. */
+ImkStatus imk_photostereo_cuda_solve_matrix (
     const Arguments *arguments, cudaStream_t stream, ImkError *error);
 
 /* photostereo-cuda-general.cu: everything. */

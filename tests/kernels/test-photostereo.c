@@ -1928,6 +1928,38 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
   return solved;
 }
 
+/* Lamps of one brightness, as the tensor cores take them. */
+static void
+test_cuda_agrees_with_equal_lamps (void)
+{
+  static const uint32_t sizes[][2] = {{1, 1}, {31, 7}, {300, 9}, {700, 5}};
+  static const uint32_t n_lights[] = {40, 260, 33, 13};
+  static const ImkPhotostereoModel models[] = {IMK_PHOTOSTEREO_MODEL_AUTO,
+      IMK_PHOTOSTEREO_MODEL_UNIT, IMK_PHOTOSTEREO_MODEL_RAW,
+      IMK_PHOTOSTEREO_MODEL_DIRECTIONAL};
+  ImkPhotostereoLight lights[260] = {{0}};
+
+  test_need_cuda ();
+  for (uint32_t size = 0; size < 4; size++)
+    for (uint32_t k = 0; k < 8; k++) {
+      uint32_t n = n_lights[(size + k) % 4];
+      ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, sizes[size][0],
+          sizes[size][1], 1, lights, n, models[k % 4] != models[3]);
+      char where[80];
+
+      fill_dome (lights, n, 300, 0.3);
+      c.model = models[k % 4];
+      c.thresholds = k < 4 ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
+                           : IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+      c.pattern = k % 2 == 0 ? IMK_PHOTOSTEREO_PATTERN_GRBG
+                             : IMK_PHOTOSTEREO_PATTERN_NONE;
+      c.mm_per_pixel = 0.02;
+      snprintf (where, sizeof (where), "%ux%u, %u equal lamps, kind %u",
+          c.width, c.height, n, k);
+      check_parity (&c, where);
+    }
+}
+
 static void
 test_strips_and_order_change_no_bit_on_the_device (void)
 {
@@ -1940,7 +1972,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
 
   test_need_cuda ();
   fill_dome (lights, N, 200, 0.4);
-  for (uint32_t kind = 0; kind < 6; kind++) {
+  for (uint32_t kind = 0; kind < 7; kind++) {
     ImkPhotostereoConfig c = config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8,
         W, H, kind == 2 ? 3 : 1, lights, N, true);
     Solved expected, solved;
@@ -1951,7 +1983,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
         kind == 3 ? IMK_PHOTOSTEREO_GREY_LUMA : IMK_PHOTOSTEREO_GREY_MOSAIC;
     c.readmit = kind != 4;
     /* fine enough for parabolas on the device, or not */
-    c.mm_per_pixel = kind == 1 || kind == 4 ? 0.01 : 0.8;
+    c.mm_per_pixel = kind == 1 || kind == 4 || kind == 6 ? 0.01 : 0.8;
     c.robust = kind == 5 ? IMK_PHOTOSTEREO_ROBUST_HUBER
                          : IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
     make_frames (&c, frames, 3);
@@ -2056,6 +2088,7 @@ main (void)
       {"light files are read", test_light_files_are_read},
       {"bad light files are refused", test_bad_light_files_are_refused},
       {"CUDA agrees", test_cuda_agrees},
+      {"CUDA agrees with equal lamps", test_cuda_agrees_with_equal_lamps},
       {"strips and order change no bit on the device",
           test_strips_and_order_change_no_bit_on_the_device},
       {0},
