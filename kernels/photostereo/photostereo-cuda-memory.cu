@@ -393,6 +393,9 @@ make_events (Cuda *cuda, ImkError *error)
   if (status == IMK_OK)
     status = IMK_CUDA (error,
         cudaEventCreateWithFlags (&cuda->filled, cudaEventDisableTiming));
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaEventCreateWithFlags (&cuda->left, cudaEventDisableTiming));
   for (uint32_t i = 0; i < cuda->n_slots && status == IMK_OK; i++)
     status = IMK_CUDA (error,
         cudaEventCreateWithFlags (&cuda->put_done[i], cudaEventDisableTiming));
@@ -463,6 +466,7 @@ imk_photostereo_cuda_create (const ImkPhotostereoPlan *plan,
   a->n_packets = imk_div_up (plan->n_lights, packet_lights (plan->type));
   a->n_words = a->n_packets;
   cuda->n_slots = 2 * packet_lights (plan->type);
+  cuda->complete = NO_PACKET;
   if (allocate_host (cuda))
     status = fill (cuda, plan, params, error);
   else
@@ -498,6 +502,8 @@ imk_photostereo_cuda_destroy (void *state)
       cudaEventDestroy (cuda->put_done[i]);
   if (cuda->filled)
     cudaEventDestroy (cuda->filled);
+  if (cuda->left)
+    cudaEventDestroy (cuda->left);
   if (cuda->ready)
     cudaEventDestroy (cuda->ready);
   if (cuda->work)

@@ -5,6 +5,7 @@
 #include "photostereo/photostereo-cuda.h"
 
 #define NO_LIGHT UINT32_MAX
+#define NO_PACKET UINT32_MAX
 
 struct Cuda {
   Arguments arguments;
@@ -23,9 +24,12 @@ struct Cuda {
   uint64_t n_puts;       /* that were started */
   cudaEvent_t *put_done; /* of a put, at its number % n_slots */
   cudaStream_t stream;   /* of the last picture */
+  cudaEvent_t left;      /* when it changes */
   uint64_t n_puts_of_set;
-  uint64_t n_waited; /* puts that this stream comes after */
-  cudaEvent_t filled;
+  uint64_t n_waited;          /* puts that this stream comes after */
+  uint32_t complete;          /* the packet that is put next, or NO_PACKET */
+  uint32_t n_since_complete;  /* pictures */
+  cudaEvent_t filled;         /* the pictures have come */
   uint32_t *waiting, *stored; /* lights of each packet, of all bands */
   ImkImage *frames;           /* of each virtual light, in strips */
 

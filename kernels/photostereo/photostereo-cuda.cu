@@ -2,12 +2,14 @@
 /* The backend: memory, pictures that come, and the order of all work.
  *
  * Where the samples of a set fit, a picture is copied into a slot on the
- * caller's stream, and when a packet of lights is complete, another stream puts
- * it into the store, and, where the solver wants them, adds it to the sums of
- * the first solution; so after the last picture there is one packet to do.
- * Where they do not fit, pictures stay where they are until they are solved:
- * then they are uploaded strip by strip, each sample once, while the strip
- * before is solved. */
+ * caller's stream, and when a packet of lights has come, another stream puts it
+ * into the store, and, where the solver wants them, adds it to the sums of the
+ * first solution; so after the last picture there is one packet to do. It is
+ * the caller's thread that waits for a packet, half a packet later: a stream
+ * that waits takes turns with the copies, at 17 us a picture. Where they do not
+ * fit, pictures stay where they are until they are solved: then they are
+ * uploaded strip by strip, each sample once, while the strip before is solved.
+ */
 #include <cstdlib>
 #include <cstring>
 
@@ -146,15 +148,16 @@ forget_seen (Cuda *cuda, cudaStream_t stream, ImkError *error)
       error, cudaMemsetAsync (cuda->arguments.seen, 0, sizeof (Seen), stream));
 }
 
-/* What waits for @packet goes into the store. */
+/* What waits for @packet goes into the store; it has come, or the working
+ * stream waits for it. */
 static ImkStatus
 put_packet (Cuda *cuda, uint32_t packet, ImkError *error)
 {
   uint32_t n = packet_lights (cuda->arguments.plan.type);
-  ImkStatus status = wait_for_pictures (cuda, error);
+  ImkStatus status = IMK_OK;
   Put put = {};
 
-  if (status == IMK_OK && cuda->n_puts_of_set++ == 0)
+  if (cuda->n_puts_of_set++ == 0)
     status = forget_seen (cuda, cuda->work, error);
   put.packet = packet;
   put.from_row = first_needed (&cuda->arguments);
@@ -204,15 +207,50 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
   return status;
 }
 
+/* The packet that is complete, when it has come. */
+static ImkStatus
+put_complete (Cuda *cuda, ImkError *error)
+{
+  uint32_t packet = cuda->complete;
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (cuda->filled));
+
+  cuda->complete = NO_PACKET;
+  if (status == IMK_OK)
+    status = put_packet (cuda, packet, error);
+  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+}
+
+/* Its pictures are under way. */
+static ImkStatus
+complete_packet (Cuda *cuda, uint32_t packet, ImkError *error)
+{
+  ImkStatus status =
+      cuda->complete == NO_PACKET ? IMK_OK : put_complete (cuda, error);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaEventRecord (cuda->filled, cuda->stream));
+  if (status == IMK_OK)
+    cuda->complete = packet;
+  cuda->n_since_complete = 0;
+  return status;
+}
+
 static ImkStatus
 put_all (Cuda *cuda, ImkError *error)
 {
   ImkStatus status = IMK_OK;
+  bool waits = false;
 
+  cuda->complete = NO_PACKET;
   for (uint32_t i = 0; i < n_packets_of (&cuda->arguments) && status == IMK_OK;
-       i++)
-    if (cuda->waiting[i])
+       i++) {
+    if (!cuda->waiting[i])
+      continue;
+    status = waits ? IMK_OK : wait_for_pictures (cuda, error);
+    waits = true;
+    if (status == IMK_OK)
       status = put_packet (cuda, i, error);
+  }
   return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
 }
 
@@ -224,9 +262,9 @@ follow_stream (Cuda *cuda, cudaStream_t stream, ImkError *error)
 
   if (stream == cuda->stream)
     return IMK_OK;
-  status = wait_for_pictures (cuda, error);
+  status = IMK_CUDA (error, cudaEventRecord (cuda->left, cuda->stream));
   if (status == IMK_OK)
-    status = IMK_CUDA (error, cudaStreamWaitEvent (stream, cuda->filled, 0));
+    status = IMK_CUDA (error, cudaStreamWaitEvent (stream, cuda->left, 0));
   cuda->stream = stream;
   cuda->n_waited = 0;
   return status;
@@ -283,11 +321,12 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
     return status;
   cuda->slot_light[slot] = light;
   cuda->waiting[packet] |= 1u << light % n;
-  if ((cuda->stored[packet] | cuda->waiting[packet]) !=
+  if ((cuda->stored[packet] | cuda->waiting[packet]) ==
       lights_of_packet (cuda, packet))
-    return IMK_OK;
-  status = put_packet (cuda, packet, error);
-  return status == IMK_OK ? follow_sums (cuda, cuda->work, error) : status;
+    return complete_packet (cuda, packet, error);
+  return cuda->complete != NO_PACKET && ++cuda->n_since_complete >= n / 2
+             ? put_complete (cuda, error)
+             : IMK_OK;
 }
 
 static void
@@ -301,6 +340,7 @@ cuda_reset (void *state)
     cuda->waiting[i] = cuda->stored[i] = 0;
   cuda->arguments.n_summed = 0;
   cuda->n_puts_of_set = 0;
+  cuda->complete = NO_PACKET;
 }
 
 static bool
