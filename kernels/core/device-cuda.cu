@@ -107,6 +107,10 @@ device_context (int device, void **context, ImkError *error)
 
   if (status != IMK_OK)
     return status;
+  if (device < 0 || device >= n_devices)
+    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+        "There is no CUDA device %d: there are %d, from 0 on.", device,
+        n_devices);
   if (!driver ().retain || !driver ().push || !driver ().pop)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "The CUDA driver has no primary contexts; it is too old.");
