@@ -700,6 +700,7 @@ GST_START_TEST (test_normals_come_from_surfaces)
 }
 GST_END_TEST;
 
+#ifdef HAVE_GST_CUDA
 /* The row of docs/memory.md that the mock cannot run. */
 GST_START_TEST (test_normals_of_surfaces_go_on_as_cuda_memory)
 {
@@ -708,6 +709,7 @@ GST_START_TEST (test_normals_of_surfaces_go_on_as_cuda_memory)
       "video/x-raw(memory:CUDAMemory),format=RGB");
 }
 GST_END_TEST;
+#endif
 
 GST_START_TEST (test_surfaces_do_not_stay_for_strips)
 {
