@@ -301,11 +301,11 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   uint32_t slot = 0;
   ImkStatus status;
 
+  status = follow_stream (cuda, (cudaStream_t) stream, error);
   if (cuda->in_strips) {
     cuda->frames[light] = *frame;
-    return IMK_OK;
+    return status;
   }
-  status = follow_stream (cuda, (cudaStream_t) stream, error);
   if (status == IMK_OK)
     status = take_slot (cuda, &slot, error);
   /* puts are done in their order, and an event may be that of a later one */
@@ -479,11 +479,14 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
-  /* pictures are there when the caller's stream comes here */
+  /* pictures are there when the caller's stream comes here, or the last of
+   * those that they came on */
   ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = wait_for_pictures (cuda, error);
   if (status == IMK_OK)
     status = forget_seen (cuda, stream, error);
   for (a->first_row = first_solved (&a->plan);

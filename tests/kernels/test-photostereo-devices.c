@@ -400,6 +400,62 @@ test_pictures_may_come_on_streams_in_turn (void)
   rig_free (rig);
 }
 
+/* Frames that are made on a slow stream of the caller's, in a set that is
+ * solved in strips on another one, by one device or two. */
+static void
+check_strips_follow (const Rig *rig, const Result *expected)
+{
+  const ImkDevice *device = get_device ();
+  Result result = result_new (&rig->config);
+  ImkPhotostereo *s = NULL;
+  ImkImage frames[N_LIGHTS];
+  void *stream;
+  ImkError error;
+
+  setenv ("IMK_MOCK_DELAY_US", "3000", 1);
+  test_ok (device->stream_new (&stream, &error), &error);
+  unsetenv ("IMK_MOCK_DELAY_US");
+  test_ok (
+      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_check (imk_photostereo_keeps_frames (s), "it is not solved in strips");
+  for (uint32_t i = 0; i < N_LIGHTS; i++) {
+    const ImkImage *from = &rig->mapped[i].image;
+
+    frames[i] = test_to_device (&rig->frames[(i + 1) % N_LIGHTS]);
+    test_ok (device->copy (frames[i].data, frames[i].stride, from->data,
+                 from->stride, imk_image_row_size (from), from->height, stream,
+                 &error),
+        &error);
+    test_ok (imk_photostereo_add (s, &frames[i], i, stream, &error), &error);
+  }
+  solve (s, &result, true, &result.summary);
+  for (int i = 0; i < N_OUTPUTS; i++)
+    test_image_same (&expected->images[i], &result.images[i],
+        rig->config.n_devices ? "strips of two devices" : "strips");
+  imk_photostereo_free (s);
+  for (uint32_t i = 0; i < N_LIGHTS; i++)
+    test_device_free (&frames[i]);
+  device->stream_free (stream);
+  result_free (&result);
+}
+
+static void
+test_strips_come_after_their_pictures (void)
+{
+  Rig *rig;
+  Result expected;
+
+  test_need_cuda ();
+  rig = rig_new (KIND_MOSAIC, MAX_HEIGHT);
+  expected = run (rig, true);
+  rig->config.memory_limit = 600000;
+  check_strips_follow (rig, &expected);
+  share (&rig->config, 2);
+  check_strips_follow (rig, &expected);
+  result_free (&expected);
+  rig_free (rig);
+}
+
 /* Returns: whether a set on three devices came through; *told: with whose
  * error it did not */
 static bool
@@ -496,6 +552,8 @@ main (void)
           test_bands_of_a_row_and_fewer_rows_than_devices},
       {"pictures may come on streams in turn",
           test_pictures_may_come_on_streams_in_turn},
+      {"strips come after their pictures",
+          test_strips_come_after_their_pictures},
       {"a failure of any device is told", test_a_failure_of_any_device_is_told},
       {"devices that are not there are refused",
           test_devices_that_are_not_there_are_refused},
