@@ -404,6 +404,8 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
   ImkStatus status = put_all (cuda, error);
 
+  if (status == IMK_OK && cuda->n_puts_of_set == 0) /* without pictures */
+    status = forget_seen (cuda, cuda->work, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (cuda->ready, cuda->work));
   if (status == IMK_OK)
@@ -549,7 +551,11 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   a->compare = compare;
   a->measures = outputs->quality.data || p->n_planes > 1;
   a->out = *outputs;
-  status = upload_lights (cuda, lights, n_lights, launch.stream, error);
+  /* the solution before may be on its way on another stream */
+  status =
+      IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = upload_lights (cuda, lights, n_lights, launch.stream, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error,
         cudaMemsetAsync (a->rows, 0, p->height * sizeof (Row), launch.stream));

@@ -264,6 +264,22 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
     test_image_check_canaries (&to->images[i], "an output");
 }
 
+/* Nothing is left of the set before. */
+static void
+check_empty_set (ImkPhotostereo *s, Result *to, bool mapped)
+{
+  ImkPhotostereoSummary summary;
+
+  imk_photostereo_reset (s);
+  solve (s, to, mapped, &summary);
+  test_check (summary.n_samples == 0 && summary.n_clipped == 0 &&
+                  summary.largest == 0 && summary.n_invalid == summary.n_pixels,
+      "a set without pictures has %llu samples, %llu are clipped, one is %u",
+      (unsigned long long) summary.n_samples,
+      (unsigned long long) summary.n_clipped, summary.largest);
+  imk_photostereo_reset (s);
+}
+
 /* A set, the second of the object, with a look at it after two thirds.
  * @mapped: pictures and results are in page-locked memory */
 static Result
@@ -279,7 +295,7 @@ run (const Rig *rig, bool mapped)
     uint32_t light = i * 7 % N_LIGHTS;
 
     if (i == N_LIGHTS - 3)
-      imk_photostereo_reset (s);
+      check_empty_set (s, &result, mapped);
     if (i >= N_LIGHTS - 3 && i < N_LIGHTS)
       continue;
     test_ok (imk_photostereo_add (s,
