@@ -611,13 +611,21 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
 /* ------------------------------------------------------------------------
  * The backend. */
 
+/* The sums know absolute limits of the grey value. Field by field, as what lies
+ * between the fields may be anything, and updates come with each picture. */
+static bool
+has_same_sums (const ImkPhotostereoParams *a, const ImkPhotostereoParams *b)
+{
+  return a->robust == b->robust && a->relative == b->relative &&
+         a->t_min == b->t_min && a->t_max == b->t_max;
+}
+
 static ImkStatus
 cuda_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
 {
   Arguments *a = &((Cuda *) state)->arguments;
 
-  /* the sums know absolute limits of the grey value */
-  if (memcmp (params, &a->params, sizeof (*params)) != 0)
+  if (!has_same_sums (params, &a->params))
     a->n_summed = 0;
   take_params (a, params);
   return IMK_OK;
