@@ -386,7 +386,7 @@ gst_photo_stereo_look_at_set (GstPhotoStereo *self)
   next_light = self->settings.next_light;
   by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
   GST_OBJECT_UNLOCK (self);
-  if (n_pictures >= self->set_size * self->bands)
+  if (n >= self->set_size)
     return gst_photo_stereo_end_set (self);
   if (!interval || n % interval != 0 || n == self->n_looked)
     return GST_FLOW_OK;

@@ -591,9 +591,11 @@ imk_photostereo_cuda_solve_matrix (
 
   launch.gridDim.x = imk_div_up (a->plan.width, SEGMENT);
   launch.dynamicSmemBytes = shared_size (a);
-  status = IMK_CUDA (error, cudaFuncSetAttribute ((const void *) kernel,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                (int) launch.dynamicSmemBytes));
+  /* the same of all objects: another one's threads may be between these calls
+   */
+  status = IMK_CUDA (
+      error, cudaFuncSetAttribute ((const void *) kernel,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED));
   return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, *a)
                           : status;
 }

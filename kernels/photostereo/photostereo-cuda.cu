@@ -301,11 +301,11 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   uint32_t slot = 0;
   ImkStatus status;
 
+  status = follow_stream (cuda, (cudaStream_t) stream, error);
   if (cuda->in_strips) {
     cuda->frames[light] = *frame;
-    return IMK_OK;
+    return status;
   }
-  status = follow_stream (cuda, (cudaStream_t) stream, error);
   if (status == IMK_OK)
     status = take_slot (cuda, &slot, error);
   /* puts are done in their order, and an event may be that of a later one */
@@ -404,6 +404,8 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
   ImkStatus status = put_all (cuda, error);
 
+  if (status == IMK_OK && cuda->n_puts_of_set == 0) /* without pictures */
+    status = forget_seen (cuda, cuda->work, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (cuda->ready, cuda->work));
   if (status == IMK_OK)
@@ -479,11 +481,14 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
-  /* pictures are there when the caller's stream comes here */
+  /* pictures are there when the caller's stream comes here, or the last of
+   * those that they came on */
   ImkStatus status = IMK_CUDA (error, cudaEventRecord (cuda->ready, stream));
 
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaStreamWaitEvent (cuda->work, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = wait_for_pictures (cuda, error);
   if (status == IMK_OK)
     status = forget_seen (cuda, stream, error);
   for (a->first_row = first_solved (&a->plan);
@@ -546,7 +551,11 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   a->compare = compare;
   a->measures = outputs->quality.data || p->n_planes > 1;
   a->out = *outputs;
-  status = upload_lights (cuda, lights, n_lights, launch.stream, error);
+  /* the solution before may be on its way on another stream */
+  status =
+      IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0));
+  if (status == IMK_OK)
+    status = upload_lights (cuda, lights, n_lights, launch.stream, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error,
         cudaMemsetAsync (a->rows, 0, p->height * sizeof (Row), launch.stream));
@@ -602,13 +611,21 @@ cuda_probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
 /* ------------------------------------------------------------------------
  * The backend. */
 
+/* The sums know absolute limits of the grey value. Field by field, as what lies
+ * between the fields may be anything, and updates come with each picture. */
+static bool
+has_same_sums (const ImkPhotostereoParams *a, const ImkPhotostereoParams *b)
+{
+  return a->robust == b->robust && a->relative == b->relative &&
+         a->t_min == b->t_min && a->t_max == b->t_max;
+}
+
 static ImkStatus
 cuda_update (void *state, const ImkPhotostereoParams *params, ImkError *error)
 {
   Arguments *a = &((Cuda *) state)->arguments;
 
-  /* the sums know absolute limits of the grey value */
-  if (memcmp (params, &a->params, sizeof (*params)) != 0)
+  if (!has_same_sums (params, &a->params))
     a->n_summed = 0;
   take_params (a, params);
   return IMK_OK;

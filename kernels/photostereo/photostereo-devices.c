@@ -215,16 +215,13 @@ devices_keep_frames (void *state)
   return false;
 }
 
+/* Also what is read when the set is solved is there then. */
 static ImkStatus
 add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
     uint32_t colour, ImkError *error)
 {
-  ImkStatus status;
+  ImkStatus status = d->device->event_wait (d->ready, part->stream, error);
 
-  if (part->keeps_frames) /* nothing is read now */
-    return d->backend->add (
-        part->state, frame, light, colour, part->stream, error);
-  status = d->device->event_wait (d->ready, part->stream, error);
   if (status == IMK_OK)
     status = d->backend->add (
         part->state, frame, light, colour, part->stream, error);

@@ -264,8 +264,11 @@ ImkStatus imk_photostereo_update (
  * @light: its index, each once a set, in any order; with several bands, as
  *   imk_photostereo_add_band () of the first
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU has
- *   read @frame, though it may wait for one that came 16 pictures before; see
- *   imk_photostereo_keeps_frames () for how long it has to stay
+ *   read @frame, though it may wait for one that came 16 pictures before (8 of
+ *   16 bits; with several bands, or in another order, the last one); see
+ *   imk_photostereo_keeps_frames () for how long it has to stay. Pictures may
+ *   come on several streams; each has to exist until one has come on another,
+ *   or the object is freed
  *
  * With further devices, @stream goes on when all have read @frame, so that they
  * wait for each other unless pictures come on several streams in turn. A frame

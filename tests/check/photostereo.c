@@ -771,6 +771,37 @@ GST_START_TEST (test_pictures_may_say_their_band)
 }
 GST_END_TEST
 
+/* A picture of a light that stays incomplete does not end a set too early. */
+GST_START_TEST (test_sets_of_chosen_lights_are_counted_in_whole_ones)
+{
+  static const guint pictures[][2] = {
+      {0, 0}, {3, 1}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {5, 0}, {0, 1}};
+  Ps ps = ps_new ("bands=2 index-source=meta set-size=3", "normal", NULL);
+  GstMessage *message;
+  guint found;
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < G_N_ELEMENTS (pictures); i++) {
+    guint light = pictures[i][0], band = pictures[i][1];
+
+    fail_unless_equals_int (gst_harness_buffers_received (ps.normal), 0);
+    check_push (ps.sink,
+        with_band (with_index (band_picture (&ps, light, band), light), band),
+        GST_FLOW_OK);
+  }
+  fail_unless_equals_int (gst_harness_buffers_received (ps.normal), 1);
+  message = next_message (&ps, "photostereo-progress");
+  fail_unless (gst_structure_get_uint (
+      gst_message_get_structure (message), "lights", &found));
+  fail_unless_equals_int (found, 3);
+  gst_message_unref (message);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "2 pictures of lights of which not all 2 bands");
+  ps_free (&ps);
+}
+GST_END_TEST
+
 /* Returns: (transfer full): the path of [bands, HEIGHT, WIDTH] of u8, @value
  * times 1, 2, ... */
 static gchar *
@@ -1355,6 +1386,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_three_bands_are_a_colour_picture);
   tcase_add_test (tc, test_sets_of_bands_are_counted_in_lights);
   tcase_add_test (tc, test_pictures_may_say_their_band);
+  tcase_add_test (tc, test_sets_of_chosen_lights_are_counted_in_whole_ones);
   tcase_add_test (tc, test_each_band_may_have_a_dark_frame);
   tcase_add_test (tc, test_bad_bands_are_refused);
   tcase_add_test (tc, test_bad_indices_are_refused);

@@ -264,6 +264,22 @@ solve (ImkPhotostereo *s, Result *to, bool into_mapped,
     test_image_check_canaries (&to->images[i], "an output");
 }
 
+/* Nothing is left of the set before. */
+static void
+check_empty_set (ImkPhotostereo *s, Result *to, bool mapped)
+{
+  ImkPhotostereoSummary summary;
+
+  imk_photostereo_reset (s);
+  solve (s, to, mapped, &summary);
+  test_check (summary.n_samples == 0 && summary.n_clipped == 0 &&
+                  summary.largest == 0 && summary.n_invalid == summary.n_pixels,
+      "a set without pictures has %llu samples, %llu are clipped, one is %u",
+      (unsigned long long) summary.n_samples,
+      (unsigned long long) summary.n_clipped, summary.largest);
+  imk_photostereo_reset (s);
+}
+
 /* A set, the second of the object, with a look at it after two thirds.
  * @mapped: pictures and results are in page-locked memory */
 static Result
@@ -279,7 +295,7 @@ run (const Rig *rig, bool mapped)
     uint32_t light = i * 7 % N_LIGHTS;
 
     if (i == N_LIGHTS - 3)
-      imk_photostereo_reset (s);
+      check_empty_set (s, &result, mapped);
     if (i >= N_LIGHTS - 3 && i < N_LIGHTS)
       continue;
     test_ok (imk_photostereo_add (s,
@@ -400,6 +416,62 @@ test_pictures_may_come_on_streams_in_turn (void)
   rig_free (rig);
 }
 
+/* Frames that are made on a slow stream of the caller's, in a set that is
+ * solved in strips on another one, by one device or two. */
+static void
+check_strips_follow (const Rig *rig, const Result *expected)
+{
+  const ImkDevice *device = get_device ();
+  Result result = result_new (&rig->config);
+  ImkPhotostereo *s = NULL;
+  ImkImage frames[N_LIGHTS];
+  void *stream;
+  ImkError error;
+
+  setenv ("IMK_MOCK_DELAY_US", "3000", 1);
+  test_ok (device->stream_new (&stream, &error), &error);
+  unsetenv ("IMK_MOCK_DELAY_US");
+  test_ok (
+      imk_photostereo_new (IMK_BACKEND_CUDA, &rig->config, &s, &error), &error);
+  test_check (imk_photostereo_keeps_frames (s), "it is not solved in strips");
+  for (uint32_t i = 0; i < N_LIGHTS; i++) {
+    const ImkImage *from = &rig->mapped[i].image;
+
+    frames[i] = test_to_device (&rig->frames[(i + 1) % N_LIGHTS]);
+    test_ok (device->copy (frames[i].data, frames[i].stride, from->data,
+                 from->stride, imk_image_row_size (from), from->height, stream,
+                 &error),
+        &error);
+    test_ok (imk_photostereo_add (s, &frames[i], i, stream, &error), &error);
+  }
+  solve (s, &result, true, &result.summary);
+  for (int i = 0; i < N_OUTPUTS; i++)
+    test_image_same (&expected->images[i], &result.images[i],
+        rig->config.n_devices ? "strips of two devices" : "strips");
+  imk_photostereo_free (s);
+  for (uint32_t i = 0; i < N_LIGHTS; i++)
+    test_device_free (&frames[i]);
+  device->stream_free (stream);
+  result_free (&result);
+}
+
+static void
+test_strips_come_after_their_pictures (void)
+{
+  Rig *rig;
+  Result expected;
+
+  test_need_cuda ();
+  rig = rig_new (KIND_MOSAIC, MAX_HEIGHT);
+  expected = run (rig, true);
+  rig->config.memory_limit = 600000;
+  check_strips_follow (rig, &expected);
+  share (&rig->config, 2);
+  check_strips_follow (rig, &expected);
+  result_free (&expected);
+  rig_free (rig);
+}
+
 /* Returns: whether a set on three devices came through; *told: with whose
  * error it did not */
 static bool
@@ -496,6 +568,8 @@ main (void)
           test_bands_of_a_row_and_fewer_rows_than_devices},
       {"pictures may come on streams in turn",
           test_pictures_may_come_on_streams_in_turn},
+      {"strips come after their pictures",
+          test_strips_come_after_their_pictures},
       {"a failure of any device is told", test_a_failure_of_any_device_is_told},
       {"devices that are not there are refused",
           test_devices_that_are_not_there_are_refused},

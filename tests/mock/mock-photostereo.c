@@ -18,6 +18,7 @@ typedef struct State {
   uint32_t width, height, first_row, n_rows;
   bool keeps_frames;
   uint32_t bands;
+  void *stream; /* of the last picture that waits */
   ImkImage frames[IMK_PHOTOSTEREO_MAX_LIGHTS][IMK_PHOTOSTEREO_MAX_BANDS];
 } State;
 
@@ -141,11 +142,15 @@ add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
     void *stream, ImkError *error)
 {
   State *s = state_of (state);
+  ImkStatus status = IMK_OK;
 
   if (!s->keeps_frames)
     return submit_add (state, frame, light, band, stream, error);
+  if (s->stream && s->stream != stream)
+    status = mock_stream_synchronize (s->stream, error);
+  s->stream = stream;
   s->frames[light][band] = *frame;
-  return IMK_OK;
+  return status;
 }
 
 /* What waited in the caller's memory; anew for each solution. */
@@ -154,7 +159,8 @@ submit_all (void *state, const uint32_t *lights, uint32_t n, void *stream,
     ImkError *error)
 {
   State *s = state_of (state);
-  ImkStatus status = IMK_OK;
+  ImkStatus status =
+      s->stream ? mock_stream_synchronize (s->stream, error) : IMK_OK;
 
   reset (state);
   for (uint32_t i = 0; i < n; i++)
