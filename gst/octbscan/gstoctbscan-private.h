@@ -202,7 +202,7 @@ void gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms);
 /* The pads are not kept any longer. */
 void gst_oct_bscan_forget_terms (GstOctBscan *self);
 
-/* In the statistics. Call with the frames locked. */
+/* In the statistics. Any one thread. */
 void gst_oct_bscan_count (
     GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
