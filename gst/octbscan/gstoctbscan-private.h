@@ -79,6 +79,7 @@ struct _GstOctBscan {
   GMutex frames;
   GstOctBscanQueue *queue;
   gboolean host_images; /* somebody downstream reads images on the CPU */
+  gboolean has_shown;   /* the first images are out, for all to read */
 };
 
 /* A B-scan on its way; or several that came in one buffer and leave in one

@@ -742,6 +742,19 @@ gst_oct_bscan_queue_drain (GstOctBscanQueue *self)
 }
 
 void
+gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us)
+{
+  gint64 until = g_get_monotonic_time () + us;
+  gboolean in_time = TRUE;
+
+  g_mutex_lock (&self->lock);
+  while (in_time && !self->flushing &&
+         (self->waiting.length > 0 || self->order.length > 0 || self->pushing))
+    in_time = g_cond_wait_until (&self->changed, &self->lock, until);
+  g_mutex_unlock (&self->lock);
+}
+
+void
 gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
 {
   g_mutex_lock (&self->lock);
