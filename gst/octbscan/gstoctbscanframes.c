@@ -286,7 +286,9 @@ prepare_output (
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  if (is_settled (output, w, i)) {
+  if (w->terms->pads[i] != output->pad) { /* released or requested since */
+    flow = GST_FLOW_NOT_LINKED;
+  } else if (is_settled (output, w, i)) {
     flow = GST_FLOW_OK;
   } else {
     flow = gst_oct_bscan_negotiate (self, i, w->terms->pads[i]);
