@@ -30,8 +30,8 @@ struct _GstImagingEngine {
   /* of the streaming thread */
   Format format;
   gboolean is_open;
-  gboolean has_posted;        /* an error, since a kernel was last opened */
-  gboolean gave_up;           /* on the device, until the next start */
+  gint has_posted;  /* atomic; an error, since a kernel was last opened */
+  gboolean gave_up; /* on the device, until the next start */
   GstImagingContext *context; /* written under the object lock */
   gpointer stream;
   gsize slab_size; /* 0: none */

@@ -226,7 +226,7 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
     return status;
 
   self->is_open = TRUE;
-  self->has_posted = FALSE;
+  g_atomic_int_set (&self->has_posted, FALSE);
   GST_OBJECT_LOCK (self->element);
   self->active = backend;
   GST_OBJECT_UNLOCK (self->element);
@@ -288,9 +288,8 @@ gst_imaging_engine_post_error (
 {
   GstElement *element = self->element;
 
-  if (self->has_posted)
+  if (!g_atomic_int_compare_and_exchange (&self->has_posted, FALSE, TRUE))
     return;
-  self->has_posted = TRUE;
   switch (status) {
   case IMK_ERROR_CONFIG:
     GST_ELEMENT_ERROR (
@@ -557,7 +556,8 @@ void
 gst_imaging_engine_count_frame (GstImagingEngine *self, GstClockTime entered)
 {
   self->frame_number++;
-  self->has_posted = FALSE; /* what fails next has another cause */
+  /* what fails next has another cause */
+  g_atomic_int_set (&self->has_posted, FALSE);
   gst_imaging_stats_add_frame (
       self->stats, gst_util_get_timestamp () - entered);
 }
@@ -586,7 +586,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   gst_imaging_stats_reset (self->stats);
   self->frame_number = 0;
   self->gave_up = FALSE;
-  self->has_posted = FALSE;
+  g_atomic_int_set (&self->has_posted, FALSE);
   self->said_late = FALSE;
   self->active_memory = NULL;
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)

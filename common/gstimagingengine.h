@@ -357,7 +357,8 @@ GstImagingStats *gst_imaging_engine_stats (GstImagingEngine *self);
  * gst_imaging_engine_count_frame: (skip)
  * @entered: when it came, as gst_util_get_timestamp() said
  *
- * Counts a frame that the element is done with.
+ * Counts a frame that the element is done with. Any thread, one at a time,
+ * whatever others do with the engine.
  */
 GST_IMAGING_API
 void gst_imaging_engine_count_frame (
@@ -366,7 +367,8 @@ void gst_imaging_engine_count_frame (
 /**
  * gst_imaging_engine_count_lost: (skip)
  *
- * Counts a frame for which gst_imaging_engine_is_lost() holds.
+ * Counts a frame for which gst_imaging_engine_is_lost() holds; as
+ * gst_imaging_engine_count_frame().
  */
 GST_IMAGING_API
 void gst_imaging_engine_count_lost (GstImagingEngine *self);

@@ -17,6 +17,7 @@ struct _GstImagingPool {
   GCond changed;
   GArray *idle;       /* of Idle, by address */
   const guint8 *last; /* address of the frame that was given out last */
+  guint n_released;   /* counts, and wraps around */
   gboolean flushing;
 };
 
@@ -90,26 +91,45 @@ is_as_it_was (GstBuffer *buffer)
          gst_buffer_is_all_memory_writable (buffer);
 }
 
+/* A new one, as long as there may be more. To lock the pages of a block takes
+ * milliseconds, in which frames come back: who brings them shall not wait. Call
+ * with the lock held, which is let go of meanwhile. */
+static GstFlowReturn
+acquire_new (GstImagingPool *self, GstBuffer **buffer)
+{
+  GstBufferPoolAcquireParams no_wait = {
+      .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
+  GstFlowReturn flow;
+
+  g_mutex_unlock (&self->lock);
+  flow = parent_class ()->acquire_buffer (
+      GST_BUFFER_POOL (self), buffer, &no_wait);
+  g_mutex_lock (&self->lock);
+  if (flow == GST_FLOW_OK && is_as_it_was (*buffer))
+    self->last = address_of (*buffer);
+  return flow;
+}
+
 static GstFlowReturn
 acquire (
     GstBufferPool *pool, GstBuffer **buffer, GstBufferPoolAcquireParams *params)
 {
   GstImagingPool *self = GST_IMAGING_POOL (pool);
-  GstBufferPoolAcquireParams no_wait = {
-      .flags = GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT};
   gboolean waits =
       !params || !(params->flags & GST_BUFFER_POOL_ACQUIRE_FLAG_DONTWAIT);
   GstFlowReturn flow = GST_FLOW_OK;
 
   g_mutex_lock (&self->lock);
   while (!(*buffer = take_idle (self))) {
-    /* a new one, as long as there may be more; none is idle there */
-    flow = self->flushing
-               ? GST_FLOW_FLUSHING
-               : parent_class ()->acquire_buffer (pool, buffer, &no_wait);
-    if (*buffer && is_as_it_was (*buffer))
-      self->last = address_of (*buffer);
-    if (flow != GST_FLOW_EOS || !waits)
+    guint n_released = self->n_released;
+
+    /* none is idle with the parent */
+    flow = self->flushing ? GST_FLOW_FLUSHING : acquire_new (self, buffer);
+    if (flow != GST_FLOW_EOS)
+      break;
+    if (n_released != self->n_released || self->flushing)
+      continue; /* meanwhile */
+    if (!waits)
       break;
     g_cond_wait (&self->changed, &self->lock);
   }
@@ -127,6 +147,7 @@ release (GstBufferPool *pool, GstBuffer *buffer)
     put_idle (self, buffer);
   else
     parent_class ()->release_buffer (pool, buffer);
+  self->n_released++;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }

@@ -79,6 +79,7 @@ struct _GstOctBscan {
   GMutex frames;
   GstOctBscanQueue *queue;
   gboolean host_images; /* somebody downstream reads images on the CPU */
+  gboolean has_shown;   /* the first images are out, for all to read */
 };
 
 /* A B-scan on its way; or several that came in one buffer and leave in one
@@ -202,7 +203,7 @@ void gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms);
 /* The pads are not kept any longer. */
 void gst_oct_bscan_forget_terms (GstOctBscan *self);
 
-/* In the statistics. Call with the frames locked. */
+/* In the statistics. Any one thread. */
 void gst_oct_bscan_count (
     GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 

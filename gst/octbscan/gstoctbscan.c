@@ -540,7 +540,7 @@ start (GstOctBscan *self)
   self->latency = 0;
   gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
-  self->host_images = FALSE;
+  self->host_images = self->has_shown = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   return choose_first_device (self) && gst_imaging_engine_start (self->engine);

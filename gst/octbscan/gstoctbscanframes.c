@@ -3,6 +3,9 @@
  * through the queue. */
 #include "gstoctbscanqueue.h"
 
+/* How long the first image of a stream is waited for: it takes less. */
+#define FIRST_US 20000
+
 GstPad *
 gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
 {
@@ -283,7 +286,9 @@ prepare_output (
   GstOctBscanOutput *output = &self->outputs[i];
   GstFlowReturn flow;
 
-  if (is_settled (output, w, i)) {
+  if (w->terms->pads[i] != output->pad) { /* released or requested since */
+    flow = GST_FLOW_NOT_LINKED;
+  } else if (is_settled (output, w, i)) {
     flow = GST_FLOW_OK;
   } else {
     flow = gst_oct_bscan_negotiate (self, i, w->terms->pads[i]);
@@ -645,10 +650,23 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   return GST_FLOW_ERROR;
 }
 
+/* Whoever reads an image that is on the device has memory made for it and waits
+ * for its copy, longer than it takes until the next B-scan comes: that shall be
+ * the first one alone, and not all those that come until it is out. Not for
+ * long, as a sink may hold it until the pipeline plays. */
+static void
+show_first (GstOctBscan *self)
+{
+  self->has_shown = TRUE;
+  if (!self->host_images)
+    gst_oct_bscan_queue_wait (self->queue, FIRST_US);
+}
+
 /* Call with the frames locked, which are let go of. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
+  gboolean is_first = !self->has_shown && w->has_images;
   GstFlowReturn flow;
   ImkStatus status;
   ImkError error;
@@ -662,8 +680,12 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK)
     return process_without_device (self, w, status, &error);
-  if (flow == GST_FLOW_OK)
-    return gst_oct_bscan_queue_push (self->queue, w);
+  if (flow == GST_FLOW_OK) {
+    flow = gst_oct_bscan_queue_push (self->queue, w);
+    if (flow == GST_FLOW_OK && is_first)
+      show_first (self);
+    return flow;
+  }
   gst_oct_bscan_work_free (w);
   return flow;
 }

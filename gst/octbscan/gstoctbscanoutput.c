@@ -4,6 +4,11 @@
 #include "gstimagingallocation.h"
 #include "gstimagingmemory.h"
 
+/* Bytes of images that are made ready in page-locked memory, and how many at
+ * most. */
+#define READY_SIZE ((gsize) 16 << 20)
+#define MOST_READY 128
+
 static void
 drop (GstBufferPool **pool)
 {
@@ -16,6 +21,7 @@ static void
 drop_pool (GstOctBscanOutput *self)
 {
   drop (&self->pool);
+  drop (&self->host);
   drop (&self->blocks);
 }
 
@@ -102,11 +108,53 @@ make_pool (GstOctBscanOutput *self, GstImagingEngine *engine)
   return self->pool && gst_buffer_pool_set_active (self->pool, TRUE);
 }
 
+/* To lock pages takes milliseconds, in which many B-scans come: not while they
+ * do. Images that are larger wait until they are wanted. */
+static void
+make_ready (GstBufferPool *pool, gsize size)
+{
+  gsize n = MIN (READY_SIZE / gst_imaging_memory_pitch (size), MOST_READY);
+  GstStructure *config = gst_buffer_pool_get_config (pool);
+  GstCaps *caps = NULL;
+  guint pool_size = 0;
+
+  gst_buffer_pool_config_get_params (config, &caps, &pool_size, NULL, NULL);
+  gst_buffer_pool_config_set_params (config, caps, pool_size, (guint) n, 0);
+  gst_buffer_pool_set_config (pool, config);
+}
+
+/* A pool as the answer to @query wants it. Returns: (nullable) */
+static GstBufferPool *
+decide_pool (GstOctBscanOutput *self, GstImagingEngine *engine,
+    const GstQuery *answer, GstImagingMemoryMode mode)
+{
+  GstQuery *query = gst_query_copy (answer);
+  GstBufferPool *pool = NULL;
+
+  if (gst_imaging_allocation_decide_mode (engine, query, mode))
+    gst_query_parse_nth_allocation_pool (query, 0, &pool, NULL, NULL, NULL);
+  gst_query_unref (query);
+  if (pool && mode == GST_IMAGING_MEMORY_PINNED &&
+      gst_imaging_engine_is_on_cuda (engine))
+    make_ready (pool, self->info.size);
+  if (pool && !gst_buffer_pool_set_active (pool, TRUE))
+    gst_clear_object (&pool);
+  return pool;
+}
+
+/* Whether images may be born on the device first and in host memory later. */
+static gboolean
+may_turn_to_host (const GstOctBscanOutput *self, GstImagingEngine *engine)
+{
+  return !self->use_host && gst_imaging_engine_is_on_cuda (engine) &&
+         !gst_imaging_context_info (gst_imaging_engine_context (engine))
+              ->integrated;
+}
+
 static gboolean
 decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
 {
   GstQuery *query;
-  gboolean ok;
 
   if (self->kind != OUTPUT_IMAGE)
     return make_pool (self, engine);
@@ -114,13 +162,12 @@ decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
   drop_pool (self);
   if (!gst_pad_peer_query (self->pad, query))
     GST_DEBUG_OBJECT (self->pad, "the peer proposes no allocation");
-  ok = gst_imaging_allocation_decide_mode (engine, query,
+  self->pool = decide_pool (self, engine, query,
       self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
-  if (ok)
-    gst_query_parse_nth_allocation_pool (
-        query, 0, &self->pool, NULL, NULL, NULL);
+  if (self->pool && may_turn_to_host (self, engine))
+    self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
   gst_query_unref (query);
-  return ok && gst_buffer_pool_set_active (self->pool, TRUE);
+  return self->pool != NULL;
 }
 
 /* A pad that is not linked has caps as well, since the segment, which must come
@@ -179,8 +226,14 @@ gst_oct_bscan_output_is_agreed (const GstOctBscanOutput *self, GstPad *pad)
 void
 gst_oct_bscan_output_use_host (GstOctBscanOutput *self, gboolean use_host)
 {
-  if (self->use_host != use_host)
-    drop_pool (self);
+  GstBufferPool *ready = NULL;
+
+  if (self->use_host == use_host)
+    return;
+  if (use_host)
+    ready = g_steal_pointer (&self->host);
+  drop_pool (self);
+  self->pool = ready;
   self->use_host = use_host;
 }
 

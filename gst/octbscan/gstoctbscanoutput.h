@@ -24,7 +24,8 @@ typedef struct {
   guint settled;         /* of the element: settings that it has agreed with */
   GstBufferPool *blocks; /* (nullable): for several images each */
   gsize block_size;
-  gboolean use_host; /* on a GPU: images are born in page-locked memory */
+  GstBufferPool *host; /* (nullable): the pool of use_host, made ready */
+  gboolean use_host;   /* on a GPU: images are born in page-locked memory */
 } GstOctBscanOutput;
 
 /* Before other caps, and at the end. */

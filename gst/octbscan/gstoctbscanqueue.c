@@ -399,11 +399,11 @@ push_works (GstOctBscanQueue *self, Batch *b)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
-  g_mutex_lock (&self->element->frames);
+  /* the frames are not locked: who brings B-scans may be having page-locked
+   * memory made for more images, and needs more of them until these are out */
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost || b->works[i]->in)
       gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
-  g_mutex_unlock (&self->element->frames);
   for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
     if (!b->works[i]->lost)
       flow = gst_oct_bscan_push (self->element, b->works[i]);
@@ -738,6 +738,19 @@ gst_oct_bscan_queue_drain (GstOctBscanQueue *self)
     g_cond_wait (&self->changed, &self->lock);
     drop_waiting (self);
   }
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us)
+{
+  gint64 until = g_get_monotonic_time () + us;
+  gboolean in_time = TRUE;
+
+  g_mutex_lock (&self->lock);
+  while (in_time && !self->flushing &&
+         (self->waiting.length > 0 || self->order.length > 0 || self->pushing))
+    in_time = g_cond_wait_until (&self->changed, &self->lock, until);
   g_mutex_unlock (&self->lock);
 }
 

@@ -26,6 +26,9 @@ GstFlowReturn gst_oct_bscan_queue_push (
 /* Waits until all has been pushed, or dropped. */
 void gst_oct_bscan_queue_drain (GstOctBscanQueue *self);
 
+/* The same, for at most @us, and not while flushing. */
+void gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us);
+
 /* @flushing: from now on all is dropped; else downstream takes B-scans again,
  * whatever it has said */
 void gst_oct_bscan_queue_set_flushing (

@@ -333,7 +333,8 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
 }
 
 /* cuBLAS has products for different sizes, and loads each when it is first
- * used: better before the first B-scan. */
+ * used: better before the first B-scan. The more jobs, the less one more
+ * changes what it chooses. */
 static ImkStatus
 warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
     ImkError *error)
@@ -342,7 +343,7 @@ warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
   ImkStatus status = IMK_OK;
 
   narrow.narrow = o.has_integers;
-  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 8 ? 1 : 4) {
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4) {
     status = multiply (o, a, n, nullptr, error);
     if (status == IMK_OK && narrow.narrow)
       status = multiply (narrow, a, n, nullptr, error);

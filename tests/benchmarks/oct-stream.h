@@ -35,7 +35,7 @@ void oct_calibration_free (gchar *path);
 
 /* @properties: of octbscan, as gst-launch-1.0 takes them
  * @lines: a buffer has
- * @n_buffers: that the camera has, 0 for as many as it takes */
+ * @n_buffers: that the camera has, filled at once; 0 for as many as it takes */
 void oct_stream_open (OctStream *s, const gchar *properties, guint lines,
     gdouble rate, gboolean linear, guint n_buffers);
 

@@ -45,25 +45,69 @@ sleep_until (double us)
   clock_nanosleep (CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
+/* Where in a run it went wrong. */
+typedef struct {
+  guint n_lost, first_lost, last_lost;
+  double longest, latest; /* us: a push, and behind the clock before one */
+  guint longest_at, latest_at;
+} Trouble;
+
+static void
+note_lost (Trouble *t, guint i)
+{
+  if (t->n_lost++ == 0)
+    t->first_lost = i;
+  t->last_lost = i;
+}
+
+static void
+note_push (Trouble *t, guint i, double due, double begun, double done)
+{
+  if (begun - due > t->latest) {
+    t->latest = begun - due;
+    t->latest_at = i;
+  }
+  if (done - begun > t->longest) {
+    t->longest = done - begun;
+    t->longest_at = i;
+  }
+}
+
+static void
+print_trouble (const gchar *name, const gchar *backend, const Trouble *t)
+{
+  printf ("%s %s: the longest push took %.0f us, of B-scan %u; the camera was "
+          "%.0f us late at B-scan %u\n",
+      name, backend, t->longest, t->longest_at, t->latest, t->latest_at);
+  if (t->n_lost > 0)
+    printf ("%s %s: lost from B-scan %u to %u\n", name, backend, t->first_lost,
+        t->last_lost);
+}
+
 /* A camera waits for nobody. */
 static void
 live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
 {
-  guint n = (guint) (rate * seconds), n_lost = 0, n_pushed = 0;
+  guint n = (guint) (rate * seconds), n_pushed = 0;
   gchar *calibration = oct_calibration (4);
   gchar *properties = g_strdup_printf (
       "backend=%s cameras=4 calibration=%s scale=4", backend, calibration);
   double start, early = 0, late;
+  Trouble trouble = {0};
   OctStream s;
 
   oct_stream_open (&s, properties, OCT_LINES, rate, TRUE, N_BUFFERS);
   start = bench_now ();
   for (guint i = 0; i < n; i++) {
-    sleep_until (start + i * 1e6 / rate);
+    double due = start + i * 1e6 / rate, begun;
+
+    sleep_until (due);
+    begun = bench_now ();
     if (oct_stream_push (&s, n_pushed))
       n_pushed++;
     else
-      n_lost++;
+      note_lost (&trouble, i);
+    note_push (&trouble, i, due, begun, bench_now ());
     if (i == n / 4)
       early = resident_mib ();
   }
@@ -72,8 +116,9 @@ live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
   printf ("%s %s: %u s, %u B-scans, %u lost, %" G_GUINT64_FORMAT
           " images out of order; resident %.0f MiB after a quarter, %.0f at "
           "the end\n",
-      name, backend, seconds, n, n_lost,
+      name, backend, seconds, n, trouble.n_lost,
       s.viewers[0].n_out_of_order + s.viewers[1].n_out_of_order, early, late);
+  print_trouble (name, backend, &trouble);
   {
     GstStructure *stats = NULL;
     double p50 = NAN, p99 = NAN, longest = NAN;

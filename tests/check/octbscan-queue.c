@@ -289,6 +289,30 @@ GST_START_TEST (test_single_frames_go_at_once)
 }
 GST_END_TEST
 
+/* To lock pages takes long; it is not done while B-scans come. */
+GST_START_TEST (test_host_memory_is_made_with_the_caps)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  GPtrArray *kept =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
+  guint n_before;
+
+  push_frames (h, 0, 1, FALSE);
+  pull_frames (h, 0, 1);
+  n_before = check_n_page_locked ();
+  for (guint i = 1; i <= 100; i++) {
+    push_frames (h, i, i + 1, FALSE);
+    g_ptr_array_add (kept, check_pull (h));
+    check_image (gst_buffer_ref (kept->pdata[i - 1]), i);
+  }
+  fail_unless (check_n_page_locked () <= n_before,
+      "%u blocks of page-locked memory, %u before somebody kept images",
+      check_n_page_locked (), n_before);
+  g_ptr_array_unref (kept);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* Events leave behind the images of the B-scans before them. */
 GST_START_TEST (test_events_stay_in_order)
 {
@@ -899,6 +923,7 @@ octbscan_queue_suite (void)
   tcase_add_loop_test (tc, test_order_is_kept, 0, 4);
   tcase_add_test (tc, test_batches_are_copied_at_once);
   tcase_add_test (tc, test_single_frames_go_at_once);
+  tcase_add_test (tc, test_host_memory_is_made_with_the_caps);
   tcase_add_test (tc, test_events_stay_in_order);
   tcase_add_test (tc, test_flushes);
   tcase_add_test (tc, test_flushes_while_frames_come);
