@@ -46,8 +46,8 @@ struct _GstOctBscan {
   GstClockTime period;  /* likewise; from B-scan to B-scan */
 
   /* of the streaming thread */
-  GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, the pad
-                                           also under the object lock */
+  GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, pad and
+                                           is_leaving under the object lock */
   GstFlowCombiner *flows;
   gint flows_differ; /* atomic; some pad has said other than OK */
   GstOctBscanGroup *group;
@@ -193,7 +193,7 @@ GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 /* Says that @n rows do not fill an en-face image, unless there are none. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
 
-/* Returns: (transfer full): those of now */
+/* Returns: (transfer full): those of now. Locks the frames. */
 GstOctBscanTerms *gst_oct_bscan_get_terms (GstOctBscan *self);
 void gst_oct_bscan_terms_unref (GstOctBscanTerms *terms);
 
@@ -207,7 +207,8 @@ void gst_oct_bscan_forget_terms (GstOctBscan *self);
 void gst_oct_bscan_count (
     GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
-/* Returns: the flow of all outputs after @pad has had @flow */
+/* Returns: the flow of all outputs after @pad has had @flow, which does not
+ * count when it is being released, or has been */
 GstFlowReturn gst_oct_bscan_combine (
     GstOctBscan *self, GstPad *pad, GstFlowReturn flow);
 

@@ -326,6 +326,8 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
 {
+  GstFlowReturn all = GST_FLOW_OK;
+
   /* the thread that brings B-scans needs the lock of the object often */
   if (flow != GST_FLOW_OK)
     g_atomic_int_set (&self->flows_differ, TRUE);
@@ -333,10 +335,10 @@ gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
     return GST_FLOW_OK;
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i].pad == pad) /* or it has been released */
-      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
+    if (self->outputs[i].pad == pad && !self->outputs[i].is_leaving)
+      all = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
   GST_OBJECT_UNLOCK (self);
-  return flow;
+  return all;
 }
 
 void

@@ -53,7 +53,7 @@ take_formats (const GstOctBscan *self, GstOctBscanTerms *terms)
   terms->volume = self->outputs[ENFACE].volume;
 }
 
-/* Call with the object locked. */
+/* Call with the frames and the object locked. */
 static GstOctBscanTerms *
 terms_new (const GstOctBscan *self)
 {
@@ -74,16 +74,20 @@ terms_new (const GstOctBscan *self)
 GstOctBscanTerms *
 gst_oct_bscan_get_terms (GstOctBscan *self)
 {
-  GstOctBscanTerms *before = NULL;
+  gboolean is_current;
 
   GST_OBJECT_LOCK (self);
-  if (!are_current (self, self->terms)) {
-    before = self->terms;
-    self->terms = terms_new (self);
-  }
+  is_current = are_current (self, self->terms);
   GST_OBJECT_UNLOCK (self);
-  if (before)
-    gst_oct_bscan_terms_unref (before);
+  if (!is_current) {
+    gst_oct_bscan_forget_terms (self);
+    /* who requests a pad may be agreeing on its format */
+    g_mutex_lock (&self->frames);
+    GST_OBJECT_LOCK (self);
+    self->terms = terms_new (self);
+    GST_OBJECT_UNLOCK (self);
+    g_mutex_unlock (&self->frames);
+  }
   return terms_ref (self->terms);
 }
 

@@ -368,6 +368,65 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
 }
 GST_END_TEST
 
+static GstFlowReturn
+take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+static gpointer
+push_first (gpointer data)
+{
+  push_all (data, 0, 1);
+  return NULL;
+}
+
+/* Keeps who releases a pad, which is flushing already, until the image of src
+ * that follows is out. */
+static gboolean
+wait_for_src (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
+{
+  Run *r = gst_pad_get_element_private (pad);
+
+  for (guint i = 0; i < 5000 && !gst_harness_buffers_received (r->pads[SRC]);
+       i++)
+    g_usleep (1000);
+  return TRUE;
+}
+
+/* A pad is released while an image waits to leave by it: the stream does not
+ * notice. */
+GST_START_TEST (test_released_pad_does_not_stop_the_stream)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+  GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
+  CheckWaiting waiting;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  gst_pad_set_chain_function (sink, take);
+  gst_pad_set_active (sink, TRUE);
+  linear = gst_element_request_pad_simple (r.element, "linear");
+  fail_unless_equals_int (gst_pad_link (linear, sink), GST_PAD_LINK_OK);
+  gst_pad_set_element_private (linear, &r);
+  gst_pad_set_activatemode_function (linear, wait_for_src);
+  check_wait_at (&waiting, r.element, "linear", push_first, &r);
+  gst_element_release_request_pad (r.element, linear);
+  check_go_on (&waiting);
+  push_all (&r, 1, 4);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  check_run (&r, &e, 1);
+  gst_pad_set_active (sink, FALSE);
+  gst_object_unref (linear);
+  gst_object_unref (sink);
+  run_free (&r);
+  expected_free (&e);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -380,6 +439,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
+  tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);
