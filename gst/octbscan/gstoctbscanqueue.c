@@ -209,7 +209,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   g_cond_broadcast (&self->changed); /* there is room */
   while ((next = g_queue_peek_head (&self->waiting)) &&
          (b->n == 0 || b->n_bscans + next->n <= most) &&
-         next->terms->changes == first->terms->changes &&
+         next->terms == first->terms &&
          (m == self->members || !m->device || next->may_go_anywhere))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);

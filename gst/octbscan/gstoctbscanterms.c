@@ -37,7 +37,8 @@ gst_oct_bscan_terms_unref (GstOctBscanTerms *terms)
 static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
 {
-  if (!terms || terms->changes != self->settings.changes)
+  if (!terms || terms->changes != self->now.changes ||
+      terms->config.history != self->history)
     return FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (terms->pads[i] != self->outputs[i].pad)
@@ -58,10 +59,10 @@ static GstOctBscanTerms *
 terms_new (const GstOctBscan *self)
 {
   GstOctBscanTerms now = {
-      .changes = self->settings.changes,
-      .config = self->settings.config,
-      .scaling = self->settings.scaling,
-      .average_bscans = self->settings.average_bscans,
+      .changes = self->now.changes,
+      .config = self->now.config,
+      .scaling = self->now.scaling,
+      .average_bscans = self->now.average_bscans,
   };
 
   now.config.history = self->history;

@@ -427,6 +427,41 @@ GST_START_TEST (test_released_pad_does_not_stop_the_stream)
 }
 GST_END_TEST
 
+/* A pad that is requested anew has a volume of its own, and something to
+ * preroll with. */
+GST_START_TEST (test_enface_begins_anew_with_its_pad)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+  gboolean gap = FALSE;
+  GstBuffer *image;
+  GstEvent *event;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "bscans-per-volume=2", 1 << SRC | 1 << ENFACE);
+  push_all (&r, 0, 1);
+  gst_harness_push_event (
+      r.pads[SRC], gst_event_new_gap (10 * GST_MSECOND, GST_MSECOND));
+  gst_harness_teardown (r.pads[ENFACE]);
+  r.pads[ENFACE] = gst_harness_new_with_element (r.element, NULL, "enface");
+  gst_harness_play (r.pads[ENFACE]);
+  push_all (&r, 2, 4);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  image = check_pull (r.pads[ENFACE]);
+  check_levels (image, e.enface[1], e.n_ascans, VOLUME, "enface", 1);
+  check_time (image, 2, 2);
+  gst_buffer_unref (image);
+  while ((event = gst_harness_try_pull_event (r.pads[ENFACE]))) {
+    gap |= GST_EVENT_TYPE (event) == GST_EVENT_GAP;
+    gst_event_unref (event);
+  }
+  fail_unless (gap);
+  run_free (&r);
+  expected_free (&e);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -440,6 +475,7 @@ octbscan_pads_suite (void)
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
+  tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);

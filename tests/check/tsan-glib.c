@@ -15,9 +15,6 @@ typedef gboolean (*TryLock) (void *mutex);
 typedef void (*Wait) (GCond *cond, GMutex *mutex);
 typedef gboolean (*WaitUntil) (GCond *cond, GMutex *mutex, gint64 end);
 typedef gpointer (*Join) (GThread *thread);
-typedef void (*Push) (GAsyncQueue *queue, gpointer data);
-typedef gpointer (*Pop) (GAsyncQueue *queue);
-typedef gpointer (*TimeoutPop) (GAsyncQueue *queue, guint64 timeout);
 
 static gpointer
 real (const char *name)
@@ -82,29 +79,37 @@ g_cond_wait_until (GCond *cond, GMutex *mutex, gint64 end)
   return signalled;
 }
 
-/* A queue locks within GLib: harnesses have their buffers from one. */
+/* A queue locks within GLib, and makes and frees its links there: harnesses
+ * have their buffers from one. */
 void
 g_async_queue_push (GAsyncQueue *queue, gpointer data)
 {
+  g_async_queue_lock (queue);
+  g_async_queue_push_unlocked (queue, data);
   __tsan_release (queue);
-  REAL (Push, g_async_queue_push) (queue, data);
+  g_async_queue_unlock (queue);
 }
 
 gpointer
 g_async_queue_try_pop (GAsyncQueue *queue)
 {
-  gpointer data = REAL (Pop, g_async_queue_try_pop) (queue);
+  gpointer data;
 
+  g_async_queue_lock (queue);
   __tsan_acquire (queue);
+  data = g_async_queue_try_pop_unlocked (queue);
+  g_async_queue_unlock (queue);
   return data;
 }
 
 gpointer
 g_async_queue_timeout_pop (GAsyncQueue *queue, guint64 timeout)
 {
-  gpointer data =
-      REAL (TimeoutPop, g_async_queue_timeout_pop) (queue, timeout);
+  gint64 until = g_get_monotonic_time () + (gint64) timeout;
+  gpointer data;
 
-  __tsan_acquire (queue);
+  while (!(data = g_async_queue_try_pop (queue)) &&
+         g_get_monotonic_time () < until)
+    g_usleep (100);
   return data;
 }
