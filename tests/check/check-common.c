@@ -86,6 +86,16 @@ check_lose_device (gint device_id)
     lose (device_id);
 }
 
+void
+check_close_device (gint device_id)
+{
+  void (*close) (int) =
+      (void (*) (int)) mock_function ("imk_mock_close_device", RTLD_NOLOAD);
+
+  if (close)
+    close (device_id);
+}
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo
