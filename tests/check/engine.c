@@ -348,7 +348,7 @@ GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
 
   g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    for (guint on_cuda = 0; on_cuda < 2; on_cuda++) {
+    for (gboolean on_cuda = FALSE; on_cuda <= TRUE; on_cuda++) {
       GstBus *bus;
       TestOwner *self = owner_new (&bus);
       GArray *others;
