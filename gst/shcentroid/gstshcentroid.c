@@ -167,6 +167,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     self->open = kernel;
     self->in_radians = s.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
     self->followed = s.serial;
+    gst_sh_centroid_restart_captures (self);
     tell_hints (self, &s);
   } else {
     gst_sh_centroid_kernel_clear (&kernel);
@@ -258,7 +259,7 @@ take_parameters (
 
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
   if (status == IMK_OK)
-    status = imk_shcentroid_update (self->open.kernel, &config, error);
+    status = gst_sh_centroid_kernel_update (&self->open, &config, error);
   if (status != IMK_OK)
     return status;
   gst_structure_set (
@@ -344,6 +345,16 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   return status;
 }
 
+/* Who waits for a capture hears before EOS that it will not come. */
+static gboolean
+gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+    gst_sh_centroid_drop_captures (GST_SH_CENTROID (trans));
+  return GST_BASE_TRANSFORM_CLASS (gst_sh_centroid_parent_class)
+      ->sink_event (trans, event);
+}
+
 /* --- GObject ------------------------------------------------------------- */
 
 static void
@@ -411,6 +422,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   gst_sh_centroid_settings_install (object_class);
   gst_sh_centroid_add_requests (klass);
   element_class->change_state = gst_sh_centroid_change_state;
+  GST_BASE_TRANSFORM_CLASS (klass)->sink_event = gst_sh_centroid_sink_event;
 
   gst_element_class_set_static_metadata (element_class,
       "Shack-Hartmann centroids", "Filter/Analyzer/Video",

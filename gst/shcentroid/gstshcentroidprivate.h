@@ -19,7 +19,8 @@ struct _GstShCentroid {
   GstShCentroidSettings settings;
   GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
 
-  /* of the streaming thread */
+  /* of the streaming thread; whether a capture is under way changes under the
+   * object lock */
   GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
   GstShCentroidKernel open;
   gboolean in_radians;
@@ -43,7 +44,11 @@ ImkStatus gst_sh_centroid_take_requests (
 ImkStatus gst_sh_centroid_capture_frame (GstShCentroid *self,
     GstImagingFrame *in, GstBuffer *buffer, ImkError *error);
 
-/* Only when the streaming thread has stopped. */
+/* With the kernel what was captured through its tables and cells changes its
+ * meaning: begins anew. */
+void gst_sh_centroid_restart_captures (GstShCentroid *self);
+
+/* At the end of the stream. */
 void gst_sh_centroid_drop_captures (GstShCentroid *self);
 
 G_END_DECLS

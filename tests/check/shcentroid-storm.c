@@ -116,11 +116,10 @@ ask_for_captures (GstElement *element, GRand *random)
   static const gchar *const names[] = {
       "capture-dark", "capture-flat", "capture-reference"};
   guint n = (guint) g_rand_int_range (random, 1, 4);
-  gboolean begun = FALSE;
+  gboolean begun; /* not while one of another kind is under way */
 
   g_signal_emit_by_name (
       element, names[g_rand_int_range (random, 0, 3)], n, NULL, &begun);
-  fail_unless (begun);
 }
 
 static void
