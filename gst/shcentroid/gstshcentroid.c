@@ -150,6 +150,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
   GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
+  const ImkShcentroidConfig asked_for = s.config;
   GstShCentroidKernel kernel = {.info = *info, .geometry = s.geometry};
   ImkStatus status;
 
@@ -168,6 +169,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     self->in_radians = s.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
     self->followed = s.serial;
     gst_sh_centroid_restart_captures (self);
+    s.config = asked_for; /* not the grid that the optics gave */
     tell_hints (self, &s);
   } else {
     gst_sh_centroid_kernel_clear (&kernel);

@@ -263,6 +263,8 @@ GST_START_TEST (test_optics_give_the_grid_and_radians)
   gfloat numbers[10], cell[6];
 
   fail_unless_equals_int (n_rows_of (out), 36); /* 1200 / 200 a side */
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   fail_unless (
       gst_structure_get (result, "data", GST_TYPE_BUFFER, &data, "cells",
           GST_TYPE_BUFFER, &cells, "slope-scale", G_TYPE_DOUBLE, &scale, NULL));
