@@ -323,7 +323,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   ImkImage numbers;
   ImkStatus status;
 
-  status = gst_sh_centroid_take_requests (self, buffer, error);
+  status = gst_sh_centroid_take_requests (self, in, error);
   if (status == IMK_OK)
     status = follow_settings (self, error);
   if (status == IMK_OK)
@@ -340,7 +340,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   result = describe (self, &in->planes[0]);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
   if (status == IMK_OK)
-    status = gst_sh_centroid_capture_frame (self, in, buffer, error);
+    status = gst_sh_centroid_capture_frame (self, in, error);
   if (status == IMK_OK)
     gst_imaging_filter_publish (filter, buffer, &result);
   gst_buffer_unref (result.data);

@@ -38,11 +38,11 @@ void gst_sh_centroid_add_requests (GstShCentroidClass *klass);
  * looks for the grid when that was asked for. Without one in the frame the old
  * grid stays, with a warning; when there is no old one it is an error. */
 ImkStatus gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstBuffer *buffer, ImkError *error);
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
 
 /* A frame that has been measured. */
-ImkStatus gst_sh_centroid_capture_frame (GstShCentroid *self,
-    GstImagingFrame *in, GstBuffer *buffer, ImkError *error);
+ImkStatus gst_sh_centroid_capture_frame (
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
 
 /* With the kernel what was captured through its tables and cells changes its
  * meaning: begins anew. */

@@ -38,8 +38,25 @@ take_map (GstShCentroid *self, const gchar *location, GstStructure *report)
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
 }
 
+/* The same wherever the frame is. */
+static GstStructure *
+find_and_save (GstShCentroid *self, const GstImagingFrame *in,
+    ImkShcentroidLattice lattice, const gchar *location, ImkError *error)
+{
+  GstStructure *report;
+  ImkImage host;
+
+  if (gst_imaging_filter_download (
+          GST_IMAGING_FILTER (self), &in->planes[0], &host, error) != IMK_OK)
+    return NULL;
+  report = gst_sh_centroid_find_grid (&host, lattice, location, error);
+  if (host.data != in->planes[0].data)
+    g_free (host.data);
+  return report;
+}
+
 static ImkStatus
-find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+find_grid (GstShCentroid *self, const GstImagingFrame *in, ImkError *error)
 {
   ImkError why = {.code = IMK_OK};
   GstStructure *report;
@@ -54,8 +71,7 @@ find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
   GST_OBJECT_UNLOCK (self);
   if (!location)
     return IMK_OK;
-  report = gst_sh_centroid_find_grid (
-      buffer, &self->open.info, lattice, location, &why);
+  report = find_and_save (self, in, lattice, location, &why);
   if (report)
     take_map (self, location, report);
   else if (had_grid)
@@ -99,31 +115,22 @@ steal_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
   return capture;
 }
 
-/* Adds the samples of @buffer, wherever they are. */
 static ImkStatus
-capture_samples (GstShCentroid *self, GstBuffer *buffer,
+capture_samples (GstShCentroid *self, const GstImagingFrame *in,
     GstShCentroidCalibrationKind kind, ImkError *error)
 {
   const gfloat *dark =
       kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
-  GstVideoFrame frame;
-  ImkImage image;
+  ImkImage host;
+  ImkStatus status = gst_imaging_filter_download (
+      GST_IMAGING_FILTER (self), &in->planes[0], &host, error);
 
-  if (!gst_video_frame_map (&frame, &self->open.info, buffer, GST_MAP_READ))
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "The frame cannot be read, which capture-%s needs.",
-        gst_sh_centroid_calibration_name (kind));
-  image = (ImkImage){
-      .data = GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
-      .stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0),
-      .width = self->open.info.width,
-      .height = self->open.info.height,
-      .channels = 1,
-      .type = self->open.type,
-  };
+  if (status != IMK_OK)
+    return status;
   gst_sh_centroid_capture_add_frame (
-      &self->captures[kind], &image, self->open.tables.lut, dark);
-  gst_video_frame_unmap (&frame);
+      &self->captures[kind], &host, self->open.tables.lut, dark);
+  if (host.data != in->planes[0].data)
+    g_free (host.data);
   return IMK_OK;
 }
 
@@ -241,8 +248,8 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
 }
 
 ImkStatus
-gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
-    GstBuffer *buffer, ImkError *error)
+gst_sh_centroid_capture_frame (
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 {
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
     ImkStatus status;
@@ -254,7 +261,7 @@ gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
       continue;
     status = i == GST_SH_CENTROID_REFERENCE
                  ? capture_centroids (self, in, error)
-                 : capture_samples (self, buffer, i, error);
+                 : capture_samples (self, in, i, error);
     if (status != IMK_OK)
       return status;
     if (gst_sh_centroid_capture_is_complete (&self->captures[i]))
@@ -357,10 +364,10 @@ capture_template (GstShCentroid *self, guint n_frames, const gchar *location)
 
 ImkStatus
 gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 {
   take_requests (self);
-  return find_grid (self, buffer, error);
+  return find_grid (self, in, error);
 }
 
 static guint
