@@ -31,6 +31,7 @@ gst_imaging_engine_new (GstElement *element, const GstImagingEngineFuncs *funcs)
   self->funcs = funcs;
   self->choice = DEFAULT_BACKEND;
   self->device_id = DEFAULT_CUDA_DEVICE_ID;
+  self->first_device = -1;
   self->n_threads = DEFAULT_N_THREADS;
   self->stats = gst_imaging_stats_new ();
   return self;
