@@ -30,6 +30,11 @@ def describe(error):
     return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
 
 
+def say(sentence):
+    """Writes it to standard error, on a terminal in the place of the progress that stands there."""
+    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{NAME}: {sentence}", file=sys.stderr)
+
+
 def run(main, doc):
     """Runs a script, by pipelines/env: a failure is a sentence and the exit status 1; a signal, or a reader of its
     output that has gone, ends it as it ends other programs. doc: what --help says, None where main knows."""
@@ -50,7 +55,7 @@ def run(main, doc):
     except BrokenPipeError:
         kill(signal.SIGPIPE)
     except (OSError, RuntimeError) as error:
-        print(f"{NAME}: {describe(error)}", file=sys.stderr)
+        say(describe(error))
         with contextlib.suppress(OSError):  # what cannot be written is not tried again
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
@@ -117,10 +122,10 @@ def parse(words):
 
 
 def describe_error(message):
-    """Returns: the sentence of an error; one of GStreamer's own says more in its second part."""
+    """Returns: the sentence of an error, and what GStreamer says beside it: of its own elements that is the cause."""
     error, debug = message.parse_error()
-    details = [line for line in (debug or "").split("\n")[1:] if line.startswith("system error: ")]
-    return " ".join([error.message, *(line[len("system error: "):] + "." for line in details)])
+    beside = "; ".join((debug or "").split("\n")[1:])
+    return f"{error.message} ({beside})" if beside else error.message
 
 
 def play(words, tell=None):
@@ -146,7 +151,7 @@ def play(words, tell=None):
             if message.type == Gst.MessageType.EOS:
                 break
             if message.type == Gst.MessageType.WARNING:
-                print(f"{NAME}: {message.parse_warning()[0].message}", file=sys.stderr)
+                say(message.parse_warning()[0].message)
             else:
                 tell(message.get_structure())
     except RuntimeError:

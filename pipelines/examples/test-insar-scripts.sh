@@ -96,6 +96,9 @@ says 1 'is a directory' fitoffset 3 3 "$odd"
 [[ $(cat status) =~ ^(0|141)$ && ! -s said ]] || fail "without a reader: $(cat status said)"
 says 1 'No space left on device.' bash -c 'exec fitoffset 3 3 freq_xcorr.dat 18 > /dev/full'
 
+# shellcheck disable=SC2016 # of the inner shell
+says 1 'File too large' bash -c 'ulimit -f 4; exec xcorr "$0/ref.PRM" "$0/sec.PRM" -nx 50 -ny 50 -xsearch 32 -ysearch 32' "$odd"
+
 # Ctrl-C in the middle
 /usr/bin/python3 - << 'PYTHON' || fail "Ctrl-C"
 import os, signal, subprocess, sys, time
