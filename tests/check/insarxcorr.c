@@ -578,6 +578,33 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
 }
 GST_END_TEST
 
+/* Their offsets are found, but GMTSAR's correlation is of whole numbers. */
+GST_START_TEST (test_numbers_below_1_are_told)
+{
+  gfloat *numbers = g_new (gfloat, WIDTH * HEIGHT);
+  GRand *random = g_rand_new_with_seed (3);
+  GstElement *pipeline;
+  GstBus *bus;
+
+  for (guint i = 0; i < WIDTH * HEIGHT; i++)
+    numbers[i] = (gfloat) g_rand_double_range (random, 0.1, 0.9);
+  check_write_file ("small.f32", numbers, WIDTH * HEIGHT * sizeof (gfloat));
+  pipeline = check_launch (
+      "slcsrc location=$/small.f32 width=211 format=f32 ! x.reference slcsrc "
+      "location=$/small.f32 width=211 format=f32 ! x.secondary insarxcorr "
+      "name=x " GRID " ! fakesink");
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "The correlation of every patch is 0");
+  gst_object_unref (bus);
+  check_stop (pipeline);
+  g_rand_free (random);
+  g_free (numbers);
+}
+GST_END_TEST
+
 GST_START_TEST (test_the_fit_pad_comes_and_goes)
 {
   GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
@@ -635,6 +662,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
+  tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (
       tc, test_lines_from_before_a_flush_of_the_other_side_are_dropped);
