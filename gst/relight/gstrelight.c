@@ -36,10 +36,11 @@ struct _GstRelight {
   GstImagingEngine *engine;
   GstRelightSettings settings; /* under the object lock */
   GstPad *normal;
-  GstPad *albedo; /* NULL without; under the object lock */
+  GstPad *albedo;      /* NULL without; under the object lock */
+  gboolean has_albedo; /* likewise: from before it is made until it is gone */
 
   /* of the aggregating thread, where events of the pads come too */
-  GstImagingPicture normal_picture, albedo_picture;
+  GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
   gboolean has_caps;
   gboolean refused;       /* the caps were, and that has been said */
   GstBuffer *paint;       /* the last albedo */
@@ -335,6 +336,8 @@ take_paint (GstRelight *self, GstBuffer *normals)
   GST_OBJECT_LOCK (self);
   pad = self->albedo ? gst_object_ref (self->albedo) : NULL;
   GST_OBJECT_UNLOCK (self);
+  if (!pad)
+    gst_clear_buffer (&self->paint); /* of one that was released */
   while (pad && (next = gst_aggregator_pad_peek_buffer (pad))) {
     then = running_time (GST_PAD (pad), next);
     if (self->paint && GST_CLOCK_TIME_IS_VALID (then) &&
@@ -470,11 +473,17 @@ static gboolean
 set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
 {
   gboolean is_normal = pad == self->normal, ok;
-  GstImagingPicture *p =
-      is_normal ? &self->normal_picture : &self->albedo_picture;
+  GstImagingPicture picture;
   ImkError error;
+  ImkStatus status = gst_imaging_picture_from_caps (&picture, caps, &error);
 
-  if (gst_imaging_picture_from_caps (p, caps, &error) != IMK_OK) {
+  GST_OBJECT_LOCK (self);
+  if (status == IMK_OK && is_normal)
+    self->normal_picture = picture;
+  else if (status == IMK_OK)
+    self->albedo_picture = picture;
+  GST_OBJECT_UNLOCK (self);
+  if (status != IMK_OK) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
     ok = FALSE;
   } else {
@@ -586,17 +595,20 @@ gst_relight_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
   GstRelight *self = GST_RELIGHT (element);
+  gboolean taken;
   GstPad *pad;
 
   GST_OBJECT_LOCK (self);
-  pad = self->albedo;
+  taken = self->has_albedo;
+  self->has_albedo = TRUE;
   GST_OBJECT_UNLOCK (self);
-  if (pad)
+  if (taken)
     return NULL;
   pad = GST_ELEMENT_CLASS (gst_relight_parent_class)
             ->request_new_pad (element, template, "albedo", caps);
   GST_OBJECT_LOCK (self);
   self->albedo = pad;
+  self->has_albedo = pad != NULL;
   GST_OBJECT_UNLOCK (self);
   return pad;
 }
@@ -611,6 +623,9 @@ gst_relight_release_pad (GstElement *element, GstPad *pad)
     self->albedo = NULL;
   GST_OBJECT_UNLOCK (self);
   GST_ELEMENT_CLASS (gst_relight_parent_class)->release_pad (element, pad);
+  GST_OBJECT_LOCK (self);
+  self->has_albedo = self->albedo != NULL;
+  GST_OBJECT_UNLOCK (self);
 }
 
 static GstAggregatorPad *
