@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <glib/gstdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* --- the device ---------------------------------------------------------- */
@@ -84,6 +85,16 @@ check_lose_device (gint device_id)
 
   if (lose)
     lose (device_id);
+}
+
+void
+check_hold_device (gint device_id, gboolean hold)
+{
+  void (*set) (int, bool) =
+      (void (*) (int, bool)) mock_function ("imk_mock_hold", RTLD_NOLOAD);
+
+  if (set)
+    set (device_id, hold);
 }
 
 void

@@ -65,11 +65,18 @@ mock_begin (const char *call, ImkError *error)
   if (status == IMK_OK && !n_current)
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s was called while no context is current; push one around it.", call);
-  if (status == IMK_OK && mock_current_device () == lost_device)
-    status = imk_error_set (error, IMK_ERROR_DEVICE,
-        "CUDA says: mock device %d has fallen off the bus (in %s).",
-        (int) lost_device, call);
-  return status;
+  return status == IMK_OK ? mock_check_lost (call, error) : status;
+}
+
+ImkStatus
+mock_check_lost (const char *call, ImkError *error)
+{
+  int lost = lost_device;
+
+  if (mock_current_device () != lost)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_DEVICE,
+      "CUDA says: mock device %d has fallen off the bus (in %s).", lost, call);
 }
 
 void
