@@ -198,7 +198,7 @@ import_paint (GstRelight *self, ImkError *error)
 {
   const GstVideoInfo *info = &self->albedo_picture.carrier;
   GstAllocator *allocator;
-  GstBuffer *copy = NULL;
+  GstBuffer *copy;
   GstCaps *caps;
 
   if (!self->paint ||
@@ -213,13 +213,12 @@ import_paint (GstRelight *self, ImkError *error)
     gst_caps_unref (caps);
     gst_object_unref (allocator);
   }
-  if (self->imports && gst_buffer_pool_set_active (self->imports, TRUE))
-    copy = gst_imaging_frame_import (self->paint, info, self->imports, NULL);
+  if (self->imports)
+    gst_buffer_pool_set_active (self->imports, TRUE);
+  copy =
+      gst_imaging_frame_import (self->paint, info, self->imports, NULL, error);
   if (!copy)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "An albedo of %" G_GSIZE_FORMAT
-        " bytes could not be copied into page-locked memory.",
-        info->size);
+    return error->code;
   gst_buffer_replace (&self->paint, copy);
   gst_buffer_unref (copy);
   return IMK_OK;
@@ -318,11 +317,31 @@ run (GstRelight *self, GstBuffer *in, GstBuffer *out)
 
 /* --- GstAggregator -------------------------------------------------------- */
 
+/* Only TIME segments have it. */
 static GstClockTime
 running_time (GstPad *pad, GstBuffer *buffer)
 {
-  return gst_segment_to_running_time (&GST_AGGREGATOR_PAD (pad)->segment,
-      GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (pad)->segment;
+
+  return segment->format != GST_FORMAT_TIME
+             ? GST_CLOCK_TIME_NONE
+             : gst_segment_to_running_time (
+                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+}
+
+/* Controlled properties follow stream time, likewise. */
+static void
+sync_controlled (GstRelight *self, GstBuffer *normals)
+{
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
+  GstClockTime time;
+
+  if (segment->format != GST_FORMAT_TIME)
+    return;
+  time = gst_segment_to_stream_time (
+      segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    gst_object_sync_values (GST_OBJECT (self), time);
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */
@@ -370,15 +389,11 @@ static GstFlowReturn
 light (GstRelight *self, GstBuffer *normals)
 {
   GstClockTime entered = gst_util_get_timestamp ();
-  GstClockTime time =
-      gst_segment_to_stream_time (&GST_AGGREGATOR_PAD (self->normal)->segment,
-          GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
   GstFlowReturn flow;
   GstBuffer *out;
 
   take_paint (self, normals);
-  if (GST_CLOCK_TIME_IS_VALID (time))
-    gst_object_sync_values (GST_OBJECT (self), time);
+  sync_controlled (self, normals);
   if (!gst_imaging_engine_follow (self->engine, normals))
     return GST_FLOW_ERROR;
   out = new_output (self, normals);

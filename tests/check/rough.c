@@ -375,25 +375,89 @@ bad_buffer (const GstVideoInfo *info, guint which)
   return bad;
 }
 
+/* Fails unless an error about the stream comes. */
+static void
+check_stream_error (Rough *r, guint which)
+{
+  GstMessage *message =
+      gst_bus_timed_pop_filtered (r->bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
+  GError *error;
+
+  fail_unless (message != NULL, "%s: buffer %u is taken", r->kind->line, which);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
+  g_error_free (error);
+  gst_message_unref (message);
+}
+
 GST_START_TEST (test_what_is_no_frame_is_said)
 {
   for (guint which = 0; which < N_BAD; which++) {
     Rough r = rough_new (__i__);
-    GstMessage *message;
-    GError *error;
 
     set_caps (&r, HEIGHT);
     gst_harness_push (r.in, bad_buffer (&r.info, which));
-    message =
-        gst_bus_timed_pop_filtered (r.bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
-    fail_unless (
-        message != NULL, "%s: buffer %u is taken", r.kind->line, which);
-    gst_message_parse_error (message, &error, NULL);
-    fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
-    g_error_free (error);
-    gst_message_unref (message);
+    check_stream_error (&r, which);
     rough_free (&r);
   }
+}
+GST_END_TEST
+
+/* So is what is no albedo, which is taken with the next normals. */
+GST_START_TEST (test_what_is_no_albedo_is_said)
+{
+  g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+
+  for (guint which = 0; which < N_BAD; which++) {
+    Rough r = rough_new (3 * G_N_ELEMENTS (backends) + __i__);
+    GstHarness *albedo =
+        gst_harness_new_with_element (r.element, "albedo", NULL);
+
+    set_caps (&r, HEIGHT);
+    gst_harness_set_src_caps_str (albedo, caps);
+    gst_harness_push (albedo, bad_buffer (&r.info, which));
+    gst_harness_push (r.in, check_noise (&r.info, 0));
+    check_stream_error (&r, which);
+    gst_harness_teardown (albedo);
+    rough_free (&r);
+  }
+}
+GST_END_TEST
+
+/* A filesrc gives BYTES: nothing is converted. */
+GST_START_TEST (test_a_segment_may_be_of_bytes)
+{
+  GstBuffer *expected = play_afresh (__i__), *found;
+  Rough r = rough_new (__i__);
+  GstVideoInfo info = check_info (r.kind->format, WIDTH, HEIGHT);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_BYTES);
+  begin_stream (&r, HEIGHT);
+  gst_harness_push_event (r.in, gst_event_new_segment (&segment));
+  found = play (&r);
+  check_same_pixels (found, expected, &info);
+  gst_buffer_unref (found);
+  gst_buffer_unref (expected);
+  rough_free (&r);
+}
+GST_END_TEST
+
+/* Upstream may not know yet what it is going to send. */
+GST_START_TEST (test_an_allocation_may_be_asked_for_without_caps)
+{
+  Rough r = rough_new (__i__);
+
+  for (guint i = 0; i < 2; i++) {
+    GstQuery *query = gst_query_new_allocation (NULL, TRUE);
+
+    gst_pad_peer_query (r.in->srcpad, query);
+    fail_unless_equals_int (gst_query_get_n_allocation_pools (query), 0);
+    gst_query_unref (query);
+    begin_stream (&r, HEIGHT);
+    gst_buffer_unref (play (&r));
+  }
+  rough_free (&r);
 }
 GST_END_TEST
 
@@ -508,6 +572,10 @@ rough_suite (void)
   tcase_add_checked_fixture (tc, setup, check_remove_folder);
   tcase_add_loop_test (tc, test_a_storm_leaves_nothing_behind, 0, N_RUNS);
   tcase_add_loop_test (tc, test_what_is_no_frame_is_said, 0, N_RUNS);
+  tcase_add_loop_test (tc, test_what_is_no_albedo_is_said, 0, 2);
+  tcase_add_loop_test (tc, test_a_segment_may_be_of_bytes, 0, N_RUNS);
+  tcase_add_loop_test (
+      tc, test_an_allocation_may_be_asked_for_without_caps, 0, N_RUNS);
   tcase_add_loop_test (tc, test_caps_that_were_refused_stay_so, 0, 2);
   tcase_add_loop_test (tc, test_an_albedo_goes_with_its_pad, 0, 2);
   tcase_add_test (tc, test_two_threads_get_one_pad);
