@@ -54,11 +54,15 @@
 #define end_chain ISA_NAME (end_chain)
 #define Singles ISA_NAME (Singles)
 #define Ints ISA_NAME (Ints)
+#define Words ISA_NAME (Words)
 #define SINGLES ISA_NAME (SINGLES)
 #define HALVES ISA_NAME (HALVES)
 #define StripPlace ISA_NAME (StripPlace)
 #define StripSums ISA_NAME (StripSums)
 #define read_singles ISA_NAME (read_singles)
+#define fetch_ahead ISA_NAME (fetch_ahead)
+#define convert_words ISA_NAME (convert_words)
+#define unpack_strip ISA_NAME (unpack_strip)
 #define strip_samples ISA_NAME (strip_samples)
 #define widen_half ISA_NAME (widen_half)
 #define larger_single ISA_NAME (larger_single)
@@ -743,11 +747,15 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef end_chain
 #undef Singles
 #undef Ints
+#undef Words
 #undef SINGLES
 #undef HALVES
 #undef StripPlace
 #undef StripSums
 #undef read_singles
+#undef fetch_ahead
+#undef convert_words
+#undef unpack_strip
 #undef strip_samples
 #undef widen_half
 #undef larger_single

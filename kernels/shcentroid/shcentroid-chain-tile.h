@@ -33,7 +33,8 @@ typedef struct ChainTile {
 /* What the loop over pixels has to do; a constant in each of its copies. */
 typedef struct ChainWay {
   bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
-  bool flat;     /* there are dark and flat */
+  bool flat;     /* there are dark and flat, */
+  bool packed;   /* in one number: strips only */
   bool cut;      /* there are levels, or bad pixels */
   bool weighted; /* there are weights */
   bool rare;     /* a power or a quad cell: slow, and all in one loop */

@@ -7,6 +7,7 @@
 
 typedef float Singles __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int32_t Ints __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef uint32_t Words __attribute__ ((vector_size (VECTOR_SIZE)));
 
 /* Columns of a strip that go together: a vector of float32, of which HALVES are
  * as many vectors of float64. STRIP_COLUMNS are a multiple. */
@@ -19,6 +20,8 @@ typedef struct StripPlace {
   size_t stride; /* bytes */
   bool words;    /* two bytes a sample */
   const float *dark, *flat;
+  const uint32_t *packed; /* instead of these; or NULL */
+  Packing packing;
   size_t row, strip;     /* from strip to strip; 0: as in the frame */
   const double *weights; /* of the rows of the band */
 } StripPlace;
@@ -30,6 +33,25 @@ typedef struct StripSums {
   Singles max, max_sample;
 } StripSums;
 
+/* What comes next: the samples of the strips beside this one in the next line
+ * of the cache, dark and flat of the next strips. Processors fetch ahead by
+ * themselves, but not far enough from the third level. */
+INLINE void
+fetch_ahead (const uint8_t *from, const StripPlace *at, uint32_t there,
+    const ChainWay way)
+{
+  enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_GROUP_ROWS };
+  size_t next = there * at->row + PIXELS;
+
+  __builtin_prefetch (from + LINE);
+  if (way.packed) {
+    __builtin_prefetch (at->packed + next);
+  } else if (at->strip) {
+    __builtin_prefetch (at->dark + next);
+    __builtin_prefetch (at->flat + next);
+  }
+}
+
 INLINE Singles
 read_singles (const float *from)
 {
@@ -40,6 +62,18 @@ read_singles (const float *from)
 }
 
 /* See widen (). */
+INLINE Singles
+convert_words (Words words)
+{
+#if VECTOR_SIZE == 64
+  return (Singles) _mm512_cvtepi32_ps ((__m512i) words);
+#elif VECTOR_SIZE == 32
+  return (Singles) _mm256_cvtepi32_ps ((__m256i) words);
+#else
+  return __builtin_convertvector((Ints) words, Singles);
+#endif
+}
+
 INLINE Singles
 strip_samples (const uint8_t *from, bool words)
 {
@@ -106,6 +140,31 @@ larger_single (Singles a, Singles b)
   return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
 }
 
+/* @samples less the darks and the flats of what pack_pixel () made. A bad pixel
+ * is looked for only where pixels may be left out. */
+INLINE void
+unpack_strip (const StripPlace *at, uint32_t there, Singles samples,
+    const bool cut, Singles *value, Singles *flat)
+{
+  const Packing *p = &at->packing;
+  Words packed, units;
+
+  memcpy (&packed, at->packed + there * at->row, sizeof (packed));
+  units = packed >> 24;
+  *flat = (Singles) ((packed & PACKED_FLAT) + p->flat);
+  if (at->words)
+    samples -= p->dark;
+#if VECTOR_SIZE == 64
+  samples = (Singles) _mm512_fnmadd_ps ((__m512) convert_words (units),
+      _mm512_set1_ps (p->unit), (__m512) samples);
+#else
+  samples -= convert_words (units) * p->unit;
+#endif
+  if (cut)
+    samples = (Singles) ((Words) samples | (Words) (units == PACKED_BAD));
+  *value = samples * *flat;
+}
+
 /* One row of a strip, to the groups of both halves. @i: its first column in the
  * tile, @y: the row in the band, @there: that of dark and flat, @begins: its
  * group */
@@ -120,7 +179,11 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   if (way.flat || way.all)
     sample = strip_samples (from, at->words);
   value = sample;
-  if (way.flat) {
+  if (way.flat)
+    fetch_ahead (from, at, there, way);
+  if (way.packed) {
+    unpack_strip (at, there, sample, way.cut, &value, &flat);
+  } else if (way.flat) {
     flat = read_singles (at->flat + there * at->row);
     value = (sample - read_singles (at->dark + there * at->row)) * flat;
   }
@@ -251,6 +314,8 @@ strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
   size_t there = at.strip ? i * at.strip + from : start + from;
 
   at.samples += (size_t) (start + from) << at.words;
+  if (at.packed)
+    at.packed += there;
   if (at.dark) {
     at.dark += there;
     at.flat += there;
@@ -307,7 +372,7 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
       .weights = weights,
   };
 
-  if (cpu->dark_strips && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
+  if (cpu->strips_before && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
     uint32_t strip =
         cpu->strips_before[t->first % cpu->plan.columns] + x / STRIP_COLUMNS;
 
@@ -315,8 +380,13 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
     band.strip = w->height * band.row;
     at = (size_t) (w->y - cpu->rects[0].y) * cpu->n_strips * band.row +
          strip * band.strip + y * band.row;
-    band.dark = cpu->dark_strips + at;
-    band.flat = cpu->flat_strips + at;
+    band.packing = cpu->packing;
+    if (cpu->packed_strips) {
+      band.packed = cpu->packed_strips + at;
+    } else {
+      band.dark = cpu->dark_strips + at;
+      band.flat = cpu->flat_strips + at;
+    }
   } else if (cpu->dark) {
     band.dark = cpu->dark + at;
     band.flat = cpu->flat + at;
@@ -356,10 +426,14 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     else \
       SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
   } while (0)
-  if (way->all && way->flat)
+  if (way->all && band.packed)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = true, .packed = true);
+  else if (way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
   else if (way->all)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);
+  else if (band.packed)
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = true, .packed = true);
   else if (way->flat)
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = true);
   else
