@@ -503,13 +503,13 @@ cpu_destroy (void *state)
   free (cpu);
 }
 
-/* All rows of a grid have the columns of the first. */
+/* All rows of a grid have the columns of the first. A vector reaches beyond. */
 static bool
 number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
   if (!plan->columns)
     return true;
-  cpu->us = calloc (plan->width, sizeof (*cpu->us));
+  cpu->us = calloc (plan->width + IMK_SHCENTROID_LANES, sizeof (*cpu->us));
   for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
     for (uint32_t k = 0; k < plan->rects[i].width; k++)
       cpu->us[plan->rects[i].x + k] = k;

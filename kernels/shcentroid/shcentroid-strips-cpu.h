@@ -26,10 +26,9 @@ typedef struct StripPlace {
   const double *weights; /* of the rows of the band */
 } StripPlace;
 
-/* What becomes of it: ImkShcentroidReals of every column, but for u. */
+/* What becomes of it. */
 typedef struct StripSums {
-  Reals p[HALVES], py[HALVES];
-  Reals q[HALVES], qy[HALVES], qyy[HALVES], raw[HALVES];
+  ColumnSums half[HALVES];
   Singles max, max_sample;
 } StripSums;
 
@@ -61,7 +60,29 @@ read_singles (const float *from)
   return singles;
 }
 
-/* See widen (). */
+INLINE Words
+strip_words (const uint8_t *from, bool words)
+{
+#if VECTOR_SIZE == 64
+  return (Words) (words ? _mm512_cvtepu16_epi32 (
+                              _mm256_loadu_si256 ((const void *) from))
+                        : _mm512_cvtepu8_epi32 (
+                              _mm_loadu_si128 ((const void *) from)));
+#elif VECTOR_SIZE == 32
+  return (Words) (words ? _mm256_cvtepu16_epi32 (
+                              _mm_loadu_si128 ((const void *) from))
+                        : _mm256_cvtepu8_epi32 (
+                              _mm_loadl_epi64 ((const void *) from)));
+#else
+  Words samples = {0};
+
+  for (uint32_t i = 0; i < SINGLES; i++)
+    samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  return samples;
+#endif
+}
+
+/* Of numbers below 2^31. See widen (). */
 INLINE Singles
 convert_words (Words words)
 {
@@ -71,28 +92,6 @@ convert_words (Words words)
   return (Singles) _mm256_cvtepi32_ps ((__m256i) words);
 #else
   return __builtin_convertvector((Ints) words, Singles);
-#endif
-}
-
-INLINE Singles
-strip_samples (const uint8_t *from, bool words)
-{
-#if VECTOR_SIZE == 64
-  return (Singles) _mm512_cvtepi32_ps (
-      words ? _mm512_cvtepu16_epi32 (_mm256_loadu_si256 ((const void *) from))
-            : _mm512_cvtepu8_epi32 (_mm_loadu_si128 ((const void *) from)));
-#elif VECTOR_SIZE == 32
-  return (Singles) _mm256_cvtepi32_ps (
-      words ? _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from))
-            : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from)));
-#else
-  float samples[SINGLES];
-  Singles singles;
-
-  for (uint32_t i = 0; i < SINGLES; i++)
-    samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
-  memcpy (&singles, samples, sizeof (singles));
-  return singles;
 #endif
 }
 
@@ -177,7 +176,7 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   Singles sample = {0}, value, flat = {0};
 
   if (way.flat || way.all)
-    sample = strip_samples (from, at->words);
+    sample = convert_words (strip_words (from, at->words));
   value = sample;
   if (way.flat)
     fetch_ahead (from, at, there, way);
@@ -216,63 +215,17 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   }
 }
 
-/* imk_shcentroid_add_group (): to the sums of the strip, which it begins when
- * it is at the top. */
 INLINE void
-add_strip_group (StripSums *s, uint32_t h, const ChainStrip *g, bool begins,
-    const double y, const ChainWay way)
+add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
 {
-  Reals py = g->p1 + y * g->p, q2, qy, qyy, raw;
-
-  s->p[h] = begins ? g->p : s->p[h] + g->p;
-  s->py[h] = begins ? py : s->py[h] + py;
+  to->p += more->p;
+  to->py += more->py;
   if (!way.all)
     return;
-  q2 = 2.0 * g->q2 + g->q1;
-  qy = g->q1 + y * g->q;
-  qyy = q2 + y * (2.0 * g->q1 + y * g->q);
-  /* it is p where nothing is cut and nothing weighted */
-  raw = way.cut || way.weighted ? g->raw : g->p;
-  s->q[h] = begins ? g->q : s->q[h] + g->q;
-  s->qy[h] = begins ? qy : s->qy[h] + qy;
-  s->qyy[h] = begins ? qyy : s->qyy[h] + qyy;
-  s->raw[h] = begins ? raw : s->raw[h] + raw;
-}
-
-INLINE void
-write_reals (double *to, Reals reals)
-{
-  memcpy (to, &reals, sizeof (reals));
-}
-
-/* imk_shcentroid_end_column () of half @h of the strip at column @i. */
-INLINE void
-end_strip (ChainColumns *c, uint32_t i, const StripSums *s, uint32_t h,
-    const ChainWay way)
-{
-  Reals p = s->p[h], py = s->py[h], q = s->q[h], qy = s->qy[h];
-  Reals qyy = s->qyy[h], u = read_reals (c->u + i);
-
-  if (way.weighted) {
-    Reals factor = read_reals (c->factor + i), square = factor * factor;
-
-    p *= factor;
-    py *= factor;
-    q *= square;
-    qy *= square;
-    qyy *= square;
-  }
-  write_reals (&c->sums[CHAIN_P][i], p);
-  write_reals (&c->sums[CHAIN_PU][i], u * p);
-  write_reals (&c->sums[CHAIN_PY][i], py);
-  if (!way.all)
-    return;
-  write_reals (&c->sums[CHAIN_Q][i], q);
-  write_reals (&c->sums[CHAIN_QU][i], u * q);
-  write_reals (&c->sums[CHAIN_QY][i], qy);
-  write_reals (&c->sums[CHAIN_QUU][i], u * u * q);
-  write_reals (&c->sums[CHAIN_QYY][i], qyy);
-  write_reals (&c->sums[CHAIN_RAW][i], s->raw[h]);
+  to->q += more->q;
+  to->qy += more->qy;
+  to->qyy += more->qyy;
+  to->raw += more->raw;
 }
 
 /* All rows of a band, by groups from the top. @first: the row of the window
@@ -294,11 +247,17 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
     for (uint32_t k = n - 1; k-- > 0;)
       add_strip_row (g, &s, at, c, i, y + k, at->strip ? y + n - 1 - k : y + k,
           r, false, way);
-    for (uint32_t h = 0; h < HALVES; h++)
-      add_strip_group (&s, h, &g[h], y == 0, first + y, way);
+    for (uint32_t h = 0; h < HALVES; h++) {
+      ColumnSums sums = group_sums (&g[h], first + y, false, way);
+
+      if (y == 0)
+        s.half[h] = sums;
+      else
+        add_sums (&s.half[h], &sums, way);
+    }
   }
   for (uint32_t h = 0; h < HALVES; h++)
-    end_strip (c, i + h * REALS, &s, h, way);
+    end_vector (c, i + h * REALS, s.half[h], way);
   if (way.all) {
     memcpy (c->max + i, &s.max, sizeof (s.max));
     memcpy (c->max_sample + i, &s.max_sample, sizeof (s.max_sample));
@@ -412,20 +371,6 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
 #define SUM_STRIPS(...) \
   sum_strips ( \
       c, n, left, &band, r, end - y, group_rows, y, (ChainWay){__VA_ARGS__})
-#define SUM_CUT_OR_NOT(...) \
-  do { \
-    if (way->cut) \
-      SUM_STRIPS (__VA_ARGS__, .cut = true); \
-    else \
-      SUM_STRIPS (__VA_ARGS__, .cut = false); \
-  } while (0)
-#define SUM_WEIGHTED_OR_NOT(...) \
-  do { \
-    if (way->weighted) \
-      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
-    else \
-      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
-  } while (0)
   if (way->all && band.packed)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true, .packed = true);
   else if (way->all && way->flat)
@@ -438,7 +383,5 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = true);
   else
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = false);
-#undef SUM_WEIGHTED_OR_NOT
-#undef SUM_CUT_OR_NOT
 #undef SUM_STRIPS
 }
