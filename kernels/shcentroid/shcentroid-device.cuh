@@ -121,6 +121,42 @@ load_byte (const uint8_t *p, bool wanted)
   return value;
 }
 
+static __device__ __forceinline__ uint32_t
+load_short (const uint8_t *p, bool wanted)
+{
+  uint32_t value;
+
+  asm("{\n"
+      "  .reg .pred wanted;\n"
+      "  .reg .u16 value;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  mov.u16 value, 0;\n"
+      "  @wanted ld.global.nc.u16 value, [%1];\n"
+      "  cvt.u32.u16 %0, value;\n"
+      "}\n"
+      : "=r"(value)
+      : "l"(p), "r"((uint32_t) wanted));
+  return value;
+}
+
+/* Dark and flat. */
+static __device__ __forceinline__ float2
+load_pixel (const float2 *p, bool wanted)
+{
+  float2 value;
+
+  asm("{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %3, 0;\n"
+      "  mov.b32 %0, 0;\n"
+      "  mov.b32 %1, 0;\n"
+      "  @wanted ld.global.nc.v2.f32 {%0, %1}, [%2];\n"
+      "}\n"
+      : "=f"(value.x), "=f"(value.y)
+      : "l"(p), "r"((uint32_t) wanted));
+  return value;
+}
+
 /* One word of each of @n rows, all reads in flight together; 0 below them. */
 static __device__ __forceinline__ void
 read_words (const uint8_t *p, size_t stride, uint32_t n, uint32_t words[BATCH])
