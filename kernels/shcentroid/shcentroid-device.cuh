@@ -16,13 +16,13 @@ enum {
   BATCH = 8,              /* reads in flight a thread */
   PIECE_COLUMNS = 512,    /* of a cell that is cut into pieces */
   COLUMNS_PER_LANE = 6,   /* that one lane adds up to a cell */
-  GOOD_TASKS = 256,       /* blocks that keep a large GPU busy */
+  GOOD_TASKS = 400,       /* about three blocks for each multiprocessor */
   GOOD_WORDS = 32,        /* of a row that are worth a block */
   GOOD_THREADS = 256, /* of a block, of which some only add up cells */
 };
 
 /* What a block does. Its words times its groups are at most its threads. */
-struct Task {
+struct alignas (16) Task {
   uint32_t first, n_cells; /* cells; one when it is a piece */
   uint32_t column;         /* of the first in its row of the grid */
   uint32_t n_parts;        /* pieces of this cell */
@@ -33,6 +33,22 @@ struct Task {
   uint32_t lanes;              /* that work on a cell; a power of 2 */
   uint32_t weights, n_weights; /* of its cells in the table of weights */
 };
+
+/* The whole task at once: the compiler would read parts of it where they are
+ * needed first, and wait for each. */
+static __device__ __forceinline__ Task
+load_task (const Task *from)
+{
+  uint4 words[sizeof (Task) / sizeof (uint4)];
+  Task task;
+
+  static_assert (sizeof (Task) % sizeof (uint4) == 0, "whole vectors");
+#pragma unroll
+  for (uint32_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+    words[i] = __ldg ((const uint4 *) from + i);
+  memcpy (&task, words, sizeof (task));
+  return task;
+}
 
 /* Where the pieces of a cell meet; all zero between frames. */
 struct Scratch {
