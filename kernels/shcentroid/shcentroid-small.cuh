@@ -17,22 +17,30 @@ enum {
   LEAST_SIDE = 3,
   MOST_SIDE = 4,
   THREADS = 128, /* of a block, at most */
-  BLOCKS = 8,    /* share a multiprocessor */
 };
+
+/* Blocks that share a multiprocessor: where cells are larger, there are fewer. */
+static constexpr uint32_t
+blocks_for (uint32_t side)
+{
+  return side == LEAST_SIDE ? 8 : 5;
+}
 
 /* Where the cells are. */
 struct Layout {
   uint32_t side;          /* of the largest; 0 when that is too large */
   uint32_t columns, rows; /* of cells; a map is one row */
-  bool even; /* a grid of cells that are as large as the first, which is: */
+  bool even;    /* a grid of cells that are as large as the first, which is: */
+  bool regular; /* and all references lie in their cells as it does in that */
   uint32_t x, y, width, height;
+  double ref_x, ref_y; /* from the corner of the cell */
 };
 
 /* ------------------------------------------------------------------------
  * A cell. */
 
-/* An even grid needs not wait for the geometry, and has no values of its own
- * but the references. */
+/* An even grid needs not wait for the geometry, and its cells have nothing of
+ * their own but the references, if these. */
 static __device__ __forceinline__ ImkShcentroidRect
 cell_at (const Arguments &a, const Layout &layout, uint32_t row,
     uint32_t column, uint32_t index)
@@ -45,8 +53,13 @@ cell_at (const Arguments &a, const Layout &layout, uint32_t row,
   cell.y = (uint16_t) (layout.y + row * layout.height);
   cell.width = (uint16_t) layout.width;
   cell.height = (uint16_t) layout.height;
-  cell.ref_x = a.rects[index].ref_x;
-  cell.ref_y = a.rects[index].ref_y;
+  if (layout.regular) {
+    cell.ref_x = cell.x + layout.ref_x;
+    cell.ref_y = cell.y + layout.ref_y;
+  } else {
+    cell.ref_x = a.rects[index].ref_x;
+    cell.ref_y = a.rects[index].ref_y;
+  }
   cell.min_flux = cell.threshold = imk_shcentroid_nan ();
   return cell;
 }
@@ -122,7 +135,7 @@ find_threshold (const ImkShcentroidParams &params,
 
 template <typename Sample, uint32_t SIDE, bool CUT>
 static __global__ void
-__launch_bounds__ (THREADS, BLOCKS)
+__launch_bounds__ (THREADS, blocks_for (SIDE))
     measure_cells (const __grid_constant__ Arguments a,
         const __grid_constant__ Layout layout)
 {
@@ -268,7 +281,7 @@ sum_column (const float values[SIDE][SIDE], const double weights[2 * SIDE],
 template <typename Sample, uint32_t SIDE, bool CALIBRATED, bool WEIGHTED,
     bool CUT>
 static __global__ void
-__launch_bounds__ (THREADS, BLOCKS)
+__launch_bounds__ (THREADS, blocks_for (SIDE))
     measure_reals (const __grid_constant__ ChainArguments a,
         const __grid_constant__ Layout layout)
 {
@@ -278,6 +291,7 @@ __launch_bounds__ (THREADS, BLOCKS)
   double weights[2 * SIDE], position[2];
   float values[SIDE][SIDE];
   reals::Level level = {};
+  uint32_t like = layout.regular ? 0 : index; /* the cell that has its weights */
 
   if (column >= layout.columns)
     return;
@@ -286,7 +300,7 @@ __launch_bounds__ (THREADS, BLOCKS)
 
 #pragma unroll
   for (uint32_t i = 0; WEIGHTED && i < 2 * SIDE; i++)
-    weights[i] = __ldg (a.weights + i * (size_t) a.common.n_rects + index);
+    weights[i] = __ldg (a.weights + i * (size_t) a.common.n_rects + like);
   read_values<Sample, SIDE, CALIBRATED, CUT> (a, cell, values);
   if (CUT)
     level = find_level<SIDE> (a.common.params, cell, values);
@@ -328,6 +342,15 @@ __launch_bounds__ (THREADS) make_weights (const ImkShcentroidRect *rects,
 /* ------------------------------------------------------------------------
  * On the host. */
 
+/* To the last bit, for the place and for its distance. */
+static bool
+refers_alike (double corner, double reference, double first_corner,
+    double first_reference)
+{
+  return corner + (first_reference - first_corner) == reference &&
+         corner - reference == first_corner - first_reference;
+}
+
 static Layout
 lay_out (const ImkShcentroidPlan *plan)
 {
@@ -338,11 +361,13 @@ lay_out (const ImkShcentroidPlan *plan)
     return layout;
   layout.columns = plan->columns ? plan->columns : plan->n_rects;
   layout.rows = plan->columns ? plan->rows : 1;
-  layout.even = plan->columns != 0;
+  layout.even = layout.regular = plan->columns != 0;
   layout.x = first->x;
   layout.y = first->y;
   layout.width = first->width;
   layout.height = first->height;
+  layout.ref_x = first->ref_x - first->x;
+  layout.ref_y = first->ref_y - first->y;
   layout.side = LEAST_SIDE;
   for (uint32_t i = 0; i < plan->n_rects; i++) {
     const ImkShcentroidRect *rect = &plan->rects[i];
@@ -353,7 +378,11 @@ lay_out (const ImkShcentroidPlan *plan)
         rect->width == first->width && rect->height == first->height &&
         rect->x == first->x + i % layout.columns * first->width &&
         rect->y == first->y + i / layout.columns * first->height;
+    layout.regular &=
+        refers_alike (rect->x, rect->ref_x, first->x, first->ref_x) &&
+        refers_alike (rect->y, rect->ref_y, first->y, first->ref_y);
   }
+  layout.regular &= layout.even;
   if (layout.side > MOST_SIDE)
     layout.side = 0;
   return layout;

@@ -1403,14 +1403,16 @@ test_map_parity (void)
     }
 }
 
-/* A grid of @columns x @rows, or, with @overlap, a map of such cells, which
- * overlap, reach beyond the frame and have thresholds of their own. */
+/* A grid of @columns x @rows, in turns with references of its own, or, with
+ * @overlap, a map of such cells, which overlap, reach beyond the frame and have
+ * thresholds of their own. */
 static void
 check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     uint32_t rows, bool overlap)
 {
   ImkShcentroidConfig *c = &k->config;
   ImkShcentroidCell *cells = calloc (columns * rows, sizeof (*cells));
+  double *references = calloc (2 * columns * rows, sizeof (*references));
 
   c->pitch_x = pitch[0];
   c->pitch_y = pitch[1];
@@ -1425,7 +1427,14 @@ check_small_parity (Case *k, const double pitch[2], uint32_t columns,
     c->cells = cells;
     c->n_cells = columns * rows;
   }
+  if (k->seed % 3 == 0) {
+    imk_shcentroid_get_references (c, references);
+    for (uint32_t i = 0; i < 2 * columns * rows; i++)
+      references[i] += 0.1 * (i % 7);
+    c->references = references;
+  }
   check_parity (k);
+  free (references);
   free (cells);
 }
 
