@@ -27,7 +27,7 @@ typedef struct _GstOctBscanQueue GstOctBscanQueue;
 /* What B-scans have in common until something changes. Nobody writes to it. */
 typedef struct {
   gint ref_count; /* atomic */
-  guint changes;  /* of the settings */
+  guint changes;  /* of the settings in force */
   ImkOctbscanConfig config;
   Scaling scaling;
   guint average_bscans;
@@ -41,13 +41,14 @@ struct _GstOctBscan {
   GstPad *sink;
   GstImagingEngine *engine;
 
-  Settings settings;    /* under the object lock */
+  Settings settings;    /* under the object lock; as they are asked for */
   GstClockTime latency; /* likewise; of gathering lines */
   GstClockTime period;  /* likewise; from B-scan to B-scan */
 
   /* of the streaming thread */
-  GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, the pad
-                                           also under the object lock */
+  Settings now; /* in force, from buffer to buffer; with the frames locked */
+  GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, pad and
+                                           is_leaving under the object lock */
   GstFlowCombiner *flows;
   gint flows_differ; /* atomic; some pad has said other than OK */
   GstOctBscanGroup *group;
@@ -59,12 +60,13 @@ struct _GstOctBscan {
   gboolean has_caps;
   ImkOctbscan *kernel;
   gint width, height; /* of the images */
-  guint open_plan, open_turns;
+  guint open_plan;
   guint next_camera;         /* of the first line of the next B-scan */
   guint n_bscans;            /* since the turns began */
   guint n_added;             /* of them to the mean that is not shown yet */
   guint history;             /* counts interruptions */
   GstOctBscanEnface *enface; /* of the thread that pushes */
+  GstPad *enface_pad;        /* likewise; whose rows it has */
   GstClockTime mean_pts, mean_dts; /* of the first that was added */
   GstClockTime mean_duration;
   guint n_cameras;
@@ -113,7 +115,7 @@ void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
  */
 guint gst_oct_bscan_first_camera (const GstOctBscan *self);
 
-/* Returns: (transfer full): to be cleared */
+/* Returns: (transfer full): those that are asked for, to be cleared */
 Settings gst_oct_bscan_get_settings (GstOctBscan *self);
 
 GstPad *gst_oct_bscan_request_new_pad (GstElement *element,
@@ -135,7 +137,7 @@ GstFlowReturn gst_oct_bscan_negotiate (
 typedef ImkStatus (*GstOctBscanUse) (
     const ImkOctbscanConfig *config, gpointer data, ImkError *error);
 
-/* Reads the files that the settings name, for B-scans of @info. */
+/* Reads the files that the settings in force name, for B-scans of @info. */
 ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
     GstOctBscanUse use, gpointer data, ImkError *error);
 
@@ -177,6 +179,10 @@ void gst_oct_bscan_work_image (guint output, ImkImage *plane);
 ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
     const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images);
 
+/* Returns: (transfer none) (nullable): the memory of @buffer, when it is one of
+ * ours and all that there is */
+GstMemory *gst_oct_bscan_peek_ours (GstBuffer *buffer);
+
 /* Returns: how many B-scans of @buffer may be one work */
 guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
 
@@ -193,7 +199,7 @@ GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 /* Says that @n rows do not fill an en-face image, unless there are none. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
 
-/* Returns: (transfer full): those of now */
+/* Returns: (transfer full): those of now. Locks the frames. */
 GstOctBscanTerms *gst_oct_bscan_get_terms (GstOctBscan *self);
 void gst_oct_bscan_terms_unref (GstOctBscanTerms *terms);
 
@@ -207,7 +213,8 @@ void gst_oct_bscan_forget_terms (GstOctBscan *self);
 void gst_oct_bscan_count (
     GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
-/* Returns: the flow of all outputs after @pad has had @flow */
+/* Returns: the flow of all outputs after @pad has had @flow, which does not
+ * count when it is being released, or has been */
 GstFlowReturn gst_oct_bscan_combine (
     GstOctBscan *self, GstPad *pad, GstFlowReturn flow);
 

@@ -170,50 +170,42 @@ update_latency (GstOctBscan *self)
         GST_ELEMENT (self), gst_message_new_latency (GST_OBJECT (self)));
 }
 
-/* Opens the kernel for the lines that come and the properties as they are. */
+/* Opens the kernel for the lines that come and the settings in force. */
 static gboolean
 configure (GstOctBscan *self)
 {
-  guint height, plan, n_skipped;
+  guint height = self->now.ascans_per_bscan;
   GstBufferPool *pool;
   GstCaps *caps;
   gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
   gboolean ok;
   ImkError ignored;
 
-  GST_OBJECT_LOCK (self);
-  height = self->settings.ascans_per_bscan;
-  plan = self->settings.plan;
-  n_skipped = self->settings.skip_first_line;
-  GST_OBJECT_UNLOCK (self);
   if (height == 0)
     height = self->lines.height;
-  if (self->has_caps) {
-    gst_oct_bscan_show_mean (self);
-    if ((guint) self->bscan.height != height)
-      forget_lines (self, "ascans-per-bscan has changed");
-  }
+  if (self->has_caps && (guint) self->bscan.height != height)
+    forget_lines (self, "ascans-per-bscan has changed");
   if (!gst_util_fraction_multiply (
           fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
     fps_n = 0;
     fps_d = 1;
   }
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
   gst_video_info_set_format (&self->bscan, GST_VIDEO_INFO_FORMAT (&self->lines),
       self->lines.width, height);
   self->bscan.fps_n = fps_n;
   self->bscan.fps_d = fps_d;
   caps = gst_video_info_to_caps (&self->bscan);
-  gst_oct_bscan_drain (self);
-  gst_oct_bscan_release_devices (self);
-  g_mutex_lock (&self->frames);
-  self->n_skipped = n_skipped;
+  self->n_skipped = self->now.skip_first_line;
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
     gst_clear_object (&pool);
     update_latency (self);
-    self->open_plan = plan;
+    self->open_plan = self->now.plan;
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
@@ -250,11 +242,19 @@ begin_turns (GstOctBscan *self)
 {
   self->n_bscans = self->n_added = 0;
   self->history++;
-  GST_OBJECT_LOCK (self);
-  self->settings.changes++; /* a batch has one history */
-  self->next_camera = self->settings.first_camera;
-  self->open_turns = self->settings.turns;
-  GST_OBJECT_UNLOCK (self);
+  self->next_camera = self->now.first_camera;
+}
+
+/* @next (transfer full) is in force from now on. */
+static void
+take_settings (GstOctBscan *self, Settings next)
+{
+  Settings before = self->now;
+
+  g_mutex_lock (&self->frames);
+  self->now = next;
+  g_mutex_unlock (&self->frames);
+  gst_oct_bscan_settings_clear (&before);
 }
 
 static gboolean
@@ -275,7 +275,10 @@ set_caps (GstOctBscan *self, GstCaps *caps)
     return TRUE;
   if (self->has_caps)
     end_run (self, "the format changes");
+  take_settings (self, gst_oct_bscan_get_settings (self));
+  g_mutex_lock (&self->frames);
   self->has_caps = FALSE;
+  g_mutex_unlock (&self->frames);
   self->lines = info;
   self->type = type;
   self->bytes_a_pixel = bytes_a_pixel;
@@ -309,21 +312,32 @@ sync_controlled (GstOctBscan *self, GstBuffer *buffer)
     gst_object_sync_values (GST_OBJECT (self), pts);
 }
 
-/* New properties since the last B-scan. */
+/* The mean so far is of the settings before. */
+static void
+change_settings (GstOctBscan *self)
+{
+  Settings next = gst_oct_bscan_get_settings (self);
+  gboolean same_turns = next.turns == self->now.turns;
+
+  if (self->has_caps && (!same_turns || next.plan != self->now.plan))
+    gst_oct_bscan_show_mean (self);
+  take_settings (self, next);
+  if (!same_turns)
+    begin_turns (self);
+}
+
+/* New properties since the last buffer; all B-scans of one have the same. */
 static gboolean
 follow_settings (GstOctBscan *self)
 {
-  gboolean same_plan, same_turns;
+  gboolean same;
 
   GST_OBJECT_LOCK (self);
-  same_plan = self->settings.plan == self->open_plan;
-  same_turns = self->settings.turns == self->open_turns;
+  same = self->settings.changes == self->now.changes;
   GST_OBJECT_UNLOCK (self);
-  if (!same_turns) {
-    gst_oct_bscan_show_mean (self);
-    begin_turns (self);
-  }
-  return same_plan || configure (self);
+  if (!same)
+    change_settings (self);
+  return self->now.plan == self->open_plan || configure (self);
 }
 
 /* To the GPU, when the lines are there. */
@@ -523,12 +537,8 @@ gst_oct_bscan_set_context (GstElement *element, GstContext *message)
 static gboolean
 choose_first_device (GstOctBscan *self)
 {
-  Settings s = gst_oct_bscan_get_settings (self);
-  gboolean ok =
-      gst_imaging_engine_choose_devices (self->engine, s.cuda_devices, NULL);
-
-  gst_oct_bscan_settings_clear (&s);
-  return ok;
+  return gst_imaging_engine_choose_devices (
+      self->engine, self->now.cuda_devices, NULL);
 }
 
 static gboolean
@@ -536,6 +546,7 @@ start (GstOctBscan *self)
 {
   gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
   gst_video_info_init (&self->lines);
+  take_settings (self, gst_oct_bscan_get_settings (self));
   self->has_caps = FALSE;
   self->latency = 0;
   gst_oct_bscan_enface_reset (self->enface);
@@ -635,9 +646,11 @@ gst_oct_bscan_finalize (GObject *object)
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
   gst_oct_bscan_settings_clear (&self->settings);
+  gst_oct_bscan_settings_clear (&self->now);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
+  gst_clear_object (&self->enface_pad);
   gst_imaging_engine_free (self->engine);
   g_mutex_clear (&self->frames);
   G_OBJECT_CLASS (gst_oct_bscan_parent_class)->finalize (object);

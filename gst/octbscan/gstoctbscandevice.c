@@ -186,10 +186,9 @@ describe (const GstVideoInfo *info, guint8 *data, gint stride)
 gboolean
 gst_oct_bscan_is_on_device (GstBuffer *buffer)
 {
-  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
 
-  return gst_buffer_n_memory (buffer) == 1 && gst_is_imaging_memory (memory) &&
-         gst_imaging_memory_is_on_device (memory);
+  return memory && gst_imaging_memory_is_on_device (memory);
 }
 
 /* Samples that are copied to and from a card; ordinary memory as well, when the

@@ -28,12 +28,10 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
-  GST_OBJECT_LOCK (self);
   if (i != COMPLEX)
-    n = self->settings.average_bscans;
+    n = self->now.average_bscans;
   if (i == ENFACE)
-    height = (gint) self->settings.bscans_per_volume;
-  GST_OBJECT_UNLOCK (self);
+    height = (gint) self->now.bscans_per_volume;
   if (i == COMPLEX) {
     width = (gint) imk_octbscan_n_depths (&self->opened);
     height = (gint) self->opened.height;
@@ -326,6 +324,8 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
 GstFlowReturn
 gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
 {
+  GstFlowReturn all = GST_FLOW_OK;
+
   /* the thread that brings B-scans needs the lock of the object often */
   if (flow != GST_FLOW_OK)
     g_atomic_int_set (&self->flows_differ, TRUE);
@@ -333,10 +333,10 @@ gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
     return GST_FLOW_OK;
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i].pad == pad) /* or it has been released */
-      flow = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
+    if (self->outputs[i].pad == pad && !self->outputs[i].is_leaving)
+      all = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
   GST_OBJECT_UNLOCK (self);
-  return flow;
+  return all;
 }
 
 void
@@ -372,6 +372,9 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
           (guint) w->terms->volume.height, &n_forgotten, &error);
 
   gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
+  if (gst_object_replace ((GstObject **) &self->enface_pad,
+          GST_OBJECT (w->terms->pads[ENFACE])))
+    gst_oct_bscan_enface_reset (self->enface); /* of one that was released */
   if (status != IMK_OK)
     return post_enface_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
@@ -519,25 +522,20 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
 ImkStatus
 gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
+  const gchar *list = self->now.cuda_devices;
+  guint n_batches = self->now.max_in_flight;
   GPtrArray *devices;
-  gchar *list;
-  guint n_batches;
   ImkStatus status;
   GstOctBscanQueue *queue;
 
   if (self->queue)
     return IMK_OK;
-  GST_OBJECT_LOCK (self);
-  n_batches = self->settings.max_in_flight;
-  list = g_strdup (self->settings.cuda_devices);
-  GST_OBJECT_UNLOCK (self);
   devices = g_ptr_array_new_with_free_func (
       (GDestroyNotify) gst_oct_bscan_device_free);
   status = add_device (self, devices, gst_imaging_engine_context (self->engine),
       self->kernel, n_batches, error);
   if (status == IMK_OK && list && !imk_octbscan_has_history (&self->opened))
     status = add_others (self, list, devices, n_batches, error);
-  g_free (list);
   if (status != IMK_OK) {
     g_ptr_array_unref (devices);
     return status;
@@ -579,8 +577,7 @@ name_memory (GstBuffer *buffer)
 {
   if (gst_oct_bscan_is_on_device (buffer))
     return "device";
-  return gst_is_imaging_memory (gst_buffer_peek_memory (buffer, 0)) ? "pinned"
-                                                                    : "system";
+  return gst_oct_bscan_peek_ours (buffer) ? "pinned" : "system";
 }
 
 /* Memory for the images, and the B-scan where the device reaches it. Call with

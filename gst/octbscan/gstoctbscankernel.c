@@ -93,7 +93,7 @@ ImkStatus
 gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
     GstOctBscanUse use, gpointer data, ImkError *error)
 {
-  Settings s = gst_oct_bscan_get_settings (self);
+  Settings s = gst_oct_bscan_settings_copy (&self->now);
   ImkOctbscanConfig *c = &s.config;
   ImkStatus status;
 

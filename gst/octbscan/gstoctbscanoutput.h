@@ -16,6 +16,7 @@ typedef enum {
 typedef struct {
   GstOctBscanOutputKind kind;
   GstPad *pad;
+  gboolean is_leaving; /* of the element: the pad is being released */
   gint width, height;  /* with caps */
   GstVideoInfo info;   /* of frames, with caps: COMPLEX and ENFACE as bytes */
   GstVideoInfo volume; /* of the image, for ENFACE */

@@ -67,6 +67,16 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
   return pad;
 }
 
+/* What is said to it from now on is not the stream's. */
+static void
+leave_flows (GstOctBscan *self, guint output, GstPad *pad)
+{
+  GST_OBJECT_LOCK (self);
+  gst_flow_combiner_remove_pad (self->flows, pad);
+  self->outputs[output].is_leaving = TRUE;
+  GST_OBJECT_UNLOCK (self);
+}
+
 static void
 drop_output (GstOctBscan *self, guint output)
 {
@@ -75,8 +85,7 @@ drop_output (GstOctBscan *self, guint output)
   g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   pad = g_steal_pointer (&self->outputs[output].pad);
-  if (pad)
-    gst_flow_combiner_remove_pad (self->flows, pad);
+  self->outputs[output].is_leaving = FALSE;
   GST_OBJECT_UNLOCK (self);
   gst_oct_bscan_output_reset (&self->outputs[output]);
   g_mutex_unlock (&self->frames);
@@ -86,9 +95,13 @@ drop_output (GstOctBscan *self, guint output)
 void
 gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
 {
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+  guint output = find_output (GST_PAD_NAME (pad));
+
   gst_object_ref (pad);
+  leave_flows (self, output, pad);
   gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
-  drop_output (GST_OCT_BSCAN (element), find_output (GST_PAD_NAME (pad)));
+  drop_output (self, output);
   gst_element_remove_pad (element, pad);
   gst_object_unref (pad);
 }

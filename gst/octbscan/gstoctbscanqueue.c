@@ -36,6 +36,7 @@ typedef struct {
 
 struct _GstOctBscanQueue {
   GstOctBscan *element;
+  guint max_jobs; /* of a batch, on devices */
   guint n_batches, n_full, max_waiting, max_taken;
 
   GMutex lock; /* of all below */
@@ -48,6 +49,7 @@ struct _GstOctBscanQueue {
   Member *members;
   guint n_members;
   gboolean pushing, recovering, flushing, quit;
+  gboolean is_over; /* nobody is left to do anything */
   GstFlowReturn flow;
   ImkStatus why; /* the last device was lost */
   ImkError error;
@@ -154,11 +156,11 @@ share_of (GstOctBscanQueue *self, const Member *m)
   if (!m->device)
     return 1;
   if (!(m->speed > 0))
-    return self->element->max_jobs;
+    return self->max_jobs;
   for (guint i = 0; i < self->n_members; i++)
     if (!self->members[i].lost)
       fastest = MAX (fastest, self->members[i].speed);
-  return MAX (1, (guint) (self->element->max_jobs * m->speed / fastest));
+  return MAX (1, (guint) (self->max_jobs * m->speed / fastest));
 }
 
 /* Returns: (transfer full) (nullable): the first that waits */
@@ -207,7 +209,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   g_cond_broadcast (&self->changed); /* there is room */
   while ((next = g_queue_peek_head (&self->waiting)) &&
          (b->n == 0 || b->n_bscans + next->n <= most) &&
-         next->terms->changes == first->terms->changes &&
+         next->terms == first->terms &&
          (m == self->members || !m->device || next->may_go_anywhere))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);
@@ -242,22 +244,6 @@ post_error (GstOctBscanQueue *self, const Batch *b)
   g_mutex_unlock (&self->element->frames);
 }
 
-/* The batch of @m that was launched first has ended. Call with the lock held.
- */
-static void
-end_on_cpu (GstOctBscanQueue *self, Member *m, Batch *b)
-{
-  g_queue_pop_head (&m->flying);
-  m->n_done += b->n_bscans;
-  if (b->status != IMK_OK) {
-    stop_flow (self, GST_FLOW_ERROR);
-    g_mutex_unlock (&self->lock);
-    post_error (self, b);
-    g_mutex_lock (&self->lock);
-  }
-  set_state (b, DONE);
-}
-
 /* Call with the lock held, which is let go of meanwhile. */
 static void
 launch (GstOctBscanQueue *self, Member *m, Batch *b)
@@ -270,14 +256,10 @@ launch (GstOctBscanQueue *self, Member *m, Batch *b)
   b->status = m->device ? gst_oct_bscan_device_launch (
                               m->device, place, b->works, b->n, &b->error)
                         : run_on_cpu (self, b, &b->error);
-  if (m->device)
-    set_state (b, b->status == IMK_OK ? LAUNCHED : FAILED);
+  set_state (b, b->status == IMK_OK ? LAUNCHED : FAILED);
   g_mutex_lock (&self->lock);
   m->launching = FALSE;
-  if (m->device)
-    g_cond_signal (&m->changed);
-  else
-    end_on_cpu (self, m, b);
+  g_cond_signal (&m->changed);
 }
 
 /* Who brings work when there is none launches it, before another thread could
@@ -291,7 +273,7 @@ begin (GstOctBscanQueue *self, Member *m, Batch *b)
   m->launching = TRUE;
   set_state (b, LAUNCHING);
   g_queue_push_tail (&m->flying, b);
-  if (is_idle || !m->device) {
+  if (is_idle) {
     /* the thread wakes up while the launch goes on */
     g_cond_signal (&m->changed);
     launch (self, m, b);
@@ -375,15 +357,15 @@ drop_stuck (GstOctBscanQueue *self)
   }
 }
 
-/* Gives work to those that have none. Call with the lock held, which is let go
- * of meanwhile. */
+/* Gives work to those that have none; the thread of who gets it pushes it. Call
+ * with the lock held, which is let go of meanwhile. */
 static void
 submit (GstOctBscanQueue *self)
 {
   const GstOctBscanWork *next;
   Member *m;
 
-  while (!self->recovering) {
+  while (!self->recovering && !self->quit) {
     if (self->members[0].lost)
       drop_stuck (self);
     if (!(next = next_work (self)) || !(m = choose_member (self, next)))
@@ -449,11 +431,15 @@ give_up (GstOctBscanQueue *self)
 {
   Batch *b;
 
+  self->is_over = TRUE;
   stop_flow (self, GST_FLOW_ERROR);
   while ((b = g_queue_pop_head (&self->again)))
     set_state (b, DONE);
   drop_works (self);
 }
+
+/* @device: (nullable): NULL for the CPU. Call with the lock held. */
+static void add_member (GstOctBscanQueue *self, GstOctBscanDevice *device);
 
 /* The last device is lost: the CPU goes on, or nobody. */
 static void
@@ -478,10 +464,10 @@ recover (GstOctBscanQueue *self)
   g_mutex_unlock (&self->element->frames);
   g_mutex_lock (&self->lock);
   self->recovering = FALSE;
-  if (can)
-    self->members[self->n_members++] = (Member){.queue = self};
-  else
+  if (!can)
     give_up (self);
+  else if (!self->quit)
+    add_member (self, NULL);
 }
 
 static void
@@ -507,7 +493,7 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
 {
   gboolean is_news = !m->lost;
 
-  if (!is_of_device (b->status)) {
+  if (!m->device || !is_of_device (b->status)) {
     stop_flow (self, GST_FLOW_ERROR);
     g_mutex_unlock (&self->lock);
     post_error (self, b);
@@ -557,12 +543,14 @@ static void
 end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
 {
   ImkError error;
-  ImkStatus status;
+  ImkStatus status = IMK_OK;
 
-  g_mutex_unlock (&self->lock);
-  status = gst_oct_bscan_device_finish (m->device, place, &error);
-  g_mutex_lock (&self->lock);
-  if (b->status == IMK_OK) {
+  if (m->device) {
+    g_mutex_unlock (&self->lock);
+    status = gst_oct_bscan_device_finish (m->device, place, &error);
+    g_mutex_lock (&self->lock);
+  }
+  if (b->status == IMK_OK && status != IMK_OK) {
     b->status = status;
     b->error = error;
   }
@@ -574,7 +562,8 @@ end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
     fail (self, m, b);
   }
   /* what others have still in hand may end well */
-  if (!self->recovering && !is_any_left (self) && count_flying (self) == 0)
+  if (!self->recovering && !self->is_over && !is_any_left (self) &&
+      count_flying (self) == 0)
     recover (self);
 }
 
@@ -628,6 +617,20 @@ launcher_main (gpointer data)
   return NULL;
 }
 
+static void
+add_member (GstOctBscanQueue *self, GstOctBscanDevice *device)
+{
+  Member *m = &self->members[self->n_members++];
+
+  m->queue = self;
+  m->device = device;
+  g_cond_init (&m->changed);
+  g_cond_init (&m->handed_over);
+  g_queue_init (&m->flying);
+  m->thread = g_thread_new ("octbscan", member_main, m);
+  m->launcher = g_thread_new ("octbscan-launch", launcher_main, m);
+}
+
 /* --- the object ----------------------------------------------------------- */
 
 GstOctBscanQueue *
@@ -639,24 +642,17 @@ gst_oct_bscan_queue_new (
   self->element = element;
   self->n_batches = n_batches;
   self->n_full = n_full;
-  self->max_waiting = 2 * element->max_jobs;
-  self->max_taken = (n_batches + 1) * devices->len * element->max_jobs;
+  self->max_jobs = element->max_jobs;
+  self->max_waiting = 2 * self->max_jobs;
+  self->max_taken = (n_batches + 1) * devices->len * self->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
   /* the CPU may come in later */
   self->members = g_new0 (Member, devices->len + 1);
-  self->n_members = devices->len;
-  for (guint i = 0; i < devices->len; i++) {
-    Member *m = &self->members[i];
-
-    m->queue = self;
-    m->device = devices->pdata[i];
-    g_cond_init (&m->changed);
-    g_cond_init (&m->handed_over);
-    g_queue_init (&m->flying);
-    m->thread = g_thread_new ("octbscan", member_main, m);
-    m->launcher = g_thread_new ("octbscan-launch", launcher_main, m);
-  }
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < devices->len; i++)
+    add_member (self, devices->pdata[i]);
+  g_mutex_unlock (&self->lock);
   g_ptr_array_set_free_func (devices, NULL);
   g_ptr_array_unref (devices);
   return self;
@@ -670,23 +666,21 @@ gst_oct_bscan_queue_free (GstOctBscanQueue *self)
   g_mutex_lock (&self->lock);
   self->flushing = self->quit = TRUE;
   drop_works (self);
-  for (guint i = 0; i < self->n_members; i++)
-    if (self->members[i].device) {
-      g_cond_signal (&self->members[i].changed);
-      g_cond_signal (&self->members[i].handed_over);
-    }
+  for (guint i = 0; i < self->n_members; i++) {
+    g_cond_signal (&self->members[i].changed);
+    g_cond_signal (&self->members[i].handed_over);
+  }
   g_mutex_unlock (&self->lock);
   for (guint i = 0; i < self->n_members; i++) {
     Member *m = &self->members[i];
 
-    if (m->device) {
-      g_thread_join (m->launcher);
-      g_thread_join (m->thread);
-      g_cond_clear (&m->changed);
-      g_cond_clear (&m->handed_over);
-      gst_oct_bscan_device_free (m->device);
-    }
+    g_thread_join (m->launcher);
+    g_thread_join (m->thread);
+    g_cond_clear (&m->changed);
+    g_cond_clear (&m->handed_over);
+    gst_oct_bscan_device_free (m->device);
   }
+  g_queue_clear (&self->again); /* whose batches are in order as well */
   g_queue_clear_full (&self->order, (GDestroyNotify) batch_free);
   g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);
@@ -700,6 +694,13 @@ drop_waiting (GstOctBscanQueue *self)
 {
   if (self->flushing || self->flow != GST_FLOW_OK)
     drop_works (self);
+}
+
+/* What downstream has said holds no longer. */
+static void
+be_tried_anew (GstOctBscanQueue *self)
+{
+  self->flow = self->is_over ? GST_FLOW_ERROR : GST_FLOW_OK;
 }
 
 GstFlowReturn
@@ -724,7 +725,7 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
     gst_oct_bscan_work_free (work);
   }
   drop_waiting (self);
-  self->flow = GST_FLOW_OK; /* said once, what follows is tried anew */
+  be_tried_anew (self); /* said once */
   g_mutex_unlock (&self->lock);
   return flow;
 }
@@ -760,7 +761,7 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
   g_mutex_lock (&self->lock);
   self->flushing = flushing;
   if (!flushing)
-    self->flow = GST_FLOW_OK;
+    be_tried_anew (self);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }
@@ -769,7 +770,7 @@ guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {
   /* the last batch may begin below the bound */
-  return self->max_waiting + self->max_taken + self->element->max_jobs;
+  return self->max_waiting + self->max_taken + self->max_jobs;
 }
 
 GstStructure *

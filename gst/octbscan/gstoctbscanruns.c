@@ -5,23 +5,31 @@
 
 #include "gstimagingmemory.h"
 
+GstMemory *
+gst_oct_bscan_peek_ours (GstBuffer *buffer)
+{
+  GstMemory *memory = gst_buffer_n_memory (buffer) == 1
+                          ? gst_buffer_peek_memory (buffer, 0)
+                          : NULL;
+
+  return memory && gst_is_imaging_memory (memory) ? memory : NULL;
+}
+
 /* Where each B-scan is for itself: on the CPU, with an output that does not
  * leave as an image a B-scan, and on devices until somebody has read an image
  * on the CPU. */
 guint
 gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
 {
-  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  GstMemory *memory = gst_oct_bscan_peek_ours (buffer);
   gboolean each_alone;
 
   if (self->lines.height <= self->bscan.height || !self->queue ||
-      !self->host_images || gst_buffer_n_memory (buffer) != 1 ||
-      !gst_is_imaging_memory (memory) ||
-      gst_imaging_memory_is_on_device (memory))
+      !self->host_images || !memory || gst_imaging_memory_is_on_device (memory))
     return 1;
   GST_OBJECT_LOCK (self);
-  each_alone = self->settings.average_bscans > 1 ||
-               self->outputs[COMPLEX].pad || self->outputs[ENFACE].pad;
+  each_alone = self->now.average_bscans > 1 || self->outputs[COMPLEX].pad ||
+               self->outputs[ENFACE].pad;
   GST_OBJECT_UNLOCK (self);
   return each_alone ? 1 : self->n_full;
 }

@@ -37,7 +37,8 @@ gst_oct_bscan_terms_unref (GstOctBscanTerms *terms)
 static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
 {
-  if (!terms || terms->changes != self->settings.changes)
+  if (!terms || terms->changes != self->now.changes ||
+      terms->config.history != self->history)
     return FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (terms->pads[i] != self->outputs[i].pad)
@@ -53,15 +54,15 @@ take_formats (const GstOctBscan *self, GstOctBscanTerms *terms)
   terms->volume = self->outputs[ENFACE].volume;
 }
 
-/* Call with the object locked. */
+/* Call with the frames and the object locked. */
 static GstOctBscanTerms *
 terms_new (const GstOctBscan *self)
 {
   GstOctBscanTerms now = {
-      .changes = self->settings.changes,
-      .config = self->settings.config,
-      .scaling = self->settings.scaling,
-      .average_bscans = self->settings.average_bscans,
+      .changes = self->now.changes,
+      .config = self->now.config,
+      .scaling = self->now.scaling,
+      .average_bscans = self->now.average_bscans,
   };
 
   now.config.history = self->history;
@@ -74,16 +75,20 @@ terms_new (const GstOctBscan *self)
 GstOctBscanTerms *
 gst_oct_bscan_get_terms (GstOctBscan *self)
 {
-  GstOctBscanTerms *before = NULL;
+  gboolean is_current;
 
   GST_OBJECT_LOCK (self);
-  if (!are_current (self, self->terms)) {
-    before = self->terms;
-    self->terms = terms_new (self);
-  }
+  is_current = are_current (self, self->terms);
   GST_OBJECT_UNLOCK (self);
-  if (before)
-    gst_oct_bscan_terms_unref (before);
+  if (!is_current) {
+    gst_oct_bscan_forget_terms (self);
+    /* who requests a pad may be agreeing on its format */
+    g_mutex_lock (&self->frames);
+    GST_OBJECT_LOCK (self);
+    self->terms = terms_new (self);
+    GST_OBJECT_UNLOCK (self);
+    g_mutex_unlock (&self->frames);
+  }
   return terms_ref (self->terms);
 }
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <glib/gstdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* --- the device ---------------------------------------------------------- */
@@ -84,6 +85,26 @@ check_lose_device (gint device_id)
 
   if (lose)
     lose (device_id);
+}
+
+void
+check_hold_device (gint device_id, gboolean hold)
+{
+  void (*set) (int, bool) =
+      (void (*) (int, bool)) mock_function ("imk_mock_hold", RTLD_NOLOAD);
+
+  if (set)
+    set (device_id, hold);
+}
+
+void
+check_close_device (gint device_id)
+{
+  void (*close) (int) =
+      (void (*) (int)) mock_function ("imk_mock_close_device", RTLD_NOLOAD);
+
+  if (close)
+    close (device_id);
 }
 
 /* --- frames -------------------------------------------------------------- */

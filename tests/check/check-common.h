@@ -62,6 +62,12 @@ guint check_n_copies (void);
 /* Mock device @device_id fails from now on; -1: none does any more */
 void check_lose_device (gint device_id);
 
+/* While @hold no stream of mock device @device_id begins a job. */
+void check_hold_device (gint device_id, gboolean hold);
+
+/* The context of mock device @device_id cannot be entered; -1: all can be */
+void check_close_device (gint device_id);
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo check_info (const gchar *format, gint width, gint height);

@@ -191,6 +191,39 @@ GST_START_TEST (test_wrong_settings_are_said)
 }
 GST_END_TEST
 
+/* --- buffers that are too short --------------------------------------------
+ */
+
+static void
+check_short (const gchar *launch, GstBuffer *buffer)
+{
+  Run r = run_new (launch, 1 << SRC);
+  GstFlowReturn flow = gst_harness_push (r.pads[SRC], buffer);
+
+  /* a device finds out while the next one comes */
+  fail_unless (flow == GST_FLOW_ERROR || (on_cuda && flow == GST_FLOW_OK));
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 1);
+  run_free (&r);
+}
+
+/* Without memory, with none in it, with less than a line; and as one B-scan, a
+ * part of one, and several. */
+GST_START_TEST (test_short_buffers_are_said)
+{
+  static const gchar *const launches[] = {ELEMENT,
+      ELEMENT "ascans-per-bscan=22", ELEMENT "ascans-per-bscan=3",
+      ELEMENT "cuda-devices=all ascans-per-bscan=3"};
+
+  on_cuda = __i__;
+  for (guint i = 0; i < G_N_ELEMENTS (launches); i++) {
+    check_short (launches[i], gst_buffer_new ());
+    check_short (launches[i], gst_buffer_new_allocate (NULL, 0, NULL));
+    check_short (launches[i], gst_buffer_new_allocate (NULL, 7, NULL));
+  }
+}
+GST_END_TEST
+
 static Suite *
 octbscan_input_suite (void)
 {
@@ -202,6 +235,7 @@ octbscan_input_suite (void)
   tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
   tcase_add_test (tc, test_wrong_tensors_are_said);
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
+  tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
   tcase_add_loop_test (
       tc, test_wrong_settings_are_said, 0, G_N_ELEMENTS (refusals));
   return suite;

@@ -368,6 +368,100 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
 }
 GST_END_TEST
 
+static GstFlowReturn
+take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+static gpointer
+push_first (gpointer data)
+{
+  push_all (data, 0, 1);
+  return NULL;
+}
+
+/* Keeps who releases a pad, which is flushing already, until the image of src
+ * that follows is out. */
+static gboolean
+wait_for_src (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
+{
+  Run *r = gst_pad_get_element_private (pad);
+
+  for (guint i = 0; i < 5000 && !gst_harness_buffers_received (r->pads[SRC]);
+       i++)
+    g_usleep (1000);
+  return TRUE;
+}
+
+/* A pad is released while an image waits to leave by it: the stream does not
+ * notice. */
+GST_START_TEST (test_released_pad_does_not_stop_the_stream)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+  GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
+  CheckWaiting waiting;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  gst_pad_set_chain_function (sink, take);
+  gst_pad_set_active (sink, TRUE);
+  linear = gst_element_request_pad_simple (r.element, "linear");
+  fail_unless_equals_int (gst_pad_link (linear, sink), GST_PAD_LINK_OK);
+  gst_pad_set_element_private (linear, &r);
+  gst_pad_set_activatemode_function (linear, wait_for_src);
+  check_wait_at (&waiting, r.element, "linear", push_first, &r);
+  gst_element_release_request_pad (r.element, linear);
+  check_go_on (&waiting);
+  push_all (&r, 1, 4);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  check_run (&r, &e, 1);
+  gst_pad_set_active (sink, FALSE);
+  gst_object_unref (linear);
+  gst_object_unref (sink);
+  run_free (&r);
+  expected_free (&e);
+}
+GST_END_TEST
+
+/* A pad that is requested anew has a volume of its own, and something to
+ * preroll with. */
+GST_START_TEST (test_enface_begins_anew_with_its_pad)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+  gboolean gap = FALSE;
+  GstBuffer *image;
+  GstEvent *event;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "bscans-per-volume=2", 1 << SRC | 1 << ENFACE);
+  push_all (&r, 0, 1);
+  gst_harness_push_event (
+      r.pads[SRC], gst_event_new_gap (10 * GST_MSECOND, GST_MSECOND));
+  gst_harness_teardown (r.pads[ENFACE]);
+  r.pads[ENFACE] = gst_harness_new_with_element (r.element, NULL, "enface");
+  gst_harness_play (r.pads[ENFACE]);
+  push_all (&r, 2, 4);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  image = check_pull (r.pads[ENFACE]);
+  check_levels (image, e.enface[1], e.n_ascans, VOLUME, "enface", 1);
+  check_time (image, 2, 2);
+  gst_buffer_unref (image);
+  while ((event = gst_harness_try_pull_event (r.pads[ENFACE]))) {
+    gap |= GST_EVENT_TYPE (event) == GST_EVENT_GAP;
+    gst_event_unref (event);
+  }
+  fail_unless (gap);
+  run_free (&r);
+  expected_free (&e);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -380,6 +474,8 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
+  tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
+  tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);

@@ -19,20 +19,20 @@
 
 /* --- the mock ------------------------------------------------------------- */
 
+/* Both devices. */
 static void
-slow_down (const gchar *device, const gchar *us)
+hold (gboolean yes)
 {
-  g_setenv ("IMK_MOCK_SLOW_DEVICE", device, TRUE);
-  g_setenv ("IMK_MOCK_SLOW_US", us, TRUE);
+  check_hold_device (0, yes);
+  check_hold_device (1, yes);
 }
 
 static void
 reset_mock (void)
 {
-  g_unsetenv ("IMK_MOCK_SLOW_DEVICE");
-  g_unsetenv ("IMK_MOCK_SLOW_US");
   g_unsetenv ("IMK_MOCK_DELAY_US");
   check_lose_device (-1);
+  hold (FALSE);
 }
 
 /* --- frames --------------------------------------------------------------- */
@@ -218,6 +218,16 @@ pull_frames (GstHarness *h, guint first, guint end)
     check_image (check_pull (h), i);
 }
 
+/* The first two: then the element knows of a reader on the CPU. */
+static void
+push_until_read (GstHarness *h)
+{
+  for (guint i = 0; i < 2; i++) {
+    push_frames (h, i, i + 1, TRUE);
+    pull_frames (h, i, i + 1);
+  }
+}
+
 static guint64
 share_of (GstElement *element, const gchar *name)
 {
@@ -252,26 +262,22 @@ GST_START_TEST (test_order_is_kept)
 }
 GST_END_TEST
 
-/* What comes faster than it is processed goes together; what lies side by side
- * is one copy. */
+/* What comes faster than it is processed goes together, here one B-scan and all
+ * that come until it is done; what lies side by side is one copy, there, back,
+ * and back again, as what is wide is done again. */
 GST_START_TEST (test_batches_are_copied_at_once)
 {
   GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  guint n;
 
-  g_setenv ("IMK_MOCK_DELAY_US", "5000", TRUE);
-  /* a reader on the CPU is noticed by the first */
-  push_frames (h, 0, 1, TRUE);
-  pull_frames (h, 0, 1);
-  push_frames (h, 1, 2, TRUE);
-  pull_frames (h, 1, 2);
+  push_until_read (h);
   check_n_copies ();
+  hold (TRUE);
   push_frames (h, 2, 102, TRUE);
+  hold (FALSE);
   pull_frames (h, 2, 102);
-  {
-    guint n = check_n_copies ();
-
-    fail_unless (n <= 40, "%u copies for 100 B-scans, there and back", n);
-  }
+  n = check_n_copies ();
+  fail_unless (n <= 6, "%u copies for 100 B-scans", n);
   gst_harness_teardown (h);
 }
 GST_END_TEST
@@ -639,8 +645,9 @@ GST_START_TEST (test_devices_share)
                          : ELEMENT "backend=cuda cuda-devices=\"1;0\"");
   guint64 on_first, on_second;
 
-  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  hold (TRUE);
   push_frames (h, 0, N_FRAMES, TRUE);
+  hold (FALSE);
   pull_frames (h, 0, N_FRAMES);
   gst_harness_push_event (h, gst_event_new_eos ());
   on_first = share_of (h->element, "cuda0");
@@ -652,26 +659,59 @@ GST_START_TEST (test_devices_share)
 }
 GST_END_TEST
 
-/* One that is thirty times slower gets far less, and nothing is late for it but
- * what it does itself. */
+/* Until the device @name has made @n B-scans. Returns: in how many us */
+static gint64
+wait_for_share (GstElement *element, const gchar *name, guint64 n)
+{
+  gint64 begin = g_get_monotonic_time ();
+
+  while (share_of (element, name) < n) {
+    fail_unless (
+        g_get_monotonic_time () - begin < (gint64) (CHECK_TIMEOUT / 1000),
+        "%s has made %u B-scans of %u", name, (guint) share_of (element, name),
+        (guint) n);
+    g_usleep (100);
+  }
+  return g_get_monotonic_time () - begin;
+}
+
+/* All frames, of which the second device makes those that it is given first,
+ * @slowness times as long as the other needs for the rest. Returns: how many
+ * these are */
+static guint64
+share_with_slow (GstHarness *h, gint64 slowness)
+{
+  guint64 fast = share_of (h->element, "cuda0");
+  guint64 slow = share_of (h->element, "cuda1");
+  guint64 n_slow;
+  gint64 spent;
+
+  hold (TRUE);
+  push_frames (h, 0, N_FRAMES, TRUE);
+  check_hold_device (0, FALSE);
+  spent = wait_for_share (h->element, "cuda0", fast + 2);
+  g_usleep ((gulong) (slowness * spent));
+  check_hold_device (1, FALSE);
+  pull_frames (h, 0, N_FRAMES);
+  n_slow = share_of (h->element, "cuda1") - slow;
+  fail_unless_equals_uint64 (
+      share_of (h->element, "cuda0") - fast, N_FRAMES - n_slow);
+  return n_slow;
+}
+
+/* One that has been found to be slow gets less, however long both take. The
+ * first device has a B-scan while the others are pushed, and then, at once, all
+ * that the second did not take with a quarter of a full batch. */
 GST_START_TEST (test_slow_device_gets_less)
 {
-  GstHarness *h;
-  guint64 fast, slow;
+  GstHarness *h =
+      harness_new (ELEMENT "backend=cuda cuda-devices=all max-in-flight=1");
+  guint64 before = share_with_slow (h, 60), after = share_with_slow (h, 0);
 
-  g_setenv ("IMK_MOCK_DELAY_US", "200", TRUE);
-  slow_down ("1", "6000");
-  h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
-  for (guint i = 0; i < 5; i++) {
-    push_frames (h, 0, N_FRAMES, TRUE);
-    pull_frames (h, 0, N_FRAMES);
-  }
-  gst_harness_push_event (h, gst_event_new_eos ());
-  fast = share_of (h->element, "cuda0");
-  slow = share_of (h->element, "cuda1");
-  fail_unless_equals_uint64 (fast + slow, 5 * N_FRAMES);
-  fail_unless (fast > 3 * slow, "the fast one made %u, the slow one %u",
-      (guint) fast, (guint) slow);
+  fail_unless_equals_uint64 (before, 64);
+  fail_unless (after > 0 && after < before / 2,
+      "found to be slow, a device has made %u B-scans, before %u",
+      (guint) after, (guint) before);
   gst_harness_teardown (h);
 }
 GST_END_TEST
@@ -759,10 +799,7 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   gchar *backend;
 
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
-  for (guint i = 0; i < 2; i++) {
-    push_frames (h, i, i + 1, TRUE);
-    pull_frames (h, i, i + 1);
-  }
+  push_until_read (h);
   push_frames (h, 2, 60, TRUE);
   check_device ()->inject_failure (1, TRUE);
   push_frames (h, 60, N_FRAMES, TRUE);
@@ -778,6 +815,81 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   g_free (backend);
   unwatch (h, bus);
   gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* The same with as much as can wait behind what the device has: all of it is
+ * out before the end is. */
+GST_START_TEST (test_cpu_does_what_waits_before_the_end)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=auto max-in-flight=1");
+  const guint n_behind = 2 * 256;
+
+  push_until_read (h);
+  hold (TRUE);
+  push_frames (h, 2, 3, TRUE);
+  for (guint i = 0; i < n_behind; i++)
+    check_push (h, noise_lines (h, i % N_FRAMES, TRUE), GST_FLOW_OK);
+  check_lose_device (0);
+  hold (FALSE);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  pull_frames (h, 2, 3);
+  for (guint i = 0; i < n_behind; i++)
+    check_image (check_pull (h), i % N_FRAMES);
+  fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames"), 3 + n_behind);
+  fail_unless_equals_uint64 (share_of (h->element, "cpu"), 1 + n_behind);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* Without the CPU it is an error, for all that comes behind as well, until
+ * something is planned anew; and the stream can end. */
+GST_START_TEST (test_nobody_goes_on_with_cuda_alone)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda");
+  GstBus *bus = watch (h);
+
+  push_until_read (h);
+  check_lose_device (0);
+  while (gst_pad_push (h->srcpad, noise_lines (h, 2, FALSE)) == GST_FLOW_OK)
+    g_usleep (1000); /* until it is noticed */
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_FAILED, "fallen off the bus");
+  check_lose_device (-1);
+  for (guint i = 0; i < 5; i++)
+    check_push (h, noise_lines (h, i, FALSE), GST_FLOW_ERROR);
+  gst_harness_push_event (h, gst_event_new_eos ());
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);
+  unwatch (h, bus);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+static gpointer
+stop_main (gpointer data)
+{
+  gst_element_set_state (data, GST_STATE_NULL);
+  return NULL;
+}
+
+/* The other has ended already. */
+GST_START_TEST (test_stop_while_a_device_is_lost)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=auto cuda-devices=all");
+  GThread *thread;
+
+  push_frames (h, 0, 1, TRUE);
+  pull_frames (h, 0, 1);
+  hold (TRUE);
+  push_frames (h, 1, 2, TRUE);
+  thread = g_thread_new ("stop", stop_main, h->element);
+  g_usleep (50000);
+  check_lose_device (0);
+  hold (FALSE);
+  g_thread_join (thread);
+  gst_harness_teardown (h);
+  fail_unless_equals_int (check_n_live (), 0);
 }
 GST_END_TEST
 
@@ -888,10 +1000,7 @@ GST_START_TEST (test_a_card_is_lost)
   make_expected ();
   h = harness_new (ELEMENT "backend=auto");
   bus = watch (h);
-  for (guint i = 0; i < 2; i++) {
-    push_frames (h, i, i + 1, TRUE);
-    pull_frames (h, i, i + 1);
-  }
+  push_until_read (h);
   push_frames (h, 2, 60, TRUE);
   break_context ();
   push_frames (h, 60, N_FRAMES, TRUE);
@@ -940,6 +1049,9 @@ octbscan_queue_suite (void)
   tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);
   tcase_add_test (tc, test_frames_on_a_lost_device_are_counted);
   tcase_add_loop_test (tc, test_cpu_does_what_the_last_device_had, 0, 2);
+  tcase_add_test (tc, test_cpu_does_what_waits_before_the_end);
+  tcase_add_test (tc, test_nobody_goes_on_with_cuda_alone);
+  tcase_add_test (tc, test_stop_while_a_device_is_lost);
   tcase_add_test (tc, test_wrong_devices_are_said);
   return suite;
 }

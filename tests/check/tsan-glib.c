@@ -78,3 +78,38 @@ g_cond_wait_until (GCond *cond, GMutex *mutex, gint64 end)
   __tsan_acquire (mutex);
   return signalled;
 }
+
+/* A queue locks within GLib, and makes and frees its links there: harnesses
+ * have their buffers from one. */
+void
+g_async_queue_push (GAsyncQueue *queue, gpointer data)
+{
+  g_async_queue_lock (queue);
+  g_async_queue_push_unlocked (queue, data);
+  __tsan_release (queue);
+  g_async_queue_unlock (queue);
+}
+
+gpointer
+g_async_queue_try_pop (GAsyncQueue *queue)
+{
+  gpointer data;
+
+  g_async_queue_lock (queue);
+  __tsan_acquire (queue);
+  data = g_async_queue_try_pop_unlocked (queue);
+  g_async_queue_unlock (queue);
+  return data;
+}
+
+gpointer
+g_async_queue_timeout_pop (GAsyncQueue *queue, guint64 timeout)
+{
+  gint64 until = g_get_monotonic_time () + (gint64) timeout;
+  gpointer data;
+
+  while (!(data = g_async_queue_try_pop (queue)) &&
+         g_get_monotonic_time () < until)
+    g_usleep (100);
+  return data;
+}

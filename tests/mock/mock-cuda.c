@@ -16,9 +16,8 @@
  * Environment: IMK_MOCK_DEVICES (2) how many devices there are, 0 allowed;
  * IMK_MOCK_INTEGRATED=1 makes them share the memory of the CPU, and
  * IMK_MOCK_COHERENT=0 without its caches, as before compute capability 7.2;
- * IMK_MOCK_DELAY_US delays every queued job, IMK_MOCK_SLOW_US those of
- * IMK_MOCK_SLOW_DEVICE alone; IMK_MOCK_LEAKS=1 reports at exit what was not
- * freed.
+ * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
+ * what was not freed.
  *
  * mock-device.c to mock-copies.c are the device; an algorithm has a file of its
  * own, over mock-object.c. This one is the module, and counts what is live. */

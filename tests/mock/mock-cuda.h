@@ -23,6 +23,8 @@ ImkStatus mock_no_memory (ImkError *error);
 
 /* Every fallible call begins here. */
 ImkStatus mock_begin (const char *call, ImkError *error);
+/* Nor can be waited for what is on a device that is lost. */
+ImkStatus mock_check_lost (const char *call, ImkError *error);
 void mock_need_context (const char *call);
 int mock_current_device (void);
 

@@ -16,7 +16,7 @@ static __thread int n_current;
 
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
-static atomic_int lost_device = -1;
+static atomic_int lost_device = -1, closed_device = -1;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -65,11 +65,18 @@ mock_begin (const char *call, ImkError *error)
   if (status == IMK_OK && !n_current)
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s was called while no context is current; push one around it.", call);
-  if (status == IMK_OK && mock_current_device () == lost_device)
-    status = imk_error_set (error, IMK_ERROR_DEVICE,
-        "CUDA says: mock device %d has fallen off the bus (in %s).",
-        (int) lost_device, call);
-  return status;
+  return status == IMK_OK ? mock_check_lost (call, error) : status;
+}
+
+ImkStatus
+mock_check_lost (const char *call, ImkError *error)
+{
+  int lost = lost_device;
+
+  if (mock_current_device () != lost)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_DEVICE,
+      "CUDA says: mock device %d has fallen off the bus (in %s).", lost, call);
 }
 
 void
@@ -100,6 +107,16 @@ __attribute__ ((visibility ("default"))) void
 imk_mock_lose_device (int device)
 {
   lost_device = device;
+}
+
+/* For tests: from now on the context of @device cannot be entered; -1: all can
+ * be. */
+void imk_mock_close_device (int device);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_close_device (int device)
+{
+  closed_device = device;
 }
 
 /* --- devices and contexts ------------------------------------------------- */
@@ -177,6 +194,10 @@ mock_device_push (void *context, ImkError *error)
   if (c < contexts || c >= contexts + MOCK_MAX_DEVICES)
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "%p is not a context of the mock device.", context);
+  if (c - contexts == closed_device)
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "CUDA says: the context of mock device %d is gone.",
+        (int) closed_device);
   if (n_current == MAX_CONTEXTS)
     mock_misuse (
         "%d contexts are pushed; a pop is missing somewhere.", n_current);

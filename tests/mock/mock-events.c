@@ -192,5 +192,8 @@ mock_event_synchronize (void *event, ImkError *error)
   job =
       wait_job_new (mock_handle_check (event, MOCK_EVENT, "event_synchronize"),
           &status, error);
-  return job ? mock_submit (job, NULL, "event_synchronize", error) : status;
+  if (job)
+    status = mock_submit (job, NULL, "event_synchronize", error);
+  return status == IMK_OK ? mock_check_lost ("event_synchronize", error)
+                          : status;
 }

@@ -35,24 +35,41 @@ mock_job_free (MockJob *job)
   free (job);
 }
 
-/* Of each job of @device. */
-static unsigned
-delay_of (int device)
-{
-  const char *all = getenv ("IMK_MOCK_DELAY_US");
-  const char *slow = getenv ("IMK_MOCK_SLOW_DEVICE");
-  const char *more = getenv ("IMK_MOCK_SLOW_US");
+/* --- streams that are held ------------------------------------------------ */
 
-  if (slow && more && atoi (slow) == device)
-    return (unsigned) atoi (more);
-  return all ? (unsigned) atoi (all) : 0;
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t hold_changed = PTHREAD_COND_INITIALIZER;
+static bool held[MOCK_MAX_DEVICES];
+
+/* For tests: while @hold no stream of @device begins a job. */
+void imk_mock_hold (int device, bool hold);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_hold (int device, bool hold)
+{
+  pthread_mutex_lock (&hold_lock);
+  held[device] = hold;
+  pthread_cond_broadcast (&hold_changed);
+  pthread_mutex_unlock (&hold_lock);
 }
+
+static void
+wait_while_held (int device)
+{
+  pthread_mutex_lock (&hold_lock);
+  while (held[device])
+    pthread_cond_wait (&hold_changed, &hold_lock);
+  pthread_mutex_unlock (&hold_lock);
+}
+
+/* --- streams -------------------------------------------------------------- */
 
 static void *
 stream_main (void *data)
 {
   Stream *s = data;
-  unsigned delay_us = delay_of (s->handle.device);
+  const char *delay = getenv ("IMK_MOCK_DELAY_US");
+  unsigned delay_us = delay ? (unsigned) atoi (delay) : 0;
 
   pthread_mutex_lock (&s->lock);
   while (true) {
@@ -70,6 +87,7 @@ stream_main (void *data)
       s->last = &s->first;
     pthread_mutex_unlock (&s->lock);
 
+    wait_while_held (s->handle.device);
     if (delay_us)
       usleep (delay_us);
     status = job->run (job, &error);

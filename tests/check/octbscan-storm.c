@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element octbscan while other threads change everything about it:
+ * properties, pads that come and go, queries, flushes, states. To be run under
+ * the thread sanitizer as well. */
+#include "octbscan-run.h"
+
+enum { N_BSCANS = 400, N_ROUNDS = 10 };
+
+static const gchar *const launches[] = {
+    ELEMENT,
+    ELEMENT,
+    ELEMENT "cuda-devices=all",
+};
+
+/* --- the storm ------------------------------------------------------------ */
+
+typedef struct {
+  const gchar *name, *values[3];
+} Choice;
+
+/* Each fits beside all others; the first of each is the default. */
+static const Choice choices[] = {
+    {"cameras", {"1", "2", "3"}},
+    {"first-camera", {"0", "1", "0"}},
+    {"scale", {"1", "2", "1"}},
+    {"window", {"none", "hann", "none"}},
+    {"background", {"mean", "running", "none"}},
+    {"fixed-pattern", {"none", "minvar", "once"}},
+    {"crop-top", {"0", "3", "0"}},
+    {"average-ascans", {"1", "2", "3"}},
+    {"average-bscans", {"1", "2", "3"}},
+    {"ascans-per-bscan", {"0", "7", "22"}},
+    {"bscans-per-volume", {"240", "2", "3"}},
+    {"tracking", {"none", "xcorr", "rpe"}},
+    {"flip", {"none", "both", "none"}},
+    {"bidirectional", {"false", "true", "false"}},
+    {"scaling", {"db", "linear", "db"}},
+    {"range", {"fixed", "percentile", "minmax"}},
+    {"range-min", {"0", "20", "-5"}},
+    {"max-in-flight", {"3", "1", "4"}},
+};
+
+static gboolean stop; /* atomic */
+
+static void
+choose (GstElement *element, GRand *random)
+{
+  const Choice *c =
+      &choices[g_rand_int_range (random, 0, G_N_ELEMENTS (choices))];
+
+  gst_util_set_object_arg (G_OBJECT (element), c->name,
+      c->values[g_rand_int_range (random, 0, G_N_ELEMENTS (c->values))]);
+}
+
+static void
+ask (GstElement *element)
+{
+  GstPad *src = gst_element_get_static_pad (element, "src");
+  GstQuery *query = gst_query_new_latency ();
+  GstStructure *shares = NULL, *stats = NULL;
+
+  gst_pad_query (src, query);
+  g_object_get (element, "shares", &shares, "stats", &stats, NULL);
+  gst_structure_free (shares);
+  gst_structure_free (stats);
+  gst_query_unref (query);
+  gst_object_unref (src);
+}
+
+static gpointer
+storm_of_settings (gpointer data)
+{
+  GRand *random = g_rand_new_with_seed (7);
+
+  while (!g_atomic_int_get (&stop)) {
+    choose (data, random);
+    ask (data);
+    g_usleep (500);
+  }
+  g_rand_free (random);
+  return NULL;
+}
+
+static GstStaticPadTemplate anything = GST_STATIC_PAD_TEMPLATE (
+    "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
+
+static GstFlowReturn
+take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+/* One is linked at a time, for a while. */
+static gpointer
+storm_of_pads (gpointer data)
+{
+  for (guint i = 0; !g_atomic_int_get (&stop); i++) {
+    const gchar *name = pad_names[LINEAR + i % (N_PADS - LINEAR)];
+    GstPad *sink = gst_pad_new_from_static_template (&anything, "sink");
+    GstPad *pad = gst_element_request_pad_simple (data, name);
+
+    fail_unless (pad != NULL);
+    gst_pad_set_chain_function (sink, take);
+    gst_pad_set_active (sink, TRUE);
+    fail_unless_equals_int (gst_pad_link (pad, sink), GST_PAD_LINK_OK);
+    g_usleep (1000);
+    gst_element_release_request_pad (data, pad);
+    gst_pad_set_active (sink, FALSE);
+    gst_object_unref (pad);
+    gst_object_unref (sink);
+  }
+  return NULL;
+}
+
+static void
+calm (GstElement *element)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (choices); i++)
+    gst_util_set_object_arg (
+        G_OBJECT (element), choices[i].name, choices[i].values[0]);
+}
+
+/* --- B-scans ---------------------------------------------------------------
+ */
+
+static void
+flush (GstHarness *h)
+{
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (h, gst_event_new_flush_start ());
+  gst_harness_push_event (h, gst_event_new_flush_stop (TRUE));
+  gst_harness_push_event (h, gst_event_new_segment (&segment));
+}
+
+static void
+drop_all (GstHarness *h)
+{
+  GstBuffer *buffer;
+
+  while ((buffer = gst_harness_try_pull (h)))
+    gst_buffer_unref (buffer);
+}
+
+/* Afterwards all is as if nothing had been. */
+static void
+check_calm (Run *r)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+
+  calm (r->element);
+  flush (r->pads[SRC]);
+  drop_all (r->pads[SRC]);
+  push_all (r, 0, 4);
+  gst_harness_push_event (r->pads[SRC], gst_event_new_eos ());
+  check_run (r, &e, 1);
+  fail_unless_equals_int (check_count_messages (r->bus, GST_MESSAGE_ERROR), 0);
+  expected_free (&e);
+}
+
+GST_START_TEST (test_a_storm_leaves_the_stream_whole)
+{
+  GThread *settings, *pads;
+  Run r;
+
+  on_cuda = __i__ > 0;
+  r = run_new (launches[__i__], 1 << SRC);
+  g_atomic_int_set (&stop, FALSE);
+  settings = g_thread_new ("settings", storm_of_settings, r.element);
+  pads = g_thread_new ("pads", storm_of_pads, r.element);
+  for (guint i = 0; i < N_BSCANS; i++) {
+    push_all (&r, i % MAX_BSCANS, i % MAX_BSCANS + 1);
+    if (i % 50 == 49)
+      flush (r.pads[SRC]);
+    drop_all (r.pads[SRC]);
+  }
+  g_atomic_int_set (&stop, TRUE);
+  g_thread_join (settings);
+  g_thread_join (pads);
+  check_calm (&r);
+  run_free (&r);
+}
+GST_END_TEST
+
+static GstPadProbeReturn
+turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  g_object_set (data, "bidirectional", TRUE, "average-bscans", 2, NULL);
+  return GST_PAD_PROBE_OK;
+}
+
+/* Properties that come while a buffer of several B-scans is at work are for the
+ * next buffer: the kernel is one for the others. */
+GST_START_TEST (test_settings_of_a_buffer_are_of_one_moment)
+{
+  GstPad *src;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "ascans-per-bscan=3", 1 << SRC);
+  src = gst_element_get_static_pad (r.element, "src");
+  gst_pad_add_probe (
+      src, GST_PAD_PROBE_TYPE_BUFFER, turn_round, r.element, NULL);
+  push_all (&r, 0, 4);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
+  gst_object_unref (src);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* Again and again, each time as the first. */
+GST_START_TEST (test_states_change_again_and_again)
+{
+  ImkOctbscanConfig c = base_config ();
+  Expected e = expect (&c, 4, 1);
+
+  on_cuda = __i__ > 0;
+  for (guint i = 0; i < N_ROUNDS; i++) {
+    Run r = run_new (launches[__i__], 15);
+
+    for (guint k = 0; k < 3; k++) {
+      push_all (&r, 0, i % 4);
+      gst_element_set_state (r.element, GST_STATE_READY);
+      gst_element_set_state (r.element, GST_STATE_PLAYING);
+      gst_harness_set_src_caps_str (r.pads[SRC],
+          "video/x-raw,format=GRAY16_LE,width=60,height=11,framerate=100/1");
+      for (guint p = 0; p < N_PADS; p++)
+        drop_all (r.pads[p]);
+    }
+    g_object_set (r.element, "bscans-per-volume", VOLUME, NULL);
+    push_all (&r, 0, 4);
+    gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+    check_run (&r, &e, 1);
+    run_free (&r);
+  }
+  expected_free (&e);
+}
+GST_END_TEST
+
+static Suite *
+octbscan_storm_suite (void)
+{
+  Suite *suite = suite_create ("octbscan-storm");
+  TCase *tc = tcase_create ("octbscan-storm");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_loop_test (tc, test_settings_of_a_buffer_are_of_one_moment, 0, 2);
+  tcase_add_loop_test (
+      tc, test_states_change_again_and_again, 0, G_N_ELEMENTS (launches));
+  tcase_add_loop_test (
+      tc, test_a_storm_leaves_the_stream_whole, 0, G_N_ELEMENTS (launches));
+  return suite;
+}
+
+GST_CHECK_MAIN (octbscan_storm);
