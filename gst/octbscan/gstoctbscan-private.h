@@ -167,6 +167,10 @@ ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
  * devices. Drained, or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);
 
+/* Gives a work ordinary memory for its images: a device that has failed may
+ * still write to what they had, or has taken it along. */
+void gst_oct_bscan_work_renew (GstOctBscanWork *work);
+
 /* Makes images of one B-scan on the CPU. Call with the frames locked. */
 ImkStatus gst_oct_bscan_run_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);

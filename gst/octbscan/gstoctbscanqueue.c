@@ -504,6 +504,8 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   m->lost = TRUE;
   self->why = b->status;
   self->error = b->error;
+  for (guint i = 0; i < b->n; i++)
+    gst_oct_bscan_work_renew (b->works[i]);
   set_state (b, WAITING);
   g_queue_push_tail (&self->again, b); /* and is another's from now on */
   if (is_news && is_any_left (self)) {
