@@ -122,6 +122,22 @@ GST_START_TEST (test_lost_device_loses_no_frame)
 }
 GST_END_TEST
 
+/* What it had in hand comes late, into memory that nobody looks at any more. */
+GST_START_TEST (test_lost_device_writes_into_no_image)
+{
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstBuffer *image;
+
+  check_hold_device (0, TRUE);
+  push_frames (h, 0, 1, TRUE);
+  check_lose_device (0);
+  image = check_pull (h);
+  check_hold_device (0, FALSE);
+  gst_harness_teardown (h); /* when its streams are done */
+  check_image (image, 0);
+}
+GST_END_TEST
+
 /* Frames that are on a device are lost with it, which is counted; the others go
  * on. Only the first device takes such frames. */
 GST_START_TEST (test_frames_on_a_lost_device_are_counted)
@@ -346,6 +362,7 @@ octbscan_devices_suite (void)
   tcase_add_loop_test (tc, test_devices_share, 0, 2);
   tcase_add_test (tc, test_slow_device_gets_less);
   tcase_add_loop_test (tc, test_lost_device_loses_no_frame, 0, 2);
+  tcase_add_test (tc, test_lost_device_writes_into_no_image);
   tcase_add_test (tc, test_frames_on_a_lost_device_are_counted);
   tcase_add_loop_test (tc, test_cpu_does_what_the_last_device_had, 0, 2);
   tcase_add_test (tc, test_cpu_does_what_waits_before_the_end);
