@@ -79,9 +79,9 @@ struct _GstOctBscan {
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */
   GMutex frames;
-  GstOctBscanQueue *queue;
-  gboolean host_images; /* somebody downstream reads images on the CPU */
-  gboolean has_shown;   /* the first images are out, for all to read */
+  GstOctBscanQueue *queue; /* goes with the frames and the object locked */
+  gboolean host_images;    /* somebody downstream reads images on the CPU */
+  gboolean has_shown;      /* the first images are out, for all to read */
 };
 
 /* A B-scan on its way; or several that came in one buffer and leave in one

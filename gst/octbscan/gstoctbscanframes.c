@@ -563,9 +563,11 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
 {
   GstOctBscanQueue *queue;
 
+  g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   queue = g_steal_pointer (&self->queue);
   GST_OBJECT_UNLOCK (self);
+  g_mutex_unlock (&self->frames);
   gst_oct_bscan_queue_free (queue);
   gst_oct_bscan_forget_terms (self);
 }

@@ -768,6 +768,14 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
   g_mutex_unlock (&self->lock);
 }
 
+ImkStatus
+gst_oct_bscan_queue_get_pattern (
+    GstOctBscanQueue *self, gfloat *pattern, ImkError *error)
+{
+  return gst_oct_bscan_device_get_pattern (
+      self->members[0].device, pattern, error);
+}
+
 guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {
