@@ -24,6 +24,7 @@ struct _GstImagingEngine {
   guint n_threads;
   const gchar *active_memory; /* static string */
   ImkBackend active;
+  gint first_device; /* of cuda-devices at the start, or -1: before device_id */
   gboolean said_late;         /* that a property was set after the start */
   GstImagingContext *offered; /* by the application, before start */
 

@@ -31,6 +31,7 @@ gst_imaging_engine_new (GstElement *element, const GstImagingEngineFuncs *funcs)
   self->funcs = funcs;
   self->choice = DEFAULT_BACKEND;
   self->device_id = DEFAULT_CUDA_DEVICE_ID;
+  self->first_device = -1;
   self->n_threads = DEFAULT_N_THREADS;
   self->stats = gst_imaging_stats_new ();
   return self;
@@ -587,8 +588,10 @@ gst_imaging_engine_start (GstImagingEngine *self)
   self->frame_number = 0;
   self->gave_up = FALSE;
   g_atomic_int_set (&self->has_posted, FALSE);
+  GST_OBJECT_LOCK (self->element);
   self->said_late = FALSE;
   self->active_memory = NULL;
+  GST_OBJECT_UNLOCK (self->element);
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;
   /* A missing device is said before the first frame comes. */

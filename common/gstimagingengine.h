@@ -118,10 +118,11 @@ guint gst_imaging_engine_n_threads (GstImagingEngine *self);
  * @list: (nullable): a property cuda-devices, for an element that works on
  *   several; empty for none
  * @others: (out) (optional) (transfer full) (element-type gint): those behind
- *   the first, which becomes cuda-device-id
+ *   the first; none where @list does not count
  *
- * Before gst_imaging_engine_start(). Where the CPU is going to be taken, @list
- * is not looked at.
+ * Before each gst_imaging_engine_start(). The first device of @list takes the
+ * place of cuda-device-id until the next call. Where the CPU is going to be
+ * taken, or there is no CUDA, @list is not looked at.
  * Returns: %FALSE for devices that are not there; an error has been posted, and
  *   @others is not set
  */

@@ -14,6 +14,13 @@ device_of (GstImagingEngine *self)
 
 /* --- context and stream -------------------------------------------------- */
 
+/* Under the object lock. Returns: the device that the user names, or -1 */
+static gint
+named_device (const GstImagingEngine *self)
+{
+  return self->first_device >= 0 ? self->first_device : self->device_id;
+}
+
 void
 gst_imaging_engine_close_import_pool (GstImagingEngine *self)
 {
@@ -52,9 +59,10 @@ static GstImagingContext *
 ref_offered (GstImagingEngine *self)
 {
   GstImagingContext *offered = self->offered;
+  gint device_id = named_device (self);
 
-  if (offered && self->device_id >= 0 &&
-      gst_imaging_context_device_id (offered) != self->device_id)
+  if (offered && device_id >= 0 &&
+      gst_imaging_context_device_id (offered) != device_id)
     offered = NULL;
   return offered ? g_object_ref (offered) : NULL;
 }
@@ -67,7 +75,7 @@ find_context (GstImagingEngine *self, ImkError *error)
   gint device_id;
 
   GST_OBJECT_LOCK (self->element);
-  device_id = self->device_id;
+  device_id = named_device (self);
   found = ref_offered (self);
   GST_OBJECT_UNLOCK (self->element);
 
@@ -120,7 +128,7 @@ gst_imaging_engine_prefer_primary (GstImagingEngine *self)
   if (!self->context)
     return;
   GST_OBJECT_LOCK (self->element);
-  device_id = self->device_id;
+  device_id = named_device (self);
   is_offered = self->offered == self->context;
   GST_OBJECT_UNLOCK (self->element);
   primary = is_offered ? NULL : gst_imaging_context_get (device_id, NULL);
@@ -133,7 +141,7 @@ void
 gst_imaging_engine_adopt_context (GstImagingEngine *self, GstBuffer *input)
 {
   GST_OBJECT_LOCK (self->element);
-  if (!self->context && !self->offered && self->device_id < 0)
+  if (!self->context && !self->offered && named_device (self) < 0)
     self->context = g_object_ref (
         gst_imaging_memory_context (gst_buffer_peek_memory (input, 0)));
   GST_OBJECT_UNLOCK (self->element);
@@ -147,7 +155,7 @@ gst_imaging_engine_set_context (GstImagingEngine *self, GstContext *message)
   gint device_id;
 
   GST_OBJECT_LOCK (self->element);
-  device_id = self->device_id;
+  device_id = named_device (self);
   GST_OBJECT_UNLOCK (self->element);
   offered = gst_imaging_cuda_take_context (self->element, device_id, message);
   if (offered) {
@@ -178,41 +186,39 @@ gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query)
   return answered;
 }
 
-/* Whether cuda-devices counts: auto takes the CPU where there is no CUDA. */
+/* Whether cuda-devices counts. Without CUDA auto takes the CPU, and the start
+ * says why there is none for cuda. */
 static gboolean
 may_use_devices (GstImagingEngine *self)
 {
-  switch (gst_imaging_engine_choice (self)) {
-  case GST_IMAGING_BACKEND_CPU:
-    return FALSE;
-  case GST_IMAGING_BACKEND_CUDA:
-    return TRUE;
-  default:
-    return imk_backend_load ("cuda", NULL) == IMK_OK;
-  }
+  return gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CPU &&
+         imk_backend_load ("cuda", NULL) == IMK_OK;
 }
 
 gboolean
 gst_imaging_engine_choose_devices (
     GstImagingEngine *self, const gchar *list, GArray **others)
 {
+  gint first = -1;
   GArray *ids;
   ImkError error;
 
-  if (!list || !*list || !may_use_devices (self)) {
-    ids = g_array_new (FALSE, FALSE, sizeof (gint));
-  } else {
+  if (list && *list && may_use_devices (self))
     ids = gst_imaging_context_parse_ids (list, &error);
-    if (!ids) {
-      GST_ELEMENT_ERROR (
-          self->element, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
-      return FALSE;
-    }
-    GST_OBJECT_LOCK (self->element);
-    self->device_id = g_array_index (ids, gint, 0);
-    GST_OBJECT_UNLOCK (self->element);
+  else
+    ids = g_array_new (FALSE, FALSE, sizeof (gint));
+  if (!ids) {
+    GST_ELEMENT_ERROR (
+        self->element, LIBRARY, SETTINGS, ("%s", error.message), (NULL));
+    return FALSE;
+  }
+  if (ids->len > 0) {
+    first = g_array_index (ids, gint, 0);
     g_array_remove_index (ids, 0);
   }
+  GST_OBJECT_LOCK (self->element);
+  self->first_device = first;
+  GST_OBJECT_UNLOCK (self->element);
   if (others)
     *others = ids;
   else

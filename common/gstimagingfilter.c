@@ -55,6 +55,38 @@ gst_imaging_filter_synchronize (GstImagingFilter *self, ImkError *error)
 }
 
 ImkStatus
+gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
+    ImkImage *host, ImkError *error)
+{
+  GstImagingEngine *engine = engine_of (self);
+  gsize row_size = imk_image_row_size (plane);
+  ImkStatus status;
+
+  *host = *plane;
+  if (plane->location == IMK_LOCATION_HOST)
+    return IMK_OK;
+  host->location = IMK_LOCATION_HOST;
+  host->stride = row_size;
+  host->data = g_try_malloc (row_size * plane->height);
+  if (!host->data)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for a frame of %" G_GSIZE_FORMAT " bytes.",
+        row_size * plane->height);
+  status =
+      gst_imaging_context_device (gst_imaging_engine_context (engine))
+          ->copy (host->data, row_size, plane->data, plane->stride, row_size,
+              plane->height, gst_imaging_engine_stream (engine), error);
+  if (status == IMK_OK)
+    status = gst_imaging_engine_synchronize (engine, error);
+  if (status == IMK_OK)
+    gst_imaging_stats_add_downloaded (
+        gst_imaging_engine_stats (engine), row_size * plane->height);
+  else
+    g_free (host->data);
+  return status;
+}
+
+ImkStatus
 gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error)
 {
   return gst_imaging_engine_reopen (engine_of (self), error);

@@ -86,6 +86,20 @@ ImkStatus gst_imaging_filter_synchronize (
     GstImagingFilter *self, ImkError *error);
 
 /**
+ * gst_imaging_filter_download: (skip)
+ * @plane: of a frame that process() was given, wherever it is
+ * @host: (out): the same samples for the CPU, valid as long as @plane
+ *
+ * For what a kernel does not do, now and then: it waits for the device.
+ *
+ * Returns: IMK_OK, and @host->data is to be given to g_free() where it is not
+ *   @plane->data; or an error
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_filter_download (GstImagingFilter *self,
+    const ImkImage *plane, ImkImage *host, ImkError *error);
+
+/**
  * gst_imaging_filter_reopen: (skip)
  *
  * From process(): closes the kernel and opens it anew on the same backend, for

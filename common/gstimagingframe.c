@@ -80,6 +80,22 @@ lies_in_one_memory (GstBuffer *buffer, gsize offset, gsize size)
              n == 1);
 }
 
+/* gst_video_frame_map () takes the word of a meta for this, and is told off by
+ * GLib where it differs. */
+static ImkStatus
+check_meta (const GstVideoMeta *meta, const GstVideoInfo *info, ImkError *error)
+{
+  if (!meta || (meta->format == GST_VIDEO_INFO_FORMAT (info) &&
+                   meta->width >= (guint) info->width &&
+                   meta->height >= (guint) info->height))
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "The GstVideoMeta of a buffer has a %ux%u %s frame, the caps have one of "
+      "%dx%d %s.",
+      meta->width, meta->height, gst_video_format_to_string (meta->format),
+      info->width, info->height, info->finfo->name);
+}
+
 ImkStatus
 gst_imaging_frame_check_size (
     GstBuffer *buffer, const GstVideoInfo *info, ImkError *error)
@@ -87,6 +103,8 @@ gst_imaging_frame_check_size (
   GstVideoMeta *meta = gst_buffer_get_video_meta (buffer);
   gsize size = gst_buffer_get_size (buffer);
 
+  if (check_meta (meta, info, error) != IMK_OK)
+    return IMK_ERROR_IMAGE;
   /* without a meta gst_video_frame_map () wants the padding of the last row */
   for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++)
     if (!plane_fits (info, i, meta ? meta->offset[i] : info->offset[i],

@@ -800,6 +800,17 @@ write_all (gint fd, gconstpointer buffer, gsize size)
   return TRUE;
 }
 
+/* The name of a device or pipe, as /dev/null, would become that of a file.
+ * Returns: whether it is one */
+static gboolean
+is_special (const gchar *location)
+{
+  struct stat info;
+
+  return g_stat (location, &info) == 0 && !S_ISREG (info.st_mode) &&
+         !S_ISDIR (info.st_mode); /* the system says what is wrong with these */
+}
+
 /* As g_file_set_contents (), which wants header and values in one piece. */
 static gboolean
 replace_file (const gchar *location, const GString *header, gconstpointer data,
@@ -856,6 +867,11 @@ gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
   if (!count_values (name, type, n_dims, dims, &n_values, error))
     return FALSE;
   g_return_val_if_fail (data || n_values == 0, FALSE);
+  if (is_special (location))
+    return fail (error, GST_IMAGING_NPY_ERROR_WRITE,
+        "\"%s\" cannot be written: it is a pipe or device, expected is a "
+        "regular file or a new name.",
+        name);
 
   header = format_header (type, n_dims, dims);
   ok = replace_file (

@@ -199,7 +199,7 @@ GstImagingNpy *gst_imaging_npy_parse (
  *
  * Writes version 1.0, as numpy.save() does. The file is written beside
  * @location and then renamed: a reader sees the old file or the new one, and
- * a failure leaves the old one in place.
+ * a failure leaves the old one in place. A pipe or device is refused.
  *
  * Returns: %TRUE; %FALSE with @error set
  */

@@ -147,7 +147,8 @@ gst_imaging_output_event (GstImagingOutput *self, GstEvent *event)
     break;
   case GST_EVENT_EOS: /* a sink waits for it even when there was no data */
     start_stream (self);
-    send_segment (self);
+    if (self->caps) /* else a stream to come would have its caps after it */
+      send_segment (self);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_TAG:

@@ -39,9 +39,9 @@ value_of (const gchar *line, const gchar *key)
   return line + strspn (line, BLANKS);
 }
 
-/* The last value of @key, up to the first white space. */
+/* The last value of @key, to the end of its line. */
 static gchar *
-find_value (const gchar *text, const gchar *key)
+find_line (const gchar *text, const gchar *key)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   gchar *found = NULL;
@@ -51,9 +51,20 @@ find_value (const gchar *text, const gchar *key)
 
     if (value && *value) {
       g_free (found);
-      found = g_strndup (value, strcspn (value, BLANKS));
+      found = g_strchomp (g_strdup (value));
     }
   }
+  return found;
+}
+
+/* The last value of @key, up to the first white space. */
+static gchar *
+find_value (const gchar *text, const gchar *key)
+{
+  gchar *found = find_line (text, key);
+
+  if (found)
+    found[strcspn (found, BLANKS)] = '\0';
   return found;
 }
 
@@ -170,6 +181,7 @@ gst_imaging_prm_parse (
   if (!copy)
     return NULL;
   prm->slc_file = find_value (copy, "SLC_file");
+  prm->slc_line = find_line (copy, "SLC_file");
   if (!prm->slc_file || !g_utf8_validate (prm->slc_file, -1, NULL)) {
     g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
         "\"%s\" has no line \"SLC_file = ...\", which every PRM file of an SLC "
@@ -259,17 +271,28 @@ gst_imaging_prm_load_alignment (
                      text, size, location, alignment, error);
 }
 
+/* Returns: (transfer full) (nullable): where a file of this name is */
+static gchar *
+find_file (const GstImagingPrm *prm, const gchar *name)
+{
+  g_autofree gchar *folder = g_path_get_dirname (prm->name);
+  g_autofree gchar *beside = g_build_filename (folder, name, NULL);
+
+  if (g_file_test (name, G_FILE_TEST_EXISTS))
+    return g_strdup (name);
+  if (!g_path_is_absolute (name) && g_file_test (beside, G_FILE_TEST_EXISTS))
+    return g_steal_pointer (&beside);
+  return NULL;
+}
+
 gchar *
 gst_imaging_prm_find_slc (const GstImagingPrm *prm)
 {
-  g_autofree gchar *folder = g_path_get_dirname (prm->name);
-  g_autofree gchar *beside = g_build_filename (folder, prm->slc_file, NULL);
+  gchar *found = find_file (prm, prm->slc_line);
 
-  if (!g_path_is_absolute (prm->slc_file) &&
-      !g_file_test (prm->slc_file, G_FILE_TEST_EXISTS) &&
-      g_file_test (beside, G_FILE_TEST_EXISTS))
-    return g_steal_pointer (&beside);
-  return g_strdup (prm->slc_file);
+  if (!found)
+    found = find_file (prm, prm->slc_file);
+  return found ? found : g_strdup (prm->slc_file);
 }
 
 void
@@ -279,5 +302,6 @@ gst_imaging_prm_free (GstImagingPrm *prm)
     return;
   g_free (prm->name);
   g_free (prm->slc_file);
+  g_free (prm->slc_line);
   g_free (prm);
 }

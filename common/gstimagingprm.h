@@ -33,7 +33,9 @@ typedef enum {
 /**
  * GstImagingPrm:
  * @name: how messages call the file
- * @slc_file: value of `SLC_file`, as it stands there
+ * @slc_file: value of `SLC_file`, as it stands there, up to a white space
+ * @slc_line: the same to the end of the line: a name with spaces, or one with a
+ *   remark behind it
  * @width: columns, `num_rng_bins`
  * @height: lines, `num_patches` (1 if missing) times `num_valid_az`
  * @prf: `PRF`, 0 if missing
@@ -47,7 +49,7 @@ typedef enum {
  */
 typedef struct {
   gchar *name;
-  gchar *slc_file;
+  gchar *slc_file, *slc_line;
   guint width, height;
   gdouble prf, fd1;
   gint rshift, ashift;

@@ -273,6 +273,27 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
   }
 }
 
+/* Whoever has numbers alone, as those of a tensor, knows the frame by the
+ * offset, and when the camera took it. */
+static void
+identify (GstBuffer *buffer, GstBuffer *frame, guint64 number)
+{
+  gpointer state = NULL;
+  GstMeta *meta;
+
+  gst_buffer_copy_into (buffer, frame, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  GST_BUFFER_OFFSET (buffer) = number;
+  GST_BUFFER_OFFSET_END (buffer) = number + 1;
+  while ((meta = gst_buffer_iterate_meta_filtered (
+              frame, &state, GST_REFERENCE_TIMESTAMP_META_API_TYPE))) {
+    const GstReferenceTimestampMeta *camera =
+        (const GstReferenceTimestampMeta *) meta;
+
+    gst_buffer_add_reference_timestamp_meta (
+        buffer, camera->reference, camera->timestamp, camera->duration);
+  }
+}
+
 static GstBuffer *
 make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
     GstBuffer *frame)
@@ -289,7 +310,7 @@ make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
   } else {
     buffer = gst_buffer_copy (result->data);
   }
-  gst_buffer_copy_into (buffer, frame, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  identify (buffer, frame, result->frame);
   return buffer;
 }
 

@@ -2,6 +2,8 @@
 """What pipelines/shcentroid-file, -solar, -v4l2 and -aravis share."""
 import argparse
 import os
+import re
+import signal
 import sys
 import warnings
 
@@ -28,6 +30,7 @@ PACKAGES = {
     "videoscale": "gstreamer1.0-plugins-base",
     "autovideosink": "gstreamer1.0-plugins-good",
 }
+LARGEST = 32767  # pixels of a side, of videoscale
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location")
 
 
@@ -67,6 +70,18 @@ def need(*names):
             sys.exit(f"The element {name} is missing: on Debian, install {PACKAGES[name]}.")
 
 
+def check(options):
+    """Ends with a sentence where a value makes no sense."""
+    if options.scale < 1:
+        sys.exit(f"--scale is {options.scale}; it needs at least 1.")
+    if options.frames is not None and options.frames < 1:
+        sys.exit(f"--frames is {options.frames}; it needs at least 1.")
+    # multifilesink hands it to printf () with one number
+    if "%" in re.sub("%0?[0-9]?d", "", (options.picture or "").replace("%%", ""), count=1):
+        sys.exit(f"--picture is {options.picture}; a % begins a counter, as in spots-%03d.png, of"
+                 " which there is one at most. Write %% for a % itself.")
+
+
 def describe(source, options):
     """The pipeline behind `source`, a list of words."""
     properties = list(options.properties)
@@ -100,6 +115,9 @@ def describe(source, options):
 def set_scale(words, factor, size):
     """Puts a scaler where describe() wrote "scale"."""
     width, height = size
+    if max(size) * factor > LARGEST:
+        sys.exit(f"--scale {factor} makes {width * factor} x {height * factor} of {width} x {height}"
+                 f" pixels; a side has at most {LARGEST}.")
     at = []
     for word in words:
         at += (["videoscale", "method=nearest-neighbour", "!",
@@ -137,7 +155,7 @@ def tell(message):
 
 
 def play(words):
-    """Runs to the end, or until Ctrl-C, which ends files properly."""
+    """Runs to the end, or until Ctrl-C, which ends files properly; a second one does not wait."""
     try:
         with warnings.catch_warnings(record=True) as out_of_range:
             pipeline = Gst.parse_launchv(words)
@@ -153,6 +171,7 @@ def play(words):
                 200 * Gst.MSECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR |
                 Gst.MessageType.WARNING | Gst.MessageType.ELEMENT)
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # the source may not hear of it
             pipeline.send_event(Gst.Event.new_eos())
             continue
         if message and message.type in (Gst.MessageType.EOS, Gst.MessageType.ERROR):
@@ -164,16 +183,18 @@ def play(words):
     pipeline.set_state(Gst.State.NULL)
     if message.type == Gst.MessageType.ERROR:
         sys.exit(message.parse_error()[0].message)
-    print(f"{stats.get_value('frames')} frames measured, median"
-          f" {stats.get_value('time-p50'):.0f} us a frame ({backend})")
+    n = stats.get_value("frames")
+    if n == 1:  # which was also the one to find the grid, and to make the kernel
+        print(f"1 frame measured ({backend})")
+    else:
+        print(f"{n} frames measured, median {stats.get_value('time-p50'):.0f} us a frame ({backend})")
 
 
 def main(source, options, unsaid=()):
     """`source` is a list of words that end in grey frames; files of the names in
     `unsaid` are not mentioned."""
+    check(options)
     words = describe(source, options)
-    if options.scale < 1:
-        sys.exit(f"--scale is {options.scale}; it needs at least 1.")
     if "scale" in words:
         words = set_scale(words, options.scale, frame_size(source))
     play(words)

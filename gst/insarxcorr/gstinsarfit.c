@@ -100,7 +100,8 @@ fit (GstInsarFit *self, ImkInsarxcorrFit *result)
   snr = self->snr;
   GST_OBJECT_UNLOCK (self);
 
-  points = gst_insar_text_parse_rows (self->text->str, snr, &error);
+  points =
+      gst_insar_text_parse_rows (self->text->str, self->text->len, snr, &error);
   if (points) {
     status = imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) points->data,
         points->len, range_terms, azimuth_terms, result, &error);

@@ -41,12 +41,35 @@ parse_row (const gchar *line, gdouble numbers[5])
   return line[strspn (line, " \t\r")] == '\0';
 }
 
-GArray *
-gst_insar_text_parse_rows (const gchar *text, gdouble snr, ImkError *error)
+/* A file system that broke down leaves zeros, and text would end there. */
+static gboolean
+check_text (const gchar *text, gsize size, ImkError *error)
 {
-  GArray *points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  const gchar *zero = memchr (text, '\0', size);
+  guint line = 1;
 
+  if (!zero)
+    return TRUE;
+  for (; text < zero; text++)
+    line += *text == '\n';
+  imk_error_set (error, IMK_ERROR_IMAGE,
+      "Line %u of the offsets has a zero byte; expected is text, five numbers "
+      "a line.",
+      line);
+  return FALSE;
+}
+
+GArray *
+gst_insar_text_parse_rows (
+    const gchar *text, gsize size, gdouble snr, ImkError *error)
+{
+  GArray *points;
+  g_auto (GStrv) lines = NULL;
+
+  if (!check_text (text, size, error))
+    return NULL;
+  points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
+  lines = g_strsplit (text, "\n", -1);
   for (guint i = 0; lines[i]; i++) {
     ImkInsarxcorrPoint point;
     gdouble numbers[5];

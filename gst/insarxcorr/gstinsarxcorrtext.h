@@ -13,10 +13,10 @@ void gst_insar_text_append_row (GString *text, gdouble x, gdouble dx, gdouble y,
     gdouble dy, gdouble correlation);
 
 /* Returns: (transfer full) (nullable): the ImkInsarxcorrPoint of the rows of
- * freq_xcorr.dat whose correlation is above @snr; %NULL with @error set to a
- * sentence */
+ * freq_xcorr.dat, @size bytes and a 0, whose correlation is above @snr; %NULL
+ * with @error set to a sentence */
 GArray *gst_insar_text_parse_rows (
-    const gchar *text, gdouble snr, ImkError *error);
+    const gchar *text, gsize size, gdouble snr, ImkError *error);
 
 /* Returns: (transfer full): the eight PRM lines of @fit */
 GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);

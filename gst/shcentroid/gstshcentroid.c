@@ -150,6 +150,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
   GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
+  const ImkShcentroidConfig asked_for = s.config;
   GstShCentroidKernel kernel = {.info = *info, .geometry = s.geometry};
   ImkStatus status;
 
@@ -167,6 +168,8 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     self->open = kernel;
     self->in_radians = s.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
     self->followed = s.serial;
+    gst_sh_centroid_restart_captures (self);
+    s.config = asked_for; /* not the grid that the optics gave */
     tell_hints (self, &s);
   } else {
     gst_sh_centroid_kernel_clear (&kernel);
@@ -258,7 +261,7 @@ take_parameters (
 
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
   if (status == IMK_OK)
-    status = imk_shcentroid_update (self->open.kernel, &config, error);
+    status = gst_sh_centroid_kernel_update (&self->open, &config, error);
   if (status != IMK_OK)
     return status;
   gst_structure_set (
@@ -320,7 +323,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   ImkImage numbers;
   ImkStatus status;
 
-  status = gst_sh_centroid_take_requests (self, buffer, error);
+  status = gst_sh_centroid_take_requests (self, in, error);
   if (status == IMK_OK)
     status = follow_settings (self, error);
   if (status == IMK_OK)
@@ -337,11 +340,21 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   result = describe (self, &in->planes[0]);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
   if (status == IMK_OK)
-    status = gst_sh_centroid_capture_frame (self, in, buffer, error);
+    status = gst_sh_centroid_capture_frame (self, in, error);
   if (status == IMK_OK)
     gst_imaging_filter_publish (filter, buffer, &result);
   gst_buffer_unref (result.data);
   return status;
+}
+
+/* Who waits for a capture hears before EOS that it will not come. */
+static gboolean
+gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+    gst_sh_centroid_drop_captures (GST_SH_CENTROID (trans));
+  return GST_BASE_TRANSFORM_CLASS (gst_sh_centroid_parent_class)
+      ->sink_event (trans, event);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -411,6 +424,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   gst_sh_centroid_settings_install (object_class);
   gst_sh_centroid_add_requests (klass);
   element_class->change_state = gst_sh_centroid_change_state;
+  GST_BASE_TRANSFORM_CLASS (klass)->sink_event = gst_sh_centroid_sink_event;
 
   gst_element_class_set_static_metadata (element_class,
       "Shack-Hartmann centroids", "Filter/Analyzer/Video",

@@ -36,16 +36,22 @@ gst_sh_centroid_capture_begin (
   self->location = location && *location ? g_strdup (location) : NULL;
 }
 
+void
+gst_sh_centroid_capture_restart (GstShCentroidCapture *self)
+{
+  g_clear_pointer (&self->sums, g_free);
+  g_clear_pointer (&self->counts, g_free);
+  self->n_frames = 0;
+}
+
 static void
 expect (GstShCentroidCapture *self, guint n_rows, guint n_columns)
 {
   if (self->sums && self->n_rows == n_rows && self->n_columns == n_columns)
     return;
-  g_free (self->sums);
-  g_free (self->counts);
+  gst_sh_centroid_capture_restart (self);
   self->n_rows = n_rows;
   self->n_columns = n_columns;
-  self->n_frames = 0;
   self->sums = g_new0 (gdouble, (gsize) n_rows * n_columns);
   self->counts = g_new0 (guint32, n_rows);
 }

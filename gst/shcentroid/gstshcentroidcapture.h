@@ -37,6 +37,8 @@ const gchar *gst_sh_centroid_calibration_name (
 void gst_sh_centroid_capture_begin (
     GstShCentroidCapture *self, guint n_frames, const gchar *location);
 void gst_sh_centroid_capture_clear (GstShCentroidCapture *self);
+/* Forgets the frames that came. */
+void gst_sh_centroid_capture_restart (GstShCentroidCapture *self);
 
 /* Adds the samples of a frame in host memory, through @lut and less @dark
  * where these are not NULL. A frame of another size begins anew. */

@@ -216,42 +216,15 @@ describe (const ImkShcentroidGrid *grid, const gchar *location)
       grid->columns, "rows", G_TYPE_UINT, grid->rows, NULL);
 }
 
-static ImkImage
-image_of (const GstVideoFrame *frame)
-{
-  return (ImkImage){
-      .data = GST_VIDEO_FRAME_PLANE_DATA (frame, 0),
-      .stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0),
-      .width = GST_VIDEO_FRAME_WIDTH (frame),
-      .height = GST_VIDEO_FRAME_HEIGHT (frame),
-      .channels = 1,
-      .type = GST_VIDEO_FRAME_FORMAT (frame) == GST_VIDEO_FORMAT_GRAY8
-                  ? IMK_TYPE_U8
-                  : IMK_TYPE_U16,
-      .location = IMK_LOCATION_HOST,
-  };
-}
-
 GstStructure *
-gst_sh_centroid_find_grid (GstBuffer *buffer, const GstVideoInfo *info,
-    ImkShcentroidLattice lattice, const gchar *location, ImkError *error)
+gst_sh_centroid_find_grid (const ImkImage *frame, ImkShcentroidLattice lattice,
+    const gchar *location, ImkError *error)
 {
   ImkShcentroidGrid grid = {0};
   GstStructure *report = NULL;
-  GstVideoFrame frame;
-  ImkImage image;
-  ImkStatus status;
+  ImkStatus status =
+      imk_shcentroid_find_grid (frame, lattice, LEAST_STRENGTH, &grid, error);
 
-  /* for the CPU: a frame on a device is downloaded, this once */
-  if (!gst_video_frame_map (&frame, info, buffer, GST_MAP_READ)) {
-    imk_error_set (error, IMK_ERROR_IMAGE,
-        "The frame in which find-grid looks cannot be read.");
-    return NULL;
-  }
-  image = image_of (&frame);
-  status =
-      imk_shcentroid_find_grid (&image, lattice, LEAST_STRENGTH, &grid, error);
-  gst_video_frame_unmap (&frame);
   if (status == IMK_OK)
     status = gst_sh_centroid_save_map (location, &grid, error);
   if (status == IMK_OK)

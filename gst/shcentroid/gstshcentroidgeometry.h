@@ -62,10 +62,10 @@ ImkStatus gst_sh_centroid_geometry_scale (const GstShCentroidGeometry *self,
 GstStructure *gst_sh_centroid_describe_cells (
     const ImkShcentroidConfig *config);
 
-/* Finds the grid in @buffer and writes it to @location. Returns: (transfer
- * full): the structure of the message that tells of it; NULL with @error set */
-GstStructure *gst_sh_centroid_find_grid (GstBuffer *buffer,
-    const GstVideoInfo *info, ImkShcentroidLattice lattice,
-    const gchar *location, ImkError *error);
+/* Finds the grid in @frame, which is in host memory, and writes it to
+ * @location. Returns: (transfer full): the structure of the message that tells
+ * of it; NULL with @error set */
+GstStructure *gst_sh_centroid_find_grid (const ImkImage *frame,
+    ImkShcentroidLattice lattice, const gchar *location, ImkError *error);
 
 G_END_DECLS

@@ -29,16 +29,24 @@ open_table (GstImagingTable **table, GstImagingFilter *filter,
 
 /* A cell without a centroid is NaN there, so that it is not counted; under
  * IMK_SHCENTROID_INVALID_REFERENCE it is counted, as what it reports. */
-static ImkStatus
-open_for_references (GstShCentroidKernel *self, GstImagingFilter *filter,
-    ImkBackend backend, const ImkShcentroidConfig *config, ImkError *error)
+static ImkShcentroidConfig
+config_for_references (const ImkShcentroidConfig *config)
 {
   ImkShcentroidConfig xy = *config;
-  ImkStatus status;
 
   xy.fields = IMK_SHCENTROID_FIELDS_XY;
   if (xy.invalid_policy != IMK_SHCENTROID_INVALID_REFERENCE)
     xy.invalid_policy = IMK_SHCENTROID_INVALID_NAN;
+  return xy;
+}
+
+static ImkStatus
+open_for_references (GstShCentroidKernel *self, GstImagingFilter *filter,
+    ImkBackend backend, const ImkShcentroidConfig *config, ImkError *error)
+{
+  ImkShcentroidConfig xy = config_for_references (config);
+  ImkStatus status;
+
   status = imk_shcentroid_new (backend, &xy, &self->reference_kernel, error);
   if (status != IMK_OK)
     return status;
@@ -71,6 +79,18 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
   if (status == IMK_OK && for_references)
     status = open_for_references (self, filter, backend, config, error);
   return status;
+}
+
+ImkStatus
+gst_sh_centroid_kernel_update (GstShCentroidKernel *self,
+    const ImkShcentroidConfig *config, ImkError *error)
+{
+  ImkShcentroidConfig xy = config_for_references (config);
+  ImkStatus status = imk_shcentroid_update (self->kernel, config, error);
+
+  return status == IMK_OK && self->reference_kernel
+             ? imk_shcentroid_update (self->reference_kernel, &xy, error)
+             : status;
 }
 
 void

@@ -35,6 +35,10 @@ ImkStatus gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
     const ImkShcentroidConfig *config, gboolean for_references,
     ImkError *error);
 
+/* Parameters for the frames from now on, of both kernels. */
+ImkStatus gst_sh_centroid_kernel_update (GstShCentroidKernel *self,
+    const ImkShcentroidConfig *config, ImkError *error);
+
 /* On CUDA, with its context current. */
 void gst_sh_centroid_kernel_clear (GstShCentroidKernel *self);
 

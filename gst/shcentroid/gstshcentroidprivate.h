@@ -19,7 +19,8 @@ struct _GstShCentroid {
   GstShCentroidSettings settings;
   GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
 
-  /* of the streaming thread */
+  /* of the streaming thread; whether a capture is under way changes under the
+   * object lock */
   GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
   GstShCentroidKernel open;
   gboolean in_radians;
@@ -37,13 +38,17 @@ void gst_sh_centroid_add_requests (GstShCentroidClass *klass);
  * looks for the grid when that was asked for. Without one in the frame the old
  * grid stays, with a warning; when there is no old one it is an error. */
 ImkStatus gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstBuffer *buffer, ImkError *error);
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
 
 /* A frame that has been measured. */
-ImkStatus gst_sh_centroid_capture_frame (GstShCentroid *self,
-    GstImagingFrame *in, GstBuffer *buffer, ImkError *error);
+ImkStatus gst_sh_centroid_capture_frame (
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
 
-/* Only when the streaming thread has stopped. */
+/* With the kernel what was captured through its tables and cells changes its
+ * meaning: begins anew. */
+void gst_sh_centroid_restart_captures (GstShCentroid *self);
+
+/* At the end of the stream. */
 void gst_sh_centroid_drop_captures (GstShCentroid *self);
 
 G_END_DECLS

@@ -10,6 +10,13 @@
 static void
 gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
 {
+  if (!location || !*location) {
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("find-grid was asked for without a location; it needs the name of a "
+         ".npy file to write."),
+        (NULL));
+    return;
+  }
   GST_OBJECT_LOCK (self);
   g_free (self->settings.more_geometry.pending);
   self->settings.more_geometry.pending = g_strdup (location);
@@ -31,8 +38,25 @@ take_map (GstShCentroid *self, const gchar *location, GstStructure *report)
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
 }
 
+/* The same wherever the frame is. */
+static GstStructure *
+find_and_save (GstShCentroid *self, const GstImagingFrame *in,
+    ImkShcentroidLattice lattice, const gchar *location, ImkError *error)
+{
+  GstStructure *report;
+  ImkImage host;
+
+  if (gst_imaging_filter_download (
+          GST_IMAGING_FILTER (self), &in->planes[0], &host, error) != IMK_OK)
+    return NULL;
+  report = gst_sh_centroid_find_grid (&host, lattice, location, error);
+  if (host.data != in->planes[0].data)
+    g_free (host.data);
+  return report;
+}
+
 static ImkStatus
-find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+find_grid (GstShCentroid *self, const GstImagingFrame *in, ImkError *error)
 {
   ImkError why = {.code = IMK_OK};
   GstStructure *report;
@@ -47,8 +71,7 @@ find_grid (GstShCentroid *self, GstBuffer *buffer, ImkError *error)
   GST_OBJECT_UNLOCK (self);
   if (!location)
     return IMK_OK;
-  report = gst_sh_centroid_find_grid (
-      buffer, &self->open.info, lattice, location, &why);
+  report = find_and_save (self, in, lattice, location, &why);
   if (report)
     take_map (self, location, report);
   else if (had_grid)
@@ -78,31 +101,36 @@ take_requests (GstShCentroid *self)
   GST_OBJECT_UNLOCK (self);
 }
 
-/* Adds the samples of @buffer, wherever they are. */
+/* Returns: (transfer full): the capture of @kind, which is no longer under way:
+ * who hears that it is done may ask for the next */
+static GstShCentroidCapture
+steal_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+{
+  GstShCentroidCapture capture;
+
+  GST_OBJECT_LOCK (self);
+  capture = self->captures[kind];
+  self->captures[kind] = (GstShCentroidCapture){0};
+  GST_OBJECT_UNLOCK (self);
+  return capture;
+}
+
 static ImkStatus
-capture_samples (GstShCentroid *self, GstBuffer *buffer,
+capture_samples (GstShCentroid *self, const GstImagingFrame *in,
     GstShCentroidCalibrationKind kind, ImkError *error)
 {
   const gfloat *dark =
       kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
-  GstVideoFrame frame;
-  ImkImage image;
+  ImkImage host;
+  ImkStatus status = gst_imaging_filter_download (
+      GST_IMAGING_FILTER (self), &in->planes[0], &host, error);
 
-  if (!gst_video_frame_map (&frame, &self->open.info, buffer, GST_MAP_READ))
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "The frame cannot be read, which capture-%s needs.",
-        gst_sh_centroid_calibration_name (kind));
-  image = (ImkImage){
-      .data = GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
-      .stride = GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0),
-      .width = self->open.info.width,
-      .height = self->open.info.height,
-      .channels = 1,
-      .type = self->open.type,
-  };
+  if (status != IMK_OK)
+    return status;
   gst_sh_centroid_capture_add_frame (
-      &self->captures[kind], &image, self->open.tables.lut, dark);
-  gst_video_frame_unmap (&frame);
+      &self->captures[kind], &host, self->open.tables.lut, dark);
+  if (host.data != in->planes[0].data)
+    g_free (host.data);
   return IMK_OK;
 }
 
@@ -132,7 +160,8 @@ capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 /* Returns: (transfer full) (nullable): the templates, cut out with the cells as
  * they are set now */
 static GBytes *
-finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
+finish_template (GstShCentroid *self, const GstShCentroidCapture *capture,
+    guint64 dims[3], ImkError *error)
 {
   GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
   ImkShcentroidCell *cells = NULL;
@@ -142,8 +171,7 @@ finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
   s.config.height = self->open.info.height;
   if (gst_sh_centroid_settings_load (&s, &s.config, &cells, error) == IMK_OK)
     data = gst_sh_centroid_template_finish (
-        &self->captures[GST_SH_CENTROID_TEMPLATE], &self->open.tables,
-        &s.config, dims, error);
+        capture, &self->open.tables, &s.config, dims, error);
   g_free (cells);
   gst_sh_centroid_settings_clear (&s);
   return data;
@@ -151,10 +179,9 @@ finish_template (GstShCentroid *self, guint64 dims[3], ImkError *error)
 
 /* Returns: whether it was saved where the capture was asked to */
 static gboolean
-save_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
-    GBytes *data, const guint64 dims[3])
+save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
+    GstShCentroidCalibrationKind kind, GBytes *data, const guint64 dims[3])
 {
-  GstShCentroidCapture *capture = &self->captures[kind];
   GError *why = NULL;
   gboolean saved = FALSE;
 
@@ -173,13 +200,12 @@ save_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
 
 /* The calibration is in force from the next frame on. */
 static void
-take_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
-    GBytes *data, const guint64 dims[3])
+take_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
+    GstShCentroidCalibrationKind kind, GBytes *data, const guint64 dims[3])
 {
-  GstShCentroidCapture *capture = &self->captures[kind];
   const gchar *name = gst_sh_centroid_calibration_name (kind);
   g_autofree gchar *property = g_strconcat (name, "-location", NULL);
-  gboolean saved = save_capture (self, kind, data, dims);
+  gboolean saved = save_capture (self, capture, kind, data, dims);
   GstShCentroidCalibration *calibration = &self->settings.calibration;
 
   GST_OBJECT_LOCK (self);
@@ -201,29 +227,29 @@ take_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
 static void
 finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
 {
-  GstShCentroidCapture *capture = &self->captures[kind];
+  GstShCentroidCapture capture = steal_capture (self, kind);
   guint64 dims[3] = {0, 0, 0};
   ImkError why = {.code = IMK_OK};
   GBytes *data;
 
   if (kind == GST_SH_CENTROID_TEMPLATE)
-    data = finish_template (self, dims, &why);
+    data = finish_template (self, &capture, dims, &why);
   else
     data =
-        gst_sh_centroid_capture_finish (capture, kind, self->open.references);
+        gst_sh_centroid_capture_finish (&capture, kind, self->open.references);
   if (data)
-    take_capture (self, kind, data, dims);
+    take_capture (self, &capture, kind, data, dims);
   else
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("capture-template took its frames, but there is no template: %s",
             why.message),
         (NULL));
-  gst_sh_centroid_capture_clear (capture);
+  gst_sh_centroid_capture_clear (&capture);
 }
 
 ImkStatus
-gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
-    GstBuffer *buffer, ImkError *error)
+gst_sh_centroid_capture_frame (
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 {
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
     ImkStatus status;
@@ -235,7 +261,7 @@ gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
       continue;
     status = i == GST_SH_CENTROID_REFERENCE
                  ? capture_centroids (self, in, error)
-                 : capture_samples (self, buffer, i, error);
+                 : capture_samples (self, in, i, error);
     if (status != IMK_OK)
       return status;
     if (gst_sh_centroid_capture_is_complete (&self->captures[i]))
@@ -245,25 +271,47 @@ gst_sh_centroid_capture_frame (GstShCentroid *self, GstImagingFrame *in,
 }
 
 void
+gst_sh_centroid_restart_captures (GstShCentroid *self)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
+    gst_sh_centroid_capture_restart (&self->captures[i]);
+}
+
+void
 gst_sh_centroid_drop_captures (GstShCentroid *self)
 {
+  take_requests (self); /* those that no frame came for */
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
-    GstShCentroidCapture *capture = &self->captures[i];
+    GstShCentroidCapture capture = steal_capture (self, i);
 
-    if (capture->n_wanted > 0)
+    if (capture.n_wanted > 0)
       GST_ELEMENT_WARNING (self, STREAM, FAILED,
           ("capture-%s came to %u of %u frames; the calibration is as before.",
-              gst_sh_centroid_calibration_name (i), capture->n_frames,
-              capture->n_wanted),
+              gst_sh_centroid_calibration_name (i), capture.n_frames,
+              capture.n_wanted),
           (NULL));
-    gst_sh_centroid_capture_clear (capture);
+    gst_sh_centroid_capture_clear (&capture);
   }
+}
+
+/* With the object lock. Returns: the kind of a capture that waits or is under
+ * way, other than @kind; @kind when there is none */
+static GstShCentroidCalibrationKind
+other_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
+{
+  for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
+    if (i != kind &&
+        (self->requests[i].n_wanted > 0 || self->captures[i].n_wanted > 0))
+      return i;
+  return kind;
 }
 
 static gboolean
 request_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
     guint n_frames, const gchar *location)
 {
+  GstShCentroidCalibrationKind other;
+
   if (n_frames == 0) {
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("capture-%s was asked for 0 frames; it needs at least 1.",
@@ -272,9 +320,20 @@ request_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind,
     return FALSE;
   }
   GST_OBJECT_LOCK (self);
-  gst_sh_centroid_capture_begin (&self->requests[kind], n_frames, location);
+  other = other_capture (self, kind);
+  if (other == kind)
+    gst_sh_centroid_capture_begin (&self->requests[kind], n_frames, location);
   GST_OBJECT_UNLOCK (self);
-  return TRUE;
+  if (other == kind)
+    return TRUE;
+  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+      ("capture-%s was asked for while capture-%s is under way, which needs "
+       "other light, and will not begin. Wait for the message "
+       "shcentroid-captured.",
+          gst_sh_centroid_calibration_name (kind),
+          gst_sh_centroid_calibration_name (other)),
+      (NULL));
+  return FALSE;
 }
 
 static gboolean
@@ -305,10 +364,10 @@ capture_template (GstShCentroid *self, guint n_frames, const gchar *location)
 
 ImkStatus
 gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstBuffer *buffer, ImkError *error)
+    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 {
   take_requests (self);
-  return find_grid (self, buffer, error);
+  return find_grid (self, in, error);
 }
 
 static guint
@@ -332,8 +391,10 @@ gst_sh_centroid_add_requests (GstShCentroidClass *klass)
    *
    * All four post an element message "shcentroid-captured" with `kind`,
    * `frames` and `location` when they are done. A capture that is asked for
-   * while one of the same kind is on its way takes its place; a change of the
-   * frame's size begins it anew; stopping ends it with a warning.
+   * while one of the same kind is under way takes its place; those of other
+   * kinds are refused meanwhile, with a warning. What needs a new kernel, as
+   * another size of the frame, grid or file, begins it anew; EOS or stopping
+   * ends it with a warning.
    *
    * Returns: whether it will begin with the next frame
    */

@@ -194,12 +194,12 @@ load_file (const gchar *location, guint64 dims[3], ImkError *error)
   gdouble *values = NULL;
   gfloat *pixels = NULL;
 
-  if (npy && npy->n_dims != 2 && npy->n_dims != 3) {
+  if (npy && ((npy->n_dims != 2 && npy->n_dims != 3) || npy->n_values == 0)) {
     g_autofree gchar *found = gst_imaging_npy_describe (npy);
 
     imk_error_set (error, IMK_ERROR_FILE,
         "template-location \"%s\" is %s; it has to be [height, width] for all "
-        "cells or [cells, height, width].",
+        "cells or [cells, height, width], of at least one pixel.",
         location, found);
   } else if (npy) {
     values = gst_imaging_npy_to_double (npy, NULL, &why);

@@ -84,6 +84,7 @@ struct _GstSlcResample {
   GstImagingSlcInfo in, out;
   ImkSlcresampleConfig config;
   ImkSlcresample *kernel;
+  GstCaps *refused; /* nullable: an error has been posted about them */
   GstBufferPool *pool;
   guint lines_per_buffer;
   gboolean segment_sent;
@@ -306,10 +307,14 @@ set_caps (GstSlcResample *self, GstCaps *caps)
     gst_caps_unref (before);
     return ok || check_complete (self);
   }
+  if (self->refused && gst_caps_is_equal (self->refused, caps))
+    return FALSE; /* they come again with each buffer */
   gst_imaging_slc_info_from_caps (&self->in, caps);
   if (!make_config (self) ||
-      !gst_imaging_engine_set_caps (self->engine, caps, NULL))
+      !gst_imaging_engine_set_caps (self->engine, caps, NULL)) {
+    gst_caps_replace (&self->refused, caps);
     return FALSE;
+  }
   self->n_reported = 0;
   out = gst_imaging_slc_info_to_caps (&self->out);
   ok = make_pool (self, out) &&
@@ -550,6 +555,7 @@ gst_slc_resample_change_state (GstElement *element, GstStateChange transition)
       (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
           result == GST_STATE_CHANGE_FAILURE)) {
     gst_imaging_engine_stop (self->engine);
+    gst_clear_caps (&self->refused);
     drop_pool (self);
     self->segment_sent = FALSE;
   }

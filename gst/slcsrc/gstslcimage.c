@@ -124,6 +124,7 @@ check_size (GstSlcImage *self, guint64 size, GError **error)
     return FALSE;
   }
   self->height = (guint) height;
+  self->rest = size % line_size;
   return TRUE;
 }
 

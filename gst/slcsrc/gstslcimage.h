@@ -26,6 +26,7 @@ struct _GstSlcImage {
   gchar *path; /* of the samples, as messages call it */
   GstSlcFormat format;
   guint width, height;
+  guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
   gint rshift, ashift;
 

@@ -149,6 +149,23 @@ post_open_error (GstSlcSrc *self, const GError *error)
       GST_FUNCTION, __LINE__);
 }
 
+/* GMTSAR's tools leave lines that the PRM file does not count, but whole ones.
+ */
+static void
+warn_of_rest (GstSlcSrc *self)
+{
+  const GstSlcImage *image = self->image;
+
+  if (image->rest)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("\"%s\" has %" G_GUINT64_FORMAT
+         " bytes behind its last whole line of %u samples (%s). Is "
+         "num_rng_bins of the PRM file the width of this image?",
+            image->path, image->rest, image->width,
+            gst_slc_format_name (image->format)),
+        (NULL));
+}
+
 static GstCaps *
 make_caps (const GstSlcImage *image)
 {
@@ -184,6 +201,7 @@ gst_slc_src_open (
     post_open_error (self, error);
     return FALSE;
   }
+  warn_of_rest (self);
   info->caps = make_caps (self->image);
   info->unit_name = "lines";
   info->n_units = self->image->height;

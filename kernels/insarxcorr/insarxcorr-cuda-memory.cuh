@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "core/cuda-cutter.h"
 #include "insarxcorr/insarxcorr-backend.h"
 #include "insarxcorr/insarxcorr-cuda.cuh"
 
@@ -29,20 +30,6 @@ struct Cuda {
   Fft wide_lines[N_SIDES], wide_columns[N_SIDES];
   cudaEvent_t copied;
   cudaStream_t uploads[N_SIDES];
-};
-
-/* Cuts one block of memory into parts; with a NULL block it only adds up. */
-struct Cutter {
-  uint8_t *block;
-  size_t used;
-
-  template <typename T>
-  void
-  cut (T **part, size_t n)
-  {
-    *part = block ? (T *) (block + used) : nullptr;
-    used += (n * sizeof (T) + 255) / 256 * 256;
-  }
 };
 
 /* What @n patches take at a time. */
@@ -278,6 +265,20 @@ allocate (Cuda *s, ImkError *error)
                  s->max_batch * sizeof (Item), cudaHostAllocPortable));
 }
 
+/* Bytes of shared memory that a block of the current device may ask for. */
+static ImkStatus
+get_most_shared (int *most, ImkError *error)
+{
+  int device = 0;
+  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
+
+  return status == IMK_OK
+             ? IMK_CUDA (
+                   error, cudaDeviceGetAttribute (most,
+                              cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
+             : status;
+}
+
 /* A line has to fit the shared memory of a block. */
 static ImkStatus
 check_shared (Cuda *s, ImkError *error)
@@ -287,13 +288,9 @@ check_shared (Cuda *s, ImkError *error)
   const bool compat = s->plan->config.mode == IMK_INSARXCORR_COMPAT;
   uint32_t copies = compat && s->plan->fine.interp_x > 2 ? 3 : 2;
   size_t largest = 0;
-  int device = 0, most = 0;
-  ImkStatus status = IMK_CUDA (error, cudaGetDevice (&device));
+  int most = 0;
+  ImkStatus status = get_most_shared (&most, error);
 
-  if (status == IMK_OK)
-    status =
-        IMK_CUDA (error, cudaDeviceGetAttribute (&most,
-                             cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   for (uint32_t i = 0; i < (compat ? 3 : n); i++) {
     size_t size = shared_for (ffts[i]->n, copies);
 

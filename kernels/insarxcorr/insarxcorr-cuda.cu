@@ -29,15 +29,24 @@ grid (dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream)
   return launch;
 }
 
+/* All that there is, whatever @size: another object, with patches of another
+ * size, may set the same of the same kernel before this one launches it. None
+ * of the kernels has shared memory of its own. */
 template <typename Kernel>
 static ImkStatus
 allow_shared (Kernel kernel, size_t size, ImkError *error)
 {
+  int most = 0;
+  ImkStatus status;
+
   if (size <= GOOD_SHARED)
     return IMK_OK;
-  return IMK_CUDA (
-      error, cudaFuncSetAttribute ((const void *) kernel,
-                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int) size));
+  status = get_most_shared (&most, error);
+  return status == IMK_OK
+             ? IMK_CUDA (error,
+                   cudaFuncSetAttribute ((const void *) kernel,
+                       cudaFuncAttributeMaxDynamicSharedMemorySize, most))
+             : status;
 }
 
 /* @n_lines lines of @n patches. */

@@ -280,16 +280,19 @@ open_parts (ImkInsarxcorr *s, ImkError *error)
   return status;
 }
 
+/* A context that is gone has taken along what is on the device, but not what
+ * the state has on the host. */
 static void
 close_parts (ImkInsarxcorr *s)
 {
   for (uint32_t p = 0; p < s->plan.n_parts; p++) {
     Part *part = &s->parts[p];
+    bool entered = enter (s, part, NULL) == IMK_OK;
 
-    if (enter (s, part, NULL) != IMK_OK)
-      continue;
     if (part->state)
       s->backend->destroy (part->state);
+    if (!entered)
+      continue;
     if (part->done)
       s->device->event_free (part->done);
     if (part->stream)

@@ -5,6 +5,7 @@
  * number of jobs. */
 #pragma once
 
+#include "core/cuda-cutter.h"
 #include "octbscan/octbscan-mix.cuh"
 
 enum {
@@ -400,20 +401,6 @@ launch_finish (Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream,
 
 /* ------------------------------------------------------------------------
  * Memory. */
-
-/* Cuts one block of memory into parts; with a NULL block it only adds up. */
-struct Cutter {
-  uint8_t *block;
-  size_t used;
-
-  template <typename T>
-  void
-  cut (T **part, size_t n)
-  {
-    *part = block ? (T *) (block + used) : nullptr;
-    used += (n * sizeof (T) + 255) / 256 * 256;
-  }
-};
 
 template <typename T>
 static ImkStatus

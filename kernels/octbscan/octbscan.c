@@ -269,27 +269,6 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkOctbscanBackend **table, ImkError *error)
-{
-  const void *found;
-  ImkStatus status = IMK_OK;
-
-  switch (backend) {
-  case IMK_BACKEND_CPU:
-    *table = &imk_octbscan_cpu;
-    return IMK_OK;
-  case IMK_BACKEND_CUDA:
-    status = imk_backend_find (IMK_MODULE_CUDA_FFT, "octbscan", &found, error);
-    if (status == IMK_OK)
-      *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
 /* docs/benchmarks.md: what a matrix costs is N times the depths. On the CPU it
  * is worth it for a few depths, on tensor cores until there are millions. */
 static ImkOctbscanStrategy
@@ -309,12 +288,13 @@ ImkStatus
 imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
     ImkOctbscan **self, ImkError *error)
 {
-  const ImkOctbscanBackend *table = NULL;
+  const void *table = NULL;
   ImkOctbscan *s;
   ImkStatus status = imk_octbscan_check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = imk_backend_table (backend, &imk_octbscan_cpu, IMK_MODULE_CUDA_FFT,
+        "octbscan", &table, error);
   if (status != IMK_OK)
     return status;
   s = malloc (sizeof (*s));

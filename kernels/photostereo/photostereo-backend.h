@@ -88,6 +88,15 @@ typedef struct ImkPhotostereoRow {
   double lights, rounds, change; /* change in degrees */
 } ImkPhotostereoRow;
 
+/* What has come of a set. @lights: the indices of @n_lights of which all bands
+ * are there, rising. @bands: of each of plan.n_lights, a bit for each that is
+ */
+typedef struct ImkPhotostereoSet {
+  const uint32_t *lights;
+  uint32_t n_lights;
+  const uint32_t *bands;
+} ImkPhotostereoSet;
+
 typedef struct ImkPhotostereoBackend {
   IMK_BACKEND_HEADER;
   ImkStatus (*create) (const ImkPhotostereoPlan *plan,
@@ -98,11 +107,11 @@ typedef struct ImkPhotostereoBackend {
   bool (*keeps_frames) (void *state);
   ImkStatus (*add) (void *state, const ImkImage *frame, uint32_t light,
       uint32_t band, void *stream, ImkError *error);
-  /* @lights: @n indices in rising order. @rows: plan.n_rows of them, or NULL;
-   * the call waits for them. @compare: with the normals of the last solve */
-  ImkStatus (*solve) (void *state, const uint32_t *lights, uint32_t n,
-      bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
-      void *stream, ImkError *error);
+  /* @rows: plan.n_rows of them, or NULL; the call waits for them. @compare:
+   * with the normals of the last solve */
+  ImkStatus (*solve) (void *state, const ImkPhotostereoSet *set, bool compare,
+      ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
+      ImkError *error);
   /* A new set begins. */
   void (*reset) (void *state);
   /* Every @step_x-th normal of every @step_y-th row of the picture in the last

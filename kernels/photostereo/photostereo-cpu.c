@@ -602,7 +602,7 @@ cpu_add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
 }
 
 static ImkStatus
-cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
+cpu_solve (void *state, const ImkPhotostereoSet *set, bool compare,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
     ImkError *error)
 {
@@ -613,8 +613,8 @@ cpu_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
                        : height;
   Job job = {
       .cpu = cpu,
-      .lights = lights,
-      .n_lights = n,
+      .lights = set->lights,
+      .n_lights = set->n_lights,
       .compare = compare,
       .out = outputs,
       .rows = rows,

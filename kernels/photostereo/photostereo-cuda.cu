@@ -414,26 +414,29 @@ solve_whole (Cuda *cuda, cudaStream_t stream, ImkError *error)
 }
 
 /* One packet of a strip: uploaded into half of the slots, while the other half
- * and the strip before are worked on. @lights: of its lights, those of the set
- */
+ * and the strip before are worked on. @bands: see ImkPhotostereoSet; what
+ * belongs to no complete light is looked at all the same */
 static ImkStatus
-load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
+load_packet (Cuda *cuda, uint32_t packet, const uint32_t *bands,
     uint32_t first_slot, cudaStream_t stream, ImkError *error)
 {
   const Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type), band = packet / a->n_packets;
+  uint32_t first = packet % a->n_packets * size;
   ImkStatus status = IMK_CUDA (
       error, cudaStreamWaitEvent (cuda->work, cuda->put_done[first_slot], 0));
   Put put = {};
 
   put.packet = packet;
   put.from_row = first_needed (&cuda->arguments);
-  for (uint32_t i = 0; i < n && status == IMK_OK; i++) {
-    uint32_t bit = lights[i] % size, slot = first_slot + i;
+  for (uint32_t i = 0; i < size && first + i < a->plan.n_lights; i++) {
+    uint32_t light = first + i, slot = first_slot + i;
 
-    put.fresh |= 1u << bit;
-    put.from[bit] = cuda->slots + slot * cuda->slot_size;
-    status = copy_rows (cuda, &cuda->frames[virtual_light (a, lights[i], band)],
+    if (status != IMK_OK || !(bands[light] >> band & 1))
+      continue;
+    put.fresh |= 1u << i;
+    put.from[i] = cuda->slots + slot * cuda->slot_size;
+    status = copy_rows (cuda, &cuda->frames[virtual_light (a, light, band)],
         slot, cuda->work, error);
   }
   cuda->stored[packet] = put.fresh;
@@ -450,8 +453,8 @@ load_packet (Cuda *cuda, uint32_t packet, const uint32_t *lights, uint32_t n,
 }
 
 static ImkStatus
-solve_strip (Cuda *cuda, const uint32_t *lights, uint32_t n,
-    cudaStream_t stream, ImkError *error)
+solve_strip (
+    Cuda *cuda, const uint32_t *bands, cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   uint32_t size = packet_lights (a->plan.type);
@@ -459,25 +462,20 @@ solve_strip (Cuda *cuda, const uint32_t *lights, uint32_t n,
 
   a->n_summed = 0;
   memset (cuda->stored, 0, n_packets_of (a) * sizeof (*cuda->stored));
-  for (uint32_t packet = 0, i = 0;
-       packet < n_packets_of (a) && status == IMK_OK; packet++) {
-    uint32_t end = i = packet % a->n_packets ? i : 0;
-
-    while (end < n && lights[end] / size == packet % a->n_packets)
-      end++;
-    status = load_packet (cuda, packet, lights + i, end - i,
-        cuda->next_slot ? 0 : size, stream, error);
+  for (uint32_t packet = 0; packet < n_packets_of (a) && status == IMK_OK;
+       packet++) {
+    status = load_packet (
+        cuda, packet, bands, cuda->next_slot ? 0 : size, stream, error);
     cuda->next_slot = !cuda->next_slot;
     if (status == IMK_OK)
       status = follow_sums (cuda, stream, error);
-    i = end;
   }
   return status == IMK_OK ? solve_tiles (cuda, stream, error) : status;
 }
 
 static ImkStatus
-solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
-    cudaStream_t stream, ImkError *error)
+solve_strips (
+    Cuda *cuda, const uint32_t *bands, cudaStream_t stream, ImkError *error)
 {
   Arguments *a = &cuda->arguments;
   uint32_t end = end_solved (&a->plan), rows = a->n_rows;
@@ -496,7 +494,7 @@ solve_strips (Cuda *cuda, const uint32_t *lights, uint32_t n,
     uint32_t left = end - a->first_row;
 
     a->n_rows = left < rows ? left : rows;
-    status = solve_strip (cuda, lights, n, stream, error);
+    status = solve_strip (cuda, bands, stream, error);
   }
   a->n_rows = rows;
   return status;
@@ -537,9 +535,9 @@ fetch_rows (
 }
 
 static ImkStatus
-cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
-    bool compare, ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows,
-    void *stream, ImkError *error)
+cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
+    ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
+    ImkError *error)
 {
   Cuda *cuda = (Cuda *) state;
   Arguments *a = &cuda->arguments;
@@ -555,13 +553,14 @@ cuda_solve (void *state, const uint32_t *lights, uint32_t n_lights,
   status =
       IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0));
   if (status == IMK_OK)
-    status = upload_lights (cuda, lights, n_lights, launch.stream, error);
+    status =
+        upload_lights (cuda, set->lights, set->n_lights, launch.stream, error);
   if (status == IMK_OK)
     status = IMK_CUDA (error,
         cudaMemsetAsync (a->rows, 0, p->height * sizeof (Row), launch.stream));
   if (status == IMK_OK)
     status = cuda->in_strips
-                 ? solve_strips (cuda, lights, n_lights, launch.stream, error)
+                 ? solve_strips (cuda, set->bands, launch.stream, error)
                  : solve_whole (cuda, launch.stream, error);
   if (status == IMK_OK && p->mosaic &&
       (outputs->albedo.data || outputs->ambient.data))

@@ -40,8 +40,7 @@ typedef struct Devices {
 typedef struct Solve {
   Devices *devices;
   Part *part;
-  const uint32_t *lights;
-  uint32_t n_lights;
+  const ImkPhotostereoSet *set;
   bool compare;
   const ImkPhotostereoOutputs *outputs;
   ImkPhotostereoRow *rows;
@@ -115,13 +114,17 @@ open_part (Devices *d, uint32_t p, const ImkPhotostereoPlan *plan,
   return status;
 }
 
+/* A context that is gone has taken along what is on the device, but not what
+ * the state has on the host. */
 static void
 close_part (const Devices *d, Part *part)
 {
-  if (enter (d, part, NULL) != IMK_OK)
-    return;
+  bool entered = enter (d, part, NULL) == IMK_OK;
+
   if (part->state)
     d->backend->destroy (part->state);
+  if (!entered)
+    return;
   d->device->free_device (part->results);
   if (part->done)
     d->device->event_free (part->done);
@@ -394,8 +397,8 @@ solve_band (Solve *s, ImkError *error)
   if (status != IMK_OK)
     return status;
   placed = place_results (d, part, s->outputs);
-  status = d->backend->solve (part->state, s->lights, s->n_lights, s->compare,
-      &placed, s->rows ? s->rows + part->first_row : NULL, part->stream, error);
+  status = d->backend->solve (part->state, s->set, s->compare, &placed,
+      s->rows ? s->rows + part->first_row : NULL, part->stream, error);
   if (status == IMK_OK)
     status = copy_results (d, part, &placed, s->outputs, error);
   if (status == IMK_OK)
@@ -439,7 +442,7 @@ solve_parts (Solve *solves, uint32_t n)
 }
 
 static ImkStatus
-devices_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
+devices_solve (void *state, const ImkPhotostereoSet *set, bool compare,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
     ImkError *error)
 {
@@ -452,8 +455,7 @@ devices_solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
   for (uint32_t p = 0; p < d->n_parts; p++)
     solves[p] = (Solve){.devices = d,
         .part = &d->parts[p],
-        .lights = lights,
-        .n_lights = n,
+        .set = set,
         .compare = compare,
         .outputs = outputs,
         .rows = rows};

@@ -59,31 +59,6 @@ imk_photostereo_n_colours (const ImkPhotostereoConfig *c)
 /* ------------------------------------------------------------------------
  * The object. */
 
-static ImkStatus
-find_backend (ImkBackend backend, const ImkPhotostereoConfig *config,
-    const ImkPhotostereoBackend **table, ImkError *error)
-{
-  const void *found;
-  ImkStatus status = IMK_OK;
-
-  switch (backend) {
-  case IMK_BACKEND_CPU:
-    *table = &imk_photostereo_cpu;
-    return IMK_OK;
-  case IMK_BACKEND_CUDA:
-    if (config->n_devices > 0) {
-      *table = &imk_photostereo_devices;
-      return IMK_OK;
-    }
-    status = imk_backend_find (IMK_MODULE_CUDA, "photostereo", &found, error);
-    if (status == IMK_OK)
-      *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
 static void
 forget_call (ImkPhotostereoPlan *plan)
 {
@@ -124,20 +99,22 @@ ImkStatus
 imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *config,
     ImkPhotostereo **self, ImkError *error)
 {
-  const ImkPhotostereoBackend *table = NULL;
+  const void *table = NULL;
   ImkPhotostereo *s;
   ImkStatus status = imk_photostereo_check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, config, &table, error);
+    status = imk_backend_table (backend, &imk_photostereo_cpu, IMK_MODULE_CUDA,
+        "photostereo", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  s->backend = table;
   s->on_device = backend == IMK_BACKEND_CUDA;
+  s->backend =
+      s->on_device && config->n_devices > 0 ? &imk_photostereo_devices : table;
   status = create_state (s, config, error);
   if (status == IMK_OK)
     *self = s;
@@ -273,10 +250,6 @@ static ImkPhotostereoSummary
 sum_up (const ImkPhotostereo *self, bool compare)
 {
   const ImkPhotostereoPlan *p = &self->plan;
-  /* in strips, what belongs to no complete light is not read */
-  uint64_t n_pictures = self->backend->keeps_frames (self->state)
-                            ? self->n_complete * p->bands
-                            : self->n_added;
   ImkPhotostereoSummary s = {
       .n_lights = self->n_complete, .change_deg = compare ? 0 : NAN};
   uint64_t n_changes = 0, n_valid;
@@ -293,7 +266,7 @@ sum_up (const ImkPhotostereo *self, bool compare)
     s.change_deg += row->change;
     n_changes += row->n_changes;
   }
-  s.n_samples = s.n_pixels * n_pictures * (p->n_planes / p->bands);
+  s.n_samples = s.n_pixels * self->n_added * (p->n_planes / p->bands);
   n_valid = s.n_pixels - s.n_invalid;
   s.mean_lights = n_valid ? s.mean_lights / (double) n_valid : 0;
   s.mean_rounds = n_valid ? s.mean_rounds / (double) n_valid : 0;
@@ -306,15 +279,15 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
     ImkPhotostereoSummary *summary, void *stream, ImkError *error)
 {
   bool compare = self->plan.track_change && self->has_solved;
-  uint32_t n = 0;
+  ImkPhotostereoSet set = {.lights = self->lights, .bands = self->bands};
   ImkStatus status = check_outputs (self, outputs, error);
 
   if (status != IMK_OK)
     return status;
   for (uint32_t i = 0; i < self->plan.n_lights; i++)
     if (self->present[i])
-      self->lights[n++] = i;
-  status = self->backend->solve (self->state, self->lights, n, compare, outputs,
+      self->lights[set.n_lights++] = i;
+  status = self->backend->solve (self->state, &set, compare, outputs,
       summary ? self->rows : NULL, stream, error);
   if (status != IMK_OK)
     return status;

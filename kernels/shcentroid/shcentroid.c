@@ -178,37 +178,17 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-static ImkStatus
-find_backend (
-    ImkBackend backend, const ImkShcentroidBackend **table, ImkError *error)
-{
-  const void *found;
-  ImkStatus status = IMK_OK;
-
-  switch (backend) {
-  case IMK_BACKEND_CPU:
-    *table = &imk_shcentroid_cpu;
-    return IMK_OK;
-  case IMK_BACKEND_CUDA:
-    status = imk_backend_find (IMK_MODULE_CUDA, "shcentroid", &found, error);
-    if (status == IMK_OK)
-      *table = found;
-    return status;
-  }
-  return imk_error_set (
-      error, IMK_ERROR_CONFIG, "There is no backend %d.", (int) backend);
-}
-
 ImkStatus
 imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *config,
     ImkShcentroid **self, ImkError *error)
 {
-  const ImkShcentroidBackend *table = NULL;
+  const void *table = NULL;
   ImkShcentroid *s;
   ImkStatus status = imk_shcentroid_check_config (config, error);
 
   if (status == IMK_OK)
-    status = find_backend (backend, &table, error);
+    status = imk_backend_table (backend, &imk_shcentroid_cpu, IMK_MODULE_CUDA,
+        "shcentroid", &table, error);
   if (status != IMK_OK)
     return status;
   s = malloc (sizeof (*s));

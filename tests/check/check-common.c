@@ -157,6 +157,16 @@ check_hold_device (gint device_id, gboolean hold)
     set (device_id, hold);
 }
 
+void
+check_close_device (gint device_id)
+{
+  void (*close) (int) =
+      (void (*) (int)) mock_function ("imk_mock_close_device", RTLD_NOLOAD);
+
+  if (close)
+    close (device_id);
+}
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo

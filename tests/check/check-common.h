@@ -73,6 +73,9 @@ void check_lose_device (gint device_id);
 /* While @hold no stream of mock device @device_id begins a job. */
 void check_hold_device (gint device_id, gboolean hold);
 
+/* The context of mock device @device_id cannot be entered; -1: all can be */
+void check_close_device (gint device_id);
+
 /* --- frames -------------------------------------------------------------- */
 
 GstVideoInfo check_info (const gchar *format, gint width, gint height);

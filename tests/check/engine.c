@@ -304,6 +304,71 @@ GST_START_TEST (test_cuda_alone_posts_one_error)
 }
 GST_END_TEST
 
+static void
+check_runs_on (TestOwner *self, gint named, gint expected)
+{
+  gint device_id;
+
+  fail_unless (gst_imaging_engine_start (self->engine));
+  fail_unless (set_caps (self));
+  fail_unless_equals_int (
+      gst_imaging_context_device_id (gst_imaging_engine_context (self->engine)),
+      expected);
+  gst_imaging_engine_stop (self->engine);
+  g_object_get (self, "cuda-device-id", &device_id, NULL);
+  fail_unless_equals_int (device_id, named);
+}
+
+GST_START_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
+{
+  GArray *others;
+  GstBus *bus;
+  TestOwner *self;
+
+  g_setenv ("IMK_MOCK_DEVICES", "3", TRUE);
+  self = owner_new (&bus);
+  self->prefers_cuda = TRUE;
+  g_object_set (self, "cuda-device-id", 1, NULL);
+  check_runs_on (self, 1, 1);
+  fail_unless (
+      gst_imaging_engine_choose_devices (self->engine, "2;0", &others));
+  fail_unless_equals_int (others->len, 1);
+  fail_unless_equals_int (g_array_index (others, gint, 0), 0);
+  g_array_unref (others);
+  check_runs_on (self, 1, 2);
+  fail_unless (gst_imaging_engine_choose_devices (self->engine, "", NULL));
+  check_runs_on (self, 1, 1);
+  owner_free (self, bus);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
+{
+  static const gchar *const lists[] = {"all", "0;1", "nonsense"};
+
+  g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    for (gboolean on_cuda = FALSE; on_cuda <= TRUE; on_cuda++) {
+      GstBus *bus;
+      TestOwner *self = owner_new (&bus);
+      GArray *others;
+
+      if (on_cuda)
+        g_object_set (self, "backend", GST_IMAGING_BACKEND_CUDA, NULL);
+      fail_unless (
+          gst_imaging_engine_choose_devices (self->engine, lists[i], &others));
+      fail_unless_equals_int (others->len, 0);
+      g_array_unref (others);
+      fail_unless (gst_imaging_engine_start (self->engine) != on_cuda);
+      if (on_cuda)
+        check_message_says (check_message (bus, GST_MESSAGE_ERROR),
+            GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+            "No CUDA device is visible");
+      owner_free (self, bus);
+    }
+}
+GST_END_TEST
+
 /* Returns: (transfer full) (nullable): the allocator that @query offers */
 static GstAllocator *
 offered_allocator (GstQuery *query)
@@ -357,6 +422,9 @@ engine_suite (void)
   tcase_add_test (tc, test_ordinary_frames_reach_the_device_by_a_copy);
   tcase_add_test (tc, test_auto_goes_on_with_the_cpu_until_the_next_start);
   tcase_add_test (tc, test_cuda_alone_posts_one_error);
+  check_add_mock_test (
+      tc, test_a_list_of_devices_goes_before_the_device_while_it_counts);
+  check_add_mock_test (tc, test_a_list_of_devices_does_not_count_without_cuda);
   tcase_add_test (tc, test_allocation_follows_the_backend);
   return suite;
 }

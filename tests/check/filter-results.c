@@ -299,6 +299,37 @@ GST_START_TEST (test_the_peer_of_results_chooses_tensors)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_results_are_known_by_the_number_and_times_of_their_frame)
+{
+  static const gchar *const peers[] = {"text/csv", "other/tensors"};
+  GstCaps *clock = gst_caps_from_string ("timestamp/x-camera");
+  Stage s = stage_new ("testmeasure", "sink", NULL);
+
+  gst_harness_set_sink_caps_str (s.h, peers[__i__]);
+  gst_harness_add_element_src_pad (
+      s.h, gst_element_request_pad_simple (s.element, "results"));
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *in = check_noise (&s.info, i), *out;
+    GstReferenceTimestampMeta *camera;
+
+    GST_BUFFER_OFFSET (in) = 1000 + i; /* of another count */
+    gst_buffer_add_reference_timestamp_meta (in, clock, 7 + i, 2);
+    check_push (s.h, in, GST_FLOW_OK);
+    out = check_pull (s.h);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (out), i);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (out), i + 1);
+    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * 40 * GST_MSECOND);
+    camera = gst_buffer_get_reference_timestamp_meta (out, clock);
+    fail_unless (camera != NULL);
+    fail_unless_equals_uint64 (camera->timestamp, 7 + i);
+    fail_unless_equals_uint64 (camera->duration, 2);
+    gst_buffer_unref (out);
+  }
+  gst_caps_unref (clock);
+  stage_free (&s);
+}
+GST_END_TEST;
+
 /* Nothing waits: neither the pipeline for a sink that never gets caps, nor the
  * sink of the frames for that one. */
 GST_START_TEST (test_a_peer_that_takes_no_results_is_one_error)
@@ -593,6 +624,8 @@ filter_results_suite (void)
   tcase_add_test (tcase, test_a_stream_after_eos_has_results_again);
   tcase_add_test (tcase, test_results_come_again_after_a_restart);
   tcase_add_test (tcase, test_the_peer_of_results_chooses_tensors);
+  tcase_add_loop_test (tcase,
+      test_results_are_known_by_the_number_and_times_of_their_frame, 0, 2);
   tcase_add_test (tcase, test_a_peer_that_takes_no_results_is_one_error);
   tcase_add_test (tcase, test_refused_results_are_said_once_and_may_be_mended);
   tcase_add_test (tcase, test_results_are_of_the_group_of_their_frames);

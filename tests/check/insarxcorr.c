@@ -118,6 +118,46 @@ GST_START_TEST (test_source_says_what_is_wrong)
 }
 GST_END_TEST
 
+/* GMTSAR leaves lines that are not counted; a part of one means another width.
+ */
+GST_START_TEST (test_an_image_of_another_width_is_warned_of)
+{
+  GstElement *pipeline = check_launch ("slcsrc location=$/wide.PRM ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  check_write_file ("wide.PRM",
+      "SLC_file = ref.SLC\nnum_rng_bins = 210\nnum_valid_az = 300\n", -1);
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  /* 211 * 307 * 4 bytes are 308 lines of 210 samples and 97 more */
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "has 388 bytes behind its last whole line of 210 samples (ci16)");
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  check_write_file ("wide.PRM",
+      "SLC_file = ref.SLC\nnum_rng_bins = 211\nnum_valid_az = 300\n", -1);
+  check_play (pipeline);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
+GST_START_TEST (test_names_may_have_spaces)
+{
+  GstElement *pipeline;
+
+  insar_write_slc ("a b.SLC", 0, 0);
+  insar_write_prm ("a  b.PRM", "a b.SLC  ", HEIGHT, "");
+  pipeline = check_launch ("slcsrc location=\"$/a  b.PRM\" ! fakesink");
+  check_play (pipeline);
+  check_stop (pipeline);
+  insar_write_prm ("remark.PRM", "ref.SLC # of 2021", HEIGHT, "");
+  pipeline = check_launch ("slcsrc location=$/remark.PRM ! fakesink");
+  check_play (pipeline);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
 {
   const gchar text[] =
@@ -130,6 +170,7 @@ GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
 
   fail_unless (prm != NULL, "%s", error ? error->message : "");
   fail_unless_equals_string (prm->slc_file, "a.SLC");
+  fail_unless_equals_string (prm->slc_line, "a.SLC # remark");
   fail_unless_equals_int (prm->width, 9);
   fail_unless_equals_int (prm->height, 10);
   fail_unless_equals_int (prm->rshift, 3);
@@ -506,13 +547,17 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
   gst_object_unref (bus);
   check_stop (pipeline);
 
-  check_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", 33);
+  check_write_file ("few.dat", " 1 2.0 3 4.0 50.0 \n\n 1 2 3 4 50\n", -1);
   check_launch_fails ("filesrc location=$/few.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "2 are good, 8 are needed");
-  check_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", 31);
+  check_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n 1 2 3 x 50\n", -1);
   check_launch_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
       "Line 2 of the offsets is \" 1 2 3 x 50\"");
+  check_write_file ("bad.dat", " 1 2.0 3 4.0 50.0 \n\0\0\n 1 2 3 4 50\n", 33);
+  check_launch_fails ("filesrc location=$/bad.dat ! insarfit ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "Line 2 of the offsets has a zero byte");
 }
 GST_END_TEST
 
@@ -559,6 +604,8 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_source_gives_whole_lines_of_the_file);
   tcase_add_test (tc, test_source_says_what_it_reads_and_seeks_by_lines);
   tcase_add_test (tc, test_source_says_what_is_wrong);
+  tcase_add_test (tc, test_an_image_of_another_width_is_warned_of);
+  tcase_add_test (tc, test_names_may_have_spaces);
   tcase_add_test (tc, test_prm_takes_the_last_value_and_old_names);
   tcase_add_test (tc, test_rows_are_those_of_gmtsar);
   tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);

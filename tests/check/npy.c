@@ -660,6 +660,23 @@ GST_START_TEST (test_what_cannot_be_opened_is_told_apart)
 }
 GST_END_TEST;
 
+/* Who saves to /dev/null as root would otherwise be left without it. */
+GST_START_TEST (test_a_save_does_not_replace_a_pipe_or_device)
+{
+  static const guint64 dims[] = {2, 3};
+  g_autofree gchar *fifo = check_path_of ("fifo");
+  GError *error = NULL;
+  struct stat info;
+
+  fail_unless_equals_int (mkfifo (fifo, 0600), 0);
+  fail_if (gst_imaging_npy_save (
+      fifo, GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
+  assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "it is a pipe or device");
+  fail_unless (stat (fifo, &info) == 0 && S_ISFIFO (info.st_mode));
+  fail_unless_equals_int (count_files (), 1);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
 {
   static const guint64 dims[] = {2, 3, 1, 1, 1, 1, 1, 1, 1};
@@ -762,6 +779,7 @@ npy_suite (void)
   tcase_add_test (tcase, test_only_real_values_become_doubles);
   tcase_add_test (tcase, test_a_header_alone_gives_access_to_any_piece);
   tcase_add_test (tcase, test_what_cannot_be_opened_is_told_apart);
+  tcase_add_test (tcase, test_a_save_does_not_replace_a_pipe_or_device);
   tcase_add_test (tcase, test_a_failed_save_leaves_nothing_and_says_why);
   tcase_add_test (
       tcase, test_copies_share_their_values_and_outlive_the_original);

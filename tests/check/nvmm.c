@@ -246,6 +246,49 @@ GST_START_TEST (test_centroids_of_a_surface_are_those_of_its_luma)
 }
 GST_END_TEST;
 
+/* Captures and the grid are made on the CPU, of what is in the surface. */
+static void
+check_requests (guint kind, const gchar *format)
+{
+  GstVideoInfo info = check_info (format, WIDTH, HEIGHT);
+  GstHarness *h = harness_new ("shcentroid " GRID, "NVMM", "NVMM", &info);
+  GstElement *element = gst_harness_find_element (h, "shcentroid");
+  GstBus *bus = gst_bus_new ();
+  gboolean begun = FALSE;
+  GstBuffer *data;
+  gfloat numbers[10];
+
+  gst_element_set_bus (element, bus);
+  g_signal_emit_by_name (element, "capture-dark", 1, NULL, &begun);
+  fail_unless (begun);
+  gst_buffer_unref (
+      centroids_of (h, check_nvmm_noise (&info, 5, kinds[kind].type)));
+  gst_message_unref (check_message (bus, GST_MESSAGE_ELEMENT));
+  g_signal_emit_by_name (element, "find-grid", "/nowhere.npy");
+  data = centroids_of (h, check_nvmm_noise (&info, 5, kinds[kind].type));
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "There is no grid of spots");
+  for (guint cell = 0; cell < 12; cell++) {
+    gst_buffer_extract (
+        data, cell * sizeof (numbers), numbers, sizeof (numbers));
+    fail_unless (numbers[4] == 0 && numbers[6] == 0,
+        "cell %u less itself has a flux of %g", cell, numbers[4]);
+  }
+  gst_buffer_unref (data);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_a_dark_and_a_grid_are_taken_of_surfaces)
+{
+  set_up_kind (__i__);
+  check_requests (__i__, "GRAY8");
+  check_requests (__i__, "NV12");
+}
+GST_END_TEST;
+
 /* --- the mapping ---------------------------------------------------------- */
 
 static GstBuffer *
@@ -862,6 +905,8 @@ nvmm_suite (void)
       tc, test_system_memory_goes_on_as_a_surface, 0, G_N_ELEMENTS (formats));
   tcase_add_loop_test (
       tc, test_centroids_of_a_surface_are_those_of_its_luma, 0, n_kinds ());
+  tcase_add_loop_test (
+      tc, test_a_dark_and_a_grid_are_taken_of_surfaces, 0, n_kinds ());
   tcase_add_loop_test (tc, test_normals_come_from_surfaces, 0,
       n_kinds () * G_N_ELEMENTS (formats));
 #ifdef HAVE_GST_CUDA

@@ -61,7 +61,8 @@ static Ps
 ps_new (const gchar *properties)
 {
   g_autofree gchar *line = g_strdup_printf (
-      "photostereo lights-location=%s mm-per-pixel=0.7 %s", lights, properties);
+      "photostereo name=p lights-location=%s mm-per-pixel=0.7 %s", lights,
+      properties);
   Ps ps = {.element = gst_parse_launch (line, NULL)};
 
   fail_unless (ps.element != NULL);
@@ -78,7 +79,7 @@ ps_new (const gchar *properties)
 }
 
 static void
-ps_free (Ps *ps)
+ps_teardown (Ps *ps)
 {
   gst_element_set_bus (ps->element, NULL);
   for (guint i = 0; i < N_PADS; i++)
@@ -86,6 +87,12 @@ ps_free (Ps *ps)
   gst_harness_teardown (ps->sink);
   gst_object_unref (ps->bus);
   gst_object_unref (ps->element);
+}
+
+static void
+ps_free (Ps *ps)
+{
+  ps_teardown (ps);
   fail_unless_equals_int (check_n_live (), 0);
 }
 
@@ -225,6 +232,22 @@ GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
         "backend=cuda", "backend=cuda cuda-devices=all", "GRAY8", height);
     check_same (
         "backend=cuda", "backend=cuda cuda-devices=all", "grbg", height);
+  }
+}
+GST_END_TEST
+
+/* The share of clipped samples is that of all pictures, of the last set of 5
+ * also those of the light of which one band of two is there. */
+GST_START_TEST (test_what_is_said_of_strips_is_said_without)
+{
+  guint limit = check_is_mock () ? 30000 : 60000;
+
+  for (guint several = 0; several < (n_devices () > 1 ? 2 : 1); several++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("backend=cuda bands=2 memory-limit=%u %s", limit,
+            several ? "cuda-devices=all" : "");
+
+    check_same ("backend=cuda bands=2", properties, "GRAY8", HEIGHT);
   }
 }
 GST_END_TEST
@@ -426,6 +449,25 @@ GST_START_TEST (test_a_device_that_goes_is_an_error)
 }
 GST_END_TEST
 
+/* What is left is on the device: a stream and an event. */
+GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
+{
+  for (guint i = 0; i < 2; i++) {
+    Ps ps = ps_new (i ? "backend=cuda cuda-devices=1,0 memory-limit=30000"
+                      : "backend=cuda cuda-devices=1,0");
+
+    ps_caps (&ps, "GRAY8", HEIGHT);
+    check_push (ps.sink, check_noise (&ps.info, 0), GST_FLOW_OK);
+    check_close_device (0);
+    fail_unless_equals_int (gst_element_set_state (ps.element, GST_STATE_NULL),
+        GST_STATE_CHANGE_SUCCESS);
+    fail_unless_equals_int (check_n_live (), 2 * (i + 1));
+    check_close_device (-1);
+    ps_teardown (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
@@ -504,6 +546,7 @@ photostereo_devices_suite (void)
   tcase_add_test (tc, test_devices_give_the_bytes_of_one);
   tcase_add_test (
       tc, test_a_picture_may_have_fewer_rows_than_there_are_devices);
+  tcase_add_test (tc, test_what_is_said_of_strips_is_said_without);
   tcase_add_test (tc, test_updates_and_what_is_said_are_those_of_one);
   tcase_add_test (tc, test_strips_of_devices_change_nothing);
   tcase_add_test (tc, test_pictures_come_from_any_memory);
@@ -511,6 +554,8 @@ photostereo_devices_suite (void)
   tcase_add_loop_test (tc, test_a_set_may_be_interrupted, 0, 5);
   check_add_mock_test (tc, test_wrong_devices_are_said);
   check_add_mock_test (tc, test_a_device_that_goes_is_an_error);
+  check_add_mock_test (
+      tc, test_a_context_that_is_gone_leaves_nothing_on_the_host);
   check_add_mock_test (tc, test_auto_takes_the_cpu_when_a_device_is_gone);
   check_add_mock_test (tc, test_no_failure_goes_unsaid);
   return s;

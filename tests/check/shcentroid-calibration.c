@@ -334,6 +334,130 @@ GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
 }
 GST_END_TEST;
 
+/* The stream may end before: who waits for the message has to hear of it. */
+GST_START_TEST (test_a_capture_ends_with_the_stream)
+{
+  Sh sh = sh_new (backends[__i__], "");
+
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  fail_unless (sh_capture (&sh, "dark", 5, NULL));
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  fail_unless (gst_harness_push_event (sh.h, gst_event_new_eos ()));
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "capture-dark came to 1 of 5 frames");
+  gst_element_set_state (sh.element, GST_STATE_READY);
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* Or it would take the frames of the next start, whatever they show then. */
+GST_START_TEST (test_a_capture_that_no_frame_came_for_is_dropped)
+{
+  Sh sh = sh_new (backends[__i__], "");
+
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  fail_unless (sh_capture (&sh, "flat", 5, NULL));
+  gst_element_set_state (sh.element, GST_STATE_READY);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "capture-flat came to 0 of 5 frames");
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* From the thread that posts that the dark is there. */
+static GstBusSyncReply
+ask_for_flat (GstBus *bus, GstMessage *message, gpointer begun)
+{
+  if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ELEMENT)
+    g_signal_emit_by_name (
+        GST_MESSAGE_SRC (message), "capture-flat", 1, NULL, begun);
+  return GST_BUS_PASS;
+}
+
+/* Dark and flat of the same frames are a flat without light. */
+GST_START_TEST (test_one_kind_is_captured_at_a_time)
+{
+  static const gchar *const others[] = {"flat", "reference", "template"};
+  Sh sh = sh_new (backends[__i__], "");
+  gboolean begun = FALSE;
+
+  fail_unless (sh_capture (&sh, "dark", 9, NULL));
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (others); i++) {
+    if (i == G_N_ELEMENTS (others)) /* under way, no longer asked for */
+      sh_value (&sh, frame_new (NULL, 10), 0, 0);
+    fail_if (sh_capture (&sh, others[i % G_N_ELEMENTS (others)], 1, NULL));
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+        "while capture-dark is under way");
+  }
+  fail_unless (sh_capture (&sh, "dark", 1, NULL)); /* instead */
+  gst_bus_set_sync_handler (sh.bus, ask_for_flat, &begun, NULL);
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  gst_bus_set_sync_handler (sh.bus, NULL, NULL, NULL);
+  fail_unless (begun);
+  sh_check_captured (&sh, "dark", 1, NULL);
+  sh_value (&sh, frame_new (NULL, 30), 0, 0);
+  sh_check_captured (&sh, "flat", 1, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 16 * 20);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* Brighter to the right: a threshold moves the centroid. */
+static GstBuffer *
+ramp (void)
+{
+  guint16 values[N_PIXELS];
+
+  for (guint i = 0; i < N_PIXELS; i++)
+    values[i] = 100 * (i % WIDTH % 4);
+  return frame_new (values, 0);
+}
+
+GST_START_TEST (test_references_are_the_mean_of_what_was_reported)
+{
+  Sh sh = sh_new (backends[__i__], "");
+  gdouble first, second;
+
+  fail_unless (sh_capture (&sh, "reference", 2, NULL));
+  first = sh_value (&sh, ramp (), 0, IMK_SHCENTROID_X);
+  gst_util_set_object_arg (G_OBJECT (sh.element), "threshold-mode", "absolute");
+  g_object_set (sh.element, "threshold", 150.0, NULL);
+  second = sh_value (&sh, ramp (), 0, IMK_SHCENTROID_X);
+  fail_unless (fabs (second - first) > 0.1);
+  sh_check_captured (&sh, "reference", 2, NULL);
+  fail_unless (fabs (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX) -
+                     (second - first) / 2) < 1e-6);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* The cells may be others, though as many. */
+GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
+{
+  Sh sh = sh_new (backends[__i__], "columns=2");
+  gdouble x;
+
+  sh.n_cells = 4;
+  fail_unless (sh_capture (&sh, "reference", 2, NULL));
+  sh_value (&sh, ramp (), 0, 0);
+  g_object_set (sh.element, "x0", 4.0, NULL);
+  x = sh_value (&sh, ramp (), 0, IMK_SHCENTROID_X);
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
+  sh_value (&sh, ramp (), 0, 0);
+  sh_check_captured (&sh, "reference", 2, NULL);
+  fail_unless (x > 4);
+  fail_unless_equals_float (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_capture_that_cannot_be_saved_is_used_all_the_same)
 {
   Sh sh = sh_new (backends[__i__], "");
@@ -514,6 +638,13 @@ shcentroid_calibration_suite (void)
   tcase_add_loop_test (tcase, test_a_capture_without_frames_is_refused, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_that_ends_early_changes_nothing, 0, n);
+  tcase_add_loop_test (tcase, test_a_capture_ends_with_the_stream, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_capture_that_no_frame_came_for_is_dropped, 0, n);
+  tcase_add_loop_test (tcase, test_one_kind_is_captured_at_a_time, 0, n);
+  tcase_add_loop_test (
+      tcase, test_references_are_the_mean_of_what_was_reported, 0, n);
+  tcase_add_loop_test (tcase, test_a_new_kernel_begins_a_capture_anew, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_that_cannot_be_saved_is_used_all_the_same, 0, n);
   tcase_add_loop_test (

@@ -171,12 +171,15 @@ GST_START_TEST (test_bad_templates_are_refused)
   g_autofree gchar *nan = check_path_of ("nan.npy");
   g_autofree gchar *launch = NULL;
   gfloat values[6] = {1, 2, NAN, 4, 5, 6};
-  const guint64 dims[] = {2, 3}, length = 6;
+  g_autofree gchar *empty = check_path_of ("empty.npy");
+  const guint64 dims[] = {2, 3}, length = 6, nothing[] = {0, 3};
   const gchar *backend = backends[__i__];
 
   gst_imaging_npy_save (
       row, GST_IMAGING_NPY_TYPE_F32, 1, &length, values, NULL);
   gst_imaging_npy_save (nan, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  gst_imaging_npy_save (
+      empty, GST_IMAGING_NPY_TYPE_F32, 2, nothing, NULL, NULL);
   check_refused (backend, "", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
       "no template to look for");
   check_refused (backend, "template-location=/nowhere.npy", GST_RESOURCE_ERROR,
@@ -189,6 +192,7 @@ GST_START_TEST (test_bad_templates_are_refused)
         GST_##domain##_ERROR_##code, words); \
   } while (0)
   REFUSED (row, "", RESOURCE, OPEN_READ, "has to be [height, width]");
+  REFUSED (empty, "", RESOURCE, OPEN_READ, "of at least one pixel");
   REFUSED (nan, "", LIBRARY, SETTINGS, "value nan at (2, 0)");
   REFUSED (three, "", LIBRARY, SETTINGS, "3 templates for 6 cells");
   REFUSED (one, "margin=4", LIBRARY, SETTINGS, "larger than the smallest cell");

@@ -230,6 +230,26 @@ GST_START_TEST (test_a_grid_that_is_not_found_is_a_warning_or_an_error)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_find_grid_without_a_location_is_a_warning)
+{
+  static const gchar *const locations[] = {NULL, ""};
+  Sh sh =
+      sh_new (backends[__i__], "columns=2 rows=2 pitch-x=50 pitch-y=50", FALSE);
+  GstElement *element = sh_element (&sh);
+
+  for (guint i = 0; i < G_N_ELEMENTS (locations); i++) {
+    g_signal_emit_by_name (element, "find-grid", locations[i]);
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "without a location");
+  }
+  gst_buffer_unref (sh_frame (&sh, spots_new ()));
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
+  gst_object_unref (element);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_optics_give_the_grid_and_radians)
 {
   Sh sh = sh_new (backends[__i__],
@@ -243,6 +263,8 @@ GST_START_TEST (test_optics_give_the_grid_and_radians)
   gfloat numbers[10], cell[6];
 
   fail_unless_equals_int (n_rows_of (out), 36); /* 1200 / 200 a side */
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   fail_unless (
       gst_structure_get (result, "data", GST_TYPE_BUFFER, &data, "cells",
           GST_TYPE_BUFFER, &cells, "slope-scale", G_TYPE_DOUBLE, &scale, NULL));
@@ -336,6 +358,8 @@ shcentroid_grid_suite (void)
       tcase, test_find_grid_replaces_a_grid_while_playing, 0, n);
   tcase_add_loop_test (
       tcase, test_a_grid_that_is_not_found_is_a_warning_or_an_error, 0, n);
+  tcase_add_loop_test (
+      tcase, test_find_grid_without_a_location_is_a_warning, 0, n);
   tcase_add_loop_test (tcase, test_optics_give_the_grid_and_radians, 0, n);
   tcase_add_loop_test (tcase, test_radians_need_optics, 0, n);
   tcase_add_loop_test (tcase, test_another_thread_may_ask_for_all_of_it, 0, n);

@@ -259,6 +259,37 @@ GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
 }
 GST_END_TEST
 
+/* Caps that are refused come again with each buffer and each negotiation. */
+GST_START_TEST (test_what_is_wrong_is_said_once)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/sec.PRM ! slcresample name=r fit-location=$/no.txt ! "
+      "fakesink");
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "r");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message;
+  guint n = 0;
+
+  for (guint run = 1; run <= 2; run++) {
+    gboolean goes_on = TRUE;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    while (goes_on) { /* up to what the source says at its end */
+      message = check_message (bus, GST_MESSAGE_ERROR);
+      goes_on = GST_MESSAGE_SRC (message) == GST_OBJECT (element);
+      n += goes_on;
+      gst_message_unref (message);
+    }
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+    n += check_count_messages (bus, GST_MESSAGE_ERROR);
+    fail_unless_equals_int (n, run);
+  }
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
@@ -323,6 +354,7 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_a_flush_begins_anew);
   tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
+  tcase_add_test (tcase, test_what_is_wrong_is_said_once);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;
 }

@@ -3,6 +3,7 @@
 #include "insar-common.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +287,89 @@ test_devices_share_rows (void)
   free (sec);
 }
 
+/* The first row, again and again. */
+typedef struct Repeat {
+  const ImkDevice *device;
+  ImkInsarxcorr *self;
+  void *context, *stream;
+  ImkImage out;
+  ImkStatus status;
+  ImkError error;
+} Repeat;
+
+static void *
+repeat (void *data)
+{
+  Repeat *r = data;
+
+  r->status = r->device->push (r->context, &r->error);
+  if (r->status != IMK_OK)
+    return NULL;
+  for (int i = 0; i < 1000 && r->status == IMK_OK; i++) {
+    r->status = imk_insarxcorr_process (r->self, &r->out, r->stream, &r->error);
+    if (r->status == IMK_OK && i % 16 == 0)
+      r->status = r->device->stream_synchronize (r->stream, &r->error);
+  }
+  r->device->pop ();
+  return NULL;
+}
+
+static void
+repeat_init (Repeat *r, const ImkDevice *device, uint32_t xsearch)
+{
+  ImkInsarxcorrConfig c = insar_config (1700, 67, xsearch, 4, 1, 1);
+  int16_t *ref, *sec;
+  ImkError error;
+
+  c.range_interp = 3; /* lines of 51 KB and more: what is asked for */
+  insar_make_pair (&c, 1, -1, xsearch, &ref, &sec);
+  *r = (Repeat){.device = device,
+      .self = insar_new (IMK_BACKEND_CUDA, &c),
+      .out = {.stride = N_FIELDS * sizeof (double),
+          .width = N_FIELDS,
+          .height = 1,
+          .channels = 1,
+          .type = IMK_TYPE_F64,
+          .location = IMK_LOCATION_DEVICE},
+      .status = IMK_OK};
+  test_ok (device->alloc_device (r->out.stride, &r->out.data, &error), &error);
+  test_ok (device->stream_new (&r->stream, &error), &error);
+  test_ok (device->context (0, &r->context, &error), &error);
+  insar_push (r->self, &c, 0, ref, 67);
+  insar_push (r->self, &c, 1, sec, 67);
+  free (ref);
+  free (sec);
+}
+
+static void
+repeat_clear (Repeat *r)
+{
+  imk_insarxcorr_free (r->self);
+  r->device->free_device (r->out.data);
+  r->device->stream_free (r->stream);
+}
+
+static void
+test_patches_of_two_sizes_go_side_by_side (void)
+{
+  const ImkDevice *device;
+  pthread_t thread;
+  Repeat large, small;
+  ImkError error;
+
+  test_need_cuda ();
+  test_ok (imk_device_get (&device, &error), &error);
+  repeat_init (&large, device, 256);
+  repeat_init (&small, device, 240);
+  test_check (pthread_create (&thread, NULL, repeat, &small) == 0, "no thread");
+  repeat (&large);
+  pthread_join (thread, NULL);
+  test_ok (large.status, &large.error);
+  test_ok (small.status, &small.error);
+  repeat_clear (&large);
+  repeat_clear (&small);
+}
+
 int
 main (void)
 {
@@ -295,6 +379,8 @@ main (void)
           test_backends_agree_on_floats_and_masks},
       {"each kernel runs once", test_each_kernel_runs_once},
       {"devices share rows, and give the same bytes", test_devices_share_rows},
+      {"patches of two sizes go side by side",
+          test_patches_of_two_sizes_go_side_by_side},
       {NULL},
   };
 

@@ -677,9 +677,11 @@ check_missing (ImkBackend backend, uint32_t strip_rows)
 {
   Set set, fewer;
   Solved found, expected;
+  uint64_t n_clipped = 0;
 
   set_init (&set, IMK_TYPE_U8, 4, 1);
   set.c.strip_rows = strip_rows;
+  set.c.saturation = 200;
   render (&set, 9);
   fewer = set;
   fewer.c.lights = fewer.lights;
@@ -690,9 +692,18 @@ check_missing (ImkBackend backend, uint32_t strip_rows)
   check_same (&expected, &found, "half a light");
   test_check (
       found.summary.n_lights == N - 2, "%u lights", found.summary.n_lights);
-  test_check (found.summary.n_samples ==
-                  (uint64_t) W * H * (found.kept ? 4 * (N - 2) : 4 * N - 6),
+  /* samples are those of all pictures */
+  for (uint32_t i = 0; i < 4 * N - 6; i++)
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++)
+        n_clipped += get (&set.pictures[i], x, y, 0) >= 200;
+  test_check (found.kept == (strip_rows > 0), "the strips are not there");
+  test_check (found.summary.n_samples == (uint64_t) W * H * (4 * N - 6),
       "%llu samples", (unsigned long long) found.summary.n_samples);
+  test_check (n_clipped > 0 && found.summary.n_clipped == n_clipped,
+      "%llu samples are clipped, expected %llu",
+      (unsigned long long) found.summary.n_clipped,
+      (unsigned long long) n_clipped);
   solved_free (&found);
   solved_free (&expected);
   set_clear (&set);

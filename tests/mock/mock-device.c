@@ -16,7 +16,7 @@ static __thread int n_current;
 
 static atomic_ulong n_calls, fail_at;
 static atomic_bool fail_forever;
-static atomic_int lost_device = -1;
+static atomic_int lost_device = -1, closed_device = -1;
 
 /* --- what may go wrong ---------------------------------------------------- */
 
@@ -109,6 +109,16 @@ imk_mock_lose_device (int device)
   lost_device = device;
 }
 
+/* For tests: from now on the context of @device cannot be entered; -1: all can
+ * be. */
+void imk_mock_close_device (int device);
+
+__attribute__ ((visibility ("default"))) void
+imk_mock_close_device (int device)
+{
+  closed_device = device;
+}
+
 /* --- devices and contexts ------------------------------------------------- */
 
 static int
@@ -184,6 +194,10 @@ mock_device_push (void *context, ImkError *error)
   if (c < contexts || c >= contexts + MOCK_MAX_DEVICES)
     return imk_error_set (error, IMK_ERROR_DEVICE,
         "%p is not a context of the mock device.", context);
+  if (c - contexts == closed_device)
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "CUDA says: the context of mock device %d is gone.",
+        (int) closed_device);
   if (n_current == MAX_CONTEXTS)
     mock_misuse (
         "%d contexts are pushed; a pop is missing somewhere.", n_current);

@@ -15,7 +15,7 @@ enum { N_OUTPUTS = 4 };
  * solves whole pictures, of which the device's rows are taken. */
 typedef struct State {
   void *cpu;
-  uint32_t width, height, first_row, n_rows;
+  uint32_t width, height, first_row, n_rows, n_lights;
   bool keeps_frames;
   uint32_t bands;
   void *stream; /* of the last picture that waits */
@@ -57,8 +57,11 @@ create_state (const ImkPhotostereoPlan *plan,
   s->height = p.height;
   s->first_row = p.first_row;
   s->n_rows = p.n_rows;
-  s->keeps_frames = p.memory_limit &&
-                    (size_t) p.width * p.n_rows * PIXEL_SIZE > p.memory_limit;
+  s->n_lights = p.n_lights;
+  s->keeps_frames =
+      (p.strip_rows && p.strip_rows < p.n_rows) ||
+      (p.memory_limit &&
+          (size_t) p.width * p.n_rows * PIXEL_SIZE > p.memory_limit);
   s->bands = p.bands;
   p.first_row = 0;
   p.n_rows = p.height;
@@ -155,18 +158,18 @@ add (void *state, const ImkImage *frame, uint32_t light, uint32_t band,
 
 /* What waited in the caller's memory; anew for each solution. */
 static ImkStatus
-submit_all (void *state, const uint32_t *lights, uint32_t n, void *stream,
-    ImkError *error)
+submit_all (void *state, const uint32_t *bands, void *stream, ImkError *error)
 {
   State *s = state_of (state);
   ImkStatus status =
       s->stream ? mock_stream_synchronize (s->stream, error) : IMK_OK;
 
   reset (state);
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < s->n_lights; i++)
     for (uint32_t band = 0; band < s->bands && status == IMK_OK; band++)
-      status = submit_add (
-          state, &s->frames[lights[i]][band], lights[i], band, stream, error);
+      if (bands[i] >> band & 1)
+        status =
+            submit_add (state, &s->frames[i][band], i, band, stream, error);
   return status;
 }
 
@@ -216,6 +219,7 @@ run_solve (MockObjectJob *job, ImkError *error)
 {
   State *s = state_of (job->object);
   Solve *call = job->call;
+  ImkPhotostereoSet set = {call->lights, call->n, NULL};
   ImkPhotostereoRow *rows = calloc (s->height, sizeof (*rows));
   ImkImage whole[N_OUTPUTS] = {{0}};
   ImkStatus status = IMK_OK;
@@ -227,8 +231,8 @@ run_solve (MockObjectJob *job, ImkError *error)
   call->outputs =
       (ImkPhotostereoOutputs){whole[0], whole[1], whole[2], whole[3]};
   if (status == IMK_OK)
-    status = imk_photostereo_cpu.solve (s->cpu, call->lights, call->n,
-        call->compare, &call->outputs, rows, NULL, error);
+    status = imk_photostereo_cpu.solve (
+        s->cpu, &set, call->compare, &call->outputs, rows, NULL, error);
   for (int i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (job->out[i].data)
       take_rows (s, job->out, whole, i);
@@ -241,12 +245,12 @@ run_solve (MockObjectJob *job, ImkError *error)
 }
 
 static ImkStatus
-solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
+solve (void *state, const ImkPhotostereoSet *set, bool compare,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoRow *rows, void *stream,
     ImkError *error)
 {
   State *s = state_of (state);
-  Solve call = {*outputs, rows, compare, n, {0}};
+  Solve call = {*outputs, rows, compare, set->n_lights, {0}};
   MockRequest request = {.verb = "solve",
       .run = run_solve,
       .out = {mock_image_or_none (&outputs->normal),
@@ -259,10 +263,10 @@ solve (void *state, const uint32_t *lights, uint32_t n, bool compare,
   ImkStatus status = IMK_OK;
 
   if (s->keeps_frames)
-    status = submit_all (state, lights, n, stream, error);
+    status = submit_all (state, set->bands, stream, error);
   if (status != IMK_OK)
     return status;
-  memcpy (call.lights, lights, n * sizeof (*lights));
+  memcpy (call.lights, set->lights, set->n_lights * sizeof (*set->lights));
   status = mock_object_submit (state, &request, stream, error);
   if (rows)
     mock_object_wait (state);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scripts pipelines/shcentroid-*, as a user would call them."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -149,7 +151,68 @@ class Scripts(unittest.TestCase):
         self.assertIn("aravissrc is missing: on Debian, install",
                       self.call("shcentroid-aravis", status=1, **bare))
 
+    def test_values_without_sense_are_said_in_a_sentence(self):
+        np.save(self.path("f.npy"), np.full((2, 64, 64), 7, np.uint8))
+        grid = ("columns=2", "rows=2", "pitch-x=32", "pitch-y=32")
+        for arguments, sentence in (
+                (("--frames", "0"), "--frames is 0; it needs at least 1."),
+                (("--picture", "a%s.png"), "a % begins a counter"),
+                (("--picture", "a%.png"), "a % begins a counter"),
+                (("--picture", "a%d-%d.png"), "a % begins a counter"),
+                (("--offset", "3"), "--offset is for FITS files, which f.npy is not."),
+                *([(("--picture", "a.png", "--scale", "1000"), "makes 64000 x 64000 of 64 x 64")]
+                  if HAVE_OVERLAY else [])):
+            self.assertIn(sentence,
+                          self.call("shcentroid-file", "f.npy", *grid, *arguments, status=1))
+        self.assertEqual(os.listdir(self.folder), ["f.npy"])
+        if HAVE_OVERLAY:
+            self.call("shcentroid-file", "f.npy", *grid, "--picture", "a%%b%02d.png")
+            self.assertEqual(sorted(os.listdir(self.folder)),
+                             ["a%b00.png", "a%b01.png", "f.npy"])
+
+    def test_a_second_interrupt_does_not_wait_for_a_frame(self):
+        script = (
+            f"import sys; sys.path.insert(0, {os.path.join(SOURCE, 'pipelines')!r})\n"
+            "import shcentroid_common as common; common.Gst.init(None)\n"
+            "print('begun', flush=True)\n"
+            "common.play('fakesrc ! identity sleep-time=900000000 ! fakesink'.split())")
+        done = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL,
+                                env={**os.environ, "GST_IMAGING_ENV": "1"})
+        self.addCleanup(done.stdout.close)
+        self.addCleanup(done.kill)
+        self.assertEqual(done.stdout.readline(), b"begun\n")
+        for _ in range(10):
+            time.sleep(0.5)
+            done.send_signal(signal.SIGINT)
+        self.assertEqual(done.wait(10), -signal.SIGINT)
+
+    def convert(self, cards, data=b"", *arguments, status=0):
+        """Returns: what tools/fits2npy says to a file of these cards."""
+        header = "".join(card.ljust(80) for card in (*cards, "END")).ljust(2880)
+        with open(self.path("f.fits"), "wb") as file:
+            file.write(header.encode() + data)
+        return self.call("../tools/fits2npy", "f.fits", "out", *arguments, status=status)
+
+    def test_fits2npy_converts_or_says_why_not(self):
+        size = ("NAXIS   = 2", "NAXIS1  = 3", "NAXIS2  = 2")
+        data = np.arange(6, dtype=">i2").tobytes()
+        good = ("SIMPLE  = T", "BITPIX  = 16", *size)
+        self.convert((*good, "BSCALE  = 2.0D0"), data, "1")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["f.fits", "out"])
+        np.testing.assert_array_equal(np.load(self.path("out")), [[1, 3, 5], [7, 9, 11]])
+        for cards, arguments, sentence in (
+                (good, ("abc",), "OFFSET is abc; it needs a number."),
+                (good, ("nan",), "OFFSET is nan; it needs a number."),
+                (("SIMPLE  = T", "BITPIX  = 12", *size), (), "its BITPIX is 12; there are 8,"),
+                (("SIMPLE  = T", *size), (), "its header has no BITPIX"),
+                (("SIMPLE  = T", "BITPIX  = 16", *size[:2]), (), "its header has no NAXIS2"),
+                ((*good[:3], "NAXIS1  = 0", size[2]), (), "without any pixel")):
+            said = self.convert(cards, data, *arguments, status=1)
+            self.assertIn(sentence, said)
+
     def test_each_script_has_help(self):
+        self.assertIn("IN.fits OUT.npy", self.call("../tools/fits2npy", "--help"))
         for script in ("shcentroid-file", "shcentroid-solar", "shcentroid-v4l2",
                        "shcentroid-aravis"):
             text = self.call(script, "--help")
@@ -160,6 +223,11 @@ class Scripts(unittest.TestCase):
             text=True, cwd=self.folder)
         self.assertIn("Usage: pipelines/shcentroid-pictures", text)
         self.assertEqual(os.listdir(self.folder), [])
+        done = subprocess.run(
+            [os.path.join(SOURCE, "pipelines", "shcentroid-pictures"), "--bogus"],
+            stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Usage: pipelines/shcentroid-pictures", done.stderr)
 
 
 if __name__ == "__main__":
