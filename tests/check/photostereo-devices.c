@@ -242,7 +242,8 @@ GST_START_TEST (test_what_is_said_of_strips_is_said_without)
 {
   guint limit = check_is_mock () ? 30000 : 60000;
 
-  for (guint several = 0; several < (n_devices () > 1 ? 2 : 1); several++) {
+  for (guint several = 0; several < (check_n_devices () > 1 ? 2 : 1);
+       several++) {
     g_autofree gchar *properties =
         g_strdup_printf ("backend=cuda bands=2 memory-limit=%u %s", limit,
             several ? "cuda-devices=all" : "");
