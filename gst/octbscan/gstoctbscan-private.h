@@ -79,9 +79,9 @@ struct _GstOctBscan {
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */
   GMutex frames;
-  GstOctBscanQueue *queue;
-  gboolean host_images; /* somebody downstream reads images on the CPU */
-  gboolean has_shown;   /* the first images are out, for all to read */
+  GstOctBscanQueue *queue; /* goes with the frames and the object locked */
+  gboolean host_images;    /* somebody downstream reads images on the CPU */
+  gboolean has_shown;      /* the first images are out, for all to read */
 };
 
 /* A B-scan on its way; or several that came in one buffer and leave in one
@@ -166,6 +166,10 @@ ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
 /* Before the properties or the format change, and at the end: lets go of the
  * devices. Drained, or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);
+
+/* Gives a work ordinary memory for its images: a device that has failed may
+ * still write to what they had, or has taken it along. */
+void gst_oct_bscan_work_renew (GstOctBscanWork *work);
 
 /* Makes images of one B-scan on the CPU. Call with the frames locked. */
 ImkStatus gst_oct_bscan_run_on_cpu (

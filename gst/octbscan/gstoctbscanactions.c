@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What is done once, when an application asks for it. */
-#include "gstoctbscan-private.h"
+#include "gstoctbscanqueue.h"
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
@@ -150,22 +150,15 @@ is_zero (const gfloat *values, gsize n)
 static ImkStatus
 get_pattern (GstOctBscan *self, gfloat **pattern, ImkError *error)
 {
-  GstImagingContext *context = gst_imaging_engine_is_on_cuda (self->engine)
-                                   ? gst_imaging_engine_context (self->engine)
-                                   : NULL;
   gsize n = 2 * (gsize) self->opened.n_cameras *
             imk_octbscan_n_depths (&self->opened);
   ImkStatus status = IMK_OK;
 
   *pattern = g_new0 (gfloat, n);
-  if (self->kernel && context)
-    status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
-  if (self->kernel)
+  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->kernel)
     status = imk_octbscan_get_pattern (self->kernel, *pattern, error);
-  if (self->kernel && context)
-    gst_imaging_context_pop (context);
+  else if (self->queue)
+    status = gst_oct_bscan_queue_get_pattern (self->queue, *pattern, error);
   if (status == IMK_OK && is_zero (*pattern, n))
     status = imk_error_set (
         error, IMK_ERROR_CONFIG, "There has been no B-scan to find it in.");

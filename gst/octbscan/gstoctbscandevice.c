@@ -668,3 +668,18 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   g_atomic_int_add (&self->n_flying, -1);
   return status == IMK_OK ? unmapped : status;
 }
+
+ImkStatus
+gst_oct_bscan_device_get_pattern (
+    GstOctBscanDevice *self, gfloat *pattern, ImkError *error)
+{
+  ImkStatus status = gst_imaging_context_push (self->context, error);
+
+  if (status != IMK_OK)
+    return status;
+  g_mutex_lock (&self->lock);
+  status = imk_octbscan_get_pattern (self->kernel, pattern, error);
+  g_mutex_unlock (&self->lock);
+  gst_imaging_context_pop (self->context);
+  return status;
+}

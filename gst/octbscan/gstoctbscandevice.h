@@ -36,6 +36,10 @@ gboolean gst_oct_bscan_is_on_device (GstBuffer *buffer);
 ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
     GstOctBscanWork **works, guint n, ImkError *error);
 
+/* The fixed pattern that was taken off last. Any thread. */
+ImkStatus gst_oct_bscan_device_get_pattern (
+    GstOctBscanDevice *self, gfloat *pattern, ImkError *error);
+
 /* Waits for batch @b. */
 ImkStatus gst_oct_bscan_device_finish (
     GstOctBscanDevice *self, guint b, ImkError *error);

@@ -221,13 +221,9 @@ is_lost (GstOctBscan *self, const GstOctBscanWork *w, ImkStatus status)
   return w->in && gst_imaging_engine_is_lost (self->engine, w->in, status);
 }
 
-/* With what a failed device has left. */
-ImkStatus
-gst_oct_bscan_run_on_cpu (
-    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+void
+gst_oct_bscan_work_renew (GstOctBscanWork *w)
 {
-  ImkStatus status;
-
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
       gsize before =
@@ -237,6 +233,15 @@ gst_oct_bscan_run_on_cpu (
       gst_buffer_append_memory (w->out[i],
           gst_allocator_alloc (NULL, before + w->terms->info[i].size, NULL));
     }
+}
+
+ImkStatus
+gst_oct_bscan_run_on_cpu (
+    GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
+{
+  ImkStatus status;
+
+  gst_oct_bscan_work_renew (w);
   status = run_mapped (self, w, error);
   if (status == IMK_OK || !is_lost (self, w, status))
     return status;
@@ -558,9 +563,11 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
 {
   GstOctBscanQueue *queue;
 
+  g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   queue = g_steal_pointer (&self->queue);
   GST_OBJECT_UNLOCK (self);
+  g_mutex_unlock (&self->frames);
   gst_oct_bscan_queue_free (queue);
   gst_oct_bscan_forget_terms (self);
 }

@@ -504,6 +504,8 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   m->lost = TRUE;
   self->why = b->status;
   self->error = b->error;
+  for (guint i = 0; i < b->n; i++)
+    gst_oct_bscan_work_renew (b->works[i]);
   set_state (b, WAITING);
   g_queue_push_tail (&self->again, b); /* and is another's from now on */
   if (is_news && is_any_left (self)) {
@@ -764,6 +766,14 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
     be_tried_anew (self);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
+}
+
+ImkStatus
+gst_oct_bscan_queue_get_pattern (
+    GstOctBscanQueue *self, gfloat *pattern, ImkError *error)
+{
+  return gst_oct_bscan_device_get_pattern (
+      self->members[0].device, pattern, error);
 }
 
 guint

@@ -34,6 +34,10 @@ void gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us);
 void gst_oct_bscan_queue_set_flushing (
     GstOctBscanQueue *self, gboolean flushing);
 
+/* The fixed pattern that the first device has taken off last. Any thread. */
+ImkStatus gst_oct_bscan_queue_get_pattern (
+    GstOctBscanQueue *self, gfloat *pattern, ImkError *error);
+
 /* Returns: how many B-scans may be inside */
 guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);
 

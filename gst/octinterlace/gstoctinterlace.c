@@ -42,6 +42,7 @@ struct _GstOctInterlacePad {
   GstVideoInfo info; /* width 0 before caps */
   GstBuffer *frame;  /* of this B-scan, or NULL */
   GstBuffer *last;
+  gint is_flushed; /* atomic; what was last is to be forgotten */
   gboolean lags, warned;
   guint64 n_missing; /* under the object lock of the element */
 };
@@ -82,10 +83,8 @@ G_DEFINE_FINAL_TYPE (
 static GstFlowReturn
 gst_oct_interlace_pad_flush (GstAggregatorPad *pad, GstAggregator *aggregator)
 {
-  GstOctInterlacePad *self = GST_OCT_INTERLACE_PAD (pad);
-
-  gst_clear_buffer (&self->frame);
-  gst_clear_buffer (&self->last);
+  /* lines may be being copied in the element's own thread */
+  g_atomic_int_set (&GST_OCT_INTERLACE_PAD (pad)->is_flushed, TRUE);
   return GST_FLOW_OK;
 }
 
@@ -314,6 +313,8 @@ take_frames (GstOctInterlace *self, GPtrArray *cameras)
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
+    if (g_atomic_int_compare_and_exchange (&camera->is_flushed, TRUE, FALSE))
+      gst_clear_buffer (&camera->last);
     camera->frame =
         gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
     if (camera->frame)
@@ -625,12 +626,16 @@ gst_oct_interlace_start (GstAggregator *aggregator)
     GstOctInterlacePad *camera = cameras->pdata[i];
 
     camera->lags = camera->warned = FALSE;
+    GST_OBJECT_LOCK (self);
     camera->n_missing = 0;
+    GST_OBJECT_UNLOCK (self);
     gst_clear_buffer (&camera->last);
     gst_video_info_init (&camera->info);
   }
   g_ptr_array_unref (cameras);
+  GST_OBJECT_LOCK (self);
   self->n_frames = self->n_incomplete = 0;
+  GST_OBJECT_UNLOCK (self);
   self->n_cameras = 0;
   self->is_gap = FALSE;
   return TRUE;

@@ -60,6 +60,66 @@ mock_count (const gchar *name)
 }
 
 guint
+check_n_devices (void)
+{
+  const ImkDevice *device;
+  gint n = 0;
+
+  return imk_backend_load ("cuda", NULL) == IMK_OK &&
+                 imk_device_get (&device, NULL) == IMK_OK &&
+                 device->count (&n, NULL) == IMK_OK
+             ? (guint) n
+             : 0;
+}
+
+static void
+check_starts (GstElement *element)
+{
+  fail_unless (gst_element_set_state (element, GST_STATE_PAUSED) !=
+               GST_STATE_CHANGE_FAILURE);
+  gst_element_set_state (element, GST_STATE_NULL);
+}
+
+static void
+check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
+{
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (element, bus);
+  gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
+  g_object_set (element, "cuda-devices", list, NULL);
+  fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
+      GST_STATE_CHANGE_FAILURE);
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, words);
+  gst_element_set_state (element, GST_STATE_NULL);
+  gst_util_set_object_arg (G_OBJECT (element), "backend", "cpu");
+  check_starts (element);
+  gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
+  g_object_set (element, "cuda-devices", "", NULL);
+  check_starts (element);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+}
+
+void
+check_wrong_devices (const gchar *name)
+{
+  g_autofree gchar *seven = g_strdup_printf (
+      "cuda-devices has 7, but this machine has %u", check_n_devices ());
+  const gchar *const cases[][2] = {{"7", seven},
+      {"0;x", "cuda-devices has \"x\""}, {"0;;1", "cuda-devices has \"\""},
+      {"-1", "cuda-devices has -1"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstElement *element = gst_element_factory_make (name, NULL);
+
+    check_wrong_list (element, cases[i][0], cases[i][1]);
+    gst_object_unref (element);
+  }
+}
+
+guint
 check_n_live (void)
 {
   return mock_count ("imk_mock_n_live");

@@ -49,6 +49,14 @@ const ImkDevice *check_device (void);
 /* Returns: (transfer full): the context of mock device @device_id */
 GstImagingContext *check_context (gint device_id);
 
+/* Asked in a test: what knows CUDA must not fork. Returns: how many devices
+ * there are, 0 without the module as well */
+guint check_n_devices (void);
+
+/* What @element says of lists of devices that are none. The CPU needs none, and
+ * an empty list is no list. */
+void check_wrong_devices (const gchar *element);
+
 /* Returns: memory blocks, streams, events and kernels of the mock that were
  * made and not freed; 0 with CUDA itself, where compute-sanitizer counts */
 guint check_n_live (void);

@@ -58,8 +58,12 @@ ask (GstElement *element)
   GstPad *src = gst_element_get_static_pad (element, "src");
   GstQuery *query = gst_query_new_latency ();
   GstStructure *shares = NULL, *stats = NULL;
+  gchar *path = check_path_of ("pattern.npy");
+  gboolean saved;
 
   gst_pad_query (src, query);
+  g_signal_emit_by_name (element, "save-fixed-pattern", path, &saved);
+  g_free (path);
   g_object_get (element, "shares", &shares, "stats", &stats, NULL);
   gst_structure_free (shares);
   gst_structure_free (stats);
@@ -248,6 +252,7 @@ octbscan_storm_suite (void)
   TCase *tc = tcase_create ("octbscan-storm");
 
   suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_settings_of_a_buffer_are_of_one_moment, 0, 2);
   tcase_add_loop_test (
       tc, test_states_change_again_and_again, 0, G_N_ELEMENTS (launches));

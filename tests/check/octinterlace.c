@@ -544,6 +544,43 @@ GST_START_TEST (test_a_live_camera_that_stops_is_missed)
 }
 GST_END_TEST
 
+static gpointer
+flush_main (gpointer data)
+{
+  gst_harness_push_event (data, gst_event_new_flush_start ());
+  gst_harness_push_event (data, gst_event_new_flush_stop (TRUE));
+  return NULL;
+}
+
+/* When a camera begins to lag. */
+static GstBusSyncReply
+flush_at_lag (GstBus *bus, GstMessage *message, gpointer data)
+{
+  Run *r = data;
+
+  if (gst_message_has_name (message, "octinterlace-lag") &&
+      GST_MESSAGE_TYPE (message) == GST_MESSAGE_ELEMENT)
+    g_thread_join (g_thread_new ("flush", flush_main, r->cameras[1]));
+  return GST_BUS_PASS;
+}
+
+/* One camera is flushed while its frame is put together with those of others:
+ * that is finished. */
+GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
+{
+  static const guint frames[] = {0, 0, G_MAXUINT};
+  Run r = run_new ("octinterlace missing=black", 3);
+
+  gst_bus_set_sync_handler (r.bus, flush_at_lag, &r, NULL);
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  gst_harness_push_event (r.cameras[2], gst_event_new_eos ());
+  check_frame (&r, 0, frames);
+  gst_bus_set_sync_handler (r.bus, NULL, NULL, NULL);
+  run_free (&r);
+}
+GST_END_TEST
+
 static Suite *
 octinterlace_suite (void)
 {
@@ -563,6 +600,7 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_the_format_changes_while_playing);
   tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
   tcase_add_test (tc, test_flush_forgets_frames);
+  tcase_add_test (tc, test_flush_of_a_camera_while_lines_are_copied);
   tcase_add_test (tc, test_a_live_camera_that_stops_is_missed);
   return suite;
 }

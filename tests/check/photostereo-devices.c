@@ -34,24 +34,10 @@ write_lights (void)
   g_string_free (text, TRUE);
 }
 
-/* Asked in a test: what knows CUDA must not fork. */
-static guint
-n_devices (void)
-{
-  const ImkDevice *device;
-  gint n = 0;
-
-  return imk_backend_load ("cuda", NULL) == IMK_OK &&
-                 imk_device_get (&device, NULL) == IMK_OK &&
-                 device->count (&n, NULL) == IMK_OK
-             ? (guint) n
-             : 0;
-}
-
 /* Of a test that needs several. */
 #define need_devices() \
   do { \
-    if (n_devices () < 2) \
+    if (check_n_devices () < 2) \
       check_skip ("there are no two devices"); \
   } while (0)
 
@@ -225,7 +211,7 @@ GST_START_TEST (test_devices_give_the_bytes_of_one)
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGBx", "grbg"};
   /* those with the third device behind */
   static const gchar *const lists[] = {"0;1", "all", "1", "0,1,2", "2;0"};
-  guint n_lists = n_devices () > 2 ? 5 : 3;
+  guint n_lists = check_n_devices () > 2 ? 5 : 3;
 
   need_devices ();
   for (guint f = 0; f < G_N_ELEMENTS (formats); f++)
@@ -256,7 +242,8 @@ GST_START_TEST (test_what_is_said_of_strips_is_said_without)
 {
   guint limit = check_is_mock () ? 30000 : 60000;
 
-  for (guint several = 0; several < (n_devices () > 1 ? 2 : 1); several++) {
+  for (guint several = 0; several < (check_n_devices () > 1 ? 2 : 1);
+       several++) {
     g_autofree gchar *properties =
         g_strdup_printf ("backend=cuda bands=2 memory-limit=%u %s", limit,
             several ? "cuda-devices=all" : "");
@@ -426,35 +413,7 @@ GST_END_TEST
 
 GST_START_TEST (test_wrong_devices_are_said)
 {
-  static const gchar *const cases[][2] = {
-      {"7", "cuda-devices has 7, but this machine has 3"},
-      {"0;x", "cuda-devices has \"x\""}, {"0;;1", "cuda-devices has \"\""},
-      {"-1", "cuda-devices has -1"}};
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstElement *element = gst_element_factory_make ("photostereo", NULL);
-    GstBus *bus = gst_bus_new ();
-
-    gst_element_set_bus (element, bus);
-    g_object_set (element, "cuda-devices", cases[i][0], NULL);
-    fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
-        GST_STATE_CHANGE_FAILURE);
-    check_message_says (check_message (bus, GST_MESSAGE_ERROR),
-        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i][1]);
-    /* the CPU needs none, and none is no list */
-    gst_util_set_object_arg (G_OBJECT (element), "backend", "cpu");
-    fail_unless (gst_element_set_state (element, GST_STATE_PAUSED) !=
-                 GST_STATE_CHANGE_FAILURE);
-    gst_element_set_state (element, GST_STATE_NULL);
-    gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
-    g_object_set (element, "cuda-devices", "", NULL);
-    fail_unless (gst_element_set_state (element, GST_STATE_PAUSED) !=
-                 GST_STATE_CHANGE_FAILURE);
-    gst_element_set_state (element, GST_STATE_NULL);
-    gst_element_set_bus (element, NULL);
-    gst_object_unref (bus);
-    gst_object_unref (element);
-  }
+  check_wrong_devices ("photostereo");
 }
 GST_END_TEST
 

@@ -41,7 +41,7 @@ output_new (const ImkShcentroidConfig *c, ImkType type)
 
   switch (c->fields) {
   case IMK_SHCENTROID_FIELDS_XY:
-    return test_image_new (type, 2, n, 1, 5);
+    return test_image_new (type, 2, n, 1, n % 2 ? 5 : 0);
   case IMK_SHCENTROID_FIELDS_SLOPES:
     return test_image_new (type, 2 * n, 1, 1, 0);
   default:
@@ -1429,6 +1429,69 @@ test_map_parity (void)
     }
 }
 
+/* A grid of @columns x @rows, in turns with references of its own, or, with
+ * @overlap, a map of such cells, which overlap, reach beyond the frame and have
+ * thresholds of their own. */
+static void
+check_small_parity (Case *k, const double pitch[2], uint32_t columns,
+    uint32_t rows, bool overlap)
+{
+  ImkShcentroidConfig *c = &k->config;
+  ImkShcentroidCell *cells = calloc (columns * rows, sizeof (*cells));
+  double *references = calloc (2 * columns * rows, sizeof (*references));
+
+  c->pitch_x = pitch[0];
+  c->pitch_y = pitch[1];
+  c->columns = columns;
+  c->rows = rows;
+  c->invalid_policy = k->seed % 4;
+  for (uint32_t i = 0; overlap && i < columns * rows; i++)
+    cells[i] = (ImkShcentroidCell){0.9 * pitch[0] * (i % columns),
+        pitch[1] * (uint32_t) (i / columns) - 1, pitch[0], pitch[1], NAN, NAN,
+        i % 3 ? NAN : 9.0 * i, i % 2 ? NAN : 0.01 * (i % 90)};
+  if (overlap) {
+    c->cells = cells;
+    c->n_cells = columns * rows;
+  }
+  if (k->seed % 3 == 0) {
+    imk_shcentroid_get_references (c, references);
+    for (uint32_t i = 0; i < 2 * columns * rows; i++)
+      references[i] += 0.1 * (i % 7);
+    c->references = references;
+  }
+  check_parity (k);
+  free (references);
+  free (cells);
+}
+
+/* Cells of up to 4 pixels, x and y only, have kernels of their own. */
+static void
+test_small_parity (void)
+{
+  static const double pitches[][2] = {
+      {3, 3}, {4, 4}, {2, 2}, {1, 4}, {3.37, 2.6}, {5, 4}};
+
+  test_need_cuda ();
+  for (size_t i = 0; i < sizeof (pitches) / sizeof (pitches[0]); i++)
+    for (int option = 0; option < N_OPTIONS; option++)
+      for (int fields = IMK_SHCENTROID_FIELDS_XY;
+           fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++)
+        for (int kind = 0; kind < 2; kind++) {
+          ImkType type = option % 2 == kind ? IMK_TYPE_U8 : IMK_TYPE_U16;
+          Case k;
+
+          if (!make_case (&k, 1, type, option, option % 3 == 0, fields) ||
+              (k.config.margin && fmin (pitches[i][0], pitches[i][1]) < 3) ||
+              (k.config.remove_tilt && fields == IMK_SHCENTROID_FIELDS_XY))
+            continue;
+          k.seed += i;
+          k.config.width = 600;
+          k.config.height = 20;
+          check_small_parity (&k, pitches[i], (uint32_t) (600 / pitches[i][0]),
+              (uint32_t) (16 / pitches[i][1]), kind == 1);
+        }
+}
+
 static void
 test_examples_on_cuda (void)
 {
@@ -1472,6 +1535,7 @@ main (void)
       {"bad parameters and calibrations are refused by name", test_errors},
       {"CPU and CUDA agree bit for bit", test_parity},
       {"CPU and CUDA agree bit for bit on maps", test_map_parity},
+      {"CPU and CUDA agree bit for bit on small cells", test_small_parity},
       {"CUDA has the worked examples", test_examples_on_cuda},
       {NULL, NULL},
   };

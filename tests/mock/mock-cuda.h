@@ -23,7 +23,7 @@ ImkStatus mock_no_memory (ImkError *error);
 
 /* Every fallible call begins here. */
 ImkStatus mock_begin (const char *call, ImkError *error);
-/* Nor can be waited for what is on a device that is lost. */
+/* Of who waits for a device. */
 ImkStatus mock_check_lost (const char *call, ImkError *error);
 void mock_need_context (const char *call);
 int mock_current_device (void);

@@ -2,6 +2,7 @@
 #include "mock-cuda.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* One record of an event; it outlives the event while somebody waits. */
 typedef struct Mark {
@@ -181,6 +182,28 @@ mock_event_wait (void *event, void *stream, ImkError *error)
   return job ? mock_submit (job, stream, "event_wait", error) : status;
 }
 
+/* Until it is done, or the device is lost; what that has queued is still done.
+ */
+static ImkStatus
+wait_on_host (Mark *mark, ImkError *error)
+{
+  ImkStatus status;
+
+  pthread_mutex_lock (&mark->lock);
+  while ((status = mock_check_lost ("event_synchronize", error)) == IMK_OK &&
+         !mark->done) {
+    struct timespec until;
+
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_nsec += 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait (&mark->changed, &mark->lock, &until);
+  }
+  pthread_mutex_unlock (&mark->lock);
+  return status;
+}
+
 ImkStatus
 mock_event_synchronize (void *event, ImkError *error)
 {
@@ -192,8 +215,9 @@ mock_event_synchronize (void *event, ImkError *error)
   job =
       wait_job_new (mock_handle_check (event, MOCK_EVENT, "event_synchronize"),
           &status, error);
-  if (job)
-    status = mock_submit (job, NULL, "event_synchronize", error);
-  return status == IMK_OK ? mock_check_lost ("event_synchronize", error)
-                          : status;
+  if (!job)
+    return status;
+  status = wait_on_host (((MarkJob *) job)->mark, error);
+  mock_job_free (job);
+  return status;
 }

@@ -92,6 +92,7 @@ mock_object_begin (MockObject *o, const char *verb, ImkError *error)
       verb);
   ImkStatus status = mock_begin (call.text, error);
 
+  o->n_calls++;
   if (status == IMK_OK && o->handle.device != mock_current_device ())
     status = imk_error_set (error, IMK_ERROR_DEVICE,
         "%s: the object belongs to device %d, current is device %d.", call.text,

@@ -14,6 +14,8 @@ typedef struct MockObject {
   const char *algorithm;
   void *state;
   void (*destroy_state) (void *state);
+  unsigned n_calls; /* without a lock: an object has one caller at a time, and
+                       the thread sanitizer sees two */
   pthread_mutex_t busy; /* one job at a time */
   pthread_mutex_t lock; /* of these: */
   pthread_cond_t changed;
