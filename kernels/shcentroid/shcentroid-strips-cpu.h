@@ -371,9 +371,7 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
 #define SUM_STRIPS(...) \
   sum_strips ( \
       c, n, left, &band, r, end - y, group_rows, y, (ChainWay){__VA_ARGS__})
-  if (way->all && band.packed)
-    SUM_WEIGHTED_OR_NOT (.all = true, .flat = true, .packed = true);
-  else if (way->all && way->flat)
+  if (way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
   else if (way->all)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);
