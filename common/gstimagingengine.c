@@ -588,7 +588,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   self->frame_number = 0;
   self->gave_up = FALSE;
   g_atomic_int_set (&self->has_posted, FALSE);
-  GST_OBJECT_LOCK (self->element);
+  GST_OBJECT_LOCK (self->element); /* properties may be asked for */
   self->said_late = FALSE;
   self->active_memory = NULL;
   GST_OBJECT_UNLOCK (self->element);

@@ -302,24 +302,12 @@ GstBuffer *
 gst_imaging_engine_reachable (GstImagingEngine *self, GstBuffer *buffer,
     GstImagingReach reach, ImkError *error)
 {
-  GstBuffer *copy = NULL;
-
   if (adopt_surface (self, buffer, self->format.in_memory, error) != IMK_OK)
     return NULL;
   if (gst_imaging_frame_can_map (buffer, self->context, reach))
     return buffer;
-  if (gst_imaging_frame_check_size (buffer, &self->format.info, error) !=
-      IMK_OK)
-    return NULL;
-  if (get_import_pool (self))
-    copy = gst_imaging_frame_import (
-        buffer, &self->format.info, self->import_pool, self->stats);
-  if (!copy)
-    imk_error_set (error, IMK_ERROR_DEVICE,
-        "A frame of %" G_GSIZE_FORMAT
-        " bytes could not be copied into page-locked memory.",
-        gst_buffer_get_size (buffer));
-  return copy;
+  return gst_imaging_frame_import (
+      buffer, &self->format.info, get_import_pool (self), self->stats, error);
 }
 
 ImkStatus

@@ -270,13 +270,19 @@ gst_imaging_frame_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
 
 GstBuffer *
 gst_imaging_frame_import (GstBuffer *buffer, const GstVideoInfo *info,
-    GstBufferPool *pool, GstImagingStats *stats)
+    GstBufferPool *pool, GstImagingStats *stats, ImkError *error)
 {
   GstVideoFrame from, to;
   GstBuffer *copy = NULL;
   gboolean copied = FALSE;
 
-  if (!gst_video_frame_map (&from, info, buffer, GST_MAP_READ))
+  if (gst_imaging_frame_check_size (buffer, info, error) != IMK_OK)
+    return NULL;
+  imk_error_set (error, IMK_ERROR_DEVICE,
+      "A frame of %" G_GSIZE_FORMAT
+      " bytes could not be copied into page-locked memory.",
+      gst_buffer_get_size (buffer));
+  if (!pool || !gst_video_frame_map (&from, info, buffer, GST_MAP_READ))
     return NULL;
   if (gst_buffer_pool_acquire_buffer (pool, &copy, NULL) == GST_FLOW_OK &&
       gst_video_frame_map (&to, info, copy, GST_MAP_WRITE)) {

@@ -98,15 +98,18 @@ ImkStatus gst_imaging_frame_unmap (
  * gst_imaging_frame_import: (skip)
  * @buffer: a buffer in memory that no kernel reaches
  * @info: its format
- * @pool: an active pool of UPLOAD imaging memory for @info
+ * @pool: (nullable): an active pool of UPLOAD imaging memory for @info; %NULL
+ *   where none could be made
  * @stats: (nullable): where the copy is counted
  *
  * Returns: (transfer full) (nullable): a copy of the samples in a buffer of
- *   @pool, %NULL when @buffer cannot be read
+ *   @pool; %NULL with @error set: IMK_ERROR_IMAGE for what is no frame of
+ *   @info, IMK_ERROR_DEVICE when it cannot be copied
  */
 GST_IMAGING_API
 GstBuffer *gst_imaging_frame_import (GstBuffer *buffer,
-    const GstVideoInfo *info, GstBufferPool *pool, GstImagingStats *stats);
+    const GstVideoInfo *info, GstBufferPool *pool, GstImagingStats *stats,
+    ImkError *error);
 
 /**
  * gst_imaging_video_pool_new: (skip)

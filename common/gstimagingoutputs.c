@@ -10,6 +10,7 @@ struct _GstImagingOutputs {
 
   /* under the object lock of the element */
   GstImagingOutput **outputs;
+  gboolean *taken; /* of each, from before it is made until it is gone */
   GstFlowCombiner *combiner;
 };
 
@@ -23,6 +24,7 @@ gst_imaging_outputs_new (
   self->names = names;
   self->n = n;
   self->outputs = g_new0 (GstImagingOutput *, n);
+  self->taken = g_new0 (gboolean, n);
   self->combiner = gst_flow_combiner_new ();
   return self;
 }
@@ -34,6 +36,7 @@ gst_imaging_outputs_free (GstImagingOutputs *self)
     g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
   gst_flow_combiner_free (self->combiner);
   g_free (self->outputs);
+  g_free (self->taken);
   g_free (self);
 }
 
@@ -63,7 +66,8 @@ gst_imaging_outputs_request (
     if (++i == self->n)
       return NULL;
   GST_OBJECT_LOCK (self->element);
-  taken = self->outputs[i] != NULL;
+  taken = self->taken[i];
+  self->taken[i] = TRUE;
   GST_OBJECT_UNLOCK (self->element);
   if (taken)
     return NULL;
@@ -80,11 +84,14 @@ void
 gst_imaging_outputs_release (GstImagingOutputs *self, GstPad *pad)
 {
   GstImagingOutput *found = NULL;
+  guint i = 0;
 
   GST_OBJECT_LOCK (self->element);
-  for (guint i = 0; i < self->n; i++)
-    if (self->outputs[i] && gst_imaging_output_pad (self->outputs[i]) == pad)
-      found = g_steal_pointer (&self->outputs[i]);
+  while (i < self->n && !(self->outputs[i] &&
+                            gst_imaging_output_pad (self->outputs[i]) == pad))
+    i++;
+  if (i < self->n)
+    found = g_steal_pointer (&self->outputs[i]);
   if (found)
     gst_flow_combiner_remove_pad (self->combiner, pad);
   GST_OBJECT_UNLOCK (self->element);
@@ -92,6 +99,9 @@ gst_imaging_outputs_release (GstImagingOutputs *self, GstPad *pad)
     return;
   gst_imaging_output_remove (found);
   gst_imaging_output_unref (found);
+  GST_OBJECT_LOCK (self->element);
+  self->taken[i] = FALSE;
+  GST_OBJECT_UNLOCK (self->element);
 }
 
 /* --- flow ---------------------------------------------------------------- */

@@ -1,19 +1,90 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What scripts here share: the plug-ins of the build folder, and a pipeline that is played to its end.
+"""What scripts here share: how they start and end, the files they write, and a pipeline that is played to its end.
 
 gst-launch-1.0 1.22 sometimes waits for ever when an error comes before it plays; these scripts run in other people's
 scripts, and do not.
 """
+import contextlib
 import os
+import re
+import signal
 import sys
+import tempfile
 import warnings
 
+NAME = os.path.basename(os.path.realpath(sys.argv[0]))
 
-def use_build_folder():
-    """Starts the script anew by pipelines/env, once."""
+
+class Stopped(BaseException):
+    """By a signal, as that of Ctrl-C."""
+
+
+def stop(number, _frame):
+    raise Stopped(number)
+
+
+def describe(error):
+    """Returns: an exception as a sentence."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f'"{error.filename}": {error.strerror}.'
+    return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def say(sentence):
+    """Writes it to standard error, on a terminal in the place of the progress that stands there."""
+    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{NAME}: {sentence}", file=sys.stderr)
+
+
+def run(main, doc):
+    """Runs a script, by pipelines/env: a failure is a sentence and the exit status 1; a signal, or a reader of its
+    output that has gone, ends it as it ends other programs. doc: what --help says, None where main knows."""
+    if doc and sys.argv[1:] in (["-h"], ["--help"]):
+        print(doc)
+        return
     if "GST_IMAGING_ENV" not in os.environ:
         here = os.path.dirname(os.path.realpath(__file__))
         os.execv(os.path.join(here, "env"), ["env", sys.executable, *sys.argv])
+    for number in signal.SIGINT, signal.SIGTERM:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        main()
+        sys.stdout.flush()
+    except Stopped as stopped:
+        kill(stopped.args[0])
+    except BrokenPipeError:
+        kill(signal.SIGPIPE)
+    except (OSError, RuntimeError) as error:
+        say(describe(error))
+        with contextlib.suppress(OSError):  # what cannot be written is not tried again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+
+
+def kill(number):
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+@contextlib.contextmanager
+def writing(path):
+    """For with: the name of a file beside path, which takes its place in the end. A failure leaves nothing that could
+    be mistaken for a result, and what was there before."""
+    folder, name = os.path.split(path)
+    try:
+        file, partial = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
+    except OSError as error:
+        raise RuntimeError(f'"{path}" cannot be written: {error.strerror}.') from None
+    os.close(file)
+    try:
+        yield partial
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(partial, 0o666 & ~umask)
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(partial)
 
 
 def show_progress(structure):
@@ -22,6 +93,12 @@ def show_progress(structure):
     if name.endswith("-progress") and sys.stderr.isatty():
         done, of = structure.get_value(what), structure.get_value("of")
         sys.stderr.write(f"\r{name[:-9]}: {done} of {of} {what}\033[K" + ("\n" if done == of else ""))
+
+
+def quote(word):
+    """Returns: a word as it is written in a pipeline; a value may have any characters."""
+    name, equals, value = word.partition("=")
+    return name + equals + re.sub(r"""([\\"' ])""", r"\\\1", value)
 
 
 def parse(words):
@@ -36,7 +113,7 @@ def parse(words):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            pipeline = Gst.parse_launchv(words)
+            pipeline = Gst.parse_launch(" ".join(map(quote, words)))
         except GLib.Error as error:
             raise RuntimeError(error.message) from None
     if said:
@@ -44,29 +121,45 @@ def parse(words):
     return Gst, pipeline
 
 
+def describe_error(message):
+    """Returns: the sentence of an error, and what GStreamer says beside it: of its own elements that is the cause."""
+    error, debug = message.parse_error()
+    beside = "; ".join((debug or "").split("\n")[1:])
+    return f"{error.message} ({beside})" if beside else error.message
+
+
 def play(words, tell=None):
-    """Plays the pipeline, an argument a word. tell: gets the structure of every element message. Returns: what came
-    out of an appsink "out", if there is one."""
+    """Plays the pipeline, an argument a word, and writes its warnings. tell: gets the structure of every element
+    message. Returns: what came out of an appsink "out", if there is one."""
     Gst, pipeline = parse(words)
     bus, out, text = pipeline.get_bus(), pipeline.get_by_name("out"), b""
-    types = Gst.MessageType.EOS | Gst.MessageType.ERROR
+    types = Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING
     if tell:
         types |= Gst.MessageType.ELEMENT
     pipeline.set_state(Gst.State.PLAYING)
     try:
         while True:
-            message = bus.timed_pop_filtered(50 * Gst.MSECOND if out else Gst.CLOCK_TIME_NONE, types)
+            # Python sees a signal only in between
+            message = bus.timed_pop_filtered(50 * Gst.MSECOND, types)
             while out and (sample := out.emit("try-pull-sample", 0)):
                 buffer = sample.get_buffer()
                 text += buffer.extract_dup(0, buffer.get_size())
-            if message and message.type == Gst.MessageType.ERROR:
-                raise RuntimeError(message.parse_error()[0].message)
-            if message and message.type == Gst.MessageType.ELEMENT:
+            if not message:
+                continue
+            if message.type == Gst.MessageType.ERROR:
+                raise RuntimeError(describe_error(message))
+            if message.type == Gst.MessageType.EOS:
+                break
+            if message.type == Gst.MessageType.WARNING:
+                say(message.parse_warning()[0].message)
+            else:
                 tell(message.get_structure())
-            elif message:
-                return text
-    finally:
+    except RuntimeError:
         pipeline.set_state(Gst.State.NULL)
+        raise
+    # not after a signal: the end of what is measured just now may be far away
+    pipeline.set_state(Gst.State.NULL)
+    return text
 
 
 def read_size(source):
@@ -77,7 +170,7 @@ def read_size(source):
     try:
         message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
         if message.type == Gst.MessageType.ERROR:
-            raise RuntimeError(message.parse_error()[0].message)
+            raise RuntimeError(describe_error(message))
         caps = pipeline.get_by_name("sink").get_static_pad("sink").get_current_caps().get_structure(0)
         return caps.get_value("width"), caps.get_value("height")
     finally:

@@ -213,22 +213,11 @@ gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
       gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), pad);
 }
 
-/* Of what upstream says, tags go out as well. */
-static gboolean
-gst_insar_xcorr_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
-{
-  if (GST_EVENT_TYPE (event) == GST_EVENT_TAG)
-    return gst_pad_push_event (
-        gst_imaging_output_pad (GST_INSAR_XCORR (parent)->src), event);
-  return gst_insar_pair_event (pad, parent, event);
-}
-
 static void
 add_sink (GstInsarXcorr *self, guint side, GstStaticPadTemplate *template)
 {
   GstPad *pad = gst_insar_pair_add_pad (&self->pair, side, template);
 
-  gst_pad_set_event_function (pad, gst_insar_xcorr_sink_event);
   gst_pad_set_query_function (pad, gst_insar_xcorr_query);
 }
 

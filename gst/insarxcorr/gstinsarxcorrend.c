@@ -38,7 +38,8 @@ struct _GstInsarEnd {
 
   guint nx, ny;
   gint fit_range, fit_azimuth;
-  GArray *points; /* ImkInsarxcorrPoint: for the fit */
+  GArray *points;                   /* ImkInsarxcorrPoint: for the fit */
+  gboolean has_data, is_correlated; /* any patch */
   gboolean wants_rasters;
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
   guint row;
@@ -99,6 +100,13 @@ gst_insar_end_is_wanted (GstInsarEnd *self)
  * ----------------------------------------------------------------------
  */
 
+static void
+forget_patches (GstInsarEnd *self)
+{
+  g_array_set_size (self->points, 0);
+  self->has_data = self->is_correlated = FALSE;
+}
+
 void
 gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth)
@@ -108,7 +116,7 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   self->fit_range = fit_range;
   self->fit_azimuth = fit_azimuth;
   self->row = 0;
-  g_array_set_size (self->points, 0);
+  forget_patches (self);
   g_clear_pointer (&self->rasters, g_free);
   self->wants_rasters = has_pad (self, RASTERS);
 }
@@ -168,6 +176,10 @@ keep_point (GstInsarEnd *self, const gdouble *values)
 
   if (!(flags & (IMK_INSARXCORR_INVALID_MASK | IMK_INSARXCORR_LOW)))
     g_array_append_val (self->points, point);
+  if (!(flags & IMK_INSARXCORR_NO_DATA)) {
+    self->has_data = TRUE;
+    self->is_correlated |= values[IMK_INSARXCORR_CORRELATION] > 0;
+  }
 }
 
 /* Where there is no data there is no number either. */
@@ -212,6 +224,19 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
+/* GMTSAR's correlation is one of whole numbers, which images in units of sigma
+ * nought do not reach. */
+static void
+warn_of_small_numbers (GstInsarEnd *self)
+{
+  if (self->has_data && !self->is_correlated)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("The correlation of every patch is 0: amplitudes, less their mean, are "
+         "below 1, and mode=compat cuts them to whole numbers, as GMTSAR does. "
+         "Take mode=precise, or scale the images."),
+        (NULL));
+}
+
 /* Returns: (transfer full) (nullable): the fit, which is posted; without one to
  * be had, who asked for it is told why */
 static GstBuffer *
@@ -254,6 +279,7 @@ gst_insar_end_push (GstInsarEnd *self, gboolean complete)
   GstEvent *eos = gst_event_new_eos ();
 
   if (complete) {
+    warn_of_small_numbers (self);
     buffers[FIT] = make_fit (self);
     buffers[RASTERS] = take_rasters (self);
   }
@@ -276,7 +302,7 @@ void
 gst_insar_end_reset (GstInsarEnd *self, gboolean stopped)
 {
   self->row = 0;
-  g_array_set_size (self->points, 0);
+  forget_patches (self);
   if (stopped) {
     gst_imaging_outputs_reset (self->outputs);
     g_clear_pointer (&self->rasters, g_free);

@@ -199,10 +199,12 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
     return TRUE;
   gst_photo_stereo_end_set (self);
   self->n_skip = 0;
-  gst_caps_replace (&self->caps, caps);
+  gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
   ok = gst_imaging_engine_set_caps (self->engine, grey, NULL);
   gst_caps_unref (grey);
+  if (ok)
+    gst_caps_replace (&self->caps, caps);
   return ok;
 }
 

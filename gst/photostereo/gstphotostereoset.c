@@ -230,7 +230,7 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
           i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO,
           images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
-      status = IMK_ERROR_MEMORY;
+      status = error->code;
   }
   if (status == IMK_OK)
     status = imk_photostereo_solve (self->kernel, &out, summary,

@@ -36,10 +36,11 @@ struct _GstRelight {
   GstImagingEngine *engine;
   GstRelightSettings settings; /* under the object lock */
   GstPad *normal;
-  GstPad *albedo; /* NULL without; under the object lock */
+  GstPad *albedo;      /* NULL without; under the object lock */
+  gboolean has_albedo; /* likewise: from before it is made until it is gone */
 
   /* of the aggregating thread, where events of the pads come too */
-  GstImagingPicture normal_picture, albedo_picture;
+  GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
   gboolean has_caps;
   gboolean refused;       /* the caps were, and that has been said */
   GstBuffer *paint;       /* the last albedo */
@@ -197,7 +198,7 @@ import_paint (GstRelight *self, ImkError *error)
 {
   const GstVideoInfo *info = &self->albedo_picture.carrier;
   GstAllocator *allocator;
-  GstBuffer *copy = NULL;
+  GstBuffer *copy;
   GstCaps *caps;
 
   if (!self->paint ||
@@ -212,13 +213,12 @@ import_paint (GstRelight *self, ImkError *error)
     gst_caps_unref (caps);
     gst_object_unref (allocator);
   }
-  if (self->imports && gst_buffer_pool_set_active (self->imports, TRUE))
-    copy = gst_imaging_frame_import (self->paint, info, self->imports, NULL);
+  if (self->imports)
+    gst_buffer_pool_set_active (self->imports, TRUE);
+  copy =
+      gst_imaging_frame_import (self->paint, info, self->imports, NULL, error);
   if (!copy)
-    return imk_error_set (error, IMK_ERROR_MEMORY,
-        "An albedo of %" G_GSIZE_FORMAT
-        " bytes could not be copied into page-locked memory.",
-        info->size);
+    return error->code;
   gst_buffer_replace (&self->paint, copy);
   gst_buffer_unref (copy);
   return IMK_OK;
@@ -317,11 +317,31 @@ run (GstRelight *self, GstBuffer *in, GstBuffer *out)
 
 /* --- GstAggregator -------------------------------------------------------- */
 
+/* Only TIME segments have it. */
 static GstClockTime
 running_time (GstPad *pad, GstBuffer *buffer)
 {
-  return gst_segment_to_running_time (&GST_AGGREGATOR_PAD (pad)->segment,
-      GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (pad)->segment;
+
+  return segment->format != GST_FORMAT_TIME
+             ? GST_CLOCK_TIME_NONE
+             : gst_segment_to_running_time (
+                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+}
+
+/* Controlled properties follow stream time, likewise. */
+static void
+sync_controlled (GstRelight *self, GstBuffer *normals)
+{
+  const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
+  GstClockTime time;
+
+  if (segment->format != GST_FORMAT_TIME)
+    return;
+  time = gst_segment_to_stream_time (
+      segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    gst_object_sync_values (GST_OBJECT (self), time);
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */
@@ -335,6 +355,8 @@ take_paint (GstRelight *self, GstBuffer *normals)
   GST_OBJECT_LOCK (self);
   pad = self->albedo ? gst_object_ref (self->albedo) : NULL;
   GST_OBJECT_UNLOCK (self);
+  if (!pad)
+    gst_clear_buffer (&self->paint); /* of one that was released */
   while (pad && (next = gst_aggregator_pad_peek_buffer (pad))) {
     then = running_time (GST_PAD (pad), next);
     if (self->paint && GST_CLOCK_TIME_IS_VALID (then) &&
@@ -367,15 +389,11 @@ static GstFlowReturn
 light (GstRelight *self, GstBuffer *normals)
 {
   GstClockTime entered = gst_util_get_timestamp ();
-  GstClockTime time =
-      gst_segment_to_stream_time (&GST_AGGREGATOR_PAD (self->normal)->segment,
-          GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
   GstFlowReturn flow;
   GstBuffer *out;
 
   take_paint (self, normals);
-  if (GST_CLOCK_TIME_IS_VALID (time))
-    gst_object_sync_values (GST_OBJECT (self), time);
+  sync_controlled (self, normals);
   if (!gst_imaging_engine_follow (self->engine, normals))
     return GST_FLOW_ERROR;
   out = new_output (self, normals);
@@ -470,11 +488,17 @@ static gboolean
 set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
 {
   gboolean is_normal = pad == self->normal, ok;
-  GstImagingPicture *p =
-      is_normal ? &self->normal_picture : &self->albedo_picture;
+  GstImagingPicture picture;
   ImkError error;
+  ImkStatus status = gst_imaging_picture_from_caps (&picture, caps, &error);
 
-  if (gst_imaging_picture_from_caps (p, caps, &error) != IMK_OK) {
+  GST_OBJECT_LOCK (self);
+  if (status == IMK_OK && is_normal)
+    self->normal_picture = picture;
+  else if (status == IMK_OK)
+    self->albedo_picture = picture;
+  GST_OBJECT_UNLOCK (self);
+  if (status != IMK_OK) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
     ok = FALSE;
   } else {
@@ -586,17 +610,20 @@ gst_relight_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
   GstRelight *self = GST_RELIGHT (element);
+  gboolean taken;
   GstPad *pad;
 
   GST_OBJECT_LOCK (self);
-  pad = self->albedo;
+  taken = self->has_albedo;
+  self->has_albedo = TRUE;
   GST_OBJECT_UNLOCK (self);
-  if (pad)
+  if (taken)
     return NULL;
   pad = GST_ELEMENT_CLASS (gst_relight_parent_class)
             ->request_new_pad (element, template, "albedo", caps);
   GST_OBJECT_LOCK (self);
   self->albedo = pad;
+  self->has_albedo = pad != NULL;
   GST_OBJECT_UNLOCK (self);
   return pad;
 }
@@ -611,6 +638,9 @@ gst_relight_release_pad (GstElement *element, GstPad *pad)
     self->albedo = NULL;
   GST_OBJECT_UNLOCK (self);
   GST_ELEMENT_CLASS (gst_relight_parent_class)->release_pad (element, pad);
+  GST_OBJECT_LOCK (self);
+  self->has_albedo = self->albedo != NULL;
+  GST_OBJECT_UNLOCK (self);
 }
 
 static GstAggregatorPad *

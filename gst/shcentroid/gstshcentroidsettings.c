@@ -427,7 +427,7 @@ install_threshold (GObjectClass *klass)
       g_param_spec_double ("threshold", "Threshold",
           "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
           "times read-noise",
-          0, G_MAXUINT16, DEFAULT_PROP_THRESHOLD, live));
+          0, 1e9, DEFAULT_PROP_THRESHOLD, live));
   g_object_class_install_property (klass, PROP_THRESHOLD_MODE,
       g_param_spec_enum ("threshold-mode", "Threshold mode",
           "Which samples count",

@@ -21,8 +21,8 @@ struct ImkInsarxcorr {
   void *ready;             /* event: what the caller's stream did before */
   Part parts[IMK_INSARXCORR_MAX_DEVICES];
   ImkInsarxcorrPlan plan;
-  uint32_t row;
-  atomic_uint pushed[IMK_INSARXCORR_N_SIDES]; /* also while a row is measured */
+  /* a side may push while the other, or the row, changes them */
+  atomic_uint row, pushed[IMK_INSARXCORR_N_SIDES];
   atomic_ullong bytes;
 };
 
@@ -354,8 +354,10 @@ imk_insarxcorr_free (ImkInsarxcorr *self)
 static uint32_t
 first_wanted (const ImkInsarxcorr *s, ImkInsarxcorrSide side)
 {
-  return s->row < s->plan.config.ny ? s->plan.lines[side][s->row].first
-                                    : s->plan.config.height[side];
+  uint32_t row = s->row; /* which imk_insarxcorr_advance may change */
+
+  return row < s->plan.config.ny ? s->plan.lines[side][row].first
+                                 : s->plan.config.height[side];
 }
 
 static uint32_t

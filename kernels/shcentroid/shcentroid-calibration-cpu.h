@@ -106,6 +106,93 @@ copy_strips (
     }
 }
 
+enum {
+  PACKED_FLAT = (1 << 24) - 1, /* the bits of it, below those of the dark */
+  PACKED_BAD = 255,            /* a dark that is none: the pixel is bad */
+};
+
+static inline uint32_t
+bits_of (float value)
+{
+  uint32_t bits;
+
+  memcpy (&bits, &value, sizeof (bits));
+  return bits;
+}
+
+/* What the strips (unpack_strip ()) take for @dark and @flat, bit for bit: the
+ * dark as units above the least, the flat as steps of its last bit above the
+ * least. Returns: whether there is such a number */
+static bool
+pack_pixel (const Packing *p, float dark, float flat, uint32_t *packed)
+{
+  float units = (dark - p->dark) / p->unit;
+  uint32_t steps = bits_of (flat) - p->flat;
+
+  if (flat == 0.0f) {
+    *packed = (uint32_t) PACKED_BAD << 24;
+    return true;
+  }
+  if (!(units >= 0.0f && units < PACKED_BAD) || units != floorf (units) ||
+      steps > PACKED_FLAT)
+    return false;
+  *packed = (uint32_t) units << 24 | steps;
+  return p->dark + units * p->unit == dark;
+}
+
+/* Are samples less the least dark, which only those of two bytes have, numbers
+ * of units below 2^24, and so exact? */
+static bool
+is_exact (const Packing *p)
+{
+  float units = p->dark / p->unit;
+
+  return p->dark >= 0.0f && p->dark < 65280.0f && units == floorf (units);
+}
+
+/* With the least dark and flat of @n pixels; the one of bytes is 0. */
+static void
+begin_packing (
+    Packing *p, const float *dark, const float *flat, size_t n, bool words)
+{
+  *p = (Packing){.dark = words ? 3e38f : 0.0f, .flat = UINT32_MAX};
+  for (size_t i = 0; i < n; i++) {
+    if (flat[i] == 0.0f)
+      continue;
+    p->dark = words && dark[i] < p->dark ? dark[i] : p->dark;
+    p->flat = bits_of (flat[i]) < p->flat ? bits_of (flat[i]) : p->flat;
+  }
+}
+
+/* The strips in half the room, where that is exact: the darks are few whole
+ * counts apart, or halves, ..., or 256ths as in a mean of so many frames, and
+ * no flat is four times another. */
+static void
+pack_strips (Cpu *cpu, const ImkShcentroidPlan *plan, size_t n)
+{
+  uint32_t *packed = aligned_alloc (64, n * sizeof (*packed));
+  size_t i = 0;
+
+  begin_packing (&cpu->packing, cpu->dark_strips, cpu->flat_strips, n,
+      plan->type == IMK_TYPE_U16);
+  for (uint32_t unit = 1; packed && i < n && unit <= 256; unit *= 2) {
+    cpu->packing.unit = 1.0f / (float) unit;
+    i = 0;
+    while (i < n && is_exact (&cpu->packing) &&
+           pack_pixel (&cpu->packing, cpu->dark_strips[i], cpu->flat_strips[i],
+               &packed[i]))
+      i++;
+  }
+  if (!packed || i < n) {
+    free (packed);
+    return;
+  }
+  free (cpu->dark_strips);
+  free (cpu->flat_strips);
+  cpu->dark_strips = cpu->flat_strips = NULL;
+  cpu->packed_strips = packed;
+}
+
 /* Dark and flat once more, in the order in which they are needed: they are read
  * from the first to the last without a gap, which is what processors fetch
  * ahead; and each by itself, as they do not fetch far ahead. */
@@ -127,5 +214,6 @@ make_strips (Cpu *cpu, const ImkShcentroidPlan *plan)
     return false;
   copy_strips (cpu, plan, cpu->dark, cpu->dark_strips);
   copy_strips (cpu, plan, cpu->flat, cpu->flat_strips);
+  pack_strips (cpu, plan, n);
   return true;
 }

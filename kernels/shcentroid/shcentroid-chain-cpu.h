@@ -13,6 +13,7 @@
 #define add_maximum ISA_NAME (add_maximum)
 #define ChainColumns ISA_NAME (ChainColumns)
 #define ChainStrip ISA_NAME (ChainStrip)
+#define ColumnSums ISA_NAME (ColumnSums)
 #define ChainSums ISA_NAME (ChainSums)
 #define load_samples ISA_NAME (load_samples)
 #define calibrate_one ISA_NAME (calibrate_one)
@@ -28,11 +29,13 @@
 #define find_levels ISA_NAME (find_levels)
 #define spread_cells ISA_NAME (spread_cells)
 #define read_reals ISA_NAME (read_reals)
+#define write_reals ISA_NAME (write_reals)
 #define raise_reals ISA_NAME (raise_reals)
 #define larger ISA_NAME (larger)
 #define add_part ISA_NAME (add_part)
 #define add_spread ISA_NAME (add_spread)
 #define add_pixels ISA_NAME (add_pixels)
+#define group_sums ISA_NAME (group_sums)
 #define end_group ISA_NAME (end_group)
 #define keep_sum ISA_NAME (keep_sum)
 #define sum_chain_strip ISA_NAME (sum_chain_strip)
@@ -43,7 +46,7 @@
 #define weigh_rows ISA_NAME (weigh_rows)
 #define prepare_columns ISA_NAME (prepare_columns)
 #define weigh_columns ISA_NAME (weigh_columns)
-#define finish_columns ISA_NAME (finish_columns)
+#define end_vector ISA_NAME (end_vector)
 #define end_columns ISA_NAME (end_columns)
 #define gather_lanes ISA_NAME (gather_lanes)
 #define largest ISA_NAME (largest)
@@ -54,18 +57,20 @@
 #define end_chain ISA_NAME (end_chain)
 #define Singles ISA_NAME (Singles)
 #define Ints ISA_NAME (Ints)
+#define Words ISA_NAME (Words)
 #define SINGLES ISA_NAME (SINGLES)
 #define HALVES ISA_NAME (HALVES)
 #define StripPlace ISA_NAME (StripPlace)
 #define StripSums ISA_NAME (StripSums)
 #define read_singles ISA_NAME (read_singles)
-#define strip_samples ISA_NAME (strip_samples)
+#define fetch_ahead ISA_NAME (fetch_ahead)
+#define convert_words ISA_NAME (convert_words)
+#define unpack_strip ISA_NAME (unpack_strip)
+#define strip_words ISA_NAME (strip_words)
 #define widen_half ISA_NAME (widen_half)
 #define larger_single ISA_NAME (larger_single)
 #define add_strip_row ISA_NAME (add_strip_row)
-#define add_strip_group ISA_NAME (add_strip_group)
-#define write_reals ISA_NAME (write_reals)
-#define end_strip ISA_NAME (end_strip)
+#define add_sums ISA_NAME (add_sums)
 #define sum_strip ISA_NAME (sum_strip)
 #define strip_place ISA_NAME (strip_place)
 #define sum_strips ISA_NAME (sum_strips)
@@ -112,6 +117,12 @@ typedef struct ChainStrip {
   Reals p, p1, q, q1, q2, raw;
 } ChainStrip;
 
+/* What becomes of the groups of a band: ImkShcentroidReals of the same columns,
+ * but for u. */
+typedef struct ColumnSums {
+  Reals p, py, q, qy, qyy, raw;
+} ColumnSums;
+
 #include "shcentroid/shcentroid-levels-cpu.h"
 
 /* ------------------------------------------------------------------------
@@ -136,6 +147,12 @@ read_reals (const double *from)
 
   memcpy (&reals, from, sizeof (reals));
   return reals;
+}
+
+INLINE void
+write_reals (double *to, Reals reals)
+{
+  memcpy (to, &reals, sizeof (reals));
 }
 
 /* Compilers take a conversion of long vectors apart, so it is spelled out. */
@@ -280,30 +297,43 @@ keep_sum (double *at, Reals sum, bool begins)
 {
   if (!begins)
     sum = read_reals (at) + sum;
-  memcpy (at, &sum, sizeof (sum));
+  write_reals (at, sum);
 }
 
-/* imk_shcentroid_add_group () */
+/* imk_shcentroid_add_group (): what a group that begins at row @y adds to its
+ * columns. */
+INLINE ColumnSums
+group_sums (
+    const ChainStrip *g, const double y, const bool quad, const ChainWay way)
+{
+  ColumnSums s = {.p = g->p, .py = quad ? g->p1 : g->p1 + y * g->p};
+
+  if (way.all) {
+    Reals q2 = 2.0 * g->q2 + g->q1;
+
+    s.q = g->q;
+    s.qy = quad ? g->q1 : g->q1 + y * g->q;
+    s.qyy = quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
+    /* it is p where nothing is cut and nothing weighted */
+    s.raw = way.cut || way.weighted || way.rare ? g->raw : g->p;
+  }
+  return s;
+}
+
 INLINE void
-end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *s,
+end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *g,
     const ChainWay way)
 {
-  const bool quad = way.rare && r->quad, begins = r->begins;
-  const double y = r->first;
-  Reals q2;
+  ColumnSums s = group_sums (g, r->first, way.rare && r->quad, way);
 
-  keep_sum (&c->sums[CHAIN_P][i], s->p, begins);
-  keep_sum (&c->sums[CHAIN_PY][i], quad ? s->p1 : s->p1 + y * s->p, begins);
+  keep_sum (&c->sums[CHAIN_P][i], s.p, r->begins);
+  keep_sum (&c->sums[CHAIN_PY][i], s.py, r->begins);
   if (!way.all)
     return;
-  q2 = 2.0 * s->q2 + s->q1;
-  keep_sum (&c->sums[CHAIN_Q][i], s->q, begins);
-  keep_sum (&c->sums[CHAIN_QY][i], quad ? s->q1 : s->q1 + y * s->q, begins);
-  keep_sum (&c->sums[CHAIN_QYY][i],
-      quad ? s->q2 : q2 + y * (2.0 * s->q1 + y * s->q), begins);
-  /* it is p where nothing is cut and nothing weighted */
-  keep_sum (&c->sums[CHAIN_RAW][i],
-      way.cut || way.weighted || way.rare ? s->raw : s->p, begins);
+  keep_sum (&c->sums[CHAIN_Q][i], s.q, r->begins);
+  keep_sum (&c->sums[CHAIN_QY][i], s.qy, r->begins);
+  keep_sum (&c->sums[CHAIN_QYY][i], s.qyy, r->begins);
+  keep_sum (&c->sums[CHAIN_RAW][i], s.raw, r->begins);
 }
 
 /* All rows of a group in one vector of columns. */
@@ -326,25 +356,13 @@ sum_chain_strips (
 #define SUM_STRIPS(...) \
   for (uint32_t i = 0; i < n; i += REALS) \
   sum_chain_strip (c, i, r, (ChainWay){.flat = way->flat, __VA_ARGS__})
-#define SUM_CUT_OR_NOT(...) \
-  do { \
-    if (way->cut) \
-      SUM_STRIPS (__VA_ARGS__, .cut = true); \
-    else \
-      SUM_STRIPS (__VA_ARGS__, .cut = false); \
-  } while (0)
   if (way->rare)
     for (uint32_t i = 0; i < n; i += REALS)
       sum_chain_strip (c, i, r, *way);
-  else if (way->all && way->weighted)
-    SUM_CUT_OR_NOT (.all = true, .weighted = true);
   else if (way->all)
-    SUM_CUT_OR_NOT (.all = true);
-  else if (way->weighted)
-    SUM_CUT_OR_NOT (.weighted = true);
+    SUM_WEIGHTED_OR_NOT (.all = true);
   else
-    SUM_CUT_OR_NOT (.all = false);
-#undef SUM_CUT_OR_NOT
+    SUM_WEIGHTED_OR_NOT (.all = false);
 #undef SUM_STRIPS
 }
 
@@ -490,48 +508,50 @@ load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
   sum_chain_strips (c, n, r, way);
 }
 
-/* imk_shcentroid_end_column () */
+/* imk_shcentroid_end_column () of the columns of the vector from @i on. */
 INLINE void
-finish_columns (
-    ChainColumns *c, uint32_t n, const bool all, const bool weighted)
+end_vector (ChainColumns *c, uint32_t i, ColumnSums s, const ChainWay way)
 {
-  const double *restrict factor = c->factor, *restrict u = c->u;
-  double *restrict p = c->sums[CHAIN_P], *restrict py = c->sums[CHAIN_PY];
-  double *restrict pu = c->sums[CHAIN_PU], *restrict q = c->sums[CHAIN_Q];
-  double *restrict qy = c->sums[CHAIN_QY], *restrict qyy = c->sums[CHAIN_QYY];
-  double *restrict qu = c->sums[CHAIN_QU], *restrict quu = c->sums[CHAIN_QUU];
+  Reals u = read_reals (c->u + i);
 
-  for (uint32_t i = 0; i < n; i++) {
-    if (weighted) {
-      p[i] *= factor[i];
-      py[i] *= factor[i];
-    }
-    pu[i] = u[i] * p[i];
-  }
-  for (uint32_t i = 0; all && i < n; i++) {
-    if (weighted) {
-      double square = factor[i] * factor[i];
+  if (way.weighted) {
+    Reals factor = read_reals (c->factor + i), square = factor * factor;
 
-      q[i] *= square;
-      qy[i] *= square;
-      qyy[i] *= square;
-    }
-    qu[i] = u[i] * q[i];
-    quu[i] = u[i] * u[i] * q[i];
+    s.p *= factor;
+    s.py *= factor;
+    s.q *= square;
+    s.qy *= square;
+    s.qyy *= square;
   }
+  write_reals (&c->sums[CHAIN_P][i], s.p);
+  write_reals (&c->sums[CHAIN_PU][i], u * s.p);
+  write_reals (&c->sums[CHAIN_PY][i], s.py);
+  if (!way.all)
+    return;
+  write_reals (&c->sums[CHAIN_Q][i], s.q);
+  write_reals (&c->sums[CHAIN_QU][i], u * s.q);
+  write_reals (&c->sums[CHAIN_QY][i], s.qy);
+  write_reals (&c->sums[CHAIN_QUU][i], u * u * s.q);
+  write_reals (&c->sums[CHAIN_QYY][i], s.qyy);
+  write_reals (&c->sums[CHAIN_RAW][i], s.raw);
 }
 
+/* The same where they were added up in memory. */
 FUNCTION void
 end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
 {
-  if (way->all && way->weighted)
-    finish_columns (c, n, true, true);
-  else if (way->all)
-    finish_columns (c, n, true, false);
-  else if (way->weighted)
-    finish_columns (c, n, false, true);
-  else
-    finish_columns (c, n, false, false);
+  for (uint32_t i = 0; i < n; i += REALS) {
+    ColumnSums s = {.p = read_reals (&c->sums[CHAIN_P][i]),
+        .py = read_reals (&c->sums[CHAIN_PY][i])};
+
+    if (way->all) {
+      s.q = read_reals (&c->sums[CHAIN_Q][i]);
+      s.qy = read_reals (&c->sums[CHAIN_QY][i]);
+      s.qyy = read_reals (&c->sums[CHAIN_QYY][i]);
+      s.raw = read_reals (&c->sums[CHAIN_RAW][i]);
+    }
+    end_vector (c, i, s, *way);
+  }
 }
 
 #include "shcentroid/shcentroid-strips-cpu.h"
@@ -702,6 +722,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef add_maximum
 #undef ChainColumns
 #undef ChainStrip
+#undef ColumnSums
 #undef ChainSums
 #undef load_samples
 #undef calibrate_one
@@ -717,11 +738,13 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef find_levels
 #undef spread_cells
 #undef read_reals
+#undef write_reals
 #undef raise_reals
 #undef larger
 #undef add_part
 #undef add_spread
 #undef add_pixels
+#undef group_sums
 #undef end_group
 #undef keep_sum
 #undef sum_chain_strip
@@ -732,7 +755,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef weigh_rows
 #undef prepare_columns
 #undef weigh_columns
-#undef finish_columns
+#undef end_vector
 #undef end_columns
 #undef gather_lanes
 #undef largest
@@ -743,18 +766,20 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef end_chain
 #undef Singles
 #undef Ints
+#undef Words
 #undef SINGLES
 #undef HALVES
 #undef StripPlace
 #undef StripSums
 #undef read_singles
-#undef strip_samples
+#undef fetch_ahead
+#undef convert_words
+#undef unpack_strip
+#undef strip_words
 #undef widen_half
 #undef larger_single
 #undef add_strip_row
-#undef add_strip_group
-#undef write_reals
-#undef end_strip
+#undef add_sums
 #undef sum_strip
 #undef strip_place
 #undef sum_strips

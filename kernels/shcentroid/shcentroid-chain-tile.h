@@ -33,11 +33,29 @@ typedef struct ChainTile {
 /* What the loop over pixels has to do; a constant in each of its copies. */
 typedef struct ChainWay {
   bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
-  bool flat;     /* there are dark and flat */
+  bool flat;     /* there are dark and flat, */
+  bool packed;   /* in one number: strips only */
   bool cut;      /* there are levels, or bad pixels */
   bool weighted; /* there are weights */
   bool rare;     /* a power or a quad cell: slow, and all in one loop */
 } ChainWay;
+
+/* SUM_STRIPS with what a ChainWay called way says of cuts and weights, each
+ * combination a call of its own with constants. */
+#define SUM_CUT_OR_NOT(...) \
+  do { \
+    if (way->cut) \
+      SUM_STRIPS (__VA_ARGS__, .cut = true); \
+    else \
+      SUM_STRIPS (__VA_ARGS__, .cut = false); \
+  } while (0)
+#define SUM_WEIGHTED_OR_NOT(...) \
+  do { \
+    if (way->weighted) \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
+    else \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
+  } while (0)
 
 /* The rows of a group. */
 typedef struct ChainRows {

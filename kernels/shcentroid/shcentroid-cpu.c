@@ -15,6 +15,7 @@ enum {
   CHAIN_TILE = 256,    /* the same for the chain, whose sums are longer */
   CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
   STRIP_COLUMNS = 16,                             /* of the chain, at a time */
+  FOLDED_CELLS = 8,                               /* of the chain, at most */
   WORTH_A_THREAD = 1 << 17,                       /* pixels; about 10 us */
 };
 
@@ -37,6 +38,13 @@ strip_rows (size_t lane_size, bool all)
   return lane_size == 4 ? MAX_STRIP_ROWS : all ? 10 : 22;
 }
 
+/* Dark and flat in 32 bits, half of what they take: numbers that are close to
+ * each other differ in few bits. See pack_pixel (). */
+typedef struct Packing {
+  float dark, unit; /* the least dark; the unit of what is above it */
+  uint32_t flat;    /* the bits of the least flat */
+} Packing;
+
 typedef struct Cpu {
   ImkShcentroidPlan plan; /* its rects are ours */
   ImkShcentroidRect *rects;
@@ -50,6 +58,8 @@ typedef struct Cpu {
   float *dark, *flat, *lut; /* NULL for none; dark and flat only together */
   /* of a grid: dark and flat strip by strip, see make_strips (); or NULL */
   float *dark_strips, *flat_strips;
+  uint32_t *packed_strips; /* instead of these, where that is exact */
+  Packing packing;
   uint32_t *strips_before; /* the tile that begins with each column of cells */
   uint32_t n_strips;       /* of a row of cells */
   bool bad;                /* some pixel is */
@@ -106,7 +116,8 @@ widest (const Tile *t)
   return width;
 }
 
-/* Returns: the first cell that the tile from @from on has no room for */
+/* Returns: the first cell that the tile from @from on has no room for, or that
+ * would be one of too few for a vector of cells (shcentroid-fold-cpu.h) */
 static uint32_t
 end_of_tile (const ImkShcentroidRect *rects, uint32_t from, uint32_t last)
 {
@@ -114,7 +125,8 @@ end_of_tile (const ImkShcentroidRect *rects, uint32_t from, uint32_t last)
 
   while (to < last && width + rects[to].width <= CHAIN_TILE)
     width += rects[to++].width;
-  return to;
+  return to < last && to - from > FOLDED_CELLS ? to - (to - from) % FOLDED_CELLS
+                                               : to;
 }
 
 /* What the template makes of one combination of types. */
@@ -480,6 +492,7 @@ cpu_destroy (void *state)
   free (cpu->flat);
   free (cpu->dark_strips);
   free (cpu->flat_strips);
+  free (cpu->packed_strips);
   free (cpu->strips_before);
   free (cpu->lut);
   free (cpu->tracks);
@@ -490,13 +503,13 @@ cpu_destroy (void *state)
   free (cpu);
 }
 
-/* All rows of a grid have the columns of the first. */
+/* All rows of a grid have the columns of the first. A vector reaches beyond. */
 static bool
 number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
   if (!plan->columns)
     return true;
-  cpu->us = calloc (plan->width, sizeof (*cpu->us));
+  cpu->us = calloc (plan->width + IMK_SHCENTROID_LANES, sizeof (*cpu->us));
   for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
     for (uint32_t k = 0; k < plan->rects[i].width; k++)
       cpu->us[plan->rects[i].x + k] = k;

@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "core/cuda-check.h"
-#include "shcentroid/shcentroid-chain.cuh"
-#include "shcentroid/shcentroid-correlation.cuh"
+#include "shcentroid/shcentroid-choice.cuh"
 #include "shcentroid/shcentroid-tasks.cuh"
 
 /* Tasks on the device, and what a launch of them needs. */
@@ -32,6 +31,7 @@ struct Cuda {
   Arguments arguments;         /* all but the images and the tasks */
   void *memory;                /* on the device: rects, scratch, what is held */
   Tasks integers, fine, reals; /* fine: integers, on more blocks */
+  small::Layout layout;
   bool is_map, is_u8;
 
   /* of the chain */
@@ -332,7 +332,9 @@ take_params (Cuda *cuda, const ImkShcentroidParams *params, ImkError *error)
   }
 
   bool weighted = params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
-  size_t size = cuda->reals.n_weights * sizeof (double);
+  uint64_t n = cuda->layout.side > 0 ? small::n_weights (&cuda->layout)
+                                     : cuda->reals.n_weights;
+  size_t size = n * sizeof (double);
 
   if (weighted && !cuda->weights && size > 0) {
     ImkStatus status =
@@ -367,6 +369,7 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   cuda->arguments.n_rects = plan->n_rects;
   cuda->arguments.fields = plan->fields;
   cuda->arguments.fresh = true;
+  cuda->layout = small::lay_out (plan);
   plan_chain (cuda, plan);
   status = plan_and_upload (planner, &cuda->integers, error);
   planner.fine = true;
@@ -405,74 +408,27 @@ cuda_update (void *state, const ImkShcentroidParams *params, ImkError *error)
   return take_params (cuda, params, error);
 }
 
-typedef void (*Kernel) (const Arguments);
-
-template <typename Sample, bool ALL>
-static Kernel
-choose_kernel (bool cut, bool leveled)
-{
-  return leveled ? integers::measure_cells<Sample, ALL, true, true>
-         : cut   ? integers::measure_cells<Sample, ALL, true, false>
-                 : integers::measure_cells<Sample, ALL, false, false>;
-}
-
-typedef void (*ChainKernel) (const ChainArguments);
-
-template <typename Sample, bool CALIBRATED, bool RARE>
-static ChainKernel
-choose_chain_kernel (bool all, bool wide)
-{
-  if (all)
-    return wide ? measure_chain<Sample, CALIBRATED, true, true, RARE>
-                : measure_chain<Sample, CALIBRATED, true, false, RARE>;
-  return wide ? measure_chain<Sample, CALIBRATED, false, true, RARE>
-              : measure_chain<Sample, CALIBRATED, false, false, RARE>;
-}
-
-template <typename Sample>
-static ChainKernel
-choose_chain_kernel (const Cuda *cuda)
-{
-  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool wide = cuda->wide;
-
-  if (chain_is_rare (&cuda->arguments.params))
-    return cuda->pixels ? choose_chain_kernel<Sample, true, true> (all, wide)
-                        : choose_chain_kernel<Sample, false, true> (all, wide);
-  return cuda->pixels ? choose_chain_kernel<Sample, true, false> (all, wide)
-                      : choose_chain_kernel<Sample, false, false> (all, wide);
-}
-
-template <typename Sample, bool CALIBRATED, bool CUT>
-static ChainKernel
-choose_reals_kernel (bool all, bool weighted)
-{
-  if (all)
-    return weighted
-               ? reals::measure_reals<Sample, CALIBRATED, true, true, CUT>
-               : reals::measure_reals<Sample, CALIBRATED, true, false, CUT>;
-  return weighted ? reals::measure_reals<Sample, CALIBRATED, false, true, CUT>
-                  : reals::measure_reals<Sample, CALIBRATED, false, false, CUT>;
-}
-
-template <typename Sample>
-static ChainKernel
-choose_reals_kernel (const Cuda *cuda)
+/* What is the same for all estimators. */
+static Choice
+make_choice (const Cuda *cuda)
 {
   const ImkShcentroidParams *params = &cuda->arguments.params;
-  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  bool cut =
-      cuda->bad || params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  Choice choice = {};
 
-  if (cuda->pixels)
-    return cut ? choose_reals_kernel<Sample, true, true> (all, weighted)
-               : choose_reals_kernel<Sample, true, false> (all, weighted);
-  return cut ? choose_reals_kernel<Sample, false, true> (all, weighted)
-             : choose_reals_kernel<Sample, false, false> (all, weighted);
+  choice.is_u8 = cuda->is_u8;
+  choice.all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  choice.calibrated = cuda->pixels != nullptr;
+  choice.weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
+  choice.cut =
+      cuda->bad || params->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE;
+  choice.leveled = imk_shcentroid_is_leveled (params);
+  choice.wide = cuda->wide;
+  choice.rare = chain_is_rare (params);
+  choice.side = cuda->layout.side;
+  return choice;
 }
 
-/* Can the kernel of the common case do it? */
+/* Can the kernels of the common case do it? */
 static bool
 takes_reals (const Cuda *cuda)
 {
@@ -518,99 +474,83 @@ launch_tilt (const ChainArguments *a, cudaStream_t stream, ImkError *error)
 }
 
 static ImkStatus
-launch_reals (
-    Cuda *cuda, ChainArguments *a, cudaLaunchConfig_t *launch, ImkError *error)
+launch_reals (Cuda *cuda, const Choice &choice, ChainArguments *a,
+    cudaLaunchConfig_t *launch, ImkError *error)
 {
   const Tasks *tasks = &cuda->reals;
-  const ImkShcentroidParams *params = &cuda->arguments.params;
-  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  ChainKernel kernel = cuda->is_u8 ? choose_reals_kernel<uint8_t> (cuda)
-                                   : choose_reals_kernel<uint16_t> (cuda);
   ImkStatus status = IMK_OK;
 
   launch->gridDim = dim3 (tasks->n_tasks);
-  if (weighted && cuda->stale) {
+  if (choice.weighted && cuda->stale) {
     launch->blockDim = dim3 (CHAIN_THREADS);
     status = IMK_CUDA_LAUNCH (error, *launch, reals::make_weights,
-        (const Task *) tasks->tasks, cuda->arguments.rects, params->sigma,
-        cuda->weights);
+        (const Task *) tasks->tasks, cuda->arguments.rects,
+        cuda->arguments.params.sigma, cuda->weights);
     cuda->stale = status != IMK_OK;
   }
   a->common.tasks = tasks->tasks;
   launch->blockDim = dim3 (tasks->n_threads);
   launch->dynamicSmemBytes = tasks->shared_size;
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, *launch, kernel, *a)
+  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, *launch,
+                                choose_reals_kernel (choice), *a)
                           : status;
 }
 
 static ImkStatus
-launch_teams (
-    Cuda *cuda, ChainArguments *a, cudaLaunchConfig_t *launch, ImkError *error)
+launch_small_reals (Cuda *cuda, const Choice &choice, ChainArguments *a,
+    cudaLaunchConfig_t *launch, ImkError *error)
 {
-  const ImkShcentroidParams *params = &cuda->arguments.params;
-  bool weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
-  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = a->common.n_rects;
+  ImkStatus status = IMK_OK;
+
+  if (choice.weighted && cuda->stale) {
+    launch->gridDim = dim3 (imk_div_up (n, (uint32_t) small::THREADS));
+    launch->blockDim = dim3 (small::THREADS);
+    status = IMK_CUDA_LAUNCH (error, *launch, small::make_weights,
+        cuda->arguments.rects, n, cuda->layout.side,
+        cuda->arguments.params.sigma, cuda->weights);
+    cuda->stale = status != IMK_OK;
+  }
+  small::configure (&cuda->layout, launch);
+  return status == IMK_OK
+             ? IMK_CUDA_LAUNCH (error, *launch,
+                   choose_small_reals_kernel (choice), *a, cuda->layout)
+             : status;
+}
+
+static ImkStatus
+launch_teams (Cuda *cuda, const Choice &choice, ChainArguments *a,
+    cudaLaunchConfig_t *launch, ImkError *error)
+{
   uint32_t threads = 32 * cuda->chain_warps;
   uint32_t n_teams = cuda->wide ? 1 : threads / cuda->lanes;
-  ChainKernel kernel = cuda->is_u8 ? choose_chain_kernel<uint8_t> (cuda)
-                                   : choose_chain_kernel<uint16_t> (cuda);
 
   launch->gridDim = dim3 (imk_div_up (a->common.n_rects, n_teams));
   launch->blockDim = dim3 (threads);
   launch->dynamicSmemBytes = chain_shared_size (n_teams,
-      !weighted    ? 0
-      : cuda->wide ? cuda->chain_warps
-                   : n_teams,
-      all);
-  return IMK_CUDA_LAUNCH (error, *launch, kernel, *a);
+      !choice.weighted ? 0
+      : cuda->wide     ? cuda->chain_warps
+                       : n_teams,
+      choice.all);
+  return IMK_CUDA_LAUNCH (error, *launch, choose_chain_kernel (choice), *a);
 }
 
 static ImkStatus
 launch_chain (Cuda *cuda, cudaStream_t stream, ImkError *error)
 {
   ChainArguments a = chain_arguments (cuda);
+  Choice choice = make_choice (cuda);
   cudaLaunchConfig_t launch = {};
   ImkStatus status;
 
   launch.stream = stream;
-  status = takes_reals (cuda) ? launch_reals (cuda, &a, &launch, error)
-                              : launch_teams (cuda, &a, &launch, error);
+  if (!takes_reals (cuda))
+    status = launch_teams (cuda, choice, &a, &launch, error);
+  else if (choice.side > 0)
+    status = launch_small_reals (cuda, choice, &a, &launch, error);
+  else
+    status = launch_reals (cuda, choice, &a, &launch, error);
   return status != IMK_OK ? status : launch_tilt (&a, stream, error);
-}
-
-typedef void (*MatchKernel) (const MatchArguments);
-
-template <typename Sample, bool CALIBRATED>
-static MatchKernel
-choose_match_kernel (bool all, bool global)
-{
-  if (all)
-    return global ? measure_matches<Sample, CALIBRATED, true, true>
-                  : measure_matches<Sample, CALIBRATED, true, false>;
-  return global ? measure_matches<Sample, CALIBRATED, false, true>
-                : measure_matches<Sample, CALIBRATED, false, false>;
-}
-
-static MatchKernel
-choose_match_kernel (const Cuda *cuda, bool global)
-{
-  bool all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
-
-  if (cuda->is_u8)
-    return cuda->pixels ? choose_match_kernel<uint8_t, true> (all, global)
-                        : choose_match_kernel<uint8_t, false> (all, global);
-  return cuda->pixels ? choose_match_kernel<uint16_t, true> (all, global)
-                      : choose_match_kernel<uint16_t, false> (all, global);
-}
-
-static MatchKernel
-choose_template_kernel (const Cuda *cuda)
-{
-  if (cuda->is_u8)
-    return cuda->pixels ? take_template<uint8_t, true>
-                        : take_template<uint8_t, false>;
-  return cuda->pixels ? take_template<uint16_t, true>
-                      : take_template<uint16_t, false>;
 }
 
 /* A thread for every shift, as far as they go. */
@@ -632,8 +572,8 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   cudaLaunchConfig_t launch = {};
   MatchArguments a = {};
   MatchLayout layout;
+  Choice choice = make_choice (cuda);
   ImkStatus status = IMK_OK;
-  bool global;
 
   a.chain = chain_arguments (cuda);
   a.patterns = m->patterns;
@@ -643,57 +583,53 @@ launch_match (Cuda *cuda, cudaStream_t stream, ImkError *error)
   a.memory = m->memory;
   a.layout_size = lay_out_match (m->width, m->height, range,
       m->templates.width * m->templates.height, nullptr, &layout);
-  global = a.layout_size > MAX_SHARED;
+  choice.global = a.layout_size > MAX_SHARED;
   launch.stream = stream;
   if (m->from_frame) {
     launch.gridDim = dim3 (1);
     launch.blockDim = dim3 (MATCH_THREADS);
-    status = IMK_CUDA_LAUNCH (error, launch, choose_template_kernel (cuda), a);
-  }
-  launch.gridDim = dim3 (global ? m->n_blocks : a.chain.common.n_rects);
-  launch.blockDim = dim3 (match_threads (m, range));
-  launch.dynamicSmemBytes = global ? 0 : a.layout_size;
-  if (status == IMK_OK)
     status =
-        IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (cuda, global), a);
+        IMK_CUDA_LAUNCH (error, launch, choose_template_kernel (choice), a);
+  }
+  launch.gridDim = dim3 (choice.global ? m->n_blocks : a.chain.common.n_rects);
+  launch.blockDim = dim3 (match_threads (m, range));
+  launch.dynamicSmemBytes = choice.global ? 0 : a.layout_size;
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, launch, choose_match_kernel (choice), a);
   return status != IMK_OK ? status : launch_tilt (&a.chain, stream, error);
 }
 
-template <typename Sample>
-static Kernel
-choose_kernel (const Cuda *cuda, bool cut, bool leveled)
-{
-  return cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL
-             ? choose_kernel<Sample, true> (cut, leveled)
-             : choose_kernel<Sample, false> (cut, leveled);
-}
-
-/* Coarse tasks where the frame comes over a bus. */
+/* Coarse tasks where the frame comes over a bus, and none where a thread can
+ * have a cell; what is leveled is never read over it. */
 static ImkStatus
 launch_plain (Cuda *cuda, bool on_device, cudaStream_t stream, ImkError *error)
 {
   Arguments a = cuda->arguments;
-  bool leveled = imk_shcentroid_is_leveled (&a.params);
-  bool cut = a.params.threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
-             (cuda->is_map || a.params.threshold > 0.0);
-  const Tasks *tasks =
-      leveled || (cut && on_device) ? &cuda->fine : &cuda->integers;
-  Kernel kernel = cuda->is_u8 ? choose_kernel<uint8_t> (cuda, cut, leveled)
-                              : choose_kernel<uint16_t> (cuda, cut, leveled);
+  Choice choice = make_choice (cuda);
   cudaLaunchConfig_t launch = {};
+  const Tasks *tasks;
   ImkStatus status = IMK_OK;
 
+  on_device |= choice.leveled;
+  choice.cut &= cuda->is_map || a.params.threshold > 0.0;
+  launch.stream = stream;
+  if (on_device && choice.side > 0) {
+    small::configure (&cuda->layout, &launch);
+    return IMK_CUDA_LAUNCH (
+        error, launch, choose_small_kernel (choice), a, cuda->layout);
+  }
+  tasks = on_device && (choice.leveled || choice.cut) ? &cuda->fine
+                                                      : &cuda->integers;
   a.tasks = tasks->tasks;
   launch.gridDim = dim3 (tasks->n_tasks);
   launch.blockDim = dim3 (tasks->n_threads);
-  launch.stream = stream;
-  if (leveled && tasks->n_scratch > 0)
-    status = IMK_CUDA_LAUNCH (error, launch,
-        cuda->is_u8 ? integers::find_piece_extremes<uint8_t>
-                    : integers::find_piece_extremes<uint16_t>,
-        a);
+  if (choice.leveled && tasks->n_scratch > 0)
+    status =
+        IMK_CUDA_LAUNCH (error, launch, choose_extremes_kernel (choice), a);
   launch.dynamicSmemBytes = tasks->shared_size;
-  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, a) : status;
+  return status == IMK_OK
+             ? IMK_CUDA_LAUNCH (error, launch, choose_kernel (choice), a)
+             : status;
 }
 
 /* The frame is read where it is, or a copy of it is. */

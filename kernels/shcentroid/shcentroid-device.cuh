@@ -16,13 +16,13 @@ enum {
   BATCH = 8,              /* reads in flight a thread */
   PIECE_COLUMNS = 512,    /* of a cell that is cut into pieces */
   COLUMNS_PER_LANE = 6,   /* that one lane adds up to a cell */
-  GOOD_TASKS = 256,       /* blocks that keep a large GPU busy */
+  GOOD_TASKS = 400,       /* about three blocks for each multiprocessor */
   GOOD_WORDS = 32,        /* of a row that are worth a block */
   GOOD_THREADS = 256, /* of a block, of which some only add up cells */
 };
 
 /* What a block does. Its words times its groups are at most its threads. */
-struct Task {
+struct alignas (16) Task {
   uint32_t first, n_cells; /* cells; one when it is a piece */
   uint32_t column;         /* of the first in its row of the grid */
   uint32_t n_parts;        /* pieces of this cell */
@@ -33,6 +33,22 @@ struct Task {
   uint32_t lanes;              /* that work on a cell; a power of 2 */
   uint32_t weights, n_weights; /* of its cells in the table of weights */
 };
+
+/* The whole task at once: the compiler would read parts of it where they are
+ * needed first, and wait for each. */
+static __device__ __forceinline__ Task
+load_task (const Task *from)
+{
+  uint4 words[sizeof (Task) / sizeof (uint4)];
+  Task task;
+
+  static_assert (sizeof (Task) % sizeof (uint4) == 0, "whole vectors");
+#pragma unroll
+  for (uint32_t i = 0; i < sizeof (words) / sizeof (words[0]); i++)
+    words[i] = __ldg ((const uint4 *) from + i);
+  memcpy (&task, words, sizeof (task));
+  return task;
+}
 
 /* Where the pieces of a cell meet; all zero between frames. */
 struct Scratch {
@@ -117,6 +133,42 @@ load_byte (const uint8_t *p, bool wanted)
       "  @wanted ld.global.nc.u8 %0, [%1];\n"
       "}\n"
       : "=r"(value)
+      : "l"(p), "r"((uint32_t) wanted));
+  return value;
+}
+
+static __device__ __forceinline__ uint32_t
+load_short (const uint8_t *p, bool wanted)
+{
+  uint32_t value;
+
+  asm("{\n"
+      "  .reg .pred wanted;\n"
+      "  .reg .u16 value;\n"
+      "  setp.ne.u32 wanted, %2, 0;\n"
+      "  mov.u16 value, 0;\n"
+      "  @wanted ld.global.nc.u16 value, [%1];\n"
+      "  cvt.u32.u16 %0, value;\n"
+      "}\n"
+      : "=r"(value)
+      : "l"(p), "r"((uint32_t) wanted));
+  return value;
+}
+
+/* Dark and flat. */
+static __device__ __forceinline__ float2
+load_pixel (const float2 *p, bool wanted)
+{
+  float2 value;
+
+  asm("{\n"
+      "  .reg .pred wanted;\n"
+      "  setp.ne.u32 wanted, %3, 0;\n"
+      "  mov.b32 %0, 0;\n"
+      "  mov.b32 %1, 0;\n"
+      "  @wanted ld.global.nc.v2.f32 {%0, %1}, [%2];\n"
+      "}\n"
+      : "=f"(value.x), "=f"(value.y)
       : "l"(p), "r"((uint32_t) wanted));
   return value;
 }

@@ -32,7 +32,9 @@ fold_pair (Reals a, Reals b, const uint32_t step)
 typedef struct FoldCells {
   uint32_t at[REALS]; /* the first column */
   double n[REALS];    /* columns; 0 beyond the last cell */
-  Masks real[IMK_SHCENTROID_LANES / REALS]; /* where all have as many */
+  /* where all have as many: those of the second half of the vectors, and of
+   * the only one */
+  Masks real[IMK_SHCENTROID_LANES / REALS];
 } FoldCells;
 
 /* The columns of cell @i, those beyond it as 0, by halves to one vector. They
@@ -43,11 +45,14 @@ fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
 {
   Reals v[IMK_SHCENTROID_LANES / REALS];
 
-  for (uint32_t j = 0; j < n_vectors; j++)
-    v[j] =
-        (Reals) ((Masks) read_reals (sums + cells->at[i] + j * REALS) &
-                 (alike ? cells->real[j]
-                        : read_reals (lane_numbers + j * REALS) < cells->n[i]));
+  for (uint32_t j = 0; j < n_vectors; j++) {
+    v[j] = read_reals (sums + cells->at[i] + j * REALS);
+    if (!alike || j >= n_vectors / 2)
+      v[j] = (Reals) ((Masks) v[j] &
+                      (alike ? cells->real[j]
+                             : read_reals (lane_numbers + j * REALS) <
+                                   cells->n[i]));
+  }
   for (uint32_t step = n_vectors / 2; step; step /= 2)
     for (uint32_t j = 0; j < step; j++)
       v[j] += v[j + step];
@@ -107,7 +112,7 @@ fold_tile (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
 
     for (uint32_t j = 0; j < REALS && i + j < end; j++)
       cells.at[j] = t->windows[i + j].x - left;
-    if (are_alike (t, i, end)) {
+    if (are_alike (t, i, end) && width >= n_vectors / 2 * REALS) {
       for (uint32_t j = 0; j < n_vectors; j++)
         cells.real[j] = read_reals (lane_numbers + j * REALS) < width;
       fold_sums (t, i, sums, &cells, all, true, n_vectors);

@@ -289,7 +289,7 @@ static __global__ void
 __launch_bounds__ (MAX_THREADS)
     find_piece_extremes (const __grid_constant__ Arguments a)
 {
-  Task task = a.tasks[blockIdx.x];
+  Task task = load_task (a.tasks + blockIdx.x);
   Part part = part_of (
       a, task, threadIdx.x / task.words, threadIdx.x % task.words);
   Extremes columns[4 / sizeof (Sample)] = {}, all = {};
@@ -502,7 +502,7 @@ static __global__ void
 __launch_bounds__ (MAX_THREADS)
     measure_cells (const __grid_constant__ Arguments a)
 {
-  Task task = a.tasks[blockIdx.x];
+  Task task = load_task (a.tasks + blockIdx.x);
   Shared shared = shared_layout<ALL, CUT> (task);
   Part part = part_of (
       a, task, threadIdx.x / task.words, threadIdx.x % task.words);

@@ -19,7 +19,6 @@ enum {
   BAND_GROUPS = (int) IMK_SHCENTROID_BAND_ROWS / (int) ROWS,
   MOST_THREADS = 384, /* of a block; so many registers a thread that 2 such */
   MOST_BLOCKS = 2,    /* blocks, or more smaller ones, share a multiprocessor */
-  MANY_TASKS = 400,   /* about three blocks each of a large GPU */
 };
 static_assert ((int) ROWS == (int) BATCH, "a group is read at once");
 
@@ -540,7 +539,7 @@ __launch_bounds__ (MOST_THREADS, MOST_BLOCKS)
 {
   constexpr uint32_t N = 4 / sizeof (Sample);
   const ImkShcentroidParams &params = a.common.params;
-  Task task = a.common.tasks[blockIdx.x];
+  Task task = load_task (a.common.tasks + blockIdx.x);
   uint32_t columns = task.words * N, skipped = task.x - task.first_word * N;
   uint32_t n = n_places<Sample> (task);
   Shared<ALL> shared = shared_layout<ALL> (task, columns);
@@ -598,7 +597,7 @@ static __global__ void
 __launch_bounds__ (CHAIN_THREADS) make_weights (const Task *tasks,
     const ImkShcentroidRect *rects, double sigma, double *weights)
 {
-  Task task = tasks[blockIdx.x];
+  Task task = load_task (tasks + blockIdx.x);
 
   for (uint32_t i = threadIdx.x / 32; i < task.n_cells; i += blockDim.x / 32) {
     ImkShcentroidRect cell = rects[task.first + i];

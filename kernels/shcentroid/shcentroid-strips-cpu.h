@@ -7,6 +7,7 @@
 
 typedef float Singles __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int32_t Ints __attribute__ ((vector_size (VECTOR_SIZE)));
+typedef uint32_t Words __attribute__ ((vector_size (VECTOR_SIZE)));
 
 /* Columns of a strip that go together: a vector of float32, of which HALVES are
  * as many vectors of float64. STRIP_COLUMNS are a multiple. */
@@ -19,16 +20,36 @@ typedef struct StripPlace {
   size_t stride; /* bytes */
   bool words;    /* two bytes a sample */
   const float *dark, *flat;
+  const uint32_t *packed; /* instead of these; or NULL */
+  Packing packing;
   size_t row, strip;     /* from strip to strip; 0: as in the frame */
   const double *weights; /* of the rows of the band */
 } StripPlace;
 
-/* What becomes of it: ImkShcentroidReals of every column, but for u. */
+/* What becomes of it. */
 typedef struct StripSums {
-  Reals p[HALVES], py[HALVES];
-  Reals q[HALVES], qy[HALVES], qyy[HALVES], raw[HALVES];
+  ColumnSums half[HALVES];
   Singles max, max_sample;
 } StripSums;
+
+/* What comes next: the samples of the strips beside this one in the next line
+ * of the cache, dark and flat of the next strips. Processors fetch ahead by
+ * themselves, but not far enough from the third level. */
+INLINE void
+fetch_ahead (const uint8_t *from, const StripPlace *at, uint32_t there,
+    const ChainWay way)
+{
+  enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_GROUP_ROWS };
+  size_t next = there * at->row + PIXELS;
+
+  __builtin_prefetch (from + LINE);
+  if (way.packed) {
+    __builtin_prefetch (at->packed + next);
+  } else if (at->strip) {
+    __builtin_prefetch (at->dark + next);
+    __builtin_prefetch (at->flat + next);
+  }
+}
 
 INLINE Singles
 read_singles (const float *from)
@@ -39,26 +60,38 @@ read_singles (const float *from)
   return singles;
 }
 
-/* See widen (). */
-INLINE Singles
-strip_samples (const uint8_t *from, bool words)
+INLINE Words
+strip_words (const uint8_t *from, bool words)
 {
 #if VECTOR_SIZE == 64
-  return (Singles) _mm512_cvtepi32_ps (
-      words ? _mm512_cvtepu16_epi32 (_mm256_loadu_si256 ((const void *) from))
-            : _mm512_cvtepu8_epi32 (_mm_loadu_si128 ((const void *) from)));
+  return (Words) (words ? _mm512_cvtepu16_epi32 (
+                              _mm256_loadu_si256 ((const void *) from))
+                        : _mm512_cvtepu8_epi32 (
+                              _mm_loadu_si128 ((const void *) from)));
 #elif VECTOR_SIZE == 32
-  return (Singles) _mm256_cvtepi32_ps (
-      words ? _mm256_cvtepu16_epi32 (_mm_loadu_si128 ((const void *) from))
-            : _mm256_cvtepu8_epi32 (_mm_loadl_epi64 ((const void *) from)));
+  return (Words) (words ? _mm256_cvtepu16_epi32 (
+                              _mm_loadu_si128 ((const void *) from))
+                        : _mm256_cvtepu8_epi32 (
+                              _mm_loadl_epi64 ((const void *) from)));
 #else
-  float samples[SINGLES];
-  Singles singles;
+  Words samples = {0};
 
   for (uint32_t i = 0; i < SINGLES; i++)
     samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
-  memcpy (&singles, samples, sizeof (singles));
-  return singles;
+  return samples;
+#endif
+}
+
+/* Of numbers below 2^31. See widen (). */
+INLINE Singles
+convert_words (Words words)
+{
+#if VECTOR_SIZE == 64
+  return (Singles) _mm512_cvtepi32_ps ((__m512i) words);
+#elif VECTOR_SIZE == 32
+  return (Singles) _mm256_cvtepi32_ps ((__m256i) words);
+#else
+  return __builtin_convertvector((Ints) words, Singles);
 #endif
 }
 
@@ -106,6 +139,31 @@ larger_single (Singles a, Singles b)
   return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
 }
 
+/* @samples less the darks and the flats of what pack_pixel () made. A bad pixel
+ * is looked for only where pixels may be left out. */
+INLINE void
+unpack_strip (const StripPlace *at, uint32_t there, Singles samples,
+    const bool cut, Singles *value, Singles *flat)
+{
+  const Packing *p = &at->packing;
+  Words packed, units;
+
+  memcpy (&packed, at->packed + there * at->row, sizeof (packed));
+  units = packed >> 24;
+  *flat = (Singles) ((packed & PACKED_FLAT) + p->flat);
+  if (at->words)
+    samples -= p->dark;
+#if VECTOR_SIZE == 64
+  samples = (Singles) _mm512_fnmadd_ps ((__m512) convert_words (units),
+      _mm512_set1_ps (p->unit), (__m512) samples);
+#else
+  samples -= convert_words (units) * p->unit;
+#endif
+  if (cut)
+    samples = (Singles) ((Words) samples | (Words) (units == PACKED_BAD));
+  *value = samples * *flat;
+}
+
 /* One row of a strip, to the groups of both halves. @i: its first column in the
  * tile, @y: the row in the band, @there: that of dark and flat, @begins: its
  * group */
@@ -118,9 +176,13 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   Singles sample = {0}, value, flat = {0};
 
   if (way.flat || way.all)
-    sample = strip_samples (from, at->words);
+    sample = convert_words (strip_words (from, at->words));
   value = sample;
-  if (way.flat) {
+  if (way.flat)
+    fetch_ahead (from, at, there, way);
+  if (way.packed) {
+    unpack_strip (at, there, sample, way.cut, &value, &flat);
+  } else if (way.flat) {
     flat = read_singles (at->flat + there * at->row);
     value = (sample - read_singles (at->dark + there * at->row)) * flat;
   }
@@ -153,63 +215,17 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   }
 }
 
-/* imk_shcentroid_add_group (): to the sums of the strip, which it begins when
- * it is at the top. */
 INLINE void
-add_strip_group (StripSums *s, uint32_t h, const ChainStrip *g, bool begins,
-    const double y, const ChainWay way)
+add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
 {
-  Reals py = g->p1 + y * g->p, q2, qy, qyy, raw;
-
-  s->p[h] = begins ? g->p : s->p[h] + g->p;
-  s->py[h] = begins ? py : s->py[h] + py;
+  to->p += more->p;
+  to->py += more->py;
   if (!way.all)
     return;
-  q2 = 2.0 * g->q2 + g->q1;
-  qy = g->q1 + y * g->q;
-  qyy = q2 + y * (2.0 * g->q1 + y * g->q);
-  /* it is p where nothing is cut and nothing weighted */
-  raw = way.cut || way.weighted ? g->raw : g->p;
-  s->q[h] = begins ? g->q : s->q[h] + g->q;
-  s->qy[h] = begins ? qy : s->qy[h] + qy;
-  s->qyy[h] = begins ? qyy : s->qyy[h] + qyy;
-  s->raw[h] = begins ? raw : s->raw[h] + raw;
-}
-
-INLINE void
-write_reals (double *to, Reals reals)
-{
-  memcpy (to, &reals, sizeof (reals));
-}
-
-/* imk_shcentroid_end_column () of half @h of the strip at column @i. */
-INLINE void
-end_strip (ChainColumns *c, uint32_t i, const StripSums *s, uint32_t h,
-    const ChainWay way)
-{
-  Reals p = s->p[h], py = s->py[h], q = s->q[h], qy = s->qy[h];
-  Reals qyy = s->qyy[h], u = read_reals (c->u + i);
-
-  if (way.weighted) {
-    Reals factor = read_reals (c->factor + i), square = factor * factor;
-
-    p *= factor;
-    py *= factor;
-    q *= square;
-    qy *= square;
-    qyy *= square;
-  }
-  write_reals (&c->sums[CHAIN_P][i], p);
-  write_reals (&c->sums[CHAIN_PU][i], u * p);
-  write_reals (&c->sums[CHAIN_PY][i], py);
-  if (!way.all)
-    return;
-  write_reals (&c->sums[CHAIN_Q][i], q);
-  write_reals (&c->sums[CHAIN_QU][i], u * q);
-  write_reals (&c->sums[CHAIN_QY][i], qy);
-  write_reals (&c->sums[CHAIN_QUU][i], u * u * q);
-  write_reals (&c->sums[CHAIN_QYY][i], qyy);
-  write_reals (&c->sums[CHAIN_RAW][i], s->raw[h]);
+  to->q += more->q;
+  to->qy += more->qy;
+  to->qyy += more->qyy;
+  to->raw += more->raw;
 }
 
 /* All rows of a band, by groups from the top. @first: the row of the window
@@ -231,11 +247,17 @@ sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
     for (uint32_t k = n - 1; k-- > 0;)
       add_strip_row (g, &s, at, c, i, y + k, at->strip ? y + n - 1 - k : y + k,
           r, false, way);
-    for (uint32_t h = 0; h < HALVES; h++)
-      add_strip_group (&s, h, &g[h], y == 0, first + y, way);
+    for (uint32_t h = 0; h < HALVES; h++) {
+      ColumnSums sums = group_sums (&g[h], first + y, false, way);
+
+      if (y == 0)
+        s.half[h] = sums;
+      else
+        add_sums (&s.half[h], &sums, way);
+    }
   }
   for (uint32_t h = 0; h < HALVES; h++)
-    end_strip (c, i + h * REALS, &s, h, way);
+    end_vector (c, i + h * REALS, s.half[h], way);
   if (way.all) {
     memcpy (c->max + i, &s.max, sizeof (s.max));
     memcpy (c->max_sample + i, &s.max_sample, sizeof (s.max_sample));
@@ -251,6 +273,8 @@ strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
   size_t there = at.strip ? i * at.strip + from : start + from;
 
   at.samples += (size_t) (start + from) << at.words;
+  if (at.packed)
+    at.packed += there;
   if (at.dark) {
     at.dark += there;
     at.flat += there;
@@ -307,7 +331,7 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
       .weights = weights,
   };
 
-  if (cpu->dark_strips && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
+  if (cpu->strips_before && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
     uint32_t strip =
         cpu->strips_before[t->first % cpu->plan.columns] + x / STRIP_COLUMNS;
 
@@ -315,8 +339,13 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
     band.strip = w->height * band.row;
     at = (size_t) (w->y - cpu->rects[0].y) * cpu->n_strips * band.row +
          strip * band.strip + y * band.row;
-    band.dark = cpu->dark_strips + at;
-    band.flat = cpu->flat_strips + at;
+    band.packing = cpu->packing;
+    if (cpu->packed_strips) {
+      band.packed = cpu->packed_strips + at;
+    } else {
+      band.dark = cpu->dark_strips + at;
+      band.flat = cpu->flat_strips + at;
+    }
   } else if (cpu->dark) {
     band.dark = cpu->dark + at;
     band.flat = cpu->flat + at;
@@ -342,29 +371,17 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
 #define SUM_STRIPS(...) \
   sum_strips ( \
       c, n, left, &band, r, end - y, group_rows, y, (ChainWay){__VA_ARGS__})
-#define SUM_CUT_OR_NOT(...) \
-  do { \
-    if (way->cut) \
-      SUM_STRIPS (__VA_ARGS__, .cut = true); \
-    else \
-      SUM_STRIPS (__VA_ARGS__, .cut = false); \
-  } while (0)
-#define SUM_WEIGHTED_OR_NOT(...) \
-  do { \
-    if (way->weighted) \
-      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
-    else \
-      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
-  } while (0)
-  if (way->all && way->flat)
+  if (way->all && band.packed)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = true, .packed = true);
+  else if (way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
   else if (way->all)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);
+  else if (band.packed)
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = true, .packed = true);
   else if (way->flat)
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = true);
   else
     SUM_WEIGHTED_OR_NOT (.all = false, .flat = false);
-#undef SUM_WEIGHTED_OR_NOT
-#undef SUM_CUT_OR_NOT
 #undef SUM_STRIPS
 }

@@ -193,7 +193,6 @@ static uint32_t
 tasks_a_row (const Planner *p)
 {
   const ImkShcentroidPlan *plan = p->plan;
-  uint32_t good = p->reals ? (uint32_t) reals::MANY_TASKS : (uint32_t) GOOD_TASKS;
   uint32_t widest = 0, highest = 0;
 
   for (uint32_t i = 0; i < plan->columns; i++)
@@ -205,7 +204,7 @@ tasks_a_row (const Planner *p)
   for (uint32_t n = 1; n <= plan->columns; n++) {
     uint64_t cells = imk_div_up (plan->columns, n);
     bool enough = !p->fine || n == plan->columns ||
-                  n * plan->rows >= good ||
+                  n * plan->rows >= (uint32_t) GOOD_TASKS ||
                   cells * widest * p->sample_size / 4 <= GOOD_WORDS;
 
     if (enough && fits (p, cells, cells * widest, highest))

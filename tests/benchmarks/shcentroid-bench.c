@@ -267,21 +267,29 @@ run_variants (void)
   run_variant ("700-d10-u16-all", &c, false);
 }
 
+static float *
+plane_new (size_t n)
+{
+  float *plane = malloc (n * sizeof (*plane));
+
+  if (!plane)
+    bench_fail ("there is no memory for a dark and a flat.");
+  return plane;
+}
+
 /* What each option costs beside the same without it. */
 static void
 run_options (const char *base_name, const ImkShcentroidConfig *base)
 {
   size_t n = (size_t) base->width * base->height;
-  float *dark = malloc (n * sizeof (*dark)),
-        *flat = malloc (n * sizeof (*flat));
+  float *dark = plane_new (n), *flat = plane_new (n), *mean = plane_new (n);
   ImkShcentroidConfig c;
   char name[64];
 
-  if (!dark || !flat)
-    bench_fail ("there is no memory for a dark and a flat.");
   for (size_t i = 0; i < n; i++) {
     dark[i] = 2.0f + 0.25f * (float) (i % 13);
     flat[i] = 0.9f + 0.01f * (float) (i % 17);
+    mean[i] = (200.0f + (float) (i * 7919 % 1201)) / 100.0f;
   }
   run_variant (base_name, base, false);
 #define OPTION(what, ...) \
@@ -292,6 +300,8 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
   OPTION ("relative", c.threshold = 0.3,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
   OPTION ("dark-flat", c.dark = dark, c.flat = flat);
+  /* a dark of 100 frames, which does not fit 32 bits with a flat */
+  OPTION ("dark-100-flat", c.dark = mean, c.flat = flat);
   OPTION (
       "weight", c.sigma = 3, c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
   OPTION ("dark-flat-relative-weight", c.dark = dark, c.flat = flat,
@@ -301,6 +311,7 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
 #undef OPTION
   free (dark);
   free (flat);
+  free (mean);
 }
 
 static void

@@ -275,6 +275,16 @@ count_row (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return GST_FLOW_OK;
 }
 
+static gint first_event; /* atomic */
+
+static gboolean
+note_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  g_atomic_int_compare_and_exchange (&first_event, 0, GST_EVENT_TYPE (event));
+  gst_event_unref (event);
+  return TRUE;
+}
+
 /* A row is measured while lines may come; one too many is seen by the next. */
 static void
 wait_for_rows (gint n)
@@ -307,11 +317,13 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
       "application/x-slc,format=ci16,width=211,height=307");
 
   gst_pad_set_chain_function (sink, count_row);
+  gst_pad_set_event_function (sink, note_event);
   gst_pad_set_active (sink, TRUE);
   g_object_set (x, "nx", 3, "ny", 4, "xsearch", 16, "ysearch", 16, NULL);
   pad = gst_element_get_static_pad (x, "src");
   fail_unless (gst_pad_link (pad, sink) == GST_PAD_LINK_OK);
   gst_object_unref (pad);
+  g_atomic_int_set (&first_event, 0);
   gst_element_set_state (x, GST_STATE_PLAYING);
   gst_segment_init (&segment, GST_FORMAT_BYTES); /* as filesrc has it */
   for (guint s = 0; s < 2; s++) {
@@ -323,6 +335,9 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
     gst_pad_push_event (sources[s], gst_event_new_stream_start ("test"));
     gst_pad_push_event (sources[s], gst_event_new_caps (caps));
     gst_pad_push_event (sources[s], gst_event_new_segment (&segment));
+    /* of the image, not of what goes out, which has not begun */
+    gst_pad_push_event (sources[s],
+        gst_event_new_tag (gst_tag_list_new (GST_TAG_TITLE, "ref", NULL)));
   }
   g_atomic_int_set (&n_rows, 0);
   /* the first row's patches end with line 64 + 42 + 32 */
@@ -340,6 +355,8 @@ GST_START_TEST (test_rows_come_as_soon_as_their_lines_are_there)
   fail_unless (push_lines (1, 180, 84) == GST_FLOW_OK);
   wait_for_rows (4);
   fail_unless (push_lines (1, 264, 1) == GST_FLOW_EOS); /* nothing is left */
+  fail_unless_equals_int (
+      g_atomic_int_get (&first_event), GST_EVENT_STREAM_START);
   gst_element_set_state (x, GST_STATE_NULL);
   for (guint s = 0; s < 2; s++)
     gst_clear_object (&sources[s]);
@@ -561,6 +578,33 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
 }
 GST_END_TEST
 
+/* Their offsets are found, but GMTSAR's correlation is of whole numbers. */
+GST_START_TEST (test_numbers_below_1_are_told)
+{
+  gfloat *numbers = g_new (gfloat, WIDTH * HEIGHT);
+  GRand *random = g_rand_new_with_seed (3);
+  GstElement *pipeline;
+  GstBus *bus;
+
+  for (guint i = 0; i < WIDTH * HEIGHT; i++)
+    numbers[i] = (gfloat) g_rand_double_range (random, 0.1, 0.9);
+  check_write_file ("small.f32", numbers, WIDTH * HEIGHT * sizeof (gfloat));
+  pipeline = check_launch (
+      "slcsrc location=$/small.f32 width=211 format=f32 ! x.reference slcsrc "
+      "location=$/small.f32 width=211 format=f32 ! x.secondary insarxcorr "
+      "name=x " GRID " ! fakesink");
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "The correlation of every patch is 0");
+  gst_object_unref (bus);
+  check_stop (pipeline);
+  g_rand_free (random);
+  g_free (numbers);
+}
+GST_END_TEST
+
 GST_START_TEST (test_the_fit_pad_comes_and_goes)
 {
   GstElement *x = gst_element_factory_make ("insarxcorr", NULL);
@@ -618,6 +662,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
+  tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (
       tc, test_lines_from_before_a_flush_of_the_other_side_are_dropped);

@@ -4,6 +4,8 @@
  * middle of all, and buffers that are none. To be run under the sanitizers. */
 #include "check-common.h"
 
+#include "gstimagingnpy.h"
+
 enum { WIDTH = 31, HEIGHT = 9, N_LIGHTS = 6, N_STEPS = 400, MAX_OUTPUTS = 4 };
 
 typedef struct {
@@ -373,24 +375,188 @@ bad_buffer (const GstVideoInfo *info, guint which)
   return bad;
 }
 
+/* Fails unless an error about the stream comes. */
+static void
+check_stream_error (Rough *r, guint which)
+{
+  GstMessage *message =
+      gst_bus_timed_pop_filtered (r->bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
+  GError *error;
+
+  fail_unless (message != NULL, "%s: buffer %u is taken", r->kind->line, which);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
+  g_error_free (error);
+  gst_message_unref (message);
+}
+
 GST_START_TEST (test_what_is_no_frame_is_said)
 {
   for (guint which = 0; which < N_BAD; which++) {
     Rough r = rough_new (__i__);
-    GstMessage *message;
-    GError *error;
 
     set_caps (&r, HEIGHT);
     gst_harness_push (r.in, bad_buffer (&r.info, which));
-    message =
-        gst_bus_timed_pop_filtered (r.bus, 10 * GST_SECOND, GST_MESSAGE_ERROR);
-    fail_unless (
-        message != NULL, "%s: buffer %u is taken", r.kind->line, which);
-    gst_message_parse_error (message, &error, NULL);
-    fail_unless (error->domain == GST_STREAM_ERROR, "%s", error->message);
-    g_error_free (error);
-    gst_message_unref (message);
+    check_stream_error (&r, which);
     rough_free (&r);
+  }
+}
+GST_END_TEST
+
+/* So is what is no albedo, which is taken with the next normals. */
+GST_START_TEST (test_what_is_no_albedo_is_said)
+{
+  g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+
+  for (guint which = 0; which < N_BAD; which++) {
+    Rough r = rough_new (3 * G_N_ELEMENTS (backends) + __i__);
+    GstHarness *albedo =
+        gst_harness_new_with_element (r.element, "albedo", NULL);
+
+    set_caps (&r, HEIGHT);
+    gst_harness_set_src_caps_str (albedo, caps);
+    gst_harness_push (albedo, bad_buffer (&r.info, which));
+    gst_harness_push (r.in, check_noise (&r.info, 0));
+    check_stream_error (&r, which);
+    gst_harness_teardown (albedo);
+    rough_free (&r);
+  }
+}
+GST_END_TEST
+
+/* A filesrc gives BYTES: nothing is converted. */
+GST_START_TEST (test_a_segment_may_be_of_bytes)
+{
+  GstBuffer *expected = play_afresh (__i__), *found;
+  Rough r = rough_new (__i__);
+  GstVideoInfo info = check_info (r.kind->format, WIDTH, HEIGHT);
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_BYTES);
+  begin_stream (&r, HEIGHT);
+  gst_harness_push_event (r.in, gst_event_new_segment (&segment));
+  found = play (&r);
+  check_same_pixels (found, expected, &info);
+  gst_buffer_unref (found);
+  gst_buffer_unref (expected);
+  rough_free (&r);
+}
+GST_END_TEST
+
+/* Upstream may not know yet what it is going to send. */
+GST_START_TEST (test_an_allocation_may_be_asked_for_without_caps)
+{
+  Rough r = rough_new (__i__);
+
+  for (guint i = 0; i < 2; i++) {
+    GstQuery *query = gst_query_new_allocation (NULL, TRUE);
+
+    gst_pad_peer_query (r.in->srcpad, query);
+    fail_unless_equals_int (gst_query_get_n_allocation_pools (query), 0);
+    gst_query_unref (query);
+    begin_stream (&r, HEIGHT);
+    gst_buffer_unref (play (&r));
+  }
+  rough_free (&r);
+}
+GST_END_TEST
+
+/* --- one after the other -------------------------------------------------- */
+
+static guint
+photostereo_on (guint backend)
+{
+  return G_N_ELEMENTS (backends) + backend;
+}
+
+/* A pad pushes caps that were refused again before the next buffer. */
+GST_START_TEST (test_caps_that_were_refused_stay_so)
+{
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  g_autofree guint8 *ones = g_malloc (HEIGHT * WIDTH);
+  g_autofree gchar *path = check_path_of ("mask.npy");
+  Rough r = rough_new (photostereo_on (__i__));
+
+  memset (ones, 1, HEIGHT * WIDTH);
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_U8, 2, dims, ones, NULL));
+  g_object_set (r.element, "mask-location", path, NULL);
+  begin_stream (&r, HEIGHT);
+  gst_buffer_unref (play (&r));
+  set_caps (&r, HEIGHT + 2); /* the mask is of another size */
+  for (guint i = 0; i < 2; i++)
+    fail_unless (
+        gst_harness_push (r.in, check_noise (&r.info, i)) != GST_FLOW_OK);
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 1);
+  g_object_set (r.element, "mask-location", NULL, NULL);
+  gst_buffer_unref (play (&r));
+  rough_free (&r);
+}
+GST_END_TEST
+
+/* The normals after it may be of another size. */
+GST_START_TEST (test_an_albedo_goes_with_its_pad)
+{
+  Rough r = rough_new (3 * G_N_ELEMENTS (backends) + __i__);
+  GstHarness *albedo = gst_harness_new_with_element (r.element, "albedo", NULL);
+  g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+
+  begin_stream (&r, HEIGHT);
+  gst_harness_set_src_caps_str (albedo, caps);
+  check_push (albedo, check_noise (&r.info, 0), GST_FLOW_OK);
+  check_push (r.in, check_noise (&r.info, 0), GST_FLOW_OK);
+  gst_buffer_unref (check_pull (r.out[0]));
+  gst_harness_teardown (albedo); /* releases the pad */
+  set_caps (&r, HEIGHT - 2);
+  for (guint i = 1; i < 3; i++) {
+    gst_harness_push (r.in, check_noise (&r.info, i));
+    gst_buffer_unref (check_pull (r.out[0]));
+  }
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
+  rough_free (&r);
+}
+GST_END_TEST
+
+typedef struct {
+  GstElement *element;
+  GstPadTemplate *template;
+  gint n_ready; /* atomic */
+} Request;
+
+static gpointer
+request (gpointer data)
+{
+  Request *r = data;
+
+  g_atomic_int_inc (&r->n_ready);
+  while (g_atomic_int_get (&r->n_ready) < 2)
+    ;
+  return gst_element_request_pad (r->element, r->template, NULL, NULL);
+}
+
+GST_START_TEST (test_two_threads_get_one_pad)
+{
+  static const gchar *const names[][2] = {{"photostereo", "normal"},
+      {"normalintegrate", "height"}, {"relight", "albedo"}};
+
+  for (guint i = 0; i < 300; i++) {
+    const gchar *const *name = names[i % G_N_ELEMENTS (names)];
+    Request r = {.element = gst_element_factory_make (name[0], NULL)};
+    GstPad *one, *other;
+    GThread *thread;
+
+    r.template = gst_element_get_pad_template (r.element, name[1]);
+    thread = g_thread_new ("request", request, &r);
+    one = request (&r);
+    other = g_thread_join (thread);
+    fail_unless ((one == NULL) != (other == NULL));
+    one = one ? one : other;
+    gst_element_release_request_pad (r.element, one);
+    gst_object_unref (one);
+    one = request (&r);
+    fail_unless (one != NULL);
+    gst_object_unref (one);
+    gst_object_unref (r.element);
   }
 }
 GST_END_TEST
@@ -406,6 +572,13 @@ rough_suite (void)
   tcase_add_checked_fixture (tc, setup, check_remove_folder);
   tcase_add_loop_test (tc, test_a_storm_leaves_nothing_behind, 0, N_RUNS);
   tcase_add_loop_test (tc, test_what_is_no_frame_is_said, 0, N_RUNS);
+  tcase_add_loop_test (tc, test_what_is_no_albedo_is_said, 0, 2);
+  tcase_add_loop_test (tc, test_a_segment_may_be_of_bytes, 0, N_RUNS);
+  tcase_add_loop_test (
+      tc, test_an_allocation_may_be_asked_for_without_caps, 0, N_RUNS);
+  tcase_add_loop_test (tc, test_caps_that_were_refused_stay_so, 0, 2);
+  tcase_add_loop_test (tc, test_an_albedo_goes_with_its_pad, 0, 2);
+  tcase_add_test (tc, test_two_threads_get_one_pad);
   return suite;
 }
 

@@ -96,6 +96,30 @@ GST_START_TEST (test_calibration_files_are_applied_in_their_order)
 }
 GST_END_TEST;
 
+/* A table may turn counts into electrons, beyond what samples can be. */
+GST_START_TEST (test_a_threshold_is_in_the_unit_of_the_table)
+{
+  gfloat *lut = g_new (gfloat, 65536);
+  g_autofree gchar *path = NULL, *properties = NULL;
+  Sh sh;
+
+  for (guint i = 0; i < 65536; i++)
+    lut[i] = 10 * i;
+  path = save ("lut.npy", 1, 65536, lut);
+  properties = g_strdup_printf (
+      "lut-location=%s threshold-mode=absolute threshold=100000", path);
+  sh = sh_new (backends[__i__], properties);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 20000), 0, IMK_SHCENTROID_FLUX),
+      16 * 100000);
+  g_object_set (sh.element, "lut-location", "", "threshold", 1e9, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 65535), 0, IMK_SHCENTROID_FLUX), 0);
+  sh_free (&sh);
+  g_free (lut);
+}
+GST_END_TEST;
+
 static void
 check_refused (const gchar *backend, const gchar *property, const gchar *path,
     GQuark domain, gint code, const gchar *words)
@@ -624,6 +648,8 @@ shcentroid_calibration_suite (void)
   tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
   tcase_add_loop_test (
       tcase, test_calibration_files_are_applied_in_their_order, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_threshold_is_in_the_unit_of_the_table, 0, n);
   tcase_add_loop_test (
       tcase, test_a_calibration_file_that_does_not_fit_is_refused, 0, n);
   tcase_add_loop_test (

@@ -2,39 +2,17 @@
 /* The photometric stereo kernel against closed forms, the worked example of its
  * header's paper, an independent float64 solver, and the backends against each
  * other. */
-#include "kernel-test.h"
+#include "photo-common.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "photostereo/photostereo.h"
-
 enum { MAX_LIGHTS = 300 };
-
-static const double degrees = 57.295779513082323;
 
 /* ------------------------------------------------------------------------
  * Helpers. */
-
-/* Lights on a dome, from the zenith down to @lowest (z of the unit vector). */
-static void
-fill_dome (
-    ImkPhotostereoLight *lights, uint32_t n, double radius, double lowest)
-{
-  for (uint32_t i = 0; i < n; i++) {
-    double z = 1 - (1 - lowest) * (i + 0.5) / n;
-    double r = sqrt (1 - z * z), phi = i * 2.399963229728653;
-
-    lights[i] = (ImkPhotostereoLight){
-        .x = radius * r * cos (phi),
-        .y = radius * r * sin (phi),
-        .z = radius * z,
-        .intensity = {1, 1, 1},
-    };
-  }
-}
 
 static ImkPhotostereoConfig
 config_of (ImkType type, uint32_t width, uint32_t height, uint32_t channels,
@@ -72,121 +50,21 @@ add (ImkPhotostereo *s, const TestImage *frame, uint32_t light)
   test_ok (imk_photostereo_add (s, &frame->image, light, NULL, &error), &error);
 }
 
-static void
-set_sample (
-    TestImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
-{
-  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
-  size_t i = (size_t) x * image->image.channels + channel;
-
-  if (image->image.type == IMK_TYPE_U8)
-    row[i] = (uint8_t) value;
-  else
-    ((uint16_t *) row)[i] = (uint16_t) value;
-}
-
-static double
-get (const TestImage *image, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row =
-      (const uint8_t *) image->image.data + y * image->image.stride;
-  size_t i = (size_t) x * image->image.channels + channel;
-
-  switch (image->image.type) {
-  case IMK_TYPE_U8:
-    return row[i];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) row)[i];
-  default:
-    return ((const float *) row)[i];
-  }
-}
-
-/* All four outputs, with canaries. */
-typedef struct Solved {
-  TestImage normal, albedo, ambient, quality;
-  ImkPhotostereoSummary summary;
-} Solved;
-
-static Solved
-solved_new (const ImkPhotostereoConfig *c, ImkType type)
-{
-  uint32_t colours = imk_photostereo_n_colours (c);
-  uint32_t w = c->width, h = c->height;
-  bool u16 = type == IMK_TYPE_U16;
-
-  return (Solved){
-      .normal = test_image_new (type, w, h, u16 ? 4 : 3, 12),
-      .albedo =
-          test_image_new (type, w, h, u16 && colours == 3 ? 4 : colours, 4),
-      .ambient =
-          test_image_new (type, w, h, u16 && colours == 3 ? 4 : colours, 0),
-      .quality = test_image_new (u16 ? type : IMK_TYPE_F32, w, h, 4, 8),
-  };
-}
-
-static void
-solved_free (Solved *s)
-{
-  test_image_free (&s->normal);
-  test_image_free (&s->albedo);
-  test_image_free (&s->ambient);
-  test_image_free (&s->quality);
-}
-
-static void
-solve_into (ImkPhotostereo *s, Solved *to)
-{
-  ImkPhotostereoOutputs out = {
-      .normal = to->normal.image,
-      .albedo = to->albedo.image,
-      .ambient = to->ambient.image,
-      .quality = to->quality.image,
-  };
-  ImkError error;
-
-  test_ok (imk_photostereo_solve (s, &out, &to->summary, NULL, &error), &error);
-  test_image_check_canaries (&to->normal, "normal");
-  test_image_check_canaries (&to->albedo, "albedo");
-  test_image_check_canaries (&to->ambient, "ambient");
-  test_image_check_canaries (&to->quality, "quality");
-}
-
 static Solved
 solve (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkType type)
 {
   Solved to = solved_new (c, type);
 
-  solve_into (s, &to);
+  solved_fill (&to, s, false);
   return to;
 }
 
 static void
 check_same (const Solved *a, const Solved *b, const char *where)
 {
-  test_image_same (&a->normal, &b->normal, where);
-  test_image_same (&a->albedo, &b->albedo, where);
-  test_image_same (&a->ambient, &b->ambient, where);
-  test_image_same (&a->quality, &b->quality, where);
+  solved_same (a, b, where);
   test_check (memcmp (&a->summary, &b->summary, sizeof (a->summary)) == 0,
       "%s: the summaries differ", where);
-}
-
-static double
-angle (const double a[3], const double b[3])
-{
-  double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2];
-  double z = a[0] * b[1] - a[1] * b[0];
-
-  return degrees * atan2 (sqrt (x * x + y * y + z * z),
-                       a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
-}
-
-static void
-get_normal (const Solved *s, uint32_t x, uint32_t y, double n[3])
-{
-  for (uint32_t k = 0; k < 3; k++)
-    n[k] = get (&s->normal, x, y, k);
 }
 
 /* ------------------------------------------------------------------------
@@ -347,7 +225,7 @@ run_example (ImkPhotostereoConfig *c, const uint8_t *grey, ImkBackend backend)
   Solved solved;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
-    set_sample (&frame, 0, 0, 0, grey[i]);
+    photo_set (&frame, 0, 0, 0, grey[i]);
     add (s, &frame, i);
   }
   solved = solve (s, c, IMK_TYPE_F32);
@@ -363,18 +241,21 @@ check_pixel (Solved *s, double full_scale, double x, double y, double z,
   double albedo = sqrt (x * x + y * y + z * z), n[3];
   double expected[] = {x / albedo, y / albedo, z / albedo};
 
-  get_normal (s, 0, 0, n);
-  test_check (angle (n, expected) < 1e-4,
+  solved_normal (s, 0, 0, n);
+  test_check (photo_angle (n, expected) < 1e-4,
       "%s: n = (%.7g, %.7g, %.7g), expected (%.7g, %.7g, %.7g)", where, n[0],
       n[1], n[2], expected[0], expected[1], expected[2]);
-  test_check (fabs (get (&s->albedo, 0, 0, 0) * full_scale - albedo) < 1e-3,
+  test_check (
+      fabs (photo_get (&s->albedo, 0, 0, 0) * full_scale - albedo) < 1e-3,
       "%s: albedo %.7g, expected %.7g", where,
-      get (&s->albedo, 0, 0, 0) * full_scale, albedo);
-  test_check (get (&s->quality, 0, 0, 0) == lights,
-      "%s: %g lights, expected %g", where, get (&s->quality, 0, 0, 0), lights);
-  test_check (fabs (get (&s->quality, 0, 0, 2) * full_scale - residual) < 1e-3,
+      photo_get (&s->albedo, 0, 0, 0) * full_scale, albedo);
+  test_check (photo_get (&s->quality, 0, 0, 0) == lights,
+      "%s: %g lights, expected %g", where, photo_get (&s->quality, 0, 0, 0),
+      lights);
+  test_check (
+      fabs (photo_get (&s->quality, 0, 0, 2) * full_scale - residual) < 1e-3,
       "%s: residual %.7g, expected %.7g", where,
-      get (&s->quality, 0, 0, 2) * full_scale, residual);
+      photo_get (&s->quality, 0, 0, 2) * full_scale, residual);
   solved_free (s);
 }
 
@@ -510,7 +391,7 @@ render (
       g = albedo_at (x, y) * dot (n, l) * c->lights[i].intensity[0];
       g = g < 0 ? 0 : g > 1 ? 1 : g;
       for (uint32_t k = 0; k < c->channels; k++)
-        set_sample (frame, x, y, k, (uint32_t) (g * maximum + 0.5));
+        photo_set (frame, x, y, k, (uint32_t) (g * maximum + 0.5));
     }
 }
 
@@ -532,14 +413,14 @@ check_shape (const ImkPhotostereoConfig *c, uint32_t shape, double tolerance,
       double n[3], found[3];
 
       shape_at (shape, x, y, n);
-      get_normal (&solved, x, y, found);
-      test_check (angle (n, found) < tolerance,
-          "%s: %.5f degrees off at (%u, %u), shape %u", where, angle (n, found),
-          x, y, shape);
+      solved_normal (&solved, x, y, found);
+      test_check (photo_angle (n, found) < tolerance,
+          "%s: %.5f degrees off at (%u, %u), shape %u", where,
+          photo_angle (n, found), x, y, shape);
       test_check (
-          fabs (get (&solved.albedo, x, y, 0) - albedo_at (x, y)) <= 1e-4,
+          fabs (photo_get (&solved.albedo, x, y, 0) - albedo_at (x, y)) <= 1e-4,
           "%s: albedo %.6f at (%u, %u), expected %.6f", where,
-          get (&solved.albedo, x, y, 0), x, y, albedo_at (x, y));
+          photo_get (&solved.albedo, x, y, 0), x, y, albedo_at (x, y));
     }
   test_check (solved.summary.n_invalid == 0, "%s: invalid pixels", where);
   solved_free (&solved);
@@ -567,7 +448,7 @@ test_each_light_model_inverts_itself (void)
   };
   ImkPhotostereoLight lights[24] = {{0}};
 
-  fill_dome (lights, 24, 300, 0.75);
+  photo_fill_dome (lights, 24, 300, 0.75);
   for (uint32_t i = 0; i < 24; i++)
     for (int k = 0; k < 3; k++)
       lights[i].intensity[k] = 1 + 0.02 * i;
@@ -575,7 +456,7 @@ test_each_light_model_inverts_itself (void)
     for (uint32_t shape = 0; shape < 3; shape++) {
       ImkPhotostereoConfig c;
 
-      fill_dome (lights, 24,
+      photo_fill_dome (lights, 24,
           models[m].positions                            ? 300
           : models[m].model == IMK_PHOTOSTEREO_MODEL_RAW ? 1
                                                          : 7,
@@ -635,9 +516,9 @@ spoil (const ImkPhotostereoConfig *c, uint32_t i, uint32_t n_outliers,
 
       shape_at (2, x, y, n);
       if (rank_of (c, n, i, true) < n_outliers / 2)
-        set_sample (frame, x, y, 0, 65535);
+        photo_set (frame, x, y, 0, 65535);
       else if (rank_of (c, n, i, false) < n_outliers / 2)
-        set_sample (frame, x, y, 0, 300);
+        photo_set (frame, x, y, 0, 300);
     }
 }
 
@@ -655,7 +536,7 @@ test_highlights_and_shadows_are_rejected (void)
   };
   ImkPhotostereoLight lights[N] = {{0}};
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t percent = 10; percent <= 30; percent += 10)
     for (uint32_t run = 0; run < 3; run++) {
       ImkPhotostereoConfig c =
@@ -682,8 +563,8 @@ test_highlights_and_shadows_are_rejected (void)
           double n[3], found[3], e;
 
           shape_at (2, x, y, n);
-          get_normal (&solved, x, y, found);
-          e = angle (n, found);
+          solved_normal (&solved, x, y, found);
+          e = photo_angle (n, found);
           sum += e / (W * H);
           worst = e > worst ? e : worst;
         }
@@ -725,7 +606,7 @@ test_float64_solver_agrees (void)
   enum { N = 40, W = 67, H = 9 };
   ImkPhotostereoLight lights[N] = {{0}};
 
-  fill_dome (lights, N, 250, 0.3);
+  photo_fill_dome (lights, N, 250, 0.3);
   for (uint32_t m = 0; m < sizeof (modes) / sizeof (modes[0]); m++) {
     bool relative = modes[m].thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
     const double *t = relative ? relative_ : absolute;
@@ -747,11 +628,12 @@ test_float64_solver_agrees (void)
       for (uint32_t y = 0; y < H; y++)
         for (uint32_t x = 0; x < W; x++) {
           uint64_t r = test_random (&seed);
-          double noise = get (&frames[i], x, y, 0) + (double) (r >> 58) - 32;
+          double noise =
+              photo_get (&frames[i], x, y, 0) + (double) (r >> 58) - 32;
 
           if ((r & 15) == 0) /* an outlier */
             noise = (double) ((r >> 8) & 255);
-          set_sample (&frames[i], x, y, 0,
+          photo_set (&frames[i], x, y, 0,
               (uint32_t) (noise < 0     ? 0
                           : noise > 255 ? 255
                                         : noise));
@@ -767,18 +649,19 @@ test_float64_solver_agrees (void)
 
         for (uint32_t i = 0; i < N; i++) {
           vector_at (&c, i, x, y, l[i]);
-          g[i] = get (&frames[i], x, y, 0) / 255;
+          g[i] = photo_get (&frames[i], x, y, 0) / 255;
         }
         used = reference (&c, N, l, g, relative, t, n, &tie);
         n_ties += tie;
         if (tie)
           continue;
-        get_normal (&solved, x, y, found);
-        test_check (get (&solved.quality, x, y, 0) == used,
+        solved_normal (&solved, x, y, found);
+        test_check (photo_get (&solved.quality, x, y, 0) == used,
             "mode %u: %g lights at (%u, %u), expected %u", m,
-            get (&solved.quality, x, y, 0), x, y, used);
-        test_check (used == 0 || angle (n, found) < 0.002,
-            "mode %u: %.6f degrees off at (%u, %u)", m, angle (n, found), x, y);
+            photo_get (&solved.quality, x, y, 0), x, y, used);
+        test_check (used == 0 || photo_angle (n, found) < 0.002,
+            "mode %u: %.6f degrees off at (%u, %u)", m, photo_angle (n, found),
+            x, y);
       }
     test_check (n_ties < W * H / 20, "mode %u: %u ties", m, n_ties);
     for (uint32_t i = 0; i < N; i++)
@@ -799,7 +682,7 @@ test_huber_solves_its_own_equation (void)
   Solved solved;
   uint64_t seed = 9;
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   c.robust = IMK_PHOTOSTEREO_ROBUST_HUBER;
   c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
   c.t_res = 0.01;
@@ -811,7 +694,7 @@ test_huber_solves_its_own_equation (void)
     for (uint32_t y = 0; y < H; y++)
       for (uint32_t x = 0; x < W; x++)
         if (test_random (&seed) % 5 == 0)
-          set_sample (&frames[i], x, y, 0, 60000);
+          photo_set (&frames[i], x, y, 0, 60000);
     add (s, &frames[i], i);
   }
   solved = solve (s, &c, IMK_TYPE_F32);
@@ -820,14 +703,14 @@ test_huber_solves_its_own_equation (void)
     for (uint32_t x = 0; x < W; x++) {
       double n[3], gradient[3] = {0}, l[3];
 
-      get_normal (&solved, x, y, n);
+      solved_normal (&solved, x, y, n);
       for (int k = 0; k < 3; k++)
-        n[k] *= get (&solved.albedo, x, y, 0);
+        n[k] *= photo_get (&solved.albedo, x, y, 0);
       for (uint32_t i = 0; i < N; i++) {
         double r;
 
         vector_at (&c, i, x, y, l);
-        r = dot (n, l) - get (&frames[i], x, y, 0) / 65535;
+        r = dot (n, l) - photo_get (&frames[i], x, y, 0) / 65535;
         r = r > 0.01 ? 0.01 : r < -0.01 ? -0.01 : r;
         for (int k = 0; k < 3; k++)
           gradient[k] += r * l[k];
@@ -857,7 +740,7 @@ make_frames (const ImkPhotostereoConfig *c, TestImage *frames, uint64_t seed)
       for (uint32_t x = 0; x < c->width; x++)
         if (test_random (&seed) % 6 == 0)
           for (uint32_t k = 0; k < c->channels; k++)
-            set_sample (&frames[i], x, y, k,
+            photo_set (&frames[i], x, y, k,
                 (uint32_t) (test_random (&seed) %
                             (c->type == IMK_TYPE_U8 ? 256 : 65536)));
   }
@@ -883,7 +766,7 @@ test_strips_threads_and_order_change_no_bit (void)
   Solved expected;
   ImkPhotostereo *s;
 
-  fill_dome (lights, N, 200, 0.4);
+  photo_fill_dome (lights, N, 200, 0.4);
   c.pattern = IMK_PHOTOSTEREO_PATTERN_GBRG;
   make_frames (&c, frames, 3);
   s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -902,9 +785,9 @@ test_strips_threads_and_order_change_no_bit (void)
 
       add (s, &frames[light], light);
       if (i % 9 == run) /* a look at what is there so far */
-        solve_into (s, &solved);
+        solved_fill (&solved, s, false);
     }
-    solve_into (s, &solved);
+    solved_fill (&solved, s, false);
     check_same (&expected, &solved, "another order, strip or thread count");
     solved_free (&solved);
     imk_photostereo_free (s);
@@ -923,7 +806,7 @@ test_a_set_so_far_is_a_set_of_its_own (void)
   Solved so_far, alone;
   ImkPhotostereo *s;
 
-  fill_dome (lights, N, 1, 0.4);
+  photo_fill_dome (lights, N, 1, 0.4);
   c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
   make_frames (&c, frames, 8);
   s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -958,17 +841,17 @@ check_all_invalid (const Solved *s, const char *where)
   for (uint32_t y = 0; y < n->height; y++)
     for (uint32_t x = 0; x < n->width; x++)
       for (uint32_t k = 0; k < 4; k++) {
-        test_check (k == 3 || get (&s->normal, x, y, k) == 0,
+        test_check (k == 3 || photo_get (&s->normal, x, y, k) == 0,
             "%s: a normal at (%u, %u)", where, x, y);
-        test_check (get (&s->quality, x, y, k) == 0,
+        test_check (photo_get (&s->quality, x, y, k) == 0,
             "%s: quality %u is %g at (%u, %u)", where, k,
-            get (&s->quality, x, y, k), x, y);
-        test_check (k > 0 || get (&s->albedo, x, y, k) == 0,
-            "%s: albedo %g at (%u, %u)", where, get (&s->albedo, x, y, k), x,
-            y);
-        test_check (k > 0 || isfinite (get (&s->ambient, x, y, k)),
-            "%s: ambient %g at (%u, %u)", where, get (&s->ambient, x, y, k), x,
-            y);
+            photo_get (&s->quality, x, y, k), x, y);
+        test_check (k > 0 || photo_get (&s->albedo, x, y, k) == 0,
+            "%s: albedo %g at (%u, %u)", where, photo_get (&s->albedo, x, y, k),
+            x, y);
+        test_check (k > 0 || isfinite (photo_get (&s->ambient, x, y, k)),
+            "%s: ambient %g at (%u, %u)", where,
+            photo_get (&s->ambient, x, y, k), x, y);
       }
   test_check (s->summary.n_invalid == s->summary.n_pixels,
       "%s: %llu of %llu invalid", where,
@@ -991,7 +874,7 @@ test_what_cannot_be_solved_is_marked (void)
     Solved solved;
 
     c.robust = solvers[solver];
-    fill_dome (lights, N, 1, 0.4);
+    photo_fill_dome (lights, N, 1, 0.4);
     s = kernel_new (IMK_BACKEND_CPU, &c);
     for (uint32_t n = 0; n < 3; n++) { /* 0, 1, 2 pictures */
       if (n) {
@@ -1044,7 +927,7 @@ test_what_all_lights_clip_is_invalid (void)
   ImkPhotostereo *s;
   Solved solved;
 
-  fill_dome (lights, N, 1, 0.4);
+  photo_fill_dome (lights, N, 1, 0.4);
   test_image_fill (&frame, FILL_MAXIMUM, 255, 0);
   for (uint32_t run = 0; run < 3; run++) {
     c.robust = run == 2 ? IMK_PHOTOSTEREO_ROBUST_HUBER
@@ -1056,8 +939,8 @@ test_what_all_lights_clip_is_invalid (void)
       add (s, &frame, i);
     solved = solve (s, &c, IMK_TYPE_F32);
     check_all_invalid (&solved, "saturated");
-    test_check (get (&solved.ambient, 0, 0, 0) == 1, "ambient %g",
-        get (&solved.ambient, 0, 0, 0));
+    test_check (photo_get (&solved.ambient, 0, 0, 0) == 1, "ambient %g",
+        photo_get (&solved.ambient, 0, 0, 0));
     solved_free (&solved);
     imk_photostereo_free (s);
   }
@@ -1075,8 +958,8 @@ render_overexposed (
   for (uint32_t y = 0; y < c->height; y++)
     for (uint32_t x = 0; x < c->width; x++)
       for (uint32_t k = 0; k < c->channels; k++)
-        if (get (frame, x, y, k) >= level) {
-          set_sample (frame, x, y, k, level + (x + y) % 2);
+        if (photo_get (frame, x, y, k) >= level) {
+          photo_set (frame, x, y, k, level + (x + y) % 2);
           n++;
         }
   return n;
@@ -1094,9 +977,9 @@ mean_error (const ImkPhotostereoConfig *c, const Solved *solved, uint64_t *n)
       double truth[3], found[3];
 
       shape_at (2, x, y, truth);
-      get_normal (solved, x, y, found);
+      solved_normal (solved, x, y, found);
       if (dot (found, found) != 0) {
-        sum += angle (truth, found);
+        sum += photo_angle (truth, found);
         ++*n;
       }
     }
@@ -1112,7 +995,7 @@ test_clipped_samples_are_outliers_from_the_start (void)
       IMK_PHOTOSTEREO_ROBUST_HUBER};
   ImkPhotostereoLight lights[N] = {{0}};
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t run = 0; run < 6; run++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
@@ -1171,10 +1054,10 @@ test_a_clipped_channel_is_enough (void)
   ImkPhotostereo *s;
   Solved solved;
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   test_image_fill (&dark, FILL_MAXIMUM, 10, 0);
   test_image_fill (&mask, FILL_MAXIMUM, 1, 0);
-  set_sample (&mask, 8, 1, 0, 0);
+  photo_set (&mask, 8, 1, 0, 0);
   c.dark = &dark.image;
   c.mask = &mask.image;
   c.t_max = c.t_res = 100;
@@ -1184,13 +1067,14 @@ test_a_clipped_channel_is_enough (void)
     test_image_fill (&frame, FILL_MAXIMUM, 100, 0);
     for (uint32_t x = 0; x < W; x++) /* the x-th pixel under x lights */
       for (uint32_t y = 0; y < H; y++)
-        set_sample (&frame, x, y, i % 3, i < x ? 255 : 254);
+        photo_set (&frame, x, y, i % 3, i < x ? 255 : 254);
     add (s, &frame, i);
   }
   solved = solve (s, &c, IMK_TYPE_F32);
   for (uint32_t x = 0; x < W; x++)
-    test_check (get (&solved.quality, x, 0, IMK_PHOTOSTEREO_LIGHTS) == N - x,
-        "%g lights at pixel %u", get (&solved.quality, x, 0, 0), x);
+    test_check (
+        photo_get (&solved.quality, x, 0, IMK_PHOTOSTEREO_LIGHTS) == N - x,
+        "%g lights at pixel %u", photo_get (&solved.quality, x, 0, 0), x);
   test_check (solved.summary.n_clipped == 2 * 36 - 8,
       "%llu samples are clipped",
       (unsigned long long) solved.summary.n_clipped);
@@ -1213,11 +1097,11 @@ test_mask_is_obeyed (void)
   ImkPhotostereo *s;
   Solved all, some;
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   make_frames (&c, frames, 4);
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++)
-      set_sample (&mask, x, y, 0, (x * y) % 3 == 1 && x < 60 ? 1 + x : 0);
+      photo_set (&mask, x, y, 0, (x * y) % 3 == 1 && x < 60 ? 1 + x : 0);
   for (uint32_t masked = 0; masked < 2; masked++) {
     c.mask = masked ? &mask.image : NULL;
     s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1229,11 +1113,12 @@ test_mask_is_obeyed (void)
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++)
       for (uint32_t k = 0; k < 3; k++) {
-        double expected = get (&mask, x, y, 0) ? get (&all.normal, x, y, k) : 0;
+        double expected =
+            photo_get (&mask, x, y, 0) ? photo_get (&all.normal, x, y, k) : 0;
 
-        test_check (get (&some.normal, x, y, k) == expected,
-            "normal %g at (%u, %u), expected %g", get (&some.normal, x, y, k),
-            x, y, expected);
+        test_check (photo_get (&some.normal, x, y, k) == expected,
+            "normal %g at (%u, %u), expected %g",
+            photo_get (&some.normal, x, y, k), x, y, expected);
       }
   test_image_same (&all.ambient, &some.ambient, "ambient in and out of a mask");
   solved_free (&all);
@@ -1254,7 +1139,7 @@ test_colours_of_a_mosaic (void)
   enum { N = 20, W = 9, H = 7 };
   ImkPhotostereoLight lights[N] = {{0}};
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t i = 0; i < N; i++)
     for (uint32_t k = 0; k < 3; k++)
       lights[i].intensity[k] = 0.5 + 0.02 * ((i + 5 * k) % 20);
@@ -1280,7 +1165,7 @@ test_colours_of_a_mosaic (void)
           for (uint32_t x = 0; x < W; x++) {
             uint32_t k = sites[pattern - 1][2 * (y & 1) + (x & 1)];
 
-            set_sample (&frame, x, y, 0,
+            photo_set (&frame, x, y, 0,
                 (uint32_t) (65535 * colour[k] * shade * lights[i].intensity[k] +
                             0.5));
           }
@@ -1291,16 +1176,18 @@ test_colours_of_a_mosaic (void)
       solved = solve (s, &c, IMK_TYPE_F32);
       for (uint32_t y = 0; y < H; y++)
         for (uint32_t x = 0; x < W; x++) {
-          get_normal (&solved, x, y, found);
-          test_check (angle (n, found) < 0.01, "%.5f degrees off at (%u, %u)",
-              angle (n, found), x, y);
+          solved_normal (&solved, x, y, found);
+          test_check (photo_angle (n, found) < 0.01,
+              "%.5f degrees off at (%u, %u)", photo_angle (n, found), x, y);
           for (uint32_t k = 0; k < 3; k++) {
-            test_check (fabs (get (&solved.albedo, x, y, k) - colour[k]) < 1e-4,
+            test_check (
+                fabs (photo_get (&solved.albedo, x, y, k) - colour[k]) < 1e-4,
                 "pattern %u, grey %u: albedo %u is %g at (%u, %u)", pattern,
-                grey, k, get (&solved.albedo, x, y, k), x, y);
-            test_check (fabs (get (&solved.ambient, x, y, k) - mean[k]) < 1e-4,
+                grey, k, photo_get (&solved.albedo, x, y, k), x, y);
+            test_check (
+                fabs (photo_get (&solved.ambient, x, y, k) - mean[k]) < 1e-4,
                 "pattern %u, grey %u: ambient %u is %g at (%u, %u)", pattern,
-                grey, k, get (&solved.ambient, x, y, k), x, y);
+                grey, k, photo_get (&solved.ambient, x, y, k), x, y);
           }
         }
       solved_free (&solved);
@@ -1318,7 +1205,7 @@ test_order_of_channels (void)
   ImkPhotostereoLight lights[N] = {{0}};
   Solved first;
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t o = 0; o < 5; o++) {
     ImkPhotostereoConfig c =
         config_of (IMK_TYPE_U8, W, H, orders[o][0], lights, N, false);
@@ -1336,7 +1223,7 @@ test_order_of_channels (void)
       for (uint32_t y = 0; y < H; y++)
         for (uint32_t x = 0; x < W; x++)
           for (uint32_t k = 0; k < 3; k++)
-            set_sample (&frame, x, y, c.colours[k],
+            photo_set (&frame, x, y, c.colours[k],
                 60 + i + (uint32_t) (test_random (&seed) % 64));
       add (s, &frame, i);
     }
@@ -1367,7 +1254,7 @@ test_dark_white_and_gamma (void)
   Solved solved;
   double mean = 0;
 
-  fill_dome (lights, N, 1, 0.6);
+  photo_fill_dome (lights, N, 1, 0.6);
   c.gamma = 2.2;
   c.full_scale = 4095;
   c.dark = &dark.image;
@@ -1377,8 +1264,8 @@ test_dark_white_and_gamma (void)
 #define CODE(v) ((uint32_t) (4095 * pow (v, 1 / 2.2) + 0.5))
   for (uint32_t y = 0; y < H; y++)
     for (uint32_t x = 0; x < W; x++) {
-      set_sample (&dark, x, y, 0, CODE (DARK (y)));
-      set_sample (&white, x, y, 0, CODE (FIELD (x) + DARK (y)));
+      photo_set (&dark, x, y, 0, CODE (DARK (y)));
+      photo_set (&white, x, y, 0, CODE (FIELD (x) + DARK (y)));
       mean += FIELD (x) / (W * H);
     }
   s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1389,7 +1276,7 @@ test_dark_white_and_gamma (void)
 
         shape_at (2, x, y, n);
         vector_at (&c, i, x, y, l);
-        set_sample (
+        photo_set (
             &frame, x, y, 0, CODE (0.9 * FIELD (x) * dot (n, l) + DARK (y)));
       }
     add (s, &frame, i);
@@ -1400,12 +1287,13 @@ test_dark_white_and_gamma (void)
       double n[3], found[3];
 
       shape_at (2, x, y, n);
-      get_normal (&solved, x, y, found);
-      test_check (angle (n, found) < 0.1, "%.4f degrees off at (%u, %u)",
-          angle (n, found), x, y);
-      test_check (fabs (get (&solved.albedo, x, y, 0) - 0.9 * mean) < 1e-3,
-          "albedo %g at (%u, %u), expected %g", get (&solved.albedo, x, y, 0),
-          x, y, 0.9 * mean);
+      solved_normal (&solved, x, y, found);
+      test_check (photo_angle (n, found) < 0.1, "%.4f degrees off at (%u, %u)",
+          photo_angle (n, found), x, y);
+      test_check (
+          fabs (photo_get (&solved.albedo, x, y, 0) - 0.9 * mean) < 1e-3,
+          "albedo %g at (%u, %u), expected %g",
+          photo_get (&solved.albedo, x, y, 0), x, y, 0.9 * mean);
     }
   solved_free (&solved);
   test_image_free (&frame);
@@ -1422,7 +1310,7 @@ test_encodings_round_the_same_numbers (void)
   ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
   TestImage frames[N], mask = test_image_new (IMK_TYPE_U8, W, H, 1, 0);
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   make_frames (&c, frames, 12);
   test_image_fill (&mask, FILL_CHECKERBOARD, 255, 0);
   c.mask = &mask.image;
@@ -1442,34 +1330,35 @@ test_encodings_round_the_same_numbers (void)
       u16 = solve (s, &c, IMK_TYPE_U16);
       for (uint32_t y = 0; y < H; y++)
         for (uint32_t x = 0; x < W; x++) {
-          bool valid = get (&mask, x, y, 0) != 0;
-          double z = get (&f32.normal, x, y, 2);
+          bool valid = photo_get (&mask, x, y, 0) != 0;
+          double z = photo_get (&f32.normal, x, y, 2);
 
           test_check ((z > 0) == valid, "z = %g at (%u, %u)", z, x, y);
           for (uint32_t k = 0; k < 3; k++) {
-            double v = get (&f32.normal, x, y, k);
+            double v = photo_get (&f32.normal, x, y, k);
 
-            test_check (fabs (get (&u8.normal, x, y, k) -
+            test_check (fabs (photo_get (&u8.normal, x, y, k) -
                               (valid ? 128 + 127 * v : 0)) <= 0.501,
-                "u8 %g for %g", get (&u8.normal, x, y, k), v);
-            test_check (fabs (get (&u16.normal, x, y, k) -
+                "u8 %g for %g", photo_get (&u8.normal, x, y, k), v);
+            test_check (fabs (photo_get (&u16.normal, x, y, k) -
                               (valid ? 32768 + 32767 * v : 0)) <= 0.51,
-                "u16 %g for %g", get (&u16.normal, x, y, k), v);
+                "u16 %g for %g", photo_get (&u16.normal, x, y, k), v);
           }
-          test_check (get (&u16.normal, x, y, 3) == (valid ? 65535 : 0),
-              "alpha %g", get (&u16.normal, x, y, 3));
+          test_check (photo_get (&u16.normal, x, y, 3) == (valid ? 65535 : 0),
+              "alpha %g", photo_get (&u16.normal, x, y, 3));
           for (uint32_t k = 0; k < (bayer ? 3 : 1); k++) {
-            double a = get (&f32.albedo, x, y, k);
-            double m = get (&f32.ambient, x, y, k);
+            double a = photo_get (&f32.albedo, x, y, k);
+            double m = photo_get (&f32.ambient, x, y, k);
 
-            test_check (fabs (get (&u8.albedo, x, y, k) -
+            test_check (fabs (photo_get (&u8.albedo, x, y, k) -
                               255 * (a > 1 ? 1 : a)) <= 0.501,
-                "u8 albedo %g for %g", get (&u8.albedo, x, y, k), a);
-            test_check (fabs (get (&u16.ambient, x, y, k) - 65535 * m) <= 0.51,
-                "u16 ambient %g for %g", get (&u16.ambient, x, y, k), m);
+                "u8 albedo %g for %g", photo_get (&u8.albedo, x, y, k), a);
+            test_check (
+                fabs (photo_get (&u16.ambient, x, y, k) - 65535 * m) <= 0.51,
+                "u16 ambient %g for %g", photo_get (&u16.ambient, x, y, k), m);
           }
-          test_check (
-              get (&u16.quality, x, y, 0) == get (&f32.quality, x, y, 0),
+          test_check (photo_get (&u16.quality, x, y, 0) ==
+                          photo_get (&f32.quality, x, y, 0),
               "lights");
         }
       if (down) { /* the sign of y alone tells */
@@ -1477,10 +1366,10 @@ test_encodings_round_the_same_numbers (void)
 
         c.y_down = false;
         imk_photostereo_update (s, &c, NULL);
-        up = get (&f32.normal, 11, 2, 1);
-        solve_into (s, &f32);
-        test_check (get (&f32.normal, 11, 2, 1) == -up && up != 0,
-            "y up %g, down %g", get (&f32.normal, 11, 2, 1), up);
+        up = photo_get (&f32.normal, 11, 2, 1);
+        solved_fill (&f32, s, false);
+        test_check (photo_get (&f32.normal, 11, 2, 1) == -up && up != 0,
+            "y up %g, down %g", photo_get (&f32.normal, 11, 2, 1), up);
       }
       solved_free (&f32);
       solved_free (&u8);
@@ -1505,7 +1394,7 @@ test_change_is_the_mean_angle (void)
   Solved last, now;
   double sum = 0;
 
-  fill_dome (lights, N, 1, 0.5);
+  photo_fill_dome (lights, N, 1, 0.5);
   c.track_change = true;
   make_frames (&c, frames, 21);
   s = kernel_new (IMK_BACKEND_CPU, &c);
@@ -1520,14 +1409,14 @@ test_change_is_the_mean_angle (void)
     for (uint32_t x = 0; x < W; x++) {
       double a[3], b[3];
 
-      get_normal (&last, x, y, a);
-      get_normal (&now, x, y, b);
-      sum += angle (a, b) / (W * H);
+      solved_normal (&last, x, y, a);
+      solved_normal (&now, x, y, b);
+      sum += photo_angle (a, b) / (W * H);
     }
   test_check (now.summary.n_invalid == 0 && sum > 0.1, "nothing to compare");
   test_check (fabs (now.summary.change_deg - sum) < 1e-6,
       "change %.8f, expected %.8f", now.summary.change_deg, sum);
-  solve_into (s, &now);
+  solved_fill (&now, s, false);
   test_check (now.summary.change_deg == 0, "the same changes by %g",
       now.summary.change_deg);
   solved_free (&last);
@@ -1566,7 +1455,7 @@ test_next_light_is_the_one_that_is_missed (void)
     vector_at (&c, i, 0, 0, l);
     g = dot (n, l);
     for (uint32_t p = 0; p < 6; p++)
-      set_sample (
+      photo_set (
           &frame, p % 3, p / 3, 0, (uint32_t) (g > 0 ? 0.5 * 65535 * g : 0));
     if (i == 3) {
       solved = solve (s, &c, IMK_TYPE_F32);
@@ -1592,30 +1481,19 @@ test_next_light_is_the_one_that_is_missed (void)
  * What is refused. */
 
 static void
-refuse (const ImkPhotostereoConfig *c, ImkStatus expected, const char *words)
-{
-  ImkPhotostereo *s = NULL;
-  ImkError error;
-
-  test_error (imk_photostereo_new (IMK_BACKEND_CPU, c, &s, &error), &error,
-      expected, words);
-  test_check (!s, "an object came out");
-}
-
-static void
 test_bad_configurations_are_refused (void)
 {
   ImkPhotostereoLight lights[12] = {{0}};
   ImkPhotostereoConfig good, c;
   TestImage small = test_image_new (IMK_TYPE_U8, 7, 8, 1, 0);
 
-  fill_dome (lights, 12, 100, 0.5);
+  photo_fill_dome (lights, 12, 100, 0.5);
   good = config_of (IMK_TYPE_U8, 8, 8, 1, lights, 12, true);
 #define REFUSE(change, words) \
   do { \
     c = good; \
     change; \
-    refuse (&c, IMK_ERROR_CONFIG, words); \
+    photo_refuse (&c, IMK_ERROR_CONFIG, words); \
   } while (0)
   REFUSE (c.width = 0, "0x8");
   REFUSE (c.height = 65536, "8x65536");
@@ -1642,16 +1520,16 @@ test_bad_configurations_are_refused (void)
 #undef REFUSE
   c = good;
   c.mask = &small.image;
-  refuse (&c, IMK_ERROR_IMAGE, "7x8");
+  photo_refuse (&c, IMK_ERROR_IMAGE, "7x8");
   c = good;
   lights[3].intensity[1] = 0;
-  refuse (&c, IMK_ERROR_CONFIG, "Light 3");
+  photo_refuse (&c, IMK_ERROR_CONFIG, "Light 3");
   lights[3].intensity[1] = 1;
   lights[5].x = NAN;
-  refuse (&c, IMK_ERROR_CONFIG, "Light 5");
+  photo_refuse (&c, IMK_ERROR_CONFIG, "Light 5");
   c.positions = false;
   lights[5] = (ImkPhotostereoLight){.intensity = {1, 1, 1}};
-  refuse (&c, IMK_ERROR_CONFIG, "Light 5");
+  photo_refuse (&c, IMK_ERROR_CONFIG, "Light 5");
   test_image_free (&small);
 }
 
@@ -1666,7 +1544,7 @@ test_bad_pictures_are_refused (void)
   ImkPhotostereo *s;
   ImkError error;
 
-  fill_dome (lights, 12, 1, 0.5);
+  photo_fill_dome (lights, 12, 1, 0.5);
   s = kernel_new (IMK_BACKEND_CPU, &c);
   test_image_fill (&frame, FILL_NOISE, 255, 1);
   test_error (imk_photostereo_add (s, &other.image, 0, NULL, &error), &error,
@@ -1829,24 +1707,6 @@ test_bad_light_files_are_refused (void)
  * CPU against CUDA. */
 
 static void
-solve_on_device (ImkPhotostereo *s, Solved *to)
-{
-  TestImage *host[] = {&to->normal, &to->albedo, &to->ambient, &to->quality};
-  ImkImage device[4];
-  ImkPhotostereoOutputs out;
-  ImkError error;
-
-  for (int i = 0; i < 4; i++)
-    device[i] = test_to_device (host[i]);
-  out = (ImkPhotostereoOutputs){device[0], device[1], device[2], device[3]};
-  test_ok (imk_photostereo_solve (s, &out, &to->summary, NULL, &error), &error);
-  for (int i = 0; i < 4; i++) {
-    test_from_device (&device[i], host[i]);
-    test_device_free (&device[i]);
-  }
-}
-
-static void
 check_parity (const ImkPhotostereoConfig *c, const char *where)
 {
   TestImage *frames = calloc (c->n_lights, sizeof (*frames));
@@ -1867,15 +1727,16 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
     test_device_free (&device);
   }
   a = solve (cpu, c, IMK_TYPE_F32);
-  solve_on_device (cuda, &b);
+  solved_fill (&b, cuda, true);
   for (uint32_t y = 0; y < c->height; y++)
     for (uint32_t x = 0; x < c->width; x++) {
       double p[3], q[3];
 
-      get_normal (&a, x, y, p);
-      get_normal (&b, x, y, q);
-      n_off += dot (p, p) == 0 || dot (q, q) == 0 ? dot (p, p) != dot (q, q)
-                                                  : !(angle (p, q) < 0.01);
+      solved_normal (&a, x, y, p);
+      solved_normal (&b, x, y, q);
+      n_off += dot (p, p) == 0 || dot (q, q) == 0
+                   ? dot (p, p) != dot (q, q)
+                   : !(photo_angle (p, q) < 0.01);
     }
   test_check (n_off * 1000 <= n,
       "%s: %llu of %llu normals are more than 0.01 degree apart", where,
@@ -1918,9 +1779,9 @@ run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
     device[i] = test_to_device (&frames[light]);
     test_ok (imk_photostereo_add (s, &device[i], light, NULL, &error), &error);
     if (i + 1 == look)
-      solve_on_device (s, &solved);
+      solved_fill (&solved, s, true);
   }
-  solve_on_device (s, &solved);
+  solved_fill (&solved, s, true);
   imk_photostereo_free (s);
   for (uint32_t i = 0; i < c->n_lights; i++)
     test_device_free (&device[i]);
@@ -1947,7 +1808,7 @@ test_cuda_agrees_with_equal_lamps (void)
           sizes[size][1], 1, lights, n, models[k % 4] != models[3]);
       char where[80];
 
-      fill_dome (lights, n, 300, 0.3);
+      photo_fill_dome (lights, n, 300, 0.3);
       c.model = models[k % 4];
       c.thresholds = k < 4 ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
                            : IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
@@ -1971,7 +1832,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
   TestImage frames[N];
 
   test_need_cuda ();
-  fill_dome (lights, N, 200, 0.4);
+  photo_fill_dome (lights, N, 200, 0.4);
   for (uint32_t kind = 0; kind < 7; kind++) {
     ImkPhotostereoConfig c = config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8,
         W, H, kind == 2 ? 3 : 1, lights, N, true);
@@ -2006,7 +1867,7 @@ test_cuda_agrees (void)
   ImkPhotostereoLight lights[40] = {{0}};
 
   test_need_cuda ();
-  fill_dome (lights, 40, 300, 0.4);
+  photo_fill_dome (lights, 40, 300, 0.4);
   for (uint32_t size = 0; size < 4; size++) {
     TestImage mask =
         test_image_new (IMK_TYPE_U8, sizes[size][0], sizes[size][1], 1, 1);

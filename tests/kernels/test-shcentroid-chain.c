@@ -41,7 +41,7 @@ output_new (const ImkShcentroidConfig *c, ImkType type)
 
   switch (c->fields) {
   case IMK_SHCENTROID_FIELDS_XY:
-    return test_image_new (type, 2, n, 1, 5);
+    return test_image_new (type, 2, n, 1, n % 2 ? 5 : 0);
   case IMK_SHCENTROID_FIELDS_SLOPES:
     return test_image_new (type, 2 * n, 1, 1, 0);
   default:
@@ -535,7 +535,7 @@ static const uint32_t shapes[][4] = {
     {640, 70, 320, 70},
     {513, 131, 513, 131},
 };
-enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 28 };
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 31 };
 enum { MOST_PIXELS = 700 * 700 };
 
 static float *
@@ -551,6 +551,8 @@ table_new (size_t n, float from, float step, uint32_t period)
 typedef struct Tables {
   float *dark, *flat, *lut;
   uint8_t *bad;
+  /* what the CPU keeps in less room: of each as much as there is of it */
+  float *quarters, *eighths, *ends;
 } Tables;
 
 static const Tables *
@@ -562,6 +564,9 @@ the_tables (void)
     t.dark = table_new (MOST_PIXELS, -1.5f, 0.37f, 31);
     t.flat = table_new (MOST_PIXELS, 0.8f, 0.003f, 127);
     t.lut = table_new (65536, 0.0f, 1.7f, 251);
+    t.quarters = table_new (MOST_PIXELS, 0.0f, 0.25f, 255);
+    t.eighths = table_new (MOST_PIXELS, 1000.375f, 0.125f, 255);
+    t.ends = table_new (MOST_PIXELS, 0.5f, 1.4999999f, 2);
     t.bad = calloc (MOST_PIXELS, 1);
     for (size_t i = 0; i < MOST_PIXELS; i += 11)
       t.bad[i] = 1;
@@ -667,6 +672,17 @@ set_option (ImkShcentroidConfig *c, int option)
     c->remove_tilt = true;
     c->min_flux = 0.5 * full * c->pitch_x * c->pitch_y;
     break;
+  case 28:
+    c->dark = t->quarters, c->flat = t->ends, c->bad = t->bad;
+    break;
+  case 29:
+    c->dark = full > 255 ? t->eighths : t->quarters, c->flat = t->flat;
+    break;
+  case 30:
+    c->dark = full > 255 ? t->eighths : t->quarters, c->flat = t->ends,
+    c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+    c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+    break;
   }
   if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
     c->threshold = 0.31 * full;
@@ -719,7 +735,7 @@ static bool
 has_threshold (int option)
 {
   return (option >= 5 && option <= 9) || (option >= 17 && option <= 19) ||
-         option == 21 || option == 24;
+         option == 21 || option == 24 || option == 30;
 }
 
 /* All fields of every option; the other two of every fourth. */
@@ -883,27 +899,37 @@ test_threads (void)
 
 /* A map of the cells of a grid is added up cell by cell. */
 static void
+check_map_equals_grid (ImkType type, int option, int fields)
+{
+  ImkShcentroidCell cells[30];
+  TestImage in, grid, map;
+  Case k;
+
+  make_case (&k, 2, type, option, 0, fields);
+  in = case_frame (&k);
+  grid = run_cpu (&k.config, &in, IMK_TYPE_F64);
+  k.config.n_cells = imk_shcentroid_n_cells (&k.config);
+  k.config.cells = cells;
+  for (uint32_t i = 0; i < k.config.n_cells; i++)
+    cells[i] =
+        (ImkShcentroidCell){i % 6 * 10, i / 6 * 9, 10, 9, NAN, NAN, NAN, NAN};
+  map = run_cpu (&k.config, &in, IMK_TYPE_F64);
+  test_image_same (&grid, &map, k.name);
+  test_image_free (&in);
+  test_image_free (&grid);
+  test_image_free (&map);
+}
+
+/* For the grid alone dark and flat are kept once more, in another order and in
+ * less room where they fit it. */
+static void
 test_map_equals_grid (void)
 {
-  for (int option = 0; option < N_OPTIONS; option++) {
-    ImkShcentroidCell cells[30];
-    TestImage in, grid, map;
-    Case k;
-
-    make_case (&k, 2, IMK_TYPE_U16, option, 0, 0);
-    in = case_frame (&k);
-    grid = run_cpu (&k.config, &in, IMK_TYPE_F64);
-    k.config.n_cells = imk_shcentroid_n_cells (&k.config);
-    k.config.cells = cells;
-    for (uint32_t i = 0; i < k.config.n_cells; i++)
-      cells[i] =
-          (ImkShcentroidCell){i % 6 * 10, i / 6 * 9, 10, 9, NAN, NAN, NAN, NAN};
-    map = run_cpu (&k.config, &in, IMK_TYPE_F64);
-    test_image_same (&grid, &map, k.name);
-    test_image_free (&in);
-    test_image_free (&grid);
-    test_image_free (&map);
-  }
+  for (int option = 0; option < N_OPTIONS; option++)
+    for (int fields = 0; fields < 2; fields++) {
+      check_map_equals_grid (IMK_TYPE_U8, option, fields);
+      check_map_equals_grid (IMK_TYPE_U16, option, fields);
+    }
 }
 
 /* Three cells: slopes 1, -0.5 and none. Who is in the mean, and from whom it is
@@ -1403,6 +1429,69 @@ test_map_parity (void)
     }
 }
 
+/* A grid of @columns x @rows, in turns with references of its own, or, with
+ * @overlap, a map of such cells, which overlap, reach beyond the frame and have
+ * thresholds of their own. */
+static void
+check_small_parity (Case *k, const double pitch[2], uint32_t columns,
+    uint32_t rows, bool overlap)
+{
+  ImkShcentroidConfig *c = &k->config;
+  ImkShcentroidCell *cells = calloc (columns * rows, sizeof (*cells));
+  double *references = calloc (2 * columns * rows, sizeof (*references));
+
+  c->pitch_x = pitch[0];
+  c->pitch_y = pitch[1];
+  c->columns = columns;
+  c->rows = rows;
+  c->invalid_policy = k->seed % 4;
+  for (uint32_t i = 0; overlap && i < columns * rows; i++)
+    cells[i] = (ImkShcentroidCell){0.9 * pitch[0] * (i % columns),
+        pitch[1] * (uint32_t) (i / columns) - 1, pitch[0], pitch[1], NAN, NAN,
+        i % 3 ? NAN : 9.0 * i, i % 2 ? NAN : 0.01 * (i % 90)};
+  if (overlap) {
+    c->cells = cells;
+    c->n_cells = columns * rows;
+  }
+  if (k->seed % 3 == 0) {
+    imk_shcentroid_get_references (c, references);
+    for (uint32_t i = 0; i < 2 * columns * rows; i++)
+      references[i] += 0.1 * (i % 7);
+    c->references = references;
+  }
+  check_parity (k);
+  free (references);
+  free (cells);
+}
+
+/* Cells of up to 4 pixels, x and y only, have kernels of their own. */
+static void
+test_small_parity (void)
+{
+  static const double pitches[][2] = {
+      {3, 3}, {4, 4}, {2, 2}, {1, 4}, {3.37, 2.6}, {5, 4}};
+
+  test_need_cuda ();
+  for (size_t i = 0; i < sizeof (pitches) / sizeof (pitches[0]); i++)
+    for (int option = 0; option < N_OPTIONS; option++)
+      for (int fields = IMK_SHCENTROID_FIELDS_XY;
+           fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++)
+        for (int kind = 0; kind < 2; kind++) {
+          ImkType type = option % 2 == kind ? IMK_TYPE_U8 : IMK_TYPE_U16;
+          Case k;
+
+          if (!make_case (&k, 1, type, option, option % 3 == 0, fields) ||
+              (k.config.margin && fmin (pitches[i][0], pitches[i][1]) < 3) ||
+              (k.config.remove_tilt && fields == IMK_SHCENTROID_FIELDS_XY))
+            continue;
+          k.seed += i;
+          k.config.width = 600;
+          k.config.height = 20;
+          check_small_parity (&k, pitches[i], (uint32_t) (600 / pitches[i][0]),
+              (uint32_t) (16 / pitches[i][1]), kind == 1);
+        }
+}
+
 static void
 test_examples_on_cuda (void)
 {
@@ -1446,6 +1535,7 @@ main (void)
       {"bad parameters and calibrations are refused by name", test_errors},
       {"CPU and CUDA agree bit for bit", test_parity},
       {"CPU and CUDA agree bit for bit on maps", test_map_parity},
+      {"CPU and CUDA agree bit for bit on small cells", test_small_parity},
       {"CUDA has the worked examples", test_examples_on_cuda},
       {NULL, NULL},
   };
