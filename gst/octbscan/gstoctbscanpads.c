@@ -26,6 +26,24 @@ copy_late (GstPad *pad, GstEvent **event, gpointer to)
   return TRUE;
 }
 
+/* A segment may have been passed on to all pads before @to was one of them, and
+ * be stored by the sink pad only after that: src has it by then. */
+static void
+follow_segment (GstOctBscan *self, GstPad *to)
+{
+  GstPad *src = self->outputs[SRC].pad;
+  GstEvent *event = gst_pad_get_sticky_event (src, GST_EVENT_SEGMENT, 0);
+  GstEvent *last = NULL;
+
+  while (event && event != last) {
+    gst_pad_store_sticky_event (to, event);
+    gst_event_take (&last, event);
+    event = gst_pad_get_sticky_event (src, GST_EVENT_SEGMENT, 0);
+  }
+  gst_clear_event (&event);
+  gst_clear_event (&last);
+}
+
 static guint
 find_output (const gchar *name)
 {
@@ -64,6 +82,7 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
   gst_pad_sticky_events_foreach (self->sink, copy_late, pad);
   g_mutex_unlock (&self->frames);
   gst_element_add_pad (element, pad);
+  follow_segment (self, pad);
   return pad;
 }
 

@@ -8,9 +8,10 @@
 static const struct {
   const gchar *letter, *name;
 } flag_names[] = {{"N", "no flux"}, {"L", "low flux"}, {"S", "saturated"},
-    {"C", "clipped"}, {"E", "at the edge"}, {"M", "no match"}};
+    {"C", "clipped"}, {"E", "at the edge"}, {"M", "no match"},
+    {"O", "outside"}};
 
-enum { INVALID = 1 | 2 | 32 };
+enum { INVALID = 1 | 2 | 32 | 64 };
 
 /* What a frame has of each cell; an absent column is NULL. */
 typedef struct {

@@ -469,27 +469,42 @@ imk_shcentroid_follow (ImkShcentroidTrack *track, const ImkShcentroidRect *cell,
 /* ------------------------------------------------------------------------
  * The numbers of a cell. */
 
+/* Values below 0 may push a mean of positions beyond @first and @last. Up to
+ * half a pixel it is still in the cell, and held at its edge; farther it is no
+ * place. */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_outside (double c, double first, double last)
+{
+  return (c < first - 0.5) | (c > last + 0.5);
+}
+
 IMK_SHCENTROID_INLINE ImkShcentroidCentre
 imk_shcentroid_real_centre (const ImkShcentroidReals *s,
     const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
     double min_flux)
 {
   bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
-  double flux = s->p, last_x = window->width - 1.0;
-  double last_y = window->height - 1.0;
+  double flux = s->p, x = s->pu / flux, y = s->py / flux;
+  double last_x = window->width - 1.0, first_x = 0.0;
+  double last_y = window->height - 1.0, first_y = 0.0;
   ImkShcentroidCentre centre;
 
-  centre.x = s->pu / flux;
-  centre.y = s->py / flux;
-  if (quad) {
-    centre.x = 0.5 * last_x + params->quad_gain * centre.x;
-    centre.y = 0.5 * last_y + params->quad_gain * centre.y;
-  } else {
-    /* values below 0 may push the mean out of the window */
-    centre.x = imk_shcentroid_clamp (centre.x, last_x);
-    centre.y = imk_shcentroid_clamp (centre.y, last_y);
+  if (quad) { /* a spot in one half is a gain from the middle */
+    double gain = params->quad_gain;
+
+    x = 0.5 * last_x + gain * x;
+    y = 0.5 * last_y + gain * y;
+    first_x = 0.5 * last_x - gain;
+    first_y = 0.5 * last_y - gain;
+    last_x = 0.5 * last_x + gain;
+    last_y = 0.5 * last_y + gain;
   }
-  centre.valid = (flux > 0.0) & (flux >= min_flux);
+  centre.x = imk_shcentroid_clamp (x, first_x, last_x);
+  centre.y = imk_shcentroid_clamp (y, first_y, last_y);
+  centre.outside =
+      (flux > 0.0) & (imk_shcentroid_is_outside (x, first_x, last_x) |
+                         imk_shcentroid_is_outside (y, first_y, last_y));
+  centre.valid = (flux > 0.0) & (flux >= min_flux) & !centre.outside;
   centre.flux = flux > 0.0 ? flux : 0.0;
   return centre;
 }
@@ -586,7 +601,8 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
   row->field[IMK_SHCENTROID_FLAGS] =
       imk_shcentroid_flags (
           s->max_sample, centre.flux, min_flux, cell, params) |
-      (window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+      (window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0) |
+      (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
 }
 
 /* The whole row of a cell, and what it leaves for the next frame.

@@ -44,7 +44,7 @@ typedef struct ImkShcentroidRow {
 /* A centroid from the corner of its cell; x and y mean nothing when !valid. */
 typedef struct ImkShcentroidCentre {
   double flux, x, y;
-  bool valid;
+  bool valid, outside;
 } ImkShcentroidCentre;
 
 IMK_SHCENTROID_INLINE void
@@ -165,9 +165,9 @@ imk_shcentroid_fill_geometry (ImkShcentroidSums *s, uint64_t w, uint64_t h)
 /* A mean of positions lies between them; this one may not when T n is so
  * close to m that their difference is only rounding. */
 IMK_SHCENTROID_INLINE double
-imk_shcentroid_clamp (double c, double last)
+imk_shcentroid_clamp (double c, double first, double last)
 {
-  c = c < 0.0 ? 0.0 : c;
+  c = c < first ? first : c;
   return c > last ? last : c;
 }
 
@@ -179,9 +179,10 @@ imk_shcentroid_centre (double v, double vu, double vy, double n, double nu,
   double flux = v - pedestal * n;
   ImkShcentroidCentre centre;
 
-  centre.x = imk_shcentroid_clamp ((vu - pedestal * nu) / flux, last_x);
-  centre.y = imk_shcentroid_clamp ((vy - pedestal * ny) / flux, last_y);
+  centre.x = imk_shcentroid_clamp ((vu - pedestal * nu) / flux, 0.0, last_x);
+  centre.y = imk_shcentroid_clamp ((vy - pedestal * ny) / flux, 0.0, last_y);
   centre.valid = (flux > 0.0) & (flux >= min_flux);
+  centre.outside = false;
   centre.flux = flux > 0.0 ? flux : 0.0;
   return centre;
 }

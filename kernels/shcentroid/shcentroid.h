@@ -143,11 +143,14 @@ typedef enum ImkShcentroidFlags {
   IMK_SHCENTROID_EDGE = 1 << 4, /* tracking stopped at the edge of the frame */
   IMK_SHCENTROID_NO_MATCH = 1 << 5, /* the template is not found within the
                                      * search range: invalid */
+  IMK_SHCENTROID_OUTSIDE = 1 << 6,  /* values below 0 put the centroid more than
+                                     * half a pixel outside: invalid */
 } ImkShcentroidFlags;
 
 /* The flags of a cell that has no valid centroid. */
 #define IMK_SHCENTROID_INVALID_MASK \
-  (IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_LOW_FLUX | IMK_SHCENTROID_NO_MATCH)
+  (IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_LOW_FLUX | \
+      IMK_SHCENTROID_NO_MATCH | IMK_SHCENTROID_OUTSIDE)
 
 /**
  * ImkShcentroidConfig: (what to measure)

@@ -12,9 +12,9 @@
 enum { COLUMNS = 8, ROWS = 6, N_CELLS = COLUMNS * ROWS, PITCH = 20 };
 enum { WIDTH = COLUMNS * PITCH, HEIGHT = ROWS * PITCH, N_FRAMES = 5 };
 
-/* Of the flags of a cell: no flux, too little, no match; there is no centroid
- * then. */
-#define INVALID_MASK 35
+/* Of the flags of a cell: no flux, too little, no match, outside; there is no
+ * centroid then. */
+#define INVALID_MASK 99
 
 typedef struct {
   double x, y;

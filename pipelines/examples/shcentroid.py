@@ -68,7 +68,8 @@ def main():
         values = dict(zip(result["fields"], result["values"].T))
         found = np.stack([values["x"], values["y"]], axis=1)
         error = np.sqrt(np.mean((found - truth) ** 2))
-        valid = (values["flags"].astype(int) & 35) == 0  # light, enough of it, and a match
+        # light, enough of it, a match, and in its cell
+        valid = (values["flags"].astype(int) & 99) == 0
         print(
             f"frame {result['frame']}: {valid.sum()} of {len(found)} spots, "
             f"rms error {error:.4f} pixel, mean slope {values['dx'].mean():+.3f} "

@@ -279,6 +279,101 @@ test_dark_cell (void)
   test_image_free (&in);
 }
 
+/* Cells of the noise that a dark leaves, in float64. Returns: the flux; the
+ * position in cells of 4 by 4 goes to @x, @y */
+static double
+noise_mean (const TestImage *in, const float *dark, uint32_t cell,
+    uint32_t columns, bool quad, double *x, double *y)
+{
+  double flux = 0, px = 0, py = 0;
+
+  for (uint32_t v = 0; v < 4; v++)
+    for (uint32_t u = 0; u < 4; u++) {
+      uint32_t at_x = cell % columns * 4 + u, at_y = cell / columns * 4 + v;
+      double value = sample (in, at_x, at_y) - dark[at_y * 4 * columns + at_x];
+
+      flux += value;
+      px += value * (quad ? u < 2 ? -1.0 : 1.0 : u);
+      py += value * (quad ? v < 2 ? -1.0 : 1.0 : v);
+    }
+  *x = quad ? 1.5 + px / flux : px / flux;
+  *y = quad ? 1.5 + py / flux : py / flux;
+  return flux;
+}
+
+static bool
+is_off (double c, double first, double last)
+{
+  return c < first - 0.5 || c > last + 0.5;
+}
+
+/* A place that noise has put outside its cell is none, and no slope. */
+static void
+check_no_light (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  bool quad = c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  double first = quad ? 0.5 : 0, last = quad ? 2.5 : 3;
+  TestImage out = run_example (c, in);
+  uint32_t n_outside = 0, n_valid = 0;
+
+  for (uint32_t i = 0; i < c->columns * c->rows; i++) {
+    double x, y, flux = noise_mean (in, c->dark, i, c->columns, quad, &x, &y);
+    bool outside = is_off (x, first, last) || is_off (y, first, last);
+    uint32_t flags = !(flux > 0) ? IMK_SHCENTROID_NO_FLUX
+                     : outside   ? IMK_SHCENTROID_OUTSIDE
+                                 : 0;
+
+    check_near (&out, i, IMK_SHCENTROID_FLAGS, flags, 0);
+    check_near (&out, i, IMK_SHCENTROID_DX,
+        flags ? 0 : fmin (fmax (x, first), last) - 1.5, 1e-12);
+    check_near (&out, i, IMK_SHCENTROID_DY,
+        flags ? 0 : fmin (fmax (y, first), last) - 1.5, 1e-12);
+    n_outside += flags == IMK_SHCENTROID_OUTSIDE;
+    n_valid += flags == 0;
+  }
+  test_check (n_outside > 50 && n_valid > 50, "%u outside, %u valid of %u",
+      n_outside, n_valid, c->columns * c->rows);
+  test_image_free (&out);
+}
+
+static void
+check_same_places (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  ImkShcentroidConfig xy = *c;
+  TestImage all = run_example (c, in), places;
+
+  xy.fields = IMK_SHCENTROID_FIELDS_XY;
+  places = run_example (&xy, in);
+  for (uint32_t i = 0; i < c->columns * c->rows; i++)
+    for (uint32_t field = 0; field < 2; field++)
+      check_near (&places, i, field, get (&all, i, field), 0);
+  test_image_free (&all);
+  test_image_free (&places);
+}
+
+static void
+test_no_light (void)
+{
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 120, 80, 4, 4);
+  TestImage in = test_image_new (c.type, c.width, c.height, 1, 3);
+  float *dark = malloc (sizeof (float) * c.width * c.height);
+  uint64_t seed = 5;
+
+  for (uint32_t i = 0; i < c.width * c.height; i++) {
+    dark[i] = 100;
+    set_sample (
+        &in, i % c.width, i / c.width, 97 + (double) (test_random (&seed) % 7));
+  }
+  c.dark = dark;
+  check_no_light (&c, &in);
+  check_same_places (&c, &in);
+  c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
+  check_no_light (&c, &in);
+  check_same_places (&c, &in);
+  test_image_free (&in);
+  free (dark);
+}
+
 /* ------------------------------------------------------------------------
  * The reference: pixel by pixel, straight from the header. */
 
@@ -428,8 +523,17 @@ static double
 bounded (const ImkShcentroidConfig *c, double mean, int64_t n)
 {
   if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
-    return (double) (n - 1) / 2 + c->quad_gain * mean;
+    return (double) (n - 1) / 2 + c->quad_gain * fmin (fmax (mean, -1), 1);
   return fmin (fmax (mean, 0), (double) (n - 1));
+}
+
+/* Is it more than half a pixel beyond that? */
+static bool
+is_beyond (const ImkShcentroidConfig *c, double mean, int64_t n)
+{
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
+    return c->quad_gain * fabs (mean) > c->quad_gain + 0.5;
+  return mean < -0.5 || mean > (double) n - 0.5;
 }
 
 /* What an iterated weight makes of the variance: it follows the part q of each
@@ -470,6 +574,7 @@ expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
   uint32_t flags = 0, n = c->weighting ? c->iterations : 1;
   Sums s = {0}, spread;
   long double mean_x = 0, mean_y = 0;
+  bool is_outside = false;
 
   for (uint32_t k = 0; k < n; k++) {
     s = expected_sums (c, in, &b, t, x, y, 0, 0);
@@ -477,7 +582,9 @@ expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
       continue;
     mean_x = s.px / s.p;
     mean_y = s.py / s.p;
-    if (k + 1 < n) {
+    is_outside = is_beyond (c, (double) mean_x, b.width) ||
+                 is_beyond (c, (double) mean_y, b.height);
+    if (k + 1 < n && !is_outside) {
       x = (double) b.x + bounded (c, (double) mean_x, b.width);
       y = (double) b.y + bounded (c, (double) mean_y, b.height);
     }
@@ -485,6 +592,8 @@ expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
   memset (row, 0, N_FIELDS * sizeof (*row));
   if (!(s.p > 0))
     flags |= IMK_SHCENTROID_NO_FLUX;
+  else if (is_outside)
+    flags |= IMK_SHCENTROID_OUTSIDE;
   if (fmax ((double) s.p, 0) < c->min_flux)
     flags |= IMK_SHCENTROID_LOW_FLUX;
   if (c->saturation > 0 && s.max_sample >= c->saturation)
@@ -1500,6 +1609,7 @@ test_examples_on_cuda (void)
   test_example_b ();
   test_quad_cell ();
   test_dark_cell ();
+  test_no_light ();
   test_brightest_of_a_noisy_spot ();
 }
 
@@ -1512,6 +1622,7 @@ main (void)
       {"a quad cell compares its halves", test_quad_cell},
       {"cells without a good pixel or without light are flagged, never NaN",
           test_dark_cell},
+      {"noise less a dark gives no place outside its cell", test_no_light},
       {"every option agrees with a reference that goes pixel by pixel",
           test_reference, .cpu_only = true},
       {"a dark of 0 changes nothing", test_same_as_plain},
