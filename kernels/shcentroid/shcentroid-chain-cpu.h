@@ -631,13 +631,14 @@ store_chain_xy (const ChainTile *t)
     last_x[i] = t->windows[i].width - 1.0;
   }
   for (uint32_t i = 0; i < t->n; i++) {
-    x[i] = x[i] / p[i];
-    y[i] = y[i] / p[i];
-    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux) &
-               !imk_shcentroid_is_outside (x[i], 0.0, last_x[i]) &
-               !imk_shcentroid_is_outside (y[i], 0.0, last_y);
-    x[i] = imk_shcentroid_clamp (x[i], 0.0, last_x[i]);
-    y[i] = top + imk_shcentroid_clamp (y[i], 0.0, last_y);
+    double u = x[i] / p[i], v = y[i] / p[i];
+    bool outside_x = imk_shcentroid_is_outside (u, 0.0, last_x[i]);
+    bool outside_y = imk_shcentroid_is_outside (v, 0.0, last_y);
+
+    x[i] = imk_shcentroid_clamp (u, 0.0, last_x[i]);
+    y[i] = top + imk_shcentroid_clamp (v, 0.0, last_y);
+    n_valid +=
+        (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x & !outside_y;
   }
   if (n_valid < t->n)
     return false;

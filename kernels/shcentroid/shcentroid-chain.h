@@ -488,6 +488,7 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   double last_x = window->width - 1.0, first_x = 0.0;
   double last_y = window->height - 1.0, first_y = 0.0;
   ImkShcentroidCentre centre;
+  bool outside_x, outside_y;
 
   if (quad) { /* a spot in one half is a gain from the middle */
     double gain = params->quad_gain;
@@ -501,9 +502,9 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   }
   centre.x = imk_shcentroid_clamp (x, first_x, last_x);
   centre.y = imk_shcentroid_clamp (y, first_y, last_y);
-  centre.outside =
-      (flux > 0.0) & (imk_shcentroid_is_outside (x, first_x, last_x) |
-                         imk_shcentroid_is_outside (y, first_y, last_y));
+  outside_x = imk_shcentroid_is_outside (x, first_x, last_x);
+  outside_y = imk_shcentroid_is_outside (y, first_y, last_y);
+  centre.outside = (flux > 0.0) & (outside_x | outside_y);
   centre.valid = (flux > 0.0) & (flux >= min_flux) & !centre.outside;
   centre.flux = flux > 0.0 ? flux : 0.0;
   return centre;
