@@ -39,6 +39,13 @@ end_work (GstInsarPair *self)
 /* --- lines ------------------------------------------------------------------
  */
 
+gboolean
+gst_insar_pair_is_flushing (GstInsarPair *self)
+{
+  return self->sides[GST_INSAR_REFERENCE].is_flushing ||
+         self->sides[GST_INSAR_SECONDARY].is_flushing;
+}
+
 GstFlowReturn
 gst_insar_pair_flow (GstInsarPair *self, guint side)
 {
@@ -172,12 +179,21 @@ end_side (GstInsarPair *self, guint side)
   g_mutex_unlock (&self->lock);
 }
 
+/* Under the lock. */
+static void
+set_flushing (GstInsarPair *self, guint side, gboolean is_flushing)
+{
+  self->sides[side].is_flushing = is_flushing;
+  if (self->funcs->cancel)
+    self->funcs->cancel (self->element, gst_insar_pair_is_flushing (self));
+  g_cond_broadcast (&self->changed);
+}
+
 static void
 start_flush (GstInsarPair *self, guint side, GstEvent *event)
 {
   g_mutex_lock (&self->lock);
-  self->sides[side].is_flushing = TRUE;
-  g_cond_broadcast (&self->changed);
+  set_flushing (self, side, TRUE);
   g_mutex_unlock (&self->lock);
   self->funcs->push_flush (self->element, event);
 }
@@ -211,7 +227,7 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   g_mutex_unlock (&self->lock);
   self->funcs->push_flush (self->element, event);
   g_mutex_lock (&self->lock);
-  s->is_flushing = FALSE;
+  set_flushing (self, side, FALSE);
   end_work (self);
   g_mutex_unlock (&self->lock);
 }
@@ -305,8 +321,7 @@ gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing)
 {
   g_mutex_lock (&self->lock);
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
-    self->sides[s].is_flushing = is_flushing;
-  g_cond_broadcast (&self->changed);
+    set_flushing (self, s, is_flushing);
   g_mutex_unlock (&self->lock);
 }
 

@@ -25,6 +25,9 @@ typedef struct {
   /* Optional. Returns: whether a thread that is not the busy one works on
    * lines, or is about to; not while a side is flushing */
   gboolean (*is_working) (GstElement *element);
+  /* Optional, under the lock: nobody waits for what is worked on, or somebody
+   * does again. */
+  void (*cancel) (GstElement *element, gboolean cancel);
   /* All begins anew with the first line of @side; nobody works. */
   void (*rewind) (GstElement *element, guint side);
   /* Without the lock: sends @event, a flush, to all source pads. */
@@ -70,6 +73,9 @@ GstPad *gst_insar_pair_add_pad (
 /* The event function of both pads. What is none of its events is dropped: the
  * streams that come in are not those that go out. */
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
+
+/* Under the lock. Returns: whether any side is */
+gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 
 /* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
 GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);

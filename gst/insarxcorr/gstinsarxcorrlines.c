@@ -96,6 +96,7 @@ work_row (GstInsarXcorr *self)
   GstImagingResult result = {NULL};
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_ERROR;
+  gboolean is_old; /* flushed meanwhile: the row will come again */
   ImkError error;
   ImkStatus status;
 
@@ -105,10 +106,13 @@ work_row (GstInsarXcorr *self)
   g_mutex_lock (&pair->lock);
   if (status == IMK_OK)
     imk_insarxcorr_advance (self->kernel); /* there is room for lines again */
+  is_old = status != IMK_OK && gst_insar_pair_is_flushing (pair);
   g_cond_broadcast (&pair->changed);
   g_mutex_unlock (&pair->lock);
 
-  if (status != IMK_OK) {
+  if (is_old) {
+    flow = GST_FLOW_OK;
+  } else if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
   } else if (gst_insar_end_take_row (self->end, result.values)) {
     gst_insar_end_start (self->end);
@@ -252,6 +256,15 @@ take_lines (GstElement *element, guint side, ImkImage lines)
 }
 
 static void
+cancel (GstElement *element, gboolean yes)
+{
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+
+  if (self->kernel)
+    imk_insarxcorr_cancel (self->kernel, yes);
+}
+
+static void
 rewind_side (GstElement *element, guint side)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
@@ -289,6 +302,7 @@ const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
     .take_lines = take_lines,
     .is_complete = is_complete,
     .is_working = is_working,
+    .cancel = cancel,
     .rewind = rewind_side,
     .push_flush = push_flush,
     .push_end = push_end,

@@ -92,6 +92,9 @@ typedef struct ImkInsarxcorrBackend {
 extern const ImkInsarxcorrBackend imk_insarxcorr_cpu;
 extern const ImkInsarxcorrBackend imk_insarxcorr_cuda;
 
+/* @state: of imk_insarxcorr_cpu */
+void imk_insarxcorr_cpu_cancel (void *state, bool cancel);
+
 /* Sizes that follow from a valid @config, which gets its window, nx and ny. */
 void imk_insarxcorr_plan_sizes (
     ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config);

@@ -87,6 +87,12 @@ measure_patches (void *data, uint32_t first, uint32_t end)
     ImkError error;
     ImkStatus status;
 
+    if (row->cpu->is_cancelled) {
+      status =
+          imk_error_set (&error, IMK_ERROR_IMAGE, "The row was cancelled.");
+      note_failure (row, status, &error);
+      break;
+    }
     if (work.patch->flags & IMK_INSARXCORR_MASKED) {
       imk_insarxcorr_finish_masked (row->cpu->plan, work.patch, out);
       continue;
@@ -429,6 +435,14 @@ cpu_process (
   if (data.status != IMK_OK && error)
     *error = data.error;
   return data.status;
+}
+
+void
+imk_insarxcorr_cpu_cancel (void *state, bool cancel)
+{
+  Cpu *cpu = state;
+
+  cpu->is_cancelled = cancel;
 }
 
 const ImkInsarxcorrBackend imk_insarxcorr_cpu = {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ typedef struct ImkInsarxcorrCpu {
   ImkInsarxcorrZoom zoom;
 
   uint32_t n_threads;
+  atomic_bool is_cancelled;
   pthread_mutex_t lock;
   ImkInsarxcorrSpace *idle;
 } ImkInsarxcorrCpu;

@@ -530,3 +530,10 @@ imk_insarxcorr_advance (ImkInsarxcorr *self)
   if (self->row < self->plan.config.ny)
     self->row++;
 }
+
+void
+imk_insarxcorr_cancel (ImkInsarxcorr *self, bool cancel)
+{
+  if (self->backend == &imk_insarxcorr_cpu)
+    imk_insarxcorr_cpu_cancel (self->parts[0].state, cancel);
+}

@@ -270,6 +270,11 @@ ImkStatus imk_insarxcorr_process (
 /* The row is done: on a GPU, its stream has been waited for. */
 void imk_insarxcorr_advance (ImkInsarxcorr *self);
 
+/* From any thread. While @cancel the CPU begins no more patches: a row that is
+ * under way fails with IMK_ERROR_IMAGE, and is as if it had not been begun. A
+ * row of a GPU ends in milliseconds, and as usual. */
+void imk_insarxcorr_cancel (ImkInsarxcorr *self, bool cancel);
+
 /* @self may be NULL. Waits for the GPU. */
 void imk_insarxcorr_free (ImkInsarxcorr *self);
 

@@ -29,6 +29,7 @@ static const size_t pinned_size = (size_t) 128 << 20;
 /* Launches between two events, enough to go through a whole ring: a graph uses
  * the same buffers in every replay. */
 enum { CENTROID_BATCH = 500, SHARPEN_BATCH = 100, LARGE_BATCH = 20 };
+enum { OPTION_REPEATS = 30 };
 
 static cudaStream_t stream;
 static cudaEvent_t start_event, end_event;
@@ -163,9 +164,9 @@ time_graph (cudaGraphExec_t graph, uint32_t n)
 /* The rows NAME, NAME-graph and NAME-single, entries in turns. */
 static void
 device_case (const char *name, const BenchEntry *entries, uint32_t n_entries,
-    uint32_t batch)
+    uint32_t batch, uint32_t n)
 {
-  uint32_t n = bench_repeats (), turns[MAX_ENTRIES] = {};
+  uint32_t turns[MAX_ENTRIES] = {};
   cudaGraphExec_t graphs[MAX_ENTRIES] = {};
   double *samples = (double *) malloc (3 * n_entries * n * sizeof (double));
   const char *const suffixes[] = {"", "-graph", "-single"};
@@ -630,7 +631,7 @@ run_sharpen (const SharpenCase *c)
   sharpen_check (&s, c, config, frame.block);
 
   device_case (c->name, entries, add_npp (c, &s, entries, 3),
-      c->width > 4000 ? LARGE_BATCH : SHARPEN_BATCH);
+      c->width > 4000 ? LARGE_BATCH : SHARPEN_BATCH, bench_repeats ());
   imk_lapsharpen_free (s.kernel);
   device_ring_free (&s.ins);
   device_ring_free (&s.outs);
@@ -874,7 +875,7 @@ run_centroids (
   snprintf (row, sizeof (row), "%s-mapped", name);
   latency_case (row, mapped, 5, n_latencies ());
   snprintf (row, sizeof (row), "%s-device", name);
-  device_case (row, device, 3, CENTROID_BATCH);
+  device_case (row, device, 3, CENTROID_BATCH, bench_repeats ());
   centroids_close (&c);
 }
 
@@ -989,7 +990,8 @@ run_option (const char *name, Centroids *plain, const CentroidOption *option)
   bench_ok (
       imk_shcentroid_new (IMK_BACKEND_CPU, &c.config, &c.cpu, &error), &error);
   centroids_check (&c);
-  device_case (row, entries, 2, CENTROID_BATCH);
+  /* many rows, of which a batch of launches takes milliseconds */
+  device_case (row, entries, 2, CENTROID_BATCH, OPTION_REPEATS);
   snprintf (row, sizeof (row), "%s-%s-mapped", name, option->name);
   latency_case (row, mapped, 2, n_latencies () / 10);
   imk_shcentroid_free (c.cuda);

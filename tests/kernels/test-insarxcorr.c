@@ -627,6 +627,41 @@ test_calls_out_of_order_are_refused (void)
   imk_insarxcorr_free (NULL);
 }
 
+/* A row that was cancelled comes again, with the same bytes. */
+static void
+test_rows_can_be_cancelled (void)
+{
+  ImkInsarxcorrConfig c = insar_config (120, 110, 16, 16, 3, 1);
+  const size_t n = (size_t) c.width[0] * c.height[0] * 2;
+  int16_t *images[2] = {malloc (n * 2), malloc (n * 2)};
+  ImkInsarxcorr *self = insar_new (IMK_BACKEND_CPU, &c);
+  TestImage out = test_image_new (IMK_TYPE_F64, N_FIELDS, c.nx, 1, 0);
+  uint64_t seed = 3;
+  double *expected;
+  ImkError error;
+
+  for (size_t i = 0; i < n; i++)
+    for (int s = 0; s < 2; s++)
+      images[s][i] = (int16_t) (test_random (&seed) % 400) - 200;
+  expected = insar_run (&c, images[0], images[1]);
+  for (int s = 0; s < 2; s++)
+    insar_push (self, &c, s, images[s], 50);
+  imk_insarxcorr_cancel (self, true);
+  test_error (imk_insarxcorr_process (self, &out.image, NULL, &error), &error,
+      IMK_ERROR_IMAGE, "The row was cancelled");
+  test_check (imk_insarxcorr_row (self) == 0, "the row was taken");
+  imk_insarxcorr_cancel (self, false);
+  test_ok (imk_insarxcorr_process (self, &out.image, NULL, &error), &error);
+  test_check (
+      memcmp (expected, out.image.data, sizeof (double) * N_FIELDS * c.nx) == 0,
+      "the row is another one");
+  test_image_free (&out);
+  imk_insarxcorr_free (self);
+  free (expected);
+  free (images[0]);
+  free (images[1]);
+}
+
 int
 main (void)
 {
@@ -647,6 +682,7 @@ main (void)
       {"peaks at the edge are flagged", test_peaks_at_the_edge_are_flagged},
       {"bad configurations are refused", test_bad_configs_are_refused},
       {"calls out of order are refused", test_calls_out_of_order_are_refused},
+      {"rows can be cancelled", test_rows_can_be_cancelled},
       {NULL},
   };
 
