@@ -96,6 +96,20 @@ leave_flows (GstOctBscan *self, guint output, GstPad *pad)
   GST_OBJECT_UNLOCK (self);
 }
 
+/* A thread that has just begun to push sends the sticky events first; an
+ * inactive pad has none any more, and the buffer would come without its
+ * segment. */
+static void
+unlink_pad (GstPad *pad)
+{
+  GstPad *peer = gst_pad_get_peer (pad);
+
+  if (!peer)
+    return;
+  gst_pad_unlink (pad, peer);
+  gst_object_unref (peer);
+}
+
 static void
 drop_output (GstOctBscan *self, guint output)
 {
@@ -119,7 +133,8 @@ gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
 
   gst_object_ref (pad);
   leave_flows (self, output, pad);
-  gst_pad_set_active (pad, FALSE); /* lets go of a thread that pushes there */
+  unlink_pad (pad);
+  gst_pad_set_active (pad, FALSE);
   drop_output (self, output);
   gst_element_remove_pad (element, pad);
   gst_object_unref (pad);
