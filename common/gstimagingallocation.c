@@ -24,7 +24,8 @@ offers_our_memory (GstQuery *query)
 /* What is no video has buffers of a size that upstream alone knows: it makes
  * the pool. */
 static void
-offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
+offer_pinned_pool (
+    GstImagingEngine *engine, GstImagingContext *context, GstQuery *query)
 {
   GstAllocator *allocator;
   GstBufferPool *pool = NULL;
@@ -39,8 +40,8 @@ offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
       gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
   if (is_video && !gst_video_info_from_caps (&info, caps))
     return;
-  allocator =
-      gst_imaging_engine_allocator_new (engine, GST_IMAGING_MEMORY_PINNED);
+  allocator = gst_imaging_engine_allocator_new_in (
+      engine, context, GST_IMAGING_MEMORY_PINNED);
   gst_imaging_allocator_allow_plain (GST_IMAGING_ALLOCATOR (allocator));
   if (is_video)
     pool = gst_imaging_video_pool_new (allocator, caps, &info, FALSE);
@@ -63,8 +64,11 @@ offer_pinned_pool (GstImagingEngine *engine, GstQuery *query)
 void
 gst_imaging_allocation_propose (GstImagingEngine *engine, GstQuery *query)
 {
-  if (gst_imaging_engine_is_on_cuda (engine) && !offers_our_memory (query))
-    offer_pinned_pool (engine, query);
+  GstImagingContext *context = gst_imaging_engine_ref_context (engine);
+
+  if (context && !offers_our_memory (query))
+    offer_pinned_pool (engine, context, query);
+  g_clear_object (&context);
 }
 
 /* --- downstream ---------------------------------------------------------- */

@@ -24,13 +24,13 @@ struct _GstImagingEngine {
   guint n_threads;
   const gchar *active_memory; /* static string */
   ImkBackend active;
+  gboolean is_open;
   gint first_device; /* of cuda-devices at the start, or -1: before device_id */
   gboolean said_late;         /* that a property was set after the start */
   GstImagingContext *offered; /* by the application, before start */
 
   /* of the streaming thread */
   Format format;
-  gboolean is_open;
   gint has_posted;  /* atomic; an error, since a kernel was last opened */
   gboolean gave_up; /* on the device, until the next start */
   GstImagingContext *context; /* written under the object lock */

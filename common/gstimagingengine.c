@@ -201,7 +201,9 @@ close_kernel (GstImagingEngine *self)
 
   if (self->is_open)
     self->funcs->close (self->element);
+  GST_OBJECT_LOCK (self->element);
   self->is_open = FALSE;
+  GST_OBJECT_UNLOCK (self->element);
   if (pushed)
     gst_imaging_context_pop (self->context);
 }
@@ -226,9 +228,9 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
   if (status != IMK_OK)
     return status;
 
-  self->is_open = TRUE;
   g_atomic_int_set (&self->has_posted, FALSE);
   GST_OBJECT_LOCK (self->element);
+  self->is_open = TRUE;
   self->active = backend;
   GST_OBJECT_UNLOCK (self->element);
   GST_INFO_OBJECT (self->element,

@@ -264,6 +264,16 @@ GST_IMAGING_API
 GstImagingContext *gst_imaging_engine_context (GstImagingEngine *self);
 
 /**
+ * gst_imaging_engine_ref_context: (skip)
+ *
+ * For queries, which a pad passes on even while its element stops.
+ * Returns: (transfer full) (nullable): the context of the kernel; NULL where
+ *   there is none, or it is the CPU's
+ */
+GST_IMAGING_API
+GstImagingContext *gst_imaging_engine_ref_context (GstImagingEngine *self);
+
+/**
  * gst_imaging_engine_stream: (skip)
  * Returns: (nullable): the stream of the element, as long as its context
  */
@@ -336,6 +346,15 @@ void gst_imaging_engine_note_memory (
 GST_IMAGING_API
 GstAllocator *gst_imaging_engine_allocator_new (
     GstImagingEngine *self, GstImagingMemoryMode mode);
+
+/**
+ * gst_imaging_engine_allocator_new_in: (skip)
+ * @context: that of gst_imaging_engine_ref_context()
+ * Returns: (transfer full): the same, in @context
+ */
+GST_IMAGING_API
+GstAllocator *gst_imaging_engine_allocator_new_in (GstImagingEngine *self,
+    GstImagingContext *context, GstImagingMemoryMode mode);
 
 /**
  * gst_imaging_engine_use_slabs: (skip)

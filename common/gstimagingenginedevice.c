@@ -232,6 +232,18 @@ gst_imaging_engine_context (GstImagingEngine *self)
   return self->context;
 }
 
+GstImagingContext *
+gst_imaging_engine_ref_context (GstImagingEngine *self)
+{
+  GstImagingContext *context = NULL;
+
+  GST_OBJECT_LOCK (self->element);
+  if (self->is_open && self->active == IMK_BACKEND_CUDA)
+    context = g_object_ref (self->context);
+  GST_OBJECT_UNLOCK (self->element);
+  return context;
+}
+
 gpointer
 gst_imaging_engine_stream (GstImagingEngine *self)
 {
@@ -252,8 +264,15 @@ GstAllocator *
 gst_imaging_engine_allocator_new (
     GstImagingEngine *self, GstImagingMemoryMode mode)
 {
+  return gst_imaging_engine_allocator_new_in (self, self->context, mode);
+}
+
+GstAllocator *
+gst_imaging_engine_allocator_new_in (GstImagingEngine *self,
+    GstImagingContext *context, GstImagingMemoryMode mode)
+{
   GstAllocator *allocator =
-      gst_imaging_allocator_new (self->context, mode, self->stats);
+      gst_imaging_allocator_new (context, mode, self->stats);
 
   gst_imaging_allocator_use_slabs (
       GST_IMAGING_ALLOCATOR (allocator), self->slab_size);

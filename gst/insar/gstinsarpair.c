@@ -117,10 +117,13 @@ take_caps (GstInsarPair *self, guint side, GstCaps *caps)
     gst_imaging_slc_check_linked (self->element, other->pad);
     return TRUE;
   }
-  return gst_imaging_slc_check_types (self->element,
-             &self->sides[GST_INSAR_REFERENCE].info,
-             &self->sides[GST_INSAR_SECONDARY].info) &&
-         self->funcs->open (self->element, side);
+  if (gst_imaging_slc_check_types (self->element,
+          &self->sides[GST_INSAR_REFERENCE].info,
+          &self->sides[GST_INSAR_SECONDARY].info) &&
+      self->funcs->open (self->element, side))
+    return TRUE;
+  gst_clear_caps (&s->caps); /* they come again after a flush */
+  return FALSE;
 }
 
 static gboolean

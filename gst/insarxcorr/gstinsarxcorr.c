@@ -184,11 +184,8 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
   GstInsarXcorr *self = GST_INSAR_XCORR (parent);
 
   if (GST_QUERY_TYPE (query) == GST_QUERY_ALLOCATION) {
-    /* a source then writes where the GPU reads; the other side may just open
-     * the kernel */
-    g_mutex_lock (&self->pair.lock);
+    /* a source then writes where the GPU reads */
     gst_imaging_allocation_propose (self->engine, query);
-    g_mutex_unlock (&self->pair.lock);
     return TRUE;
   }
   return gst_imaging_engine_query (self->engine, query) ||

@@ -562,11 +562,14 @@ stop (GstOctBscan *self)
 {
   GstVideoInfo none;
 
+  /* a pad that is no longer active still passes queries on */
+  GST_PAD_STREAM_LOCK (self->sink);
   gst_oct_bscan_release_devices (self);
   gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_video_info_init (&none);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
   gst_imaging_engine_stop (self->engine);
+  GST_PAD_STREAM_UNLOCK (self->sink);
 }
 
 static GstStateChangeReturn

@@ -584,6 +584,40 @@ check_go_on (CheckWaiting *self)
   gst_object_unref (self->pad);
 }
 
+static gpointer
+ask (gpointer data)
+{
+  CheckAsking *self = data;
+
+  while (!g_atomic_int_get (&self->stop)) {
+    GstQuery *query = gst_query_new_allocation (self->caps, TRUE);
+
+    gst_pad_query (self->pad, query);
+    gst_query_unref (query);
+  }
+  return NULL;
+}
+
+void
+check_begin_asking (CheckAsking *self, GstElement *element, const gchar *name,
+    const gchar *caps)
+{
+  *self = (CheckAsking){
+      .pad = gst_element_get_static_pad (element, name),
+      .caps = gst_caps_from_string (caps),
+  };
+  self->thread = g_thread_new ("ask", ask, self);
+}
+
+void
+check_end_asking (CheckAsking *self)
+{
+  g_atomic_int_set (&self->stop, TRUE);
+  g_thread_join (self->thread);
+  gst_caps_unref (self->caps);
+  gst_object_unref (self->pad);
+}
+
 GstElement *
 check_launch (const gchar *description)
 {

@@ -177,6 +177,20 @@ void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
 /* Lets it go, and waits until @push returns. */
 void check_go_on (CheckWaiting *self);
 
+/* Who asks a sink pad for memory again and again, whatever its element does: a
+ * pad passes queries on even while it is not active. */
+typedef struct {
+  GstPad *pad;
+  GstCaps *caps;
+  GThread *thread;
+  gint stop; /* atomic */
+} CheckAsking;
+
+/* For buffers of @caps, of the pad @name of @element. */
+void check_begin_asking (CheckAsking *self, GstElement *element,
+    const gchar *name, const gchar *caps);
+void check_end_asking (CheckAsking *self);
+
 /* Returns: (transfer full): the pipeline @description, in which every $ is
  * check_folder (); fails when it cannot be made */
 GstElement *check_launch (const gchar *description);

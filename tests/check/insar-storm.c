@@ -78,19 +78,19 @@ typedef struct {
 #define STORM_OUT " ! appsink name=out sync=false wait-on-eos=false "
 
 static const struct {
-  const gchar *pipeline;
+  const gchar *pipeline, *pair; /* the name of who takes both images */
   Target targets[2];
 } storms[] = {
     {XCORR "backend=cpu ! text/csv" STORM_OUT
            "x.fit ! queue ! fakesink x.rasters ! queue ! fakesink",
-        {{"x", xcorr_choices}, {NULL, NULL}}},
-    {XCORR "backend=cuda ! text/csv" STORM_OUT "x.fit ! queue ! fakesink",
+        "x", {{"x", xcorr_choices}, {NULL, NULL}}},
+    {XCORR "backend=cuda ! text/csv" STORM_OUT "x.fit ! queue ! fakesink", "x",
         {{"x", xcorr_choices}, {NULL, NULL}}},
     {SOURCE ("ref") "i.reference " SOURCE (
          "sec") "slcresample name=r ! i.secondary insarform name=i "
                 "i.interferogram ! queue ! other/tensors" STORM_OUT
                 "i.phase ! queue ! fakesink i.coherence ! queue ! fakesink",
-        {{"r", resample_choices}, {"i", form_choices}}},
+        "i", {{"r", resample_choices}, {"i", form_choices}}},
 };
 
 /* --- the storm ---------------------------------------------------------------
@@ -223,10 +223,14 @@ GST_START_TEST (test_a_storm_leaves_the_next_run_whole)
   Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
   GRand *random = g_rand_new_with_seed (11);
   GString *before = play_calmly (&self), *after;
+  GstElement *pair =
+      gst_bin_get_by_name (GST_BIN (pipeline), storms[__i__].pair);
   GThread *thread = g_thread_new ("storm", storm, &self);
   guint n_live = check_n_live ();
+  CheckAsking asking;
 
   fail_unless (before->len > 0);
+  check_begin_asking (&asking, pair, "reference", "application/x-slc");
   for (guint i = 0; i < N_ROUNDS; i++) {
     gint n = g_rand_int_range (random, 0, 6);
 
@@ -238,6 +242,8 @@ GST_START_TEST (test_a_storm_leaves_the_next_run_whole)
   }
   g_atomic_int_set (&self.stop, TRUE);
   g_thread_join (thread);
+  check_end_asking (&asking);
+  gst_object_unref (pair);
   gst_element_set_state (pipeline, GST_STATE_NULL);
   fail_unless_equals_int (check_n_live (), n_live);
   after = play_calmly (&self);

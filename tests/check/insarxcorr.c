@@ -464,6 +464,25 @@ GST_START_TEST (test_what_is_wrong_is_said)
 }
 GST_END_TEST
 
+/* A flush makes the sources try again. */
+GST_START_TEST (test_what_was_refused_is_refused_again)
+{
+  GstElement *pipeline = check_launch (SOURCES ("") "ysearch=60 ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < 2; i++) {
+    /* of insarxcorr, and of both sources, which then rest */
+    for (guint n = i == 0 ? 3 : 2; n > 0; n--)
+      gst_message_unref (check_message (bus, GST_MESSAGE_ERROR));
+    gst_element_seek_simple (
+        pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0);
+  }
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* A smaller secondary is an image as well: patches outside it are flagged. */
 GST_START_TEST (test_a_smaller_secondary_is_flagged)
 {
@@ -658,6 +677,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_a_run_can_be_repeated);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tc, test_what_is_wrong_is_said);
+  tcase_add_test (tc, test_what_was_refused_is_refused_again);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);

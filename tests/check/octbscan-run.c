@@ -138,8 +138,7 @@ run_new (const gchar *launch, guint pads)
       r.pads[p] = gst_harness_new_with_element (r.element, NULL, pad_names[p]);
       gst_harness_play (r.pads[p]);
     }
-  gst_harness_set_src_caps_str (r.pads[SRC],
-      "video/x-raw,format=GRAY16_LE,width=60,height=11,framerate=100/1");
+  gst_harness_set_src_caps_str (r.pads[SRC], CAPS);
   return r;
 }
 

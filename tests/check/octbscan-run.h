@@ -33,6 +33,7 @@ GstBuffer *bscan_new (guint i);
 /* That of the element, and the element's properties. */
 ImkOctbscanConfig base_config (void);
 
+#define CAPS "video/x-raw,format=GRAY16_LE,width=60,height=11,framerate=100/1"
 #define ELEMENT "octbscan taper-cut=7 upsample=128 range-max=90 "
 
 /* In host memory, rows close to each other. */

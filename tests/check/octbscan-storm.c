@@ -225,16 +225,18 @@ GST_START_TEST (test_states_change_again_and_again)
   on_cuda = __i__ > 0;
   for (guint i = 0; i < N_ROUNDS; i++) {
     Run r = run_new (launches[__i__], 15);
+    CheckAsking asking;
 
+    check_begin_asking (&asking, r.element, "sink", CAPS);
     for (guint k = 0; k < 3; k++) {
       push_all (&r, 0, i % 4);
       gst_element_set_state (r.element, GST_STATE_READY);
       gst_element_set_state (r.element, GST_STATE_PLAYING);
-      gst_harness_set_src_caps_str (r.pads[SRC],
-          "video/x-raw,format=GRAY16_LE,width=60,height=11,framerate=100/1");
+      gst_harness_set_src_caps_str (r.pads[SRC], CAPS);
       for (guint p = 0; p < N_PADS; p++)
         drop_all (r.pads[p]);
     }
+    check_end_asking (&asking);
     g_object_set (r.element, "bscans-per-volume", VOLUME, NULL);
     push_all (&r, 0, 4);
     gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());

@@ -6,7 +6,14 @@
 
 #include "gstimagingnpy.h"
 
-enum { WIDTH = 31, HEIGHT = 9, N_LIGHTS = 6, N_STEPS = 400, MAX_OUTPUTS = 4 };
+enum {
+  WIDTH = 31,
+  HEIGHT = 9,
+  N_LIGHTS = 6,
+  N_STEPS = 400,
+  N_STARTS = 200,
+  MAX_OUTPUTS = 4
+};
 
 typedef struct {
   const gchar *line; /* $ is the folder */
@@ -461,6 +468,21 @@ GST_START_TEST (test_an_allocation_may_be_asked_for_without_caps)
 }
 GST_END_TEST
 
+GST_START_TEST (test_an_allocation_may_be_asked_for_at_any_time)
+{
+  g_autofree gchar *caps = check_caps_string ("RGB", WIDTH, HEIGHT);
+  Rough r = rough_new (__i__);
+  CheckAsking asking;
+
+  check_begin_asking (&asking, r.element, r.kind->sink, caps);
+  for (guint i = 0; i < N_STARTS; i++)
+    start_anew (&r, HEIGHT);
+  check_end_asking (&asking);
+  gst_buffer_unref (play (&r));
+  rough_free (&r);
+}
+GST_END_TEST
+
 /* --- one after the other -------------------------------------------------- */
 
 static guint
@@ -576,6 +598,8 @@ rough_suite (void)
   tcase_add_loop_test (tc, test_a_segment_may_be_of_bytes, 0, N_RUNS);
   tcase_add_loop_test (
       tc, test_an_allocation_may_be_asked_for_without_caps, 0, N_RUNS);
+  tcase_add_loop_test (
+      tc, test_an_allocation_may_be_asked_for_at_any_time, 0, N_RUNS);
   tcase_add_loop_test (tc, test_caps_that_were_refused_stay_so, 0, 2);
   tcase_add_loop_test (tc, test_an_albedo_goes_with_its_pad, 0, 2);
   tcase_add_test (tc, test_two_threads_get_one_pad);
