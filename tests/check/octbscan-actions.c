@@ -376,6 +376,32 @@ GST_START_TEST (test_the_dispersion_of_a_retina)
 }
 GST_END_TEST
 
+/* Nor is a file without a name written. */
+GST_START_TEST (test_files_need_a_name)
+{
+  static const gchar *const actions[] = {
+      "save-calibration", "save-fixed-pattern"};
+  static const gchar *const names[] = {NULL, ""};
+  static const gdouble psi[][2] = {{0, 0}};
+  GstBus *bus;
+  GstHarness *h;
+
+  on_cuda = FALSE;
+  h = harness_new (ELEMENT "fixed-pattern=minvar", &bus);
+  check_push (h, bscan_new (1, psi), GST_FLOW_OK);
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
+    for (guint k = 0; k < G_N_ELEMENTS (names); k++) {
+      gboolean ok = TRUE;
+
+      g_signal_emit_by_name (h->element, actions[i], names[k], &ok);
+      fail_unless (!ok);
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "name of a file");
+    }
+  harness_free (h, bus);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_actions_suite (void)
 {
@@ -388,6 +414,7 @@ octbscan_actions_suite (void)
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
   tcase_add_test (tc, test_dark_images_have_no_dispersion);
+  tcase_add_test (tc, test_files_need_a_name);
   tcase_add_test (tc, test_a_published_calibration_is_matched);
   tcase_add_test (tc, test_the_dispersion_of_a_retina);
   return suite;
