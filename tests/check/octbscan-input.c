@@ -111,6 +111,40 @@ GST_START_TEST (test_wrong_tensors_are_said)
 }
 GST_END_TEST
 
+static const gchar *const too_large[][3] = {
+    {"video/x-raw,format=GRAY16_LE,width=65535,height=65535", "",
+        "Frames of 4 GiB"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)\"65535:65535\"",
+        "", "of less than 4 GiB"},
+    {"video/x-raw,format=GRAY16_LE,width=65535,height=1",
+        "ascans-per-bscan=65535", "B-scans of 65535 lines"},
+};
+
+GST_START_TEST (test_sizes_that_are_too_large_are_said)
+{
+  gchar *caps = g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
+  gchar *launch = g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
+  GstMessage *message;
+  GError *error = NULL;
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (launch, 1 << SRC);
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  message = gst_bus_timed_pop_filtered (r.bus, GST_SECOND, GST_MESSAGE_ERROR);
+  fail_unless (message != NULL, "nothing is said of %s", caps);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (strstr (error->message, too_large[__i__][2]) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, too_large[__i__][2]);
+  g_error_free (error);
+  gst_message_unref (message);
+  run_free (&r);
+  g_free (launch);
+  g_free (caps);
+}
+GST_END_TEST
+
 /* --- files ---------------------------------------------------------------- */
 
 GST_START_TEST (test_pattern_and_curve_are_read)
@@ -234,6 +268,8 @@ octbscan_input_suite (void)
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
   tcase_add_test (tc, test_wrong_tensors_are_said);
+  tcase_add_loop_test (
+      tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
   tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
   tcase_add_loop_test (

@@ -262,6 +262,51 @@ GST_START_TEST (test_means_end_at_interruptions)
 }
 GST_END_TEST
 
+/* What a pad has got, in its order. */
+static GstPadProbeReturn
+note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  if (info->type & GST_PAD_PROBE_TYPE_BUFFER)
+    g_string_append_c (data, 'b');
+  else if (GST_EVENT_TYPE (info->data) == GST_EVENT_SEGMENT)
+    g_string_append_c (data, 's');
+  return GST_PAD_PROBE_OK;
+}
+
+/* What has been added to a mean is of the segment before, lines and rows that
+ * wait are as well. */
+GST_START_TEST (test_a_new_segment_ends_what_was_begun)
+{
+  GString *order = g_string_new (NULL);
+  GstSegment segment;
+  GstPad *src;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "average-bscans=3 ascans-per-bscan=4 "
+                       "bscans-per-volume=2",
+      1 << SRC | 1 << ENFACE);
+  src = gst_element_get_static_pad (r.element, "src");
+  push_all (&r, 0, 1);
+  gst_pad_add_probe (src,
+      GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, note,
+      order, NULL);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.position = segment.time = GST_SECOND;
+  gst_harness_push_event (r.pads[SRC], gst_event_new_segment (&segment));
+  fail_unless_equals_string (order->str, "bs");
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "3 lines do not fill a B-scan of 4");
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "1 B-scans do not fill an en-face image");
+  gst_object_unref (src);
+  g_string_free (order, TRUE);
+  run_free (&r);
+}
+GST_END_TEST
+
 /* All of them while PLAYING; the pads follow with their sizes. */
 GST_START_TEST (test_changes_while_playing)
 {
@@ -462,6 +507,24 @@ GST_START_TEST (test_enface_begins_anew_with_its_pad)
 }
 GST_END_TEST
 
+/* The caps of a run end with it. */
+GST_START_TEST (test_pads_between_runs_have_no_caps)
+{
+  GstPad *linear;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  push_all (&r, 0, 1);
+  gst_element_set_state (r.element, GST_STATE_READY);
+  linear = gst_element_request_pad_simple (r.element, "linear");
+  fail_unless (!gst_pad_has_current_caps (linear));
+  gst_element_release_request_pad (r.element, linear);
+  gst_object_unref (linear);
+  run_free (&r);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -476,6 +539,8 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
+  tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
+  tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);
