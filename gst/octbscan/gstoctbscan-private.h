@@ -127,7 +127,8 @@ gboolean gst_oct_bscan_src_query (
 /* Returns: (transfer full) (nullable): the pad of an output */
 GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
 
-/* Agrees with downstream of one pad. Call with the frames locked.
+/* Agrees with downstream of one pad. Call with the frames locked, which are let
+ * go of meanwhile.
  * Returns: GST_FLOW_NOT_LINKED when there is none */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);

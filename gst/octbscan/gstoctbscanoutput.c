@@ -151,23 +151,44 @@ may_turn_to_host (const GstOctBscanOutput *self, GstImagingEngine *engine)
               ->integrated;
 }
 
+/* A queue may let the query wait until the pipeline plays; who lets it play may
+ * want a pad before. Returns: FALSE when it is no longer the output's pad that
+ * has been asked */
 static gboolean
-decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
+ask_downstream (GstOctBscanOutput *self, GMutex *lock, GstQuery *query)
+{
+  GstPad *pad = gst_object_ref (self->pad);
+  gboolean stays;
+
+  g_mutex_unlock (lock);
+  if (!gst_pad_peer_query (pad, query))
+    GST_DEBUG_OBJECT (pad, "the peer proposes no allocation");
+  g_mutex_lock (lock);
+  stays = pad == self->pad;
+  gst_object_unref (pad);
+  return stays;
+}
+
+static GstFlowReturn
+decide_allocation (
+    GstOctBscanOutput *self, GstImagingEngine *engine, GMutex *lock)
 {
   GstQuery *query;
 
   if (self->kind != OUTPUT_IMAGE)
-    return make_pool (self, engine);
+    return make_pool (self, engine) ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
   query = gst_query_new_allocation (self->caps, TRUE);
+  if (!ask_downstream (self, lock, query)) {
+    gst_query_unref (query);
+    return GST_FLOW_NOT_LINKED;
+  }
   drop_pool (self);
-  if (!gst_pad_peer_query (self->pad, query))
-    GST_DEBUG_OBJECT (self->pad, "the peer proposes no allocation");
   self->pool = decide_pool (self, engine, query,
       self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
   if (self->pool && may_turn_to_host (self, engine))
     self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
   gst_query_unref (query);
-  return self->pool != NULL;
+  return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
 }
 
 /* A pad that is not linked has caps as well, since the segment, which must come
@@ -196,20 +217,22 @@ agree_on_caps (
 
 GstFlowReturn
 gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
-    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d)
+    GstImagingEngine *engine, GMutex *lock, gint width, gint height, gint fps_n,
+    gint fps_d)
 {
   gboolean linked = gst_pad_is_linked (self->pad);
   gboolean again = gst_pad_check_reconfigure (self->pad);
+  GstFlowReturn flow;
 
   if (self->caps && (self->pool || !linked) && !again && self->width == width &&
       self->height == height && self->info.fps_n == fps_n &&
       self->info.fps_d == fps_d)
     return linked ? GST_FLOW_OK : GST_FLOW_NOT_LINKED;
   if (agree_on_caps (self, width, height, fps_n, fps_d)) {
-    if (!linked)
-      return GST_FLOW_NOT_LINKED;
-    if (decide_allocation (self, engine))
-      return GST_FLOW_OK;
+    flow =
+        linked ? decide_allocation (self, engine, lock) : GST_FLOW_NOT_LINKED;
+    if (flow != GST_FLOW_NOT_NEGOTIATED)
+      return flow;
   }
   gst_oct_bscan_output_reset (self);
   gst_pad_mark_reconfigure (self->pad);

@@ -413,6 +413,70 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
 }
 GST_END_TEST
 
+static gboolean has_come; /* atomic */
+
+static gpointer
+request_and_release (gpointer data)
+{
+  GstPad *pad = gst_element_request_pad_simple (data, "linear");
+
+  gst_element_release_request_pad (data, pad);
+  gst_object_unref (pad);
+  g_atomic_int_set (&has_come, TRUE);
+  return NULL;
+}
+
+static GstPadProbeReturn
+tell_of_query (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  if (GST_QUERY_TYPE (info->data) == GST_QUERY_ALLOCATION)
+    g_atomic_int_set ((gint *) data, TRUE);
+  return GST_PAD_PROBE_OK;
+}
+
+static void
+wait_until (gint *flag, const gchar *what)
+{
+  for (guint i = 0; i < 5000 && !g_atomic_int_get (flag); i++)
+    g_usleep (1000);
+  fail_unless (g_atomic_int_get (flag), "there is no %s", what);
+}
+
+/* A query for memory waits in a queue behind an image that the sink holds until
+ * it plays. Pads come and go all the same. */
+GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
+{
+  gchar *launch = g_strdup_printf (
+      "videotestsrc ! video/x-raw,format=GRAY16_LE,width=%d,height=%d ! "
+      "octbscan name=oct taper-cut=7 upsample=128 backend=%s ! queue "
+      "max-size-buffers=0 max-size-time=0 max-size-bytes=0 ! fakesink",
+      WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
+  GstElement *pipeline = gst_parse_launch (launch, NULL);
+  GstElement *oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
+  GstPad *src = gst_element_get_static_pad (oct, "src");
+  gint is_asked = FALSE;
+  GThread *thread;
+
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, GST_CLOCK_TIME_NONE),
+      GST_STATE_CHANGE_SUCCESS);
+  gst_pad_add_probe (
+      src, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, tell_of_query, &is_asked, NULL);
+  g_object_set (oct, "scale", 2, NULL);
+  wait_until (&is_asked, "query");
+  g_atomic_int_set (&has_come, FALSE);
+  thread = g_thread_new ("request", request_and_release, oct);
+  wait_until (&has_come, "pad");
+  g_thread_join (thread);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (src);
+  gst_object_unref (oct);
+  gst_object_unref (pipeline);
+  g_free (launch);
+}
+GST_END_TEST
+
 static GstFlowReturn
 take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -537,6 +601,8 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
+  tcase_add_loop_test (
+      tc, test_pads_come_and_go_while_downstream_is_asked, 0, 2);
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
   tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
