@@ -74,8 +74,9 @@ set_infos (GstOctBscanOutput *self, gint width, gint height)
       gst_caps_get_structure (self->caps, 0), "framerate", &fps_n, &fps_d);
   switch (self->kind) {
   case OUTPUT_COMPLEX:
-    gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
-        (guint) width * 2 * sizeof (gfloat), (guint) height);
+    if (!gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
+            (guint) width * 2 * sizeof (gfloat), (guint) height))
+      return FALSE;
     break;
   case OUTPUT_ENFACE:
     if (!gst_video_info_from_caps (&self->volume, self->caps))
@@ -84,7 +85,9 @@ set_infos (GstOctBscanOutput *self, gint width, gint height)
         (guint) width * sizeof (gfloat), 1);
     break;
   default:
-    return gst_video_info_from_caps (&self->info, self->caps);
+    if (!gst_video_info_from_caps (&self->info, self->caps))
+      return FALSE;
+    break;
   }
   self->info.fps_n = fps_n;
   self->info.fps_d = fps_d;
@@ -191,14 +194,26 @@ decide_allocation (
   return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
 }
 
+static void
+post_too_large (GstOctBscanOutput *self, GstImagingEngine *engine)
+{
+  ImkError error;
+
+  imk_error_set (&error, IMK_ERROR_CONFIG,
+      "The images of %s, %d x %d, would have 4 GiB or more each. Crop more, or "
+      "take fewer lines or bscans-per-volume.",
+      GST_PAD_NAME (self->pad), self->width, self->height);
+  gst_imaging_engine_post_error (engine, IMK_ERROR_CONFIG, &error);
+}
+
 /* A pad that is not linked has caps as well, since the segment, which must come
  * behind them, is stored on it, too. */
 static gboolean
-agree_on_caps (
-    GstOctBscanOutput *self, gint width, gint height, gint fps_n, gint fps_d)
+agree_on_caps (GstOctBscanOutput *self, GstImagingEngine *engine, gint width,
+    gint height, gint fps_n, gint fps_d)
 {
   GstCaps *caps = choose_caps (self, width, height, fps_n, fps_d);
-  gboolean ok = TRUE;
+  gboolean linked = gst_pad_is_linked (self->pad), ok = TRUE;
 
   if (gst_caps_is_empty (caps)) {
     gst_caps_unref (caps);
@@ -207,9 +222,11 @@ agree_on_caps (
   caps = gst_caps_fixate (caps);
   if (!self->caps || !gst_caps_is_equal (caps, self->caps)) {
     gst_caps_replace (&self->caps, caps);
-    ok = set_infos (self, width, height) &&
-         (gst_pad_push_event (self->pad, gst_event_new_caps (caps)) ||
-             !gst_pad_is_linked (self->pad));
+    ok = set_infos (self, width, height);
+    if (!ok && linked)
+      post_too_large (self, engine);
+    ok = ok &&
+         (gst_pad_push_event (self->pad, gst_event_new_caps (caps)) || !linked);
   }
   gst_caps_unref (caps);
   return ok;
@@ -228,7 +245,7 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
       self->height == height && self->info.fps_n == fps_n &&
       self->info.fps_d == fps_d)
     return linked ? GST_FLOW_OK : GST_FLOW_NOT_LINKED;
-  if (agree_on_caps (self, width, height, fps_n, fps_d)) {
+  if (agree_on_caps (self, engine, width, height, fps_n, fps_d)) {
     flow =
         linked ? decide_allocation (self, engine, lock) : GST_FLOW_NOT_LINKED;
     if (flow != GST_FLOW_NOT_NEGOTIATED)
@@ -236,6 +253,8 @@ gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
   }
   gst_oct_bscan_output_reset (self);
   gst_pad_mark_reconfigure (self->pad);
+  if (!linked)
+    return GST_FLOW_NOT_LINKED;
   return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
                                          : GST_FLOW_NOT_NEGOTIATED;
 }

@@ -145,6 +145,33 @@ GST_START_TEST (test_sizes_that_are_too_large_are_said)
 }
 GST_END_TEST
 
+/* Whoever has not linked the pad need not know. */
+GST_START_TEST (test_images_that_are_too_large_are_said)
+{
+  const gchar *const caps =
+      "video/x-raw,format=GRAY16_LE,width=60,height=65535,framerate=100/1";
+  GstPad *enface;
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (ELEMENT "bscans-per-volume=65535", 1 << SRC);
+  enface = gst_element_request_pad_simple (r.element, "enface");
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
+  gst_element_release_request_pad (r.element, enface);
+  gst_object_unref (enface);
+  gst_harness_set_src_caps_str (r.pads[SRC], CAPS);
+  r.pads[ENFACE] = gst_harness_new_with_element (r.element, NULL, "enface");
+  gst_harness_set_sink_caps_str (
+      r.pads[ENFACE], "video/x-raw,format=GRAY16_LE");
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "images of enface, 65535 x 65535");
+  run_free (&r);
+}
+GST_END_TEST
+
 /* --- files ---------------------------------------------------------------- */
 
 GST_START_TEST (test_pattern_and_curve_are_read)
@@ -270,6 +297,7 @@ octbscan_input_suite (void)
   tcase_add_test (tc, test_wrong_tensors_are_said);
   tcase_add_loop_test (
       tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
+  tcase_add_test (tc, test_images_that_are_too_large_are_said);
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
   tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
   tcase_add_loop_test (
