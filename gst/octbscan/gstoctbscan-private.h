@@ -44,6 +44,7 @@ struct _GstOctBscan {
   Settings settings;    /* under the object lock; as they are asked for */
   GstClockTime latency; /* likewise; of gathering lines */
   GstClockTime period;  /* likewise; from B-scan to B-scan */
+  GstClockTime wait;    /* likewise; of a mean for the last of its B-scans */
 
   /* of the streaming thread */
   Settings now; /* in force, from buffer to buffer; with the frames locked */

@@ -145,25 +145,36 @@ forget_lines (GstOctBscan *self, const gchar *why)
         (NULL));
 }
 
-/* A B-scan waits for the last of its buffers. */
+/* Returns: how long @n frames take at a rate, 0 without one. With a month for
+ * more than that sums overflow nowhere. */
+static GstClockTime
+time_of (guint n, gint fps_n, gint fps_d)
+{
+  return fps_n > 0 ? MIN (gst_util_uint64_scale (n * GST_SECOND, fps_d, fps_n),
+                         30 * 24 * 3600 * GST_SECOND)
+                   : 0;
+}
+
+/* A B-scan waits for the last of its buffers, a mean for its last B-scan. */
 static void
 update_latency (GstOctBscan *self)
 {
-  guint n = (self->bscan.height + self->lines.height - 1) / self->lines.height;
-  GstClockTime latency = self->lines.fps_n > 0
-                             ? gst_util_uint64_scale ((n - 1) * GST_SECOND,
-                                   self->lines.fps_d, self->lines.fps_n)
-                             : 0;
-  GstClockTime period = self->bscan.fps_n > 0
-                            ? gst_util_uint64_scale (GST_SECOND,
-                                  self->bscan.fps_d, self->bscan.fps_n)
+  const GstVideoInfo *lines = &self->lines, *bscan = &self->bscan;
+  guint n = (bscan->height + lines->height - 1) / lines->height;
+  GstClockTime latency = time_of (n - 1, lines->fps_n, lines->fps_d);
+  GstClockTime wait =
+      time_of (self->now.average_bscans - 1, bscan->fps_n, bscan->fps_d);
+  GstClockTime period = bscan->fps_n > 0
+                            ? time_of (1, bscan->fps_n, bscan->fps_d)
                             : GST_CLOCK_TIME_NONE;
   gboolean changed;
 
   GST_OBJECT_LOCK (self);
-  changed = latency != self->latency || period != self->period;
+  changed =
+      latency != self->latency || period != self->period || wait != self->wait;
   self->latency = latency;
   self->period = period;
+  self->wait = wait;
   GST_OBJECT_UNLOCK (self);
   if (changed)
     gst_element_post_message (
@@ -535,9 +546,11 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
-/* B-scans leave as soon as they are made, but many can wait for that. */
+/* B-scans leave as soon as they are made, but many can wait for that. Volumes
+ * would hold back all other pads for seconds; their sink need not be in time.
+ */
 static void
-add_latency (GstOctBscan *self, GstQuery *query)
+add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
 {
   GstClockTime minimum, maximum, ours, period;
   guint n = 0;
@@ -545,6 +558,8 @@ add_latency (GstOctBscan *self, GstQuery *query)
 
   GST_OBJECT_LOCK (self);
   ours = self->latency;
+  if (pad != self->outputs[COMPLEX].pad)
+    ours += self->wait;
   period = self->period;
   if (self->queue && GST_CLOCK_TIME_IS_VALID (period))
     n = gst_oct_bscan_queue_capacity (self->queue);
@@ -565,7 +580,7 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
   if (!gst_pad_query_default (pad, parent, query))
     return FALSE;
   if (GST_QUERY_TYPE (query) == GST_QUERY_LATENCY)
-    add_latency (self, query);
+    add_latency (self, pad, query);
   return TRUE;
 }
 
@@ -596,7 +611,7 @@ start (GstOctBscan *self)
   gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
   GST_OBJECT_LOCK (self);
-  self->latency = 0;
+  self->latency = self->wait = 0;
   GST_OBJECT_UNLOCK (self);
   g_mutex_lock (&self->frames);
   self->host_images = self->has_shown = FALSE;

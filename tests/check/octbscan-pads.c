@@ -262,6 +262,38 @@ GST_START_TEST (test_means_end_at_interruptions)
 }
 GST_END_TEST
 
+static void
+check_latency (GstElement *element, const gchar *name, GstClockTime expected)
+{
+  GstPad *pad = gst_element_get_static_pad (element, name);
+  GstQuery *query = gst_query_new_latency ();
+  GstClockTime latency;
+
+  fail_unless (gst_pad_query (pad, query));
+  gst_query_parse_latency (query, NULL, &latency, NULL);
+  fail_unless_equals_uint64 (latency, expected);
+  gst_query_unref (query);
+  gst_object_unref (pad);
+}
+
+/* A mean has the time of its first B-scan and leaves with its last. */
+GST_START_TEST (test_means_are_latency)
+{
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "average-bscans=3", 1 << SRC | 1 << COMPLEX);
+  gst_harness_set_upstream_latency (r.pads[SRC], 5 * GST_MSECOND);
+  push_all (&r, 0, 1);
+  check_latency (r.element, "src", 25 * GST_MSECOND);
+  check_latency (r.element, "complex", 5 * GST_MSECOND);
+  g_object_set (r.element, "average-bscans", 2, NULL);
+  push_all (&r, 1, 2);
+  check_latency (r.element, "src", 15 * GST_MSECOND);
+  run_free (&r);
+}
+GST_END_TEST
+
 /* What a pad has got, in its order. */
 static GstPadProbeReturn
 note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -606,6 +638,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
   tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
+  tcase_add_loop_test (tc, test_means_are_latency, 0, 2);
   tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
