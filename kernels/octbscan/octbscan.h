@@ -236,7 +236,7 @@ typedef struct ImkOctbscanCamera {
  * @scale: s, at least 1
  * @taper_cut: samples at each end, at least 1, below N / 2
  * @window_values, @n_window_values: with IMK_OCTBSCAN_WINDOW_FILE; at least 2,
- *   their sum above 0
+ *   their sum above 0, also where the wavenumbers are
  * @background: with IMK_OCTBSCAN_BACKGROUND_FILE, C spectra of N
  * @background_bscans: n, at least 1
  * @background_reach: w, at least 1
