@@ -5,6 +5,7 @@
 #include "check-common.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "gstimagingnpy.h"
 
@@ -925,6 +926,7 @@ GST_START_TEST (test_bad_settings_are_refused)
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
   g_autofree gchar *few = write_file ("few.txt", "1\n1\n");
+  g_autofree gchar *long_file = write_file ("long.txt", "0 0 1\n");
   g_autofree gchar *mask = check_path_of ("mask.npy");
   g_autofree gchar *words = write_file ("no.npy", "this is no array");
   guint64 dims[] = {HEIGHT, WIDTH + 1};
@@ -941,6 +943,8 @@ GST_START_TEST (test_bad_settings_are_refused)
           GST_RESOURCE_ERROR_OPEN_READ, "such.lp"},
       {"lights-location", bad, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
           "line 2"},
+      {"lights-location", long_file, GST_RESOURCE_ERROR,
+          GST_RESOURCE_ERROR_OPEN_READ, "17825792 bytes; a text of"},
       {"lights-location", mixed, GST_RESOURCE_ERROR,
           GST_RESOURCE_ERROR_OPEN_READ, "light-units"},
       {"intensities-location", few, GST_RESOURCE_ERROR,
@@ -959,6 +963,7 @@ GST_START_TEST (test_bad_settings_are_refused)
 
   fail_unless (gst_imaging_npy_save (
       mask, GST_IMAGING_NPY_TYPE_U8, 2, dims, bytes, NULL));
+  fail_unless_equals_int (truncate (long_file, 17 << 20), 0);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *properties =
         g_strdup_printf ("%s=\"%s\"", cases[i].property, cases[i].value);
