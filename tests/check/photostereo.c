@@ -420,6 +420,38 @@ GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 }
 GST_END_TEST
 
+/* Also of one that is asked for in the middle of a set. */
+GST_START_TEST (test_a_late_pad_has_the_segment)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+  GstHarness *late, *outputs[2];
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.time = 10 * GST_SECOND;
+  ps_caps (&ps, "GRAY8");
+  gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
+  ps_push (&ps, 0);
+  late = gst_harness_new_with_element (ps.element, NULL, "albedo");
+  gst_harness_set_sink_caps_str (late, "other/tensors");
+  for (guint i = 1; i < N_LIGHTS; i++)
+    ps_push (&ps, i);
+  outputs[0] = ps.normal;
+  outputs[1] = late;
+  for (guint i = 0; i < 2; i++) {
+    GstEvent *event =
+        gst_pad_get_sticky_event (outputs[i]->sinkpad, GST_EVENT_SEGMENT, 0);
+
+    gst_buffer_unref (check_pull (outputs[i]));
+    gst_event_copy_segment (event, &segment);
+    fail_unless_equals_uint64 (segment.start, 10 * GST_SECOND);
+    gst_event_unref (event);
+  }
+  gst_harness_teardown (late);
+  ps_free (&ps);
+}
+GST_END_TEST
+
 GST_START_TEST (test_downstream_chooses_the_encoding)
 {
   const guint n8[] = {174, 189, 230};
@@ -1378,6 +1410,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
   tcase_add_test (
       tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
+  tcase_add_test (tc, test_a_late_pad_has_the_segment);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
