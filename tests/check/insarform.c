@@ -224,6 +224,27 @@ GST_START_TEST (test_a_run_can_be_repeated)
 }
 GST_END_TEST
 
+/* Both sides begin anew, or none: one alone would wait for the other. */
+GST_START_TEST (test_a_seek_goes_through_a_resampler)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/a.slc " RAW
+      "! i.reference slcsrc location=$/b.slc " RAW
+      "! slcresample ! i.secondary insarform name=i " OUT ("interferogram"));
+  const GstSeekFlags flush = GST_SEEK_FLAG_FLUSH;
+  GstBuffer *expected;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  expected = pull_one (pipeline, "interferogram", "application/x-slc");
+  fail_unless (
+      gst_element_seek_simple (pipeline, GST_FORMAT_DEFAULT, flush, 0));
+  check_same (pull_one (pipeline, "interferogram", "application/x-slc"),
+      expected, "after a seek");
+  gst_buffer_unref (expected);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* The reference has no partner, and must not keep its thread. */
 GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 {
@@ -337,6 +358,7 @@ insarform_suite (void)
   tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
   tcase_add_test (tcase, test_buffers_of_any_size_meet);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
+  tcase_add_test (tcase, test_a_seek_goes_through_a_resampler);
   tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
   tcase_add_test (tcase, test_a_pad_that_is_forgotten_is_said);
