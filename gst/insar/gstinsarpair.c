@@ -287,6 +287,30 @@ activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
   return TRUE;
 }
 
+static gboolean
+can_seek (const GstInsarSide *side)
+{
+  GstQuery *query = gst_query_new_seeking (GST_FORMAT_DEFAULT);
+  gboolean can = FALSE;
+
+  if (gst_pad_peer_query (side->pad, query))
+    gst_query_parse_seeking (query, NULL, &can, NULL, NULL);
+  gst_query_unref (query);
+  return can;
+}
+
+gboolean
+gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
+      (gst_imaging_slc_is_rewind (event) &&
+          can_seek (&self->sides[GST_INSAR_REFERENCE]) &&
+          can_seek (&self->sides[GST_INSAR_SECONDARY])))
+    return gst_pad_event_default (pad, GST_OBJECT (self->element), event);
+  gst_event_unref (event);
+  return FALSE;
+}
+
 /* --- from the element -------------------------------------------------------
  */
 

@@ -76,6 +76,11 @@ GstPad *gst_insar_pair_add_pad (
  * streams that come in are not those that go out. */
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
+/* What the event function of each source pad does. A seek is for both images:
+ * both begin anew, or it is refused. */
+gboolean gst_insar_pair_src_event (
+    GstInsarPair *self, GstPad *pad, GstEvent *event);
+
 /* Under the lock. Returns: whether any side is */
 gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 

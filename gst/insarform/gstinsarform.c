@@ -182,12 +182,22 @@ gst_insar_form_query (GstPad *pad, GstObject *parent, GstQuery *query)
 /* --- pads -------------------------------------------------------------------
  */
 
+static gboolean
+gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
+}
+
 static GstPad *
 gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
+  GstPad *pad = gst_imaging_outputs_request (
       GST_INSAR_FORM (element)->pictures, template);
+
+  if (pad)
+    gst_pad_set_event_function (pad, gst_insar_form_src_event);
+  return pad;
 }
 
 static void

@@ -195,12 +195,22 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
 /* --- pads
  * ------------------------------------------------------------------------ */
 
+static gboolean
+gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
+}
+
 static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
+  GstPad *pad = gst_imaging_outputs_request (
       gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), template);
+
+  if (pad)
+    gst_pad_set_event_function (pad, gst_insar_xcorr_src_event);
+  return pad;
 }
 
 static void
@@ -372,4 +382,6 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
   self->src = gst_imaging_output_new (GST_ELEMENT (self),
       gst_element_class_get_pad_template (element_class, "src"), "src");
+  gst_pad_set_event_function (
+      gst_imaging_output_pad (self->src), gst_insar_xcorr_src_event);
 }

@@ -498,27 +498,12 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_pad_event_default (pad, parent, event);
 }
 
-/* Its lines are not those of upstream but for the first, so this is where both
- * can begin anew. */
-static gboolean
-is_to_the_first (GstEvent *event)
-{
-  gint64 start, stop;
-  GstSeekType start_type;
-  GstSeekFlags flags;
-  GstFormat format;
-  gdouble rate;
-
-  gst_event_parse_seek (
-      event, &rate, &format, &flags, &start_type, &start, NULL, &stop);
-  return format == GST_FORMAT_DEFAULT && (flags & GST_SEEK_FLAG_FLUSH) &&
-         start_type == GST_SEEK_TYPE_SET && start == 0 && stop < 0;
-}
-
+/* Its lines are not those of upstream, and begin with the first. */
 static gboolean
 gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
-  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK || is_to_the_first (event))
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
+      gst_imaging_slc_is_rewind (event))
     return gst_pad_event_default (pad, parent, event);
   gst_event_unref (event);
   return FALSE;
