@@ -271,6 +271,7 @@ rewind_side (GstElement *element, guint side)
 
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
+  self->header_sent = FALSE; /* the flush may have dropped it */
   gst_insar_end_reset (self->end, FALSE);
 }
 
