@@ -563,6 +563,15 @@ GST_START_TEST (test_the_fit_comes_again_after_a_seek)
 }
 GST_END_TEST
 
+/* Its sink would wait for them, and the others for it. */
+GST_START_TEST (test_what_nobody_takes_is_said)
+{
+  check_launch_fails (SOURCES ("") "! fakesink x.rasters ! queue ! "
+                                   "other/tensors,dimensions=3:3:3 ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
+}
+GST_END_TEST
+
 GST_START_TEST (test_too_few_offsets_give_no_fit)
 {
   GstElement *pipeline = check_launch (SOURCES (
@@ -682,6 +691,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
+  tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
