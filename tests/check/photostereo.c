@@ -420,6 +420,23 @@ GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
 }
 GST_END_TEST
 
+/* Also when there is nobody upstream to hear of it. */
+GST_START_TEST (test_a_result_that_nobody_takes_is_said)
+{
+  Ps ps = ps_new ("", "normal", "video/x-raw,width=3");
+
+  ps_caps (&ps, "GRAY8");
+  ps_push (&ps, 0);
+  if (__i__ == 0)
+    gst_harness_push_event (ps.sink, gst_event_new_eos ());
+  else
+    g_signal_emit_by_name (ps.element, "finish-set");
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
+  ps_free (&ps);
+}
+GST_END_TEST
+
 /* Also of one that is asked for in the middle of a set. */
 GST_START_TEST (test_a_late_pad_has_the_segment)
 {
@@ -1410,6 +1427,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
   tcase_add_test (
       tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
+  tcase_add_loop_test (tc, test_a_result_that_nobody_takes_is_said, 0, 2);
   tcase_add_test (tc, test_a_late_pad_has_the_segment);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
