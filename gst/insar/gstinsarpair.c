@@ -192,13 +192,23 @@ set_flushing (GstInsarPair *self, guint side, gboolean is_flushing)
   g_cond_broadcast (&self->changed);
 }
 
+/* The end of one side's flush, in the middle of the beginning of the other's,
+ * would set going what that waits for: a queue that does so waits for ever. */
+static void
+push_flush (GstInsarPair *self, GstEvent *event)
+{
+  g_mutex_lock (&self->flush_lock);
+  self->funcs->push_flush (self->element, event);
+  g_mutex_unlock (&self->flush_lock);
+}
+
 static void
 start_flush (GstInsarPair *self, guint side, GstEvent *event)
 {
   g_mutex_lock (&self->lock);
   set_flushing (self, side, TRUE);
   g_mutex_unlock (&self->lock);
-  self->funcs->push_flush (self->element, event);
+  push_flush (self, event);
 }
 
 static void
@@ -228,7 +238,7 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   begin_anew (self);
   self->funcs->rewind (self->element, side);
   g_mutex_unlock (&self->lock);
-  self->funcs->push_flush (self->element, event);
+  push_flush (self, event);
   g_mutex_lock (&self->lock);
   set_flushing (self, side, FALSE);
   end_work (self);
@@ -262,6 +272,19 @@ gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
   }
   gst_event_unref (event);
   return done;
+}
+
+/* Here, and not when the state changes: a flush that ends in between would let
+ * the thread of a pad wait again for lines that nobody brings any more. */
+static gboolean
+activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
+{
+  GstInsarPair *self = gst_pad_get_element_private (pad);
+
+  g_mutex_lock (&self->lock);
+  set_flushing (self, side_of (self, pad), !active);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
 }
 
 static gboolean
@@ -301,6 +324,7 @@ gst_insar_pair_init (GstInsarPair *self, GstElement *element,
       .funcs = funcs,
   };
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->flush_lock);
   g_cond_init (&self->changed);
 }
 
@@ -308,6 +332,7 @@ void
 gst_insar_pair_clear (GstInsarPair *self)
 {
   g_mutex_clear (&self->lock);
+  g_mutex_clear (&self->flush_lock);
   g_cond_clear (&self->changed);
 }
 
@@ -319,6 +344,7 @@ gst_insar_pair_add_pad (
       gst_pad_new_from_static_template (template, template->name_template);
 
   gst_pad_set_element_private (pad, self);
+  gst_pad_set_activatemode_function (pad, activate);
   gst_pad_set_chain_function (pad, chain);
   gst_pad_set_event_function (pad, gst_insar_pair_event);
   self->sides[side].pad = pad;
@@ -344,17 +370,10 @@ gst_insar_pair_report (
 }
 
 void
-gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing)
+gst_insar_pair_stop (GstInsarPair *self)
 {
   g_mutex_lock (&self->lock);
-  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
-    set_flushing (self, s, is_flushing);
-  g_mutex_unlock (&self->lock);
-}
-
-void
-gst_insar_pair_forget (GstInsarPair *self)
-{
+  gst_imaging_engine_stop (self->engine);
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
     GstInsarSide *side = &self->sides[s];
 
@@ -363,4 +382,5 @@ gst_insar_pair_forget (GstInsarPair *self)
     side->n_lines = 0;
   }
   begin_anew (self);
+  g_mutex_unlock (&self->lock);
 }

@@ -213,8 +213,7 @@ gst_insar_form_release_pad (GstElement *element, GstPad *pad)
 static void
 stop (GstInsarForm *self)
 {
-  gst_imaging_engine_stop (self->engine);
-  gst_insar_pair_forget (&self->pair);
+  gst_insar_pair_stop (&self->pair);
   gst_imaging_outputs_reset (self->pictures);
 }
 
@@ -224,13 +223,9 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   GstInsarForm *self = GST_INSAR_FORM (element);
   GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-    gst_insar_pair_set_flushing (&self->pair, FALSE);
-  }
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_pair_set_flushing (&self->pair, TRUE);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
+      !gst_imaging_engine_start (self->engine))
+    return GST_STATE_CHANGE_FAILURE;
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||

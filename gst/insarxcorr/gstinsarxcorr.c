@@ -236,8 +236,7 @@ static void
 stop (GstInsarXcorr *self)
 {
   gst_insar_xcorr_stop_work (self);
-  gst_imaging_engine_stop (self->engine);
-  gst_insar_pair_forget (&self->pair);
+  gst_insar_pair_stop (&self->pair);
   gst_imaging_output_reset (self->src);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
@@ -267,11 +266,8 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
-    gst_insar_pair_set_flushing (&self->pair, FALSE);
     gst_insar_xcorr_start_work (self);
   }
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_pair_set_flushing (&self->pair, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_xcorr_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||

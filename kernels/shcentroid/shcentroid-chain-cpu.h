@@ -60,6 +60,8 @@
 #define Words ISA_NAME (Words)
 #define SINGLES ISA_NAME (SINGLES)
 #define HALVES ISA_NAME (HALVES)
+#define MOST_VECTORS ISA_NAME (MOST_VECTORS)
+#define StripRow ISA_NAME (StripRow)
 #define StripPlace ISA_NAME (StripPlace)
 #define StripSums ISA_NAME (StripSums)
 #define read_singles ISA_NAME (read_singles)
@@ -69,7 +71,9 @@
 #define strip_words ISA_NAME (strip_words)
 #define widen_half ISA_NAME (widen_half)
 #define larger_single ISA_NAME (larger_single)
+#define add_strip_vector ISA_NAME (add_strip_vector)
 #define add_strip_row ISA_NAME (add_strip_row)
+#define add_strip_rows ISA_NAME (add_strip_rows)
 #define add_sums ISA_NAME (add_sums)
 #define sum_strip ISA_NAME (sum_strip)
 #define strip_place ISA_NAME (strip_place)
@@ -774,6 +778,8 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef Words
 #undef SINGLES
 #undef HALVES
+#undef MOST_VECTORS
+#undef StripRow
 #undef StripPlace
 #undef StripSums
 #undef read_singles
@@ -783,7 +789,9 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef strip_words
 #undef widen_half
 #undef larger_single
+#undef add_strip_vector
 #undef add_strip_row
+#undef add_strip_rows
 #undef add_sums
 #undef sum_strip
 #undef strip_place

@@ -107,18 +107,18 @@ fold_tile (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
     uint32_t left, const bool all, const uint32_t n_vectors)
 {
   for (uint32_t i = first; i < end; i += REALS) {
-    FoldCells cells = {.at = {0}};
     double width = t->windows[i].width;
+    FoldCells cells;
 
-    for (uint32_t j = 0; j < REALS && i + j < end; j++)
-      cells.at[j] = t->windows[i + j].x - left;
+    for (uint32_t j = 0; j < REALS; j++)
+      cells.at[j] = i + j < end ? t->windows[i + j].x - left : 0;
     if (are_alike (t, i, end) && width >= n_vectors / 2 * REALS) {
       for (uint32_t j = 0; j < n_vectors; j++)
         cells.real[j] = read_reals (lane_numbers + j * REALS) < width;
       fold_sums (t, i, sums, &cells, all, true, n_vectors);
     } else {
-      for (uint32_t j = 0; j < REALS && i + j < end; j++)
-        cells.n[j] = t->windows[i + j].width;
+      for (uint32_t j = 0; j < REALS; j++)
+        cells.n[j] = i + j < end ? t->windows[i + j].width : 0;
       fold_sums (t, i, sums, &cells, all, false, n_vectors);
     }
   }

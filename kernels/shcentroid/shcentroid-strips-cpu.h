@@ -9,9 +9,14 @@ typedef float Singles __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef int32_t Ints __attribute__ ((vector_size (VECTOR_SIZE)));
 typedef uint32_t Words __attribute__ ((vector_size (VECTOR_SIZE)));
 
-/* Columns of a strip that go together: a vector of float32, of which HALVES are
- * as many vectors of float64. STRIP_COLUMNS are a multiple. */
-enum { SINGLES = VECTOR_SIZE / sizeof (float), HALVES = 2 };
+/* Columns of a strip that go together: vectors of float32, of which HALVES are
+ * as many vectors of float64. The more, the less a row costs beside them; 16
+ * bytes of each are too many vectors for the registers. */
+enum {
+  SINGLES = VECTOR_SIZE / sizeof (float),
+  HALVES = 2,
+  MOST_VECTORS = VECTOR_SIZE >= 32 ? STRIP_COLUMNS / SINGLES : 1,
+};
 
 /* Where columns begin, in the first row of a band: the samples and what there
  * is of every pixel, @row numbers from row to row. */
@@ -26,6 +31,13 @@ typedef struct StripPlace {
   const double *weights; /* of the rows of the band */
 } StripPlace;
 
+/* One row of it. */
+typedef struct StripRow {
+  const uint8_t *samples;
+  ptrdiff_t there; /* of dark and flat, from those of the place */
+  double weight;
+} StripRow;
+
 /* What becomes of it. */
 typedef struct StripSums {
   ColumnSums half[HALVES];
@@ -36,13 +48,12 @@ typedef struct StripSums {
  * of the cache, dark and flat of the next strips. Processors fetch ahead by
  * themselves, but not far enough from the third level. */
 INLINE void
-fetch_ahead (const uint8_t *from, const StripPlace *at, uint32_t there,
-    const ChainWay way)
+fetch_ahead (const StripRow *row, const StripPlace *at, const ChainWay way)
 {
   enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_GROUP_ROWS };
-  size_t next = there * at->row + PIXELS;
+  ptrdiff_t next = row->there + PIXELS;
 
-  __builtin_prefetch (from + LINE);
+  __builtin_prefetch (row->samples + LINE);
   if (way.packed) {
     __builtin_prefetch (at->packed + next);
   } else if (at->strip) {
@@ -142,13 +153,13 @@ larger_single (Singles a, Singles b)
 /* @samples less the darks and the flats of what pack_pixel () made. A bad pixel
  * is looked for only where pixels may be left out. */
 INLINE void
-unpack_strip (const StripPlace *at, uint32_t there, Singles samples,
+unpack_strip (const StripPlace *at, ptrdiff_t there, Singles samples,
     const bool cut, Singles *value, Singles *flat)
 {
   const Packing *p = &at->packing;
   Words packed, units;
 
-  memcpy (&packed, at->packed + there * at->row, sizeof (packed));
+  memcpy (&packed, at->packed + there, sizeof (packed));
   units = packed >> 24;
   *flat = (Singles) ((packed & PACKED_FLAT) + p->flat);
   if (at->words)
@@ -164,27 +175,25 @@ unpack_strip (const StripPlace *at, uint32_t there, Singles samples,
   *value = samples * *flat;
 }
 
-/* One row of a strip, to the groups of both halves. @i: its first column in the
- * tile, @y: the row in the band, @there: that of dark and flat, @begins: its
- * group */
+/* Vector @k of a row of a strip, to the groups of both halves. @i: its first
+ * column in the tile, @begins: the row its group */
 INLINE void
-add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
-    const ChainColumns *c, uint32_t i, uint32_t y, uint32_t there,
+add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
+    const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
     const ChainRows *r, const bool begins, const ChainWay way)
 {
-  const uint8_t *from = at->samples + y * at->stride;
+  const uint8_t *from = row->samples + (k * SINGLES << at->words);
+  ptrdiff_t there = row->there + k * SINGLES;
   Singles sample = {0}, value, flat = {0};
 
   if (way.flat || way.all)
     sample = convert_words (strip_words (from, at->words));
   value = sample;
-  if (way.flat)
-    fetch_ahead (from, at, there, way);
   if (way.packed) {
     unpack_strip (at, there, sample, way.cut, &value, &flat);
   } else if (way.flat) {
-    flat = read_singles (at->flat + there * at->row);
-    value = (sample - read_singles (at->dark + there * at->row)) * flat;
+    flat = read_singles (at->flat + there);
+    value = (sample - read_singles (at->dark + there)) * flat;
   }
   if (way.all) {
     s->max = larger_single (s->max, value);
@@ -204,7 +213,7 @@ add_strip_row (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
       v = strip_reals (from + (h * REALS << at->words), at->words);
 
     if (way.weighted)
-      weight = all_reals (at->weights[y]);
+      weight = all_reals (row->weight);
     p = add_part (&g[h], c, i + h * REALS, 0, r, v, weight, begins, way);
     if (!way.all)
       continue;
@@ -228,39 +237,75 @@ add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
   to->raw += more->raw;
 }
 
-/* All rows of a band, by groups from the top. @first: the row of the window
- * that the band begins with */
+/* A row of a strip of @n vectors. */
+INLINE void
+add_strip_row (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
+    const ChainColumns *c, uint32_t i, const uint32_t n, const StripRow *row,
+    const ChainRows *r, const bool begins, const ChainWay way)
+{
+  if (way.flat)
+    fetch_ahead (row, at, way);
+  for (uint32_t k = 0; k < n; k++)
+    add_strip_vector (
+        g[k], &s[k], at, c, i + k * SINGLES, k, row, r, begins, way);
+}
+
+/* The rows [@y, @end) of the band, which are a group, from the last. */
+INLINE void
+add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
+    const ChainColumns *c, uint32_t i, const uint32_t n, uint32_t y,
+    uint32_t end, const ChainRows *r, const ChainWay way)
+{
+  ptrdiff_t down = (ptrdiff_t) at->row;
+  StripRow row = {
+      .samples = at->samples + (end - 1) * at->stride,
+      .there = (at->strip ? y : end - 1) * down,
+      .weight = way.weighted ? at->weights[end - 1] : 0,
+  };
+
+  add_strip_row (g, s, at, c, i, n, &row, r, true, way);
+  for (uint32_t k = end - 1; k-- > y;) {
+    row.samples -= at->stride;
+    row.there += at->strip ? down : -down;
+    row.weight = way.weighted ? at->weights[k] : 0;
+    add_strip_row (g, s, at, c, i, n, &row, r, false, way);
+  }
+}
+
+/* All rows of a band in @n vectors, by groups from the top. @first: the row of
+ * the window that the band begins with */
 INLINE void
 sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
     const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
-    const ChainWay way)
+    const uint32_t n, const ChainWay way)
 {
-  StripSums s = {.max_sample = {0}};
+  const Singles none = {0};
+  StripSums s[MOST_VECTORS];
 
-  s.max = s.max_sample - 3.4e38f;
+  for (uint32_t k = 0; k < n; k++)
+    s[k] = (StripSums){.max = none - 3.4e38f, .max_sample = none};
   for (uint32_t y = 0; y < n_rows; y += group_rows) {
-    uint32_t n = n_rows - y < group_rows ? n_rows - y : group_rows;
-    ChainStrip g[HALVES] = {{.p = {0}}};
+    uint32_t end = n_rows - y < group_rows ? n_rows : y + group_rows;
+    ChainStrip g[MOST_VECTORS][HALVES] = {{{.p = {0}}}};
 
-    add_strip_row (
-        g, &s, at, c, i, y + n - 1, at->strip ? y : y + n - 1, r, true, way);
-    for (uint32_t k = n - 1; k-- > 0;)
-      add_strip_row (g, &s, at, c, i, y + k, at->strip ? y + n - 1 - k : y + k,
-          r, false, way);
-    for (uint32_t h = 0; h < HALVES; h++) {
-      ColumnSums sums = group_sums (&g[h], first + y, false, way);
+    add_strip_rows (g, s, at, c, i, n, y, end, r, way);
+    for (uint32_t k = 0; k < n * HALVES; k++) {
+      ColumnSums *half = &s[k / HALVES].half[k % HALVES];
+      ColumnSums sums =
+          group_sums (&g[k / HALVES][k % HALVES], first + y, false, way);
 
       if (y == 0)
-        s.half[h] = sums;
+        *half = sums;
       else
-        add_sums (&s.half[h], &sums, way);
+        add_sums (half, &sums, way);
     }
   }
-  for (uint32_t h = 0; h < HALVES; h++)
-    end_vector (c, i + h * REALS, s.half[h], way);
-  if (way.all) {
-    memcpy (c->max + i, &s.max, sizeof (s.max));
-    memcpy (c->max_sample + i, &s.max_sample, sizeof (s.max_sample));
+  for (uint32_t k = 0; k < n * HALVES; k++)
+    end_vector (c, i + k * REALS, s[k / HALVES].half[k % HALVES], way);
+  for (uint32_t k = 0; way.all && k < n; k++) {
+    memcpy (c->max + i + k * SINGLES, &s[k].max, sizeof (Singles));
+    memcpy (
+        c->max_sample + i + k * SINGLES, &s[k].max_sample, sizeof (Singles));
   }
 }
 
@@ -289,14 +334,17 @@ sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
     const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
     const ChainWay way)
 {
+  /* all fields have three times the sums */
+  const uint32_t n_vectors = way.all ? 1 : MOST_VECTORS;
   uint32_t last = left - STRIP_COLUMNS;
 
   for (uint32_t i = 0; i * STRIP_COLUMNS < n; i++)
-    for (uint32_t k = 0; k < STRIP_COLUMNS; k += SINGLES) {
+    for (uint32_t k = 0; k < STRIP_COLUMNS; k += n_vectors * SINGLES) {
       uint32_t start = i * STRIP_COLUMNS < last ? i * STRIP_COLUMNS : last;
       StripPlace at = strip_place (band, i, start, k);
 
-      sum_strip (c, start + k, &at, r, n_rows, group_rows, first, way);
+      sum_strip (
+          c, start + k, &at, r, n_rows, group_rows, first, n_vectors, way);
     }
 }
 
