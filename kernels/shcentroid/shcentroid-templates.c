@@ -160,14 +160,6 @@ imk_shcentroid_check_templates (const ImkShcentroidConfig *c, ImkError *error)
 /* ------------------------------------------------------------------------
  * Templates in their cells. */
 
-/* As a whole pixel, which sums of pixels do not take beyond 32 bits: a cell of
- * a map may be as large as a number can be. */
-static int32_t
-whole_pixel (double at)
-{
-  return (int32_t) fmax (-1e9, fmin (1e9, floor (at)));
-}
-
 /* The middle of the cell as it would be without the edges of the frame, rounded
  * down; zero is the centre of the cell, which is not in the middle of its
  * pixels. */
@@ -181,8 +173,8 @@ cell_anchor (const ImkShcentroidConfig *c, Size size, uint32_t i)
   own.references = NULL;
   cell = imk_shcentroid_cell (&own, i);
   return (ImkShcentroidAnchor){
-      .x = whole_pixel ((box.left + box.right - size.width) / 2),
-      .y = whole_pixel ((box.top + box.bottom - size.height) / 2),
+      .x = (int32_t) floor ((box.left + box.right - size.width) / 2),
+      .y = (int32_t) floor ((box.top + box.bottom - size.height) / 2),
       .zero_x = cell.ref_x,
       .zero_y = cell.ref_y,
   };

@@ -1085,36 +1085,6 @@ test_tracking (void)
 /* ------------------------------------------------------------------------
  * What cannot be measured. */
 
-/* The middle of such a cell, where its template is looked for, is no number of
- * pixels that 32 bits hold. */
-static void
-test_boundless_cell (void)
-{
-  static const ImkShcentroidCell cells[] = {
-      {0, 0, 1e300, 1e12, 5, 6, NAN, NAN},
-      {-1e300, -1e12, 1e300 + 1e290, 1e12 + 8, 5, 6, NAN, NAN},
-  };
-  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, 1, 1, 40, 30);
-  TestImage in = test_image_new (IMK_TYPE_U8, 40, 30, 1, 0), out;
-  const float pattern[4] = {1, 2, 3, 4};
-
-  test_image_fill (&in, FILL_NOISE, 255, 3);
-  c.cells = cells;
-  c.n_cells = 2;
-  c.templates = pattern;
-  c.n_templates = 1;
-  c.template_width = c.template_height = 2;
-  out = run_cpu (&c, &in);
-  for (uint32_t cell = 0; cell < 2; cell++) {
-    check_near (&out, cell, IMK_SHCENTROID_FLAGS,
-        IMK_SHCENTROID_NO_MATCH | IMK_SHCENTROID_CLIPPED, 0);
-    check_near (&out, cell, IMK_SHCENTROID_X, 5, 0);
-    check_near (&out, cell, IMK_SHCENTROID_DY, 0, 0);
-  }
-  test_image_free (&in);
-  test_image_free (&out);
-}
-
 /* Cell 0 is dark, 1 constant, 2 has its spot beyond the range, 3 noise alone, 4
  * is saturated all over, 5 all bad, 6 a good spot with a dead pixel on it. */
 static void
@@ -1487,7 +1457,6 @@ main (void)
       {"products beyond float32 are no match", test_beyond_float32},
       {"a flux beyond float32 is its largest number", test_flux_beyond_float32},
       {"a window follows its template", test_tracking},
-      {"a cell without bounds has no middle to look in", test_boundless_cell},
       {"what is not there is flagged, and no slope", test_nothing_to_find},
       {"variances are those of simulated noise", test_noise},
       {"threads change nothing", test_threads},
