@@ -10,7 +10,8 @@ struct _GstImagingOutputs {
 
   /* under the object lock of the element */
   GstImagingOutput **outputs;
-  gboolean *taken; /* of each, from before it is made until it is gone */
+  gboolean *taken;   /* of each, from before it is made until it is gone */
+  GstEvent *segment; /* NULL before the first: for those that are made late */
   GstFlowCombiner *combiner;
 };
 
@@ -35,6 +36,7 @@ gst_imaging_outputs_free (GstImagingOutputs *self)
   for (guint i = 0; i < self->n; i++)
     g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
   gst_flow_combiner_free (self->combiner);
+  gst_clear_event (&self->segment);
   g_free (self->outputs);
   g_free (self->taken);
   g_free (self);
@@ -73,6 +75,8 @@ gst_imaging_outputs_request (
     return NULL;
   output = gst_imaging_output_new (self->element, pad_template, self->names[i]);
   GST_OBJECT_LOCK (self->element);
+  if (self->segment)
+    gst_imaging_output_event (output, self->segment);
   self->outputs[i] = output;
   gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
   GST_OBJECT_UNLOCK (self->element);
@@ -118,11 +122,22 @@ gst_imaging_outputs_combine (GstImagingOutputs *self, guint index,
   return before;
 }
 
+/* @segment: (nullable): of the pads that are made from now on */
 static void
-reset_flows (GstImagingOutputs *self)
+keep_segment (GstImagingOutputs *self, GstEvent *segment)
+{
+  GST_OBJECT_LOCK (self->element);
+  gst_event_replace (&self->segment, segment);
+  GST_OBJECT_UNLOCK (self->element);
+}
+
+/* What comes next has nothing to do with what was before. */
+static void
+begin_anew (GstImagingOutputs *self)
 {
   GST_OBJECT_LOCK (self->element);
   gst_flow_combiner_reset (self->combiner);
+  gst_clear_event (&self->segment);
   GST_OBJECT_UNLOCK (self->element);
 }
 
@@ -130,7 +145,9 @@ void
 gst_imaging_outputs_event (GstImagingOutputs *self, GstEvent *event)
 {
   if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-    reset_flows (self);
+    begin_anew (self);
+  else if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
+    keep_segment (self, event);
   for (guint i = 0; i < self->n; i++) {
     GstImagingOutput *output = gst_imaging_outputs_get (self, i);
 
@@ -150,5 +167,5 @@ gst_imaging_outputs_reset (GstImagingOutputs *self)
       gst_imaging_output_reset (output);
     gst_imaging_output_unref (output);
   }
-  reset_flows (self);
+  begin_anew (self);
 }

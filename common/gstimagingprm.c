@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingprm.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -158,16 +159,23 @@ read_shifts (GstImagingPrm *prm, const gchar *text, GError **error)
   return TRUE;
 }
 
-/* Returns: (transfer full) (nullable): the text, terminated */
+/* Returns: NULL, with @error set */
 static gchar *
-check_text (const gchar *text, gsize size, const gchar *name, GError **error)
+refuse_text (const gchar *name, GError **error)
 {
-  if (size <= MAX_SIZE && !memchr (text, '\0', size))
-    return g_strndup (text, size);
   g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
       "\"%s\" is no PRM file: expected is text of lines \"key = value\".",
       name);
   return NULL;
+}
+
+/* Returns: (transfer full) (nullable): the text, terminated */
+static gchar *
+check_text (const gchar *text, gsize size, const gchar *name, GError **error)
+{
+  return size <= MAX_SIZE && !memchr (text, '\0', size)
+             ? g_strndup (text, size)
+             : refuse_text (name, error);
 }
 
 GstImagingPrm *
@@ -200,7 +208,11 @@ load_text (const gchar *location, gsize *size, GError **error)
 {
   g_autoptr (GError) cause = NULL;
   gchar *text = NULL;
+  GStatBuf status;
 
+  /* an image may be larger than memory */
+  if (g_stat (location, &status) == 0 && status.st_size > MAX_SIZE)
+    return refuse_text (location, error);
   if (g_file_get_contents (location, &text, size, &cause))
     return text;
   if (g_error_matches (cause, G_FILE_ERROR, G_FILE_ERROR_NOENT))

@@ -126,6 +126,22 @@ gst_imaging_slc_check_types (GstElement *element,
   return FALSE;
 }
 
+gboolean
+gst_imaging_slc_is_rewind (GstEvent *seek)
+{
+  GstSeekType start_type, stop_type;
+  GstSeekFlags flags;
+  GstFormat format;
+  gint64 start, stop;
+  gdouble rate;
+
+  gst_event_parse_seek (
+      seek, &rate, &format, &flags, &start_type, &start, &stop_type, &stop);
+  return rate == 1 && format == GST_FORMAT_DEFAULT &&
+         (flags & GST_SEEK_FLAG_FLUSH) && start_type == GST_SEEK_TYPE_SET &&
+         start == 0 && (stop_type == GST_SEEK_TYPE_NONE || stop == -1);
+}
+
 void
 gst_imaging_slc_post_another (GstElement *element, GstPad *pad)
 {

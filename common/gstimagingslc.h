@@ -110,6 +110,17 @@ gboolean gst_imaging_slc_check_types (GstElement *element,
     const GstImagingSlcInfo *reference, const GstImagingSlcInfo *secondary);
 
 /**
+ * gst_imaging_slc_is_rewind: (skip)
+ * @seek: a GST_EVENT_SEEK
+ *
+ * Returns: whether it flushes, begins with the first line of an image and goes
+ *   on to the last, which is all that makes sense where whole images are
+ *   needed
+ */
+GST_IMAGING_API
+gboolean gst_imaging_slc_is_rewind (GstEvent *seek);
+
+/**
  * gst_imaging_slc_post_another: (skip)
  * @element: posts that another image came on @pad before the end of the first
  */

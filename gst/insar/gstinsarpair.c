@@ -192,13 +192,23 @@ set_flushing (GstInsarPair *self, guint side, gboolean is_flushing)
   g_cond_broadcast (&self->changed);
 }
 
+/* The end of one side's flush, in the middle of the beginning of the other's,
+ * would set going what that waits for: a queue that does so waits for ever. */
+static void
+push_flush (GstInsarPair *self, GstEvent *event)
+{
+  g_mutex_lock (&self->flush_lock);
+  self->funcs->push_flush (self->element, event);
+  g_mutex_unlock (&self->flush_lock);
+}
+
 static void
 start_flush (GstInsarPair *self, guint side, GstEvent *event)
 {
   g_mutex_lock (&self->lock);
   set_flushing (self, side, TRUE);
   g_mutex_unlock (&self->lock);
-  self->funcs->push_flush (self->element, event);
+  push_flush (self, event);
 }
 
 static void
@@ -228,7 +238,7 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   begin_anew (self);
   self->funcs->rewind (self->element, side);
   g_mutex_unlock (&self->lock);
-  self->funcs->push_flush (self->element, event);
+  push_flush (self, event);
   g_mutex_lock (&self->lock);
   set_flushing (self, side, FALSE);
   end_work (self);
@@ -264,6 +274,43 @@ gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return done;
 }
 
+/* Here, and not when the state changes: a flush that ends in between would let
+ * the thread of a pad wait again for lines that nobody brings any more. */
+static gboolean
+activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
+{
+  GstInsarPair *self = gst_pad_get_element_private (pad);
+
+  g_mutex_lock (&self->lock);
+  set_flushing (self, side_of (self, pad), !active);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+static gboolean
+can_seek (const GstInsarSide *side)
+{
+  GstQuery *query = gst_query_new_seeking (GST_FORMAT_DEFAULT);
+  gboolean can = FALSE;
+
+  if (gst_pad_peer_query (side->pad, query))
+    gst_query_parse_seeking (query, NULL, &can, NULL, NULL);
+  gst_query_unref (query);
+  return can;
+}
+
+gboolean
+gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
+      (gst_imaging_slc_is_rewind (event) &&
+          can_seek (&self->sides[GST_INSAR_REFERENCE]) &&
+          can_seek (&self->sides[GST_INSAR_SECONDARY])))
+    return gst_pad_event_default (pad, GST_OBJECT (self->element), event);
+  gst_event_unref (event);
+  return FALSE;
+}
+
 /* --- from the element -------------------------------------------------------
  */
 
@@ -277,6 +324,7 @@ gst_insar_pair_init (GstInsarPair *self, GstElement *element,
       .funcs = funcs,
   };
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->flush_lock);
   g_cond_init (&self->changed);
 }
 
@@ -284,6 +332,7 @@ void
 gst_insar_pair_clear (GstInsarPair *self)
 {
   g_mutex_clear (&self->lock);
+  g_mutex_clear (&self->flush_lock);
   g_cond_clear (&self->changed);
 }
 
@@ -295,6 +344,7 @@ gst_insar_pair_add_pad (
       gst_pad_new_from_static_template (template, template->name_template);
 
   gst_pad_set_element_private (pad, self);
+  gst_pad_set_activatemode_function (pad, activate);
   gst_pad_set_chain_function (pad, chain);
   gst_pad_set_event_function (pad, gst_insar_pair_event);
   self->sides[side].pad = pad;
@@ -320,17 +370,10 @@ gst_insar_pair_report (
 }
 
 void
-gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing)
+gst_insar_pair_stop (GstInsarPair *self)
 {
   g_mutex_lock (&self->lock);
-  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
-    set_flushing (self, s, is_flushing);
-  g_mutex_unlock (&self->lock);
-}
-
-void
-gst_insar_pair_forget (GstInsarPair *self)
-{
+  gst_imaging_engine_stop (self->engine);
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
     GstInsarSide *side = &self->sides[s];
 
@@ -339,4 +382,5 @@ gst_insar_pair_forget (GstInsarPair *self)
     side->n_lines = 0;
   }
   begin_anew (self);
+  g_mutex_unlock (&self->lock);
 }

@@ -59,6 +59,8 @@ typedef struct {
   gboolean is_busy; /* one thread works or pushes, without the lock */
   gboolean is_done; /* the end goes out, or has gone */
   guint n_reported;
+
+  GMutex flush_lock; /* while a flush goes out */
 } GstInsarPair;
 
 /* @element: the owner, not referenced, as its @engine; @funcs: static */
@@ -74,6 +76,11 @@ GstPad *gst_insar_pair_add_pad (
  * streams that come in are not those that go out. */
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
+/* What the event function of each source pad does. A seek is for both images:
+ * both begin anew, or it is refused. */
+gboolean gst_insar_pair_src_event (
+    GstInsarPair *self, GstPad *pad, GstEvent *event);
+
 /* Under the lock. Returns: whether any side is */
 gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 
@@ -84,10 +91,8 @@ GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
 void gst_insar_pair_report (
     GstInsarPair *self, const gchar *name, guint row, guint n_rows);
 
-/* When states change: lets nobody wait, or everybody. */
-void gst_insar_pair_set_flushing (GstInsarPair *self, gboolean is_flushing);
-
-/* When nothing streams any more: begins anew, without images. */
-void gst_insar_pair_forget (GstInsarPair *self);
+/* When nothing streams any more: stops the engine, and begins anew, without
+ * images. A flush may come even now. */
+void gst_insar_pair_stop (GstInsarPair *self);
 
 G_END_DECLS

@@ -182,12 +182,22 @@ gst_insar_form_query (GstPad *pad, GstObject *parent, GstQuery *query)
 /* --- pads -------------------------------------------------------------------
  */
 
+static gboolean
+gst_insar_form_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  return gst_insar_pair_src_event (&GST_INSAR_FORM (parent)->pair, pad, event);
+}
+
 static GstPad *
 gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
+  GstPad *pad = gst_imaging_outputs_request (
       GST_INSAR_FORM (element)->pictures, template);
+
+  if (pad)
+    gst_pad_set_event_function (pad, gst_insar_form_src_event);
+  return pad;
 }
 
 static void
@@ -203,8 +213,7 @@ gst_insar_form_release_pad (GstElement *element, GstPad *pad)
 static void
 stop (GstInsarForm *self)
 {
-  gst_imaging_engine_stop (self->engine);
-  gst_insar_pair_forget (&self->pair);
+  gst_insar_pair_stop (&self->pair);
   gst_imaging_outputs_reset (self->pictures);
 }
 
@@ -214,13 +223,9 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   GstInsarForm *self = GST_INSAR_FORM (element);
   GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
-    if (!gst_imaging_engine_start (self->engine))
-      return GST_STATE_CHANGE_FAILURE;
-    gst_insar_pair_set_flushing (&self->pair, FALSE);
-  }
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_pair_set_flushing (&self->pair, TRUE);
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
+      !gst_imaging_engine_start (self->engine))
+    return GST_STATE_CHANGE_FAILURE;
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||

@@ -47,27 +47,32 @@ post_summary (GstInsarForm *self, const Means *means)
               means->amplitude, NULL)));
 }
 
-/* By the busy thread, without the lock. @complete: whether there is an image.
+/* By the busy thread, without the lock: there is an image.
  * Returns: what the pads come to, GST_FLOW_NOT_LINKED when nobody reads */
 static GstFlowReturn
-push_pictures (GstInsarForm *self, gboolean complete)
+push_pictures (GstInsarForm *self)
 {
   GstFlowReturn flow = GST_FLOW_NOT_LINKED;
-  GstEvent *eos = gst_event_new_eos ();
 
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
     GstImagingOutput *output = gst_imaging_outputs_get (self->pictures, i);
 
-    if (!output)
-      continue;
-    if (complete)
+    if (output)
       flow = gst_imaging_outputs_combine (self->pictures, i, output,
           gst_insar_picture_push (output, i, &self->cells), flow);
-    gst_imaging_output_event (output, eos);
     gst_imaging_output_unref (output);
   }
-  gst_event_unref (eos);
   return flow;
+}
+
+/* After all pictures, or when too few lines came. */
+static void
+push_end (GstElement *element, gboolean complete)
+{
+  GstEvent *eos = gst_event_new_eos ();
+
+  gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, eos);
+  gst_event_unref (eos);
 }
 
 /* Under the lock, which is let go of: all cells are there. */
@@ -85,21 +90,16 @@ finish (GstInsarForm *self)
   pair->is_done = pair->is_busy = TRUE;
   g_mutex_unlock (&pair->lock);
   post_summary (self, &means);
-  flow = push_pictures (self, TRUE);
+  flow = push_pictures (self);
+  /* before the end, which would be taken for that of a whole run */
+  if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
+    GST_ELEMENT_FLOW_ERROR (self, flow);
+  push_end (GST_ELEMENT (self), TRUE);
   g_mutex_lock (&pair->lock);
   pair->is_busy = FALSE;
   /* nobody who reads is no failure here: the summary has been told */
   pair->flow =
       flow == GST_FLOW_OK || flow == GST_FLOW_NOT_LINKED ? GST_FLOW_EOS : flow;
-  if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
-    GST_ELEMENT_FLOW_ERROR (self, flow);
-}
-
-/* Too few lines came. */
-static void
-push_end (GstElement *element, gboolean complete)
-{
-  push_pictures (GST_INSAR_FORM (element), complete);
 }
 
 static void

@@ -195,12 +195,22 @@ gst_insar_xcorr_query (GstPad *pad, GstObject *parent, GstQuery *query)
 /* --- pads
  * ------------------------------------------------------------------------ */
 
+static gboolean
+gst_insar_xcorr_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  return gst_insar_pair_src_event (&GST_INSAR_XCORR (parent)->pair, pad, event);
+}
+
 static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
+  GstPad *pad = gst_imaging_outputs_request (
       gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), template);
+
+  if (pad)
+    gst_pad_set_event_function (pad, gst_insar_xcorr_src_event);
+  return pad;
 }
 
 static void
@@ -226,8 +236,7 @@ static void
 stop (GstInsarXcorr *self)
 {
   gst_insar_xcorr_stop_work (self);
-  gst_imaging_engine_stop (self->engine);
-  gst_insar_pair_forget (&self->pair);
+  gst_insar_pair_stop (&self->pair);
   gst_imaging_output_reset (self->src);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
@@ -257,11 +266,8 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
-    gst_insar_pair_set_flushing (&self->pair, FALSE);
     gst_insar_xcorr_start_work (self);
   }
-  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
-    gst_insar_pair_set_flushing (&self->pair, TRUE);
   result = GST_ELEMENT_CLASS (gst_insar_xcorr_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -376,4 +382,6 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
   self->src = gst_imaging_output_new (GST_ELEMENT (self),
       gst_element_class_get_pad_template (element_class, "src"), "src");
+  gst_pad_set_event_function (
+      gst_imaging_output_pad (self->src), gst_insar_xcorr_src_event);
 }

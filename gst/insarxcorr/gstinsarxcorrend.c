@@ -140,19 +140,36 @@ caps_of (GstInsarEnd *self, guint i)
                   : raster_caps (self);
 }
 
-void
+/* Returns: GST_FLOW_NOT_NEGOTIATED when the peer of @output takes nothing that
+ * there is */
+static GstFlowReturn
+start (GstInsarEnd *self, guint i, GstImagingOutput *output)
+{
+  GstFlowReturn flow;
+
+  if (gst_imaging_output_is_negotiated (output) ||
+      (i == RASTERS && !self->wants_rasters))
+    return GST_FLOW_OK;
+  flow = gst_imaging_output_negotiate (output, caps_of (self, i));
+  if (flow == GST_FLOW_OK)
+    gst_pad_push_event (gst_imaging_output_pad (output),
+        gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
+  return flow == GST_FLOW_NOT_NEGOTIATED ? flow : GST_FLOW_OK;
+}
+
+GstFlowReturn
 gst_insar_end_start (GstInsarEnd *self)
 {
+  GstFlowReturn flow = GST_FLOW_OK;
+
   for (guint i = 0; i < N_PADS; i++) {
     GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
 
-    if (output && !gst_imaging_output_is_negotiated (output) &&
-        (i == FIT || self->wants_rasters) &&
-        gst_imaging_output_negotiate (output, caps_of (self, i)) == GST_FLOW_OK)
-      gst_pad_push_event (gst_imaging_output_pad (output),
-          gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
+    if (output && flow == GST_FLOW_OK)
+      flow = start (self, i, output);
     gst_imaging_output_unref (output);
   }
+  return flow;
 }
 
 /* The fit is made from the three decimals that are printed, as GMTSAR's is. */

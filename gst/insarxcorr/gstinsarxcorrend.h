@@ -31,8 +31,9 @@ void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth);
 
 /* Sends what a sink waits for before it prerolls, which need not be the end;
- * also after a flush. */
-void gst_insar_end_start (GstInsarEnd *self);
+ * also after a flush.
+ * Returns: GST_FLOW_OK, or GST_FLOW_NOT_NEGOTIATED */
+GstFlowReturn gst_insar_end_start (GstInsarEnd *self);
 
 /* Takes a row of patches.
  * Returns: FALSE after an error has been posted: there is no memory */

@@ -115,8 +115,9 @@ work_row (GstInsarXcorr *self)
   } else if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
   } else if (gst_insar_end_take_row (self->end, result.values)) {
-    gst_insar_end_start (self->end);
-    flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
+    flow = gst_insar_end_start (self->end);
+    if (flow == GST_FLOW_OK)
+      flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
     count_bytes (self);
     gst_imaging_engine_count_frame (self->engine, entered);
     gst_insar_pair_report (
@@ -271,6 +272,7 @@ rewind_side (GstElement *element, guint side)
 
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
+  self->header_sent = FALSE; /* the flush may have dropped it */
   gst_insar_end_reset (self->end, FALSE);
 }
 

@@ -44,6 +44,7 @@ struct _GstOctBscan {
   Settings settings;    /* under the object lock; as they are asked for */
   GstClockTime latency; /* likewise; of gathering lines */
   GstClockTime period;  /* likewise; from B-scan to B-scan */
+  GstClockTime wait;    /* likewise; of a mean for the last of its B-scans */
 
   /* of the streaming thread */
   Settings now; /* in force, from buffer to buffer; with the frames locked */
@@ -127,7 +128,8 @@ gboolean gst_oct_bscan_src_query (
 /* Returns: (transfer full) (nullable): the pad of an output */
 GstPad *gst_oct_bscan_ref_pad (GstOctBscan *self, guint output);
 
-/* Agrees with downstream of one pad. Call with the frames locked.
+/* Agrees with downstream of one pad. Call with the frames locked, which are let
+ * go of meanwhile.
  * Returns: GST_FLOW_NOT_LINKED when there is none */
 GstFlowReturn gst_oct_bscan_negotiate (
     GstOctBscan *self, guint output, GstPad *pad);

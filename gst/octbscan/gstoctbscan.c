@@ -145,29 +145,67 @@ forget_lines (GstOctBscan *self, const gchar *why)
         (NULL));
 }
 
-/* A B-scan waits for the last of its buffers. */
+/* Returns: how long @n frames take at a rate, 0 without one. With a month for
+ * more than that sums overflow nowhere. */
+static GstClockTime
+time_of (guint n, gint fps_n, gint fps_d)
+{
+  return fps_n > 0 ? MIN (gst_util_uint64_scale (n * GST_SECOND, fps_d, fps_n),
+                         30 * 24 * 3600 * GST_SECOND)
+                   : 0;
+}
+
+/* A B-scan waits for the last of its buffers, a mean for its last B-scan. */
 static void
 update_latency (GstOctBscan *self)
 {
-  guint n = (self->bscan.height + self->lines.height - 1) / self->lines.height;
-  GstClockTime latency = self->lines.fps_n > 0
-                             ? gst_util_uint64_scale ((n - 1) * GST_SECOND,
-                                   self->lines.fps_d, self->lines.fps_n)
-                             : 0;
-  GstClockTime period = self->bscan.fps_n > 0
-                            ? gst_util_uint64_scale (GST_SECOND,
-                                  self->bscan.fps_d, self->bscan.fps_n)
+  const GstVideoInfo *lines = &self->lines, *bscan = &self->bscan;
+  guint n = (bscan->height + lines->height - 1) / lines->height;
+  GstClockTime latency = time_of (n - 1, lines->fps_n, lines->fps_d);
+  GstClockTime wait =
+      time_of (self->now.average_bscans - 1, bscan->fps_n, bscan->fps_d);
+  GstClockTime period = bscan->fps_n > 0
+                            ? time_of (1, bscan->fps_n, bscan->fps_d)
                             : GST_CLOCK_TIME_NONE;
   gboolean changed;
 
   GST_OBJECT_LOCK (self);
-  changed = latency != self->latency || period != self->period;
+  changed =
+      latency != self->latency || period != self->period || wait != self->wait;
   self->latency = latency;
   self->period = period;
+  self->wait = wait;
   GST_OBJECT_UNLOCK (self);
   if (changed)
     gst_element_post_message (
         GST_ELEMENT (self), gst_message_new_latency (GST_OBJECT (self)));
+}
+
+/* Call with the frames locked. Returns: FALSE, and says so, when B-scans of
+ * @height lines are too large */
+static gboolean
+set_bscan (GstOctBscan *self, guint height)
+{
+  gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
+  ImkError error;
+
+  if (!gst_util_fraction_multiply (
+          fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
+    fps_n = 0;
+    fps_d = 1;
+  }
+  if (!gst_video_info_set_format (&self->bscan,
+          GST_VIDEO_INFO_FORMAT (&self->lines), self->lines.width, height)) {
+    imk_error_set (&error, IMK_ERROR_CONFIG,
+        "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
+        "fewer.",
+        height);
+    gst_imaging_engine_post_error (self->engine, IMK_ERROR_CONFIG, &error);
+    return FALSE;
+  }
+  self->bscan.fps_n = fps_n;
+  self->bscan.fps_d = fps_d;
+  return TRUE;
 }
 
 /* Opens the kernel for the lines that come and the settings in force. */
@@ -176,8 +214,7 @@ configure (GstOctBscan *self)
 {
   guint height = self->now.ascans_per_bscan;
   GstBufferPool *pool;
-  GstCaps *caps;
-  gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
+  GstCaps *caps = NULL;
   gboolean ok;
   ImkError ignored;
 
@@ -185,21 +222,15 @@ configure (GstOctBscan *self)
     height = self->lines.height;
   if (self->has_caps && (guint) self->bscan.height != height)
     forget_lines (self, "ascans-per-bscan has changed");
-  if (!gst_util_fraction_multiply (
-          fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
-    fps_n = 0;
-    fps_d = 1;
-  }
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
-  gst_video_info_set_format (&self->bscan, GST_VIDEO_INFO_FORMAT (&self->lines),
-      self->lines.width, height);
-  self->bscan.fps_n = fps_n;
-  self->bscan.fps_d = fps_d;
-  caps = gst_video_info_to_caps (&self->bscan);
   self->n_skipped = self->now.skip_first_line;
-  ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  ok = set_bscan (self, height);
+  if (ok) {
+    caps = gst_video_info_to_caps (&self->bscan);
+    ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  }
   if (ok) {
     pool = gather_pool (self, caps);
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
@@ -214,7 +245,7 @@ configure (GstOctBscan *self)
     gst_oct_bscan_need_devices (self, &ignored);
   self->has_caps = ok;
   g_mutex_unlock (&self->frames);
-  gst_caps_unref (caps);
+  gst_clear_caps (&caps);
   return ok;
 }
 
@@ -245,6 +276,14 @@ begin_turns (GstOctBscan *self)
   self->next_camera = self->now.first_camera;
 }
 
+/* What comes next has nothing to do with what was. */
+static void
+begin_anew (GstOctBscan *self, const gchar *why)
+{
+  end_run (self, why);
+  begin_turns (self);
+}
+
 /* @next (transfer full) is in force from now on. */
 static void
 take_settings (GstOctBscan *self, Settings next)
@@ -257,6 +296,20 @@ take_settings (GstOctBscan *self, Settings next)
   gst_oct_bscan_settings_clear (&before);
 }
 
+static void
+say_wrong_caps (GstOctBscan *self, GstCaps *caps)
+{
+  gboolean is_video =
+      gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
+
+  GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+      ("%s", is_video ? "Frames of 4 GiB and more cannot be taken. Bring fewer "
+                        "lines a buffer."
+                      : "The dimensions of a tensor must be samples:lines, as "
+                        "832:240, of less than 4 GiB."),
+      ("%" GST_PTR_FORMAT, caps));
+}
+
 static gboolean
 set_caps (GstOctBscan *self, GstCaps *caps)
 {
@@ -265,9 +318,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   ImkType type;
 
   if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
-        ("The dimensions of a tensor must be samples:lines, as 832:240."),
-        ("%" GST_PTR_FORMAT, caps));
+    say_wrong_caps (self, caps);
     return FALSE;
   }
   if (self->has_caps && gst_video_info_is_equal (&info, &self->lines) &&
@@ -337,7 +388,8 @@ follow_settings (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   if (!same)
     change_settings (self);
-  return self->now.plan == self->open_plan || configure (self);
+  return (self->has_caps && self->now.plan == self->open_plan) ||
+         configure (self);
 }
 
 /* To the GPU, when the lines are there. */
@@ -358,8 +410,7 @@ static void
 be_interrupted (GstOctBscan *self)
 {
   if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
-    end_run (self, "the stream is interrupted");
-    begin_turns (self);
+    begin_anew (self, "the stream is interrupted");
   } else {
     gst_oct_bscan_show_mean (self);
   }
@@ -426,6 +477,7 @@ static gboolean
 gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   GstOctBscan *self = GST_OCT_BSCAN (parent);
+  GstSegment segment;
   GstCaps *caps;
   gboolean ok;
 
@@ -441,8 +493,14 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     ok = set_caps (self, caps);
     gst_event_unref (event);
     return ok;
+  case GST_EVENT_STREAM_START:
+    begin_anew (self, "a new stream begins");
+    break;
   case GST_EVENT_SEGMENT:
-    gst_event_copy_segment (event, &self->segment);
+    gst_event_copy_segment (event, &segment);
+    if (!gst_segment_is_equal (&segment, &self->segment))
+      begin_anew (self, "a new segment begins");
+    self->segment = segment;
     break;
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
@@ -453,8 +511,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     begin_turns (self);
     break;
   case GST_EVENT_EOS:
-    end_run (self, "the stream ends");
-    begin_turns (self);
+    begin_anew (self, "the stream ends");
     break;
   default:
     break;
@@ -489,9 +546,11 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
-/* B-scans leave as soon as they are made, but many can wait for that. */
+/* B-scans leave as soon as they are made, but many can wait for that. Volumes
+ * would hold back all other pads for seconds; their sink need not be in time.
+ */
 static void
-add_latency (GstOctBscan *self, GstQuery *query)
+add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
 {
   GstClockTime minimum, maximum, ours, period;
   guint n = 0;
@@ -499,6 +558,8 @@ add_latency (GstOctBscan *self, GstQuery *query)
 
   GST_OBJECT_LOCK (self);
   ours = self->latency;
+  if (pad != self->outputs[COMPLEX].pad)
+    ours += self->wait;
   period = self->period;
   if (self->queue && GST_CLOCK_TIME_IS_VALID (period))
     n = gst_oct_bscan_queue_capacity (self->queue);
@@ -519,7 +580,7 @@ gst_oct_bscan_src_query (GstPad *pad, GstObject *parent, GstQuery *query)
   if (!gst_pad_query_default (pad, parent, query))
     return FALSE;
   if (GST_QUERY_TYPE (query) == GST_QUERY_LATENCY)
-    add_latency (self, query);
+    add_latency (self, pad, query);
   return TRUE;
 }
 
@@ -547,13 +608,16 @@ start (GstOctBscan *self)
   gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
   gst_video_info_init (&self->lines);
   take_settings (self, gst_oct_bscan_get_settings (self));
-  self->has_caps = FALSE;
-  self->latency = 0;
   gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
+  GST_OBJECT_LOCK (self);
+  self->latency = self->wait = 0;
+  GST_OBJECT_UNLOCK (self);
+  g_mutex_lock (&self->frames);
   self->host_images = self->has_shown = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
+  g_mutex_unlock (&self->frames);
   return choose_first_device (self) && gst_imaging_engine_start (self->engine);
 }
 
@@ -562,13 +626,17 @@ stop (GstOctBscan *self)
 {
   GstVideoInfo none;
 
-  /* a pad that is no longer active still passes queries on */
+  /* a pad that is no longer active still passes queries on, and pads and
+   * actions are asked for in any state */
   GST_PAD_STREAM_LOCK (self->sink);
   gst_oct_bscan_release_devices (self);
-  gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_video_info_init (&none);
+  g_mutex_lock (&self->frames);
+  self->has_caps = FALSE;
+  gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
   gst_imaging_engine_stop (self->engine);
+  g_mutex_unlock (&self->frames);
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
 

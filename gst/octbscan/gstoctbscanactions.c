@@ -117,13 +117,27 @@ estimate_dispersion (GstOctBscan *self)
 /* --- files -----------------------------------------------------------------
  */
 
+/* Returns: FALSE, and says so, without a @location */
+static gboolean
+has_name (GstOctBscan *self, const gchar *what, const gchar *location)
+{
+  if (location && *location)
+    return TRUE;
+  GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+      ("The %s cannot be saved without the name of a file.", what), (NULL));
+  return FALSE;
+}
+
 static gboolean
 save_calibration (GstOctBscan *self, const gchar *location)
 {
   GError *why = NULL;
-  Settings s = gst_oct_bscan_get_settings (self);
+  Settings s;
   gboolean ok;
 
+  if (!has_name (self, "calibration", location))
+    return FALSE;
+  s = gst_oct_bscan_get_settings (self);
   ok = gst_oct_bscan_calibration_save (s.calibration, s.camera_order,
       s.dispersion, s.config.n_cameras, location, &why);
   if (!ok)
@@ -174,6 +188,8 @@ save_fixed_pattern (GstOctBscan *self, const gchar *location)
   ImkError error;
   gboolean ok;
 
+  if (!has_name (self, "fixed pattern", location))
+    return FALSE;
   /* not the stream's lock: it is held while downstream is prerolled */
   g_mutex_lock (&self->frames);
   status = get_pattern (self, &pattern, &error);

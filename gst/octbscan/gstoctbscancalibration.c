@@ -349,12 +349,14 @@ count_groups (const Reader *r, guint *n_groups, ImkError *error)
     (*n_groups)++;
   }
   for (gchar **g = groups; *g && ok; g++) {
-    gchar *end = NULL;
     guint64 i = g_str_has_prefix (*g, "camera ")
-                    ? g_ascii_strtoull (*g + 7, &end, 10)
+                    ? g_ascii_strtoull (*g + strlen ("camera "), NULL, 10)
                     : G_MAXUINT64;
 
-    ok = strcmp (*g, "camera") == 0 || (end && !*end && i < *n_groups);
+    /* as it would be looked for */
+    g_snprintf (name, sizeof (name), "camera %u", (guint) MIN (i, G_MAXUINT));
+    ok =
+        strcmp (*g, "camera") == 0 || (strcmp (*g, name) == 0 && i < *n_groups);
     if (!ok)
       imk_error_set (error, IMK_ERROR_FILE,
           "[%s] in calibration \"%s\" is unknown, or leaves out a number. The "
@@ -368,8 +370,9 @@ count_groups (const Reader *r, guint *n_groups, ImkError *error)
   return ok;
 }
 
-static gboolean
-parse_order (const gchar *text, guint n_cameras, guint *order, ImkError *error)
+gboolean
+gst_oct_bscan_calibration_order (
+    const gchar *text, guint n_cameras, guint *order, ImkError *error)
 {
   gchar *bad = NULL;
   GArray *numbers;
@@ -493,7 +496,7 @@ gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
 
   self->n_cameras = n_cameras;
   self->numbers = g_ptr_array_new_with_free_func (g_free);
-  if (parse_order (order, n_cameras, turns, error) &&
+  if (gst_oct_bscan_calibration_order (order, n_cameras, turns, error) &&
       (!location || read_file (self, location, turns, width, error)) &&
       (!dispersion || override_dispersion (self, dispersion, error)))
     return self;

@@ -27,6 +27,12 @@ GstOctBscanCalibration *gst_oct_bscan_calibration_load (const gchar *location,
     const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
     ImkError *error);
 
+/* @text: (nullable): the property camera-order
+ * @order: (out): of IMK_OCTBSCAN_MAX_CAMERAS: the group of each camera
+ * Returns: FALSE with @error set */
+gboolean gst_oct_bscan_calibration_order (
+    const gchar *text, guint n_cameras, guint *order, ImkError *error);
+
 /* Writes the calibration @from (nullable) with @dispersion (nullable), the
  * property, to @to; files that it names stay where they are. */
 gboolean gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,

@@ -38,22 +38,9 @@ copy_group (GKeyFile *file, const gchar *from, const gchar *to)
   g_strfreev (keys);
 }
 
-/* Which group the camera of line @i has. */
-static void
-group_of (const gchar *order, guint i, gchar *name, gsize size)
-{
-  gchar **words = order ? g_strsplit (order, ";", -1) : NULL;
-  guint camera = words && i < g_strv_length (words)
-                     ? (guint) g_ascii_strtoull (words[i], NULL, 10)
-                     : i;
-
-  g_snprintf (name, size, "camera %u", camera);
-  g_strfreev (words);
-}
-
 /* One for all cameras, or one for each. */
 static void
-set_dispersion (GKeyFile *file, const gchar *order, const gchar *dispersion,
+set_dispersion (GKeyFile *file, const guint *order, const gchar *dispersion,
     guint n_cameras)
 {
   gchar **parts = g_strsplit (dispersion, ",", -1);
@@ -62,7 +49,7 @@ set_dispersion (GKeyFile *file, const gchar *order, const gchar *dispersion,
   gchar name[32];
 
   for (guint i = 0; i < n_cameras; i++) {
-    group_of (order, i, name, sizeof (name));
+    g_snprintf (name, sizeof (name), "camera %u", order[i]);
     if (n == 1 && (has_one || !g_key_file_has_group (file, name)))
       g_snprintf (name, sizeof (name), "camera");
     else if (has_one)
@@ -79,16 +66,26 @@ gboolean
 gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
     const gchar *dispersion, guint n_cameras, const gchar *to, GError **error)
 {
-  GKeyFile *file = g_key_file_new ();
-  gboolean ok = !from || g_key_file_load_from_file (
-                             file, from, G_KEY_FILE_KEEP_COMMENTS, error);
-  gchar **groups = ok ? g_key_file_get_groups (file, NULL) : NULL;
+  GKeyFile *file;
+  guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
+  gchar **groups;
+  gboolean ok;
+  ImkError why;
 
+  if (!gst_oct_bscan_calibration_order (order, n_cameras, turns, &why)) {
+    g_set_error_literal (
+        error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE, why.message);
+    return FALSE;
+  }
+  file = g_key_file_new ();
+  ok = !from ||
+       g_key_file_load_from_file (file, from, G_KEY_FILE_KEEP_COMMENTS, error);
+  groups = ok ? g_key_file_get_groups (file, NULL) : NULL;
   for (gchar **g = groups; g && *g; g++)
     make_absolute (file, *g, from);
   g_strfreev (groups);
   if (ok && dispersion)
-    set_dispersion (file, order, dispersion, n_cameras);
+    set_dispersion (file, turns, dispersion, n_cameras);
   ok = ok && g_key_file_save_to_file (file, to, error);
   g_key_file_unref (file);
   return ok;

@@ -52,8 +52,9 @@ parse_tensor (const GstStructure *s, GstVideoInfo *lines, ImkType *type,
     return FALSE;
   *type = tensor_types[i].type;
   *bytes_a_pixel = (guint) imk_type_size (*type);
-  gst_video_info_set_format (
-      lines, GST_VIDEO_FORMAT_GRAY8, width * *bytes_a_pixel, height);
+  if (!gst_video_info_set_format (
+          lines, GST_VIDEO_FORMAT_GRAY8, width * *bytes_a_pixel, height))
+    return FALSE;
   /* rows of a tensor stand close to each other */
   lines->stride[0] = lines->width;
   lines->size = (gsize) lines->width * height;

@@ -43,8 +43,8 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
     fps_n = 0;
     fps_d = 1;
   }
-  return gst_oct_bscan_output_negotiate (
-      &self->outputs[i], self->engine, width, height, fps_n, fps_d);
+  return gst_oct_bscan_output_negotiate (&self->outputs[i], self->engine,
+      &self->frames, width, height, fps_n, fps_d);
 }
 
 /* --- one B-scan ---------------------------------------------------------- */

@@ -74,8 +74,9 @@ set_infos (GstOctBscanOutput *self, gint width, gint height)
       gst_caps_get_structure (self->caps, 0), "framerate", &fps_n, &fps_d);
   switch (self->kind) {
   case OUTPUT_COMPLEX:
-    gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
-        (guint) width * 2 * sizeof (gfloat), (guint) height);
+    if (!gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
+            (guint) width * 2 * sizeof (gfloat), (guint) height))
+      return FALSE;
     break;
   case OUTPUT_ENFACE:
     if (!gst_video_info_from_caps (&self->volume, self->caps))
@@ -84,7 +85,9 @@ set_infos (GstOctBscanOutput *self, gint width, gint height)
         (guint) width * sizeof (gfloat), 1);
     break;
   default:
-    return gst_video_info_from_caps (&self->info, self->caps);
+    if (!gst_video_info_from_caps (&self->info, self->caps))
+      return FALSE;
+    break;
   }
   self->info.fps_n = fps_n;
   self->info.fps_d = fps_d;
@@ -151,33 +154,66 @@ may_turn_to_host (const GstOctBscanOutput *self, GstImagingEngine *engine)
               ->integrated;
 }
 
+/* A queue may let the query wait until the pipeline plays; who lets it play may
+ * want a pad before. Returns: FALSE when it is no longer the output's pad that
+ * has been asked */
 static gboolean
-decide_allocation (GstOctBscanOutput *self, GstImagingEngine *engine)
+ask_downstream (GstOctBscanOutput *self, GMutex *lock, GstQuery *query)
+{
+  GstPad *pad = gst_object_ref (self->pad);
+  gboolean stays;
+
+  g_mutex_unlock (lock);
+  if (!gst_pad_peer_query (pad, query))
+    GST_DEBUG_OBJECT (pad, "the peer proposes no allocation");
+  g_mutex_lock (lock);
+  stays = pad == self->pad;
+  gst_object_unref (pad);
+  return stays;
+}
+
+static GstFlowReturn
+decide_allocation (
+    GstOctBscanOutput *self, GstImagingEngine *engine, GMutex *lock)
 {
   GstQuery *query;
 
   if (self->kind != OUTPUT_IMAGE)
-    return make_pool (self, engine);
+    return make_pool (self, engine) ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
   query = gst_query_new_allocation (self->caps, TRUE);
+  if (!ask_downstream (self, lock, query)) {
+    gst_query_unref (query);
+    return GST_FLOW_NOT_LINKED;
+  }
   drop_pool (self);
-  if (!gst_pad_peer_query (self->pad, query))
-    GST_DEBUG_OBJECT (self->pad, "the peer proposes no allocation");
   self->pool = decide_pool (self, engine, query,
       self->use_host ? GST_IMAGING_MEMORY_PINNED : GST_IMAGING_MEMORY_DEVICE);
   if (self->pool && may_turn_to_host (self, engine))
     self->host = decide_pool (self, engine, query, GST_IMAGING_MEMORY_PINNED);
   gst_query_unref (query);
-  return self->pool != NULL;
+  return self->pool ? GST_FLOW_OK : GST_FLOW_NOT_NEGOTIATED;
+}
+
+static void
+post_too_large (GstOctBscanOutput *self, GstImagingEngine *engine)
+{
+  ImkError error;
+
+  imk_error_set (&error, IMK_ERROR_CONFIG,
+      "The images of %s, %d x %d, would have 4 GiB or more each. Crop more, or "
+      "take fewer lines or bscans-per-volume.",
+      GST_PAD_NAME (self->pad), self->width, self->height);
+  gst_imaging_engine_post_error (engine, IMK_ERROR_CONFIG, &error);
 }
 
 /* A pad that is not linked has caps as well, since the segment, which must come
  * behind them, is stored on it, too. */
 static gboolean
-agree_on_caps (
-    GstOctBscanOutput *self, gint width, gint height, gint fps_n, gint fps_d)
+agree_on_caps (GstOctBscanOutput *self, GstImagingEngine *engine, gint width,
+    gint height, gint fps_n, gint fps_d)
 {
   GstCaps *caps = choose_caps (self, width, height, fps_n, fps_d);
-  gboolean ok = TRUE;
+  gboolean linked = gst_pad_is_linked (self->pad), ok = TRUE;
 
   if (gst_caps_is_empty (caps)) {
     gst_caps_unref (caps);
@@ -186,9 +222,11 @@ agree_on_caps (
   caps = gst_caps_fixate (caps);
   if (!self->caps || !gst_caps_is_equal (caps, self->caps)) {
     gst_caps_replace (&self->caps, caps);
-    ok = set_infos (self, width, height) &&
-         (gst_pad_push_event (self->pad, gst_event_new_caps (caps)) ||
-             !gst_pad_is_linked (self->pad));
+    ok = set_infos (self, width, height);
+    if (!ok && linked)
+      post_too_large (self, engine);
+    ok = ok &&
+         (gst_pad_push_event (self->pad, gst_event_new_caps (caps)) || !linked);
   }
   gst_caps_unref (caps);
   return ok;
@@ -196,23 +234,27 @@ agree_on_caps (
 
 GstFlowReturn
 gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
-    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d)
+    GstImagingEngine *engine, GMutex *lock, gint width, gint height, gint fps_n,
+    gint fps_d)
 {
   gboolean linked = gst_pad_is_linked (self->pad);
   gboolean again = gst_pad_check_reconfigure (self->pad);
+  GstFlowReturn flow;
 
   if (self->caps && (self->pool || !linked) && !again && self->width == width &&
       self->height == height && self->info.fps_n == fps_n &&
       self->info.fps_d == fps_d)
     return linked ? GST_FLOW_OK : GST_FLOW_NOT_LINKED;
-  if (agree_on_caps (self, width, height, fps_n, fps_d)) {
-    if (!linked)
-      return GST_FLOW_NOT_LINKED;
-    if (decide_allocation (self, engine))
-      return GST_FLOW_OK;
+  if (agree_on_caps (self, engine, width, height, fps_n, fps_d)) {
+    flow =
+        linked ? decide_allocation (self, engine, lock) : GST_FLOW_NOT_LINKED;
+    if (flow != GST_FLOW_NOT_NEGOTIATED)
+      return flow;
   }
   gst_oct_bscan_output_reset (self);
   gst_pad_mark_reconfigure (self->pad);
+  if (!linked)
+    return GST_FLOW_NOT_LINKED;
   return GST_PAD_IS_FLUSHING (self->pad) ? GST_FLOW_FLUSHING
                                          : GST_FLOW_NOT_NEGOTIATED;
 }

@@ -33,10 +33,14 @@ typedef struct {
 void gst_oct_bscan_output_reset (GstOctBscanOutput *self);
 
 /* Agrees with downstream on images of @width x @height, where that has not been
- * done or is to be done anew; of COMPLEX, depths and lines. The pad is linked.
- * Returns: GST_FLOW_NOT_NEGOTIATED or GST_FLOW_FLUSHING when it does not */
+ * done or is to be done anew; of COMPLEX, depths and lines.
+ * @lock: of the output, let go of while downstream is asked for memory
+ * Returns: GST_FLOW_NOT_NEGOTIATED or GST_FLOW_FLUSHING when it does not,
+ * GST_FLOW_NOT_LINKED when there is none, or the output has another pad by now
+ */
 GstFlowReturn gst_oct_bscan_output_negotiate (GstOctBscanOutput *self,
-    GstImagingEngine *engine, gint width, gint height, gint fps_n, gint fps_d);
+    GstImagingEngine *engine, GMutex *lock, gint width, gint height, gint fps_n,
+    gint fps_d);
 
 /* Returns: whether gst_oct_bscan_output_negotiate has nothing to say to
  * downstream of @pad, which is that of the output */

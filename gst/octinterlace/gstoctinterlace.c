@@ -229,6 +229,10 @@ gst_oct_interlace_sink_event (
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
     if (!gst_video_info_from_caps (&info, caps)) {
+      GST_ELEMENT_ERROR (aggregator, STREAM, FORMAT,
+          ("Frames of camera %u have 4 GiB or more, which cannot be taken.",
+              camera->number),
+          ("%" GST_PTR_FORMAT, caps));
       gst_event_unref (event);
       return FALSE;
     }
@@ -266,7 +270,26 @@ set_latency (GstOctInterlace *self)
   gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
 }
 
-/* As many lines as all cameras have, at the rate of one. */
+/* As many lines as @n cameras have, at the rate of one. Returns: FALSE, and
+ * says so, when these are too many */
+static gboolean
+set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
+{
+  if (!gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
+          (guint) one->width, (guint) one->height * n)) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("B-scans of %u cameras with %d lines of %d samples each would have 4 "
+         "GiB or more.",
+            n, one->height, one->width),
+        (NULL));
+    return FALSE;
+  }
+  self->n_cameras = n;
+  self->info.fps_n = one->fps_n;
+  self->info.fps_d = one->fps_d;
+  return TRUE;
+}
+
 static GstFlowReturn
 gst_oct_interlace_update_src_caps (
     GstAggregator *aggregator, GstCaps *caps, GstCaps **result)
@@ -274,19 +297,18 @@ gst_oct_interlace_update_src_caps (
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
   const GstOctInterlacePad *first = find_earliest (cameras);
-  const GstVideoInfo *one = first ? &first->info : NULL;
+  GstFlowReturn flow = GST_FLOW_OK;
 
-  if (one) {
-    gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
-        (guint) one->width, (guint) one->height * cameras->len);
-    self->n_cameras = cameras->len;
-    self->info.fps_n = one->fps_n;
-    self->info.fps_d = one->fps_d;
+  if (!first) {
+    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
+  } else if (set_info (self, &first->info, cameras->len)) {
     *result = gst_video_info_to_caps (&self->info);
     set_latency (self);
+  } else {
+    flow = GST_FLOW_ERROR;
   }
   g_ptr_array_unref (cameras);
-  return one ? GST_FLOW_OK : GST_AGGREGATOR_FLOW_NEED_DATA;
+  return flow;
 }
 
 /* Are frames of @camera what the output is made of? */
@@ -629,7 +651,6 @@ gst_oct_interlace_start (GstAggregator *aggregator)
     GST_OBJECT_LOCK (self);
     camera->n_missing = 0;
     GST_OBJECT_UNLOCK (self);
-    gst_clear_buffer (&camera->last);
     gst_video_info_init (&camera->info);
   }
   g_ptr_array_unref (cameras);
@@ -638,6 +659,18 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   GST_OBJECT_UNLOCK (self);
   self->n_cameras = 0;
   self->is_gap = FALSE;
+  return TRUE;
+}
+
+/* Frames may be of a pool that wants them back. */
+static gboolean
+gst_oct_interlace_stop (GstAggregator *aggregator)
+{
+  GPtrArray *cameras = get_cameras (GST_OCT_INTERLACE (aggregator));
+
+  for (guint i = 0; i < cameras->len; i++)
+    gst_clear_buffer (&GST_OCT_INTERLACE_PAD (cameras->pdata[i])->last);
+  g_ptr_array_unref (cameras);
   return TRUE;
 }
 
@@ -753,6 +786,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
       element_class, &src_template, GST_TYPE_AGGREGATOR_PAD);
   element_class->release_pad = gst_oct_interlace_release_pad;
   aggregator_class->start = gst_oct_interlace_start;
+  aggregator_class->stop = gst_oct_interlace_stop;
   aggregator_class->clip = gst_oct_interlace_clip;
   aggregator_class->sink_event = gst_oct_interlace_sink_event;
   aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;

@@ -104,6 +104,14 @@ finish_if_asked (GstPhotoStereo *self)
   return gst_photo_stereo_end_set (self);
 }
 
+/* Where no flow goes upstream; what fails otherwise has been told. */
+static void
+tell_flow (GstPhotoStereo *self, GstFlowReturn flow)
+{
+  if (flow == GST_FLOW_NOT_NEGOTIATED)
+    GST_ELEMENT_FLOW_ERROR (self, flow);
+}
+
 static void
 note_time (GstPhotoStereo *self, GstBuffer *buffer)
 {
@@ -197,7 +205,7 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
 
   if (self->caps && gst_caps_is_equal (self->caps, caps))
     return TRUE;
-  gst_photo_stereo_end_set (self);
+  tell_flow (self, gst_photo_stereo_end_set (self));
   self->n_skip = 0;
   gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
@@ -221,7 +229,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     ok = set_caps (self, caps);
     break;
   case GST_EVENT_EOS:
-    gst_photo_stereo_end_set (self);
+    tell_flow (self, gst_photo_stereo_end_set (self));
     self->n_skip = 0;
     gst_imaging_outputs_event (self->outputs, event);
     break;
@@ -297,7 +305,7 @@ finish_when_idle (GstElement *element, gpointer data)
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
 
   GST_PAD_STREAM_LOCK (self->sink);
-  finish_if_asked (self);
+  tell_flow (self, finish_if_asked (self));
   GST_PAD_STREAM_UNLOCK (self->sink);
 }
 

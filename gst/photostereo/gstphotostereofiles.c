@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstphotostereofiles.h"
 
+#include <glib/gstdio.h>
+
+/* Bytes: ten times what the most lights take that a file may have. What is
+ * larger are pictures that were named by mistake, more than memory perhaps. */
+#define MAX_TEXT (16 << 20)
+
 static ImkStatus
 read_text (const gchar *property, const gchar *location, gchar **text,
     gsize *size, ImkError *error)
 {
   GError *why = NULL;
   ImkStatus status = IMK_OK;
+  GStatBuf info;
 
+  if (g_stat (location, &info) == 0 && info.st_size > MAX_TEXT)
+    return imk_error_set (error, IMK_ERROR_FILE,
+        "%s: \"%s\" has %" G_GINT64_FORMAT
+        " bytes; a text of lights has %d at most.",
+        property, location, (gint64) info.st_size, MAX_TEXT);
   if (!g_file_get_contents (location, text, size, &why))
     status = imk_error_set (
         error, IMK_ERROR_FILE, "%s: %s.", property, why->message);

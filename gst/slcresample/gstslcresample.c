@@ -502,7 +502,8 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 static gboolean
 gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
-  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK)
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
+      gst_imaging_slc_is_rewind (event))
     return gst_pad_event_default (pad, parent, event);
   gst_event_unref (event);
   return FALSE;

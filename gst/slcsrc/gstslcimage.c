@@ -75,7 +75,8 @@ open_file (GstSlcImage *self, guint64 *size, GError **error)
 {
   struct stat status;
 
-  self->fd = open (self->path, O_RDONLY | O_CLOEXEC);
+  /* without O_NONBLOCK a named pipe waits for its writer, for ever */
+  self->fd = open (self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (self->fd < 0 && errno == ENOENT) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
         "There is no file \"%s\".", self->path);

@@ -104,6 +104,14 @@ may_be_file (const gchar *location)
   return !strchr (location, ':') && !g_str_has_prefix (location, "/vsi");
 }
 
+/* GDAL would wait for the writer of a named pipe. */
+static gboolean
+is_special (const gchar *location)
+{
+  return g_file_test (location, G_FILE_TEST_EXISTS) &&
+         !g_file_test (location, G_FILE_TEST_IS_REGULAR | G_FILE_TEST_IS_DIR);
+}
+
 static GstSlcImage *
 open_image (GstSlcSrc *self, const gchar *location, GError **error)
 {
@@ -136,6 +144,11 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
   if (may_be_file (location) && !g_file_test (location, G_FILE_TEST_EXISTS)) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
         "There is no file \"%s\".", location);
+    return NULL;
+  }
+  if (is_special (location)) {
+    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+        "\"%s\" is no regular file.", location);
     return NULL;
   }
   return gst_slc_image_open_gdal (location, format, band, error);

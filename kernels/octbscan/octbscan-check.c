@@ -132,7 +132,7 @@ check_choices (const ImkOctbscanConfig *c, ImkError *error)
 static ImkStatus
 check_window (const ImkOctbscanConfig *c, ImkError *error)
 {
-  double sum = 0;
+  double sum, largest = 0;
 
   if (c->window != IMK_OCTBSCAN_WINDOW_FILE)
     return IMK_OK;
@@ -146,12 +146,16 @@ check_window (const ImkOctbscanConfig *c, ImkError *error)
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "Value %u of the window is %g; it must lie in -1e6 to 1e6.", i,
           c->window_values[i]);
-    sum += c->window_values[i];
+    largest = fmax (largest, fabs (c->window_values[i]));
   }
-  if (sum > 0)
+  /* of the wavenumbers, by which Z is divided: what rounding leaves is none */
+  sum = imk_octbscan_grid_window_sum (c);
+  if (sum > 1e-6 * largest)
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_CONFIG,
-      "The sum of the window is %g; it must be above 0.", sum);
+      "The sum of the window is %g over the %u wavenumbers; it must be above "
+      "0.",
+      sum, c->upsample);
 }
 
 static ImkStatus

@@ -15,18 +15,24 @@ static const char *const map_keys[] = {
 
 enum { MAX_COEFFICIENTS = 16 };
 
+/* Beyond these what is made of finite numbers need not be finite; phases have
+ * lost their place on the circle before. */
+#define MOST_OF_A_MAP 1e30
+#define LEAST_WAVELENGTH 1e-30
+#define MOST_RADIANS 1e9
+
 /* ------------------------------------------------------------------------
  * Checks. */
 
 static ImkStatus
-check_finite (uint32_t camera, const char *key, const double *values,
-    uint32_t n, ImkError *error)
+check_within (uint32_t camera, const char *key, const double *values,
+    uint32_t n, double most, ImkError *error)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (!isfinite (values[i]))
+    if (!(fabs (values[i]) <= most))
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "Value %u of %s of camera %u is %g; it must be a finite number.", i,
-          key, camera, values[i]);
+          "Value %u of %s of camera %u is %g; it must lie in -%g to %g.", i,
+          key, camera, values[i], most, most);
   return IMK_OK;
 }
 
@@ -102,7 +108,7 @@ check_order (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
 
   for (uint32_t i = 0; i < n; i++, before = now) {
     now = of_index ? cam->values[i] : value_at (c, cam, i);
-    if (of_length && !(now > 0 && isfinite (now)))
+    if (of_length && !(now >= LEAST_WAVELENGTH && isfinite (now)))
       return imk_error_set (error, IMK_ERROR_CONFIG,
           "%s of camera %u gives the wavelength %g at sample %u; it must be "
           "above 0.",
@@ -139,13 +145,14 @@ check_phases (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
   if (cam->n_phase == 1)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "phase of camera %u has 1 value; it needs at least 2.", camera);
-  status = check_finite (camera, "phase", cam->phase, cam->n_phase, error);
+  status = check_within (
+      camera, "phase", cam->phase, cam->n_phase, MOST_RADIANS, error);
   if (status == IMK_OK)
-    status = check_finite (
-        camera, "dispersion", cam->dispersion, cam->n_dispersion, error);
+    status = check_within (camera, "dispersion", cam->dispersion,
+        cam->n_dispersion, MOST_RADIANS, error);
   if (status == IMK_OK && cam->spectrum_phase)
-    status =
-        check_finite (camera, "phase", cam->spectrum_phase, c->width, error);
+    status = check_within (
+        camera, "phase", cam->spectrum_phase, c->width, MOST_RADIANS, error);
   return status;
 }
 
@@ -162,8 +169,8 @@ imk_octbscan_grid_check (
         (unsigned) cam->map, IMK_OCTBSCAN_MAP_K_INDEX);
   status = check_count (config, camera, error);
   if (status == IMK_OK)
-    status = check_finite (
-        camera, map_keys[cam->map], cam->values, cam->n_values, error);
+    status = check_within (camera, map_keys[cam->map], cam->values,
+        cam->n_values, MOST_OF_A_MAP, error);
   if (status == IMK_OK && cam->map != IMK_OCTBSCAN_MAP_NONE)
     status = check_order (config, camera, error);
   return status != IMK_OK ? status : check_phases (config, camera, error);

@@ -204,13 +204,14 @@ typedef enum ImkOctbscanStrategy {
 /**
  * ImkOctbscanCamera: (the calibration of one camera)
  * @map: how @values are read; see there
- * @values, @n_values: of @map
+ * @values, @n_values: of @map, within 1e30; wavelengths from 1e-30
  * @phase, @n_phase: radians over the wavenumbers, 0 for none; when there are
  *   not M of them they are interpolated linearly
  * @spectrum_phase: N radians over the pixels, NULL for none: a[n] is multiplied
  *   by exp (i spectrum_phase[n]) before it is interpolated
  * @dispersion, @n_dispersion: d0, d1, ...: phase d0 + d1 u + d2 u^2 ... in
- *   radians is added, u from -1 to 1 over the wavenumbers; at most 16
+ *   radians is added, u from -1 to 1 over the wavenumbers; at most 16. Phases
+ *   and coefficients lie within 1e9
  * @gain: how many times the counts of a camera of gain 1 this one gives for the
  *   same light; Z is divided by it. Above 0, or 0 for 1
  *
@@ -235,7 +236,7 @@ typedef struct ImkOctbscanCamera {
  * @scale: s, at least 1
  * @taper_cut: samples at each end, at least 1, below N / 2
  * @window_values, @n_window_values: with IMK_OCTBSCAN_WINDOW_FILE; at least 2,
- *   their sum above 0
+ *   their sum above 0, also where the wavenumbers are
  * @background: with IMK_OCTBSCAN_BACKGROUND_FILE, C spectra of N
  * @background_bscans: n, at least 1
  * @background_reach: w, at least 1

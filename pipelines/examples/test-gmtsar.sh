@@ -4,25 +4,10 @@
 # pipelines/gmtsar, found in PATH as GMTSAR's scripts find them, and compares
 # their files row by row, and the fits by the byte.
 # Usage: test-gmtsar.sh FOLDER-OF-DATA
-set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 data=$1/insarxcorr
-export LC_ALL=C GST_IMAGING_ENV=1 # the test brings the plug-ins
 PATH=$(cd "$here/../gmtsar" && pwd):$PATH
-
-if [[ ! -d $data ]]; then
-  echo "There is no $data to replay."
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-
-fail() {
-  echo "FAILED: $*"
-  failed=1
-}
+. "$here/insar-common.sh"
 
 # compare FOUND EXPECTED EDGE_ROWS: all rows but those of the edge; 99.5 % must
 # be the same, the others one step away, and column 5 within 0.02

@@ -4,23 +4,9 @@
 # folder that cannot be written, a reader that goes away, a full disk, Ctrl-C, a
 # language with decimal commas; and what they leave when they fail.
 # Usage: test-insar-scripts.sh FOLDER-OF-DATA
-set -uo pipefail
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=$1/insarxcorr/affine
-export LC_ALL=C GST_IMAGING_ENV=1 # the test brings the plug-ins
-
-if [[ ! -d $data ]]; then
-  echo "There is no $data to measure."
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failed=0
-fail() {
-  echo "FAILED: $*"
-  failed=1
-}
+. "$scripts/examples/insar-common.sh"
 
 # says STATUS WORDS COMMAND...: it exits with that, writes a sentence with these
 # words to standard error, and no traceback

@@ -3,22 +3,10 @@
 # pipelines/insarxcorr-offsets on a pair whose offsets are known: its three files
 # agree with each other and with the truth, and a failure is a sentence.
 # Usage: test-offsets.sh FOLDER-OF-DATA
-set -uo pipefail
-script=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/insarxcorr-offsets
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+script=$here/../insarxcorr-offsets
 data=$1/insarxcorr/affine
-export LC_ALL=C GST_IMAGING_ENV=1 # the test brings the plug-ins
-
-if [[ ! -d $data ]]; then
-  echo "There is no $data to measure."
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() {
-  echo "FAILED: $*"
-  failed=1
-}
+. "$here/insar-common.sh"
 
 cd "$data" || exit 1
 "$script" ref.PRM sec.PRM "$work/out" mode=precise backend=cpu grid=step \

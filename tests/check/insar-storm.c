@@ -4,7 +4,7 @@
  * as well. */
 #include "insar-check.h"
 
-enum { N_ROUNDS = 60 };
+enum { N_ROUNDS = 60, N_STOPS = 300 };
 
 typedef struct {
   const gchar *name, *values[4]; /* the first is the one of the calm */
@@ -256,6 +256,52 @@ GST_START_TEST (test_a_storm_leaves_the_next_run_whole)
 }
 GST_END_TEST
 
+/* --- seeks while states change
+ * ------------------------------------------------
+ */
+
+static gpointer
+seek_again_and_again (gpointer data)
+{
+  const Storm *self = data;
+  GRand *random = g_rand_new_with_seed (3);
+
+  while (!g_atomic_int_get (&self->stop)) {
+    seek_source (self->pipeline, g_rand_boolean (random) ? "ref" : "sec");
+    g_usleep ((gulong) g_rand_int_range (random, 0, 300));
+  }
+  g_rand_free (random);
+  return NULL;
+}
+
+/* An application may have a thread for its slider: a flush comes while a pad is
+ * already, or still, not active. */
+GST_START_TEST (test_a_seek_may_meet_a_stop)
+{
+  GstElement *pipeline = check_launch (storms[__i__].pipeline);
+  Storm self = {.pipeline = pipeline, .targets = storms[__i__].targets};
+  GString *before = play_calmly (&self), *after;
+  GThread *thread = g_thread_new ("seek", seek_again_and_again, &self);
+
+  for (guint i = 0; i < N_STOPS; i++) {
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    g_usleep (i * 37 % 1500);
+    gst_element_set_state (pipeline, GST_STATE_READY);
+  }
+  /* a source that is stopped keeps a seek for the next start */
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  g_atomic_int_set (&self.stop, TRUE);
+  g_thread_join (thread);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  after = play_calmly (&self);
+  fail_unless (
+      g_string_equal (before, after), "a seek has left something behind");
+  g_string_free (before, TRUE);
+  g_string_free (after, TRUE);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 static void
 setup (void)
 {
@@ -274,6 +320,8 @@ insar_storm_suite (void)
   tcase_add_checked_fixture (tc, setup, check_remove_folder);
   tcase_add_loop_test (
       tc, test_a_storm_leaves_the_next_run_whole, 0, G_N_ELEMENTS (storms));
+  tcase_add_loop_test (
+      tc, test_a_seek_may_meet_a_stop, 0, G_N_ELEMENTS (storms));
   return suite;
 }
 

@@ -224,6 +224,57 @@ GST_START_TEST (test_a_run_can_be_repeated)
 }
 GST_END_TEST
 
+static gboolean
+seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
+{
+  return gst_element_seek (pipeline, 1, GST_FORMAT_DEFAULT, flags,
+      GST_SEEK_TYPE_SET, first, GST_SEEK_TYPE_SET, end);
+}
+
+/* Or of one that is resampled. What both cannot do, neither begins. */
+GST_START_TEST (test_a_seek_is_for_both_images)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/a.slc " RAW "! i.reference slcsrc "
+      "location=$/b.slc " RAW
+      "! slcresample ! i.secondary insarform name=i " OUT ("phase")
+          OUT ("coherence"));
+  GstBuffer *first, *second;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  first = pull_one (pipeline, "phase", "video/x-raw");
+  second = pull_one (pipeline, "coherence", "video/x-raw");
+  fail_unless (seek (pipeline, GST_SEEK_FLAG_FLUSH, 0, -1));
+  check_same (pull_one (pipeline, "phase", "video/x-raw"), first, "phase");
+  check_same (
+      pull_one (pipeline, "coherence", "video/x-raw"), second, "coherence");
+  fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 5, -1));
+  fail_if (seek (pipeline, GST_SEEK_FLAG_FLUSH, 0, 30));
+  fail_if (seek (pipeline, GST_SEEK_FLAG_NONE, 0, -1));
+  gst_buffer_unref (first);
+  gst_buffer_unref (second);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
+/* Who waits for the end must not take it for that of a whole run. */
+GST_START_TEST (test_a_picture_that_nobody_takes_is_said_before_the_end)
+{
+  GstElement *pipeline = check_launch (
+      SOURCES ("", "") OUT ("coherence") "i.phase ! queue ! "
+                                         "video/x-raw,width=3 ! fakesink");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GstMessage *message;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = gst_bus_timed_pop_filtered (
+      bus, CHECK_TIMEOUT, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+  check_message_says (message, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* The reference has no partner, and must not keep its thread. */
 GST_START_TEST (test_it_can_be_stopped_while_it_waits)
 {
@@ -337,6 +388,9 @@ insarform_suite (void)
   tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
   tcase_add_test (tcase, test_buffers_of_any_size_meet);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
+  tcase_add_test (tcase, test_a_seek_is_for_both_images);
+  tcase_add_test (
+      tcase, test_a_picture_that_nobody_takes_is_said_before_the_end);
   tcase_add_test (tcase, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tcase, test_the_summary_says_how_coherent_it_is);
   tcase_add_test (tcase, test_a_pad_that_is_forgotten_is_said);

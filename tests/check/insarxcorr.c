@@ -368,8 +368,9 @@ GST_END_TEST
 
 GST_START_TEST (test_a_run_can_be_repeated)
 {
-  GstElement *pipeline =
-      check_launch (SOURCES ("") "! text/x-gmtsar-xcorr" OUT);
+  static const gchar *const launches[] = {
+      SOURCES ("") "! text/x-gmtsar-xcorr" OUT, SOURCES ("") "! text/csv" OUT};
+  GstElement *pipeline = check_launch (launches[__i__]);
   GString *first = g_string_new (NULL), *again = g_string_new (NULL);
 
   for (guint i = 0; i < 2; i++) {
@@ -562,6 +563,15 @@ GST_START_TEST (test_the_fit_comes_again_after_a_seek)
 }
 GST_END_TEST
 
+/* Its sink would wait for them, and the others for it. */
+GST_START_TEST (test_what_nobody_takes_is_said)
+{
+  check_launch_fails (SOURCES ("") "! fakesink x.rasters ! queue ! "
+                                   "other/tensors,dimensions=3:3:3 ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
+}
+GST_END_TEST
+
 GST_START_TEST (test_too_few_offsets_give_no_fit)
 {
   GstElement *pipeline = check_launch (SOURCES (
@@ -674,13 +684,14 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
   tcase_add_test (tc, test_tensors_are_the_same_numbers);
   tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
-  tcase_add_test (tc, test_a_run_can_be_repeated);
+  tcase_add_loop_test (tc, test_a_run_can_be_repeated, 0, 2);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tc, test_what_is_wrong_is_said);
   tcase_add_test (tc, test_what_was_refused_is_refused_again);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
+  tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);

@@ -188,6 +188,45 @@ GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
 }
 GST_END_TEST
 
+/* In an order as it is read: what is empty does not count. */
+GST_START_TEST (test_dispersions_are_saved_in_their_order)
+{
+  gchar *from = check_path_of ("from.ini"), *to = check_path_of ("to.ini");
+  gchar *launch = g_strdup_printf (
+      ELEMENT "cameras=2 camera-order=;1;0 calibration=%s", from);
+  gchar *zero, *one;
+  GKeyFile *file = g_key_file_new ();
+  GstHarness *h;
+  GstBus *bus;
+  gboolean ok;
+
+  on_cuda = FALSE;
+  fail_unless (
+      g_file_set_contents (from, "[camera 0]\n[camera 1]\n", -1, NULL));
+  h = harness_new (launch, &bus);
+  g_object_set (h->element, "dispersion", "1,0", NULL);
+  g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
+  fail_unless (ok);
+  fail_unless (g_key_file_load_from_file (file, to, G_KEY_FILE_NONE, NULL));
+  zero = g_key_file_get_value (file, "camera 0", "dispersion", NULL);
+  one = g_key_file_get_value (file, "camera 1", "dispersion", NULL);
+  fail_unless_equals_string (zero, "0");
+  fail_unless_equals_string (one, "1");
+  g_object_set (h->element, "camera-order", "1", NULL);
+  g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
+  fail_unless (!ok);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "camera-order \"1\"");
+  harness_free (h, bus);
+  g_key_file_unref (file);
+  g_free (zero);
+  g_free (one);
+  g_free (launch);
+  g_free (from);
+  g_free (to);
+}
+GST_END_TEST
+
 static GstBuffer *
 show (const gchar *launch, const gdouble psi[][2])
 {
@@ -376,6 +415,32 @@ GST_START_TEST (test_the_dispersion_of_a_retina)
 }
 GST_END_TEST
 
+/* Nor is a file without a name written. */
+GST_START_TEST (test_files_need_a_name)
+{
+  static const gchar *const actions[] = {
+      "save-calibration", "save-fixed-pattern"};
+  static const gchar *const names[] = {NULL, ""};
+  static const gdouble psi[][2] = {{0, 0}};
+  GstBus *bus;
+  GstHarness *h;
+
+  on_cuda = FALSE;
+  h = harness_new (ELEMENT "fixed-pattern=minvar", &bus);
+  check_push (h, bscan_new (1, psi), GST_FLOW_OK);
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++)
+    for (guint k = 0; k < G_N_ELEMENTS (names); k++) {
+      gboolean ok = TRUE;
+
+      g_signal_emit_by_name (h->element, actions[i], names[k], &ok);
+      fail_unless (!ok);
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "name of a file");
+    }
+  harness_free (h, bus);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_actions_suite (void)
 {
@@ -386,8 +451,10 @@ octbscan_actions_suite (void)
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_dispersion_is_estimated_and_saved, 0, 2);
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
+  tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
   tcase_add_test (tc, test_dark_images_have_no_dispersion);
+  tcase_add_test (tc, test_files_need_a_name);
   tcase_add_test (tc, test_a_published_calibration_is_matched);
   tcase_add_test (tc, test_the_dispersion_of_a_retina);
   return suite;

@@ -111,6 +111,67 @@ GST_START_TEST (test_wrong_tensors_are_said)
 }
 GST_END_TEST
 
+static const gchar *const too_large[][3] = {
+    {"video/x-raw,format=GRAY16_LE,width=65535,height=65535", "",
+        "Frames of 4 GiB"},
+    {"other/tensors,format=static,num_tensors=1,types=float32,"
+     "dimensions=(string)\"65535:65535\"",
+        "", "of less than 4 GiB"},
+    {"video/x-raw,format=GRAY16_LE,width=65535,height=1",
+        "ascans-per-bscan=65535", "B-scans of 65535 lines"},
+};
+
+GST_START_TEST (test_sizes_that_are_too_large_are_said)
+{
+  gchar *caps = g_strdup_printf ("%s,framerate=100/1", too_large[__i__][0]);
+  gchar *launch = g_strdup_printf (ELEMENT "%s", too_large[__i__][1]);
+  GstMessage *message;
+  GError *error = NULL;
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (launch, 1 << SRC);
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  message = gst_bus_timed_pop_filtered (r.bus, GST_SECOND, GST_MESSAGE_ERROR);
+  fail_unless (message != NULL, "nothing is said of %s", caps);
+  gst_message_parse_error (message, &error, NULL);
+  fail_unless (strstr (error->message, too_large[__i__][2]) != NULL,
+      "\"%s\" does not say \"%s\"", error->message, too_large[__i__][2]);
+  g_error_free (error);
+  gst_message_unref (message);
+  run_free (&r);
+  g_free (launch);
+  g_free (caps);
+}
+GST_END_TEST
+
+/* Whoever has not linked the pad need not know. */
+GST_START_TEST (test_images_that_are_too_large_are_said)
+{
+  const gchar *const caps =
+      "video/x-raw,format=GRAY16_LE,width=60,height=65535,framerate=100/1";
+  GstPad *enface;
+  Run r;
+
+  on_cuda = FALSE;
+  r = run_new (ELEMENT "bscans-per-volume=65535", 1 << SRC);
+  enface = gst_element_request_pad_simple (r.element, "enface");
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
+  gst_element_release_request_pad (r.element, enface);
+  gst_object_unref (enface);
+  gst_harness_set_src_caps_str (r.pads[SRC], CAPS);
+  r.pads[ENFACE] = gst_harness_new_with_element (r.element, NULL, "enface");
+  gst_harness_set_sink_caps_str (
+      r.pads[ENFACE], "video/x-raw,format=GRAY16_LE");
+  gst_harness_set_src_caps_str (r.pads[SRC], caps);
+  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "images of enface, 65535 x 65535");
+  run_free (&r);
+}
+GST_END_TEST
+
 /* --- files ---------------------------------------------------------------- */
 
 GST_START_TEST (test_pattern_and_curve_are_read)
@@ -234,6 +295,9 @@ octbscan_input_suite (void)
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
   tcase_add_test (tc, test_wrong_tensors_are_said);
+  tcase_add_loop_test (
+      tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
+  tcase_add_test (tc, test_images_that_are_too_large_are_said);
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
   tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
   tcase_add_loop_test (

@@ -262,6 +262,83 @@ GST_START_TEST (test_means_end_at_interruptions)
 }
 GST_END_TEST
 
+static void
+check_latency (GstElement *element, const gchar *name, GstClockTime expected)
+{
+  GstPad *pad = gst_element_get_static_pad (element, name);
+  GstQuery *query = gst_query_new_latency ();
+  GstClockTime latency;
+
+  fail_unless (gst_pad_query (pad, query));
+  gst_query_parse_latency (query, NULL, &latency, NULL);
+  fail_unless_equals_uint64 (latency, expected);
+  gst_query_unref (query);
+  gst_object_unref (pad);
+}
+
+/* A mean has the time of its first B-scan and leaves with its last. */
+GST_START_TEST (test_means_are_latency)
+{
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "average-bscans=3", 1 << SRC | 1 << COMPLEX);
+  gst_harness_set_upstream_latency (r.pads[SRC], 5 * GST_MSECOND);
+  push_all (&r, 0, 1);
+  check_latency (r.element, "src", 25 * GST_MSECOND);
+  check_latency (r.element, "complex", 5 * GST_MSECOND);
+  g_object_set (r.element, "average-bscans", 2, NULL);
+  push_all (&r, 1, 2);
+  check_latency (r.element, "src", 15 * GST_MSECOND);
+  run_free (&r);
+}
+GST_END_TEST
+
+/* What a pad has got, in its order. */
+static GstPadProbeReturn
+note (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  if (info->type & GST_PAD_PROBE_TYPE_BUFFER)
+    g_string_append_c (data, 'b');
+  else if (GST_EVENT_TYPE (info->data) == GST_EVENT_SEGMENT)
+    g_string_append_c (data, 's');
+  return GST_PAD_PROBE_OK;
+}
+
+/* What has been added to a mean is of the segment before, lines and rows that
+ * wait are as well. */
+GST_START_TEST (test_a_new_segment_ends_what_was_begun)
+{
+  GString *order = g_string_new (NULL);
+  GstSegment segment;
+  GstPad *src;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "average-bscans=3 ascans-per-bscan=4 "
+                       "bscans-per-volume=2",
+      1 << SRC | 1 << ENFACE);
+  src = gst_element_get_static_pad (r.element, "src");
+  push_all (&r, 0, 1);
+  gst_pad_add_probe (src,
+      GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, note,
+      order, NULL);
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.position = segment.time = GST_SECOND;
+  gst_harness_push_event (r.pads[SRC], gst_event_new_segment (&segment));
+  fail_unless_equals_string (order->str, "bs");
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "3 lines do not fill a B-scan of 4");
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "1 B-scans do not fill an en-face image");
+  gst_object_unref (src);
+  g_string_free (order, TRUE);
+  run_free (&r);
+}
+GST_END_TEST
+
 /* All of them while PLAYING; the pads follow with their sizes. */
 GST_START_TEST (test_changes_while_playing)
 {
@@ -368,6 +445,70 @@ GST_START_TEST (test_pads_come_and_go_while_prerolled)
 }
 GST_END_TEST
 
+static gboolean has_come; /* atomic */
+
+static gpointer
+request_and_release (gpointer data)
+{
+  GstPad *pad = gst_element_request_pad_simple (data, "linear");
+
+  gst_element_release_request_pad (data, pad);
+  gst_object_unref (pad);
+  g_atomic_int_set (&has_come, TRUE);
+  return NULL;
+}
+
+static GstPadProbeReturn
+tell_of_query (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  if (GST_QUERY_TYPE (info->data) == GST_QUERY_ALLOCATION)
+    g_atomic_int_set ((gint *) data, TRUE);
+  return GST_PAD_PROBE_OK;
+}
+
+static void
+wait_until (gint *flag, const gchar *what)
+{
+  for (guint i = 0; i < 5000 && !g_atomic_int_get (flag); i++)
+    g_usleep (1000);
+  fail_unless (g_atomic_int_get (flag), "there is no %s", what);
+}
+
+/* A query for memory waits in a queue behind an image that the sink holds until
+ * it plays. Pads come and go all the same. */
+GST_START_TEST (test_pads_come_and_go_while_downstream_is_asked)
+{
+  gchar *launch = g_strdup_printf (
+      "videotestsrc ! video/x-raw,format=GRAY16_LE,width=%d,height=%d ! "
+      "octbscan name=oct taper-cut=7 upsample=128 backend=%s ! queue "
+      "max-size-buffers=0 max-size-time=0 max-size-bytes=0 ! fakesink",
+      WIDTH, HEIGHT, __i__ ? "cuda" : "cpu");
+  GstElement *pipeline = gst_parse_launch (launch, NULL);
+  GstElement *oct = gst_bin_get_by_name (GST_BIN (pipeline), "oct");
+  GstPad *src = gst_element_get_static_pad (oct, "src");
+  gint is_asked = FALSE;
+  GThread *thread;
+
+  gst_element_set_state (pipeline, GST_STATE_PAUSED);
+  fail_unless_equals_int (
+      gst_element_get_state (pipeline, NULL, NULL, GST_CLOCK_TIME_NONE),
+      GST_STATE_CHANGE_SUCCESS);
+  gst_pad_add_probe (
+      src, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, tell_of_query, &is_asked, NULL);
+  g_object_set (oct, "scale", 2, NULL);
+  wait_until (&is_asked, "query");
+  g_atomic_int_set (&has_come, FALSE);
+  thread = g_thread_new ("request", request_and_release, oct);
+  wait_until (&has_come, "pad");
+  g_thread_join (thread);
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (src);
+  gst_object_unref (oct);
+  gst_object_unref (pipeline);
+  g_free (launch);
+}
+GST_END_TEST
+
 static GstFlowReturn
 take (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -462,6 +603,24 @@ GST_START_TEST (test_enface_begins_anew_with_its_pad)
 }
 GST_END_TEST
 
+/* The caps of a run end with it. */
+GST_START_TEST (test_pads_between_runs_have_no_caps)
+{
+  GstPad *linear;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  push_all (&r, 0, 1);
+  gst_element_set_state (r.element, GST_STATE_READY);
+  linear = gst_element_request_pad_simple (r.element, "linear");
+  fail_unless (!gst_pad_has_current_caps (linear));
+  gst_element_release_request_pad (r.element, linear);
+  gst_object_unref (linear);
+  run_free (&r);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -474,8 +633,13 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
+  tcase_add_loop_test (
+      tc, test_pads_come_and_go_while_downstream_is_asked, 0, 2);
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
+  tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);
+  tcase_add_loop_test (tc, test_means_are_latency, 0, 2);
+  tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
   tcase_add_loop_test (
       tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);

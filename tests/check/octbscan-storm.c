@@ -52,23 +52,58 @@ choose (GstElement *element, GRand *random)
       c->values[g_rand_int_range (random, 0, G_N_ELEMENTS (c->values))]);
 }
 
+/* Asks @pad for all that a pad may be asked for; memory is CheckAsking's. */
+static void
+query_all (GstElement *element, const gchar *name)
+{
+  GstPad *pad = gst_element_get_static_pad (element, name);
+  GstCaps *caps = gst_caps_from_string (CAPS);
+  GstQuery *queries[] = {gst_query_new_latency (), gst_query_new_drain (),
+      gst_query_new_caps (NULL), gst_query_new_accept_caps (caps),
+      gst_query_new_position (GST_FORMAT_TIME),
+      gst_query_new_duration (GST_FORMAT_TIME),
+      gst_query_new_seeking (GST_FORMAT_TIME), gst_query_new_scheduling (),
+      gst_query_new_context ("gst.cuda.context")};
+
+  for (guint i = 0; i < G_N_ELEMENTS (queries); i++) {
+    if (GST_PAD_IS_SINK (pad) ? GST_QUERY_IS_DOWNSTREAM (queries[i])
+                              : GST_QUERY_IS_UPSTREAM (queries[i]))
+      gst_pad_query (pad, queries[i]);
+    gst_query_unref (queries[i]);
+  }
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+}
+
 static void
 ask (GstElement *element)
 {
-  GstPad *src = gst_element_get_static_pad (element, "src");
-  GstQuery *query = gst_query_new_latency ();
   GstStructure *shares = NULL, *stats = NULL;
-  gchar *path = check_path_of ("pattern.npy");
+  GstContext *context = gst_context_new ("gst.cuda.context", TRUE);
+  gchar *path = check_path_of ("pattern.npy"), *calibration;
   gboolean saved;
 
-  gst_pad_query (src, query);
+  query_all (element, "src");
+  query_all (element, "sink");
+  gst_element_set_context (element, context);
+  gst_element_send_event (element, gst_event_new_reconfigure ());
   g_signal_emit_by_name (element, "save-fixed-pattern", path, &saved);
-  g_free (path);
-  g_object_get (element, "shares", &shares, "stats", &stats, NULL);
+  g_signal_emit_by_name (element, "save-calibration", path, &saved);
+  g_object_get (element, "shares", &shares, "stats", &stats, "calibration",
+      &calibration, NULL);
   gst_structure_free (shares);
   gst_structure_free (stats);
-  gst_query_unref (query);
-  gst_object_unref (src);
+  gst_context_unref (context);
+  g_free (calibration);
+  g_free (path);
+}
+
+static gpointer
+storm_of_questions (gpointer data)
+{
+  while (!g_atomic_int_get (&stop))
+    ask (data);
+  return NULL;
 }
 
 static gpointer
@@ -226,7 +261,10 @@ GST_START_TEST (test_states_change_again_and_again)
   for (guint i = 0; i < N_ROUNDS; i++) {
     Run r = run_new (launches[__i__], 15);
     CheckAsking asking;
+    GThread *questions;
 
+    g_atomic_int_set (&stop, FALSE);
+    questions = g_thread_new ("questions", storm_of_questions, r.element);
     check_begin_asking (&asking, r.element, "sink", CAPS);
     for (guint k = 0; k < 3; k++) {
       push_all (&r, 0, i % 4);
@@ -237,6 +275,8 @@ GST_START_TEST (test_states_change_again_and_again)
         drop_all (r.pads[p]);
     }
     check_end_asking (&asking);
+    g_atomic_int_set (&stop, TRUE);
+    g_thread_join (questions);
     g_object_set (r.element, "bscans-per-volume", VOLUME, NULL);
     push_all (&r, 0, 4);
     gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());

@@ -618,6 +618,8 @@ static const Refusal refusals[] = {
     {"[camera 0]\n[camera 1]\n", "cameras=3", "has 2 cameras, but camera 2"},
     {"[camera 0]\n[camera 2]\n", "cameras=1", "[camera 2] in calibration"},
     {"[kamera]\n", "", "[kamera] in calibration"},
+    {"[camera 0]\n[camera 00]\n", "", "[camera 00] in calibration"},
+    {"[camera 0]\n[camera  0]\n", "", "[camera  0] in calibration"},
     {"camera\n", "", "cannot be read"},
     {"[camera]\n", "cameras=2 camera-order=0", "camera-order \"0\""},
     {"[camera]\n", "cameras=2 camera-order=0;x", "camera-order \"0;x\""},

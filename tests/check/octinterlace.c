@@ -581,6 +581,37 @@ GST_START_TEST (test_flush_of_a_camera_while_lines_are_copied)
 }
 GST_END_TEST
 
+/* Frames of 4 GiB and more cannot be taken, nor a B-scan of so much be made. */
+GST_START_TEST (test_sizes_that_are_too_large_are_said)
+{
+  Run r = run_new ("octinterlace", 2);
+
+  for (gint i = 0; i < 2; i++) {
+    set_caps (r.cameras[i], "GRAY16_LE", 65535, i == __i__ ? 65535 : 30000);
+    gst_harness_push (r.cameras[i], plain_frame (48, 0, 1));
+  }
+  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "4 GiB");
+  run_free (&r);
+}
+GST_END_TEST
+
+/* Frames may be of a pool that wants them back. */
+GST_START_TEST (test_nothing_is_kept_after_a_stop)
+{
+  Run r = run_new ("octinterlace", 2);
+  GstBuffer *frame = gst_buffer_ref (frame_new (0, 0));
+
+  check_push (r.cameras[0], frame, GST_FLOW_OK);
+  push (&r, 1, 0);
+  check_frame (&r, 0, NULL);
+  gst_element_set_state (r.element, GST_STATE_READY);
+  fail_unless_equals_int (GST_MINI_OBJECT_REFCOUNT_VALUE (frame), 1);
+  gst_buffer_unref (frame);
+  run_free (&r);
+}
+GST_END_TEST
+
 static Suite *
 octinterlace_suite (void)
 {
@@ -598,6 +629,8 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_frames_without_times_go_in_order);
   tcase_add_test (tc, test_cameras_must_be_alike);
   tcase_add_test (tc, test_the_format_changes_while_playing);
+  tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);
+  tcase_add_test (tc, test_nothing_is_kept_after_a_stop);
   tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
   tcase_add_test (tc, test_flush_forgets_frames);
   tcase_add_test (tc, test_flush_of_a_camera_while_lines_are_copied);

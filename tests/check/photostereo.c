@@ -5,6 +5,7 @@
 #include "check-common.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "gstimagingnpy.h"
 
@@ -415,6 +416,55 @@ GST_START_TEST (test_pictures_that_wait_go_with_a_flush_and_with_the_element)
       gst_harness_push_event (ps.sink, gst_event_new_flush_stop (TRUE)));
   gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
   ps_push (&ps, 0); /* and again, without complaint */
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Also when there is nobody upstream to hear of it. */
+GST_START_TEST (test_a_result_that_nobody_takes_is_said)
+{
+  Ps ps = ps_new ("", "normal", "video/x-raw,width=3");
+
+  ps_caps (&ps, "GRAY8");
+  ps_push (&ps, 0);
+  if (__i__ == 0)
+    gst_harness_push_event (ps.sink, gst_event_new_eos ());
+  else
+    g_signal_emit_by_name (ps.element, "finish-set");
+  check_message_says (check_message (ps.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "stream error");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Also of one that is asked for in the middle of a set. */
+GST_START_TEST (test_a_late_pad_has_the_segment)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+  GstHarness *late, *outputs[2];
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.start = segment.time = 10 * GST_SECOND;
+  ps_caps (&ps, "GRAY8");
+  gst_harness_push_event (ps.sink, gst_event_new_segment (&segment));
+  ps_push (&ps, 0);
+  late = gst_harness_new_with_element (ps.element, NULL, "albedo");
+  gst_harness_set_sink_caps_str (late, "other/tensors");
+  for (guint i = 1; i < N_LIGHTS; i++)
+    ps_push (&ps, i);
+  outputs[0] = ps.normal;
+  outputs[1] = late;
+  for (guint i = 0; i < 2; i++) {
+    GstEvent *event =
+        gst_pad_get_sticky_event (outputs[i]->sinkpad, GST_EVENT_SEGMENT, 0);
+
+    gst_buffer_unref (check_pull (outputs[i]));
+    gst_event_copy_segment (event, &segment);
+    fail_unless_equals_uint64 (segment.start, 10 * GST_SECOND);
+    gst_event_unref (event);
+  }
+  gst_harness_teardown (late);
   ps_free (&ps);
 }
 GST_END_TEST
@@ -925,6 +975,7 @@ GST_START_TEST (test_bad_settings_are_refused)
   g_autofree gchar *bad = write_file ("bad.lp", "0 0 1\n0 nan 1\n");
   g_autofree gchar *mixed = write_file ("mixed.txt", "0 0 1\n0 9 3\n1 0 7\n");
   g_autofree gchar *few = write_file ("few.txt", "1\n1\n");
+  g_autofree gchar *long_file = write_file ("long.txt", "0 0 1\n");
   g_autofree gchar *mask = check_path_of ("mask.npy");
   g_autofree gchar *words = write_file ("no.npy", "this is no array");
   guint64 dims[] = {HEIGHT, WIDTH + 1};
@@ -941,6 +992,8 @@ GST_START_TEST (test_bad_settings_are_refused)
           GST_RESOURCE_ERROR_OPEN_READ, "such.lp"},
       {"lights-location", bad, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
           "line 2"},
+      {"lights-location", long_file, GST_RESOURCE_ERROR,
+          GST_RESOURCE_ERROR_OPEN_READ, "17825792 bytes; a text of"},
       {"lights-location", mixed, GST_RESOURCE_ERROR,
           GST_RESOURCE_ERROR_OPEN_READ, "light-units"},
       {"intensities-location", few, GST_RESOURCE_ERROR,
@@ -959,6 +1012,7 @@ GST_START_TEST (test_bad_settings_are_refused)
 
   fail_unless (gst_imaging_npy_save (
       mask, GST_IMAGING_NPY_TYPE_U8, 2, dims, bytes, NULL));
+  fail_unless_equals_int (truncate (long_file, 17 << 20), 0);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *properties =
         g_strdup_printf ("%s=\"%s\"", cases[i].property, cases[i].value);
@@ -1373,6 +1427,8 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_set_that_does_not_fit_the_device_waits_outside);
   tcase_add_test (
       tc, test_pictures_that_wait_go_with_a_flush_and_with_the_element);
+  tcase_add_loop_test (tc, test_a_result_that_nobody_takes_is_said, 0, 2);
+  tcase_add_test (tc, test_a_late_pad_has_the_segment);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);

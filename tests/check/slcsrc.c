@@ -4,6 +4,8 @@
 #include "check-common.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <glib/gstdio.h>
 
@@ -269,6 +271,45 @@ GST_END_TEST
 
 #endif
 
+/* --- files that are none
+ * ------------------------------------------------------
+ */
+
+/* A pipe without a writer would be waited for, in the change of state. */
+GST_START_TEST (test_a_pipe_is_no_image)
+{
+  static const gchar prm[] =
+      "SLC_file = pipe\nnum_rng_bins = 4\nnum_valid_az = 4\n";
+  g_autofree gchar *pipe = check_path_of ("pipe");
+
+  fail_unless_equals_int (mkfifo (pipe, 0600), 0);
+  check_write_file ("pipe.PRM", prm, sizeof (prm) - 1);
+  check_fails ("pipe", "width=4 format=ci16", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "is no regular file");
+  check_fails ("pipe.PRM", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+      "is no regular file");
+#if defined HAVE_GDAL
+  check_fails ("pipe", "", GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+      "is no regular file");
+#endif
+}
+GST_END_TEST
+
+/* Nor is it read into memory. */
+GST_START_TEST (test_an_image_is_no_prm)
+{
+  g_autofree gchar *path = check_path_of ("image.PRM");
+
+  check_write_file ("image.PRM", "SLC_file = image.PRM\n", -1);
+  if (truncate (path, G_GINT64_CONSTANT (1) << 42) != 0) {
+    g_printerr ("skipped: no file here can have 4 TiB\n");
+    return;
+  }
+  check_fails ("image.PRM", "", GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "is no PRM file");
+}
+GST_END_TEST
+
 /* --- memory -----------------------------------------------------------------
  */
 
@@ -422,6 +463,8 @@ slcsrc_suite (void)
 #else
   tcase_add_test (tcase, test_without_gdal_that_is_said);
 #endif
+  tcase_add_test (tcase, test_a_pipe_is_no_image);
+  tcase_add_test (tcase, test_an_image_is_no_prm);
   tcase_add_test (
       tcase, test_lines_are_read_into_a_few_buffers_of_the_memory_offered);
   tcase_add_test (tcase, test_progress_is_told_ten_times);

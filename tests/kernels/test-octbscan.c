@@ -1048,6 +1048,7 @@ test_wrong_cameras_are_refused (void)
   static const double zero[] = {800, 0}, same[] = {800, 800};
   static const double turning[] = {800, -1, 0.1}, not_finite[] = {800, NAN};
   static const double outside[] = {0, 62}, backward[] = {0, 5, 4};
+  static const double huge[] = {1e308, 1e308}, tiny[] = {1e-310, 2e-310};
 
   fill_curves (60);
   check_camera_refused ((ImkOctbscanCamera){99}, "map of camera 1 is 99");
@@ -1084,6 +1085,32 @@ test_wrong_cameras_are_refused (void)
   check_camera_refused (
       (ImkOctbscanCamera){.dispersion = not_finite, .n_dispersion = 2},
       "Value 1 of dispersion of camera 1 is nan");
+  /* finite, and what is made of them would not be */
+  check_camera_refused (
+      (ImkOctbscanCamera){.dispersion = huge, .n_dispersion = 2},
+      "Value 0 of dispersion of camera 1 is 1e+308");
+  check_camera_refused ((ImkOctbscanCamera){.phase = huge, .n_phase = 2},
+      "Value 0 of phase of camera 1 is 1e+308");
+  check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, huge, 2},
+      "lambda-last of camera 1 is 1e+308");
+  check_camera_refused ((ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, tiny, 2},
+      "wavelength 1e-310 at sample 0");
+}
+
+/* What counts is their sum where the wavenumbers are. */
+static void
+test_windows_without_a_sum_are_refused (void)
+{
+  static const double windows[][3] = {{1, -1, 0}, {10, -6, -3}, {-1, 0, 1}};
+
+  for (int i = 0; i < 3; i++) {
+    ImkOctbscanConfig c = base_config (60, 4);
+
+    c.window = IMK_OCTBSCAN_WINDOW_FILE;
+    c.window_values = windows[i];
+    c.n_window_values = 3;
+    check_refused (&c, "The sum of the window is");
+  }
 }
 
 static void
@@ -1222,6 +1249,8 @@ static const Test tests[] = {
     {"pictures of CPU and CUDA agree", test_pictures_agree},
     {"wrong settings are refused", test_wrong_settings_are_refused},
     {"wrong cameras are refused", test_wrong_cameras_are_refused},
+    {"windows without a sum are refused",
+        test_windows_without_a_sum_are_refused},
     {"huge operators are refused", test_huge_operators_are_refused},
     {"wrong images are refused", test_wrong_images_are_refused},
     {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
