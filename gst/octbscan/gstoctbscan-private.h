@@ -122,6 +122,10 @@ Settings gst_oct_bscan_get_settings (GstOctBscan *self);
 GstPad *gst_oct_bscan_request_new_pad (GstElement *element,
     GstPadTemplate *template, const gchar *name, const GstCaps *caps);
 void gst_oct_bscan_release_pad (GstElement *element, GstPad *pad);
+
+/* For the lines that come and the settings in force. Call with the frames
+ * locked. */
+void gst_oct_bscan_update_latency (GstOctBscan *self);
 gboolean gst_oct_bscan_src_query (
     GstPad *pad, GstObject *parent, GstQuery *query);
 

@@ -214,8 +214,10 @@ find_profile (ImkOctbscanFinish *s)
     for (uint32_t z = 0; z < s->n_window; z++)
       s->profile[z] += from[z];
   }
+  /* what is infinite would stay in all that is remembered */
   for (uint32_t z = 0; z < s->n_window; z++)
-    s->profile[z] /= s->lateral.n_ascans;
+    s->profile[z] =
+        isfinite (s->profile[z]) ? s->profile[z] / s->lateral.n_ascans : 0;
 }
 
 static double
@@ -318,6 +320,8 @@ track (Work *w)
     follow_xcorr (s, &place, &weight);
     break;
   }
+  if (!isfinite (place) || !isfinite (weight))
+    place = weight = 0;
   return imk_octbscan_motion (
       &s->track, s->config.tracking_bscans, place, weight);
 }

@@ -82,9 +82,9 @@ clip (const ImkShcentroidConfig *c, Box box)
                  bottom != box.bottom;
 
   /* the margin is taken from the cell, not from what is left of it */
-  left = fmax (left, box.left + c->margin);
+  left = fmin (fmax (left, box.left + c->margin), c->width);
   right = fmax (left, fmin (right, box.right - c->margin));
-  top = fmax (top, box.top + c->margin);
+  top = fmin (fmax (top, box.top + c->margin), c->height);
   bottom = fmax (top, fmin (bottom, box.bottom - c->margin));
 
   return (ImkShcentroidRect){

@@ -257,17 +257,25 @@ check_grid (const ImkShcentroidConfig *c, ImkError *error)
   return status != IMK_OK ? status : check_rows (c, error);
 }
 
+/* Sums of such places and of pixels fit 32 bits, and float32 holds them. */
+static bool
+is_place (double pixels)
+{
+  return fabs (pixels) <= 1e9;
+}
+
 static ImkStatus
 check_cell (const ImkShcentroidConfig *c, uint32_t row, ImkError *error)
 {
   const ImkShcentroidCell *cell = &c->cells[row];
   Box box = imk_shcentroid_cell_box (cell);
 
-  if (!isfinite (cell->x) || !isfinite (cell->y) ||
-      !is_at_least (cell->width, 1.0) || !is_at_least (cell->height, 1.0))
+  if (!is_place (cell->x) || !is_place (cell->y) ||
+      !(cell->width >= 1.0 && cell->width <= 1e9) ||
+      !(cell->height >= 1.0 && cell->height <= 1e9))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "Row %u of map-location is a cell of %g x %g pixels at (%g, %g); the "
-        "numbers must be finite and the sides at least 1.",
+        "numbers must be from -1e9 to 1e9 and the sides at least 1.",
         row, cell->width, cell->height, cell->x, cell->y);
   if (!overlaps (box.left, box.right, c->width) ||
       !overlaps (box.top, box.bottom, c->height))
@@ -275,10 +283,11 @@ check_cell (const ImkShcentroidConfig *c, uint32_t row, ImkError *error)
         "Row %u of map-location is a cell of columns [%g, %g) and rows "
         "[%g, %g), outside the frame of %ux%u. Remove the row or correct it.",
         row, box.left, box.right, box.top, box.bottom, c->width, c->height);
-  if (isinf (cell->ref_x) || isinf (cell->ref_y))
+  if ((!isnan (cell->ref_x) && !is_place (cell->ref_x)) ||
+      (!isnan (cell->ref_y) && !is_place (cell->ref_y)))
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "Row %u of map-location has the reference (%g, %g); it must be finite, "
-        "or nan for the centre of the cell.",
+        "Row %u of map-location has the reference (%g, %g); both must be from "
+        "-1e9 to 1e9, or nan for the centre of the cell.",
         row, cell->ref_x, cell->ref_y);
   if (cell->min_flux < 0.0 || isinf (cell->min_flux) || cell->threshold < 0.0 ||
       isinf (cell->threshold))
@@ -308,11 +317,11 @@ check_references (const ImkShcentroidConfig *c, ImkError *error)
   uint32_t n = c->references ? imk_shcentroid_n_cells (c) : 0;
 
   for (uint32_t i = 0; i < n; i++)
-    if (!isfinite (c->references[2 * i]) ||
-        !isfinite (c->references[2 * i + 1]))
+    if (!is_place (c->references[2 * i]) ||
+        !is_place (c->references[2 * i + 1]))
       return imk_error_set (error, IMK_ERROR_CONFIG,
-          "The reference of cell %u is (%g, %g); both must be finite numbers "
-          "of pixels. Leave the references out for the centres of the cells.",
+          "The reference of cell %u is (%g, %g); both must be from -1e9 to 1e9 "
+          "pixels. Leave the references out for the centres of the cells.",
           i, c->references[2 * i], c->references[2 * i + 1]);
   return IMK_OK;
 }

@@ -32,9 +32,6 @@ fold_pair (Reals a, Reals b, const uint32_t step)
 typedef struct FoldCells {
   uint32_t at[REALS]; /* the first column */
   double n[REALS];    /* columns; 0 beyond the last cell */
-  /* where all have as many: those of the second half of the vectors, and of
-   * the only one */
-  Masks real[IMK_SHCENTROID_LANES / REALS];
 } FoldCells;
 
 /* The columns of cell @i, those beyond it as 0, by halves to one vector. They
@@ -48,10 +45,8 @@ fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
   for (uint32_t j = 0; j < n_vectors; j++) {
     v[j] = read_reals (sums + cells->at[i] + j * REALS);
     if (!alike || j >= n_vectors / 2)
-      v[j] = (Reals) ((Masks) v[j] &
-                      (alike ? cells->real[j]
-                             : read_reals (lane_numbers + j * REALS) <
-                                   cells->n[i]));
+      v[j] = (Reals) ((Masks) v[j] & (read_reals (lane_numbers + j * REALS) <
+                                         cells->n[alike ? 0 : i]));
   }
   for (uint32_t step = n_vectors / 2; step; step /= 2)
     for (uint32_t j = 0; j < step; j++)
@@ -107,20 +102,18 @@ fold_tile (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
     uint32_t left, const bool all, const uint32_t n_vectors)
 {
   for (uint32_t i = first; i < end; i += REALS) {
-    double width = t->windows[i].width;
     FoldCells cells;
+    bool alike;
 
-    for (uint32_t j = 0; j < REALS; j++)
+    for (uint32_t j = 0; j < REALS; j++) {
       cells.at[j] = i + j < end ? t->windows[i + j].x - left : 0;
-    if (are_alike (t, i, end) && width >= n_vectors / 2 * REALS) {
-      for (uint32_t j = 0; j < n_vectors; j++)
-        cells.real[j] = read_reals (lane_numbers + j * REALS) < width;
-      fold_sums (t, i, sums, &cells, all, true, n_vectors);
-    } else {
-      for (uint32_t j = 0; j < REALS; j++)
-        cells.n[j] = i + j < end ? t->windows[i + j].width : 0;
-      fold_sums (t, i, sums, &cells, all, false, n_vectors);
+      cells.n[j] = i + j < end ? t->windows[i + j].width : 0;
     }
+    alike = are_alike (t, i, end) && cells.n[0] >= n_vectors / 2 * REALS;
+    if (alike)
+      fold_sums (t, i, sums, &cells, all, true, n_vectors);
+    else
+      fold_sums (t, i, sums, &cells, all, false, n_vectors);
   }
 }
 

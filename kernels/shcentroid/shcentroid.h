@@ -11,9 +11,10 @@ extern "C" {
 /**
  * ImkShcentroidCell: (one cell of an explicit map, in pixels)
  * @x, @y, @width, @height: the cell covers the columns [floor (x), floor (x +
- *   width)) and rows alike; sides of at least 1
- * @ref_x, @ref_y: the reference position; NaN for the centre of the cell,
- *   x + width / 2 - 0.5
+ *   width)) and rows alike; sides of at least 1, and none of the four beyond
+ *   1e9
+ * @ref_x, @ref_y: the reference position, to 1e9; NaN for the centre of the
+ *   cell, x + width / 2 - 0.5
  * @min_flux, @threshold: of this cell, in the units of the configuration; NaN
  *   for the configured one */
 typedef struct ImkShcentroidCell {
@@ -165,8 +166,8 @@ typedef enum ImkShcentroidFlags {
  * @cells, @n_cells: an explicit map instead of the grid when @n_cells is not
  *   0; read during the call only
  * @references: x, y of every cell, 2 n doubles, instead of the defaults; NULL
- *   for none; read during the call only. Default: the centre of the cell,
- *   x0 + (c + 0.5) pitch_x - 0.5
+ *   for none; to 1e9; read during the call only. Default: the centre of the
+ *   cell, x0 + (c + 0.5) pitch_x - 0.5
  * @margin: pixels left out at each edge of every cell; the reference stays
  * @dark, @flat: width x height numbers each, row by row; NULL for 0 and for 1.
  *   Finite; flat from 0 to 1e6, and a pixel whose flat is 0 is bad

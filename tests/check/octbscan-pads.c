@@ -536,6 +536,65 @@ wait_for_src (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
   return TRUE;
 }
 
+/* What a sink says that takes no more. */
+static GstFlowReturn
+refuse (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GPOINTER_TO_INT (gst_pad_get_element_private (pad));
+}
+
+static GstFlowReturn
+push_until_refused (Run *r, guint n)
+{
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  /* a device finds out while later ones come */
+  for (guint i = 0; i < n && flow == GST_FLOW_OK; i++) {
+    flow = gst_harness_push (r->pads[SRC], bscan_new (i));
+    g_usleep (on_cuda ? 2000 : 0);
+  }
+  return flow;
+}
+
+/* The stream goes on for src while a sink of another pad has had enough, and
+ * ends where it is flushing or has failed. */
+GST_START_TEST (test_one_pad_takes_no_more)
+{
+  static const GstFlowReturn flows[][2] = {
+      {GST_FLOW_EOS, GST_FLOW_OK},
+      {GST_FLOW_NOT_LINKED, GST_FLOW_OK},
+      {GST_FLOW_FLUSHING, GST_FLOW_FLUSHING},
+      {GST_FLOW_NOT_NEGOTIATED, GST_FLOW_NOT_NEGOTIATED},
+      {GST_FLOW_ERROR, GST_FLOW_ERROR},
+  };
+
+  on_cuda = __i__ % 2;
+  for (guint i = 0; i < G_N_ELEMENTS (flows); i++) {
+    GstPad *sink = gst_pad_new ("sink", GST_PAD_SINK), *linear;
+    Run r = run_new (ELEMENT, __i__ < 2 ? 1 << SRC : 1 << COMPLEX);
+    gboolean alone = i < 2 && __i__ >= 2;
+
+    linear = gst_element_request_pad_simple (r.element, "linear");
+    gst_pad_set_element_private (sink, GINT_TO_POINTER (flows[i][0]));
+    gst_pad_set_chain_function (sink, refuse);
+    gst_pad_set_active (sink, TRUE);
+    fail_unless_equals_int (gst_pad_link (linear, sink), GST_PAD_LINK_OK);
+    fail_unless_equals_int (push_until_refused (&r, 12), flows[i][1]);
+    if (alone) { /* and nobody is left */
+      gst_harness_teardown (r.pads[COMPLEX]);
+      r.pads[COMPLEX] = NULL;
+      fail_unless_equals_int (push_until_refused (&r, 12), flows[i][0]);
+    }
+    gst_element_release_request_pad (r.element, linear);
+    gst_pad_set_active (sink, FALSE);
+    gst_object_unref (linear);
+    gst_object_unref (sink);
+    run_free (&r);
+  }
+}
+GST_END_TEST
+
 /* A pad is released while an image waits to leave by it: the stream does not
  * notice. */
 GST_START_TEST (test_released_pad_does_not_stop_the_stream)
@@ -635,6 +694,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (
       tc, test_pads_come_and_go_while_downstream_is_asked, 0, 2);
+  tcase_add_loop_test (tc, test_one_pad_takes_no_more, 0, 4);
   tcase_add_loop_test (tc, test_released_pad_does_not_stop_the_stream, 0, 2);
   tcase_add_loop_test (tc, test_enface_begins_anew_with_its_pad, 0, 2);
   tcase_add_loop_test (tc, test_pads_between_runs_have_no_caps, 0, 2);

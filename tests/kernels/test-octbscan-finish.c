@@ -646,6 +646,47 @@ test_dark_bscans_are_black (void)
   }
 }
 
+/* What is infinite has no place; those before and behind it keep theirs. */
+static void
+test_infinite_bscans_have_no_place (void)
+{
+  for (int t = 1; t <= IMK_OCTBSCAN_TRACKING_XCORR; t++)
+    for (uint32_t n_infinite = 1; n_infinite <= WIDTH * 12; n_infinite += 300) {
+      ImkOctbscanConfig c = base_config (12);
+      TestImage in = test_image_new (IMK_TYPE_F32, WIDTH, 12, 1, 0);
+      TestImage out = test_image_new (IMK_TYPE_F32, 12, DEPTHS, 1, 0);
+      TestImage track = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
+      ImkOctbscanJob job = {
+          .in = &in.image, .linear = &out.image, .track = &track.image};
+      ImkOctbscan *kernel = NULL;
+      ImkError error;
+
+      c.type = IMK_TYPE_F32;
+      c.tracking = t;
+      test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+      for (uint32_t i = 0; i < 4; i++) {
+        float *to = in.image.data;
+
+        for (uint32_t k = 0; k < WIDTH * 12; k++)
+          to[k] = i == 1 && k < n_infinite
+                      ? 3e38f
+                      : 100 * cosf (0.9f * (k % WIDTH) + k / WIDTH * 7);
+        test_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+        to = track.image.data;
+        test_check (isfinite (to[0]) && isfinite (to[1]) && isfinite (to[2]),
+            "tracking %d, B-scan %u, %u infinite: place %g, weight %g, mean %g",
+            t, i, n_infinite, to[0], to[1], to[2]);
+        test_check (fabs (to[3]) <= (i == 1 ? 0 : 1),
+            "tracking %d, B-scan %u, %u infinite: the shift is %g", t, i,
+            n_infinite, to[3]);
+      }
+      imk_octbscan_free (kernel);
+      test_image_free (&in);
+      test_image_free (&out);
+      test_image_free (&track);
+    }
+}
+
 /* ------------------------------------------------------------------------
  * Refusals. */
 
@@ -744,6 +785,8 @@ static const Test tests[] = {
         test_minimum_variance_removes_a_pattern},
     {"a mean is drained", test_a_mean_is_drained},
     {"dark B-scans are black", test_dark_bscans_are_black},
+    {"infinite B-scans have no place", test_infinite_bscans_have_no_place,
+        .cpu_only = true},
     {"wrong settings are refused", test_wrong_settings_are_refused},
     {"what has a history says so", test_history_is_said},
     {NULL},

@@ -1073,6 +1073,9 @@ test_parameter_errors (void)
 
   references[2 * 17 + 1] = NAN;
   REFUSED ("The reference of cell 17 is (0, nan)", c.references = references);
+  references[2 * 17 + 1] = 1e300; /* which float32 does not hold */
+  REFUSED (
+      "The reference of cell 17 is (0, 1e+300)", c.references = references);
   REFUSED ("threshold-mode is 5", c.threshold_mode = 5);
   REFUSED ("threshold-action is 2", c.threshold_action = 2);
   REFUSED ("invalid-policy is 4", c.invalid_policy = 4);
@@ -1106,6 +1109,10 @@ test_map_errors (void)
       cells[1].y = -4);
   BAD ("Row 1 of map-location has the reference (inf, nan)",
       cells[1].ref_x = INFINITY);
+  BAD ("Row 1 of map-location has the reference (nan, -1e+300)",
+      cells[1].ref_y = -1e300);
+  BAD ("Row 1 of map-location is a cell of 1e+300 x", cells[1].width = 1e300);
+  BAD ("pixels at (-1e+12, ", cells[1].x = -1e12, cells[1].width = 2e12);
   BAD ("Row 1 of map-location has min-flux -1", cells[1].min_flux = -1);
   BAD ("threshold inf", cells[1].threshold = INFINITY);
 #undef BAD
