@@ -4,6 +4,8 @@
  * middle of all, and buffers that are none. To be run under the sanitizers. */
 #include "check-common.h"
 
+#include <gst/base/gstaggregator.h>
+
 #include "gstimagingnpy.h"
 
 enum {
@@ -280,6 +282,16 @@ storm (gpointer data)
   return NULL;
 }
 
+/* Before 1.22, GstAggregator aborts when something comes behind an end. */
+static gboolean
+goes_on_after_the_end (const Rough *r)
+{
+  guint major, minor, micro, nano;
+
+  gst_version (&major, &minor, &micro, &nano);
+  return !GST_IS_AGGREGATOR (r->element) || major > 1 || minor >= 22;
+}
+
 /* What a pipeline and its user may do between two frames. */
 static void
 step (Rough *r, GRand *random, guint i)
@@ -297,6 +309,8 @@ step (Rough *r, GRand *random, guint i)
     start_anew (r, height);
     break;
   case 3:
+    if (!goes_on_after_the_end (r))
+      break;
     gst_harness_push_event (r->in, gst_event_new_eos ());
     begin_stream (r, height);
     break;
