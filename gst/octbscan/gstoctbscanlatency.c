@@ -3,6 +3,10 @@
  * its last B-scan. */
 #include "gstoctbscanqueue.h"
 
+/* A mean that takes longer is no matter of being in time; a sink would hold
+ * back all that much, of all pads. */
+#define LONGEST_WAIT (2 * GST_SECOND)
+
 /* Returns: how long @n frames take at a rate, 0 without one. With a month for
  * more than that sums overflow nowhere. */
 static GstClockTime
@@ -26,6 +30,8 @@ gst_oct_bscan_update_latency (GstOctBscan *self)
                             : GST_CLOCK_TIME_NONE;
   gboolean changed;
 
+  if (wait > LONGEST_WAIT)
+    wait = 0;
   GST_OBJECT_LOCK (self);
   changed =
       latency != self->latency || period != self->period || wait != self->wait;

@@ -276,7 +276,8 @@ check_latency (GstElement *element, const gchar *name, GstClockTime expected)
   gst_object_unref (pad);
 }
 
-/* A mean has the time of its first B-scan and leaves with its last. */
+/* A mean has the time of its first B-scan and leaves with its last, but no sink
+ * shall wait for seconds. */
 GST_START_TEST (test_means_are_latency)
 {
   Run r;
@@ -290,6 +291,9 @@ GST_START_TEST (test_means_are_latency)
   g_object_set (r.element, "average-bscans", 2, NULL);
   push_all (&r, 1, 2);
   check_latency (r.element, "src", 15 * GST_MSECOND);
+  g_object_set (r.element, "average-bscans", 1000, NULL);
+  push_all (&r, 2, 3);
+  check_latency (r.element, "src", 5 * GST_MSECOND);
   run_free (&r);
 }
 GST_END_TEST
