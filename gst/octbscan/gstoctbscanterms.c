@@ -7,12 +7,21 @@
 static GstOctBscanTerms *
 terms_copy (const GstOctBscanTerms *from)
 {
-  GstOctBscanTerms *terms = g_memdup2 (from, sizeof (*from));
+  GstOctBscanTerms *terms = g_new (GstOctBscanTerms, 1);
 
-  terms->ref_count = 1;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (terms->pads[i])
-      gst_object_ref (terms->pads[i]);
+  /* all but the count, which B-scans that leave change meanwhile */
+  *terms = (GstOctBscanTerms){
+      .ref_count = 1,
+      .changes = from->changes,
+      .config = from->config,
+      .scaling = from->scaling,
+      .average_bscans = from->average_bscans,
+      .volume = from->volume,
+  };
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    terms->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
+    terms->info[i] = from->info[i];
+  }
   return terms;
 }
 
