@@ -12,6 +12,7 @@
 #include "octbscan/octbscan-fft.h"
 #include "octbscan/octbscan-finish.h"
 #include "octbscan/octbscan-pool.h"
+#include "octbscan/octbscan-track.h"
 
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
@@ -132,7 +133,7 @@ follow (Cpu *cpu, uint32_t camera, uint32_t first, uint32_t n,
     if (cpu->followed) {
       double *m = &cpu->followed[at + i];
 
-      mean = *m = seen == 1 ? mean : *m + (mean - *m) / share;
+      mean = *m = imk_octbscan_background (*m, mean, share);
     }
     cpu->means[at + i] = (float) mean;
   }

@@ -96,6 +96,8 @@ find_pattern (const Work *w, uint32_t camera, uint32_t depth, uint32_t n_depths)
   double mean[2 * DEPTHS], variance[DEPTHS], least[DEPTHS];
 
   memset (pattern, 0, 2 * n_depths * sizeof (*pattern));
+  for (uint32_t d = 0; d < n_depths; d++)
+    least[d] = INFINITY;
   if (n_rows < 2)
     return;
   n = n < n_rows / 2 ? n : n_rows / 2;
@@ -103,7 +105,7 @@ find_pattern (const Work *w, uint32_t camera, uint32_t depth, uint32_t n_depths)
     segment (w, camera, (uint32_t) (n_rows * k / n),
         (uint32_t) (n_rows * (k + 1) / n), depth, n_depths, mean, variance);
     for (uint32_t d = 0; d < n_depths; d++)
-      if (k == 0 || variance[d] < least[d]) {
+      if (variance[d] < least[d]) {
         least[d] = variance[d];
         pattern[2 * d] = (float) mean[2 * d];
         pattern[2 * d + 1] = (float) mean[2 * d + 1];
@@ -214,10 +216,8 @@ find_profile (ImkOctbscanFinish *s)
     for (uint32_t z = 0; z < s->n_window; z++)
       s->profile[z] += from[z];
   }
-  /* what is infinite would stay in all that is remembered */
   for (uint32_t z = 0; z < s->n_window; z++)
-    s->profile[z] =
-        isfinite (s->profile[z]) ? s->profile[z] / s->lateral.n_ascans : 0;
+    s->profile[z] = imk_octbscan_profile (s->profile[z], s->lateral.n_ascans);
 }
 
 static double
@@ -285,16 +285,17 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
   double *c = s->tops;
   uint32_t at;
 
+  *place = 0;
+  *weight = s->track.n_seen > 0 ? 0 : 1;
   if (s->track.n_seen > 0) {
     for (int32_t lag = -reach; lag <= reach; lag++)
       c[lag + reach] =
           imk_octbscan_correlation (s->profile, s->reference, n, lag);
     at = largest (c, 2 * (uint32_t) reach + 1);
-    *place = imk_octbscan_top (c, 2 * (uint32_t) reach + 1, at) - reach;
-    *weight = c[at];
-  } else {
-    *place = 0;
-    *weight = 1;
+    if (c[at] > 0) {
+      *place = imk_octbscan_top (c, 2 * (uint32_t) reach + 1, at) - reach;
+      *weight = c[at];
+    }
   }
   /* the depths of the reference are its own */
   for (uint32_t z = 0; z < n; z++)
@@ -320,8 +321,6 @@ track (Work *w)
     follow_xcorr (s, &place, &weight);
     break;
   }
-  if (!isfinite (place) || !isfinite (weight))
-    place = weight = 0;
   return imk_octbscan_motion (
       &s->track, s->config.tracking_bscans, place, weight);
 }

@@ -119,10 +119,8 @@ follow_means (const __grid_constant__ Arguments a)
     size_t here = (size_t) j * a.n_cameras * a.width + at;
     float share = a.jobs[j].follow[camera];
 
-    if (share == 1)
-      m = a.bscan_means[here];
-    else if (share > 0)
-      m += (a.bscan_means[here] - m) / share;
+    if (share > 0)
+      m = imk_octbscan_background (m, a.bscan_means[here], share);
     a.means[here] = (float) m;
   }
   a.followed[at] = m;

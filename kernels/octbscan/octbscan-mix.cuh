@@ -184,7 +184,7 @@ find_patterns (const __grid_constant__ Finish a)
       first < a.height ? (a.height - first - 1) / a.n_cameras + 1 : 0;
   uint32_t n = min (a.pattern_segments, n_rows / 2);
   float2 pattern = make_float2 (0, 0), rest;
-  double least = 0;
+  double least = INFINITY;
 
   if (!job.finds_pattern || depth >= a.n_depths)
     return;
@@ -208,7 +208,7 @@ find_patterns (const __grid_constant__ Finish a)
     re /= i1 - i0;
     im /= i1 - i0;
     variance = squares / (i1 - i0) - re * re - im * im;
-    if (k == 0 || variance < least) {
+    if (variance < least) {
       least = variance;
       pattern = make_float2 ((float) re, (float) im);
     }
@@ -278,7 +278,8 @@ find_profiles (const __grid_constant__ Finish a)
     return;
   for (uint32_t g = 1; g < PROFILE_GROUPS; g++)
     sum += sums[g][threadIdx.x];
-  a.profiles[(size_t) blockIdx.z * a.n_window + z] = sum / a.n_ascans;
+  a.profiles[(size_t) blockIdx.z * a.n_window + z] =
+      imk_octbscan_profile (sum, a.n_ascans);
 }
 
 /* The largest of what the threads of a warp have, the first of equals. */
@@ -411,15 +412,17 @@ correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
   uint32_t at;
 
   *place = 0;
-  *weight = 1;
+  *weight = n_seen > 0 ? 0 : 1;
   if (n_seen > 0) {
     for (uint32_t i = threadIdx.x; i < n_lags; i += TRACK_THREADS)
       a.correlations[i] = imk_octbscan_correlation (
           profile, a.reference, a.n_window, (int32_t) i - reach);
     __syncthreads ();
     at = block_largest (a.correlations, n_lags);
-    *place = imk_octbscan_top (a.correlations, n_lags, at) - reach;
-    *weight = a.correlations[at];
+    if (a.correlations[at] > 0) {
+      *place = imk_octbscan_top (a.correlations, n_lags, at) - reach;
+      *weight = a.correlations[at];
+    }
   }
   for (uint32_t z = threadIdx.x; z < a.n_window; z += TRACK_THREADS)
     a.reference[z] = imk_octbscan_follow (profile, a.reference[z], a.n_window,

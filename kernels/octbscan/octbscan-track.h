@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Following the motion in depth, the same operations on both backends. Profiles
- * are in float64, in the depths of the window. */
+/* What B-scans leave to those after them, backgrounds and the motion in depth,
+ * the same operations on both backends. Profiles are in float64, in the depths
+ * of the window. What is not finite leaves nothing: it would never go away. */
 #pragma once
+
+#include <math.h>
 
 #include "octbscan/octbscan-level.h"
 #include "octbscan/octbscan.h"
@@ -17,6 +20,22 @@ typedef struct ImkOctbscanMotion {
   double place, weight, mean;
   int32_t shift;
 } ImkOctbscanMotion;
+
+/* The background @m after one more @mean of a B-scan. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_background (double m, double mean, double share)
+{
+  if (share == 1 || !isfinite (m))
+    return mean;
+  return isfinite (mean) ? m + (mean - m) / share : m;
+}
+
+/* P at a depth, where @n A-scans have @sum. */
+IMK_OCTBSCAN_INLINE double
+imk_octbscan_profile (double sum, uint32_t n)
+{
+  return isfinite (sum) ? sum / n : 0;
+}
 
 /* Where between -1/2 and 1/2 a parabola has its top, with @at in the middle the
  * largest of three. */
@@ -89,12 +108,13 @@ IMK_OCTBSCAN_INLINE ImkOctbscanMotion
 imk_octbscan_motion (
     ImkOctbscanTrack *track, uint32_t n_mean, double place, double weight)
 {
+  bool is_found = weight > 0 && isfinite (weight) && isfinite (place);
   ImkOctbscanMotion m;
   double sum = 0, weights = 0;
   uint32_t n;
 
-  m.place = place;
-  m.weight = weight > 0 ? weight : 0;
+  m.place = isfinite (place) ? place : 0;
+  m.weight = is_found ? weight : 0;
   track->places[track->n_seen % n_mean] = m.place;
   track->weights[track->n_seen % n_mean] = m.weight;
   track->n_seen++;
@@ -103,7 +123,7 @@ imk_octbscan_motion (
     sum += track->weights[i] * track->places[i];
     weights += track->weights[i];
   }
-  m.mean = weights > 0 ? sum / weights : place;
-  m.shift = m.weight > 0 ? (int32_t) floor (m.mean - place + 0.5) : 0;
+  m.mean = weights > 0 ? sum / weights : m.place;
+  m.shift = is_found ? (int32_t) floor (m.mean - m.place + 0.5) : 0;
   return m;
 }

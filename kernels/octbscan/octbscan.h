@@ -97,7 +97,8 @@ typedef enum ImkOctbscanWindow {
                                  * them they are interpolated linearly */
 } ImkOctbscanWindow;
 
-/* m_c, what is taken off every spectrum of a camera. */
+/* m_c, what is taken off every spectrum of a camera. A mean over several
+ * B-scans leaves out those whose own is not finite. */
 typedef enum ImkOctbscanBackground {
   IMK_OCTBSCAN_BACKGROUND_MEAN,    /* the mean of this camera's spectra in this
                                     * B-scan (eq. 2.2); sums are exact */
@@ -120,7 +121,7 @@ typedef enum ImkOctbscanBackground {
  * `pattern_segments` of them in a row (fewer, so that each has at least two);
  * at each depth the pattern is the mean of Z over the segment where
  * mean |Z|^2 - |mean Z|^2 is least, the first of equals. A camera with one
- * A-scan has none. */
+ * A-scan has none; nor has one where no segment is finite. */
 typedef enum ImkOctbscanFixedPattern {
   IMK_OCTBSCAN_FIXED_PATTERN_NONE,
   IMK_OCTBSCAN_FIXED_PATTERN_MINVAR, /* of each B-scan */
@@ -151,7 +152,8 @@ typedef enum ImkOctbscanFlip {
  * last `tracking_bscans` of them (thesis, eq. 2.11). What comes in from outside
  * is 0. Places are to fractions, by a parabola through the largest value and
  * its neighbours. P is the mean of I over the A-scans, in the depths of the
- * window. */
+ * window, 0 where that is not finite. A place or weight that is not finite is 0
+ * with weight 0. */
 typedef enum ImkOctbscanTracking {
   IMK_OCTBSCAN_TRACKING_NONE,
   IMK_OCTBSCAN_TRACKING_RPE, /* where P is largest: the brightest layer of the
@@ -162,7 +164,8 @@ typedef enum ImkOctbscanTracking {
   IMK_OCTBSCAN_TRACKING_XCORR,   /* where P correlates best with the mean of the
                                   * P so far, each shifted to it, at most
                                   * `tracking_reach` depths away; w is the
-                                  * correlation coefficient */
+                                  * correlation coefficient; where none is
+                                  * positive, w and the place are 0 */
 } ImkOctbscanTracking;
 
 /* What an en-face row has of each A-scan, over the depths of the slab. */

@@ -52,7 +52,10 @@ follow_background (const ImkOctbscanConfig *c, State *s, const OctBscan *b)
       for (uint32_t r = 0; r < c->height; r++)
         if (camera_of (c, b, r) == camera)
           sum += b->x[(size_t) r * c->width + i];
-      *m += (sum / n - *m) / share;
+      if (!isfinite (*m))
+        *m = sum / n;
+      else if (isfinite (sum) || s->n_background[camera] == 1)
+        *m += (sum / n - *m) / share;
     }
   }
 }
@@ -303,13 +306,15 @@ correlate (const ImkOctbscanConfig *c, State *s, const double *profile,
   uint32_t at;
 
   *place = 0;
-  *weight = 1;
+  *weight = s->n_tracked > 0 ? 0 : 1;
   if (s->n_tracked > 0) {
     for (int64_t lag = -reach; lag <= reach; lag++)
       r[lag + reach] = correlation (profile, s->reference, n, lag);
     at = largest (r, 2 * reach + 1);
-    *place = vertex (r, 2 * reach + 1, at) - reach;
-    *weight = r[at];
+    if (r[at] > 0) {
+      *place = vertex (r, 2 * reach + 1, at) - reach;
+      *weight = r[at];
+    }
   }
   for (int64_t z = 0; z < n; z++) {
     int64_t from = z + llround (*place);
@@ -351,6 +356,8 @@ track (
     for (uint32_t z = 0; z < s->n_window; z++)
       profile[z] += intensity[(size_t) i * s->n_depths + c->tracking_top + z] /
                     s->n_ascans;
+  for (uint32_t z = 0; z < s->n_window; z++)
+    profile[z] = isfinite (profile[z]) ? profile[z] : 0;
   if (c->tracking == IMK_OCTBSCAN_TRACKING_XCORR) {
     correlate (c, s, profile, &place, &weight);
   } else if (c->tracking == IMK_OCTBSCAN_TRACKING_CONTOUR) {
@@ -361,6 +368,8 @@ track (
     weight = profile[at] / mean_of (profile, s->n_window);
   }
   free (profile);
+  if (!isfinite (place) || !isfinite (weight))
+    place = weight = 0;
   s->places[s->n_tracked] = place;
   s->weights[s->n_tracked++] = weight;
   for (uint32_t i = 0; i < s->n_tracked; i++)
@@ -368,11 +377,11 @@ track (
       mu += s->weights[i] * s->places[i];
       weights += s->weights[i];
     }
-  mu /= weights;
+  mu = weights > 0 ? mu / weights : place;
   b->track[0] = place;
   b->track[1] = weight;
   b->track[2] = mu;
-  b->track[3] = floor (mu - place + 0.5);
+  b->track[3] = weight > 0 ? floor (mu - place + 0.5) : 0;
   return (int64_t) b->track[3];
 }
 
