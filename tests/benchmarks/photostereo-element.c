@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* photostereo from page-locked memory to normals on the host: a set of 260
- * pictures as fast as they are taken, until who looks has its result, on 1, 2,
- * 4, ... GPUs. */
+/* photostereo from pictures to normals on the host: a set of 260 of them as
+ * fast as they are taken, until who looks has its result; of 20 Mpx in
+ * page-locked memory on 1, 2, 4, ... GPUs, of 3 Mpx on 1 and 2 threads of the
+ * CPU. */
 #include <math.h>
 #include <string.h>
 
 #include "core/device.h"
 #include "bench-element.h"
 
-enum {
-  N_LIGHTS = 260,
-  N_PICTURES = 26,
-  N_SETS = 5,
-  WIDTH = 5472,
-  HEIGHT = 3648
-};
+enum { N_LIGHTS = 260, N_PICTURES = 26, N_SETS = 5, MAX_WIDTH = 5472 };
+
+/* One run: what it is called, on which threads or devices, pictures how large.
+ */
+typedef struct Case {
+  const gchar *backend, *name, *settings;
+  guint width, height;
+} Case;
 
 typedef struct Viewer {
   GMutex lock;
@@ -57,20 +59,20 @@ write_lights (void)
 
 /* Waves that run along x, with a highlight on each. */
 static void
-render (guint8 *pixels, guint light)
+render (const Case *c, guint8 *pixels, guint light)
 {
-  guint8 row[WIDTH];
+  guint8 row[MAX_WIDTH];
   double l[3];
 
   light_at (light, l);
-  for (guint x = 0; x < WIDTH; x++) {
+  for (guint x = 0; x < c->width; x++) {
     double slope = 0.6 * sin (0.02 * x), length = sqrt (1 + slope * slope);
     double diffuse = MAX ((slope * l[0] + l[2]) / length, 0);
 
     row[x] = (guint8) (120 * diffuse + 100 * pow (diffuse, 64));
   }
-  for (guint y = 0; y < HEIGHT; y++)
-    memcpy (pixels + (gsize) y * WIDTH, row, WIDTH);
+  for (guint y = 0; y < c->height; y++)
+    memcpy (pixels + (gsize) y * c->width, row, c->width);
 }
 
 static GstFlowReturn
@@ -90,42 +92,59 @@ on_normals (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return GST_FLOW_OK;
 }
 
+/* @pool: NULL for memory of the system */
 static void
-fill_pictures (GstBufferPool *pool, GstBuffer *pictures[N_PICTURES])
+fill_pictures (
+    const Case *c, GstBufferPool *pool, GstBuffer *pictures[N_PICTURES])
 {
   for (guint i = 0; i < N_PICTURES; i++) {
     GstMapInfo map;
 
-    if (gst_buffer_pool_acquire_buffer (pool, &pictures[i], NULL) !=
-            GST_FLOW_OK ||
-        !gst_buffer_map (pictures[i], &map, GST_MAP_WRITE))
+    if (!pool)
+      pictures[i] =
+          gst_buffer_new_allocate (NULL, (gsize) c->width * c->height, NULL);
+    else if (gst_buffer_pool_acquire_buffer (pool, &pictures[i], NULL) !=
+             GST_FLOW_OK)
       bench_fail ("the pool has no buffer.");
-    render (map.data, i);
+    if (!gst_buffer_map (pictures[i], &map, GST_MAP_WRITE))
+      bench_fail ("a picture cannot be mapped.");
+    render (c, map.data, i);
     gst_buffer_unmap (pictures[i], &map);
   }
 }
 
 static void
-push_sets (GstPad *camera, GstBuffer *pictures[N_PICTURES], Viewer *viewer,
-    const char *name)
+push_sets (const Case *c, GstPad *camera, GstBuffer *pictures[N_PICTURES],
+    Viewer *viewer)
 {
-  double samples[N_SETS];
+  double all[N_SETS], after[N_SETS];
+  gchar *name = g_strdup_printf (
+      "%s-%ux%ux%u-all", c->name, c->width, c->height, N_LIGHTS);
 
   for (guint set = 0; set <= N_SETS; set++) {
-    double start = bench_now ();
+    double start = bench_now (), last = 0;
 
-    for (guint i = 0; i < N_LIGHTS; i++)
+    for (guint i = 0; i < N_LIGHTS; i++) {
+      last = bench_now (); /* in the end, when the last picture comes */
       if (gst_pad_push (camera, gst_buffer_ref (pictures[i % N_PICTURES])) !=
           GST_FLOW_OK)
         bench_fail ("the element does not take a picture.");
+    }
     g_mutex_lock (&viewer->lock);
     while (viewer->n_received <= set)
       g_cond_wait (&viewer->came, &viewer->lock);
     g_mutex_unlock (&viewer->lock);
-    if (set > 0) /* after a warm-up */
-      samples[set - 1] = bench_now () - start;
+    if (set > 0) { /* after a warm-up */
+      all[set - 1] = bench_now () - start;
+      after[set - 1] = bench_now () - last;
+    }
   }
-  bench_samples (name, "cuda", "ours", samples, N_SETS);
+  bench_samples (name, c->backend, "ours", all, N_SETS);
+  g_free (name);
+  name = g_strdup_printf (
+      "%s-%ux%ux%u-after", c->name, c->width, c->height, N_LIGHTS);
+  bench_samples (name, c->backend, "ours", after, N_SETS);
+  g_free (name);
 }
 
 /* A pad of the benchmark, linked to @other (transfer full). */
@@ -146,14 +165,14 @@ link_pad (GstPad *other, GstPadDirection direction)
 }
 
 static void
-run (const gchar *lights, guint n)
+run (const Case *c, const gchar *lights)
 {
-  GString *line = g_string_new ("photostereo backend=cuda mm-per-pixel=0.02 "
-                                "bayer-pattern=rggb lights-location=");
-  gchar *name =
-      g_strdup_printf ("gpus-%u-%ux%ux%u-all", n, WIDTH, HEIGHT, N_LIGHTS);
+  gchar *line = g_strdup_printf (
+      "photostereo backend=%s mm-per-pixel=0.02 bayer-pattern=rggb "
+      "lights-location=%s %s",
+      c->backend, lights, c->settings);
   GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
-      "GRAY8", "width", G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT,
+      "GRAY8", "width", G_TYPE_INT, c->width, "height", G_TYPE_INT, c->height,
       "framerate", GST_TYPE_FRACTION, 1000, 1, NULL);
   GstBuffer *pictures[N_PICTURES];
   Viewer viewer = {.n_received = 0};
@@ -162,11 +181,7 @@ run (const gchar *lights, guint n)
   GstElement *element;
   GstPad *camera, *sink;
 
-  g_string_append_printf (line, "%s cuda-devices=\"0", lights);
-  for (guint i = 1; i < n; i++)
-    g_string_append_printf (line, ";%u", i);
-  g_string_append (line, "\"");
-  element = gst_parse_launch (line->str, NULL);
+  element = gst_parse_launch (line, NULL);
   if (!element)
     bench_fail ("there is no element photostereo.");
   gst_object_ref_sink (element);
@@ -177,42 +192,74 @@ run (const gchar *lights, guint n)
   gst_video_info_from_caps (&info, caps);
   bench_play (element, camera, caps);
   pool = bench_offered_pool (camera, caps, &info, N_PICTURES, 0);
-  if (!pool)
+  if (!pool && g_str_equal (c->backend, "cuda"))
     bench_fail ("the element offers no pool.");
-  fill_pictures (pool, pictures);
-  push_sets (camera, pictures, &viewer, name);
+  fill_pictures (c, pool, pictures);
+  push_sets (c, camera, pictures, &viewer);
   gst_pad_push_event (camera, gst_event_new_eos ());
   gst_element_set_state (element, GST_STATE_NULL);
   for (guint i = 0; i < N_PICTURES; i++)
     gst_clear_buffer (&pictures[i]);
-  gst_buffer_pool_set_active (pool, FALSE);
-  gst_object_unref (pool);
+  if (pool)
+    gst_buffer_pool_set_active (pool, FALSE);
+  gst_clear_object (&pool);
   gst_object_unref (camera);
   gst_object_unref (sink);
   gst_object_unref (element);
   gst_caps_unref (caps);
-  g_string_free (line, TRUE);
-  g_free (name);
+  g_free (line);
+}
+
+static void
+run_threads (const gchar *lights)
+{
+  static const Case cases[] = {
+      {"cpu", "threads-1", "n-threads=1", 2048, 1500},
+      {"cpu", "threads-2", "n-threads=2", 2048, 1500},
+  };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (cases); i++)
+    run (&cases[i], lights);
+}
+
+static void
+run_devices (const gchar *lights)
+{
+  GString *devices = g_string_new ("cuda-devices=\"0");
+  const ImkDevice *device;
+  ImkError error;
+  int n_devices;
+
+  bench_ok (imk_backend_load ("cuda", &error), &error);
+  bench_ok (imk_device_get (&device, &error), &error);
+  bench_ok (device->count (&n_devices, &error), &error);
+  for (int n = 1, listed = 1; n <= n_devices; n *= 2) {
+    gchar *name = g_strdup_printf ("gpus-%d", n), *settings;
+    Case c = {"cuda", name, NULL, 5472, 3648};
+
+    for (; listed < n; listed++)
+      g_string_append_printf (devices, ";%d", listed);
+    settings = g_strconcat (devices->str, "\"", NULL);
+    c.settings = settings;
+    run (&c, lights);
+    g_free (settings);
+    g_free (name);
+  }
+  g_string_free (devices, TRUE);
 }
 
 int
 main (int argc, char **argv)
 {
-  const ImkDevice *device;
-  ImkError error;
   gchar *lights;
-  int n_devices;
 
   bench_open (argc, argv, "photostereo-element");
   gst_init (NULL, NULL);
-  if (!bench_is_gpu ())
-    return bench_close ();
-  bench_ok (imk_backend_load ("cuda", &error), &error);
-  bench_ok (imk_device_get (&device, &error), &error);
-  bench_ok (device->count (&n_devices, &error), &error);
   lights = write_lights ();
-  for (guint n = 1; n <= (guint) n_devices; n *= 2)
-    run (lights, n);
+  if (bench_is_gpu ())
+    run_devices (lights);
+  else
+    run_threads (lights);
   g_free (lights);
   return bench_close ();
 }

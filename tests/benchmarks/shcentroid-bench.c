@@ -326,6 +326,10 @@ run_all_options (void)
   run_options ("700-d10-of-u16-all", &c);
   c.type = IMK_TYPE_U8;
   run_options ("700-d10-of-all", &c);
+  c = make_config (700, 20);
+  run_options ("700-d20-of", &c);
+  c.type = IMK_TYPE_U16;
+  run_options ("700-d20-of-u16", &c);
   c = make_config (400, 10); /* dark and flat fit the L2 cache */
   run_options ("400-d10-of", &c);
   c.fields = IMK_SHCENTROID_FIELDS_ALL;
