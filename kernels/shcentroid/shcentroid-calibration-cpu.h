@@ -70,12 +70,12 @@ count_rows (const ImkShcentroidPlan *plan)
 }
 
 /* The rows of strip @strip of the tile that @rect begins, as they are added up:
- * those of a group from the last to the first. Returns: where the next goes */
+ * those of a band from the last to the first. Returns: where the next goes */
 static float *
 copy_strip_rows (const ImkShcentroidPlan *plan, const ImkShcentroidRect *rect,
     uint32_t strip, const float *from, float *to)
 {
-  uint32_t most = imk_shcentroid_group_rows (rect->height);
+  const uint32_t most = IMK_SHCENTROID_BAND_ROWS;
 
   for (uint32_t y = 0; y < rect->height; y += most) {
     uint32_t left = rect->height - y;
@@ -108,7 +108,7 @@ copy_strips (
 
 enum {
   PACKED_FLAT = (1 << 24) - 1, /* the bits of it, below those of the dark */
-  PACKED_BAD = 255,            /* a dark that is none: the pixel is bad */
+  PACKED_BAD = 127,            /* a dark that is none: the pixel is bad */
 };
 
 static inline uint32_t
@@ -121,66 +121,79 @@ bits_of (float value)
 }
 
 /* What the strips (unpack_strip ()) take for @dark and @flat, bit for bit: the
- * dark as units above the least, the flat as steps of its last bit above the
- * least. Returns: whether there is such a number */
+ * dark as units above the least, the flat as what no flat has in common with
+ * all others. Returns: whether there is such a number */
 static bool
 pack_pixel (const Packing *p, float dark, float flat, uint32_t *packed)
 {
   float units = (dark - p->dark) / p->unit;
-  uint32_t steps = bits_of (flat) - p->flat;
+  uint32_t low = bits_of (flat) ^ p->top;
 
   if (flat == 0.0f) {
     *packed = (uint32_t) PACKED_BAD << 24;
     return true;
   }
   if (!(units >= 0.0f && units < PACKED_BAD) || units != floorf (units) ||
-      steps > PACKED_FLAT)
+      low > PACKED_FLAT)
     return false;
-  *packed = (uint32_t) units << 24 | steps;
+  *packed = (uint32_t) units << 24 | low;
   return p->dark + units * p->unit == dark;
 }
 
 /* Are samples less the least dark, which only those of two bytes have, numbers
- * of units below 2^24, and so exact? */
+ * of units below 2^24, and so exact? And are flats no smaller than 2^-63, so
+ * that they stay normal numbers with what they make up for? */
 static bool
 is_exact (const Packing *p)
 {
   float units = p->dark / p->unit;
 
-  return p->dark >= 0.0f && p->dark < 65280.0f && units == floorf (units);
+  return p->dark >= 0.0f && p->dark < 65280.0f && units == floorf (units) &&
+         p->top >= 64u << 23;
 }
 
-/* With the least dark and flat of @n pixels; the one of bytes is 0. */
+/* With the least dark of @n pixels, the one of bytes is 0; and with what the
+ * flats have in common. */
 static void
 begin_packing (
     Packing *p, const float *dark, const float *flat, size_t n, bool words)
 {
-  *p = (Packing){.dark = words ? 3e38f : 0.0f, .flat = UINT32_MAX};
+  *p = (Packing){.dark = words ? 3e38f : 0.0f};
   for (size_t i = 0; i < n; i++) {
     if (flat[i] == 0.0f)
       continue;
     p->dark = words && dark[i] < p->dark ? dark[i] : p->dark;
-    p->flat = bits_of (flat[i]) < p->flat ? bits_of (flat[i]) : p->flat;
+    p->top = bits_of (flat[i]) & ~(uint32_t) PACKED_FLAT;
   }
 }
 
+/* The unit of darks is 4^-@shift. Bytes less their dark come out of integers
+ * that begin 8 bits further up, and the flat makes up for both. */
+static void
+choose_unit (Packing *p, uint32_t shift, bool words)
+{
+  p->unit = 1.0f / (float) (1u << 2 * shift);
+  p->factors = 0xffff0000u | 256u << 2 * shift;
+  p->flat = words ? p->top : p->top - ((8 + 2 * shift) << 23);
+}
+
 /* The strips in half the room, where that is exact: the darks are few whole
- * counts apart, or halves, ..., or 256ths as in a mean of so many frames, and
- * no flat is four times another. */
+ * counts apart, or quarters, ..., or 64ths as in a mean of so many frames, and
+ * the flats lie between 1/2 and 2, or 1/8 and 1/2, ... */
 static void
 pack_strips (Cpu *cpu, const ImkShcentroidPlan *plan, size_t n)
 {
+  const bool words = plan->type == IMK_TYPE_U16;
   uint32_t *packed = aligned_alloc (64, n * sizeof (*packed));
+  Packing *p = &cpu->packing;
   size_t i = 0;
 
-  begin_packing (&cpu->packing, cpu->dark_strips, cpu->flat_strips, n,
-      plan->type == IMK_TYPE_U16);
-  for (uint32_t unit = 1; packed && i < n && unit <= 256; unit *= 2) {
-    cpu->packing.unit = 1.0f / (float) unit;
+  begin_packing (p, cpu->dark_strips, cpu->flat_strips, n, words);
+  for (uint32_t shift = 0; packed && i < n && shift <= 3; shift++) {
+    choose_unit (p, shift, words);
     i = 0;
-    while (i < n && is_exact (&cpu->packing) &&
-           pack_pixel (&cpu->packing, cpu->dark_strips[i], cpu->flat_strips[i],
-               &packed[i]))
+    while (i < n && is_exact (p) &&
+           pack_pixel (p, cpu->dark_strips[i], cpu->flat_strips[i], &packed[i]))
       i++;
   }
   if (!packed || i < n) {

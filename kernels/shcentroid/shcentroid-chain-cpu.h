@@ -67,6 +67,9 @@
 #define read_singles ISA_NAME (read_singles)
 #define fetch_ahead ISA_NAME (fetch_ahead)
 #define convert_words ISA_NAME (convert_words)
+#define or_masked ISA_NAME (or_masked)
+#define subtract_darks ISA_NAME (subtract_darks)
+#define subtract_units ISA_NAME (subtract_units)
 #define unpack_strip ISA_NAME (unpack_strip)
 #define strip_words ISA_NAME (strip_words)
 #define widen_half ISA_NAME (widen_half)
@@ -82,6 +85,7 @@
 #define sum_strips_of_band ISA_NAME (sum_strips_of_band)
 #define fold_pair ISA_NAME (fold_pair)
 #define FoldCells ISA_NAME (FoldCells)
+#define half_vectors ISA_NAME (half_vectors)
 #define fold_columns ISA_NAME (fold_columns)
 #define fold_cells ISA_NAME (fold_cells)
 #define fold_tile ISA_NAME (fold_tile)
@@ -91,6 +95,7 @@
 #define strip_reals ISA_NAME (strip_reals)
 #define sum_groups_of_band ISA_NAME (sum_groups_of_band)
 #define find_pulls ISA_NAME (find_pulls)
+#define is_order_free ISA_NAME (is_order_free)
 #define band_place ISA_NAME (band_place)
 #define measure_chain ISA_NAME (measure_chain)
 
@@ -785,6 +790,9 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef read_singles
 #undef fetch_ahead
 #undef convert_words
+#undef or_masked
+#undef subtract_darks
+#undef subtract_units
 #undef unpack_strip
 #undef strip_words
 #undef widen_half
@@ -800,6 +808,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef sum_strips_of_band
 #undef fold_pair
 #undef FoldCells
+#undef half_vectors
 #undef fold_columns
 #undef fold_cells
 #undef fold_tile
@@ -809,5 +818,6 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef strip_reals
 #undef sum_groups_of_band
 #undef find_pulls
+#undef is_order_free
 #undef band_place
 #undef measure_chain

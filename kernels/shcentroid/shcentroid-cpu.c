@@ -42,7 +42,10 @@ strip_rows (size_t lane_size, bool all)
  * each other differ in few bits. See pack_pixel (). */
 typedef struct Packing {
   float dark, unit; /* the least dark; the unit of what is above it */
-  uint32_t flat;    /* the bits of the least flat */
+  uint32_t top;     /* the bits that all flats have in common; */
+  uint32_t flat;    /* of flats by which what is unpacked is multiplied */
+  /* of bytes, in 16 bits each: of a sample, and of the units of a dark */
+  uint32_t factors;
 } Packing;
 
 typedef struct Cpu {

@@ -34,8 +34,18 @@ typedef struct FoldCells {
   double n[REALS];    /* columns; 0 beyond the last cell */
 } FoldCells;
 
+/* Half of the lanes, in vectors, when columns fill @n_vectors of them. */
+INLINE uint32_t
+half_vectors (const uint32_t n_vectors)
+{
+  return n_vectors > 8   ? 8
+         : n_vectors > 4 ? 4
+         : n_vectors > 2 ? 2
+                         : n_vectors / 2;
+}
+
 /* The columns of cell @i, those beyond it as 0, by halves to one vector. They
- * fill @n_vectors, a power of 2. */
+ * fill @n_vectors; to add the 0 of those beyond would change nothing. */
 INLINE Reals
 fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
     const bool alike, const uint32_t n_vectors)
@@ -44,12 +54,12 @@ fold_columns (const double *sums, const FoldCells *cells, uint32_t i,
 
   for (uint32_t j = 0; j < n_vectors; j++) {
     v[j] = read_reals (sums + cells->at[i] + j * REALS);
-    if (!alike || j >= n_vectors / 2)
+    if (!alike || j >= half_vectors (n_vectors))
       v[j] = (Reals) ((Masks) v[j] & (read_reals (lane_numbers + j * REALS) <
                                          cells->n[alike ? 0 : i]));
   }
-  for (uint32_t step = n_vectors / 2; step; step /= 2)
-    for (uint32_t j = 0; j < step; j++)
+  for (uint32_t step = half_vectors (n_vectors); step; step /= 2)
+    for (uint32_t j = 0; j < step && j + step < n_vectors; j++)
       v[j] += v[j + step];
   return v[0];
 }
@@ -109,7 +119,8 @@ fold_tile (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
       cells.at[j] = i + j < end ? t->windows[i + j].x - left : 0;
       cells.n[j] = i + j < end ? t->windows[i + j].width : 0;
     }
-    alike = are_alike (t, i, end) && cells.n[0] >= n_vectors / 2 * REALS;
+    alike =
+        are_alike (t, i, end) && cells.n[0] >= half_vectors (n_vectors) * REALS;
     if (alike)
       fold_sums (t, i, sums, &cells, all, true, n_vectors);
     else
@@ -126,6 +137,8 @@ add_cells (ChainTile *t, uint32_t first, uint32_t end, ChainSums sums,
     fold_tile (t, first, end, sums, left, all, 1);
   else if (width <= 2 * REALS)
     fold_tile (t, first, end, sums, left, all, 2);
+  else if (width <= 3 * REALS)
+    fold_tile (t, first, end, sums, left, all, 3);
   else if (width <= 4 * REALS)
     fold_tile (t, first, end, sums, left, all, 4);
   else if (width <= 8 * REALS)

@@ -28,6 +28,7 @@ typedef struct StripPlace {
   const uint32_t *packed; /* instead of these; or NULL */
   Packing packing;
   size_t row, strip;     /* from strip to strip; 0: as in the frame */
+  uint32_t n_rows;       /* of the band */
   const double *weights; /* of the rows of the band */
 } StripPlace;
 
@@ -46,11 +47,11 @@ typedef struct StripSums {
 
 /* What comes next: the samples of the strips beside this one in the next line
  * of the cache, dark and flat of the next strips. Processors fetch ahead by
- * themselves, but not far enough from the third level. */
+ * themselves, but not far enough from the third level: 64 rows, some 150 ns. */
 INLINE void
 fetch_ahead (const StripRow *row, const StripPlace *at, const ChainWay way)
 {
-  enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_GROUP_ROWS };
+  enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_BAND_ROWS };
   ptrdiff_t next = row->there + PIXELS;
 
   __builtin_prefetch (row->samples + LINE);
@@ -150,29 +151,68 @@ larger_single (Singles a, Singles b)
   return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
 }
 
-/* @samples less the darks and the flats of what pack_pixel () made. A bad pixel
- * is looked for only where pixels may be left out. */
-INLINE void
-unpack_strip (const StripPlace *at, ptrdiff_t there, Singles samples,
-    const bool cut, Singles *value, Singles *flat)
+/* @a | (@b & @mask), which compilers do not see as one */
+INLINE Words
+or_masked (Words a, Words b, const uint32_t mask)
+{
+#if VECTOR_SIZE == 64
+  return (Words) _mm512_ternarylogic_epi32 (
+      (__m512i) a, (__m512i) b, _mm512_set1_epi32 ((int) mask), 0xf8);
+#else
+  return a | (b & mask);
+#endif
+}
+
+/* Bytes less the darks of @packed: the sample in the lower half, the units of
+ * the dark in the upper one, each times a factor. 256 times as many units. */
+INLINE Words
+subtract_darks (const Packing *p, Words bytes, Words packed)
+{
+  Words pairs = or_masked (bytes, packed, ~(uint32_t) PACKED_FLAT);
+  Words factors = (Words){0} + p->factors;
+
+#if VECTOR_SIZE == 64
+  return (Words) _mm512_madd_epi16 ((__m512i) pairs, (__m512i) factors);
+#elif VECTOR_SIZE == 32
+  return (Words) _mm256_madd_epi16 ((__m256i) pairs, (__m256i) factors);
+#else
+  return (pairs & 0xffff) * (factors & 0xffff) - (pairs >> 16);
+#endif
+}
+
+INLINE Singles
+subtract_units (const Packing *p, Words words, Words packed)
+{
+  Singles samples = convert_words (words) - p->dark;
+  Singles units = convert_words (packed >> 24);
+
+#if VECTOR_SIZE == 64
+  return (Singles) _mm512_fnmadd_ps (
+      (__m512) units, _mm512_set1_ps (p->unit), (__m512) samples);
+#else
+  return samples - units * p->unit;
+#endif
+}
+
+/* The values of @samples with the darks and the flats of pack_pixel (). A bad
+ * pixel is looked for only where pixels may be left out. */
+INLINE Singles
+unpack_strip (
+    const StripPlace *at, ptrdiff_t there, Words samples, const bool cut)
 {
   const Packing *p = &at->packing;
-  Words packed, units;
+  Words packed;
+  Singles light;
 
   memcpy (&packed, at->packed + there, sizeof (packed));
-  units = packed >> 24;
-  *flat = (Singles) ((packed & PACKED_FLAT) + p->flat);
   if (at->words)
-    samples -= p->dark;
-#if VECTOR_SIZE == 64
-  samples = (Singles) _mm512_fnmadd_ps ((__m512) convert_words (units),
-      _mm512_set1_ps (p->unit), (__m512) samples);
-#else
-  samples -= convert_words (units) * p->unit;
-#endif
+    light = subtract_units (p, samples, packed);
+  else
+    light = convert_words (subtract_darks (p, samples, packed));
   if (cut)
-    samples = (Singles) ((Words) samples | (Words) (units == PACKED_BAD));
-  *value = samples * *flat;
+    light = (Singles) ((Words) light | (Words) (packed >> 24 == PACKED_BAD));
+  return light *
+         (Singles) or_masked ((Words){0} + p->flat, packed, PACKED_FLAT);
 }
 
 /* Vector @k of a row of a strip, to the groups of both halves. @i: its first
@@ -186,11 +226,11 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   ptrdiff_t there = row->there + k * SINGLES;
   Singles sample = {0}, value, flat = {0};
 
-  if (way.flat || way.all)
+  if (!way.packed && (way.flat || way.all))
     sample = convert_words (strip_words (from, at->words));
   value = sample;
   if (way.packed) {
-    unpack_strip (at, there, sample, way.cut, &value, &flat);
+    value = unpack_strip (at, there, strip_words (from, at->words), way.cut);
   } else if (way.flat) {
     flat = read_singles (at->flat + there);
     value = (sample - read_singles (at->dark + there)) * flat;
@@ -259,7 +299,7 @@ add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
   ptrdiff_t down = (ptrdiff_t) at->row;
   StripRow row = {
       .samples = at->samples + (end - 1) * at->stride,
-      .there = (at->strip ? y : end - 1) * down,
+      .there = (at->strip ? at->n_rows - end : end - 1) * down,
       .weight = way.weighted ? at->weights[end - 1] : 0,
   };
 
@@ -276,9 +316,10 @@ add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
  * the window that the band begins with */
 INLINE void
 sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
-    const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
-    const uint32_t n, const ChainWay way)
+    const ChainRows *r, uint32_t group_rows, uint32_t first, const uint32_t n,
+    const ChainWay way)
 {
+  const uint32_t n_rows = at->n_rows;
   const Singles none = {0};
   StripSums s[MOST_VECTORS];
 
@@ -331,8 +372,7 @@ strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
  * here, if not before, and sums up some again. */
 INLINE void
 sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
-    const ChainRows *r, uint32_t n_rows, uint32_t group_rows, uint32_t first,
-    const ChainWay way)
+    const ChainRows *r, uint32_t group_rows, uint32_t first, const ChainWay way)
 {
   /* all fields have three times the sums */
   const uint32_t n_vectors = way.all ? 1 : MOST_VECTORS;
@@ -343,8 +383,7 @@ sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
       uint32_t start = i * STRIP_COLUMNS < last ? i * STRIP_COLUMNS : last;
       StripPlace at = strip_place (band, i, start, k);
 
-      sum_strip (
-          c, start + k, &at, r, n_rows, group_rows, first, n_vectors, way);
+      sum_strip (c, start + k, &at, r, group_rows, first, n_vectors, way);
     }
 }
 
@@ -361,9 +400,21 @@ is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
          t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
 }
 
-/* Column @x and row @y of the tile, where a band begins. */
+/* Are the sums of the columns of a packed band exact in whatever order? A byte
+ * less its dark is below 2^14 units, a flat below four times the least: rounded
+ * to float32 the values are multiples of one number, below 2^39 of them, and
+ * their moments over 32 rows below 2^50 of them. */
+FUNCTION bool
+is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
+{
+  return band->packed && !band->words && !way->cut && !way->weighted &&
+         height <= IMK_SHCENTROID_BAND_ROWS;
+}
+
+/* Column @x and row @y of the tile, where a band of @n_rows begins. */
 FUNCTION StripPlace
-band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
+band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
+    const double *weights)
 {
   const Frame *f = t->f;
   const Cpu *cpu = f->cpu;
@@ -376,6 +427,7 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, const double *weights)
       .stride = f->in->stride,
       .words = words,
       .row = cpu->plan.width,
+      .n_rows = n_rows,
       .weights = weights,
   };
 
@@ -409,16 +461,18 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     ChainColumns *c)
 {
   double weights[IMK_SHCENTROID_BAND_ROWS];
-  StripPlace band = band_place (t, x, y, weights);
+  StripPlace band = band_place (t, x, y, end - y, weights);
   uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
-  uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
+  uint32_t height = t->windows[0].height;
+  uint32_t group_rows = is_order_free (&band, height, way)
+                            ? end - y
+                            : imk_shcentroid_group_rows (height);
 
   for (uint32_t k = 0; way->weighted && k < end - y;
        k += IMK_SHCENTROID_GROUP_ROWS)
     weight_rows (t, 0, y + k, cached, weights + k);
 #define SUM_STRIPS(...) \
-  sum_strips ( \
-      c, n, left, &band, r, end - y, group_rows, y, (ChainWay){__VA_ARGS__})
+  sum_strips (c, n, left, &band, r, group_rows, y, (ChainWay){__VA_ARGS__})
   if (way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
   else if (way->all)

@@ -644,7 +644,7 @@ static const uint32_t shapes[][4] = {
     {640, 70, 320, 70},
     {513, 131, 513, 131},
 };
-enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 31 };
+enum { N_SHAPES = sizeof (shapes) / sizeof (shapes[0]), N_OPTIONS = 32 };
 enum { MOST_PIXELS = 700 * 700 };
 
 static float *
@@ -661,7 +661,8 @@ typedef struct Tables {
   float *dark, *flat, *lut;
   uint8_t *bad;
   /* what the CPU keeps in less room: of each as much as there is of it */
-  float *quarters, *eighths, *ends;
+  float *quarters, *sixteenths, *ends;
+  float *small, *wide; /* darks and flats of many bits */
 } Tables;
 
 static const Tables *
@@ -673,9 +674,11 @@ the_tables (void)
     t.dark = table_new (MOST_PIXELS, -1.5f, 0.37f, 31);
     t.flat = table_new (MOST_PIXELS, 0.8f, 0.003f, 127);
     t.lut = table_new (65536, 0.0f, 1.7f, 251);
-    t.quarters = table_new (MOST_PIXELS, 0.0f, 0.25f, 255);
-    t.eighths = table_new (MOST_PIXELS, 1000.375f, 0.125f, 255);
+    t.quarters = table_new (MOST_PIXELS, 0.0f, 0.25f, 127);
+    t.sixteenths = table_new (MOST_PIXELS, 1000.375f, 0.0625f, 127);
     t.ends = table_new (MOST_PIXELS, 0.5f, 1.4999999f, 2);
+    t.small = table_new (MOST_PIXELS, 0.0f, 0.015625f, 127);
+    t.wide = table_new (MOST_PIXELS, 0.5f, 0.0117187f, 127);
     t.bad = calloc (MOST_PIXELS, 1);
     for (size_t i = 0; i < MOST_PIXELS; i += 11)
       t.bad[i] = 1;
@@ -785,12 +788,15 @@ set_option (ImkShcentroidConfig *c, int option)
     c->dark = t->quarters, c->flat = t->ends, c->bad = t->bad;
     break;
   case 29:
-    c->dark = full > 255 ? t->eighths : t->quarters, c->flat = t->flat;
+    c->dark = full > 255 ? t->sixteenths : t->quarters, c->flat = t->flat;
     break;
   case 30:
-    c->dark = full > 255 ? t->eighths : t->quarters, c->flat = t->ends,
+    c->dark = full > 255 ? t->sixteenths : t->quarters, c->flat = t->ends,
     c->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
     c->threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE;
+    break;
+  case 31:
+    c->dark = t->small, c->flat = t->wide;
     break;
   }
   if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
@@ -1008,20 +1014,21 @@ test_threads (void)
 
 /* A map of the cells of a grid is added up cell by cell. */
 static void
-check_map_equals_grid (ImkType type, int option, int fields)
+check_map_equals_grid (size_t shape, ImkType type, int option, int fields)
 {
-  ImkShcentroidCell cells[30];
+  const uint32_t *s = shapes[shape], columns = s[0] / s[2];
+  ImkShcentroidCell cells[45];
   TestImage in, grid, map;
   Case k;
 
-  make_case (&k, 2, type, option, 0, fields);
+  make_case (&k, shape, type, option, 0, fields);
   in = case_frame (&k);
   grid = run_cpu (&k.config, &in, IMK_TYPE_F64);
   k.config.n_cells = imk_shcentroid_n_cells (&k.config);
   k.config.cells = cells;
   for (uint32_t i = 0; i < k.config.n_cells; i++)
-    cells[i] =
-        (ImkShcentroidCell){i % 6 * 10, i / 6 * 9, 10, 9, NAN, NAN, NAN, NAN};
+    cells[i] = (ImkShcentroidCell){
+        i % columns * s[2], i / columns * s[3], s[2], s[3], NAN, NAN, NAN, NAN};
   map = run_cpu (&k.config, &in, IMK_TYPE_F64);
   test_image_same (&grid, &map, k.name);
   test_image_free (&in);
@@ -1030,15 +1037,19 @@ check_map_equals_grid (ImkType type, int option, int fields)
 }
 
 /* For the grid alone dark and flat are kept once more, in another order and in
- * less room where they fit it. */
+ * less room where they fit it; then columns of up to 32 rows may be added up at
+ * once. */
 static void
 test_map_equals_grid (void)
 {
-  for (int option = 0; option < N_OPTIONS; option++)
-    for (int fields = 0; fields < 2; fields++) {
-      check_map_equals_grid (IMK_TYPE_U8, option, fields);
-      check_map_equals_grid (IMK_TYPE_U16, option, fields);
-    }
+  static const size_t some[] = {2, 3, 6};
+
+  for (size_t i = 0; i < sizeof (some) / sizeof (some[0]); i++)
+    for (int option = 0; option < N_OPTIONS; option++)
+      for (int fields = 0; fields < 2; fields++) {
+        check_map_equals_grid (some[i], IMK_TYPE_U8, option, fields);
+        check_map_equals_grid (some[i], IMK_TYPE_U16, option, fields);
+      }
 }
 
 /* Three cells: slopes 1, -0.5 and none. Who is in the mean, and from whom it is
