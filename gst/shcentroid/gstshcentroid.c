@@ -202,6 +202,8 @@ gst_sh_centroid_prefers_cuda (
   ImkShcentroidCell *cells = NULL;
   guint n_cells = 0;
 
+  s.config.width = info->width;
+  s.config.height = info->height;
   if (gst_sh_centroid_settings_load (&s, &s.config, &cells, NULL) == IMK_OK)
     n_cells = imk_shcentroid_n_cells (&s.config);
   if (s.config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)

@@ -367,6 +367,10 @@ GST_START_TEST (test_auto_knows_what_a_search_costs)
   const gchar *const cases[][2] = {
       {"", "cpu"},
       {"estimator=correlation template-source=frame template-cell=0", "cuda"},
+      {"estimator=correlation template-source=frame template-cell=0 columns=0 "
+       "rows=0 pitch-x=0 pitch-y=0 aperture=3.5 lenslet-pitch=100 "
+       "pixel-size=5",
+          "cuda"},
       {tiny, "cpu"},
   };
 
