@@ -237,6 +237,12 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
   else
     data =
         gst_sh_centroid_capture_finish (&capture, kind, self->open.references);
+  if (kind == GST_SH_CENTROID_FLAT &&
+      !gst_sh_centroid_capture_has_light (&capture))
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("capture-flat saw no light above the dark: all pixels are bad now. "
+         "Capture it again with even light."),
+        (NULL));
   if (data)
     take_capture (self, &capture, kind, data, dims);
   else
