@@ -304,6 +304,62 @@ GST_START_TEST (
 }
 GST_END_TEST;
 
+/* --- two settings --- */
+
+/* One takes effect in the kernel that there is, one needs a new one. */
+static void
+choose (GstElement *element, guint which)
+{
+  g_object_set (element, "threshold", which & 1 ? 40.0 : 0.0, NULL);
+  g_object_set (element, "x0", which & 2 ? 3.5 : 0.0, NULL);
+}
+
+static gpointer
+choose_in_turns (gpointer element)
+{
+  for (guint i = 0; !g_atomic_int_get (&stop); i++) {
+    choose (element, i / 2 + i % 2); /* one at a time */
+    g_usleep (i % 500);
+  }
+  return NULL;
+}
+
+GST_START_TEST (test_no_frame_is_of_two_settings)
+{
+  GstElement *element = element_new (backends[__i__], NULL);
+  GstHarness *h = harness_new (element);
+  GBytes *expected[4];
+  GThread *thread;
+  guint seen = 0;
+
+  gst_util_set_object_arg (G_OBJECT (element), "threshold-mode", "absolute");
+  for (guint i = 0; i < 4; i++) {
+    choose (element, i);
+    expected[i] = measure (h, 9);
+  }
+  g_atomic_int_set (&stop, FALSE);
+  thread = g_thread_new ("choose", choose_in_turns, element);
+  /* on a busy machine the other thread may take a while to run */
+  for (guint k = 0; k < N_FRAMES || (seen != 15 && k < 100000); k++) {
+    GBytes *numbers = measure (h, 9);
+    guint which = 0;
+
+    while (which < 4 && !g_bytes_equal (numbers, expected[which]))
+      which++;
+    fail_unless (which < 4, "frame %u is of no setting", k);
+    seen |= 1u << which;
+    g_bytes_unref (numbers);
+  }
+  g_atomic_int_set (&stop, TRUE);
+  g_thread_join (thread);
+  fail_unless_equals_int (seen, 15);
+  for (guint i = 0; i < 4; i++)
+    g_bytes_unref (expected[i]);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST;
+
 /* No frame comes: nothing is captured, and it is said at the end. */
 GST_START_TEST (test_a_capture_without_frames_is_a_warning_at_the_end)
 {
@@ -376,6 +432,7 @@ shcentroid_storm_suite (void)
   tcase_add_checked_fixture (tcase, make_files, remove_files);
   tcase_add_loop_test (tcase,
       test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole, 0, n);
+  tcase_add_loop_test (tcase, test_no_frame_is_of_two_settings, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_without_frames_is_a_warning_at_the_end, 0, n);
   tcase_add_loop_test (tcase, test_what_cannot_be_is_not_taken, 0, n);
