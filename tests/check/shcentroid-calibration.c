@@ -559,7 +559,16 @@ GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
                GST_FLOW_OK);
   check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "The captured dark is of another frame");
+      "The captured dark is of another frame or grid than this one. Set "
+      "dark-location, to \"\" for none;");
+
+  /* as it says */
+  g_object_set (sh.element, "dark-location", "", NULL);
+  gst_harness_set_src_caps_str (sh.h, caps);
+  check_push (sh.h,
+      gst_buffer_new_allocate (NULL, 2 * (N_PIXELS + WIDTH), NULL),
+      GST_FLOW_OK);
+  gst_buffer_unref (check_pull (sh.h));
   sh_free (&sh);
 }
 GST_END_TEST;
