@@ -1056,7 +1056,9 @@ GST_START_TEST (test_bad_settings_are_refused)
       {"light-model", "unit", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
           "light-model=unit"},
       {"memory-limit", "1000", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-          "memory-limit"},
+          "; memory-limit allows 0 MiB"},
+      {"host-memory-limit", "1000", GST_LIBRARY_ERROR,
+          GST_LIBRARY_ERROR_SETTINGS, "1 MiB; host-memory-limit allows 0 MiB"},
   };
 
   fail_unless (gst_imaging_npy_save (
