@@ -607,6 +607,49 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
 }
 GST_END_TEST
 
+/* Offsets of a plane and up to @scatter from it, into a.dat. */
+static void
+write_offsets (gdouble scatter)
+{
+  GString *text = g_string_new (NULL);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+
+  for (guint i = 0; i < 60; i++) {
+    gdouble x = 100 * (i % 10), y = 90 * (i / 10);
+    gdouble dx = 3 + 0.001 * x + g_rand_double_range (rand, -scatter, scatter);
+    gdouble dy = -5 + 0.002 * y + g_rand_double_range (rand, -scatter, scatter);
+
+    g_string_append_printf (
+        text, " %d %.3f %d %.3f 25.00 \n", (gint) x, dx, (gint) y, dy);
+  }
+  check_write_file ("a.dat", text->str, (gssize) text->len);
+  g_string_free (text, TRUE);
+}
+
+/* Correlations of chance are above fit-snr where templates are small. */
+GST_START_TEST (test_offsets_that_do_not_agree_are_said)
+{
+  for (guint far = 0; far < 2; far++) {
+    GstElement *pipeline;
+    GstBus *bus;
+
+    write_offsets (far ? 20 : 0.5);
+    pipeline = check_launch ("filesrc location=$/a.dat ! insarfit ! fakesink");
+    bus = gst_element_get_bus (pipeline);
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (far)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "The offsets do not agree: 60 of them lie 1");
+    gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+    gst_object_unref (bus);
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
 /* Their offsets are found, but GMTSAR's correlation is of whole numbers. */
 GST_START_TEST (test_numbers_below_1_are_told)
 {
@@ -693,6 +736,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
+  tcase_add_test (tc, test_offsets_that_do_not_agree_are_said);
   tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (
