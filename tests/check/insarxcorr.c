@@ -465,6 +465,36 @@ GST_START_TEST (test_what_is_wrong_is_said)
 }
 GST_END_TEST
 
+/* Caps that are refused come again with each buffer and each negotiation. */
+GST_START_TEST (test_what_is_wrong_is_said_once)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/sec.PRM "
+      "format=f32 ! x.secondary insarxcorr name=x " GRID " ! fakesink");
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  for (guint run = 0; run < 2; run++) {
+    guint n_sources = 0, n = 0;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    while (n_sources < 2) { /* what each says at its end */
+      GstMessage *message = check_message (bus, GST_MESSAGE_ERROR);
+      gboolean is_own = GST_MESSAGE_SRC (message) == GST_OBJECT (element);
+
+      n += is_own;
+      n_sources += !is_own;
+      gst_message_unref (message);
+    }
+    fail_unless_equals_int (n, 1);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* A flush makes the sources try again. */
 GST_START_TEST (test_what_was_refused_is_refused_again)
 {
@@ -730,6 +760,7 @@ insarxcorr_suite (void)
   tcase_add_loop_test (tc, test_a_run_can_be_repeated, 0, 2);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tc, test_what_is_wrong_is_said);
+  tcase_add_test (tc, test_what_is_wrong_is_said_once);
   tcase_add_test (tc, test_what_was_refused_is_refused_again);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
