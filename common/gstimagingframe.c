@@ -96,6 +96,26 @@ check_meta (const GstVideoMeta *meta, const GstVideoInfo *info, ImkError *error)
       info->width, info->height, info->finfo->name);
 }
 
+/* Who fills buffers from an array seldom knows of the padding of rows. */
+static ImkStatus
+too_small (const GstVideoInfo *info, const GstVideoMeta *meta, gsize size,
+    ImkError *error)
+{
+  if (meta)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A buffer of %" G_GSIZE_FORMAT
+        " bytes is too small for a %dx%d %s frame with the planes of its "
+        "GstVideoMeta.",
+        size, info->width, info->height, info->finfo->name);
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "A buffer of %" G_GSIZE_FORMAT
+      " bytes is too small for a %dx%d %s frame, which has %" G_GSIZE_FORMAT
+      ": rows are padded to multiples of 4 bytes, here %d, unless a "
+      "GstVideoMeta tells another stride.",
+      size, info->width, info->height, info->finfo->name, info->size,
+      info->stride[0]);
+}
+
 ImkStatus
 gst_imaging_frame_check_size (
     GstBuffer *buffer, const GstVideoInfo *info, ImkError *error)
@@ -110,10 +130,7 @@ gst_imaging_frame_check_size (
     if (!plane_fits (info, i, meta ? meta->offset[i] : info->offset[i],
             meta ? meta->stride[i] : info->stride[i], size) ||
         (!meta && size < info->size))
-      return imk_error_set (error, IMK_ERROR_IMAGE,
-          "A buffer of %" G_GSIZE_FORMAT
-          " bytes is too small for a %dx%d %s frame.",
-          size, info->width, info->height, info->finfo->name);
+      return too_small (info, meta, size, error);
   for (guint i = 0; meta && i < GST_VIDEO_INFO_N_PLANES (info); i++)
     if (!lies_in_one_memory (
             buffer, meta->offset[i], plane_extent (info, i, meta->stride[i])))

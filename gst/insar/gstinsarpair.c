@@ -107,6 +107,8 @@ take_caps (GstInsarPair *self, guint side, GstCaps *caps)
 
   if (s->caps && gst_caps_is_equal (s->caps, caps))
     return TRUE;
+  if (self->flow != GST_FLOW_OK)
+    return FALSE; /* refused ones come again with each buffer; it is said */
   if (s->caps && (s->n_lines > 0 || other->n_lines > 0)) {
     gst_imaging_slc_post_another (self->element, s->pad);
     return FALSE;

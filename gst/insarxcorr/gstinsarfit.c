@@ -120,9 +120,7 @@ push_fit (GstInsarFit *self)
 
   if (!fit (self, &result))
     return FALSE;
-  gst_element_post_message (
-      GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self),
-                              gst_insar_text_describe_fit (&result)));
+  gst_insar_text_post_fit (GST_ELEMENT (self), &result, TRUE);
   gst_pad_push (self->src, gst_insar_text_of_fit (&result));
   return TRUE;
 }

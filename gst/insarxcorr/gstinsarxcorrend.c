@@ -273,9 +273,7 @@ make_fit (GstInsarEnd *self)
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
     return NULL;
   }
-  gst_element_post_message (
-      self->element, gst_message_new_element (GST_OBJECT (self->element),
-                         gst_insar_text_describe_fit (&fit)));
+  gst_insar_text_post_fit (self->element, &fit, has_pad (self, FIT));
   return gst_insar_text_of_fit (&fit);
 }
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Pixels: images that are coherent at all are within a fraction of one. */
+#define MAX_RMS 1.0
+
 /* "%6.3f" with a dot in every locale. */
 static void
 append_number (GString *text, const gchar *format, gdouble value)
@@ -103,8 +106,8 @@ gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
   return gst_buffer_new_wrapped (text, size);
 }
 
-GstStructure *
-gst_insar_text_describe_fit (const ImkInsarxcorrFit *fit)
+static GstStructure *
+describe_fit (const ImkInsarxcorrFit *fit)
 {
   const ImkInsarxcorrTrend *r = &fit->range, *a = &fit->azimuth;
 
@@ -114,4 +117,20 @@ gst_insar_text_describe_fit (const ImkInsarxcorrFit *fit)
       "rms-r", G_TYPE_DOUBLE, r->rms, "shift-a", G_TYPE_DOUBLE, a->shift,
       "stretch-a", G_TYPE_DOUBLE, a->stretch, "a-stretch-a", G_TYPE_DOUBLE,
       a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, NULL);
+}
+
+void
+gst_insar_text_post_fit (
+    GstElement *element, const ImkInsarxcorrFit *fit, gboolean is_wanted)
+{
+  gst_element_post_message (element,
+      gst_message_new_element (GST_OBJECT (element), describe_fit (fit)));
+  if (is_wanted && MAX (fit->range.rms, fit->azimuth.rms) > MAX_RMS)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The offsets do not agree: %" G_GUINT64_FORMAT
+         " of them lie %.1f columns and %.1f lines (rms) from their fit, and "
+         "those of one scene within a part of one. Are these images of one "
+         "scene? A larger search, or rshift and ashift, may help.",
+            (guint64) fit->n_points, fit->range.rms, fit->azimuth.rms),
+        (NULL));
 }

@@ -21,8 +21,10 @@ GArray *gst_insar_text_parse_rows (
 /* Returns: (transfer full): the eight PRM lines of @fit */
 GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
 
-/* Returns: (transfer full): "insarxcorr-fit": n-points (guint64), and of range
- * (r) and azimuth (a) shift, stretch, a-stretch, rms (gdouble), as shift-r */
-GstStructure *gst_insar_text_describe_fit (const ImkInsarxcorrFit *fit);
+/* Posts the message "insarxcorr-fit": n-points (guint64), and of range (r) and
+ * azimuth (a) shift, stretch, a-stretch, rms (gdouble), as shift-r.
+ * @is_wanted: somebody gets the fit, who is warned of one that is none */
+void gst_insar_text_post_fit (
+    GstElement *element, const ImkInsarxcorrFit *fit, gboolean is_wanted);
 
 G_END_DECLS

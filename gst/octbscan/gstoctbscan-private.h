@@ -76,6 +76,8 @@ struct _GstOctBscan {
   guint max_jobs;           /* B-scans that the kernel takes at once */
   guint n_full;             /* B-scans of which one copy is large enough */
   ImkOctbscanConfig opened; /* without its pointers */
+  guint n_left_over;        /* cameras of the calibration that have no turn */
+  gboolean warned_of_cameras, warned_of_mean;
 
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */
@@ -161,6 +163,9 @@ ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
  * came. */
 GstFlowReturn gst_oct_bscan_process (
     GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered);
+
+/* Says what makes a wrong image of good spectra, when it begins to hold. */
+void gst_oct_bscan_warn_of_settings (GstOctBscan *self);
 
 /* Waits until all B-scans that were taken have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);

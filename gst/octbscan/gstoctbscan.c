@@ -210,6 +210,8 @@ configure (GstOctBscan *self)
   self->has_caps = ok;
   g_mutex_unlock (&self->frames);
   gst_clear_caps (&caps);
+  if (ok)
+    gst_oct_bscan_warn_of_settings (self);
   return ok;
 }
 
@@ -541,6 +543,7 @@ start (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   g_mutex_lock (&self->frames);
   self->host_images = self->has_shown = FALSE;
+  self->warned_of_cameras = self->warned_of_mean = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   g_mutex_unlock (&self->frames);

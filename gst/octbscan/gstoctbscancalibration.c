@@ -444,6 +444,8 @@ read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
 
   if (!count_groups (r, &n_groups, error))
     return FALSE;
+  if (n_groups != G_MAXUINT && n_groups > self->n_cameras)
+    self->n_left_over = n_groups - self->n_cameras;
   for (guint i = 0; i < self->n_cameras; i++) {
     gchar name[32] = "camera";
     gboolean ok;
@@ -498,8 +500,11 @@ gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
   self->numbers = g_ptr_array_new_with_free_func (g_free);
   if (gst_oct_bscan_calibration_order (order, n_cameras, turns, error) &&
       (!location || read_file (self, location, turns, width, error)) &&
-      (!dispersion || override_dispersion (self, dispersion, error)))
+      (!dispersion || override_dispersion (self, dispersion, error))) {
+    if (order)
+      self->n_left_over = 0;
     return self;
+  }
   gst_oct_bscan_calibration_free (self);
   return NULL;
 }

@@ -11,6 +11,7 @@ G_BEGIN_DECLS
 /* The cameras in the order of the rows; the numbers belong to it. */
 typedef struct {
   guint n_cameras;
+  guint n_left_over; /* of the file, without an order that says so */
   ImkOctbscanCamera cameras[IMK_OCTBSCAN_MAX_CAMERAS];
   GPtrArray *numbers;
 } GstOctBscanCalibration;

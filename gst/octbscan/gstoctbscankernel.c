@@ -55,7 +55,8 @@ load_arrays (Settings *s, Arrays *a, ImkError *error)
 
 /* Of whole calibrations and files. */
 static ImkStatus
-use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
+use_with (Settings *s, GstOctBscanUse use, gpointer data, guint *n_left_over,
+    ImkError *error)
 {
   ImkOctbscanConfig *c = &s->config;
   GstOctBscanCalibration *calibration =
@@ -68,6 +69,7 @@ use_with (Settings *s, GstOctBscanUse use, gpointer data, ImkError *error)
     status = load_arrays (s, &arrays, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
+    *n_left_over = calibration->n_left_over;
     status = use (c, data, error);
   }
   gst_oct_bscan_calibration_free (calibration);
@@ -107,7 +109,7 @@ gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
   c->height = (guint32) info->height - self->n_skipped;
   c->type = self->type;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = use_with (&s, use, data, error);
+  status = use_with (&s, use, data, &self->n_left_over, error);
   gst_oct_bscan_settings_clear (&s);
   return status;
 }
@@ -145,4 +147,29 @@ gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
   self->opened.background = self->opened.pattern = NULL;
   self->opened.scan_curve = self->opened.window_values = NULL;
   return IMK_OK;
+}
+
+void
+gst_oct_bscan_warn_of_settings (GstOctBscan *self)
+{
+  const ImkOctbscanConfig *c = &self->opened;
+  gboolean is_dark = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN &&
+                     c->height <= c->n_cameras;
+
+  if (!self->kernel)
+    return;
+  if (self->n_left_over > 0 && !self->warned_of_cameras)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The calibration is of %u cameras, but cameras is %u: the others get "
+         "no lines. Set cameras, or camera-order to those that are meant.",
+            c->n_cameras + self->n_left_over, c->n_cameras),
+        (NULL));
+  if (is_dark && !self->warned_of_mean)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("background=mean takes off the mean of a camera's lines in a B-scan, "
+         "which has one of them: images will be black. Gather lines with "
+         "ascans-per-bscan, or take another background."),
+        (NULL));
+  self->warned_of_cameras = self->n_left_over > 0;
+  self->warned_of_mean = is_dark;
 }

@@ -205,7 +205,7 @@ set_caps (GstPhotoStereo *self, GstCaps *caps)
 
   if (self->caps && gst_caps_is_equal (self->caps, caps))
     return TRUE;
-  tell_flow (self, gst_photo_stereo_end_set (self));
+  tell_flow (self, gst_photo_stereo_cut_set (self));
   self->n_skip = 0;
   gst_clear_caps (&self->caps); /* those that are refused come again */
   grey = grey_caps (self, caps);
@@ -229,7 +229,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     ok = set_caps (self, caps);
     break;
   case GST_EVENT_EOS:
-    tell_flow (self, gst_photo_stereo_end_set (self));
+    tell_flow (self, gst_photo_stereo_cut_set (self));
     self->n_skip = 0;
     gst_imaging_outputs_event (self->outputs, event);
     break;

@@ -194,10 +194,11 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
-/* Pictures that do not fit the device stay where they are. */
+/* Pictures that do not fit the device stay where they are; the CPU has a copy
+ * of all. */
 static ImkStatus
-check_host_memory (
-    GstPhotoStereo *self, const GstPhotoStereoSettings *s, ImkError *error)
+check_host_memory (GstPhotoStereo *self, ImkBackend backend,
+    const GstPhotoStereoSettings *s, ImkError *error)
 {
   const ImkPhotostereoConfig *c = &s->config;
   guint n = (s->set_size ? s->set_size : c->n_lights) * c->bands;
@@ -208,13 +209,18 @@ check_host_memory (
                       : (guint64) sysconf (_SC_PHYS_PAGES) *
                             (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
 
-  if (!imk_photostereo_keeps_frames (self->kernel) || size <= limit)
+  if ((backend != IMK_BACKEND_CPU &&
+          !imk_photostereo_keeps_frames (self->kernel)) ||
+      size <= limit)
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_CONFIG,
-      "%u pictures of %ux%u do not fit the device and have to stay in host "
-      "memory: %" G_GUINT64_FORMAT " MiB; host-memory-limit allows "
-      "%" G_GUINT64_FORMAT " MiB.",
-      n, c->width, c->height, (size >> 20) + 1, limit >> 20);
+      "%u pictures of %ux%u %s: %" G_GUINT64_FORMAT
+      " MiB; host-memory-limit allows %" G_GUINT64_FORMAT " MiB.",
+      n, c->width, c->height,
+      backend == IMK_BACKEND_CPU
+          ? "have to be in host memory until they are solved"
+          : "do not fit the device and have to stay in host memory",
+      (size >> 20) + 1, limit >> 20);
 }
 
 static ImkStatus
@@ -242,7 +248,7 @@ open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
   if (status == IMK_OK)
     status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
   if (status == IMK_OK)
-    status = check_host_memory (self, s, error);
+    status = check_host_memory (self, backend, s, error);
   if (status == IMK_OK && s->config.n_devices > 0)
     status = open_gates (self, error);
   if (status != IMK_OK)

@@ -81,6 +81,8 @@ ImkStatus gst_photo_stereo_add_picture (
 GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
 /* What there is is solved and pushed. */
 GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
+/* Likewise, where nobody has said that the set is whole. */
+GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
 
 G_END_DECLS

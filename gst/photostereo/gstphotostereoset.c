@@ -317,12 +317,16 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
   }
   if (final)
     warn_of_incomplete_lights (self, summary.n_lights);
-  if (final && summary.n_lights < 3)
+  if (final && summary.n_pixels == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("mask-location is 0 everywhere: it leaves no pixel to solve."),
+        (NULL));
+  else if (final && summary.n_lights < 3)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("The set ended with %u of %u %s; normals need 3.", summary.n_lights,
             self->set_size, self->bands > 1 ? "lights" : "pictures"),
         (NULL));
-  else if (final && summary.n_pixels && summary.n_invalid == summary.n_pixels)
+  else if (final && summary.n_invalid == summary.n_pixels)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("No pixel could be solved from %u pictures: they are black or "
          "saturated, the thresholds leave out all lights, or these are in one "
@@ -353,6 +357,35 @@ gst_photo_stereo_end_set (GstPhotoStereo *self)
     flow = publish (self, TRUE, &change);
   gst_photo_stereo_forget_set (self);
   return flow;
+}
+
+/* By order, a picture that was left out puts all that follow under the wrong
+ * light: nobody can see it in the pictures. */
+static void
+warn_of_missing_pictures (GstPhotoStereo *self)
+{
+  guint n = imk_photostereo_n_complete (self->kernel);
+  gboolean by_order;
+
+  GST_OBJECT_LOCK (self);
+  by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
+  GST_OBJECT_UNLOCK (self);
+  if (by_order && n >= 3 && n < self->set_size)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The stream or its caps ended with a set of %u of %u %s, which count "
+         "as those of the first lights. Normals are wrong where that is not so: "
+         "if a picture was left out, or lights-location is of another "
+         "recording.",
+            n, self->set_size, self->bands > 1 ? "lights" : "pictures"),
+        (NULL));
+}
+
+GstFlowReturn
+gst_photo_stereo_cut_set (GstPhotoStereo *self)
+{
+  if (self->kernel)
+    warn_of_missing_pictures (self);
+  return gst_photo_stereo_end_set (self);
 }
 
 static void

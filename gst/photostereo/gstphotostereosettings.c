@@ -575,9 +575,10 @@ install_set (GObjectClass *klass)
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
   g_object_class_install_property (klass, PROP_HOST_MEMORY_LIMIT,
       g_param_spec_uint64 ("host-memory-limit", "host-memory-limit",
-          "Bytes of host memory for pictures that wait to be solved in strips; "
-          "0 for nine tenths of what the machine has. What does not fit is "
-          "refused with the figure that it needs",
+          "Bytes of host memory for the pictures of a set, on the CPU and where "
+          "they wait to be solved in strips; 0 for nine tenths of what the "
+          "machine has. What does not fit is refused with the figure that it "
+          "needs",
           0, G_MAXUINT64, DEFAULT_PROP_MEMORY_LIMIT, live));
 }
 

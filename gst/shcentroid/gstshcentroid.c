@@ -77,6 +77,13 @@ gst_sh_centroid_close (GstImagingFilter *filter)
   gst_sh_centroid_kernel_clear (&GST_SH_CENTROID (filter)->open);
 }
 
+/* One that stays while settings on their way to others have none. */
+static gboolean
+has_grid_in_force (GstShCentroid *self)
+{
+  return self->open.kernel && !self->open.provisional;
+}
+
 /* Before find-grid has found one there is no grid: a kernel has to be open
  * when the frame comes in which it looks, and process () opens the right one
  * before anything is measured. Templates are of the cells to come. */
@@ -122,8 +129,9 @@ open_settings (GstShCentroid *self, GstShCentroidSettings *s,
   ImkShcentroidCell *cells = NULL;
   ImkStatus status = IMK_OK;
 
-  kernel->provisional =
-      !gst_sh_centroid_settings_have_grid (s) && s->more_geometry.pending;
+  kernel->provisional = !has_grid_in_force (self) &&
+                        !gst_sh_centroid_settings_have_grid (s) &&
+                        s->more_geometry.pending;
   if (kernel->provisional) {
     take_whole_frame (&s->config);
   } else {
@@ -202,6 +210,8 @@ gst_sh_centroid_prefers_cuda (
   ImkShcentroidCell *cells = NULL;
   guint n_cells = 0;
 
+  s.config.width = info->width;
+  s.config.height = info->height;
   if (gst_sh_centroid_settings_load (&s, &s.config, &cells, NULL) == IMK_OK)
     n_cells = imk_shcentroid_n_cells (&s.config);
   if (s.config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)

@@ -101,6 +101,17 @@ gst_sh_centroid_capture_is_complete (const GstShCentroidCapture *self)
   return self->n_frames >= self->n_wanted;
 }
 
+gboolean
+gst_sh_centroid_capture_has_light (const GstShCentroidCapture *self)
+{
+  gsize n = (gsize) self->n_rows * self->n_columns;
+
+  for (gsize i = 0; i < n; i++)
+    if (self->sums[i] > 0)
+      return TRUE;
+  return FALSE;
+}
+
 static gdouble
 mean_above_0 (const GstShCentroidCapture *self, gsize n)
 {

@@ -53,6 +53,9 @@ void gst_sh_centroid_capture_add_centroids (GstShCentroidCapture *self,
 /* Returns: whether all frames are there */
 gboolean gst_sh_centroid_capture_is_complete (const GstShCentroidCapture *self);
 
+/* Returns: whether any pixel of a captured flat is above 0 */
+gboolean gst_sh_centroid_capture_has_light (const GstShCentroidCapture *self);
+
 /* A dark is the mean, and so is the frame that templates are cut from. A flat
  * is the mean of all means above 0, divided by the mean of the pixel; 0, a bad
  * pixel, where that is not above 0. References are the means; @defaults, x and

@@ -121,12 +121,19 @@ chain_cost (const ImkShcentroidConfig *c, gboolean calibrated)
   if (is_leveled (c))
     cost.sample += calibrated ? 0.45 : 0.2;
   if (c->brightest > 0) /* a search by halves */
-    cost.sample += 10;
+    cost.sample += 4.5;
   if (c->power != 1 && c->power != 2) /* exp and log */
-    cost.sample += 10;
+    cost.sample += 28;
+  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
+    cost.sample += all ? 0.5 : 0.4;
+  if (c->window == IMK_SHCENTROID_WINDOW_TRACKING)
+    cost.sample += all ? 1.5 : 0.7;
   if (weighted && c->iterations > 1) {
-    cost.sample *= c->iterations;
-    cost.cell *= c->iterations;
+    /* weights are no longer alike, variances need two passes more */
+    guint passes = c->iterations + (all ? 2 : 0);
+
+    cost.sample = (cost.sample + (all ? 1.3 : 0.6)) * passes;
+    cost.cell *= passes;
   }
   if (c->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     add_correlation (c, &cost);

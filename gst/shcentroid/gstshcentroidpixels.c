@@ -335,8 +335,8 @@ load (const GstShCentroidCalibration *self, GstShCentroidCalibrationKind kind,
     return NULL;
   if (self->captured[kind] && g_bytes_get_size (self->captured[kind]) != size)
     *status = imk_error_set (error, IMK_ERROR_CONFIG,
-        "The captured %s is of another frame or grid than this one. Capture it "
-        "again, or set %s.",
+        "The captured %s is of another frame or grid than this one. Set %s, to "
+        "\"\" for none; then it can be captured again.",
         gst_sh_centroid_calibration_name (kind), property);
   else if (self->captured[kind])
     values = g_memdup2 (g_bytes_get_data (self->captured[kind], NULL), size);

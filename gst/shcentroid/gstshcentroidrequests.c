@@ -67,7 +67,9 @@ find_grid (GstShCentroid *self, const GstImagingFrame *in, ImkError *error)
   GST_OBJECT_LOCK (self);
   location = g_steal_pointer (&self->settings.more_geometry.pending);
   lattice = self->settings.more_geometry.lattice;
-  had_grid = gst_sh_centroid_settings_have_grid (&self->settings);
+  /* one that is in force, though settings on their way to others have none */
+  had_grid = !self->open.provisional ||
+             gst_sh_centroid_settings_have_grid (&self->settings);
   GST_OBJECT_UNLOCK (self);
   if (!location)
     return IMK_OK;
@@ -237,6 +239,12 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
   else
     data =
         gst_sh_centroid_capture_finish (&capture, kind, self->open.references);
+  if (kind == GST_SH_CENTROID_FLAT &&
+      !gst_sh_centroid_capture_has_light (&capture))
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("capture-flat saw no light above the dark: all pixels are bad now. "
+         "Capture it again with even light."),
+        (NULL));
   if (data)
     take_capture (self, &capture, kind, data, dims);
   else

@@ -39,6 +39,7 @@ GST_DEBUG_CATEGORY_STATIC (slcresample_debug);
 
 #define BUFFER_SIZE (1 << 20) /* bytes that go, about */
 #define N_REPORTS 10
+#define LITTLE 0.1 /* of an image with samples: nobody means that */
 
 typedef enum {
   DOPPLER_AUTO,
@@ -294,6 +295,23 @@ is_in_the_middle (GstSlcResample *self)
   return !is_complete (self) && imk_slcresample_pushed (self->kernel) > 0;
 }
 
+/* A fit of another pair, say. */
+static void
+warn_of_little (GstSlcResample *self)
+{
+  gdouble covered = imk_slcresample_covered (&self->config);
+
+  if (covered < LITTLE)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("%.0f %% of the image that goes, %u x %u, lie in the image that comes, "
+         "%u x %u, with shifts of %g columns and %g lines; the rest is 0. Is "
+         "the fit that of this pair?",
+            100 * covered, self->config.out_width, self->config.out_height,
+            self->config.width, self->config.height, self->config.shift[0],
+            self->config.shift[1]),
+        (NULL));
+}
+
 static gboolean
 set_caps (GstSlcResample *self, GstCaps *caps)
 {
@@ -315,6 +333,7 @@ set_caps (GstSlcResample *self, GstCaps *caps)
     gst_caps_replace (&self->refused, caps);
     return FALSE;
   }
+  warn_of_little (self);
   self->n_reported = 0;
   out = gst_imaging_slc_info_to_caps (&self->out);
   ok = make_pool (self, out) &&

@@ -31,6 +31,13 @@ imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
         "An aperture of %g mm has %g lenslets of lenslet-pitch %g um side by "
         "side; it needs 1 to 65535.",
         optics->aperture_mm, lenslets, optics->lenslet_pitch_um);
+  if (pitch * (lenslets - 2) >= fmin (config->width, config->height))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "An aperture of %g mm is %g pixels of pixel-size %g um across, so that "
+        "its outer cells, of lenslet-pitch %g um, would be outside the frame "
+        "of %ux%u. Check these three, or take a smaller aperture.",
+        optics->aperture_mm, pitch * lenslets, optics->pixel_size_um,
+        optics->lenslet_pitch_um, config->width, config->height);
   n = (uint32_t) lenslets;
   config->columns = n;
   config->rows = n;

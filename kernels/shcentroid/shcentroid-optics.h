@@ -26,7 +26,8 @@ typedef struct ImkShcentroidOptics {
  * Mocci et al. 2020: floor (aperture / lenslet pitch) columns and rows (eq.
  * 1), of a pitch of lenslet pitch / pixel size pixels (eq. 2), together pitch
  * times columns pixels wide (eq. 5). That square is in the middle of the
- * frame, moved by what x0 and y0 were.
+ * frame, moved by what x0 and y0 were. Cells may reach beyond the frame, but
+ * none may be outside.
  * Returns: IMK_ERROR_CONFIG; @config untouched */
 ImkStatus imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
     ImkShcentroidConfig *config, ImkError *error);

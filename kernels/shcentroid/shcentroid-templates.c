@@ -15,7 +15,7 @@ typedef struct Size {
 static Size
 least_cell (const ImkShcentroidConfig *c)
 {
-  double width = 65535.0, height = 65535.0;
+  double width = UINT32_MAX, height = UINT32_MAX;
 
   for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
     ImkShcentroidBox box = imk_shcentroid_whole_cell (c, i);
@@ -122,18 +122,25 @@ check_all_pixels (const ImkShcentroidConfig *c, ImkError *error)
   return status;
 }
 
+/* Cells may reach far beyond the frame, where there is nothing to look for. */
 static ImkStatus
 check_cut (const ImkShcentroidConfig *c, ImkError *error)
 {
-  Size least = least_cell (c);
+  Size least = least_cell (c), cut = cut_size (c);
   uint32_t side = least.width < least.height ? least.width : least.height;
 
-  if (2 * (uint64_t) c->template_margin + 1 < side)
-    return IMK_OK;
-  return imk_error_set (error, IMK_ERROR_CONFIG,
-      "template-margin is %u, which leaves less than 2 pixels of the smallest "
-      "cell, of %ux%u. Take a smaller one.",
-      c->template_margin, least.width, least.height);
+  if (2 * (uint64_t) c->template_margin + 1 >= side)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "template-margin is %u, which leaves less than 2 pixels of the "
+        "smallest cell, of %ux%u. Take a smaller one.",
+        c->template_margin, least.width, least.height);
+  if (cut.width > c->width || cut.height > c->height)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "A template of %ux%u pixels, as the smallest cell gives it less "
+        "template-margin, is larger than the frame of %ux%u. Take smaller "
+        "cells or a larger template-margin.",
+        cut.width, cut.height, c->width, c->height);
+  return IMK_OK;
 }
 
 ImkStatus

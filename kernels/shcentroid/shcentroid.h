@@ -310,7 +310,8 @@ void imk_shcentroid_get_references (
  * @config: its frame and cells are looked at; @template_cell says which cell
  *   is cut out, -1 for each of them, and @template_margin how much less than
  *   the smallest cell
- * @frame: width x height calibrated values, NaN for a bad pixel
+ * @frame: width x height calibrated values, NaN for a bad pixel; no template
+ *   may be larger
  * @to: (out): its templates and their number and size are set
  * @templates: (out): what they point to, for free ()
  *

@@ -89,6 +89,26 @@ check_config (const ImkSlcresampleConfig *c, ImkError *error)
   return IMK_OK;
 }
 
+double
+imk_slcresample_covered (const ImkSlcresampleConfig *c)
+{
+  enum { GRID = 64 };
+  double before = c->taps / 2 - 1, behind = c->taps / 2;
+  uint32_t n = 0;
+
+  for (int i = 0; i < GRID; i++)
+    for (int j = 0; j < GRID; j++) {
+      double r = (j + 0.5) / GRID * c->out_width - 0.5;
+      double a = (i + 0.5) / GRID * c->out_height - 0.5;
+      double x = imk_slcresample_x (c, r, a);
+      double y = imk_slcresample_y (c, x, a);
+
+      n += x >= before && x < c->width - behind && y >= before &&
+           y < c->height - behind;
+    }
+  return (double) n / (GRID * GRID);
+}
+
 /* --- making -----------------------------------------------------------------
  */
 

@@ -59,6 +59,11 @@ typedef struct ImkSlcresample ImkSlcresample;
 /* No shift, 16 taps, bandwidth 0.85, the Doppler estimated; CI16. */
 void imk_slcresample_config_init (ImkSlcresampleConfig *config);
 
+/* Returns: which part of the image that goes is made of samples that come, of a
+ * grid of 64 x 64 of its samples: 0 when the geometry is that of another image
+ */
+double imk_slcresample_covered (const ImkSlcresampleConfig *config);
+
 /**
  * imk_slcresample_new: (an object for one image)
  * @self: (out): free with imk_slcresample_free

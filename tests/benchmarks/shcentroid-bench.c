@@ -110,17 +110,28 @@ value_at (const Work *w, uint32_t x, uint32_t y)
   return c->dark ? (value - c->dark[at]) * c->flat[at] : value;
 }
 
+static int
+compare_descending (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return x < y ? 1 : x > y ? -1 : 0;
+}
+
 static double
 threshold_of (const Work *w, uint32_t left, uint32_t top)
 {
   const ImkShcentroidConfig *c = &w->config;
   uint32_t pitch = (uint32_t) c->pitch_x;
-  double max = -1e300;
+  double values[28 * 28];
 
   for (uint32_t i = 0; i < pitch * pitch; i++)
-    max = fmax (max, value_at (w, left + i % pitch, top + i / pitch));
+    values[i] = value_at (w, left + i % pitch, top + i / pitch);
+  qsort (values, (size_t) pitch * pitch, sizeof (*values), compare_descending);
+  if (c->brightest > 0)
+    return values[c->brightest];
   return c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE
-             ? c->threshold * max
+             ? c->threshold * values[0]
              : c->threshold;
 }
 
@@ -132,6 +143,35 @@ weight_at (const Work *w, double x, double y)
   return c->weighting ? exp (-(x * x + y * y) / (2 * c->sigma * c->sigma)) : 1;
 }
 
+/* Sums of a cell with the weight about (@x, @y) of it, which becomes the
+ * centroid. Returns: whether there is one */
+static bool
+centroid_of (
+    const Work *w, uint32_t left, uint32_t top, double t, double *x, double *y)
+{
+  const ImkShcentroidConfig *c = &w->config;
+  uint32_t pitch = (uint32_t) c->pitch_x;
+  bool quad = c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  double middle = (pitch - 1) / 2.0, m00 = 0, m10 = 0, m01 = 0;
+
+  for (uint32_t v = 0; v < pitch; v++)
+    for (uint32_t u = 0; u < pitch; u++) {
+      double value = value_at (w, left + u, top + v) - t;
+
+      if ((c->threshold_mode || c->brightest) && value < 0)
+        value = 0;
+      value = pow (value * weight_at (w, u - *x, v - *y), c->power);
+      m00 += value;
+      m10 += (quad ? copysign (u != middle, u - middle) : u) * value;
+      m01 += (quad ? copysign (v != middle, v - middle) : v) * value;
+    }
+  if (m00 <= 0)
+    return false;
+  *x = quad ? middle + c->quad_gain * m10 / m00 : m10 / m00;
+  *y = quad ? middle + c->quad_gain * m01 / m00 : m01 / m00;
+  return true;
+}
+
 /* Cell (row, column) from its definition. */
 static void
 check_cell (const Work *w, uint32_t row, uint32_t column)
@@ -139,27 +179,18 @@ check_cell (const Work *w, uint32_t row, uint32_t column)
   const ImkShcentroidConfig *c = &w->config;
   uint32_t pitch = (uint32_t) c->pitch_x;
   uint32_t left = column * pitch, top = row * pitch;
-  double t = c->threshold_mode ? threshold_of (w, left, top) : 0;
-  double middle = (pitch - 1) / 2.0, m00 = 0, m10 = 0, m01 = 0;
+  double t =
+      c->threshold_mode || c->brightest ? threshold_of (w, left, top) : 0;
+  double x = (pitch - 1) / 2.0, y = x;
   const float *actual =
       (const float *) w->out.data + (row * c->columns + column) * w->out.width;
   float expected[2];
 
-  for (uint32_t v = 0; v < pitch; v++)
-    for (uint32_t u = 0; u < pitch; u++) {
-      double value = value_at (w, left + u, top + v) - t;
-
-      if (c->threshold_mode && value < 0)
-        value = 0;
-      value *= weight_at (w, u - middle, v - middle);
-      m00 += value;
-      m10 += u * value;
-      m01 += v * value;
-    }
-  if (m00 <= 0)
-    return;
-  expected[0] = (float) (left + fmin (fmax (m10 / m00, 0), pitch - 1.0));
-  expected[1] = (float) (top + fmin (fmax (m01 / m00, 0), pitch - 1.0));
+  for (uint32_t k = 0; k < c->iterations; k++)
+    if (!centroid_of (w, left, top, t, &x, &y))
+      return;
+  expected[0] = (float) (left + fmin (fmax (x, 0), pitch - 1.0));
+  expected[1] = (float) (top + fmin (fmax (y, 0), pitch - 1.0));
   /* one float32 step: how the sum of corner and quotient is formed is free */
   for (int i = 0; i < 2; i++)
     if (fabsf (actual[i] - expected[i]) > 1.2e-7f * expected[i])
@@ -234,7 +265,8 @@ run_variant (const char *name, const ImkShcentroidConfig *config, bool cold)
       {"cpu", "plain-loop", run_plain, &w},
   };
   bool plain = config->type == IMK_TYPE_U8 && !config->threshold_mode &&
-               !config->dark && !config->weighting;
+               !config->dark && !config->weighting && !config->brightest &&
+               !config->estimator && !config->window && config->power == 1;
 
   work_open (&w, cold);
   check (&w);
@@ -299,11 +331,19 @@ run_options (const char *base_name, const ImkShcentroidConfig *base)
   run_variant (name, &c, false)
   OPTION ("relative", c.threshold = 0.3,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE);
+  OPTION ("absolute", c.threshold = 128,
+      c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+  OPTION ("brightest", c.brightest = 20);
+  OPTION ("quad", c.estimator = IMK_SHCENTROID_ESTIMATOR_QUAD);
+  OPTION ("power", c.power = 1.5);
+  OPTION ("tracking", c.window = IMK_SHCENTROID_WINDOW_TRACKING);
   OPTION ("dark-flat", c.dark = dark, c.flat = flat);
   /* a dark of 100 frames, which does not fit 32 bits with a flat */
   OPTION ("dark-100-flat", c.dark = mean, c.flat = flat);
   OPTION (
       "weight", c.sigma = 3, c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
+  OPTION ("iterations", c.sigma = 3, c.iterations = 3,
+      c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN);
   OPTION ("dark-flat-relative-weight", c.dark = dark, c.flat = flat,
       c.threshold = 0.3, c.sigma = 3,
       c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RELATIVE,

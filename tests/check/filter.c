@@ -275,7 +275,9 @@ GST_START_TEST (test_a_frame_without_the_end_of_its_last_row_is_too_small)
   gst_buffer_memset (buffer, 0, 0, -1);
   check_push (s.h, buffer, GST_FLOW_ERROR);
   check_message_says (check_message (s.bus, GST_MESSAGE_ERROR),
-      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "253 bytes is too small");
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
+      "253 bytes is too small for a 61x4 GRAY8 frame, which has 256: rows are "
+      "padded to multiples of 4 bytes, here 64,");
   stage_free (&s);
   g_free (line);
 }

@@ -465,6 +465,36 @@ GST_START_TEST (test_what_is_wrong_is_said)
 }
 GST_END_TEST
 
+/* Caps that are refused come again with each buffer and each negotiation. */
+GST_START_TEST (test_what_is_wrong_is_said_once)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/sec.PRM "
+      "format=f32 ! x.secondary insarxcorr name=x " GRID " ! fakesink");
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  for (guint run = 0; run < 2; run++) {
+    guint n_sources = 0, n = 0;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    while (n_sources < 2) { /* what each says at its end */
+      GstMessage *message = check_message (bus, GST_MESSAGE_ERROR);
+      gboolean is_own = GST_MESSAGE_SRC (message) == GST_OBJECT (element);
+
+      n += is_own;
+      n_sources += !is_own;
+      gst_message_unref (message);
+    }
+    fail_unless_equals_int (n, 1);
+    gst_element_set_state (pipeline, GST_STATE_NULL);
+  }
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* A flush makes the sources try again. */
 GST_START_TEST (test_what_was_refused_is_refused_again)
 {
@@ -473,8 +503,10 @@ GST_START_TEST (test_what_was_refused_is_refused_again)
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   for (guint i = 0; i < 2; i++) {
-    /* of insarxcorr, and of both sources, which then rest */
-    for (guint n = i == 0 ? 3 : 2; n > 0; n--)
+    /* of insarxcorr, and of both sources, which then rest; then of the one that
+     * is refused again, before the other is flushed perhaps, which then waits
+     */
+    for (guint n = i == 0 ? 3 : 1; n > 0; n--)
       gst_message_unref (check_message (bus, GST_MESSAGE_ERROR));
     gst_element_seek_simple (
         pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0);
@@ -607,6 +639,49 @@ GST_START_TEST (test_too_few_offsets_give_no_fit)
 }
 GST_END_TEST
 
+/* Offsets of a plane and up to @scatter from it, into a.dat. */
+static void
+write_offsets (gdouble scatter)
+{
+  GString *text = g_string_new (NULL);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+
+  for (guint i = 0; i < 60; i++) {
+    gdouble x = 100 * (i % 10), y = 90 * (i / 10);
+    gdouble dx = 3 + 0.001 * x + g_rand_double_range (rand, -scatter, scatter);
+    gdouble dy = -5 + 0.002 * y + g_rand_double_range (rand, -scatter, scatter);
+
+    g_string_append_printf (
+        text, " %d %.3f %d %.3f 25.00 \n", (gint) x, dx, (gint) y, dy);
+  }
+  check_write_file ("a.dat", text->str, (gssize) text->len);
+  g_string_free (text, TRUE);
+}
+
+/* Correlations of chance are above fit-snr where templates are small. */
+GST_START_TEST (test_offsets_that_do_not_agree_are_said)
+{
+  for (guint far = 0; far < 2; far++) {
+    GstElement *pipeline;
+    GstBus *bus;
+
+    write_offsets (far ? 20 : 0.5);
+    pipeline = check_launch ("filesrc location=$/a.dat ! insarfit ! fakesink");
+    bus = gst_element_get_bus (pipeline);
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (far)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "The offsets do not agree: 60 of them lie 1");
+    gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+    gst_object_unref (bus);
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
 /* Their offsets are found, but GMTSAR's correlation is of whole numbers. */
 GST_START_TEST (test_numbers_below_1_are_told)
 {
@@ -687,12 +762,14 @@ insarxcorr_suite (void)
   tcase_add_loop_test (tc, test_a_run_can_be_repeated, 0, 2);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);
   tcase_add_test (tc, test_what_is_wrong_is_said);
+  tcase_add_test (tc, test_what_is_wrong_is_said_once);
   tcase_add_test (tc, test_what_was_refused_is_refused_again);
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
   tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
+  tcase_add_test (tc, test_offsets_that_do_not_agree_are_said);
   tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (

@@ -252,6 +252,48 @@ GST_START_TEST (test_wrong_settings_are_said)
 }
 GST_END_TEST
 
+/* --- settings that are right, but not meant --------------------------------
+ */
+
+/* Says @launch, with a calibration of two cameras, that? Once, while properties
+ * change. */
+static void
+check_said (const gchar *properties, const gchar *words)
+{
+  gchar *path = check_path_of ("two.ini");
+  gchar *launch =
+      g_strdup_printf (ELEMENT "calibration=%s %s", path, properties);
+  Run r;
+
+  fail_unless (g_file_set_contents (path,
+      "[camera 0]\npolynomial=806;-0.06\n[camera 1]\npolynomial=805;-0.06\n",
+      -1, NULL));
+  r = run_new (launch, 1 << SRC);
+  push_all (&r, 0, 1);
+  g_object_set (r.element, "crop-top", 1, NULL);
+  push_all (&r, 1, 2);
+  if (words)
+    check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  fail_unless_equals_int (
+      check_count_messages (r.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING), 0);
+  run_free (&r);
+  g_free (launch);
+  g_free (path);
+}
+
+GST_START_TEST (test_settings_that_are_not_meant_are_said)
+{
+  on_cuda = __i__;
+  check_said ("", "The calibration is of 2 cameras, but cameras is 1");
+  check_said ("camera-order=1", NULL);
+  check_said ("cameras=2", NULL);
+  check_said ("cameras=2 ascans-per-bscan=1", "images will be black");
+  check_said ("cameras=2 ascans-per-bscan=1 background=running", NULL);
+}
+GST_END_TEST
+
 /* --- buffers that are too short --------------------------------------------
  */
 
@@ -299,6 +341,7 @@ octbscan_input_suite (void)
       tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));
   tcase_add_test (tc, test_images_that_are_too_large_are_said);
   tcase_add_loop_test (tc, test_pattern_and_curve_are_read, 0, 2);
+  tcase_add_loop_test (tc, test_settings_that_are_not_meant_are_said, 0, 2);
   tcase_add_loop_test (tc, test_short_buffers_are_said, 0, 2);
   tcase_add_loop_test (
       tc, test_wrong_settings_are_said, 0, G_N_ELEMENTS (refusals));

@@ -533,10 +533,14 @@ GST_START_TEST (test_a_set_ends_by_set_size_signal_eos_and_caps)
     ps_push (&ps, i);
   ps_caps (&ps, "GRAY8"); /* what there is is solved first */
   check_tensor (ps.normal, normal_, 3, 5e-4);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "3 of 5 pictures");
   for (guint i = 0; i < 4; i++)
     ps_push (&ps, i);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
   check_tensor (ps.normal, normal_, 3, 0.01);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "4 of 5 pictures");
   fail_unless_equals_int (
       check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
       0);
@@ -558,6 +562,49 @@ GST_START_TEST (test_too_few_pictures_are_said)
   check_tensor (ps.ambient, mean, 1, 1e-4);
   check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 8 pictures");
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* Who says which light a picture is of has none in the wrong place. */
+GST_START_TEST (test_lights_may_be_left_out_by_name)
+{
+  Ps ps = ps_new ("index-source=offset", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i += 2) {
+    GstBuffer *buffer = picture (&ps, i);
+
+    GST_BUFFER_OFFSET (buffer) = i;
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+  }
+  fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
+  check_tensor (ps.normal, normal_, 3, 5e-4);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
+      0);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_mask_without_a_pixel_is_said)
+{
+  g_autofree gchar *path = check_path_of ("empty.npy");
+  g_autofree gchar *properties = g_strdup_printf ("mask-location=%s", path);
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  const guint8 bytes[HEIGHT * WIDTH] = {0};
+  const gdouble nothing[] = {0, 0, 0};
+  Ps ps;
+
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_U8, 2, dims, bytes, NULL));
+  ps = ps_new (properties, "normal", NULL);
+  ps_caps (&ps, "GRAY8");
+  ps_push_set (&ps);
+  check_tensor (ps.normal, nothing, 3, 0);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "mask-location is 0 everywhere");
   ps_free (&ps);
 }
 GST_END_TEST
@@ -777,6 +824,8 @@ GST_START_TEST (test_sets_of_bands_are_counted_in_lights)
   }
   ps_push_bands (&ps, 4, "by-light", 0, 4 * 5 + 3);
   fail_unless (gst_harness_push_event (ps.sink, gst_event_new_eos ()));
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "5 of 8 lights");
   check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
       "3 pictures of lights of which not all 4 bands");
@@ -1007,7 +1056,9 @@ GST_START_TEST (test_bad_settings_are_refused)
       {"light-model", "unit", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
           "light-model=unit"},
       {"memory-limit", "1000", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-          "memory-limit"},
+          "; memory-limit allows 0 MiB"},
+      {"host-memory-limit", "1000", GST_LIBRARY_ERROR,
+          GST_LIBRARY_ERROR_SETTINGS, "1 MiB; host-memory-limit allows 0 MiB"},
   };
 
   fail_unless (gst_imaging_npy_save (
@@ -1433,6 +1484,8 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
   tcase_add_test (tc, test_too_few_pictures_are_said);
+  tcase_add_test (tc, test_lights_may_be_left_out_by_name);
+  tcase_add_test (tc, test_a_mask_without_a_pixel_is_said);
   tcase_add_test (tc, test_a_flush_drops_the_set);
   tcase_add_test (tc, test_updates_show_the_set_so_far);
   tcase_add_test (tc, test_stop_below_ends_the_set_early);

@@ -239,6 +239,33 @@ GST_START_TEST (test_a_flat_evens_out_what_the_dark_left)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_a_flat_without_light_is_told)
+{
+  Sh sh = sh_new (backends[__i__], "");
+
+  fail_unless (sh_capture (&sh, "dark", 1, NULL));
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  sh_check_captured (&sh, "dark", 1, NULL);
+  fail_unless (sh_capture (&sh, "flat", 2, NULL));
+  sh_value (&sh, frame_new (NULL, 9), 0, 0);
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "no light above the dark");
+  sh_check_captured (&sh, "flat", 2, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 99), 0, IMK_SHCENTROID_FLAGS),
+      IMK_SHCENTROID_NO_FLUX);
+  fail_unless (sh_capture (&sh, "flat", 1, NULL));
+  sh_value (&sh, frame_new (NULL, 50), 0, 0);
+  sh_check_captured (&sh, "flat", 1, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 99), 0, IMK_SHCENTROID_FLUX), 16 * 89);
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
 /* One spot a cell at (@x, @y) of it; @dark: none in cell 2. */
 static GstBuffer *
 spots (guint x, guint y, gboolean dark)
@@ -329,7 +356,7 @@ GST_END_TEST;
 
 GST_START_TEST (test_a_capture_without_frames_is_refused)
 {
-  static const gchar *const kinds[] = {"dark", "flat", "reference"};
+  static const gchar *const kinds[] = {"dark", "flat", "reference", "template"};
   Sh sh = sh_new (backends[__i__], "");
 
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
@@ -354,6 +381,28 @@ GST_START_TEST (test_a_capture_that_ends_early_changes_nothing)
       GST_STATE_CHANGE_SUCCESS);
   check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
       GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "2 of 5 frames");
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_flush_does_not_end_a_capture)
+{
+  Sh sh = sh_new (backends[__i__], "");
+  GstSegment segment;
+
+  fail_unless (sh_capture (&sh, "dark", 3, NULL));
+  sh_value (&sh, frame_new (NULL, 10), 0, 0);
+  gst_harness_push_event (sh.h, gst_event_new_flush_start ());
+  gst_harness_push_event (sh.h, gst_event_new_flush_stop (TRUE));
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (sh.h, gst_event_new_segment (&segment));
+  sh_value (&sh, frame_new (NULL, 20), 0, 0);
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
+  sh_value (&sh, frame_new (NULL, 30), 0, 0);
+  sh_check_captured (&sh, "dark", 3, NULL);
+  fail_unless_equals_float (
+      sh_value (&sh, frame_new (NULL, 30), 0, IMK_SHCENTROID_FLUX), 160);
   sh_free (&sh);
 }
 GST_END_TEST;
@@ -510,7 +559,16 @@ GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
                GST_FLOW_OK);
   check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
-      "The captured dark is of another frame");
+      "The captured dark is of another frame or grid than this one. Set "
+      "dark-location, to \"\" for none;");
+
+  /* as it says */
+  g_object_set (sh.element, "dark-location", "", NULL);
+  gst_harness_set_src_caps_str (sh.h, caps);
+  check_push (sh.h,
+      gst_buffer_new_allocate (NULL, 2 * (N_PIXELS + WIDTH), NULL),
+      GST_FLOW_OK);
+  gst_buffer_unref (check_pull (sh.h));
   sh_free (&sh);
 }
 GST_END_TEST;
@@ -655,6 +713,7 @@ shcentroid_calibration_suite (void)
   tcase_add_loop_test (
       tcase, test_a_dark_is_the_mean_of_the_frames_that_were_asked_for, 0, n);
   tcase_add_loop_test (tcase, test_a_flat_evens_out_what_the_dark_left, 0, n);
+  tcase_add_loop_test (tcase, test_a_flat_without_light_is_told, 0, n);
   tcase_add_loop_test (
       tcase, test_references_are_the_mean_of_valid_centroids, 0, n);
   tcase_add_loop_test (
@@ -664,6 +723,7 @@ shcentroid_calibration_suite (void)
   tcase_add_loop_test (tcase, test_a_capture_without_frames_is_refused, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_that_ends_early_changes_nothing, 0, n);
+  tcase_add_loop_test (tcase, test_a_flush_does_not_end_a_capture, 0, n);
   tcase_add_loop_test (tcase, test_a_capture_ends_with_the_stream, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_that_no_frame_came_for_is_dropped, 0, n);

@@ -211,6 +211,7 @@ GST_START_TEST (test_a_grid_that_is_not_found_is_a_warning_or_an_error)
 {
   Sh sh =
       sh_new (backends[__i__], "columns=2 rows=2 pitch-x=50 pitch-y=50", FALSE);
+  GstElement *element;
   GstBuffer *out;
 
   sh_find (&sh);
@@ -220,6 +221,19 @@ GST_START_TEST (test_a_grid_that_is_not_found_is_a_warning_or_an_error)
   fail_unless_equals_int (n_rows_of (out), 4);
   gst_buffer_unref (out);
   fail_if (g_file_test (sh.map, G_FILE_TEST_EXISTS));
+
+  /* that in force stays, also when another is just being set */
+  element = sh_element (&sh);
+  g_object_set (element, "columns", 0, NULL);
+  sh_find (&sh);
+  out = sh_frame (&sh, dark_new ());
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "There is no grid of spots");
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "0 columns");
+  fail_unless_equals_int (n_rows_of (out), 4);
+  gst_buffer_unref (out);
+  gst_object_unref (element);
   sh_free (&sh);
 
   sh = sh_new (backends[__i__], "", TRUE);

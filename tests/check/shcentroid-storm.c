@@ -15,7 +15,7 @@ static const gchar *const backends[] = {"cpu", "cuda"};
 enum { WIDTH = 40, HEIGHT = 30, N_FRAMES = 300, N_STORMS = 3 };
 #define GRID "pitch-x=10 pitch-y=10 columns=4 rows=3 "
 
-static gchar *good_dark, *bad_dark, *nan_map, *map;
+static gchar *good_dark, *bad_dark, *nan_map, *map, *lut, *template, *found;
 
 static gchar *
 save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
@@ -40,12 +40,16 @@ make_files (void)
   bad_dark = save ("other-dark.npy", HEIGHT + 1, WIDTH, 1.5);
   nan_map = save ("nan-map.npy", 2, 4, NAN);
   map = save ("map.npy", 3, 4, 7);
+  lut = save ("lut.npy", 1, 256, -1e9);
+  template = save ("template.npy", 3, 4, 5); /* even: refused */
+  found = check_path_of ("found.npy");
 }
 
 static void
 remove_files (void)
 {
-  gchar **paths[] = {&good_dark, &bad_dark, &nan_map, &map};
+  gchar **paths[] = {
+      &good_dark, &bad_dark, &nan_map, &map, &lut, &template, &found};
 
   for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
     g_clear_pointer (paths[i], g_free);
@@ -83,7 +87,17 @@ static const Choice choices[] = {
     {"sigma", {"1", "3", "0.01", "1e6", "2"}},
     {"iterations", {"1", "3", "1", "5", "1"}},
     {"power", {"1", "2", "1.5", "4", "1"}},
-    {"estimator", {"cog", "quad", "cog", "cog", "quad"}},
+    {"estimator", {"cog", "quad", "correlation", "cog", "correlation"}},
+    {"template-source", {"stored", "frame", "stored", "frame", "stored"}},
+    {"template-cell", {"-1", "0", "5", "100000", "0"}},
+    {"template-margin", {"0", "1", "2", "40", "0"}},
+    {"correlation",
+        {"normalised", "covariance", "difference", "difference", "normalised"}},
+    {"peak-fit",
+        {"paraboloid", "parabola", "parabola", "parabola", "parabola"}},
+    {"search-range", {"4", "1", "32", "2", "4"}},
+    {"min-correlation", {"0.25", "0", "1", "0.5", "0"}},
+    {"lattice", {"any", "square", "hexagonal", "any", "square"}},
     {"quad-gain", {"1", "2", "0.5", "1", "1"}},
     {"window", {"cell", "tracking", "cell", "cell", "tracking"}},
     {"tracking-gain", {"1", "0", "0.5", "1", "1"}},
@@ -104,23 +118,32 @@ static void
 change_files (GstElement *element, GRand *random)
 {
   const gchar *const darks[] = {good_dark, bad_dark, "", "/nowhere.npy"};
+  const gchar *const flats[] = {"", good_dark, bad_dark, nan_map};
   const gchar *const maps[] = {"", nan_map, map, ""};
+  const gchar *const luts[] = {"", lut, "", map};
+  const gchar *const templates[] = {"", template, map, good_dark};
 
   g_object_set (element, "dark-location",
-      darks[g_rand_int_range (random, 0, 4)], "map-location",
-      maps[g_rand_int_range (random, 0, 4)], NULL);
+      darks[g_rand_int_range (random, 0, 4)], "flat-location",
+      flats[g_rand_int_range (random, 0, 4)], "bad-pixels-location",
+      flats[g_rand_int_range (random, 0, 4)], "map-location",
+      maps[g_rand_int_range (random, 0, 4)], "lut-location",
+      luts[g_rand_int_range (random, 0, 4)], "template-location",
+      templates[g_rand_int_range (random, 0, 4)], NULL);
 }
 
 static void
 ask_for_captures (GstElement *element, GRand *random)
 {
   static const gchar *const names[] = {
-      "capture-dark", "capture-flat", "capture-reference"};
+      "capture-dark", "capture-flat", "capture-reference", "capture-template"};
   guint n = (guint) g_rand_int_range (random, 1, 4);
   gboolean begun; /* not while one of another kind is under way */
 
   g_signal_emit_by_name (
-      element, names[g_rand_int_range (random, 0, 3)], n, NULL, &begun);
+      element, names[g_rand_int_range (random, 0, 4)], n, NULL, &begun);
+  if (g_rand_boolean (random))
+    g_signal_emit_by_name (element, "find-grid", found);
 }
 
 static void
@@ -165,7 +188,8 @@ calm (GstElement *element)
     gst_util_set_object_arg (
         G_OBJECT (element), choices[i].name, choices[i].values[0]);
   g_object_set (element, "dark-location", "", "flat-location", "",
-      "reference-location", "", "map-location", "", NULL);
+      "bad-pixels-location", "", "lut-location", "", "reference-location", "",
+      "template-location", "", "map-location", "", NULL);
 }
 
 /* --- frames --- */
@@ -280,6 +304,62 @@ GST_START_TEST (
 }
 GST_END_TEST;
 
+/* --- two settings --- */
+
+/* One takes effect in the kernel that there is, one needs a new one. */
+static void
+choose (GstElement *element, guint which)
+{
+  g_object_set (element, "threshold", which & 1 ? 40.0 : 0.0, NULL);
+  g_object_set (element, "x0", which & 2 ? 3.5 : 0.0, NULL);
+}
+
+static gpointer
+choose_in_turns (gpointer element)
+{
+  for (guint i = 0; !g_atomic_int_get (&stop); i++) {
+    choose (element, i / 2 + i % 2); /* one at a time */
+    g_usleep (i % 500);
+  }
+  return NULL;
+}
+
+GST_START_TEST (test_no_frame_is_of_two_settings)
+{
+  GstElement *element = element_new (backends[__i__], NULL);
+  GstHarness *h = harness_new (element);
+  GBytes *expected[4];
+  GThread *thread;
+  guint seen = 0;
+
+  gst_util_set_object_arg (G_OBJECT (element), "threshold-mode", "absolute");
+  for (guint i = 0; i < 4; i++) {
+    choose (element, i);
+    expected[i] = measure (h, 9);
+  }
+  g_atomic_int_set (&stop, FALSE);
+  thread = g_thread_new ("choose", choose_in_turns, element);
+  /* on a busy machine the other thread may take a while to run */
+  for (guint k = 0; k < N_FRAMES || (seen != 15 && k < 100000); k++) {
+    GBytes *numbers = measure (h, 9);
+    guint which = 0;
+
+    while (which < 4 && !g_bytes_equal (numbers, expected[which]))
+      which++;
+    fail_unless (which < 4, "frame %u is of no setting", k);
+    seen |= 1u << which;
+    g_bytes_unref (numbers);
+  }
+  g_atomic_int_set (&stop, TRUE);
+  g_thread_join (thread);
+  fail_unless_equals_int (seen, 15);
+  for (guint i = 0; i < 4; i++)
+    g_bytes_unref (expected[i]);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST;
+
 /* No frame comes: nothing is captured, and it is said at the end. */
 GST_START_TEST (test_a_capture_without_frames_is_a_warning_at_the_end)
 {
@@ -352,6 +432,7 @@ shcentroid_storm_suite (void)
   tcase_add_checked_fixture (tcase, make_files, remove_files);
   tcase_add_loop_test (tcase,
       test_a_storm_of_settings_leaves_the_stream_and_the_numbers_whole, 0, n);
+  tcase_add_loop_test (tcase, test_no_frame_is_of_two_settings, 0, n);
   tcase_add_loop_test (
       tcase, test_a_capture_without_frames_is_a_warning_at_the_end, 0, n);
   tcase_add_loop_test (tcase, test_what_cannot_be_is_not_taken, 0, n);

@@ -1722,9 +1722,23 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
       {"sigma", "2.5", TRUE}, {"iterations", "4", TRUE}, {"power", "1.5", TRUE},
       {"estimator", "quad", TRUE}, {"quad-gain", "0.5", TRUE},
       {"window", "tracking", TRUE}, {"tracking-gain", "0.25", TRUE},
-      {"tracking-reset", "7", TRUE}, {"remove-tilt", "true", TRUE}};
+      {"tracking-reset", "7", TRUE}, {"remove-tilt", "true", TRUE},
+      {"template-location", "t.npy"}, {"template-source", "frame"},
+      {"template-cell", "3"}, {"template-margin", "2"},
+      {"correlation", "covariance", TRUE}, {"peak-fit", "parabola", TRUE},
+      {"search-range", "7", TRUE}, {"min-correlation", "0.5", TRUE},
+      {"grid-rule", "paper"}, {"aperture", "9.6"}, {"lenslet-pitch", "600"},
+      {"pixel-size", "7.4"}, {"focal-length", "40.5"}, {"slope-unit", "rad"},
+      {"lattice", "hexagonal"}, {"find-grid-location", "g.npy"}};
   GstElement *element = gst_element_factory_make ("shcentroid", NULL);
+  guint n_all, n_own = 0;
+  GParamSpec **all =
+      g_object_class_list_properties (G_OBJECT_GET_CLASS (element), &n_all);
 
+  for (guint i = 0; i < n_all; i++)
+    n_own += all[i]->owner_type == G_OBJECT_TYPE (element);
+  g_free (all);
+  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties)); /* every one */
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
     const gchar *name = properties[i].name;
     GParamSpec *spec =

@@ -259,6 +259,40 @@ GST_START_TEST (test_another_image_may_follow_but_not_cut_in)
 }
 GST_END_TEST
 
+/* Zeros are written then. */
+GST_START_TEST (test_a_fit_of_another_pair_is_said)
+{
+  static const struct {
+    const gchar *properties, *words; /* NULL: nothing is said */
+  } cases[] = {
+      {"shift-a=400", "0 % of the image that goes, 97 x 301"},
+      {"shift-r=-90 shift-a=-240",
+          "97 x 301, with shifts of -90 columns and -240 lines"},
+      {"width=1000 height=2000", "1 % of the image that goes, 1000 x 2000"},
+      {"shift-r=30 shift-a=-90", NULL},
+      {WARP, NULL},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *text = g_strdup_printf (
+        "slcsrc location=$/sec.PRM ! slcresample %s ! fakesink",
+        cases[i].properties);
+    GstElement *pipeline = check_launch (text);
+    GstBus *bus = gst_element_get_bus (pipeline);
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (cases[i].words)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+    gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+    gst_object_unref (bus);
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
 /* Caps that are refused come again with each buffer and each negotiation. */
 GST_START_TEST (test_what_is_wrong_is_said_once)
 {
@@ -354,6 +388,7 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_a_flush_begins_anew);
   tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
+  tcase_add_test (tcase, test_a_fit_of_another_pair_is_said);
   tcase_add_test (tcase, test_what_is_wrong_is_said_once);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;

@@ -80,9 +80,9 @@ test_known_dispersion_is_found (void)
         &error);
     printf ("# psi %g %g: d2 %.2f, d3 %.2f, sharpness %.2f to %.2f\n",
         psi[k][0], psi[k][1], found.d2, found.d3, found.before, found.after);
-    test_check (fabs (found.d2 + psi[k][0]) < 0.3, "d2 is %.3f, expected %.3f",
+    test_check (fabs (found.d2 + psi[k][0]) < 0.02, "d2 is %.3f, expected %.3f",
         found.d2, -psi[k][0]);
-    test_check (fabs (found.d3 + psi[k][1]) < 0.5, "d3 is %.3f, expected %.3f",
+    test_check (fabs (found.d3 + psi[k][1]) < 0.02, "d3 is %.3f, expected %.3f",
         found.d3, -psi[k][1]);
     test_check (found.after >= found.before, "it was sharper before");
     test_image_free (&in);
@@ -113,7 +113,7 @@ test_each_camera_has_its_own (void)
     test_ok (imk_octbscan_estimate_dispersion (
                  &c, &in.image, 1, camera, 40, &found, &error),
         &error);
-    test_check (fabs (found.d2 + p[0]) < 0.3 && fabs (found.d3 + p[1]) < 0.5,
+    test_check (fabs (found.d2 + p[0]) < 0.05 && fabs (found.d3 + p[1]) < 0.05,
         "camera %u: %.3f %.3f, expected %.3f %.3f", camera, found.d2, found.d3,
         -p[0], -p[1]);
   }

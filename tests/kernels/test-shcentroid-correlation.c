@@ -1332,6 +1332,12 @@ test_errors (void)
   REFUSED ("template-margin is 5",
       k.template_source = IMK_SHCENTROID_TEMPLATE_FRAME, k.template_cell = 0,
       k.template_margin = 5);
+  REFUSED (
+      "A template of 1999996x16 pixels, as the smallest cell gives it less "
+      "template-margin, is larger than the frame of 30x20.",
+      k.template_source = IMK_SHCENTROID_TEMPLATE_FRAME, k.template_cell = 0,
+      k.template_margin = 2, k.columns = k.rows = 1, k.pitch_x = 2e6,
+      k.pitch_y = 20);
 #undef REFUSED
   pattern[21] = NAN;
   check_refused (&c, "Template 0 has the value nan at (5, 2)");

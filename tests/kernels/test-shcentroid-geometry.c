@@ -341,6 +341,7 @@ test_optics (void)
                   fabs (c.x0 - (50 - 3 * 150 / 7.4 + 1.5)) < 1e-9 &&
                   fabs (c.y0 - (50 - 3 * 150 / 7.4 - 2)) < 1e-9,
       "%u cells of %g from (%g, %g)", c.columns, c.pitch_x, c.x0, c.y0);
+  c = config_of (3000, 3000);
   for (uint32_t n = 1; n <= 200; n++) { /* 0.3 mm n times: no cell is lost */
     o = (ImkShcentroidOptics){0.3 * n, 300, 20, 0};
     test_ok (imk_shcentroid_optics_grid (&o, &c, &error), &error);
@@ -364,6 +365,16 @@ test_bad_optics (void)
     test_check (c.columns == before.columns && c.x0 == before.x0,
         "the configuration was touched");
   }
+  test_error (imk_shcentroid_optics_grid (
+                  &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
+      &error, IMK_ERROR_CONFIG,
+      "An aperture of 9.6 mm is 480 pixels of pixel-size 20 um across");
+  test_check (c.columns == before.columns, "the configuration was touched");
+  c.width = c.height =
+      421; /* of 16 cells of 30 pixels the outer ones reach in */
+  test_ok (imk_shcentroid_optics_grid (
+               &(ImkShcentroidOptics){9.6, 600, 20, 0}, &c, &error),
+      &error);
   test_error (imk_shcentroid_optics_slope (
                   &(ImkShcentroidOptics){9.6, 600, 20, 0}, &scale, &error),
       &error, IMK_ERROR_CONFIG, "focal-length (0 mm)");

@@ -129,6 +129,21 @@ set_relative (ImkShcentroidConfig *c)
 }
 
 static void
+set_range (ImkShcentroidConfig *c)
+{
+  set_relative (c);
+  c->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
+  c->threshold_least = 3 * read_noise; /* or noise alone has a range */
+}
+
+static void
+set_power (ImkShcentroidConfig *c)
+{
+  set_subtract (c);
+  c->power = 1.5;
+}
+
+static void
 set_brightest (ImkShcentroidConfig *c)
 {
   c->brightest = 20;
@@ -156,6 +171,15 @@ set_quad (ImkShcentroidConfig *c)
   c->quad_gain = spot_sigma * sqrt (M_PI / 2);
 }
 
+/* As bright as the spots, which difference asks for. */
+static void
+make_pattern (double flux)
+{
+  for (int i = 0; i < TEMPLATE * TEMPLATE; i++)
+    pattern[i] = (float) (flux * pixel_of_spot (i % TEMPLATE - TEMPLATE / 2,
+                                     i / TEMPLATE - TEMPLATE / 2));
+}
+
 static void
 set_correlation (ImkShcentroidConfig *c)
 {
@@ -173,6 +197,13 @@ set_covariance (ImkShcentroidConfig *c)
   c->correlation = IMK_SHCENTROID_CORRELATION_COVARIANCE;
 }
 
+static void
+set_difference (ImkShcentroidConfig *c)
+{
+  set_correlation (c);
+  c->correlation = IMK_SHCENTROID_CORRELATION_DIFFERENCE;
+}
+
 /* @least: the flux from which the variance agrees to 20 %. It is a first order
  * in the noise, of pixels that count for certain: at low flux pixels jump over
  * a threshold, most of all where they jump from 0 to T (keep).
@@ -188,12 +219,15 @@ static const Estimator estimators[] = {
     {"threshold subtract", set_subtract, 1000, 0.002},
     {"threshold keep", set_keep, 10000, 0.002},
     {"relative", set_relative, 1000, 0.02},
+    {"range", set_range, 1000, 0.02},
+    {"power", set_power, 1000, 0.02},
     {"brightest", set_brightest, 1000, 0.02},
     {"weight", set_weight, 300, 0.5}, /* drawn to the middle */
     {"iterative", set_iterative, 300, 0.002},
     {"quad", set_quad, 300, 0.3}, /* not linear */
     {"correlation", set_correlation, 300, 0.01},
     {"covariance", set_covariance, 300, 0.01},
+    {"difference", set_difference, 300, 0.01},
 };
 enum { N_ESTIMATORS = sizeof (estimators) / sizeof (estimators[0]) };
 
@@ -288,12 +322,10 @@ test_table (void)
 {
   for (uint32_t i = 0; i < SIZE * SIZE; i++)
     dark[i] = (float) offset;
-  for (int i = 0; i < TEMPLATE * TEMPLATE; i++)
-    pattern[i] = (float) pixel_of_spot (
-        i % TEMPLATE - TEMPLATE / 2, i / TEMPLATE - TEMPLATE / 2);
   for (int k = 0; k < N_FLUXES; k++) {
     TestImage in = make_frame (fluxes[k], 1 + (uint64_t) k);
 
+    make_pattern (fluxes[k]);
     for (int i = 0; i < N_ESTIMATORS; i++) {
       Figures f = table[i][k] = measure (&estimators[i], &in);
 
@@ -386,9 +418,13 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
       imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
   for (uint32_t i = 0; i < N_KINDS; i++) {
     uint32_t flags = (uint32_t) get (&out, i, IMK_SHCENTROID_FLAGS);
-    /* of more saturated pixels than brightest wants nothing is left */
-    bool nothing = i == DARK || i == NOISE || i == DEAD ||
-                   (i == SATURATED && c.brightest > 0);
+    /* of more saturated pixels than brightest wants nothing is left, and
+     * nowhere is there little difference to so bright a cell */
+    bool nothing =
+        i == DARK || i == NOISE || i == DEAD ||
+        (i == SATURATED &&
+            (c.brightest > 0 ||
+                c.correlation == IMK_SHCENTROID_CORRELATION_DIFFERENCE));
 
     test_check (!!(flags & invalid) == nothing &&
                     !!(flags & IMK_SHCENTROID_CLIPPED) == (i == CLIPPED) &&
@@ -417,6 +453,7 @@ check_kinds (const Estimator *e, ImkShcentroidInvalid policy)
 static void
 test_kinds (void)
 {
+  make_pattern (3000);
   for (int i = 0; i < N_ESTIMATORS; i++)
     for (int policy = 0; policy <= IMK_SHCENTROID_INVALID_REFERENCE; policy++)
       check_kinds (&estimators[i], policy);

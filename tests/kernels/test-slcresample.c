@@ -398,6 +398,8 @@ test_far_away_is_0 (void)
   for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
     memcpy (c.shift, shifts[i], sizeof (c.shift));
     test_image_put_complex (&out, 17, 19, 1, 1);
+    test_check (imk_slcresample_covered (&c) == 0, "%.3f are covered",
+        imk_slcresample_covered (&c));
     resample (&c, &in, &out, 50, 30);
     for (uint32_t a = 0; a < c.out_height; a++)
       for (uint32_t r = 0; r < c.out_width; r++) {
@@ -406,6 +408,36 @@ test_far_away_is_0 (void)
         test_image_get_complex (&out, r, a, &re, &im);
         test_check (re == 0 && im == 0, "(%u, %u) is %g %+gi", r, a, re, im);
       }
+  }
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+/* As many samples as are told are not 0. */
+static void
+test_what_is_covered_is_told (void)
+{
+  static const double shifts[][2] = {{0, 0}, {40, 3}, {-70, 30}, {5, -90}};
+  ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
+  Signal s = make_signal (0.85, 0);
+  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+
+  for (size_t i = 0; i < sizeof (shifts) / sizeof (shifts[0]); i++) {
+    double n = 0, told;
+
+    memcpy (c.shift, shifts[i], sizeof (c.shift));
+    resample (&c, &in, &out, 50, 30);
+    for (uint32_t a = 0; a < c.out_height; a++)
+      for (uint32_t r = 0; r < c.out_width; r++) {
+        double re, im;
+
+        test_image_get_complex (&out, r, a, &re, &im);
+        n += re != 0 || im != 0;
+      }
+    n /= (double) c.out_width * c.out_height;
+    told = imk_slcresample_covered (&c);
+    test_check (n > 0 && fabs (told - n) < 0.02,
+        "%.3f are covered, %.3f are told", n, told);
   }
   test_image_free (&in);
   test_image_free (&out);
@@ -476,6 +508,7 @@ main (void)
           test_pieces_and_threads_change_nothing},
       {"what is not finite counts as 0", test_what_is_not_finite_counts_as_0},
       {"an image far away is 0", test_far_away_is_0},
+      {"what is covered is told", test_what_is_covered_is_told},
       {"what is wrong is said", test_what_is_wrong_is_said},
       {NULL},
   };

@@ -89,9 +89,10 @@ class WrongInput(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def write_noise(self, name, seed):
+    def write_noise(self, name, seed, grain=1):
         rng = np.random.default_rng(seed)
-        rng.integers(-999, 999, (400, 400, 2)).astype("<i2").tofile(os.path.join(self.folder, name + ".SLC"))
+        small = rng.integers(-999, 999, (400 // grain, 400 // grain, 2))
+        np.kron(small, np.ones((grain, grain, 1))).astype("<i2").tofile(os.path.join(self.folder, name + ".SLC"))
         path = os.path.join(self.folder, name + ".PRM")
         with open(path, "w", encoding="ascii") as file:
             file.write(f"SLC_file = {name}.SLC\nnum_rng_bins = 400\nnum_valid_az = 400\nPRF = 1000\n")
@@ -101,6 +102,13 @@ class WrongInput(unittest.TestCase):
         out = os.path.join(self.folder, "out")
         text = coregister(self.write_noise("a", 1), self.write_noise("b", 2), out, status=1)
         self.assertIn("Too few patches correlate", text)
+        self.assertEqual(os.listdir(out), ["freq_xcorr.dat"])
+
+    def test_coarse_strangers_give_no_fringes_either(self):
+        """Some of their patches are alike by chance."""
+        out = os.path.join(self.folder, "out")
+        text = coregister(self.write_noise("a", 1, 4), self.write_noise("b", 2, 4), out, status=1)
+        self.assertIn("these do not agree", text)
         self.assertEqual(os.listdir(out), ["freq_xcorr.dat"])
 
     def test_an_image_that_is_not_there(self):

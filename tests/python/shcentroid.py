@@ -11,6 +11,9 @@ import numpy as np
 
 from support import SOURCE, Gst, data, launch, main, play, read_csv
 
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import noise
+
 GRID = "x0=23.51 y0=20.65 pitch-x=29.653 pitch-y=29.653 columns=16 rows=16"
 
 
@@ -147,6 +150,28 @@ class GeneratedFrames(Folder):
             texts.append([table[n] for n in ("x", "y", "dx", "dy", "flux", "flags")])
         for text in texts[1:]:
             np.testing.assert_array_equal(text, texts[0])
+
+
+BUILD = os.path.dirname(os.path.dirname(os.environ.get("IMK_MODULE_PATH", "/nowhere/at/all")))
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(BUILD, "tests/kernels/test-shcentroid-noise")),
+                     "the tests of the kernels are not built")
+class NoisePage(unittest.TestCase):
+    def test_the_page_has_what_is_measured(self):
+        def numbers(table):
+            rows = [row.strip("| ").split(" | ") for row in table.strip().split("\n")[2:]]
+            return [row[0] for row in rows], [
+                [float(number) for cell in row[1:] for number in cell.split(", ")] for row in rows]
+
+        with open(os.path.join(SOURCE, "docs", "shcentroid-noise.md")) as file:
+            page = file.read().split("<!-- table: begin -->\n")[1].split("<!-- table: end -->")[0]
+        names, told = numbers(page)
+        measured_names, measured = numbers(noise.write(noise.by_estimator(noise.measure(BUILD))))
+        self.assertEqual(names, measured_names)
+        # another libm may make another photon here and there
+        np.testing.assert_allclose(told, measured, rtol=0.05, atol=0.0015,
+                                   err_msg="tests/data/noise.py BUILD makes the page anew")
 
 
 if __name__ == "__main__":
