@@ -121,7 +121,7 @@ chain_cost (const ImkShcentroidConfig *c, gboolean calibrated)
   if (is_leveled (c))
     cost.sample += calibrated ? 0.45 : 0.2;
   if (c->brightest > 0) /* a search by halves */
-    cost.sample += 55;
+    cost.sample += 4.5;
   if (c->power != 1 && c->power != 2) /* exp and log */
     cost.sample += 28;
   if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)

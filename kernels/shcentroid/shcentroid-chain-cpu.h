@@ -25,6 +25,8 @@
 #define add_range ISA_NAME (add_range)
 #define find_ranges ISA_NAME (find_ranges)
 #define find_brightest ISA_NAME (find_brightest)
+#define gather_keys ISA_NAME (gather_keys)
+#define count_keys ISA_NAME (count_keys)
 #define count_brighter ISA_NAME (count_brighter)
 #define find_levels ISA_NAME (find_levels)
 #define spread_cells ISA_NAME (spread_cells)
@@ -743,6 +745,8 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef add_range
 #undef find_ranges
 #undef find_brightest
+#undef gather_keys
+#undef count_keys
 #undef count_brighter
 #undef find_levels
 #undef spread_cells

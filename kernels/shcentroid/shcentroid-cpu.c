@@ -14,9 +14,10 @@ enum {
   MAX_STRIP_ROWS = 64, /* of all strip_rows */
   CHAIN_TILE = 256,    /* the same for the chain, whose sums are longer */
   CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
-  STRIP_COLUMNS = 16,                             /* of the chain, at a time */
-  FOLDED_CELLS = 8,                               /* of the chain, at most */
-  WORTH_A_THREAD = 1 << 17,                       /* pixels; about 10 us */
+  MOST_KEYS = 4096, /* pixels of a window whose brightest are sought at once */
+  STRIP_COLUMNS = 16,       /* of the chain, at a time */
+  FOLDED_CELLS = 8,         /* of the chain, at most */
+  WORTH_A_THREAD = 1 << 17, /* pixels; about 10 us */
 };
 
 /* A rectangle in the frame. */

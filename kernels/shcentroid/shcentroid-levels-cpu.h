@@ -137,7 +137,46 @@ find_ranges (ChainTile *t)
   }
 }
 
-/* How many pixels of the window reach @key, and the smallest that does. */
+/* @keys: (out): of all pixels but bad ones; one more may be written. Returns:
+ * how many */
+FUNCTION uint32_t
+gather_keys (
+    const ChainTile *t, const ImkShcentroidWindow *w, uint32_t *restrict keys)
+{
+  float values[CHAIN_TILE];
+  uint32_t count = 0;
+
+  for (uint32_t y = 0; y < w->height; y++)
+    for (uint32_t x = 0; x < w->width; x += CHAIN_TILE) {
+      uint32_t n = w->width - x < CHAIN_TILE ? w->width - x : CHAIN_TILE;
+
+      load_row (t->f, w->x + x, w->y + y, n, values);
+      for (uint32_t i = 0; i < n; i++) {
+        keys[count] = imk_shcentroid_key (values[i]);
+        count += values[i] == values[i];
+      }
+    }
+  return count;
+}
+
+/* How many of @n reach @key, and the smallest that does. */
+FUNCTION uint32_t
+count_keys (
+    const uint32_t *restrict keys, uint32_t n, uint32_t key, uint32_t *smallest)
+{
+  uint32_t count = 0, least = UINT32_MAX;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t reaches = keys[i] >= key, k = keys[i] | (reaches - 1);
+
+    count += reaches;
+    least = k < least ? k : least;
+  }
+  *smallest = least;
+  return count;
+}
+
+/* The same of a window with more than MOST_KEYS. */
 FUNCTION uint32_t
 count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
     uint32_t *smallest)
@@ -152,10 +191,11 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
       load_row (t->f, w->x + x, w->y + y, n, values);
       for (uint32_t i = 0; i < n; i++) {
         uint32_t k = imk_shcentroid_key (values[i]);
-        bool counts = (k >= key) & (values[i] == values[i]);
+        uint32_t reaches = (k >= key) & (values[i] == values[i]);
 
-        count += counts;
-        least = counts && k < least ? k : least;
+        k |= reaches - 1;
+        count += reaches;
+        least = k < least ? k : least;
       }
     }
   *smallest = least;
@@ -167,15 +207,20 @@ FUNCTION double
 find_brightest (const ChainTile *t, uint32_t i)
 {
   uint32_t rank = imk_shcentroid_rank (&t->f->cpu->params, t->ranges[i].n);
+  const ImkShcentroidWindow *w = &t->windows[i];
+  bool fits = (uint64_t) w->width * w->height <= MOST_KEYS, found = false;
+  uint32_t keys[MOST_KEYS + 1], n_keys = 0;
   ImkShcentroidSearch search;
-  bool found = false;
 
   if (rank == 0)
     return -imk_shcentroid_infinity ();
+  if (fits)
+    n_keys = gather_keys (t, w, keys);
   search = imk_shcentroid_search (t->ranges[i], rank);
   while (!found && search.high - search.low > 1) {
-    uint32_t smallest, n = count_brighter (t, &t->windows[i],
-                           imk_shcentroid_search_key (&search), &smallest);
+    uint32_t key = imk_shcentroid_search_key (&search), smallest;
+    uint32_t n = fits ? count_keys (keys, n_keys, key, &smallest)
+                      : count_brighter (t, w, key, &smallest);
 
     found = imk_shcentroid_search_step (&search, n, smallest);
   }
