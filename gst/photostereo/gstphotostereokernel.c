@@ -194,6 +194,31 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+/* Without mm-per-pixel a picture is metres wide, and the lamps in its middle:
+ * normals are 25 degrees off then and look like others. */
+static void
+warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
+{
+  gdouble width = c->mm_per_pixel * c->width;
+  gdouble height = c->mm_per_pixel * c->height;
+  gdouble distance = 0;
+
+  if (!c->positions || c->model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL)
+    return;
+  for (guint i = 0; i < c->n_lights; i++) {
+    const ImkPhotostereoLight *l = &c->lights[i];
+
+    distance += hypot (hypot (l->x, l->y), l->z - c->plane_z) / c->n_lights;
+  }
+  if (distance < MAX (width, height))
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The lamps are %.4g mm away on average, and with mm-per-pixel=%g the "
+         "picture is %.4g x %.4g mm. Set mm-per-pixel; or light-units=directions "
+         "if lights-location has no positions in mm.",
+            distance, c->mm_per_pixel, width, height),
+        (NULL));
+}
+
 /* Pictures that do not fit the device stay where they are; the CPU has a copy
  * of all. */
 static ImkStatus
@@ -290,6 +315,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->full_scale = s.config.full_scale;
     self->warned_of_depth = FALSE;
     warn_of_lights (self, &s.config);
+    warn_of_scale (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);
   gst_photo_stereo_settings_clear (&s);

@@ -472,7 +472,7 @@ GST_END_TEST
 GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
-  Ps ps = ps_new ("cuda-devices=all n-threads=1 set-size=3");
+  Ps ps = ps_new ("cuda-devices=all n-threads=1 set-size=3 mm-per-pixel=0.1");
   gchar *backend;
 
   ps.info = check_info ("GRAY8", SIDE, SIDE);

@@ -1093,6 +1093,38 @@ GST_START_TEST (test_lights_that_cannot_do_are_said_before)
 }
 GST_END_TEST
 
+/* Pictures are 31 x 5 pixels. */
+GST_START_TEST (test_a_picture_among_the_lamps_is_said)
+{
+  static const struct {
+    const gchar *properties, *words; /* NULL: nothing is said */
+  } cases[] = {
+      {"", "on average, and with mm-per-pixel=1 the picture is 31 x 5 mm"},
+      {"mm-per-pixel=0.5", NULL},
+      {"mm-per-pixel=2", "mm-per-pixel=2 the picture is 62 x 10 mm"},
+      {"light-units=directions", NULL},
+      {"light-model=directional", NULL},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *path =
+        write_file ("near.txt", "0 8 16\n6 -4 16\n-6 -4 16\n9 4 18\n");
+    g_autofree gchar *properties =
+        g_strdup_printf ("lights-location=%s %s", path, cases[i].properties);
+    Ps ps = ps_new (properties, "normal", NULL);
+
+    ps_caps (&ps, "GRAY8");
+    if (cases[i].words)
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
+        0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_black_and_saturated_pictures_are_said)
 {
   const gdouble nothing[] = {0, 0, 0};
@@ -1501,6 +1533,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_bad_indices_are_refused);
   tcase_add_test (tc, test_bad_settings_are_refused);
   tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
+  tcase_add_test (tc, test_a_picture_among_the_lamps_is_said);
   tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
   tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);
   tcase_add_test (tc, test_saturation_says_where_samples_are_clipped);
