@@ -28,6 +28,12 @@ void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
 GST_IMAGING_API
 void gst_imaging_stats_add_lost (GstImagingStats *self);
 
+/* What an element counts of its own, @name: static, as "bad-ascans". */
+GST_IMAGING_API
+void gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name);
+GST_IMAGING_API
+void gst_imaging_stats_add_own (GstImagingStats *self, guint64 n);
+
 /* @self may be %NULL in these three. */
 GST_IMAGING_API
 void gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size);
@@ -50,7 +56,7 @@ guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
  *   bytes-downloaded, bytes-copied (host to host) (guint64) and time-p50,
  *   time-p99, time-max (gdouble, microseconds; 0 before the first frame).
  *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
- *   exact.
+ *   exact. Behind them what the element counts of its own.
  */
 GST_IMAGING_API
 GstStructure *gst_imaging_stats_to_structure (GstImagingStats *self);
