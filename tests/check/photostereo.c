@@ -1042,7 +1042,7 @@ GST_START_TEST (test_bad_settings_are_refused)
       {"lights-location", bad, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
           "line 2"},
       {"lights-location", long_file, GST_RESOURCE_ERROR,
-          GST_RESOURCE_ERROR_OPEN_READ, "17825792 bytes; a text of"},
+          GST_RESOURCE_ERROR_OPEN_READ, "17825792 bytes; a file of"},
       {"lights-location", mixed, GST_RESOURCE_ERROR,
           GST_RESOURCE_ERROR_OPEN_READ, "light-units"},
       {"intensities-location", few, GST_RESOURCE_ERROR,
