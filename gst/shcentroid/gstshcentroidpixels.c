@@ -82,9 +82,9 @@ install_selection (GObjectClass *klass)
           1e9, 0, live));
   g_object_class_install_property (klass, GST_SH_CENTROID_PROP_BRIGHTEST,
       g_param_spec_uint ("brightest", "Brightest pixels",
-          "Only so many pixels of a cell count, the brightest, and those of "
-          "equal value with the last; with threshold-action=subtract the value "
-          "after theirs is subtracted; 0 for all",
+          "Only so many pixels of a cell count, the brightest, and all that tie "
+          "with the last of them; with threshold-action=subtract the next lower "
+          "value is subtracted; 0 for all",
           0, G_MAXINT, 0, live));
   g_object_class_install_property (klass, GST_SH_CENTROID_PROP_WEIGHTING,
       g_param_spec_enum ("weighting", "Weighting",

@@ -144,6 +144,26 @@ find_range (
   return range;
 }
 
+/* How many values of the window, their keys turned around by @turn, reach @key,
+ * and the smallest that does. */
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __forceinline__ uint32_t
+count_keys (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, uint32_t turn, uint32_t key,
+    uint32_t *smallest)
+{
+  uint32_t n = 0, least = UINT32_MAX;
+
+  visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
+    uint32_t k = imk_shcentroid_key (value) ^ turn;
+
+    n += k >= key;
+    least = k >= key ? min (k, least) : least;
+  });
+  *smallest = reduce_team<WIDE> (team, LEAST, least);
+  return reduce_team<WIDE> (team, SUM, n);
+}
+
 /* All teams of a warp go on until the last has found its value: they shuffle
  * together. */
 template <typename Sample, bool CALIBRATED, bool WIDE>
@@ -151,27 +171,24 @@ static __device__ __noinline__ double
 find_brightest (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, ImkShcentroidRange range)
 {
-  uint32_t rank = imk_shcentroid_rank (&a.common.params, range.n);
+  const ImkShcentroidParams &params = a.common.params;
+  uint32_t rank = imk_shcentroid_rank (&params, range.n), smallest;
   ImkShcentroidSearch search = imk_shcentroid_search (range, rank);
   bool found = rank == 0 || search.high - search.low <= 1;
 
   while (__any_sync (0xffffffff, !found)) {
-    uint32_t key = imk_shcentroid_search_key (&search);
-    uint32_t n = 0, smallest = UINT32_MAX;
+    uint32_t n = count_keys<Sample, CALIBRATED, WIDE> (
+        a, team, w, 0, imk_shcentroid_search_key (&search), &smallest);
 
-    visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
-      uint32_t k = imk_shcentroid_key (value);
-
-      n += k >= key;
-      smallest = k >= key ? min (k, smallest) : smallest;
-    });
-    n = reduce_team<WIDE> (team, SUM, n);
-    smallest = reduce_team<WIDE> (team, LEAST, smallest);
     if (!found)
       found = imk_shcentroid_search_step (&search, n, smallest);
   }
-  return rank == 0 ? -imk_shcentroid_infinity ()
-                   : (double) imk_shcentroid_value_of_key (search.low);
+  if (params.subtract)
+    count_keys<Sample, CALIBRATED, WIDE> (a, team, w, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  return rank == 0         ? -imk_shcentroid_infinity ()
+         : params.subtract ? imk_shcentroid_lower_level (smallest)
+                           : (double) imk_shcentroid_value_of_key (search.low);
 }
 
 template <typename Sample, bool CALIBRATED, bool WIDE, bool RARE>

@@ -341,14 +341,12 @@ imk_shcentroid_needs_range (const ImkShcentroidParams *params)
   return imk_shcentroid_is_leveled (params) || params->brightest > 0;
 }
 
-/* Which value of a cell, counted from the largest as 1, is the level of the
- * brightest pixels; 0 when all are among them. */
+/* The rank, counted from the largest as 1, of the least of the brightest pixels
+ * of a cell; 0 when all are among them. */
 IMK_SHCENTROID_INLINE uint32_t
 imk_shcentroid_rank (const ImkShcentroidParams *params, uint32_t n)
 {
-  if (params->brightest == 0 || params->brightest >= n)
-    return 0;
-  return params->brightest + params->subtract;
+  return params->brightest < n ? params->brightest : 0;
 }
 
 /* The range is looked at where imk_shcentroid_needs_range () says so.
@@ -390,6 +388,25 @@ IMK_SHCENTROID_INLINE uint32_t
 imk_shcentroid_search_key (const ImkShcentroidSearch *s)
 {
   return s->low + (s->high - s->low) / 2;
+}
+
+/* When the search is done, one more count finds the next lower value: of keys
+ * turned around by this, those that reach imk_shcentroid_lower_key (). */
+#define IMK_SHCENTROID_LOWER UINT32_MAX
+
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_lower_key (const ImkShcentroidSearch *s)
+{
+  return ~s->low + 1;
+}
+
+/* @smallest: of that count; UINT32_MAX for none: all pixels are as bright as
+ * the brightest. Returns: the level of the brightest pixels */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_lower_level (uint32_t smallest)
+{
+  return smallest == UINT32_MAX ? -imk_shcentroid_infinity ()
+                                : imk_shcentroid_value_of_key (~smallest);
 }
 
 /* @n: values that reach the search key, @smallest: the smallest key of them.

@@ -159,16 +159,18 @@ gather_keys (
   return count;
 }
 
-/* How many of @n reach @key, and the smallest that does. */
+/* How many of @n, turned around by @turn, reach @key, and the smallest that
+ * does. */
 FUNCTION uint32_t
-count_keys (
-    const uint32_t *restrict keys, uint32_t n, uint32_t key, uint32_t *smallest)
+count_keys (const uint32_t *restrict keys, uint32_t n, uint32_t turn,
+    uint32_t key, uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t reaches = keys[i] >= key, k = keys[i] | (reaches - 1);
+    uint32_t k = keys[i] ^ turn, reaches = k >= key;
 
+    k |= reaches - 1;
     count += reaches;
     least = k < least ? k : least;
   }
@@ -178,8 +180,8 @@ count_keys (
 
 /* The same of a window with more than MOST_KEYS. */
 FUNCTION uint32_t
-count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
-    uint32_t *smallest)
+count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t turn,
+    uint32_t key, uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
   float values[CHAIN_TILE];
@@ -190,7 +192,7 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
 
       load_row (t->f, w->x + x, w->y + y, n, values);
       for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key (values[i]);
+        uint32_t k = imk_shcentroid_key (values[i]) ^ turn;
         uint32_t reaches = (k >= key) & (values[i] == values[i]);
 
         k |= reaches - 1;
@@ -206,10 +208,11 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
 FUNCTION double
 find_brightest (const ChainTile *t, uint32_t i)
 {
-  uint32_t rank = imk_shcentroid_rank (&t->f->cpu->params, t->ranges[i].n);
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
   const ImkShcentroidWindow *w = &t->windows[i];
   bool fits = (uint64_t) w->width * w->height <= MOST_KEYS, found = false;
-  uint32_t keys[MOST_KEYS + 1], n_keys = 0;
+  uint32_t keys[MOST_KEYS + 1], n_keys = 0, smallest;
   ImkShcentroidSearch search;
 
   if (rank == 0)
@@ -218,13 +221,21 @@ find_brightest (const ChainTile *t, uint32_t i)
     n_keys = gather_keys (t, w, keys);
   search = imk_shcentroid_search (t->ranges[i], rank);
   while (!found && search.high - search.low > 1) {
-    uint32_t key = imk_shcentroid_search_key (&search), smallest;
-    uint32_t n = fits ? count_keys (keys, n_keys, key, &smallest)
-                      : count_brighter (t, w, key, &smallest);
+    uint32_t key = imk_shcentroid_search_key (&search);
+    uint32_t n = fits ? count_keys (keys, n_keys, 0, key, &smallest)
+                      : count_brighter (t, w, 0, key, &smallest);
 
     found = imk_shcentroid_search_step (&search, n, smallest);
   }
-  return imk_shcentroid_value_of_key (search.low);
+  if (!params->subtract)
+    return imk_shcentroid_value_of_key (search.low);
+  if (fits)
+    count_keys (keys, n_keys, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  else
+    count_brighter (t, w, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  return imk_shcentroid_lower_level (smallest);
 }
 
 FUNCTION void

@@ -193,8 +193,9 @@ typedef enum ImkShcentroidFlags {
  *   1 nothing is left), or times the read noise; a cell of a map may have its
  *   own
  * @threshold_least: counts; the least T when relative or range
- * @brightest: pixels that count, those of equal value with the last too; 0 for
- *   all. When subtracting, T is at least the value after theirs, else theirs
+ * @brightest: pixels that count, and all that tie with the last of them; 0 for
+ *   all. When subtracting, T is at least the next lower value that differs,
+ *   else theirs. Where no value is lower all pixels count
  * @sigma: of the weight, pixels, above 0
  * @iterations: 1..100; from the second on the weight is about the centroid that
  *   the one before found. With the weight goes the noise: if a shift s of the

@@ -452,10 +452,14 @@ expected_level (const ImkShcentroidConfig *c, const TestImage *in, const Box *b)
     t = fmax (
         values[n - 1] + c->threshold * ((double) values[0] - values[n - 1]),
         c->threshold_least);
-  if (c->brightest > 0 && c->brightest < n)
-    t = fmax (t, c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT
-                     ? values[c->brightest]
-                     : values[c->brightest - 1]);
+  if (c->brightest > 0 && c->brightest < n) {
+    uint32_t k = c->brightest - 1;
+
+    if (c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT)
+      while (k < n && values[k] == values[c->brightest - 1])
+        k++; /* to the next lower value, if there is one */
+    t = k < n ? fmax (t, values[k]) : t;
+  }
 out:
   free (values);
   return t;
@@ -1166,6 +1170,78 @@ test_brightest_of_a_noisy_spot (void)
   free (light);
 }
 
+/* Spots of 8 bits that are too bright: far more pixels than are asked for share
+ * the highest value. All of them count, less the next lower value. */
+static void
+test_brightest_of_saturated_spots (void)
+{
+  enum { SIDE = 24 };
+  double light[SIDE * SIDE];
+  TestImage in = test_image_new (IMK_TYPE_U8, SIDE, SIDE, 1, 0), out;
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, SIDE, SIDE, SIDE, SIDE);
+  uint64_t seed = 11;
+
+  for (int round = 0; round < 200; round++) {
+    double x = 9.5 + test_random (&seed) % 1000 * 0.005;
+    double y = 9.5 + test_random (&seed) % 1000 * 0.005;
+    double p = 0, px = 0, py = 0;
+    int next = 0, n_full = 0;
+
+    memset (light, 0, sizeof (light));
+    add_spot (light, SIDE, SIDE, x, y, 2.5, 3000 * 2 * M_PI * 2.5 * 2.5);
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+      double v = fmin (floor (light[i] + test_random (&seed) % 4), 255);
+
+      set_sample (&in, i % SIDE, i / SIDE, v);
+      light[i] = v;
+      n_full += v == 255;
+      next = v < 255 && v > next ? (int) v : next;
+    }
+    for (uint32_t i = 0; i < SIDE * SIDE; i++)
+      if (light[i] > next) {
+        p += light[i] - next;
+        px += (light[i] - next) * (i % SIDE);
+        py += (light[i] - next) * (i / SIDE);
+      }
+    test_check (n_full > 40, "only %d pixels are saturated", n_full);
+    c.brightest = 1 + round % 40;
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, p, 1e-9);
+    check_near (&out, 0, IMK_SHCENTROID_X, px / p, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_Y, py / p, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
+/* No pixel is brighter than another: all count, as many as are asked for. */
+static void
+test_brightest_of_an_even_cell (void)
+{
+  TestImage in = test_image_new (IMK_TYPE_U16, 80, 80, 1, 0), out;
+
+  for (uint32_t side = 5; side <= 80; side += 75) { /* 80: read in rows */
+    ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 80, 80, side, side);
+
+    for (uint32_t i = 0; i < 80 * 80; i++)
+      set_sample (&in, i % 80, i / 80, 700);
+    c.columns = c.rows = 1;
+    c.brightest = 3;
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * side * side, 1e-9);
+    check_near (&out, 0, IMK_SHCENTROID_DX, 0, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    test_image_free (&out);
+    /* one pixel is darker: 0 is subtracted from the others */
+    set_sample (&in, 1, 1, 0);
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * (side * side - 1), 1e-9);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
 /* Defocus: every spot moves outwards, the outer ones by more than a pitch. */
 static void
 test_tracking (void)
@@ -1368,6 +1444,38 @@ open_data (const char *name)
   return test_open_data (path);
 }
 
+/* Whether the table subtracts the n-th value itself of the brightest pixels of
+ * cell @i, where the next one is as bright: it knows no ties. Then the level
+ * that the reference of all options finds is lower. */
+static bool
+has_tie (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i)
+{
+  ImkShcentroidConfig more = *c;
+  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
+  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
+      (int64_t) cell.height, 0, 0};
+
+  if (c->brightest == 0)
+    return false;
+  more.threshold_action = IMK_SHCENTROID_ACTION_KEEP;
+  more.brightest++;
+  return expected_level (&more, in, &b) > expected_level (c, in, &b);
+}
+
+/* The same of cell @i by the reference of all options. */
+static double
+expected_centre (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
+    uint32_t field)
+{
+  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
+  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
+      (int64_t) cell.height, 0, 0};
+  Sums s = expected_sums (c, in, &b, expected_level (c, in, &b), 0, 0, 0, 0);
+
+  return (
+      double) (field == IMK_SHCENTROID_X ? b.x + s.px / s.p : b.y + s.py / s.p);
+}
+
 /* Compares with the columns named @x and @x + 1 of the table. */
 static void
 check_columns (const char *name, const ImkShcentroidConfig *c,
@@ -1390,6 +1498,8 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
 
       if (end == p)
         break; /* nothing was above the threshold */
+      if (has_tie (c, in, i))
+        expected = expected_centre (c, in, i, f);
       check_near (&out, i, f, expected, 1e-9);
       n += f;
     }
@@ -1622,6 +1732,8 @@ test_examples_on_cuda (void)
   test_dark_cell ();
   test_no_light ();
   test_brightest_of_a_noisy_spot ();
+  test_brightest_of_saturated_spots ();
+  test_brightest_of_an_even_cell ();
 }
 
 int
@@ -1647,6 +1759,10 @@ main (void)
           test_weight_bias},
       {"the brightest pixels find a spot in noise",
           test_brightest_of_a_noisy_spot},
+      {"of saturated spots all brightest count, less the next lower value",
+          test_brightest_of_saturated_spots},
+      {"in an even cell all pixels are the brightest",
+          test_brightest_of_an_even_cell},
       {"tracking windows follow spots out of their cells", test_tracking},
       {"a track is given up after dark frames and by a reset",
           test_tracking_reset},
