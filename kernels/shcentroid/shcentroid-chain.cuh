@@ -33,9 +33,20 @@ struct Team {
 
 struct ChainPixel {
   float value, flat;
-  uint32_t sample;
+  float sample;
   bool good;
 };
+
+template <typename Sample> constexpr bool is_float = false;
+template <> constexpr bool is_float<float> = true;
+
+/* Is a calibrated value of a pixel that is not bad finite? */
+template <typename Sample>
+static __device__ __forceinline__ bool
+counts (float value)
+{
+  return !is_float<Sample> || value <= 3e38f;
+}
 
 template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ ChainPixel
@@ -45,8 +56,14 @@ fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
       (const Sample *) (a.common.frame + y * a.common.stride);
   ChainPixel p;
 
-  p.sample = __ldg (row + x);
-  p.value = a.lut ? __ldg (a.lut + p.sample) : (float) p.sample;
+  if constexpr (is_float<Sample>) {
+    p.sample = p.value = imk_shcentroid_sample (__ldg (row + x));
+  } else {
+    uint32_t sample = __ldg (row + x);
+
+    p.sample = (float) sample;
+    p.value = a.lut ? __ldg (a.lut + sample) : p.sample;
+  }
   p.flat = 1.0f;
   p.good = true;
   if (CALIBRATED) {
@@ -119,7 +136,7 @@ visit_pixels (const ChainArguments &a, const Team &team,
       fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y, n, pixels);
 #pragma unroll
       for (uint32_t i = 0; i < CHAIN_BATCH; i++)
-        if (i < n && pixels[i].good)
+        if (i < n && pixels[i].good && counts<Sample> (pixels[i].value))
           visit (pixels[i].value);
     }
 }
@@ -245,7 +262,7 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
     imk_shcentroid_add_spread (g, q, quad, y);
     g->raw += pixel.good ? v : 0.0;
     c->max = pixel.value > c->max ? pixel.value : c->max;
-    c->max_sample = max (c->max_sample, pixel.good ? pixel.sample : 0);
+    c->max_sample = fmaxf (c->max_sample, pixel.good ? pixel.sample : 0.0f);
   }
 }
 
@@ -265,7 +282,7 @@ add_column_to_lane (const ImkShcentroidReals &c, ImkShcentroidReals *lane)
     lane->qyy += c.qyy;
     lane->raw += c.raw;
     lane->max = c.max > lane->max ? c.max : lane->max;
-    lane->max_sample = max (lane->max_sample, c.max_sample);
+    lane->max_sample = fmaxf (lane->max_sample, c.max_sample);
   }
 }
 
@@ -344,7 +361,7 @@ halve_all (ImkShcentroidReals *s, uint32_t lanes)
       float other = __shfl_down_sync (0xffffffff, s->max, step, lanes);
 
       s->max = other > s->max ? other : s->max;
-      s->max_sample = max (s->max_sample,
+      s->max_sample = fmaxf (s->max_sample,
           __shfl_down_sync (0xffffffff, s->max_sample, step, lanes));
     }
   }
@@ -363,7 +380,7 @@ add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
   s->qyy += band.qyy;
   s->raw += band.raw;
   s->max = band.max > s->max ? band.max : s->max;
-  s->max_sample = max (s->max_sample, band.max_sample);
+  s->max_sample = fmaxf (s->max_sample, band.max_sample);
 }
 
 /* The band that begins at row @y of the window: what lane 0 gets. Nothing of

@@ -10,13 +10,17 @@ load_samples (
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *bytes = row + x;
   const uint16_t *words = (const uint16_t *) row + x;
+  const float *floats = (const float *) row + x;
 
   if (f->in->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < n; i++)
       sample[i] = bytes[i];
-  else
+  else if (f->in->type == IMK_TYPE_U16)
     for (uint32_t i = 0; i < n; i++)
       sample[i] = words[i];
+  else
+    for (uint32_t i = 0; i < n; i++)
+      sample[i] = imk_shcentroid_sample (floats[i]);
 }
 
 INLINE float
@@ -34,13 +38,18 @@ load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *restrict bytes = row + x;
   const uint16_t *restrict words = (const uint16_t *) row + x;
+  const float *restrict floats = (const float *) row + x;
 
   if (f->in->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < n; i++)
       value[i] = calibrate_one (bytes[i], dark[i], flat[i]);
-  else
+  else if (f->in->type == IMK_TYPE_U16)
     for (uint32_t i = 0; i < n; i++)
       value[i] = calibrate_one (words[i], dark[i], flat[i]);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      value[i] =
+          calibrate_one (imk_shcentroid_sample (floats[i]), dark[i], flat[i]);
 }
 
 FUNCTION void
@@ -58,7 +67,8 @@ load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
 }
 
 /* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
- * beyond them in whole vectors is loaded too: that is faster than to stop. */
+ * beyond them in whole vectors is loaded too: that is faster than to stop. To
+ * correlation, what is not finite is as a bad pixel. */
 FUNCTION void
 load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
 {
@@ -75,6 +85,10 @@ load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
     load_calibrated (f, x, y, n, dark, flat, value);
   else
     load_samples (f, x, y, n, value);
+  if (f->in->type == IMK_TYPE_F32 &&
+      cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = value[i] <= 3e38f ? value[i] : NAN;
 }
 
 /* ------------------------------------------------------------------------
