@@ -13,9 +13,9 @@ enum {
 struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
-  guint64 n_frames, n_lost;
+  guint64 n_frames, n_lost, n_replans;
   guint64 uploaded, downloaded, copied;
-  GstClockTime longest;
+  GstClockTime longest, longest_replan;
   guint64 bins[N_BINS];
 };
 
@@ -49,9 +49,9 @@ void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
   g_mutex_lock (&self->lock);
-  self->n_frames = self->n_lost = 0;
+  self->n_frames = self->n_lost = self->n_replans = 0;
   self->uploaded = self->downloaded = self->copied = 0;
-  self->longest = 0;
+  self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
   g_mutex_unlock (&self->lock);
 }
@@ -87,6 +87,15 @@ gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration)
   self->n_frames++;
   self->bins[bin_of (duration)]++;
   self->longest = MAX (self->longest, duration);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_imaging_stats_add_replan (GstImagingStats *self, GstClockTime duration)
+{
+  g_mutex_lock (&self->lock);
+  self->n_replans++;
+  self->longest_replan = MAX (self->longest_replan, duration);
   g_mutex_unlock (&self->lock);
 }
 
@@ -162,7 +171,8 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
       self->downloaded, "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50",
       G_TYPE_DOUBLE, percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
-      NULL);
+      "replans", G_TYPE_UINT64, self->n_replans, "longest-replan-us",
+      G_TYPE_DOUBLE, self->longest_replan / 1e3, NULL);
   g_mutex_unlock (&self->lock);
   return s;
 }

@@ -28,6 +28,11 @@ void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
 GST_IMAGING_API
 void gst_imaging_stats_add_lost (GstImagingStats *self);
 
+/* A new kernel was made for new settings, which took @duration. */
+GST_IMAGING_API
+void gst_imaging_stats_add_replan (
+    GstImagingStats *self, GstClockTime duration);
+
 /* @self may be %NULL in these three. */
 GST_IMAGING_API
 void gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size);
@@ -47,8 +52,9 @@ guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
  * gst_imaging_stats_to_structure: (skip)
  *
  * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,
- *   bytes-downloaded, bytes-copied (host to host) (guint64) and time-p50,
- *   time-p99, time-max (gdouble, microseconds; 0 before the first frame).
+ *   bytes-downloaded, bytes-copied (host to host), replans (guint64) and
+ *   time-p50, time-p99, time-max, longest-replan-us (gdouble, microseconds; 0
+ *   before the first one).
  *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
  *   exact.
  */
