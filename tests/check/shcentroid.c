@@ -1458,16 +1458,17 @@ GST_START_TEST (test_a_grid_spoilt_while_playing_waits_with_one_warning)
       SETTINGS_ERROR, "outside the 15 pixels of a row");
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  /* what needs no new cells comes at once */
+  /* all that was set waits until it fits as a whole */
   sh_set (&sh, "threshold-mode", "absolute");
   sh_set (&sh, "threshold", "60000");
   t = sh_measure (&sh, in);
   fail_unless_equals_int (t.n_rows, 6);
-  fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
+  fail_unless (value_of (&t, 0, FLUX) > 0);
   table_free (&t);
   sh_set (&sh, "pitch-x", "3");
   t = sh_measure (&sh, in);
   fail_unless_equals_int (t.n_rows, 10);
+  fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
   table_free (&t);
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
   gst_buffer_unref (in);
@@ -1738,7 +1739,8 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
   for (guint i = 0; i < n_all; i++)
     n_own += all[i]->owner_type == G_OBJECT_TYPE (element);
   g_free (all);
-  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties)); /* every one */
+  /* every one, and what all elements with settings have */
+  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties) + 2);
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
     const gchar *name = properties[i].name;
     GParamSpec *spec =
