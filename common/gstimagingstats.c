@@ -13,7 +13,7 @@ enum {
 struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
-  guint64 n_frames, n_lost;
+  guint64 n_frames, n_lost, n_missing;
   guint64 uploaded, downloaded, copied;
   GstClockTime longest;
   guint64 bins[N_BINS];
@@ -49,7 +49,7 @@ void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
   g_mutex_lock (&self->lock);
-  self->n_frames = self->n_lost = 0;
+  self->n_frames = self->n_lost = self->n_missing = 0;
   self->uploaded = self->downloaded = self->copied = 0;
   self->longest = 0;
   memset (self->bins, 0, sizeof (self->bins));
@@ -105,6 +105,12 @@ gst_imaging_stats_add_lost (GstImagingStats *self)
 }
 
 void
+gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n)
+{
+  add (self, &self->n_missing, n);
+}
+
+void
 gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size)
 {
   if (self)
@@ -157,10 +163,11 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
 
   g_mutex_lock (&self->lock);
   s = gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
-      "lost-frames", G_TYPE_UINT64, self->n_lost, "bytes-uploaded",
-      G_TYPE_UINT64, self->uploaded, "bytes-downloaded", G_TYPE_UINT64,
-      self->downloaded, "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50",
-      G_TYPE_DOUBLE, percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
+      "lost-frames", G_TYPE_UINT64, self->n_lost, "frames-missing",
+      G_TYPE_UINT64, self->n_missing, "bytes-uploaded", G_TYPE_UINT64,
+      self->uploaded, "bytes-downloaded", G_TYPE_UINT64, self->downloaded,
+      "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50", G_TYPE_DOUBLE,
+      percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
       NULL);
   g_mutex_unlock (&self->lock);

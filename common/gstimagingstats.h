@@ -27,6 +27,8 @@ GST_IMAGING_API
 void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
 GST_IMAGING_API
 void gst_imaging_stats_add_lost (GstImagingStats *self);
+GST_IMAGING_API
+void gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n);
 
 /* @self may be %NULL in these three. */
 GST_IMAGING_API
@@ -46,11 +48,11 @@ guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
 /**
  * gst_imaging_stats_to_structure: (skip)
  *
- * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,
- *   bytes-downloaded, bytes-copied (host to host) (guint64) and time-p50,
- *   time-p99, time-max (gdouble, microseconds; 0 before the first frame).
- *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
- *   exact.
+ * Returns: (transfer full): `stats` with frames, lost-frames, frames-missing,
+ *   bytes-uploaded, bytes-downloaded, bytes-copied (host to host) (guint64) and
+ * time-p50, time-p99, time-max (gdouble, microseconds; 0 before the first
+ * frame). Percentiles come from a histogram with bins 0.8 % wide; the maximum
+ * is exact.
  */
 GST_IMAGING_API
 GstStructure *gst_imaging_stats_to_structure (GstImagingStats *self);
