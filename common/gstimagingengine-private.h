@@ -4,6 +4,7 @@
 
 #include "gstimagingcaps.h"
 #include "gstimagingengine.h"
+#include "gstimagingsettings.h"
 
 G_BEGIN_DECLS
 
@@ -17,6 +18,7 @@ typedef struct {
 struct _GstImagingEngine {
   GstElement *element; /* the owner */
   const GstImagingEngineFuncs *funcs;
+  GstImagingSettings *settings; /* (nullable) */
 
   /* properties, under the object lock of the element */
   GstImagingBackendChoice choice;

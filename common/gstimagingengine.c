@@ -48,6 +48,13 @@ gst_imaging_engine_free (GstImagingEngine *self)
   g_free (self);
 }
 
+void
+gst_imaging_engine_use_settings (
+    GstImagingEngine *self, GstImagingSettings *settings)
+{
+  self->settings = settings;
+}
+
 /* --- properties ---------------------------------------------------------- */
 
 void
@@ -88,7 +95,8 @@ gst_imaging_engine_install_properties (GObjectClass *klass)
           "Since the element started: frames, lost-frames, frames-missing (that "
           "did not arrive), bytes-uploaded, bytes-downloaded (of its output, by whoever mapped it), "
           "bytes-copied (host to host), and the time a frame spent in the "
-          "element as time-p50, time-p99, time-max in microseconds",
+          "element as time-p50, time-p99, time-max in microseconds; replans, "
+          "kernels made for new settings, and longest-replan-us",
           GST_TYPE_STRUCTURE, readable));
   gst_type_mark_as_plugin_api (GST_TYPE_IMAGING_BACKEND_CHOICE, 0);
 }
@@ -209,9 +217,25 @@ close_kernel (GstImagingEngine *self)
     gst_imaging_context_pop (self->context);
 }
 
+typedef struct {
+  GstImagingEngine *engine;
+  ImkBackend backend;
+} Opening;
+
+static ImkStatus
+call_open (gpointer data, ImkError *error)
+{
+  const Opening *opening = data;
+  GstImagingEngine *self = opening->engine;
+
+  return self->funcs->open (
+      self->element, opening->backend, &self->format.info, error);
+}
+
 static ImkStatus
 open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
 {
+  Opening opening = {self, backend};
   gboolean on_device = backend == IMK_BACKEND_CUDA;
   ImkStatus status = IMK_OK;
 
@@ -222,8 +246,9 @@ open_kernel (GstImagingEngine *self, ImkBackend backend, ImkError *error)
     status = gst_imaging_context_push (self->context, error);
   if (status != IMK_OK)
     return status;
-  status =
-      self->funcs->open (self->element, backend, &self->format.info, error);
+  status = self->settings ? gst_imaging_settings_try (
+                                self->settings, call_open, &opening, error)
+                          : call_open (&opening, error);
   if (on_device)
     gst_imaging_context_pop (self->context);
   if (status != IMK_OK)
@@ -259,14 +284,14 @@ ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
   gboolean on_device = gst_imaging_engine_is_on_cuda (self);
+  Opening opening = {self, self->active};
   ImkStatus status = IMK_OK;
 
   if (on_device)
     status = gst_imaging_context_push (self->context, error);
   if (status != IMK_OK)
     return status;
-  status = self->funcs->open (
-      self->element, self->active, &self->format.info, error);
+  status = call_open (&opening, error);
   if (on_device)
     gst_imaging_context_pop (self->context);
   return status;
@@ -599,6 +624,8 @@ gst_imaging_engine_start (GstImagingEngine *self)
   self->said_late = FALSE;
   self->active_memory = NULL;
   GST_OBJECT_UNLOCK (self->element);
+  if (self->settings)
+    gst_imaging_settings_start (self->settings);
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;
   /* A missing device is said before the first frame comes. */

@@ -22,6 +22,9 @@ G_BEGIN_DECLS
  */
 typedef struct _GstImagingEngine GstImagingEngine;
 
+/* In gstimagingsettings.h. */
+typedef struct _GstImagingSettings GstImagingSettings;
+
 /**
  * GstImagingEngineFuncs: (skip)
  * @open: Required. Makes the kernel for frames of @info on @backend; with
@@ -60,6 +63,15 @@ GstImagingEngine *gst_imaging_engine_new (
  */
 GST_IMAGING_API
 void gst_imaging_engine_free (GstImagingEngine *self);
+
+/**
+ * gst_imaging_engine_use_settings: (skip)
+ * @settings: (transfer none): those of the element; see
+ *   gst_imaging_settings_new(), which calls this
+ */
+GST_IMAGING_API
+void gst_imaging_engine_use_settings (
+    GstImagingEngine *self, GstImagingSettings *settings);
 
 /* --- properties ---------------------------------------------------------- */
 

@@ -6,11 +6,13 @@
 #include "gstimagingcaps.h"
 #include "gstimagingnumbering.h"
 #include "gstimagingresultspad.h"
+#include "gstimagingsettings.h"
 
 typedef struct {
   GstImagingEngine *engine;
-  gboolean same_memory; /* caps in and out, as to CUDAMemory */
-  GstClockTime entered; /* when the frame at hand came */
+  GstImagingSettings *settings; /* (nullable) */
+  gboolean same_memory;         /* caps in and out, as to CUDAMemory */
+  GstClockTime entered;         /* when the frame at hand came */
   GstImagingNumbering numbering;
   guint64 number;    /* of the frame at hand */
   guint64 n_missing; /* frames before it, since the last result */
@@ -40,6 +42,17 @@ engine_of (GstImagingFilter *self)
 }
 
 /* --- what subclasses ask ------------------------------------------------ */
+
+GstImagingSettings *
+gst_imaging_filter_use_settings (
+    GstImagingFilter *self, const GstImagingSettingsTable *table)
+{
+  Private *priv = private_of (self);
+
+  priv->settings =
+      gst_imaging_settings_new (GST_ELEMENT (self), table, priv->engine);
+  return priv->settings;
+}
 
 guint
 gst_imaging_filter_n_threads (GstImagingFilter *self)
@@ -319,17 +332,41 @@ follow_identity (GstImagingFilter *self)
 }
 
 /* Controlled properties follow stream time, which only TIME segments have. */
-static void
-sync_controlled (GstBaseTransform *trans, GstBuffer *buffer)
+static GstClockTime
+stream_time (GstBaseTransform *trans, GstBuffer *buffer)
 {
   GstClockTime pts = GST_BUFFER_PTS (buffer);
 
   if (trans->segment.format != GST_FORMAT_TIME ||
       !GST_CLOCK_TIME_IS_VALID (pts))
-    return;
-  pts = gst_segment_to_stream_time (&trans->segment, GST_FORMAT_TIME, pts);
-  if (GST_CLOCK_TIME_IS_VALID (pts))
-    gst_object_sync_values (GST_OBJECT (trans), pts);
+    return GST_CLOCK_TIME_NONE;
+  return gst_segment_to_stream_time (&trans->segment, GST_FORMAT_TIME, pts);
+}
+
+/* What was set since the last frame. */
+static gboolean
+take_settings (GstImagingFilter *self, GstClockTime time)
+{
+  GstImagingEngine *engine = engine_of (self);
+  GstImagingSettings *settings = private_of (self)->settings;
+  ImkError why, error;
+  ImkStatus status;
+
+  if (!settings) {
+    if (GST_CLOCK_TIME_IS_VALID (time))
+      gst_object_sync_values (GST_OBJECT (self), time);
+    return TRUE;
+  }
+  status = gst_imaging_settings_update (
+      settings, GST_IMAGING_WHEN_LIVE, time, &error);
+  if (gst_imaging_engine_can_fall_back (engine, status)) {
+    why = error;
+    status = gst_imaging_engine_fall_back (engine, &error);
+    gst_imaging_engine_post_fall_back (engine, &why, FALSE);
+  }
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (engine, status, &error);
+  return status == IMK_OK;
 }
 
 static GstFlowReturn
@@ -338,8 +375,8 @@ gst_imaging_filter_submit_input_buffer (
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
 
-  sync_controlled (trans, input);
-  if (!gst_imaging_engine_follow (engine_of (self), input)) {
+  if (!take_settings (self, stream_time (trans, input)) ||
+      !gst_imaging_engine_follow (engine_of (self), input)) {
     gst_buffer_unref (input);
     return GST_FLOW_ERROR;
   }

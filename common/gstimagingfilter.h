@@ -6,6 +6,7 @@
 #include "gstimagingbackend.h"
 #include "gstimagingframe.h"
 #include "gstimagingresults.h"
+#include "gstimagingsettings.h"
 
 #include "core/backend.h"
 
@@ -59,6 +60,17 @@ struct _GstImagingFilterClass {
   /*< private >*/
   gpointer padding[8];
 };
+
+/**
+ * gst_imaging_filter_use_settings: (skip)
+ * @table: what the class has given to gst_imaging_settings_install ()
+ *
+ * In the init() of a subclass. Settings are taken before each frame.
+ * Returns: (transfer none): those of the element
+ */
+GST_IMAGING_API
+GstImagingSettings *gst_imaging_filter_use_settings (
+    GstImagingFilter *self, const GstImagingSettingsTable *table);
 
 /**
  * gst_imaging_filter_n_threads: (skip)

@@ -2,13 +2,11 @@
 #include "gstimagingnpy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <glib/gstdio.h>
+#include "files/gstimagingfile.h"
 
 /* numpy/lib/_format_impl.py describes the format: magic, version, length of
  * the header, header (the text of a Python dict), values. */
@@ -616,38 +614,19 @@ fail_errno (GError **error, GstImagingNpyError code, const gchar *name,
       error, code, "\"%s\" cannot be %s: %s.", name, what, g_strerror (number));
 }
 
-/* Returns: a descriptor, -1 on failure */
-static gint
-open_regular (
-    const gchar *location, const gchar *name, guint64 *size, GError **error)
+static gboolean
+take_error (GError *found, GError **error)
 {
-  struct stat info;
-  /* without O_NONBLOCK a named pipe waits for its writer, for ever */
-  gint fd = g_open (location, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+  static const GstImagingNpyError codes[] = {
+      [GST_IMAGING_FILE_ERROR_NOT_FOUND] = GST_IMAGING_NPY_ERROR_NOT_FOUND,
+      [GST_IMAGING_FILE_ERROR_OPEN] = GST_IMAGING_NPY_ERROR_OPEN,
+      [GST_IMAGING_FILE_ERROR_SIZE] = GST_IMAGING_NPY_ERROR_SIZE,
+      [GST_IMAGING_FILE_ERROR_READ] = GST_IMAGING_NPY_ERROR_READ,
+      [GST_IMAGING_FILE_ERROR_WRITE] = GST_IMAGING_NPY_ERROR_WRITE,
+  };
+  g_autoptr (GError) why = found;
 
-  if (fd < 0) {
-    gint number = errno;
-
-    fail_errno (error,
-        number == ENOENT ? GST_IMAGING_NPY_ERROR_NOT_FOUND
-                         : GST_IMAGING_NPY_ERROR_OPEN,
-        name, "opened", number);
-    return -1;
-  }
-  if (fstat (fd, &info) < 0) {
-    fail_errno (error, GST_IMAGING_NPY_ERROR_OPEN, name, "opened", errno);
-    close (fd);
-    return -1;
-  }
-  if (!S_ISREG (info.st_mode)) {
-    fail (error, GST_IMAGING_NPY_ERROR_OPEN,
-        "\"%s\" is a %s, expected is a regular .npy file.", name,
-        S_ISDIR (info.st_mode) ? "folder" : "pipe or device");
-    close (fd);
-    return -1;
-  }
-  *size = info.st_size;
-  return fd;
+  return fail (error, codes[why->code], "%s", why->message);
 }
 
 static GstImagingNpy *
@@ -680,26 +659,33 @@ read_header (gint fd, guint64 file_size, const gchar *name, GError **error)
       header, header_size, data_offset, file_size, name, error);
 }
 
-GstImagingNpy *
-gst_imaging_npy_open_header (const gchar *location, gint *fd, GError **error)
+static GstImagingNpy *
+open_header (const gchar *location, guint64 max_size, gint *fd, GError **error)
 {
-  g_autofree gchar *name = NULL;
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  GError *why = NULL;
   GstImagingNpy *npy;
   guint64 size;
-  gint file;
+  gint file = gst_imaging_file_open (location, max_size, &size, &why);
 
-  g_return_val_if_fail (location, NULL);
-
-  name = g_filename_display_name (location);
-  file = open_regular (location, name, &size, error);
-  if (file < 0)
+  if (file < 0) {
+    take_error (why, error);
     return NULL;
+  }
   npy = read_header (file, size, name, error);
   if (npy && fd)
     *fd = file;
   else
     close (file);
   return npy;
+}
+
+GstImagingNpy *
+gst_imaging_npy_open_header (const gchar *location, gint *fd, GError **error)
+{
+  g_return_val_if_fail (location, NULL);
+
+  return open_header (location, GST_IMAGING_FILE_MAX_STREAM, fd, error);
 }
 
 gboolean
@@ -736,7 +722,9 @@ gst_imaging_npy_load (const gchar *location, GError **error)
   gpointer data;
   gint fd;
 
-  npy = gst_imaging_npy_open_header (location, &fd, error);
+  g_return_val_if_fail (location, NULL);
+
+  npy = open_header (location, GST_IMAGING_FILE_MAX_ARRAY, &fd, error);
   if (!npy)
     return NULL;
   data = alloc_values (npy->name, npy->n_values, types[npy->type].size, error);
@@ -785,77 +773,21 @@ format_header (GstImagingNpyType type, guint n_dims, const guint64 *dims)
   return text;
 }
 
-static gboolean
-write_all (gint fd, gconstpointer buffer, gsize size)
-{
-  for (gsize n = 0; n < size;) {
-    gssize put = write (fd, (const guint8 *) buffer + n, size - n);
-
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0)
-      return FALSE;
-    n += put;
-  }
-  return TRUE;
-}
-
-/* The name of a device or pipe, as /dev/null, would become that of a file.
- * Returns: whether it is one */
-static gboolean
-is_special (const gchar *location)
-{
-  struct stat info;
-
-  return g_stat (location, &info) == 0 && !S_ISREG (info.st_mode) &&
-         !S_ISDIR (info.st_mode); /* the system says what is wrong with these */
-}
-
-/* As g_file_set_contents (), which wants header and values in one piece. */
-static gboolean
-replace_file (const gchar *location, const GString *header, gconstpointer data,
-    gsize size, const gchar *name, GError **error)
-{
-  g_autofree gchar *temporary = g_strconcat (location, ".XXXXXX", NULL);
-  gint fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0666);
-  gboolean ok;
-  gint number;
-
-  if (fd < 0)
-    return fail_errno (
-        error, GST_IMAGING_NPY_ERROR_WRITE, name, "written", errno);
-  /* without fsync () a power cut may leave the new name and no content */
-  ok = write_all (fd, header->str, header->len) && write_all (fd, data, size) &&
-       fsync (fd) == 0;
-  number = errno;
-  if (close (fd) < 0 && ok) {
-    ok = FALSE;
-    number = errno;
-  }
-  if (ok && g_rename (temporary, location) < 0) {
-    ok = FALSE;
-    number = errno;
-  }
-  if (ok)
-    return TRUE;
-  g_unlink (temporary);
-  return fail_errno (
-      error, GST_IMAGING_NPY_ERROR_WRITE, name, "written", number);
-}
-
 gboolean
 gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
     guint n_dims, const guint64 *dims, gconstpointer data, GError **error)
 {
   g_autofree gchar *name = NULL;
+  g_autoptr (GstImagingSaver) saver = NULL;
   GString *header;
+  GError *why = NULL;
   guint64 n_values = 0;
   gboolean ok;
 
   g_return_val_if_fail (location, FALSE);
   g_return_val_if_fail (dims || n_dims == 0, FALSE);
 
-  name = g_filename_display_name (location);
+  name = gst_imaging_file_name (location);
   if ((guint) type >= G_N_ELEMENTS (types))
     return fail (error, GST_IMAGING_NPY_ERROR_TYPE,
         "\"%s\" cannot be written: %d is no type, expected is 0 to %u.", name,
@@ -867,17 +799,16 @@ gst_imaging_npy_save (const gchar *location, GstImagingNpyType type,
   if (!count_values (name, type, n_dims, dims, &n_values, error))
     return FALSE;
   g_return_val_if_fail (data || n_values == 0, FALSE);
-  if (is_special (location))
-    return fail (error, GST_IMAGING_NPY_ERROR_WRITE,
-        "\"%s\" cannot be written: it is a pipe or device, expected is a "
-        "regular file or a new name.",
-        name);
 
+  saver = gst_imaging_saver_new (location, &why);
   header = format_header (type, n_dims, dims);
-  ok = replace_file (
-      location, header, data, n_values * types[type].size, name, error);
+  ok = saver &&
+       gst_imaging_saver_write (saver, header->str, header->len, &why) &&
+       gst_imaging_saver_write (
+           saver, data, n_values * types[type].size, &why) &&
+       gst_imaging_saver_finish (saver, &why);
   g_string_free (header, TRUE);
-  return ok;
+  return ok || take_error (why, error);
 }
 
 /* --- arrays --- */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingprm.h"
 
-#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
-/* They have some kilobytes; what is larger is an image that was named by
- * mistake. */
-#define MAX_SIZE (1 << 20)
+#include "files/gstimagingfile.h"
+
+#define MAX_SIZE GST_IMAGING_FILE_MAX_SETTINGS
 #define MAX_WIDTH (1 << 24)
 #define MAX_HEIGHT (1 << 30)
 #define MAX_SHIFT 1000000
@@ -101,9 +100,9 @@ find_number (const gchar *name, const gchar *text, const Number *number,
   if (end != value && *end == '\0' && *result >= number->least &&
       *result <= number->most)
     return TRUE;
-  shown = g_strescape (value, NULL); /* untrusted text that can be shown */
+  shown = gst_imaging_file_quote (value, -1);
   g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_FORMAT,
-      "\"%s\" says %s = %.40s; expected is a number from %.10g to %.10g.", name,
+      "\"%s\" says %s = %s; expected is a number from %.10g to %.10g.", name,
       number->key, shown, number->least, number->most);
   return FALSE;
 }
@@ -207,20 +206,18 @@ static gchar *
 load_text (const gchar *location, gsize *size, GError **error)
 {
   g_autoptr (GError) cause = NULL;
-  gchar *text = NULL;
-  GStatBuf status;
+  gchar *text = gst_imaging_file_load (location, MAX_SIZE, size, &cause);
 
-  /* an image may be larger than memory */
-  if (g_stat (location, &status) == 0 && status.st_size > MAX_SIZE)
-    return refuse_text (location, error);
-  if (g_file_get_contents (location, &text, size, &cause))
+  if (text)
     return text;
-  if (g_error_matches (cause, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_NOT_FOUND,
-        "There is no file \"%s\".", location);
-  else
-    g_set_error (error, GST_IMAGING_PRM_ERROR, GST_IMAGING_PRM_ERROR_READ,
-        "\"%s\" cannot be read: %s.", location, cause->message);
+  /* an image may be larger than memory */
+  if (cause->code == GST_IMAGING_FILE_ERROR_SIZE)
+    return refuse_text (location, error);
+  g_set_error_literal (error, GST_IMAGING_PRM_ERROR,
+      cause->code == GST_IMAGING_FILE_ERROR_NOT_FOUND
+          ? GST_IMAGING_PRM_ERROR_NOT_FOUND
+          : GST_IMAGING_PRM_ERROR_READ,
+      cause->message);
   return NULL;
 }
 

@@ -13,9 +13,11 @@ enum {
 struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
-  guint64 n_frames, n_lost, n_missing;
+  guint64 n_frames, n_lost, n_missing, n_replans;
   guint64 uploaded, downloaded, copied;
-  GstClockTime longest;
+  const gchar *own_name; /* NULL: none */
+  guint64 n_own;
+  GstClockTime longest, longest_replan;
   guint64 bins[N_BINS];
 };
 
@@ -49,9 +51,9 @@ void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
   g_mutex_lock (&self->lock);
-  self->n_frames = self->n_lost = self->n_missing = 0;
-  self->uploaded = self->downloaded = self->copied = 0;
-  self->longest = 0;
+  self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
+  self->uploaded = self->downloaded = self->copied = self->n_own = 0;
+  self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
   g_mutex_unlock (&self->lock);
 }
@@ -90,6 +92,15 @@ gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration)
   g_mutex_unlock (&self->lock);
 }
 
+void
+gst_imaging_stats_add_replan (GstImagingStats *self, GstClockTime duration)
+{
+  g_mutex_lock (&self->lock);
+  self->n_replans++;
+  self->longest_replan = MAX (self->longest_replan, duration);
+  g_mutex_unlock (&self->lock);
+}
+
 static void
 add (GstImagingStats *self, guint64 *counter, guint64 value)
 {
@@ -108,6 +119,20 @@ void
 gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n)
 {
   add (self, &self->n_missing, n);
+}
+
+void
+gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name)
+{
+  g_mutex_lock (&self->lock);
+  self->own_name = name;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_imaging_stats_add_own (GstImagingStats *self, guint64 n)
+{
+  add (self, &self->n_own, n);
 }
 
 void
@@ -169,7 +194,10 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
       "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50", G_TYPE_DOUBLE,
       percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
-      NULL);
+      "replans", G_TYPE_UINT64, self->n_replans, "longest-replan-us",
+      G_TYPE_DOUBLE, self->longest_replan / 1e3, NULL);
+  if (self->own_name)
+    gst_structure_set (s, self->own_name, G_TYPE_UINT64, self->n_own, NULL);
   g_mutex_unlock (&self->lock);
   return s;
 }

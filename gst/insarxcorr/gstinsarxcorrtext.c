@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "files/gstimagingfile.h"
+
 /* Pixels: images that are coherent at all are within a fraction of one. */
 #define MAX_RMS 1.0
 
@@ -80,10 +82,10 @@ gst_insar_text_parse_rows (
     if (lines[i][strspn (lines[i], " \t\r")] == '\0')
       continue;
     if (!parse_row (lines[i], numbers)) {
-      g_autofree gchar *shown = g_strescape (lines[i], NULL);
+      g_autofree gchar *shown = gst_imaging_file_quote (lines[i], -1);
 
       imk_error_set (error, IMK_ERROR_IMAGE,
-          "Line %u of the offsets is \"%.60s\"; expected are five numbers: "
+          "Line %u of the offsets is \"%s\"; expected are five numbers: "
           "x, offset in x, y, offset in y, correlation.",
           i + 1, shown);
       g_array_unref (points);

@@ -28,54 +28,26 @@
 GST_DEBUG_CATEGORY_STATIC (lapsharpen_debug);
 #define GST_CAT_DEFAULT lapsharpen_debug
 
-#define DEFAULT_PROP_AMOUNT 1.0
-#define DEFAULT_PROP_NEIGHBOURS 4
-#define DEFAULT_PROP_BORDER IMK_LAPSHARPEN_BORDER_REPLICATE
-#define DEFAULT_PROP_BORDER_VALUE 0
-#define DEFAULT_PROP_ALPHA IMK_LAPSHARPEN_ALPHA_COPY
-#define DEFAULT_PROP_PLANES GST_LAP_SHARPEN_PLANES_LUMA
-#define DEFAULT_PROP_THRESHOLD 0
-#define DEFAULT_PROP_CLAMP IMK_LAPSHARPEN_CLAMP_FULL
-#define DEFAULT_PROP_OUTPUT IMK_LAPSHARPEN_OUTPUT_SHARPENED
-#define DEFAULT_PROP_FOCUS_MEASURE FALSE
-#define DEFAULT_PROP_BIT_DEPTH 0
-
-enum {
-  PROP_0,
-  PROP_AMOUNT,
-  PROP_NEIGHBOURS,
-  PROP_BORDER,
-  PROP_BORDER_VALUE,
-  PROP_ALPHA,
-  PROP_PLANES,
-  PROP_THRESHOLD,
-  PROP_CLAMP,
-  PROP_OUTPUT,
-  PROP_FOCUS_MEASURE,
-  PROP_BIT_DEPTH,
-};
-
 typedef enum {
   GST_LAP_SHARPEN_PLANES_LUMA,
   GST_LAP_SHARPEN_PLANES_ALL,
 } GstLapSharpenPlanes;
 
-/* Properties that say what a sample of the format is. */
+/* Groups of settings: what needs new kernels. */
+enum { FORMAT = 1 };
+
+/* The properties. The format in the configuration is filled in by plane. */
 typedef struct {
+  ImkLapsharpenConfig config;
   GstLapSharpenPlanes planes;
   guint bit_depth;
-} Reading;
+} Settings;
 
 struct _GstLapSharpen {
   GstImagingFilter parent;
-
-  /* under the object lock; the format in it is filled in by plane */
-  ImkLapsharpenConfig config;
-  Reading reading;
+  GstImagingSettings *settings;
 
   /* of the streaming thread */
-  const GstVideoFormatInfo *format;
-  Reading open_reading;
   guint n_kernels;
   ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES];
   ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
@@ -164,16 +136,10 @@ static const GEnumValue output_values[] = {
 
 /* --- the kernel ---------------------------------------------------------- */
 
-static ImkLapsharpenConfig
-get_config (GstLapSharpen *self, Reading *reading)
+static const Settings *
+now (GstLapSharpen *self)
 {
-  ImkLapsharpenConfig config;
-
-  GST_OBJECT_LOCK (self);
-  config = self->config;
-  *reading = self->reading;
-  GST_OBJECT_UNLOCK (self);
-  return config;
+  return gst_imaging_settings_now (self->settings);
 }
 
 /* Which channel of its plane a component is. Rounded up, because GStreamer 1.22
@@ -195,12 +161,12 @@ is_camera_format (const GstVideoFormatInfo *format)
 
 /* The format members of @config for one plane. */
 static void
-describe_plane (const GstVideoInfo *info, guint plane, const Reading *reading,
+describe_plane (const GstVideoInfo *info, guint plane, const Settings *settings,
     ImkLapsharpenConfig *config)
 {
   const GstVideoFormatInfo *f = info->finfo;
   gboolean luma_only = GST_VIDEO_FORMAT_INFO_IS_YUV (f) &&
-                       reading->planes == GST_LAP_SHARPEN_PLANES_LUMA;
+                       settings->planes == GST_LAP_SHARPEN_PLANES_LUMA;
 
   config->channel_mask = 0;
   config->alpha_channel = -1;
@@ -212,8 +178,8 @@ describe_plane (const GstVideoInfo *info, guint plane, const Reading *reading,
     config->depth = GST_VIDEO_FORMAT_INFO_DEPTH (f, c);
     config->shift = GST_VIDEO_FORMAT_INFO_SHIFT (f, c);
     config->type = config->depth > 8 ? IMK_TYPE_U16 : IMK_TYPE_U8;
-    if (is_camera_format (f) && reading->bit_depth)
-      config->depth = reading->bit_depth;
+    if (is_camera_format (f) && settings->bit_depth)
+      config->depth = settings->bit_depth;
     config->channels =
         GST_VIDEO_FORMAT_INFO_PSTRIDE (f, c) / imk_type_size (config->type);
     if (GST_VIDEO_FORMAT_INFO_HAS_ALPHA (f) && c == GST_VIDEO_COMP_A)
@@ -224,13 +190,17 @@ describe_plane (const GstVideoInfo *info, guint plane, const Reading *reading,
 }
 
 static void
+free_kernels (ImkLapsharpen **kernels)
+{
+  for (guint i = 0; i < GST_VIDEO_MAX_PLANES; i++)
+    g_clear_pointer (&kernels[i], imk_lapsharpen_free);
+}
+
+static void
 gst_lap_sharpen_close (GstImagingFilter *filter)
 {
-  GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-
-  for (guint i = 0; i < self->n_kernels; i++)
-    g_clear_pointer (&self->kernels[i], imk_lapsharpen_free);
-  self->n_kernels = 0;
+  free_kernels (GST_LAP_SHARPEN (filter)->kernels);
+  GST_LAP_SHARPEN (filter)->n_kernels = 0;
 }
 
 static void
@@ -246,28 +216,35 @@ warn_of_border_value (GstLapSharpen *self, const ImkLapsharpenConfig *config)
       (NULL));
 }
 
+/* The kernels that are open stay until there are new ones. */
 static ImkStatus
 gst_lap_sharpen_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  ImkLapsharpenConfig config = get_config (self, &self->open_reading);
+  const Settings *settings = now (self);
+  ImkLapsharpenConfig config = settings->config;
+  ImkLapsharpenConfig formats[GST_VIDEO_MAX_PLANES];
+  ImkLapsharpen *kernels[GST_VIDEO_MAX_PLANES] = {NULL};
+  guint n = GST_VIDEO_INFO_N_PLANES (info);
   ImkStatus status = IMK_OK;
 
-  warn_of_border_value (self, &config);
-  self->format = info->finfo;
   config.n_threads = gst_imaging_filter_n_threads (filter);
-  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++) {
-    describe_plane (info, i, &self->open_reading, &config);
-    self->formats[i] = config;
-    status = imk_lapsharpen_new (backend, &config, &self->kernels[i], error);
-    if (status != IMK_OK)
-      break;
-    self->n_kernels++;
+  for (guint i = 0; i < n && status == IMK_OK; i++) {
+    describe_plane (info, i, settings, &config);
+    formats[i] = config;
+    status = imk_lapsharpen_new (backend, &config, &kernels[i], error);
   }
-  if (status != IMK_OK)
-    gst_lap_sharpen_close (filter);
-  return status;
+  if (status != IMK_OK) {
+    free_kernels (kernels);
+    return status;
+  }
+  gst_lap_sharpen_close (filter);
+  memcpy (self->kernels, kernels, sizeof (kernels));
+  memcpy (self->formats, formats, n * sizeof (formats[0]));
+  self->n_kernels = n;
+  warn_of_border_value (self, &settings->config);
+  return IMK_OK;
 }
 
 /* The parameters of @now with the format of one plane. Only the first plane,
@@ -323,14 +300,24 @@ publish_focus (GstLapSharpen *self, GstBuffer *buffer, const ImkImage *image,
   return IMK_OK;
 }
 
-/* Kernels are made for one reading of the format. */
-static gboolean
-reads_differently (const GstLapSharpen *self, const Reading *now)
+static ImkStatus
+gst_lap_sharpen_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  return (now->planes != self->open_reading.planes &&
-             GST_VIDEO_FORMAT_INFO_IS_YUV (self->format)) ||
-         (now->bit_depth != self->open_reading.bit_depth &&
-             is_camera_format (self->format));
+  GstLapSharpen *self = GST_LAP_SHARPEN (element);
+  const Settings *settings = now (self);
+  ImkStatus status = IMK_OK;
+
+  if (groups & FORMAT)
+    return gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
+  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
+    ImkLapsharpenConfig config = config_of_plane (self, i, &settings->config);
+
+    status = imk_lapsharpen_update (self->kernels[i], &config, error);
+  }
+  if (status == IMK_OK)
+    warn_of_border_value (self, &settings->config);
+  return status;
 }
 
 static ImkStatus
@@ -338,21 +325,12 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstLapSharpen *self = GST_LAP_SHARPEN (filter);
-  Reading reading;
-  ImkLapsharpenConfig now = get_config (self, &reading);
   ImkStatus status = IMK_OK;
 
-  if (reads_differently (self, &reading))
-    status = gst_imaging_filter_reopen (filter, error);
-  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++) {
-    ImkLapsharpenConfig config = config_of_plane (self, i, &now);
-
-    status = imk_lapsharpen_update (self->kernels[i], &config, error);
-    if (status == IMK_OK)
-      status = imk_lapsharpen_process (
-          self->kernels[i], &in->planes[i], &out->planes[i], in->stream, error);
-  }
-  return status == IMK_OK && now.measure_focus
+  for (guint i = 0; i < self->n_kernels && status == IMK_OK; i++)
+    status = imk_lapsharpen_process (
+        self->kernels[i], &in->planes[i], &out->planes[i], in->stream, error);
+  return status == IMK_OK && now (self)->config.measure_focus
              ? publish_focus (self, buffer, &in->planes[0], error)
              : status;
 }
@@ -360,184 +338,84 @@ gst_lap_sharpen_process (GstImagingFilter *filter, GstImagingFrame *in,
 static gboolean
 gst_lap_sharpen_is_identity (GstImagingFilter *filter)
 {
-  Reading reading;
-  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (filter), &reading);
+  const ImkLapsharpenConfig *c = &now (GST_LAP_SHARPEN (filter))->config;
 
-  return c.amount == 0 && c.output == IMK_LAPSHARPEN_OUTPUT_SHARPENED &&
-         !c.measure_focus;
+  return c->amount == 0 && c->output == IMK_LAPSHARPEN_OUTPUT_SHARPENED &&
+         !c->measure_focus;
 }
+
+/* --- the properties ------------------------------------------------------ */
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_DOUBLE ("amount", LIVE, 0, Settings, config.amount, 0, 10, NULL,
+        "Strength s in out = in + s * L, L the negative Laplacian; 0 passes "
+        "frames on untouched. Any value gives the same bytes on CPU and GPU"),
+    GST_IMAGING_ENUM ("neighbours", LIVE, 0, Settings, config.neighbours,
+        "GstLapSharpenNeighbours", neighbours_values,
+        "The neighbours v_i of a pixel v"),
+    GST_IMAGING_ENUM ("border", LIVE, 0, Settings, config.border,
+        "GstLapSharpenBorder", border_values,
+        "What a neighbour outside the frame counts as, for a row abcd"),
+    GST_IMAGING_UINT ("border-value", LIVE, 0, Settings, config.border_value, 0,
+        G_MAXUINT16, "counts",
+        "The neighbours outside for border=constant, in counts of the format: 0 "
+        "to 255 for 8 bits, to 65535 for 16"),
+    GST_IMAGING_ENUM ("alpha", LIVE, 0, Settings, config.alpha,
+        "GstLapSharpenAlpha", alpha_values,
+        "What happens to the alpha channel and beside transparent pixels"),
+    GST_IMAGING_ENUM ("planes", LIVE, FORMAT, Settings, planes,
+        "GstLapSharpenPlanes", planes_values,
+        "Which components of a YUV frame are sharpened; of RGB and grey frames "
+        "all are"),
+    GST_IMAGING_UINT ("threshold", LIVE, 0, Settings, config.threshold, 0,
+        8 * G_MAXUINT16, "counts",
+        "Where |L| is below it the pixel is left as it is, in counts of the "
+        "format; 0 for everywhere sharpened. Keeps noise down in flat areas"),
+    GST_IMAGING_ENUM ("clamp", LIVE, 0, Settings, config.clamp,
+        "GstLapSharpenClamp", clamp_values,
+        "What the sharpened value is limited to"),
+    GST_IMAGING_ENUM ("output", LIVE, 0, Settings, config.output,
+        "GstLapSharpenOutput", output_values,
+        "The sharpened frame, or what is added to it"),
+    GST_IMAGING_BOOLEAN ("focus-measure", LIVE, 0, Settings,
+        config.measure_focus,
+        "Attach the variance and mean of L over the sharpened samples of the "
+        "first plane to each frame (meta GstImagingResults, id "
+        "laplacian-focus-v1): the variance is largest in focus. Waits for the "
+        "GPU"),
+    GST_IMAGING_UINT ("bit-depth", LIVE, FORMAT, Settings, bit_depth, 0, 16,
+        "bits",
+        "Significant bits of a GRAY16_LE sample, in its low bits: 10, 12 or 14 "
+        "of most cameras; what is sharpened stays within them. 0 for all 16. "
+        "The other formats define it themselves"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  Settings *s = data;
+
+  imk_lapsharpen_config_init (&s->config);
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .replan = FORMAT,
+    .init = init_settings,
+    .apply = gst_lap_sharpen_apply,
+};
 
 /* --- GObject ------------------------------------------------------------- */
 
 static void
-gst_lap_sharpen_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstLapSharpen *self = GST_LAP_SHARPEN (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_AMOUNT:
-    self->config.amount = g_value_get_double (value);
-    break;
-  case PROP_NEIGHBOURS:
-    self->config.neighbours = g_value_get_enum (value);
-    break;
-  case PROP_BORDER:
-    self->config.border = g_value_get_enum (value);
-    break;
-  case PROP_BORDER_VALUE:
-    self->config.border_value = g_value_get_uint (value);
-    break;
-  case PROP_ALPHA:
-    self->config.alpha = g_value_get_enum (value);
-    break;
-  case PROP_PLANES:
-    self->reading.planes = g_value_get_enum (value);
-    break;
-  case PROP_THRESHOLD:
-    self->config.threshold = g_value_get_uint (value);
-    break;
-  case PROP_CLAMP:
-    self->config.clamp = g_value_get_enum (value);
-    break;
-  case PROP_OUTPUT:
-    self->config.output = g_value_get_enum (value);
-    break;
-  case PROP_FOCUS_MEASURE:
-    self->config.measure_focus = g_value_get_boolean (value);
-    break;
-  case PROP_BIT_DEPTH:
-    self->reading.bit_depth = g_value_get_uint (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_lap_sharpen_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  Reading reading;
-  ImkLapsharpenConfig c = get_config (GST_LAP_SHARPEN (object), &reading);
-
-  switch (id) {
-  case PROP_AMOUNT:
-    g_value_set_double (value, c.amount);
-    break;
-  case PROP_NEIGHBOURS:
-    g_value_set_enum (value, c.neighbours);
-    break;
-  case PROP_BORDER:
-    g_value_set_enum (value, c.border);
-    break;
-  case PROP_BORDER_VALUE:
-    g_value_set_uint (value, c.border_value);
-    break;
-  case PROP_ALPHA:
-    g_value_set_enum (value, c.alpha);
-    break;
-  case PROP_PLANES:
-    g_value_set_enum (value, reading.planes);
-    break;
-  case PROP_THRESHOLD:
-    g_value_set_uint (value, c.threshold);
-    break;
-  case PROP_CLAMP:
-    g_value_set_enum (value, c.clamp);
-    break;
-  case PROP_OUTPUT:
-    g_value_set_enum (value, c.output);
-    break;
-  case PROP_FOCUS_MEASURE:
-    g_value_set_boolean (value, c.measure_focus);
-    break;
-  case PROP_BIT_DEPTH:
-    g_value_set_uint (value, reading.bit_depth);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-}
-
-static void
-install_properties (GObjectClass *klass)
-{
-  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                            GST_PARAM_CONTROLLABLE | GST_PARAM_MUTABLE_PLAYING;
-
-  g_object_class_install_property (klass, PROP_AMOUNT,
-      g_param_spec_double ("amount", "Amount",
-          "Strength s in out = in + s * L, L the negative Laplacian; 0 passes "
-          "frames on untouched. Any value gives the same bytes on CPU and GPU",
-          0.0, 10.0, DEFAULT_PROP_AMOUNT, flags));
-  g_object_class_install_property (klass, PROP_NEIGHBOURS,
-      g_param_spec_enum ("neighbours", "Neighbours",
-          "The neighbours v_i of a pixel v",
-          gst_imaging_enum_type ("GstLapSharpenNeighbours", neighbours_values),
-          DEFAULT_PROP_NEIGHBOURS, flags));
-  g_object_class_install_property (klass, PROP_BORDER,
-      g_param_spec_enum ("border", "Border",
-          "What a neighbour outside the frame counts as, for a row abcd",
-          gst_imaging_enum_type ("GstLapSharpenBorder", border_values),
-          DEFAULT_PROP_BORDER, flags));
-  g_object_class_install_property (klass, PROP_BORDER_VALUE,
-      g_param_spec_uint ("border-value", "Border value",
-          "The neighbours outside for border=constant, in counts of the "
-          "format: 0 to 255 for 8 bits, to 65535 for 16",
-          0, G_MAXUINT16, DEFAULT_PROP_BORDER_VALUE, flags));
-  g_object_class_install_property (klass, PROP_ALPHA,
-      g_param_spec_enum ("alpha", "Alpha",
-          "What happens to the alpha channel and beside transparent pixels",
-          gst_imaging_enum_type ("GstLapSharpenAlpha", alpha_values),
-          DEFAULT_PROP_ALPHA, flags));
-  g_object_class_install_property (klass, PROP_PLANES,
-      g_param_spec_enum ("planes", "Planes",
-          "Which components of a YUV frame are sharpened; of RGB and grey "
-          "frames all are",
-          gst_imaging_enum_type ("GstLapSharpenPlanes", planes_values),
-          DEFAULT_PROP_PLANES, flags));
-  g_object_class_install_property (klass, PROP_THRESHOLD,
-      g_param_spec_uint ("threshold", "Threshold",
-          "Where |L| is below it the pixel is left as it is, in counts of the "
-          "format; 0 for everywhere sharpened. Keeps noise down in flat areas",
-          0, 8 * G_MAXUINT16, DEFAULT_PROP_THRESHOLD, flags));
-  g_object_class_install_property (klass, PROP_CLAMP,
-      g_param_spec_enum ("clamp", "Clamp",
-          "What the sharpened value is limited to",
-          gst_imaging_enum_type ("GstLapSharpenClamp", clamp_values),
-          DEFAULT_PROP_CLAMP, flags));
-  g_object_class_install_property (klass, PROP_OUTPUT,
-      g_param_spec_enum ("output", "Output", "What comes out",
-          gst_imaging_enum_type ("GstLapSharpenOutput", output_values),
-          DEFAULT_PROP_OUTPUT, flags));
-  g_object_class_install_property (klass, PROP_FOCUS_MEASURE,
-      g_param_spec_boolean ("focus-measure", "Focus measure",
-          "Attach the variance and mean of L over the sharpened samples of the "
-          "first plane to each frame (meta GstImagingResults, id "
-          "laplacian-focus-v1): the variance is largest in focus. Waits for "
-          "the GPU",
-          DEFAULT_PROP_FOCUS_MEASURE, flags));
-  g_object_class_install_property (klass, PROP_BIT_DEPTH,
-      g_param_spec_uint ("bit-depth", "Bit depth",
-          "Significant bits of a GRAY16_LE sample, in its low bits: 10, 12 or "
-          "14 of most cameras; what is sharpened stays within them. 0 for all "
-          "16. The other formats say it themselves",
-          0, 16, DEFAULT_PROP_BIT_DEPTH, flags));
-}
-
-static void
 gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstImagingFilterClass *filter_class = GST_IMAGING_FILTER_CLASS (klass);
 
-  object_class->set_property = gst_lap_sharpen_set_property;
-  object_class->get_property = gst_lap_sharpen_get_property;
-  install_properties (object_class);
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
 
   gst_element_class_set_static_metadata (element_class, "Laplacian sharpening",
       "Filter/Effect/Video",
@@ -556,8 +434,6 @@ gst_lap_sharpen_class_init (GstLapSharpenClass *klass)
 static void
 gst_lap_sharpen_init (GstLapSharpen *self)
 {
-  imk_lapsharpen_config_init (&self->config);
-  self->config.amount = DEFAULT_PROP_AMOUNT;
-  self->reading.planes = DEFAULT_PROP_PLANES;
-  self->reading.bit_depth = DEFAULT_PROP_BIT_DEPTH;
+  self->settings =
+      gst_imaging_filter_use_settings (GST_IMAGING_FILTER (self), &table);
 }

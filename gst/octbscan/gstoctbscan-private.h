@@ -80,6 +80,7 @@ struct _GstOctBscan {
   ImkOctbscanConfig opened; /* without its pointers */
   guint n_left_over;        /* cameras of the calibration that have no turn */
   gboolean warned_of_cameras, warned_of_mean;
+  gint warned_of_bad; /* atomic */
 
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */
@@ -106,6 +107,7 @@ typedef struct {
   gboolean to_host; /* images are in page-locked memory, to be copied to */
   gboolean may_go_anywhere; /* not what is on a device: that is the first's */
   gboolean lost;
+  guint n_bad; /* A-scans that are black: a sample is not a number */
   guint first_camera;
   GstClockTime entered;
 } GstOctBscanWork;

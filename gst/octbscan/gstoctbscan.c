@@ -547,6 +547,7 @@ start (GstOctBscan *self)
   g_mutex_lock (&self->frames);
   self->host_images = self->has_shown = FALSE;
   self->warned_of_cameras = self->warned_of_mean = FALSE;
+  g_atomic_int_set (&self->warned_of_bad, FALSE);
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   g_mutex_unlock (&self->frames);
@@ -703,6 +704,8 @@ gst_oct_bscan_init (GstOctBscan *self)
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
   gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
+  gst_imaging_stats_name_own (
+      gst_imaging_engine_stats (self->engine), "bad-ascans");
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->enface = gst_oct_bscan_enface_new ();

@@ -3,11 +3,12 @@
 
 #include <string.h>
 
+#include "files/gstimagingfile.h"
 #include "gstimagingnpy.h"
 
 /* The file and the group that are being read, for messages. */
 typedef struct {
-  const gchar *location;
+  const gchar *location, *name; /* the name is for messages */
   GKeyFile *file;
   const gchar *group;
   guint width;
@@ -39,8 +40,10 @@ static const gchar *const other_keys[] = {
 static gboolean
 wrong (const Reader *r, const gchar *key, ImkError *error, const gchar *why)
 {
+  g_autofree gchar *shown = gst_imaging_file_quote (key, -1);
+
   imk_error_set (error, IMK_ERROR_FILE, "%s in [%s] of calibration \"%s\" %s",
-      key, r->group, r->location, why);
+      shown, r->group, r->name, why);
   return FALSE;
 }
 
@@ -93,9 +96,11 @@ read_list (const Reader *r, const gchar *key, const gdouble **values,
   else if (numbers)
     g_array_unref (numbers);
   if (bad) {
+    g_autofree gchar *shown = gst_imaging_file_quote (bad, -1);
+
     why = g_strdup_printf ("holds \"%s\", which is no number; numbers are "
                            "separated by semicolons, decimals by a point.",
-        bad);
+        shown);
     wrong (r, key, error, why);
     g_free (why);
   } else if (!*values) {
@@ -168,30 +173,31 @@ static gboolean
 read_text (const Reader *r, const gchar *key, const gdouble **values,
     guint32 *n, ImkError *error)
 {
-  gchar *path = get_path (r, key), *text = NULL, *bad = NULL, *why_text;
+  g_autofree gchar *path = get_path (r, key), *text = NULL, *bad = NULL;
   GError *why = NULL;
-  GArray *numbers = NULL;
-  gboolean ok = TRUE;
+  GArray *numbers;
+  gsize size;
 
   if (!path)
-    ok = wrong (r, key, error, "is empty; it needs the name of a text file.");
-  else if (!g_file_get_contents (path, &text, NULL, &why))
-    ok = failed (r, key, why, error);
-  else
-    numbers = parse_numbers (text, " \t\r\n;,", &bad);
+    return wrong (r, key, error, "is empty; it needs the name of a text file.");
+  text =
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_NUMBERS, &size, &why);
+  if (!text)
+    return failed (r, key, why, error);
+  if (strlen (text) != size)
+    return wrong (r, key, error, "names a file with a zero byte, no text.");
+  numbers = parse_numbers (text, " \t\r\n;,", &bad);
   if (bad) {
-    why_text = g_strdup_printf (
-        "names \"%s\", which holds \"%.40s\" where a number should be.", path,
-        bad);
-    ok = wrong (r, key, error, why_text);
-    g_free (why_text);
+    g_autofree gchar *name = gst_imaging_file_name (path);
+    g_autofree gchar *shown = gst_imaging_file_quote (bad, -1);
+    g_autofree gchar *sentence = g_strdup_printf (
+        "names \"%s\", which holds \"%s\" where a number should be.", name,
+        shown);
+
+    return wrong (r, key, error, sentence);
   }
-  if (numbers)
-    *values = keep (r, numbers, n);
-  g_free (path);
-  g_free (text);
-  g_free (bad);
-  return ok;
+  *values = keep (r, numbers, n);
+  return TRUE;
 }
 
 /* --- one camera ---------------------------------------------------------- */
@@ -294,7 +300,7 @@ read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
     imk_error_set (error, IMK_ERROR_FILE,
         "phase in [%s] of calibration \"%s\" has %u values, but a spectrum has "
         "%u samples, and phase-domain is spectrum.",
-        r->group, r->location, camera->n_phase, r->width);
+        r->group, r->name, camera->n_phase, r->width);
     return FALSE;
   }
   camera->spectrum_phase = camera->phase;
@@ -357,12 +363,15 @@ count_groups (const Reader *r, guint *n_groups, ImkError *error)
     g_snprintf (name, sizeof (name), "camera %u", (guint) MIN (i, G_MAXUINT));
     ok =
         strcmp (*g, "camera") == 0 || (strcmp (*g, name) == 0 && i < *n_groups);
-    if (!ok)
+    if (!ok) {
+      g_autofree gchar *shown = gst_imaging_file_quote (*g, -1);
+
       imk_error_set (error, IMK_ERROR_FILE,
           "[%s] in calibration \"%s\" is unknown, or leaves out a number. The "
           "groups are [camera 0], [camera 1] and so on, or one [camera] for "
           "all cameras.",
-          *g, r->location);
+          shown, r->name);
+    }
   }
   g_strfreev (groups);
   if (ok && *n_groups == 0 && g_key_file_has_group (r->file, "camera"))
@@ -456,7 +465,7 @@ read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
       imk_error_set (error, IMK_ERROR_FILE,
           "Calibration \"%s\" has %u cameras, but camera %u is asked for. Add "
           "[camera %u], or correct cameras or camera-order.",
-          r->location, n_groups, order[i], order[i]);
+          r->name, n_groups, order[i], order[i]);
       return FALSE;
     }
     r->group = name;
@@ -468,25 +477,45 @@ read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
   return TRUE;
 }
 
+GKeyFile *
+gst_oct_bscan_calibration_read (
+    const gchar *location, GKeyFileFlags flags, GError **error)
+{
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autoptr (GError) why = NULL;
+  g_autofree gchar *text = NULL, *shown = NULL;
+  gsize size;
+
+  text = gst_imaging_file_load (
+      location, GST_IMAGING_FILE_MAX_SETTINGS, &size, &why);
+  if (text &&
+      (size == 0 || g_key_file_load_from_data (file, text, size, flags, &why)))
+    return g_steal_pointer (&file);
+  /* what GLib says of a line quotes all of it */
+  shown = text ? gst_imaging_file_quote (why->message, -1)
+               : g_strdup (why->message);
+  g_set_error (error, why->domain, why->code,
+      "Calibration \"%s\" cannot be read: %s%s", name, shown,
+      text ? ". It needs lines of [camera], of key=value and of # comments."
+           : "");
+  return NULL;
+}
+
 static gboolean
 read_file (GstOctBscanCalibration *self, const gchar *location,
     const guint *order, guint width, ImkError *error)
 {
-  Reader reader = {location, g_key_file_new (), NULL, width, self->numbers};
-  GError *why = NULL;
-  gboolean ok;
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GKeyFile) file =
+      gst_oct_bscan_calibration_read (location, G_KEY_FILE_NONE, &why);
+  Reader reader = {location, name, file, NULL, width, self->numbers};
 
-  if (g_key_file_load_from_file (
-          reader.file, location, G_KEY_FILE_NONE, &why)) {
-    ok = read_cameras (&reader, self, order, error);
-  } else {
-    ok = FALSE;
-    imk_error_set (error, IMK_ERROR_FILE,
-        "Calibration \"%s\" cannot be read: %s", location, why->message);
-    g_error_free (why);
-  }
-  g_key_file_unref (reader.file);
-  return ok;
+  if (file)
+    return read_cameras (&reader, self, order, error);
+  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+  return FALSE;
 }
 
 GstOctBscanCalibration *

@@ -34,6 +34,11 @@ GstOctBscanCalibration *gst_oct_bscan_calibration_load (const gchar *location,
 gboolean gst_oct_bscan_calibration_order (
     const gchar *text, guint n_cameras, guint *order, ImkError *error);
 
+/* Returns: (transfer full) (nullable): the groups and keys of the file; NULL
+ * with @error set, a sentence for the user */
+GKeyFile *gst_oct_bscan_calibration_read (
+    const gchar *location, GKeyFileFlags flags, GError **error);
+
 /* Writes the calibration @from (nullable) with @dispersion (nullable), the
  * property, to @to; files that it names stay where they are. */
 gboolean gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscancalibration.h"
 
+#include "files/gstimagingfile.h"
+
 static const gchar *const file_keys[] = {
     "wavelengths", "chirp", "k-index", "phase"};
 
@@ -66,10 +68,11 @@ gboolean
 gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
     const gchar *dispersion, guint n_cameras, const gchar *to, GError **error)
 {
-  GKeyFile *file;
+  g_autoptr (GKeyFile) file = NULL;
+  g_auto (GStrv) groups = NULL;
+  g_autofree gchar *text = NULL;
   guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
-  gchar **groups;
-  gboolean ok;
+  gsize size;
   ImkError why;
 
   if (!gst_oct_bscan_calibration_order (order, n_cameras, turns, &why)) {
@@ -77,16 +80,16 @@ gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
         error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE, why.message);
     return FALSE;
   }
-  file = g_key_file_new ();
-  ok = !from ||
-       g_key_file_load_from_file (file, from, G_KEY_FILE_KEEP_COMMENTS, error);
-  groups = ok ? g_key_file_get_groups (file, NULL) : NULL;
-  for (gchar **g = groups; g && *g; g++)
+  file = from ? gst_oct_bscan_calibration_read (
+                    from, G_KEY_FILE_KEEP_COMMENTS, error)
+              : g_key_file_new ();
+  if (!file)
+    return FALSE;
+  groups = g_key_file_get_groups (file, NULL);
+  for (gchar **g = groups; *g; g++)
     make_absolute (file, *g, from);
-  g_strfreev (groups);
-  if (ok && dispersion)
+  if (dispersion)
     set_dispersion (file, turns, dispersion, n_cameras);
-  ok = ok && g_key_file_save_to_file (file, to, error);
-  g_key_file_unref (file);
-  return ok;
+  text = g_key_file_to_data (file, &size, NULL);
+  return gst_imaging_file_save (to, text, size, error);
 }

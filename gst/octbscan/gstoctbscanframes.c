@@ -174,13 +174,14 @@ go_on (ImkImage *image, gsize bytes)
 
 static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
-    const GstOctBscanWork *w, ImkError *error)
+    GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status =
       imk_octbscan_update (self->kernel, &w->terms->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
+    guint32 n_bad = 0;
     ImkOctbscanJob job;
 
     for (guint i = 0; i < N_OUTPUTS; i++)
@@ -194,13 +195,15 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
       go_on (&in, k * gst_oct_bscan_work_in_step (self));
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
+    job.n_bad = &n_bad;
     status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+    w->n_bad += n_bad;
   }
   return status;
 }
 
 static ImkStatus
-run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
+run_mapped (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
   gboolean mapped[N_OUTPUTS] = {FALSE};
@@ -462,9 +465,25 @@ must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
   return FALSE;
 }
 
+static void
+count_bad (GstOctBscan *self, const GstOctBscanWork *w)
+{
+  gst_imaging_stats_add_own (gst_imaging_engine_stats (self->engine), w->n_bad);
+  if (!g_atomic_int_compare_and_exchange (&self->warned_of_bad, FALSE, TRUE))
+    return;
+  GST_ELEMENT_WARNING (self, STREAM, DECODE,
+      ("%u A-scans are black, as samples of their spectra are not numbers, are "
+       "infinite or are beyond 1e15. bad-ascans of stats counts all of them. "
+       "Look at what writes the spectra.",
+          w->n_bad),
+      ("the B-scan with pts %" GST_TIME_FORMAT, GST_TIME_ARGS (w->pts)));
+}
+
 void
 gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
 {
+  if (!lost && w->n_bad > 0)
+    count_bad (self, w);
   for (guint k = 0; k < w->n; k++)
     if (lost)
       gst_imaging_engine_count_lost (self->engine);

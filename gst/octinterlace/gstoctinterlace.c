@@ -24,19 +24,21 @@
 #include <string.h>
 
 #include "gstimagingaggregator.h"
-#include "gstimagingenum.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingpicture.h"
+#include "gstimagingsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
 #define GST_CAT_DEFAULT octinterlace_debug
 
-#define DEFAULT_PROP_TOLERANCE GST_CLOCK_TIME_NONE
-#define DEFAULT_PROP_MISSING MISSING_DROP
-
 typedef enum { MISSING_DROP, MISSING_REPEAT, MISSING_BLACK } Missing;
 
-enum { PROP_0, PROP_TOLERANCE, PROP_MISSING, PROP_STATS };
+enum { PROP_STATS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
+
+typedef struct {
+  GstClockTime tolerance;
+  Missing missing;
+} Settings;
 
 /* A camera. */
 struct _GstOctInterlacePad {
@@ -58,9 +60,9 @@ struct _GstOctInterlace {
   gboolean is_gap;   /* something has been left out since */
   gboolean refused;  /* what would leave is too large, and that has been said */
 
+  GstImagingSettings *settings;
+
   /* under the object lock */
-  GstClockTime tolerance;
-  Missing missing;
   guint64 n_frames, n_incomplete;
 };
 
@@ -78,6 +80,28 @@ static const GEnumValue missing_values[] = {
     {MISSING_BLACK, "Zeros", "black"},
     {0, NULL, NULL},
 };
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_UINT64 ("tolerance", LIVE, 0, Settings, tolerance, 0,
+        G_MAXUINT64, "ns",
+        "How much later than the earliest a frame may be and still belong to "
+        "it, in nanoseconds; -1 is half a frame"),
+    GST_IMAGING_ENUM ("missing", LIVE, 0, Settings, missing,
+        "GstOctInterlaceMissing", missing_values,
+        "What is output when a camera has no frame for a B-scan"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ((Settings *) data)->tolerance = GST_CLOCK_TIME_NONE;
+}
+
+static const Settings *
+settings_of (GstOctInterlace *self)
+{
+  return gst_imaging_settings_now (self->settings);
+}
 
 /* --- a camera --------------------------------------------------------------
  */
@@ -294,11 +318,8 @@ half_a_frame (const GstVideoInfo *info)
 static GstClockTime
 get_tolerance (GstOctInterlace *self)
 {
-  GstClockTime tolerance;
+  GstClockTime tolerance = settings_of (self)->tolerance;
 
-  GST_OBJECT_LOCK (self);
-  tolerance = self->tolerance;
-  GST_OBJECT_UNLOCK (self);
   return GST_CLOCK_TIME_IS_VALID (tolerance) ? tolerance
                                              : half_a_frame (&self->info);
 }
@@ -311,6 +332,23 @@ set_latency (GstOctInterlace *self)
 
   gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
 }
+
+static ImkStatus
+gst_oct_interlace_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  if (before)
+    set_latency (GST_OCT_INTERLACE (element));
+  return IMK_OK;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+    .apply = gst_oct_interlace_apply,
+};
 
 /* As many lines as @n cameras have, at the rate of one. Returns: FALSE, and
  * says so, when these are too many */
@@ -475,8 +513,8 @@ note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
 static gboolean
 replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 {
+  Missing missing = settings_of (self)->missing;
   gboolean complete = TRUE;
-  Missing missing;
 
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
@@ -485,7 +523,6 @@ replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
     complete &= camera->frame != NULL;
   }
   GST_OBJECT_LOCK (self);
-  missing = self->missing;
   self->n_incomplete += !complete;
   GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
@@ -734,6 +771,8 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
   GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
 
+  gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
+      GST_CLOCK_TIME_NONE, NULL); /* nothing can be rejected */
   if (first && (cameras->len != self->n_cameras || !has_format (self, first))) {
     /* one has come, gone or changed since: first the caps, then the frames */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
@@ -819,6 +858,9 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   GST_OBJECT_UNLOCK (self);
   self->n_cameras = 0;
   self->is_gap = FALSE;
+  gst_imaging_settings_start (self->settings);
+  gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
   return TRUE;
 }
 
@@ -859,67 +901,20 @@ get_stats (GstOctInterlace *self)
 }
 
 static void
-gst_oct_interlace_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstOctInterlace *self = GST_OCT_INTERLACE (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_TOLERANCE:
-    self->tolerance = g_value_get_uint64 (value);
-    break;
-  case PROP_MISSING:
-    self->missing = (Missing) g_value_get_enum (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
 gst_oct_interlace_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  GstOctInterlace *self = GST_OCT_INTERLACE (object);
-
-  if (id == PROP_STATS) {
-    g_value_take_boxed (value, get_stats (self));
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_TOLERANCE:
-    g_value_set_uint64 (value, self->tolerance);
-    break;
-  case PROP_MISSING:
-    g_value_set_enum (value, (gint) self->missing);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
+  if (id == PROP_STATS)
+    g_value_take_boxed (value, get_stats (GST_OCT_INTERLACE (object)));
+  else
+    gst_imaging_settings_get_property (object, id, value, pspec);
 }
 
 static void
 install_properties (GObjectClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-  g_object_class_install_property (klass, PROP_TOLERANCE,
-      g_param_spec_uint64 ("tolerance", "Tolerance",
-          "How much later than the earliest a frame may be and still belong to "
-          "it, in nanoseconds; -1 is half a frame",
-          0, G_MAXUINT64, DEFAULT_PROP_TOLERANCE, flags));
-  g_object_class_install_property (klass, PROP_MISSING,
-      g_param_spec_enum ("missing", "Missing",
-          "What is done when a camera has no frame for a B-scan",
-          gst_imaging_enum_type ("GstOctInterlaceMissing", missing_values),
-          DEFAULT_PROP_MISSING, flags));
+  gst_imaging_settings_install (klass, &table);
+  klass->get_property = gst_oct_interlace_get_property;
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
           "frames that left, incomplete B-scans, and missing-0, missing-1, ...: "
@@ -930,13 +925,10 @@ install_properties (GObjectClass *klass)
 static void
 gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstAggregatorClass *aggregator_class = GST_AGGREGATOR_CLASS (klass);
 
-  object_class->set_property = gst_oct_interlace_set_property;
-  object_class->get_property = gst_oct_interlace_get_property;
-  install_properties (object_class);
+  install_properties (G_OBJECT_CLASS (klass));
   gst_element_class_set_static_metadata (element_class, "OCT camera interlacer",
       "Filter/Video", "Interlaces the spectra of several OCT cameras",
       "gst-imaging developers");
@@ -960,7 +952,6 @@ static void
 gst_oct_interlace_init (GstOctInterlace *self)
 {
   gst_imaging_aggregator_init (GST_AGGREGATOR (self));
-  self->tolerance = DEFAULT_PROP_TOLERANCE;
-  self->missing = DEFAULT_PROP_MISSING;
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_video_info_init (&self->info);
 }

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstphotostereofiles.h"
 
-#include <glib/gstdio.h>
-
-/* Bytes: ten times what the most lights take that a file may have. What is
- * larger are pictures that were named by mistake, more than memory perhaps. */
-#define MAX_TEXT (16 << 20)
+#include "files/gstimagingfile.h"
 
 static ImkStatus
 read_text (const gchar *property, const gchar *location, gchar **text,
     gsize *size, ImkError *error)
 {
-  GError *why = NULL;
-  ImkStatus status = IMK_OK;
-  GStatBuf info;
+  g_autoptr (GError) why = NULL;
 
-  if (g_stat (location, &info) == 0 && info.st_size > MAX_TEXT)
-    return imk_error_set (error, IMK_ERROR_FILE,
-        "%s: \"%s\" has %" G_GINT64_FORMAT
-        " bytes; a text of lights has %d at most.",
-        property, location, (gint64) info.st_size, MAX_TEXT);
-  if (!g_file_get_contents (location, text, size, &why))
-    status = imk_error_set (
-        error, IMK_ERROR_FILE, "%s: %s.", property, why->message);
-  g_clear_error (&why);
-  return status;
+  *text = gst_imaging_file_load (
+      location, GST_IMAGING_FILE_MAX_NUMBERS, size, &why);
+  return *text ? IMK_OK
+               : imk_error_set (
+                     error, IMK_ERROR_FILE, "%s: %s", property, why->message);
 }
 
 ImkStatus
@@ -34,7 +23,7 @@ gst_photo_stereo_load_lights (const gchar *location,
 {
   g_autofree gchar *text = NULL;
   g_autofree gchar *intensities = NULL;
-  g_autofree gchar *name = g_filename_display_name (location);
+  g_autofree gchar *name = gst_imaging_file_name (location);
   gsize size;
   ImkStatus status =
       read_text ("lights-location", location, &text, &size, error);
@@ -44,7 +33,7 @@ gst_photo_stereo_load_lights (const gchar *location,
   if (status != IMK_OK || !intensities_location)
     return status;
   g_free (name);
-  name = g_filename_display_name (intensities_location);
+  name = gst_imaging_file_name (intensities_location);
   status = read_text (
       "intensities-location", intensities_location, &intensities, &size, error);
   if (status == IMK_OK)

@@ -6,6 +6,8 @@
 
 /* Of the samples; highlights of a glossy object are less. */
 #define MAX_CLIPPED 0.1
+/* Of the pixels in the mask. */
+#define MAX_INVALID 0.05
 
 /* --- pictures ------------------------------------------------------------ */
 
@@ -367,6 +369,18 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
          "saturated, the thresholds leave out all lights, or these are in one "
          "plane.",
             imk_photostereo_n_added (self->kernel)),
+        (NULL));
+  else if (final &&
+           share_of (summary.n_invalid, summary.n_pixels) > MAX_INVALID)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%.1f %% of the pixels in the mask (%" G_GUINT64_FORMAT
+         " of %" G_GUINT64_FORMAT
+         ") have no normal: fewer than 3 lights count there, or these are "
+         "nearly in one plane. Expose longer where it is dark and shorter where "
+         "samples are clipped, check t-min, t-max and t-res, or leave out by "
+         "mask-location what is not the object.",
+            100 * share_of (summary.n_invalid, summary.n_pixels),
+            summary.n_invalid, summary.n_pixels),
         (NULL));
   return flow;
 }

@@ -8,6 +8,8 @@
 #include <cpl_error.h>
 #include <gdal.h>
 
+#include "files/gstimagingfile.h"
+
 /* GDAL brings some 150 libraries, so it is loaded by the first image that needs
  * it, and not with the plug-in. Its soname counts from 26 at version 3.0. */
 #if GDAL_VERSION_MAJOR != 3
@@ -96,7 +98,7 @@ gst_slc_image_close_gdal (gpointer dataset)
     get_library (NULL)->close (dataset);
 }
 
-/* What GDAL prints it says here, for the message. */
+/* What GDAL prints it says to us, for the message. */
 static void
 begin_quiet (const Gdal *gdal)
 {
@@ -120,11 +122,14 @@ read_gdal (
   ok = gdal->raster_io (self->band, GF_Read, 0, (int) first, (int) self->width,
            (int) n, data, (int) self->width, (int) n, types[self->format], 0,
            0) == CE_None;
-  if (!ok)
+  if (!ok) {
+    g_autofree gchar *why = gst_imaging_file_escape (gdal->error_message ());
+
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_READ,
         "Lines %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
         " of \"%s\" cannot be read: %s.",
-        first, first + n - 1, self->path, gdal->error_message ());
+        first, first + n - 1, self->path, why);
+  }
   gdal->pop_error_handler ();
   return ok;
 }
@@ -133,23 +138,25 @@ read_gdal (
 static gpointer
 open_dataset (const Gdal *gdal, const gchar *location, GError **error)
 {
+  g_autofree gchar *name = gst_imaging_file_name (location), *why = NULL;
   gpointer dataset;
 
   begin_quiet (gdal);
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
+  why = gst_imaging_file_escape (gdal->error_message ());
+  gdal->pop_error_handler ();
   if (!dataset && g_file_test (location, G_FILE_TEST_IS_DIR))
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is a folder; of a Sentinel-1 product name a .tiff in its "
         "folder measurement, one for each swath and polarisation (GDAL: %s).",
-        location, gdal->error_message ());
+        name, why);
   else if (!dataset)
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is no .PRM file, and GDAL does not read it either (%s). If it "
         "is raw samples without a header beside it, they need the properties "
         "width (columns) and format (ci16, cf32 or f32).",
-        location, gdal->error_message ());
-  gdal->pop_error_handler ();
+        name, why);
   return dataset;
 }
 
@@ -208,7 +215,7 @@ gst_slc_image_open_gdal (
   if (!dataset)
     return NULL;
   self = g_new0 (GstSlcImage, 1);
-  self->path = g_strdup (location);
+  self->path = gst_imaging_file_name (location);
   self->format = format;
   self->read = read_gdal;
   self->fd = -1;

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/gstimagingfile.h"
 #include "gstimagingprm.h"
 
 static const struct {
@@ -71,29 +71,21 @@ read_raw (GstSlcImage *self, guint64 first, guint n_lines, gpointer data,
 }
 
 static gboolean
-open_file (GstSlcImage *self, guint64 *size, GError **error)
+open_file (GstSlcImage *self, const gchar *path, guint64 *size, GError **error)
 {
-  struct stat status;
+  g_autoptr (GError) why = NULL;
 
-  /* without O_NONBLOCK a named pipe waits for its writer, for ever */
-  self->fd = open (self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (self->fd < 0 && errno == ENOENT) {
-    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-        "There is no file \"%s\".", self->path);
-    return FALSE;
-  }
-  if (self->fd < 0 || fstat (self->fd, &status) != 0) {
-    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
-        "\"%s\" cannot be read: %s.", self->path, g_strerror (errno));
-    return FALSE;
-  }
-  if (!S_ISREG (status.st_mode)) {
-    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
-        "\"%s\" is no regular file.", self->path);
+  self->fd =
+      gst_imaging_file_open (path, GST_IMAGING_FILE_MAX_STREAM, size, &why);
+  if (self->fd < 0) {
+    g_set_error_literal (error, GST_RESOURCE_ERROR,
+        why->code == GST_IMAGING_FILE_ERROR_NOT_FOUND
+            ? GST_RESOURCE_ERROR_NOT_FOUND
+            : GST_RESOURCE_ERROR_OPEN_READ,
+        why->message);
     return FALSE;
   }
   posix_fadvise (self->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  *size = status.st_size;
   return TRUE;
 }
 
@@ -131,13 +123,13 @@ check_size (GstSlcImage *self, guint64 size, GError **error)
 
 /* Returns: @self (transfer full), or NULL with @error set */
 static GstSlcImage *
-open_samples (GstSlcImage *self, GError **error)
+open_samples (GstSlcImage *self, const gchar *path, GError **error)
 {
   guint64 size;
 
-  self->fd = -1;
+  self->path = gst_imaging_file_name (path);
   self->read = read_raw;
-  if (open_file (self, &size, error) && check_size (self, size, error))
+  if (open_file (self, path, &size, error) && check_size (self, size, error))
     return self;
   gst_slc_image_free (self);
   return NULL;
@@ -149,10 +141,9 @@ gst_slc_image_open_raw (
 {
   GstSlcImage *self = g_new0 (GstSlcImage, 1);
 
-  self->path = g_strdup (path);
   self->format = format;
   self->width = width;
-  return open_samples (self, error);
+  return open_samples (self, path, error);
 }
 
 /* --- GMTSAR's ---------------------------------------------------------------
@@ -180,6 +171,7 @@ gst_slc_image_open_prm (
 {
   g_autoptr (GError) found = NULL;
   g_autoptr (GstImagingPrm) prm = gst_imaging_prm_load (location, &found);
+  g_autofree gchar *path = prm ? gst_imaging_prm_find_slc (prm) : NULL;
   GstSlcImage *self;
 
   if (!prm) {
@@ -187,7 +179,6 @@ gst_slc_image_open_prm (
     return NULL;
   }
   self = g_new0 (GstSlcImage, 1);
-  self->path = gst_imaging_prm_find_slc (prm);
   self->format = format == GST_SLC_FORMAT_AUTO ? GST_SLC_FORMAT_CI16 : format;
   self->width = prm->width;
   self->height = prm->height;
@@ -195,5 +186,5 @@ gst_slc_image_open_prm (
   self->doppler = prm->prf > 0 ? prm->fd1 / prm->prf : 0;
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;
-  return open_samples (self, error);
+  return open_samples (self, path, error);
 }

@@ -19,6 +19,7 @@
  */
 #include "gstspherelights.h"
 
+#include "files/gstimagingfile.h"
 #include "gstimagingframe.h"
 #include "gstimagingnpy.h"
 #include "gstimagingpicture.h"
@@ -201,9 +202,9 @@ write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
     }
     g_string_append_c (text, '\n');
   }
-  if (!g_file_set_contents (location, text->str, (gssize) text->len, &why))
+  if (!gst_imaging_file_save (location, text->str, text->len, &why))
     status =
-        imk_error_set (error, IMK_ERROR_FILE, "location: %s.", why->message);
+        imk_error_set (error, IMK_ERROR_FILE, "location: %s", why->message);
   g_clear_error (&why);
   g_string_free (text, TRUE);
   return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the .npy parser: any bytes end in an array that can be
  * read to its last byte, or in a sentence.
- * sources: common/gstimagingnpy.c */
+ * sources: common/gstimagingnpy.c common/files/gstimagingfile.c */
 #include <stdlib.h>
 #include <string.h>
 

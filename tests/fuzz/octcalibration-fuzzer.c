@@ -2,7 +2,7 @@
 /* libFuzzer target of the calibrations of octbscan: any bytes end in cameras
  * whose wavenumbers have places in the spectrum, or in a sentence. */
 /* clang-format off */
-/* sources: gst/octbscan/gstoctbscancalibration.c common/gstimagingnpy.c kernels/octbscan/octbscan-grid.c kernels/core/status.c */
+/* sources: gst/octbscan/gstoctbscancalibration.c common/gstimagingnpy.c common/files/gstimagingfile.c kernels/octbscan/octbscan-grid.c kernels/core/status.c */
 /* clang-format on */
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ check_sentence (const ImkError *error)
 {
   check (error->code == IMK_ERROR_FILE || error->code == IMK_ERROR_CONFIG);
   check (strlen (error->message) > 10);
+  check (g_utf8_validate (error->message, -1, NULL));
 }
 
 /* A folder with the files that seeds name. Returns: the path of the .ini */

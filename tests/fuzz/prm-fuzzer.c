@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the PRM parser: any bytes end in sizes and shifts within
  * their limits, or in a sentence.
- * sources: common/gstimagingprm.c */
+ * sources: common/gstimagingprm.c common/files/gstimagingfile.c */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_QUOTE 80
+#define MAX_LINKS 40 /* as Linux follows */
+
+GQuark
+gst_imaging_file_error_quark (void)
+{
+  return g_quark_from_static_string ("gst-imaging-file-error-quark");
+}
+
+/* --- text in messages ------------------------------------------------------
+ */
+
+/* Characters beyond @most become three points, which count. */
+static gchar *
+escape (const gchar *text, gsize size, gsize most)
+{
+  GString *shown = g_string_new (NULL);
+  const gchar *end = text + size;
+  gsize n = 0, cut = 0; /* characters so far; bytes that leave room for ... */
+
+  while (text < end) {
+    gunichar c = g_utf8_get_char_validated (text, end - text);
+    gboolean valid = c < (gunichar) -2 && c != 0;
+    gboolean plain = valid && g_unichar_isprint (c);
+    gsize bytes = valid ? (gsize) (g_utf8_next_char (text) - text) : 1;
+    gsize width = plain ? 1 : 4 * bytes;
+
+    if (n + width > most) {
+      g_string_truncate (shown, cut);
+      g_string_append (shown, "...");
+      break;
+    }
+    if (plain)
+      g_string_append_len (shown, text, (gssize) bytes);
+    else
+      for (gsize i = 0; i < bytes; i++)
+        g_string_append_printf (shown, "\\x%02x", (guint8) text[i]);
+    n += width;
+    if (n + 3 <= most)
+      cut = shown->len;
+    text += bytes;
+  }
+  return g_string_free (shown, FALSE);
+}
+
+gchar *
+gst_imaging_file_escape (const gchar *text)
+{
+  return escape (text, strlen (text), G_MAXSIZE);
+}
+
+gchar *
+gst_imaging_file_name (const gchar *location)
+{
+  g_autofree gchar *name = g_filename_display_name (location);
+  g_autofree gchar *shown = gst_imaging_file_escape (name);
+  glong n = g_utf8_strlen (shown, -1);
+
+  /* the end of a path says more than its beginning; files name files, too */
+  if (n <= MAX_QUOTE)
+    return g_steal_pointer (&shown);
+  return g_strconcat (
+      "...", g_utf8_offset_to_pointer (shown, n - MAX_QUOTE + 3), NULL);
+}
+
+gchar *
+gst_imaging_file_quote (const gchar *text, gssize size)
+{
+  return escape (text, size < 0 ? strlen (text) : (gsize) size, MAX_QUOTE);
+}
+
+/* Returns: FALSE, so that a failure is one `return` */
+G_GNUC_PRINTF (4, 5)
+static gboolean
+fail (GError **error, GstImagingFileError code, const gchar *location,
+    const gchar *format, ...)
+{
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  g_autofree gchar *what = NULL;
+  va_list args;
+
+  va_start (args, format);
+  what = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (error, GST_IMAGING_FILE_ERROR, code, "\"%s\" %s", name, what);
+  return FALSE;
+}
+
+/* Returns: (nullable): what @info is instead of a regular file */
+static const gchar *
+special_kind (const struct stat *info)
+{
+  if (S_ISREG (info->st_mode))
+    return NULL;
+  return S_ISDIR (info->st_mode) ? "folder" : "pipe or device";
+}
+
+/* --- reading ----------------------------------------------------------------
+ */
+
+static gboolean
+check_kind (const gchar *location, const struct stat *info, GError **error)
+{
+  const gchar *kind = special_kind (info);
+
+  return !kind || fail (error, GST_IMAGING_FILE_ERROR_OPEN, location,
+                      "is no regular file: it is a %s.", kind);
+}
+
+static gboolean
+fail_open (const gchar *location, gint number, GError **error)
+{
+  g_autofree gchar *name = gst_imaging_file_name (location);
+
+  if (number != ENOENT)
+    return fail (error, GST_IMAGING_FILE_ERROR_OPEN, location,
+        "cannot be opened: %s.", g_strerror (number));
+  g_set_error (error, GST_IMAGING_FILE_ERROR, GST_IMAGING_FILE_ERROR_NOT_FOUND,
+      "There is no file \"%s\".", name);
+  return FALSE;
+}
+
+static gboolean
+fail_size (
+    const gchar *location, guint64 size, guint64 max_size, GError **error)
+{
+  return fail (error, GST_IMAGING_FILE_ERROR_SIZE, location,
+      "has %" G_GUINT64_FORMAT
+      " bytes; a file of this kind has %" G_GUINT64_FORMAT " at most.",
+      size, max_size);
+}
+
+gint
+gst_imaging_file_open (
+    const gchar *location, guint64 max_size, guint64 *size, GError **error)
+{
+  struct stat info;
+  gint fd;
+
+  g_return_val_if_fail (location, -1);
+
+  /* before opening, which is an action on some devices */
+  if (stat (location, &info) < 0) {
+    fail_open (location, errno, error);
+    return -1;
+  }
+  if (!check_kind (location, &info, error))
+    return -1;
+  /* the name may have become that of a pipe, which waits for its writer */
+  fd = g_open (location, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  if (fd < 0 || fstat (fd, &info) < 0)
+    fail_open (location, errno, error);
+  else if (check_kind (location, &info, error)) {
+    if ((guint64) info.st_size <= max_size) {
+      if (size)
+        *size = (guint64) info.st_size;
+      return fd;
+    }
+    fail_size (location, (guint64) info.st_size, max_size, error);
+  }
+  if (fd >= 0)
+    close (fd);
+  return -1;
+}
+
+/* Files of /proc have another size than they say. */
+static gboolean
+read_all (gint fd, const gchar *location, gsize max_size, GByteArray *bytes,
+    GError **error)
+{
+  guint8 piece[16384];
+  gssize got;
+
+  do {
+    got = read (fd, piece, sizeof (piece));
+    if (got < 0 && errno != EINTR)
+      return fail (error, GST_IMAGING_FILE_ERROR_READ, location,
+          "cannot be read: %s.", g_strerror (errno));
+    if (got > 0 && (gsize) got > max_size - bytes->len)
+      return fail_size (location, bytes->len + (guint64) got, max_size, error);
+    if (got > 0)
+      g_byte_array_append (bytes, piece, (guint) got);
+  } while (got != 0);
+  return TRUE;
+}
+
+gchar *
+gst_imaging_file_load (
+    const gchar *location, gsize max_size, gsize *size, GError **error)
+{
+  gint fd = gst_imaging_file_open (location, max_size, NULL, error);
+  GByteArray *bytes;
+  gboolean ok;
+
+  if (fd < 0)
+    return NULL;
+  bytes = g_byte_array_new ();
+  ok = read_all (fd, location, max_size, bytes, error);
+  close (fd);
+  *size = bytes->len;
+  g_byte_array_append (bytes, (const guint8 *) "", 1);
+  return (gchar *) g_byte_array_free (bytes, !ok);
+}
+
+/* --- writing ----------------------------------------------------------------
+ */
+
+struct _GstImagingSaver {
+  gchar *location;  /* for messages */
+  gchar *target;    /* behind all links */
+  gchar *temporary; /* NULL after the new name has been given */
+  gint fd;          /* -1 when closed */
+};
+
+static gboolean
+fail_write (const gchar *location, gint number, GError **error)
+{
+  return fail (error, GST_IMAGING_FILE_ERROR_WRITE, location,
+      "cannot be written: %s.", g_strerror (number));
+}
+
+/* realpath () wants a target that exists.
+ * Returns: (transfer full): behind all links; NULL with errno set */
+static gchar *
+follow_links (const gchar *location)
+{
+  gchar *path = g_strdup (location);
+
+  for (guint i = 0; i < MAX_LINKS; i++) {
+    g_autofree gchar *folder = g_path_get_dirname (path);
+    gchar *link, *next;
+    struct stat info;
+
+    if (lstat (path, &info) < 0 || !S_ISLNK (info.st_mode))
+      return path;
+    link = g_file_read_link (path, NULL);
+    if (!link)
+      return path;
+    next = g_path_is_absolute (link) ? g_strdup (link)
+                                     : g_build_filename (folder, link, NULL);
+    g_free (link);
+    g_free (path);
+    path = next;
+  }
+  g_free (path);
+  errno = ELOOP;
+  return NULL;
+}
+
+/* As the file that is replaced. A stranger's file becomes ours, as only root
+ * may give files away. Returns: FALSE with errno set */
+static gboolean
+take_mode (gint fd, const struct stat *old)
+{
+  G_GNUC_UNUSED gint ignored = fchown (fd, old->st_uid, old->st_gid);
+
+  return fchmod (fd, old->st_mode & 0777) == 0;
+}
+
+GstImagingSaver *
+gst_imaging_saver_new (const gchar *location, GError **error)
+{
+  g_autoptr (GstImagingSaver) self = NULL;
+  g_autofree gchar *folder = NULL;
+  struct stat info;
+  gboolean exists;
+
+  g_return_val_if_fail (location, NULL);
+
+  exists = stat (location, &info) == 0;
+  if (exists && special_kind (&info)) {
+    fail (error, GST_IMAGING_FILE_ERROR_WRITE, location,
+        "cannot be written: it is a %s, expected is a regular file or a new "
+        "name.",
+        special_kind (&info));
+    return NULL;
+  }
+  self = g_new0 (GstImagingSaver, 1);
+  self->fd = -1;
+  self->location = g_strdup (location);
+  self->target = follow_links (location);
+  if (!self->target) {
+    fail_write (location, errno, error);
+    return NULL;
+  }
+  folder = g_path_get_dirname (self->target);
+  self->temporary = g_build_filename (folder, ".gst-imaging-XXXXXX", NULL);
+  self->fd = g_mkstemp_full (self->temporary, O_WRONLY | O_CLOEXEC, 0666);
+  if (self->fd < 0) {
+    gint number = errno;
+
+    g_clear_pointer (&self->temporary, g_free);
+    fail_write (location, number, error);
+    return NULL;
+  }
+  if (exists && !take_mode (self->fd, &info)) {
+    fail_write (location, errno, error);
+    return NULL;
+  }
+  return g_steal_pointer (&self);
+}
+
+gboolean
+gst_imaging_saver_write (
+    GstImagingSaver *self, gconstpointer data, gsize size, GError **error)
+{
+  for (gsize n = 0; n < size;) {
+    gssize put = write (self->fd, (const guint8 *) data + n, size - n);
+
+    if (put < 0 && errno != EINTR)
+      return fail_write (self->location, errno, error);
+    n += MAX (put, 0);
+  }
+  return TRUE;
+}
+
+gboolean
+gst_imaging_saver_finish (GstImagingSaver *self, GError **error)
+{
+  gint fd = self->fd;
+  /* without it a power cut may leave the new name and no content */
+  gboolean ok = fsync (fd) == 0;
+  gint number = errno;
+
+  self->fd = -1;
+  if (close (fd) < 0 && ok) {
+    ok = FALSE;
+    number = errno;
+  }
+  if (ok && g_rename (self->temporary, self->target) < 0) {
+    ok = FALSE;
+    number = errno;
+  }
+  if (!ok)
+    return fail_write (self->location, number, error);
+  g_clear_pointer (&self->temporary, g_free);
+  return TRUE;
+}
+
+void
+gst_imaging_saver_free (GstImagingSaver *self)
+{
+  if (!self)
+    return;
+  if (self->fd >= 0)
+    close (self->fd);
+  if (self->temporary)
+    g_unlink (self->temporary);
+  g_free (self->temporary);
+  g_free (self->target);
+  g_free (self->location);
+  g_free (self);
+}
+
+gboolean
+gst_imaging_file_save (
+    const gchar *location, gconstpointer data, gsize size, GError **error)
+{
+  g_autoptr (GstImagingSaver) saver = gst_imaging_saver_new (location, error);
+
+  return saver && gst_imaging_saver_write (saver, data, size, error) &&
+         gst_imaging_saver_finish (saver, error);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One value of an element's settings: copied, compared, read and written. */
+#include "gstimagingsettings-private.h"
+
+#include <string.h>
+
+static gpointer
+member (const GstImagingSetting *self, gconstpointer settings)
+{
+  return (guint8 *) settings + self->offset;
+}
+
+static gpointer *
+pointer (const GstImagingSetting *self, gconstpointer settings)
+{
+  return member (self, settings);
+}
+
+/* --- values that are shared ----------------------------------------------- */
+
+GstImagingFile *
+gst_imaging_file_new (
+    const gchar *location, gpointer data, GDestroyNotify free_data)
+{
+  GstImagingFile *file = g_new0 (GstImagingFile, 1);
+
+  file->ref_count = 1;
+  file->location = g_strdup (location);
+  file->data = data;
+  file->free_data = free_data;
+  return file;
+}
+
+static void
+file_unref (GstImagingFile *file)
+{
+  if (!g_atomic_int_dec_and_test (&file->ref_count))
+    return;
+  if (file->data && file->free_data)
+    file->free_data (file->data);
+  g_free ((gchar *) file->location);
+  g_free (file);
+}
+
+static GstImagingFile *
+read_file (const GstImagingSetting *self, const gchar *location)
+{
+  GstImagingFile *file = gst_imaging_file_new (location, NULL, self->free_data);
+
+  if (!self->load)
+    return file;
+  file->data = self->load (location, &file->error);
+  if (!file->data)
+    file->status = IMK_ERROR_FILE;
+  return file;
+}
+
+static GstImagingArray *
+array_from_value (const GValue *value)
+{
+  guint n = gst_value_array_get_size (value);
+  GstImagingArray *array;
+
+  if (n == 0)
+    return NULL;
+  array = g_malloc (sizeof (GstImagingArray) + n * sizeof (gdouble));
+  array->ref_count = 1;
+  array->n = n;
+  for (guint i = 0; i < n; i++) {
+    const GValue *v = gst_value_array_get_value (value, i);
+
+    array->values[i] =
+        G_VALUE_HOLDS_INT (v) ? g_value_get_int (v) : g_value_get_double (v);
+  }
+  return array;
+}
+
+static void
+array_to_value (
+    const GstImagingSetting *self, const GstImagingArray *array, GValue *value)
+{
+  g_value_reset (value);
+  for (guint i = 0; array && i < array->n; i++) {
+    GValue v = G_VALUE_INIT;
+
+    g_value_init (&v, self->integers ? G_TYPE_INT : G_TYPE_DOUBLE);
+    if (self->integers)
+      g_value_set_int (&v, (gint) array->values[i]);
+    else
+      g_value_set_double (&v, array->values[i]);
+    gst_value_array_append_and_take_value (value, &v);
+  }
+}
+
+static void
+unref_value (const GstImagingSetting *self, gpointer value)
+{
+  if (!value)
+    return;
+  switch (self->kind) {
+  case GST_IMAGING_KIND_STRING:
+    g_ref_string_release (value);
+    break;
+  case GST_IMAGING_KIND_PATH:
+    file_unref (value);
+    break;
+  default:
+    if (g_atomic_int_dec_and_test (&((GstImagingArray *) value)->ref_count))
+      g_free (value);
+  }
+}
+
+static gboolean
+is_shared (const GstImagingSetting *self)
+{
+  return self->kind == GST_IMAGING_KIND_STRING ||
+         self->kind == GST_IMAGING_KIND_PATH ||
+         self->kind == GST_IMAGING_KIND_ARRAY;
+}
+
+static gpointer
+ref_value (const GstImagingSetting *self, gpointer value)
+{
+  if (!value)
+    return NULL;
+  switch (self->kind) {
+  case GST_IMAGING_KIND_STRING:
+    return g_ref_string_acquire (value);
+  case GST_IMAGING_KIND_PATH:
+    g_atomic_int_inc (&((GstImagingFile *) value)->ref_count);
+    return value;
+  default:
+    g_atomic_int_inc (&((GstImagingArray *) value)->ref_count);
+    return value;
+  }
+}
+
+/* Takes @value over. */
+static void
+put_shared (const GstImagingSetting *self, gpointer settings, gpointer value)
+{
+  unref_value (self, *pointer (self, settings));
+  *pointer (self, settings) = value;
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+void
+gst_imaging_setting_copy (
+    const GstImagingSetting *self, gpointer to, gconstpointer from)
+{
+  if (is_shared (self))
+    put_shared (self, to, ref_value (self, *pointer (self, from)));
+  else
+    memcpy (member (self, to), member (self, from), self->size);
+}
+
+void
+gst_imaging_setting_clear (const GstImagingSetting *self, gpointer settings)
+{
+  if (is_shared (self))
+    put_shared (self, settings, NULL);
+}
+
+gboolean
+gst_imaging_setting_is_equal (
+    const GstImagingSetting *self, gconstpointer a, gconstpointer b)
+{
+  const GstImagingArray *left, *right;
+
+  if (self->kind == GST_IMAGING_KIND_STRING)
+    return g_strcmp0 (*pointer (self, a), *pointer (self, b)) == 0;
+  if (self->kind != GST_IMAGING_KIND_ARRAY)
+    return memcmp (member (self, a), member (self, b), self->size) == 0;
+  left = *pointer (self, a);
+  right = *pointer (self, b);
+  if (!left || !right)
+    return left == right;
+  return left->n == right->n &&
+         memcmp (left->values, right->values, left->n * sizeof (gdouble)) == 0;
+}
+
+static gdouble
+get_double (const GstImagingSetting *self, gconstpointer settings)
+{
+  return self->size == sizeof (gfloat)
+             ? *(const gfloat *) member (self, settings)
+             : *(const gdouble *) member (self, settings);
+}
+
+void
+gst_imaging_setting_retry (const GstImagingSetting *self, gpointer settings)
+{
+  GstImagingFile *file;
+
+  if (self->kind != GST_IMAGING_KIND_PATH)
+    return;
+  file = *pointer (self, settings);
+  if (file && file->status != IMK_OK)
+    put_shared (self, settings, read_file (self, file->location));
+}
+
+/* --- GValues -------------------------------------------------------------- */
+
+void
+gst_imaging_setting_from_value (
+    const GstImagingSetting *self, gpointer settings, const GValue *value)
+{
+  gpointer m = member (self, settings);
+  const gchar *text;
+
+  switch (self->kind) {
+  case GST_IMAGING_KIND_BOOLEAN:
+    if (self->size == sizeof (bool))
+      *(bool *) m = g_value_get_boolean (value);
+    else
+      *(gboolean *) m = g_value_get_boolean (value);
+    break;
+  case GST_IMAGING_KIND_INT:
+    *(gint *) m = g_value_get_int (value);
+    break;
+  case GST_IMAGING_KIND_UINT:
+    *(guint *) m = g_value_get_uint (value);
+    break;
+  case GST_IMAGING_KIND_UINT64:
+    *(guint64 *) m = g_value_get_uint64 (value);
+    break;
+  case GST_IMAGING_KIND_DOUBLE:
+    if (self->size == sizeof (gfloat))
+      *(gfloat *) m = (gfloat) g_value_get_double (value);
+    else
+      *(gdouble *) m = g_value_get_double (value);
+    break;
+  case GST_IMAGING_KIND_ENUM:
+    *(gint *) m = g_value_get_enum (value);
+    break;
+  case GST_IMAGING_KIND_FLAGS:
+    *(guint *) m = g_value_get_flags (value);
+    break;
+  case GST_IMAGING_KIND_FRACTION:
+    *(GstImagingFraction *) m =
+        (GstImagingFraction){gst_value_get_fraction_numerator (value),
+            gst_value_get_fraction_denominator (value)};
+    break;
+  case GST_IMAGING_KIND_STRING: /* gst-launch-1.0 cannot write NULL */
+    text = g_value_get_string (value);
+    put_shared (self, settings, text && *text ? g_ref_string_new (text) : NULL);
+    break;
+  case GST_IMAGING_KIND_PATH:
+    text = g_value_get_string (value);
+    put_shared (self, settings, text && *text ? read_file (self, text) : NULL);
+    break;
+  case GST_IMAGING_KIND_ARRAY:
+    put_shared (self, settings, array_from_value (value));
+    break;
+  }
+}
+
+void
+gst_imaging_setting_to_value (
+    const GstImagingSetting *self, gconstpointer settings, GValue *value)
+{
+  gconstpointer m = member (self, settings);
+
+  switch (self->kind) {
+  case GST_IMAGING_KIND_BOOLEAN:
+    g_value_set_boolean (value, self->size == sizeof (bool)
+                                    ? *(const bool *) m
+                                    : *(const gboolean *) m);
+    break;
+  case GST_IMAGING_KIND_INT:
+    g_value_set_int (value, *(const gint *) m);
+    break;
+  case GST_IMAGING_KIND_UINT:
+    g_value_set_uint (value, *(const guint *) m);
+    break;
+  case GST_IMAGING_KIND_UINT64:
+    g_value_set_uint64 (value, *(const guint64 *) m);
+    break;
+  case GST_IMAGING_KIND_DOUBLE:
+    g_value_set_double (value, get_double (self, settings));
+    break;
+  case GST_IMAGING_KIND_ENUM:
+    g_value_set_enum (value, *(const gint *) m);
+    break;
+  case GST_IMAGING_KIND_FLAGS:
+    g_value_set_flags (value, *(const guint *) m);
+    break;
+  case GST_IMAGING_KIND_FRACTION:
+    gst_value_set_fraction (value, ((const GstImagingFraction *) m)->n,
+        ((const GstImagingFraction *) m)->d);
+    break;
+  case GST_IMAGING_KIND_STRING:
+    g_value_set_string (value, *pointer (self, settings));
+    break;
+  case GST_IMAGING_KIND_PATH:
+    g_value_set_string (
+        value, gst_imaging_file_location (
+                   (GstImagingFile *) *pointer (self, settings)));
+    break;
+  case GST_IMAGING_KIND_ARRAY:
+    array_to_value (self, *pointer (self, settings), value);
+    break;
+  }
+}
+
+static GType
+value_type (const GstImagingSetting *self)
+{
+  switch (self->kind) {
+  case GST_IMAGING_KIND_BOOLEAN:
+    return G_TYPE_BOOLEAN;
+  case GST_IMAGING_KIND_INT:
+    return G_TYPE_INT;
+  case GST_IMAGING_KIND_UINT:
+    return G_TYPE_UINT;
+  case GST_IMAGING_KIND_UINT64:
+    return G_TYPE_UINT64;
+  case GST_IMAGING_KIND_DOUBLE:
+    return G_TYPE_DOUBLE;
+  case GST_IMAGING_KIND_ENUM:
+  case GST_IMAGING_KIND_FLAGS:
+    return g_type_from_name (self->type_name);
+  case GST_IMAGING_KIND_FRACTION:
+    return GST_TYPE_FRACTION;
+  case GST_IMAGING_KIND_ARRAY:
+    return GST_TYPE_ARRAY;
+  default:
+    return G_TYPE_STRING;
+  }
+}
+
+static const gchar *
+nick_of (const GstImagingSetting *self, gint value)
+{
+  for (const GEnumValue *v = self->enum_values; v->value_nick; v++)
+    if (v->value == value)
+      return v->value_nick;
+  return "?";
+}
+
+gchar *
+gst_imaging_setting_to_text (
+    const GstImagingSetting *self, gconstpointer settings)
+{
+  gchar number[G_ASCII_DTOSTR_BUF_SIZE], *text, *result;
+  GValue value = G_VALUE_INIT;
+
+  if (self->kind == GST_IMAGING_KIND_ENUM)
+    return g_strdup_printf ("%s=%s", self->name,
+        nick_of (self, *(const gint *) member (self, settings)));
+  if (self->kind == GST_IMAGING_KIND_DOUBLE) {
+    g_ascii_formatd (
+        number, sizeof (number), "%g", get_double (self, settings));
+    return g_strdup_printf ("%s=%s", self->name, number);
+  }
+  g_value_init (&value, value_type (self));
+  gst_imaging_setting_to_value (self, settings, &value);
+  if (G_VALUE_HOLDS_STRING (&value))
+    text = g_strdup_printf ("\"%s\"",
+        g_value_get_string (&value) ? g_value_get_string (&value) : "");
+  else
+    text = gst_value_serialize (&value);
+  result = g_strdup_printf ("%s=%s", self->name, text);
+  g_free (text);
+  g_value_unset (&value);
+  return result;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The table of an element as GObject properties and as JSON. */
+#include "gstimagingsettings-private.h"
+
+#include <math.h>
+
+#include "gstimagingenum.h"
+
+/* --- GObject -------------------------------------------------------------- */
+
+static GType
+flags_type (const gchar *name, const GFlagsValue *values)
+{
+  GType type = g_type_from_name (name);
+
+  if (!type) {
+    type = g_flags_register_static (name, values);
+    gst_type_mark_as_plugin_api (type, 0);
+  }
+  return type;
+}
+
+static gdouble
+default_double (const GstImagingSetting *self, gconstpointer member)
+{
+  return self->size == sizeof (gfloat) ? *(const gfloat *) member
+                                       : *(const gdouble *) member;
+}
+
+static guint64
+uint64_of (gdouble number)
+{
+  return number >= 0x1p64 ? G_MAXUINT64 : (guint64) number;
+}
+
+static GParamFlags
+flags_of (const GstImagingSetting *self)
+{
+  const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS;
+
+  if (self->when == GST_IMAGING_WHEN_NEXT_START)
+    return flags | GST_PARAM_MUTABLE_READY;
+  /* a GstController has numbers, booleans and enumerations */
+  return self->kind <= GST_IMAGING_KIND_ENUM
+             ? flags | GST_PARAM_MUTABLE_PLAYING | GST_PARAM_CONTROLLABLE
+             : flags | GST_PARAM_MUTABLE_PLAYING;
+}
+
+static GParamSpec *
+make_array_spec (const GstImagingSetting *self, GParamFlags flags)
+{
+  GParamSpec *element =
+      self->integers
+          ? g_param_spec_int ("value", "value", "One of them",
+                (gint) self->minimum, (gint) self->maximum,
+                (gint) CLAMP (0, self->minimum, self->maximum),
+                G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS)
+          : g_param_spec_double ("value", "value", "One of them", self->minimum,
+                self->maximum, CLAMP (0, self->minimum, self->maximum),
+                G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
+
+  return gst_param_spec_array (
+      self->name, self->name, self->blurb, element, flags);
+}
+
+GParamSpec *
+gst_imaging_setting_make_spec (
+    const GstImagingSetting *self, gconstpointer defaults)
+{
+  const gchar *name = self->name, *blurb = self->blurb;
+  gconstpointer m = (const guint8 *) defaults + self->offset;
+  GParamFlags flags = flags_of (self);
+
+  switch (self->kind) {
+  case GST_IMAGING_KIND_BOOLEAN:
+    return g_param_spec_boolean (name, name, blurb,
+        self->size == sizeof (bool) ? *(const bool *) m : *(const gboolean *) m,
+        flags);
+  case GST_IMAGING_KIND_INT:
+    return g_param_spec_int (name, name, blurb, (gint) self->minimum,
+        (gint) self->maximum, *(const gint *) m, flags);
+  case GST_IMAGING_KIND_UINT:
+    return g_param_spec_uint (name, name, blurb, (guint) self->minimum,
+        (guint) self->maximum, *(const guint *) m, flags);
+  case GST_IMAGING_KIND_UINT64:
+    return g_param_spec_uint64 (name, name, blurb, uint64_of (self->minimum),
+        uint64_of (self->maximum), *(const guint64 *) m, flags);
+  case GST_IMAGING_KIND_DOUBLE:
+    return g_param_spec_double (name, name, blurb, self->minimum, self->maximum,
+        default_double (self, m), flags);
+  case GST_IMAGING_KIND_ENUM:
+    return g_param_spec_enum (name, name, blurb,
+        gst_imaging_enum_type (self->type_name, self->enum_values),
+        *(const gint *) m, flags);
+  case GST_IMAGING_KIND_FLAGS:
+    return g_param_spec_flags (name, name, blurb,
+        flags_type (self->type_name, self->flag_values), *(const guint *) m,
+        flags);
+  case GST_IMAGING_KIND_FRACTION:
+    return gst_param_spec_fraction (name, name, blurb,
+        self->minimum > 0 ? 1 : 0, self->minimum > 0 ? G_MAXINT : 1, G_MAXINT,
+        1, ((const GstImagingFraction *) m)->n,
+        ((const GstImagingFraction *) m)->d, flags);
+  case GST_IMAGING_KIND_ARRAY:
+    return make_array_spec (self, flags);
+  default:
+    return g_param_spec_string (
+        name, name, blurb, *(const gchar *const *) m, flags);
+  }
+}
+
+/* --- tables --------------------------------------------------------------- */
+
+static G_DEFINE_QUARK (gst - imaging - settings - table, table)
+
+    const GstImagingSettingsTable *gst_imaging_settings_table_of (GType type)
+{
+  const GstImagingSettingsTable *found = NULL;
+
+  for (; type && !found; type = g_type_parent (type))
+    found = g_type_get_qdata (type, table_quark ());
+  return found;
+}
+
+const GstImagingSetting *
+gst_imaging_settings_table_find (
+    const GstImagingSettingsTable *table, const gchar *name)
+{
+  for (guint i = 0; table && i < table->n_settings; i++)
+    if (g_str_equal (table->settings[i].name, name))
+      return &table->settings[i];
+  return NULL;
+}
+
+static void
+install_own (GObjectClass *klass)
+{
+  g_object_class_install_property (klass, GST_IMAGING_SETTINGS_ID_SETTINGS,
+      g_param_spec_boxed ("settings", "Settings",
+          "Sets several properties at once: \"settings, range-min=70., "
+          "range-max=100.\". No frame sees some of them without the others; "
+          "when one cannot be set none is",
+          GST_TYPE_STRUCTURE,
+          G_PARAM_WRITABLE | G_PARAM_STATIC_STRINGS |
+              GST_PARAM_MUTABLE_PLAYING));
+  g_object_class_install_property (klass, GST_IMAGING_SETTINGS_ID_VALID,
+      g_param_spec_boolean ("settings-valid", "Settings valid",
+          "Whether the values that were set are in use. FALSE: they contradict "
+          "each other or the stream, a warning said how, and the settings "
+          "before stay in use until the next change",
+          TRUE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+}
+
+void
+gst_imaging_settings_install (
+    GObjectClass *klass, const GstImagingSettingsTable *table)
+{
+  gpointer defaults = g_malloc0 (table->size);
+
+  table->init (defaults);
+  klass->set_property = gst_imaging_settings_set_property;
+  klass->get_property = gst_imaging_settings_get_property;
+  if (table->has_engine)
+    gst_imaging_engine_install_properties (klass);
+  for (guint i = 0; i < table->n_settings; i++)
+    g_object_class_install_property (klass, GST_IMAGING_SETTINGS_FIRST_ID + i,
+        gst_imaging_setting_make_spec (&table->settings[i], defaults));
+  install_own (klass);
+  g_type_set_qdata (
+      G_OBJECT_CLASS_TYPE (klass), table_quark (), (gpointer) table);
+  for (guint i = 0; i < table->n_settings; i++)
+    gst_imaging_setting_clear (&table->settings[i], defaults);
+  g_free (defaults);
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static void
+add_text (GString *json, const gchar *key, const gchar *text)
+{
+  g_string_append_printf (json, ",\"%s\":\"", key);
+  for (; *text; text++)
+    if (*text == '"' || *text == '\\')
+      g_string_append_printf (json, "\\%c", *text);
+    else if ((guchar) *text < ' ')
+      g_string_append_printf (json, "\\u%04x", *text);
+    else
+      g_string_append_c (json, *text);
+  g_string_append_c (json, '"');
+}
+
+static void
+add_number (GString *json, const gchar *key, gdouble number)
+{
+  gchar text[G_ASCII_DTOSTR_BUF_SIZE];
+
+  if (isfinite (number))
+    g_ascii_dtostr (text, sizeof (text), number);
+  g_string_append_printf (
+      json, ",\"%s\":%s", key, isfinite (number) ? text : "null");
+}
+
+static void
+add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
+    gdouble value)
+{
+  add_text (json, "type", type);
+  add_number (json, "minimum", minimum);
+  add_number (json, "maximum", maximum);
+  add_number (json, "default", value);
+}
+
+static void
+add_enum (GString *json, GParamSpecEnum *spec)
+{
+  GEnumClass *klass = spec->enum_class;
+  GEnumValue *value = g_enum_get_value (klass, spec->default_value);
+
+  add_text (json, "type", "enum");
+  add_text (json, "default", value ? value->value_nick : "");
+  g_string_append (json, ",\"values\":[");
+  for (guint i = 0; i < klass->n_values; i++) {
+    g_string_append_printf (
+        json, "%s{\"value\":%d", i > 0 ? "," : "", klass->values[i].value);
+    add_text (json, "nick", klass->values[i].value_nick);
+    add_text (json, "blurb", klass->values[i].value_name);
+    g_string_append_c (json, '}');
+  }
+  g_string_append_c (json, ']');
+}
+
+static void
+add_flags (GString *json, GParamSpecFlags *spec)
+{
+  GFlagsClass *klass = spec->flags_class;
+
+  add_text (json, "type", "flags");
+  add_number (json, "default", spec->default_value);
+  g_string_append (json, ",\"values\":[");
+  for (guint i = 0; i < klass->n_values; i++) {
+    g_string_append_printf (
+        json, "%s{\"value\":%u", i > 0 ? "," : "", klass->values[i].value);
+    add_text (json, "nick", klass->values[i].value_nick);
+    add_text (json, "blurb", klass->values[i].value_name);
+    g_string_append_c (json, '}');
+  }
+  g_string_append_c (json, ']');
+}
+
+static void
+add_array (GString *json, GParamSpec *element)
+{
+  add_text (json, "type", "array");
+  g_string_append (json, ",\"default\":[]");
+  if (G_IS_PARAM_SPEC_INT (element)) {
+    add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
+    add_number (json, "maximum", G_PARAM_SPEC_INT (element)->maximum);
+  } else if (G_IS_PARAM_SPEC_DOUBLE (element)) {
+    add_number (json, "minimum", G_PARAM_SPEC_DOUBLE (element)->minimum);
+    add_number (json, "maximum", G_PARAM_SPEC_DOUBLE (element)->maximum);
+  }
+}
+
+static void
+add_fraction (GString *json, GstParamSpecFraction *spec)
+{
+  gchar *text = g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
+
+  add_text (json, "type", "fraction");
+  add_text (json, "default", text);
+  g_free (text);
+}
+
+static void
+add_string (
+    GString *json, GParamSpecString *spec, const GstImagingSetting *setting)
+{
+  gboolean is_path = setting && setting->kind == GST_IMAGING_KIND_PATH;
+
+  add_text (json, "type", is_path ? "path" : "string");
+  add_text (json, "default", spec->default_value ? spec->default_value : "");
+}
+
+static void
+add_type (GString *json, GParamSpec *spec, const GstImagingSetting *setting)
+{
+  if (G_IS_PARAM_SPEC_BOOLEAN (spec)) {
+    add_text (json, "type", "boolean");
+    g_string_append_printf (json, ",\"default\":%s",
+        G_PARAM_SPEC_BOOLEAN (spec)->default_value ? "true" : "false");
+  } else if (G_IS_PARAM_SPEC_INT (spec)) {
+    GParamSpecInt *s = G_PARAM_SPEC_INT (spec);
+
+    add_range (json, "int", s->minimum, s->maximum, s->default_value);
+  } else if (G_IS_PARAM_SPEC_UINT (spec)) {
+    GParamSpecUInt *s = G_PARAM_SPEC_UINT (spec);
+
+    add_range (json, "int", s->minimum, s->maximum, s->default_value);
+  } else if (G_IS_PARAM_SPEC_UINT64 (spec)) {
+    GParamSpecUInt64 *s = G_PARAM_SPEC_UINT64 (spec);
+
+    add_range (json, "int", (gdouble) s->minimum, (gdouble) s->maximum,
+        (gdouble) s->default_value);
+  } else if (G_IS_PARAM_SPEC_DOUBLE (spec)) {
+    GParamSpecDouble *s = G_PARAM_SPEC_DOUBLE (spec);
+
+    add_range (json, "double", s->minimum, s->maximum, s->default_value);
+  } else if (G_IS_PARAM_SPEC_ENUM (spec)) {
+    add_enum (json, G_PARAM_SPEC_ENUM (spec));
+  } else if (G_IS_PARAM_SPEC_FLAGS (spec)) {
+    add_flags (json, G_PARAM_SPEC_FLAGS (spec));
+  } else if (GST_IS_PARAM_SPEC_FRACTION (spec)) {
+    add_fraction (json, GST_PARAM_SPEC_FRACTION (spec));
+  } else if (GST_IS_PARAM_SPEC_ARRAY_LIST (spec)) {
+    add_array (json, GST_PARAM_SPEC_ARRAY_LIST (spec)->element_spec);
+  } else if (G_IS_PARAM_SPEC_STRING (spec)) {
+    add_string (json, G_PARAM_SPEC_STRING (spec), setting);
+  } else {
+    add_text (json, "type", "structure");
+  }
+}
+
+static const gchar *
+when_of (GParamSpec *spec, const GstImagingSetting *setting)
+{
+  if (!(spec->flags & G_PARAM_WRITABLE))
+    return "read";
+  if (setting && setting->when == GST_IMAGING_WHEN_NEXT_SET)
+    return "set";
+  return spec->flags & (GST_PARAM_MUTABLE_PLAYING | GST_PARAM_MUTABLE_PAUSED)
+             ? "frame"
+             : "start";
+}
+
+/* Those of GstObject, GstBaseTransform and so on are no settings. */
+static gboolean
+is_ours (GParamSpec *spec, GType type)
+{
+  return spec->owner_type == type ||
+         g_str_has_prefix (g_type_name (spec->owner_type), "GstImaging") ||
+         g_type_get_qdata (spec->owner_type, table_quark ());
+}
+
+gchar *
+gst_imaging_settings_describe (GType type)
+{
+  const GstImagingSettingsTable *table;
+  GObjectClass *klass;
+  GParamSpec **specs;
+  GString *json;
+  guint n;
+
+  if (!g_type_is_a (type, GST_TYPE_ELEMENT))
+    return NULL;
+  klass = g_type_class_ref (type);
+  table = gst_imaging_settings_table_of (type);
+  specs = g_object_class_list_properties (klass, &n);
+  json = g_string_new ("[");
+  for (guint i = 0; table && i < n; i++) {
+    const GstImagingSetting *setting =
+        gst_imaging_settings_table_find (table, specs[i]->name);
+
+    if (!is_ours (specs[i], type))
+      continue;
+    g_string_append_printf (
+        json, "%s\n{\"name\":\"%s\"", json->len > 1 ? "," : "", specs[i]->name);
+    add_type (json, specs[i], setting);
+    add_text (json, "when", when_of (specs[i], setting));
+    if (setting && setting->unit)
+      add_text (json, "unit", setting->unit);
+    add_text (json, "blurb", g_param_spec_get_blurb (specs[i]));
+    g_string_append_c (json, '}');
+  }
+  g_string_append (json, "]\n");
+  g_free (specs);
+  g_type_class_unref (klass);
+  return g_string_free (json, table == NULL);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The settings that all elements share, seen from an element of this test. */
+#include <gst/controller/controller.h>
+
+#include <math.h>
+
+#include "check-common.h"
+#include "gstimagingsettings.h"
+
+/* --- an element with one setting of each kind ----------------------------- */
+
+typedef enum { MODE_PLAIN, MODE_FILE } Mode;
+
+static const GEnumValue modes[] = {
+    {MODE_PLAIN, "Without the file", "plain"},
+    {MODE_FILE, "Needs path", "file"},
+    {0, NULL, NULL},
+};
+
+enum { GROUP_RANGE = 1, GROUP_FILE = 2 };
+
+typedef struct {
+  gdouble minimum, maximum;
+  guint count;
+  Mode mode;
+  GstImagingFile *path;
+  GstImagingArray *factors;
+  gchar *name;
+  gboolean flag;
+} Settings;
+
+typedef struct {
+  GstElement parent;
+  GstImagingSettings *settings;
+  guint n_applied, groups;
+  ImkStatus fail; /* of the next apply () */
+} TestSettled;
+
+typedef GstElementClass TestSettledClass;
+static GType test_settled_get_type (void);
+G_DEFINE_TYPE (TestSettled, test_settled, GST_TYPE_ELEMENT)
+
+static gpointer
+load (const gchar *location, ImkError *error)
+{
+  gchar *text;
+
+  if (g_file_get_contents (location, &text, NULL, NULL))
+    return text;
+  imk_error_set (
+      error, IMK_ERROR_FILE, "path \"%s\" cannot be read.", location);
+  return NULL;
+}
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_DOUBLE ("minimum", LIVE, GROUP_RANGE, Settings, minimum, -200,
+        300, "dB", "Black"),
+    GST_IMAGING_DOUBLE ("maximum", LIVE, GROUP_RANGE, Settings, maximum, -200,
+        300, "dB", "White"),
+    GST_IMAGING_UINT ("count", NEXT_SET, 0, Settings, count, 1, 100, NULL, "n"),
+    GST_IMAGING_ENUM (
+        "mode", LIVE, GROUP_FILE, Settings, mode, "TestMode", modes, "Mode"),
+    GST_IMAGING_PATH (
+        "path", LIVE, GROUP_FILE, Settings, path, load, g_free, "A file"),
+    GST_IMAGING_ARRAY (
+        "factors", LIVE, 0, Settings, factors, -10, 10, NULL, "Factors"),
+    GST_IMAGING_STRING ("label", NEXT_START, 0, Settings, name, "A \"label\""),
+    GST_IMAGING_BOOLEAN ("flag", LIVE, 0, Settings, flag, "A flag"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  Settings *s = data;
+
+  s->maximum = 60;
+  s->count = 3;
+}
+
+static ImkStatus
+apply (GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  TestSettled *self = (TestSettled *) element;
+  const Settings *s = gst_imaging_settings_now (self->settings);
+
+  if (self->fail)
+    return imk_error_set (error, self->fail, "The device is gone.");
+  if (!(s->minimum < s->maximum))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "minimum %g is not below maximum %g.", s->minimum, s->maximum);
+  if (s->mode == MODE_FILE && !s->path)
+    return imk_error_set (error, IMK_ERROR_CONFIG, "mode=file needs path.");
+  self->n_applied++;
+  self->groups = groups;
+  return IMK_OK;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+    .apply = apply,
+};
+
+static void
+test_settled_class_init (TestSettledClass *klass)
+{
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
+}
+
+static void
+test_settled_init (TestSettled *self)
+{
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
+}
+
+/* --- what the tests do ---------------------------------------------------- */
+
+static TestSettled *
+settled_new (GstBus **bus)
+{
+  TestSettled *self = g_object_new (test_settled_get_type (), NULL);
+
+  gst_object_ref_sink (self);
+  *bus = gst_bus_new ();
+  gst_element_set_bus (GST_ELEMENT (self), *bus);
+  return self;
+}
+
+static void
+settled_free (TestSettled *self, GstBus *bus)
+{
+  gst_element_set_bus (GST_ELEMENT (self), NULL);
+  gst_object_unref (bus);
+  gst_object_unref (self);
+}
+
+static const Settings *
+frame (TestSettled *self)
+{
+  ImkError error;
+
+  check_ok (gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
+                GST_CLOCK_TIME_NONE, &error),
+      &error);
+  return gst_imaging_settings_now (self->settings);
+}
+
+static gboolean
+is_valid (TestSettled *self)
+{
+  gboolean valid;
+
+  g_object_get (self, "settings-valid", &valid, NULL);
+  return valid;
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+GST_START_TEST (test_values_wait_for_the_next_frame_and_count_together)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  gdouble minimum;
+
+  fail_unless_equals_float (frame (self)->maximum, 60);
+  g_object_set (self, "minimum", 70.0, NULL);
+  g_object_get (self, "minimum", &minimum, NULL);
+  fail_unless_equals_float (minimum, 70);
+  g_object_set (self, "maximum", 100.0, NULL);
+  fail_unless_equals_int ((gint) self->n_applied, 1);
+  fail_unless_equals_float (frame (self)->minimum, 70);
+  fail_unless_equals_int ((gint) self->groups, GROUP_RANGE);
+  fail_unless_equals_int ((gint) self->n_applied, 2);
+  frame (self); /* nothing was set */
+  fail_unless_equals_int ((gint) self->n_applied, 2);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+static guint n_notified;
+
+static void
+count_notify (GObject *object, GParamSpec *spec, gpointer data)
+{
+  n_notified++;
+}
+
+GST_START_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  GstMessage *message;
+  const GstStructure *s;
+  gboolean accepted = TRUE;
+  const GValue *names;
+
+  frame (self);
+  n_notified = 0;
+  g_signal_connect (
+      self, "notify::settings-valid", G_CALLBACK (count_notify), NULL);
+  g_object_set (self, "minimum", 70.0, "flag", TRUE, NULL);
+  for (guint i = 0; i < 5; i++) {
+    fail_unless_equals_float (frame (self)->minimum, 0);
+    fail_if (frame (self)->flag);
+  }
+  fail_if (is_valid (self));
+  fail_unless_equals_int ((gint) n_notified, 1);
+  message = check_message (bus, GST_MESSAGE_WARNING);
+  check_message_says (gst_message_ref (message), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "minimum 70 is not below maximum 60");
+  check_message_says (message, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "minimum=70, flag=");
+  message = check_message (bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_has_name (s, "imaging-settings"));
+  fail_unless (gst_structure_get_boolean (s, "accepted", &accepted));
+  fail_if (accepted);
+  fail_unless (strstr (gst_structure_get_string (s, "text"), "minimum 70"));
+  names = gst_structure_get_value (s, "properties");
+  fail_unless_equals_int (gst_value_array_get_size (names), 2);
+  fail_unless_equals_string (
+      g_value_get_string (gst_value_array_get_value (names, 0)), "minimum");
+  gst_message_unref (message);
+  fail_unless (gst_bus_pop (bus) == NULL, "one change, one warning");
+
+  g_object_set (self, "maximum", 100.0, NULL);
+  fail_unless_equals_float (frame (self)->minimum, 70);
+  fail_unless (frame (self)->flag);
+  fail_unless (is_valid (self));
+  message = check_message (bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (gst_structure_get_boolean (s, "accepted", &accepted));
+  fail_unless (accepted);
+  gst_message_unref (message);
+
+  /* setting back what is in use is valid without another attempt */
+  g_object_set (self, "minimum", 170.0, NULL);
+  frame (self);
+  fail_if (is_valid (self));
+  g_object_set (self, "minimum", 70.0, NULL);
+  frame (self);
+  fail_unless (is_valid (self));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_same_sentence_comes_once_a_second)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  for (guint i = 0; i < 200; i++) {
+    g_object_set (self, "minimum", 70.0 + i % 2, NULL);
+    frame (self);
+    g_object_set (self, "minimum", 0.0, NULL);
+    frame (self);
+  }
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 2);
+  g_usleep (1100 * 1000);
+  g_object_set (self, "minimum", 70.0, NULL);
+  frame (self);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 1);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_wrong_settings_at_the_start_are_an_error)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  ImkError error;
+
+  g_object_set (self, "minimum", 70.0, NULL);
+  for (guint i = 0; i < 2; i++) {
+    fail_unless_equals_int (
+        gst_imaging_settings_update (
+            self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, &error),
+        IMK_ERROR_CONFIG);
+    fail_unless (strstr (error.message, "minimum 70"));
+  }
+  g_object_set (self, "minimum", 10.0, NULL);
+  fail_unless_equals_float (frame (self)->minimum, 10);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_failing_device_is_no_rejection)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  ImkError error;
+
+  frame (self);
+  self->fail = IMK_ERROR_DEVICE;
+  g_object_set (self, "minimum", 5.0, NULL);
+  fail_unless_equals_int (
+      gst_imaging_settings_update (
+          self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, &error),
+      IMK_ERROR_DEVICE);
+  self->fail = IMK_OK;
+  fail_unless_equals_float (frame (self)->minimum, 5); /* tried again */
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_files_are_read_when_set_and_those_in_use_stay)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  gchar *path = check_path_of ("data"), *text;
+
+  check_write_file ("data", "one", -1);
+  g_object_set (self, "path", path, NULL);
+  check_write_file ("data", "two", -1); /* too late for that */
+  fail_unless_equals_string (frame (self)->path->data, "one");
+  g_object_set (self, "path", path, NULL); /* the same path: read again */
+  fail_unless_equals_string (frame (self)->path->data, "two");
+
+  g_object_set (self, "path", "/nonexistent/file", NULL);
+  fail_unless_equals_string (frame (self)->path->data, "two");
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "path \"/nonexistent/file\" cannot be read");
+  g_object_get (self, "path", &text, NULL);
+  fail_unless_equals_string (text, "/nonexistent/file");
+  g_free (text);
+  fail_if (is_valid (self));
+
+  g_object_set (self, "path", "", NULL);
+  fail_unless (frame (self)->path == NULL);
+  g_object_get (self, "path", &text, NULL);
+  fail_unless (text == NULL);
+  fail_unless (is_valid (self));
+
+  gst_imaging_settings_put_file (
+      self->settings, "path", "made here", g_strdup ("three"));
+  fail_unless_equals_string (frame (self)->path->data, "three");
+  g_free (path);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_file_that_appears_before_the_start_is_read)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  gchar *path = check_path_of ("late");
+  ImkError error;
+
+  g_object_set (self, "path", path, NULL);
+  fail_unless_equals_int (
+      gst_imaging_settings_update (
+          self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, &error),
+      IMK_ERROR_FILE);
+  check_write_file ("late", "here", -1);
+  gst_imaging_settings_start (self->settings);
+  fail_unless_equals_string (frame (self)->path->data, "here");
+  g_free (path);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  const Settings *s;
+  ImkError error;
+
+  frame (self);
+  g_object_set (self, "count", 7, NULL);
+  fail_unless_equals_int ((gint) frame (self)->count, 3);
+  check_ok (gst_imaging_settings_update (self->settings,
+                GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error),
+      &error);
+  fail_unless_equals_int ((gint) frame (self)->count, 7);
+
+  gst_element_set_state (GST_ELEMENT (self), GST_STATE_PAUSED);
+  g_object_set (self, "label", "later", NULL);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "label was set after the start");
+  fail_unless (frame (self)->name == NULL);
+  gst_element_set_state (GST_ELEMENT (self), GST_STATE_NULL);
+  gst_imaging_settings_start (self->settings);
+  s = frame (self);
+  fail_unless_equals_string (s->name, "later");
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_structure_sets_all_or_nothing)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  gst_util_set_object_arg (G_OBJECT (self), "settings",
+      "settings, minimum=(double)70, maximum=(int)100, mode=plain, flag=true");
+  fail_unless_equals_float (frame (self)->minimum, 70);
+  fail_unless_equals_float (frame (self)->maximum, 100);
+  fail_unless (frame (self)->flag);
+
+  gst_util_set_object_arg (G_OBJECT (self), "settings",
+      "settings, minimum=(double)0, maximum=(double)900");
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "maximum=900, which is out of range");
+  fail_unless_equals_float (frame (self)->minimum, 70);
+  gst_util_set_object_arg (
+      G_OBJECT (self), "settings", "settings, minimum=(double)0, colour=blue");
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "\"colour\", which is not a property");
+  fail_unless_equals_float (frame (self)->minimum, 70);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_arrays_are_read_from_text_and_back)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  GValue value = G_VALUE_INIT;
+
+  fail_unless (frame (self)->factors == NULL);
+  gst_util_set_object_arg (G_OBJECT (self), "factors", "<1.5, -2.0>");
+  fail_unless_equals_int ((gint) frame (self)->factors->n, 2);
+  fail_unless_equals_float (frame (self)->factors->values[1], -2);
+  g_value_init (&value, GST_TYPE_ARRAY);
+  g_object_get_property (G_OBJECT (self), "factors", &value);
+  fail_unless_equals_int ((gint) gst_value_array_get_size (&value), 2);
+  g_value_unset (&value);
+  gst_util_set_object_arg (G_OBJECT (self), "factors", "<>");
+  fail_unless (frame (self)->factors == NULL);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_no_number_is_no_setting)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  GstStructure *s =
+      gst_structure_new ("settings", "minimum", G_TYPE_DOUBLE, NAN, NULL);
+
+  frame (self);
+  g_object_set (self, "settings", s, NULL);
+  fail_unless_equals_float (frame (self)->minimum, 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "minimum=nan, which is out of range");
+  gst_structure_free (s);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_controlled_values_take_the_same_way)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  GstControlSource *source = gst_interpolation_control_source_new ();
+  ImkError error;
+
+  g_object_set (source, "mode", GST_INTERPOLATION_MODE_LINEAR, NULL);
+  gst_timed_value_control_source_set (
+      GST_TIMED_VALUE_CONTROL_SOURCE (source), 0, 0);
+  gst_timed_value_control_source_set (
+      GST_TIMED_VALUE_CONTROL_SOURCE (source), 10 * GST_SECOND, 100);
+  gst_object_add_control_binding (
+      GST_OBJECT (self), gst_direct_control_binding_new_absolute (
+                             GST_OBJECT (self), "minimum", source));
+  for (guint t = 0; t <= 10; t++) {
+    const Settings *s;
+
+    check_ok (gst_imaging_settings_update (self->settings,
+                  GST_IMAGING_WHEN_LIVE, t * GST_SECOND, &error),
+        &error);
+    s = gst_imaging_settings_now (self->settings);
+    fail_unless_equals_float (s->minimum, MIN (t * 10.0, 50)); /* max is 60 */
+  }
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 5);
+  gst_object_unref (source);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_table_describes_itself)
+{
+  gchar *json = gst_imaging_settings_describe (test_settled_get_type ());
+
+  fail_unless (strstr (json,
+      "{\"name\":\"minimum\",\"type\":\"double\",\"minimum\":-200,"
+      "\"maximum\":300,\"default\":0,\"when\":\"frame\",\"unit\":\"dB\","
+      "\"blurb\":\"Black\"}"));
+  fail_unless (strstr (json, "{\"name\":\"count\",\"type\":\"int\","
+                             "\"minimum\":1,\"maximum\":100,\"default\":3,"
+                             "\"when\":\"set\""));
+  fail_unless (strstr (json, "\"name\":\"path\",\"type\":\"path\""));
+  fail_unless (strstr (json, "\"values\":[{\"value\":0,\"nick\":\"plain\","));
+  fail_unless (strstr (json, "\"when\":\"start\",\"blurb\":\"A \\\"label"));
+  fail_if (strstr (json, "\"parent\""));
+  g_free (json);
+  fail_unless (gst_imaging_settings_describe (G_TYPE_OBJECT) == NULL);
+  fail_unless (gst_imaging_settings_describe (GST_TYPE_PIPELINE) == NULL);
+}
+GST_END_TEST;
+
+/* --- two threads ---------------------------------------------------------- */
+
+typedef struct {
+  TestSettled *element;
+  gint stop; /* atomic */
+} Setter;
+
+static gpointer
+set_again_and_again (gpointer data)
+{
+  Setter *setter = data;
+  gboolean high = FALSE;
+
+  while (!g_atomic_int_get (&setter->stop)) {
+    GstStructure *s = gst_structure_new ("settings", "minimum", G_TYPE_DOUBLE,
+        high ? 70.0 : 0.0, "maximum", G_TYPE_DOUBLE, high ? 100.0 : 60.0, NULL);
+
+    g_object_set (setter->element, "settings", s, NULL);
+    gst_structure_free (s);
+    high = !high;
+  }
+  return NULL;
+}
+
+GST_START_TEST (test_no_frame_sees_half_of_a_structure)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  Setter setter = {self, 0};
+  GThread *thread = g_thread_new ("setter", set_again_and_again, &setter);
+  guint n_low = 0, n_high = 0;
+
+  for (guint i = 0; i < 20000 || !n_low || !n_high; i++) {
+    const Settings *s = frame (self);
+
+    fail_unless_equals_float (s->maximum - s->minimum, s->minimum ? 30 : 60);
+    n_low += s->minimum == 0;
+    n_high += s->minimum != 0;
+  }
+  g_atomic_int_set (&setter.stop, 1);
+  g_thread_join (thread);
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+static Suite *
+settings_suite (void)
+{
+  Suite *suite = suite_create ("settings");
+  TCase *tcase = tcase_create ("all");
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_checked_fixture (tcase, check_make_folder, check_remove_folder);
+  tcase_add_test (
+      tcase, test_values_wait_for_the_next_frame_and_count_together);
+  tcase_add_test (
+      tcase, test_a_contradiction_is_one_warning_and_nothing_changes);
+  tcase_add_test (tcase, test_the_same_sentence_comes_once_a_second);
+  tcase_add_test (tcase, test_wrong_settings_at_the_start_are_an_error);
+  tcase_add_test (tcase, test_a_failing_device_is_no_rejection);
+  tcase_add_test (tcase, test_files_are_read_when_set_and_those_in_use_stay);
+  tcase_add_test (tcase, test_a_file_that_appears_before_the_start_is_read);
+  tcase_add_test (
+      tcase, test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so);
+  tcase_add_test (tcase, test_a_structure_sets_all_or_nothing);
+  tcase_add_test (tcase, test_arrays_are_read_from_text_and_back);
+  tcase_add_test (tcase, test_no_number_is_no_setting);
+  tcase_add_test (tcase, test_controlled_values_take_the_same_way);
+  tcase_add_test (tcase, test_the_table_describes_itself);
+  tcase_add_test (tcase, test_no_frame_sees_half_of_a_structure);
+  return suite;
+}
+
+GST_CHECK_MAIN (settings);
