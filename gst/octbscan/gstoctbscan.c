@@ -24,6 +24,7 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingpicture.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
@@ -488,6 +489,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     if (!gst_segment_is_equal (&segment, &self->segment))
       begin_anew (self, "a new segment begins");
     self->segment = segment;
+    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
@@ -496,6 +498,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
+    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_EOS:
     begin_anew (self, "the stream ends");
@@ -656,6 +659,7 @@ gst_oct_bscan_finalize (GObject *object)
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
   gst_imaging_settings_free_copy (self->settings, self->now);
+  gst_clear_buffer (&self->mean_last);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);

@@ -4,6 +4,7 @@
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
+#include "gstimagingpicture.h"
 #include "octbscan/octbscan-check.h"
 
 /* Of the B-scans that a device is given at once. */
@@ -109,7 +110,7 @@ describe_bscan (
     fps_n = 0;
     fps_d = 1;
   }
-  if (!gst_video_info_set_format (
+  if (!gst_imaging_video_info_set_format (
           info, GST_VIDEO_INFO_FORMAT (lines), lines->width, height))
     return FALSE;
   info->fps_n = fps_n;
