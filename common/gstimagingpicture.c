@@ -26,6 +26,8 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
     self->colours[i] = i;
   gst_video_info_set_format (&self->carrier, GST_VIDEO_FORMAT_GRAY8,
       width * channels * sizeof (gfloat), height);
+  gst_structure_get_fraction (s, "pixel-aspect-ratio", &self->carrier.par_n,
+      &self->carrier.par_d);
   return IMK_OK;
 }
 
@@ -76,6 +78,9 @@ gst_imaging_picture_tensor_caps (const GstImagingPicture *self, guint channels)
 
   gst_caps_set_simple (caps, "dimensions", G_TYPE_STRING, dimensions,
       "framerate", GST_TYPE_FRACTION, self->fps_n, self->fps_d, NULL);
+  if (self->carrier.par_n != self->carrier.par_d)
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        self->carrier.par_n, self->carrier.par_d, NULL);
   return caps;
 }
 
