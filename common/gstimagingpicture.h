@@ -42,6 +42,25 @@ typedef struct {
   "types = (string) float32"
 
 /**
+ * gst_imaging_video_info_from_caps: (skip)
+ *
+ * As gst_video_info_from_caps(), which takes widths whose rows do not fit a
+ * number of their own.
+ * Returns: %FALSE also for frames of 4 GiB and more, or rows of 2 GiB
+ */
+GST_IMAGING_API
+gboolean gst_imaging_video_info_from_caps (
+    GstVideoInfo *info, const GstCaps *caps);
+
+/**
+ * gst_imaging_video_info_set_format: (skip)
+ * Returns: as gst_imaging_video_info_from_caps()
+ */
+GST_IMAGING_API
+gboolean gst_imaging_video_info_set_format (
+    GstVideoInfo *info, GstVideoFormat format, guint width, guint height);
+
+/**
  * gst_imaging_picture_from_caps: (skip)
  * @caps: fixed caps
  *

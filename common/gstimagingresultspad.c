@@ -15,6 +15,7 @@ struct _GstImagingResultsPad {
   GstCaps *caps;
   GstPad *sink; /* whose stream this is */
   gboolean segment_sent;
+  gboolean is_discont; /* the next buffer does not continue what was */
   gboolean has_posted; /* that nobody takes the results */
 };
 
@@ -131,7 +132,7 @@ send_segment (GstImagingResultsPad *self)
     event = gst_event_new_segment (&segment);
   }
   gst_pad_push_event (self->pad, event);
-  self->segment_sent = TRUE;
+  self->segment_sent = self->is_discont = TRUE;
 }
 
 /* Returns: (transfer full): what the peer takes of @ours (transfer full) */
@@ -268,7 +269,12 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
       gst_pad_push_event (self->pad, gst_event_ref (event));
     }
     break;
-  default:
+  case GST_EVENT_CAPS: /* ours are others */
+    break;
+  default: /* as what applications make */
+    if (GST_EVENT_IS_SERIALIZED (event))
+      start_stream (self);
+    gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   }
 }
@@ -311,6 +317,9 @@ make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
     buffer = gst_buffer_copy (result->data);
   }
   identify (buffer, frame, result->frame);
+  if (self->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  self->is_discont = FALSE;
   return buffer;
 }
 

@@ -13,7 +13,7 @@ enum {
 struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
-  guint64 n_frames, n_lost, n_replans;
+  guint64 n_frames, n_lost, n_missing, n_replans;
   guint64 uploaded, downloaded, copied;
   const gchar *own_name; /* NULL: none */
   guint64 n_own;
@@ -51,7 +51,7 @@ void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
   g_mutex_lock (&self->lock);
-  self->n_frames = self->n_lost = self->n_replans = 0;
+  self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
   self->uploaded = self->downloaded = self->copied = self->n_own = 0;
   self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
@@ -113,6 +113,12 @@ void
 gst_imaging_stats_add_lost (GstImagingStats *self)
 {
   add (self, &self->n_lost, 1);
+}
+
+void
+gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n)
+{
+  add (self, &self->n_missing, n);
 }
 
 void
@@ -182,10 +188,11 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
 
   g_mutex_lock (&self->lock);
   s = gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
-      "lost-frames", G_TYPE_UINT64, self->n_lost, "bytes-uploaded",
-      G_TYPE_UINT64, self->uploaded, "bytes-downloaded", G_TYPE_UINT64,
-      self->downloaded, "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50",
-      G_TYPE_DOUBLE, percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
+      "lost-frames", G_TYPE_UINT64, self->n_lost, "frames-missing",
+      G_TYPE_UINT64, self->n_missing, "bytes-uploaded", G_TYPE_UINT64,
+      self->uploaded, "bytes-downloaded", G_TYPE_UINT64, self->downloaded,
+      "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50", G_TYPE_DOUBLE,
+      percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
       "replans", G_TYPE_UINT64, self->n_replans, "longest-replan-us",
       G_TYPE_DOUBLE, self->longest_replan / 1e3, NULL);

@@ -27,6 +27,8 @@ GST_IMAGING_API
 void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
 GST_IMAGING_API
 void gst_imaging_stats_add_lost (GstImagingStats *self);
+GST_IMAGING_API
+void gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n);
 
 /* A new kernel was made for new settings, which took @duration. */
 GST_IMAGING_API
@@ -57,10 +59,10 @@ guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
 /**
  * gst_imaging_stats_to_structure: (skip)
  *
- * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,
- *   bytes-downloaded, bytes-copied (host to host), replans (guint64) and
- *   time-p50, time-p99, time-max, longest-replan-us (gdouble, microseconds; 0
- *   before the first one).
+ * Returns: (transfer full): `stats` with frames, lost-frames, frames-missing,
+ *   bytes-uploaded, bytes-downloaded, bytes-copied (host to host), replans
+ *   (guint64) and time-p50, time-p99, time-max, longest-replan-us (gdouble,
+ *   microseconds; 0 before the first one).
  *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
  *   exact. Behind them what the element counts of its own.
  */

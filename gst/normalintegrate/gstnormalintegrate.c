@@ -23,6 +23,7 @@
 #include "gstnormalintegrate.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingmetadata.h"
 #include "gstimagingoutputs.h"
 #include "gstimagingpicture.h"
 #include "gstnormalintegrateconfig.h"
@@ -219,6 +220,17 @@ negotiate (GstNormalIntegrate *self, Work *w)
     w->config.grey_swapped =
         GST_VIDEO_INFO_FORMAT (&w->grey_info) != GST_VIDEO_FORMAT_GRAY16_LE;
   }
+}
+
+/* Before the first map, as a gap goes behind the caps. */
+static void
+negotiate_all (GstNormalIntegrate *self)
+{
+  Work w;
+
+  work_begin (self, &w);
+  negotiate (self, &w);
+  work_clear (&w);
 }
 
 /* Buffers where the kernel is now. */
@@ -421,7 +433,7 @@ push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
   buffers[MESH] = mesh;
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (buffers[i]) {
-      gst_buffer_copy_into (buffers[i], in, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+      gst_imaging_metadata_pass (buffers[i], in, i != MESH);
       w->flows[i] = gst_imaging_output_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])
@@ -557,6 +569,8 @@ gst_normal_integrate_sink_event (
     gst_event_parse_caps (event, &caps);
     ok = set_caps (self, caps);
   } else {
+    if (GST_EVENT_TYPE (event) == GST_EVENT_GAP && self->caps)
+      negotiate_all (self);
     gst_imaging_outputs_event (self->outputs, event);
   }
   gst_event_unref (event);

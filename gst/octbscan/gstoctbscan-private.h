@@ -70,6 +70,8 @@ struct _GstOctBscan {
   GstPad *enface_pad;        /* likewise; whose rows it has */
   GstClockTime mean_pts, mean_dts; /* of the first that was added */
   GstClockTime mean_duration;
+  gboolean mean_is_discont; /* one that was added does not continue the last */
+  GstBuffer *mean_last; /* (nullable): what upstream says of the last added */
   guint n_cameras;
   GstOctBscanTerms *terms;  /* (nullable): of the last B-scan */
   gint wants_dispersion;    /* atomic */
@@ -94,10 +96,12 @@ typedef struct {
   GList link;        /* in what waits */
   guint n;           /* B-scans, one behind the other in @in and @out */
   GstBuffer *in;     /* NULL: images of what has been added to the mean */
+  GstBuffer *like;   /* (nullable): has their offset and metadata */
   GstBuffer *source; /* @in or, for a device, a copy of it */
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
   GstOctBscanTerms *terms;
   GstClockTime pts, dts, duration; /* of the images */
+  gboolean is_discont;             /* they do not continue those before */
   gboolean has_images; /* or it is added to a mean, and the next one has */
   gboolean backward;
   gboolean to_host; /* images are in page-locked memory, to be copied to */
@@ -234,6 +238,13 @@ void gst_oct_bscan_count (
  * count when it is being released, or has been */
 GstFlowReturn gst_oct_bscan_combine (
     GstOctBscan *self, GstPad *pad, GstFlowReturn flow);
+
+/* Marks @buffer, which is about to leave by @output, where it does not continue
+ * what was. Any one thread. */
+void gst_oct_bscan_mark (GstOctBscan *self, guint output, GstBuffer *buffer);
+
+/* The next image of each output does not continue what was. Any thread. */
+void gst_oct_bscan_begin_streams (GstOctBscan *self);
 
 /* Pushes the images of a B-scan. Any one thread. */
 GstFlowReturn gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *work);

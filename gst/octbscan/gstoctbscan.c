@@ -24,6 +24,7 @@
 #include "gstoctbscanqueue.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingpicture.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
@@ -158,7 +159,7 @@ set_bscan (GstOctBscan *self, guint height)
     fps_n = 0;
     fps_d = 1;
   }
-  if (!gst_video_info_set_format (&self->bscan,
+  if (!gst_imaging_video_info_set_format (&self->bscan,
           GST_VIDEO_INFO_FORMAT (&self->lines), self->lines.width, height)) {
     imk_error_set (&error, IMK_ERROR_CONFIG,
         "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
@@ -467,6 +468,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     if (!gst_segment_is_equal (&segment, &self->segment))
       begin_anew (self, "a new segment begins");
     self->segment = segment;
+    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
@@ -475,6 +477,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
+    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_EOS:
     begin_anew (self, "the stream ends");
@@ -648,6 +651,7 @@ gst_oct_bscan_finalize (GObject *object)
 
   gst_oct_bscan_settings_clear (&self->settings);
   gst_oct_bscan_settings_clear (&self->now);
+  gst_clear_buffer (&self->mean_last);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);

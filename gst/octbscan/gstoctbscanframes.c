@@ -3,6 +3,8 @@
  * through the queue. */
 #include "gstoctbscanqueue.h"
 
+#include "gstimagingmetadata.h"
+
 /* How long the first image of a stream is waited for: it takes less. */
 #define FIRST_US 20000
 
@@ -57,6 +59,15 @@ sum_of (GstClockTime a, GstClockTime b)
              : GST_CLOCK_TIME_NONE;
 }
 
+/* Without its lines, which a camera wants back. */
+static void
+keep_description (GstOctBscan *self, GstBuffer *buffer)
+{
+  gst_clear_buffer (&self->mean_last);
+  self->mean_last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->mean_last, buffer, FALSE);
+}
+
 /* Its place in the mean of @n B-scans, and the time of that. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
@@ -65,15 +76,20 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
     self->mean_pts = GST_BUFFER_PTS (w->in);
     self->mean_dts = GST_BUFFER_DTS (w->in);
     self->mean_duration = 0;
+    self->mean_is_discont = FALSE;
   }
+  self->mean_is_discont |= GST_BUFFER_IS_DISCONT (w->in);
   self->mean_duration =
       sum_of (self->mean_duration, GST_BUFFER_DURATION (w->in));
   w->has_images = ++self->n_added >= n;
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;
   w->duration = self->mean_duration;
+  w->is_discont = self->mean_is_discont;
   if (w->has_images)
     self->n_added = 0;
+  else
+    keep_description (self, w->in);
 }
 
 static GstOctBscanWork *
@@ -83,6 +99,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 
   w->n = n;
   w->in = in;
+  w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
@@ -109,6 +126,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   clear_outputs (w);
   gst_clear_buffer (&w->source);
   gst_clear_buffer (&w->in);
+  gst_clear_buffer (&w->like);
   gst_oct_bscan_terms_unref (w->terms);
   g_free (w);
 }
@@ -264,11 +282,12 @@ wants (const GstOctBscanWork *w, guint output)
 static void
 stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 {
-  if (w->in)
-    gst_buffer_copy_into (buffer, w->in,
-        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  if (w->like)
+    gst_imaging_metadata_pass (buffer, w->like, FALSE);
   if (output == COMPLEX)
     return;
+  if (w->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
   GST_BUFFER_PTS (buffer) = w->pts;
   GST_BUFFER_DTS (buffer) = w->dts;
   GST_BUFFER_DURATION (buffer) = w->duration;
@@ -371,6 +390,7 @@ post_enface_error (GstOctBscan *self, const ImkError *error)
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
 {
+  g_autoptr (GstBuffer) row = g_steal_pointer (&w->out[ENFACE]);
   GstEvent *gap = NULL;
   ImkError error;
   gboolean full;
@@ -389,15 +409,29 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
     gap = gst_event_new_gap (w->pts, w->duration);
-  full = gst_oct_bscan_enface_add (self->enface, w->out[ENFACE]);
-  gst_clear_buffer (&w->out[ENFACE]);
+  full = gst_oct_bscan_enface_add (self->enface, row);
   if (gap)
     gst_pad_push_event (w->terms->pads[ENFACE], gap);
   if (!full)
     return GST_FLOW_OK;
   w->out[ENFACE] = gst_oct_bscan_enface_image (self->enface, &w->terms->volume,
-      &w->terms->config, w->terms->scaling == SCALING_DB, &error);
+      &w->terms->config, w->terms->scaling == SCALING_DB, row, &error);
   return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
+}
+
+void
+gst_oct_bscan_begin_streams (GstOctBscan *self)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_atomic_int_set (&self->outputs[i].is_discont, TRUE);
+}
+
+void
+gst_oct_bscan_mark (GstOctBscan *self, guint output, GstBuffer *buffer)
+{
+  if (g_atomic_int_compare_and_exchange (
+          &self->outputs[output].is_discont, TRUE, FALSE))
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
 }
 
 /* The combiner goes on as long as one of them wants more. */
@@ -411,9 +445,11 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
   if (w->out[ENFACE])
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
-    if (w->out[i])
+    if (w->out[i]) {
+      gst_oct_bscan_mark (self, i, w->out[i]);
       flow = gst_oct_bscan_combine (self, w->terms->pads[i],
           gst_pad_push (w->terms->pads[i], g_steal_pointer (&w->out[i])));
+    }
   return flow;
 }
 
@@ -761,5 +797,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;
   w->duration = self->mean_duration;
+  w->is_discont = self->mean_is_discont;
+  w->like = g_steal_pointer (&self->mean_last);
   return process (self, w);
 }

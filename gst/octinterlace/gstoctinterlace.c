@@ -23,6 +23,9 @@
 
 #include <string.h>
 
+#include "gstimagingaggregator.h"
+#include "gstimagingmetadata.h"
+#include "gstimagingpicture.h"
 #include "gstimagingsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
@@ -44,7 +47,8 @@ struct _GstOctInterlacePad {
   GstVideoInfo info; /* width 0 before caps */
   GstBuffer *frame;  /* of this B-scan, or NULL */
   GstBuffer *last;
-  gint is_flushed; /* atomic; what was last is to be forgotten */
+  gboolean repeats; /* the frame is that of before */
+  gint is_flushed;  /* atomic; what was last is to be forgotten */
   gboolean lags, warned;
   guint64 n_missing; /* under the object lock of the element */
 };
@@ -54,6 +58,7 @@ struct _GstOctInterlace {
   GstVideoInfo info; /* of what leaves */
   guint n_cameras;   /* in it */
   gboolean is_gap;   /* something has been left out since */
+  gboolean refused;  /* what would leave is too large, and that has been said */
 
   GstImagingSettings *settings;
 
@@ -183,7 +188,7 @@ time_of (GstOctInterlacePad *camera, GstBuffer *frame)
 }
 
 /* Returns: (transfer none) (nullable): the camera whose next frame is the
- * earliest */
+ * earliest; a gap is none */
 static GstOctInterlacePad *
 find_earliest (GPtrArray *cameras)
 {
@@ -195,7 +200,8 @@ find_earliest (GPtrArray *cameras)
     GstBuffer *frame =
         gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
 
-    if (frame && (!found || time_of (camera, frame) < earliest)) {
+    if (frame && !gst_imaging_aggregator_is_gap (frame) &&
+        (!found || time_of (camera, frame) < earliest)) {
       found = camera;
       earliest = time_of (camera, frame);
     }
@@ -240,6 +246,29 @@ are_alike (const GstVideoInfo *a, const GstVideoInfo *b)
          GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
 }
 
+static gboolean
+is_first (GstOctInterlace *self, GstAggregatorPad *pad)
+{
+  GPtrArray *cameras = get_cameras (self);
+  gboolean first = cameras->len > 0 && cameras->pdata[0] == pad;
+
+  g_ptr_array_unref (cameras);
+  return first;
+}
+
+/* B-scans are in the segment of the first camera, so that after a seek they
+ * have the position that was asked for. */
+static void
+take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
+{
+  const GstSegment *segment;
+
+  gst_event_parse_segment (event, &segment);
+  if (segment->format == GST_FORMAT_TIME && is_first (self, pad))
+    gst_aggregator_update_segment (GST_AGGREGATOR (self), segment);
+  self->is_gap = TRUE;
+}
+
 /* Cameras change their format one after the other; what counts is that frames
  * of one time are alike. */
 static gboolean
@@ -250,11 +279,19 @@ gst_oct_interlace_sink_event (
   GstVideoInfo info;
   GstCaps *caps;
 
+  if (GST_EVENT_TYPE (event) == GST_EVENT_GAP &&
+      !gst_imaging_aggregator_takes_gap (pad)) {
+    gst_event_unref (event);
+    return TRUE;
+  }
+  if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
+    take_segment (GST_OCT_INTERLACE (aggregator), pad, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
-    if (!gst_video_info_from_caps (&info, caps)) {
+    if (!gst_imaging_video_info_from_caps (&info, caps)) {
       GST_ELEMENT_ERROR (aggregator, STREAM, FORMAT,
-          ("Frames of camera %u have 4 GiB or more, which cannot be taken.",
+          ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
+           "cannot be taken.",
               camera->number),
           ("%" GST_PTR_FORMAT, caps));
       gst_event_unref (event);
@@ -268,18 +305,23 @@ gst_oct_interlace_sink_event (
       ->sink_event (aggregator, pad, event);
 }
 
+/* Returns: 0 without a frame rate */
+static GstClockTime
+half_a_frame (const GstVideoInfo *info)
+{
+  return info->fps_n > 0
+             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
+             : 0;
+}
+
 /* Half a frame, unless the user says otherwise. */
 static GstClockTime
 get_tolerance (GstOctInterlace *self)
 {
-  const GstVideoInfo *info = &self->info;
   GstClockTime tolerance = settings_of (self)->tolerance;
 
-  if (GST_CLOCK_TIME_IS_VALID (tolerance))
-    return tolerance;
-  return info->fps_n > 0
-             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
-             : 0;
+  return GST_CLOCK_TIME_IS_VALID (tolerance) ? tolerance
+                                             : half_a_frame (&self->info);
 }
 
 /* A frame that is to be waited for comes so much later at most. */
@@ -313,8 +355,10 @@ static const GstImagingSettingsTable table = {
 static gboolean
 set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
 {
-  if (!gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
-          (guint) one->width, (guint) one->height * n)) {
+  if ((guint64) one->height * n > G_MAXINT ||
+      !gst_imaging_video_info_set_format (&self->info,
+          GST_VIDEO_INFO_FORMAT (one), (guint) one->width,
+          (guint) one->height * n)) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("B-scans of %u cameras with %d lines of %d samples each would have 4 "
          "GiB or more.",
@@ -343,6 +387,7 @@ gst_oct_interlace_update_src_caps (
     *result = gst_video_info_to_caps (&self->info);
     set_latency (self);
   } else {
+    self->refused = TRUE;
     flow = GST_FLOW_ERROR;
   }
   g_ptr_array_unref (cameras);
@@ -362,8 +407,45 @@ has_format (const GstOctInterlace *self, const GstOctInterlacePad *camera)
 /* --- which frames belong together -------------------------------------------
  */
 
+/* Drops the gap that @camera is at, unless it reaches beyond @time by more than
+ * what times are rounded by. GST_CLOCK_TIME_NONE is any time.
+ * Returns: whether it did */
+static gboolean
+drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
+{
+  GstAggregatorPad *pad = GST_AGGREGATOR_PAD (camera);
+  GstBuffer *head = gst_aggregator_pad_peek_buffer (pad);
+  GstClockTime half = half_a_frame (&camera->info), end;
+  gboolean is_old = FALSE;
+
+  if (head && gst_imaging_aggregator_is_gap (head)) {
+    end = time_of (camera, head);
+    if (GST_CLOCK_TIME_IS_VALID (end))
+      end += GST_BUFFER_DURATION_IS_VALID (head) ? GST_BUFFER_DURATION (head)
+                                                 : 2 * half;
+    is_old = !GST_CLOCK_TIME_IS_VALID (time) ||
+             !GST_CLOCK_TIME_IS_VALID (end) || end <= time + half;
+  }
+  gst_clear_buffer (&head);
+  if (is_old)
+    gst_aggregator_pad_drop_buffer (pad);
+  return is_old;
+}
+
+/* Gaps that are over at @time: what is behind them counts.
+ * Returns: whether there were any */
+static gboolean
+drop_old_gaps (GPtrArray *cameras, GstClockTime time)
+{
+  gboolean any = FALSE;
+
+  for (guint i = 0; i < cameras->len; i++)
+    any |= drop_old_gap (cameras->pdata[i], time);
+  return any;
+}
+
 /* Takes the frame of each camera that is of the earliest time. Frames without
- * a time are of any. Returns: that time */
+ * a time are of any; in a gap there is none. Returns: that time */
 static GstClockTime
 take_frames (GstOctInterlace *self, GPtrArray *cameras)
 {
@@ -377,6 +459,9 @@ take_frames (GstOctInterlace *self, GPtrArray *cameras)
       gst_clear_buffer (&camera->last);
     camera->frame =
         gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
+    camera->repeats = FALSE;
+    if (camera->frame && gst_imaging_aggregator_is_gap (camera->frame))
+      gst_clear_buffer (&camera->frame);
     if (camera->frame)
       earliest = MIN (earliest, time_of (camera, camera->frame));
   }
@@ -443,8 +528,10 @@ replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
-    if (!camera->frame && camera->last && has_format (self, camera))
+    if (!camera->frame && camera->last && has_format (self, camera)) {
       camera->frame = gst_buffer_ref (camera->last);
+      camera->repeats = TRUE;
+    }
   }
   return complete || missing != MISSING_DROP;
 }
@@ -568,24 +655,71 @@ leave_out (GstOctInterlace *self, GPtrArray *cameras)
   self->is_gap = TRUE;
 }
 
-/* With the time of the earliest; an interruption of one interrupts all. */
+/* @time in the segment of @self: that of a frame in the same segment as it is,
+ * as the way through the running time rounds. */
+static GstClockTime
+position_of (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
+{
+  const GstSegment *ours =
+      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
+  GstClockTime position = GST_CLOCK_TIME_NONE;
+
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    position =
+        gst_segment_position_from_running_time (ours, GST_FORMAT_TIME, time);
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+    const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
+
+    if (camera->frame && !camera->repeats &&
+        time_of (camera, camera->frame) == time && time != position &&
+        segment->format == GST_FORMAT_TIME && segment->rate == ours->rate &&
+        segment->start == ours->start && segment->stop == ours->stop &&
+        segment->base == ours->base && segment->offset == ours->offset)
+      return GST_BUFFER_PTS (camera->frame);
+  }
+  return position;
+}
+
+/* What upstream says of the latest frame; an interruption of one camera
+ * interrupts all. */
+static void
+describe (GstOctInterlace *self, GPtrArray *cameras, GstBuffer *buffer)
+{
+  GstBuffer **frames = g_newa0 (GstBuffer *, cameras->len);
+  GstClockTime duration = GST_CLOCK_TIME_NONE;
+  GstBuffer *latest;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (!camera->frame)
+      continue;
+    duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
+    if (camera->repeats)
+      continue;
+    frames[i] = camera->frame;
+    self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
+  }
+  latest = gst_imaging_metadata_latest (frames, cameras->len);
+  if (latest)
+    gst_imaging_metadata_pass (buffer, latest, FALSE);
+  GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
+  GST_BUFFER_DURATION (buffer) = duration;
+}
+
+/* With the time of the earliest. */
 static GstFlowReturn
 push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 {
   GstSegment *segment =
       &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
-  GstClockTime duration = GST_CLOCK_TIME_NONE;
+  GstClockTime position = position_of (self, cameras, time), duration;
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = interlace (self, cameras, &buffer);
 
-  for (guint i = 0; i < cameras->len; i++) {
-    const GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (camera->frame) {
-      duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
-      self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
-    }
-  }
+  if (flow == GST_FLOW_OK)
+    describe (self, cameras, buffer);
   keep_last (cameras);
   if (flow != GST_FLOW_OK) {
     gst_clear_buffer (&buffer);
@@ -594,15 +728,15 @@ push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   if (self->is_gap)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
   self->is_gap = FALSE;
-  GST_BUFFER_PTS (buffer) = time;
-  GST_BUFFER_DURATION (buffer) = duration;
-  if (GST_CLOCK_TIME_IS_VALID (time))
+  GST_BUFFER_PTS (buffer) = position;
+  duration = GST_BUFFER_DURATION (buffer);
+  if (GST_CLOCK_TIME_IS_VALID (position))
     segment->position =
-        time + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
+        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
   GST_OBJECT_LOCK (self);
   self->n_frames++;
   GST_OBJECT_UNLOCK (self);
-  return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), buffer);
+  return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), buffer);
 }
 
 static gboolean
@@ -614,6 +748,18 @@ are_all_at_end (GPtrArray *cameras)
   return TRUE;
 }
 
+static GstClockTime
+time_of_first (GstOctInterlacePad *first)
+{
+  GstBuffer *frame =
+      first ? gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (first))
+            : NULL;
+  GstClockTime time = frame ? time_of (first, frame) : GST_CLOCK_TIME_NONE;
+
+  gst_clear_buffer (&frame);
+  return time;
+}
+
 /* Called when each camera has a frame or has ended; when it is live also when
  * the latency is over. */
 static GstFlowReturn
@@ -621,7 +767,7 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  const GstOctInterlacePad *first = find_earliest (cameras);
+  GstOctInterlacePad *first = find_earliest (cameras);
   GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
 
@@ -630,6 +776,9 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
   if (first && (cameras->len != self->n_cameras || !has_format (self, first))) {
     /* one has come, gone or changed since: first the caps, then the frames */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
+    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
+  } else if (drop_old_gaps (cameras, time_of_first (first))) {
+    self->is_gap |= first == NULL; /* no camera has a frame */
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
   } else if (first) {
     time = take_frames (self, cameras);
@@ -675,6 +824,17 @@ gst_oct_interlace_release_pad (GstElement *element, GstPad *pad)
   GST_ELEMENT_CLASS (gst_oct_interlace_parent_class)
       ->release_pad (element, pad);
   gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (element));
+}
+
+static gboolean
+gst_oct_interlace_negotiate (GstAggregator *aggregator)
+{
+  GstAggregatorClass *parent =
+      GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class);
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+
+  self->refused = FALSE;
+  return gst_imaging_aggregator_negotiate (aggregator, parent, &self->refused);
 }
 
 static gboolean
@@ -781,6 +941,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
   aggregator_class->stop = gst_oct_interlace_stop;
   aggregator_class->clip = gst_oct_interlace_clip;
   aggregator_class->sink_event = gst_oct_interlace_sink_event;
+  aggregator_class->negotiate = gst_oct_interlace_negotiate;
   aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;
   aggregator_class->aggregate = gst_oct_interlace_aggregate;
   aggregator_class->create_new_pad = gst_oct_interlace_create_new_pad;
@@ -790,6 +951,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 static void
 gst_oct_interlace_init (GstOctInterlace *self)
 {
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
   self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_video_info_init (&self->info);
 }

@@ -23,7 +23,9 @@
 #include <gst/video/navigation.h>
 #include <math.h>
 
+#include "gstimagingaggregator.h"
 #include "gstimagingallocation.h"
+#include "gstimagingmetadata.h"
 #include "gstimagingpicture.h"
 #include "gstrelightsettings.h"
 
@@ -43,6 +45,7 @@ struct _GstRelight {
   GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
   gboolean has_caps;
   gboolean refused;       /* the caps were, and that has been said */
+  gboolean is_discont;    /* the next picture does not continue the last */
   GstBuffer *paint;       /* the last albedo */
   GstBufferPool *imports; /* of albedos that the device does not reach */
   ImkRelight *kernel;
@@ -304,7 +307,7 @@ run (GstRelight *self, GstBuffer *in, GstBuffer *out)
         gst_imaging_engine_is_lost (self->engine, in, status));
   }
   if (status == IMK_OK)
-    return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), out);
+    return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), out);
   gst_buffer_unref (out);
   if (gst_imaging_engine_is_lost (self->engine, in, status)) {
     GST_WARNING_OBJECT (self, "a picture is lost: %s", error.message);
@@ -364,11 +367,30 @@ take_paint (GstRelight *self, GstBuffer *normals)
       gst_buffer_unref (next);
       break;
     }
-    gst_buffer_replace (&self->paint, next);
+    if (!gst_imaging_aggregator_is_gap (next)) /* the last one stays */
+      gst_buffer_replace (&self->paint, next);
     gst_buffer_unref (next);
     gst_aggregator_pad_drop_buffer (pad);
   }
   g_clear_pointer (&pad, gst_object_unref);
+}
+
+/* The time is that of the normals, whatever else is said of the later one. */
+static void
+describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
+{
+  GstBuffer *sources[] = {normals, self->paint};
+
+  gst_imaging_metadata_pass (
+      out, gst_imaging_metadata_latest (sources, G_N_ELEMENTS (sources)), TRUE);
+  GST_BUFFER_PTS (out) = GST_BUFFER_PTS (normals);
+  GST_BUFFER_DTS (out) = GST_BUFFER_DTS (normals);
+  GST_BUFFER_DURATION (out) = GST_BUFFER_DURATION (normals);
+  if (self->is_discont || GST_BUFFER_IS_DISCONT (normals))
+    GST_BUFFER_FLAG_SET (out, GST_BUFFER_FLAG_DISCONT);
+  else
+    GST_BUFFER_FLAG_UNSET (out, GST_BUFFER_FLAG_DISCONT);
+  self->is_discont = FALSE;
 }
 
 static GstBuffer *
@@ -381,7 +403,7 @@ new_output (GstRelight *self, GstBuffer *normals)
     gst_buffer_pool_acquire_buffer (pool, &out, NULL);
   gst_clear_object (&pool);
   if (out)
-    gst_buffer_copy_into (out, normals, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+    describe (self, out, normals);
   return out;
 }
 
@@ -420,7 +442,14 @@ gst_relight_aggregate (GstAggregator *agg, gboolean timeout)
   if (!normals)
     return gst_aggregator_pad_is_eos (pad) ? GST_FLOW_EOS
                                            : GST_AGGREGATOR_FLOW_NEED_DATA;
-  flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
+  if (gst_imaging_aggregator_is_gap (normals)) {
+    gst_imaging_aggregator_push_gap (
+        agg, GST_BUFFER_PTS (normals), GST_BUFFER_DURATION (normals));
+    self->is_discont = TRUE;
+    flow = GST_FLOW_OK;
+  } else {
+    flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
+  }
   gst_buffer_unref (normals);
   return flow;
 }
@@ -439,6 +468,14 @@ gst_relight_update_src_caps (GstAggregator *agg, GstCaps *caps, GstCaps **ret)
       (gint) p->height, "framerate", GST_TYPE_FRACTION, p->fps_n, p->fps_d,
       NULL);
   return GST_FLOW_OK;
+}
+
+static gboolean
+gst_relight_negotiate (GstAggregator *agg)
+{
+  return gst_imaging_aggregator_negotiate (agg,
+      GST_AGGREGATOR_CLASS (gst_relight_parent_class),
+      &GST_RELIGHT (agg)->refused);
 }
 
 static gboolean
@@ -537,7 +574,14 @@ gst_relight_sink_event (
     gst_event_parse_segment (event, &segment);
     if (GST_PAD (pad) == self->normal && segment->format == GST_FORMAT_TIME)
       gst_aggregator_update_segment (agg, segment);
+    if (GST_PAD (pad) == self->normal)
+      self->is_discont = TRUE;
     break;
+  case GST_EVENT_GAP:
+    if (gst_imaging_aggregator_takes_gap (pad))
+      break;
+    gst_event_unref (event);
+    return TRUE;
   default:
     break;
   }
@@ -753,6 +797,7 @@ gst_relight_class_init (GstRelightClass *klass)
   agg_class->start = gst_relight_start;
   agg_class->stop = gst_relight_stop;
   agg_class->aggregate = gst_relight_aggregate;
+  agg_class->negotiate = gst_relight_negotiate;
   agg_class->update_src_caps = gst_relight_update_src_caps;
   agg_class->decide_allocation = gst_relight_decide_allocation;
   agg_class->propose_allocation = gst_relight_propose_allocation;
@@ -772,6 +817,7 @@ gst_relight_init (GstRelight *self)
   };
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
   gst_relight_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",

@@ -272,7 +272,7 @@ gst_sphere_lights_set_caps (
   g_mutex_unlock (&self->lock);
   if (status == IMK_OK)
     return TRUE;
-  GST_ERROR_OBJECT (self, "%s", error.message);
+  post_error (self, status, &error);
   return FALSE;
 }
 
