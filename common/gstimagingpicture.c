@@ -54,8 +54,8 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
         "A tensor of dimensions %s has 4 GiB or more, which cannot be taken. "
         "Use fewer pixels.",
         text);
-  gst_structure_get_fraction (s, "pixel-aspect-ratio", &self->carrier.par_n,
-      &self->carrier.par_d);
+  gst_structure_get_fraction (
+      s, "pixel-aspect-ratio", &self->carrier.par_n, &self->carrier.par_d);
   return IMK_OK;
 }
 

@@ -383,9 +383,8 @@ make_mesh (Work *w, ImkError *error)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for a mesh of %" G_GSIZE_FORMAT " bytes.", room);
   if (status == IMK_OK)
-    status = imk_normalintegrate_mesh_write (
-        &heights, w->config.mm_per_pixel, w->config.pixel_aspect, format, bytes,
-        &size, error);
+    status = imk_normalintegrate_mesh_write (&heights, w->config.mm_per_pixel,
+        w->config.pixel_aspect, format, bytes, &size, error);
   status = unmap (&frame, status, error);
   if (status == IMK_OK)
     return gst_buffer_new_wrapped_full (0, bytes, room, 0, size, bytes, g_free);

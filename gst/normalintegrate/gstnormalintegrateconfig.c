@@ -26,21 +26,23 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("y-axis", LIVE, 0, Settings, y_down,
         "GstNormalIntegrateYAxis", y_axis_values,
         "Where the y of the normals points"),
-    GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, config.mm_per_pixel, 1e-9,
-        1e6, "mm",
+    GST_IMAGING_DOUBLE ("mm-per-pixel", LIVE, 0, Settings, config.mm_per_pixel,
+        1e-9, 1e6, "mm",
         "Width of a pixel, which makes heights mm; with 1 they are pixels. Its "
         "height is that divided by the pixel-aspect-ratio of the caps"),
-    GST_IMAGING_DOUBLE ("max-slope", LIVE, 0, Settings, config.max_slope, 1e-3, 1e9,
-        NULL,
+    GST_IMAGING_DOUBLE ("max-slope", LIVE, 0, Settings, config.max_slope, 1e-3,
+        1e9, NULL,
         "Tangent of the steepest normal that counts; steeper ones have no "
         "height"),
-    GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1, NULL,
+    GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1,
+        NULL,
         "Residual relative to the first at which the solution around pixels "
         "without normal is good enough; 0 makes max-iterations"),
-    GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings, config.max_iterations, 1,
-        10000, NULL, "Iterations of it at most; 5 to 10 are usual"),
-    GST_IMAGING_DOUBLE ("height-range", LIVE, 0, Settings, config.grey_range, 0, 1e9,
-        "mm",
+    GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings,
+        config.max_iterations, 1, 10000, NULL,
+        "Iterations of it at most; 5 to 10 are usual"),
+    GST_IMAGING_DOUBLE ("height-range", LIVE, 0, Settings, config.grey_range, 0,
+        1e9, "mm",
         "From grey value 1, the lowest point, to 65535, beyond which heights "
         "are cut off; 0 for those of each map"),
 };

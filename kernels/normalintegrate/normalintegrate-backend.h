@@ -18,8 +18,9 @@ typedef struct ImkNormalintegrateAxis {
   const ImkNormalintegrateComplex *turn; /* exp (-i pi k / 2n), 0..n / 2 */
   const float *lambda; /* 4 sin^2 (pi k / 2n), 0..n: of second differences; of
                         * y times aspect^2 */
-  const float *wave;   /* 2 pi k / n, of y times aspect, k from -n / 2 to n / 2 as in a spectrum,
-                        * 0 at n / 2 where there is one: 0..n - 1 */
+  const float
+      *wave; /* 2 pi k / n, of y times aspect, k from -n / 2 to n / 2 as in a
+              * spectrum, 0 at n / 2 where there is one: 0..n - 1 */
 } ImkNormalintegrateAxis;
 
 /* What stays. */

@@ -85,8 +85,8 @@ typedef struct ImkNormalintegrateSummary {
 
 typedef struct ImkNormalintegrate ImkNormalintegrate;
 
-/* 1x1 of u8 with 3 channels, Poisson, square pixels of 1 mm, slopes to 100, tolerance
- * 1e-4, 100 iterations. */
+/* 1x1 of u8 with 3 channels, Poisson, square pixels of 1 mm, slopes to 100,
+ * tolerance 1e-4, 100 iterations. */
 void imk_normalintegrate_config_init (ImkNormalintegrateConfig *config);
 
 /**
@@ -115,8 +115,8 @@ ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  * Poisson: z minimises the sum over neighbours a, b along x (and y likewise) of
  *   (z_b - z_a + (n_a,x + n_b,x) / (n_a,z + n_b,z))^2,
  * over those of which both have a normal; along y times the square of
- * pixel_aspect, with the fraction divided by it. The fraction is the slope of the
- * chord between the two, exact where the section is a circle or a straight
+ * pixel_aspect, with the fraction divided by it. The fraction is the slope of
+ * the chord between the two, exact where the section is a circle or a straight
  * line. Its normal equations are a Poisson equation with free borders
  * (Neumann), which the cosine transform diagonalises (Simchony, Chellappa and
  * Shao 1990). With holes they are solved by conjugate gradients with that

@@ -194,8 +194,8 @@ GST_START_TEST (test_pixels_need_not_be_square)
   for (guint i = 0; i < 4; i++) {
     g_autofree gchar *properties =
         g_strdup_printf ("mm-per-pixel=3 backend=%s", backends[i % 2]);
-    g_autofree gchar *line =
-        g_strdup_printf ("%s,framerate=25/1,pixel-aspect-ratio=2/1", caps[i / 2]);
+    g_autofree gchar *line = g_strdup_printf (
+        "%s,framerate=25/1,pixel-aspect-ratio=2/1", caps[i / 2]);
     Ni ni = ni_new (properties, "height tensor mesh", NULL);
     GstBuffer *tensor, *mesh;
     GstCaps *out;
@@ -209,8 +209,8 @@ GST_START_TEST (test_pixels_need_not_be_square)
     tensor = check_pull (ni.tensor);
     fail_unless (gst_buffer_map (tensor, &map, GST_MAP_READ));
     for (gint k = 0; k < WIDTH * HEIGHT; k++) {
-      gdouble expected = 3 * (slope_x * (k % WIDTH) +
-                                 slope_y * (HEIGHT - 1 - k / WIDTH) / 2);
+      gdouble expected =
+          3 * (slope_x * (k % WIDTH) + slope_y * (HEIGHT - 1 - k / WIDTH) / 2);
 
       fail_unless (fabs (((gfloat *) map.data)[k] - expected) < 2e-3,
           "pixel %d is %g, not %g", k, ((gfloat *) map.data)[k], expected);
@@ -223,10 +223,11 @@ GST_START_TEST (test_pixels_need_not_be_square)
     fail_unless (n == 2 && d == 1, "pixel-aspect-ratio %d/%d", n, d);
     gst_caps_unref (out);
     gst_buffer_unref (check_pull (ni.height));
-    mesh = check_pull (ni.mesh); /* of PLY: the first vertex is the upper left */
+    mesh =
+        check_pull (ni.mesh); /* of PLY: the first vertex is the upper left */
     fail_unless (gst_buffer_map (mesh, &map, GST_MAP_READ));
-    memcpy (&y,
-        g_strstr_len ((gchar *) map.data, 300, "end_header\n") + 11 + 4, 4);
+    memcpy (
+        &y, g_strstr_len ((gchar *) map.data, 300, "end_header\n") + 11 + 4, 4);
     fail_unless (fabs (y - 3 * (HEIGHT - 1) / 2.0) < 1e-4, "y is %g", y);
     gst_buffer_unmap (mesh, &map);
     gst_buffer_unref (mesh);
