@@ -376,7 +376,8 @@ run_storm (const Kind *kind, guint32 seed)
            GST_STATE_CHANGE_FAILURE);
   gst_element_get_state (pipeline, NULL, NULL, WAIT);
   /* before the first frame wrong values are errors; sinks do not preroll */
-  while (kind->one_to_one && g_atomic_int_get (&n_out) == 0)
+  while ((kind->one_to_one || g_str_equal (kind->factory, "octbscan")) &&
+         g_atomic_int_get (&n_out) == 0)
     g_usleep (100);
   thread = g_thread_new ("storm", blow, &storm);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
