@@ -5,6 +5,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingnvmm.h"
+#include "gstimagingpicture.h"
 
 #define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
 #define DEFAULT_CUDA_DEVICE_ID -1
@@ -91,8 +92,8 @@ gst_imaging_engine_install_properties (GObjectClass *klass)
           "none", readable));
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
-          "Since the element started: frames, lost-frames, bytes-uploaded, "
-          "bytes-downloaded (of its output, by whoever mapped it), "
+          "Since the element started: frames, lost-frames, frames-missing (that "
+          "did not arrive), bytes-uploaded, bytes-downloaded (of its output, by whoever mapped it), "
           "bytes-copied (host to host), and the time a frame spent in the "
           "element as time-p50, time-p99, time-max in microseconds; replans, "
           "kernels made for new settings, and longest-replan-us",
@@ -498,14 +499,18 @@ gst_imaging_engine_set_caps (
   const gchar *name =
       gst_structure_get_name (gst_caps_get_structure (in_caps, 0));
   Format before = self->format;
+  ImkError error;
   gboolean ok;
 
   close_kernel (self);
   gst_video_info_init (&self->format.info); /* what is no video has none */
   if (g_str_has_prefix (name, "video/") &&
-      !gst_video_info_from_caps (&self->format.info, in_caps)) {
-    GST_ERROR_OBJECT (
-        self->element, "not video caps: %" GST_PTR_FORMAT, in_caps);
+      !gst_imaging_video_info_from_caps (&self->format.info, in_caps)) {
+    GST_INFO_OBJECT (self->element, "refused: %" GST_PTR_FORMAT, in_caps);
+    imk_error_set (&error, IMK_ERROR_IMAGE,
+        "The caps are not those of video, or frames have 4 GiB or more, which "
+        "cannot be taken. Use smaller frames.");
+    gst_imaging_engine_post_error (self, IMK_ERROR_IMAGE, &error);
     self->format = before;
     return FALSE;
   }

@@ -8,7 +8,6 @@
 
 typedef struct {
   /* under the object lock, as queries come from any thread */
-  gchar *location;
   GstImagingFileSrcInfo info; /* without caps and units when stopped */
 
   /* from start to stop; only the streaming thread uses them */
@@ -99,9 +98,15 @@ gst_imaging_file_src_start (GstBaseSrc *base)
 {
   GstImagingFileSrcPrivate *self = private_of (base);
   GstImagingFileSrcInfo info = {NULL};
-  g_autofree gchar *location =
-      gst_imaging_file_src_dup_location (GST_IMAGING_FILE_SRC (base));
+  GstImagingSettings *settings = gst_imaging_settings_of (base);
+  const gchar *location;
 
+  gst_imaging_settings_start (settings);
+  gst_imaging_settings_update (settings, GST_IMAGING_WHEN_NEXT_START,
+      GST_CLOCK_TIME_NONE, NULL); /* they have no apply () that could fail */
+  location = gst_imaging_file_location (
+      ((const GstImagingFileSrcSettings *) gst_imaging_settings_now (settings))
+          ->location);
   if (!GST_IMAGING_FILE_SRC_GET_CLASS (base)->open (
           GST_IMAGING_FILE_SRC (base), location, &info)) {
     gst_imaging_file_src_stop (base);
@@ -364,40 +369,11 @@ gst_imaging_file_src_query (GstBaseSrc *base, GstQuery *query)
 
 /* --- the object ----------------------------------------------------------- */
 
-void
-gst_imaging_file_src_set_location (
-    GstImagingFileSrc *self, const gchar *location)
-{
-  GST_OBJECT_LOCK (self);
-  g_free (private_of (self)->location);
-  private_of (self)->location = g_strdup (location);
-  GST_OBJECT_UNLOCK (self);
-}
-
-gchar *
-gst_imaging_file_src_dup_location (GstImagingFileSrc *self)
-{
-  gchar *location;
-
-  GST_OBJECT_LOCK (self);
-  location = g_strdup (private_of (self)->location);
-  GST_OBJECT_UNLOCK (self);
-  return location;
-}
-
-static void
-gst_imaging_file_src_finalize (GObject *object)
-{
-  g_free (private_of (object)->location);
-  G_OBJECT_CLASS (gst_imaging_file_src_parent_class)->finalize (object);
-}
-
 static void
 gst_imaging_file_src_class_init (GstImagingFileSrcClass *klass)
 {
   GstBaseSrcClass *base_class = GST_BASE_SRC_CLASS (klass);
 
-  G_OBJECT_CLASS (klass)->finalize = gst_imaging_file_src_finalize;
   base_class->start = gst_imaging_file_src_start;
   base_class->stop = gst_imaging_file_src_stop;
   base_class->get_caps = gst_imaging_file_src_get_caps;

@@ -3,6 +3,8 @@
 
 #include <gst/base/gstpushsrc.h>
 
+#include "gstimagingsettings.h"
+
 #include "gstimaging-prelude.h"
 
 G_BEGIN_DECLS
@@ -35,9 +37,14 @@ typedef struct {
   gint rate_n, rate_d;
 } GstImagingFileSrcInfo;
 
+/* How the settings of a subclass begin. */
+typedef struct {
+  GstImagingFile *location;
+} GstImagingFileSrcSettings;
+
 /**
  * GstImagingFileSrcClass: (skip)
- * @open: Required. Opens @location (which may be %NULL or empty) and says what
+ * @open: Required. Opens @location (which may be %NULL) and says what
  *   is there; or posts an error and leaves the rest to @close
  * @read: Required. Writes units @first to @first + @n - 1 into @buffer. What
  *   fails is posted with the text of @error, as an error of writing when it is
@@ -45,7 +52,7 @@ typedef struct {
  * @close: Required. Frees what @open made, all of it or a part
  *
  * The base of sources that read whole units from a file, as npysrc and slcsrc:
- * it owns the property `location`'s value, negotiation, the pool, segments,
+ * it owns negotiation, the pool, segments,
  * seeking by units (format DEFAULT) and by time, queries and progress. Buffers
  * come from downstream's pool where it is large enough, or from one of our own
  * over the allocator that downstream offers.
@@ -54,7 +61,9 @@ typedef struct {
  * name of the type where there is no factory) with the units that were read,
  * named as the units are, and `of` how many.
  *
- * A subclass sets the format of its segments, TIME or DEFAULT, in its init ().
+ * A subclass has settings (gst_imaging_settings_new()) whose structure begins
+ * with a #GstImagingFileSrcSettings. All of them count from the next start on.
+ * It sets the format of its segments, TIME or DEFAULT, in its init ().
  * @open, @read and @close are called by one thread at a time.
  */
 struct _GstImagingFileSrcClass {
@@ -69,21 +78,5 @@ struct _GstImagingFileSrcClass {
   /*< private >*/
   gpointer padding[8];
 };
-
-/**
- * gst_imaging_file_src_set_location: (skip)
- * @location: (nullable): from the property `location` of the subclass, which
- *   knows what its files are
- */
-GST_IMAGING_API
-void gst_imaging_file_src_set_location (
-    GstImagingFileSrc *self, const gchar *location);
-
-/**
- * gst_imaging_file_src_dup_location: (skip)
- * Returns: (transfer full) (nullable): what was set
- */
-GST_IMAGING_API
-gchar *gst_imaging_file_src_dup_location (GstImagingFileSrc *self);
 
 G_END_DECLS

@@ -4,6 +4,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingallocation.h"
 #include "gstimagingcaps.h"
+#include "gstimagingnumbering.h"
 #include "gstimagingresultspad.h"
 #include "gstimagingsettings.h"
 
@@ -12,6 +13,10 @@ typedef struct {
   GstImagingSettings *settings; /* (nullable) */
   gboolean same_memory;         /* caps in and out, as to CUDAMemory */
   GstClockTime entered;         /* when the frame at hand came */
+  GstImagingNumbering numbering;
+  guint64 number;    /* of the frame at hand */
+  guint64 n_missing; /* frames before it, since the last result */
+  gboolean has_warned_of_missing;
 
   GstPadChainFunction base_chain;
   GstImagingResultsPad *results; /* under the object lock */
@@ -114,7 +119,7 @@ gst_imaging_filter_renew (GstImagingFilter *self, ImkError *error)
 guint64
 gst_imaging_filter_frame_number (GstImagingFilter *self)
 {
-  return gst_imaging_engine_frame_number (engine_of (self));
+  return private_of (self)->number;
 }
 
 /* --- what the engine asks ----------------------------------------------- */
@@ -546,12 +551,15 @@ gst_imaging_filter_publish (
   Private *priv = private_of (self);
   const GstVideoInfo *info = gst_imaging_engine_info (priv->engine);
   GstImagingResultsPad *results = ref_results (self);
+  GstImagingResult numbered = *result;
   GstFlowReturn flow;
 
-  gst_imaging_results_attach (buffer, GST_OBJECT_NAME (self), result);
+  numbered.frames_missing = priv->n_missing;
+  priv->n_missing = 0;
+  gst_imaging_results_attach (buffer, GST_OBJECT_NAME (self), &numbered);
   if (!results)
     return;
-  flow = gst_imaging_results_pad_push (results, result, buffer,
+  flow = gst_imaging_results_pad_push (results, &numbered, buffer,
       GST_VIDEO_INFO_FPS_N (info), GST_VIDEO_INFO_FPS_D (info));
   /* a pad that was released meanwhile is flushing; that stops nobody else */
   GST_OBJECT_LOCK (self);
@@ -574,6 +582,30 @@ combine (GstFlowReturn src, GstFlowReturn results)
   return src != GST_FLOW_OK ? src : results;
 }
 
+/* What measures says it once: who reads the numbers has to know. */
+static void
+number_frame (GstImagingFilter *self, GstBuffer *buffer)
+{
+  Private *priv = private_of (self);
+  guint64 n;
+
+  priv->number = gst_imaging_numbering_next (&priv->numbering, buffer, &n);
+  if (n == 0)
+    return;
+  priv->n_missing += n;
+  gst_imaging_stats_add_missing (gst_imaging_engine_stats (priv->engine), n);
+  if (priv->has_warned_of_missing ||
+      !GST_IMAGING_FILTER_GET_CLASS (self)->measures)
+    return;
+  priv->has_warned_of_missing = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("%" G_GUINT64_FORMAT
+       " frames are missing before frame %" G_GUINT64_FORMAT
+       ". Further gaps are counted in frames-missing of the property stats.",
+          n, priv->number),
+      (NULL));
+}
+
 static GstFlowReturn
 gst_imaging_filter_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -582,6 +614,7 @@ gst_imaging_filter_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 
   priv->entered = gst_util_get_timestamp ();
   priv->results_flow = GST_FLOW_NOT_LINKED;
+  number_frame (GST_IMAGING_FILTER (parent), buffer);
   flow = priv->base_chain (pad, parent, buffer);
   return combine (flow, priv->results_flow);
 }
@@ -609,8 +642,18 @@ gst_imaging_filter_sink_event (GstBaseTransform *trans, GstEvent *event)
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
   GstImagingResultsPad *results = ref_results (self);
 
-  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
+  switch (GST_EVENT_TYPE (event)) {
+  case GST_EVENT_FLUSH_STOP:
     reset_kernel (self);
+    gst_imaging_numbering_interrupt (&private_of (self)->numbering);
+    break;
+  case GST_EVENT_STREAM_START:
+  case GST_EVENT_SEGMENT:
+    gst_imaging_numbering_interrupt (&private_of (self)->numbering);
+    break;
+  default:
+    break;
+  }
   if (results) {
     gst_imaging_results_pad_event (results, event);
     gst_imaging_results_pad_unref (results);
@@ -701,7 +744,12 @@ gst_imaging_filter_query (
 static gboolean
 gst_imaging_filter_start (GstBaseTransform *trans)
 {
-  return gst_imaging_engine_start (engine_of (GST_IMAGING_FILTER (trans)));
+  Private *priv = private_of (GST_IMAGING_FILTER (trans));
+
+  gst_imaging_numbering_reset (&priv->numbering);
+  priv->number = priv->n_missing = 0;
+  priv->has_warned_of_missing = FALSE;
+  return gst_imaging_engine_start (priv->engine);
 }
 
 static gboolean

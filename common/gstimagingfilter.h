@@ -131,7 +131,8 @@ ImkStatus gst_imaging_filter_renew (GstImagingFilter *self, ImkError *error);
 
 /**
  * gst_imaging_filter_frame_number: (skip)
- * Returns: how many frames came before this one since the element started
+ * Returns: the number of the frame at hand: the offset of its buffer, or how
+ *   many came before it where offsets are absent or count bytes
  */
 GST_IMAGING_API
 guint64 gst_imaging_filter_frame_number (GstImagingFilter *self);

@@ -10,7 +10,9 @@ struct _GstImagingOutput {
 
   /* of the streaming thread */
   gboolean started, segment_sent;
-  GstSegment segment;
+  GstEvent *stream_start, *segment; /* (nullable): those that came */
+  GPtrArray *late;     /* sticky events that came before the pad was made */
+  gboolean is_discont; /* the next buffer does not continue what was */
   GstCaps *caps;
   GstBufferPool *pool;
   GstVideoInfo carrier; /* of the pool */
@@ -26,6 +28,8 @@ gst_imaging_output_new (
 
   g_atomic_ref_count_init (&self->refs);
   self->element = element;
+  self->late =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_event_unref);
   self->pad = gst_object_ref (gst_pad_new_from_template (pad_template, name));
   gst_pad_use_fixed_caps (self->pad);
   gst_imaging_output_reset (self);
@@ -56,6 +60,9 @@ gst_imaging_output_unref (GstImagingOutput *self)
     return;
   drop_pool (self);
   gst_clear_caps (&self->caps);
+  gst_clear_event (&self->stream_start);
+  gst_clear_event (&self->segment);
+  g_ptr_array_unref (self->late);
   gst_object_unref (self->pad);
   g_free (self);
 }
@@ -79,7 +86,10 @@ gst_imaging_output_reset (GstImagingOutput *self)
   self->started = self->segment_sent = FALSE;
   gst_clear_caps (&self->caps);
   drop_pool (self);
-  gst_segment_init (&self->segment, GST_FORMAT_TIME);
+  gst_clear_event (&self->stream_start);
+  gst_clear_event (&self->segment);
+  g_ptr_array_set_size (self->late, 0);
+  self->is_discont = TRUE;
 }
 
 /* --- events -------------------------------------------------------------- */
@@ -105,25 +115,67 @@ make_stream_id (GstImagingOutput *self)
       "%s/%s", upstream ? upstream : GST_OBJECT_NAME (self->element), name);
 }
 
+/* Who waits for what a seek has caused knows it by its sequence number. */
+static void
+follow_cause (GstEvent *event, GstEvent *cause)
+{
+  if (cause)
+    gst_event_set_seqnum (event, gst_event_get_seqnum (cause));
+}
+
 static void
 start_stream (GstImagingOutput *self)
 {
   g_autofree gchar *id = NULL;
+  GstEvent *event;
+  guint group;
 
   if (self->started)
     return;
   id = make_stream_id (self);
-  gst_pad_push_event (self->pad, gst_event_new_stream_start (id));
+  event = gst_event_new_stream_start (id);
+  follow_cause (event, self->stream_start);
+  if (self->stream_start &&
+      gst_event_parse_group_id (self->stream_start, &group))
+    gst_event_set_group_id (event, group);
+  gst_pad_push_event (self->pad, event);
   self->started = TRUE;
 }
 
 static void
 send_segment (GstImagingOutput *self)
 {
+  GstSegment whole;
+
   if (self->segment_sent)
     return;
-  gst_pad_push_event (self->pad, gst_event_new_segment (&self->segment));
-  self->segment_sent = TRUE;
+  gst_segment_init (&whole, GST_FORMAT_TIME);
+  gst_pad_push_event (self->pad, self->segment
+                                     ? gst_event_ref (self->segment)
+                                     : gst_event_new_segment (&whole));
+  self->segment_sent = self->is_discont = TRUE;
+  for (guint i = 0; i < self->late->len; i++)
+    gst_pad_push_event (self->pad, gst_event_ref (self->late->pdata[i]));
+  g_ptr_array_set_size (self->late, 0);
+}
+
+void
+gst_imaging_output_follow (GstImagingOutput *self, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START ||
+      GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
+    gst_imaging_output_event (self, event);
+  else
+    g_ptr_array_add (self->late, gst_event_ref (event));
+}
+
+/* What has no meaning of its own here, as what applications make. */
+static void
+pass_on (GstImagingOutput *self, GstEvent *event)
+{
+  if (GST_EVENT_IS_SERIALIZED (event))
+    start_stream (self);
+  gst_pad_push_event (self->pad, gst_event_ref (event));
 }
 
 void
@@ -131,15 +183,18 @@ gst_imaging_output_event (GstImagingOutput *self, GstEvent *event)
 {
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_STREAM_START: /* a new stream makes data flow after EOS */
+    gst_event_replace (&self->stream_start, event);
     self->started = self->segment_sent = FALSE;
     break;
+  case GST_EVENT_CAPS: /* have been agreed on with our own peer */
+    break;
   case GST_EVENT_SEGMENT:
-    gst_event_copy_segment (event, &self->segment);
+    gst_event_replace (&self->segment, event);
     self->segment_sent = FALSE;
     break;
   case GST_EVENT_FLUSH_STOP:
     self->segment_sent = FALSE;
-    gst_segment_init (&self->segment, GST_FORMAT_TIME);
+    gst_clear_event (&self->segment);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_FLUSH_START:
@@ -151,11 +206,14 @@ gst_imaging_output_event (GstImagingOutput *self, GstEvent *event)
       send_segment (self);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
-  case GST_EVENT_TAG:
-    if (self->started)
-      gst_pad_push_event (self->pad, gst_event_ref (event));
+  case GST_EVENT_GAP: /* stands behind a segment, and that behind caps */
+    if (!self->caps)
+      break;
+    send_segment (self);
+    gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   default:
+    pass_on (self, event);
     break;
   }
 }
@@ -272,5 +330,10 @@ gst_imaging_output_acquire (GstImagingOutput *self, GstImagingEngine *engine,
 GstFlowReturn
 gst_imaging_output_push (GstImagingOutput *self, GstBuffer *buffer)
 {
+  if (self->is_discont) {
+    buffer = gst_buffer_make_writable (buffer);
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  }
+  self->is_discont = FALSE;
   return gst_pad_push (self->pad, buffer);
 }

@@ -65,9 +65,22 @@ void gst_imaging_output_reset (GstImagingOutput *self);
 /**
  * gst_imaging_output_event: (skip)
  * @event: (transfer none): what came in from upstream
+ *
+ * Stream-start and segment leave with the next caps, under the sequence number
+ * of @event. A gap leaves where there are caps; what has no meaning here, as an
+ * application's own events, leaves at once.
  */
 GST_IMAGING_API
 void gst_imaging_output_event (GstImagingOutput *self, GstEvent *event);
+
+/**
+ * gst_imaging_output_follow: (skip)
+ * @event: (transfer none): a sticky event from before the pad was made
+ *
+ * Before anything else is pushed; @event leaves behind the first segment.
+ */
+GST_IMAGING_API
+void gst_imaging_output_follow (GstImagingOutput *self, GstEvent *event);
 
 /**
  * gst_imaging_output_negotiate: (skip)
@@ -124,6 +137,8 @@ ImkStatus gst_imaging_output_acquire (GstImagingOutput *self,
 /**
  * gst_imaging_output_push: (skip)
  * @buffer: (transfer full): after gst_imaging_output_negotiate()
+ *
+ * The first one after a segment or a flush is marked as a discontinuity.
  */
 GST_IMAGING_API
 GstFlowReturn gst_imaging_output_push (

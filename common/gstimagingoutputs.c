@@ -11,7 +11,7 @@ struct _GstImagingOutputs {
   /* under the object lock of the element */
   GstImagingOutput **outputs;
   gboolean *taken;   /* of each, from before it is made until it is gone */
-  GstEvent *segment; /* NULL before the first: for those that are made late */
+  GPtrArray *sticky; /* GstEvent: for those that are made late */
   GstFlowCombiner *combiner;
 };
 
@@ -26,6 +26,8 @@ gst_imaging_outputs_new (
   self->n = n;
   self->outputs = g_new0 (GstImagingOutput *, n);
   self->taken = g_new0 (gboolean, n);
+  self->sticky =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_event_unref);
   self->combiner = gst_flow_combiner_new ();
   return self;
 }
@@ -36,7 +38,7 @@ gst_imaging_outputs_free (GstImagingOutputs *self)
   for (guint i = 0; i < self->n; i++)
     g_clear_pointer (&self->outputs[i], gst_imaging_output_unref);
   gst_flow_combiner_free (self->combiner);
-  gst_clear_event (&self->segment);
+  g_ptr_array_unref (self->sticky);
   g_free (self->outputs);
   g_free (self->taken);
   g_free (self);
@@ -75,8 +77,8 @@ gst_imaging_outputs_request (
     return NULL;
   output = gst_imaging_output_new (self->element, pad_template, self->names[i]);
   GST_OBJECT_LOCK (self->element);
-  if (self->segment)
-    gst_imaging_output_event (output, self->segment);
+  for (guint k = 0; k < self->sticky->len; k++)
+    gst_imaging_output_follow (output, self->sticky->pdata[k]);
   self->outputs[i] = output;
   gst_flow_combiner_add_pad (self->combiner, gst_imaging_output_pad (output));
   GST_OBJECT_UNLOCK (self->element);
@@ -122,22 +124,60 @@ gst_imaging_outputs_combine (GstImagingOutputs *self, guint index,
   return before;
 }
 
-/* @segment: (nullable): of the pads that are made from now on */
+/* Under the object lock.
+ * @name: of the structure of the event, 0 for any */
 static void
-keep_segment (GstImagingOutputs *self, GstEvent *segment)
+forget_sticky (GstImagingOutputs *self, GstEventType type, GQuark name)
 {
+  for (guint i = self->sticky->len; i > 0; i--) {
+    GstEvent *event = self->sticky->pdata[i - 1];
+
+    if (GST_EVENT_TYPE (event) == type &&
+        (name == 0 || gst_event_has_name_id (event, name)))
+      g_ptr_array_remove_index (self->sticky, i - 1);
+  }
+}
+
+/* As a pad keeps them: of some types one of each name. */
+static GQuark
+name_of (GstEvent *event)
+{
+  const GstStructure *s = gst_event_get_structure (event);
+  GstEventTypeFlags flags = gst_event_type_get_flags (GST_EVENT_TYPE (event));
+
+  return s && flags & GST_EVENT_TYPE_STICKY_MULTI
+             ? gst_structure_get_name_id (s)
+             : 0;
+}
+
+/* For the pads that are made from now on, which have caps of their own. */
+static void
+keep_sticky (GstImagingOutputs *self, GstEvent *event)
+{
+  GstEventType type = GST_EVENT_TYPE (event);
+
+  if (!GST_EVENT_IS_STICKY (event) || type == GST_EVENT_CAPS ||
+      type == GST_EVENT_EOS)
+    return;
   GST_OBJECT_LOCK (self->element);
-  gst_event_replace (&self->segment, segment);
+  if (type == GST_EVENT_STREAM_START)
+    g_ptr_array_set_size (self->sticky, 0);
+  else
+    forget_sticky (self, type, name_of (event));
+  g_ptr_array_add (self->sticky, gst_event_ref (event));
   GST_OBJECT_UNLOCK (self->element);
 }
 
 /* What comes next has nothing to do with what was before. */
 static void
-begin_anew (GstImagingOutputs *self)
+begin_anew (GstImagingOutputs *self, gboolean stopped)
 {
   GST_OBJECT_LOCK (self->element);
   gst_flow_combiner_reset (self->combiner);
-  gst_clear_event (&self->segment);
+  if (stopped)
+    g_ptr_array_set_size (self->sticky, 0);
+  else
+    forget_sticky (self, GST_EVENT_SEGMENT, 0);
   GST_OBJECT_UNLOCK (self->element);
 }
 
@@ -145,9 +185,8 @@ void
 gst_imaging_outputs_event (GstImagingOutputs *self, GstEvent *event)
 {
   if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-    begin_anew (self);
-  else if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
-    keep_segment (self, event);
+    begin_anew (self, FALSE);
+  keep_sticky (self, event);
   for (guint i = 0; i < self->n; i++) {
     GstImagingOutput *output = gst_imaging_outputs_get (self, i);
 
@@ -167,5 +206,5 @@ gst_imaging_outputs_reset (GstImagingOutputs *self)
       gst_imaging_output_reset (output);
     gst_imaging_output_unref (output);
   }
-  begin_anew (self);
+  begin_anew (self, TRUE);
 }

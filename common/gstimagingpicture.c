@@ -3,6 +3,29 @@
 
 #include <stdio.h>
 
+static gboolean
+fits (const GstVideoInfo *info)
+{
+  for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES (info); i++)
+    if (GST_VIDEO_INFO_PLANE_STRIDE (info, i) <= 0)
+      return FALSE;
+  return GST_VIDEO_INFO_SIZE (info) <= G_MAXUINT32;
+}
+
+gboolean
+gst_imaging_video_info_from_caps (GstVideoInfo *info, const GstCaps *caps)
+{
+  return gst_video_info_from_caps (info, caps) && fits (info);
+}
+
+gboolean
+gst_imaging_video_info_set_format (
+    GstVideoInfo *info, GstVideoFormat format, guint width, guint height)
+{
+  return width <= G_MAXINT && height <= G_MAXINT &&
+         gst_video_info_set_format (info, format, width, height) && fits (info);
+}
+
 static ImkStatus
 read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
 {
@@ -24,8 +47,15 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
   self->channels = channels;
   for (guint i = 0; i < 3 && channels >= 3; i++)
     self->colours[i] = i;
-  gst_video_info_set_format (&self->carrier, GST_VIDEO_FORMAT_GRAY8,
-      width * channels * sizeof (gfloat), height);
+  if (!gst_imaging_video_info_set_format (&self->carrier,
+          GST_VIDEO_FORMAT_GRAY8, width * channels * (guint) sizeof (gfloat),
+          height))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A tensor of dimensions %s has 4 GiB or more, which cannot be taken. "
+        "Use fewer pixels.",
+        text);
+  gst_structure_get_fraction (
+      s, "pixel-aspect-ratio", &self->carrier.par_n, &self->carrier.par_d);
   return IMK_OK;
 }
 
@@ -35,9 +65,10 @@ read_video (GstImagingPicture *self, GstCaps *caps, ImkError *error)
   GstVideoInfo *info = &self->carrier;
   guint size;
 
-  if (!gst_video_info_from_caps (info, caps))
-    return imk_error_set (
-        error, IMK_ERROR_IMAGE, "The caps are those of no picture.");
+  if (!gst_imaging_video_info_from_caps (info, caps))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The caps are those of no picture, or of one of 4 GiB or more, which "
+        "cannot be taken.");
   size = GST_VIDEO_INFO_COMP_DEPTH (info, 0) > 8 ? 2 : 1;
   self->width = GST_VIDEO_INFO_WIDTH (info);
   self->height = GST_VIDEO_INFO_HEIGHT (info);
@@ -76,6 +107,9 @@ gst_imaging_picture_tensor_caps (const GstImagingPicture *self, guint channels)
 
   gst_caps_set_simple (caps, "dimensions", G_TYPE_STRING, dimensions,
       "framerate", GST_TYPE_FRACTION, self->fps_n, self->fps_d, NULL);
+  if (self->carrier.par_n != self->carrier.par_d)
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        self->carrier.par_n, self->carrier.par_d, NULL);
   return caps;
 }
 

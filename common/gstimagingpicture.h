@@ -18,7 +18,8 @@ G_BEGIN_DECLS
  *   tensor of 3 or more
  * @fps_n, @fps_d: frames a second, 0/1 when it is not told
  * @carrier: the video format that buffers travel under: their own, or for a
- *   tensor grey frames of its bytes
+ *   tensor grey frames of its bytes. Its pixel-aspect-ratio is that of the
+ *   picture, also of a tensor whose caps have one
  *
  * What the caps say of pictures whose pixels lie together: grey and RGB-like
  * frames, and tensors of float32, channels:width:height:1.
@@ -39,6 +40,25 @@ typedef struct {
 #define GST_IMAGING_PICTURE_TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
   "types = (string) float32"
+
+/**
+ * gst_imaging_video_info_from_caps: (skip)
+ *
+ * As gst_video_info_from_caps(), which takes widths whose rows do not fit a
+ * number of their own.
+ * Returns: %FALSE also for frames of 4 GiB and more, or rows of 2 GiB
+ */
+GST_IMAGING_API
+gboolean gst_imaging_video_info_from_caps (
+    GstVideoInfo *info, const GstCaps *caps);
+
+/**
+ * gst_imaging_video_info_set_format: (skip)
+ * Returns: as gst_imaging_video_info_from_caps()
+ */
+GST_IMAGING_API
+gboolean gst_imaging_video_info_set_format (
+    GstVideoInfo *info, GstVideoFormat format, guint width, guint height);
 
 /**
  * gst_imaging_picture_from_caps: (skip)

@@ -73,7 +73,8 @@ describe (const GstImagingResult *r)
       "columns", G_TYPE_INT, columns, "by-field", G_TYPE_BOOLEAN, r->by_field,
       "fields", G_TYPE_STRING, fields, "unit", G_TYPE_STRING, units,
       "ref-width", G_TYPE_INT, r->ref_width, "ref-height", G_TYPE_INT,
-      r->ref_height, "frame", G_TYPE_UINT64, r->frame, NULL);
+      r->ref_height, "frame", G_TYPE_UINT64, r->frame, "frames-missing",
+      G_TYPE_UINT64, r->frames_missing, NULL);
 
   set_dims (s, rows, columns);
   if (r->more)

@@ -22,7 +22,11 @@ G_BEGIN_DECLS
  * - `unit` (string): of each field, separated by commas
  * - `ref-width`, `ref-height` (int): the frame that was measured, in pixels,
  *   whatever size the frame has now
- * - `frame` (guint64): number of the frame since the element started
+ * - `frame` (guint64): offset of the measured buffer, as cameras number their
+ *   frames; frames since the element started where buffers have no offset, or
+ *   one that counts bytes
+ * - `frames-missing` (guint64): frames that did not arrive since the previous
+ *   result
  * - `pts` (guint64): of the measured buffer, in nanoseconds; absent without
  * - `timestamp` (guint64), `timestamp-reference` (string): of the first
  *   #GstReferenceTimestampMeta, where a camera has put its own clock; absent
@@ -45,7 +49,8 @@ G_BEGIN_DECLS
  * @index_names, @n_indices, @indices: integers that tell a row, in text, as
  *   [n_rows][n_indices]
  * @ref_width, @ref_height: pixels
- * @frame: counted from 0
+ * @frame: its number
+ * @frames_missing: since the previous result
  * @more: (nullable): further fields of the structure in the meta
  *
  * One measurement of one frame, as an element hands it over.
@@ -64,7 +69,7 @@ typedef struct {
   guint n_indices;
   const guint32 *indices;
   guint ref_width, ref_height;
-  guint64 frame;
+  guint64 frame, frames_missing;
   const GstStructure *more;
 } GstImagingResult;
 

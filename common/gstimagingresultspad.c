@@ -20,6 +20,7 @@ struct _GstImagingResultsPad {
   GstCaps *tensor; /* what else the last results could have been */
   GstPad *sink;    /* whose stream this is */
   gboolean segment_sent;
+  gboolean is_discont; /* the next buffer does not continue what was */
   gboolean has_posted; /* that nobody takes the results */
 };
 
@@ -150,7 +151,7 @@ send_segment (GstImagingResultsPad *self)
     event = gst_event_new_segment (&segment);
   }
   send_event (self, event);
-  self->segment_sent = TRUE;
+  self->segment_sent = self->is_discont = TRUE;
 }
 
 /* Returns: (transfer full): what the peer takes of @ours (transfer full) */
@@ -340,7 +341,15 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
       send_event (self, gst_event_ref (event));
     }
     break;
-  default:
+  case GST_EVENT_CAPS: /* ours are others */
+    break;
+  default: /* as what applications make */
+    if (GST_EVENT_IS_SERIALIZED (event)) {
+      start_stream (self);
+      send_event (self, gst_event_ref (event));
+    } else {
+      gst_pad_push_event (self->pad, gst_event_ref (event));
+    }
     break;
   }
 }
@@ -366,6 +375,14 @@ identify (GstBuffer *buffer, GstBuffer *frame, guint64 number)
   }
 }
 
+static void
+mark_discont (GstImagingResultsPad *self, GstBuffer *buffer)
+{
+  if (self->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  self->is_discont = FALSE;
+}
+
 static GstFlowReturn
 push_text (GstImagingResultsPad *self, const GstImagingResult *result,
     GstBuffer *frame)
@@ -379,6 +396,7 @@ push_text (GstImagingResultsPad *self, const GstImagingResult *result,
     self->header = result->fields;
     self->n_header = result->n_fields;
   }
+  mark_discont (self, header ? header : row);
   return gst_imaging_results_text_push (self->text, result, header, row);
 }
 
@@ -399,6 +417,7 @@ push (GstImagingResultsPad *self, const GstImagingResult *result,
     return result->values ? push_text (self, result, frame) : GST_FLOW_OK;
   buffer = gst_buffer_copy (result->data);
   identify (buffer, frame, result->frame);
+  mark_discont (self, buffer);
   return gst_pad_push (self->pad, buffer);
 }
 

@@ -13,8 +13,10 @@ enum {
 struct _GstImagingStats {
   gint ref_count;
   GMutex lock;
-  guint64 n_frames, n_lost, n_replans;
+  guint64 n_frames, n_lost, n_missing, n_replans;
   guint64 uploaded, downloaded, copied;
+  const gchar *own_name; /* NULL: none */
+  guint64 n_own;
   GstClockTime longest, longest_replan;
   guint64 bins[N_BINS];
 };
@@ -49,8 +51,8 @@ void
 gst_imaging_stats_reset (GstImagingStats *self)
 {
   g_mutex_lock (&self->lock);
-  self->n_frames = self->n_lost = self->n_replans = 0;
-  self->uploaded = self->downloaded = self->copied = 0;
+  self->n_frames = self->n_lost = self->n_missing = self->n_replans = 0;
+  self->uploaded = self->downloaded = self->copied = self->n_own = 0;
   self->longest = self->longest_replan = 0;
   memset (self->bins, 0, sizeof (self->bins));
   g_mutex_unlock (&self->lock);
@@ -114,6 +116,26 @@ gst_imaging_stats_add_lost (GstImagingStats *self)
 }
 
 void
+gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n)
+{
+  add (self, &self->n_missing, n);
+}
+
+void
+gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name)
+{
+  g_mutex_lock (&self->lock);
+  self->own_name = name;
+  g_mutex_unlock (&self->lock);
+}
+
+void
+gst_imaging_stats_add_own (GstImagingStats *self, guint64 n)
+{
+  add (self, &self->n_own, n);
+}
+
+void
 gst_imaging_stats_add_uploaded (GstImagingStats *self, gsize size)
 {
   if (self)
@@ -166,13 +188,16 @@ gst_imaging_stats_to_structure (GstImagingStats *self)
 
   g_mutex_lock (&self->lock);
   s = gst_structure_new ("stats", "frames", G_TYPE_UINT64, self->n_frames,
-      "lost-frames", G_TYPE_UINT64, self->n_lost, "bytes-uploaded",
-      G_TYPE_UINT64, self->uploaded, "bytes-downloaded", G_TYPE_UINT64,
-      self->downloaded, "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50",
-      G_TYPE_DOUBLE, percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
+      "lost-frames", G_TYPE_UINT64, self->n_lost, "frames-missing",
+      G_TYPE_UINT64, self->n_missing, "bytes-uploaded", G_TYPE_UINT64,
+      self->uploaded, "bytes-downloaded", G_TYPE_UINT64, self->downloaded,
+      "bytes-copied", G_TYPE_UINT64, self->copied, "time-p50", G_TYPE_DOUBLE,
+      percentile (self, 0.5), "time-p99", G_TYPE_DOUBLE,
       percentile (self, 0.99), "time-max", G_TYPE_DOUBLE, self->longest / 1e3,
       "replans", G_TYPE_UINT64, self->n_replans, "longest-replan-us",
       G_TYPE_DOUBLE, self->longest_replan / 1e3, NULL);
+  if (self->own_name)
+    gst_structure_set (s, self->own_name, G_TYPE_UINT64, self->n_own, NULL);
   g_mutex_unlock (&self->lock);
   return s;
 }

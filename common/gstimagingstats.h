@@ -27,11 +27,19 @@ GST_IMAGING_API
 void gst_imaging_stats_add_frame (GstImagingStats *self, GstClockTime duration);
 GST_IMAGING_API
 void gst_imaging_stats_add_lost (GstImagingStats *self);
+GST_IMAGING_API
+void gst_imaging_stats_add_missing (GstImagingStats *self, guint64 n);
 
 /* A new kernel was made for new settings, which took @duration. */
 GST_IMAGING_API
 void gst_imaging_stats_add_replan (
     GstImagingStats *self, GstClockTime duration);
+
+/* What an element counts of its own, @name: static, as "bad-ascans". */
+GST_IMAGING_API
+void gst_imaging_stats_name_own (GstImagingStats *self, const gchar *name);
+GST_IMAGING_API
+void gst_imaging_stats_add_own (GstImagingStats *self, guint64 n);
 
 /* @self may be %NULL in these three. */
 GST_IMAGING_API
@@ -51,12 +59,12 @@ guint64 gst_imaging_stats_downloaded (GstImagingStats *self);
 /**
  * gst_imaging_stats_to_structure: (skip)
  *
- * Returns: (transfer full): `stats` with frames, lost-frames, bytes-uploaded,
- *   bytes-downloaded, bytes-copied (host to host), replans (guint64) and
- *   time-p50, time-p99, time-max, longest-replan-us (gdouble, microseconds; 0
- *   before the first one).
+ * Returns: (transfer full): `stats` with frames, lost-frames, frames-missing,
+ *   bytes-uploaded, bytes-downloaded, bytes-copied (host to host), replans
+ *   (guint64) and time-p50, time-p99, time-max, longest-replan-us (gdouble,
+ *   microseconds; 0 before the first one).
  *   Percentiles come from a histogram with bins 0.8 % wide; the maximum is
- *   exact.
+ *   exact. Behind them what the element counts of its own.
  */
 GST_IMAGING_API
 GstStructure *gst_imaging_stats_to_structure (GstImagingStats *self);

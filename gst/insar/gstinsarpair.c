@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstinsarpair.h"
 
+#include "gstimagingmetadata.h"
+
 #define N_REPORTS 10
 
 static guint
@@ -29,9 +31,24 @@ begin_work (GstInsarPair *self)
   self->is_busy = TRUE;
 }
 
+/* Under the lock, which is let go of: as the busy thread. */
 static void
-end_work (GstInsarPair *self)
+deliver_events (GstInsarPair *self)
 {
+  GstEvent *event;
+
+  while ((event = g_queue_pop_head (&self->events))) {
+    g_mutex_unlock (&self->lock);
+    self->funcs->push_event (self->element, event);
+    gst_event_unref (event);
+    g_mutex_lock (&self->lock);
+  }
+}
+
+void
+gst_insar_pair_end_work (GstInsarPair *self)
+{
+  deliver_events (self);
   self->is_busy = FALSE;
   g_cond_broadcast (&self->changed);
 }
@@ -56,10 +73,35 @@ gst_insar_pair_flow (GstInsarPair *self, guint side)
   return self->funcs->is_complete (self->element) ? GST_FLOW_EOS : GST_FLOW_OK;
 }
 
+/* What upstream says of an image, without the memory of its lines. */
+static void
+keep_description (GstInsarSide *side, GstBuffer *buffer)
+{
+  gst_clear_buffer (&side->first);
+  side->first = gst_buffer_new ();
+  gst_imaging_metadata_pass (side->first, buffer, FALSE);
+}
+
+/* The image that goes out is neither a part of the one nor of the other, so
+ * line numbers and times of lines do not count. */
+void
+gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer)
+{
+  GstBuffer *sides[GST_INSAR_N_SIDES], *latest;
+
+  g_mutex_lock (&self->lock);
+  for (guint s = 0; s < GST_INSAR_N_SIDES; s++)
+    sides[s] = self->sides[s].first;
+  latest = gst_imaging_metadata_latest (sides, GST_INSAR_N_SIDES);
+  if (latest)
+    gst_imaging_metadata_copy (buffer, latest, FALSE);
+  g_mutex_unlock (&self->lock);
+}
+
 /* Under the lock: the lines in @map come on @side. */
 static GstFlowReturn
 take_lines (
-    GstInsarPair *self, guint side, const GstMapInfo *map, guint64 offset)
+    GstInsarPair *self, guint side, const GstMapInfo *map, GstBuffer *buffer)
 {
   GstInsarSide *s = &self->sides[side];
   GstFlowReturn flow = gst_insar_pair_flow (self, side);
@@ -68,11 +110,14 @@ take_lines (
   if (flow != GST_FLOW_OK || s->is_stale)
     return flow;
   if (!gst_imaging_slc_check_lines (self->element, s->pad,
-          s->caps ? &s->info : NULL, map->size, offset, s->n_lines)) {
+          s->caps ? &s->info : NULL, map->size, GST_BUFFER_OFFSET (buffer),
+          s->n_lines)) {
     fail (self, GST_FLOW_ERROR);
     return GST_FLOW_ERROR;
   }
   lines = gst_imaging_slc_lines (&s->info, map->data, map->size);
+  if (s->n_lines == 0)
+    keep_description (s, buffer);
   s->n_lines += lines.height;
   return self->funcs->take_lines (self->element, side, lines);
 }
@@ -87,8 +132,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (gst_imaging_slc_map_lines (
           self->engine, self->element, pad, buffer, &map)) {
     g_mutex_lock (&self->lock);
-    flow = take_lines (
-        self, side_of (self, pad), &map, GST_BUFFER_OFFSET (buffer));
+    flow = take_lines (self, side_of (self, pad), &map, buffer);
     g_mutex_unlock (&self->lock);
     gst_buffer_unmap (buffer, &map);
   }
@@ -153,9 +197,45 @@ is_cut_short (GstInsarPair *self, guint side)
          (!s->caps || s->n_lines < s->info.height);
 }
 
+/* By the busy thread, as the worker of an element pushes, too: it may wait for
+ * its peer, for which nobody else shall wait. What need not stay behind the
+ * rows goes at once. */
+static void
+push_event (GstInsarPair *self, GstEvent *event)
+{
+  if (!GST_EVENT_IS_SERIALIZED (event)) {
+    self->funcs->push_event (self->element, event);
+    return;
+  }
+  g_mutex_lock (&self->lock);
+  g_queue_push_tail (&self->events, gst_event_ref (event));
+  if (!self->is_busy) {
+    self->is_busy = TRUE;
+    gst_insar_pair_end_work (self);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+/* Lines come in a segment of lines; images go out in one of time. */
+static void
+push_segment (GstInsarPair *self, GstEvent *cause)
+{
+  GstSegment segment;
+  GstEvent *event;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  event = gst_event_new_segment (&segment);
+  gst_event_set_seqnum (event, gst_event_get_seqnum (cause));
+  g_mutex_lock (&self->lock);
+  self->seqnum = gst_event_get_seqnum (cause);
+  g_mutex_unlock (&self->lock);
+  push_event (self, event);
+  gst_event_unref (event);
+}
+
 /* The end of @side, and with it, or when nothing is left to do, of all. */
 static void
-end_side (GstInsarPair *self, guint side)
+end_side (GstInsarPair *self, guint side, GstEvent *eos)
 {
   GstInsarSide *s = &self->sides[side];
   gboolean ends, complete;
@@ -178,9 +258,9 @@ end_side (GstInsarPair *self, guint side)
   self->is_done = self->is_done || ends;
   g_mutex_unlock (&self->lock);
   if (ends)
-    self->funcs->push_end (self->element, complete);
+    self->funcs->push_end (self->element, eos, complete);
   g_mutex_lock (&self->lock);
-  end_work (self);
+  gst_insar_pair_end_work (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -243,7 +323,7 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   push_flush (self, event);
   g_mutex_lock (&self->lock);
   set_flushing (self, side, FALSE);
-  end_work (self);
+  gst_insar_pair_end_work (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -267,9 +347,20 @@ gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
     stop_flush (self, side, event);
     break;
   case GST_EVENT_EOS:
-    end_side (self, side);
+    end_side (self, side, event);
+    break;
+  case GST_EVENT_STREAM_START:
+    if (side == GST_INSAR_REFERENCE)
+      push_event (self, event);
+    break;
+  case GST_EVENT_SEGMENT:
+    if (side == GST_INSAR_REFERENCE)
+      push_segment (self, event);
+    break;
+  case GST_EVENT_GAP: /* lines are missing, which their numbers tell */
     break;
   default:
+    push_event (self, event);
     break;
   }
   gst_event_unref (event);
@@ -325,6 +416,7 @@ gst_insar_pair_init (GstInsarPair *self, GstElement *element,
       .engine = engine,
       .funcs = funcs,
   };
+  g_queue_init (&self->events);
   g_mutex_init (&self->lock);
   g_mutex_init (&self->flush_lock);
   g_cond_init (&self->changed);
@@ -380,9 +472,11 @@ gst_insar_pair_stop (GstInsarPair *self)
     GstInsarSide *side = &self->sides[s];
 
     gst_clear_caps (&side->caps);
+    gst_clear_buffer (&side->first);
     side->is_eos = side->is_stale = FALSE;
     side->n_lines = 0;
   }
+  g_queue_clear_full (&self->events, (GDestroyNotify) gst_event_unref);
   begin_anew (self);
   g_mutex_unlock (&self->lock);
 }

@@ -32,9 +32,12 @@ typedef struct {
   void (*rewind) (GstElement *element, guint side);
   /* Without the lock: sends @event, a flush, to all source pads. */
   void (*push_flush) (GstElement *element, GstEvent *event);
-  /* Called by the busy thread, without the lock: sends the end to all source
-   * pads, and before it what comes last when all is @complete. */
-  void (*push_end) (GstElement *element, gboolean complete);
+  /* Called by the busy thread, without the lock: hands @event to all source
+   * pads. */
+  void (*push_event) (GstElement *element, GstEvent *event);
+  /* Called by the busy thread, without the lock: sends @eos to all source pads,
+   * and before it what comes last when all is @complete. */
+  void (*push_end) (GstElement *element, GstEvent *eos, gboolean complete);
 } GstInsarPairFuncs;
 
 typedef struct {
@@ -44,6 +47,7 @@ typedef struct {
   guint n_lines;          /* that have come */
   gboolean is_flushing, is_eos;
   gboolean is_stale; /* its lines are from before a flush of the other side */
+  GstBuffer *first;  /* (nullable): its first lines, for their metadata */
 } GstInsarSide;
 
 typedef struct {
@@ -59,6 +63,8 @@ typedef struct {
   gboolean is_busy; /* one thread works or pushes, without the lock */
   gboolean is_done; /* the end goes out, or has gone */
   guint n_reported;
+  GQueue events;  /* GstEvent: for the busy thread, when it is through */
+  guint32 seqnum; /* of the segment; GST_SEQNUM_INVALID before the first */
 
   GMutex flush_lock; /* while a flush goes out */
 } GstInsarPair;
@@ -72,8 +78,9 @@ void gst_insar_pair_clear (GstInsarPair *self);
 GstPad *gst_insar_pair_add_pad (
     GstInsarPair *self, guint side, GstStaticPadTemplate *template);
 
-/* The event function of both pads. What is none of its events is dropped: the
- * streams that come in are not those that go out. */
+/* The event function of both pads. The stream that goes out is that of the
+ * reference, its segment one of its own; what has no meaning here is passed on.
+ */
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* What the event function of each source pad does. A seek is for both images:
@@ -81,11 +88,18 @@ gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 gboolean gst_insar_pair_src_event (
     GstInsarPair *self, GstPad *pad, GstEvent *event);
 
+/* Copies to @buffer what upstream has said of the images; before push_end (),
+ * or in the busy thread. */
+void gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer);
+
 /* Under the lock. Returns: whether any side is */
 gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 
 /* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
 GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
+
+/* Under the lock, which is let go of: the busy thread is through. */
+void gst_insar_pair_end_work (GstInsarPair *self);
 
 /* Posts the element message @name for every tenth of @n_rows. */
 void gst_insar_pair_report (

@@ -59,7 +59,7 @@ push_pictures (GstInsarForm *self)
 
     if (output)
       flow = gst_imaging_outputs_combine (self->pictures, i, output,
-          gst_insar_picture_push (output, i, &self->cells), flow);
+          gst_insar_picture_push (output, i, &self->cells, &self->pair), flow);
     gst_imaging_output_unref (output);
   }
   return flow;
@@ -67,12 +67,9 @@ push_pictures (GstInsarForm *self)
 
 /* After all pictures, or when too few lines came. */
 static void
-push_end (GstElement *element, gboolean complete)
+push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
-  GstEvent *eos = gst_event_new_eos ();
-
   gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, eos);
-  gst_event_unref (eos);
 }
 
 /* Under the lock, which is let go of: all cells are there. */
@@ -82,8 +79,11 @@ finish (GstInsarForm *self)
   GstInsarPair *pair = &self->pair;
   Means means = mean_cells (&self->cells);
   gdouble full = self->open_settings.amplitude_max;
+  GstEvent *eos = gst_event_new_eos ();
   GstFlowReturn flow;
 
+  if (pair->seqnum != GST_SEQNUM_INVALID)
+    gst_event_set_seqnum (eos, pair->seqnum);
   if (full <= 0)
     full = means.n ? BRIGHTEST * means.amplitude : 1;
   self->cells.full = (gfloat) full;
@@ -94,16 +94,17 @@ finish (GstInsarForm *self)
   /* before the end, which would be taken for that of a whole run */
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
     GST_ELEMENT_FLOW_ERROR (self, flow);
-  push_end (GST_ELEMENT (self), TRUE);
+  push_end (GST_ELEMENT (self), eos, TRUE);
+  gst_event_unref (eos);
   g_mutex_lock (&pair->lock);
-  pair->is_busy = FALSE;
   /* nobody who reads is no failure here: the summary has been told */
   pair->flow =
       flow == GST_FLOW_OK || flow == GST_FLOW_NOT_LINKED ? GST_FLOW_EOS : flow;
+  gst_insar_pair_end_work (pair);
 }
 
 static void
-push_flush (GstElement *element, GstEvent *event)
+push_event (GstElement *element, GstEvent *event)
 {
   gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, event);
 }
@@ -218,6 +219,7 @@ const GstInsarPairFuncs gst_insar_form_pair_funcs = {
     .take_lines = take_lines,
     .is_complete = is_complete,
     .rewind = rewind_kernel,
-    .push_flush = push_flush,
+    .push_flush = push_event,
+    .push_event = push_event,
     .push_end = push_end,
 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include <gst/video/video.h>
+#include "gstimagingpicture.h"
 
 /* Returns: (transfer full): what the pad's template says, of this size */
 static GstCaps *
@@ -80,7 +80,7 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
   GstBuffer *buffer;
   GstMapInfo map;
 
-  if (is_video && !gst_video_info_from_caps (&info, caps))
+  if (is_video && !gst_imaging_video_info_from_caps (&info, caps))
     return NULL;
   if (is_video)
     stride = GST_VIDEO_INFO_PLANE_STRIDE (&info, 0);
@@ -105,7 +105,7 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
 
 GstFlowReturn
 gst_insar_picture_push (GstImagingOutput *output, GstInsarPicture picture,
-    const GstInsarCells *cells)
+    const GstInsarCells *cells, GstInsarPair *pair)
 {
   GstCaps *offers =
       offer_caps (gst_imaging_output_pad (output), picture, cells);
@@ -115,5 +115,8 @@ gst_insar_picture_push (GstImagingOutput *output, GstInsarPicture picture,
   if (flow != GST_FLOW_OK)
     return flow;
   buffer = make_buffer (picture, cells, gst_imaging_output_caps (output));
-  return buffer ? gst_imaging_output_push (output, buffer) : GST_FLOW_ERROR;
+  if (!buffer)
+    return GST_FLOW_ERROR;
+  gst_insar_pair_describe (pair, buffer);
+  return gst_imaging_output_push (output, buffer);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gstimagingoutput.h"
+#include "gstinsarpair.h"
 
 #include "insarform/insarform.h"
 
@@ -31,8 +32,8 @@ typedef struct {
 } GstInsarCells;
 
 /* Pushes @cells as a picture, in the first format of the pad's template that
- * the peer takes. */
+ * the peer takes, with the metadata of @pair. */
 GstFlowReturn gst_insar_picture_push (GstImagingOutput *output,
-    GstInsarPicture picture, const GstInsarCells *cells);
+    GstInsarPicture picture, const GstInsarCells *cells, GstInsarPair *pair);
 
 G_END_DECLS

@@ -288,10 +288,9 @@ take_rasters (GstInsarEnd *self)
 }
 
 void
-gst_insar_end_push (GstInsarEnd *self, gboolean complete)
+gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
 {
   GstBuffer *buffers[N_PADS] = {NULL};
-  GstEvent *eos = gst_event_new_eos ();
 
   if (complete) {
     warn_of_small_numbers (self);
@@ -310,7 +309,6 @@ gst_insar_end_push (GstInsarEnd *self, gboolean complete)
     gst_imaging_output_unref (output);
     gst_clear_buffer (&buffers[i]);
   }
-  gst_event_unref (eos);
 }
 
 void

@@ -39,8 +39,9 @@ GstFlowReturn gst_insar_end_start (GstInsarEnd *self);
  * Returns: FALSE after an error has been posted: there is no memory */
 gboolean gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
 
-/* @complete: whether all rows were measured; a part of them gives no fit */
-void gst_insar_end_push (GstInsarEnd *self, gboolean complete);
+/* @eos: (transfer none): for all pads
+ * @complete: whether all rows were measured; a part of them gives no fit */
+void gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete);
 
 /* After flushing, or when the element has stopped: begins anew. */
 void gst_insar_end_reset (GstInsarEnd *self, gboolean stopped);

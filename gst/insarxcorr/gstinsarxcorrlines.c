@@ -133,8 +133,7 @@ work_row (GstInsarXcorr *self)
   g_mutex_lock (&pair->lock);
   if (pair->flow == GST_FLOW_OK)
     pair->flow = flow;
-  pair->is_busy = FALSE;
-  g_cond_broadcast (&pair->changed);
+  gst_insar_pair_end_work (pair);
 }
 
 /* Under the lock. Returns: whether all lines of the next row are there */
@@ -280,7 +279,7 @@ rewind_side (GstElement *element, guint side)
  */
 
 static void
-push_flush (GstElement *element, GstEvent *event)
+push_event (GstElement *element, GstEvent *event)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
@@ -289,14 +288,12 @@ push_flush (GstElement *element, GstEvent *event)
 }
 
 static void
-push_end (GstElement *element, gboolean complete)
+push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  GstEvent *eos = gst_event_new_eos ();
 
-  gst_insar_end_push (self->end, complete);
+  gst_insar_end_push (self->end, eos, complete);
   gst_imaging_output_event (self->src, eos);
-  gst_event_unref (eos);
 }
 
 const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
@@ -306,6 +303,7 @@ const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {
     .is_working = is_working,
     .cancel = cancel,
     .rewind = rewind_side,
-    .push_flush = push_flush,
+    .push_flush = push_event,
+    .push_event = push_event,
     .push_end = push_end,
 };

@@ -43,22 +43,41 @@
 GST_DEBUG_CATEGORY_STATIC (gst_npy_src_debug);
 #define GST_CAT_DEFAULT gst_npy_src_debug
 
-#define DEFAULT_PROP_LOCATION NULL
-#define DEFAULT_PROP_FRAMERATE_N 25
-#define DEFAULT_PROP_FRAMERATE_D 1
+/* Where neither the user nor downstream names a rate. */
+#define USUAL_RATE 25
 
-enum {
-  PROP_0,
-  PROP_LOCATION,
-  PROP_FRAMERATE,
+typedef struct {
+  GstImagingFileSrcSettings file;
+  GstImagingFraction framerate;
+} Settings;
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
+        NULL,
+        "Path of the .npy file to play: u8 or u16, C order, shape [height, "
+        "width], [frames, height, width] or [frames, height, width, 1|3|4]"),
+    GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
+        "Hz",
+        "Frames a second: frame n has the timestamp n / framerate and the "
+        "duration 1 / framerate. 0/1: the rate that downstream asks for, else "
+        "25/1"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ((Settings *) data)->framerate = (GstImagingFraction){0, 1};
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
 };
 
 struct _GstNpySrc {
   GstImagingFileSrc parent;
-
-  /* under the object lock */
-  gint framerate_n, framerate_d;
-  gboolean has_framerate; /* that somebody has set */
 
   /* from start to stop; only the streaming thread uses them */
   GstImagingNpy *npy;
@@ -267,14 +286,11 @@ gst_npy_src_open (
     GstImagingFileSrc *src, const gchar *location, GstImagingFileSrcInfo *info)
 {
   GstNpySrc *self = GST_NPY_SRC (src);
-  gboolean has_rate;
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+  gboolean has_rate = s->framerate.n > 0;
 
-  GST_OBJECT_LOCK (self);
-  info->rate_n = self->framerate_n;
-  info->rate_d = self->framerate_d;
-  has_rate = self->has_framerate;
-  GST_OBJECT_UNLOCK (self);
-
+  info->rate_n = has_rate ? s->framerate.n : USUAL_RATE;
+  info->rate_d = has_rate ? s->framerate.d : 1;
   if (!open_location (self, location) ||
       !interpret_shape (self, self->npy, &info->n_units))
     return FALSE;
@@ -365,81 +381,15 @@ gst_npy_src_read (GstImagingFileSrc *src, guint64 first, guint n,
 /* --- the object --- */
 
 static void
-gst_npy_src_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstNpySrc *self = GST_NPY_SRC (object);
-
-  switch (id) {
-  case PROP_LOCATION:
-    gst_imaging_file_src_set_location (
-        GST_IMAGING_FILE_SRC (self), g_value_get_string (value));
-    break;
-  case PROP_FRAMERATE:
-    GST_OBJECT_LOCK (self);
-    self->framerate_n = gst_value_get_fraction_numerator (value);
-    self->framerate_d = gst_value_get_fraction_denominator (value);
-    self->has_framerate = TRUE;
-    GST_OBJECT_UNLOCK (self);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-}
-
-static void
-gst_npy_src_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstNpySrc *self = GST_NPY_SRC (object);
-
-  switch (id) {
-  case PROP_LOCATION:
-    g_value_take_string (
-        value, gst_imaging_file_src_dup_location (GST_IMAGING_FILE_SRC (self)));
-    break;
-  case PROP_FRAMERATE:
-    GST_OBJECT_LOCK (self);
-    gst_value_set_fraction (value, self->framerate_n, self->framerate_d);
-    GST_OBJECT_UNLOCK (self);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-}
-
-static void
 gst_npy_src_class_init (GstNpySrcClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstImagingFileSrcClass *file_class = GST_IMAGING_FILE_SRC_CLASS (klass);
 
   GST_DEBUG_CATEGORY_INIT (
       gst_npy_src_debug, "npysrc", 0, "NumPy .npy arrays as video");
 
-  object_class->set_property = gst_npy_src_set_property;
-  object_class->get_property = gst_npy_src_get_property;
-
-  g_object_class_install_property (object_class, PROP_LOCATION,
-      g_param_spec_string ("location", "Location",
-          "Path of the .npy file to play: u8 or u16, C order, shape [height, "
-          "width], [frames, height, width] or [frames, height, width, 1|3|4]",
-          DEFAULT_PROP_LOCATION,
-          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-              GST_PARAM_MUTABLE_READY));
-  g_object_class_install_property (object_class, PROP_FRAMERATE,
-      gst_param_spec_fraction ("framerate", "Framerate",
-          "Frames a second: frame n has the timestamp n / framerate and the "
-          "duration 1 / framerate. Until it is set, a rate that downstream "
-          "asks for goes first",
-          1, G_MAXINT, G_MAXINT, 1, DEFAULT_PROP_FRAMERATE_N,
-          DEFAULT_PROP_FRAMERATE_D,
-          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-              GST_PARAM_MUTABLE_READY));
-
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
   gst_element_class_set_static_metadata (element_class, "NumPy array source",
       "Source/File/Video", "Plays a NumPy .npy array as video frames",
       "gst-imaging contributors");
@@ -454,7 +404,6 @@ static void
 gst_npy_src_init (GstNpySrc *self)
 {
   self->fd = -1;
-  self->framerate_n = DEFAULT_PROP_FRAMERATE_N;
-  self->framerate_d = DEFAULT_PROP_FRAMERATE_D;
+  gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_base_src_set_format (GST_BASE_SRC (self), GST_FORMAT_TIME);
 }

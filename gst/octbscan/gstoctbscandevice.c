@@ -27,8 +27,10 @@ typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
-  gboolean is_try;      /* what is wide is to be done again */
-  guint32 *wide, *said; /* of each job, as the CPU and the device reach it */
+  gboolean is_try; /* what is wide is to be done again */
+  /* of each job, as the CPU and the device reach it; behind them how many
+   * A-scans it does not have */
+  guint32 *wide, *said;
   Places places[N_PLANES];
   GstOctBscanWork **works;
   guint n, n_jobs;
@@ -68,7 +70,7 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
   if (status == IMK_OK)
-    status = self->device->alloc_pinned (self->max_jobs * sizeof (*b->wide),
+    status = self->device->alloc_pinned (2 * self->max_jobs * sizeof (*b->wide),
         &wide, (gpointer *) &b->said, error);
   if (status == IMK_OK)
     b->wide = wide;
@@ -534,6 +536,8 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   b->jobs[at] = gst_oct_bscan_work_job (
       self->element, w, k, w->source ? &images[IN] : NULL, images);
   b->jobs[at].wide = b->is_try ? &b->said[at] : NULL;
+  b->jobs[at].n_bad = &b->said[self->max_jobs + at];
+  b->wide[self->max_jobs + at] = 0;
 }
 
 static ImkStatus
@@ -650,6 +654,15 @@ wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
   return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
+static void
+note_bad (GstOctBscanDevice *self, Batch *b)
+{
+  for (guint i = 0; i < b->n; i++)
+    for (guint k = 0; k < b->works[i]->n; k++)
+      b->works[i]->n_bad +=
+          b->wide[self->max_jobs + b->places[IN].planes[i].at + k];
+}
+
 ImkStatus
 gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
 {
@@ -660,6 +673,8 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
 
   if (is_current)
     status = wait_for_images (self, batch, error);
+  if (status == IMK_OK)
+    note_bad (self, batch);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscanenface.h"
 
+#include "gstimagingmetadata.h"
+
 struct _GstOctBscanEnface {
   gfloat *rows; /* [height][width] */
   guint width, height;
@@ -103,7 +105,8 @@ level (GstOctBscanEnface *self, GstVideoFrame *frame,
 
 GstBuffer *
 gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
-    const ImkOctbscanConfig *config, gboolean db, ImkError *error)
+    const ImkOctbscanConfig *config, gboolean db, GstBuffer *like,
+    ImkError *error)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, info->size, NULL);
   ImkStatus status = IMK_ERROR_MEMORY;
@@ -122,6 +125,9 @@ gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
     gst_clear_buffer (&buffer);
     return NULL;
   }
+  gst_imaging_metadata_copy (buffer, like, FALSE);
+  GST_BUFFER_OFFSET (buffer) = GST_BUFFER_OFFSET (like);
+  GST_BUFFER_OFFSET_END (buffer) = GST_BUFFER_OFFSET_END (like);
   GST_BUFFER_PTS (buffer) = self->pts;
   GST_BUFFER_DURATION (buffer) = self->duration;
   return buffer;

@@ -29,10 +29,10 @@ guint gst_oct_bscan_enface_reset (GstOctBscanEnface *self);
 gboolean gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer);
 
 /* The volume that is complete, as an image of @info with the levels of
- * @config, dB or linear. Returns: (transfer full): its time is that of its
- * rows; NULL with @error set */
+ * @config, dB or linear, with the offset and metadata of @like. Returns:
+ * (transfer full): its time is that of its rows; NULL with @error set */
 GstBuffer *gst_oct_bscan_enface_image (GstOctBscanEnface *self,
     const GstVideoInfo *info, const ImkOctbscanConfig *config, gboolean db,
-    ImkError *error);
+    GstBuffer *like, ImkError *error);
 
 G_END_DECLS

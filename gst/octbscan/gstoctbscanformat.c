@@ -2,6 +2,8 @@
 /* Spectra as video and as tensors. */
 #include "gstoctbscan-private.h"
 
+#include "gstimagingpicture.h"
+
 static const struct {
   const gchar *name;
   ImkType type;
@@ -52,7 +54,7 @@ parse_tensor (const GstStructure *s, GstVideoInfo *lines, ImkType *type,
     return FALSE;
   *type = tensor_types[i].type;
   *bytes_a_pixel = (guint) imk_type_size (*type);
-  if (!gst_video_info_set_format (
+  if (!gst_imaging_video_info_set_format (
           lines, GST_VIDEO_FORMAT_GRAY8, width * *bytes_a_pixel, height))
     return FALSE;
   /* rows of a tensor stand close to each other */
@@ -72,7 +74,7 @@ gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
 
   if (gst_structure_has_name (s, "other/tensors"))
     return parse_tensor (s, lines, type, bytes_a_pixel);
-  if (!gst_video_info_from_caps (lines, caps))
+  if (!gst_imaging_video_info_from_caps (lines, caps))
     return FALSE;
   *type = GST_VIDEO_INFO_FORMAT (lines) == GST_VIDEO_FORMAT_GRAY8
               ? IMK_TYPE_U8

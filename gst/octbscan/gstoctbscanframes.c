@@ -3,6 +3,8 @@
  * through the queue. */
 #include "gstoctbscanqueue.h"
 
+#include "gstimagingmetadata.h"
+
 /* How long the first image of a stream is waited for: it takes less. */
 #define FIRST_US 20000
 
@@ -29,9 +31,9 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   if (!pad)
     return GST_FLOW_NOT_LINKED;
   if (i != COMPLEX)
-    n = self->now.average_bscans;
+    n = self->now->average_bscans;
   if (i == ENFACE)
-    height = (gint) self->now.bscans_per_volume;
+    height = (gint) self->now->bscans_per_volume;
   if (i == COMPLEX) {
     width = (gint) imk_octbscan_n_depths (&self->opened);
     height = (gint) self->opened.height;
@@ -57,6 +59,15 @@ sum_of (GstClockTime a, GstClockTime b)
              : GST_CLOCK_TIME_NONE;
 }
 
+/* Without its lines, which a camera wants back. */
+static void
+keep_description (GstOctBscan *self, GstBuffer *buffer)
+{
+  gst_clear_buffer (&self->mean_last);
+  self->mean_last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->mean_last, buffer, FALSE);
+}
+
 /* Its place in the mean of @n B-scans, and the time of that. */
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
@@ -65,15 +76,20 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
     self->mean_pts = GST_BUFFER_PTS (w->in);
     self->mean_dts = GST_BUFFER_DTS (w->in);
     self->mean_duration = 0;
+    self->mean_is_discont = FALSE;
   }
+  self->mean_is_discont |= GST_BUFFER_IS_DISCONT (w->in);
   self->mean_duration =
       sum_of (self->mean_duration, GST_BUFFER_DURATION (w->in));
   w->has_images = ++self->n_added >= n;
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;
   w->duration = self->mean_duration;
+  w->is_discont = self->mean_is_discont;
   if (w->has_images)
     self->n_added = 0;
+  else
+    keep_description (self, w->in);
 }
 
 static GstOctBscanWork *
@@ -83,6 +99,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
 
   w->n = n;
   w->in = in;
+  w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
@@ -109,6 +126,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   clear_outputs (w);
   gst_clear_buffer (&w->source);
   gst_clear_buffer (&w->in);
+  gst_clear_buffer (&w->like);
   gst_oct_bscan_terms_unref (w->terms);
   g_free (w);
 }
@@ -156,13 +174,14 @@ go_on (ImkImage *image, gsize bytes)
 
 static ImkStatus
 run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
-    const GstOctBscanWork *w, ImkError *error)
+    GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status =
       imk_octbscan_update (self->kernel, &w->terms->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
+    guint32 n_bad = 0;
     ImkOctbscanJob job;
 
     for (guint i = 0; i < N_OUTPUTS; i++)
@@ -176,13 +195,15 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
       go_on (&in, k * gst_oct_bscan_work_in_step (self));
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
+    job.n_bad = &n_bad;
     status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
+    w->n_bad += n_bad;
   }
   return status;
 }
 
 static ImkStatus
-run_mapped (GstOctBscan *self, const GstOctBscanWork *w, ImkError *error)
+run_mapped (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
   GstImagingFrame from, out[N_OUTPUTS];
   gboolean mapped[N_OUTPUTS] = {FALSE};
@@ -261,11 +282,12 @@ wants (const GstOctBscanWork *w, guint output)
 static void
 stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 {
-  if (w->in)
-    gst_buffer_copy_into (buffer, w->in,
-        GST_BUFFER_COPY_FLAGS | GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  if (w->like)
+    gst_imaging_metadata_pass (buffer, w->like, FALSE);
   if (output == COMPLEX)
     return;
+  if (w->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
   GST_BUFFER_PTS (buffer) = w->pts;
   GST_BUFFER_DTS (buffer) = w->dts;
   GST_BUFFER_DURATION (buffer) = w->duration;
@@ -368,6 +390,7 @@ post_enface_error (GstOctBscan *self, const ImkError *error)
 static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
 {
+  g_autoptr (GstBuffer) row = g_steal_pointer (&w->out[ENFACE]);
   GstEvent *gap = NULL;
   ImkError error;
   gboolean full;
@@ -386,15 +409,29 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
     gap = gst_event_new_gap (w->pts, w->duration);
-  full = gst_oct_bscan_enface_add (self->enface, w->out[ENFACE]);
-  gst_clear_buffer (&w->out[ENFACE]);
+  full = gst_oct_bscan_enface_add (self->enface, row);
   if (gap)
     gst_pad_push_event (w->terms->pads[ENFACE], gap);
   if (!full)
     return GST_FLOW_OK;
   w->out[ENFACE] = gst_oct_bscan_enface_image (self->enface, &w->terms->volume,
-      &w->terms->config, w->terms->scaling == SCALING_DB, &error);
+      &w->terms->config, w->terms->scaling == SCALING_DB, row, &error);
   return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
+}
+
+void
+gst_oct_bscan_begin_streams (GstOctBscan *self)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_atomic_int_set (&self->outputs[i].is_discont, TRUE);
+}
+
+void
+gst_oct_bscan_mark (GstOctBscan *self, guint output, GstBuffer *buffer)
+{
+  if (g_atomic_int_compare_and_exchange (
+          &self->outputs[output].is_discont, TRUE, FALSE))
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
 }
 
 /* The combiner goes on as long as one of them wants more. */
@@ -408,9 +445,11 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
   if (w->out[ENFACE])
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
-    if (w->out[i])
+    if (w->out[i]) {
+      gst_oct_bscan_mark (self, i, w->out[i]);
       flow = gst_oct_bscan_combine (self, w->terms->pads[i],
           gst_pad_push (w->terms->pads[i], g_steal_pointer (&w->out[i])));
+    }
   return flow;
 }
 
@@ -426,9 +465,25 @@ must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
   return FALSE;
 }
 
+static void
+count_bad (GstOctBscan *self, const GstOctBscanWork *w)
+{
+  gst_imaging_stats_add_own (gst_imaging_engine_stats (self->engine), w->n_bad);
+  if (!g_atomic_int_compare_and_exchange (&self->warned_of_bad, FALSE, TRUE))
+    return;
+  GST_ELEMENT_WARNING (self, STREAM, DECODE,
+      ("%u A-scans are black, as samples of their spectra are not numbers, are "
+       "infinite or are beyond 1e15. bad-ascans of stats counts all of them. "
+       "Look at what writes the spectra.",
+          w->n_bad),
+      ("the B-scan with pts %" GST_TIME_FORMAT, GST_TIME_ARGS (w->pts)));
+}
+
 void
 gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
 {
+  if (!lost && w->n_bad > 0)
+    count_bad (self, w);
   for (guint k = 0; k < w->n; k++)
     if (lost)
       gst_imaging_engine_count_lost (self->engine);
@@ -527,8 +582,8 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
 ImkStatus
 gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
-  const gchar *list = self->now.cuda_devices;
-  guint n_batches = self->now.max_in_flight;
+  const gchar *list = self->now->cuda_devices;
+  guint n_batches = self->now->max_in_flight;
   GPtrArray *devices;
   ImkStatus status;
   GstOctBscanQueue *queue;
@@ -742,5 +797,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;
   w->duration = self->mean_duration;
+  w->is_discont = self->mean_is_discont;
+  w->like = g_steal_pointer (&self->mean_last);
   return process (self, w);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gstimagingmemory.h"
+#include "gstimagingmetadata.h"
 
 struct _GstOctBscanGroup {
   GstVideoInfo lines, bscan;
@@ -94,12 +95,15 @@ later (GstClockTime time, GstClockTime by)
              : time;
 }
 
-/* Time and flags of a B-scan that begins with the next line. */
+/* Time, flags and metadata of a B-scan that begins with the next line. */
 static void
 stamp (const GstOctBscanGroup *self, GstBuffer *bscan)
 {
   GstClockTime offset = time_of (self, self->n_used);
 
+  gst_imaging_metadata_copy (bscan, self->buffer, FALSE);
+  GST_BUFFER_OFFSET (bscan) = GST_BUFFER_OFFSET (self->buffer);
+  GST_BUFFER_OFFSET_END (bscan) = GST_BUFFER_OFFSET_END (self->buffer);
   GST_BUFFER_PTS (bscan) = later (GST_BUFFER_PTS (self->buffer), offset);
   GST_BUFFER_DTS (bscan) = later (GST_BUFFER_DTS (self->buffer), offset);
   GST_BUFFER_DURATION (bscan) = time_of (self, self->bscan.height);

@@ -3,6 +3,7 @@
 
 #include "gstimagingallocation.h"
 #include "gstimagingmemory.h"
+#include "gstimagingpicture.h"
 
 /* Bytes of images that are made ready in page-locked memory, and how many at
  * most. */
@@ -74,18 +75,18 @@ set_infos (GstOctBscanOutput *self, gint width, gint height)
       gst_caps_get_structure (self->caps, 0), "framerate", &fps_n, &fps_d);
   switch (self->kind) {
   case OUTPUT_COMPLEX:
-    if (!gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
+    if (!gst_imaging_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
             (guint) width * 2 * sizeof (gfloat), (guint) height))
       return FALSE;
     break;
   case OUTPUT_ENFACE:
-    if (!gst_video_info_from_caps (&self->volume, self->caps))
+    if (!gst_imaging_video_info_from_caps (&self->volume, self->caps))
       return FALSE;
     gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
         (guint) width * sizeof (gfloat), 1);
     break;
   default:
-    if (!gst_video_info_from_caps (&self->info, self->caps))
+    if (!gst_imaging_video_info_from_caps (&self->info, self->caps))
       return FALSE;
     break;
   }

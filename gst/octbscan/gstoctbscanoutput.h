@@ -16,6 +16,7 @@ typedef enum {
 typedef struct {
   GstOctBscanOutputKind kind;
   GstPad *pad;
+  gint is_discont;     /* atomic; the next image does not continue the last */
   gboolean is_leaving; /* of the element: the pad is being released */
   gint width, height;  /* with caps */
   GstVideoInfo info;   /* of frames, with caps: COMPLEX and ENFACE as bytes */

@@ -75,6 +75,7 @@ gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
   g_mutex_lock (&self->frames);
   GST_OBJECT_LOCK (self);
   self->outputs[output].pad = gst_object_ref (pad);
+  g_atomic_int_set (&self->outputs[output].is_discont, TRUE);
   gst_flow_combiner_add_pad (self->flows, pad);
   GST_OBJECT_UNLOCK (self);
   if (self->has_caps)

@@ -4,6 +4,7 @@
 #include "gstoctbscan-private.h"
 
 #include "gstimagingmemory.h"
+#include "gstimagingmetadata.h"
 
 GstMemory *
 gst_oct_bscan_peek_ours (GstBuffer *buffer)
@@ -28,7 +29,7 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
       !self->host_images || !memory || gst_imaging_memory_is_on_device (memory))
     return 1;
   GST_OBJECT_LOCK (self);
-  each_alone = self->now.average_bscans > 1 || self->outputs[COMPLEX].pad ||
+  each_alone = self->now->average_bscans > 1 || self->outputs[COMPLEX].pad ||
                self->outputs[ENFACE].pad;
   GST_OBJECT_UNLOCK (self);
   return each_alone ? 1 : self->n_full;
@@ -50,14 +51,16 @@ later (GstClockTime time, GstClockTime by, guint n)
 
 /* Image @k, which keeps the block. */
 static GstBuffer *
-image_of (const GstOctBscanWork *w, guint output, guint k)
+image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
   gsize step = gst_oct_bscan_output_step (&w->terms->info[output]);
   GstBuffer *image = gst_imaging_buffer_part (
       w->out[output], k * step, w->terms->info[output].size);
 
-  if (k == 0)
-    gst_buffer_copy_into (image, w->in, GST_BUFFER_COPY_FLAGS, 0, -1);
+  gst_imaging_metadata_pass (image, w->like, FALSE);
+  if (k > 0)
+    GST_BUFFER_FLAG_UNSET (image, GST_BUFFER_FLAG_DISCONT);
+  gst_oct_bscan_mark (self, output, image);
   GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
@@ -70,7 +73,7 @@ push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
   GstBufferList *list = gst_buffer_list_new_sized (w->n);
 
   for (guint k = 0; k < w->n; k++)
-    gst_buffer_list_add (list, image_of (w, output, k));
+    gst_buffer_list_add (list, image_of (self, w, output, k));
   return gst_oct_bscan_combine (self, w->terms->pads[output],
       gst_pad_push_list (w->terms->pads[output], list));
 }
@@ -94,6 +97,6 @@ gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
     for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
       if (w->out[i])
         flow = gst_oct_bscan_combine (self, w->terms->pads[i],
-            gst_pad_push (w->terms->pads[i], image_of (w, i, k)));
+            gst_pad_push (w->terms->pads[i], image_of (self, w, i, k)));
   return flow;
 }

@@ -23,17 +23,22 @@
 
 #include <string.h>
 
-#include "gstimagingenum.h"
+#include "gstimagingaggregator.h"
+#include "gstimagingmetadata.h"
+#include "gstimagingpicture.h"
+#include "gstimagingsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
 #define GST_CAT_DEFAULT octinterlace_debug
 
-#define DEFAULT_PROP_TOLERANCE GST_CLOCK_TIME_NONE
-#define DEFAULT_PROP_MISSING MISSING_DROP
-
 typedef enum { MISSING_DROP, MISSING_REPEAT, MISSING_BLACK } Missing;
 
-enum { PROP_0, PROP_TOLERANCE, PROP_MISSING, PROP_STATS };
+enum { PROP_STATS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
+
+typedef struct {
+  GstClockTime tolerance;
+  Missing missing;
+} Settings;
 
 /* A camera. */
 struct _GstOctInterlacePad {
@@ -42,7 +47,8 @@ struct _GstOctInterlacePad {
   GstVideoInfo info; /* width 0 before caps */
   GstBuffer *frame;  /* of this B-scan, or NULL */
   GstBuffer *last;
-  gint is_flushed; /* atomic; what was last is to be forgotten */
+  gboolean repeats; /* the frame is that of before */
+  gint is_flushed;  /* atomic; what was last is to be forgotten */
   gboolean lags, warned;
   guint64 n_missing; /* under the object lock of the element */
 };
@@ -52,10 +58,11 @@ struct _GstOctInterlace {
   GstVideoInfo info; /* of what leaves */
   guint n_cameras;   /* in it */
   gboolean is_gap;   /* something has been left out since */
+  gboolean refused;  /* what would leave is too large, and that has been said */
+
+  GstImagingSettings *settings;
 
   /* under the object lock */
-  GstClockTime tolerance;
-  Missing missing;
   guint64 n_frames, n_incomplete;
 };
 
@@ -73,6 +80,28 @@ static const GEnumValue missing_values[] = {
     {MISSING_BLACK, "Zeros", "black"},
     {0, NULL, NULL},
 };
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_UINT64 ("tolerance", LIVE, 0, Settings, tolerance, 0,
+        G_MAXUINT64, "ns",
+        "How much later than the earliest a frame may be and still belong to "
+        "it, in nanoseconds; -1 is half a frame"),
+    GST_IMAGING_ENUM ("missing", LIVE, 0, Settings, missing,
+        "GstOctInterlaceMissing", missing_values,
+        "What is output when a camera has no frame for a B-scan"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ((Settings *) data)->tolerance = GST_CLOCK_TIME_NONE;
+}
+
+static const Settings *
+settings_of (GstOctInterlace *self)
+{
+  return gst_imaging_settings_now (self->settings);
+}
 
 /* --- a camera --------------------------------------------------------------
  */
@@ -159,7 +188,7 @@ time_of (GstOctInterlacePad *camera, GstBuffer *frame)
 }
 
 /* Returns: (transfer none) (nullable): the camera whose next frame is the
- * earliest */
+ * earliest; a gap is none */
 static GstOctInterlacePad *
 find_earliest (GPtrArray *cameras)
 {
@@ -171,7 +200,8 @@ find_earliest (GPtrArray *cameras)
     GstBuffer *frame =
         gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
 
-    if (frame && (!found || time_of (camera, frame) < earliest)) {
+    if (frame && !gst_imaging_aggregator_is_gap (frame) &&
+        (!found || time_of (camera, frame) < earliest)) {
       found = camera;
       earliest = time_of (camera, frame);
     }
@@ -216,6 +246,29 @@ are_alike (const GstVideoInfo *a, const GstVideoInfo *b)
          GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
 }
 
+static gboolean
+is_first (GstOctInterlace *self, GstAggregatorPad *pad)
+{
+  GPtrArray *cameras = get_cameras (self);
+  gboolean first = cameras->len > 0 && cameras->pdata[0] == pad;
+
+  g_ptr_array_unref (cameras);
+  return first;
+}
+
+/* B-scans are in the segment of the first camera, so that after a seek they
+ * have the position that was asked for. */
+static void
+take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
+{
+  const GstSegment *segment;
+
+  gst_event_parse_segment (event, &segment);
+  if (segment->format == GST_FORMAT_TIME && is_first (self, pad))
+    gst_aggregator_update_segment (GST_AGGREGATOR (self), segment);
+  self->is_gap = TRUE;
+}
+
 /* Cameras change their format one after the other; what counts is that frames
  * of one time are alike. */
 static gboolean
@@ -226,11 +279,19 @@ gst_oct_interlace_sink_event (
   GstVideoInfo info;
   GstCaps *caps;
 
+  if (GST_EVENT_TYPE (event) == GST_EVENT_GAP &&
+      !gst_imaging_aggregator_takes_gap (pad)) {
+    gst_event_unref (event);
+    return TRUE;
+  }
+  if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
+    take_segment (GST_OCT_INTERLACE (aggregator), pad, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
-    if (!gst_video_info_from_caps (&info, caps)) {
+    if (!gst_imaging_video_info_from_caps (&info, caps)) {
       GST_ELEMENT_ERROR (aggregator, STREAM, FORMAT,
-          ("Frames of camera %u have 4 GiB or more, which cannot be taken.",
+          ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
+           "cannot be taken.",
               camera->number),
           ("%" GST_PTR_FORMAT, caps));
       gst_event_unref (event);
@@ -244,21 +305,23 @@ gst_oct_interlace_sink_event (
       ->sink_event (aggregator, pad, event);
 }
 
+/* Returns: 0 without a frame rate */
+static GstClockTime
+half_a_frame (const GstVideoInfo *info)
+{
+  return info->fps_n > 0
+             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
+             : 0;
+}
+
 /* Half a frame, unless the user says otherwise. */
 static GstClockTime
 get_tolerance (GstOctInterlace *self)
 {
-  const GstVideoInfo *info = &self->info;
-  GstClockTime tolerance;
+  GstClockTime tolerance = settings_of (self)->tolerance;
 
-  GST_OBJECT_LOCK (self);
-  tolerance = self->tolerance;
-  GST_OBJECT_UNLOCK (self);
-  if (GST_CLOCK_TIME_IS_VALID (tolerance))
-    return tolerance;
-  return info->fps_n > 0
-             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
-             : 0;
+  return GST_CLOCK_TIME_IS_VALID (tolerance) ? tolerance
+                                             : half_a_frame (&self->info);
 }
 
 /* A frame that is to be waited for comes so much later at most. */
@@ -270,13 +333,32 @@ set_latency (GstOctInterlace *self)
   gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
 }
 
+static ImkStatus
+gst_oct_interlace_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  if (before)
+    set_latency (GST_OCT_INTERLACE (element));
+  return IMK_OK;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+    .apply = gst_oct_interlace_apply,
+};
+
 /* As many lines as @n cameras have, at the rate of one. Returns: FALSE, and
  * says so, when these are too many */
 static gboolean
 set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
 {
-  if (!gst_video_info_set_format (&self->info, GST_VIDEO_INFO_FORMAT (one),
-          (guint) one->width, (guint) one->height * n)) {
+  if ((guint64) one->height * n > G_MAXINT ||
+      !gst_imaging_video_info_set_format (&self->info,
+          GST_VIDEO_INFO_FORMAT (one), (guint) one->width,
+          (guint) one->height * n)) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("B-scans of %u cameras with %d lines of %d samples each would have 4 "
          "GiB or more.",
@@ -305,6 +387,7 @@ gst_oct_interlace_update_src_caps (
     *result = gst_video_info_to_caps (&self->info);
     set_latency (self);
   } else {
+    self->refused = TRUE;
     flow = GST_FLOW_ERROR;
   }
   g_ptr_array_unref (cameras);
@@ -324,8 +407,45 @@ has_format (const GstOctInterlace *self, const GstOctInterlacePad *camera)
 /* --- which frames belong together -------------------------------------------
  */
 
+/* Drops the gap that @camera is at, unless it reaches beyond @time by more than
+ * what times are rounded by. GST_CLOCK_TIME_NONE is any time.
+ * Returns: whether it did */
+static gboolean
+drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
+{
+  GstAggregatorPad *pad = GST_AGGREGATOR_PAD (camera);
+  GstBuffer *head = gst_aggregator_pad_peek_buffer (pad);
+  GstClockTime half = half_a_frame (&camera->info), end;
+  gboolean is_old = FALSE;
+
+  if (head && gst_imaging_aggregator_is_gap (head)) {
+    end = time_of (camera, head);
+    if (GST_CLOCK_TIME_IS_VALID (end))
+      end += GST_BUFFER_DURATION_IS_VALID (head) ? GST_BUFFER_DURATION (head)
+                                                 : 2 * half;
+    is_old = !GST_CLOCK_TIME_IS_VALID (time) ||
+             !GST_CLOCK_TIME_IS_VALID (end) || end <= time + half;
+  }
+  gst_clear_buffer (&head);
+  if (is_old)
+    gst_aggregator_pad_drop_buffer (pad);
+  return is_old;
+}
+
+/* Gaps that are over at @time: what is behind them counts.
+ * Returns: whether there were any */
+static gboolean
+drop_old_gaps (GPtrArray *cameras, GstClockTime time)
+{
+  gboolean any = FALSE;
+
+  for (guint i = 0; i < cameras->len; i++)
+    any |= drop_old_gap (cameras->pdata[i], time);
+  return any;
+}
+
 /* Takes the frame of each camera that is of the earliest time. Frames without
- * a time are of any. Returns: that time */
+ * a time are of any; in a gap there is none. Returns: that time */
 static GstClockTime
 take_frames (GstOctInterlace *self, GPtrArray *cameras)
 {
@@ -339,6 +459,9 @@ take_frames (GstOctInterlace *self, GPtrArray *cameras)
       gst_clear_buffer (&camera->last);
     camera->frame =
         gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
+    camera->repeats = FALSE;
+    if (camera->frame && gst_imaging_aggregator_is_gap (camera->frame))
+      gst_clear_buffer (&camera->frame);
     if (camera->frame)
       earliest = MIN (earliest, time_of (camera, camera->frame));
   }
@@ -390,8 +513,8 @@ note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
 static gboolean
 replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 {
+  Missing missing = settings_of (self)->missing;
   gboolean complete = TRUE;
-  Missing missing;
 
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
@@ -400,14 +523,15 @@ replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
     complete &= camera->frame != NULL;
   }
   GST_OBJECT_LOCK (self);
-  missing = self->missing;
   self->n_incomplete += !complete;
   GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
-    if (!camera->frame && camera->last && has_format (self, camera))
+    if (!camera->frame && camera->last && has_format (self, camera)) {
       camera->frame = gst_buffer_ref (camera->last);
+      camera->repeats = TRUE;
+    }
   }
   return complete || missing != MISSING_DROP;
 }
@@ -531,24 +655,71 @@ leave_out (GstOctInterlace *self, GPtrArray *cameras)
   self->is_gap = TRUE;
 }
 
-/* With the time of the earliest; an interruption of one interrupts all. */
+/* @time in the segment of @self: that of a frame in the same segment as it is,
+ * as the way through the running time rounds. */
+static GstClockTime
+position_of (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
+{
+  const GstSegment *ours =
+      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
+  GstClockTime position = GST_CLOCK_TIME_NONE;
+
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    position =
+        gst_segment_position_from_running_time (ours, GST_FORMAT_TIME, time);
+  for (guint i = 0; i < cameras->len; i++) {
+    GstOctInterlacePad *camera = cameras->pdata[i];
+    const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
+
+    if (camera->frame && !camera->repeats &&
+        time_of (camera, camera->frame) == time && time != position &&
+        segment->format == GST_FORMAT_TIME && segment->rate == ours->rate &&
+        segment->start == ours->start && segment->stop == ours->stop &&
+        segment->base == ours->base && segment->offset == ours->offset)
+      return GST_BUFFER_PTS (camera->frame);
+  }
+  return position;
+}
+
+/* What upstream says of the latest frame; an interruption of one camera
+ * interrupts all. */
+static void
+describe (GstOctInterlace *self, GPtrArray *cameras, GstBuffer *buffer)
+{
+  GstBuffer **frames = g_newa0 (GstBuffer *, cameras->len);
+  GstClockTime duration = GST_CLOCK_TIME_NONE;
+  GstBuffer *latest;
+
+  for (guint i = 0; i < cameras->len; i++) {
+    const GstOctInterlacePad *camera = cameras->pdata[i];
+
+    if (!camera->frame)
+      continue;
+    duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
+    if (camera->repeats)
+      continue;
+    frames[i] = camera->frame;
+    self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
+  }
+  latest = gst_imaging_metadata_latest (frames, cameras->len);
+  if (latest)
+    gst_imaging_metadata_pass (buffer, latest, FALSE);
+  GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
+  GST_BUFFER_DURATION (buffer) = duration;
+}
+
+/* With the time of the earliest. */
 static GstFlowReturn
 push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
 {
   GstSegment *segment =
       &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
-  GstClockTime duration = GST_CLOCK_TIME_NONE;
+  GstClockTime position = position_of (self, cameras, time), duration;
   GstBuffer *buffer = NULL;
   GstFlowReturn flow = interlace (self, cameras, &buffer);
 
-  for (guint i = 0; i < cameras->len; i++) {
-    const GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (camera->frame) {
-      duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
-      self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
-    }
-  }
+  if (flow == GST_FLOW_OK)
+    describe (self, cameras, buffer);
   keep_last (cameras);
   if (flow != GST_FLOW_OK) {
     gst_clear_buffer (&buffer);
@@ -557,15 +728,15 @@ push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   if (self->is_gap)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
   self->is_gap = FALSE;
-  GST_BUFFER_PTS (buffer) = time;
-  GST_BUFFER_DURATION (buffer) = duration;
-  if (GST_CLOCK_TIME_IS_VALID (time))
+  GST_BUFFER_PTS (buffer) = position;
+  duration = GST_BUFFER_DURATION (buffer);
+  if (GST_CLOCK_TIME_IS_VALID (position))
     segment->position =
-        time + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
+        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
   GST_OBJECT_LOCK (self);
   self->n_frames++;
   GST_OBJECT_UNLOCK (self);
-  return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), buffer);
+  return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), buffer);
 }
 
 static gboolean
@@ -577,6 +748,18 @@ are_all_at_end (GPtrArray *cameras)
   return TRUE;
 }
 
+static GstClockTime
+time_of_first (GstOctInterlacePad *first)
+{
+  GstBuffer *frame =
+      first ? gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (first))
+            : NULL;
+  GstClockTime time = frame ? time_of (first, frame) : GST_CLOCK_TIME_NONE;
+
+  gst_clear_buffer (&frame);
+  return time;
+}
+
 /* Called when each camera has a frame or has ended; when it is live also when
  * the latency is over. */
 static GstFlowReturn
@@ -584,13 +767,18 @@ gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  const GstOctInterlacePad *first = find_earliest (cameras);
+  GstOctInterlacePad *first = find_earliest (cameras);
   GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
 
+  gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
+      GST_CLOCK_TIME_NONE, NULL); /* nothing can be rejected */
   if (first && (cameras->len != self->n_cameras || !has_format (self, first))) {
     /* one has come, gone or changed since: first the caps, then the frames */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
+    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
+  } else if (drop_old_gaps (cameras, time_of_first (first))) {
+    self->is_gap |= first == NULL; /* no camera has a frame */
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
   } else if (first) {
     time = take_frames (self, cameras);
@@ -639,6 +827,17 @@ gst_oct_interlace_release_pad (GstElement *element, GstPad *pad)
 }
 
 static gboolean
+gst_oct_interlace_negotiate (GstAggregator *aggregator)
+{
+  GstAggregatorClass *parent =
+      GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class);
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+
+  self->refused = FALSE;
+  return gst_imaging_aggregator_negotiate (aggregator, parent, &self->refused);
+}
+
+static gboolean
 gst_oct_interlace_start (GstAggregator *aggregator)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
@@ -659,6 +858,9 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   GST_OBJECT_UNLOCK (self);
   self->n_cameras = 0;
   self->is_gap = FALSE;
+  gst_imaging_settings_start (self->settings);
+  gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
   return TRUE;
 }
 
@@ -699,67 +901,20 @@ get_stats (GstOctInterlace *self)
 }
 
 static void
-gst_oct_interlace_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstOctInterlace *self = GST_OCT_INTERLACE (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_TOLERANCE:
-    self->tolerance = g_value_get_uint64 (value);
-    break;
-  case PROP_MISSING:
-    self->missing = (Missing) g_value_get_enum (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
 gst_oct_interlace_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-  GstOctInterlace *self = GST_OCT_INTERLACE (object);
-
-  if (id == PROP_STATS) {
-    g_value_take_boxed (value, get_stats (self));
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_TOLERANCE:
-    g_value_set_uint64 (value, self->tolerance);
-    break;
-  case PROP_MISSING:
-    g_value_set_enum (value, (gint) self->missing);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
+  if (id == PROP_STATS)
+    g_value_take_boxed (value, get_stats (GST_OCT_INTERLACE (object)));
+  else
+    gst_imaging_settings_get_property (object, id, value, pspec);
 }
 
 static void
 install_properties (GObjectClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-  g_object_class_install_property (klass, PROP_TOLERANCE,
-      g_param_spec_uint64 ("tolerance", "Tolerance",
-          "How much later than the earliest a frame may be and still belong to "
-          "it, in nanoseconds; -1 is half a frame",
-          0, G_MAXUINT64, DEFAULT_PROP_TOLERANCE, flags));
-  g_object_class_install_property (klass, PROP_MISSING,
-      g_param_spec_enum ("missing", "Missing",
-          "What is done when a camera has no frame for a B-scan",
-          gst_imaging_enum_type ("GstOctInterlaceMissing", missing_values),
-          DEFAULT_PROP_MISSING, flags));
+  gst_imaging_settings_install (klass, &table);
+  klass->get_property = gst_oct_interlace_get_property;
   g_object_class_install_property (klass, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
           "frames that left, incomplete B-scans, and missing-0, missing-1, ...: "
@@ -770,13 +925,10 @@ install_properties (GObjectClass *klass)
 static void
 gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstAggregatorClass *aggregator_class = GST_AGGREGATOR_CLASS (klass);
 
-  object_class->set_property = gst_oct_interlace_set_property;
-  object_class->get_property = gst_oct_interlace_get_property;
-  install_properties (object_class);
+  install_properties (G_OBJECT_CLASS (klass));
   gst_element_class_set_static_metadata (element_class, "OCT camera interlacer",
       "Filter/Video", "Interlaces the spectra of several OCT cameras",
       "gst-imaging developers");
@@ -789,6 +941,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
   aggregator_class->stop = gst_oct_interlace_stop;
   aggregator_class->clip = gst_oct_interlace_clip;
   aggregator_class->sink_event = gst_oct_interlace_sink_event;
+  aggregator_class->negotiate = gst_oct_interlace_negotiate;
   aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;
   aggregator_class->aggregate = gst_oct_interlace_aggregate;
   aggregator_class->create_new_pad = gst_oct_interlace_create_new_pad;
@@ -798,7 +951,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 static void
 gst_oct_interlace_init (GstOctInterlace *self)
 {
-  self->tolerance = DEFAULT_PROP_TOLERANCE;
-  self->missing = DEFAULT_PROP_MISSING;
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_video_info_init (&self->info);
 }

@@ -25,6 +25,7 @@
 #include "gstphotostereoprivate.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingmetadata.h"
 
 GST_DEBUG_CATEGORY_STATIC (photostereo_debug);
 #define GST_CAT_DEFAULT photostereo_debug
@@ -117,7 +118,10 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
 {
   if (imk_photostereo_n_added (self->kernel) == 1)
     self->first_pts = GST_BUFFER_PTS (buffer);
-  self->last_pts = GST_BUFFER_PTS (buffer);
+  /* without its memory, which a camera wants back */
+  gst_clear_buffer (&self->last);
+  self->last = gst_buffer_new ();
+  gst_imaging_metadata_pass (self->last, buffer, TRUE);
 }
 
 /* Before a picture: a kernel that follows the properties. */
@@ -221,6 +225,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (parent);
   gboolean ok = TRUE;
+  ImkError error; /* the next picture says it */
   GstCaps *caps;
 
   switch (GST_EVENT_TYPE (event)) {
@@ -231,6 +236,11 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_EOS:
     tell_flow (self, gst_photo_stereo_cut_set (self));
     self->n_skip = 0;
+    gst_imaging_outputs_event (self->outputs, event);
+    break;
+  case GST_EVENT_GAP: /* a sink may have to preroll with it */
+    if (self->caps && prepare (self, &error) == IMK_OK)
+      gst_photo_stereo_negotiate (self);
     gst_imaging_outputs_event (self->outputs, event);
     break;
   case GST_EVENT_FLUSH_STOP:
@@ -330,7 +340,8 @@ reset (GstPhotoStereo *self)
   gst_imaging_outputs_reset (self->outputs);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
-  self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
+  self->first_pts = GST_CLOCK_TIME_NONE;
+  gst_clear_buffer (&self->last);
 }
 
 static gboolean
@@ -432,6 +443,7 @@ gst_photo_stereo_finalize (GObject *object)
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
   gst_imaging_outputs_free (self->outputs);
+  gst_clear_buffer (&self->last);
   gst_photo_stereo_settings_clear (&self->settings);
   g_array_unref (self->held);
   g_array_unref (self->others);
@@ -496,7 +508,8 @@ gst_photo_stereo_init (GstPhotoStereo *self)
       gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->others = g_array_new (FALSE, FALSE, sizeof (gint));
-  self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
+  self->first_pts = GST_CLOCK_TIME_NONE;
+  gst_clear_buffer (&self->last);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);
   gst_pad_set_event_function (self->sink, gst_photo_stereo_sink_event);

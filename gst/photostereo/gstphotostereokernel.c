@@ -194,6 +194,23 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
+/* z the other way round gives normals that look like others. */
+static void
+warn_of_back_light (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
+{
+  guint n_behind = 0;
+
+  for (guint i = 0; i < c->n_lights; i++)
+    n_behind += c->lights[i].z < 0;
+  if (!c->positions && n_behind == c->n_lights)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("All %u lights of lights-location have z < 0: they would shine from "
+         "behind the object. z points from the object to the camera here; "
+         "change the sign of z if it points away from the camera in the file.",
+            c->n_lights),
+        (NULL));
+}
+
 /* Without mm-per-pixel a picture is metres wide, and the lamps in its middle:
  * normals are 25 degrees off then and look like others. */
 static void
@@ -315,6 +332,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     self->full_scale = s.config.full_scale;
     self->warned_of_depth = FALSE;
     warn_of_lights (self, &s.config);
+    warn_of_back_light (self, &s.config);
     warn_of_scale (self, &s.config);
   }
   imk_photostereo_lights_clear (&lights);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstphotostereopad.h"
 
+#include "gstimagingmetadata.h"
+
 /* --- caps ---------------------------------------------------------------- */
 
 /* Returns: (transfer full) (nullable): one encoding */
@@ -96,16 +98,23 @@ map_new_buffer (GstPhotoStereoPad *self, GstImagingEngine *engine,
 }
 
 GstFlowReturn
+gst_photo_stereo_pad_negotiate (GstPhotoStereoPad *self,
+    GstImagingEngine *engine, const GstPhotoStereoShape *shape,
+    GstPhotoStereoEncoding choice)
+{
+  return self->output ? gst_imaging_output_negotiate (
+                            self->output, offers (engine, shape, choice))
+                      : GST_FLOW_NOT_LINKED;
+}
+
+GstFlowReturn
 gst_photo_stereo_pad_begin (GstPhotoStereoPad *self, GstImagingEngine *engine,
     const GstPhotoStereoShape *shape, GstPhotoStereoEncoding choice,
     ImkImage *image, ImkError *error)
 {
-  GstFlowReturn flow;
+  GstFlowReturn flow =
+      gst_photo_stereo_pad_negotiate (self, engine, shape, choice);
 
-  if (!self->output)
-    return GST_FLOW_NOT_LINKED;
-  flow = gst_imaging_output_negotiate (
-      self->output, offers (engine, shape, choice));
   if (flow != GST_FLOW_OK)
     return flow;
   return map_new_buffer (self, engine, image, error) == IMK_OK ? GST_FLOW_OK
@@ -120,7 +129,8 @@ gst_photo_stereo_pad_end (
 }
 
 GstFlowReturn
-gst_photo_stereo_pad_push (GstPhotoStereoPad *self, GstBuffer *like)
+gst_photo_stereo_pad_push (
+    GstPhotoStereoPad *self, GstBuffer *like, gboolean same_geometry)
 {
   GstBuffer *buffer = g_steal_pointer (&self->buffer);
 
@@ -129,5 +139,6 @@ gst_photo_stereo_pad_push (GstPhotoStereoPad *self, GstBuffer *like)
     return GST_FLOW_ERROR;
   }
   gst_buffer_copy_into (buffer, like, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+  gst_imaging_metadata_copy (buffer, like, same_geometry);
   return gst_imaging_output_push (self->output, buffer);
 }

@@ -29,6 +29,12 @@ typedef struct {
   GstImagingFrame frame;    /* between begin and end */
 } GstPhotoStereoPad;
 
+/* Agrees with the peer on an encoding of @shape; otherwise as
+ * gst_photo_stereo_pad_begin (). */
+GstFlowReturn gst_photo_stereo_pad_negotiate (GstPhotoStereoPad *self,
+    GstImagingEngine *engine, const GstPhotoStereoShape *shape,
+    GstPhotoStereoEncoding choice);
+
 /* A buffer for pixels of @shape, in an encoding that the peer takes, mapped for
  * the kernel: *image is where it writes.
  * @choice: the encoding that is wanted
@@ -43,8 +49,9 @@ GstFlowReturn gst_photo_stereo_pad_begin (GstPhotoStereoPad *self,
 ImkStatus gst_photo_stereo_pad_end (
     GstPhotoStereoPad *self, gboolean done, ImkError *error);
 
-/* @like: whose timestamps the buffer gets; NULL: it is dropped */
+/* @like: whose times, offset and metadata the buffer gets; NULL: it is dropped
+ * @same_geometry: a pixel of it is one of the pictures */
 GstFlowReturn gst_photo_stereo_pad_push (
-    GstPhotoStereoPad *self, GstBuffer *like);
+    GstPhotoStereoPad *self, GstBuffer *like, gboolean same_geometry);
 
 G_END_DECLS

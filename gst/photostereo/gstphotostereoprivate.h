@@ -43,7 +43,8 @@ struct _GstPhotoStereo {
   gboolean warned_of_clipping; /* in this set */
   GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
-  GstClockTime first_pts, last_pts;
+  GstClockTime first_pts;
+  GstBuffer *last; /* (nullable): what upstream says of the last picture */
 
   /* of several devices */
   GArray *others; /* of gint: those beside the engine's, since the start */
@@ -79,6 +80,9 @@ ImkStatus gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
 /* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
+/* All outputs agree with their peers before there is a result; the kernel is
+ * open. */
+void gst_photo_stereo_negotiate (GstPhotoStereo *self);
 /* What there is is solved and pushed. */
 GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
 /* Likewise, where nobody has said that the set is whole. */

@@ -6,6 +6,8 @@
 
 /* Of the samples; highlights of a glossy object are less. */
 #define MAX_CLIPPED 0.1
+/* Of the pixels in the mask. */
+#define MAX_INVALID 0.05
 
 /* --- pictures ------------------------------------------------------------ */
 
@@ -203,6 +205,48 @@ post_next_light (GstPhotoStereo *self, guint light)
               imk_photostereo_n_complete (self->kernel), NULL)));
 }
 
+/* Whether output @i has its bands one below the other. */
+static gboolean
+has_bands (const GstPhotoStereo *self, guint i)
+{
+  return (i == ALBEDO || i == AMBIENT) && self->n_colours != 3;
+}
+
+static GstPhotoStereoShape
+shape_of (const GstPhotoStereo *self, guint i)
+{
+  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const guint channels[] = {3, self->n_colours, self->n_colours, 4};
+
+  return (GstPhotoStereoShape){
+      info->width, info->height, channels[i], has_bands (self, i)};
+}
+
+static GstPhotoStereoEncoding
+encoding_of (GstPhotoStereo *self, guint i)
+{
+  GstPhotoStereoEncoding normal_encoding;
+
+  GST_OBJECT_LOCK (self);
+  normal_encoding = self->settings.normal_encoding;
+  GST_OBJECT_UNLOCK (self);
+  return i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO;
+}
+
+void
+gst_photo_stereo_negotiate (GstPhotoStereo *self)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    const GstPhotoStereoShape shape = shape_of (self, i);
+    GstPhotoStereoPad pad = {
+        .output = gst_imaging_outputs_get (self->outputs, i)};
+
+    gst_photo_stereo_pad_negotiate (
+        &pad, self->engine, &shape, encoding_of (self, i));
+    gst_imaging_output_unref (pad.output);
+  }
+}
+
 /* Solves into the buffers of the linked pads; flows[i] tells which of them
  * are to be pushed. */
 static ImkStatus
@@ -210,25 +254,17 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], ImkPhotostereoSummary *summary,
     ImkError *error)
 {
-  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
-  const guint channels[] = {3, self->n_colours, self->n_colours, 4};
   ImkPhotostereoOutputs out = {0};
   ImkImage *images[] = {&out.normal, &out.albedo, &out.ambient, &out.quality};
-  GstPhotoStereoEncoding normal_encoding;
   ImkStatus status = IMK_OK;
 
-  GST_OBJECT_LOCK (self);
-  normal_encoding = self->settings.normal_encoding;
-  GST_OBJECT_UNLOCK (self);
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    const GstPhotoStereoShape shape = {info->width, info->height, channels[i],
-        (i == ALBEDO || i == AMBIENT) && channels[i] != 3};
+    const GstPhotoStereoShape shape = shape_of (self, i);
 
     flows[i] = GST_FLOW_NOT_LINKED;
     if (status == IMK_OK)
       flows[i] = gst_photo_stereo_pad_begin (&pads[i], self->engine, &shape,
-          i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO,
-          images[i], error);
+          encoding_of (self, i), images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
       status = error->code;
   }
@@ -250,16 +286,17 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], gboolean ok)
 {
   GstFlowReturn flow = GST_FLOW_OK;
-  GstBuffer *like = gst_buffer_new ();
+  GstBuffer *like = gst_buffer_copy (self->last);
+  GstClockTime last = GST_BUFFER_PTS (like);
 
-  GST_BUFFER_PTS (like) = self->last_pts;
+  GST_BUFFER_DURATION (like) = GST_CLOCK_TIME_NONE;
   if (GST_CLOCK_TIME_IS_VALID (self->first_pts) &&
-      GST_CLOCK_TIME_IS_VALID (self->last_pts) &&
-      self->last_pts >= self->first_pts)
-    GST_BUFFER_DURATION (like) = self->last_pts - self->first_pts;
+      GST_CLOCK_TIME_IS_VALID (last) && last >= self->first_pts)
+    GST_BUFFER_DURATION (like) = last - self->first_pts;
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (flows[i] == GST_FLOW_OK)
-      flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL);
+      flows[i] = gst_photo_stereo_pad_push (
+          &pads[i], ok ? like : NULL, !has_bands (self, i));
     if (pads[i].output && ok)
       flow = gst_imaging_outputs_combine (
           self->outputs, i, pads[i].output, flows[i], flow);
@@ -333,6 +370,18 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
          "plane.",
             imk_photostereo_n_added (self->kernel)),
         (NULL));
+  else if (final &&
+           share_of (summary.n_invalid, summary.n_pixels) > MAX_INVALID)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%.1f %% of the pixels in the mask (%" G_GUINT64_FORMAT
+         " of %" G_GUINT64_FORMAT
+         ") have no normal: fewer than 3 lights count there, or these are "
+         "nearly in one plane. Expose longer where it is dark and shorter where "
+         "samples are clipped, check t-min, t-max and t-res, or leave out by "
+         "mask-location what is not the object.",
+            100 * share_of (summary.n_invalid, summary.n_pixels),
+            summary.n_invalid, summary.n_pixels),
+        (NULL));
   return flow;
 }
 
@@ -344,7 +393,8 @@ gst_photo_stereo_forget_set (GstPhotoStereo *self)
     imk_photostereo_reset (self->kernel);
   self->warned_of_clipping = FALSE;
   self->n_looked = 0;
-  self->first_pts = self->last_pts = GST_CLOCK_TIME_NONE;
+  self->first_pts = GST_CLOCK_TIME_NONE;
+  gst_clear_buffer (&self->last);
 }
 
 GstFlowReturn

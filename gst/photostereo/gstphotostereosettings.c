@@ -142,11 +142,14 @@ static const GEnumValue robust_values[] = {
 
 static const GEnumValue threshold_mode_values[] = {
     {IMK_PHOTOSTEREO_THRESHOLDS_AUTO,
-        "absolute below 20 lights, relative from 20 on", "auto"},
+        "adaptive below 20 lights, relative from 20 on", "auto"},
     {IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, "Fractions of the full scale",
         "absolute"},
     {IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, "Fractions of the pixel's own albedo",
         "relative"},
+    {IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE,
+        "Likewise, and t-res grows with the residuals of the pixel",
+        "adaptive"},
     {0, NULL, NULL},
 };
 
@@ -607,15 +610,15 @@ install_solver (GObjectClass *klass)
       "GstPhotoStereoThresholdMode", threshold_mode_values,
       IMK_PHOTOSTEREO_THRESHOLDS_AUTO);
   install_number (klass, PROP_T_MIN, "t-min",
-      "A light counts where it is brighter; -1 for 0.04 absolute, 0.1 relative",
-      -1, 1e6, DEFAULT_PROP_THRESHOLD);
+      "A light counts where it is brighter; -1 for 0.04 absolute, else 0.1", -1,
+      1e6, DEFAULT_PROP_THRESHOLD);
   install_number (klass, PROP_T_MAX, "t-max",
-      "and darker; -1 for 0.98 absolute, 1.3 relative", -1, 1e6,
+      "and darker; -1 for 0.98 absolute, else 1.3", -1, 1e6,
       DEFAULT_PROP_THRESHOLD);
   install_number (klass, PROP_T_RES, "t-res",
       "and not farther than this from what the solution predicts (the paper "
-      "compares squares); -1 for 0.03 absolute, 0.15 relative, 0.02 with "
-      "robust=huber",
+      "compares squares); -1 for 0.03 absolute, 0.15 relative, 0.05 adaptive, "
+      "0.02 with robust=huber",
       -1, 1e6, DEFAULT_PROP_THRESHOLD);
   g_object_class_install_property (klass, PROP_READMIT,
       g_param_spec_boolean ("readmit", "readmit",
@@ -625,7 +628,7 @@ install_solver (GObjectClass *klass)
       "Solutions of a pixel at most, the first one included", 1, 1000, 10);
   install_count (klass, PROP_MIN_LIGHTS, "min-lights",
       "Lights that a later solution needs, else the last good one stays; 0 for "
-      "3 absolute, 6 relative",
+      "3 absolute, 6 relative, 4 adaptive",
       0, IMK_PHOTOSTEREO_MAX_LIGHTS, 0);
   install_number (klass, PROP_MIN_CONDITION, "min-condition",
       "det A / (tr A tr adj A) of A = sum L L' below which a pixel is invalid: "

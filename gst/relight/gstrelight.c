@@ -23,7 +23,9 @@
 #include <gst/video/navigation.h>
 #include <math.h>
 
+#include "gstimagingaggregator.h"
 #include "gstimagingallocation.h"
+#include "gstimagingmetadata.h"
 #include "gstimagingpicture.h"
 #include "gstrelightsettings.h"
 
@@ -34,7 +36,7 @@ struct _GstRelight {
   GstAggregator parent;
 
   GstImagingEngine *engine;
-  GstRelightSettings settings; /* under the object lock */
+  GstImagingSettings *settings;
   GstPad *normal;
   GstPad *albedo;      /* NULL without; under the object lock */
   gboolean has_albedo; /* likewise: from before it is made until it is gone */
@@ -43,6 +45,7 @@ struct _GstRelight {
   GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
   gboolean has_caps;
   gboolean refused;       /* the caps were, and that has been said */
+  gboolean is_discont;    /* the next picture does not continue the last */
   GstBuffer *paint;       /* the last albedo */
   GstBufferPool *imports; /* of albedos that the device does not reach */
   ImkRelight *kernel;
@@ -76,11 +79,10 @@ GST_ELEMENT_REGISTER_DEFINE (
 static ImkRelightConfig
 get_config (GstRelight *self)
 {
-  ImkRelightConfig c;
+  const GstRelightSettings *now = gst_imaging_settings_now (self->settings);
+  ImkRelightConfig c = now->config;
 
-  GST_OBJECT_LOCK (self);
-  c = self->settings.config;
-  GST_OBJECT_UNLOCK (self);
+  c.y_down = now->y_down;
   c.width = self->normal_picture.width;
   c.height = self->normal_picture.height;
   c.n_threads = gst_imaging_engine_n_threads (self->engine);
@@ -106,6 +108,17 @@ gst_relight_open (GstElement *element, ImkBackend backend,
   ImkRelightConfig config = get_config (self);
 
   return imk_relight_new (backend, &config, &self->kernel, error);
+}
+
+ImkStatus
+gst_relight_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstRelight *self = GST_RELIGHT (element);
+  ImkRelightConfig config = get_config (self);
+
+  return self->kernel ? imk_relight_update (self->kernel, &config, error)
+                      : IMK_OK;
 }
 
 static void
@@ -161,10 +174,8 @@ process_sources (GstRelight *self, const ImkRelightSource *normals,
       self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error);
   if (status != IMK_OK)
     return status;
-  status = imk_relight_update (self->kernel, &config, error);
-  if (status == IMK_OK)
-    status = imk_relight_process (self->kernel, normals, albedo,
-        &frame.planes[0], gst_imaging_engine_stream (self->engine), error);
+  status = imk_relight_process (self->kernel, normals, albedo, &frame.planes[0],
+      gst_imaging_engine_stream (self->engine), error);
   return unmap (&frame, status, error);
 }
 
@@ -304,7 +315,7 @@ run (GstRelight *self, GstBuffer *in, GstBuffer *out)
         gst_imaging_engine_is_lost (self->engine, in, status));
   }
   if (status == IMK_OK)
-    return gst_aggregator_finish_buffer (GST_AGGREGATOR (self), out);
+    return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), out);
   gst_buffer_unref (out);
   if (gst_imaging_engine_is_lost (self->engine, in, status)) {
     GST_WARNING_OBJECT (self, "a picture is lost: %s", error.message);
@@ -329,19 +340,24 @@ running_time (GstPad *pad, GstBuffer *buffer)
                    segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
 }
 
-/* Controlled properties follow stream time, likewise. */
-static void
-sync_controlled (GstRelight *self, GstBuffer *normals)
+/* What was set since the last picture; values of a controller follow stream
+ * time, likewise. */
+static gboolean
+follow_settings (GstRelight *self, GstBuffer *normals)
 {
   const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
-  GstClockTime time;
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  ImkStatus status;
+  ImkError error;
 
-  if (segment->format != GST_FORMAT_TIME)
-    return;
-  time = gst_segment_to_stream_time (
-      segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
-  if (GST_CLOCK_TIME_IS_VALID (time))
-    gst_object_sync_values (GST_OBJECT (self), time);
+  if (segment->format == GST_FORMAT_TIME)
+    time = gst_segment_to_stream_time (
+        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
+  status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  return status == IMK_OK;
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */
@@ -364,11 +380,30 @@ take_paint (GstRelight *self, GstBuffer *normals)
       gst_buffer_unref (next);
       break;
     }
-    gst_buffer_replace (&self->paint, next);
+    if (!gst_imaging_aggregator_is_gap (next)) /* the last one stays */
+      gst_buffer_replace (&self->paint, next);
     gst_buffer_unref (next);
     gst_aggregator_pad_drop_buffer (pad);
   }
   g_clear_pointer (&pad, gst_object_unref);
+}
+
+/* The time is that of the normals, whatever else is said of the later one. */
+static void
+describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
+{
+  GstBuffer *sources[] = {normals, self->paint};
+
+  gst_imaging_metadata_pass (
+      out, gst_imaging_metadata_latest (sources, G_N_ELEMENTS (sources)), TRUE);
+  GST_BUFFER_PTS (out) = GST_BUFFER_PTS (normals);
+  GST_BUFFER_DTS (out) = GST_BUFFER_DTS (normals);
+  GST_BUFFER_DURATION (out) = GST_BUFFER_DURATION (normals);
+  if (self->is_discont || GST_BUFFER_IS_DISCONT (normals))
+    GST_BUFFER_FLAG_SET (out, GST_BUFFER_FLAG_DISCONT);
+  else
+    GST_BUFFER_FLAG_UNSET (out, GST_BUFFER_FLAG_DISCONT);
+  self->is_discont = FALSE;
 }
 
 static GstBuffer *
@@ -381,7 +416,7 @@ new_output (GstRelight *self, GstBuffer *normals)
     gst_buffer_pool_acquire_buffer (pool, &out, NULL);
   gst_clear_object (&pool);
   if (out)
-    gst_buffer_copy_into (out, normals, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+    describe (self, out, normals);
   return out;
 }
 
@@ -393,8 +428,8 @@ light (GstRelight *self, GstBuffer *normals)
   GstBuffer *out;
 
   take_paint (self, normals);
-  sync_controlled (self, normals);
-  if (!gst_imaging_engine_follow (self->engine, normals))
+  if (!gst_imaging_engine_follow (self->engine, normals) ||
+      !follow_settings (self, normals))
     return GST_FLOW_ERROR;
   out = new_output (self, normals);
   if (!out) {
@@ -420,7 +455,14 @@ gst_relight_aggregate (GstAggregator *agg, gboolean timeout)
   if (!normals)
     return gst_aggregator_pad_is_eos (pad) ? GST_FLOW_EOS
                                            : GST_AGGREGATOR_FLOW_NEED_DATA;
-  flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
+  if (gst_imaging_aggregator_is_gap (normals)) {
+    gst_imaging_aggregator_push_gap (
+        agg, GST_BUFFER_PTS (normals), GST_BUFFER_DURATION (normals));
+    self->is_discont = TRUE;
+    flow = GST_FLOW_OK;
+  } else {
+    flow = self->has_caps ? light (self, normals) : GST_FLOW_NOT_NEGOTIATED;
+  }
   gst_buffer_unref (normals);
   return flow;
 }
@@ -439,6 +481,14 @@ gst_relight_update_src_caps (GstAggregator *agg, GstCaps *caps, GstCaps **ret)
       (gint) p->height, "framerate", GST_TYPE_FRACTION, p->fps_n, p->fps_d,
       NULL);
   return GST_FLOW_OK;
+}
+
+static gboolean
+gst_relight_negotiate (GstAggregator *agg)
+{
+  return gst_imaging_aggregator_negotiate (agg,
+      GST_AGGREGATOR_CLASS (gst_relight_parent_class),
+      &GST_RELIGHT (agg)->refused);
 }
 
 static gboolean
@@ -537,7 +587,14 @@ gst_relight_sink_event (
     gst_event_parse_segment (event, &segment);
     if (GST_PAD (pad) == self->normal && segment->format == GST_FORMAT_TIME)
       gst_aggregator_update_segment (agg, segment);
+    if (GST_PAD (pad) == self->normal)
+      self->is_discont = TRUE;
     break;
+  case GST_EVENT_GAP:
+    if (gst_imaging_aggregator_takes_gap (pad))
+      break;
+    gst_event_unref (event);
+    return TRUE;
   default:
     break;
   }
@@ -567,20 +624,19 @@ gst_relight_src_query (GstAggregator *agg, GstQuery *query)
 static void
 point_light (GstRelight *self, gdouble x, gdouble y)
 {
-  gdouble width, height, radius, dx, dy, r;
+  gdouble width, height, radius, dx, dy, r, azimuth, elevation;
 
   GST_OBJECT_LOCK (self);
   width = self->normal_picture.width;
   height = self->normal_picture.height;
+  GST_OBJECT_UNLOCK (self);
   radius = MIN (width, height) / 2;
   dx = (x - (width - 1) / 2) / MAX (radius, 1);
   dy = ((height - 1) / 2 - y) / MAX (radius, 1);
   r = MIN (hypot (dx, dy), 1);
-  self->settings.config.azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
-  self->settings.config.elevation = acos (r) * 180 / G_PI;
-  GST_OBJECT_UNLOCK (self);
-  g_object_notify (G_OBJECT (self), "azimuth");
-  g_object_notify (G_OBJECT (self), "elevation");
+  azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
+  elevation = acos (r) * 180 / G_PI;
+  g_object_set (self, "azimuth", azimuth, "elevation", elevation, NULL);
 }
 
 static gboolean
@@ -590,9 +646,7 @@ gst_relight_src_event (GstAggregator *agg, GstEvent *event)
   gboolean mouse;
   gdouble x, y;
 
-  GST_OBJECT_LOCK (self);
-  mouse = self->settings.mouse;
-  GST_OBJECT_UNLOCK (self);
+  g_object_get (self, "mouse", &mouse, NULL);
   if (mouse && GST_EVENT_TYPE (event) == GST_EVENT_NAVIGATION &&
       gst_navigation_event_parse_mouse_move_event (event, &x, &y)) {
     point_light (self, x, y);
@@ -689,34 +743,6 @@ gst_relight_set_context (GstElement *element, GstContext *context)
 /* --- GObject ------------------------------------------------------------- */
 
 static void
-gst_relight_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstRelight *self = GST_RELIGHT (object);
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_relight_settings_set (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
-gst_relight_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstRelight *self = GST_RELIGHT (object);
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_relight_settings_get (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
 gst_relight_finalize (GObject *object)
 {
   gst_imaging_engine_free (GST_RELIGHT (object)->engine);
@@ -730,11 +756,8 @@ gst_relight_class_init (GstRelightClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstAggregatorClass *agg_class = GST_AGGREGATOR_CLASS (klass);
 
-  object_class->set_property = gst_relight_set_property;
-  object_class->get_property = gst_relight_get_property;
   object_class->finalize = gst_relight_finalize;
-  gst_imaging_engine_install_properties (object_class);
-  gst_relight_settings_install (object_class);
+  gst_imaging_settings_install (object_class, &gst_relight_table);
 
   gst_element_class_set_static_metadata (element_class,
       "A surface under a light that moves", "Filter/Effect/Video",
@@ -753,6 +776,7 @@ gst_relight_class_init (GstRelightClass *klass)
   agg_class->start = gst_relight_start;
   agg_class->stop = gst_relight_stop;
   agg_class->aggregate = gst_relight_aggregate;
+  agg_class->negotiate = gst_relight_negotiate;
   agg_class->update_src_caps = gst_relight_update_src_caps;
   agg_class->decide_allocation = gst_relight_decide_allocation;
   agg_class->propose_allocation = gst_relight_propose_allocation;
@@ -772,8 +796,10 @@ gst_relight_init (GstRelight *self)
   };
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
-  gst_relight_settings_init (&self->settings);
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings = gst_imaging_settings_new (
+      GST_ELEMENT (self), &gst_relight_table, self->engine);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",
       "direction", GST_PAD_SINK, "template", template, NULL);
   gst_object_unref (template);

@@ -20,51 +20,23 @@
 #include "gstshoverlay.h"
 
 #include "gstimagingresults.h"
+#include "gstimagingsettings.h"
 #include "gstshoverlaydraw.h"
 #include "gstshoverlaygrey.h"
 
 GST_DEBUG_CATEGORY_STATIC (shoverlay_debug);
 #define GST_CAT_DEFAULT shoverlay_debug
 
-#define DEFAULT_PROP_PARTS \
-  (GST_SH_OVERLAY_CELLS | GST_SH_OVERLAY_ARROWS | GST_SH_OVERLAY_CENTROIDS | \
-      GST_SH_OVERLAY_FLAGS | GST_SH_OVERLAY_TEXT)
-#define DEFAULT_PROP_ARROW_SCALE 5.0
-#define DEFAULT_PROP_LINE_WIDTH 1.0
-#define DEFAULT_PROP_LEVEL -1
-#define DEFAULT_PROP_GAMMA 2.0
-#define DEFAULT_CELL_COLOUR 0x66a0a0a0
-#define DEFAULT_REFERENCE_COLOUR 0xff30a0ff
-#define DEFAULT_ARROW_COLOUR 0xffffd000
-#define DEFAULT_CENTROID_COLOUR 0xff00ff60
-#define DEFAULT_FLAG_COLOUR 0xffff4030
-#define DEFAULT_TEXT_COLOUR 0xffffffff
-
-enum {
-  PROP_0,
-  PROP_RESULTS,
-  PROP_PARTS,
-  PROP_ARROW_SCALE,
-  PROP_LINE_WIDTH,
-  PROP_CELL_COLOUR,
-  PROP_REFERENCE_COLOUR,
-  PROP_ARROW_COLOUR,
-  PROP_CENTROID_COLOUR,
-  PROP_FLAG_COLOUR,
-  PROP_TEXT_COLOUR,
-  PROP_BLACK,
-  PROP_WHITE,
-  PROP_GAMMA,
-};
+typedef struct {
+  gchar *results;
+  GstShOverlayStyle style;
+  GstShOverlayLevels levels;
+} Settings;
 
 struct _GstShOverlay {
   GstVideoFilter parent;
 
-  /* under the object lock */
-  gchar *results;
-  GstShOverlayStyle style;
-  GstShOverlayLevels levels;
-
+  GstImagingSettings *settings;
   gboolean warned; /* streaming thread: that there is nothing to draw */
 };
 
@@ -93,29 +65,78 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstShOverlay, gst_sh_overlay,
 GST_ELEMENT_REGISTER_DEFINE (
     shoverlay, "shoverlay", GST_RANK_NONE, GST_TYPE_SH_OVERLAY)
 
-static GType
-gst_sh_overlay_parts_get_type (void)
+/* --- settings ------------------------------------------------------------ */
+
+static const GFlagsValue parts[] = {
+    {GST_SH_OVERLAY_CELLS, "The edges of the cells", "cells"},
+    {GST_SH_OVERLAY_REFERENCES, "Rings where spots should be", "references"},
+    {GST_SH_OVERLAY_ARROWS, "Slopes, from the reference on", "arrows"},
+    {GST_SH_OVERLAY_CENTROIDS, "Crosses where spots are", "centroids"},
+    {GST_SH_OVERLAY_FLAGS, "Letters of flags, invalid cells crossed out",
+        "flags"},
+    {GST_SH_OVERLAY_TEXT, "A line of frame number and counts", "text"},
+    {0, NULL, NULL},
+};
+
+#define COLOUR(NAME, MEMBER, BLURB) \
+  GST_IMAGING_UINT (NAME, LIVE, 0, Settings, style.MEMBER, 0, G_MAXUINT32, \
+      "0xAARRGGBB", BLURB ", as 0xAARRGGBB; AA is the opacity")
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_STRING ("results", LIVE, 0, Settings, results,
+        "Name of the element whose centroids are drawn; empty for the first "
+        "ones that a frame has"),
+    GST_IMAGING_FLAGS ("draw", LIVE, 0, Settings, style.parts,
+        "GstShOverlayParts", parts,
+        "Parts of the drawing, as cells+arrows+text"),
+    GST_IMAGING_DOUBLE ("arrow-scale", LIVE, 0, Settings, style.arrow_scale, 0,
+        1e6, NULL, "How many times as long as the slope in pixels an arrow is"),
+    GST_IMAGING_DOUBLE ("line-width", LIVE, 0, Settings, style.line_width, 0.1,
+        100, "px", "Of all lines, in pixels of the picture"),
+    COLOUR ("cell-color", cell_colour, "Of the edges of cells"),
+    COLOUR ("reference-color", reference_colour, "Of the rings"),
+    COLOUR ("arrow-color", arrow_colour, "Of the slopes"),
+    COLOUR ("centroid-color", centroid_colour, "Of the crosses"),
+    COLOUR ("flag-color", flag_colour, "Of letters and crossed out cells"),
+    COLOUR ("text-color", text_colour, "Of the line at the bottom"),
+    GST_IMAGING_INT ("black", LIVE, 0, Settings, levels.black, -1, G_MAXUINT16,
+        "counts",
+        "Counts of a grey frame that become black; -1: 10 % of each frame are "
+        "darker"),
+    GST_IMAGING_INT ("white", LIVE, 0, Settings, levels.white, -1, G_MAXUINT16,
+        "counts",
+        "Counts of a grey frame that become white; -1: 0.2 % of each frame are "
+        "brighter"),
+    GST_IMAGING_DOUBLE ("gamma", LIVE, 0, Settings, levels.gamma, 0.1, 10, NULL,
+        "Of grey frames: above 1 shows faint light beside bright spots, 1 is "
+        "linear"),
+};
+
+static void
+init_settings (gpointer data)
 {
-  static const GFlagsValue values[] = {
-      {GST_SH_OVERLAY_CELLS, "The edges of the cells", "cells"},
-      {GST_SH_OVERLAY_REFERENCES, "Rings where spots should be", "references"},
-      {GST_SH_OVERLAY_ARROWS, "Slopes, from the reference on", "arrows"},
-      {GST_SH_OVERLAY_CENTROIDS, "Crosses where spots are", "centroids"},
-      {GST_SH_OVERLAY_FLAGS, "Letters of flags, invalid cells crossed out",
-          "flags"},
-      {GST_SH_OVERLAY_TEXT, "A line of frame number and counts", "text"},
-      {0, NULL, NULL},
+  *(Settings *) data = (Settings){
+      .style = {.parts = GST_SH_OVERLAY_CELLS | GST_SH_OVERLAY_ARROWS |
+                         GST_SH_OVERLAY_CENTROIDS | GST_SH_OVERLAY_FLAGS |
+                         GST_SH_OVERLAY_TEXT,
+          .arrow_scale = 5,
+          .line_width = 1,
+          .cell_colour = 0x66a0a0a0,
+          .reference_colour = 0xff30a0ff,
+          .arrow_colour = 0xffffd000,
+          .centroid_colour = 0xff00ff60,
+          .flag_colour = 0xffff4030,
+          .text_colour = 0xffffffff},
+      .levels = {.black = -1, .white = -1, .gamma = 2},
   };
-  static gsize type;
-
-  if (g_once_init_enter (&type)) {
-    GType registered = g_flags_register_static ("GstShOverlayParts", values);
-
-    gst_type_mark_as_plugin_api (registered, 0);
-    g_once_init_leave (&type, registered);
-  }
-  return type;
 }
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+};
 
 /* --- caps ----------------------------------------------------------------- */
 
@@ -207,34 +228,43 @@ draw_tile (GstVideoFrame *frame, gint x, gint y, const GstStructure *result,
   return done;
 }
 
+/* Controlled properties follow stream time, which only TIME segments have. */
+static GstClockTime
+stream_time (GstVideoFilter *filter, GstBuffer *buffer)
+{
+  const GstSegment *segment = &GST_BASE_TRANSFORM (filter)->segment;
+
+  return segment->format == GST_FORMAT_TIME
+             ? gst_segment_to_stream_time (
+                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer))
+             : GST_CLOCK_TIME_NONE;
+}
+
 static GstFlowReturn
 gst_sh_overlay_transform_frame (
     GstVideoFilter *filter, GstVideoFrame *in, GstVideoFrame *out)
 {
   GstShOverlay *self = GST_SH_OVERLAY (filter);
+  const Settings *s;
   const GstStructure *result;
-  GstShOverlayLevels levels;
   GstShOverlayStyle style;
   gboolean done = FALSE;
-  gchar *results;
 
-  GST_OBJECT_LOCK (self);
-  levels = self->levels;
-  style = self->style;
-  results = g_strdup (self->results);
-  GST_OBJECT_UNLOCK (self);
+  gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
+      stream_time (filter, in->buffer), NULL); /* nothing can be rejected */
+  s = gst_imaging_settings_now (self->settings);
+  style = s->style;
   if (GST_VIDEO_FORMAT_INFO_IS_GRAY (in->info.finfo))
-    gst_sh_overlay_paint_grey (in, out, &levels);
+    gst_sh_overlay_paint_grey (in, out, &s->levels);
   else
     gst_video_frame_copy (out, in);
   style.swapped = GST_VIDEO_FRAME_FORMAT (out) == SWAPPED_FORMAT;
-  result = gst_imaging_results_get (in->buffer, results);
+  result = gst_imaging_results_get (in->buffer, s->results);
   for (gint y = 0; y < GST_VIDEO_FRAME_HEIGHT (out); y += TILE)
     for (gint x = 0; x < GST_VIDEO_FRAME_WIDTH (out); x += TILE)
       done = result && draw_tile (out, x, y, result, &style);
   if (!done)
-    warn_once (self, results);
-  g_free (results);
+    warn_once (self, s->results);
   return GST_FLOW_OK;
 }
 
@@ -242,206 +272,19 @@ static gboolean
 gst_sh_overlay_start (GstBaseTransform *base)
 {
   GST_SH_OVERLAY (base)->warned = FALSE;
+  gst_imaging_settings_start (GST_SH_OVERLAY (base)->settings);
   return TRUE;
 }
 
 /* --- GObject -------------------------------------------------------------- */
 
-static guint32 *
-colour_of (GstShOverlay *self, guint id)
-{
-  switch (id) {
-  case PROP_CELL_COLOUR:
-    return &self->style.cell_colour;
-  case PROP_REFERENCE_COLOUR:
-    return &self->style.reference_colour;
-  case PROP_ARROW_COLOUR:
-    return &self->style.arrow_colour;
-  case PROP_CENTROID_COLOUR:
-    return &self->style.centroid_colour;
-  case PROP_FLAG_COLOUR:
-    return &self->style.flag_colour;
-  case PROP_TEXT_COLOUR:
-    return &self->style.text_colour;
-  default:
-    return NULL;
-  }
-}
-
-static void
-gst_sh_overlay_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstShOverlay *self = GST_SH_OVERLAY (object);
-  const gchar *text;
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_RESULTS:
-    g_free (self->results);
-    text = g_value_get_string (value);
-    self->results = text && *text ? g_strdup (text) : NULL;
-    break;
-  case PROP_PARTS:
-    self->style.parts = g_value_get_flags (value);
-    break;
-  case PROP_ARROW_SCALE:
-    self->style.arrow_scale = g_value_get_double (value);
-    break;
-  case PROP_LINE_WIDTH:
-    self->style.line_width = g_value_get_double (value);
-    break;
-  case PROP_BLACK:
-    self->levels.black = g_value_get_int (value);
-    break;
-  case PROP_WHITE:
-    self->levels.white = g_value_get_int (value);
-    break;
-  case PROP_GAMMA:
-    self->levels.gamma = g_value_get_double (value);
-    break;
-  default:
-    if (colour_of (self, id))
-      *colour_of (self, id) = g_value_get_uint (value);
-    else
-      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_sh_overlay_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstShOverlay *self = GST_SH_OVERLAY (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_RESULTS:
-    g_value_set_string (value, self->results);
-    break;
-  case PROP_PARTS:
-    g_value_set_flags (value, self->style.parts);
-    break;
-  case PROP_ARROW_SCALE:
-    g_value_set_double (value, self->style.arrow_scale);
-    break;
-  case PROP_LINE_WIDTH:
-    g_value_set_double (value, self->style.line_width);
-    break;
-  case PROP_BLACK:
-    g_value_set_int (value, self->levels.black);
-    break;
-  case PROP_WHITE:
-    g_value_set_int (value, self->levels.white);
-    break;
-  case PROP_GAMMA:
-    g_value_set_double (value, self->levels.gamma);
-    break;
-  default:
-    if (colour_of (self, id))
-      g_value_set_uint (value, *colour_of (self, id));
-    else
-      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_sh_overlay_finalize (GObject *object)
-{
-  g_free (GST_SH_OVERLAY (object)->results);
-  G_OBJECT_CLASS (gst_sh_overlay_parent_class)->finalize (object);
-}
-
-static const GParamFlags live = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                                GST_PARAM_CONTROLLABLE |
-                                GST_PARAM_MUTABLE_PLAYING;
-
-static void
-install_colour (GObjectClass *klass, guint id, const gchar *name,
-    const gchar *nick, const gchar *blurb, guint32 value)
-{
-  g_object_class_install_property (klass, id,
-      g_param_spec_uint (name, nick, blurb, 0, G_MAXUINT32, value, live));
-}
-
-static void
-install_colours (GObjectClass *klass)
-{
-  install_colour (klass, PROP_CELL_COLOUR, "cell-color", "Colour of cells",
-      "Of the edges of cells, as 0xAARRGGBB; AA is the opacity",
-      DEFAULT_CELL_COLOUR);
-  install_colour (klass, PROP_REFERENCE_COLOUR, "reference-color",
-      "Colour of references", "Of the rings, as 0xAARRGGBB",
-      DEFAULT_REFERENCE_COLOUR);
-  install_colour (klass, PROP_ARROW_COLOUR, "arrow-color", "Colour of arrows",
-      "Of the slopes, as 0xAARRGGBB", DEFAULT_ARROW_COLOUR);
-  install_colour (klass, PROP_CENTROID_COLOUR, "centroid-color",
-      "Colour of centroids", "Of the crosses, as 0xAARRGGBB",
-      DEFAULT_CENTROID_COLOUR);
-  install_colour (klass, PROP_FLAG_COLOUR, "flag-color", "Colour of flags",
-      "Of letters and of what is crossed out, as 0xAARRGGBB",
-      DEFAULT_FLAG_COLOUR);
-  install_colour (klass, PROP_TEXT_COLOUR, "text-color", "Colour of the text",
-      "Of the line below, as 0xAARRGGBB", DEFAULT_TEXT_COLOUR);
-}
-
-static void
-install_levels (GObjectClass *klass)
-{
-  g_object_class_install_property (klass, PROP_BLACK,
-      g_param_spec_int ("black", "Black",
-          "Counts of a grey frame that become black; -1: what 10 % of each "
-          "frame do not reach",
-          -1, G_MAXUINT16, DEFAULT_PROP_LEVEL, live));
-  g_object_class_install_property (klass, PROP_WHITE,
-      g_param_spec_int ("white", "White",
-          "Counts of a grey frame that become white; -1: what 99.8 % of each "
-          "frame do not exceed",
-          -1, G_MAXUINT16, DEFAULT_PROP_LEVEL, live));
-  g_object_class_install_property (klass, PROP_GAMMA,
-      g_param_spec_double ("gamma", "Gamma",
-          "Of grey frames: above 1 shows faint light beside bright spots, 1 is "
-          "linear",
-          0.1, 10, DEFAULT_PROP_GAMMA, live));
-}
-
-static void
-install_drawing (GObjectClass *klass)
-{
-  g_object_class_install_property (klass, PROP_RESULTS,
-      g_param_spec_string ("results", "Results",
-          "Name of the element whose centroids are drawn; none for those that "
-          "come first",
-          NULL, live & ~GST_PARAM_CONTROLLABLE));
-  g_object_class_install_property (klass, PROP_PARTS,
-      g_param_spec_flags ("draw", "What to draw",
-          "Parts of the drawing, as cells+arrows+text",
-          gst_sh_overlay_parts_get_type (), DEFAULT_PROP_PARTS, live));
-  g_object_class_install_property (klass, PROP_ARROW_SCALE,
-      g_param_spec_double ("arrow-scale", "Arrow scale",
-          "How many times as long as the slope in pixels an arrow is", 0, 1e6,
-          DEFAULT_PROP_ARROW_SCALE, live));
-  g_object_class_install_property (klass, PROP_LINE_WIDTH,
-      g_param_spec_double ("line-width", "Line width",
-          "Of all lines, in pixels of the picture", 0.1, 100,
-          DEFAULT_PROP_LINE_WIDTH, live));
-}
-
 static void
 gst_sh_overlay_class_init (GstShOverlayClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstBaseTransformClass *base_class = GST_BASE_TRANSFORM_CLASS (klass);
 
-  object_class->set_property = gst_sh_overlay_set_property;
-  object_class->get_property = gst_sh_overlay_get_property;
-  object_class->finalize = gst_sh_overlay_finalize;
-  install_drawing (object_class);
-  install_colours (object_class);
-  install_levels (object_class);
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
 
   gst_element_class_set_static_metadata (element_class,
       "Shack-Hartmann overlay", "Filter/Effect/Video",
@@ -461,17 +304,5 @@ gst_sh_overlay_init (GstShOverlay *self)
 {
   /* a picture of every frame, for files; a sink drops what is late */
   gst_base_transform_set_qos_enabled (GST_BASE_TRANSFORM (self), FALSE);
-  self->levels = (GstShOverlayLevels){
-      DEFAULT_PROP_LEVEL, DEFAULT_PROP_LEVEL, DEFAULT_PROP_GAMMA};
-  self->style = (GstShOverlayStyle){
-      .parts = DEFAULT_PROP_PARTS,
-      .arrow_scale = DEFAULT_PROP_ARROW_SCALE,
-      .line_width = DEFAULT_PROP_LINE_WIDTH,
-      .cell_colour = DEFAULT_CELL_COLOUR,
-      .reference_colour = DEFAULT_REFERENCE_COLOUR,
-      .arrow_colour = DEFAULT_ARROW_COLOUR,
-      .centroid_colour = DEFAULT_CENTROID_COLOUR,
-      .flag_colour = DEFAULT_FLAG_COLOUR,
-      .text_colour = DEFAULT_TEXT_COLOUR,
-  };
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
 }

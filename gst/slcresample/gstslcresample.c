@@ -26,6 +26,7 @@
 #include "gstslcresample.h"
 
 #include "gstimagingengine.h"
+#include "gstimagingmetadata.h"
 #include "gstimagingprm.h"
 #include "gstimagingslc.h"
 #include "slcresample/slcresample.h"
@@ -88,7 +89,9 @@ struct _GstSlcResample {
   GstCaps *refused; /* nullable: an error has been posted about them */
   GstBufferPool *pool;
   guint lines_per_buffer;
-  gboolean segment_sent;
+  gboolean segment_sent, is_discont;
+  guint32 seqnum;   /* of the segment that came; GST_SEQNUM_INVALID before it */
+  GstBuffer *lines; /* (nullable, not owned): those that are taken */
   guint n_reported;
 };
 
@@ -346,13 +349,17 @@ static void
 send_segment (GstSlcResample *self)
 {
   GstSegment segment;
+  GstEvent *event;
 
   if (self->segment_sent)
     return;
   gst_segment_init (&segment, GST_FORMAT_DEFAULT);
   segment.duration = self->out.height;
-  gst_pad_push_event (self->srcpad, gst_event_new_segment (&segment));
-  self->segment_sent = TRUE;
+  event = gst_event_new_segment (&segment);
+  if (self->seqnum != GST_SEQNUM_INVALID)
+    gst_event_set_seqnum (event, self->seqnum);
+  gst_pad_push_event (self->srcpad, event);
+  self->segment_sent = self->is_discont = TRUE;
 }
 
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
@@ -406,10 +413,14 @@ push_lines (GstSlcResample *self, guint n)
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
+  gst_imaging_metadata_copy (buffer, self->lines, FALSE);
   GST_BUFFER_OFFSET (buffer) = line;
   GST_BUFFER_OFFSET_END (buffer) = line + n;
   gst_imaging_engine_count_frame (self->engine, entered);
   send_segment (self);
+  if (self->is_discont)
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+  self->is_discont = FALSE;
   report (self);
   return gst_pad_push (self->srcpad, buffer);
 }
@@ -477,8 +488,10 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
           self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
           self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
+    self->lines = buffer;
     flow = take_lines (
         self, gst_imaging_slc_lines (&self->in, map.data, map.size));
+    self->lines = NULL;
   }
   gst_buffer_unmap (buffer, &map);
   gst_buffer_unref (buffer);
@@ -499,6 +512,8 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_event_unref (event);
     return ok;
   case GST_EVENT_SEGMENT: /* that of the lines that go is our own */
+    self->seqnum = gst_event_get_seqnum (event);
+    self->segment_sent = FALSE;
     gst_event_unref (event);
     return TRUE;
   case GST_EVENT_FLUSH_STOP:
@@ -509,6 +524,9 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     break;
   case GST_EVENT_EOS:
     check_complete (self);
+    send_segment (self);
+    break;
+  case GST_EVENT_GAP:
     send_segment (self);
     break;
   default:

@@ -36,28 +36,16 @@
 GST_DEBUG_CATEGORY_STATIC (gst_slc_src_debug);
 #define GST_CAT_DEFAULT gst_slc_src_debug
 
-#define DEFAULT_PROP_LOCATION NULL
-#define DEFAULT_PROP_FORMAT GST_SLC_FORMAT_AUTO
-#define DEFAULT_PROP_WIDTH 0
-#define DEFAULT_PROP_BAND 1
-#define DEFAULT_PROP_LINES_PER_BUFFER 0
-
 #define BUFFER_SIZE (1 << 20) /* bytes, about; stays in the cache */
 
-enum {
-  PROP_0,
-  PROP_LOCATION,
-  PROP_FORMAT,
-  PROP_WIDTH,
-  PROP_BAND,
-  PROP_LINES_PER_BUFFER,
-};
+typedef struct {
+  GstImagingFileSrcSettings file;
+  GstSlcFormat format;
+  guint width, band, lines_per_buffer;
+} Settings;
 
 struct _GstSlcSrc {
   GstImagingFileSrc parent;
-
-  GstSlcFormat format; /* under the object lock, as the other properties */
-  guint width, band, lines_per_buffer;
 
   GstSlcImage *image; /* from start to stop */
 };
@@ -69,22 +57,53 @@ static GstStaticPadTemplate src_template =
 G_DEFINE_TYPE (GstSlcSrc, gst_slc_src, GST_TYPE_IMAGING_FILE_SRC)
 GST_ELEMENT_REGISTER_DEFINE (slcsrc, "slcsrc", GST_RANK_NONE, GST_TYPE_SLC_SRC);
 
-static GType
-gst_slc_src_format_get_type (void)
-{
-  static gsize type;
-  static const GEnumValue values[] = {
-      {GST_SLC_FORMAT_AUTO, "As the image has it", "auto"},
-      {GST_SLC_FORMAT_CI16, "Complex, int16", "ci16"},
-      {GST_SLC_FORMAT_CF32, "Complex, float32", "cf32"},
-      {GST_SLC_FORMAT_F32, "Real, float32", "f32"},
-      {0, NULL, NULL},
-  };
+static const GEnumValue format_values[] = {
+    {GST_SLC_FORMAT_AUTO, "As the image has it", "auto"},
+    {GST_SLC_FORMAT_CI16, "Complex, int16", "ci16"},
+    {GST_SLC_FORMAT_CF32, "Complex, float32", "cf32"},
+    {GST_SLC_FORMAT_F32, "Real, float32", "f32"},
+    {0, NULL, NULL},
+};
 
-  if (g_once_init_enter (&type))
-    g_once_init_leave (
-        &type, g_enum_register_static ("GstSlcSrcFormat", values));
-  return type;
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
+        NULL,
+        "Path of the image: a .PRM file of GMTSAR, whose SLC_file is looked for "
+        "in the working folder and then beside it; raw samples, which need "
+        "width and format; or what GDAL opens, also the name of a subdataset"),
+    GST_IMAGING_ENUM ("format", NEXT_START, 0, Settings, format,
+        "GstSlcSrcFormat", format_values,
+        "What a sample is, in raw files little endian; auto: ci16 for PRM "
+        "files, and what is nearest for GDAL, which converts to others"),
+    GST_IMAGING_UINT ("width", NEXT_START, 0, Settings, width, 0,
+        GST_SLC_MAX_WIDTH, "samples",
+        "Columns (samples a line) of raw samples; 0 for other files, which "
+        "have it in their headers"),
+    GST_IMAGING_UINT ("band", NEXT_START, 0, Settings, band, 1, G_MAXINT, NULL,
+        "Band of an image that GDAL reads, the first being 1"),
+    GST_IMAGING_UINT ("lines-per-buffer", NEXT_START, 0, Settings,
+        lines_per_buffer, 0, GST_SLC_MAX_HEIGHT, "lines",
+        "Whole lines that a buffer holds, the last one fewer; 0 for as many as "
+        "make 1 MiB"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ((Settings *) data)->band = 1;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+};
+
+static const Settings *
+settings_of (GstSlcSrc *self)
+{
+  return gst_imaging_settings_now (gst_imaging_settings_of (self));
 }
 
 /* --- the image -------------------------------------------------------------
@@ -115,16 +134,11 @@ is_special (const gchar *location)
 static GstSlcImage *
 open_image (GstSlcSrc *self, const gchar *location, GError **error)
 {
-  GstSlcFormat format;
-  guint width, band;
+  const Settings *s = settings_of (self);
+  GstSlcFormat format = s->format;
+  guint width = s->width;
 
-  GST_OBJECT_LOCK (self);
-  format = self->format;
-  width = self->width;
-  band = self->band;
-  GST_OBJECT_UNLOCK (self);
-
-  if (!location || !*location) {
+  if (!location) {
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
         "No image to read: set the property location to a PRM file, to raw "
         "samples with width and format, or to an image that GDAL reads.");
@@ -151,7 +165,7 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
         "\"%s\" is no regular file.", location);
     return NULL;
   }
-  return gst_slc_image_open_gdal (location, format, band, error);
+  return gst_slc_image_open_gdal (location, format, s->band, error);
 }
 
 static void
@@ -220,11 +234,9 @@ gst_slc_src_open (
   info->n_units = self->image->height;
   info->unit_size =
       self->image->width * gst_slc_format_size (self->image->format);
-  GST_OBJECT_LOCK (self);
-  wanted = self->lines_per_buffer
-               ? self->lines_per_buffer
-               : (guint) MAX (BUFFER_SIZE / info->unit_size, 1);
-  GST_OBJECT_UNLOCK (self);
+  wanted = settings_of (self)->lines_per_buffer;
+  if (wanted == 0)
+    wanted = (guint) MAX (BUFFER_SIZE / info->unit_size, 1);
   /* the size of a buffer is an unsigned int in GstBaseSrc */
   wanted = MIN (wanted, MAX (G_MAXINT / info->unit_size, 1));
   info->n_per_buffer = MIN (wanted, self->image->height);
@@ -261,116 +273,15 @@ gst_slc_src_close (GstImagingFileSrc *src)
  */
 
 static void
-gst_slc_src_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstSlcSrc *self = GST_SLC_SRC (object);
-
-  if (id == PROP_LOCATION) { /* which has the lock */
-    gst_imaging_file_src_set_location (
-        GST_IMAGING_FILE_SRC (self), g_value_get_string (value));
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FORMAT:
-    self->format = g_value_get_enum (value);
-    break;
-  case PROP_WIDTH:
-    self->width = g_value_get_uint (value);
-    break;
-  case PROP_BAND:
-    self->band = g_value_get_uint (value);
-    break;
-  case PROP_LINES_PER_BUFFER:
-    self->lines_per_buffer = g_value_get_uint (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_slc_src_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstSlcSrc *self = GST_SLC_SRC (object);
-
-  if (id == PROP_LOCATION) {
-    g_value_take_string (
-        value, gst_imaging_file_src_dup_location (GST_IMAGING_FILE_SRC (self)));
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FORMAT:
-    g_value_set_enum (value, self->format);
-    break;
-  case PROP_WIDTH:
-    g_value_set_uint (value, self->width);
-    break;
-  case PROP_BAND:
-    g_value_set_uint (value, self->band);
-    break;
-  case PROP_LINES_PER_BUFFER:
-    g_value_set_uint (value, self->lines_per_buffer);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-install_properties (GObjectClass *object_class)
-{
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
-
-  g_object_class_install_property (object_class, PROP_LOCATION,
-      g_param_spec_string ("location", "Location",
-          "Path of the image: a .PRM file of GMTSAR, whose SLC_file is looked "
-          "for in the working folder and then beside it; raw samples, which "
-          "need width and format; or what GDAL opens, also the name of a "
-          "subdataset",
-          DEFAULT_PROP_LOCATION, flags));
-  g_object_class_install_property (object_class, PROP_FORMAT,
-      g_param_spec_enum ("format", "Format",
-          "What a sample is, in raw files little endian; auto: ci16 for PRM "
-          "files, and what is nearest for GDAL, which converts to others",
-          gst_slc_src_format_get_type (), DEFAULT_PROP_FORMAT, flags));
-  g_object_class_install_property (object_class, PROP_WIDTH,
-      g_param_spec_uint ("width", "Width",
-          "Columns (samples a line) of raw samples; other files say their own",
-          0, GST_SLC_MAX_WIDTH, DEFAULT_PROP_WIDTH, flags));
-  g_object_class_install_property (object_class, PROP_BAND,
-      g_param_spec_uint ("band", "Band",
-          "Band of an image that GDAL reads, the first being 1", 1, G_MAXINT,
-          DEFAULT_PROP_BAND, flags));
-  g_object_class_install_property (object_class, PROP_LINES_PER_BUFFER,
-      g_param_spec_uint ("lines-per-buffer", "Lines per buffer",
-          "Whole lines that a buffer holds, the last one fewer; 0 for as many "
-          "as make 1 MiB",
-          0, GST_SLC_MAX_HEIGHT, DEFAULT_PROP_LINES_PER_BUFFER, flags));
-  gst_type_mark_as_plugin_api (gst_slc_src_format_get_type (), 0);
-}
-
-static void
 gst_slc_src_class_init (GstSlcSrcClass *klass)
 {
-  GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstImagingFileSrcClass *file_class = GST_IMAGING_FILE_SRC_CLASS (klass);
 
   GST_DEBUG_CATEGORY_INIT (
       gst_slc_src_debug, "slcsrc", 0, "single look complex SAR images");
 
-  object_class->set_property = gst_slc_src_set_property;
-  object_class->get_property = gst_slc_src_get_property;
-  install_properties (object_class);
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
 
   gst_element_class_set_static_metadata (element_class, "SLC source",
       "Source/File", "Reads a single look complex SAR image by lines",
@@ -385,9 +296,6 @@ gst_slc_src_class_init (GstSlcSrcClass *klass)
 static void
 gst_slc_src_init (GstSlcSrc *self)
 {
-  self->format = DEFAULT_PROP_FORMAT;
-  self->width = DEFAULT_PROP_WIDTH;
-  self->band = DEFAULT_PROP_BAND;
-  self->lines_per_buffer = DEFAULT_PROP_LINES_PER_BUFFER;
+  gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_base_src_set_format (GST_BASE_SRC (self), GST_FORMAT_DEFAULT);
 }

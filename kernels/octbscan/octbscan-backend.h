@@ -30,7 +30,7 @@ typedef struct ImkOctbscanPlan {
   /* FFT, for a device: the chain */
   const struct ImkOctbscanChain *chain;
   /* with IMK_OCTBSCAN_BACKGROUND_FILE C spectra of N, else NULL */
-  const float *background;
+  const double *background;
   /* with IMK_OCTBSCAN_FIXED_PATTERN_FILE C times n_depths of Z, else NULL */
   const float *pattern;
   /* of which rows an A-scan of the image is made */

@@ -24,8 +24,8 @@ typedef struct Scratch {
   float *samples; /* [N_LANES][N] */
   float *complex; /* [N_LANES][n_depths] */
   float *fft;
-  double *sums; /* [N + 1] */
-  float *mean;  /* [N] */
+  double *sums;      /* [N + 1] */
+  float *high, *low; /* [N] a mean in two parts */
 } Scratch;
 
 typedef struct Cpu {
@@ -37,8 +37,9 @@ typedef struct Cpu {
   float *operators;
   double *followed; /* [C][N] means that B-scans are added to */
   uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* how many were */
-  float *means;    /* [C][N]; for FILE and NONE they stay */
-  size_t fft_size; /* bytes */
+  float *high, *low; /* [C][N] means in two parts; for FILE and NONE they stay
+                      */
+  size_t fft_size;   /* bytes */
   ImkOctbscanPool *pool;
   ImkOctbscanFinish *finish;
 } Cpu;
@@ -47,7 +48,9 @@ typedef struct Cpu {
 typedef struct Work {
   Cpu *cpu;
   const ImkOctbscanJob *job;
-  float *z; /* [H][n_depths] complex, or NULL */
+  float *z;        /* [H][n_depths] complex, or NULL */
+  uint8_t *is_bad; /* [H], or NULL: none is */
+  uint32_t n_bad[IMK_OCTBSCAN_MAX_CAMERAS];
   atomic_int status;
   ImkError error; /* of the first failure */
 } Work;
@@ -68,7 +71,8 @@ scratch_floats (const Cpu *cpu)
   size_t n = cpu->config.width;
 
   return round_up (N_LANES * n) + round_up (2 * N_LANES * cpu->n_depths) +
-         round_up (cpu->fft_size / 4) + round_up (2 * (n + 1)) + round_up (n);
+         round_up (cpu->fft_size / 4) + round_up (2 * (n + 1)) +
+         2 * round_up (n);
 }
 
 static Scratch
@@ -80,7 +84,8 @@ cut (const Cpu *cpu, void *block)
   s.complex = s.samples + round_up (N_LANES * n);
   s.fft = s.complex + round_up (2 * N_LANES * cpu->n_depths);
   s.sums = (double *) (s.fft + round_up (cpu->fft_size / 4));
-  s.mean = (float *) s.sums + round_up (2 * (n + 1));
+  s.high = (float *) s.sums + round_up (2 * (n + 1));
+  s.low = s.high + round_up (n);
   return s;
 }
 
@@ -112,6 +117,41 @@ count_rows (const Work *w, uint32_t camera)
 }
 
 /* ------------------------------------------------------------------------
+ * Spectra with a sample that is not a number have no A-scan, and no part in
+ * what others are compared with. Integers all are numbers. */
+
+static void
+sound_band (void *data, uint32_t first, uint32_t end)
+{
+  const Work *w = data;
+  const ImkOctbscanLoops *loops = w->cpu->loops;
+
+  for (uint32_t row = first; row < end; row++)
+    w->is_bad[row] = !loops->is_sound (
+        (const float *) (const void *) row_of (w->job->in, row),
+        w->cpu->config.width);
+}
+
+static void
+find_bad (Work *w)
+{
+  const ImkOctbscanConfig *c = &w->cpu->config;
+  uint32_t n_bad = 0;
+
+  if (w->is_bad)
+    imk_parallel_for (c->n_threads, c->height, 16, sound_band, w);
+  for (uint32_t row = 0; w->is_bad && row < c->height; row++) {
+    uint32_t camera =
+        (row + w->job->first_camera % c->n_cameras) % c->n_cameras;
+
+    n_bad += w->is_bad[row];
+    w->n_bad[camera] += w->is_bad[row];
+  }
+  if (w->job->n_bad)
+    *w->job->n_bad = n_bad;
+}
+
+/* ------------------------------------------------------------------------
  * Means. Sums of integers are exact in float64. */
 
 /* Takes the mean of one B-scan's @n samples into m_c. */
@@ -135,7 +175,7 @@ follow (Cpu *cpu, uint32_t camera, uint32_t first, uint32_t n,
 
       mean = *m = imk_octbscan_background (*m, mean, share);
     }
-    cpu->means[at + i] = (float) mean;
+    imk_octbscan_split (mean, &cpu->high[at + i], &cpu->low[at + i]);
   }
 }
 
@@ -149,9 +189,10 @@ mean_columns (const Work *w, uint32_t camera, uint32_t first, uint32_t n)
   double sums[SUM_COLUMNS] = {0};
 
   for (uint32_t i = 0; i < n_rows; i++, row += cpu->config.n_cameras)
-    cpu->loops->sum[in->type](row_of (in, row) + offset, n, sums);
-  if (n_rows > 0)
-    follow (cpu, camera, first, n, sums, n_rows);
+    if (!w->is_bad || !w->is_bad[row])
+      cpu->loops->sum[in->type](row_of (in, row) + offset, n, sums);
+  if (n_rows > w->n_bad[camera])
+    follow (cpu, camera, first, n, sums, n_rows - w->n_bad[camera]);
 }
 
 static void
@@ -180,7 +221,7 @@ find_means (Work *w)
   imk_parallel_for (c->n_threads,
       c->n_cameras * imk_div_up (c->width, SUM_COLUMNS), 1, mean_band, w);
   for (uint32_t i = 0; i < c->n_cameras; i++)
-    if (count_rows (w, i) > 0 && cpu->n_followed[i] < UINT32_MAX)
+    if (count_rows (w, i) > w->n_bad[i] && cpu->n_followed[i] < UINT32_MAX)
       cpu->n_followed[i]++;
 }
 
@@ -197,7 +238,8 @@ find_rolling (const Cpu *cpu, const void *row, ImkType type, const Scratch *s)
   for (uint32_t i = 0; i < n; i++) {
     uint32_t first = i > w ? i - w : 0, end = n - i > w ? i + w + 1 : n;
 
-    s->mean[i] = (float) ((s->sums[end] - s->sums[first]) / (end - first));
+    imk_octbscan_split ((s->sums[end] - s->sums[first]) / (end - first),
+        &s->high[i], &s->low[i]);
   }
 }
 
@@ -230,6 +272,24 @@ apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, const Scratch *s)
             imk_octbscan_intensity (z[l][2 * i], z[l][2 * i + 1]);
 }
 
+/* Its partner in a transform has left a rounding error in a spectrum of zeros.
+ */
+static void
+blacken (
+    const Work *w, uint32_t camera, uint32_t i0, const ImkOctbscanBlock *block)
+{
+  size_t size = w->cpu->n_depths * sizeof (float);
+
+  for (uint32_t l = 0; l < block->n; l++) {
+    uint32_t row = first_row (w, camera) + (i0 + l) * w->cpu->config.n_cameras;
+
+    if (w->is_bad[row] && block->complex[l])
+      memset (block->complex[l], 0, 2 * size);
+    if (w->is_bad[row] && block->intensity[l])
+      memset (block->intensity[l], 0, size);
+  }
+}
+
 /* Rows i0 .. i1 - 1 of those of a camera. */
 static void
 run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
@@ -246,12 +306,18 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
   for (uint32_t l = 0; l < block.n; l++) {
     uint32_t row = first_row (w, camera) + (i0 + l) * cpu->config.n_cameras;
     float *samples = s->samples + (size_t) l * width;
+    size_t mean = (size_t) camera * width;
 
-    if (rolls)
-      find_rolling (cpu, row_of (job->in, row), job->in->type, s);
-    cpu->loops->load[job->in->type](row_of (job->in, row),
-        rolls ? s->mean : cpu->means + (size_t) camera * width, width, samples);
     block.samples[l] = samples;
+    if (w->is_bad && w->is_bad[row]) {
+      memset (samples, 0, width * sizeof (*samples));
+    } else {
+      if (rolls)
+        find_rolling (cpu, row_of (job->in, row), job->in->type, s);
+      cpu->loops->load[job->in->type](row_of (job->in, row),
+          rolls ? s->high : cpu->high + mean, rolls ? s->low : cpu->low + mean,
+          width, samples);
+    }
     if (w->z) {
       block.complex[l] = w->z + 2 * (size_t) row * cpu->n_depths;
       continue;
@@ -266,6 +332,8 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
     apply_operator (cpu, &block, s);
   if (status != IMK_OK)
     fail (w, status, &error);
+  if (w->is_bad)
+    blacken (w, camera, i0, &block);
 }
 
 /* Blocks of one camera are of equal size, to one. */
@@ -301,7 +369,8 @@ cpu_destroy (void *state)
   imk_octbscan_fft_free (cpu->fft);
   free (cpu->operators);
   free (cpu->followed);
-  free (cpu->means);
+  free (cpu->high);
+  free (cpu->low);
   free (cpu);
 }
 
@@ -320,18 +389,19 @@ fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
   size_t n_operators = 2 * n_means * plan->n_depths;
   ImkStatus status = IMK_OK;
 
-  cpu->means = imk_octbscan_alloc (n_means * sizeof (float));
+  cpu->high = imk_octbscan_alloc (n_means * sizeof (float));
+  cpu->low = imk_octbscan_alloc (n_means * sizeof (float));
   if (follows (c))
     cpu->followed = imk_octbscan_alloc (n_means * sizeof (double));
   if (plan->operators)
     cpu->operators = malloc (n_operators * sizeof (float));
-  if (!cpu->means || (follows (c) && !cpu->followed) ||
+  if (!cpu->high || !cpu->low || (follows (c) && !cpu->followed) ||
       (plan->operators && !cpu->operators))
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for spectra of %u samples and %u depths.", c->width,
         plan->n_depths);
-  if (plan->background)
-    memcpy (cpu->means, plan->background, n_means * sizeof (float));
+  for (size_t i = 0; plan->background && i < n_means; i++)
+    imk_octbscan_split (plan->background[i], &cpu->high[i], &cpu->low[i]);
   if (plan->operators)
     memcpy (cpu->operators, plan->operators, n_operators * sizeof (float));
   else
@@ -391,6 +461,7 @@ find_z (Work *w, ImkError *error)
   const ImkOctbscanConfig *c = &w->cpu->config;
   ImkStatus status;
 
+  find_bad (w);
   find_means (w);
   imk_parallel_for (
       c->n_threads, c->n_cameras * w->cpu->n_blocks, 1, intensity_band, w);
@@ -403,7 +474,10 @@ find_z (Work *w, ImkError *error)
 static ImkStatus
 process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
 {
-  Work w = {.cpu = cpu, .job = job, .z = imk_octbscan_finish_z (cpu->finish)};
+  Work w = {.cpu = cpu,
+      .job = job,
+      .z = imk_octbscan_finish_z (cpu->finish),
+      .is_bad = imk_octbscan_finish_bad (cpu->finish)};
   ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
 
   if (status == IMK_OK)

@@ -58,6 +58,8 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
     status =
         launch_jobs (jobs, n_jobs, s->config, &s->history, s->jobs, on, error);
   if (status == IMK_OK)
+    status = launch_bad (a, on, error);
+  if (status == IMK_OK)
     status = launch_means (s->config.type, a, on, error);
   if (status == IMK_OK)
     status = run_strategy (s, a, jobs, on, error);
@@ -125,6 +127,7 @@ cut_means (Cuda *s, Cutter *c)
   case IMK_OCTBSCAN_BACKGROUND_FIRST:
     c->cut (&a.bscan_means, jobs * spectra);
     c->cut (&a.followed, spectra);
+    c->cut (&a.n_followed, spectra);
     c->cut (&a.means, jobs * spectra);
     break;
   case IMK_OCTBSCAN_BACKGROUND_MEAN:
@@ -144,7 +147,7 @@ cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
   Arguments &a = s->arguments;
   size_t rows =
       (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
-  float *background = nullptr;
+  float2 *background = nullptr;
 
   c->cut (&s->products, rows * a.n_depths);
   c->cut (&s->scales, rows);
@@ -183,6 +186,24 @@ allocate (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 }
 
 static ImkStatus
+upload_background (
+    const Arguments &a, const double *background, ImkError *error)
+{
+  size_t n = (size_t) a.n_cameras * a.width;
+  float2 *parts = new (std::nothrow) float2[n];
+  ImkStatus status;
+
+  if (!parts)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the background.");
+  for (size_t i = 0; i < n; i++)
+    imk_octbscan_split (background[i], &parts[i].x, &parts[i].y);
+  status = upload ((float2 *) a.background, parts, n, error);
+  delete[] parts;
+  return status;
+}
+
+static ImkStatus
 fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
 {
   const Arguments &a = s->arguments;
@@ -191,8 +212,7 @@ fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
   ImkStatus status = upload_finish (a, plan, error);
 
   if (status == IMK_OK && plan->background)
-    status = upload ((float *) a.background, plan->background,
-        (size_t) a.n_cameras * a.width, error);
+    status = upload_background (a, plan->background, error);
   if (status != IMK_OK)
     return status;
   return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
@@ -214,6 +234,8 @@ describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
   a.width = c->width;
   if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
     a.reach = c->background_reach;
+  a.background_bscans = c->background_bscans;
+  a.keeps_first = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
   a.params = *params;
   s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)

@@ -19,9 +19,12 @@ struct ImkOctbscanFinish {
   float *pattern;             /* [C][n_depths] complex, likewise */
   bool has_pattern;           /* ONCE */
   float *intensity;           /* [H][n_depths] */
-  float *mixed;               /* [n_ascans][n_depths] */
-  double *sums;               /* [n_ascans][n_depths], of B-scans, or NULL */
-  uint64_t n_summed;
+  uint8_t *bad;       /* [H] rows without an A-scan, NULL: there are none */
+  uint8_t *dead;      /* [n_ascans] columns without one, likewise */
+  float *mixed;       /* [n_ascans][n_depths] */
+  double *sums;       /* [n_ascans][n_depths], of B-scans, or NULL */
+  uint32_t *n_summed; /* [n_ascans] */
+  bool has_summed;
   uint32_t n_window;
   double *profile, *reference; /* [n_window] */
   double *tops;                /* [n_ascans][2] place and intensity */
@@ -66,12 +69,16 @@ segment (const Work *w, uint32_t camera, uint32_t i0, uint32_t i1,
 {
   const ImkOctbscanFinish *s = w->self;
   double squares[DEPTHS] = {0};
+  uint32_t n = 0;
 
   memset (mean, 0, 2 * n_depths * sizeof (*mean));
   for (uint32_t i = i0; i < i1; i++) {
     size_t row = first_row (w, camera) + (size_t) i * s->config.n_cameras;
     const float *z = s->z + 2 * (row * s->n_depths + depth);
 
+    if (s->bad && s->bad[row])
+      continue;
+    n++;
     for (uint32_t d = 0; d < n_depths; d++) {
       mean[2 * d] += z[2 * d];
       mean[2 * d + 1] += z[2 * d + 1];
@@ -80,10 +87,12 @@ segment (const Work *w, uint32_t camera, uint32_t i0, uint32_t i1,
     }
   }
   for (uint32_t d = 0; d < n_depths; d++) {
-    mean[2 * d] /= i1 - i0;
-    mean[2 * d + 1] /= i1 - i0;
-    variance[d] = squares[d] / (i1 - i0) - mean[2 * d] * mean[2 * d] -
+    mean[2 * d] /= n;
+    mean[2 * d + 1] /= n;
+    variance[d] = squares[d] / n - mean[2 * d] * mean[2 * d] -
                   mean[2 * d + 1] * mean[2 * d + 1];
+    if (n < 2)
+      variance[d] = INFINITY;
   }
 }
 
@@ -139,8 +148,9 @@ subtract_band (void *data, uint32_t first, uint32_t end)
                       s->config.n_cameras;
     const float *pattern = s->pattern + 2 * n * camera;
     float *z = s->z + 2 * n * row;
+    bool is_bad = s->bad && s->bad[row];
 
-    for (size_t i = 0; i < 2 * n; i++)
+    for (size_t i = 0; i < 2 * n && !is_bad; i++)
       z[i] -= pattern[i];
     for (size_t i = 0; i < n; i++)
       s->intensity[n * row + i] =
@@ -177,7 +187,8 @@ mix_band (void *data, uint32_t first, uint32_t end)
   size_t n = s->n_depths;
 
   for (uint32_t i = first; i < end; i++) {
-    float *to = s->mixed + n * i;
+    float *to = s->mixed + n * i, weights = 0;
+    bool is_whole = true;
 
     memset (to, 0, n * sizeof (*to));
     for (uint32_t k = l->first[i]; k < l->first[i + 1]; k++) {
@@ -185,9 +196,18 @@ mix_band (void *data, uint32_t first, uint32_t end)
           w->job->backward ? s->config.height - 1 - l->rows[k] : l->rows[k];
       const float *from = s->intensity + n * row;
 
+      if (s->bad && s->bad[row]) {
+        is_whole = false;
+        continue;
+      }
+      weights += l->weights[k];
       for (size_t q = 0; q < n; q++)
         to[q] += l->weights[k] * from[q];
     }
+    if (s->dead)
+      s->dead[i] = !(weights > 0);
+    for (size_t q = 0; q < n && !is_whole && weights > 0; q++)
+      to[q] /= weights;
   }
 }
 
@@ -366,8 +386,20 @@ add_band (void *data, uint32_t first, uint32_t end)
   const ImkOctbscanFinish *s = w->self;
   size_t n = s->n_depths;
 
-  for (size_t i = n * first; i < n * end; i++)
-    s->sums[i] = (s->n_summed ? s->sums[i] : 0) + s->mixed[i];
+  for (uint32_t i = first; i < end; i++) {
+    const float *from = s->mixed + n * i;
+    double *to = s->sums + n * i;
+
+    if (!s->has_summed) {
+      memset (to, 0, n * sizeof (*to));
+      s->n_summed[i] = 0;
+    }
+    if (s->dead && s->dead[i])
+      continue;
+    s->n_summed[i]++;
+    for (size_t q = 0; q < n; q++)
+      to[q] += from[q];
+  }
 }
 
 static void
@@ -377,8 +409,14 @@ mean_band (void *data, uint32_t first, uint32_t end)
   const ImkOctbscanFinish *s = w->self;
   size_t n = s->n_depths;
 
-  for (size_t i = n * first; i < n * end; i++)
-    s->mixed[i] = s->n_summed ? (float) (s->sums[i] / (double) s->n_summed) : 0;
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t count = s->has_summed ? s->n_summed[i] : 0;
+
+    if (s->dead)
+      s->dead[i] = s->has_summed && count == 0;
+    for (size_t q = n * i; q < n * (i + 1); q++)
+      s->mixed[q] = count ? (float) (s->sums[q] / count) : 0;
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -413,6 +451,7 @@ make_pictures (Work *w, const ImkOctbscanParams *params)
   const ImkOctbscanConfig *c = &s->config;
   const ImkOctbscanPicture picture = {
       .intensity = w->shown,
+      .dead = w->shown == s->intensity ? s->bad : s->dead,
       .n_ascans = s->lateral.n_ascans,
       .n_depths = s->n_depths,
       .depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN,
@@ -465,7 +504,7 @@ take_bscan (Work *w)
   if (s->sums) {
     imk_parallel_for (
         s->config.n_threads, s->lateral.n_ascans, 16, add_band, w);
-    s->n_summed++;
+    s->has_summed = true;
   }
 }
 
@@ -482,7 +521,7 @@ imk_octbscan_finish_run (ImkOctbscanFinish *self,
   if (self->sums) {
     imk_parallel_for (
         self->config.n_threads, self->lateral.n_ascans, 16, mean_band, &w);
-    self->n_summed = 0;
+    self->has_summed = false;
   }
   make_pictures (&w, params);
 }
@@ -502,6 +541,12 @@ imk_octbscan_finish_intensity (ImkOctbscanFinish *self)
   return self->intensity;
 }
 
+uint8_t *
+imk_octbscan_finish_bad (ImkOctbscanFinish *self)
+{
+  return self->bad;
+}
+
 const float *
 imk_octbscan_finish_pattern (const ImkOctbscanFinish *self)
 {
@@ -512,7 +557,7 @@ void
 imk_octbscan_finish_reset (ImkOctbscanFinish *self)
 {
   self->has_pattern = false;
-  self->n_summed = 0;
+  self->has_summed = false;
   self->track.n_seen = 0;
 }
 
@@ -550,6 +595,11 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   s->intensity = imk_octbscan_alloc (n * c->height * sizeof (float));
   s->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*s->counts));
   ok = s->intensity && s->counts;
+  if (c->type == IMK_TYPE_F32) {
+    s->bad = calloc (c->height, 1);
+    s->dead = calloc (n_rows, 1);
+    ok = ok && s->bad && s->dead;
+  }
   if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
       c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
@@ -564,7 +614,8 @@ fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
   }
   if (c->averages_bscans) {
     s->sums = imk_octbscan_alloc (n * n_rows * sizeof (double));
-    ok = ok && s->sums;
+    s->n_summed = calloc (n_rows, sizeof (*s->n_summed));
+    ok = ok && s->sums && s->n_summed;
   }
   if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
     s->profile = calloc (s->n_window, sizeof (double));
@@ -621,6 +672,9 @@ imk_octbscan_finish_free (ImkOctbscanFinish *self)
   free (self->intensity);
   free (self->mixed);
   free (self->sums);
+  free (self->n_summed);
+  free (self->bad);
+  free (self->dead);
   free (self->profile);
   free (self->reference);
   free (self->tops);

@@ -36,6 +36,8 @@ find_ends (const __grid_constant__ Finish a)
 {
   unsigned int least = 0x7fffffff, largest = 0;
 
+  if (is_dead (a, blockIdx.y, blockIdx.x))
+    return;
   for (uint32_t q = threadIdx.x; q < a.n_depths; q += blockDim.x) {
     unsigned int bits =
         __float_as_uint (intensity_at (a, blockIdx.y, blockIdx.x, q));
@@ -58,6 +60,8 @@ count_bins (const __grid_constant__ Finish a)
 {
   unsigned int *counts = a.counts + (size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS;
 
+  if (is_dead (a, blockIdx.y, blockIdx.x))
+    return;
   for (uint32_t q = threadIdx.x; q < a.n_depths; q += blockDim.x)
     atomicAdd (
         &counts[imk_octbscan_bin (
@@ -79,16 +83,22 @@ find_ranks (const __grid_constant__ Finish a)
   const unsigned int *counts =
       a.counts + (size_t) blockIdx.x * IMK_OCTBSCAN_N_BINS + threadIdx.x * run;
   __shared__ uint64_t before[RANK_THREADS];
-  uint64_t n = (uint64_t) a.n_ascans * a.n_depths, sum = 0, seen = 0;
-  const uint64_t ranks[2] = {
-      rank_of (a.params.percent_min, n), rank_of (a.params.percent_max, n)};
+  uint64_t n = 0, sum = 0, seen = 0, ranks[2];
 
   for (uint32_t i = 0; i < run; i++)
     sum += counts[i];
   before[threadIdx.x] = sum;
   __syncthreads ();
-  for (uint32_t i = 0; i < threadIdx.x; i++)
-    seen += before[i];
+  for (uint32_t i = 0; i < RANK_THREADS; i++) {
+    seen += i < threadIdx.x ? before[i] : 0;
+    n += before[i];
+  }
+  if (n == 0 && threadIdx.x == 0)
+    a.ranges[blockIdx.x] = make_float2 (0, 0);
+  if (n == 0)
+    return;
+  ranks[0] = rank_of (a.params.percent_min, n);
+  ranks[1] = rank_of (a.params.percent_max, n);
   for (int k = 0; k < 2; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;
@@ -108,6 +118,8 @@ range_of (const Finish &a, uint32_t job)
   case IMK_OCTBSCAN_RANGE_FIXED:
     return make_float2 (a.params.intensity_min, a.params.intensity_max);
   case IMK_OCTBSCAN_RANGE_MINMAX:
+    if (a.ends[2 * job] > a.ends[2 * job + 1]) /* there are no A-scans */
+      return make_float2 (0, 0);
     return make_float2 (__uint_as_float (a.ends[2 * job]),
         __uint_as_float (a.ends[2 * job + 1]));
   default:
@@ -264,7 +276,7 @@ load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
           z[i][k].x * scale - rest.x, z[i][k].y * scale - rest.y);
 
       if (row < a.height && depth0 + d < a.n_depths) {
-        if (pattern)
+        if (pattern && scale != 0)
           v = make_float2 (v.x - pattern[q].x, v.y - pattern[q].y);
         if (job.complex)
           ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = v;
@@ -428,8 +440,15 @@ cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
     c->cut (&a->mixed, jobs * image);
   if (a->pattern_mode != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
     c->cut (&a->patterns, (jobs + 1) * a->n_cameras * a->n_depths);
-  if (a->averages)
+  if (a->averages) {
     c->cut (&a->sums, image);
+    c->cut (&a->n_in_sums, image);
+  }
+  if (a->has_bad) {
+    c->cut (&a->bad, jobs * a->height);
+    c->cut (&a->dead, jobs * a->n_ascans);
+    c->cut (&a->alive, jobs * a->n_ascans);
+  }
   if (a->averages || tracks)
     c->cut (&a->shifted, jobs * image);
   if (!tracks)
@@ -481,6 +500,7 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
   a->is_identity = plan->lateral->is_identity;
   a->bidirectional = c->bidirectional;
   a->averages = c->averages_bscans;
+  a->has_bad = c->type == IMK_TYPE_F32;
   a->pattern_mode = c->fixed_pattern;
   a->pattern_segments = c->pattern_segments;
   a->tracking = c->tracking;
@@ -498,12 +518,12 @@ set_finish (Finish *a, const ImkOctbscanPlan *plan)
  * What the host remembers of B-scans. */
 
 struct History {
-  uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS];
+  bool follows[IMK_OCTBSCAN_MAX_CAMERAS];
   bool has_pattern;
   uint32_t n_summed, n_tracked;
 };
 
-/* How much of this B-scan's mean goes into the background of each camera. */
+/* Which cameras have spectra for the background. */
 static void
 follow_background (
     History *h, const ImkOctbscanConfig &c, uint32_t first_camera, Job *job)
@@ -511,15 +531,10 @@ follow_background (
   for (uint32_t i = 0; i < c.n_cameras; i++) {
     uint32_t first = (i + c.n_cameras - first_camera % c.n_cameras) % c.n_cameras;
 
-    job->follow[i] = 0;
     if (first >= c.height)
       continue;
-    if (c.background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN)
-      job->follow[i] = 1;
-    else if (h->n_followed[i] < c.background_bscans)
-      job->follow[i] = (float) ++h->n_followed[i];
-    else if (c.background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING)
-      job->follow[i] = (float) c.background_bscans;
+    job->follow[i] = h->follows[i] ? FOLLOW_NEXT : FOLLOW_FIRST;
+    h->follows[i] = true;
   }
 }
 

@@ -17,6 +17,9 @@ float *imk_octbscan_finish_z (ImkOctbscanFinish *self);
 /* Where they are to be put without that, [H][n_depths]. */
 float *imk_octbscan_finish_intensity (ImkOctbscanFinish *self);
 
+/* Which rows have no A-scan, [H]; NULL where samples are integers. */
+uint8_t *imk_octbscan_finish_bad (ImkOctbscanFinish *self);
+
 /* Forgets the B-scans so far. */
 void imk_octbscan_finish_reset (ImkOctbscanFinish *self);
 

@@ -10,24 +10,60 @@ enum { TILE = 64 /* A-scans that are turned at a time: a cache line of u8 */ };
 /* ------------------------------------------------------------------------
  * Black and white. */
 
-static void
-find_ends (const float *v, size_t n, float *low, float *high)
+static bool
+is_dead (const ImkOctbscanPicture *picture, uint32_t ascan)
 {
-  *low = *high = v[0];
-  for (size_t i = 1; i < n; i++) {
-    *low = v[i] < *low ? v[i] : *low;
-    *high = v[i] > *high ? v[i] : *high;
+  return picture->dead && picture->dead[ascan];
+}
+
+static void
+find_ends (const ImkOctbscanPicture *picture, float *low, float *high)
+{
+  bool found = false;
+
+  *low = *high = 0;
+  for (uint32_t row = 0; row < picture->n_ascans; row++) {
+    const float *v = picture->intensity + (size_t) row * picture->n_depths;
+
+    if (is_dead (picture, row))
+      continue;
+    for (uint32_t i = 0; i < picture->n_depths; i++) {
+      *low = !found || v[i] < *low ? v[i] : *low;
+      *high = !found || v[i] > *high ? v[i] : *high;
+      found = true;
+    }
   }
+}
+
+/* Returns: how many intensities were counted */
+static uint64_t
+count_bins (const ImkOctbscanPicture *picture, uint32_t *counts)
+{
+  uint64_t n = 0;
+
+  memset (counts, 0, IMK_OCTBSCAN_N_BINS * sizeof (*counts));
+  for (uint32_t row = 0; row < picture->n_ascans; row++) {
+    const float *v = picture->intensity + (size_t) row * picture->n_depths;
+
+    if (is_dead (picture, row))
+      continue;
+    for (uint32_t i = 0; i < picture->n_depths; i++)
+      counts[imk_octbscan_bin (v[i])]++;
+    n += picture->n_depths;
+  }
+  return n;
 }
 
 /* The start of the bin of the value of rank @percent of @n. */
 static float
 find_rank (const uint32_t *counts, uint64_t n, double percent)
 {
-  uint64_t rank = (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
-  uint64_t seen = 0;
+  uint64_t rank, seen = 0;
   uint32_t bin = 0;
 
+  if (n == 0)
+    return 0;
+  rank = (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
   while ((seen += counts[bin]) <= rank)
     bin++;
   return imk_octbscan_bin_start (bin);
@@ -37,7 +73,7 @@ void
 imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
     const ImkOctbscanParams *params, uint32_t *counts, float *low, float *high)
 {
-  size_t n = (size_t) picture->n_ascans * picture->n_depths;
+  uint64_t n;
 
   switch (params->range) {
   case IMK_OCTBSCAN_RANGE_FIXED:
@@ -45,14 +81,12 @@ imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
     *high = params->intensity_max;
     break;
   case IMK_OCTBSCAN_RANGE_PERCENTILE:
-    memset (counts, 0, IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-    for (size_t i = 0; i < n; i++)
-      counts[imk_octbscan_bin (picture->intensity[i])]++;
+    n = count_bins (picture, counts);
     *low = find_rank (counts, n, params->percent_min);
     *high = find_rank (counts, n, params->percent_max);
     break;
   case IMK_OCTBSCAN_RANGE_MINMAX:
-    find_ends (picture->intensity, n, low, high);
+    find_ends (picture, low, high);
     break;
   }
 }

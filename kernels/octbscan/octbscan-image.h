@@ -9,6 +9,7 @@
 /* Intensities of A-scans, @n_depths each, and how they are shown. */
 typedef struct ImkOctbscanPicture {
   const float *intensity; /* [n_ascans][n_depths] */
+  const uint8_t *dead;    /* [n_ascans], or NULL: no part in the range */
   uint32_t n_ascans, n_depths;
   bool depth_down, flips_depth;
 } ImkOctbscanPicture;

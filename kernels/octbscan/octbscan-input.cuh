@@ -15,11 +15,14 @@ enum {
 struct Arguments : Finish {
   uint32_t width;
   uint32_t reach;          /* of a mean along the spectrum, 0 for none */
-  const float *background; /* [C][N] or NULL */
-  float *means;            /* [jobs][C][N], or along each spectrum
-                            * [jobs][H][N]; or NULL */
+  const float2 *background; /* [C][N] in two parts, or NULL */
+  float2 *means;           /* [jobs][C][N], or along each spectrum
+                            * [jobs][H][N]; in two parts; or NULL */
   double *bscan_means;     /* [jobs][C][N], where the background follows them */
   double *followed;        /* [C][N] */
+  uint32_t *n_followed;    /* [C][N] B-scans in it */
+  uint32_t background_bscans;
+  bool keeps_first;
 };
 
 /* ------------------------------------------------------------------------
@@ -59,7 +62,74 @@ launch_jobs (const ImkOctbscanJob *jobs, uint32_t n_jobs,
 }
 
 /* ------------------------------------------------------------------------
+ * Spectra with a sample that is not a number have no A-scan, and no part in what
+ * others are compared with. Integers all are numbers. */
+
+/* A warp a spectrum. */
+static __global__ void
+mark_bad (const __grid_constant__ Arguments a)
+{
+  const Job &job = a.jobs[blockIdx.y];
+  uint32_t row = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
+  const float *in = (const float *) (job.in + (size_t) row * job.in_stride);
+  int wild = 0;
+
+  if (!job.in || row >= a.height)
+    return;
+  for (uint32_t x = threadIdx.x % 32; x < a.width; x += 32)
+    wild |= !imk_octbscan_is_sound (in[x]);
+  wild = __any_sync (0xffffffff, wild);
+  if (threadIdx.x % 32 == 0) {
+    a.bad[(size_t) blockIdx.y * a.height + row] = wild;
+    /* of the strategy fft it stays, that of the operator says the same */
+    ((float *) a.scales)[place_of (a, blockIdx.y, row).row] = !wild;
+  }
+}
+
+static __global__ void
+count_bad (const __grid_constant__ Arguments a)
+{
+  const Job &job = a.jobs[blockIdx.x];
+  __shared__ uint32_t n;
+
+  if (threadIdx.x == 0)
+    n = 0;
+  __syncthreads ();
+  for (uint32_t row = threadIdx.x; job.in && row < a.height; row += MIX_THREADS)
+    if (a.bad[(size_t) blockIdx.x * a.height + row])
+      atomicAdd (&n, 1);
+  __syncthreads ();
+  if (threadIdx.x == 0 && job.n_bad && job.in)
+    *job.n_bad = n;
+}
+
+static ImkStatus
+launch_bad (const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t rows =
+      grid (dim3 (imk_div_up (a.height, MIX_THREADS / 32), a.n_jobs),
+          dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (MIX_THREADS), stream);
+  ImkStatus status = IMK_OK;
+
+  if (a.bad)
+    status = IMK_CUDA_LAUNCH (error, rows, mark_bad, a);
+  if (a.bad && status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, jobs, count_bad, a);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
  * Means: sums of integers are exact. */
+
+static __device__ float2
+split (double mean)
+{
+  float2 parts;
+
+  imk_octbscan_split (mean, &parts.x, &parts.y);
+  return parts;
+}
 
 template <typename Sample> struct SumOf {
   typedef int64_t Type;
@@ -75,7 +145,8 @@ find_means (const __grid_constant__ Arguments a)
   typedef typename SumOf<Sample>::Type Sum;
   __shared__ Sum sums[SUM_GROUPS][SUM_COLUMNS];
   const Job &job = a.jobs[blockIdx.z];
-  uint32_t camera = blockIdx.y, n = 0;
+  __shared__ uint32_t counts[SUM_GROUPS];
+  uint32_t camera = blockIdx.y, n = 0, n_sound = 0;
   uint32_t x = blockIdx.x * SUM_COLUMNS + threadIdx.x;
   uint32_t first =
       (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
@@ -86,22 +157,31 @@ find_means (const __grid_constant__ Arguments a)
     return;
   if (first < a.height)
     n = (a.height - first - 1) / a.n_cameras + 1;
-  if (x < a.width)
-    for (uint32_t i = threadIdx.y; i < n; i += SUM_GROUPS) {
-      size_t row = first + (size_t) i * a.n_cameras;
+  for (uint32_t i = threadIdx.y; i < n; i += SUM_GROUPS) {
+    size_t row = first + (size_t) i * a.n_cameras;
 
+    if (is_bad (a, blockIdx.z, row))
+      continue;
+    n_sound++;
+    if (x < a.width)
       sum += ((const Sample *) (job.in + row * job.in_stride))[x];
-    }
+  }
   sums[threadIdx.y][threadIdx.x] = sum;
+  if (threadIdx.x == 0)
+    counts[threadIdx.y] = n_sound;
   __syncthreads ();
   if (threadIdx.y != 0 || x >= a.width)
     return;
-  for (uint32_t g = 1; g < SUM_GROUPS; g++)
+  n = n_sound;
+  for (uint32_t g = 1; g < SUM_GROUPS; g++) {
     sum += sums[g][threadIdx.x];
+    n += counts[g];
+  }
+  /* a NaN is the mean of a B-scan that has none */
   if (a.bscan_means)
-    a.bscan_means[to] = n ? (double) sum / n : 0;
+    a.bscan_means[to] = n ? (double) sum / n : (double) NAN;
   else
-    a.means[to] = n ? (float) ((double) sum / n) : 0;
+    a.means[to] = split (n ? (double) sum / n : 0);
 }
 
 /* Backgrounds that remember, jobs in their order. */
@@ -110,20 +190,29 @@ follow_means (const __grid_constant__ Arguments a)
 {
   uint32_t x = blockIdx.x * ROLL_THREADS + threadIdx.x, camera = blockIdx.y;
   size_t at = (size_t) camera * a.width + x;
+  uint32_t n;
   double m;
 
   if (x >= a.width)
     return;
   m = a.followed[at];
+  n = a.n_followed[at];
   for (uint32_t j = 0; j < a.n_jobs; j++) {
     size_t here = (size_t) j * a.n_cameras * a.width + at;
-    float share = a.jobs[j].follow[camera];
+    double mean = a.bscan_means[here];
+    Follow follow = (Follow) a.jobs[j].follow[camera];
 
-    if (share > 0)
-      m = imk_octbscan_background (m, a.bscan_means[here], share);
-    a.means[here] = (float) m;
+    if (follow == FOLLOW_FIRST)
+      n = 0;
+    if (follow != FOLLOW_NONE && isfinite (mean) &&
+        !(a.keeps_first && n >= a.background_bscans)) {
+      n += n < a.background_bscans;
+      m = imk_octbscan_background (m, mean, n);
+    }
+    a.means[here] = split (m);
   }
   a.followed[at] = m;
+  a.n_followed[at] = n;
 }
 
 /* Along each spectrum; a thread a sample. */
@@ -144,7 +233,7 @@ roll_means (const __grid_constant__ Arguments a)
   for (uint32_t i = first; i < end; i++)
     sum += in[i];
   a.means[((size_t) blockIdx.z * a.height + row) * a.width + x] =
-      (float) ((double) sum / (end - first));
+      split ((double) sum / (end - first));
 }
 
 template <typename Sample>
@@ -195,7 +284,7 @@ launch_means (
 /* ------------------------------------------------------------------------
  * Spectra. */
 
-static __device__ const float *
+static __device__ const float2 *
 mean_of (const Arguments &a, uint32_t job, uint32_t camera, uint32_t row)
 {
   if (a.reach)
@@ -205,12 +294,12 @@ mean_of (const Arguments &a, uint32_t job, uint32_t camera, uint32_t row)
   return a.background ? a.background + (size_t) camera * a.width : nullptr;
 }
 
-/* 0 behind the end. */
+/* The first difference is exact near the mean. 0 behind the end. */
 template <typename Sample>
 static __device__ float
-sample_at (const Sample *in, const float *mean, uint32_t x, uint32_t width)
+sample_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width)
 {
   if (x >= width)
     return 0;
-  return (float) in[x] - (mean ? mean[x] : 0);
+  return mean ? ((float) in[x] - mean[x].x) - mean[x].y : (float) in[x];
 }

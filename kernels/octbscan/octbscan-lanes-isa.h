@@ -16,12 +16,13 @@ typedef float ISA_NAME (Vector) __attribute__ ((vector_size (4 * LANES)));
 
 #define DEFINE_LOAD(Sample, type) \
   FUNCTION void ISA_NAME (load_##type) (const void *from, \
-      const float *restrict mean, uint32_t n, float *restrict to) \
+      const float *restrict high, const float *restrict low, uint32_t n, \
+      float *restrict to) \
   { \
     const Sample *restrict a = from; \
 \
     for (uint32_t i = 0; i < n; i++) \
-      to[i] = (float) a[i] - mean[i]; \
+      to[i] = ((float) a[i] - high[i]) - low[i]; \
   } \
 \
   FUNCTION void ISA_NAME (sum_##type) ( \
@@ -37,6 +38,16 @@ DEFINE_LOAD (uint8_t, u8)
 DEFINE_LOAD (uint16_t, u16)
 DEFINE_LOAD (int16_t, i16)
 DEFINE_LOAD (float, f32)
+
+FUNCTION bool
+ISA_NAME (is_sound) (const float *a, uint32_t n)
+{
+  uint32_t wild = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    wild |= !imk_octbscan_is_sound (a[i]);
+  return !wild;
+}
 
 FUNCTION void
 ISA_NAME (pack) (const float *restrict a, const float *restrict b,
@@ -267,6 +278,7 @@ static const ImkOctbscanLoops ISA_NAME (loops) = {
         ISA_NAME (load_f32)},
     .sum = {ISA_NAME (sum_u8), ISA_NAME (sum_u16), ISA_NAME (sum_i16),
         ISA_NAME (sum_f32)},
+    .is_sound = ISA_NAME (is_sound),
     .pack = ISA_NAME (pack),
     .turn = ISA_NAME (turn),
     .widen = ISA_NAME (widen),

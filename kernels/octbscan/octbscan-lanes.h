@@ -11,10 +11,14 @@
 enum { IMK_OCTBSCAN_N_LANES = 16 };
 
 typedef struct ImkOctbscanLoops {
-  /* to[i] = (a[i] - mean[i]); types u8, u16, i16, f32 */
-  void (*load[4]) (const void *a, const float *mean, uint32_t n, float *to);
+  /* to[i] = (a[i] - high[i]) - low[i], the two parts of a mean: the first
+   * difference is exact near the mean; types u8, u16, i16, f32 */
+  void (*load[4]) (const void *a, const float *high, const float *low,
+      uint32_t n, float *to);
   /* sums[i] += a[i] */
   void (*sum[4]) (const void *a, uint32_t n, double *sums);
+  /* Returns: whether all samples are within IMK_OCTBSCAN_MOST_SAMPLE */
+  bool (*is_sound) (const float *a, uint32_t n);
   /* Two spectra as one complex one, times @taper. */
   void (*pack) (const float *a, const float *b, const float *taper, uint32_t n,
       float *to);

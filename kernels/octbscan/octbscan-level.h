@@ -13,6 +13,26 @@
 /* Intensities below have the dB of this one. */
 #define IMK_OCTBSCAN_LEAST 1e-20f
 
+/* A spectrum with a sample beyond this, or with a NaN, has no A-scan: its sums
+ * would not fit into float32. */
+#define IMK_OCTBSCAN_MOST_SAMPLE 1e15f
+
+IMK_OCTBSCAN_INLINE int
+imk_octbscan_is_sound (float sample)
+{
+  return sample <= IMK_OCTBSCAN_MOST_SAMPLE &&
+         sample >= -IMK_OCTBSCAN_MOST_SAMPLE;
+}
+
+/* A mean in two parts. float32 has 1/256 of a count left at 65535; what that
+ * leaves of a mean would be the same in all A-scans, and so a layer. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_split (double mean, float *high, float *low)
+{
+  *high = (float) mean;
+  *low = (float) (mean - *high);
+}
+
 typedef union ImkOctbscanBits {
   float value;
   uint32_t bits;

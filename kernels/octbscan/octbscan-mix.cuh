@@ -27,16 +27,17 @@ struct Job {
   size_t db_stride, linear_stride, complex_stride;
   ImkType db_type, linear_type;
   float *enface, *track;
-  uint32_t *wide;
+  uint32_t *wide, *n_bad;
   bool backward, has_images, db_is_linear;
   uint32_t pattern;  /* entry of patterns that is taken off */
   bool finds_pattern;
   uint32_t n_summed; /* B-scans in the mean, this one among them */
   uint32_t n_tracked; /* B-scans that tracking has seen before */
-  /* what its difference to the background is divided by that is added to it,
-   * 0: nothing is */
-  float follow[IMK_OCTBSCAN_MAX_CAMERAS];
+  uint8_t follow[IMK_OCTBSCAN_MAX_CAMERAS]; /* Follow */
 };
+
+/* Whether a camera has spectra that a background can take in. */
+enum Follow { FOLLOW_NONE, FOLLOW_FIRST, FOLLOW_NEXT };
 
 static Job
 job_of (const ImkOctbscanJob *job)
@@ -67,6 +68,7 @@ job_of (const ImkOctbscanJob *job)
   if (job->track)
     j.track = (float *) job->track->data;
   j.wide = job->wide;
+  j.n_bad = job->n_bad;
   j.backward = job->backward;
   j.db_is_linear = job->db_is_linear;
   j.has_images = job->db || job->linear || job->enface;
@@ -87,11 +89,17 @@ struct Finish {
   ImkOctbscanProjection projection;
   uint32_t enface_top, n_slab;
   bool is_identity, bidirectional, averages;
+  bool has_bad; /* samples may be other than numbers */
   bool is_mixed; /* images are of mixed */
   ImkOctbscanParams params;
   const Job *jobs;
   const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
-  const float *scales;    /* likewise, what makes Z of them */
+  const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
+                           * that has none */
+  uint8_t *bad;           /* [jobs][H] those, NULL: there are none */
+  uint8_t *dead;          /* [jobs][n_ascans] columns without one, likewise */
+  uint8_t *alive; /* [jobs][n_ascans] columns with one in a mean of B-scans */
+  uint32_t *n_in_sums;    /* [n_ascans][n_depths] */
   float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last is kept */
   uint32_t *lateral_first, *lateral_rows; /* of ImkOctbscanLateral */
   float *lateral_weights;
@@ -159,7 +167,7 @@ z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
   float scale = a.scales[p.row];
 
   z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
-  if (a.patterns) {
+  if (a.patterns && scale != 0) {
     float2 pattern = a.patterns[((size_t) a.jobs[job].pattern * a.n_cameras +
                                     p.camera) *
                                     a.n_depths +
@@ -168,6 +176,12 @@ z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
     z = make_float2 (z.x - pattern.x, z.y - pattern.y);
   }
   return z;
+}
+
+static __device__ bool
+is_bad (const Finish &a, uint32_t job, size_t row)
+{
+  return a.bad && a.bad[(size_t) job * a.height + row];
 }
 
 /* ------------------------------------------------------------------------
@@ -193,22 +207,26 @@ find_patterns (const __grid_constant__ Finish a)
     uint32_t i0 = (uint32_t) ((uint64_t) n_rows * k / n);
     uint32_t i1 = (uint32_t) ((uint64_t) n_rows * (k + 1) / n);
     double re = 0, im = 0, squares = 0, variance;
+    uint32_t n_sound = 0;
 
     for (uint32_t i = i0; i < i1; i++) {
       size_t row = first_row_of (a, blockIdx.z, camera) +
                    (first + i * a.n_cameras) / a.n_cameras;
       float2 z = a.products[row * a.n_depths + depth];
 
+      if (a.scales[row] == 0)
+        continue;
+      n_sound++;
       z = make_float2 (
           z.x * a.scales[row] - rest.x, z.y * a.scales[row] - rest.y);
       re += z.x;
       im += z.y;
       squares += (double) z.x * z.x + (double) z.y * z.y;
     }
-    re /= i1 - i0;
-    im /= i1 - i0;
-    variance = squares / (i1 - i0) - re * re - im * im;
-    if (variance < least) {
+    re /= n_sound;
+    im /= n_sound;
+    variance = squares / n_sound - re * re - im * im;
+    if (n_sound > 1 && variance < least) {
       least = variance;
       pattern = make_float2 ((float) re, (float) im);
     }
@@ -225,7 +243,8 @@ mix_rows (const __grid_constant__ Finish a)
 {
   uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, ascan = blockIdx.y;
   const Job &job = a.jobs[blockIdx.z];
-  float sum = 0;
+  float sum = 0, weights = 0;
+  bool is_whole = true;
 
   if (depth >= a.n_depths || !job.in)
     return;
@@ -233,10 +252,20 @@ mix_rows (const __grid_constant__ Finish a)
        k++) {
     uint32_t row = job.backward ? a.height - 1 - a.lateral_rows[k]
                                 : a.lateral_rows[k];
-    float2 z = z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
+    float2 z;
 
+    if (is_bad (a, blockIdx.z, row)) {
+      is_whole = false;
+      continue;
+    }
+    z = z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
+    weights += a.lateral_weights[k];
     sum += a.lateral_weights[k] * imk_octbscan_intensity (z.x, z.y);
   }
+  if (!is_whole && weights > 0)
+    sum /= weights;
+  if (a.dead && depth == 0)
+    a.dead[(size_t) blockIdx.z * a.n_ascans + ascan] = !(weights > 0);
   a.mixed[((size_t) blockIdx.z * a.n_ascans + ascan) * a.n_depths + depth] =
       sum;
 }
@@ -482,30 +511,58 @@ shift_and_add (const __grid_constant__ Finish a)
 {
   uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, ascan = blockIdx.y;
   size_t at = (size_t) ascan * a.n_depths + depth;
+  uint32_t n;
   double sum;
 
   if (depth >= a.n_depths)
     return;
   sum = a.averages ? a.sums[at] : 0;
+  n = a.averages ? a.n_in_sums[at] : 0;
   for (uint32_t j = 0; j < a.n_jobs; j++) {
     const Job &job = a.jobs[j];
+    uint8_t *dead =
+        a.dead ? a.dead + (size_t) j * a.n_ascans + ascan : nullptr;
     int64_t from = (int64_t) depth - (a.shifts ? a.shifts[j] : 0);
     float value = 0;
 
     if (job.in && from >= 0 && from < a.n_depths)
       value = mixed_row (a, j, ascan)[from];
     if (a.averages) {
-      sum = job.in && job.n_summed == 1 ? value : sum + value;
-      value = job.n_summed ? (float) (sum / job.n_summed) : 0;
+      if (job.n_summed == (job.in ? 1 : 0)) {
+        sum = 0;
+        n = 0;
+      }
+      if (job.in && !(dead && *dead)) {
+        sum += value;
+        n++;
+      }
+      value = n ? (float) (sum / n) : 0;
     }
     a.shifted[(size_t) j * a.n_ascans * a.n_depths + at] = value;
+    if (a.averages && a.alive && depth == 0)
+      a.alive[(size_t) j * a.n_ascans + ascan] = n > 0;
   }
-  if (a.averages)
+  if (a.averages) {
     a.sums[at] = sum;
+    a.n_in_sums[at] = n;
+  }
 }
 
 /* ------------------------------------------------------------------------
  * What images are of. */
+
+/* A column without an A-scan has no part in what is black and white. */
+static __device__ bool
+is_dead (const Finish &a, uint32_t job, uint32_t ascan)
+{
+  size_t at = (size_t) job * a.n_ascans + ascan;
+
+  if (!a.bad)
+    return false;
+  if (a.averages)
+    return !a.alive[at];
+  return a.is_mixed ? a.dead[at] : a.bad[(size_t) job * a.height + ascan];
+}
 
 static __device__ float
 intensity_at (const Finish &a, uint32_t job, uint32_t ascan, uint32_t depth)

@@ -60,19 +60,25 @@ warp_maximum (float value)
 }
 
 /* What is taken off a sample: of integers an integer. */
-static __device__ float
-reference_at (const float *mean, uint32_t x, bool rounds)
+static __device__ float2
+reference_at (const float2 *mean, uint32_t x, bool rounds)
 {
-  float m = mean ? mean[x] : 0;
+  float2 m = mean ? mean[x] : make_float2 (0, 0);
 
-  return rounds ? rintf (m) : m;
+  return rounds ? make_float2 (rintf (m.x), 0) : m;
+}
+
+static __device__ float
+less (float sample, float2 reference)
+{
+  return (sample - reference.x) - reference.y;
 }
 
 /* Four samples less their reference, 0 behind the end; one load where the rows
  * of the image allow it. */
 template <typename Sample>
 static __device__ float4
-four_at (const Sample *in, const float *mean, uint32_t x, uint32_t width,
+four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width,
     bool rounds)
 {
   struct alignas (4 * sizeof (Sample)) Four {
@@ -84,11 +90,11 @@ four_at (const Sample *in, const float *mean, uint32_t x, uint32_t width,
     const Four f = *(const Four *) (in + x);
 
     for (uint32_t i = 0; i < 4; i++)
-      v[i] = (float) f.v[i] - reference_at (mean, x + i, rounds);
+      v[i] = less ((float) f.v[i], reference_at (mean, x + i, rounds));
   } else {
     for (uint32_t i = 0; i < 4; i++)
       if (x + i < width)
-        v[i] = (float) in[x + i] - reference_at (mean, x + i, rounds);
+        v[i] = less ((float) in[x + i], reference_at (mean, x + i, rounds));
   }
   return make_float4 (v[0], v[1], v[2], v[3]);
 }
@@ -160,12 +166,14 @@ split_row (const Operator &o, size_t row, const At &at, int half, uint32_t *wide
 
 /* Of four values of a background what rounding has left, 0 behind the end. */
 static __device__ float4
-four_rests (const float *mean, uint32_t x, uint32_t width)
+four_rests (const float2 *mean, uint32_t x, uint32_t width)
 {
   float v[4];
 
   for (uint32_t i = 0; i < 4; i++)
-    v[i] = x + i < width ? mean[x + i] - rintf (mean[x + i]) : 0;
+    v[i] = x + i < width
+               ? (mean[x + i].x - rintf (mean[x + i].x)) + mean[x + i].y
+               : 0;
   return make_float4 (v[0], v[1], v[2], v[3]);
 }
 
@@ -184,16 +192,20 @@ split_spectra (const __grid_constant__ Arguments a, const Operator o)
   if (row < a.height) {
     const Place place = place_of (a, j, row);
     const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
-    const float *mean = mean_of (a, j, place.camera, row);
+    const float2 *mean = mean_of (a, j, place.camera, row);
+    const bool is_black = is_bad (a, j, row);
     const auto at = [=] (uint32_t x) {
-      return four_at (in, mean, x, a.width, o.has_integers);
+      return is_black ? make_float4 (0, 0, 0, 0)
+                      : four_at (in, mean, x, a.width, o.has_integers);
     };
 
     split_row (o, place.row, at, -1, wide);
+    if (is_black && threadIdx.x % 32 == 0)
+      o.scales[place.row] = 0;
   } else {
     uint32_t camera = (row - a.height) / N_RESTS;
     uint32_t half = (row - a.height) % N_RESTS;
-    const float *mean = mean_of (a, j, camera, 0);
+    const float2 *mean = mean_of (a, j, camera, 0);
     const auto at = [=] (uint32_t x) {
       return four_rests (mean, x, a.width);
     };

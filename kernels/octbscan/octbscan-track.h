@@ -25,9 +25,7 @@ typedef struct ImkOctbscanMotion {
 IMK_OCTBSCAN_INLINE double
 imk_octbscan_background (double m, double mean, double share)
 {
-  if (share == 1 || !isfinite (m))
-    return mean;
-  return isfinite (mean) ? m + (mean - m) / share : m;
+  return share == 1 ? mean : m + (mean - m) / share;
 }
 
 /* P at a depth, where @n A-scans have @sum. */

@@ -101,7 +101,7 @@ load_sample (const Arguments &a, uint32_t j, uint32_t camera, uint32_t i,
       (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
   uint32_t row = first + i * a.n_cameras;
 
-  if (row >= a.height || !job.in)
+  if (row >= a.height || !job.in || is_bad (a, j, row))
     return 0;
   return sample_at ((const Sample *) (job.in + (size_t) row * job.in_stride),
       mean_of (a, j, camera, row), x, a.width);

@@ -218,22 +218,20 @@ copy_floats (const double *from, size_t n, float **to, ImkError *error)
 
 /* What the backend is given for the time of its create. */
 static ImkStatus
-fill_plan (ImkOctbscanPlan *plan, float **operators, float **background,
-    float **pattern, ImkOctbscanLateral **lateral, ImkError *error)
+fill_plan (ImkOctbscanPlan *plan, float **operators, float **pattern,
+    ImkOctbscanLateral **lateral, ImkError *error)
 {
   const ImkOctbscanConfig *c = plan->config;
   ImkStatus status = imk_octbscan_lateral_new (c, lateral, error);
 
-  if (status == IMK_OK && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    status = copy_floats (
-        c->background, (size_t) c->n_cameras * c->width, background, error);
   if (status == IMK_OK && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
     status = copy_floats (
         c->pattern, 2 * (size_t) c->n_cameras * plan->n_depths, pattern, error);
   if (status == IMK_OK && c->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = make_operators (plan, operators, error);
   plan->operators = *operators;
-  plan->background = *background;
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    plan->background = c->background;
   plan->pattern = *pattern;
   plan->lateral = *lateral;
   return status;
@@ -244,14 +242,13 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 {
   ImkOctbscanConfig chosen = *config;
   ImkOctbscanPlan plan = {&chosen, imk_octbscan_n_depths (config)};
-  float *operators = NULL, *background = NULL, *pattern = NULL;
+  float *operators = NULL, *pattern = NULL;
   ImkOctbscanLateral *lateral = NULL;
   ImkOctbscanChain *chain = NULL;
   ImkStatus status;
 
   chosen.strategy = s->config.strategy;
-  status =
-      fill_plan (&plan, &operators, &background, &pattern, &lateral, error);
+  status = fill_plan (&plan, &operators, &pattern, &lateral, error);
   if (status == IMK_OK && s->on_device &&
       chosen.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
     status = imk_octbscan_chain_new (&chosen, &chain, error);
@@ -260,7 +257,6 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
     status = s->backend->create (&plan, &s->params, &s->state, error);
   imk_octbscan_chain_free (chain);
   free (operators);
-  free (background);
   free (pattern);
   imk_octbscan_lateral_free (lateral);
   return status;
@@ -422,6 +418,24 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
                                 self->state, jobs, n_jobs, stream, error);
 }
 
+/* Pixels without an A-scan are 0; they say nothing about the others. */
+static void
+find_lit_range (const float *intensity, size_t n,
+    const ImkOctbscanParams *params, uint32_t *counts, float *low, float *high)
+{
+  float *lit = malloc (n * sizeof (*lit) + 1);
+  ImkOctbscanPicture picture = {
+      .intensity = lit ? lit : intensity, .n_ascans = 1};
+  size_t n_lit = 0;
+
+  for (size_t i = 0; lit && i < n; i++)
+    if (intensity[i] > 0)
+      lit[n_lit++] = intensity[i];
+  picture.n_depths = (uint32_t) (lit ? n_lit : n);
+  imk_octbscan_picture_range (&picture, params, counts, low, high);
+  free (lit);
+}
+
 /* As rows of intensities, which need no turning. */
 ImkStatus
 imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
@@ -452,7 +466,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    imk_octbscan_picture_range (&picture, &params, counts, &low, &high);
+    find_lit_range (intensity, n, &params, counts, &low, &high);
     imk_octbscan_picture_write (&picture, db, low, high, out, pool, 1);
   }
   imk_octbscan_pool_free (pool);

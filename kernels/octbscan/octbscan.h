@@ -97,8 +97,7 @@ typedef enum ImkOctbscanWindow {
                                  * them they are interpolated linearly */
 } ImkOctbscanWindow;
 
-/* m_c, what is taken off every spectrum of a camera. A mean over several
- * B-scans leaves out those whose own is not finite. */
+/* m_c, what is taken off every spectrum of a camera. */
 typedef enum ImkOctbscanBackground {
   IMK_OCTBSCAN_BACKGROUND_MEAN,    /* the mean of this camera's spectra in this
                                     * B-scan (eq. 2.2); sums are exact */
@@ -121,7 +120,8 @@ typedef enum ImkOctbscanBackground {
  * `pattern_segments` of them in a row (fewer, so that each has at least two);
  * at each depth the pattern is the mean of Z over the segment where
  * mean |Z|^2 - |mean Z|^2 is least, the first of equals. A camera with one
- * A-scan has none; nor has one where no segment is finite. */
+ * A-scan has none; nor has one where no segment has two, see
+ * imk_octbscan_process. */
 typedef enum ImkOctbscanFixedPattern {
   IMK_OCTBSCAN_FIXED_PATTERN_NONE,
   IMK_OCTBSCAN_FIXED_PATTERN_MINVAR, /* of each B-scan */
@@ -329,6 +329,9 @@ typedef struct ImkOctbscanConfig {
  * made of this B-scan is of no use: the caller gives the job again with NULL.
  * All jobs of a call have one, or it is as if none had; none with
  * imk_octbscan_has_history
+ * @n_bad: NULL; or such a word, which gets the number of A-scans that the
+ * B-scan does not have because a sample is not a number, see
+ * imk_octbscan_process. It stays as it is for integers
  *
  * Images are as the orientation says, see imk_octbscan_size. With
  * averages_bscans each job adds its B-scan; one that wants db, linear or enface
@@ -342,7 +345,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *enface;
   ImkImage *track;
   bool backward, db_is_linear;
-  uint32_t *wide;
+  uint32_t *wide, *n_bad;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;
@@ -390,8 +393,10 @@ ImkStatus imk_octbscan_update (
  *   done
  *
  * Float results agree with exact arithmetic to 1e-5 of the rms of Z over the
- * B-scan, on both backends and with both strategies. A sample that is not a
- * number blackens the A-scans of its camera in that B-scan.
+ * B-scan, on both backends and with both strategies. Where a sample is not a
+ * number, is infinite or is beyond 1e15, its A-scan alone is black, Z and I are
+ * 0: it has no part in backgrounds, fixed patterns, means of A-scans and
+ * B-scans, and what is black and white.
  * Returns: IMK_ERROR_IMAGE, images untouched; IMK_ERROR_DEVICE, undefined */
 ImkStatus imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error);

@@ -10,6 +10,15 @@ extern "C" {
 
 enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
 
+/* det A / (tr A)^3 of lights in one plane, or in one direction, is rounding up
+ * to here, whatever their number; a cone of 5 degrees has 3e-6. */
+#define IMK_PHOTOSTEREO_MIN_VOLUME 1e-6f
+
+/* With adaptive thresholds, a residual may be as many times the rms residual:
+ * the 8 % that are larger in noise are little loss, and outliers among few
+ * lights raise the rms themselves. */
+#define IMK_PHOTOSTEREO_RESIDUAL_FACTOR 1.75f
+
 /* A saturation that no sample has. */
 #define IMK_PHOTOSTEREO_NEVER 65536u
 
@@ -71,7 +80,9 @@ typedef struct ImkPhotostereoPlan {
 /* The solver; thresholds with their defaults filled in. */
 typedef struct ImkPhotostereoParams {
   ImkPhotostereoRobust robust;
-  bool relative;
+  bool relative; /* thresholds are fractions of |n'| */
+  bool adaptive; /* relative, and see IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE; only
+                  * with ROBUST_THRESHOLDS */
   float t_min, t_max, t_res;
   bool readmit;
   uint32_t max_iterations, min_lights;

@@ -32,7 +32,7 @@ imk_photostereo_check_params (const ImkPhotostereoConfig *c, ImkError *error)
   if ((status = check_choice ("robust", c->robust,
            IMK_PHOTOSTEREO_ROBUST_HUBER + 1, error)) != IMK_OK ||
       (status = check_choice ("threshold-mode", c->thresholds,
-           IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE + 1, error)) != IMK_OK ||
+           IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE + 1, error)) != IMK_OK ||
       (status = check_range ("t-min", c->t_min, -1, 1e6, error)) != IMK_OK ||
       (status = check_range ("t-max", c->t_max, -1, 1e6, error)) != IMK_OK ||
       (status = check_range ("t-res", c->t_res, -1, 1e6, error)) != IMK_OK ||

@@ -28,6 +28,9 @@
 #define weigh NAME (weigh)
 #define sweep NAME (sweep)
 #define sweep_lights NAME (sweep_lights)
+#define weigh_solution NAME (weigh_solution)
+#define mean_square NAME (mean_square)
+#define third_brightest NAME (third_brightest)
 #define first_test NAME (first_test)
 #define next_test NAME (next_test)
 #define is_good NAME (is_good)
@@ -360,12 +363,79 @@ sweep_lights (const Group *g, const Test *t, Solver solver, Reals round)
 }
 
 /* ------------------------------------------------------------------------
+ * The lights of a solution. */
+
+/* Returns: the weight of a light in the solution
+ * @x, @y, @z: its light vector */
+INLINE Reals
+weigh_solution (const Group *g, Reals grey, Reals x, Reals y, Reals z,
+    uint32_t at, Solver solver)
+{
+  const Test *t = &g->test;
+  Masks used;
+  /* lights that were dropped after the solution belong to it */
+  Reals w = weigh (g, t, grey, t->x * x + t->y * y + t->z * z - grey, at,
+      solver == SOLVER_DROP ? SOLVER_READMIT : solver, x, &used);
+
+  if (solver == SOLVER_DROP)
+    w = (Reals) ((Masks) w &
+                 (load (g->chunk->scratch->dropped + at) > g->last_round));
+  return w;
+}
+
+/* Returns: the mean square residual of the solution */
+FUNCTION Reals
+mean_square (const Group *g, Solver solver)
+{
+  const Chunk *c = g->chunk;
+  Reals rr = {0};
+
+  for (uint32_t i = 0; i < c->n_lights; i++) {
+    const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
+    uint32_t at = i * CHUNK + g->offset;
+    Reals k = load (c->scratch->factors + at);
+    Reals grey = load (c->scratch->grey + at);
+    Reals x = k * (lamp->x - g->pixel_x);
+    Reals y = k * (lamp->y - c->pixel_y);
+    Reals z = k * lamp->z;
+    Reals w = weigh_solution (g, grey, x, y, z, at, solver);
+    Reals r = g->solution.x * x + g->solution.y * y + g->solution.z * z - grey;
+
+    rr += w * r * r;
+  }
+  return rr / g->n;
+}
+
+/* Of the grey values that are not clipped: a highlight is seen under one or two
+ * of few lights. 0 with fewer than three. */
+FUNCTION Reals
+third_brightest (const Group *g)
+{
+  Reals top[3] = {{0}};
+
+  for (uint32_t i = 0; i < g->chunk->n_lights; i++) {
+    Reals v = load (g->chunk->scratch->grey + i * CHUNK + g->offset);
+
+    v = select_lanes (v < IMK_PHOTOSTEREO_CLIPPED, v, (Reals){0});
+    for (int j = 0; j < 3; j++) {
+      Masks more = (Masks) (v > top[j]);
+      Reals less = select_lanes (more, top[j], v);
+
+      top[j] = select_lanes (more, v, top[j]);
+      v = less;
+    }
+  }
+  return top[2];
+}
+
+/* ------------------------------------------------------------------------
  * All rounds. */
 
-/* Absolute limits of the grey value need no solution, nor does it to see that a
- * sample is clipped; nothing else is known before the first. */
+/* Limits of the grey value need no solution where they are absolute or go by
+ * the grey values of the pixel, nor does it to see that a sample is clipped;
+ * nothing else is known before the first. */
 INLINE Test
-first_test (const ImkPhotostereoParams *p)
+first_test (const Group *g, const ImkPhotostereoParams *p)
 {
   Test t = {.x = {0}};
   bool limits = p->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p->relative;
@@ -374,14 +444,17 @@ first_test (const ImkPhotostereoParams *p)
   t.lo += limits ? p->t_min : -INFINITY;
   t.hi += limits ? p->t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit += INFINITY;
+  if (p->adaptive)
+    t.lo = p->t_min * third_brightest (g);
   return t;
 }
 
 INLINE Test
-next_test (const ImkPhotostereoParams *p, const Solution *s)
+next_test (const Group *g, const ImkPhotostereoParams *p, Solver solver)
 {
+  const Solution *s = &g->solution;
   Test t = {.x = s->x, .y = s->y, .z = s->z};
-  Reals unit = {0};
+  Reals unit = {0}, rms;
 
   unit += 1;
   for (uint32_t i = 0; p->relative && i < VECTOR_SIZE / sizeof (float); i++)
@@ -389,13 +462,20 @@ next_test (const ImkPhotostereoParams *p, const Solution *s)
   t.lo = p->t_min * unit;
   t.hi = p->t_max * unit;
   t.limit = p->t_res * unit;
+  if (p->adaptive) {
+    rms = mean_square (g, solver);
+    for (uint32_t i = 0; i < VECTOR_SIZE / sizeof (float); i++)
+      rms[i] = IMK_PHOTOSTEREO_RESIDUAL_FACTOR * sqrtf (rms[i]);
+    t.limit = select_lanes (rms > t.limit, rms, t.limit);
+  }
   return t;
 }
 
 INLINE Masks
 is_good (const Solution *s, Reals n, float min_lights, float min_condition)
 {
-  return (n >= min_lights) & (s->condition >= min_condition) & (s->norm2 > 0) &
+  return (n >= min_lights) & (s->condition >= min_condition) &
+         (s->volume >= IMK_PHOTOSTEREO_MIN_VOLUME) & (s->norm2 > 0) &
          (s->norm2 < INFINITY);
 }
 
@@ -423,7 +503,7 @@ solve_rounds (Group *g, Masks wanted)
   Sums sums;
   Masks active;
 
-  g->test = first_test (p);
+  g->test = first_test (g, p);
   sums = sweep_lights (g, &g->test, solver, round);
   g->solution = solve_sums (&sums);
   g->n = sums.n;
@@ -433,7 +513,7 @@ solve_rounds (Group *g, Masks wanted)
   active =
       p->robust == IMK_PHOTOSTEREO_ROBUST_NONE ? g->valid ^ g->valid : g->valid;
   for (uint32_t i = 1; i < p->max_iterations && any_lane (active); i++) {
-    Test test = next_test (p, &g->solution);
+    Test test = next_test (g, p, solver);
     Solution s;
     Masks good, same;
 
@@ -481,16 +561,9 @@ measure (const Group *g, Reals *albedo, Reals *residual)
     Reals x = k * (lamp->x - g->pixel_x);
     Reals y = k * (lamp->y - c->pixel_y);
     Reals z = k * lamp->z;
-    Reals r = g->test.x * x + g->test.y * y + g->test.z * z - grey;
     Reals s = g->solution.x * x + g->solution.y * y + g->solution.z * z;
-    Masks used;
-    /* lights that were dropped after the solution belong to it */
-    Reals w = weigh (g, &g->test, grey, r, at,
-        solver == SOLVER_DROP ? SOLVER_READMIT : solver, s, &used);
+    Reals w = weigh_solution (g, grey, x, y, z, at, solver);
 
-    if (solver == SOLVER_DROP)
-      w = (Reals) ((Masks) w &
-                   (load (c->scratch->dropped + at) > g->last_round));
     rr += w * (s - grey) * (s - grey);
     ss += w * s * s;
     for (uint32_t j = 0; c->has_colours && j < n_planes; j++)
@@ -590,6 +663,9 @@ static const Isa isa = {solve_chunk, look_at_row};
 #undef weigh
 #undef sweep
 #undef sweep_lights
+#undef weigh_solution
+#undef mean_square
+#undef third_brightest
 #undef first_test
 #undef next_test
 #undef is_good

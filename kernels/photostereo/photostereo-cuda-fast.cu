@@ -114,7 +114,7 @@ imk_photostereo_cuda_is_fast (
 {
   return p->n_planes == 1 && !p->table && !p->dark && !p->white &&
          p->led_lobe == 0 && later_threads (p) > 0 &&
-         params->robust != IMK_PHOTOSTEREO_ROBUST_HUBER;
+         params->robust != IMK_PHOTOSTEREO_ROBUST_HUBER && !params->adaptive;
 }
 
 typedef void (*Kernel) (const Arguments);

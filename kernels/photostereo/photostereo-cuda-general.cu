@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The solver for whatever there is: colours, calibration, lobes, Huber's
- * weights. A thread owns a pixel and goes through all lights in every round; a
- * warp ends when its pixels do. Light vectors are computed anew each round:
- * that is cheaper than reading them. Of the arithmetic of the CPU's loops it
- * differs by fused additions and the approximate reciprocal root. */
+ * weights, adaptive thresholds. A thread owns a pixel and goes through all
+ * lights in every round; a warp ends when its pixels do. Light vectors are
+ * computed anew each round: that is cheaper than reading them. Of the
+ * arithmetic of the CPU's loops it differs by fused additions and the
+ * approximate reciprocal root. */
 #include "photostereo/photostereo-cuda.h"
 
 /* ------------------------------------------------------------------------
@@ -217,24 +218,90 @@ sweep (const Arguments &a, const Test &t, uint32_t set, bool first,
   return sums;
 }
 
-static __device__ __forceinline__ Test
-first_test (const ImkPhotostereoParams &p)
+/* Returns: the weight of the @j-th light of the set in the solution
+ * @x, @y, @z: its light vector */
+template <Solver SOLVER>
+static __device__ __forceinline__ float
+weigh_solution (const Arguments &a, const State &s, uint32_t j, const Pixel &at,
+    float grey, float x, float y, float z)
 {
+  const Test &t = s.test;
+  float w = weigh<SOLVER> (t, grey,
+      __fmaf_rn (t.x, x, __fmaf_rn (t.y, y, __fmaf_rn (t.z, z, -grey))));
+
+  return SOLVER != DROP || *kept_word (a, s.set, j / 32, at.at) >> (j % 32) & 1
+             ? w
+             : 0;
+}
+
+/* Returns: the mean square residual of the solution */
+template <typename Sample, Solver SOLVER>
+static __device__ __noinline__ float
+mean_square (const Arguments &a, const State &s, const Pixel &at)
+{
+  float rr = 0;
+
+  for (uint32_t j = 0; j < a.n_lights; j++) {
+    const ImkPhotostereoLamp &lamp = a.plan.lamps[a.lights[j]];
+    float grey = grey_at<Sample> (a, lamp, j, at), x, y, z, w, r;
+
+    light_vector (a.plan, lamp, at, x, y, z);
+    w = weigh_solution<SOLVER> (a, s, j, at, grey, x, y, z);
+    r = s.solution.x * x + s.solution.y * y + s.solution.z * z - grey;
+    rr += w * r * r;
+  }
+  return rr / s.n;
+}
+
+/* Of the grey values that are not clipped, as on the CPU. */
+template <typename Sample>
+static __device__ __noinline__ float
+third_brightest (const Arguments &a, const Pixel &at)
+{
+  float first = 0, second = 0, third = 0;
+
+  for (uint32_t j = 0; j < a.n_lights; j++) {
+    float v = grey_at<Sample> (a, a.plan.lamps[a.lights[j]], j, at), less;
+
+    v = v < IMK_PHOTOSTEREO_CLIPPED ? v : 0;
+    less = fminf (v, first);
+    first = fmaxf (v, first);
+    third = fmaxf (fminf (less, second), third);
+    second = fmaxf (less, second);
+  }
+  return third;
+}
+
+template <typename Sample>
+static __device__ __forceinline__ Test
+first_test (const Arguments &a, const Pixel &at)
+{
+  const ImkPhotostereoParams &p = a.params;
   bool limits = p.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS && !p.relative;
   Test t = {};
 
-  t.lo = limits ? p.t_min : -INFINITY;
+  t.lo = p.adaptive ? p.t_min * third_brightest<Sample> (a, at)
+         : limits   ? p.t_min
+                    : -INFINITY;
   t.hi = limits ? p.t_max : IMK_PHOTOSTEREO_CLIPPED;
   t.limit = INFINITY;
   return t;
 }
 
+template <typename Sample, Solver SOLVER>
 static __device__ __forceinline__ Test
-next_test (const ImkPhotostereoParams &p, const Solution &s)
+next_test (const Arguments &a, const State &state, const Pixel &at)
 {
+  const ImkPhotostereoParams &p = a.params;
+  const Solution &s = state.solution;
   float unit = p.relative ? sqrtf (s.norm2) : 1;
+  Test t = {s.x, s.y, s.z, p.t_min * unit, p.t_max * unit, p.t_res * unit};
 
-  return Test{s.x, s.y, s.z, p.t_min * unit, p.t_max * unit, p.t_res * unit};
+  if (SOLVER != HUBER && p.adaptive)
+    t.limit =
+        fmaxf (t.limit, IMK_PHOTOSTEREO_RESIDUAL_FACTOR *
+                            sqrtf (mean_square<Sample, SOLVER> (a, state, at)));
+  return t;
 }
 
 static __device__ __forceinline__ bool
@@ -257,11 +324,11 @@ solve_rounds (const Arguments &a, const Pixel &at)
   bool active;
   Sums sums;
 
-  state.test = first_test (p);
   if (a.n_lights < 3 || !is_wanted (a, at.x, at.y))
     return state;
   if (a.grey)
     fill_grey<Sample> (a, at);
+  state.test = first_test<Sample> (a, at);
   sums = sweep<Sample, SOLVER> (a, state.test, 0, true, at);
   state.solution = solve_sums (&sums);
   state.n = sums.n;
@@ -270,7 +337,7 @@ solve_rounds (const Arguments &a, const Pixel &at)
   state.valid = is_good (state.solution, sums.n, 3, p.min_condition);
   active = state.valid && p.robust != IMK_PHOTOSTEREO_ROBUST_NONE;
   for (uint32_t round = 1; round < p.max_iterations && active; round++) {
-    Test test = next_test (p, state.solution);
+    Test test = next_test<Sample, SOLVER> (a, state, at);
     Solution s;
 
     sums = sweep<Sample, SOLVER> (a, test, state.set, false, at);
@@ -307,11 +374,7 @@ measure (
     float x, y, z, predicted, w;
 
     light_vector (p, lamp, at, x, y, z);
-    w = weigh<SOLVER> (s.test, grey,
-        __fmaf_rn (s.test.x, x,
-            __fmaf_rn (s.test.y, y, __fmaf_rn (s.test.z, z, -grey))));
-    if (SOLVER == DROP)
-      w = *kept_word (a, s.set, j / 32, at.at) >> (j % 32) & 1 ? w : 0;
+    w = weigh_solution<SOLVER> (a, s, j, at, grey, x, y, z);
     predicted = s.solution.x * x + s.solution.y * y + s.solution.z * z;
     rr += w * (predicted - grey) * (predicted - grey);
     ss += w * predicted * predicted;

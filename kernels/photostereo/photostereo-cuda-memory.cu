@@ -84,12 +84,12 @@ static size_t
 scratch_size (const Arguments *a)
 {
   const ImkPhotostereoPlan *p = &a->plan;
-
-  return may_be_fast (p)
-             ? (a->n_words + 2) * sizeof (uint32_t) +
-                   (9 + N_STATES) * sizeof (float)
-             : 2 * a->n_words * sizeof (uint32_t) +
+  size_t general = 2 * a->n_words * sizeof (uint32_t) +
                    (p->n_planes > 1 ? p->n_lights : 0) * sizeof (float);
+  size_t fast =
+      (a->n_words + 2) * sizeof (uint32_t) + (9 + N_STATES) * sizeof (float);
+
+  return may_be_fast (p) && fast > general ? fast : general;
 }
 
 static uint32_t

@@ -157,7 +157,8 @@ typedef ResultOf<3> Result;
 static __device__ __forceinline__ bool
 is_good (const Solution &s, float n, float min_lights, float min_condition)
 {
-  return n >= min_lights && s.condition >= min_condition && s.norm2 > 0 &&
+  return n >= min_lights && s.condition >= min_condition &&
+         s.volume >= IMK_PHOTOSTEREO_MIN_VOLUME && s.norm2 > 0 &&
          s.norm2 < INFINITY;
 }
 
@@ -249,7 +250,7 @@ ImkStatus imk_photostereo_cuda_put (const Arguments *arguments, const Put *put,
     cudaStream_t stream, ImkError *error);
 
 /* photostereo-cuda-fast.cu: one plane, samples as they are, lamps without a
- * lobe, least squares or thresholds. */
+ * lobe, least squares or thresholds that are not adaptive. */
 bool imk_photostereo_cuda_is_fast (
     const ImkPhotostereoPlan *plan, const ImkPhotostereoParams *params);
 /* Adds packets @first to @end, of which all lights are there, to the sums. */

@@ -187,7 +187,7 @@ static ImkStatus
 parse_light (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
     ImkPhotostereoLights *list)
 {
-  double v[MAX_COLUMNS];
+  double v[MAX_COLUMNS] = {0};
   ImkStatus status = parse_numbers (r, tokens, n_tokens, n, v);
   ImkPhotostereoLight light;
 
@@ -203,23 +203,71 @@ parse_light (Reader *r, const Token *tokens, uint32_t n_tokens, uint32_t n,
   return status != IMK_OK ? status : append (r, list, &light);
 }
 
+/* How many tokens at the end of a line are numbers, up to 6; the first is a
+ * name. */
+static uint32_t
+count_numbers (
+    const Reader *r, const Token *tokens, uint32_t n_tokens, double values[6])
+{
+  Reader quiet = *r;
+  uint32_t n = 0;
+
+  quiet.error = NULL;
+  while (n < 6 && n + 1 < n_tokens &&
+         parse_number (&quiet, &tokens[n_tokens - n - 1], &values[5 - n]) ==
+             IMK_OK)
+    n++;
+  return n;
+}
+
+static bool
+is_unit (const double v[3])
+{
+  return fabs (sqrt (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) - 1) <= 0.01;
+}
+
+/* Names may end in numbers: "IMG 2024 05 17 x y z" is no "name x y z r g b". An
+ * intensity is above 0, and where the last three numbers alone are unit vectors
+ * it is these that are the directions.
+ * Returns: 6 when all lines are "name x y z r g b", else 3; the caller reads
+ * the lines again */
+static uint32_t
+lp_columns (Reader r)
+{
+  Token tokens[MAX_TOKENS];
+  bool all_first = true, all_last = true;
+  uint32_t n;
+
+  while (next_line (&r, tokens, &n)) {
+    double v[6] = {0};
+
+    if (count_numbers (&r, tokens, n, v) < 6 || !(v[3] > 0) || !(v[4] > 0) ||
+        !(v[5] > 0))
+      return 3;
+    all_first = all_first && is_unit (v);
+    all_last = all_last && is_unit (v + 3);
+  }
+  return all_last && !all_first ? 3 : 6;
+}
+
 static ImkStatus
 parse_lp (Reader *r, uint32_t count, ImkPhotostereoLights *list)
 {
   Token tokens[MAX_TOKENS];
-  uint32_t n;
+  uint32_t n, columns = lp_columns (*r);
   ImkStatus status = IMK_OK;
 
   while (status == IMK_OK && next_line (r, tokens, &n)) {
     if (n < 4)
       return imk_error_set (r->error, IMK_ERROR_FILE,
-          "%s, line %u: %u words; a line of an .lp file is a name and x, y, z.",
+          "%s, line %u: %u words; a line of an .lp file is a name and x, y, z, "
+          "and may have the intensities of red, green, blue.",
           r->name, r->line, n);
     if (list->n == count)
       return imk_error_set (r->error, IMK_ERROR_FILE,
           "%s, line %u: one light more than the %u that the first line says.",
           r->name, r->line, count);
-    status = parse_light (r, tokens, n, 3, list);
+    status = parse_light (r, tokens, n, columns, list);
   }
   if (status == IMK_OK && list->n != count)
     status = imk_error_set (r->error, IMK_ERROR_FILE,
@@ -275,8 +323,9 @@ guess_kind (const ImkPhotostereoLights *list)
 
   for (uint32_t i = 0; i < list->n; i++) {
     const ImkPhotostereoLight *l = &list->lights[i];
+    const double v[] = {l->x, l->y, l->z};
 
-    n_unit += fabs (sqrt (l->x * l->x + l->y * l->y + l->z * l->z) - 1) <= 0.01;
+    n_unit += is_unit (v);
   }
   return n_unit == list->n ? IMK_PHOTOSTEREO_KIND_DIRECTIONS
          : n_unit == 0     ? IMK_PHOTOSTEREO_KIND_POSITIONS

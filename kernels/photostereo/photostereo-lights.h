@@ -60,8 +60,9 @@ typedef struct ImkPhotostereoLights {
  * What begins with '{' is a .dome file of Relight (JSON): `directions`,
  * `positionsSphere` or `positions3d` as `lightConfiguration` says, and
  * `ledAdjust` for the intensities. What begins with a line of one number is an
- * .lp file of the RTI tools: the count, then "name x y z" lines; a name may
- * hold spaces. All else is plain text: a line of "x y z", "x y z i" or "x y z
+ * .lp file of the RTI tools: the count, then "name x y z" lines, or all of them
+ * "name x y z r g b" with the intensities; a name may hold spaces, and end in
+ * numbers. All else is plain text: a line of "x y z", "x y z i" or "x y z
  * r g b" each light, with an intensity or those of red, green, blue. Empty
  * lines and what follows a '#' are left out. Numbers have a dot in every
  * locale.

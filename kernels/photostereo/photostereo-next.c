@@ -31,14 +31,17 @@ adjugate (const Matrix a, Matrix adj)
   return a[0] * adj[0] + a[1] * adj[1] + a[2] * adj[2];
 }
 
+/* Returns: 0 as well where the solver finds rounding only */
 static double
 condition_of (const Matrix a)
 {
   Matrix adj;
-  double det = adjugate (a, adj);
-  double trace = (a[0] + a[3] + a[5]) * (adj[0] + adj[3] + adj[5]);
+  double det = adjugate (a, adj), trace = a[0] + a[3] + a[5];
+  double least = IMK_PHOTOSTEREO_MIN_VOLUME * trace * trace * trace;
 
-  return trace > 0 && det > 0 ? det / trace : 0;
+  return trace > 0 && det > 0 && det >= least
+             ? det / (trace * (adj[0] + adj[3] + adj[5]))
+             : 0;
 }
 
 double

@@ -204,16 +204,29 @@ imk_photostereo_make_plan (
 ImkPhotostereoParams
 imk_photostereo_params_of (const ImkPhotostereoConfig *c, uint32_t n_lights)
 {
-  static const float defaults[2][3] = {
-      {0.04f, 0.98f, 0.03f}, {0.1f, 1.3f, 0.15f}};
-  bool relative = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE ||
-                  (c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_AUTO &&
-                      n_lights >= IMK_PHOTOSTEREO_AUTO_LIGHTS);
-  const float *t = defaults[relative];
+  /* absolute, relative, adaptive: t_min, t_max, t_res */
+  static const float defaults[3][3] = {
+      {0.04f, 0.98f, 0.03f}, {0.1f, 1.3f, 0.15f}, {0.1f, 1.3f, 0.05f}};
+  static const uint32_t min_lights[3] = {3, 6, 4};
+  ImkPhotostereoThresholds mode = c->thresholds;
+  bool relative, adaptive;
+  const float *t;
+  uint32_t set;
+
+  if (mode == IMK_PHOTOSTEREO_THRESHOLDS_AUTO)
+    mode = n_lights < IMK_PHOTOSTEREO_AUTO_LIGHTS
+               ? IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE
+               : IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
+  relative = mode != IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+  adaptive = mode == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE &&
+             c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+  set = (uint32_t) relative + adaptive;
+  t = defaults[set];
 
   return (ImkPhotostereoParams){
       .robust = c->robust,
       .relative = relative,
+      .adaptive = adaptive,
       .t_min = c->t_min < 0 ? t[0] : (float) c->t_min,
       .t_max = c->t_max < 0 ? t[1] : (float) c->t_max,
       .t_res = c->t_res >= 0                               ? (float) c->t_res
@@ -221,9 +234,7 @@ imk_photostereo_params_of (const ImkPhotostereoConfig *c, uint32_t n_lights)
                                                            : t[2],
       .readmit = c->readmit,
       .max_iterations = c->max_iterations,
-      .min_lights = c->min_lights ? c->min_lights
-                    : relative    ? 6
-                                  : 3,
+      .min_lights = c->min_lights ? c->min_lights : min_lights[set],
       .min_condition = (float) c->min_condition,
       .y_down = c->y_down,
   };

@@ -19,7 +19,9 @@ typedef struct Sums {
 typedef struct Solution {
   REAL x, y, z;   /* n' = A^-1 b */
   REAL norm2;     /* n'.n' */
-  REAL condition; /* det A / (tr A tr adj A); NaN when A is 0 */
+  REAL condition; /* det A / (tr A tr adj A); NaN when A is 0, and rounding
+                   * divided by rounding when @volume is */
+  REAL volume;    /* det A / (tr A)^3 */
 } Solution;
 
 INLINE Solution
@@ -32,12 +34,14 @@ solve_sums (const Sums *s)
   REAL cyz = s->xy * s->xz - s->xx * s->yz;
   REAL czz = s->xx * s->yy - s->xy * s->xy;
   REAL det = s->xx * cxx + s->xy * cxy + s->xz * cxz;
+  REAL trace = s->xx + s->yy + s->zz;
   Solution r;
 
   r.x = (cxx * s->x + cxy * s->y + cxz * s->z) / det;
   r.y = (cxy * s->x + cyy * s->y + cyz * s->z) / det;
   r.z = (cxz * s->x + cyz * s->y + czz * s->z) / det;
   r.norm2 = r.x * r.x + r.y * r.y + r.z * r.z;
-  r.condition = det / ((s->xx + s->yy + s->zz) * (cxx + cyy + czz));
+  r.condition = det / (trace * (cxx + cyy + czz));
+  r.volume = det / (trace * trace * trace);
   return r;
 }

@@ -61,10 +61,19 @@ typedef enum ImkPhotostereoRobust {
 
 /* The unit of t_min, t_max and t_res. */
 typedef enum ImkPhotostereoThresholds {
-  IMK_PHOTOSTEREO_THRESHOLDS_AUTO,     /* ABSOLUTE below 20 lights */
+  IMK_PHOTOSTEREO_THRESHOLDS_AUTO,     /* ADAPTIVE below 20 lights, else
+                                        * RELATIVE */
   IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, /* grey values */
   IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, /* |n'| of the pixel: independent of
                                         * exposure, albedo and colour */
+  IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE, /* the same, but the first solution
+                                        * takes the lights with G > t_min times
+                                        * the third largest G of the pixel
+                                        * that is not clipped, and a residual
+                                        * may be as large as t_res or 1.75
+                                        * times the rms residual of the last
+                                        * solution, whichever is larger.
+                                        * With HUBER as RELATIVE */
 } ImkPhotostereoThresholds;
 
 #define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
@@ -111,14 +120,15 @@ typedef enum ImkPhotostereoThresholds {
  *   pixel that are looked at
  * @robust, @thresholds: see there
  * @t_min, @t_max: a light counts where t_min < G < t_max; negative for the
- *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative
+ *   default: 0.04 and 0.98 absolute, 0.1 and 1.3 relative and adaptive
  * @t_res: and where |n'.L - G| <= t_res (the paper compares squares); negative
- *   for the default: 0.03 absolute, 0.15 relative, and for HUBER 0.02
+ *   for the default: 0.03 absolute, 0.15 relative, 0.05 adaptive, and for HUBER
+ *   0.02
  *   HUBER has no t_min and t_max
  * @readmit: a light that was left out may come back; the paper says no
  * @max_iterations: solutions at most, the first one included; at least 1
  * @min_lights: a later solution needs as many, or the last good one stays; 0
- *   for 3 absolute, 6 relative. The first needs 3
+ *   for 3 absolute, 6 relative, 4 adaptive. The first needs 3
  * @min_condition: of a solution, 0..1: see IMK_PHOTOSTEREO_CONDITION; 1e-4 lies
  *   between coplanar lights (3e-6) and 12 lights near the camera (1e-2)
  * @y_down: the y of normals that come out points down

@@ -313,12 +313,12 @@ GST_START_TEST (test_results_are_known_by_the_number_and_times_of_their_frame)
     GstBuffer *in = check_noise (&s.info, i), *out;
     GstReferenceTimestampMeta *camera;
 
-    GST_BUFFER_OFFSET (in) = 1000 + i; /* of another count */
+    GST_BUFFER_OFFSET (in) = 1000 + i; /* as the camera counts */
     gst_buffer_add_reference_timestamp_meta (in, clock, 7 + i, 2);
     check_push (s.h, in, GST_FLOW_OK);
     out = check_pull (s.h);
-    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (out), i);
-    fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (out), i + 1);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET (out), 1000 + i);
+    fail_unless_equals_uint64 (GST_BUFFER_OFFSET_END (out), 1001 + i);
     fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i * 40 * GST_MSECOND);
     camera = gst_buffer_get_reference_timestamp_meta (out, clock);
     fail_unless (camera != NULL);

@@ -89,6 +89,51 @@ GST_START_TEST (test_tensors_are_taken)
 }
 GST_END_TEST
 
+/* Four tensors, of which the second and the third have spectra that are not
+ * numbers: columns of their images are black, others are as they would be. */
+GST_START_TEST (test_black_ascans_are_counted)
+{
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  gst_harness_set_src_caps_str (r.pads[SRC],
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=60:11:1:1,framerate=100/1");
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *in = tensor_new (IMK_TYPE_F32, 60), *out;
+    GstMapInfo map;
+    guint n_black = 0;
+
+    gst_buffer_map (in, &map, GST_MAP_READWRITE);
+    if (i == 1 || i == 2)
+      ((gfloat *) map.data)[60 * 3 + 7] = NAN;
+    if (i == 2)
+      ((gfloat *) map.data)[60 * 4 + 59] = INFINITY;
+    gst_buffer_unmap (in, &map);
+    check_push (r.pads[SRC], in, GST_FLOW_OK);
+    out = check_pull (r.pads[SRC]);
+    gst_buffer_map (out, &map, GST_MAP_READ);
+    for (guint x = 0; x < HEIGHT; x++) {
+      guint sum = 0;
+
+      for (guint y = 0; y < DEPTHS; y++)
+        sum += map.data[y * GST_ROUND_UP_4 (HEIGHT) + x];
+      n_black += sum == 0;
+    }
+    gst_buffer_unmap (out, &map);
+    gst_buffer_unref (out);
+    fail_unless_equals_int (n_black, i % 3 ? i : 0);
+  }
+  fail_unless_equals_uint64 (check_stat (r.element, "bad-ascans"), 3);
+  check_message_says (check_message (r.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_DECODE, "1 A-scans are black");
+  fail_unless_equals_int (
+      check_count_messages (r.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  run_free (&r);
+}
+GST_END_TEST
+
 GST_START_TEST (test_wrong_tensors_are_said)
 {
   static const gchar *const dimensions[] = {
@@ -336,6 +381,7 @@ octbscan_input_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_tensors_are_taken, 0, 2);
+  tcase_add_loop_test (tc, test_black_ascans_are_counted, 0, 2);
   tcase_add_test (tc, test_wrong_tensors_are_said);
   tcase_add_loop_test (
       tc, test_sizes_that_are_too_large_are_said, 0, G_N_ELEMENTS (too_large));

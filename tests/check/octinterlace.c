@@ -260,11 +260,11 @@ GST_START_TEST (test_incomplete_bscans_are_left_out)
 }
 GST_END_TEST
 
-/* What stands behind a gap says so, or lines of both sides would become one
- * B-scan. */
+/* What stands behind a segment or a gap says so, or lines of both sides would
+ * become one B-scan. */
 GST_START_TEST (test_gaps_are_marked)
 {
-  static const gboolean marked[] = {FALSE, TRUE, FALSE};
+  static const gboolean marked[] = {TRUE, TRUE, FALSE};
   Run r = run_new ("octinterlace", 2);
 
   push_with_a_hole (&r);
@@ -442,14 +442,27 @@ GST_START_TEST (test_the_format_changes_while_playing)
 }
 GST_END_TEST
 
-/* What a seek has put before the segment is not shown. */
+static GstSegment
+get_segment (GstHarness *h)
+{
+  GstEvent *event = gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0);
+  GstSegment segment;
+
+  fail_unless (event != NULL);
+  gst_event_copy_segment (event, &segment);
+  gst_event_unref (event);
+  return segment;
+}
+
+/* What a seek has put before the segment is not shown. The segment is that of
+ * the cameras, so the position and the running time are. */
 GST_START_TEST (test_frames_before_the_segment_are_left_out)
 {
   Run r = run_new ("octinterlace", 2);
-  GstSegment segment;
+  GstSegment segment, received;
 
   gst_segment_init (&segment, GST_FORMAT_TIME);
-  segment.start = segment.time = 3 * PERIOD + PERIOD / 2;
+  segment.start = segment.time = segment.position = 3 * PERIOD + PERIOD / 2;
   for (guint camera = 0; camera < 2; camera++)
     gst_harness_push_event (
         r.cameras[camera], gst_event_new_segment (&segment));
@@ -463,7 +476,14 @@ GST_START_TEST (test_frames_before_the_segment_are_left_out)
 
     gst_buffer_extract (out, 0, &sample, 2);
     fail_unless_equals_int (sample, sample_at (0, i, 0, 0));
-    fail_unless_equals_uint64 (GST_BUFFER_PTS (out), i == 3 ? 0 : PERIOD / 2);
+    received = get_segment (r.src);
+    received.position = segment.position; /* of the element that pushes */
+    fail_unless (gst_segment_is_equal (&received, &segment));
+    fail_unless_equals_uint64 (
+        GST_BUFFER_PTS (out), i == 3 ? segment.start : i * PERIOD);
+    fail_unless_equals_uint64 (gst_segment_to_running_time (&received,
+                                   GST_FORMAT_TIME, GST_BUFFER_PTS (out)),
+        i == 3 ? 0 : PERIOD / 2);
     fail_unless_equals_uint64 (
         GST_BUFFER_DURATION (out), i == 3 ? PERIOD / 2 : PERIOD);
     gst_buffer_unref (out);

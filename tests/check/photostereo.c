@@ -1076,9 +1076,11 @@ GST_END_TEST
 GST_START_TEST (test_lights_that_cannot_do_are_said_before)
 {
   static const gchar *const files[] = {"1\na 0 0 1\n",
-      "2\na 0 0 1\nb 0.6 0 0.8\n", "0 0 1\n0.6 0 0.8\n-0.6 0 0.8\n0.8 0 0.6\n"};
-  static const gchar *const words[] = {
-      "1 lights", "2 lights", "nearly in one plane"};
+      "2\na 0 0 1\nb 0.6 0 0.8\n", "0 0 1\n0.6 0 0.8\n-0.6 0 0.8\n0.8 0 0.6\n",
+      "0.36 0.48 0.8\n0.36 0.48 0.8\n0.36 0.48 0.8\n0.36 0.48 0.8\n",
+      "0 0 -1\n0.6 0 -0.8\n-0.6 0 -0.8\n0 0.6 -0.8\n"};
+  static const gchar *const words[] = {"1 lights", "2 lights",
+      "nearly in one plane", "nearly in one plane", "All 4 lights of"};
 
   for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
     g_autofree gchar *path = write_file ("few.lp", files[i]);
@@ -1088,6 +1090,45 @@ GST_START_TEST (test_lights_that_cannot_do_are_said_before)
     ps_caps (&ps, "GRAY8"); /* no picture has come */
     check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[i]);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+/* Of 155 pixels, the first @n_black are black in all pictures. */
+GST_START_TEST (test_many_pixels_without_normal_are_said)
+{
+  static const struct {
+    guint n_black;
+    const gchar *words; /* NULL: nothing is said */
+  } cases[] = {{0, NULL}, {7, NULL},
+      {8, "5.2 % of the pixels in the mask (8 of 155) have no normal"},
+      {150, "96.8 % of the pixels in the mask (150 of 155)"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    Ps ps = ps_new ("", "normal", NULL);
+
+    ps_caps (&ps, "GRAY8");
+    for (guint j = 0; j < N_LIGHTS; j++) {
+      GstBuffer *buffer = picture (&ps, j);
+      GstVideoFrame frame;
+
+      fail_unless (
+          gst_video_frame_map (&frame, &ps.info, buffer, GST_MAP_READWRITE));
+      for (guint k = 0; k < cases[i].n_black; k++)
+        ((guint8 *) GST_VIDEO_FRAME_PLANE_DATA (
+            &frame, 0))[k / WIDTH * GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0) +
+                        k % WIDTH] = 0;
+      gst_video_frame_unmap (&frame);
+      check_push (ps.sink, buffer, GST_FLOW_OK);
+    }
+    if (cases[i].words)
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, cases[i].words);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
     ps_free (&ps);
   }
 }
@@ -1533,6 +1574,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_bad_indices_are_refused);
   tcase_add_test (tc, test_bad_settings_are_refused);
   tcase_add_test (tc, test_lights_that_cannot_do_are_said_before);
+  tcase_add_test (tc, test_many_pixels_without_normal_are_said);
   tcase_add_test (tc, test_a_picture_among_the_lamps_is_said);
   tcase_add_test (tc, test_black_and_saturated_pictures_are_said);
   tcase_add_test (tc, test_clipped_pictures_do_not_bend_the_plane_and_are_said);

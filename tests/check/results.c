@@ -120,7 +120,7 @@ GST_START_TEST (test_the_fields_are_as_documented)
   check_data (result);
   fail_unless (gst_structure_get_boolean (result, "by-field", &by_field));
   fail_if (by_field);
-  fail_unless_equals_int (gst_structure_n_fields (result), 13);
+  fail_unless_equals_int (gst_structure_n_fields (result), 14);
   gst_buffer_unref (buffer);
 }
 GST_END_TEST;

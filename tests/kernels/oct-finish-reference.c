@@ -19,13 +19,20 @@ typedef struct State {
   uint32_t n_tracked;
   double *reference; /* [n_window] */
   double *sums;
-  uint32_t n_summed;
+  uint32_t *n_summed; /* [n_ascans] */
+  bool *is_dead;      /* [n_ascans] of this B-scan */
 } State;
 
 static uint32_t
 camera_of (const ImkOctbscanConfig *c, const OctBscan *b, uint32_t row)
 {
   return (row + b->first_camera) % c->n_cameras;
+}
+
+static bool
+has_ascan (const ImkOctbscanConfig *c, const OctBscan *b, uint32_t row)
+{
+  return oct_reference_is_sound (b->x + (size_t) row * c->width, c->width);
 }
 
 /* ------------------------------------------------------------------------
@@ -41,7 +48,7 @@ follow_background (const ImkOctbscanConfig *c, State *s, const OctBscan *b)
     double n = 0, share;
 
     for (uint32_t r = 0; r < c->height; r++)
-      n += camera_of (c, b, r) == camera;
+      n += camera_of (c, b, r) == camera && has_ascan (c, b, r);
     if (n == 0 || (first && s->n_background[camera] >= c->background_bscans))
       continue;
     s->n_background[camera]++;
@@ -50,12 +57,9 @@ follow_background (const ImkOctbscanConfig *c, State *s, const OctBscan *b)
       double *m = &s->background[(size_t) camera * c->width + i], sum = 0;
 
       for (uint32_t r = 0; r < c->height; r++)
-        if (camera_of (c, b, r) == camera)
+        if (camera_of (c, b, r) == camera && has_ascan (c, b, r))
           sum += b->x[(size_t) r * c->width + i];
-      if (!isfinite (*m))
-        *m = sum / n;
-      else if (isfinite (sum) || s->n_background[camera] == 1)
-        *m += (sum / n - *m) / share;
+      *m += (sum / n - *m) / share;
     }
   }
 }
@@ -138,14 +142,18 @@ find_pattern (const ImkOctbscanConfig *c, State *s, const OctBscan *b)
       for (uint32_t k = 0; k < n_segments; k++) {
         uint32_t from = n * k / n_segments, to = n * (k + 1) / n_segments;
         double complex mean = 0;
-        double variance = 0;
+        double variance = 0, n_sound = 0;
 
         for (uint32_t i = from; i < to; i++)
-          mean += z_at (s, b, rows[i], q) / (to - from);
+          n_sound += has_ascan (c, b, rows[i]);
         for (uint32_t i = from; i < to; i++)
-          variance +=
-              pow (cabs (z_at (s, b, rows[i], q) - mean), 2) / (to - from);
-        if (variance < least) {
+          if (has_ascan (c, b, rows[i]))
+            mean += z_at (s, b, rows[i], q) / n_sound;
+        for (uint32_t i = from; i < to; i++)
+          if (has_ascan (c, b, rows[i]))
+            variance +=
+                pow (cabs (z_at (s, b, rows[i], q) - mean), 2) / n_sound;
+        if (n_sound > 1 && variance < least) {
           least = variance;
           best = mean;
         }
@@ -171,17 +179,18 @@ take_pattern_off (const ImkOctbscanConfig *c, State *s, OctBscan *b)
           s->pattern[(size_t) camera_of (c, b, r) * s->n_depths + q];
       double *z = b->z + 2 * ((size_t) r * s->n_depths + q);
 
-      z[0] -= creal (p);
-      z[1] -= cimag (p);
+      z[0] -= has_ascan (c, b, r) ? creal (p) : 0;
+      z[1] -= has_ascan (c, b, r) ? cimag (p) : 0;
     }
 }
 
 /* ------------------------------------------------------------------------
  * A-scans of the image. */
 
+/* @part: (out): how much of it there is, 1 when all is */
 static double
 intensity_at (const ImkOctbscanConfig *c, const State *s, const OctBscan *b,
-    double position, uint32_t q)
+    double position, uint32_t q, double *part)
 {
   uint32_t left = (uint32_t) fmin (floor (position), c->height - 1.0);
   uint32_t right = left + 1 < c->height ? left + 1 : left;
@@ -191,6 +200,7 @@ intensity_at (const ImkOctbscanConfig *c, const State *s, const OctBscan *b,
     left = c->height - 1 - left;
     right = c->height - 1 - right;
   }
+  *part = (1 - t) * has_ascan (c, b, left) + t * has_ascan (c, b, right);
   return (1 - t) * pow (cabs (z_at (s, b, left, q)), 2) +
          t * pow (cabs (z_at (s, b, right, q)), 2);
 }
@@ -213,7 +223,7 @@ column_position (const ImkOctbscanConfig *c, uint32_t j)
 }
 
 static double *
-mix (const ImkOctbscanConfig *c, const State *s, const OctBscan *b)
+mix (const ImkOctbscanConfig *c, State *s, const OctBscan *b)
 {
   double *to = calloc ((size_t) s->n_ascans * s->n_depths, sizeof (*to));
   bool flips =
@@ -223,12 +233,15 @@ mix (const ImkOctbscanConfig *c, const State *s, const OctBscan *b)
     uint32_t at = flips ? s->n_ascans - 1 - i : i;
 
     for (uint32_t q = 0; q < s->n_depths; q++) {
-      double sum = 0, n = 0;
+      double sum = 0, n = 0, part;
 
       for (uint32_t j = i * c->average_ascans;
-           j < (i + 1) * c->average_ascans && j < c->height; j++, n++)
-        sum += intensity_at (c, s, b, column_position (c, j), q);
-      to[(size_t) at * s->n_depths + q] = sum / n;
+           j < (i + 1) * c->average_ascans && j < c->height; j++) {
+        sum += intensity_at (c, s, b, column_position (c, j), q, &part);
+        n += part;
+      }
+      to[(size_t) at * s->n_depths + q] = n > 1e-9 ? sum / n : 0;
+      s->is_dead[at] = !(n > 1e-9);
     }
   }
   return to;
@@ -391,7 +404,7 @@ track (
 static void
 add (State *s, const double *intensity, int64_t shift)
 {
-  for (uint32_t i = 0; i < s->n_ascans; i++)
+  for (uint32_t i = 0; i < s->n_ascans; i++) {
     for (int64_t q = 0; q < s->n_depths; q++) {
       int64_t from = q - shift;
 
@@ -399,7 +412,8 @@ add (State *s, const double *intensity, int64_t shift)
         s->sums[(size_t) i * s->n_depths + q] +=
             intensity[(size_t) i * s->n_depths + from];
     }
-  s->n_summed++;
+    s->n_summed[i] += !s->is_dead[i];
+  }
 }
 
 static void
@@ -408,8 +422,11 @@ finish (const ImkOctbscanConfig *c, State *s, OctBscan *b)
   size_t n = (size_t) s->n_ascans * s->n_depths;
   uint32_t end = s->n_depths - c->enface_bottom;
 
-  for (size_t i = 0; i < n; i++)
-    b->intensity[i] = s->n_summed ? s->sums[i] / s->n_summed : 0;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t n_summed = s->n_summed[i / s->n_depths];
+
+    b->intensity[i] = n_summed ? s->sums[i] / n_summed : 0;
+  }
   for (uint32_t i = 0; i < s->n_ascans; i++) {
     const double *v = b->intensity + (size_t) i * s->n_depths;
     double sum = 0, most = 0;
@@ -423,7 +440,7 @@ finish (const ImkOctbscanConfig *c, State *s, OctBscan *b)
                        : sum / (end - c->enface_top);
   }
   memset (s->sums, 0, n * sizeof (*s->sums));
-  s->n_summed = 0;
+  memset (s->n_summed, 0, s->n_ascans * sizeof (*s->n_summed));
 }
 
 static void
@@ -464,6 +481,8 @@ oct_finish_reference (const ImkOctbscanConfig *config, OctBscan *bscans,
   s.weights = calloc (n, sizeof (double));
   s.reference = calloc (n_depths, sizeof (double));
   s.sums = calloc ((size_t) s.n_ascans * n_depths, sizeof (double));
+  s.n_summed = calloc (s.n_ascans, sizeof (*s.n_summed));
+  s.is_dead = calloc (s.n_ascans, sizeof (*s.is_dead));
   for (uint32_t i = 0; i < n; i++) {
     OctBscan *b = &bscans[i];
 
@@ -483,6 +502,8 @@ oct_finish_reference (const ImkOctbscanConfig *config, OctBscan *bscans,
   free (s.weights);
   free (s.reference);
   free (s.sums);
+  free (s.n_summed);
+  free (s.is_dead);
 }
 
 void

@@ -218,30 +218,48 @@ one_spectrum (const ImkOctbscanConfig *c, const ImkOctbscanCamera *cam,
   free (y);
 }
 
+bool
+oct_reference_is_sound (const double *x, uint32_t n)
+{
+  uint32_t i = 0;
+
+  while (i < n && fabs (x[i]) <= 1e15)
+    i++;
+  return i == n;
+}
+
 void
 oct_reference (const ImkOctbscanConfig *c, uint32_t first_camera,
     const double *x, double *z)
 {
   uint32_t depths = imk_octbscan_n_depths (c);
   double *mean = calloc (c->width, sizeof (*mean));
+  bool *is_sound = calloc (c->height, sizeof (*is_sound));
 
+  for (uint32_t r = 0; r < c->height; r++)
+    is_sound[r] = oct_reference_is_sound (x + (size_t) r * c->width, c->width);
   for (uint32_t r = 0; r < c->height; r++) {
     uint32_t camera = (r + first_camera) % c->n_cameras;
 
     for (uint32_t i = 0; i < c->width; i++) {
       double sum = 0, count = 0;
 
-      for (uint32_t s = r % c->n_cameras; s < c->height; s += c->n_cameras) {
-        sum += x[(size_t) s * c->width + i];
-        count++;
-      }
+      for (uint32_t s = r % c->n_cameras; s < c->height; s += c->n_cameras)
+        if (is_sound[s]) {
+          sum += x[(size_t) s * c->width + i];
+          count++;
+        }
       mean[i] = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN ? sum / count
                 : c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE
                     ? c->background[(size_t) camera * c->width + i]
                     : 0;
     }
-    one_spectrum (c, &c->cameras[camera], x + (size_t) r * c->width, mean,
-        z + 2 * (size_t) r * depths);
+    if (is_sound[r])
+      one_spectrum (c, &c->cameras[camera], x + (size_t) r * c->width, mean,
+          z + 2 * (size_t) r * depths);
+    for (uint32_t i = 0; !is_sound[r] && i < 2 * depths; i++)
+      z[2 * (size_t) r * depths + i] = 0;
   }
   free (mean);
+  free (is_sound);
 }

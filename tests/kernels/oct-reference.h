@@ -10,6 +10,10 @@
 void oct_reference (const ImkOctbscanConfig *config, uint32_t first_camera,
     const double *x, double *z);
 
+/* Whether a spectrum of @n samples has an A-scan: all are numbers up to
+ * 1e15. */
+bool oct_reference_is_sound (const double *x, uint32_t n);
+
 /* Where wavenumber @i is, in pixels. */
 double oct_reference_position (const ImkOctbscanConfig *config,
     const ImkOctbscanCamera *camera, uint32_t i);

@@ -109,10 +109,13 @@ put_sample (const TestImage *image, uint32_t column, uint32_t row, double value)
 }
 
 /* @shifts: of each B-scan, NULL for none; images of each @every th. One sample
- * in each spectrum of B-scan @infinite is. */
+ * in each spectrum of B-scan @infinite is; and one in @n_missing spectra of
+ * each B-scan has one of the @n_wild values, the first two neighbours in the
+ * same transform. */
 static Sequence
-sequence_new_infinite (const ImkOctbscanConfig *c, uint32_t n,
-    const double *shifts, uint32_t every, bool bidirectional, uint32_t infinite)
+sequence_new_wild (const ImkOctbscanConfig *c, uint32_t n, const double *shifts,
+    uint32_t every, bool bidirectional, uint32_t infinite, uint32_t n_missing,
+    const double *wild, uint32_t n_wild)
 {
   uint32_t n_ascans = imk_octbscan_n_ascans (c), width, height;
   Sequence s = {.config = c, .n = n};
@@ -127,6 +130,9 @@ sequence_new_infinite (const ImkOctbscanConfig *c, uint32_t n,
     for (uint32_t r = 0; i == infinite && r < c->height; r++)
       x[(size_t) r * c->width + 5 * r % c->width] =
           r % 3 ? INFINITY : -INFINITY;
+    for (uint32_t k = 0; k < n_missing; k++)
+      x[(size_t) ((5 * k * k + i) % c->height) * c->width + 7 * k % c->width] =
+          wild[(k + i) % n_wild];
     s.in[i] = test_image_new (c->type, c->width, c->height, 1, 8);
     for (uint32_t k = 0; k < c->width * c->height; k++)
       put_sample (&s.in[i], k % c->width, k / c->width, x[k]);
@@ -150,7 +156,8 @@ static Sequence
 sequence_new (const ImkOctbscanConfig *c, uint32_t n, const double *shifts,
     uint32_t every, bool bidirectional)
 {
-  return sequence_new_infinite (c, n, shifts, every, bidirectional, UINT32_MAX);
+  return sequence_new_wild (
+      c, n, shifts, every, bidirectional, UINT32_MAX, 0, NULL, 0);
 }
 
 static void
@@ -516,6 +523,43 @@ test_together (const Way *ways)
   }
 }
 
+/* A spectrum with a sample that is not a number is missing, and nothing else:
+ * all that other A-scans and B-scans take from neighbours is of those that are
+ * there. */
+static void
+test_missing_ascans (const Way *ways)
+{
+  static const double wild[] = {NAN, INFINITY, -INFINITY, 3e15, -1e30};
+  static const double curve[] = {0, 4.5, 9, 11.25, 23};
+
+  for (int mode = 0; mode < 8; mode++) {
+    ImkOctbscanCamera cameras[3] = {{.gain = 1}, {.gain = 1}, {.gain = 2}};
+    ImkOctbscanConfig c = base_config (24);
+    Sequence s;
+
+    c.type = IMK_TYPE_F32;
+    c.n_cameras = mode % 2 ? 3 : 1;
+    c.cameras = cameras;
+    c.background_mode = mode < 4   ? IMK_OCTBSCAN_BACKGROUND_MEAN
+                        : mode < 6 ? IMK_OCTBSCAN_BACKGROUND_RUNNING
+                                   : IMK_OCTBSCAN_BACKGROUND_ROLLING;
+    c.fixed_pattern = mode == 2 || mode == 5 ? IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
+                                             : IMK_OCTBSCAN_FIXED_PATTERN_NONE;
+    c.pattern_segments = 3;
+    c.average_ascans = mode < 3 ? 1 : 4;
+    c.scan = mode > 5 ? IMK_OCTBSCAN_SCAN_CURVE : IMK_OCTBSCAN_SCAN_EVEN;
+    c.scan_curve = curve;
+    c.n_scan_curve = 5;
+    c.averages_bscans = mode > 3;
+    c.tracking =
+        mode == 4 ? IMK_OCTBSCAN_TRACKING_RPE : IMK_OCTBSCAN_TRACKING_NONE;
+    s = sequence_new_wild (&c, 4, NULL, mode > 3 ? 2 : 1, false, UINT32_MAX,
+        mode == 7 ? 9 : 3, wild, sizeof (wild) / sizeof (wild[0]));
+    check_sequence (ways, &s, "missing A-scans");
+    sequence_free (&s);
+  }
+}
+
 /* What is infinite leaves nothing to the B-scans behind it, first or not. */
 static void
 test_infinite (const Way *ways)
@@ -536,7 +580,7 @@ test_infinite (const Way *ways)
         c.tracking_top = 6;
         c.tracking_bottom = 20;
         c.tracking_bscans = 5;
-        s = sequence_new_infinite (&c, 7, shifts, 1, false, infinite);
+        s = sequence_new_wild (&c, 7, shifts, 1, false, infinite, 0, NULL, 0);
         check_sequence (ways, &s, "infinite");
         sequence_free (&s);
       }
@@ -562,6 +606,7 @@ DEFINE (test_enface)
 DEFINE (test_tracking)
 DEFINE (test_together)
 DEFINE (test_infinite)
+DEFINE (test_missing_ascans)
 
 /* ------------------------------------------------------------------------
  * What it is for. */
@@ -782,6 +827,8 @@ static const Test tests[] = {
     {"all of it together is the definition", test_together_cpu,
         .cpu_only = true},
     {"what is infinite is not remembered", test_infinite_cpu, .cpu_only = true},
+    {"a spectrum that is not a number is missing alone",
+        test_missing_ascans_cpu, .cpu_only = true},
     {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
     {"fixed patterns on CUDA are the definition", test_patterns_cuda},
     {"scans, means and flips on CUDA are the definition", test_lateral_cuda},
@@ -790,6 +837,8 @@ static const Test tests[] = {
     {"tracking on CUDA is the definition", test_tracking_cuda},
     {"all of it together on CUDA is the definition", test_together_cuda},
     {"what is infinite is not remembered on CUDA", test_infinite_cuda},
+    {"a spectrum that is not a number is missing alone on CUDA",
+        test_missing_ascans_cuda},
     {"tracking finds known shifts", test_tracking_finds_known_shifts},
     {"minimum variance removes a pattern",
         test_minimum_variance_removes_a_pattern},

@@ -41,6 +41,7 @@ static const Way cuda_ways[] = {
 /* What a B-scan gave. */
 typedef struct Result {
   TestImage db, linear, complex;
+  uint32_t n_bad;
 } Result;
 
 static void
@@ -95,18 +96,20 @@ run_on_device (
   ImkImage from = test_to_device (in), db = test_to_device (&r->db);
   ImkImage linear = test_to_device (&r->linear);
   ImkImage complex = test_to_device (&r->complex);
-  TestImage said = test_image_new (IMK_TYPE_F32, 1, 1, 1, 0);
+  TestImage said = test_image_new (IMK_TYPE_F32, 2, 1, 1, 0);
   TestMapped word;
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
   ImkError error;
 
-  memset (said.image.data, 0, sizeof (wide));
+  memset (said.image.data, 0, 2 * sizeof (wide));
   word = test_to_mapped (&said);
   job.wide = tries ? word.image.data : NULL;
+  job.n_bad = (uint32_t *) word.image.data + 1;
   test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
   test_from_mapped (&word, &said);
   memcpy (&wide, said.image.data, sizeof (wide));
+  memcpy (&r->n_bad, (uint32_t *) said.image.data + 1, sizeof (r->n_bad));
   job.wide = NULL;
   if (wide)
     test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
@@ -127,7 +130,7 @@ run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
     const TestImage *in, uint32_t first_camera, Result *r)
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
-      &r->linear.image, &r->complex.image};
+      &r->linear.image, &r->complex.image, .n_bad = &r->n_bad};
   ImkError error;
 
   if (way->backend == IMK_BACKEND_CUDA)
@@ -1189,26 +1192,162 @@ test_auto_follows_the_size_on_cuda (void)
   check_strategy (IMK_BACKEND_CUDA, 8192, 100, IMK_OCTBSCAN_STRATEGY_OPERATOR);
 }
 
-/* A sample that is not a number makes black, not nonsense. */
+static double
+uniform (uint64_t *seed)
+{
+  return (double) (test_random (seed) >> 11) / 0x1p53;
+}
+
+/* Fringes of 10 counts at 12 depths of each spectrum on top of @dc, brightest
+ * in the middle of the spectrum. 7 spectra: their means are no binary
+ * fractions. */
+static TestImage
+weak_fringes (const ImkOctbscanConfig *c, double dc)
+{
+  TestImage in = test_image_new (c->type, c->width, c->height, 1, 6);
+  uint64_t seed = 9;
+
+  for (uint32_t y = 0; y < c->height; y++)
+    for (uint32_t k = 0; k < 12; k++) {
+      double depth = (k + uniform (&seed)) / 12 * c->width / 2;
+      double phase = 2 * M_PI * uniform (&seed);
+
+      for (uint32_t x = 0; x < c->width; x++) {
+        double u = (x + 0.5) / c->width;
+        double v = k ? sample (&in, x, y) : dc * (0.6 + 0.4 * sin (M_PI * u));
+
+        v += 10 * cos (2 * M_PI * depth * x / c->width + phase);
+        set_sample (&in, x, y, floor (fmin (fmax (v, 0), 65535) + 0.5));
+      }
+    }
+  return in;
+}
+
+/* The rms error of each quarter of the depths beside the rms of all Z, and the
+ * largest of all. */
+static void
+check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
+    const double *background)
+{
+  ImkOctbscanConfig with = *c;
+  uint32_t depths = imk_octbscan_n_depths (c);
+  size_t n = (size_t) depths * c->height;
+  TestImage in = weak_fringes (c, dc);
+  double *x = malloc ((size_t) c->width * c->height * sizeof (*x));
+  double *z = malloc (2 * n * sizeof (*z));
+  double errors[4] = {0}, rms = 0, worst = 0;
+  Result r;
+
+  with.background = background;
+  for (uint32_t i = 0; i < c->width * c->height; i++)
+    x[i] = sample (&in, i % c->width, i / c->width);
+  oct_reference (&with, 0, x, z);
+  for (size_t i = 0; i < 2 * n; i++)
+    rms += z[i] * z[i] / n;
+  rms = sqrt (rms);
+  r = run (w, &with, &in, 0, IMK_TYPE_U8);
+  for (uint32_t row = 0; row < c->height; row++)
+    for (uint32_t q = 0; q < depths; q++) {
+      const float *f = at (&r.complex, q, row);
+      const double *e = z + 2 * ((size_t) row * depths + q);
+      double error = hypot (f[0] - e[0], f[1] - e[1]) / rms;
+
+      errors[4 * q / depths] += error * error * 4 / n;
+      worst = fmax (worst, error);
+    }
+  printf ("# %-16s %-7s %6.0f:", w->name,
+      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE ? "file" : "mean", dc);
+  for (int k = 0; k < 4; k++)
+    printf (" %.1e", sqrt (errors[k]));
+  printf (", worst %.1e\n", worst);
+  for (int k = 0; k < 4; k++)
+    test_check (sqrt (errors[k]) <= 3e-6,
+        "%s: DC %g: rms error %.2e in quarter %d of the depths", w->name, dc,
+        sqrt (errors[k]), k);
+  test_check (worst <= 1e-5, "%s: DC %g: error %.2e", w->name, dc, worst);
+  result_free (&r);
+  test_image_free (&in);
+  free (x);
+  free (z);
+}
+
+/* The accuracy does not depend on how much light there is beside the fringes.
+ */
+static void
+check_accuracy (const Way *ways)
+{
+  static const double dcs[] = {0, 2000, 20000, 55000, 65000};
+
+  for (const Way *w = ways; w->name; w++)
+    for (size_t i = 0; i < sizeof (dcs) / sizeof (dcs[0]); i++) {
+      ImkOctbscanConfig c = base_config (256, 7);
+      double background[256];
+
+      c.type = IMK_TYPE_U16;
+      check_dc (w, &c, dcs[i], NULL);
+      for (uint32_t x = 0; x < 256; x++)
+        background[x] =
+            dcs[i] * (0.6 + 0.4 * sin (M_PI * (x + 0.5) / 256)) + 1.0 / 3;
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
+      check_dc (w, &c, dcs[i], background);
+    }
+}
+
+static void
+test_accuracy_cpu (void)
+{
+  check_accuracy (cpu_ways);
+}
+
+static void
+test_accuracy_cuda (void)
+{
+  test_need_cuda ();
+  check_accuracy (cuda_ways);
+}
+
+/* A sample that is not a number makes its A-scan black, and leaves the others
+ * and the levels, whatever they are made from, as they are without that
+ * spectrum. */
 static void
 check_nan (const Way *ways)
 {
-  for (const Way *w = ways; w->name; w++) {
-    ImkOctbscanConfig c = base_config (60, 4);
-    TestImage in;
-    Result r;
+  for (const Way *w = ways; w->name; w++)
+    for (int range = 0; range <= IMK_OCTBSCAN_RANGE_MINMAX; range++) {
+      ImkOctbscanConfig c = base_config (60, 4), three = base_config (60, 3);
+      TestImage in, rest;
+      Result r, expected;
 
-    c.type = IMK_TYPE_F32;
-    in = spectra (&c, 1000, 300);
-    set_sample (&in, 7, 2, NAN);
-    r = run (w, &c, &in, 0, IMK_TYPE_F32);
-    for (uint32_t i = 0; i < 120; i++)
-      test_check (sample (&r.linear, i % 4, i / 4) == 0 &&
-                      sample (&r.db, i % 4, i / 4) == -200,
-          "%s: pixel %u is %g", w->name, i, sample (&r.db, i % 4, i / 4));
-    result_free (&r);
-    test_image_free (&in);
-  }
+      c.type = three.type = IMK_TYPE_F32;
+      c.range = three.range = range;
+      c.percent_min = three.percent_min = 5;
+      in = spectra (&c, 1000, 300);
+      rest = test_image_new (c.type, c.width, 3, 1, 0);
+      for (uint32_t i = 0; i < 3 * c.width; i++)
+        set_sample (&rest, i % c.width, i / c.width,
+            sample (&in, i % c.width, i / c.width + (i / c.width == 2)));
+      set_sample (&in, 7, 2, range % 2 ? INFINITY : NAN);
+      r = run (w, &c, &in, 0, IMK_TYPE_U8);
+      expected = run (w, &three, &rest, 0, IMK_TYPE_U8);
+      test_check (r.n_bad == 1, "%s: %u bad", w->name, r.n_bad);
+      for (uint32_t i = 0; i < 120; i++) {
+        uint32_t x = i % 4, y = i / 4;
+        bool is_bad = x == 2;
+        double db = is_bad ? 0 : sample (&expected.db, x - (x > 2), y);
+        double linear = is_bad ? 0 : sample (&expected.linear, x - (x > 2), y);
+
+        /* roundings differ with the partner in a transform */
+        test_check (fabs (sample (&r.db, x, y) - db) <= !is_bad &&
+                        fabs (sample (&r.linear, x, y) - linear) <= !is_bad,
+            "%s, range %d: pixel %u is %g and %g, expected %g and %g", w->name,
+            range, i, sample (&r.db, x, y), sample (&r.linear, x, y), db,
+            linear);
+      }
+      result_free (&r);
+      result_free (&expected);
+      test_image_free (&in);
+      test_image_free (&rest);
+    }
 }
 
 static void
@@ -1255,6 +1394,8 @@ static const Test tests[] = {
     {"wrong images are refused", test_wrong_images_are_refused},
     {"auto follows the size", test_auto_follows_the_size_on_the_cpu},
     {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
+    {"accuracy does not depend on the DC", test_accuracy_cpu, .cpu_only = true},
+    {"accuracy does not depend on the DC on CUDA", test_accuracy_cuda},
     {"what is not a number becomes black", test_nan_becomes_black_cpu,
         .cpu_only = true},
     {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},

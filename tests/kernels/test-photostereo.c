@@ -161,37 +161,82 @@ dot (const double a[3], const double b[3])
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+static int
+compare_falling (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return (x < y) - (x > y);
+}
+
+/* Of those that are not clipped. */
+static double
+third_brightest (const double *g, uint32_t n)
+{
+  double sorted[MAX_LIGHTS];
+
+  for (uint32_t i = 0; i < n; i++)
+    sorted[i] = g[i] < 1 ? g[i] : 0;
+  qsort (sorted, n, sizeof (*sorted), compare_falling);
+  return n < 3 ? 0 : sorted[2];
+}
+
+static double
+rms_residual (const double x[3], uint32_t n, double (*l)[3], const double *g,
+    const double *w)
+{
+  double sum = 0, n_used = 0;
+
+  for (uint32_t i = 0; i < n; i++) {
+    double r = dot (x, l[i]) - g[i];
+
+    sum += w[i] * r * r;
+    n_used += w[i];
+  }
+  return sqrt (sum / n_used);
+}
+
 /* The whole procedure with its rounds, where 1 is the full scale, at which a
  * sample is clipped. Returns: lights used, 0 for invalid;
  * *tie: a light was so near to a threshold that float32 may decide otherwise */
 static uint32_t
 reference (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
-    const double *g, bool relative, const double t[3], double x[3], bool *tie)
+    const double *g, const double t[3], double x[3], bool *tie)
 {
-  double w[MAX_LIGHTS], best[MAX_LIGHTS], next[3];
-  uint32_t min = c->min_lights ? c->min_lights : relative ? 6 : 3, used = 0;
+  double w[MAX_LIGHTS], best[MAX_LIGHTS], next[3], darkest = -1;
+  bool adaptive = c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+  bool relative =
+      adaptive || c->thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
+  uint32_t min = adaptive ? 4 : relative ? 6 : 3, used = 0;
   bool limits = c->robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
 
+  if (c->min_lights)
+    min = c->min_lights;
+  if (adaptive)
+    darkest = t[0] * third_brightest (g, n);
   *tie = false;
   for (uint32_t i = 0; i < n; i++) {
     w[i] = !(limits && !relative && !(g[i] > t[0] && g[i] < t[1])) &&
-           !(limits && g[i] >= 1);
+           !(limits && g[i] >= 1) && g[i] > darkest;
     used += w[i] > 0;
+    *tie = *tie || fabs (g[i] - darkest) < 2e-6;
   }
   if (used < 3 || !least_squares (n, l, g, w, x) || dot (x, x) == 0)
     return 0;
   memcpy (best, w, sizeof (w));
   for (uint32_t round = 1; round < c->max_iterations && limits; round++) {
-    double unit = relative ? sqrt (dot (x, x)) : 1;
+    double unit = relative ? sqrt (dot (x, x)) : 1, limit = t[2] * unit;
     uint32_t count = 0;
     bool same = true;
 
+    if (adaptive)
+      limit = fmax (limit, 1.75 * rms_residual (x, n, l, g, w));
     for (uint32_t i = 0; i < n; i++) {
       double r = fabs (dot (x, l[i]) - g[i]);
-      bool keep = g[i] > t[0] * unit && g[i] < t[1] * unit && r <= t[2] * unit;
+      bool keep = g[i] > t[0] * unit && g[i] < t[1] * unit && r <= limit;
 
       *tie = *tie || fabs (g[i] - t[0] * unit) < 2e-6 ||
-             fabs (g[i] - t[1] * unit) < 2e-6 || fabs (r - t[2] * unit) < 2e-6;
+             fabs (g[i] - t[1] * unit) < 2e-6 || fabs (r - limit) < 2e-6;
       w[i] = keep && g[i] < 1 && (c->readmit || best[i] > 0);
       count += w[i] > 0;
       same = same && w[i] == best[i];
@@ -601,16 +646,20 @@ test_float64_solver_agrees (void)
           false},
       {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE,
           true},
+      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE,
+          false},
+      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE,
+          true},
   };
-  static const double absolute[] = {0.04, 0.98, 0.03};
-  static const double relative_[] = {0.1, 1.3, 0.15};
+  /* by ImkPhotostereoThresholds; of the first only what least squares need */
+  static const double thresholds[][3] = {
+      {0}, {0.04, 0.98, 0.03}, {0.1, 1.3, 0.15}, {0.1, 1.3, 0.05}};
   enum { N = 40, W = 67, H = 9 };
   ImkPhotostereoLight lights[N] = {{0}};
 
   photo_fill_dome (lights, N, 250, 0.3);
   for (uint32_t m = 0; m < sizeof (modes) / sizeof (modes[0]); m++) {
-    bool relative = modes[m].thresholds == IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
-    const double *t = relative ? relative_ : absolute;
+    const double *t = thresholds[modes[m].thresholds];
     ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, true);
     TestImage frames[N];
     ImkPhotostereo *s;
@@ -652,7 +701,7 @@ test_float64_solver_agrees (void)
           vector_at (&c, i, x, y, l[i]);
           g[i] = photo_get (&frames[i], x, y, 0) / 255;
         }
-        used = reference (&c, N, l, g, relative, t, n, &tie);
+        used = reference (&c, N, l, g, t, n, &tie);
         n_ties += tie;
         if (tie)
           continue;
@@ -670,6 +719,57 @@ test_float64_solver_agrees (void)
     solved_free (&solved);
     imk_photostereo_free (s);
   }
+}
+
+/* Below 20 lights the default is the rule that goes by the pixel: the same
+ * lights count at an eighth of the exposure. */
+static void
+test_few_lights_are_solved_at_any_exposure (void)
+{
+  enum { N = 12, W = 41, H = 7 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  double n_used = 0;
+  Solved full, dim;
+
+  photo_fill_dome (lights, N, 1, 0.3);
+  for (uint32_t i = 0; i < 2; i++) {
+    ImkPhotostereoConfig c =
+        config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
+    TestImage frame = test_image_new (c.type, W, H, 1, 0);
+    ImkPhotostereo *s = kernel_new (IMK_BACKEND_CPU, &c);
+
+    for (uint32_t j = 0; j < N; j++) {
+      render (&c, 2, j, &frame);
+      spoil (&c, j, 2, &frame); /* a highlight and a shadow */
+      for (uint32_t y = 0; i == 1 && y < H; y++)
+        for (uint32_t x = 0; x < W; x++)
+          photo_set (
+              &frame, x, y, 0, (uint32_t) photo_get (&frame, x, y, 0) / 8);
+      add (s, &frame, j);
+    }
+    *(i ? &dim : &full) = solve (s, &c, IMK_TYPE_F32);
+    test_image_free (&frame);
+    imk_photostereo_free (s);
+  }
+  for (uint32_t y = 0; y < H; y++)
+    for (uint32_t x = 0; x < W; x++) {
+      double n[3], a[3], b[3];
+
+      shape_at (2, x, y, n);
+      solved_normal (&full, x, y, a);
+      solved_normal (&dim, x, y, b);
+      n_used += photo_get (&full.quality, x, y, 0) / (W * H);
+      test_check (photo_angle (n, a) < 0.1 && photo_angle (n, b) < 0.1,
+          "%.3f degrees off at (%u, %u), %.3f at an eighth", photo_angle (n, a),
+          x, y, photo_angle (n, b));
+    }
+  test_check (n_used > 8 && n_used < N - 1.5, "%.2f lights are used", n_used);
+  test_check (full.summary.n_invalid == 0 && dim.summary.n_invalid == 0,
+      "%llu and %llu pixels are invalid",
+      (unsigned long long) full.summary.n_invalid,
+      (unsigned long long) dim.summary.n_invalid);
+  solved_free (&full);
+  solved_free (&dim);
 }
 
 static void
@@ -1618,6 +1718,24 @@ test_light_files_are_read (void)
   check_light (&l, 1, -0.6, 0, 0.8, 1, 1, 1);
   imk_photostereo_lights_clear (&l);
 
+  /* with intensities; names may end in numbers all the same */
+  l = parse ("2\na.png 0.6 0 0.8 1.2 1 0.9\nb c 7.png 0 0.6 0.8 0.5 0.6 0.7\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_DIRECTIONS, "r g b");
+  check_light (&l, 0, 0.6, 0, 0.8, 1.2, 1, 0.9);
+  check_light (&l, 1, 0, 0.6, 0.8, 0.5, 0.6, 0.7);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2\na 100 -50 300 2 1 1\nb -100 50 310 1 2 1\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_POSITIONS, "in mm");
+  check_light (&l, 1, -100, 50, 310, 1, 2, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("2\nIMG 2024 05 17 0.6 0.64 0.48\nIMG 2024 05 18 0 0.6 0.8\n");
+  test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_DIRECTIONS, "dates");
+  check_light (&l, 0, 0.6, 0.64, 0.48, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+  l = parse ("1\nIMG 1 2 3 -100 50 300\n");
+  check_light (&l, 0, -100, 50, 300, 1, 1, 1);
+  imk_photostereo_lights_clear (&l);
+
   l = parse ("\xef\xbb\xbf# mm\n 10\t20 300 # the first\n-10 20 300");
   test_check (l.n == 2 && l.kind == IMK_PHOTOSTEREO_KIND_POSITIONS, "text");
   check_light (&l, 1, -10, 20, 300, 1, 1, 1);
@@ -1764,6 +1882,95 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
   imk_photostereo_free (cuda);
 }
 
+/* @n lights in a line or an arc of @width radians: of rank 1, where that is 0,
+ * or 2. */
+static void
+fill_arc (ImkPhotostereoLight *lights, uint32_t n, double width)
+{
+  static const double u[] = {0.36, 0.48, 0.8}, v[] = {0.8, -0.6, 0};
+
+  for (uint32_t i = 0; i < n; i++) {
+    double t = width * ((i * 0.6180339887) - floor (i * 0.6180339887) - 0.5);
+
+    lights[i] = (ImkPhotostereoLight){
+        .x = cos (t) * u[0] + sin (t) * v[0],
+        .y = cos (t) * u[1] + sin (t) * v[1],
+        .z = cos (t) * u[2] + sin (t) * v[2],
+        .intensity = {1, 1, 1},
+    };
+  }
+}
+
+/* Rounding divided by rounding may be any condition. */
+static void
+check_lights_without_rank (ImkBackend backend)
+{
+  static const uint32_t n_lights[] = {1, 2, 3, 4, 5, 12, 19, 40, 96, 260};
+  static const double widths[] = {0, 0.003, 0.05, 2};
+  ImkPhotostereoLight lights[260];
+
+  for (uint32_t i = 0; i < 40; i++) {
+    uint32_t n = n_lights[i / 4];
+    ImkPhotostereoConfig c =
+        config_of (IMK_TYPE_U8, 67, 5, 1, lights, n, false);
+    TestImage *frames = calloc (n, sizeof (*frames));
+
+    fill_arc (lights, n, widths[i % 4]);
+    test_check (imk_photostereo_lights_condition (&c) < 1e-6,
+        "%u lights, an arc of %g: the condition is %g", n, widths[i % 4],
+        imk_photostereo_lights_condition (&c));
+    for (uint32_t j = 0; j < n; j++) {
+      frames[j] = test_image_new (c.type, c.width, c.height, 1, 0);
+      test_image_fill (&frames[j], FILL_NOISE, 1, 100 * i + j);
+    }
+    for (uint32_t k = 0; k < 4; k++) {
+      ImkPhotostereo *s;
+      Solved solved = solved_new (&c, IMK_TYPE_F32);
+
+      c.robust = k == 0 ? IMK_PHOTOSTEREO_ROBUST_NONE
+                        : IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
+      c.thresholds = k;
+      c.saturation = -1;
+      s = kernel_new (backend, &c);
+      for (uint32_t j = 0; j < n; j++) {
+        ImkImage device;
+        ImkError error;
+
+        if (backend == IMK_BACKEND_CPU) {
+          add (s, &frames[j], j);
+          continue;
+        }
+        device = test_to_device (&frames[j]);
+        test_ok (imk_photostereo_add (s, &device, j, NULL, &error), &error);
+        test_from_device (&device, &frames[j]); /* waits */
+        test_device_free (&device);
+      }
+      solved_fill (&solved, s, backend != IMK_BACKEND_CPU);
+      test_check (solved.summary.n_invalid == solved.summary.n_pixels,
+          "%u lights, an arc of %g, kind %u: %llu of %llu pixels are invalid",
+          n, widths[i % 4], k, (unsigned long long) solved.summary.n_invalid,
+          (unsigned long long) solved.summary.n_pixels);
+      solved_free (&solved);
+      imk_photostereo_free (s);
+    }
+    frames_free (frames, n);
+    free (frames);
+  }
+}
+
+static void
+test_lights_without_rank_solve_nothing (void)
+{
+  check_lights_without_rank (IMK_BACKEND_CPU);
+}
+
+static void
+test_lights_without_rank_solve_nothing_on_the_device (void)
+{
+  test_need_cuda ();
+  check_lights_without_rank (IMK_BACKEND_CUDA);
+}
+
 /* A set in another order, with a look at what is there after @look pictures. */
 static Solved
 run_on_device (const ImkPhotostereoConfig *c, TestImage *frames, uint32_t step,
@@ -1803,7 +2010,7 @@ test_cuda_agrees_with_equal_lamps (void)
 
   test_need_cuda ();
   for (uint32_t size = 0; size < 4; size++)
-    for (uint32_t k = 0; k < 8; k++) {
+    for (uint32_t k = 0; k < 12; k++) {
       uint32_t n = n_lights[(size + k) % 4];
       ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, sizes[size][0],
           sizes[size][1], 1, lights, n, models[k % 4] != models[3]);
@@ -1811,8 +2018,10 @@ test_cuda_agrees_with_equal_lamps (void)
 
       photo_fill_dome (lights, n, 300, 0.3);
       c.model = models[k % 4];
-      c.thresholds = k < 4 ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
-                           : IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE;
+      c.thresholds = k < 4   ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
+                     : k < 8 ? IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE
+                             : IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+      c.readmit = k != 9;
       c.pattern = k % 2 == 0 ? IMK_PHOTOSTEREO_PATTERN_GRBG
                              : IMK_PHOTOSTEREO_PATTERN_NONE;
       c.mm_per_pixel = 0.02;
@@ -1834,7 +2043,7 @@ test_strips_and_order_change_no_bit_on_the_device (void)
 
   test_need_cuda ();
   photo_fill_dome (lights, N, 200, 0.4);
-  for (uint32_t kind = 0; kind < 7; kind++) {
+  for (uint32_t kind = 0; kind < 9; kind++) {
     ImkPhotostereoConfig c = config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8,
         W, H, kind == 2 ? 3 : 1, lights, N, true);
     Solved expected, solved;
@@ -1843,7 +2052,9 @@ test_strips_and_order_change_no_bit_on_the_device (void)
         kind == 2 ? IMK_PHOTOSTEREO_PATTERN_NONE : IMK_PHOTOSTEREO_PATTERN_GBRG;
     c.grey =
         kind == 3 ? IMK_PHOTOSTEREO_GREY_LUMA : IMK_PHOTOSTEREO_GREY_MOSAIC;
-    c.readmit = kind != 4;
+    c.readmit = kind != 4 && kind != 8;
+    if (kind > 6)
+      c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
     /* fine enough for parabolas on the device, or not */
     c.mm_per_pixel = kind == 1 || kind == 4 || kind == 6 ? 0.01 : 0.8;
     c.robust = kind == 5 ? IMK_PHOTOSTEREO_ROBUST_HUBER
@@ -1878,9 +2089,13 @@ test_cuda_agrees (void)
       for (uint32_t k = 0; k < 3; k++)
         lights[i].intensity[k] = size % 2 ? 0.8 + 0.01 * ((i + 5 * k) % 20) : 1;
     for (uint32_t robust = 0; robust < 3; robust++)
-      for (uint32_t k = 0; k < 16; k++) {
+      for (uint32_t k = 0;
+           k < (robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS ? 24 : 16); k++) {
         uint32_t kind = k % 8;
         bool fine = k >= 8;
+        ImkPhotostereoThresholds common =
+            k < 16 ? IMK_PHOTOSTEREO_THRESHOLDS_AUTO
+                   : IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
         ImkPhotostereoConfig c =
             config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8, sizes[size][0],
                 sizes[size][1], kind == 2 ? 4 : 1, lights, 40, kind != 3);
@@ -1891,8 +2106,8 @@ test_cuda_agrees (void)
         c.model = kind == 6   ? IMK_PHOTOSTEREO_MODEL_UNIT
                   : kind == 7 ? IMK_PHOTOSTEREO_MODEL_RAW
                               : IMK_PHOTOSTEREO_MODEL_AUTO;
-        c.thresholds = kind == 1 ? IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE
-                                 : IMK_PHOTOSTEREO_THRESHOLDS_AUTO;
+        c.thresholds =
+            k == 1 || k == 9 ? IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE : common;
         c.pattern = kind == 0 || kind == 4 ? IMK_PHOTOSTEREO_PATTERN_GRBG
                                            : IMK_PHOTOSTEREO_PATTERN_NONE;
         c.grey =
@@ -1905,8 +2120,9 @@ test_cuda_agrees (void)
         c.mask = kind == 3 && fine ? &mask.image : NULL;
         if ((k + robust) % 2) /* what exceeds it is clipped */
           c.saturation = kind == 1 ? 30000 : 120;
-        snprintf (where, sizeof (where), "%ux%u robust %u kind %u%s", c.width,
-            c.height, robust, kind, fine ? ", fine" : "");
+        snprintf (where, sizeof (where), "%ux%u robust %u kind %u%s%s", c.width,
+            c.height, robust, kind, fine ? ", fine" : "",
+            k < 16 ? "" : ", adaptive");
         check_parity (&c, where);
       }
     test_image_free (&mask);
@@ -1926,6 +2142,8 @@ main (void)
       {"highlights and shadows are rejected",
           test_highlights_and_shadows_are_rejected},
       {"a float64 solver agrees", test_float64_solver_agrees, .cpu_only = true},
+      {"few lights are solved at any exposure",
+          test_few_lights_are_solved_at_any_exposure},
       {"Huber's equation is solved", test_huber_solves_its_own_equation},
       {"strips, threads and order change no bit",
           test_strips_threads_and_order_change_no_bit},
@@ -1949,6 +2167,10 @@ main (void)
       {"bad pictures are refused", test_bad_pictures_are_refused},
       {"light files are read", test_light_files_are_read},
       {"bad light files are refused", test_bad_light_files_are_refused},
+      {"lights without rank solve nothing",
+          test_lights_without_rank_solve_nothing},
+      {"lights without rank solve nothing on the device",
+          test_lights_without_rank_solve_nothing_on_the_device},
       {"CUDA agrees", test_cuda_agrees},
       {"CUDA agrees with equal lamps", test_cuda_agrees_with_equal_lamps},
       {"strips and order change no bit on the device",

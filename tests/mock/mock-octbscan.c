@@ -5,7 +5,7 @@
 
 #include "mock-object.h"
 
-enum { WIDE = 5 /* the place of its word among the outputs */ };
+enum { WIDE = 5, N_BAD /* the places of their words among the outputs */ };
 
 static ImkStatus
 create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
@@ -89,6 +89,8 @@ run (MockObjectJob *job, ImkError *error)
       *images[i] = &job->out[i];
   if (bscan->wide)
     bscan->wide = job->out[WIDE].data;
+  if (bscan->n_bad)
+    bscan->n_bad = job->out[N_BAD].data;
   if (job->params)
     status = imk_octbscan_cpu.update (state, job->params, error);
   if (status == IMK_OK)
@@ -107,13 +109,15 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++) {
     const ImkOctbscanJob *j = &jobs[i];
-    const ImkImage word = {j->wide, sizeof (*j->wide), 1, 1, 1, IMK_TYPE_F32,
+    const ImkImage wide = {j->wide, sizeof (*j->wide), 1, 1, 1, IMK_TYPE_F32,
+        IMK_LOCATION_HOST_MAPPED};
+    const ImkImage n_bad = {j->n_bad, sizeof (*j->n_bad), 1, 1, 1, IMK_TYPE_F32,
         IMK_LOCATION_HOST_MAPPED};
     MockRequest request = {.verb = "process",
         .run = run,
         .in = {j->in},
         .out = {j->db, j->linear, j->complex, j->enface, j->track,
-            j->wide ? &word : NULL},
+            j->wide ? &wide : NULL, j->n_bad ? &n_bad : NULL},
         .call = j,
         .call_size = sizeof (*j),
         .takes_params = true,

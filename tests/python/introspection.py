@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """libgstimaging from Python, by the names that its documentation leads to."""
+import json
 import os
 import tempfile
 import unittest
@@ -38,6 +39,17 @@ class Introspection(unittest.TestCase):
     def test_a_frame_without_results_has_none(self):
         Gst.init(None)
         self.assertIsNone(GstImaging.results_get(Gst.Buffer.new(), None))
+
+    def test_settings_describe_themselves(self):
+        Gst.init(None)
+        element = Gst.ElementFactory.make("lapsharpen")
+        described = json.loads(GstImaging.settings_describe(element.__gtype__))
+        amount = next(p for p in described if p["name"] == "amount")
+        self.assertEqual((amount["minimum"], amount["maximum"]), (0, 10))
+        self.assertEqual(amount["when"], "frame")
+        names = {p.name for p in element.list_properties()
+                 if p.owner_type.name.startswith(("GstImaging", "GstLap"))}
+        self.assertEqual({p["name"] for p in described}, names)
 
 
 main()

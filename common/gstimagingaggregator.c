@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingaggregator.h"
+
+/* --- the stream ----------------------------------------------------------- */
+
+/* Returns: (transfer full) (nullable): of the first sink pad */
+static GstEvent *
+stream_start_of_first (GstElement *element)
+{
+  GstEvent *event = NULL;
+  GstPad *first = NULL;
+
+  GST_OBJECT_LOCK (element);
+  if (element->sinkpads)
+    first = gst_object_ref (element->sinkpads->data);
+  GST_OBJECT_UNLOCK (element);
+  if (first)
+    event = gst_pad_get_sticky_event (first, GST_EVENT_STREAM_START, 0);
+  gst_clear_object (&first);
+  return event;
+}
+
+static GstEvent *
+stream_start_like (GstPad *pad, GstEvent *upstream)
+{
+  g_autofree gchar *id = NULL;
+  const gchar *upstream_id;
+  GstEvent *event;
+  guint group;
+
+  gst_event_parse_stream_start (upstream, &upstream_id);
+  id = g_strdup_printf ("%s/%s", upstream_id, GST_PAD_NAME (pad));
+  event = gst_event_new_stream_start (id);
+  if (gst_event_parse_group_id (upstream, &group))
+    gst_event_set_group_id (event, group);
+  gst_event_set_seqnum (event, gst_event_get_seqnum (upstream));
+  return event;
+}
+
+static GstPadProbeReturn
+on_event (GstPad *pad, GstPadProbeInfo *info, gpointer element)
+{
+  GstEvent *event = GST_PAD_PROBE_INFO_EVENT (info), *upstream;
+
+  if (GST_EVENT_TYPE (event) != GST_EVENT_STREAM_START)
+    return GST_PAD_PROBE_OK;
+  upstream = stream_start_of_first (element);
+  if (upstream) {
+    GST_PAD_PROBE_INFO_DATA (info) = stream_start_like (pad, upstream);
+    gst_event_unref (event);
+    gst_event_unref (upstream);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
+void
+gst_imaging_aggregator_init (GstAggregator *self)
+{
+  gst_pad_add_probe (GST_AGGREGATOR_SRC_PAD (self),
+      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_event, self, NULL);
+}
+
+/* --- caps ----------------------------------------------------------------- */
+
+static void
+post_refused (GstAggregator *self)
+{
+  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
+  GstCaps *ours = gst_pad_get_current_caps (pad);
+  GstCaps *taken = gst_pad_peer_query_caps (pad, NULL);
+
+  if (!ours)
+    ours = gst_pad_get_pad_template_caps (pad);
+  GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
+      ("The pad \"%s\" gives %" GST_PTR_FORMAT
+       ", but what is linked to it takes %" GST_PTR_FORMAT ".",
+          GST_PAD_NAME (pad), ours, taken),
+      (NULL));
+  gst_caps_unref (ours);
+  gst_caps_unref (taken);
+}
+
+static gboolean
+is_refused (GstAggregator *self)
+{
+  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
+
+  return gst_pad_is_linked (pad) && !GST_PAD_IS_FLUSHING (pad);
+}
+
+gboolean
+gst_imaging_aggregator_negotiate (
+    GstAggregator *self, GstAggregatorClass *parent, const gboolean *said)
+{
+  gboolean ok = parent->negotiate (self);
+
+  if (!ok && !*said && is_refused (self))
+    post_refused (self);
+  return ok;
+}
+
+GstFlowReturn
+gst_imaging_aggregator_finish (GstAggregator *self, GstBuffer *buffer)
+{
+  GstFlowReturn flow = gst_aggregator_finish_buffer (self, buffer);
+
+  if (flow == GST_FLOW_NOT_NEGOTIATED && is_refused (self))
+    post_refused (self);
+  return flow;
+}
+
+/* --- gaps ----------------------------------------------------------------- */
+
+gboolean
+gst_imaging_aggregator_takes_gap (GstAggregatorPad *pad)
+{
+  return pad->segment.format == GST_FORMAT_TIME;
+}
+
+gboolean
+gst_imaging_aggregator_is_gap (GstBuffer *buffer)
+{
+  return gst_buffer_get_size (buffer) == 0 &&
+         GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_GAP);
+}
+
+void
+gst_imaging_aggregator_push_gap (
+    GstAggregator *self, GstClockTime pts, GstClockTime duration)
+{
+  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
+  GstEvent *segment = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
+
+  if (segment && GST_CLOCK_TIME_IS_VALID (pts))
+    gst_pad_push_event (pad, gst_event_new_gap (pts, duration));
+  gst_clear_event (&segment);
+}

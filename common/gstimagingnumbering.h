@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which frame of its stream a buffer is, and how many are missing before it.
+ * Internal. */
+#pragma once
+
+#include <gst/gst.h>
+
+G_BEGIN_DECLS
+
+/* What offsets count. */
+typedef enum {
+  GST_IMAGING_OFFSETS_UNKNOWN, /* until two buffers tell */
+  GST_IMAGING_OFFSETS_FRAMES,
+  GST_IMAGING_OFFSETS_BYTES, /* as of filesrc and rawvideoparse */
+} GstImagingOffsets;
+
+typedef struct {
+  guint64 n_frames; /* since the start */
+  GstImagingOffsets offsets;
+
+  /* of the frame before; without one there is no gap */
+  gboolean has_last;
+  guint64 offset, offset_end;
+  GstClockTime pts, duration;
+} GstImagingNumbering;
+
+/* At the start. */
+void gst_imaging_numbering_reset (GstImagingNumbering *self);
+
+/* What comes next does not continue what was: after a seek, say. */
+void gst_imaging_numbering_interrupt (GstImagingNumbering *self);
+
+/* @n_missing: (out): frames between the one before and this one. Offsets that
+ *   count frames tell it, else pts against duration, else offsets in bytes
+ * Returns: the offset of @buffer, as a camera numbers its frames; frames since
+ *   the start where offsets are absent or count bytes */
+guint64 gst_imaging_numbering_next (
+    GstImagingNumbering *self, GstBuffer *buffer, guint64 *n_missing);
+
+G_END_DECLS
