@@ -390,6 +390,23 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
   return status;
 }
 
+GstClockTime
+gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
+{
+  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  const GstSegment *segment;
+
+  if (!event)
+    return time;
+  gst_event_parse_segment (event, &segment);
+  if (segment->format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID (buffer))
+    time = gst_segment_to_stream_time (
+        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  gst_event_unref (event);
+  return time;
+}
+
 /* With @candidate as the settings. */
 static ImkStatus
 open_with (GstImagingSettings *self, gpointer candidate,

@@ -60,15 +60,10 @@ static const gchar *const units_rad[IMK_SHCENTROID_N_FIELDS] = {"px", "px",
 
 /* --- the kernel ---------------------------------------------------------- */
 
-GstShCentroidSettings
-gst_sh_centroid_get_settings (GstShCentroid *self)
+const GstShCentroidSettings *
+gst_sh_centroid_now (GstShCentroid *self)
 {
-  GstShCentroidSettings s;
-
-  GST_OBJECT_LOCK (self);
-  s = gst_sh_centroid_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-  return s;
+  return gst_imaging_settings_now (self->settings);
 }
 
 static void
@@ -77,7 +72,6 @@ gst_sh_centroid_close (GstImagingFilter *filter)
   gst_sh_centroid_kernel_clear (&GST_SH_CENTROID (filter)->open);
 }
 
-/* One that stays while settings on their way to others have none. */
 static gboolean
 has_grid_in_force (GstShCentroid *self)
 {
@@ -101,12 +95,13 @@ take_whole_frame (ImkShcentroidConfig *config)
 
 /* Once for each, until the next start. */
 static void
-tell_hints (GstShCentroid *self, const GstShCentroidSettings *s)
+tell_hints (GstShCentroid *self)
 {
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
   const GstShCentroidHintInput input = {
       .config = &s->config,
-      .has_map = s->map_location != NULL,
-      .has_optics = s->more_geometry.optics.aperture_mm > 0,
+      .has_map = s->map != NULL,
+      .has_optics = s->optics.aperture_mm > 0,
       .bit_depth = s->bit_depth,
       .saturation = s->saturation,
       .type = self->open.type,
@@ -122,33 +117,31 @@ tell_hints (GstShCentroid *self, const GstShCentroidSettings *s)
   }
 }
 
+/* @config: of the settings, with its frame and type */
 static ImkStatus
-open_settings (GstShCentroid *self, GstShCentroidSettings *s,
-    ImkBackend backend, GstShCentroidKernel *kernel, ImkError *error)
+open_settings (GstShCentroid *self, ImkBackend backend,
+    ImkShcentroidConfig *config, GstShCentroidKernel *kernel, ImkError *error)
 {
-  ImkShcentroidCell *cells = NULL;
-  ImkStatus status = IMK_OK;
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  ImkStatus status = gst_sh_centroid_settings_scale (s, config, error);
 
   kernel->provisional = !has_grid_in_force (self) &&
                         !gst_sh_centroid_settings_have_grid (s) &&
-                        s->more_geometry.pending;
+                        gst_sh_centroid_finds_grid (self);
   if (kernel->provisional) {
-    take_whole_frame (&s->config);
+    take_whole_frame (config);
   } else {
-    status = gst_sh_centroid_settings_load (s, &s->config, &cells, error);
     if (status == IMK_OK)
-      status = gst_sh_centroid_tables_load (
-          &kernel->tables, &s->calibration, &s->config, error);
+      status = gst_sh_centroid_settings_cells (s, config, error);
     if (status == IMK_OK)
-      status = gst_sh_centroid_template_load (
-          &kernel->tables, &s->calibration, &s->config, error);
+      status = gst_sh_centroid_tables_load (&kernel->tables, s, config, error);
   }
-  if (status == IMK_OK)
-    status = gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
-        backend, &s->config,
-        self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0, error);
-  g_free (cells);
-  return status;
+  return status == IMK_OK
+             ? gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
+                   backend, config,
+                   self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0,
+                   error)
+             : status;
 }
 
 /* What was open stays until there is something new. */
@@ -157,42 +150,37 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
-  GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
-  const ImkShcentroidConfig asked_for = s.config;
-  GstShCentroidKernel kernel = {.info = *info, .geometry = s.geometry};
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  ImkShcentroidConfig config = s->config;
+  GstShCentroidKernel kernel = {.info = *info};
   ImkStatus status;
 
   kernel.type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
                     ? IMK_TYPE_U16
                     : IMK_TYPE_U8;
-  s.config.type = kernel.type;
-  s.config.width = info->width;
-  s.config.height = info->height;
-  s.config.n_threads = gst_imaging_filter_n_threads (filter);
-  s.config.saturation = gst_sh_centroid_settings_saturation (&s, kernel.type);
-  status = open_settings (self, &s, backend, &kernel, error);
-  if (status == IMK_OK) {
-    gst_sh_centroid_kernel_clear (&self->open);
-    self->open = kernel;
-    self->in_radians = s.more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
-    self->followed = s.serial;
-    gst_sh_centroid_restart_captures (self);
-    s.config = asked_for; /* not the grid that the optics gave */
-    tell_hints (self, &s);
-  } else {
+  config.type = kernel.type;
+  config.width = info->width;
+  config.height = info->height;
+  config.n_threads = gst_imaging_filter_n_threads (filter);
+  config.saturation = gst_sh_centroid_settings_saturation (s, kernel.type);
+  status = open_settings (self, backend, &config, &kernel, error);
+  if (status != IMK_OK) {
     gst_sh_centroid_kernel_clear (&kernel);
+    return status;
   }
-  gst_sh_centroid_settings_clear (&s);
-  return status;
+  gst_sh_centroid_kernel_clear (&self->open);
+  self->open = kernel;
+  self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  gst_sh_centroid_restart_captures (self);
+  tell_hints (self);
+  return IMK_OK;
 }
 
 static gboolean
-is_calibrated (const GstShCentroidCalibration *c)
+is_calibrated (const GstShCentroidSettings *s)
 {
-  for (guint i = 0; i < GST_SH_CENTROID_N_CALIBRATIONS; i++)
-    if (i != GST_SH_CENTROID_REFERENCE && (c->location[i] || c->captured[i]))
-      return TRUE;
-  return FALSE;
+  return s->files[GST_SH_CENTROID_DARK] || s->files[GST_SH_CENTROID_FLAT] ||
+         s->files[GST_SH_CENTROID_BAD_PIXELS] || s->files[GST_SH_CENTROID_LUT];
 }
 
 /* A tie goes to the CPU, which needs no copy of frames that are in ordinary
@@ -201,27 +189,25 @@ static gboolean
 gst_sh_centroid_prefers_cuda (
     GstImagingFilter *filter, const GstVideoInfo *info)
 {
-  GstShCentroidSettings s =
-      gst_sh_centroid_get_settings (GST_SH_CENTROID (filter));
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+  GstShCentroidSettings *s = gst_imaging_settings_copy (self->settings);
   gdouble threads =
       imk_parallel_threads (gst_imaging_filter_n_threads (filter));
   gdouble samples = (gdouble) info->width * info->height, cpu_us, cuda_us;
   GstShCentroidTables tables = {0};
-  ImkShcentroidCell *cells = NULL;
   guint n_cells = 0;
 
-  s.config.width = info->width;
-  s.config.height = info->height;
-  if (gst_sh_centroid_settings_load (&s, &s.config, &cells, NULL) == IMK_OK)
-    n_cells = imk_shcentroid_n_cells (&s.config);
-  if (s.config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
-    gst_sh_centroid_template_load (&tables, &s.calibration, &s.config, NULL);
-  cpu_us = gst_sh_centroid_cpu_us (
-      &s.config, samples, n_cells, is_calibrated (&s.calibration));
-  cuda_us = gst_sh_centroid_cuda_us (&s.config, samples, n_cells, info->size);
+  s->config.width = info->width;
+  s->config.height = info->height;
+  if (gst_sh_centroid_settings_cells (s, &s->config, NULL) == IMK_OK)
+    n_cells = imk_shcentroid_n_cells (&s->config);
+  if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    gst_sh_centroid_tables_load_templates (&tables, s, &s->config, NULL);
+  cpu_us =
+      gst_sh_centroid_cpu_us (&s->config, samples, n_cells, is_calibrated (s));
+  cuda_us = gst_sh_centroid_cuda_us (&s->config, samples, n_cells, info->size);
   gst_sh_centroid_tables_clear (&tables);
-  g_free (cells);
-  gst_sh_centroid_settings_clear (&s);
+  gst_imaging_settings_free_copy (self->settings, s);
   return cpu_us / threads > 2 * cuda_us;
 }
 
@@ -262,64 +248,37 @@ describe (GstShCentroid *self, const ImkImage *frame)
 
 /* The parameters that a kernel takes over between two frames. */
 static ImkStatus
-take_parameters (
-    GstShCentroid *self, const GstShCentroidSettings *s, ImkError *error)
+take_parameters (GstShCentroid *self, ImkError *error)
 {
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
   ImkShcentroidConfig config = s->config;
-  ImkStatus status =
-      gst_sh_centroid_geometry_scale (&s->more_geometry, &config, error);
+  ImkStatus status = gst_sh_centroid_settings_scale (s, &config, error);
 
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
+  if (self->open.provisional)
+    return status; /* the kernel of the grid that is sought takes them */
   if (status == IMK_OK)
     status = gst_sh_centroid_kernel_update (&self->open, &config, error);
   if (status != IMK_OK)
     return status;
   gst_structure_set (
       self->open.more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
-  self->in_radians = s->more_geometry.slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  tell_hints (self);
   return IMK_OK;
 }
 
-/* GstShCentroidSettings that do not go together are, as a rule, on their way to
- * others that do: columns before the pitch. The frames in between are measured
- * as those before. */
-static ImkStatus
-keep_settings (GstShCentroid *self, const GstShCentroidSettings *s,
-    ImkStatus status, const ImkError *error)
+ImkStatus
+gst_sh_centroid_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  ImkError ignored; /* that of the geometry is told */
+  GstShCentroid *self = GST_SH_CENTROID (element);
 
-  if (self->open.provisional ||
-      (status != IMK_ERROR_CONFIG && status != IMK_ERROR_FILE))
-    return status;
-  GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-      ("%s The settings before stay in force until these fit.", error->message),
-      (NULL));
-  if (self->open.geometry != s->geometry)
-    take_parameters (self, s, &ignored);
-  return IMK_OK;
-}
-
-/* A new kernel when the geometry changed. */
-static ImkStatus
-follow_settings (GstShCentroid *self, ImkError *error)
-{
-  GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
-  gboolean same = !self->open.provisional && self->open.geometry == s.geometry;
-  ImkStatus status = IMK_OK;
-
-  if (!same)
-    status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
-  if (status == IMK_OK && (!same || self->followed != s.serial)) {
-    status = take_parameters (self, &s, error);
-    tell_hints (self, &s);
-  }
-  if (status != IMK_OK)
-    status = keep_settings (self, &s, status, error);
-  self->followed = s.serial;
-  self->open.geometry = s.geometry;
-  gst_sh_centroid_settings_clear (&s);
-  return status;
+  if (!self->open.kernel)
+    return IMK_OK; /* opens with the next frame */
+  return groups & GST_SH_CENTROID_SETTINGS_CELLS
+             ? gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error)
+             : take_parameters (self, error);
 }
 
 /* --- frames -------------------------------------------------------------- */
@@ -334,8 +293,6 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   ImkStatus status;
 
   status = gst_sh_centroid_take_requests (self, in, error);
-  if (status == IMK_OK)
-    status = follow_settings (self, error);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->open.table, in->stream,
         gst_imaging_filter_wants_values (filter), &numbers, error);
@@ -369,34 +326,6 @@ gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
 
 /* --- GObject ------------------------------------------------------------- */
 
-static void
-gst_sh_centroid_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  gboolean known;
-
-  GST_OBJECT_LOCK (object);
-  known = gst_sh_centroid_settings_set (
-      &GST_SH_CENTROID (object)->settings, id, value);
-  GST_OBJECT_UNLOCK (object);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-}
-
-static void
-gst_sh_centroid_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  gboolean known;
-
-  GST_OBJECT_LOCK (object);
-  known = gst_sh_centroid_settings_get (
-      &GST_SH_CENTROID (object)->settings, id, value);
-  GST_OBJECT_UNLOCK (object);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-}
-
 static GstStateChangeReturn
 gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
 {
@@ -415,7 +344,7 @@ gst_sh_centroid_finalize (GObject *object)
 {
   GstShCentroid *self = GST_SH_CENTROID (object);
 
-  gst_sh_centroid_settings_clear (&self->settings);
+  g_free (self->find_location);
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
     gst_sh_centroid_capture_clear (&self->requests[i]);
   G_OBJECT_CLASS (gst_sh_centroid_parent_class)->finalize (object);
@@ -428,10 +357,8 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstImagingFilterClass *filter_class = GST_IMAGING_FILTER_CLASS (klass);
 
-  object_class->set_property = gst_sh_centroid_set_property;
-  object_class->get_property = gst_sh_centroid_get_property;
   object_class->finalize = gst_sh_centroid_finalize;
-  gst_sh_centroid_settings_install (object_class);
+  gst_imaging_settings_install (object_class, &gst_sh_centroid_settings_table);
   gst_sh_centroid_add_requests (klass);
   element_class->change_state = gst_sh_centroid_change_state;
   GST_BASE_TRANSFORM_CLASS (klass)->sink_event = gst_sh_centroid_sink_event;
@@ -456,5 +383,6 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
 static void
 gst_sh_centroid_init (GstShCentroid *self)
 {
-  gst_sh_centroid_settings_init (&self->settings);
+  self->settings = gst_imaging_filter_use_settings (
+      GST_IMAGING_FILTER (self), &gst_sh_centroid_settings_table);
 }

@@ -2,9 +2,6 @@
 #include "gstshcentroidcapture.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "gstimagingnpy.h"
 
 /* What the kernel takes at most. */
 #define MAX_FLAT 1e6
@@ -126,46 +123,35 @@ mean_above_0 (const GstShCentroidCapture *self, gsize n)
   return count ? sum / (gdouble) count : 0;
 }
 
-static GBytes *
-finish_frame (const GstShCentroidCapture *self, gboolean is_flat)
+static void
+finish_frame (
+    const GstShCentroidCapture *self, gboolean is_flat, gdouble *values)
 {
   gsize n = (gsize) self->n_rows * self->n_columns;
   gdouble mean = is_flat ? mean_above_0 (self, n) : 0;
-  gfloat *values = g_new (gfloat, n);
 
   for (gsize i = 0; i < n; i++) {
     gdouble value = self->sums[i] / self->n_frames;
 
     if (is_flat)
       value = value > 0 && mean / value <= MAX_FLAT ? mean / value : 0;
-    values[i] = (gfloat) value;
+    values[i] = value;
   }
-  return g_bytes_new_take (values, n * sizeof (*values));
 }
 
-GBytes *
+GstShCentroidArray *
 gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
     GstShCentroidCalibrationKind kind, const gdouble *defaults)
 {
-  gdouble *xy;
+  const guint64 dims[] = {self->n_rows, self->n_columns};
+  GstShCentroidArray *array = gst_sh_centroid_array_new (2, dims);
 
   if (kind != GST_SH_CENTROID_REFERENCE)
-    return finish_frame (self, kind == GST_SH_CENTROID_FLAT);
-  xy = g_new (gdouble, 2 * (gsize) self->n_rows);
-  for (guint i = 0; i < 2 * self->n_rows; i++)
-    xy[i] =
-        self->counts[i / 2] ? self->sums[i] / self->counts[i / 2] : defaults[i];
-  return g_bytes_new_take (xy, 2 * (gsize) self->n_rows * sizeof (*xy));
-}
-
-gboolean
-gst_sh_centroid_capture_save (const GstShCentroidCapture *self,
-    GstShCentroidCalibrationKind kind, GBytes *data, GError **error)
-{
-  guint64 dims[2] = {self->n_rows, self->n_columns};
-
-  return gst_imaging_npy_save (self->location,
-      kind == GST_SH_CENTROID_REFERENCE ? GST_IMAGING_NPY_TYPE_F64
-                                        : GST_IMAGING_NPY_TYPE_F32,
-      2, dims, g_bytes_get_data (data, NULL), error);
+    finish_frame (self, kind == GST_SH_CENTROID_FLAT, array->values);
+  else
+    for (guint i = 0; i < 2 * self->n_rows; i++)
+      array->values[i] = self->counts[i / 2]
+                             ? self->sums[i] / self->counts[i / 2]
+                             : defaults[i];
+  return array;
 }

@@ -3,9 +3,7 @@
  * what becomes of them. */
 #pragma once
 
-#include "gstimaging-prelude.h"
-
-#include "core/image.h"
+#include "gstshcentroidfiles.h"
 
 G_BEGIN_DECLS
 
@@ -59,13 +57,9 @@ gboolean gst_sh_centroid_capture_has_light (const GstShCentroidCapture *self);
 /* A dark is the mean, and so is the frame that templates are cut from. A flat
  * is the mean of all means above 0, divided by the mean of the pixel; 0, a bad
  * pixel, where that is not above 0. References are the means; @defaults, x and
- * y of each cell, where no frame was valid. Returns: (transfer full): float32,
- * or float64 for references */
-GBytes *gst_sh_centroid_capture_finish (const GstShCentroidCapture *self,
-    GstShCentroidCalibrationKind kind, const gdouble *defaults);
-
-/* Saves what was captured as .npy, as the property of @kind reads it. */
-gboolean gst_sh_centroid_capture_save (const GstShCentroidCapture *self,
-    GstShCentroidCalibrationKind kind, GBytes *data, GError **error);
+ * y of each cell, where no frame was valid. Returns: (transfer full) */
+GstShCentroidArray *gst_sh_centroid_capture_finish (
+    const GstShCentroidCapture *self, GstShCentroidCalibrationKind kind,
+    const gdouble *defaults);
 
 G_END_DECLS

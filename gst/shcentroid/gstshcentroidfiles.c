@@ -2,60 +2,136 @@
 #include "gstshcentroidfiles.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "gstimagingnpy.h"
 
 enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8 };
 
-/* @values of @n_rows x @n_columns: the columns from @first on, which alone may
- * be left open by a NaN, are not looked at. Returns: whether the others are
- * finite */
-static gboolean
-check_finite (const gchar *property, const gchar *location,
-    const gdouble *values, guint64 n_rows, guint64 n_columns, guint64 first,
-    ImkError *error)
-{
-  for (guint64 row = 0; row < n_rows; row++)
-    for (guint64 column = 0; column < MIN (n_columns, first); column++) {
-      gdouble value = values[row * n_columns + column];
+/* --- arrays --------------------------------------------------------------- */
 
-      if (isfinite (value))
-        continue;
-      imk_error_set (error, IMK_ERROR_FILE,
-          "%s \"%s\" has %g in row %" G_GUINT64_FORMAT
-          ", column %" G_GUINT64_FORMAT
-          ", counted from 0; it has to be a finite number.",
-          property, location, value, row, column);
-      return FALSE;
-    }
-  return TRUE;
+GstShCentroidArray *
+gst_sh_centroid_array_new (guint n_dims, const guint64 *dims)
+{
+  GstShCentroidArray *self;
+  gsize n = 1;
+
+  for (guint i = 0; i < n_dims; i++)
+    n *= (gsize) dims[i];
+  self = g_malloc0 (sizeof (*self) + n * sizeof (gdouble));
+  self->n_dims = n_dims;
+  self->n = n;
+  for (guint i = 0; i < n_dims; i++)
+    self->dims[i] = dims[i];
+  return self;
 }
 
-/* The numbers of a table file, row by row. */
-static gdouble *
-load_table (const gchar *property, const gchar *location, guint64 *n_rows,
-    guint64 *n_columns, ImkError *error)
+GstShCentroidArray *
+gst_sh_centroid_array_load (
+    const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
   GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstShCentroidArray *self = NULL;
   gdouble *values = NULL;
 
-  if (npy && npy->n_dims != 2)
+  if (npy && (npy->n_dims < 1 || npy->n_dims > 3))
     imk_error_set (error, IMK_ERROR_FILE,
-        "%s \"%s\" has %u dimensions; it needs 2, a row for each cell.",
-        property, location, npy->n_dims);
+        "%s \"%s\" has %u dimensions; it needs 1 to 3.", property, location,
+        npy->n_dims);
   else if (npy)
     values = gst_imaging_npy_to_double (npy, NULL, &why);
   if (why)
     imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
   if (values) {
-    *n_rows = npy->dims[0];
-    *n_columns = npy->dims[1];
+    g_autofree gchar *text = gst_imaging_npy_describe (npy);
+
+    self = gst_sh_centroid_array_new (npy->n_dims, npy->dims);
+    g_strlcpy (self->text, text, sizeof (self->text));
+    memcpy (self->values, values, self->n * sizeof (gdouble));
   }
+  g_free (values);
   g_clear_error (&why);
   g_clear_pointer (&npy, gst_imaging_npy_free);
-  return values;
+  return self;
 }
+
+/* The columns from @first on, which alone may be left open by a NaN, are not
+ * looked at. */
+static gboolean
+check_columns (const GstShCentroidArray *a, const gchar *property,
+    const gchar *location, guint64 first, ImkError *error)
+{
+  guint64 n_columns = a->dims[a->n_dims - 1];
+
+  for (gsize i = 0; i < a->n; i++)
+    if (i % n_columns < first && !isfinite (a->values[i])) {
+      imk_error_set (error, IMK_ERROR_FILE,
+          "%s \"%s\" has %g in row %" G_GUINT64_FORMAT
+          ", column %" G_GUINT64_FORMAT
+          ", counted from 0; it has to be a finite number.",
+          property, location, a->values[i], (guint64) i / n_columns,
+          (guint64) i % n_columns);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+gst_sh_centroid_array_check_finite (const GstShCentroidArray *self,
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  return check_columns (self, property, location, G_MAXUINT64, error);
+}
+
+GstShCentroidArray *
+gst_sh_centroid_array_load_finite (
+    const gchar *property, const gchar *location, ImkError *error)
+{
+  GstShCentroidArray *self =
+      gst_sh_centroid_array_load (property, location, error);
+
+  if (self &&
+      !gst_sh_centroid_array_check_finite (self, property, location, error))
+    g_clear_pointer (&self, g_free);
+  return self;
+}
+
+gboolean
+gst_sh_centroid_array_has_shape (
+    const GstShCentroidArray *self, guint64 n_rows, guint64 n_columns)
+{
+  if (self->n_dims == 1)
+    return n_rows == 1 && self->dims[0] == n_columns;
+  return self->n_dims == 2 && self->dims[0] == n_rows &&
+         self->dims[1] == n_columns;
+}
+
+gfloat *
+gst_sh_centroid_array_to_floats (const GstShCentroidArray *self)
+{
+  gfloat *floats = g_new (gfloat, MAX (self->n, 1));
+
+  for (gsize i = 0; i < self->n; i++)
+    floats[i] = (gfloat) self->values[i];
+  return floats;
+}
+
+gboolean
+gst_sh_centroid_array_save (const GstShCentroidArray *self,
+    const gchar *location, gboolean as_floats, GError **error)
+{
+  gfloat *floats = as_floats ? gst_sh_centroid_array_to_floats (self) : NULL;
+  gboolean saved = gst_imaging_npy_save (location,
+      as_floats ? GST_IMAGING_NPY_TYPE_F32 : GST_IMAGING_NPY_TYPE_F64,
+      self->n_dims, self->dims, floats ? (gconstpointer) floats : self->values,
+      error);
+
+  g_free (floats);
+  return saved;
+}
+
+/* --- maps ----------------------------------------------------------------- */
 
 /* Columns that a map leaves out are NaN: the kernel takes its default. */
 static ImkShcentroidCell
@@ -68,79 +144,65 @@ cell_of_row (const gdouble *row, guint64 n_columns)
   return (ImkShcentroidCell){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
 }
 
-ImkShcentroidCell *
-gst_sh_centroid_load_map (
-    const gchar *location, guint32 *n_cells, ImkError *error)
+static GstShCentroidMap *
+map_of (const GstShCentroidArray *a)
 {
-  guint64 n_rows = 0, n_columns = 0;
-  gdouble *table =
-      load_table ("map-location", location, &n_rows, &n_columns, error);
-  ImkShcentroidCell *cells = NULL;
+  GstShCentroidMap *map =
+      g_malloc (sizeof (*map) + a->dims[0] * sizeof (map->cells[0]));
 
-  if (!table)
+  map->n_cells = (guint32) a->dims[0];
+  for (guint32 i = 0; i < map->n_cells; i++)
+    map->cells[i] =
+        cell_of_row (a->values + (gsize) i * a->dims[1], a->dims[1]);
+  return map;
+}
+
+gpointer
+gst_sh_centroid_map_load (const gchar *location, ImkError *error)
+{
+  GstShCentroidArray *a =
+      gst_sh_centroid_array_load ("map-location", location, error);
+  GstShCentroidMap *map = NULL;
+
+  if (!a)
     return NULL;
-  if (n_columns < MIN_COLUMNS || n_columns > MAX_COLUMNS) {
+  if (a->n_dims != 2)
+    imk_error_set (error, IMK_ERROR_FILE,
+        "map-location \"%s\" has %u dimensions; it needs 2, a row for each "
+        "cell.",
+        location, a->n_dims);
+  else if (a->dims[1] < MIN_COLUMNS || a->dims[1] > MAX_COLUMNS)
     imk_error_set (error, IMK_ERROR_FILE,
         "map-location \"%s\" has %" G_GUINT64_FORMAT
         " columns; a cell needs x, y, width, height, and may have ref-x, "
         "ref-y, min-flux, threshold.",
-        location, n_columns);
-  } else if (n_rows == 0 || n_rows > G_MAXUINT32) {
+        location, a->dims[1]);
+  else if (a->dims[0] == 0 || a->dims[0] > G_MAXUINT32)
     imk_error_set (error, IMK_ERROR_FILE,
         "map-location \"%s\" has %" G_GUINT64_FORMAT
         " rows; it needs one for each cell.",
-        location, n_rows);
-  } else if (check_finite ("map-location", location, table, n_rows, n_columns,
-                 MIN_COLUMNS, error)) {
-    cells = g_new (ImkShcentroidCell, n_rows);
-    for (guint64 i = 0; i < n_rows; i++)
-      cells[i] = cell_of_row (table + i * n_columns, n_columns);
-    *n_cells = (guint32) n_rows;
-  }
-  g_free (table);
-  return cells;
-}
-
-gdouble *
-gst_sh_centroid_load_references (
-    const gchar *location, guint32 n_cells, ImkError *error)
-{
-  guint64 n_rows = 0, n_columns = 0;
-  gdouble *table =
-      load_table ("reference-location", location, &n_rows, &n_columns, error);
-
-  if (!table)
-    return NULL;
-  if (n_rows == n_cells && n_columns == 2) {
-    if (check_finite (
-            "reference-location", location, table, n_rows, 2, 2, error))
-      return table;
-    g_free (table);
-    return NULL;
-  }
-  imk_error_set (error, IMK_ERROR_FILE,
-      "reference-location \"%s\" is [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
-      "]; the %u cells need [%u, 2], x and y of each.",
-      location, n_rows, n_columns, n_cells, n_cells);
-  g_free (table);
-  return NULL;
+        location, a->dims[0]);
+  else if (check_columns (a, "map-location", location, MIN_COLUMNS, error))
+    map = map_of (a);
+  g_free (a);
+  return map;
 }
 
 /* Results count from the centre of the top left pixel, cells from its corner:
  * half a pixel between them. */
-ImkStatus
-gst_sh_centroid_save_map (
+GstShCentroidMap *
+gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error)
 {
   const guint64 dims[2] = {grid->n_spots, 6};
-  gdouble *table = g_new (gdouble, dims[0] * dims[1]);
+  GstShCentroidArray *a = gst_sh_centroid_array_new (2, dims);
   gdouble side = imk_shcentroid_grid_side (grid);
-  ImkStatus status = IMK_OK;
+  GstShCentroidMap *map = NULL;
   GError *why = NULL;
 
   for (guint32 i = 0; i < grid->n_spots; i++) {
     const ImkShcentroidSpot *spot = &grid->spots[i];
-    gdouble *row = table + i * dims[1];
+    gdouble *row = a->values + i * dims[1];
 
     row[0] = spot->x + 0.5 - side / 2;
     row[1] = spot->y + 0.5 - side / 2;
@@ -148,53 +210,12 @@ gst_sh_centroid_save_map (
     row[4] = spot->x;
     row[5] = spot->y;
   }
-  if (!gst_imaging_npy_save (
-          location, GST_IMAGING_NPY_TYPE_F64, 2, dims, table, &why))
-    status = imk_error_set (error, IMK_ERROR_FILE,
+  if (gst_sh_centroid_array_save (a, location, FALSE, &why))
+    map = map_of (a);
+  else
+    imk_error_set (error, IMK_ERROR_FILE,
         "The grid that was found cannot be written: %s", why->message);
   g_clear_error (&why);
-  g_free (table);
-  return status;
-}
-
-static gboolean
-has_shape (const GstImagingNpy *npy, guint64 n_rows, guint64 n_columns)
-{
-  if (npy->n_dims == 1)
-    return n_rows == 1 && npy->dims[0] == n_columns;
-  return npy->n_dims == 2 && npy->dims[0] == n_rows &&
-         npy->dims[1] == n_columns;
-}
-
-gfloat *
-gst_sh_centroid_load_floats (const gchar *property, const gchar *location,
-    guint64 n_rows, guint64 n_columns, ImkError *error)
-{
-  GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
-  gdouble *values = NULL;
-  gfloat *floats = NULL;
-
-  if (npy && !has_shape (npy, n_rows, n_columns)) {
-    g_autofree gchar *found = gst_imaging_npy_describe (npy);
-
-    imk_error_set (error, IMK_ERROR_FILE,
-        "%s \"%s\" is %s; it has to be [%" G_GUINT64_FORMAT
-        ", %" G_GUINT64_FORMAT "].",
-        property, location, found, n_rows, n_columns);
-  } else if (npy) {
-    values = gst_imaging_npy_to_double (npy, NULL, &why);
-  }
-  if (why)
-    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
-  if (values && check_finite (property, location, values, n_rows, n_columns,
-                    n_columns, error)) {
-    floats = g_new (gfloat, n_rows * n_columns);
-    for (guint64 i = 0; i < n_rows * n_columns; i++)
-      floats[i] = (gfloat) values[i];
-  }
-  g_free (values);
-  g_clear_error (&why);
-  g_clear_pointer (&npy, gst_imaging_npy_free);
-  return floats;
+  g_free (a);
+  return map;
 }

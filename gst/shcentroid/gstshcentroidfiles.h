@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The .npy files of shcentroid, as its kernel takes them. */
+/* The .npy files of shcentroid: arrays of numbers, and maps. */
 #pragma once
 
 #include "gstimaging-prelude.h"
@@ -9,25 +9,56 @@
 
 G_BEGIN_DECLS
 
-/* A map [n, 4..8]: x, y, width, height and optionally ref-x, ref-y, min-flux,
- * threshold of each cell. Returns: (transfer full): @n_cells cells, NULL with
- * @error set */
-ImkShcentroidCell *gst_sh_centroid_load_map (
-    const gchar *location, guint32 *n_cells, ImkError *error);
+/* Numbers in the order of a .npy file. Free with g_free (). */
+typedef struct {
+  guint n_dims; /* 1 to 3 */
+  guint64 dims[3];
+  gsize n;
+  gchar text[100]; /* "f32 [30, 40]", of a file */
+  gdouble values[];
+} GstShCentroidArray;
 
-/* References [n, 2]: x, y of each of @n_cells cells. Returns: (transfer full):
- * 2 @n_cells numbers, NULL with @error set */
-gdouble *gst_sh_centroid_load_references (
-    const gchar *location, guint32 n_cells, ImkError *error);
+/* Returns: (transfer full): all 0 */
+GstShCentroidArray *gst_sh_centroid_array_new (
+    guint n_dims, const guint64 *dims);
 
-/* Writes a map [n, 6] of the cell around each spot of @grid, with its lattice
- * point for a reference. */
-ImkStatus gst_sh_centroid_save_map (
+/* @property: for the sentences of @error. Returns: (transfer full) (nullable)
+ */
+GstShCentroidArray *gst_sh_centroid_array_load (
+    const gchar *property, const gchar *location, ImkError *error);
+/* The same; all its numbers are finite. */
+GstShCentroidArray *gst_sh_centroid_array_load_finite (
+    const gchar *property, const gchar *location, ImkError *error);
+
+/* Returns: FALSE with @error set where a number is not finite */
+gboolean gst_sh_centroid_array_check_finite (const GstShCentroidArray *self,
+    const gchar *property, const gchar *location, ImkError *error);
+
+/* Whether it is [@n_rows, @n_columns], or [@n_columns] when there is one row.
+ */
+gboolean gst_sh_centroid_array_has_shape (
+    const GstShCentroidArray *self, guint64 n_rows, guint64 n_columns);
+
+/* Returns: (transfer full) */
+gfloat *gst_sh_centroid_array_to_floats (const GstShCentroidArray *self);
+
+/* @as_floats: as float32, else as float64 */
+gboolean gst_sh_centroid_array_save (const GstShCentroidArray *self,
+    const gchar *location, gboolean as_floats, GError **error);
+
+/* Cells. Free with g_free (). */
+typedef struct {
+  guint32 n_cells;
+  ImkShcentroidCell cells[];
+} GstShCentroidMap;
+
+/* A GstImagingFileLoad: a map [n, 4..8] of x, y, width, height and optionally
+ * ref-x, ref-y, min-flux, threshold of each cell. */
+gpointer gst_sh_centroid_map_load (const gchar *location, ImkError *error);
+
+/* Writes a map of the cell around each spot of @grid, with its lattice point
+ * for a reference. Returns: (transfer full) (nullable): what was written */
+GstShCentroidMap *gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error);
-
-/* One number a pixel or a sample, [@n_rows, @n_columns], or [@n_columns] when
- * there is one row. Returns: (transfer full): them, NULL with @error set */
-gfloat *gst_sh_centroid_load_floats (const gchar *property,
-    const gchar *location, guint64 n_rows, guint64 n_columns, ImkError *error);
 
 G_END_DECLS

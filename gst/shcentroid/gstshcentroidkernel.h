@@ -4,7 +4,7 @@
 
 #include "gstimagingfilter.h"
 #include "gstimagingtable.h"
-#include "gstshcentroidpixels.h"
+#include "gstshcentroidtables.h"
 
 G_BEGIN_DECLS
 
@@ -13,7 +13,6 @@ typedef struct {
   ImkShcentroid *kernel;
   GstVideoInfo info;
   ImkType type;
-  guint geometry;       /* which of the settings it was opened for */
   gboolean provisional; /* until find-grid has found the cells */
   GstShCentroidTables tables;
   ImkShcentroidFields fields;

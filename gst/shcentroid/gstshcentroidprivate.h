@@ -15,21 +15,27 @@ GST_DEBUG_CATEGORY_EXTERN (gst_sh_centroid_debug);
 struct _GstShCentroid {
   GstImagingFilter parent;
 
+  GstImagingSettings *settings;
+
   /* under the object lock */
-  GstShCentroidSettings settings;
   GstShCentroidCapture requests[GST_SH_CENTROID_N_CAPTURES];
+  gchar *find_location; /* of the action find-grid, for the next frame */
 
   /* of the streaming thread; whether a capture is under way changes under the
    * object lock */
   GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
   GstShCentroidKernel open;
   gboolean in_radians;
-  guint followed; /* the serial of the settings that were looked at last */
-  guint hinted;   /* bits of gst_sh_centroid_hint () that were told */
+  guint hinted; /* bits of gst_sh_centroid_hint () that were told */
+  /* the find-grid-location that has been served; only compared */
+  const GstImagingFile *found;
 };
 
-/* As they are now. Free with gst_sh_centroid_settings_clear (). */
-GstShCentroidSettings gst_sh_centroid_get_settings (GstShCentroid *self);
+/* Those in use. */
+const GstShCentroidSettings *gst_sh_centroid_now (GstShCentroid *self);
+
+/* Whether the next frame is searched for its grid. */
+gboolean gst_sh_centroid_finds_grid (GstShCentroid *self);
 
 /* The signals capture-... and find-grid. */
 void gst_sh_centroid_add_requests (GstShCentroidClass *klass);

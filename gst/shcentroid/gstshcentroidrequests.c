@@ -3,6 +3,7 @@
 #include "gstshcentroidprivate.h"
 
 #include "gstimagingtable.h"
+#include "gstshcentroidgeometry.h"
 #include "gstshcentroidtemplate.h"
 
 /* --- find-grid ----------------------------------------------------------- */
@@ -18,30 +19,64 @@ gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
     return;
   }
   GST_OBJECT_LOCK (self);
-  g_free (self->settings.more_geometry.pending);
-  self->settings.more_geometry.pending = g_strdup (location);
+  g_free (self->find_location);
+  self->find_location = g_strdup (location);
   GST_OBJECT_UNLOCK (self);
 }
 
-/* The map that was written is the geometry from this frame on. */
-static void
-take_map (GstShCentroid *self, const gchar *location, GstStructure *report)
+gboolean
+gst_sh_centroid_finds_grid (GstShCentroid *self)
 {
+  const GstImagingFile *find = gst_sh_centroid_now (self)->find;
+  gboolean asked;
+
   GST_OBJECT_LOCK (self);
-  g_free (self->settings.map_location);
-  self->settings.map_location = g_strdup (location);
-  self->settings.geometry++;
+  asked = self->find_location != NULL;
   GST_OBJECT_UNLOCK (self);
+  return asked || (find && find != self->found);
+}
+
+/* Returns: (transfer full) (nullable): where to write the grid of this frame.
+ * The action comes before the property. */
+static gchar *
+take_find_location (GstShCentroid *self)
+{
+  const GstImagingFile *find = gst_sh_centroid_now (self)->find;
+  gboolean is_new = find && find != self->found;
+  gchar *location;
+
+  self->found = find;
+  GST_OBJECT_LOCK (self);
+  location = g_steal_pointer (&self->find_location);
+  GST_OBJECT_UNLOCK (self);
+  return location || !is_new ? location : g_strdup (find->location);
+}
+
+/* The map that was written is in use from this frame on. */
+static ImkStatus
+take_map (GstShCentroid *self, const gchar *location, GstShCentroidMap *map,
+    GstStructure *report, ImkError *error)
+{
+  ImkStatus status;
+
+  gst_imaging_settings_put_file (self->settings, "map-location", location, map);
   g_object_notify (G_OBJECT (self), "map-location");
+  status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, error);
   GST_INFO_OBJECT (self, "found %" GST_PTR_FORMAT, report);
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
+  if (status == IMK_OK && self->open.provisional)
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "The grid that was found does not go with the other settings; the "
+        "warning before says why. Correct them, or leave them out.");
+  return status;
 }
 
 /* The same wherever the frame is. */
 static GstStructure *
 find_and_save (GstShCentroid *self, const GstImagingFrame *in,
-    ImkShcentroidLattice lattice, const gchar *location, ImkError *error)
+    const gchar *location, GstShCentroidMap **map, ImkError *error)
 {
   GstStructure *report;
   ImkImage host;
@@ -49,7 +84,8 @@ find_and_save (GstShCentroid *self, const GstImagingFrame *in,
   if (gst_imaging_filter_download (
           GST_IMAGING_FILTER (self), &in->planes[0], &host, error) != IMK_OK)
     return NULL;
-  report = gst_sh_centroid_find_grid (&host, lattice, location, error);
+  report = gst_sh_centroid_find_grid (
+      &host, gst_sh_centroid_now (self)->lattice, location, map, error);
   if (host.data != in->planes[0].data)
     g_free (host.data);
   return report;
@@ -58,49 +94,45 @@ find_and_save (GstShCentroid *self, const GstImagingFrame *in,
 static ImkStatus
 find_grid (GstShCentroid *self, const GstImagingFrame *in, ImkError *error)
 {
-  ImkError why = {.code = IMK_OK};
+  gchar *location = take_find_location (self);
+  GstShCentroidMap *map = NULL;
   GstStructure *report;
-  ImkShcentroidLattice lattice;
-  gboolean had_grid;
-  gchar *location;
+  ImkStatus status = IMK_OK;
+  ImkError why;
 
-  GST_OBJECT_LOCK (self);
-  location = g_steal_pointer (&self->settings.more_geometry.pending);
-  lattice = self->settings.more_geometry.lattice;
-  /* one that is in force, though settings on their way to others have none */
-  had_grid = !self->open.provisional ||
-             gst_sh_centroid_settings_have_grid (&self->settings);
-  GST_OBJECT_UNLOCK (self);
   if (!location)
     return IMK_OK;
-  report = find_and_save (self, in, lattice, location, &why);
+  report = find_and_save (self, in, location, &map, &why);
   if (report)
-    take_map (self, location, report);
-  else if (had_grid)
+    status = take_map (self, location, map, report, error);
+  else if (self->open.provisional)
+    status = imk_error_set (error, why.code, "%s", why.message);
+  else
     GST_ELEMENT_WARNING (self, STREAM, FAILED, ("%s", why.message),
         ("find-grid to %s; the grid stays as it was", location));
   g_free (location);
-  return report || had_grid
-             ? IMK_OK
-             : imk_error_set (error, why.code, "%s", why.message);
+  return status;
 }
 
 /* --- captures ------------------------------------------------------------ */
 
-/* Takes over what was asked for since the last frame. */
-static void
+/* Takes over what was asked for since the last frame. Returns: whether a
+ * capture of references begins, which needs its kernel */
+static gboolean
 take_requests (GstShCentroid *self)
 {
+  gboolean references = FALSE;
+
   GST_OBJECT_LOCK (self);
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++)
     if (self->requests[i].n_wanted > 0) {
       gst_sh_centroid_capture_clear (&self->captures[i]);
       self->captures[i] = self->requests[i];
       self->requests[i] = (GstShCentroidCapture){0};
-      if (i == GST_SH_CENTROID_REFERENCE) /* needs its kernel */
-        self->settings.geometry++;
+      references |= i == GST_SH_CENTROID_REFERENCE;
     }
   GST_OBJECT_UNLOCK (self);
+  return references;
 }
 
 /* Returns: (transfer full): the capture of @kind, which is no longer under way:
@@ -159,38 +191,33 @@ capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
   return status;
 }
 
-/* Returns: (transfer full) (nullable): the templates, cut out with the cells as
- * they are set now */
-static GBytes *
-finish_template (GstShCentroid *self, const GstShCentroidCapture *capture,
-    guint64 dims[3], ImkError *error)
+/* Returns: (transfer full) (nullable): the templates, cut out of the cells in
+ * use */
+static GstShCentroidArray *
+finish_template (
+    GstShCentroid *self, const GstShCentroidCapture *capture, ImkError *error)
 {
-  GstShCentroidSettings s = gst_sh_centroid_get_settings (self);
-  ImkShcentroidCell *cells = NULL;
-  GBytes *data = NULL;
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  ImkShcentroidConfig config = s->config;
 
-  s.config.width = self->open.info.width;
-  s.config.height = self->open.info.height;
-  if (gst_sh_centroid_settings_load (&s, &s.config, &cells, error) == IMK_OK)
-    data = gst_sh_centroid_template_finish (
-        capture, &self->open.tables, &s.config, dims, error);
-  g_free (cells);
-  gst_sh_centroid_settings_clear (&s);
-  return data;
+  config.width = self->open.info.width;
+  config.height = self->open.info.height;
+  return gst_sh_centroid_settings_cells (s, &config, error) == IMK_OK
+             ? gst_sh_centroid_template_finish (
+                   capture, &self->open.tables, &config, error)
+             : NULL;
 }
 
 /* Returns: whether it was saved where the capture was asked to */
 static gboolean
 save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
-    GstShCentroidCalibrationKind kind, GBytes *data, const guint64 dims[3])
+    GstShCentroidCalibrationKind kind, const GstShCentroidArray *array)
 {
   GError *why = NULL;
-  gboolean saved = FALSE;
+  gboolean saved =
+      capture->location && gst_sh_centroid_array_save (array, capture->location,
+                               kind != GST_SH_CENTROID_REFERENCE, &why);
 
-  if (capture->location && kind == GST_SH_CENTROID_TEMPLATE)
-    saved = gst_sh_centroid_template_save (capture->location, data, dims, &why);
-  else if (capture->location)
-    saved = gst_sh_centroid_capture_save (capture, kind, data, &why);
   if (why)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The captured %s is used, but was not saved: %s",
@@ -200,44 +227,35 @@ save_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
   return saved;
 }
 
-/* The calibration is in force from the next frame on. */
+/* The calibration is in use from the next frame on. */
 static void
 take_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
-    GstShCentroidCalibrationKind kind, GBytes *data, const guint64 dims[3])
+    GstShCentroidCalibrationKind kind, GstShCentroidArray *array)
 {
-  const gchar *name = gst_sh_centroid_calibration_name (kind);
-  g_autofree gchar *property = g_strconcat (name, "-location", NULL);
-  gboolean saved = save_capture (self, capture, kind, data, dims);
-  GstShCentroidCalibration *calibration = &self->settings.calibration;
+  const gchar *property = gst_sh_centroid_settings_file_property (kind);
+  gboolean saved = save_capture (self, capture, kind, array);
+  const gchar *location = saved ? capture->location : NULL;
 
-  GST_OBJECT_LOCK (self);
-  gst_sh_centroid_calibration_take (
-      calibration, kind, data, saved ? capture->location : NULL);
-  if (kind == GST_SH_CENTROID_TEMPLATE)
-    for (guint i = 0; i < 3; i++)
-      calibration->template_dims[i] = dims[i];
-  self->settings.geometry++;
-  GST_OBJECT_UNLOCK (self);
+  gst_imaging_settings_put_file (self->settings, property, location, array);
   g_object_notify (G_OBJECT (self), property);
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING, name,
-              "frames", G_TYPE_UINT, capture->n_frames, "location",
-              G_TYPE_STRING, saved ? capture->location : NULL, NULL)));
+          gst_structure_new ("shcentroid-captured", "kind", G_TYPE_STRING,
+              gst_sh_centroid_calibration_name (kind), "frames", G_TYPE_UINT,
+              capture->n_frames, "location", G_TYPE_STRING, location, NULL)));
 }
 
 static void
 finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
 {
   GstShCentroidCapture capture = steal_capture (self, kind);
-  guint64 dims[3] = {0, 0, 0};
-  ImkError why = {.code = IMK_OK};
-  GBytes *data;
+  GstShCentroidArray *array;
+  ImkError why;
 
   if (kind == GST_SH_CENTROID_TEMPLATE)
-    data = finish_template (self, &capture, dims, &why);
+    array = finish_template (self, &capture, &why);
   else
-    data =
+    array =
         gst_sh_centroid_capture_finish (&capture, kind, self->open.references);
   if (kind == GST_SH_CENTROID_FLAT &&
       !gst_sh_centroid_capture_has_light (&capture))
@@ -245,8 +263,8 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
         ("capture-flat saw no light above the dark: all pixels are bad now. "
          "Capture it again with even light."),
         (NULL));
-  if (data)
-    take_capture (self, &capture, kind, data, dims);
+  if (array)
+    take_capture (self, &capture, kind, array);
   else
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("capture-template took its frames, but there is no template: %s",
@@ -374,8 +392,11 @@ ImkStatus
 gst_sh_centroid_take_requests (
     GstShCentroid *self, GstImagingFrame *in, ImkError *error)
 {
-  take_requests (self);
-  return find_grid (self, in, error);
+  ImkStatus status = IMK_OK;
+
+  if (take_requests (self))
+    status = gst_imaging_filter_renew (GST_IMAGING_FILTER (self), error);
+  return status == IMK_OK ? find_grid (self, in, error) : status;
 }
 
 static guint

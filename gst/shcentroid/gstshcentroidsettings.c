@@ -1,50 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshcentroidsettings.h"
 
-#include "gstimagingenum.h"
 #include "gstshcentroidfiles.h"
-#include "gstshcentroidtemplate.h"
-
-#define DEFAULT_PROP_ORIGIN 0.0
-#define DEFAULT_PROP_PITCH 0.0
-#define DEFAULT_PROP_COUNT 0
-#define DEFAULT_PROP_BIT_DEPTH 0
-#define DEFAULT_PROP_SATURATION 0.0
-#define DEFAULT_PROP_THRESHOLD 0.0
-#define DEFAULT_PROP_THRESHOLD_MODE IMK_SHCENTROID_THRESHOLD_NONE
-#define DEFAULT_PROP_THRESHOLD_ACTION IMK_SHCENTROID_ACTION_SUBTRACT
-#define DEFAULT_PROP_MIN_FLUX 0.0
-#define DEFAULT_PROP_INVALID_POLICY IMK_SHCENTROID_INVALID_ZERO
-#define DEFAULT_PROP_GAIN 1.0
-#define DEFAULT_PROP_READ_NOISE 0.0
-#define DEFAULT_PROP_FIELDS IMK_SHCENTROID_FIELDS_ALL
 
 /* Where a double property has no natural end: beyond every frame. */
 #define FAR 1e6
-
-enum {
-  PROP_0,
-  PROP_X0,
-  PROP_Y0,
-  PROP_PITCH_X,
-  PROP_PITCH_Y,
-  PROP_COLUMNS,
-  PROP_ROWS,
-  PROP_MAP_LOCATION,
-  PROP_REFERENCE_LOCATION,
-  PROP_FIELDS,
-  PROP_FIRST_OF_FRAME, /* those above are the geometry */
-  PROP_BIT_DEPTH = PROP_FIRST_OF_FRAME,
-  PROP_SATURATION,
-  PROP_THRESHOLD,
-  PROP_THRESHOLD_MODE,
-  PROP_THRESHOLD_ACTION,
-  PROP_MIN_FLUX,
-  PROP_INVALID_POLICY,
-  PROP_GAIN,
-  PROP_READ_NOISE,
-  PROP_FIRST_OF_GEOMETRY = 1000, /* numbered in gstshcentroidgeometry.h */
-};
 
 static const GEnumValue threshold_mode_values[] = {
     {IMK_SHCENTROID_THRESHOLD_NONE, "Every sample counts", "none"},
@@ -86,37 +46,350 @@ static const GEnumValue fields_values[] = {
     {0, NULL, NULL},
 };
 
-/* --- settings ------------------------------------------------------------ */
+static const GEnumValue weighting_values[] = {
+    {IMK_SHCENTROID_WEIGHTING_NONE, "Every pixel alike", "none"},
+    {IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
+        "exp (-r^2 / (2 sigma^2)) about the reference", "gaussian"},
+    {IMK_SHCENTROID_WEIGHTING_TRACKING, "The same about the tracked position",
+        "tracking"},
+    {0, NULL, NULL},
+};
 
-void
-gst_sh_centroid_settings_init (GstShCentroidSettings *settings)
+static const GEnumValue estimator_values[] = {
+    {IMK_SHCENTROID_ESTIMATOR_COG, "Centre of gravity", "cog"},
+    {IMK_SHCENTROID_ESTIMATOR_QUAD,
+        "Quad cell: quad-gain (right - left) / all and (bottom - top) / all "
+        "from the middle of the cell",
+        "quad"},
+    {IMK_SHCENTROID_ESTIMATOR_CORRELATION,
+        "Where the template is found, to a fraction of a pixel", "correlation"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue window_values[] = {
+    {IMK_SHCENTROID_WINDOW_CELL, "A cell stays where it is", "cell"},
+    {IMK_SHCENTROID_WINDOW_TRACKING,
+        "It moves with the tracked position, in whole pixels", "tracking"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue source_values[] = {
+    {IMK_SHCENTROID_TEMPLATE_STORED,
+        "template-location, or what capture-template has captured", "stored"},
+    {IMK_SHCENTROID_TEMPLATE_FRAME,
+        "The cell template-cell of each frame itself: a live reference",
+        "frame"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue correlation_values[] = {
+    {IMK_SHCENTROID_CORRELATION_NORMALISED,
+        "Covariance of what lies in both, divided by both standard deviations: "
+        "scenes that go on beyond the cell",
+        "normalised"},
+    {IMK_SHCENTROID_CORRELATION_COVARIANCE,
+        "Sum of products, less the means of cell and template: spots",
+        "covariance"},
+    {IMK_SHCENTROID_CORRELATION_DIFFERENCE,
+        "The least mean square of the difference, less the means of what lies "
+        "in both; the template has to be as bright as the cell",
+        "difference"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue peak_fit_values[] = {
+    {IMK_SHCENTROID_PEAK_PARABOLOID,
+        "A paraboloid by all nine scores about the best: oblique structure",
+        "paraboloid"},
+    {IMK_SHCENTROID_PEAK_PARABOLA, "A parabola in x and one in y", "parabola"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue grid_rule_values[] = {
+    {IMK_SHCENTROID_RULE_SINGLE_FLOOR,
+        "Neighbours share an edge: every pixel belongs to one cell",
+        "single-floor"},
+    {IMK_SHCENTROID_RULE_PAPER,
+        "floor (floor (x0 + c d) + d) ends a cell, as Mocci et al. write it",
+        "paper"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue slope_unit_values[] = {
+    {GST_SH_CENTROID_SLOPE_PX, "Pixels", "px"},
+    {GST_SH_CENTROID_SLOPE_RAD,
+        "Radians: pixels times pixel-size / focal-length", "rad"},
+    {0, NULL, NULL},
+};
+
+static const GEnumValue lattice_values[] = {
+    {IMK_SHCENTROID_LATTICE_ANY, "Whichever fits more spots", "any"},
+    {IMK_SHCENTROID_LATTICE_SQUARE, "Square", "square"},
+    {IMK_SHCENTROID_LATTICE_HEXAGONAL, "Hexagonal", "hexagonal"},
+    {0, NULL, NULL},
+};
+
+/* --- files ---------------------------------------------------------------- */
+
+#define LOADER(function, property, load) \
+  static gpointer function (const gchar *location, ImkError *error) \
+  { \
+    return load (property, location, error); \
+  }
+
+LOADER (load_dark, "dark-location", gst_sh_centroid_array_load_finite)
+LOADER (load_flat, "flat-location", gst_sh_centroid_array_load_finite)
+LOADER (
+    load_bad_pixels, "bad-pixels-location", gst_sh_centroid_array_load_finite)
+LOADER (
+    load_references, "reference-location", gst_sh_centroid_array_load_finite)
+LOADER (load_template, "template-location", gst_sh_centroid_array_load)
+
+/* One of a wrong length is refused with the length that the frame needs. */
+static gpointer
+load_lut (const gchar *location, ImkError *error)
 {
-  imk_shcentroid_config_init (&settings->config);
-  settings->config.columns = DEFAULT_PROP_COUNT;
-  settings->config.rows = DEFAULT_PROP_COUNT;
-  settings->config.pitch_x = DEFAULT_PROP_PITCH;
-  settings->config.pitch_y = DEFAULT_PROP_PITCH;
+  GstShCentroidArray *array =
+      gst_sh_centroid_array_load ("lut-location", location, error);
+  gboolean fits =
+      array && (gst_sh_centroid_array_has_shape (array, 1, 256) ||
+                   gst_sh_centroid_array_has_shape (array, 1, 65536));
+
+  if (fits && !gst_sh_centroid_array_check_finite (
+                  array, "lut-location", location, error))
+    g_clear_pointer (&array, g_free);
+  return array;
 }
 
-void
-gst_sh_centroid_settings_clear (GstShCentroidSettings *settings)
+const gchar *
+gst_sh_centroid_settings_file_property (GstShCentroidCalibrationKind kind)
 {
-  g_clear_pointer (&settings->map_location, g_free);
-  gst_sh_centroid_calibration_clear (&settings->calibration);
-  gst_sh_centroid_geometry_clear (&settings->more_geometry);
+  static const gchar *const names[GST_SH_CENTROID_N_CALIBRATIONS] = {
+      "dark-location", "flat-location", "reference-location",
+      "template-location", "bad-pixels-location", "lut-location"};
+
+  return names[kind];
 }
 
-GstShCentroidSettings
-gst_sh_centroid_settings_copy (const GstShCentroidSettings *settings)
-{
-  GstShCentroidSettings s = *settings;
+/* --- the table ------------------------------------------------------------ */
 
-  s.map_location = g_strdup (s.map_location);
-  s.calibration = gst_sh_centroid_calibration_copy (&s.calibration);
-  s.more_geometry.find_location = NULL;
-  s.more_geometry.pending = g_strdup (s.more_geometry.pending);
-  return s;
+enum { CELLS = GST_SH_CENTROID_SETTINGS_CELLS };
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_DOUBLE ("x0", LIVE, CELLS, GstShCentroidSettings, config.x0,
+        -FAR, FAR, "px",
+        "Left edge of the first column of cells, in pixels; cell column c "
+        "covers the pixels floor (x0 + c * pitch-x) to before floor (x0 + "
+        "(c + 1) * pitch-x)"),
+    GST_IMAGING_DOUBLE ("y0", LIVE, CELLS, GstShCentroidSettings, config.y0,
+        -FAR, FAR, "px",
+        "Top edge of the first row of cells, in pixels, as x0"),
+    GST_IMAGING_DOUBLE ("pitch-x", LIVE, CELLS, GstShCentroidSettings,
+        config.pitch_x, -FAR, FAR, "px",
+        "Width of a cell in pixels, at least 1, with any fraction"),
+    GST_IMAGING_DOUBLE ("pitch-y", LIVE, CELLS, GstShCentroidSettings,
+        config.pitch_y, -FAR, FAR, "px",
+        "Height of a cell in pixels, at least 1, with any fraction"),
+    GST_IMAGING_UINT ("columns", LIVE, CELLS, GstShCentroidSettings,
+        config.columns, 0, G_MAXUINT16, NULL,
+        "Cells in a row of the grid; needed without map-location"),
+    GST_IMAGING_UINT ("rows", LIVE, CELLS, GstShCentroidSettings, config.rows,
+        0, G_MAXUINT16, NULL,
+        "Rows of cells in the grid; needed without map-location"),
+    GST_IMAGING_PATH ("map-location", LIVE, CELLS, GstShCentroidSettings, map,
+        gst_sh_centroid_map_load, g_free,
+        "A .npy file [n, 4..8] of cells instead of the grid: x, y, width, "
+        "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
+        "(NaN for the properties' values); cells may overlap"),
+    GST_IMAGING_ENUM ("grid-rule", LIVE, CELLS, GstShCentroidSettings,
+        config.grid_rule, "GstShCentroidGridRule", grid_rule_values,
+        "Which pixels a cell of the grid covers; with a pitch in whole "
+        "pixels both are the same"),
+    GST_IMAGING_DOUBLE ("aperture", LIVE, CELLS, GstShCentroidSettings,
+        optics.aperture_mm, 0, 1e9, "mm",
+        "Diameter of the beam on the lenslets in mm; above 0 it gives the grid, "
+        "instead of columns, rows and pitches: floor (aperture / lenslet-pitch) "
+        "cells a side, lenslet-pitch / pixel-size pixels each, in the middle of "
+        "the frame, moved by x0 and y0"),
+    GST_IMAGING_DOUBLE ("lenslet-pitch", LIVE, CELLS, GstShCentroidSettings,
+        optics.lenslet_pitch_um, 0, 1e9, "um",
+        "From one lenslet to the next in micrometres, for aperture"),
+    GST_IMAGING_DOUBLE ("pixel-size", LIVE, CELLS, GstShCentroidSettings,
+        optics.pixel_size_um, 0, 1e9, "um",
+        "Of the detector in micrometres, for aperture and slope-unit=rad; behind "
+        "a relay, divided by its magnification"),
+    GST_IMAGING_DOUBLE ("focal-length", LIVE, 0, GstShCentroidSettings,
+        optics.focal_length_mm, 0, 1e9, "mm",
+        "Of the lenslets in mm, for slope-unit=rad"),
+    GST_IMAGING_ENUM ("slope-unit", LIVE, 0, GstShCentroidSettings, slope_unit,
+        "GstShCentroidSlopeUnit", slope_unit_values,
+        "Unit of dx and dy; everything else stays in pixels"),
+    GST_IMAGING_PATH ("find-grid-location", LIVE, 0, GstShCentroidSettings,
+        find, NULL, NULL,
+        "Finds the grid of lenslets in the next frame, writes it to this "
+        ".npy file and measures with it, as the action find-grid does; for "
+        "gst-launch-1.0"),
+    GST_IMAGING_ENUM ("lattice", LIVE, 0, GstShCentroidSettings, lattice,
+        "GstShCentroidLattice", lattice_values,
+        "How the lenslets are arranged that find-grid looks for"),
+    GST_IMAGING_PATH ("reference-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_REFERENCE], load_references, g_free,
+        "A .npy file [cells, 2] with the x and y that each slope is measured "
+        "from, in pixels; without it the centres of the cells"),
+    GST_IMAGING_ENUM ("fields", LIVE, CELLS, GstShCentroidSettings,
+        config.fields, "GstShCentroidFields", fields_values,
+        "What is reported"),
+    GST_IMAGING_UINT ("margin", LIVE, CELLS, GstShCentroidSettings,
+        config.margin, 0, G_MAXUINT16, "px",
+        "Pixels left out at each edge of every cell; references stay"),
+    GST_IMAGING_PATH ("dark-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_DARK], load_dark, g_free,
+        "A .npy file [height, width] of counts that are subtracted from the "
+        "samples; takes the place of a captured one"),
+    GST_IMAGING_PATH ("flat-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_FLAT], load_flat, g_free,
+        "A .npy file [height, width] of factors that samples less the dark "
+        "are multiplied with; 0 for a bad pixel; takes the place of a "
+        "captured one"),
+    GST_IMAGING_PATH ("bad-pixels-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_BAD_PIXELS], load_bad_pixels, g_free,
+        "A .npy file [height, width], not 0 where a pixel takes part in "
+        "nothing"),
+    GST_IMAGING_PATH ("lut-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_LUT], load_lut, g_free,
+        "A .npy file of 256 numbers for GRAY8 or 65536 for GRAY16_LE: what "
+        "each sample stands for, before the dark"),
+    GST_IMAGING_ENUM ("threshold-mode", LIVE, 0, GstShCentroidSettings,
+        config.threshold_mode, "GstShCentroidThresholdMode",
+        threshold_mode_values, "Which samples count"),
+    GST_IMAGING_DOUBLE ("threshold", LIVE, 0, GstShCentroidSettings,
+        config.threshold, 0, 1e9, NULL,
+        "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
+        "times read-noise"),
+    GST_IMAGING_DOUBLE ("threshold-least", LIVE, 0, GstShCentroidSettings,
+        config.threshold_least, 0, 1e9, "counts",
+        "Counts; T is at least this with threshold-mode relative or range"),
+    GST_IMAGING_ENUM ("threshold-action", LIVE, 0, GstShCentroidSettings,
+        config.threshold_action, "GstShCentroidThresholdAction",
+        threshold_action_values, "What a sample v counts as"),
+    GST_IMAGING_UINT ("brightest", LIVE, 0, GstShCentroidSettings,
+        config.brightest, 0, G_MAXINT, "px",
+        "Only so many pixels of a cell count, the brightest, and all that tie "
+        "with the last of them; with threshold-action=subtract the next lower "
+        "value is subtracted; 0 for all"),
+    GST_IMAGING_ENUM ("weighting", LIVE, 0, GstShCentroidSettings,
+        config.weighting, "GstShCentroidWeighting", weighting_values,
+        "What a pixel is multiplied with after the threshold"),
+    GST_IMAGING_DOUBLE ("sigma", LIVE, 0, GstShCentroidSettings, config.sigma,
+        0.01, 1e6, "px",
+        "In pixels; a spot of sigma_s seems to move by sigma^2 / (sigma^2 + "
+        "sigma_s^2) of what it does about a fixed centre"),
+    GST_IMAGING_UINT ("iterations", LIVE, 0, GstShCentroidSettings,
+        config.iterations, 1, 100, NULL,
+        "How often a weighted cell is measured; from the second time on the "
+        "weight is about the centroid found before"),
+    GST_IMAGING_DOUBLE ("power", LIVE, 0, GstShCentroidSettings, config.power,
+        1, 4, NULL,
+        "The power that a pixel is raised to after threshold and weight"),
+    GST_IMAGING_ENUM ("estimator", LIVE, 0, GstShCentroidSettings,
+        config.estimator, "GstShCentroidEstimator", estimator_values,
+        "How a spot is located"),
+    GST_IMAGING_PATH ("template-location", LIVE, CELLS, GstShCentroidSettings,
+        files[GST_SH_CENTROID_TEMPLATE], load_template, g_free,
+        "A .npy file [height, width] of what estimator=correlation looks for "
+        "in all cells, or [cells, height, width] with one for each; at most "
+        "as large as a cell; takes the place of a captured one"),
+    GST_IMAGING_ENUM ("template-source", LIVE, CELLS, GstShCentroidSettings,
+        config.template_source, "GstShCentroidTemplateSource", source_values,
+        "Where the template comes from"),
+    GST_IMAGING_INT ("template-cell", LIVE, CELLS, GstShCentroidSettings,
+        config.template_cell, -1, G_MAXINT, NULL,
+        "The cell, from 0 on, that the one template is a picture of: a "
+        "shift is then measured from that cell's centre; with "
+        "template-source=frame and for capture-template the cell that is "
+        "taken; -1 for none: capture-template takes each cell its own"),
+    GST_IMAGING_UINT ("template-margin", LIVE, CELLS, GstShCentroidSettings,
+        config.template_margin, 0, G_MAXUINT16, "px",
+        "Pixels that a template taken from a cell is smaller than the "
+        "smallest cell, at each edge; with search-range or more all of it "
+        "stays in the cell"),
+    GST_IMAGING_ENUM ("correlation", LIVE, 0, GstShCentroidSettings,
+        config.correlation, "GstShCentroidCorrelation", correlation_values,
+        "How well template and cell agree, with estimator=correlation"),
+    GST_IMAGING_ENUM ("peak-fit", LIVE, 0, GstShCentroidSettings,
+        config.peak_fit, "GstShCentroidPeakFit", peak_fit_values,
+        "How the fraction of a pixel is found"),
+    GST_IMAGING_UINT ("search-range", LIVE, 0, GstShCentroidSettings,
+        config.search_range, 1, IMK_SHCENTROID_MAX_SEARCH_RANGE, "px",
+        "The template is looked for up to so many whole pixels from the "
+        "middle, at most half a cell; a best shift at the very end is none, "
+        "and flagged (32)"),
+    GST_IMAGING_DOUBLE ("min-correlation", LIVE, 0, GstShCentroidSettings,
+        config.min_correlation, 0, 1, NULL,
+        "Normalised correlation, 0 to 1, below which nothing was found, and "
+        "the cell is flagged (32)"),
+    GST_IMAGING_DOUBLE ("quad-gain", LIVE, 0, GstShCentroidSettings,
+        config.quad_gain, 1e-9, 1e6, "px",
+        "Pixels for all light in one half, with estimator=quad"),
+    GST_IMAGING_ENUM ("window", LIVE, 0, GstShCentroidSettings, config.window,
+        "GstShCentroidWindow", window_values,
+        "Where a cell is looked for; the reference stays"),
+    GST_IMAGING_DOUBLE ("tracking-gain", LIVE, 0, GstShCentroidSettings,
+        config.tracking_gain, 0, 1, NULL,
+        "A valid centroid c moves the tracked position t, which starts at "
+        "the reference, by tracking-gain (c - t)"),
+    GST_IMAGING_UINT ("tracking-reset", LIVE, 0, GstShCentroidSettings,
+        config.tracking_reset, 0, G_MAXINT, "frames",
+        "Invalid frames in a row after which the tracked position of a cell "
+        "is the reference again; 0 for never"),
+    GST_IMAGING_BOOLEAN ("remove-tilt", LIVE, 0, GstShCentroidSettings,
+        config.remove_tilt,
+        "dx and dy are less their mean over the valid cells; x and y stay"),
+    GST_IMAGING_DOUBLE ("min-flux", LIVE, 0, GstShCentroidSettings,
+        config.min_flux, 0, G_MAXDOUBLE, "counts",
+        "Counts of flux, after the threshold, below which a cell is invalid "
+        "and flagged (2)"),
+    GST_IMAGING_ENUM ("invalid-policy", LIVE, 0, GstShCentroidSettings,
+        config.invalid_policy, "GstShCentroidInvalidPolicy",
+        invalid_policy_values,
+        "What an invalid cell reports; its flags say that it is"),
+    GST_IMAGING_UINT ("bit-depth", LIVE, 0, GstShCentroidSettings, bit_depth, 0,
+        16, "bits",
+        "Significant bits of a sample, in its low bits, for the default "
+        "saturation: 10, 12 or 14 of most cameras; 0 for all bits of the "
+        "format"),
+    GST_IMAGING_DOUBLE ("saturation", LIVE, 0, GstShCentroidSettings,
+        saturation, -1, G_MAXUINT16, "counts",
+        "Counts at and above which a sample is saturated, and its cell "
+        "flagged (4); 0 for the largest of bit-depth, -1 for never"),
+    GST_IMAGING_DOUBLE ("gain", LIVE, 0, GstShCentroidSettings, config.gain, 0,
+        1e9, "electrons/count",
+        "Electrons a count, above 0, for the photon noise in var_x and var_y"),
+    GST_IMAGING_DOUBLE ("read-noise", LIVE, 0, GstShCentroidSettings,
+        config.read_noise, 0, 1e6, "counts",
+        "Counts rms of a sample, for var_x and var_y"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  GstShCentroidSettings *s = data;
+
+  imk_shcentroid_config_init (&s->config);
+  s->config.columns = s->config.rows = 0;
+  s->config.pitch_x = s->config.pitch_y = 0;
 }
+
+const GstImagingSettingsTable gst_sh_centroid_settings_table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (GstShCentroidSettings),
+    .replan = CELLS,
+    .init = init_settings,
+    .apply = gst_sh_centroid_apply,
+};
+
+/* --- what they mean ------------------------------------------------------- */
 
 /* 0 counts stands for the largest sample of the format, -1 for never. */
 gdouble
@@ -132,323 +405,35 @@ gst_sh_centroid_settings_saturation (
                                     : (1u << bits) - 1;
 }
 
-ImkStatus
-gst_sh_centroid_settings_load (const GstShCentroidSettings *s,
-    ImkShcentroidConfig *config, ImkShcentroidCell **cells, ImkError *error)
-{
-  if (s->map_location) {
-    *cells =
-        gst_sh_centroid_load_map (s->map_location, &config->n_cells, error);
-    config->cells = *cells;
-    if (!*cells)
-      return IMK_ERROR_FILE;
-  }
-  return gst_sh_centroid_geometry_apply (&s->more_geometry, config, error);
-}
-
 gboolean
 gst_sh_centroid_settings_have_grid (const GstShCentroidSettings *s)
 {
-  return s->map_location || s->more_geometry.optics.aperture_mm > 0 ||
+  return s->map || s->optics.aperture_mm > 0 ||
          (s->config.columns && s->config.rows);
 }
 
-/* --- properties ---------------------------------------------------------- */
-
-/* Empty is none: gst-launch cannot write NULL. */
-static void
-take_location (gchar **location, const GValue *value)
+ImkStatus
+gst_sh_centroid_settings_scale (const GstShCentroidSettings *s,
+    ImkShcentroidConfig *config, ImkError *error)
 {
-  const gchar *text = g_value_get_string (value);
-
-  g_free (*location);
-  *location = text && *text ? g_strdup (text) : NULL;
+  config->slope_scale = 1;
+  return s->slope_unit == GST_SH_CENTROID_SLOPE_PX
+             ? IMK_OK
+             : imk_shcentroid_optics_slope (
+                   &s->optics, &config->slope_scale, error);
 }
 
-static void
-set_geometry (GstShCentroidSettings *s, guint id, const GValue *value)
+ImkStatus
+gst_sh_centroid_settings_cells (const GstShCentroidSettings *s,
+    ImkShcentroidConfig *config, ImkError *error)
 {
-  switch (id) {
-  case PROP_X0:
-    s->config.x0 = g_value_get_double (value);
-    break;
-  case PROP_Y0:
-    s->config.y0 = g_value_get_double (value);
-    break;
-  case PROP_PITCH_X:
-    s->config.pitch_x = g_value_get_double (value);
-    break;
-  case PROP_PITCH_Y:
-    s->config.pitch_y = g_value_get_double (value);
-    break;
-  case PROP_COLUMNS:
-    s->config.columns = g_value_get_uint (value);
-    break;
-  case PROP_ROWS:
-    s->config.rows = g_value_get_uint (value);
-    break;
-  case PROP_MAP_LOCATION:
-    take_location (&s->map_location, value);
-    break;
-  case PROP_REFERENCE_LOCATION:
-    gst_sh_centroid_calibration_locate (
-        &s->calibration, GST_SH_CENTROID_REFERENCE, g_value_get_string (value));
-    break;
-  case PROP_FIELDS:
-    s->config.fields = g_value_get_enum (value);
-    break;
+  const GstShCentroidMap *map = gst_imaging_file_data (s->map);
+
+  if (map) {
+    config->cells = map->cells;
+    config->n_cells = map->n_cells;
+  } else if (s->optics.aperture_mm > 0) {
+    return imk_shcentroid_optics_grid (&s->optics, config, error);
   }
-  s->geometry++;
-}
-
-static void
-set_more_geometry (GstShCentroidSettings *s, guint id, const GValue *value)
-{
-  gst_sh_centroid_geometry_set (&s->more_geometry, id, value);
-  s->geometry += id <= GST_SH_CENTROID_PIXEL_SIZE;
-}
-
-gboolean
-gst_sh_centroid_settings_set (
-    GstShCentroidSettings *s, guint id, const GValue *value)
-{
-  gboolean is_geometry;
-
-  s->serial++;
-  switch (id) {
-  case PROP_BIT_DEPTH:
-    s->bit_depth = g_value_get_uint (value);
-    break;
-  case PROP_SATURATION:
-    s->saturation = g_value_get_double (value);
-    break;
-  case PROP_THRESHOLD:
-    s->config.threshold = g_value_get_double (value);
-    break;
-  case PROP_THRESHOLD_MODE:
-    s->config.threshold_mode = g_value_get_enum (value);
-    break;
-  case PROP_THRESHOLD_ACTION:
-    s->config.threshold_action = g_value_get_enum (value);
-    break;
-  case PROP_MIN_FLUX:
-    s->config.min_flux = g_value_get_double (value);
-    break;
-  case PROP_INVALID_POLICY:
-    s->config.invalid_policy = g_value_get_enum (value);
-    break;
-  case PROP_GAIN:
-    s->config.gain = g_value_get_double (value);
-    break;
-  case PROP_READ_NOISE:
-    s->config.read_noise = g_value_get_double (value);
-    break;
-  default:
-    if (id >= PROP_FIRST_OF_GEOMETRY)
-      set_more_geometry (s, id - PROP_FIRST_OF_GEOMETRY, value);
-    else if (gst_sh_centroid_pixels_set (
-                 &s->config, &s->calibration, id, value, &is_geometry) ||
-             gst_sh_centroid_template_set (
-                 &s->config, &s->calibration, id, value, &is_geometry))
-      s->geometry += is_geometry;
-    else if (id < PROP_FIRST_OF_FRAME)
-      set_geometry (s, id, value);
-    else
-      return FALSE;
-  }
-  return TRUE;
-}
-
-gboolean
-gst_sh_centroid_settings_get (
-    const GstShCentroidSettings *s, guint id, GValue *value)
-{
-  switch (id) {
-  case PROP_X0:
-    g_value_set_double (value, s->config.x0);
-    break;
-  case PROP_Y0:
-    g_value_set_double (value, s->config.y0);
-    break;
-  case PROP_PITCH_X:
-    g_value_set_double (value, s->config.pitch_x);
-    break;
-  case PROP_PITCH_Y:
-    g_value_set_double (value, s->config.pitch_y);
-    break;
-  case PROP_COLUMNS:
-    g_value_set_uint (value, s->config.columns);
-    break;
-  case PROP_ROWS:
-    g_value_set_uint (value, s->config.rows);
-    break;
-  case PROP_MAP_LOCATION:
-    g_value_set_string (value, s->map_location);
-    break;
-  case PROP_REFERENCE_LOCATION:
-    g_value_set_string (
-        value, s->calibration.location[GST_SH_CENTROID_REFERENCE]);
-    break;
-  case PROP_FIELDS:
-    g_value_set_enum (value, s->config.fields);
-    break;
-  case PROP_BIT_DEPTH:
-    g_value_set_uint (value, s->bit_depth);
-    break;
-  case PROP_SATURATION:
-    g_value_set_double (value, s->saturation);
-    break;
-  case PROP_THRESHOLD:
-    g_value_set_double (value, s->config.threshold);
-    break;
-  case PROP_THRESHOLD_MODE:
-    g_value_set_enum (value, s->config.threshold_mode);
-    break;
-  case PROP_THRESHOLD_ACTION:
-    g_value_set_enum (value, s->config.threshold_action);
-    break;
-  case PROP_MIN_FLUX:
-    g_value_set_double (value, s->config.min_flux);
-    break;
-  case PROP_INVALID_POLICY:
-    g_value_set_enum (value, s->config.invalid_policy);
-    break;
-  case PROP_GAIN:
-    g_value_set_double (value, s->config.gain);
-    break;
-  case PROP_READ_NOISE:
-    g_value_set_double (value, s->config.read_noise);
-    break;
-  default:
-    if (id >= PROP_FIRST_OF_GEOMETRY)
-      gst_sh_centroid_geometry_get (
-          &s->more_geometry, id - PROP_FIRST_OF_GEOMETRY, value);
-    else if (!gst_sh_centroid_pixels_get (
-                 &s->config, &s->calibration, id, value) &&
-             !gst_sh_centroid_template_get (
-                 &s->config, &s->calibration, id, value))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-static const GParamFlags live = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                                GST_PARAM_CONTROLLABLE |
-                                GST_PARAM_MUTABLE_PLAYING;
-
-static void
-install_geometry (GObjectClass *klass)
-{
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-  g_object_class_install_property (klass, PROP_X0,
-      g_param_spec_double ("x0", "Left edge of the grid",
-          "Left edge of the first column of cells, in pixels; cell column c "
-          "covers the pixels floor (x0 + c * pitch-x) to before floor (x0 + "
-          "(c + 1) * pitch-x)",
-          -FAR, FAR, DEFAULT_PROP_ORIGIN, flags));
-  g_object_class_install_property (klass, PROP_Y0,
-      g_param_spec_double ("y0", "Top edge of the grid",
-          "Top edge of the first row of cells, in pixels, as x0", -FAR, FAR,
-          DEFAULT_PROP_ORIGIN, flags));
-  g_object_class_install_property (klass, PROP_PITCH_X,
-      g_param_spec_double ("pitch-x", "Pitch in x",
-          "Width of a cell in pixels, at least 1, with any fraction", -FAR, FAR,
-          DEFAULT_PROP_PITCH, flags));
-  g_object_class_install_property (klass, PROP_PITCH_Y,
-      g_param_spec_double ("pitch-y", "Pitch in y",
-          "Height of a cell in pixels, at least 1, with any fraction", -FAR,
-          FAR, DEFAULT_PROP_PITCH, flags));
-  g_object_class_install_property (klass, PROP_COLUMNS,
-      g_param_spec_uint ("columns", "Columns",
-          "Cells in a row of the grid; needed without map-location", 0,
-          G_MAXUINT16, DEFAULT_PROP_COUNT, flags));
-  g_object_class_install_property (klass, PROP_ROWS,
-      g_param_spec_uint ("rows", "Rows",
-          "Rows of cells in the grid; needed without map-location", 0,
-          G_MAXUINT16, DEFAULT_PROP_COUNT, flags));
-  g_object_class_install_property (klass, PROP_MAP_LOCATION,
-      g_param_spec_string ("map-location", "Location of the map",
-          "A .npy file [n, 4..8] of cells instead of the grid: x, y, width, "
-          "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
-          "(NaN for the properties' values); cells may overlap",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_REFERENCE_LOCATION,
-      g_param_spec_string ("reference-location", "Location of the references",
-          "A .npy file [cells, 2] with the x and y that each slope is measured "
-          "from, in pixels; without it the centres of the cells",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_FIELDS,
-      g_param_spec_enum ("fields", "Fields", "What is reported",
-          gst_imaging_enum_type ("GstShCentroidFields", fields_values),
-          DEFAULT_PROP_FIELDS, flags));
-}
-
-static void
-install_validity (GObjectClass *klass)
-{
-  g_object_class_install_property (klass, PROP_BIT_DEPTH,
-      g_param_spec_uint ("bit-depth", "Bit depth",
-          "Significant bits of a sample, in its low bits, for the default "
-          "saturation: 10, 12 or 14 of most cameras; 0 for all bits of the "
-          "format",
-          0, 16, DEFAULT_PROP_BIT_DEPTH, live));
-  g_object_class_install_property (klass, PROP_SATURATION,
-      g_param_spec_double ("saturation", "Saturation",
-          "Counts at and above which a sample is saturated, and its cell "
-          "flagged (4); 0 for the largest of bit-depth, -1 for never",
-          -1, G_MAXUINT16, DEFAULT_PROP_SATURATION, live));
-  g_object_class_install_property (klass, PROP_MIN_FLUX,
-      g_param_spec_double ("min-flux", "Least flux",
-          "Counts of flux, after the threshold, below which a cell is invalid "
-          "and flagged (2)",
-          0, G_MAXDOUBLE, DEFAULT_PROP_MIN_FLUX, live));
-  g_object_class_install_property (klass, PROP_INVALID_POLICY,
-      g_param_spec_enum ("invalid-policy", "Invalid policy",
-          "What an invalid cell reports; its flags say that it is",
-          gst_imaging_enum_type (
-              "GstShCentroidInvalidPolicy", invalid_policy_values),
-          DEFAULT_PROP_INVALID_POLICY, live));
-  g_object_class_install_property (klass, PROP_GAIN,
-      g_param_spec_double ("gain", "Gain",
-          "Electrons a count, above 0, for the photon noise in var_x and var_y",
-          0, 1e9, DEFAULT_PROP_GAIN, live));
-  g_object_class_install_property (klass, PROP_READ_NOISE,
-      g_param_spec_double ("read-noise", "Read noise",
-          "Counts rms of a sample, for var_x and var_y", 0, 1e6,
-          DEFAULT_PROP_READ_NOISE, live));
-}
-
-static void
-install_threshold (GObjectClass *klass)
-{
-  g_object_class_install_property (klass, PROP_THRESHOLD,
-      g_param_spec_double ("threshold", "Threshold",
-          "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
-          "times read-noise",
-          0, 1e9, DEFAULT_PROP_THRESHOLD, live));
-  g_object_class_install_property (klass, PROP_THRESHOLD_MODE,
-      g_param_spec_enum ("threshold-mode", "Threshold mode",
-          "Which samples count",
-          gst_imaging_enum_type (
-              "GstShCentroidThresholdMode", threshold_mode_values),
-          DEFAULT_PROP_THRESHOLD_MODE, live));
-  g_object_class_install_property (klass, PROP_THRESHOLD_ACTION,
-      g_param_spec_enum ("threshold-action", "Threshold action",
-          "What a sample v counts as",
-          gst_imaging_enum_type (
-              "GstShCentroidThresholdAction", threshold_action_values),
-          DEFAULT_PROP_THRESHOLD_ACTION, live));
-}
-
-void
-gst_sh_centroid_settings_install (GObjectClass *klass)
-{
-  install_geometry (klass);
-  install_threshold (klass);
-  install_validity (klass);
-  gst_sh_centroid_pixels_install (klass);
-  gst_sh_centroid_template_install (klass);
-  gst_sh_centroid_geometry_install (klass, PROP_FIRST_OF_GEOMETRY);
+  return IMK_OK;
 }

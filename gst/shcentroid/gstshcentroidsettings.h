@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of shcentroid: all of them, and those that are in no file of
- * their own. */
+/* The properties of shcentroid, and what they mean. */
 #pragma once
 
-#include "gstshcentroidgeometry.h"
-#include "gstshcentroidpixels.h"
+#include "gstimagingsettings.h"
+#include "gstshcentroidcapture.h"
+
+#include "shcentroid/shcentroid-grid.h"
+#include "shcentroid/shcentroid-optics.h"
 
 G_BEGIN_DECLS
 
-/* The properties as they were at one moment. */
+typedef enum {
+  GST_SH_CENTROID_SLOPE_PX,
+  GST_SH_CENTROID_SLOPE_RAD,
+} GstShCentroidSlopeUnit;
+
+/* Those of which a change needs a new kernel. */
+enum { GST_SH_CENTROID_SETTINGS_CELLS = 1 };
+
 typedef struct {
   ImkShcentroidConfig config; /* without frame, map, tables, saturation */
-  gchar *map_location;
-  GstShCentroidCalibration calibration;
+  ImkShcentroidOptics optics;
+  GstShCentroidSlopeUnit slope_unit;
+  ImkShcentroidLattice lattice;
   guint bit_depth;
   gdouble saturation;
-  guint serial;   /* counts changes */
-  guint geometry; /* counts those of what needs a new kernel */
-  GstShCentroidGeometry more_geometry; /* optics, find-grid */
+  GstImagingFile *map; /* of GstShCentroidMap */
+  /* of GstShCentroidArray; captured ones may have no location */
+  GstImagingFile *files[GST_SH_CENTROID_N_CALIBRATIONS];
+  GstImagingFile *find; /* where find-grid writes its map */
 } GstShCentroidSettings;
 
-void gst_sh_centroid_settings_init (GstShCentroidSettings *settings);
-void gst_sh_centroid_settings_clear (GstShCentroidSettings *settings);
+extern const GstImagingSettingsTable gst_sh_centroid_settings_table;
 
-/* Without what only asks for the next find-grid. */
-GstShCentroidSettings gst_sh_centroid_settings_copy (
-    const GstShCentroidSettings *settings);
+/* Of the element: settings that changed are to be used from this frame on. */
+ImkStatus gst_sh_centroid_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
-/* Those of the element. @id is that of the property, which is not one of the
- * settings when FALSE is returned. */
-void gst_sh_centroid_settings_install (GObjectClass *klass);
-gboolean gst_sh_centroid_settings_set (
-    GstShCentroidSettings *settings, guint id, const GValue *value);
-gboolean gst_sh_centroid_settings_get (
-    const GstShCentroidSettings *settings, guint id, GValue *value);
+/* Returns: "dark-location", ... */
+const gchar *gst_sh_centroid_settings_file_property (
+    GstShCentroidCalibrationKind kind);
 
 /* Counts; 0 is never. */
 gdouble gst_sh_centroid_settings_saturation (
@@ -42,9 +48,13 @@ gdouble gst_sh_centroid_settings_saturation (
 gboolean gst_sh_centroid_settings_have_grid (
     const GstShCentroidSettings *settings);
 
-/* The map and what the optics say, for @config. @cells: (out): what it points
- * to */
-ImkStatus gst_sh_centroid_settings_load (const GstShCentroidSettings *settings,
-    ImkShcentroidConfig *config, ImkShcentroidCell **cells, ImkError *error);
+/* The scale of the slopes, for @config. */
+ImkStatus gst_sh_centroid_settings_scale (const GstShCentroidSettings *settings,
+    ImkShcentroidConfig *config, ImkError *error);
+
+/* The map, or the grid of the optics, for @config, whose frame is set. The map
+ * stays that of @settings. */
+ImkStatus gst_sh_centroid_settings_cells (const GstShCentroidSettings *settings,
+    ImkShcentroidConfig *config, ImkError *error);
 
 G_END_DECLS

@@ -214,7 +214,8 @@ make_strips (Cpu *cpu, const ImkShcentroidPlan *plan)
 {
   size_t n;
 
-  if (!plan->pixels || !plan->columns || plan->width < STRIP_COLUMNS)
+  if (!plan->pixels || !plan->columns || plan->width < STRIP_COLUMNS ||
+      plan->type == IMK_TYPE_F32)
     return true;
   cpu->strips_before = calloc (plan->columns, sizeof (uint32_t));
   if (!cpu->strips_before)

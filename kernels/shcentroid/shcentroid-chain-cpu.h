@@ -648,8 +648,8 @@ store_chain_xy (const ChainTile *t)
 
     x[i] = imk_shcentroid_clamp (u, 0.0, last_x[i]);
     y[i] = top + imk_shcentroid_clamp (v, 0.0, last_y);
-    n_valid +=
-        (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x & !outside_y;
+    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x &
+               !outside_y & imk_shcentroid_is_finite (p[i]);
   }
   if (n_valid < t->n)
     return false;

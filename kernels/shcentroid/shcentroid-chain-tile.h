@@ -124,7 +124,7 @@ chain_sums (const ChainTile *t, uint32_t i)
       .qyy = t->sums[CHAIN_QYY][i],
       .raw = t->sums[CHAIN_RAW][i],
       .max = t->max[i],
-      .max_sample = (uint32_t) t->max_sample[i],
+      .max_sample = t->max_sample[i],
   };
 }
 

@@ -33,9 +33,20 @@ struct Team {
 
 struct ChainPixel {
   float value, flat;
-  uint32_t sample;
+  float sample;
   bool good;
 };
+
+template <typename Sample> constexpr bool is_float = false;
+template <> constexpr bool is_float<float> = true;
+
+/* Is a calibrated value of a pixel that is not bad finite? */
+template <typename Sample>
+static __device__ __forceinline__ bool
+counts (float value)
+{
+  return !is_float<Sample> || value <= 3e38f;
+}
 
 template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ ChainPixel
@@ -45,8 +56,14 @@ fetch_pixel (const ChainArguments &a, uint32_t x, uint32_t y)
       (const Sample *) (a.common.frame + y * a.common.stride);
   ChainPixel p;
 
-  p.sample = __ldg (row + x);
-  p.value = a.lut ? __ldg (a.lut + p.sample) : (float) p.sample;
+  if constexpr (is_float<Sample>) {
+    p.sample = p.value = imk_shcentroid_sample (__ldg (row + x));
+  } else {
+    uint32_t sample = __ldg (row + x);
+
+    p.sample = (float) sample;
+    p.value = a.lut ? __ldg (a.lut + sample) : p.sample;
+  }
   p.flat = 1.0f;
   p.good = true;
   if (CALIBRATED) {
@@ -119,7 +136,7 @@ visit_pixels (const ChainArguments &a, const Team &team,
       fetch_batch<Sample, CALIBRATED> (a, w.x + u, w.y + y, n, pixels);
 #pragma unroll
       for (uint32_t i = 0; i < CHAIN_BATCH; i++)
-        if (i < n && pixels[i].good)
+        if (i < n && pixels[i].good && counts<Sample> (pixels[i].value))
           visit (pixels[i].value);
     }
 }
@@ -144,6 +161,26 @@ find_range (
   return range;
 }
 
+/* How many values of the window, their keys turned around by @turn, reach @key,
+ * and the smallest that does. */
+template <typename Sample, bool CALIBRATED, bool WIDE>
+static __device__ __forceinline__ uint32_t
+count_keys (const ChainArguments &a, const Team &team,
+    const ImkShcentroidWindow &w, uint32_t turn, uint32_t key,
+    uint32_t *smallest)
+{
+  uint32_t n = 0, least = UINT32_MAX;
+
+  visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
+    uint32_t k = imk_shcentroid_key (value) ^ turn;
+
+    n += k >= key;
+    least = k >= key ? min (k, least) : least;
+  });
+  *smallest = reduce_team<WIDE> (team, LEAST, least);
+  return reduce_team<WIDE> (team, SUM, n);
+}
+
 /* All teams of a warp go on until the last has found its value: they shuffle
  * together. */
 template <typename Sample, bool CALIBRATED, bool WIDE>
@@ -151,27 +188,24 @@ static __device__ __noinline__ double
 find_brightest (const ChainArguments &a, const Team &team,
     const ImkShcentroidWindow &w, ImkShcentroidRange range)
 {
-  uint32_t rank = imk_shcentroid_rank (&a.common.params, range.n);
+  const ImkShcentroidParams &params = a.common.params;
+  uint32_t rank = imk_shcentroid_rank (&params, range.n), smallest;
   ImkShcentroidSearch search = imk_shcentroid_search (range, rank);
   bool found = rank == 0 || search.high - search.low <= 1;
 
   while (__any_sync (0xffffffff, !found)) {
-    uint32_t key = imk_shcentroid_search_key (&search);
-    uint32_t n = 0, smallest = UINT32_MAX;
+    uint32_t n = count_keys<Sample, CALIBRATED, WIDE> (
+        a, team, w, 0, imk_shcentroid_search_key (&search), &smallest);
 
-    visit_pixels<Sample, CALIBRATED> (a, team, w, [&] (float value) {
-      uint32_t k = imk_shcentroid_key (value);
-
-      n += k >= key;
-      smallest = k >= key ? min (k, smallest) : smallest;
-    });
-    n = reduce_team<WIDE> (team, SUM, n);
-    smallest = reduce_team<WIDE> (team, LEAST, smallest);
     if (!found)
       found = imk_shcentroid_search_step (&search, n, smallest);
   }
-  return rank == 0 ? -imk_shcentroid_infinity ()
-                   : (double) imk_shcentroid_value_of_key (search.low);
+  if (params.subtract)
+    count_keys<Sample, CALIBRATED, WIDE> (a, team, w, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  return rank == 0         ? -imk_shcentroid_infinity ()
+         : params.subtract ? imk_shcentroid_lower_level (smallest)
+                           : (double) imk_shcentroid_value_of_key (search.low);
 }
 
 template <typename Sample, bool CALIBRATED, bool WIDE, bool RARE>
@@ -228,7 +262,7 @@ add_pixel (const ChainArguments &a, const ChainPixel &pixel,
     imk_shcentroid_add_spread (g, q, quad, y);
     g->raw += pixel.good ? v : 0.0;
     c->max = pixel.value > c->max ? pixel.value : c->max;
-    c->max_sample = max (c->max_sample, pixel.good ? pixel.sample : 0);
+    c->max_sample = fmaxf (c->max_sample, pixel.good ? pixel.sample : 0.0f);
   }
 }
 
@@ -248,7 +282,7 @@ add_column_to_lane (const ImkShcentroidReals &c, ImkShcentroidReals *lane)
     lane->qyy += c.qyy;
     lane->raw += c.raw;
     lane->max = c.max > lane->max ? c.max : lane->max;
-    lane->max_sample = max (lane->max_sample, c.max_sample);
+    lane->max_sample = fmaxf (lane->max_sample, c.max_sample);
   }
 }
 
@@ -327,7 +361,7 @@ halve_all (ImkShcentroidReals *s, uint32_t lanes)
       float other = __shfl_down_sync (0xffffffff, s->max, step, lanes);
 
       s->max = other > s->max ? other : s->max;
-      s->max_sample = max (s->max_sample,
+      s->max_sample = fmaxf (s->max_sample,
           __shfl_down_sync (0xffffffff, s->max_sample, step, lanes));
     }
   }
@@ -346,7 +380,7 @@ add_band (ImkShcentroidReals *s, const ImkShcentroidReals &band)
   s->qyy += band.qyy;
   s->raw += band.raw;
   s->max = band.max > s->max ? band.max : s->max;
-  s->max_sample = max (s->max_sample, band.max_sample);
+  s->max_sample = fmaxf (s->max_sample, band.max_sample);
 }
 
 /* The band that begins at row @y of the window: what lane 0 gets. Nothing of

@@ -6,6 +6,9 @@
  *
  * - A pixel is float32 up to its calibrated value, then float64. A bad one is
  *   not a number, which no comparison lets through.
+ * - A sample that is not finite (imk_shcentroid_sample) is infinite. Then the
+ *   sum of its cell is not finite either, whatever the options: that is how its
+ *   cell is known, without a second look at the samples.
  * - A weight is the product of one of the row, which the pixel is multiplied
  *   with, and one of the column, which the sums of the column are.
  * - A cell is cut into bands of IMK_SHCENTROID_BAND_ROWS rows, these into
@@ -51,7 +54,7 @@ typedef struct ImkShcentroidReals {
   double q, qu, qy, quu, qyy;
   double raw;
   float max;
-  uint32_t max_sample; /* as it came, of pixels that are not bad */
+  float max_sample; /* as it came, of pixels that are not bad */
 } ImkShcentroidReals;
 
 /* What part of a small shift of the weight the centroid follows. */
@@ -110,9 +113,10 @@ imk_shcentroid_infinity (void)
 
 /* Can the integers do it? */
 IMK_SHCENTROID_INLINE bool
-imk_shcentroid_is_plain (const ImkShcentroidParams *p, bool calibrated)
+imk_shcentroid_is_plain (
+    const ImkShcentroidParams *p, ImkType type, bool calibrated)
 {
-  return !calibrated && p->brightest == 0 &&
+  return type != IMK_TYPE_F32 && !calibrated && p->brightest == 0 &&
          p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
          !p->remove_tilt && p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
          p->window == IMK_SHCENTROID_WINDOW_CELL;
@@ -174,10 +178,12 @@ imk_shcentroid_log (double x)
   return 2.0 * s * sum + (double) exponent * 0.69314718055994531;
 }
 
-/* x^power, 0 for what has no such power. */
+/* x^power, 0 for what has no such power; what is not finite stays so. */
 IMK_SHCENTROID_INLINE double
 imk_shcentroid_power (double x, double power)
 {
+  if (!(x < 1e300))
+    return x;
   if (power == 2.0)
     return x > 0.0 ? x * x : 0.0;
   return x > 1e-300 ? imk_shcentroid_exp (power * imk_shcentroid_log (x)) : 0.0;
@@ -194,6 +200,23 @@ imk_shcentroid_weight (double distance, double sigma)
 
 /* ------------------------------------------------------------------------
  * One pixel. */
+
+/* A float32 sample: what is no number, infinite, or so large that its sums
+ * could end beyond all numbers, is infinite. */
+IMK_SHCENTROID_INLINE float
+imk_shcentroid_sample (float sample)
+{
+  bool finite = (sample >= -1e30f) & (sample <= 1e30f);
+
+  return finite ? sample : (float) imk_shcentroid_infinity ();
+}
+
+/* Is the sum of a cell one of finite samples? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_finite (double sum)
+{
+  return (sum > -1e300) & (sum < 1e300);
+}
 
 IMK_SHCENTROID_INLINE float
 imk_shcentroid_calibrate (float sample, ImkShcentroidPixel pixel)
@@ -341,14 +364,12 @@ imk_shcentroid_needs_range (const ImkShcentroidParams *params)
   return imk_shcentroid_is_leveled (params) || params->brightest > 0;
 }
 
-/* Which value of a cell, counted from the largest as 1, is the level of the
- * brightest pixels; 0 when all are among them. */
+/* The rank, counted from the largest as 1, of the least of the brightest pixels
+ * of a cell; 0 when all are among them. */
 IMK_SHCENTROID_INLINE uint32_t
 imk_shcentroid_rank (const ImkShcentroidParams *params, uint32_t n)
 {
-  if (params->brightest == 0 || params->brightest >= n)
-    return 0;
-  return params->brightest + params->subtract;
+  return params->brightest < n ? params->brightest : 0;
 }
 
 /* The range is looked at where imk_shcentroid_needs_range () says so.
@@ -390,6 +411,25 @@ IMK_SHCENTROID_INLINE uint32_t
 imk_shcentroid_search_key (const ImkShcentroidSearch *s)
 {
   return s->low + (s->high - s->low) / 2;
+}
+
+/* When the search is done, one more count finds the next lower value: of keys
+ * turned around by this, those that reach imk_shcentroid_lower_key (). */
+#define IMK_SHCENTROID_LOWER UINT32_MAX
+
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_lower_key (const ImkShcentroidSearch *s)
+{
+  return ~s->low + 1;
+}
+
+/* @smallest: of that count; UINT32_MAX for none: all pixels are as bright as
+ * the brightest. Returns: the level of the brightest pixels */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_lower_level (uint32_t smallest)
+{
+  return smallest == UINT32_MAX ? -imk_shcentroid_infinity ()
+                                : imk_shcentroid_value_of_key (~smallest);
 }
 
 /* @n: values that reach the search key, @smallest: the smallest key of them.
@@ -505,7 +545,8 @@ imk_shcentroid_real_centre (const ImkShcentroidReals *s,
   outside_x = imk_shcentroid_is_outside (x, first_x, last_x);
   outside_y = imk_shcentroid_is_outside (y, first_y, last_y);
   centre.outside = (flux > 0.0) & (outside_x | outside_y);
-  centre.valid = (flux > 0.0) & (flux >= min_flux) & !centre.outside;
+  centre.valid = (flux > 0.0) & (flux >= min_flux) & !centre.outside &
+                 imk_shcentroid_is_finite (flux);
   centre.flux = flux > 0.0 ? flux : 0.0;
   return centre;
 }
@@ -572,6 +613,19 @@ imk_shcentroid_scatter (double pull, uint32_t iterations)
   return sum * sum;
 }
 
+/* The fields that would be of a sample that is not finite. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_describe_broken (
+    ImkShcentroidRow *row, const ImkShcentroidRect *cell, bool at_edge)
+{
+  row->field[IMK_SHCENTROID_FLUX] = 0.0;
+  row->field[IMK_SHCENTROID_FLUX_RAW] = 0.0;
+  row->field[IMK_SHCENTROID_MAX] = 0.0;
+  row->field[IMK_SHCENTROID_FLAGS] =
+      cell->flags | IMK_SHCENTROID_NOT_FINITE |
+      (at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+}
+
 IMK_SHCENTROID_INLINE void
 imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
     const ImkShcentroidReals *s, const ImkShcentroidPull *pull,
@@ -604,6 +658,8 @@ imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
           s->max_sample, centre.flux, min_flux, cell, params) |
       (window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0) |
       (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
+  if (!imk_shcentroid_is_finite (s->p))
+    imk_shcentroid_describe_broken (row, cell, window->at_edge);
 }
 
 /* The whole row of a cell, and what it leaves for the next frame.

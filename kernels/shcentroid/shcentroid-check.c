@@ -176,9 +176,10 @@ check_frame (const ImkShcentroidConfig *c, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "The frame is %ux%u; it can have 1 to 65535 pixels a side.", c->width,
         c->height);
-  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16)
+  if (c->type != IMK_TYPE_U8 && c->type != IMK_TYPE_U16 &&
+      c->type != IMK_TYPE_F32)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The frame is of %s samples; only u8 and u16 are supported.",
+        "The frame is of %s samples; it can be of u8, u16 or f32.",
         imk_type_name (c->type));
   if (n == 0)
     return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -348,6 +349,10 @@ check_calibration (const ImkShcentroidConfig *c, ImkError *error)
   ImkStatus status =
       check_table ("The dark", c->dark, n, c->width, -1e6, 1e6, error);
 
+  if (status == IMK_OK && c->lut && c->type == IMK_TYPE_F32)
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is a look-up table for frames of f32 samples, which have no "
+        "place in it. Leave lut-location out, or send u8 or u16 frames.");
   if (status == IMK_OK)
     status = check_table ("The flat", c->flat, n, c->width, 0.0, 1e6, error);
   if (status == IMK_OK)

@@ -10,7 +10,8 @@
 
 /* What decides about it. */
 struct Choice {
-  bool is_u8, all;
+  ImkType type;
+  bool all;
   bool calibrated, weighted;
   bool cut;     /* there are pixels that do not take part */
   bool leveled; /* and those of a cell decide which */
@@ -36,7 +37,7 @@ choose_kernel (const Choice &c)
 static Kernel
 choose_kernel (const Choice &c)
 {
-  if (c.is_u8)
+  if (c.type == IMK_TYPE_U8)
     return c.all ? choose_kernel<uint8_t, true> (c)
                  : choose_kernel<uint8_t, false> (c);
   return c.all ? choose_kernel<uint16_t, true> (c)
@@ -46,7 +47,7 @@ choose_kernel (const Choice &c)
 static Kernel
 choose_extremes_kernel (const Choice &c)
 {
-  return c.is_u8 ? integers::find_piece_extremes<uint8_t>
+  return c.type == IMK_TYPE_U8 ? integers::find_piece_extremes<uint8_t>
                  : integers::find_piece_extremes<uint16_t>;
 }
 
@@ -64,9 +65,9 @@ static SmallKernel
 choose_small_kernel (const Choice &c)
 {
   if (c.side == small::LEAST_SIDE)
-    return c.is_u8 ? choose_small_kernel<uint8_t, small::LEAST_SIDE> (c)
+    return c.type == IMK_TYPE_U8 ? choose_small_kernel<uint8_t, small::LEAST_SIDE> (c)
                    : choose_small_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.is_u8 ? choose_small_kernel<uint8_t, small::MOST_SIDE> (c)
+  return c.type == IMK_TYPE_U8 ? choose_small_kernel<uint8_t, small::MOST_SIDE> (c)
                  : choose_small_kernel<uint16_t, small::MOST_SIDE> (c);
 }
 
@@ -100,8 +101,9 @@ choose_chain_kernel (const Choice &c)
 static ChainKernel
 choose_chain_kernel (const Choice &c)
 {
-  return c.is_u8 ? choose_chain_kernel<uint8_t> (c)
-                 : choose_chain_kernel<uint16_t> (c);
+  return c.type == IMK_TYPE_U8    ? choose_chain_kernel<uint8_t> (c)
+         : c.type == IMK_TYPE_U16 ? choose_chain_kernel<uint16_t> (c)
+                                  : choose_chain_kernel<float> (c);
 }
 
 template <typename Sample, bool CALIBRATED, bool CUT>
@@ -131,7 +133,7 @@ choose_reals_kernel (const Choice &c)
 static ChainKernel
 choose_reals_kernel (const Choice &c)
 {
-  return c.is_u8 ? choose_reals_kernel<uint8_t> (c)
+  return c.type == IMK_TYPE_U8 ? choose_reals_kernel<uint8_t> (c)
                  : choose_reals_kernel<uint16_t> (c);
 }
 
@@ -160,10 +162,10 @@ static SmallRealsKernel
 choose_small_reals_kernel (const Choice &c)
 {
   if (c.side == small::LEAST_SIDE)
-    return c.is_u8
+    return c.type == IMK_TYPE_U8
                ? choose_small_reals_kernel<uint8_t, small::LEAST_SIDE> (c)
                : choose_small_reals_kernel<uint16_t, small::LEAST_SIDE> (c);
-  return c.is_u8 ? choose_small_reals_kernel<uint8_t, small::MOST_SIDE> (c)
+  return c.type == IMK_TYPE_U8 ? choose_small_reals_kernel<uint8_t, small::MOST_SIDE> (c)
                  : choose_small_reals_kernel<uint16_t, small::MOST_SIDE> (c);
 }
 
@@ -183,22 +185,34 @@ choose_match_kernel (const Choice &c)
                   : measure_matches<Sample, CALIBRATED, false, false>;
 }
 
+template <typename Sample>
+static MatchKernel
+choose_match_kernel_of (const Choice &c)
+{
+  return c.calibrated ? choose_match_kernel<Sample, true> (c)
+                      : choose_match_kernel<Sample, false> (c);
+}
+
 static MatchKernel
 choose_match_kernel (const Choice &c)
 {
-  if (c.is_u8)
-    return c.calibrated ? choose_match_kernel<uint8_t, true> (c)
-                        : choose_match_kernel<uint8_t, false> (c);
-  return c.calibrated ? choose_match_kernel<uint16_t, true> (c)
-                      : choose_match_kernel<uint16_t, false> (c);
+  return c.type == IMK_TYPE_U8    ? choose_match_kernel_of<uint8_t> (c)
+         : c.type == IMK_TYPE_U16 ? choose_match_kernel_of<uint16_t> (c)
+                                  : choose_match_kernel_of<float> (c);
+}
+
+template <typename Sample>
+static MatchKernel
+choose_template_kernel (const Choice &c)
+{
+  return c.calibrated ? take_template<Sample, true>
+                      : take_template<Sample, false>;
 }
 
 static MatchKernel
 choose_template_kernel (const Choice &c)
 {
-  if (c.is_u8)
-    return c.calibrated ? take_template<uint8_t, true>
-                        : take_template<uint8_t, false>;
-  return c.calibrated ? take_template<uint16_t, true>
-                      : take_template<uint16_t, false>;
+  return c.type == IMK_TYPE_U8    ? choose_template_kernel<uint8_t> (c)
+         : c.type == IMK_TYPE_U16 ? choose_template_kernel<uint16_t> (c)
+                                  : choose_template_kernel<float> (c);
 }

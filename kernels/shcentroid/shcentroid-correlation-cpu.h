@@ -6,6 +6,7 @@
 /* of the chain */
 #define load_row ISA_NAME (load_row)
 #define load_samples ISA_NAME (load_samples)
+#define largest_float ISA_NAME (largest_float)
 #define Floats ISA_NAME (Floats)
 #define widen ISA_NAME (widen)
 #define find_levels ISA_NAME (find_levels)
@@ -152,6 +153,24 @@ spread_match_row (const ChainTile *t, const MatchScratch *s, uint32_t y,
   }
 }
 
+/* Returns: the largest float32 sample as it came, of @n from column @x on that
+ * are not bad; infinite where one is not finite */
+FUNCTION float
+largest_float (
+    const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *restrict sample)
+{
+  const Cpu *cpu = f->cpu;
+  const float *dark =
+      cpu->dark ? cpu->dark + (size_t) y * cpu->plan.width + x : NULL;
+  float most = 0.0f;
+
+  load_samples (f, x, y, n, sample);
+  for (uint32_t i = 0; i < n; i++)
+    if (!dark || dark[i] == dark[i])
+      most = sample[i] > most ? sample[i] : most;
+  return most;
+}
+
 /* The pixels of the cell of @t, and their sums. */
 FUNCTION ImkShcentroidLight
 load_match (const ChainTile *t, MatchScratch *s)
@@ -180,8 +199,13 @@ load_match (const ChainTile *t, MatchScratch *s)
       weight_rows (t, 0, y, false, weights_y);
     weight_y = weighted ? weights_y[k] : 1.0;
     load_match_row (t, y, weight_y, weighted, s, row);
-    if (all)
+    if (t->f->in->type == IMK_TYPE_F32) {
+      float most = largest_float (t->f, w->x, w->y + y, w->width, s->sample);
+
+      light.max_sample = most > light.max_sample ? most : light.max_sample;
+    } else if (all) {
       load_samples (t->f, w->x, w->y + y, w->width, s->sample);
+    }
     if (all)
       add_match_row (s, row, w->width, true);
     else
@@ -192,7 +216,7 @@ load_match (const ChainTile *t, MatchScratch *s)
   }
   for (uint32_t x = 0; x < w->width; x++) {
     ImkShcentroidLight column = {c->p[x], c->raw[x], (float) c->max[x],
-        (uint32_t) c->max_sample[x], (uint32_t) c->n[x]};
+        (float) c->max_sample[x], (uint32_t) c->n[x]};
 
     imk_shcentroid_add_light (&light, &column);
   }
@@ -538,6 +562,7 @@ take_template (const Frame *f, MatchScratch *s)
 
 #undef load_row
 #undef load_samples
+#undef largest_float
 #undef Floats
 #undef widen
 #undef find_levels

@@ -73,15 +73,16 @@ lay_out_match (uint32_t width, uint32_t height, uint32_t search_range,
 /* ------------------------------------------------------------------------
  * From the frame to pixels less their mean. */
 
-/* The calibrated values of the window, NaN where bad, and what needs no order:
- * extremes and counts. */
+/* The calibrated values of the window, NaN where bad or not finite, and what
+ * needs no order: extremes and counts. */
 template <typename Sample, bool CALIBRATED>
 static __device__ __forceinline__ ImkShcentroidRange
 load_match (const ChainArguments &a, const Team &team,
-    const ImkShcentroidWindow &w, const MatchLayout &m, uint32_t *max_sample)
+    const ImkShcentroidWindow &w, const MatchLayout &m, float *max_sample)
 {
   ImkShcentroidRange range = {3e38f, -3e38f, 0};
-  uint32_t most = 0, n = w.width * w.height;
+  uint32_t n = w.width * w.height;
+  float most = 0.0f;
 
   for (uint32_t first = threadIdx.x; first < n;
        first += MATCH_BATCH * blockDim.x) {
@@ -97,18 +98,20 @@ load_match (const ChainArguments &a, const Team &team,
     }
 #pragma unroll
     for (uint32_t k = 0; k < MATCH_BATCH; k++) {
-      const ChainPixel &p = pixels[k];
+      ChainPixel &p = pixels[k];
       uint32_t i = first + k * blockDim.x;
 
       if (i >= n)
         continue;
+      if (p.good)
+        most = fmaxf (most, p.sample);
+      p.good &= counts<Sample> (p.value);
       m.pixels[i / w.width * m.stride + m.pad + i % w.width] =
           p.good ? p.value : imk_shcentroid_f32 (imk_shcentroid_nan ());
       if (p.good) {
         range.min = p.value < range.min ? p.value : range.min;
         range.max = p.value > range.max ? p.value : range.max;
         range.n++;
-        most = max (most, p.sample);
       }
     }
   }
@@ -117,7 +120,8 @@ load_match (const ChainArguments &a, const Team &team,
   range.max = imk_shcentroid_value_of_key (
       reduce_team<true> (team, MOST, imk_shcentroid_key (range.max)));
   range.n = reduce_team<true> (team, SUM, range.n);
-  *max_sample = reduce_team<true> (team, MOST, most);
+  *max_sample = imk_shcentroid_value_of_key (
+      reduce_team<true> (team, MOST, imk_shcentroid_key (most)));
   return range;
 }
 
@@ -413,7 +417,7 @@ read_match (const ChainArguments &a, const Team &team, uint32_t index,
   bool tracking = params.weighting == IMK_SHCENTROID_WEIGHTING_TRACKING;
   double brightest = -imk_shcentroid_infinity ();
   ImkShcentroidRange range;
-  uint32_t max_sample;
+  float max_sample;
   MatchCell c;
 
   c.track = track_of (a, index);

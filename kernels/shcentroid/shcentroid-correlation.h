@@ -477,7 +477,8 @@ imk_shcentroid_shift_variance (
 typedef struct ImkShcentroidLight {
   double p, raw;
   float max;
-  uint32_t max_sample, n;
+  float max_sample; /* infinite where a sample is not finite */
+  uint32_t n;
 } ImkShcentroidLight;
 
 IMK_SHCENTROID_INLINE ImkShcentroidLight
@@ -487,7 +488,8 @@ imk_shcentroid_no_light (void)
 
   light.p = light.raw = 0.0;
   light.max = -3.4e38f;
-  light.max_sample = light.n = 0;
+  light.max_sample = 0.0f;
+  light.n = 0;
   return light;
 }
 
@@ -518,7 +520,8 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
   double most = 3.4028234663852886e38;
   double flux = light->p > 0.0 ? light->p < most ? light->p : most : 0.0;
   bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
-  bool valid = flux > 0.0 && flux >= min_flux && peak->found;
+  bool broken = !imk_shcentroid_is_finite (light->max_sample);
+  bool valid = flux > 0.0 && flux >= min_flux && peak->found && !broken;
   double x = anchor->zero_x + ((double) window->x - cell->x) + peak->x;
   double y = anchor->zero_y + ((double) window->y - cell->y) + peak->y;
   uint32_t flags =
@@ -544,5 +547,7 @@ imk_shcentroid_finish_match (ImkShcentroidRow *row,
         imk_shcentroid_shift_variance (peak->to_y, spreads);
   }
   row->field[IMK_SHCENTROID_FLAGS] = flags;
+  if (broken)
+    imk_shcentroid_describe_broken (row, cell, window->at_edge);
   return valid;
 }

@@ -639,7 +639,8 @@ static void
 measure_frame (const Frame *frame)
 {
   const Cpu *cpu = frame->cpu;
-  bool plain = imk_shcentroid_is_plain (&cpu->params, cpu->dark || cpu->lut);
+  bool plain = imk_shcentroid_is_plain (
+      &cpu->params, cpu->plan.type, cpu->dark || cpu->lut);
   uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
   uint64_t band_pixels = 0;
 

@@ -32,7 +32,8 @@ struct Cuda {
   void *memory;                /* on the device: rects, scratch, what is held */
   Tasks integers, fine, reals; /* fine: integers, on more blocks */
   small::Layout layout;
-  bool is_map, is_u8;
+  bool is_map;
+  ImkType type;
 
   /* of the chain */
   ImkShcentroidPixel *pixels; /* on the device; null for none, like lut */
@@ -305,7 +306,8 @@ wants_staging (const Cuda *cuda, const ImkShcentroidParams *params)
   if (params->estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     return false;
   return imk_shcentroid_is_leveled (params) ||
-         !imk_shcentroid_is_plain (params, cuda->pixels || cuda->lut);
+         !imk_shcentroid_is_plain (
+             params, cuda->type, cuda->pixels || cuda->lut);
 }
 
 static ImkStatus
@@ -364,7 +366,7 @@ cuda_create (const ImkShcentroidPlan *plan, const ImkShcentroidParams *params,
   planner.all = plan->fields == IMK_SHCENTROID_FIELDS_ALL;
   planner.sample_size = (uint32_t) imk_type_size (plan->type);
   cuda->is_map = plan->columns == 0;
-  cuda->is_u8 = plan->type == IMK_TYPE_U8;
+  cuda->type = plan->type;
   cuda->arguments.row_size = plan->width * planner.sample_size;
   cuda->arguments.n_rects = plan->n_rects;
   cuda->arguments.fields = plan->fields;
@@ -415,7 +417,7 @@ make_choice (const Cuda *cuda)
   const ImkShcentroidParams *params = &cuda->arguments.params;
   Choice choice = {};
 
-  choice.is_u8 = cuda->is_u8;
+  choice.type = cuda->type;
   choice.all = cuda->arguments.fields == IMK_SHCENTROID_FIELDS_ALL;
   choice.calibrated = cuda->pixels != nullptr;
   choice.weighted = params->weighting != IMK_SHCENTROID_WEIGHTING_NONE;
@@ -428,14 +430,14 @@ make_choice (const Cuda *cuda)
   return choice;
 }
 
-/* Can the kernels of the common case do it? */
+/* Can the kernels of the common case do it? They read words of integers. */
 static bool
 takes_reals (const Cuda *cuda)
 {
   const ImkShcentroidParams *params = &cuda->arguments.params;
 
-  return cuda->reals.n_scratch == 0 && !chain_is_rare (params) &&
-         !imk_shcentroid_tracks (params);
+  return cuda->type != IMK_TYPE_F32 && cuda->reals.n_scratch == 0 &&
+         !chain_is_rare (params) && !imk_shcentroid_tracks (params);
 }
 
 static ChainArguments
@@ -672,7 +674,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   a->f64 = out->type == IMK_TYPE_F64;
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     status = launch_match (cuda, (cudaStream_t) stream, error);
-  else if (imk_shcentroid_is_plain (&a->params, cuda->pixels || cuda->lut))
+  else if (imk_shcentroid_is_plain (
+               &a->params, cuda->type, cuda->pixels || cuda->lut))
     status = launch_plain (cuda, in->location == IMK_LOCATION_DEVICE,
         (cudaStream_t) stream, error);
   else

@@ -206,7 +206,7 @@ imk_shcentroid_variance (double c, double v, double vu, double vuu, double n,
 }
 
 IMK_SHCENTROID_INLINE uint32_t
-imk_shcentroid_flags (uint32_t max, double flux, double min_flux,
+imk_shcentroid_flags (double max, double flux, double min_flux,
     const ImkShcentroidRect *cell, const ImkShcentroidParams *params)
 {
   uint32_t flags = cell->flags;

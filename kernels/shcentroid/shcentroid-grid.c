@@ -382,8 +382,9 @@ static ImkStatus
 check (const ImkImage *frame, ImkShcentroidLattice lattice, double least,
     ImkError *error)
 {
-  ImkType type =
-      frame && frame->type == IMK_TYPE_U8 ? IMK_TYPE_U8 : IMK_TYPE_U16;
+  bool known =
+      frame && (frame->type == IMK_TYPE_U8 || frame->type == IMK_TYPE_F32);
+  ImkType type = known ? frame->type : IMK_TYPE_U16;
 
   if ((unsigned) lattice > IMK_SHCENTROID_LATTICE_HEXAGONAL)
     return imk_error_set (error, IMK_ERROR_CONFIG,

@@ -58,7 +58,8 @@ typedef struct ImkShcentroidGrid {
 
 /**
  * imk_shcentroid_find_grid: (finds the lenslets in one reference frame)
- * @frame: u8 or u16, one channel, in host memory, at least 16 pixels a side
+ * @frame: u8, u16 or f32, one channel, in host memory, at least 16 pixels a
+ *   side; f32 samples that are not finite count as the smallest
  * @lattice: what to look for
  * @least: spots below this part of the median strength are not lit: above 0,
  *   below 1; 0.1 suits most

@@ -10,13 +10,17 @@ load_samples (
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *bytes = row + x;
   const uint16_t *words = (const uint16_t *) row + x;
+  const float *floats = (const float *) row + x;
 
   if (f->in->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < n; i++)
       sample[i] = bytes[i];
-  else
+  else if (f->in->type == IMK_TYPE_U16)
     for (uint32_t i = 0; i < n; i++)
       sample[i] = words[i];
+  else
+    for (uint32_t i = 0; i < n; i++)
+      sample[i] = imk_shcentroid_sample (floats[i]);
 }
 
 INLINE float
@@ -34,13 +38,18 @@ load_calibrated (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
   const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
   const uint8_t *restrict bytes = row + x;
   const uint16_t *restrict words = (const uint16_t *) row + x;
+  const float *restrict floats = (const float *) row + x;
 
   if (f->in->type == IMK_TYPE_U8)
     for (uint32_t i = 0; i < n; i++)
       value[i] = calibrate_one (bytes[i], dark[i], flat[i]);
-  else
+  else if (f->in->type == IMK_TYPE_U16)
     for (uint32_t i = 0; i < n; i++)
       value[i] = calibrate_one (words[i], dark[i], flat[i]);
+  else
+    for (uint32_t i = 0; i < n; i++)
+      value[i] =
+          calibrate_one (imk_shcentroid_sample (floats[i]), dark[i], flat[i]);
 }
 
 FUNCTION void
@@ -58,7 +67,8 @@ load_listed (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
 }
 
 /* Columns [@x, @x + @n) of row @y of the frame, calibrated. What there is
- * beyond them in whole vectors is loaded too: that is faster than to stop. */
+ * beyond them in whole vectors is loaded too: that is faster than to stop. To
+ * correlation, what is not finite is as a bad pixel. */
 FUNCTION void
 load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
 {
@@ -75,6 +85,10 @@ load_row (const Frame *f, uint32_t x, uint32_t y, uint32_t n, float *value)
     load_calibrated (f, x, y, n, dark, flat, value);
   else
     load_samples (f, x, y, n, value);
+  if (f->in->type == IMK_TYPE_F32 &&
+      cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    for (uint32_t i = 0; i < n; i++)
+      value[i] = value[i] <= 3e38f ? value[i] : NAN;
 }
 
 /* ------------------------------------------------------------------------
@@ -159,16 +173,18 @@ gather_keys (
   return count;
 }
 
-/* How many of @n reach @key, and the smallest that does. */
+/* How many of @n, turned around by @turn, reach @key, and the smallest that
+ * does. */
 FUNCTION uint32_t
-count_keys (
-    const uint32_t *restrict keys, uint32_t n, uint32_t key, uint32_t *smallest)
+count_keys (const uint32_t *restrict keys, uint32_t n, uint32_t turn,
+    uint32_t key, uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
 
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t reaches = keys[i] >= key, k = keys[i] | (reaches - 1);
+    uint32_t k = keys[i] ^ turn, reaches = k >= key;
 
+    k |= reaches - 1;
     count += reaches;
     least = k < least ? k : least;
   }
@@ -178,8 +194,8 @@ count_keys (
 
 /* The same of a window with more than MOST_KEYS. */
 FUNCTION uint32_t
-count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
-    uint32_t *smallest)
+count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t turn,
+    uint32_t key, uint32_t *smallest)
 {
   uint32_t count = 0, least = UINT32_MAX;
   float values[CHAIN_TILE];
@@ -190,7 +206,7 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
 
       load_row (t->f, w->x + x, w->y + y, n, values);
       for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = imk_shcentroid_key (values[i]);
+        uint32_t k = imk_shcentroid_key (values[i]) ^ turn;
         uint32_t reaches = (k >= key) & (values[i] == values[i]);
 
         k |= reaches - 1;
@@ -206,10 +222,11 @@ count_brighter (const ChainTile *t, const ImkShcentroidWindow *w, uint32_t key,
 FUNCTION double
 find_brightest (const ChainTile *t, uint32_t i)
 {
-  uint32_t rank = imk_shcentroid_rank (&t->f->cpu->params, t->ranges[i].n);
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  uint32_t rank = imk_shcentroid_rank (params, t->ranges[i].n);
   const ImkShcentroidWindow *w = &t->windows[i];
   bool fits = (uint64_t) w->width * w->height <= MOST_KEYS, found = false;
-  uint32_t keys[MOST_KEYS + 1], n_keys = 0;
+  uint32_t keys[MOST_KEYS + 1], n_keys = 0, smallest;
   ImkShcentroidSearch search;
 
   if (rank == 0)
@@ -218,13 +235,21 @@ find_brightest (const ChainTile *t, uint32_t i)
     n_keys = gather_keys (t, w, keys);
   search = imk_shcentroid_search (t->ranges[i], rank);
   while (!found && search.high - search.low > 1) {
-    uint32_t key = imk_shcentroid_search_key (&search), smallest;
-    uint32_t n = fits ? count_keys (keys, n_keys, key, &smallest)
-                      : count_brighter (t, w, key, &smallest);
+    uint32_t key = imk_shcentroid_search_key (&search);
+    uint32_t n = fits ? count_keys (keys, n_keys, 0, key, &smallest)
+                      : count_brighter (t, w, 0, key, &smallest);
 
     found = imk_shcentroid_search_step (&search, n, smallest);
   }
-  return imk_shcentroid_value_of_key (search.low);
+  if (!params->subtract)
+    return imk_shcentroid_value_of_key (search.low);
+  if (fits)
+    count_keys (keys, n_keys, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  else
+    count_brighter (t, w, IMK_SHCENTROID_LOWER,
+        imk_shcentroid_lower_key (&search), &smallest);
+  return imk_shcentroid_lower_level (smallest);
 }
 
 FUNCTION void

@@ -15,9 +15,37 @@ enum {
  * largest, where there is no noise. */
 #define LEAST_PART 2e-3
 
+/* What is not finite becomes the smallest value: there is no peak. */
+static void
+load_floats (ImkPeaks *p, const ImkImage *frame)
+{
+  size_t n = (size_t) p->width * p->height;
+  float least = 0;
+  bool any = false;
+
+  for (uint32_t y = 0; y < p->height; y++)
+    memcpy (p->pixels + (size_t) y * p->width,
+        (const uint8_t *) frame->data + y * frame->stride,
+        p->width * sizeof (float));
+  for (size_t i = 0; i < n; i++) {
+    float value = p->pixels[i];
+
+    if (fabsf (value) <= 1e30f && (!any || value < least)) {
+      least = value;
+      any = true;
+    }
+  }
+  for (size_t i = 0; i < n; i++)
+    p->pixels[i] = fabsf (p->pixels[i]) <= 1e30f ? p->pixels[i] : least;
+}
+
 static void
 load (ImkPeaks *p, const ImkImage *frame)
 {
+  if (frame->type == IMK_TYPE_F32) {
+    load_floats (p, frame);
+    return;
+  }
   for (uint32_t y = 0; y < p->height; y++) {
     const uint8_t *row = (const uint8_t *) frame->data + y * frame->stride;
     float *to = p->pixels + (size_t) y * p->width;

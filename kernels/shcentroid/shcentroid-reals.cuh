@@ -453,7 +453,7 @@ sum_column (const Task &task, const Shared<ALL> &shared, const Band &band,
       imk_shcentroid_add_group_spread (&c, &g, false, y);
       at += group * columns;
       c.max = fmaxf (c.max, shared.max[at]);
-      c.max_sample = max (c.max_sample, shared.max_sample[at]);
+      c.max_sample = fmaxf (c.max_sample, (float) shared.max_sample[at]);
     }
   }
   imk_shcentroid_end_column (&c, WEIGHTED, factor, u);

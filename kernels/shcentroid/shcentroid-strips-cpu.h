@@ -396,7 +396,7 @@ is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
   for (uint32_t i = 1; way->weighted && i < t->n; i++)
     if (t->centre_y[i] != t->centre_y[0])
       return false;
-  return !way->rare && !cpu->lut &&
+  return !way->rare && !cpu->lut && cpu->plan.type != IMK_TYPE_F32 &&
          t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
 }
 

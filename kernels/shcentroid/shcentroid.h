@@ -146,17 +146,23 @@ typedef enum ImkShcentroidFlags {
                                      * search range: invalid */
   IMK_SHCENTROID_OUTSIDE = 1 << 6,  /* values below 0 put the centroid more than
                                      * half a pixel outside: invalid */
+  IMK_SHCENTROID_NOT_FINITE = 1
+                              << 7, /* a float32 sample is no number or
+                                     * infinite: invalid, no flux and no max */
 } ImkShcentroidFlags;
 
 /* The flags of a cell that has no valid centroid. */
 #define IMK_SHCENTROID_INVALID_MASK \
   (IMK_SHCENTROID_NO_FLUX | IMK_SHCENTROID_LOW_FLUX | \
-      IMK_SHCENTROID_NO_MATCH | IMK_SHCENTROID_OUTSIDE)
+      IMK_SHCENTROID_NO_MATCH | IMK_SHCENTROID_OUTSIDE | \
+      IMK_SHCENTROID_NOT_FINITE)
 
 /**
  * ImkShcentroidConfig: (what to measure)
  * @width, @height: the frame in pixels, 1..65535 each
- * @type: IMK_TYPE_U8 or IMK_TYPE_U16, one channel
+ * @type: IMK_TYPE_U8, IMK_TYPE_U16 or IMK_TYPE_F32, one channel. A float32
+ *   sample that is no number, infinite or beyond 1e30 makes its cell invalid
+ *   and leaves the others alone
  * @x0, @y0, @pitch_x, @pitch_y: pixels; cell (row r, column c) covers the
  *   columns [floor (x0 + c pitch_x), floor (x0 + (c + 1) pitch_x)) and rows
  *   alike: no gap, no overlap (Mocci et al. 2020, eqs. 3 and 4, floored once);
@@ -172,8 +178,8 @@ typedef enum ImkShcentroidFlags {
  * @dark, @flat: width x height numbers each, row by row; NULL for 0 and for 1.
  *   Finite; flat from 0 to 1e6, and a pixel whose flat is 0 is bad
  * @bad: width x height bytes, not 0 for a bad pixel; NULL for none
- * @lut: what each sample stands for, 256 numbers for u8, 65536 for u16; NULL
- *   for itself. These four are read during the call only
+ * @lut: what each sample stands for, 256 numbers for u8, 65536 for u16, none
+ *   for f32; NULL for itself. These four are read during the call only
  * @templates, @n_templates, @template_width, @template_height: what correlation
  *   looks for: as many pictures, row by row, one for all cells or one for each;
  *   none when @n_templates is 0. Finite, not constant, not larger than a cell;
@@ -193,8 +199,9 @@ typedef enum ImkShcentroidFlags {
  *   1 nothing is left), or times the read noise; a cell of a map may have its
  *   own
  * @threshold_least: counts; the least T when relative or range
- * @brightest: pixels that count, those of equal value with the last too; 0 for
- *   all. When subtracting, T is at least the value after theirs, else theirs
+ * @brightest: pixels that count, and all that tie with the last of them; 0 for
+ *   all. When subtracting, T is at least the next lower value that differs,
+ *   else theirs. Where no value is lower all pixels count
  * @sigma: of the weight, pixels, above 0
  * @iterations: 1..100; from the second on the weight is about the centroid that
  *   the one before found. With the weight goes the noise: if a shift s of the
@@ -340,7 +347,7 @@ ImkStatus imk_shcentroid_update (
 
 /**
  * imk_shcentroid_process: (measures every cell of one frame)
- * @in: u8 or u16, 1 channel, width x height of the config, any stride
+ * @in: u8, u16 or f32, 1 channel, width x height of the config, any stride
  * @out: f32 or f64, shape by `fields`: [cells][10], [cells][2] or [1][2 cells];
  *   cells row by row or in the order of the map
  * @stream: cudaStream_t, NULL for the CPU; the call returns before the GPU is

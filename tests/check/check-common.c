@@ -543,6 +543,20 @@ check_message_says (
   gst_message_unref (message);
 }
 
+GstMessage *
+check_element_message (GstBus *bus, const gchar *name)
+{
+  GstMessage *message = check_message (bus, GST_MESSAGE_ELEMENT);
+  const GstStructure *s = gst_message_get_structure (message);
+
+  if (gst_structure_has_name (s, "imaging-settings")) {
+    gst_message_unref (message);
+    return check_element_message (bus, name);
+  }
+  fail_unless_equals_string (gst_structure_get_name (s), name);
+  return message;
+}
+
 guint
 check_count_messages (GstBus *bus, GstMessageType types)
 {

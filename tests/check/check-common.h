@@ -159,6 +159,9 @@ void check_message_says (
     GstMessage *message, GQuark domain, gint code, const gchar *words);
 
 /* Returns: how many messages of @types wait on @bus, which is then empty */
+/* The next message of an element of its own, named @name; those that settings
+ * changed are passed over. */
+GstMessage *check_element_message (GstBus *bus, const gchar *name);
 guint check_count_messages (GstBus *bus, GstMessageType types);
 
 /* A push that waits at a pad, as at a sink that has prerolled. */

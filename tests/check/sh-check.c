@@ -77,11 +77,10 @@ void
 sh_check_captured (
     Sh *sh, const gchar *kind, guint n_frames, const gchar *location)
 {
-  GstMessage *message = check_message (sh->bus, GST_MESSAGE_ELEMENT);
+  GstMessage *message = check_element_message (sh->bus, "shcentroid-captured");
   const GstStructure *s = gst_message_get_structure (message);
   guint frames = 0;
 
-  fail_unless (gst_structure_has_name (s, "shcentroid-captured"));
   fail_unless_equals_string (gst_structure_get_string (s, "kind"), kind);
   fail_unless (gst_structure_get_uint (s, "frames", &frames));
   fail_unless_equals_int (frames, n_frames);

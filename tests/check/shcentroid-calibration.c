@@ -521,10 +521,8 @@ GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
   sh_value (&sh, ramp (), 0, 0);
   g_object_set (sh.element, "x0", 4.0, NULL);
   x = sh_value (&sh, ramp (), 0, IMK_SHCENTROID_X);
-  fail_unless_equals_int (
-      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
   sh_value (&sh, ramp (), 0, 0);
-  sh_check_captured (&sh, "reference", 2, NULL);
+  sh_check_captured (&sh, "reference", 2, NULL); /* of the last two frames */
   fail_unless (x > 4);
   fail_unless_equals_float (sh_value (&sh, ramp (), 0, IMK_SHCENTROID_DX), 0);
   sh_free (&sh);
@@ -553,6 +551,7 @@ GST_START_TEST (test_a_captured_dark_of_another_frame_is_an_error)
 
   fail_unless (sh_capture (&sh, "dark", 1, NULL));
   sh_value (&sh, frame_new (NULL, 4), 0, 0);
+  sh_value (&sh, frame_new (NULL, 4), 0, 0); /* with the dark */
   gst_harness_set_src_caps_str (sh.h, caps);
   fail_unless (gst_harness_push (sh.h, gst_buffer_new_allocate (NULL,
                                            2 * (N_PIXELS + WIDTH), NULL)) !=

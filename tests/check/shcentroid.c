@@ -1458,16 +1458,17 @@ GST_START_TEST (test_a_grid_spoilt_while_playing_waits_with_one_warning)
       SETTINGS_ERROR, "outside the 15 pixels of a row");
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
-  /* what needs no new cells comes at once */
+  /* all that was set waits until it fits as a whole */
   sh_set (&sh, "threshold-mode", "absolute");
   sh_set (&sh, "threshold", "60000");
   t = sh_measure (&sh, in);
   fail_unless_equals_int (t.n_rows, 6);
-  fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
+  fail_unless (value_of (&t, 0, FLUX) > 0);
   table_free (&t);
   sh_set (&sh, "pitch-x", "3");
   t = sh_measure (&sh, in);
   fail_unless_equals_int (t.n_rows, 10);
+  fail_unless_equals_float (value_of (&t, 0, FLUX), 0);
   table_free (&t);
   fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
   gst_buffer_unref (in);
@@ -1706,30 +1707,27 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
 {
   static const struct {
     const gchar *name, *value;
-    gboolean controllable;
   } properties[] = {{"x0", "1.5"}, {"y0", "-2.25"}, {"pitch-x", "29.653"},
       {"pitch-y", "29.5"}, {"columns", "16"}, {"rows", "17"},
       {"map-location", "a.npy"}, {"reference-location", "b.npy"},
-      {"fields", "slopes"}, {"bit-depth", "12", TRUE},
-      {"saturation", "4000", TRUE}, {"threshold", "900.5", TRUE},
-      {"threshold-mode", "absolute", TRUE}, {"threshold-action", "keep", TRUE},
-      {"min-flux", "5000", TRUE}, {"invalid-policy", "nan", TRUE},
-      {"gain", "0.5", TRUE}, {"read-noise", "3.5", TRUE},
+      {"fields", "slopes"}, {"bit-depth", "12"}, {"saturation", "4000"},
+      {"threshold", "900.5"}, {"threshold-mode", "absolute"},
+      {"threshold-action", "keep"}, {"min-flux", "5000"},
+      {"invalid-policy", "nan"}, {"gain", "0.5"}, {"read-noise", "3.5"},
       {"dark-location", "d.npy"}, {"flat-location", "f.npy"},
       {"bad-pixels-location", "p.npy"}, {"lut-location", "l.npy"},
-      {"margin", "2"}, {"threshold-least", "12.5", TRUE},
-      {"brightest", "25", TRUE}, {"weighting", "tracking", TRUE},
-      {"sigma", "2.5", TRUE}, {"iterations", "4", TRUE}, {"power", "1.5", TRUE},
-      {"estimator", "quad", TRUE}, {"quad-gain", "0.5", TRUE},
-      {"window", "tracking", TRUE}, {"tracking-gain", "0.25", TRUE},
-      {"tracking-reset", "7", TRUE}, {"remove-tilt", "true", TRUE},
+      {"margin", "2"}, {"threshold-least", "12.5"}, {"brightest", "25"},
+      {"weighting", "tracking"}, {"sigma", "2.5"}, {"iterations", "4"},
+      {"power", "1.5"}, {"estimator", "quad"}, {"quad-gain", "0.5"},
+      {"window", "tracking"}, {"tracking-gain", "0.25"},
+      {"tracking-reset", "7"}, {"remove-tilt", "true"},
       {"template-location", "t.npy"}, {"template-source", "frame"},
       {"template-cell", "3"}, {"template-margin", "2"},
-      {"correlation", "covariance", TRUE}, {"peak-fit", "parabola", TRUE},
-      {"search-range", "7", TRUE}, {"min-correlation", "0.5", TRUE},
-      {"grid-rule", "paper"}, {"aperture", "9.6"}, {"lenslet-pitch", "600"},
-      {"pixel-size", "7.4"}, {"focal-length", "40.5"}, {"slope-unit", "rad"},
-      {"lattice", "hexagonal"}, {"find-grid-location", "g.npy"}};
+      {"correlation", "covariance"}, {"peak-fit", "parabola"},
+      {"search-range", "7"}, {"min-correlation", "0.5"}, {"grid-rule", "paper"},
+      {"aperture", "9.6"}, {"lenslet-pitch", "600"}, {"pixel-size", "7.4"},
+      {"focal-length", "40.5"}, {"slope-unit", "rad"}, {"lattice", "hexagonal"},
+      {"find-grid-location", "g.npy"}};
   GstElement *element = gst_element_factory_make ("shcentroid", NULL);
   guint n_all, n_own = 0;
   GParamSpec **all =
@@ -1738,7 +1736,8 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
   for (guint i = 0; i < n_all; i++)
     n_own += all[i]->owner_type == G_OBJECT_TYPE (element);
   g_free (all);
-  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties)); /* every one */
+  /* every one, and what all elements with settings have */
+  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties) + 2);
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
     const gchar *name = properties[i].name;
     GParamSpec *spec =
@@ -1747,8 +1746,8 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
     gchar *text;
 
     fail_unless (spec && spec->flags & GST_PARAM_MUTABLE_PLAYING, "%s", name);
-    fail_unless (
-        !!(spec->flags & GST_PARAM_CONTROLLABLE) == properties[i].controllable,
+    fail_unless (!!(spec->flags & GST_PARAM_CONTROLLABLE) ==
+                     !g_str_has_suffix (name, "-location"),
         "%s", name);
     gst_util_set_object_arg (G_OBJECT (element), name, properties[i].value);
     g_value_init (&value, spec->value_type);

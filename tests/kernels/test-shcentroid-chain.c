@@ -97,16 +97,20 @@ set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
 
   if (in->image.type == IMK_TYPE_U8)
     p[x] = (uint8_t) fmin (fmax (value, 0), 255);
-  else
+  else if (in->image.type == IMK_TYPE_U16)
     ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
+  else
+    ((float *) p)[x] = (float) value;
 }
 
-static uint32_t
+static double
 sample (const TestImage *in, int64_t x, int64_t y)
 {
   const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
 
-  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
+  return in->image.type == IMK_TYPE_U8    ? p[x]
+         : in->image.type == IMK_TYPE_U16 ? ((const uint16_t *) p)[x]
+                                          : ((const float *) p)[x];
 }
 
 static void
@@ -140,7 +144,7 @@ example_frame (ImkType type, uint32_t pedestal)
 static ImkBackend backend_of_examples = IMK_BACKEND_CPU;
 
 static TestImage
-run_example (const ImkShcentroidConfig *c, const TestImage *in)
+run_example_as (const ImkShcentroidConfig *c, const TestImage *in, ImkType type)
 {
   ImkShcentroid *s;
   TestImage out;
@@ -148,9 +152,9 @@ run_example (const ImkShcentroidConfig *c, const TestImage *in)
   ImkError error;
 
   if (backend_of_examples == IMK_BACKEND_CPU)
-    return run_cpu (c, in, IMK_TYPE_F64);
+    return run_cpu (c, in, type);
   s = kernel_new (IMK_BACKEND_CUDA, c);
-  out = output_new (c, IMK_TYPE_F64);
+  out = output_new (c, type);
   device_in = test_to_device (in);
   device_out = test_to_device (&out);
   test_ok (imk_shcentroid_process (s, &device_in, &device_out, NULL, &error),
@@ -160,6 +164,12 @@ run_example (const ImkShcentroidConfig *c, const TestImage *in)
   test_device_free (&device_out);
   imk_shcentroid_free (s);
   return out;
+}
+
+static TestImage
+run_example (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  return run_example_as (c, in, IMK_TYPE_F64);
 }
 
 static void
@@ -381,7 +391,7 @@ typedef struct Pixel {
   float value;
   double flat;
   bool good;
-  uint32_t sample;
+  double sample;
 } Pixel;
 
 static Pixel
@@ -391,7 +401,7 @@ expected_pixel (
   size_t at = (size_t) (y * c->width + x);
   Pixel p = {.sample = sample (in, x, y)};
   float flat = c->flat ? c->flat[at] : 1.0f;
-  float value = c->lut ? c->lut[p.sample] : (float) p.sample;
+  float value = c->lut ? c->lut[(uint32_t) p.sample] : (float) p.sample;
 
   if (c->dark)
     value = value - c->dark[at];
@@ -452,10 +462,14 @@ expected_level (const ImkShcentroidConfig *c, const TestImage *in, const Box *b)
     t = fmax (
         values[n - 1] + c->threshold * ((double) values[0] - values[n - 1]),
         c->threshold_least);
-  if (c->brightest > 0 && c->brightest < n)
-    t = fmax (t, c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT
-                     ? values[c->brightest]
-                     : values[c->brightest - 1]);
+  if (c->brightest > 0 && c->brightest < n) {
+    uint32_t k = c->brightest - 1;
+
+    if (c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT)
+      while (k < n && values[k] == values[c->brightest - 1])
+        k++; /* to the next lower value, if there is one */
+    t = k < n ? fmax (t, values[k]) : t;
+  }
 out:
   free (values);
   return t;
@@ -464,7 +478,7 @@ out:
 typedef struct Sums {
   long double p, px, py, raw, spread_x, spread_y;
   float max;
-  uint32_t max_sample;
+  double max_sample;
 } Sums;
 
 static double
@@ -691,7 +705,7 @@ static void
 set_option (ImkShcentroidConfig *c, int option)
 {
   const Tables *t = the_tables ();
-  double full = c->type == IMK_TYPE_U8 ? 255 : 65535;
+  double full = c->type == IMK_TYPE_U16 ? 65535 : 255;
 
   switch (option) {
   case 0:
@@ -822,7 +836,7 @@ make_case (
   k->config.fields = fields;
   k->config.threshold_action = action;
   set_option (&k->config, option);
-  if (k->config.margin && s[2] < 3)
+  if ((k->config.margin && s[2] < 3) || (k->config.lut && type == IMK_TYPE_F32))
     return false;
   k->out_type = (option + fields) % 3 ? IMK_TYPE_F64 : IMK_TYPE_F32;
   k->seed = shape + 31 * (unsigned) option;
@@ -833,6 +847,15 @@ make_case (
   return true;
 }
 
+/* From 0 to 255, with fractions. */
+static void
+fill_floats (TestImage *in, uint64_t seed)
+{
+  for (uint32_t y = 0; y < in->image.height; y++)
+    for (uint32_t x = 0; x < in->image.width; x++)
+      set_sample (in, x, y, (double) (test_random (&seed) % 65536) / 257);
+}
+
 static TestImage
 case_frame (const Case *k)
 {
@@ -840,8 +863,11 @@ case_frame (const Case *k)
   TestImage in =
       test_image_new (c->type, c->width, c->height, 1, (uint32_t) k->seed % 7);
 
-  test_image_fill (
-      &in, FILL_NOISE, c->type == IMK_TYPE_U8 ? 255 : 65535, k->seed);
+  if (c->type == IMK_TYPE_F32)
+    fill_floats (&in, k->seed);
+  else
+    test_image_fill (
+        &in, FILL_NOISE, c->type == IMK_TYPE_U8 ? 255 : 65535, k->seed);
   return in;
 }
 
@@ -857,8 +883,10 @@ has_threshold (int option)
 static void
 for_each_case (void (*check) (const Case *k))
 {
+  static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32};
+
   for (size_t shape = 0; shape < N_SHAPES; shape++)
-    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+    for (int type = 0; type < 3; type++)
       for (int option = 0; option < N_OPTIONS; option++)
         for (int action = 0; action < 2; action++)
           for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES;
@@ -868,7 +896,7 @@ for_each_case (void (*check) (const Case *k))
             if ((action && !has_threshold (option)) ||
                 (fields && option % 4 != (int) shape % 4))
               continue;
-            if (make_case (&k, shape, type, option, action, fields))
+            if (make_case (&k, shape, types[type], option, action, fields))
               check (&k);
           }
 }
@@ -937,6 +965,113 @@ static void
 test_reference (void)
 {
   for_each_case (check_case);
+}
+
+/* float32 frames of whole numbers: the same bits as those numbers in 16 bits,
+ * where those are more than a plain centroid. */
+static void
+check_as_integers (const Case *k)
+{
+  Case floats = *k;
+  TestImage in, same, a, b;
+
+  if (k->config.type != IMK_TYPE_U16 || k->config.lut ||
+      imk_shcentroid_n_cells (&k->config) > 400)
+    return;
+  floats.config.type = IMK_TYPE_F32;
+  in = case_frame (k);
+  same =
+      test_image_new (IMK_TYPE_F32, k->config.width, k->config.height, 1, 12);
+  for (uint32_t y = 0; y < k->config.height; y++)
+    for (uint32_t x = 0; x < k->config.width; x++)
+      set_sample (&same, x, y, sample (&in, x, y));
+  a = run_cpu (&k->config, &in, k->out_type);
+  b = run_cpu (&floats.config, &same, k->out_type);
+  if (k->config.dark || k->config.flat || k->config.bad ||
+      k->config.brightest > 0 || k->config.weighting || k->config.power != 1 ||
+      k->config.window || k->config.estimator || k->config.remove_tilt)
+    test_image_same (&a, &b, k->name);
+  else
+    for (uint32_t i = 0; i < b.image.height; i++)
+      for (uint32_t f = 0; f < b.image.width; f++)
+        check_value (k, i, f, get (&b, i, f), get (&a, i, f));
+  test_image_free (&in);
+  test_image_free (&same);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
+static void
+test_floats_as_integers (void)
+{
+  for_each_case (check_as_integers);
+}
+
+static const float not_finite[] = {NAN, INFINITY, -INFINITY, 2e30f, -3e38f};
+enum { N_NOT_FINITE = sizeof (not_finite) / sizeof (not_finite[0]) };
+
+/* Where the sample of a float32 case is spoilt: in the first cell of all. */
+static void
+spoil (const Case *k, TestImage *in)
+{
+  uint32_t m = k->config.margin;
+
+  set_sample (in,
+      m + (uint32_t) k->seed % (uint32_t) (k->config.pitch_x - 2 * m),
+      m + (uint32_t) k->seed / 7 % (uint32_t) (k->config.pitch_y - 2 * m),
+      not_finite[k->seed % N_NOT_FINITE]);
+}
+
+/* One sample is not finite: its cell is flagged and reports nothing else, and
+ * all others have the same bits as without. On a bad pixel it means nothing. */
+static void
+check_spoilt (const Case *case_of)
+{
+  Case k = *case_of;
+  uint32_t n = imk_shcentroid_n_cells (&k.config), n_fields;
+  bool slopes = k.config.fields == IMK_SHCENTROID_FIELDS_SLOPES, is_bad = false;
+  TestImage in, good, bad;
+
+  if (k.config.type != IMK_TYPE_F32 || k.config.remove_tilt)
+    return;
+  n_fields = k.config.fields == IMK_SHCENTROID_FIELDS_ALL ? N_FIELDS : 2;
+  k.config.invalid_policy = IMK_SHCENTROID_INVALID_NAN;
+  in = case_frame (&k);
+  good = run_example_as (&k.config, &in, IMK_TYPE_F64);
+  spoil (&k, &in);
+  for (uint32_t y = 0; y < k.config.height; y++)
+    for (uint32_t x = 0; x < k.config.width; x++)
+      if (!(fabs (sample (&in, x, y)) <= 255) && k.config.bad)
+        is_bad = k.config.bad[y * k.config.width + x];
+  bad = run_example_as (&k.config, &in, IMK_TYPE_F64);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t f = 0; f < n_fields; f++) {
+      double was = slopes ? get (&good, 0, i + f * n) : get (&good, i, f);
+      double is = slopes ? get (&bad, 0, i + f * n) : get (&bad, i, f);
+      bool place = n_fields == 2 || f < 4 || f == IMK_SHCENTROID_VAR_X ||
+                   f == IMK_SHCENTROID_VAR_Y;
+
+      if (i > 0 || is_bad)
+        test_check (memcmp (&was, &is, sizeof (is)) == 0,
+            "%s: cell %u field %u is %.17g beside a spoilt one, else %.17g",
+            k.name, i, f, is, was);
+      else if (place)
+        test_check (
+            isnan (is), "%s: field %u of the spoilt cell is %g", k.name, f, is);
+      else
+        test_check (
+            is == (f == IMK_SHCENTROID_FLAGS ? IMK_SHCENTROID_NOT_FINITE : 0),
+            "%s: field %u of the spoilt cell is %g", k.name, f, is);
+    }
+  test_image_free (&in);
+  test_image_free (&good);
+  test_image_free (&bad);
+}
+
+static void
+test_not_finite (void)
+{
+  for_each_case (check_spoilt);
 }
 
 /* A dark of 0 and a flat of 1 say nothing; the sums do. */
@@ -1166,6 +1301,78 @@ test_brightest_of_a_noisy_spot (void)
   free (light);
 }
 
+/* Spots of 8 bits that are too bright: far more pixels than are asked for share
+ * the highest value. All of them count, less the next lower value. */
+static void
+test_brightest_of_saturated_spots (void)
+{
+  enum { SIDE = 24 };
+  double light[SIDE * SIDE];
+  TestImage in = test_image_new (IMK_TYPE_U8, SIDE, SIDE, 1, 0), out;
+  ImkShcentroidConfig c = grid_config (IMK_TYPE_U8, SIDE, SIDE, SIDE, SIDE);
+  uint64_t seed = 11;
+
+  for (int round = 0; round < 200; round++) {
+    double x = 9.5 + test_random (&seed) % 1000 * 0.005;
+    double y = 9.5 + test_random (&seed) % 1000 * 0.005;
+    double p = 0, px = 0, py = 0;
+    int next = 0, n_full = 0;
+
+    memset (light, 0, sizeof (light));
+    add_spot (light, SIDE, SIDE, x, y, 2.5, 3000 * 2 * M_PI * 2.5 * 2.5);
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+      double v = fmin (floor (light[i] + test_random (&seed) % 4), 255);
+
+      set_sample (&in, i % SIDE, i / SIDE, v);
+      light[i] = v;
+      n_full += v == 255;
+      next = v < 255 && v > next ? (int) v : next;
+    }
+    for (uint32_t i = 0; i < SIDE * SIDE; i++)
+      if (light[i] > next) {
+        p += light[i] - next;
+        px += (light[i] - next) * (i % SIDE);
+        py += (light[i] - next) * (i / SIDE);
+      }
+    test_check (n_full > 40, "only %d pixels are saturated", n_full);
+    c.brightest = 1 + round % 40;
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, p, 1e-9);
+    check_near (&out, 0, IMK_SHCENTROID_X, px / p, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_Y, py / p, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
+/* No pixel is brighter than another: all count, as many as are asked for. */
+static void
+test_brightest_of_an_even_cell (void)
+{
+  TestImage in = test_image_new (IMK_TYPE_U16, 80, 80, 1, 0), out;
+
+  for (uint32_t side = 5; side <= 80; side += 75) { /* 80: read in rows */
+    ImkShcentroidConfig c = grid_config (IMK_TYPE_U16, 80, 80, side, side);
+
+    for (uint32_t i = 0; i < 80 * 80; i++)
+      set_sample (&in, i % 80, i / 80, 700);
+    c.columns = c.rows = 1;
+    c.brightest = 3;
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * side * side, 1e-9);
+    check_near (&out, 0, IMK_SHCENTROID_DX, 0, 1e-12);
+    check_near (&out, 0, IMK_SHCENTROID_FLAGS, 0, 0);
+    test_image_free (&out);
+    /* one pixel is darker: 0 is subtracted from the others */
+    set_sample (&in, 1, 1, 0);
+    out = run_example (&c, &in);
+    check_near (&out, 0, IMK_SHCENTROID_FLUX, 700.0 * (side * side - 1), 1e-9);
+    test_image_free (&out);
+  }
+  test_image_free (&in);
+}
+
 /* Defocus: every spot moves outwards, the outer ones by more than a pitch. */
 static void
 test_tracking (void)
@@ -1368,6 +1575,38 @@ open_data (const char *name)
   return test_open_data (path);
 }
 
+/* Whether the table subtracts the n-th value itself of the brightest pixels of
+ * cell @i, where the next one is as bright: it knows no ties. Then the level
+ * that the reference of all options finds is lower. */
+static bool
+has_tie (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i)
+{
+  ImkShcentroidConfig more = *c;
+  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
+  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
+      (int64_t) cell.height, 0, 0};
+
+  if (c->brightest == 0)
+    return false;
+  more.threshold_action = IMK_SHCENTROID_ACTION_KEEP;
+  more.brightest++;
+  return expected_level (&more, in, &b) > expected_level (c, in, &b);
+}
+
+/* The same of cell @i by the reference of all options. */
+static double
+expected_centre (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
+    uint32_t field)
+{
+  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
+  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
+      (int64_t) cell.height, 0, 0};
+  Sums s = expected_sums (c, in, &b, expected_level (c, in, &b), 0, 0, 0, 0);
+
+  return (
+      double) (field == IMK_SHCENTROID_X ? b.x + s.px / s.p : b.y + s.py / s.p);
+}
+
 /* Compares with the columns named @x and @x + 1 of the table. */
 static void
 check_columns (const char *name, const ImkShcentroidConfig *c,
@@ -1390,6 +1629,8 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
 
       if (end == p)
         break; /* nothing was above the threshold */
+      if (has_tie (c, in, i))
+        expected = expected_centre (c, in, i, f);
       check_near (&out, i, f, expected, 1e-9);
       n += f;
     }
@@ -1527,10 +1768,37 @@ test_parity (void)
   for_each_case (check_parity);
 }
 
+/* The same bits too where a sample is not finite. */
+static void
+check_spoilt_parity (const Case *k)
+{
+  TestImage in, a, b;
+
+  if (k->config.type != IMK_TYPE_F32)
+    return;
+  in = case_frame (k);
+  spoil (k, &in);
+  a = run_cpu (&k->config, &in, k->out_type);
+  backend_of_examples = IMK_BACKEND_CUDA;
+  b = run_example_as (&k->config, &in, k->out_type);
+  test_image_same (&a, &b, k->name);
+  test_image_free (&in);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
+static void
+test_spoilt_parity (void)
+{
+  test_need_cuda ();
+  for_each_case (check_spoilt_parity);
+}
+
 /* Cells of all sizes, overlapping, clipped, with thresholds of their own. */
 static void
 test_map_parity (void)
 {
+  static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32};
   ImkShcentroidCell cells[60];
 
   test_need_cuda ();
@@ -1538,7 +1806,8 @@ test_map_parity (void)
     for (int high = 0; high < 2; high++) {
       Case k;
 
-      make_case (&k, 6, option % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16, option, 0, 0);
+      if (!make_case (&k, 6, types[option % 3], option, 0, 0))
+        make_case (&k, 6, IMK_TYPE_U8, option, 0, 0);
       k.config.cells = cells;
       k.config.n_cells = 60;
       for (int i = 0; i < 60; i++)
@@ -1622,6 +1891,9 @@ test_examples_on_cuda (void)
   test_dark_cell ();
   test_no_light ();
   test_brightest_of_a_noisy_spot ();
+  test_brightest_of_saturated_spots ();
+  test_brightest_of_an_even_cell ();
+  test_not_finite ();
 }
 
 int
@@ -1636,6 +1908,10 @@ main (void)
       {"noise less a dark gives no place outside its cell", test_no_light},
       {"every option agrees with a reference that goes pixel by pixel",
           test_reference, .cpu_only = true},
+      {"whole numbers in float32 give the bits of those in 16 bits",
+          test_floats_as_integers, .cpu_only = true},
+      {"a sample that is not finite spoils its cell and no other",
+          test_not_finite, .cpu_only = true},
       {"a dark of 0 changes nothing", test_same_as_plain},
       {"the same frame again has the same bits", test_second_frame},
       {"the result does not depend on the number of threads", test_threads},
@@ -1647,6 +1923,10 @@ main (void)
           test_weight_bias},
       {"the brightest pixels find a spot in noise",
           test_brightest_of_a_noisy_spot},
+      {"of saturated spots all brightest count, less the next lower value",
+          test_brightest_of_saturated_spots},
+      {"in an even cell all pixels are the brightest",
+          test_brightest_of_an_even_cell},
       {"tracking windows follow spots out of their cells", test_tracking},
       {"a track is given up after dark frames and by a reset",
           test_tracking_reset},
@@ -1656,6 +1936,8 @@ main (void)
       {"the star frame has the thresholded centroids of the table", test_star},
       {"bad parameters and calibrations are refused by name", test_errors},
       {"CPU and CUDA agree bit for bit", test_parity},
+      {"CPU and CUDA agree bit for bit on samples that are not finite",
+          test_spoilt_parity},
       {"CPU and CUDA agree bit for bit on maps", test_map_parity},
       {"CPU and CUDA agree bit for bit on small cells", test_small_parity},
       {"CUDA has the worked examples", test_examples_on_cuda},

@@ -187,16 +187,20 @@ set_sample (TestImage *in, uint32_t x, uint32_t y, double value)
 
   if (in->image.type == IMK_TYPE_U8)
     p[x] = (uint8_t) fmin (fmax (value, 0), 255);
-  else
+  else if (in->image.type == IMK_TYPE_U16)
     ((uint16_t *) p)[x] = (uint16_t) fmin (fmax (value, 0), 65535);
+  else
+    ((float *) p)[x] = (float) value;
 }
 
-static uint32_t
+static double
 sample (const TestImage *in, int64_t x, int64_t y)
 {
   const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
 
-  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
+  return in->image.type == IMK_TYPE_U8    ? p[x]
+         : in->image.type == IMK_TYPE_U16 ? ((const uint16_t *) p)[x]
+                                          : ((const float *) p)[x];
 }
 
 /* ------------------------------------------------------------------------
@@ -592,10 +596,13 @@ draw_cells (Case *k, double reach, double noise)
 {
   const ImkShcentroidConfig *c = &k->config;
   Scene scene = scene_new (6, 5);
-  double scale = c->type == IMK_TYPE_U8 ? 1 : 100;
+  double scale = c->type == IMK_TYPE_U16 ? 100 : 1;
   uint64_t seed = 3;
 
-  test_image_fill (&k->in, FILL_NOISE, 100, 9);
+  for (uint32_t i = 0; c->type == IMK_TYPE_F32 && i < c->width * c->height; i++)
+    set_sample (&k->in, i % c->width, i / c->width, 100 * uniform (&seed));
+  if (c->type != IMK_TYPE_F32)
+    test_image_fill (&k->in, FILL_NOISE, 100, 9);
   for (uint32_t i = 0; i < imk_shcentroid_n_cells (c); i++) {
     ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
     double sx = reach * (2 * uniform (&seed) - 1);
@@ -766,6 +773,24 @@ check_case (Case *k)
 /* Everything with everything would take minutes: each shape with each way to a
  * template and each option, the methods and types in turn. */
 static void
+visit_case (void (*visit) (Case *k), int shape, int source, int option,
+    int turn, ImkType type)
+{
+  Case k;
+
+  case_new (&k, shape, type, source, option);
+  k.config.correlation = turn % 3;
+  k.config.peak_fit = turn / 3 % 2;
+  snprintf (k.name, sizeof (k.name),
+      "%s, shape %d, source %d, option %d, correlation %d, fit %d",
+      imk_type_name (type), shape, source, option, (int) k.config.correlation,
+      (int) k.config.peak_fit);
+  printf ("# %s\n", k.name);
+  visit (&k);
+  case_free (&k);
+}
+
+static void
 for_each_case (void (*visit) (Case *k))
 {
   int turn = 0;
@@ -773,19 +798,10 @@ for_each_case (void (*visit) (Case *k))
   for (int shape = 0; shape < N_SHAPES; shape++)
     for (int source = 0; source < N_SOURCES; source++)
       for (int option = 0; option < N_OPTIONS; option++, turn++) {
-        Case k;
-
-        case_new (
-            &k, shape, turn & 1 ? IMK_TYPE_U16 : IMK_TYPE_U8, source, option);
-        k.config.correlation = turn % 3;
-        k.config.peak_fit = turn / 3 % 2;
-        snprintf (k.name, sizeof (k.name),
-            "shape %d, source %d, option %d, correlation %d, fit %d", shape,
-            source, option, (int) k.config.correlation,
-            (int) k.config.peak_fit);
-        printf ("# %s\n", k.name);
-        visit (&k);
-        case_free (&k);
+        visit_case (visit, shape, source, option, turn,
+            turn & 1 ? IMK_TYPE_U16 : IMK_TYPE_U8);
+        if (turn % 4 == 1)
+          visit_case (visit, shape, source, option, turn, IMK_TYPE_F32);
       }
 }
 
@@ -793,6 +809,72 @@ static void
 test_reference (void)
 {
   for_each_case (check_case);
+}
+
+/* A sample of cell @cell that is not finite. */
+static TestImage
+spoilt (const Case *k, uint32_t cell)
+{
+  ImkShcentroidCell c = imk_shcentroid_cell (&k->config, cell);
+  const TestImage *in = &k->in;
+  TestImage copy =
+      test_image_new (in->image.type, in->image.width, in->image.height, 1, 6);
+
+  for (uint32_t y = 0; y < in->image.height; y++)
+    for (uint32_t x = 0; x < in->image.width; x++)
+      set_sample (&copy, x, y, sample (in, x, y));
+  set_sample (&copy, (uint32_t) (c.x + c.width / 2),
+      (uint32_t) (c.y + c.height / 2), cell % 2 ? NAN : -INFINITY);
+  return copy;
+}
+
+/* It is its own cell that it spoils; also where that is the template of all. */
+static void
+check_spoilt (Case *k)
+{
+  bool live = k->config.template_source == IMK_SHCENTROID_TEMPLATE_FRAME;
+  uint32_t n = imk_shcentroid_n_cells (&k->config), n_found = 0;
+  TestImage good, in, out;
+
+  if (k->config.type != IMK_TYPE_F32)
+    return;
+  k->config.bad = NULL;
+  k->config.flat = NULL;
+  good = run_cpu (&k->config, &k->in);
+  for (uint32_t spoiled = 0; spoiled < 2; spoiled++) {
+    in = spoilt (k, spoiled);
+    out = run_cpu (&k->config, &in);
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t flags = (uint32_t) get (&out, i, IMK_SHCENTROID_FLAGS);
+
+      test_check (!!(flags & IMK_SHCENTROID_NOT_FINITE) == (i == spoiled),
+          "%s: cell %u has flags %u", k->name, i, flags);
+      n_found += i != spoiled && !(flags & IMK_SHCENTROID_INVALID_MASK);
+      for (uint32_t f = 0; f < IMK_SHCENTROID_N_FIELDS; f++) {
+        double value = get (&out, i, f);
+
+        test_check (isfinite (value), "%s: cell %u field %u is %g", k->name, i,
+            f, value);
+        if (i != spoiled && !(live && spoiled == 1))
+          check_near (&out, i, f, get (&good, i, f), 0);
+      }
+      if (i == spoiled)
+        check_near (&out, i, IMK_SHCENTROID_DX, 0, 0);
+    }
+    test_image_free (&in);
+    test_image_free (&out);
+  }
+  test_check (
+      n_found > 0 || k->config.search_range == 1 ||
+          k->config.correlation == IMK_SHCENTROID_CORRELATION_DIFFERENCE,
+      "%s: nothing is found", k->name);
+  test_image_free (&good);
+}
+
+static void
+test_not_finite (void)
+{
+  for_each_case (check_spoilt);
 }
 
 /* ------------------------------------------------------------------------
@@ -1400,6 +1482,12 @@ check_parity (Case *k)
   if (turn % 5 == 0)
     k->config.brightest = 40;
   check_same (&k->config, &k->in, 3, k->name);
+  if (k->config.type == IMK_TYPE_F32) {
+    TestImage in = spoilt (k, 1);
+
+    check_same (&k->config, &in, 2, k->name);
+    test_image_free (&in);
+  }
 }
 
 static void
@@ -1456,6 +1544,8 @@ main (void)
   static const Test tests[] = {
       {"cells are what a reference in float64 finds", test_reference,
           .cpu_only = true},
+      {"a sample that is not finite spoils its cell and no other",
+          test_not_finite, .cpu_only = true},
       {"a scene that goes on is found to 0.05 pixel", test_scene},
       {"example D: a scene moved by (3, -2)", test_whole_shift},
       {"a frame that moves by a pixel moves the result by one", test_shift_law},
