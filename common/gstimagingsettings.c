@@ -463,15 +463,32 @@ gst_imaging_settings_try (GstImagingSettings *self,
   return status;
 }
 
+/* Without the object lock: reading may take a while. */
+static void
+retry_file (GstImagingSettings *self, const GstImagingSetting *setting)
+{
+  gpointer staged = g_malloc0 (self->table->size);
+
+  GST_OBJECT_LOCK (self->element);
+  gst_imaging_setting_copy (setting, staged, self->wanted);
+  GST_OBJECT_UNLOCK (self->element);
+  if (gst_imaging_setting_retry (setting, staged)) {
+    GST_OBJECT_LOCK (self->element);
+    gst_imaging_setting_copy (setting, self->wanted, staged);
+    GST_OBJECT_UNLOCK (self->element);
+  }
+  gst_imaging_setting_clear (setting, staged);
+  g_free (staged);
+}
+
 void
 gst_imaging_settings_start (GstImagingSettings *self)
 {
   self->in_use = FALSE;
   self->told_rejection = FALSE;
-  GST_OBJECT_LOCK (self->element);
   FOR_EACH (setting, self->table)
-  gst_imaging_setting_retry (setting, self->wanted);
-  GST_OBJECT_UNLOCK (self->element);
+  if (setting->kind == GST_IMAGING_KIND_PATH)
+    retry_file (self, setting);
   g_mutex_lock (&self->lock);
   g_hash_table_remove_all (self->sentences);
   g_mutex_unlock (&self->lock);

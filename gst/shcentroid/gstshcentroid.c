@@ -306,6 +306,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
   result = describe (self, &in->planes[0]);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
+  result.values_buffer = gst_imaging_table_values (self->open.table);
   if (status == IMK_OK)
     status = gst_sh_centroid_capture_frame (self, in, error);
   if (status == IMK_OK)
