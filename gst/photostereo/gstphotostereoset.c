@@ -232,8 +232,9 @@ shape_of (const GstPhotoStereo *self, guint i)
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
   const guint channels[] = {3, self->n_colours, self->n_colours, 4};
 
-  return (GstPhotoStereoShape){
-      info->width, info->height, channels[i], has_bands (self, i)};
+  return (GstPhotoStereoShape){info->width, info->height, channels[i],
+      has_bands (self, i), GST_VIDEO_INFO_PAR_N (info),
+      GST_VIDEO_INFO_PAR_D (info)};
 }
 
 static GstPhotoStereoEncoding
