@@ -54,6 +54,8 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
         "A tensor of dimensions %s has 4 GiB or more, which cannot be taken. "
         "Use fewer pixels.",
         text);
+  gst_structure_get_fraction (
+      s, "pixel-aspect-ratio", &self->carrier.par_n, &self->carrier.par_d);
   return IMK_OK;
 }
 
@@ -105,6 +107,9 @@ gst_imaging_picture_tensor_caps (const GstImagingPicture *self, guint channels)
 
   gst_caps_set_simple (caps, "dimensions", G_TYPE_STRING, dimensions,
       "framerate", GST_TYPE_FRACTION, self->fps_n, self->fps_d, NULL);
+  if (self->carrier.par_n != self->carrier.par_d)
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        self->carrier.par_n, self->carrier.par_d, NULL);
   return caps;
 }
 

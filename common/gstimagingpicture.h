@@ -18,7 +18,8 @@ G_BEGIN_DECLS
  *   tensor of 3 or more
  * @fps_n, @fps_d: frames a second, 0/1 when it is not told
  * @carrier: the video format that buffers travel under: their own, or for a
- *   tensor grey frames of its bytes
+ *   tensor grey frames of its bytes. Its pixel-aspect-ratio is that of the
+ *   picture, also of a tensor whose caps have one
  *
  * What the caps say of pictures whose pixels lie together: grey and RGB-like
  * frames, and tensors of float32, channels:width:height:1.

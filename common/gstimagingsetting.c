@@ -188,16 +188,16 @@ get_double (const GstImagingSetting *self, gconstpointer settings)
              : *(const gdouble *) member (self, settings);
 }
 
-void
+gboolean
 gst_imaging_setting_retry (const GstImagingSetting *self, gpointer settings)
 {
-  GstImagingFile *file;
+  GstImagingFile *file = *pointer (self, settings);
 
-  if (self->kind != GST_IMAGING_KIND_PATH)
-    return;
-  file = *pointer (self, settings);
-  if (file && file->status != IMK_OK)
-    put_shared (self, settings, read_file (self, file->location));
+  if (!file || file->status == IMK_OK)
+    return FALSE;
+  file = read_file (self, file->location);
+  put_shared (self, settings, file);
+  return TRUE;
 }
 
 /* --- GValues -------------------------------------------------------------- */

@@ -33,8 +33,9 @@ void gst_imaging_setting_from_value (
 void gst_imaging_setting_to_value (
     const GstImagingSetting *self, gconstpointer settings, GValue *value);
 
-/* Reads the file again where it could not be read. */
-void gst_imaging_setting_retry (
+/* Reads the file of a path again where it could not be read.
+ * Returns: whether it tried */
+gboolean gst_imaging_setting_retry (
     const GstImagingSetting *self, gpointer settings);
 
 /* Returns: (transfer full): "name=value" */

@@ -390,6 +390,23 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
   return status;
 }
 
+GstClockTime
+gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
+{
+  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  const GstSegment *segment;
+
+  if (!event)
+    return time;
+  gst_event_parse_segment (event, &segment);
+  if (segment->format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID (buffer))
+    time = gst_segment_to_stream_time (
+        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  gst_event_unref (event);
+  return time;
+}
+
 /* With @candidate as the settings. */
 static ImkStatus
 open_with (GstImagingSettings *self, gpointer candidate,
@@ -446,15 +463,32 @@ gst_imaging_settings_try (GstImagingSettings *self,
   return status;
 }
 
+/* Without the object lock: reading may take a while. */
+static void
+retry_file (GstImagingSettings *self, const GstImagingSetting *setting)
+{
+  gpointer staged = g_malloc0 (self->table->size);
+
+  GST_OBJECT_LOCK (self->element);
+  gst_imaging_setting_copy (setting, staged, self->wanted);
+  GST_OBJECT_UNLOCK (self->element);
+  if (gst_imaging_setting_retry (setting, staged)) {
+    GST_OBJECT_LOCK (self->element);
+    gst_imaging_setting_copy (setting, self->wanted, staged);
+    GST_OBJECT_UNLOCK (self->element);
+  }
+  gst_imaging_setting_clear (setting, staged);
+  g_free (staged);
+}
+
 void
 gst_imaging_settings_start (GstImagingSettings *self)
 {
   self->in_use = FALSE;
   self->told_rejection = FALSE;
-  GST_OBJECT_LOCK (self->element);
   FOR_EACH (setting, self->table)
-  gst_imaging_setting_retry (setting, self->wanted);
-  GST_OBJECT_UNLOCK (self->element);
+  if (setting->kind == GST_IMAGING_KIND_PATH)
+    retry_file (self, setting);
   g_mutex_lock (&self->lock);
   g_hash_table_remove_all (self->sentences);
   g_mutex_unlock (&self->lock);

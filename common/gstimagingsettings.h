@@ -320,6 +320,15 @@ ImkStatus gst_imaging_settings_update (GstImagingSettings *self,
     GstImagingWhen boundary, GstClockTime time, ImkError *error);
 
 /**
+ * gst_imaging_settings_stream_time: (skip)
+ * @pad: a sink pad
+ *
+ * Returns: the stream time of @buffer, for gst_imaging_settings_update ()
+ */
+GST_IMAGING_API
+GstClockTime gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer);
+
+/**
  * gst_imaging_settings_try: (skip)
  * @open: opens what depends on the format, with gst_imaging_settings_now ()
  *

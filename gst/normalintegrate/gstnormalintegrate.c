@@ -48,7 +48,7 @@ struct _GstNormalIntegrate {
   GstPad *sink;
   GstImagingEngine *engine;
   GstImagingOutputs *outputs;
-  ImkNormalintegrateConfig config; /* under the object lock */
+  GstImagingSettings *settings;
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
@@ -83,14 +83,18 @@ GST_ELEMENT_REGISTER_DEFINE (normalintegrate, "normalintegrate", GST_RANK_NONE,
 
 /* --- the kernel ---------------------------------------------------------- */
 
+/* The settings in use, for the maps that come. */
 static ImkNormalintegrateConfig
 get_config (GstNormalIntegrate *self)
 {
-  ImkNormalintegrateConfig c;
+  const GstNormalIntegrateSettings *now =
+      gst_imaging_settings_now (self->settings);
+  const GstVideoInfo *info = &self->picture.carrier;
+  ImkNormalintegrateConfig c = now->config;
 
-  GST_OBJECT_LOCK (self);
-  c = self->config;
-  GST_OBJECT_UNLOCK (self);
+  c.y_down = now->y_down;
+  c.pixel_aspect = (gdouble) GST_VIDEO_INFO_PAR_N (info) /
+                   (gdouble) GST_VIDEO_INFO_PAR_D (info);
   c.width = self->picture.width;
   c.height = self->picture.height;
   c.type = self->picture.type;
@@ -116,6 +120,18 @@ gst_normal_integrate_open (GstElement *element, ImkBackend backend,
   ImkNormalintegrateConfig config = get_config (self);
 
   return imk_normalintegrate_new (backend, &config, &self->kernel, error);
+}
+
+ImkStatus
+gst_normal_integrate_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+  ImkNormalintegrateConfig config = get_config (self);
+
+  return self->kernel
+             ? imk_normalintegrate_update (self->kernel, &config, error)
+             : IMK_OK;
 }
 
 /* Some ten transforms of a quarter of a megapixel take the CPU longer than the
@@ -164,10 +180,16 @@ work_clear (Work *w)
 static GstCaps *
 grey_caps (GstNormalIntegrate *self, const gchar *format)
 {
-  return gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, format,
-      "width", G_TYPE_INT, (gint) self->picture.width, "height", G_TYPE_INT,
-      (gint) self->picture.height, "framerate", GST_TYPE_FRACTION,
+  const GstVideoInfo *info = &self->picture.carrier;
+  GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+      format, "width", G_TYPE_INT, (gint) self->picture.width, "height",
+      G_TYPE_INT, (gint) self->picture.height, "framerate", GST_TYPE_FRACTION,
       self->picture.fps_n, self->picture.fps_d, NULL);
+
+  if (GST_VIDEO_INFO_PAR_N (info) != GST_VIDEO_INFO_PAR_D (info))
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info), NULL);
+  return caps;
 }
 
 /* Returns: (transfer full): what an output can give */
@@ -361,8 +383,8 @@ make_mesh (Work *w, ImkError *error)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for a mesh of %" G_GSIZE_FORMAT " bytes.", room);
   if (status == IMK_OK)
-    status = imk_normalintegrate_mesh_write (
-        &heights, w->config.mm_per_pixel, format, bytes, &size, error);
+    status = imk_normalintegrate_mesh_write (&heights, w->config.mm_per_pixel,
+        w->config.pixel_aspect, format, bytes, &size, error);
   status = unmap (&frame, status, error);
   if (status == IMK_OK)
     return gst_buffer_new_wrapped_full (0, bytes, room, 0, size, bytes, g_free);
@@ -468,6 +490,21 @@ run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
   return GST_FLOW_ERROR;
 }
 
+/* What was set since the last map. */
+static GstFlowReturn
+follow_settings (GstNormalIntegrate *self, GstBuffer *buffer)
+{
+  ImkError error;
+  ImkStatus status =
+      gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
+          gst_imaging_settings_stream_time (self->sink, buffer), &error);
+
+  if (status == IMK_OK)
+    return GST_FLOW_OK;
+  gst_imaging_engine_post_error (self->engine, status, &error);
+  return GST_FLOW_ERROR;
+}
+
 static GstFlowReturn
 gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -479,6 +516,8 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   if (self->caps)
     flow = gst_imaging_engine_follow (self->engine, buffer) ? GST_FLOW_OK
                                                             : GST_FLOW_ERROR;
+  if (flow == GST_FLOW_OK)
+    flow = follow_settings (self, buffer);
   if (flow == GST_FLOW_OK) {
     work_begin (self, &w);
     negotiate (self, &w);
@@ -613,34 +652,6 @@ gst_normal_integrate_set_context (GstElement *element, GstContext *context)
 /* --- GObject ------------------------------------------------------------- */
 
 static void
-gst_normal_integrate_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_normal_integrate_config_set (&self->config, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
-gst_normal_integrate_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_normal_integrate_config_get (&self->config, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
 gst_normal_integrate_finalize (GObject *object)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
@@ -657,11 +668,8 @@ gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_normal_integrate_set_property;
-  object_class->get_property = gst_normal_integrate_get_property;
   object_class->finalize = gst_normal_integrate_finalize;
-  gst_imaging_engine_install_properties (object_class);
-  gst_normal_integrate_install_config (object_class);
+  gst_imaging_settings_install (object_class, &gst_normal_integrate_table);
 
   /* a NULL list is refused before GStreamer 1.24 */
   gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);
@@ -688,8 +696,9 @@ gst_normal_integrate_init (GstNormalIntegrate *self)
       .prefers_cuda = gst_normal_integrate_prefers_cuda,
   };
 
-  imk_normalintegrate_config_init (&self->config);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings = gst_imaging_settings_new (
+      GST_ELEMENT (self), &gst_normal_integrate_table, self->engine);
   self->outputs =
       gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");

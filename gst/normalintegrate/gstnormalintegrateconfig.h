@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of normalintegrate: names, blurbs, and where they are kept. */
+/* The properties of normalintegrate. */
 #pragma once
 
-#include "gstimagingengine.h"
+#include "gstimagingsettings.h"
 
 #include "normalintegrate/normalintegrate.h"
 
 G_BEGIN_DECLS
 
-/* In class_init (), after those of the engine. */
-void gst_normal_integrate_install_config (GObjectClass *klass);
+/* The properties. The format in the configuration is filled in by map. */
+typedef struct {
+  ImkNormalintegrateConfig config;
+  gint y_down;
+} GstNormalIntegrateSettings;
 
-/* Return: FALSE when @id is no property of ours */
-gboolean gst_normal_integrate_config_set (
-    ImkNormalintegrateConfig *config, guint id, const GValue *value);
-gboolean gst_normal_integrate_config_get (
-    const ImkNormalintegrateConfig *config, guint id, GValue *value);
+extern const GstImagingSettingsTable gst_normal_integrate_table;
+
+/* Of the table, in gstnormalintegrate.c. */
+ImkStatus gst_normal_integrate_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 G_END_DECLS

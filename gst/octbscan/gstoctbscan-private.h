@@ -41,13 +41,19 @@ struct _GstOctBscan {
   GstPad *sink;
   GstImagingEngine *engine;
 
-  Settings settings;    /* under the object lock; as they are asked for */
+  GstImagingSettings *settings;
   GstClockTime latency; /* likewise; of gathering lines */
   GstClockTime period;  /* likewise; from B-scan to B-scan */
   GstClockTime wait;    /* likewise; of a mean for the last of its B-scans */
 
   /* of the streaming thread */
-  Settings now; /* in force, from buffer to buffer; with the frames locked */
+  Settings *now;   /* in force, from buffer to buffer; with the frames locked */
+  guint n_changes; /* of these */
+  gboolean must_configure;
+  ImkOctbscan *next_kernel; /* (nullable): made for settings that come next */
+  ImkBackend next_backend;
+  ImkOctbscanConfig next_opened; /* of it, without its pointers */
+  guint next_left_over;
   GstOctBscanOutput outputs[N_OUTPUTS]; /* with the frames locked, pad and
                                            is_leaving under the object lock */
   GstFlowCombiner *flows;
@@ -60,8 +66,7 @@ struct _GstOctBscan {
   guint bytes_a_pixel; /* of those infos: tensors are mapped as their bytes */
   gboolean has_caps;
   ImkOctbscan *kernel;
-  gint width, height; /* of the images */
-  guint open_plan;
+  gint width, height;        /* of the images */
   guint next_camera;         /* of the first line of the next B-scan */
   guint n_bscans;            /* since the turns began */
   guint n_added;             /* of them to the mean that is not shown yet */
@@ -124,9 +129,6 @@ void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
  */
 guint gst_oct_bscan_first_camera (const GstOctBscan *self);
 
-/* Returns: (transfer full): those that are asked for, to be cleared */
-Settings gst_oct_bscan_get_settings (GstOctBscan *self);
-
 GstPad *gst_oct_bscan_request_new_pad (GstElement *element,
     GstPadTemplate *template, const gchar *name, const GstCaps *caps);
 void gst_oct_bscan_release_pad (GstElement *element, GstPad *pad);
@@ -151,9 +153,16 @@ GstFlowReturn gst_oct_bscan_negotiate (
 typedef ImkStatus (*GstOctBscanUse) (
     const ImkOctbscanConfig *config, gpointer data, ImkError *error);
 
-/* Reads the files that the settings in force name, for B-scans of @info. */
-ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
-    GstOctBscanUse use, gpointer data, ImkError *error);
+/* With the files of @settings, for B-scans of @info.
+ * @n_left_over: (out): cameras of the calibration that have no turn */
+ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
+    const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
+    guint *n_left_over, ImkError *error);
+
+/* Whether @settings go together, with lines of @lines.
+ * @info: (out): of a B-scan */
+ImkStatus gst_oct_bscan_check_settings (GstOctBscan *self,
+    const Settings *settings, GstVideoInfo *info, ImkError *error);
 
 /* The action signals. */
 void gst_oct_bscan_install_actions (GObjectClass *klass);
@@ -161,9 +170,15 @@ void gst_oct_bscan_install_actions (GObjectClass *klass);
 /* What an action has asked for, with the B-scan @in. */
 void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
-/* Makes a kernel for B-scans of @info; with CUDA the context is current. */
+/* Makes a kernel for B-scans of @info and the settings in force; with CUDA the
+ * context is current. */
 ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
+
+/* Makes the next kernel, for @settings, while the one that is open stays. */
+ImkStatus gst_oct_bscan_prepare_kernel (GstOctBscan *self,
+    const Settings *settings, const GstVideoInfo *info, ImkError *error);
+void gst_oct_bscan_forget_next_kernel (GstOctBscan *self);
 
 /* Takes the @n B-scans of @in (transfer full); @entered: when the last line
  * came. */

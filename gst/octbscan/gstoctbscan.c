@@ -28,7 +28,7 @@
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
-enum { PROP_SHARES = GST_IMAGING_ENGINE_N_PROPERTIES + 1 };
+enum { PROP_SHARES = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
     GST_PAD_SINK, GST_PAD_ALWAYS,
@@ -146,62 +146,32 @@ forget_lines (GstOctBscan *self, const gchar *why)
         (NULL));
 }
 
-/* Call with the frames locked. Returns: FALSE, and says so, when B-scans of
- * @height lines are too large */
-static gboolean
-set_bscan (GstOctBscan *self, guint height)
-{
-  gint fps_n = self->lines.fps_n, fps_d = self->lines.fps_d;
-  ImkError error;
-
-  if (!gst_util_fraction_multiply (
-          fps_n, fps_d, self->lines.height, height, &fps_n, &fps_d)) {
-    fps_n = 0;
-    fps_d = 1;
-  }
-  if (!gst_imaging_video_info_set_format (&self->bscan,
-          GST_VIDEO_INFO_FORMAT (&self->lines), self->lines.width, height)) {
-    imk_error_set (&error, IMK_ERROR_CONFIG,
-        "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
-        "fewer.",
-        height);
-    gst_imaging_engine_post_error (self->engine, IMK_ERROR_CONFIG, &error);
-    return FALSE;
-  }
-  self->bscan.fps_n = fps_n;
-  self->bscan.fps_d = fps_d;
-  return TRUE;
-}
-
 /* Opens the kernel for the lines that come and the settings in force. */
 static gboolean
 configure (GstOctBscan *self)
 {
-  guint height = self->now.ascans_per_bscan;
   GstBufferPool *pool;
+  GstVideoInfo bscan;
   GstCaps *caps = NULL;
   gboolean ok;
   ImkError ignored;
 
-  if (height == 0)
-    height = self->lines.height;
-  if (self->has_caps && (guint) self->bscan.height != height)
+  /* checked before */
+  gst_oct_bscan_check_settings (self, self->now, &bscan, &ignored);
+  if (self->has_caps && self->bscan.height != bscan.height)
     forget_lines (self, "ascans-per-bscan has changed");
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
-  self->n_skipped = self->now.skip_first_line;
-  ok = set_bscan (self, height);
-  if (ok) {
-    caps = gst_video_info_to_caps (&self->bscan);
-    ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
-  }
+  self->n_skipped = self->now->skip_first_line;
+  self->bscan = bscan;
+  caps = gst_video_info_to_caps (&self->bscan);
+  ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
     pool = gather_pool (self, caps);
     gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
     gst_clear_object (&pool);
     gst_oct_bscan_update_latency (self);
-    self->open_plan = self->now.plan;
     self->next_camera %= self->n_cameras;
     gst_oct_bscan_reconfigure (GST_ELEMENT (self));
   }
@@ -209,7 +179,9 @@ configure (GstOctBscan *self)
   if (ok && gst_imaging_engine_is_on_cuda (self->engine))
     gst_oct_bscan_need_devices (self, &ignored);
   self->has_caps = ok;
+  self->must_configure = !ok;
   g_mutex_unlock (&self->frames);
+  gst_oct_bscan_forget_next_kernel (self);
   gst_clear_caps (&caps);
   if (ok)
     gst_oct_bscan_warn_of_settings (self);
@@ -240,7 +212,7 @@ begin_turns (GstOctBscan *self)
 {
   self->n_bscans = self->n_added = 0;
   self->history++;
-  self->next_camera = self->now.first_camera;
+  self->next_camera = self->now->first_camera;
 }
 
 /* What comes next has nothing to do with what was. */
@@ -253,14 +225,15 @@ begin_anew (GstOctBscan *self, const gchar *why)
 
 /* @next (transfer full) is in force from now on. */
 static void
-take_settings (GstOctBscan *self, Settings next)
+take_settings (GstOctBscan *self, Settings *next)
 {
-  Settings before = self->now;
+  Settings *before = self->now;
 
   g_mutex_lock (&self->frames);
   self->now = next;
+  self->n_changes++;
   g_mutex_unlock (&self->frames);
-  gst_oct_bscan_settings_clear (&before);
+  gst_imaging_settings_free_copy (self->settings, before);
 }
 
 static void
@@ -277,12 +250,24 @@ say_wrong_caps (GstOctBscan *self, GstCaps *caps)
       ("%" GST_PTR_FORMAT, caps));
 }
 
+static ImkStatus
+try_settings (gpointer data, ImkError *error)
+{
+  GstOctBscan *self = data;
+  GstVideoInfo info;
+
+  return gst_oct_bscan_check_settings (
+      self, gst_imaging_settings_now (self->settings), &info, error);
+}
+
 static gboolean
 set_caps (GstOctBscan *self, GstCaps *caps)
 {
   guint bytes_a_pixel;
   GstVideoInfo info;
+  ImkStatus status;
   ImkType type;
+  ImkError error;
 
   if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
     say_wrong_caps (self, caps);
@@ -293,13 +278,21 @@ set_caps (GstOctBscan *self, GstCaps *caps)
     return TRUE;
   if (self->has_caps)
     end_run (self, "the format changes");
-  take_settings (self, gst_oct_bscan_get_settings (self));
   g_mutex_lock (&self->frames);
   self->has_caps = FALSE;
   g_mutex_unlock (&self->frames);
   self->lines = info;
   self->type = type;
   self->bytes_a_pixel = bytes_a_pixel;
+  status =
+      gst_imaging_settings_try (self->settings, try_settings, self, &error);
+  if (status != IMK_OK) {
+    g_mutex_lock (&self->frames);
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    g_mutex_unlock (&self->frames);
+    return FALSE;
+  }
+  take_settings (self, gst_imaging_settings_copy_now (self->settings));
   begin_turns (self);
   if (!configure (self))
     return FALSE;
@@ -318,45 +311,74 @@ set_caps (GstOctBscan *self, GstCaps *caps)
 /* --- buffers ------------------------------------------------------------- */
 
 /* Controlled properties follow stream time, which only TIME segments have. */
-static void
-sync_controlled (GstOctBscan *self, GstBuffer *buffer)
+static GstClockTime
+stream_time (GstOctBscan *self, GstBuffer *buffer)
 {
   GstClockTime pts = GST_BUFFER_PTS (buffer);
 
   if (self->segment.format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID (pts))
-    return;
-  pts = gst_segment_to_stream_time (&self->segment, GST_FORMAT_TIME, pts);
-  if (GST_CLOCK_TIME_IS_VALID (pts))
-    gst_object_sync_values (GST_OBJECT (self), pts);
+    return GST_CLOCK_TIME_NONE;
+  return gst_segment_to_stream_time (&self->segment, GST_FORMAT_TIME, pts);
+}
+
+/* A kernel for @next, where one is needed, while that in use works on. */
+static ImkStatus
+prepare_settings (
+    GstOctBscan *self, const Settings *next, guint groups, ImkError *error)
+{
+  GstClockTime began = gst_util_get_timestamp ();
+  GstVideoInfo info;
+  ImkStatus status = gst_oct_bscan_check_settings (self, next, &info, error);
+
+  if (status != IMK_OK || !(groups & PLAN))
+    return status;
+  gst_oct_bscan_forget_next_kernel (self);
+  status = gst_oct_bscan_prepare_kernel (self, next, &info, error);
+  if (status == IMK_OK)
+    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
+        gst_util_get_timestamp () - began);
+  return status;
 }
 
 /* The mean so far is of the settings before. */
-static void
-change_settings (GstOctBscan *self)
+ImkStatus
+gst_oct_bscan_apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  Settings next = gst_oct_bscan_get_settings (self);
-  gboolean same_turns = next.turns == self->now.turns;
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+  Settings *next = gst_imaging_settings_copy_now (self->settings);
+  ImkStatus status = IMK_OK;
 
-  if (self->has_caps && (!same_turns || next.plan != self->now.plan))
+  if (self->has_caps)
+    status = prepare_settings (self, next, groups, error);
+  if (status != IMK_OK) {
+    gst_imaging_settings_free_copy (self->settings, next);
+    return status;
+  }
+  if (self->has_caps && groups & (PLAN | TURN))
     gst_oct_bscan_show_mean (self);
   take_settings (self, next);
-  if (!same_turns)
+  if (groups & TURN)
     begin_turns (self);
+  self->must_configure |= (groups & PLAN) != 0;
+  return IMK_OK;
 }
 
 /* New properties since the last buffer; all B-scans of one have the same. */
 static gboolean
-follow_settings (GstOctBscan *self)
+follow_settings (GstOctBscan *self, GstBuffer *buffer)
 {
-  gboolean same;
+  ImkError error;
+  ImkStatus status = gst_imaging_settings_update (self->settings,
+      GST_IMAGING_WHEN_LIVE, stream_time (self, buffer), &error);
 
-  GST_OBJECT_LOCK (self);
-  same = self->settings.changes == self->now.changes;
-  GST_OBJECT_UNLOCK (self);
-  if (!same)
-    change_settings (self);
-  return (self->has_caps && self->now.plan == self->open_plan) ||
-         configure (self);
+  if (status != IMK_OK) {
+    g_mutex_lock (&self->frames);
+    gst_imaging_engine_post_error (self->engine, status, &error);
+    g_mutex_unlock (&self->frames);
+    return FALSE;
+  }
+  return (self->has_caps && !self->must_configure) || configure (self);
 }
 
 /* To the GPU, when the lines are there. */
@@ -394,14 +416,13 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstBuffer *bscan;
   ImkError error;
 
-  sync_controlled (self, buffer);
   if (!self->has_caps && self->lines.width == 0) {
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
   if (GST_BUFFER_IS_DISCONT (buffer))
     be_interrupted (self);
-  if (!follow_settings (self) || !follow_memory (self, buffer)) {
+  if (!follow_settings (self, buffer) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
@@ -530,7 +551,7 @@ static gboolean
 choose_first_device (GstOctBscan *self)
 {
   return gst_imaging_engine_choose_devices (
-      self->engine, self->now.cuda_devices, NULL);
+      self->engine, self->now->cuda_devices, NULL);
 }
 
 static gboolean
@@ -538,7 +559,8 @@ start (GstOctBscan *self)
 {
   gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
   gst_video_info_init (&self->lines);
-  take_settings (self, gst_oct_bscan_get_settings (self));
+  gst_imaging_settings_start (self->settings);
+  take_settings (self, gst_imaging_settings_copy (self->settings));
   gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
   GST_OBJECT_LOCK (self);
@@ -598,16 +620,9 @@ static void
 gst_oct_bscan_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  GstOctBscan *self = GST_OCT_BSCAN (object);
-  gboolean known;
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (self);
-  known = gst_oct_bscan_settings_set (&self->settings, id, value);
-  GST_OBJECT_UNLOCK (self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  if (!gst_imaging_engine_set_property (
+          GST_OCT_BSCAN (object)->engine, id, value))
+    gst_imaging_settings_set_property (object, id, value, pspec);
 }
 
 static void
@@ -627,19 +642,13 @@ gst_oct_bscan_get_property (
     GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
-  gboolean known;
 
   if (gst_imaging_engine_get_property (self->engine, id, value))
     return;
-  if (id == PROP_SHARES) {
+  if (id == PROP_SHARES)
     get_shares (self, value);
-    return;
-  }
-  GST_OBJECT_LOCK (self);
-  known = gst_oct_bscan_settings_get (&self->settings, id, value);
-  GST_OBJECT_UNLOCK (self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
+  else
+    gst_imaging_settings_get_property (object, id, value, pspec);
 }
 
 /* --- GObject ------------------------------------------------------------- */
@@ -649,8 +658,7 @@ gst_oct_bscan_finalize (GObject *object)
 {
   GstOctBscan *self = GST_OCT_BSCAN (object);
 
-  gst_oct_bscan_settings_clear (&self->settings);
-  gst_oct_bscan_settings_clear (&self->now);
+  gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean_last);
   gst_flow_combiner_free (self->flows);
   gst_oct_bscan_group_free (self->group);
@@ -667,11 +675,11 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
+  gst_imaging_settings_install (object_class, &gst_oct_bscan_settings_table);
   object_class->set_property = gst_oct_bscan_set_property;
   object_class->get_property = gst_oct_bscan_get_property;
   object_class->finalize = gst_oct_bscan_finalize;
   gst_imaging_engine_install_properties (object_class);
-  gst_oct_bscan_settings_install (object_class);
   g_object_class_install_property (object_class, PROP_SHARES,
       g_param_spec_boxed ("shares", "Shares",
           "How many B-scans each GPU has made since the settings were last "
@@ -712,7 +720,10 @@ gst_oct_bscan_init (GstOctBscan *self)
   self->outputs[COMPLEX].kind = OUTPUT_COMPLEX;
   self->outputs[ENFACE].kind = OUTPUT_ENFACE;
   self->flows = gst_flow_combiner_new ();
-  gst_oct_bscan_settings_init (&self->settings);
+  /* not of the engine: ascans-per-bscan is a part of what it opens for */
+  self->settings =
+      gst_imaging_settings_new (element, &gst_oct_bscan_settings_table, NULL);
+  self->now = gst_imaging_settings_copy (self->settings);
 
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_oct_bscan_chain);

@@ -81,6 +81,7 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
 {
   Estimate e = {.first_camera = gst_oct_bscan_first_camera (self)};
   GstVideoFrame frame;
+  guint n_left_over;
   ImkStatus status;
   ImkImage image;
   ImkError error;
@@ -99,7 +100,8 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
   gst_oct_bscan_input_image (self, &image);
   e.in = &image;
   e.text = g_string_new (NULL);
-  status = gst_oct_bscan_use_config (self, &self->bscan, estimate, &e, &error);
+  status = gst_oct_bscan_use_config (
+      self, self->now, &self->bscan, estimate, &e, &n_left_over, &error);
   gst_video_frame_unmap (&frame);
   if (status == IMK_OK)
     take_estimate (self, &e);
@@ -132,21 +134,22 @@ static gboolean
 save_calibration (GstOctBscan *self, const gchar *location)
 {
   GError *why = NULL;
-  Settings s;
+  Settings *s;
   gboolean ok;
 
   if (!has_name (self, "calibration", location))
     return FALSE;
-  s = gst_oct_bscan_get_settings (self);
-  ok = gst_oct_bscan_calibration_save (s.calibration, s.camera_order,
-      s.dispersion, s.config.n_cameras, location, &why);
+  s = gst_imaging_settings_copy (self->settings);
+  ok = gst_oct_bscan_calibration_save (
+      gst_imaging_file_location (s->calibration), s->camera_order,
+      s->dispersion, s->config.n_cameras, location, &why);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
         ("The calibration cannot be saved to \"%s\": %s", location,
             why->message),
         (NULL));
   g_clear_error (&why);
-  gst_oct_bscan_settings_clear (&s);
+  gst_imaging_settings_free_copy (self->settings, s);
   return ok;
 }
 

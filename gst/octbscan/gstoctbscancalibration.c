@@ -11,9 +11,17 @@ typedef struct {
   const gchar *location, *name; /* the name is for messages */
   GKeyFile *file;
   const gchar *group;
-  guint width;
   GPtrArray *numbers; /* takes what is read */
 } Reader;
+
+struct _GstOctBscanCalibrationFile {
+  gchar *name;        /* for messages */
+  gboolean is_of_all; /* one [camera] */
+  guint n_groups;     /* else [camera 0], [camera 1], ... */
+  /* a phase over the pixels has n_phase values, which is to be a spectrum's */
+  ImkOctbscanCamera cameras[IMK_OCTBSCAN_MAX_CAMERAS];
+  GPtrArray *numbers;
+};
 
 typedef enum { KEY_LIST, KEY_NPY, KEY_TEXT } KeyKind;
 
@@ -296,16 +304,8 @@ read_phase (const Reader *r, ImkOctbscanCamera *camera, ImkError *error)
     return FALSE;
   if (!of_spectrum)
     return TRUE;
-  if (camera->n_phase != r->width) {
-    imk_error_set (error, IMK_ERROR_FILE,
-        "phase in [%s] of calibration \"%s\" has %u values, but a spectrum has "
-        "%u samples, and phase-domain is spectrum.",
-        r->group, r->name, camera->n_phase, r->width);
-    return FALSE;
-  }
   camera->spectrum_phase = camera->phase;
   camera->phase = NULL;
-  camera->n_phase = 0;
   return TRUE;
 }
 
@@ -446,35 +446,27 @@ override_dispersion (
 }
 
 static gboolean
-read_cameras (Reader *r, GstOctBscanCalibration *self, const guint *order,
-    ImkError *error)
+read_cameras (Reader *r, GstOctBscanCalibrationFile *self, ImkError *error)
 {
   guint n_groups;
+  gboolean ok = TRUE;
 
   if (!count_groups (r, &n_groups, error))
     return FALSE;
-  if (n_groups != G_MAXUINT && n_groups > self->n_cameras)
-    self->n_left_over = n_groups - self->n_cameras;
-  for (guint i = 0; i < self->n_cameras; i++) {
+  self->is_of_all = n_groups == G_MAXUINT;
+  self->n_groups = self->is_of_all ? 0 : n_groups;
+  for (guint i = 0; ok && i < MIN (n_groups, IMK_OCTBSCAN_MAX_CAMERAS); i++) {
     gchar name[32] = "camera";
-    gboolean ok;
 
-    if (n_groups != G_MAXUINT)
-      g_snprintf (name, sizeof (name), "camera %u", order[i]);
-    if (n_groups != G_MAXUINT && order[i] >= n_groups) {
-      imk_error_set (error, IMK_ERROR_FILE,
-          "Calibration \"%s\" has %u cameras, but camera %u is asked for. Add "
-          "[camera %u], or correct cameras or camera-order.",
-          r->name, n_groups, order[i], order[i]);
-      return FALSE;
-    }
+    if (!self->is_of_all)
+      g_snprintf (name, sizeof (name), "camera %u", i);
     r->group = name;
     ok = read_camera (r, &self->cameras[i], error);
     r->group = NULL;
-    if (!ok)
-      return FALSE;
+    if (self->is_of_all)
+      break;
   }
-  return TRUE;
+  return ok;
 }
 
 GKeyFile *
@@ -502,36 +494,88 @@ gst_oct_bscan_calibration_read (
   return NULL;
 }
 
-static gboolean
-read_file (GstOctBscanCalibration *self, const gchar *location,
-    const guint *order, guint width, ImkError *error)
+GstOctBscanCalibrationFile *
+gst_oct_bscan_calibration_file_load (const gchar *location, ImkError *error)
 {
-  g_autofree gchar *name = gst_imaging_file_name (location);
   g_autoptr (GError) why = NULL;
   g_autoptr (GKeyFile) file =
       gst_oct_bscan_calibration_read (location, G_KEY_FILE_NONE, &why);
-  Reader reader = {location, name, file, NULL, width, self->numbers};
+  GstOctBscanCalibrationFile *self;
+  Reader reader;
 
-  if (file)
-    return read_cameras (&reader, self, order, error);
-  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
-  return FALSE;
+  if (!file) {
+    imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+    return NULL;
+  }
+  self = g_new0 (GstOctBscanCalibrationFile, 1);
+  self->name = gst_imaging_file_name (location);
+  self->numbers = g_ptr_array_new_with_free_func (g_free);
+  reader = (Reader){location, self->name, file, NULL, self->numbers};
+  if (read_cameras (&reader, self, error))
+    return self;
+  gst_oct_bscan_calibration_file_free (self);
+  return NULL;
+}
+
+void
+gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self)
+{
+  if (!self)
+    return;
+  g_ptr_array_unref (self->numbers);
+  g_free (self->name);
+  g_free (self);
+}
+
+/* --- the cameras of a stream ---------------------------------------------- */
+
+/* The camera of @group of the file for spectra of @width. */
+static gboolean
+take_camera (const GstOctBscanCalibrationFile *file, guint group, guint width,
+    ImkOctbscanCamera *camera, ImkError *error)
+{
+  if (!file->is_of_all && group >= file->n_groups) {
+    imk_error_set (error, IMK_ERROR_FILE,
+        "Calibration \"%s\" has %u cameras, but camera %u is asked for. Add "
+        "[camera %u], or correct cameras or camera-order.",
+        file->name, file->n_groups, group, group);
+    return FALSE;
+  }
+  *camera = file->cameras[file->is_of_all ? 0 : group];
+  if (!camera->spectrum_phase)
+    return TRUE;
+  if (camera->n_phase != width) {
+    gchar name[32] = "camera";
+
+    if (!file->is_of_all)
+      g_snprintf (name, sizeof (name), "camera %u", group);
+    imk_error_set (error, IMK_ERROR_FILE,
+        "phase in [%s] of calibration \"%s\" has %u values, but a spectrum has "
+        "%u samples, and phase-domain is spectrum.",
+        name, file->name, camera->n_phase, width);
+    return FALSE;
+  }
+  camera->n_phase = 0;
+  return TRUE;
 }
 
 GstOctBscanCalibration *
-gst_oct_bscan_calibration_load (const gchar *location, const gchar *order,
-    const gchar *dispersion, guint n_cameras, guint width, ImkError *error)
+gst_oct_bscan_calibration_new (const GstOctBscanCalibrationFile *file,
+    const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
+    ImkError *error)
 {
   GstOctBscanCalibration *self = g_new0 (GstOctBscanCalibration, 1);
   guint turns[IMK_OCTBSCAN_MAX_CAMERAS];
+  gboolean ok;
 
   self->n_cameras = n_cameras;
   self->numbers = g_ptr_array_new_with_free_func (g_free);
-  if (gst_oct_bscan_calibration_order (order, n_cameras, turns, error) &&
-      (!location || read_file (self, location, turns, width, error)) &&
-      (!dispersion || override_dispersion (self, dispersion, error))) {
-    if (order)
-      self->n_left_over = 0;
+  ok = gst_oct_bscan_calibration_order (order, n_cameras, turns, error);
+  for (guint i = 0; ok && file && i < n_cameras; i++)
+    ok = take_camera (file, turns[i], width, &self->cameras[i], error);
+  if (ok && (!dispersion || override_dispersion (self, dispersion, error))) {
+    if (file && !order && file->n_groups > n_cameras)
+      self->n_left_over = file->n_groups - n_cameras;
     return self;
   }
   gst_oct_bscan_calibration_free (self);

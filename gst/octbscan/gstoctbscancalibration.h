@@ -16,17 +16,29 @@ typedef struct {
   GPtrArray *numbers;
 } GstOctBscanCalibration;
 
-/* @location: (nullable): an .ini file; without one all cameras are linear in
- *   wavenumber
+/* A file as it was read, whatever the spectra are. */
+typedef struct _GstOctBscanCalibrationFile GstOctBscanCalibrationFile;
+
+/* @location: an .ini file: groups [camera 0], [camera 1], ..., or one [camera]
+ *   for all
+ *
+ * Returns: (transfer full) (nullable): NULL with @error set */
+GstOctBscanCalibrationFile *gst_oct_bscan_calibration_file_load (
+    const gchar *location, ImkError *error);
+
+/* @self may be NULL. */
+void gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self);
+
+/* @file: (nullable): without one all cameras are linear in wavenumber; stays
+ *   valid as long as what is returned
  * @order: (nullable): "2;0;1": the calibrations in the order of the rows
  * @dispersion: (nullable): the property, in the place of what the file says
  * @width: samples a spectrum
  *
- * Groups [camera 0], [camera 1], ..., or one [camera] for all. Returns:
- * (transfer full): for @n_cameras cameras, NULL with @error set */
-GstOctBscanCalibration *gst_oct_bscan_calibration_load (const gchar *location,
-    const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
-    ImkError *error);
+ * Returns: (transfer full): for @n_cameras cameras, NULL with @error set */
+GstOctBscanCalibration *gst_oct_bscan_calibration_new (
+    const GstOctBscanCalibrationFile *file, const gchar *order,
+    const gchar *dispersion, guint n_cameras, guint width, ImkError *error);
 
 /* @text: (nullable): the property camera-order
  * @order: (out): of IMK_OCTBSCAN_MAX_CAMERAS: the group of each camera

@@ -46,14 +46,26 @@ misshaped (const gchar *property, const gchar *location,
   return NULL;
 }
 
-gdouble *
-gst_oct_bscan_load_background (
-    const gchar *location, guint n_cameras, guint width, ImkError *error)
+GstImagingNpy *
+gst_oct_bscan_load_npy (
+    const gchar *property, const gchar *location, ImkError *error)
 {
-  const gchar *property = "background-location";
   GError *why = NULL;
   GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
-  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
+
+  if (!npy)
+    failed (property, why, error);
+  return npy;
+}
+
+gdouble *
+gst_oct_bscan_get_background (
+    const GstImagingFile *file, guint n_cameras, guint width, ImkError *error)
+{
+  const gchar *property = "background-location";
+  const GstImagingNpy *npy = file->data;
+  GError *why = NULL;
+  gdouble *values = gst_imaging_npy_to_double (npy, NULL, &why);
   gdouble *spectra = NULL;
   gboolean each;
 
@@ -66,11 +78,10 @@ gst_oct_bscan_load_background (
         "[%u], a spectrum for all cameras, or [%u, %u], one for each", width,
         n_cameras, width);
 
-    misshaped (property, location, npy, wanted, error);
+    misshaped (property, file->location, npy, wanted, error);
     g_free (wanted);
   }
   g_free (values);
-  g_clear_pointer (&npy, gst_imaging_npy_free);
   return spectra;
 }
 
@@ -92,50 +103,54 @@ complex_values (const GstImagingNpy *npy)
 }
 
 gdouble *
-gst_oct_bscan_load_pattern (
-    const gchar *location, guint n_cameras, guint n_depths, ImkError *error)
+gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
+    guint n_depths, ImkError *error)
 {
   const gchar *property = "pattern-location";
-  GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
-  gdouble *values = npy ? complex_values (npy) : NULL, *pattern = NULL;
+  const GstImagingNpy *npy = file->data;
+  gdouble *values = complex_values (npy), *pattern = NULL;
   gboolean each;
 
-  if (why) {
-    failed (property, why, error);
-  } else if (values && fits (npy, n_cameras, n_depths, &each)) {
+  if (values && fits (npy, n_cameras, n_depths, &each)) {
     pattern = spread (values, each, n_cameras, 2 * (gsize) n_depths);
   } else {
     gchar *wanted = g_strdup_printf (
         "complex, [%u] depths for all cameras or [%u, %u] for each", n_depths,
         n_cameras, n_depths);
 
-    misshaped (property, location, npy, wanted, error);
+    misshaped (property, file->location, npy, wanted, error);
     g_free (wanted);
   }
   g_free (values);
-  g_clear_pointer (&npy, gst_imaging_npy_free);
   return pattern;
 }
 
-gdouble *
+GstImagingNpy *
 gst_oct_bscan_load_curve (
-    const gchar *property, const gchar *location, guint32 *n, ImkError *error)
+    const gchar *property, const gchar *location, ImkError *error)
 {
+  GstImagingNpy *npy = gst_oct_bscan_load_npy (property, location, error);
   GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
   gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
 
   if (why) {
     failed (property, why, error);
-  } else if (npy->n_dims != 1 || npy->n_values > G_MAXUINT32) {
+    g_clear_pointer (&npy, gst_imaging_npy_free);
+  } else if (npy && (npy->n_dims != 1 || npy->n_values > G_MAXUINT32)) {
     misshaped (property, location, npy, "[n], numbers", error);
-    g_clear_pointer (&values, g_free);
-  } else {
-    *n = (guint32) npy->n_values;
+    g_clear_pointer (&npy, gst_imaging_npy_free);
   }
-  g_clear_pointer (&npy, gst_imaging_npy_free);
-  return values;
+  g_free (values);
+  return npy;
+}
+
+gdouble *
+gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n)
+{
+  const GstImagingNpy *npy = file->data;
+
+  *n = (guint32) npy->n_values;
+  return gst_imaging_npy_to_double (npy, NULL, NULL);
 }
 
 gboolean

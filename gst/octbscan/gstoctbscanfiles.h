@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The arrays of octbscan, as its kernel takes them, from .npy files. All are
+/* The arrays of octbscan, from .npy files to what its kernel takes. All are
  * (transfer full), NULL with @error set, whose message names the property. */
 #pragma once
 
-#include "gstimaging-prelude.h"
+#include "gstimagingnpy.h"
+#include "gstimagingsettings.h"
 
 #include "octbscan/octbscan.h"
 
 G_BEGIN_DECLS
 
+/* Any array; @property: whose file it is. */
+GstImagingNpy *gst_oct_bscan_load_npy (
+    const gchar *property, const gchar *location, ImkError *error);
+
+/* A curve, [n] numbers. */
+GstImagingNpy *gst_oct_bscan_load_curve (
+    const gchar *property, const gchar *location, ImkError *error);
+
 /* Spectra, [N] for all cameras or [n_cameras, N] for each. Returns: n_cameras
  * spectra */
-gdouble *gst_oct_bscan_load_background (
-    const gchar *location, guint n_cameras, guint width, ImkError *error);
+gdouble *gst_oct_bscan_get_background (
+    const GstImagingFile *file, guint n_cameras, guint width, ImkError *error);
 
 /* A fixed pattern, complex, [n_depths] or [n_cameras, n_depths]. Returns:
  * n_cameras times n_depths pairs */
-gdouble *gst_oct_bscan_load_pattern (
-    const gchar *location, guint n_cameras, guint n_depths, ImkError *error);
+gdouble *gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
+    guint n_depths, ImkError *error);
 
-/* A curve, [n]; @property: whose file it is. */
-gdouble *gst_oct_bscan_load_curve (
-    const gchar *property, const gchar *location, guint32 *n, ImkError *error);
+/* The @n numbers of a curve. */
+gdouble *gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n);
 
 /* Writes a fixed pattern of @n_cameras times @n_depths pairs. */
 gboolean gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,

@@ -31,9 +31,9 @@ gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
   if (!pad)
     return GST_FLOW_NOT_LINKED;
   if (i != COMPLEX)
-    n = self->now.average_bscans;
+    n = self->now->average_bscans;
   if (i == ENFACE)
-    height = (gint) self->now.bscans_per_volume;
+    height = (gint) self->now->bscans_per_volume;
   if (i == COMPLEX) {
     width = (gint) imk_octbscan_n_depths (&self->opened);
     height = (gint) self->opened.height;
@@ -582,8 +582,8 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
 ImkStatus
 gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
-  const gchar *list = self->now.cuda_devices;
-  guint n_batches = self->now.max_in_flight;
+  const gchar *list = self->now->cuda_devices;
+  guint n_batches = self->now->max_in_flight;
   GPtrArray *devices;
   ImkStatus status;
   GstOctBscanQueue *queue;

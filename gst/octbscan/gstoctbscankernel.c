@@ -4,22 +4,13 @@
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
+#include "gstimagingpicture.h"
+#include "octbscan/octbscan-check.h"
 
 /* Of the B-scans that a device is given at once. */
 #define MOST_ASCANS 16384u
 #define MOST_BYTES ((guint64) 512 << 20)
 #define MOST_JOBS 256
-
-Settings
-gst_oct_bscan_get_settings (GstOctBscan *self)
-{
-  Settings s;
-
-  GST_OBJECT_LOCK (self);
-  s = gst_oct_bscan_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-  return s;
-}
 
 /* The arrays that the settings name; those that are not asked for are NULL. */
 typedef struct {
@@ -27,25 +18,20 @@ typedef struct {
 } Arrays;
 
 static ImkStatus
-load_arrays (Settings *s, Arrays *a, ImkError *error)
+get_arrays (const Settings *s, ImkOctbscanConfig *c, Arrays *a, ImkError *error)
 {
-  ImkOctbscanConfig *c = &s->config;
   gboolean ok = TRUE;
 
-  if (s->background_location &&
-      c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
-    ok = (a->background = gst_oct_bscan_load_background (
-              s->background_location, c->n_cameras, c->width, error)) != NULL;
-  if (ok && s->pattern_location &&
-      c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
-    ok = (a->pattern = gst_oct_bscan_load_pattern (s->pattern_location,
-              c->n_cameras, imk_octbscan_n_depths (c), error)) != NULL;
-  if (ok && s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
-    ok = (a->curve = gst_oct_bscan_load_curve (
-              "scan-curve", s->scan_curve, &c->n_scan_curve, error)) != NULL;
-  if (ok && s->window_location && c->window == IMK_OCTBSCAN_WINDOW_FILE)
-    ok = (a->window = gst_oct_bscan_load_curve ("window-location",
-              s->window_location, &c->n_window_values, error)) != NULL;
+  if (s->background && c->background_mode == IMK_OCTBSCAN_BACKGROUND_FILE)
+    ok = (a->background = gst_oct_bscan_get_background (
+              s->background, c->n_cameras, c->width, error)) != NULL;
+  if (ok && s->pattern && c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_FILE)
+    ok = (a->pattern = gst_oct_bscan_get_pattern (s->pattern, c->n_cameras,
+              imk_octbscan_n_depths (c), error)) != NULL;
+  if (s->scan_curve && c->scan == IMK_OCTBSCAN_SCAN_CURVE)
+    a->curve = gst_oct_bscan_get_curve (s->scan_curve, &c->n_scan_curve);
+  if (s->window && c->window == IMK_OCTBSCAN_WINDOW_FILE)
+    a->window = gst_oct_bscan_get_curve (s->window, &c->n_window_values);
   c->background = a->background;
   c->pattern = a->pattern;
   c->scan_curve = a->curve;
@@ -55,18 +41,17 @@ load_arrays (Settings *s, Arrays *a, ImkError *error)
 
 /* Of whole calibrations and files. */
 static ImkStatus
-use_with (Settings *s, GstOctBscanUse use, gpointer data, guint *n_left_over,
-    ImkError *error)
+use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
+    gpointer data, guint *n_left_over, ImkError *error)
 {
-  ImkOctbscanConfig *c = &s->config;
   GstOctBscanCalibration *calibration =
-      gst_oct_bscan_calibration_load (s->calibration, s->camera_order,
-          s->dispersion, c->n_cameras, c->width, error);
+      gst_oct_bscan_calibration_new (gst_imaging_file_data (s->calibration),
+          s->camera_order, s->dispersion, c->n_cameras, c->width, error);
   ImkStatus status = calibration ? IMK_OK : error->code;
   Arrays arrays = {NULL};
 
   if (status == IMK_OK)
-    status = load_arrays (s, &arrays, error);
+    status = get_arrays (s, c, &arrays, error);
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
     *n_left_over = calibration->n_left_over;
@@ -92,26 +77,70 @@ jobs_at_once (ImkBackend backend, const ImkOctbscanConfig *c)
 }
 
 ImkStatus
-gst_oct_bscan_use_config (GstOctBscan *self, const GstVideoInfo *info,
-    GstOctBscanUse use, gpointer data, ImkError *error)
+gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
+    const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
+    guint *n_left_over, ImkError *error)
 {
-  Settings s = gst_oct_bscan_settings_copy (&self->now);
-  ImkOctbscanConfig *c = &s.config;
-  ImkStatus status;
+  ImkOctbscanConfig c = settings->config;
+  guint n_skipped = settings->skip_first_line;
 
-  if (self->n_skipped >= (guint) info->height) {
-    gst_oct_bscan_settings_clear (&s);
+  if (n_skipped >= (guint) info->height)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "skip-first-line is %u and leaves none of the %d lines of a B-scan.",
-        self->n_skipped, info->height);
+        n_skipped, info->height);
+  c.width = (guint32) info->width / self->bytes_a_pixel;
+  c.height = (guint32) info->height - n_skipped;
+  c.type = self->type;
+  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  c.averages_bscans = settings->average_bscans > 1;
+  return use_with (settings, &c, use, data, n_left_over, error);
+}
+
+/* Returns: FALSE when B-scans would be too large */
+static gboolean
+describe_bscan (
+    const GstVideoInfo *lines, const Settings *settings, GstVideoInfo *info)
+{
+  guint height = settings->ascans_per_bscan ? settings->ascans_per_bscan
+                                            : (guint) lines->height;
+  gint fps_n = lines->fps_n, fps_d = lines->fps_d;
+
+  if (!gst_util_fraction_multiply (
+          fps_n, fps_d, lines->height, (gint) height, &fps_n, &fps_d)) {
+    fps_n = 0;
+    fps_d = 1;
   }
-  c->width = (guint32) info->width / self->bytes_a_pixel;
-  c->height = (guint32) info->height - self->n_skipped;
-  c->type = self->type;
-  c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = use_with (&s, use, data, &self->n_left_over, error);
-  gst_oct_bscan_settings_clear (&s);
+  if (!gst_imaging_video_info_set_format (
+          info, GST_VIDEO_INFO_FORMAT (lines), lines->width, height))
+    return FALSE;
+  info->fps_n = fps_n;
+  info->fps_d = fps_d;
+  return TRUE;
+}
+
+static ImkStatus
+check_config (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
+{
+  ImkStatus status = imk_octbscan_check_config (config, error);
+
+  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (config, error);
   return status;
+}
+
+ImkStatus
+gst_oct_bscan_check_settings (GstOctBscan *self, const Settings *settings,
+    GstVideoInfo *info, ImkError *error)
+{
+  guint n_left_over;
+
+  if (!describe_bscan (&self->lines, settings, info))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
+        "fewer.",
+        settings->ascans_per_bscan);
+  return gst_oct_bscan_use_config (
+      self, settings, info, check_config, NULL, &n_left_over, error);
 }
 
 /* A kernel that is to be made. */
@@ -132,21 +161,73 @@ make_kernel (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
   return imk_octbscan_new (m->backend, &c, m->kernel, error);
 }
 
+/* @opened: (out): without its pointers */
+static ImkStatus
+new_kernel (GstOctBscan *self, const Settings *settings, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkOctbscanConfig *opened,
+    guint *n_left_over, ImkError *error)
+{
+  Making m = {backend, kernel};
+  ImkStatus status = gst_oct_bscan_use_config (
+      self, settings, info, make_kernel, &m, n_left_over, error);
+
+  if (status != IMK_OK)
+    return status;
+  *opened = m.config;
+  opened->cameras = NULL;
+  opened->background = opened->pattern = NULL;
+  opened->scan_curve = opened->window_values = NULL;
+  return IMK_OK;
+}
+
 ImkStatus
 gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
     const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error)
 {
-  Making m = {backend, kernel};
-  ImkStatus status =
-      gst_oct_bscan_use_config (self, info, make_kernel, &m, error);
+  if (self->next_kernel && self->next_backend == backend) {
+    *kernel = g_steal_pointer (&self->next_kernel);
+    self->opened = self->next_opened;
+    self->n_left_over = self->next_left_over;
+    return IMK_OK;
+  }
+  return new_kernel (self, self->now, backend, info, kernel, &self->opened,
+      &self->n_left_over, error);
+}
 
+ImkStatus
+gst_oct_bscan_prepare_kernel (GstOctBscan *self, const Settings *settings,
+    const GstVideoInfo *info, ImkError *error)
+{
+  gboolean on_device = gst_imaging_engine_is_on_cuda (self->engine);
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+  ImkStatus status = IMK_OK;
+
+  if (on_device)
+    status = gst_imaging_context_push (context, error);
   if (status != IMK_OK)
     return status;
-  self->opened = m.config;
-  self->opened.cameras = NULL;
-  self->opened.background = self->opened.pattern = NULL;
-  self->opened.scan_curve = self->opened.window_values = NULL;
-  return IMK_OK;
+  self->next_backend = on_device ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU;
+  status = new_kernel (self, settings, self->next_backend, info,
+      &self->next_kernel, &self->next_opened, &self->next_left_over, error);
+  if (on_device)
+    gst_imaging_context_pop (context);
+  return status;
+}
+
+/* Without the context of its device, when that is lost. */
+void
+gst_oct_bscan_forget_next_kernel (GstOctBscan *self)
+{
+  gboolean on_device = self->next_backend == IMK_BACKEND_CUDA;
+  GstImagingContext *context = gst_imaging_engine_context (self->engine);
+
+  if (!self->next_kernel)
+    return;
+  if (on_device && context)
+    on_device = gst_imaging_context_push (context, NULL) == IMK_OK;
+  g_clear_pointer (&self->next_kernel, imk_octbscan_free);
+  if (on_device && context)
+    gst_imaging_context_pop (context);
 }
 
 void

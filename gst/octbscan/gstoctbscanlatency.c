@@ -24,7 +24,7 @@ gst_oct_bscan_update_latency (GstOctBscan *self)
   guint n = (bscan->height + lines->height - 1) / lines->height;
   GstClockTime latency = time_of (n - 1, lines->fps_n, lines->fps_d);
   GstClockTime wait =
-      time_of (self->now.average_bscans - 1, bscan->fps_n, bscan->fps_d);
+      time_of (self->now->average_bscans - 1, bscan->fps_n, bscan->fps_d);
   GstClockTime period = bscan->fps_n > 0
                             ? time_of (1, bscan->fps_n, bscan->fps_d)
                             : GST_CLOCK_TIME_NONE;

@@ -29,7 +29,7 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
       !self->host_images || !memory || gst_imaging_memory_is_on_device (memory))
     return 1;
   GST_OBJECT_LOCK (self);
-  each_alone = self->now.average_bscans > 1 || self->outputs[COMPLEX].pad ||
+  each_alone = self->now->average_bscans > 1 || self->outputs[COMPLEX].pad ||
                self->outputs[ENFACE].pad;
   GST_OBJECT_UNLOCK (self);
   return each_alone ? 1 : self->n_full;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscansettings.h"
 
-#include <gst/gst.h>
-
-#include "gstimagingengine.h"
-#include "gstimagingenum.h"
+#include "gstimagingnpy.h"
+#include "gstoctbscancalibration.h"
+#include "gstoctbscanfiles.h"
 
 /* --- enumerations -------------------------------------------------------- */
 
@@ -131,368 +130,246 @@ static const GEnumValue range_values[] = {
     {0, NULL, NULL},
 };
 
+/* --- files ---------------------------------------------------------------- */
+
+/* In the thread that sets the property: whether they fit the spectra is seen
+ * where they are used. */
+static gpointer
+load_calibration (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_calibration_file_load (location, error);
+}
+
+static void
+free_calibration (gpointer data)
+{
+  gst_oct_bscan_calibration_file_free (data);
+}
+
+static gpointer
+load_background (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_load_npy ("background-location", location, error);
+}
+
+static gpointer
+load_pattern (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_load_npy ("pattern-location", location, error);
+}
+
+static gpointer
+load_window (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_load_curve ("window-location", location, error);
+}
+
+static gpointer
+load_scan_curve (const gchar *location, ImkError *error)
+{
+  return gst_oct_bscan_load_curve ("scan-curve", location, error);
+}
+
+static void
+free_npy (gpointer data)
+{
+  gst_imaging_npy_free (data);
+}
+
 /* --- the table ------------------------------------------------------------ */
 
-typedef enum { UINT, ENUM, DOUBLE, STRING, BOOLEAN } Kind;
-
-/* What is to be done when it changes. */
-typedef enum {
-  PLAN, /* a new kernel is planned, which takes some time */
-  TURN, /* cameras take their turns anew */
-  LIVE, /* nothing */
-} Change;
-
-typedef struct {
-  Kind kind;
-  Change change;
-  gsize offset; /* in Settings */
-  const gchar *name, *nick, *blurb;
-  gdouble minimum, maximum;
-  const gchar *type;        /* of an enumeration */
-  const GEnumValue *values; /* likewise */
-} Property;
-
-#define SETTING(member) G_STRUCT_OFFSET (Settings, member)
-
-static const Property properties[] = {
-    {UINT, PLAN, SETTING (config.n_cameras), "cameras", "Cameras",
-        "How many cameras take turns, line by line", 1,
-        IMK_OCTBSCAN_MAX_CAMERAS},
-    {UINT, TURN, SETTING (first_camera), "first-camera", "First camera",
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_UINT ("cameras", LIVE, PLAN, Settings, config.n_cameras, 1,
+        IMK_OCTBSCAN_MAX_CAMERAS, NULL,
+        "How many cameras take turns, line by line"),
+    GST_IMAGING_UINT ("first-camera", LIVE, TURN, Settings, first_camera, 0,
+        IMK_OCTBSCAN_MAX_CAMERAS - 1, NULL,
         "Camera of the first line of the stream, and of the next B-scan after "
         "this is set; from there the turns are carried on from B-scan to "
-        "B-scan, also when their lines are no multiple of cameras",
-        0, IMK_OCTBSCAN_MAX_CAMERAS - 1},
-    {STRING, PLAN, SETTING (calibration), "calibration", "Calibration",
+        "B-scan, also when their lines are no multiple of cameras"),
+    GST_IMAGING_PATH ("calibration", LIVE, PLAN, Settings, calibration,
+        load_calibration, free_calibration,
         "An .ini file with a group [camera 0], [camera 1], ... for each "
         "camera, or [camera] for all; see the documentation. Without it pixels "
-        "have equal distances in wavenumber"},
-    {STRING, PLAN, SETTING (camera_order), "camera-order", "Camera order",
+        "have equal distances in wavenumber"),
+    GST_IMAGING_STRING ("camera-order", LIVE, PLAN, Settings, camera_order,
         "\"1;0\": the calibrations in the order of the lines; without it 0, 1, "
-        "..."},
-    {STRING, PLAN, SETTING (dispersion), "dispersion", "Dispersion",
+        "..."),
+    GST_IMAGING_STRING ("dispersion", LIVE, PLAN, Settings, dispersion,
         "\"d0;d1;d2;...\", radians, in the place of that of the calibration; for "
         "all cameras, or with commas for each in the order of the lines: "
-        "\"0;0;-9,0;0;-8\". The action estimate-dispersion sets it"},
-    {UINT, PLAN, SETTING (config.upsample), "upsample", "Upsample",
+        "\"0;0;-9,0;0;-8\". The action estimate-dispersion sets it"),
+    GST_IMAGING_UINT ("upsample", LIVE, PLAN, Settings, config.upsample, 4,
+        IMK_OCTBSCAN_MAX_POINTS, NULL,
         "M, wavenumbers a spectrum is resampled to, and samples it is "
         "upsampled to first (not for interpolation=exact, which needs none); "
-        "at least the samples of a spectrum, and without upsampling when equal",
-        4, IMK_OCTBSCAN_MAX_POINTS},
-    {UINT, PLAN, SETTING (config.scale), "scale", "Scale",
+        "at least the samples of a spectrum, and without upsampling when equal"),
+    GST_IMAGING_UINT ("scale", LIVE, PLAN, Settings, config.scale, 1, 64, NULL,
         "s, the transform has s M points, all but M of them zeros: N s / 2 "
-        "depths for spectra of N samples",
-        1, 64},
-    {ENUM, PLAN, SETTING (config.interpolation), "interpolation",
-        "Interpolation", "How samples at equal distances in wavenumber are had",
-        .type = "GstOctBscanInterpolation", .values = interpolation_values},
-    {ENUM, PLAN, SETTING (config.grid), "grid", "Grid",
-        "Where upsampled samples lie", .type = "GstOctBscanGrid",
-        .values = grid_values},
-    {ENUM, PLAN, SETTING (config.taper), "taper", "Taper",
+        "depths for spectra of N samples"),
+    GST_IMAGING_ENUM ("interpolation", LIVE, PLAN, Settings,
+        config.interpolation, "GstOctBscanInterpolation", interpolation_values,
+        "How samples at equal distances in wavenumber are had"),
+    GST_IMAGING_ENUM ("grid", LIVE, PLAN, Settings, config.grid,
+        "GstOctBscanGrid", grid_values, "Where upsampled samples lie"),
+    GST_IMAGING_ENUM ("taper", LIVE, PLAN, Settings, config.taper,
+        "GstOctBscanTaper", taper_values,
         "What the first and last taper-cut samples of short spectra are "
-        "multiplied by",
-        .type = "GstOctBscanTaper", .values = taper_values},
-    {UINT, PLAN, SETTING (config.taper_cut), "taper-cut", "Taper cut",
-        "Samples that are tapered at each end of a spectrum", 1,
-        IMK_OCTBSCAN_MAX_WIDTH},
-    {UINT, PLAN, SETTING (config.taper_below), "taper-below", "Taper below",
-        "Spectra with fewer samples than this are tapered", 0,
-        IMK_OCTBSCAN_MAX_WIDTH + 1},
-    {ENUM, PLAN, SETTING (config.window), "window", "Window",
-        "Window over the wavenumbers", .type = "GstOctBscanWindow",
-        .values = window_values},
-    {STRING, PLAN, SETTING (window_location), "window-location",
-        "Window location",
+        "multiplied by"),
+    GST_IMAGING_UINT ("taper-cut", LIVE, PLAN, Settings, config.taper_cut, 1,
+        IMK_OCTBSCAN_MAX_WIDTH, "samples",
+        "Samples that are tapered at each end of a spectrum"),
+    GST_IMAGING_UINT ("taper-below", LIVE, PLAN, Settings, config.taper_below,
+        0, IMK_OCTBSCAN_MAX_WIDTH + 1, "samples",
+        "Spectra with fewer samples than this are tapered"),
+    GST_IMAGING_ENUM ("window", LIVE, PLAN, Settings, config.window,
+        "GstOctBscanWindow", window_values, "Window over the wavenumbers"),
+    GST_IMAGING_PATH ("window-location", LIVE, PLAN, Settings, window,
+        load_window, free_npy,
         "A .npy file [n] for window=file, over the wavenumbers; other than M of "
-        "them are interpolated linearly"},
-    {ENUM, PLAN, SETTING (config.background_mode), "background", "Background",
-        "What is taken off each spectrum", .type = "GstOctBscanBackground",
-        .values = background_values},
-    {STRING, PLAN, SETTING (background_location), "background-location",
-        "Background location",
+        "them are interpolated linearly"),
+    GST_IMAGING_ENUM ("background", LIVE, PLAN, Settings,
+        config.background_mode, "GstOctBscanBackground", background_values,
+        "What is taken off each spectrum"),
+    GST_IMAGING_PATH ("background-location", LIVE, PLAN, Settings, background,
+        load_background, free_npy,
         "A .npy file with a spectrum [samples], or one for each camera "
-        "[cameras, samples], for background=file"},
-    {UINT, PLAN, SETTING (config.background_bscans), "background-bscans",
-        "Background B-scans",
+        "[cameras, samples], for background=file"),
+    GST_IMAGING_UINT ("background-bscans", LIVE, PLAN, Settings,
+        config.background_bscans, 1, G_MAXINT, NULL,
         "n, B-scans of background=running and first: m + (mean - m) / min (b, "
-        "n) at the b-th",
-        1, G_MAXINT},
-    {UINT, PLAN, SETTING (config.background_reach), "background-reach",
-        "Background reach",
+        "n) at the b-th"),
+    GST_IMAGING_UINT ("background-reach", LIVE, PLAN, Settings,
+        config.background_reach, 1, IMK_OCTBSCAN_MAX_WIDTH, "samples",
         "w, samples either side for background=rolling: the mean of 2 w + 1, "
-        "fewer at the ends",
-        1, IMK_OCTBSCAN_MAX_WIDTH},
-    {UINT, PLAN, SETTING (config.crop_top), "crop-top", "Crop top",
-        "Depths left out at zero delay; they are not computed either", 0,
-        G_MAXINT},
-    {UINT, PLAN, SETTING (config.crop_bottom), "crop-bottom", "Crop bottom",
-        "Depths left out at the far end; they are not computed either", 0,
-        G_MAXINT},
-    {ENUM, PLAN, SETTING (config.fixed_pattern), "fixed-pattern",
-        "Fixed pattern",
+        "fewer at the ends"),
+    GST_IMAGING_UINT ("crop-top", LIVE, PLAN, Settings, config.crop_top, 0,
+        G_MAXINT, "depths",
+        "Depths left out at zero delay; they are not computed either"),
+    GST_IMAGING_UINT ("crop-bottom", LIVE, PLAN, Settings, config.crop_bottom,
+        0, G_MAXINT, "depths",
+        "Depths left out at the far end; they are not computed either"),
+    GST_IMAGING_ENUM ("fixed-pattern", LIVE, PLAN, Settings,
+        config.fixed_pattern, "GstOctBscanFixedPattern", pattern_values,
         "What is the same in all A-scans of a camera and is taken off after "
         "the transform: at each depth the mean of that segment of A-scans "
-        "whose variance is least (Moon 2010)",
-        .type = "GstOctBscanFixedPattern", .values = pattern_values},
-    {UINT, PLAN, SETTING (config.pattern_segments), "pattern-segments",
-        "Pattern segments",
+        "whose variance is least (Moon 2010)"),
+    GST_IMAGING_UINT ("pattern-segments", LIVE, PLAN, Settings,
+        config.pattern_segments, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
         "Into how many segments the A-scans of a camera are cut for "
-        "fixed-pattern; fewer, so that each has two",
-        1, IMK_OCTBSCAN_MAX_HEIGHT},
-    {STRING, PLAN, SETTING (pattern_location), "pattern-location",
-        "Pattern location",
+        "fixed-pattern; fewer, so that each has two"),
+    GST_IMAGING_PATH ("pattern-location", LIVE, PLAN, Settings, pattern,
+        load_pattern, free_npy,
         "A .npy file, complex [depths] or [cameras, depths], for "
-        "fixed-pattern=file; the action save-fixed-pattern writes such a file"},
-    {ENUM, PLAN, SETTING (config.scan), "scan-correction", "Scan correction",
+        "fixed-pattern=file; the action save-fixed-pattern writes such a file"),
+    GST_IMAGING_ENUM ("scan-correction", LIVE, PLAN, Settings, config.scan,
+        "GstOctBscanScan", scan_values,
         "How the scanner moves; A-scans are interpolated, linear in intensity, "
-        "to equal distances",
-        .type = "GstOctBscanScan", .values = scan_values},
-    {STRING, PLAN, SETTING (scan_curve), "scan-curve", "Scan curve",
+        "to equal distances"),
+    GST_IMAGING_PATH ("scan-curve", LIVE, PLAN, Settings, scan_curve,
+        load_scan_curve, free_npy,
         "A .npy file for scan-correction=curve: the A-scan, with fraction, of "
         "each column of the image; other than A-scans of a B-scan are "
-        "interpolated linearly"},
-    {BOOLEAN, PLAN, SETTING (config.bidirectional), "bidirectional",
-        "Bidirectional",
+        "interpolated linearly"),
+    GST_IMAGING_BOOLEAN ("bidirectional", LIVE, PLAN, Settings,
+        config.bidirectional,
         "Every second B-scan, from the second on, is on the mirror's way back: "
-        "its last line is the first A-scan"},
-    {UINT, PLAN, SETTING (config.average_ascans), "average-ascans",
-        "Average A-scans",
+        "its last line is the first A-scan"),
+    GST_IMAGING_UINT ("average-ascans", LIVE, PLAN, Settings,
+        config.average_ascans, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
         "Neighbouring A-scans of whose intensities one column is the mean; the "
-        "last column is of those that are left",
-        1, IMK_OCTBSCAN_MAX_HEIGHT},
-    {UINT, PLAN, SETTING (average_bscans), "average-bscans", "Average B-scans",
+        "last column is of those that are left"),
+    GST_IMAGING_UINT ("average-bscans", LIVE, PLAN, Settings, average_bscans, 1,
+        G_MAXINT, NULL,
         "B-scans of whose intensities one image is the mean, at the time of "
         "the first; what has been added is shown at the end and before an "
-        "interruption",
-        1, G_MAXINT},
-    {ENUM, PLAN, SETTING (config.tracking), "tracking", "Tracking",
+        "interruption"),
+    GST_IMAGING_ENUM ("tracking", LIVE, PLAN, Settings, config.tracking,
+        "GstOctBscanTracking", tracking_values,
         "Shifts B-scans in depth by round (mu - L), L its place and mu the "
-        "weighted mean of those of the last tracking-bscans",
-        .type = "GstOctBscanTracking", .values = tracking_values},
-    {UINT, PLAN, SETTING (config.tracking_top), "tracking-top", "Tracking top",
-        "Depths of the image that tracking leaves out at its top", 0, G_MAXINT},
-    {UINT, PLAN, SETTING (config.tracking_bottom), "tracking-bottom",
-        "Tracking bottom",
-        "Depths of the image that tracking leaves out at its bottom", 0,
-        G_MAXINT},
-    {UINT, PLAN, SETTING (config.tracking_bscans), "tracking-bscans",
-        "Tracking B-scans", "B-scans that mu is the mean of", 1,
-        IMK_OCTBSCAN_MAX_TRACKED},
-    {UINT, PLAN, SETTING (config.tracking_reach), "tracking-reach",
-        "Tracking reach",
+        "weighted mean of those of the last tracking-bscans"),
+    GST_IMAGING_UINT ("tracking-top", LIVE, PLAN, Settings, config.tracking_top,
+        0, G_MAXINT, "depths",
+        "Depths of the image that tracking leaves out at its top"),
+    GST_IMAGING_UINT ("tracking-bottom", LIVE, PLAN, Settings,
+        config.tracking_bottom, 0, G_MAXINT, "depths",
+        "Depths of the image that tracking leaves out at its bottom"),
+    GST_IMAGING_UINT ("tracking-bscans", LIVE, PLAN, Settings,
+        config.tracking_bscans, 1, IMK_OCTBSCAN_MAX_TRACKED, NULL,
+        "B-scans that mu is the mean of"),
+    GST_IMAGING_UINT ("tracking-reach", LIVE, PLAN, Settings,
+        config.tracking_reach, 1, IMK_OCTBSCAN_MAX_POINTS, "depths",
         "Depths that tracking=xcorr looks at either side; at most half of its "
-        "window",
-        1, IMK_OCTBSCAN_MAX_POINTS},
-    {UINT, PLAN, SETTING (bscans_per_volume), "bscans-per-volume",
-        "B-scans per volume",
-        "Rows of an image of the pad enface, one a B-scan (or mean of B-scans)",
-        1, IMK_OCTBSCAN_MAX_HEIGHT},
-    {ENUM, PLAN, SETTING (config.projection), "enface-projection",
-        "En-face projection", "What a pixel of enface has of its A-scan",
-        .type = "GstOctBscanProjection", .values = projection_values},
-    {UINT, PLAN, SETTING (config.enface_top), "enface-top", "En-face top",
-        "Depths of the image that enface leaves out at its top", 0, G_MAXINT},
-    {UINT, PLAN, SETTING (config.enface_bottom), "enface-bottom",
-        "En-face bottom",
-        "Depths of the image that enface leaves out at its bottom", 0,
-        G_MAXINT},
-    {ENUM, PLAN, SETTING (config.flip), "flip", "Flip",
-        "Mirrors the images, not the complex one", .type = "GstOctBscanFlip",
-        .values = flip_values},
-    {ENUM, PLAN, SETTING (config.orientation), "orientation", "Orientation",
-        "How the image lies", .type = "GstOctBscanOrientation",
-        .values = orientation_values},
-    {ENUM, PLAN, SETTING (config.strategy), "strategy", "Strategy",
-        "How it is computed; the image is the same",
-        .type = "GstOctBscanStrategy", .values = strategy_values},
-    {UINT, PLAN, SETTING (max_in_flight), "max-in-flight", "Most in flight",
+        "window"),
+    GST_IMAGING_UINT ("bscans-per-volume", LIVE, PLAN, Settings,
+        bscans_per_volume, 1, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
+        "Rows of an image of the pad enface, one a B-scan (or mean of B-scans)"),
+    GST_IMAGING_ENUM ("enface-projection", LIVE, PLAN, Settings,
+        config.projection, "GstOctBscanProjection", projection_values,
+        "What a pixel of enface has of its A-scan"),
+    GST_IMAGING_UINT ("enface-top", LIVE, PLAN, Settings, config.enface_top, 0,
+        G_MAXINT, "depths",
+        "Depths of the image that enface leaves out at its top"),
+    GST_IMAGING_UINT ("enface-bottom", LIVE, PLAN, Settings,
+        config.enface_bottom, 0, G_MAXINT, "depths",
+        "Depths of the image that enface leaves out at its bottom"),
+    GST_IMAGING_ENUM ("flip", LIVE, PLAN, Settings, config.flip,
+        "GstOctBscanFlip", flip_values,
+        "Mirrors the images, not the complex one"),
+    GST_IMAGING_ENUM ("orientation", LIVE, PLAN, Settings, config.orientation,
+        "GstOctBscanOrientation", orientation_values, "How the image lies"),
+    GST_IMAGING_ENUM ("strategy", LIVE, PLAN, Settings, config.strategy,
+        "GstOctBscanStrategy", strategy_values,
+        "How it is computed; the image is the same"),
+    GST_IMAGING_UINT ("max-in-flight", LIVE, PLAN, Settings, max_in_flight, 1,
+        16, NULL,
         "Batches of B-scans that are on a GPU at a time, one being uploaded, "
-        "one computed, one downloaded; with 1 each waits for the one before",
-        1, 16},
-    {STRING, PLAN, SETTING (cuda_devices), "cuda-devices", "CUDA devices",
+        "one computed, one downloaded; with 1 each waits for the one before"),
+    GST_IMAGING_STRING ("cuda-devices", NEXT_START, 0, Settings, cuda_devices,
         "GPUs that share the B-scans, each as many as it is fast: \"0;1\", or "
         "\"all\"; without it cuda-device-id alone. When what is asked for needs "
         "the B-scans before (a running background, tracking, means of B-scans) "
-        "the first alone works"},
-    {UINT, PLAN, SETTING (ascans_per_bscan), "ascans-per-bscan",
-        "A-scans per B-scan",
+        "the first alone works"),
+    GST_IMAGING_UINT ("ascans-per-bscan", LIVE, PLAN, Settings,
+        ascans_per_bscan, 0, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
         "Lines of a B-scan, whatever the lines of a buffer; 0 for those of a "
-        "buffer",
-        0, IMK_OCTBSCAN_MAX_HEIGHT},
-    {UINT, PLAN, SETTING (skip_first_line), "skip-first-line",
-        "Skip first line",
+        "buffer"),
+    GST_IMAGING_UINT ("skip-first-line", LIVE, PLAN, Settings, skip_first_line,
+        0, IMK_OCTBSCAN_MAX_HEIGHT, NULL,
         "Lines at the beginning of each B-scan that are left out, in which the "
-        "mirror flies back; the cameras take turns in them as well",
-        0, IMK_OCTBSCAN_MAX_HEIGHT},
-    {ENUM, LIVE, SETTING (scaling), "scaling", "Scaling",
-        "What src and enface show", .type = "GstOctBscanScaling",
-        .values = scaling_values},
-    {ENUM, LIVE, SETTING (config.range), "range", "Range",
-        "What is black and what is white", .type = "GstOctBscanRange",
-        .values = range_values},
-    {DOUBLE, LIVE, SETTING (config.range_min), "range-min", "Range minimum",
+        "mirror flies back; the cameras take turns in them as well"),
+    GST_IMAGING_ENUM ("scaling", LIVE, 0, Settings, scaling,
+        "GstOctBscanScaling", scaling_values, "What src and enface show"),
+    GST_IMAGING_ENUM ("range", LIVE, 0, Settings, config.range,
+        "GstOctBscanRange", range_values, "What is black and what is white"),
+    GST_IMAGING_DOUBLE ("range-min", LIVE, 0, Settings, config.range_min, -200,
+        300, "dB",
         "dB of black for range=fixed; 0 dB is a fringe with an amplitude of "
-        "one count. Of the linear image its intensity",
-        -200, 300},
-    {DOUBLE, LIVE, SETTING (config.range_max), "range-max", "Range maximum",
-        "dB of white for range=fixed, as range-min", -200, 300},
-    {DOUBLE, LIVE, SETTING (config.percent_min), "percent-min",
-        "Least percentile", "Percentile that is black for range=percentile", 0,
-        100},
-    {DOUBLE, LIVE, SETTING (config.percent_max), "percent-max",
-        "Largest percentile", "Percentile that is white for range=percentile",
-        0, 100},
+        "one count. Of the linear image its intensity"),
+    GST_IMAGING_DOUBLE ("range-max", LIVE, 0, Settings, config.range_max, -200,
+        300, "dB", "dB of white for range=fixed, as range-min"),
+    GST_IMAGING_DOUBLE ("percent-min", LIVE, 0, Settings, config.percent_min, 0,
+        100, "%", "Percentile that is black for range=percentile"),
+    GST_IMAGING_DOUBLE ("percent-max", LIVE, 0, Settings, config.percent_max, 0,
+        100, "%", "Percentile that is white for range=percentile"),
 };
 
-/* before it are the ids of the element itself */
-enum { FIRST_ID = GST_IMAGING_ENGINE_N_PROPERTIES + 16 };
-
-static const Property *
-find (guint id)
-{
-  return id >= FIRST_ID && id - FIRST_ID < G_N_ELEMENTS (properties)
-             ? &properties[id - FIRST_ID]
-             : NULL;
-}
-
-/* --- values --------------------------------------------------------------- */
-
 static void
-set_string (gchar **setting, const gchar *text)
+init_settings (gpointer data)
 {
-  g_free (*setting);
-  /* empty is none: gst-launch cannot write NULL */
-  *setting = text && *text ? g_strdup (text) : NULL;
+  Settings *s = data;
+
+  s->average_bscans = 1;
+  s->bscans_per_volume = 240;
+  s->max_in_flight = 3;
+  imk_octbscan_config_init (&s->config);
 }
 
-gboolean
-gst_oct_bscan_settings_set (Settings *self, guint id, const GValue *value)
-{
-  const Property *p = find (id);
-  gpointer setting = p ? G_STRUCT_MEMBER_P (self, p->offset) : NULL;
-
-  if (!p)
-    return FALSE;
-  switch (p->kind) {
-  case UINT:
-    *(guint *) setting = g_value_get_uint (value);
-    break;
-  case ENUM: /* these are as large as unsigned int */
-    *(guint *) setting = (guint) g_value_get_enum (value);
-    break;
-  case DOUBLE:
-    *(gdouble *) setting = g_value_get_double (value);
-    break;
-  case STRING:
-    set_string (setting, g_value_get_string (value));
-    break;
-  case BOOLEAN:
-    *(bool *) setting = g_value_get_boolean (value);
-    break;
-  }
-  self->config.averages_bscans = self->average_bscans > 1;
-  self->changes++;
-  self->plan += p->change == PLAN;
-  self->turns += p->change == TURN;
-  return TRUE;
-}
-
-gboolean
-gst_oct_bscan_settings_get (const Settings *self, guint id, GValue *value)
-{
-  const Property *p = find (id);
-  gconstpointer setting = p ? (const guint8 *) self + p->offset : NULL;
-
-  if (!p)
-    return FALSE;
-  switch (p->kind) {
-  case UINT:
-    g_value_set_uint (value, *(const guint *) setting);
-    break;
-  case ENUM:
-    g_value_set_enum (value, (gint) * (const guint *) setting);
-    break;
-  case DOUBLE:
-    g_value_set_double (value, *(const gdouble *) setting);
-    break;
-  case STRING:
-    g_value_set_string (value, *(gchar *const *) setting);
-    break;
-  case BOOLEAN:
-    g_value_set_boolean (value, *(const bool *) setting);
-    break;
-  }
-  return TRUE;
-}
-
-void
-gst_oct_bscan_settings_init (Settings *self)
-{
-  *self = (Settings){
-      .average_bscans = 1, .bscans_per_volume = 240, .max_in_flight = 3};
-  imk_octbscan_config_init (&self->config);
-}
-
-Settings
-gst_oct_bscan_settings_copy (const Settings *self)
-{
-  Settings copy = *self;
-
-  for (guint i = 0; i < G_N_ELEMENTS (properties); i++)
-    if (properties[i].kind == STRING) {
-      gchar **text = (gchar **) G_STRUCT_MEMBER_P (&copy, properties[i].offset);
-
-      *text = g_strdup (*text);
-    }
-  return copy;
-}
-
-void
-gst_oct_bscan_settings_clear (Settings *self)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (properties); i++)
-    if (properties[i].kind == STRING)
-      g_clear_pointer (
-          (gchar **) G_STRUCT_MEMBER_P (self, properties[i].offset), g_free);
-}
-
-/* --- the class ------------------------------------------------------------ */
-
-static GParamSpec *
-make_spec (const Property *p, const Settings *defaults)
-{
-  gconstpointer value = (const guint8 *) defaults + p->offset;
-  GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
-                      GST_PARAM_MUTABLE_PLAYING |
-                      (p->change == LIVE ? GST_PARAM_CONTROLLABLE : 0);
-
-  switch (p->kind) {
-  case UINT:
-    return g_param_spec_uint (p->name, p->nick, p->blurb, (guint) p->minimum,
-        (guint) p->maximum, *(const guint *) value, flags);
-  case ENUM:
-    return g_param_spec_enum (p->name, p->nick, p->blurb,
-        gst_imaging_enum_type (p->type, p->values),
-        (gint) * (const guint *) value, flags);
-  case DOUBLE:
-    return g_param_spec_double (p->name, p->nick, p->blurb, p->minimum,
-        p->maximum, *(const gdouble *) value, flags);
-  case BOOLEAN:
-    return g_param_spec_boolean (
-        p->name, p->nick, p->blurb, *(const bool *) value, flags);
-  default:
-    return g_param_spec_string (p->name, p->nick, p->blurb, NULL, flags);
-  }
-}
-
-void
-gst_oct_bscan_settings_install (GObjectClass *klass)
-{
-  Settings defaults;
-
-  gst_oct_bscan_settings_init (&defaults);
-  for (guint i = 0; i < G_N_ELEMENTS (properties); i++)
-    g_object_class_install_property (
-        klass, FIRST_ID + i, make_spec (&properties[i], &defaults));
-}
+const GstImagingSettingsTable gst_oct_bscan_settings_table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .replan = PLAN,
+    .init = init_settings,
+    .apply = gst_oct_bscan_apply_settings,
+};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of octbscan: where they are kept, what they are called. */
+/* The properties of octbscan: their table, and the structure they are in. */
 #pragma once
 
-#include "gstimaging-prelude.h"
+#include "gstimagingsettings.h"
 
 #include "octbscan/octbscan.h"
 
@@ -10,34 +10,29 @@ G_BEGIN_DECLS
 
 typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
 
+/* Groups of settings: what changes with them. */
+enum {
+  PLAN = 1, /* needs a new kernel */
+  TURN = 2, /* the cameras take their turns anew */
+};
+
 /* The properties as they were at one moment. */
 typedef struct {
-  ImkOctbscanConfig config; /* without frame and pointers */
-  gchar *calibration, *camera_order, *dispersion, *background_location;
-  gchar *window_location, *pattern_location, *scan_curve;
+  ImkOctbscanConfig config;    /* without frame and pointers */
+  GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
+  GstImagingFile *background, *window, *pattern,
+      *scan_curve; /* GstImagingNpy */
+  GRefString *camera_order, *dispersion, *cuda_devices;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,
       bscans_per_volume;
   Scaling scaling;
   guint max_in_flight;
-  gchar *cuda_devices;
-  guint plan;    /* counts changes of what needs a new kernel */
-  guint turns;   /* counts changes of first-camera */
-  guint changes; /* counts all changes */
 } Settings;
 
-/* The defaults, which are those of the kernel. */
-void gst_oct_bscan_settings_init (Settings *self);
+extern const GstImagingSettingsTable gst_oct_bscan_settings_table;
 
-/* Returns: (transfer full): the same, to be cleared */
-Settings gst_oct_bscan_settings_copy (const Settings *self);
-void gst_oct_bscan_settings_clear (Settings *self);
-
-void gst_oct_bscan_settings_install (GObjectClass *klass);
-
-/* Returns: FALSE for a property that is not one of these */
-gboolean gst_oct_bscan_settings_set (
-    Settings *self, guint id, const GValue *value);
-gboolean gst_oct_bscan_settings_get (
-    const Settings *self, guint id, GValue *value);
+/* Of the table, in gstoctbscan.c. */
+ImkStatus gst_oct_bscan_apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 G_END_DECLS

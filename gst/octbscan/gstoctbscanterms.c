@@ -46,7 +46,7 @@ gst_oct_bscan_terms_unref (GstOctBscanTerms *terms)
 static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
 {
-  if (!terms || terms->changes != self->now.changes ||
+  if (!terms || terms->changes != self->n_changes ||
       terms->config.history != self->history)
     return FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
@@ -68,13 +68,14 @@ static GstOctBscanTerms *
 terms_new (const GstOctBscan *self)
 {
   GstOctBscanTerms now = {
-      .changes = self->now.changes,
-      .config = self->now.config,
-      .scaling = self->now.scaling,
-      .average_bscans = self->now.average_bscans,
+      .changes = self->n_changes,
+      .config = self->now->config,
+      .scaling = self->now->scaling,
+      .average_bscans = self->now->average_bscans,
   };
 
   now.config.history = self->history;
+  now.config.averages_bscans = self->now->average_bscans > 1;
   for (guint i = 0; i < N_OUTPUTS; i++)
     now.pads[i] = self->outputs[i].pad;
   take_formats (self, &now);

@@ -36,7 +36,7 @@ struct _GstRelight {
   GstAggregator parent;
 
   GstImagingEngine *engine;
-  GstRelightSettings settings; /* under the object lock */
+  GstImagingSettings *settings;
   GstPad *normal;
   GstPad *albedo;      /* NULL without; under the object lock */
   gboolean has_albedo; /* likewise: from before it is made until it is gone */
@@ -79,11 +79,10 @@ GST_ELEMENT_REGISTER_DEFINE (
 static ImkRelightConfig
 get_config (GstRelight *self)
 {
-  ImkRelightConfig c;
+  const GstRelightSettings *now = gst_imaging_settings_now (self->settings);
+  ImkRelightConfig c = now->config;
 
-  GST_OBJECT_LOCK (self);
-  c = self->settings.config;
-  GST_OBJECT_UNLOCK (self);
+  c.y_down = now->y_down;
   c.width = self->normal_picture.width;
   c.height = self->normal_picture.height;
   c.n_threads = gst_imaging_engine_n_threads (self->engine);
@@ -109,6 +108,17 @@ gst_relight_open (GstElement *element, ImkBackend backend,
   ImkRelightConfig config = get_config (self);
 
   return imk_relight_new (backend, &config, &self->kernel, error);
+}
+
+ImkStatus
+gst_relight_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstRelight *self = GST_RELIGHT (element);
+  ImkRelightConfig config = get_config (self);
+
+  return self->kernel ? imk_relight_update (self->kernel, &config, error)
+                      : IMK_OK;
 }
 
 static void
@@ -164,10 +174,8 @@ process_sources (GstRelight *self, const ImkRelightSource *normals,
       self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error);
   if (status != IMK_OK)
     return status;
-  status = imk_relight_update (self->kernel, &config, error);
-  if (status == IMK_OK)
-    status = imk_relight_process (self->kernel, normals, albedo,
-        &frame.planes[0], gst_imaging_engine_stream (self->engine), error);
+  status = imk_relight_process (self->kernel, normals, albedo, &frame.planes[0],
+      gst_imaging_engine_stream (self->engine), error);
   return unmap (&frame, status, error);
 }
 
@@ -332,19 +340,24 @@ running_time (GstPad *pad, GstBuffer *buffer)
                    segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
 }
 
-/* Controlled properties follow stream time, likewise. */
-static void
-sync_controlled (GstRelight *self, GstBuffer *normals)
+/* What was set since the last picture; values of a controller follow stream
+ * time, likewise. */
+static gboolean
+follow_settings (GstRelight *self, GstBuffer *normals)
 {
   const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
-  GstClockTime time;
+  GstClockTime time = GST_CLOCK_TIME_NONE;
+  ImkStatus status;
+  ImkError error;
 
-  if (segment->format != GST_FORMAT_TIME)
-    return;
-  time = gst_segment_to_stream_time (
-      segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
-  if (GST_CLOCK_TIME_IS_VALID (time))
-    gst_object_sync_values (GST_OBJECT (self), time);
+  if (segment->format == GST_FORMAT_TIME)
+    time = gst_segment_to_stream_time (
+        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
+  status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  return status == IMK_OK;
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */
@@ -415,8 +428,8 @@ light (GstRelight *self, GstBuffer *normals)
   GstBuffer *out;
 
   take_paint (self, normals);
-  sync_controlled (self, normals);
-  if (!gst_imaging_engine_follow (self->engine, normals))
+  if (!gst_imaging_engine_follow (self->engine, normals) ||
+      !follow_settings (self, normals))
     return GST_FLOW_ERROR;
   out = new_output (self, normals);
   if (!out) {
@@ -611,20 +624,19 @@ gst_relight_src_query (GstAggregator *agg, GstQuery *query)
 static void
 point_light (GstRelight *self, gdouble x, gdouble y)
 {
-  gdouble width, height, radius, dx, dy, r;
+  gdouble width, height, radius, dx, dy, r, azimuth, elevation;
 
   GST_OBJECT_LOCK (self);
   width = self->normal_picture.width;
   height = self->normal_picture.height;
+  GST_OBJECT_UNLOCK (self);
   radius = MIN (width, height) / 2;
   dx = (x - (width - 1) / 2) / MAX (radius, 1);
   dy = ((height - 1) / 2 - y) / MAX (radius, 1);
   r = MIN (hypot (dx, dy), 1);
-  self->settings.config.azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
-  self->settings.config.elevation = acos (r) * 180 / G_PI;
-  GST_OBJECT_UNLOCK (self);
-  g_object_notify (G_OBJECT (self), "azimuth");
-  g_object_notify (G_OBJECT (self), "elevation");
+  azimuth = fmod (atan2 (dy, dx) * 180 / G_PI + 360, 360);
+  elevation = acos (r) * 180 / G_PI;
+  g_object_set (self, "azimuth", azimuth, "elevation", elevation, NULL);
 }
 
 static gboolean
@@ -634,9 +646,7 @@ gst_relight_src_event (GstAggregator *agg, GstEvent *event)
   gboolean mouse;
   gdouble x, y;
 
-  GST_OBJECT_LOCK (self);
-  mouse = self->settings.mouse;
-  GST_OBJECT_UNLOCK (self);
+  g_object_get (self, "mouse", &mouse, NULL);
   if (mouse && GST_EVENT_TYPE (event) == GST_EVENT_NAVIGATION &&
       gst_navigation_event_parse_mouse_move_event (event, &x, &y)) {
     point_light (self, x, y);
@@ -733,34 +743,6 @@ gst_relight_set_context (GstElement *element, GstContext *context)
 /* --- GObject ------------------------------------------------------------- */
 
 static void
-gst_relight_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstRelight *self = GST_RELIGHT (object);
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_relight_settings_set (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
-gst_relight_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstRelight *self = GST_RELIGHT (object);
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_relight_settings_get (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
 gst_relight_finalize (GObject *object)
 {
   gst_imaging_engine_free (GST_RELIGHT (object)->engine);
@@ -774,11 +756,8 @@ gst_relight_class_init (GstRelightClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstAggregatorClass *agg_class = GST_AGGREGATOR_CLASS (klass);
 
-  object_class->set_property = gst_relight_set_property;
-  object_class->get_property = gst_relight_get_property;
   object_class->finalize = gst_relight_finalize;
-  gst_imaging_engine_install_properties (object_class);
-  gst_relight_settings_install (object_class);
+  gst_imaging_settings_install (object_class, &gst_relight_table);
 
   gst_element_class_set_static_metadata (element_class,
       "A surface under a light that moves", "Filter/Effect/Video",
@@ -818,8 +797,9 @@ gst_relight_init (GstRelight *self)
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
   gst_imaging_aggregator_init (GST_AGGREGATOR (self));
-  gst_relight_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings = gst_imaging_settings_new (
+      GST_ELEMENT (self), &gst_relight_table, self->engine);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",
       "direction", GST_PAD_SINK, "template", template, NULL);
   gst_object_unref (template);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of relight: names, blurbs, and where they are kept. */
+/* The properties of relight. */
 #pragma once
 
-#include "gstimagingengine.h"
+#include "gstimagingsettings.h"
 
 #include "relight/relight.h"
 
@@ -10,18 +10,15 @@ G_BEGIN_DECLS
 
 typedef struct {
   ImkRelightConfig config; /* without the size */
+  gint y_down;
   gboolean mouse;
 } GstRelightSettings;
 
-void gst_relight_settings_init (GstRelightSettings *self);
+/* Of a GstRelightSettings. */
+extern const GstImagingSettingsTable gst_relight_table;
 
-/* In class_init (), after those of the engine. */
-void gst_relight_settings_install (GObjectClass *klass);
-
-/* Return: FALSE when @id is no property of ours */
-gboolean gst_relight_settings_set (
-    GstRelightSettings *self, guint id, const GValue *value);
-gboolean gst_relight_settings_get (
-    const GstRelightSettings *self, guint id, GValue *value);
+/* Of the table, in gstrelight.c. */
+ImkStatus gst_relight_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 G_END_DECLS

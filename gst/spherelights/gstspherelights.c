@@ -23,33 +23,28 @@
 #include "gstimagingframe.h"
 #include "gstimagingnpy.h"
 #include "gstimagingpicture.h"
+#include "gstimagingsettings.h"
 
 #include "spherelights/spherelights.h"
 
 GST_DEBUG_CATEGORY_STATIC (spherelights_debug);
 #define GST_CAT_DEFAULT spherelights_debug
 
-enum {
-  PROP_0,
-  PROP_LOCATION,
-  PROP_MASK_LOCATION,
-  PROP_CENTRE_X,
-  PROP_CENTRE_Y,
-  PROP_RADIUS,
-  PROP_THRESHOLD,
-};
-
 enum { SIGNAL_FINISH_SET, N_SIGNALS };
 
 static guint signals[N_SIGNALS];
 
-struct _GstSphereLights {
-  GstBaseTransform parent;
-
-  /* under the object lock */
-  gchar *location, *mask_location;
+/* The properties. */
+typedef struct {
+  GstImagingFile *location; /* only its name */
+  GstImagingFile *mask;     /* GstImagingNpy */
   ImkSphere sphere;
   gdouble threshold;
+} Settings;
+
+struct _GstSphereLights {
+  GstBaseTransform parent;
+  GstImagingSettings *settings;
 
   /* a set may be finished by any thread, at any time; not the stream lock,
    * under which a sink may wait */
@@ -95,69 +90,79 @@ post_error (GstSphereLights *self, ImkStatus status, const ImkError *error)
 /* --- the set ------------------------------------------------------------- */
 
 static ImkStatus
-fit_mask (GstSphereLights *self, const gchar *location, ImkSphere *sphere,
+fit_mask (GstSphereLights *self, const GstImagingFile *file, ImkSphere *sphere,
     ImkError *error)
 {
   const GstImagingPicture *p = &self->picture;
-  GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
-  ImkStatus status;
+  const GstImagingNpy *npy = file->data;
+  ImkImage mask = {
+      .data = (gpointer) npy->data,
+      .stride = p->width,
+      .width = p->width,
+      .height = p->height,
+      .channels = 1,
+      .type = IMK_TYPE_U8,
+  };
+  g_autofree gchar *name = NULL;
 
-  if (!npy) {
-    status = imk_error_set (
-        error, IMK_ERROR_FILE, "mask-location: %s", why->message);
-    g_clear_error (&why);
-    return status;
-  }
-  if (npy->n_dims != 2 || npy->type != GST_IMAGING_NPY_TYPE_U8 ||
-      npy->dims[0] != p->height || npy->dims[1] != p->width) {
-    g_autofree gchar *what = gst_imaging_npy_describe (npy);
-
-    status = imk_error_set (error, IMK_ERROR_FILE,
-        "mask-location \"%s\" is %s; it needs to be u8, [%u, %u], as the "
-        "pictures.",
-        location, what, p->height, p->width);
-  } else {
-    ImkImage mask = {
-        .data = (gpointer) npy->data,
-        .stride = p->width,
-        .width = p->width,
-        .height = p->height,
-        .channels = 1,
-        .type = IMK_TYPE_U8,
-    };
-
-    status = imk_spherelights_fit (&mask, sphere, error);
-  }
-  gst_imaging_npy_free (npy);
-  return status;
+  if (npy->dims[0] == p->height && npy->dims[1] == p->width)
+    return imk_spherelights_fit (&mask, sphere, error);
+  name = gst_imaging_file_name (file->location);
+  return imk_error_set (error, IMK_ERROR_FILE,
+      "mask-location \"%s\" is [%" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+      "]; it needs to be [%u, %u], as the pictures.",
+      name, npy->dims[0], npy->dims[1], p->height, p->width);
 }
 
-/* Before the first picture of a set. */
+/* With the settings in use. */
 static ImkStatus
-begin_set (GstSphereLights *self, ImkError *error)
+make_kernel (GstSphereLights *self, ImkError *error)
 {
+  const Settings *now = gst_imaging_settings_now (self->settings);
   const GstImagingPicture *p = &self->picture;
   ImkSpherelightsConfig config;
-  g_autofree gchar *mask_location = NULL;
+  ImkSpherelights *kernel = NULL;
   ImkStatus status = IMK_OK;
 
   imk_spherelights_config_init (&config);
-  GST_OBJECT_LOCK (self);
-  config.sphere = self->sphere;
-  config.threshold = self->threshold;
-  mask_location = g_strdup (self->mask_location);
-  GST_OBJECT_UNLOCK (self);
+  config.sphere = now->sphere;
+  config.threshold = now->threshold;
   config.width = p->width;
   config.height = p->height;
   config.type = p->type;
   config.channels = p->channels;
   for (guint i = 0; i < 3; i++)
     config.colours[i] = p->colours[i];
-  if (mask_location)
-    status = fit_mask (self, mask_location, &config.sphere, error);
-  return status == IMK_OK ? imk_spherelights_new (&config, &self->kernel, error)
-                          : status;
+  if (now->mask)
+    status = fit_mask (self, now->mask, &config.sphere, error);
+  if (status == IMK_OK)
+    status = imk_spherelights_new (&config, &kernel, error);
+  if (status != IMK_OK)
+    return status;
+  imk_spherelights_free (self->kernel);
+  self->kernel = kernel;
+  return IMK_OK;
+}
+
+/* Before the first picture of a set: what was set counts from now on. */
+static ImkStatus
+begin_set (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
+{
+  ImkStatus status =
+      gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_NEXT_SET,
+          gst_imaging_settings_stream_time (
+              GST_BASE_TRANSFORM_SINK_PAD (self), buffer),
+          error);
+
+  return status == IMK_OK && !self->kernel ? make_kernel (self, error) : status;
+}
+
+/* At the beginning of a set, of which there is no picture yet. */
+static ImkStatus
+gst_sphere_lights_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  return make_kernel (GST_SPHERE_LIGHTS (element), error);
 }
 
 static void
@@ -229,7 +234,7 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
   ImkSpherelights *kernel = take_set (self);
   guint n = kernel ? imk_spherelights_n_added (kernel) : 0;
   g_autofree ImkSpherelight *lights = NULL;
-  g_autofree gchar *location = NULL;
+  Settings *wanted = NULL;
   ImkSphere sphere;
   ImkStatus status;
   ImkError error;
@@ -245,11 +250,10 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
     post_sphere (self, n, &sphere);
     for (guint i = 0; i < n; i++)
       post_light (self, i, &lights[i]);
-    GST_OBJECT_LOCK (self);
-    location = g_strdup (self->location);
-    GST_OBJECT_UNLOCK (self);
-    if (location)
-      status = write_lights (location, lights, n, &error);
+    wanted = gst_imaging_settings_copy (self->settings); /* any thread */
+    if (wanted->location)
+      status = write_lights (wanted->location->location, lights, n, &error);
+    gst_imaging_settings_free_copy (self->settings, wanted);
   }
   if (status != IMK_OK)
     post_error (self, status, &error);
@@ -301,7 +305,7 @@ gst_sphere_lights_transform_ip (GstBaseTransform *trans, GstBuffer *buffer)
 
   g_mutex_lock (&self->lock);
   if (!self->kernel)
-    status = begin_set (self, &error);
+    status = begin_set (self, buffer, &error);
   if (status == IMK_OK)
     status = add_picture (self, buffer, &error);
   g_mutex_unlock (&self->lock);
@@ -325,133 +329,95 @@ gst_sphere_lights_sink_event (GstBaseTransform *trans, GstEvent *event)
 }
 
 static gboolean
+gst_sphere_lights_start (GstBaseTransform *trans)
+{
+  gst_imaging_settings_start (GST_SPHERE_LIGHTS (trans)->settings);
+  return TRUE;
+}
+
+static gboolean
 gst_sphere_lights_stop (GstBaseTransform *trans)
 {
   imk_spherelights_free (take_set (GST_SPHERE_LIGHTS (trans)));
   return TRUE;
 }
 
+/* --- the properties ------------------------------------------------------ */
+
+static gpointer
+load_mask (const gchar *location, ImkError *error)
+{
+  GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  g_autofree gchar *what = NULL, *name = NULL;
+
+  if (!npy) {
+    imk_error_set (error, IMK_ERROR_FILE, "mask-location: %s", why->message);
+    g_clear_error (&why);
+    return NULL;
+  }
+  if (npy->n_dims == 2 && (npy->type == GST_IMAGING_NPY_TYPE_U8 ||
+                              npy->type == GST_IMAGING_NPY_TYPE_BOOL))
+    return npy;
+  what = gst_imaging_npy_describe (npy);
+  name = gst_imaging_file_name (location);
+  imk_error_set (error, IMK_ERROR_FILE,
+      "mask-location \"%s\" is %s; it needs to be u8 or bool, [height, width].",
+      name, what);
+  gst_imaging_npy_free (npy);
+  return NULL;
+}
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("location", LIVE, 0, Settings, location, NULL, NULL,
+        "Where the .lp file of the lights is written: their number, then a "
+        "line of number x y z each, of length 1, x to the right, y up, z to "
+        "the camera; without it there are messages only"),
+    GST_IMAGING_PATH ("mask-location", NEXT_SET, 0, Settings, mask, load_mask,
+        (GDestroyNotify) gst_imaging_npy_free,
+        "A .npy file [height, width] of u8 or bool, not 0 on the sphere, which "
+        "gives its middle and radius"),
+    GST_IMAGING_DOUBLE ("centre-x", NEXT_SET, 0, Settings, sphere.x, 0, 65535,
+        "px", "Column of the sphere's middle, where radius is set"),
+    GST_IMAGING_DOUBLE ("centre-y", NEXT_SET, 0, Settings, sphere.y, 0, 65535,
+        "px", "Row of the sphere's middle"),
+    GST_IMAGING_DOUBLE ("radius", NEXT_SET, 0, Settings, sphere.radius, 0,
+        65535, "px",
+        "From its middle to its rim; 0 finds the sphere, where it is all that "
+        "is not dark: brighter than a tenth of the brightest"),
+    GST_IMAGING_DOUBLE ("threshold", NEXT_SET, 0, Settings, threshold, 0.01,
+        0.99, NULL,
+        "The highlight is what is brighter than this part of the brightest "
+        "point"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ImkSpherelightsConfig defaults;
+  Settings *s = data;
+
+  imk_spherelights_config_init (&defaults);
+  s->threshold = defaults.threshold;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+    .apply = gst_sphere_lights_apply,
+};
+
 /* --- GObject ------------------------------------------------------------- */
-
-/* Empty is none: gst-launch cannot write NULL. */
-static void
-take_location (gchar **location, const GValue *value)
-{
-  const gchar *text = g_value_get_string (value);
-
-  g_free (*location);
-  *location = text && *text ? g_strdup (text) : NULL;
-}
-
-static void
-gst_sphere_lights_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstSphereLights *self = GST_SPHERE_LIGHTS (object);
-
-  GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_LOCATION:
-    take_location (&self->location, value);
-    break;
-  case PROP_MASK_LOCATION:
-    take_location (&self->mask_location, value);
-    break;
-  case PROP_CENTRE_X:
-    self->sphere.x = g_value_get_double (value);
-    break;
-  case PROP_CENTRE_Y:
-    self->sphere.y = g_value_get_double (value);
-    break;
-  case PROP_RADIUS:
-    self->sphere.radius = g_value_get_double (value);
-    break;
-  case PROP_THRESHOLD:
-    self->threshold = g_value_get_double (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
-gst_sphere_lights_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstSphereLights *self = GST_SPHERE_LIGHTS (object);
-
-  GST_OBJECT_LOCK (object);
-  switch (id) {
-  case PROP_LOCATION:
-    g_value_set_string (value, self->location);
-    break;
-  case PROP_MASK_LOCATION:
-    g_value_set_string (value, self->mask_location);
-    break;
-  case PROP_CENTRE_X:
-    g_value_set_double (value, self->sphere.x);
-    break;
-  case PROP_CENTRE_Y:
-    g_value_set_double (value, self->sphere.y);
-    break;
-  case PROP_RADIUS:
-    g_value_set_double (value, self->sphere.radius);
-    break;
-  case PROP_THRESHOLD:
-    g_value_set_double (value, self->threshold);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  }
-  GST_OBJECT_UNLOCK (object);
-}
 
 static void
 gst_sphere_lights_finalize (GObject *object)
 {
   GstSphereLights *self = GST_SPHERE_LIGHTS (object);
 
-  g_free (self->location);
-  g_free (self->mask_location);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (gst_sphere_lights_parent_class)->finalize (object);
-}
-
-static void
-install_properties (GObjectClass *klass)
-{
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
-
-  g_object_class_install_property (klass, PROP_LOCATION,
-      g_param_spec_string ("location", "location",
-          "Where the .lp file of the lights is written: their number, then a "
-          "line of number x y z each, of length 1, x to the right, y up, z to "
-          "the camera; without it there are messages only",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_MASK_LOCATION,
-      g_param_spec_string ("mask-location", "mask-location",
-          "A .npy file [height, width] of u8, not 0 on the sphere, which gives "
-          "its middle and radius",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_CENTRE_X,
-      g_param_spec_double ("centre-x", "centre-x",
-          "Column of the sphere's middle, where radius is set", 0, 65535, 0,
-          flags));
-  g_object_class_install_property (klass, PROP_CENTRE_Y,
-      g_param_spec_double ("centre-y", "centre-y", "Row of the sphere's middle",
-          0, 65535, 0, flags));
-  g_object_class_install_property (klass, PROP_RADIUS,
-      g_param_spec_double ("radius", "radius",
-          "Pixels from its middle to its rim; 0 finds the sphere, where it is "
-          "all that is not dark: brighter than a tenth of the brightest",
-          0, 65535, 0, flags));
-  g_object_class_install_property (klass, PROP_THRESHOLD,
-      g_param_spec_double ("threshold", "threshold",
-          "The highlight is what is brighter than this part of the brightest "
-          "point",
-          0.01, 0.99, 0.8, flags));
 }
 
 static void
@@ -461,10 +427,8 @@ gst_sphere_lights_class_init (GstSphereLightsClass *klass)
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
   GstBaseTransformClass *trans_class = GST_BASE_TRANSFORM_CLASS (klass);
 
-  object_class->set_property = gst_sphere_lights_set_property;
-  object_class->get_property = gst_sphere_lights_get_property;
   object_class->finalize = gst_sphere_lights_finalize;
-  install_properties (object_class);
+  gst_imaging_settings_install (object_class, &table);
 
   /**
    * GstSphereLights::finish-set:
@@ -487,16 +451,14 @@ gst_sphere_lights_class_init (GstSphereLightsClass *klass)
   trans_class->transform_ip = gst_sphere_lights_transform_ip;
   trans_class->transform_ip_on_passthrough = TRUE;
   trans_class->sink_event = gst_sphere_lights_sink_event;
+  trans_class->start = gst_sphere_lights_start;
   trans_class->stop = gst_sphere_lights_stop;
 }
 
 static void
 gst_sphere_lights_init (GstSphereLights *self)
 {
-  ImkSpherelightsConfig defaults;
-
   g_mutex_init (&self->lock);
-  imk_spherelights_config_init (&defaults);
-  self->threshold = defaults.threshold;
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_base_transform_set_passthrough (GST_BASE_TRANSFORM (self), TRUE);
 }

@@ -16,9 +16,11 @@ typedef struct ImkNormalintegrateComplex {
 typedef struct ImkNormalintegrateAxis {
   uint32_t n;
   const ImkNormalintegrateComplex *turn; /* exp (-i pi k / 2n), 0..n / 2 */
-  const float *lambda; /* 4 sin^2 (pi k / 2n), 0..n: of second differences */
-  const float *wave;   /* 2 pi k / n, k from -n / 2 to n / 2 as in a spectrum,
-                        * 0 at n / 2 where there is one: 0..n - 1 */
+  const float *lambda; /* 4 sin^2 (pi k / 2n), 0..n: of second differences; of
+                        * y times aspect^2 */
+  const float
+      *wave; /* 2 pi k / n, of y times aspect, k from -n / 2 to n / 2 as in a
+              * spectrum, 0 at n / 2 where there is one: 0..n - 1 */
 } ImkNormalintegrateAxis;
 
 /* What stays. */
@@ -28,6 +30,7 @@ typedef struct ImkNormalintegratePlan {
   uint32_t channels;
   uint32_t colours[3];
   ImkNormalintegrateAxis x, y; /* tables live as long as the object */
+  float aspect;                /* width of a pixel over its height */
   uint32_t n_threads;
 } ImkNormalintegratePlan;
 

@@ -116,9 +116,11 @@ begin_rows (void *data, uint32_t first, uint32_t end)
         sum -=
             imk_normalintegrate_rise (nx[at], nz[at], nx[at + 1], nz[at + 1]);
       if (y > 0)
-        sum += imk_normalintegrate_rise (ny[above], nz[above], ny[at], nz[at]);
+        sum += cpu->plan.aspect *
+               imk_normalintegrate_rise (ny[above], nz[above], ny[at], nz[at]);
       if (y + 1 < height)
-        sum -= imk_normalintegrate_rise (ny[at], nz[at], ny[below], nz[below]);
+        sum -= cpu->plan.aspect *
+               imk_normalintegrate_rise (ny[at], nz[at], ny[below], nz[below]);
       cpu->r[at] = sum;
     }
 }

@@ -144,9 +144,11 @@ begin (const __grid_constant__ Arguments a)
     if (x + 1 < width)
       sum -= imk_normalintegrate_rise (nx[at], nz[at], nx[at + 1], nz[at + 1]);
     if (y > 0)
-      sum += imk_normalintegrate_rise (ny[above], nz[above], ny[at], nz[at]);
+      sum += a.plan.aspect *
+             imk_normalintegrate_rise (ny[above], nz[above], ny[at], nz[at]);
     if (y + 1 < height)
-      sum -= imk_normalintegrate_rise (ny[at], nz[at], ny[below], nz[below]);
+      sum -= a.plan.aspect *
+             imk_normalintegrate_rise (ny[at], nz[at], ny[below], nz[below]);
     a.r[at] = sum;
     a.real[place_of (a, x, y)] = sum;
   });

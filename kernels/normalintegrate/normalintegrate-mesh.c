@@ -19,7 +19,7 @@ enum {
 
 typedef struct Mesh {
   const ImkImage *height;
-  double mm_per_pixel;
+  double mm_per_pixel, mm_per_row;
   int decimals; /* of text */
   double unit;  /* 10^decimals */
   uint64_t n_vertices, n_faces;
@@ -196,7 +196,7 @@ write_vertices (Mesh *mesh, VertexFunc vertex)
     for (uint32_t x = 0; x < h->width; x++)
       if (is_there (h, x, y))
         vertex (mesh, x * mesh->mm_per_pixel,
-            (h->height - 1 - y) * mesh->mm_per_pixel, height_at (h, x, y));
+            (h->height - 1 - y) * mesh->mm_per_row, height_at (h, x, y));
 }
 
 /* The triangles of four corners; @v: their vertices. */
@@ -274,7 +274,8 @@ write_ply_header (Mesh *mesh)
 
 ImkStatus
 imk_normalintegrate_mesh_write (const ImkImage *height, double mm_per_pixel,
-    ImkMeshFormat format, void *to, size_t *size, ImkError *error)
+    double pixel_aspect, ImkMeshFormat format, void *to, size_t *size,
+    ImkError *error)
 {
   bool is_ply = format == IMK_MESH_PLY;
   Mesh mesh;
@@ -283,9 +284,14 @@ imk_normalintegrate_mesh_write (const ImkImage *height, double mm_per_pixel,
   if (status == IMK_OK && !(mm_per_pixel >= 1e-9 && mm_per_pixel <= 1e6))
     status = imk_error_set (error, IMK_ERROR_CONFIG,
         "mm-per-pixel is %g; in a mesh it can be 1e-9..1e6.", mm_per_pixel);
+  if (status == IMK_OK && !(pixel_aspect >= 1e-3 && pixel_aspect <= 1e3))
+    status = imk_error_set (error, IMK_ERROR_CONFIG,
+        "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
+        pixel_aspect);
   if (status != IMK_OK)
     return status;
   mesh.mm_per_pixel = mm_per_pixel;
+  mesh.mm_per_row = mm_per_pixel / pixel_aspect;
   mesh.decimals = DIGITS - (int) floor (log10 (mm_per_pixel));
   if (mesh.decimals < 0)
     mesh.decimals = 0;

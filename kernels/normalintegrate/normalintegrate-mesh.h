@@ -25,7 +25,8 @@ ImkStatus imk_normalintegrate_mesh_size (const ImkImage *height,
 /**
  * imk_normalintegrate_mesh_write: (a file of triangles)
  * @height: as above; in mm
- * @mm_per_pixel: 1e-9..1e6
+ * @mm_per_pixel: width of a pixel, 1e-9..1e6
+ * @pixel_aspect: that over its height, 1e-3..1e3
  * @to: room for what imk_normalintegrate_mesh_size () said
  * @size: (out): bytes that were written
  *
@@ -36,8 +37,8 @@ ImkStatus imk_normalintegrate_mesh_size (const ImkImage *height,
  * beyond those of @mm_per_pixel.
  * Returns: as above; IMK_ERROR_MEMORY */
 ImkStatus imk_normalintegrate_mesh_write (const ImkImage *height,
-    double mm_per_pixel, ImkMeshFormat format, void *to, size_t *size,
-    ImkError *error);
+    double mm_per_pixel, double pixel_aspect, ImkMeshFormat format, void *to,
+    size_t *size, ImkError *error);
 
 #ifdef __cplusplus
 }

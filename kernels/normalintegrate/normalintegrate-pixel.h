@@ -135,7 +135,7 @@ imk_normalintegrate_surface_bin (ImkNormalintegrateComplex p,
 }
 
 /* A row or column of A z, where A z = sum of (z - neighbour) over those
- * neighbours that have a normal too. */
+ * neighbours that have a normal too, along y times aspect^2. */
 IMK_NORMALINTEGRATE_FUNCTION float
 imk_normalintegrate_difference (const float *z, const uint8_t *valid, size_t at,
     size_t step, bool has_before, bool has_after)
@@ -159,8 +159,9 @@ imk_normalintegrate_apply (const ImkNormalintegratePlan *plan, const float *z,
     return 0;
   return imk_normalintegrate_difference (
              z, valid, at, 1, x > 0, x + 1 < plan->width) +
-         imk_normalintegrate_difference (
-             z, valid, at, plan->width, y > 0, y + 1 < plan->height);
+         plan->aspect * plan->aspect *
+             imk_normalintegrate_difference (
+                 z, valid, at, plan->width, y > 0, y + 1 < plan->height);
 }
 
 /* How a height is written. */

@@ -24,6 +24,7 @@ imk_normalintegrate_config_init (ImkNormalintegrateConfig *config)
       .type = IMK_TYPE_U8,
       .channels = 3,
       .colours = {0, 1, 2},
+      .pixel_aspect = 1,
       .mm_per_pixel = 1,
       .max_slope = 100,
       .tolerance = 1e-4,
@@ -92,6 +93,10 @@ check_params (const ImkNormalintegrateConfig *c, ImkError *error)
   if (c->max_iterations < 1 || c->max_iterations > 10000)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "max-iterations is %u; it can be 1..10000.", c->max_iterations);
+  if (!(c->pixel_aspect >= 1e-3 && c->pixel_aspect <= 1e3))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "The pixel-aspect-ratio is %g; it can be 1/1000 to 1000/1.",
+        c->pixel_aspect);
   return IMK_OK;
 }
 
@@ -119,9 +124,10 @@ axis_size (uint32_t n) /* floats */
   return 2 * (size_t) (n / 2 + 1) + (n + 1) + n;
 }
 
-/* Returns: what follows the tables of this axis */
+/* @pitch: pixels of this axis in the width of one
+ * Returns: what follows the tables of this axis */
 static float *
-fill_axis (uint32_t n, float *table, ImkNormalintegrateAxis *axis)
+fill_axis (uint32_t n, double pitch, float *table, ImkNormalintegrateAxis *axis)
 {
   ImkNormalintegrateComplex *turn = (ImkNormalintegrateComplex *) table;
   float *lambda = table + 2 * (size_t) (n / 2 + 1), *wave = lambda + n + 1;
@@ -133,7 +139,7 @@ fill_axis (uint32_t n, float *table, ImkNormalintegrateAxis *axis)
         (ImkNormalintegrateComplex){(float) cos (angle), -(float) sin (angle)};
   }
   for (uint32_t k = 0; k <= n; k++) {
-    double sine = sin (M_PI * k / (2.0 * n));
+    double sine = pitch * sin (M_PI * k / (2.0 * n));
 
     lambda[k] = (float) (4 * sine * sine);
   }
@@ -141,7 +147,7 @@ fill_axis (uint32_t n, float *table, ImkNormalintegrateAxis *axis)
     double signed_k = k <= n / 2 ? k : (double) k - n;
 
     /* at n / 2 a wave and its mirror image are one; its slope is neither's */
-    wave[k] = 2 * k == n ? 0 : (float) (2 * M_PI * signed_k / n);
+    wave[k] = 2 * k == n ? 0 : (float) (2 * M_PI * pitch * signed_k / n);
   }
   *axis = (ImkNormalintegrateAxis){
       .n = n, .turn = turn, .lambda = lambda, .wave = wave};
@@ -158,6 +164,7 @@ make_plan (
       .type = c->type,
       .channels = c->channels,
       .colours = {c->colours[0], c->colours[1], c->colours[2]},
+      .aspect = (float) c->pixel_aspect,
       .n_threads = c->n_threads,
   };
   s->tables =
@@ -166,8 +173,8 @@ make_plan (
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the tables of %u x %u normals.", c->width,
         c->height);
-  fill_axis (
-      c->height, fill_axis (c->width, s->tables, &s->plan.x), &s->plan.y);
+  fill_axis (c->height, c->pixel_aspect,
+      fill_axis (c->width, 1, s->tables, &s->plan.x), &s->plan.y);
   return IMK_OK;
 }
 

@@ -27,7 +27,8 @@ typedef enum ImkNormalintegrateMethod {
  * @colours: which channels are x, y and z
  * @y_down: the y of the normals points down
  * @method: see there
- * @mm_per_pixel: size of a pixel, which gives heights their unit; above 0
+ * @pixel_aspect: width of a pixel over its height; 1e-3..1e3
+ * @mm_per_pixel: width of a pixel, which gives heights their unit; above 0
  * @max_slope: tangent of the steepest surface that counts, above 0
  * @tolerance, @max_iterations: when the solution around holes is good enough;
  *   0..1 and 1..10000
@@ -46,6 +47,7 @@ typedef struct ImkNormalintegrateConfig {
   uint32_t colours[3];
   bool y_down;
   ImkNormalintegrateMethod method;
+  double pixel_aspect;
   double mm_per_pixel;
   double max_slope;
   double tolerance;
@@ -83,8 +85,8 @@ typedef struct ImkNormalintegrateSummary {
 
 typedef struct ImkNormalintegrate ImkNormalintegrate;
 
-/* 1x1 of u8 with 3 channels, Poisson, 1 mm a pixel, slopes to 100, tolerance
- * 1e-4, 100 iterations. */
+/* 1x1 of u8 with 3 channels, Poisson, square pixels of 1 mm, slopes to 100,
+ * tolerance 1e-4, 100 iterations. */
 void imk_normalintegrate_config_init (ImkNormalintegrateConfig *config);
 
 /**
@@ -98,8 +100,8 @@ ImkStatus imk_normalintegrate_new (ImkBackend backend,
     const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
     ImkError *error);
 
-/* For the next map: all but width, height, type, channels, colours and
- * n_threads, which stay as they were. */
+/* For the next map: all but width, height, type, channels, colours,
+ * pixel_aspect and n_threads, which stay as they were. */
 ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
     const ImkNormalintegrateConfig *config, ImkError *error);
 
@@ -112,8 +114,9 @@ ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  *
  * Poisson: z minimises the sum over neighbours a, b along x (and y likewise) of
  *   (z_b - z_a + (n_a,x + n_b,x) / (n_a,z + n_b,z))^2,
- * over those of which both have a normal. The fraction is the slope of the
- * chord between the two, exact where the section is a circle or a straight
+ * over those of which both have a normal; along y times the square of
+ * pixel_aspect, with the fraction divided by it. The fraction is the slope of
+ * the chord between the two, exact where the section is a circle or a straight
  * line. Its normal equations are a Poisson equation with free borders
  * (Neumann), which the cosine transform diagonalises (Simchony, Chellappa and
  * Shao 1990). With holes they are solved by conjugate gradients with that

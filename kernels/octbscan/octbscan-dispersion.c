@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Z of a plain image, transformed back, are the resampled spectra of the
- * depths alone: without their mirror images, which a wrong dispersion would
- * sharpen. Another dispersion is a phase on them. */
+/* The Z of a plain image, without any phase, transformed back, are the
+ * resampled spectra of the depths alone: without their mirror images, which a
+ * wrong dispersion would sharpen, and without what is left of the DC, which is
+ * nowhere as narrow as there. Dispersions are phases on them. */
 #include "octbscan/octbscan-dispersion.h"
 
 #include <math.h>
@@ -11,13 +12,14 @@
 #include "core/parallel.h"
 #include "fft/fft.h"
 #include "octbscan/octbscan-check.h"
+#include "octbscan/octbscan-grid.h"
 #include "octbscan/octbscan-pool.h"
 
 enum {
   MAX_ASCANS = 96,
-  MAX_COEFFICIENTS = 16,
   DEFAULT_RANGE = 60, /* radians at the ends of the spectrum */
   ROUNDS = 4,
+  N_CURVE = (int) IMK_OCTBSCAN_CURVE,
 };
 
 /* Radians between two that are tried; the sharpness changes over some of them.
@@ -30,10 +32,12 @@ typedef struct Search {
                                 * whether a layer is at a depth or between two
                                 */
   uint32_t n_z;                /* depths of a plain image */
+  uint32_t n_residue;          /* of them, that have what is left of the DC */
   uint32_t first, end;         /* depths that are looked at */
   uint32_t n_wavenumbers;      /* M */
   uint32_t n_threads;
   float *spectra; /* [n_ascans][L] complex */
+  double *base;   /* [L] phase without d2 and d3 */
   float *turn;    /* [L] complex */
   float *work;    /* [n_ascans][2][2 L] complex, the zeros stay */
   double *sums;   /* [n_ascans][2] */
@@ -73,26 +77,33 @@ measure_band (void *data, uint32_t first, uint32_t end)
   }
 }
 
+/* Of A-scans @first, @first + @step, ... */
+static double
+sharpness_of (const Search *s, uint32_t first, uint32_t step)
+{
+  double sum = 0, squares = 0, n = 0;
+
+  for (uint32_t i = first; i < s->n_ascans; i += step) {
+    sum += s->sums[2 * i];
+    squares += s->sums[2 * i + 1];
+    n += s->end - s->first;
+  }
+  return sum > 0 ? squares * n / (sum * sum) : 0;
+}
+
 static double
 sharpness (Search *s, double d2, double d3)
 {
-  double sum = 0, squares = 0;
-  double n = (double) s->n_ascans * (s->end - s->first);
-
   for (uint32_t l = 0; l < s->n_points; l++) {
     double i = (double) l * s->n_wavenumbers / s->n_points;
     double u = 2 * i / (s->n_wavenumbers - 1) - 1;
-    double phase = u * u * (d2 + d3 * u);
+    double phase = s->base[l] + u * u * (d2 + d3 * u);
 
     s->turn[2 * l] = (float) cos (phase);
     s->turn[2 * l + 1] = (float) sin (phase);
   }
   imk_parallel_for (s->n_threads, s->n_ascans, 8, measure_band, s);
-  for (uint32_t i = 0; i < s->n_ascans; i++) {
-    sum += s->sums[2 * i];
-    squares += s->sums[2 * i + 1];
-  }
-  return sum > 0 ? squares * n / (sum * sum) : 0;
+  return sharpness_of (s, 0, 1);
 }
 
 /* ------------------------------------------------------------------------
@@ -165,10 +176,92 @@ search (Search *s, double range, ImkOctbscanDispersion *found)
 }
 
 /* ------------------------------------------------------------------------
+ * Whether the image tells. */
+
+static int
+compare (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return (x > y) - (x < y);
+}
+
+static double
+median_of (const double *values, uint32_t n, double *room)
+{
+  memcpy (room, values, n * sizeof (*room));
+  qsort (room, n, sizeof (*room), compare);
+  return room[n / 2];
+}
+
+static uint32_t
+largest (const double *values)
+{
+  uint32_t at = 0;
+
+  for (uint32_t i = 1; i < IMK_OCTBSCAN_CURVE; i++)
+    at = values[i] > values[at] ? i : at;
+  return at;
+}
+
+static double
+d2_at (double range, uint32_t i)
+{
+  return range * (2.0 * i / (N_CURVE - 1) - 1);
+}
+
+/* @best: (out): where the curves of the even and of the odd A-scans, of which
+ * there may be none, have their maxima */
+static void
+draw_curve (Search *s, ImkOctbscanDispersion *found, uint32_t best[2])
+{
+  double n = (double) s->n_ascans * (s->end - s->first), median, gain;
+  double halves[2][IMK_OCTBSCAN_CURVE], room[IMK_OCTBSCAN_CURVE];
+
+  for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE; i++) {
+    found->curve[i] = sharpness (s, d2_at (found->range, i), found->d3);
+    halves[0][i] = sharpness_of (s, 0, 2);
+    halves[1][i] = sharpness_of (s, s->n_ascans > 1 ? 1 : 0, 2);
+  }
+  best[0] = largest (halves[0]);
+  best[1] = largest (halves[1]);
+  median = median_of (found->curve, IMK_OCTBSCAN_CURVE, room);
+  gain = found->after / median - 1;
+  found->confidence = gain > 0 ? gain / (gain + 0.05 + 8 / sqrt (n)) : 0;
+}
+
+static ImkStatus
+judge (Search *s, ImkOctbscanDispersion *found, ImkError *error)
+{
+  double end = found->range - STEP;
+  uint32_t best[2];
+
+  draw_curve (s, found, best);
+  if (found->confidence < IMK_OCTBSCAN_LEAST_CONFIDENCE)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The dispersion cannot be estimated: no d2 makes the image much sharper "
+        "than others (confidence %.2f, at least %.1f is needed). Take a B-scan "
+        "with thin layers or points, or crop what has none.",
+        found->confidence, IMK_OCTBSCAN_LEAST_CONFIDENCE);
+  if (fabs (found->d2) > end || fabs (found->d3) > end / 2)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The dispersion cannot be estimated: the best value, d2 %.1f and d3 "
+        "%.1f, is at an end of the search range of %g and %g. Look at the "
+        "calibration and at crop-top, which leaves out what is no sample.",
+        found->d2, found->d3, found->range, found->range / 2);
+  if (best[0] > best[1] + 2 || best[1] > best[0] + 2)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The dispersion cannot be estimated: the even A-scans are sharpest with "
+        "d2 near %.1f, the odd ones near %.1f. Take a B-scan with more light or "
+        "more A-scans.",
+        d2_at (found->range, best[0]), d2_at (found->range, best[1]));
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
  * Spectra. */
 
-/* One camera's A-scans as they are with neither d2 nor d3, all depths, no
- * zeros. */
+/* One camera's A-scans as they are without phases, all depths, no zeros. */
 static ImkStatus
 plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
     const ImkOctbscanCamera *camera, uint32_t index, ImkImage *z,
@@ -202,6 +295,15 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
   return status;
 }
 
+/* Linear between entries of @values. */
+static double
+between (const double *values, uint32_t n, double at)
+{
+  uint32_t before = (uint32_t) fmin (fmax (floor (at), 0), n - 2);
+
+  return values[before] + (at - before) * (values[before + 1] - values[before]);
+}
+
 static ImkStatus
 no_memory (ImkError *error)
 {
@@ -230,12 +332,85 @@ fill_spectra (Search *s, const ImkImage *z, ImkError *error)
     uint32_t row = (uint32_t) ((uint64_t) i * z->height / s->n_ascans);
 
     memset (s->work, 0, 2 * n * sizeof (float));
-    memcpy (s->work, (const uint8_t *) z->data + row * z->stride,
-        2 * s->n_z * sizeof (float));
+    memcpy (s->work + 2 * s->n_residue,
+        (const float *) ((const uint8_t *) z->data + row * z->stride) +
+            2 * s->n_residue,
+        2 * (s->n_z - s->n_residue) * sizeof (float));
     status = imk_fft_execute (backward, s->work, s->spectra + 2 * n * i, error);
   }
   memset (s->work, 0, 2 * n * sizeof (float));
   imk_fft_free (backward);
+  return status;
+}
+
+/* Depths from 0 on in which the mean intensity falls to what most of the image
+ * has; the sample begins where it rises again after it has fallen far. */
+static ImkStatus
+find_residue (Search *s, const ImkImage *z, ImkError *error)
+{
+  uint32_t n = s->n_z, most = n / 8, at = 0;
+  double *profile = calloc (2 * (size_t) n, sizeof (*profile));
+  double least = INFINITY, largest = 0, floor;
+
+  if (!profile)
+    return no_memory (error);
+  for (uint32_t row = 0; row < z->height; row++) {
+    const float *v =
+        (const float *) ((const uint8_t *) z->data + row * z->stride);
+
+    for (uint32_t q = 0; q < n; q++)
+      profile[q] +=
+          (double) v[2 * q] * v[2 * q] + (double) v[2 * q + 1] * v[2 * q + 1];
+  }
+  floor = median_of (profile, n, profile + n);
+  for (uint32_t q = 0; q < most; q++) {
+    double near = profile[q]; /* it has zeros on its way down */
+
+    for (uint32_t k = 1; k < 4 && q + k < n; k++)
+      near = fmax (near, profile[q + k]);
+    if (near > 4 * least && 30 * least < largest)
+      break;
+    largest = fmax (largest, near);
+    if (near < least) {
+      least = near;
+      at = q;
+    }
+    if (near <= 2 * floor)
+      break;
+  }
+  s->n_residue = at;
+  free (profile);
+  return IMK_OK;
+}
+
+/* All phases but those of d2 and d3. One over the pixels is taken to be one
+ * over the wavenumbers that are there: it changes little from pixel to pixel.
+ */
+static ImkStatus
+fill_base (
+    Search *s, const ImkOctbscanConfig *c, uint32_t index, ImkError *error)
+{
+  const ImkOctbscanCamera *cam = &c->cameras[index];
+  uint32_t m = c->upsample;
+  double *places = malloc (m * sizeof (*places));
+  ImkStatus status = places
+                         ? imk_octbscan_grid_positions (c, index, places, error)
+                         : no_memory (error);
+
+  for (uint32_t l = 0; status == IMK_OK && l < s->n_points; l++) {
+    double along = fmin ((double) l * m / s->n_points / (m - 1), 1);
+    double u = 2 * along - 1, power = 1;
+
+    for (uint32_t i = 0; i < cam->n_dispersion; i++, power *= u)
+      s->base[l] += i == 2 || i == 3 ? 0 : cam->dispersion[i] * power;
+    if (cam->n_phase)
+      s->base[l] +=
+          between (cam->phase, cam->n_phase, along * (cam->n_phase - 1));
+    if (cam->spectrum_phase)
+      s->base[l] += between (
+          cam->spectrum_phase, c->width, between (places, m, along * (m - 1)));
+  }
+  free (places);
   return status;
 }
 
@@ -255,9 +430,31 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
 }
 
 static ImkStatus
-search_in (const ImkOctbscanConfig *c, const ImkImage *z, double range,
-    double d2, double d3, ImkOctbscanDispersion *found, ImkError *error)
+search_and_judge (Search *s, double range, double d2, double d3,
+    ImkOctbscanDispersion *found, ImkError *error)
 {
+  ImkOctbscanDispersion best = {.range = range, .residue = s->n_residue};
+  ImkStatus status;
+
+  best.before = sharpness (s, d2, d3);
+  if (!(best.before > 0))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "The dispersion cannot be estimated: the image is dark.");
+  search (s, range, &best);
+  status = judge (s, &best, error);
+  if (status != IMK_OK) {
+    best.d2 = d2;
+    best.d3 = d3;
+  }
+  *found = best;
+  return status;
+}
+
+static ImkStatus
+search_in (const ImkOctbscanConfig *c, const ImkImage *z, uint32_t camera,
+    double range, ImkOctbscanDispersion *found, ImkError *error)
+{
+  const ImkOctbscanCamera *own = &c->cameras[camera];
   Search s = {
       .n_ascans = z->height < MAX_ASCANS ? z->height : MAX_ASCANS,
       .n_points = 16,
@@ -265,7 +462,6 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, double range,
       .n_wavenumbers = c->upsample,
       .n_threads = c->n_threads,
   };
-  ImkOctbscanDispersion best;
   ImkStatus status;
   size_t n;
 
@@ -276,22 +472,23 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, double range,
   s.spectra = imk_octbscan_alloc (n * s.n_ascans);
   s.work = imk_octbscan_alloc (4 * n * s.n_ascans);
   s.turn = imk_octbscan_alloc (n);
+  s.base = imk_octbscan_alloc (s.n_points * sizeof (double));
   s.sums = imk_octbscan_alloc (2 * s.n_ascans * sizeof (double));
-  status = s.spectra && s.work && s.turn && s.sums ? fill_spectra (&s, z, error)
-                                                   : no_memory (error);
-  if (status == IMK_OK) {
-    best.before = sharpness (&s, d2, d3);
-    if (best.before > 0) {
-      search (&s, range, &best);
-      *found = best;
-    } else {
-      status = imk_error_set (error, IMK_ERROR_IMAGE,
-          "The dispersion cannot be estimated: the image is dark.");
-    }
-  }
+  status = s.spectra && s.work && s.turn && s.base && s.sums
+               ? find_residue (&s, z, error)
+               : no_memory (error);
+  if (status == IMK_OK)
+    status = fill_spectra (&s, z, error);
+  if (status == IMK_OK)
+    status = fill_base (&s, c, camera, error);
+  if (status == IMK_OK)
+    status = search_and_judge (&s, range,
+        own->n_dispersion > 2 ? own->dispersion[2] : 0,
+        own->n_dispersion > 3 ? own->dispersion[3] : 0, found, error);
   free (s.spectra);
   free (s.work);
   free (s.turn);
+  free (s.base);
   free (s.sums);
   imk_fft_free (s.forward);
   return status;
@@ -303,7 +500,6 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *config,
     ImkOctbscanDispersion *found, ImkError *error)
 {
   ImkStatus status = imk_octbscan_check_config (config, error);
-  double coefficients[MAX_COEFFICIENTS] = {0};
   uint32_t n = config->n_cameras, first;
   ImkOctbscanCamera plain;
   ImkImage rows = *in, z;
@@ -323,9 +519,8 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *config,
   rows.stride = n * in->stride;
   rows.height = (config->height - first - 1) / n + 1;
   plain = config->cameras[camera];
-  for (uint32_t i = 0; i < plain.n_dispersion; i++)
-    coefficients[i] = i == 2 || i == 3 ? 0 : plain.dispersion[i];
-  plain.dispersion = coefficients;
+  plain.n_dispersion = plain.n_phase = 0;
+  plain.spectrum_phase = NULL;
   z = (ImkImage){
       .stride = config->width / 2 * 2 * sizeof (float),
       .width = config->width / 2,
@@ -337,13 +532,9 @@ imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *config,
   if (!z.data)
     return no_memory (error);
   status = plain_z (config, &rows, &plain, camera, &z, error);
-  if (status == IMK_OK) {
-    const ImkOctbscanCamera *own = &config->cameras[camera];
-
-    status = search_in (config, &z, range > 0 ? range : DEFAULT_RANGE,
-        own->n_dispersion > 2 ? own->dispersion[2] : 0,
-        own->n_dispersion > 3 ? own->dispersion[3] : 0, found, error);
-  }
+  if (status == IMK_OK)
+    status = search_in (
+        config, &z, camera, range > 0 ? range : DEFAULT_RANGE, found, error);
   free (z.data);
   return status;
 }

@@ -9,6 +9,12 @@ enum { MAX_SIZE = 65535 };
 
 #define BACKGROUND 0.1 /* of the brightest, where the sphere is to be found */
 #define MISFIT 0.05    /* of the pixels of a circle */
+#define FAINT 0.25     /* of the median of all pictures' brightest points */
+#define ROUND 0.9      /* length of a highlight's mean reflection; 37 degrees */
+#define GLOW 4 /* pixels of half the brightness for each of the highlight */
+#define SPHERE 0.01 /* and of the sphere */
+#define SECOND 0.2  /* of the sum of the largest highlight */
+#define APART 0.98  /* cosine of 11 degrees between two highlights */
 
 /* A pixel of a highlight. */
 typedef struct Point {
@@ -16,9 +22,17 @@ typedef struct Point {
   float weight; /* above the threshold */
 } Point;
 
-typedef struct Highlight {
+/* A connected part above the threshold. */
+typedef struct Part {
   size_t first; /* of the points */
   uint32_t n;
+  double sum; /* of their weights */
+} Part;
+
+typedef struct Highlight {
+  Part largest, second;
+  float brightest;
+  uint32_t n_half; /* pixels brighter than half of that */
 } Highlight;
 
 struct ImkSpherelights {
@@ -212,35 +226,51 @@ grow (ImkSpherelights *s, size_t from, float limit)
   return sum;
 }
 
-/* The part with the largest sum is what stays of the points. */
+/* Moves the points of @part to @to, at or before which they begin. */
+static void
+move_part (ImkSpherelights *s, Part *part, size_t to)
+{
+  memmove (
+      s->points + to, s->points + part->first, part->n * sizeof (*s->points));
+  part->first = to;
+}
+
+/* The points of the two parts with the largest sums stay. */
 static ImkStatus
 find_highlight (
-    ImkSpherelights *s, float limit, Highlight *highlight, ImkError *error)
+    ImkSpherelights *s, float brightest, Highlight *highlight, ImkError *error)
 {
-  size_t n = (size_t) s->config.width * s->config.height;
-  double best = 0;
+  size_t n = (size_t) s->config.width * s->config.height, first = s->n_points;
+  float limit = (float) s->config.threshold * brightest;
+  Part *a = &highlight->largest, *b = &highlight->second;
 
-  *highlight = (Highlight){.first = s->n_points};
+  *highlight = (Highlight){.brightest = brightest};
   memset (s->seen, 0, n);
   for (size_t at = 0; at < n; at++) {
-    size_t before = s->n_points;
-    double sum;
+    Part part = {.first = s->n_points};
 
+    highlight->n_half += s->luma[at] > brightest / 2;
     if (s->seen[at] || s->luma[at] <= limit)
       continue;
-    sum = grow (s, at, limit);
-    if (sum < 0)
+    part.sum = grow (s, at, limit);
+    if (part.sum < 0)
       return no_memory (s, error);
-    if (sum > best) {
-      size_t n_new = s->n_points - before;
-
-      memmove (s->points + highlight->first, s->points + before,
-          n_new * sizeof (*s->points));
-      highlight->n = (uint32_t) n_new;
-      best = sum;
+    part.n = (uint32_t) (s->n_points - part.first);
+    if (part.sum > a->sum) {
+      *b = *a;
+      *a = part;
+    } else if (part.sum > b->sum) {
+      *b = part;
     }
-    s->n_points = highlight->first + highlight->n;
   }
+  /* in the order in which they were found, so that neither is overwritten */
+  for (int i = 0; i < 2; i++) {
+    bool a_first = b->n == 0 || a->first < b->first;
+    Part *part = (i == 0) == a_first ? a : b;
+
+    move_part (s, part, i == 0 ? first : first + (a_first ? a->n : b->n));
+  }
+  s->n_points = first + a->n + b->n;
   return IMK_OK;
 }
 
@@ -279,8 +309,8 @@ imk_spherelights_add (
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "Picture %u is black where the sphere is; it shows no highlight.",
         self->n_added);
-  status = find_highlight (self, (float) c->threshold * brightest,
-      &self->highlights[self->n_added], error);
+  status =
+      find_highlight (self, brightest, &self->highlights[self->n_added], error);
   if (status == IMK_OK)
     self->n_added++;
   else
@@ -402,15 +432,16 @@ reflect (const ImkSphere *s, uint32_t x, uint32_t y, double r[3])
   r[2] = 2 * nz * nz - 1;
 }
 
-static ImkStatus
-solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
-    ImkSpherelight *light, ImkError *error)
+/* Returns: the length of the mean reflection, 0 to 1; 0 when the part is
+ * outside of the sphere, and there is no direction */
+static double
+solve_part (const ImkSpherelights *s, const Part *part, const ImkSphere *sphere,
+    ImkSpherelight *light)
 {
-  const Highlight *h = &s->highlights[i];
   double sum[3] = {0, 0, 0}, weights = 0, x = 0, y = 0, length;
 
-  for (uint32_t k = 0; k < h->n; k++) {
-    const Point *p = &s->points[h->first + k];
+  for (uint32_t k = 0; k < part->n; k++) {
+    const Point *p = &s->points[part->first + k];
     double r[3];
 
     x += p->x * (double) p->weight;
@@ -423,18 +454,76 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
       sum[c] += p->weight * r[c];
   }
   length = sqrt (sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);
+  *light = (ImkSpherelight){
+      .x = x / weights,
+      .y = y / weights,
+      .n_pixels = part->n,
+  };
   if (!(length > 1e-6 * weights))
+    return 0;
+  for (int c = 0; c < 3; c++)
+    light->direction[c] = sum[c] / length;
+  return length / weights;
+}
+
+/* What stands out by a quarter more than the room, or by nothing at all, is no
+ * lamp; and of two lamps none is the one. */
+static ImkStatus
+solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
+    float median, ImkSpherelight *light, ImkError *error)
+{
+  const Highlight *h = &s->highlights[i];
+  double area = M_PI * sphere->radius * sphere->radius;
+  ImkSpherelight other = {.n_pixels = 0};
+  double length = solve_part (s, &h->largest, sphere, light);
+
+  if (h->brightest < (float) FAINT * median)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "Picture %u, counted from 0, shows no highlight: its brightest point is "
+        "%.0f, that of the other pictures %.0f (median). Was the lamp off? Take "
+        "it again, or leave it out here and among the pictures of the object.",
+        i, h->brightest, median);
+  if (length == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "The highlight of picture %u, at (%.1f, %.1f), is outside of the "
         "sphere at (%.1f, %.1f) of radius %.1f.",
-        i, x / weights, y / weights, sphere->x, sphere->y, sphere->radius);
-  *light = (ImkSpherelight){
-      .direction = {sum[0] / length, sum[1] / length, sum[2] / length},
-      .x = x / weights,
-      .y = y / weights,
-      .n_pixels = h->n,
-  };
-  return IMK_OK;
+        i, light->x, light->y, sphere->x, sphere->y, sphere->radius);
+  if (length < ROUND || h->n_half > GLOW * h->largest.n + SPHERE * area)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "Picture %u, counted from 0, shows no highlight: %u pixels are brighter "
+        "than half of its brightest point, %.0f, and the part that is brighter "
+        "than threshold=%g has %u. Take it again with the lamp on and the room "
+        "dark, or leave it out here and among the pictures of the object.",
+        i, h->n_half, h->brightest, s->config.threshold, h->largest.n);
+  if (h->second.sum < SECOND * h->largest.sum ||
+      solve_part (s, &h->second, sphere, &other) == 0 ||
+      light->direction[0] * other.direction[0] +
+              light->direction[1] * other.direction[1] +
+              light->direction[2] * other.direction[2] >
+          APART)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "Picture %u, counted from 0, shows two highlights, at (%.1f, %.1f) of %u "
+      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it again, "
+      "or leave it out here and among the pictures of the object.",
+      i, light->x, light->y, light->n_pixels, other.x, other.y, other.n_pixels);
+}
+
+/* Of the brightest points of all pictures. */
+static float
+median_brightness (const ImkSpherelights *s)
+{
+  for (uint32_t i = 0; i < s->n_added; i++) {
+    uint32_t n_darker = 0, n_equal = 0;
+
+    for (uint32_t k = 0; k < s->n_added; k++) {
+      n_darker += s->highlights[k].brightest < s->highlights[i].brightest;
+      n_equal += s->highlights[k].brightest == s->highlights[i].brightest;
+    }
+    if (n_darker <= s->n_added / 2 && s->n_added / 2 < n_darker + n_equal)
+      return s->highlights[i].brightest;
+  }
+  return 0;
 }
 
 ImkStatus
@@ -442,6 +531,7 @@ imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
     ImkSphere *sphere, ImkError *error)
 {
   ImkSphere s = self->config.sphere;
+  float median = median_brightness (self);
   ImkStatus status = IMK_OK;
 
   if (self->n_added == 0)
@@ -450,7 +540,7 @@ imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
   if (self->largest)
     status = find_sphere (self, &s, error);
   for (uint32_t i = 0; i < self->n_added && status == IMK_OK; i++)
-    status = solve_light (self, i, &s, &lights[i], error);
+    status = solve_light (self, i, &s, median, &lights[i], error);
   if (status == IMK_OK)
     *sphere = s;
   return status;

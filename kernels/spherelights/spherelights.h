@@ -83,8 +83,17 @@ uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
  *   sum of w (2 (n.v) n - v)
  * points to the middle of the lamp, however large it is. (The normal itself is
  * not the direction: a common mistake.)
- * Returns: IMK_ERROR_IMAGE when no circle can be found, or a highlight is
- *   outside of it; IMK_ERROR_CONFIG without pictures */
+ *
+ * A picture without highlight, or with two, names itself in an error: as the
+ * lights are in the order of the pictures, one that is missing would put all
+ * that follow in a wrong place. No highlight is what is less than a quarter as
+ * bright as the median of the pictures' brightest points; spreads over
+ * reflections of more than 37 degrees around their mean; or has more than 4
+ * times its pixels, and a hundredth of the sphere's, brighter than half of its
+ * brightest point. Two are parts of which the smaller has a fifth of the sum of
+ * the larger and is 11 degrees away.
+ * Returns: IMK_ERROR_IMAGE for these, and when no circle can be found, or a
+ *   highlight is outside of it; IMK_ERROR_CONFIG without pictures */
 ImkStatus imk_spherelights_finish (ImkSpherelights *self,
     ImkSpherelight *lights, ImkSphere *sphere, ImkError *error);
 

@@ -497,9 +497,9 @@ static const struct {
 } writers[] = {
     {"octbscan", OCT "name=e ! fakesink", "save-calibration", FALSE},
     {"spherelights",
-        "videotestsrc num-buffers=1 pattern=circular ! "
+        "videotestsrc num-buffers=1 pattern=ball ! "
         "video/x-raw,format=GRAY8 ! spherelights name=e centre-x=160 "
-        "centre-y=120 radius=100 location=$/out ! fakesink",
+        "centre-y=120 radius=400 location=$/out ! fakesink",
         NULL, FALSE},
     {"shcentroid", SPOTS "name=e ! fakesink", "capture-dark", TRUE},
     {"shcentroid", SPOTS "name=e ! fakesink", "capture-flat", TRUE},

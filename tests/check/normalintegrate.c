@@ -184,6 +184,58 @@ GST_START_TEST (test_every_format_and_backend_gives_the_plane)
 }
 GST_END_TEST
 
+/* The plane, of pixels twice as wide as high: half as steep from row to row. */
+GST_START_TEST (test_pixels_need_not_be_square)
+{
+  const gchar *const caps[] = {"video/x-raw,format=RGBA64_LE,width=13,height=7",
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=3:13:7:1"};
+
+  for (guint i = 0; i < 4; i++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("mm-per-pixel=3 backend=%s", backends[i % 2]);
+    g_autofree gchar *line = g_strdup_printf (
+        "%s,framerate=25/1,pixel-aspect-ratio=2/1", caps[i / 2]);
+    Ni ni = ni_new (properties, "height tensor mesh", NULL);
+    GstBuffer *tensor, *mesh;
+    GstCaps *out;
+    GstMapInfo map;
+    gint n = 0, d = 0;
+    gfloat y;
+
+    ni_caps (&ni, i < 2 ? "RGBA64_LE" : NULL, WIDTH, HEIGHT);
+    gst_harness_set_src_caps_str (ni.sink, line);
+    ni_push (&ni);
+    tensor = check_pull (ni.tensor);
+    fail_unless (gst_buffer_map (tensor, &map, GST_MAP_READ));
+    for (gint k = 0; k < WIDTH * HEIGHT; k++) {
+      gdouble expected =
+          3 * (slope_x * (k % WIDTH) + slope_y * (HEIGHT - 1 - k / WIDTH) / 2);
+
+      fail_unless (fabs (((gfloat *) map.data)[k] - expected) < 2e-3,
+          "pixel %d is %g, not %g", k, ((gfloat *) map.data)[k], expected);
+    }
+    gst_buffer_unmap (tensor, &map);
+    gst_buffer_unref (tensor);
+    out = gst_pad_get_current_caps (ni.height->sinkpad);
+    fail_unless (gst_structure_get_fraction (
+        gst_caps_get_structure (out, 0), "pixel-aspect-ratio", &n, &d));
+    fail_unless (n == 2 && d == 1, "pixel-aspect-ratio %d/%d", n, d);
+    gst_caps_unref (out);
+    gst_buffer_unref (check_pull (ni.height));
+    mesh =
+        check_pull (ni.mesh); /* of PLY: the first vertex is the upper left */
+    fail_unless (gst_buffer_map (mesh, &map, GST_MAP_READ));
+    memcpy (
+        &y, g_strstr_len ((gchar *) map.data, 300, "end_header\n") + 11 + 4, 4);
+    fail_unless (fabs (y - 3 * (HEIGHT - 1) / 2.0) < 1e-4, "y is %g", y);
+    gst_buffer_unmap (mesh, &map);
+    gst_buffer_unref (mesh);
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
 {
   const gchar *formats[] = {"GRAY16_LE", "GRAY16_BE"};
@@ -518,6 +570,7 @@ normalintegrate_suite (void)
 
   suite_add_tcase (s, tc);
   tcase_add_test (tc, test_every_format_and_backend_gives_the_plane);
+  tcase_add_test (tc, test_pixels_need_not_be_square);
   tcase_add_test (tc, test_grey_has_a_meta_that_makes_it_mm);
   tcase_add_test (tc, test_mesh_is_in_the_format_of_its_peer);
   tcase_add_test (tc, test_all_outputs_come_from_one_map);

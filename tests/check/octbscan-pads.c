@@ -365,7 +365,7 @@ GST_START_TEST (test_changes_while_playing)
       GValue value = G_VALUE_INIT;
 
       if (!(specs[k]->flags & GST_PARAM_MUTABLE_PLAYING) ||
-          !(specs[k]->flags & G_PARAM_WRITABLE))
+          (specs[k]->flags & G_PARAM_READWRITE) != G_PARAM_READWRITE)
         continue;
       g_object_get_property (G_OBJECT (other), specs[k]->name, &value);
       g_object_set_property (G_OBJECT (r.element), specs[k]->name, &value);

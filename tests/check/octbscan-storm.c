@@ -4,6 +4,8 @@
  * the thread sanitizer as well. */
 #include "octbscan-run.h"
 
+#include "gstimagingnpy.h"
+
 enum { N_BSCANS = 400, N_ROUNDS = 10 };
 
 static const gchar *const launches[] = {
@@ -224,6 +226,112 @@ GST_START_TEST (test_a_storm_leaves_the_stream_whole)
 }
 GST_END_TEST
 
+/* --- wrong values ----------------------------------------------------------
+ */
+
+enum { N_ALTERNATIONS = 100000 };
+
+/* Black and white of two ranges, at once and one after the other: then, for a
+ * moment, black is above white. */
+static gpointer
+alternate (gpointer data)
+{
+  for (guint i = 0; i < N_ALTERNATIONS; i++) {
+    gdouble low = i % 2 ? 0 : 70, high = i % 2 ? 60 : 100;
+
+    if (i % 4 < 2) {
+      g_object_set (data, "range-min", low, "range-max", high, NULL);
+    } else {
+      g_object_set (data, "range-min", low, NULL);
+      g_object_set (data, "range-max", high, NULL);
+    }
+  }
+  g_atomic_int_set (&stop, TRUE);
+  return NULL;
+}
+
+/* One B-scan in, one image out. */
+static void
+push_one (Run *r, guint i)
+{
+  push_all (r, i % MAX_BSCANS, i % MAX_BSCANS + 1);
+  gst_buffer_unref (check_pull (r->pads[SRC]));
+}
+
+/* @name=@value, with which nothing works, is told once a second, and the image
+ * is as before. */
+static void
+check_wrong (Run *r, const gchar *name, const gchar *value, const gchar *words)
+{
+  GstMessage *message;
+  gboolean valid;
+
+  check_count_messages (r->bus, GST_MESSAGE_WARNING);
+  gst_util_set_object_arg (G_OBJECT (r->element), name, value);
+  for (guint i = 0; i < 20; i++)
+    push_one (r, i);
+  message = check_message (r->bus, GST_MESSAGE_WARNING);
+  check_message_says (gst_message_ref (message), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, words);
+  check_message_says (
+      message, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, name);
+  g_object_get (r->element, "settings-valid", &valid, NULL);
+  fail_unless (!valid);
+  fail_unless_equals_int (
+      check_count_messages (r->bus, GST_MESSAGE_WARNING), 0);
+}
+
+GST_START_TEST (test_wrong_values_stop_nothing)
+{
+  GstClockTime began = gst_util_get_timestamp ();
+  gchar *path = check_path_of ("background.npy"), *mistyped;
+  static const guint64 n = WIDTH;
+  gdouble background[WIDTH] = {0};
+  GThread *setter;
+  guint pushed = 0, most, warned;
+  gboolean valid;
+  Run r;
+
+  on_cuda = __i__ > 0;
+  r = run_new (launches[__i__], 1 << SRC);
+  g_atomic_int_set (&stop, FALSE);
+  setter = g_thread_new ("setter", alternate, r.element);
+  while (!g_atomic_int_get (&stop))
+    push_one (&r, pushed++);
+  g_thread_join (setter);
+  push_one (&r, pushed++);
+  most = 1 + (guint) ((gst_util_get_timestamp () - began) / GST_SECOND);
+  warned = check_count_messages (r.bus, GST_MESSAGE_WARNING);
+  /* black above white as 70 over 60 and as 0, 70 over ... of either order */
+  fail_unless (warned <= 3 * most, "%u warnings in %u seconds", warned, most);
+  g_object_set (r.element, "range-min", 0.0, "range-max", 60.0, NULL);
+  push_one (&r, pushed++);
+  /* not as before: the same sentence comes once a second */
+  check_wrong (&r, "range-min", "69", "range-min is 69 dB and range-max 60 dB");
+  g_object_set (r.element, "range-min", 0.0, NULL);
+  push_one (&r, pushed++);
+  check_wrong (&r, "crop-top", "500", "leave none of the 30 depths");
+  g_object_set (r.element, "crop-top", 0, NULL);
+  push_one (&r, pushed++);
+  check_wrong (&r, "background", "file", "Set background-location");
+  fail_unless (gst_imaging_npy_save (
+      path, GST_IMAGING_NPY_TYPE_F64, 1, &n, background, NULL));
+  g_object_set (r.element, "background-location", path, NULL);
+  push_one (&r, pushed++);
+  g_object_get (r.element, "settings-valid", &valid, NULL);
+  fail_unless (valid, "a background and its file are refused");
+  mistyped = g_strconcat (path, ".ini", NULL);
+  check_wrong (&r, "calibration", mistyped, "cannot be");
+  g_object_set (
+      r.element, "calibration", NULL, "background", 0, "range-max", 90.0, NULL);
+  fail_unless_equals_int (check_count_messages (r.bus, GST_MESSAGE_ERROR), 0);
+  check_calm (&r);
+  run_free (&r);
+  g_free (mistyped);
+  g_free (path);
+}
+GST_END_TEST
+
 static GstPadProbeReturn
 turn_round (GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
@@ -296,6 +404,8 @@ octbscan_storm_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_loop_test (tc, test_settings_of_a_buffer_are_of_one_moment, 0, 2);
+  tcase_add_loop_test (
+      tc, test_wrong_values_stop_nothing, 0, G_N_ELEMENTS (launches));
   tcase_add_loop_test (
       tc, test_states_change_again_and_again, 0, G_N_ELEMENTS (launches));
   tcase_add_loop_test (

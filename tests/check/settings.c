@@ -435,6 +435,9 @@ GST_START_TEST (test_arrays_are_read_from_text_and_back)
   g_object_get_property (G_OBJECT (self), "factors", &value);
   fail_unless_equals_int ((gint) gst_value_array_get_size (&value), 2);
   g_value_unset (&value);
+  gst_util_set_object_arg (G_OBJECT (self), "factors", "<3>");
+  fail_unless_equals_int ((gint) frame (self)->factors->n, 1);
+  fail_unless_equals_float (frame (self)->factors->values[0], 3);
   gst_util_set_object_arg (G_OBJECT (self), "factors", "<>");
   fail_unless (frame (self)->factors == NULL);
   settled_free (self, bus);

@@ -176,30 +176,43 @@ GST_START_TEST (test_what_cannot_be_is_an_error)
 }
 GST_END_TEST
 
-GST_START_TEST (test_mask_gives_the_sphere)
+/* @descr: "u1" or "b1" */
+static void
+write_mask (const gchar *path, const gchar *descr)
 {
-  g_autofree gchar *path = check_path_of ("lights.lp");
-  g_autofree gchar *mask = check_path_of ("mask.npy");
-  g_autofree gchar *property = g_strdup_printf ("mask-location=%s", mask);
+  g_autofree gchar *header = g_strdup_printf (
+      "{'descr': '|%s', 'fortran_order': False, 'shape': (101, 101), }", descr);
   GString *npy = g_string_new (NULL);
-  GstHarness *h;
 
   g_string_append_len (npy, "\x93NUMPY\x01\x00\x76\x00", 10);
-  g_string_append_printf (npy, "%-117s\n",
-      "{'descr': '|u1', 'fortran_order': False, 'shape': (101, 101), }");
+  g_string_append_printf (npy, "%-117s\n", header);
   for (gint y = 0; y < SIZE; y++)
     for (gint x = 0; x < SIZE; x++)
       g_string_append_c (
           npy, hypot (x - SIZE / 2, y - SIZE / 2) < RADIUS ? 1 : 0);
-  fail_unless (g_file_set_contents (mask, npy->str, (gssize) npy->len, NULL));
+  fail_unless (g_file_set_contents (path, npy->str, (gssize) npy->len, NULL));
   g_string_free (npy, TRUE);
-  h = harness_new (property, path);
-  set_caps (h, "GRAY8");
-  for (guint i = 0; i < G_N_ELEMENTS (highlights); i++)
-    push (h, "GRAY8", highlights[i][0], highlights[i][1]);
-  gst_harness_push_event (h, gst_event_new_eos ());
-  assert_lights (path, highlights, G_N_ELEMENTS (highlights));
-  gst_harness_teardown (h);
+}
+
+GST_START_TEST (test_mask_gives_the_sphere)
+{
+  static const gchar *const types[] = {"u1", "b1"};
+  g_autofree gchar *path = check_path_of ("lights.lp");
+  g_autofree gchar *mask = check_path_of ("mask.npy");
+  g_autofree gchar *property = g_strdup_printf ("mask-location=%s", mask);
+  GstHarness *h;
+
+  for (guint k = 0; k < G_N_ELEMENTS (types); k++) {
+    write_mask (mask, types[k]);
+    h = harness_new (property, path);
+    set_caps (h, "GRAY8");
+    for (guint i = 0; i < G_N_ELEMENTS (highlights); i++)
+      push (h, "GRAY8", highlights[i][0], highlights[i][1]);
+    gst_harness_push_event (h, gst_event_new_eos ());
+    assert_lights (path, highlights, G_N_ELEMENTS (highlights));
+    gst_harness_teardown (h);
+    g_remove (path);
+  }
   /* of another size */
   g_remove (path);
   h = harness_new (property, path);
@@ -207,6 +220,50 @@ GST_START_TEST (test_mask_gives_the_sphere)
       h, "video/x-raw,format=GRAY8,width=8,height=8,framerate=1/1");
   check_push (h, gst_buffer_new_allocate (NULL, 64, NULL), GST_FLOW_ERROR);
   gst_harness_teardown (h);
+  g_remove (mask);
+}
+GST_END_TEST
+
+/* A file that cannot be used is a warning at the next set, which has the
+ * settings before. */
+GST_START_TEST (test_a_wrong_mask_does_not_end_the_stream)
+{
+  g_autofree gchar *path = check_path_of ("lights.lp");
+  g_autofree gchar *mask = check_path_of ("mask.npy");
+  GstHarness *h = harness_new ("centre-x=50 centre-y=50 radius=40", path);
+  GstElement *element = gst_harness_find_element (h, "spherelights");
+  GstBus *bus = gst_bus_new ();
+
+  gst_element_set_bus (element, bus);
+  set_caps (h, "GRAY8");
+  for (guint set = 0; set < 4; set++) {
+    for (guint i = 0; i < G_N_ELEMENTS (highlights); i++) {
+      push (h, "GRAY8", highlights[i][0], highlights[i][1]);
+      if (i == 1) /* counts from the next set on */
+        g_object_set (element, "mask-location",
+            set == 0   ? "/nowhere.npy"
+            : set == 1 ? path
+                       : mask,
+            NULL);
+    }
+    g_signal_emit_by_name (element, "finish-set");
+    assert_lights (path, highlights, G_N_ELEMENTS (highlights));
+    if (set == 1)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "nowhere.npy");
+    if (set == 1)
+      write_mask (mask, "b1");
+    if (set == 2)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "lights.lp");
+  }
+  fail_unless_equals_int (
+      check_count_messages (bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING), 0);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  gst_harness_teardown (h);
+  g_remove (path);
   g_remove (mask);
 }
 GST_END_TEST
@@ -283,6 +340,7 @@ spherelights_suite (void)
   tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
   tcase_add_test (tc, test_what_cannot_be_is_an_error);
   tcase_add_test (tc, test_mask_gives_the_sphere);
+  tcase_add_test (tc, test_a_wrong_mask_does_not_end_the_stream);
   tcase_add_test (tc, test_a_set_may_be_finished_while_a_picture_waits);
   tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return s;

@@ -95,16 +95,20 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
   check (g_file_set_contents_full (path, (const gchar *) bytes, (gssize) size,
       G_FILE_SET_CONTENTS_NONE, 0600, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++) {
-    GstOctBscanCalibration *calibration;
+    GstOctBscanCalibration *calibration = NULL;
     ImkError error = {IMK_OK, ""};
+    GstOctBscanCalibrationFile *file =
+        gst_oct_bscan_calibration_file_load (path, &error);
 
-    calibration = gst_oct_bscan_calibration_load (
-        path, orders[i], NULL, N_CAMERAS, WIDTH, &error);
+    if (file)
+      calibration = gst_oct_bscan_calibration_new (
+          file, orders[i], NULL, N_CAMERAS, WIDTH, &error);
     if (calibration)
       check_cameras (calibration);
     else
       check_sentence (&error);
     gst_oct_bscan_calibration_free (calibration);
+    gst_oct_bscan_calibration_file_free (file);
   }
   return 0;
 }

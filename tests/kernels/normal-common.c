@@ -234,6 +234,7 @@ normal_run (const Map *m, ImkType type, const ImkNormalintegrateConfig *change)
   if (change) {
     c.method = change->method;
     c.tolerance = change->tolerance;
+    c.pixel_aspect = change->pixel_aspect;
     c.mm_per_pixel = change->mm_per_pixel;
     c.grey_range = change->grey_range;
     c.max_slope = change->max_slope;

@@ -39,7 +39,7 @@ mesh_of (const TestImage *t, ImkMeshFormat format, double mm, size_t *size)
   file = malloc (room + 2);
   memset (file, 0x55, room + 2);
   test_ok (imk_normalintegrate_mesh_write (
-               &t->image, mm, format, file, size, &error),
+               &t->image, mm, 1, format, file, size, &error),
       &error);
   test_check (
       *size <= room, "%zu bytes were written, %zu foretold", *size, room);
@@ -140,7 +140,7 @@ meshes_of_nonsense_are_refused (void)
       imk_normalintegrate_mesh_size (&wrong.image, IMK_MESH_PLY, &size, &error),
       &error, IMK_ERROR_IMAGE, "height");
   test_error (imk_normalintegrate_mesh_write (
-                  &t.image, NAN, IMK_MESH_PLY, file, &size, &error),
+                  &t.image, NAN, 1, IMK_MESH_PLY, file, &size, &error),
       &error, IMK_ERROR_CONFIG, "mm-per-pixel");
   test_image_free (&t);
   test_image_free (&wrong);

@@ -209,6 +209,72 @@ periodic_waves_are_exact_for_frankot_chellappa (void)
   }
 }
 
+/* Surfaces of pixels that are wider or higher than the other way. */
+static void
+pixels_need_not_be_square (void)
+{
+  static const double aspects[] = {10 / 11.0, 2, 0.5, 59 / 54.0};
+
+  for (size_t i = 0; i < 8; i++) {
+    double aspect = aspects[i / 2], radius = 50, largest;
+    uint32_t width = 121, height = (uint32_t) (121 * aspect) | 1;
+    Map m = map_plane (width, height, 0, 0);
+    ImkNormalintegrateConfig c;
+    Result r;
+
+    imk_normalintegrate_config_init (&c);
+    c.pixel_aspect = aspect;
+    c.tolerance = 1e-6;
+    for (uint32_t y = 0; y < height; y++)
+      for (uint32_t x = 0; x < width; x++) {
+        double u = x - (width - 1) / 2.0;
+        double v = ((height - 1) / 2.0 - y) / aspect;
+        double w2 = radius * radius - u * u - v * v, w = sqrt (w2);
+
+        if (i % 2 == 0) /* a plane, without holes */
+          map_set (&m, x, y, 0.75, -0.25, 0.75 * u - 0.25 * v);
+        else if (w2 > 16)
+          map_set (&m, x, y, -u / w, -v / w, w);
+        else
+          map_cut (&m, x, y);
+      }
+    r = normal_run (&m, IMK_TYPE_F32, &c);
+    result_error (&r, &m, m.z, &largest);
+    test_check (largest < 2e-4 * r.summary.highest,
+        "aspect %g, surface %zu: off by %g of %g", aspect, i % 2, largest,
+        r.summary.highest);
+    test_check (r.summary.highest > 20, "it is %g high", r.summary.highest);
+    result_free (&r);
+    map_free (&m);
+  }
+}
+
+static void
+waves_of_oblong_pixels_are_exact_for_frankot_chellappa (void)
+{
+  Map square = map_waves (64, 48), m = map_waves (64, 48);
+  ImkNormalintegrateConfig c;
+  double largest;
+  Result r;
+
+  imk_normalintegrate_config_init (&c);
+  c.method = IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA;
+  c.pixel_aspect = 1.5; /* the same heights are steeper along y */
+  for (size_t i = 0; i < map_n_pixels (&m); i++) {
+    const double *n = square.n + 3 * i;
+
+    map_set (&m, (uint32_t) (i % 64), (uint32_t) (i / 64), -n[0] / n[2],
+        -1.5 * n[1] / n[2], square.z[i]);
+  }
+  r = normal_run (&m, IMK_TYPE_F32, &c);
+  result_error (&r, &m, m.z, &largest);
+  test_check (largest < 1e-5 * r.summary.highest, "off by %g of %g", largest,
+      r.summary.highest);
+  result_free (&r);
+  map_free (&m);
+  map_free (&square);
+}
+
 /* The chords of a sine are those of its circle of curvature: off by h^2. */
 static void
 sine_is_of_second_order_for_poisson (void)
@@ -674,6 +740,7 @@ cuda_agrees_with_cpu (void)
           c.method = method;
           c.tolerance = 1e-6;
           c.y_down = way == 1;
+          c.pixel_aspect = way == 1 ? 1.5 : 1;
           cpu = normal_run_on (IMK_BACKEND_CPU, &c, &in);
           cuda = normal_run_on (IMK_BACKEND_CUDA, &c, &in);
           limit = 1e-4 * cpu.summary.highest + 1e-6;
@@ -738,6 +805,9 @@ main (void)
           defaults_keep_a_sphere_within_half_a_percent},
       {"periodic waves are exact for frankot-chellappa",
           periodic_waves_are_exact_for_frankot_chellappa},
+      {"pixels need not be square", pixels_need_not_be_square},
+      {"waves of oblong pixels are exact for frankot-chellappa",
+          waves_of_oblong_pixels_are_exact_for_frankot_chellappa},
       {"a sine is of second order for poisson",
           sine_is_of_second_order_for_poisson},
       {"slopes of no surface give least squares",

@@ -195,9 +195,183 @@ test_what_cannot_be_is_said (void)
   test_image_free (&other);
 }
 
+/* What is refused keeps the coefficients of the camera, and says why. */
+static void
+check_refused (const ImkOctbscanConfig *config, const TestImage *in,
+    const char *words, double *confidence)
+{
+  static const double own[] = {0, 0, 1.25, -0.5};
+  const ImkOctbscanCamera camera = {.dispersion = own, .n_dispersion = 4};
+  ImkOctbscanConfig c = *config;
+  ImkOctbscanDispersion found;
+  ImkError error;
+  ImkStatus status;
+
+  c.cameras = &camera;
+  status = imk_octbscan_estimate_dispersion (
+      &c, &in->image, 0, 0, 0, &found, &error);
+  test_error (status, &error, IMK_ERROR_IMAGE, words);
+  test_check (found.d2 == 1.25 && found.d3 == -0.5, "d2 is %g, d3 %g", found.d2,
+      found.d3);
+  *confidence = found.confidence;
+}
+
+/* Noise of any size, with a drift of the light that changes from line to line
+ * or without. */
+static void
+test_noise_has_no_dispersion (void)
+{
+  static const uint32_t heights[] = {1, 2, 5, 20, 60, 200};
+  double most = 0;
+
+  for (uint32_t i = 0; i < 24; i++) {
+    ImkOctbscanConfig c = base_config ();
+    uint64_t seed = 40 + i;
+    double confidence;
+    TestImage in;
+
+    c.height = heights[i % 6];
+    c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+    in = test_image_new (c.type, c.width, c.height, 1, 0);
+    for (uint32_t r = 0; r < c.height; r++) {
+      double light = i < 12 ? 0 : 3000 * uniform (&seed);
+      uint16_t *row =
+          (uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride);
+
+      for (uint32_t x = 0; x < c.width; x++)
+        row[x] = (uint16_t) (20000 + light * sin (M_PI * (x + 0.5) / c.width) +
+                             200 * (uniform (&seed) + uniform (&seed)));
+    }
+    check_refused (&c, &in, "cannot be estimated", &confidence);
+    most = fmax (most, confidence);
+    test_image_free (&in);
+  }
+  printf ("# confidence up to %.2f\n", most);
+  test_check (most < IMK_OCTBSCAN_LEAST_CONFIDENCE, "confidence %.2f", most);
+}
+
+static void
+test_ends_of_the_range_are_refused (void)
+{
+  static const double psi[][2] = {{64, 0}, {-75, 5}, {2, 33}};
+
+  for (uint32_t k = 0; k < 3; k++) {
+    ImkOctbscanConfig c = base_config ();
+    TestImage in = layers (&c, &psi[k]);
+    double confidence;
+
+    check_refused (&c, &in, "at an end of the search range", &confidence);
+    test_image_free (&in);
+  }
+}
+
+/* Light that drifts by 30 % from line to line: what its mean leaves is brighter
+ * than all layers. */
+static void
+test_residue_of_the_dc_is_left_out (void)
+{
+  static const double psi[][2] = {{9, -2}, {-17.5, 6}};
+
+  for (uint32_t k = 0; k < 2; k++) {
+    ImkOctbscanConfig c = base_config ();
+    TestImage in = layers (&c, &psi[k]);
+    ImkOctbscanDispersion found;
+    ImkError error;
+
+    for (uint32_t r = 0; r < c.height; r++) {
+      uint16_t *row =
+          (uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride);
+      double light = 0.3 * sin (0.37 * r);
+
+      for (uint32_t x = 0; x < c.width; x++)
+        row[x] = (uint16_t) (row[x] +
+                             light * (20000 + 8000 * sin (M_PI * x / c.width)));
+    }
+    test_ok (imk_octbscan_estimate_dispersion (
+                 &c, &in.image, 0, 0, 0, &found, &error),
+        &error);
+    printf ("# residue of %u depths, confidence %.2f, d2 %.2f, d3 %.2f\n",
+        found.residue, found.confidence, found.d2, found.d3);
+    test_check (fabs (found.d2 + psi[k][0]) < 0.05 &&
+                    fabs (found.d3 + psi[k][1]) < 0.05,
+        "d2 %.3f, d3 %.3f", found.d2, found.d3);
+    test_check (
+        found.residue >= 3 && found.residue < 26, "residue %u", found.residue);
+    test_image_free (&in);
+  }
+}
+
+/* The curve is what it says. */
+static void
+test_the_curve_has_its_maximum_there (void)
+{
+  static const double psi[][2] = {{9, -2}};
+  ImkOctbscanConfig c = base_config ();
+  TestImage in = layers (&c, psi);
+  ImkOctbscanDispersion found;
+  uint32_t at = 0;
+  ImkError error;
+
+  test_ok (imk_octbscan_estimate_dispersion (
+               &c, &in.image, 0, 0, 40, &found, &error),
+      &error);
+  for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE; i++)
+    at = found.curve[i] > found.curve[at] ? i : at;
+  test_check (found.range == 40 && at == 31, "%u of %g", at, found.range);
+  test_check (fabs (found.curve[at] / found.after - 1) < 1e-6, "%g and %g",
+      found.curve[at], found.after);
+  test_check (found.confidence > 0.8, "confidence %g", found.confidence);
+  test_image_free (&in);
+}
+
+/* octopod: -12 by its README, each B-scan and all of them as one, whose light
+ * drifts. */
+static void
+test_real_bscans_agree (void)
+{
+  static const double polynomial[] = {806, -0.064};
+  const ImkOctbscanCamera camera = {
+      .map = IMK_OCTBSCAN_MAP_POLYNOMIAL, .values = polynomial, .n_values = 2};
+  FILE *file = test_open_data ("octbscan/octopod/volume_2048x20x20_u16le.unp");
+  TestImage all = test_image_new (IMK_TYPE_U16, 2048, 400, 1, 0);
+  bool whole = true;
+
+  for (uint32_t r = 0; r < 400; r++)
+    whole = whole && fread ((uint8_t *) all.image.data + r * all.image.stride,
+                         2, 2048, file) == 2048;
+  fclose (file);
+  test_check (whole, "the volume is short");
+  for (uint32_t b = 0; b <= 20; b++) {
+    ImkOctbscanConfig c = base_config ();
+    ImkOctbscanDispersion found;
+    ImkImage in = all.image;
+    ImkError error;
+
+    c.width = c.upsample = 2048;
+    c.height = in.height = b < 20 ? 20 : 400;
+    c.cameras = &camera;
+    in.data = (uint8_t *) in.data + (b < 20 ? b * 20 * in.stride : 0);
+    test_ok (
+        imk_octbscan_estimate_dispersion (&c, &in, 0, 0, 0, &found, &error),
+        &error);
+    printf ("# %u lines: d2 %.2f, d3 %.2f, confidence %.2f, residue %u\n",
+        in.height, found.d2, found.d3, found.confidence, found.residue);
+    test_check (
+        fabs (found.d2 + 11.5) < 1.6, "B-scan %u: d2 is %.2f", b, found.d2);
+    test_check (found.confidence > 0.75, "B-scan %u: confidence %.2f", b,
+        found.confidence);
+  }
+  test_image_free (&all);
+}
+
 static const Test tests[] = {
     {"known dispersion is found", test_known_dispersion_is_found},
     {"each camera has its own", test_each_camera_has_its_own},
+    {"noise has no dispersion", test_noise_has_no_dispersion},
+    {"ends of the range are refused", test_ends_of_the_range_are_refused},
+    {"what is left of the DC is left out", test_residue_of_the_dc_is_left_out},
+    {"the curve has its maximum there", test_the_curve_has_its_maximum_there},
+    {"real B-scans agree", test_real_bscans_agree},
     {"sharpness is that of the image", test_sharpness_is_that_of_the_image},
     {"what cannot be is said", test_what_cannot_be_is_said},
     {NULL},

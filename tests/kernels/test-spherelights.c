@@ -314,6 +314,68 @@ reset_begins_another_set (void)
   imk_spherelights_free (s);
 }
 
+/* A set of pictures of which the last has no lamp (a room, or noise), or two.
+ * Returns: of imk_spherelights_finish () */
+static ImkStatus
+finish_with (const ImkSphere *sphere, int kind, ImkError *error)
+{
+  ImkSpherelights *s = NULL;
+  ImkSpherelight lights[N_LAMPS];
+  ImkSphere found;
+  ImkStatus status;
+
+  for (int i = 0; i < N_LAMPS; i++) {
+    bool last = i == N_LAMPS - 1;
+    double l[3], other[3];
+    TestImage t, more;
+
+    direction_of (lamps[i].azimuth, lamps[i].elevation, l);
+    direction_of (200, kind == 3 ? 50 : -70, other);
+    t = render (l, last && kind < 2 ? -1 : 3, IMK_TYPE_U8, 1);
+    more = render (other, kind == 3 ? 2.5 : -1, IMK_TYPE_U8, 1);
+    if (!s) {
+      ImkSpherelightsConfig c = config_of (&t, sphere);
+
+      test_ok (imk_spherelights_new (&c, &s, error), error);
+    }
+    for (uint32_t at = 0; last && at < HEIGHT * WIDTH; at++) {
+      size_t place = at / WIDTH * t.image.stride + at % WIDTH;
+      uint8_t *a = (uint8_t *) t.image.data + place;
+      const uint8_t *b = (const uint8_t *) more.image.data + place;
+
+      if (kind == 1) /* noise, and one hot pixel */
+        *a = at == 130 * WIDTH + 120 ? 50 : *a ? 8 + at % 5 : 0;
+      else if (kind >= 3 && *b > *a)
+        *a = *b;
+    }
+    test_ok (imk_spherelights_add (s, &t.image, error), error);
+    test_image_free (&t);
+    test_image_free (&more);
+  }
+  status = imk_spherelights_finish (s, lights, &found, error);
+  imk_spherelights_free (s);
+  return status;
+}
+
+static void
+missing_and_doubled_highlights_are_named (void)
+{
+  static const char *const words[] = {
+      "Picture 6, counted from 0, shows no highlight",
+      "Picture 6, counted from 0, shows no highlight: its brightest point is 50",
+      NULL, "Picture 6, counted from 0, shows two highlights"};
+
+  for (int k = 0; k < 8; k++) {
+    ImkError error = {.message = ""};
+    ImkStatus status = finish_with (k / 4 ? &ball : NULL, k % 4, &error);
+
+    if (words[k % 4])
+      test_error (status, &error, IMK_ERROR_IMAGE, words[k % 4]);
+    else
+      test_ok (status, &error);
+  }
+}
+
 int
 main (void)
 {
@@ -327,6 +389,8 @@ main (void)
       {"bad pictures and configs are refused",
           bad_pictures_and_configs_are_refused},
       {"reset begins another set", reset_begins_another_set},
+      {"missing and doubled highlights are named",
+          missing_and_doubled_highlights_are_named},
       {NULL},
   };
 
