@@ -177,6 +177,49 @@ check_text (const gchar *text, gsize size, const gchar *name, GError **error)
              : refuse_text (name, error);
 }
 
+/* Returns: whether @key has a number */
+static gboolean
+has_number (const gchar *text, const gchar *key, gdouble *number)
+{
+  g_autofree gchar *value = find_value (text, key);
+  gchar *end = NULL;
+
+  if (!value)
+    return FALSE;
+  *number = g_ascii_strtod (value, &end);
+  return end != value && *end == '\0' && isfinite (*number);
+}
+
+/* Keys of raw data differ from those of the image that was made of it: raw
+ * lines have half as many bytes, or little more, and there are more of them. */
+static gchar *
+find_contradiction (const GstImagingPrm *prm, const gchar *text)
+{
+  const gdouble size = 4.0 * prm->width;
+  gdouble a, b;
+
+  if (has_number (text, "bytes_per_line", &a) && a > 0.75 * size && a != size &&
+      a != 2 * size)
+    return g_strdup_printf (
+        "\"%s\" says bytes_per_line = %.10g and num_rng_bins = %u, of which a "
+        "line has %.0f bytes; num_rng_bins counts.",
+        prm->name, a, prm->width, size);
+  if (has_number (text, "num_lines", &a) && a < prm->height)
+    return g_strdup_printf (
+        "\"%s\" says num_lines = %.10g and num_valid_az = %u (times "
+        "num_patches); num_valid_az counts.",
+        prm->name, a, prm->height);
+  for (guint i = 0; i < 2; i++) {
+    const gchar *key = i ? "ashift" : "rshift", *old = i ? "yshift" : "xshift";
+
+    if (has_number (text, key, &a) && has_number (text, old, &b) && a != b)
+      return g_strdup_printf (
+          "\"%s\" says %s = %.10g and %s = %.10g, its old name; %s counts.",
+          prm->name, key, a, old, b, key);
+  }
+  return NULL;
+}
+
 GstImagingPrm *
 gst_imaging_prm_parse (
     const gchar *text, gsize size, const gchar *name, GError **error)
@@ -198,6 +241,7 @@ gst_imaging_prm_parse (
   }
   if (!read_size (prm, copy, error) || !read_shifts (prm, copy, error))
     return NULL;
+  prm->contradiction = find_contradiction (prm, copy);
   return g_steal_pointer (&prm);
 }
 
@@ -312,5 +356,6 @@ gst_imaging_prm_free (GstImagingPrm *prm)
   g_free (prm->name);
   g_free (prm->slc_file);
   g_free (prm->slc_line);
+  g_free (prm->contradiction);
   g_free (prm);
 }

@@ -43,6 +43,7 @@ typedef enum {
  * @rshift: columns that the image is behind its reference, `rshift` or, as it
  *   was once called, `xshift`; 0 if missing
  * @ashift: lines, `ashift` or `yshift`
+ * @contradiction: (nullable): a sentence about keys that do not agree
  *
  * What the parameter file of an SLC in GMTSAR says: lines of `key = value`, of
  * which the last counts, as programs append to it. Others are not looked at.
@@ -53,6 +54,7 @@ typedef struct {
   guint width, height;
   gdouble prf, fd1;
   gint rshift, ashift;
+  gchar *contradiction;
 } GstImagingPrm;
 
 /**

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingresults.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "gstimagingnumber.h"
 
 #ifdef HAVE_GST_TENSORS
 #define GST_USE_UNSTABLE_API
@@ -178,95 +179,103 @@ gst_imaging_results_get (GstBuffer *buffer, const gchar *element_name)
 
 /* --- text -------------------------------------------------------------- */
 
-/* 15 digits can only do where the 17 that always do end near to 00: half the
- * distance to the next double is at most 11 of the last. */
-static gboolean
-may_be_short (const gchar *digits)
+/* Text that grows. What is appended is written into place: a frame has up to
+ * some 100,000 numbers, and a call of GString for each would cost as much as
+ * they do. */
+typedef struct {
+  gchar *text;
+  gsize size, room;
+} Text;
+
+/* Returns: where @n bytes can be written */
+static gchar *
+text_reserve (Text *self, gsize n)
 {
-  gsize end = strcspn (digits, "e");
-  gint last, before;
-
-  if (end < 3)
-    return TRUE;
-  last = digits[end - 1] - '0';
-  before = digits[digits[end - 2] == '.' ? end - 3 : end - 2] - '0';
-  return before <= 1 || before * 10 + last >= 89;
-}
-
-/* The same in every locale, and the same number when it is read again. */
-static void
-append_number (GString *text, gdouble value)
-{
-  gchar digits[G_ASCII_DTOSTR_BUF_SIZE], fewer[G_ASCII_DTOSTR_BUF_SIZE];
-
-  if (isnan (value)) {
-    g_string_append (text, "nan");
-    return;
+  if (self->size + n > self->room) {
+    self->room = MAX (2 * self->room, self->size + n);
+    self->text = g_realloc (self->text, self->room);
   }
-  if (fabs (value) < 1e15 && value == (gint64) value) {
-    g_string_append_printf (text, "%" G_GINT64_FORMAT, (gint64) value);
-    return;
-  }
-  g_ascii_formatd (digits, sizeof (digits), "%.17g", value);
-  if (may_be_short (digits)) {
-    g_ascii_formatd (fewer, sizeof (fewer), "%.15g", value);
-    if (g_ascii_strtod (fewer, NULL) == value) {
-      g_string_append (text, fewer);
-      return;
-    }
-  }
-  g_string_append (text, digits);
+  return self->text + self->size;
 }
 
 static void
-append_row (
-    GString *text, const GstImagingResult *r, guint row, const gchar *prefix)
+text_append (Text *self, const gchar *text, gsize n)
 {
-  g_string_append (text, prefix);
-  for (guint i = 0; i < r->n_indices; i++)
-    g_string_append_printf (
-        text, ",%" G_GUINT32_FORMAT, r->indices[row * r->n_indices + i]);
-  for (guint f = 0; f < r->n_fields; f++) {
-    gdouble value = r->values[r->by_field ? (gsize) f * r->n_rows + row
-                                          : (gsize) row * r->n_fields + f];
+  memcpy (text_reserve (self, n), text, n);
+  self->size += n;
+}
 
-    g_string_append_c (text, ',');
-    if (g_str_equal (r->units[f], "flags") && value >= G_MININT &&
-        value <= G_MAXINT) /* not so NaN */
-      g_string_append_printf (text, "%d", (gint) value);
-    else
-      append_number (text, value);
+/* An integer, as far as it fits one; the columns of flags. */
+static gdouble
+whole_flags (gdouble value)
+{
+  return value >= G_MININT && value <= G_MAXINT ? (gint) value : value;
+}
+
+static void
+append_row (Text *text, const GstImagingResult *r, guint row,
+    const gboolean *is_flags, const gchar *prefix, gsize prefix_size)
+{
+  gsize first = (gsize) row * r->n_indices;
+  gsize step = r->by_field ? r->n_rows : 1;
+  const gdouble *value =
+      r->values + (r->by_field ? row : (gsize) row * r->n_fields);
+  gchar *at = text_reserve (text,
+      prefix_size +
+          ((gsize) r->n_indices + r->n_fields) * (GST_IMAGING_NUMBER_SIZE + 1) +
+          1);
+
+  memcpy (at, prefix, prefix_size);
+  at += prefix_size;
+  for (guint i = 0; i < r->n_indices; i++) {
+    *at++ = ',';
+    at += gst_imaging_number_print (at, r->indices[first + i]);
   }
-  g_string_append_c (text, '\n');
+  for (guint f = 0; f < r->n_fields; f++, value += step) {
+    *at++ = ',';
+    at += gst_imaging_number_print (
+        at, is_flags[f] ? whole_flags (*value) : *value);
+  }
+  *at++ = '\n';
+  text->size = (gsize) (at - text->text);
+}
+
+gchar *
+gst_imaging_results_csv_header (const GstImagingResult *r)
+{
+  g_autofree gchar *indices = join (r->index_names, r->n_indices);
+  g_autofree gchar *fields = join (r->fields, r->n_fields);
+
+  return g_strdup_printf (
+      "frame,pts,%s%s%s\n", indices, r->n_indices ? "," : "", fields);
 }
 
 GstBuffer *
 gst_imaging_results_to_csv (
     const GstImagingResult *r, GstClockTime pts, gboolean with_header)
 {
-  GString *text =
-      g_string_sized_new (64 + (gsize) r->n_rows * r->n_fields * 20);
-  gchar *prefix =
+  Text text = {NULL, 0, 0};
+  g_autofree gboolean *is_flags = g_new (gboolean, r->n_fields);
+  g_autofree gchar *prefix =
       GST_CLOCK_TIME_IS_VALID (pts)
           ? g_strdup_printf (
                 "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, r->frame, pts)
           : g_strdup_printf ("%" G_GUINT64_FORMAT ",", r->frame);
-  gsize size;
+  gsize prefix_size = strlen (prefix);
 
+  for (guint f = 0; f < r->n_fields; f++)
+    is_flags[f] = g_str_equal (r->units[f], "flags");
+  text_reserve (&text,
+      256 + (gsize) r->n_rows *
+                (prefix_size + 6 * r->n_indices + 19 * (gsize) r->n_fields));
   if (with_header) {
-    gchar *indices = join (r->index_names, r->n_indices);
-    gchar *fields = join (r->fields, r->n_fields);
+    g_autofree gchar *header = gst_imaging_results_csv_header (r);
 
-    g_string_append_printf (
-        text, "frame,pts,%s%s%s\n", indices, r->n_indices ? "," : "", fields);
-    g_free (indices);
-    g_free (fields);
+    text_append (&text, header, strlen (header));
   }
   for (guint row = 0; row < r->n_rows; row++)
-    append_row (text, r, row, prefix);
-  g_free (prefix);
-  size = text->len;
-  return gst_buffer_new_wrapped (g_string_free (text, FALSE), size);
+    append_row (&text, r, row, is_flags, prefix, prefix_size);
+  return gst_buffer_new_wrapped (text.text, text.size);
 }
 
 GstCaps *

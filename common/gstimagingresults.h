@@ -44,6 +44,8 @@ G_BEGIN_DECLS
  * @by_field: all numbers of a field stand together: [n_fields][n_rows]
  * @data: float32, in the layout said
  * @values: (nullable): the same in float64, for text
+ * @values_buffer: (nullable): holds @values, which do not change while somebody
+ *   has it; without it they are valid for the call only
  * @index_names, @n_indices, @indices: integers that tell a row, in text, as
  *   [n_rows][n_indices]
  * @ref_width, @ref_height: pixels
@@ -62,6 +64,7 @@ typedef struct {
   gboolean by_field;
   GstBuffer *data;
   const gdouble *values;
+  GstBuffer *values_buffer;
   const gchar *const *index_names;
   guint n_indices;
   const guint32 *indices;
@@ -106,7 +109,7 @@ const GstStructure *gst_imaging_results_get (
  * @pts: of the frame, in nanoseconds; empty in the text when invalid
  * @with_header: whether the line of names comes first
  *
- * One line a row, "frame,pts,INDICES,FIELDS", numbers with the 15 to 17 digits
+ * One line a row, "frame,pts,INDICES,FIELDS", numbers with the fewest digits
  * that give the same float64 when read and a dot in every locale, NaN as "nan",
  * integers as such.
  *
@@ -115,6 +118,14 @@ const GstStructure *gst_imaging_results_get (
 GST_IMAGING_API
 GstBuffer *gst_imaging_results_to_csv (
     const GstImagingResult *result, GstClockTime pts, gboolean with_header);
+
+/**
+ * gst_imaging_results_csv_header: (skip)
+ *
+ * Returns: (transfer full): the line of names
+ */
+GST_IMAGING_API
+gchar *gst_imaging_results_csv_header (const GstImagingResult *result);
 
 /**
  * gst_imaging_results_tensor_caps: (skip)

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingresultspad.h"
 
+#include <string.h>
+
 #include "gstimaging-private.h"
+#include "gstimagingresultstext.h"
 
 /* All members but the pad belong to the streaming thread. */
 struct _GstImagingResultsPad {
   GstElement *element;
   GstPad *pad;
+  GstImagingResultsText *text;
   gboolean started;
-  gboolean is_text;
+  gboolean is_text;           /* then @text pushes everything */
   const gchar *const *header; /* fields that the last line of names had */
   guint n_header;
   gint relinked; /* atomic: who reads now has not seen that line */
   GstCaps *caps;
-  GstPad *sink; /* whose stream this is */
+  GstCaps *tensor; /* what else the last results could have been */
+  GstPad *sink;    /* whose stream this is */
   gboolean segment_sent;
   gboolean is_discont; /* the next buffer does not continue what was */
   gboolean has_posted; /* that nobody takes the results */
@@ -37,6 +42,7 @@ gst_imaging_results_pad_new (
   self->is_text = TRUE;
   self->sink = gst_object_ref (sink);
   gst_pad_use_fixed_caps (pad);
+  self->text = gst_imaging_results_text_new (pad);
   g_signal_connect (pad, "linked", G_CALLBACK (on_linked), self);
   gst_pad_set_active (pad, TRUE);
   gst_element_add_pad (element, pad); /* takes a reference of its own */
@@ -55,9 +61,11 @@ clear (gpointer data)
   GstImagingResultsPad *self = data;
 
   g_signal_handlers_disconnect_by_data (self->pad, self);
+  gst_imaging_results_text_unref (self->text);
   gst_object_unref (self->pad);
   gst_object_unref (self->sink);
   gst_clear_caps (&self->caps);
+  gst_clear_caps (&self->tensor);
 }
 
 void
@@ -69,6 +77,7 @@ gst_imaging_results_pad_unref (GstImagingResultsPad *self)
 void
 gst_imaging_results_pad_remove (GstImagingResultsPad *self)
 {
+  gst_imaging_results_text_close (self->text);
   gst_pad_set_active (self->pad, FALSE);
   gst_element_remove_pad (self->element, self->pad);
 }
@@ -94,6 +103,16 @@ gst_imaging_results_pad_wants_values (GstImagingResultsPad *self)
   return self->is_text;
 }
 
+/* @event: (transfer full) */
+static void
+send_event (GstImagingResultsPad *self, GstEvent *event)
+{
+  if (self->is_text)
+    gst_imaging_results_text_push_event (self->text, event);
+  else
+    gst_pad_push_event (self->pad, event);
+}
+
 static void
 start_stream (GstImagingResultsPad *self)
 {
@@ -114,7 +133,7 @@ start_stream (GstImagingResultsPad *self)
     gst_event_set_seqnum (event, gst_event_get_seqnum (upstream));
     gst_event_unref (upstream);
   }
-  gst_pad_push_event (self->pad, event);
+  send_event (self, event);
   self->started = TRUE;
 }
 
@@ -131,7 +150,7 @@ send_segment (GstImagingResultsPad *self)
     gst_segment_init (&segment, GST_FORMAT_TIME);
     event = gst_event_new_segment (&segment);
   }
-  gst_pad_push_event (self->pad, event);
+  send_event (self, event);
   self->segment_sent = self->is_discont = TRUE;
 }
 
@@ -163,7 +182,7 @@ negotiate_text (GstImagingResultsPad *self)
       gst_structure_has_name (gst_caps_get_structure (common, 0), "text/csv")) {
     self->caps = gst_caps_new_empty_simple ("text/csv");
     self->is_text = TRUE;
-    gst_pad_push_event (self->pad, gst_event_new_caps (self->caps));
+    send_event (self, gst_event_new_caps (self->caps));
   }
   gst_caps_unref (common);
   return self->caps != NULL;
@@ -184,27 +203,73 @@ choose_caps (GstImagingResultsPad *self, GstCaps *tensor)
   return gst_caps_fixate (common);
 }
 
+/* Who comes late, and every file of many, begins with the line of names. */
+static GstBuffer *
+make_header (const GstImagingResult *result)
+{
+  gchar *text = gst_imaging_results_csv_header (result);
+  GstBuffer *header = gst_buffer_new_wrapped (text, strlen (text));
+
+  GST_BUFFER_FLAG_SET (header, GST_BUFFER_FLAG_HEADER);
+  return header;
+}
+
+static void
+set_stream_header (GstCaps *caps, const GstImagingResult *result)
+{
+  GstBuffer *header = make_header (result);
+  GValue array = G_VALUE_INIT, value = G_VALUE_INIT;
+
+  g_value_init (&array, GST_TYPE_ARRAY);
+  g_value_init (&value, GST_TYPE_BUFFER);
+  gst_value_take_buffer (&value, header);
+  gst_value_array_append_and_take_value (&array, &value);
+  gst_structure_take_value (
+      gst_caps_get_structure (caps, 0), "streamheader", &array);
+}
+
+static gboolean
+has_header (const GstImagingResultsPad *self, const GstImagingResult *result)
+{
+  return self->header == result->fields && self->n_header == result->n_fields;
+}
+
+static void
+set_caps (GstImagingResultsPad *self, GstCaps *caps)
+{
+  gboolean is_text =
+      gst_structure_has_name (gst_caps_get_structure (caps, 0), "text/csv");
+
+  gst_caps_replace (&self->caps, caps);
+  if (self->is_text && !is_text) /* what is text goes first */
+    gst_imaging_results_text_drain (self->text);
+  self->is_text = is_text;
+  send_event (self, gst_event_new_caps (caps));
+}
+
 /* Returns: whether there are caps; what the peer says to them comes with the
  * next push, which sends them again */
 static gboolean
-negotiate (GstImagingResultsPad *self, GstCaps *tensor)
+negotiate (
+    GstImagingResultsPad *self, const GstImagingResult *result, GstCaps *tensor)
 {
   gboolean reconfigure = gst_pad_check_reconfigure (self->pad);
   GstCaps *chosen;
 
   /* The size of the tensor may have changed with the video. */
   if (self->caps && !reconfigure &&
-      (self->is_text || gst_caps_is_equal (self->caps, tensor)))
+      (self->is_text ? has_header (self, result)
+                     : gst_caps_is_equal (self->caps, tensor)))
     return TRUE;
   chosen = choose_caps (self, tensor);
   if (!chosen)
     return FALSE;
-  if (!self->caps || !gst_caps_is_equal (self->caps, chosen)) {
-    gst_caps_replace (&self->caps, chosen);
-    self->is_text =
-        gst_structure_has_name (gst_caps_get_structure (chosen, 0), "text/csv");
-    gst_pad_push_event (self->pad, gst_event_new_caps (chosen));
+  if (gst_structure_has_name (gst_caps_get_structure (chosen, 0), "text/csv")) {
+    chosen = gst_caps_make_writable (chosen);
+    set_stream_header (chosen, result);
   }
+  if (!self->caps || !gst_caps_is_equal (self->caps, chosen))
+    set_caps (self, chosen);
   gst_caps_unref (chosen);
   return TRUE;
 }
@@ -252,13 +317,20 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     start_stream (self);
     if (negotiate_text (self))
       send_segment (self);
-    gst_pad_push_event (self->pad, gst_event_ref (event));
+    /* no frame comes that could tell of an error of the last row */
+    if (gst_imaging_results_text_drain (self->text) ==
+            GST_FLOW_NOT_NEGOTIATED &&
+        self->tensor)
+      refuse (self, self->tensor);
+    send_event (self, gst_event_ref (event));
     break;
   case GST_EVENT_FLUSH_STOP:
     self->segment_sent = FALSE;
+    gst_imaging_results_text_set_flushing (self->text, FALSE);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_FLUSH_START:
+    gst_imaging_results_text_set_flushing (self->text, TRUE);
     gst_pad_push_event (self->pad, gst_event_ref (event));
     break;
   case GST_EVENT_GAP:
@@ -266,15 +338,18 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     start_stream (self);
     if (negotiate_text (self)) {
       send_segment (self);
-      gst_pad_push_event (self->pad, gst_event_ref (event));
+      send_event (self, gst_event_ref (event));
     }
     break;
   case GST_EVENT_CAPS: /* ours are others */
     break;
   default: /* as what applications make */
-    if (GST_EVENT_IS_SERIALIZED (event))
+    if (GST_EVENT_IS_SERIALIZED (event)) {
       start_stream (self);
-    gst_pad_push_event (self->pad, gst_event_ref (event));
+      send_event (self, gst_event_ref (event));
+    } else {
+      gst_pad_push_event (self->pad, gst_event_ref (event));
+    }
     break;
   }
 }
@@ -300,41 +375,50 @@ identify (GstBuffer *buffer, GstBuffer *frame, guint64 number)
   }
 }
 
-static GstBuffer *
-make_buffer (GstImagingResultsPad *self, const GstImagingResult *result,
-    GstBuffer *frame)
+static void
+mark_discont (GstImagingResultsPad *self, GstBuffer *buffer)
 {
-  GstBuffer *buffer;
-
-  if (g_atomic_int_compare_and_exchange (&self->relinked, TRUE, FALSE))
-    self->header = NULL;
-  if (self->is_text) {
-    buffer = gst_imaging_results_to_csv (result, GST_BUFFER_PTS (frame),
-        self->header != result->fields || self->n_header != result->n_fields);
-    self->header = result->fields;
-    self->n_header = result->n_fields;
-  } else {
-    buffer = gst_buffer_copy (result->data);
-  }
-  identify (buffer, frame, result->frame);
   if (self->is_discont)
     GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
   self->is_discont = FALSE;
-  return buffer;
+}
+
+static GstFlowReturn
+push_text (GstImagingResultsPad *self, const GstImagingResult *result,
+    GstBuffer *frame)
+{
+  GstBuffer *header = NULL, *row = gst_buffer_new ();
+
+  identify (row, frame, result->frame);
+  if (!has_header (self, result)) {
+    header = make_header (result);
+    gst_buffer_copy_into (header, row, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
+    self->header = result->fields;
+    self->n_header = result->n_fields;
+  }
+  mark_discont (self, header ? header : row);
+  return gst_imaging_results_text_push (self->text, result, header, row);
 }
 
 static GstFlowReturn
 push (GstImagingResultsPad *self, const GstImagingResult *result,
     GstBuffer *frame, GstCaps *tensor)
 {
+  GstBuffer *buffer;
+
+  if (g_atomic_int_compare_and_exchange (&self->relinked, TRUE, FALSE))
+    self->header = NULL;
   start_stream (self);
-  if (!negotiate (self, tensor))
+  if (!negotiate (self, result, tensor))
     return GST_FLOW_NOT_NEGOTIATED;
   send_segment (self);
   /* The peer may have chosen text since the values were left out. */
-  if (self->is_text && !result->values)
-    return GST_FLOW_OK;
-  return gst_pad_push (self->pad, make_buffer (self, result, frame));
+  if (self->is_text)
+    return result->values ? push_text (self, result, frame) : GST_FLOW_OK;
+  buffer = gst_buffer_copy (result->data);
+  identify (buffer, frame, result->frame);
+  mark_discont (self, buffer);
+  return gst_pad_push (self->pad, buffer);
 }
 
 GstFlowReturn
@@ -352,6 +436,7 @@ gst_imaging_results_pad_push (GstImagingResultsPad *self,
     flow = refuse (self, tensor);
   else
     self->has_posted = FALSE;
+  gst_caps_replace (&self->tensor, tensor);
   gst_caps_unref (tensor);
   return flow;
 }

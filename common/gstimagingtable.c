@@ -5,9 +5,10 @@
 
 struct _GstImagingTable {
   guint width, height;
-  GstAllocator *allocator; /* NULL: plain host memory */
-  GstBufferPool *pool;     /* of float32 */
-  GstMemory *values;       /* float64 */
+  GstAllocator *allocator;    /* NULL: plain host memory */
+  GstBufferPool *pool;        /* of float32 */
+  GstBufferPool *values_pool; /* of float64 */
+  GstBuffer *values;          /* NULL when not wanted; until the next begin */
 
   /* between begin and end */
   GstBuffer *data;
@@ -51,12 +52,12 @@ gst_imaging_table_new (
     self->allocator =
         gst_imaging_allocator_new (context, GST_IMAGING_MEMORY_PINNED, NULL);
   /* the size of a pool's buffers is a guint */
-  if (n_numbers (self) <= G_MAXUINT / sizeof (gfloat)) {
+  if (n_numbers (self) <= G_MAXUINT / sizeof (gdouble)) {
     self->pool = new_pool (self->allocator, n_numbers (self) * sizeof (gfloat));
-    self->values = gst_allocator_alloc (
-        self->allocator, n_numbers (self) * sizeof (gdouble), NULL);
+    self->values_pool =
+        new_pool (self->allocator, n_numbers (self) * sizeof (gdouble));
   }
-  if (self->pool && self->values)
+  if (self->pool && self->values_pool)
     return self;
   imk_error_set (error, IMK_ERROR_MEMORY,
       "There is no memory for results of %u x %u numbers.", width, height);
@@ -69,10 +70,13 @@ gst_imaging_table_free (GstImagingTable *self)
 {
   if (!self)
     return;
+  gst_clear_buffer (&self->values);
   if (self->pool)
     gst_buffer_pool_set_active (self->pool, FALSE);
+  if (self->values_pool)
+    gst_buffer_pool_set_active (self->values_pool, FALSE);
   gst_clear_object (&self->pool);
-  g_clear_pointer (&self->values, gst_memory_unref);
+  gst_clear_object (&self->values_pool);
   gst_clear_object (&self->allocator);
   g_free (self);
 }
@@ -109,14 +113,19 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
   ImkType type = with_values ? IMK_TYPE_F64 : IMK_TYPE_F32;
   ImkStatus status;
 
+  gst_clear_buffer (&self->values);
   if (gst_buffer_pool_acquire_buffer (self->pool, &self->data, NULL) !=
-      GST_FLOW_OK)
+          GST_FLOW_OK ||
+      (with_values && gst_buffer_pool_acquire_buffer (self->values_pool,
+                          &self->values, NULL) != GST_FLOW_OK)) {
+    gst_clear_buffer (&self->data);
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for results of %u x %u numbers.", self->width,
         self->height);
+  }
   self->stream = stream;
   self->target =
-      with_values ? self->values : gst_buffer_peek_memory (self->data, 0);
+      gst_buffer_peek_memory (with_values ? self->values : self->data, 0);
   *image = (ImkImage){
       .width = self->width,
       .height = self->height,
@@ -136,14 +145,14 @@ round_values (GstImagingTable *self)
 {
   GstMapInfo values, data;
 
-  if (!gst_memory_map (self->values, &values, GST_MAP_READ))
+  if (!gst_buffer_map (self->values, &values, GST_MAP_READ))
     return NULL;
   if (gst_buffer_map (self->data, &data, GST_MAP_WRITE)) {
     for (gsize i = 0; i < n_numbers (self); i++)
       ((gfloat *) data.data)[i] = (gfloat) ((gdouble *) values.data)[i];
     gst_buffer_unmap (self->data, &data);
   }
-  gst_memory_unmap (self->values, &values);
+  gst_buffer_unmap (self->values, &values);
   return (const gdouble *) values.data;
 }
 
@@ -151,6 +160,12 @@ GstBuffer *
 gst_imaging_table_end (GstImagingTable *self, const gdouble **values)
 {
   close_target (self);
-  *values = self->target == self->values ? round_values (self) : NULL;
+  *values = self->values ? round_values (self) : NULL;
   return g_steal_pointer (&self->data);
+}
+
+GstBuffer *
+gst_imaging_table_values (GstImagingTable *self)
+{
+  return self->values;
 }

@@ -55,4 +55,13 @@ GST_IMAGING_API
 GstBuffer *gst_imaging_table_end (
     GstImagingTable *self, const gdouble **values);
 
+/**
+ * gst_imaging_table_values: (skip)
+ *
+ * Returns: (transfer none) (nullable): the buffer of the float64 values of the
+ *   last frame: who refs it keeps them for longer
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_table_values (GstImagingTable *self);
+
 G_END_DECLS

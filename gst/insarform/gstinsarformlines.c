@@ -47,6 +47,16 @@ post_summary (GstInsarForm *self, const Means *means)
               means->amplitude, NULL)));
 }
 
+static void
+warn_of_no_data (GstInsarForm *self, const Means *means)
+{
+  if (means->n == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("No cell has data in both images. Is one of them empty, or was the "
+         "secondary resampled to a place beside the reference?"),
+        (NULL));
+}
+
 /* By the busy thread, without the lock: there is an image.
  * Returns: what the pads come to, GST_FLOW_NOT_LINKED when nobody reads */
 static GstFlowReturn
@@ -90,6 +100,7 @@ finish (GstInsarForm *self)
   pair->is_done = pair->is_busy = TRUE;
   g_mutex_unlock (&pair->lock);
   post_summary (self, &means);
+  warn_of_no_data (self, &means);
   flow = push_pictures (self);
   /* before the end, which would be taken for that of a whole run */
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)

@@ -16,6 +16,7 @@
  */
 #include "gstinsarfit.h"
 
+#include "gstimagingsettings.h"
 #include "gstinsarxcorrtext.h"
 
 GST_DEBUG_CATEGORY_STATIC (insarfit_debug);
@@ -27,19 +28,16 @@ GST_DEBUG_CATEGORY_STATIC (insarfit_debug);
 
 #define MAX_TEXT (1 << 30) /* 30 million rows */
 
-enum {
-  PROP_0,
-  PROP_FIT_RANGE,
-  PROP_FIT_AZIMUTH,
-  PROP_FIT_SNR,
-};
+typedef struct {
+  gint range_terms, azimuth_terms;
+  gdouble snr;
+} Settings;
 
 struct _GstInsarFit {
   GstElement parent;
   GstPad *sink, *src;
 
-  gint range_terms, azimuth_terms; /* under the object lock */
-  gdouble snr;
+  GstImagingSettings *settings; /* not owned */
 
   GString *text; /* of the streaming thread */
 };
@@ -56,6 +54,36 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarFit, gst_insar_fit, GST_TYPE_ELEMENT,
         insarfit_debug, "insarfit", 0, "fields through SAR image offsets"))
 GST_ELEMENT_REGISTER_DEFINE (
     insarfit, "insarfit", GST_RANK_NONE, GST_TYPE_INSAR_FIT)
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_INT ("fit-range", NEXT_SET, 0, Settings, range_terms, 1,
+        IMK_INSARXCORR_FIT_MAX_TERMS, "terms",
+        "Terms of the polynomial in range: 1 shift, 2 and stretch along range, "
+        "3 and along azimuth, up to 10 for cubic ones"),
+    GST_IMAGING_INT ("fit-azimuth", NEXT_SET, 0, Settings, azimuth_terms, 1,
+        IMK_INSARXCORR_FIT_MAX_TERMS, "terms",
+        "Terms of the polynomial in azimuth, as fit-range"),
+    GST_IMAGING_DOUBLE ("fit-snr", NEXT_SET, 0, Settings, snr, 0, 100,
+        "percent",
+        "Rows whose correlation, 0 to 100, is above it take part in the fit"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  *(Settings *) data = (Settings){
+      .range_terms = DEFAULT_PROP_FIT_RANGE,
+      .azimuth_terms = DEFAULT_PROP_FIT_AZIMUTH,
+      .snr = DEFAULT_PROP_FIT_SNR,
+  };
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+};
 
 /* --- streaming ----------------------------------------------------------- */
 
@@ -84,45 +112,43 @@ gst_insar_fit_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   return GST_FLOW_ERROR;
 }
 
-/* Returns: FALSE after an error has been posted */
-static gboolean
-fit (GstInsarFit *self, ImkInsarxcorrFit *result)
+/* Returns: (nullable) (transfer full): the fit, which is posted */
+static GstBuffer *
+make_fit (GstInsarFit *self, ImkError *error)
 {
-  gint range_terms, azimuth_terms;
-  ImkStatus status = IMK_ERROR_IMAGE;
-  GArray *points;
-  ImkError error;
-  gdouble snr;
+  const Settings *settings = gst_imaging_settings_now (self->settings);
+  GstBuffer *buffer = NULL;
+  ImkInsarxcorrFit fit;
+  GArray *points = gst_insar_text_parse_rows (
+      self->text->str, self->text->len, settings->snr, error);
 
-  GST_OBJECT_LOCK (self);
-  range_terms = self->range_terms;
-  azimuth_terms = self->azimuth_terms;
-  snr = self->snr;
-  GST_OBJECT_UNLOCK (self);
-
-  points =
-      gst_insar_text_parse_rows (self->text->str, self->text->len, snr, &error);
-  if (points) {
-    status = imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) points->data,
-        points->len, range_terms, azimuth_terms, result, &error);
-    g_array_unref (points);
+  if (!points)
+    return NULL;
+  if (imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) points->data,
+          points->len, settings->range_terms, settings->azimuth_terms, &fit,
+          error) == IMK_OK) {
+    gst_insar_text_post_fit (GST_ELEMENT (self), points, &fit, TRUE);
+    buffer = gst_insar_text_of_fit (&fit);
   }
-  if (status != IMK_OK)
-    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
-  return status == IMK_OK;
+  g_array_unref (points);
+  return buffer;
 }
 
 /* Returns: FALSE after an error has been posted */
 static gboolean
 push_fit (GstInsarFit *self)
 {
-  ImkInsarxcorrFit result;
+  GstBuffer *buffer = NULL;
+  ImkError error;
 
-  if (!fit (self, &result))
-    return FALSE;
-  gst_insar_text_post_fit (GST_ELEMENT (self), &result, TRUE);
-  gst_pad_push (self->src, gst_insar_text_of_fit (&result));
-  return TRUE;
+  if (gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_NEXT_SET,
+          GST_CLOCK_TIME_NONE, &error) == IMK_OK)
+    buffer = make_fit (self, &error);
+  if (buffer)
+    gst_pad_push (self->src, buffer);
+  else
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
+  return buffer != NULL;
 }
 
 /* Of what comes out; filesrc's segment is in bytes. */
@@ -171,63 +197,18 @@ static GstStateChangeReturn
 gst_insar_fit_change_state (GstElement *element, GstStateChange transition)
 {
   GstInsarFit *self = GST_INSAR_FIT (element);
-  GstStateChangeReturn result = GST_ELEMENT_CLASS (gst_insar_fit_parent_class)
-                                    ->change_state (element, transition);
+  GstStateChangeReturn result;
 
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED)
+    gst_imaging_settings_start (self->settings);
+  result = GST_ELEMENT_CLASS (gst_insar_fit_parent_class)
+               ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
     g_string_truncate (self->text, 0);
   return result;
 }
 
 /* --- the object ---------------------------------------------------------- */
-
-static void
-gst_insar_fit_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstInsarFit *self = GST_INSAR_FIT (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FIT_RANGE:
-    self->range_terms = g_value_get_int (value);
-    break;
-  case PROP_FIT_AZIMUTH:
-    self->azimuth_terms = g_value_get_int (value);
-    break;
-  case PROP_FIT_SNR:
-    self->snr = g_value_get_double (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_insar_fit_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstInsarFit *self = GST_INSAR_FIT (object);
-
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FIT_RANGE:
-    g_value_set_int (value, self->range_terms);
-    break;
-  case PROP_FIT_AZIMUTH:
-    g_value_set_int (value, self->azimuth_terms);
-    break;
-  case PROP_FIT_SNR:
-    g_value_set_double (value, self->snr);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
 
 static void
 gst_insar_fit_finalize (GObject *object)
@@ -239,29 +220,13 @@ gst_insar_fit_finalize (GObject *object)
 static void
 gst_insar_fit_class_init (GstInsarFitClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_insar_fit_set_property;
-  object_class->get_property = gst_insar_fit_get_property;
   object_class->finalize = gst_insar_fit_finalize;
   element_class->change_state = gst_insar_fit_change_state;
 
-  g_object_class_install_property (object_class, PROP_FIT_RANGE,
-      g_param_spec_int ("fit-range", "Range terms",
-          "Terms of the polynomial in range: 1 shift, 2 and stretch along "
-          "range, 3 and along azimuth, up to 10 for cubic ones",
-          1, IMK_INSARXCORR_FIT_MAX_TERMS, DEFAULT_PROP_FIT_RANGE, flags));
-  g_object_class_install_property (object_class, PROP_FIT_AZIMUTH,
-      g_param_spec_int ("fit-azimuth", "Azimuth terms",
-          "Terms of the polynomial in azimuth, as fit-range", 1,
-          IMK_INSARXCORR_FIT_MAX_TERMS, DEFAULT_PROP_FIT_AZIMUTH, flags));
-  g_object_class_install_property (object_class, PROP_FIT_SNR,
-      g_param_spec_double ("fit-snr", "Least correlation",
-          "Rows whose correlation, 0 to 100, is above it take part in the fit",
-          0.0, 100.0, DEFAULT_PROP_FIT_SNR, flags));
+  gst_imaging_settings_install (object_class, &table);
 
   gst_element_class_set_static_metadata (element_class, "SAR offset fit",
       "Filter/Analyzer", "Fits a smooth field to offsets in GMTSAR's text",
@@ -274,9 +239,7 @@ static void
 gst_insar_fit_init (GstInsarFit *self)
 {
   self->text = g_string_new (NULL);
-  self->range_terms = DEFAULT_PROP_FIT_RANGE;
-  self->azimuth_terms = DEFAULT_PROP_FIT_AZIMUTH;
-  self->snr = DEFAULT_PROP_FIT_SNR;
+  self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_insar_fit_chain);
   gst_pad_set_event_function (self->sink, gst_insar_fit_event);

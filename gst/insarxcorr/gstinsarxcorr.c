@@ -84,6 +84,7 @@ make_config (GstInsarXcorr *self)
     c.height[s] = self->pair.sides[s].info.height;
   }
   c.type = ref->type;
+  c.min_correlation = gst_insar_settings_min_correlation (&self->open_settings);
   if (self->open_settings.use_shift) {
     c.rshift = sec->rshift;
     c.ashift = sec->ashift;

@@ -39,7 +39,9 @@ struct _GstInsarEnd {
   guint nx, ny;
   gint fit_range, fit_azimuth;
   GArray *points;                   /* ImkInsarxcorrPoint: for the fit */
+  guint64 n_patches, n_outside;     /* without those that the mask leaves out */
   gboolean has_data, is_correlated; /* any patch */
+  gdouble min_correlation;
   gboolean wants_rasters;
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
   guint row;
@@ -105,6 +107,7 @@ forget_patches (GstInsarEnd *self)
 {
   g_array_set_size (self->points, 0);
   self->has_data = self->is_correlated = FALSE;
+  self->n_patches = self->n_outside = 0;
 }
 
 void
@@ -113,6 +116,7 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
 {
   self->nx = config->nx;
   self->ny = config->ny;
+  self->min_correlation = config->min_correlation;
   self->fit_range = fit_range;
   self->fit_azimuth = fit_azimuth;
   self->row = 0;
@@ -193,6 +197,10 @@ keep_point (GstInsarEnd *self, const gdouble *values)
 
   if (!(flags & (IMK_INSARXCORR_INVALID_MASK | IMK_INSARXCORR_LOW)))
     g_array_append_val (self->points, point);
+  if (!(flags & IMK_INSARXCORR_MASKED))
+    self->n_patches++;
+  if (flags & IMK_INSARXCORR_OUTSIDE)
+    self->n_outside++;
   if (!(flags & IMK_INSARXCORR_NO_DATA)) {
     self->has_data = TRUE;
     self->is_correlated |= values[IMK_INSARXCORR_CORRELATION] > 0;
@@ -241,16 +249,40 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
-/* GMTSAR's correlation is one of whole numbers, which images in units of sigma
- * nought do not reach. */
+/* What a user learns from no number: an empty image, one that the shift leads
+ * out of, bytes in another order. */
 static void
-warn_of_small_numbers (GstInsarEnd *self)
+warn_of_images (GstInsarEnd *self)
 {
-  if (self->has_data && !self->is_correlated)
+  if (self->n_patches == 0)
+    return;
+  if (!self->has_data)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("No patch has enough data in both images (min-valid). Is one of them "
+         "empty, or do rshift and ashift lead out of the secondary?"),
+        (NULL));
+  else if (self->n_outside == self->n_patches)
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("All %" G_GUINT64_FORMAT
+         " patches reach beyond an image. See rshift, ashift and the sizes in "
+         "the PRM files.",
+            self->n_patches),
+        (NULL));
+  /* GMTSAR's correlation is one of whole numbers, which images in units of
+   * sigma nought do not reach */
+  else if (!self->is_correlated)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("The correlation of every patch is 0: amplitudes, less their mean, are "
          "below 1, and mode=compat cuts them to whole numbers, as GMTSAR does. "
          "Take mode=precise, or scale the images."),
+        (NULL));
+  else if (self->points->len == 0 && !has_pad (self, FIT))
+    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+        ("None of %" G_GUINT64_FORMAT
+         " patches has a correlation above %.2f (fit-snr). Are these images of "
+         "one scene, with their bytes in one order? A larger search, or rshift "
+         "and ashift, may help.",
+            self->n_patches, self->min_correlation),
         (NULL));
 }
 
@@ -273,7 +305,8 @@ make_fit (GstInsarEnd *self)
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
     return NULL;
   }
-  gst_insar_text_post_fit (self->element, &fit, has_pad (self, FIT));
+  gst_insar_text_post_fit (
+      self->element, self->points, &fit, has_pad (self, FIT));
   return gst_insar_text_of_fit (&fit);
 }
 
@@ -293,8 +326,8 @@ gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
   GstBuffer *buffers[N_PADS] = {NULL};
 
   if (complete) {
-    warn_of_small_numbers (self);
     buffers[FIT] = make_fit (self);
+    warn_of_images (self);
     buffers[RASTERS] = take_rasters (self);
   }
   gst_insar_end_start (self);

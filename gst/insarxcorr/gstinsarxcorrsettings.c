@@ -23,7 +23,9 @@
 #define DEFAULT_PROP_MEMORY_LIMIT 0
 #define DEFAULT_PROP_FIT_RANGE 3
 #define DEFAULT_PROP_FIT_AZIMUTH 3
-#define DEFAULT_PROP_FIT_SNR 18.0
+/* GMTSAR's 18, but not one that somebody sets: with mode=precise the default is
+ * what is significant */
+#define DEFAULT_PROP_FIT_SNR (18.0 + 1e-9)
 
 enum {
   PROP_NX = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
@@ -153,6 +155,17 @@ gst_insar_settings_copy (const GstInsarSettings *self)
   copy.gross_offsets_location = g_strdup (self->gross_offsets_location);
   copy.cuda_devices = g_strdup (self->cuda_devices);
   return copy;
+}
+
+gdouble
+gst_insar_settings_min_correlation (const GstInsarSettings *self)
+{
+  const ImkInsarxcorrConfig *c = &self->config;
+
+  return c->mode == IMK_INSARXCORR_PRECISE &&
+                 c->min_correlation == DEFAULT_PROP_FIT_SNR
+             ? IMK_INSARXCORR_SIGNIFICANT
+             : c->min_correlation;
 }
 
 void
@@ -455,8 +468,10 @@ install_fit (GObjectClass *klass, GParamFlags flags)
   g_object_class_install_property (klass, PROP_FIT_SNR,
       g_param_spec_double ("fit-snr", "Least correlation",
           "Patches whose correlation, 0 to 100, is above it take part in the "
-          "fit; the others are flagged",
-          0.0, 100.0, DEFAULT_PROP_FIT_SNR, flags));
+          "fit; the others are flagged. -1: auto, what one patch of noise in "
+          "100 reaches, from the sizes of template and search. The default is "
+          "18 with mode=compat, as GMTSAR's, and auto with mode=precise",
+          -1.0, 100.0, DEFAULT_PROP_FIT_SNR, flags));
 }
 
 void

@@ -30,6 +30,9 @@ gboolean gst_insar_settings_set (
 gboolean gst_insar_settings_get (
     const GstInsarSettings *self, guint id, GValue *value);
 
+/* Returns: fit-snr as the kernel takes it; its default depends on the mode */
+gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
+
 /* @others: (element-type gint): the GPUs beside that of the engine, of which
  *   the kernel takes as many as it can */
 void gst_insar_settings_take_devices (

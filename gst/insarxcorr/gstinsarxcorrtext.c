@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "insarxcorr/insarxcorr-misfit.h"
+
 #include "files/gstimagingfile.h"
 
 /* Pixels: images that are coherent at all are within a fraction of one. */
-#define MAX_RMS 1.0
+#define MAX_RMS 0.5
 
 /* "%6.3f" with a dot in every locale. */
 static void
@@ -109,7 +111,7 @@ gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
 }
 
 static GstStructure *
-describe_fit (const ImkInsarxcorrFit *fit)
+describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2])
 {
   const ImkInsarxcorrTrend *r = &fit->range, *a = &fit->azimuth;
 
@@ -118,16 +120,17 @@ describe_fit (const ImkInsarxcorrFit *fit)
       G_TYPE_DOUBLE, r->stretch, "a-stretch-r", G_TYPE_DOUBLE, r->a_stretch,
       "rms-r", G_TYPE_DOUBLE, r->rms, "shift-a", G_TYPE_DOUBLE, a->shift,
       "stretch-a", G_TYPE_DOUBLE, a->stretch, "a-stretch-a", G_TYPE_DOUBLE,
-      a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, NULL);
+      a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, "misfit-r", G_TYPE_DOUBLE,
+      misfits[0].rms, "misfit-a", G_TYPE_DOUBLE, misfits[1].rms, "x-least",
+      G_TYPE_DOUBLE, fit->x_least, "x-most", G_TYPE_DOUBLE, fit->x_most,
+      "y-least", G_TYPE_DOUBLE, fit->y_least, "y-most", G_TYPE_DOUBLE,
+      fit->y_most, NULL);
 }
 
-void
-gst_insar_text_post_fit (
-    GstElement *element, const ImkInsarxcorrFit *fit, gboolean is_wanted)
+static void
+warn_of_scatter (GstElement *element, const ImkInsarxcorrFit *fit)
 {
-  gst_element_post_message (element,
-      gst_message_new_element (GST_OBJECT (element), describe_fit (fit)));
-  if (is_wanted && MAX (fit->range.rms, fit->azimuth.rms) > MAX_RMS)
+  if (MAX (fit->range.rms, fit->azimuth.rms) > MAX_RMS)
     GST_ELEMENT_WARNING (element, STREAM, FAILED,
         ("The offsets do not agree: %" G_GUINT64_FORMAT
          " of them lie %.1f columns and %.1f lines (rms) from their fit, and "
@@ -135,4 +138,37 @@ gst_insar_text_post_fit (
          "scene? A larger search, or rshift and ashift, may help.",
             (guint64) fit->n_points, fit->range.rms, fit->azimuth.rms),
         (NULL));
+}
+
+static void
+warn_of_misfit (GstElement *element, const ImkInsarxcorrMisfit *misfit,
+    const gchar *axis, const gchar *unit)
+{
+  if (misfit->is_local || misfit->is_wide)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The fit in %s leaves residuals that are alike beside each other: "
+         "%.2f %s around column %.0f of line %.0f, %.2f rms in all. The "
+         "interferogram loses coherence there. Terrain or motion may be the "
+         "cause; more terms (fit-%s up to 10) follow what is smooth.",
+            axis, misfit->worst, unit, misfit->worst_x, misfit->worst_y,
+            misfit->rms, axis),
+        (NULL));
+}
+
+void
+gst_insar_text_post_fit (GstElement *element, const GArray *points,
+    const ImkInsarxcorrFit *fit, gboolean is_wanted)
+{
+  ImkInsarxcorrMisfit misfits[2] = {{0}};
+
+  imk_insarxcorr_misfit ((const ImkInsarxcorrPoint *) points->data, points->len,
+      fit, &misfits[0], &misfits[1], NULL);
+  gst_element_post_message (
+      element, gst_message_new_element (
+                   GST_OBJECT (element), describe_fit (fit, misfits)));
+  if (!is_wanted)
+    return;
+  warn_of_scatter (element, fit);
+  warn_of_misfit (element, &misfits[0], "range", "columns");
+  warn_of_misfit (element, &misfits[1], "azimuth", "lines");
 }

@@ -21,10 +21,12 @@ GArray *gst_insar_text_parse_rows (
 /* Returns: (transfer full): the eight PRM lines of @fit */
 GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
 
-/* Posts the message "insarxcorr-fit": n-points (guint64), and of range (r) and
- * azimuth (a) shift, stretch, a-stretch, rms (gdouble), as shift-r.
- * @is_wanted: somebody gets the fit, who is warned of one that is none */
-void gst_insar_text_post_fit (
-    GstElement *element, const ImkInsarxcorrFit *fit, gboolean is_wanted);
+/* Posts the message "insarxcorr-fit": n-points (guint64); of range (r) and
+ * azimuth (a) shift, stretch, a-stretch, rms, misfit (gdouble), as shift-r; and
+ * x-least, x-most, y-least, y-most of the points (gdouble).
+ * @points: the ImkInsarxcorrPoint of @fit; @is_wanted: somebody gets the fit,
+ * who is warned of a bad one */
+void gst_insar_text_post_fit (GstElement *element, const GArray *points,
+    const ImkInsarxcorrFit *fit, gboolean is_wanted);
 
 G_END_DECLS

@@ -30,6 +30,8 @@ typedef struct {
   guint changes;  /* of the settings in force */
   ImkOctbscanConfig config;
   Scaling scaling;
+  gboolean auto_range; /* @config has its ends, or looks for them */
+  guint auto_serial;
   guint average_bscans;
   GstPad *pads[N_OUTPUTS];
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
@@ -42,13 +44,17 @@ struct _GstOctBscan {
   GstImagingEngine *engine;
 
   GstImagingSettings *settings;
-  GstClockTime latency; /* likewise; of gathering lines */
+  GstClockTime latency; /* under the object lock; of gathering lines */
   GstClockTime period;  /* likewise; from B-scan to B-scan */
   GstClockTime wait;    /* likewise; of a mean for the last of its B-scans */
 
   /* of the streaming thread */
   Settings *now;   /* in force, from buffer to buffer; with the frames locked */
   guint n_changes; /* of these */
+  /* range=auto, under the object lock: the mean of so many B-scans' ends, as in
+   * ImkOctbscanJob; the serial counts changes */
+  guint auto_n, auto_serial;
+  gfloat auto_ends[4];
   gboolean must_configure;
   ImkOctbscan *next_kernel; /* (nullable): made for settings that come next */
   ImkBackend next_backend;
@@ -112,7 +118,8 @@ typedef struct {
   gboolean to_host; /* images are in page-locked memory, to be copied to */
   gboolean may_go_anywhere; /* not what is on a device: that is the first's */
   gboolean lost;
-  guint n_bad; /* A-scans that are black: a sample is not a number */
+  gfloat *ends; /* (nullable): [n][4], where they are found in the B-scans */
+  guint n_bad;  /* A-scans that are black: a sample is not a number */
   guint first_camera;
   GstClockTime entered;
 } GstOctBscanWork;
@@ -244,6 +251,25 @@ void gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms);
 
 /* The pads are not kept any longer. */
 void gst_oct_bscan_forget_terms (GstOctBscan *self);
+
+/* B-scans whose ends range=auto takes a mean of. */
+enum { GST_OCT_BSCAN_AUTO = 8 };
+
+/* The ends of range=auto are sought anew. Any thread. */
+void gst_oct_bscan_reset_range (GstOctBscan *self);
+
+/* Room for the ends of a new work, where they are not known. */
+void gst_oct_bscan_need_ends (GstOctBscanWork *work);
+
+/* Whether range=auto still looks for its ends. */
+gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
+
+/* What a work has found becomes a part of them. Any one thread. */
+void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
+
+/* Attaches to image @k of @work what its samples are. */
+void gst_oct_bscan_describe_image (
+    const GstOctBscanWork *work, guint output, guint k, GstBuffer *image);
 
 /* In the statistics. Any one thread. */
 void gst_oct_bscan_count (

@@ -293,6 +293,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
     return FALSE;
   }
   take_settings (self, gst_imaging_settings_copy_now (self->settings));
+  gst_oct_bscan_reset_range (self);
   begin_turns (self);
   if (!configure (self))
     return FALSE;
@@ -358,6 +359,9 @@ gst_oct_bscan_apply_settings (
   if (self->has_caps && groups & (PLAN | TURN))
     gst_oct_bscan_show_mean (self);
   take_settings (self, next);
+  if (groups & PLAN || (before && ((const Settings *) before)->config.range !=
+                                      IMK_OCTBSCAN_RANGE_AUTO))
+    gst_oct_bscan_reset_range (self);
   if (groups & TURN)
     begin_turns (self);
   self->must_configure |= (groups & PLAN) != 0;
@@ -561,6 +565,7 @@ start (GstOctBscan *self)
   gst_video_info_init (&self->lines);
   gst_imaging_settings_start (self->settings);
   take_settings (self, gst_imaging_settings_copy (self->settings));
+  gst_oct_bscan_reset_range (self);
   gst_oct_bscan_enface_reset (self->enface);
   reset_flows (self);
   GST_OBJECT_LOCK (self);
@@ -616,13 +621,43 @@ gst_oct_bscan_change_state (GstElement *element, GstStateChange change)
 
 /* --- properties ---------------------------------------------------------- */
 
+static const gchar *const ends[] = {
+    "range-min", "range-max", "linear-min", "linear-max", NULL};
+
+/* Whoever sets an end of the range means a fixed one. */
+static void
+set_with_range (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  const GstStructure *s = g_value_get_boxed (value);
+  GValue whole = G_VALUE_INIT;
+  gboolean has_end = FALSE;
+
+  for (const gchar *const *name = ends; s && *name; name++)
+    has_end |= gst_structure_has_field (s, *name);
+  g_value_init (&whole, GST_TYPE_STRUCTURE);
+  g_value_copy (value, &whole);
+  if (has_end && !gst_structure_has_field (s, "range"))
+    gst_structure_set (
+        g_value_get_boxed (&whole), "range", G_TYPE_STRING, "fixed", NULL);
+  gst_imaging_settings_set_property (object, id, &whole, pspec);
+  g_value_unset (&whole);
+}
+
 static void
 gst_oct_bscan_set_property (
     GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-  if (!gst_imaging_engine_set_property (
+  if (gst_imaging_engine_set_property (
           GST_OCT_BSCAN (object)->engine, id, value))
-    gst_imaging_settings_set_property (object, id, value, pspec);
+    return;
+  if (g_str_equal (pspec->name, "settings")) {
+    set_with_range (object, id, value, pspec);
+    return;
+  }
+  gst_imaging_settings_set_property (object, id, value, pspec);
+  if (g_strv_contains (ends, pspec->name))
+    g_object_set (object, "range", IMK_OCTBSCAN_RANGE_FIXED, NULL);
 }
 
 static void

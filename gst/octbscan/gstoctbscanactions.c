@@ -235,6 +235,12 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
    */
   install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
   /**
+   * GstOctBscan::reset-range:
+   *
+   * range=auto finds its ends anew, in the next 8 B-scans.
+   */
+  install (klass, "reset-range", gst_oct_bscan_reset_range, G_TYPE_NONE, 0);
+  /**
    * GstOctBscan::save-calibration:
    * @location: an .ini file
    *

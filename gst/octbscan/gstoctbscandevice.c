@@ -29,7 +29,7 @@ typedef struct {
   gboolean is_alone, is_launched;
   gboolean is_try; /* what is wide is to be done again */
   /* of each job, as the CPU and the device reach it; behind them how many
-   * A-scans it does not have */
+   * A-scans it does not have, and 4 floats, its ends */
   guint32 *wide, *said;
   Places places[N_PLANES];
   GstOctBscanWork **works;
@@ -70,7 +70,7 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
   if (status == IMK_OK)
-    status = self->device->alloc_pinned (2 * self->max_jobs * sizeof (*b->wide),
+    status = self->device->alloc_pinned (6 * self->max_jobs * sizeof (*b->wide),
         &wide, (gpointer *) &b->said, error);
   if (status == IMK_OK)
     b->wide = wide;
@@ -538,6 +538,8 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   b->jobs[at].wide = b->is_try ? &b->said[at] : NULL;
   b->jobs[at].n_bad = &b->said[self->max_jobs + at];
   b->wide[self->max_jobs + at] = 0;
+  if (w->ends)
+    b->jobs[at].ends = (gfloat *) &b->said[2 * self->max_jobs + 4 * at];
 }
 
 static ImkStatus
@@ -654,13 +656,19 @@ wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
   return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
+/* What the device has said of its B-scans. */
 static void
-note_bad (GstOctBscanDevice *self, Batch *b)
+note_words (GstOctBscanDevice *self, Batch *b)
 {
   for (guint i = 0; i < b->n; i++)
-    for (guint k = 0; k < b->works[i]->n; k++)
-      b->works[i]->n_bad +=
-          b->wide[self->max_jobs + b->places[IN].planes[i].at + k];
+    for (guint k = 0; k < b->works[i]->n; k++) {
+      guint at = b->places[IN].planes[i].at + k;
+
+      b->works[i]->n_bad += b->wide[self->max_jobs + at];
+      if (b->works[i]->ends)
+        memcpy (b->works[i]->ends + 4 * k,
+            &b->wide[2 * self->max_jobs + 4 * at], 4 * sizeof (gfloat));
+    }
 }
 
 ImkStatus
@@ -674,7 +682,7 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   if (is_current)
     status = wait_for_images (self, batch, error);
   if (status == IMK_OK)
-    note_bad (self, batch);
+    note_words (self, batch);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)

@@ -104,6 +104,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
   w->terms = gst_oct_bscan_get_terms (self);
+  gst_oct_bscan_need_ends (w);
   w->backward = w->terms->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, w->terms->average_bscans);
   self->n_bscans += n;
@@ -128,6 +129,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   gst_clear_buffer (&w->in);
   gst_clear_buffer (&w->like);
   gst_oct_bscan_terms_unref (w->terms);
+  g_free (w->ends);
   g_free (w);
 }
 
@@ -196,6 +198,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
     job.n_bad = &n_bad;
+    job.ends = w->ends ? w->ends + 4 * k : NULL;
     status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
     w->n_bad += n_bad;
   }
@@ -391,6 +394,7 @@ static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
 {
   g_autoptr (GstBuffer) row = g_steal_pointer (&w->out[ENFACE]);
+  ImkOctbscanConfig config;
   GstEvent *gap = NULL;
   ImkError error;
   gboolean full;
@@ -414,8 +418,13 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     gst_pad_push_event (w->terms->pads[ENFACE], gap);
   if (!full)
     return GST_FLOW_OK;
+  config = w->terms->config;
+  if (w->terms->auto_range) { /* of this image */
+    config.range = IMK_OCTBSCAN_RANGE_AUTO;
+    config.auto_bscans = 0;
+  }
   w->out[ENFACE] = gst_oct_bscan_enface_image (self->enface, &w->terms->volume,
-      &w->terms->config, w->terms->scaling == SCALING_DB, row, &error);
+      &config, w->terms->scaling == SCALING_DB, row, &error);
   return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
 }
 
@@ -446,6 +455,7 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i]) {
+      gst_oct_bscan_describe_image (w, i, 0, w->out[i]);
       gst_oct_bscan_mark (self, i, w->out[i]);
       flow = gst_oct_bscan_combine (self, w->terms->pads[i],
           gst_pad_push (w->terms->pads[i], g_steal_pointer (&w->out[i])));
@@ -482,6 +492,8 @@ count_bad (GstOctBscan *self, const GstOctBscanWork *w)
 void
 gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
 {
+  if (!lost)
+    gst_oct_bscan_note_ends (self, w);
   if (!lost && w->n_bad > 0)
     count_bad (self, w);
   for (guint k = 0; k < w->n; k++)
@@ -726,6 +738,7 @@ static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
   gboolean is_first = !self->has_shown && w->has_images;
+  gboolean is_settling = w->terms->config.range == IMK_OCTBSCAN_RANGE_AUTO;
   GstFlowReturn flow;
   ImkStatus status;
   ImkError error;
@@ -739,8 +752,12 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK)
     return process_without_device (self, w, status, &error);
+  /* the next one needs what is found in this one */
+  is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {
     flow = gst_oct_bscan_queue_push (self->queue, w);
+    if (is_settling)
+      gst_oct_bscan_drain (self);
     if (flow == GST_FLOW_OK && is_first)
       show_first (self);
     return flow;
@@ -793,6 +810,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
   w->terms = gst_oct_bscan_get_terms (self);
+  gst_oct_bscan_need_ends (w);
   w->has_images = TRUE;
   w->pts = self->mean_pts;
   w->dts = self->mean_dts;

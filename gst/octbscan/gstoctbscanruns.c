@@ -26,7 +26,8 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
   gboolean each_alone;
 
   if (self->lines.height <= self->bscan.height || !self->queue ||
-      !self->host_images || !memory || gst_imaging_memory_is_on_device (memory))
+      !self->host_images || !memory || gst_oct_bscan_is_settling (self) ||
+      gst_imaging_memory_is_on_device (memory))
     return 1;
   GST_OBJECT_LOCK (self);
   each_alone = self->now->average_bscans > 1 || self->outputs[COMPLEX].pad ||
@@ -64,6 +65,7 @@ image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
   GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
+  gst_oct_bscan_describe_image (w, output, k, image);
   return image;
 }
 

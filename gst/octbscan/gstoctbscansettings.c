@@ -127,6 +127,10 @@ static const GEnumValue range_values[] = {
     {IMK_OCTBSCAN_RANGE_MINMAX,
         "The least to the largest of each B-scan, as the thesis; flickers",
         "minmax"},
+    {IMK_OCTBSCAN_RANGE_AUTO,
+        "Percentiles 30 and 99.9 (99.7 of the linear image), the mean over the "
+        "first 8 B-scans, held; the action reset-range begins anew",
+        "auto"},
     {0, NULL, NULL},
 };
 
@@ -344,10 +348,20 @@ static const GstImagingSetting settings[] = {
         "GstOctBscanRange", range_values, "What is black and what is white"),
     GST_IMAGING_DOUBLE ("range-min", LIVE, 0, Settings, config.range_min, -200,
         300, "dB",
-        "dB of black for range=fixed; 0 dB is a fringe with an amplitude of "
-        "one count. Of the linear image its intensity"),
+        "Black of dB images for range=fixed, which setting it switches to; 0 dB "
+        "is a fringe with an amplitude of one count"),
     GST_IMAGING_DOUBLE ("range-max", LIVE, 0, Settings, config.range_max, -200,
-        300, "dB", "dB of white for range=fixed, as range-min"),
+        300, "dB",
+        "White of dB images for range=fixed, which setting it switches to"),
+    GST_IMAGING_DOUBLE ("linear-min", LIVE, 0, Settings, config.linear_min, 0,
+        1e30, "counts^2",
+        "Intensity that is black in linear images (pad linear, scaling=linear) "
+        "for range=fixed, which setting it switches to; 1 is a fringe with an "
+        "amplitude of one count"),
+    GST_IMAGING_DOUBLE ("linear-max", LIVE, 0, Settings, config.linear_max, 0,
+        1e30, "counts^2",
+        "Intensity that is white in linear images for range=fixed, which "
+        "setting it switches to"),
     GST_IMAGING_DOUBLE ("percent-min", LIVE, 0, Settings, config.percent_min, 0,
         100, "%", "Percentile that is black for range=percentile"),
     GST_IMAGING_DOUBLE ("percent-max", LIVE, 0, Settings, config.percent_max, 0,
@@ -363,6 +377,7 @@ init_settings (gpointer data)
   s->bscans_per_volume = 240;
   s->max_in_flight = 3;
   imk_octbscan_config_init (&s->config);
+  s->config.range = IMK_OCTBSCAN_RANGE_AUTO;
 }
 
 const GstImagingSettingsTable gst_oct_bscan_settings_table = {

@@ -15,6 +15,8 @@ terms_copy (const GstOctBscanTerms *from)
       .changes = from->changes,
       .config = from->config,
       .scaling = from->scaling,
+      .auto_range = from->auto_range,
+      .auto_serial = from->auto_serial,
       .average_bscans = from->average_bscans,
       .volume = from->volume,
   };
@@ -47,6 +49,7 @@ static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
 {
   if (!terms || terms->changes != self->n_changes ||
+      terms->auto_serial != self->auto_serial ||
       terms->config.history != self->history)
     return FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
@@ -63,6 +66,26 @@ take_formats (const GstOctBscan *self, GstOctBscanTerms *terms)
   terms->volume = self->outputs[ENFACE].volume;
 }
 
+/* Ends that have been found are as good as any that are set. */
+static void
+take_range (const GstOctBscan *self, GstOctBscanTerms *terms)
+{
+  ImkOctbscanConfig *c = &terms->config;
+
+  terms->auto_range = c->range == IMK_OCTBSCAN_RANGE_AUTO;
+  if (!terms->auto_range)
+    return;
+  c->auto_bscans = self->auto_n;
+  if (self->auto_n >= GST_OCT_BSCAN_AUTO)
+    c->range = IMK_OCTBSCAN_RANGE_FIXED;
+  if (self->auto_n == 0)
+    return;
+  c->range_min = self->auto_ends[0];
+  c->range_max = self->auto_ends[1];
+  c->linear_min = self->auto_ends[2];
+  c->linear_max = self->auto_ends[3];
+}
+
 /* Call with the frames and the object locked. */
 static GstOctBscanTerms *
 terms_new (const GstOctBscan *self)
@@ -71,11 +94,13 @@ terms_new (const GstOctBscan *self)
       .changes = self->n_changes,
       .config = self->now->config,
       .scaling = self->now->scaling,
+      .auto_serial = self->auto_serial,
       .average_bscans = self->now->average_bscans,
   };
 
   now.config.history = self->history;
   now.config.averages_bscans = self->now->average_bscans > 1;
+  take_range (self, &now);
   for (guint i = 0; i < N_OUTPUTS; i++)
     now.pads[i] = self->outputs[i].pad;
   take_formats (self, &now);

@@ -124,20 +124,15 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
   gst_imaging_metadata_pass (self->last, buffer, TRUE);
 }
 
-/* Before a picture: a kernel that follows the properties. */
+/* Before a picture, or without one: a kernel that follows the properties. */
 static ImkStatus
-prepare (GstPhotoStereo *self, ImkError *error)
+prepare (GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
   ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
-  gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
 
-  if (status == IMK_OK)
-    status = gst_photo_stereo_enter_device (self, error);
-  if (status != IMK_OK)
-    return status;
-  status = gst_photo_stereo_follow_settings (self, error);
-  gst_photo_stereo_leave_device (self, on_cuda);
-  return status;
+  return status == IMK_OK
+             ? gst_photo_stereo_follow_settings (self, buffer, error)
+             : status;
 }
 
 static GstFlowReturn
@@ -165,14 +160,15 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
-  status = prepare (self, &error);
+  status = prepare (self, buffer, &error);
   if (status == IMK_OK)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
   if (status == IMK_OK) {
     note_time (self, buffer);
     flow = gst_photo_stereo_look_at_set (self);
     gst_imaging_engine_count_frame (self->engine, entered);
-  } else {
+    self->warned_of_place = FALSE;
+  } else if (!gst_photo_stereo_leave_out (self, status, &error)) {
     gst_imaging_engine_post_error (self->engine, status, &error);
     flow = GST_FLOW_ERROR;
   }
@@ -239,7 +235,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_imaging_outputs_event (self->outputs, event);
     break;
   case GST_EVENT_GAP: /* a sink may have to preroll with it */
-    if (self->caps && prepare (self, &error) == IMK_OK)
+    if (self->caps && prepare (self, NULL, &error) == IMK_OK)
       gst_photo_stereo_negotiate (self);
     gst_imaging_outputs_event (self->outputs, event);
     break;
@@ -340,6 +336,7 @@ reset (GstPhotoStereo *self)
   gst_imaging_outputs_reset (self->outputs);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
+  self->is_changed = self->warned_of_place = FALSE;
   self->first_pts = GST_CLOCK_TIME_NONE;
   gst_clear_buffer (&self->last);
 }
@@ -347,13 +344,14 @@ reset (GstPhotoStereo *self)
 static gboolean
 choose_devices (GstPhotoStereo *self)
 {
-  g_autofree gchar *list = NULL;
+  GstPhotoStereoSettings *wanted = gst_imaging_settings_copy (self->settings);
+  gboolean ok;
   GArray *others;
 
-  GST_OBJECT_LOCK (self);
-  list = g_strdup (self->settings.cuda_devices);
-  GST_OBJECT_UNLOCK (self);
-  if (!gst_imaging_engine_choose_devices (self->engine, list, &others))
+  ok = gst_imaging_engine_choose_devices (
+      self->engine, wanted->cuda_devices, &others);
+  gst_imaging_settings_free_copy (self->settings, wanted);
+  if (!ok)
     return FALSE;
   g_array_unref (self->others);
   self->others = others;
@@ -410,41 +408,12 @@ gst_photo_stereo_set_context (GstElement *element, GstContext *context)
 /* --- GObject ------------------------------------------------------------- */
 
 static void
-gst_photo_stereo_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstPhotoStereo *self = GST_PHOTO_STEREO (object);
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_photo_stereo_settings_set (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
-gst_photo_stereo_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstPhotoStereo *self = GST_PHOTO_STEREO (object);
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (object);
-  if (!gst_photo_stereo_settings_get (&self->settings, id, value))
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-  GST_OBJECT_UNLOCK (object);
-}
-
-static void
 gst_photo_stereo_finalize (GObject *object)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
   gst_imaging_outputs_free (self->outputs);
   gst_clear_buffer (&self->last);
-  gst_photo_stereo_settings_clear (&self->settings);
   g_array_unref (self->held);
   g_array_unref (self->others);
   gst_imaging_engine_free (self->engine);
@@ -458,11 +427,8 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_photo_stereo_set_property;
-  object_class->get_property = gst_photo_stereo_get_property;
   object_class->finalize = gst_photo_stereo_finalize;
-  gst_imaging_engine_install_properties (object_class);
-  gst_photo_stereo_settings_install (object_class);
+  gst_imaging_settings_install (object_class, &gst_photo_stereo_table);
 
   /**
    * GstPhotoStereo::finish-set:
@@ -502,8 +468,9 @@ gst_photo_stereo_init (GstPhotoStereo *self)
       .prefers_cuda = gst_photo_stereo_prefers_cuda,
   };
 
-  gst_photo_stereo_settings_init (&self->settings);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings = gst_imaging_settings_new (
+      GST_ELEMENT (self), &gst_photo_stereo_table, self->engine);
   self->outputs =
       gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));

@@ -16,31 +16,98 @@ read_text (const gchar *property, const gchar *location, gchar **text,
                      error, IMK_ERROR_FILE, "%s: %s", property, why->message);
 }
 
-ImkStatus
-gst_photo_stereo_load_lights (const gchar *location,
-    const gchar *intensities_location, ImkPhotostereoLights *lights,
-    ImkError *error)
+gpointer
+gst_photo_stereo_load_lights (const gchar *location, ImkError *error)
 {
   g_autofree gchar *text = NULL;
-  g_autofree gchar *intensities = NULL;
   g_autofree gchar *name = gst_imaging_file_name (location);
+  ImkPhotostereoLights *lights = g_new0 (ImkPhotostereoLights, 1);
   gsize size;
-  ImkStatus status =
-      read_text ("lights-location", location, &text, &size, error);
 
-  if (status == IMK_OK)
-    status = imk_photostereo_lights_parse (text, size, name, lights, error);
-  if (status != IMK_OK || !intensities_location)
-    return status;
-  g_free (name);
-  name = gst_imaging_file_name (intensities_location);
-  status = read_text (
-      "intensities-location", intensities_location, &intensities, &size, error);
-  if (status == IMK_OK)
+  if (read_text ("lights-location", location, &text, &size, error) == IMK_OK &&
+      imk_photostereo_lights_parse (text, size, name, lights, error) == IMK_OK)
+    return lights;
+  g_free (lights);
+  return NULL;
+}
+
+void
+gst_photo_stereo_free_lights (gpointer lights)
+{
+  imk_photostereo_lights_clear (lights);
+  g_free (lights);
+}
+
+gpointer
+gst_photo_stereo_load_intensities (const gchar *location, ImkError *error)
+{
+  gchar *text;
+  gsize size;
+
+  if (read_text ("intensities-location", location, &text, &size, error) !=
+      IMK_OK)
+    return NULL;
+  return g_bytes_new_take (text, size);
+}
+
+static gpointer
+load_npy (const gchar *property, const gchar *location, ImkError *error)
+{
+  g_autoptr (GError) why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+
+  if (!npy)
+    imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
+  return npy;
+}
+
+gpointer
+gst_photo_stereo_load_dark (const gchar *location, ImkError *error)
+{
+  return load_npy ("dark-location", location, error);
+}
+
+gpointer
+gst_photo_stereo_load_white (const gchar *location, ImkError *error)
+{
+  return load_npy ("white-location", location, error);
+}
+
+gpointer
+gst_photo_stereo_load_mask (const gchar *location, ImkError *error)
+{
+  return load_npy ("mask-location", location, error);
+}
+
+ImkStatus
+gst_photo_stereo_join_lights (const GstImagingFile *lights,
+    const GstImagingFile *intensities, ImkPhotostereoLights *joined,
+    ImkError *error)
+{
+  const ImkPhotostereoLights *from = lights->data;
+  gsize bytes = from->n * sizeof (*from->lights);
+  g_autofree gchar *name = NULL;
+  ImkPhotostereoLights to = *from;
+  ImkStatus status = IMK_OK;
+
+  to.lights = malloc (bytes); /* imk_photostereo_lights_clear () frees it */
+  if (!to.lights)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for %u lights.", from->n);
+  memcpy (to.lights, from->lights, bytes);
+  if (intensities) {
+    gsize size;
+    const gchar *text = g_bytes_get_data (intensities->data, &size);
+
+    name = gst_imaging_file_name (intensities->location);
+    /* of an empty file there is no data */
     status = imk_photostereo_lights_parse_intensities (
-        intensities, size, name, lights, error);
-  if (status != IMK_OK)
-    imk_photostereo_lights_clear (lights);
+        text ? text : "", size, name, &to, error);
+  }
+  if (status == IMK_OK)
+    *joined = to;
+  else
+    imk_photostereo_lights_clear (&to);
   return status;
 }
 
@@ -69,39 +136,49 @@ describe_picture (const GstImagingNpy *npy, ImkImage *image)
   return TRUE;
 }
 
-ImkStatus
-gst_photo_stereo_load_image (const gchar *property, const gchar *location,
-    guint bands, GstImagingNpy **npy, ImkImage *image, ImkError *error)
+/* 0 and 1 of a bool as words. */
+static void
+widen (const GstImagingNpy *npy, ImkImage *image, gpointer *wide)
 {
-  GError *why = NULL;
-  ImkStatus status = IMK_OK;
+  gsize n = (gsize) image->width * image->height * image->channels;
+  guint16 *words = g_new (guint16, n);
 
-  *npy = gst_imaging_npy_load (location, &why);
-  if (!*npy) {
-    status =
-        imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
-    g_clear_error (&why);
-    return status;
-  }
+  for (gsize i = 0; i < n; i++)
+    words[i] = ((const guint8 *) npy->data)[i];
+  image->type = IMK_TYPE_U16;
+  image->data = *wide = words;
+}
+
+ImkStatus
+gst_photo_stereo_describe_image (const gchar *property,
+    const GstImagingFile *file, guint bands, ImkType type, ImkImage *image,
+    gpointer *wide, ImkError *error)
+{
+  const GstImagingNpy *npy = file->data;
+  g_autofree gchar *what = NULL, *all = NULL, *name = NULL;
+
   *image = (ImkImage){
-      .data = (gpointer) (*npy)->data,
+      .data = (gpointer) npy->data,
       .type =
-          (*npy)->type == GST_IMAGING_NPY_TYPE_U8 ? IMK_TYPE_U8 : IMK_TYPE_U16,
+          npy->type == GST_IMAGING_NPY_TYPE_U16 ? IMK_TYPE_U16 : IMK_TYPE_U8,
   };
-  if (((*npy)->type != GST_IMAGING_NPY_TYPE_U8 &&
-          (*npy)->type != GST_IMAGING_NPY_TYPE_U16) ||
-      !(bands > 1 && (*npy)->n_dims == 3 ? describe_bands (*npy, bands, image)
-                                         : describe_picture (*npy, image))) {
-    g_autofree gchar *what = gst_imaging_npy_describe (*npy);
-    g_autofree gchar *all =
-        bands > 1 ? g_strdup_printf ("[%u, height, width] for each band", bands)
-                  : g_strdup ("[height, width, channels]");
-
-    return imk_error_set (error, IMK_ERROR_FILE,
-        "%s \"%s\" is %s; it needs to be u8 or u16, [height, width] or %s, as "
-        "the frames.",
-        property, location, what, all);
+  *wide = NULL;
+  if ((npy->type == GST_IMAGING_NPY_TYPE_U8 ||
+          npy->type == GST_IMAGING_NPY_TYPE_U16 ||
+          npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
+      (bands > 1 && npy->n_dims == 3 ? describe_bands (npy, bands, image)
+                                     : describe_picture (npy, image))) {
+    if (npy->type == GST_IMAGING_NPY_TYPE_BOOL && type == IMK_TYPE_U16)
+      widen (npy, image, wide);
+    image->stride = imk_image_row_size (image);
+    return IMK_OK;
   }
-  image->stride = imk_image_row_size (image);
-  return status;
+  what = gst_imaging_npy_describe (npy);
+  name = gst_imaging_file_name (file->location);
+  all = bands > 1 ? g_strdup_printf ("[%u, height, width] for each band", bands)
+                  : g_strdup ("[height, width, channels]");
+  return imk_error_set (error, IMK_ERROR_FILE,
+      "%s \"%s\" is %s; it needs to be u8, u16 or bool, [height, width] or %s, "
+      "as the frames.",
+      property, name, what, all);
 }

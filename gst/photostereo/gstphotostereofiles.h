@@ -2,27 +2,37 @@
 /* The files that photostereo reads. */
 #pragma once
 
-#include <gst/gst.h>
-
 #include "gstimagingnpy.h"
+#include "gstimagingsettings.h"
 
 #include "photostereo/photostereo.h"
 
 G_BEGIN_DECLS
 
-/* The lights of lights-location, with the intensities of intensities-location
- * unless that is NULL; to be given to imk_photostereo_lights_clear (). */
-ImkStatus gst_photo_stereo_load_lights (const gchar *location,
-    const gchar *intensities_location, ImkPhotostereoLights *lights,
+/* GstImagingFileLoad of the paths. Returns: ImkPhotostereoLights */
+gpointer gst_photo_stereo_load_lights (const gchar *location, ImkError *error);
+void gst_photo_stereo_free_lights (gpointer lights);
+/* Returns: GBytes; it takes the lights to make sense of them */
+gpointer gst_photo_stereo_load_intensities (
+    const gchar *location, ImkError *error);
+/* Return: GstImagingNpy */
+gpointer gst_photo_stereo_load_dark (const gchar *location, ImkError *error);
+gpointer gst_photo_stereo_load_white (const gchar *location, ImkError *error);
+gpointer gst_photo_stereo_load_mask (const gchar *location, ImkError *error);
+
+/* A copy of the lights, with the intensities of @intensities unless that is
+ * NULL; to be given to imk_photostereo_lights_clear (). */
+ImkStatus gst_photo_stereo_join_lights (const GstImagingFile *lights,
+    const GstImagingFile *intensities, ImkPhotostereoLights *joined,
     ImkError *error);
 
-/* A picture from a .npy file, [height, width] or [height, width, channels];
- * with
- * @bands above 1, [height, width] or [bands, height, width], one below the
- * other; @image is valid as long as *@npy, which is to be freed by the caller,
- * also after a failure. Size and type are checked by the kernel. */
-ImkStatus gst_photo_stereo_load_image (const gchar *property,
-    const gchar *location, guint bands, GstImagingNpy **npy, ImkImage *image,
-    ImkError *error);
+/* The picture of a .npy file, [height, width] or [height, width, channels];
+ * with @bands above 1, [height, width] or [bands, height, width], one below the
+ * other. What is bool becomes u8, or u16 where @type, that of the frames, is.
+ * @wide: (out): NULL, or what @image points to instead of the file's data, to
+ * be freed. Size and type are checked by the kernel. */
+ImkStatus gst_photo_stereo_describe_image (const gchar *property,
+    const GstImagingFile *file, guint bands, ImkType type, ImkImage *image,
+    gpointer *wide, ImkError *error);
 
 G_END_DECLS

@@ -7,15 +7,10 @@
 
 #include "gstphotostereofiles.h"
 
-static GstPhotoStereoSettings
-get_settings (GstPhotoStereo *self)
+const GstPhotoStereoSettings *
+gst_photo_stereo_now (GstPhotoStereo *self)
 {
-  GstPhotoStereoSettings s;
-
-  GST_OBJECT_LOCK (self);
-  s = gst_photo_stereo_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-  return s;
+  return gst_imaging_settings_now (self->settings);
 }
 
 /* Around all work on a kernel and its frames. */
@@ -114,15 +109,24 @@ gst_photo_stereo_close (GstElement *element)
   close_gates (self);
 }
 
-static void
-describe_frame (
-    GstPhotoStereo *self, const GstVideoInfo *info, GstPhotoStereoSettings *s)
+static gboolean
+wants_tracking (const GstPhotoStereoSettings *s)
 {
+  return s->update_interval > 0 || s->next_light;
+}
+
+/* The settings in use, for frames of @info. */
+static ImkPhotostereoConfig
+config_of (GstPhotoStereo *self, const GstVideoInfo *info)
+{
+  const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
   const GstVideoFormatInfo *finfo = info->finfo;
   guint bits = GST_VIDEO_FORMAT_INFO_DEPTH (finfo, 0);
   guint size = bits > 8 ? 2 : 1;
-  ImkPhotostereoConfig *c = &s->config;
+  ImkPhotostereoConfig config = s->config, *c = &config;
 
+  c->y_down = s->y_down;
+  c->memory_limit = s->memory_limit;
   c->width = info->width;
   c->height = info->height;
   c->type = size == 2 ? IMK_TYPE_U16 : IMK_TYPE_U8;
@@ -137,7 +141,8 @@ describe_frame (
     c->centre_y = NAN;
   c->full_scale = s->bit_depth ? (1u << s->bit_depth) - 1 : 0;
   c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  c->track_change = s->update_interval > 0 || s->next_light;
+  c->track_change = wants_tracking (s);
+  return config;
 }
 
 static void
@@ -166,11 +171,11 @@ take_lights (const GstPhotoStereoSettings *s,
     return imk_error_set (error, IMK_ERROR_FILE,
         "lights-location \"%s\" has unit vectors and others: say by "
         "light-units whether they are directions or positions.",
-        s->lights_location);
+        s->lights->location);
   if (s->set_size > lights->n)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "set-size is %u, but lights-location \"%s\" has %u lights.",
-        s->set_size, s->lights_location, lights->n);
+        s->set_size, s->lights->location, lights->n);
   return IMK_OK;
 }
 
@@ -240,9 +245,10 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
  * of all. */
 static ImkStatus
 check_host_memory (GstPhotoStereo *self, ImkBackend backend,
-    const GstPhotoStereoSettings *s, ImkError *error)
+    const ImkPhotostereo *kernel, const ImkPhotostereoConfig *c,
+    ImkError *error)
 {
-  const ImkPhotostereoConfig *c = &s->config;
+  const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
   guint n = (s->set_size ? s->set_size : c->n_lights) * c->bands;
   guint64 size = (guint64) c->width * c->height * c->channels *
                  imk_type_size (c->type) * n;
@@ -251,8 +257,7 @@ check_host_memory (GstPhotoStereo *self, ImkBackend backend,
                       : (guint64) sysconf (_SC_PHYS_PAGES) *
                             (guint64) sysconf (_SC_PAGESIZE) / 10 * 9;
 
-  if ((backend != IMK_BACKEND_CPU &&
-          !imk_photostereo_keeps_frames (self->kernel)) ||
+  if ((backend != IMK_BACKEND_CPU && !imk_photostereo_keeps_frames (kernel)) ||
       size <= limit)
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_CONFIG,
@@ -265,39 +270,72 @@ check_host_memory (GstPhotoStereo *self, ImkBackend backend,
       (size >> 20) + 1, limit >> 20);
 }
 
+/* @kernel: (out): untouched on failure */
 static ImkStatus
-open_with (GstPhotoStereo *self, ImkBackend backend, GstPhotoStereoSettings *s,
+make_kernel (GstPhotoStereo *self, ImkBackend backend,
+    const ImkPhotostereoConfig *config, ImkPhotostereo **kernel,
     ImkError *error)
 {
+  const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
   const gchar *const properties[] = {
       "dark-location", "white-location", "mask-location"};
-  const gchar *const locations[] = {
-      s->dark_location, s->white_location, s->mask_location};
-  const ImkImage **slots[] = {
-      &s->config.dark, &s->config.white, &s->config.mask};
-  GstImagingNpy *npy[3] = {NULL};
+  const GstImagingFile *const files[] = {s->dark, s->white, s->mask};
+  ImkPhotostereoConfig c = *config;
+  const ImkImage **slots[] = {&c.dark, &c.white, &c.mask};
+  gpointer wide[3] = {NULL};
+  ImkPhotostereo *made = NULL;
   ImkImage images[3];
   ImkStatus status = IMK_OK;
 
   for (guint i = 0; i < 3 && status == IMK_OK; i++)
-    if (locations[i]) {
-      guint bands = slots[i] == &s->config.mask ? 1 : s->config.bands;
+    if (files[i]) {
+      gboolean is_mask = slots[i] == &c.mask;
 
-      status = gst_photo_stereo_load_image (
-          properties[i], locations[i], bands, &npy[i], &images[i], error);
+      status = gst_photo_stereo_describe_image (properties[i], files[i],
+          is_mask ? 1 : c.bands, is_mask ? IMK_TYPE_U8 : c.type, &images[i],
+          &wide[i], error);
       *slots[i] = &images[i];
     }
   if (status == IMK_OK)
-    status = imk_photostereo_new (backend, &s->config, &self->kernel, error);
+    status = imk_photostereo_new (backend, &c, &made, error);
   if (status == IMK_OK)
-    status = check_host_memory (self, backend, s, error);
-  if (status == IMK_OK && s->config.n_devices > 0)
-    status = open_gates (self, error);
-  if (status != IMK_OK)
-    g_clear_pointer (&self->kernel, imk_photostereo_free);
+    status = check_host_memory (self, backend, made, &c, error);
   for (guint i = 0; i < 3; i++)
-    g_clear_pointer (&npy[i], gst_imaging_npy_free);
+    g_free (wide[i]);
+  if (status == IMK_OK)
+    *kernel = made;
+  else
+    imk_photostereo_free (made);
   return status;
+}
+
+/* The kernel that is there stays until there is a new one; but where that would
+ * have to do without the memory of the old one, and solve in strips. */
+static ImkStatus
+replace_kernel (GstPhotoStereo *self, ImkBackend backend,
+    const ImkPhotostereoConfig *c, ImkError *error)
+{
+  ImkPhotostereo *kernel = NULL;
+  ImkStatus status = make_kernel (self, backend, c, &kernel, error);
+
+  if (status == IMK_OK && c->n_devices > 0)
+    status = open_gates (self, error);
+  if (status == IMK_OK && self->kernel &&
+      imk_photostereo_keeps_frames (kernel)) {
+    g_clear_pointer (&kernel, imk_photostereo_free);
+    g_clear_pointer (&self->kernel, imk_photostereo_free);
+    status = make_kernel (self, backend, c, &kernel, error);
+    if (status != IMK_OK) /* it was possible with less: this is no setting */
+      status = IMK_ERROR_DEVICE;
+  }
+  if (status != IMK_OK) {
+    imk_photostereo_free (kernel);
+    return status;
+  }
+  gst_photo_stereo_release_pictures (self);
+  imk_photostereo_free (self->kernel);
+  self->kernel = kernel;
+  return IMK_OK;
 }
 
 ImkStatus
@@ -305,38 +343,36 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
     const GstVideoInfo *info, ImkError *error)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (element);
-  GstPhotoStereoSettings s = get_settings (self);
+  const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
+  ImkPhotostereoConfig c = config_of (self, info);
   ImkPhotostereoLights lights = {0};
   ImkStatus status;
 
-  if (s.lights_location)
-    status = gst_photo_stereo_load_lights (
-        s.lights_location, s.intensities_location, &lights, error);
-  else
-    status = imk_error_set (error, IMK_ERROR_CONFIG,
+  if (!s->lights)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
         "lights-location is not set; it names the file with the lights.");
+  status =
+      gst_photo_stereo_join_lights (s->lights, s->intensities, &lights, error);
   if (status == IMK_OK)
-    status = take_lights (&s, &lights, &s.config, error);
+    status = take_lights (s, &lights, &c, error);
   if (status == IMK_OK) {
-    describe_frame (self, info, &s);
-    share_rows (self, backend, &s.config);
-    status = open_with (self, backend, &s, error);
+    share_rows (self, backend, &c);
+    status = replace_kernel (self, backend, &c, error);
   }
   if (status == IMK_OK) {
-    self->open_geometry = s.geometry;
+    self->tracks = c.track_change;
     self->n_lights = lights.n;
-    self->n_colours = imk_photostereo_n_colours (&s.config);
-    self->bands = s.config.bands;
-    self->band_order = s.band_order;
-    self->set_size = s.set_size ? s.set_size : lights.n;
-    self->full_scale = s.config.full_scale;
+    self->n_colours = imk_photostereo_n_colours (&c);
+    self->bands = c.bands;
+    self->band_order = s->band_order;
+    self->set_size = s->set_size ? s->set_size : lights.n;
+    self->full_scale = c.full_scale;
     self->warned_of_depth = FALSE;
-    warn_of_lights (self, &s.config);
-    warn_of_back_light (self, &s.config);
-    warn_of_scale (self, &s.config);
+    warn_of_lights (self, &c);
+    warn_of_back_light (self, &c);
+    warn_of_scale (self, &c);
   }
   imk_photostereo_lights_clear (&lights);
-  gst_photo_stereo_settings_clear (&s);
   return status;
 }
 
@@ -349,18 +385,38 @@ gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)
   return (gsize) info->width * info->height >= 1 << 18;
 }
 
-/* Changes of the solver at once, all others with a new set. */
 ImkStatus
-gst_photo_stereo_follow_settings (GstPhotoStereo *self, ImkError *error)
+gst_photo_stereo_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
+  GstPhotoStereo *self = GST_PHOTO_STEREO (element);
   ImkPhotostereoConfig config;
-  gboolean same;
 
-  GST_OBJECT_LOCK (self);
-  config = self->settings.config;
-  same = self->open_geometry == self->settings.geometry;
-  GST_OBJECT_UNLOCK (self);
-  if (!same && imk_photostereo_n_added (self->kernel) == 0)
-    return gst_imaging_engine_reopen (self->engine, error);
+  if (groups & GST_PHOTO_STEREO_GEOMETRY || !self->kernel) {
+    ImkStatus status = gst_imaging_engine_renew (self->engine, error);
+
+    self->is_changed = self->is_changed || status == IMK_OK;
+    return status;
+  }
+  config = gst_photo_stereo_now (self)->config;
+  config.y_down = gst_photo_stereo_now (self)->y_down;
   return imk_photostereo_update (self->kernel, &config, error);
+}
+
+ImkStatus
+gst_photo_stereo_follow_settings (
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
+{
+  gboolean begins = imk_photostereo_n_added (self->kernel) == 0;
+  ImkStatus status = gst_imaging_settings_update (self->settings,
+      begins ? GST_IMAGING_WHEN_NEXT_SET : GST_IMAGING_WHEN_LIVE,
+      buffer ? gst_imaging_settings_stream_time (self->sink, buffer)
+             : GST_CLOCK_TIME_NONE,
+      error);
+
+  /* updates may be asked for within a set, of a kernel that keeps no normals */
+  if (status == IMK_OK && begins &&
+      self->tracks != wants_tracking (gst_photo_stereo_now (self)))
+    status = gst_imaging_engine_renew (self->engine, error);
+  return status;
 }

@@ -27,20 +27,24 @@ struct _GstPhotoStereo {
   GstPad *sink;
   GstImagingEngine *engine;
   GstImagingOutputs *outputs;
-  GstPhotoStereoSettings settings; /* under the object lock */
-  gboolean finish; /* likewise: finish-set came, and nobody has ended the set */
+  GstImagingSettings *settings;
+  gboolean finish; /* under the object lock: finish-set came, and nobody has
+                      ended the set */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
   ImkPhotostereo *kernel;
-  guint open_geometry, n_lights, n_colours;
+  gboolean tracks; /* the kernel keeps normals, to tell changes of them */
+  guint n_lights, n_colours;
   guint bands, set_size; /* pictures a light, lights a set */
   GstPhotoStereoBandOrder band_order;
   guint n_looked;              /* lights of the last result of the set */
   guint full_scale;            /* of bit-depth; 0: that of the format */
   gboolean warned_of_depth;    /* since the kernel was opened */
   gboolean warned_of_clipping; /* in this set */
+  gboolean is_changed;         /* the geometry, since the start */
+  gboolean warned_of_place;    /* since a picture had one */
   GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
   GstClockTime first_pts;
@@ -63,9 +67,12 @@ void gst_photo_stereo_close (GstElement *element);
 gboolean gst_photo_stereo_prefers_cuda (
     GstElement *element, const GstVideoInfo *info);
 
-/* Changes of the solver at once, all others with a new set. */
+/* What was set: changes of the solver at once, all others with a new set.
+ * @buffer: (nullable): the picture that comes */
 ImkStatus gst_photo_stereo_follow_settings (
-    GstPhotoStereo *self, ImkError *error);
+    GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+/* Under the stream lock: the settings in use, until the next picture. */
+const GstPhotoStereoSettings *gst_photo_stereo_now (GstPhotoStereo *self);
 /* Around all work on a kernel and its frames. */
 ImkStatus gst_photo_stereo_enter_device (GstPhotoStereo *self, ImkError *error);
 void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
@@ -78,6 +85,10 @@ void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
 
 ImkStatus gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
+/* A picture could not be added. Returns: whether it is left out, with a
+ * warning, as no value that was set while playing ends the stream */
+gboolean gst_photo_stereo_leave_out (
+    GstPhotoStereo *self, ImkStatus status, const ImkError *error);
 /* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
 /* All outputs agree with their peers before there is a result; the kernel is

@@ -47,12 +47,7 @@ static ImkStatus
 get_index (
     GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
 {
-  GstPhotoStereoIndexSource source;
-
-  GST_OBJECT_LOCK (self);
-  source = self->settings.index_source;
-  GST_OBJECT_UNLOCK (self);
-  switch (source) {
+  switch (gst_photo_stereo_now (self)->index_source) {
   case GST_PHOTO_STEREO_INDEX_META:
     return read_meta (self, buffer, index, error);
   case GST_PHOTO_STEREO_INDEX_OFFSET:
@@ -137,6 +132,25 @@ gst_photo_stereo_add_picture (
     gst_buffer_unref (input);
   gst_photo_stereo_leave_device (self, on_cuda);
   return status;
+}
+
+/* Those who set index-source, or lights, while it plays may find that pictures
+ * do not tell their light. At the start that is an error. */
+gboolean
+gst_photo_stereo_leave_out (
+    GstPhotoStereo *self, ImkStatus status, const ImkError *error)
+{
+  if (status != IMK_ERROR_IMAGE || !self->is_changed)
+    return FALSE;
+  if (!self->warned_of_place)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%s This picture, and others like it, are left out. Properties were "
+         "changed while playing: check index-source, bands, set-size and "
+         "lights-location.",
+            error->message),
+        (NULL));
+  self->warned_of_place = TRUE;
+  return TRUE;
 }
 
 /* --- results ------------------------------------------------------------- */
@@ -225,12 +239,8 @@ shape_of (const GstPhotoStereo *self, guint i)
 static GstPhotoStereoEncoding
 encoding_of (GstPhotoStereo *self, guint i)
 {
-  GstPhotoStereoEncoding normal_encoding;
-
-  GST_OBJECT_LOCK (self);
-  normal_encoding = self->settings.normal_encoding;
-  GST_OBJECT_UNLOCK (self);
-  return i == NORMAL ? normal_encoding : GST_PHOTO_STEREO_ENCODING_AUTO;
+  return i == NORMAL ? gst_photo_stereo_now (self)->normal_encoding
+                     : GST_PHOTO_STEREO_ENCODING_AUTO;
 }
 
 void
@@ -415,11 +425,9 @@ static void
 warn_of_missing_pictures (GstPhotoStereo *self)
 {
   guint n = imk_photostereo_n_complete (self->kernel);
-  gboolean by_order;
+  gboolean by_order =
+      gst_photo_stereo_now (self)->index_source == GST_PHOTO_STEREO_INDEX_ORDER;
 
-  GST_OBJECT_LOCK (self);
-  by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
-  GST_OBJECT_UNLOCK (self);
   if (by_order && n >= 3 && n < self->set_size)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("The stream or its caps ended with a set of %u of %u %s, which count "
@@ -457,31 +465,26 @@ say_next_light (GstPhotoStereo *self)
 GstFlowReturn
 gst_photo_stereo_look_at_set (GstPhotoStereo *self)
 {
-  guint n = imk_photostereo_n_complete (self->kernel), interval;
+  const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
+  guint n = imk_photostereo_n_complete (self->kernel);
   guint n_pictures = imk_photostereo_n_added (self->kernel);
-  gboolean next_light, by_order;
-  gdouble stop_below, change;
+  gboolean by_order = s->index_source == GST_PHOTO_STEREO_INDEX_ORDER;
+  gdouble change;
   GstFlowReturn flow;
 
-  GST_OBJECT_LOCK (self);
-  interval = self->settings.update_interval;
-  stop_below = self->settings.stop_below;
-  next_light = self->settings.next_light;
-  by_order = self->settings.index_source == GST_PHOTO_STEREO_INDEX_ORDER;
-  GST_OBJECT_UNLOCK (self);
   if (n >= self->set_size)
     return gst_photo_stereo_end_set (self);
-  if (!interval || n % interval != 0 || n == self->n_looked)
+  if (!s->update_interval || n % s->update_interval != 0 || n == self->n_looked)
     return GST_FLOW_OK;
   self->n_looked = n;
   flow = publish (self, FALSE, &change);
   if (flow != GST_FLOW_OK)
     return flow;
-  if (change < stop_below) { /* not with NaN */
+  if (change < s->stop_below) { /* not with NaN */
     self->n_skip = by_order ? self->set_size * self->bands - n_pictures : 0;
     return gst_photo_stereo_end_set (self);
   }
-  if (next_light)
+  if (s->next_light)
     say_next_light (self);
   return GST_FLOW_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The properties of photostereo but those of the engine, and their values. */
+/* The properties of photostereo. */
 #pragma once
 
+#include "gstimagingsettings.h"
 #include "gstphotostereopad.h"
 
 #include "photostereo/photostereo.h"
@@ -32,38 +33,33 @@ typedef enum {
   GST_PHOTO_STEREO_UNITS_POSITIONS,
 } GstPhotoStereoLightUnits;
 
-/* The properties as they were at one moment. */
+/* The properties. */
 typedef struct {
-  ImkPhotostereoConfig config; /* without frame and lights */
-  gchar *lights_location, *intensities_location;
-  gchar *dark_location, *white_location, *mask_location;
-  gchar *cuda_devices; /* counts at the start */
+  ImkPhotostereoConfig config;         /* without frame and lights */
+  GstImagingFile *lights;              /* ImkPhotostereoLights */
+  GstImagingFile *intensities;         /* GBytes: a text */
+  GstImagingFile *dark, *white, *mask; /* GstImagingNpy */
+  GRefString *cuda_devices;
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;
   GstPhotoStereoBandOrder band_order;
   guint set_size, update_interval;
-  guint64 host_memory_limit;
+  guint64 memory_limit, host_memory_limit;
   gdouble stop_below;
+  gint y_down;
   gboolean next_light;
   GstPhotoStereoEncoding normal_encoding;
-  guint geometry; /* counts changes of what needs a new kernel */
 } GstPhotoStereoSettings;
 
-void gst_photo_stereo_settings_install (GObjectClass *klass);
+/* The group of what needs a new kernel. */
+enum { GST_PHOTO_STEREO_GEOMETRY = 1 };
 
-/* The defaults. */
-void gst_photo_stereo_settings_init (GstPhotoStereoSettings *self);
-/* Returns: with strings of its own, for ..._clear () */
-GstPhotoStereoSettings gst_photo_stereo_settings_copy (
-    const GstPhotoStereoSettings *self);
-void gst_photo_stereo_settings_clear (GstPhotoStereoSettings *self);
+extern const GstImagingSettingsTable gst_photo_stereo_table;
 
-/* Returns: FALSE when @id is none of them */
-gboolean gst_photo_stereo_settings_set (
-    GstPhotoStereoSettings *self, guint id, const GValue *value);
-gboolean gst_photo_stereo_settings_get (
-    const GstPhotoStereoSettings *self, guint id, GValue *value);
+/* Of the table, in gstphotostereokernel.c. */
+ImkStatus gst_photo_stereo_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
 
 /* Of a format of video/x-bayer; NONE for others. */
 ImkPhotostereoPattern gst_photo_stereo_pattern_of (const gchar *format);

@@ -433,6 +433,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 
   result = describe (self, &image);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
+  result.values_buffer = gst_imaging_table_values (self->open.table);
   if (status == IMK_OK)
     status = watch (self, &image, error);
   if (status == IMK_OK)

@@ -39,6 +39,7 @@ gst_slc_image_free (GstSlcImage *self)
     close (self->fd);
   gst_slc_image_close_gdal (self->dataset);
   g_free (self->path);
+  g_free (self->contradiction);
   g_free (self);
 }
 
@@ -121,6 +122,37 @@ check_size (GstSlcImage *self, guint64 size, GError **error)
   return TRUE;
 }
 
+/* Samples of an image are small against the range of their type, so their upper
+ * bytes are alike; when the lower ones are, they stand in the other order. All
+ * 0, they may be 8 bits that were scaled. */
+static gboolean
+looks_swapped (const gint16 *samples, gsize n)
+{
+  gdouble sum = 0, swapped = 0;
+  guint low = 0;
+
+  for (gsize i = 0; i < n; i++) {
+    gint16 value = GINT16_FROM_LE (samples[i]);
+
+    sum += ABS ((gdouble) value);
+    swapped += ABS ((gdouble) (gint16) GUINT16_SWAP_LE_BE (value));
+    low |= (guint) value & 0xff;
+  }
+  return low && sum > 4 * swapped;
+}
+
+/* Of the middle of the image, as borders are often empty. */
+static void
+check_order (GstSlcImage *self)
+{
+  gint16 samples[8192];
+  off_t middle = (off_t) self->height / 2 * self->width * 4;
+  gssize got = pread (self->fd, samples, sizeof (samples), middle);
+
+  self->looks_swapped = self->format == GST_SLC_FORMAT_CI16 && got > 0 &&
+                        looks_swapped (samples, (gsize) got / 2);
+}
+
 /* Returns: @self (transfer full), or NULL with @error set */
 static GstSlcImage *
 open_samples (GstSlcImage *self, const gchar *path, GError **error)
@@ -129,8 +161,10 @@ open_samples (GstSlcImage *self, const gchar *path, GError **error)
 
   self->path = gst_imaging_file_name (path);
   self->read = read_raw;
-  if (open_file (self, path, &size, error) && check_size (self, size, error))
+  if (open_file (self, path, &size, error) && check_size (self, size, error)) {
+    check_order (self);
     return self;
+  }
   gst_slc_image_free (self);
   return NULL;
 }
@@ -186,5 +220,6 @@ gst_slc_image_open_prm (
   self->doppler = prm->prf > 0 ? prm->fd1 / prm->prf : 0;
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;
+  self->contradiction = g_steal_pointer (&prm->contradiction);
   return open_samples (self, path, error);
 }

@@ -29,6 +29,8 @@ struct _GstSlcImage {
   guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
   gint rshift, ashift;
+  gchar *contradiction;   /* in the PRM file, as a sentence, or NULL */
+  gboolean looks_swapped; /* the bytes of the samples */
 
   /* Reads @n lines from @first on into packed memory. */
   gboolean (*read) (

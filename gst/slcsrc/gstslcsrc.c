@@ -193,6 +193,25 @@ warn_of_rest (GstSlcSrc *self)
         (NULL));
 }
 
+/* What can be read, and is probably not meant. */
+static void
+warn_of_doubts (GstSlcSrc *self)
+{
+  const GstSlcImage *image = self->image;
+
+  warn_of_rest (self);
+  if (image->contradiction)
+    GST_ELEMENT_WARNING (
+        self, STREAM, FORMAT, ("%s", image->contradiction), (NULL));
+  if (image->looks_swapped)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("The samples of \"%s\" look like big endian ones, and are read as "
+         "little endian: they would be small in the other order. Swap the two "
+         "bytes of each number.",
+            image->path),
+        (NULL));
+}
+
 static GstCaps *
 make_caps (const GstSlcImage *image)
 {
@@ -228,7 +247,7 @@ gst_slc_src_open (
     post_open_error (self, error);
     return FALSE;
   }
-  warn_of_rest (self);
+  warn_of_doubts (self);
   info->caps = make_caps (self->image);
   info->unit_name = "lines";
   info->n_units = self->image->height;

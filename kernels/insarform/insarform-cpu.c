@@ -164,7 +164,8 @@ make_cells (void *data, uint32_t first, uint32_t end)
     out[IMK_INSARFORM_IM] = s->n > 0 ? (float) (s->im / s->n) : 0;
     out[IMK_INSARFORM_AMPLITUDE] =
         s->n > 0 ? (float) sqrt (sqrt (s->p1 / s->n) * sqrt (s->p2 / s->n)) : 0;
-    out[IMK_INSARFORM_COHERENCE] = coherence (&sum);
+    /* neighbours say nothing about a cell without data */
+    out[IMK_INSARFORM_COHERENCE] = s->n > 0 ? coherence (&sum) : 0;
   }
 }
 

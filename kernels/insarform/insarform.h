@@ -18,7 +18,7 @@ typedef enum ImkInsarformChannel {
   IMK_INSARFORM_AMPLITUDE, /* (sum |s1|^2 sum |s2|^2)^(1/4) / sqrt (n) */
   IMK_INSARFORM_COHERENCE, /* |sum s1 conj (s2)| / sqrt (sum |s1|^2 sum |s2|^2)
                             * over the cells of the window, which ends where the
-                            * image does; 0..1, 0 without data */
+                            * image does; 0..1, 0 for n = 0 */
   IMK_INSARFORM_N_CHANNELS,
 } ImkInsarformChannel;
 

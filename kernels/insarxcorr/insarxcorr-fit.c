@@ -39,15 +39,20 @@ normalise (double value, Range range)
 }
 
 static void
-evaluate_basis (const Problem *p, size_t i, double basis[MAX])
+fill_basis (double u, double v, double basis[MAX])
 {
-  double u = normalise (p->points[i].x, p->x);
-  double v = normalise (p->points[i].y, p->y);
   double u2 = 2 * u * u - 1, v2 = 2 * v * v - 1;
   const double all[MAX] = {1, u, v, u * v, u2, v2, (4 * u * u - 3) * u, u2 * v,
       u * v2, (4 * v * v - 3) * v};
 
   memcpy (basis, all, sizeof (all));
+}
+
+static void
+evaluate_basis (const Problem *p, size_t i, double basis[MAX])
+{
+  fill_basis (normalise (p->points[i].x, p->x),
+      normalise (p->points[i].y, p->y), basis);
 }
 
 static double
@@ -357,8 +362,26 @@ imk_insarxcorr_fit (const ImkInsarxcorrPoint *points, size_t n_points,
   fit->n_points = n_points;
   fit_axis (&problem, false, range_terms, &fit->range);
   fit_axis (&problem, true, azimuth_terms, &fit->azimuth);
+  fit->x_least = problem.x.least;
+  fit->x_most = problem.x.most;
+  fit->y_least = problem.y.least;
+  fit->y_most = problem.y.most;
   free (problem.residuals);
   return IMK_OK;
+}
+
+double
+imk_insarxcorr_fit_at (
+    const ImkInsarxcorrFit *fit, bool is_azimuth, double x, double y)
+{
+  const ImkInsarxcorrTrend *trend = is_azimuth ? &fit->azimuth : &fit->range;
+  double basis[MAX], sum = 0;
+
+  fill_basis (normalise (x, (Range){fit->x_least, fit->x_most}),
+      normalise (y, (Range){fit->y_least, fit->y_most}), basis);
+  for (int i = 0; i < MAX; i++)
+    sum += trend->terms[i] * basis[i];
+  return sum;
 }
 
 /* ------------------------------------------------------------------------

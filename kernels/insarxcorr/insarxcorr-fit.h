@@ -3,6 +3,7 @@
  * with GMT's `trend2d -Nnr`. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/status.h"
@@ -38,10 +39,12 @@ typedef struct ImkInsarxcorrTrend {
   int n_iterations;
 } ImkInsarxcorrTrend;
 
-/* Both axes. */
+/* Both axes. The points lie within [@x_least, @x_most] x [@y_least, @y_most];
+ * beyond, the field is extrapolated. */
 typedef struct ImkInsarxcorrFit {
   ImkInsarxcorrTrend range, azimuth;
   size_t n_points;
+  double x_least, x_most, y_least, y_most;
 } ImkInsarxcorrFit;
 
 /**
@@ -60,6 +63,10 @@ typedef struct ImkInsarxcorrFit {
  *   untouched then */
 ImkStatus imk_insarxcorr_fit (const ImkInsarxcorrPoint *points, size_t n_points,
     int range_terms, int azimuth_terms, ImkInsarxcorrFit *fit, ImkError *error);
+
+/* Returns: the offset that @fit has at (@x, @y), lines or columns */
+double imk_insarxcorr_fit_at (
+    const ImkInsarxcorrFit *fit, bool is_azimuth, double x, double y);
 
 #define IMK_INSARXCORR_FIT_TEXT_SIZE 512
 

@@ -65,14 +65,27 @@ imk_insarxcorr_normalise (double ts, double tt, double s, double ss, double n)
   return gamma > 0 ? gamma < 1 ? (float) gamma : 1.0f : 0.0f;
 }
 
-/* Returns: the bin, of @n, around which a spectrum lies whose samples turn by
+/* How samples turn from each to the next: sums over @n_samples, of which
+ * @energy are the squares. */
+typedef struct ImkInsarxcorrTurns {
+  double x_re, x_im, y_re, y_im; /* along lines and across them */
+  double energy, n_samples;
+} ImkInsarxcorrTurns;
+
+/* A white spectrum has no middle, but turns of chance: it is taken as it is,
+ * or a part of it would be turned the other way.
+ * Returns: the bin, of @n, around which a spectrum lies whose samples turn by
  * the angle of (@re, @im) from each to the next, 0..n-1 */
 IMK_INSARXCORR_FUNC uint32_t
-imk_insarxcorr_centre_bin (double re, double im, uint32_t n)
+imk_insarxcorr_centre_bin (
+    const ImkInsarxcorrTurns *turns, double re, double im, uint32_t n)
 {
   const double two_pi = 6.28318530717958647692;
+  const double chance = 12 * turns->energy / turns->n_samples * turns->energy;
   int32_t bin = (int32_t) rint (atan2 (im, re) / two_pi * n);
 
+  if (!(re * re + im * im > chance))
+    return 0;
   return (uint32_t) (bin < 0 ? bin + (int32_t) n : bin) % n;
 }
 

@@ -77,6 +77,30 @@ size_precise (ImkInsarxcorrPlan *plan)
   plan->n_samples = (double) c->window_width * c->window_height;
 }
 
+/* The largest of the correlations of noise with noise, over all lags, stays
+ * below z sigma in all patches but one of 100. Amplitudes of a signal that
+ * fills the part B of the spectrum have a triangle of twice that width as
+ * theirs, so over n samples sigma^2 = (2 / (3 B))^2 / n, and maxima above z
+ * have the density z exp (-z^2 / 2) lambda / (2 pi)^1.5 with lambda = (2 pi
+ * B)^2 / 10, as those of a smooth Gaussian field. B is 1/2, which is less than
+ * radars have (0.6 to 0.9): with wider spectra noise correlates less. Returns:
+ * the correlation, 0..100 */
+static double
+significant_correlation (const ImkInsarxcorrPlan *plan)
+{
+  const double pi = 3.14159265358979323846, band = 0.5, chance = 0.01;
+  const ImkInsarxcorrFine *f = &plan->fine;
+  /* in COMPAT negative ones count as well */
+  double sides = plan->config.mode == IMK_INSARXCORR_COMPAT ? 2 : 1;
+  double lags = (double) f->n_lags_x / f->interp_x * f->n_lags_y / f->interp_y;
+  double rate = sides * lags * pow (2 * pi * band, 2) / 10 / pow (2 * pi, 1.5);
+  double sigma = 2 / (3 * band) / sqrt (plan->n_samples), z = 3;
+
+  for (int i = 0; i < 20; i++) /* z^2 / 2 = log (rate z / chance) */
+    z = sqrt (2 * log (rate * z / chance));
+  return 100 * fmin (z * sigma, 0.99);
+}
+
 /* Returns: patches @step apart in @length */
 static uint32_t
 count_steps (uint32_t length, uint32_t patch, uint32_t step)
@@ -99,6 +123,8 @@ imk_insarxcorr_plan_sizes (
     c->nx = count_steps (c->width[0], plan->patch_width[1], c->step_x);
     c->ny = count_steps (c->height[0], plan->patch_height[1], c->step_y);
   }
+  if (c->min_correlation == IMK_INSARXCORR_SIGNIFICANT)
+    c->min_correlation = significant_correlation (plan);
 }
 
 /* --- patches -------------------------------------------------------------- */
@@ -132,6 +158,18 @@ is_outside (const ImkInsarxcorrPlan *plan, const ImkInsarxcorrPatch *patch)
       return true;
   }
   return false;
+}
+
+/* Lines beyond the last repeat it, and would correlate by chance. COMPAT gives
+ * GMTSAR's numbers for them. */
+static bool
+has_no_line (const ImkInsarxcorrPlan *plan, const ImkInsarxcorrPatch *patch)
+{
+  int64_t first = patch->line[IMK_INSARXCORR_SECONDARY];
+
+  return plan->config.mode == IMK_INSARXCORR_PRECISE &&
+         (first >= plan->config.height[IMK_INSARXCORR_SECONDARY] ||
+             first + plan->patch_height[IMK_INSARXCORR_SECONDARY] <= 0);
 }
 
 /* The mask covers the reference, whatever its own size. */
@@ -178,7 +216,8 @@ place_patch (const ImkInsarxcorrPlan *plan, uint32_t i, uint32_t j,
   if (is_masked (c, patch))
     patch->flags = IMK_INSARXCORR_MASKED | IMK_INSARXCORR_NO_DATA;
   else if (is_outside (plan, patch))
-    patch->flags = IMK_INSARXCORR_OUTSIDE;
+    patch->flags = IMK_INSARXCORR_OUTSIDE |
+                   (has_no_line (plan, patch) ? IMK_INSARXCORR_NO_DATA : 0);
 }
 
 static int64_t

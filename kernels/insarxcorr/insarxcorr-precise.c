@@ -21,10 +21,7 @@ load_patch (const ImkInsarxcorrWork *w, int side)
   return n_valid;
 }
 
-/* The mean turn from a sample to the next, along lines and across them. */
-typedef struct Turns {
-  double x_re, x_im, y_re, y_im;
-} Turns;
+typedef ImkInsarxcorrTurns Turns;
 
 static void
 add_turns (const Complex *in, uint32_t width, uint32_t height, Turns *turns)
@@ -33,6 +30,7 @@ add_turns (const Complex *in, uint32_t width, uint32_t height, Turns *turns)
     for (uint32_t x = 0; x < width; x++) {
       const Complex *p = in + (size_t) y * width + x, *q;
 
+      turns->energy += (double) p->re * p->re + (double) p->im * p->im;
       if (x + 1 < width) {
         q = p + 1;
         turns->x_re += (double) q->re * p->re + (double) q->im * p->im;
@@ -44,6 +42,7 @@ add_turns (const Complex *in, uint32_t width, uint32_t height, Turns *turns)
         turns->y_im += (double) q->im * p->re - (double) q->re * p->im;
       }
     }
+  turns->n_samples += (double) width * height;
 }
 
 /* Of both sides together, so that what is cut from one spectrum is cut from the
@@ -129,8 +128,9 @@ take_side (const ImkInsarxcorrWork *w, int side, const Turns *turns, float *out,
   status = imk_fft_execute (w->cpu->forward[side], s->lines, s->spectra, error);
   if (status != IMK_OK)
     return status;
-  widen (w, side, imk_insarxcorr_centre_bin (turns->x_re, turns->x_im, width),
-      imk_insarxcorr_centre_bin (turns->y_re, turns->y_im, height));
+  widen (w, side,
+      imk_insarxcorr_centre_bin (turns, turns->x_re, turns->x_im, width),
+      imk_insarxcorr_centre_bin (turns, turns->y_re, turns->y_im, height));
   status =
       imk_fft_execute (w->cpu->backward[side], s->phases, s->phases, error);
   if (status != IMK_OK)

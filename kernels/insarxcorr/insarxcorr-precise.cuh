@@ -13,7 +13,7 @@ enum { STRIP = 32 }; /* lines of lags that a thread slides over */
  * along lines and across them. Returns: samples that are data */
 template <ImkType type>
 static __device__ uint32_t
-add_turns (const Arguments &a, int side, double turns[4])
+add_turns (const Arguments &a, int side, ImkInsarxcorrTurns *turns)
 {
   const ImkInsarxcorrPatch &patch = a.items[blockIdx.x].patch;
   const Band &band = a.bands[side];
@@ -30,15 +30,16 @@ add_turns (const Arguments &a, int side, double turns[4])
     float2 p = sample_at<type> (band, here, column, &valid), q;
 
     n_valid += valid;
+    turns->energy += (double) p.x * p.x + (double) p.y * p.y;
     if (x + 1 < width) {
       q = sample_at<type> (band, here, column + 1, &ignored);
-      turns[0] += (double) q.x * p.x + (double) q.y * p.y;
-      turns[1] += (double) q.y * p.x - (double) q.x * p.y;
+      turns->x_re += (double) q.x * p.x + (double) q.y * p.y;
+      turns->x_im += (double) q.y * p.x - (double) q.x * p.y;
     }
     if (y + 1 < height) {
       q = sample_at<type> (band, band_line (band, line + 1), column, &ignored);
-      turns[2] += (double) q.x * p.x + (double) q.y * p.y;
-      turns[3] += (double) q.y * p.x - (double) q.x * p.y;
+      turns->y_re += (double) q.x * p.x + (double) q.y * p.y;
+      turns->y_im += (double) q.y * p.x - (double) q.x * p.y;
     }
   }
   return block_sum (n_valid);
@@ -49,13 +50,18 @@ template <ImkType type>
 static __global__ void
 find_centres (const __grid_constant__ Arguments a)
 {
-  double turns[4] = {0, 0, 0, 0};
+  ImkInsarxcorrTurns turns = {};
   uint32_t n_valid[IMK_INSARXCORR_N_SIDES];
 
-  for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++)
-    n_valid[s] = add_turns<type> (a, s, turns);
-  for (int i = 0; i < 4; i++)
-    turns[i] = block_sum (turns[i]);
+  for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
+    n_valid[s] = add_turns<type> (a, s, &turns);
+    turns.n_samples += (double) a.plan->patch_width[s] * a.plan->patch_height[s];
+  }
+  turns.x_re = block_sum (turns.x_re);
+  turns.x_im = block_sum (turns.x_im);
+  turns.y_re = block_sum (turns.y_re);
+  turns.y_im = block_sum (turns.y_im);
+  turns.energy = block_sum (turns.energy);
   if (threadIdx.x > 0)
     return;
   for (int s = 0; s < IMK_INSARXCORR_N_SIDES; s++) {
@@ -63,9 +69,9 @@ find_centres (const __grid_constant__ Arguments a)
 
     a.n_valid[IMK_INSARXCORR_N_SIDES * blockIdx.x + s] = n_valid[s];
     centre->x = imk_insarxcorr_centre_bin (
-        turns[0], turns[1], a.plan->patch_width[s]);
+        &turns, turns.x_re, turns.x_im, a.plan->patch_width[s]);
     centre->y = imk_insarxcorr_centre_bin (
-        turns[2], turns[3], a.plan->patch_height[s]);
+        &turns, turns.y_re, turns.y_im, a.plan->patch_height[s]);
   }
 }
 

@@ -109,9 +109,12 @@ check_reals (const ImkInsarxcorrConfig *c, ImkError *error)
   if (!(c->min_valid >= 0 && c->min_valid <= 1))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "min-valid is %g; it can be 0 to 1.", c->min_valid);
-  if (!(c->min_correlation >= 0 && c->min_correlation <= 100))
+  if (!(c->min_correlation >= 0 && c->min_correlation <= 100) &&
+      c->min_correlation != IMK_INSARXCORR_SIGNIFICANT)
     return imk_error_set (error, IMK_ERROR_CONFIG,
-        "The least correlation is %g; it can be 0 to 100.", c->min_correlation);
+        "The least correlation is %g; it can be 0 to 100, or -1 for "
+        "what is significant.",
+        c->min_correlation);
   return IMK_OK;
 }
 

@@ -112,6 +112,11 @@ imk_insarxcorr_state (uint32_t flags)
 /* CUDA devices that can share the patches of a row. */
 #define IMK_INSARXCORR_MAX_DEVICES 16
 
+/* For min_correlation: what noise reaches in one patch of 100 at most. It
+ * follows from the size of the template and of the search, see
+ * docs/insarxcorr.md, and imk_insarxcorr_config_complete fills it in. */
+#define IMK_INSARXCORR_SIGNIFICANT (-1.0)
+
 /**
  * ImkInsarxcorrConfig: (what to correlate)
  * @width, @height: of each image, columns and lines
@@ -144,7 +149,8 @@ imk_insarxcorr_state (uint32_t flags)
  *   reference; patches whose centre lies on a 0 are left out. NULL for none.
  *   Read by imk_insarxcorr_new
  * @min_valid: of VALID, 0..1
- * @min_correlation: of CORRELATION, for IMK_INSARXCORR_LOW
+ * @min_correlation: of CORRELATION, for IMK_INSARXCORR_LOW: 0..100, or
+ *   IMK_INSARXCORR_SIGNIFICANT
  * @memory_limit: bytes, of lines and of work; 0 for none
  * @n_threads: CPU threads, 0 for one a processor
  * @n_devices, @devices: CUDA: devices that take a part of each row's patches
@@ -183,8 +189,9 @@ void imk_insarxcorr_config_init (ImkInsarxcorrConfig *config);
 /**
  * imk_insarxcorr_config_complete: (what follows from the rest)
  *
- * Fills in the window of PRECISE and, for IMK_INSARXCORR_GRID_STEP, nx and ny;
- * imk_insarxcorr_new does so on its own copy.
+ * Fills in the window of PRECISE, the correlation that is significant, and, for
+ * IMK_INSARXCORR_GRID_STEP, nx and ny; imk_insarxcorr_new does so on its own
+ * copy.
  * Returns: IMK_ERROR_CONFIG when @config is not valid, untouched then */
 ImkStatus imk_insarxcorr_config_complete (
     ImkInsarxcorrConfig *config, ImkError *error);

@@ -41,8 +41,9 @@ typedef struct ImkOctbscanPlan {
 typedef struct ImkOctbscanParams {
   uint32_t history; /* another number: forget the B-scans so far */
   ImkOctbscanRange range;
-  float intensity_min, intensity_max; /* of FIXED */
-  double percent_min, percent_max;    /* of PERCENTILE */
+  float fixed[4]; /* ends, as in ImkOctbscanJob */
+  uint32_t auto_bscans;
+  double percent_min, percent_max; /* of PERCENTILE */
 } ImkOctbscanParams;
 
 typedef struct ImkOctbscanBackend {

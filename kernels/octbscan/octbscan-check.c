@@ -230,7 +230,7 @@ ImkStatus
 imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 {
   ImkStatus status = imk_octbscan_check_between (
-      "range", c->range, 0, IMK_OCTBSCAN_RANGE_MINMAX, error);
+      "range", c->range, 0, IMK_OCTBSCAN_RANGE_AUTO, error);
 
   if (status != IMK_OK)
     return status;
@@ -240,6 +240,12 @@ imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
         "range-min is %g dB and range-max %g dB; they must lie in -200 to 300, "
         "and range-max not below range-min.",
         c->range_min, c->range_max);
+  if (!(c->linear_min >= -1e30 && c->linear_max <= 1e30 &&
+          c->linear_min <= c->linear_max))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "linear-min is %g and linear-max %g; they must lie in -1e30 to 1e30, "
+        "and linear-max not below linear-min.",
+        c->linear_min, c->linear_max);
   if (!(c->percent_min >= 0 && c->percent_max <= 100 &&
           c->percent_min <= c->percent_max))
     return imk_error_set (error, IMK_ERROR_CONFIG,

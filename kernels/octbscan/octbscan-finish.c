@@ -458,17 +458,20 @@ make_pictures (Work *w, const ImkOctbscanParams *params)
       .flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
                      c->flip == IMK_OCTBSCAN_FLIP_BOTH,
   };
-  float low, high;
+  float ends[4];
+  bool db = !w->job->db_is_linear;
 
   if (w->job->enface)
     imk_parallel_for (c->n_threads, s->lateral.n_ascans, 16, enface_band, w);
   if (!w->job->db && !w->job->linear)
     return;
-  imk_octbscan_picture_range (&picture, params, s->counts, &low, &high);
-  imk_octbscan_picture_write (&picture, !w->job->db_is_linear, low, high,
+  imk_octbscan_picture_range (&picture, params, s->counts, ends);
+  if (w->job->ends)
+    memcpy (w->job->ends, ends, sizeof (ends));
+  imk_octbscan_picture_write (&picture, db, ends[db ? 0 : 2], ends[db ? 1 : 3],
       w->job->db, s->pool, c->n_threads);
   imk_octbscan_picture_write (
-      &picture, false, low, high, w->job->linear, s->pool, c->n_threads);
+      &picture, false, ends[2], ends[3], w->job->linear, s->pool, c->n_threads);
 }
 
 /* Is there something to be done between intensities and images? */

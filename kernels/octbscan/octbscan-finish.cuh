@@ -83,7 +83,8 @@ find_ranks (const __grid_constant__ Finish a)
   const unsigned int *counts =
       a.counts + (size_t) blockIdx.x * IMK_OCTBSCAN_N_BINS + threadIdx.x * run;
   __shared__ uint64_t before[RANK_THREADS];
-  uint64_t n = 0, sum = 0, seen = 0, ranks[2];
+  uint64_t n = 0, sum = 0, seen = 0, ranks[3];
+  const bool is_auto = a.params.range == IMK_OCTBSCAN_RANGE_AUTO;
 
   for (uint32_t i = 0; i < run; i++)
     sum += counts[i];
@@ -94,12 +95,16 @@ find_ranks (const __grid_constant__ Finish a)
     n += before[i];
   }
   if (n == 0 && threadIdx.x == 0)
-    a.ranges[blockIdx.x] = make_float2 (0, 0);
+    a.ranges[blockIdx.x] = make_float3 (0, 0, 0);
   if (n == 0)
     return;
-  ranks[0] = rank_of (a.params.percent_min, n);
-  ranks[1] = rank_of (a.params.percent_max, n);
-  for (int k = 0; k < 2; k++)
+  ranks[0] =
+      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.params.percent_min, n);
+  ranks[1] =
+      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.params.percent_max, n);
+  ranks[2] = rank_of (
+      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.params.percent_max, n);
+  for (int k = 0; k < 3; k++)
     if (seen <= ranks[k] && ranks[k] < seen + sum) {
       uint64_t upto = seen;
       uint32_t i = 0;
@@ -111,20 +116,43 @@ find_ranks (const __grid_constant__ Finish a)
     }
 }
 
-static __device__ float2
-range_of (const Finish &a, uint32_t job)
+/* dB of black and white, intensities of black and white. */
+static __device__ float4
+ends_of (const Finish &a, uint32_t job)
 {
-  switch (a.params.range) {
-  case IMK_OCTBSCAN_RANGE_FIXED:
-    return make_float2 (a.params.intensity_min, a.params.intensity_max);
-  case IMK_OCTBSCAN_RANGE_MINMAX:
-    if (a.ends[2 * job] > a.ends[2 * job + 1]) /* there are no A-scans */
-      return make_float2 (0, 0);
-    return make_float2 (__uint_as_float (a.ends[2 * job]),
-        __uint_as_float (a.ends[2 * job + 1]));
-  default:
-    return a.ranges[job];
+  const ImkOctbscanParams &p = a.params;
+  float found[3], ends[4];
+
+  if (p.range == IMK_OCTBSCAN_RANGE_FIXED)
+    return make_float4 (p.fixed[0], p.fixed[1], p.fixed[2], p.fixed[3]);
+  if (p.range == IMK_OCTBSCAN_RANGE_MINMAX) {
+    /* the other way round there are no A-scans */
+    bool is_there = a.ends[2 * job] <= a.ends[2 * job + 1];
+
+    found[0] = is_there ? __uint_as_float (a.ends[2 * job]) : 0;
+    found[1] = found[2] = is_there ? __uint_as_float (a.ends[2 * job + 1]) : 0;
+  } else {
+    found[0] = a.ranges[job].x;
+    found[1] = a.ranges[job].y;
+    found[2] = a.ranges[job].z;
   }
+  imk_octbscan_ends (found, p.range == IMK_OCTBSCAN_RANGE_AUTO, p.fixed,
+      p.auto_bscans, ends);
+  return make_float4 (ends[0], ends[1], ends[2], ends[3]);
+}
+
+static __global__ void
+tell_ends (const __grid_constant__ Finish a)
+{
+  const Job &job = a.jobs[blockIdx.x];
+  const float4 ends = ends_of (a, blockIdx.x);
+
+  if (!job.ends)
+    return;
+  job.ends[0] = ends.x;
+  job.ends[1] = ends.y;
+  job.ends[2] = ends.z;
+  job.ends[3] = ends.w;
 }
 
 /* ------------------------------------------------------------------------
@@ -332,7 +360,7 @@ write_images (const __grid_constant__ Finish a)
   __shared__ Rests rests;
   __shared__ Tile tile;
   const Job &job = a.jobs[blockIdx.z];
-  const float2 range = range_of (a, blockIdx.z);
+  const float4 ends = ends_of (a, blockIdx.z);
   uint32_t row0 = blockIdx.y * TILE, depth0 = blockIdx.x * TILE;
 
   if (a.is_mixed)
@@ -342,14 +370,14 @@ write_images (const __grid_constant__ Finish a)
   __syncthreads ();
   store_tile (a,
       job.db_is_linear
-          ? writer_of (job.db, job.db_stride, job.db_type, false, range.x,
-                range.y)
-          : writer_of (job.db, job.db_stride, job.db_type, true,
-                imk_octbscan_db (range.x), imk_octbscan_db (range.y)),
+          ? writer_of (
+                job.db, job.db_stride, job.db_type, false, ends.z, ends.w)
+          : writer_of (
+                job.db, job.db_stride, job.db_type, true, ends.x, ends.y),
       row0, depth0, tile);
   store_tile (a,
-      writer_of (job.linear, job.linear_stride, job.linear_type, false, range.x,
-          range.y),
+      writer_of (job.linear, job.linear_stride, job.linear_type, false, ends.z,
+          ends.w),
       row0, depth0, tile);
 }
 
@@ -395,7 +423,8 @@ static ImkStatus
 launch_finish (Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream,
     ImkError *error)
 {
-  bool complex = false, track = false, enface = false;
+  bool complex = false, track = false, enface = false, tells = false;
+  cudaLaunchConfig_t ends = grid (dim3 (a.n_jobs), dim3 (1), stream);
   ImkStatus status;
 
   a.is_mixed = a.shifted || !a.is_identity;
@@ -403,11 +432,14 @@ launch_finish (Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream,
     complex = complex || jobs[i].complex;
     track = track || jobs[i].track;
     enface = enface || jobs[i].enface;
+    tells = tells || jobs[i].ends;
     a.is_mixed = a.is_mixed || jobs[i].backward;
   }
   status = launch_mix (a, complex, track, enface, stream, error);
   if (status == IMK_OK)
     status = launch_ranks (a, stream, error);
+  if (status == IMK_OK && tells)
+    status = IMK_CUDA_LAUNCH (error, ends, tell_ends, a);
   return status == IMK_OK ? launch_images (a, stream, error) : status;
 }
 

@@ -71,24 +71,29 @@ find_rank (const uint32_t *counts, uint64_t n, double percent)
 
 void
 imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
-    const ImkOctbscanParams *params, uint32_t *counts, float *low, float *high)
+    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
 {
+  bool is_auto = params->range == IMK_OCTBSCAN_RANGE_AUTO;
+  const double percents[] = {
+      is_auto ? IMK_OCTBSCAN_AUTO_BLACK : params->percent_min,
+      is_auto ? IMK_OCTBSCAN_AUTO_WHITE : params->percent_max,
+      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : params->percent_max};
+  float found[3];
   uint64_t n;
 
-  switch (params->range) {
-  case IMK_OCTBSCAN_RANGE_FIXED:
-    *low = params->intensity_min;
-    *high = params->intensity_max;
-    break;
-  case IMK_OCTBSCAN_RANGE_PERCENTILE:
-    n = count_bins (picture, counts);
-    *low = find_rank (counts, n, params->percent_min);
-    *high = find_rank (counts, n, params->percent_max);
-    break;
-  case IMK_OCTBSCAN_RANGE_MINMAX:
-    find_ends (picture, low, high);
-    break;
+  if (params->range == IMK_OCTBSCAN_RANGE_FIXED) {
+    memcpy (ends, params->fixed, sizeof (params->fixed));
+    return;
   }
+  if (params->range == IMK_OCTBSCAN_RANGE_MINMAX) {
+    find_ends (picture, &found[0], &found[1]);
+    found[2] = found[1];
+  } else {
+    n = count_bins (picture, counts);
+    for (int i = 0; i < 3; i++)
+      found[i] = find_rank (counts, n, percents[i]);
+  }
+  imk_octbscan_ends (found, is_auto, params->fixed, params->auto_bscans, ends);
 }
 
 /* ------------------------------------------------------------------------
@@ -220,9 +225,8 @@ imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
 
   if (!image)
     return;
-  w.levels = imk_octbscan_levels (db ? imk_octbscan_db (low) : low,
-      db ? imk_octbscan_db (high) : high,
-      image->type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
+  w.levels = imk_octbscan_levels (
+      low, high, image->type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
   imk_parallel_for (
       n_threads, imk_div_up (picture->n_ascans, TILE), 1, write_band, &w);
 }

@@ -14,14 +14,16 @@ typedef struct ImkOctbscanPicture {
   bool depth_down, flips_depth;
 } ImkOctbscanPicture;
 
-/* Black and white as intensities. @counts: IMK_OCTBSCAN_N_BINS of room */
+/* Black and white. @counts: IMK_OCTBSCAN_N_BINS of room; @ends: (out): as in
+ * ImkOctbscanJob */
 void imk_octbscan_picture_range (const ImkOctbscanPicture *picture,
-    const ImkOctbscanParams *params, uint32_t *counts, float *low, float *high);
+    const ImkOctbscanParams *params, uint32_t *counts, float ends[4]);
 
 /* Returns: bytes a thread needs to write pictures */
 size_t imk_octbscan_picture_scratch_size (uint32_t n_depths);
 
-/* @image: u8, u16 or f32, may be NULL; @pool: of blocks of that size */
+/* @low, @high: dB or intensities, as @db says; @image: u8, u16 or f32, may be
+ * NULL; @pool: of blocks of that size */
 void imk_octbscan_picture_write (const ImkOctbscanPicture *picture, bool db,
     float low, float high, const ImkImage *image, ImkOctbscanPool *pool,
     uint32_t n_threads);

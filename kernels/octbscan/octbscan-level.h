@@ -100,6 +100,30 @@ imk_octbscan_db (float intensity)
 #endif
 }
 
+/* Percentiles of the range auto: black, white in dB, white of linear images. */
+#define IMK_OCTBSCAN_AUTO_BLACK 30.0
+#define IMK_OCTBSCAN_AUTO_WHITE 99.9
+#define IMK_OCTBSCAN_AUTO_LINEAR_WHITE 99.7
+
+/* The ends of an image from its own: @found are intensities of black, of white
+ * and of white in linear images; they are @ends already, or become a part of
+ * those before. */
+IMK_OCTBSCAN_INLINE void
+imk_octbscan_ends (const float found[3], int is_auto, const float before[4],
+    uint32_t n_before, float ends[4])
+{
+  ends[0] = imk_octbscan_db (found[0]);
+  ends[1] = imk_octbscan_db (found[1]);
+  ends[2] = found[0];
+  ends[3] = found[2];
+  if (!is_auto || n_before == 0)
+    return;
+  for (int i = 0; i < 4; i++)
+    ends[i] = found[1] > IMK_OCTBSCAN_LEAST
+                  ? before[i] + (ends[i] - before[i]) / (float) (n_before + 1)
+                  : before[i];
+}
+
 /* What turns a value into a level: (value - low) * factor, clamped. */
 typedef struct ImkOctbscanLevels {
   float low, factor, maximum;

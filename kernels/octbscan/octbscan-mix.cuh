@@ -28,6 +28,7 @@ struct Job {
   ImkType db_type, linear_type;
   float *enface, *track;
   uint32_t *wide, *n_bad;
+  float *ends;
   bool backward, has_images, db_is_linear;
   uint32_t pattern;  /* entry of patterns that is taken off */
   bool finds_pattern;
@@ -69,6 +70,7 @@ job_of (const ImkOctbscanJob *job)
     j.track = (float *) job->track->data;
   j.wide = job->wide;
   j.n_bad = job->n_bad;
+  j.ends = job->ends;
   j.backward = job->backward;
   j.db_is_linear = job->db_is_linear;
   j.has_images = job->db || job->linear || job->enface;
@@ -112,7 +114,7 @@ struct Finish {
   double *correlations;   /* [2 reach + 1] */
   ImkOctbscanTrack *track;
   int32_t *shifts;        /* [jobs] */
-  float2 *ranges;         /* [jobs] intensities of black and white */
+  float3 *ranges; /* [jobs] intensities of black, of white in dB and linear */
   unsigned int *ends;     /* [jobs][2] bits of the least and the largest */
   unsigned int *counts;   /* [jobs][N_BINS] */
 };

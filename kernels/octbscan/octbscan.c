@@ -53,6 +53,8 @@ imk_octbscan_config_init (ImkOctbscanConfig *config)
       .max_jobs = 1,
       .range_min = 0.0,
       .range_max = 60.0,
+      .linear_min = 0.0,
+      .linear_max = 1e6,
       .percent_min = 1.0,
       .percent_max = 99.9,
   };
@@ -111,8 +113,9 @@ params_of (const ImkOctbscanConfig *c)
   return (ImkOctbscanParams){
       .history = c->history,
       .range = c->range,
-      .intensity_min = (float) pow (10, c->range_min / 10),
-      .intensity_max = (float) pow (10, c->range_max / 10),
+      .fixed = {(float) c->range_min, (float) c->range_max,
+          (float) c->linear_min, (float) c->linear_max},
+      .auto_bscans = c->auto_bscans,
       .percent_min = c->percent_min,
       .percent_max = c->percent_max,
   };
@@ -421,7 +424,7 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
 /* Pixels without an A-scan are 0; they say nothing about the others. */
 static void
 find_lit_range (const float *intensity, size_t n,
-    const ImkOctbscanParams *params, uint32_t *counts, float *low, float *high)
+    const ImkOctbscanParams *params, uint32_t *counts, float ends[4])
 {
   float *lit = malloc (n * sizeof (*lit) + 1);
   ImkOctbscanPicture picture = {
@@ -432,7 +435,7 @@ find_lit_range (const float *intensity, size_t n,
     if (intensity[i] > 0)
       lit[n_lit++] = intensity[i];
   picture.n_depths = (uint32_t) (lit ? n_lit : n);
-  imk_octbscan_picture_range (&picture, params, counts, low, high);
+  imk_octbscan_picture_range (&picture, params, counts, ends);
   free (lit);
 }
 
@@ -447,7 +450,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
   ImkStatus status = imk_octbscan_check_range (config, error);
   ImkOctbscanPool *pool = NULL;
   uint32_t *counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  float *intensity = malloc (n * sizeof (*intensity) + 1), low, high;
+  float *intensity = malloc (n * sizeof (*intensity) + 1), ends[4];
 
   if (status == IMK_OK)
     status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
@@ -466,8 +469,9 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    find_lit_range (intensity, n, &params, counts, &low, &high);
-    imk_octbscan_picture_write (&picture, db, low, high, out, pool, 1);
+    find_lit_range (intensity, n, &params, counts, ends);
+    imk_octbscan_picture_write (
+        &picture, db, ends[db ? 0 : 2], ends[db ? 1 : 3], out, pool, 1);
   }
   imk_octbscan_pool_free (pool);
   free (counts);

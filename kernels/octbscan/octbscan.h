@@ -174,14 +174,20 @@ typedef enum ImkOctbscanProjection {
   IMK_OCTBSCAN_PROJECTION_MAXIMUM,
 } ImkOctbscanProjection;
 
-/* What is black and what is white. The ends are found as intensities, and are
- * the same for the dB and the linear image. */
+/* What is black and what is white. The ends are found as intensities. */
 typedef enum ImkOctbscanRange {
-  IMK_OCTBSCAN_RANGE_FIXED,      /* range_min and range_max, in dB */
+  IMK_OCTBSCAN_RANGE_FIXED,      /* range_min and range_max in dB, linear_min
+                                  * and linear_max of the linear image */
   IMK_OCTBSCAN_RANGE_PERCENTILE, /* of the B-scan, percent_min and percent_max,
                                   * rounded down to the nearest of 256
                                   * intensities an octave (0.02 dB) */
   IMK_OCTBSCAN_RANGE_MINMAX,     /* the least and the largest of the B-scan */
+  IMK_OCTBSCAN_RANGE_AUTO,       /* m + (p - m) / (n + 1), p the percentiles 30
+                                  * and 99.9 of the B-scan in dB, 30 and 99.7
+                                  * of the linear image, m those of FIXED, n =
+                                  * `auto_bscans`: with m the ends of the
+                                  * B-scan before, a mean over n + 1 of them.
+                                  * A dark B-scan leaves m */
 } ImkOctbscanRange;
 
 typedef enum ImkOctbscanOrientation {
@@ -263,6 +269,8 @@ typedef struct ImkOctbscanCamera {
  * @history: with another number than before, B-scans so far are forgotten, as
  *   by imk_octbscan_reset
  * @range_min, @range_max: dB of black and white
+ * @linear_min, @linear_max: intensity of black and white in linear images
+ * @auto_bscans: n of IMK_OCTBSCAN_RANGE_AUTO
  * @percent_min, @percent_max: 0 .. 100 */
 typedef struct ImkOctbscanConfig {
   uint32_t width, height;
@@ -302,7 +310,8 @@ typedef struct ImkOctbscanConfig {
 
   uint32_t history;
   ImkOctbscanRange range;
-  double range_min, range_max;
+  double range_min, range_max, linear_min, linear_max;
+  uint32_t auto_bscans;
   double percent_min, percent_max;
 } ImkOctbscanConfig;
 
@@ -321,6 +330,8 @@ typedef struct ImkOctbscanConfig {
  *   wide
  * @enface: f32, n_ascans x 1, or NULL: the projection of each A-scan's I
  * @track: f32, 4 x 1, or NULL: L_b, w_b, mu and the shift, 0 without tracking
+ * @ends: NULL; or 4 floats, in memory like the words below: dB of black and
+ * white and intensity of black and white of db and linear, where there are any
  * @wide: NULL; or a word of page-locked memory, as the device reaches it, with
  * 0 in it: then the strategy OPERATOR on a device may take for granted that no
  * integer sample is more than 2048 away from the background, of which m_c is
@@ -346,6 +357,7 @@ typedef struct ImkOctbscanJob {
   ImkImage *track;
   bool backward, db_is_linear;
   uint32_t *wide, *n_bad;
+  float *ends;
 } ImkOctbscanJob;
 
 typedef struct ImkOctbscan ImkOctbscan;

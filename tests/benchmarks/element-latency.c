@@ -15,13 +15,23 @@ typedef struct Case {
   const char *element;
   const char *format;
   gint width, height;
+  gulong period;       /* us a frame, as of a camera; 0: as fast as can be */
+  gboolean has_reader; /* of the results as text */
 } Case;
 
 #define CENTROIDS "shcentroid pitch-x=10 pitch-y=10 columns=70 rows=70 "
 
+#define CELLS(n) \
+  "shcentroid pitch-x=20 pitch-y=20 fields=all columns=" #n " rows=" #n " "
+
 static const Case cases[] = {
     {"shcentroid-700-d10-xy", CENTROIDS "fields=xy", "GRAY8", 700, 700},
     {"shcentroid-700-d10-all", CENTROIDS "fields=all", "GRAY8", 700, 700},
+    {"shcentroid-400-cells", CELLS (20), "GRAY8", 400, 400, 1000},
+    {"shcentroid-400-cells-text", CELLS (20), "GRAY8", 400, 400, 1000, TRUE},
+    {"shcentroid-6400-cells", CELLS (80), "GRAY8", 1600, 1600, 10000},
+    {"shcentroid-6400-cells-text", CELLS (80), "GRAY8", 1600, 1600, 10000,
+        TRUE},
     {"lapsharpen-1920x1080", "lapsharpen", "RGBA", 1920, 1080},
 };
 
@@ -79,14 +89,39 @@ run_frames (BenchElement *b, const Case *c, const char *backend,
   offered = pool != NULL;
   if (!pool)
     pool = bench_element_plain_pool (b, 4);
-  for (guint i = 0; i < n_frames; i++)
+  for (guint i = 0; i < n_frames; i++) {
+    if (c->period)
+      g_usleep (c->period);
     push_frame (b, pool, pictures, i);
+  }
   bench_element_wait (b, n_frames);
   if (!is_warm_up)
     report (b, c, backend, n_frames, offered);
   gst_buffer_pool_set_active (pool, FALSE);
   gst_object_unref (pool);
   bench_element_stop (b);
+}
+
+static GstFlowReturn
+read_text (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  gst_buffer_unref (buffer);
+  return GST_FLOW_OK;
+}
+
+/* Returns: (transfer full): who reads the results, as a queue before a file
+ * does: lets go at once */
+static GstPad *
+add_reader (BenchElement *b)
+{
+  GstPad *results = gst_element_request_pad_simple (b->element, "results");
+  GstPad *reader = gst_pad_new ("reader", GST_PAD_SINK);
+
+  gst_pad_set_chain_function (reader, read_text);
+  gst_pad_set_active (reader, TRUE);
+  bench_link (results, reader);
+  gst_object_unref (results);
+  return reader;
 }
 
 static void
@@ -96,14 +131,18 @@ run_case (const Case *c, const char *backend)
   gchar *line = g_strdup_printf ("%s backend=%s", c->element, backend);
   BenchRing pictures;
   BenchElement b;
+  GstPad *reader = NULL;
 
   bench_element_open (
       &b, line, c->format, c->width, c->height, NULL, NULL, BENCH_VIEW_LEAVE);
+  if (c->has_reader)
+    reader = add_reader (&b);
   pictures = bench_ring_new (b.info.size, N_PICTURES * b.info.size);
   bench_ring_noise (&pictures, 1);
   run_frames (&b, c, backend, &pictures, 100, TRUE);
   run_frames (&b, c, backend, &pictures, n_frames, FALSE);
   bench_element_close (&b);
+  gst_clear_object (&reader);
   bench_ring_free (&pictures);
   g_free (line);
 }

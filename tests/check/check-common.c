@@ -480,8 +480,8 @@ check_formats (const gchar *name, const gchar *feature)
   return formats;
 }
 
-GstBuffer *
-check_pull (GstHarness *h)
+static GstBuffer *
+pull (GstHarness *h)
 {
   gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
   GstBuffer *buffer = gst_harness_try_pull (h);
@@ -491,6 +491,21 @@ check_pull (GstHarness *h)
     buffer = gst_harness_try_pull (h);
   }
   fail_unless (buffer != NULL, "no buffer came");
+  return buffer;
+}
+
+GstBuffer *
+check_pull (GstHarness *h)
+{
+  GstBuffer *buffer = pull (h);
+
+  if (GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_HEADER)) {
+    GstBuffer *header = buffer;
+
+    buffer = pull (h);
+    gst_buffer_prepend_memory (buffer, gst_buffer_get_all_memory (header));
+    gst_buffer_unref (header);
+  }
   return buffer;
 }
 

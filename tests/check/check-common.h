@@ -140,7 +140,8 @@ gboolean check_have_element (const gchar *name);
  * sink pad of @element has in memory of @feature, NULL for system memory */
 GPtrArray *check_formats (const gchar *element, const gchar *feature);
 
-/* Returns: (transfer full): the next buffer; fails when none comes */
+/* Returns: (transfer full): the next buffer; of text, the line of names and the
+ * rows behind it; fails when none comes */
 GstBuffer *check_pull (GstHarness *h);
 
 /* Pushes @buffer (transfer full) and fails unless that gives @flow. */

@@ -867,6 +867,201 @@ GST_END_TEST
 
 /* The device fails for good in the middle of a stream: a warning, and the CPU
  * goes on without losing a B-scan. */
+/* --- range=auto ----------------------------------------------------------- */
+
+/* All B-scans of a real file with the properties of @ini alone: the dB images.
+ * @offsets: (out): of the level of their black, in dB */
+static GPtrArray *
+first_pictures (const gchar *name, const gchar *ini, guint width, guint height,
+    guint n, gdouble *offsets)
+{
+  gchar *path = g_build_filename (check_data_folder (), "octbscan", name, NULL);
+  g_autofree gchar *calibration = check_path_of ("auto.ini");
+  g_autofree gchar *launch =
+      g_strdup_printf ("octbscan backend=cpu calibration=%s", calibration);
+  g_autofree gchar *caps = g_strdup_printf (
+      "video/x-raw,format=GRAY16_LE,width=%u,height=%u,framerate=25/1", width,
+      height);
+  GPtrArray *images =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
+  gsize size, frame = (gsize) width * height * 2;
+  gchar *bytes = NULL;
+  GstHarness *h;
+
+  if (!g_file_get_contents (path, &bytes, &size, NULL)) {
+    g_free (path);
+    return images;
+  }
+  fail_unless (g_file_set_contents (calibration, ini, -1, NULL));
+  h = harness_of (launch);
+  gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY8");
+  gst_harness_set_src_caps_str (h, caps);
+  for (guint i = 0; i < n; i++) {
+    guint k = i % (guint) (size / frame);
+    GstBuffer *image;
+    GstCustomMeta *meta;
+
+    check_push (
+        h, gst_buffer_new_memdup (bytes + k * frame, frame), GST_FLOW_OK);
+    image = check_pull (h);
+    meta = gst_buffer_get_custom_meta (image, "GstImagingQuantity");
+    fail_unless (meta != NULL, "an image without its ends");
+    fail_unless (gst_structure_get_double (
+        gst_custom_meta_get_structure (meta), "offset", &offsets[i]));
+    g_ptr_array_add (images, image);
+  }
+  gst_harness_teardown (h);
+  g_free (bytes);
+  g_free (path);
+  return images;
+}
+
+static gint
+compare_rows (gconstpointer a, gconstpointer b)
+{
+  const guint *x = a, *y = b;
+
+  return (*x < *y) - (*x > *y);
+}
+
+static gint
+compare_bytes (gconstpointer a, gconstpointer b)
+{
+  return *(const guint8 *) a - *(const guint8 *) b;
+}
+
+/* The fifth of the rows that is brightest has a median between 60 and 160, and
+ * fewer than 1 % of all samples are white. */
+static void
+check_first_picture (
+    const gchar *name, guint i, GstBuffer *image, guint width, guint height)
+{
+  gsize stride = GST_ROUND_UP_4 (width), n = 0, n_white = 0;
+  guint (*rows)[2] = g_malloc (height * sizeof (*rows));
+  guint8 *bright = g_malloc ((gsize) width * height);
+  GstMapInfo map;
+
+  gst_buffer_map (image, &map, GST_MAP_READ);
+  for (guint y = 0; y < height; y++) {
+    rows[y][0] = 0;
+    rows[y][1] = y;
+    for (guint x = 0; x < width; x++) {
+      rows[y][0] += map.data[y * stride + x];
+      n_white += map.data[y * stride + x] == 255;
+    }
+  }
+  qsort (rows, height, sizeof (*rows), compare_rows);
+  for (guint k = 0; k < height / 5; k++)
+    for (guint x = 0; x < width; x++)
+      bright[n++] = map.data[rows[k][1] * stride + x];
+  gst_buffer_unmap (image, &map);
+  qsort (bright, n, 1, compare_bytes);
+  fail_unless (bright[n / 2] >= 60 && bright[n / 2] <= 160,
+      "%s, image %u: the median of the brightest rows is %u", name, i,
+      bright[n / 2]);
+  fail_unless (n_white * 100 < (gsize) width * height,
+      "%s, image %u: %u samples are white", name, i, (guint) n_white);
+  g_free (rows);
+  g_free (bright);
+}
+
+static void
+check_first_pictures (
+    const gchar *name, const gchar *ini, guint width, guint height)
+{
+  gdouble offsets[20];
+  GPtrArray *images = first_pictures (name, ini, width, height, 20, offsets);
+
+  if (images->len == 0) {
+    g_ptr_array_unref (images);
+    check_skip ("there is no %s", name);
+  }
+  for (guint i = 0; i < images->len; i++)
+    check_first_picture (name, i, images->pdata[i], height, width / 2);
+  for (guint i = 8; i < images->len; i++)
+    fail_unless (offsets[i] == offsets[7], "%s: black is %g dB at %u, then %g",
+        name, offsets[7], i, offsets[i]);
+  fail_unless (offsets[1] != offsets[0] && offsets[6] != offsets[7],
+      "%s: the first ends stay", name);
+  g_ptr_array_unref (images);
+}
+
+GST_START_TEST (test_first_pictures_of_octcal)
+{
+  g_autofree gchar *ini = g_strdup_printf (
+      "[camera]\nk-index=%s/octbscan/octcal/klinear.npy\n"
+      "phase=%s/octbscan/octcal/dispersion.npy\nphase-domain=spectrum\n",
+      check_data_folder (), check_data_folder ());
+
+  check_first_pictures (
+      "octcal/bscans_040-047_1024x100x8_u16le.raw", ini, 1024, 100);
+}
+GST_END_TEST
+
+GST_START_TEST (test_first_pictures_of_octopod)
+{
+  check_first_pictures ("octopod/volume_2048x20x20_u16le.unp",
+      "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n", 2048, 20);
+}
+GST_END_TEST
+
+static gdouble
+black_of (GstHarness *h, guint i)
+{
+  GstBuffer *image;
+  gdouble black;
+
+  check_push (h, noise_lines (9 * i, 9), GST_FLOW_OK);
+  image = check_pull (h);
+  fail_unless (gst_structure_get_double (
+      gst_custom_meta_get_structure (
+          gst_buffer_get_custom_meta (image, "GstImagingQuantity")),
+      "offset", &black));
+  gst_buffer_unref (image);
+  return black;
+}
+
+/* Ends that are set are fixed, by whatever way; auto begins anew. */
+GST_START_TEST (test_setting_an_end_fixes_the_range)
+{
+  static const gchar *const names[] = {
+      "range-min", "range-max", "linear-min", "linear-max"};
+  GstHarness *h;
+  gdouble first, held;
+
+  on_cuda = __i__;
+  h = harness_new ("octbscan upsample=128 taper-cut=7 ", 9);
+  first = black_of (h, 0);
+  for (guint i = 1; i < 8; i++)
+    held = black_of (h, i);
+  fail_unless (held != first);
+  for (guint i = 8; i < 12; i++)
+    fail_unless (black_of (h, i) == held, "the range moves at %u", i);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    GstStructure *s =
+        gst_structure_new ("settings", names[i], G_TYPE_DOUBLE, 5.0, NULL);
+    gint range;
+
+    gst_util_set_object_arg (G_OBJECT (h->element), "range", "auto");
+    if (i % 2)
+      g_object_set (h->element, "settings", s, NULL);
+    else
+      g_object_set (h->element, names[i], 5.0, NULL);
+    gst_structure_free (s);
+    g_object_get (h->element, "range", &range, NULL);
+    fail_unless_equals_int (range, IMK_OCTBSCAN_RANGE_FIXED);
+  }
+  fail_unless (black_of (h, 1) == 5);
+  gst_util_set_object_arg (G_OBJECT (h->element), "range", "auto");
+  fail_unless (black_of (h, 0) == first, "auto does not begin anew");
+  for (guint i = 1; i < 10; i++)
+    black_of (h, i);
+  g_signal_emit_by_name (h->element, "reset-range");
+  fail_unless (black_of (h, 0) == first, "reset-range does not begin anew");
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 GST_START_TEST (test_auto_goes_on_with_the_cpu)
 {
   ImkOctbscanConfig c;
@@ -927,6 +1122,9 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
+  tcase_add_test (tc, test_first_pictures_of_octcal);
+  tcase_add_test (tc, test_first_pictures_of_octopod);
+  tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);
   check_add_mock_test (tc, test_auto_goes_on_with_the_cpu);
   return suite;
 }

@@ -1513,6 +1513,160 @@ GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
 }
 GST_END_TEST
 
+/* A wrong value is a warning with the picture or set at which it would count,
+ * and what was in use stays. */
+GST_START_TEST (test_wrong_values_do_not_end_a_stream)
+{
+  static const struct {
+    const gchar *property, *value, *words;
+  } cases[] = {
+      {"lights-location", "/nowhere.lp", "/nowhere.lp"},
+      {"lights-location", "", "lights-location is not set"},
+      {"intensities-location", "$few", "intensities of 2 lights; there are 8"},
+      {"mask-location", "$few", "mask-location"},
+      {"dark-location", "$mask", "dark"},
+      {"light-model", "unit", "light-model=unit needs the positions"},
+      {"set-size", "9", "set-size is 9, but"},
+      {"saturation", "300", "saturation is 300, but samples end at 255"},
+      {"bands", "17", "bands is 17; it can be 1 to 16"},
+      {"bayer-pattern", "bggr", NULL}, /* is none */
+      {"t-min", "2", "t-min is 2 and t-max 1.5"},
+  };
+  const guint64 dims[] = {HEIGHT, WIDTH + 1};
+  guint8 bytes[HEIGHT * (WIDTH + 1)] = {0};
+  g_autofree gchar *few = write_file ("few.txt", "1\n2\n");
+  g_autofree gchar *mask = check_path_of ("mask.npy");
+
+  fail_unless (gst_imaging_npy_save (
+      mask, GST_IMAGING_NPY_TYPE_U8, 2, dims, bytes, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    const gchar *value = g_str_equal (cases[i].value, "$few") ? few
+                         : g_str_equal (cases[i].value, "$mask")
+                             ? mask
+                             : cases[i].value;
+    Ps ps = ps_new ("t-max=1.5", "normal", NULL);
+    gboolean valid = FALSE;
+
+    ps_caps (&ps, "GRAY8");
+    for (guint set = 0; set < 3; set++) {
+      if (set == 1)
+        gst_util_set_object_arg (
+            G_OBJECT (ps.element), cases[i].property, value);
+      if (set == 2) /* goes on with what is in use */
+        g_object_get (ps.element, "settings-valid", &valid, NULL);
+      if (set == 2)
+        fail_unless_equals_int (valid, cases[i].words == NULL);
+      ps_push_set (&ps);
+      check_tensor (ps.normal, normal_, 3, 0.01);
+    }
+    if (cases[i].words)
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
+        0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+/* Changes of the solver count at once, those of the lights with the next set.
+ */
+GST_START_TEST (test_files_count_from_the_next_set_on)
+{
+  Ps ps = ps_new ("", "albedo", NULL);
+  const gdouble bright[] = {albedo_}, dim[] = {albedo_ / 2};
+  g_autofree gchar *path =
+      write_file ("intensities.txt", "2\n2\n2\n2\n2\n2\n2\n2\n");
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < N_LIGHTS; i++) {
+    if (i == 3)
+      g_object_set (ps.element, "intensities-location", path, NULL);
+    ps_push (&ps, i);
+  }
+  check_tensor (ps.albedo, bright, 1, 0.001);
+  fail_unless (g_file_set_contents (path, "garbage", -1, NULL)); /* is read */
+  ps_push_set (&ps);
+  check_tensor (ps.albedo, dim, 1, 0.001);
+  g_object_set (ps.element, "intensities-location", path, NULL); /* anew */
+  ps_push_set (&ps);
+  check_tensor (ps.albedo, dim, 1, 0.001);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "\"garbage\" is not a number");
+  g_object_set (ps.element, "intensities-location", "", NULL);
+  ps_push_set (&ps);
+  check_tensor (ps.albedo, bright, 1, 0.001);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+GST_START_TEST (test_pictures_without_a_place_are_left_out)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY8");
+  ps_push_set (&ps);
+  g_object_set (ps.element, "index-source", 1, NULL); /* meta */
+  ps_push_set (&ps);
+  check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "are left out");
+  g_object_set (ps.element, "index-source", 0, NULL);
+  ps_push_set (&ps);
+  for (guint i = 0; i < 2; i++)
+    check_tensor (ps.normal, normal_, 3, 0.01);
+  check_no_buffer (ps.normal);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING),
+      0);
+  ps_free (&ps);
+}
+GST_END_TEST
+
+/* 0 and 1 of a bool are the counts 0 and 1 of the frames' type. */
+GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
+{
+  static const gchar *const formats[] = {"GRAY8", "GRAY16_LE"};
+  const guint64 dims[] = {HEIGHT, WIDTH};
+  guint8 ones[HEIGHT * WIDTH], mask[HEIGHT * WIDTH];
+  g_autofree gchar *one = check_path_of ("one.npy");
+  g_autofree gchar *half = check_path_of ("half.npy");
+  g_autofree gchar *all = g_strdup_printf (
+      "mask-location=%s dark-location=%s white-location=%s", half, one, one);
+
+  memset (ones, 1, sizeof (ones));
+  for (guint i = 0; i < sizeof (mask); i++)
+    mask[i] = i % 2;
+  fail_unless (gst_imaging_npy_save (
+      one, GST_IMAGING_NPY_TYPE_BOOL, 2, dims, ones, NULL));
+  fail_unless (gst_imaging_npy_save (
+      half, GST_IMAGING_NPY_TYPE_BOOL, 2, dims, mask, NULL));
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (formats); i++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("%s backend=%s", all, i / 2 ? "cuda" : "cpu");
+    gdouble full = i % 2 ? 65535 : 255, ambient = 0;
+    Ps ps = ps_new (properties, "normal ambient", NULL);
+    GstBuffer *buffer;
+    GstMapInfo map;
+
+    for (guint k = 0; k < N_LIGHTS; k++)
+      ambient += (floor (shade (k) * full + 0.5) - 1) / full / N_LIGHTS;
+    ps_caps (&ps, formats[i % 2]);
+    ps_push_set (&ps);
+    buffer = check_pull (ps.normal);
+    fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+    for (guint k = 0; k < HEIGHT * WIDTH; k++)
+      fail_unless ((((gfloat *) map.data)[3 * k + 2] != 0) == (k % 2),
+          "pixel %u: %g", k, ((gfloat *) map.data)[3 * k + 2]);
+    gst_buffer_unmap (buffer, &map);
+    gst_buffer_unref (buffer);
+    check_tensor (ps.ambient, &ambient, 1, 1e-6);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_settings_change_while_playing)
 {
   const gdouble all[] = {8, 1, 0, 0}, five[] = {5, 1, 0, 0};
@@ -1590,6 +1744,10 @@ photostereo_suite (void)
   tcase_add_test (tc, test_the_centre_may_be_any_pixel);
   tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
   tcase_add_test (tc, test_settings_change_while_playing);
+  tcase_add_test (tc, test_wrong_values_do_not_end_a_stream);
+  tcase_add_test (tc, test_files_count_from_the_next_set_on);
+  tcase_add_test (tc, test_pictures_without_a_place_are_left_out);
+  tcase_add_test (tc, test_masks_darks_and_whites_may_be_bool);
   tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return suite;
 }

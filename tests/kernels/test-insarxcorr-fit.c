@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insarxcorr/insarxcorr-fit.h"
+#include "insarxcorr/insarxcorr-misfit.h"
 
 static const struct {
   const char *pair, *name, *fit;
@@ -195,6 +195,95 @@ test_shifts_are_split_as_gmtsar_does (void)
   }
 }
 
+/* Offsets of a plane with @noise (rms), of which @n_wrong of 600 are of chance,
+ * and a hill of @hill columns that is 60 wide (one sigma) at (300, 400). */
+static void
+make_offsets (
+    double noise, double hill, int n_wrong, ImkInsarxcorrPoint points[600])
+{
+  uint64_t seed = 9;
+
+  for (int i = 0; i < 600; i++) {
+    double x = 30 + 40 * (i % 24), y = 20 + 40 * (i / 24);
+    double far = pow (x - 300, 2) + pow (y - 400, 2);
+    bool is_wrong = i * n_wrong / 600 != (i + 1) * n_wrong / 600;
+
+    points[i] = (ImkInsarxcorrPoint){x, y,
+        3 + 0.002 * x + hill * exp (-far / (2 * 60 * 60)) +
+            sqrt (12) * noise * insar_uniform (&seed),
+        -2 - 0.001 * y + sqrt (12) * noise * insar_uniform (&seed)};
+    if (is_wrong) {
+      points[i].dx += 60 * insar_uniform (&seed);
+      points[i].dy += 60 * insar_uniform (&seed);
+    }
+  }
+}
+
+/* Noise and single wrong offsets are no misfit; a hill is, in its axis. */
+static void
+test_a_hill_is_a_misfit (void)
+{
+  static const struct {
+    double noise, hill;
+    int n_wrong;
+    bool is_local;
+  } cases[] = {
+      {0.03, 0, 0},
+      {0.2, 0, 0},
+      {0.03, 0, 60},
+      {0.03, 1.2, 0, true},
+      {0.03, 1.2, 60, true},
+      {0.03, -0.6, 30, true},
+      {0.2, 0.3, 0},
+  };
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrPoint points[600];
+    ImkInsarxcorrMisfit range, azimuth;
+    ImkInsarxcorrFit fit;
+    ImkError error;
+
+    make_offsets (cases[i].noise, cases[i].hill, cases[i].n_wrong, points);
+    test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, &error), &error);
+    test_ok (
+        imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
+        &error);
+    test_check (range.is_local == cases[i].is_local && !azimuth.is_local &&
+                    !azimuth.is_wide,
+        "case %zu: worst %g of %g rms in range, %g of %g in azimuth", i,
+        range.worst, range.rms, azimuth.worst, azimuth.rms);
+    test_check (azimuth.rms < 0.7 * cases[i].noise + 0.02,
+        "case %zu: misfit of %g in azimuth", i, azimuth.rms);
+    if (cases[i].is_local)
+      test_check (fabs (range.worst_x - 300) < 60 &&
+                      fabs (range.worst_y - 400) < 60 &&
+                      range.worst / cases[i].hill > 0.4 &&
+                      range.worst / cases[i].hill < 1,
+          "case %zu: worst %g at (%g, %g)", i, range.worst, range.worst_x,
+          range.worst_y);
+  }
+}
+
+/* A wave that a plane cannot follow: its rms is known. */
+static void
+test_a_wave_is_a_wide_misfit (void)
+{
+  ImkInsarxcorrMisfit range, azimuth;
+  ImkInsarxcorrPoint points[600];
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  make_offsets (0.02, 0, 0, points);
+  for (int i = 0; i < 600; i++)
+    points[i].dy += 0.2 * cos (points[i].x * 6.2831853 / 480);
+  test_ok (imk_insarxcorr_fit (points, 600, 3, 3, &fit, &error), &error);
+  test_ok (imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
+      &error);
+  test_check (azimuth.is_wide && !azimuth.is_local && !range.is_wide &&
+                  fabs (azimuth.rms - 0.2 / sqrt (2)) < 0.02,
+      "rms %g, noise %g, worst %g", azimuth.rms, azimuth.noise, azimuth.worst);
+}
+
 int
 main (void)
 {
@@ -205,6 +294,8 @@ main (void)
           test_points_on_a_line_give_no_slope_across},
       {"bad fits are refused", test_bad_fits_are_refused},
       {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
+      {"a hill is a misfit", test_a_hill_is_a_misfit},
+      {"a wave is a wide misfit", test_a_wave_is_a_wide_misfit},
       {NULL},
   };
 

@@ -42,6 +42,7 @@ static const Way cuda_ways[] = {
 typedef struct Result {
   TestImage db, linear, complex;
   uint32_t n_bad;
+  float ends[4];
 } Result;
 
 static void
@@ -96,7 +97,7 @@ run_on_device (
   ImkImage from = test_to_device (in), db = test_to_device (&r->db);
   ImkImage linear = test_to_device (&r->linear);
   ImkImage complex = test_to_device (&r->complex);
-  TestImage said = test_image_new (IMK_TYPE_F32, 2, 1, 1, 0);
+  TestImage said = test_image_new (IMK_TYPE_F32, 6, 1, 1, 0);
   TestMapped word;
   ImkOctbscanJob job = {&from, first, &db, &linear, &complex};
   uint32_t wide = 0;
@@ -106,10 +107,12 @@ run_on_device (
   word = test_to_mapped (&said);
   job.wide = tries ? word.image.data : NULL;
   job.n_bad = (uint32_t *) word.image.data + 1;
+  job.ends = (float *) word.image.data + 2;
   test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
   test_from_mapped (&word, &said);
   memcpy (&wide, said.image.data, sizeof (wide));
   memcpy (&r->n_bad, (uint32_t *) said.image.data + 1, sizeof (r->n_bad));
+  memcpy (r->ends, (float *) said.image.data + 2, sizeof (r->ends));
   job.wide = NULL;
   if (wide)
     test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
@@ -130,7 +133,7 @@ run_kernel (const Way *way, ImkOctbscan *s, const ImkOctbscanConfig *config,
     const TestImage *in, uint32_t first_camera, Result *r)
 {
   const ImkOctbscanJob job = {&in->image, first_camera, &r->db.image,
-      &r->linear.image, &r->complex.image, .n_bad = &r->n_bad};
+      &r->linear.image, &r->complex.image, .n_bad = &r->n_bad, .ends = r->ends};
   ImkError error;
 
   if (way->backend == IMK_BACKEND_CUDA)
@@ -814,6 +817,8 @@ test_ranges (const Way *ways)
       c.range = IMK_OCTBSCAN_RANGE_FIXED;
       c.range_min = 3;
       c.range_max = 45;
+      c.linear_min = pow (10, 0.3);
+      c.linear_max = pow (10, 4.5);
       check_levels (w, &c, &in, pow (10, 0.3), pow (10, 4.5));
       c.range = IMK_OCTBSCAN_RANGE_MINMAX;
       check_levels (w, &c, &in, sorted[0], sorted[n - 1]);
@@ -843,6 +848,97 @@ test_ranges_cuda (void)
 {
   test_need_cuda ();
   test_ranges (cuda_ways);
+}
+
+/* The ends that a B-scan is given with by range=auto, and the level that a dB
+ * image has at @db. */
+static void
+check_auto (const Way *w, const ImkOctbscanConfig *config, const TestImage *in,
+    const double expected[4], const char *what)
+{
+  ImkOctbscanConfig c = *config;
+  Result f, r;
+
+  f = run (w, &c, in, 0, IMK_TYPE_F32);
+  r = run (w, &c, in, 0, IMK_TYPE_U8);
+  for (int i = 0; i < 4; i++)
+    test_check (fabs (r.ends[i] - expected[i]) <=
+                    (i < 2 ? 1e-4 : 1e-5 * fabs (expected[i])),
+        "%s, %s: end %d is %.6g, expected %.6g", w->name, what, i, r.ends[i],
+        expected[i]);
+  for (uint32_t i = 0; i < r.db.image.width * r.db.image.height; i++) {
+    uint32_t x = i % r.db.image.width, y = i / r.db.image.width;
+    double db = (sample (&f.db, x, y) - expected[0]) /
+                (expected[1] - expected[0]) * 255;
+    double linear = (sample (&f.linear, x, y) - expected[2]) /
+                    (expected[3] - expected[2]) * 255;
+
+    test_check (fabs (fmin (fmax (db, 0), 255) - sample (&r.db, x, y)) <= 0.6 &&
+                    fabs (fmin (fmax (linear, 0), 255) -
+                          sample (&r.linear, x, y)) <= 0.6,
+        "%s, %s: pixel %u", w->name, what, i);
+  }
+  result_free (&f);
+  result_free (&r);
+}
+
+static void
+test_auto_range (const Way *ways)
+{
+  for (const Way *w = ways; w->name; w++) {
+    ImkOctbscanConfig c = base_config (60, 70);
+    ImkOctbscanCamera camera;
+    TestImage in = spectra (&c, 1000, 300);
+    double *sorted = malloc (60 * 70 / 2 * sizeof (double)), ends[4], p[3];
+    static const double percents[] = {30, 99.9, 99.7};
+    uint32_t n = 30 * 70;
+    Result f;
+
+    apply_range (&c, &camera);
+    f = run (w, &c, &in, 0, IMK_TYPE_F32);
+    for (uint32_t i = 0; i < n; i++)
+      sorted[i] = sample (&f.linear, i % 70, i / 70);
+    qsort (sorted, n, sizeof (double), compare);
+    for (int i = 0; i < 3; i++) {
+      int e;
+      double v =
+          frexp (sorted[(uint32_t) (percents[i] / 100 * (n - 1) + 0.5)], &e);
+
+      p[i] = ldexp (floor (v * 512) / 512, e);
+    }
+    c.range = IMK_OCTBSCAN_RANGE_AUTO;
+    ends[0] = 10 * log10 (p[0]);
+    ends[1] = 10 * log10 (p[1]);
+    ends[2] = p[0];
+    ends[3] = p[2];
+    check_auto (w, &c, &in, ends, "first");
+    c.auto_bscans = 3;
+    c.range_min = -7;
+    c.range_max = 30;
+    c.linear_min = 1;
+    c.linear_max = 5000;
+    ends[0] = (3 * -7 + ends[0]) / 4;
+    ends[1] = (3 * 30 + ends[1]) / 4;
+    ends[2] = (3 * 1 + ends[2]) / 4;
+    ends[3] = (3 * 5000 + ends[3]) / 4;
+    check_auto (w, &c, &in, ends, "fourth");
+    free (sorted);
+    result_free (&f);
+    test_image_free (&in);
+  }
+}
+
+static void
+test_auto_range_cpu (void)
+{
+  test_auto_range (cpu_ways);
+}
+
+static void
+test_auto_range_cuda (void)
+{
+  test_need_cuda ();
+  test_auto_range (cuda_ways);
 }
 
 /* ------------------------------------------------------------------------
@@ -1029,6 +1125,8 @@ test_wrong_settings_are_refused (void)
       background_mode, IMK_OCTBSCAN_BACKGROUND_FILE, "background-location");
   CHECK_REFUSED (range, 7, "range is 7");
   CHECK_REFUSED (range_min, 61, "range-min is 61");
+  CHECK_REFUSED (linear_min, 1e7, "linear-min is 1e+07");
+  CHECK_REFUSED (linear_max, NAN, "linear-max nan");
   CHECK_REFUSED (range_max, NAN, "range-max nan");
   CHECK_REFUSED (percent_max, 101, "percent-max 101");
   CHECK_REFUSED (max_jobs, 0, "max_jobs is 0");
@@ -1381,7 +1479,10 @@ static const Test tests[] = {
     {"a fringe has its amplitude", test_fringe_has_its_amplitude},
     {"dark frames are black", test_dark_frames_are_black},
     {"levels follow the range", test_ranges_cpu},
+    {"the range auto is a mean of percentiles", test_auto_range_cpu,
+        .cpu_only = true},
     {"levels follow the range on CUDA", test_ranges_cuda},
+    {"the range auto is a mean of percentiles on CUDA", test_auto_range_cuda},
     {"threads change nothing", test_threads_change_nothing},
     {"jobs are as if alone", test_jobs_cpu},
     {"jobs on CUDA are as if alone", test_jobs_cuda},

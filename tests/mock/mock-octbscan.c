@@ -5,7 +5,11 @@
 
 #include "mock-object.h"
 
-enum { WIDE = 5, N_BAD /* the places of their words among the outputs */ };
+enum {
+  WIDE = 5,
+  N_BAD,
+  ENDS /* the places of their words among the outputs */
+};
 
 static ImkStatus
 create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
@@ -89,6 +93,8 @@ run (MockObjectJob *job, ImkError *error)
       *images[i] = &job->out[i];
   if (bscan->wide)
     bscan->wide = job->out[WIDE].data;
+  if (bscan->ends)
+    bscan->ends = job->out[ENDS].data;
   if (bscan->n_bad)
     bscan->n_bad = job->out[N_BAD].data;
   if (job->params)
@@ -113,11 +119,14 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
         IMK_LOCATION_HOST_MAPPED};
     const ImkImage n_bad = {j->n_bad, sizeof (*j->n_bad), 1, 1, 1, IMK_TYPE_F32,
         IMK_LOCATION_HOST_MAPPED};
+    const ImkImage ends = {j->ends, 4 * sizeof (*j->ends), 4, 1, 1,
+        IMK_TYPE_F32, IMK_LOCATION_HOST_MAPPED};
     MockRequest request = {.verb = "process",
         .run = run,
         .in = {j->in},
         .out = {j->db, j->linear, j->complex, j->enface, j->track,
-            j->wide ? &wide : NULL, j->n_bad ? &n_bad : NULL},
+            j->wide ? &wide : NULL, j->n_bad ? &n_bad : NULL,
+            j->ends ? &ends : NULL},
         .call = j,
         .call_size = sizeof (*j),
         .takes_params = true,

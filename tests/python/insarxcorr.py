@@ -5,13 +5,18 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import numpy as np
 
 import support
 from support import SOURCE, TIMEOUT, launch, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
+import slcs
 
 support.DATA = os.path.join(os.path.dirname(support.DATA), "insarxcorr")
 data = support.data
@@ -84,6 +89,110 @@ class Coregistration(unittest.TestCase):
         self.check_pair("envisat")
 
 
+def read_fit(folder):
+    with open(os.path.join(folder, "fit.txt"), encoding="ascii") as file:
+        return {key.strip(): float(value) for key, value in (line.split("=") for line in file)}
+
+
+class Quality(unittest.TestCase):
+    """What is told of the fit, and that it is right."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.images = [os.path.join(self.folder, name + ".PRM") for name in ("ref", "sec")]
+
+    def test_fit_is_right_from_corner_to_corner(self):
+        size, o = 400, slcs.OFFSETS
+        slcs.make_pair(self.folder, size, size)
+        text = coregister(*self.images, self.folder)
+        fit = read_fit(self.folder)
+        for x in 0, size - 1:
+            for y in 0, size - 1:
+                r = fit["rshift"] + fit["sub_int_r"] + fit["stretch_r"] * x + fit["a_stretch_r"] * y
+                a = fit["ashift"] + fit["sub_int_a"] + fit["stretch_a"] * x + fit["a_stretch_a"] * y
+                self.assertLess(abs(r - (o["r0"] + o["sr"] * x + o["ar"] * y)), 0.02, (x, y))
+                self.assertLess(abs(a - (o["a0"] + o["sa"] * x + o["aa"] * y)), 0.02, (x, y))
+        self.assertRegex(text, r"\d+ of \d+ patches, rms 0\.0\d+ columns and 0\.0\d+ lines .*, over \d+ % of the columns")
+        self.assertNotIn("alike beside each other: -", text)
+        self.assertNotIn("less than half", text)
+
+    def write_pair(self, hill, coherence=0.9, size=512):
+        """Speckle, and the same with a shift and a hill of so many columns."""
+        rng = np.random.RandomState(3)
+        margin = slcs.MARGIN
+        scene = slcs.band_limited(rng, (size + 2 * margin,) * 2)
+        y, x = np.mgrid[:size, :size].astype(float)
+        move = 2.3 + hill * np.exp(-((x - 200) ** 2 + (y - 280) ** 2) / (2 * 50 ** 2))
+        other = slcs.band_limited(rng, (size, size))
+        warped = slcs.warp(scene, x - move + margin, y + 1.6 + margin)
+        slcs.write(self.folder, "ref", scene[margin:-margin, margin:-margin])
+        slcs.write(self.folder, "sec", coherence * warped + np.sqrt(1 - coherence ** 2) * other)
+
+    def test_a_hill_is_told(self):
+        self.write_pair(1.2)
+        text = coregister(*self.images, self.folder)
+        found = re.search(r"The fit in range leaves residuals .*: (-?[0-9.]+) columns around column (\d+) of line (\d+)", text)
+        self.assertTrue(found, text)
+        self.assertGreater(float(found.group(1)), 0.5)
+        self.assertLess(abs(float(found.group(2)) - 200), 50)
+        self.assertLess(abs(float(found.group(3)) - 280), 50)
+        self.assertNotIn("The fit in azimuth", text)
+
+    def test_a_plane_is_not_told(self):
+        self.write_pair(0)
+        self.assertNotIn("residuals", coregister(*self.images, self.folder))
+
+    def test_a_small_span_is_told(self):
+        slcs.make_pair(self.folder, 400, 400)
+        text = coregister(*self.images, self.folder, "nx=20", "ny=25", "grid=gmtsar", "window-width=64", "window-height=64")
+        self.assertIn("span less than half of the image", text)
+
+
+class Picture(unittest.TestCase):
+    """pipelines/insarxcorr-field draws nothing beside the picture."""
+
+    def draw(self, rows):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        table, picture = os.path.join(folder, "offsets.dat"), os.path.join(folder, "field.svg")
+        with open(table, "w", encoding="ascii") as file:
+            file.writelines(" %d %.3f %d %.3f %.2f \n" % row for row in rows)
+        subprocess.run([os.path.join(SOURCE, "pipelines", "insarxcorr-field"), table, picture], check=True,
+                       timeout=TIMEOUT, env={**os.environ, "GST_IMAGING_ENV": "1"})
+        return xml.etree.ElementTree.parse(picture).getroot()
+
+    def check(self, rows):
+        root = self.draw(rows)
+        left, top, width, height = map(float, root.get("viewBox").split())
+        ends = []
+        for node in root:
+            tag = node.tag.split("}")[1]
+            if tag == "path":
+                x, y, dx, dy = map(float, re.match(r"M(\S+) (\S+?)[lh](\S+?)(?: (\S+?))?(?:m|$)", node.get("d") + "").groups("0"))
+                ends += [(x, y), (x + dx, y + dy)]
+            elif tag == "text":
+                x, y = float(node.get("x")), float(node.get("y"))
+                ends += [(x, y), (x + 6.5 * len(node.text), y - 10)]
+        self.assertGreater(len(ends), len(rows))
+        for x, y in ends:
+            self.assertTrue(left <= x <= left + width and top <= y <= top + height, (x, y, root.get("viewBox")))
+        self.assertLess(width, 1200)
+
+    def grid(self, nx, ny, offset):
+        return [(100 + 50 * i, 3 + offset(i, j), 200 + 50 * j, -4 + offset(j, i), 50) for j in range(ny) for i in range(nx)]
+
+    def test_small_offsets_and_their_long_legend(self):
+        self.check(self.grid(20, 25, lambda i, j: 0.002 * (i - 9)))
+
+    def test_long_arrows_at_the_edge(self):
+        self.check(self.grid(20, 25, lambda i, j: 1.9 * (i in (0, 19)) * (1 if i else -1) + 0.1 * j))
+
+    def test_narrow_pictures(self):
+        self.check(self.grid(2, 30, lambda i, j: 0.1 * i - 0.2 * j))
+        self.check(self.grid(3, 3, lambda i, j: 5 * i - 7 * j))
+
+
 class WrongInput(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -110,6 +219,39 @@ class WrongInput(unittest.TestCase):
         text = coregister(self.write_noise("a", 1, 4), self.write_noise("b", 2, 4), out, status=1)
         self.assertIn("these do not agree", text)
         self.assertEqual(os.listdir(out), ["freq_xcorr.dat"])
+
+    def test_an_empty_secondary(self):
+        empty = self.write_noise("b", 2)
+        np.zeros(400 * 400 * 2, "<i2").tofile(os.path.join(self.folder, "b.SLC"))
+        text = coregister(self.write_noise("a", 1), empty, os.path.join(self.folder, "out"), status=1)
+        self.assertIn("No patch has enough data in both images", text)
+
+    def test_a_shift_out_of_the_image(self):
+        for key, shift in ("rshift", 5000), ("ashift", 5000), ("ashift", -5000):
+            far = self.write_noise("b", 1)
+            with open(far, "a", encoding="ascii") as file:
+                file.write(f"{key} = {shift}\n")
+            text = coregister(self.write_noise("a", 1), far, os.path.join(self.folder, "out"), status=1)
+            self.assertIn("No patch has enough data in both images", text)
+
+    def test_swapped_bytes(self):
+        slcs.make_pair(self.folder, 400, 400)
+        path = os.path.join(self.folder, "sec.SLC")
+        np.fromfile(path, "<i2").byteswap().tofile(path)
+        text = coregister(*(os.path.join(self.folder, name) for name in ("ref.PRM", "sec.PRM")),
+                          os.path.join(self.folder, "out"), status=1)
+        self.assertIn("big endian", text)
+
+    def test_keys_that_contradict_each_other(self):
+        image = self.write_noise("a", 1)
+        for line, words in (("bytes_per_line = 1608", "bytes_per_line = 1608 and num_rng_bins = 400"),
+                            ("num_lines = 300", "num_lines = 300 and num_valid_az = 400"),
+                            ("rshift = 3\nxshift = 5", "rshift = 3 and xshift = 5")):
+            path = os.path.join(self.folder, "odd.PRM")
+            with open(image, encoding="ascii") as file, open(path, "w", encoding="ascii") as odd:
+                odd.write(file.read() + line + "\n")
+            self.assertIn(words, launch("slcsrc", "location=" + path, "!", "fakesink"))
+        self.assertNotIn("WARNING", launch("slcsrc", "location=" + image, "!", "fakesink"))
 
     def test_an_image_that_is_not_there(self):
         text = coregister(os.path.join(self.folder, "no.PRM"), self.write_noise("b", 2), self.folder, status=1)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* range=auto: the ends of the first B-scans, which are made one by one, become
+ * those of all that follow, whatever device makes these. And what samples of an
+ * image are, attached to it. */
+#include "gstoctbscan-private.h"
+
+#include "gstimagingquantity.h"
+
+/* dB of an image without light: it says nothing about the next ones. */
+#define DARK (-199.0f)
+
+void
+gst_oct_bscan_reset_range (GstOctBscan *self)
+{
+  GST_OBJECT_LOCK (self);
+  self->auto_n = 0;
+  self->auto_serial++;
+  GST_OBJECT_UNLOCK (self);
+}
+
+gboolean
+gst_oct_bscan_is_settling (GstOctBscan *self)
+{
+  gboolean settling;
+
+  GST_OBJECT_LOCK (self);
+  settling = self->now->config.range == IMK_OCTBSCAN_RANGE_AUTO &&
+             self->auto_n < GST_OCT_BSCAN_AUTO;
+  GST_OBJECT_UNLOCK (self);
+  return settling;
+}
+
+void
+gst_oct_bscan_need_ends (GstOctBscanWork *w)
+{
+  if (w->terms->config.range != IMK_OCTBSCAN_RANGE_FIXED)
+    w->ends = g_new0 (gfloat, 4 * w->n);
+}
+
+void
+gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
+{
+  if (w->terms->config.range != IMK_OCTBSCAN_RANGE_AUTO || !w->has_images ||
+      (!w->out[SRC] && !w->out[LINEAR]) || w->ends[1] < DARK)
+    return;
+  GST_OBJECT_LOCK (self);
+  if (w->terms->auto_serial == self->auto_serial) {
+    memcpy (self->auto_ends, w->ends, sizeof (self->auto_ends));
+    self->auto_n++;
+    self->auto_serial++;
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+void
+gst_oct_bscan_describe_image (
+    const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
+{
+  const ImkOctbscanConfig *c = &w->terms->config;
+  gboolean db = output == SRC && w->terms->scaling == SCALING_DB;
+  gdouble ends[4] = {c->range_min, c->range_max, c->linear_min, c->linear_max};
+  gdouble white =
+      GST_VIDEO_INFO_FORMAT (&w->terms->info[output]) == GST_VIDEO_FORMAT_GRAY8
+          ? 255
+          : 65535;
+  gdouble low, high;
+
+  if (output != SRC && output != LINEAR)
+    return;
+  for (guint i = 0; w->ends && i < 4; i++)
+    ends[i] = w->ends[4 * k + i];
+  low = ends[db ? 0 : 2];
+  high = ends[db ? 1 : 3];
+  gst_imaging_quantity_attach (image, db ? "level" : "intensity",
+      db ? "dB" : "counts^2", (high - low) / white, low);
+}

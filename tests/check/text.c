@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Results as text: the numbers, the line of names, and the thread that writes
+ * what is much. */
+#include "check-common.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gstimagingnumber.h"
+
+#define CELLS 400
+#define FIELDS 9
+#define SPOTS \
+  "shcentroid columns=20 rows=20 pitch-x=4 pitch-y=4 fields=all backend=cpu"
+
+/* --- numbers -------------------------------------------------------------- */
+
+/* Any bits, places of spots, decimals of few digits, and both neighbours of
+ * powers of two and of ten. */
+static gdouble
+draw (GRand *rand, guint i)
+{
+  gdouble value = 0;
+
+  switch (i % 6) {
+  case 0: {
+    guint64 bits = (guint64) g_rand_int (rand) << 32 | g_rand_int (rand);
+
+    memcpy (&value, &bits, sizeof (value));
+    return value;
+  }
+  case 1:
+    return g_rand_double_range (rand, -100, 1000);
+  case 2:
+    return (gfloat) g_rand_double_range (rand, 0, 64);
+  case 3:
+    value = ldexp (1, g_rand_int_range (rand, -40, 60));
+    break;
+  case 4:
+    return g_rand_int_range (rand, 0, 100000) / 1000.0;
+  default:
+    value = pow (10, g_rand_int_range (rand, -12, 18)) *
+            g_rand_int_range (rand, 1, 10);
+  }
+  return i / 6 % 3 == 0 ? value
+                        : nextafter (value, i / 6 % 3 == 1 ? 0 : INFINITY);
+}
+
+static guint
+count_digits (const gchar *text)
+{
+  gsize end = strcspn (text, "e"), first = strcspn (text, "123456789");
+  guint n = 0, n_zeros = 0;
+
+  for (gsize i = first; i < end; i++)
+    if (g_ascii_isdigit (text[i])) {
+      n++;
+      n_zeros = text[i] == '0' ? n_zeros + 1 : 0;
+    }
+  return n - n_zeros;
+}
+
+/* The fewest with which the C library reads the same again. */
+static guint
+fewest_digits (gdouble value)
+{
+  gchar text[64];
+
+  for (guint n = 1; n < 17; n++) {
+    g_snprintf (text, sizeof (text), "%.*e", (gint) n - 1, value);
+    if (strtod (text, NULL) == value)
+      return n;
+  }
+  return 17;
+}
+
+GST_START_TEST (test_numbers_are_the_same_when_they_are_read_again)
+{
+  GRand *rand = g_rand_new_with_seed (5);
+  gchar text[GST_IMAGING_NUMBER_SIZE + 1];
+
+  for (guint i = 0; i < 300000; i++) {
+    gdouble value = draw (rand, i);
+    gsize n = gst_imaging_number_print (text, value);
+
+    fail_unless (n > 0 && n <= GST_IMAGING_NUMBER_SIZE);
+    text[n] = '\0';
+    fail_unless (isnan (value) ? g_str_equal (text, "nan")
+                               : g_ascii_strtod (text, NULL) == value,
+        "%.17g: %s", value, text);
+    if (i % 16 == 0 && fabs (value) > 1e-10 && fabs (value) < 1e15)
+      fail_unless (count_digits (text) <= fewest_digits (value),
+          "%.17g: %s has more than %u digits", value, text,
+          fewest_digits (value));
+  }
+  g_rand_free (rand);
+}
+GST_END_TEST
+
+GST_START_TEST (test_numbers_are_written_as_by_hand)
+{
+  static const struct {
+    gdouble value;
+    const gchar *text;
+  } cases[] = {
+      {0, "0"},
+      {-0.0, "0"},
+      {1, "1"},
+      {-12, "-12"},
+      {0.1, "0.1"},
+      {-0.25, "-0.25"},
+      {0.1 + 0.2, "0.30000000000000004"},
+      {1e-4, "0.0001"},
+      {1.5e-5, "1.5e-05"},
+      {1e-5, "1e-05"},
+      {2e-10, "2e-10"},
+      {5e-324, "4.94065645841247e-324"},
+      {1e300, "1e+300"},
+      {123456789012345, "123456789012345"},
+      {1e15, "1e+15"},
+      {99.99999999999999, "99.99999999999999"},
+      {9.5, "9.5"},
+      {INFINITY, "inf"},
+      {-INFINITY, "-inf"},
+      {NAN, "nan"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    gchar text[GST_IMAGING_NUMBER_SIZE + 1];
+
+    text[gst_imaging_number_print (text, cases[i].value)] = '\0';
+    fail_unless_equals_string (text, cases[i].text);
+  }
+}
+GST_END_TEST
+
+/* --- a reader ---------------------------------------------------------------
+ */
+
+typedef struct {
+  GstHarness *h;
+  GstPad *results, *reader;
+  GMutex lock;
+  GCond changed;
+  GString *text;
+  guint n_buffers, n_headers;
+  GstFlowReturn flow;
+  gboolean hold, waits;
+} Reading;
+
+static Reading *
+reading_of (GstPad *pad)
+{
+  return gst_pad_get_element_private (pad);
+}
+
+static GstFlowReturn
+read_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  Reading *self = reading_of (pad);
+  GstFlowReturn flow;
+  GstMapInfo map;
+
+  g_mutex_lock (&self->lock);
+  while (self->hold) {
+    self->waits = TRUE;
+    g_cond_broadcast (&self->changed);
+    g_cond_wait (&self->changed, &self->lock);
+  }
+  gst_buffer_map (buffer, &map, GST_MAP_READ);
+  g_string_append_len (self->text, (const gchar *) map.data, map.size);
+  gst_buffer_unmap (buffer, &map);
+  self->n_headers += GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_HEADER);
+  self->n_buffers++;
+  flow = self->flow;
+  g_mutex_unlock (&self->lock);
+  gst_buffer_unref (buffer);
+  return flow;
+}
+
+static void
+hold (Reading *self, gboolean hold)
+{
+  g_mutex_lock (&self->lock);
+  self->hold = hold;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+read_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_START)
+    hold (reading_of (pad), FALSE);
+  gst_event_unref (event);
+  return TRUE;
+}
+
+static void
+wait_until_it_waits (Reading *self)
+{
+  gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
+
+  g_mutex_lock (&self->lock);
+  while (!self->waits)
+    fail_unless (g_cond_wait_until (&self->changed, &self->lock, end));
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+reading_begin (Reading *self)
+{
+  GstElement *element;
+
+  *self = (Reading){.text = g_string_new (NULL)};
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  self->h = gst_harness_new_parse (SPOTS);
+  element = gst_harness_find_element (self->h, "shcentroid");
+  self->results = gst_element_request_pad_simple (element, "results");
+  gst_object_unref (element);
+  self->reader = gst_pad_new ("reader", GST_PAD_SINK);
+  gst_pad_set_element_private (self->reader, self);
+  gst_pad_set_chain_function (self->reader, read_buffer);
+  gst_pad_set_event_function (self->reader, read_event);
+  gst_pad_set_active (self->reader, TRUE);
+  fail_unless_equals_int (
+      gst_pad_link (self->results, self->reader), GST_PAD_LINK_OK);
+  gst_harness_set_src_caps_str (
+      self->h, "video/x-raw,format=GRAY8,width=80,height=80,framerate=25/1");
+}
+
+static GstFlowReturn
+push_frame (Reading *self, guint i)
+{
+  GstVideoInfo info = check_info ("GRAY8", 80, 80);
+
+  return gst_harness_push (self->h, check_noise (&info, i));
+}
+
+static void
+reading_end (Reading *self)
+{
+  hold (self, FALSE);
+  gst_harness_teardown (self->h);
+  gst_pad_set_active (self->reader, FALSE);
+  gst_object_unref (self->results);
+  gst_object_unref (self->reader);
+  g_string_free (self->text, TRUE);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+}
+
+/* --- the thread
+ * --------------------------------------------------------------- */
+
+/* Whole lines of all cells of frames 0, 1, 2, ... */
+static void
+check_rows (const gchar *text, guint n_frames)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+
+  fail_unless_equals_int (
+      (gint) g_strv_length (lines), (gint) (1 + n_frames * CELLS + 1));
+  fail_unless (g_str_has_prefix (lines[0], "frame,pts,cell,row,col,"));
+  for (guint i = 0; i < n_frames * CELLS; i++) {
+    guint64 frame = 0, pts = 0;
+    guint cell = 0;
+
+    fail_unless_equals_int (
+        sscanf (lines[1 + i], "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%u,",
+            &frame, &pts, &cell),
+        3);
+    fail_unless (frame == i / CELLS && pts == frame * 40 * GST_MSECOND &&
+                     cell == i % CELLS,
+        "%s", lines[1 + i]);
+  }
+}
+
+GST_START_TEST (test_all_rows_come_in_order_before_eos)
+{
+  Reading r;
+
+  reading_begin (&r);
+  for (guint i = 0; i < 50; i++)
+    fail_unless_equals_int (push_frame (&r, i), GST_FLOW_OK);
+  fail_unless (gst_harness_push_event (r.h, gst_event_new_eos ()));
+  check_rows (r.text->str, 50);
+  fail_unless_equals_int (r.n_buffers, 51);
+  fail_unless_equals_int (r.n_headers, 1);
+  reading_end (&r);
+}
+GST_END_TEST
+
+/* Late clients of a server, and every file of many, take it from the caps. */
+GST_START_TEST (test_caps_have_the_line_of_names)
+{
+  const GValue *array;
+  GstBuffer *header;
+  GstCaps *caps;
+  GstMapInfo map;
+  Reading r;
+
+  reading_begin (&r);
+  push_frame (&r, 0);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  caps = gst_pad_get_current_caps (r.results);
+  array = gst_structure_get_value (
+      gst_caps_get_structure (caps, 0), "streamheader");
+  fail_unless (array && gst_value_array_get_size (array) == 1);
+  header = gst_value_get_buffer (gst_value_array_get_value (array, 0));
+  fail_unless (GST_BUFFER_FLAG_IS_SET (header, GST_BUFFER_FLAG_HEADER));
+  gst_buffer_map (header, &map, GST_MAP_READ);
+  fail_unless (map.size > 20 && map.data[map.size - 1] == '\n');
+  fail_unless (memcmp (map.data, r.text->str, map.size) == 0);
+  gst_buffer_unmap (header, &map);
+  gst_caps_unref (caps);
+  reading_end (&r);
+}
+GST_END_TEST
+
+/* But not without an end: then they wait, and no row is lost. */
+GST_START_TEST (test_frames_do_not_wait_for_their_rows)
+{
+  Reading r;
+
+  reading_begin (&r);
+  hold (&r, TRUE);
+  for (guint i = 0; i < 6; i++)
+    fail_unless_equals_int (push_frame (&r, i), GST_FLOW_OK);
+  wait_until_it_waits (&r);
+  fail_unless_equals_int (gst_harness_buffers_received (r.h), 6);
+  hold (&r, FALSE);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  check_rows (r.text->str, 6);
+  reading_end (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_what_fails_at_the_reader_reaches_upstream)
+{
+  static const GstFlowReturn flows[] = {GST_FLOW_ERROR, GST_FLOW_CUSTOM_ERROR};
+  gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
+  GstFlowReturn flow = GST_FLOW_OK;
+  Reading r;
+
+  reading_begin (&r);
+  r.flow = flows[__i__];
+  for (guint i = 0; flow == GST_FLOW_OK; i++) {
+    flow = push_frame (&r, i);
+    fail_unless (g_get_monotonic_time () < end);
+    g_usleep (1000);
+  }
+  fail_unless_equals_int (flow, flows[__i__]);
+  reading_end (&r);
+}
+GST_END_TEST
+
+/* What waits is gone, and rows begin anew. */
+GST_START_TEST (test_a_flush_ends_the_wait)
+{
+  GstSegment segment;
+  Reading r;
+
+  reading_begin (&r);
+  hold (&r, TRUE);
+  for (guint i = 0; i < 6; i++)
+    push_frame (&r, i);
+  wait_until_it_waits (&r);
+  gst_harness_push_event (r.h, gst_event_new_flush_start ());
+  gst_harness_push_event (r.h, gst_event_new_flush_stop (TRUE));
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (r.h, gst_event_new_segment (&segment));
+  g_string_truncate (r.text, 0);
+  fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  fail_unless (g_str_has_prefix (r.text->str, "6,"), "%.40s", r.text->str);
+  reading_end (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
+{
+  GstElement *element;
+  Reading r;
+
+  reading_begin (&r);
+  hold (&r, TRUE);
+  for (guint i = 0; i < 4; i++)
+    push_frame (&r, i);
+  wait_until_it_waits (&r);
+  element = gst_pad_get_parent_element (r.results);
+  gst_element_release_request_pad (element, r.results);
+  gst_object_unref (element);
+  fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
+  reading_end (&r);
+}
+GST_END_TEST
+
+static GstPadProbeReturn
+release_here (GstPad *pad, GstPadProbeInfo *info, gpointer done)
+{
+  GstElement *element = gst_pad_get_parent_element (pad);
+
+  if (element) {
+    gst_element_release_request_pad (element, pad);
+    gst_object_unref (element);
+  }
+  g_atomic_int_set ((gint *) done, TRUE);
+  return GST_PAD_PROBE_DROP;
+}
+
+/* As applications do that change a playing pipeline. */
+GST_START_TEST (test_a_probe_may_release_the_pad)
+{
+  gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
+  gint done = FALSE;
+  Reading r;
+
+  reading_begin (&r);
+  gst_pad_add_probe (
+      r.results, GST_PAD_PROBE_TYPE_BUFFER, release_here, &done, NULL);
+  for (guint i = 0; i < 4; i++)
+    push_frame (&r, i);
+  while (!g_atomic_int_get (&done)) {
+    fail_unless (g_get_monotonic_time () < end);
+    g_usleep (1000);
+  }
+  fail_unless_equals_int (push_frame (&r, 4), GST_FLOW_OK);
+  reading_end (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_text_starts_and_stops_at_any_time)
+{
+  for (guint i = 0; i < 100; i++) {
+    GstElement *pipeline = check_launch (
+        "videotestsrc ! video/x-raw,format=GRAY8,width=80,height=80 ! " SPOTS
+        " name=s ! queue ! fakesink s.results ! text/csv ! queue ! fakesink");
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (i % 2)
+      gst_element_get_state (pipeline, NULL, NULL, CHECK_TIMEOUT);
+    g_usleep (i % 7 * 300);
+    if (i % 3 == 0) {
+      gst_element_set_state (pipeline, GST_STATE_READY);
+      gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    }
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
+static Suite *
+text_suite (void)
+{
+  Suite *suite = suite_create ("text");
+  TCase *numbers = tcase_create ("numbers"), *rows = tcase_create ("rows");
+
+  tcase_add_test (numbers, test_numbers_are_the_same_when_they_are_read_again);
+  tcase_add_test (numbers, test_numbers_are_written_as_by_hand);
+  suite_add_tcase (suite, numbers);
+  tcase_add_test (rows, test_all_rows_come_in_order_before_eos);
+  tcase_add_test (rows, test_caps_have_the_line_of_names);
+  tcase_add_test (rows, test_frames_do_not_wait_for_their_rows);
+  tcase_add_loop_test (
+      rows, test_what_fails_at_the_reader_reaches_upstream, 0, 2);
+  tcase_add_test (rows, test_a_flush_ends_the_wait);
+  tcase_add_test (rows, test_a_pad_whose_reader_is_blocked_can_be_released);
+  tcase_add_test (rows, test_a_probe_may_release_the_pad);
+  tcase_add_checked_fixture (rows, check_make_folder, check_remove_folder);
+  tcase_add_test (rows, test_text_starts_and_stops_at_any_time);
+  suite_add_tcase (suite, rows);
+  return suite;
+}
+
+GST_CHECK_MAIN (text)
