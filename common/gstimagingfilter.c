@@ -611,10 +611,9 @@ number_frame (GstImagingFilter *self, GstBuffer *buffer)
     return;
   priv->has_warned_of_missing = TRUE;
   GST_ELEMENT_WARNING (self, STREAM, FAILED,
-      ("%" G_GUINT64_FORMAT
-       " frames are missing before frame %" G_GUINT64_FORMAT
+      ("%" G_GUINT64_FORMAT " frame%s missing before frame %" G_GUINT64_FORMAT
        ". Further gaps are counted in frames-missing of the property stats.",
-          n, priv->number),
+          n, n == 1 ? " is" : "s are", priv->number),
       (NULL));
 }
 
