@@ -63,7 +63,8 @@ typedef struct {
   gboolean is_busy; /* one thread works or pushes, without the lock */
   gboolean is_done; /* the end goes out, or has gone */
   guint n_reported;
-  GQueue events;  /* GstEvent: for the busy thread, when it is through */
+  gboolean has_started; /* the reference: its stream-start has come */
+  GQueue events;        /* GstEvent: for the busy thread, when it is through */
   guint32 seqnum; /* of the segment; GST_SEQNUM_INVALID before the first */
 
   GMutex flush_lock; /* while a flush goes out */

@@ -126,6 +126,8 @@ config_of (GstPhotoStereo *self, const GstVideoInfo *info)
   ImkPhotostereoConfig config = s->config, *c = &config;
 
   c->y_down = s->y_down;
+  c->pixel_aspect = (gdouble) GST_VIDEO_INFO_PAR_N (info) /
+                    (gdouble) GST_VIDEO_INFO_PAR_D (info);
   c->memory_limit = s->memory_limit;
   c->width = info->width;
   c->height = info->height;
@@ -222,7 +224,7 @@ static void
 warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 {
   gdouble width = c->mm_per_pixel * c->width;
-  gdouble height = c->mm_per_pixel * c->height;
+  gdouble height = c->mm_per_pixel * c->height / c->pixel_aspect;
   gdouble distance = 0;
 
   if (!c->positions || c->model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL)

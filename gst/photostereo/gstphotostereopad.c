@@ -13,21 +13,29 @@ encoding_caps (
   static const gchar *const bytes[] = {NULL, "GRAY8", NULL, "RGB", NULL};
   static const gchar *const words[] = {
       NULL, "GRAY16_LE", NULL, "RGBA64_LE", "RGBA64_LE"};
-  const GstImagingPicture picture = {
-      .width = shape->width, .height = shape->height, .fps_n = 0, .fps_d = 1};
+  const GstImagingPicture picture = {.width = shape->width,
+      .height = shape->height,
+      .fps_n = 0,
+      .fps_d = 1,
+      .carrier = {.par_n = shape->par_n, .par_d = shape->par_d}};
   guint channels = shape->bands ? 1 : shape->channels;
   guint height = shape->height * (shape->bands ? shape->channels : 1);
   const gchar *format = encoding == GST_PHOTO_STEREO_ENCODING_8
                             ? bytes[channels]
                             : words[channels];
+  GstCaps *caps;
 
   if (encoding == GST_PHOTO_STEREO_ENCODING_TENSOR)
     return gst_imaging_picture_tensor_caps (&picture, shape->channels);
   if (!format)
     return NULL;
-  return gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, format,
+  caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING, format,
       "width", G_TYPE_INT, (gint) shape->width, "height", G_TYPE_INT,
       (gint) height, "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
+  if (shape->par_n != shape->par_d)
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        shape->par_n, shape->par_d, NULL);
+  return caps;
 }
 
 /* The same in CUDAMemory, which GstCuda has of RGB.

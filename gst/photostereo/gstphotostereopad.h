@@ -19,6 +19,7 @@ typedef enum {
 typedef struct {
   guint width, height, channels;
   gboolean bands;
+  gint par_n, par_d; /* the pixel-aspect-ratio */
 } GstPhotoStereoShape;
 
 /* Of one set, on the stack of the streaming thread. */

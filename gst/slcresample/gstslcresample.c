@@ -526,7 +526,11 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     check_complete (self);
     send_segment (self);
     break;
-  case GST_EVENT_GAP:
+  case GST_EVENT_GAP: /* goes behind the segment, and that behind caps */
+    if (!gst_pad_has_current_caps (self->srcpad)) {
+      gst_event_unref (event);
+      return TRUE;
+    }
     send_segment (self);
     break;
   default:

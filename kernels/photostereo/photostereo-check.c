@@ -169,6 +169,8 @@ imk_photostereo_check_geometry (const ImkPhotostereoConfig *c, ImkError *error)
           IMK_OK ||
       (status = check_range (
            "mm-per-pixel", c->mm_per_pixel, 1e-9, 1e6, error)) != IMK_OK ||
+      (status = check_range ("pixel-aspect-ratio", c->pixel_aspect, 1e-3, 1e3,
+           error)) != IMK_OK ||
       (status = check_range ("plane-z", c->plane_z, -1e9, 1e9, error)) !=
           IMK_OK)
     return status;

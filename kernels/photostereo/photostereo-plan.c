@@ -195,7 +195,8 @@ imk_photostereo_make_plan (
     p.led_lobe = 0;
   if (p.model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL && c->positions) {
     p.pitch_x = (float) c->mm_per_pixel;
-    p.pitch_y = (float) -c->mm_per_pixel; /* rows go down, y goes up */
+    /* rows go down, y goes up */
+    p.pitch_y = (float) (-c->mm_per_pixel / c->pixel_aspect);
   }
   plan_samples (c, &p);
   return p;

@@ -36,6 +36,7 @@ imk_photostereo_config_init (ImkPhotostereoConfig *config)
       .bands = 1,
       .gamma = 1.0,
       .mm_per_pixel = 1.0,
+      .pixel_aspect = 1.0,
       .centre_x = NAN,
       .centre_y = NAN,
       .robust = IMK_PHOTOSTEREO_ROBUST_THRESHOLDS,

@@ -109,8 +109,9 @@ typedef enum ImkPhotostereoThresholds {
  * @model: see ImkPhotostereoModel; all but DIRECTIONAL and RAW need positions
  * @led_lobe: exponent of the lamps' lobe, 0..100; 0 shines equally in all
  *   directions, 1 is a Lambertian LED
- * @mm_per_pixel: of the working plane; above 0. 1 is no scale that anybody has,
- *   but does no harm with DIRECTIONAL
+ * @mm_per_pixel: width of a pixel on the working plane; above 0. The default,
+ * 1, has to be set for positions; DIRECTIONAL does not use it
+ * @pixel_aspect: width of a pixel over its height, 1e-3..1e3
  * @centre_x, @centre_y: the pixel above which x = y = 0; NaN for the middle
  * @plane_z: mm, where the working plane is; a position has to lie above it
  * @saturation: counts at and above which a sample, as it came, is clipped; 0
@@ -160,6 +161,7 @@ typedef struct ImkPhotostereoConfig {
   ImkPhotostereoModel model;
   double led_lobe;
   double mm_per_pixel;
+  double pixel_aspect;
   double centre_x, centre_y;
   double plane_z;
 

@@ -1624,6 +1624,43 @@ GST_START_TEST (test_pictures_without_a_place_are_left_out)
 }
 GST_END_TEST
 
+/* Of pixels that are not square; lamps 100 mm above the object. */
+GST_START_TEST (test_outputs_have_the_aspect_of_the_pixels)
+{
+  static const gchar *const peers[] = {"other/tensors", "video/x-raw"};
+  g_autofree gchar *path =
+      write_file ("near.txt", "40 0 100\n-40 0 100\n0 40 100\n0 -40 100\n");
+  g_autofree gchar *properties =
+      g_strdup_printf ("lights-location=%s mm-per-pixel=2", path);
+
+  for (guint i = 0; i < G_N_ELEMENTS (peers); i++) {
+    Ps ps = ps_new (properties, "normal", peers[i]);
+    gint n = 0, d = 0;
+    GstCaps *caps;
+
+    ps.info = check_info ("GRAY8", WIDTH, HEIGHT);
+    gst_harness_set_src_caps_str (ps.sink,
+        "video/x-raw,format=GRAY8,width=31,height=5,framerate=25/1,"
+        "pixel-aspect-ratio=1/4"); /* 40 mm high */
+    for (guint k = 0; k < 4; k++)
+      ps_push (&ps, k);
+    gst_buffer_unref (check_pull (ps.normal));
+    caps = gst_pad_get_current_caps (ps.normal->sinkpad);
+    fail_unless (gst_structure_get_fraction (
+        gst_caps_get_structure (caps, 0), "pixel-aspect-ratio", &n, &d));
+    fail_unless (n == 1 && d == 4, "pixel-aspect-ratio %d/%d", n, d);
+    gst_caps_unref (caps);
+    g_object_set (ps.element, "mm-per-pixel", 10.0, NULL);
+    for (guint k = 0; k < 4; k++)
+      ps_push (&ps, k);
+    check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "310 x 200 mm");
+    gst_buffer_unref (check_pull (ps.normal));
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 /* 0 and 1 of a bool are the counts 0 and 1 of the frames' type. */
 GST_START_TEST (test_masks_darks_and_whites_may_be_bool)
 {
@@ -1748,6 +1785,7 @@ photostereo_suite (void)
   tcase_add_test (tc, test_files_count_from_the_next_set_on);
   tcase_add_test (tc, test_pictures_without_a_place_are_left_out);
   tcase_add_test (tc, test_masks_darks_and_whites_may_be_bool);
+  tcase_add_test (tc, test_outputs_have_the_aspect_of_the_pixels);
   tcase_add_test (tc, test_sets_may_be_finished_while_the_element_stops);
   return suite;
 }

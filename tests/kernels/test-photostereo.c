@@ -89,7 +89,7 @@ vector_at (
   v[2] = l->z - z;
   if (c->positions && model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL) {
     v[0] -= (x - cx) * c->mm_per_pixel;
-    v[1] -= (cy - y) * c->mm_per_pixel;
+    v[1] -= (cy - y) * c->mm_per_pixel / c->pixel_aspect;
   }
   for (uint32_t j = 0; j < c->n_lights; j++)
     mean += sqrt (c->lights[j].x * c->lights[j].x +
@@ -518,6 +518,7 @@ test_each_light_model_inverts_itself (void)
       c.led_lobe = models[m].lobe;
       c.plane_z = models[m].positions ? 12 : 0;
       c.mm_per_pixel = 0.7;
+      c.pixel_aspect = m % 2 ? 1.25 : 1;
       c.centre_x = 20;
       c.centre_y = 3;
       c.robust = shape == 1 ? IMK_PHOTOSTEREO_ROBUST_THRESHOLDS
