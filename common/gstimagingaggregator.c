@@ -37,14 +37,28 @@ stream_start_like (GstPad *pad, GstEvent *upstream)
   return event;
 }
 
+/* The parent class sends caps and segment when it has a buffer to send. */
+static void
+release_held (GstPad *pad, GQueue *held)
+{
+  GstEvent *event;
+
+  while ((event = g_queue_pop_head (held)))
+    gst_pad_push_event (pad, event);
+}
+
 static GstPadProbeReturn
-on_event (GstPad *pad, GstPadProbeInfo *info, gpointer element)
+on_data (GstPad *pad, GstPadProbeInfo *info, gpointer held)
 {
   GstEvent *event = GST_PAD_PROBE_INFO_EVENT (info), *upstream;
 
+  if (GST_PAD_PROBE_INFO_TYPE (info) & GST_PAD_PROBE_TYPE_BUFFER) {
+    release_held (pad, held);
+    return GST_PAD_PROBE_OK;
+  }
   if (GST_EVENT_TYPE (event) != GST_EVENT_STREAM_START)
     return GST_PAD_PROBE_OK;
-  upstream = stream_start_of_first (element);
+  upstream = stream_start_of_first (GST_PAD_PARENT (pad));
   if (upstream) {
     GST_PAD_PROBE_INFO_DATA (info) = stream_start_like (pad, upstream);
     gst_event_unref (event);
@@ -54,10 +68,44 @@ on_event (GstPad *pad, GstPadProbeInfo *info, gpointer element)
 }
 
 void
-gst_imaging_aggregator_init (GstAggregator *self)
+gst_imaging_aggregator_init (GstAggregator *self, GQueue *held)
 {
+  g_queue_init (held);
   gst_pad_add_probe (GST_AGGREGATOR_SRC_PAD (self),
-      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_event, self, NULL);
+      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER, on_data,
+      held, NULL);
+}
+
+static gboolean
+has_segment (GstAggregator *self)
+{
+  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
+  GstEvent *event = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
+  gboolean found = event != NULL;
+
+  gst_clear_event (&event);
+  return found;
+}
+
+gboolean
+gst_imaging_aggregator_hold (GstAggregator *self, GQueue *held, GstEvent *event)
+{
+  switch (GST_EVENT_TYPE (event)) { /* those that the parent class knows */
+  case GST_EVENT_STREAM_START:
+  case GST_EVENT_CAPS:
+  case GST_EVENT_SEGMENT:
+  case GST_EVENT_TAG:
+  case GST_EVENT_GAP:
+  case GST_EVENT_EOS:
+  case GST_EVENT_FLUSH_STOP:
+    return FALSE;
+  default:
+    break;
+  }
+  if (!GST_EVENT_IS_SERIALIZED (event) || has_segment (self))
+    return FALSE;
+  g_queue_push_tail (held, gst_event_ref (event));
+  return TRUE;
 }
 
 /* --- caps ----------------------------------------------------------------- */
@@ -128,10 +176,7 @@ void
 gst_imaging_aggregator_push_gap (
     GstAggregator *self, GstClockTime pts, GstClockTime duration)
 {
-  GstPad *pad = GST_AGGREGATOR_SRC_PAD (self);
-  GstEvent *segment = gst_pad_get_sticky_event (pad, GST_EVENT_SEGMENT, 0);
-
-  if (segment && GST_CLOCK_TIME_IS_VALID (pts))
-    gst_pad_push_event (pad, gst_event_new_gap (pts, duration));
-  gst_clear_event (&segment);
+  if (has_segment (self) && GST_CLOCK_TIME_IS_VALID (pts))
+    gst_pad_push_event (
+        GST_AGGREGATOR_SRC_PAD (self), gst_event_new_gap (pts, duration));
 }

@@ -13,12 +13,14 @@ G_BEGIN_DECLS
 
 /**
  * gst_imaging_aggregator_init: (skip)
+ * @held: of the element: where gst_imaging_aggregator_hold() puts events, which
+ *   leave before the first buffer
  *
  * In the element's init: from now on the stream-start that leaves has the
  * group and the sequence number of the first sink pad's.
  */
 GST_IMAGING_API
-void gst_imaging_aggregator_init (GstAggregator *self);
+void gst_imaging_aggregator_init (GstAggregator *self, GQueue *held);
 
 /**
  * gst_imaging_aggregator_negotiate: (skip)
@@ -31,6 +33,19 @@ void gst_imaging_aggregator_init (GstAggregator *self);
 GST_IMAGING_API
 gboolean gst_imaging_aggregator_negotiate (
     GstAggregator *self, GstAggregatorClass *parent, const gboolean *said);
+
+/**
+ * gst_imaging_aggregator_hold: (skip)
+ * @held: events that wait; of the aggregating thread
+ * @event: (transfer none): what came in on a sink pad
+ *
+ * The parent class passes on at once what has no meaning for it, as an
+ * application's own events, even where nothing has been sent yet.
+ * Returns: whether @event waits in @held for the segment
+ */
+GST_IMAGING_API
+gboolean gst_imaging_aggregator_hold (
+    GstAggregator *self, GQueue *held, GstEvent *event);
 
 /**
  * gst_imaging_aggregator_finish: (skip)

@@ -315,6 +315,20 @@ seek_in_time (GstImagingFileSrcPrivate *self, GstSegment *segment)
   self->stop = (gint64) info->n_units; /* the base knows the time of the stop */
 }
 
+/* A stop may have been set before the position, which a seek that does not name
+ * the position keeps: the time until the position, which GStreamer counts from,
+ * would be negative. */
+static void
+bring_into_range (GstSegment *segment, guint64 end)
+{
+  guint64 stop = segment->stop == (guint64) -1 ? end : segment->stop;
+
+  stop = MAX (stop, segment->start);
+  segment->position = CLAMP (segment->position, segment->start, stop);
+  segment->offset = segment->rate > 0 ? segment->position - segment->start
+                                      : stop - segment->position;
+}
+
 static gboolean
 gst_imaging_file_src_do_seek (GstBaseSrc *base, GstSegment *segment)
 {
@@ -324,6 +338,8 @@ gst_imaging_file_src_do_seek (GstBaseSrc *base, GstSegment *segment)
   if (self->info.rate_n == 0 && segment->rate < 0)
     return FALSE;
   segment->time = segment->start;
+  bring_into_range (segment,
+      self->info.rate_n > 0 ? time_of_unit (&self->info, n_units) : n_units);
   if (self->info.rate_n > 0) {
     seek_in_time (self, segment);
   } else {

@@ -155,11 +155,23 @@ reconfigure (GstElement *element)
   gst_base_transform_reconfigure_sink (GST_BASE_TRANSFORM (element));
 }
 
+static ImkStatus
+carrier (
+    GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error)
+{
+  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (element);
+
+  return klass->carrier
+             ? klass->carrier (GST_IMAGING_FILTER (element), caps, info, error)
+             : IMK_OK;
+}
+
 static const GstImagingEngineFuncs engine_funcs = {
     .open = open_kernel,
     .close = close_kernel,
     .prefers_cuda = prefers_cuda,
     .reconfigure = reconfigure,
+    .carrier = carrier,
 };
 
 /* --- one frame ---------------------------------------------------------- */
@@ -599,10 +611,9 @@ number_frame (GstImagingFilter *self, GstBuffer *buffer)
     return;
   priv->has_warned_of_missing = TRUE;
   GST_ELEMENT_WARNING (self, STREAM, FAILED,
-      ("%" G_GUINT64_FORMAT
-       " frames are missing before frame %" G_GUINT64_FORMAT
+      ("%" G_GUINT64_FORMAT " frame%s missing before frame %" G_GUINT64_FORMAT
        ". Further gaps are counted in frames-missing of the property stats.",
-          n, priv->number),
+          n, n == 1 ? " is" : "s are", priv->number),
       (NULL));
 }
 

@@ -17,40 +17,6 @@ gst_imaging_numbering_interrupt (GstImagingNumbering *self)
   self->has_last = FALSE;
 }
 
-/* Offsets may be of another format: videoconvert keeps those of rawvideoparse,
- * so they need not grow by the size of the buffer. */
-static GstImagingOffsets
-learn_offsets (const GstImagingNumbering *self, GstBuffer *buffer)
-{
-  guint64 offset = GST_BUFFER_OFFSET (buffer);
-
-  if (GST_BUFFER_OFFSET_END_IS_VALID (buffer) &&
-      GST_BUFFER_OFFSET_END (buffer) > offset)
-    return GST_BUFFER_OFFSET_END (buffer) - offset == 1
-               ? GST_IMAGING_OFFSETS_FRAMES
-               : GST_IMAGING_OFFSETS_BYTES;
-  if (self->has_last && self->offset != GST_BUFFER_OFFSET_NONE &&
-      offset > self->offset) {
-    if (offset - self->offset == 1)
-      return GST_IMAGING_OFFSETS_FRAMES;
-    if (self->offsets == GST_IMAGING_OFFSETS_UNKNOWN)
-      return offset - self->offset <= MOST_FRAMES ? GST_IMAGING_OFFSETS_FRAMES
-                                                  : GST_IMAGING_OFFSETS_BYTES;
-  }
-  return self->offsets;
-}
-
-static gboolean
-counts_frames (const GstImagingNumbering *self, GstBuffer *buffer)
-{
-  guint64 offset = GST_BUFFER_OFFSET (buffer);
-  gsize size = gst_buffer_get_size (buffer);
-
-  if (self->offsets != GST_IMAGING_OFFSETS_UNKNOWN)
-    return self->offsets == GST_IMAGING_OFFSETS_FRAMES;
-  return offset < size || size == 0 || offset % size != 0;
-}
-
 /* Returns: steps of @step from @from to @to beyond the one to the next frame,
  * 0 backwards */
 static guint64
@@ -62,6 +28,53 @@ count_gap (guint64 from, guint64 to, guint64 step)
     return 0;
   n = (to - from) / step + ((to - from) % step >= step - step / 2);
   return n > 1 ? n - 1 : 0;
+}
+
+/* Offsets may be of another format: videoconvert keeps those of rawvideoparse,
+ * so they need not grow by the size of the buffer, but then times tell. */
+static gboolean
+steps_are_frames (const GstImagingNumbering *self, GstBuffer *buffer)
+{
+  guint64 step = GST_BUFFER_OFFSET (buffer) - self->offset;
+  gsize size = gst_buffer_get_size (buffer);
+
+  if (GST_BUFFER_PTS_IS_VALID (buffer) && GST_CLOCK_TIME_IS_VALID (self->pts) &&
+      GST_CLOCK_TIME_IS_VALID (self->duration))
+    return step - 1 ==
+           count_gap (self->pts, GST_BUFFER_PTS (buffer), self->duration);
+  return step <= MOST_FRAMES && (size == 0 || step % size != 0);
+}
+
+static GstImagingOffsets
+learn_offsets (const GstImagingNumbering *self, GstBuffer *buffer)
+{
+  guint64 offset = GST_BUFFER_OFFSET (buffer);
+
+  if (GST_BUFFER_OFFSET_END_IS_VALID (buffer) &&
+      GST_BUFFER_OFFSET_END (buffer) > offset)
+    return GST_BUFFER_OFFSET_END (buffer) - offset == 1
+               ? GST_IMAGING_OFFSETS_FRAMES
+               : GST_IMAGING_OFFSETS_BYTES;
+  if (!self->has_last || self->offset == GST_BUFFER_OFFSET_NONE ||
+      offset <= self->offset)
+    return self->offsets;
+  if (offset - self->offset == 1)
+    return GST_IMAGING_OFFSETS_FRAMES;
+  if (self->offsets != GST_IMAGING_OFFSETS_UNKNOWN)
+    return self->offsets;
+  return steps_are_frames (self, buffer) ? GST_IMAGING_OFFSETS_FRAMES
+                                         : GST_IMAGING_OFFSETS_BYTES;
+}
+
+static gboolean
+counts_frames (const GstImagingNumbering *self, GstBuffer *buffer)
+{
+  guint64 offset = GST_BUFFER_OFFSET (buffer);
+  gsize size = gst_buffer_get_size (buffer);
+
+  if (self->offsets != GST_IMAGING_OFFSETS_UNKNOWN)
+    return self->offsets == GST_IMAGING_OFFSETS_FRAMES;
+  return offset < size || size == 0 || offset % size != 0;
 }
 
 static guint64

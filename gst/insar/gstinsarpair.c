@@ -31,13 +31,14 @@ begin_work (GstInsarPair *self)
   self->is_busy = TRUE;
 }
 
-/* Under the lock, which is let go of: as the busy thread. */
+/* Under the lock, which is let go of: as the busy thread. What the secondary
+ * sends waits for the stream-start, which is that of the reference. */
 static void
 deliver_events (GstInsarPair *self)
 {
   GstEvent *event;
 
-  while ((event = g_queue_pop_head (&self->events))) {
+  while (self->has_started && (event = g_queue_pop_head (&self->events))) {
     g_mutex_unlock (&self->lock);
     self->funcs->push_event (self->element, event);
     gst_event_unref (event);
@@ -208,7 +209,12 @@ push_event (GstInsarPair *self, GstEvent *event)
     return;
   }
   g_mutex_lock (&self->lock);
-  g_queue_push_tail (&self->events, gst_event_ref (event));
+  if (GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START) {
+    self->has_started = TRUE;
+    g_queue_push_head (&self->events, gst_event_ref (event));
+  } else {
+    g_queue_push_tail (&self->events, gst_event_ref (event));
+  }
   if (!self->is_busy) {
     self->is_busy = TRUE;
     gst_insar_pair_end_work (self);
@@ -446,6 +452,22 @@ gst_insar_pair_add_pad (
   return pad;
 }
 
+void
+gst_insar_pair_take_settings (GstInsarPair *self, guint side)
+{
+  ImkStatus status;
+  ImkError error;
+
+  if (!self->sides[!side].is_stale)
+    return; /* of the other side there may be lines of this pair */
+  status = gst_imaging_settings_update (gst_imaging_settings_of (self->element),
+      GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error);
+  if (status == IMK_OK)
+    return;
+  gst_imaging_engine_post_error (self->engine, status, &error);
+  fail (self, GST_FLOW_ERROR);
+}
+
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.
  */
 void
@@ -477,6 +499,7 @@ gst_insar_pair_stop (GstInsarPair *self)
     side->n_lines = 0;
   }
   g_queue_clear_full (&self->events, (GDestroyNotify) gst_event_unref);
+  self->has_started = FALSE;
   begin_anew (self);
   g_mutex_unlock (&self->lock);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gstimagingengine.h"
+#include "gstimagingsettings.h"
 #include "gstimagingslc.h"
 
 G_BEGIN_DECLS
@@ -63,7 +64,8 @@ typedef struct {
   gboolean is_busy; /* one thread works or pushes, without the lock */
   gboolean is_done; /* the end goes out, or has gone */
   guint n_reported;
-  GQueue events;  /* GstEvent: for the busy thread, when it is through */
+  gboolean has_started; /* the reference: its stream-start has come */
+  GQueue events;        /* GstEvent: for the busy thread, when it is through */
   guint32 seqnum; /* of the segment; GST_SEQNUM_INVALID before the first */
 
   GMutex flush_lock; /* while a flush goes out */
@@ -100,6 +102,10 @@ GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
 
 /* Under the lock, which is let go of: the busy thread is through. */
 void gst_insar_pair_end_work (GstInsarPair *self);
+
+/* Under the lock, when @side is rewound: the first of both sides begins another
+ * pair, for which what was set counts. */
+void gst_insar_pair_take_settings (GstInsarPair *self, guint side);
 
 /* Posts the element message @name for every tenth of @n_rows. */
 void gst_insar_pair_report (

@@ -144,24 +144,29 @@ push_fit (GstInsarFit *self)
   if (gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_NEXT_SET,
           GST_CLOCK_TIME_NONE, &error) == IMK_OK)
     buffer = make_fit (self, &error);
-  if (buffer)
-    gst_pad_push (self->src, buffer);
-  else
+  if (!buffer) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
-  return buffer != NULL;
+    return FALSE;
+  }
+  GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT); /* one a segment */
+  gst_pad_push (self->src, buffer);
+  return TRUE;
 }
 
 /* Of what comes out; filesrc's segment is in bytes. */
 static gboolean
-push_segment (GstInsarFit *self)
+push_segment (GstInsarFit *self, GstEvent *cause)
 {
   GstCaps *caps = gst_static_pad_template_get_caps (&src_template);
   GstSegment segment;
+  GstEvent *event;
 
   gst_pad_push_event (self->src, gst_event_new_caps (caps));
   gst_caps_unref (caps);
   gst_segment_init (&segment, GST_FORMAT_TIME);
-  return gst_pad_push_event (self->src, gst_event_new_segment (&segment));
+  event = gst_event_new_segment (&segment);
+  gst_event_set_seqnum (event, gst_event_get_seqnum (cause));
+  return gst_pad_push_event (self->src, event);
 }
 
 static gboolean
@@ -175,8 +180,9 @@ gst_insar_fit_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_event_unref (event);
     return TRUE;
   case GST_EVENT_SEGMENT:
+    done = push_segment (self, event);
     gst_event_unref (event);
-    return push_segment (self);
+    return done;
   case GST_EVENT_FLUSH_STOP:
     g_string_truncate (self->text, 0);
     break;

@@ -672,7 +672,8 @@ gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
   gst_imaging_settings_install (object_class, &gst_normal_integrate_table);
 
   /* a NULL list is refused before GStreamer 1.24 */
-  gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);
+  if (!gst_meta_get_info (HEIGHT_META)) /* a reader may have done so */
+    gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);
   gst_element_class_set_static_metadata (element_class, "Heights from normals",
       "Filter/Converter/Video",
       "Height map and mesh of a surface from a map of its normals",

@@ -47,8 +47,9 @@ struct _GstOctInterlacePad {
   GstVideoInfo info; /* width 0 before caps */
   GstBuffer *frame;  /* of this B-scan, or NULL */
   GstBuffer *last;
-  gboolean repeats; /* the frame is that of before */
-  gint is_flushed;  /* atomic; what was last is to be forgotten */
+  gboolean repeats;     /* the frame is that of before */
+  gboolean was_refused; /* its format, and that has been said */
+  gint is_flushed;      /* atomic; what was last is to be forgotten */
   gboolean lags, warned;
   guint64 n_missing; /* under the object lock of the element */
 };
@@ -58,6 +59,7 @@ struct _GstOctInterlace {
   GstVideoInfo info; /* of what leaves */
   guint n_cameras;   /* in it */
   gboolean is_gap;   /* something has been left out since */
+  GQueue held;       /* GstEvent: for the segment */
   gboolean refused;  /* what would leave is too large, and that has been said */
 
   GstImagingSettings *settings;
@@ -279,8 +281,10 @@ gst_oct_interlace_sink_event (
   GstVideoInfo info;
   GstCaps *caps;
 
-  if (GST_EVENT_TYPE (event) == GST_EVENT_GAP &&
-      !gst_imaging_aggregator_takes_gap (pad)) {
+  if (gst_imaging_aggregator_hold (
+          aggregator, &GST_OCT_INTERLACE (aggregator)->held, event) ||
+      (GST_EVENT_TYPE (event) == GST_EVENT_GAP &&
+          !gst_imaging_aggregator_takes_gap (pad))) {
     gst_event_unref (event);
     return TRUE;
   }
@@ -288,7 +292,9 @@ gst_oct_interlace_sink_event (
     take_segment (GST_OCT_INTERLACE (aggregator), pad, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
-    if (!gst_imaging_video_info_from_caps (&info, caps)) {
+    camera->was_refused = !gst_imaging_video_info_from_caps (&info, caps);
+    if (camera->was_refused) {
+      gst_video_info_init (&camera->info);
       GST_ELEMENT_ERROR (aggregator, STREAM, FORMAT,
           ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
            "cannot be taken.",
@@ -350,6 +356,20 @@ static const GstImagingSettingsTable table = {
     .apply = gst_oct_interlace_apply,
 };
 
+/* Returns: FALSE, and that has been said, for frames without caps, or with some
+ * that were refused */
+static gboolean
+check_has_format (GstOctInterlace *self, const GstOctInterlacePad *camera)
+{
+  if (camera->info.width > 0)
+    return TRUE;
+  if (!camera->was_refused)
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("A frame of camera %u came before its format.", camera->number),
+        (NULL));
+  return FALSE;
+}
+
 /* As many lines as @n cameras have, at the rate of one. Returns: FALSE, and
  * says so, when these are too many */
 static gboolean
@@ -383,7 +403,8 @@ gst_oct_interlace_update_src_caps (
 
   if (!first) {
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (set_info (self, &first->info, cameras->len)) {
+  } else if (check_has_format (self, first) &&
+             set_info (self, &first->info, cameras->len)) {
     *result = gst_video_info_to_caps (&self->info);
     set_latency (self);
   } else {
@@ -868,8 +889,10 @@ gst_oct_interlace_start (GstAggregator *aggregator)
 static gboolean
 gst_oct_interlace_stop (GstAggregator *aggregator)
 {
-  GPtrArray *cameras = get_cameras (GST_OCT_INTERLACE (aggregator));
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
+  GPtrArray *cameras = get_cameras (self);
 
+  g_queue_clear_full (&self->held, (GDestroyNotify) gst_event_unref);
   for (guint i = 0; i < cameras->len; i++)
     gst_clear_buffer (&GST_OCT_INTERLACE_PAD (cameras->pdata[i])->last);
   g_ptr_array_unref (cameras);
@@ -951,7 +974,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 static void
 gst_oct_interlace_init (GstOctInterlace *self)
 {
-  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self), &self->held);
   self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_video_info_init (&self->info);
 }

@@ -443,8 +443,9 @@ gst_photo_stereo_class_init (GstPhotoStereoClass *klass)
 
   /* without tags, so that whatever is done to the pixels does not drop it; a
    * NULL list is refused before GStreamer 1.24 */
-  gst_meta_register_custom (
-      GST_PHOTO_STEREO_LIGHT_META, no_tags, NULL, NULL, NULL);
+  if (!gst_meta_get_info (GST_PHOTO_STEREO_LIGHT_META))
+    gst_meta_register_custom (
+        GST_PHOTO_STEREO_LIGHT_META, no_tags, NULL, NULL, NULL);
   gst_element_class_set_static_metadata (element_class, "Photometric stereo",
       "Filter/Converter/Video",
       "Normals, albedo and ambient picture from pictures under known lights",

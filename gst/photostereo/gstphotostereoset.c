@@ -306,8 +306,8 @@ push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
     GST_BUFFER_DURATION (like) = last - self->first_pts;
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (flows[i] == GST_FLOW_OK)
-      flows[i] = gst_photo_stereo_pad_push (
-          &pads[i], ok ? like : NULL, !has_bands (self, i));
+      flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL,
+          !has_bands (self, i) || self->n_colours == 1);
     if (pads[i].output && ok)
       flow = gst_imaging_outputs_combine (
           self->outputs, i, pads[i].output, flows[i], flow);

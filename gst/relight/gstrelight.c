@@ -46,6 +46,7 @@ struct _GstRelight {
   gboolean has_caps;
   gboolean refused;       /* the caps were, and that has been said */
   gboolean is_discont;    /* the next picture does not continue the last */
+  GQueue held;            /* GstEvent: for the segment */
   GstBuffer *paint;       /* the last albedo */
   GstBufferPool *imports; /* of albedos that the device does not reach */
   ImkRelight *kernel;
@@ -577,6 +578,10 @@ gst_relight_sink_event (
   GstCaps *caps;
   gboolean ok;
 
+  if (gst_imaging_aggregator_hold (agg, &self->held, event)) {
+    gst_event_unref (event);
+    return TRUE;
+  }
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_CAPS:
     gst_event_parse_caps (event, &caps);
@@ -711,6 +716,7 @@ static void
 forget (GstRelight *self)
 {
   gst_clear_buffer (&self->paint);
+  g_queue_clear_full (&self->held, (GDestroyNotify) gst_event_unref);
   self->has_caps = self->refused = FALSE;
 }
 
@@ -796,7 +802,7 @@ gst_relight_init (GstRelight *self)
   };
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
-  gst_imaging_aggregator_init (GST_AGGREGATOR (self));
+  gst_imaging_aggregator_init (GST_AGGREGATOR (self), &self->held);
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->settings = gst_imaging_settings_new (
       GST_ELEMENT (self), &gst_relight_table, self->engine);

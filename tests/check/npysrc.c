@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The element npysrc: pixels, strides, times, seeking and errors. */
+#include <gst/base/gstbasesrc.h>
 #include <gst/check/gstcheck.h>
 #include <gst/check/gstharness.h>
 #include <gst/video/gstvideopool.h>
@@ -581,6 +582,44 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
 }
 GST_END_TEST;
 
+/* What gst_segment_do_seek () makes of a seek that names a stop before the
+ * position, and of one backwards that names nothing, before a frame goes in
+ * between: it counts from a position that is not in the segment, and the next
+ * running time is a critical. */
+GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
+{
+  GstElement *pipeline, *source;
+  GstSegment segment;
+
+  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  pipeline =
+      make_pipeline ("npysrc name=source framerate=10/1 ! fakesink name=sink",
+          GST_STATE_PAUSED);
+  source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  segment.duration = 3100 * GST_MSECOND;
+  segment.position = 2 * GST_SECOND;
+  fail_unless (
+      gst_segment_do_seek (&segment, 1, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+          GST_SEEK_TYPE_NONE, 0, GST_SEEK_TYPE_SET, GST_SECOND, NULL));
+  for (guint i = 0; i < 2; i++) {
+    fail_unless (GST_BASE_SRC_GET_CLASS (source)->do_seek (
+        GST_BASE_SRC (source), &segment));
+    fail_unless_equals_uint64 (segment.position, GST_SECOND);
+    fail_unless_equals_uint64 (segment.offset, i == 0 ? GST_SECOND : 0);
+    if (i == 0)
+      fail_unless (gst_segment_do_seek (&segment, -1, GST_FORMAT_TIME,
+          GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_NONE, 0, GST_SEEK_TYPE_NONE, 0,
+          NULL));
+  }
+  fail_unless_equals_uint64 (gst_segment_to_running_time (
+                                 &segment, GST_FORMAT_TIME, 900 * GST_MSECOND),
+      100 * GST_MSECOND);
+  gst_object_unref (source);
+  dispose_pipeline (pipeline);
+}
+GST_END_TEST;
+
 static void
 assert_seekable (GstPad *pad, GstFormat format, gint64 end)
 {
@@ -989,6 +1028,8 @@ npysrc_suite (void)
   tcase_add_test (tcase, test_times_follow_the_framerate_without_gaps);
   tcase_add_test (tcase, test_a_seek_reads_and_shows_the_frame_of_that_time);
   tcase_add_test (tcase, test_a_seek_in_frames_shows_that_frame);
+  tcase_add_test (
+      tcase, test_a_stop_before_the_position_leaves_a_segment_that_counts);
   tcase_add_test (
       tcase, test_a_segment_ends_where_it_should_in_both_directions);
   tcase_add_test (tcase, test_duration_is_known_in_time_and_frames);

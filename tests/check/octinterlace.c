@@ -319,6 +319,44 @@ GST_START_TEST (test_missing_frames_are_replaced)
 }
 GST_END_TEST
 
+/* GStreamer says with a gap what a camera does not send: it is missing, also
+ * where one gap is as long as two frames, and where all cameras have one. */
+GST_START_TEST (test_a_gap_is_a_missing_frame)
+{
+  static const gchar *const modes[] = {"drop", "repeat", "black"};
+  static const guint one_repeated[] = {1, 0}, two_repeated[] = {2, 0};
+  static const guint one_black[] = {1, G_MAXUINT}, two_black[] = {2, G_MAXUINT};
+  g_autofree gchar *line =
+      g_strdup_printf ("octinterlace missing=%s", modes[__i__]);
+  Run r = run_new (line, 2);
+  GstMessage *message;
+
+  push (&r, 0, 0);
+  push (&r, 1, 0);
+  push (&r, 0, 1);
+  gst_harness_push_event (r.cameras[1], gst_event_new_gap (PERIOD, 2 * PERIOD));
+  push (&r, 0, 2);
+  for (guint i = 0; i < 2; i++)
+    gst_harness_push_event (
+        r.cameras[i], gst_event_new_gap (3 * PERIOD, PERIOD));
+  push (&r, 0, 4);
+  push (&r, 1, 4);
+  end (&r);
+  check_frame (&r, 0, NULL);
+  if (__i__ > 0) {
+    check_frame (&r, 1, __i__ == 1 ? one_repeated : one_black);
+    check_frame (&r, 2, __i__ == 1 ? two_repeated : two_black);
+  }
+  check_frame (&r, 4, NULL);
+  check_end (&r);
+  fail_unless_equals_uint64 (get_stat (&r, "incomplete"), 2);
+  fail_unless_equals_uint64 (get_stat (&r, "missing-1"), 2);
+  message = gst_bus_pop_filtered (r.bus, GST_MESSAGE_ERROR);
+  fail_unless (message == NULL);
+  run_free (&r);
+}
+GST_END_TEST
+
 /* A camera that ends early is missing from then on. */
 GST_START_TEST (test_a_camera_that_ends_is_missing)
 {
@@ -647,6 +685,7 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_gaps_are_marked);
   tcase_add_test (tc, test_a_camera_leaves);
   tcase_add_test (tc, test_missing_frames_are_replaced);
+  tcase_add_loop_test (tc, test_a_gap_is_a_missing_frame, 0, 3);
   tcase_add_test (tc, test_a_camera_that_ends_is_missing);
   tcase_add_test (tc, test_frames_without_times_go_in_order);
   tcase_add_test (tc, test_cameras_must_be_alike);

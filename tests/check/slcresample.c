@@ -327,7 +327,7 @@ GST_END_TEST
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
-  const gint settings = GST_RESOURCE_ERROR_SETTINGS;
+  const gint read = GST_RESOURCE_ERROR_OPEN_READ;
   GstHarness *h;
 
   check_write_file ("half.txt", "rshift = 2\n", -1);
@@ -335,10 +335,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
   check_launch_fails ("slcsrc location=$/sec.PRM ! slcresample " what \
                       " ! fakesink", \
       resource, code, words)
-  FAILS ("fit-location=$/no.txt", settings, "There is no file");
-  FAILS ("fit-location=$/half.txt", settings, "has no line \"ashift = ...\"");
-  FAILS ("reference-location=$/fit.txt", settings, "has no line \"SLC_file");
-  FAILS ("fit-location=$/a.slc", settings, "is no PRM file");
+  FAILS ("fit-location=$/no.txt", read, "There is no file");
+  FAILS ("fit-location=$/half.txt", read, "has no line \"ashift = ...\"");
+  FAILS ("reference-location=$/fit.txt", read, "has no line \"SLC_file");
+  FAILS ("fit-location=$/a.slc", read, "is no PRM file");
   check_launch_fails (
       "slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");

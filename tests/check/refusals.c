@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What cannot go on is said, by every element, with one buffer as with many:
+ * sizes that no memory has, and peers that take none of the caps. Nothing
+ * aborts and nothing waits. */
+#include "streams.h"
+
+/* --- sizes -------------------------------------------------------------------
+ */
+
+typedef struct {
+  GstFlowReturn flow[STREAMS_MAX_SINKS];
+  gboolean caps[STREAMS_MAX_SINKS];
+  const gchar *size[2]; /* width, height */
+} Huge;
+
+static void
+feed_huge (Streams *s, guint sink, gpointer data)
+{
+  GstCaps *caps = gst_caps_from_string (s->c->sinks[sink].caps);
+  Huge *huge = data;
+  GstSegment segment;
+
+  gst_caps_set_simple (caps, "width", G_TYPE_INT, atoi (huge->size[0]),
+      "height", G_TYPE_INT, atoi (huge->size[1]), NULL);
+  gst_segment_init (
+      &segment, s->c->is_lines ? GST_FORMAT_DEFAULT : GST_FORMAT_TIME);
+  gst_pad_push_event (s->sinks[sink], gst_event_new_stream_start ("huge"));
+  huge->caps[sink] =
+      gst_pad_push_event (s->sinks[sink], gst_event_new_caps (caps));
+  gst_pad_push_event (s->sinks[sink], gst_event_new_segment (&segment));
+  huge->flow[sink] = gst_pad_push (s->sinks[sink], streams_buffer (s, sink, 0));
+  gst_pad_push_event (s->sinks[sink], gst_event_new_eos ());
+  gst_caps_unref (caps);
+}
+
+/* An error has been posted, or the source has been told, which then posts one.
+ */
+static void
+check_failed (Streams *s, const Huge *huge)
+{
+  gboolean told = FALSE;
+  GstMessage *message;
+
+  for (guint i = 0; i < s->n_sinks; i++)
+    told |= huge->flow[i] < GST_FLOW_EOS || !huge->caps[i];
+  message = gst_bus_timed_pop_filtered (
+      s->bus, told ? 0 : CHECK_TIMEOUT, GST_MESSAGE_ERROR);
+  fail_unless (told || message != NULL, "%s takes %s x %s", s->c->launch,
+      huge->size[0], huge->size[1]);
+  if (message)
+    gst_message_unref (message);
+}
+
+GST_START_TEST (test_sizes_that_no_memory_has_are_errors)
+{
+  static const gchar *const sizes[][2] = {{"2147483645", "1"},
+      {"1073741823", "1"}, {"70000", "70000"}, {"2147483645", "2147483645"}};
+  const StreamsCase *c = &streams_cases[__i__];
+
+  if (g_str_has_prefix (c->sinks[0].caps, "text/"))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    Huge huge = {.size = {sizes[i][0], sizes[i][1]}};
+    Streams *s = streams_new (c);
+
+    if (!s)
+      return;
+    streams_feed (s, feed_huge, &huge);
+    check_failed (s, &huge);
+    streams_free (s);
+  }
+}
+GST_END_TEST
+
+static void
+send_tensor (GstHarness *h, const gchar *dimensions)
+{
+  g_autofree gchar *caps = g_strdup_printf (
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=%s,framerate=25/1",
+      dimensions);
+
+  gst_harness_set_src_caps_str (h, caps);
+  gst_harness_push (h, gst_buffer_new_allocate (NULL, 4096, NULL));
+  gst_harness_push_event (h, gst_event_new_eos ());
+}
+
+GST_START_TEST (test_tensors_that_no_memory_has_are_errors)
+{
+  static const struct {
+    const gchar *element, *sink, *src;
+  } elements[] = {
+      {"relight", "normal", "src"}, {"normalintegrate", "sink", "height"}};
+  GstElement *element =
+      gst_element_factory_make (elements[__i__].element, NULL);
+  GstBus *bus = gst_bus_new ();
+  GstHarness *h, *src;
+
+  if (!element) {
+    gst_object_unref (bus);
+    return;
+  }
+  gst_object_ref_sink (element);
+  gst_element_set_bus (element, bus);
+  h = gst_harness_new_with_element (element, elements[__i__].sink, NULL);
+  src = gst_harness_new_with_element (element, NULL, elements[__i__].src);
+  gst_harness_play (src);
+  gst_harness_play (h);
+  send_tensor (h, "3:40000:40000:1");
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_STREAM_ERROR,
+      GST_STREAM_ERROR_FORMAT, "3:40000:40000:1");
+  gst_element_set_bus (element, NULL);
+  gst_harness_teardown (src);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+  gst_object_unref (bus);
+}
+GST_END_TEST
+
+/* --- peers -------------------------------------------------------------------
+ */
+
+/* One frame, then its end: upstream never hears of a flow. */
+GST_START_TEST (test_a_refusal_is_an_error_with_one_frame)
+{
+  static const gchar *const lines[] = {
+      "videotestsrc num-buffers=1 ! "
+      "video/x-raw,format=RGB,width=16,height=8 ! relight ! "
+      "video/x-raw,width=17 ! fakesink",
+      "octinterlace name=i ! video/x-raw,height=17 ! fakesink "
+      "videotestsrc num-buffers=1 ! "
+      "video/x-raw,format=GRAY8,width=16,height=8 ! i.sink_0"};
+  GstElement *pipeline = check_launch (lines[__i__]);
+  GstMessage *message;
+  GstBus *bus;
+
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  message = check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+  fail_unless_equals_int (GST_MESSAGE_TYPE (message), GST_MESSAGE_ERROR);
+  gst_message_unref (message);
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
+static Suite *
+refusals_suite (void)
+{
+  Suite *suite = suite_create ("refusals");
+  TCase *tc = tcase_create ("refusals");
+
+  suite_add_tcase (suite, tc);
+  tcase_add_checked_fixture (tc, streams_setup, check_remove_folder);
+  tcase_add_loop_test (
+      tc, test_sizes_that_no_memory_has_are_errors, 0, (int) streams_n_cases);
+  tcase_add_loop_test (tc, test_tensors_that_no_memory_has_are_errors, 0, 2);
+  tcase_add_loop_test (tc, test_a_refusal_is_an_error_with_one_frame, 0, 2);
+  return suite;
+}
+
+GST_CHECK_MAIN (refusals);
