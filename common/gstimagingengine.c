@@ -499,18 +499,24 @@ gst_imaging_engine_set_caps (
   const gchar *name =
       gst_structure_get_name (gst_caps_get_structure (in_caps, 0));
   Format before = self->format;
+  ImkStatus status = IMK_OK;
   ImkError error;
   gboolean ok;
 
   close_kernel (self);
   gst_video_info_init (&self->format.info); /* what is no video has none */
-  if (g_str_has_prefix (name, "video/") &&
-      !gst_imaging_video_info_from_caps (&self->format.info, in_caps)) {
+  if (g_str_has_prefix (name, "video/")) {
+    if (!gst_imaging_video_info_from_caps (&self->format.info, in_caps))
+      status = imk_error_set (&error, IMK_ERROR_IMAGE,
+          "The caps are not those of video, or frames have 4 GiB or more, "
+          "which cannot be taken. Use smaller frames.");
+  } else if (self->funcs->carrier) {
+    status = self->funcs->carrier (
+        self->element, in_caps, &self->format.info, &error);
+  }
+  if (status != IMK_OK) {
     GST_INFO_OBJECT (self->element, "refused: %" GST_PTR_FORMAT, in_caps);
-    imk_error_set (&error, IMK_ERROR_IMAGE,
-        "The caps are not those of video, or frames have 4 GiB or more, which "
-        "cannot be taken. Use smaller frames.");
-    gst_imaging_engine_post_error (self, IMK_ERROR_IMAGE, &error);
+    gst_imaging_engine_post_error (self, status, &error);
     self->format = before;
     return FALSE;
   }

@@ -32,11 +32,13 @@ typedef struct _GstImagingSettings GstImagingSettings;
  * @close: Required. Frees the kernel; the context is current if it is CUDA's
  * @prefers_cuda: Optional. Whether `auto` takes CUDA for system memory frames
  *   of @info
+ * @carrier: Optional. The video that frames of @caps, which are not those of
+ *   video, are taken for when they are mapped
  * @reconfigure: Optional. The backend changes, or tries to, while frames run:
  *   downstream's allocation is to be asked for anew
  *
  * What an element does for its engine. @info is of unknown format when the caps
- * are not video; the element knows then what they say.
+ * are not video and there is no carrier; the element knows then what they say.
  */
 typedef struct {
   ImkStatus (*open) (GstElement *element, ImkBackend backend,
@@ -44,6 +46,8 @@ typedef struct {
   void (*close) (GstElement *element);
   gboolean (*prefers_cuda) (GstElement *element, const GstVideoInfo *info);
   void (*reconfigure) (GstElement *element);
+  ImkStatus (*carrier) (
+      GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error);
 } GstImagingEngineFuncs;
 
 /**

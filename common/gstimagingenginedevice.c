@@ -289,6 +289,7 @@ static GstBufferPool *
 get_import_pool (GstImagingEngine *self)
 {
   GstAllocator *allocator;
+  GstCaps *caps; /* of the carrier, where frames are no video */
 
   if (self->import_pool)
     return self->import_pool;
@@ -297,8 +298,10 @@ get_import_pool (GstImagingEngine *self)
       "frame is copied into one first");
   allocator =
       gst_imaging_engine_allocator_new (self, GST_IMAGING_MEMORY_UPLOAD);
-  self->import_pool = gst_imaging_video_pool_new (
-      allocator, self->format.caps, &self->format.info, FALSE);
+  caps = gst_video_info_to_caps (&self->format.info);
+  self->import_pool =
+      gst_imaging_video_pool_new (allocator, caps, &self->format.info, FALSE);
+  gst_caps_unref (caps);
   gst_object_unref (allocator);
   if (self->import_pool)
     gst_buffer_pool_set_active (self->import_pool, TRUE);

@@ -155,11 +155,23 @@ reconfigure (GstElement *element)
   gst_base_transform_reconfigure_sink (GST_BASE_TRANSFORM (element));
 }
 
+static ImkStatus
+carrier (
+    GstElement *element, GstCaps *caps, GstVideoInfo *info, ImkError *error)
+{
+  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (element);
+
+  return klass->carrier
+             ? klass->carrier (GST_IMAGING_FILTER (element), caps, info, error)
+             : IMK_OK;
+}
+
 static const GstImagingEngineFuncs engine_funcs = {
     .open = open_kernel,
     .close = close_kernel,
     .prefers_cuda = prefers_cuda,
     .reconfigure = reconfigure,
+    .carrier = carrier,
 };
 
 /* --- one frame ---------------------------------------------------------- */

@@ -34,6 +34,8 @@ G_DECLARE_DERIVABLE_TYPE (
  *   is current, the next frames come on @stream
  * @prefers_cuda: Optional. Whether `auto` takes CUDA for system memory frames
  *   of this size, as docs/benchmarks.md shows; no when absent
+ * @carrier: Optional. The video that frames of @caps, which are not those of
+ *   video, are taken for when they are mapped, and that open() gets
  * @is_identity: Optional. Whether frames come out as they went in, with the
  *   properties as they are: then they pass untouched
  *
@@ -56,9 +58,11 @@ struct _GstImagingFilterClass {
   void (*reset) (GstImagingFilter *self, gpointer stream);
   gboolean (*prefers_cuda) (GstImagingFilter *self, const GstVideoInfo *info);
   gboolean (*is_identity) (GstImagingFilter *self);
+  ImkStatus (*carrier) (GstImagingFilter *self, GstCaps *caps,
+      GstVideoInfo *info, ImkError *error);
 
   /*< private >*/
-  gpointer padding[8];
+  gpointer padding[7];
 };
 
 /**

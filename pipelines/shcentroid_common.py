@@ -20,6 +20,8 @@ except (ImportError, ValueError):
     sys.exit("The Python bindings of GStreamer are missing: on Debian, install python3-gi and"
              " gir1.2-gstreamer-1.0, and use /usr/bin/python3.")
 
+from playing import Outputs, need_display
+
 # where elements that are not ours come from, on Debian
 PACKAGES = {
     "v4l2src": "gstreamer1.0-plugins-good",
@@ -32,6 +34,11 @@ PACKAGES = {
 }
 LARGEST = 32767  # pixels of a side, of videoscale
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location")
+# What takes light between the spots away. Where none of them is set the cells are cut at a fifth
+# of their range: that needs no number of the camera, and no pedestal or even light is left.
+CUTS = ("threshold-mode", "threshold", "brightest", "weighting", "estimator")
+FIRST_CUT = ["threshold-mode=range", "threshold=0.2"]
+MAP = "shcentroid-map.npy"
 
 
 def arguments(text, *positional):
@@ -40,15 +47,17 @@ def arguments(text, *positional):
         description=text,
         epilog="property=value are properties of shcentroid, see docs/shcentroid.md. Without a"
                " grid among them (columns and rows, map-location, or aperture) the grid is found"
-               " in the first frame.")
+               " in the first frame. Without " + ", ".join(CUTS[:-1]) + " or " + CUTS[-1] +
+               " the script sets " + " ".join(FIRST_CUT) + ".")
     for name in positional:
         parser.add_argument(name)
     parser.add_argument("--csv", metavar="FILE", help="write the centroids as text")
     parser.add_argument("--picture", metavar="PNG",
                         help="write pictures with the drawing; %%03d counts, else the last stays")
     parser.add_argument("--view", action="store_true", help="show it in a window")
-    parser.add_argument("--map", metavar="NPY", default="shcentroid-map.npy",
-                        help="where a grid that is found is written (default: %(default)s)")
+    parser.add_argument("--map", metavar="NPY",
+                        help="where a grid that is found is written, also over a file of that name"
+                             f" (default: {MAP}, which has to be new)")
     parser.add_argument("--scale", type=int, default=1, metavar="N",
                         help="pictures and window N times as large as the frames")
     parser.add_argument("--draw", metavar="PROPERTY=VALUE", action="append", default=[],
@@ -82,14 +91,37 @@ def check(options):
                  " which there is one at most. Write %% for a % itself.")
 
 
+def stage(options, outputs):
+    """Returns: the options with other names of files, which take their places in the end."""
+    staged = argparse.Namespace(**vars(options))
+    if options.csv:
+        staged.csv = outputs.add(options.csv)
+    if options.picture:
+        folder, name = os.path.split(options.picture)
+        # one, or as many as there are frames
+        staged.picture = os.path.join(outputs.add_folder(folder).replace("%", "%%"), name)
+    if finds_grid(options):
+        if not options.map and os.path.exists(MAP):
+            sys.exit(f"{MAP} exists. Measure with it: map-location={MAP}. Or find the grid anew, and"
+                     " say where to write it: --map NPY.")
+        staged.map = outputs.add(options.map or MAP)
+    return staged
+
+
+def finds_grid(options):
+    return not any(text.split("=")[0] in GEOMETRY for text in options.properties)
+
+
 def describe(source, options):
     """The pipeline behind `source`, a list of words."""
     properties = list(options.properties)
     for text in properties + options.draw:
         if "=" not in text:
             sys.exit(f'"{text}" is no property=value.')
-    if not any(text.split("=")[0] in GEOMETRY for text in properties):
+    if finds_grid(options):
         properties.append("find-grid-location=" + options.map)
+    if not any(text.split("=")[0] in CUTS for text in properties):
+        properties += FIRST_CUT
     need("shcentroid", *(["shoverlay", "videoconvert", "videoscale"]
                          if options.picture or options.view else []),
          *(["pngenc"] if options.picture else []), *(["autovideosink"] if options.view else []))
@@ -142,19 +174,34 @@ def frame_size(source):
     return structure.get_value("width"), structure.get_value("height")
 
 
-def tell(message):
-    """Prints what a user wants to know of a message."""
+def tell(message, map_location):
+    """Prints what a user wants to know of a message. map_location: where the grid will be."""
     if message.type == Gst.MessageType.WARNING:
         print("Warning:", message.parse_warning()[0].message, file=sys.stderr)
     elif message.type == Gst.MessageType.ELEMENT:
         found = message.get_structure()
         if found.get_name() == "shcentroid-grid":
-            print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees;"
-                  " written to {}".format(*(found.get_value(name) for name in (
-                      "lattice", "cells", "pitch", "rotation", "location"))))
+            print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees, off by"
+                  " {:.3f} pixels rms; written to {}".format(*(found.get_value(name) for name in (
+                      "lattice", "cells", "pitch", "rotation", "rms")), map_location))
 
 
-def play(words):
+def set_bits(pipeline, bits):
+    """Sets bit-depth with the caps, where `bits` of the pipeline is what its camera sends."""
+    def on_event(pad, info):
+        event = info.get_event()
+        if event.type == Gst.EventType.CAPS:
+            structure = event.parse_caps().get_structure(0)
+            n = bits(pipeline) if structure.get_value("format") == "GRAY16_LE" else 0
+            if 8 < n < 16:
+                pad.get_parent_element().set_property("bit-depth", n)
+        return Gst.PadProbeReturn.OK
+
+    pad = pipeline.get_by_name("sh").get_static_pad("sink")
+    pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
+
+
+def play(words, bits=None, map_location=None):
     """Runs to the end, or until Ctrl-C, which ends files properly; a second one does not wait."""
     try:
         with warnings.catch_warnings(record=True) as out_of_range:
@@ -163,6 +210,8 @@ def play(words):
         sys.exit(error.message)
     if out_of_range:  # GObject only warns, and keeps the old value
         sys.exit(f"{out_of_range[0].message}.")
+    if bits:
+        set_bits(pipeline, bits)
     bus = pipeline.get_bus()
     pipeline.set_state(Gst.State.PLAYING)
     while True:
@@ -177,7 +226,7 @@ def play(words):
         if message and message.type in (Gst.MessageType.EOS, Gst.MessageType.ERROR):
             break
         if message:
-            tell(message)
+            tell(message, map_location)
     sh = pipeline.get_by_name("sh")
     stats, backend = sh.get_property("stats"), sh.get_property("active-backend")
     pipeline.set_state(Gst.State.NULL)
@@ -190,14 +239,24 @@ def play(words):
         print(f"{n} frames measured, median {stats.get_value('time-p50'):.0f} us a frame ({backend})")
 
 
-def main(source, options, unsaid=()):
+def main(source, options, unsaid=(), bits=None):
     """`source` is a list of words that end in grey frames; files of the names in
-    `unsaid` are not mentioned."""
+    `unsaid` are not mentioned. `bits` of a pipeline says what its camera sends, 0 if nobody
+    knows."""
     check(options)
-    words = describe(source, options)
-    if "scale" in words:
-        words = set_scale(words, options.scale, frame_size(source))
-    play(words)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    if any(text.startswith("bit-depth=") for text in options.properties):
+        bits = None
+    try:
+        if options.view:
+            need_display("--view")
+        with Outputs() as outputs:
+            words = describe(source, stage(options, outputs))
+            if "scale" in words:
+                words = set_scale(words, options.scale, frame_size(source))
+            play(words, bits, options.map or MAP)
+    except RuntimeError as error:
+        sys.exit(str(error))
     for name in (options.csv, options.picture):
         if name and name not in unsaid:
             print("Wrote", name)

@@ -22,8 +22,9 @@
  */
 #include "gstshcentroidprivate.h"
 
-#include <math.h>
+#include <stdio.h>
 
+#include "gstimagingpicture.h"
 #include "gstimagingtable.h"
 #include "gstshcentroidcost.h"
 #include "gstshcentroidhints.h"
@@ -36,7 +37,12 @@ GST_DEBUG_CATEGORY (gst_sh_centroid_debug);
 /* Of NV12, what Jetson's cameras give, the luma is measured. */
 #define SH_CENTROID_CAPS \
   GST_VIDEO_CAPS_MAKE_WITH_FEATURES ("memory:NVMM", "{ GRAY8, NV12 }") \
-  ";" GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")
+  ";" GST_VIDEO_CAPS_MAKE ( \
+      "{ GRAY8, GRAY16_LE }") ";" GST_IMAGING_PICTURE_TENSOR_CAPS
+
+/* What float32 frames are mapped as: 4 bytes a pixel. No video of this format
+ * is accepted. */
+#define FLOAT_CARRIER GST_VIDEO_FORMAT_ARGB
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE (
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SH_CENTROID_CAPS));
@@ -64,6 +70,69 @@ const GstShCentroidSettings *
 gst_sh_centroid_now (GstShCentroid *self)
 {
   return gst_imaging_settings_now (self->settings);
+}
+
+/* "width:height", further dimensions 1; or "1:width:height:1", a picture of one
+ * channel as photostereo has them. */
+static gboolean
+read_dimensions (const gchar *text, guint *width, guint *height)
+{
+  guint d[4] = {0, 0, 1, 1}, first;
+  gint n = text ? sscanf (text, "%u:%u:%u:%u", &d[0], &d[1], &d[2], &d[3]) : 0;
+
+  first = n >= 3 && d[0] == 1 && d[2] > 1;
+  *width = d[first];
+  *height = d[first + 1];
+  return n >= 2 && (first || d[2] == 1) && d[3] == 1 && *width >= 1 &&
+         *width <= G_MAXUINT16 && *height >= 1 && *height <= G_MAXUINT16;
+}
+
+static ImkStatus
+gst_sh_centroid_carrier (GstImagingFilter *filter, GstCaps *caps,
+    GstVideoInfo *info, ImkError *error)
+{
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  const gchar *text = gst_structure_get_string (s, "dimensions");
+  guint width, height;
+
+  if (!read_dimensions (text, &width, &height))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A tensor of dimensions %s is no frame; it has to be width:height, of "
+        "up to 65535 pixels a side.",
+        text ? text : "that are not told");
+  if (!gst_imaging_video_info_set_format (info, FLOAT_CARRIER, width, height))
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "A tensor of dimensions %s has 4 GiB or more, which cannot be taken. "
+        "Use fewer pixels.",
+        text);
+  gst_structure_get_fraction (s, "framerate", &info->fps_n, &info->fps_d);
+  return IMK_OK;
+}
+
+static ImkType
+type_of (const GstVideoInfo *info)
+{
+  switch (GST_VIDEO_INFO_FORMAT (info)) {
+  case GST_VIDEO_FORMAT_GRAY16_LE:
+    return IMK_TYPE_U16;
+  case FLOAT_CARRIER:
+    return IMK_TYPE_F32;
+  default:
+    return IMK_TYPE_U8;
+  }
+}
+
+/* The samples of a mapped frame. */
+static ImkImage
+image_of (const GstImagingFrame *frame, ImkType type)
+{
+  ImkImage image = frame->planes[0];
+
+  if (type == IMK_TYPE_F32) {
+    image.type = type;
+    image.channels = 1;
+  }
+  return image;
 }
 
 static void
@@ -155,9 +224,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   GstShCentroidKernel kernel = {.info = *info};
   ImkStatus status;
 
-  kernel.type = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY16_LE
-                    ? IMK_TYPE_U16
-                    : IMK_TYPE_U8;
+  kernel.type = type_of (info);
   config.type = kernel.type;
   config.width = info->width;
   config.height = info->height;
@@ -172,6 +239,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   self->open = kernel;
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
   gst_sh_centroid_restart_captures (self);
+  self->light_is_new = TRUE;
   tell_hints (self);
   return IMK_OK;
 }
@@ -203,8 +271,8 @@ gst_sh_centroid_prefers_cuda (
     n_cells = imk_shcentroid_n_cells (&s->config);
   if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     gst_sh_centroid_tables_load_templates (&tables, s, &s->config, NULL);
-  cpu_us =
-      gst_sh_centroid_cpu_us (&s->config, samples, n_cells, is_calibrated (s));
+  cpu_us = gst_sh_centroid_cpu_us (&s->config, samples, n_cells,
+      is_calibrated (s) || type_of (info) == IMK_TYPE_F32);
   cuda_us = gst_sh_centroid_cuda_us (&s->config, samples, n_cells, info->size);
   gst_sh_centroid_tables_clear (&tables);
   gst_imaging_settings_free_copy (self->settings, s);
@@ -264,6 +332,7 @@ take_parameters (GstShCentroid *self, ImkError *error)
   gst_structure_set (
       self->open.more, "slope-scale", G_TYPE_DOUBLE, config.slope_scale, NULL);
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
+  self->light_is_new = TRUE;
   tell_hints (self);
   return IMK_OK;
 }
@@ -283,32 +352,92 @@ gst_sh_centroid_apply (
 
 /* --- frames -------------------------------------------------------------- */
 
+static void
+tell (GstShCentroid *self, gchar *text)
+{
+  if (text)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", text), (NULL));
+  g_free (text);
+}
+
+/* That of the kernel in use. */
+static ImkShcentroidConfig
+config_of_light (GstShCentroid *self)
+{
+  const ImkShcentroidConfig *now = &gst_sh_centroid_now (self)->config;
+  ImkShcentroidConfig config = self->open.config;
+
+  config.threshold_mode = now->threshold_mode;
+  config.threshold_action = now->threshold_action;
+  config.threshold = now->threshold;
+  config.threshold_least = now->threshold_least;
+  config.brightest = now->brightest;
+  config.read_noise = now->read_noise;
+  config.min_flux = now->min_flux;
+  return config;
+}
+
+/* Looks at the first frames, and at the first after other settings. */
+static ImkStatus
+watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
+{
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  GstShCentroidWatch *w = &self->watch;
+  gboolean depth = gst_sh_centroid_watch_wants_depth (w, s, self->open.type);
+  gboolean light = gst_sh_centroid_watch_wants_light (w, s, self->light_is_new);
+  ImkImage host;
+  ImkStatus status;
+
+  self->light_is_new = FALSE;
+  if (!depth && !light)
+    return IMK_OK;
+  status =
+      gst_imaging_filter_download (GST_IMAGING_FILTER (self), in, &host, error);
+  if (status != IMK_OK)
+    return status;
+  if (depth) {
+    gst_sh_centroid_watch_depth (w, &host);
+    tell (self, gst_sh_centroid_watch_tell_depth (w, FALSE));
+  }
+  if (light) {
+    ImkShcentroidConfig config = config_of_light (self);
+
+    tell (self, gst_sh_centroid_watch_light (w, &config, &host));
+  }
+  if (host.data != in->data)
+    g_free (host.data);
+  return IMK_OK;
+}
+
 static ImkStatus
 gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (filter);
+  const ImkImage image = image_of (in, self->open.type);
   GstImagingResult result;
   ImkImage numbers;
   ImkStatus status;
 
-  status = gst_sh_centroid_take_requests (self, in, error);
+  status = gst_sh_centroid_take_requests (self, &image, error);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->open.table, in->stream,
         gst_imaging_filter_wants_values (filter), &numbers, error);
   if (status != IMK_OK)
     return status;
   status = imk_shcentroid_process (
-      self->open.kernel, &in->planes[0], &numbers, in->stream, error);
+      self->open.kernel, &image, &numbers, in->stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (filter, error);
   *done = status == IMK_OK;
 
-  result = describe (self, &in->planes[0]);
+  result = describe (self, &image);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
   result.values_buffer = gst_imaging_table_values (self->open.table);
   if (status == IMK_OK)
-    status = gst_sh_centroid_capture_frame (self, in, error);
+    status = watch (self, &image, error);
+  if (status == IMK_OK)
+    status = gst_sh_centroid_capture_frame (self, &image, in->stream, error);
   if (status == IMK_OK)
     gst_imaging_filter_publish (filter, buffer, &result);
   gst_buffer_unref (result.data);
@@ -319,8 +448,13 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
 static gboolean
 gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
 {
-  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
-    gst_sh_centroid_drop_captures (GST_SH_CENTROID (trans));
+  GstShCentroid *self = GST_SH_CENTROID (trans);
+
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS) {
+    gst_sh_centroid_drop_captures (self);
+    if (gst_sh_centroid_now (self)->bit_depth == 0)
+      tell (self, gst_sh_centroid_watch_tell_depth (&self->watch, TRUE));
+  }
   return GST_BASE_TRANSFORM_CLASS (gst_sh_centroid_parent_class)
       ->sink_event (trans, event);
 }
@@ -336,6 +470,7 @@ gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY) {
     gst_sh_centroid_drop_captures (GST_SH_CENTROID (element));
     GST_SH_CENTROID (element)->hinted = 0;
+    GST_SH_CENTROID (element)->watch = (GstShCentroidWatch){0};
   }
   return result;
 }
@@ -379,6 +514,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   filter_class->process = gst_sh_centroid_process;
   filter_class->reset = gst_sh_centroid_reset;
   filter_class->prefers_cuda = gst_sh_centroid_prefers_cuda;
+  filter_class->carrier = gst_sh_centroid_carrier;
 }
 
 static void

@@ -57,17 +57,17 @@ void
 gst_sh_centroid_capture_add_frame (GstShCentroidCapture *self,
     const ImkImage *frame, const gfloat *lut, const gfloat *dark)
 {
-  gboolean is_u8 = frame->type == IMK_TYPE_U8;
-
   expect (self, frame->height, frame->width);
   for (guint y = 0; y < frame->height; y++) {
-    const guint8 *bytes = (const guint8 *) frame->data + y * frame->stride;
-    const guint16 *words = (const guint16 *) bytes;
+    const guint8 *row = (const guint8 *) frame->data + y * frame->stride;
     gsize at = (gsize) y * frame->width;
 
     for (guint x = 0; x < frame->width; x++) {
-      guint sample = is_u8 ? bytes[x] : words[x];
-      gdouble value = lut ? lut[sample] : sample;
+      gdouble sample = frame->type == IMK_TYPE_U8 ? row[x]
+                       : frame->type == IMK_TYPE_U16
+                           ? ((const guint16 *) row)[x]
+                           : ((const gfloat *) row)[x];
+      gdouble value = lut ? lut[(guint) sample] : sample;
 
       self->sums[at + x] += dark ? value - dark[at + x] : value;
     }
@@ -133,6 +133,9 @@ finish_frame (
   for (gsize i = 0; i < n; i++) {
     gdouble value = self->sums[i] / self->n_frames;
 
+    /* a float32 sample was not finite: so will be its cell, without a dark */
+    if (!isfinite (value))
+      value = 0;
     if (is_flat)
       value = value > 0 && mean / value <= MAX_FLAT ? mean / value : 0;
     values[i] = value;

@@ -6,7 +6,8 @@
 
 #include "gstimagingnpy.h"
 
-enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8 };
+/* Of a cell; those beyond are what find-grid tells of its map. */
+enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8, MAP_COLUMNS = 12 };
 
 /* --- arrays --------------------------------------------------------------- */
 
@@ -171,7 +172,7 @@ gst_sh_centroid_map_load (const gchar *location, ImkError *error)
         "map-location \"%s\" has %u dimensions; it needs 2, a row for each "
         "cell.",
         location, a->n_dims);
-  else if (a->dims[1] < MIN_COLUMNS || a->dims[1] > MAX_COLUMNS)
+  else if (a->dims[1] < MIN_COLUMNS || a->dims[1] > MAP_COLUMNS)
     imk_error_set (error, IMK_ERROR_FILE,
         "map-location \"%s\" has %" G_GUINT64_FORMAT
         " columns; a cell needs x, y, width, height, and may have ref-x, "
@@ -194,7 +195,7 @@ GstShCentroidMap *
 gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error)
 {
-  const guint64 dims[2] = {grid->n_spots, 6};
+  const guint64 dims[2] = {grid->n_spots, MAP_COLUMNS};
   GstShCentroidArray *a = gst_sh_centroid_array_new (2, dims);
   gdouble side = imk_shcentroid_grid_side (grid);
   GstShCentroidMap *map = NULL;
@@ -209,6 +210,11 @@ gst_sh_centroid_map_save (
     row[2] = row[3] = side;
     row[4] = spot->x;
     row[5] = spot->y;
+    row[6] = row[7] = NAN; /* min-flux, threshold: those of the properties */
+    row[8] = spot->row;
+    row[9] = spot->column;
+    row[10] = grid->n_unplaced;
+    row[11] = grid->rms;
   }
   if (gst_sh_centroid_array_save (a, location, FALSE, &why))
     map = map_of (a);

@@ -52,12 +52,16 @@ typedef struct {
   ImkShcentroidCell cells[];
 } GstShCentroidMap;
 
-/* A GstImagingFileLoad: a map [n, 4..8] of x, y, width, height and optionally
- * ref-x, ref-y, min-flux, threshold of each cell. */
+/* A GstImagingFileLoad: a map [n, 4..12] of x, y, width, height and optionally
+ * ref-x, ref-y, min-flux, threshold of each cell; further columns are not read
+ */
 gpointer gst_sh_centroid_map_load (const gchar *location, ImkError *error);
 
-/* Writes a map of the cell around each spot of @grid, with its lattice point
- * for a reference. Returns: (transfer full) (nullable): what was written */
+/* Writes a map [n, 12] of the cell around each spot of @grid, with its lattice
+ * point for a reference; then its row and column in the lattice, and, in each
+ * row the same, how many peaks were not placed and the rms distance of the
+ * spots from the lattice. Returns: (transfer full) (nullable): what was written
+ */
 GstShCentroidMap *gst_sh_centroid_map_save (
     const gchar *location, const ImkShcentroidGrid *grid, ImkError *error);
 

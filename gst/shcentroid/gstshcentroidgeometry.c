@@ -17,13 +17,13 @@ describe (const ImkShcentroidGrid *grid, const gchar *location)
 
   return gst_structure_new ("shcentroid-grid", "location", G_TYPE_STRING,
       location, "lattice", G_TYPE_STRING, square ? "square" : "hexagonal",
-      "cells", G_TYPE_UINT, grid->n_spots, "pitch", G_TYPE_DOUBLE, grid->pitch,
-      "rotation", G_TYPE_DOUBLE, grid->rotation * 180 / G_PI, "rms",
-      G_TYPE_DOUBLE, grid->rms, "x0", G_TYPE_DOUBLE,
-      grid->origin_x + 0.5 - side / 2, "y0", G_TYPE_DOUBLE,
-      grid->origin_y + 0.5 - side / 2, "pitch-x", G_TYPE_DOUBLE, grid->column_x,
-      "pitch-y", G_TYPE_DOUBLE, grid->row_y, "columns", G_TYPE_UINT,
-      grid->columns, "rows", G_TYPE_UINT, grid->rows, NULL);
+      "cells", G_TYPE_UINT, grid->n_spots, "unplaced", G_TYPE_UINT,
+      grid->n_unplaced, "pitch", G_TYPE_DOUBLE, grid->pitch, "rotation",
+      G_TYPE_DOUBLE, grid->rotation * 180 / G_PI, "rms", G_TYPE_DOUBLE,
+      grid->rms, "x0", G_TYPE_DOUBLE, grid->origin_x + 0.5 - side / 2, "y0",
+      G_TYPE_DOUBLE, grid->origin_y + 0.5 - side / 2, "pitch-x", G_TYPE_DOUBLE,
+      grid->column_x, "pitch-y", G_TYPE_DOUBLE, grid->row_y, "columns",
+      G_TYPE_UINT, grid->columns, "rows", G_TYPE_UINT, grid->rows, NULL);
 }
 
 GstStructure *

@@ -67,6 +67,7 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
 
   if (status != IMK_OK)
     return status;
+  self->config = *config;
   self->n_cells = imk_shcentroid_n_cells (config);
   number_cells (self, config->n_cells ? self->n_cells : config->columns);
   self->fields = config->fields;

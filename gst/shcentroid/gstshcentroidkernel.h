@@ -11,6 +11,7 @@ G_BEGIN_DECLS
 /* All zero when there is none. */
 typedef struct {
   ImkShcentroid *kernel;
+  ImkShcentroidConfig config; /* its cells belong to the settings in use */
   GstVideoInfo info;
   ImkType type;
   gboolean provisional; /* until find-grid has found the cells */

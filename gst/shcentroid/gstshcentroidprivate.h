@@ -6,6 +6,7 @@
 #include "gstshcentroidcapture.h"
 #include "gstshcentroidkernel.h"
 #include "gstshcentroidsettings.h"
+#include "gstshcentroidwatch.h"
 
 G_BEGIN_DECLS
 
@@ -26,7 +27,9 @@ struct _GstShCentroid {
   GstShCentroidCapture captures[GST_SH_CENTROID_N_CAPTURES];
   GstShCentroidKernel open;
   gboolean in_radians;
-  guint hinted; /* bits of gst_sh_centroid_hint () that were told */
+  GstShCentroidWatch watch;
+  gboolean light_is_new; /* no frame was measured with these settings */
+  guint hinted;          /* bits of gst_sh_centroid_hint () that were told */
   /* the find-grid-location that has been served; only compared */
   const GstImagingFile *found;
 };
@@ -44,11 +47,11 @@ void gst_sh_centroid_add_requests (GstShCentroidClass *klass);
  * looks for the grid when that was asked for. Without one in the frame the old
  * grid stays, with a warning; when there is no old one it is an error. */
 ImkStatus gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
+    GstShCentroid *self, const ImkImage *in, ImkError *error);
 
-/* A frame that has been measured. */
+/* A frame that has been measured on @stream. */
 ImkStatus gst_sh_centroid_capture_frame (
-    GstShCentroid *self, GstImagingFrame *in, ImkError *error);
+    GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error);
 
 /* With the kernel what was captured through its tables and cells changes its
  * meaning: begins anew. */

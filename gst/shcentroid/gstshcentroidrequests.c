@@ -52,6 +52,24 @@ take_find_location (GstShCentroid *self)
   return location || !is_new ? location : g_strdup (find->location);
 }
 
+static void
+warn_of_unplaced (GstShCentroid *self, const GstStructure *report)
+{
+  guint n_cells = 0, n_unplaced = 0;
+  gdouble rms = 0;
+
+  gst_structure_get (report, "cells", G_TYPE_UINT, &n_cells, "unplaced",
+      G_TYPE_UINT, &n_unplaced, "rms", G_TYPE_DOUBLE, &rms, NULL);
+  if (n_unplaced > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("find-grid placed %u spots and left out %u as strong ones, which lie "
+         "on no point of the lattice (the others are off by %.2f pixels rms). "
+         "Find the grid in a frame of a flatter wavefront, or without stray "
+         "light.",
+            n_cells, n_unplaced, rms),
+        (NULL));
+}
+
 /* The map that was written is in use from this frame on. */
 static ImkStatus
 take_map (GstShCentroid *self, const gchar *location, GstShCentroidMap *map,
@@ -64,6 +82,7 @@ take_map (GstShCentroid *self, const gchar *location, GstShCentroidMap *map,
   status = gst_imaging_settings_update (
       self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, error);
   GST_INFO_OBJECT (self, "found %" GST_PTR_FORMAT, report);
+  warn_of_unplaced (self, report);
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), report));
   if (status == IMK_OK && self->open.provisional)
@@ -75,24 +94,24 @@ take_map (GstShCentroid *self, const gchar *location, GstShCentroidMap *map,
 
 /* The same wherever the frame is. */
 static GstStructure *
-find_and_save (GstShCentroid *self, const GstImagingFrame *in,
-    const gchar *location, GstShCentroidMap **map, ImkError *error)
+find_and_save (GstShCentroid *self, const ImkImage *in, const gchar *location,
+    GstShCentroidMap **map, ImkError *error)
 {
   GstStructure *report;
   ImkImage host;
 
   if (gst_imaging_filter_download (
-          GST_IMAGING_FILTER (self), &in->planes[0], &host, error) != IMK_OK)
+          GST_IMAGING_FILTER (self), in, &host, error) != IMK_OK)
     return NULL;
   report = gst_sh_centroid_find_grid (
       &host, gst_sh_centroid_now (self)->lattice, location, map, error);
-  if (host.data != in->planes[0].data)
+  if (host.data != in->data)
     g_free (host.data);
   return report;
 }
 
 static ImkStatus
-find_grid (GstShCentroid *self, const GstImagingFrame *in, ImkError *error)
+find_grid (GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
   gchar *location = take_find_location (self);
   GstShCentroidMap *map = NULL;
@@ -150,36 +169,37 @@ steal_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
 }
 
 static ImkStatus
-capture_samples (GstShCentroid *self, const GstImagingFrame *in,
+capture_samples (GstShCentroid *self, const ImkImage *in,
     GstShCentroidCalibrationKind kind, ImkError *error)
 {
   const gfloat *dark =
       kind == GST_SH_CENTROID_DARK ? NULL : self->open.tables.dark;
   ImkImage host;
-  ImkStatus status = gst_imaging_filter_download (
-      GST_IMAGING_FILTER (self), &in->planes[0], &host, error);
+  ImkStatus status =
+      gst_imaging_filter_download (GST_IMAGING_FILTER (self), in, &host, error);
 
   if (status != IMK_OK)
     return status;
   gst_sh_centroid_capture_add_frame (
       &self->captures[kind], &host, self->open.tables.lut, dark);
-  if (host.data != in->planes[0].data)
+  if (host.data != in->data)
     g_free (host.data);
   return IMK_OK;
 }
 
 static ImkStatus
-capture_centroids (GstShCentroid *self, GstImagingFrame *in, ImkError *error)
+capture_centroids (
+    GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
   const gdouble *values = NULL;
   ImkImage numbers;
   ImkStatus status = gst_imaging_table_begin (
-      self->open.reference_table, in->stream, TRUE, &numbers, error);
+      self->open.reference_table, stream, TRUE, &numbers, error);
 
   if (status != IMK_OK)
     return status;
   status = imk_shcentroid_process (
-      self->open.reference_kernel, &in->planes[0], &numbers, in->stream, error);
+      self->open.reference_kernel, in, &numbers, stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (GST_IMAGING_FILTER (self), error);
   gst_buffer_unref (
@@ -275,7 +295,7 @@ finish_capture (GstShCentroid *self, GstShCentroidCalibrationKind kind)
 
 ImkStatus
 gst_sh_centroid_capture_frame (
-    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
+    GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
   for (guint i = 0; i < GST_SH_CENTROID_N_CAPTURES; i++) {
     ImkStatus status;
@@ -286,7 +306,7 @@ gst_sh_centroid_capture_frame (
     if (i == GST_SH_CENTROID_REFERENCE && !self->open.reference_kernel)
       continue;
     status = i == GST_SH_CENTROID_REFERENCE
-                 ? capture_centroids (self, in, error)
+                 ? capture_centroids (self, in, stream, error)
                  : capture_samples (self, in, i, error);
     if (status != IMK_OK)
       return status;
@@ -390,7 +410,7 @@ capture_template (GstShCentroid *self, guint n_frames, const gchar *location)
 
 ImkStatus
 gst_sh_centroid_take_requests (
-    GstShCentroid *self, GstImagingFrame *in, ImkError *error)
+    GstShCentroid *self, const ImkImage *in, ImkError *error)
 {
   ImkStatus status = IMK_OK;
 

@@ -198,7 +198,7 @@ static const GstImagingSetting settings[] = {
         "Rows of cells in the grid; needed without map-location"),
     GST_IMAGING_PATH ("map-location", LIVE, CELLS, GstShCentroidSettings, map,
         gst_sh_centroid_map_load, g_free,
-        "A .npy file [n, 4..8] of cells instead of the grid: x, y, width, "
+        "A .npy file [n, 4..12] of cells instead of the grid: x, y, width, "
         "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
         "(NaN for the properties' values); cells may overlap"),
     GST_IMAGING_ENUM ("grid-rule", LIVE, CELLS, GstShCentroidSettings,
@@ -400,9 +400,11 @@ gst_sh_centroid_settings_saturation (
                : type == IMK_TYPE_U8 ? 8
                                      : 16;
 
-  return settings->saturation > 0   ? settings->saturation
-         : settings->saturation < 0 ? 0
-                                    : (1u << bits) - 1;
+  if (settings->saturation != 0)
+    return MAX (settings->saturation, 0);
+  /* float32 has no largest sample of its own */
+  return type == IMK_TYPE_F32 && settings->bit_depth == 0 ? 0
+                                                          : (1u << bits) - 1;
 }
 
 gboolean

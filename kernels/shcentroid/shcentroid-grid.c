@@ -9,6 +9,8 @@
 
 enum { LEAST_SIDE = 16 }; /* pixels of the frame */
 
+#define SAME_SPOT 0.4 /* of the pitch, from one peak of a spot to another */
+
 typedef struct Window {
   int64_t left, top, right, bottom; /* right and bottom excluded */
 } Window;
@@ -298,6 +300,32 @@ lit_strength (Finder *f, double least)
   return fmaxf ((float) least * f->strength, fminf (noise, f->strength / 2));
 }
 
+/* Is a peak part of a spot that is on a point? Broad or doubled spots have
+ * several. */
+static bool
+is_of_a_site (const Finder *f, Point peak, double reach)
+{
+  for (uint32_t k = 0; k < f->n_sites; k++)
+    if (cabs (peak_at (&f->best_peaks[f->sites[k].peak]) - peak) < reach)
+      return true;
+  return false;
+}
+
+/* The peaks as strong as spots that are on no point. Strongest come first. */
+static uint32_t
+count_unplaced (const Finder *f, const Lattice *l)
+{
+  double reach = SAME_SPOT * cabs (l->step);
+  uint32_t n = 0;
+
+  for (uint32_t k = 0; k < f->n_best_peaks; k++) {
+    if (f->best_peaks[k].strength < f->strength / 2)
+      break;
+    n += !is_of_a_site (f, peak_at (&f->best_peaks[k]), reach);
+  }
+  return n;
+}
+
 static ImkStatus
 no_grid (ImkShcentroidLattice lattice, uint32_t n_peaks, ImkError *error)
 {
@@ -350,6 +378,7 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
     found.rms =
         fit_spots (f, places, half, some_sites, some_places, distances, &l);
     report (f, &l, places, &found);
+    found.n_unplaced = count_unplaced (f, &l);
     *grid = found;
   } else {
     free (found.spots);

@@ -42,6 +42,9 @@ typedef struct ImkShcentroidSpot {
  * @columns, @rows: how many the lit ones span; a hexagonal one is skewed
  * @rms: distance of the spots from their lattice points, pixels, without the
  *   few that lie apart
+ * @n_unplaced: peaks half as strong as the median spot or stronger that lie on
+ *   no point of the lattice and beside no spot: lenslets that were left out,
+ *   where an aberration moves their spots too far, or stray light
  * @spots: row by row, @n_spots of them
  *
  * Point (i, j) is origin + i column + j row. */
@@ -52,6 +55,7 @@ typedef struct ImkShcentroidGrid {
   double column_x, column_y, row_x, row_y;
   uint32_t columns, rows;
   double rms;
+  uint32_t n_unplaced;
   ImkShcentroidSpot *spots;
   uint32_t n_spots;
 } ImkShcentroidGrid;

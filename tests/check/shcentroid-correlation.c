@@ -297,7 +297,8 @@ GST_END_TEST;
 /* There is no room for a template: the stream goes on as it was. */
 GST_START_TEST (test_a_capture_without_room_warns)
 {
-  Sh sh = sh_new (backends[__i__], "template-margin=8");
+  Sh sh = sh_new (backends[__i__], "template-margin=8 threshold-mode=range "
+                                   "threshold=0.2");
   gsize n;
 
   fail_unless (sh_capture (&sh, "template", 1, NULL));

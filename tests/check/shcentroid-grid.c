@@ -136,7 +136,7 @@ check_found (Sh *sh)
 
   npy = gst_imaging_npy_load (sh->map, NULL);
   fail_unless (
-      npy && npy->n_dims == 2 && npy->dims[0] == 29 && npy->dims[1] == 6);
+      npy && npy->n_dims == 2 && npy->dims[0] == 29 && npy->dims[1] == 12);
   table = gst_imaging_npy_to_double (npy, NULL, NULL);
   fail_unless (fabs (table[4] - FIRST_X) < 0.05 &&
                fabs (table[5] - FIRST_Y) < 0.05 &&
@@ -246,8 +246,10 @@ GST_END_TEST;
 GST_START_TEST (test_find_grid_without_a_location_is_a_warning)
 {
   static const gchar *const locations[] = {NULL, ""};
-  Sh sh =
-      sh_new (backends[__i__], "columns=2 rows=2 pitch-x=50 pitch-y=50", FALSE);
+  Sh sh = sh_new (backends[__i__],
+      "columns=2 rows=2 pitch-x=50 pitch-y=50 threshold-mode=range "
+      "threshold=0.2",
+      FALSE);
   GstElement *element = sh_element (&sh);
 
   for (guint i = 0; i < G_N_ELEMENTS (locations); i++) {
@@ -267,7 +269,7 @@ GST_START_TEST (test_optics_give_the_grid_and_radians)
 {
   Sh sh = sh_new (backends[__i__],
       "aperture=1.2 lenslet-pitch=200 pixel-size=10 focal-length=5 "
-      "slope-unit=rad invalid-policy=zero",
+      "slope-unit=rad invalid-policy=zero threshold-mode=range threshold=0.2",
       FALSE);
   GstBuffer *out = sh_frame (&sh, spots_new ());
   const GstStructure *result = gst_imaging_results_get (out, "sh");

@@ -1351,7 +1351,7 @@ check_bad_map (const gchar *backend, const gchar *property, const gchar *path,
 GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
 {
   const gchar *b = backends[__i__];
-  const gdouble good[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const gdouble good[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
   const gdouble nans[] = {1, 2, NAN, 4};
   const gdouble infinite[] = {INFINITY, 2, 3, 4};
   const gdouble outside[] = {1, 1, 2, 2, 15, 0, 3, 3};
@@ -1376,8 +1376,8 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
   path = save ("narrow.npy", 3, 3, good);
   check_bad_map (b, "map-location", path, FILE_ERROR, "has 3 columns");
   g_free (path);
-  path = save ("wide.npy", 1, 9, good);
-  check_bad_map (b, "map-location", path, FILE_ERROR, "has 9 columns");
+  path = save ("wide.npy", 1, 13, good);
+  check_bad_map (b, "map-location", path, FILE_ERROR, "has 13 columns");
   g_free (path);
   path = save ("empty.npy", 0, 4, good);
   check_bad_map (b, "map-location", path, FILE_ERROR, "has 0 rows");

@@ -320,6 +320,36 @@ test_transposed (void)
   test_image_free (&b);
 }
 
+/* Of 0 to 1, less a pedestal, with pixels that are no number. */
+static void
+test_floats (void)
+{
+  Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 19.7, 2.5, 2, 240, 240);
+  uint32_t n;
+  TestImage a = draw (&s, IMK_TYPE_U16, 8, &n);
+  TestImage b = test_image_new (IMK_TYPE_F32, 240, 240, 1, 12);
+  ImkShcentroidGrid g = find (&a, IMK_SHCENTROID_LATTICE_ANY), h;
+
+  for (uint32_t y = 0; y < 240; y++)
+    for (uint32_t x = 0; x < 240; x++)
+      ((float *) ((uint8_t *) b.image.data + y * b.image.stride))[x] =
+          (x + 240 * y) % 5003 == 77 ? NAN
+                                     : ((uint16_t *) ((uint8_t *) a.image.data +
+                                                      y * a.image.stride))[x] /
+                                               65535.0f -
+                                           0.3f;
+  h = find (&b, IMK_SHCENTROID_LATTICE_ANY);
+  test_check (g.n_spots == h.n_spots && fabs (g.pitch - h.pitch) < 0.01 &&
+                  fabs (g.origin_x - h.origin_x) < 0.05 && g.n_unplaced == 0 &&
+                  h.n_unplaced == 0,
+      "pitch %g and %g, %u and %u spots", g.pitch, h.pitch, g.n_spots,
+      h.n_spots);
+  imk_shcentroid_grid_clear (&g);
+  imk_shcentroid_grid_clear (&h);
+  test_image_free (&a);
+  test_image_free (&b);
+}
+
 static void
 refuse (const TestImage *image, ImkShcentroidLattice lattice, double least,
     ImkStatus expected, const char *words)
@@ -380,18 +410,18 @@ static void
 test_bad_input (void)
 {
   TestImage small = test_image_new (IMK_TYPE_U8, 15, 16, 1, 0);
-  TestImage floats = test_image_new (IMK_TYPE_F32, 32, 32, 1, 0);
+  TestImage doubles = test_image_new (IMK_TYPE_F64, 32, 32, 1, 0);
   TestImage good = test_image_new (IMK_TYPE_U16, 32, 32, 1, 0);
   const double parts[] = {0, 1, -1, NAN, INFINITY};
 
   refuse (&small, 0, 0.1, IMK_ERROR_IMAGE, "15x16");
-  refuse (&floats, 0, 0.1, IMK_ERROR_IMAGE, "f32");
+  refuse (&doubles, 0, 0.1, IMK_ERROR_IMAGE, "f64");
   refuse (NULL, 0, 0.1, IMK_ERROR_IMAGE, "input");
   refuse (&good, 3, 0.1, IMK_ERROR_CONFIG, "lattice is 3");
   for (int k = 0; k < 5; k++)
     refuse (&good, 0, parts[k], IMK_ERROR_CONFIG, "least strength");
   test_image_free (&small);
-  test_image_free (&floats);
+  test_image_free (&doubles);
   test_image_free (&good);
 }
 
@@ -440,6 +470,7 @@ main (void)
       {"nine spots are enough, and numbered row by row", test_few},
       {"saturated spots of 8 bits are found", test_saturated},
       {"a transposed frame has the transposed grid", test_transposed},
+      {"a frame of float32 has the grid of its integers", test_floats},
       {"frames without a grid are refused", test_nothing_there},
       {"a lattice of the other kind is refused", test_other_lattice},
       {"bad input is refused with its numbers", test_bad_input},

@@ -80,6 +80,83 @@ class Scripts(unittest.TestCase):
         self.assertIn(f"Found a hexagonal grid of {places.shape[1]} cells", text)
         self.check_csv(places)
 
+    def write_fits(self, name, values):
+        """A picture of float32."""
+        cards = ["SIMPLE  =                    T", "BITPIX  =                  -32",
+                 "NAXIS   =                    2", f"NAXIS1  = {values.shape[1]:20d}",
+                 f"NAXIS2  = {values.shape[0]:20d}", "END"]
+        header = "".join(card.ljust(80) for card in cards).ljust(2880)
+        with open(self.path(name), "wb") as file:
+            file.write(header.encode() + values.astype(">f4").tobytes())
+
+    def moved_spots(self):
+        """Returns: spots on a pedestal, from 0.2 to 1, and the same 3 pixels to the right"""
+        y, x = np.mgrid[:160, :160]
+        light = np.exp(-(((x % 20) - 9.5) ** 2 + ((y % 20) - 9.5) ** 2) / 8)
+        return [0.2 + 0.8 * np.roll(light, shift, 1) for shift in (0, 3)]
+
+    def shift_of(self, *arguments):
+        """Returns: the median shift of cells whose spots stay inside"""
+        tables = []
+        for name in ("a", "b"):
+            self.call("shcentroid-file", self.path(name + arguments[0]), "--csv", "c.csv",
+                      *arguments[1:], "columns=8", "rows=8", "pitch-x=20", "pitch-y=20")
+            tables.append(read_csv(self.path("c.csv")))
+        return np.median(tables[1]["x"] - tables[0]["x"])
+
+    def test_shifts_on_a_pedestal_are_whole_with_the_first_settings(self):
+        for name, frame in zip("ab", self.moved_spots()):
+            self.write_fits(name + ".fits", frame)
+            np.save(self.path(name + ".npy"), np.rint(1000 * frame).astype(np.uint16))
+            self.write_fits(name + "-less.fits", np.rint(1000 * (frame - 0.2)) - 50)
+        self.assertAlmostEqual(self.shift_of(".fits"), 3, delta=0.03)  # float32 from 0 to 1
+        self.assertAlmostEqual(self.shift_of(".npy"), 3, delta=0.03)
+        self.assertAlmostEqual(self.shift_of(".npy", "threshold-mode=none"), 0.7, delta=0.3)
+        # a pedestal of the script is subtracted again
+        plain = self.shift_of("-less.fits", "threshold-mode=none")
+        self.assertEqual(self.shift_of("-less.fits", "--offset", "300", "threshold-mode=none"),
+                         plain)
+        if HAVE_OVERLAY:
+            self.assertAlmostEqual(self.shift_of(".fits", "--picture", "p.png"), 3, delta=0.03)
+
+    def test_a_float_that_is_no_number_flags_its_cell(self):
+        frame = self.moved_spots()[0]
+        frame[30, 50] = np.nan
+        self.write_fits("f.fits", frame)
+        self.call("shcentroid-file", "f.fits", "--csv", "c.csv", "columns=8", "rows=8",
+                  "pitch-x=20", "pitch-y=20")
+        flags = read_csv(self.path("c.csv"))["flags"]
+        self.assertEqual(flags[10], 128)
+        self.assertEqual(np.count_nonzero(flags), 1)
+
+    def test_a_map_is_not_overwritten_unless_it_is_named(self):
+        np.save(self.path("f.npy"), wavefronts.make(frames=1, count=9, pitch=22)[0])
+        self.call("shcentroid-file", "f.npy", "--csv", "c.csv")
+        with open(self.path("shcentroid-map.npy"), "wb") as file:
+            file.write(b"mine")
+        self.assertIn("shcentroid-map.npy exists. Measure with it: map-location=",
+                      self.call("shcentroid-file", "f.npy", status=1))
+        with open(self.path("shcentroid-map.npy"), "rb") as file:
+            self.assertEqual(file.read(), b"mine")
+        self.call("shcentroid-file", "f.npy", "--map", "shcentroid-map.npy")
+        self.assertEqual(np.load(self.path("shcentroid-map.npy")).shape[1], 12)
+
+    def test_bits_come_from_the_format_of_the_camera(self):
+        for script, formats in (
+                ("shcentroid-aravis", {"Mono12": 12, "Mono10Packed": 10, "Mono8": 8, "Mono14": 14,
+                                       "BayerRG12": 12, "": 0}),
+                ("shcentroid-v4l2", {"Y10 ": 10, "Y12 ": 12, "Y16 ": 0, "GREY": 0, "YUYV": 0})):
+            code = (
+                "import sys; from importlib.machinery import SourceFileLoader as L;"
+                "from importlib.util import module_from_spec as m, spec_from_loader as s;"
+                f"p = {os.path.join(SOURCE, 'pipelines', script)!r};"
+                "sys.path.insert(0, p.rsplit('/', 1)[0]); o = m(s('x', L('x', p)));"
+                "o.__loader__.exec_module(o);"
+                f"print([o.bits_of(name) for name in {list(formats)!r}])")
+            said = subprocess.check_output([sys.executable, "-B", "-c", code], text=True,
+                                           env={**os.environ, "GST_IMAGING_ENV": "1"})
+            self.assertEqual(said.strip(), str(list(formats.values())))
+
     @unittest.skipUnless(HAVE_OVERLAY, "there is no shoverlay or pngenc")
     def test_pictures_are_made_and_can_be_measured_again(self):
         output = subprocess.run(
@@ -201,6 +278,9 @@ class Scripts(unittest.TestCase):
         self.convert((*good, "BSCALE  = 2.0D0"), data, "1")
         self.assertEqual(sorted(os.listdir(self.folder)), ["f.fits", "out"])
         np.testing.assert_array_equal(np.load(self.path("out")), [[1, 3, 5], [7, 9, 11]])
+        self.convert((*good, "BZERO   = -1"), data)  # no integer of 16 bits: float32
+        self.assertEqual(np.load(self.path("out")).dtype, np.float32)
+        np.testing.assert_array_equal(np.load(self.path("out")), [[-1, 0, 1], [2, 3, 4]])
         for cards, arguments, sentence in (
                 (good, ("abc",), "OFFSET is abc; it needs a number."),
                 (good, ("nan",), "OFFSET is nan; it needs a number."),

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstshcentroidwatch.h"
+
+#include "shcentroid/shcentroid-light.h"
+
+enum {
+  DEPTH_FRAMES = 100,
+  SEVERAL = 3,      /* samples that one hot pixel of a still is not */
+  MOST_LIGHTS = 10, /* a controller may change settings with every frame */
+  WAIT_FRAMES = 100,
+};
+
+/* From here on slopes are a tenth too small. */
+#define LARGE_SHARE 0.1
+
+/* --- bit depth ------------------------------------------------------------ */
+
+/* Returns: the bits of a camera whose largest sample that is; 0 for none */
+static guint
+bits_of (guint most)
+{
+  return most == 1023 ? 10 : most == 4095 ? 12 : most == 16383 ? 14 : 0;
+}
+
+gboolean
+gst_sh_centroid_watch_wants_depth (const GstShCentroidWatch *self,
+    const GstShCentroidSettings *settings, ImkType type)
+{
+  return type == IMK_TYPE_U16 && settings->bit_depth == 0 &&
+         settings->saturation == 0 && !self->told_depth &&
+         self->n_frames < DEPTH_FRAMES && self->most <= 16383;
+}
+
+void
+gst_sh_centroid_watch_depth (GstShCentroidWatch *self, const ImkImage *frame)
+{
+  for (guint y = 0; y < frame->height; y++) {
+    const guint16 *row =
+        (const guint16 *) ((const guint8 *) frame->data + y * frame->stride);
+    guint most = 0;
+
+    for (guint x = 0; x < frame->width; x++)
+      most = MAX (most, row[x]);
+    if (most < self->most)
+      continue;
+    if (most > self->most)
+      self->n_most = 0;
+    self->most = most;
+    for (guint x = 0; x < frame->width; x++)
+      self->n_most += row[x] == most;
+  }
+  self->n_frames++;
+}
+
+gchar *
+gst_sh_centroid_watch_tell_depth (GstShCentroidWatch *self, gboolean at_end)
+{
+  guint bits = bits_of (self->most);
+
+  if (self->told_depth || (!at_end && self->n_frames < DEPTH_FRAMES))
+    return NULL;
+  self->told_depth = TRUE;
+  if (bits == 0 || self->n_most < SEVERAL)
+    return NULL;
+  return g_strdup_printf (
+      "The largest sample of the first %u frames is %u, %" G_GUINT64_FORMAT
+      " times, as of a camera of %u bits: saturated cells are not flagged. Set "
+      "bit-depth=%u, or saturation.",
+      self->n_frames, self->most, self->n_most, bits, bits);
+}
+
+/* --- light outside the spots ---------------------------------------------- */
+
+/* A weight cuts such light off, and a correlation takes means away. */
+gboolean
+gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
+    const GstShCentroidSettings *settings, gboolean is_new)
+{
+  const ImkShcentroidConfig *c = &settings->config;
+  gboolean is_due = self->n_waits > 0 && --self->n_waits == 0;
+
+  return (is_new || is_due) && !self->told_light &&
+         self->n_lights < MOST_LIGHTS &&
+         c->estimator != IMK_SHCENTROID_ESTIMATOR_CORRELATION &&
+         c->weighting == IMK_SHCENTROID_WEIGHTING_NONE;
+}
+
+gchar *
+gst_sh_centroid_watch_light (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame)
+{
+  gdouble share = -1;
+
+  self->n_lights++;
+  if (imk_shcentroid_background (config, frame, &share, NULL) != IMK_OK)
+    return NULL;
+  self->n_waits = share < 0 ? WAIT_FRAMES : 0;
+  if (share <= LARGE_SHARE)
+    return NULL;
+  self->told_light = TRUE;
+  return g_strdup_printf (
+      "%.0f %% of the flux of the median cell is light outside its spot: "
+      "shifts are measured so much too small. Set threshold-mode=range and "
+      "threshold=0.2, or subtract a dark frame (dark-location, capture-dark).",
+      100 * share);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the first frames of a stream tell of settings that do not suit them. */
+#pragma once
+
+#include "gstshcentroidsettings.h"
+
+G_BEGIN_DECLS
+
+/* All zero at the start of a stream. */
+typedef struct {
+  guint n_frames; /* of 16 bits that were looked at */
+  guint most;     /* the largest sample of them, */
+  guint64 n_most; /* and how many equal it */
+  gboolean told_depth;
+  guint n_lights; /* how often the light was measured */
+  guint n_waits;  /* frames until it is, after one without spots */
+  gboolean told_light;
+} GstShCentroidWatch;
+
+/* Whether another frame of @type is wanted by _depth (). */
+gboolean gst_sh_centroid_watch_wants_depth (const GstShCentroidWatch *self,
+    const GstShCentroidSettings *settings, ImkType type);
+
+/* @frame: of 16 bits, in host memory */
+void gst_sh_centroid_watch_depth (
+    GstShCentroidWatch *self, const ImkImage *frame);
+
+/* With the last of the frames, or at the end of the stream. Returns: (nullable)
+ * (transfer full): a sentence, once */
+gchar *gst_sh_centroid_watch_tell_depth (
+    GstShCentroidWatch *self, gboolean at_end);
+
+/* Before every frame. @is_new: it is the first with @settings. Returns: whether
+ * its light is to be measured */
+gboolean gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
+    const GstShCentroidSettings *settings, gboolean is_new);
+
+/* @config: of the kernel in use, with the parameters of the settings; @frame:
+ * in host memory. Returns: (nullable) (transfer full): a sentence, once */
+gchar *gst_sh_centroid_watch_light (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkImage *frame);
+
+G_END_DECLS

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What shcentroid tells those who have set little: light outside the spots,
+ * bits that are not set, lenslets that find-grid left out; and frames of
+ * float32. */
+#include <math.h>
+#include <string.h>
+
+#include "check-common.h"
+#include "gstimagingnpy.h"
+#include "gstimagingresults.h"
+
+#include "shcentroid/shcentroid.h"
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+
+enum { PITCH = 20, SIDE = 4, SIZE = SIDE * PITCH, N_CELLS = SIDE * SIDE };
+#define GRID "columns=4 rows=4 pitch-x=20 pitch-y=20 "
+
+typedef struct {
+  GstHarness *h;
+  GstBus *bus;
+} Sh;
+
+static Sh
+sh_new (const gchar *backend, const gchar *properties, const gchar *caps)
+{
+  g_autofree gchar *launch =
+      g_strdup_printf ("shcentroid name=sh backend=%s %s", backend, properties);
+  Sh sh = {.bus = gst_bus_new ()};
+
+  sh.h = gst_harness_new_parse (launch);
+  gst_element_set_bus (sh.h->element, sh.bus);
+  gst_harness_set_src_caps_str (sh.h, caps);
+  return sh;
+}
+
+static void
+sh_free (Sh *sh)
+{
+  gst_element_set_bus (sh->h->element, NULL);
+  gst_object_unref (sh->bus);
+  gst_harness_teardown (sh->h);
+}
+
+/* Pushes @in (transfer full). Returns: (transfer full): the numbers */
+static gfloat *
+sh_measure (Sh *sh, GstBuffer *in)
+{
+  GstBuffer *out, *data = NULL;
+  GstMapInfo map;
+  gfloat *numbers;
+
+  check_push (sh->h, in, GST_FLOW_OK);
+  out = check_pull (sh->h);
+  fail_unless (gst_structure_get (gst_imaging_results_get (out, "sh"), "data",
+      GST_TYPE_BUFFER, &data, NULL));
+  fail_unless (gst_buffer_map (data, &map, GST_MAP_READ));
+  numbers = g_memdup2 (map.data, map.size);
+  gst_buffer_unmap (data, &map);
+  gst_buffer_unref (data);
+  gst_buffer_unref (out);
+  return numbers;
+}
+
+static guint
+n_warnings (Sh *sh)
+{
+  return check_count_messages (sh->bus, GST_MESSAGE_WARNING);
+}
+
+/* Light at a pixel: a spot of sigma 1.5 in each cell, off its middle by a
+ * fraction of a pixel, with the peak 1, on @pedestal. */
+static gdouble
+light_at (guint x, guint y, gdouble pedestal)
+{
+  gdouble dx = x % PITCH - 9.5 - 0.7, dy = y % PITCH - 9.5 + 0.3;
+
+  return pedestal + exp (-(dx * dx + dy * dy) / (2 * 1.5 * 1.5));
+}
+
+/* @sample_size: 1, 2 or 4 (float32); @scale: of the light */
+static GstBuffer *
+frame_new (guint sample_size, gdouble scale, gdouble pedestal)
+{
+  GstBuffer *buffer =
+      gst_buffer_new_allocate (NULL, SIZE * SIZE * sample_size, NULL);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+  for (guint i = 0; i < SIZE * SIZE; i++) {
+    gdouble light = scale * light_at (i % SIZE, i / SIZE, pedestal);
+
+    if (sample_size == 1)
+      map.data[i] = (guint8) rint (light);
+    else if (sample_size == 2)
+      ((guint16 *) map.data)[i] = (guint16) rint (light);
+    else
+      ((gfloat *) map.data)[i] = (gfloat) light;
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+#define GRAY16_CAPS \
+  "video/x-raw,format=GRAY16_LE,width=80,height=80,framerate=30/1"
+#define FLOAT_CAPS(dimensions) \
+  "other/tensors,format=static,num_tensors=1,types=float32,dimensions=" \
+  "(string)" dimensions ",framerate=30/1"
+
+/* --- light outside the spots --- */
+
+/* The flux of a spot is 2 pi sigma^2 of its peak. */
+GST_START_TEST (test_light_outside_the_spots_is_one_warning)
+{
+  gdouble spot = 2 * G_PI * 1.5 * 1.5, all = spot + 0.2 * PITCH * PITCH;
+  g_autofree gchar *words =
+      g_strdup_printf ("%.0f %% of the flux", 100 * (1 - spot / all));
+  Sh sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+
+  for (guint i = 0; i < 20; i++)
+    g_free (sh_measure (&sh, frame_new (2, 10000, 0.2)));
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words);
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_no_warning_where_a_threshold_or_dark_takes_it_away)
+{
+  static const gchar *const properties[] = {GRID
+      "threshold-mode=range threshold=0.2",
+      GRID "threshold-mode=absolute threshold=2100", GRID "brightest=30",
+      GRID "weighting=gaussian sigma=3"};
+  Sh sh;
+
+  for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
+    sh = sh_new (backends[__i__], properties[i], GRAY16_CAPS);
+    g_free (sh_measure (&sh, frame_new (2, 10000, 0.2)));
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+  sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+  g_free (sh_measure (&sh, frame_new (2, 10000, 0))); /* there is none */
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* --- bits --- */
+
+static GstBuffer *
+camera_frame (guint most, guint n_most)
+{
+  GstBuffer *buffer = frame_new (2, 900, 0);
+
+  for (guint i = 0; i < n_most; i++) {
+    guint16 sample = (guint16) most;
+
+    gst_buffer_fill (buffer, 2 * (SIZE + 11 * i), &sample, sizeof (sample));
+  }
+  return buffer;
+}
+
+GST_START_TEST (test_bits_that_are_not_set_are_one_warning)
+{
+  static const guint most[] = {1023, 4095, 16383};
+  static const gchar *const words[] = {
+      "Set bit-depth=10,", "Set bit-depth=12,", "Set bit-depth=14,"};
+
+  for (guint k = 0; k < G_N_ELEMENTS (most); k++) {
+    Sh sh = sh_new (backends[__i__], GRID "fields=xy", GRAY16_CAPS);
+
+    for (guint i = 0; i < 99; i++)
+      g_free (sh_measure (&sh, camera_frame (most[k], i > 60 ? 5 : 0)));
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    for (guint i = 0; i < 21; i++)
+      g_free (sh_measure (&sh, camera_frame (most[k], 5)));
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, words[k]);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_bits_are_not_guessed)
+{
+  static const struct {
+    const gchar *properties;
+    guint most, n_most, later;
+  } cases[] = {{GRID, 4094, 9, 0}, {GRID, 4095, 0, 0}, {GRID, 4095, 9, 5000},
+      {GRID "bit-depth=12", 4095, 9, 0}, {GRID "saturation=4000", 4095, 9, 0},
+      {GRID, 65535, 9, 0}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    Sh sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
+
+    for (guint i = 0; i < 110; i++)
+      g_free (sh_measure (
+          &sh, camera_frame (
+                   i == 50 && cases[k].later ? cases[k].later : cases[k].most,
+                   cases[k].n_most)));
+    gst_harness_push_event (sh.h, gst_event_new_eos ());
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_bits_are_told_at_the_end_of_a_short_stream)
+{
+  Sh sh = sh_new (backends[__i__], GRID, GRAY16_CAPS);
+
+  g_free (sh_measure (&sh, camera_frame (4095, 3)));
+  gst_harness_push_event (sh.h, gst_event_new_eos ());
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "the first 1 frames is 4095, 3 times");
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* --- float32 --- */
+
+/* From 0 to 1, where 16 bits have 0 to 50000. */
+GST_START_TEST (test_float_frames_are_measured_like_integers)
+{
+  static const gchar *const caps[] = {
+      FLOAT_CAPS ("80:80"), FLOAT_CAPS ("80:80:1:1"), FLOAT_CAPS ("1:80:80:1")};
+  static const gchar *const options[] = {GRID "threshold=0.2 "
+                                              "threshold-mode=range",
+      GRID "power=1.5", GRID "weighting=gaussian sigma=4 iterations=3"};
+
+  for (guint k = 0; k < G_N_ELEMENTS (options); k++) {
+    Sh integers = sh_new ("cpu", options[k], GRAY16_CAPS);
+    Sh floats = sh_new (backends[__i__], options[k], caps[k]);
+    gfloat *a = sh_measure (&integers, frame_new (2, 50000, 0));
+    gfloat *b = sh_measure (&floats, frame_new (4, 1, 0));
+
+    for (guint i = 0; i < N_CELLS; i++) {
+      const gfloat *x = a + i * IMK_SHCENTROID_N_FIELDS;
+      const gfloat *y = b + i * IMK_SHCENTROID_N_FIELDS;
+
+      for (guint f = IMK_SHCENTROID_X; f <= IMK_SHCENTROID_DY; f++)
+        fail_unless (fabs (x[f] - y[f]) < 1e-4,
+            "option %u cell %u field %u: "
+            "%g in float32, %g in 16 bits",
+            k, i, f, y[f], x[f]);
+      fail_unless (fabs (y[IMK_SHCENTROID_FLUX_RAW] -
+                         x[IMK_SHCENTROID_FLUX_RAW] / 50000) < 1e-3);
+      fail_unless (y[IMK_SHCENTROID_FLAGS] == 0);
+      fail_unless (fabs (y[IMK_SHCENTROID_DX] - 0.7) < 0.02, "dx %g",
+          y[IMK_SHCENTROID_DX]);
+    }
+    g_free (a);
+    g_free (b);
+    sh_free (&integers);
+    sh_free (&floats);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_float_frames_have_the_same_bits_on_both_backends)
+{
+  Sh cpu = sh_new ("cpu", GRID "brightest=20", FLOAT_CAPS ("80:80"));
+  Sh cuda = sh_new ("cuda", GRID "brightest=20", FLOAT_CAPS ("80:80"));
+  gfloat *a = sh_measure (&cpu, frame_new (4, 0.37, 0.01));
+  gfloat *b = sh_measure (&cuda, frame_new (4, 0.37, 0.01));
+
+  fail_unless (
+      memcmp (a, b, N_CELLS * IMK_SHCENTROID_N_FIELDS * sizeof (*a)) == 0);
+  g_free (a);
+  g_free (b);
+  sh_free (&cpu);
+  sh_free (&cuda);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
+{
+  static const gfloat values[] = {NAN, INFINITY, -INFINITY};
+
+  for (guint k = 0; k < G_N_ELEMENTS (values); k++) {
+    Sh sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
+    GstBuffer *in = frame_new (4, 1, 0);
+    gfloat *numbers;
+
+    gst_buffer_fill (in, 4 * (25 * SIZE + 47), &values[k], 4); /* cell 6 */
+    numbers = sh_measure (&sh, in);
+    for (guint i = 0; i < N_CELLS; i++) {
+      const gfloat *x = numbers + i * IMK_SHCENTROID_N_FIELDS;
+
+      fail_unless_equals_float (
+          x[IMK_SHCENTROID_FLAGS], i == 6 ? IMK_SHCENTROID_NOT_FINITE : 0);
+      for (guint f = 0; f < IMK_SHCENTROID_N_FIELDS; f++)
+        fail_unless (isfinite (x[f]), "cell %u field %u is %g", i, f, x[f]);
+      fail_unless (fabs (x[IMK_SHCENTROID_DX] - (i == 6 ? 0 : 0.7)) < 0.02);
+    }
+    g_free (numbers);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+/* The dark of a pixel that is not finite is 0; its cell is flagged anyway. */
+GST_START_TEST (test_float_frames_are_captured_and_searched)
+{
+  Sh sh = sh_new (backends[__i__], GRID, FLOAT_CAPS ("80:80"));
+  GstBuffer *in = frame_new (4, 0, 0);
+  gfloat nan = NAN, *numbers;
+  GstElement *element;
+  gboolean begun = FALSE;
+
+  gst_buffer_fill (in, 4 * (25 * SIZE + 47), &nan, 4);
+  element = gst_bin_get_by_name (GST_BIN (sh.h->element), "sh");
+  g_signal_emit_by_name (element, "capture-dark", 1, NULL, &begun);
+  gst_object_unref (element);
+  fail_unless (begun);
+  g_free (sh_measure (&sh, in));
+  gst_message_unref (check_element_message (sh.bus, "shcentroid-captured"));
+  numbers = sh_measure (&sh, frame_new (4, 1, 0));
+  for (guint i = 0; i < N_CELLS; i++)
+    fail_unless_equals_float (
+        numbers[i * IMK_SHCENTROID_N_FIELDS + IMK_SHCENTROID_FLAGS], 0);
+  g_free (numbers);
+  fail_unless_equals_int (check_count_messages (sh.bus, GST_MESSAGE_ERROR), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_tensors_that_are_no_frame_are_refused)
+{
+  static const gchar *const caps[] = {FLOAT_CAPS ("80"), FLOAT_CAPS ("80:80:2"),
+      FLOAT_CAPS ("3:80:80:1"), FLOAT_CAPS ("80:80:1:2"), FLOAT_CAPS ("0:80"),
+      FLOAT_CAPS ("70000:2")};
+
+  for (guint k = 0; k < G_N_ELEMENTS (caps); k++) {
+    Sh sh = sh_new (backends[__i__], GRID, caps[k]);
+
+    fail_unless (gst_harness_push (sh.h, frame_new (4, 1, 0)) != GST_FLOW_OK);
+    check_message_says (check_message (sh.bus, GST_MESSAGE_ERROR),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "it has to be width:height");
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+/* --- find-grid --- */
+
+enum { WIDE = 300 };
+
+/* 137 lenslets of a round pupil; astigmatism moves the outer spots by
+ * @amplitude pitches. */
+static GstBuffer *
+pupil_new (gdouble amplitude)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, WIDE * WIDE, NULL);
+  gdouble *light = g_new0 (gdouble, WIDE * WIDE);
+  guint8 *bytes = g_new (guint8, WIDE * WIDE);
+
+  for (gint j = -7; j <= 7; j++)
+    for (gint i = -7; i <= 7; i++) {
+      gdouble u = i / 6.7, v = j / 6.7;
+      gdouble x = 150 + PITCH * (i + amplitude * (u * u - v * v));
+      gdouble y = 150 + PITCH * (j - 2 * amplitude * u * v);
+
+      if (u * u + v * v > 1)
+        continue;
+      for (gint k = MAX ((gint) y - 9, 0); k < MIN ((gint) y + 9, WIDE); k++)
+        for (gint l = MAX ((gint) x - 9, 0); l < MIN ((gint) x + 9, WIDE); l++)
+          light[k * WIDE + l] +=
+              200 * exp (-((l - x) * (l - x) + (k - y) * (k - y)) / 8);
+    }
+  for (guint i = 0; i < WIDE * WIDE; i++)
+    bytes[i] = (guint8) MIN (light[i] + 5.5, 255);
+  gst_buffer_fill (buffer, 0, bytes, WIDE * WIDE);
+  g_free (bytes);
+  g_free (light);
+  return buffer;
+}
+
+static void
+check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
+{
+  g_autofree gchar *path = check_path_of ("pupil.npy");
+  g_autofree gchar *properties = g_strdup_printf (
+      "find-grid-location=%s threshold-mode=range threshold=0.2", path);
+  Sh sh = sh_new (backend, properties,
+      "video/x-raw,format=GRAY8,width=300,height=300,framerate=30/1");
+  guint n_cells = 0, n_unplaced = 0;
+  gdouble rms = 0, *table;
+  GstMessage *message;
+  GstImagingNpy *npy;
+
+  g_free (sh_measure (&sh, pupil_new (amplitude)));
+  if (!all)
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "left out");
+  message = check_element_message (sh.bus, "shcentroid-grid");
+  fail_unless (gst_structure_get (gst_message_get_structure (message), "cells",
+      G_TYPE_UINT, &n_cells, "unplaced", G_TYPE_UINT, &n_unplaced, "rms",
+      G_TYPE_DOUBLE, &rms, NULL));
+  gst_message_unref (message);
+  fail_unless_equals_int (n_cells + n_unplaced, 137);
+  fail_unless ((n_unplaced == 0) == all, "%u unplaced", n_unplaced);
+  npy = gst_imaging_npy_load (path, NULL);
+  fail_unless (npy && npy->dims[0] == n_cells && npy->dims[1] == 12);
+  table = gst_imaging_npy_to_double (npy, NULL, NULL);
+  for (guint i = 0; i < n_cells; i++) {
+    const gdouble *row = table + 12 * i;
+
+    fail_unless (row[10] == n_unplaced && row[11] == rms);
+    /* its row and column lead to it */
+    fail_unless (fabs (row[5] - table[5] - (row[8] - table[8]) * PITCH) < 1 &&
+                 fabs (row[4] - table[4] - (row[9] - table[9]) * PITCH) < 1);
+  }
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  g_free (table);
+  gst_imaging_npy_free (npy);
+  sh_free (&sh);
+}
+
+GST_START_TEST (test_find_grid_tells_of_spots_that_it_left_out)
+{
+  check_make_folder ();
+  check_pupil (backends[__i__], 0, TRUE);
+  check_pupil (backends[__i__], 0.3, FALSE);
+  check_remove_folder ();
+}
+GST_END_TEST;
+
+static Suite *
+shcentroid_first_suite (void)
+{
+  Suite *suite = suite_create ("shcentroid-first");
+  TCase *tcase = tcase_create ("first");
+  gint n = G_N_ELEMENTS (backends);
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_loop_test (
+      tcase, test_light_outside_the_spots_is_one_warning, 0, n);
+  tcase_add_loop_test (
+      tcase, test_no_warning_where_a_threshold_or_dark_takes_it_away, 0, n);
+  tcase_add_loop_test (tcase, test_bits_that_are_not_set_are_one_warning, 0, n);
+  tcase_add_loop_test (tcase, test_bits_are_not_guessed, 0, n);
+  tcase_add_loop_test (
+      tcase, test_bits_are_told_at_the_end_of_a_short_stream, 0, n);
+  tcase_add_loop_test (
+      tcase, test_float_frames_are_measured_like_integers, 0, n);
+  tcase_add_test (tcase, test_float_frames_have_the_same_bits_on_both_backends);
+  tcase_add_loop_test (
+      tcase, test_a_sample_that_is_not_finite_flags_its_cell, 0, n);
+  tcase_add_loop_test (
+      tcase, test_float_frames_are_captured_and_searched, 0, n);
+  tcase_add_loop_test (tcase, test_tensors_that_are_no_frame_are_refused, 0, n);
+  tcase_add_loop_test (
+      tcase, test_find_grid_tells_of_spots_that_it_left_out, 0, n);
+  return suite;
+}
+
+GST_CHECK_MAIN (shcentroid_first);
