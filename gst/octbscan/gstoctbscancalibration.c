@@ -380,33 +380,19 @@ count_groups (const Reader *r, guint *n_groups, ImkError *error)
 }
 
 gboolean
-gst_oct_bscan_calibration_order (
-    const gchar *text, guint n_cameras, guint *order, ImkError *error)
+gst_oct_bscan_calibration_order (const GstImagingArray *wanted, guint n_cameras,
+    guint *order, ImkError *error)
 {
-  gchar *bad = NULL;
-  GArray *numbers;
-  gboolean ok = TRUE;
-
-  for (guint i = 0; i < n_cameras; i++)
-    order[i] = i;
-  if (!text)
-    return TRUE;
-  numbers = parse_numbers (text, ";", &bad);
-  ok = numbers && numbers->len == n_cameras;
-  for (guint i = 0; ok && i < n_cameras; i++) {
-    gdouble v = g_array_index (numbers, gdouble, i);
-
-    ok = v >= 0 && v < IMK_OCTBSCAN_MAX_CAMERAS && v == (guint) v;
-    order[i] = ok ? (guint) v : 0;
-  }
-  if (!ok)
+  if (wanted && wanted->n != n_cameras) {
     imk_error_set (error, IMK_ERROR_CONFIG,
-        "camera-order \"%s\" must be %u numbers, as \"1;0\": the calibration "
-        "of the camera of each row.",
-        text, n_cameras);
-  g_clear_pointer (&numbers, g_array_unref);
-  g_free (bad);
-  return ok;
+        "camera-order has %u numbers, but cameras is %u. Give the calibration "
+        "of the camera of each row, as \"<1, 0>\".",
+        wanted->n, n_cameras);
+    return FALSE;
+  }
+  for (guint i = 0; i < n_cameras; i++)
+    order[i] = wanted ? (guint) wanted->values[i] : i;
+  return TRUE;
 }
 
 /* "d0;d1;d2" for all cameras, or with commas for each. */
@@ -561,8 +547,8 @@ take_camera (const GstOctBscanCalibrationFile *file, guint group, guint width,
 
 GstOctBscanCalibration *
 gst_oct_bscan_calibration_new (const GstOctBscanCalibrationFile *file,
-    const gchar *order, const gchar *dispersion, guint n_cameras, guint width,
-    ImkError *error)
+    const GstImagingArray *order, const gchar *dispersion, guint n_cameras,
+    guint width, ImkError *error)
 {
   GstOctBscanCalibration *self = g_new0 (GstOctBscanCalibration, 1);
   guint turns[IMK_OCTBSCAN_MAX_CAMERAS];

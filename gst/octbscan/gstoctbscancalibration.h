@@ -2,7 +2,7 @@
 /* The calibration of the cameras, as the kernel takes it. */
 #pragma once
 
-#include "gstimaging-prelude.h"
+#include "gstimagingsettings.h"
 
 #include "octbscan/octbscan.h"
 
@@ -31,20 +31,20 @@ void gst_oct_bscan_calibration_file_free (GstOctBscanCalibrationFile *self);
 
 /* @file: (nullable): without one all cameras are linear in wavenumber; stays
  *   valid as long as what is returned
- * @order: (nullable): "2;0;1": the calibrations in the order of the rows
+ * @order: (nullable): <2, 0, 1>: the calibrations in the order of the rows
  * @dispersion: (nullable): the property, in the place of what the file says
  * @width: samples a spectrum
  *
  * Returns: (transfer full): for @n_cameras cameras, NULL with @error set */
 GstOctBscanCalibration *gst_oct_bscan_calibration_new (
-    const GstOctBscanCalibrationFile *file, const gchar *order,
+    const GstOctBscanCalibrationFile *file, const GstImagingArray *order,
     const gchar *dispersion, guint n_cameras, guint width, ImkError *error);
 
-/* @text: (nullable): the property camera-order
+/* @wanted: (nullable): the property camera-order
  * @order: (out): of IMK_OCTBSCAN_MAX_CAMERAS: the group of each camera
  * Returns: FALSE with @error set */
-gboolean gst_oct_bscan_calibration_order (
-    const gchar *text, guint n_cameras, guint *order, ImkError *error);
+gboolean gst_oct_bscan_calibration_order (const GstImagingArray *wanted,
+    guint n_cameras, guint *order, ImkError *error);
 
 /* Returns: (transfer full) (nullable): the groups and keys of the file; NULL
  * with @error set, a sentence for the user */
@@ -53,8 +53,9 @@ GKeyFile *gst_oct_bscan_calibration_read (
 
 /* Writes the calibration @from (nullable) with @dispersion (nullable), the
  * property, to @to; files that it names stay where they are. */
-gboolean gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
-    const gchar *dispersion, guint n_cameras, const gchar *to, GError **error);
+gboolean gst_oct_bscan_calibration_save (const gchar *from,
+    const GstImagingArray *order, const gchar *dispersion, guint n_cameras,
+    const gchar *to, GError **error);
 
 void gst_oct_bscan_calibration_free (GstOctBscanCalibration *self);
 

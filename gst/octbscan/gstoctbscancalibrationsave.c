@@ -65,7 +65,7 @@ set_dispersion (GKeyFile *file, const guint *order, const gchar *dispersion,
 }
 
 gboolean
-gst_oct_bscan_calibration_save (const gchar *from, const gchar *order,
+gst_oct_bscan_calibration_save (const gchar *from, const GstImagingArray *order,
     const gchar *dispersion, guint n_cameras, const gchar *to, GError **error)
 {
   g_autoptr (GKeyFile) file = NULL;

@@ -196,9 +196,10 @@ static const GstImagingSetting settings[] = {
         "An .ini file with a group [camera 0], [camera 1], ... for each "
         "camera, or [camera] for all; see the documentation. Without it pixels "
         "have equal distances in wavenumber"),
-    GST_IMAGING_STRING ("camera-order", LIVE, PLAN, Settings, camera_order,
-        "\"1;0\": the calibrations in the order of the lines; without it 0, 1, "
-        "..."),
+    GST_IMAGING_INT_ARRAY ("camera-order", LIVE, PLAN, Settings, camera_order,
+        0, IMK_OCTBSCAN_MAX_CAMERAS - 1, NULL,
+        "\"<1, 0>\": the calibrations in the order of the lines; without it 0, "
+        "1, ..."),
     GST_IMAGING_STRING ("dispersion", LIVE, PLAN, Settings, dispersion,
         "\"d0;d1;d2;...\", radians, in the place of that of the calibration; for "
         "all cameras, or with commas for each in the order of the lines: "

@@ -23,8 +23,8 @@ typedef struct {
   GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
   GstImagingFile *background, *window, *pattern,
       *scan_curve; /* GstImagingNpy */
-  GRefString *camera_order, *dispersion;
-  GstImagingArray *cuda_devices;
+  GRefString *dispersion;
+  GstImagingArray *camera_order, *cuda_devices;
   GstImagingArray *dispersion_2, *dispersion_3;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,
       bscans_per_volume;

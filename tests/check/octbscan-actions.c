@@ -196,12 +196,11 @@ GST_START_TEST (test_files_of_a_calibration_stay_where_they_are)
 }
 GST_END_TEST
 
-/* In an order as it is read: what is empty does not count. */
 GST_START_TEST (test_dispersions_are_saved_in_their_order)
 {
   gchar *from = check_path_of ("from.ini"), *to = check_path_of ("to.ini");
   gchar *launch = g_strdup_printf (
-      ELEMENT "cameras=2 camera-order=;1;0 calibration=%s", from);
+      ELEMENT "cameras=2 camera-order=<1,0> calibration=%s", from);
   gchar *zero, *one;
   GKeyFile *file = g_key_file_new ();
   GstHarness *h;
@@ -220,11 +219,12 @@ GST_START_TEST (test_dispersions_are_saved_in_their_order)
   one = g_key_file_get_value (file, "camera 1", "dispersion", NULL);
   fail_unless_equals_string (zero, "0");
   fail_unless_equals_string (one, "1");
-  g_object_set (h->element, "camera-order", "1", NULL);
+  gst_util_set_object_arg (G_OBJECT (h->element), "camera-order", "<1>");
   g_signal_emit_by_name (h->element, "save-calibration", to, &ok);
   fail_unless (!ok);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING),
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "camera-order \"1\"");
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
+      "camera-order has 1 numbers, but cameras is 2");
   harness_free (h, bus);
   g_key_file_unref (file);
   g_free (zero);

@@ -332,7 +332,7 @@ GST_START_TEST (test_settings_that_are_not_meant_are_said)
 {
   on_cuda = __i__;
   check_said ("", "The calibration is of 2 cameras, but cameras is 1");
-  check_said ("camera-order=1", NULL);
+  check_said ("camera-order=<1>", NULL);
   check_said ("cameras=2", NULL);
   check_said ("cameras=2 ascans-per-bscan=1", "images will be black");
   check_said ("cameras=2 ascans-per-bscan=1 background=running", NULL);

@@ -85,10 +85,24 @@ check_cameras (const GstOctBscanCalibration *calibration)
   }
 }
 
+/* The property camera-order: the second calibration first. */
+static GstImagingArray *
+new_order (void)
+{
+  GstImagingArray *order =
+      g_malloc0 (sizeof (GstImagingArray) + N_CAMERAS * sizeof (gdouble));
+
+  order->ref_count = 1;
+  order->n = N_CAMERAS;
+  order->values[0] = 1;
+  return order;
+}
+
 int
 LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
 {
-  static const gchar *const orders[] = {NULL, "1;0"};
+  GstImagingArray *backward = new_order ();
+  GstImagingArray *const orders[] = {NULL, backward};
   const gchar *path = get_path ();
 
   /* without waiting for the disk */
@@ -110,5 +124,6 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
     gst_oct_bscan_calibration_free (calibration);
     gst_oct_bscan_calibration_file_free (file);
   }
+  g_free (backward);
   return 0;
 }
