@@ -7,6 +7,7 @@ scripts, and do not.
 import contextlib
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -66,25 +67,90 @@ def kill(number):
     os.kill(os.getpid(), number)
 
 
-@contextlib.contextmanager
-def writing(path):
-    """For with: the name of a file beside path, which takes its place in the end. A failure leaves nothing that could
+class Outputs:
+    """For with: files that appear together in the end, or not at all. A failure, or a signal, leaves nothing that could
     be mistaken for a result, and what was there before."""
-    folder, name = os.path.split(path)
-    try:
-        file, partial = tempfile.mkstemp(prefix=f".{name}.", dir=folder or ".")
-    except OSError as error:
-        raise RuntimeError(f'"{path}" cannot be written: {error.strerror}.') from None
-    os.close(file)
-    try:
-        yield partial
+
+    def __enter__(self):
+        self.partials, self.folders, self.stale = [], [], []
+        return self
+
+    def add(self, path):
+        """Returns: the name of a file beside path, to be written, which takes its place in the end. A link stays one.
+        A pipe or device, as /dev/stdout, is written at once."""
+        if os.path.exists(path) and not os.path.isfile(path):
+            if os.path.isdir(path):
+                raise RuntimeError(f'"{path}" cannot be written: it is a folder.')
+            return path
+        target = os.path.realpath(path)
+        folder, name = os.path.split(target)
+        try:
+            file, partial = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+        except OSError as error:
+            raise RuntimeError(f'"{path}" cannot be written: {error.strerror}.') from None
+        os.close(file)
+        self.partials.append((partial, target))
+        return partial
+
+    def add_folder(self, path):
+        """Returns: the name of a new folder in the folder path; what is in it in the end appears there."""
+        try:
+            folder = tempfile.mkdtemp(prefix=".", dir=path or ".")
+        except OSError as error:
+            raise RuntimeError(f'"{path}" cannot be written to: {error.strerror}.') from None
+        self.folders.append((folder, path or "."))
+        return folder
+
+    def drop(self, path):
+        """Of the same outputs in another run, which would not belong to these."""
+        self.stale.append(path)
+
+    def publish(self):
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(partial, 0o666 & ~umask)
-        os.replace(partial, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
+        self.partials, empty = [p for p in self.partials if os.path.getsize(p[0])], \
+            [p for p in self.partials if not os.path.getsize(p[0])]
+        for partial, _target in empty:  # of what did not come
             os.remove(partial)
+        for partial, target in self.partials:
+            old = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~umask
+            os.chmod(partial, old)
+        for folder, path in self.folders:
+            self.partials += [(os.path.join(folder, name), os.path.join(path, name)) for name in os.listdir(folder)]
+        for partial, target in self.partials:
+            os.replace(partial, target)
+        for path in self.stale:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+
+    def __exit__(self, kind, _error, _traceback):
+        numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+        old = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        try:
+            # a signal comes before or after all of them
+            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+            if kind is None and not signal.sigpending() & numbers:
+                self.publish()
+        finally:
+            for partial, _target in self.partials:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(partial)
+            for folder, _path in self.folders:
+                shutil.rmtree(folder, ignore_errors=True)
+            signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+@contextlib.contextmanager
+def writing(path):
+    """For with: Outputs of one file."""
+    with Outputs() as outputs:
+        yield outputs.add(path)
+
+
+def need_display(what):
+    """Fails where there is no display: the sinks of GStreamer crash, or show nothing and say nothing."""
+    if not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        raise RuntimeError(f"{what} needs a display, and there is none: DISPLAY and WAYLAND_DISPLAY are not set.")
 
 
 def show_progress(structure):

@@ -20,6 +20,8 @@ except (ImportError, ValueError):
     sys.exit("The Python bindings of GStreamer are missing: on Debian, install python3-gi and"
              " gir1.2-gstreamer-1.0, and use /usr/bin/python3.")
 
+from playing import Outputs, need_display
+
 # where elements that are not ours come from, on Debian
 PACKAGES = {
     "v4l2src": "gstreamer1.0-plugins-good",
@@ -89,17 +91,35 @@ def check(options):
                  " which there is one at most. Write %% for a % itself.")
 
 
+def stage(options, outputs):
+    """Returns: the options with other names of files, which take their places in the end."""
+    staged = argparse.Namespace(**vars(options))
+    if options.csv:
+        staged.csv = outputs.add(options.csv)
+    if options.picture:
+        folder, name = os.path.split(options.picture)
+        # one, or as many as there are frames
+        staged.picture = os.path.join(outputs.add_folder(folder).replace("%", "%%"), name)
+    if finds_grid(options):
+        if not options.map and os.path.exists(MAP):
+            sys.exit(f"{MAP} exists. Measure with it: map-location={MAP}. Or find the grid anew, and"
+                     " say where to write it: --map NPY.")
+        staged.map = outputs.add(options.map or MAP)
+    return staged
+
+
+def finds_grid(options):
+    return not any(text.split("=")[0] in GEOMETRY for text in options.properties)
+
+
 def describe(source, options):
     """The pipeline behind `source`, a list of words."""
     properties = list(options.properties)
     for text in properties + options.draw:
         if "=" not in text:
             sys.exit(f'"{text}" is no property=value.')
-    if not any(text.split("=")[0] in GEOMETRY for text in properties):
-        if not options.map and os.path.exists(MAP):
-            sys.exit(f"{MAP} exists. Measure with it: map-location={MAP}. Or find the grid anew, and"
-                     " say where to write it: --map NPY.")
-        properties.append("find-grid-location=" + (options.map or MAP))
+    if finds_grid(options):
+        properties.append("find-grid-location=" + options.map)
     if not any(text.split("=")[0] in CUTS for text in properties):
         properties += FIRST_CUT
     need("shcentroid", *(["shoverlay", "videoconvert", "videoscale"]
@@ -154,8 +174,8 @@ def frame_size(source):
     return structure.get_value("width"), structure.get_value("height")
 
 
-def tell(message):
-    """Prints what a user wants to know of a message."""
+def tell(message, map_location):
+    """Prints what a user wants to know of a message. map_location: where the grid will be."""
     if message.type == Gst.MessageType.WARNING:
         print("Warning:", message.parse_warning()[0].message, file=sys.stderr)
     elif message.type == Gst.MessageType.ELEMENT:
@@ -163,7 +183,7 @@ def tell(message):
         if found.get_name() == "shcentroid-grid":
             print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees, off by"
                   " {:.3f} pixels rms; written to {}".format(*(found.get_value(name) for name in (
-                      "lattice", "cells", "pitch", "rotation", "rms", "location"))))
+                      "lattice", "cells", "pitch", "rotation", "rms")), map_location))
 
 
 def set_bits(pipeline, bits):
@@ -181,7 +201,7 @@ def set_bits(pipeline, bits):
     pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
 
 
-def play(words, bits=None):
+def play(words, bits=None, map_location=None):
     """Runs to the end, or until Ctrl-C, which ends files properly; a second one does not wait."""
     try:
         with warnings.catch_warnings(record=True) as out_of_range:
@@ -206,7 +226,7 @@ def play(words, bits=None):
         if message and message.type in (Gst.MessageType.EOS, Gst.MessageType.ERROR):
             break
         if message:
-            tell(message)
+            tell(message, map_location)
     sh = pipeline.get_by_name("sh")
     stats, backend = sh.get_property("stats"), sh.get_property("active-backend")
     pipeline.set_state(Gst.State.NULL)
@@ -224,12 +244,19 @@ def main(source, options, unsaid=(), bits=None):
     `unsaid` are not mentioned. `bits` of a pipeline says what its camera sends, 0 if nobody
     knows."""
     check(options)
-    words = describe(source, options)
-    if "scale" in words:
-        words = set_scale(words, options.scale, frame_size(source))
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     if any(text.startswith("bit-depth=") for text in options.properties):
         bits = None
-    play(words, bits)
+    try:
+        if options.view:
+            need_display("--view")
+        with Outputs() as outputs:
+            words = describe(source, stage(options, outputs))
+            if "scale" in words:
+                words = set_scale(words, options.scale, frame_size(source))
+            play(words, bits, options.map or MAP)
+    except RuntimeError as error:
+        sys.exit(str(error))
     for name in (options.csv, options.picture):
         if name and name not in unsaid:
             print("Wrote", name)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gstimagingengine.h"
+#include "gstimagingsettings.h"
 #include "gstimagingslc.h"
 
 G_BEGIN_DECLS
@@ -101,6 +102,10 @@ GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
 
 /* Under the lock, which is let go of: the busy thread is through. */
 void gst_insar_pair_end_work (GstInsarPair *self);
+
+/* Under the lock, when @side is rewound: the first of both sides begins another
+ * pair, for which what was set counts. */
+void gst_insar_pair_take_settings (GstInsarPair *self, guint side);
 
 /* Posts the element message @name for every tenth of @n_rows. */
 void gst_insar_pair_report (

@@ -23,7 +23,7 @@ struct _GstInsarForm {
   GstElement parent;
   GstImagingEngine *engine;
 
-  GstInsarFormSettings settings; /* under the object lock */
+  GstImagingSettings *settings; /* not owned */
 
   GstImagingOutputs *pictures; /* in the order of GstInsarPicture */
   GstInsarPair pair;
@@ -32,7 +32,7 @@ struct _GstInsarForm {
    * taken; the one that brings the missing ones takes them. */
   ImkImage lines[GST_INSAR_N_SIDES]; /* waited for; height 0: none */
   ImkInsarform *kernel;
-  GstInsarFormSettings open_settings;
+  GstInsarFormSettings open_settings; /* those of the kernel */
   GstInsarCells cells;
 };
 

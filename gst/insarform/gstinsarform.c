@@ -40,15 +40,6 @@ GST_DEBUG_CATEGORY (gst_insar_form_debug);
 #define DEFAULT_PROP_SHADE IMK_INSARFORM_SHADE_NONE
 #define DEFAULT_PROP_AMPLITUDE_MAX 0.0
 
-enum {
-  PROP_LOOKS_X = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_LOOKS_Y,
-  PROP_WINDOW_X,
-  PROP_WINDOW_Y,
-  PROP_SHADE,
-  PROP_AMPLITUDE_MAX,
-};
-
 static GstStaticPadTemplate reference_template =
     GST_STATIC_PAD_TEMPLATE ("reference", GST_PAD_SINK, GST_PAD_ALWAYS,
         GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
@@ -83,22 +74,73 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
 GST_ELEMENT_REGISTER_DEFINE (
     insarform, "insarform", GST_RANK_NONE, GST_TYPE_INSAR_FORM)
 
-static GType
-shade_get_type (void)
-{
-  static gsize type;
-  static const GEnumValue values[] = {
-      {IMK_INSARFORM_SHADE_NONE, "Full colours", "none"},
-      {IMK_INSARFORM_SHADE_COHERENCE, "Times the coherence", "coherence"},
-      {IMK_INSARFORM_SHADE_AMPLITUDE, "Times the amplitude", "amplitude"},
-      {0, NULL, NULL},
-  };
+/* --- properties --------------------------------------------------------------
+ */
 
-  if (g_once_init_enter (&type))
-    g_once_init_leave (
-        &type, g_enum_register_static ("GstInsarFormShade", values));
-  return type;
+static const GEnumValue shade_values[] = {
+    {IMK_INSARFORM_SHADE_NONE, "Full colours", "none"},
+    {IMK_INSARFORM_SHADE_COHERENCE, "Times the coherence", "coherence"},
+    {IMK_INSARFORM_SHADE_AMPLITUDE, "Times the amplitude", "amplitude"},
+    {0, NULL, NULL},
+};
+
+#define KERNEL (1 << 0) /* what makes another kernel */
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_UINT ("looks-x", NEXT_SET, KERNEL, GstInsarFormSettings,
+        config.looks_x, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
+        "Columns of a cell"),
+    GST_IMAGING_UINT ("looks-y", NEXT_SET, KERNEL, GstInsarFormSettings,
+        config.looks_y, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
+        "Lines of a cell"),
+    GST_IMAGING_UINT ("window-x", NEXT_SET, KERNEL, GstInsarFormSettings,
+        config.window_x, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
+        "Cells, along range, that a coherence is made of: an odd number"),
+    GST_IMAGING_UINT ("window-y", NEXT_SET, KERNEL, GstInsarFormSettings,
+        config.window_y, 1, IMK_INSARFORM_MAX_WINDOW, "cells",
+        "Cells, along azimuth, that a coherence is made of: an odd number"),
+    GST_IMAGING_ENUM ("shade", NEXT_SET, KERNEL, GstInsarFormSettings, shade,
+        "GstInsarFormShade", shade_values,
+        "What the colours of the phase are dimmed by: nothing; the coherence; "
+        "the amplitude as a part of amplitude-max"),
+    GST_IMAGING_DOUBLE ("amplitude-max", NEXT_SET, KERNEL, GstInsarFormSettings,
+        amplitude_max, 0, G_MAXFLOAT, "counts",
+        "Amplitude that is white; 0: 2.5 times the mean of the image"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  GstInsarFormSettings *s = data;
+
+  imk_insarform_config_init (&s->config);
+  s->config.looks_x = s->config.looks_y = DEFAULT_PROP_LOOKS;
+  s->config.window_x = s->config.window_y = DEFAULT_PROP_WINDOW;
+  s->shade = DEFAULT_PROP_SHADE;
+  s->amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
 }
+
+/* Another pair of the same images. */
+static ImkStatus
+apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstInsarForm *self = GST_INSAR_FORM (element);
+
+  return gst_imaging_engine_is_open (self->engine)
+             ? gst_imaging_engine_renew (self->engine, error)
+             : IMK_OK;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (GstInsarFormSettings),
+    .replan = KERNEL,
+    .has_engine = TRUE,
+    .init = init_settings,
+    .apply = apply_settings,
+};
 
 /* --- the kernel -------------------------------------------------------------
  */
@@ -112,39 +154,45 @@ close_kernel (GstElement *element)
   g_clear_pointer (&self->cells.values, g_free);
 }
 
+/* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
   const GstImagingSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
-  ImkInsarformConfig *c = &self->open_settings.config;
+  const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
+  ImkInsarformConfig c = now->config;
+  ImkInsarform *kernel;
+  GstInsarCells cells;
   ImkStatus status;
 
-  GST_OBJECT_LOCK (self);
-  self->open_settings = self->settings;
-  GST_OBJECT_UNLOCK (self);
-  c->width = image->width;
-  c->height = image->height;
-  c->type = image->type;
-  c->n_threads = gst_imaging_engine_n_threads (self->engine);
-  status = imk_insarform_new (backend, c, &self->kernel, error);
+  c.width = image->width;
+  c.height = image->height;
+  c.type = image->type;
+  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  status = imk_insarform_new (backend, &c, &kernel, error);
   if (status != IMK_OK)
     return status;
-  self->cells = (GstInsarCells){
-      .width = c->width / c->looks_x,
-      .height = c->height / c->looks_y,
-      .shade = self->open_settings.shade,
+  cells = (GstInsarCells){
+      .width = c.width / c.looks_x,
+      .height = c.height / c.looks_y,
+      .shade = now->shade,
   };
-  self->cells.values =
-      g_try_new (gfloat, (gsize) self->cells.width * self->cells.height *
-                             IMK_INSARFORM_N_CHANNELS);
-  if (self->cells.values)
-    return IMK_OK;
+  cells.values = g_try_new (
+      gfloat, (gsize) cells.width * cells.height * IMK_INSARFORM_N_CHANNELS);
+  if (!cells.values) {
+    imk_insarform_free (kernel);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u x %u cells. Take larger looks.", cells.width,
+        cells.height);
+  }
   close_kernel (element);
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory for %u x %u cells. Take larger looks.",
-      self->cells.width, self->cells.height);
+  self->kernel = kernel;
+  self->cells = cells;
+  self->open_settings = *now;
+  self->open_settings.config = c;
+  return IMK_OK;
 }
 
 /* --- caps -------------------------------------------------------------------
@@ -247,113 +295,6 @@ gst_insar_form_set_context (GstElement *element, GstContext *context)
  */
 
 static void
-gst_insar_form_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstInsarForm *self = GST_INSAR_FORM (object);
-  GstInsarFormSettings *settings = &self->settings;
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_LOOKS_X:
-    settings->config.looks_x = g_value_get_uint (value);
-    break;
-  case PROP_LOOKS_Y:
-    settings->config.looks_y = g_value_get_uint (value);
-    break;
-  case PROP_WINDOW_X:
-    settings->config.window_x = g_value_get_uint (value);
-    break;
-  case PROP_WINDOW_Y:
-    settings->config.window_y = g_value_get_uint (value);
-    break;
-  case PROP_SHADE:
-    settings->shade = g_value_get_enum (value);
-    break;
-  case PROP_AMPLITUDE_MAX:
-    settings->amplitude_max = g_value_get_double (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_insar_form_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstInsarForm *self = GST_INSAR_FORM (object);
-  const GstInsarFormSettings *settings = &self->settings;
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_LOOKS_X:
-    g_value_set_uint (value, settings->config.looks_x);
-    break;
-  case PROP_LOOKS_Y:
-    g_value_set_uint (value, settings->config.looks_y);
-    break;
-  case PROP_WINDOW_X:
-    g_value_set_uint (value, settings->config.window_x);
-    break;
-  case PROP_WINDOW_Y:
-    g_value_set_uint (value, settings->config.window_y);
-    break;
-  case PROP_SHADE:
-    g_value_set_enum (value, settings->shade);
-    break;
-  case PROP_AMPLITUDE_MAX:
-    g_value_set_double (value, settings->amplitude_max);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-install_properties (GObjectClass *klass, GParamFlags flags)
-{
-  static const struct {
-    const gchar *name, *nick, *blurb;
-    guint most, value;
-  } numbers[] = {
-      {"looks-x", "Looks in range", "Columns of a cell",
-          IMK_INSARFORM_MAX_LOOKS, DEFAULT_PROP_LOOKS},
-      {"looks-y", "Looks in azimuth", "Lines of a cell",
-          IMK_INSARFORM_MAX_LOOKS, DEFAULT_PROP_LOOKS},
-      {"window-x", "Window in range",
-          "Cells, along range, that a coherence is made of: an odd number",
-          IMK_INSARFORM_MAX_WINDOW, DEFAULT_PROP_WINDOW},
-      {"window-y", "Window in azimuth",
-          "Cells, along azimuth, that a coherence is made of: an odd number",
-          IMK_INSARFORM_MAX_WINDOW, DEFAULT_PROP_WINDOW},
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    g_object_class_install_property (klass, PROP_LOOKS_X + i,
-        g_param_spec_uint (numbers[i].name, numbers[i].nick, numbers[i].blurb,
-            1, numbers[i].most, numbers[i].value, flags));
-  g_object_class_install_property (klass, PROP_SHADE,
-      g_param_spec_enum ("shade", "Shade",
-          "What the colours of the phase are dimmed by: nothing; the coherence; "
-          "the amplitude as a part of amplitude-max",
-          shade_get_type (), DEFAULT_PROP_SHADE, flags));
-  g_object_class_install_property (klass, PROP_AMPLITUDE_MAX,
-      g_param_spec_double ("amplitude-max", "Brightest amplitude",
-          "Amplitude that is white; 0: 2.5 times the mean of the image", 0,
-          G_MAXFLOAT, DEFAULT_PROP_AMPLITUDE_MAX, flags));
-  gst_type_mark_as_plugin_api (shade_get_type (), 0);
-}
-
-static void
 gst_insar_form_finalize (GObject *object)
 {
   GstInsarForm *self = GST_INSAR_FORM (object);
@@ -367,21 +308,16 @@ gst_insar_form_finalize (GObject *object)
 static void
 gst_insar_form_class_init (GstInsarFormClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_insar_form_set_property;
-  object_class->get_property = gst_insar_form_get_property;
   object_class->finalize = gst_insar_form_finalize;
   element_class->change_state = gst_insar_form_change_state;
   element_class->set_context = gst_insar_form_set_context;
   element_class->request_new_pad = gst_insar_form_request_new_pad;
   element_class->release_pad = gst_insar_form_release_pad;
 
-  gst_imaging_engine_install_properties (object_class);
-  install_properties (object_class, flags);
+  gst_imaging_settings_install (object_class, &table);
 
   gst_element_class_set_static_metadata (element_class, "SAR interferogram",
       "Filter/Analyzer",
@@ -403,18 +339,14 @@ gst_insar_form_init (GstInsarForm *self)
       .open = open_kernel,
       .close = close_kernel,
   };
-  ImkInsarformConfig *c = &self->settings.config;
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings =
+      gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_form_pair_funcs);
   self->pictures = gst_imaging_outputs_new (
       GST_ELEMENT (self), picture_names, GST_INSAR_N_PICTURES);
-  imk_insarform_config_init (c);
-  c->looks_x = c->looks_y = DEFAULT_PROP_LOOKS;
-  c->window_x = c->window_y = DEFAULT_PROP_WINDOW;
-  self->settings.shade = DEFAULT_PROP_SHADE;
-  self->settings.amplitude_max = DEFAULT_PROP_AMPLITUDE_MAX;
 
   gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
                                   GST_INSAR_REFERENCE, &reference_template),

@@ -221,6 +221,7 @@ rewind_kernel (GstElement *element, guint side)
 
   if (self->pair.sides[!side].is_stale)
     self->lines[!side].height = 0;
+  gst_insar_pair_take_settings (&self->pair, side);
   if (self->kernel)
     imk_insarform_rewind (self->kernel);
 }

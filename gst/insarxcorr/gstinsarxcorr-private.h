@@ -23,7 +23,8 @@ struct _GstInsarXcorr {
   GstElement parent;
   GstImagingEngine *engine;
 
-  GstInsarSettings settings; /* under the object lock */
+  GstImagingSettings *settings; /* not owned */
+  GArray *others; /* gint: GPUs beside that of the engine, from start on */
 
   GstInsarPair pair;
 
@@ -33,8 +34,7 @@ struct _GstInsarXcorr {
   gboolean is_pushing[GST_INSAR_N_SIDES]; /* a side's thread is in the kernel */
   gboolean is_stopping;
   ImkInsarxcorr *kernel;
-  ImkInsarxcorrConfig config;     /* that of the kernel */
-  GstInsarSettings open_settings; /* as they were at the start */
+  ImkInsarxcorrConfig config; /* that of the kernel */
   GstImagingTable *table;
   guint32 *columns; /* 0..nx - 1, as they are told in text */
 

@@ -60,38 +60,32 @@ GST_ELEMENT_REGISTER_DEFINE (
 
 /* --- the kernel ---------------------------------------------------------- */
 
-/* At the start: the file names and the rest are those of now. */
-static void
-take_settings (GstInsarXcorr *self)
-{
-  gst_insar_settings_clear (&self->open_settings);
-  GST_OBJECT_LOCK (self);
-  self->open_settings = gst_insar_settings_copy (&self->settings);
-  GST_OBJECT_UNLOCK (self);
-  self->open_settings.config.n_threads =
-      gst_imaging_engine_n_threads (self->engine);
-}
-
 static ImkInsarxcorrConfig
-make_config (GstInsarXcorr *self)
+make_config (GstInsarXcorr *self, const GstInsarSettings *settings)
 {
   const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
   const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
-  ImkInsarxcorrConfig c = self->open_settings.config;
+  ImkInsarxcorrConfig c = settings->config;
 
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
     c.width[s] = self->pair.sides[s].info.width;
     c.height[s] = self->pair.sides[s].info.height;
   }
   c.type = ref->type;
-  c.min_correlation = gst_insar_settings_min_correlation (&self->open_settings);
-  if (self->open_settings.use_shift) {
+  c.min_correlation = gst_insar_settings_min_correlation (settings);
+  if (settings->use_shift) {
     c.rshift = sec->rshift;
     c.ashift = sec->ashift;
   }
   /* a PRF that is not said is the same */
   if (ref->prf > 0 && sec->prf > 0)
     c.prf_ratio = (sec->prf - ref->prf) / ref->prf;
+  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  /* of which the kernel takes as many as it can */
+  c.n_devices =
+      self->others ? MIN (self->others->len, G_N_ELEMENTS (c.devices)) : 0;
+  for (guint i = 0; i < c.n_devices; i++)
+    c.devices[i] = g_array_index (self->others, gint, i);
   return c;
 }
 
@@ -105,50 +99,72 @@ close_kernel (GstElement *element)
   g_clear_pointer (&self->columns, g_free);
 }
 
-static ImkStatus
-create_kernel (GstInsarXcorr *self, ImkBackend backend, ImkError *error)
-{
-  ImkInsarxcorrConfig *c = &self->config;
-  GstInsarFiles files = {NULL};
-  ImkStatus status;
-
-  *c = make_config (self);
-  status = imk_insarxcorr_config_complete (c, error);
-  if (status == IMK_OK)
-    status = gst_insar_files_load (&files, &self->open_settings, c, error);
-  if (status == IMK_OK)
-    status = imk_insarxcorr_new (backend, c, &self->kernel, error);
-  self->n_bytes = 0;
-  gst_insar_files_clear (&files);
-  c->mask = NULL;
-  c->gross_offsets = NULL;
-  return status;
-}
-
+/* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
-  ImkStatus status = create_kernel (self, backend, error);
+  const GstInsarSettings *now = gst_imaging_settings_now (self->settings);
+  ImkInsarxcorrConfig c = make_config (self, now);
+  ImkInsarxcorr *kernel = NULL;
+  GstImagingTable *table;
+  ImkStatus status;
 
+  status = imk_insarxcorr_config_complete (&c, error);
+  if (status == IMK_OK)
+    status = gst_insar_settings_use_files (now, &c, error);
+  if (status == IMK_OK)
+    status = imk_insarxcorr_new (backend, &c, &kernel, error);
   if (status != IMK_OK)
     return status;
-  self->table = gst_imaging_table_new (
-      backend == IMK_BACKEND_CUDA ? gst_imaging_engine_context (self->engine)
-                                  : NULL,
-      N_FIELDS, self->config.nx, error);
-  if (!self->table) {
-    close_kernel (element);
+  table = gst_imaging_table_new (backend == IMK_BACKEND_CUDA
+                                     ? gst_imaging_engine_context (self->engine)
+                                     : NULL,
+      N_FIELDS, c.nx, error);
+  if (!table) {
+    imk_insarxcorr_free (kernel);
     return IMK_ERROR_MEMORY;
   }
-  self->columns = g_new (guint32, self->config.nx);
-  for (guint i = 0; i < self->config.nx; i++)
+  close_kernel (element);
+  self->kernel = kernel;
+  self->table = table;
+  self->config = c;
+  self->config.mask = NULL;
+  self->config.gross_offsets = NULL;
+  self->n_bytes = 0;
+  self->columns = g_new (guint32, c.nx);
+  for (guint i = 0; i < c.nx; i++)
     self->columns[i] = i;
-  gst_insar_end_begin (self->end, &self->config, self->open_settings.fit_range,
-      self->open_settings.fit_azimuth);
+  gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth);
   return IMK_OK;
 }
+
+/* Another pair of the same images: peers are told how wide its rows are. */
+static ImkStatus
+apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+  ImkStatus status;
+
+  if (!gst_imaging_engine_is_open (self->engine))
+    return IMK_OK;
+  status = gst_imaging_engine_renew (self->engine, error);
+  if (status == IMK_OK)
+    gst_pad_mark_reconfigure (gst_imaging_output_pad (self->src));
+  return status;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = gst_insar_settings,
+    .n_settings = GST_INSAR_N_SETTINGS,
+    .size = sizeof (GstInsarSettings),
+    .replan = GST_INSAR_SETTINGS_KERNEL,
+    .has_engine = TRUE,
+    .init = gst_insar_settings_init,
+    .apply = apply_settings,
+};
 
 /* Making a context takes a GPU about as long as the CPU takes for this many
  * samples. */
@@ -156,8 +172,11 @@ static gboolean
 prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {
   const guint64 worthwhile = (guint64) 1 << 25;
-  ImkInsarxcorrConfig c = make_config (GST_INSAR_XCORR (element));
+  GstInsarXcorr *self = GST_INSAR_XCORR (element);
+  gpointer wanted = gst_imaging_settings_copy (self->settings);
+  ImkInsarxcorrConfig c = make_config (self, wanted);
 
+  gst_imaging_settings_free_copy (self->settings, wanted);
   return imk_insarxcorr_config_complete (&c, NULL) == IMK_OK &&
          (guint64) c.nx * c.ny * c.xsearch * c.ysearch * 16 >= worthwhile;
 }
@@ -247,15 +266,14 @@ stop (GstInsarXcorr *self)
 static gboolean
 start (GstInsarXcorr *self)
 {
-  GArray *others;
+  GstInsarSettings *wanted = gst_imaging_settings_copy (self->settings);
+  gboolean ok;
 
-  take_settings (self);
-  if (!gst_imaging_engine_choose_devices (
-          self->engine, self->open_settings.cuda_devices, &others))
-    return FALSE;
-  gst_insar_settings_take_devices (&self->open_settings, others);
-  g_array_unref (others);
-  return gst_imaging_engine_start (self->engine);
+  g_clear_pointer (&self->others, g_array_unref);
+  ok = gst_imaging_engine_choose_devices (
+      self->engine, wanted->cuda_devices, &self->others);
+  gst_imaging_settings_free_copy (self->settings, wanted);
+  return ok && gst_imaging_engine_start (self->engine);
 }
 
 static GstStateChangeReturn
@@ -290,38 +308,6 @@ gst_insar_xcorr_set_context (GstElement *element, GstContext *context)
  * --------------------------------------------------------------------- */
 
 static void
-gst_insar_xcorr_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstInsarXcorr *self = GST_INSAR_XCORR (object);
-  gboolean known = gst_imaging_engine_set_property (self->engine, id, value);
-
-  if (known)
-    return;
-  GST_OBJECT_LOCK (self);
-  known = gst_insar_settings_set (&self->settings, id, value);
-  GST_OBJECT_UNLOCK (self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-}
-
-static void
-gst_insar_xcorr_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstInsarXcorr *self = GST_INSAR_XCORR (object);
-  gboolean known = gst_imaging_engine_get_property (self->engine, id, value);
-
-  if (known)
-    return;
-  GST_OBJECT_LOCK (self);
-  known = gst_insar_settings_get (&self->settings, id, value);
-  GST_OBJECT_UNLOCK (self);
-  if (!known)
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-}
-
-static void
 gst_insar_xcorr_finalize (GObject *object)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (object);
@@ -329,8 +315,7 @@ gst_insar_xcorr_finalize (GObject *object)
   gst_imaging_engine_free (self->engine);
   gst_insar_end_free (self->end);
   gst_imaging_output_unref (self->src);
-  gst_insar_settings_clear (&self->settings);
-  gst_insar_settings_clear (&self->open_settings);
+  g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
 }
@@ -341,16 +326,13 @@ gst_insar_xcorr_class_init (GstInsarXcorrClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_insar_xcorr_set_property;
-  object_class->get_property = gst_insar_xcorr_get_property;
   object_class->finalize = gst_insar_xcorr_finalize;
   element_class->change_state = gst_insar_xcorr_change_state;
   element_class->set_context = gst_insar_xcorr_set_context;
   element_class->request_new_pad = gst_insar_xcorr_request_new_pad;
   element_class->release_pad = gst_insar_xcorr_release_pad;
 
-  gst_imaging_engine_install_properties (object_class);
-  gst_insar_settings_install (object_class);
+  gst_imaging_settings_install (object_class, &table);
 
   gst_element_class_set_static_metadata (element_class, "SAR image offsets",
       "Filter/Analyzer",
@@ -375,10 +357,11 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
   GstElementClass *element_class = GST_ELEMENT_GET_CLASS (self);
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->settings =
+      gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
   self->end = gst_insar_end_new (GST_ELEMENT (self));
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_xcorr_pair_funcs);
-  gst_insar_settings_init (&self->settings);
   add_sink (self, GST_INSAR_REFERENCE, &reference_template);
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
   self->src = gst_imaging_output_new (GST_ELEMENT (self),

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingnpy.h"
 #include "gstinsarxcorrsettings.h"
 
-#include "gstimagingnpy.h"
+typedef struct {
+  GstImagingNpy *npy; /* [ny][nx][2] */
+  gdouble *values;
+} GrossOffsets;
 
-static ImkStatus
-load (const gchar *property, const gchar *location, GstImagingNpy **npy,
-    ImkError *error)
+static GstImagingNpy *
+load (const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
+  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
 
-  *npy = gst_imaging_npy_load (location, &why);
-  if (*npy)
-    return IMK_OK;
-  imk_error_set (error, IMK_ERROR_CONFIG, "%s: %s", property, why->message);
+  if (npy)
+    return npy;
+  imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
   g_error_free (why);
-  return IMK_ERROR_CONFIG;
+  return NULL;
 }
 
 static ImkStatus
@@ -28,74 +31,79 @@ wrong_array (const gchar *property, const GstImagingNpy *npy,
       expected);
 }
 
-static ImkStatus
-load_mask (GstInsarFiles *self, const gchar *location, ImkInsarxcorrConfig *c,
-    ImkError *error)
+gpointer
+gst_insar_load_mask (const gchar *location, ImkError *error)
 {
-  g_autoptr (GstImagingNpy) npy = NULL;
-  ImkStatus status = load ("mask-location", location, &npy, error);
+  g_autoptr (GstImagingNpy) npy = load ("mask-location", location, error);
 
-  if (status != IMK_OK)
-    return status;
-  if ((npy->type != GST_IMAGING_NPY_TYPE_U8 &&
-          npy->type != GST_IMAGING_NPY_TYPE_BOOL) ||
-      npy->n_dims != 2 || npy->n_values == 0 || npy->dims[0] > G_MAXUINT32 ||
-      npy->dims[1] > G_MAXUINT32)
-    return wrong_array ("mask-location", npy,
-        "[lines, columns] of u8 or bool, over the whole reference", error);
-  self->mask = gst_imaging_npy_get_bytes (npy);
-  c->mask = g_bytes_get_data (self->mask, NULL);
-  c->mask_width = (guint32) npy->dims[1];
-  c->mask_height = (guint32) npy->dims[0];
-  return IMK_OK;
-}
-
-static ImkStatus
-load_gross_offsets (GstInsarFiles *self, const gchar *location,
-    ImkInsarxcorrConfig *c, ImkError *error)
-{
-  g_autoptr (GstImagingNpy) npy = NULL;
-  ImkStatus status = load ("gross-offsets-location", location, &npy, error);
-  g_autofree gchar *expected = g_strdup_printf (
-      "[%u, %u, 2], columns and lines of each patch", c->ny, c->nx);
-  GError *why = NULL;
-
-  if (status != IMK_OK)
-    return status;
-  if (npy->n_dims != 3 || npy->dims[0] != c->ny || npy->dims[1] != c->nx ||
-      npy->dims[2] != 2)
-    return wrong_array ("gross-offsets-location", npy, expected, error);
-  self->gross_offsets = gst_imaging_npy_to_double (npy, NULL, &why);
-  if (!self->gross_offsets) {
-    imk_error_set (
-        error, IMK_ERROR_CONFIG, "gross-offsets-location: %s", why->message);
-    g_error_free (why);
-    return IMK_ERROR_CONFIG;
-  }
-  c->gross_offsets = self->gross_offsets;
-  return IMK_OK;
+  if (!npy)
+    return NULL;
+  if ((npy->type == GST_IMAGING_NPY_TYPE_U8 ||
+          npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
+      npy->n_dims == 2 && npy->n_values > 0 && npy->dims[0] <= G_MAXUINT32 &&
+      npy->dims[1] <= G_MAXUINT32)
+    return g_steal_pointer (&npy);
+  wrong_array ("mask-location", npy,
+      "[lines, columns] of u8 or bool, over the whole reference", error);
+  return NULL;
 }
 
 void
-gst_insar_files_clear (GstInsarFiles *self)
+gst_insar_free_mask (gpointer mask)
 {
-  g_clear_pointer (&self->mask, g_bytes_unref);
-  g_clear_pointer (&self->gross_offsets, g_free);
+  gst_imaging_npy_free (mask);
+}
+
+gpointer
+gst_insar_load_gross_offsets (const gchar *location, ImkError *error)
+{
+  g_autoptr (GstImagingNpy) npy =
+      load ("gross-offsets-location", location, error);
+  GrossOffsets *self;
+  gdouble *values;
+  GError *why = NULL;
+
+  if (!npy)
+    return NULL;
+  values = gst_imaging_npy_to_double (npy, NULL, &why);
+  if (!values) {
+    imk_error_set (
+        error, IMK_ERROR_FILE, "gross-offsets-location: %s", why->message);
+    g_error_free (why);
+    return NULL;
+  }
+  self = g_new (GrossOffsets, 1);
+  self->npy = g_steal_pointer (&npy);
+  self->values = values;
+  return self;
+}
+
+void
+gst_insar_free_gross_offsets (gpointer offsets)
+{
+  GrossOffsets *self = offsets;
+
+  gst_imaging_npy_free (self->npy);
+  g_free (self->values);
+  g_free (self);
 }
 
 ImkStatus
-gst_insar_files_load (GstInsarFiles *self, const GstInsarSettings *settings,
-    ImkInsarxcorrConfig *config, ImkError *error)
+gst_insar_settings_use_files (
+    const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  const GstImagingNpy *mask = gst_imaging_file_data (self->mask);
+  const GrossOffsets *gross = gst_imaging_file_data (self->gross_offsets);
+  g_autofree gchar *expected = g_strdup_printf (
+      "[%u, %u, 2], columns and lines of each patch", config->ny, config->nx);
 
-  *self = (GstInsarFiles){NULL};
-  if (settings->mask_location)
-    status = load_mask (self, settings->mask_location, config, error);
-  if (status == IMK_OK && settings->gross_offsets_location)
-    status = load_gross_offsets (
-        self, settings->gross_offsets_location, config, error);
-  if (status != IMK_OK)
-    gst_insar_files_clear (self);
-  return status;
+  if (gross &&
+      (gross->npy->n_dims != 3 || gross->npy->dims[0] != config->ny ||
+          gross->npy->dims[1] != config->nx || gross->npy->dims[2] != 2))
+    return wrong_array ("gross-offsets-location", gross->npy, expected, error);
+  config->gross_offsets = gross ? gross->values : NULL;
+  config->mask = mask ? mask->data : NULL;
+  config->mask_width = mask ? (guint32) mask->dims[1] : 0;
+  config->mask_height = mask ? (guint32) mask->dims[0] : 0;
+  return IMK_OK;
 }

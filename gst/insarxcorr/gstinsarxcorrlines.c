@@ -269,6 +269,7 @@ rewind_side (GstElement *element, guint side)
 {
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
+  gst_insar_pair_take_settings (&self->pair, side);
   if (self->kernel)
     imk_insarxcorr_rewind (self->kernel, side);
   self->header_sent = FALSE; /* the flush may have dropped it */

@@ -2,8 +2,7 @@
 /* The properties of insarxcorr, and the files that they name. */
 #pragma once
 
-#include <gst/gst.h>
-
+#include "gstimagingsettings.h"
 #include "insarxcorr/insarxcorr.h"
 
 G_BEGIN_DECLS
@@ -13,42 +12,33 @@ typedef struct {
   ImkInsarxcorrConfig config;
   gboolean use_shift;
   gint fit_range, fit_azimuth;
-  gchar *mask_location, *gross_offsets_location, *cuda_devices;
+  GstImagingFile *mask, *gross_offsets;
+  GRefString *cuda_devices;
 } GstInsarSettings;
 
-void gst_insar_settings_init (GstInsarSettings *self);
-void gst_insar_settings_clear (GstInsarSettings *self);
+/* All properties are of one group, which makes another kernel. */
+#define GST_INSAR_SETTINGS_KERNEL (1 << 0)
 
-/* Returns: a copy, to be cleared */
-GstInsarSettings gst_insar_settings_copy (const GstInsarSettings *self);
+#define GST_INSAR_N_SETTINGS 23
+extern const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS];
 
-void gst_insar_settings_install (GObjectClass *klass);
-
-/* Returns: FALSE when @id is none of these properties */
-gboolean gst_insar_settings_set (
-    GstInsarSettings *self, guint id, const GValue *value);
-gboolean gst_insar_settings_get (
-    const GstInsarSettings *self, guint id, GValue *value);
+void gst_insar_settings_init (gpointer settings);
 
 /* Returns: fit-snr as the kernel takes it; its default depends on the mode */
 gdouble gst_insar_settings_min_correlation (const GstInsarSettings *self);
 
-/* @others: (element-type gint): the GPUs beside that of the engine, of which
- *   the kernel takes as many as it can */
-void gst_insar_settings_take_devices (
-    GstInsarSettings *self, const GArray *others);
+/* --- gstinsarxcorrfiles.c ----------------------------------------------------
+ */
 
-/* What the config refers to while a kernel is made of it. */
-typedef struct {
-  GBytes *mask;
-  gdouble *gross_offsets;
-} GstInsarFiles;
+/* GstImagingFileLoad. */
+gpointer gst_insar_load_mask (const gchar *location, ImkError *error);
+void gst_insar_free_mask (gpointer mask);
+gpointer gst_insar_load_gross_offsets (const gchar *location, ImkError *error);
+void gst_insar_free_gross_offsets (gpointer offsets);
 
-/* Reads what @self names, for a @config that is complete, into @config.
- * Returns: IMK_ERROR_CONFIG and nothing to clear */
-ImkStatus gst_insar_files_load (GstInsarFiles *self,
-    const GstInsarSettings *settings, ImkInsarxcorrConfig *config,
-    ImkError *error);
-void gst_insar_files_clear (GstInsarFiles *self);
+/* Lets a @config that is complete refer to the files of @self.
+ * Returns: IMK_ERROR_CONFIG for those that are not of its size */
+ImkStatus gst_insar_settings_use_files (
+    const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error);
 
 G_END_DECLS

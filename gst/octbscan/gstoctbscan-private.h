@@ -32,6 +32,7 @@ typedef struct {
   Scaling scaling;
   gboolean auto_range; /* @config has its ends, or looks for them */
   guint auto_serial;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* of @config, if it has one */
   guint average_bscans;
   GstPad *pads[N_OUTPUTS];
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
@@ -51,6 +52,8 @@ struct _GstOctBscan {
   /* of the streaming thread */
   Settings *now;   /* in force, from buffer to buffer; with the frames locked */
   guint n_changes; /* of these */
+  gboolean is_live; /* dispersion-2 or -3 is set; with the frames locked */
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* likewise */
   /* range=auto, under the object lock: the mean of so many B-scans' ends, as in
    * ImkOctbscanJob; the serial counts changes */
   guint auto_n, auto_serial;
@@ -166,10 +169,13 @@ ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
     const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
     guint *n_left_over, ImkError *error);
 
-/* Whether @settings go together, with lines of @lines.
- * @info: (out): of a B-scan */
+/* Whether @settings go together, with the lines that come.
+ * @info: (out): of a B-scan
+ * @live: (out): pairs of d2 and d3, for all cameras
+ * @is_live: (out): whether there are any */
 ImkStatus gst_oct_bscan_check_settings (GstOctBscan *self,
-    const Settings *settings, GstVideoInfo *info, ImkError *error);
+    const Settings *settings, GstVideoInfo *info, gdouble *live,
+    gboolean *is_live, ImkError *error);
 
 /* The action signals. */
 void gst_oct_bscan_install_actions (GObjectClass *klass);

@@ -146,18 +146,29 @@ forget_lines (GstOctBscan *self, const gchar *why)
         (NULL));
 }
 
+/* Call with the frames locked. */
+static void
+set_live (GstOctBscan *self, gboolean is_live, const gdouble *live)
+{
+  self->is_live = is_live;
+  if (is_live)
+    memcpy (self->live, live, sizeof (self->live));
+}
+
 /* Opens the kernel for the lines that come and the settings in force. */
 static gboolean
 configure (GstOctBscan *self)
 {
   GstBufferPool *pool;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
   GstVideoInfo bscan;
   GstCaps *caps = NULL;
-  gboolean ok;
+  gboolean ok, is_live;
   ImkError ignored;
 
   /* checked before */
-  gst_oct_bscan_check_settings (self, self->now, &bscan, &ignored);
+  gst_oct_bscan_check_settings (
+      self, self->now, &bscan, live, &is_live, &ignored);
   if (self->has_caps && self->bscan.height != bscan.height)
     forget_lines (self, "ascans-per-bscan has changed");
   gst_oct_bscan_drain (self);
@@ -165,6 +176,7 @@ configure (GstOctBscan *self)
   g_mutex_lock (&self->frames);
   self->n_skipped = self->now->skip_first_line;
   self->bscan = bscan;
+  set_live (self, is_live, live);
   caps = gst_video_info_to_caps (&self->bscan);
   ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
   if (ok) {
@@ -254,10 +266,12 @@ static ImkStatus
 try_settings (gpointer data, ImkError *error)
 {
   GstOctBscan *self = data;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
+  gboolean is_live;
   GstVideoInfo info;
 
-  return gst_oct_bscan_check_settings (
-      self, gst_imaging_settings_now (self->settings), &info, error);
+  return gst_oct_bscan_check_settings (self,
+      gst_imaging_settings_now (self->settings), &info, live, &is_live, error);
 }
 
 static gboolean
@@ -322,17 +336,38 @@ stream_time (GstOctBscan *self, GstBuffer *buffer)
   return gst_segment_to_stream_time (&self->segment, GST_FORMAT_TIME, pts);
 }
 
-/* A kernel for @next, where one is needed, while that in use works on. */
+/* A kernel that had a live dispersion takes another as it is. */
+static gboolean
+needs_plan (GstOctBscan *self, guint groups, gboolean is_live)
+{
+  return groups & PLAN ||
+         (groups & TUNE && (!is_live || !self->is_live || !self->kernel ||
+                               imk_octbscan_strategy (self->kernel) !=
+                                   IMK_OCTBSCAN_STRATEGY_FFT));
+}
+
+/* A kernel for @next, where one is needed, while that in use works on.
+ * @groups: (inout): gets PLAN then */
 static ImkStatus
 prepare_settings (
-    GstOctBscan *self, const Settings *next, guint groups, ImkError *error)
+    GstOctBscan *self, const Settings *next, guint *groups, ImkError *error)
 {
   GstClockTime began = gst_util_get_timestamp ();
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS] = {0};
+  gboolean is_live;
   GstVideoInfo info;
-  ImkStatus status = gst_oct_bscan_check_settings (self, next, &info, error);
+  ImkStatus status =
+      gst_oct_bscan_check_settings (self, next, &info, live, &is_live, error);
 
-  if (status != IMK_OK || !(groups & PLAN))
+  if (status != IMK_OK)
     return status;
+  if (!needs_plan (self, *groups, is_live)) {
+    g_mutex_lock (&self->frames);
+    set_live (self, is_live, live);
+    g_mutex_unlock (&self->frames);
+    return IMK_OK;
+  }
+  *groups |= PLAN;
   gst_oct_bscan_forget_next_kernel (self);
   status = gst_oct_bscan_prepare_kernel (self, next, &info, error);
   if (status == IMK_OK)
@@ -351,7 +386,7 @@ gst_oct_bscan_apply_settings (
   ImkStatus status = IMK_OK;
 
   if (self->has_caps)
-    status = prepare_settings (self, next, groups, error);
+    status = prepare_settings (self, next, &groups, error);
   if (status != IMK_OK) {
     gst_imaging_settings_free_copy (self->settings, next);
     return status;

@@ -14,6 +14,9 @@ typedef struct {
   guint first_camera;
   GString *text;         /* (out): as the property */
   gdouble before, after; /* (out): means over the cameras */
+  gdouble confidence;    /* (out): the least of them */
+  gdouble range;         /* (out): that was searched for d2, either side */
+  GValue curves;         /* (out): array of an array for each camera */
 } Estimate;
 
 static void
@@ -44,6 +47,22 @@ append_camera (GString *text, const ImkOctbscanCamera *camera,
   }
 }
 
+static void
+append_curve (GValue *curves, const ImkOctbscanDispersion *found)
+{
+  GValue curve = G_VALUE_INIT;
+
+  g_value_init (&curve, GST_TYPE_ARRAY);
+  for (guint i = 0; i < IMK_OCTBSCAN_CURVE; i++) {
+    GValue value = G_VALUE_INIT;
+
+    g_value_init (&value, G_TYPE_DOUBLE);
+    g_value_set_double (&value, found->curve[i]);
+    gst_value_array_append_and_take_value (&curve, &value);
+  }
+  gst_value_array_append_and_take_value (curves, &curve);
+}
+
 static ImkStatus
 estimate (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
 {
@@ -51,29 +70,54 @@ estimate (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
   ImkStatus status = IMK_OK;
 
   for (guint i = 0; i < config->n_cameras && status == IMK_OK; i++) {
-    ImkOctbscanDispersion found;
+    ImkOctbscanDispersion found = {0};
 
     status = imk_octbscan_estimate_dispersion (
         config, e->in, e->first_camera, i, 0, &found, error);
-    if (status == IMK_OK) {
-      append_camera (e->text, &config->cameras[i], &found);
-      e->before += found.before / config->n_cameras;
-      e->after += found.after / config->n_cameras;
-    }
+    append_camera (e->text, &config->cameras[i], &found);
+    append_curve (&e->curves, &found);
+    e->before += found.before / config->n_cameras;
+    e->after += found.after / config->n_cameras;
+    e->confidence =
+        i == 0 ? found.confidence : MIN (e->confidence, found.confidence);
+    e->range = MAX (e->range, found.range);
   }
   return status;
 }
 
+/* All at once; the live ones would go before it. */
 static void
-take_estimate (GstOctBscan *self, const Estimate *e)
+set_dispersion (GstOctBscan *self, const gchar *text)
 {
-  GstStructure *s = gst_structure_new ("octbscan-dispersion", "dispersion",
-      G_TYPE_STRING, e->text->str, "sharpness-before", G_TYPE_DOUBLE, e->before,
-      "sharpness-after", G_TYPE_DOUBLE, e->after, NULL);
+  GstStructure *s =
+      gst_structure_new ("settings", "dispersion", G_TYPE_STRING, text, NULL);
+  GValue none = G_VALUE_INIT;
 
-  g_object_set (self, "dispersion", e->text->str, NULL);
+  g_value_init (&none, GST_TYPE_ARRAY);
+  gst_structure_set_value (s, "dispersion-2", &none);
+  gst_structure_take_value (s, "dispersion-3", &none);
+  g_object_set (self, "settings", s, NULL);
+  gst_structure_free (s);
+}
+
+static void
+tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
+{
+  gchar *now = NULL;
+  GstStructure *s;
+
+  if (!why)
+    set_dispersion (self, e->text->str);
+  g_object_get (self, "dispersion", &now, NULL);
+  s = gst_structure_new ("octbscan-dispersion", "accepted", G_TYPE_BOOLEAN,
+      why == NULL, "text", G_TYPE_STRING, why ? why : "", "dispersion",
+      G_TYPE_STRING, now ? now : "", "sharpness-before", G_TYPE_DOUBLE,
+      e->before, "sharpness-after", G_TYPE_DOUBLE, e->after, "confidence",
+      G_TYPE_DOUBLE, e->confidence, "range", G_TYPE_DOUBLE, e->range, NULL);
+  gst_structure_set_value (s, "curves", &e->curves);
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), s));
+  g_free (now);
 }
 
 void
@@ -100,13 +144,14 @@ gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
   gst_oct_bscan_input_image (self, &image);
   e.in = &image;
   e.text = g_string_new (NULL);
+  g_value_init (&e.curves, GST_TYPE_ARRAY);
   status = gst_oct_bscan_use_config (
       self, self->now, &self->bscan, estimate, &e, &n_left_over, &error);
   gst_video_frame_unmap (&frame);
-  if (status == IMK_OK)
-    take_estimate (self, &e);
-  else
+  tell_estimate (self, &e, status == IMK_OK ? NULL : error.message);
+  if (status != IMK_OK)
     GST_ELEMENT_WARNING (self, LIBRARY, FAILED, ("%s", error.message), (NULL));
+  g_value_unset (&e.curves);
   g_string_free (e.text, TRUE);
 }
 
@@ -230,8 +275,12 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
    *
    * Looks for the d2 and d3 of each camera that make the next B-scan sharpest,
    * sets #GstOctBscan:dispersion to them and posts an element message
-   * "octbscan-dispersion" with "dispersion", "sharpness-before" and
-   * "sharpness-after". The stream waits some tenths of a second a camera.
+   * "octbscan-dispersion" with "accepted", "dispersion", "sharpness-before",
+   * "sharpness-after", "confidence" (0 to 1), "range" and "curves": for each
+   * camera the sharpness of 81 d2 from -range to range. Where an image holds
+   * nothing to judge by, "accepted" is FALSE, "text" says why, as does a
+   * warning, and the dispersion stays. The stream waits some tenths of a second
+   * a camera.
    */
   install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
   /**

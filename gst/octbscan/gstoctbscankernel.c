@@ -39,6 +39,47 @@ get_arrays (const Settings *s, ImkOctbscanConfig *c, Arrays *a, ImkError *error)
   return ok ? IMK_OK : IMK_ERROR_FILE;
 }
 
+/* The value for camera @i of one for all or one for each; @otherwise when there
+ * is none. */
+static ImkStatus
+live_value (const gchar *name, const GstImagingArray *array, guint n_cameras,
+    guint i, gdouble otherwise, gdouble *value, ImkError *error)
+{
+  *value = otherwise;
+  if (!array)
+    return IMK_OK;
+  if (array->n != 1 && array->n != n_cameras)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "%s has %u values, but cameras is %u. Give one for all, or one for "
+        "each.",
+        name, array->n, n_cameras);
+  *value = array->values[array->n == 1 ? 0 : i];
+  return IMK_OK;
+}
+
+/* @live: pairs of d2 and d3 for each camera */
+static ImkStatus
+get_live (
+    const Settings *s, ImkOctbscanConfig *c, gdouble *live, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (!s->dispersion_2 && !s->dispersion_3)
+    return IMK_OK;
+  for (guint i = 0; i < c->n_cameras && status == IMK_OK; i++) {
+    const ImkOctbscanCamera *own = &c->cameras[i];
+
+    status = live_value ("dispersion-2", s->dispersion_2, c->n_cameras, i,
+        own->n_dispersion > 2 ? own->dispersion[2] : 0, &live[2 * i], error);
+    if (status == IMK_OK)
+      status = live_value ("dispersion-3", s->dispersion_3, c->n_cameras, i,
+          own->n_dispersion > 3 ? own->dispersion[3] : 0, &live[2 * i + 1],
+          error);
+  }
+  c->live_dispersion = live;
+  return status;
+}
+
 /* Of whole calibrations and files. */
 static ImkStatus
 use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
@@ -48,6 +89,7 @@ use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
       gst_oct_bscan_calibration_new (gst_imaging_file_data (s->calibration),
           s->camera_order, s->dispersion, c->n_cameras, c->width, error);
   ImkStatus status = calibration ? IMK_OK : error->code;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
   Arrays arrays = {NULL};
 
   if (status == IMK_OK)
@@ -55,8 +97,10 @@ use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
   if (status == IMK_OK) {
     c->cameras = calibration->cameras;
     *n_left_over = calibration->n_left_over;
-    status = use (c, data, error);
+    status = get_live (s, c, live, error);
   }
+  if (status == IMK_OK)
+    status = use (c, data, error);
   gst_oct_bscan_calibration_free (calibration);
   g_free (arrays.background);
   g_free (arrays.pattern);
@@ -118,6 +162,7 @@ describe_bscan (
   return TRUE;
 }
 
+/* @data: where the live dispersion is put */
 static ImkStatus
 check_config (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
 {
@@ -125,22 +170,26 @@ check_config (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
 
   if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
     status = imk_octbscan_check_operators (config, error);
+  if (config->live_dispersion)
+    memcpy (data, config->live_dispersion,
+        2 * config->n_cameras * sizeof (gdouble));
   return status;
 }
 
 ImkStatus
 gst_oct_bscan_check_settings (GstOctBscan *self, const Settings *settings,
-    GstVideoInfo *info, ImkError *error)
+    GstVideoInfo *info, gdouble *live, gboolean *is_live, ImkError *error)
 {
   guint n_left_over;
 
+  *is_live = settings->dispersion_2 || settings->dispersion_3;
   if (!describe_bscan (&self->lines, settings, info))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "B-scans of %u lines (ascans-per-bscan) would have 4 GiB or more. Take "
         "fewer.",
         settings->ascans_per_bscan);
   return gst_oct_bscan_use_config (
-      self, settings, info, check_config, NULL, &n_left_over, error);
+      self, settings, info, check_config, live, &n_left_over, error);
 }
 
 /* A kernel that is to be made. */
@@ -174,6 +223,7 @@ new_kernel (GstOctBscan *self, const Settings *settings, ImkBackend backend,
   if (status != IMK_OK)
     return status;
   *opened = m.config;
+  opened->live_dispersion = NULL;
   opened->cameras = NULL;
   opened->background = opened->pattern = NULL;
   opened->scan_curve = opened->window_values = NULL;

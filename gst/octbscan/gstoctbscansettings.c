@@ -203,6 +203,14 @@ static const GstImagingSetting settings[] = {
         "\"d0;d1;d2;...\", radians, in the place of that of the calibration; for "
         "all cameras, or with commas for each in the order of the lines: "
         "\"0;0;-9,0;0;-8\". The action estimate-dispersion sets it"),
+    GST_IMAGING_ARRAY ("dispersion-2", LIVE, TUNE, Settings, dispersion_2, -1e9,
+        1e9, "rad",
+        "d2 of all cameras, or of each in the order of the lines, in the place "
+        "of that of dispersion and calibration: <-9>, <-9,-8>. A change counts "
+        "from the next B-scan on and needs no new kernel, but for the first one "
+        "and with strategy=operator"),
+    GST_IMAGING_ARRAY ("dispersion-3", LIVE, TUNE, Settings, dispersion_3, -1e9,
+        1e9, "rad", "d3, likewise"),
     GST_IMAGING_UINT ("upsample", LIVE, PLAN, Settings, config.upsample, 4,
         IMK_OCTBSCAN_MAX_POINTS, NULL,
         "M, wavenumbers a spectrum is resampled to, and samples it is "

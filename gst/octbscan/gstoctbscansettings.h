@@ -14,6 +14,7 @@ typedef enum { SCALING_DB, SCALING_LINEAR } Scaling;
 enum {
   PLAN = 1, /* needs a new kernel */
   TURN = 2, /* the cameras take their turns anew */
+  TUNE = 4, /* another live dispersion */
 };
 
 /* The properties as they were at one moment. */
@@ -23,6 +24,7 @@ typedef struct {
   GstImagingFile *background, *window, *pattern,
       *scan_curve; /* GstImagingNpy */
   GRefString *camera_order, *dispersion, *cuda_devices;
+  GstImagingArray *dispersion_2, *dispersion_3;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,
       bscans_per_volume;
   Scaling scaling;

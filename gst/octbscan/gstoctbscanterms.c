@@ -20,6 +20,10 @@ terms_copy (const GstOctBscanTerms *from)
       .average_bscans = from->average_bscans,
       .volume = from->volume,
   };
+  if (from->config.live_dispersion) {
+    memcpy (terms->live, from->live, sizeof (terms->live));
+    terms->config.live_dispersion = terms->live;
+  }
   for (guint i = 0; i < N_OUTPUTS; i++) {
     terms->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
     terms->info[i] = from->info[i];
@@ -101,6 +105,8 @@ terms_new (const GstOctBscan *self)
   now.config.history = self->history;
   now.config.averages_bscans = self->now->average_bscans > 1;
   take_range (self, &now);
+  memcpy (now.live, self->live, sizeof (now.live));
+  now.config.live_dispersion = self->is_live ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
     now.pads[i] = self->outputs[i].pad;
   take_formats (self, &now);

@@ -751,13 +751,15 @@ push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   self->is_gap = FALSE;
   GST_BUFFER_PTS (buffer) = position;
   duration = GST_BUFFER_DURATION (buffer);
-  if (GST_CLOCK_TIME_IS_VALID (position))
-    segment->position =
-        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
   GST_OBJECT_LOCK (self);
   self->n_frames++;
   GST_OBJECT_UNLOCK (self);
-  return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), buffer);
+  flow = gst_imaging_aggregator_finish (GST_AGGREGATOR (self), buffer);
+  /* not before: the segment may leave with the buffer, as it came */
+  if (GST_CLOCK_TIME_IS_VALID (position))
+    segment->position =
+        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
+  return flow;
 }
 
 static gboolean

@@ -28,6 +28,7 @@
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingprm.h"
+#include "gstimagingsettings.h"
 #include "gstimagingslc.h"
 #include "slcresample/slcresample.h"
 
@@ -48,26 +49,11 @@ typedef enum {
   DOPPLER_DATA,
 } Doppler;
 
-enum {
-  PROP_FIT_LOCATION = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  PROP_REFERENCE_LOCATION,
-  PROP_WIDTH,
-  PROP_HEIGHT,
-  PROP_SHIFT_R, /* the geometry, in the order of N_GEOMETRY numbers */
-  PROP_STRETCH_R,
-  PROP_A_STRETCH_R,
-  PROP_SHIFT_A,
-  PROP_STRETCH_A,
-  PROP_A_STRETCH_A,
-  PROP_TAPS,
-  PROP_BANDWIDTH,
-  PROP_DOPPLER,
-};
-
 #define N_GEOMETRY 6
 
 typedef struct {
-  gchar *fit_location, *reference_location;
+  GstImagingFile *fit;       /* GstImagingPrmAlignment */
+  GstImagingFile *reference; /* GstImagingPrm */
   guint width, height;
   gdouble geometry[N_GEOMETRY];
   guint taps;
@@ -80,7 +66,7 @@ struct _GstSlcResample {
   GstImagingEngine *engine;
   GstPad *sinkpad, *srcpad;
 
-  Settings settings; /* under the object lock */
+  GstImagingSettings *settings; /* not owned */
 
   /* of the streaming thread */
   GstImagingSlcInfo in, out;
@@ -110,25 +96,193 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstSlcResample, gst_slc_resample,
 GST_ELEMENT_REGISTER_DEFINE (
     slcresample, "slcresample", GST_RANK_NONE, GST_TYPE_SLC_RESAMPLE)
 
-static GType
-doppler_get_type (void)
-{
-  static gsize type;
-  static const GEnumValue values[] = {
-      {DOPPLER_AUTO, "Of the caps, or else of the data", "auto"},
-      {DOPPLER_CAPS, "Of the caps, 0 without", "caps"},
-      {DOPPLER_DATA, "Measured on the first lines", "data"},
-      {0, NULL, NULL},
-  };
+/* --- properties --------------------------------------------------------------
+ */
 
-  if (g_once_init_enter (&type))
-    g_once_init_leave (
-        &type, g_enum_register_static ("GstSlcResampleDoppler", values));
-  return type;
+static const GEnumValue doppler_values[] = {
+    {DOPPLER_AUTO, "Of the caps, or else of the data", "auto"},
+    {DOPPLER_CAPS, "Of the caps, 0 without", "caps"},
+    {DOPPLER_DATA, "Measured on the first lines", "data"},
+    {0, NULL, NULL},
+};
+
+static void
+take_error (GError *why, ImkError *error)
+{
+  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+  g_error_free (why);
 }
+
+static gpointer
+load_fit (const gchar *location, ImkError *error)
+{
+  GstImagingPrmAlignment *fit = g_new (GstImagingPrmAlignment, 1);
+  GError *why = NULL;
+
+  if (gst_imaging_prm_load_alignment (location, fit, &why))
+    return fit;
+  take_error (why, error);
+  g_free (fit);
+  return NULL;
+}
+
+static gpointer
+load_reference (const gchar *location, ImkError *error)
+{
+  GError *why = NULL;
+  GstImagingPrm *prm = gst_imaging_prm_load (location, &why);
+
+  if (!prm)
+    take_error (why, error);
+  return prm;
+}
+
+#define KERNEL (1 << 0) /* what makes another kernel */
+
+/* Columns or lines at the first sample, or more a column or line. */
+#define GEOMETRY(NAME, I, MOST, UNIT, BLURB) \
+  GST_IMAGING_DOUBLE (NAME, NEXT_SET, KERNEL, Settings, geometry[I], -(MOST), \
+      MOST, UNIT, BLURB)
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("fit-location", NEXT_SET, KERNEL, Settings, fit, load_fit,
+        g_free,
+        "Path of a file with the lines rshift, sub_int_r, stretch_r, "
+        "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
+        "insarfit and fitoffset.csh write them; a PRM file with them will do"),
+    GST_IMAGING_PATH ("reference-location", NEXT_SET, KERNEL, Settings,
+        reference, load_reference, (GDestroyNotify) gst_imaging_prm_free,
+        "Path of the PRM file of the reference, whose size the image gets"),
+    GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, Settings, width, 0, 1 << 24,
+        "samples",
+        "Columns that the image gets; 0: those of the reference, or as it has"),
+    GST_IMAGING_UINT ("height", NEXT_SET, KERNEL, Settings, height, 0, 1 << 30,
+        "lines",
+        "Lines that the image gets; 0: those of the reference, or as it has"),
+    GEOMETRY ("shift-r", 0, 1e6, "columns",
+        "Columns that column 0 of line 0 is away; added to those of the fit"),
+    GEOMETRY ("stretch-r", 1, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Columns more, a column; added to that of the fit"),
+    GEOMETRY ("a-stretch-r", 2, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Columns more, a line; added to that of the fit"),
+    GEOMETRY ("shift-a", 3, 1e6, "lines",
+        "Lines that column 0 of line 0 is away; added to those of the fit"),
+    GEOMETRY ("stretch-a", 4, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Lines more, a column; added to that of the fit"),
+    GEOMETRY ("a-stretch-a", 5, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Lines more, a line; added to that of the fit"),
+    GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, Settings, taps, 4,
+        IMK_SLCRESAMPLE_MAX_TAPS, "samples",
+        "Samples along each axis that one is made of: an even number. With "
+        "bandwidth 0.85 the error is 31 dB below the signal for 8, 50 dB for "
+        "16"),
+    GST_IMAGING_DOUBLE ("bandwidth", NEXT_SET, KERNEL, Settings, bandwidth, 0.1,
+        1, NULL,
+        "Part of the sampling rate that the signal fills, along each axis: "
+        "the weights are best for a flat spectrum of this width"),
+    GST_IMAGING_ENUM ("doppler", NEXT_SET, KERNEL, Settings, doppler,
+        "GstSlcResampleDoppler", doppler_values,
+        "Where the centre of the spectrum in azimuth is known from: caps: "
+        "their doppler (fd1 / PRF of a PRM file); data: the phase between "
+        "the first 64 lines that are used; auto: caps that have one, or data"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  Settings *s = data;
+
+  s->taps = DEFAULT_PROP_TAPS;
+  s->bandwidth = DEFAULT_PROP_BANDWIDTH;
+  s->doppler = DEFAULT_PROP_DOPPLER;
+}
+
+/* The image comes again, after a flush. */
+static ImkStatus
+apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstSlcResample *self = GST_SLC_RESAMPLE (element);
+
+  return gst_imaging_engine_is_open (self->engine)
+             ? gst_imaging_engine_renew (self->engine, error)
+             : IMK_OK;
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .replan = KERNEL,
+    .has_engine = TRUE,
+    .init = init_settings,
+    .apply = apply_settings,
+};
 
 /* --- the kernel -------------------------------------------------------------
  */
+
+/* The file and the properties add up: what is fitted, and what else is known.
+ */
+static void
+add_geometry (const Settings *s, ImkSlcresampleConfig *c)
+{
+  const GstImagingPrmAlignment none = {{0}};
+  const GstImagingPrmAlignment *fit = gst_imaging_file_data (s->fit);
+
+  fit = fit ? fit : &none;
+  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
+    const gdouble *more = s->geometry + 3 * i;
+
+    c->shift[i] = fit->shift[i] + more[0];
+    c->stretch[i] = fit->stretch[i] + more[1];
+    c->a_stretch[i] = fit->a_stretch[i] + more[2];
+  }
+}
+
+/* Properties before the reference before the image itself. */
+static GstImagingSlcInfo
+make_size (const Settings *s, const GstImagingSlcInfo *in)
+{
+  const GstImagingPrm *prm = gst_imaging_file_data (s->reference);
+  GstImagingSlcInfo out = *in;
+
+  if (prm) {
+    out.width = prm->width;
+    out.height = prm->height;
+    out.prf = prm->prf;
+  }
+  if (s->width)
+    out.width = s->width;
+  if (s->height)
+    out.height = s->height;
+  out.rshift = out.ashift = 0;
+  out.line_size = (gsize) out.width * imk_type_size (out.type);
+  return out;
+}
+
+static ImkSlcresampleConfig
+make_config (GstSlcResample *self, const GstImagingSlcInfo *out)
+{
+  const Settings *s = gst_imaging_settings_now (self->settings);
+  const GstImagingSlcInfo *in = &self->in;
+  ImkSlcresampleConfig c;
+
+  imk_slcresample_config_init (&c);
+  add_geometry (s, &c);
+  c.type = in->type;
+  c.width = in->width;
+  c.height = in->height;
+  c.out_width = out->width;
+  c.out_height = out->height;
+  c.taps = s->taps;
+  c.bandwidth = s->bandwidth;
+  c.doppler = in->doppler;
+  c.estimate_doppler = s->doppler == DOPPLER_DATA ||
+                       (s->doppler == DOPPLER_AUTO && !in->has_doppler);
+  c.n_threads = gst_imaging_engine_n_threads (self->engine);
+  return c;
+}
 
 static void
 close_kernel (GstElement *element)
@@ -136,112 +290,25 @@ close_kernel (GstElement *element)
   g_clear_pointer (&GST_SLC_RESAMPLE (element)->kernel, imk_slcresample_free);
 }
 
+/* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstSlcResample *self = GST_SLC_RESAMPLE (element);
+  GstImagingSlcInfo out =
+      make_size (gst_imaging_settings_now (self->settings), &self->in);
+  ImkSlcresampleConfig c = make_config (self, &out);
+  ImkSlcresample *kernel;
+  ImkStatus status = imk_slcresample_new (backend, &c, &kernel, error);
 
-  self->config.n_threads = gst_imaging_engine_n_threads (self->engine);
-  return imk_slcresample_new (backend, &self->config, &self->kernel, error);
-}
-
-/* --- what is to be made
- * ------------------------------------------------------- */
-
-static Settings
-copy_settings (GstSlcResample *self)
-{
-  Settings settings;
-
-  GST_OBJECT_LOCK (self);
-  settings = self->settings;
-  settings.fit_location = g_strdup (settings.fit_location);
-  settings.reference_location = g_strdup (settings.reference_location);
-  GST_OBJECT_UNLOCK (self);
-  return settings;
-}
-
-static void
-clear_settings (Settings *settings)
-{
-  g_free (settings->fit_location);
-  g_free (settings->reference_location);
-}
-
-/* The file and the properties add up: what is fitted, and what else is known.
- */
-static gboolean
-read_geometry (GstSlcResample *self, const Settings *settings, GError **error)
-{
-  ImkSlcresampleConfig *c = &self->config;
-  GstImagingPrmAlignment fit = {{0}};
-
-  if (settings->fit_location && *settings->fit_location &&
-      !gst_imaging_prm_load_alignment (settings->fit_location, &fit, error))
-    return FALSE;
-  for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
-    const gdouble *more = settings->geometry + 3 * i;
-
-    c->shift[i] = fit.shift[i] + more[0];
-    c->stretch[i] = fit.stretch[i] + more[1];
-    c->a_stretch[i] = fit.a_stretch[i] + more[2];
-  }
-  return TRUE;
-}
-
-/* Properties before the reference before the image itself. */
-static gboolean
-read_size (GstSlcResample *self, const Settings *settings, GError **error)
-{
-  g_autoptr (GstImagingPrm) prm = NULL;
-
-  self->out = self->in;
-  if (settings->reference_location && *settings->reference_location) {
-    prm = gst_imaging_prm_load (settings->reference_location, error);
-    if (!prm)
-      return FALSE;
-    self->out.width = prm->width;
-    self->out.height = prm->height;
-    self->out.prf = prm->prf;
-  }
-  if (settings->width)
-    self->out.width = settings->width;
-  if (settings->height)
-    self->out.height = settings->height;
-  self->out.rshift = self->out.ashift = 0;
-  self->out.line_size =
-      (gsize) self->out.width * imk_type_size (self->out.type);
-  return TRUE;
-}
-
-static gboolean
-make_config (GstSlcResample *self)
-{
-  Settings settings = copy_settings (self);
-  ImkSlcresampleConfig *c = &self->config;
-  g_autoptr (GError) error = NULL;
-  gboolean ok;
-
-  imk_slcresample_config_init (c);
-  ok = read_geometry (self, &settings, &error) &&
-       read_size (self, &settings, &error);
-  c->type = self->in.type;
-  c->width = self->in.width;
-  c->height = self->in.height;
-  c->out_width = self->out.width;
-  c->out_height = self->out.height;
-  c->taps = settings.taps;
-  c->bandwidth = settings.bandwidth;
-  c->doppler = self->in.doppler;
-  c->estimate_doppler =
-      settings.doppler == DOPPLER_DATA ||
-      (settings.doppler == DOPPLER_AUTO && !self->in.has_doppler);
-  clear_settings (&settings);
-  if (!ok)
-    GST_ELEMENT_ERROR (
-        self, RESOURCE, SETTINGS, ("%s", error->message), (NULL));
-  return ok;
+  if (status != IMK_OK)
+    return status;
+  close_kernel (element);
+  self->kernel = kernel;
+  self->config = c;
+  self->out = out;
+  return IMK_OK;
 }
 
 /* --- output
@@ -315,10 +382,40 @@ warn_of_little (GstSlcResample *self)
         (NULL));
 }
 
+/* Tells downstream what the kernel makes. */
+static gboolean
+begin_output (GstSlcResample *self)
+{
+  GstCaps *out = gst_imaging_slc_info_to_caps (&self->out);
+  gboolean ok;
+
+  warn_of_little (self);
+  self->n_reported = 0;
+  ok = make_pool (self, out) &&
+       gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
+  gst_caps_unref (out);
+  return ok;
+}
+
+/* After a flush: what was set counts for the image that comes again. */
+static void
+begin_again (GstSlcResample *self)
+{
+  const ImkSlcresample *before = self->kernel;
+  ImkStatus status;
+  ImkError error;
+
+  status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error);
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  else if (self->kernel != before)
+    begin_output (self);
+}
+
 static gboolean
 set_caps (GstSlcResample *self, GstCaps *caps)
 {
-  GstCaps *out;
   gboolean ok;
 
   if (is_in_the_middle (self)) {
@@ -331,18 +428,10 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   if (self->refused && gst_caps_is_equal (self->refused, caps))
     return FALSE; /* they come again with each buffer */
   gst_imaging_slc_info_from_caps (&self->in, caps);
-  if (!make_config (self) ||
-      !gst_imaging_engine_set_caps (self->engine, caps, NULL)) {
-    gst_caps_replace (&self->refused, caps);
-    return FALSE;
-  }
-  warn_of_little (self);
-  self->n_reported = 0;
-  out = gst_imaging_slc_info_to_caps (&self->out);
-  ok = make_pool (self, out) &&
-       gst_pad_push_event (self->srcpad, gst_event_new_caps (out));
-  gst_caps_unref (out);
-  return ok;
+  if (gst_imaging_engine_set_caps (self->engine, caps, NULL))
+    return begin_output (self);
+  gst_caps_replace (&self->refused, caps);
+  return FALSE;
 }
 
 static void
@@ -521,7 +610,9 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
       imk_slcresample_rewind (self->kernel);
     self->segment_sent = FALSE;
     self->n_reported = 0;
-    break;
+    ok = gst_pad_event_default (pad, parent, event);
+    begin_again (self);
+    return ok;
   case GST_EVENT_EOS:
     check_complete (self);
     send_segment (self);
@@ -616,209 +707,25 @@ gst_slc_resample_set_context (GstElement *element, GstContext *context)
  * ------------------------------------------------------------------- */
 
 static void
-replace_string (gchar **string, const GValue *value)
-{
-  g_free (*string);
-  *string = g_value_dup_string (value);
-}
-
-static void
-gst_slc_resample_set_property (
-    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-  GstSlcResample *self = GST_SLC_RESAMPLE (object);
-  Settings *settings = &self->settings;
-
-  if (gst_imaging_engine_set_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FIT_LOCATION:
-    replace_string (&settings->fit_location, value);
-    break;
-  case PROP_REFERENCE_LOCATION:
-    replace_string (&settings->reference_location, value);
-    break;
-  case PROP_WIDTH:
-    settings->width = g_value_get_uint (value);
-    break;
-  case PROP_HEIGHT:
-    settings->height = g_value_get_uint (value);
-    break;
-  case PROP_SHIFT_R:
-  case PROP_STRETCH_R:
-  case PROP_A_STRETCH_R:
-  case PROP_SHIFT_A:
-  case PROP_STRETCH_A:
-  case PROP_A_STRETCH_A:
-    settings->geometry[id - PROP_SHIFT_R] = g_value_get_double (value);
-    break;
-  case PROP_TAPS:
-    settings->taps = g_value_get_uint (value);
-    break;
-  case PROP_BANDWIDTH:
-    settings->bandwidth = g_value_get_double (value);
-    break;
-  case PROP_DOPPLER:
-    settings->doppler = g_value_get_enum (value);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-gst_slc_resample_get_property (
-    GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-  GstSlcResample *self = GST_SLC_RESAMPLE (object);
-  const Settings *settings = &self->settings;
-
-  if (gst_imaging_engine_get_property (self->engine, id, value))
-    return;
-  GST_OBJECT_LOCK (self);
-  switch (id) {
-  case PROP_FIT_LOCATION:
-    g_value_set_string (value, settings->fit_location);
-    break;
-  case PROP_REFERENCE_LOCATION:
-    g_value_set_string (value, settings->reference_location);
-    break;
-  case PROP_WIDTH:
-    g_value_set_uint (value, settings->width);
-    break;
-  case PROP_HEIGHT:
-    g_value_set_uint (value, settings->height);
-    break;
-  case PROP_SHIFT_R:
-  case PROP_STRETCH_R:
-  case PROP_A_STRETCH_R:
-  case PROP_SHIFT_A:
-  case PROP_STRETCH_A:
-  case PROP_A_STRETCH_A:
-    g_value_set_double (value, settings->geometry[id - PROP_SHIFT_R]);
-    break;
-  case PROP_TAPS:
-    g_value_set_uint (value, settings->taps);
-    break;
-  case PROP_BANDWIDTH:
-    g_value_set_double (value, settings->bandwidth);
-    break;
-  case PROP_DOPPLER:
-    g_value_set_enum (value, settings->doppler);
-    break;
-  default:
-    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, pspec);
-    break;
-  }
-  GST_OBJECT_UNLOCK (self);
-}
-
-static void
-install_size_properties (GObjectClass *klass, GParamFlags flags)
-{
-  g_object_class_install_property (klass, PROP_FIT_LOCATION,
-      g_param_spec_string ("fit-location", "Fit location",
-          "Path of a file with the lines rshift, sub_int_r, stretch_r, "
-          "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
-          "insarfit and fitoffset.csh write them; a PRM file with them will do",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_REFERENCE_LOCATION,
-      g_param_spec_string ("reference-location", "Reference location",
-          "Path of the PRM file of the reference, whose size the image gets",
-          NULL, flags));
-  g_object_class_install_property (klass, PROP_WIDTH,
-      g_param_spec_uint ("width", "Width",
-          "Columns that the image gets; 0: those of the reference, or as it has",
-          0, 1 << 24, 0, flags));
-  g_object_class_install_property (klass, PROP_HEIGHT,
-      g_param_spec_uint ("height", "Height",
-          "Lines that the image gets; 0: those of the reference, or as it has",
-          0, 1 << 30, 0, flags));
-}
-
-static void
-install_geometry_properties (GObjectClass *klass, GParamFlags flags)
-{
-  static const struct {
-    const gchar *name, *nick, *blurb;
-  } properties[N_GEOMETRY] = {
-      {"shift-r", "Shift in range",
-          "Columns that column 0 of line 0 is away; added to those of the fit"},
-      {"stretch-r", "Stretch in range",
-          "Columns more, a column; added to that of the fit"},
-      {"a-stretch-r", "Stretch in range along azimuth",
-          "Columns more, a line; added to that of the fit"},
-      {"shift-a", "Shift in azimuth",
-          "Lines that column 0 of line 0 is away; added to those of the fit"},
-      {"stretch-a", "Stretch in azimuth along range",
-          "Lines more, a column; added to that of the fit"},
-      {"a-stretch-a", "Stretch in azimuth",
-          "Lines more, a line; added to that of the fit"},
-  };
-
-  for (guint i = 0; i < N_GEOMETRY; i++) {
-    gdouble most = i % 3 ? IMK_SLCRESAMPLE_MAX_STRETCH : 1e6;
-
-    g_object_class_install_property (klass, PROP_SHIFT_R + i,
-        g_param_spec_double (properties[i].name, properties[i].nick,
-            properties[i].blurb, -most, most, 0, flags));
-  }
-}
-
-static void
-install_filter_properties (GObjectClass *klass, GParamFlags flags)
-{
-  g_object_class_install_property (klass, PROP_TAPS,
-      g_param_spec_uint ("taps", "Taps",
-          "Samples along each axis that one is made of: an even number. With "
-          "bandwidth 0.85 the error is 31 dB below the signal for 8, 50 dB for "
-          "16",
-          4, IMK_SLCRESAMPLE_MAX_TAPS, DEFAULT_PROP_TAPS, flags));
-  g_object_class_install_property (klass, PROP_BANDWIDTH,
-      g_param_spec_double ("bandwidth", "Bandwidth",
-          "Part of the sampling rate that the signal fills, along each axis: "
-          "the weights are best for a flat spectrum of this width",
-          0.1, 1, DEFAULT_PROP_BANDWIDTH, flags));
-  g_object_class_install_property (klass, PROP_DOPPLER,
-      g_param_spec_enum ("doppler", "Doppler",
-          "Where the centre of the spectrum in azimuth is known from: caps: "
-          "their doppler (fd1 / PRF of a PRM file); data: the phase between "
-          "the first 64 lines that are used; auto: caps that have one, or data",
-          doppler_get_type (), DEFAULT_PROP_DOPPLER, flags));
-  gst_type_mark_as_plugin_api (doppler_get_type (), 0);
-}
-
-static void
 gst_slc_resample_finalize (GObject *object)
 {
   GstSlcResample *self = GST_SLC_RESAMPLE (object);
 
   gst_imaging_engine_free (self->engine);
-  clear_settings (&self->settings);
   G_OBJECT_CLASS (gst_slc_resample_parent_class)->finalize (object);
 }
 
 static void
 gst_slc_resample_class_init (GstSlcResampleClass *klass)
 {
-  const GParamFlags flags =
-      G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY;
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
-  object_class->set_property = gst_slc_resample_set_property;
-  object_class->get_property = gst_slc_resample_get_property;
   object_class->finalize = gst_slc_resample_finalize;
   element_class->change_state = gst_slc_resample_change_state;
   element_class->set_context = gst_slc_resample_set_context;
 
-  gst_imaging_engine_install_properties (object_class);
-  install_size_properties (object_class, flags);
-  install_geometry_properties (object_class, flags);
-  install_filter_properties (object_class, flags);
+  gst_imaging_settings_install (object_class, &table);
 
   gst_element_class_set_static_metadata (element_class, "SAR image resampler",
       "Filter/Converter",
@@ -837,9 +744,8 @@ gst_slc_resample_init (GstSlcResample *self)
   };
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
-  self->settings.taps = DEFAULT_PROP_TAPS;
-  self->settings.bandwidth = DEFAULT_PROP_BANDWIDTH;
-  self->settings.doppler = DEFAULT_PROP_DOPPLER;
+  self->settings =
+      gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
 
   self->sinkpad = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sinkpad, gst_slc_resample_chain);

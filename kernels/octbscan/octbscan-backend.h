@@ -27,7 +27,8 @@ typedef struct ImkOctbscanPlan {
   /* OPERATOR: Z_q of a spectrum of camera c that is 1 at pixel n; the real
    * part at ((c n_depths + q) 2) N + n, the imaginary one N further */
   const float *operators;
-  /* FFT, for a device: the chain */
+  /* FFT, for a device: the chain; it stays as long as the object when it has
+   * tuners */
   const struct ImkOctbscanChain *chain;
   /* with IMK_OCTBSCAN_BACKGROUND_FILE C spectra of N, else NULL */
   const double *background;
@@ -54,6 +55,9 @@ typedef struct ImkOctbscanBackend {
       void *state, const ImkOctbscanParams *params, ImkError *error);
   ImkStatus (*process) (void *state, const ImkOctbscanJob *jobs,
       uint32_t n_jobs, void *stream, ImkError *error);
+  /* Another live dispersion: @chain, for a device, has it already. */
+  ImkStatus (*tune) (void *state, const struct ImkOctbscanChain *chain,
+      const double *live, ImkError *error);
   ImkStatus (*get_pattern) (void *state, float *pattern, ImkError *error);
   void (*destroy) (void *state);
 } ImkOctbscanBackend;

@@ -7,7 +7,7 @@
 
 #include "octbscan/octbscan-grid.h"
 
-enum { MAX_TAPS = 32 };
+enum { MAX_TAPS = 32, MAX_COEFFICIENTS = 16 };
 
 /* A Kaiser-Bessel kernel on a grid that is @oversampling times finer than the
  * band limit asks for. */
@@ -284,101 +284,173 @@ spread_taps (const Plan *p, uint32_t i)
                     : (Taps){(int32_t) i, 1, {1}};
 }
 
+struct ImkOctbscanTuner {
+  uint32_t n;        /* wavenumbers */
+  int32_t first_row; /* before it is wrapped */
+  Taps *in, *out;    /* [n] samples, and points */
+  double *re, *im;   /* [n] weights without d2 and d3 */
+  int32_t *first;    /* [n_rows] samples, before they are wrapped */
+  double *sums;      /* [2][n_rows][n_taps] */
+};
+
+static void
+tuner_free (ImkOctbscanTuner *t)
+{
+  free (t->in);
+  free (t->out);
+  free (t->re);
+  free (t->im);
+  free (t->first);
+  free (t->sums);
+}
+
+/* Returns: the row of the @k th point of a wavenumber, beyond all rows for
+ * none */
+static uint32_t
+row_of (const ImkOctbscanTuner *t, const Taps *out, uint32_t k)
+{
+  return (uint32_t) (out->first + (int32_t) k - t->first_row);
+}
+
 /* Which samples each row looks at, before they are wrapped; a row that looks
  * at none has its ends crossed. */
 static void
-find_ends (const ImkOctbscanConfig *c, const Plan *p, const Camera *m,
-    uint32_t n_rows, int32_t *first, int32_t *last)
+find_ends (const ImkOctbscanTuner *t, uint32_t n_rows, int32_t *last)
 {
   for (uint32_t j = 0; j < n_rows; j++) {
-    first[j] = INT32_MAX;
+    t->first[j] = INT32_MAX;
     last[j] = INT32_MIN;
   }
-  for (uint32_t i = 0; i < c->upsample; i++) {
-    Taps in =
-        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
-    Taps out = spread_taps (p, i);
+  for (uint32_t i = 0; i < t->n; i++) {
+    const Taps *in = &t->in[i], *out = &t->out[i];
 
-    for (uint32_t t = 0; t < out.n; t++) {
-      uint32_t j = (uint32_t) (out.first + (int32_t) t - p->first_row);
+    for (uint32_t k = 0; k < out->n; k++) {
+      uint32_t j = row_of (t, out, k);
 
       if (j >= n_rows)
         continue;
-      if (in.first < first[j])
-        first[j] = in.first;
-      if (in.first + (int32_t) in.n - 1 > last[j])
-        last[j] = in.first + (int32_t) in.n - 1;
+      if (in->first < t->first[j])
+        t->first[j] = in->first;
+      if (in->first + (int32_t) in->n - 1 > last[j])
+        last[j] = in->first + (int32_t) in->n - 1;
     }
   }
 }
 
 static void
-add_weights (const ImkOctbscanConfig *c, const Plan *p, const Camera *m,
-    uint32_t n_rows, const int32_t *first, const ImkOctbscanBand *b, double *re,
-    double *im)
+add_wavenumber (const ImkOctbscanTuner *t, uint32_t i, double re, double im,
+    uint32_t n_rows, uint32_t n_taps)
 {
-  for (uint32_t i = 0; i < c->upsample; i++) {
-    Taps in =
-        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
-    Taps out = spread_taps (p, i);
+  const Taps *in = &t->in[i], *out = &t->out[i];
+  size_t size = (size_t) n_rows * n_taps;
 
-    for (uint32_t t = 0; t < out.n; t++) {
-      uint32_t j = (uint32_t) (out.first + (int32_t) t - p->first_row);
-      size_t at;
+  for (uint32_t k = 0; k < out->n; k++) {
+    uint32_t j = row_of (t, out, k);
+    double *to;
 
-      if (j >= n_rows)
-        continue;
-      at = (size_t) j * b->n_taps + (size_t) (in.first - first[j]);
-      for (uint32_t k = 0; k < in.n; k++) {
-        re[at + k] += out.weights[t] * in.weights[k] * m->re[i];
-        im[at + k] += out.weights[t] * in.weights[k] * m->im[i];
-      }
+    if (j >= n_rows)
+      continue;
+    to = t->sums + (size_t) j * n_taps + (size_t) (in->first - t->first[j]);
+    for (uint32_t l = 0; l < in->n; l++) {
+      double weight = out->weights[k] * in->weights[l];
+
+      to[l] += weight * re;
+      to[size + l] += weight * im;
     }
+  }
+}
+
+/* The weights of a band. */
+static void
+tune_band (const ImkOctbscanTuner *t, uint32_t n_rows, double d2, double d3,
+    ImkOctbscanBand *b)
+{
+  size_t size = (size_t) n_rows * b->n_taps;
+
+  memset (t->sums, 0, 2 * size * sizeof (*t->sums));
+  for (uint32_t i = 0; i < t->n; i++) {
+    double u = t->n > 1 ? 2.0 * i / (t->n - 1) - 1 : 0;
+    double phase = u * u * (d2 + d3 * u);
+    double re = t->re[i], im = t->im[i];
+
+    if (phase != 0) {
+      double c = cos (phase), s = sin (phase);
+
+      re = t->re[i] * c - t->im[i] * s;
+      im = t->re[i] * s + t->im[i] * c;
+    }
+    add_wavenumber (t, i, re, im, n_rows, b->n_taps);
+  }
+  for (size_t i = 0; i < size; i++) {
+    b->re[i] = (float) t->sums[i];
+    b->im[i] = (float) t->sums[size + i];
   }
 }
 
 static ImkStatus
-fill_band (const ImkOctbscanConfig *c, const ImkOctbscanChain *s, const Plan *p,
-    const Camera *m, ImkOctbscanBand *b, ImkError *error)
+fill_tuner (const ImkOctbscanConfig *c, const Plan *p, Camera *m,
+    uint32_t n_rows, ImkOctbscanTuner *t, ImkError *error)
+{
+  *t = (ImkOctbscanTuner){.n = c->upsample,
+      .first_row = p->first_row,
+      .in = malloc (c->upsample * sizeof (*t->in)),
+      .out = malloc (c->upsample * sizeof (*t->out)),
+      .first = malloc (n_rows * sizeof (*t->first)),
+      .re = m->re,
+      .im = m->im};
+  m->re = m->im = NULL;
+  if (!t->in || !t->out || !t->first)
+    return no_memory (error);
+  for (uint32_t i = 0; i < t->n; i++) {
+    t->in[i] =
+        interpolation_taps (c->interpolation, &p->interpolate, m->position[i]);
+    t->out[i] = spread_taps (p, i);
+  }
+  return IMK_OK;
+}
+
+/* @live: d2 and d3 */
+static ImkStatus
+fill_band (const ImkOctbscanChain *s, ImkOctbscanTuner *t, const double *live,
+    ImkOctbscanBand *b, ImkError *error)
 {
   uint32_t n_rows = s->n_rows;
-  int32_t *ends = malloc (2 * n_rows * sizeof (*ends)), *first = ends;
-  double *re = NULL, *im = NULL;
-  ImkStatus status = IMK_OK;
+  int32_t *last = malloc (n_rows * sizeof (*last));
   size_t n;
 
-  if (!ends)
+  if (!last)
     return no_memory (error);
-  find_ends (c, p, m, n_rows, first, ends + n_rows);
+  find_ends (t, n_rows, last);
   for (uint32_t j = 0; j < n_rows; j++)
-    if (ends[n_rows + j] >= first[j] &&
-        (uint32_t) (ends[n_rows + j] - first[j]) >= b->n_taps)
-      b->n_taps = (uint32_t) (ends[n_rows + j] - first[j]) + 1;
+    if (last[j] >= t->first[j] &&
+        (uint32_t) (last[j] - t->first[j]) >= b->n_taps)
+      b->n_taps = (uint32_t) (last[j] - t->first[j]) + 1;
   b->n_taps += b->n_taps & 1;
   n = (size_t) n_rows * b->n_taps;
   b->first = calloc (n_rows, sizeof (*b->first));
   b->re = malloc (n * sizeof (*b->re));
   b->im = malloc (n * sizeof (*b->im));
-  re = calloc (n, sizeof (*re));
-  im = calloc (n, sizeof (*im));
-  if (b->first && b->re && b->im && re && im) {
-    add_weights (c, p, m, n_rows, first, b, re, im);
-    for (uint32_t j = 0; j < n_rows; j++)
-      if (ends[n_rows + j] >= first[j])
-        b->first[j] =
-            (uint32_t) (((int64_t) first[j] % s->n_samples + s->n_samples) %
-                        s->n_samples);
-    for (size_t i = 0; i < n; i++) {
-      b->re[i] = (float) re[i];
-      b->im[i] = (float) im[i];
-    }
-  } else {
-    status = no_memory (error);
+  t->sums = malloc (2 * n * sizeof (*t->sums));
+  if (!b->first || !b->re || !b->im || !t->sums) {
+    free (last);
+    return no_memory (error);
   }
-  free (ends);
-  free (re);
-  free (im);
-  return status;
+  for (uint32_t j = 0; j < n_rows; j++)
+    if (last[j] >= t->first[j])
+      b->first[j] =
+          (uint32_t) (((int64_t) t->first[j] % s->n_samples + s->n_samples) %
+                      s->n_samples);
+  tune_band (t, n_rows, live[0], live[1], b);
+  free (last);
+  return IMK_OK;
+}
+
+void
+imk_octbscan_chain_tune (ImkOctbscanChain *self, const double *live)
+{
+  for (uint32_t i = 0; i < self->n_cameras; i++)
+    tune_band (&self->tuners[i], self->n_rows, live[2 * i], live[2 * i + 1],
+        &self->bands[i]);
 }
 
 static ImkStatus
@@ -400,20 +472,40 @@ fill_turn (const ImkOctbscanConfig *c, uint32_t camera,
   return IMK_OK;
 }
 
+/* @c: with a live dispersion, which is the d2 and d3 then */
 static ImkStatus
 fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
     const Plan *p, ImkError *error)
 {
+  const double none[2] = {0, 0};
+  const double *live =
+      c->live_dispersion ? c->live_dispersion + 2 * camera : none;
+  ImkOctbscanCamera plain = c->cameras[camera];
+  double coefficients[MAX_COEFFICIENTS];
+  ImkOctbscanConfig one = *c;
   ImkOctbscanBand *b = &s->bands[camera];
+  ImkOctbscanTuner own, *t = s->tuners ? &s->tuners[camera] : &own;
   Camera m = {NULL};
-  ImkStatus status =
-      camera_fill (c, camera, p, (double) s->n_samples / s->width, &m, error);
+  ImkStatus status;
 
+  for (uint32_t i = 0; c->live_dispersion && i < plain.n_dispersion; i++)
+    coefficients[i] = i == 2 || i == 3 ? 0 : plain.dispersion[i];
+  if (c->live_dispersion)
+    plain.dispersion = coefficients;
+  one.cameras = &plain;
+  status =
+      camera_fill (&one, 0, p, (double) s->n_samples / s->width, &m, error);
   if (status == IMK_OK)
-    status = fill_band (c, s, p, &m, b, error);
+    status = fill_tuner (c, p, &m, s->n_rows, t, error);
+  else
+    *t = (ImkOctbscanTuner){0};
+  if (status == IMK_OK)
+    status = fill_band (s, t, live, b, error);
   if (status == IMK_OK)
     status = fill_turn (c, camera, s, b, error);
   camera_free (&m);
+  if (t == &own)
+    tuner_free (t);
   return status;
 }
 
@@ -434,10 +526,13 @@ imk_octbscan_chain_new (
   s->n_depths = imk_octbscan_n_depths (config);
   s->n_cameras = config->n_cameras;
   s->bands = calloc (s->n_cameras, sizeof (*s->bands));
+  if (config->live_dispersion)
+    s->tuners = calloc (s->n_cameras, sizeof (*s->tuners));
   lay_out_samples (config, s, &plan);
   lay_out_points (config, s, &plan);
-  status =
-      s->bands ? fill_factors (config, s, &plan, error) : no_memory (error);
+  status = s->bands && (s->tuners || !config->live_dispersion)
+               ? fill_factors (config, s, &plan, error)
+               : no_memory (error);
   for (uint32_t i = 0; i < s->n_cameras && status == IMK_OK; i++)
     status = fill_camera (config, i, s, &plan, error);
   if (status == IMK_OK)
@@ -459,6 +554,9 @@ imk_octbscan_chain_free (ImkOctbscanChain *self)
     free (self->bands[i].turn_re);
     free (self->bands[i].turn_im);
   }
+  for (uint32_t i = 0; i < self->n_cameras && self->tuners; i++)
+    tuner_free (&self->tuners[i]);
+  free (self->tuners);
   free (self->bands);
   free (self->taper);
   free (self->widen);

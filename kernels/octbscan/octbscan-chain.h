@@ -32,6 +32,9 @@ typedef struct ImkOctbscanBand {
                              */
 } ImkOctbscanBand;
 
+/* What a band is made of without d2 and d3. */
+typedef struct ImkOctbscanTuner ImkOctbscanTuner;
+
 typedef struct ImkOctbscanChain {
   uint32_t width;     /* N */
   uint32_t n_samples; /* G, or N without upsampling */
@@ -46,11 +49,15 @@ typedef struct ImkOctbscanChain {
   float *finish;      /* [n_depths] */
   uint32_t n_cameras;
   ImkOctbscanBand *bands;
+  ImkOctbscanTuner *tuners; /* [C], NULL without a live dispersion */
 } ImkOctbscanChain;
 
 /* @config has been checked. */
 ImkStatus imk_octbscan_chain_new (
     const ImkOctbscanConfig *config, ImkOctbscanChain **self, ImkError *error);
+
+/* Makes the bands of a chain with tuners for @live, pairs of d2 and d3. */
+void imk_octbscan_chain_tune (ImkOctbscanChain *self, const double *live);
 
 /* @self may be NULL. */
 void imk_octbscan_chain_free (ImkOctbscanChain *self);

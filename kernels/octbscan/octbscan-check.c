@@ -227,6 +227,18 @@ check_slabs (const ImkOctbscanConfig *c, ImkError *error)
 }
 
 ImkStatus
+imk_octbscan_check_live (
+    const double *live, uint32_t n_cameras, ImkError *error)
+{
+  for (uint32_t i = 0; live && i < 2 * n_cameras; i++)
+    if (!(fabs (live[i]) <= 1e9))
+      return imk_error_set (error, IMK_ERROR_CONFIG,
+          "dispersion-%u of camera %u is %g; it must lie in -1e9 to 1e9.",
+          2 + i % 2, i / 2, live[i]);
+  return IMK_OK;
+}
+
+ImkStatus
 imk_octbscan_check_range (const ImkOctbscanConfig *c, ImkError *error)
 {
   ImkStatus status = imk_octbscan_check_between (
@@ -264,6 +276,8 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
     status = check_choices (c, error);
   for (uint32_t i = 0; status == IMK_OK && i < c->n_cameras; i++)
     status = imk_octbscan_grid_check (c, i, error);
+  if (status == IMK_OK)
+    status = imk_octbscan_check_live (c->live_dispersion, c->n_cameras, error);
   if (status == IMK_OK)
     status = check_window (c, error);
   if (status == IMK_OK)

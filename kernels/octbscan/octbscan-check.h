@@ -13,6 +13,9 @@ ImkStatus imk_octbscan_check_config (
     const ImkOctbscanConfig *config, ImkError *error);
 
 /* What may be changed by imk_octbscan_update. */
+/* @live: (nullable): pairs of d2 and d3 */
+ImkStatus imk_octbscan_check_live (
+    const double *live, uint32_t n_cameras, ImkError *error);
 ImkStatus imk_octbscan_check_range (
     const ImkOctbscanConfig *config, ImkError *error);
 

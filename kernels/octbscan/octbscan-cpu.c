@@ -497,6 +497,14 @@ cpu_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
 }
 
 static ImkStatus
+cpu_tune (void *state, const struct ImkOctbscanChain *chain, const double *live,
+    ImkError *error)
+{
+  imk_octbscan_fft_tune (((Cpu *) state)->fft, live);
+  return IMK_OK;
+}
+
+static ImkStatus
 cpu_get_pattern (void *state, float *pattern, ImkError *error)
 {
   const Cpu *cpu = state;
@@ -512,6 +520,7 @@ const ImkOctbscanBackend imk_octbscan_cpu = {
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,
+    .tune = cpu_tune,
     .get_pattern = cpu_get_pattern,
     .destroy = cpu_destroy,
 };

@@ -55,6 +55,8 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
 
   a.n_jobs = n_jobs;
   if (status == IMK_OK)
+    status = transforms_take_tuned (&s->transforms, on, error);
+  if (status == IMK_OK)
     status =
         launch_jobs (jobs, n_jobs, s->config, &s->history, s->jobs, on, error);
   if (status == IMK_OK)
@@ -83,6 +85,14 @@ cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
     s->history = {};
   s->arguments.params = *params;
   return IMK_OK;
+}
+
+static ImkStatus
+cuda_tune (void *state, const ImkOctbscanChain *chain, const double *live,
+    ImkError *error)
+{
+  (void) live;
+  return transforms_tune (&((Cuda *) state)->transforms, chain, error);
 }
 
 static ImkStatus
@@ -273,6 +283,7 @@ const ImkOctbscanBackend imk_octbscan_cuda = {
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,
+    .tune = cuda_tune,
     .get_pattern = cuda_get_pattern,
     .destroy = cuda_destroy,
 };

@@ -279,6 +279,7 @@ plain_z (const ImkOctbscanConfig *config, const ImkImage *in,
   c.crop_top = c.crop_bottom = c.enface_top = c.enface_bottom = 0;
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
   c.max_jobs = 1;
+  c.live_dispersion = NULL;
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_NONE;
   c.scan = IMK_OCTBSCAN_SCAN_EVEN;
   c.average_ascans = 1;
@@ -455,6 +456,7 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, uint32_t camera,
     double range, ImkOctbscanDispersion *found, ImkError *error)
 {
   const ImkOctbscanCamera *own = &c->cameras[camera];
+  const double *live = c->live_dispersion;
   Search s = {
       .n_ascans = z->height < MAX_ASCANS ? z->height : MAX_ASCANS,
       .n_points = 16,
@@ -483,8 +485,13 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, uint32_t camera,
     status = fill_base (&s, c, camera, error);
   if (status == IMK_OK)
     status = search_and_judge (&s, range,
-        own->n_dispersion > 2 ? own->dispersion[2] : 0,
-        own->n_dispersion > 3 ? own->dispersion[3] : 0, found, error);
+        live                    ? live[2 * camera]
+        : own->n_dispersion > 2 ? own->dispersion[2]
+                                : 0,
+        live                    ? live[2 * camera + 1]
+        : own->n_dispersion > 3 ? own->dispersion[3]
+                                : 0,
+        found, error);
   free (s.spectra);
   free (s.work);
   free (s.turn);

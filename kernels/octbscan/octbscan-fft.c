@@ -247,6 +247,12 @@ imk_octbscan_fft_new (
 }
 
 void
+imk_octbscan_fft_tune (ImkOctbscanFft *self, const double *live)
+{
+  imk_octbscan_chain_tune (self->chain, live);
+}
+
+void
 imk_octbscan_fft_free (ImkOctbscanFft *self)
 {
   if (!self)

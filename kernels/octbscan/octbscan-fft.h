@@ -28,5 +28,8 @@ size_t imk_octbscan_fft_scratch_size (const ImkOctbscanFft *self);
 ImkStatus imk_octbscan_fft_run (ImkOctbscanFft *self,
     const ImkOctbscanBlock *block, float *scratch, ImkError *error);
 
+/* Another live dispersion, see ImkOctbscanConfig. Nothing is running. */
+void imk_octbscan_fft_tune (ImkOctbscanFft *self, const double *live);
+
 /* @self may be NULL. */
 void imk_octbscan_fft_free (ImkOctbscanFft *self);

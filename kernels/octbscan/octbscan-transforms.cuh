@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cufft.h>
+#include <new>
 
 #include "octbscan/octbscan-chain.h"
 #include "octbscan/octbscan-input.cuh"
@@ -69,6 +70,8 @@ struct Transforms {
   Band *bands;
   uint32_t *first;
   float2 *weights, *turns;
+  float2 *tuned; /* weights on the host that are newer, or NULL */
+  size_t n_weights;
 };
 
 /* ------------------------------------------------------------------------
@@ -458,6 +461,7 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
   c->cut (&t->bands, chain->n_cameras);
   c->cut (&t->first, (size_t) chain->n_cameras * l.n_rows);
   c->cut (&t->weights, weights * l.n_rows);
+  t->n_weights = weights * l.n_rows;
   if (l.turns)
     c->cut (&t->turns, (size_t) chain->n_cameras * a.width);
   c->cut (&l.samples, (lines + spare) * l.n_samples);
@@ -472,6 +476,52 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
   l.widen = t->widen;
   l.finish = t->finish;
   l.bands = t->bands;
+}
+
+/* Tap by tap, as the device has them. */
+static void
+lay_out_weights (const ImkOctbscanChain *c, const ImkOctbscanBand *b, float2 *to)
+{
+  for (uint32_t j = 0; j < c->n_rows; j++)
+    for (uint32_t k = 0; k < b->n_taps; k++)
+      to[(size_t) k * c->n_rows + j] =
+          make_float2 (b->re[(size_t) j * b->n_taps + k],
+              b->im[(size_t) j * b->n_taps + k]);
+}
+
+/* The weights of @c come with the next B-scans. */
+static ImkStatus
+transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
+{
+  float2 *to;
+
+  if (!t->tuned)
+    t->tuned = new (std::nothrow) float2[t->n_weights];
+  to = t->tuned;
+  if (!to)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for the weights of another dispersion.");
+  for (uint32_t i = 0; i < c->n_cameras; i++) {
+    lay_out_weights (c, &c->bands[i], to);
+    to += (size_t) c->n_rows * c->bands[i].n_taps;
+  }
+  return IMK_OK;
+}
+
+/* Behind the work that uses those before. The copy is from ordinary memory, so
+ * that it has been read when this returns. */
+static ImkStatus
+transforms_take_tuned (Transforms *t, cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  if (t->tuned)
+    status = IMK_CUDA (error,
+        cudaMemcpyAsync (t->weights, t->tuned, t->n_weights * sizeof (float2),
+            cudaMemcpyHostToDevice, stream));
+  delete[] t->tuned;
+  t->tuned = nullptr;
+  return status;
 }
 
 /* @device: the same on the device, from then on */
@@ -490,11 +540,7 @@ upload_band (const Transforms *t, uint32_t camera, size_t weights_before,
   if (!host)
     return imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for the weights of camera %u.", camera);
-  for (uint32_t j = 0; j < c->n_rows; j++)
-    for (uint32_t k = 0; k < b->n_taps; k++)
-      host[(size_t) k * c->n_rows + j] =
-          make_float2 (b->re[(size_t) j * b->n_taps + k],
-              b->im[(size_t) j * b->n_taps + k]);
+  lay_out_weights (c, b, host);
   status = upload (weights, host, n, error);
   if (status == IMK_OK)
     status = upload (first, (const uint32_t *) b->first, c->n_rows, error);
@@ -579,4 +625,5 @@ transforms_close (Transforms *t)
     if (t->planned[i / N_TRANSFORMS][i % N_TRANSFORMS])
       cufftDestroy (t->plans[i / N_TRANSFORMS][i % N_TRANSFORMS]);
   cudaFree (t->work);
+  delete[] t->tuned;
 }

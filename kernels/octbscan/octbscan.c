@@ -27,6 +27,9 @@ struct ImkOctbscan {
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
   uint32_t n_resets;
+  ImkOctbscanChain *chain; /* of a device, to be tuned */
+  bool is_live;            /* and what it is tuned to: */
+  double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
 };
 
 void
@@ -258,7 +261,10 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
   plan.chain = chain;
   if (status == IMK_OK)
     status = s->backend->create (&plan, &s->params, &s->state, error);
-  imk_octbscan_chain_free (chain);
+  if (status == IMK_OK && chain && chain->tuners)
+    s->chain = chain;
+  else
+    imk_octbscan_chain_free (chain);
   free (operators);
   free (pattern);
   imk_octbscan_lateral_free (lateral);
@@ -280,6 +286,8 @@ choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 
   if (c->strategy != IMK_OCTBSCAN_STRATEGY_AUTO)
     return c->strategy;
+  if (c->live_dispersion)
+    return IMK_OCTBSCAN_STRATEGY_FFT;
   return small ? IMK_OCTBSCAN_STRATEGY_OPERATOR : IMK_OCTBSCAN_STRATEGY_FFT;
 }
 
@@ -310,6 +318,12 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
     status = imk_octbscan_check_operators (config, error);
   if (status == IMK_OK)
     status = create_state (s, config, error);
+  s->is_live = config->live_dispersion &&
+               s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT;
+  if (s->is_live)
+    memcpy (s->live, config->live_dispersion,
+        2 * config->n_cameras * sizeof (*s->live));
+  s->config.live_dispersion = NULL;
   s->config.cameras = NULL;
   s->config.background = s->config.pattern = NULL;
   s->config.scan_curve = s->config.window_values = NULL;
@@ -320,12 +334,30 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
   return status;
 }
 
+static ImkStatus
+tune (ImkOctbscan *self, const double *live, ImkError *error)
+{
+  size_t size = 2 * self->config.n_cameras * sizeof (*live);
+
+  if (!self->is_live || !live || memcmp (live, self->live, size) == 0)
+    return IMK_OK;
+  memcpy (self->live, live, size);
+  if (self->chain)
+    imk_octbscan_chain_tune (self->chain, live);
+  return self->backend->tune (self->state, self->chain, live, error);
+}
+
 ImkStatus
 imk_octbscan_update (
     ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error)
 {
   ImkStatus status = imk_octbscan_check_range (config, error);
 
+  if (status == IMK_OK)
+    status = imk_octbscan_check_live (
+        config->live_dispersion, self->config.n_cameras, error);
+  if (status == IMK_OK)
+    status = tune (self, config->live_dispersion, error);
   if (status != IMK_OK)
     return status;
   self->params = params_of (config);
@@ -491,5 +523,6 @@ imk_octbscan_free (ImkOctbscan *self)
   if (!self)
     return;
   self->backend->destroy (self->state);
+  imk_octbscan_chain_free (self->chain);
   free (self);
 }

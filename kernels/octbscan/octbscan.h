@@ -266,6 +266,10 @@ typedef struct ImkOctbscanCamera {
  * @n_threads: of the CPU, 0 for one a processor; no result depends on it
  *
  * What follows may be changed by imk_octbscan_update.
+ * @live_dispersion: C pairs of d2 and d3, in the place of those of the cameras;
+ *   NULL for none. Then the strategy AUTO is FFT, whose weights follow in about
+ *   a millisecond a camera. One that was NULL stays so, and that of the
+ * strategy OPERATOR stays as it is
  * @history: with another number than before, B-scans so far are forgotten, as
  *   by imk_octbscan_reset
  * @range_min, @range_max: dB of black and white
@@ -308,6 +312,7 @@ typedef struct ImkOctbscanConfig {
   uint32_t max_jobs;
   uint32_t n_threads;
 
+  const double *live_dispersion;
   uint32_t history;
   ImkOctbscanRange range;
   double range_min, range_max, linear_min, linear_max;
@@ -393,8 +398,8 @@ void imk_octbscan_size (
 ImkStatus imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
     ImkOctbscan **self, ImkError *error);
 
-/* Takes the range from @config; the rest stays as it is. On an error, so does
- * the range. */
+/* Takes range, history and live_dispersion from @config; the rest stays as it
+ * is. On an error, so do these. */
 ImkStatus imk_octbscan_update (
     ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error);
 

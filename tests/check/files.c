@@ -648,7 +648,7 @@ GST_START_TEST (test_messages_of_damaged_files_are_utf8)
     return;
   write_companions ();
   check_write_file ("damaged.ini", "[camera]\nchirp=d.txt\n", -1);
-  for (guint n = 0; n < 250; n++) {
+  for (guint n = 0; n < 100; n++) {
     g_autofree gchar *text = g_strdup (damaged[__i__].text);
     GstElement *pipeline = check_launch (damaged[__i__].description);
     GstBus *bus = gst_element_get_bus (pipeline);
@@ -666,7 +666,7 @@ GST_START_TEST (test_messages_of_damaged_files_are_utf8)
     gst_object_unref (bus);
     check_stop (pipeline);
   }
-  fail_unless (n_failed > 50, "%u", n_failed);
+  fail_unless (n_failed > 20, "%u", n_failed);
   g_rand_free (rand);
 }
 GST_END_TEST

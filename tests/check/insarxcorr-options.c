@@ -4,6 +4,7 @@
 #include "insar-check.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- on the device, which is the mock
@@ -278,6 +279,100 @@ GST_END_TEST
  * -------------------------------------------------------------------
  */
 
+/* Returns: lines of text of the images that come again */
+static guint
+count_rows_again (GstElement *pipeline)
+{
+  GString *text = g_string_new (NULL);
+  guint n = 0;
+
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  check_collect (pipeline, "out", text);
+  for (gsize i = 0; i < text->len; i++)
+    n += text->str[i] == '\n';
+  g_string_free (text, TRUE);
+  return n;
+}
+
+/* What is set while a pair streams counts for the next; what is wrong does not,
+ * and stops nothing. */
+GST_START_TEST (test_settings_count_for_the_next_pair)
+{
+  GstElement *pipeline = check_launch (SOURCES ("") OUT);
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GString *text = g_string_new (NULL);
+  g_autofree gchar *none = check_path_of ("no.npy");
+  gboolean is_valid = FALSE;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_collect (pipeline, "out", text);
+  g_string_free (text, TRUE);
+  g_object_set (element, "nx", 2, "ny", 5, NULL);
+  fail_unless_equals_int (count_rows_again (pipeline), 10);
+
+  g_object_set (element, "ysearch", 60, NULL);
+  fail_unless_equals_int (count_rows_again (pipeline), 10);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "ysearch");
+  g_object_get (element, "settings-valid", &is_valid, NULL);
+  fail_if (is_valid);
+  g_object_set (element, "ysearch", 16, "mask-location", none, NULL);
+  fail_unless_equals_int (count_rows_again (pipeline), 10);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "no.npy");
+  g_object_set (element, "nx", 4, "mask-location", NULL, NULL);
+  fail_unless_equals_int (count_rows_again (pipeline), 20);
+  g_object_get (element, "settings-valid", &is_valid, NULL);
+  fail_unless (is_valid);
+  fail_unless_equals_int (
+      check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
+/* 18 counts where somebody sets it; the default of mode=precise is auto. */
+GST_START_TEST (test_the_threshold_follows_the_mode)
+{
+  static const struct {
+    const gchar *words;
+    guint low; /* patches, of 12, that are not above it: the pair has noise */
+  } cases[] = {
+      {"mode=precise window-width=16 window-height=16", 12},
+      {"mode=precise window-width=16 window-height=16 fit-snr=-1", 12},
+      {"mode=precise window-width=16 window-height=16 fit-snr=0", 0},
+      {"fit-snr=-1", 12},
+      {"fit-snr=0", 0},
+  };
+
+  insar_write_slc ("noise.SLC", 3000, 4000);
+  insar_write_prm ("noise.PRM", "noise.SLC", HEIGHT, "");
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *line = g_strconcat (
+        "slcsrc location=$/ref.PRM ! x.reference slcsrc location=$/noise.PRM ! "
+        "x.secondary insarxcorr name=x " GRID " ",
+        cases[i].words, " ! text/csv" OUT, NULL);
+    GstElement *pipeline = check_launch (line);
+    GString *text = g_string_new (NULL);
+    g_auto (GStrv) lines = NULL;
+    guint low = 0;
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    check_collect (pipeline, "out", text);
+    lines = g_strsplit (text->str, "\n", -1);
+    for (guint k = 1; lines[k] && *lines[k]; k++)
+      low += (atoi (strrchr (lines[k], ',') + 1) & 8) != 0;
+    fail_unless (
+        low == cases[i].low, "%s: %u\n%s", cases[i].words, low, text->str);
+    g_string_free (text, TRUE);
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_zeros_are_flagged_and_give_no_fit)
 {
   g_autofree gint16 *zeros = g_new0 (gint16, 2 * WIDTH * HEIGHT);
@@ -355,6 +450,8 @@ insarxcorr_options_suite (void)
 
   suite_add_tcase (suite, tc);
   tcase_add_checked_fixture (tc, insar_setup, check_remove_folder);
+  tcase_add_test (tc, test_settings_count_for_the_next_pair);
+  tcase_add_test (tc, test_the_threshold_follows_the_mode);
   tcase_add_test (tc, test_backends_and_devices_give_the_same_rows);
   tcase_add_test (tc, test_what_is_needed_is_uploaded_once);
   tcase_add_test (tc, test_auto_takes_the_device_for_much_work);

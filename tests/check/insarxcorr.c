@@ -439,10 +439,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
       GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has \"x\"");
   FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,7", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has 7, but this machine has 2");
-  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/no.npy", GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "mask-location: ");
-  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/gross.npy", GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "is f64 [4, 3, 2]; expected is [lines, ");
+  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/no.npy", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "mask-location: ");
+  FAILS ("ref.PRM", "sec.PRM", "mask-location=$/gross.npy", GST_RESOURCE_ERROR,
+      GST_RESOURCE_ERROR_OPEN_READ, "is f64 [4, 3, 2]; expected is [lines, ");
   FAILS ("ref.PRM", "sec.PRM", "gross-offsets-location=$/gross.npy nx=2",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "expected is [4, 2, 2]");
 #undef FAILS

@@ -105,7 +105,8 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   GstMessage *message;
   GstHarness *h;
   GstBus *bus;
-  gdouble before, after;
+  gdouble before, after, confidence;
+  const GValue *curves;
   gboolean ok;
 
   on_cuda = __i__;
@@ -119,6 +120,13 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   message = check_message (bus, GST_MESSAGE_ELEMENT);
   s = gst_message_get_structure (message);
   fail_unless (gst_structure_has_name (s, "octbscan-dispersion"));
+  fail_unless (gst_structure_get_boolean (s, "accepted", &ok) && ok);
+  fail_unless (gst_structure_get_double (s, "confidence", &confidence) &&
+               confidence > 0.7);
+  curves = gst_structure_get_value (s, "curves");
+  fail_unless_equals_int (gst_value_array_get_size (curves), 2);
+  fail_unless_equals_int (
+      gst_value_array_get_size (gst_value_array_get_value (curves, 1)), 81);
   fail_unless (gst_structure_get_double (s, "sharpness-before", &before));
   fail_unless (gst_structure_get_double (s, "sharpness-after", &after));
   fail_unless (after > 1.5 * before, "%g, then %g", before, after);
@@ -289,6 +297,46 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
 }
 GST_END_TEST
 
+/* Noise tells nothing: the dispersion stays, and the message says why. */
+GST_START_TEST (test_noise_keeps_the_dispersion)
+{
+  GstBuffer *noise = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
+  GRand *random = g_rand_new_with_seed (3);
+  const GstStructure *s;
+  GstMessage *message;
+  gboolean accepted;
+  GstHarness *h;
+  GstMapInfo map;
+  GstBus *bus;
+  gchar *text;
+
+  on_cuda = __i__;
+  gst_buffer_map (noise, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < WIDTH * HEIGHT; i++)
+    ((guint16 *) map.data)[i] = (guint16) g_rand_int_range (random, 900, 1100);
+  gst_buffer_unmap (noise, &map);
+  h = harness_new (ELEMENT "dispersion=0;0;3.5;1", &bus);
+  g_signal_emit_by_name (h->element, "estimate-dispersion");
+  check_push (h, noise, GST_FLOW_OK);
+  message = check_message (bus, GST_MESSAGE_ELEMENT);
+  s = gst_message_get_structure (message);
+  fail_unless (
+      gst_structure_get_boolean (s, "accepted", &accepted) && !accepted);
+  fail_unless (
+      strstr (gst_structure_get_string (s, "text"), "cannot be estimated"));
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "dispersion"), "0;0;3.5;1");
+  gst_message_unref (message);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be estimated");
+  g_object_get (h->element, "dispersion", &text, NULL);
+  fail_unless_equals_string (text, "0;0;3.5;1");
+  g_free (text);
+  g_rand_free (random);
+  harness_free (h, bus);
+}
+GST_END_TEST
+
 GST_START_TEST (test_dark_images_have_no_dispersion)
 {
   GstBuffer *dark = gst_buffer_new_allocate (NULL, WIDTH * HEIGHT * 2, NULL);
@@ -453,6 +501,7 @@ octbscan_actions_suite (void)
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
   tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
+  tcase_add_loop_test (tc, test_noise_keeps_the_dispersion, 0, 2);
   tcase_add_test (tc, test_dark_images_have_no_dispersion);
   tcase_add_test (tc, test_files_need_a_name);
   tcase_add_test (tc, test_a_published_calibration_is_matched);

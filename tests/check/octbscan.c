@@ -1062,6 +1062,95 @@ GST_START_TEST (test_setting_an_end_fixes_the_range)
 }
 GST_END_TEST
 
+/* --- live dispersion ------------------------------------------------------ */
+
+static void
+set_array (gpointer element, const gchar *name, gdouble value)
+{
+  GValue array = G_VALUE_INIT, number = G_VALUE_INIT;
+
+  g_value_init (&array, GST_TYPE_ARRAY);
+  g_value_init (&number, G_TYPE_DOUBLE);
+  g_value_set_double (&number, value);
+  gst_value_array_append_value (&array, &number);
+  g_object_set_property (G_OBJECT (element), name, &array);
+  g_value_unset (&number);
+  g_value_unset (&array);
+}
+
+/* Each B-scan has the dispersion that was set before it, and none is late; the
+ * first change alone plans. */
+GST_START_TEST (test_dispersion_changes_live)
+{
+  enum { WIDE = 2048, TALL = 128, N = 40 };
+  const GstClockTime period = 40 * GST_MSECOND;
+  GstBuffer *in = gst_buffer_new_allocate (NULL, WIDE * TALL * 2, NULL);
+  GstHarness *h, *other;
+  GstClockTime usual = GST_CLOCK_TIME_NONE;
+  GstMapInfo map;
+
+  on_cuda = FALSE;
+  gst_buffer_map (in, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < WIDE * TALL; i++)
+    ((guint16 *) map.data)[i] =
+        (guint16) (2000 + 300 * cos (0.4 * (i % WIDE) + i / WIDE));
+  gst_buffer_unmap (in, &map);
+  h = harness_of ("octbscan backend=cpu range-max=60 dispersion-2=<1.0>");
+  other = harness_of ("octbscan backend=cpu range-max=60");
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=2048,height=128,framerate=25/1");
+  gst_harness_set_src_caps_str (other,
+      "video/x-raw,format=GRAY16_LE,width=2048,height=128,framerate=25/1");
+  for (guint i = 0; i < N; i++) {
+    GstClockTime began = gst_util_get_timestamp (), took;
+    GstBuffer *found;
+
+    if (i >= N / 2) {
+      set_array (h->element, "dispersion-2", -9 + 0.5 * i);
+      set_array (h->element, "dispersion-3", 0.1 * i);
+    }
+    check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
+    found = check_pull (h);
+    took = gst_util_get_timestamp () - began;
+    if (i < N / 2)
+      usual = i == 0 ? took : MAX (usual, took);
+    else
+      fail_unless (took < usual + period,
+          "B-scan %u took %" G_GUINT64_FORMAT " us, others %" G_GUINT64_FORMAT,
+          i, took / 1000, usual / 1000);
+    if (i == N - 1) {
+      GstBuffer *expected;
+      gchar *text = g_strdup_printf ("0;0;%g;%g", -9 + 0.5 * i, 0.1 * i);
+      GstMapInfo a, b;
+      guint n_off = 0;
+
+      g_object_set (other->element, "dispersion", text, NULL);
+      check_push (other, gst_buffer_ref (in), GST_FLOW_OK);
+      expected = check_pull (other);
+      gst_buffer_map (found, &a, GST_MAP_READ);
+      gst_buffer_map (expected, &b, GST_MAP_READ);
+      fail_unless_equals_uint64 (a.size, b.size);
+      for (gsize k = 0; k < a.size; k++) {
+        gint d = a.data[k] - b.data[k];
+
+        fail_unless (ABS (d) <= 1, "byte %u is off by %d", (guint) k, d);
+        n_off += d != 0;
+      }
+      fail_unless (n_off < a.size / 500, "%u bytes are off", n_off);
+      gst_buffer_unmap (found, &a);
+      gst_buffer_unmap (expected, &b);
+      gst_buffer_unref (expected);
+      g_free (text);
+    }
+    gst_buffer_unref (found);
+  }
+  fail_unless_equals_uint64 (check_stat (h->element, "replans"), 0);
+  gst_buffer_unref (in);
+  gst_harness_teardown (h);
+  gst_harness_teardown (other);
+}
+GST_END_TEST
+
 GST_START_TEST (test_auto_goes_on_with_the_cpu)
 {
   ImkOctbscanConfig c;
@@ -1122,6 +1211,7 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
+  tcase_add_test (tc, test_dispersion_changes_live);
   tcase_add_test (tc, test_first_pictures_of_octcal);
   tcase_add_test (tc, test_first_pictures_of_octopod);
   tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);

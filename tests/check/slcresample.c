@@ -293,6 +293,57 @@ GST_START_TEST (test_a_fit_of_another_pair_is_said)
 }
 GST_END_TEST
 
+/* Returns: bytes of the image that comes again */
+static gsize
+size_again (GstElement *pipeline)
+{
+  GString *bytes = g_string_new (NULL);
+  gsize size;
+
+  fail_unless (gst_element_seek_simple (
+      pipeline, GST_FORMAT_DEFAULT, GST_SEEK_FLAG_FLUSH, 0));
+  check_collect (pipeline, "out", bytes);
+  size = bytes->len;
+  g_string_free (bytes, TRUE);
+  return size;
+}
+
+/* What is set while an image streams counts for the next; what is wrong does
+ * not, and stops nothing. */
+GST_START_TEST (test_settings_count_for_the_next_image)
+{
+  GstElement *pipeline = check_launch (
+      "slcsrc location=$/sec.PRM ! slcresample name=r width=80 height=90 ! "
+      "appsink name=out sync=false");
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "r");
+  GstBus *bus = gst_element_get_bus (pipeline);
+  GString *bytes = g_string_new (NULL);
+  g_autofree gchar *none = check_path_of ("none.txt");
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_collect (pipeline, "out", bytes);
+  fail_unless_equals_int (bytes->len, 80 * 90 * 4);
+  g_string_free (bytes, TRUE);
+  g_object_set (element, "width", 70, "shift-r", 1.5, NULL);
+  fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
+  g_object_set (element, "width", 60, "taps", 5, NULL);
+  fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  g_object_set (element, "taps", 8, "fit-location", none, NULL);
+  fail_unless_equals_int (size_again (pipeline), 70 * 90 * 4);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "none.txt");
+  g_object_set (element, "fit-location", NULL, NULL);
+  fail_unless_equals_int (size_again (pipeline), 60 * 90 * 4);
+  fail_unless_equals_int (
+      check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  gst_object_unref (bus);
+  gst_object_unref (element);
+  check_stop (pipeline);
+}
+GST_END_TEST
+
 /* Caps that are refused come again with each buffer and each negotiation. */
 GST_START_TEST (test_what_is_wrong_is_said_once)
 {
@@ -327,7 +378,7 @@ GST_END_TEST
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
-  const gint settings = GST_RESOURCE_ERROR_SETTINGS;
+  const gint read = GST_RESOURCE_ERROR_OPEN_READ;
   GstHarness *h;
 
   check_write_file ("half.txt", "rshift = 2\n", -1);
@@ -335,10 +386,10 @@ GST_START_TEST (test_what_is_wrong_is_said)
   check_launch_fails ("slcsrc location=$/sec.PRM ! slcresample " what \
                       " ! fakesink", \
       resource, code, words)
-  FAILS ("fit-location=$/no.txt", settings, "There is no file");
-  FAILS ("fit-location=$/half.txt", settings, "has no line \"ashift = ...\"");
-  FAILS ("reference-location=$/fit.txt", settings, "has no line \"SLC_file");
-  FAILS ("fit-location=$/a.slc", settings, "is no PRM file");
+  FAILS ("fit-location=$/no.txt", read, "There is no file");
+  FAILS ("fit-location=$/half.txt", read, "has no line \"ashift = ...\"");
+  FAILS ("reference-location=$/fit.txt", read, "has no line \"SLC_file");
+  FAILS ("fit-location=$/a.slc", read, "is no PRM file");
   check_launch_fails (
       "slcsrc location=$/sec.PRM ! slcresample taps=5 ! fakesink",
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
@@ -382,6 +433,7 @@ slcresample_suite (void)
 
   suite_add_tcase (suite, tcase);
   tcase_add_checked_fixture (tcase, setup, check_remove_folder);
+  tcase_add_test (tcase, test_settings_count_for_the_next_image);
   tcase_add_test (tcase, test_nothing_set_is_the_image_but_for_its_edges);
   tcase_add_test (tcase, test_the_fit_is_the_same_as_its_numbers);
   tcase_add_test (tcase, test_lines_do_not_depend_on_buffers_and_threads);

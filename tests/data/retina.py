@@ -8,7 +8,9 @@ all. The cameras differ in gain, in the pedestal, in how wavelength goes with
 the pixels, and in dispersion; they cover the same wavenumbers. As many lines in
 a row as there are cameras look at the same place. With --motion the retina
 moves in depth from B-scan to B-scan, a sine of that many depths at scale 1 and
-seven B-scans. With --split camera c's lines are also in SPLIT-c.npy, as that
+seven B-scans. With --fovea the inner layers have the pit of the fovea in the
+middle. --background writes what each camera sees with the sample arm blocked,
+[cameras, samples]. With --split camera c's lines are also in SPLIT-c.npy, as that
 camera alone would give them. The same options give the same files everywhere.
 """
 import argparse
@@ -34,7 +36,16 @@ def motions(bscans, motion):
     return motion * np.sin(2 * np.pi * np.arange(bscans) / 7)
 
 
-def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed=1, motion=0.0):
+def pedestal(camera, samples):
+    """Returns: the light of the reference arm in counts of a camera of gain 1."""
+    pixel = np.arange(samples)
+    polynomial = calibration(camera, samples)[0]
+    along = (1 / np.polyval(polynomial[::-1], pixel) - 1 / FIRST) / (1 / LAST - 1 / FIRST)
+    envelope = np.exp(-((2 * along - 1) / 0.55) ** 2 / 2)
+    return 600 + 1000 * envelope * (1 + 0.1 * np.sin(0.02 * pixel * (camera + 1)))
+
+
+def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed=1, motion=0.0, fovea=False):
     """Returns: the spectra."""
     random = np.random.RandomState(seed)  # its stream is frozen by NumPy
     pixel = np.arange(samples)
@@ -43,6 +54,12 @@ def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed
     layer = random.randint(len(LAYERS), size=(places, grains))
     depth, thick, strength = (np.array([l[i] for l in LAYERS])[layer] for i in range(3))
     wave = 0.02 * np.sin(2 * np.pi * np.arange(places) / places)[:, None]
+    if fovea:  # inner layers leave the middle to the outer ones
+        across = np.arange(places)[:, None] / places - 0.5
+        inner = np.clip(0.42 - depth, 0, None)
+        depth = depth + 0.65 * inner * np.exp(-(across / 0.16) ** 2)
+        amplitude_of_inner = 1 - 0.5 * (inner > 0) * np.exp(-(across / 0.12) ** 2)
+        strength = strength * amplitude_of_inner
     bins = (depth + wave + thick * random.uniform(-0.5, 0.5, layer.shape)) * samples / 2
     phase = random.uniform(0, 2 * np.pi, layer.shape)
     amplitude = strength * random.rayleigh(1.0, layer.shape) * 12
@@ -54,14 +71,14 @@ def make(cameras=2, samples=832, lines=240, bscans=1, grains=60, noise=0.0, seed
         along = (k - 1 / FIRST) / (1 / LAST - 1 / FIRST)  # 0..1
         u = 2 * along - 1
         envelope = np.exp(-(u / 0.55) ** 2 / 2)
-        pedestal = 600 + 1000 * envelope * (1 + 0.1 * np.sin(0.02 * pixel * (camera + 1)))
+        light = pedestal(camera, samples)
         rows = np.arange(camera, bscans * lines, cameras)
         for row in rows:
             p = row // cameras
             turn = (2 * np.pi * (bins[p] + moved[row // lines])[:, None] * along + phase[p][:, None]
                     + quadratic * u ** 2 + cubic * u ** 3)
             fringes = envelope * (amplitude[p][:, None] * np.cos(turn)).sum(axis=0)
-            out[row] = gain * (pedestal + fringes)
+            out[row] = gain * (light + fringes)
     out += random.normal(0, noise, out.shape) if noise else 0
     return np.clip(np.rint(out), 0, 4095).astype("<u2").reshape(bscans, lines, samples)
 
@@ -83,13 +100,18 @@ def main():
     parser.add_argument("common", nargs="?")
     for name, kind, value in [("cameras", int, 2), ("samples", int, 832), ("lines", int, 240),
                               ("bscans", int, 1), ("grains", int, 60), ("noise", float, 2.0),
-                              ("seed", int, 1), ("motion", float, 0.0), ("split", str, None)]:
+                              ("seed", int, 1), ("motion", float, 0.0), ("split", str, None),
+                              ("background", str, None)]:
         parser.add_argument("--" + name, type=kind, default=value)
+    parser.add_argument("--fovea", action="store_true")
     options = vars(parser.parse_args())
-    array, own, common, split = (options.pop(name)
-                                 for name in ("array", "own", "common", "split"))
+    array, own, common, split, background = (
+        options.pop(name) for name in ("array", "own", "common", "split", "background"))
     spectra = make(**options)
     np.save(array, spectra)
+    if background:
+        np.save(background, [calibration(c, options["samples"])[3] * pedestal(c, options["samples"])
+                             for c in range(options["cameras"])])
     for camera in range(options["cameras"] if split else 0):
         np.save(f"{split}-{camera}.npy", spectra[:, camera::options["cameras"]])
     for name, same in (own, False), (common, True):

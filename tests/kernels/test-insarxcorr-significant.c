@@ -125,6 +125,47 @@ test_low_coherence_is_accepted (void)
   }
 }
 
+/* A white spectrum has no middle: turned by the angle of chance that it has, a
+ * part of it would move the wrong way. */
+static void
+test_white_images_correlate_between_samples (void)
+{
+  ImkInsarxcorrConfig c = significant_config (32, 8, 24, 8);
+  uint32_t width = c.width[0], height = c.height[0];
+  float *ref = make_noise (width, height, false, 50);
+  float *sec = calloc ((size_t) width * height * 2, sizeof (*sec));
+  double *found;
+  ImkError error;
+
+  test_ok (imk_insarxcorr_config_complete (&c, &error), &error);
+  for (uint32_t y = 0; y < height; y++)
+    for (uint32_t x = 40; x < width - 40; x++)
+      for (int k = -40; k < 40; k++) {
+        double at = 3.14159265358979323846 * (k + 0.5);
+        size_t to = ((size_t) y * width + x) * 2;
+
+        for (int part = 0; part < 2; part++)
+          sec[to + (size_t) part] +=
+              (float) (sin (at) / at) * ref[to + (size_t) (2 * k + part)];
+      }
+  found = insar_run (&c, ref, sec);
+  for (uint32_t i = 0; i < c.nx * c.ny; i++) {
+    const double *row = found + (size_t) i * N_FIELDS;
+
+    /* whole patches lie in what was shifted: by half a column to the right */
+    if (row[IMK_INSARXCORR_X] < 80 || row[IMK_INSARXCORR_X] > width - 80)
+      continue;
+    test_check (row[IMK_INSARXCORR_CORRELATION] > 80 &&
+                    fabs (row[IMK_INSARXCORR_DX] - 0.5) < 0.1 &&
+                    fabs (row[IMK_INSARXCORR_DY]) < 0.1,
+        "patch %u: (%.3f, %.3f), correlation %.1f", i, row[IMK_INSARXCORR_DX],
+        row[IMK_INSARXCORR_DY], row[IMK_INSARXCORR_CORRELATION]);
+  }
+  free (found);
+  free (ref);
+  free (sec);
+}
+
 /* GMTSAR's correlation has a threshold as well when it is asked for; numbers
  * are those that were given. */
 static void
@@ -167,6 +208,8 @@ main (void)
       {"noise is not accepted", test_noise_is_not_accepted, .cpu_only = true},
       {"low coherence is accepted", test_low_coherence_is_accepted,
           .cpu_only = true},
+      {"white images correlate between samples",
+          test_white_images_correlate_between_samples, .cpu_only = true},
       {"the threshold follows from the template",
           test_threshold_follows_from_the_template},
       {NULL},

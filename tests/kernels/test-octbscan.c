@@ -941,6 +941,82 @@ test_auto_range_cuda (void)
   test_auto_range (cuda_ways);
 }
 
+/* A live dispersion is that of the cameras, from the next B-scan on. */
+static void
+check_live (const Way *w, uint32_t crop_top)
+{
+  static const double start[] = {0, 0, 3, 1}, next[] = {-9, 2, 4.5, -0.25};
+  double own[2][4] = {{0.5, 1, 77, 78}, {0, 0, 79, 80}};
+  ImkOctbscanCamera cameras[2] = {{.dispersion = own[0], .n_dispersion = 4},
+      {.gain = 2, .dispersion = own[1], .n_dispersion = 4}};
+  ImkOctbscanConfig c = base_config (120, 9);
+  ImkOctbscan *kernel = NULL;
+  TestImage in;
+  Result live, fixed;
+  ImkError error;
+
+  c.n_cameras = 2;
+  c.cameras = cameras;
+  c.upsample = 256;
+  c.crop_top = crop_top;
+  c.live_dispersion = start;
+  c.strategy = w->strategy;
+  in = spectra (&c, 1000, 300);
+  live = result_new (&c, IMK_TYPE_F32, 12);
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  for (int round = 0; round < 3; round++) {
+    const double *now = round == 1 ? next : start;
+    ImkOctbscanConfig f = c;
+    double rms = 0, worst = 0;
+
+    c.live_dispersion = now;
+    f.live_dispersion = NULL;
+    for (int k = 0; k < 4; k++)
+      own[k / 2][2 + k % 2] = now[k];
+    test_ok (imk_octbscan_update (kernel, &c, &error), &error);
+    run_kernel (w, kernel, &c, &in, 1, &live);
+    fixed = run (w, &f, &in, 1, IMK_TYPE_F32);
+    for (uint32_t i = 0; i < fixed.complex.image.width * 9; i++) {
+      const float *a = at (&live.complex, i % fixed.complex.image.width,
+          i / fixed.complex.image.width);
+      const float *b = at (&fixed.complex, i % fixed.complex.image.width,
+          i / fixed.complex.image.width);
+
+      rms += (double) b[0] * b[0] + (double) b[1] * b[1];
+      worst = fmax (worst, hypot (a[0] - b[0], a[1] - b[1]));
+    }
+    rms = sqrt (rms / (9 * fixed.complex.image.width));
+    test_check (worst < 3e-6 * rms, "%s, round %d: %.2e of %.2e", w->name,
+        round, worst, rms);
+    result_free (&fixed);
+  }
+  imk_octbscan_free (kernel);
+  result_free (&live);
+  test_image_free (&in);
+}
+
+static void
+test_live_dispersion (const Way *ways)
+{
+  for (const Way *w = ways; w->name; w++)
+    for (uint32_t crop = 0; crop <= 40; crop += 40)
+      if (w->strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+        check_live (w, crop);
+}
+
+static void
+test_live_dispersion_cpu (void)
+{
+  test_live_dispersion (cpu_ways);
+}
+
+static void
+test_live_dispersion_cuda (void)
+{
+  test_need_cuda ();
+  test_live_dispersion (cuda_ways);
+}
+
 /* ------------------------------------------------------------------------
  * Bytes. */
 
@@ -1479,6 +1555,10 @@ static const Test tests[] = {
     {"a fringe has its amplitude", test_fringe_has_its_amplitude},
     {"dark frames are black", test_dark_frames_are_black},
     {"levels follow the range", test_ranges_cpu},
+    {"a live dispersion is that of the cameras", test_live_dispersion_cpu,
+        .cpu_only = true},
+    {"a live dispersion is that of the cameras on CUDA",
+        test_live_dispersion_cuda},
     {"the range auto is a mean of percentiles", test_auto_range_cpu,
         .cpu_only = true},
     {"levels follow the range on CUDA", test_ranges_cuda},

@@ -137,6 +137,23 @@ process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream,
   return status;
 }
 
+/* The chain is for a card; the CPU has its own. */
+static ImkStatus
+tune (void *state, const struct ImkOctbscanChain *chain, const double *live,
+    ImkError *error)
+{
+  MockObject *o = state;
+  ImkStatus status = mock_object_begin (o, "tune", error);
+
+  if (status != IMK_OK)
+    return status;
+  mock_object_wait (o);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.tune (o->state, chain, live, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
+}
+
 static ImkStatus
 get_pattern (void *state, float *pattern, ImkError *error)
 {
@@ -158,6 +175,7 @@ const ImkOctbscanBackend mock_octbscan = {
     .create = create,
     .update = update,
     .process = process,
+    .tune = tune,
     .get_pattern = get_pattern,
     .destroy = mock_object_destroy,
 };
