@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingprm.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -346,6 +347,19 @@ gst_imaging_prm_find_slc (const GstImagingPrm *prm)
   if (!found)
     found = find_file (prm, prm->slc_file);
   return found ? found : g_strdup (prm->slc_file);
+}
+
+gchar *
+gst_imaging_prm_find_other (const GstImagingPrm *prm, const gchar *found)
+{
+  g_autofree gchar *folder = g_path_get_dirname (prm->name);
+  g_autofree gchar *beside = g_build_filename (folder, found, NULL);
+  GStatBuf a, b;
+
+  if (g_path_is_absolute (found) || g_stat (found, &a) < 0 ||
+      g_stat (beside, &b) < 0 || (a.st_dev == b.st_dev && a.st_ino == b.st_ino))
+    return NULL;
+  return gst_imaging_file_name (beside);
 }
 
 void

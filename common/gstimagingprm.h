@@ -127,6 +127,17 @@ gboolean gst_imaging_prm_load_alignment (
     const gchar *location, GstImagingPrmAlignment *alignment, GError **error);
 
 /**
+ * gst_imaging_prm_find_other: (skip)
+ * @found: what gst_imaging_prm_find_slc() returned
+ *
+ * Returns: (transfer full) (nullable): for a message: another file of this name
+ *   beside the PRM file, where @found is of the working folder
+ */
+GST_IMAGING_API
+gchar *gst_imaging_prm_find_other (
+    const GstImagingPrm *prm, const gchar *found);
+
+/**
  * gst_imaging_prm_free: (skip)
  * @prm: (transfer full) (nullable): a PRM
  */

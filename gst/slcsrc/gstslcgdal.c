@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <gdal.h>
 
@@ -34,6 +35,7 @@ typedef struct {
   __typeof__ (CPLPopErrorHandler) *pop_error_handler;
   __typeof__ (CPLErrorReset) *error_reset;
   __typeof__ (CPLGetLastErrorMsg) *error_message;
+  __typeof__ (CPLSetThreadLocalConfigOption) *set_option;
 } Gdal;
 
 static gpointer
@@ -60,6 +62,7 @@ load_library (gpointer data)
       {&gdal.pop_error_handler, "CPLPopErrorHandler"},
       {&gdal.error_reset, "CPLErrorReset"},
       {&gdal.error_message, "CPLGetLastErrorMsg"},
+      {&gdal.set_option, "CPLSetThreadLocalConfigOption"},
   };
   gchar *name = g_strdup_printf ("libgdal.so.%d", SONAME_NUMBER);
   void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
@@ -98,12 +101,31 @@ gst_slc_image_close_gdal (gpointer dataset)
     get_library (NULL)->close (dataset);
 }
 
+/* GDAL has no switch for URLs. What reads files over the network takes one name
+ * only, which nothing has; and drivers that fetch on their own get a proxy that
+ * nobody is. In this thread alone: others may use GDAL, too. */
+static void
+set_urls (const Gdal *gdal, gboolean allow)
+{
+  gdal->set_option ("CPL_VSIL_CURL_ALLOWED_FILENAME", allow ? NULL : "none");
+  gdal->set_option ("GDAL_HTTP_PROXY", allow ? NULL : "127.0.0.1:9");
+  gdal->set_option ("GDAL_HTTPS_PROXY", allow ? NULL : "127.0.0.1:9");
+}
+
 /* What GDAL prints it says to us, for the message. */
 static void
-begin_quiet (const Gdal *gdal)
+begin (const Gdal *gdal, gboolean allow_urls)
 {
+  set_urls (gdal, allow_urls);
   gdal->push_error_handler (gdal->quiet);
   gdal->error_reset ();
+}
+
+static void
+end (const Gdal *gdal)
+{
+  gdal->pop_error_handler ();
+  set_urls (gdal, TRUE);
 }
 
 static gboolean
@@ -118,7 +140,7 @@ read_gdal (
   const Gdal *gdal = get_library (NULL);
   gboolean ok;
 
-  begin_quiet (gdal);
+  begin (gdal, self->allow_urls);
   ok = gdal->raster_io (self->band, GF_Read, 0, (int) first, (int) self->width,
            (int) n, data, (int) self->width, (int) n, types[self->format], 0,
            0) == CE_None;
@@ -130,22 +152,23 @@ read_gdal (
         " of \"%s\" cannot be read: %s.",
         first, first + n - 1, self->path, why);
   }
-  gdal->pop_error_handler ();
+  end (gdal);
   return ok;
 }
 
 /* Returns: NULL with @error set: what GDAL says, and what would do */
 static gpointer
-open_dataset (const Gdal *gdal, const gchar *location, GError **error)
+open_dataset (const Gdal *gdal, const gchar *location, gboolean allow_urls,
+    GError **error)
 {
   g_autofree gchar *name = gst_imaging_file_name (location), *why = NULL;
   gpointer dataset;
 
-  begin_quiet (gdal);
+  begin (gdal, allow_urls);
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
   why = gst_imaging_file_escape (gdal->error_message ());
-  gdal->pop_error_handler ();
+  end (gdal);
   if (!dataset && g_file_test (location, G_FILE_TEST_IS_DIR))
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is a folder; of a Sentinel-1 product name a .tiff in its "
@@ -205,11 +228,12 @@ describe_band (GstSlcImage *self, const Gdal *gdal, guint band, GError **error)
 }
 
 GstSlcImage *
-gst_slc_image_open_gdal (
-    const gchar *location, GstSlcFormat format, guint band, GError **error)
+gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
+    gboolean allow_urls, GError **error)
 {
   const Gdal *gdal = get_library (error);
-  gpointer dataset = gdal ? open_dataset (gdal, location, error) : NULL;
+  gpointer dataset =
+      gdal ? open_dataset (gdal, location, allow_urls, error) : NULL;
   GstSlcImage *self;
 
   if (!dataset)
@@ -219,6 +243,7 @@ gst_slc_image_open_gdal (
   self->format = format;
   self->read = read_gdal;
   self->fd = -1;
+  self->allow_urls = allow_urls;
   self->dataset = dataset;
   if (describe_band (self, gdal, band, error))
     return self;
@@ -234,8 +259,8 @@ gst_slc_image_close_gdal (gpointer dataset)
 }
 
 GstSlcImage *
-gst_slc_image_open_gdal (
-    const gchar *location, GstSlcFormat format, guint band, GError **error)
+gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
+    gboolean allow_urls, GError **error)
 {
   g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
       "\"%s\" is no .PRM file, so it is read as raw samples, and these need "

@@ -39,6 +39,7 @@ gst_slc_image_free (GstSlcImage *self)
     close (self->fd);
   gst_slc_image_close_gdal (self->dataset);
   g_free (self->path);
+  g_free (self->other);
   g_free (self->contradiction);
   g_free (self);
 }
@@ -221,5 +222,6 @@ gst_slc_image_open_prm (
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;
   self->contradiction = g_steal_pointer (&prm->contradiction);
+  self->other = gst_imaging_prm_find_other (prm, path);
   return open_samples (self, path, error);
 }

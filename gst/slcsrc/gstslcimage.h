@@ -26,6 +26,7 @@ struct _GstSlcImage {
   gchar *path; /* of the samples, as messages call it */
   GstSlcFormat format;
   guint width, height;
+  gchar *other; /* a file of the same name beside the PRM file, or NULL */
   guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
   gint rshift, ashift;
@@ -37,7 +38,8 @@ struct _GstSlcImage {
       GstSlcImage *self, guint64 first, guint n, gpointer data, GError **error);
   gint fd;          /* of raw samples, else -1 */
   gpointer dataset; /* of GDAL, else NULL */
-  gpointer band;    /* the same */
+  gboolean allow_urls;
+  gpointer band; /* the same */
 };
 
 /* Returns: "ci16", ... */
@@ -51,6 +53,7 @@ gsize gst_slc_format_size (GstSlcFormat format);
  * @format: of the samples; AUTO for what GMTSAR has (ci16), or what is nearest
  *   to what the image has
  * @band: 1 for the first
+ * @allow_urls: whether GDAL may open what files name in the network
  * @error: GST_RESOURCE_ERROR or GST_STREAM_ERROR, with a sentence for the user
  *
  * Returns: (transfer full): the image, at its first line; NULL with @error set
@@ -59,8 +62,8 @@ GstSlcImage *gst_slc_image_open_prm (
     const gchar *location, GstSlcFormat format, GError **error);
 GstSlcImage *gst_slc_image_open_raw (
     const gchar *path, GstSlcFormat format, guint width, GError **error);
-GstSlcImage *gst_slc_image_open_gdal (
-    const gchar *location, GstSlcFormat format, guint band, GError **error);
+GstSlcImage *gst_slc_image_open_gdal (const gchar *location,
+    GstSlcFormat format, guint band, gboolean allow_urls, GError **error);
 
 /* For gst_slc_image_open_gdal () alone. */
 void gst_slc_image_close_gdal (gpointer dataset);

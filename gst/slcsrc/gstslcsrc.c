@@ -42,6 +42,7 @@ typedef struct {
   GstImagingFileSrcSettings file;
   GstSlcFormat format;
   guint width, band, lines_per_buffer;
+  gboolean allow_urls;
 } Settings;
 
 struct _GstSlcSrc {
@@ -85,6 +86,9 @@ static const GstImagingSetting settings[] = {
         lines_per_buffer, 0, GST_SLC_MAX_HEIGHT, "lines",
         "Whole lines that a buffer holds, the last one fewer; 0 for as many as "
         "make 1 MiB"),
+    GST_IMAGING_BOOLEAN ("allow-urls", NEXT_START, 0, Settings, allow_urls,
+        "Whether GDAL may open what an image, as a .vrt, names in the network; "
+        "needed also for a location that is a URL"),
 };
 
 static void
@@ -165,7 +169,8 @@ open_image (GstSlcSrc *self, const gchar *location, GError **error)
         "\"%s\" is no regular file.", location);
     return NULL;
   }
-  return gst_slc_image_open_gdal (location, format, s->band, error);
+  return gst_slc_image_open_gdal (
+      location, format, s->band, s->allow_urls, error);
 }
 
 static void
@@ -193,6 +198,21 @@ warn_of_rest (GstSlcSrc *self)
         (NULL));
 }
 
+/* GMTSAR's order; who reads a product of somebody else may not know of it. */
+static void
+warn_of_other (GstSlcSrc *self)
+{
+  const GstSlcImage *image = self->image;
+
+  if (image->other)
+    GST_ELEMENT_WARNING (self, RESOURCE, OPEN_READ,
+        ("\"%s\" of the working folder is read, and not \"%s\", which is beside "
+         "the PRM file. Remove one of them, or work in the folder of the PRM "
+         "file.",
+            image->path, image->other),
+        (NULL));
+}
+
 /* What can be read, and is probably not meant. */
 static void
 warn_of_doubts (GstSlcSrc *self)
@@ -200,6 +220,7 @@ warn_of_doubts (GstSlcSrc *self)
   const GstSlcImage *image = self->image;
 
   warn_of_rest (self);
+  warn_of_other (self);
   if (image->contradiction)
     GST_ELEMENT_WARNING (
         self, STREAM, FORMAT, ("%s", image->contradiction), (NULL));

@@ -30,7 +30,7 @@ static LoadedModule modules[] = {
 static ImkStatus
 module_path (const char *name, char path[PATH_MAX], ImkError *error)
 {
-  const char *folder = getenv ("IMK_MODULE_PATH");
+  const char *folder = secure_getenv ("IMK_MODULE_PATH");
   int length = 0;
   Dl_info self;
 

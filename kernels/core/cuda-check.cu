@@ -69,7 +69,7 @@ ImkStatus
 imk_cuda_launched (
     ImkStatus status, cudaStream_t stream, const char *call, ImkError *error)
 {
-  static const char *sync = getenv ("IMK_CUDA_SYNC");
+  static const char *sync = secure_getenv ("IMK_CUDA_SYNC");
 
   if (status == IMK_OK && sync && strcmp (sync, "1") == 0)
     status = imk_cuda_check (error, cudaStreamSynchronize (stream), call);

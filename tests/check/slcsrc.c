@@ -3,7 +3,9 @@
  * lines, seeks and errors of raw files are in insarxcorr.c. */
 #include "check-common.h"
 
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -448,6 +450,124 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
 }
 GST_END_TEST
 
+/* --- strangers' files --------------------------------------------------------
+ */
+
+/* As in the folder of somebody else's product. */
+GST_START_TEST (test_two_files_of_one_name_are_warned_of)
+{
+  static const gchar prm[] =
+      "SLC_file = two.SLC\nnum_rng_bins = 4\nnum_valid_az = 4\n";
+  g_autofree gchar *folder = check_path_of ("product");
+  g_autofree gchar *beside = check_path_of ("product/two.SLC");
+  g_autofree gchar *path = check_path_of ("product/two.PRM");
+  g_autofree gchar *before = g_get_current_dir ();
+  gchar samples[64] = {0};
+  GstElement *pipeline;
+  GstBus *bus;
+
+  fail_unless_equals_int (g_mkdir (folder, 0700), 0);
+  check_write_file ("two.SLC", samples, sizeof (samples));
+  fail_unless (g_file_set_contents (beside, samples, sizeof (samples), NULL));
+  fail_unless (g_file_set_contents (path, prm, -1, NULL));
+  fail_unless_equals_int (g_chdir (check_folder ()), 0);
+  pipeline = check_launch ("slcsrc location=$/product/two.PRM ! fakesink");
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  check_message_says (
+      check_message (bus, GST_MESSAGE_WARNING | GST_MESSAGE_EOS),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
+      "two.SLC\" of the working folder is read, and not");
+  check_stop (pipeline);
+  /* one of them alone, or both the same, is no question */
+  fail_unless_equals_int (g_unlink (beside), 0);
+  fail_unless_equals_int (symlink ("../two.SLC", beside), 0);
+  pipeline = check_launch ("slcsrc location=$/product/two.PRM ! fakesink");
+  gst_object_unref (bus);
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  gst_object_unref (bus);
+  check_stop (pipeline);
+  fail_unless_equals_int (g_chdir (before), 0);
+  g_unlink (beside);
+  g_unlink (path);
+}
+GST_END_TEST
+
+#if defined HAVE_GDAL
+typedef struct {
+  gint fd, n; /* n: atomic */
+} Server;
+
+static gpointer
+serve (gpointer data)
+{
+  Server *self = data;
+  gint fd;
+
+  while ((fd = accept (self->fd, NULL, NULL)) >= 0) {
+    g_atomic_int_inc (&self->n);
+    close (fd);
+  }
+  return NULL;
+}
+
+/* Returns: how often somebody came to the server that @format names in a .vrt,
+ * %u being its port */
+static gint
+count_visits (const gchar *format, const gchar *properties)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  socklen_t size = sizeof (address);
+  Server server = {socket (AF_INET, SOCK_STREAM, 0), 0};
+  g_autofree gchar *vrt = NULL, *launch = NULL;
+  GstElement *pipeline;
+  GThread *thread;
+  GstBus *bus;
+
+  address.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
+  fail_unless (
+      bind (server.fd, (struct sockaddr *) &address, size) == 0 &&
+      listen (server.fd, 9) == 0 &&
+      getsockname (server.fd, (struct sockaddr *) &address, &size) == 0);
+  thread = g_thread_new ("server", serve, &server);
+  vrt = g_strdup_printf (format, ntohs (address.sin_port));
+  check_write_file ("url.vrt", vrt, -1);
+  launch =
+      g_strdup_printf ("slcsrc location=$/url.vrt %s ! fakesink", properties);
+  pipeline = check_launch (launch);
+  bus = gst_element_get_bus (pipeline);
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  gst_message_unref (check_message (bus, GST_MESSAGE_ERROR | GST_MESSAGE_EOS));
+  gst_object_unref (bus);
+  check_stop (pipeline);
+  shutdown (server.fd, SHUT_RDWR);
+  g_thread_join (thread);
+  close (server.fd);
+  return g_atomic_int_get (&server.n);
+}
+
+#define VRT(name) \
+  "<VRTDataset rasterXSize=\"4\" rasterYSize=\"4\">" \
+  "<VRTRasterBand dataType=\"CInt16\" band=\"1\"><SimpleSource>" \
+  "<SourceFilename relativeToVRT=\"0\">" name "</SourceFilename>" \
+  "<SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>"
+
+GST_START_TEST (test_urls_in_files_are_opened_where_they_are_allowed)
+{
+  static const gchar *const files[] = {
+      VRT ("/vsicurl/http://127.0.0.1:%u/a.tif"),
+      VRT ("/vsicurl_streaming/http://127.0.0.1:%u/b.tif"),
+      VRT ("http://127.0.0.1:%u/c.tif")};
+
+  fail_unless_equals_int (count_visits (files[__i__], ""), 0);
+  fail_unless (count_visits (files[__i__], "allow-urls=true") > 0);
+}
+GST_END_TEST
+#endif
+
 static Suite *
 slcsrc_suite (void)
 {
@@ -460,11 +580,14 @@ slcsrc_suite (void)
   tcase_add_test (tcase, test_gdal_reads_tiff_envi_and_isce);
   tcase_add_test (tcase, test_gdal_reads_a_measurement_of_sentinel_1);
   tcase_add_test (tcase, test_gdal_says_what_is_wrong);
+  tcase_add_loop_test (
+      tcase, test_urls_in_files_are_opened_where_they_are_allowed, 0, 3);
 #else
   tcase_add_test (tcase, test_without_gdal_that_is_said);
 #endif
   tcase_add_test (tcase, test_a_pipe_is_no_image);
   tcase_add_test (tcase, test_an_image_is_no_prm);
+  tcase_add_test (tcase, test_two_files_of_one_name_are_warned_of);
   tcase_add_test (
       tcase, test_lines_are_read_into_a_few_buffers_of_the_memory_offered);
   tcase_add_test (tcase, test_progress_is_told_ten_times);
