@@ -127,31 +127,11 @@ contains (const GArray *ids, gint id)
   return FALSE;
 }
 
-static ImkStatus
-parse_id (const gchar *word, gint n_devices, gint *id, ImkError *error)
-{
-  gchar *end;
-  gint64 value = g_ascii_strtoll (word, &end, 10);
-
-  if (end == word || *end)
-    return imk_error_set (error, IMK_ERROR_CONFIG,
-        "cuda-devices has \"%s\"; write numbers of devices, as 0;1, or all.",
-        word);
-  if (value < 0 || value >= n_devices)
-    return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "cuda-devices has %s, but this machine has %d CUDA device%s; they are "
-        "counted from 0.",
-        word, n_devices, n_devices == 1 ? "" : "s");
-  *id = (gint) value;
-  return IMK_OK;
-}
-
 GArray *
-gst_imaging_context_parse_ids (const gchar *list, ImkError *error)
+gst_imaging_context_list_ids (
+    const gdouble *wanted, guint n_wanted, ImkError *error)
 {
   GArray *ids = g_array_new (FALSE, FALSE, sizeof (gint));
-  gchar **words = g_strsplit_set (list, ";,", -1);
-  gboolean all = g_ascii_strcasecmp (list, "all") == 0;
   const ImkDevice *device;
   gint n_devices = 0;
   ImkStatus status = imk_backend_load ("cuda", error);
@@ -160,16 +140,22 @@ gst_imaging_context_parse_ids (const gchar *list, ImkError *error)
     status = imk_device_get (&device, error);
   if (status == IMK_OK)
     status = device->count (&n_devices, error);
-  for (gint id = 0; all && id < n_devices; id++)
-    g_array_append_val (ids, id);
-  for (guint i = 0; !all && words[i] && status == IMK_OK; i++) {
-    gint id = 0;
+  for (guint i = 0; i < n_wanted && status == IMK_OK; i++) {
+    gint first = (gint) wanted[i], last = first;
 
-    status = parse_id (g_strstrip (words[i]), n_devices, &id, error);
-    if (status == IMK_OK && !contains (ids, id))
-      g_array_append_val (ids, id);
+    if (first >= n_devices)
+      status = imk_error_set (error, IMK_ERROR_UNAVAILABLE,
+          "cuda-devices has %d, but this machine has %d CUDA device%s; they are "
+          "counted from 0.",
+          first, n_devices, n_devices == 1 ? "" : "s");
+    if (first == GST_IMAGING_ALL_DEVICES) {
+      first = 0;
+      last = n_devices - 1;
+    }
+    for (gint id = first; id <= last && status == IMK_OK; id++)
+      if (!contains (ids, id))
+        g_array_append_val (ids, id);
   }
-  g_strfreev (words);
   if (status != IMK_OK)
     g_clear_pointer (&ids, g_array_unref);
   return ids;

@@ -37,15 +37,19 @@ GST_IMAGING_API
 GstImagingContext *gst_imaging_context_get_for_handle (
     gint device_id, gpointer handle, GObject *owner, ImkError *error);
 
+/* In a property cuda-devices: all that the machine has. */
+#define GST_IMAGING_ALL_DEVICES (-1)
+
 /**
- * gst_imaging_context_parse_ids: (skip)
- * @list: a property cuda-devices: numbers as "0;2" or "0,2", or "all"
+ * gst_imaging_context_list_ids: (skip)
+ * @wanted: numbers of a property cuda-devices, from GST_IMAGING_ALL_DEVICES on
  *
  * Returns: (transfer full) (nullable) (element-type gint): the numbers, which
  *   this machine has, each once; %NULL with @error set
  */
 GST_IMAGING_API
-GArray *gst_imaging_context_parse_ids (const gchar *list, ImkError *error);
+GArray *gst_imaging_context_list_ids (
+    const gdouble *wanted, guint n_wanted, ImkError *error);
 
 /**
  * gst_imaging_context_push: (skip)

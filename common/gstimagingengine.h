@@ -24,6 +24,7 @@ typedef struct _GstImagingEngine GstImagingEngine;
 
 /* In gstimagingsettings.h. */
 typedef struct _GstImagingSettings GstImagingSettings;
+typedef struct _GstImagingArray GstImagingArray;
 
 /**
  * GstImagingEngineFuncs: (skip)
@@ -132,7 +133,7 @@ guint gst_imaging_engine_n_threads (GstImagingEngine *self);
 /**
  * gst_imaging_engine_choose_devices: (skip)
  * @list: (nullable): a property cuda-devices, for an element that works on
- *   several; empty for none
+ *   several; %NULL for none
  * @others: (out) (optional) (transfer full) (element-type gint): those behind
  *   the first; none where @list does not count
  *
@@ -144,7 +145,7 @@ guint gst_imaging_engine_n_threads (GstImagingEngine *self);
  */
 GST_IMAGING_API
 gboolean gst_imaging_engine_choose_devices (
-    GstImagingEngine *self, const gchar *list, GArray **others);
+    GstImagingEngine *self, const GstImagingArray *list, GArray **others);
 
 /**
  * gst_imaging_engine_start: (skip)

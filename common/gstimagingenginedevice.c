@@ -197,14 +197,14 @@ may_use_devices (GstImagingEngine *self)
 
 gboolean
 gst_imaging_engine_choose_devices (
-    GstImagingEngine *self, const gchar *list, GArray **others)
+    GstImagingEngine *self, const GstImagingArray *list, GArray **others)
 {
   gint first = -1;
   GArray *ids;
   ImkError error;
 
-  if (list && *list && may_use_devices (self))
-    ids = gst_imaging_context_parse_ids (list, &error);
+  if (list && may_use_devices (self))
+    ids = gst_imaging_context_list_ids (list->values, list->n, &error);
   else
     ids = g_array_new (FALSE, FALSE, sizeof (gint));
   if (!ids) {

@@ -90,11 +90,11 @@ typedef struct {
 typedef gpointer (*GstImagingFileLoad) (const gchar *location, ImkError *error);
 
 /* An array of numbers, which never changes. */
-typedef struct {
+struct _GstImagingArray {
   gint ref_count;
   guint n;
   gdouble values[];
-} GstImagingArray;
+};
 
 /**
  * GstImagingSetting: (skip)

@@ -128,10 +128,10 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         "Bytes that lines and the work on them may take at most, on the "
         "device for CUDA; 0 for as many as are of use. Results do not depend "
         "on it"),
-    GST_IMAGING_STRING ("cuda-devices", NEXT_START, KERNEL, Settings,
-        cuda_devices,
-        "GPUs that share the patches of each row: \"0;1\", or \"all\"; the "
-        "first takes the place of cuda-device-id. Results do not depend on "
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, KERNEL, Settings,
+        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+        "GPUs that share the patches of each row: \"<0, 1>\", or \"<-1>\" for "
+        "all; the first takes the place of cuda-device-id. Results do not depend on "
         "it"),
     GST_IMAGING_INT ("fit-range", NEXT_SET, KERNEL, Settings, fit_range, 0,
         IMK_INSARXCORR_FIT_MAX_TERMS, "terms",

@@ -13,7 +13,7 @@ typedef struct {
   gboolean use_shift;
   gint fit_range, fit_azimuth;
   GstImagingFile *mask, *gross_offsets;
-  GRefString *cuda_devices;
+  GstImagingArray *cuda_devices;
 } GstInsarSettings;
 
 /* All properties are of one group, which makes another kernel. */

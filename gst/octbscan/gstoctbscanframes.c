@@ -567,11 +567,11 @@ add_device (GstOctBscan *self, GPtrArray *devices, GstImagingContext *context,
 
 /* The devices of cuda-devices behind the first, which is the engine's. */
 static ImkStatus
-add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
+add_others (GstOctBscan *self, const GstImagingArray *list, GPtrArray *devices,
     guint n_batches, ImkError *error)
 {
   ImkStatus status = IMK_OK;
-  GArray *ids = gst_imaging_context_parse_ids (list, error);
+  GArray *ids = gst_imaging_context_list_ids (list->values, list->n, error);
 
   if (!ids)
     return IMK_ERROR_CONFIG;
@@ -594,7 +594,7 @@ add_others (GstOctBscan *self, const gchar *list, GPtrArray *devices,
 ImkStatus
 gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
 {
-  const gchar *list = self->now->cuda_devices;
+  const GstImagingArray *list = self->now->cuda_devices;
   guint n_batches = self->now->max_in_flight;
   GPtrArray *devices;
   ImkStatus status;

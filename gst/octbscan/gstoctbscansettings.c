@@ -337,9 +337,10 @@ static const GstImagingSetting settings[] = {
         16, NULL,
         "Batches of B-scans that are on a GPU at a time, one being uploaded, "
         "one computed, one downloaded; with 1 each waits for the one before"),
-    GST_IMAGING_STRING ("cuda-devices", NEXT_START, 0, Settings, cuda_devices,
-        "GPUs that share the B-scans, each as many as it is fast: \"0;1\", or "
-        "\"all\"; without it cuda-device-id alone. When what is asked for needs "
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, 0, Settings,
+        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+        "GPUs that share the B-scans, each as many as it is fast: \"<0, 1>\", "
+        "or \"<-1>\" for all; without it cuda-device-id alone. When what is asked for needs "
         "the B-scans before (a running background, tracking, means of B-scans) "
         "the first alone works"),
     GST_IMAGING_UINT ("ascans-per-bscan", LIVE, PLAN, Settings,

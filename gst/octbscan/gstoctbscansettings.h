@@ -23,7 +23,8 @@ typedef struct {
   GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
   GstImagingFile *background, *window, *pattern,
       *scan_curve; /* GstImagingNpy */
-  GRefString *camera_order, *dispersion, *cuda_devices;
+  GRefString *camera_order, *dispersion;
+  GstImagingArray *cuda_devices;
   GstImagingArray *dispersion_2, *dispersion_3;
   guint first_camera, ascans_per_bscan, skip_first_line, average_bscans,
       bscans_per_volume;

@@ -247,9 +247,10 @@ static const GstImagingSetting settings[] = {
     LIVE (ENUM, "normal-encoding", normal_encoding, "GstPhotoStereoEncoding",
         encoding_values,
         "How normals n are written; all 0 where there is none"),
-    GST_IMAGING_STRING ("cuda-devices", NEXT_START, 0, Settings, cuda_devices,
-        "GPUs that share the rows of a set, each over its own bus: \"0;1\", or "
-        "\"all\", 16 at most; without it cuda-device-id alone, the place of "
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, 0, Settings,
+        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+        "GPUs that share the rows of a set, each over its own bus: \"<0, 1>\", "
+        "or \"<-1>\" for all, 16 at most; without it cuda-device-id alone, the place of "
         "which the first takes. Results do not depend on it"),
 };
 

@@ -39,7 +39,7 @@ typedef struct {
   GstImagingFile *lights;              /* ImkPhotostereoLights */
   GstImagingFile *intensities;         /* GBytes: a text */
   GstImagingFile *dark, *white, *mask; /* GstImagingNpy */
-  GRefString *cuda_devices;
+  GstImagingArray *cuda_devices;
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;
   GstPhotoStereoIndexSource index_source;

@@ -252,10 +252,11 @@ wait_for (OctStream *s, guint64 n)
 static gchar *
 list_devices (guint n)
 {
-  GString *list = g_string_new ("0");
+  GString *list = g_string_new ("<0");
 
   for (guint i = 1; i < n; i++)
-    g_string_append_printf (list, ";%u", i);
+    g_string_append_printf (list, ",%u", i);
+  g_string_append_c (list, '>');
   return g_string_free (list, FALSE);
 }
 
@@ -266,10 +267,10 @@ run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
 {
   gchar *calibration = oct_calibration (1);
   gchar *devices = list_devices (n_devices);
-  gchar *properties = g_strdup_printf (
-      "backend=cuda cuda-devices=\"%s\" calibration=%s scale=%u "
-      "ascans-per-bscan=%d",
-      devices, calibration, scale, OCT_LINES);
+  gchar *properties =
+      g_strdup_printf ("backend=cuda cuda-devices=%s calibration=%s scale=%u "
+                       "ascans-per-bscan=%d",
+          devices, calibration, scale, OCT_LINES);
   guint repeats = 5;
   GstStructure *shares = NULL;
   double seconds[5], busy = 0;

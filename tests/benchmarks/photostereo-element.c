@@ -225,7 +225,7 @@ run_threads (const gchar *lights)
 static void
 run_devices (const gchar *lights)
 {
-  GString *devices = g_string_new ("cuda-devices=\"0");
+  GString *devices = g_string_new ("cuda-devices=<0");
   const ImkDevice *device;
   ImkError error;
   int n_devices;
@@ -238,8 +238,8 @@ run_devices (const gchar *lights)
     Case c = {"cuda", name, NULL, 5472, 3648};
 
     for (; listed < n; listed++)
-      g_string_append_printf (devices, ";%d", listed);
-    settings = g_strconcat (devices->str, "\"", NULL);
+      g_string_append_printf (devices, ",%d", listed);
+    settings = g_strconcat (devices->str, ">", NULL);
     c.settings = settings;
     run (&c, lights);
     g_free (settings);

@@ -87,7 +87,7 @@ check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
 
   gst_element_set_bus (element, bus);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
-  g_object_set (element, "cuda-devices", list, NULL);
+  gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", list);
   fail_unless_equals_int (gst_element_set_state (element, GST_STATE_PAUSED),
       GST_STATE_CHANGE_FAILURE);
   check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
@@ -96,7 +96,7 @@ check_wrong_list (GstElement *element, const gchar *list, const gchar *words)
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cpu");
   check_starts (element);
   gst_util_set_object_arg (G_OBJECT (element), "backend", "cuda");
-  g_object_set (element, "cuda-devices", "", NULL);
+  gst_util_set_object_arg (G_OBJECT (element), "cuda-devices", "<>");
   check_starts (element);
   gst_element_set_bus (element, NULL);
   gst_object_unref (bus);
@@ -107,16 +107,10 @@ check_wrong_devices (const gchar *name)
 {
   g_autofree gchar *seven = g_strdup_printf (
       "cuda-devices has 7, but this machine has %u", check_n_devices ());
-  const gchar *const cases[][2] = {{"7", seven},
-      {"0;x", "cuda-devices has \"x\""}, {"0;;1", "cuda-devices has \"\""},
-      {"-1", "cuda-devices has -1"}};
+  GstElement *element = gst_element_factory_make (name, NULL);
 
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstElement *element = gst_element_factory_make (name, NULL);
-
-    check_wrong_list (element, cases[i][0], cases[i][1]);
-    gst_object_unref (element);
-  }
+  check_wrong_list (element, "<0, 7>", seven);
+  gst_object_unref (element);
 }
 
 guint

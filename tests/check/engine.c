@@ -4,6 +4,7 @@
 #include "check-common.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingsettings.h"
 
 #define WIDTH 31
 #define HEIGHT 7
@@ -319,8 +320,24 @@ check_runs_on (TestOwner *self, gint named, gint expected)
   fail_unless_equals_int (device_id, named);
 }
 
+/* Returns: (transfer full): what a property cuda-devices holds, for g_free ()
+ */
+static GstImagingArray *
+list_new (gint first, gint second)
+{
+  GstImagingArray *list =
+      g_malloc0 (sizeof (GstImagingArray) + 2 * sizeof (gdouble));
+
+  list->ref_count = 1;
+  list->n = 2;
+  list->values[0] = first;
+  list->values[1] = second;
+  return list;
+}
+
 GST_START_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
 {
+  GstImagingArray *list = list_new (2, 0);
   GArray *others;
   GstBus *bus;
   TestOwner *self;
@@ -330,24 +347,25 @@ GST_START_TEST (test_a_list_of_devices_goes_before_the_device_while_it_counts)
   self->prefers_cuda = TRUE;
   g_object_set (self, "cuda-device-id", 1, NULL);
   check_runs_on (self, 1, 1);
-  fail_unless (
-      gst_imaging_engine_choose_devices (self->engine, "2;0", &others));
+  fail_unless (gst_imaging_engine_choose_devices (self->engine, list, &others));
   fail_unless_equals_int (others->len, 1);
   fail_unless_equals_int (g_array_index (others, gint, 0), 0);
   g_array_unref (others);
   check_runs_on (self, 1, 2);
-  fail_unless (gst_imaging_engine_choose_devices (self->engine, "", NULL));
+  fail_unless (gst_imaging_engine_choose_devices (self->engine, NULL, NULL));
   check_runs_on (self, 1, 1);
   owner_free (self, bus);
+  g_free (list);
 }
 GST_END_TEST
 
 GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
 {
-  static const gchar *const lists[] = {"all", "0;1", "nonsense"};
+  GstImagingArray *const lists[] = {
+      list_new (GST_IMAGING_ALL_DEVICES, 0), list_new (0, 1), list_new (7, 9)};
 
   g_setenv ("IMK_MOCK_DEVICES", "0", TRUE);
-  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     for (gboolean on_cuda = FALSE; on_cuda <= TRUE; on_cuda++) {
       GstBus *bus;
       TestOwner *self = owner_new (&bus);
@@ -366,6 +384,8 @@ GST_START_TEST (test_a_list_of_devices_does_not_count_without_cuda)
             "No CUDA device is visible");
       owner_free (self, bus);
     }
+    g_free (lists[i]);
+  }
 }
 GST_END_TEST
 

@@ -30,7 +30,7 @@ static const Choice xcorr_choices[] = {
     {"gross-offsets-location", {"", "$/gross.npy", "/nowhere.npy", ""}},
     {"min-valid", {"0.5", "0", "1", "0.9"}},
     {"memory-limit", {"0", "1000", "600000", "0"}},
-    {"cuda-devices", {"", "0;1", "x", "9"}},
+    {"cuda-devices", {"<>", "<0,1>", "<-1>", "<9>"}},
     {"fit-range", {"3", "0", "10", "1"}},
     {"fit-azimuth", {"3", "0", "10", "1"}},
     {"fit-snr", {"18", "0", "100", "50"}},

@@ -435,9 +435,7 @@ GST_START_TEST (test_what_is_wrong_is_said)
       GST_LIBRARY_ERROR_SETTINGS, "memory-limit is 1000 bytes");
   FAILS ("ref.PRM", "sec.PRM", "backend=cuda cuda-device-id=7",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "cuda-device-id is 7");
-  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,x", GST_LIBRARY_ERROR,
-      GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has \"x\"");
-  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=0,7", GST_LIBRARY_ERROR,
+  FAILS ("ref.PRM", "sec.PRM", "cuda-devices=<0,7>", GST_LIBRARY_ERROR,
       GST_LIBRARY_ERROR_SETTINGS, "cuda-devices has 7, but this machine has 2");
   FAILS ("ref.PRM", "sec.PRM", "mask-location=$/no.npy", GST_RESOURCE_ERROR,
       GST_RESOURCE_ERROR_OPEN_READ, "mask-location: ");

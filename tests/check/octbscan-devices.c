@@ -11,8 +11,8 @@
 GST_START_TEST (test_devices_share)
 {
   GstHarness *h =
-      harness_new (__i__ ? ELEMENT "backend=cuda cuda-devices=all"
-                         : ELEMENT "backend=cuda cuda-devices=\"1;0\"");
+      harness_new (__i__ ? ELEMENT "backend=cuda cuda-devices=<-1>"
+                         : ELEMENT "backend=cuda cuda-devices=<1,0>");
   guint64 on_first, on_second;
 
   hold (TRUE);
@@ -75,7 +75,7 @@ share_with_slow (GstHarness *h, gint64 slowness)
 GST_START_TEST (test_slow_device_gets_less)
 {
   GstHarness *h =
-      harness_new (ELEMENT "backend=cuda cuda-devices=all max-in-flight=1");
+      harness_new (ELEMENT "backend=cuda cuda-devices=<-1> max-in-flight=1");
   guint64 before = share_with_slow (h, 60), after = share_with_slow (h, 0);
 
   fail_unless_equals_uint64 (before, 64);
@@ -93,7 +93,7 @@ GST_END_TEST
  * asked again: the other does what it had, and it is said. */
 GST_START_TEST (test_lost_device_loses_no_frame)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBus *bus = watch (h);
   gchar *words = g_strdup_printf ("CUDA device %d cannot be used", __i__);
   guint n_frames = N_FRAMES;
@@ -125,7 +125,7 @@ GST_END_TEST
 /* What it had in hand comes late, into memory that nobody looks at any more. */
 GST_START_TEST (test_lost_device_writes_into_no_image)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBuffer *image;
 
   check_hold_device (0, TRUE);
@@ -142,7 +142,7 @@ GST_END_TEST
  * on. Only the first device takes such frames. */
 GST_START_TEST (test_frames_on_a_lost_device_are_counted)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=all");
+  GstHarness *h = harness_new (ELEMENT "backend=cuda cuda-devices=<-1>");
   GstBus *bus = watch (h);
   GstBuffer *frames[20];
   GstClockTime last = 0;
@@ -181,8 +181,8 @@ GST_END_TEST
  * the device alone. */
 GST_START_TEST (test_cpu_does_what_the_last_device_had)
 {
-  GstHarness *h = harness_new (
-      __i__ ? ELEMENT "backend=auto cuda-devices=all" : ELEMENT "backend=auto");
+  GstHarness *h = harness_new (__i__ ? ELEMENT "backend=auto cuda-devices=<-1>"
+                                     : ELEMENT "backend=auto");
   GstBus *bus = watch (h);
   gchar *backend;
 
@@ -264,7 +264,7 @@ stop_main (gpointer data)
 /* The other has ended already. */
 GST_START_TEST (test_stop_while_a_device_is_lost)
 {
-  GstHarness *h = harness_new (ELEMENT "backend=auto cuda-devices=all");
+  GstHarness *h = harness_new (ELEMENT "backend=auto cuda-devices=<-1>");
   GThread *thread;
 
   push_frames (h, 0, 1, TRUE);

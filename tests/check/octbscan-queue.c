@@ -217,7 +217,7 @@ push_until_full (gpointer data)
 GST_START_TEST (test_stop_while_downstream_blocks)
 {
   GstHarness *h = harness_new (
-      __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=all"
+      __i__ ? ELEMENT "backend=cuda max-in-flight=2 cuda-devices=<-1>"
             : ELEMENT "backend=cuda max-in-flight=2");
   GstPad *src = gst_element_get_static_pad (h->element, "src");
   GThread *thread;
@@ -271,7 +271,7 @@ GST_START_TEST (test_volumes)
 {
   for (guint offered = 0; offered < 2; offered++) {
     GstHarness *h =
-        harness_with_lines (__i__ ? VOLUMES "backend=cuda cuda-devices=all"
+        harness_with_lines (__i__ ? VOLUMES "backend=cuda cuda-devices=<-1>"
                                   : VOLUMES "backend=cuda",
             VOLUME * LINES);
     guint64 n_copied;

@@ -11,7 +11,7 @@ enum { N_BSCANS = 400, N_ROUNDS = 10 };
 static const gchar *const launches[] = {
     ELEMENT,
     ELEMENT,
-    ELEMENT "cuda-devices=all",
+    ELEMENT "cuda-devices=<-1>",
 };
 
 /* --- the storm ------------------------------------------------------------ */

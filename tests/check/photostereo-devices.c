@@ -210,14 +210,15 @@ GST_START_TEST (test_devices_give_the_bytes_of_one)
 {
   static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGBx", "grbg"};
   /* those with the third device behind */
-  static const gchar *const lists[] = {"0;1", "all", "1", "0,1,2", "2;0"};
+  static const gchar *const lists[] = {
+      "<0,1>", "<-1>", "<1>", "<0,1,2>", "<2,0>"};
   guint n_lists = check_n_devices () > 2 ? 5 : 3;
 
   need_devices ();
   for (guint f = 0; f < G_N_ELEMENTS (formats); f++)
     for (guint i = 0; i < n_lists; i++) {
       g_autofree gchar *several =
-          g_strdup_printf ("backend=cuda cuda-devices=\"%s\"", lists[i]);
+          g_strdup_printf ("backend=cuda cuda-devices=%s", lists[i]);
 
       check_same ("backend=cuda", several, formats[f], HEIGHT);
     }
@@ -229,9 +230,9 @@ GST_START_TEST (test_a_picture_may_have_fewer_rows_than_there_are_devices)
   need_devices ();
   for (gint height = 1; height <= 2; height++) {
     check_same (
-        "backend=cuda", "backend=cuda cuda-devices=all", "GRAY8", height);
+        "backend=cuda", "backend=cuda cuda-devices=<-1>", "GRAY8", height);
     check_same (
-        "backend=cuda", "backend=cuda cuda-devices=all", "grbg", height);
+        "backend=cuda", "backend=cuda cuda-devices=<-1>", "grbg", height);
   }
 }
 GST_END_TEST
@@ -246,7 +247,7 @@ GST_START_TEST (test_what_is_said_of_strips_is_said_without)
        several++) {
     g_autofree gchar *properties =
         g_strdup_printf ("backend=cuda bands=2 memory-limit=%u %s", limit,
-            several ? "cuda-devices=all" : "");
+            several ? "cuda-devices=<-1>" : "");
 
     check_same ("backend=cuda bands=2", properties, "GRAY8", HEIGHT);
   }
@@ -257,13 +258,13 @@ GST_START_TEST (test_updates_and_what_is_said_are_those_of_one)
 {
   need_devices ();
   check_same ("backend=cuda update-interval=3 next-light=true",
-      "backend=cuda update-interval=3 next-light=true cuda-devices=all", "grbg",
-      HEIGHT);
+      "backend=cuda update-interval=3 next-light=true cuda-devices=<-1>",
+      "grbg", HEIGHT);
   check_same ("backend=cuda update-interval=2 stop-below=30",
-      "backend=cuda update-interval=2 stop-below=30 cuda-devices=all", "GRAY8",
+      "backend=cuda update-interval=2 stop-below=30 cuda-devices=<-1>", "GRAY8",
       HEIGHT);
   check_same ("backend=cuda grey-source=luma robust=huber y-axis=down",
-      "backend=cuda grey-source=luma robust=huber y-axis=down cuda-devices=all",
+      "backend=cuda grey-source=luma robust=huber y-axis=down cuda-devices=<-1>",
       "grbg", HEIGHT);
 }
 GST_END_TEST
@@ -271,7 +272,7 @@ GST_END_TEST
 GST_START_TEST (test_strips_of_devices_change_nothing)
 {
   static const gchar *const formats[] = {"grbg", "GRAY16_LE"};
-  static const gchar *const lists[] = {"all", "0,1"};
+  static const gchar *const lists[] = {"<-1>", "<0,1>"};
 
   need_devices ();
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
@@ -289,14 +290,14 @@ GST_START_TEST (test_pictures_come_from_any_memory)
   static const GstImagingMemoryMode modes[] = {
       GST_IMAGING_MEMORY_PINNED, GST_IMAGING_MEMORY_DEVICE};
   g_autofree gchar *in_strips =
-      g_strdup_printf ("backend=cuda cuda-devices=1,0 %s", strips ());
+      g_strdup_printf ("backend=cuda cuda-devices=<1,0> %s", strips ());
   GString *expected;
 
   need_devices ();
   expected = g_string_new (NULL);
   for (guint i = 0; i < 1 + 2 * G_N_ELEMENTS (modes); i++) {
     Ps ps = ps_new (i == 0  ? "backend=cuda"
-                    : i % 2 ? "backend=cuda cuda-devices=all"
+                    : i % 2 ? "backend=cuda cuda-devices=<-1>"
                             : in_strips);
     GString *found = i ? g_string_new (NULL) : expected;
 
@@ -321,7 +322,7 @@ GST_END_TEST
 GST_START_TEST (test_results_of_several_are_page_locked)
 {
   static const gchar *const properties[] = {
-      "backend=cuda", "backend=cuda cuda-devices=all"};
+      "backend=cuda", "backend=cuda cuda-devices=<-1>"};
   static const gchar *const memories[] = {"device", "pinned"};
 
   need_devices ();
@@ -398,8 +399,8 @@ GST_START_TEST (test_a_set_may_be_interrupted)
   need_devices ();
   for (guint i = 0; i < 2; i++) {
     g_autofree gchar *properties =
-        g_strdup_printf ("backend=cuda cuda-devices=%s %s", i ? "1,0" : "all",
-            i ? strips () : "");
+        g_strdup_printf ("backend=cuda cuda-devices=%s %s",
+            i ? "<1,0>" : "<-1>", i ? strips () : "");
     GString *expected = run_interrupted ("backend=cuda", __i__);
     GString *found = run_interrupted (properties, __i__);
 
@@ -425,9 +426,9 @@ GST_START_TEST (test_a_device_that_goes_is_an_error)
 
   for (guint i = 0; i < G_N_ELEMENTS (pictures); i++)
     for (guint strips = 0; strips < 2; strips++) {
-      Ps ps = ps_new (strips ? "backend=cuda cuda-devices=all "
+      Ps ps = ps_new (strips ? "backend=cuda cuda-devices=<-1> "
                                "memory-limit=30000"
-                             : "backend=cuda cuda-devices=all");
+                             : "backend=cuda cuda-devices=<-1>");
       GstFlowReturn flow = GST_FLOW_OK;
 
       if (pictures[i] == 0)
@@ -454,8 +455,8 @@ GST_END_TEST
 GST_START_TEST (test_a_context_that_is_gone_leaves_nothing_on_the_host)
 {
   for (guint i = 0; i < 2; i++) {
-    Ps ps = ps_new (i ? "backend=cuda cuda-devices=1,0 memory-limit=30000"
-                      : "backend=cuda cuda-devices=1,0");
+    Ps ps = ps_new (i ? "backend=cuda cuda-devices=<1,0> memory-limit=30000"
+                      : "backend=cuda cuda-devices=<1,0>");
 
     ps_caps (&ps, "GRAY8", HEIGHT);
     check_push (ps.sink, check_noise (&ps.info, 0), GST_FLOW_OK);
@@ -472,7 +473,7 @@ GST_END_TEST
 GST_START_TEST (test_auto_takes_the_cpu_when_a_device_is_gone)
 {
   enum { SIDE = 520 }; /* auto would take CUDA */
-  Ps ps = ps_new ("cuda-devices=all n-threads=1 set-size=3 mm-per-pixel=0.1");
+  Ps ps = ps_new ("cuda-devices=<-1> n-threads=1 set-size=3 mm-per-pixel=0.1");
   gchar *backend;
 
   ps.info = check_info ("GRAY8", SIDE, SIDE);
@@ -500,7 +501,7 @@ GST_START_TEST (test_no_failure_goes_unsaid)
   gulong n = 0, made = 0;
 
   while (made >= n) {
-    Ps ps = ps_new ("backend=cuda cuda-devices=all update-interval=4");
+    Ps ps = ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
     GstFlowReturn flow = GST_FLOW_OK;
 
     check_device ()->inject_failure (++n, FALSE);
