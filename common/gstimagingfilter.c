@@ -73,7 +73,7 @@ gst_imaging_filter_synchronize (GstImagingFilter *self, ImkError *error)
 }
 
 ImkStatus
-gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
+gst_imaging_filter_peek (GstImagingFilter *self, const ImkImage *plane,
     ImkImage *host, ImkError *error)
 {
   GstImagingEngine *engine = engine_of (self);
@@ -96,11 +96,21 @@ gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
               plane->height, gst_imaging_engine_stream (engine), error);
   if (status == IMK_OK)
     status = gst_imaging_engine_synchronize (engine, error);
-  if (status == IMK_OK)
-    gst_imaging_stats_add_downloaded (
-        gst_imaging_engine_stats (engine), row_size * plane->height);
-  else
+  if (status != IMK_OK)
     g_free (host->data);
+  return status;
+}
+
+ImkStatus
+gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
+    ImkImage *host, ImkError *error)
+{
+  ImkStatus status = gst_imaging_filter_peek (self, plane, host, error);
+
+  if (status == IMK_OK && host->data != plane->data)
+    gst_imaging_stats_add_downloaded (
+        gst_imaging_engine_stats (engine_of (self)),
+        imk_image_row_size (plane) * plane->height);
   return status;
 }
 

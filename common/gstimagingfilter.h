@@ -116,6 +116,16 @@ ImkStatus gst_imaging_filter_download (GstImagingFilter *self,
     const ImkImage *plane, ImkImage *host, ImkError *error);
 
 /**
+ * gst_imaging_filter_peek: (skip)
+ *
+ * The same, but `stats` does not count it: for a look at the first frames,
+ * which is no part of what a frame costs.
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_filter_peek (GstImagingFilter *self,
+    const ImkImage *plane, ImkImage *host, ImkError *error);
+
+/**
  * gst_imaging_filter_reopen: (skip)
  *
  * From process(): closes the kernel and opens it anew on the same backend, for

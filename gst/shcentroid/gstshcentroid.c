@@ -392,7 +392,7 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   if (!depth && !light)
     return IMK_OK;
   status =
-      gst_imaging_filter_download (GST_IMAGING_FILTER (self), in, &host, error);
+      gst_imaging_filter_peek (GST_IMAGING_FILTER (self), in, &host, error);
   if (status != IMK_OK)
     return status;
   if (depth) {

@@ -8,10 +8,10 @@
 static const struct {
   const gchar *letter, *name;
 } flag_names[] = {{"N", "no flux"}, {"L", "low flux"}, {"S", "saturated"},
-    {"C", "clipped"}, {"E", "at the edge"}, {"M", "no match"},
-    {"O", "outside"}};
+    {"C", "clipped"}, {"E", "at the edge"}, {"M", "no match"}, {"O", "outside"},
+    {"I", "not finite"}};
 
-enum { INVALID = 1 | 2 | 32 | 64 };
+enum { INVALID = 1 | 2 | 32 | 64 | 128 };
 
 /* What a frame has of each cell; an absent column is NULL. */
 typedef struct {

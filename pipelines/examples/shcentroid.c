@@ -14,7 +14,7 @@ enum { WIDTH = COLUMNS * PITCH, HEIGHT = ROWS * PITCH, N_FRAMES = 5 };
 
 /* Of the flags of a cell: no flux, too little, no match, outside; there is no
  * centroid then. */
-#define INVALID_MASK 99
+#define INVALID_MASK 227
 
 typedef struct {
   double x, y;

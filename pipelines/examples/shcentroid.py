@@ -69,7 +69,7 @@ def main():
         found = np.stack([values["x"], values["y"]], axis=1)
         error = np.sqrt(np.mean((found - truth) ** 2))
         # light, enough of it, a match, and in its cell
-        valid = (values["flags"].astype(int) & 99) == 0
+        valid = (values["flags"].astype(int) & 227) == 0
         print(
             f"frame {result['frame']}: {valid.sum()} of {len(found)} spots, "
             f"rms error {error:.4f} pixel, mean slope {values['dx'].mean():+.3f} "

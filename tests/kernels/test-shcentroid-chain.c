@@ -1702,6 +1702,8 @@ test_errors (void)
   float lut[256] = {0};
 
   numbers[70 * 3 + 5] = NAN;
+  REFUSED ("look-up table for frames of f32", c.type = IMK_TYPE_F32,
+      c.lut = the_tables ()->lut);
   REFUSED ("The dark has the value nan at (5, 3)", c.dark = numbers);
   numbers[70 * 3 + 5] = -1;
   REFUSED ("The flat has the value -1 at (5, 3)", c.flat = numbers);
