@@ -384,7 +384,8 @@ count_inputs (GstElement *element, gint *n_in)
         l->data, GST_PAD_PROBE_TYPE_BUFFER, count_buffer, &n_in[i++], NULL);
 }
 
-static void
+/* Returns: how many settings it made */
+static guint
 run_storm (const Kind *kind, guint32 seed)
 {
   GstElement *pipeline = check_launch (kind->line);
@@ -408,8 +409,6 @@ run_storm (const Kind *kind, guint32 seed)
   wait_for_end (kind, seed, pipeline);
   g_atomic_int_set (&storm.stop, 1);
   g_thread_join (thread);
-  fail_unless (storm.n_set > 20, "%s, seed %u: only %u settings", kind->factory,
-      seed, storm.n_set);
   if (kind->one_to_one)
     fail_unless (g_atomic_int_get (&n_out) == 200,
         "%s, seed %u: %d of 200 frames", kind->factory, seed, n_out);
@@ -420,6 +419,7 @@ run_storm (const Kind *kind, guint32 seed)
   gst_object_unref (out);
   check_stop (pipeline);
   fail_unless_equals_int (check_n_live (), 0);
+  return storm.n_set;
 }
 
 static gdouble
@@ -430,16 +430,6 @@ number_of (const gchar *name, gdouble usual)
   return text ? g_ascii_strtod (text, NULL) : usual;
 }
 
-static gboolean
-has_table (const gchar *factory)
-{
-  GstElement *element = gst_element_factory_make (factory, NULL);
-  gboolean has = gst_imaging_settings_of (element) != NULL;
-
-  gst_object_unref (element);
-  return has;
-}
-
 GST_START_TEST (test_no_value_ends_a_running_stream)
 {
   const Kind *kind = &kinds[__i__];
@@ -447,19 +437,16 @@ GST_START_TEST (test_no_value_ends_a_running_stream)
   gint64 end = g_get_monotonic_time () +
                (gint64) (number_of ("IMAGING_STORM_SECONDS", 0) * 1e6);
   guint32 seed = (guint32) number_of ("IMAGING_STORM_SEED", 1), n = 0;
+  guint n_set = 0;
 
   if ((only && g_strcmp0 (only, kind->factory) != 0) ||
       !check_have_element (kind->factory))
     return;
-  if (!has_table (kind->factory)) {
-    g_printerr ("skipped: %s has no table\n", kind->factory);
-    return;
-  }
   do {
-    run_storm (kind, seed++);
+    n_set += run_storm (kind, seed++);
     n++;
-  } while (g_get_monotonic_time () < end || n < 3);
-  g_printerr ("%s: %u storms\n", kind->factory, n);
+  } while (g_get_monotonic_time () < end || n < 3 || n_set < 100);
+  g_printerr ("%s: %u storms, %u settings\n", kind->factory, n, n_set);
 }
 GST_END_TEST;
 
