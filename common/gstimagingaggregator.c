@@ -56,6 +56,9 @@ on_data (GstPad *pad, GstPadProbeInfo *info, gpointer held)
     release_held (pad, held);
     return GST_PAD_PROBE_OK;
   }
+  /* a stream that ends without a buffer */
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+    release_held (pad, held);
   if (GST_EVENT_TYPE (event) != GST_EVENT_STREAM_START)
     return GST_PAD_PROBE_OK;
   upstream = stream_start_of_first (GST_PAD_PARENT (pad));
@@ -90,6 +93,8 @@ has_segment (GstAggregator *self)
 gboolean
 gst_imaging_aggregator_hold (GstAggregator *self, GQueue *held, GstEvent *event)
 {
+  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
+    g_queue_clear_full (held, (GDestroyNotify) gst_event_unref);
   switch (GST_EVENT_TYPE (event)) { /* those that the parent class knows */
   case GST_EVENT_STREAM_START:
   case GST_EVENT_CAPS:

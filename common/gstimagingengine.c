@@ -287,6 +287,8 @@ gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
   Opening opening = {self, self->active};
   ImkStatus status = IMK_OK;
 
+  if (!self->is_open)
+    return IMK_OK; /* the next frame opens it */
   if (on_device)
     status = gst_imaging_context_push (self->context, error);
   if (status != IMK_OK)

@@ -369,26 +369,13 @@ stream_time (GstBaseTransform *trans, GstBuffer *buffer)
 static gboolean
 take_settings (GstImagingFilter *self, GstClockTime time)
 {
-  GstImagingEngine *engine = engine_of (self);
   GstImagingSettings *settings = private_of (self)->settings;
-  ImkError why, error;
-  ImkStatus status;
 
-  if (!settings) {
-    if (GST_CLOCK_TIME_IS_VALID (time))
-      gst_object_sync_values (GST_OBJECT (self), time);
-    return TRUE;
-  }
-  status = gst_imaging_settings_update (
-      settings, GST_IMAGING_WHEN_LIVE, time, &error);
-  if (gst_imaging_engine_can_fall_back (engine, status)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (engine, &error);
-    gst_imaging_engine_post_fall_back (engine, &why, FALSE);
-  }
-  if (status != IMK_OK)
-    gst_imaging_engine_post_error (engine, status, &error);
-  return status == IMK_OK;
+  if (settings)
+    return gst_imaging_settings_take (settings, GST_IMAGING_WHEN_LIVE, time);
+  if (GST_CLOCK_TIME_IS_VALID (time))
+    gst_object_sync_values (GST_OBJECT (self), time);
+  return TRUE;
 }
 
 static GstFlowReturn

@@ -301,6 +301,28 @@ refuse (GstImagingResultsPad *self, const GstCaps *tensor)
   return GST_FLOW_ERROR;
 }
 
+static gboolean
+has_event (GstImagingResultsPad *self, GstEventType type)
+{
+  GstEvent *event = gst_pad_get_sticky_event (self->pad, type, 0);
+  gboolean has = event != NULL;
+
+  gst_clear_event (&event);
+  return has;
+}
+
+/* What a flush took from the thread before downstream had it is sent again. */
+static void
+restore_stream (GstImagingResultsPad *self)
+{
+  if (!has_event (self, GST_EVENT_STREAM_START))
+    self->started = FALSE;
+  if (!has_event (self, GST_EVENT_CAPS))
+    gst_clear_caps (&self->caps);
+  if (!gst_imaging_results_text_has_header (self->text))
+    self->header = NULL;
+}
+
 void
 gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
 {
@@ -328,6 +350,7 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     self->segment_sent = FALSE;
     gst_imaging_results_text_set_flushing (self->text, FALSE);
     gst_pad_push_event (self->pad, gst_event_ref (event));
+    restore_stream (self);
     break;
   case GST_EVENT_FLUSH_START:
     gst_imaging_results_text_set_flushing (self->text, TRUE);

@@ -26,6 +26,8 @@ struct _GstImagingResultsText {
   guint n_rows;
   GstFlowReturn flow; /* of the last push */
   gboolean busy;      /* the thread pushes */
+  GThread *pusher;    /* then: which one */
+  gint has_header;    /* atomic; the line of names has been taken */
   gboolean active, flushing;
   gboolean closed; /* no pad any more */
   GThread *thread; /* from the first item until the pad is not active */
@@ -68,8 +70,10 @@ push_row (
   GstFlowReturn flow = GST_FLOW_OK;
   GstBuffer *text;
 
-  if (item->header)
+  if (item->header) {
     flow = gst_pad_push (self->pad, g_steal_pointer (&item->header));
+    g_atomic_int_set (&self->has_header, flow == GST_FLOW_OK);
+  }
   if (flow != GST_FLOW_OK)
     return flow;
   text = gst_imaging_results_to_csv (result, GST_BUFFER_PTS (item->row), FALSE);
@@ -86,6 +90,7 @@ push_item (GstImagingResultsText *self, Item *item)
   gboolean is_row = item->event == NULL;
 
   self->busy = TRUE;
+  self->pusher = g_thread_self ();
   self->n_rows -= is_row;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
@@ -96,6 +101,7 @@ push_item (GstImagingResultsText *self, Item *item)
   item_free (item);
   g_mutex_lock (&self->lock);
   self->busy = FALSE;
+  self->pusher = NULL;
   if (is_row && !self->flushing)
     self->flow = flow;
   g_cond_broadcast (&self->changed);
@@ -112,6 +118,14 @@ is_idle (GstImagingResultsText *self)
   idle = !self->busy && g_queue_is_empty (&self->items);
   g_mutex_unlock (&self->lock);
   return idle;
+}
+
+/* Called with the lock. Whether the caller is downstream of a push, as a seek
+ * from a probe: to wait for the end of the push would never end. */
+static gboolean
+is_pusher (GstImagingResultsText *self)
+{
+  return self->pusher == g_thread_self ();
 }
 
 /* Who wakes this thread has a frame at hand: it shall not be interrupted. */
@@ -292,6 +306,8 @@ gst_imaging_results_text_push (GstImagingResultsText *self,
   Item *item = g_new0 (Item, 1);
   GstFlowReturn flow;
 
+  if (header)
+    g_atomic_int_set (&self->has_header, FALSE);
   item->header = header;
   item->row = row;
   if (n_numbers <= MAX_AT_ONCE && is_idle (self)) {
@@ -319,7 +335,7 @@ gst_imaging_results_text_drain (GstImagingResultsText *self)
 
   g_mutex_lock (&self->lock);
   while ((self->busy || !g_queue_is_empty (&self->items)) && self->active &&
-         !self->flushing)
+         !self->flushing && !is_pusher (self))
     g_cond_wait (&self->changed, &self->lock);
   flow = self->active && !self->flushing ? self->flow : GST_FLOW_FLUSHING;
   g_mutex_unlock (&self->lock);
@@ -335,10 +351,16 @@ gst_imaging_results_text_set_flushing (
     self->flushing = TRUE;
     drop_items (self);
   } else if (self->flushing) {
-    while (self->busy && self->active)
+    while (self->busy && self->active && !is_pusher (self))
       g_cond_wait (&self->changed, &self->lock);
     self->flushing = FALSE;
     self->flow = GST_FLOW_OK;
   }
   g_mutex_unlock (&self->lock);
+}
+
+gboolean
+gst_imaging_results_text_has_header (GstImagingResultsText *self)
+{
+  return g_atomic_int_get (&self->has_header);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Many results become text in a thread of their own: to write them takes as
- * long as to measure them, and frames shall not wait for it. All functions but
- * the last one are for the streaming thread. */
+ * long as to measure them, and frames shall not wait for it. Rows, events and
+ * drain belong to the streaming thread; a flush may come from any thread. */
 #pragma once
 
 #include "gstimagingresults.h"
@@ -39,5 +39,8 @@ GstFlowReturn gst_imaging_results_text_drain (GstImagingResultsText *self);
  * the end waits for the push that was under way. */
 void gst_imaging_results_text_set_flushing (
     GstImagingResultsText *self, gboolean flushing);
+
+/* Whether downstream has taken the last header; a flush may have dropped it. */
+gboolean gst_imaging_results_text_has_header (GstImagingResultsText *self);
 
 G_END_DECLS

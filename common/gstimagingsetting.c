@@ -22,9 +22,11 @@ GstImagingFile *
 gst_imaging_file_new (
     const gchar *location, gpointer data, GDestroyNotify free_data)
 {
+  static gint n_made; /* atomic */
   GstImagingFile *file = g_new0 (GstImagingFile, 1);
 
   file->ref_count = 1;
+  file->serial = (guint) g_atomic_int_add (&n_made, 1) + 1;
   file->location = g_strdup (location);
   file->data = data;
   file->free_data = free_data;

@@ -49,7 +49,7 @@ GstImagingFile *gst_imaging_file_new (
 
 /* @defaults: a structure of the element */
 GParamSpec *gst_imaging_setting_make_spec (
-    const GstImagingSetting *self, gconstpointer defaults);
+    const GstImagingSetting *self, gconstpointer defaults, gboolean timeless);
 
 /* Returns: (nullable): that of the class or of one of its parents */
 const GstImagingSettingsTable *gst_imaging_settings_table_of (GType type);

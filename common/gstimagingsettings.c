@@ -25,22 +25,27 @@ struct _GstImagingSettings {
   guint serial_frame;
   GstClockTime told; /* when an accepted change was last told */
   gboolean told_rejection;
+  GstImagingWhen boundary;    /* that begins */
+  GstImagingWhen rejected_at; /* values of a set stay wrong until the next */
 
   GMutex lock;           /* of the sentences */
   GHashTable *sentences; /* text -> GstClockTime when it was last posted */
 };
 
-static G_DEFINE_QUARK (gst - imaging - settings, settings)
+static GQuark
+settings_quark (void)
+{
+  return g_quark_from_static_string ("gst-imaging-settings");
+}
 
 #define FOR_EACH(setting, table) \
   for (const GstImagingSetting *setting = (table)->settings; \
        setting < (table)->settings + (table)->n_settings; setting++)
 
-    /* --- copies
-       --------------------------------------------------------------- */
+/* --- copies --------------------------------------------------------------- */
 
-    static gpointer
-    copy (const GstImagingSettingsTable *table, gconstpointer from)
+static gpointer
+copy (const GstImagingSettingsTable *table, gconstpointer from)
 {
   gpointer to = g_memdup2 (from, table->size);
 
@@ -183,6 +188,15 @@ set_valid (GstImagingSettings *self, gboolean valid)
     g_object_notify (G_OBJECT (self->element), "settings-valid");
 }
 
+static void
+note_valid (GstImagingSettings *self)
+{
+  if (self->boundary < self->rejected_at)
+    return;
+  self->rejected_at = GST_IMAGING_WHEN_LIVE;
+  set_valid (self, TRUE);
+}
+
 /* A change that a user interface waits for is told; those that a GstController
  * makes before every frame are told ten times a second. */
 static void
@@ -190,7 +204,6 @@ tell_accepted (GstImagingSettings *self, gconstpointer before)
 {
   GstClockTime time = gst_util_get_timestamp ();
 
-  set_valid (self, TRUE);
   if (!self->told_rejection && time - self->told < GST_SECOND / 10)
     return;
   self->told = time;
@@ -233,6 +246,7 @@ tell_rejected (
       "%s Not used: %s. The settings before stay in use until the next change.",
       error->message, list);
 
+  self->rejected_at = self->boundary;
   set_valid (self, FALSE);
   if (warn (self, text)) {
     self->told_rejection = TRUE;
@@ -323,6 +337,7 @@ apply (
   if (self->in_use && self->engine && groups & self->table->replan)
     gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
         gst_util_get_timestamp () - began);
+  note_valid (self);
   if (self->in_use)
     tell_accepted (self, before);
   self->in_use = TRUE;
@@ -367,11 +382,11 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
   if (self->in_use ? *seen == (guint) g_atomic_int_get (&self->serial)
                    : self->engine != NULL)
     return IMK_OK; /* an engine opens with new caps */
-  candidate =
-      take (self, self->in_use ? boundary : GST_IMAGING_WHEN_NEXT_START);
+  self->boundary = self->in_use ? boundary : GST_IMAGING_WHEN_NEXT_START;
+  candidate = take (self, self->boundary);
   groups = groups_of_change (self, self->now, candidate, &changed);
   if (self->in_use && !changed) {
-    set_valid (self, TRUE); /* set back to what is in use */
+    note_valid (self); /* set back to what is in use */
     free_copy (self->table, candidate);
     return IMK_OK;
   }
@@ -388,6 +403,23 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
   }
   free_copy (self->table, candidate);
   return status;
+}
+
+gboolean
+gst_imaging_settings_take (
+    GstImagingSettings *self, GstImagingWhen boundary, GstClockTime time)
+{
+  ImkError why, error;
+  ImkStatus status = gst_imaging_settings_update (self, boundary, time, &error);
+
+  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
+    why = error;
+    status = gst_imaging_engine_fall_back (self->engine, &error);
+    gst_imaging_engine_post_fall_back (self->engine, &why, FALSE);
+  }
+  if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  return status == IMK_OK;
 }
 
 GstClockTime
@@ -445,7 +477,7 @@ gst_imaging_settings_try (GstImagingSettings *self,
       tell_accepted (self, old);
     self->in_use = TRUE;
     free_copy (self->table, old);
-    set_valid (self, TRUE);
+    note_valid (self);
     return IMK_OK;
   }
   if (self->in_use && changed && is_rejection (status)) {
@@ -467,14 +499,17 @@ gst_imaging_settings_try (GstImagingSettings *self,
 static void
 retry_file (GstImagingSettings *self, const GstImagingSetting *setting)
 {
-  gpointer staged = g_malloc0 (self->table->size);
+  gpointer staged = g_malloc0 (self->table->size), old;
 
   GST_OBJECT_LOCK (self->element);
   gst_imaging_setting_copy (setting, staged, self->wanted);
   GST_OBJECT_UNLOCK (self->element);
+  old = G_STRUCT_MEMBER (gpointer, staged, setting->offset);
   if (gst_imaging_setting_retry (setting, staged)) {
     GST_OBJECT_LOCK (self->element);
-    gst_imaging_setting_copy (setting, self->wanted, staged);
+    /* unless another path was set meanwhile */
+    if (G_STRUCT_MEMBER (gpointer, self->wanted, setting->offset) == old)
+      gst_imaging_setting_copy (setting, self->wanted, staged);
     GST_OBJECT_UNLOCK (self->element);
   }
   gst_imaging_setting_clear (setting, staged);

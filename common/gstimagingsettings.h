@@ -67,6 +67,7 @@ typedef struct {
  */
 typedef struct {
   gint ref_count;
+  guint serial; /* another one for each that was made */
   const gchar *location;
   gpointer data;
   GDestroyNotify free_data;
@@ -208,6 +209,7 @@ typedef struct {
  * @size: of the element's structure
  * @replan: the groups of which a change makes a new kernel; such changes are
  *   counted and timed in `stats`
+ * @timeless: values of a GstController have no time to follow
  * @has_engine: the class has a #GstImagingEngine of its own, whose properties
  *   are installed as well. Not for subclasses of #GstImagingFilter, which has
  *   them already
@@ -216,8 +218,9 @@ typedef struct {
  *   gst_imaging_settings_now() returns them. @before: those in use so far,
  *   %NULL before the first frame after a start; @groups: of what changed.
  *   Checks everything first, and keeps what there is until something new is
- *   complete. IMK_ERROR_CONFIG and IMK_ERROR_FILE reject the settings; @error
- *   names properties and values. Another error is a failure of the device
+ *   complete. An error rejects the settings, with a sentence that names
+ *   properties and values; but IMK_ERROR_DEVICE and IMK_ERROR_UNAVAILABLE are
+ *   failures of the device
  *
  * What a class declares. Static.
  */
@@ -226,6 +229,7 @@ typedef struct {
   guint n_settings;
   gsize size;
   guint replan;
+  gboolean timeless;
   gboolean has_engine;
   void (*init) (gpointer settings);
   ImkStatus (*apply) (
@@ -327,6 +331,18 @@ ImkStatus gst_imaging_settings_update (GstImagingSettings *self,
  */
 GST_IMAGING_API
 GstClockTime gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer);
+
+/**
+ * gst_imaging_settings_take: (skip)
+ *
+ * gst_imaging_settings_update() for an element with an engine: when the device
+ * fails meanwhile, `backend=auto` changes to the CPU, as it does for a frame.
+ *
+ * Returns: %FALSE after an error, which has been posted
+ */
+GST_IMAGING_API
+gboolean gst_imaging_settings_take (
+    GstImagingSettings *self, GstImagingWhen boundary, GstClockTime time);
 
 /**
  * gst_imaging_settings_try: (skip)

@@ -34,14 +34,14 @@ uint64_of (gdouble number)
 }
 
 static GParamFlags
-flags_of (const GstImagingSetting *self)
+flags_of (const GstImagingSetting *self, gboolean timeless)
 {
   const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS;
 
   if (self->when == GST_IMAGING_WHEN_NEXT_START)
     return flags | GST_PARAM_MUTABLE_READY;
   /* a GstController has numbers, booleans and enumerations */
-  return self->kind <= GST_IMAGING_KIND_ENUM
+  return self->kind <= GST_IMAGING_KIND_ENUM && !timeless
              ? flags | GST_PARAM_MUTABLE_PLAYING | GST_PARAM_CONTROLLABLE
              : flags | GST_PARAM_MUTABLE_PLAYING;
 }
@@ -65,11 +65,11 @@ make_array_spec (const GstImagingSetting *self, GParamFlags flags)
 
 GParamSpec *
 gst_imaging_setting_make_spec (
-    const GstImagingSetting *self, gconstpointer defaults)
+    const GstImagingSetting *self, gconstpointer defaults, gboolean timeless)
 {
   const gchar *name = self->name, *blurb = self->blurb;
   gconstpointer m = (const guint8 *) defaults + self->offset;
-  GParamFlags flags = flags_of (self);
+  GParamFlags flags = flags_of (self, timeless);
 
   switch (self->kind) {
   case GST_IMAGING_KIND_BOOLEAN:
@@ -111,9 +111,14 @@ gst_imaging_setting_make_spec (
 
 /* --- tables --------------------------------------------------------------- */
 
-static G_DEFINE_QUARK (gst - imaging - settings - table, table)
+static GQuark
+table_quark (void)
+{
+  return g_quark_from_static_string ("gst-imaging-settings-table");
+}
 
-    const GstImagingSettingsTable *gst_imaging_settings_table_of (GType type)
+const GstImagingSettingsTable *
+gst_imaging_settings_table_of (GType type)
 {
   const GstImagingSettingsTable *found = NULL;
 
@@ -164,7 +169,8 @@ gst_imaging_settings_install (
     gst_imaging_engine_install_properties (klass);
   for (guint i = 0; i < table->n_settings; i++)
     g_object_class_install_property (klass, GST_IMAGING_SETTINGS_FIRST_ID + i,
-        gst_imaging_setting_make_spec (&table->settings[i], defaults));
+        gst_imaging_setting_make_spec (
+            &table->settings[i], defaults, table->timeless));
   install_own (klass);
   g_type_set_qdata (
       G_OBJECT_CLASS_TYPE (klass), table_quark (), (gpointer) table);

@@ -82,6 +82,7 @@ static const GstImagingSettingsTable table = {
     .settings = settings,
     .n_settings = G_N_ELEMENTS (settings),
     .size = sizeof (Settings),
+    .timeless = TRUE,
     .init = init_settings,
 };
 

@@ -160,6 +160,7 @@ static const GstImagingSettingsTable table = {
     .settings = gst_insar_settings,
     .n_settings = GST_INSAR_N_SETTINGS,
     .size = sizeof (GstInsarSettings),
+    .timeless = TRUE,
     .replan = GST_INSAR_SETTINGS_KERNEL,
     .has_engine = TRUE,
     .init = gst_insar_settings_init,

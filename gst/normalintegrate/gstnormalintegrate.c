@@ -494,15 +494,10 @@ run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
 static GstFlowReturn
 follow_settings (GstNormalIntegrate *self, GstBuffer *buffer)
 {
-  ImkError error;
-  ImkStatus status =
-      gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
-          gst_imaging_settings_stream_time (self->sink, buffer), &error);
-
-  if (status == IMK_OK)
-    return GST_FLOW_OK;
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
+  return gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+             gst_imaging_settings_stream_time (self->sink, buffer))
+             ? GST_FLOW_OK
+             : GST_FLOW_ERROR;
 }
 
 static GstFlowReturn

@@ -348,17 +348,12 @@ follow_settings (GstRelight *self, GstBuffer *normals)
 {
   const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
   GstClockTime time = GST_CLOCK_TIME_NONE;
-  ImkStatus status;
-  ImkError error;
 
   if (segment->format == GST_FORMAT_TIME)
     time = gst_segment_to_stream_time (
         segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
-  status = gst_imaging_settings_update (
-      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
-  if (status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
-  return status == IMK_OK;
+  return gst_imaging_settings_take (
+      self->settings, GST_IMAGING_WHEN_LIVE, time);
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */

@@ -31,7 +31,7 @@ struct _GstShCentroid {
   gboolean light_is_new; /* no frame was measured with these settings */
   guint hinted;          /* bits of gst_sh_centroid_hint () that were told */
   /* the find-grid-location that has been served; only compared */
-  const GstImagingFile *found;
+  guint found; /* its serial */
 };
 
 /* Those in use. */

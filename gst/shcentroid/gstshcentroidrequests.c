@@ -33,7 +33,7 @@ gst_sh_centroid_finds_grid (GstShCentroid *self)
   GST_OBJECT_LOCK (self);
   asked = self->find_location != NULL;
   GST_OBJECT_UNLOCK (self);
-  return asked || (find && find != self->found);
+  return asked || (find && find->serial != self->found);
 }
 
 /* Returns: (transfer full) (nullable): where to write the grid of this frame.
@@ -42,10 +42,10 @@ static gchar *
 take_find_location (GstShCentroid *self)
 {
   const GstImagingFile *find = gst_sh_centroid_now (self)->find;
-  gboolean is_new = find && find != self->found;
+  gboolean is_new = find && find->serial != self->found;
   gchar *location;
 
-  self->found = find;
+  self->found = find ? find->serial : 0;
   GST_OBJECT_LOCK (self);
   location = g_steal_pointer (&self->find_location);
   GST_OBJECT_UNLOCK (self);

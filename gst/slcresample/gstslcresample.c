@@ -213,6 +213,7 @@ static const GstImagingSettingsTable table = {
     .settings = settings,
     .n_settings = G_N_ELEMENTS (settings),
     .size = sizeof (Settings),
+    .timeless = TRUE,
     .replan = KERNEL,
     .has_engine = TRUE,
     .init = init_settings,

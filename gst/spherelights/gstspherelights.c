@@ -405,6 +405,7 @@ static const GstImagingSettingsTable table = {
     .settings = settings,
     .n_settings = G_N_ELEMENTS (settings),
     .size = sizeof (Settings),
+    .timeless = TRUE,
     .init = init_settings,
     .apply = gst_sphere_lights_apply,
 };

@@ -40,11 +40,15 @@ typedef GstElementClass TestSettledClass;
 static GType test_settled_get_type (void);
 G_DEFINE_TYPE (TestSettled, test_settled, GST_TYPE_ELEMENT)
 
+static void (*while_loading) (void); /* of the next file */
+
 static gpointer
 load (const gchar *location, ImkError *error)
 {
   gchar *text;
 
+  if (while_loading)
+    while_loading ();
   if (g_file_get_contents (location, &text, NULL, NULL))
     return text;
   imk_error_set (
@@ -88,6 +92,8 @@ apply (GstElement *element, gconstpointer before, guint groups, ImkError *error)
   if (!(s->minimum < s->maximum))
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "minimum %g is not below maximum %g.", s->minimum, s->maximum);
+  if (s->count == 13)
+    return imk_error_set (error, IMK_ERROR_CONFIG, "count is 13.");
   if (s->mode == MODE_FILE && !s->path)
     return imk_error_set (error, IMK_ERROR_CONFIG, "mode=file needs path.");
   self->n_applied++;
@@ -364,6 +370,71 @@ GST_START_TEST (test_a_file_that_appears_before_the_start_is_read)
 }
 GST_END_TEST;
 
+static GObject *being_loaded;
+
+static void
+set_another (void)
+{
+  while_loading = NULL;
+  g_object_set (being_loaded, "path", "", NULL);
+}
+
+GST_START_TEST (test_a_path_that_is_set_during_the_start_stays)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  gchar *path = check_path_of ("late");
+
+  g_object_set (self, "path", path, NULL);
+  check_write_file ("late", "here", -1);
+  being_loaded = G_OBJECT (self);
+  while_loading = set_another;
+  gst_imaging_settings_start (self->settings);
+  fail_unless (while_loading == NULL);
+  fail_unless (frame (self)->path == NULL);
+  g_free (path);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+static void
+begin_set (TestSettled *self)
+{
+  ImkError error;
+
+  check_ok (gst_imaging_settings_update (self->settings,
+                GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error),
+      &error);
+}
+
+GST_START_TEST (test_a_frame_does_not_make_a_set_valid)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  g_object_set (self, "count", 13, NULL);
+  begin_set (self);
+  fail_if (is_valid (self));
+  g_object_set (self, "minimum", 5.0, NULL);
+  fail_unless_equals_float (frame (self)->minimum, 5);
+  fail_if (is_valid (self));
+  g_object_set (self, "count", 3, NULL);
+  begin_set (self);
+  fail_unless (is_valid (self));
+
+  /* a correction before the next start counts there */
+  g_object_set (self, "maximum", 10.0, "minimum", 70.0, NULL);
+  frame (self);
+  fail_if (is_valid (self));
+  g_object_set (self, "minimum", 0.0, NULL);
+  gst_imaging_settings_start (self->settings);
+  frame (self);
+  fail_unless (is_valid (self));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
 {
   GstBus *bus;
@@ -576,6 +647,8 @@ settings_suite (void)
   tcase_add_test (tcase, test_a_failing_device_is_no_rejection);
   tcase_add_test (tcase, test_files_are_read_when_set_and_those_in_use_stay);
   tcase_add_test (tcase, test_a_file_that_appears_before_the_start_is_read);
+  tcase_add_test (tcase, test_a_path_that_is_set_during_the_start_stays);
+  tcase_add_test (tcase, test_a_frame_does_not_make_a_set_valid);
   tcase_add_test (
       tcase, test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so);
   tcase_add_test (tcase, test_a_structure_sets_all_or_nothing);

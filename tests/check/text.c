@@ -147,12 +147,30 @@ typedef struct {
   guint n_buffers, n_headers;
   GstFlowReturn flow;
   gboolean hold, waits;
+  gboolean drops;   /* what was held when a flush came, as a sink in preroll */
+  gboolean flushed; /* one came */
 } Reading;
 
 static Reading *
 reading_of (GstPad *pad)
 {
   return gst_pad_get_element_private (pad);
+}
+
+static void
+flush (Reading *self)
+{
+  gst_harness_push_event (self->h, gst_event_new_flush_start ());
+  gst_harness_push_event (self->h, gst_event_new_flush_stop (TRUE));
+}
+
+static void
+begin_segment (Reading *self)
+{
+  GstSegment segment;
+
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  gst_harness_push_event (self->h, gst_event_new_segment (&segment));
 }
 
 static GstFlowReturn
@@ -167,6 +185,12 @@ read_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     self->waits = TRUE;
     g_cond_broadcast (&self->changed);
     g_cond_wait (&self->changed, &self->lock);
+  }
+  if (self->drops && self->flushed) {
+    self->flushed = FALSE;
+    g_mutex_unlock (&self->lock);
+    gst_buffer_unref (buffer);
+    return GST_FLOW_FLUSHING;
   }
   gst_buffer_map (buffer, &map, GST_MAP_READ);
   g_string_append_len (self->text, (const gchar *) map.data, map.size);
@@ -191,8 +215,10 @@ hold (Reading *self, gboolean hold)
 static gboolean
 read_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
-  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_START)
+  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_START) {
+    reading_of (pad)->flushed = TRUE;
     hold (reading_of (pad), FALSE);
+  }
   gst_event_unref (event);
   return TRUE;
 }
@@ -360,7 +386,6 @@ GST_END_TEST
 /* What waits is gone, and rows begin anew. */
 GST_START_TEST (test_a_flush_ends_the_wait)
 {
-  GstSegment segment;
   Reading r;
 
   reading_begin (&r);
@@ -368,14 +393,32 @@ GST_START_TEST (test_a_flush_ends_the_wait)
   for (guint i = 0; i < 6; i++)
     push_frame (&r, i);
   wait_until_it_waits (&r);
-  gst_harness_push_event (r.h, gst_event_new_flush_start ());
-  gst_harness_push_event (r.h, gst_event_new_flush_stop (TRUE));
-  gst_segment_init (&segment, GST_FORMAT_TIME);
-  gst_harness_push_event (r.h, gst_event_new_segment (&segment));
+  flush (&r);
+  begin_segment (&r);
   g_string_truncate (r.text, 0);
   fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
   gst_harness_push_event (r.h, gst_event_new_eos ());
   fail_unless (g_str_has_prefix (r.text->str, "6,"), "%.40s", r.text->str);
+  reading_end (&r);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_header_that_a_flush_drops_is_sent_again)
+{
+  Reading r;
+
+  reading_begin (&r);
+  r.drops = TRUE;
+  hold (&r, TRUE);
+  for (guint i = 0; i < 6; i++)
+    push_frame (&r, i);
+  wait_until_it_waits (&r);
+  flush (&r);
+  begin_segment (&r);
+  fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  fail_unless_equals_int (r.n_headers, 1);
+  fail_unless (g_str_has_prefix (r.text->str, "frame,"), "%.40s", r.text->str);
   reading_end (&r);
 }
 GST_END_TEST
@@ -467,6 +510,7 @@ text_suite (void)
   tcase_add_loop_test (
       rows, test_what_fails_at_the_reader_reaches_upstream, 0, 2);
   tcase_add_test (rows, test_a_flush_ends_the_wait);
+  tcase_add_test (rows, test_a_header_that_a_flush_drops_is_sent_again);
   tcase_add_test (rows, test_a_pad_whose_reader_is_blocked_can_be_released);
   tcase_add_test (rows, test_a_probe_may_release_the_pad);
   tcase_add_checked_fixture (rows, check_make_folder, check_remove_folder);
