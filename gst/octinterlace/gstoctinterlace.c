@@ -558,6 +558,17 @@ replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
   return complete || missing != MISSING_DROP;
 }
 
+/* A frame may wait whose camera has been refused other caps since. */
+static const gchar *
+name_of_format (const GstVideoInfo *info)
+{
+  GstVideoFormat format = GST_VIDEO_INFO_FORMAT (info);
+
+  return format == GST_VIDEO_FORMAT_UNKNOWN
+             ? "no known format"
+             : gst_video_format_to_string (format);
+}
+
 /* Returns: whether all frames of this B-scan are as the output has them */
 static gboolean
 check_formats (GstOctInterlace *self, GPtrArray *cameras)
@@ -571,9 +582,9 @@ check_formats (GstOctInterlace *self, GPtrArray *cameras)
         ("Camera %u has %d lines of %d samples, %s, at a time at which others "
          "have %d of %d, %s. All must be the same.",
             camera->number, camera->info.height, camera->info.width,
-            gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&camera->info)),
-            self->info.height / (gint) self->n_cameras, self->info.width,
-            gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (&self->info))),
+            name_of_format (&camera->info),
+            self->info.height / (gint) MAX (self->n_cameras, 1),
+            self->info.width, name_of_format (&self->info)),
         (NULL));
     return FALSE;
   }

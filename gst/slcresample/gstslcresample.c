@@ -435,13 +435,15 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   return FALSE;
 }
 
+/* Once, and never before caps, which have not come when an image was refused.
+ */
 static void
 send_segment (GstSlcResample *self)
 {
   GstSegment segment;
   GstEvent *event;
 
-  if (self->segment_sent)
+  if (self->segment_sent || !gst_pad_has_current_caps (self->srcpad))
     return;
   gst_segment_init (&segment, GST_FORMAT_DEFAULT);
   segment.duration = self->out.height;
