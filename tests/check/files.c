@@ -639,7 +639,6 @@ check_messages (GstBus *bus, const gchar *text)
 
 GST_START_TEST (test_messages_of_damaged_files_are_utf8)
 {
-  g_autofree gchar *path = check_path_of (damaged[__i__].file);
   GRand *rand = g_rand_new_with_seed (17 + (guint32) __i__);
   gsize size = strlen (damaged[__i__].text);
   guint n_failed = 0;
