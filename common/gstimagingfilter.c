@@ -591,7 +591,7 @@ combine (GstFlowReturn src, GstFlowReturn results)
   return src != GST_FLOW_OK ? src : results;
 }
 
-/* What measures says it once: who reads the numbers has to know. */
+/* One warning for elements that measure: readers of the numbers must know. */
 static void
 number_frame (GstImagingFilter *self, GstBuffer *buffer)
 {

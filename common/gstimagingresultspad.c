@@ -203,7 +203,7 @@ choose_caps (GstImagingResultsPad *self, GstCaps *tensor)
   return gst_caps_fixate (common);
 }
 
-/* Who comes late, and every file of many, begins with the line of names. */
+/* Late clients, and every file of many, begin with the line of names. */
 static GstBuffer *
 make_header (const GstImagingResult *result)
 {

@@ -243,8 +243,7 @@ gst_imaging_results_text_unref (GstImagingResultsText *self)
   g_atomic_rc_box_release_full (self, clear);
 }
 
-/* --- what comes
- * ----------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------- */
 
 /* Called with the lock. Returns: FALSE when @item (transfer full) is too late
  */

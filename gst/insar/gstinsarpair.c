@@ -83,8 +83,8 @@ keep_description (GstInsarSide *side, GstBuffer *buffer)
   gst_imaging_metadata_pass (side->first, buffer, FALSE);
 }
 
-/* The image that goes out is neither a part of the one nor of the other, so
- * line numbers and times of lines do not count. */
+/* The output image is no part of either input, so it does not take over line
+ * numbers and times of lines. */
 void
 gst_insar_pair_describe (GstInsarPair *self, GstBuffer *buffer)
 {

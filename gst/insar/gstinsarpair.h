@@ -37,7 +37,7 @@ typedef struct {
    * pads. */
   void (*push_event) (GstElement *element, GstEvent *event);
   /* Called by the busy thread, without the lock: sends @eos to all source pads,
-   * and before it what comes last when all is @complete. */
+   * and the last output before it when the inputs are @complete. */
   void (*push_end) (GstElement *element, GstEvent *eos, gboolean complete);
 } GstInsarPairFuncs;
 
@@ -80,9 +80,8 @@ void gst_insar_pair_clear (GstInsarPair *self);
 GstPad *gst_insar_pair_add_pad (
     GstInsarPair *self, guint side, GstStaticPadTemplate *template);
 
-/* The event function of both pads. The stream that goes out is that of the
- * reference, its segment one of its own; what has no meaning here is passed on.
- */
+/* The event function of both pads. The output has the stream-start of the
+ * reference and a segment of its own; other events are passed on. */
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* What the event function of each source pad does. A seek is for both images:

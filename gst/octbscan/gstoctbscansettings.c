@@ -222,7 +222,7 @@ static const GstImagingSetting settings[] = {
         "depths for spectra of N samples"),
     GST_IMAGING_ENUM ("interpolation", LIVE, PLAN, Settings,
         config.interpolation, "GstOctBscanInterpolation", interpolation_values,
-        "How samples at equal distances in wavenumber are had"),
+        "How spectra are resampled to equal distances in wavenumber"),
     GST_IMAGING_ENUM ("grid", LIVE, PLAN, Settings, config.grid,
         "GstOctBscanGrid", grid_values, "Where upsampled samples lie"),
     GST_IMAGING_ENUM ("taper", LIVE, PLAN, Settings, config.taper,

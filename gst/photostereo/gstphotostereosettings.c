@@ -208,8 +208,8 @@ static const GstImagingSetting settings[] = {
         "What does not fit is refused with the figure that it needs"),
     LIVE (UINT, "update-interval", update_interval, 0,
         IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
-        "A result of what is there after so many lights each, with their "
-        "pictures of all bands; 0 for the end of the set only"),
+        "Output a result each time that many further lights are complete, with "
+        "their pictures of all bands; 0: at the end of the set only"),
     LIVE (DOUBLE, "stop-below", stop_below, 0, 180, "degrees",
         "Mean change between two updates below which the set ends early; 0 for "
         "never. With index-source=order the rest of its pictures is left out"),

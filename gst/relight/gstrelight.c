@@ -384,7 +384,7 @@ take_paint (GstRelight *self, GstBuffer *normals)
   g_clear_pointer (&pad, gst_object_unref);
 }
 
-/* The time is that of the normals, whatever else is said of the later one. */
+/* The time is that of the normals; other metadata is that of the later one. */
 static void
 describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
 {

@@ -99,5 +99,5 @@ if command -v "$scripts/env" > /dev/null && [[ -e $data/insarxcorr/affine/ref.PR
   interrupt './.fit.txt*' "$scripts/insarxcorr-coregister" \
     "$data"/insarxcorr/affine/{ref,sec}.PRM . xsearch=32 ysearch=32 --slc --taps 32
 fi
-interrupt '*/work/*.npy' "$scripts/photostereo-demo" .
+interrupt '*work/*.npy' "$scripts/photostereo-demo" .
 exit $failed
