@@ -29,8 +29,9 @@ struct _GstImagingResultsText {
   GThread *pusher;    /* then: which one */
   gint has_header;    /* atomic; the line of names has been taken */
   gboolean active, flushing;
-  gboolean closed; /* no pad any more */
-  GThread *thread; /* from the first item until the pad is not active */
+  gboolean has_flushed; /* since the push under way began */
+  gboolean closed;      /* no pad any more */
+  GThread *thread;      /* from the first item until the pad is not active */
 };
 
 static void
@@ -91,6 +92,7 @@ push_item (GstImagingResultsText *self, Item *item)
 
   self->busy = TRUE;
   self->pusher = g_thread_self ();
+  self->has_flushed = FALSE;
   self->n_rows -= is_row;
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
@@ -102,7 +104,7 @@ push_item (GstImagingResultsText *self, Item *item)
   g_mutex_lock (&self->lock);
   self->busy = FALSE;
   self->pusher = NULL;
-  if (is_row && !self->flushing)
+  if (is_row && !self->flushing && !self->has_flushed)
     self->flow = flow;
   g_cond_broadcast (&self->changed);
 }
@@ -354,6 +356,7 @@ gst_imaging_results_text_set_flushing (
       g_cond_wait (&self->changed, &self->lock);
     self->flushing = FALSE;
     self->flow = GST_FLOW_OK;
+    self->has_flushed = TRUE;
   }
   g_mutex_unlock (&self->lock);
 }

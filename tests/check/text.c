@@ -149,6 +149,8 @@ typedef struct {
   gboolean hold, waits;
   gboolean drops;   /* what was held when a flush came, as a sink in preroll */
   gboolean flushed; /* one came */
+  gboolean may_flush; /* the reader itself, at its third buffer */
+  gboolean has_flushed;
 } Reading;
 
 static Reading *
@@ -177,6 +179,7 @@ static GstFlowReturn
 read_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   Reading *self = reading_of (pad);
+  gboolean flushes;
   GstFlowReturn flow;
   GstMapInfo map;
 
@@ -198,9 +201,17 @@ read_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   self->n_headers += GST_BUFFER_FLAG_IS_SET (buffer, GST_BUFFER_FLAG_HEADER);
   self->n_buffers++;
   flow = self->flow;
+  flushes = self->may_flush && self->n_buffers == 3;
   g_mutex_unlock (&self->lock);
   gst_buffer_unref (buffer);
-  return flow;
+  if (!flushes)
+    return flow;
+  flush (self);
+  g_mutex_lock (&self->lock);
+  self->has_flushed = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+  return GST_FLOW_FLUSHING;
 }
 
 static void
@@ -423,6 +434,29 @@ GST_START_TEST (test_a_header_that_a_flush_drops_is_sent_again)
 }
 GST_END_TEST
 
+/* As a seek from a probe or from the callback of an appsink: the thread that
+ * pushes does not wait for the end of its own push. */
+GST_START_TEST (test_the_reader_may_flush)
+{
+  gint64 end = g_get_monotonic_time () + GST_TIME_AS_USECONDS (CHECK_TIMEOUT);
+  Reading r;
+
+  reading_begin (&r);
+  r.may_flush = TRUE;
+  for (guint i = 0; i < 6; i++)
+    push_frame (&r, i);
+  g_mutex_lock (&r.lock);
+  while (!r.has_flushed)
+    fail_unless (g_cond_wait_until (&r.changed, &r.lock, end));
+  g_mutex_unlock (&r.lock);
+  begin_segment (&r);
+  fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  fail_unless (strstr (r.text->str, "\n6,") != NULL);
+  reading_end (&r);
+}
+GST_END_TEST
+
 GST_START_TEST (test_a_pad_whose_reader_is_blocked_can_be_released)
 {
   GstElement *element;
@@ -511,6 +545,7 @@ text_suite (void)
       rows, test_what_fails_at_the_reader_reaches_upstream, 0, 2);
   tcase_add_test (rows, test_a_flush_ends_the_wait);
   tcase_add_test (rows, test_a_header_that_a_flush_drops_is_sent_again);
+  tcase_add_test (rows, test_the_reader_may_flush);
   tcase_add_test (rows, test_a_pad_whose_reader_is_blocked_can_be_released);
   tcase_add_test (rows, test_a_probe_may_release_the_pad);
   tcase_add_checked_fixture (rows, check_make_folder, check_remove_folder);
