@@ -443,16 +443,16 @@ GST_START_TEST (test_the_reader_may_flush)
 
   reading_begin (&r);
   r.may_flush = TRUE;
-  for (guint i = 0; i < 6; i++)
+  for (guint i = 0; i < 2; i++) /* a header and two rows */
     push_frame (&r, i);
   g_mutex_lock (&r.lock);
   while (!r.has_flushed)
     fail_unless (g_cond_wait_until (&r.changed, &r.lock, end));
   g_mutex_unlock (&r.lock);
   begin_segment (&r);
-  fail_unless_equals_int (push_frame (&r, 6), GST_FLOW_OK);
+  fail_unless_equals_int (push_frame (&r, 2), GST_FLOW_OK);
   gst_harness_push_event (r.h, gst_event_new_eos ());
-  fail_unless (strstr (r.text->str, "\n6,") != NULL);
+  fail_unless (strstr (r.text->str, "\n2,") != NULL);
   reading_end (&r);
 }
 GST_END_TEST
