@@ -27,11 +27,12 @@ setup (void)
 static GstCaps *
 camera_clock (void)
 {
-  static GstCaps *caps;
+  static gsize caps; /* two threads feed an element of two inputs */
 
-  if (!caps)
-    caps = gst_caps_from_string ("timestamp/x-camera");
-  return caps;
+  if (g_once_init_enter (&caps))
+    g_once_init_leave (
+        &caps, (gsize) gst_caps_from_string ("timestamp/x-camera"));
+  return (GstCaps *) caps;
 }
 
 /* Says everything that a camera, a decoder or an application may. */
