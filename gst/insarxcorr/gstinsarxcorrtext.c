@@ -149,9 +149,9 @@ warn_of_misfit (GstElement *element, const ImkInsarxcorrMisfit *misfit,
         ("The fit in %s leaves residuals that are alike beside each other: "
          "%.2f %s around column %.0f of line %.0f, %.2f rms in all. The "
          "interferogram loses coherence there. Terrain or motion may be the "
-         "cause; more terms (fit-%s up to 10) follow what is smooth.",
+         "cause, which shift, stretch and a_stretch cannot follow.",
             axis, misfit->worst, unit, misfit->worst_x, misfit->worst_y,
-            misfit->rms, axis),
+            misfit->rms),
         (NULL));
 }
 
