@@ -346,8 +346,10 @@ check_points (const ImkInsarxcorrPoint *points, size_t n, int range_terms,
   if (n < IMK_INSARXCORR_FIT_MIN_POINTS || n <= (size_t) most)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "FAILED - not enough points to estimate parameters: %zu are good, "
-        "%d are needed. Lower the least correlation (fit-snr), or see whether "
-        "the images overlap and the search is wide enough.",
+        "%d are needed. See whether the images overlap and the search is wide "
+        "enough. Images of low coherence need larger templates (window-width, "
+        "window-height; with mode=compat xsearch, ysearch); a lower fit-snr "
+        "takes in offsets of chance as well.",
         n,
         most < IMK_INSARXCORR_FIT_MIN_POINTS ? IMK_INSARXCORR_FIT_MIN_POINTS
                                              : most + 1);

@@ -154,6 +154,31 @@ class Quality(unittest.TestCase):
         self.assertLess(abs(float(found.group(3)) - 280), 50)
         self.assertNotIn("The fit in azimuth", text)
 
+    def test_more_terms_do_not_hide_what_is_written(self):
+        self.write_pair(1.2)
+        text = coregister(*self.images, self.folder, "fit-range=10")
+        self.assertIn("The fit in range leaves residuals", text)
+        self.assertGreater(float(re.search(r"rms ([0-9.]+) columns", text).group(1)), 0.1)
+
+    def test_a_hill_costs_coherence_and_that_is_told(self):
+        """The coherence is low where the warning is."""
+        self.write_pair(1.2)
+        text = coregister(*self.images, self.folder, "--looks", "4", "4")
+        mean = float(re.search(r"mean coherence ([0-9.]+)", text).group(1))
+        self.assertIn("The interferogram loses coherence there", text)
+        self.write_pair(0)
+        text = coregister(*self.images, self.folder, "--looks", "4", "4")
+        self.assertGreater(float(re.search(r"mean coherence ([0-9.]+)", text).group(1)), max(0.88, mean + 0.02), text)
+
+    def test_offsets_of_chance_give_no_fringes(self):
+        """With a low fit-snr, images of low coherence; larger templates are the remedy that is named."""
+        slcs.make_pair(self.folder, 900, 900, coherence=0.25)
+        text = coregister(*self.images, self.folder, status=1)
+        self.assertIn("larger templates (window-width", text)
+        text = coregister(*self.images, self.folder, "fit-snr=5", status=1)
+        self.assertIn("these do not agree", text)
+        coregister(*self.images, self.folder, "window-width=128", "window-height=128")
+
     def test_a_plane_is_not_told(self):
         self.write_pair(0)
         self.assertNotIn("residuals", coregister(*self.images, self.folder))
