@@ -172,7 +172,7 @@ class Quality(unittest.TestCase):
 
     def test_offsets_of_chance_give_no_fringes(self):
         """With a low fit-snr, images of low coherence; larger templates are the remedy that is named."""
-        slcs.make_pair(self.folder, 900, 900, coherence=0.25)
+        self.write_pair(0, coherence=0.25, size=640)
         text = coregister(*self.images, self.folder, status=1)
         self.assertIn("larger templates (window-width", text)
         text = coregister(*self.images, self.folder, "fit-snr=5", status=1)
