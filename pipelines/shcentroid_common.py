@@ -194,6 +194,7 @@ def set_bits(pipeline, bits):
             structure = event.parse_caps().get_structure(0)
             n = bits(pipeline) if structure.get_value("format") == "GRAY16_LE" else 0
             if 8 < n < 16:
+                print(f"The camera sends {n} bits: bit-depth={n}")
                 pad.get_parent_element().set_property("bit-depth", n)
         return Gst.PadProbeReturn.OK
 

@@ -424,6 +424,42 @@ GST_START_TEST (test_what_is_wrong_is_said_once)
 }
 GST_END_TEST
 
+/* Nothing but the stream's start and end leaves when the image was refused: a
+ * segment would be sent before caps. */
+GST_START_TEST (test_no_segment_follows_refused_caps)
+{
+  GstElement *element =
+      gst_element_factory_make_full ("slcresample", "taps", 5u, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstBus *bus = gst_bus_new ();
+  GstSegment segment;
+  GstCaps *caps = gst_caps_from_string (
+      "application/x-slc, format=ci16, width=97, height=301");
+  GstEvent *event;
+
+  gst_element_set_bus (element, bus);
+  gst_harness_play (h);
+  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
+  gst_harness_push_event (h, gst_event_new_stream_start ("refused"));
+  gst_harness_push_event (h, gst_event_new_caps (caps));
+  gst_harness_push_event (h, gst_event_new_segment (&segment));
+  gst_harness_push_event (h, gst_event_new_eos ());
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  while ((event = gst_harness_try_pull_event (h))) {
+    fail_if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT);
+    gst_event_unref (event);
+  }
+  fail_unless (
+      gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0) == NULL);
+  gst_caps_unref (caps);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
@@ -492,6 +528,7 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_a_fit_of_another_pair_is_said);
   tcase_add_test (tcase, test_a_wrong_centroid_is_told);
   tcase_add_test (tcase, test_what_is_wrong_is_said_once);
+  tcase_add_test (tcase, test_no_segment_follows_refused_caps);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;
 }

@@ -2,10 +2,12 @@
 """A GigE camera, the fake one of Aravis, drives shcentroid and lapsharpen."""
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -21,7 +23,9 @@ if "--dropped" in sys.argv:
 
 import numpy as np
 
-from support import TIMEOUT, Gst, launch, main
+from gi.repository import Gio
+
+from support import SOURCE, TIMEOUT, Gst, launch, main, run_script
 
 CAMERA = shutil.which("arv-fake-gv-camera-0.8")
 SERIAL = f"GSTIMAGING{os.getpid()}"
@@ -64,19 +68,24 @@ def pull_all(text, **sinks_by_name):
     return made
 
 
+def start_camera(cleanup, *arguments):
+    camera = subprocess.Popen([CAMERA, "-i", "127.0.0.1", "-s", SERIAL, *arguments],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              # it calls frames of formats that it does not fill critical
+                              env={name: value for name, value in os.environ.items() if name != "G_DEBUG"})
+    cleanup(camera.wait)
+    cleanup(camera.send_signal, signal.SIGTERM)
+    time.sleep(1)
+    if camera.poll() is not None:
+        raise unittest.SkipTest("the fake camera does not start; is its port taken?")
+
+
 @unittest.skipUnless(CAMERA and Gst.ElementFactory.find("aravissrc"),
                      "aravissrc or arv-fake-gv-camera-0.8 is not installed")
 class Camera(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.camera = subprocess.Popen(
-            [CAMERA, "-i", "127.0.0.1", "-s", SERIAL],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        cls.addClassCleanup(cls.camera.wait)
-        cls.addClassCleanup(cls.camera.send_signal, signal.SIGTERM)
-        time.sleep(1)
-        if cls.camera.poll() is not None:
-            raise unittest.SkipTest("the fake camera does not start; is its port taken?")
+        start_camera(cls.addClassCleanup)
 
     def test_frame_numbers_and_capture_times_are_in_the_results(self):
         for backend in "cpu", "cuda":
@@ -121,6 +130,73 @@ class Camera(unittest.TestCase):
         said = launch(*f"{SOURCE} ! lapsharpen backend=cuda ! fakesink sync=false".split(),
                       GST_DEBUG="imaging:4", GST_DEBUG_NO_COLOR="1")
         self.assertEqual(said.count("does not fill the page-locked buffers"), 1, said)
+
+
+# of the GenICam standard
+PIXEL_FORMATS = {"Mono8": 0x01080001, "Mono10": 0x01100003, "Mono12": 0x01100005, "Mono14": 0x01100025,
+                 "Mono16": 0x01100007, "Mono12p": 0x010C0047, "Mono12Packed": 0x010C0006}
+
+
+def description_with(names):
+    """The description of the fake camera with other pixel formats."""
+    ctypes.CDLL("libaravis-0.8.so.0")  # it has the description
+    text = Gio.resources_lookup_data("/org/aravis/arv-fake-camera.xml", 0).get_data().decode()
+    entries = "".join(f'<EnumEntry Name="{name}" NameSpace="Standard"><Value>{PIXEL_FORMATS[name]}</Value></EnumEntry>'
+                      for name in names)
+    text, n = re.subn(r'(<Enumeration Name="PixelFormat".*?</DisplayName>).*?(<pValue>PixelFormatRegister)',
+                      lambda found: found[1] + entries + found[2], text, flags=re.S)
+    if n != 1:
+        raise unittest.SkipTest("this Aravis describes its fake camera in another way")
+    return text
+
+
+@unittest.skipUnless(CAMERA and Gst.ElementFactory.find("aravissrc"),
+                     "aravissrc or arv-fake-gv-camera-0.8 is not installed")
+class PixelFormats(unittest.TestCase):
+    """What pipelines/shcentroid-aravis makes of a camera with these formats, in Mono8 when it is opened. The
+    fake camera fills the frames of Mono8 and Mono16 alone; the others are dark."""
+    def check(self, formats, expected, *arguments, status=0):
+        with tempfile.TemporaryDirectory() as folder:
+            description = os.path.join(folder, "camera.xml")
+            with open(description, "w") as file:
+                file.write(description_with(formats))
+            cleanups = []
+            try:
+                start_camera(lambda *call: cleanups.append(call), "-g", description)
+                printed, properties = run_script(
+                    "shcentroid-aravis", "--camera", f"Aravis-Fake-{SERIAL}", "--frames", "2",
+                    "columns=2", "rows=2", "pitch-x=200", "pitch-y=200", *arguments, status=status)
+            finally:
+                for call, *values in reversed(cleanups):
+                    call(*values)
+        if status:
+            self.assertIn(expected, printed)
+        else:
+            self.assertEqual((properties["format"], properties["bit-depth"]), expected, printed)
+            self.assertIn("frames measured", printed)
+        return printed
+
+    def test_bits_of_the_only_format_of_more_than_8(self):
+        for bits in 10, 12, 14:
+            with self.subTest(bits=bits):
+                printed = self.check(["Mono8", f"Mono{bits}", "Mono12p"], ("GRAY16_LE", bits))
+                self.assertIn(f"The camera sends {bits} bits: bit-depth={bits}", printed)
+
+    def test_no_bits_of_8_and_16(self):
+        self.check(["Mono8", "Mono12p"], ("GRAY8", 0))
+        self.check(["Mono8", "Mono12", "Mono16"], ("GRAY16_LE", 0))
+
+    def test_a_format_and_bits_that_are_asked_for(self):
+        formats = ["Mono8", "Mono12", "Mono16"]
+        self.check(formats, ("GRAY16_LE", 12), "--pixel-format", "Mono12")
+        self.check(formats, ("GRAY8", 0), "--pixel-format", "Mono8")
+        self.check(formats, ("GRAY16_LE", 12), "--caps", "video/x-raw,format=GRAY16_LE,depth=12")
+        self.check(formats, ("GRAY16_LE", 11), "--pixel-format", "Mono12", "bit-depth=11")
+
+    def test_packed_formats_are_refused(self):
+        self.check(["Mono12p", "Mono12Packed"], "None of them is among Mono16, Mono14,", status=1)
+        self.check(["Mono8", "Mono12p"], "--pixel-format is Mono12p; it needs one of them that is among",
+                   "--pixel-format", "Mono12p", status=1)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, Gst, main, read_csv
+from support import SOURCE, Gst, main, read_csv, run_script
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import granulation
@@ -141,21 +141,33 @@ class Scripts(unittest.TestCase):
         self.call("shcentroid-file", "f.npy", "--map", "shcentroid-map.npy")
         self.assertEqual(np.load(self.path("shcentroid-map.npy")).shape[1], 12)
 
-    def test_bits_come_from_the_format_of_the_camera(self):
-        for script, formats in (
-                ("shcentroid-aravis", {"Mono12": 12, "Mono10Packed": 10, "Mono8": 8, "Mono14": 14,
-                                       "BayerRG12": 12, "": 0}),
-                ("shcentroid-v4l2", {"Y10 ": 10, "Y12 ": 12, "Y16 ": 0, "GREY": 0, "YUYV": 0})):
-            code = (
-                "import sys; from importlib.machinery import SourceFileLoader as L;"
-                "from importlib.util import module_from_spec as m, spec_from_loader as s;"
-                f"p = {os.path.join(SOURCE, 'pipelines', script)!r};"
-                "sys.path.insert(0, p.rsplit('/', 1)[0]); o = m(s('x', L('x', p)));"
-                "o.__loader__.exec_module(o);"
-                f"print([o.bits_of(name) for name in {list(formats)!r}])")
-            said = subprocess.check_output([sys.executable, "-B", "-c", code], text=True,
-                                           env={**os.environ, "GST_IMAGING_ENV": "1"})
-            self.assertEqual(said.strip(), str(list(formats.values())))
+    def measure_v4l2(self, formats, *arguments, status=0):
+        """A camera of the mock, of 64 x 48 pixels"""
+        mock = os.environ.get("MOCK_V4L2")
+        if not mock or not Gst.ElementFactory.find("v4l2src"):
+            self.skipTest("there is no v4l2src, or MOCK_V4L2 does not name the mock of its camera")
+        return run_script("shcentroid-v4l2", "--device", "/dev/full", "--frames", "3", "columns=2", "rows=2",
+                          "pitch-x=30", "pitch-y=20", *arguments, status=status, LD_PRELOAD=mock,
+                          MOCK_V4L2_DEVICE="/dev/full", MOCK_V4L2_FORMATS=formats)
+
+    def test_formats_of_v4l2_cameras(self):
+        for formats, expected in (("GREY", ("GRAY8", 0)), ("Y16 ", ("GRAY16_LE", 0)),
+                                  ("YUYV", ("GRAY8", 0)), ("GREY,Y16 ", ("GRAY8", 0))):
+            printed, properties = self.measure_v4l2(formats)
+            self.assertEqual((properties["format"], properties["bit-depth"]), expected, printed)
+            self.assertIn("3 frames measured", printed)
+            self.assertNotIn("Warning: The camera", printed)
+        _, properties = self.measure_v4l2("Y16 ", "bit-depth=12")
+        self.assertEqual(properties["bit-depth"], 12)
+
+    def test_v4l2_formats_that_do_not_reach_gstreamer_are_named(self):
+        for name in "Y10", "Y12", "Y14":
+            printed, _ = self.measure_v4l2(name + " ", status=1)
+            self.assertIn(f"The camera /dev/full has the format {name}, which v4l2src does not pass on. It needs",
+                          printed)
+        printed, properties = self.measure_v4l2("Y10 ,GREY,Y12 ")
+        self.assertIn("has the format Y10 and Y12, which v4l2src does not pass on: another one is measured", printed)
+        self.assertEqual((properties["format"], properties["bit-depth"]), ("GRAY8", 0))
 
     @unittest.skipUnless(HAVE_OVERLAY, "there is no shoverlay or pngenc")
     def test_pictures_are_made_and_can_be_measured_again(self):

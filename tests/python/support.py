@@ -54,6 +54,38 @@ def launch(*words, status=0, timeout=TIMEOUT, **environment):
     return done.stdout
 
 
+# runs a script of pipelines/, and prints what its shcentroid was set to and got
+RUN = """
+import runpy, sys
+script, sys.argv = sys.argv[1], sys.argv[1:]
+sys.path.insert(0, script.rpartition("/")[0])
+import shcentroid_common as common
+made, play = [], common.Gst.Element.set_state
+def set_state(element, state):
+    if state == common.Gst.State.NULL and element.get_by_name("sh"):
+        sh = element.get_by_name("sh")
+        caps = sh.get_static_pad("sink").get_current_caps()
+        print("\\nformat", caps and caps.get_structure(0).get_value("format"))
+        print("bit-depth", sh.get_property("bit-depth"))
+    return play(element, state)
+common.Gst.Pipeline.set_state = set_state
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+def run_script(name, *arguments, status=0, **environment):
+    """Runs pipelines/NAME. Returns: all that it printed, and the format and the bit-depth of its shcentroid."""
+    done = subprocess.run(
+        ["timeout", "-k", "5", str(TIMEOUT), sys.executable, "-B", "-c", RUN,
+         os.path.join(SOURCE, "pipelines", name), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "GST_IMAGING_ENV": "1", **environment})
+    if done.returncode != status or "Traceback" in done.stdout:
+        raise AssertionError(f"{name} {' '.join(arguments)}: exit status {done.returncode}\n{done.stdout}")
+    found = dict(line.split() for line in done.stdout.splitlines() if line.startswith(("format ", "bit-depth ")))
+    return done.stdout, {"format": found.get("format"), "bit-depth": int(found.get("bit-depth", -1))}
+
+
 def through(element, frame, format):
     """One frame, [height, width(, channels)], through a launch line."""
     height, width = frame.shape[:2]
