@@ -87,7 +87,7 @@ static const GEnumValue robust_values[] = {
 
 static const GEnumValue threshold_mode_values[] = {
     {IMK_PHOTOSTEREO_THRESHOLDS_AUTO,
-        "adaptive below 20 lights, relative from 20 on", "auto"},
+        "adaptive below 100 lights, relative from 100 on", "auto"},
     {IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, "Fractions of the full scale",
         "absolute"},
     {IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, "Fractions of the pixel's own albedo",

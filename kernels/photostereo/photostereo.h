@@ -61,7 +61,7 @@ typedef enum ImkPhotostereoRobust {
 
 /* The unit of t_min, t_max and t_res. */
 typedef enum ImkPhotostereoThresholds {
-  IMK_PHOTOSTEREO_THRESHOLDS_AUTO,     /* ADAPTIVE below 20 lights, else
+  IMK_PHOTOSTEREO_THRESHOLDS_AUTO,     /* ADAPTIVE below 100 lights, else
                                         * RELATIVE */
   IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE, /* grey values */
   IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE, /* |n'| of the pixel: independent of
@@ -76,7 +76,7 @@ typedef enum ImkPhotostereoThresholds {
                                         * With HUBER as RELATIVE */
 } ImkPhotostereoThresholds;
 
-#define IMK_PHOTOSTEREO_AUTO_LIGHTS 20
+#define IMK_PHOTOSTEREO_AUTO_LIGHTS 100
 
 /* CUDA devices that can share a picture. */
 #define IMK_PHOTOSTEREO_MAX_DEVICES 16

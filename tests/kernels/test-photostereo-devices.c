@@ -21,6 +21,7 @@ typedef enum Kind {
   KIND_LUMA,    /* a mosaic that is interpolated */
   KIND_DROP,    /* lights that do not come back; masked */
   KIND_HUBER,
+  KIND_ADAPTIVE,
   N_KINDS,
 } Kind;
 
@@ -149,6 +150,8 @@ configure (Rig *rig, Kind kind, uint32_t height)
   c->mm_per_pixel = kind == KIND_U16 ? 0.01 : 0.8;
   c->centre_y = 0.3; /* no float is a whole number of rows from it */
   c->readmit = kind != KIND_DROP;
+  c->thresholds = kind == KIND_ADAPTIVE ? IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE
+                                        : IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
   c->robust = kind == KIND_HUBER ? IMK_PHOTOSTEREO_ROBUST_HUBER
                                  : IMK_PHOTOSTEREO_ROBUST_THRESHOLDS;
   c->track_change = true;

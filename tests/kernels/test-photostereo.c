@@ -574,17 +574,22 @@ test_highlights_and_shadows_are_rejected (void)
   enum { N = 60, W = 33, H = 3 };
   static const struct {
     ImkPhotostereoRobust robust;
+    ImkPhotostereoThresholds thresholds;
     bool readmit;
   } runs[] = {
-      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, true},
-      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, false},
-      {IMK_PHOTOSTEREO_ROBUST_NONE, true},
+      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE,
+          true},
+      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE,
+          false},
+      {IMK_PHOTOSTEREO_ROBUST_THRESHOLDS, IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE,
+          true},
+      {IMK_PHOTOSTEREO_ROBUST_NONE, IMK_PHOTOSTEREO_THRESHOLDS_AUTO, true},
   };
   ImkPhotostereoLight lights[N] = {{0}};
 
   photo_fill_dome (lights, N, 1, 0.5);
   for (uint32_t percent = 10; percent <= 30; percent += 10)
-    for (uint32_t run = 0; run < 3; run++) {
+    for (uint32_t run = 0; run < 4; run++) {
       ImkPhotostereoConfig c =
           config_of (IMK_TYPE_U16, W, H, 1, lights, N, false);
       TestImage frame = test_image_new (c.type, W, H, 1, 0);
@@ -597,6 +602,7 @@ test_highlights_and_shadows_are_rejected (void)
       c.t_res = 0.25;
       c.saturation = -1; /* it is the thresholds that have to find them */
       c.robust = runs[run].robust;
+      c.thresholds = runs[run].thresholds;
       c.readmit = runs[run].readmit;
       s = kernel_new (IMK_BACKEND_CPU, &c);
       for (uint32_t i = 0; i < N; i++) {
@@ -722,8 +728,8 @@ test_float64_solver_agrees (void)
   }
 }
 
-/* Below 20 lights the default is the rule that goes by the pixel: the same
- * lights count at an eighth of the exposure. */
+/* The default for few lights depends on the pixel alone: the same lights count
+ * at an eighth of the exposure. */
 static void
 test_few_lights_are_solved_at_any_exposure (void)
 {
@@ -2004,7 +2010,7 @@ test_cuda_agrees_with_equal_lamps (void)
 {
   static const uint32_t sizes[][2] = {{1, 1}, {31, 7}, {300, 9}, {700, 5}};
   static const uint32_t n_lights[] = {40, 260, 33, 13};
-  static const uint32_t few[] = {13, 12, 19, 33}; /* adaptive */
+  static const uint32_t few[] = {3, 5, 12, 19, 33, 13, 4, 99}; /* adaptive */
   static const ImkPhotostereoModel models[] = {IMK_PHOTOSTEREO_MODEL_AUTO,
       IMK_PHOTOSTEREO_MODEL_UNIT, IMK_PHOTOSTEREO_MODEL_RAW,
       IMK_PHOTOSTEREO_MODEL_DIRECTIONAL};
@@ -2012,8 +2018,8 @@ test_cuda_agrees_with_equal_lamps (void)
 
   test_need_cuda ();
   for (uint32_t size = 0; size < 4; size++)
-    for (uint32_t k = 0; k < 12; k++) {
-      uint32_t n = (k < 8 ? n_lights : few)[(size + k) % 4];
+    for (uint32_t k = 0; k < 16; k++) {
+      uint32_t n = k < 8 ? n_lights[(size + k) % 4] : few[(size + k) % 8];
       ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, sizes[size][0],
           sizes[size][1], 1, lights, n, models[k % 4] != models[3]);
       char where[80];
@@ -2055,8 +2061,8 @@ test_strips_and_order_change_no_bit_on_the_device (void)
     c.grey =
         kind == 3 ? IMK_PHOTOSTEREO_GREY_LUMA : IMK_PHOTOSTEREO_GREY_MOSAIC;
     c.readmit = kind != 4 && kind != 7;
-    if (kind == 7)
-      c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+    c.thresholds = kind == 7 ? IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE
+                             : IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE;
     /* fine enough for parabolas on the device, or not */
     c.mm_per_pixel = kind == 1 || kind == 4 || kind == 6 ? 0.01 : 0.8;
     c.robust = kind == 5 ? IMK_PHOTOSTEREO_ROBUST_HUBER
@@ -2096,7 +2102,7 @@ test_cuda_agrees (void)
         uint32_t kind = k % 8;
         bool fine = k >= 8;
         ImkPhotostereoThresholds common =
-            k < 16 ? IMK_PHOTOSTEREO_THRESHOLDS_AUTO
+            k < 16 ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
                    : IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
         ImkPhotostereoConfig c =
             config_of (kind == 1 ? IMK_TYPE_U16 : IMK_TYPE_U8, sizes[size][0],

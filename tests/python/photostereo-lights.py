@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Sets of few and of many lights, at full exposure and dim: the mean error of the
+normals in degrees, and the share of the mask without one.
+
+With --table it prints the table of docs/photostereo.md."""
+import glob
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from photostereo import angle, data, is_valid
+from support import SOURCE, TIMEOUT, Gst, main
+import medal
+import pictures
+
+MODES = ("absolute", "relative", "adaptive", "auto")
+SIZE = 160  # pixels of what is rendered
+DIM = {1: "", 1 / 2: ", 1/2 exposure", 1 / 8: ", 1/8 exposure"}
+# where auto is worse than absolute or relative: highlights on 3 of 8 lights; from 100 lights
+# on auto is relative, for speed
+EXCEPTIONS = ("medal, 8 lights", "medal, 260 lights")
+
+
+class Set:
+    """Pictures, one a light, and the truth. [lights, ...], properties of photostereo"""
+
+    def __init__(self, frames, lights, truth, mask, intensities=None, properties=""):
+        self.frames, self.lights, self.truth = frames, lights, truth
+        self.mask, self.intensities, self.properties = mask, intensities, properties
+
+    def part(self, chosen, exposure=1):
+        """Some of its lights, and samples as of another exposure."""
+        frames = np.rint(self.frames[chosen] * exposure).astype(self.frames.dtype)
+        return Set(frames, self.lights[chosen], self.truth, self.mask,
+                   None if self.intensities is None else self.intensities[chosen],
+                   self.properties)
+
+    def error(self, mode):
+        """Returns: the mean error in degrees, the share of the mask without normal."""
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(folder + "/frames.npy", self.frames)
+            np.save(folder + "/mask.npy", self.mask)
+            np.savetxt(folder + "/lights.txt", self.lights, "%.6f")
+            line = f"lights-location={folder}/lights.txt mask-location={folder}/mask.npy"
+            if self.intensities is not None:
+                np.savetxt(folder + "/intensities.txt", self.intensities, "%.6f")
+                line += f" intensities-location={folder}/intensities.txt"
+            pipeline = Gst.parse_launch(
+                f"npysrc location={folder}/frames.npy ! photostereo name=p {line}"
+                f" threshold-mode={mode} {self.properties}"
+                " p.normal ! other/tensors ! appsink name=sink sync=false")
+            pipeline.set_state(Gst.State.PLAYING)
+            sample = pipeline.get_by_name("sink").emit(
+                "try-pull-sample", TIMEOUT * Gst.SECOND)
+            pipeline.set_state(Gst.State.NULL)
+        buffer = sample.get_buffer()
+        normal = np.frombuffer(buffer.extract_dup(0, buffer.get_size()), np.float32)
+        normal = normal.reshape(self.truth.shape)
+        valid = self.mask & is_valid(normal)
+        share = 1 - valid.sum() / self.mask.sum()
+        return angle(normal, self.truth)[valid].mean() if valid.any() else np.nan, share
+
+
+def recording(name, truth):
+    """A folder of the data, with all its lights."""
+    folder = data(name)
+    normals = np.load(os.path.join(folder, truth + ".npy"))
+    intensities = os.path.join(folder, "light_intensities.txt")
+    return Set(pictures.read_set(sorted(glob.glob(os.path.join(folder, "[0-9]*.png")))),
+               np.loadtxt(os.path.join(folder, "lights.lp"), skiprows=1, usecols=(1, 2, 3)),
+               np.nan_to_num(normals), np.isfinite(normals).all(-1),
+               np.loadtxt(intensities) if os.path.exists(intensities) else None)
+
+
+def medal_set(n):
+    """A rendered medal: near lamps, highlights, noise."""
+    with tempfile.TemporaryDirectory() as folder:
+        medal.main(folder + "/m", n, SIZE)
+        return Set(np.load(folder + "/m.npy"), np.loadtxt(folder + "/m-lights.txt"),
+                   np.load(folder + "/m-truth.npy"), np.load(folder + "/m-mask.npy") > 0,
+                   properties=f"mm-per-pixel={medal.WIDTH / SIZE}")
+
+
+def sphere_set(n, gloss):
+    """A rendered sphere, far lights, noise of one grey level of 255."""
+    y, x = (SIZE - 1) / 2 - np.mgrid[:SIZE, :SIZE]
+    r2 = (x * x + y * y) / (0.47 * SIZE) ** 2
+    normal = np.dstack([-x / (0.47 * SIZE), y / (0.47 * SIZE), np.sqrt(np.maximum(1 - r2, 0))])
+    turn, up = np.arange(n) * 2.399963, np.radians(20 + 55 * (np.arange(n) * 0.618034 % 1))
+    lights = np.stack([np.cos(up) * np.cos(turn), np.cos(up) * np.sin(turn), np.sin(up)], 1)
+    random, frames = np.random.default_rng(1), []
+    for light in lights:
+        half = light + [0, 0, 1]
+        lit = np.maximum(normal @ light, 0)
+        shine = np.maximum(normal @ half / np.linalg.norm(half), 0) ** 40 * (lit > 0)
+        frames.append(0.6 * lit + gloss * shine + random.normal(0, 1 / 255, lit.shape))
+    mask = r2 < 0.98
+    return Set(np.rint(255 * np.clip(np.array(frames) * mask, 0, 1)).astype(np.uint8), lights,
+               normal, mask)
+
+
+def spread(lights, first):
+    """Returns: the lights in an order in which each is as far as can be from those before."""
+    unit = lights / np.linalg.norm(lights, axis=1, keepdims=True)
+    order = [first]
+    while len(order) < len(unit):
+        nearest = (unit @ unit[order].T).max(1)
+        nearest[order] = 2
+        order.append(int(nearest.argmin()))
+    return order
+
+
+def real_sets():
+    """Yields a name, sets of which the worst counts, and the marks of `auto`: the most
+    degrees and the largest share without normal."""
+    bear = recording("diligent_bear", "gt_normals")
+    order = spread(bear.lights, 0)
+    for n, exposure in ((8, 1), (12, 1), (12, 1 / 8), (19, 1), (19, 1 / 8), (24, 1), (40, 1),
+                        (96, 1)):
+        yield (f"bear, {n} lights" + DIM[exposure], [bear.part(sorted(order[:n]), exposure)],
+               7 if n < 12 else 6.2, 0.001)
+    yield ("bear, 12 lights, worst of 96 choices",
+           [bear.part(sorted(spread(bear.lights, i)[:12])) for i in range(96)], 7.05, 0.001)
+    sphere = recording("uw_gray", "analytic_sphere_normals")
+    for exposure, degrees, share in ((1, 4.95, 0.002), (1 / 2, 5.1, 0.005), (1 / 8, 5.2, 0.006)):
+        yield ("UW sphere, 12 lights" + DIM[exposure], [sphere.part(slice(None), exposure)],
+               degrees, share)
+
+
+def rendered_sets():
+    for n, exposure, degrees in ((8, 1, 4.2), (12, 1, 3.3), (12, 1 / 8, 4), (19, 1, 1.6),
+                                 (24, 1, 1.1), (40, 1, 0.7), (40, 1 / 8, 0.8), (96, 1, 0.6), (260, 1, 1.4)):
+        yield (f"medal, {n} lights" + DIM[exposure], [medal_set(n).part(slice(None), exposure)],
+               degrees, 0.001)
+    for gloss, text, most in ((0, "matte", (0.45, 1, 0.25)), (0.3, "glossy", (1.5, 2, 0.85))):
+        for n, exposure, degrees in ((12, 1, most[0]), (12, 1 / 8, most[1]), (40, 1, most[2])):
+            yield (f"{text} sphere, {n} lights" + DIM[exposure],
+                   [sphere_set(n, gloss).part(slice(None), exposure)], degrees, 0.001)
+
+
+def measure(sets):
+    """Returns: by name, the (degrees, share) of each mode; and the marks."""
+    found, marks = {}, {}
+    for name, kinds, degrees, share in sets:
+        results = np.array([[kind.error(mode) for mode in MODES] for kind in kinds])
+        found[name], marks[name] = results.max(0), (degrees, share)
+        print(row(name, found[name]), flush=True)
+    return found, marks
+
+
+def row(name, results):
+    return f"| {name} | " + " | ".join(
+        "no normal" if np.isnan(degrees) else f"{degrees:.2f}, {100 * share:.1f} %"
+        for degrees, share in results) + " |"
+
+
+def page_rows():
+    """Returns: the rows of the page by name, as (degrees, share) of each mode."""
+    with open(os.path.join(SOURCE, "docs", "photostereo.md"), encoding="utf-8") as file:
+        text = file.read()
+    table = text.partition("<!-- lights: begin -->\n")[2].partition("<!-- lights: end -->")[0]
+    rows = {}
+    for line in table.splitlines()[2:]:
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows[name] = [(np.nan, 100) if cell == "no normal" else
+                      [float(word.strip(" %")) for word in cell.split(",")] for cell in cells]
+    return rows
+
+
+class Lights(unittest.TestCase):
+    def check(self, sets):
+        found, marks = measure(sets)
+        page = page_rows()
+        self.assertGreater(len(found), 10)
+        for name, results in found.items():
+            (absolute, relative, _, auto), shares = results[:, 0], results[:, 1]
+            degrees, share = marks[name]
+            self.assertLess(auto, degrees, name)
+            self.assertLess(shares[3], share, name)
+            if name not in EXCEPTIONS:
+                self.assertLess(auto, np.fmin(absolute, relative) + 0.02, name)
+            self.assertIn(name, page)
+            for mode, a, b in zip(MODES, results, page[name]):
+                np.testing.assert_allclose(b, (a[0], 100 * a[1]), atol=0.06,
+                                           err_msg=f"{name}, {mode}: docs/photostereo.md")
+        return {name: results[3, 0] for name, results in found.items()}
+
+    def test_real_pictures_are_solved_at_any_exposure(self):
+        auto = self.check(real_sets())
+        self.assertLess(auto["bear, 24 lights"], auto["bear, 12 lights"])
+
+    def test_rendered_pictures_are_solved_at_any_exposure(self):
+        auto = self.check(rendered_sets())
+        errors = [auto[f"medal, {n} lights"] for n in (8, 12, 19, 24, 40, 96)]
+        self.assertEqual(errors, sorted(errors, reverse=True), "more lights are worse")
+
+
+if __name__ == "__main__":
+    if "--table" in sys.argv[1:]:
+        print("| set | " + " | ".join(f"`{mode}`" for mode in MODES) + " |")
+        print("| --- " * (1 + len(MODES)) + "|")
+        measure([*real_sets(), *rendered_sets()])
+    else:
+        main()
