@@ -81,6 +81,10 @@ says 1 'No correlation is above 99, the highest is' insarxcorr-field freq_xcorr.
 cksum own/* | cmp - before-own || fail "what is read was replaced"
 rm -r own before-own
 
+# words with a = are properties only when they begin as one
+says 1 'There is no file "none.PRM"' insarxcorr-coregister none.PRM "$odd/sec.PRM" ./a=b
+rmdir a=b || fail "./a=b is not taken as a folder"
+
 # nowhere to write to
 cd /proc || exit 1
 says 1 '"freq_xcorr.dat" cannot be written' xcorr "$work/$odd/ref.PRM" "$work/$odd/sec.PRM"
