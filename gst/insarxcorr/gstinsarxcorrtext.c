@@ -10,6 +10,9 @@
 /* Pixels: images that are coherent at all are within a fraction of one. */
 #define MAX_RMS 0.5
 
+/* Of the image: beyond its points a fit is extrapolated. */
+#define MIN_SPAN 0.5
+
 /* "%6.3f" with a dot in every locale. */
 static void
 append_number (GString *text, const gchar *format, gdouble value)
@@ -148,16 +151,33 @@ warn_of_misfit (GstElement *element, const ImkInsarxcorrMisfit *misfit,
     GST_ELEMENT_WARNING (element, STREAM, FAILED,
         ("The fit in %s leaves residuals that are alike beside each other: "
          "%.2f %s around column %.0f of line %.0f, %.2f rms in all. The "
-         "interferogram loses coherence there. Terrain or motion may be the "
-         "cause; more terms (fit-%s up to 10) follow what is smooth.",
+         "interferogram loses coherence there. Causes are terrain and motion, "
+         "which shift, stretch and a_stretch cannot follow, and patches that "
+         "overlap by most of their size.",
             axis, misfit->worst, unit, misfit->worst_x, misfit->worst_y,
-            misfit->rms, axis),
+            misfit->rms),
+        (NULL));
+}
+
+static void
+warn_of_span (
+    GstElement *element, const ImkInsarxcorrFit *fit, guint width, guint height)
+{
+  if (fit->x_most - fit->x_least < MIN_SPAN * width ||
+      fit->y_most - fit->y_least < MIN_SPAN * height)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The patches of the fit span less than half of the image: columns "
+         "%.0f to %.0f of %u, lines %.0f to %.0f of %u. Elsewhere the fit is "
+         "extrapolated, with larger errors. Take grid=step, a smaller search or "
+         "a smaller template.",
+            fit->x_least, fit->x_most, width, fit->y_least, fit->y_most,
+            height),
         (NULL));
 }
 
 void
 gst_insar_text_post_fit (GstElement *element, const GArray *points,
-    const ImkInsarxcorrFit *fit, gboolean is_wanted)
+    const ImkInsarxcorrFit *fit, guint width, guint height, gboolean is_wanted)
 {
   ImkInsarxcorrMisfit misfits[2] = {{0}};
 
@@ -168,6 +188,7 @@ gst_insar_text_post_fit (GstElement *element, const GArray *points,
                    GST_OBJECT (element), describe_fit (fit, misfits)));
   if (!is_wanted)
     return;
+  warn_of_span (element, fit, width, height);
   warn_of_scatter (element, fit);
   warn_of_misfit (element, &misfits[0], "range", "columns");
   warn_of_misfit (element, &misfits[1], "azimuth", "lines");

@@ -24,9 +24,10 @@ GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
 /* Posts the message "insarxcorr-fit": n-points (guint64); of range (r) and
  * azimuth (a) shift, stretch, a-stretch, rms, misfit (gdouble), as shift-r; and
  * x-least, x-most, y-least, y-most of the points (gdouble).
- * @points: the ImkInsarxcorrPoint of @fit; @is_wanted: somebody gets the fit,
- * who is warned of a bad one */
+ * @points: the ImkInsarxcorrPoint of @fit; @width, @height: of the reference, 0
+ * where they are not known; @is_wanted: a peer gets the fit, so that warnings
+ * of a bad one are posted */
 void gst_insar_text_post_fit (GstElement *element, const GArray *points,
-    const ImkInsarxcorrFit *fit, gboolean is_wanted);
+    const ImkInsarxcorrFit *fit, guint width, guint height, gboolean is_wanted);
 
 G_END_DECLS
