@@ -210,8 +210,9 @@ class Scripts(unittest.TestCase):
         return name
 
     def test_granules_are_no_grid(self):
-        np.save(self.path("sun.npy"), granulation.make()[0])
-        self.assertIn("There is no grid of spots", self.call("shcentroid-file", "sun.npy", status=1))
+        for seed in range(1, 6):
+            np.save(self.path("sun.npy"), granulation.make(seed=seed)[0])
+            self.assertIn("There is no grid of spots", self.call("shcentroid-file", "sun.npy", status=1))
 
     def test_what_is_missing_is_said_in_a_sentence(self):
         np.save(self.path("f.npy"), np.zeros((1, 64, 64), np.uint8))
