@@ -409,14 +409,10 @@ gboolean
 gst_imaging_settings_take (
     GstImagingSettings *self, GstImagingWhen boundary, GstClockTime time)
 {
-  ImkError why, error;
+  ImkError error = {0};
   ImkStatus status = gst_imaging_settings_update (self, boundary, time, &error);
 
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self->engine, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why, FALSE);
-  }
+  status = gst_imaging_engine_try_cpu (self->engine, status, &error);
   if (status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
   return status == IMK_OK;

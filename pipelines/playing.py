@@ -69,7 +69,10 @@ def kill(number):
 
 class Outputs:
     """For with: files that appear together in the end, or not at all. A failure, or a signal, leaves nothing that could
-    be mistaken for a result, and what was there before."""
+    be mistaken for a result, and what was there before. reads: files that must not be replaced."""
+
+    def __init__(self, *reads):
+        self.reads = [path for path in reads if os.path.exists(path)]
 
     def __enter__(self):
         self.partials, self.folders, self.stale = [], [], []
@@ -87,6 +90,8 @@ class Outputs:
     def add(self, path):
         """Returns: the name of a file beside path, to be written, which takes its place in the end. A link stays one.
         A pipe or device, as /dev/stdout, is written at once."""
+        if os.path.exists(path) and any(os.path.samefile(path, read) for read in self.reads):
+            raise RuntimeError(f'"{path}" would be replaced, and it is read. Choose another name or folder for the results.')
         if os.path.exists(path) and not os.path.isfile(path):
             if os.path.isdir(path):
                 raise RuntimeError(f'"{path}" cannot be written: it is a folder.')
@@ -151,10 +156,22 @@ class Outputs:
 
 
 @contextlib.contextmanager
-def writing(path):
+def writing(path, *reads):
     """For with: Outputs of one file."""
-    with Outputs() as outputs:
+    with Outputs(*reads) as outputs:
         yield outputs.add(path)
+
+
+def slc_files(location):
+    """Returns: the files that slcsrc reads of an image: itself and, of a PRM file, its SLC_file, in the working folder or
+    beside it."""
+    found = [location]
+    if os.path.isfile(location) and os.path.getsize(location) < 1 << 20:
+        with open(location, encoding="utf-8", errors="replace") as file:
+            names = re.findall(r"^\s*SLC_file\s*=\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
+        for name in {word for line in names for word in (line, line.split()[0])}:
+            found += [name, os.path.join(os.path.dirname(location), name)]
+    return found
 
 
 def need_display(what):

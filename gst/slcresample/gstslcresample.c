@@ -426,14 +426,10 @@ static void
 begin_again (GstSlcResample *self)
 {
   const ImkSlcresample *before = self->kernel;
-  ImkStatus status;
-  ImkError error;
 
-  status = gst_imaging_settings_update (
-      self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error);
-  if (status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
-  else if (self->kernel != before)
+  if (gst_imaging_settings_take (
+          self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE) &&
+      self->kernel != before)
     begin_output (self);
 }
 
