@@ -308,8 +308,9 @@ make_fit (GstInsarEnd *self)
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
     return NULL;
   }
-  gst_insar_text_post_fit (self->element, self->points, &fit, self->width,
-      self->height, has_pad (self, FIT));
+  gst_insar_text_post_fit (self->element, self->points, &fit,
+      &(GstInsarFitOrigin){self->width, self->height, self->min_correlation,
+          has_pad (self, FIT)});
   return gst_insar_text_of_fit (&fit);
 }
 

@@ -114,7 +114,8 @@ gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
 }
 
 static GstStructure *
-describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2])
+describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2],
+    const GstInsarFitOrigin *origin)
 {
   const ImkInsarxcorrTrend *r = &fit->range, *a = &fit->azimuth;
 
@@ -124,7 +125,8 @@ describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2])
       "rms-r", G_TYPE_DOUBLE, r->rms, "shift-a", G_TYPE_DOUBLE, a->shift,
       "stretch-a", G_TYPE_DOUBLE, a->stretch, "a-stretch-a", G_TYPE_DOUBLE,
       a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, "misfit-r", G_TYPE_DOUBLE,
-      misfits[0].rms, "misfit-a", G_TYPE_DOUBLE, misfits[1].rms, "x-least",
+      misfits[0].rms, "misfit-a", G_TYPE_DOUBLE, misfits[1].rms,
+      "min-correlation", G_TYPE_DOUBLE, origin->min_correlation, "x-least",
       G_TYPE_DOUBLE, fit->x_least, "x-most", G_TYPE_DOUBLE, fit->x_most,
       "y-least", G_TYPE_DOUBLE, fit->y_least, "y-most", G_TYPE_DOUBLE,
       fit->y_most, NULL);
@@ -177,7 +179,7 @@ warn_of_span (
 
 void
 gst_insar_text_post_fit (GstElement *element, const GArray *points,
-    const ImkInsarxcorrFit *fit, guint width, guint height, gboolean is_wanted)
+    const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin)
 {
   ImkInsarxcorrMisfit misfits[2] = {{0}};
 
@@ -185,10 +187,10 @@ gst_insar_text_post_fit (GstElement *element, const GArray *points,
       fit, &misfits[0], &misfits[1], NULL);
   gst_element_post_message (
       element, gst_message_new_element (
-                   GST_OBJECT (element), describe_fit (fit, misfits)));
-  if (!is_wanted)
+                   GST_OBJECT (element), describe_fit (fit, misfits, origin)));
+  if (!origin->is_wanted)
     return;
-  warn_of_span (element, fit, width, height);
+  warn_of_span (element, fit, origin->width, origin->height);
   warn_of_scatter (element, fit);
   warn_of_misfit (element, &misfits[0], "range", "columns");
   warn_of_misfit (element, &misfits[1], "azimuth", "lines");

@@ -117,14 +117,13 @@ class Quality(unittest.TestCase):
     def test_fit_is_right_from_corner_to_corner(self):
         slcs.make_pair(self.folder, 400, 400)
         text = self.check_corners(slcs.OFFSETS, 400)
-        self.assertRegex(text, r"\d+ of \d+ patches, rms 0\.0\d+ columns and 0\.0\d+ lines .*, over \d+ % of the columns")
+        self.assertRegex(text, r"\d+ of \d+ patches \(correlation above 1\d\.\d\d\), rms 0\.0\d+ columns and 0\.0\d+ lines .*, over \d+ % of the columns")
         self.assertNotIn("alike beside each other: -", text)
         self.assertNotIn("less than half", text)
 
     def test_fit_is_right_with_any_doppler_centroid(self):
-        for doppler in 0.17, -0.45:
-            slcs.make_pair(self.folder, 400, 400, doppler=doppler)
-            self.check_corners(slcs.OFFSETS, 400)
+        slcs.make_pair(self.folder, 400, 400, doppler=-0.45)
+        self.check_corners(slcs.OFFSETS, 400)
 
     def test_fit_is_right_on_a_real_image(self):
         """Whose spectrum wraps: the secondary is warped at its Doppler centroid."""
@@ -274,6 +273,19 @@ class WrongInput(unittest.TestCase):
         text = coregister(*(os.path.join(self.folder, name) for name in ("ref.PRM", "sec.PRM")),
                           os.path.join(self.folder, "out"), status=1)
         self.assertIn("big endian", text)
+
+    def test_swapped_bytes_of_floats(self):
+        image = os.path.join(self.folder, "raw")
+        rng = np.random.default_rng(1)
+        for scale in 1e-3, 300:
+            samples = (scale * rng.standard_normal(2 * 200 * 100)).astype("<f4")
+            samples[:20000] = 0 if scale < 1 else np.nan  # a border without data
+            if scale > 1:  # whole numbers have empty bytes
+                samples = np.rint(samples)
+            for numbers, swapped in (samples, False), (samples.byteswap(), True):
+                numbers.tofile(image)
+                text = launch("slcsrc", "location=" + image, "format=cf32", "width=200", "!", "fakesink")
+                self.assertEqual("big endian" in text, swapped, (scale, text))
 
     def test_keys_that_contradict_each_other(self):
         image = self.write_noise("a", 1)
