@@ -90,12 +90,35 @@ has_segment (GstAggregator *self)
   return found;
 }
 
-gboolean
-gst_imaging_aggregator_hold (GstAggregator *self, GQueue *held, GstEvent *event)
+/* GStreamer 1.22 takes the sequence number of the EOS that it sends from the
+ * last segment, and prints a critical when none has arrived, as in an empty
+ * stream that is flushed while it ends. Until then the number is that of the
+ * stream-start. */
+static void
+set_first_seqnum (
+    GstAggregator *self, GstAggregatorPad *pad, GstEvent *stream_start)
 {
-  if (GST_EVENT_TYPE (event) == GST_EVENT_FLUSH_STOP)
-    g_queue_clear_full (held, (GDestroyNotify) gst_event_unref);
-  switch (GST_EVENT_TYPE (event)) { /* those that the parent class knows */
+  GstAggregatorClass *base = g_type_class_peek (GST_TYPE_AGGREGATOR);
+  GstSegment segment;
+  GstEvent *event;
+
+  if (pad->segment.format != GST_FORMAT_UNDEFINED)
+    return;
+  gst_segment_init (&segment, GST_FORMAT_TIME);
+  event = gst_event_new_segment (&segment);
+  gst_event_set_seqnum (event, gst_event_get_seqnum (stream_start));
+  base->sink_event (self, pad, event);
+  GST_OBJECT_LOCK (pad);
+  gst_segment_init (&pad->segment, GST_FORMAT_UNDEFINED);
+  GST_OBJECT_UNLOCK (pad);
+}
+
+/* Returns: whether @event is one that the parent class does not know and would
+ * pass on before the segment */
+static gboolean
+is_too_early (GstAggregator *self, GstEvent *event)
+{
+  switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_STREAM_START:
   case GST_EVENT_CAPS:
   case GST_EVENT_SEGMENT:
@@ -107,10 +130,28 @@ gst_imaging_aggregator_hold (GstAggregator *self, GQueue *held, GstEvent *event)
   default:
     break;
   }
-  if (!GST_EVENT_IS_SERIALIZED (event) || has_segment (self))
-    return FALSE;
-  g_queue_push_tail (held, gst_event_ref (event));
-  return TRUE;
+  return GST_EVENT_IS_SERIALIZED (event) && !has_segment (self);
+}
+
+gboolean
+gst_imaging_aggregator_keep_event (
+    GstAggregator *self, GstAggregatorPad *pad, GQueue *held, GstEvent *event)
+{
+  GstEventType type = GST_EVENT_TYPE (event);
+
+  if (type == GST_EVENT_FLUSH_STOP)
+    g_queue_clear_full (held, (GDestroyNotify) gst_event_unref);
+  if (type == GST_EVENT_STREAM_START)
+    set_first_seqnum (self, pad, event);
+  if (is_too_early (self, event)) {
+    g_queue_push_tail (held, event);
+    return TRUE;
+  }
+  if (type == GST_EVENT_GAP && pad->segment.format != GST_FORMAT_TIME) {
+    gst_event_unref (event);
+    return TRUE;
+  }
+  return FALSE;
 }
 
 /* --- caps ----------------------------------------------------------------- */
@@ -125,8 +166,8 @@ post_refused (GstAggregator *self)
   if (!ours)
     ours = gst_pad_get_pad_template_caps (pad);
   GST_ELEMENT_ERROR (self, CORE, NEGOTIATION,
-      ("The pad \"%s\" gives %" GST_PTR_FORMAT
-       ", but what is linked to it takes %" GST_PTR_FORMAT ".",
+      ("The pad \"%s\" outputs %" GST_PTR_FORMAT
+       ", but its peer accepts %" GST_PTR_FORMAT ".",
           GST_PAD_NAME (pad), ours, taken),
       (NULL));
   gst_caps_unref (ours);
@@ -143,11 +184,11 @@ is_refused (GstAggregator *self)
 
 gboolean
 gst_imaging_aggregator_negotiate (
-    GstAggregator *self, GstAggregatorClass *parent, const gboolean *said)
+    GstAggregator *self, GstAggregatorClass *parent, const gboolean *posted)
 {
   gboolean ok = parent->negotiate (self);
 
-  if (!ok && !*said && is_refused (self))
+  if (!ok && !*posted && is_refused (self))
     post_refused (self);
   return ok;
 }
@@ -163,12 +204,6 @@ gst_imaging_aggregator_finish (GstAggregator *self, GstBuffer *buffer)
 }
 
 /* --- gaps ----------------------------------------------------------------- */
-
-gboolean
-gst_imaging_aggregator_takes_gap (GstAggregatorPad *pad)
-{
-  return pad->segment.format == GST_FORMAT_TIME;
-}
 
 gboolean
 gst_imaging_aggregator_is_gap (GstBuffer *buffer)

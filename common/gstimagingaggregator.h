@@ -7,17 +7,17 @@
 
 G_BEGIN_DECLS
 
-/* What our elements add to #GstAggregator. It makes of a gap an empty buffer;
- * of refused caps nothing that an application hears of; and of its stream one
- * that has nothing to do with those that came. */
+/* What our elements need beyond #GstAggregator: gaps, an error message for
+ * refused caps, events in order, and a stream-start that belongs to the streams
+ * of its inputs. */
 
 /**
  * gst_imaging_aggregator_init: (skip)
- * @held: of the element: where gst_imaging_aggregator_hold() puts events, which
- *   leave before the first buffer
+ * @held: queue of the element for gst_imaging_aggregator_keep_event(); its
+ *   events are sent before the first buffer
  *
- * In the element's init: from now on the stream-start that leaves has the
- * group and the sequence number of the first sink pad's.
+ * Call this in the element's init. The stream-start of the source pad has the
+ * group and the sequence number of the first sink pad.
  */
 GST_IMAGING_API
 void gst_imaging_aggregator_init (GstAggregator *self, GQueue *held);
@@ -25,47 +25,42 @@ void gst_imaging_aggregator_init (GstAggregator *self, GQueue *held);
 /**
  * gst_imaging_aggregator_negotiate: (skip)
  * @parent: the class that negotiates
- * @said: set when what is wrong has been said already
+ * @posted: set by the element while @parent negotiates when it has posted an
+ *   error itself
  *
- * Returns: what @parent returns; where downstream refuses, after an error has
- *   been posted, as upstream may have given all that it has
+ * Posts an error when downstream refuses the caps: upstream may have no further
+ * buffer that could be refused.
+ * Returns: what @parent returns
  */
 GST_IMAGING_API
 gboolean gst_imaging_aggregator_negotiate (
-    GstAggregator *self, GstAggregatorClass *parent, const gboolean *said);
+    GstAggregator *self, GstAggregatorClass *parent, const gboolean *posted);
 
 /**
- * gst_imaging_aggregator_hold: (skip)
- * @held: events that wait; of the aggregating thread
- * @event: (transfer none): what came in on a sink pad
+ * gst_imaging_aggregator_keep_event: (skip)
+ * @held: queue of events, used by the aggregating thread
+ * @event: (transfer none): arrived on @pad; (transfer full) when it is kept
  *
- * The parent class passes on at once what has no meaning for it, as an
- * application's own events, even where nothing has been sent yet.
- * Returns: whether @event waits in @held for the segment
+ * Call this first for each event of a sink pad. The parent class forwards
+ * custom events even before the stream has a segment, so they wait in @held. A
+ * gap is dropped unless the segment has format time; the parent class could not
+ * make a buffer of it.
+ * Returns: whether @event needs no further handling
  */
 GST_IMAGING_API
-gboolean gst_imaging_aggregator_hold (
-    GstAggregator *self, GQueue *held, GstEvent *event);
+gboolean gst_imaging_aggregator_keep_event (
+    GstAggregator *self, GstAggregatorPad *pad, GQueue *held, GstEvent *event);
 
 /**
  * gst_imaging_aggregator_finish: (skip)
  * @buffer: (transfer full): as of gst_aggregator_finish_buffer()
  *
- * Returns: its flow; where downstream refuses the caps, after an error has been
- *   posted
+ * Posts an error when downstream refuses the caps.
+ * Returns: the flow of gst_aggregator_finish_buffer()
  */
 GST_IMAGING_API
 GstFlowReturn gst_imaging_aggregator_finish (
     GstAggregator *self, GstBuffer *buffer);
-
-/**
- * gst_imaging_aggregator_takes_gap: (skip)
- *
- * Returns: whether the parent class can make a buffer of a gap that came on
- *   @pad: only a segment of time has gaps
- */
-GST_IMAGING_API
-gboolean gst_imaging_aggregator_takes_gap (GstAggregatorPad *pad);
 
 /**
  * gst_imaging_aggregator_is_gap: (skip)
@@ -78,7 +73,7 @@ gboolean gst_imaging_aggregator_is_gap (GstBuffer *buffer);
 /**
  * gst_imaging_aggregator_push_gap: (skip)
  *
- * Downstream hears that nothing comes, where a segment has been sent.
+ * Sends a gap event downstream, if a segment has been sent.
  */
 GST_IMAGING_API
 void gst_imaging_aggregator_push_gap (

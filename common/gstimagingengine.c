@@ -404,6 +404,19 @@ gst_imaging_engine_post_fall_back (
       (NULL));
 }
 
+ImkStatus
+gst_imaging_engine_try_cpu (
+    GstImagingEngine *self, ImkStatus status, ImkError *error)
+{
+  ImkError why = *error;
+
+  if (!gst_imaging_engine_can_fall_back (self, status))
+    return status;
+  status = gst_imaging_engine_fall_back (self, error);
+  gst_imaging_engine_post_fall_back (self, &why, FALSE);
+  return status;
+}
+
 static gboolean
 is_on_device (GstBuffer *buffer)
 {

@@ -442,6 +442,19 @@ ImkStatus gst_imaging_engine_fall_back (
     GstImagingEngine *self, ImkError *error);
 
 /**
+ * gst_imaging_engine_try_cpu: (skip)
+ * @status: of work between frames, such as new settings
+ * @error: (inout): its error
+ *
+ * If gst_imaging_engine_can_fall_back(), opens the kernel on the CPU and posts
+ * the warning.
+ * Returns: @status, or that of the CPU; an error has not been posted
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_engine_try_cpu (
+    GstImagingEngine *self, ImkStatus status, ImkError *error);
+
+/**
  * gst_imaging_engine_post_fall_back: (skip)
  * @why: how the device failed
  * @frame_lost: whether the frame at hand is lost

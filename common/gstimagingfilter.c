@@ -496,21 +496,17 @@ gst_imaging_filter_prepare_output_buffer (
   GstFlowReturn flow =
       GST_BASE_TRANSFORM_CLASS (gst_imaging_filter_parent_class)
           ->prepare_output_buffer (trans, input, output);
-  ImkError why, error;
+  ImkError error;
   ImkStatus status;
   gsize size;
 
   if (flow != GST_FLOW_ERROR || !gst_imaging_engine_is_on_cuda (engine))
     return flow;
   size = gst_imaging_engine_info (engine)->size;
-  status = imk_error_set (&why, IMK_ERROR_MEMORY,
+  status = imk_error_set (&error, IMK_ERROR_MEMORY,
       "There is no device memory for a frame of %" G_GSIZE_FORMAT " bytes.",
       size);
-  error = why;
-  if (gst_imaging_engine_can_fall_back (engine, status)) {
-    status = gst_imaging_engine_fall_back (engine, &error);
-    gst_imaging_engine_post_fall_back (engine, &why, FALSE);
-  }
+  status = gst_imaging_engine_try_cpu (engine, status, &error);
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (engine, status, &error);
     return GST_FLOW_ERROR;

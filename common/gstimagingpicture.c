@@ -26,6 +26,20 @@ gst_imaging_video_info_set_format (
          gst_video_info_set_format (info, format, width, height) && fits (info);
 }
 
+/* Tensors may have any fraction in these fields; pictures may not. What is not
+ * positive is as if it were absent. */
+static void
+read_fraction (const GstStructure *s, const gchar *field, gint *numerator,
+    gint *denominator)
+{
+  gint n, d;
+
+  if (gst_structure_get_fraction (s, field, &n, &d) && n > 0 && d > 0) {
+    *numerator = n;
+    *denominator = d;
+  }
+}
+
 static ImkStatus
 read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
 {
@@ -54,7 +68,7 @@ read_tensor (GstImagingPicture *self, const GstStructure *s, ImkError *error)
         "A tensor of dimensions %s has 4 GiB or more, which cannot be taken. "
         "Use fewer pixels.",
         text);
-  gst_structure_get_fraction (
+  read_fraction (
       s, "pixel-aspect-ratio", &self->carrier.par_n, &self->carrier.par_d);
   return IMK_OK;
 }
@@ -93,7 +107,7 @@ gst_imaging_picture_from_caps (
                : read_video (&picture, caps, error);
   if (status != IMK_OK)
     return status;
-  gst_structure_get_fraction (s, "framerate", &picture.fps_n, &picture.fps_d);
+  read_fraction (s, "framerate", &picture.fps_n, &picture.fps_d);
   *self = picture;
   return IMK_OK;
 }

@@ -69,19 +69,34 @@ def kill(number):
 
 class Outputs:
     """For with: files that appear together in the end, or not at all. A failure, or a signal, leaves nothing that could
-    be mistaken for a result, and what was there before."""
+    be mistaken for a result, and what was there before. reads: files that must not be replaced."""
+
+    def __init__(self, *reads):
+        self.reads = [path for path in reads if os.path.exists(path)]
 
     def __enter__(self):
         self.partials, self.folders, self.stale = [], [], []
         return self
 
+    def check(self, path, option=None):
+        """Fails where a word of the command line names the file path, which would be lost, but for the one that
+        names it as an output: path, or option."""
+        words = [text for word in sys.argv[1:] for text in {word, word.partition("=")[2]} if text]
+        same = [text for text in words if os.path.isfile(text) and os.path.isfile(path) and os.path.samefile(text, path)]
+        if len(same) > ((option or path) in same):
+            raise RuntimeError(f'"{path}" cannot be written: the command line names that file twice, and what is in it'
+                               " would be lost. Choose another name for the output.")
+
     def add(self, path):
         """Returns: the name of a file beside path, to be written, which takes its place in the end. A link stays one.
         A pipe or device, as /dev/stdout, is written at once."""
+        if os.path.exists(path) and any(os.path.samefile(path, read) for read in self.reads):
+            raise RuntimeError(f'"{path}" would be replaced, and it is read. Choose another name or folder for the results.')
         if os.path.exists(path) and not os.path.isfile(path):
             if os.path.isdir(path):
                 raise RuntimeError(f'"{path}" cannot be written: it is a folder.')
             return path
+        self.check(path)
         target = os.path.realpath(path)
         folder, name = os.path.split(target)
         try:
@@ -141,10 +156,22 @@ class Outputs:
 
 
 @contextlib.contextmanager
-def writing(path):
+def writing(path, *reads):
     """For with: Outputs of one file."""
-    with Outputs() as outputs:
+    with Outputs(*reads) as outputs:
         yield outputs.add(path)
+
+
+def slc_files(location):
+    """Returns: the files that slcsrc reads of an image: itself and, of a PRM file, its SLC_file, in the working folder or
+    beside it."""
+    found = [location]
+    if os.path.isfile(location) and os.path.getsize(location) < 1 << 20:
+        with open(location, encoding="utf-8", errors="replace") as file:
+            names = re.findall(r"^\s*SLC_file\s*=\s*(\S.*?)\s*$", file.read(), re.MULTILINE)
+        for name in {word for line in names for word in (line, line.split()[0])}:
+            found += [name, os.path.join(os.path.dirname(location), name)]
+    return found
 
 
 def need_display(what):

@@ -455,17 +455,11 @@ gst_insar_pair_add_pad (
 void
 gst_insar_pair_take_settings (GstInsarPair *self, guint side)
 {
-  ImkStatus status;
-  ImkError error;
-
   if (!self->sides[!side].is_stale)
     return; /* of the other side there may be lines of this pair */
-  status = gst_imaging_settings_update (gst_imaging_settings_of (self->element),
-      GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error);
-  if (status == IMK_OK)
-    return;
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  fail (self, GST_FLOW_ERROR);
+  if (!gst_imaging_settings_take (gst_imaging_settings_of (self->element),
+          GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE))
+    fail (self, GST_FLOW_ERROR);
 }
 
 /* No GST_MESSAGE_PROGRESS: gst-launch-1.0 does not play until it is complete.

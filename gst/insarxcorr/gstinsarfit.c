@@ -128,7 +128,9 @@ make_fit (GstInsarFit *self, ImkError *error)
   if (imk_insarxcorr_fit ((const ImkInsarxcorrPoint *) points->data,
           points->len, settings->range_terms, settings->azimuth_terms, &fit,
           error) == IMK_OK) {
-    gst_insar_text_post_fit (GST_ELEMENT (self), points, &fit, TRUE);
+    gst_insar_text_post_fit (GST_ELEMENT (self), points, &fit,
+        &(GstInsarFitOrigin){
+            .min_correlation = settings->snr, .is_wanted = TRUE});
     buffer = gst_insar_text_of_fit (&fit);
   }
   g_array_unref (points);

@@ -36,7 +36,7 @@ struct _GstInsarEnd {
   GstElement *element;
   GstImagingOutputs *outputs;
 
-  guint nx, ny;
+  guint nx, ny, width, height; /* patches; of the reference */
   gint fit_range, fit_azimuth;
   GArray *points;                   /* ImkInsarxcorrPoint: for the fit */
   guint64 n_patches, n_outside;     /* without those that the mask leaves out */
@@ -116,6 +116,8 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
 {
   self->nx = config->nx;
   self->ny = config->ny;
+  self->width = config->width[IMK_INSARXCORR_REFERENCE];
+  self->height = config->height[IMK_INSARXCORR_REFERENCE];
   self->min_correlation = config->min_correlation;
   self->fit_range = fit_range;
   self->fit_azimuth = fit_azimuth;
@@ -280,8 +282,9 @@ warn_of_images (GstInsarEnd *self)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("None of %" G_GUINT64_FORMAT
          " patches has a correlation above %.2f (fit-snr). Are these images of "
-         "one scene, with their bytes in one order? A larger search, or rshift "
-         "and ashift, may help.",
+         "one scene, with their bytes in one order? A larger search (mode=compat "
+         "searches xsearch / range-interp columns), or rshift and ashift, help "
+         "when the shift is large; larger templates when the coherence is low.",
             self->n_patches, self->min_correlation),
         (NULL));
 }
@@ -305,8 +308,9 @@ make_fit (GstInsarEnd *self)
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
     return NULL;
   }
-  gst_insar_text_post_fit (
-      self->element, self->points, &fit, has_pad (self, FIT));
+  gst_insar_text_post_fit (self->element, self->points, &fit,
+      &(GstInsarFitOrigin){self->width, self->height, self->min_correlation,
+          has_pad (self, FIT)});
   return gst_insar_text_of_fit (&fit);
 }
 

@@ -71,8 +71,9 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         "grid=step: lines from one row of patches to the next"),
     GST_IMAGING_UINT ("xsearch", NEXT_SET, KERNEL, Settings, config.xsearch, 4,
         1024, "columns",
-        "Columns that are searched either way. mode=compat: finer ones, see "
-        "range-interp; a patch is 4 of it wide, the template 2"),
+        "Columns that are searched either way; with mode=compat only xsearch / "
+        "range-interp columns, as in GMTSAR, a patch being 4 xsearch wide and "
+        "the template 2"),
     GST_IMAGING_UINT ("ysearch", NEXT_SET, KERNEL, Settings, config.ysearch, 4,
         1024, "lines",
         "Lines that are searched either way. mode=compat: a patch is 4 of "

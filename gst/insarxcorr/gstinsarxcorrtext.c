@@ -10,6 +10,9 @@
 /* Pixels: images that are coherent at all are within a fraction of one. */
 #define MAX_RMS 0.5
 
+/* Of the image: beyond its points a fit is extrapolated. */
+#define MIN_SPAN 0.5
+
 /* "%6.3f" with a dot in every locale. */
 static void
 append_number (GString *text, const gchar *format, gdouble value)
@@ -111,7 +114,8 @@ gst_insar_text_of_fit (const ImkInsarxcorrFit *fit)
 }
 
 static GstStructure *
-describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2])
+describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2],
+    const GstInsarFitOrigin *origin)
 {
   const ImkInsarxcorrTrend *r = &fit->range, *a = &fit->azimuth;
 
@@ -121,7 +125,8 @@ describe_fit (const ImkInsarxcorrFit *fit, const ImkInsarxcorrMisfit misfits[2])
       "rms-r", G_TYPE_DOUBLE, r->rms, "shift-a", G_TYPE_DOUBLE, a->shift,
       "stretch-a", G_TYPE_DOUBLE, a->stretch, "a-stretch-a", G_TYPE_DOUBLE,
       a->a_stretch, "rms-a", G_TYPE_DOUBLE, a->rms, "misfit-r", G_TYPE_DOUBLE,
-      misfits[0].rms, "misfit-a", G_TYPE_DOUBLE, misfits[1].rms, "x-least",
+      misfits[0].rms, "misfit-a", G_TYPE_DOUBLE, misfits[1].rms,
+      "min-correlation", G_TYPE_DOUBLE, origin->min_correlation, "x-least",
       G_TYPE_DOUBLE, fit->x_least, "x-most", G_TYPE_DOUBLE, fit->x_most,
       "y-least", G_TYPE_DOUBLE, fit->y_least, "y-most", G_TYPE_DOUBLE,
       fit->y_most, NULL);
@@ -148,16 +153,33 @@ warn_of_misfit (GstElement *element, const ImkInsarxcorrMisfit *misfit,
     GST_ELEMENT_WARNING (element, STREAM, FAILED,
         ("The fit in %s leaves residuals that are alike beside each other: "
          "%.2f %s around column %.0f of line %.0f, %.2f rms in all. The "
-         "interferogram loses coherence there. Terrain or motion may be the "
-         "cause; more terms (fit-%s up to 10) follow what is smooth.",
+         "interferogram loses coherence there. Causes are terrain and motion, "
+         "which shift, stretch and a_stretch cannot follow, and patches that "
+         "overlap by most of their size.",
             axis, misfit->worst, unit, misfit->worst_x, misfit->worst_y,
-            misfit->rms, axis),
+            misfit->rms),
+        (NULL));
+}
+
+static void
+warn_of_span (
+    GstElement *element, const ImkInsarxcorrFit *fit, guint width, guint height)
+{
+  if (fit->x_most - fit->x_least < MIN_SPAN * width ||
+      fit->y_most - fit->y_least < MIN_SPAN * height)
+    GST_ELEMENT_WARNING (element, STREAM, FAILED,
+        ("The patches of the fit span less than half of the image: columns "
+         "%.0f to %.0f of %u, lines %.0f to %.0f of %u. Elsewhere the fit is "
+         "extrapolated, with larger errors. Take grid=step, a smaller search or "
+         "a smaller template.",
+            fit->x_least, fit->x_most, width, fit->y_least, fit->y_most,
+            height),
         (NULL));
 }
 
 void
 gst_insar_text_post_fit (GstElement *element, const GArray *points,
-    const ImkInsarxcorrFit *fit, gboolean is_wanted)
+    const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin)
 {
   ImkInsarxcorrMisfit misfits[2] = {{0}};
 
@@ -165,9 +187,10 @@ gst_insar_text_post_fit (GstElement *element, const GArray *points,
       fit, &misfits[0], &misfits[1], NULL);
   gst_element_post_message (
       element, gst_message_new_element (
-                   GST_OBJECT (element), describe_fit (fit, misfits)));
-  if (!is_wanted)
+                   GST_OBJECT (element), describe_fit (fit, misfits, origin)));
+  if (!origin->is_wanted)
     return;
+  warn_of_span (element, fit, origin->width, origin->height);
   warn_of_scatter (element, fit);
   warn_of_misfit (element, &misfits[0], "range", "columns");
   warn_of_misfit (element, &misfits[1], "azimuth", "lines");

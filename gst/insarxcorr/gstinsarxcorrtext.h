@@ -21,12 +21,20 @@ GArray *gst_insar_text_parse_rows (
 /* Returns: (transfer full): the eight PRM lines of @fit */
 GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
 
+/* Where a fit comes from. @width, @height: of the reference, 0 where they are
+ * not known; @min_correlation: of its points; @is_wanted: a peer gets the fit,
+ * so that warnings of a bad one are posted */
+typedef struct {
+  guint width, height;
+  gdouble min_correlation;
+  gboolean is_wanted;
+} GstInsarFitOrigin;
+
 /* Posts the message "insarxcorr-fit": n-points (guint64); of range (r) and
  * azimuth (a) shift, stretch, a-stretch, rms, misfit (gdouble), as shift-r; and
- * x-least, x-most, y-least, y-most of the points (gdouble).
- * @points: the ImkInsarxcorrPoint of @fit; @is_wanted: somebody gets the fit,
- * who is warned of a bad one */
+ * min-correlation, x-least, x-most, y-least, y-most of the points (gdouble).
+ * @points: the ImkInsarxcorrPoint of @fit */
 void gst_insar_text_post_fit (GstElement *element, const GArray *points,
-    const ImkInsarxcorrFit *fit, gboolean is_wanted);
+    const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin);
 
 G_END_DECLS

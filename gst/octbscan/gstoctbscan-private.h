@@ -212,6 +212,11 @@ ImkStatus gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error);
  * devices. Drained, or flushing. */
 void gst_oct_bscan_release_devices (GstOctBscan *self);
 
+/* The device has failed with @why before it had @w (nullable). Returns: whether
+ * the CPU takes over; if not, an error has been posted */
+gboolean gst_oct_bscan_leave_device (GstOctBscan *self,
+    const GstOctBscanWork *w, ImkStatus status, const ImkError *why);
+
 /* Gives a work ordinary memory for its images: a device that has failed may
  * still write to what they had, or has taken it along. */
 void gst_oct_bscan_work_renew (GstOctBscanWork *work);

@@ -407,10 +407,17 @@ gst_oct_bscan_apply_settings (
 static gboolean
 follow_settings (GstOctBscan *self, GstBuffer *buffer)
 {
+  GstClockTime time = stream_time (self, buffer);
   ImkError error;
-  ImkStatus status = gst_imaging_settings_update (self->settings,
-      GST_IMAGING_WHEN_LIVE, stream_time (self, buffer), &error);
+  ImkStatus status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
 
+  if (status != IMK_OK && gst_imaging_engine_is_on_cuda (self->engine)) {
+    if (!gst_oct_bscan_leave_device (self, NULL, status, &error))
+      return FALSE;
+    status = gst_imaging_settings_update (
+        self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+  }
   if (status != IMK_OK) {
     g_mutex_lock (&self->frames);
     gst_imaging_engine_post_error (self->engine, status, &error);

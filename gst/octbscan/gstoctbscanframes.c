@@ -691,15 +691,13 @@ prepare_for_device (
   return IMK_OK;
 }
 
-/* The device fails before it has any work; what it had is out. */
-static GstFlowReturn
-process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
-    const ImkError *why)
+gboolean
+gst_oct_bscan_leave_device (GstOctBscan *self, const GstOctBscanWork *w,
+    ImkStatus status, const ImkError *why)
 {
   ImkError error = *why;
   gboolean can, done;
 
-  clear_outputs (w);
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
   g_mutex_lock (&self->frames);
@@ -710,12 +708,21 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
   } else if (can) {
     status = gst_imaging_engine_fall_back (self->engine, &error);
     gst_imaging_engine_post_fall_back (self->engine, why,
-        status == IMK_OK && is_lost (self, w, IMK_ERROR_DEVICE));
+        w && status == IMK_OK && is_lost (self, w, IMK_ERROR_DEVICE));
   }
   if (!can || status != IMK_OK)
     gst_imaging_engine_post_error (self->engine, status, &error);
   g_mutex_unlock (&self->frames);
-  if (can && status == IMK_OK)
+  return can && status == IMK_OK;
+}
+
+/* The device fails before it has any work; its earlier work has been output. */
+static GstFlowReturn
+process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
+    const ImkError *why)
+{
+  clear_outputs (w);
+  if (gst_oct_bscan_leave_device (self, w, status, why))
     return process_now (self, w);
   gst_oct_bscan_work_free (w);
   return GST_FLOW_ERROR;

@@ -281,13 +281,9 @@ gst_oct_interlace_sink_event (
   GstVideoInfo info;
   GstCaps *caps;
 
-  if (gst_imaging_aggregator_hold (
-          aggregator, &GST_OCT_INTERLACE (aggregator)->held, event) ||
-      (GST_EVENT_TYPE (event) == GST_EVENT_GAP &&
-          !gst_imaging_aggregator_takes_gap (pad))) {
-    gst_event_unref (event);
+  if (gst_imaging_aggregator_keep_event (
+          aggregator, pad, &GST_OCT_INTERLACE (aggregator)->held, event))
     return TRUE;
-  }
   if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
     take_segment (GST_OCT_INTERLACE (aggregator), pad, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {

@@ -447,5 +447,7 @@ gst_photo_stereo_follow_settings (
   if (status == IMK_OK && begins &&
       self->tracks != wants_tracking (gst_photo_stereo_now (self)))
     status = gst_imaging_engine_renew (self->engine, error);
-  return status;
+  /* within a set its pictures would be lost with the device */
+  return begins ? gst_imaging_engine_try_cpu (self->engine, status, error)
+                : status;
 }

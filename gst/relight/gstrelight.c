@@ -573,10 +573,8 @@ gst_relight_sink_event (
   GstCaps *caps;
   gboolean ok;
 
-  if (gst_imaging_aggregator_hold (agg, &self->held, event)) {
-    gst_event_unref (event);
+  if (gst_imaging_aggregator_keep_event (agg, pad, &self->held, event))
     return TRUE;
-  }
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_CAPS:
     gst_event_parse_caps (event, &caps);
@@ -590,11 +588,6 @@ gst_relight_sink_event (
     if (GST_PAD (pad) == self->normal)
       self->is_discont = TRUE;
     break;
-  case GST_EVENT_GAP:
-    if (gst_imaging_aggregator_takes_gap (pad))
-      break;
-    gst_event_unref (event);
-    return TRUE;
   default:
     break;
   }

@@ -25,6 +25,8 @@
  */
 #include "gstslcresample.h"
 
+#include <math.h>
+
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingprm.h"
@@ -41,7 +43,8 @@ GST_DEBUG_CATEGORY_STATIC (slcresample_debug);
 
 #define BUFFER_SIZE (1 << 20) /* bytes that go, about */
 #define N_REPORTS 10
-#define LITTLE 0.1 /* of an image with samples: nobody means that */
+#define LITTLE 0.1            /* of an image with samples: nobody means that */
+#define MAX_DOPPLER_ERROR 0.1 /* cycles a line */
 
 typedef enum {
   DOPPLER_AUTO,
@@ -383,6 +386,26 @@ warn_of_little (GstSlcResample *self)
         (NULL));
 }
 
+/* Another image's fd1, or one in other units, costs coherence. Whole cycles are
+ * not seen in samples. */
+static void
+warn_of_doppler (GstSlcResample *self)
+{
+  gdouble measured, off;
+
+  if (self->config.estimate_doppler ||
+      !imk_slcresample_measure_doppler (self->kernel, &measured))
+    return;
+  off = self->config.doppler - measured;
+  if (fabs (off - rint (off)) > MAX_DOPPLER_ERROR)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The Doppler centroid is %.2f cycles a line by the caps (fd1 / PRF of a "
+         "PRM file) and %.2f by the first lines of the image. A wrong one costs "
+         "coherence: correct fd1, or take doppler=data.",
+            self->config.doppler, measured),
+        (NULL));
+}
+
 /* Tells downstream what the kernel makes. */
 static gboolean
 begin_output (GstSlcResample *self)
@@ -403,14 +426,10 @@ static void
 begin_again (GstSlcResample *self)
 {
   const ImkSlcresample *before = self->kernel;
-  ImkStatus status;
-  ImkError error;
 
-  status = gst_imaging_settings_update (
-      self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE, &error);
-  if (status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
-  else if (self->kernel != before)
+  if (gst_imaging_settings_take (
+          self->settings, GST_IMAGING_WHEN_NEXT_SET, GST_CLOCK_TIME_NONE) &&
+      self->kernel != before)
     begin_output (self);
 }
 
@@ -498,6 +517,8 @@ push_lines (GstSlcResample *self, guint n)
       .channels = 1,
       .type = self->out.type,
   };
+  if (line == 0)
+    warn_of_doppler (self);
   status = imk_slcresample_process (self->kernel, &image, &error);
   gst_buffer_unmap (buffer, &map);
   if (status != IMK_OK) {

@@ -127,7 +127,7 @@ check_size (GstSlcImage *self, guint64 size, GError **error)
  * bytes are alike; when the lower ones are, they stand in the other order. All
  * 0, they may be 8 bits that were scaled. */
 static gboolean
-looks_swapped (const gint16 *samples, gsize n)
+integers_look_swapped (const gint16 *samples, gsize n)
 {
   gdouble sum = 0, swapped = 0;
   guint low = 0;
@@ -142,16 +142,45 @@ looks_swapped (const gint16 *samples, gsize n)
   return low && sum > 4 * swapped;
 }
 
+/* Returns: whether @bits are a float32 from 1e-19 to 1e19, or 0 */
+static gboolean
+is_ordinary (guint32 bits)
+{
+  guint exponent = (bits >> 23) & 0xff;
+
+  return (bits & 0x7fffffff) == 0 || (exponent > 64 && exponent < 190);
+}
+
+/* Floats in the other order are of any size, or no numbers. */
+static gboolean
+floats_look_swapped (const guint32 *samples, gsize n)
+{
+  gsize odd = 0, odd_swapped = 0;
+
+  for (gsize i = 0; i < n; i++) {
+    guint32 value = GUINT32_FROM_LE (samples[i]);
+
+    odd += !is_ordinary (value);
+    odd_swapped += !is_ordinary (GUINT32_SWAP_LE_BE (value));
+  }
+  return odd > n / 8 && odd_swapped < n / 100;
+}
+
 /* Of the middle of the image, as borders are often empty. */
 static void
 check_order (GstSlcImage *self)
 {
-  gint16 samples[8192];
-  off_t middle = (off_t) self->height / 2 * self->width * 4;
+  guint32 samples[4096];
+  off_t middle = (off_t) self->height / 2 * self->width *
+                 (off_t) formats[self->format].size;
   gssize got = pread (self->fd, samples, sizeof (samples), middle);
 
-  self->looks_swapped = self->format == GST_SLC_FORMAT_CI16 && got > 0 &&
-                        looks_swapped (samples, (gsize) got / 2);
+  if (got <= 0)
+    return;
+  self->looks_swapped =
+      self->format == GST_SLC_FORMAT_CI16
+          ? integers_look_swapped ((const gint16 *) samples, (gsize) got / 2)
+          : floats_look_swapped (samples, (gsize) got / 4);
 }
 
 /* Returns: @self (transfer full), or NULL with @error set */

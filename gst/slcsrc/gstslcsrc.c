@@ -227,8 +227,9 @@ warn_of_doubts (GstSlcSrc *self)
   if (image->looks_swapped)
     GST_ELEMENT_WARNING (self, STREAM, FORMAT,
         ("The samples of \"%s\" look like big endian ones, and are read as "
-         "little endian: they would be small in the other order. Swap the two "
-         "bytes of each number.",
+         "little endian: in the other order they would be ordinary numbers. Swap "
+         "the bytes of each number, or read them by GDAL with an ENVI header that "
+         "says \"byte order = 1\".",
             image->path),
         (NULL));
 }

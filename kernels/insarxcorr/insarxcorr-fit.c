@@ -298,6 +298,23 @@ over_width (double value, Range range)
   return range.most > range.least ? value / (range.most - range.least) : 0;
 }
 
+/* Returns: the rms of what the points differ from the plane of @trend, with the
+ * weights that they have in the whole field */
+static double
+plane_rms (const Problem *p, const ImkInsarxcorrTrend *trend)
+{
+  double sum = 0;
+
+  for (size_t i = 0; i < p->n; i++) {
+    double r = offset_of (p, i) - trend->shift -
+               trend->stretch * p->points[i].x -
+               trend->a_stretch * p->points[i].y;
+
+    sum += p->weights[i] * r * r;
+  }
+  return sqrt (sum / (double) (p->n - (size_t) p->n_terms));
+}
+
 static void
 fit_axis (Problem *p, bool is_azimuth, int n_terms, ImkInsarxcorrTrend *trend)
 {
@@ -311,6 +328,8 @@ fit_axis (Problem *p, bool is_azimuth, int n_terms, ImkInsarxcorrTrend *trend)
   trend->a_stretch = over_width (2 * m[2], p->y);
   trend->shift = m[0] - over_width (m[1] * (p->x.most + p->x.least), p->x) -
                  over_width (m[2] * (p->y.most + p->y.least), p->y);
+  if (n_terms > 3)
+    trend->rms = plane_rms (p, trend);
 }
 
 static ImkStatus
@@ -327,8 +346,10 @@ check_points (const ImkInsarxcorrPoint *points, size_t n, int range_terms,
   if (n < IMK_INSARXCORR_FIT_MIN_POINTS || n <= (size_t) most)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "FAILED - not enough points to estimate parameters: %zu are good, "
-        "%d are needed. Lower the least correlation (fit-snr), or see whether "
-        "the images overlap and the search is wide enough.",
+        "%d are needed. See whether the images overlap and the search is wide "
+        "enough. Images of low coherence need larger templates (window-width, "
+        "window-height; with mode=compat xsearch, ysearch); a lower fit-snr "
+        "takes in offsets of chance as well.",
         n,
         most < IMK_INSARXCORR_FIT_MIN_POINTS ? IMK_INSARXCORR_FIT_MIN_POINTS
                                              : most + 1);
@@ -375,13 +396,8 @@ imk_insarxcorr_fit_at (
     const ImkInsarxcorrFit *fit, bool is_azimuth, double x, double y)
 {
   const ImkInsarxcorrTrend *trend = is_azimuth ? &fit->azimuth : &fit->range;
-  double basis[MAX], sum = 0;
 
-  fill_basis (normalise (x, (Range){fit->x_least, fit->x_most}),
-      normalise (y, (Range){fit->y_least, fit->y_most}), basis);
-  for (int i = 0; i < MAX; i++)
-    sum += trend->terms[i] * basis[i];
-  return sum;
+  return trend->shift + trend->stretch * x + trend->a_stretch * y;
 }
 
 /* ------------------------------------------------------------------------

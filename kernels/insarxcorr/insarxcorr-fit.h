@@ -29,8 +29,8 @@ typedef struct ImkInsarxcorrPoint {
  *   for those that were not wanted
  * @shift, @stretch, @a_stretch: the part of m1, m2, m3 as
  *   shift + stretch x + a_stretch y
- * @rms: of what the points differ from the whole field, weighted by how well
- *   they fit
+ * @rms: of what the points differ from that plane, weighted by how well they
+ *   fit the whole field
  * @n_iterations: of the weights */
 typedef struct ImkInsarxcorrTrend {
   double terms[IMK_INSARXCORR_FIT_MAX_TERMS];
@@ -64,7 +64,8 @@ typedef struct ImkInsarxcorrFit {
 ImkStatus imk_insarxcorr_fit (const ImkInsarxcorrPoint *points, size_t n_points,
     int range_terms, int azimuth_terms, ImkInsarxcorrFit *fit, ImkError *error);
 
-/* Returns: the offset that @fit has at (@x, @y), lines or columns */
+/* Returns: shift + stretch x + a_stretch y of an axis, lines or columns: the
+ * plane that is printed, without further terms */
 double imk_insarxcorr_fit_at (
     const ImkInsarxcorrFit *fit, bool is_azimuth, double x, double y);
 

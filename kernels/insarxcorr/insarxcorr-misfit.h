@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whether a smooth field is enough for measured offsets: what is left of them
- * should be noise, not a hill. */
+/* Whether a plane is enough for measured offsets: what is left of them should
+ * be noise, not a hill. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /**
- * ImkInsarxcorrMisfit: (what a fit leaves of the offsets of one axis)
+ * ImkInsarxcorrMisfit: (what the plane of a fit leaves of the offsets of one
+ * axis)
  * @rms: of the medians of the residuals in cells, weighted by their points
  * @noise: what it would be if residuals did not depend on each other
  * @worst: the median that is furthest from 0; the cell at (@worst_x, @worst_y)

@@ -10,6 +10,9 @@
 enum { LEAST_SIDE = 16 }; /* pixels of the frame */
 
 #define SAME_SPOT 0.4 /* of the pitch, from one peak of a spot to another */
+#define AS_STRONG 0.5 /* of the median: a spot, and not noise beside it */
+#define BROAD 0.24    /* of the cell: spots fill up to 0.2, granules 0.27 */
+#define UNEVEN 0.04   /* of the pitch, rms */
 
 typedef struct Window {
   int64_t left, top, right, bottom; /* right and bottom excluded */
@@ -45,6 +48,20 @@ rim_median (const ImkPeaks *p, const Window *w, float *room)
   return n ? room[n / 2] : 0;
 }
 
+static float
+highest (const ImkPeaks *p, const Window *w, float base)
+{
+  float top = base;
+
+  for (int64_t y = w->top; y < w->bottom; y++)
+    for (int64_t x = w->left; x < w->right; x++) {
+      float v = p->pixels[y * p->width + x];
+
+      top = v > top ? v : top; /* gcc 12 for arm64 breaks down over fmax () */
+    }
+  return top;
+}
+
 /* The centre of gravity of what is more than a fifth of the spot's height above
  * the rim of a window that follows it. */
 static Point
@@ -56,16 +73,10 @@ refine (const Finder *f, Point start, double half, float *room)
   for (int round = 0; round < 4; round++) {
     Window w = window_about (p, centre, half);
     Window core = window_about (p, centre, f->sigma);
-    double base = rim_median (p, &w, room), top = base, cut, sum = 0;
+    double base = rim_median (p, &w, room), sum = 0;
+    double cut = base + 0.2 * (highest (p, &core, (float) base) - base);
     Point moment = 0;
 
-    for (int64_t y = core.top; y < core.bottom; y++)
-      for (int64_t x = core.left; x < core.right; x++) {
-        double v = p->pixels[y * p->width + x];
-
-        top = v > top ? v : top; /* gcc 12 for arm64 breaks down over fmax () */
-      }
-    cut = base + 0.2 * (top - base);
     for (int64_t y = w.top; y < w.bottom; y++)
       for (int64_t x = w.left; x < w.right; x++) {
         double v = p->pixels[y * p->width + x] - cut;
@@ -80,6 +91,23 @@ refine (const Finder *f, Point start, double half, float *room)
     centre = moment / sum;
   }
   return centre;
+}
+
+/* The part of a window that is above half the height of its spot. */
+static double
+filled_part (const Finder *f, Point centre, double half, float *room)
+{
+  const ImkPeaks *p = &f->peaks;
+  Window w = window_about (p, centre, half);
+  Window core = window_about (p, centre, f->sigma);
+  float base = rim_median (p, &w, room);
+  float cut = base + 0.5f * (highest (p, &core, base) - base);
+  uint32_t n = 0;
+
+  for (int64_t y = w.top; y < w.bottom; y++)
+    for (int64_t x = w.left; x < w.right; x++)
+      n += p->pixels[y * p->width + x] > cut;
+  return (double) n / ((w.bottom - w.top) * (w.right - w.left));
 }
 
 static int
@@ -98,39 +126,6 @@ is_whole (const ImkPeaks *p, Point centre, double half)
          cimag (centre) <= p->height - 1 - half;
 }
 
-/* Least squares over the sites with both directions free: lenses and tilted
- * detectors stretch and shear a lattice. Nothing changes when the sites do not
- * span a plane. */
-static void
-fit_freely (const Site *sites, uint32_t n, const Point *places, Lattice *l)
-{
-  double ii = 0, ij = 0, jj = 0, mean_i = 0, mean_j = 0, determinant;
-  Point mean = 0, ip = 0, jp = 0, a, b;
-
-  for (uint32_t k = 0; k < n; k++) {
-    mean_i += (double) sites[k].i / n;
-    mean_j += (double) sites[k].j / n;
-    mean += places[k] / n;
-  }
-  for (uint32_t k = 0; k < n; k++) {
-    double i = sites[k].i - mean_i, j = sites[k].j - mean_j;
-
-    ii += i * i;
-    ij += i * j;
-    jj += j * j;
-    ip += i * (places[k] - mean);
-    jp += j * (places[k] - mean);
-  }
-  determinant = ii * jj - ij * ij;
-  if (!(determinant > 1e-9 * ii * jj))
-    return;
-  a = (jj * ip - ij * jp) / determinant;
-  b = (ii * jp - ij * ip) / determinant;
-  l->step = a;
-  l->turn = b / a;
-  l->origin = mean - a * mean_i - b * mean_j;
-}
-
 /* Fits again without what lies apart: further than 6 sigmas from its point,
  * sigma of the inner half. A distorted lattice keeps nearly all.
  * Returns: the rms distance of those that count */
@@ -145,7 +140,7 @@ fit_robustly (
     double limit, sum = 0;
     uint32_t used = 0;
 
-    fit_freely (sites, n_used, places, l);
+    imk_lattice_fit_freely (sites, n_used, places, l);
     for (uint32_t k = 0; k < n; k++)
       distances[k] = cabs (places[k] - place_of (l, sites[k].i, sites[k].j));
     qsort (distances, n, sizeof (*distances), compare_doubles);
@@ -210,18 +205,29 @@ drop_lonely (Finder *f)
   f->n_sites = n;
 }
 
+/* The basis of the same lattice a turn of its symmetry before. */
+static void
+turn_back (Lattice *l, int symmetry)
+{
+  Point a = l->step, b = l->step * l->turn;
+
+  l->step = symmetry == 6 ? a - b : -b;
+  l->turn = a / l->step;
+}
+
 /* Turns the basis so that its first direction is next to the x axis, and
  * counts columns and rows from 0. */
 static void
 normalise (Finder *f, Lattice *l, ImkShcentroidGrid *grid)
 {
   int symmetry = is_hexagonal (l) ? 6 : 4;
-  double turns = rint (carg (l->step) * symmetry / (2 * PI));
+  int turns = (int) rint (carg (l->step) * symmetry / (2 * PI));
   int32_t first_i = INT32_MAX, first_j = INT32_MAX;
   int32_t last_i = INT32_MIN, last_j = INT32_MIN;
   Lattice turned = *l;
 
-  turned.step = l->step * unit (-2 * PI * turns / symmetry);
+  for (turns += symmetry; turns % symmetry; turns--)
+    turn_back (&turned, symmetry);
   for (uint32_t k = 0; k < f->n_sites; k++) {
     Site *s = &f->sites[k];
     double i, j;
@@ -311,19 +317,31 @@ is_of_a_site (const Finder *f, Point peak, double reach)
   return false;
 }
 
-/* The peaks as strong as spots that are on no point. Strongest come first. */
+/* The peaks as strong as spots that are on no point. Strongest come first. A
+ * lattice that is too coarse shall not hide spots between its points. */
 static uint32_t
 count_unplaced (const Finder *f, const Lattice *l)
 {
-  double reach = SAME_SPOT * cabs (l->step);
+  double reach = fmin (SAME_SPOT * cabs (l->step), 4 * f->sigma);
   uint32_t n = 0;
 
   for (uint32_t k = 0; k < f->n_best_peaks; k++) {
-    if (f->best_peaks[k].strength < f->strength / 2)
+    if (f->best_peaks[k].strength < AS_STRONG * f->strength)
       break;
     n += !is_of_a_site (f, peak_at (&f->best_peaks[k]), reach);
   }
   return n;
+}
+
+/* The median over the spots. */
+static double
+median_filled (const Finder *f, const Point *places, double half, double *parts,
+    float *room)
+{
+  for (uint32_t k = 0; k < f->n_sites; k++)
+    parts[k] = filled_part (f, places[k], half, room);
+  qsort (parts, f->n_sites, sizeof (*parts), compare_doubles);
+  return parts[f->n_sites / 2];
 }
 
 static ImkStatus
@@ -340,8 +358,23 @@ no_grid (ImkShcentroidLattice lattice, uint32_t n_peaks, ImkError *error)
       LEAST_SPOTS);
 }
 
-/* Structure that is no spots, as granules, has peaks that propose a lattice,
- * but hardly any that are lit and stay. */
+/* Cells that all see one scene, as of the sun, are a lattice of peaks, too,
+ * which are broad and do not lie well. */
+static ImkStatus
+check_spots (double filled, const ImkShcentroidGrid *found, ImkError *error)
+{
+  if (filled <= BROAD || found->rms <= UNEVEN * found->pitch)
+    return IMK_OK;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "There is no grid of spots in the frame: its %u peaks of a lattice fill "
+      "%.0f %% of their cells at half their height; spots fill less than %.0f "
+      "%%. Take a frame of a flatter wavefront. For scenes set columns, rows, "
+      "pitch-x and pitch-y, with estimator=correlation.",
+      found->n_spots, 100 * filled, 100 * BROAD);
+}
+
+/* Structure that is no spots has peaks that propose a lattice, but hardly any
+ * that are lit and stay. */
 static ImkStatus
 finish (Finder *f, ImkShcentroidLattice lattice, double least,
     ImkShcentroidGrid *grid, ImkError *error)
@@ -353,7 +386,7 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
   ImkShcentroidGrid found = {0};
   Point *places, *some_places;
   Site *some_sites;
-  double *distances;
+  double *distances, filled;
   float *room, lit = lit_strength (f, least);
   ImkStatus status = IMK_OK;
 
@@ -361,6 +394,9 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
     n--;
   imk_lattice_settle (f, f->best_peaks, n, &l);
   drop_lonely (f);
+  while (n > 0 && f->best_peaks[n - 1].strength < AS_STRONG * f->strength)
+    n--;
+  imk_lattice_follow (f, f->best_peaks, n, &l);
   if (f->n_sites < LEAST_SPOTS)
     return no_grid (lattice, f->n_best_peaks, error);
   normalise (f, &l, &found);
@@ -375,16 +411,20 @@ finish (Finder *f, ImkShcentroidLattice lattice, double least,
     for (uint32_t k = 0; k < n; k++)
       places[k] =
           refine (f, peak_at (&f->best_peaks[f->sites[k].peak]), half, room);
+    filled = median_filled (f, places, half, distances, room);
     found.rms =
         fit_spots (f, places, half, some_sites, some_places, distances, &l);
     report (f, &l, places, &found);
     found.n_unplaced = count_unplaced (f, &l);
-    *grid = found;
+    status = check_spots (filled, &found, error);
   } else {
-    free (found.spots);
     status = imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for %u spots.", n);
   }
+  if (status == IMK_OK)
+    *grid = found;
+  else
+    free (found.spots);
   free (places);
   free (some_sites);
   free (distances);

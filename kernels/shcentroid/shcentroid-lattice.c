@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sites to which both directions are fitted freely: fewer would stretch the
+ * lattice to any chance. */
+enum { LEAST_FREE = 16 };
+
 static const int directions[6][2] = {
     {1, 0}, {0, 1}, {-1, 0}, {0, -1}, {-1, 1}, {1, -1}};
 
@@ -87,12 +91,46 @@ fit (const Site *sites, uint32_t n, const Point *places, Lattice *l)
   l->origin = mean_p - l->step * mean_q;
 }
 
+void
+imk_lattice_fit_freely (
+    const Site *sites, uint32_t n, const Point *places, Lattice *l)
+{
+  double ii = 0, ij = 0, jj = 0, mean_i = 0, mean_j = 0, determinant;
+  Point mean = 0, ip = 0, jp = 0, a, b;
+
+  for (uint32_t k = 0; k < n; k++) {
+    mean_i += (double) sites[k].i / n;
+    mean_j += (double) sites[k].j / n;
+    mean += places[k] / n;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    double i = sites[k].i - mean_i, j = sites[k].j - mean_j;
+
+    ii += i * i;
+    ij += i * j;
+    jj += j * j;
+    ip += i * (places[k] - mean);
+    jp += j * (places[k] - mean);
+  }
+  determinant = ii * jj - ij * ij;
+  if (!(determinant > 1e-9 * ii * jj))
+    return;
+  a = (jj * ip - ij * jp) / determinant;
+  b = (ii * jp - ij * ip) / determinant;
+  l->step = a;
+  l->turn = b / a;
+  l->origin = mean - a * mean_i - b * mean_j;
+}
+
 static void
 fit_peaks (Finder *f, const ImkPeak *peaks, Lattice *l)
 {
   for (uint32_t k = 0; k < f->n_sites; k++)
     f->votes[k] = peak_at (&peaks[f->sites[k].peak]);
-  fit (f->sites, f->n_sites, f->votes, l);
+  if (f->n_sites < LEAST_FREE)
+    fit (f->sites, f->n_sites, f->votes, l);
+  else
+    imk_lattice_fit_freely (f->sites, f->n_sites, f->votes, l);
 }
 
 /* The steps from a peak to its neighbours follow the peaks, so that they
@@ -175,8 +213,9 @@ assign (Finder *f, const ImkPeak *peaks, uint32_t n, const Lattice *l)
   unique_sites (f);
 }
 
-bool
-imk_lattice_has_site (const Finder *f, int32_t i, int32_t j)
+/* The sites are in order. Returns: the one at (i, j), or NULL */
+static const Site *
+site_at (const Finder *f, int32_t i, int32_t j)
 {
   Site wanted = {i, j, 0};
   uint32_t from = 0, to = f->n_sites;
@@ -189,7 +228,15 @@ imk_lattice_has_site (const Finder *f, int32_t i, int32_t j)
     else
       to = middle;
   }
-  return from < f->n_sites && f->sites[from].i == i && f->sites[from].j == j;
+  return from < f->n_sites && f->sites[from].i == i && f->sites[from].j == j
+             ? &f->sites[from]
+             : NULL;
+}
+
+bool
+imk_lattice_has_site (const Finder *f, int32_t i, int32_t j)
+{
+  return site_at (f, i, j) != NULL;
 }
 
 double
@@ -247,6 +294,71 @@ imk_lattice_settle (Finder *f, const ImkPeak *peaks, uint32_t n, Lattice *l)
     assign (f, peaks, n, l);
     fit_peaks (f, peaks, l);
   }
+}
+
+/* Where the neighbour of a site is if the lattice goes on as it came. */
+static Point
+go_on (const Finder *f, const ImkPeak *peaks, const Site *site, int i, int j,
+    const Lattice *l)
+{
+  const Site *before = site_at (f, site->i - i, site->j - j);
+  Point here = peak_at (&peaks[site->peak]);
+
+  return here + (before ? here - peak_at (&peaks[before->peak])
+                        : l->step * (i + j * l->turn));
+}
+
+/* Further away a spot is not in the cell about its point. */
+static bool
+is_in_reach (const Lattice *l, const Site *s, const ImkPeak *peak)
+{
+  return cabs (peak_at (peak) - place_of (l, s->i, s->j)) <=
+         0.5 * cabs (l->step);
+}
+
+/* Returns: how many peaks became sites beside those that there were */
+static uint32_t
+follow_once (Finder *f, const ImkPeak *peaks, const Lattice *l)
+{
+  int n_directions = is_hexagonal (l) ? 6 : 4;
+  uint32_t n = 0;
+
+  for (uint32_t k = 0; k < f->n_sites; k++)
+    for (int d = 0; d < n_directions; d++) {
+      const Site *s = &f->sites[k];
+      Site next = {s->i + directions[d][0], s->j + directions[d][1], 0};
+      int32_t found = nearest (
+          &f->bins, go_on (f, peaks, s, directions[d][0], directions[d][1], l));
+
+      if (found < 0 || f->taken[found] || site_at (f, next.i, next.j) ||
+          !is_in_reach (l, &next, peaks + found))
+        continue;
+      f->taken[found] = true;
+      next.peak = (uint32_t) found;
+      f->sites[f->n_sites + n++] = next;
+    }
+  return n;
+}
+
+void
+imk_lattice_follow (Finder *f, const ImkPeak *peaks, uint32_t n, Lattice *l)
+{
+  uint32_t before, n_left = 0;
+
+  fill_bins (f, peaks, n, fmax (TOLERANCE * cabs (l->step), 0.5));
+  do {
+    before = f->n_sites;
+    memset (f->taken, 0, f->n_best_peaks * sizeof (*f->taken));
+    for (uint32_t k = 0; k < f->n_sites; k++)
+      f->taken[f->sites[k].peak] = true;
+    f->n_sites += follow_once (f, peaks, l);
+    unique_sites (f);
+    fit_peaks (f, peaks, l);
+  } while (f->n_sites > before);
+  for (uint32_t k = 0; k < f->n_sites; k++)
+    if (is_in_reach (l, &f->sites[k], &f->best_peaks[f->sites[k].peak]))
+      f->sites[n_left++] = f->sites[k];
+  f->n_sites = n_left;
 }
 
 int

@@ -107,6 +107,18 @@ double imk_lattice_occupancy (const Finder *f, const Lattice *l);
 void imk_lattice_settle (
     Finder *f, const ImkPeak *peaks, uint32_t n, Lattice *l);
 
+/* Least squares over the sites with both directions free: lenses, tilted
+ * detectors and astigmatism stretch and shear a lattice. Nothing changes when
+ * the sites do not span a plane. */
+void imk_lattice_fit_freely (
+    const Site *sites, uint32_t n, const Point *places, Lattice *l);
+
+/* Adds the peaks, of @n strong ones, that are neighbours of sites where the
+ * lattice is bent too far from its points: each where the last step leads, and
+ * up to half a pitch from its point. */
+void imk_lattice_follow (
+    Finder *f, const ImkPeak *peaks, uint32_t n, Lattice *l);
+
 /* Keeps the best lattice among the peaks of a scale, if it is better than that
  * of those before. */
 ImkStatus imk_lattice_search_scale (

@@ -47,6 +47,10 @@ enum { LANES = 8 };
 typedef float Vector
     __attribute__ ((vector_size (4 * LANES), aligned (4), may_alias));
 
+/* All bits set where a comparison of vectors is true. */
+typedef int32_t Mask
+    __attribute__ ((vector_size (4 * LANES), aligned (4), may_alias));
+
 /* A run: tap k of sample i is re[k][i] and im[k][i], its weight between those
  * of one step and the next. */
 typedef struct Run {
@@ -75,8 +79,15 @@ sum_vectors (const Run *run, uint32_t i, uint32_t n_vectors, float *out_re,
     }
   }
   for (uint32_t v = 0; v < n_vectors; v++) {
-    *(Vector *) (out_re + i + v * LANES) = re[v];
-    *(Vector *) (out_im + i + v * LANES) = im[v];
+    uint32_t at = i + v * LANES;
+    Mask data = {0};
+
+    /* what the taps reach beside a gap shall not fill it */
+    for (uint32_t k = run->n_taps / 2 - 1; k <= run->n_taps / 2; k++)
+      data |= (*(const Vector *) (run->re[k] + at) != 0) |
+              (*(const Vector *) (run->im[k] + at) != 0);
+    *(Vector *) (out_re + at) = (Vector) ((Mask) re[v] & data);
+    *(Vector *) (out_im + at) = (Vector) ((Mask) im[v] & data);
   }
 }
 

@@ -9,6 +9,12 @@
 
 enum { SPARE_LINES = 64 }; /* so that threads have several lines to make */
 
+/* Fewer samples, or a weaker turn from line to line relative to their energy,
+ * may be chance: that of N white samples is about 1 / sqrt (N), and that of a
+ * spectrum of 0.9 of the band 0.11. */
+#define MIN_MEASURED 2000
+#define MIN_TURN 0.1
+
 struct ImkSlcresample {
   ImkSlcresampleBand band;
   double doppler;
@@ -328,14 +334,20 @@ doppler_end (const ImkSlcresample *s)
   return end < s->band.config.height ? (uint32_t) end : s->band.config.height;
 }
 
-/* The phase from line to line (Madsen 1989): the centre of the spectrum. */
-static double
-measure_doppler (const ImkSlcresample *s)
+/* How lines turn from each to the next, as sums over samples. */
+typedef struct Turns {
+  double re, im, energy;
+  uint64_t n_samples;
+} Turns;
+
+static Turns
+add_turns (const ImkSlcresample *s)
 {
   uint32_t first = lines_of (&s->band.config, 0).first, end = doppler_end (s);
   uint32_t width = s->band.config.width;
-  double re = 0, im = 0;
+  Turns turns = {0};
 
+  end = end < s->pushed ? end : s->pushed;
   for (uint32_t l = first; l + 1 < end; l++) {
     const float *a =
         s->band.samples + (size_t) (l % s->band.n_lines) * 2 * width;
@@ -343,11 +355,33 @@ measure_doppler (const ImkSlcresample *s)
         s->band.samples + (size_t) ((l + 1) % s->band.n_lines) * 2 * width;
 
     for (uint32_t i = 0; i < width; i++) {
-      re += (double) b[i] * a[i] + (double) b[width + i] * a[width + i];
-      im += (double) b[width + i] * a[i] - (double) b[i] * a[width + i];
+      turns.re += (double) b[i] * a[i] + (double) b[width + i] * a[width + i];
+      turns.im += (double) b[width + i] * a[i] - (double) b[i] * a[width + i];
+      turns.energy +=
+          (double) a[i] * a[i] + (double) a[width + i] * a[width + i];
     }
+    turns.n_samples += width;
   }
-  return atan2 (im, re) / (2 * M_PI);
+  return turns;
+}
+
+/* The phase from line to line (Madsen 1989): the centre of the spectrum. */
+static double
+centre_of (const Turns *turns)
+{
+  return atan2 (turns->im, turns->re) / (2 * M_PI);
+}
+
+bool
+imk_slcresample_measure_doppler (const ImkSlcresample *self, double *doppler)
+{
+  const Turns turns = add_turns (self);
+
+  if (turns.n_samples < MIN_MEASURED ||
+      !(hypot (turns.re, turns.im) > MIN_TURN * turns.energy))
+    return false;
+  *doppler = centre_of (&turns);
+  return true;
 }
 
 uint32_t
@@ -378,8 +412,11 @@ imk_slcresample_process (ImkSlcresample *self, ImkImage *out, ImkError *error)
   if (imk_slcresample_ready (self, n) < n)
     return imk_error_set (error, IMK_ERROR_IMAGE,
         "%u lines from line %u on are not ready.", n, self->line);
-  if (!self->band.weights[IMK_SLCRESAMPLE_AZIMUTH].re)
-    status = make_azimuth_weights (self, measure_doppler (self), error);
+  if (!self->band.weights[IMK_SLCRESAMPLE_AZIMUTH].re) {
+    const Turns turns = add_turns (self);
+
+    status = make_azimuth_weights (self, centre_of (&turns), error);
+  }
   if (status != IMK_OK)
     return status;
   imk_slcresample_cpu_process (&self->band, self->line, out);

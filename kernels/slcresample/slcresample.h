@@ -113,11 +113,24 @@ uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
  * flat over @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i -
  * j)), p_i = sinc (bandwidth (i - f)) at the fraction f, interpolated
  * between 256 fractions; in azimuth w_i times exp (i 2 pi doppler (f - i)). A
- * sample is 0 where one that it is made of lies outside the image. Results do
- * not depend on n_threads, or on how lines are pushed. Returns:
- * IMK_ERROR_IMAGE, @out untouched */
+ * sample is 0 where one that it is made of lies outside the image, and where in
+ * one of the passes both samples around its place are 0: no data stays no data.
+ * Results do not depend on n_threads, or on how lines are pushed.
+ * Returns: IMK_ERROR_IMAGE, @out untouched */
 ImkStatus imk_slcresample_process (
     ImkSlcresample *self, ImkImage *out, ImkError *error);
+
+/**
+ * imk_slcresample_measure_doppler: (the centroid of the data, to check
+ *   another)
+ * @doppler: (out): -0.5 to 0.5 cycles a line
+ *
+ * Of the lines pushed, up to IMK_SLCRESAMPLE_DOPPLER_LINES; to be called before
+ * the first line is made.
+ * Returns: false, @doppler untouched, when the spectrum of these lines has no
+ *   middle: they are white, empty or few */
+bool imk_slcresample_measure_doppler (
+    const ImkSlcresample *self, double *doppler);
 
 /* Returns: the Doppler that is used, in cycles a line; an estimated one from
  * the first lines made on */

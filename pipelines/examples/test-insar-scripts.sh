@@ -41,6 +41,9 @@ says 0 '' xcorr "$odd/ref.PRM" "$odd/sec.PRM" "${grid[@]}"
 cp freq_xcorr.dat "$odd/offsets \\.dat"
 says 0 '' fitoffset 3 3 "$odd/offsets \\.dat" 18
 cp stdout fit.txt
+[[ $(fitoffset 3 3 freq_xcorr.dat 18 2>&1 > fit.txt) =~ \ 11\ offsets,\ rms\ 0\..*\ in\ columns\ [0-9]+\ to\  ]] ||
+  fail "fitoffset tells nothing of the fit"
+cmp stdout fit.txt || fail "the fit is another at the second time"
 grep -q '^rshift =  3 $' fit.txt || fail "the fit is $(cat fit.txt)"
 says 0 '' insarxcorr-field freq_xcorr.dat fit.txt "$odd/field.svg"
 says 0 '' insarxcorr-offsets "$odd/ref.PRM" "$odd/sec.PRM" "$odd/out" nx=3 ny=4 xsearch=32 ysearch=32
@@ -62,6 +65,26 @@ find . ! -name before ! -name freq | cmp - before || fail "a failure leaves file
 says 0 'not enough points' insarxcorr-offsets "$odd/ref.PRM" "$odd/sec.PRM" "$odd/out" nx=3 ny=4 xsearch=32 ysearch=32 fit-snr=100
 [[ -s $odd/out.csv && ! -e $odd/out.prm ]] || fail "$(ls -l "$odd")"
 
+# results do not take the place of what is read
+mkdir own
+cp "$odd"/{ref.PRM,sec.SLC,"a b.SLC"} own
+sed 's/sec.SLC/secondary.SLC/' "$odd/sec.PRM" > own/sec.prm
+mv own/sec.SLC own/secondary.SLC
+cp fit.txt own
+cksum own/* > before-own
+says 1 'secondary.SLC" would be replaced' insarxcorr-coregister own/ref.PRM own/sec.prm own --slc
+for n in 2 8; do
+  says 1 'sec.prm" would be replaced' insarxcorr-offsets own/ref.PRM own/sec.prm own/sec nx=$n ny=$n xsearch=16 ysearch=16
+done
+says 1 'fit.txt" would be replaced, and it is no picture' insarxcorr-field freq_xcorr.dat own/fit.txt
+says 1 'No correlation is above 99, the highest is' insarxcorr-field freq_xcorr.dat own/fit.txt x.svg 99
+cksum own/* | cmp - before-own || fail "what is read was replaced"
+rm -r own before-own
+
+# words with a = are properties only when they begin as one
+says 1 'There is no file "none.PRM"' insarxcorr-coregister none.PRM "$odd/sec.PRM" ./a=b
+rmdir a=b || fail "./a=b is not taken as a folder"
+
 # nowhere to write to
 cd /proc || exit 1
 says 1 '"freq_xcorr.dat" cannot be written' xcorr "$work/$odd/ref.PRM" "$work/$odd/sec.PRM"
@@ -79,7 +102,7 @@ says 1 'is a directory' fitoffset 3 3 "$odd"
 
 # nobody reads; a full disk
 { fitoffset 3 3 freq_xcorr.dat 18 2> said; echo $? > status; } | :
-[[ $(cat status) =~ ^(0|141)$ && ! -s said ]] || fail "without a reader: $(cat status said)"
+[[ $(cat status) =~ ^(0|141)$ && -z $(grep -v ' offsets, rms ' said) ]] || fail "without a reader: $(cat status said)"
 says 1 'No space left on device.' bash -c 'exec fitoffset 3 3 freq_xcorr.dat 18 > /dev/full'
 
 # shellcheck disable=SC2016 # of the inner shell

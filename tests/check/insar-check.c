@@ -68,7 +68,10 @@ insar_check_no_error (GstElement *pipeline)
   if (message) {
     GError *error = NULL;
 
-    gst_message_parse_error (message, &error, NULL);
+    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
+      gst_message_parse_error (message, &error, NULL);
+    else
+      gst_message_parse_warning (message, &error, NULL);
     fail ("%s", error->message);
   }
   gst_object_unref (bus);

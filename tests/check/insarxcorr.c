@@ -576,7 +576,8 @@ GST_END_TEST
 GST_START_TEST (test_the_fit_comes_again_after_a_seek)
 {
   GstElement *pipeline = check_launch (
-      SOURCES ("") "! fakesink x.fit ! queue ! appsink name=fit sync=false");
+      SOURCES ("") "grid=step step-x=49 step-y=60 ! fakesink x.fit ! queue ! "
+                   "appsink name=fit sync=false");
   GString *fit = g_string_new (NULL), *again = g_string_new (NULL);
 
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
@@ -590,6 +591,35 @@ GST_START_TEST (test_the_fit_comes_again_after_a_seek)
   g_string_free (fit, TRUE);
   g_string_free (again, TRUE);
   check_stop (pipeline);
+}
+GST_END_TEST
+
+/* The patches of GMTSAR's grid end far from the corners of a small image; those
+ * of steps do not. Without a reader of the fit nothing is said. */
+GST_START_TEST (test_a_fit_of_a_part_of_the_image_is_told)
+{
+  static const gchar *const pipelines[] = {
+      SOURCES ("") "! fakesink x.fit ! queue ! fakesink",
+      SOURCES ("") "grid=step step-x=49 step-y=60 ! fakesink x.fit ! queue ! "
+                   "fakesink",
+      SOURCES ("") "! fakesink",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (pipelines); i++) {
+    GstElement *pipeline = check_launch (pipelines[i]);
+    GstBus *bus = gst_element_get_bus (pipeline);
+
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (i == 0)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "span less than half of the image: columns 102 to 140 of 211");
+    gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+    gst_object_unref (bus);
+    check_stop (pipeline);
+  }
 }
 GST_END_TEST
 
@@ -765,6 +795,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_a_smaller_secondary_is_flagged);
   tcase_add_test (tc, test_the_fit_is_the_one_of_the_printed_rows);
   tcase_add_test (tc, test_the_fit_comes_again_after_a_seek);
+  tcase_add_test (tc, test_a_fit_of_a_part_of_the_image_is_told);
   tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_offsets_that_do_not_agree_are_said);

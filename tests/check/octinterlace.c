@@ -656,6 +656,87 @@ GST_START_TEST (test_sizes_that_are_too_large_are_said)
 }
 GST_END_TEST
 
+/* A source may push a frame although its caps were refused. */
+GST_START_TEST (test_a_frame_with_refused_caps_is_an_error)
+{
+  Run r = run_new ("octinterlace", 2);
+
+  set_caps (r.cameras[1], "GRAY16_LE", 65535, 65535);
+  gst_harness_push (r.cameras[0], frame_new (0, 0));
+  gst_harness_push (r.cameras[1], frame_new (1, 0));
+  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "Frames of camera 1 have");
+  check_message_says (check_message (r.bus, GST_MESSAGE_ERROR),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no known format");
+  run_free (&r);
+}
+GST_END_TEST
+
+static gpointer
+flush_all (gpointer data)
+{
+  Run *r = data;
+  guint32 seqnum = gst_util_seqnum_next ();
+
+  for (guint i = 0; i < r->n; i++) {
+    GstEvent *event = gst_event_new_flush_start ();
+
+    gst_event_set_seqnum (event, seqnum);
+    gst_harness_push_event (r->cameras[i], event);
+  }
+  return NULL;
+}
+
+typedef struct {
+  Run *run;
+  GThread *thread;
+  gint is_flushing; /* atomic */
+} FlushAtStart;
+
+/* The stream that begins is flushed before it has a segment. */
+static GstPadProbeReturn
+flush_at_start (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  GstEventType type = GST_EVENT_TYPE (GST_PAD_PROBE_INFO_EVENT (info));
+  FlushAtStart *f = data;
+
+  if (type == GST_EVENT_FLUSH_START) {
+    g_atomic_int_set (&f->is_flushing, TRUE);
+  } else if (type == GST_EVENT_STREAM_START) {
+    f->thread = g_thread_new ("flush", flush_all, f->run);
+    for (guint i = 0; i < 5000 && !g_atomic_int_get (&f->is_flushing); i++)
+      g_usleep (1000);
+  }
+  return GST_PAD_PROBE_OK;
+}
+
+/* A stream without a frame ends while it is flushed: no critical. */
+GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
+{
+  Run r = {.element = gst_element_factory_make ("octinterlace", NULL), .n = 2};
+  FlushAtStart f = {.run = &r};
+
+  r.bus = gst_bus_new ();
+  r.src = gst_harness_new_with_element (r.element, NULL, "src");
+  r.cameras[0] = gst_harness_new_with_element (r.element, "sink_0", NULL);
+  r.cameras[1] = gst_harness_new_with_element (r.element, "sink_1", NULL);
+  gst_pad_add_probe (r.src->sinkpad,
+      GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_EVENT_FLUSH,
+      flush_at_start, &f, NULL);
+  gst_harness_play (r.src);
+  for (guint i = 0; i < 2; i++) {
+    gst_harness_play (r.cameras[i]);
+    gst_harness_push_event (r.cameras[i], gst_event_new_stream_start ("empty"));
+    gst_harness_push_event (r.cameras[i], gst_event_new_eos ());
+  }
+  for (guint i = 0; i < 5000 && !g_atomic_int_get (&f.is_flushing); i++)
+    g_usleep (1000);
+  fail_unless (g_atomic_int_get (&f.is_flushing));
+  g_thread_join (f.thread);
+  run_free (&r);
+}
+GST_END_TEST
+
 /* Frames may be of a pool that wants them back. */
 GST_START_TEST (test_nothing_is_kept_after_a_stop)
 {
@@ -691,6 +772,8 @@ octinterlace_suite (void)
   tcase_add_test (tc, test_cameras_must_be_alike);
   tcase_add_test (tc, test_the_format_changes_while_playing);
   tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);
+  tcase_add_test (tc, test_a_frame_with_refused_caps_is_an_error);
+  tcase_add_test (tc, test_a_flush_while_an_empty_stream_ends);
   tcase_add_test (tc, test_nothing_is_kept_after_a_stop);
   tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
   tcase_add_test (tc, test_flush_forgets_frames);

@@ -282,6 +282,30 @@ GST_START_TEST (test_tensors_are_read)
 GST_END_TEST
 
 /* The next picture says that there was an error. */
+/* Tensors may have a rate that video/x-raw cannot have. */
+GST_START_TEST (test_a_negative_rate_of_tensors_is_unknown)
+{
+  Rl rl = rl_new ("elevation=30", FALSE);
+  GstCaps *caps;
+  gint n, d;
+
+  gst_harness_set_src_caps_str (rl.h,
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=(string)3:4:3:1,framerate=(fraction)-1/1");
+  check_push (rl.h,
+      gst_buffer_new_wrapped (
+          g_malloc0 (4 * 3 * 3 * sizeof (gfloat)), 4 * 3 * 3 * sizeof (gfloat)),
+      GST_FLOW_OK);
+  gst_buffer_unref (check_pull (rl.h));
+  caps = gst_pad_get_current_caps (rl.h->sinkpad);
+  fail_unless (gst_structure_get_fraction (
+      gst_caps_get_structure (caps, 0), "framerate", &n, &d));
+  fail_unless (n == 0 && d == 1, "%d/%d", n, d);
+  gst_caps_unref (caps);
+  rl_free (&rl);
+}
+GST_END_TEST
+
 static void
 fail_with (Rl *rl, GstBuffer *in, const gchar *words)
 {
@@ -421,6 +445,7 @@ relight_suite (void)
   tcase_add_test (tc, test_light_moves_with_a_controller);
   tcase_add_test (tc, test_light_moves_with_the_mouse);
   tcase_add_test (tc, test_tensors_are_read);
+  tcase_add_test (tc, test_a_negative_rate_of_tensors_is_unknown);
   tcase_add_test (tc, test_albedo_of_another_size_is_refused);
   tcase_add_test (tc, test_albedo_without_normals_is_said);
   tcase_add_test (tc, test_tensor_of_another_shape_is_refused);

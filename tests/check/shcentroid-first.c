@@ -425,7 +425,9 @@ GST_START_TEST (test_find_grid_tells_of_spots_that_it_left_out)
 {
   check_make_folder ();
   check_pupil (backends[__i__], 0, TRUE);
-  check_pupil (backends[__i__], 0.3, FALSE);
+  check_pupil (backends[__i__], 0.3, TRUE);
+  check_pupil (backends[__i__], 0.45, TRUE);
+  check_pupil (backends[__i__], 0.6, FALSE);
   check_remove_folder ();
 }
 GST_END_TEST;

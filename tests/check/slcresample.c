@@ -293,6 +293,55 @@ GST_START_TEST (test_a_fit_of_another_pair_is_said)
 }
 GST_END_TEST
 
+/* An fd1 of another image; lines that are alike have their spectrum around 0.
+ */
+GST_START_TEST (test_a_wrong_centroid_is_told)
+{
+  static const struct {
+    const gchar *fd1, *properties;
+    gboolean is_told;
+  } cases[] = {
+      {"800", "", TRUE},
+      {"800", "doppler=caps", TRUE},
+      {"800", "doppler=data", FALSE},
+      {"100", "", FALSE},
+      {"2000", "", FALSE},
+  };
+  g_autofree gint16 *data = g_new (gint16, 2 * WIDTH * HEIGHT);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (3);
+
+  for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+    data[i] = (gint16) (g_rand_int_range (rand, -500, 500) +
+                        (i < 2 * WIDTH ? 0 : data[i - 2 * WIDTH] / 2));
+  check_write_file ("a.slc", data, sizeof (gint16) * 2 * WIDTH * HEIGHT);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *prm = g_strdup_printf (
+        "SLC_file = a.slc\nnum_rng_bins = 97\nnum_valid_az = 301\n"
+        "PRF = 2000\nfd1 = %s\n",
+        cases[i].fd1);
+    g_autofree gchar *text = g_strdup_printf (
+        "slcsrc location=$/fd1.PRM ! slcresample %s ! fakesink",
+        cases[i].properties);
+    GstElement *pipeline;
+    GstBus *bus;
+
+    check_write_file ("fd1.PRM", prm, -1);
+    pipeline = check_launch (text);
+    bus = gst_element_get_bus (pipeline);
+    gst_element_set_state (pipeline, GST_STATE_PLAYING);
+    if (cases[i].is_told)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "The Doppler centroid is 0.40 cycles a line");
+    gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+    fail_unless_equals_int (
+        check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+    gst_object_unref (bus);
+    check_stop (pipeline);
+  }
+}
+GST_END_TEST
+
 /* Returns: bytes of the image that comes again */
 static gsize
 size_again (GstElement *pipeline)
@@ -375,6 +424,42 @@ GST_START_TEST (test_what_is_wrong_is_said_once)
 }
 GST_END_TEST
 
+/* Nothing but the stream's start and end leaves when the image was refused: a
+ * segment would be sent before caps. */
+GST_START_TEST (test_no_segment_follows_refused_caps)
+{
+  GstElement *element =
+      gst_element_factory_make_full ("slcresample", "taps", 5u, NULL);
+  GstHarness *h = gst_harness_new_with_element (element, "sink", "src");
+  GstBus *bus = gst_bus_new ();
+  GstSegment segment;
+  GstCaps *caps = gst_caps_from_string (
+      "application/x-slc, format=ci16, width=97, height=301");
+  GstEvent *event;
+
+  gst_element_set_bus (element, bus);
+  gst_harness_play (h);
+  gst_segment_init (&segment, GST_FORMAT_DEFAULT);
+  gst_harness_push_event (h, gst_event_new_stream_start ("refused"));
+  gst_harness_push_event (h, gst_event_new_caps (caps));
+  gst_harness_push_event (h, gst_event_new_segment (&segment));
+  gst_harness_push_event (h, gst_event_new_eos ());
+  check_message_says (check_message (bus, GST_MESSAGE_ERROR), GST_LIBRARY_ERROR,
+      GST_LIBRARY_ERROR_SETTINGS, "taps is 5");
+  while ((event = gst_harness_try_pull_event (h))) {
+    fail_if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT);
+    gst_event_unref (event);
+  }
+  fail_unless (
+      gst_pad_get_sticky_event (h->sinkpad, GST_EVENT_SEGMENT, 0) == NULL);
+  gst_caps_unref (caps);
+  gst_element_set_bus (element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  gst_object_unref (element);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_is_wrong_is_said)
 {
   const GQuark resource = GST_RESOURCE_ERROR, stream = GST_STREAM_ERROR;
@@ -441,7 +526,9 @@ slcresample_suite (void)
   tcase_add_test (tcase, test_a_flush_begins_anew);
   tcase_add_test (tcase, test_another_image_may_follow_but_not_cut_in);
   tcase_add_test (tcase, test_a_fit_of_another_pair_is_said);
+  tcase_add_test (tcase, test_a_wrong_centroid_is_told);
   tcase_add_test (tcase, test_what_is_wrong_is_said_once);
+  tcase_add_test (tcase, test_no_segment_follows_refused_caps);
   tcase_add_test (tcase, test_what_is_wrong_is_said);
   return suite;
 }

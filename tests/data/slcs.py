@@ -7,7 +7,7 @@ its fringes are what an interferogram shows. What is at column r and line a of r
 
     r + r0 + sr r + ar a,  a + a0 + sa r + aa a
 
-Usage: slcs.py FOLDER [--width N] [--height N] [--coherence C] [--fringes N] [--seed N]
+Usage: slcs.py FOLDER [--width N] [--height N] [--coherence C] [--fringes N] [--seed N] [--doppler CYCLES]
 """
 import argparse
 import os
@@ -61,7 +61,31 @@ def warp(image, x, y):
     return out
 
 
+def carry(image, doppler, y):
+    """Moves the azimuth spectrum of an image around 0 to the Doppler centroid, in cycles a line."""
+    return image * np.exp(2j * np.pi * doppler * y)
+
+
+def move(image, shape, offsets, doppler=0):
+    """The samples of a secondary. image: what it sees, in the geometry of the reference, with a spectrum around 0 and
+    MARGIN samples more on all sides. It is warped there, where its spectrum does not wrap; then it gets its carrier."""
+    o = offsets
+    matrix = np.linalg.inv([[1 + o["sr"], o["ar"]], [o["sa"], 1 + o["aa"]]])
+    y, x = np.mgrid[:shape[0], :shape[1]].astype(float)
+    dx, dy = x - o["r0"], y - o["a0"]
+    from_x, from_y = (matrix[i, 0] * dx + matrix[i, 1] * dy for i in (0, 1))
+    rows = [slice(i, i + 128) for i in range(0, shape[0], 128)]
+    return np.concatenate([carry(warp(image, from_x[r] + MARGIN, from_y[r] + MARGIN), doppler, from_y[r]) for r in rows])
+
+
+def read(path, width):
+    """An image of int16."""
+    samples = np.fromfile(path, "<i2").astype(float).reshape(-1, width, 2)
+    return samples[..., 0] + 1j * samples[..., 1]
+
+
 def write(folder, name, image):
+    """Of unit power, as the scenes here, or nearly."""
     samples = np.stack([image.real, image.imag], -1) * 300
     np.rint(np.clip(samples, -32768, 32767)).astype("<i2").tofile(os.path.join(folder, name + ".SLC"))
     height, width = image.shape
@@ -70,7 +94,7 @@ def write(folder, name, image):
                    "PRF = 2000\nrshift = 0\nashift = 0\n")
 
 
-def make_pair(folder, width=896, height=1024, coherence=0.85, fringes=5.0, seed=1):
+def make_pair(folder, width=896, height=1024, coherence=0.85, fringes=5.0, seed=1, doppler=0):
     rng = np.random.RandomState(seed)  # its stream is frozen by NumPy
     shape = height + 2 * MARGIN, width + 2 * MARGIN
     amplitude, lake, hill = landscape(rng, shape)
@@ -79,17 +103,26 @@ def make_pair(folder, width=896, height=1024, coherence=0.85, fringes=5.0, seed=
     moved = np.exp(-2j * np.pi * fringes * hill)
     secondary = amplitude * (kept * scene * moved + np.sqrt(1 - kept ** 2) * other)
 
-    # where the samples of the secondary come from: the inverse of the offsets
-    o = OFFSETS
-    matrix = np.linalg.inv([[1 + o["sr"], o["ar"]], [o["sa"], 1 + o["aa"]]])
-    y, x = np.mgrid[:height, :width].astype(float)
-    dx, dy = x - o["r0"], y - o["a0"]
-    rows = [slice(i, i + 128) for i in range(0, height, 128)]
-    warped = [warp(secondary, matrix[0, 0] * dx[r] + matrix[0, 1] * dy[r] + MARGIN,
-                   matrix[1, 0] * dx[r] + matrix[1, 1] * dy[r] + MARGIN) for r in rows]
     os.makedirs(folder, exist_ok=True)
-    write(folder, "ref", (amplitude * scene)[MARGIN:-MARGIN, MARGIN:-MARGIN])
-    write(folder, "sec", np.concatenate(warped))
+    y = np.arange(height)[:, None]
+    write(folder, "ref", carry((amplitude * scene)[MARGIN:-MARGIN, MARGIN:-MARGIN], doppler, y))
+    write(folder, "sec", move(secondary, (height, width), OFFSETS, doppler))
+
+
+def make_second(folder, image, offsets, coherence=0.75, seed=7):
+    """A pair of which the reference is an image that is there already."""
+    rng = np.random.RandomState(seed)
+    image = image / np.sqrt((np.abs(image) ** 2).mean())
+    doppler = np.angle((image[1:] * image[:-1].conj()).sum()) / (2 * np.pi)
+    base = np.pad(carry(image, -doppler, np.arange(len(image))[:, None]), MARGIN, "wrap")
+    far = np.hypot(np.fft.fftfreq(base.shape[0])[:, None], np.fft.fftfreq(base.shape[1])) > 0.03
+    power = np.fft.fft2(np.abs(base) ** 2)
+    power[far] = 0
+    local = np.sqrt(np.maximum(np.fft.ifft2(power).real, 0))
+    other = local * band_limited(rng, base.shape)
+    os.makedirs(folder, exist_ok=True)
+    write(folder, "ref", image)
+    write(folder, "sec", move(coherence * base + np.sqrt(1 - coherence ** 2) * other, image.shape, offsets, doppler))
 
 
 if __name__ == "__main__":
@@ -100,4 +133,5 @@ if __name__ == "__main__":
     parser.add_argument("--coherence", type=float, default=0.85)
     parser.add_argument("--fringes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--doppler", type=float, default=0, help="centroid, cycles a line")
     make_pair(**vars(parser.parse_args()))

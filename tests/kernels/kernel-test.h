@@ -10,6 +10,18 @@
 #include "core/backend.h"
 #include "core/image.h"
 
+/* Sanitizers take ten times as long: tests that count much then count less. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 typedef struct Test {
   const char *name; /* the promise that is checked, as a sentence */
   void (*run) (void);

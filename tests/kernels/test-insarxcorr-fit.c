@@ -284,6 +284,40 @@ test_a_wave_is_a_wide_misfit (void)
       "rms %g, noise %g, worst %g", azimuth.rms, azimuth.noise, azimuth.worst);
 }
 
+/* More terms follow a wide hill, but the eight lines are a plane: the quality
+ * is that of the plane. */
+static void
+test_the_quality_is_that_of_the_plane (void)
+{
+  ImkInsarxcorrPoint points[600];
+  double rms = 0;
+  ImkInsarxcorrMisfit range, azimuth;
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  make_offsets (0.02, 0, 0, points);
+  for (int i = 0; i < 600; i++) {
+    double far = pow (points[i].x - 500, 2) + pow (points[i].y - 500, 2);
+
+    points[i].dx += 3 * exp (-far / (2 * 420 * 420));
+  }
+  test_ok (imk_insarxcorr_fit (points, 600, 10, 3, &fit, &error), &error);
+  test_ok (imk_insarxcorr_misfit (points, 600, &fit, &range, &azimuth, &error),
+      &error);
+  for (int i = 0; i < 600; i++)
+    rms +=
+        pow (points[i].dx - fit.range.shift - fit.range.stretch * points[i].x -
+                 fit.range.a_stretch * points[i].y,
+            2);
+  rms = sqrt (rms / 600);
+  test_check (rms > 0.3 && fabs (fit.range.rms / rms - 1) < 0.1,
+      "an rms of %g, that of the plane is %g", fit.range.rms, rms);
+  test_check (range.is_wide && fabs (range.rms / rms - 1) < 0.1,
+      "a misfit of %g rms", range.rms);
+  test_check (fit.azimuth.rms < 0.05 && !azimuth.is_wide,
+      "rms %g, misfit %g in azimuth", fit.azimuth.rms, azimuth.rms);
+}
+
 int
 main (void)
 {
@@ -296,6 +330,8 @@ main (void)
       {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
       {"a hill is a misfit", test_a_hill_is_a_misfit},
       {"a wave is a wide misfit", test_a_wave_is_a_wide_misfit},
+      {"the quality is that of the plane",
+          test_the_quality_is_that_of_the_plane},
       {NULL},
   };
 

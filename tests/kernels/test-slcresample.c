@@ -386,6 +386,93 @@ test_what_is_not_finite_counts_as_0 (void)
   test_image_free (&expected);
 }
 
+/* A gap of columns and one of lines: within them all is 0, beside them there is
+ * data, and further away than the taps reach nothing has changed. */
+static void
+test_gaps_stay_gaps (void)
+{
+  enum { LEFT = 150, RIGHT = 180, TOP = 100, BOTTOM = 112 };
+  ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
+  Signal s = make_signal (0.85, 0.2);
+  TestImage in = sample_signal (&s, c.type), out = new_out (&c);
+  TestImage whole = new_out (&c);
+  uint32_t n_gap = 0, n_far = 0;
+
+  c.doppler = 0.2;
+  resample (&c, &in, &whole, 50, 30);
+  for (uint32_t y = 0; y < HEIGHT; y++)
+    for (uint32_t x = 0; x < WIDTH; x++)
+      if ((x >= LEFT && x < RIGHT) || (y >= TOP && y < BOTTOM))
+        test_image_put_complex (&in, x, y, 0, 0);
+  resample (&c, &in, &out, 50, 30);
+  for (uint32_t a = 0; a < OUT_HEIGHT; a++)
+    for (uint32_t r = 0; r < OUT_WIDTH; r++) {
+      double x = place (&c, 0, r, a), y = place (&c, 1, r, a);
+      double before_re, before_im, re, im;
+      /* how far it lies in either gap, less than 0 for outside */
+      double depth =
+          fmax (fmin (x - LEFT, RIGHT - 1 - x), fmin (y - TOP, BOTTOM - 1 - y));
+
+      test_image_get_complex (&out, r, a, &re, &im);
+      test_image_get_complex (&whole, r, a, &before_re, &before_im);
+      if (before_re == 0 && before_im == 0)
+        continue;
+      if (depth > 0.1) {
+        n_gap++;
+        test_check (re == 0 && im == 0, "(%u, %u) lies in a gap and is %g %+gi",
+            r, a, re, im);
+      } else if (depth < -1.1) {
+        test_check (re != 0 || im != 0, "(%u, %u) lies %g from a gap and is 0",
+            r, a, -depth);
+      }
+      if (depth < -9) {
+        n_far++;
+        test_check (re == before_re && im == before_im,
+            "(%u, %u) is %g %+gi, without gaps %g %+gi", r, a, re, im,
+            before_re, before_im);
+      }
+    }
+  test_check (n_gap > 5000 && n_far > 20000, "%u and %u samples", n_gap, n_far);
+  test_image_free (&in);
+  test_image_free (&out);
+  test_image_free (&whole);
+}
+
+/* What caps say of the centroid can be checked on the data. */
+static void
+test_the_centroid_of_the_data_is_measured (void)
+{
+  static const double dopplers[] = {0, 0.37, -0.44};
+  ImkSlcresampleConfig c = warp_config (IMK_TYPE_CF32);
+
+  for (size_t i = 0; i <= sizeof (dopplers) / sizeof (dopplers[0]); i++) {
+    bool white = i == sizeof (dopplers) / sizeof (dopplers[0]);
+    Signal s = make_signal (0.8, white ? 0 : dopplers[i]);
+    TestImage in = sample_signal (&s, c.type);
+    ImkImage lines = in.image;
+    ImkSlcresample *self = NULL;
+    double measured = 9;
+    uint64_t seed = 3;
+    ImkError error;
+
+    for (uint32_t y = 0; white && y < HEIGHT; y++)
+      for (uint32_t x = 0; x < WIDTH; x++)
+        test_image_put_complex (&in, x, y, uniform (&seed), uniform (&seed));
+    test_ok (imk_slcresample_new (IMK_BACKEND_CPU, &c, &self, &error), &error);
+    test_check (!imk_slcresample_measure_doppler (self, &measured),
+        "a centroid is measured without lines");
+    lines.height = imk_slcresample_room (self);
+    test_ok (imk_slcresample_push (self, &lines, &error), &error);
+    test_check (imk_slcresample_measure_doppler (self, &measured) == !white,
+        "a spectrum with a centroid of %g has none, or a white one has",
+        white ? NAN : dopplers[i]);
+    test_check (white || fabs (measured - dopplers[i]) < 0.03,
+        "Doppler %g is measured as %g", dopplers[i], measured);
+    imk_slcresample_free (self);
+    test_image_free (&in);
+  }
+}
+
 /* An image that the reference does not touch is 0, and needs no lines. */
 static void
 test_far_away_is_0 (void)
@@ -507,6 +594,9 @@ main (void)
       {"pieces and threads change no bit",
           test_pieces_and_threads_change_nothing},
       {"what is not finite counts as 0", test_what_is_not_finite_counts_as_0},
+      {"gaps stay gaps", test_gaps_stay_gaps},
+      {"the centroid of the data is measured",
+          test_the_centroid_of_the_data_is_measured},
       {"an image far away is 0", test_far_away_is_0},
       {"what is covered is told", test_what_is_covered_is_told},
       {"what is wrong is said", test_what_is_wrong_is_said},

@@ -102,20 +102,34 @@ class Quality(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.images = [os.path.join(self.folder, name + ".PRM") for name in ("ref", "sec")]
 
-    def test_fit_is_right_from_corner_to_corner(self):
-        size, o = 400, slcs.OFFSETS
-        slcs.make_pair(self.folder, size, size)
-        text = coregister(*self.images, self.folder)
-        fit = read_fit(self.folder)
+    def check_corners(self, offsets, size, *words):
+        """The default call is within 0.02 pixel of the truth over the whole image. Returns: what was printed."""
+        text = coregister(*self.images, self.folder, *words)
+        fit, o = read_fit(self.folder), offsets
         for x in 0, size - 1:
             for y in 0, size - 1:
                 r = fit["rshift"] + fit["sub_int_r"] + fit["stretch_r"] * x + fit["a_stretch_r"] * y
                 a = fit["ashift"] + fit["sub_int_a"] + fit["stretch_a"] * x + fit["a_stretch_a"] * y
-                self.assertLess(abs(r - (o["r0"] + o["sr"] * x + o["ar"] * y)), 0.02, (x, y))
-                self.assertLess(abs(a - (o["a0"] + o["sa"] * x + o["aa"] * y)), 0.02, (x, y))
-        self.assertRegex(text, r"\d+ of \d+ patches, rms 0\.0\d+ columns and 0\.0\d+ lines .*, over \d+ % of the columns")
+                self.assertLess(abs(r - (o["r0"] + o["sr"] * x + o["ar"] * y)), 0.02, (x, y, text))
+                self.assertLess(abs(a - (o["a0"] + o["sa"] * x + o["aa"] * y)), 0.02, (x, y, text))
+        return text
+
+    def test_fit_is_right_from_corner_to_corner(self):
+        slcs.make_pair(self.folder, 400, 400)
+        text = self.check_corners(slcs.OFFSETS, 400)
+        self.assertRegex(text, r"\d+ of \d+ patches \(correlation above 1\d\.\d\d\), rms 0\.0\d+ columns and 0\.0\d+ lines .*, over \d+ % of the columns")
         self.assertNotIn("alike beside each other: -", text)
         self.assertNotIn("less than half", text)
+
+    def test_fit_is_right_with_any_doppler_centroid(self):
+        slcs.make_pair(self.folder, 400, 400, doppler=-0.45)
+        self.check_corners(slcs.OFFSETS, 400)
+
+    def test_fit_is_right_on_a_real_image(self):
+        """Whose spectrum wraps: the secondary is warped at its Doppler centroid."""
+        offsets = {key: float(value) for key, value in read_truth("envisat").items()}
+        slcs.make_second(self.folder, slcs.read(data(os.path.join("envisat", "ref.SLC")), 500), offsets)
+        self.check_corners(offsets, 500)
 
     def write_pair(self, hill, coherence=0.9, size=512):
         """Speckle, and the same with a shift and a hill of so many columns."""
@@ -129,19 +143,37 @@ class Quality(unittest.TestCase):
         slcs.write(self.folder, "ref", scene[margin:-margin, margin:-margin])
         slcs.write(self.folder, "sec", coherence * warped + np.sqrt(1 - coherence ** 2) * other)
 
-    def test_a_hill_is_told(self):
-        self.write_pair(1.2)
-        text = coregister(*self.images, self.folder)
-        found = re.search(r"The fit in range leaves residuals .*: (-?[0-9.]+) columns around column (\d+) of line (\d+)", text)
-        self.assertTrue(found, text)
-        self.assertGreater(float(found.group(1)), 0.5)
-        self.assertLess(abs(float(found.group(2)) - 200), 50)
-        self.assertLess(abs(float(found.group(3)) - 280), 50)
-        self.assertNotIn("The fit in azimuth", text)
+    def test_a_hill_is_told_and_a_plane_is_not(self):
+        """The coherence is low where the hill is."""
+        means = []
+        for hill in 1.2, 0:
+            self.write_pair(hill)
+            text = coregister(*self.images, self.folder, "--looks", "4", "4")
+            means.append(float(re.search(r"mean coherence ([0-9.]+)", text).group(1)))
+            found = re.search(r"The fit in range leaves residuals .*: (-?[0-9.]+) columns around column (\d+) of line (\d+)", text)
+            self.assertEqual(found is not None, hill > 0, text)
+            if found:
+                self.assertGreater(float(found.group(1)), 0.5)
+                self.assertLess(abs(float(found.group(2)) - 200), 50)
+                self.assertLess(abs(float(found.group(3)) - 280), 50)
+            self.assertNotIn("The fit in azimuth", text)
+        self.assertLess(means[0] + 0.02, means[1])
+        self.assertGreater(means[1], 0.88)
 
-    def test_a_plane_is_not_told(self):
-        self.write_pair(0)
-        self.assertNotIn("residuals", coregister(*self.images, self.folder))
+    def test_more_terms_do_not_hide_what_is_written(self):
+        self.write_pair(1.2)
+        text = coregister(*self.images, self.folder, "fit-range=10")
+        self.assertIn("The fit in range leaves residuals", text)
+        self.assertGreater(float(re.search(r"rms ([0-9.]+) columns", text).group(1)), 0.1)
+
+    def test_offsets_of_chance_give_no_fringes(self):
+        """With a low fit-snr, images of low coherence; larger templates are the remedy that is named."""
+        self.write_pair(0, coherence=0.25, size=640)
+        text = coregister(*self.images, self.folder, status=1)
+        self.assertIn("larger templates (window-width", text)
+        text = coregister(*self.images, self.folder, "fit-snr=5", status=1)
+        self.assertIn("these do not agree", text)
+        coregister(*self.images, self.folder, "window-width=128", "window-height=128")
 
     def test_a_small_span_is_told(self):
         slcs.make_pair(self.folder, 400, 400)
@@ -241,6 +273,19 @@ class WrongInput(unittest.TestCase):
         text = coregister(*(os.path.join(self.folder, name) for name in ("ref.PRM", "sec.PRM")),
                           os.path.join(self.folder, "out"), status=1)
         self.assertIn("big endian", text)
+
+    def test_swapped_bytes_of_floats(self):
+        image = os.path.join(self.folder, "raw")
+        rng = np.random.default_rng(1)
+        for scale in 1e-3, 300:
+            samples = (scale * rng.standard_normal(2 * 200 * 100)).astype("<f4")
+            samples[:20000] = 0 if scale < 1 else np.nan  # a border without data
+            if scale > 1:  # whole numbers have empty bytes
+                samples = np.rint(samples)
+            for numbers, swapped in (samples, False), (samples.byteswap(), True):
+                numbers.tofile(image)
+                text = launch("slcsrc", "location=" + image, "format=cf32", "width=200", "!", "fakesink")
+                self.assertEqual("big endian" in text, swapped, (scale, text))
 
     def test_keys_that_contradict_each_other(self):
         image = self.write_noise("a", 1)

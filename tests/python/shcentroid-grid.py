@@ -12,6 +12,7 @@ from support import SOURCE, TIMEOUT, Gst, data, main, play, read_csv
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "data"))
 import spots
+import wavefronts
 
 
 class Grids(unittest.TestCase):
@@ -24,18 +25,22 @@ class Grids(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def find(self, frames, properties=""):
-        """Returns: the message "shcentroid-grid", the map, the table."""
+        """Returns: the message "shcentroid-grid", the map, the table. Warnings are in self.warnings."""
         pipeline = Gst.parse_launch(
             f"npysrc location={frames} ! shcentroid name=sh"
             f" find-grid-location={self.path('map.npy')} {properties} ! fakesink"
             f" sh.results ! queue ! filesink location={self.path('c.csv')}")
         pipeline.set_state(Gst.State.PLAYING)
-        bus, found = pipeline.get_bus(), None
+        bus, found, self.warnings = pipeline.get_bus(), None, []
         while True:
             message = bus.timed_pop_filtered(
                 TIMEOUT * Gst.SECOND,
-                Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT)
+                Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.ELEMENT |
+                Gst.MessageType.WARNING)
             self.assertIsNotNone(message)
+            if message.type == Gst.MessageType.WARNING:
+                self.warnings.append(message.parse_warning()[0].message)
+                continue
             if message.type != Gst.MessageType.ELEMENT:
                 break
             if message.get_structure().get_name() == "shcentroid-grid":
@@ -124,6 +129,51 @@ class Grids(unittest.TestCase):
         self.assertEqual(len(table), 3 * 63)
         error = np.stack([table["x"], table["y"]], 1) - places.reshape(-1, 2)
         self.assertLess(np.abs(error).max(), 0.02)
+
+    def find_pupil(self, shape, amplitude, pitch):
+        """137 lenslets of a round pupil, whose spots are moved by up to `amplitude` pitches. Returns: the
+        message, the map, and the true places of the spots"""
+        frames, places, _ = wavefronts.make(count=13, pitch=pitch, obscuration=0, shape=shape,
+                                            amplitude=amplitude * pitch)
+        self.assertEqual(places.shape[1], 137)
+        np.save(self.path("pupil.npy"), frames)
+        found, cells, _ = self.find(self.path("pupil.npy"), "threshold-mode=range threshold=0.2")
+        self.assertEqual(len(cells), found.get_value("cells"))
+        np.testing.assert_array_equal(cells[:, 10:12], [[found.get_value("unplaced"),
+                                                         found.get_value("rms")]] * len(cells))
+        return found, cells, places[0]
+
+    def test_all_spots_of_an_aberrated_wavefront_are_found(self):
+        for shape in "defocus", "astigmatism", "coma", "turbulence":
+            for amplitude, pitch in ((0.1, 24), (0.2, 16), (0.3, 24), (0.35, 16), (0.4, 24), (0.45, 16), (0.45, 24)):
+                with self.subTest(shape=shape, amplitude=amplitude, pitch=pitch):
+                    found, cells, places = self.find_pupil(shape, amplitude, pitch)
+                    self.assertEqual((len(cells), found.get_value("unplaced")), (137, 0))
+                    self.assertFalse([text for text in self.warnings if "find-grid" in text])
+                    # each spot in a cell of its own, of which there are 13 in the longest row
+                    inside = ((places[:, None] + 0.5 >= cells[:, :2]) &
+                              (places[:, None] + 0.5 < cells[:, :2] + cells[:, 2:4])).all(2)
+                    at = cells[:, :2] + cells[:, 2:4] / 2 - 0.5
+                    nearest = np.hypot(*(places[:, None] - at).transpose(2, 0, 1)).argmin(1)
+                    self.assertEqual(len(set(nearest)), 137)
+                    self.assertTrue(inside[np.arange(137), nearest].all())
+                    self.assertEqual((found.get_value("columns"), found.get_value("rows")), (13, 13))
+                    # of the true places from the lattice, and 0.027 of noise
+                    rms = np.sqrt(((places - at[nearest]) ** 2).sum(1).mean() + 0.027 ** 2)
+                    self.assertAlmostEqual(found.get_value("rms"), rms, delta=0.02 * rms + 0.005)
+
+    def test_spots_that_are_left_out_are_counted_in_a_warning(self):
+        for shape, amplitude in ("coma", 0.8), ("turbulence", 1.2):
+            for pitch in 16, 24:
+                with self.subTest(shape=shape, amplitude=amplitude, pitch=pitch):
+                    found, cells, _ = self.find_pupil(shape, amplitude, pitch)
+                    unplaced, rms = found.get_value("unplaced"), found.get_value("rms")
+                    self.assertGreater(unplaced, 0)
+                    self.assertEqual(len(cells) + unplaced, 137)
+                    said = [text for text in self.warnings if "find-grid" in text]
+                    self.assertEqual(len(said), 1)
+                    self.assertIn(f"placed {len(cells)} spots and left out {unplaced} ", said[0])
+                    self.assertIn(f"off by {rms:.2f} pixels rms", said[0])
 
     def test_the_action_while_playing_and_what_cannot_be_found(self):
         frames, places = spots.make(frames=1, columns=6, rows=5, shift=0)
