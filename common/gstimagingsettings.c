@@ -670,7 +670,7 @@ gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
 
   given[setting - self->table->settings] = TRUE;
   G_STRUCT_MEMBER (GstImagingFile *, staged, setting->offset) =
-      gst_imaging_file_new (location, data, setting->free_data);
+      gst_imaging_setting_file_new (location, data, setting->free_data);
   put (self, staged, given);
   gst_imaging_setting_clear (setting, staged);
   g_free (given);
