@@ -14,6 +14,7 @@ struct _GstImagingSettings {
 
   /* under the object lock */
   gpointer wanted; /* as the properties say */
+  guint *set_at;   /* of each setting: @serial after it was set */
   gboolean valid;
 
   guint serial; /* atomic; counts changes of @wanted */
@@ -23,10 +24,12 @@ struct _GstImagingSettings {
   gboolean in_use;  /* @now has been accepted since the start */
   guint serial_set; /* of @wanted when it was last tried at a new set */
   guint serial_frame;
-  GstClockTime told; /* when an accepted change was last told */
+  guint *taken_at;    /* @set_at when @wanted was last taken */
+  guint *rejected_at; /* @set_at of the values that were rejected */
+  GstClockTime told;  /* when an accepted change was last told */
   gboolean told_rejection;
-  GstImagingWhen boundary;    /* that begins */
-  GstImagingWhen rejected_at; /* values of a set stay wrong until the next */
+  GstImagingWhen boundary;   /* that begins */
+  GstImagingWhen invalid_at; /* values of a set stay wrong until the next */
 
   GMutex lock;           /* of the sentences */
   GHashTable *sentences; /* text -> GstClockTime when it was last posted */
@@ -191,9 +194,9 @@ set_valid (GstImagingSettings *self, gboolean valid)
 static void
 note_valid (GstImagingSettings *self)
 {
-  if (self->boundary < self->rejected_at)
+  if (self->boundary < self->invalid_at)
     return;
-  self->rejected_at = GST_IMAGING_WHEN_LIVE;
+  self->invalid_at = GST_IMAGING_WHEN_LIVE;
   set_valid (self, TRUE);
 }
 
@@ -211,7 +214,7 @@ tell_accepted (GstImagingSettings *self, gconstpointer before)
   post_message (self, TRUE, "", before);
 }
 
-/* "Not used: crop-top=500, upsample=64." The first ones are enough to find the
+/* "crop-top=500, upsample=64". The first ones are enough to find the
  * mistake. */
 static gchar *
 list_differences (GstImagingSettings *self, gconstpointer tried)
@@ -236,18 +239,25 @@ list_differences (GstImagingSettings *self, gconstpointer tried)
   return g_string_free (list, FALSE);
 }
 
-/* @tried was refused; @self->now is in use again. */
+static void
+note_invalid (GstImagingSettings *self)
+{
+  self->invalid_at = self->boundary;
+  set_valid (self, FALSE);
+}
+
+/* @tried was rejected; @self->now is in use again. */
 static void
 tell_rejected (
     GstImagingSettings *self, gconstpointer tried, const ImkError *error)
 {
   gchar *list = list_differences (self, tried);
-  gchar *text = g_strdup_printf (
-      "%s Not used: %s. The settings before stay in use until the next change.",
-      error->message, list);
+  gchar *text =
+      g_strdup_printf ("%s Not used until it fits: %s. The settings before "
+                       "stay in use.",
+          error->message, list);
 
-  self->rejected_at = self->boundary;
-  set_valid (self, FALSE);
+  note_invalid (self);
   if (warn (self, text)) {
     self->told_rejection = TRUE;
     post_message (self, FALSE, text, tried);
@@ -293,12 +303,39 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
 
   GST_OBJECT_LOCK (self->element);
   FOR_EACH (setting, self->table)
-  if (setting->when <= boundary)
+  {
+    gsize i = (gsize) (setting - self->table->settings);
+
+    if (setting->when > boundary)
+      continue;
     gst_imaging_setting_copy (setting, result, self->wanted);
+    self->taken_at[i] = self->set_at[i];
+  }
   self->serial_frame = (guint) g_atomic_int_get (&self->serial);
   if (boundary > GST_IMAGING_WHEN_LIVE)
     self->serial_set = self->serial_frame;
   GST_OBJECT_UNLOCK (self->element);
+  return result;
+}
+
+/* @rejected is what take() returned. Its values that were not in a rejected set
+ * before, so that one wrong value does not stop the others from changing. From
+ * now on all of them were. Returns: (transfer full) */
+static gpointer
+take_new (GstImagingSettings *self, gconstpointer rejected)
+{
+  gpointer result = copy (self->table, self->now);
+
+  FOR_EACH (setting, self->table)
+  {
+    gsize i = (gsize) (setting - self->table->settings);
+
+    if (gst_imaging_setting_is_equal (setting, self->now, rejected))
+      continue;
+    if (self->taken_at[i] != self->rejected_at[i])
+      gst_imaging_setting_copy (setting, result, rejected);
+    self->rejected_at[i] = self->taken_at[i];
+  }
   return result;
 }
 
@@ -337,7 +374,6 @@ apply (
   if (self->in_use && self->engine && groups & self->table->replan)
     gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
         gst_util_get_timestamp () - began);
-  note_valid (self);
   if (self->in_use)
     tell_accepted (self, before);
   self->in_use = TRUE;
@@ -363,6 +399,28 @@ apply_in_context (
   if (context)
     gst_imaging_context_pop (context);
   return status;
+}
+
+/* All that was set was rejected for @why: uses what is new in it, if that fits.
+ * Returns: IMK_OK, or how the device failed */
+static ImkStatus
+apply_new (GstImagingSettings *self, gconstpointer rejected, ImkError *why)
+{
+  gpointer candidate = take_new (self, rejected);
+  gboolean is_new, is_less;
+  guint groups = groups_of_change (self, self->now, candidate, &is_new);
+  ImkStatus status = why->code;
+
+  groups_of_change (self, candidate, rejected, &is_less);
+  note_invalid (self);
+  if (is_new && is_less)
+    status = apply_in_context (self, candidate, groups, why);
+  if (is_new && status == IMK_OK)
+    return IMK_OK;
+  if (is_new && is_rejection (status))
+    tell_rejected (self, candidate, why);
+  free_copy (self->table, candidate);
+  return is_rejection (status) ? IMK_OK : status;
 }
 
 ImkStatus
@@ -391,12 +449,13 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
     return IMK_OK;
   }
   status = apply_in_context (self, candidate, groups, &why);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
+    note_valid (self);
     return IMK_OK;
-  if (self->in_use && is_rejection (status)) {
-    tell_rejected (self, candidate, &why);
-    status = IMK_OK;
-  } else {
+  }
+  if (self->in_use && is_rejection (status))
+    status = apply_new (self, candidate, &why);
+  if (status != IMK_OK) {
     g_atomic_int_inc (&self->serial); /* to be tried again */
     if (error)
       *error = why;
@@ -452,42 +511,69 @@ open_with (GstImagingSettings *self, gpointer candidate,
   return status;
 }
 
+/* Takes @candidate (transfer full) if @open accepts it. */
+static ImkStatus
+try_one (GstImagingSettings *self, gpointer candidate,
+    ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
+    ImkError *error)
+{
+  ImkStatus status = open_with (self, candidate, open, data, error);
+  gpointer before = self->now;
+  gboolean changed;
+
+  if (status != IMK_OK) {
+    free_copy (self->table, candidate);
+    return status;
+  }
+  groups_of_change (self, before, candidate, &changed);
+  self->now = candidate;
+  if (self->in_use && changed)
+    tell_accepted (self, before);
+  self->in_use = TRUE;
+  free_copy (self->table, before);
+  return IMK_OK;
+}
+
 ImkStatus
 gst_imaging_settings_try (GstImagingSettings *self,
     ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
     ImkError *error)
 {
-  gpointer candidate = take (self,
+  gpointer all = take (self,
       self->in_use ? GST_IMAGING_WHEN_NEXT_SET : GST_IMAGING_WHEN_NEXT_START);
-  gboolean changed;
-  ImkError first;
-  ImkStatus status, before;
+  gboolean changed, is_new, is_less;
+  ImkError first, why, ignored;
+  ImkStatus status, last;
+  gpointer tried;
 
-  groups_of_change (self, self->now, candidate, &changed);
-  status = open_with (self, candidate, open, data, &first);
+  groups_of_change (self, self->now, all, &changed);
+  status = try_one (self, copy (self->table, all), open, data, &first);
   if (status == IMK_OK) {
-    gpointer old = self->now;
-
-    self->now = candidate;
-    if (self->in_use && changed)
-      tell_accepted (self, old);
-    self->in_use = TRUE;
-    free_copy (self->table, old);
     note_valid (self);
-    return IMK_OK;
-  }
-  if (self->in_use && changed && is_rejection (status)) {
-    before = open_with (self, self->now, open, data, error);
-    if (before == IMK_OK) {
-      tell_rejected (self, candidate, &first);
-      free_copy (self->table, candidate);
-      return IMK_OK;
+  } else if (self->in_use && changed && is_rejection (status)) {
+    why = first;
+    tried = take_new (self, all);
+    groups_of_change (self, self->now, tried, &is_new);
+    groups_of_change (self, tried, all, &is_less);
+    last = is_less ? try_one (self, copy (self->table, tried), open, data, &why)
+                   : status;
+    if (last == IMK_OK) {
+      note_invalid (self);
+    } else if (is_new) {
+      last =
+          try_one (self, copy (self->table, self->now), open, data, &ignored);
+      if (last == IMK_OK)
+        tell_rejected (self, tried, &why);
     }
+    free_copy (self->table, tried);
+    status = last == IMK_OK ? IMK_OK : status;
   }
-  if (error)
-    *error = first;
-  set_valid (self, !is_rejection (status));
-  free_copy (self->table, candidate);
+  if (status != IMK_OK) {
+    if (error)
+      *error = first;
+    set_valid (self, !is_rejection (status));
+  }
+  free_copy (self->table, all);
   return status;
 }
 
@@ -547,6 +633,7 @@ put (GstImagingSettings *self, gpointer staged, const gboolean *given)
       g_string_append (late, setting->name);
     }
     gst_imaging_setting_copy (setting, self->wanted, staged);
+    self->set_at[i] = (guint) g_atomic_int_get (&self->serial) + 1;
   }
   g_atomic_int_inc (&self->serial);
   GST_OBJECT_UNLOCK (self->element);
@@ -703,6 +790,9 @@ settings_free (gpointer data)
 
   free_copy (self->table, self->wanted);
   free_copy (self->table, self->now);
+  g_free (self->set_at);
+  g_free (self->taken_at);
+  g_free (self->rejected_at);
   g_hash_table_unref (self->sentences);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -719,6 +809,9 @@ gst_imaging_settings_new (GstElement *element,
   self->engine = engine;
   self->wanted = make_defaults (table);
   self->now = make_defaults (table);
+  self->set_at = g_new0 (guint, table->n_settings);
+  self->taken_at = g_new0 (guint, table->n_settings);
+  self->rejected_at = g_new0 (guint, table->n_settings);
   self->valid = TRUE;
   self->serial = 1;
   g_mutex_init (&self->lock);

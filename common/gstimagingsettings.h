@@ -13,8 +13,9 @@ G_BEGIN_DECLS
  *
  * Values that were set wait in a copy of the element's settings. Before a frame
  * the streaming thread takes the copy. The element's apply() either accepts it
- * as a whole, and it is in use from this frame on; or the settings in use stay,
- * and one warning names what was set. So no value ends a running stream.
+ * as a whole, and it is in use from this frame on. Or it rejects it: then the
+ * values that are new are tried without those that were rejected before, and
+ * one warning names what is not used. So no value ends a running stream.
  *
  *     typedef struct { gdouble range_min, range_max; GstImagingFile *curve; }
  *         Settings;

@@ -150,9 +150,9 @@ install_own (GObjectClass *klass)
               GST_PARAM_MUTABLE_PLAYING));
   g_object_class_install_property (klass, GST_IMAGING_SETTINGS_ID_VALID,
       g_param_spec_boolean ("settings-valid", "Settings valid",
-          "Whether the values that were set are in use. FALSE: they contradict "
-          "each other or the stream, a warning said how, and the settings "
-          "before stay in use until the next change",
+          "Whether all values that were set are in use. FALSE: some contradict "
+          "each other or the stream, as a warning says, and are not used "
+          "until they fit",
           TRUE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 }
 

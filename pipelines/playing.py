@@ -85,6 +85,15 @@ class Outputs:
         self.partials, self.folders, self.stale = [], [], []
         return self
 
+    def check(self, path, option=None):
+        """Fails where a word of the command line names the file path, which would be lost, but for the one that
+        names it as an output: path, or option."""
+        words = [text for word in sys.argv[1:] for text in {word, word.partition("=")[2]} if text]
+        same = [text for text in words if os.path.isfile(text) and os.path.isfile(path) and os.path.samefile(text, path)]
+        if len(same) > ((option or path) in same):
+            raise RuntimeError(f'"{path}" cannot be written: the command line names that file twice, and what is in it'
+                               " would be lost. Choose another name for the output.")
+
     def add(self, path):
         """Returns: the name of a file beside path, to be written, which takes its place in the end. A link stays one.
         A pipe or device, as /dev/stdout, is written at once."""
@@ -94,6 +103,7 @@ class Outputs:
             if os.path.isdir(path):
                 raise RuntimeError(f'"{path}" cannot be written: it is a folder.')
             return path
+        self.check(path)
         target = os.path.realpath(path)
         folder, name = os.path.split(target)
         try:

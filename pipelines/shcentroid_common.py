@@ -41,6 +41,25 @@ FIRST_CUT = ["threshold-mode=range", "threshold=0.2"]
 MAP = "shcentroid-map.npy"
 
 
+class Source:
+    """Words of a pipeline that end in grey frames, or in what shcentroid measures and connect() draws."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def size(self):
+        """Returns: width and height of the frames, which tell the size of pictures"""
+        return frame_size(self.words)
+
+    def drawing(self):
+        """Returns: the words of the branch that makes video with centroids of what was measured, and the name of
+        the tee behind it; the tee of all frames where they are video"""
+        return [], "t"
+
+    def connect(self, pipeline):
+        """With the pipeline that was made of the words."""
+
+
 def arguments(text, *positional):
     """The options that all three have, and arguments of one of them."""
     parser = argparse.ArgumentParser(
@@ -91,13 +110,28 @@ def check(options):
                  " which there is one at most. Write %% for a % itself.")
 
 
+def pictures(pattern):
+    """Returns: the files that pictures of this name would take the places of."""
+    folder, name = os.path.split(pattern)
+    counter = re.compile("".join(
+        "%" if part == "%%" else r"-?\d+" if part.startswith("%") else re.escape(part)
+        for part in re.split("(%%|%0?[0-9]?d)", name)))
+    return [os.path.join(folder, other) for other in os.listdir(folder or ".") if counter.fullmatch(other)]
+
+
 def stage(options, outputs):
     """Returns: the options with other names of files, which take their places in the end."""
     staged = argparse.Namespace(**vars(options))
+    for text in options.properties:  # the one that the element writes
+        if text.startswith("find-grid-location="):
+            outputs.check(text.partition("=")[2])
     if options.csv:
         staged.csv = outputs.add(options.csv)
     if options.picture:
         folder, name = os.path.split(options.picture)
+        if os.path.isdir(folder or "."):
+            for path in pictures(options.picture):
+                outputs.check(path, options.picture)
         # one, or as many as there are frames
         staged.picture = os.path.join(outputs.add_folder(folder).replace("%", "%%"), name)
     if finds_grid(options):
@@ -113,7 +147,7 @@ def finds_grid(options):
 
 
 def describe(source, options):
-    """The pipeline behind `source`, a list of words."""
+    """The pipeline behind `source`."""
     properties = list(options.properties)
     for text in properties + options.draw:
         if "=" not in text:
@@ -125,7 +159,7 @@ def describe(source, options):
     need("shcentroid", *(["shoverlay", "videoconvert", "videoscale"]
                          if options.picture or options.view else []),
          *(["pngenc"] if options.picture else []), *(["autovideosink"] if options.view else []))
-    words = source + ["!"]
+    words = source.words + ["!"]
     if options.frames:
         words += ["identity", f"eos-after={options.frames + 1}", "!"]
     words += ["shcentroid", "name=sh", *properties, "!"]
@@ -133,11 +167,14 @@ def describe(source, options):
     if options.csv:
         words += ["sh.results", "!", "text/csv", "!", "queue", "!", "filesink",
                   "location=" + options.csv]
+    drawing, tee = source.drawing()
+    if drawing and (options.picture or options.view):
+        words += ["t.", "!", *drawing]
     for wanted, sink in ((options.picture, ["pngenc", "!", "multifilesink",
                                             f"location={options.picture}"]),
                          (options.view, ["autovideosink"])):
         if wanted:
-            words += ["t.", "!", "queue", "!"]
+            words += [f"{tee}.", "!", "queue", "!"]
             if options.scale != 1:
                 words += ["scale", "!"]
             words += ["shoverlay", *options.draw, "!", "videoconvert", "!", *sink]
@@ -158,16 +195,16 @@ def set_scale(words, factor, size):
     return at
 
 
-def frame_size(source):
-    """Width and height of the first frame, which tell the size of pictures."""
-    pipeline = Gst.parse_launchv(source + ["!", "fakesink", "name=s", "num-buffers=1"])
+def frame_size(words):
+    """Of the first frame, by playing it."""
+    pipeline = Gst.parse_launchv(words + ["!", "fakesink", "name=s", "num-buffers=1"])
     pipeline.set_state(Gst.State.PAUSED)
     message = pipeline.get_bus().timed_pop_filtered(
         20 * Gst.SECOND, Gst.MessageType.ASYNC_DONE | Gst.MessageType.ERROR)
     caps = pipeline.get_by_name("s").get_static_pad("sink").get_current_caps()
     pipeline.set_state(Gst.State.NULL)
     if message and message.type == Gst.MessageType.ERROR:
-        sys.exit(message.parse_error()[0].message)
+        sys.exit(sentence_of(message.parse_error()[0], words))
     if not caps:
         sys.exit("No frame came within 20 seconds.")
     structure = caps.get_structure(0)
@@ -202,7 +239,20 @@ def set_bits(pipeline, bits):
     pad.add_probe(Gst.PadProbeType.EVENT_DOWNSTREAM, on_event)
 
 
-def play(words, bits=None, map_location=None):
+def sentence_of(error, words):
+    """Returns: what to tell of an error. GStreamer names neither the file nor the kind that it does not read."""
+    files = [word[4:] for word in words if word.startswith("uri=")]
+    if files and (error.matches(Gst.CoreError.quark(), Gst.CoreError.MISSING_PLUGIN) or
+                  error.matches(Gst.StreamError.quark(), Gst.StreamError.CODEC_NOT_FOUND) or
+                  error.matches(Gst.StreamError.quark(), Gst.StreamError.TYPE_NOT_FOUND)):
+        name = GLib.filename_from_uri(files[0])[0]
+        return (f"{name} is of a kind that no installed plug-in of GStreamer reads. Write its frames with NumPy,"
+                f" numpy.save(\"frames.npy\", ...), as u8, u16 or float32 of [height, width] or [frames, height,"
+                " width].")
+    return error.message
+
+
+def play(words, bits=None, map_location=None, connect=None):
     """Runs to the end, or until Ctrl-C, which ends files properly; a second one does not wait."""
     try:
         with warnings.catch_warnings(record=True) as out_of_range:
@@ -211,6 +261,8 @@ def play(words, bits=None, map_location=None):
         sys.exit(error.message)
     if out_of_range:  # GObject only warns, and keeps the old value
         sys.exit(f"{out_of_range[0].message}.")
+    if connect:
+        connect(pipeline)
     if bits:
         set_bits(pipeline, bits)
     bus = pipeline.get_bus()
@@ -232,7 +284,7 @@ def play(words, bits=None, map_location=None):
     stats, backend = sh.get_property("stats"), sh.get_property("active-backend")
     pipeline.set_state(Gst.State.NULL)
     if message.type == Gst.MessageType.ERROR:
-        sys.exit(message.parse_error()[0].message)
+        sys.exit(sentence_of(message.parse_error()[0], words))
     n = stats.get_value("frames")
     if n == 1:  # which was also the one to find the grid, and to make the kernel
         print(f"1 frame measured ({backend})")
@@ -241,10 +293,12 @@ def play(words, bits=None, map_location=None):
 
 
 def main(source, options, unsaid=(), bits=None):
-    """`source` is a list of words that end in grey frames; files of the names in
+    """`source` is a Source, or a list of words that end in grey frames; files of the names in
     `unsaid` are not mentioned. `bits` of a pipeline says what its camera sends, 0 if nobody
     knows."""
     check(options)
+    if not isinstance(source, Source):
+        source = Source(source)
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     if any(text.startswith("bit-depth=") for text in options.properties):
         bits = None
@@ -254,8 +308,8 @@ def main(source, options, unsaid=(), bits=None):
         with Outputs() as outputs:
             words = describe(source, stage(options, outputs))
             if "scale" in words:
-                words = set_scale(words, options.scale, frame_size(source))
-            play(words, bits, options.map or MAP)
+                words = set_scale(words, options.scale, source.size())
+            play(words, bits, options.map or MAP, source.connect)
     except RuntimeError as error:
         sys.exit(str(error))
     for name in (options.csv, options.picture):

@@ -151,11 +151,13 @@ widen (const GstImagingNpy *npy, ImkImage *image, gpointer *wide)
 
 ImkStatus
 gst_photo_stereo_describe_image (const gchar *property,
-    const GstImagingFile *file, guint bands, ImkType type, ImkImage *image,
-    gpointer *wide, ImkError *error)
+    const GstImagingFile *file, guint bands, const ImkImage *frame,
+    ImkImage *image, gpointer *wide, ImkError *error)
 {
   const GstImagingNpy *npy = file->data;
   g_autofree gchar *what = NULL, *all = NULL, *name = NULL;
+  guint n_pictures = bands > 1 && npy->n_dims == 3 ? bands : 1;
+  gboolean is_picture;
 
   *image = (ImkImage){
       .data = (gpointer) npy->data,
@@ -163,18 +165,24 @@ gst_photo_stereo_describe_image (const gchar *property,
           npy->type == GST_IMAGING_NPY_TYPE_U16 ? IMK_TYPE_U16 : IMK_TYPE_U8,
   };
   *wide = NULL;
-  if ((npy->type == GST_IMAGING_NPY_TYPE_U8 ||
-          npy->type == GST_IMAGING_NPY_TYPE_U16 ||
-          npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
-      (bands > 1 && npy->n_dims == 3 ? describe_bands (npy, bands, image)
-                                     : describe_picture (npy, image))) {
-    if (npy->type == GST_IMAGING_NPY_TYPE_BOOL && type == IMK_TYPE_U16)
+  is_picture = (npy->type == GST_IMAGING_NPY_TYPE_U8 ||
+                   npy->type == GST_IMAGING_NPY_TYPE_U16 ||
+                   npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
+               (n_pictures > 1 ? describe_bands (npy, bands, image)
+                               : describe_picture (npy, image));
+  if (is_picture && image->width == frame->width &&
+      image->height == frame->height * n_pictures) {
+    if (npy->type == GST_IMAGING_NPY_TYPE_BOOL && frame->type == IMK_TYPE_U16)
       widen (npy, image, wide);
     image->stride = imk_image_row_size (image);
     return IMK_OK;
   }
   what = gst_imaging_npy_describe (npy);
   name = gst_imaging_file_name (file->location);
+  if (is_picture)
+    return imk_error_set (error, IMK_ERROR_IMAGE,
+        "%s \"%s\" is %s; it needs height %u and width %u, as the pictures.",
+        property, name, what, frame->height, frame->width);
   all = bands > 1 ? g_strdup_printf ("[%u, height, width] for each band", bands)
                   : g_strdup ("[height, width, channels]");
   return imk_error_set (error, IMK_ERROR_FILE,

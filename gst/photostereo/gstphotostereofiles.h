@@ -28,11 +28,12 @@ ImkStatus gst_photo_stereo_join_lights (const GstImagingFile *lights,
 
 /* The picture of a .npy file, [height, width] or [height, width, channels];
  * with @bands above 1, [height, width] or [bands, height, width], one below the
- * other. What is bool becomes u8, or u16 where @type, that of the frames, is.
+ * other. What is bool becomes u8, or u16 where the type of @frame is.
+ * @frame: what width, height and type the frames have
  * @wide: (out): NULL, or what @image points to instead of the file's data, to
- * be freed. Size and type are checked by the kernel. */
+ * be freed. The kernel checks the type and the channels. */
 ImkStatus gst_photo_stereo_describe_image (const gchar *property,
-    const GstImagingFile *file, guint bands, ImkType type, ImkImage *image,
-    gpointer *wide, ImkError *error);
+    const GstImagingFile *file, guint bands, const ImkImage *frame,
+    ImkImage *image, gpointer *wide, ImkError *error);
 
 G_END_DECLS

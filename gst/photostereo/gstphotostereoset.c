@@ -8,6 +8,15 @@
 #define MAX_CLIPPED 0.1
 /* Of the pixels in the mask. */
 #define MAX_INVALID 0.05
+/* Of |n'|, and of the lights, on average: sets under the right lights have
+ * 0.005 to 0.05 (8 lights and more) and 0.64 to 0.97, under wrong ones mostly
+ * 0.06 to 0.26 (adaptive), or 0.27 (relative) of the lights. */
+#define MAX_RESIDUAL 0.06
+#define MIN_LIGHTS 0.4
+#define JUDGED_LIGHTS 8
+#define CHECK_LIGHTS \
+  "Check that pictures and lights are in one order and none is left out, that " \
+  "x points right, y up and z to the camera in lights-location, and gamma."
 
 /* --- pictures ------------------------------------------------------------ */
 
@@ -177,7 +186,9 @@ post_progress (
               "clipped-share", G_TYPE_DOUBLE, clipped, "change", G_TYPE_DOUBLE,
               isnan (s->change_deg) ? -1.0 : s->change_deg, "mean-lights",
               G_TYPE_DOUBLE, s->mean_lights, "mean-rounds", G_TYPE_DOUBLE,
-              s->mean_rounds, "final", G_TYPE_BOOLEAN, final, NULL)));
+              s->mean_rounds, "mean-residual", G_TYPE_DOUBLE,
+              isnan (s->mean_residual) ? -1.0 : s->mean_residual, "final",
+              G_TYPE_BOOLEAN, final, NULL)));
 }
 
 /* What the samples say against a result, before anybody sees it. */
@@ -185,6 +196,7 @@ static void
 warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
 {
   gdouble clipped = share_of (s->n_clipped, s->n_samples);
+  guint bits = g_bit_storage (s->largest);
 
   if (self->full_scale && s->largest > self->full_scale) {
     if (self->warned_of_depth)
@@ -194,6 +206,17 @@ warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
          "ambient will be too bright, and absolute thresholds wrong. Set the "
          "bit-depth that the camera has.",
             s->largest, g_bit_storage (self->full_scale), self->full_scale),
+        (NULL));
+    self->warned_of_depth = TRUE;
+  } else if (!self->full_scale && bits > 8 && bits < 16 &&
+             s->largest == (1u << bits) - 1) {
+    if (self->warned_of_depth)
+      return;
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("The largest sample is %u = 2^%u - 1. If the camera has %u bits, set "
+         "bit-depth=%u: without it clipped samples are not known as such, and "
+         "albedo and ambient are %u times too dark.",
+            s->largest, bits, bits, bits, 1u << (16 - bits)),
         (NULL));
     self->warned_of_depth = TRUE;
   } else if (clipped > MAX_CLIPPED && !self->warned_of_clipping) {
@@ -329,6 +352,69 @@ warn_of_incomplete_lights (GstPhotoStereo *self, guint n_lights)
         (NULL));
 }
 
+/* Returns: whether there was something to say */
+static gboolean
+warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
+{
+  gdouble invalid = share_of (s->n_invalid, s->n_pixels);
+
+  if (s->n_pixels == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("mask-location is 0 everywhere: it leaves no pixel to solve."),
+        (NULL));
+  else if (s->n_lights < 3)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The set ended with %u of %u %s; normals need 3.", s->n_lights,
+            self->set_size, self->bands > 1 ? "lights" : "pictures"),
+        (NULL));
+  else if (s->n_invalid == s->n_pixels)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("No pixel could be solved from %u pictures: they are black or "
+         "saturated, the thresholds leave out all lights, or these are in one "
+         "plane.",
+            imk_photostereo_n_added (self->kernel)),
+        (NULL));
+  else if (invalid > MAX_INVALID)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("%.1f %% of the pixels in the mask (%" G_GUINT64_FORMAT
+         " of %" G_GUINT64_FORMAT
+         ") have no normal: fewer than 3 lights count there, or these are "
+         "nearly in one plane. Expose longer where it is dark and shorter where "
+         "samples are clipped, check t-min, t-max and t-res, or leave out by "
+         "mask-location what is not the object.",
+            100 * invalid, s->n_invalid, s->n_pixels),
+        (NULL));
+  else
+    return FALSE;
+  return TRUE;
+}
+
+/* Pictures under each other's lights, or lights that are mirrored, give smooth
+ * normals as well. */
+static void
+warn_of_residuals (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
+{
+  const GstPhotoStereoSettings *now = gst_photo_stereo_now (self);
+  gboolean misfits = s->mean_residual > MAX_RESIDUAL; /* not with NaN */
+  gdouble share = s->mean_lights / s->n_lights;
+
+  if (now->config.robust != IMK_PHOTOSTEREO_ROBUST_THRESHOLDS ||
+      s->n_lights < JUDGED_LIGHTS || (!misfits && share > MIN_LIGHTS))
+    return;
+  if (misfits)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The lights do not explain the pictures: residuals are %.1f %% of the "
+         "albedo on average, where 1 to 3 %% are usual. " CHECK_LIGHTS,
+            100 * s->mean_residual),
+        (NULL));
+  else
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("The lights do not explain the pictures: %.1f of %u lights count at a "
+         "pixel on average, where 60 %% and more are usual. " CHECK_LIGHTS,
+            s->mean_lights, s->n_lights),
+        (NULL));
+}
+
 /* What is there so far, to all pads and the bus.
  * @change: (out): of the normals in degrees, NaN when not known */
 static GstFlowReturn
@@ -363,36 +449,11 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     gst_imaging_engine_post_error (self->engine, status, &error);
     return GST_FLOW_ERROR;
   }
-  if (final)
+  if (final) {
     warn_of_incomplete_lights (self, summary.n_lights);
-  if (final && summary.n_pixels == 0)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("mask-location is 0 everywhere: it leaves no pixel to solve."),
-        (NULL));
-  else if (final && summary.n_lights < 3)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("The set ended with %u of %u %s; normals need 3.", summary.n_lights,
-            self->set_size, self->bands > 1 ? "lights" : "pictures"),
-        (NULL));
-  else if (final && summary.n_invalid == summary.n_pixels)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("No pixel could be solved from %u pictures: they are black or "
-         "saturated, the thresholds leave out all lights, or these are in one "
-         "plane.",
-            imk_photostereo_n_added (self->kernel)),
-        (NULL));
-  else if (final &&
-           share_of (summary.n_invalid, summary.n_pixels) > MAX_INVALID)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("%.1f %% of the pixels in the mask (%" G_GUINT64_FORMAT
-         " of %" G_GUINT64_FORMAT
-         ") have no normal: fewer than 3 lights count there, or these are "
-         "nearly in one plane. Expose longer where it is dark and shorter where "
-         "samples are clipped, check t-min, t-max and t-res, or leave out by "
-         "mask-location what is not the object.",
-            100 * share_of (summary.n_invalid, summary.n_pixels),
-            summary.n_invalid, summary.n_pixels),
-        (NULL));
+    if (!warn_of_pixels (self, &summary))
+      warn_of_residuals (self, &summary);
+  }
   return flow;
 }
 

@@ -97,6 +97,7 @@ typedef struct ImkPhotostereoRow {
   uint32_t largest;              /* sample in the mask */
   uint64_t n_clipped;            /* samples in the mask */
   double lights, rounds, change; /* change in degrees */
+  double residual, length;       /* rms residual if measured, |n'| */
 } ImkPhotostereoRow;
 
 /* What has come of a set. @lights: the indices of @n_lights of which all bands
@@ -107,6 +108,15 @@ typedef struct ImkPhotostereoSet {
   uint32_t n_lights;
   const uint32_t *bands;
 } ImkPhotostereoSet;
+
+/* Whether a solution measures residuals, which takes one more pass over the
+ * lights: adaptive thresholds take one a round anyway. */
+static inline bool
+imk_photostereo_measures (const ImkPhotostereoPlan *plan,
+    const ImkPhotostereoParams *params, const ImkPhotostereoOutputs *outputs)
+{
+  return plan->n_planes > 1 || params->adaptive || outputs->quality.data;
+}
 
 typedef struct ImkPhotostereoBackend {
   IMK_BACKEND_HEADER;

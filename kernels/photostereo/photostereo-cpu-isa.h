@@ -597,6 +597,7 @@ store_group (const Group *g, const Reals *albedo, Reals residual)
       r.quality[IMK_PHOTOSTEREO_LIGHTS] = g->n[i];
       r.quality[IMK_PHOTOSTEREO_ROUNDS] = g->rounds[i];
       r.quality[IMK_PHOTOSTEREO_RESIDUAL] = sqrtf (residual[i]);
+      r.length = length;
       r.quality[IMK_PHOTOSTEREO_CONDITION] = g->solution.condition[i];
     }
     store_result (c, x, g->offset + i, &r);

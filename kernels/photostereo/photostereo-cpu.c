@@ -87,6 +87,7 @@ typedef struct Result {
   float normal[3]; /* 0 when there is none, like all that follows */
   float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
+  float length; /* of n' */
 } Result;
 
 /* How a light that does not fit is treated. */
@@ -162,6 +163,8 @@ store_result (const Chunk *c, uint32_t x, uint32_t i, const Result *r)
     c->row->n_invalid += !valid;
     c->row->lights += r->quality[IMK_PHOTOSTEREO_LIGHTS];
     c->row->rounds += r->quality[IMK_PHOTOSTEREO_ROUNDS];
+    c->row->residual += r->quality[IMK_PHOTOSTEREO_RESIDUAL];
+    c->row->length += r->length;
   }
   if (cpu->normals) {
     float *last = cpu->normals + 3 * at;
@@ -279,7 +282,7 @@ solve_row (const Job *job, Scratch *scratch, uint32_t y)
       .y = y,
       .pixel_y = ((float) y - p->centre_y) * p->pitch_y,
       .has_colours = p->n_planes > 1,
-      .measures = p->n_planes > 1 || job->out->quality.data,
+      .measures = imk_photostereo_measures (p, &job->cpu->params, job->out),
       .row = &row,
   };
 

@@ -82,6 +82,7 @@ store_results (const __grid_constant__ Arguments a)
       r.quality[IMK_PHOTOSTEREO_LIGHTS] = (float) f.n;
       r.quality[IMK_PHOTOSTEREO_ROUNDS] = (float) f.rounds;
       r.quality[IMK_PHOTOSTEREO_CONDITION] = s.condition;
+      r.length = length;
       if (a.measures)
         r.quality[IMK_PHOTOSTEREO_RESIDUAL] =
             residual_of<Sample, FALLOFF> (a, at, s, f);

@@ -422,6 +422,7 @@ __launch_bounds__ (THREADS) solve_pixels (const __grid_constant__ Arguments a)
       r.quality[IMK_PHOTOSTEREO_LIGHTS] = s.n;
       r.quality[IMK_PHOTOSTEREO_ROUNDS] = s.rounds;
       r.quality[IMK_PHOTOSTEREO_CONDITION] = s.solution.condition;
+      r.length = length;
       if (a.measures)
         measure<Sample, SOLVER> (a, s, at, r);
     }

@@ -528,6 +528,8 @@ fetch_rows (
     rows[y].lights = (double) from->lights;
     rows[y].rounds = (double) from->rounds;
     rows[y].change = (double) from->change / CHANGE_UNIT;
+    rows[y].residual = (double) from->residual / GREY_UNIT;
+    rows[y].length = (double) from->length / GREY_UNIT;
   }
   if (status == IMK_OK) {
     rows[0].largest = seen->largest;
@@ -549,7 +551,7 @@ cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
   ImkStatus status;
 
   a->compare = compare;
-  a->measures = outputs->quality.data || p->n_planes > 1;
+  a->measures = imk_photostereo_measures (p, &a->params, outputs);
   a->out = *outputs;
   /* the solution before may be on its way on another stream */
   status =

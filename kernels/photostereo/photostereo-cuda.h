@@ -25,7 +25,8 @@ enum {
 struct Row {
   unsigned long long n_pixels, n_invalid, n_changes;
   unsigned long long lights, rounds;
-  unsigned long long change; /* degrees times CHANGE_UNIT */
+  unsigned long long change;           /* degrees times CHANGE_UNIT */
+  unsigned long long residual, length; /* times GREY_UNIT */
 };
 
 /* Of all samples in the mask since the set began. */
@@ -39,6 +40,8 @@ struct Seen {
 enum { LISTED, TAKEN, ZERO, N_COUNTERS };
 
 #define CHANGE_UNIT 4294967296.0
+#define GREY_UNIT 1073741824.0f
+#define MAX_GREY 1000.0f /* the sum of a row stays below 2^64 */
 
 /* A light for the fast solver. Lengths are in a unit in which the scale of the
  * lamps is 1; a grey value is sample * gain, of red, green or blue. */
@@ -150,6 +153,7 @@ template <int PLANES> struct ResultOf {
   float normal[3];
   float albedo[PLANES], ambient[PLANES];
   float quality[IMK_PHOTOSTEREO_N_QUALITIES];
+  float length; /* of n' */
 };
 
 typedef ResultOf<3> Result;
@@ -169,6 +173,12 @@ static __device__ __forceinline__ bool
 is_wanted (const Arguments &a, uint32_t x, uint32_t y)
 {
   return !a.plan.mask || a.plan.mask[(size_t) y * a.plan.width + x];
+}
+
+static __device__ __forceinline__ unsigned long long
+in_units (float grey)
+{
+  return (unsigned long long) (fminf (grey, MAX_GREY) * GREY_UNIT);
 }
 
 template <int PLANES>
@@ -201,6 +211,8 @@ store_result (const Arguments &a, uint32_t x, uint32_t y,
     row.n_invalid += !valid;
     row.lights += (unsigned) r.quality[IMK_PHOTOSTEREO_LIGHTS];
     row.rounds += (unsigned) r.quality[IMK_PHOTOSTEREO_ROUNDS];
+    row.residual += in_units (r.quality[IMK_PHOTOSTEREO_RESIDUAL]);
+    row.length += in_units (r.length);
   }
   if (a.normals) {
     float *last = a.normals + 3 * at;

@@ -248,12 +248,13 @@ check_outputs (
 }
 
 static ImkPhotostereoSummary
-sum_up (const ImkPhotostereo *self, bool compare)
+sum_up (const ImkPhotostereo *self, bool compare, bool measures)
 {
   const ImkPhotostereoPlan *p = &self->plan;
   ImkPhotostereoSummary s = {
       .n_lights = self->n_complete, .change_deg = compare ? 0 : NAN};
   uint64_t n_changes = 0, n_valid;
+  double length = 0;
 
   for (uint32_t y = 0; y < self->plan.height; y++) {
     const ImkPhotostereoRow *row = &self->rows[y];
@@ -262,6 +263,8 @@ sum_up (const ImkPhotostereo *self, bool compare)
     s.n_invalid += row->n_invalid;
     s.mean_lights += row->lights;
     s.mean_rounds += row->rounds;
+    s.mean_residual += row->residual;
+    length += row->length;
     s.n_clipped += row->n_clipped;
     s.largest = row->largest > s.largest ? row->largest : s.largest;
     s.change_deg += row->change;
@@ -271,6 +274,7 @@ sum_up (const ImkPhotostereo *self, bool compare)
   n_valid = s.n_pixels - s.n_invalid;
   s.mean_lights = n_valid ? s.mean_lights / (double) n_valid : 0;
   s.mean_rounds = n_valid ? s.mean_rounds / (double) n_valid : 0;
+  s.mean_residual = measures && length > 0 ? s.mean_residual / length : NAN;
   s.change_deg = n_changes ? s.change_deg / (double) n_changes : NAN;
   return s;
 }
@@ -294,7 +298,8 @@ imk_photostereo_solve (ImkPhotostereo *self, ImkPhotostereoOutputs *outputs,
     return status;
   self->has_solved = true;
   if (summary)
-    *summary = sum_up (self, compare);
+    *summary = sum_up (self, compare,
+        imk_photostereo_measures (&self->plan, &self->params, outputs));
   return IMK_OK;
 }
 

@@ -221,13 +221,17 @@ typedef struct ImkPhotostereoOutputs {
  * @n_samples, @n_clipped: in the mask, of all pictures and colours; of those,
  *   at and above saturation
  * @mean_lights, @mean_rounds: over the valid ones; 0 when there is none
+ * @mean_residual: mean rms residual of the lights that count over the mean
+ * |n'|, so that a dark background adds little: 0.01 to 0.03 is usual. NaN when
+ * it is not known: with one plane and thresholds that are not adaptive it takes
+ * the output of quality
  * @change_deg: mean angle between the normals of this solution and of the last
  *   of the same set, where both are valid; NaN without a last, or without
  *   track_change */
 typedef struct ImkPhotostereoSummary {
   uint32_t n_lights, largest;
   uint64_t n_pixels, n_invalid, n_samples, n_clipped;
-  double mean_lights, mean_rounds;
+  double mean_lights, mean_rounds, mean_residual;
   double change_deg;
 } ImkPhotostereoSummary;
 

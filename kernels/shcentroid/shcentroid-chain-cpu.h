@@ -23,6 +23,8 @@
 #define all_reals ISA_NAME (all_reals)
 #define load_row ISA_NAME (load_row)
 #define add_range ISA_NAME (add_range)
+#define plain_floats ISA_NAME (plain_floats)
+#define add_floats ISA_NAME (add_floats)
 #define find_ranges ISA_NAME (find_ranges)
 #define find_brightest ISA_NAME (find_brightest)
 #define gather_keys ISA_NAME (gather_keys)
@@ -74,6 +76,7 @@
 #define subtract_units ISA_NAME (subtract_units)
 #define unpack_strip ISA_NAME (unpack_strip)
 #define strip_words ISA_NAME (strip_words)
+#define strip_singles ISA_NAME (strip_singles)
 #define widen_half ISA_NAME (widen_half)
 #define larger_single ISA_NAME (larger_single)
 #define add_strip_vector ISA_NAME (add_strip_vector)
@@ -748,6 +751,8 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef all_reals
 #undef load_row
 #undef add_range
+#undef plain_floats
+#undef add_floats
 #undef find_ranges
 #undef find_brightest
 #undef gather_keys
@@ -799,6 +804,7 @@ measure_chain (const Frame *f, uint32_t first, uint32_t n)
 #undef subtract_units
 #undef unpack_strip
 #undef strip_words
+#undef strip_singles
 #undef widen_half
 #undef larger_single
 #undef add_strip_vector

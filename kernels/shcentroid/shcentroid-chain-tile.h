@@ -35,6 +35,7 @@ typedef struct ChainWay {
   bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
   bool flat;     /* there are dark and flat, */
   bool packed;   /* in one number: strips only */
+  bool floats;   /* samples are float32: strips only */
   bool cut;      /* there are levels, or bad pixels */
   bool weighted; /* there are weights */
   bool rare;     /* a power or a quad cell: slow, and all in one loop */

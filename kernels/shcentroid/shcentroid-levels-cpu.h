@@ -110,6 +110,32 @@ add_range (const float *restrict values, uint32_t n, const bool whole,
   }
 }
 
+/* Column @x of row @y of the frame where float32 samples are the values; or
+ * NULL */
+INLINE const float *
+plain_floats (const Frame *f, uint32_t x, uint32_t y)
+{
+  const Cpu *cpu = f->cpu;
+  const uint8_t *row = (const uint8_t *) f->in->data + y * f->in->stride;
+
+  return f->in->type == IMK_TYPE_F32 && !cpu->dark
+             ? (const float *) (const void *) row + x
+             : NULL;
+}
+
+/* add_range () of samples as they came; none is a bad pixel. */
+INLINE void
+add_floats (const float *restrict samples, uint32_t n, float *restrict min,
+    float *restrict max)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    float value = imk_shcentroid_sample (samples[i]);
+
+    max[i] = value > max[i] ? value : max[i];
+    min[i] = value < min[i] ? value : min[i];
+  }
+}
+
 FUNCTION void
 find_ranges (ChainTile *t)
 {
@@ -130,12 +156,20 @@ find_ranges (ChainTile *t)
       max[i] = -3e38f;
     }
     for (uint32_t y = 0; y < t->windows[0].height; y++) {
+      const float *floats = plain_floats (t->f, left + x, t->windows[0].y + y);
+
+      if (floats) {
+        add_floats (floats, n, min, max);
+        continue;
+      }
       load_row (t->f, left + x, t->windows[0].y + y, n, values);
       if (whole)
         add_range (values, n, true, min, max, count);
       else
         add_range (values, n, false, min, max, count);
     }
+    for (uint32_t i = 0; plain_floats (t->f, 0, 0) && i < n; i++)
+      count[i] = t->windows[0].height;
     for (uint32_t i = 0; i < t->n; i++) {
       ImkShcentroidRange *range = &t->ranges[i];
 

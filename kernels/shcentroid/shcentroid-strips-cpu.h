@@ -23,7 +23,7 @@ enum {
 typedef struct StripPlace {
   const uint8_t *samples;
   size_t stride; /* bytes */
-  bool words;    /* two bytes a sample */
+  uint32_t size; /* log2 of the bytes of a sample */
   const float *dark, *flat;
   const uint32_t *packed; /* instead of these; or NULL */
   Packing packing;
@@ -70,6 +70,19 @@ read_singles (const float *from)
 
   memcpy (&singles, from, sizeof (singles));
   return singles;
+}
+
+/* imk_shcentroid_sample () of float32. */
+INLINE Singles
+strip_singles (const uint8_t *from)
+{
+  Singles singles = read_singles ((const float *) (const void *) from);
+  Singles none = {0};
+  Ints finite = (Ints) (singles <= none + 1e30f) & (singles >= none - 1e30f);
+
+  return (
+      Singles) (((Ints) singles & finite) |
+                ((Ints) (none + (float) imk_shcentroid_infinity ()) & ~finite));
 }
 
 INLINE Words
@@ -205,7 +218,7 @@ unpack_strip (
   Singles light;
 
   memcpy (&packed, at->packed + there, sizeof (packed));
-  if (at->words)
+  if (at->size)
     light = subtract_units (p, samples, packed);
   else
     light = convert_words (subtract_darks (p, samples, packed));
@@ -222,15 +235,18 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
     const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
     const ChainRows *r, const bool begins, const ChainWay way)
 {
-  const uint8_t *from = row->samples + (k * SINGLES << at->words);
+  const uint8_t *from =
+      row->samples + (k * SINGLES << (way.floats ? 2 : at->size));
   ptrdiff_t there = row->there + k * SINGLES;
   Singles sample = {0}, value, flat = {0};
 
-  if (!way.packed && (way.flat || way.all))
-    sample = convert_words (strip_words (from, at->words));
+  if (way.floats)
+    sample = strip_singles (from);
+  else if (!way.packed && (way.flat || way.all))
+    sample = convert_words (strip_words (from, at->size));
   value = sample;
   if (way.packed) {
-    value = unpack_strip (at, there, strip_words (from, at->words), way.cut);
+    value = unpack_strip (at, there, strip_words (from, at->size), way.cut);
   } else if (way.flat) {
     flat = read_singles (at->flat + there);
     value = (sample - read_singles (at->dark + there)) * flat;
@@ -247,10 +263,10 @@ add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
   for (uint32_t h = 0; h < HALVES; h++) {
     Reals v, weight = {0}, p;
 
-    if (way.flat || way.all)
+    if (way.flat || way.all || way.floats)
       v = widen_half (&value, h);
     else
-      v = strip_reals (from + (h * REALS << at->words), at->words);
+      v = strip_reals (from + (h * REALS << at->size), at->size);
 
     if (way.weighted)
       weight = all_reals (row->weight);
@@ -358,7 +374,7 @@ strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
   StripPlace at = *band;
   size_t there = at.strip ? i * at.strip + from : start + from;
 
-  at.samples += (size_t) (start + from) << at.words;
+  at.samples += (size_t) (start + from) << at.size;
   if (at.packed)
     at.packed += there;
   if (at.dark) {
@@ -396,7 +412,7 @@ is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
   for (uint32_t i = 1; way->weighted && i < t->n; i++)
     if (t->centre_y[i] != t->centre_y[0])
       return false;
-  return !way->rare && !cpu->lut && cpu->plan.type != IMK_TYPE_F32 &&
+  return !way->rare && !cpu->lut &&
          t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
 }
 
@@ -407,7 +423,7 @@ is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
 FUNCTION bool
 is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
 {
-  return band->packed && !band->words && !way->cut && !way->weighted &&
+  return band->packed && !band->size && !way->cut && !way->weighted &&
          height <= IMK_SHCENTROID_BAND_ROWS;
 }
 
@@ -420,12 +436,14 @@ band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
   const Cpu *cpu = f->cpu;
   const ImkShcentroidWindow *w = t->windows;
   size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x + x;
-  bool words = f->in->type == IMK_TYPE_U16;
+  uint32_t size = f->in->type == IMK_TYPE_U8    ? 0
+                  : f->in->type == IMK_TYPE_U16 ? 1
+                                                : 2;
   StripPlace band = {
       .samples = (const uint8_t *) f->in->data + (w->y + y) * f->in->stride +
-                 ((size_t) (w->x + x) << words),
+                 ((size_t) (w->x + x) << size),
       .stride = f->in->stride,
-      .words = words,
+      .size = size,
       .row = cpu->plan.width,
       .n_rows = n_rows,
       .weights = weights,
@@ -473,7 +491,15 @@ sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
     weight_rows (t, 0, y + k, cached, weights + k);
 #define SUM_STRIPS(...) \
   sum_strips (c, n, left, &band, r, group_rows, y, (ChainWay){__VA_ARGS__})
-  if (way->all && way->flat)
+  if (band.size == 2 && way->all && way->flat)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = true);
+  else if (band.size == 2 && way->all)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = false);
+  else if (band.size == 2 && way->flat)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = false, .flat = true);
+  else if (band.size == 2)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = false, .flat = false);
+  else if (way->all && way->flat)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
   else if (way->all)
     SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);

@@ -15,6 +15,7 @@ enum { MAX_SIZE = 65535 };
 #define SPHERE 0.01 /* and of the sphere */
 #define SECOND 0.2  /* of the sum of the largest highlight */
 #define APART 0.98  /* cosine of 11 degrees between two highlights */
+#define STILL 0.5   /* pixels that a highlight has to move */
 
 /* A pixel of a highlight. */
 typedef struct Point {
@@ -526,6 +527,33 @@ median_brightness (const ImkSpherelights *s)
   return 0;
 }
 
+/* A window or a room lamp is where it was; lamps of a rig are not, though one
+ * may be taken twice. */
+static ImkStatus
+check_moves (
+    const ImkSpherelights *s, const ImkSpherelight *lights, ImkError *error)
+{
+  for (uint32_t i = 0; i < s->n_added; i++) {
+    uint32_t same[3], n = 0;
+
+    for (uint32_t k = i; k < s->n_added; k++)
+      if (hypot (lights[k].x - lights[i].x, lights[k].y - lights[i].y) <
+          STILL) {
+        if (n < 3)
+          same[n] = k;
+        n++;
+      }
+    if (n >= 3)
+      return imk_error_set (error, IMK_ERROR_IMAGE,
+          "The highlight does not move: in pictures %u, %u and %u, counted "
+          "from 0, and in %u of %u in all, it is at (%.1f, %.1f). It is of a "
+          "window or a room lamp, or the lamp of the rig did not change. Take "
+          "these pictures again without other lights.",
+          same[0], same[1], same[2], n, s->n_added, lights[i].x, lights[i].y);
+  }
+  return IMK_OK;
+}
+
 ImkStatus
 imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
     ImkSphere *sphere, ImkError *error)
@@ -541,6 +569,8 @@ imk_spherelights_finish (ImkSpherelights *self, ImkSpherelight *lights,
     status = find_sphere (self, &s, error);
   for (uint32_t i = 0; i < self->n_added && status == IMK_OK; i++)
     status = solve_light (self, i, &s, median, &lights[i], error);
+  if (status == IMK_OK)
+    status = check_moves (self, lights, error);
   if (status == IMK_OK)
     *sphere = s;
   return status;

@@ -91,7 +91,8 @@ uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
  * reflections of more than 37 degrees around their mean; or has more than 4
  * times its pixels, and a hundredth of the sphere's, brighter than half of its
  * brightest point. Two are parts of which the smaller has a fifth of the sum of
- * the larger and is 11 degrees away.
+ * the larger and is 11 degrees away. Highlights at one place, within half a
+ * pixel, in three pictures or more are an error as well: a window's.
  * Returns: IMK_ERROR_IMAGE for these, and when no circle can be found, or a
  *   highlight is outside of it; IMK_ERROR_CONFIG without pictures */
 ImkStatus imk_spherelights_finish (ImkSpherelights *self,

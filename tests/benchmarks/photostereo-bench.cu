@@ -57,10 +57,10 @@ render (uint8_t *to, uint32_t width, uint32_t height, float3 l, uint32_t seed)
 }
 
 static void
-fill_lights (ImkPhotostereoLight *lights)
+fill_lights (ImkPhotostereoLight *lights, uint32_t n)
 {
-  for (int i = 0; i < LIGHTS; i++) {
-    double z = (i + 0.5) / (double) LIGHTS * 0.95 + 0.05;
+  for (uint32_t i = 0; i < n; i++) {
+    double z = (i + 0.5) / (double) n * 0.95 + 0.05;
     double r = sqrt (1 - z * z);
 
     lights[i] = ImkPhotostereoLight{600 * r * cos (2.399963 * i),
@@ -68,16 +68,16 @@ fill_lights (ImkPhotostereoLight *lights)
   }
 }
 
-/* All pictures of a size, one after the other in @pinned. */
+/* @n pictures of a size, one after the other in @pinned. */
 static void
 fill_pictures (uint8_t *pinned, uint32_t width, uint32_t height,
-    const ImkPhotostereoLight *lights)
+    const ImkPhotostereoLight *lights, uint32_t n)
 {
   size_t size = (size_t) width * height;
   uint8_t *device;
 
   CUDA (cudaMalloc ((void **) &device, size));
-  for (uint32_t i = 0; i < LIGHTS; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     float3 l = {(float) lights[i].x / 600, (float) lights[i].y / 600,
         (float) lights[i].z / 600};
 
@@ -109,13 +109,19 @@ image_of (const Case *c, void *data, uint32_t channels, ImkLocation location)
       channels, IMK_TYPE_U8, location};
 }
 
+static uint32_t
+n_pictures (const Case *c)
+{
+  return c->config.n_lights * c->config.bands;
+}
+
 static void
 add_all (Case *c)
 {
   ImkError error;
 
   imk_photostereo_reset (c->kernel);
-  for (uint32_t i = 0; i < LIGHTS; i++) {
+  for (uint32_t i = 0; i < n_pictures (c); i++) {
     ImkImage frame =
         image_of (c, (void *) (c->pinned + (size_t) i * c->width * c->height),
             1, IMK_LOCATION_HOST_MAPPED);
@@ -141,7 +147,7 @@ copy_all (Case *c)
   size_t size = (size_t) c->width * c->height;
   double start = bench_now ();
 
-  for (uint32_t i = 0; i < LIGHTS; i++)
+  for (uint32_t i = 0; i < n_pictures (c); i++)
     CUDA (cudaMemcpyAsync (c->device + i % 2 * size, c->pinned + i * size, size,
         cudaMemcpyHostToDevice, stream));
   CUDA (cudaStreamSynchronize (stream));
@@ -274,24 +280,24 @@ bench_cpu (Case *c, const char *name)
 /* @device: for 8 pictures: those that are copied, normals, albedo */
 static Case
 make_case (uint8_t *pinned, uint8_t *device, uint32_t width, uint32_t height,
-    ImkPhotostereoLight *lights)
+    ImkPhotostereoLight *lights, uint32_t n)
 {
   size_t size = (size_t) width * height;
   uint8_t *out = device + 2 * size;
   Case c = {};
 
-  fill_lights (lights);
+  fill_lights (lights, n);
   c.width = width;
   c.height = height;
   c.pinned = pinned;
   c.device = device;
-  fill_pictures (pinned, width, height, lights);
+  fill_pictures (pinned, width, height, lights, n);
   imk_photostereo_config_init (&c.config);
   c.config.width = width;
   c.config.height = height;
   c.config.pattern = IMK_PHOTOSTEREO_PATTERN_RGGB;
   c.config.lights = lights;
-  c.config.n_lights = LIGHTS;
+  c.config.n_lights = n;
   c.config.positions = true;
   c.config.mm_per_pixel = 100.0 / width;
   c.out.normal = image_of (&c, out, 3, IMK_LOCATION_DEVICE);
@@ -307,7 +313,7 @@ bench_bands (Case *c, ImkPhotostereoLight lights[LIGHTS])
 
   for (int i = 0; i < LIGHTS; i++)
     lights[i] = lights[i - i % BANDS];
-  fill_pictures ((uint8_t *) c->pinned, c->width, c->height, lights);
+  fill_pictures ((uint8_t *) c->pinned, c->width, c->height, lights, LIGHTS);
   for (int i = 0; i < LIGHTS / BANDS; i++)
     lights[i] = lights[i * BANDS];
   c->config.n_lights = LIGHTS / BANDS;
@@ -334,7 +340,7 @@ bench_size (
   if (!bench_wants (name))
     return;
   CUDA (cudaMalloc ((void **) &device, 8 * (size_t) width * height));
-  c = make_case (pinned, device, width, height, lights);
+  c = make_case (pinned, device, width, height, lights, LIGHTS);
   c.config.memory_limit = limit;
   bench_set (&c, name);
   if (rounds)
@@ -349,6 +355,39 @@ bench_size (
   }
   if (!limit && width == 2048)
     bench_bands (&c, lights);
+  CUDA (cudaFree (device));
+}
+
+/* Sets of few lights, in each unit of thresholds: adaptive ones are solved
+ * without tensor cores. */
+static void
+bench_few (uint8_t *pinned, uint32_t width, uint32_t height)
+{
+  static const uint32_t n_lights[] = {12, 19, 40, 96};
+  static const struct {
+    const char *name;
+    ImkPhotostereoThresholds thresholds;
+  } modes[] = {
+      {"absolute", IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE},
+      {"relative", IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE},
+      {"adaptive", IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE},
+  };
+  ImkPhotostereoLight lights[LIGHTS];
+  uint8_t *device;
+
+  if (!bench_wants ("few-"))
+    return;
+  CUDA (cudaMalloc ((void **) &device, 8 * (size_t) width * height));
+  for (uint32_t n : n_lights)
+    for (const auto &mode : modes) {
+      Case c = make_case (pinned, device, width, height, lights, n);
+      char name[80];
+
+      c.config.thresholds = mode.thresholds;
+      snprintf (
+          name, sizeof (name), "few-%ux%ux%u-%s", width, height, n, mode.name);
+      bench_set (&c, name);
+    }
   CUDA (cudaFree (device));
 }
 
@@ -496,7 +535,7 @@ bench_devices (uint8_t *pinned, uint32_t width, uint32_t height)
   CUDA (cudaMalloc ((void **) &device, 8 * size));
   CUDA (cudaHostAlloc (
       (void **) &host, 6 * size, cudaHostAllocMapped | cudaHostAllocPortable));
-  c = make_case (pinned, device, width, height, lights);
+  c = make_case (pinned, device, width, height, lights, LIGHTS);
   for (int n = 1; n <= n_devices && n <= MAX_DEVICES; n *= 2) {
     snprintf (
         name, sizeof (name), "gpus-%d-%ux%ux%u", n, width, height, LIGHTS);
@@ -530,6 +569,8 @@ main (int argc, char **argv)
     bench_size (pinned, 5472, 3648, (size_t) 2 << 30, false);
     bench_size (pinned, 6528, 4290, (size_t) 2 << 30, false);
   }
+  bench_few (pinned, 2048, 1500);
+  bench_few (pinned, 5472, 3648);
   bench_devices (pinned, 2048, 1500);
   bench_devices (pinned, 5472, 3648);
   CUDA (cudaFreeHost (pinned));

@@ -1048,7 +1048,7 @@ GST_START_TEST (test_bad_settings_are_refused)
       {"intensities-location", few, GST_RESOURCE_ERROR,
           GST_RESOURCE_ERROR_OPEN_READ, "2 lights; there are 8"},
       {"mask-location", mask, GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT,
-          "32x5"},
+          "it needs height 5 and width 31, as the pictures"},
       {"dark-location", words, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ,
           "dark-location"},
       {"set-size", "9", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
@@ -1075,12 +1075,16 @@ GST_END_TEST
 
 GST_START_TEST (test_lights_that_cannot_do_are_said_before)
 {
-  static const gchar *const files[] = {"1\na 0 0 1\n",
+  static const gchar *const files[] = {
+      "0 0 1\n0.6 0.02 0.8\n-0.6 0.02 0.8\n0.8 -0.02 0.6\n",
+      "0 0 1\n0.6 0 -0.8\n-0.6 0 0.8\n0 0.6 -0.8\n", "1\na 0 0 1\n",
       "2\na 0 0 1\nb 0.6 0 0.8\n", "0 0 1\n0.6 0 0.8\n-0.6 0 0.8\n0.8 0 0.6\n",
       "0.36 0.48 0.8\n0.36 0.48 0.8\n0.36 0.48 0.8\n0.36 0.48 0.8\n",
       "0 0 -1\n0.6 0 -0.8\n-0.6 0 -0.8\n0 0.6 -0.8\n"};
-  static const gchar *const words[] = {"1 lights", "2 lights",
-      "nearly in one plane", "nearly in one plane", "All 4 lights of"};
+  static const gchar *const words[] = {"almost in one plane",
+      "2 of 4 lights of lights-location (the first is light 1", "1 lights",
+      "2 lights", "nearly in one plane", "nearly in one plane",
+      "All 4 lights of"};
 
   for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
     g_autofree gchar *path = write_file ("few.lp", files[i]);
@@ -1134,22 +1138,58 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
 }
 GST_END_TEST
 
+/* A plane in 8 pictures, in the order of the lights or not. */
+GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
+{
+  for (guint k = 0; k < 4; k++) {
+    Ps ps = ps_new (k / 2 ? "backend=cuda" : "backend=cpu", "normal", NULL);
+    GstMessage *message;
+    gdouble residual = -2;
+
+    ps_caps (&ps, "GRAY8");
+    for (guint i = 0; i < N_LIGHTS; i++)
+      ps_push (&ps, k % 2 ? (i * 3 + 1) % N_LIGHTS : i);
+    message = check_message (ps.bus, GST_MESSAGE_ELEMENT);
+    fail_unless (gst_structure_get_double (
+        gst_message_get_structure (message), "mean-residual", &residual));
+    gst_message_unref (message);
+    if (k % 2) {
+      fail_unless (residual > 0.06 && residual < 1, "residual %g", residual);
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "The lights do not explain the pictures: residuals are");
+    } else {
+      fail_unless (residual >= 0 && residual < 0.01, "residual %g", residual);
+    }
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 /* Pictures are 31 x 5 pixels. */
 GST_START_TEST (test_a_picture_among_the_lamps_is_said)
 {
   static const struct {
     const gchar *properties, *words; /* NULL: nothing is said */
+    gboolean is_far;
   } cases[] = {
       {"", "on average, and with mm-per-pixel=1 the picture is 31 x 5 mm"},
       {"mm-per-pixel=0.5", NULL},
+      /* the lamps are a few widths away, but nobody has set the scale */
+      {"", "with mm-per-pixel=1 the picture is 31 x 5 mm", TRUE},
+      {"mm-per-pixel=1.01", NULL, TRUE},
+      {"plane-z=-200", NULL, TRUE},
       {"mm-per-pixel=2", "mm-per-pixel=2 the picture is 62 x 10 mm"},
       {"light-units=directions", NULL},
       {"light-model=directional", NULL},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    g_autofree gchar *path =
-        write_file ("near.txt", "0 8 16\n6 -4 16\n-6 -4 16\n9 4 18\n");
+    g_autofree gchar *path = write_file ("near.txt",
+        cases[i].is_far ? "0 80 160\n60 -40 160\n-60 -40 160\n90 40 180\n"
+                        : "0 8 16\n6 -4 16\n-6 -4 16\n9 4 18\n");
     g_autofree gchar *properties =
         g_strdup_printf ("lights-location=%s %s", path, cases[i].properties);
     Ps ps = ps_new (properties, "normal", NULL);
@@ -1493,6 +1533,37 @@ GST_START_TEST (test_the_centre_may_be_any_pixel)
 }
 GST_END_TEST
 
+/* 12 bits in 16: what is clipped stands at 4095. */
+GST_START_TEST (test_samples_that_end_at_a_power_of_2_are_said)
+{
+  for (guint most = 4094; most <= 4096; most++) {
+    Ps ps = ps_new ("", "normal", NULL);
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint i = 0; i < N_LIGHTS; i++) {
+      GstBuffer *buffer = picture (&ps, i);
+      GstMapInfo map;
+
+      fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
+      for (gsize k = 0; k < map.size / 2; k++)
+        ((guint16 *) map.data)[k] = (guint16) MIN (
+            ((guint16 *) map.data)[k] / 8, i || k ? most - 1 : most);
+      if (i == 0)
+        ((guint16 *) map.data)[0] = (guint16) most;
+      gst_buffer_unmap (buffer, &map);
+      check_push (ps.sink, buffer, GST_FLOW_OK);
+    }
+    if (most == 4095)
+      check_message_says (check_message (ps.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "The largest sample is 4095 = 2^12 - 1");
+    fail_unless_equals_int (
+        check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_a_bit_depth_below_the_data_is_said)
 {
   const gchar *const properties[] = {"bit-depth=16", "bit-depth=12"};
@@ -1780,6 +1851,8 @@ photostereo_suite (void)
       tc, test_finish_set_parts_the_pictures_before_from_those_after);
   tcase_add_test (tc, test_the_centre_may_be_any_pixel);
   tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
+  tcase_add_test (tc, test_samples_that_end_at_a_power_of_2_are_said);
+  tcase_add_test (tc, test_lights_that_do_not_explain_the_pictures_are_said);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_test (tc, test_wrong_values_do_not_end_a_stream);
   tcase_add_test (tc, test_files_count_from_the_next_set_on);

@@ -253,6 +253,93 @@ GST_START_TEST (test_a_contradiction_is_one_warning_and_nothing_changes)
 }
 GST_END_TEST;
 
+/* A value that is not used waits, and others change meanwhile. */
+GST_START_TEST (test_a_wrong_value_does_not_stop_the_others)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  const Settings *now;
+
+  frame (self);
+  g_object_set (self, "path", "/nowhere/curve.npy", NULL);
+  fail_unless (frame (self)->path == NULL);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "cannot be read. Not used until it fits: path=");
+  g_object_set (self, "flag", TRUE, NULL);
+  fail_unless (frame (self)->flag);
+  fail_if (is_valid (self));
+
+  g_object_set (self, "minimum", 70.0, NULL); /* above 60 */
+  fail_unless_equals_float (frame (self)->minimum, 0);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "minimum 70 is not below maximum 60. Not used until it fits: minimum=70."
+      " The settings before stay in use.");
+  g_object_set (self, "maximum", 65.0, NULL);
+  now = frame (self);
+  fail_unless (now->minimum == 0 && now->maximum == 65 && now->flag);
+  g_object_set (self, "path", NULL, NULL);
+  now = frame (self);
+  fail_unless (now->minimum == 0 && now->maximum == 65);
+  fail_if (is_valid (self));
+
+  g_object_set (self, "maximum", 100.0, NULL);
+  now = frame (self);
+  fail_unless (now->minimum == 70 && now->maximum == 100 && !now->path);
+  fail_unless (is_valid (self));
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+static ImkStatus
+open_below_50 (gpointer data, ImkError *error)
+{
+  TestSettled *self = data;
+  const Settings *s = gst_imaging_settings_now (self->settings);
+
+  if (s->minimum >= 50)
+    return imk_error_set (
+        error, IMK_ERROR_CONFIG, "minimum %g is not below 50.", s->minimum);
+  return IMK_OK;
+}
+
+/* New caps find a value that waits beside one that is new. */
+GST_START_TEST (test_new_caps_use_what_fits)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  const Settings *now;
+  ImkError error;
+
+  frame (self);
+  g_object_set (self, "path", "/nowhere/curve.npy", NULL);
+  frame (self);
+  check_count_messages (bus, GST_MESSAGE_WARNING);
+
+  g_object_set (self, "minimum", 20.0, NULL);
+  check_ok (
+      gst_imaging_settings_try (self->settings, open_below_50, self, &error),
+      &error);
+  now = gst_imaging_settings_now (self->settings);
+  fail_unless (now->minimum == 20 && !now->path);
+  fail_if (is_valid (self));
+
+  g_object_set (self, "minimum", 55.0, NULL);
+  check_ok (
+      gst_imaging_settings_try (self->settings, open_below_50, self, &error),
+      &error);
+  now = gst_imaging_settings_now (self->settings);
+  fail_unless (now->minimum == 20 && !now->path);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+      "minimum 55 is not below 50. Not used until it fits: minimum=55.");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_the_same_sentence_comes_once_a_second)
 {
   GstBus *bus;
@@ -642,6 +729,8 @@ settings_suite (void)
       tcase, test_values_wait_for_the_next_frame_and_count_together);
   tcase_add_test (
       tcase, test_a_contradiction_is_one_warning_and_nothing_changes);
+  tcase_add_test (tcase, test_a_wrong_value_does_not_stop_the_others);
+  tcase_add_test (tcase, test_new_caps_use_what_fits);
   tcase_add_test (tcase, test_the_same_sentence_comes_once_a_second);
   tcase_add_test (tcase, test_wrong_settings_at_the_start_are_an_error);
   tcase_add_test (tcase, test_a_failing_device_is_no_rejection);

@@ -514,6 +514,7 @@ GST_END_TEST;
 GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
 {
   Sh sh = sh_new (backends[__i__], "columns=2");
+  GstMessage *message;
   gdouble x;
 
   sh.n_cells = 4;
@@ -521,6 +522,15 @@ GST_START_TEST (test_a_new_kernel_begins_a_capture_anew)
   sh_value (&sh, ramp (), 0, 0);
   g_object_set (sh.element, "x0", 4.0, NULL);
   x = sh_value (&sh, ramp (), 0, IMK_SHCENTROID_X);
+  /* of the new settings, and none of a capture: its second frame is yet to come
+   */
+  message = check_message (sh.bus, GST_MESSAGE_ELEMENT);
+  fail_unless_equals_string (
+      gst_structure_get_name (gst_message_get_structure (message)),
+      "imaging-settings");
+  gst_message_unref (message);
+  fail_unless_equals_int (
+      check_count_messages (sh.bus, GST_MESSAGE_ELEMENT), 0);
   sh_value (&sh, ramp (), 0, 0);
   sh_check_captured (&sh, "reference", 2, NULL); /* of the last two frames */
   fail_unless (x > 4);

@@ -256,9 +256,9 @@ streams_buffer (Streams *s, guint sink, guint i)
     gst_buffer_map (buffer, &map, GST_MAP_WRITE);
     for (gsize k = 0; k < map.size; k++)
       map.data[k] = (guint8) g_rand_int_range (rand, 0, 256);
-    if (g_str_has_prefix (s->c->launch, "spherelights")) { /* a highlight */
+    if (g_str_has_prefix (s->c->launch, "spherelights")) { /* that moves */
       memset (map.data, 10, map.size);
-      map.data[4 * 16 + 8] = 255;
+      map.data[4 * 16 + 7 + i % 3] = 255;
     }
     gst_buffer_unmap (buffer, &map);
   }

@@ -330,6 +330,41 @@ GST_START_TEST (test_all_rows_come_in_order_before_eos)
 }
 GST_END_TEST
 
+/* Where offsets number the frames, missing ones are missing numbers. Without
+ * offsets @frame counts on, and the time of the frame tells. */
+GST_START_TEST (test_rows_show_missing_frames)
+{
+  static const guint numbers[] = {4, 5, 6, 9, 109, 110};
+  GstVideoInfo info = check_info ("GRAY8", 80, 80);
+  g_auto (GStrv) lines = NULL;
+  gboolean has_offsets = __i__ == 0;
+  Reading r;
+
+  reading_begin (&r);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    GstBuffer *frame = check_noise (&info, numbers[i]); /* pts: 40 ms each */
+
+    if (has_offsets) {
+      GST_BUFFER_OFFSET (frame) = numbers[i];
+      GST_BUFFER_OFFSET_END (frame) = numbers[i] + 1;
+    }
+    fail_unless_equals_int (gst_harness_push (r.h, frame), GST_FLOW_OK);
+  }
+  fail_unless (gst_harness_push_event (r.h, gst_event_new_eos ()));
+  lines = g_strsplit (r.text->str, "\n", -1);
+  fail_unless (g_strv_length (lines) == 1 + CELLS * G_N_ELEMENTS (numbers) + 1);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    guint64 frame = 0, pts = 0;
+
+    sscanf (lines[1 + i * CELLS], "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT,
+        &frame, &pts);
+    fail_unless_equals_uint64 (frame, has_offsets ? numbers[i] : i);
+    fail_unless_equals_uint64 (pts, numbers[i] * 40 * GST_MSECOND);
+  }
+  reading_end (&r);
+}
+GST_END_TEST
+
 /* Late clients of a server, and every file of many, take it from the caps. */
 GST_START_TEST (test_caps_have_the_line_of_names)
 {
@@ -539,6 +574,7 @@ text_suite (void)
   tcase_add_test (numbers, test_numbers_are_written_as_by_hand);
   suite_add_tcase (suite, numbers);
   tcase_add_test (rows, test_all_rows_come_in_order_before_eos);
+  tcase_add_loop_test (rows, test_rows_show_missing_frames, 0, 2);
   tcase_add_test (rows, test_caps_have_the_line_of_names);
   tcase_add_test (rows, test_frames_do_not_wait_for_their_rows);
   tcase_add_loop_test (

@@ -1533,6 +1533,53 @@ test_change_is_the_mean_angle (void)
   imk_photostereo_free (s);
 }
 
+/* What comes out for each pixel is known by other tests. */
+static void
+test_mean_residual_is_that_of_the_pixels (void)
+{
+  enum { N = 24, W = 40, H = 6 };
+  ImkPhotostereoLight lights[N] = {{0}};
+  ImkPhotostereoConfig c = config_of (IMK_TYPE_U8, W, H, 1, lights, N, false);
+  TestImage frames[N], out = test_image_new (IMK_TYPE_F32, W, H, 3, 0);
+  ImkPhotostereoOutputs normals = {.normal = out.image};
+  ImkPhotostereoSummary summary;
+  ImkError error;
+
+  photo_fill_dome (lights, N, 1, 0.5);
+  make_frames (&c, frames, 21);
+  for (uint32_t k = 0; k < 2; k++) {
+    ImkPhotostereo *s;
+    Solved all;
+    double sum = 0, n = 0;
+
+    c.thresholds = k ? IMK_PHOTOSTEREO_THRESHOLDS_RELATIVE
+                     : IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+    s = kernel_new (IMK_BACKEND_CPU, &c);
+    for (uint32_t i = 0; i < N; i++)
+      add (s, &frames[i], i);
+    all = solve (s, &c, IMK_TYPE_F32);
+    for (uint32_t y = 0; y < H; y++)
+      for (uint32_t x = 0; x < W; x++)
+        if (photo_get (&all.quality, x, y, IMK_PHOTOSTEREO_LIGHTS) > 0) {
+          sum += photo_get (&all.quality, x, y, IMK_PHOTOSTEREO_RESIDUAL);
+          n += photo_get (&all.albedo, x, y, 0);
+        }
+    test_check (
+        sum > 0.001 * n && fabs (all.summary.mean_residual - sum / n) < 1e-6,
+        "mean residual %.8f, expected %.8f", all.summary.mean_residual,
+        sum / n);
+    test_ok (
+        imk_photostereo_solve (s, &normals, &summary, NULL, &error), &error);
+    test_check (k ? isnan (summary.mean_residual)
+                  : summary.mean_residual == all.summary.mean_residual,
+        "without quality it is %.8f", summary.mean_residual);
+    solved_free (&all);
+    imk_photostereo_free (s);
+  }
+  frames_free (frames, N);
+  test_image_free (&out);
+}
+
 static void
 test_next_light_is_the_one_that_is_missed (void)
 {
@@ -1874,6 +1921,10 @@ check_parity (const ImkPhotostereoConfig *c, const char *where)
       "%s: %llu and %llu are invalid", where,
       (unsigned long long) a.summary.n_invalid,
       (unsigned long long) b.summary.n_invalid);
+  test_check (fabs (a.summary.mean_residual - b.summary.mean_residual) <=
+                  1e-4 + 0.01 * a.summary.mean_residual,
+      "%s: the mean residuals are %g and %g", where, a.summary.mean_residual,
+      b.summary.mean_residual);
   test_check (a.summary.n_samples == b.summary.n_samples &&
                   a.summary.n_clipped == b.summary.n_clipped &&
                   a.summary.largest == b.summary.largest,
@@ -2169,6 +2220,8 @@ main (void)
       {"encodings round the same numbers",
           test_encodings_round_the_same_numbers},
       {"the change is the mean angle", test_change_is_the_mean_angle},
+      {"the mean residual is that of the pixels",
+          test_mean_residual_is_that_of_the_pixels},
       {"the next light is the one that is missed",
           test_next_light_is_the_one_that_is_missed},
       {"bad configurations are refused", test_bad_configurations_are_refused},

@@ -376,6 +376,47 @@ missing_and_doubled_highlights_are_named (void)
   }
 }
 
+/* A window beside which the lamps are small: the largest highlight is its, in
+ * the pictures where they do not touch. */
+static void
+a_highlight_that_stays_is_named (void)
+{
+  for (int k = 0; k < 2; k++) {
+    ImkSpherelights *s = NULL;
+    ImkSpherelight lights[N_LAMPS];
+    ImkSphere found;
+    ImkError error;
+
+    for (int i = 0; i < N_LAMPS; i++) {
+      double l[3], window[3];
+      TestImage t, room;
+
+      direction_of (lamps[i].azimuth, lamps[i].elevation, l);
+      direction_of (155, 38, window);
+      t = render (l, 4, IMK_TYPE_U8, 1);
+      room = render (window, 16, IMK_TYPE_U8, 1);
+      if (!s) {
+        ImkSpherelightsConfig c = config_of (&t, k ? &ball : NULL);
+
+        test_ok (imk_spherelights_new (&c, &s, &error), &error);
+      }
+      for (uint32_t at = 0; at < HEIGHT * t.image.stride; at++) {
+        uint8_t *a = (uint8_t *) t.image.data + at;
+        uint8_t b = ((const uint8_t *) room.image.data)[at];
+
+        if (at % t.image.stride < WIDTH && b > *a)
+          *a = b;
+      }
+      test_ok (imk_spherelights_add (s, &t.image, &error), &error);
+      test_image_free (&t);
+      test_image_free (&room);
+    }
+    test_error (imk_spherelights_finish (s, lights, &found, &error), &error,
+        IMK_ERROR_IMAGE, "The highlight does not move: in pictures 0, 1 and 2");
+    imk_spherelights_free (s);
+  }
+}
+
 int
 main (void)
 {
@@ -391,6 +432,7 @@ main (void)
       {"reset begins another set", reset_begins_another_set},
       {"missing and doubled highlights are named",
           missing_and_doubled_highlights_are_named},
+      {"a highlight that stays is named", a_highlight_that_stays_is_named},
       {NULL},
   };
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The scripts pipelines/shcentroid-*, as a user would call them."""
+import gzip
 import os
 import signal
 import subprocess
@@ -140,6 +141,73 @@ class Scripts(unittest.TestCase):
             self.assertEqual(file.read(), b"mine")
         self.call("shcentroid-file", "f.npy", "--map", "shcentroid-map.npy")
         self.assertEqual(np.load(self.path("shcentroid-map.npy")).shape[1], 12)
+
+    def measure(self, name, *arguments):
+        """Returns: the bytes of the CSV of 8 x 8 cells"""
+        self.call("shcentroid-file", name, "--csv", "c.csv", "columns=8", "rows=8", "pitch-x=20", "pitch-y=20",
+                  *arguments)
+        with open(self.path("c.csv"), "rb") as file:
+            return file.read()
+
+    @unittest.skipUnless(HAVE_OVERLAY, "there is no shoverlay or pngenc")
+    def test_a_picture_changes_no_number(self):
+        first, second = self.moved_spots()
+        second[30, 50], second[2, 2] = np.nan, 1e7
+        frames = np.stack([first, second])[:, :, :157]  # rows that video pads
+        for name, values in ("floats", frames.astype("f4")), ("samples", np.rint(1000 * first).astype("u2")):
+            np.save(self.path(name + ".npy"), values)
+            plain = self.measure(name + ".npy")
+            self.assertEqual(self.measure(name + ".npy", "--picture", "p%d.png", "--scale", "2"), plain)
+        self.assertTrue({"p0.png", "p1.png"} <= set(os.listdir(self.folder)))
+
+    def test_an_output_that_is_an_input_is_refused(self):
+        np.save(self.path("in.npy"), np.rint(1000 * self.moved_spots()[0]).astype("u2"))
+        np.save(self.path("dark.npy"), np.zeros((160, 160)))
+        os.symlink("in.npy", self.path("link.npy"))
+        os.link(self.path("in.npy"), self.path("p07.png"))
+        before = {name: np.load(self.path(name)) for name in ("in.npy", "dark.npy")}
+        for arguments in (("in.npy", "--csv", "in.npy", "columns=8", "rows=8", "pitch-x=20", "pitch-y=20"),
+                          ("in.npy", "--map", "./in.npy"), ("in.npy", "--map=in.npy"), ("link.npy", "--map", "in.npy"),
+                          ("in.npy", "--map", "link.npy"), ("in.npy", "find-grid-location=in.npy"),
+                          ("in.npy", "dark-location=dark.npy", "--csv", "dark.npy"),
+                          ("p07.png", "--picture", "p%02d.png"), ("p07.png", "--picture", "p07.png")):
+            self.assertIn("names that file twice", self.call("shcentroid-file", *arguments, status=1))
+        os.rename(self.path("in.npy"), self.path("shcentroid-map.npy"))
+        self.call("shcentroid-file", "shcentroid-map.npy", status=1)
+        os.rename(self.path("shcentroid-map.npy"), self.path("in.npy"))
+        for name, content in before.items():
+            np.testing.assert_array_equal(np.load(self.path(name)), content)
+        self.call("shcentroid-file", "in.npy", "--csv", "c.csv", "--map", "m.npy")
+        self.call("shcentroid-file", "in.npy", "--csv", "c.csv", "--map", "m.npy")  # over those of before
+
+    def test_kinds_of_numbers_are_measured_alike(self):
+        frame = np.rint(1000 * self.moved_spots()[0])
+        np.save(self.path("a.npy"), frame.astype("u2"))
+        plain = self.measure("a.npy")
+        for kind in "i2", "i4", "i8", "u4", ">u2":
+            np.save(self.path("a.npy"), frame.astype(kind))
+            self.assertEqual(self.measure("a.npy"), plain, kind)
+        np.save(self.path("a.npy"), np.asfortranarray(frame.astype("u2")))
+        self.assertEqual(self.measure("a.npy"), plain)
+        np.savez(self.path("a.npz"), frames=frame.astype("u2"))
+        self.assertEqual(self.measure("a.npz"), plain)
+        np.save(self.path("a.npy"), frame.astype("i2") - 300)  # below 0: float32, less the same pedestal
+        less = np.genfromtxt(self.measure("a.npy").decode().splitlines(), delimiter=",", names=True)
+        same = np.genfromtxt(plain.decode().splitlines(), delimiter=",", names=True)
+        np.testing.assert_allclose(less["x"], same["x"], atol=1e-5)
+
+    def test_files_that_cannot_be_read_are_named_with_a_way(self):
+        np.savez(self.path("a.npz"), one=np.zeros((4, 4)), two=np.zeros((4, 4)))
+        np.savez(self.path("b.npz"), one=np.zeros(4))
+        for name in "a.raw", "c.npz", "c.tif", "c.fits.gz", "c.fz":
+            with open(self.path(name), "wb") as file:
+                file.write(b"\x1f\x8b nothing that anybody reads" * 9)
+        for name, sentence in (
+                ("a.npz", "a.npz has the arrays one, two. Write the one with the frames"),
+                ("b.npz", "b.npz holds float64 of the shape [4]; a frame is [height, width]"),
+                ("c.npz", "c.npz is no .npz file"), ("c.tif", "c.tif"), ("c.fits.gz", "c.fits.gz: "),
+                ("c.fz", "c.fz: "), ("a.raw", "a.raw is of a kind that no installed plug-in of GStreamer reads.")):
+            self.assertIn(sentence, self.call("shcentroid-file", name, status=1))
 
     def measure_v4l2(self, formats, *arguments, status=0):
         """A camera of the mock, of 64 x 48 pixels"""
@@ -303,6 +371,34 @@ class Scripts(unittest.TestCase):
                 ((*good[:3], "NAXIS1  = 0", size[2]), (), "without any pixel")):
             said = self.convert(cards, data, *arguments, status=1)
             self.assertIn(sentence, said)
+
+    def test_a_blank_of_fits_is_no_number(self):
+        size = ("NAXIS   = 2", "NAXIS1  = 3", "NAXIS2  = 2", "BLANK   = -32768", "BZERO   = 5")
+        self.convert(("SIMPLE  = T", "BITPIX  = 16", *size), np.array([0, 1, -32768, 3, 4, 5], ">i2").tobytes())
+        np.testing.assert_array_equal(np.load(self.path("out")), [[5, 6, np.nan], [8, 9, 10]])
+
+    def test_the_first_picture_of_fits_is_taken(self):
+        def unit(*cards, data=b""):
+            return "".join(card.ljust(80) for card in (*cards, "END")).ljust(2880).encode() + \
+                data.ljust(-(-len(data) // 2880) * 2880, b"\0")
+
+        empty = unit("SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 0")
+        table = unit("XTENSION= 'BINTABLE'", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 40", "NAXIS2  = 90",
+                     "PCOUNT  = 10", "GCOUNT  = 1", data=bytes(3610))
+        picture = unit("XTENSION= 'IMAGE   '", "BITPIX  = 16", "NAXIS   = 2", "NAXIS1  = 3", "NAXIS2  = 2",
+                       data=np.arange(6, dtype=">i2").tobytes())
+        packed = unit("XTENSION= 'BINTABLE'", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 8", "NAXIS2  = 2",
+                      "ZIMAGE  = T")
+        for content in empty + table + picture, gzip.compress(empty + picture):
+            with open(self.path("f.fits"), "wb") as file:
+                file.write(content)
+            self.call("../tools/fits2npy", "f.fits", "out")
+            np.testing.assert_array_equal(np.load(self.path("out")), [[0, 1, 2], [3, 4, 5]])
+        for content, sentence in ((empty + packed, "write it as it is with astropy"),
+                                  (empty + table, "its units are IMAGE of 0 axes, BINTABLE of 2 axes")):
+            with open(self.path("f.fits"), "wb") as file:
+                file.write(content)
+            self.assertIn(sentence, self.call("../tools/fits2npy", "f.fits", "out", status=1))
 
     def test_each_script_has_help(self):
         self.assertIn("IN.fits OUT.npy", self.call("../tools/fits2npy", "--help"))
