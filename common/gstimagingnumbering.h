@@ -5,6 +5,8 @@
 
 #include <gst/gst.h>
 
+#include "gstimaging-prelude.h"
+
 G_BEGIN_DECLS
 
 /* What offsets count. */
@@ -25,15 +27,18 @@ typedef struct {
 } GstImagingNumbering;
 
 /* At the start. */
+GST_IMAGING_API
 void gst_imaging_numbering_reset (GstImagingNumbering *self);
 
 /* What comes next does not continue what was: after a seek, say. */
+GST_IMAGING_API
 void gst_imaging_numbering_interrupt (GstImagingNumbering *self);
 
 /* @n_missing: (out): frames between the one before and this one. Offsets that
  *   count frames tell it, else pts against duration, else offsets in bytes
  * Returns: the offset of @buffer, as a camera numbers its frames; frames since
  *   the start where offsets are absent or count bytes */
+GST_IMAGING_API
 guint64 gst_imaging_numbering_next (
     GstImagingNumbering *self, GstBuffer *buffer, guint64 *n_missing);
 

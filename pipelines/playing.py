@@ -29,6 +29,9 @@ def describe(error):
     """Returns: an exception as a sentence."""
     if isinstance(error, OSError) and error.filename is not None:
         return f'"{error.filename}": {error.strerror}.'
+    if isinstance(error, UnicodeEncodeError):  # in a word of a pipeline
+        word = next((word for word in sys.argv[1:] if not word.isprintable()), error.object)
+        return f'"{word.encode(errors="replace").decode()}" is not UTF-8, which GStreamer needs. Rename the file.'
     return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -52,7 +55,7 @@ def run(main, doc):
     if "GST_IMAGING_ENV" not in os.environ:
         here = os.path.dirname(os.path.realpath(__file__))
         os.execv(os.path.join(here, "env"), ["env", sys.executable, *sys.argv])
-    for number in signal.SIGINT, signal.SIGTERM:
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
     try:
@@ -62,7 +65,7 @@ def run(main, doc):
         kill(stopped.args[0])
     except BrokenPipeError:
         kill(signal.SIGPIPE)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, UnicodeEncodeError) as error:
         say(describe(error))
         with contextlib.suppress(OSError):  # what cannot be written is not tried again
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

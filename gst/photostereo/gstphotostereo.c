@@ -149,6 +149,8 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     return GST_FLOW_NOT_NEGOTIATED;
   }
   flow = finish_if_asked (self); /* this picture is of the next set */
+  if (flow == GST_FLOW_OK)
+    flow = gst_photo_stereo_follow_gap (self, buffer);
   if (flow != GST_FLOW_OK || self->n_skip > 0) {
     self->n_skip -= self->n_skip > 0;
     gst_buffer_unref (buffer);
@@ -242,6 +244,12 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_FLUSH_STOP:
     gst_photo_stereo_forget_set (self);
     self->n_skip = 0;
+    gst_imaging_numbering_interrupt (&self->numbering);
+    gst_imaging_outputs_event (self->outputs, event);
+    break;
+  case GST_EVENT_STREAM_START:
+  case GST_EVENT_SEGMENT:
+    gst_imaging_numbering_interrupt (&self->numbering);
     gst_imaging_outputs_event (self->outputs, event);
     break;
   default:
@@ -336,7 +344,10 @@ reset (GstPhotoStereo *self)
   gst_imaging_outputs_reset (self->outputs);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
-  self->is_changed = self->warned_of_place = FALSE;
+  gst_imaging_numbering_reset (&self->numbering);
+  self->n_steps = self->n_gaps = 0;
+  self->n_missing = 0;
+  self->is_changed = self->warned_of_place = self->warned_of_gap = FALSE;
   self->first_pts = GST_CLOCK_TIME_NONE;
   gst_clear_buffer (&self->last);
 }

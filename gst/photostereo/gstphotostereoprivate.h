@@ -2,6 +2,7 @@
 /* The element, for its own files. */
 #pragma once
 
+#include "gstimagingnumbering.h"
 #include "gstimagingoutputs.h"
 #include "gstphotostereo.h"
 #include "gstphotostereosettings.h"
@@ -10,6 +11,11 @@ G_BEGIN_DECLS
 
 /* In the order of the pads. */
 enum { NORMAL, ALBEDO, AMBIENT, QUALITY, N_OUTPUTS };
+
+/* Which light a picture was taken under, and in which band. */
+typedef struct {
+  guint32 light, band;
+} GstPhotoStereoIndex;
 
 /* A picture that is read when the set is solved. */
 typedef struct {
@@ -47,6 +53,13 @@ struct _GstPhotoStereo {
   gboolean warned_of_place;    /* since a picture had one */
   GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
+
+  /* of pictures in order */
+  GstImagingNumbering numbering;
+  guint64 n_steps, n_gaps; /* pictures since the start without a gap before */
+  guint n_missing;         /* of the set, up to the next picture */
+  gboolean warned_of_gap;  /* since the start */
+
   GstClockTime first_pts;
   GstBuffer *last; /* (nullable): what upstream says of the last picture */
 
@@ -80,6 +93,18 @@ void gst_photo_stereo_leave_device (GstPhotoStereo *self, gboolean on_cuda);
 gpointer gst_photo_stereo_next_stream (GstPhotoStereo *self);
 /* Pictures that were kept for strips. */
 void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
+
+/* --- gstphotostereoindex.c, under the stream lock */
+
+/* The light and the band of @buffer, the next picture. */
+ImkStatus gst_photo_stereo_get_index (GstPhotoStereo *self, GstBuffer *buffer,
+    GstPhotoStereoIndex *index, ImkError *error);
+/* Before a picture: those that were lost keep their places in the set, which
+ * may end with them. */
+GstFlowReturn gst_photo_stereo_follow_gap (
+    GstPhotoStereo *self, GstBuffer *buffer);
+/* Returns: places of the set from that of the next picture on, by order */
+guint gst_photo_stereo_n_left (const GstPhotoStereo *self);
 
 /* --- gstphotostereoset.c, under the stream lock */
 

@@ -20,58 +20,6 @@
 
 /* --- pictures ------------------------------------------------------------ */
 
-/* Which light a picture was taken under, and in which band. */
-typedef struct {
-  guint32 light, band;
-} Index;
-
-static ImkStatus
-read_meta (
-    GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
-{
-  GstCustomMeta *meta =
-      gst_buffer_get_custom_meta (buffer, GST_PHOTO_STEREO_LIGHT_META);
-  GstStructure *s = meta ? gst_custom_meta_get_structure (meta) : NULL;
-
-  if (!s || !gst_structure_get_uint (s, "index", &index->light) ||
-      (self->bands > 1 && !gst_structure_get_uint (s, "band", &index->band)))
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "A picture has no " GST_PHOTO_STEREO_LIGHT_META
-        " meta with an unsigned integer \"index\"%s, which index-source=meta "
-        "needs.",
-        self->bands > 1 ? " and another one, \"band\"" : "");
-  return IMK_OK;
-}
-
-/* Of the @i-th picture of a set. */
-static Index
-index_of (const GstPhotoStereo *self, guint32 i)
-{
-  return self->band_order == GST_PHOTO_STEREO_BANDS_BY_BAND
-             ? (Index){i % self->set_size, i / self->set_size}
-             : (Index){i / self->bands, i % self->bands};
-}
-
-static ImkStatus
-get_index (
-    GstPhotoStereo *self, GstBuffer *buffer, Index *index, ImkError *error)
-{
-  switch (gst_photo_stereo_now (self)->index_source) {
-  case GST_PHOTO_STEREO_INDEX_META:
-    return read_meta (self, buffer, index, error);
-  case GST_PHOTO_STEREO_INDEX_OFFSET:
-    if (!GST_BUFFER_OFFSET_IS_VALID (buffer))
-      return imk_error_set (error, IMK_ERROR_IMAGE,
-          "A picture has no offset, which index-source=offset needs.");
-    *index = index_of (
-        self, (guint32) MIN (GST_BUFFER_OFFSET (buffer), G_MAXUINT32));
-    break;
-  default:
-    *index = index_of (self, imk_photostereo_n_added (self->kernel));
-  }
-  return IMK_OK;
-}
-
 /* A camera has a handful of surfaces, and would wait for those of a set that
  * is solved in strips until the set is whole. */
 static ImkStatus
@@ -88,7 +36,7 @@ check_may_stay (
 }
 
 static ImkStatus
-add_mapped (GstPhotoStereo *self, GstBuffer *buffer, Index index,
+add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
@@ -125,8 +73,8 @@ gst_photo_stereo_add_picture (
   GstImagingReach reach =
       on_cuda ? GST_IMAGING_REACH_DEVICE_OR_MAPPED : GST_IMAGING_REACH_HOST;
   GstBuffer *input;
-  Index index = {0, 0};
-  ImkStatus status = get_index (self, buffer, &index, error);
+  GstPhotoStereoIndex index = {0, 0};
+  ImkStatus status = gst_photo_stereo_get_index (self, buffer, &index, error);
 
   if (status == IMK_OK)
     status = gst_photo_stereo_enter_device (self, error);
@@ -464,6 +412,7 @@ gst_photo_stereo_forget_set (GstPhotoStereo *self)
   if (self->kernel)
     imk_photostereo_reset (self->kernel);
   self->warned_of_clipping = FALSE;
+  self->n_missing = 0;
   self->n_looked = 0;
   self->first_pts = GST_CLOCK_TIME_NONE;
   gst_clear_buffer (&self->last);
@@ -529,12 +478,12 @@ gst_photo_stereo_look_at_set (GstPhotoStereo *self)
 {
   const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
   guint n = imk_photostereo_n_complete (self->kernel);
-  guint n_pictures = imk_photostereo_n_added (self->kernel);
   gboolean by_order = s->index_source == GST_PHOTO_STEREO_INDEX_ORDER;
+  guint n_left = by_order ? gst_photo_stereo_n_left (self) : G_MAXUINT;
   gdouble change;
   GstFlowReturn flow;
 
-  if (n >= self->set_size)
+  if (n >= self->set_size || n_left == 0)
     return gst_photo_stereo_end_set (self);
   if (!s->update_interval || n % s->update_interval != 0 || n == self->n_looked)
     return GST_FLOW_OK;
@@ -543,7 +492,7 @@ gst_photo_stereo_look_at_set (GstPhotoStereo *self)
   if (flow != GST_FLOW_OK)
     return flow;
   if (change < s->stop_below) { /* not with NaN */
-    self->n_skip = by_order ? self->set_size * self->bands - n_pictures : 0;
+    self->n_skip = by_order ? n_left : 0;
     return gst_photo_stereo_end_set (self);
   }
   if (s->next_light)

@@ -1138,6 +1138,93 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
 }
 GST_END_TEST
 
+/* Pictures of a camera that takes set after set; some do not arrive. Times
+ * alone tell where offsets do not count pictures. */
+GST_START_TEST (test_lost_pictures_keep_their_places)
+{
+  static const struct {
+    guint lost[3]; /* of the pictures from the beginning on, 0: none */
+    guint lights[3];
+  } cases[] = {
+      {{0, 0, 0}, {8, 8, 8}},
+      {{11, 12, 0}, {8, 6, 8}},
+      {{7, 8, 0}, {7, 7, 8}},
+      {{15, 0, 0}, {8, 7, 8}},
+      {{8, 18, 19}, {8, 7, 6}},
+  };
+
+  for (guint k = 0; k < 2 * G_N_ELEMENTS (cases); k++) {
+    gboolean by_time = k % 2;
+    Ps ps = ps_new ("", "normal", NULL);
+    guint n_lost = 0, n_warnings = 0, n_sets = 0;
+    guint64 missing;
+    GstStructure *stats;
+    GstMessage *message;
+
+    ps_caps (&ps, "GRAY16_LE");
+    for (guint i = 0; i < 3 * N_LIGHTS; i++) {
+      const guint *lost = cases[k / 2].lost;
+      GstBuffer *buffer;
+
+      if (i > 0 && (i == lost[0] || i == lost[1] || i == lost[2])) {
+        n_lost++;
+        continue;
+      }
+      buffer = picture (&ps, i % N_LIGHTS);
+      GST_BUFFER_PTS (buffer) = i * 40 * GST_MSECOND;
+      GST_BUFFER_DURATION (buffer) = 40 * GST_MSECOND;
+      GST_BUFFER_OFFSET (buffer) = by_time ? GST_BUFFER_OFFSET_NONE : 1000 + i;
+      if (by_time && i > 0 &&
+          (i - 1 == lost[0] || i - 1 == lost[1] || i - 1 == lost[2]))
+        GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+      check_push (ps.sink, buffer, GST_FLOW_OK);
+    }
+    while ((message = gst_bus_pop (ps.bus))) {
+      guint lights;
+
+      n_warnings += GST_MESSAGE_TYPE (message) == GST_MESSAGE_WARNING;
+      if (gst_message_has_name (message, "photostereo-progress")) {
+        gst_structure_get_uint (
+            gst_message_get_structure (message), "lights", &lights);
+        fail_unless_equals_int (lights, cases[k / 2].lights[n_sets++]);
+        check_tensor (ps.normal, normal_, 3, 1e-4);
+      }
+      gst_message_unref (message);
+    }
+    fail_unless_equals_int (n_sets, 3);
+    fail_unless_equals_int (n_warnings, n_lost > 0);
+    check_no_buffer (ps.normal);
+    g_object_get (ps.element, "stats", &stats, NULL);
+    fail_unless (gst_structure_get_uint64 (stats, "frames-missing", &missing));
+    fail_unless_equals_uint64 (missing, n_lost);
+    gst_structure_free (stats);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
+/* An application that waits for the lamps keeps every tenth picture. */
+GST_START_TEST (test_pictures_that_are_picked_are_in_order)
+{
+  Ps ps = ps_new ("", "normal", NULL);
+
+  ps_caps (&ps, "GRAY16_LE");
+  for (guint i = 0; i < 2 * N_LIGHTS; i++) {
+    GstBuffer *buffer = picture (&ps, i % N_LIGHTS);
+
+    GST_BUFFER_OFFSET (buffer) = 10 * i;
+    GST_BUFFER_OFFSET_END (buffer) = 10 * i + 1;
+    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
+    check_push (ps.sink, buffer, GST_FLOW_OK);
+  }
+  for (guint set = 0; set < 2; set++)
+    check_tensor (ps.normal, normal_, 3, 1e-4);
+  fail_unless_equals_int (
+      check_count_messages (ps.bus, GST_MESSAGE_WARNING), 0);
+  ps_free (&ps);
+}
+GST_END_TEST
+
 /* A plane in 8 pictures, in the order of the lights or not. */
 GST_START_TEST (test_lights_that_do_not_explain_the_pictures_are_said)
 {
@@ -1853,6 +1940,8 @@ photostereo_suite (void)
   tcase_add_test (tc, test_a_bit_depth_below_the_data_is_said);
   tcase_add_test (tc, test_samples_that_end_at_a_power_of_2_are_said);
   tcase_add_test (tc, test_lights_that_do_not_explain_the_pictures_are_said);
+  tcase_add_test (tc, test_lost_pictures_keep_their_places);
+  tcase_add_test (tc, test_pictures_that_are_picked_are_in_order);
   tcase_add_test (tc, test_settings_change_while_playing);
   tcase_add_test (tc, test_wrong_values_do_not_end_a_stream);
   tcase_add_test (tc, test_files_count_from_the_next_set_on);
