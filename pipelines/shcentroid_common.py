@@ -34,10 +34,10 @@ PACKAGES = {
 }
 LARGEST = 32767  # pixels of a side, of videoscale
 GEOMETRY = ("columns", "rows", "map-location", "aperture", "find-grid-location")
-# What takes light between the spots away. Where none of them is set the cells are cut at a fifth
-# of their range: that needs no number of the camera, and no pedestal or even light is left.
-CUTS = ("threshold-mode", "threshold", "brightest", "weighting", "estimator")
-FIRST_CUT = ["threshold-mode=range", "threshold=0.2"]
+# What takes light between the spots away. Where none of them is set the element chooses: that needs
+# no number of the camera, and no pedestal, even light or noise is left. Correlation has means to take away.
+CUTS = ("threshold-mode=", "threshold=", "brightest=", "estimator=correlation")
+FIRST_CUT = "threshold-mode=auto"
 MAP = "shcentroid-map.npy"
 
 
@@ -66,8 +66,8 @@ def arguments(text, *positional):
         description=text,
         epilog="property=value are properties of shcentroid, see docs/shcentroid.md. Without a"
                " grid among them (columns and rows, map-location, or aperture) the grid is found"
-               " in the first frame. Without " + ", ".join(CUTS[:-1]) + " or " + CUTS[-1] +
-               " the script sets " + " ".join(FIRST_CUT) + ".")
+               " in the first frame. Without threshold-mode, threshold, brightest or"
+               f" {CUTS[-1]} the script sets {FIRST_CUT}.")
     for name in positional:
         parser.add_argument(name)
     parser.add_argument("--csv", metavar="FILE", help="write the centroids as text")
@@ -154,8 +154,8 @@ def describe(source, options):
             sys.exit(f'"{text}" is no property=value.')
     if finds_grid(options):
         properties.append("find-grid-location=" + options.map)
-    if not any(text.split("=")[0] in CUTS for text in properties):
-        properties += FIRST_CUT
+    if not any(text.startswith(CUTS) for text in properties):
+        properties.append(FIRST_CUT)
     need("shcentroid", *(["shoverlay", "videoconvert", "videoscale"]
                          if options.picture or options.view else []),
          *(["pngenc"] if options.picture else []), *(["autovideosink"] if options.view else []))
@@ -211,6 +211,14 @@ def frame_size(words):
     return structure.get_value("width"), structure.get_value("height")
 
 
+def sum_up(found):
+    """Returns: a sentence on all cells of all frames."""
+    frames, cells, *bad = (found.get_value(name) for name in ("frames", "cells", "invalid", "saturated", "cut"))
+    parts = [f"{n} {name}" for n, name in zip(bad, ("invalid", "saturated", "cut by the edge of their cell")) if n]
+    return (f"{cells} cells in {frames} frame{'s'[:frames != 1]}: "
+            + (", ".join(parts) if parts else "all valid, none saturated"))
+
+
 def tell(message, map_location):
     """Prints what a user wants to know of a message. map_location: where the grid will be."""
     if message.type == Gst.MessageType.WARNING:
@@ -221,6 +229,11 @@ def tell(message, map_location):
             print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees, off by"
                   " {:.3f} pixels rms; written to {}".format(*(found.get_value(name) for name in (
                       "lattice", "cells", "pitch", "rotation", "rms")), map_location))
+        elif found.get_name() == "shcentroid-threshold":
+            print("threshold-mode=auto: threshold={:.3g} threshold-least={:.6g} min-flux={:.6g}".format(
+                *(found.get_value(name) for name in ("threshold", "threshold-least", "min-flux"))))
+        elif found.get_name() == "shcentroid-summary":
+            print(sum_up(found), file=sys.stderr)
 
 
 def set_bits(pipeline, bits):

@@ -278,7 +278,11 @@ gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
 /* What a work has found becomes a part of them. Any one thread. */
 void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
 
-/* Attaches to image @k of @work what its samples are. */
+/* Attaches to an image what its samples are. @ends: as in ImkOctbscanJob */
+void gst_oct_bscan_attach_ends (GstBuffer *image, const GstVideoInfo *info,
+    gboolean db, const gfloat ends[4]);
+
+/* The same to image @k of @work. */
 void gst_oct_bscan_describe_image (
     const GstOctBscanWork *work, guint output, guint k, GstBuffer *image);
 

@@ -53,24 +53,26 @@ gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
 }
 
 void
+gst_oct_bscan_attach_ends (GstBuffer *image, const GstVideoInfo *info,
+    gboolean db, const gfloat ends[4])
+{
+  gboolean bytes = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8;
+  gdouble low = ends[db ? 0 : 2], high = ends[db ? 1 : 3];
+
+  gst_imaging_quantity_attach (image, db ? "level" : "intensity",
+      db ? "dB" : "counts^2", (high - low) / (bytes ? 255 : 65535), low);
+}
+
+void
 gst_oct_bscan_describe_image (
     const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
 {
   const ImkOctbscanConfig *c = &w->terms->config;
-  gboolean db = output == SRC && w->terms->scaling == SCALING_DB;
-  gdouble ends[4] = {c->range_min, c->range_max, c->linear_min, c->linear_max};
-  gdouble white =
-      GST_VIDEO_INFO_FORMAT (&w->terms->info[output]) == GST_VIDEO_FORMAT_GRAY8
-          ? 255
-          : 65535;
-  gdouble low, high;
+  const gfloat fixed[4] = {(gfloat) c->range_min, (gfloat) c->range_max,
+      (gfloat) c->linear_min, (gfloat) c->linear_max};
 
-  if (output != SRC && output != LINEAR)
-    return;
-  for (guint i = 0; w->ends && i < 4; i++)
-    ends[i] = w->ends[4 * k + i];
-  low = ends[db ? 0 : 2];
-  high = ends[db ? 1 : 3];
-  gst_imaging_quantity_attach (image, db ? "level" : "intensity",
-      db ? "dB" : "counts^2", (high - low) / white, low);
+  if (output == SRC || output == LINEAR)
+    gst_oct_bscan_attach_ends (image, &w->terms->info[output],
+        output == SRC && w->terms->scaling == SCALING_DB,
+        w->ends ? w->ends + 4 * k : fixed);
 }

@@ -167,8 +167,9 @@ static void
 tell_hints (GstShCentroid *self)
 {
   const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  ImkShcentroidConfig config = s->config;
   const GstShCentroidHintInput input = {
-      .config = &s->config,
+      .config = &config,
       .has_map = s->map != NULL,
       .has_optics = s->optics.aperture_mm > 0,
       .bit_depth = s->bit_depth,
@@ -176,6 +177,7 @@ tell_hints (GstShCentroid *self)
       .type = self->open.type,
   };
 
+  gst_sh_centroid_settings_threshold (s, &self->light, &config);
   for (guint i = 0; i < GST_SH_CENTROID_N_HINTS; i++) {
     const gchar *text = gst_sh_centroid_hint (i, &input);
 
@@ -221,6 +223,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   GstShCentroid *self = GST_SH_CENTROID (filter);
   const GstShCentroidSettings *s = gst_sh_centroid_now (self);
   ImkShcentroidConfig config = s->config;
+  const ImkShcentroidLight none = {0};
   GstShCentroidKernel kernel = {.info = *info};
   ImkStatus status;
 
@@ -230,6 +233,7 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   config.height = info->height;
   config.n_threads = gst_imaging_filter_n_threads (filter);
   config.saturation = gst_sh_centroid_settings_saturation (s, kernel.type);
+  gst_sh_centroid_settings_threshold (s, &none, &config);
   status = open_settings (self, backend, &config, &kernel, error);
   if (status != IMK_OK) {
     gst_sh_centroid_kernel_clear (&kernel);
@@ -237,6 +241,8 @@ gst_sh_centroid_open (GstImagingFilter *filter, ImkBackend backend,
   }
   gst_sh_centroid_kernel_clear (&self->open);
   self->open = kernel;
+  self->light = none;
+  self->watch.n_looks = 0;
   self->in_radians = s->slope_unit == GST_SH_CENTROID_SLOPE_RAD;
   gst_sh_centroid_restart_captures (self);
   self->light_is_new = TRUE;
@@ -271,6 +277,7 @@ gst_sh_centroid_prefers_cuda (
     n_cells = imk_shcentroid_n_cells (&s->config);
   if (s->config.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     gst_sh_centroid_tables_load_templates (&tables, s, &s->config, NULL);
+  gst_sh_centroid_settings_threshold (s, &self->light, &s->config);
   cpu_us = gst_sh_centroid_cpu_us (&s->config, samples, n_cells,
       is_calibrated (s) || type_of (info) == IMK_TYPE_F32);
   cuda_us = gst_sh_centroid_cuda_us (&s->config, samples, n_cells, info->size);
@@ -322,6 +329,7 @@ take_parameters (GstShCentroid *self, ImkError *error)
   ImkShcentroidConfig config = s->config;
   ImkStatus status = gst_sh_centroid_settings_scale (s, &config, error);
 
+  gst_sh_centroid_settings_threshold (s, &self->light, &config);
   config.saturation = gst_sh_centroid_settings_saturation (s, self->open.type);
   if (self->open.provisional)
     return status; /* the kernel of the grid that is sought takes them */
@@ -342,7 +350,10 @@ gst_sh_centroid_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstShCentroid *self = GST_SH_CENTROID (element);
+  const GstShCentroidSettings *old = before;
 
+  if (old && old->threshold_mode != gst_sh_centroid_now (self)->threshold_mode)
+    self->light = (ImkShcentroidLight){0};
   if (!self->open.kernel)
     return IMK_OK; /* opens with the next frame */
   return groups & GST_SH_CENTROID_SETTINGS_CELLS
@@ -367,13 +378,11 @@ config_of_light (GstShCentroid *self)
   const ImkShcentroidConfig *now = &gst_sh_centroid_now (self)->config;
   ImkShcentroidConfig config = self->open.config;
 
-  config.threshold_mode = now->threshold_mode;
+  gst_sh_centroid_settings_threshold (
+      gst_sh_centroid_now (self), &self->light, &config);
   config.threshold_action = now->threshold_action;
-  config.threshold = now->threshold;
-  config.threshold_least = now->threshold_least;
   config.brightest = now->brightest;
   config.read_noise = now->read_noise;
-  config.min_flux = now->min_flux;
   return config;
 }
 
@@ -401,12 +410,61 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
   }
   if (light) {
     ImkShcentroidConfig config = config_of_light (self);
+    ImkShcentroidLight seen;
 
-    tell (self, gst_sh_centroid_watch_light (w, &config, &host));
+    if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
+      tell (self,
+          gst_sh_centroid_watch_light (w, &config, s->threshold_mode, &seen));
+      self->tally.radius = seen.n_lit ? seen.radius : 0;
+    }
   }
   if (host.data != in->data)
     g_free (host.data);
   return IMK_OK;
+}
+
+/* Of threshold-mode=auto. */
+static void
+tell_threshold (GstShCentroid *self, const ImkShcentroidConfig *config)
+{
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("shcentroid-threshold", "threshold", G_TYPE_DOUBLE,
+              config->threshold, "threshold-least", G_TYPE_DOUBLE,
+              config->threshold_least, "min-flux", G_TYPE_DOUBLE,
+              config->min_flux, NULL)));
+}
+
+/* Before a frame is measured: the first with spots decides of
+ * threshold-mode=auto. */
+static ImkStatus
+choose_threshold (GstShCentroid *self, const ImkImage *in, ImkError *error)
+{
+  const GstShCentroidSettings *s = gst_sh_centroid_now (self);
+  ImkShcentroidConfig config;
+  ImkImage host;
+  ImkStatus status;
+
+  if (s->threshold_mode != GST_SH_CENTROID_THRESHOLD_AUTO ||
+      self->light.n_lit > 0 || self->open.provisional ||
+      !gst_sh_centroid_watch_looks (&self->watch))
+    return IMK_OK;
+  status =
+      gst_imaging_filter_peek (GST_IMAGING_FILTER (self), in, &host, error);
+  if (status != IMK_OK)
+    return status;
+  config = config_of_light (self);
+  status = imk_shcentroid_look (&config, &host, &self->light, error);
+  if (host.data != in->data)
+    g_free (host.data);
+  if (status != IMK_OK || self->light.n_lit == 0)
+    return status;
+  status = take_parameters (self, error);
+  if (status == IMK_OK) {
+    config = config_of_light (self);
+    tell_threshold (self, &config);
+  }
+  return status;
 }
 
 static ImkStatus
@@ -420,6 +478,8 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   ImkStatus status;
 
   status = gst_sh_centroid_take_requests (self, &image, error);
+  if (status == IMK_OK)
+    status = choose_threshold (self, &image, error);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->open.table, in->stream,
         gst_imaging_filter_wants_values (filter), &numbers, error);
@@ -437,11 +497,26 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   if (status == IMK_OK)
     status = watch (self, &image, error);
   if (status == IMK_OK)
+    tell (self, gst_sh_centroid_tally_add (&self->tally, &self->open,
+                    gst_sh_centroid_now (self)->config.window ==
+                        IMK_SHCENTROID_WINDOW_CELL,
+                    result.data));
+  if (status == IMK_OK)
     status = gst_sh_centroid_capture_frame (self, &image, in->stream, error);
   if (status == IMK_OK)
     gst_imaging_filter_publish (filter, buffer, &result);
   gst_buffer_unref (result.data);
   return status;
+}
+
+static void
+tell_tally (GstShCentroid *self)
+{
+  GstStructure *summary = gst_sh_centroid_tally_describe (&self->tally);
+
+  if (summary)
+    gst_element_post_message (GST_ELEMENT (self),
+        gst_message_new_element (GST_OBJECT (self), summary));
 }
 
 /* Who waits for a capture hears before EOS that it will not come. */
@@ -454,6 +529,7 @@ gst_sh_centroid_sink_event (GstBaseTransform *trans, GstEvent *event)
     gst_sh_centroid_drop_captures (self);
     if (gst_sh_centroid_now (self)->bit_depth == 0)
       tell (self, gst_sh_centroid_watch_tell_depth (&self->watch, TRUE));
+    tell_tally (self);
   }
   return GST_BASE_TRANSFORM_CLASS (gst_sh_centroid_parent_class)
       ->sink_event (trans, event);
@@ -471,6 +547,7 @@ gst_sh_centroid_change_state (GstElement *element, GstStateChange transition)
     gst_sh_centroid_drop_captures (GST_SH_CENTROID (element));
     GST_SH_CENTROID (element)->hinted = 0;
     GST_SH_CENTROID (element)->watch = (GstShCentroidWatch){0};
+    GST_SH_CENTROID (element)->tally = (GstShCentroidTally){0};
   }
   return result;
 }

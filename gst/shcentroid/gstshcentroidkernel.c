@@ -15,6 +15,21 @@ number_cells (GstShCentroidKernel *self, guint columns)
   }
 }
 
+static void
+note_edges (GstShCentroidKernel *self, const ImkShcentroidConfig *config)
+{
+  self->edges = g_new (gfloat, 4 * (gsize) self->n_cells);
+  for (guint i = 0; i < self->n_cells; i++) {
+    ImkShcentroidCell cell = imk_shcentroid_cell (config, i);
+    gfloat *edges = self->edges + 4 * (gsize) i;
+
+    edges[0] = (gfloat) (cell.x - 0.5);
+    edges[1] = (gfloat) (cell.y - 0.5);
+    edges[2] = (gfloat) (cell.x + cell.width - 0.5);
+    edges[3] = (gfloat) (cell.y + cell.height - 0.5);
+  }
+}
+
 /* Where the kernel of @backend writes @width x @height numbers. */
 static ImkStatus
 open_table (GstImagingTable **table, GstImagingFilter *filter,
@@ -70,6 +85,7 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
   self->config = *config;
   self->n_cells = imk_shcentroid_n_cells (config);
   number_cells (self, config->n_cells ? self->n_cells : config->columns);
+  note_edges (self, config);
   self->fields = config->fields;
   self->more = gst_sh_centroid_describe_cells (config);
   status = open_table (&self->table, filter, backend,
@@ -100,6 +116,7 @@ gst_sh_centroid_kernel_clear (GstShCentroidKernel *self)
   imk_shcentroid_free (self->kernel);
   g_clear_pointer (&self->table, gst_imaging_table_free);
   g_free (self->indices);
+  g_free (self->edges);
   gst_clear_structure (&self->more);
   imk_shcentroid_free (self->reference_kernel);
   g_clear_pointer (&self->reference_table, gst_imaging_table_free);

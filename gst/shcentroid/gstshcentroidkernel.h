@@ -19,6 +19,7 @@ typedef struct {
   ImkShcentroidFields fields;
   guint n_cells;
   guint32 *indices; /* cell, row, column of each cell */
+  gfloat *edges; /* left, top, right, bottom of each, in result coordinates */
   GstImagingTable *table;
   GstStructure *more; /* of the results: the cells */
 

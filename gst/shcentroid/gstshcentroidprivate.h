@@ -6,6 +6,7 @@
 #include "gstshcentroidcapture.h"
 #include "gstshcentroidkernel.h"
 #include "gstshcentroidsettings.h"
+#include "gstshcentroidtally.h"
 #include "gstshcentroidwatch.h"
 
 G_BEGIN_DECLS
@@ -28,8 +29,10 @@ struct _GstShCentroid {
   GstShCentroidKernel open;
   gboolean in_radians;
   GstShCentroidWatch watch;
-  gboolean light_is_new; /* no frame was measured with these settings */
-  guint hinted;          /* bits of gst_sh_centroid_hint () that were told */
+  gboolean light_is_new;    /* no frame was measured with these settings */
+  ImkShcentroidLight light; /* of the first frame, for threshold-mode=auto */
+  GstShCentroidTally tally;
+  guint hinted; /* bits of gst_sh_centroid_hint () that were told */
   /* the find-grid-location that has been served; only compared */
   guint found; /* its serial */
 };

@@ -15,6 +15,10 @@ static const GEnumValue threshold_mode_values[] = {
         "T = smallest + threshold * (largest - smallest value of the cell)",
         "range"},
     {IMK_SHCENTROID_THRESHOLD_NOISE, "T = threshold * read-noise", "noise"},
+    {GST_SH_CENTROID_THRESHOLD_AUTO,
+        "As range; threshold, threshold-least and min-flux, where they are 0, "
+        "are chosen from the borders of the cells in the first frame",
+        "auto"},
     {0, NULL, NULL},
 };
 
@@ -260,15 +264,15 @@ static const GstImagingSetting settings[] = {
         "A .npy file of 256 numbers for GRAY8 or 65536 for GRAY16_LE: what "
         "each sample stands for, before the dark"),
     GST_IMAGING_ENUM ("threshold-mode", LIVE, 0, GstShCentroidSettings,
-        config.threshold_mode, "GstShCentroidThresholdMode",
-        threshold_mode_values, "Which samples count"),
+        threshold_mode, "GstShCentroidThresholdMode", threshold_mode_values,
+        "Which samples count"),
     GST_IMAGING_DOUBLE ("threshold", LIVE, 0, GstShCentroidSettings,
         config.threshold, 0, 1e9, NULL,
         "T, in the unit of threshold-mode: counts, a fraction from 0 to 1, or "
         "times read-noise"),
     GST_IMAGING_DOUBLE ("threshold-least", LIVE, 0, GstShCentroidSettings,
         config.threshold_least, 0, 1e9, "counts",
-        "Counts; T is at least this with threshold-mode relative or range"),
+        "Counts; T is at least this with threshold-mode relative, range or auto"),
     GST_IMAGING_ENUM ("threshold-action", LIVE, 0, GstShCentroidSettings,
         config.threshold_action, "GstShCentroidThresholdAction",
         threshold_action_values, "What a sample v counts as"),
@@ -405,6 +409,33 @@ gst_sh_centroid_settings_saturation (
   /* float32 has no largest sample of its own */
   return type == IMK_TYPE_F32 && settings->bit_depth == 0 ? 0
                                                           : (1u << bits) - 1;
+}
+
+static gdouble
+chosen (gdouble set, gboolean is_known, gdouble proposal, gdouble otherwise)
+{
+  return set > 0 ? set : is_known ? proposal : otherwise;
+}
+
+void
+gst_sh_centroid_settings_threshold (const GstShCentroidSettings *s,
+    const ImkShcentroidLight *light, ImkShcentroidConfig *config)
+{
+  gboolean known = light->n_lit > 0;
+
+  config->threshold = s->config.threshold;
+  config->threshold_least = s->config.threshold_least;
+  config->min_flux = s->config.min_flux;
+  if (s->threshold_mode != GST_SH_CENTROID_THRESHOLD_AUTO) {
+    config->threshold_mode = (ImkShcentroidThreshold) s->threshold_mode;
+    return;
+  }
+  config->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
+  config->threshold = chosen (
+      config->threshold, known, light->fraction, IMK_SHCENTROID_FIRST_FRACTION);
+  config->threshold_least =
+      chosen (config->threshold_least, known, light->least, 0);
+  config->min_flux = chosen (config->min_flux, known, light->min_flux, 0);
 }
 
 gboolean

@@ -6,6 +6,7 @@
 #include "gstshcentroidcapture.h"
 
 #include "shcentroid/shcentroid-grid.h"
+#include "shcentroid/shcentroid-light.h"
 #include "shcentroid/shcentroid-optics.h"
 
 G_BEGIN_DECLS
@@ -15,11 +16,16 @@ typedef enum {
   GST_SH_CENTROID_SLOPE_RAD,
 } GstShCentroidSlopeUnit;
 
+/* The modes of the kernel, and one that the first frame decides. */
+enum { GST_SH_CENTROID_THRESHOLD_AUTO = IMK_SHCENTROID_THRESHOLD_NOISE + 1 };
+
 /* Those of which a change needs a new kernel. */
 enum { GST_SH_CENTROID_SETTINGS_CELLS = 1 };
 
 typedef struct {
-  ImkShcentroidConfig config; /* without frame, map, tables, saturation */
+  /* without frame, map, tables, saturation, threshold mode */
+  ImkShcentroidConfig config;
+  gint threshold_mode; /* ImkShcentroidThreshold, or the one above */
   ImkShcentroidOptics optics;
   GstShCentroidSlopeUnit slope_unit;
   ImkShcentroidLattice lattice;
@@ -40,6 +46,11 @@ ImkStatus gst_sh_centroid_apply (
 /* Returns: "dark-location", ... */
 const gchar *gst_sh_centroid_settings_file_property (
     GstShCentroidCalibrationKind kind);
+
+/* The threshold and the least flux, for @config. @light: of the first frame;
+ * n_lit is 0 before there was one */
+void gst_sh_centroid_settings_threshold (const GstShCentroidSettings *settings,
+    const ImkShcentroidLight *light, ImkShcentroidConfig *config);
 
 /* Counts; 0 is never. */
 gdouble gst_sh_centroid_settings_saturation (

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstshcentroidwatch.h"
 
-#include "shcentroid/shcentroid-light.h"
-
 enum {
   DEPTH_FRAMES = 100,
   SEVERAL = 3,      /* samples that one hot pixel of a still is not */
   MOST_LIGHTS = 10, /* a controller may change settings with every frame */
   WAIT_FRAMES = 100,
+  SELDOM = 8,
 };
 
 /* From here on slopes are a tenth too small. */
@@ -85,22 +84,53 @@ gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE;
 }
 
+/* Returns: (transfer full): what helps against it */
+static gchar *
+advice (const ImkShcentroidConfig *c, gint mode, const ImkShcentroidLight *l)
+{
+  switch (mode) {
+  case GST_SH_CENTROID_THRESHOLD_AUTO:
+    return g_strdup_printf (
+        "The spots stand too little above it for threshold-mode=auto (T is at "
+        "least %.4g). Set brightest to the pixels of a spot, as brightest=20, "
+        "subtract a dark frame, or expose longer.",
+        c->threshold_least);
+  case IMK_SHCENTROID_THRESHOLD_RANGE:
+    return g_strdup_printf (
+        "threshold=%.2g is too low for it. Set threshold-mode=auto, or "
+        "threshold=%.2f and threshold-least=%.4g.",
+        c->threshold, l->fraction, l->least);
+  default:
+    return g_strdup ("Set threshold-mode=auto, or subtract a dark frame "
+                     "(dark-location, capture-dark).");
+  }
+}
+
 gchar *
 gst_sh_centroid_watch_light (GstShCentroidWatch *self,
-    const ImkShcentroidConfig *config, const ImkImage *frame)
+    const ImkShcentroidConfig *config, gint mode,
+    const ImkShcentroidLight *light)
 {
-  gdouble share = -1;
+  g_autofree gchar *remedy = NULL;
 
   self->n_lights++;
-  if (imk_shcentroid_background (config, frame, &share, NULL) != IMK_OK)
-    return NULL;
-  self->n_waits = share < 0 ? WAIT_FRAMES : 0;
-  if (share <= LARGE_SHARE)
+  self->n_waits = light->n_lit == 0 ? WAIT_FRAMES : 0;
+  /* where spots are cut the light at the borders is theirs */
+  if (light->n_lit == 0 || light->share <= LARGE_SHARE ||
+      light->n_cut > light->n_lit / 4)
     return NULL;
   self->told_light = TRUE;
+  remedy = advice (config, mode, light);
   return g_strdup_printf (
       "%.0f %% of the flux of the median cell is light outside its spot: "
-      "shifts are measured so much too small. Set threshold-mode=range and "
-      "threshold=0.2, or subtract a dark frame (dark-location, capture-dark).",
-      100 * share);
+      "shifts are measured so much too small. %s",
+      100 * light->share, remedy);
+}
+
+gboolean
+gst_sh_centroid_watch_looks (GstShCentroidWatch *self)
+{
+  guint n = self->n_looks++;
+
+  return n < WAIT_FRAMES || n % SELDOM == 0;
 }

@@ -14,6 +14,7 @@ typedef struct {
   gboolean told_depth;
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
+  guint n_looks;  /* for a threshold, in vain */
   gboolean told_light;
 } GstShCentroidWatch;
 
@@ -35,9 +36,15 @@ gchar *gst_sh_centroid_watch_tell_depth (
 gboolean gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
     const GstShCentroidSettings *settings, gboolean is_new);
 
-/* @config: of the kernel in use, with the parameters of the settings; @frame:
- * in host memory. Returns: (nullable) (transfer full): a sentence, once */
+/* @config: of the kernel in use, with the parameters of the settings; @mode:
+ * threshold-mode; @light: of the frame. Returns: (nullable) (transfer full): a
+ * sentence, once */
 gchar *gst_sh_centroid_watch_light (GstShCentroidWatch *self,
-    const ImkShcentroidConfig *config, const ImkImage *frame);
+    const ImkShcentroidConfig *config, gint mode,
+    const ImkShcentroidLight *light);
+
+/* Before every frame while threshold-mode=auto has not found a spot. Returns:
+ * whether it is to look in this one: in each of the first 100, then seldom */
+gboolean gst_sh_centroid_watch_looks (GstShCentroidWatch *self);
 
 G_END_DECLS

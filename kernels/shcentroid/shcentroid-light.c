@@ -2,6 +2,7 @@
 #include "shcentroid/shcentroid-light.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "shcentroid/shcentroid-cells.h"
@@ -72,64 +73,194 @@ part_of (float value, ImkShcentroidLevel level)
   return value >= level.least ? value - level.pedestal : 0.0;
 }
 
-/* Does a largest value of @most stand out? @rim: @n values, the largest first
- */
-static bool
-is_spot (const ImkShcentroidConfig *c, float most, const float *rim, uint32_t n)
-{
-  float step = c->type == IMK_TYPE_F32 ? 0.0f : 1.0f;
-  float spread = rim[n / 4] - rim[n - 1 - n / 4] + step;
+/* --- a cell --------------------------------------------------------------- */
 
-  return most - rim[n / 2] > 4.0f * spread;
+/* Of one cell with a spot. */
+typedef struct Cell {
+  float share, radius;
+  float level, noise; /* L and s */
+  float min, max;
+  float min_flux;
+} Cell;
+
+/* Room for the values of a cell, the largest first in the end. */
+typedef struct Room {
+  float *all, *border, *steps;
+  uint32_t n, n_border, n_steps;
+} Room;
+
+/* The pixel @k of the way around a cell, or along one of one row or column. */
+static void
+walk (const ImkShcentroidRect *r, uint32_t k, uint32_t *u, uint32_t *v)
+{
+  uint32_t right = r->width - 1, bottom = r->height - 1;
+
+  if (right == 0 || bottom == 0) {
+    *u = right ? k : 0;
+    *v = bottom ? k : 0;
+  } else if (k < right) {
+    *u = k, *v = 0;
+  } else if (k < right + bottom) {
+    *u = right, *v = k - right;
+  } else if (k < 2 * right + bottom) {
+    *u = 2 * right + bottom - k, *v = bottom;
+  } else {
+    *u = 0, *v = 2 * (right + bottom) - k;
+  }
 }
 
-/* @room: for the values of the cell, twice. Returns: its share; NaN without
- * a spot */
-static double
-share_of (const ImkShcentroidConfig *c, const ImkImage *frame, uint32_t index,
-    float *room)
+static uint32_t
+way_around (const ImkShcentroidRect *r)
 {
-  ImkShcentroidRect rect = imk_shcentroid_cell_rect (c, index);
-  float *rim = room + (size_t) rect.width * rect.height;
-  uint32_t n = 0, n_rim = 0;
-  ImkShcentroidLevel level;
-  double flux = 0.0, share;
+  return r->width == 1 || r->height == 1
+             ? (uint32_t) r->width * r->height
+             : 2u * (r->width - 1u + r->height - 1u);
+}
 
-  for (uint32_t v = 0; v < rect.height; v++)
-    for (uint32_t u = 0; u < rect.width; u++) {
-      float value = value_at (c, frame, rect.x + u, rect.y + v);
+/* All of a cell, its border, and the differences of neighbours there. */
+static void
+gather (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *rect, Room *room)
+{
+  float before = NAN;
 
-      if (isnan (value))
-        continue;
-      room[n++] = value;
-      if (u == 0 || v == 0 || u == rect.width - 1u || v == rect.height - 1u)
-        rim[n_rim++] = value;
+  room->n = room->n_border = room->n_steps = 0;
+  for (uint32_t v = 0; v < rect->height; v++)
+    for (uint32_t u = 0; u < rect->width; u++) {
+      float value = value_at (c, frame, rect->x + u, rect->y + v);
+
+      if (!isnan (value))
+        room->all[room->n++] = value;
     }
-  if (n_rim == 0)
-    return NAN;
-  qsort (room, n, sizeof (*room), compare_descending);
-  qsort (rim, n_rim, sizeof (*rim), compare_descending);
-  if (!is_spot (c, room[0], rim, n_rim))
-    return NAN;
-  level = level_of (c, rect.threshold, room, n);
+  for (uint32_t k = 0; k < way_around (rect); k++) {
+    uint32_t u, v;
+    float value;
+
+    walk (rect, k, &u, &v);
+    value = value_at (c, frame, rect->x + u, rect->y + v);
+    if (!isnan (value))
+      room->border[room->n_border++] = value;
+    if (!isnan (value - before))
+      room->steps[room->n_steps++] = fabsf (value - before);
+    before = value;
+  }
+  qsort (room->all, room->n, sizeof (float), compare_descending);
+  qsort (room->border, room->n_border, sizeof (float), compare_descending);
+  qsort (room->steps, room->n_steps, sizeof (float), compare_descending);
+}
+
+static float
+noise_of (const ImkShcentroidConfig *c, const Room *room)
+{
+  float s = room->n_steps ? 1.0483f * room->steps[room->n_steps / 2] : 0.0f;
+
+  return c->type == IMK_TYPE_F32 ? s : sqrtf (s * s + 1.0f / 12);
+}
+
+typedef enum { DARK, CUT, LIT } Kind;
+
+/* @cell is filled where it is LIT. */
+static Kind
+look_at (const ImkShcentroidConfig *c, const ImkShcentroidRect *rect,
+    const Room *room, Cell *cell)
+{
+  ImkShcentroidLevel level;
+  double flux = 0.0, border = 0.0, share, n = room->n;
+  float middle;
+  uint32_t n_above = 0;
+
+  if (room->n_border == 0)
+    return DARK;
+  cell->noise = noise_of (c, room);
+  cell->level = room->border[room->n_border / 10] + 1.72f * cell->noise;
+  cell->max = room->all[0];
+  cell->min = room->all[room->n - 1];
+  middle = room->border[room->n_border / 2];
+  if (!(cell->max > cell->level + 2.4f * cell->noise))
+    return DARK;
+  if (room->border[0] - middle > 0.5f * (cell->max - middle))
+    return CUT;
+  level = level_of (c, rect->threshold, room->all, room->n);
+  for (uint32_t i = 0; i < room->n; i++) {
+    flux += part_of (room->all[i], level);
+    n_above += room->all[i] >= level.least;
+  }
+  for (uint32_t i = 0; i < room->n_border; i++)
+    border += part_of (room->border[i], level);
+  if (!(flux > 0.0))
+    return DARK;
+  share = border / room->n_border * n / flux;
+  cell->share = (float) (share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share);
+  cell->radius = sqrtf ((float) n_above / 3.14159265f);
+  cell->min_flux = cell->noise * (float) (1.0 + 0.001 * n + 0.12 * sqrt (n));
+  return LIT;
+}
+
+/* --- all cells ------------------------------------------------------------ */
+
+/* Returns: the value that @part of those of the cells exceed; the member at
+ * @offset */
+static double
+exceeded_by (
+    const Cell *cells, uint32_t n, size_t offset, double part, float *room)
+{
   for (uint32_t i = 0; i < n; i++)
-    flux += part_of (room[i], level);
-  if (!(flux > 0.0) ||
-      flux < (isnan (rect.min_flux) ? c->min_flux : rect.min_flux))
-    return NAN;
-  share = part_of (rim[n_rim / 2], level) * n / flux;
-  return share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+    room[i] = *(const float *) ((const char *) &cells[i] + offset);
+  qsort (room, n, sizeof (*room), compare_descending);
+  return room[(uint32_t) (part * (n - 1))];
+}
+
+/* The fraction of the range at which T is L, of cells whose L is higher than
+ * @least. */
+static double
+fraction_of (const Cell *cells, uint32_t n, double least, float *room)
+{
+  uint32_t n_higher = 0;
+  double fraction;
+
+  for (uint32_t i = 0; i < n; i++) {
+    const Cell *c = &cells[i];
+
+    if (c->level > least + c->noise)
+      room[n_higher++] = (c->level - c->min) / (c->max - c->min);
+  }
+  if (n_higher == 0)
+    return IMK_SHCENTROID_FIRST_FRACTION;
+  qsort (room, n_higher, sizeof (*room), compare_descending);
+  fraction = room[n_higher / 4];
+  return fraction < IMK_SHCENTROID_FIRST_FRACTION
+             ? IMK_SHCENTROID_FIRST_FRACTION
+         : fraction > 0.6 ? 0.6
+                          : fraction;
+}
+
+static ImkShcentroidLight
+sum_up (const Cell *cells, uint32_t n, float *room)
+{
+  ImkShcentroidLight light = {.n_lit = n};
+  double least;
+
+  if (n == 0)
+    return light;
+  light.share = exceeded_by (cells, n, offsetof (Cell, share), 0.5, room);
+  light.radius = exceeded_by (cells, n, offsetof (Cell, radius), 0.5, room);
+  light.min_flux = exceeded_by (cells, n, offsetof (Cell, min_flux), 0.5, room);
+  least = exceeded_by (cells, n, offsetof (Cell, level), 0.9, room);
+  light.fraction = fraction_of (cells, n, least, room);
+  light.least = least > 0.0 ? least : 0.0;
+  return light;
 }
 
 ImkStatus
-imk_shcentroid_background (const ImkShcentroidConfig *c, const ImkImage *frame,
-    double *share, ImkError *error)
+imk_shcentroid_look (const ImkShcentroidConfig *c, const ImkImage *frame,
+    ImkShcentroidLight *light, ImkError *error)
 {
-  uint32_t n = imk_shcentroid_n_cells (c), n_lit = 0;
+  uint32_t n = imk_shcentroid_n_cells (c), n_lit = 0, n_cut = 0;
   size_t most = 1;
   ImkStatus status = imk_image_check (
       frame, "input", c->type, 1, c->width, c->height, false, error);
-  float *room, *shares;
+  Room room;
+  Cell *cells;
 
   if (status != IMK_OK)
     return status;
@@ -139,22 +270,30 @@ imk_shcentroid_background (const ImkShcentroidConfig *c, const ImkImage *frame,
 
     most = size > most ? size : most;
   }
-  room = malloc (2 * most * sizeof (*room));
-  shares = malloc ((size_t) n * sizeof (*shares));
-  for (uint32_t i = 0; room && shares && i < n; i++) {
-    double of_cell = share_of (c, frame, i, room);
-
-    if (!isnan (of_cell))
-      shares[n_lit++] = (float) of_cell;
-  }
-  if (!room || !shares) {
+  most = most > n ? most : n;
+  room.all = malloc (3 * most * sizeof (float));
+  cells = malloc ((size_t) n * sizeof (*cells));
+  if (!room.all || !cells) {
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory to look at the light of %u cells.", n);
   } else {
-    qsort (shares, n_lit, sizeof (*shares), compare_descending);
-    *share = n_lit ? shares[n_lit / 2] : -1.0;
+    room.border = room.all + most;
+    room.steps = room.border + most;
+    for (uint32_t i = 0; i < n; i++) {
+      ImkShcentroidRect rect = imk_shcentroid_cell_rect (c, i);
+      Kind kind;
+
+      if (rect.width == 0 || rect.height == 0)
+        continue;
+      gather (c, frame, &rect, &room);
+      kind = look_at (c, &rect, &room, &cells[n_lit]);
+      n_lit += kind == LIT;
+      n_cut += kind == CUT;
+    }
+    *light = sum_up (cells, n_lit, room.all);
+    light->n_cut = n_cut;
   }
-  free (room);
-  free (shares);
+  free (room.all);
+  free (cells);
   return status;
 }

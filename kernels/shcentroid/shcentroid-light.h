@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How much of the light in the cells is not that of their spots. */
+/* How much of the light in the cells is not that of their spots, and which
+ * threshold would leave none of it. */
 #pragma once
 
 #include "shcentroid/shcentroid.h"
@@ -8,23 +9,51 @@
 extern "C" {
 #endif
 
+/* What threshold_mode RANGE begins with, where nothing is known. */
+#define IMK_SHCENTROID_FIRST_FRACTION 0.2
+
 /**
- * imk_shcentroid_background: (light outside the spots, of one frame)
- * @config: one that imk_shcentroid_new took, with all it points to; its frame,
- *   cells, calibration, threshold, brightest and min_flux are looked at
- * @frame: as for imk_shcentroid_process, in host memory
- * @share: (out): 0 to 1; -1 when no cell has a spot
+ * ImkShcentroidLight: (light of one frame)
+ * @n_lit: cells with a spot that is not cut by the border; 0: the rest is
+ *   undefined, but for @n_cut, those with one that is
+ * @share: of the light that is not the spots', 0 to 1
+ * @radius: of the median spot above the threshold, pixels
+ * @fraction, @least, @min_flux: threshold (of RANGE), threshold_least and
+ *   min_flux that suit the frame
  *
- * Of a cell of n pixels with the flux m00 = sum p, p the pixels after
- * calibration and threshold, before weight and power, b is the median of p over
- * the outermost pixels, and b n / m00 is its share. That of the frame is the
- * median over the cells with flux and a spot: its largest value is above the
- * median of the outermost ones by more than 4 times the distance of their
- * quartiles (and a count of u8 or u16). A centroid moves by 1 - share of what
- * its spot does. CPU only; some 20 ns a pixel. Returns: IMK_ERROR_MEMORY,
- * IMK_ERROR_IMAGE; @share untouched */
-ImkStatus imk_shcentroid_background (const ImkShcentroidConfig *config,
-    const ImkImage *frame, double *share, ImkError *error);
+ * The border of a cell are its outermost pixels. Its noise s is 1.05 times the
+ * median difference of neighbours along the border, and a count / sqrt (12) of
+ * u8 and u16. The level L is what a tenth of the border exceeds, plus 1.72 s:
+ * the mean plus 3 s where the border is even; a background that slopes is below
+ * it, and the wing of a spot at one edge does not lift it. A cell has a spot if
+ * its largest value is above L + 2.4 s; the spot is cut if the border reaches
+ * half its height.
+ *
+ * p are the pixels of a cell after calibration and threshold, before weight and
+ * power. b is the mean of p over the border; b n / m00 is the share of a cell
+ * of n pixels with the flux m00 = sum p. A centroid moves by 1 - share of what
+ * its spot does. @share and @radius are medians over the cells.
+ *
+ * @least: L of the cells, exceeded by 9 of 10. @fraction: T above L also where
+ * L is higher than that by s, in 3 of 4 such cells; 0.2 to 0.6.
+ * @min_flux: what the noise of a cell without light stays below; the median of
+ * s (1 + 0.001 n + 0.12 sqrt (n)). */
+typedef struct ImkShcentroidLight {
+  uint32_t n_lit, n_cut;
+  double share, radius;
+  double fraction, least, min_flux;
+} ImkShcentroidLight;
+
+/**
+ * imk_shcentroid_look: (measures the light of one frame)
+ * @config: one that imk_shcentroid_new took, with all it points to; its frame,
+ *   cells, calibration, threshold and brightest are looked at
+ * @frame: as for imk_shcentroid_process, in host memory
+ *
+ * CPU only; some 30 ns a pixel. Returns: IMK_ERROR_MEMORY, IMK_ERROR_IMAGE;
+ * @light untouched */
+ImkStatus imk_shcentroid_look (const ImkShcentroidConfig *config,
+    const ImkImage *frame, ImkShcentroidLight *light, ImkError *error);
 
 #ifdef __cplusplus
 }

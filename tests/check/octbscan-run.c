@@ -101,7 +101,8 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
 
     e.enface[e.n_volumes] = g_malloc0 (VOLUME * e.n_ascans);
     out = image_of (e.enface[e.n_volumes], e.n_ascans, VOLUME, IMK_TYPE_U8);
-    check_ok (imk_octbscan_level_image (c, TRUE, &in, &out, &error), &error);
+    check_ok (
+        imk_octbscan_level_image (c, TRUE, &in, &out, NULL, &error), &error);
   }
   imk_octbscan_free (kernel);
   g_free (rows);

@@ -1151,6 +1151,93 @@ GST_START_TEST (test_dispersion_changes_live)
 }
 GST_END_TEST
 
+enum { LIVE_WIDE = 1024, LIVE_TALL = 64 };
+
+static GstHarness *
+live_harness (gdouble d2, gdouble d3)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "octbscan range-max=60 dispersion-2=<%.3f> dispersion-3=<%.3f>", d2, d3);
+  GstHarness *h = harness_of (launch);
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=1024,height=64,framerate=25/1");
+  return h;
+}
+
+/* Is @found what an element gives that begins with this dispersion? */
+static void
+check_fresh (GstBuffer *in, GstBuffer *found, gdouble d2, gdouble d3)
+{
+  GstHarness *h = live_harness (d2, d3);
+  GstBuffer *fresh;
+  GstMapInfo a, b;
+
+  check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
+  fresh = check_pull (h);
+  gst_buffer_map (found, &a, GST_MAP_READ);
+  gst_buffer_map (fresh, &b, GST_MAP_READ);
+  fail_unless_equals_uint64 (a.size, b.size);
+  for (gsize k = 0; k < a.size; k++)
+    fail_unless (a.data[k] == b.data[k],
+        "dispersion-2=%g: byte %u is %u, in a fresh element %u", d2, (guint) k,
+        a.data[k], b.data[k]);
+  gst_buffer_unmap (found, &a);
+  gst_buffer_unmap (fresh, &b);
+  gst_buffer_unref (fresh);
+  gst_harness_teardown (h);
+}
+
+/* The same bits as without the changes before, and no image is a period of the
+ * camera late. */
+GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
+{
+  enum { N = 40 };
+  const GstClockTime period = 40 * GST_MSECOND;
+  GstBuffer *in =
+      gst_buffer_new_allocate (NULL, LIVE_WIDE * LIVE_TALL * 2, NULL);
+  GstClockTime longest[2] = {0, 0};
+  GstHarness *h;
+  GstMapInfo map;
+
+  on_cuda = __i__;
+  gst_buffer_map (in, &map, GST_MAP_WRITE);
+  for (guint i = 0; i < LIVE_WIDE * LIVE_TALL; i++)
+    ((guint16 *) map.data)[i] =
+        (guint16) (2000 + 300 * cos (0.2 * (i % LIVE_WIDE) + i / LIVE_WIDE) +
+                   90 * cos (1.1 * (i % LIVE_WIDE) + 0.7 * (i / LIVE_WIDE)));
+  gst_buffer_unmap (in, &map);
+  h = live_harness (1, 0);
+  for (guint i = 0; i < N; i++) {
+    gboolean moves = i >= N / 2;
+    gdouble d2 = -9 + 0.5 * i, d3 = 0.125 * i;
+    GstClockTime began = gst_util_get_timestamp (), took;
+    GstBuffer *found;
+
+    if (moves) {
+      set_array (h->element, "dispersion-2", d2);
+      set_array (h->element, "dispersion-3", d3);
+    }
+    check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
+    found = check_pull (h);
+    took = gst_util_get_timestamp () - began;
+    if (i >= 4) /* the first ones make what all need */
+      longest[moves] = MAX (longest[moves], took);
+    if (moves && i % 5 == 0)
+      check_fresh (in, found, d2, d3);
+    gst_buffer_unref (found);
+  }
+  g_print ("# %s: the longest B-scan took %.2f ms, with another dispersion "
+           "%.2f ms\n",
+      on_cuda ? "cuda" : "cpu", (gdouble) longest[0] / GST_MSECOND,
+      (gdouble) longest[1] / GST_MSECOND);
+  fail_unless (longest[1] < longest[0] + period);
+  fail_unless_equals_uint64 (check_stat (h->element, "replans"), 0);
+  gst_buffer_unref (in);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 GST_START_TEST (test_auto_goes_on_with_the_cpu)
 {
   ImkOctbscanConfig c;
@@ -1212,6 +1299,8 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
   tcase_add_test (tc, test_dispersion_changes_live);
+  tcase_add_loop_test (
+      tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);
   tcase_add_test (tc, test_first_pictures_of_octcal);
   tcase_add_test (tc, test_first_pictures_of_octopod);
   tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);

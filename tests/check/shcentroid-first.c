@@ -147,6 +147,210 @@ GST_START_TEST (test_no_warning_where_a_threshold_or_dark_takes_it_away)
 }
 GST_END_TEST;
 
+/* --- a threshold that the first frame decides --- */
+
+/* Seeded; of 12 even numbers. */
+static gdouble
+noise (GRand *random)
+{
+  gdouble sum = -6;
+
+  for (guint i = 0; i < 12; i++)
+    sum += g_rand_double (random);
+  return sum;
+}
+
+/* Spots of a camera with a pedestal of 1000 and noise 30. */
+static GstBuffer *
+noisy_frame (GRand *random, gdouble peak, gdouble shift)
+{
+  GstBuffer *buffer = gst_buffer_new_allocate (NULL, 2 * SIZE * SIZE, NULL);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_WRITE));
+  for (guint i = 0; i < SIZE * SIZE; i++) {
+    gdouble dx = i % SIZE % PITCH - 9.2 - shift, dy = i / SIZE % PITCH - 9.2;
+    gdouble light = 1000 + peak * exp (-(dx * dx + dy * dy) / (2 * 1.7 * 1.7));
+
+    ((guint16 *) map.data)[i] = (guint16) rint (light + 30 * noise (random));
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+/* Of the mean of the cells over @n frames with each shift. */
+static gdouble
+measured_shift (Sh *sh, gdouble peak, gdouble shift)
+{
+  GRand *random = g_rand_new_with_seed (7);
+  gdouble sum = 0;
+  enum { N = 40 };
+
+  for (guint i = 0; i < 2 * N; i++) {
+    gfloat *numbers =
+        sh_measure (sh, noisy_frame (random, peak, i % 2 ? shift : 0));
+
+    for (guint k = 0; k < N_CELLS; k++) {
+      const gfloat *cell = numbers + k * IMK_SHCENTROID_N_FIELDS;
+
+      fail_unless_equals_float (cell[IMK_SHCENTROID_FLAGS], 0);
+      sum += (i % 2 ? 1 : -1) * (gdouble) cell[IMK_SHCENTROID_X];
+    }
+    g_free (numbers);
+  }
+  g_rand_free (random);
+  return sum / (N * N_CELLS);
+}
+
+/* 8 to 23 sigmas above the noise; a fifth of the range measures 0.15 to 0.97
+ * of the shift. */
+GST_START_TEST (test_faint_spots_are_measured_with_the_auto_threshold)
+{
+  static const gdouble peaks[] = {250, 350, 500, 700};
+
+  for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
+    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+    gdouble found = measured_shift (&sh, peaks[i], 2);
+
+    fail_unless (fabs (found - 2) < 0.05, "peak %g: moved by 2, found %g",
+        peaks[i], found);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+/* What it says is what is lost: the mean of the border sees half-waves of
+ * noise, which its median does not. */
+GST_START_TEST (test_noise_above_the_threshold_is_one_warning)
+{
+  static const gdouble peaks[] = {250, 300, 350, 400};
+
+  for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
+    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=range threshold=0.2",
+        GRAY16_CAPS);
+    gdouble lost = 1 - measured_shift (&sh, peaks[i], 2) / 2;
+    GstMessage *message = check_message (sh.bus, GST_MESSAGE_WARNING);
+    GError *error = NULL;
+
+    gst_message_parse_warning (message, &error, NULL);
+    fail_unless (
+        fabs (g_ascii_strtod (error->message, NULL) / 100 - lost) < 0.1,
+        "peak %g: %g is lost, and it says: %s", peaks[i], lost, error->message);
+    fail_unless (strstr (error->message, "Set threshold-mode=auto, or "), "%s",
+        error->message);
+    g_error_free (error);
+    gst_message_unref (message);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
+/* The numbers that it chose do the same when they are set. */
+GST_START_TEST (test_the_auto_threshold_tells_what_it_chose)
+{
+  Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+  GRand *random = g_rand_new_with_seed (3);
+  gfloat *chosen = sh_measure (&sh, noisy_frame (random, 600, 0)), *set;
+  GstMessage *message = check_element_message (sh.bus, "shcentroid-threshold");
+  g_autofree gchar *properties = NULL;
+  gdouble threshold = 0, least = 0, min_flux = 0;
+
+  fail_unless (gst_structure_get (gst_message_get_structure (message),
+      "threshold", G_TYPE_DOUBLE, &threshold, "threshold-least", G_TYPE_DOUBLE,
+      &least, "min-flux", G_TYPE_DOUBLE, &min_flux, NULL));
+  gst_message_unref (message);
+  fail_unless (least > 1000 + 2 * 30 && least < 1000 + 4 * 30, "%g", least);
+  fail_unless (min_flux > 30 && min_flux < 10 * 30, "%g", min_flux);
+  sh_free (&sh);
+  properties = g_strdup_printf (GRID
+      "threshold-mode=range threshold=%.17g threshold-least=%.17g "
+      "min-flux=%.17g",
+      threshold, least, min_flux);
+  sh = sh_new (backends[__i__], properties, GRAY16_CAPS);
+  g_rand_set_seed (random, 3);
+  set = sh_measure (&sh, noisy_frame (random, 600, 0));
+  fail_unless (memcmp (chosen, set,
+                   N_CELLS * IMK_SHCENTROID_N_FIELDS * sizeof (*set)) == 0);
+  g_free (chosen);
+  g_free (set);
+  g_rand_free (random);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* Before there is light there is none; nor while it is off. */
+GST_START_TEST (test_frames_without_light_are_invalid)
+{
+  static const gdouble peaks[] = {0, 0, 0, 0, 1500, 1500, 0, 0, 1500};
+  Sh sh = sh_new (backends[__i__], GRID "threshold-mode=auto", GRAY16_CAPS);
+  GRand *random = g_rand_new_with_seed (5);
+
+  for (guint i = 0; i < G_N_ELEMENTS (peaks); i++) {
+    gfloat *numbers = sh_measure (&sh, noisy_frame (random, peaks[i], 0));
+
+    for (guint k = 0; i >= 4 && k < N_CELLS; k++) {
+      const gfloat *cell = numbers + k * IMK_SHCENTROID_N_FIELDS;
+      guint flags = (guint) cell[IMK_SHCENTROID_FLAGS];
+
+      fail_unless ((flags & IMK_SHCENTROID_INVALID_MASK) == 0 ? peaks[i] > 0
+                                                              : peaks[i] == 0,
+          "frame %u with a peak of %g: flags %u", i, peaks[i], flags);
+      fail_unless (peaks[i] > 0 || cell[IMK_SHCENTROID_DX] == 0);
+    }
+    g_free (numbers);
+  }
+  g_rand_free (random);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
+/* --- spots at the edge of their cells --- */
+
+GST_START_TEST (test_spots_that_an_edge_cuts_are_counted)
+{
+  static const struct {
+    const gchar *properties;
+    gdouble shift;
+    gboolean cut;
+  } cases[] = {{GRID "threshold-mode=range threshold=0.2", 6, FALSE},
+      {GRID "threshold-mode=range threshold=0.2", 8, TRUE},
+      {GRID "threshold-mode=auto", 8, TRUE},
+      {GRID "threshold-mode=auto", 6, FALSE},
+      {GRID "threshold-mode=auto window=tracking", 8, FALSE}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    Sh sh = sh_new (backends[__i__], cases[i].properties, GRAY16_CAPS);
+    GRand *random = g_rand_new_with_seed (2);
+    guint64 n_cut = 0, n_cells = 0;
+    const GstStructure *s;
+    GstMessage *message;
+
+    for (gdouble shift = 0; shift <= cases[i].shift; shift += 2)
+      g_free (sh_measure (&sh, noisy_frame (random, 3000, shift)));
+    if (cases[i].cut)
+      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+          "The spots of 16 of 16 cells are cut by the edge");
+    gst_harness_push_event (sh.h, gst_event_new_eos ());
+    do {
+      message = check_message (sh.bus, GST_MESSAGE_ELEMENT);
+      s = gst_message_get_structure (message);
+      if (gst_structure_has_name (s, "shcentroid-summary"))
+        fail_unless (gst_structure_get (s, "cut", G_TYPE_UINT64, &n_cut,
+            "cells", G_TYPE_UINT64, &n_cells, NULL));
+      gst_message_unref (message);
+    } while (n_cells == 0);
+    fail_unless_equals_uint64 (n_cut, cases[i].cut ? 16 : 0);
+    fail_unless_equals_uint64 (n_cells, 16 * (1 + cases[i].shift / 2));
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    g_rand_free (random);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
 /* --- bits --- */
 
 static GstBuffer *
@@ -415,6 +619,9 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
     fail_unless (fabs (row[5] - table[5] - (row[8] - table[8]) * PITCH) < 1 &&
                  fabs (row[4] - table[4] - (row[9] - table[9]) * PITCH) < 1);
   }
+  if (amplitude > 0.4) /* of those that it placed some are at an edge */
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "are cut by the edge");
   fail_unless_equals_int (n_warnings (&sh), 0);
   g_free (table);
   gst_imaging_npy_free (npy);
@@ -444,6 +651,14 @@ shcentroid_first_suite (void)
       tcase, test_light_outside_the_spots_is_one_warning, 0, n);
   tcase_add_loop_test (
       tcase, test_no_warning_where_a_threshold_or_dark_takes_it_away, 0, n);
+  tcase_add_loop_test (
+      tcase, test_faint_spots_are_measured_with_the_auto_threshold, 0, n);
+  tcase_add_loop_test (
+      tcase, test_noise_above_the_threshold_is_one_warning, 0, n);
+  tcase_add_loop_test (
+      tcase, test_the_auto_threshold_tells_what_it_chose, 0, n);
+  tcase_add_loop_test (tcase, test_frames_without_light_are_invalid, 0, n);
+  tcase_add_loop_test (tcase, test_spots_that_an_edge_cuts_are_counted, 0, n);
   tcase_add_loop_test (tcase, test_bits_that_are_not_set_are_one_warning, 0, n);
   tcase_add_loop_test (tcase, test_bits_are_not_guessed, 0, n);
   tcase_add_loop_test (

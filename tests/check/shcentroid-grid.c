@@ -278,6 +278,9 @@ GST_START_TEST (test_optics_give_the_grid_and_radians)
   gfloat numbers[10], cell[6];
 
   fail_unless_equals_int (n_rows_of (out), 36); /* 1200 / 200 a side */
+  /* spots of another pitch */
+  check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "are cut by the edge");
   fail_unless_equals_int (
       check_count_messages (sh.bus, GST_MESSAGE_WARNING), 0);
   fail_unless (

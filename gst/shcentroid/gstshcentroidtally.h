@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How many cells were measured and how many of them are not good. */
+#pragma once
+
+#include "gstshcentroidkernel.h"
+
+G_BEGIN_DECLS
+
+/* All zero at the start of a stream. */
+typedef struct {
+  gdouble radius; /* of a spot above the threshold, pixels; 0: not known */
+  guint64 n_frames, n_cells;
+  guint64 n_invalid, n_saturated;
+  guint64 n_cut; /* spots that the edge of their cell cuts */
+  gboolean told_cut;
+} GstShCentroidTally;
+
+/* @numbers: of a frame, as the kernel left them; counted with fields=all alone.
+ * @cells_stay: they do not follow their spots. Returns: (nullable) (transfer
+ * full): a sentence on spots that are cut, once */
+gchar *gst_sh_centroid_tally_add (GstShCentroidTally *self,
+    const GstShCentroidKernel *kernel, gboolean cells_stay, GstBuffer *numbers);
+
+/* Returns: (nullable) (transfer full): the message at the end; none without a
+ * cell */
+GstStructure *gst_sh_centroid_tally_describe (const GstShCentroidTally *self);
+
+G_END_DECLS
