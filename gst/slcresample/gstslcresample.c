@@ -205,11 +205,7 @@ static ImkStatus
 apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  GstSlcResample *self = GST_SLC_RESAMPLE (element);
-
-  return gst_imaging_engine_is_open (self->engine)
-             ? gst_imaging_engine_renew (self->engine, error)
-             : IMK_OK;
+  return gst_imaging_engine_renew (GST_SLC_RESAMPLE (element)->engine, error);
 }
 
 static const GstImagingSettingsTable table = {
