@@ -305,6 +305,8 @@ static gboolean
 warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
 {
   gdouble invalid = share_of (s->n_invalid, s->n_pixels);
+  const gchar *where =
+      gst_photo_stereo_now (self)->mask ? "in the mask" : "(there is no mask)";
 
   if (s->n_pixels == 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
@@ -324,13 +326,12 @@ warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
         (NULL));
   else if (invalid > MAX_INVALID)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("%.1f %% of the pixels in the mask (%" G_GUINT64_FORMAT
-         " of %" G_GUINT64_FORMAT
-         ") have no normal: fewer than 3 lights count there, or these are "
+        ("%.1f %% of the pixels %s, %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+         ", have no normal: fewer than 3 lights count there, or these are "
          "nearly in one plane. Expose longer where it is dark and shorter where "
          "samples are clipped, check t-min, t-max and t-res, or leave out by "
          "mask-location what is not the object.",
-            100 * invalid, s->n_invalid, s->n_pixels),
+            100 * invalid, where, s->n_invalid, s->n_pixels),
         (NULL));
   else
     return FALSE;

@@ -188,6 +188,22 @@ post_sphere (GstSphereLights *self, guint n, const ImkSphere *sphere)
               sphere->y, "radius", G_TYPE_DOUBLE, sphere->radius, NULL)));
 }
 
+/* Three are an error: a window. Two may be meant, but hardly are. */
+static void
+warn_of_twins (GstSphereLights *self, const ImkSpherelight *lights, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    for (guint k = i + 1; k < n; k++)
+      if (imk_spherelights_is_same (&lights[i], &lights[k])) {
+        GST_ELEMENT_WARNING (self, STREAM, FAILED,
+            ("Pictures %u and %u, counted from 0, have the highlight at the same "
+             "place, (%.1f, %.1f): did the lamp change between them?",
+                i, k, lights[i].x, lights[i].y),
+            (NULL));
+        return;
+      }
+}
+
 static ImkStatus
 write_lights (const gchar *location, const ImkSpherelight *lights, guint n,
     ImkError *error)
@@ -250,6 +266,7 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
     post_sphere (self, n, &sphere);
     for (guint i = 0; i < n; i++)
       post_light (self, i, &lights[i]);
+    warn_of_twins (self, lights, n);
     wanted = gst_imaging_settings_copy (self->settings); /* any thread */
     if (wanted->location)
       status = write_lights (wanted->location->location, lights, n, &error);

@@ -308,7 +308,9 @@ imk_spherelights_add (
   brightest = read_luma (self, in);
   if (!(brightest > 0))
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u is black where the sphere is; it shows no highlight.",
+        "Picture %u, counted from 0, shows no highlight: it is black where the "
+        "sphere is. Check centre-x, centre-y and radius; or take it again, or "
+        "leave it out here and among the pictures of the object.",
         self->n_added);
   status =
       find_highlight (self, brightest, &self->highlights[self->n_added], error);
@@ -527,6 +529,12 @@ median_brightness (const ImkSpherelights *s)
   return 0;
 }
 
+bool
+imk_spherelights_is_same (const ImkSpherelight *a, const ImkSpherelight *b)
+{
+  return hypot (a->x - b->x, a->y - b->y) < STILL;
+}
+
 /* A window or a room lamp is where it was; lamps of a rig are not, though one
  * may be taken twice. */
 static ImkStatus
@@ -537,8 +545,7 @@ check_moves (
     uint32_t same[3], n = 0;
 
     for (uint32_t k = i; k < s->n_added; k++)
-      if (hypot (lights[k].x - lights[i].x, lights[k].y - lights[i].y) <
-          STILL) {
+      if (imk_spherelights_is_same (&lights[k], &lights[i])) {
         if (n < 3)
           same[n] = k;
         n++;
