@@ -198,7 +198,7 @@ warn_of_rest (GstSlcSrc *self)
         (NULL));
 }
 
-/* GMTSAR's order; who reads a product of somebody else may not know of it. */
+/* The working folder comes first, as in GMTSAR, which users may not expect. */
 static void
 warn_of_other (GstSlcSrc *self)
 {
@@ -213,7 +213,7 @@ warn_of_other (GstSlcSrc *self)
         (NULL));
 }
 
-/* What can be read, and is probably not meant. */
+/* Images that can be read but are probably not what the user means. */
 static void
 warn_of_doubts (GstSlcSrc *self)
 {
