@@ -275,12 +275,6 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 }
 
 ImkStatus
-gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error)
-{
-  return open_kernel (self, self->active, error);
-}
-
-ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
   gboolean on_device = gst_imaging_engine_is_on_cuda (self);

@@ -240,15 +240,6 @@ ImkStatus gst_imaging_engine_ensure_open (
     GstImagingEngine *self, ImkError *error);
 
 /**
- * gst_imaging_engine_reopen: (skip)
- *
- * Closes the kernel and opens it anew on the same backend.
- * Returns: IMK_OK, or an error that has not been posted
- */
-GST_IMAGING_API
-ImkStatus gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error);
-
-/**
  * gst_imaging_engine_renew: (skip)
  *
  * Opens on the same backend without closing first, for an element whose open()

@@ -7,6 +7,7 @@
 #include "gstimagingnumbering.h"
 #include "gstimagingresultspad.h"
 #include "gstimagingsettings.h"
+#include "gstimagingstream.h"
 
 typedef struct {
   GstImagingEngine *engine;
@@ -112,12 +113,6 @@ gst_imaging_filter_download (GstImagingFilter *self, const ImkImage *plane,
         gst_imaging_engine_stats (engine_of (self)),
         imk_image_row_size (plane) * plane->height);
   return status;
-}
-
-ImkStatus
-gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error)
-{
-  return gst_imaging_engine_reopen (engine_of (self), error);
 }
 
 ImkStatus
@@ -353,18 +348,6 @@ follow_identity (GstImagingFilter *self)
   gst_base_transform_reconfigure_src (trans);
 }
 
-/* Controlled properties follow stream time, which only TIME segments have. */
-static GstClockTime
-stream_time (GstBaseTransform *trans, GstBuffer *buffer)
-{
-  GstClockTime pts = GST_BUFFER_PTS (buffer);
-
-  if (trans->segment.format != GST_FORMAT_TIME ||
-      !GST_CLOCK_TIME_IS_VALID (pts))
-    return GST_CLOCK_TIME_NONE;
-  return gst_segment_to_stream_time (&trans->segment, GST_FORMAT_TIME, pts);
-}
-
 /* What was set since the last frame. */
 static gboolean
 take_settings (GstImagingFilter *self, GstClockTime time)
@@ -384,7 +367,7 @@ gst_imaging_filter_submit_input_buffer (
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
 
-  if (!take_settings (self, stream_time (trans, input)) ||
+  if (!take_settings (self, gst_imaging_stream_time (&trans->segment, input)) ||
       !gst_imaging_engine_follow (engine_of (self), input)) {
     gst_buffer_unref (input);
     return GST_FLOW_ERROR;

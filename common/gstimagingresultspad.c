@@ -5,6 +5,7 @@
 
 #include "gstimaging-private.h"
 #include "gstimagingresultstext.h"
+#include "gstimagingstream.h"
 
 /* All members but the pad belong to the streaming thread. */
 struct _GstImagingResultsPad {
@@ -116,41 +117,28 @@ send_event (GstImagingResultsPad *self, GstEvent *event)
 static void
 start_stream (GstImagingResultsPad *self)
 {
-  GstEvent *upstream, *event;
-  guint group;
-  gchar *id;
+  g_autofree gchar *id = NULL;
+  GstEvent *upstream;
 
   if (self->started)
     return;
   id = gst_pad_create_stream_id (self->pad, self->element, "results");
-  event = gst_event_new_stream_start (id);
-  g_free (id);
   upstream = gst_pad_get_sticky_event (self->sink, GST_EVENT_STREAM_START, 0);
-  if (upstream) {
-    /* one sink without a group takes it from the message of the pipeline */
-    if (gst_event_parse_group_id (upstream, &group))
-      gst_event_set_group_id (event, group);
-    gst_event_set_seqnum (event, gst_event_get_seqnum (upstream));
-    gst_event_unref (upstream);
-  }
-  send_event (self, event);
+  send_event (self, gst_imaging_stream_start_new (id, upstream));
+  gst_clear_event (&upstream);
   self->started = TRUE;
 }
 
 static void
 send_segment (GstImagingResultsPad *self)
 {
-  GstSegment segment;
-  GstEvent *event;
+  GstEvent *upstream;
 
   if (self->segment_sent)
     return;
-  event = gst_pad_get_sticky_event (self->sink, GST_EVENT_SEGMENT, 0);
-  if (!event) {
-    gst_segment_init (&segment, GST_FORMAT_TIME);
-    event = gst_event_new_segment (&segment);
-  }
-  send_event (self, event);
+  upstream = gst_pad_get_sticky_event (self->sink, GST_EVENT_SEGMENT, 0);
+  send_event (self, gst_imaging_stream_segment (upstream));
+  gst_clear_event (&upstream);
   self->segment_sent = self->is_discont = TRUE;
 }
 

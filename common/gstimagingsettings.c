@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transaction: what was set, what is tried, what is in use. */
 #include "gstimagingsettings-private.h"
+#include "gstimagingstream.h"
 
 #include <string.h>
 
@@ -487,9 +488,7 @@ gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
   if (!event)
     return time;
   gst_event_parse_segment (event, &segment);
-  if (segment->format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID (buffer))
-    time = gst_segment_to_stream_time (
-        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  time = gst_imaging_stream_time (segment, buffer);
   gst_event_unref (event);
   return time;
 }
@@ -671,7 +670,7 @@ gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
 
   given[setting - self->table->settings] = TRUE;
   G_STRUCT_MEMBER (GstImagingFile *, staged, setting->offset) =
-      gst_imaging_file_new (location, data, setting->free_data);
+      gst_imaging_setting_file_new (location, data, setting->free_data);
   put (self, staged, given);
   gst_imaging_setting_clear (setting, staged);
   g_free (given);
