@@ -5,6 +5,7 @@ gst-launch-1.0 1.22 sometimes waits for ever when an error comes before it plays
 scripts, and do not.
 """
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -37,6 +38,12 @@ def describe(error):
 def say(sentence):
     """Writes it to standard error, on a terminal in the place of the progress that stands there."""
     print(("\r\033[K" if sys.stderr.isatty() else "") + f"{NAME}: {sentence}", file=sys.stderr)
+
+
+@functools.lru_cache(maxsize=None)
+def warn(sentence):
+    """Once: a second pipeline over the same files has the same warnings."""
+    say(sentence)
 
 
 def run(main, doc):
@@ -255,7 +262,7 @@ def play(words, tell=None):
             if message.type == Gst.MessageType.EOS:
                 break
             if message.type == Gst.MessageType.WARNING:
-                say(message.parse_warning()[0].message)
+                warn(message.parse_warning()[0].message)
             else:
                 tell(message.get_structure())
     except RuntimeError:

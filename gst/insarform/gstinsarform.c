@@ -125,11 +125,7 @@ static ImkStatus
 apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  GstInsarForm *self = GST_INSAR_FORM (element);
-
-  return gst_imaging_engine_is_open (self->engine)
-             ? gst_imaging_engine_renew (self->engine, error)
-             : IMK_OK;
+  return gst_imaging_engine_renew (GST_INSAR_FORM (element)->engine, error);
 }
 
 static const GstImagingSettingsTable table = {

@@ -7,6 +7,9 @@
 
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
 
+/* Of the patches with data: that many are not dark by chance. */
+#define MANY_ZERO 0.05
+
 enum { FIT, RASTERS, N_PADS };
 
 static const gchar *const names[N_PADS] = {"fit", "rasters"};
@@ -38,9 +41,9 @@ struct _GstInsarEnd {
 
   guint nx, ny, width, height; /* patches; of the reference */
   gint fit_range, fit_azimuth;
-  GArray *points;                   /* ImkInsarxcorrPoint: for the fit */
-  guint64 n_patches, n_outside;     /* without those that the mask leaves out */
-  gboolean has_data, is_correlated; /* any patch */
+  GArray *points;               /* ImkInsarxcorrPoint: for the fit */
+  guint64 n_patches, n_outside; /* without those that the mask leaves out */
+  guint64 n_with_data, n_zero;  /* of these a correlation of 0 */
   gdouble min_correlation;
   gboolean wants_rasters;
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
@@ -106,8 +109,8 @@ static void
 forget_patches (GstInsarEnd *self)
 {
   g_array_set_size (self->points, 0);
-  self->has_data = self->is_correlated = FALSE;
   self->n_patches = self->n_outside = 0;
+  self->n_with_data = self->n_zero = 0;
 }
 
 void
@@ -204,8 +207,8 @@ keep_point (GstInsarEnd *self, const gdouble *values)
   if (flags & IMK_INSARXCORR_OUTSIDE)
     self->n_outside++;
   if (!(flags & IMK_INSARXCORR_NO_DATA)) {
-    self->has_data = TRUE;
-    self->is_correlated |= values[IMK_INSARXCORR_CORRELATION] > 0;
+    self->n_with_data++;
+    self->n_zero += values[IMK_INSARXCORR_CORRELATION] == 0;
   }
 }
 
@@ -251,6 +254,26 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
+/* GMTSAR's correlation is one of whole numbers, which images in units of sigma
+ * nought do not reach. */
+static void
+warn_of_small_numbers (GstInsarEnd *self)
+{
+  g_autofree gchar *which =
+      self->n_zero == self->n_with_data
+          ? g_strdup ("every patch")
+          : g_strdup_printf ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                             " patches",
+                self->n_zero, self->n_with_data);
+
+  GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+      ("The correlation of %s is 0: amplitudes, less their mean, are below 1, "
+       "and mode=compat cuts them to whole numbers, as GMTSAR does; that of "
+       "others is chance. Take mode=precise, or scale the images.",
+          which),
+      (NULL));
+}
+
 /* What a user learns from no number: an empty image, one that the shift leads
  * out of, bytes in another order. */
 static void
@@ -258,7 +281,7 @@ warn_of_images (GstInsarEnd *self)
 {
   if (self->n_patches == 0)
     return;
-  if (!self->has_data)
+  if (self->n_with_data == 0)
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("No patch has enough data in both images (min-valid). Is one of them "
          "empty, or do rshift and ashift lead out of the secondary?"),
@@ -270,14 +293,8 @@ warn_of_images (GstInsarEnd *self)
          "the PRM files.",
             self->n_patches),
         (NULL));
-  /* GMTSAR's correlation is one of whole numbers, which images in units of
-   * sigma nought do not reach */
-  else if (!self->is_correlated)
-    GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
-        ("The correlation of every patch is 0: amplitudes, less their mean, are "
-         "below 1, and mode=compat cuts them to whole numbers, as GMTSAR does. "
-         "Take mode=precise, or scale the images."),
-        (NULL));
+  else if (self->n_zero > MANY_ZERO * (gdouble) self->n_with_data)
+    warn_of_small_numbers (self);
   else if (self->points->len == 0 && !has_pad (self, FIT))
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("None of %" G_GUINT64_FORMAT

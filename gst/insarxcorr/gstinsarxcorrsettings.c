@@ -3,28 +3,13 @@
 
 #include "insarxcorr/insarxcorr-fit.h"
 
-#define DEFAULT_PROP_NX 16
-#define DEFAULT_PROP_NY 32
-#define DEFAULT_PROP_GRID IMK_INSARXCORR_GRID_GMTSAR
-#define DEFAULT_PROP_STEP_X 32
-#define DEFAULT_PROP_STEP_Y 32
-#define DEFAULT_PROP_XSEARCH 64
-#define DEFAULT_PROP_YSEARCH 64
-#define DEFAULT_PROP_WINDOW_WIDTH 0
-#define DEFAULT_PROP_WINDOW_HEIGHT 0
-#define DEFAULT_PROP_RANGE_INTERP 2
-#define DEFAULT_PROP_AZIMUTH_INTERP 2
-#define DEFAULT_PROP_INTERP 16
-#define DEFAULT_PROP_MODE IMK_INSARXCORR_COMPAT
-#define DEFAULT_PROP_METHOD IMK_INSARXCORR_FREQ
 #define DEFAULT_PROP_USE_SHIFT TRUE
-#define DEFAULT_PROP_MIN_VALID 0.5
-#define DEFAULT_PROP_MEMORY_LIMIT 0
 #define DEFAULT_PROP_FIT_RANGE 3
 #define DEFAULT_PROP_FIT_AZIMUTH 3
-/* GMTSAR's 18, but not one that somebody sets: with mode=precise the default is
- * what is significant */
-#define DEFAULT_PROP_FIT_SNR (18.0 + 1e-9)
+#define DEFAULT_PROP_FIT_SNR FIT_SNR_OF_MODE
+
+#define GMTSAR_FIT_SNR 18
+#define FIT_SNR_OF_MODE -2 /* GMTSAR's with mode=compat, else significant */
 
 #define KERNEL GST_INSAR_SETTINGS_KERNEL
 typedef GstInsarSettings Settings;
@@ -143,11 +128,11 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         IMK_INSARXCORR_FIT_MAX_TERMS, "terms",
         "Terms of the polynomial in azimuth, as fit-range"),
     GST_IMAGING_DOUBLE ("fit-snr", NEXT_SET, KERNEL, Settings,
-        config.min_correlation, -1, 100, "percent",
+        config.min_correlation, -2, 100, "percent",
         "Patches whose correlation, 0 to 100, is above it take part in the "
         "fit; the others are flagged. -1: auto, what one patch of noise in "
-        "100 reaches, from the sizes of template and search. The default is "
-        "18 with mode=compat, as GMTSAR's, and auto with mode=precise"),
+        "100 reaches, from the sizes of template and search; -2: 18 with "
+        "mode=compat, as GMTSAR's, and auto with mode=precise"),
 };
 
 void
@@ -160,23 +145,7 @@ gst_insar_settings_init (gpointer settings)
   self->fit_range = DEFAULT_PROP_FIT_RANGE;
   self->fit_azimuth = DEFAULT_PROP_FIT_AZIMUTH;
   imk_insarxcorr_config_init (c);
-  c->nx = DEFAULT_PROP_NX;
-  c->ny = DEFAULT_PROP_NY;
-  c->grid = DEFAULT_PROP_GRID;
-  c->step_x = DEFAULT_PROP_STEP_X;
-  c->step_y = DEFAULT_PROP_STEP_Y;
-  c->xsearch = DEFAULT_PROP_XSEARCH;
-  c->ysearch = DEFAULT_PROP_YSEARCH;
-  c->window_width = DEFAULT_PROP_WINDOW_WIDTH;
-  c->window_height = DEFAULT_PROP_WINDOW_HEIGHT;
-  c->range_interp = DEFAULT_PROP_RANGE_INTERP;
-  c->azimuth_interp = DEFAULT_PROP_AZIMUTH_INTERP;
-  c->interp = DEFAULT_PROP_INTERP;
-  c->mode = DEFAULT_PROP_MODE;
-  c->method = DEFAULT_PROP_METHOD;
-  c->min_valid = DEFAULT_PROP_MIN_VALID;
   c->min_correlation = DEFAULT_PROP_FIT_SNR;
-  c->memory_limit = DEFAULT_PROP_MEMORY_LIMIT;
 }
 
 gdouble
@@ -184,8 +153,9 @@ gst_insar_settings_min_correlation (const GstInsarSettings *self)
 {
   const ImkInsarxcorrConfig *c = &self->config;
 
-  return c->mode == IMK_INSARXCORR_PRECISE &&
-                 c->min_correlation == DEFAULT_PROP_FIT_SNR
-             ? IMK_INSARXCORR_SIGNIFICANT
-             : c->min_correlation;
+  if (c->min_correlation >= 0)
+    return c->min_correlation;
+  return c->mode == IMK_INSARXCORR_COMPAT && c->min_correlation < -1
+             ? GMTSAR_FIT_SNR
+             : IMK_INSARXCORR_SIGNIFICANT;
 }

@@ -90,7 +90,8 @@ gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
 
 static ImkStatus
 level (GstOctBscanEnface *self, GstVideoFrame *frame,
-    const ImkOctbscanConfig *config, gboolean db, ImkError *error)
+    const ImkOctbscanConfig *config, gboolean db, gfloat ends[4],
+    ImkError *error)
 {
   const ImkImage in = {self->rows, self->width * sizeof (gfloat), self->width,
       self->height, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
@@ -100,20 +101,20 @@ level (GstOctBscanEnface *self, GstVideoFrame *frame,
                                                                : IMK_TYPE_U16,
       IMK_LOCATION_HOST};
 
-  return imk_octbscan_level_image (config, db, &in, &out, error);
+  return imk_octbscan_level_image (config, db, &in, &out, ends, error);
 }
 
 GstBuffer *
 gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
     const ImkOctbscanConfig *config, gboolean db, GstBuffer *like,
-    ImkError *error)
+    gfloat ends[4], ImkError *error)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, info->size, NULL);
   ImkStatus status = IMK_ERROR_MEMORY;
   GstVideoFrame frame;
 
   if (buffer && gst_video_frame_map (&frame, info, buffer, GST_MAP_WRITE)) {
-    status = level (self, &frame, config, db, error);
+    status = level (self, &frame, config, db, ends, error);
     gst_video_frame_unmap (&frame);
   } else {
     imk_error_set (error, status,

@@ -103,6 +103,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
+  gst_oct_bscan_look_again (self, n);
   w->terms = gst_oct_bscan_get_terms (self);
   gst_oct_bscan_need_ends (w);
   w->backward = w->terms->config.bidirectional && self->n_bscans % 2;
@@ -394,8 +395,10 @@ static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
 {
   g_autoptr (GstBuffer) row = g_steal_pointer (&w->out[ENFACE]);
+  gboolean db = w->terms->scaling == SCALING_DB;
   ImkOctbscanConfig config;
   GstEvent *gap = NULL;
+  gfloat ends[4];
   ImkError error;
   gboolean full;
   guint n_forgotten;
@@ -423,9 +426,12 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     config.range = IMK_OCTBSCAN_RANGE_AUTO;
     config.auto_bscans = 0;
   }
-  w->out[ENFACE] = gst_oct_bscan_enface_image (self->enface, &w->terms->volume,
-      &config, w->terms->scaling == SCALING_DB, row, &error);
-  return w->out[ENFACE] ? GST_FLOW_OK : post_enface_error (self, &error);
+  w->out[ENFACE] = gst_oct_bscan_enface_image (
+      self->enface, &w->terms->volume, &config, db, row, ends, &error);
+  if (!w->out[ENFACE])
+    return post_enface_error (self, &error);
+  gst_oct_bscan_attach_ends (w->out[ENFACE], &w->terms->volume, db, ends);
+  return GST_FLOW_OK;
 }
 
 void

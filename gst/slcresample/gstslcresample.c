@@ -205,11 +205,7 @@ static ImkStatus
 apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
-  GstSlcResample *self = GST_SLC_RESAMPLE (element);
-
-  return gst_imaging_engine_is_open (self->engine)
-             ? gst_imaging_engine_renew (self->engine, error)
-             : IMK_OK;
+  return gst_imaging_engine_renew (GST_SLC_RESAMPLE (element)->engine, error);
 }
 
 static const GstImagingSettingsTable table = {
@@ -232,7 +228,7 @@ static void
 add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 {
   const GstImagingPrmAlignment none = {{0}};
-  const GstImagingPrmAlignment *fit = gst_imaging_file_data (s->fit);
+  const GstImagingPrmAlignment *fit = gst_imaging_setting_file_data (s->fit);
 
   fit = fit ? fit : &none;
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
@@ -248,7 +244,7 @@ add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 static GstImagingSlcInfo
 make_size (const Settings *s, const GstImagingSlcInfo *in)
 {
-  const GstImagingPrm *prm = gst_imaging_file_data (s->reference);
+  const GstImagingPrm *prm = gst_imaging_setting_file_data (s->reference);
   GstImagingSlcInfo out = *in;
 
   if (prm) {

@@ -77,14 +77,16 @@ size_precise (ImkInsarxcorrPlan *plan)
   plan->n_samples = (double) c->window_width * c->window_height;
 }
 
-/* The largest of the correlations of noise with noise, over all lags, stays
- * below z sigma in all patches but one of 100. Amplitudes of a signal that
- * fills the part B of the spectrum have a triangle of twice that width as
- * theirs, so over n samples sigma^2 = (2 / (3 B))^2 / n, and maxima above z
- * have the density z exp (-z^2 / 2) lambda / (2 pi)^1.5 with lambda = (2 pi
- * B)^2 / 10, as those of a smooth Gaussian field. B is 1/2, which is less than
- * radars have (0.6 to 0.9): with wider spectra noise correlates less. Returns:
- * the correlation, 0..100 */
+/* A threshold z sigma that the largest correlation of noise with noise, over
+ * all lags, exceeds in one patch of 100. The amplitudes of a signal of band B
+ * have a triangular spectrum of width 2 B, so n samples correlate by chance
+ * with sigma^2 = (2 / (3 B))^2 / n. The surface is a smooth Gaussian field,
+ * whose maxima above a high z have the density z exp (-z^2 / 2) lambda / (2
+ * pi)^1.5 an area of one sample (Adler 1981, ch. 6), with the second spectral
+ * moment lambda = (2 pi B)^2 / 10 of the squared triangle. B is taken as 1/2;
+ * radars have 0.6 to 0.9, and with a wider band noise correlates less.
+ *
+ * Returns: the correlation, 0..100 */
 static double
 significant_correlation (const ImkInsarxcorrPlan *plan)
 {

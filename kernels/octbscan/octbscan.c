@@ -474,7 +474,7 @@ find_lit_range (const float *intensity, size_t n,
 /* As rows of intensities, which need no turning. */
 ImkStatus
 imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
-    const ImkImage *in, ImkImage *out, ImkError *error)
+    const ImkImage *in, ImkImage *out, float *ends, ImkError *error)
 {
   const ImkOctbscanParams params = params_of (config);
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
@@ -482,7 +482,7 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
   ImkStatus status = imk_octbscan_check_range (config, error);
   ImkOctbscanPool *pool = NULL;
   uint32_t *counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  float *intensity = malloc (n * sizeof (*intensity) + 1), ends[4];
+  float *intensity = malloc (n * sizeof (*intensity) + 1), found[4];
 
   if (status == IMK_OK)
     status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
@@ -501,9 +501,11 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
           (const uint8_t *) in->data + y * in->stride,
           in->width * sizeof (*intensity));
     picture.intensity = intensity;
-    find_lit_range (intensity, n, &params, counts, ends);
+    find_lit_range (intensity, n, &params, counts, found);
     imk_octbscan_picture_write (
-        &picture, db, ends[db ? 0 : 2], ends[db ? 1 : 3], out, pool, 1);
+        &picture, db, found[db ? 0 : 2], found[db ? 1 : 3], out, pool, 1);
+    if (ends)
+      memcpy (ends, found, sizeof (found));
   }
   imk_octbscan_pool_free (pool);
   free (counts);

@@ -435,11 +435,12 @@ ImkStatus imk_octbscan_get_pattern (
  * @in: f32, in host memory
  * @out: u8, u16 or f32, of its size, in host memory; dB or linear as in
  *   ImkOctbscanJob, range and ends of @config found in @in
+ * @ends: (out) (nullable): black and white, 4 numbers as in ImkOctbscanJob
  *
  * Returns: IMK_ERROR_CONFIG for a wrong range, IMK_ERROR_IMAGE,
  *   IMK_ERROR_MEMORY */
 ImkStatus imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
-    const ImkImage *in, ImkImage *out, ImkError *error);
+    const ImkImage *in, ImkImage *out, float *ends, ImkError *error);
 
 /* Returns: what AUTO has become, FFT or OPERATOR */
 ImkOctbscanStrategy imk_octbscan_strategy (const ImkOctbscan *self);

@@ -14,7 +14,8 @@ typedef struct {
 static const Choice xcorr_choices[] = {
     {"nx", {"3", "1", "40", "60"}},
     {"ny", {"4", "1", "20", "3"}},
-    {"grid", {"gmtsar", "even", "step", "even"}},
+    {"grid",
+        {"step", "gmtsar", "even", "even"}}, /* step: no warning of a span */
     {"step-x", {"32", "7", "1000", "50"}},
     {"step-y", {"32", "7", "1000", "50"}},
     {"xsearch", {"16", "4", "17", "1024"}},
@@ -33,7 +34,7 @@ static const Choice xcorr_choices[] = {
     {"cuda-devices", {"<>", "<0,1>", "<-1>", "<9>"}},
     {"fit-range", {"3", "0", "10", "1"}},
     {"fit-azimuth", {"3", "0", "10", "1"}},
-    {"fit-snr", {"18", "0", "100", "50"}},
+    {"fit-snr", {"-2", "0", "-1", "18"}},
     {"n-threads", {"0", "1", "3", "2"}},
     {NULL, {NULL}},
 };

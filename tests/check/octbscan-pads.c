@@ -684,6 +684,81 @@ GST_START_TEST (test_pads_between_runs_have_no_caps)
 }
 GST_END_TEST
 
+/* The quantity of an en-face pixel by its meta, and by the Z of its A-scan. */
+static void
+check_enface_quantity (const gchar *properties, gboolean db)
+{
+  g_autofree gchar *launch = g_strdup_printf (
+      "octbscan taper-cut=7 upsample=128 bscans-per-volume=2 %s", properties);
+  gdouble expected[VOLUME][HEIGHT] = {{0}}, scale, offset;
+  const GstStructure *s;
+  GstCustomMeta *meta;
+  GstBuffer *image;
+  GstMapInfo map;
+  Run r = run_new (launch, 1 << SRC | 1 << COMPLEX | 1 << ENFACE);
+
+  push_all (&r, 0, VOLUME);
+  for (guint y = 0; y < VOLUME; y++) {
+    GstBuffer *z = check_pull (r.pads[COMPLEX]);
+    const gfloat *v;
+
+    gst_buffer_map (z, &map, GST_MAP_READ);
+    v = (const gfloat *) map.data;
+    for (guint x = 0; x < HEIGHT; x++) {
+      for (guint d = 2; d < DEPTHS; d++)
+        expected[y][x] += pow (v[2 * (x * DEPTHS + d)], 2) +
+                          pow (v[2 * (x * DEPTHS + d) + 1], 2);
+      expected[y][x] /= DEPTHS - 2;
+      if (db)
+        expected[y][x] = 10 * log10 (expected[y][x]);
+    }
+    gst_buffer_unmap (z, &map);
+    gst_buffer_unref (z);
+  }
+  image = check_pull (r.pads[ENFACE]);
+  meta = gst_buffer_get_custom_meta (image, "GstImagingQuantity");
+  fail_unless (meta != NULL, "%s: an en-face image without it", properties);
+  s = gst_custom_meta_get_structure (meta);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "name"), db ? "level" : "intensity");
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "unit"), db ? "dB" : "counts^2");
+  fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
+                   G_TYPE_DOUBLE, &offset, NULL) &&
+               scale > 0);
+  gst_buffer_map (image, &map, GST_MAP_READ);
+  for (guint y = 0; y < VOLUME; y++)
+    for (guint x = 0; x < HEIGHT; x++) {
+      guint level = map.data[y * GST_ROUND_UP_4 (HEIGHT) + x];
+      gdouble found = offset + scale * level;
+
+      if (level > 0 && level < 255)
+        fail_unless (ABS (found - expected[y][x]) < 0.501 * scale,
+            "%s: (%u, %u) is %g, not %g", properties, x, y, found,
+            expected[y][x]);
+      else
+        fail_unless (level ? expected[y][x] > found - 0.501 * scale
+                           : expected[y][x] < found + 0.501 * scale,
+            "%s: (%u, %u) is %g at the end %u", properties, x, y,
+            expected[y][x], level);
+    }
+  gst_buffer_unmap (image, &map);
+  gst_buffer_unref (image);
+  run_free (&r);
+}
+
+GST_START_TEST (test_enface_images_say_what_their_samples_are)
+{
+  on_cuda = __i__;
+  check_enface_quantity ("enface-top=2", TRUE);
+  check_enface_quantity ("enface-top=2 range=minmax", TRUE);
+  check_enface_quantity ("enface-top=2 range-min=20 range-max=70", TRUE);
+  check_enface_quantity ("enface-top=2 scaling=linear", FALSE);
+  check_enface_quantity (
+      "enface-top=2 scaling=linear linear-min=10 linear-max=1e5", FALSE);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -694,6 +769,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
+  tcase_add_loop_test (tc, test_enface_images_say_what_their_samples_are, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (

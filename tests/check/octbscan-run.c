@@ -7,7 +7,7 @@ const gchar *const pad_names[] = {"src", "linear", "complex", "enface"};
 
 gboolean on_cuda;
 
-/* --- what is expected ----------------------------------------------------- */
+/* --- expected images ----------------------------------------------------- */
 
 static guint16
 sample_at (guint bscan, guint line, guint x)
@@ -101,7 +101,8 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
 
     e.enface[e.n_volumes] = g_malloc0 (VOLUME * e.n_ascans);
     out = image_of (e.enface[e.n_volumes], e.n_ascans, VOLUME, IMK_TYPE_U8);
-    check_ok (imk_octbscan_level_image (c, TRUE, &in, &out, &error), &error);
+    check_ok (
+        imk_octbscan_level_image (c, TRUE, &in, &out, NULL, &error), &error);
   }
   imk_octbscan_free (kernel);
   g_free (rows);
@@ -119,7 +120,7 @@ expected_free (Expected *e)
   }
 }
 
-/* --- what comes ----------------------------------------------------------- */
+/* --- output ----------------------------------------------------------- */
 
 Run
 run_new (const gchar *launch, guint pads)
