@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingaggregator.h"
 
+#include "gstimagingstream.h"
+
 /* --- the stream ----------------------------------------------------------- */
 
 /* Returns: (transfer full) (nullable): of the first sink pad */
@@ -25,16 +27,10 @@ stream_start_like (GstPad *pad, GstEvent *upstream)
 {
   g_autofree gchar *id = NULL;
   const gchar *upstream_id;
-  GstEvent *event;
-  guint group;
 
   gst_event_parse_stream_start (upstream, &upstream_id);
   id = g_strdup_printf ("%s/%s", upstream_id, GST_PAD_NAME (pad));
-  event = gst_event_new_stream_start (id);
-  if (gst_event_parse_group_id (upstream, &group))
-    gst_event_set_group_id (event, group);
-  gst_event_set_seqnum (event, gst_event_get_seqnum (upstream));
-  return event;
+  return gst_imaging_stream_start_new (id, upstream);
 }
 
 /* The parent class sends caps and segment when it has a buffer to send. */

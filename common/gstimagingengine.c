@@ -275,12 +275,6 @@ gst_imaging_engine_ensure_open (GstImagingEngine *self, ImkError *error)
 }
 
 ImkStatus
-gst_imaging_engine_reopen (GstImagingEngine *self, ImkError *error)
-{
-  return open_kernel (self, self->active, error);
-}
-
-ImkStatus
 gst_imaging_engine_renew (GstImagingEngine *self, ImkError *error)
 {
   gboolean on_device = gst_imaging_engine_is_on_cuda (self);
@@ -362,8 +356,7 @@ is_nvmm (GstImagingEngine *self)
          self->format.out_memory == GST_IMAGING_CAPS_NVMM;
 }
 
-/* Frames that downstream wants in memory of a device cannot come from the CPU,
- * and NVMM it cannot even read. */
+/* The CPU cannot make frames in memory of a device, and cannot read NVMM. */
 static gboolean
 may_use_cpu (GstImagingEngine *self)
 {
@@ -649,7 +642,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
     gst_imaging_settings_start (self->settings);
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;
-  /* A missing device is said before the first frame comes. */
+  /* Report a missing device before the first frame. */
   status = gst_imaging_engine_open_device (self, &error);
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self, status, &error);

@@ -7,7 +7,7 @@
 #define N_REPORTS 10
 
 typedef struct {
-  /* under the object lock, as queries come from any thread */
+  /* under the object lock: any thread may query */
   GstImagingFileSrcInfo info; /* without caps and units when stopped */
 
   /* from start to stop; only the streaming thread uses them */
@@ -104,7 +104,7 @@ gst_imaging_file_src_start (GstBaseSrc *base)
   gst_imaging_settings_start (settings);
   gst_imaging_settings_update (settings, GST_IMAGING_WHEN_NEXT_START,
       GST_CLOCK_TIME_NONE, NULL); /* they have no apply () that could fail */
-  location = gst_imaging_file_location (
+  location = gst_imaging_setting_file_location (
       ((const GstImagingFileSrcSettings *) gst_imaging_settings_now (settings))
           ->location);
   if (!GST_IMAGING_FILE_SRC_GET_CLASS (base)->open (

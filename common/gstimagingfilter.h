@@ -126,15 +126,6 @@ ImkStatus gst_imaging_filter_peek (GstImagingFilter *self,
     const ImkImage *plane, ImkImage *host, ImkError *error);
 
 /**
- * gst_imaging_filter_reopen: (skip)
- *
- * From process(): closes the kernel and opens it anew on the same backend, for
- * parameters that a kernel cannot take over between two frames.
- */
-GST_IMAGING_API
-ImkStatus gst_imaging_filter_reopen (GstImagingFilter *self, ImkError *error);
-
-/**
  * gst_imaging_filter_renew: (skip)
  *
  * The same without closing first: for an open() that leaves the old kernel in

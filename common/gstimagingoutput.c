@@ -2,6 +2,7 @@
 #include "gstimagingoutput.h"
 
 #include "gstimagingallocation.h"
+#include "gstimagingstream.h"
 
 struct _GstImagingOutput {
   gatomicrefcount refs;
@@ -10,9 +11,9 @@ struct _GstImagingOutput {
 
   /* of the streaming thread */
   gboolean started, segment_sent;
-  GstEvent *stream_start, *segment; /* (nullable): those that came */
-  GPtrArray *late;     /* sticky events that came before the pad was made */
-  gboolean is_discont; /* the next buffer does not continue what was */
+  GstEvent *stream_start, *segment; /* (nullable): of upstream */
+  GPtrArray *late;     /* sticky events from before the pad was made */
+  gboolean is_discont; /* the next buffer does not continue the last */
   GstCaps *caps;
   GstBufferPool *pool;
   GstVideoInfo carrier; /* of the pool */
@@ -115,44 +116,25 @@ make_stream_id (GstImagingOutput *self)
       "%s/%s", upstream ? upstream : GST_OBJECT_NAME (self->element), name);
 }
 
-/* Who waits for what a seek has caused knows it by its sequence number. */
-static void
-follow_cause (GstEvent *event, GstEvent *cause)
-{
-  if (cause)
-    gst_event_set_seqnum (event, gst_event_get_seqnum (cause));
-}
-
 static void
 start_stream (GstImagingOutput *self)
 {
   g_autofree gchar *id = NULL;
-  GstEvent *event;
-  guint group;
 
   if (self->started)
     return;
   id = make_stream_id (self);
-  event = gst_event_new_stream_start (id);
-  follow_cause (event, self->stream_start);
-  if (self->stream_start &&
-      gst_event_parse_group_id (self->stream_start, &group))
-    gst_event_set_group_id (event, group);
-  gst_pad_push_event (self->pad, event);
+  gst_pad_push_event (
+      self->pad, gst_imaging_stream_start_new (id, self->stream_start));
   self->started = TRUE;
 }
 
 static void
 send_segment (GstImagingOutput *self)
 {
-  GstSegment whole;
-
   if (self->segment_sent)
     return;
-  gst_segment_init (&whole, GST_FORMAT_TIME);
-  gst_pad_push_event (self->pad, self->segment
-                                     ? gst_event_ref (self->segment)
-                                     : gst_event_new_segment (&whole));
+  gst_pad_push_event (self->pad, gst_imaging_stream_segment (self->segment));
   self->segment_sent = self->is_discont = TRUE;
   for (guint i = 0; i < self->late->len; i++)
     gst_pad_push_event (self->pad, gst_event_ref (self->late->pdata[i]));

@@ -19,7 +19,7 @@ pointer (const GstImagingSetting *self, gconstpointer settings)
 /* --- values that are shared ----------------------------------------------- */
 
 GstImagingFile *
-gst_imaging_file_new (
+gst_imaging_setting_file_new (
     const gchar *location, gpointer data, GDestroyNotify free_data)
 {
   static gint n_made; /* atomic */
@@ -47,7 +47,8 @@ file_unref (GstImagingFile *file)
 static GstImagingFile *
 read_file (const GstImagingSetting *self, const gchar *location)
 {
-  GstImagingFile *file = gst_imaging_file_new (location, NULL, self->free_data);
+  GstImagingFile *file =
+      gst_imaging_setting_file_new (location, NULL, self->free_data);
 
   if (!self->load)
     return file;
@@ -297,7 +298,7 @@ gst_imaging_setting_to_value (
     break;
   case GST_IMAGING_KIND_PATH:
     g_value_set_string (
-        value, gst_imaging_file_location (
+        value, gst_imaging_setting_file_location (
                    (GstImagingFile *) *pointer (self, settings)));
     break;
   case GST_IMAGING_KIND_ARRAY:

@@ -42,7 +42,7 @@ gboolean gst_imaging_setting_retry (
 gchar *gst_imaging_setting_to_text (
     const GstImagingSetting *self, gconstpointer settings);
 
-GstImagingFile *gst_imaging_file_new (
+GstImagingFile *gst_imaging_setting_file_new (
     const gchar *location, gpointer data, GDestroyNotify free_data);
 
 /* --- the properties ------------------------------------------------------- */

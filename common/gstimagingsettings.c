@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transaction: what was set, what is tried, what is in use. */
 #include "gstimagingsettings-private.h"
+#include "gstimagingstream.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct _GstImagingSettings {
   guint serial_frame;
   guint *taken_at;    /* @set_at when @wanted was last taken */
   guint *rejected_at; /* @set_at of the values that were rejected */
-  GstClockTime told;  /* when an accepted change was last told */
+  GstClockTime told;  /* when an accepted change was last posted */
   gboolean told_rejection;
   GstImagingWhen boundary;   /* that begins */
   GstImagingWhen invalid_at; /* values of a set stay wrong until the next */
@@ -108,7 +109,7 @@ gst_imaging_settings_now (GstImagingSettings *self)
   return self->now;
 }
 
-/* --- what is told --------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------- */
 
 static void
 forget_old_sentences (GstImagingSettings *self, GstClockTime time)
@@ -200,8 +201,9 @@ note_valid (GstImagingSettings *self)
   set_valid (self, TRUE);
 }
 
-/* A change that a user interface waits for is told; those that a GstController
- * makes before every frame are told ten times a second. */
+/* Always reports the first accepted change after a rejection. Other changes,
+ * such as those of a GstController before every frame, are reported at most ten
+ * times a second. */
 static void
 tell_accepted (GstImagingSettings *self, gconstpointer before)
 {
@@ -487,9 +489,7 @@ gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer)
   if (!event)
     return time;
   gst_event_parse_segment (event, &segment);
-  if (segment->format == GST_FORMAT_TIME && GST_BUFFER_PTS_IS_VALID (buffer))
-    time = gst_segment_to_stream_time (
-        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
+  time = gst_imaging_stream_time (segment, buffer);
   gst_event_unref (event);
   return time;
 }
@@ -671,7 +671,7 @@ gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
 
   given[setting - self->table->settings] = TRUE;
   G_STRUCT_MEMBER (GstImagingFile *, staged, setting->offset) =
-      gst_imaging_file_new (location, data, setting->free_data);
+      gst_imaging_setting_file_new (location, data, setting->free_data);
   put (self, staged, given);
   gst_imaging_setting_clear (setting, staged);
   g_free (given);

@@ -77,10 +77,11 @@ typedef struct {
 } GstImagingFile;
 
 /* Returns: (nullable): the path of @file, which may be %NULL */
-#define gst_imaging_file_location(file) ((file) ? (file)->location : NULL)
+#define gst_imaging_setting_file_location(file) \
+  ((file) ? (file)->location : NULL)
 
 /* Returns: (nullable): the data of @file, which may be %NULL */
-#define gst_imaging_file_data(file) ((file) ? (file)->data : NULL)
+#define gst_imaging_setting_file_data(file) ((file) ? (file)->data : NULL)
 
 /**
  * GstImagingFileLoad: (skip)

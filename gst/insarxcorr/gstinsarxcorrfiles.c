@@ -92,8 +92,9 @@ ImkStatus
 gst_insar_settings_use_files (
     const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error)
 {
-  const GstImagingNpy *mask = gst_imaging_file_data (self->mask);
-  const GrossOffsets *gross = gst_imaging_file_data (self->gross_offsets);
+  const GstImagingNpy *mask = gst_imaging_setting_file_data (self->mask);
+  const GrossOffsets *gross =
+      gst_imaging_setting_file_data (self->gross_offsets);
   g_autofree gchar *expected = g_strdup_printf (
       "[%u, %u, 2], columns and lines of each patch", config->ny, config->nx);
 

@@ -58,6 +58,9 @@ struct _GstOctBscan {
    * ImkOctbscanJob; the serial counts changes */
   guint auto_n, auto_serial;
   gfloat auto_ends[4];
+  guint auto_noise;     /* B-scans of noise alone, up to now */
+  gboolean holds_noise; /* atomic: the ends that are held are of such */
+  guint n_with_noise;   /* B-scans with these ends */
   gboolean must_configure;
   ImkOctbscan *next_kernel; /* (nullable): made for settings that come next */
   ImkBackend next_backend;
@@ -266,8 +269,14 @@ void gst_oct_bscan_forget_terms (GstOctBscan *self);
 /* B-scans whose ends range=auto takes a mean of. */
 enum { GST_OCT_BSCAN_AUTO = 8 };
 
+/* B-scans until ends that are of noise alone are sought again. */
+enum { GST_OCT_BSCAN_NOISE = 64 };
+
 /* The ends of range=auto are sought anew. Any thread. */
 void gst_oct_bscan_reset_range (GstOctBscan *self);
+
+/* @n B-scans are to come: there may be a sample by now. */
+void gst_oct_bscan_look_again (GstOctBscan *self, guint n);
 
 /* Room for the ends of a new work, where they are not known. */
 void gst_oct_bscan_need_ends (GstOctBscanWork *work);

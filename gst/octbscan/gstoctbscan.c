@@ -25,6 +25,7 @@
 
 #include "gstimagingallocation.h"
 #include "gstimagingpicture.h"
+#include "gstimagingstream.h"
 
 GST_DEBUG_CATEGORY (gst_oct_bscan_debug);
 
@@ -325,17 +326,6 @@ set_caps (GstOctBscan *self, GstCaps *caps)
 
 /* --- buffers ------------------------------------------------------------- */
 
-/* Controlled properties follow stream time, which only TIME segments have. */
-static GstClockTime
-stream_time (GstOctBscan *self, GstBuffer *buffer)
-{
-  GstClockTime pts = GST_BUFFER_PTS (buffer);
-
-  if (self->segment.format != GST_FORMAT_TIME || !GST_CLOCK_TIME_IS_VALID (pts))
-    return GST_CLOCK_TIME_NONE;
-  return gst_segment_to_stream_time (&self->segment, GST_FORMAT_TIME, pts);
-}
-
 /* A kernel that had a live dispersion takes another as it is. */
 static gboolean
 needs_plan (GstOctBscan *self, guint groups, gboolean is_live)
@@ -407,7 +397,7 @@ gst_oct_bscan_apply_settings (
 static gboolean
 follow_settings (GstOctBscan *self, GstBuffer *buffer)
 {
-  GstClockTime time = stream_time (self, buffer);
+  GstClockTime time = gst_imaging_stream_time (&self->segment, buffer);
   ImkError error;
   ImkStatus status = gst_imaging_settings_update (
       self->settings, GST_IMAGING_WHEN_LIVE, time, &error);

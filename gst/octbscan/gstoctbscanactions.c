@@ -186,7 +186,7 @@ save_calibration (GstOctBscan *self, const gchar *location)
     return FALSE;
   s = gst_imaging_settings_copy (self->settings);
   ok = gst_oct_bscan_calibration_save (
-      gst_imaging_file_location (s->calibration), s->camera_order,
+      gst_imaging_setting_file_location (s->calibration), s->camera_order,
       s->dispersion, s->config.n_cameras, location, &why);
   if (!ok)
     GST_ELEMENT_WARNING (self, RESOURCE, WRITE,

@@ -85,9 +85,9 @@ static ImkStatus
 use_with (const Settings *s, ImkOctbscanConfig *c, GstOctBscanUse use,
     gpointer data, guint *n_left_over, ImkError *error)
 {
-  GstOctBscanCalibration *calibration =
-      gst_oct_bscan_calibration_new (gst_imaging_file_data (s->calibration),
-          s->camera_order, s->dispersion, c->n_cameras, c->width, error);
+  GstOctBscanCalibration *calibration = gst_oct_bscan_calibration_new (
+      gst_imaging_setting_file_data (s->calibration), s->camera_order,
+      s->dispersion, c->n_cameras, c->width, error);
   ImkStatus status = calibration ? IMK_OK : error->code;
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
   Arrays arrays = {NULL};

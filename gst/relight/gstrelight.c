@@ -27,6 +27,7 @@
 #include "gstimagingallocation.h"
 #include "gstimagingmetadata.h"
 #include "gstimagingpicture.h"
+#include "gstimagingstream.h"
 #include "gstrelightsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (relight_debug);
@@ -346,14 +347,9 @@ running_time (GstPad *pad, GstBuffer *buffer)
 static gboolean
 follow_settings (GstRelight *self, GstBuffer *normals)
 {
-  const GstSegment *segment = &GST_AGGREGATOR_PAD (self->normal)->segment;
-  GstClockTime time = GST_CLOCK_TIME_NONE;
-
-  if (segment->format == GST_FORMAT_TIME)
-    time = gst_segment_to_stream_time (
-        segment, GST_FORMAT_TIME, GST_BUFFER_PTS (normals));
-  return gst_imaging_settings_take (
-      self->settings, GST_IMAGING_WHEN_LIVE, time);
+  return gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+      gst_imaging_stream_time (
+          &GST_AGGREGATOR_PAD (self->normal)->segment, normals));
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */

@@ -460,7 +460,7 @@ ImkStatus
 gst_sh_centroid_settings_cells (const GstShCentroidSettings *s,
     ImkShcentroidConfig *config, ImkError *error)
 {
-  const GstShCentroidMap *map = gst_imaging_file_data (s->map);
+  const GstShCentroidMap *map = gst_imaging_setting_file_data (s->map);
 
   if (map) {
     config->cells = map->cells;

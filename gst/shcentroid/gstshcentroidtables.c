@@ -12,7 +12,7 @@ array_of (const GstShCentroidSettings *settings,
 {
   const gchar *property = gst_sh_centroid_settings_file_property (kind);
   const GstImagingFile *file = settings->files[kind];
-  const GstShCentroidArray *array = gst_imaging_file_data (file);
+  const GstShCentroidArray *array = gst_imaging_setting_file_data (file);
 
   if (*status != IMK_OK || !array)
     return NULL;
@@ -60,7 +60,7 @@ gst_sh_centroid_tables_load_templates (GstShCentroidTables *tables,
     ImkError *error)
 {
   const GstImagingFile *file = settings->files[GST_SH_CENTROID_TEMPLATE];
-  const GstShCentroidArray *array = gst_imaging_file_data (file);
+  const GstShCentroidArray *array = gst_imaging_setting_file_data (file);
   guint one;
 
   if (config->template_source == IMK_SHCENTROID_TEMPLATE_FRAME || !array)

@@ -21,6 +21,7 @@
 
 #include "gstimagingresults.h"
 #include "gstimagingsettings.h"
+#include "gstimagingstream.h"
 #include "gstshoverlaydraw.h"
 #include "gstshoverlaygrey.h"
 
@@ -228,18 +229,6 @@ draw_tile (GstVideoFrame *frame, gint x, gint y, const GstStructure *result,
   return done;
 }
 
-/* Controlled properties follow stream time, which only TIME segments have. */
-static GstClockTime
-stream_time (GstVideoFilter *filter, GstBuffer *buffer)
-{
-  const GstSegment *segment = &GST_BASE_TRANSFORM (filter)->segment;
-
-  return segment->format == GST_FORMAT_TIME
-             ? gst_segment_to_stream_time (
-                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer))
-             : GST_CLOCK_TIME_NONE;
-}
-
 static GstFlowReturn
 gst_sh_overlay_transform_frame (
     GstVideoFilter *filter, GstVideoFrame *in, GstVideoFrame *out)
@@ -251,7 +240,9 @@ gst_sh_overlay_transform_frame (
   gboolean done = FALSE;
 
   gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
-      stream_time (filter, in->buffer), NULL); /* nothing can be rejected */
+      gst_imaging_stream_time (
+          &GST_BASE_TRANSFORM (filter)->segment, in->buffer),
+      NULL); /* nothing can be rejected */
   s = gst_imaging_settings_now (self->settings);
   style = s->style;
   if (GST_VIDEO_FORMAT_INFO_IS_GRAY (in->info.finfo))

@@ -227,7 +227,7 @@ static void
 add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 {
   const GstImagingPrmAlignment none = {{0}};
-  const GstImagingPrmAlignment *fit = gst_imaging_file_data (s->fit);
+  const GstImagingPrmAlignment *fit = gst_imaging_setting_file_data (s->fit);
 
   fit = fit ? fit : &none;
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
@@ -243,7 +243,7 @@ add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 static GstImagingSlcInfo
 make_size (const Settings *s, const GstImagingSlcInfo *in)
 {
-  const GstImagingPrm *prm = gst_imaging_file_data (s->reference);
+  const GstImagingPrm *prm = gst_imaging_setting_file_data (s->reference);
   GstImagingSlcInfo out = *in;
 
   if (prm) {

@@ -112,7 +112,7 @@ set_urls (const Gdal *gdal, gboolean allow)
   gdal->set_option ("GDAL_HTTPS_PROXY", allow ? NULL : "127.0.0.1:9");
 }
 
-/* What GDAL prints it says to us, for the message. */
+/* Receives the errors of GDAL for our message. */
 static void
 begin (const Gdal *gdal, gboolean allow_urls)
 {
@@ -156,7 +156,7 @@ read_gdal (
   return ok;
 }
 
-/* Returns: NULL with @error set: what GDAL says, and what would do */
+/* Returns: NULL with @error set: the words of GDAL and the remedy */
 static gpointer
 open_dataset (const Gdal *gdal, const gchar *location, gboolean allow_urls,
     GError **error)

@@ -144,7 +144,7 @@ make_kernel (GstSphereLights *self, ImkError *error)
   return IMK_OK;
 }
 
-/* Before the first picture of a set: what was set counts from now on. */
+/* Applies the properties before the first picture of a set. */
 static ImkStatus
 begin_set (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
 {
@@ -157,7 +157,7 @@ begin_set (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
   return status == IMK_OK && !self->kernel ? make_kernel (self, error) : status;
 }
 
-/* At the beginning of a set, of which there is no picture yet. */
+/* At the beginning of a set, before its first picture. */
 static ImkStatus
 gst_sphere_lights_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
@@ -186,6 +186,22 @@ post_sphere (GstSphereLights *self, guint n, const ImkSphere *sphere)
           gst_structure_new ("spherelights-sphere", "lights", G_TYPE_UINT, n,
               "centre-x", G_TYPE_DOUBLE, sphere->x, "centre-y", G_TYPE_DOUBLE,
               sphere->y, "radius", G_TYPE_DOUBLE, sphere->radius, NULL)));
+}
+
+/* Three highlights at one place are an error: a window. Two may be intended. */
+static void
+warn_of_twins (GstSphereLights *self, const ImkSpherelight *lights, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    for (guint k = i + 1; k < n; k++)
+      if (imk_spherelights_is_same (&lights[i], &lights[k])) {
+        GST_ELEMENT_WARNING (self, STREAM, FAILED,
+            ("Pictures %u and %u, counted from 0, have the highlight at the same "
+             "place, (%.1f, %.1f): did the lamp change between them?",
+                i, k, lights[i].x, lights[i].y),
+            (NULL));
+        return;
+      }
 }
 
 static ImkStatus
@@ -250,6 +266,7 @@ gst_sphere_lights_finish_set (GstSphereLights *self)
     post_sphere (self, n, &sphere);
     for (guint i = 0; i < n; i++)
       post_light (self, i, &lights[i]);
+    warn_of_twins (self, lights, n);
     wanted = gst_imaging_settings_copy (self->settings); /* any thread */
     if (wanted->location)
       status = write_lights (wanted->location->location, lights, n, &error);

@@ -308,7 +308,9 @@ imk_spherelights_add (
   brightest = read_luma (self, in);
   if (!(brightest > 0))
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u is black where the sphere is; it shows no highlight.",
+        "Picture %u, counted from 0, shows no highlight: it is black where the "
+        "sphere is. Check centre-x, centre-y and radius; or take it again, or "
+        "leave it out here and among the pictures of the object.",
         self->n_added);
   status =
       find_highlight (self, brightest, &self->highlights[self->n_added], error);
@@ -467,8 +469,7 @@ solve_part (const ImkSpherelights *s, const Part *part, const ImkSphere *sphere,
   return length / weights;
 }
 
-/* What stands out by a quarter more than the room, or by nothing at all, is no
- * lamp; and of two lamps none is the one. */
+/* Refuses a picture whose brightest part is not a lamp, or that shows two. */
 static ImkStatus
 solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
     float median, ImkSpherelight *light, ImkError *error)
@@ -480,9 +481,10 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
 
   if (h->brightest < (float) FAINT * median)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u, counted from 0, shows no highlight: its brightest point is "
-        "%.0f, that of the other pictures %.0f (median). Was the lamp off? Take "
-        "it again, or leave it out here and among the pictures of the object.",
+        "Picture %u, counted from 0, shows no highlight: its brightest point "
+        "is %.0f, that of the other pictures %.0f (median). Was the lamp off? "
+        "Take it again, or leave it out here and among the pictures of the "
+        "object.",
         i, h->brightest, median);
   if (length == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -491,10 +493,11 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
         i, light->x, light->y, sphere->x, sphere->y, sphere->radius);
   if (length < ROUND || h->n_half > GLOW * h->largest.n + SPHERE * area)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u, counted from 0, shows no highlight: %u pixels are brighter "
-        "than half of its brightest point, %.0f, and the part that is brighter "
-        "than threshold=%g has %u. Take it again with the lamp on and the room "
-        "dark, or leave it out here and among the pictures of the object.",
+        "Picture %u, counted from 0, shows no highlight: %u pixels are "
+        "brighter than half of its brightest point, %.0f, and the part that "
+        "is brighter than threshold=%g has %u. Take it again with the lamp on "
+        "and the room dark, or leave it out here and among the pictures of "
+        "the object.",
         i, h->n_half, h->brightest, s->config.threshold, h->largest.n);
   if (h->second.sum < SECOND * h->largest.sum ||
       solve_part (s, &h->second, sphere, &other) == 0 ||
@@ -505,8 +508,8 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_IMAGE,
       "Picture %u, counted from 0, shows two highlights, at (%.1f, %.1f) of %u "
-      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it again, "
-      "or leave it out here and among the pictures of the object.",
+      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it "
+      "again, or leave it out here and among the pictures of the object.",
       i, light->x, light->y, light->n_pixels, other.x, other.y, other.n_pixels);
 }
 
@@ -527,8 +530,14 @@ median_brightness (const ImkSpherelights *s)
   return 0;
 }
 
-/* A window or a room lamp is where it was; lamps of a rig are not, though one
- * may be taken twice. */
+bool
+imk_spherelights_is_same (const ImkSpherelight *a, const ImkSpherelight *b)
+{
+  return hypot (a->x - b->x, a->y - b->y) < STILL;
+}
+
+/* The highlight of a window or a room lamp does not move. That of a rig does,
+ * though a lamp may have been taken twice. */
 static ImkStatus
 check_moves (
     const ImkSpherelights *s, const ImkSpherelight *lights, ImkError *error)
@@ -537,8 +546,7 @@ check_moves (
     uint32_t same[3], n = 0;
 
     for (uint32_t k = i; k < s->n_added; k++)
-      if (hypot (lights[k].x - lights[i].x, lights[k].y - lights[i].y) <
-          STILL) {
+      if (imk_spherelights_is_same (&lights[k], &lights[i])) {
         if (n < 3)
           same[n] = k;
         n++;

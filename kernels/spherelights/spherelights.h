@@ -98,6 +98,10 @@ uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
 ImkStatus imk_spherelights_finish (ImkSpherelights *self,
     ImkSpherelight *lights, ImkSphere *sphere, ImkError *error);
 
+/* Returns: whether two highlights are at one place, within half a pixel */
+bool imk_spherelights_is_same (
+    const ImkSpherelight *a, const ImkSpherelight *b);
+
 /* Forgets the pictures. */
 void imk_spherelights_reset (ImkSpherelights *self);
 

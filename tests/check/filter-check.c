@@ -45,12 +45,6 @@ test_filter_begin (GstImagingFilter *filter, ImkError *error)
 
   fail_unless (self->is_open, "a frame for a kernel that is not open");
   g_atomic_int_inc (&filter_seen.n_processed);
-  if (filter_seen.reopens) {
-    ImkStatus status = gst_imaging_filter_reopen (filter, error);
-
-    if (status != IMK_OK)
-      return status;
-  }
   if (filter_seen.process_fails != IMK_OK && self->backend == IMK_BACKEND_CUDA)
     return imk_error_set (
         error, filter_seen.process_fails, "The kernel was told to fail.");

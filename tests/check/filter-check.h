@@ -26,7 +26,6 @@ typedef struct {
   gint n_opened, n_closed, n_processed, n_reset; /* atomic */
   gboolean prefers_cuda;
   ImkStatus open_fails, process_fails; /* on the device only */
-  gboolean reopens;
   gboolean has_other_fields;
 } FilterSeen;
 

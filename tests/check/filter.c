@@ -115,23 +115,6 @@ GST_START_TEST (test_a_kernel_that_does_not_open_is_one_error)
 }
 GST_END_TEST;
 
-GST_START_TEST (test_no_frame_is_given_to_a_kernel_that_did_not_reopen)
-{
-  Stage s = stage_new ("testinvert backend=cpu", "sink", "src");
-
-  stage_push_and_check (&s, 0, IMK_BACKEND_CPU);
-  filter_seen.reopens = TRUE;
-  stage_push_and_check (&s, 1, IMK_BACKEND_CPU);
-  filter_seen.open_fails = IMK_ERROR_CONFIG;
-  check_push (s.h, check_noise (&s.info, 2), GST_FLOW_ERROR);
-  /* a tee, or an appsrc, may go on all the same */
-  check_push (s.h, check_noise (&s.info, 3), GST_FLOW_ERROR);
-  fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
-  fail_unless (gst_harness_try_pull (s.h) == NULL);
-  stage_free (&s);
-}
-GST_END_TEST;
-
 static void
 push_caps (Stage *s, const gchar *format, gint width, gint height)
 {
@@ -537,8 +520,6 @@ filter_suite (void)
   tcase_add_test (tcase, test_absent_optional_vfuncs_are_not_called);
   tcase_add_loop_test (tcase, test_a_flush_resets, 0, 2);
   tcase_add_test (tcase, test_a_kernel_that_does_not_open_is_one_error);
-  tcase_add_test (
-      tcase, test_no_frame_is_given_to_a_kernel_that_did_not_reopen);
   tcase_add_test (tcase, test_a_property_that_comes_too_late_is_said_once);
   tcase_add_loop_test (
       tcase, test_refused_caps_leave_the_former_ones_in_force, 0, 2);

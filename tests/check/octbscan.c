@@ -28,7 +28,7 @@ write_file (const gchar *name, const gchar *text)
   return path;
 }
 
-/* --- what is expected ----------------------------------------------------- */
+/* --- expected images ----------------------------------------------------- */
 
 static const gdouble ranges[3][2] = {{806, 675}, {800, 680}, {700, 790}};
 static const gdouble dispersion[] = {0, 1, -12};
@@ -1062,6 +1062,118 @@ GST_START_TEST (test_setting_an_end_fixes_the_range)
 }
 GST_END_TEST
 
+enum { RANGE_WIDE = 256, RANGE_TALL = 40 };
+
+/* B-scan @i: noise, and with @sample reflectors at many depths. */
+static GstBuffer *
+range_lines (guint i, gboolean sample)
+{
+  GstBuffer *in =
+      gst_buffer_new_allocate (NULL, RANGE_WIDE * RANGE_TALL * 2, NULL);
+  GRand *random = g_rand_new_with_seed (i);
+  GstMapInfo map;
+
+  gst_buffer_map (in, &map, GST_MAP_WRITE);
+  for (guint y = 0; y < RANGE_TALL; y++) {
+    gdouble light[RANGE_WIDE] = {0};
+
+    for (guint k = 0; sample && k < 20; k++) {
+      gdouble f = g_rand_double_range (random, 0.6, 1.6), a = 60.0 / (k + 1);
+      gdouble phase = g_rand_double_range (random, 0, 6.28);
+
+      for (guint x = 0; x < RANGE_WIDE; x++)
+        light[x] += a * cos (f * x + phase);
+    }
+    for (guint x = 0; x < RANGE_WIDE; x++)
+      ((guint16 *) map.data)[y * RANGE_WIDE + x] =
+          (guint16) (2000 + light[x] + g_rand_double_range (random, -3, 3));
+  }
+  gst_buffer_unmap (in, &map);
+  g_rand_free (random);
+  GST_BUFFER_PTS (in) = i * 10 * GST_MSECOND;
+  GST_BUFFER_DURATION (in) = 10 * GST_MSECOND;
+  return in;
+}
+
+/* Its black and white, dB, and how many of a thousand samples are white. */
+static void
+range_of (GstHarness *h, GstBuffer *in, gdouble ends[2], gdouble *white)
+{
+  const GstStructure *s;
+  GstBuffer *image;
+  GstMapInfo map;
+  guint n = 0;
+
+  check_push (h, in, GST_FLOW_OK);
+  image = check_pull (h);
+  s = gst_custom_meta_get_structure (
+      gst_buffer_get_custom_meta (image, "GstImagingQuantity"));
+  fail_unless (gst_structure_get (s, "offset", G_TYPE_DOUBLE, &ends[0], "scale",
+      G_TYPE_DOUBLE, &ends[1], NULL));
+  ends[1] = ends[0] + 255 * ends[1];
+  gst_buffer_map (image, &map, GST_MAP_READ);
+  for (gsize i = 0; i < map.size; i++)
+    n += map.data[i] == 255;
+  *white = 1000.0 * n / map.size;
+  gst_buffer_unmap (image, &map);
+  gst_buffer_unref (image);
+}
+
+static GstHarness *
+range_harness (void)
+{
+  GstHarness *h = harness_of ("octbscan upsample=512");
+
+  gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY8");
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=256,height=40,framerate=100/1");
+  return h;
+}
+
+/* Live the light is on before the sample is there: what is held of noise is
+ * given up when there is more, and what is held of a sample stays. */
+GST_START_TEST (test_range_auto_waits_for_the_sample)
+{
+  enum { N_NOISE = 150, N = 300 };
+  gdouble alone[2], ends[2], held[2] = {0, 0}, white;
+  guint n_changes = 0, settled = 0;
+  GstHarness *h;
+
+  on_cuda = __i__;
+  h = range_harness ();
+  for (guint i = 0; i < 9; i++)
+    range_of (h, range_lines (1000 + i, TRUE), alone, &white);
+  fail_unless (alone[1] - alone[0] > 20);
+  gst_harness_teardown (h);
+
+  h = range_harness ();
+  for (guint i = 0; i < N; i++) {
+    range_of (h, range_lines (i, i >= N_NOISE), ends, &white);
+    if (i >= 8 && i < N_NOISE) {
+      fail_unless (
+          ends[1] - ends[0] < 16, "noise over %g dB", ends[1] - ends[0]);
+      n_changes += ends[0] != held[0] || ends[1] != held[1];
+    }
+    if (i >= N_NOISE && !settled && ends[1] - ends[0] > 20)
+      settled = i;
+    if (settled && i >= settled) {
+      fail_unless (
+          white < 10, "%g of 1000 samples of B-scan %u are white", white, i);
+      fail_unless (ABS (ends[0] - alone[0]) < 1 && ABS (ends[1] - alone[1]) < 1,
+          "B-scan %u from %g to %g dB, alone from %g to %g", i, ends[0],
+          ends[1], alone[0], alone[1]);
+    }
+    if (settled && i >= settled + 8)
+      fail_unless (ends[0] == held[0] && ends[1] == held[1],
+          "the ends change at B-scan %u", i);
+    memcpy (held, ends, sizeof (held));
+  }
+  fail_unless (settled && settled <= N_NOISE + 66, "settled at %u", settled);
+  fail_unless (n_changes <= 4, "the ends of noise changed %u times", n_changes);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 /* --- live dispersion ------------------------------------------------------ */
 
 static void
@@ -1298,6 +1410,7 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_wrong_setting_while_playing, 0, 2);
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
+  tcase_add_loop_test (tc, test_range_auto_waits_for_the_sample, 0, 2);
   tcase_add_test (tc, test_dispersion_changes_live);
   tcase_add_loop_test (
       tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);

@@ -1108,8 +1108,8 @@ GST_START_TEST (test_many_pixels_without_normal_are_said)
     guint n_black;
     const gchar *words; /* NULL: nothing is said */
   } cases[] = {{0, NULL}, {7, NULL},
-      {8, "5.2 % of the pixels in the mask (8 of 155) have no normal"},
-      {150, "96.8 % of the pixels in the mask (150 of 155)"}};
+      {8, "5.2 % of the pixels (there is no mask), 8 of 155, have no normal"},
+      {150, "96.8 % of the pixels (there is no mask), 150 of 155"}};
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     Ps ps = ps_new ("", "normal", NULL);

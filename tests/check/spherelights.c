@@ -116,6 +116,36 @@ GST_START_TEST (test_every_format_gives_the_lights)
 }
 GST_END_TEST
 
+GST_START_TEST (test_a_lamp_taken_twice_is_said)
+{
+  static const gint twins[][2] = {{0, 0}, {20, 0}, {5, -25}, {20, 0}};
+  g_autofree gchar *path = check_path_of ("lights.lp");
+
+  for (guint n = 3; n <= 4; n++) {
+    GstHarness *h = harness_new ("", path);
+    GstBus *bus = gst_bus_new ();
+    GstElement *element = gst_harness_find_element (h, "spherelights");
+
+    gst_element_set_bus (element, bus);
+    set_caps (h, "GRAY8");
+    for (guint i = 0; i < n; i++)
+      push (h, "GRAY8", twins[i][0], twins[i][1]);
+    gst_harness_push_event (h, gst_event_new_eos ());
+    assert_lights (path, twins, n);
+    if (n == 4)
+      check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+          GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+          "Pictures 1 and 3, counted from 0, have the highlight at the same");
+    fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+    g_remove (path);
+    gst_element_set_bus (element, NULL);
+    gst_object_unref (bus);
+    gst_object_unref (element);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_action_ends_a_set_and_the_next_begins)
 {
   g_autofree gchar *path = check_path_of ("lights.lp");
@@ -337,6 +367,7 @@ spherelights_suite (void)
   suite_add_tcase (s, tc);
   tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_gives_the_lights);
+  tcase_add_test (tc, test_a_lamp_taken_twice_is_said);
   tcase_add_test (tc, test_action_ends_a_set_and_the_next_begins);
   tcase_add_test (tc, test_what_cannot_be_is_an_error);
   tcase_add_test (tc, test_mask_gives_the_sphere);

@@ -255,11 +255,13 @@ bad_pictures_and_configs_are_refused (void)
   test_error (imk_spherelights_finish (s, &light, &found, &error), &error,
       IMK_ERROR_CONFIG, "no picture");
   test_error (imk_spherelights_add (s, &black.image, &error), &error,
-      IMK_ERROR_IMAGE, "Picture 0 is black");
+      IMK_ERROR_IMAGE,
+      "Picture 0, counted from 0, shows no highlight: it is black");
   /* what is outside of the sphere does not count */
   ((uint8_t *) black.image.data)[399] = 255;
   test_error (imk_spherelights_add (s, &black.image, &error), &error,
-      IMK_ERROR_IMAGE, "Picture 0 is black");
+      IMK_ERROR_IMAGE,
+      "Picture 0, counted from 0, shows no highlight: it is black");
   test_error (imk_spherelights_add (s, &wrong.image, &error), &error,
       IMK_ERROR_IMAGE, "input");
   imk_spherelights_free (s);
