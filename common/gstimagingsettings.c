@@ -27,7 +27,7 @@ struct _GstImagingSettings {
   guint serial_frame;
   guint *taken_at;    /* @set_at when @wanted was last taken */
   guint *rejected_at; /* @set_at of the values that were rejected */
-  GstClockTime told;  /* when an accepted change was last told */
+  GstClockTime told;  /* when an accepted change was last posted */
   gboolean told_rejection;
   GstImagingWhen boundary;   /* that begins */
   GstImagingWhen invalid_at; /* values of a set stay wrong until the next */
@@ -109,7 +109,7 @@ gst_imaging_settings_now (GstImagingSettings *self)
   return self->now;
 }
 
-/* --- what is told --------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------- */
 
 static void
 forget_old_sentences (GstImagingSettings *self, GstClockTime time)
@@ -201,8 +201,9 @@ note_valid (GstImagingSettings *self)
   set_valid (self, TRUE);
 }
 
-/* A change that a user interface waits for is told; those that a GstController
- * makes before every frame are told ten times a second. */
+/* Always reports the first accepted change after a rejection. Other changes,
+ * such as those of a GstController before every frame, are reported at most ten
+ * times a second. */
 static void
 tell_accepted (GstImagingSettings *self, gconstpointer before)
 {

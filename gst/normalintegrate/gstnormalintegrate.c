@@ -83,7 +83,7 @@ GST_ELEMENT_REGISTER_DEFINE (normalintegrate, "normalintegrate", GST_RANK_NONE,
 
 /* --- the kernel ---------------------------------------------------------- */
 
-/* The settings in use, for the maps that come. */
+/* The settings in use apply to the next maps. */
 static ImkNormalintegrateConfig
 get_config (GstNormalIntegrate *self)
 {
@@ -490,7 +490,7 @@ run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
   return GST_FLOW_ERROR;
 }
 
-/* What was set since the last map. */
+/* Applies what was set since the last map. */
 static GstFlowReturn
 follow_settings (GstNormalIntegrate *self, GstBuffer *buffer)
 {

@@ -37,14 +37,15 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1,
         NULL,
         "Residual relative to the first at which the solution around pixels "
-        "without normal is good enough; 0 makes max-iterations"),
+        "without normal is good enough; 0 runs all max-iterations"),
     GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings,
         config.max_iterations, 1, 10000, NULL,
-        "Iterations of it at most; 5 to 10 are usual"),
+        "Largest number of iterations of that solution; 5 to 10 are usual"),
     GST_IMAGING_DOUBLE ("height-range", LIVE, 0, Settings, config.grey_range, 0,
         1e9, "mm",
-        "From grey value 1, the lowest point, to 65535, beyond which heights "
-        "are cut off; 0 for those of each map"),
+        "Height of grey value 65535 above the lowest point, which is grey "
+        "value 1; higher points are cut off; 0 for the highest point of each "
+        "map"),
 };
 
 static void

@@ -118,13 +118,13 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
 {
   if (imk_photostereo_n_added (self->kernel) == 1)
     self->first_pts = GST_BUFFER_PTS (buffer);
-  /* without its memory, which a camera wants back */
+  /* without its memory: a camera needs that back */
   gst_clear_buffer (&self->last);
   self->last = gst_buffer_new ();
   gst_imaging_metadata_pass (self->last, buffer, TRUE);
 }
 
-/* Before a picture, or without one: a kernel that follows the properties. */
+/* Opens a kernel and applies the properties. @buffer: (nullable): a picture */
 static ImkStatus
 prepare (GstPhotoStereo *self, GstBuffer *buffer, ImkError *error)
 {
@@ -223,7 +223,7 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (parent);
   gboolean ok = TRUE;
-  ImkError error; /* the next picture says it */
+  ImkError error; /* the next picture reports it */
   GstCaps *caps;
 
   switch (GST_EVENT_TYPE (event)) {

@@ -100,7 +100,7 @@ gst_photo_stereo_join_lights (const GstImagingFile *lights,
     const gchar *text = g_bytes_get_data (intensities->data, &size);
 
     name = gst_imaging_file_name (intensities->location);
-    /* of an empty file there is no data */
+    /* an empty file has no data */
     status = imk_photostereo_lights_parse_intensities (
         text ? text : "", size, name, &to, error);
   }
@@ -136,7 +136,7 @@ describe_picture (const GstImagingNpy *npy, ImkImage *image)
   return TRUE;
 }
 
-/* 0 and 1 of a bool as words. */
+/* Writes bool as samples of 16 bits. */
 static void
 widen (const GstImagingNpy *npy, ImkImage *image, gpointer *wide)
 {

@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 /* GstImagingFileLoad of the paths. Returns: ImkPhotostereoLights */
 gpointer gst_photo_stereo_load_lights (const gchar *location, ImkError *error);
 void gst_photo_stereo_free_lights (gpointer lights);
-/* Returns: GBytes; it takes the lights to make sense of them */
+/* Returns: GBytes, which is parsed later together with the lights */
 gpointer gst_photo_stereo_load_intensities (
     const gchar *location, ImkError *error);
 /* Return: GstImagingNpy */

@@ -80,9 +80,9 @@ warn_of_gap (GstPhotoStereo *self, guint64 n, guint64 number)
       (NULL));
 }
 
-/* In a stream that mostly has none, a gap is of pictures that were lost. Where
- * an application picks pictures of a camera there are as many as pictures, and
- * they mean nothing. */
+/* In a stream with few gaps, a gap means lost pictures. An application that
+ * picks pictures of a camera makes as many gaps as pictures; these mean
+ * nothing. */
 static gboolean
 is_loss (GstPhotoStereo *self, GstBuffer *buffer)
 {

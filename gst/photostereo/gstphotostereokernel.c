@@ -185,7 +185,7 @@ take_lights (const GstPhotoStereoSettings *s,
  * 5 degrees out of a plane have 0.005, the 12 of the UW sets 0.014. */
 #define POOR_CONDITION 0.005
 
-/* What nobody can solve is said before the recording starts. */
+/* Warns before the recording starts. */
 static void
 warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 {
@@ -212,7 +212,7 @@ warn_of_lights (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
         (NULL));
 }
 
-/* z the other way round gives normals that look like others. */
+/* With the wrong sign of z the normals are wrong but look plausible. */
 static void
 warn_of_back_light (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
 {
@@ -240,9 +240,9 @@ warn_of_back_light (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
       (NULL));
 }
 
-/* Without mm-per-pixel a picture is metres wide, and the lamps in its middle:
- * normals are 25 degrees off then and look like others. A scale of 1 is most
- * likely one that was not set, and matters to lamps as near as this. */
+/* Without mm-per-pixel a picture is metres wide and the lamps stand in its
+ * middle. The normals are then 25 degrees off but look plausible. A scale of 1
+ * is most likely the default: it is wrong for lamps as near as this. */
 #define NEAR 10 /* times the size of the picture */
 
 static void
@@ -262,8 +262,8 @@ warn_of_scale (GstPhotoStereo *self, const ImkPhotostereoConfig *c)
   if (distance < MAX (width, height) * (c->mm_per_pixel == 1 ? NEAR : 1))
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("The lamps are %.4g mm away on average, and with mm-per-pixel=%g the "
-         "picture is %.4g x %.4g mm. Set mm-per-pixel; or light-units=directions "
-         "if lights-location has no positions in mm.",
+         "picture is %.4g x %.4g mm. Set mm-per-pixel; or "
+         "light-units=directions if lights-location has no positions in mm.",
             distance, c->mm_per_pixel, width, height),
         (NULL));
 }
@@ -338,8 +338,9 @@ make_kernel (GstPhotoStereo *self, ImkBackend backend,
   return status;
 }
 
-/* The kernel that is there stays until there is a new one; but where that would
- * have to do without the memory of the old one, and solve in strips. */
+/* Keeps the old kernel until the new one is complete. Exception: if the new one
+ * would have to solve in strips because the old one holds the memory, the old
+ * one is freed first. */
 static ImkStatus
 replace_kernel (GstPhotoStereo *self, ImkBackend backend,
     const ImkPhotostereoConfig *c, ImkError *error)
@@ -354,7 +355,7 @@ replace_kernel (GstPhotoStereo *self, ImkBackend backend,
     g_clear_pointer (&kernel, imk_photostereo_free);
     g_clear_pointer (&self->kernel, imk_photostereo_free);
     status = make_kernel (self, backend, c, &kernel, error);
-    if (status != IMK_OK) /* it was possible with less: this is no setting */
+    if (status != IMK_OK) /* the settings fitted before */
       status = IMK_ERROR_DEVICE;
   }
   if (status != IMK_OK) {
@@ -443,7 +444,7 @@ gst_photo_stereo_follow_settings (
              : GST_CLOCK_TIME_NONE,
       error);
 
-  /* updates may be asked for within a set, of a kernel that keeps no normals */
+  /* a kernel without track_change cannot compare updates */
   if (status == IMK_OK && begins &&
       self->tracks != wants_tracking (gst_photo_stereo_now (self)))
     status = gst_imaging_engine_renew (self->engine, error);

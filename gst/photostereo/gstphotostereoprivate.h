@@ -34,14 +34,14 @@ struct _GstPhotoStereo {
   GstImagingEngine *engine;
   GstImagingOutputs *outputs;
   GstImagingSettings *settings;
-  gboolean finish; /* under the object lock: finish-set came, and nobody has
-                      ended the set */
+  gboolean finish; /* under the object lock: finish-set was emitted and the set
+                      has not ended yet */
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
   ImkPhotostereoPattern caps_pattern; /* of video/x-bayer */
   ImkPhotostereo *kernel;
-  gboolean tracks; /* the kernel keeps normals, to tell changes of them */
+  gboolean tracks; /* the kernel keeps normals to measure their change */
   guint n_lights, n_colours;
   guint bands, set_size; /* pictures a light, lights a set */
   GstPhotoStereoBandOrder band_order;
@@ -50,7 +50,7 @@ struct _GstPhotoStereo {
   gboolean warned_of_depth;    /* since the kernel was opened */
   gboolean warned_of_clipping; /* in this set */
   gboolean is_changed;         /* the geometry, since the start */
-  gboolean warned_of_place;    /* since a picture had one */
+  gboolean warned_of_place;    /* since the last picture that had a place */
   GArray *held; /* of Held: where a set does not fit the device */
   guint n_skip; /* pictures left of a set that ended early */
 
@@ -61,7 +61,7 @@ struct _GstPhotoStereo {
   gboolean warned_of_gap;  /* since the start */
 
   GstClockTime first_pts;
-  GstBuffer *last; /* (nullable): what upstream says of the last picture */
+  GstBuffer *last; /* (nullable): times and metadata of the last picture */
 
   /* of several devices */
   GArray *others; /* of gint: those beside the engine's, since the start */
@@ -99,8 +99,8 @@ void gst_photo_stereo_release_pictures (GstPhotoStereo *self);
 /* The light and the band of @buffer, the next picture. */
 ImkStatus gst_photo_stereo_get_index (GstPhotoStereo *self, GstBuffer *buffer,
     GstPhotoStereoIndex *index, ImkError *error);
-/* Before a picture: those that were lost keep their places in the set, which
- * may end with them. */
+/* To be called before a picture: skips the places of lost pictures. The set may
+ * end with them. */
 GstFlowReturn gst_photo_stereo_follow_gap (
     GstPhotoStereo *self, GstBuffer *buffer);
 /* Returns: places of the set from that of the next picture on, by order */
@@ -110,18 +110,17 @@ guint gst_photo_stereo_n_left (const GstPhotoStereo *self);
 
 ImkStatus gst_photo_stereo_add_picture (
     GstPhotoStereo *self, GstBuffer *buffer, ImkError *error);
-/* A picture could not be added. Returns: whether it is left out, with a
- * warning, as no value that was set while playing ends the stream */
+/* Returns: whether a picture that could not be added is left out with a
+ * warning: a value that was set while playing must not end the stream */
 gboolean gst_photo_stereo_leave_out (
     GstPhotoStereo *self, ImkStatus status, const ImkError *error);
 /* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
-/* All outputs agree with their peers before there is a result; the kernel is
- * open. */
+/* Negotiates all outputs before the first result. The kernel must be open. */
 void gst_photo_stereo_negotiate (GstPhotoStereo *self);
-/* What there is is solved and pushed. */
+/* Solves and pushes the pictures so far. */
 GstFlowReturn gst_photo_stereo_end_set (GstPhotoStereo *self);
-/* Likewise, where nobody has said that the set is whole. */
+/* Likewise, for a set that may be incomplete. */
 GstFlowReturn gst_photo_stereo_cut_set (GstPhotoStereo *self);
 void gst_photo_stereo_forget_set (GstPhotoStereo *self);
 

@@ -91,8 +91,8 @@ gst_photo_stereo_add_picture (
   return status;
 }
 
-/* Those who set index-source, or lights, while it plays may find that pictures
- * do not tell their light. At the start that is an error. */
+/* After a change of index-source or lights while playing, pictures may not tell
+ * their light. At the start that is an error. */
 gboolean
 gst_photo_stereo_leave_out (
     GstPhotoStereo *self, ImkStatus status, const ImkError *error)
@@ -139,7 +139,7 @@ post_progress (
               G_TYPE_BOOLEAN, final, NULL)));
 }
 
-/* What the samples say against a result, before anybody sees it. */
+/* Warns of samples that make the result doubtful, before it is pushed. */
 static void
 warn_of_samples (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
 {
@@ -300,7 +300,7 @@ warn_of_incomplete_lights (GstPhotoStereo *self, guint n_lights)
         (NULL));
 }
 
-/* Returns: whether there was something to say */
+/* Returns: whether it warned */
 static gboolean
 warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
 {
@@ -328,9 +328,9 @@ warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("%.1f %% of the pixels %s, %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
          ", have no normal: fewer than 3 lights count there, or these are "
-         "nearly in one plane. Expose longer where it is dark and shorter where "
-         "samples are clipped, check t-min, t-max and t-res, or leave out by "
-         "mask-location what is not the object.",
+         "nearly in one plane. Expose longer where it is dark and shorter "
+         "where samples are clipped, check t-min, t-max and t-res, or leave "
+         "out by mask-location what is not the object.",
             100 * invalid, where, s->n_invalid, s->n_pixels),
         (NULL));
   else
@@ -338,8 +338,7 @@ warn_of_pixels (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
   return TRUE;
 }
 
-/* Pictures under each other's lights, or lights that are mirrored, give smooth
- * normals as well. */
+/* Normals look smooth even if pictures and lights are in different orders. */
 static void
 warn_of_residuals (GstPhotoStereo *self, const ImkPhotostereoSummary *s)
 {
@@ -431,8 +430,8 @@ gst_photo_stereo_end_set (GstPhotoStereo *self)
   return flow;
 }
 
-/* By order, a picture that was left out puts all that follow under the wrong
- * light: nobody can see it in the pictures. */
+/* With index-source=order, a missing picture gives all later ones the wrong
+ * light. The pictures do not show that. */
 static void
 warn_of_missing_pictures (GstPhotoStereo *self)
 {
@@ -443,8 +442,8 @@ warn_of_missing_pictures (GstPhotoStereo *self)
   if (by_order && n >= 3 && n < self->set_size)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("The stream or its caps ended with a set of %u of %u %s, which count "
-         "as those of the first lights. Normals are wrong where that is not so: "
-         "if a picture was left out, or lights-location is of another "
+         "as those of the first lights. Normals are wrong where that is not "
+         "so: if a picture was left out, or lights-location is of another "
          "recording.",
             n, self->set_size, self->bands > 1 ? "lights" : "pictures"),
         (NULL));

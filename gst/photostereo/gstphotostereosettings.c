@@ -131,8 +131,8 @@ static const GstImagingSetting settings[] = {
         "z to the camera, or a .dome file of Relight; needed"),
     NEW (PATH, "intensities-location", intensities,
         gst_photo_stereo_load_intensities, (GDestroyNotify) g_bytes_unref,
-        "A line each light with its intensity, or those of red, green, blue, or "
-        "of each band, by which samples are divided; without it those of "
+        "A line each light with its intensity, or those of red, green, blue, "
+        "or of each band, by which samples are divided; without it those of "
         "lights-location, or 1"),
     NEW (ENUM, "light-units", light_units, "GstPhotoStereoLightUnits",
         light_units_values, "What the numbers of lights-location are"),
@@ -148,19 +148,19 @@ static const GstImagingSetting settings[] = {
         "Size of a pixel on the working plane, for lights with a position"),
     NEW (DOUBLE, "centre-x", config.centre_x, GST_PHOTO_STEREO_CENTRE, 1e9,
         "px",
-        "Column above which x = 0; the least number there is, the default, for "
+        "Column above which x = 0; the smallest number, the default, means "
         "the middle of the frame"),
     NEW (DOUBLE, "centre-y", config.centre_y, GST_PHOTO_STEREO_CENTRE, 1e9,
         "px",
-        "Row above which y = 0; the least number there is, the default, for "
-        "the middle of the frame"),
+        "Row above which y = 0; the smallest number, the default, means the "
+        "middle of the frame"),
     NEW (DOUBLE, "plane-z", config.plane_z, -1e9, 1e9, "mm",
         "z of the working plane, below all lights"),
     NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
         (GDestroyNotify) gst_imaging_npy_free,
         "A .npy file with a picture without light, of type and size of the "
-        "frames (or bool: 0 and 1), or [bands, height, width]; subtracted, with "
-        "0 for what would be negative"),
+        "frames (or bool: 0 and 1), or [bands, height, width]; subtracted, "
+        "with 0 for what would be negative"),
     NEW (PATH, "white-location", white, gst_photo_stereo_load_white,
         (GDestroyNotify) gst_imaging_npy_free,
         "A .npy file with a picture of a white plane, likewise; samples are "
@@ -176,8 +176,8 @@ static const GstImagingSetting settings[] = {
         "cameras; 0 for all bits of the format"),
     NEW (DOUBLE, "saturation", config.saturation, -1, 65535, "counts",
         "A sample at and above it, as it came, is clipped; 0 for the largest "
-        "value of bit-depth, -1 for never. A light does not count at a pixel of "
-        "which it clips a sample, but with robust=none"),
+        "value of bit-depth, -1 for never. A light does not count at a pixel "
+        "of which it clips a sample, but with robust=none"),
     NEW (ENUM, "bayer-pattern", config.pattern, "GstPhotoStereoBayerPattern",
         pattern_values,
         "Colour filter of a sensor whose frames come as GRAY8 or GRAY16_LE"),
@@ -197,15 +197,15 @@ static const GstImagingSetting settings[] = {
     NEW (UINT, "set-size", set_size, 0, IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
         "Lights of a set, with a picture of each band; 0 for all there are"),
     NEW (UINT64, "memory-limit", memory_limit, 0, G_MAXUINT64, "bytes",
-        "What may be taken where the set is solved, on each device or the host; "
-        "0 for what is free there. A set that does not fit the device waits in "
-        "host memory and is solved in strips; one that does not fit the host is "
-        "refused with the figure that it needs"),
+        "Memory that may be used where the set is solved, on each device or "
+        "the host; 0 for all that is free there. A set that does not fit the "
+        "device waits in host memory and is solved in strips; one that does "
+        "not fit the host is an error that gives the size it needs"),
     NEW (UINT64, "host-memory-limit", host_memory_limit, 0, G_MAXUINT64,
         "bytes",
         "Host memory for the pictures of a set, on the CPU and where they wait "
         "to be solved in strips; 0 for nine tenths of what the machine has. "
-        "What does not fit is refused with the figure that it needs"),
+        "A set that does not fit is an error that gives the size it needs"),
     LIVE (UINT, "update-interval", update_interval, 0,
         IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
         "Output a result each time that many further lights are complete, with "
@@ -217,19 +217,21 @@ static const GstImagingSetting settings[] = {
         "With each update post a message photostereo-next-light with the "
         "index of the light whose picture is expected to add most"),
     LIVE (ENUM, "robust", config.robust, "GstPhotoStereoRobust", robust_values,
-        "What becomes of lights that do not fit: shadows, highlights"),
+        "What happens to lights that do not fit: shadows, highlights"),
     LIVE (ENUM, "threshold-mode", config.thresholds,
         "GstPhotoStereoThresholdMode", threshold_mode_values,
         "Unit of t-min, t-max, t-res, for samples divided by the intensity of "
         "their light"),
     LIVE (DOUBLE, "t-min", config.t_min, -1, 1e6, NULL,
-        "A light counts where it is brighter; -1 for 0.04 absolute, else 0.1"),
+        "A light counts if it is brighter than this; -1 for 0.04 absolute, "
+        "else 0.1"),
     LIVE (DOUBLE, "t-max", config.t_max, -1, 1e6, NULL,
-        "and darker; -1 for 0.98 absolute, else 1.3"),
+        "A light counts if it is darker than this; -1 for 0.98 absolute, else "
+        "1.3"),
     LIVE (DOUBLE, "t-res", config.t_res, -1, 1e6, NULL,
-        "and not farther than this from what the solution predicts (the paper "
-        "compares squares); -1 for 0.03 absolute, 0.15 relative, 0.05 adaptive, "
-        "0.02 with robust=huber"),
+        "A light counts if it differs from the prediction of the solution by "
+        "no more than this (the paper compares squares); -1 for 0.03 "
+        "absolute, 0.15 relative, 0.05 adaptive, 0.02 with robust=huber"),
     LIVE (BOOLEAN, "readmit", config.readmit,
         "A light that was left out may come back; the paper says no"),
     LIVE (UINT, "max-iterations", config.max_iterations, 1, 1000, NULL,
@@ -250,8 +252,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, 0, Settings,
         cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
         "GPUs that share the rows of a set, each over its own bus: \"<0, 1>\", "
-        "or \"<-1>\" for all, 16 at most; without it cuda-device-id alone, the place of "
-        "which the first takes. Results do not depend on it"),
+        "or \"<-1>\" for all, 16 at most. The first replaces cuda-device-id. "
+        "Results do not depend on it"),
 };
 
 static void

@@ -144,7 +144,7 @@ make_kernel (GstSphereLights *self, ImkError *error)
   return IMK_OK;
 }
 
-/* Before the first picture of a set: what was set counts from now on. */
+/* Applies the properties before the first picture of a set. */
 static ImkStatus
 begin_set (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
 {
@@ -157,7 +157,7 @@ begin_set (GstSphereLights *self, GstBuffer *buffer, ImkError *error)
   return status == IMK_OK && !self->kernel ? make_kernel (self, error) : status;
 }
 
-/* At the beginning of a set, of which there is no picture yet. */
+/* At the beginning of a set, before its first picture. */
 static ImkStatus
 gst_sphere_lights_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
@@ -188,7 +188,7 @@ post_sphere (GstSphereLights *self, guint n, const ImkSphere *sphere)
               sphere->y, "radius", G_TYPE_DOUBLE, sphere->radius, NULL)));
 }
 
-/* Three are an error: a window. Two may be meant, but hardly are. */
+/* Three highlights at one place are an error: a window. Two may be intended. */
 static void
 warn_of_twins (GstSphereLights *self, const ImkSpherelight *lights, guint n)
 {

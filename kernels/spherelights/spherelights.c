@@ -469,8 +469,7 @@ solve_part (const ImkSpherelights *s, const Part *part, const ImkSphere *sphere,
   return length / weights;
 }
 
-/* What stands out by a quarter more than the room, or by nothing at all, is no
- * lamp; and of two lamps none is the one. */
+/* Refuses a picture whose brightest part is not a lamp, or that shows two. */
 static ImkStatus
 solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
     float median, ImkSpherelight *light, ImkError *error)
@@ -482,9 +481,10 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
 
   if (h->brightest < (float) FAINT * median)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u, counted from 0, shows no highlight: its brightest point is "
-        "%.0f, that of the other pictures %.0f (median). Was the lamp off? Take "
-        "it again, or leave it out here and among the pictures of the object.",
+        "Picture %u, counted from 0, shows no highlight: its brightest point "
+        "is %.0f, that of the other pictures %.0f (median). Was the lamp off? "
+        "Take it again, or leave it out here and among the pictures of the "
+        "object.",
         i, h->brightest, median);
   if (length == 0)
     return imk_error_set (error, IMK_ERROR_IMAGE,
@@ -493,10 +493,11 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
         i, light->x, light->y, sphere->x, sphere->y, sphere->radius);
   if (length < ROUND || h->n_half > GLOW * h->largest.n + SPHERE * area)
     return imk_error_set (error, IMK_ERROR_IMAGE,
-        "Picture %u, counted from 0, shows no highlight: %u pixels are brighter "
-        "than half of its brightest point, %.0f, and the part that is brighter "
-        "than threshold=%g has %u. Take it again with the lamp on and the room "
-        "dark, or leave it out here and among the pictures of the object.",
+        "Picture %u, counted from 0, shows no highlight: %u pixels are "
+        "brighter than half of its brightest point, %.0f, and the part that "
+        "is brighter than threshold=%g has %u. Take it again with the lamp on "
+        "and the room dark, or leave it out here and among the pictures of "
+        "the object.",
         i, h->n_half, h->brightest, s->config.threshold, h->largest.n);
   if (h->second.sum < SECOND * h->largest.sum ||
       solve_part (s, &h->second, sphere, &other) == 0 ||
@@ -507,8 +508,8 @@ solve_light (const ImkSpherelights *s, uint32_t i, const ImkSphere *sphere,
     return IMK_OK;
   return imk_error_set (error, IMK_ERROR_IMAGE,
       "Picture %u, counted from 0, shows two highlights, at (%.1f, %.1f) of %u "
-      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it again, "
-      "or leave it out here and among the pictures of the object.",
+      "pixels and at (%.1f, %.1f) of %u: only one lamp may be on. Take it "
+      "again, or leave it out here and among the pictures of the object.",
       i, light->x, light->y, light->n_pixels, other.x, other.y, other.n_pixels);
 }
 
@@ -535,8 +536,8 @@ imk_spherelights_is_same (const ImkSpherelight *a, const ImkSpherelight *b)
   return hypot (a->x - b->x, a->y - b->y) < STILL;
 }
 
-/* A window or a room lamp is where it was; lamps of a rig are not, though one
- * may be taken twice. */
+/* The highlight of a window or a room lamp does not move. That of a rig does,
+ * though a lamp may have been taken twice. */
 static ImkStatus
 check_moves (
     const ImkSpherelights *s, const ImkSpherelight *lights, ImkError *error)

@@ -28,7 +28,7 @@ write_file (const gchar *name, const gchar *text)
   return path;
 }
 
-/* --- what is expected ----------------------------------------------------- */
+/* --- expected images ----------------------------------------------------- */
 
 static const gdouble ranges[3][2] = {{806, 675}, {800, 680}, {700, 790}};
 static const gdouble dispersion[] = {0, 1, -12};

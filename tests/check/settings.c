@@ -121,7 +121,7 @@ test_settled_init (TestSettled *self)
   self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
 }
 
-/* --- what the tests do ---------------------------------------------------- */
+/* --- helpers ---------------------------------------------------- */
 
 static TestSettled *
 settled_new (GstBus **bus)
