@@ -101,9 +101,9 @@ gst_slc_image_close_gdal (gpointer dataset)
     get_library (NULL)->close (dataset);
 }
 
-/* GDAL has no switch for URLs. What reads files over the network takes one name
- * only, which nothing has; and drivers that fetch on their own get a proxy that
- * nobody is. In this thread alone: others may use GDAL, too. */
+/* GDAL has no switch for URLs. Its readers of network files are limited to one
+ * file name, which no file has; drivers that fetch by themselves get a proxy
+ * that does not exist. For this thread only: others may use GDAL, too. */
 static void
 set_urls (const Gdal *gdal, gboolean allow)
 {

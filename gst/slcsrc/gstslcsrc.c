@@ -213,7 +213,7 @@ warn_of_other (GstSlcSrc *self)
         (NULL));
 }
 
-/* What can be read, and is probably not meant. */
+/* Images that can be read but are probably not what the user means. */
 static void
 warn_of_doubts (GstSlcSrc *self)
 {
