@@ -401,10 +401,11 @@ ImkStatus
 gst_imaging_engine_try_cpu (
     GstImagingEngine *self, ImkStatus status, ImkError *error)
 {
-  ImkError why = *error;
+  ImkError why;
 
   if (!gst_imaging_engine_can_fall_back (self, status))
     return status;
+  why = *error;
   status = gst_imaging_engine_fall_back (self, error);
   gst_imaging_engine_post_fall_back (self, &why, FALSE);
   return status;
