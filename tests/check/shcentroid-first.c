@@ -550,6 +550,26 @@ GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
 }
 GST_END_TEST;
 
+/* Beyond 16 bits, as of a sum of exposures. */
+GST_START_TEST (test_float_frames_are_saturated_at_any_count)
+{
+  Sh sh =
+      sh_new (backends[__i__], GRID "saturation=200000", FLOAT_CAPS ("80:80"));
+
+  for (guint k = 0; k < 2; k++) {
+    gfloat *numbers = sh_measure (&sh, frame_new (4, k ? 300000 : 190000, 0));
+
+    for (guint i = 0; i < N_CELLS; i++)
+      fail_unless_equals_float (
+          numbers[i * IMK_SHCENTROID_N_FIELDS + IMK_SHCENTROID_FLAGS],
+          k ? IMK_SHCENTROID_SATURATED : 0);
+    g_free (numbers);
+  }
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  sh_free (&sh);
+}
+GST_END_TEST;
+
 /* The dark of a pixel that is not finite is 0; its cell is flagged anyway. */
 GST_START_TEST (test_float_frames_are_captured_and_searched)
 {
@@ -712,6 +732,8 @@ shcentroid_first_suite (void)
   tcase_add_test (tcase, test_float_frames_have_the_same_bits_on_both_backends);
   tcase_add_loop_test (
       tcase, test_a_sample_that_is_not_finite_flags_its_cell, 0, n);
+  tcase_add_loop_test (
+      tcase, test_float_frames_are_saturated_at_any_count, 0, n);
   tcase_add_loop_test (
       tcase, test_float_frames_are_captured_and_searched, 0, n);
   tcase_add_loop_test (tcase, test_tensors_that_are_no_frame_are_refused, 0, n);
