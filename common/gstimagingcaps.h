@@ -20,8 +20,8 @@ GstImagingCapsMemory gst_imaging_caps_memory (GstCaps *caps);
 
 /* @caps, then the same in what a frame made of them may lie in: memory of a
  * device for system memory, system memory for that of a device. CUDAMemory and
- * NVMM do not become each other: they live in contexts of their own. What this
- * library is built without does not come. Returns: (transfer full) */
+ * NVMM do not become each other: they live in contexts of their own. Memory
+ * that this library is built without is left out. Returns: (transfer full) */
 GstCaps *gst_imaging_caps_add_memory (GstCaps *caps);
 
 /* @caps without what this library is built without. Returns: (transfer full) */

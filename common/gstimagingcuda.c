@@ -125,7 +125,7 @@ cuda_map (GstImagingFrame *frame, const GstVideoInfo *info,
     GstImagingReach reach, GstImagingStats *stats, ImkError *error)
 {
 #if GST_CHECK_VERSION(1, 24, 0)
-  /* from here on whoever wrote it may not have waited, and says so */
+  /* the writer may not have waited for its stream; this waits for it */
   gst_cuda_memory_sync (
       GST_CUDA_MEMORY_CAST (gst_buffer_peek_memory (frame->buffer, 0)));
 #endif

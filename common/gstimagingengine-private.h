@@ -60,7 +60,7 @@ void gst_imaging_engine_adopt_context (
  * kernel closed. */
 void gst_imaging_engine_prefer_primary (GstImagingEngine *self);
 
-/* Before frames of other caps come. */
+/* Call before frames of other caps. */
 void gst_imaging_engine_close_import_pool (GstImagingEngine *self);
 
 G_END_DECLS

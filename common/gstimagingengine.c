@@ -356,8 +356,7 @@ is_nvmm (GstImagingEngine *self)
          self->format.out_memory == GST_IMAGING_CAPS_NVMM;
 }
 
-/* Frames that downstream wants in memory of a device cannot come from the CPU,
- * and NVMM it cannot even read. */
+/* The CPU cannot make frames in memory of a device, and cannot read NVMM. */
 static gboolean
 may_use_cpu (GstImagingEngine *self)
 {
@@ -402,10 +401,11 @@ ImkStatus
 gst_imaging_engine_try_cpu (
     GstImagingEngine *self, ImkStatus status, ImkError *error)
 {
-  ImkError why = *error;
+  ImkError why;
 
   if (!gst_imaging_engine_can_fall_back (self, status))
     return status;
+  why = *error;
   status = gst_imaging_engine_fall_back (self, error);
   gst_imaging_engine_post_fall_back (self, &why, FALSE);
   return status;
@@ -643,7 +643,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
     gst_imaging_settings_start (self->settings);
   if (gst_imaging_engine_choice (self) != GST_IMAGING_BACKEND_CUDA)
     return TRUE;
-  /* A missing device is said before the first frame comes. */
+  /* Report a missing device before the first frame. */
   status = gst_imaging_engine_open_device (self, &error);
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self, status, &error);

@@ -191,9 +191,9 @@ gboolean gst_imaging_engine_query (GstImagingEngine *self, GstQuery *query);
  * gst_imaging_engine_usable_caps: (skip)
  * @caps: of a pad template, with memory of every kind that the element knows
  *
- * Returns: (transfer full): what of @caps can come: device memory not with
- *   backend=cpu, which could at best download it, nor where this library is
- *   built without its kind
+ * Returns: (transfer full): those of @caps that the element accepts. Device
+ *   memory is left out with backend=cpu, which would only download it, and
+ *   where this library is built without its kind
  */
 GST_IMAGING_API
 GstCaps *gst_imaging_engine_usable_caps (GstImagingEngine *self, GstCaps *caps);
@@ -383,7 +383,7 @@ GstImagingStats *gst_imaging_engine_stats (GstImagingEngine *self);
 
 /**
  * gst_imaging_engine_count_frame: (skip)
- * @entered: when it came, as gst_util_get_timestamp() said
+ * @entered: gst_util_get_timestamp() when the frame arrived
  *
  * Counts a frame that the element is done with. Any thread, one at a time,
  * whatever others do with the engine.

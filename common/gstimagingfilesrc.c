@@ -7,7 +7,7 @@
 #define N_REPORTS 10
 
 typedef struct {
-  /* under the object lock, as queries come from any thread */
+  /* under the object lock: any thread may query */
   GstImagingFileSrcInfo info; /* without caps and units when stopped */
 
   /* from start to stop; only the streaming thread uses them */

@@ -284,8 +284,8 @@ count_frame (GstImagingFilter *self)
   Private *priv = private_of (self);
 
   gst_imaging_engine_count_frame (priv->engine, priv->entered);
-  /* Where results cannot go on the frame does not either: its sink could wait
-   * for theirs to preroll. */
+  /* When the results branch fails, the frame is not pushed either: its sink
+   * could wait for the preroll of the results' sink. */
   return priv->results_flow < GST_FLOW_EOS ? priv->results_flow : GST_FLOW_OK;
 }
 
@@ -403,7 +403,7 @@ gst_imaging_filter_transform_caps (GstBaseTransform *trans,
                                   : result;
 }
 
-/* The kind of memory that the frame comes in, where the peer takes it. */
+/* The memory kind of the input, where the peer accepts it. */
 static GstCaps *
 gst_imaging_filter_fixate_caps (GstBaseTransform *trans,
     GstPadDirection direction, GstCaps *caps, GstCaps *othercaps)
@@ -447,8 +447,8 @@ gst_imaging_filter_propose_allocation (
    * downstream offers travels through it; an unlinked one has nobody to ask. */
   if (!measures && (!decide_query || !handled))
     return handled;
-  /* Frames that are only measured go on as they came, so that downstream has
-   * the say on their rows; we take any. */
+  /* Frames that are only measured are passed unchanged, so downstream decides
+   * on their rows. This element accepts any. */
   if ((!measures || !gst_pad_is_linked (GST_BASE_TRANSFORM_SRC_PAD (trans))) &&
       !gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
     gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
@@ -460,7 +460,7 @@ static gboolean
 gst_imaging_filter_decide_allocation (GstBaseTransform *trans, GstQuery *query)
 {
   GstImagingFilter *self = GST_IMAGING_FILTER (trans);
-  ImkError ignored; /* the next frame says it */
+  ImkError ignored; /* the next frame reports it */
 
   /* After caps that were refused, those before may come again without
    * set_caps (), and memory depends on where the kernel is. */
@@ -500,7 +500,7 @@ gst_imaging_filter_prepare_output_buffer (
 }
 
 /* Format and size stay, so what is known of a frame stays true. Metas of the
- * memory do not come here. */
+ * memory do not reach this function. */
 static gboolean
 gst_imaging_filter_transform_meta (
     GstBaseTransform *trans, GstBuffer *out, GstMeta *meta, GstBuffer *in)
@@ -556,8 +556,8 @@ gst_imaging_filter_publish (
   gst_imaging_results_pad_unref (results);
 }
 
-/* What upstream is told: as long as one of the two wants more, go on; what
- * went wrong on either is said. */
+/* The flow for upstream: OK as long as one of the two wants more, and the error
+ * of either. */
 static GstFlowReturn
 combine (GstFlowReturn src, GstFlowReturn results)
 {

@@ -80,8 +80,8 @@ lies_in_one_memory (GstBuffer *buffer, gsize offset, gsize size)
              n == 1);
 }
 
-/* gst_video_frame_map () takes the word of a meta for this, and is told off by
- * GLib where it differs. */
+/* gst_video_frame_map () relies on the meta and prints a critical where it
+ * differs from @info. */
 static ImkStatus
 check_meta (const GstVideoMeta *meta, const GstVideoInfo *info, ImkError *error)
 {
@@ -96,7 +96,8 @@ check_meta (const GstVideoMeta *meta, const GstVideoInfo *info, ImkError *error)
       info->width, info->height, info->finfo->name);
 }
 
-/* Who fills buffers from an array seldom knows of the padding of rows. */
+/* Applications that fill buffers from an array often forget the padding of
+ * rows. */
 static ImkStatus
 too_small (const GstVideoInfo *info, const GstVideoMeta *meta, gsize size,
     ImkError *error)

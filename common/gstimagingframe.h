@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @GST_IMAGING_REACH_DEVICE_OR_MAPPED: a kernel that touches each sample once,
  *   and takes page-locked host memory as it is
  *
- * Who is going to follow the pointers of a frame.
+ * Which processor will read or write the memory of a frame.
  */
 typedef enum {
   GST_IMAGING_REACH_HOST,

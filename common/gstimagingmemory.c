@@ -23,8 +23,8 @@ typedef struct {
 } View;
 
 /* The samples; several memories share one (gst_memory_share). The lock covers
- * everything below it and is held while the CPU waits for a copy: whoever
- * comes in meanwhile wants the same bytes. */
+ * everything below it and is held while the CPU waits for a copy: other
+ * callers need the same bytes. */
 typedef struct {
   gint ref_count;
   GstImagingContext *context;

@@ -30,7 +30,7 @@ typedef struct {
 GST_IMAGING_API
 void gst_imaging_numbering_reset (GstImagingNumbering *self);
 
-/* What comes next does not continue what was: after a seek, say. */
+/* The next buffer does not continue the last one, for example after a seek. */
 GST_IMAGING_API
 void gst_imaging_numbering_interrupt (GstImagingNumbering *self);
 

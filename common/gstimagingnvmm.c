@@ -171,7 +171,7 @@ slot_get (
   return m;
 }
 
-/* Before the memory lets go of its surface. */
+/* Call before the memory releases its surface. */
 static void
 slot_free (gpointer data)
 {

@@ -21,8 +21,8 @@ typedef struct {
  * surfaces and to map those of a Jetson, not to read those of a card. */
 const GstImagingNvmmLibrary *gst_imaging_nvmm_library (ImkError *error);
 
-/* A buffer of NVMM cannot be told from others by itself: caps say what it is,
- * and this is how gst_imaging_frame_map () learns it. The mapping is kept with
+/* Only the caps distinguish a buffer of NVMM from others; with this call
+ * gst_imaging_frame_map () recognises it. The mapping is kept with
  * the memory and dropped with it. */
 ImkStatus gst_imaging_nvmm_adopt (
     GstBuffer *buffer, GstImagingContext *context, ImkError *error);

@@ -11,9 +11,9 @@ struct _GstImagingOutput {
 
   /* of the streaming thread */
   gboolean started, segment_sent;
-  GstEvent *stream_start, *segment; /* (nullable): those that came */
-  GPtrArray *late;     /* sticky events that came before the pad was made */
-  gboolean is_discont; /* the next buffer does not continue what was */
+  GstEvent *stream_start, *segment; /* (nullable): of upstream */
+  GPtrArray *late;     /* sticky events from before the pad was made */
+  gboolean is_discont; /* the next buffer does not continue the last */
   GstCaps *caps;
   GstBufferPool *pool;
   GstVideoInfo carrier; /* of the pool */

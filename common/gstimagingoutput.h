@@ -64,11 +64,11 @@ void gst_imaging_output_reset (GstImagingOutput *self);
 
 /**
  * gst_imaging_output_event: (skip)
- * @event: (transfer none): what came in from upstream
+ * @event: (transfer none): of upstream
  *
- * Stream-start and segment leave with the next caps, under the sequence number
- * of @event. A gap leaves where there are caps; what has no meaning here, as an
- * application's own events, leaves at once.
+ * Stream-start and segment are sent with the next caps and have the sequence
+ * number of @event. A gap is sent where there are caps; what has no meaning
+ * here, as an application's own events, leaves at once.
  */
 GST_IMAGING_API
 void gst_imaging_output_event (GstImagingOutput *self, GstEvent *event);
@@ -86,8 +86,8 @@ void gst_imaging_output_follow (GstImagingOutput *self, GstEvent *event);
  * gst_imaging_output_negotiate: (skip)
  * @offers: (transfer full): fixed caps, the best first
  *
- * Says stream-start, the first of @offers that the peer takes, and the segment,
- * where they have not been said.
+ * Sends stream-start, the first of @offers that the peer accepts, and the
+ * segment, unless they have been sent.
  * Returns: %GST_FLOW_NOT_LINKED, %GST_FLOW_FLUSHING or
  *   %GST_FLOW_NOT_NEGOTIATED when it cannot
  */
@@ -98,9 +98,9 @@ GstFlowReturn gst_imaging_output_negotiate (
 /**
  * gst_imaging_output_is_negotiated: (skip)
  *
- * For who has the same offers each time and no time to ask the peer.
- * Returns: whether all has been said that gst_imaging_output_negotiate() says,
- *   and the peer does not want to be asked again
+ * A cheap check for elements whose offers stay the same.
+ * Returns: whether all events of gst_imaging_output_negotiate() have been sent,
+ *   and the peer has not requested a new negotiation
  */
 GST_IMAGING_API
 gboolean gst_imaging_output_is_negotiated (GstImagingOutput *self);

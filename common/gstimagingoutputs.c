@@ -168,7 +168,7 @@ keep_sticky (GstImagingOutputs *self, GstEvent *event)
   GST_OBJECT_UNLOCK (self->element);
 }
 
-/* What comes next has nothing to do with what was before. */
+/* The next buffers do not continue the stream before. */
 static void
 begin_anew (GstImagingOutputs *self, gboolean stopped)
 {

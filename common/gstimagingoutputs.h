@@ -9,8 +9,8 @@ G_BEGIN_DECLS
  * GstImagingOutputs: (skip)
  *
  * The source pads that an element makes on request, a #GstImagingOutput each,
- * and what their flows come to together. They come and go under the object lock
- * of the element, in any thread, also while the streaming thread pushes to
+ * and their combined flow. They are added and removed under the object lock of
+ * the element, in any thread, also while the streaming thread pushes to
  * them.
  */
 typedef struct _GstImagingOutputs GstImagingOutputs;
@@ -64,9 +64,9 @@ GstImagingOutput *gst_imaging_outputs_get (
  * @index: its place in the names
  * @output: which was there, and may have been released since
  * @flow: of its last push, or %GST_FLOW_NOT_LINKED
- * @before: what those before it came to
+ * @before: combined flow of the outputs before it
  *
- * Returns: what all come to; @before when @output has been released
+ * Returns: the combined flow; @before when @output has been released
  */
 GST_IMAGING_API
 GstFlowReturn gst_imaging_outputs_combine (GstImagingOutputs *self, guint index,
@@ -74,7 +74,7 @@ GstFlowReturn gst_imaging_outputs_combine (GstImagingOutputs *self, guint index,
 
 /**
  * gst_imaging_outputs_event: (skip)
- * @event: (transfer none): what came in from upstream, for all of them
+ * @event: (transfer none): of upstream, for all of them
  */
 GST_IMAGING_API
 void gst_imaging_outputs_event (GstImagingOutputs *self, GstEvent *event);

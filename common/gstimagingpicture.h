@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @channels: samples a pixel
  * @colours: which of them are red, green, blue; all 0 for grey; 0, 1, 2 of a
  *   tensor of 3 or more
- * @fps_n, @fps_d: frames a second, 0/1 when it is not told
+ * @fps_n, @fps_d: frames a second, 0/1 when unknown
  * @carrier: the video format that buffers travel under: their own, or for a
  *   tensor grey frames of its bytes. Its pixel-aspect-ratio is that of the
  *   picture, also of a tensor whose caps have one

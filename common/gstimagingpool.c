@@ -91,9 +91,9 @@ is_as_it_was (GstBuffer *buffer)
          gst_buffer_is_all_memory_writable (buffer);
 }
 
-/* A new one, as long as there may be more. To lock the pages of a block takes
- * milliseconds, in which frames come back: who brings them shall not wait. Call
- * with the lock held, which is let go of meanwhile. */
+/* A new one, as long as there may be more. Locking the pages of a block takes
+ * milliseconds. Call with the lock held; it is released meanwhile, so that
+ * returned frames do not wait. */
 static GstFlowReturn
 acquire_new (GstImagingPool *self, GstBuffer **buffer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A video pool for memories of slabs: frames are given out in the order in
  * which they lie in memory, so that those of one batch are neighbours, whatever
- * the order in which they came back. */
+ * the order in which they were returned. */
 #pragma once
 
 #include <gst/video/gstvideopool.h>

@@ -11,8 +11,8 @@ G_BEGIN_DECLS
 /**
  * gst_imaging_quantity_attach: (skip)
  * @buffer: a writable image
- * @name: "level", "intensity", ...
- * @unit: "dB", "counts^2", ...
+ * @name: "level", "intensity", ...; of this text no copy is made
+ * @unit: "dB", "counts^2", ...; likewise
  *
  * quantity = @offset + @scale times sample. Replaces one that is there. The
  * structure has `name` and `unit` (strings), `scale` and `offset` (doubles).

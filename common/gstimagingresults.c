@@ -115,9 +115,9 @@ tensor_new (const GstImagingResult *r)
       GST_TENSOR_DIM_ORDER_ROW_MAJOR, G_N_ELEMENTS (dims), dims);
 }
 
-/* The same buffer once more, for who reads tensors and not our meta. A frame
- * has one GstTensorMeta: it is made anew with the tensors of others, without
- * that of an earlier result of this element. */
+/* The same buffer once more, for readers of tensors who do not know our meta. A
+ * frame has one GstTensorMeta: it is made anew with the tensors of others,
+ * without that of an earlier result of this element. */
 static void
 attach_tensor (GstBuffer *buffer, const gchar *element_name,
     const GstImagingResult *result)

@@ -84,7 +84,8 @@ void gst_imaging_results_register (void);
 /**
  * gst_imaging_results_attach: (skip)
  * @buffer: a writable buffer
- * @element_name: who measured; replaces an older result of that name
+ * @element_name: the element that measured; replaces an older result of that
+ * name
  * @result: what was measured; the data is referenced
  */
 GST_IMAGING_API

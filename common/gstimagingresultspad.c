@@ -16,13 +16,13 @@ struct _GstImagingResultsPad {
   gboolean is_text;           /* then @text pushes everything */
   const gchar *const *header; /* fields that the last line of names had */
   guint n_header;
-  gint relinked; /* atomic: who reads now has not seen that line */
+  gint relinked; /* atomic: the new peer lacks that line */
   GstCaps *caps;
-  GstCaps *tensor; /* what else the last results could have been */
+  GstCaps *tensor; /* caps of the last results as tensors */
   GstPad *sink;    /* whose stream this is */
   gboolean segment_sent;
-  gboolean is_discont; /* the next buffer does not continue what was */
-  gboolean has_posted; /* that nobody takes the results */
+  gboolean is_discont; /* the next buffer does not continue the last */
+  gboolean has_posted; /* the error that the peer refuses */
 };
 
 static void
@@ -156,7 +156,7 @@ ask_peer (GstImagingResultsPad *self, GstCaps *ours)
   return common;
 }
 
-/* Caps come before the segment also where no frame has come: text needs none.
+/* Sends caps before the segment even without a frame: text needs none.
  * Returns: whether there are caps */
 static gboolean
 negotiate_text (GstImagingResultsPad *self)
@@ -191,7 +191,7 @@ choose_caps (GstImagingResultsPad *self, GstCaps *tensor)
   return gst_caps_fixate (common);
 }
 
-/* Late clients, and every file of many, begin with the line of names. */
+/* For late clients of a server, and for each of many files. */
 static GstBuffer *
 make_header (const GstImagingResult *result)
 {
@@ -235,8 +235,8 @@ set_caps (GstImagingResultsPad *self, GstCaps *caps)
   send_event (self, gst_event_new_caps (caps));
 }
 
-/* Returns: whether there are caps; what the peer says to them comes with the
- * next push, which sends them again */
+/* Returns: whether there are caps. The next push sends them again and returns
+ * the answer of the peer */
 static gboolean
 negotiate (
     GstImagingResultsPad *self, const GstImagingResult *result, GstCaps *tensor)
@@ -323,11 +323,11 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
     self->segment_sent = FALSE;
     break;
   case GST_EVENT_EOS:
-    /* A sink waits for EOS even when not one frame came. */
+    /* A sink waits for EOS even without a frame. */
     start_stream (self);
     if (negotiate_text (self))
       send_segment (self);
-    /* no frame comes that could tell of an error of the last row */
+    /* no later frame could report an error of the last row */
     if (gst_imaging_results_text_drain (self->text) ==
             GST_FLOW_NOT_NEGOTIATED &&
         self->tensor)
@@ -365,8 +365,8 @@ gst_imaging_results_pad_event (GstImagingResultsPad *self, GstEvent *event)
   }
 }
 
-/* Whoever has numbers alone, as those of a tensor, knows the frame by the
- * offset, and when the camera took it. */
+/* A reader of bare numbers, such as a tensor, identifies the frame by the
+ * offset and by the time of the camera. */
 static void
 identify (GstBuffer *buffer, GstBuffer *frame, guint64 number)
 {

@@ -28,7 +28,7 @@ GstPad *gst_imaging_results_pad_get (GstImagingResultsPad *self);
 /* Whether the peer takes text, for which results need their float64 values. */
 gboolean gst_imaging_results_pad_wants_values (GstImagingResultsPad *self);
 
-/* Forwards what came in; stream-start and segment leave with the caps. */
+/* Forwards events of upstream; stream-start and segment are sent with caps. */
 void gst_imaging_results_pad_event (
     GstImagingResultsPad *self, GstEvent *event);
 

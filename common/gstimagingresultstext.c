@@ -7,10 +7,10 @@
 
 #define MAX_ROWS 8
 
-/* Numbers that are text before a thread would have woken up. */
+/* So many numbers are formatted faster than a thread wakes up. */
 #define MAX_AT_ONCE 128
 
-/* What waits: an event, or numbers. */
+/* A pending event or row. */
 typedef struct {
   GstEvent *event;
   GstBuffer *header, *row;
@@ -26,11 +26,11 @@ struct _GstImagingResultsText {
   guint n_rows;
   GstFlowReturn flow; /* of the last push */
   gboolean busy;      /* the thread pushes */
-  GThread *pusher;    /* then: which one */
+  GThread *pusher;    /* while busy */
   gint has_header;    /* atomic; the line of names has been taken */
   gboolean active, flushing;
-  gboolean has_flushed; /* since the push under way began */
-  gboolean closed;      /* no pad any more */
+  gboolean has_flushed; /* since the current push began */
+  gboolean closed;      /* the pad has been released */
   GThread *thread;      /* from the first item until the pad is not active */
 };
 
@@ -109,8 +109,7 @@ push_item (GstImagingResultsText *self, Item *item)
   g_cond_broadcast (&self->changed);
 }
 
-/* Whether the caller, who is the only one that brings something, may push
- * himself. */
+/* Returns: whether the caller may push directly; no other thread adds items */
 static gboolean
 is_idle (GstImagingResultsText *self)
 {
@@ -122,15 +121,16 @@ is_idle (GstImagingResultsText *self)
   return idle;
 }
 
-/* Called with the lock. Whether the caller is downstream of a push, as a seek
- * from a probe: to wait for the end of the push would never end. */
+/* Called with the lock. Returns: whether the caller runs inside a push, such as
+ * a seek from a probe. Waiting for the end of that push would deadlock. */
 static gboolean
 is_pusher (GstImagingResultsText *self)
 {
   return self->pusher == g_thread_self ();
 }
 
-/* Who wakes this thread has a frame at hand: it shall not be interrupted. */
+/* The thread that wakes this one processes a frame and must not be
+ * preempted. */
 static void
 be_patient (void)
 {
@@ -165,7 +165,7 @@ run (gpointer data)
 /* --- the pad
  * ------------------------------------------------------------------ */
 
-/* Called with the lock. What a pad remembers of a stream outlasts a flush. */
+/* Called with the lock. Sticky events of a pad outlast a flush. */
 static void
 drop_items (GstImagingResultsText *self)
 {
@@ -281,7 +281,7 @@ gst_imaging_results_text_push_event (
   g_mutex_unlock (&self->lock);
 }
 
-/* What the element changes with the next frame is copied. */
+/* Copies what the element overwrites with the next frame. */
 static void
 keep_result (Item *item, const GstImagingResult *result)
 {

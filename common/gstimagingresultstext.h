@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Many results become text in a thread of their own: to write them takes as
- * long as to measure them, and frames shall not wait for it. Rows, events and
- * drain belong to the streaming thread; a flush may come from any thread. */
+/* Large results are formatted in a thread of their own: formatting takes as
+ * long as measuring, and frames must not wait for it. Call from the streaming
+ * thread, except set_flushing (), which any thread may call. */
 #pragma once
 
 #include "gstimagingresults.h"
@@ -10,11 +10,12 @@ G_BEGIN_DECLS
 
 typedef struct _GstImagingResultsText GstImagingResultsText;
 
-/* Before @pad is activated. */
+/* Call before @pad is activated. */
 GstImagingResultsText *gst_imaging_results_text_new (GstPad *pad);
 void gst_imaging_results_text_unref (GstImagingResultsText *self);
 
-/* Before the pad is released: its last push may last, and is not waited for. */
+/* Call before the pad is released. Does not wait for its last push, which may
+ * block. */
 void gst_imaging_results_text_close (GstImagingResultsText *self);
 
 /* Sends @event (transfer full) behind the rows before it. */
@@ -22,21 +23,21 @@ void gst_imaging_results_text_push_event (
     GstImagingResultsText *self, GstEvent *event);
 
 /**
- * Makes text of @result and pushes it. Waits while many rows wait.
- * @header: (nullable): (transfer full): goes before it
+ * Formats @result and pushes it. Blocks while many rows are pending.
+ * @header: (nullable): (transfer full): pushed before it
  * @row: (transfer full): an empty buffer with times and metas
  *
- * Returns: what the last row that was pushed has met; no later than with the
- *   next frame an error reaches upstream
+ * Returns: the flow of the last row that was pushed, so an error reaches
+ *   upstream with the next frame at the latest
  */
 GstFlowReturn gst_imaging_results_text_push (GstImagingResultsText *self,
     const GstImagingResult *result, GstBuffer *header, GstBuffer *row);
 
-/* Waits until all is pushed. Returns: what the last row has met */
+/* Waits until all is pushed. Returns: the flow of the last row */
 GstFlowReturn gst_imaging_results_text_drain (GstImagingResultsText *self);
 
-/* From @flushing to not @flushing nothing is pushed, and what waits is gone;
- * the end waits for the push that was under way. */
+/* While @flushing nothing is pushed and pending items are dropped. The end of
+ * the flush waits for the push that was active. */
 void gst_imaging_results_text_set_flushing (
     GstImagingResultsText *self, gboolean flushing);
 

@@ -183,14 +183,6 @@ gst_imaging_setting_is_equal (
          memcmp (left->values, right->values, left->n * sizeof (gdouble)) == 0;
 }
 
-static gdouble
-get_double (const GstImagingSetting *self, gconstpointer settings)
-{
-  return self->size == sizeof (gfloat)
-             ? *(const gfloat *) member (self, settings)
-             : *(const gdouble *) member (self, settings);
-}
-
 gboolean
 gst_imaging_setting_retry (const GstImagingSetting *self, gpointer settings)
 {
@@ -229,10 +221,7 @@ gst_imaging_setting_from_value (
     *(guint64 *) m = g_value_get_uint64 (value);
     break;
   case GST_IMAGING_KIND_DOUBLE:
-    if (self->size == sizeof (gfloat))
-      *(gfloat *) m = (gfloat) g_value_get_double (value);
-    else
-      *(gdouble *) m = g_value_get_double (value);
+    *(gdouble *) m = g_value_get_double (value);
     break;
   case GST_IMAGING_KIND_ENUM:
     *(gint *) m = g_value_get_enum (value);
@@ -281,7 +270,7 @@ gst_imaging_setting_to_value (
     g_value_set_uint64 (value, *(const guint64 *) m);
     break;
   case GST_IMAGING_KIND_DOUBLE:
-    g_value_set_double (value, get_double (self, settings));
+    g_value_set_double (value, *(const gdouble *) member (self, settings));
     break;
   case GST_IMAGING_KIND_ENUM:
     g_value_set_enum (value, *(const gint *) m);
@@ -353,8 +342,8 @@ gst_imaging_setting_to_text (
     return g_strdup_printf ("%s=%s", self->name,
         nick_of (self, *(const gint *) member (self, settings)));
   if (self->kind == GST_IMAGING_KIND_DOUBLE) {
-    g_ascii_formatd (
-        number, sizeof (number), "%g", get_double (self, settings));
+    g_ascii_formatd (number, sizeof (number), "%g",
+        *(const gdouble *) member (self, settings));
     return g_strdup_printf ("%s=%s", self->name, number);
   }
   g_value_init (&value, value_type (self));

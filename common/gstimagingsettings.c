@@ -27,7 +27,7 @@ struct _GstImagingSettings {
   guint serial_frame;
   guint *taken_at;    /* @set_at when @wanted was last taken */
   guint *rejected_at; /* @set_at of the values that were rejected */
-  GstClockTime told;  /* when an accepted change was last told */
+  GstClockTime told;  /* when an accepted change was last posted */
   gboolean told_rejection;
   GstImagingWhen boundary;   /* that begins */
   GstImagingWhen invalid_at; /* values of a set stay wrong until the next */
@@ -109,7 +109,7 @@ gst_imaging_settings_now (GstImagingSettings *self)
   return self->now;
 }
 
-/* --- what is told --------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------- */
 
 static void
 forget_old_sentences (GstImagingSettings *self, GstClockTime time)
@@ -201,8 +201,9 @@ note_valid (GstImagingSettings *self)
   set_valid (self, TRUE);
 }
 
-/* A change that a user interface waits for is told; those that a GstController
- * makes before every frame are told ten times a second. */
+/* Always reports the first accepted change after a rejection. Other changes,
+ * such as those of a GstController before every frame, are reported at most ten
+ * times a second. */
 static void
 tell_accepted (GstImagingSettings *self, gconstpointer before)
 {
@@ -302,6 +303,7 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
 {
   gpointer result = copy (self->table, self->now);
 
+  self->boundary = boundary;
   GST_OBJECT_LOCK (self->element);
   FOR_EACH (setting, self->table)
   {
@@ -320,8 +322,8 @@ take (GstImagingSettings *self, GstImagingWhen boundary)
 }
 
 /* @rejected is what take() returned. Its values that were not in a rejected set
- * before, so that one wrong value does not stop the others from changing. From
- * now on all of them were. Returns: (transfer full) */
+ * before, so that one wrong value does not stop the others from changing.
+ * Returns: (transfer full) */
 static gpointer
 take_new (GstImagingSettings *self, gconstpointer rejected)
 {
@@ -335,9 +337,21 @@ take_new (GstImagingSettings *self, gconstpointer rejected)
       continue;
     if (self->taken_at[i] != self->rejected_at[i])
       gst_imaging_setting_copy (setting, result, rejected);
-    self->rejected_at[i] = self->taken_at[i];
   }
   return result;
+}
+
+/* From now on the values of @rejected that are not in use are not new. */
+static void
+note_rejected (GstImagingSettings *self, gconstpointer rejected)
+{
+  FOR_EACH (setting, self->table)
+  {
+    gsize i = (gsize) (setting - self->table->settings);
+
+    if (!gst_imaging_setting_is_equal (setting, self->now, rejected))
+      self->rejected_at[i] = self->taken_at[i];
+  }
 }
 
 static guint
@@ -416,6 +430,8 @@ apply_new (GstImagingSettings *self, gconstpointer rejected, ImkError *why)
   note_invalid (self);
   if (is_new && is_less)
     status = apply_in_context (self, candidate, groups, why);
+  if (status == IMK_OK || is_rejection (status))
+    note_rejected (self, rejected);
   if (is_new && status == IMK_OK)
     return IMK_OK;
   if (is_new && is_rejection (status))
@@ -441,8 +457,8 @@ gst_imaging_settings_update (GstImagingSettings *self, GstImagingWhen boundary,
   if (self->in_use ? *seen == (guint) g_atomic_int_get (&self->serial)
                    : self->engine != NULL)
     return IMK_OK; /* an engine opens with new caps */
-  self->boundary = self->in_use ? boundary : GST_IMAGING_WHEN_NEXT_START;
-  candidate = take (self, self->boundary);
+  candidate =
+      take (self, self->in_use ? boundary : GST_IMAGING_WHEN_NEXT_START);
   groups = groups_of_change (self, self->now, candidate, &changed);
   if (self->in_use && !changed) {
     note_valid (self); /* set back to what is in use */
@@ -469,7 +485,7 @@ gboolean
 gst_imaging_settings_take (
     GstImagingSettings *self, GstImagingWhen boundary, GstClockTime time)
 {
-  ImkError error = {0};
+  ImkError error;
   ImkStatus status = gst_imaging_settings_update (self, boundary, time, &error);
 
   status = gst_imaging_engine_try_cpu (self->engine, status, &error);
@@ -564,6 +580,8 @@ gst_imaging_settings_try (GstImagingSettings *self,
       if (last == IMK_OK)
         tell_rejected (self, tried, &why);
     }
+    if (last == IMK_OK)
+      note_rejected (self, all);
     free_copy (self->table, tried);
     status = last == IMK_OK ? IMK_OK : status;
   }
@@ -645,18 +663,26 @@ put (GstImagingSettings *self, gpointer staged, const gboolean *given)
   }
 }
 
+/* Puts setting @index of @staged (transfer full) in force. */
 static void
-put_one (GstImagingSettings *self, guint index, const GValue *value)
+put_at (GstImagingSettings *self, gsize index, gpointer staged)
 {
-  gpointer staged = g_malloc0 (self->table->size);
   gboolean *given = g_new0 (gboolean, self->table->n_settings);
 
   given[index] = TRUE;
-  gst_imaging_setting_from_value (&self->table->settings[index], staged, value);
   put (self, staged, given);
   gst_imaging_setting_clear (&self->table->settings[index], staged);
   g_free (given);
   g_free (staged);
+}
+
+static void
+put_one (GstImagingSettings *self, guint index, const GValue *value)
+{
+  gpointer staged = g_malloc0 (self->table->size);
+
+  gst_imaging_setting_from_value (&self->table->settings[index], staged, value);
+  put_at (self, index, staged);
 }
 
 void
@@ -665,16 +691,13 @@ gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
 {
   const GstImagingSetting *setting =
       gst_imaging_settings_table_find (self->table, name);
-  gpointer staged = g_malloc0 (self->table->size);
-  gboolean *given = g_new0 (gboolean, self->table->n_settings);
+  gpointer staged;
 
-  given[setting - self->table->settings] = TRUE;
+  g_return_if_fail (setting != NULL);
+  staged = g_malloc0 (self->table->size);
   G_STRUCT_MEMBER (GstImagingFile *, staged, setting->offset) =
       gst_imaging_setting_file_new (location, data, setting->free_data);
-  put (self, staged, given);
-  gst_imaging_setting_clear (setting, staged);
-  g_free (given);
-  g_free (staged);
+  put_at (self, (gsize) (setting - self->table->settings), staged);
 }
 
 /* A value of any type that the property can be made of.

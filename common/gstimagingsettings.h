@@ -43,8 +43,8 @@ typedef enum {
   GST_IMAGING_KIND_INT,
   GST_IMAGING_KIND_UINT,
   GST_IMAGING_KIND_UINT64,
-  GST_IMAGING_KIND_DOUBLE, /* gdouble or gfloat */
-  GST_IMAGING_KIND_ENUM,   /* any enumeration of the size of an int */
+  GST_IMAGING_KIND_DOUBLE,
+  GST_IMAGING_KIND_ENUM, /* any enumeration of the size of an int */
   GST_IMAGING_KIND_FLAGS,
   GST_IMAGING_KIND_STRING,   /* GRefString *, %NULL for "" */
   GST_IMAGING_KIND_FRACTION, /* GstImagingFraction */
@@ -211,7 +211,7 @@ typedef struct {
  * @size: of the element's structure
  * @replan: the groups of which a change makes a new kernel; such changes are
  *   counted and timed in `stats`
- * @timeless: values of a GstController have no time to follow
+ * @timeless: properties are not controllable, as the element has no stream time
  * @has_engine: the class has a #GstImagingEngine of its own, whose properties
  *   are installed as well. Not for subclasses of #GstImagingFilter, which has
  *   them already

@@ -20,13 +20,6 @@ flags_type (const gchar *name, const GFlagsValue *values)
   return type;
 }
 
-static gdouble
-default_double (const GstImagingSetting *self, gconstpointer member)
-{
-  return self->size == sizeof (gfloat) ? *(const gfloat *) member
-                                       : *(const gdouble *) member;
-}
-
 static guint64
 uint64_of (gdouble number)
 {
@@ -87,7 +80,7 @@ gst_imaging_setting_make_spec (
         uint64_of (self->maximum), *(const guint64 *) m, flags);
   case GST_IMAGING_KIND_DOUBLE:
     return g_param_spec_double (name, name, blurb, self->minimum, self->maximum,
-        default_double (self, m), flags);
+        *(const gdouble *) m, flags);
   case GST_IMAGING_KIND_ENUM:
     return g_param_spec_enum (name, name, blurb,
         gst_imaging_enum_type (self->type_name, self->enum_values),
@@ -305,8 +298,11 @@ add_type (GString *json, GParamSpec *spec, const GstImagingSetting *setting)
   } else if (G_IS_PARAM_SPEC_UINT64 (spec)) {
     GParamSpecUInt64 *s = G_PARAM_SPEC_UINT64 (spec);
 
-    add_range (json, "int", (gdouble) s->minimum, (gdouble) s->maximum,
-        (gdouble) s->default_value);
+    add_text (json, "type", "int");
+    g_string_append_printf (json,
+        ",\"minimum\":%" G_GUINT64_FORMAT ",\"maximum\":%" G_GUINT64_FORMAT
+        ",\"default\":%" G_GUINT64_FORMAT,
+        s->minimum, s->maximum, s->default_value); /* a double is too short */
   } else if (G_IS_PARAM_SPEC_DOUBLE (spec)) {
     GParamSpecDouble *s = G_PARAM_SPEC_DOUBLE (spec);
 

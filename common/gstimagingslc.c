@@ -51,15 +51,14 @@ gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
 {
   if (!info) {
     GST_ELEMENT_ERROR (element, CORE, NEGOTIATION,
-        ("Lines come on the pad %s before it was said what they are.",
-            GST_PAD_NAME (pad)),
+        ("Lines arrived on the pad %s before their caps.", GST_PAD_NAME (pad)),
         (NULL));
     return FALSE;
   }
   if (size == 0 || size % info->line_size) {
     GST_ELEMENT_ERROR (element, STREAM, FORMAT,
         ("A buffer of %" G_GSIZE_FORMAT
-         " bytes came on the pad %s; expected are whole lines of %" G_GSIZE_FORMAT
+         " bytes arrived on the pad %s; expected are whole lines of %" G_GSIZE_FORMAT
          " bytes.",
             size, GST_PAD_NAME (pad), info->line_size),
         (NULL));
@@ -68,7 +67,7 @@ gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
   if (offset != GST_BUFFER_OFFSET_NONE && offset != n_before) {
     GST_ELEMENT_ERROR (element, STREAM, FAILED,
         ("Line %" G_GUINT64_FORMAT
-         " came on the pad %s; expected is line %u. Images are read from their "
+         " arrived on the pad %s; expected is line %u. Images are read from their "
          "first line on, without gaps.",
             offset, GST_PAD_NAME (pad), n_before),
         (NULL));
@@ -76,7 +75,7 @@ gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
   }
   if (size / info->line_size > info->height - n_before) {
     GST_ELEMENT_ERROR (element, STREAM, FORMAT,
-        ("More than the %u lines that were announced came on the pad %s.",
+        ("More lines than the %u of the caps arrived on the pad %s.",
             info->height, GST_PAD_NAME (pad)),
         (NULL));
     return FALSE;
@@ -93,8 +92,7 @@ gst_imaging_slc_map_lines (GstImagingEngine *engine, GstElement *element,
   if (gst_buffer_map (buffer, map, GST_MAP_READ))
     return TRUE;
   GST_ELEMENT_ERROR (element, RESOURCE, READ,
-      ("The memory of lines that came on the pad %s cannot be read.",
-          GST_PAD_NAME (pad)),
+      ("The memory of lines on the pad %s cannot be read.", GST_PAD_NAME (pad)),
       (NULL));
   return FALSE;
 }
@@ -146,7 +144,7 @@ void
 gst_imaging_slc_post_another (GstElement *element, GstPad *pad)
 {
   GST_ELEMENT_ERROR (element, STREAM, FORMAT,
-      ("Another image came on the pad %s in the middle of a run; stop the "
+      ("Another image arrived on the pad %s in the middle of a run; stop the "
        "pipeline before.",
           GST_PAD_NAME (pad)),
       (NULL));
@@ -157,8 +155,7 @@ gst_imaging_slc_check_linked (GstElement *element, GstPad *pad)
 {
   if (!gst_pad_is_linked (pad))
     GST_ELEMENT_WARNING (element, CORE, PAD,
-        ("Nothing is linked to the pad %s; nothing happens until its lines "
-         "come.",
+        ("Nothing is linked to the pad %s; the element waits for its lines.",
             GST_PAD_NAME (pad)),
         (NULL));
 }
@@ -173,5 +170,5 @@ gst_imaging_slc_post_end (GstElement *element, const gchar *name,
         (NULL));
   else
     GST_ELEMENT_ERROR (element, STREAM, FAILED,
-        ("The %s ended before it was said what it is.", name), (NULL));
+        ("The %s ended before its caps.", name), (NULL));
 }

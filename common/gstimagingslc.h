@@ -62,11 +62,11 @@ GstCaps *gst_imaging_slc_info_to_caps (const GstImagingSlcInfo *info);
 /**
  * gst_imaging_slc_check_lines: (skip)
  * @element: posts what is wrong
- * @pad: where they came
- * @info: (nullable): of the image, %NULL when nothing was said yet
+ * @pad: on which they arrived
+ * @info: (nullable): of the image, %NULL before caps
  * @size: bytes of the buffer
  * @offset: of the buffer, or GST_BUFFER_OFFSET_NONE
- * @n_before: lines that came before
+ * @n_before: lines before it
  *
  * Returns: whether these are the next lines of the image, whole ones and no
  *   more than it has; an error has been posted if not
@@ -79,7 +79,7 @@ gboolean gst_imaging_slc_check_lines (GstElement *element, GstPad *pad,
  * gst_imaging_slc_map_lines: (skip)
  * @engine: of @element, which notes the memory
  * @element: posts what is wrong
- * @pad: where they came
+ * @pad: on which they arrived
  * @buffer: lines
  * @map: (out): to be given to gst_buffer_unmap()
  *
@@ -113,9 +113,8 @@ gboolean gst_imaging_slc_check_types (GstElement *element,
  * gst_imaging_slc_is_rewind: (skip)
  * @seek: a GST_EVENT_SEEK
  *
- * Returns: whether it flushes, begins with the first line of an image and goes
- *   on to the last, which is all that makes sense where whole images are
- *   needed
+ * Returns: whether it flushes, begins with the first line of an image and ends
+ *   with the last. Elements that need whole images accept no other
  */
 GST_IMAGING_API
 gboolean gst_imaging_slc_is_rewind (GstEvent *seek);
@@ -138,8 +137,8 @@ void gst_imaging_slc_check_linked (GstElement *element, GstPad *pad);
  * gst_imaging_slc_post_end: (skip)
  * @element: posts that an image ended too early
  * @name: of the image
- * @info: (nullable): of it, %NULL when nothing was said
- * @n_lines: that came
+ * @info: (nullable): of it, %NULL before caps
+ * @n_lines: that arrived
  */
 GST_IMAGING_API
 void gst_imaging_slc_post_end (GstElement *element, const gchar *name,

@@ -10,10 +10,10 @@ G_BEGIN_DECLS
 /**
  * GstImagingTable: (skip)
  *
- * Where a kernel writes numbers that become results: host memory for the CPU,
+ * Memory into which a kernel writes results: host memory for the CPU,
  * page-locked memory for a device, which writes it in place. Buffers of
- * float32 come from a pool and go out with the results; float64 values, for
- * text, stay until the next frame.
+ * float32 are taken from a pool and passed on with the results; float64 values,
+ * for text, stay until the next frame.
  */
 typedef struct _GstImagingTable GstImagingTable;
 
@@ -59,7 +59,7 @@ GstBuffer *gst_imaging_table_end (
  * gst_imaging_table_values: (skip)
  *
  * Returns: (transfer none) (nullable): the buffer of the float64 values of the
- *   last frame: who refs it keeps them for longer
+ *   last frame. Keep a reference to keep the values for longer
  */
 GST_IMAGING_API
 GstBuffer *gst_imaging_table_values (GstImagingTable *self);

@@ -85,7 +85,7 @@ class Outputs:
         self.reads = [path for path in reads if os.path.exists(path)]
 
     def __enter__(self):
-        self.partials, self.folders, self.stale = [], [], []
+        self.partials, self.folders, self.stale, self.claimed = [], [], [], []
         return self
 
     def check(self, path, option=None):
@@ -97,6 +97,14 @@ class Outputs:
             raise RuntimeError(f'"{path}" cannot be written: the command line names that file twice, and what is in it'
                                " would be lost. Choose another name for the output.")
 
+    def claim(self, path):
+        """Returns: the file that path will be; fails where another output will be it."""
+        target = os.path.realpath(path)
+        if target in self.claimed:
+            raise RuntimeError(f'"{path}" cannot be written: two outputs have that name. Choose another one.')
+        self.claimed.append(target)
+        return target
+
     def add(self, path):
         """Returns: the name of a file beside path, to be written, which takes its place in the end. A link stays one.
         A pipe or device, as /dev/stdout, is written at once."""
@@ -107,7 +115,7 @@ class Outputs:
                 raise RuntimeError(f'"{path}" cannot be written: it is a folder.')
             return path
         self.check(path)
-        target = os.path.realpath(path)
+        target = self.claim(path)
         folder, name = os.path.split(target)
         try:
             file, partial = tempfile.mkstemp(prefix=f".{name}.", dir=folder)

@@ -61,7 +61,11 @@ class Source:
 
 
 def arguments(text, *positional):
-    """The options that all three have, and arguments of one of them."""
+    """The options that all have, and arguments of one of them. From here on a signal ends the script as an error
+    does: files on the way are removed."""
+    for number in signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(
         description=text,
         epilog="property=value are properties of shcentroid, see docs/shcentroid.md. Without a"
@@ -129,6 +133,7 @@ def stage(options, outputs):
         staged.csv = outputs.add(options.csv)
     if options.picture:
         folder, name = os.path.split(options.picture)
+        outputs.claim(options.picture.replace("%%", "%"))
         if os.path.isdir(folder or "."):
             for path in pictures(options.picture):
                 outputs.check(path, options.picture)
@@ -219,16 +224,16 @@ def sum_up(found):
             + (", ".join(parts) if parts else "all valid, none saturated"))
 
 
-def tell(message, map_location):
-    """Prints what a user wants to know of a message. map_location: where the grid will be."""
+def tell(message):
+    """Prints what a user wants to know of a message."""
     if message.type == Gst.MessageType.WARNING:
         print("Warning:", message.parse_warning()[0].message, file=sys.stderr)
     elif message.type == Gst.MessageType.ELEMENT:
         found = message.get_structure()
         if found.get_name() == "shcentroid-grid":
             print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees, off by"
-                  " {:.3f} pixels rms; written to {}".format(*(found.get_value(name) for name in (
-                      "lattice", "cells", "pitch", "rotation", "rms")), map_location))
+                  " {:.3f} pixels rms".format(*(found.get_value(name) for name in (
+                      "lattice", "cells", "pitch", "rotation", "rms"))))
         elif found.get_name() == "shcentroid-threshold":
             print("threshold-mode=auto: threshold={:.3g} threshold-least={:.6g} min-flux={:.6g}".format(
                 *(found.get_value(name) for name in ("threshold", "threshold-least", "min-flux"))))
@@ -265,7 +270,7 @@ def sentence_of(error, words):
     return error.message
 
 
-def play(words, bits=None, map_location=None, connect=None):
+def play(words, bits=None, connect=None):
     """Runs to the end, or until Ctrl-C, which ends files properly; a second one does not wait."""
     try:
         with warnings.catch_warnings(record=True) as out_of_range:
@@ -292,7 +297,7 @@ def play(words, bits=None, map_location=None, connect=None):
         if message and message.type in (Gst.MessageType.EOS, Gst.MessageType.ERROR):
             break
         if message:
-            tell(message, map_location)
+            tell(message)
     sh = pipeline.get_by_name("sh")
     stats, backend = sh.get_property("stats"), sh.get_property("active-backend")
     pipeline.set_state(Gst.State.NULL)
@@ -312,7 +317,6 @@ def main(source, options, unsaid=(), bits=None):
     check(options)
     if not isinstance(source, Source):
         source = Source(source)
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     if any(text.startswith("bit-depth=") for text in options.properties):
         bits = None
     try:
@@ -322,9 +326,9 @@ def main(source, options, unsaid=(), bits=None):
             words = describe(source, stage(options, outputs))
             if "scale" in words:
                 words = set_scale(words, options.scale, source.size())
-            play(words, bits, options.map or MAP, source.connect)
+            play(words, bits, source.connect)
     except RuntimeError as error:
         sys.exit(str(error))
-    for name in (options.csv, options.picture):
+    for name in ((options.map or MAP) if finds_grid(options) else None, options.csv, options.picture):
         if name and name not in unsaid:
             print("Wrote", name)

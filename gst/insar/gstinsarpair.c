@@ -12,7 +12,7 @@ side_of (GstInsarPair *self, GstPad *pad)
                                                      : GST_INSAR_REFERENCE;
 }
 
-/* Under the lock, after an error has been posted: nobody waits any longer. */
+/* Under the lock, after an error has been posted: wakes all waiting threads. */
 static void
 fail (GstInsarPair *self, GstFlowReturn flow)
 {
@@ -20,8 +20,8 @@ fail (GstInsarPair *self, GstFlowReturn flow)
   g_cond_broadcast (&self->changed);
 }
 
-/* Under the lock. Waits until nobody else works or could; others see that
- * something is up. */
+/* Under the lock. Waits until no other thread works or is about to, and becomes
+ * the busy thread. */
 static void
 begin_work (GstInsarPair *self)
 {
@@ -31,8 +31,8 @@ begin_work (GstInsarPair *self)
   self->is_busy = TRUE;
 }
 
-/* Under the lock, which is let go of: as the busy thread. What the secondary
- * sends waits for the stream-start, which is that of the reference. */
+/* Under the lock, which is released meanwhile: in the busy thread. Events of
+ * the secondary wait for the stream-start, which is that of the reference. */
 static void
 deliver_events (GstInsarPair *self)
 {
@@ -153,7 +153,8 @@ take_caps (GstInsarPair *self, guint side, GstCaps *caps)
   if (s->caps && gst_caps_is_equal (s->caps, caps))
     return TRUE;
   if (self->flow != GST_FLOW_OK)
-    return FALSE; /* refused ones come again with each buffer; it is said */
+    return FALSE; /* refused caps are sent again with each buffer; an error has
+                     been posted */
   if (s->caps && (s->n_lines > 0 || other->n_lines > 0)) {
     gst_imaging_slc_post_another (self->element, s->pad);
     return FALSE;
@@ -198,9 +199,9 @@ is_cut_short (GstInsarPair *self, guint side)
          (!s->caps || s->n_lines < s->info.height);
 }
 
-/* By the busy thread, as the worker of an element pushes, too: it may wait for
- * its peer, for which nobody else shall wait. What need not stay behind the
- * rows goes at once. */
+/* Serialized events are pushed by the busy thread, because an element's worker
+ * pushes, too: pushing may block on the peer, and no other thread must wait for
+ * that. Other events are pushed at once. */
 static void
 push_event (GstInsarPair *self, GstEvent *event)
 {
@@ -373,8 +374,8 @@ gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return done;
 }
 
-/* Here, and not when the state changes: a flush that ends in between would let
- * the thread of a pad wait again for lines that nobody brings any more. */
+/* Here, and not when the state changes: after a flush that ends in between, the
+ * thread of a pad would wait again, for lines that no longer arrive. */
 static gboolean
 activate (GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
 {

@@ -12,8 +12,7 @@ G_BEGIN_DECLS
 
 enum { GST_INSAR_REFERENCE, GST_INSAR_SECONDARY, GST_INSAR_N_SIDES };
 
-/* What an element does for its pair; under the lock where nothing else is said.
- */
+/* What an element does for its pair; called under the lock unless noted. */
 typedef struct {
   /* Opens the kernel: both images are known, that of @side since now, and are
    * of one type. Returns: FALSE after an error has been posted */
@@ -26,10 +25,9 @@ typedef struct {
   /* Optional. Returns: whether a thread that is not the busy one works on
    * lines, or is about to; not while a side is flushing */
   gboolean (*is_working) (GstElement *element);
-  /* Optional, under the lock: nobody waits for what is worked on, or somebody
-   * does again. */
+  /* Optional, under the lock: abandon the work in progress, or work again. */
   void (*cancel) (GstElement *element, gboolean cancel);
-  /* All begins anew with the first line of @side; nobody works. */
+  /* Restart with the first line of @side; no thread works. */
   void (*rewind) (GstElement *element, guint side);
   /* Without the lock: sends @event, a flush, to all source pads. */
   void (*push_flush) (GstElement *element, GstEvent *event);
@@ -45,7 +43,7 @@ typedef struct {
   GstPad *pad;
   GstCaps *caps;          /* NULL before the first */
   GstImagingSlcInfo info; /* what they say */
-  guint n_lines;          /* that have come */
+  guint n_lines;          /* received */
   gboolean is_flushing, is_eos;
   gboolean is_stale; /* its lines are from before a flush of the other side */
   GstBuffer *first;  /* (nullable): its first lines, for their metadata */
@@ -56,7 +54,7 @@ typedef struct {
   GstImagingEngine *engine;
   const GstInsarPairFuncs *funcs;
 
-  /* Under the lock. Who waits for something waits for @changed. */
+  /* Under the lock. All waiting threads wait for @changed. */
   GMutex lock;
   GCond changed;
   GstInsarSide sides[GST_INSAR_N_SIDES];
@@ -65,7 +63,7 @@ typedef struct {
   gboolean is_done; /* the end goes out, or has gone */
   guint n_reported;
   gboolean has_started; /* the reference: its stream-start has come */
-  GQueue events;        /* GstEvent: for the busy thread, when it is through */
+  GQueue events;        /* GstEvent: pushed when the busy thread has finished */
   guint32 seqnum; /* of the segment; GST_SEQNUM_INVALID before the first */
 
   GMutex flush_lock; /* while a flush goes out */
@@ -85,7 +83,7 @@ GstPad *gst_insar_pair_add_pad (
 gboolean gst_insar_pair_event (GstPad *pad, GstObject *parent, GstEvent *event);
 
 /* What the event function of each source pad does. A seek is for both images:
- * both begin anew, or it is refused. */
+ * both restart, or it is refused. */
 gboolean gst_insar_pair_src_event (
     GstInsarPair *self, GstPad *pad, GstEvent *event);
 
@@ -99,7 +97,7 @@ gboolean gst_insar_pair_is_flushing (GstInsarPair *self);
 /* Under the lock. Returns: why @side takes no more lines, or GST_FLOW_OK */
 GstFlowReturn gst_insar_pair_flow (GstInsarPair *self, guint side);
 
-/* Under the lock, which is let go of: the busy thread is through. */
+/* Under the lock, which is released meanwhile: the busy thread has finished. */
 void gst_insar_pair_end_work (GstInsarPair *self);
 
 /* Under the lock, when @side is rewound: the first of both sides begins another
@@ -110,7 +108,7 @@ void gst_insar_pair_take_settings (GstInsarPair *self, guint side);
 void gst_insar_pair_report (
     GstInsarPair *self, const gchar *name, guint row, guint n_rows);
 
-/* When nothing streams any more: stops the engine, and begins anew, without
+/* After streaming has stopped: stops the engine and resets the pair to no
  * images. A flush may come even now. */
 void gst_insar_pair_stop (GstInsarPair *self);
 

@@ -53,12 +53,13 @@ warn_of_no_data (GstInsarForm *self, const Means *means)
   if (means->n == 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
         ("No cell has data in both images. Is one of them empty, or was the "
-         "secondary resampled to a place beside the reference?"),
+         "secondary resampled to where the reference is not?"),
         (NULL));
 }
 
 /* By the busy thread, without the lock: there is an image.
- * Returns: what the pads come to, GST_FLOW_NOT_LINKED when nobody reads */
+ * Returns: the combined flow of the pads, GST_FLOW_NOT_LINKED when none is
+ * linked */
 static GstFlowReturn
 push_pictures (GstInsarForm *self)
 {
@@ -82,7 +83,7 @@ push_end (GstElement *element, GstEvent *eos, gboolean complete)
   gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, eos);
 }
 
-/* Under the lock, which is let go of: all cells are there. */
+/* Under the lock, which is released meanwhile: all cells are complete. */
 static void
 finish (GstInsarForm *self)
 {
@@ -102,13 +103,13 @@ finish (GstInsarForm *self)
   post_summary (self, &means);
   warn_of_no_data (self, &means);
   flow = push_pictures (self);
-  /* before the end, which would be taken for that of a whole run */
+  /* before EOS, which would look like that of a complete run */
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
     GST_ELEMENT_FLOW_ERROR (self, flow);
   push_end (GST_ELEMENT (self), eos, TRUE);
   gst_event_unref (eos);
   g_mutex_lock (&pair->lock);
-  /* nobody who reads is no failure here: the summary has been told */
+  /* no linked pad is no failure: the summary has been posted */
   pair->flow =
       flow == GST_FLOW_OK || flow == GST_FLOW_NOT_LINKED ? GST_FLOW_EOS : flow;
   gst_insar_pair_end_work (pair);

@@ -156,7 +156,7 @@ push_fit (GstInsarFit *self)
   return TRUE;
 }
 
-/* Of what comes out; filesrc's segment is in bytes. */
+/* The segment of the output: filesrc's is in bytes. */
 static gboolean
 push_segment (GstInsarFit *self, GstEvent *cause)
 {

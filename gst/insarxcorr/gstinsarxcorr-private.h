@@ -36,7 +36,7 @@ struct _GstInsarXcorr {
   ImkInsarxcorr *kernel;
   ImkInsarxcorrConfig config; /* that of the kernel */
   GstImagingTable *table;
-  guint32 *columns; /* 0..nx - 1, as they are told in text */
+  guint32 *columns; /* 0..nx - 1, for the text output */
 
   GThread *worker; /* measures rows, from READY on */
 

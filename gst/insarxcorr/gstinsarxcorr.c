@@ -140,7 +140,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   return IMK_OK;
 }
 
-/* Another pair of the same images: peers are told how wide its rows are. */
+/* Another pair of the same images: the caps of the output may change. */
 static ImkStatus
 apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
@@ -193,7 +193,7 @@ gst_insar_xcorr_open (GstElement *element, guint side)
 
   if (!gst_imaging_engine_set_caps (self->engine, sides[side].caps, NULL))
     return FALSE;
-  /* who was first could not be told yet what memory is best */
+  /* the first side could not know yet which memory is best */
   if (gst_imaging_engine_is_on_cuda (self->engine))
     gst_pad_push_event (sides[!side].pad, gst_event_new_reconfigure ());
   return TRUE;

@@ -7,7 +7,7 @@
 
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
 
-/* Of the patches with data: that many are not dark by chance. */
+/* Part of the patches with data; fewer may be dark ground. */
 #define MANY_ZERO 0.05
 
 enum { FIT, RASTERS, N_PADS };
@@ -188,7 +188,7 @@ round_printed (gdouble value)
   return rint (value * 1000) / 1000;
 }
 
-/* Those that are to be trusted. */
+/* Only valid patches above the threshold take part in the fit. */
 static void
 keep_point (GstInsarEnd *self, const gdouble *values)
 {
@@ -254,8 +254,8 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
-/* GMTSAR's correlation is one of whole numbers, which images in units of sigma
- * nought do not reach. */
+/* GMTSAR's correlation cuts amplitudes to whole numbers; calibrated images
+ * (sigma nought) are below 1. */
 static void
 warn_of_small_numbers (GstInsarEnd *self)
 {
@@ -274,8 +274,8 @@ warn_of_small_numbers (GstInsarEnd *self)
       (NULL));
 }
 
-/* What a user learns from no number: an empty image, one that the shift leads
- * out of, bytes in another order. */
+/* Wrong input that the numbers do not show: an empty image, a shift out of the
+ * image, bytes in another order. */
 static void
 warn_of_images (GstInsarEnd *self)
 {
@@ -306,8 +306,8 @@ warn_of_images (GstInsarEnd *self)
         (NULL));
 }
 
-/* Returns: (transfer full) (nullable): the fit, which is posted; without one to
- * be had, who asked for it is told why */
+/* Returns: (transfer full) (nullable): the fit, which is posted; without one, a
+ * warning is posted if the pad exists */
 static GstBuffer *
 make_fit (GstInsarEnd *self)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What insarxcorr says when all rows are measured: the fit and the rasters, on
+/* The results of insarxcorr that need all rows: the fit and the rasters, on
  * request pads. */
 #pragma once
 
@@ -20,7 +20,7 @@ void gst_insar_end_free (GstInsarEnd *self);
 /* Returns: (transfer none): the pads */
 GstImagingOutputs *gst_insar_end_outputs (GstInsarEnd *self);
 
-/* Returns: whether somebody wants anything of this */
+/* Returns: whether any of the pads exists */
 gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 
 /* --- of the thread that works ------------------------------------------------
@@ -30,8 +30,8 @@ gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth);
 
-/* Sends what a sink waits for before it prerolls, which need not be the end;
- * also after a flush.
+/* Sends caps and a gap, so that sinks preroll before the end; also after a
+ * flush.
  * Returns: GST_FLOW_OK, or GST_FLOW_NOT_NEGOTIATED */
 GstFlowReturn gst_insar_end_start (GstInsarEnd *self);
 
@@ -43,7 +43,7 @@ gboolean gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
  * @complete: whether all rows were measured; a part of them gives no fit */
 void gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete);
 
-/* After flushing, or when the element has stopped: begins anew. */
+/* After a flush, or when the element has stopped: forgets all rows. */
 void gst_insar_end_reset (GstInsarEnd *self, gboolean stopped);
 
 G_END_DECLS

@@ -88,7 +88,8 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
   return status;
 }
 
-/* Under the lock, which is let go of: measures the next row and sends it on. */
+/* Under the lock, which is released meanwhile: measures the next row and pushes
+ * it. */
 static void
 work_row (GstInsarXcorr *self)
 {
@@ -96,7 +97,7 @@ work_row (GstInsarXcorr *self)
   GstImagingResult result = {NULL};
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_ERROR;
-  gboolean is_old; /* flushed meanwhile: the row will come again */
+  gboolean is_old; /* flushed meanwhile: the row will be measured again */
   ImkError error;
   ImkStatus status;
 
@@ -126,8 +127,8 @@ work_row (GstInsarXcorr *self)
   gst_clear_buffer (&result.data);
 
   if (flow == GST_FLOW_NOT_LINKED && gst_insar_end_is_wanted (self->end))
-    flow = GST_FLOW_OK; /* somebody wants the fit or the rasters alone */
-  /* upstream may have given all its lines and never hear of it */
+    flow = GST_FLOW_OK; /* only the fit or the rasters are linked */
+  /* upstream may have pushed all its lines and not see this flow */
   if (status == IMK_OK && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS))
     GST_ELEMENT_FLOW_ERROR (self, flow);
   g_mutex_lock (&pair->lock);
@@ -201,7 +202,8 @@ is_working (GstElement *element)
          self->is_pushing[GST_INSAR_SECONDARY];
 }
 
-/* Under the lock, which is let go of: the other side may do the same. */
+/* Under the lock, which is released meanwhile: the other side may do the same.
+ */
 static ImkStatus
 push_lines (
     GstInsarXcorr *self, guint side, const ImkImage *lines, ImkError *error)
@@ -276,7 +278,7 @@ rewind_side (GstElement *element, guint side)
   gst_insar_end_reset (self->end, FALSE);
 }
 
-/* --- what goes out ----------------------------------------------------------
+/* --- output -----------------------------------------------------------------
  */
 
 static void

@@ -97,7 +97,8 @@ struct _GstOctBscan {
   ImkOctbscanConfig opened; /* without its pointers */
   guint n_left_over;        /* cameras of the calibration that have no turn */
   gboolean warned_of_cameras, warned_of_mean;
-  gint warned_of_bad; /* atomic */
+  gint warned_of_bad;    /* atomic */
+  gint warned_of_mirror; /* atomic */
 
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */
@@ -124,8 +125,9 @@ typedef struct {
   gboolean to_host; /* images are in page-locked memory, to be copied to */
   gboolean may_go_anywhere; /* not what is on a device: that is the first's */
   gboolean lost;
-  gfloat *ends; /* (nullable): [n][4], where they are found in the B-scans */
-  guint n_bad;  /* A-scans that are black: a sample is not a number */
+  gfloat *ends;   /* (nullable): [n][4], where they are found in the B-scans */
+  gdouble fringe; /* of the mean, dB; 0 where nobody has looked */
+  guint n_bad;    /* A-scans that are black: a sample is not a number */
   guint first_camera;
   GstClockTime entered;
 } GstOctBscanWork;
@@ -275,8 +277,8 @@ enum { GST_OCT_BSCAN_NOISE = 64 };
 /* The ends of range=auto are sought anew. Any thread. */
 void gst_oct_bscan_reset_range (GstOctBscan *self);
 
-/* @n B-scans are to come: there may be a sample by now. */
-void gst_oct_bscan_look_again (GstOctBscan *self, guint n);
+/* @work is to come: there may be a sample by now. */
+void gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *work);
 
 /* Room for the ends of a new work, where they are not known. */
 void gst_oct_bscan_need_ends (GstOctBscanWork *work);

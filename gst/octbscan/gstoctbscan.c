@@ -607,6 +607,7 @@ start (GstOctBscan *self)
   self->host_images = self->has_shown = FALSE;
   self->warned_of_cameras = self->warned_of_mean = FALSE;
   g_atomic_int_set (&self->warned_of_bad, FALSE);
+  g_atomic_int_set (&self->warned_of_mirror, FALSE);
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   g_mutex_unlock (&self->frames);

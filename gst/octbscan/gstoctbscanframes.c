@@ -103,7 +103,7 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
   w->source = gst_buffer_ref (in);
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
-  gst_oct_bscan_look_again (self, n);
+  gst_oct_bscan_look_again (self, w);
   w->terms = gst_oct_bscan_get_terms (self);
   gst_oct_bscan_need_ends (w);
   w->backward = w->terms->config.bidirectional && self->n_bscans % 2;

@@ -5,6 +5,7 @@
 #include "gstoctbscan-private.h"
 
 #include "gstimagingquantity.h"
+#include "octbscan/octbscan-mean.h"
 
 /* dB of an image without light: it says nothing about the next ones. */
 #define DARK (-199.0f)
@@ -13,6 +14,9 @@
  * exponentially, whose percentiles 30 and 99.9 are 12.9 dB apart; samples were
  * never seen below 24. */
 #define NOISE 16.0f
+
+/* dB of a fringe in the mean; noise has up to 10. */
+#define FRINGE 20
 
 void
 gst_oct_bscan_reset_range (GstOctBscan *self)
@@ -24,19 +28,45 @@ gst_oct_bscan_reset_range (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
 }
 
-void
-gst_oct_bscan_look_again (GstOctBscan *self, guint n)
+/* What the mean of the first camera takes off with it. */
+static gdouble
+find_fringe (GstOctBscan *self, GstBuffer *in)
 {
-  if (!g_atomic_int_get (&self->holds_noise))
-    return;
-  GST_OBJECT_LOCK (self);
-  self->n_with_noise += n;
-  if (self->n_with_noise > GST_OCT_BSCAN_NOISE) {
-    self->auto_n = 0;
-    self->auto_serial++;
-    g_atomic_int_set (&self->holds_noise, FALSE);
+  GstVideoFrame frame;
+  ImkImage image;
+  gdouble fringe;
+
+  if (self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
+      g_atomic_int_get (&self->warned_of_mirror) ||
+      !gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ))
+    return 0;
+  image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
+      GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
+      self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  gst_oct_bscan_input_image (self, &image);
+  fringe = imk_octbscan_mean_fringe (&image, 0, self->n_cameras);
+  gst_video_frame_unmap (&frame);
+  return fringe;
+}
+
+void
+gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
+{
+  gboolean looks = self->n_bscans == 0;
+
+  if (g_atomic_int_get (&self->holds_noise)) {
+    GST_OBJECT_LOCK (self);
+    self->n_with_noise += w->n;
+    looks = self->n_with_noise > GST_OCT_BSCAN_NOISE;
+    if (looks) {
+      self->auto_n = 0;
+      self->auto_serial++;
+      g_atomic_int_set (&self->holds_noise, FALSE);
+    }
+    GST_OBJECT_UNLOCK (self);
   }
-  GST_OBJECT_UNLOCK (self);
+  if (looks && self->now->config.range == IMK_OCTBSCAN_RANGE_AUTO)
+    w->fringe = find_fringe (self, w->in);
 }
 
 gboolean
@@ -72,22 +102,41 @@ note_noise (GstOctBscan *self)
   g_atomic_int_set (&self->holds_noise, TRUE);
 }
 
+static void
+warn_of_mirror (GstOctBscan *self, gdouble fringe)
+{
+  if (!g_atomic_int_compare_and_exchange (&self->warned_of_mirror, FALSE, TRUE))
+    return;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("The image is noise alone, but the mean of its spectra has a fringe %.0f "
+       "dB above noise, which background=mean takes off. If the sample is the "
+       "same in all A-scans, as a mirror is, set background=rolling. Without a "
+       "sample there is nothing to do.",
+          fringe),
+      (NULL));
+}
+
 void
 gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
 {
+  gboolean is_noise = FALSE;
+
   if (w->terms->config.range != IMK_OCTBSCAN_RANGE_AUTO || !w->has_images ||
       (!w->out[SRC] && !w->out[LINEAR]) || w->ends[1] < DARK)
     return;
   GST_OBJECT_LOCK (self);
   if (w->terms->auto_serial == self->auto_serial) {
+    is_noise = self->auto_n == 0 && w->ends[1] - w->ends[0] < NOISE;
     memcpy (self->auto_ends, w->ends, sizeof (self->auto_ends));
-    if (self->auto_n == 0 && w->ends[1] - w->ends[0] < NOISE)
+    if (is_noise)
       note_noise (self);
     else
       self->auto_n++;
     self->auto_serial++;
   }
   GST_OBJECT_UNLOCK (self);
+  if (is_noise && w->fringe > FRINGE)
+    warn_of_mirror (self, w->fringe);
 }
 
 void

@@ -61,7 +61,7 @@ bits_beyond_the_format (const GstShCentroidHintInput *i)
 static gboolean
 saturation_beyond_the_format (const GstShCentroidHintInput *i)
 {
-  return i->saturation > (1u << bits_of (i)) - 1;
+  return i->type != IMK_TYPE_F32 && i->saturation > (1u << bits_of (i)) - 1;
 }
 
 static gboolean

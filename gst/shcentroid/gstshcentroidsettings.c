@@ -363,7 +363,7 @@ static const GstImagingSetting settings[] = {
         "saturation: 10, 12 or 14 of most cameras; 0 for all bits of the "
         "format"),
     GST_IMAGING_DOUBLE ("saturation", LIVE, 0, GstShCentroidSettings,
-        saturation, -1, G_MAXUINT16, "counts",
+        saturation, -1, 1e30, "counts",
         "Counts at and above which a sample is saturated, and its cell "
         "flagged (4); 0 for the largest of bit-depth, -1 for never"),
     GST_IMAGING_DOUBLE ("gain", LIVE, 0, GstShCentroidSettings, config.gain, 0,

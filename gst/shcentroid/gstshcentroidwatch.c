@@ -27,15 +27,35 @@ gst_sh_centroid_watch_wants_depth (const GstShCentroidWatch *self,
 {
   return type == IMK_TYPE_U16 && settings->bit_depth == 0 &&
          settings->saturation == 0 && !self->told_depth &&
-         self->n_frames < DEPTH_FRAMES && self->most <= 16383;
+         self->n_frames < DEPTH_FRAMES && self->most < G_MAXUINT16;
+}
+
+static const guint16 *
+row_of (const ImkImage *frame, guint y)
+{
+  return (const guint16 *) ((const guint8 *) frame->data + y * frame->stride);
+}
+
+/* The tops of spots are round; those that are cut off are flat. */
+static guint
+count_flat (const ImkImage *frame, guint y, guint most)
+{
+  const guint16 *row = row_of (frame, y);
+  guint n = 0;
+
+  if (y == 0 || y + 1 == frame->height)
+    return 0;
+  for (guint x = 1; x + 1 < frame->width; x++)
+    n += row[x] == most && row[x - 1] == most && row[x + 1] == most &&
+         row_of (frame, y - 1)[x] == most && row_of (frame, y + 1)[x] == most;
+  return n;
 }
 
 void
 gst_sh_centroid_watch_depth (GstShCentroidWatch *self, const ImkImage *frame)
 {
   for (guint y = 0; y < frame->height; y++) {
-    const guint16 *row =
-        (const guint16 *) ((const guint8 *) frame->data + y * frame->stride);
+    const guint16 *row = row_of (frame, y);
     guint most = 0;
 
     for (guint x = 0; x < frame->width; x++)
@@ -43,12 +63,30 @@ gst_sh_centroid_watch_depth (GstShCentroidWatch *self, const ImkImage *frame)
     if (most < self->most)
       continue;
     if (most > self->most)
-      self->n_most = 0;
+      self->n_most = self->n_flat = 0;
     self->most = most;
     for (guint x = 0; x < frame->width; x++)
       self->n_most += row[x] == most;
+    self->n_flat += count_flat (frame, y, most);
   }
+  self->n_samples += (guint64) frame->width * frame->height;
   self->n_frames++;
+}
+
+/* Of any largest sample: bits in the upper ones of a sample, or less a dark. An
+ * even frame is flat, but not saturated. */
+static gchar *
+tell_flat (const GstShCentroidWatch *self)
+{
+  if (self->n_flat < SEVERAL || self->n_most > self->n_samples / 4 ||
+      self->most == G_MAXUINT16)
+    return NULL;
+  return g_strdup_printf (
+      "The largest sample of the first %u frames is %u, %" G_GUINT64_FORMAT
+      " times, and side by side, as the cut tops of saturated spots: saturated "
+      "cells are not flagged. Set saturation=%u, or saturation=-1 if that is "
+      "no limit of the camera.",
+      self->n_frames, self->most, self->n_most, self->most);
 }
 
 gchar *
@@ -59,7 +97,9 @@ gst_sh_centroid_watch_tell_depth (GstShCentroidWatch *self, gboolean at_end)
   if (self->told_depth || (!at_end && self->n_frames < DEPTH_FRAMES))
     return NULL;
   self->told_depth = TRUE;
-  if (bits == 0 || self->n_most < SEVERAL)
+  if (bits == 0)
+    return tell_flat (self);
+  if (self->n_most < SEVERAL)
     return NULL;
   return g_strdup_printf (
       "The largest sample of the first %u frames is %u, %" G_GUINT64_FORMAT

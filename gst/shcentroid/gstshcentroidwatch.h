@@ -10,7 +10,9 @@ G_BEGIN_DECLS
 typedef struct {
   guint n_frames; /* of 16 bits that were looked at */
   guint most;     /* the largest sample of them, */
-  guint64 n_most; /* and how many equal it */
+  guint64 n_most; /* how many equal it, */
+  guint64 n_flat; /* and how many of these have four neighbours that do */
+  guint64 n_samples;
   gboolean told_depth;
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */

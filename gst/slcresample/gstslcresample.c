@@ -4,14 +4,13 @@
  * @title: slcresample
  * @short_description: brings an SLC image into the geometry of another
  *
- * Takes the lines of a secondary image and makes those that it would have, had
- * it been taken in the geometry of the reference: the sample at column r and
- * line a is the one at
+ * Resamples the lines of a secondary image to the geometry of the reference.
+ * The output at column r and line a is the input at
  *
  *   r + shift-r + stretch-r r + a-stretch-r a,
  *   a + shift-a + stretch-a r + a-stretch-a a
  *
- * of what comes, which is GMTSAR's geometry. The numbers are those of a fit to
+ * which is GMTSAR's geometry. The numbers are those of a fit to
  * offsets, from a file with eight lines as insarxcorr's pad `fit` and insarfit
  * write them, or properties.
  *
@@ -41,9 +40,9 @@ GST_DEBUG_CATEGORY_STATIC (slcresample_debug);
 #define DEFAULT_PROP_BANDWIDTH 0.85
 #define DEFAULT_PROP_DOPPLER DOPPLER_AUTO
 
-#define BUFFER_SIZE (1 << 20) /* bytes that go, about */
+#define BUFFER_SIZE (1 << 20) /* bytes of an output buffer, about */
 #define N_REPORTS 10
-#define LITTLE 0.1            /* of an image with samples: nobody means that */
+#define LITTLE 0.1 /* part of the output with data that cannot be intended */
 #define MAX_DOPPLER_ERROR 0.1 /* cycles a line */
 
 typedef enum {
@@ -79,7 +78,7 @@ struct _GstSlcResample {
   GstBufferPool *pool;
   guint lines_per_buffer;
   gboolean segment_sent, is_discont;
-  guint32 seqnum;   /* of the segment that came; GST_SEQNUM_INVALID before it */
+  guint32 seqnum;   /* of the input segment; GST_SEQNUM_INVALID before it */
   GstBuffer *lines; /* (nullable, not owned): those that are taken */
   guint n_reported;
 };
@@ -200,7 +199,7 @@ init_settings (gpointer data)
   s->doppler = DEFAULT_PROP_DOPPLER;
 }
 
-/* The image comes again, after a flush. */
+/* The same image again, after a flush. */
 static ImkStatus
 apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
@@ -373,8 +372,8 @@ warn_of_little (GstSlcResample *self)
 
   if (covered < LITTLE)
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
-        ("%.0f %% of the image that goes, %u x %u, lie in the image that comes, "
-         "%u x %u, with shifts of %g columns and %g lines; the rest is 0. Is "
+        ("%.0f %% of the output, %u x %u, lie inside the input, %u x %u, "
+         "with shifts of %g columns and %g lines; the rest is 0. Is "
          "the fit that of this pair?",
             100 * covered, self->config.out_width, self->config.out_height,
             self->config.width, self->config.height, self->config.shift[0],
@@ -402,7 +401,7 @@ warn_of_doppler (GstSlcResample *self)
         (NULL));
 }
 
-/* Tells downstream what the kernel makes. */
+/* Output caps and buffers for what the kernel makes. */
 static gboolean
 begin_output (GstSlcResample *self)
 {
@@ -417,7 +416,7 @@ begin_output (GstSlcResample *self)
   return ok;
 }
 
-/* After a flush: what was set counts for the image that comes again. */
+/* After a flush, settings made meanwhile apply to the repeated image. */
 static void
 begin_again (GstSlcResample *self)
 {
@@ -437,12 +436,12 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   if (is_in_the_middle (self)) {
     GstCaps *before = gst_pad_get_current_caps (self->sinkpad);
 
-    ok = gst_caps_is_equal (before, caps); /* said again */
+    ok = gst_caps_is_equal (before, caps); /* sent again */
     gst_caps_unref (before);
     return ok || check_complete (self);
   }
   if (self->refused && gst_caps_is_equal (self->refused, caps))
-    return FALSE; /* they come again with each buffer */
+    return FALSE; /* sent again with each buffer */
   gst_imaging_slc_info_from_caps (&self->in, caps);
   if (gst_imaging_engine_set_caps (self->engine, caps, NULL))
     return begin_output (self);
@@ -450,8 +449,7 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   return FALSE;
 }
 
-/* Once, and never before caps, which have not come when an image was refused.
- */
+/* Once, and never before caps, which are missing when an image was refused. */
 static void
 send_segment (GstSlcResample *self)
 {
@@ -620,7 +618,7 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     ok = set_caps (self, caps);
     gst_event_unref (event);
     return ok;
-  case GST_EVENT_SEGMENT: /* that of the lines that go is our own */
+  case GST_EVENT_SEGMENT: /* the output has a segment of its own */
     self->seqnum = gst_event_get_seqnum (event);
     self->segment_sent = FALSE;
     gst_event_unref (event);
@@ -637,7 +635,7 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     check_complete (self);
     send_segment (self);
     break;
-  case GST_EVENT_GAP: /* goes behind the segment, and that behind caps */
+  case GST_EVENT_GAP: /* must follow the segment, which follows the caps */
     if (!gst_pad_has_current_caps (self->srcpad)) {
       gst_event_unref (event);
       return TRUE;
@@ -650,7 +648,7 @@ gst_slc_resample_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   return gst_pad_event_default (pad, parent, event);
 }
 
-/* Its lines are not those of upstream, and begin with the first. */
+/* Output lines differ from input lines, and start with the first. */
 static gboolean
 gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {

@@ -101,9 +101,9 @@ gst_slc_image_close_gdal (gpointer dataset)
     get_library (NULL)->close (dataset);
 }
 
-/* GDAL has no switch for URLs. What reads files over the network takes one name
- * only, which nothing has; and drivers that fetch on their own get a proxy that
- * nobody is. In this thread alone: others may use GDAL, too. */
+/* GDAL has no switch for URLs. Its readers of network files are limited to one
+ * file name, which no file has; drivers that fetch by themselves get a proxy
+ * that does not exist. For this thread only: others may use GDAL, too. */
 static void
 set_urls (const Gdal *gdal, gboolean allow)
 {
@@ -112,7 +112,7 @@ set_urls (const Gdal *gdal, gboolean allow)
   gdal->set_option ("GDAL_HTTPS_PROXY", allow ? NULL : "127.0.0.1:9");
 }
 
-/* What GDAL prints it says to us, for the message. */
+/* Receives the errors of GDAL for our message. */
 static void
 begin (const Gdal *gdal, gboolean allow_urls)
 {
@@ -156,7 +156,7 @@ read_gdal (
   return ok;
 }
 
-/* Returns: NULL with @error set: what GDAL says, and what would do */
+/* Returns: NULL with @error set: the words of GDAL and the remedy */
 static gpointer
 open_dataset (const Gdal *gdal, const gchar *location, gboolean allow_urls,
     GError **error)

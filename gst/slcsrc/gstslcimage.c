@@ -91,7 +91,7 @@ open_file (GstSlcImage *self, const gchar *path, guint64 *size, GError **error)
   return TRUE;
 }
 
-/* A PRM file says how many lines there are; more may follow, as GMTSAR's tools
+/* A PRM file has the number of lines; more may follow, as GMTSAR's tools
  * leave some. Raw samples are all there is. */
 static gboolean
 check_size (GstSlcImage *self, guint64 size, GError **error)

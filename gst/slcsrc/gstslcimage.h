@@ -20,8 +20,8 @@ typedef enum {
 typedef struct _GstSlcImage GstSlcImage;
 
 /* The members up to @ashift are known after opening. @doppler: centre of the
- * azimuth spectrum, in cycles a line; @prf and it are 0 when nobody says them.
- */
+ * azimuth spectrum, in cycles a line; both @prf and @doppler are 0 when the
+ * file does not have them. */
 struct _GstSlcImage {
   gchar *path; /* of the samples, as messages call it */
   GstSlcFormat format;

@@ -16,10 +16,10 @@
  * | f32    | a real number, float32                  | `xcorr -real`  |
  *
  * A buffer of application/x-slc holds whole lines; its offset is the number of
- * the first, its offset-end that of the next. Seeking goes by lines (format
- * DEFAULT). The file is read as the buffers go, so it may be larger than
- * memory. Every tenth of it an element message "slcsrc-progress" says how far
- * it is; on a terminal, ` ! progressreport format=default ! ` does.
+ * the first, its offset-end that of the next. Seeking counts lines (format
+ * DEFAULT). The file is read buffer by buffer, so it may be larger than
+ * memory. After every tenth of it an element message "slcsrc-progress" says how
+ * far it is; on a terminal, ` ! progressreport format=default ! ` does.
  *
  * ## Example launch line
  * |[
@@ -198,7 +198,7 @@ warn_of_rest (GstSlcSrc *self)
         (NULL));
 }
 
-/* GMTSAR's order; who reads a product of somebody else may not know of it. */
+/* GMTSAR's order, which users of a product from elsewhere may not know. */
 static void
 warn_of_other (GstSlcSrc *self)
 {
@@ -213,7 +213,7 @@ warn_of_other (GstSlcSrc *self)
         (NULL));
 }
 
-/* What can be read, and is probably not meant. */
+/* Images that can be read but are probably not what the user means. */
 static void
 warn_of_doubts (GstSlcSrc *self)
 {

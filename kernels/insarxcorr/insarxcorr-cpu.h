@@ -18,7 +18,7 @@ typedef struct ImkInsarxcorrComplex {
   float re, im;
 } ImkInsarxcorrComplex;
 
-/* What one patch needs; in a list while nobody works in it. */
+/* What one patch needs; in a list while it is unused. */
 typedef struct ImkInsarxcorrSpace {
   struct ImkInsarxcorrSpace *next;
   ImkInsarxcorrComplex *lines, *spectra, *phases; /* COMPAT: [CHUNK][width];

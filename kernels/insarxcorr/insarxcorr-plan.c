@@ -385,7 +385,7 @@ lines_of_row (const ImkInsarxcorrPlan *plan, int side, uint32_t row)
   return lines;
 }
 
-/* What a later row reads is not let go of. */
+/* Keeps lines that a later row reads. */
 static ImkStatus
 find_lines (ImkInsarxcorrPlan *plan, int side, ImkError *error)
 {

@@ -531,7 +531,7 @@ find_levels (const Frame *f, const Tile *t, double *restrict pedestals,
   SAMPLE low[N_PIECES][TILE], high[N_PIECES][TILE];
   double min[TILE], max[TILE];
   int32_t below[TILE];
-  bool whole = params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
+  bool whole = imk_shcentroid_needs_least (params);
 
   find_extremes (&t->area, whole, low[0], high[0]);
   gather_extremes (t, high, true, max);

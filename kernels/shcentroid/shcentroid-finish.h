@@ -112,6 +112,13 @@ imk_shcentroid_is_leveled (const ImkShcentroidParams *params)
          params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
 }
 
+/* On the smallest of them, too? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_needs_least (const ImkShcentroidParams *params)
+{
+  return params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
+}
+
 /* T of a cell; its range is looked at where it depends on that. No branches but
  * those that are the same for all cells. */
 IMK_SHCENTROID_INLINE double

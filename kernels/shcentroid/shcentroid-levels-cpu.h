@@ -141,8 +141,7 @@ find_ranges (ChainTile *t)
 {
   const ImkShcentroidParams *params = &t->f->cpu->params;
   uint32_t width = tile_width (t), left = t->windows[0].x;
-  bool whole = params->brightest > 0 ||
-               params->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE;
+  bool whole = params->brightest > 0 || imk_shcentroid_needs_least (params);
 
   for (uint32_t i = 0; i < t->n; i++)
     t->ranges[i] = (ImkShcentroidRange){3e38f, -3e38f, 0};

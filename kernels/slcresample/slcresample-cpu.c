@@ -14,8 +14,8 @@
 #define N_PHASES IMK_SLCRESAMPLE_N_PHASES
 
 enum {
-  BLOCK = 256, /* columns that go */
-  /* columns that come for them: a block stretched, and the taps */
+  BLOCK = 256, /* output columns */
+  /* input columns for them: a block stretched, and the taps */
   MAX_COLUMNS = BLOCK + BLOCK / 4 + MAX_TAPS + 4,
   PADDING = IMK_SLCRESAMPLE_PADDING,
 };
@@ -34,7 +34,7 @@ typedef struct Block {
   float re[MAX_COLUMNS + PADDING]; /* after the first pass */
   float im[MAX_COLUMNS + PADDING];
   float turned_re[MAX_COLUMNS + PADDING], turned_im[MAX_COLUMNS + PADDING];
-  Places lines, columns; /* of the columns that come, of those that go */
+  Places lines, columns; /* of input columns; of output columns */
 } Block;
 
 /* --- runs ----------------------------------------------------------------- */

@@ -28,14 +28,14 @@ typedef struct ImkSlcresampleBand {
   ImkSlcresampleWeights weights[IMK_SLCRESAMPLE_N_AXES];
 } ImkSlcresampleBand;
 
-/* Returns: the column that comes of column @r of line @a that goes */
+/* Returns: the input column of column @r of output line @a */
 static inline double
 imk_slcresample_x (const ImkSlcresampleConfig *c, double r, double a)
 {
   return r + (c->shift[0] + c->stretch[0] * r + c->a_stretch[0] * a);
 }
 
-/* Returns: the line that comes where line @a that goes crosses column @x */
+/* Returns: the input line where output line @a crosses input column @x */
 static inline double
 imk_slcresample_y (const ImkSlcresampleConfig *c, double x, double a)
 {

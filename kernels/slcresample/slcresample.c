@@ -129,7 +129,8 @@ make_azimuth_weights (ImkSlcresample *s, double doppler, ImkError *error)
       s->doppler, error);
 }
 
-/* Returns: lines that one that goes is inclined over, its taps, and to spare */
+/* Returns: input lines that an output line is inclined over, its taps, and some
+ * to spare */
 static uint32_t
 band_height (const ImkSlcresampleConfig *c)
 {
@@ -209,7 +210,7 @@ clamp_line (double line, uint32_t height)
 /* Farther than rounding takes a position. */
 #define MARGIN 1e-6
 
-/* Returns: what line @a that goes is made of. Both ends rise with @a, as no
+/* Returns: the input lines of output line @a. Both ends rise with @a, as no
  * stretch is large. */
 static Lines
 lines_of (const ImkSlcresampleConfig *c, uint32_t a)
@@ -240,7 +241,7 @@ void
 imk_slcresample_rewind (ImkSlcresample *self)
 {
   self->line = self->pushed = 0;
-  if (self->band.config.estimate_doppler) /* of what comes now */
+  if (self->band.config.estimate_doppler) /* of the next image */
     imk_slcresample_weights_clear (
         &self->band.weights[IMK_SLCRESAMPLE_AZIMUTH]);
 }
@@ -322,7 +323,7 @@ imk_slcresample_push (
   return IMK_OK;
 }
 
-/* --- lines that go
+/* --- output lines
  * ------------------------------------------------------------ */
 
 /* Returns: the end of the lines that the Doppler is measured on */

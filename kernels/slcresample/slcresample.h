@@ -21,15 +21,15 @@ typedef enum ImkSlcresampleAxis {
 #define IMK_SLCRESAMPLE_MAX_STRETCH 0.25
 
 /**
- * ImkSlcresampleConfig: (what becomes of an SLC image)
- * @width, @height: of the image that comes, columns and lines
- * @out_width, @out_height: of the image that goes: those of the reference
+ * ImkSlcresampleConfig: (how an SLC image is resampled)
+ * @width, @height: of the input, columns and lines
+ * @out_width, @out_height: of the output: those of the reference
  * @type: of both: CI16 or CF32
- * @shift, @stretch, @a_stretch: the geometry, for each axis: the sample at
- *   column r and line a that goes is the one at
+ * @shift, @stretch, @a_stretch: the geometry, for each axis: the output at
+ *   column r and line a is the input at
  *     x = r + shift[0] + stretch[0] r + a_stretch[0] a
  *     y = a + shift[1] + stretch[1] r + a_stretch[1] a
- *   that comes. Shifts up to 1e6, the others up to IMK_SLCRESAMPLE_MAX_STRETCH
+ *   Shifts up to 1e6, the others up to IMK_SLCRESAMPLE_MAX_STRETCH
  * @taps: samples that one is made of, along each axis: even, 4 to
  *   IMK_SLCRESAMPLE_MAX_TAPS
  * @bandwidth: of the signal along each axis, as part of the sampling rate, 0.1
@@ -59,23 +59,21 @@ typedef struct ImkSlcresample ImkSlcresample;
 /* No shift, 16 taps, bandwidth 0.85, the Doppler estimated; CI16. */
 void imk_slcresample_config_init (ImkSlcresampleConfig *config);
 
-/* Returns: which part of the image that goes is made of samples that come, of a
- * grid of 64 x 64 of its samples: 0 when the geometry is that of another image
- */
+/* Returns: the part of the output that lies inside the input, from a grid of 64
+ * x 64 of its samples: 0 when the geometry is that of another image */
 double imk_slcresample_covered (const ImkSlcresampleConfig *config);
 
 /**
  * imk_slcresample_new: (an object for one image)
  * @self: (out): free with imk_slcresample_free
  *
- * Lines come, and go again: a band of the image is kept, as high as a line that
- * goes is inclined in it, and some more.
- * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
- *   untouched */
+ * Only a band of the input is kept, as high as an output line is inclined in
+ * it, and some more. Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY,
+ * IMK_ERROR_UNAVAILABLE; @self untouched */
 ImkStatus imk_slcresample_new (ImkBackend backend,
     const ImkSlcresampleConfig *config, ImkSlcresample **self, ImkError *error);
 
-/* Back to the first line; what is estimated will be so again. */
+/* Back to the first line; estimates are made again. */
 void imk_slcresample_rewind (ImkSlcresample *self);
 
 /* Returns: how many lines can be pushed now; 0 when lines have to be made
@@ -105,18 +103,18 @@ uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
  * @out: out_width x n of the type of the config, n at most
  *   imk_slcresample_ready; ci16 is rounded and clamped
  *
- * Two passes, which are exact for this geometry: along each column that comes
- * at the places where the line that goes crosses it, then along that line. The
- * second sees a spectrum that is wider by the frequencies in azimuth times
- * stretch[1], which is nothing but for large ones. The weights of @taps samples
- * are those with the least mean square error for a signal whose spectrum is
- * flat over @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i -
- * j)), p_i = sinc (bandwidth (i - f)) at the fraction f, interpolated
- * between 256 fractions; in azimuth w_i times exp (i 2 pi doppler (f - i)). A
- * sample is 0 where one that it is made of lies outside the image, and where in
- * one of the passes both samples around its place are 0: no data stays no data.
- * Results do not depend on n_threads, or on how lines are pushed.
- * Returns: IMK_ERROR_IMAGE, @out untouched */
+ * Two passes, which are exact for this geometry: along each input column, at
+ * the place where the output line crosses it, then along that line. The second
+ * sees a spectrum that is wider by the frequencies in azimuth times stretch[1],
+ * which is nothing but for large ones. The weights of @taps samples are those
+ * with the least mean square error for a signal whose spectrum is flat over
+ * @bandwidth and 0 elsewhere: R w = p, R_ij = sinc (bandwidth (i - j)), p_i =
+ * sinc (bandwidth (i - f)) at the fraction f, interpolated between 256
+ * fractions; in azimuth w_i times exp (i 2 pi doppler (f - i)). A sample is 0
+ * where one that it is made of lies outside the image, and where in one of the
+ * passes both samples around its place are 0: no data stays no data. Results do
+ * not depend on n_threads, or on how lines are pushed. Returns:
+ * IMK_ERROR_IMAGE, @out untouched */
 ImkStatus imk_slcresample_process (
     ImkSlcresample *self, ImkImage *out, ImkError *error);
 

@@ -10,6 +10,7 @@
 #include <gst/video/video.h>
 
 enum { COLUMNS = 8, ROWS = 6, N_CELLS = COLUMNS * ROWS, PITCH = 20 };
+enum { PEDESTAL = 100 }; /* counts of a camera without light */
 enum { WIDTH = COLUMNS * PITCH, HEIGHT = ROWS * PITCH, N_FRAMES = 5 };
 
 /* Of the flags of a cell: no flux, too little, no match, outside; there is no
@@ -35,6 +36,7 @@ make_frame (GRand *rand, Point *places)
     for (int y = top; y < top + PITCH; y++)
       for (int x = left; x < left + PITCH; x++)
         pixels[y * WIDTH + x] = (guint16) lround (
+            PEDESTAL +
             4000 * exp (-(pow (x - p.x, 2) + pow (y - p.y, 2)) / 4.5));
     places[cell] = p;
   }
@@ -154,7 +156,7 @@ main (int argc, char **argv)
   gchar *description = g_strdup_printf (
       "appsrc name=in format=time caps=video/x-raw,format=GRAY16_LE,width=%d,"
       "height=%d,framerate=1000/1 ! shcentroid name=sh columns=%d rows=%d "
-      "pitch-x=%d pitch-y=%d ! appsink name=out sync=false",
+      "pitch-x=%d pitch-y=%d threshold-mode=auto ! appsink name=out sync=false",
       WIDTH, HEIGHT, COLUMNS, ROWS, PITCH, PITCH);
   gboolean right;
 

@@ -20,6 +20,7 @@ except (ImportError, ValueError) as error:
 import results
 
 COLUMNS, ROWS, PITCH = 8, 6, 20  # cells, cells, pixels
+PEDESTAL, NOISE = 100, 3  # counts, of a camera without light
 
 
 def make_frame(rng):
@@ -28,18 +29,27 @@ def make_frame(rng):
     row, column = np.divmod(np.arange(ROWS * COLUMNS), COLUMNS)
     centres = np.stack([column, row], axis=1) * PITCH + PITCH / 2 - 0.5
     places = centres + rng.uniform(-2, 2, centres.shape)
-    frame = np.zeros(x.shape)
+    frame = rng.normal(PEDESTAL, NOISE, x.shape)
     for px, py in places:
         frame += 4000 * np.exp(-((x - px) ** 2 + (y - py) ** 2) / (2 * 1.5**2))
     return np.round(frame).astype("<u2"), places
 
 
-def measure(frames):
-    """Yields what shcentroid measured in each frame."""
+def tell(bus):
+    """Prints the warnings of the element, as that a setting makes shifts too small; ends with an error."""
+    while message := bus.pop_filtered(Gst.MessageType.WARNING | Gst.MessageType.ERROR):
+        if message.type == Gst.MessageType.ERROR:
+            sys.exit(message.parse_error()[0].message)
+        print("Warning:", message.parse_warning()[0].message, file=sys.stderr)
+
+
+def measure(frames, settings="threshold-mode=auto"):
+    """Yields what shcentroid measured in each frame. The threshold takes the camera's pedestal and noise away:
+    without one shifts are far too small."""
     pipeline = Gst.parse_launch(
         "appsrc name=in format=time ! "
         f"shcentroid name=sh columns={COLUMNS} rows={ROWS} pitch-x={PITCH} "
-        f"pitch-y={PITCH} ! appsink name=out sync=false"
+        f"pitch-y={PITCH} {settings} ! appsink name=out sync=false"
     )
     source, sink = pipeline.get_by_name("in"), pipeline.get_by_name("out")
     source.set_property(
@@ -53,9 +63,9 @@ def measure(frames):
     for frame in frames:
         source.emit("push-buffer", Gst.Buffer.new_wrapped(frame.tobytes()))
         sample = sink.emit("try-pull-sample", 5 * Gst.SECOND)
+        tell(pipeline.get_bus())
         if not sample:
-            message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
-            sys.exit(message.parse_error()[0].message if message else "no frame came out")
+            sys.exit("no frame came out")
         yield results.read(sample.get_buffer(), "sh")
     pipeline.set_state(Gst.State.NULL)
 

@@ -78,7 +78,8 @@ flush (Streams *s)
     streams_send (s, i, gst_event_new_flush_stop (TRUE), SEQ_FLUSH);
 }
 
-/* --- what is right -----------------------------------------------------------
+/* --- expected events
+ * -----------------------------------------------------------
  */
 
 typedef struct {
@@ -299,7 +300,7 @@ GST_START_TEST (test_a_gap_without_a_time_is_no_critical)
 }
 GST_END_TEST
 
-/* --- a pad that comes late
+/* --- a late pad
  * ---------------------------------------------------- */
 
 static GstFlowReturn

@@ -359,8 +359,7 @@ GST_START_TEST (test_what_is_wrong_is_said)
       "slcsrc location=$/a.slc " RAW " ! i.reference fakesrc "
       "num-buffers=0 ! i.secondary insarform name=i i.phase ! queue ! "
       "fakesink",
-      stream, GST_STREAM_ERROR_FAILED,
-      "The secondary ended before it was said what it is.");
+      stream, GST_STREAM_ERROR_FAILED, "The secondary ended before its caps.");
 }
 GST_END_TEST
 

@@ -448,8 +448,7 @@ GST_START_TEST (test_what_is_wrong_is_said)
   check_launch_fails ("slcsrc location=$/ref.PRM ! x.reference fakesrc "
                       "num-buffers=0 ! x.secondary insarxcorr name=x " GRID
                       " ! fakesink",
-      stream, GST_STREAM_ERROR_FAILED,
-      "The secondary ended before it was said what it is.");
+      stream, GST_STREAM_ERROR_FAILED, "The secondary ended before its caps.");
   check_launch_fails (
       SOURCES ("") "! filesink location=/dev/full buffer-mode=2",
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "");

@@ -388,7 +388,7 @@ GST_START_TEST (test_another_surface_in_the_same_memory_is_mapped_anew)
 }
 GST_END_TEST;
 
-/* --- what is refused ------------------------------------------------------ */
+/* --- refusals ------------------------------------------------------ */
 
 static void
 spoil_batch (NvBufSurface *s)

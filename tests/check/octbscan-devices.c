@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-/* --- who makes how many ----------------------------------------------------
+/* --- share of each device ----------------------------------------------------
  */
 
 GST_START_TEST (test_devices_share)

@@ -7,7 +7,7 @@ const gchar *const pad_names[] = {"src", "linear", "complex", "enface"};
 
 gboolean on_cuda;
 
-/* --- what is expected ----------------------------------------------------- */
+/* --- expected images ----------------------------------------------------- */
 
 static guint16
 sample_at (guint bscan, guint line, guint x)
@@ -120,7 +120,7 @@ expected_free (Expected *e)
   }
 }
 
-/* --- what comes ----------------------------------------------------------- */
+/* --- output ----------------------------------------------------------- */
 
 Run
 run_new (const gchar *launch, guint pads)

@@ -28,7 +28,7 @@ write_file (const gchar *name, const gchar *text)
   return path;
 }
 
-/* --- what is expected ----------------------------------------------------- */
+/* --- expected images ----------------------------------------------------- */
 
 static const gdouble ranges[3][2] = {{806, 675}, {800, 680}, {700, 790}};
 static const gdouble dispersion[] = {0, 1, -12};
@@ -1174,6 +1174,67 @@ GST_START_TEST (test_range_auto_waits_for_the_sample)
 }
 GST_END_TEST
 
+/* Eight B-scans of 40 lines. Returns: the warnings that speak of a fringe */
+static guint
+n_fringe_warnings (const gchar *launch, gdouble mirror, gboolean sample)
+{
+  GstHarness *h = harness_of (launch);
+  GstBus *bus = watch (h);
+  GstMessage *message;
+  guint n = 0;
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY16_LE,width=256,height=40,framerate=100/1");
+  for (guint i = 0; i < 8; i++) {
+    GstBuffer *in = range_lines (i, sample);
+    GstMapInfo map;
+
+    gst_buffer_map (in, &map, GST_MAP_READWRITE);
+    for (guint k = 0; k < RANGE_WIDE * RANGE_TALL; k++) {
+      gdouble x = k % RANGE_WIDE;
+
+      /* a source of 2000 counts in the middle, and what a mirror adds */
+      ((guint16 *) map.data)[k] +=
+          (guint16) (2000 * exp (-pow ((x - 128) / 60, 2)) +
+                     mirror * (1 + cos (0.9 * x)));
+    }
+    gst_buffer_unmap (in, &map);
+    check_push (h, in, GST_FLOW_OK);
+    gst_buffer_unref (check_pull (h));
+  }
+  while ((message = gst_bus_pop_filtered (bus, GST_MESSAGE_WARNING))) {
+    g_autofree gchar *text = NULL;
+    g_autoptr (GError) error = NULL;
+
+    gst_message_parse_warning (message, &error, &text);
+    n += strstr (error->message, "which background=mean takes off") != NULL;
+    gst_message_unref (message);
+  }
+  gst_element_set_bus (h->element, NULL);
+  gst_object_unref (bus);
+  gst_harness_teardown (h);
+  return n;
+}
+
+GST_START_TEST (test_a_mirror_that_the_mean_takes_off_is_one_warning)
+{
+  on_cuda = __i__;
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512", 40, FALSE), 1);
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512 cameras=2", 40, FALSE), 1);
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512", 0, FALSE), 0);
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512", 0, TRUE), 0);
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512", 40, TRUE), 0);
+  fail_unless_equals_int (
+      n_fringe_warnings ("octbscan upsample=512 background=rolling", 40, FALSE),
+      0);
+}
+GST_END_TEST
+
 /* --- live dispersion ------------------------------------------------------ */
 
 static void
@@ -1411,6 +1472,8 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
   tcase_add_loop_test (tc, test_range_auto_waits_for_the_sample, 0, 2);
+  tcase_add_loop_test (
+      tc, test_a_mirror_that_the_mean_takes_off_is_one_warning, 0, 2);
   tcase_add_test (tc, test_dispersion_changes_live);
   tcase_add_loop_test (
       tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);

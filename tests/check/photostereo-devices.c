@@ -343,7 +343,7 @@ GST_START_TEST (test_results_of_several_are_page_locked)
 }
 GST_END_TEST
 
-/* --- whatever becomes of a set -------------------------------------------- */
+/* --- sets that end early -------------------------------------------- */
 
 /* Ends a set that has begun by a flush, by the signal, by other caps, by a
  * property, or with the element. */

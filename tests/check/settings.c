@@ -3,17 +3,25 @@
 #include <gst/controller/controller.h>
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "check-common.h"
 #include "gstimagingsettings.h"
 
-/* --- an element with one setting of each kind ----------------------------- */
+/* --- an element with a setting of each kind ------------------------------- */
 
 typedef enum { MODE_PLAIN, MODE_FILE } Mode;
 
 static const GEnumValue modes[] = {
     {MODE_PLAIN, "Without the file", "plain"},
     {MODE_FILE, "Needs path", "file"},
+    {0, NULL, NULL},
+};
+
+static const GFlagsValue parts[] = {
+    {1, "Cells", "cells"},
+    {2, "Arrows", "arrows"},
+    {4, "Text", "text"},
     {0, NULL, NULL},
 };
 
@@ -27,6 +35,12 @@ typedef struct {
   GstImagingArray *factors;
   gchar *name;
   gboolean flag;
+  bool byte_flag;
+  gint offset;
+  guint64 wide;
+  guint parts;
+  GstImagingFraction rate;
+  GstImagingArray *order;
 } Settings;
 
 typedef struct {
@@ -34,6 +48,7 @@ typedef struct {
   GstImagingSettings *settings;
   guint n_applied, groups;
   ImkStatus fail; /* of the next apply () */
+  gboolean fail_second;
 } TestSettled;
 
 typedef GstElementClass TestSettledClass;
@@ -70,6 +85,16 @@ static const GstImagingSetting settings[] = {
         "factors", LIVE, 0, Settings, factors, -10, 10, NULL, "Factors"),
     GST_IMAGING_STRING ("label", NEXT_START, 0, Settings, name, "A \"label\""),
     GST_IMAGING_BOOLEAN ("flag", LIVE, 0, Settings, flag, "A flag"),
+    GST_IMAGING_BOOLEAN ("byte-flag", LIVE, 0, Settings, byte_flag, "A byte"),
+    GST_IMAGING_INT (
+        "offset", LIVE, 0, Settings, offset, -9, 9, "px", "Offset"),
+    GST_IMAGING_UINT64 (
+        "wide", LIVE, 0, Settings, wide, 0, G_MAXUINT64, "ns", "64 bits"),
+    GST_IMAGING_FLAGS (
+        "parts", LIVE, 0, Settings, parts, "TestParts", parts, "Parts"),
+    GST_IMAGING_FRACTION ("rate", LIVE, 0, Settings, rate, 0, "Hz", "Rate"),
+    GST_IMAGING_INT_ARRAY (
+        "order", LIVE, 0, Settings, order, 0, 7, NULL, "Whole numbers"),
 };
 
 static void
@@ -79,6 +104,10 @@ init_settings (gpointer data)
 
   s->maximum = 60;
   s->count = 3;
+  s->offset = -2;
+  s->wide = G_MAXUINT64;
+  s->parts = 5;
+  s->rate = (GstImagingFraction){25, 1};
 }
 
 static ImkStatus
@@ -94,6 +123,8 @@ apply (GstElement *element, gconstpointer before, guint groups, ImkError *error)
         "minimum %g is not below maximum %g.", s->minimum, s->maximum);
   if (s->count == 13)
     return imk_error_set (error, IMK_ERROR_CONFIG, "count is 13.");
+  if (self->fail_second)
+    return imk_error_set (error, IMK_ERROR_DEVICE, "The device is gone.");
   if (s->mode == MODE_FILE && !s->path)
     return imk_error_set (error, IMK_ERROR_CONFIG, "mode=file needs path.");
   self->n_applied++;
@@ -121,7 +152,7 @@ test_settled_init (TestSettled *self)
   self->settings = gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
 }
 
-/* --- what the tests do ---------------------------------------------------- */
+/* --- helpers ---------------------------------------------------- */
 
 static TestSettled *
 settled_new (GstBus **bus)
@@ -522,6 +553,89 @@ GST_START_TEST (test_a_frame_does_not_make_a_set_valid)
 }
 GST_END_TEST;
 
+static ImkStatus
+open_unless_13 (gpointer data, ImkError *error)
+{
+  const Settings *s =
+      gst_imaging_settings_now (((TestSettled *) data)->settings);
+
+  return s->count == 13
+             ? imk_error_set (error, IMK_ERROR_CONFIG, "count is 13.")
+             : IMK_OK;
+}
+
+static void
+new_caps (TestSettled *self)
+{
+  ImkError error;
+
+  check_ok (
+      gst_imaging_settings_try (self->settings, open_unless_13, self, &error),
+      &error);
+}
+
+GST_START_TEST (test_new_caps_make_a_set_valid)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  g_object_set (self, "count", 13, NULL);
+  begin_set (self);
+  fail_if (is_valid (self));
+  g_object_set (self, "minimum", 5.0, NULL);
+  frame (self);
+  g_object_set (self, "count", 3, NULL);
+  new_caps (self);
+  fail_unless_equals_int ((gint) frame (self)->count, 3);
+  begin_set (self);
+  fail_unless (is_valid (self));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_frame_does_not_make_caps_valid)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  g_object_set (self, "minimum", 1.0, NULL);
+  frame (self);
+  g_object_set (self, "count", 13, NULL);
+  new_caps (self);
+  fail_if (is_valid (self));
+  fail_unless_equals_int ((gint) frame (self)->count, 3);
+  g_object_set (self, "minimum", 5.0, NULL);
+  fail_unless_equals_float (frame (self)->minimum, 5);
+  fail_if (is_valid (self));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_a_failing_device_keeps_values_new)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  ImkError error;
+  ImkStatus status;
+
+  frame (self);
+  g_object_set (self, "minimum", 70.0, NULL);
+  frame (self); /* rejected, waits */
+  fail_if (is_valid (self));
+  self->fail_second = TRUE;
+  g_object_set (self, "flag", TRUE,
+      NULL); /* with minimum: rejected; alone: the device fails */
+  status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, &error);
+  fail_unless_equals_int (status, IMK_ERROR_DEVICE);
+  self->fail_second = FALSE;
+  fail_unless (frame (self)->flag); /* tried again */
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so)
 {
   GstBus *bus;
@@ -650,6 +764,71 @@ GST_START_TEST (test_controlled_values_take_the_same_way)
 }
 GST_END_TEST;
 
+/* Each kind is set, read back, used, described, and named in a warning. */
+GST_START_TEST (test_every_kind_of_setting)
+{
+  static const struct {
+    const gchar *name, *initial, *text, *read, *json;
+  } kinds[] = {
+      {"minimum", "0", "0.25", "0.25", "\"type\":\"double\""},
+      {"count", "3", "7", "7", "\"type\":\"int\",\"minimum\":1,"},
+      {"mode", "plain", "plain", "plain", "\"type\":\"enum\""},
+      {"label", NULL, "x", "x", "\"type\":\"string\""},
+      {"flag", "false", "true", "true", "\"type\":\"boolean\""},
+      {"byte-flag", "false", "true", "true", "\"type\":\"boolean\""},
+      {"offset", "-2", "-9", "-9",
+          "\"type\":\"int\",\"minimum\":-9,\"maximum\":9,\"default\":-2"},
+      {"wide", "18446744073709551615", "9007199254740993", "9007199254740993",
+          "\"default\":18446744073709551615"},
+      {"parts", "Cells+Text", "arrows", "Arrows", "\"nick\":\"arrows\""},
+      {"rate", "25/1", "30000/1001", "30000/1001", "\"default\":\"25/1\""},
+      {"order", "<  >", "<2, 0>", "< (int)2, (int)0 >", "\"type\":\"array\""},
+      {"factors", "<  >", "<0.5>", "< (double)0.5 >", "\"type\":\"array\""},
+  };
+  gchar *json = gst_imaging_settings_describe (test_settled_get_type ());
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+
+  frame (self);
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    GParamSpec *spec =
+        g_object_class_find_property (G_OBJECT_GET_CLASS (self), kinds[i].name);
+    g_autofree gchar *start =
+        g_strdup_printf ("{\"name\":\"%s\",", kinds[i].name);
+    const gchar *described = strstr (json, start), *end;
+    g_autofree gchar *entry = NULL;
+
+    for (guint k = 0; k < 2; k++) {
+      GValue value = G_VALUE_INIT;
+      g_autofree gchar *text = NULL;
+
+      if (k)
+        gst_util_set_object_arg (G_OBJECT (self), kinds[i].name, kinds[i].text);
+      g_value_init (&value, spec->value_type);
+      g_object_get_property (G_OBJECT (self), kinds[i].name, &value);
+      text = gst_value_serialize (&value);
+      fail_unless (g_strcmp0 (text, k ? kinds[i].read : kinds[i].initial) == 0,
+          "%s is %s", kinds[i].name, text);
+      g_value_unset (&value);
+    }
+    fail_unless (described != NULL, "%s is not described", kinds[i].name);
+    end = strstr (described, "\"name\":\"");
+    end = strstr (end + 1, "{\"name\":\"");
+    entry = g_strndup (
+        described, end ? (gsize) (end - described) : strlen (described));
+    fail_unless (strstr (entry, kinds[i].json), "%s", entry);
+  }
+  fail_unless (frame (self)->minimum == 0.25 && frame (self)->byte_flag &&
+               frame (self)->offset == -9 && frame (self)->parts == 2 &&
+               frame (self)->wide == 9007199254740993u &&
+               frame (self)->rate.n == 30000 && frame (self)->rate.d == 1001 &&
+               frame (self)->order->values[0] == 2 &&
+               frame (self)->count == 3); /* of the next set */
+  g_free (json);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_the_table_describes_itself)
 {
   gchar *json = gst_imaging_settings_describe (test_settled_get_type ());
@@ -738,12 +917,16 @@ settings_suite (void)
   tcase_add_test (tcase, test_a_file_that_appears_before_the_start_is_read);
   tcase_add_test (tcase, test_a_path_that_is_set_during_the_start_stays);
   tcase_add_test (tcase, test_a_frame_does_not_make_a_set_valid);
+  tcase_add_test (tcase, test_new_caps_make_a_set_valid);
+  tcase_add_test (tcase, test_a_frame_does_not_make_caps_valid);
+  tcase_add_test (tcase, test_a_failing_device_keeps_values_new);
   tcase_add_test (
       tcase, test_settings_of_a_set_wait_for_it_and_those_of_a_start_say_so);
   tcase_add_test (tcase, test_a_structure_sets_all_or_nothing);
   tcase_add_test (tcase, test_arrays_are_read_from_text_and_back);
   tcase_add_test (tcase, test_no_number_is_no_setting);
   tcase_add_test (tcase, test_controlled_values_take_the_same_way);
+  tcase_add_test (tcase, test_every_kind_of_setting);
   tcase_add_test (tcase, test_the_table_describes_itself);
   tcase_add_test (tcase, test_no_frame_sees_half_of_a_structure);
   return suite;

@@ -425,6 +425,49 @@ GST_START_TEST (test_bits_are_told_at_the_end_of_a_short_stream)
 }
 GST_END_TEST;
 
+/* Spots that are cut off at @most less a dark of 100, or times 16. */
+static GstBuffer *
+cut_frame (gdouble peak, guint most, guint step, guint dark)
+{
+  GstBuffer *buffer = frame_new (2, peak, 0.02);
+  GstMapInfo map;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
+  for (guint i = 0; i < SIZE * SIZE; i++) {
+    guint16 *sample = &((guint16 *) map.data)[i];
+    guint cut = MIN (*sample, most);
+
+    *sample = (guint16) ((MAX (cut, dark) - dark) * step);
+  }
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+GST_START_TEST (test_flat_tops_of_spots_are_one_warning)
+{
+  static const struct {
+    guint most, step, dark;
+    const gchar *words;
+  } cases[] = {{4095, 16, 0, "Set saturation=65520,"},
+      {4095, 1, 100, "Set saturation=3995,"},
+      {3700, 1, 0, "Set saturation=3700,"}, {9000, 1, 0, NULL}};
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=range threshold=0.2",
+        GRAY16_CAPS);
+
+    g_free (sh_measure (
+        &sh, cut_frame (7000, cases[k].most, cases[k].step, cases[k].dark)));
+    gst_harness_push_event (sh.h, gst_event_new_eos ());
+    if (cases[k].words)
+      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[k].words);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
 /* --- float32 --- */
 
 /* From 0 to 1, where 16 bits have 0 to 50000. */
@@ -504,6 +547,26 @@ GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
     g_free (numbers);
     sh_free (&sh);
   }
+}
+GST_END_TEST;
+
+/* Beyond 16 bits, as of a sum of exposures. */
+GST_START_TEST (test_float_frames_are_saturated_at_any_count)
+{
+  Sh sh =
+      sh_new (backends[__i__], GRID "saturation=200000", FLOAT_CAPS ("80:80"));
+
+  for (guint k = 0; k < 2; k++) {
+    gfloat *numbers = sh_measure (&sh, frame_new (4, k ? 300000 : 190000, 0));
+
+    for (guint i = 0; i < N_CELLS; i++)
+      fail_unless_equals_float (
+          numbers[i * IMK_SHCENTROID_N_FIELDS + IMK_SHCENTROID_FLAGS],
+          k ? IMK_SHCENTROID_SATURATED : 0);
+    g_free (numbers);
+  }
+  fail_unless_equals_int (n_warnings (&sh), 0);
+  sh_free (&sh);
 }
 GST_END_TEST;
 
@@ -663,11 +726,14 @@ shcentroid_first_suite (void)
   tcase_add_loop_test (tcase, test_bits_are_not_guessed, 0, n);
   tcase_add_loop_test (
       tcase, test_bits_are_told_at_the_end_of_a_short_stream, 0, n);
+  tcase_add_loop_test (tcase, test_flat_tops_of_spots_are_one_warning, 0, n);
   tcase_add_loop_test (
       tcase, test_float_frames_are_measured_like_integers, 0, n);
   tcase_add_test (tcase, test_float_frames_have_the_same_bits_on_both_backends);
   tcase_add_loop_test (
       tcase, test_a_sample_that_is_not_finite_flags_its_cell, 0, n);
+  tcase_add_loop_test (
+      tcase, test_float_frames_are_saturated_at_any_count, 0, n);
   tcase_add_loop_test (
       tcase, test_float_frames_are_captured_and_searched, 0, n);
   tcase_add_loop_test (tcase, test_tensors_that_are_no_frame_are_refused, 0, n);

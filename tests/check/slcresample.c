@@ -265,10 +265,10 @@ GST_START_TEST (test_a_fit_of_another_pair_is_said)
   static const struct {
     const gchar *properties, *words; /* NULL: nothing is said */
   } cases[] = {
-      {"shift-a=400", "0 % of the image that goes, 97 x 301"},
+      {"shift-a=400", "0 % of the output, 97 x 301"},
       {"shift-r=-90 shift-a=-240",
           "97 x 301, with shifts of -90 columns and -240 lines"},
-      {"width=1000 height=2000", "1 % of the image that goes, 1000 x 2000"},
+      {"width=1000 height=2000", "1 % of the output, 1000 x 2000"},
       {"shift-r=30 shift-a=-90", NULL},
       {WARP, NULL},
   };

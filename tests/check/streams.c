@@ -179,7 +179,7 @@ streams_free (Streams *s)
   g_free (s);
 }
 
-/* --- what goes in ------------------------------------------------------------
+/* --- input ------------------------------------------------------------
  */
 
 typedef struct {
@@ -283,7 +283,7 @@ streams_push (Streams *s, guint sink, GstBuffer *buffer)
       s->c->launch, s->c->sinks[sink].name, gst_flow_get_name (flow));
 }
 
-/* --- what comes out ----------------------------------------------------------
+/* --- output ----------------------------------------------------------
  */
 
 static gboolean
@@ -308,7 +308,7 @@ streams_wait (Streams *s, guint src, GstEventType type)
   gint64 end = g_get_monotonic_time () + (gint64) (CHECK_TIMEOUT / 1000);
 
   while (!has_event (s, src, type)) {
-    fail_unless (g_get_monotonic_time () < end, "%s: no %s comes from %s",
+    fail_unless (g_get_monotonic_time () < end, "%s: no %s arrives from %s",
         s->c->launch, gst_event_type_get_name (type), s->c->srcs[src]);
     g_usleep (1000);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every element that has sink pads, with all its pads linked: what a test sends
- * to each, and what comes out of each. */
+/* Every element that has sink pads, with all its pads linked: its input and
+ * output. */
 #pragma once
 
 #include "check-common.h"
@@ -9,7 +9,7 @@ G_BEGIN_DECLS
 
 enum { STREAMS_MAX_SINKS = 2, STREAMS_MAX_SRCS = 4 };
 
-/* What a sink pad is sent: @n buffers of @size bytes. */
+/* Input of a sink pad: @n buffers of @size bytes. */
 typedef struct {
   const gchar *name, *caps;
   gsize size;
@@ -64,7 +64,7 @@ void streams_push (Streams *s, guint sink, GstBuffer *buffer);
 /* Waits until src pad @src has got an event of @type. */
 void streams_wait (Streams *s, guint src, GstEventType type);
 
-/* Forgets what has come. */
+/* Forgets what has been received. */
 void streams_clear (Streams *s);
 
 G_END_DECLS

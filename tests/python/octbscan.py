@@ -2,12 +2,14 @@
 """octbscan on generated retinas: several cameras make one image."""
 import importlib.util
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
 import numpy as np
 
-from support import SOURCE, Gst, main, play
+from support import DATA, SOURCE, Gst, main, play
 
 spec = importlib.util.spec_from_file_location(
     "retina", os.path.join(SOURCE, "tests", "data", "retina.py"))
@@ -144,6 +146,114 @@ class Cameras(unittest.TestCase):
         error = np.sqrt(((a - b) ** 2).mean() / (a ** 2).mean())
         self.assertGreater(error, 1e-4)
         self.assertLess(error, 0.2)
+
+
+@unittest.skipUnless(Gst.ElementFactory.find("octbscan") and Gst.ElementFactory.find("pngenc"),
+                     "there is no octbscan or pngenc")
+class Raw(unittest.TestCase):
+    """pipelines/octbscan-raw"""
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        random = np.random.RandomState(1)
+        self.write("three.raw", random.randint(900, 1100, (3, 20, 128)))
+        self.write("one.raw", random.randint(900, 1100, (1, 20, 128)))
+
+    def write(self, name, spectra, header=b""):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(header + spectra.astype("<u2").tobytes())
+
+    def call(self, *arguments, status=0):
+        done = subprocess.run(
+            ["timeout", "-k", "5", "60", sys.executable, "-B", os.path.join(SOURCE, "pipelines", "octbscan-raw"),
+             *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
+            env={**os.environ, "GST_IMAGING_ENV": "1"})
+        self.assertEqual(done.returncode, status, done.stdout)
+        self.assertNotIn("Traceback", done.stdout)
+        return done.stdout
+
+    def pictures(self, folder=""):
+        return sorted(n for n in os.listdir(os.path.join(self.folder, folder)) if n.endswith(".png"))
+
+    def test_a_shorter_scan_replaces_all_pictures(self):
+        for name, n in ("three", 3), ("one", 1):
+            self.call(name + ".raw", "128", "20", "s")
+            self.assertEqual(self.pictures(), [f"s-{kind}-{i:05d}.png" for kind in ("db", "linear") for i in range(n)])
+
+    def test_names_may_have_any_characters(self):
+        self.call("one.raw", "128", "20", "50%s of 'it'/scan 5%n")
+        self.assertEqual(self.pictures("50%s of 'it'"), ["scan 5%n-db-00000.png", "scan 5%n-linear-00000.png"])
+
+    def test_bytes_that_are_left_over_are_told(self):
+        self.write("header.raw", np.full((2, 20, 128), 1000), b"H" * 512)
+        self.assertIn('"header.raw" has 2 B-scans of 20 lines of 128 samples, and 512 bytes are left over',
+                      self.call("header.raw", "128", "20", "h"))
+        self.assertNotIn("left over", self.call("three.raw", "128", "20", "s"))
+        self.assertIn("a B-scan of 21 lines of 128 samples has 5376", self.call("one.raw", "128", "21", "s", status=1))
+
+    def test_an_error_ends_it_and_leaves_no_pictures(self):
+        for _ in range(5):
+            self.assertIn("There is no file", self.call("one.raw", "128", "20", "e", "calibration=none.ini", status=1))
+        self.assertEqual(self.pictures(), [])
+        self.assertIn("SAMPLES is x;", self.call("one.raw", "x", "20", "e", status=1))
+        self.assertIn("Usage:", self.call("one.raw", status=2))
+
+
+REAL = os.path.join(os.path.dirname(DATA), "octbscan")
+
+
+def by_definition(spectra, positions, phase_of_pixels=0, phase_of_wavenumbers=0):
+    """Z of docs/octbscan.md in float64, by sums over all samples: background=mean, no taper, no window, scale=1."""
+    n, m = spectra.shape[1], len(positions)
+    light = (spectra - spectra.mean(0)) * np.exp(1j * phase_of_pixels)
+    lowest = -(n // 2)
+    frequencies = np.arange(lowest, n // 2 + 1)
+    weights = np.where(abs(frequencies) == n // 2, 0.5, 1)  # half of the highest on either side
+    parts = light @ np.exp(-2j * np.pi * np.outer(np.arange(n), frequencies) / n)
+    resampled = parts * weights @ np.exp(2j * np.pi * np.outer(frequencies, positions) / n) / n
+    return 2 / m * np.fft.fft(resampled * np.exp(1j * phase_of_wavenumbers), axis=1)[:, :n // 2]
+
+
+@unittest.skipUnless(Gst.ElementFactory.find("octbscan"), "built without an FFT")
+class RealSpectra(unittest.TestCase):
+    """Complex output of real B-scans beside float64: the DC is thousands of times the fringes."""
+    def spectra(self, name, shape):
+        path = os.path.join(REAL, name)
+        if not os.path.exists(path):
+            self.skipTest(f"{path} is not there; set IMAGING_TEST_DATA")
+        return np.fromfile(path, "<u2").reshape(shape)
+
+    def check(self, name, spectra, calibration, expected):
+        with tempfile.TemporaryDirectory() as folder:
+            ini, npy, raw = (os.path.join(folder, n) for n in ("c.ini", "s.npy", "z.raw"))
+            with open(ini, "w") as file:
+                file.write(calibration)
+            np.save(npy, spectra[None])
+            for strategy in "fft", "operator":
+                play(f"npysrc location={npy} ! octbscan name=o backend=cpu calibration={ini} strategy={strategy}"
+                     f" o.src ! queue ! fakesink o.complex ! queue ! filesink location={raw}")
+                found = np.fromfile(raw, "<c8").reshape(expected.shape)
+                error, size = abs(found - expected), np.sqrt((abs(expected) ** 2).mean())
+                rms, worst = np.sqrt((error ** 2).mean()) / size, error.max() / size
+                print(f"{name}, {strategy}: rms {rms:.1e}, worst {worst:.1e}")
+                self.assertLess(rms, 3e-6)
+                self.assertLess(worst, 1e-5)
+
+    def test_octcal_has_the_documented_accuracy(self):
+        spectra = self.spectra("octcal/bscans_040-047_1024x100x8_u16le.raw", (8, 100, 1024))[0]
+        index, phase = (np.load(os.path.join(REAL, "octcal", n + ".npy")) for n in ("klinear", "dispersion"))
+        positions = np.interp(np.linspace(0, 1023, 4096), np.arange(1024), index).clip(0, 1023)
+        self.check("octcal", spectra, f"[camera]\nk-index={REAL}/octcal/klinear.npy\n"
+                   f"phase={REAL}/octcal/dispersion.npy\nphase-domain=spectrum\n",
+                   by_definition(spectra, positions, phase_of_pixels=phase))
+
+    def test_octopod_has_the_documented_accuracy(self):
+        spectra = self.spectra("octopod/volume_2048x20x20_u16le.unp", (20, 20, 2048))[3]
+        wavenumbers = np.linspace(1 / 806, 1 / (806 - 0.064 * 2047), 4096)
+        expected = by_definition(spectra, (806 - 1 / wavenumbers) / 0.064,
+                                 phase_of_wavenumbers=-12 * np.linspace(-1, 1, 4096) ** 2)
+        self.check("octopod", spectra, "[camera]\npolynomial=806;-0.064\ndispersion=0;0;-12\n", expected)
 
 
 if __name__ == "__main__":

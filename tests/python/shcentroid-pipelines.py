@@ -177,8 +177,12 @@ class Scripts(unittest.TestCase):
         os.rename(self.path("shcentroid-map.npy"), self.path("in.npy"))
         for name, content in before.items():
             np.testing.assert_array_equal(np.load(self.path(name)), content)
+        for arguments in ("--csv", "new", "--map", "new"), ("--csv", "new", "--picture", "./new"):
+            self.assertIn("two outputs have that name", self.call("shcentroid-file", "in.npy", *arguments, status=1))
+        self.assertNotIn("new", os.listdir(self.folder))
         self.call("shcentroid-file", "in.npy", "--csv", "c.csv", "--map", "m.npy")
-        self.call("shcentroid-file", "in.npy", "--csv", "c.csv", "--map", "m.npy")  # over those of before
+        text = self.call("shcentroid-file", "in.npy", "--csv", "c.csv", "--map", "m.npy")  # over those of before
+        self.assertIn("Wrote m.npy\nWrote c.csv\n", text)
 
     def test_kinds_of_numbers_are_measured_alike(self):
         frame = np.rint(1000 * self.moved_spots()[0])
@@ -208,6 +212,84 @@ class Scripts(unittest.TestCase):
                 ("c.npz", "c.npz is no .npz file"), ("c.tif", "c.tif"), ("c.fits.gz", "c.fits.gz: "),
                 ("c.fz", "c.fz: "), ("a.raw", "a.raw is of a kind that no installed plug-in of GStreamer reads.")):
             self.assertIn(sentence, self.call("shcentroid-file", name, status=1))
+
+    def test_a_signal_before_the_first_frame_leaves_nothing(self):
+        np.save(self.path("f.npy"), np.zeros((600, 200, 200), "i4"))
+        os.mkdir(self.path("tmp"))
+        for number in signal.SIGTERM, signal.SIGHUP:
+            for wait in 0.4, 0.7, 1:
+                done = subprocess.Popen(
+                    [sys.executable, os.path.join(SOURCE, "pipelines", "shcentroid-file"), "f.npy", "--csv", "c.csv",
+                     "columns=8", "rows=8", "pitch-x=20", "pitch-y=20"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, "GST_IMAGING_ENV": "1", "TMPDIR": self.path("tmp")})
+                time.sleep(wait)
+                done.send_signal(number)
+                done.wait(60)
+                self.assertEqual(os.listdir(self.path("tmp")), [])
+
+    def test_shifts_of_faint_spots_are_whole(self):
+        """Peaks of 250 to 700 over the noise 30 of the sky, on even and on uneven light."""
+        rng = np.random.default_rng(1)
+        y, x = np.mgrid[:288, :384]
+        shifts = (0, 1, 2, 4)
+
+        def spots(peak, shift):
+            light = np.zeros(x.shape)
+            for left in range(24, 360, 24):
+                for top in range(24, 264, 24):
+                    u, v = x[:24, :24] + left, y[:24, :24] + top
+                    light[top:top + 24, left:left + 24] += peak * np.exp(
+                        -((u - left - 11.5 - shift) ** 2 + (v - top - 11.5) ** 2) / 2 / 1.7 ** 2)
+            return light
+
+        slope = 12 * abs((x + 30) % 192 - 96)
+        for peak, sky, uneven in (250, 900, 0), (350, 900, 0), (700, 900, 0), (1000, 4, slope):
+            np.save(self.path("f.npy"), np.stack([rng.poisson(spots(peak, shift) + sky) + uneven + rng.normal(
+                100, 2, x.shape) for shift in shifts]).round().astype("u2"))
+            text = self.call("shcentroid-file", "f.npy", "--csv", "c.csv", "--map", "m.npy")
+            self.assertNotIn("Warning", text)
+            table = read_csv(self.path("c.csv"))
+            valid = table["flags"].reshape(len(shifts), -1) == 0
+            self.assertGreater(valid.mean(), 0.99)
+            places = np.where(valid, table["x"].reshape(len(shifts), -1), np.nan)
+            found = np.nanmedian(places - places[0], 1)
+            np.testing.assert_allclose(found[1:], shifts[1:], rtol=0.04, err_msg=f"{peak} {text}")
+
+    def test_a_sum_of_all_cells_is_told(self):
+        first = np.rint(1000 * self.moved_spots()[0]).astype("u2")
+        np.save(self.path("f.npy"), np.stack([first, np.full_like(first, 200), first]))
+        text = self.call("shcentroid-file", "f.npy", "--csv", "c.csv", "columns=8", "rows=8", "pitch-x=20",
+                         "pitch-y=20", "saturation=1000")
+        flags = read_csv(self.path("c.csv"))["flags"].astype(int)
+        self.assertEqual(np.count_nonzero(flags & 227), 64)
+        self.assertIn("192 cells in 3 frames: 64 invalid", text)
+        self.assertIn("192 cells in 3 frames: all valid, none saturated", self.call(
+            "shcentroid-file", "f.npy", "--csv", "c.csv", "columns=8", "rows=8", "pitch-x=20", "pitch-y=20",
+            "threshold-mode=none"))
+
+    def test_a_weight_does_not_drop_the_threshold(self):
+        for name, frame in zip("ab", self.moved_spots()):
+            np.save(self.path(name + ".npy"), np.rint(1000 * frame).astype("u2"))
+        self.assertAlmostEqual(
+            self.shift_of(".npy", "weighting=gaussian", "sigma=2.5", "iterations=20"), 3, delta=0.06)
+
+    def test_the_example_of_a_program_takes_a_pedestal_away(self):
+        script = (
+            f"import sys; sys.path.insert(0, {os.path.join(SOURCE, 'pipelines', 'examples')!r})\n"
+            "import numpy as np, shcentroid as s\n"
+            "s.Gst.init(None); rng = np.random.default_rng(1); y, x = np.mgrid[:120, :160]\n"
+            "frames = [(rng.poisson(sum(400 * np.exp(-((x-20*i-9.5-k)**2 + (y-20*j-9.5)**2) / 2 / 1.5**2)\n"
+            "          for i in range(8) for j in range(6))) + 100).astype('<u2') for k in (0, 1, 2, 3)]\n"
+            "for settings in 'threshold-mode=auto', '':\n"
+            "    print(*[r['values'][:, r['fields'].index('dx')].mean() for r in s.measure(frames, settings)])\n")
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with_it, without = (np.array(line.split(), float) for line in done.stdout.splitlines())
+        np.testing.assert_allclose(with_it - with_it[0], (0, 1, 2, 3), atol=0.06)
+        self.assertLess((without - without[0])[3], 1)
+        self.assertEqual(done.stderr.count("Warning: "), 1)
+        self.assertIn("is light outside its spot", done.stderr)
 
     def measure_v4l2(self, formats, *arguments, status=0):
         """A camera of the mock, of 64 x 48 pixels"""

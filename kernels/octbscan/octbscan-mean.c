@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/octbscan-mean.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+enum {
+  MOST_SAMPLES = 2048, /* neighbours of longer spectra are added up */
+  FIRST_PERIODS = 16,  /* below is the source's spectrum */
+  LEAST_ROWS = 4,
+};
+
+static double
+sample_at (const ImkImage *in, uint32_t x, uint32_t y)
+{
+  const uint8_t *row = (const uint8_t *) in->data + y * in->stride;
+
+  switch (in->type) {
+  case IMK_TYPE_U8:
+    return row[x];
+  case IMK_TYPE_U16:
+    return ((const uint16_t *) (const void *) row)[x];
+  case IMK_TYPE_I16:
+    return ((const int16_t *) (const void *) row)[x];
+  default:
+    return ((const float *) (const void *) row)[x];
+  }
+}
+
+/* Means and sums of squared deviations of @n groups of @size samples. Returns:
+ * how many rows; 0 for samples that are no numbers */
+static uint32_t
+add_rows (const ImkImage *in, uint32_t first, uint32_t step, uint32_t n,
+    uint32_t size, double *mean, double *squares)
+{
+  uint32_t rows = 0;
+  bool sound = true;
+
+  for (uint32_t y = first; y < in->height; y += step) {
+    rows++;
+    for (uint32_t i = 0; i < n; i++) {
+      double v = 0, off;
+
+      for (uint32_t k = 0; k < size; k++)
+        v += sample_at (in, i * size + k, y);
+      sound &= fabs (v) < 1e30;
+      off = v - mean[i];
+      mean[i] += off / rows;
+      squares[i] += off * (v - mean[i]);
+    }
+  }
+  return sound ? rows : 0;
+}
+
+/* The largest power of a fringe; with a Hann window already (Goertzel 1958). */
+static double
+strongest_fringe (const double *light, uint32_t n)
+{
+  double most = 0;
+
+  for (uint32_t d = FIRST_PERIODS; d < n / 2; d++) {
+    double c = 2 * cos (2 * PI * d / n), s1 = 0, s2 = 0, power;
+
+    for (uint32_t i = 0; i < n; i++) {
+      double s = light[i] + c * s1 - s2;
+
+      s2 = s1;
+      s1 = s;
+    }
+    power = s1 * s1 + s2 * s2 - c * s1 * s2;
+    most = power > most ? power : most;
+  }
+  return most;
+}
+
+double
+imk_octbscan_mean_fringe (const ImkImage *in, uint32_t first, uint32_t step)
+{
+  uint32_t size = (in->width + MOST_SAMPLES - 1) / MOST_SAMPLES;
+  uint32_t n = in->width / size, rows;
+  double *mean = calloc (2 * (size_t) n, sizeof (*mean)), noise = 0, most = 0;
+
+  if (!mean)
+    return 0;
+  rows = add_rows (in, first, step, n, size, mean, mean + n);
+  if (rows >= LEAST_ROWS) {
+    for (uint32_t i = 0; i < n; i++) {
+      double window = 0.5 - 0.5 * cos (2 * PI * (i + 0.5) / n);
+
+      noise += window * window * mean[n + i] / (rows - 1.0) / rows;
+      mean[i] *= window;
+    }
+    most = strongest_fringe (mean, n);
+  }
+  free (mean);
+  /* equal to the last bit: there is no noise at all */
+  return most > 0 ? 10 * log10 (most / fmax (noise, 1e-20 * most)) : 0;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The light of a frame: its measures against their formulas, in double, and
+ * against the flux that the kernel measures. */
+#include "kernel-test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shcentroid/shcentroid-light.h"
+
+enum { SIDE = 20, N = SIDE * SIDE, BORDER = 4 * (SIDE - 1), MANY = 20 };
+
+static double
+gaussian (uint64_t *seed)
+{
+  double sum = -6;
+
+  for (int i = 0; i < 12; i++)
+    sum += (double) (test_random (seed) >> 11) * 0x1p-53;
+  return sum;
+}
+
+static int
+compare_descending (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+
+  return (x < y) - (x > y);
+}
+
+static ImkShcentroidConfig
+config_new (ImkType type, uint32_t cells)
+{
+  ImkShcentroidConfig c;
+
+  imk_shcentroid_config_init (&c);
+  c.type = type;
+  c.width = c.height = SIDE * cells;
+  c.pitch_x = c.pitch_y = SIDE;
+  c.columns = c.rows = cells;
+  c.n_threads = 1;
+  return c;
+}
+
+static bool
+is_border (uint32_t i)
+{
+  uint32_t u = i % SIDE, v = i / SIDE;
+
+  return u == 0 || v == 0 || u == SIDE - 1 || v == SIDE - 1;
+}
+
+/* --- the share ------------------------------------------------------------ */
+
+/* T of the one cell, as the page has it. @values: any order */
+static double
+threshold_of (const ImkShcentroidConfig *c, const double *values)
+{
+  double sorted[N], t = -INFINITY, min, max;
+
+  memcpy (sorted, values, sizeof (sorted));
+  qsort (sorted, N, sizeof (*sorted), compare_descending);
+  min = sorted[N - 1];
+  max = sorted[0];
+  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
+    t = c->threshold;
+  else if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
+    t = c->threshold * c->read_noise;
+  else if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE)
+    t = fmax (c->threshold * max, c->threshold_least);
+  else if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE)
+    t = fmax (min + c->threshold * (max - min), c->threshold_least);
+  if (c->brightest > 0 && c->brightest < N) {
+    uint32_t k = c->brightest - 1;
+
+    if (c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT)
+      while (k < N && sorted[k] == sorted[c->brightest - 1])
+        k++;
+    if (k < N)
+      t = fmax (t, sorted[k]);
+  }
+  return t;
+}
+
+static double
+flux_of (const ImkShcentroidConfig *c, const TestImage *in)
+{
+  TestImage out =
+      test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, 1, 1, 0);
+  ImkShcentroid *s = NULL;
+  ImkError error;
+  double flux;
+
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, c, &s, &error), &error);
+  test_ok (
+      imk_shcentroid_process (s, &in->image, &out.image, NULL, &error), &error);
+  flux = ((const double *) out.image.data)[IMK_SHCENTROID_FLUX];
+  imk_shcentroid_free (s);
+  test_image_free (&out);
+  return flux;
+}
+
+/* A spot of a peak of 900 on noise of 20, in steps of @step: with ties. */
+static void
+draw (TestImage *in, double *values, uint32_t step, uint64_t *seed)
+{
+  for (uint32_t i = 0; i < N; i++) {
+    double u = i % SIDE - 9.2, v = i / SIDE - 10.1;
+    double light =
+        300 + 900 * exp (-(u * u + v * v) / 6) + 20 * gaussian (seed);
+    uint16_t sample = (uint16_t) ((uint32_t) light / step * step);
+
+    values[i] = sample;
+    memcpy ((uint8_t *) in->image.data + i / SIDE * in->image.stride +
+                i % SIDE * sizeof (sample),
+        &sample, sizeof (sample));
+  }
+}
+
+static void
+check_share (const ImkShcentroidConfig *c, const TestImage *in,
+    const double *values, const char *name)
+{
+  double t = threshold_of (c, values), m00 = 0, border = 0, share, flux;
+  bool subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
+  ImkShcentroidLight light;
+  uint32_t n_above = 0;
+  ImkError error;
+
+  for (uint32_t i = 0; i < N; i++) {
+    double p = values[i] >= t ? values[i] - (subtract && t > 0 ? t : 0) : 0;
+
+    m00 += p;
+    border += is_border (i) ? p : 0;
+    n_above += values[i] >= t;
+  }
+  flux = flux_of (c, in);
+  test_check (fabs (flux - m00) < 1e-6 * m00,
+      "%s: the kernel has the flux %g, "
+      "the formula %g",
+      name, flux, m00);
+  share = fmin (border / BORDER * N / m00, 1);
+  test_ok (imk_shcentroid_look (c, &in->image, &light, &error), &error);
+  test_check (light.n_lit == 1 && fabs (light.share - share) < 1e-6,
+      "%s: share %g, by formula %g", name, light.share, share);
+  test_check (fabs (light.radius - sqrt (n_above / 3.14159265358979)) < 1e-5,
+      "%s: radius %g of %u pixels", name, light.radius, n_above);
+}
+
+static void
+test_share (void)
+{
+  static const struct {
+    const char *name;
+    ImkShcentroidThreshold mode;
+    double threshold, least;
+    uint32_t brightest;
+  } cases[] = {{"none", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, 0},
+      {"absolute", IMK_SHCENTROID_THRESHOLD_ABSOLUTE, 310.5, 0, 0},
+      {"relative", IMK_SHCENTROID_THRESHOLD_RELATIVE, 0.27, 0, 0},
+      {"range", IMK_SHCENTROID_THRESHOLD_RANGE, 0.07, 0, 0},
+      {"range, least", IMK_SHCENTROID_THRESHOLD_RANGE, 0.01, 305, 0},
+      {"noise", IMK_SHCENTROID_THRESHOLD_NOISE, 3, 0, 0},
+      {"brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, 60},
+      {"brightest and range", IMK_SHCENTROID_THRESHOLD_RANGE, 0.05, 0, 150},
+      {"all are the brightest", IMK_SHCENTROID_THRESHOLD_NONE, 0, 0, N}};
+  TestImage in = test_image_new (IMK_TYPE_U16, SIDE, SIDE, 1, 2);
+  uint64_t seed = 11;
+  double values[N];
+
+  for (size_t k = 0; k < sizeof (cases) / sizeof (*cases); k++)
+    for (uint32_t step = 1; step <= 25; step += 24)
+      for (int keep = 0; keep < 2; keep++) {
+        ImkShcentroidConfig c = config_new (IMK_TYPE_U16, 1);
+
+        c.threshold_mode = cases[k].mode;
+        c.threshold = cases[k].threshold;
+        c.threshold_least = cases[k].least;
+        c.brightest = cases[k].brightest;
+        c.threshold_action =
+            keep ? IMK_SHCENTROID_ACTION_KEEP : IMK_SHCENTROID_ACTION_SUBTRACT;
+        c.read_noise = 105;
+        draw (&in, values, step, &seed);
+        check_share (&c, &in, values, cases[k].name);
+      }
+  test_image_free (&in);
+}
+
+/* --- what is a spot ------------------------------------------------------- */
+
+/* @border: of pixels in turn + and -, but for one of @bump */
+static ImkShcentroidLight
+look_at_peak (double border, double bump, double peak)
+{
+  TestImage in = test_image_new (IMK_TYPE_F32, SIDE, SIDE, 1, 0);
+  ImkShcentroidConfig c = config_new (IMK_TYPE_F32, 1);
+  ImkShcentroidLight light;
+  ImkError error;
+
+  for (uint32_t i = 0; i < N; i++) {
+    uint32_t u = i % SIDE, v = i / SIDE;
+    float value = 0;
+
+    if (is_border (i))
+      value = (float) ((u + v) % 2 ? border : -border);
+    if (u == 0 && v == 7)
+      value += (float) bump;
+    if (u == 9 && v == 12)
+      value = (float) peak;
+    memcpy (
+        (uint8_t *) in.image.data + v * in.image.stride + u * sizeof (value),
+        &value, sizeof (value));
+  }
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  test_image_free (&in);
+  return light;
+}
+
+static void
+test_spot (void)
+{
+  double s = 1.0483 * 2, level = 1 + 1.72 * s, least = level + 2.4 * s;
+
+  test_check (look_at_peak (1, 0, least * 1.01).n_lit == 1, "no spot");
+  test_check (look_at_peak (1, 0, least * 0.99).n_lit == 0, "a spot of noise");
+  test_check (fabs (look_at_peak (1, 0, 100).least - level) < 1e-5,
+      "the level is %g and not %g", look_at_peak (1, 0, 100).least, level);
+  test_check (look_at_peak (0, 49, 100).n_lit == 1, "49 of 100 cut a spot");
+  test_check (look_at_peak (0, 51, 100).n_lit == 0 &&
+                  look_at_peak (0, 51, 100).n_cut == 1,
+      "51 of 100 at the border do not cut a spot");
+  test_check (look_at_peak (0, 0, 0).n_lit == 0, "a spot in the dark");
+}
+
+/* --- what is proposed ----------------------------------------------------- */
+
+/* MANY x MANY cells with noise 3 on a background of 200, or of a slope in half
+ * of the columns. */
+static ImkShcentroidLight
+look_at_many (double slope, double peak, double *above)
+{
+  TestImage in = test_image_new (IMK_TYPE_F32, MANY * SIDE, MANY * SIDE, 1, 0);
+  ImkShcentroidConfig c = config_new (IMK_TYPE_F32, MANY);
+  ImkShcentroidLight light;
+  uint64_t seed = 3;
+  ImkError error;
+
+  for (uint32_t y = 0; y < MANY * SIDE; y++)
+    for (uint32_t x = 0; x < MANY * SIDE; x++) {
+      double u = x % SIDE - 9.5, v = y % SIDE - 9.5;
+      double side = x / SIDE % 2 ? slope * u : 0;
+      float value = (float) (200 + side + 3 * gaussian (&seed) +
+                             peak * exp (-(u * u + v * v) / 6));
+
+      memcpy (
+          (uint8_t *) in.image.data + y * in.image.stride + x * sizeof (value),
+          &value, sizeof (value));
+    }
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  /* T of a cell on the slope above its higher edge */
+  *above = 200 - slope * 9.5 - 9 + light.fraction * (peak + slope * 9.5 + 9) -
+           (200 + slope * 9.5);
+  test_image_free (&in);
+  return light;
+}
+
+static void
+test_proposals (void)
+{
+  double above, flux = 3 * (1 + 0.001 * N + 0.12 * sqrt (N));
+  ImkShcentroidLight even = look_at_many (0, 200, &above), sloping;
+
+  test_check (even.n_lit == MANY * MANY && even.n_cut == 0, "%u lit, %u cut",
+      even.n_lit, even.n_cut);
+  test_check (even.least > 200 + 2.4 * 3 && even.least < 200 + 3 * 3,
+      "least %g", even.least);
+  test_check (fabs (even.min_flux - flux) < 0.1 * flux, "min-flux %g, not %g",
+      even.min_flux, flux);
+  sloping = look_at_many (10, 600, &above);
+  test_check (sloping.least > 200 + 2.4 * 3 && sloping.least < 200 + 3 * 3,
+      "least %g", sloping.least);
+  test_check (sloping.fraction > 0.2 && sloping.fraction < 0.5 && above > 0,
+      "fraction %g puts T %g above the border", sloping.fraction, above);
+  test_check (look_at_many (0, 8, &above).n_lit < MANY, "spots in noise");
+}
+
+int
+main (void)
+{
+  static const Test tests[] = {
+      {"the share goes by the flux that is measured", test_share},
+      {"a spot is one above the level of its border", test_spot},
+      {"what is proposed stands above noise and slopes", test_proposals},
+      {NULL, NULL},
+  };
+
+  return test_main (tests);
+}
