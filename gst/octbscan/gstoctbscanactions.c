@@ -17,6 +17,7 @@ typedef struct {
   gdouble confidence;    /* (out): the least of them */
   gdouble range;         /* (out): that was searched for d2, either side */
   GValue curves;         /* (out): array of an array for each camera */
+  gint uncalibrated;     /* (out): the first such camera, -1 for none */
 } Estimate;
 
 static void
@@ -81,6 +82,8 @@ estimate (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
     e->confidence =
         i == 0 ? found.confidence : MIN (e->confidence, found.confidence);
     e->range = MAX (e->range, found.range);
+    if (e->uncalibrated < 0 && config->cameras[i].map == IMK_OCTBSCAN_MAP_NONE)
+      e->uncalibrated = (gint) i;
   }
   return status;
 }
@@ -106,6 +109,16 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
   gchar *now = NULL;
   GstStructure *s;
 
+  gchar *warning =
+      !why && e->uncalibrated >= 0
+          ? g_strdup_printf (
+                "Camera %d has no calibration of its wavelengths, so its "
+                "pixels are taken to be linear in wavenumber. If they are not, "
+                "the dispersion that was found makes up for that at one depth "
+                "alone: set calibration, then estimate it again.",
+                e->uncalibrated)
+          : NULL;
+
   if (!why)
     set_dispersion (self, e->text->str);
   g_object_get (self, "dispersion", &now, NULL);
@@ -113,17 +126,22 @@ tell_estimate (GstOctBscan *self, Estimate *e, const gchar *why)
       why == NULL, "text", G_TYPE_STRING, why ? why : "", "dispersion",
       G_TYPE_STRING, now ? now : "", "sharpness-before", G_TYPE_DOUBLE,
       e->before, "sharpness-after", G_TYPE_DOUBLE, e->after, "confidence",
-      G_TYPE_DOUBLE, e->confidence, "range", G_TYPE_DOUBLE, e->range, NULL);
+      G_TYPE_DOUBLE, e->confidence, "range", G_TYPE_DOUBLE, e->range, "warning",
+      G_TYPE_STRING, warning ? warning : "", NULL);
   gst_structure_set_value (s, "curves", &e->curves);
   gst_element_post_message (
       GST_ELEMENT (self), gst_message_new_element (GST_OBJECT (self), s));
+  if (warning)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS, ("%s", warning), (NULL));
   g_free (now);
+  g_free (warning);
 }
 
 void
 gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in)
 {
-  Estimate e = {.first_camera = gst_oct_bscan_first_camera (self)};
+  Estimate e = {
+      .first_camera = gst_oct_bscan_first_camera (self), .uncalibrated = -1};
   GstVideoFrame frame;
   guint n_left_over;
   ImkStatus status;
@@ -279,8 +297,9 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
    * "sharpness-after", "confidence" (0 to 1), "range" and "curves": for each
    * camera the sharpness of 81 d2 from -range to range. Where an image holds
    * nothing to judge by, "accepted" is FALSE, "text" says why, as does a
-   * warning, and the dispersion stays. The stream waits some tenths of a second
-   * a camera.
+   * warning, and the dispersion stays. "warning" says so, and a warning is
+   * posted, when an accepted value is of a camera without calibration. The
+   * stream waits some tenths of a second a camera.
    */
   install (klass, "estimate-dispersion", estimate_dispersion, G_TYPE_NONE, 0);
   /**

@@ -17,6 +17,7 @@
 
 enum {
   MAX_ASCANS = 96,
+  DEPTHS = 64,        /* whose fixed pattern is found at a time */
   DEFAULT_RANGE = 60, /* radians at the ends of the spectrum */
   ROUNDS = 4,
   N_CURVE = (int) IMK_OCTBSCAN_CURVE,
@@ -34,6 +35,7 @@ typedef struct Search {
   uint32_t n_z;                /* depths of a plain image */
   uint32_t n_residue;          /* of them, that have what is left of the DC */
   uint32_t first, end;         /* depths that are looked at */
+  uint32_t n_segments;         /* of the fixed pattern, 0 for none */
   uint32_t n_wavenumbers;      /* M */
   uint32_t n_threads;
   float *spectra; /* [n_ascans][L] complex */
@@ -44,27 +46,38 @@ typedef struct Search {
   ImkFft *forward;
 } Search;
 
+static ImkStatus
+no_memory (ImkError *error)
+{
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory to look for the dispersion.");
+}
+
 /* ------------------------------------------------------------------------
  * Sharpness. */
 
+/* u of entry @l of a spectrum. */
+static double
+axis (const Search *s, uint32_t l)
+{
+  return 2.0 * l * s->n_wavenumbers / s->n_points / (s->n_wavenumbers - 1) - 1;
+}
+
+static float *
+z_of (const Search *s, uint32_t ascan)
+{
+  return s->work + 8 * (size_t) s->n_points * ascan + 4 * (size_t) s->n_points;
+}
+
 static void
-measure_band (void *data, uint32_t first, uint32_t end)
+sum_band (void *data, uint32_t first, uint32_t end)
 {
   const Search *s = data;
-  size_t n = s->n_points;
 
   for (uint32_t i = first; i < end; i++) {
-    const float *from = s->spectra + 2 * n * i;
-    float *to = s->work + 8 * n * i, *z = to + 4 * n;
+    const float *z = z_of (s, i);
     double sum = 0, squares = 0;
 
-    for (size_t l = 0; l < n; l++) {
-      float re = s->turn[2 * l], im = s->turn[2 * l + 1];
-
-      to[2 * l] = from[2 * l] * re - from[2 * l + 1] * im;
-      to[2 * l + 1] = from[2 * l] * im + from[2 * l + 1] * re;
-    }
-    imk_fft_execute (s->forward, to, z, NULL);
     for (uint32_t q = s->first; q < s->end; q++) {
       double v =
           (double) z[2 * q] * z[2 * q] + (double) z[2 * q + 1] * z[2 * q + 1];
@@ -74,6 +87,87 @@ measure_band (void *data, uint32_t first, uint32_t end)
     }
     s->sums[2 * i] = sum;
     s->sums[2 * i + 1] = squares;
+  }
+}
+
+static void
+transform_band (void *data, uint32_t first, uint32_t end)
+{
+  const Search *s = data;
+  size_t n = s->n_points;
+
+  for (uint32_t i = first; i < end; i++) {
+    const float *from = s->spectra + 2 * n * i;
+    float *to = s->work + 8 * n * i;
+
+    for (size_t l = 0; l < n; l++) {
+      float re = s->turn[2 * l], im = s->turn[2 * l + 1];
+
+      to[2 * l] = from[2 * l] * re - from[2 * l + 1] * im;
+      to[2 * l + 1] = from[2 * l] * im + from[2 * l + 1] * re;
+    }
+    imk_fft_execute (s->forward, to, z_of (s, i), NULL);
+  }
+  if (!s->n_segments)
+    sum_band (data, first, end);
+}
+
+/* Mean and variance of Z over A-scans @i0 .. @i1 - 1. */
+static void
+measure_segment (const Search *s, uint32_t i0, uint32_t i1, uint32_t depth,
+    uint32_t n, double *mean, double *variance)
+{
+  double squares[DEPTHS] = {0};
+
+  memset (mean, 0, 2 * n * sizeof (*mean));
+  for (uint32_t i = i0; i < i1; i++) {
+    const float *z = z_of (s, i) + 2 * (size_t) depth;
+
+    for (uint32_t d = 0; d < n; d++) {
+      mean[2 * d] += z[2 * d];
+      mean[2 * d + 1] += z[2 * d + 1];
+      squares[d] +=
+          (double) z[2 * d] * z[2 * d] + (double) z[2 * d + 1] * z[2 * d + 1];
+    }
+  }
+  for (uint32_t d = 0; d < n; d++) {
+    mean[2 * d] /= i1 - i0;
+    mean[2 * d + 1] /= i1 - i0;
+    variance[d] = squares[d] / (i1 - i0) - mean[2 * d] * mean[2 * d] -
+                  mean[2 * d + 1] * mean[2 * d + 1];
+  }
+}
+
+/* Takes the minimum-variance mean line off Z, as the image does, see
+ * ImkOctbscanFixedPattern. It is found for each pair of coefficients, as what
+ * does not move is sharp without dispersion and blurred with it. */
+static void
+pattern_band (void *data, uint32_t first, uint32_t end)
+{
+  const Search *s = data;
+
+  for (uint32_t b = first; b < end; b++) {
+    double mean[2 * DEPTHS], variance[DEPTHS], least[DEPTHS];
+    float pattern[2 * DEPTHS];
+    uint32_t depth = s->first + b * DEPTHS;
+    uint32_t n = s->end - depth < DEPTHS ? s->end - depth : DEPTHS;
+
+    for (uint32_t k = 0; k < s->n_segments; k++) {
+      measure_segment (s, s->n_ascans * k / s->n_segments,
+          s->n_ascans * (k + 1) / s->n_segments, depth, n, mean, variance);
+      for (uint32_t d = 0; d < n; d++)
+        if (k == 0 || variance[d] < least[d]) {
+          least[d] = variance[d];
+          pattern[2 * d] = (float) mean[2 * d];
+          pattern[2 * d + 1] = (float) mean[2 * d + 1];
+        }
+    }
+    for (uint32_t i = 0; i < s->n_ascans; i++) {
+      float *z = z_of (s, i) + 2 * (size_t) depth;
+
+      for (uint32_t d = 0; d < 2 * n; d++)
+        z[d] -= pattern[d];
+    }
   }
 }
 
@@ -95,14 +189,18 @@ static double
 sharpness (Search *s, double d2, double d3)
 {
   for (uint32_t l = 0; l < s->n_points; l++) {
-    double i = (double) l * s->n_wavenumbers / s->n_points;
-    double u = 2 * i / (s->n_wavenumbers - 1) - 1;
+    double u = axis (s, l);
     double phase = s->base[l] + u * u * (d2 + d3 * u);
 
     s->turn[2 * l] = (float) cos (phase);
     s->turn[2 * l + 1] = (float) sin (phase);
   }
-  imk_parallel_for (s->n_threads, s->n_ascans, 8, measure_band, s);
+  imk_parallel_for (s->n_threads, s->n_ascans, 8, transform_band, s);
+  if (s->n_segments) {
+    imk_parallel_for (s->n_threads, imk_div_up (s->end - s->first, DEPTHS), 1,
+        pattern_band, s);
+    imk_parallel_for (s->n_threads, s->n_ascans, 8, sum_band, s);
+  }
   return sharpness_of (s, 0, 1);
 }
 
@@ -210,13 +308,22 @@ d2_at (double range, uint32_t i)
   return range * (2.0 * i / (N_CURVE - 1) - 1);
 }
 
+static double
+confidence_of (const Search *s, const double *curve, double best)
+{
+  double room[IMK_OCTBSCAN_CURVE], n = s->n_ascans;
+  double gain = best / median_of (curve, IMK_OCTBSCAN_CURVE, room) - 1;
+
+  return gain > 0 ? gain / (gain + 0.05 + 8 / sqrt (n * (s->end - s->first)))
+                  : 0;
+}
+
 /* @best: (out): where the curves of the even and of the odd A-scans, of which
  * there may be none, have their maxima */
 static void
 draw_curve (Search *s, ImkOctbscanDispersion *found, uint32_t best[2])
 {
-  double n = (double) s->n_ascans * (s->end - s->first), median, gain;
-  double halves[2][IMK_OCTBSCAN_CURVE], room[IMK_OCTBSCAN_CURVE];
+  double halves[2][IMK_OCTBSCAN_CURVE];
 
   for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE; i++) {
     found->curve[i] = sharpness (s, d2_at (found->range, i), found->d3);
@@ -225,9 +332,114 @@ draw_curve (Search *s, ImkOctbscanDispersion *found, uint32_t best[2])
   }
   best[0] = largest (halves[0]);
   best[1] = largest (halves[1]);
-  median = median_of (found->curve, IMK_OCTBSCAN_CURVE, room);
-  gain = found->after / median - 1;
-  found->confidence = gain > 0 ? gain / (gain + 0.05 + 8 / sqrt (n)) : 0;
+  found->confidence = confidence_of (s, found->curve, found->after);
+}
+
+static double
+squares_at (const Search *s, uint32_t depth)
+{
+  double sum = 0;
+
+  for (uint32_t i = 0; i < s->n_ascans; i++) {
+    const float *z = z_of (s, i) + 2 * (size_t) depth;
+    double v = (double) z[0] * z[0] + (double) z[1] * z[1];
+
+    sum += v * v;
+  }
+  return sum;
+}
+
+/* Returns: the depth that has half of the sum of I^2 of the image above it */
+static uint32_t
+find_middle (const Search *s)
+{
+  double all = 0, above = 0;
+  uint32_t q;
+
+  for (q = s->first; q < s->end; q++)
+    all += squares_at (s, q);
+  for (q = s->first; q < s->end - 1 && above < all / 2; q++)
+    above += squares_at (s, q);
+  return q;
+}
+
+/* Cuts the best image: of each A-scan's depths @first .. @end - 1 alone the
+ * spectrum is made again. With the other depths in it, their light would come
+ * in where a wrong dispersion blurs it. */
+static ImkStatus
+cut_depths (const Search *s, const ImkOctbscanDispersion *best, uint32_t first,
+    uint32_t end, Search *part, ImkError *error)
+{
+  size_t n = s->n_points;
+  ImkFftConfig config;
+  ImkFft *backward = NULL;
+  ImkStatus status;
+
+  imk_fft_config_init (&config);
+  config.width = 2 * s->n_points;
+  config.direction = IMK_FFT_BACKWARD;
+  status = imk_fft_new (&config, &backward, error);
+  for (uint32_t i = 0; i < s->n_ascans && status == IMK_OK; i++) {
+    float *z = z_of (s, i), *to = s->work + 8 * n * i;
+
+    memset (z, 0, 2 * first * sizeof (*z));
+    memset (z + 2 * (size_t) end, 0, 2 * (2 * n - end) * sizeof (*z));
+    status = imk_fft_execute (backward, z, to, error);
+    memcpy (part->spectra + 2 * n * i, to, 2 * n * sizeof (*to));
+    memset (to, 0, 4 * n * sizeof (*to));
+  }
+  for (uint32_t l = 0; l < n; l++) {
+    double u = axis (s, l);
+
+    part->base[l] = -u * u * (best->d2 + best->d3 * u);
+  }
+  imk_fft_free (backward);
+  return status;
+}
+
+/* True dispersion is the same at all depths; what a wrong calibration needs
+ * rises with the depth. @d2: (out): of the upper and of the lower half of the
+ * light
+ * Returns: IMK_OK, or IMK_ERROR_IMAGE when they differ */
+static ImkStatus
+compare_depths (Search *s, const ImkOctbscanDispersion *found, ImkError *error)
+{
+  size_t n = 2 * (size_t) s->n_points;
+  double curves[2][IMK_OCTBSCAN_CURVE], d2[2];
+  bool tells = true;
+  ImkStatus status = IMK_OK;
+  Search part = *s;
+
+  part.n_segments = 0;
+  part.spectra = imk_octbscan_alloc (n * sizeof (float) * s->n_ascans);
+  part.base = imk_octbscan_alloc (s->n_points * sizeof (double));
+  if (!part.spectra || !part.base)
+    status = no_memory (error);
+  for (uint32_t k = 0; k < 2 && status == IMK_OK; k++) {
+    uint32_t middle, at;
+
+    sharpness (s, found->d2, found->d3);
+    middle = find_middle (s);
+    status = cut_depths (
+        s, found, k ? middle : s->first, k ? s->end : middle, &part, error);
+    for (uint32_t i = 0; i < IMK_OCTBSCAN_CURVE && status == IMK_OK; i++)
+      curves[k][i] = sharpness (&part, d2_at (found->range, i), found->d3);
+    at = largest (curves[k]);
+    d2[k] = d2_at (found->range, at);
+    tells = tells && confidence_of (s, curves[k], curves[k][at]) >=
+                         IMK_OCTBSCAN_LEAST_CONFIDENCE;
+  }
+  free (part.spectra);
+  free (part.base);
+  if (status != IMK_OK || !tells ||
+      fabs (d2[0] - d2[1]) < 3.5 * found->range / (N_CURVE / 2))
+    return status;
+  return imk_error_set (error, IMK_ERROR_IMAGE,
+      "The dispersion cannot be estimated: what is sharpest changes with the "
+      "depth, from d2 near %.1f in the upper half of the light to %.1f in the "
+      "lower, as with a missing or wrong calibration. Set the wavelengths of "
+      "the camera first (calibration).",
+      d2[0], d2[1]);
 }
 
 static ImkStatus
@@ -255,7 +467,7 @@ judge (Search *s, ImkOctbscanDispersion *found, ImkError *error)
         "d2 near %.1f, the odd ones near %.1f. Take a B-scan with more light or "
         "more A-scans.",
         d2_at (found->range, best[0]), d2_at (found->range, best[1]));
-  return IMK_OK;
+  return compare_depths (s, found, error);
 }
 
 /* ------------------------------------------------------------------------
@@ -303,13 +515,6 @@ between (const double *values, uint32_t n, double at)
   uint32_t before = (uint32_t) fmin (fmax (floor (at), 0), n - 2);
 
   return values[before] + (at - before) * (values[before + 1] - values[before]);
-}
-
-static ImkStatus
-no_memory (ImkError *error)
-{
-  return imk_error_set (error, IMK_ERROR_MEMORY,
-      "There is no memory to look for the dispersion.");
 }
 
 /* The A-scans that are looked at, at equal distances, transformed back. */
@@ -430,6 +635,18 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
   }
 }
 
+/* The pattern of `file` belongs to the dispersion with which it was recorded,
+ * so that it tells nothing of others: that of this B-scan is taken. */
+static uint32_t
+choose_segments (const Search *s, const ImkOctbscanConfig *c)
+{
+  uint32_t most = s->n_ascans / 2;
+
+  if (c->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    return 0;
+  return c->pattern_segments < most ? c->pattern_segments : most;
+}
+
 static ImkStatus
 search_and_judge (Search *s, double range, double d2, double d3,
     ImkOctbscanDispersion *found, ImkError *error)
@@ -470,6 +687,7 @@ search_in (const ImkOctbscanConfig *c, const ImkImage *z, uint32_t camera,
   while (s.n_points < c->width)
     s.n_points *= 2;
   choose_depths (&s, c);
+  s.n_segments = choose_segments (&s, c);
   n = 2 * (size_t) s.n_points * sizeof (float);
   s.spectra = imk_octbscan_alloc (n * s.n_ascans);
   s.work = imk_octbscan_alloc (4 * n * s.n_ascans);

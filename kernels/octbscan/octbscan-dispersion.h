@@ -52,12 +52,16 @@ typedef struct ImkOctbscanDispersion {
  *
  * What is left of the DC is sharpest without any phase, at depth 0, and falls
  * off from there. The depths up to where that ends, at most an eighth of all,
- * are taken out of the spectra before phases are tried.
+ * are taken out of the spectra before phases are tried. With a fixed pattern
+ * the minimum-variance mean line of these A-scans is taken off for each pair,
+ * FILE included: a file holds for the dispersion with which it was recorded.
  * Returns: IMK_OK; IMK_ERROR_IMAGE when nothing in the image tells: it is dark
  *   (@found untouched); the confidence is below 0.5, the best value is at an
- * end of the range, or the even and the odd A-scans find a d2 that is more than
- * 2 points of the curve apart (@found has the measures, with the d2 and d3 of
- *   the camera). IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @found untouched */
+ * end of the range, the even and the odd A-scans find a d2 that is more than
+ * 2 points of the curve apart, or the upper and the lower half of the light,
+ * each with that confidence, more than 3, as with a wrong map (@found has the
+ * measures, with the d2 and d3 of the camera). IMK_ERROR_CONFIG,
+ * IMK_ERROR_MEMORY; @found untouched */
 ImkStatus imk_octbscan_estimate_dispersion (const ImkOctbscanConfig *config,
     const ImkImage *in, uint32_t first_camera, uint32_t camera, double range,
     ImkOctbscanDispersion *found, ImkError *error);

@@ -130,7 +130,11 @@ GST_START_TEST (test_dispersion_is_estimated_and_saved)
   fail_unless (gst_structure_get_double (s, "sharpness-before", &before));
   fail_unless (gst_structure_get_double (s, "sharpness-after", &after));
   fail_unless (after > 1.5 * before, "%g, then %g", before, after);
+  fail_unless (strstr (gst_structure_get_string (s, "warning"),
+      "Camera 0 has no calibration of its wavelengths"));
   gst_message_unref (message);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "set calibration, then");
   g_object_get (h->element, "dispersion", &text, NULL);
   /* the second camera has the first line */
   check_dispersion (text, 1, -9, 2);
@@ -389,6 +393,9 @@ estimate_file (const gchar *name, const gchar *launch, guint width,
       gst_message_get_structure (message), "sharpness-before", before);
   gst_structure_get_double (
       gst_message_get_structure (message), "sharpness-after", after);
+  fail_unless_equals_string (/* it is calibrated */
+      gst_structure_get_string (gst_message_get_structure (message), "warning"),
+      "");
   gst_message_unref (message);
   g_object_get (element, "dispersion", &text, NULL);
   gst_object_unref (element);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "octbscan/octbscan-dispersion.h"
@@ -364,7 +365,116 @@ test_real_bscans_agree (void)
   test_image_free (&all);
 }
 
+/* An etalon's fringe, without dispersion and sharper than all layers, is taken
+ * off the image by its fixed pattern. It has no part in the estimate then. */
+static void
+test_fixed_pattern_is_left_out (void)
+{
+  static const double psi[][2] = {{12, -1.5}};
+  static const ImkOctbscanFixedPattern patterns[] = {
+      IMK_OCTBSCAN_FIXED_PATTERN_MINVAR,
+      IMK_OCTBSCAN_FIXED_PATTERN_ONCE,
+      IMK_OCTBSCAN_FIXED_PATTERN_FILE,
+  };
+  ImkOctbscanConfig c = base_config ();
+  TestImage in = layers (&c, psi);
+  double *recorded = calloc (2 * 256, sizeof (*recorded));
+
+  for (uint32_t r = 0; r < c.height; r++)
+    for (uint32_t x = 0; x < c.width; x++)
+      ((uint16_t *) (void *) ((uint8_t *) in.image.data +
+                              r * in.image.stride))[x] +=
+          (uint16_t) (1500 + 1500 * cos (2 * M_PI * 75 * x / c.width));
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  c.pattern = recorded;
+  for (uint32_t k = 0; k < sizeof (patterns) / sizeof (patterns[0]); k++) {
+    ImkOctbscanDispersion found;
+    ImkError error;
+
+    c.fixed_pattern = patterns[k];
+    test_ok (imk_octbscan_estimate_dispersion (
+                 &c, &in.image, 0, 0, 0, &found, &error),
+        &error);
+    printf ("# pattern %u: d2 %.2f, d3 %.2f, confidence %.2f\n",
+        (unsigned) patterns[k], found.d2, found.d3, found.confidence);
+    test_check (
+        fabs (found.d2 + psi[0][0]) < 0.05 && fabs (found.d3 + psi[0][1]) < 0.2,
+        "d2 %.3f, d3 %.3f", found.d2, found.d3);
+  }
+  free (recorded);
+  test_image_free (&in);
+}
+
+/* Noise and a fixed line: what is shown is noise. */
+static void
+test_a_fixed_line_alone_is_refused (void)
+{
+  ImkOctbscanConfig c = base_config ();
+  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  uint64_t seed = 3;
+  double confidence;
+
+  for (uint32_t r = 0; r < c.height; r++)
+    for (uint32_t x = 0; x < c.width; x++)
+      ((uint16_t *) (void *) ((uint8_t *) in.image.data +
+                              r * in.image.stride))[x] =
+          (uint16_t) (20000 + 200 * (uniform (&seed) + uniform (&seed)) +
+                      1500 * cos (2 * M_PI * 75 * x / c.width));
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+  check_refused (&c, &in, "no d2 makes the image", &confidence);
+  test_image_free (&in);
+}
+
+/* Spectra linear in wavelength, taken to be linear in wavenumber: what d2 makes
+ * up for rises with the depth, which is told. With the wavelengths all depths
+ * agree. */
+static void
+test_a_missing_calibration_is_told (void)
+{
+  static const double wavelengths[] = {790, 890};
+  const ImkOctbscanCamera camera = {
+      .map = IMK_OCTBSCAN_MAP_RANGE, .values = wavelengths, .n_values = 2};
+  ImkOctbscanConfig c = base_config ();
+  TestImage in = test_image_new (c.type, c.width, c.height, 1, 0);
+  ImkOctbscanDispersion found;
+  uint64_t seed = 9;
+  double confidence;
+  ImkError error;
+
+  for (uint32_t r = 0; r < c.height; r++) {
+    uint16_t *row =
+        (uint16_t *) ((uint8_t *) in.image.data + r * in.image.stride);
+    double place[9], phase[9];
+
+    for (int k = 0; k < 9; k++) {
+      place[k] = 20 + 22 * k + 0.5 * uniform (&seed);
+      phase[k] = 2 * M_PI * uniform (&seed);
+    }
+    for (uint32_t i = 0; i < c.width; i++) {
+      double lambda = 790 + 100.0 * i / (c.width - 1);
+      double along = (1 / lambda - 1.0 / 790) / (1.0 / 890 - 1.0 / 790);
+      double v = 20000 + 60 * uniform (&seed);
+
+      for (int k = 0; k < 9; k++)
+        v += 300 * cos (2 * M_PI * place[k] * along + phase[k]);
+      row[i] = (uint16_t) v;
+    }
+  }
+  check_refused (&c, &in, "with the depth", &confidence);
+  c.cameras = &camera;
+  test_ok (
+      imk_octbscan_estimate_dispersion (&c, &in.image, 0, 0, 0, &found, &error),
+      &error);
+  test_check (fabs (found.d2) < 0.02 && fabs (found.d3) < 0.02,
+      "d2 %.3f, d3 %.3f", found.d2, found.d3);
+  test_image_free (&in);
+}
+
 static const Test tests[] = {
+    {"a missing calibration is told", test_a_missing_calibration_is_told},
+    {"fixed pattern is left out", test_fixed_pattern_is_left_out},
+    {"a fixed line alone is refused", test_a_fixed_line_alone_is_refused},
     {"known dispersion is found", test_known_dispersion_is_found},
     {"each camera has its own", test_each_camera_has_its_own},
     {"noise has no dispersion", test_noise_has_no_dispersion},
