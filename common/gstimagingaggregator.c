@@ -150,6 +150,33 @@ gst_imaging_aggregator_keep_event (
   return FALSE;
 }
 
+/* --- seeks ---------------------------------------------------------------- */
+
+static gboolean
+can_seek (GstElement *element, GstPad *pad, gpointer format)
+{
+  GstQuery *query = gst_query_new_seeking (*(const GstFormat *) format);
+  gboolean can = FALSE;
+
+  if (gst_pad_peer_query (pad, query))
+    gst_query_parse_seeking (query, NULL, &can, NULL, NULL);
+  gst_query_unref (query);
+  return can; /* else ends the iteration */
+}
+
+gboolean
+gst_imaging_aggregator_refuse_seek (GstAggregator *self, GstEvent *event)
+{
+  GstSeekFlags flags;
+  GstFormat format;
+
+  if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK)
+    return FALSE;
+  gst_event_parse_seek (event, NULL, &format, &flags, NULL, NULL, NULL, NULL);
+  return flags & GST_SEEK_FLAG_FLUSH &&
+         !gst_element_foreach_sink_pad (GST_ELEMENT (self), can_seek, &format);
+}
+
 /* --- caps ----------------------------------------------------------------- */
 
 static void

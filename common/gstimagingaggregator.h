@@ -52,6 +52,19 @@ gboolean gst_imaging_aggregator_keep_event (
     GstAggregator *self, GstAggregatorPad *pad, GQueue *held, GstEvent *event);
 
 /**
+ * gst_imaging_aggregator_refuse_seek: (skip)
+ * @event: (transfer none): arrived on the source pad
+ *
+ * Call this first for each event of the source pad. A flushing seek stops the
+ * parent class until all inputs have been flushed, so it never continues when
+ * one of them cannot seek.
+ * Returns: whether @event is such a seek, to be dropped with the result %FALSE
+ */
+GST_IMAGING_API
+gboolean gst_imaging_aggregator_refuse_seek (
+    GstAggregator *self, GstEvent *event);
+
+/**
  * gst_imaging_aggregator_finish: (skip)
  * @buffer: (transfer full): as of gst_aggregator_finish_buffer()
  *

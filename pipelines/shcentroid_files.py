@@ -83,19 +83,33 @@ def read_npz(name):
         sys.exit(f"{name} is no .npz file that can be read: {error}.")
 
 
-def read_tiff(name):
-    """With tifffile or Pillow. Returns: None without them"""
-    try:
-        import tifffile
-        return tifffile.imread(name)
-    except ImportError:
-        pass
-    try:
-        from PIL import Image, ImageSequence
-    except ImportError:
-        return None
+def read_by_pillow(name):
+    from PIL import Image, ImageSequence
+
     with Image.open(name) as file:
         return numpy().stack([numpy().array(page) for page in ImageSequence.Iterator(file)])
+
+
+def read_by_tifffile(name):
+    import tifffile
+
+    return tifffile.imread(name)
+
+
+def read_tiff(name):
+    """With the module that is there and can: tifffile lacks some compressions, Pillow some numbers. Returns: None
+    without both"""
+    failure = None
+    for read in read_by_tifffile, read_by_pillow:
+        try:
+            return read(name)
+        except ImportError:
+            pass
+        except Exception as error:  # whatever a module of others raises
+            failure = failure or error
+    if failure:
+        raise failure
+    return None
 
 
 def read_other(name, read):

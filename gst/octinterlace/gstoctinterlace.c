@@ -307,6 +307,17 @@ gst_oct_interlace_sink_event (
       ->sink_event (aggregator, pad, event);
 }
 
+static gboolean
+gst_oct_interlace_src_event (GstAggregator *aggregator, GstEvent *event)
+{
+  if (gst_imaging_aggregator_refuse_seek (aggregator, event)) {
+    gst_event_unref (event);
+    return FALSE;
+  }
+  return GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class)
+      ->src_event (aggregator, event);
+}
+
 /* Returns: 0 without a frame rate */
 static GstClockTime
 half_a_frame (const GstVideoInfo *info)
@@ -974,6 +985,7 @@ gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
   aggregator_class->stop = gst_oct_interlace_stop;
   aggregator_class->clip = gst_oct_interlace_clip;
   aggregator_class->sink_event = gst_oct_interlace_sink_event;
+  aggregator_class->src_event = gst_oct_interlace_src_event;
   aggregator_class->negotiate = gst_oct_interlace_negotiate;
   aggregator_class->update_src_caps = gst_oct_interlace_update_src_caps;
   aggregator_class->aggregate = gst_oct_interlace_aggregate;

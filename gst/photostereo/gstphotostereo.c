@@ -488,7 +488,6 @@ gst_photo_stereo_init (GstPhotoStereo *self)
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->others = g_array_new (FALSE, FALSE, sizeof (gint));
   self->first_pts = GST_CLOCK_TIME_NONE;
-  gst_clear_buffer (&self->last);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);
   gst_pad_set_event_function (self->sink, gst_photo_stereo_sink_event);

@@ -635,6 +635,10 @@ gst_relight_src_event (GstAggregator *agg, GstEvent *event)
   gboolean mouse;
   gdouble x, y;
 
+  if (gst_imaging_aggregator_refuse_seek (agg, event)) {
+    gst_event_unref (event);
+    return FALSE;
+  }
   g_object_get (self, "mouse", &mouse, NULL);
   if (mouse && GST_EVENT_TYPE (event) == GST_EVENT_NAVIGATION &&
       gst_navigation_event_parse_mouse_move_event (event, &x, &y)) {

@@ -14,10 +14,12 @@ enum { IMK_PHOTOSTEREO_MAX_PLANES = IMK_PHOTOSTEREO_MAX_BANDS };
  * to here, whatever their number; a cone of 5 degrees has 3e-6. */
 #define IMK_PHOTOSTEREO_MIN_VOLUME 1e-6f
 
-/* With adaptive thresholds, a residual may be as many times the rms residual:
- * the 8 % that are larger in noise are little loss, and outliers among few
- * lights raise the rms themselves. */
-#define IMK_PHOTOSTEREO_RESIDUAL_FACTOR 1.75f
+/* With adaptive thresholds, a residual may be as many times the rms residual of
+ * the lights that are darker than predicted. In noise both signs are equal, and
+ * the limit stays near the 97 % that it keeps at first (factors below 1.75 have
+ * no limit above 0 that keeps itself). Highlights are brighter than predicted,
+ * and do not raise it. */
+#define IMK_PHOTOSTEREO_RESIDUAL_FACTOR 2.2f
 
 /* A saturation that no sample has. */
 #define IMK_PHOTOSTEREO_NEVER 65536u

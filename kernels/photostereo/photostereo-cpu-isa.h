@@ -383,12 +383,15 @@ weigh_solution (const Group *g, Reals grey, Reals x, Reals y, Reals z,
   return w;
 }
 
-/* Returns: the mean square residual of the solution */
+/* Returns: the mean square residual of the solution, of the lights that are
+ * darker than predicted */
 FUNCTION Reals
 mean_square (const Group *g, Solver solver)
 {
   const Chunk *c = g->chunk;
-  Reals rr = {0};
+  Reals rr = {0}, n = {0}, zero = {0}, one = {0};
+
+  one += 1;
 
   for (uint32_t i = 0; i < c->n_lights; i++) {
     const ImkPhotostereoLamp *lamp = &c->cpu->lamps[c->lights[i]];
@@ -401,9 +404,11 @@ mean_square (const Group *g, Solver solver)
     Reals w = weigh_solution (g, grey, x, y, z, at, solver);
     Reals r = g->solution.x * x + g->solution.y * y + g->solution.z * z - grey;
 
+    w = select_lanes (r > zero, w, zero);
+    n += w;
     rr += w * r * r;
   }
-  return rr / g->n;
+  return rr / select_lanes (n > one, n, one);
 }
 
 /* Of the grey values that are not clipped: a highlight is seen under one or two

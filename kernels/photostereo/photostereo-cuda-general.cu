@@ -234,12 +234,13 @@ weigh_solution (const Arguments &a, const State &s, uint32_t j, const Pixel &at,
              : 0;
 }
 
-/* Returns: the mean square residual of the solution */
+/* Returns: the mean square residual of the solution, of the lights that are
+ * darker than predicted */
 template <typename Sample, Solver SOLVER>
 static __device__ __noinline__ float
 mean_square (const Arguments &a, const State &s, const Pixel &at)
 {
-  float rr = 0;
+  float rr = 0, n = 0;
 
   for (uint32_t j = 0; j < a.n_lights; j++) {
     const ImkPhotostereoLamp &lamp = a.plan.lamps[a.lights[j]];
@@ -248,9 +249,11 @@ mean_square (const Arguments &a, const State &s, const Pixel &at)
     light_vector (a.plan, lamp, at, x, y, z);
     w = weigh_solution<SOLVER> (a, s, j, at, grey, x, y, z);
     r = s.solution.x * x + s.solution.y * y + s.solution.z * z - grey;
+    w = r > 0 ? w : 0;
+    n += w;
     rr += w * r * r;
   }
-  return rr / s.n;
+  return rr / fmaxf (n, 1);
 }
 
 /* Of the grey values that are not clipped, as on the CPU. */

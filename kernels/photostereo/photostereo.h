@@ -70,9 +70,11 @@ typedef enum ImkPhotostereoThresholds {
                                         * takes the lights with G > t_min times
                                         * the third largest G of the pixel
                                         * that is not clipped, and a residual
-                                        * may be as large as t_res or 1.75
+                                        * may be as large as t_res or 2.2
                                         * times the rms residual of the last
-                                        * solution, whichever is larger.
+                                        * solution, over the lights that are
+                                        * darker than predicted, whichever is
+                                        * larger.
                                         * With HUBER as RELATIVE */
 } ImkPhotostereoThresholds;
 

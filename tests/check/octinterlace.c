@@ -737,6 +737,44 @@ GST_START_TEST (test_a_flush_while_an_empty_stream_ends)
 }
 GST_END_TEST
 
+/* A camera that cannot seek has no flush for GstAggregator, which would wait
+ * for it for ever. */
+GST_START_TEST (test_a_seek_that_a_camera_cannot_do_is_refused)
+{
+  GstElement *pipeline = gst_parse_launch (
+      "videotestsrc is-live=true ! video/x-raw,format=GRAY8,width=64,height=8,"
+      "framerate=100/1 ! i.sink_0 "
+      "appsrc name=a is-live=true format=time do-timestamp=true "
+      "caps=video/x-raw,format=GRAY8,width=64,height=8,framerate=100/1 ! "
+      "i.sink_1 octinterlace name=i missing=black ! appsink name=s sync=false",
+      NULL);
+  GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "a");
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "s");
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *frame = plain_frame (64 * 8, 0, 1);
+    GstSample *sample = NULL;
+    GstFlowReturn flow;
+
+    GST_BUFFER_PTS (frame) = GST_CLOCK_TIME_NONE;
+    g_signal_emit_by_name (source, "push-buffer", frame, &flow);
+    gst_buffer_unref (frame);
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    fail_unless (sample != NULL, "no frame %u", i);
+    gst_sample_unref (sample);
+    if (i == 1)
+      fail_if (gst_element_seek_simple (
+          pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH, 0));
+  }
+  gst_element_set_state (pipeline, GST_STATE_NULL);
+  gst_object_unref (source);
+  gst_object_unref (sink);
+  gst_object_unref (pipeline);
+}
+GST_END_TEST
+
 /* Frames may be of a pool that wants them back. */
 GST_START_TEST (test_nothing_is_kept_after_a_stop)
 {
@@ -774,6 +812,7 @@ octinterlace_suite (void)
   tcase_add_loop_test (tc, test_sizes_that_are_too_large_are_said, 0, 3);
   tcase_add_test (tc, test_a_frame_with_refused_caps_is_an_error);
   tcase_add_test (tc, test_a_flush_while_an_empty_stream_ends);
+  tcase_add_test (tc, test_a_seek_that_a_camera_cannot_do_is_refused);
   tcase_add_test (tc, test_nothing_is_kept_after_a_stop);
   tcase_add_test (tc, test_frames_before_the_segment_are_left_out);
   tcase_add_test (tc, test_flush_forgets_frames);

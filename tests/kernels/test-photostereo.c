@@ -181,19 +181,24 @@ third_brightest (const double *g, uint32_t n)
   return n < 3 ? 0 : sorted[2];
 }
 
+/* Over the lights that count and are darker than predicted. */
 static double
 rms_residual (const double x[3], uint32_t n, double (*l)[3], const double *g,
-    const double *w)
+    const double *w, bool *tie)
 {
-  double sum = 0, n_used = 0;
+  double sum = 0;
+  uint32_t n_used = 0;
 
   for (uint32_t i = 0; i < n; i++) {
     double r = dot (x, l[i]) - g[i];
 
-    sum += w[i] * r * r;
-    n_used += w[i];
+    *tie = *tie || fabs (r) < 2e-6;
+    if (w[i] > 0 && r > 0) {
+      sum += r * r;
+      n_used++;
+    }
   }
-  return sqrt (sum / n_used);
+  return n_used ? sqrt (sum / n_used) : 0;
 }
 
 /* The whole procedure with its rounds, where 1 is the full scale, at which a
@@ -230,7 +235,7 @@ reference (const ImkPhotostereoConfig *c, uint32_t n, double (*l)[3],
     bool same = true;
 
     if (adaptive)
-      limit = fmax (limit, 1.75 * rms_residual (x, n, l, g, w));
+      limit = fmax (limit, 2.2 * rms_residual (x, n, l, g, w, tie));
     for (uint32_t i = 0; i < n; i++) {
       double r = fabs (dot (x, l[i]) - g[i]);
       bool keep = g[i] > t[0] * unit && g[i] < t[1] * unit && r <= limit;
@@ -356,6 +361,17 @@ test_too_few_lights_keep_the_last_good_solution (void)
   c.max_iterations = 1;
   s = run_example (&c, bright, IMK_BACKEND_CPU);
   check_pixel (&s, 255, 60, 40, 160, 4, rms, "one iteration");
+
+  /* adaptive thresholds need 4 by default; t_max leaves 3 */
+  c.thresholds = IMK_PHOTOSTEREO_THRESHOLDS_ADAPTIVE;
+  c.t_max = 1.2;
+  c.min_lights = 0;
+  c.max_iterations = 10;
+  s = run_example (&c, bright, IMK_BACKEND_CPU);
+  check_pixel (&s, 255, 60, 40, 160, 4, rms, "adaptive, 4 needed");
+  c.min_lights = 3;
+  s = run_example (&c, bright, IMK_BACKEND_CPU);
+  check_pixel (&s, 255, 30, 40, 120, 3, 0, "adaptive, 3 needed");
 }
 
 static void

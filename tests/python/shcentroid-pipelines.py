@@ -200,6 +200,32 @@ class Scripts(unittest.TestCase):
         same = np.genfromtxt(plain.decode().splitlines(), delimiter=",", names=True)
         np.testing.assert_allclose(less["x"], same["x"], atol=1e-5)
 
+    def test_tiff_is_read_by_a_module_that_can(self):
+        frame = np.rint(1000 * self.moved_spots()[0]).astype("u2")
+        np.save(self.path("a.npy"), frame)
+        plain = self.measure("a.npy")
+        os.mkdir(self.path("PIL"))
+        reads = "import numpy\ndef imread(name): return numpy.load('a.npy')\n"
+        fails = "def imread(name): raise ValueError('no such compression')\n"
+        pages = ("import contextlib\nclass Image:\n    open = staticmethod(lambda name: contextlib.nullcontext())\n"
+                 "class ImageSequence:\n    Iterator = staticmethod(lambda file: [__import__('numpy').load('a.npy')])\n")
+        open(self.path("a.tif"), "wb").close()
+        for tifffile, pil, sentence in (
+                (reads, "raise ImportError", None), (fails, pages, None), ("raise ImportError", pages, None),
+                (fails, "raise ImportError", "a.tif cannot be read: no such compression."),
+                ("raise ImportError", "raise ImportError", "needs the Python module tifffile or PIL")):
+            for name, text in ("tifffile.py", tifffile), ("PIL/__init__.py", pil):
+                with open(self.path(name), "w") as file:
+                    file.write(text)
+            arguments = ("shcentroid-file", "a.tif", "--csv", "c.csv", "columns=8", "rows=8", "pitch-x=20", "pitch-y=20")
+            path = {"PYTHONPATH": self.folder, "PYTHONDONTWRITEBYTECODE": "1"}
+            if sentence:
+                self.assertIn(sentence, self.call(*arguments, status=1, **path))
+                continue
+            self.call(*arguments, **path)
+            with open(self.path("c.csv"), "rb") as file:
+                self.assertEqual(file.read(), plain)
+
     def test_files_that_cannot_be_read_are_named_with_a_way(self):
         np.savez(self.path("a.npz"), one=np.zeros((4, 4)), two=np.zeros((4, 4)))
         np.savez(self.path("b.npz"), one=np.zeros(4))
