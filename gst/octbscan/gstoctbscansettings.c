@@ -394,7 +394,6 @@ const GstImagingSettingsTable gst_oct_bscan_settings_table = {
     .settings = settings,
     .n_settings = G_N_ELEMENTS (settings),
     .size = sizeof (Settings),
-    .replan = PLAN,
     .init = init_settings,
     .apply = gst_oct_bscan_apply_settings,
 };

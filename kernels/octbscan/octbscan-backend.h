@@ -42,7 +42,7 @@ typedef struct ImkOctbscanPlan {
 typedef struct ImkOctbscanParams {
   uint32_t history; /* another number: forget the B-scans so far */
   ImkOctbscanRange range;
-  float fixed[4]; /* ends, as in ImkOctbscanJob */
+  float fixed[4]; /* ends as in ImkOctbscanJob; AUTO: their mean so far */
   uint32_t auto_bscans;
   double percent_min, percent_max; /* of PERCENTILE */
 } ImkOctbscanParams;

@@ -7,7 +7,7 @@
 
 #include "octbscan/octbscan-grid.h"
 
-enum { MAX_TAPS = 32, MAX_COEFFICIENTS = 16 };
+enum { MAX_TAPS = 32 };
 
 /* A Kaiser-Bessel kernel on a grid that is @oversampling times finer than the
  * band limit asks for. */
@@ -522,7 +522,7 @@ fill_camera (const ImkOctbscanConfig *c, uint32_t camera, ImkOctbscanChain *s,
   const double *live =
       c->live_dispersion ? c->live_dispersion + 2 * camera : none;
   ImkOctbscanCamera plain = c->cameras[camera];
-  double coefficients[MAX_COEFFICIENTS];
+  double coefficients[IMK_OCTBSCAN_MAX_COEFFICIENTS];
   ImkOctbscanConfig one = *c;
   ImkOctbscanBand *b = &s->bands[camera];
   ImkOctbscanTuner own, *t = s->tuners ? &s->tuners[camera] : &own;

@@ -13,8 +13,6 @@ static const char *const map_keys[] = {
     [IMK_OCTBSCAN_MAP_K_INDEX] = "k-index",
 };
 
-enum { MAX_COEFFICIENTS = 16 };
-
 /* Beyond these what is made of finite numbers need not be finite; phases have
  * lost their place on the circle before. */
 #define MOST_OF_A_MAP 1e30
@@ -52,11 +50,11 @@ check_count (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
         "Camera %u has %u values for %s; it needs 2.", camera, cam->n_values,
         key);
   case IMK_OCTBSCAN_MAP_POLYNOMIAL:
-    if (cam->n_values >= 2 && cam->n_values <= MAX_COEFFICIENTS)
+    if (cam->n_values >= 2 && cam->n_values <= IMK_OCTBSCAN_MAX_COEFFICIENTS)
       return IMK_OK;
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "polynomial of camera %u has %u coefficients; it needs 2 to %d.",
-        camera, cam->n_values, (int) MAX_COEFFICIENTS);
+        camera, cam->n_values, (int) IMK_OCTBSCAN_MAX_COEFFICIENTS);
   case IMK_OCTBSCAN_MAP_K_INDEX:
     if (cam->n_values >= 2)
       return IMK_OK;
@@ -138,10 +136,10 @@ check_phases (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "gain of camera %u is %g; it must lie in 1e-6 to 1e6.", camera,
         cam->gain);
-  if (cam->n_dispersion > MAX_COEFFICIENTS)
+  if (cam->n_dispersion > IMK_OCTBSCAN_MAX_COEFFICIENTS)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "dispersion of camera %u has %u coefficients; it can have %d.", camera,
-        cam->n_dispersion, (int) MAX_COEFFICIENTS);
+        cam->n_dispersion, (int) IMK_OCTBSCAN_MAX_COEFFICIENTS);
   if (cam->n_phase == 1)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "phase of camera %u has 1 value; it needs at least 2.", camera);

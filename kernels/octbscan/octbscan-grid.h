@@ -5,6 +5,9 @@
 
 #include "octbscan/octbscan.h"
 
+/* Coefficients of a polynomial or a dispersion. */
+enum { IMK_OCTBSCAN_MAX_COEFFICIENTS = 16 };
+
 /* Returns: IMK_ERROR_CONFIG with the number of the camera and the entry of the
  * calibration that is wrong */
 ImkStatus imk_octbscan_grid_check (

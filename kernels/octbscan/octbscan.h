@@ -45,7 +45,8 @@ typedef enum ImkOctbscanMap {
                                 * pixel, linear between */
   IMK_OCTBSCAN_MAP_POLYNOMIAL, /* c0, c1, ...: wavelength at pixel n is
                                 * c0 + c1 n + c2 n^2 ...; 2 to 16 values */
-  IMK_OCTBSCAN_MAP_WAVELENGTHS, /* N values: wavelength at each pixel */
+  IMK_OCTBSCAN_MAP_WAVELENGTHS, /* N values: wavelength at each pixel, linear
+                                 * between them */
   IMK_OCTBSCAN_MAP_CHIRP,       /* N values: at each pixel, its wavenumber as a
                                  * fraction of the grid, any offset and unit */
   IMK_OCTBSCAN_MAP_K_INDEX, /* 2 or more values: the pixel, with fraction, of
@@ -268,8 +269,8 @@ typedef struct ImkOctbscanCamera {
  * What follows may be changed by imk_octbscan_update.
  * @live_dispersion: C pairs of d2 and d3, in the place of those of the cameras;
  *   NULL for none. Then the strategy AUTO is FFT, whose weights follow in about
- *   a millisecond a camera. One that was NULL stays so, and that of the
- * strategy OPERATOR stays as it is
+ *   a millisecond a camera. An update does not change it where it was NULL
+ *   before, or with the strategy OPERATOR
  * @history: with another number than before, B-scans so far are forgotten, as
  *   by imk_octbscan_reset
  * @range_min, @range_max: dB of black and white

@@ -38,6 +38,9 @@ static const Choice choices[] = {
     {"bidirectional", {"false", "true", "false"}},
     {"scaling", {"db", "linear", "db"}},
     {"range", {"fixed", "percentile", "minmax"}},
+    {"range", {"fixed", "auto", "auto"}},
+    {"dispersion-2", {"< >", "<-9.5>", "<4.0>"}},
+    {"dispersion-3", {"< >", "<1.0>", "<-2.5>"}},
     {"range-min", {"0", "20", "-5"}},
     {"max-in-flight", {"3", "1", "4"}},
 };
