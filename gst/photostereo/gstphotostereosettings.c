@@ -143,7 +143,8 @@ static const GstImagingSetting settings[] = {
         "working plane"),
     NEW (DOUBLE, "led-lobe", config.led_lobe, 0, 100, NULL,
         "Exponent m of lamps aimed at the centre, which shine cos(angle)^m; 0 "
-        "shines equally in all directions, 1 is a Lambertian LED"),
+        "shines equally in all directions, 1 is a Lambertian LED; for the light "
+        "models inverse-square and unit"),
     NEW (DOUBLE, "mm-per-pixel", config.mm_per_pixel, 1e-9, 1e6, "mm",
         "Size of a pixel on the working plane, for lights with a position"),
     NEW (DOUBLE, "centre-x", config.centre_x, GST_PHOTO_STEREO_CENTRE, 1e9,

@@ -166,16 +166,57 @@ lay_out_samples (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
       kernel_for (fmax ((double) s->n_samples / c->width, OVERSAMPLING));
 }
 
+/* Lengths with greater prime factors take a transform several times as long. */
+static bool
+is_smooth (uint32_t n)
+{
+  static const uint32_t primes[] = {2, 3, 5, 7};
+
+  for (uint32_t i = 0; i < sizeof (primes) / sizeof (primes[0]); i++)
+    while (n % primes[i] == 0)
+      n /= primes[i];
+  return n == 1;
+}
+
+/* Depths about depth 0 that the DC of a spectrum fills, for each of scale. */
+enum { DC_DEPTHS = 16 };
+
+/* Returns: whether a DC above the depths of the crop comes out beside them, at
+ * the depth where @n_points alias it to. The kernel leaves 1e-7 of it there,
+ * which is more than a weak sample has. */
+static bool
+dc_stays_out (const ImkOctbscanConfig *c, uint32_t half, uint32_t n_points)
+{
+  uint32_t centre = c->crop_top + half;
+  uint32_t around = centre % n_points;
+  uint32_t from_centre =
+      around < n_points - around ? around : n_points - around;
+
+  return centre <= n_points / 2 || from_centre > half + DC_DEPTHS * c->scale;
+}
+
+/* A short transform of the depths, unless the padded one is about as short. */
+static void
+choose_points (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
+{
+  uint32_t padded = c->scale * c->upsample, half = s->n_depths / 2;
+
+  s->n_points = good_size (OVERSAMPLING * s->n_depths);
+  while (s->n_points < padded && !dc_stays_out (c, half, s->n_points))
+    s->n_points = good_size (s->n_points + 1.0);
+  p->spreads =
+      s->n_points < padded && (padded > 2 * s->n_points || !is_smooth (padded));
+  if (!p->spreads)
+    s->n_points = padded;
+}
+
 static void
 lay_out_points (const ImkOctbscanConfig *c, ImkOctbscanChain *s, Plan *p)
 {
   uint32_t padded = c->scale * c->upsample;
   uint32_t half = s->n_depths / 2;
 
-  s->n_points = good_size (OVERSAMPLING * s->n_depths);
-  p->spreads = padded > 2 * s->n_points;
-  if (!p->spreads)
-    s->n_points = padded;
+  choose_points (c, s, p);
   p->spread = kernel_for ((double) s->n_points / (2 * half + 1));
   p->per_sample = (double) s->n_points / padded;
   p->centre = p->spreads ? c->crop_top + half : 0;

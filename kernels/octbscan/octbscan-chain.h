@@ -14,7 +14,9 @@
  *
  * For the thesis' 832 samples at scale 4, G = 1280 and P = 2560, where the
  * thesis has 4096 and 16384. Without upsampling the first pair of transforms
- * is left out, with few zeros (s M <= 2 P) the spreading. */
+ * is left out, with few zeros (s M <= 2 P) the spreading, unless s M has prime
+ * factors above 7. P is such that the DC, cut off by the crop, is aliased to no
+ * depth of the crop. */
 #pragma once
 
 #include "octbscan/octbscan.h"

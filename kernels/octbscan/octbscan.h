@@ -410,11 +410,11 @@ ImkStatus imk_octbscan_update (
  *   done
  *
  * Float results agree with exact arithmetic to 1e-5 of the rms of Z over the
- * B-scan, on both backends and with both strategies. Where a sample is not a
- * number, is infinite or is beyond 1e15, its A-scan alone is black, Z and I are
- * 0: it has no part in backgrounds, fixed patterns, means of A-scans and
- * B-scans, and what is black and white.
- * Returns: IMK_ERROR_IMAGE, images untouched; IMK_ERROR_DEVICE, undefined */
+ * B-scan before the crop, on both backends and with both strategies. Where a
+ * sample is not a number, is infinite or is beyond 1e15, its A-scan alone is
+ * black, Z and I are 0: it has no part in backgrounds, fixed patterns, means of
+ * A-scans and B-scans, and what is black and white. Returns: IMK_ERROR_IMAGE,
+ * images untouched; IMK_ERROR_DEVICE, undefined */
 ImkStatus imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
     uint32_t n_jobs, void *stream, ImkError *error);
 

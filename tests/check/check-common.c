@@ -661,6 +661,24 @@ check_stop (GstElement *pipeline)
 }
 
 void
+check_launch_warns (
+    const gchar *description, GQuark domain, gint code, const gchar *words)
+{
+  GstElement *pipeline = check_launch (description);
+  GstBus *bus = gst_element_get_bus (pipeline);
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  if (words)
+    check_message_says (
+        check_message (bus, GST_MESSAGE_WARNING), domain, code, words);
+  gst_message_unref (check_message (bus, GST_MESSAGE_EOS));
+  fail_unless_equals_int (
+      check_count_messages (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
+  gst_object_unref (bus);
+  check_stop (pipeline);
+}
+
+void
 check_launch_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words)
 {

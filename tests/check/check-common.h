@@ -202,6 +202,11 @@ GstElement *check_launch (const gchar *description);
 /* Sets @pipeline (transfer full) to NULL. */
 void check_stop (GstElement *pipeline);
 
+/* Plays check_launch (@description) to its end, which must give exactly one
+ * warning, as check_message_says (); with @words NULL none. */
+void check_launch_warns (
+    const gchar *description, GQuark domain, gint code, const gchar *words);
+
 /* Plays check_launch (@description) until it fails as check_message_says (). */
 void check_launch_fails (
     const gchar *description, GQuark domain, gint code, const gchar *words);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/device.h"
 #include "oct-reference.h"
@@ -386,10 +387,11 @@ static void
 test_each_interpolation (const Way *ways)
 {
   static const uint32_t sizes[][3] = {/* N, M, s */
-      {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}};
+      {60, 60, 1}, {60, 128, 2}, {61, 150, 4}, {45, 512, 3}, {61, 61, 1},
+      {64, 67, 1}, {60, 118, 1}};
   char what[64];
 
-  for (uint32_t k = 0; k < 4; k++)
+  for (uint32_t k = 0; k < sizeof (sizes) / sizeof (sizes[0]); k++)
     for (int i = 0; i <= IMK_OCTBSCAN_INTERPOLATION_THESIS; i++)
       for (int grid = 0; grid <= IMK_OCTBSCAN_GRID_THESIS; grid++) {
         ImkOctbscanConfig c = base_config (sizes[k][0], 3);
@@ -1537,6 +1539,219 @@ test_nan_becomes_black_cuda (void)
   check_nan (cuda_ways);
 }
 
+/* Light that is left in, and cut off by the crop, is at no depth of the crop:
+ * the error of each depth is that of all. With these sizes the short transform
+ * had it at the last depths. */
+static void
+check_no_alias (const Way *ways)
+{
+  static const uint32_t crops[][4] = {/* N, s, top, bottom */
+      {1000, 1, 150, 115}, {2048, 2, 409, 1024}};
+
+  for (const Way *w = ways; w->name; w++)
+    for (uint32_t k = 0; k < 2; k++) {
+      ImkOctbscanConfig c = base_config (crops[k][0], 4);
+      double *x = malloc ((size_t) c.width * c.height * sizeof (*x));
+      double *z, worst = 0, rms = 0;
+      uint32_t n, where = 0;
+      ImkOctbscanCamera camera;
+      TestImage in;
+      Result r;
+
+      apply_range (&c, &camera);
+      c.type = IMK_TYPE_U16;
+      c.scale = crops[k][1];
+      c.crop_top = crops[k][2];
+      c.crop_bottom = crops[k][3];
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+      c.window = IMK_OCTBSCAN_WINDOW_HANN;
+      c.taper = IMK_OCTBSCAN_TAPER_NONE;
+      in = weak_fringes (&c, 60000);
+      for (uint32_t i = 0; i < c.width * c.height; i++)
+        x[i] = sample (&in, i % c.width, i / c.width);
+      n = imk_octbscan_n_depths (&c);
+      z = malloc (2 * (size_t) n * c.height * sizeof (*z));
+      oct_reference (&c, 0, x, z);
+      r = run (w, &c, &in, 0, IMK_TYPE_U8);
+      for (uint32_t q = 0; q < n; q++) {
+        double error = 0;
+
+        for (uint32_t row = 0; row < c.height; row++) {
+          const float *f = at (&r.complex, q, row);
+          const double *e = z + 2 * ((size_t) row * n + q);
+
+          error += pow (f[0] - e[0], 2) + pow (f[1] - e[1], 2);
+        }
+        rms += error / n;
+        if (error > worst) {
+          worst = error;
+          where = q;
+        }
+      }
+      printf ("# %s: N %u, scale %u: error of depth %u of %u is %.1f times "
+              "the rms of all, %.1e\n",
+          w->name, c.width, c.scale, where, n, sqrt (worst / rms), sqrt (rms));
+      test_check (worst < 49 * rms, "depth %u of %u: %.1f times the rms", where,
+          n, sqrt (worst / rms));
+      result_free (&r);
+      test_image_free (&in);
+      free (x);
+      free (z);
+    }
+}
+
+static void
+test_no_alias_cpu (void)
+{
+  check_no_alias (cpu_ways);
+}
+
+static void
+test_no_alias_cuda (void)
+{
+  test_need_cuda ();
+  check_no_alias (cuda_ways);
+}
+
+/* x less the mean of its neighbours, fewer at the ends. */
+static void
+take_rolling_off (double *x, uint32_t n, uint32_t reach)
+{
+  double *mean = malloc (n * sizeof (*mean));
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t first = i > reach ? i - reach : 0, k = first;
+
+    mean[i] = 0;
+    for (; k < n && k <= i + reach; k++)
+      mean[i] += x[k];
+    mean[i] /= k - first;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    x[i] -= mean[i];
+  free (mean);
+}
+
+static void
+check_rolling (const Way *ways)
+{
+  static const ImkType types[] = {
+      IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
+  static const double pedestals[] = {60, 30000, -9000, 1};
+  static const uint32_t reaches[] = {1, 7, 20, 21, 39, 40, 41, 16384};
+
+  for (const Way *w = ways; w->name; w++)
+    for (uint32_t k = 0; k < 4 * 8; k++) {
+      ImkOctbscanConfig c = base_config (40 + k % 2, 5), none;
+      double x[5 * 41], z[2 * 5 * 20], rms = 0, worst = 0;
+      TestImage in;
+      Result r;
+
+      c.type = types[k / 8];
+      c.taper = IMK_OCTBSCAN_TAPER_NONE;
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+      c.background_reach = reaches[k % 8];
+      none = c;
+      none.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+      in = spectra (&c, pedestals[k / 8], pedestals[k / 8] / 3);
+      for (uint32_t row = 0; row < 5; row++) {
+        for (uint32_t i = 0; i < c.width; i++)
+          x[row * c.width + i] = sample (&in, i, row);
+        take_rolling_off (x + row * c.width, c.width, c.background_reach);
+      }
+      oct_reference (&none, 0, x, z);
+      r = run (w, &c, &in, 0, IMK_TYPE_U8);
+      for (uint32_t i = 0; i < 5 * 20; i++) {
+        const float *f = at (&r.complex, i % 20, i / 20);
+
+        rms += (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / (5 * 20);
+        worst = fmax (worst, hypot (f[0] - z[2 * i], f[1] - z[2 * i + 1]));
+      }
+      test_check (worst <= 1e-5 * sqrt (rms), "%s: %s, reach %u: error %.1e",
+          w->name, imk_type_name (c.type), c.background_reach,
+          worst / sqrt (rms));
+      result_free (&r);
+      test_image_free (&in);
+    }
+}
+
+static void
+test_rolling_cpu (void)
+{
+  check_rolling (cpu_ways);
+}
+
+static void
+test_rolling_cuda (void)
+{
+  test_need_cuda ();
+  check_rolling (cuda_ways);
+}
+
+/* CPU time of 64 A-scans of 1024 samples, the least of several. */
+static double
+time_of (ImkOctbscanConfig c)
+{
+  TestImage in = spectra (&c, 1000, 300);
+  Result r = result_new (&c, IMK_TYPE_U8, 0);
+  const ImkOctbscanJob job = {.in = &in.image, .db = &r.db.image};
+  ImkOctbscan *s = NULL;
+  double least = INFINITY;
+  ImkError error;
+
+  c.n_threads = 1;
+  c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  for (int i = 0; i < 15; i++) {
+    clock_t begin = clock ();
+
+    test_ok (imk_octbscan_process (s, &job, 1, NULL, &error), &error);
+    least = fmin (least, (double) (clock () - begin) / CLOCKS_PER_SEC);
+  }
+  imk_octbscan_free (s);
+  result_free (&r);
+  test_image_free (&in);
+  return least;
+}
+
+/* 1228 is 4 times 307, 1126 is 2 times 563: transforms of these lengths took 4
+ * times as long. */
+static void
+test_upsampling_costs_the_same (void)
+{
+  ImkOctbscanConfig c = base_config (1024, 64);
+  double base;
+
+  c.upsample = 4096;
+  base = time_of (c);
+  for (c.upsample = 1126; c.upsample <= 1228; c.upsample += 102) {
+    double ratio = time_of (c) / base;
+
+    printf ("# %u: %.2f times 4096\n", c.upsample, ratio);
+    test_check (
+        ratio < 2, "%u takes %.1f times as long as 4096", c.upsample, ratio);
+  }
+}
+
+/* It took as long as all the rest. */
+static void
+test_rolling_costs_little (void)
+{
+  ImkOctbscanConfig c = base_config (1024, 64);
+  double none, rolling;
+
+  if (TEST_SANITIZED)
+    test_skip ("a sanitizer slows down some loops more than others");
+  c.interpolation = IMK_OCTBSCAN_INTERPOLATION_CUBIC;
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+  none = time_of (c);
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  rolling = time_of (c);
+  printf ("# rolling: %.2f times none\n", rolling / none);
+  test_check (rolling < 2.2 * none, "rolling takes %.2f times as long as none",
+      rolling / none);
+}
+
 static const Test tests[] = {
     {"each map is the definition", test_each_map_cpu},
     {"each interpolation is the definition", test_each_interpolation_cpu,
@@ -1577,6 +1792,14 @@ static const Test tests[] = {
     {"auto follows the size on CUDA", test_auto_follows_the_size_on_cuda},
     {"accuracy does not depend on the DC", test_accuracy_cpu, .cpu_only = true},
     {"accuracy does not depend on the DC on CUDA", test_accuracy_cuda},
+    {"a cut DC has no alias", test_no_alias_cpu, .cpu_only = true},
+    {"a cut DC has no alias on CUDA", test_no_alias_cuda},
+    {"a rolling mean is the definition", test_rolling_cpu, .cpu_only = true},
+    {"a rolling mean is the definition on CUDA", test_rolling_cuda},
+    {"a rolling mean costs little", test_rolling_costs_little,
+        .cpu_only = true},
+    {"upsampling costs the same for all lengths",
+        test_upsampling_costs_the_same, .cpu_only = true},
     {"what is not a number becomes black", test_nan_becomes_black_cpu,
         .cpu_only = true},
     {"what is not a number becomes black on CUDA", test_nan_becomes_black_cuda},
