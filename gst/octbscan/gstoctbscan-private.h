@@ -4,6 +4,7 @@
 
 #include <gst/base/gstflowcombiner.h>
 
+#include "gstimagingnumbering.h"
 #include "gstoctbscan.h"
 #include "gstoctbscanenface.h"
 #include "gstoctbscangroup.h"
@@ -97,8 +98,10 @@ struct _GstOctBscan {
   ImkOctbscanConfig opened; /* without its pointers */
   guint n_left_over;        /* cameras of the calibration that have no turn */
   gboolean warned_of_cameras, warned_of_mean;
-  gint warned_of_bad;    /* atomic */
-  gint warned_of_mirror; /* atomic */
+  gint warned_of_bad;            /* atomic */
+  gint warned_of_mirror;         /* atomic */
+  GstImagingNumbering numbering; /* of the buffers; of the streaming thread */
+  gboolean warned_of_gap;        /* likewise */
 
   /* Who uses the engine, the outputs or the kernel of the CPU holds this: the
    * streaming thread, and whoever finds that the last device is lost. */

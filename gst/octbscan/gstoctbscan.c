@@ -441,6 +441,42 @@ be_interrupted (GstOctBscan *self)
   }
 }
 
+static void
+warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
+{
+  if (self->warned_of_gap)
+    return;
+  self->warned_of_gap = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("%" G_GUINT64_FORMAT
+       " buffer%s of %d lines did not arrive: %u lines before "
+       "and %u after are left out, so that B-scans and cameras stay in step. "
+       "Further ones are counted in frames-missing of stats.",
+          n, n == 1 ? "" : "s", self->lines.height, n_waiting, n_skipped),
+      (NULL));
+}
+
+/* @n buffers did not arrive: the lines that they had take their turns all the
+ * same, and what is left of their B-scans is left out. */
+static void
+pass_over (GstOctBscan *self, guint64 n)
+{
+  guint height = (guint) self->bscan.height;
+  guint n_waiting = gst_oct_bscan_group_n_waiting (self->group);
+  guint64 n_lines = n_waiting + n * (guint) self->lines.height;
+  guint64 n_bscans = (n_lines + height - 1) / height;
+  guint n_to_skip = (guint) (n_bscans * height - n_lines);
+
+  gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_group_reset (self->group);
+  gst_oct_bscan_group_skip (self->group, n_to_skip);
+  self->next_camera =
+      (guint) ((self->next_camera + n_bscans * height) % self->n_cameras);
+  self->n_bscans += n_bscans;
+  gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
+  warn_of_gap (self, n, n_waiting, n_to_skip);
+}
+
 static GstFlowReturn
 gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -448,6 +484,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status = IMK_OK;
+  guint64 n_missing;
   guint most, n;
   GstBuffer *bscan;
   ImkError error;
@@ -456,7 +493,10 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  if (GST_BUFFER_IS_DISCONT (buffer))
+  gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
+  if (n_missing > 0 && self->has_caps)
+    pass_over (self, n_missing);
+  else if (GST_BUFFER_IS_DISCONT (buffer))
     be_interrupted (self);
   if (!follow_settings (self, buffer) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
@@ -508,6 +548,11 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   /* what comes behind B-scans leaves behind their images */
   if (GST_EVENT_IS_SERIALIZED (event))
     gst_oct_bscan_drain (self);
+  if (GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START ||
+      GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT ||
+      GST_EVENT_TYPE (event) == GST_EVENT_CAPS ||
+      GST_EVENT_TYPE (event) == GST_EVENT_GAP)
+    gst_imaging_numbering_interrupt (&self->numbering);
   switch (GST_EVENT_TYPE (event)) {
   case GST_EVENT_FLUSH_START:
     set_flushing (self, TRUE);
@@ -529,6 +574,7 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     break;
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
+    gst_imaging_numbering_interrupt (&self->numbering);
     gst_oct_bscan_group_reset (self->group);
     gst_oct_bscan_enface_reset (self->enface);
     reset_flows (self);
@@ -608,6 +654,8 @@ start (GstOctBscan *self)
   self->warned_of_cameras = self->warned_of_mean = FALSE;
   g_atomic_int_set (&self->warned_of_bad, FALSE);
   g_atomic_int_set (&self->warned_of_mirror, FALSE);
+  gst_imaging_numbering_reset (&self->numbering);
+  self->warned_of_gap = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   g_mutex_unlock (&self->frames);

@@ -14,6 +14,7 @@ struct _GstOctBscanGroup {
   guint n_used;       /* of them */
   GstBuffer *partial; /* lines that wait for more */
   guint n_filled;
+  guint n_to_skip; /* of lines that come */
 };
 
 GstOctBscanGroup *
@@ -58,8 +59,14 @@ gst_oct_bscan_group_reset (GstOctBscanGroup *self)
 
   gst_clear_buffer (&self->buffer);
   gst_clear_buffer (&self->partial);
-  self->n_used = self->n_filled = 0;
+  self->n_used = self->n_filled = self->n_to_skip = 0;
   return n;
+}
+
+void
+gst_oct_bscan_group_skip (GstOctBscanGroup *self, guint n)
+{
+  self->n_to_skip = n;
 }
 
 guint
@@ -73,7 +80,10 @@ gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer)
 {
   gst_clear_buffer (&self->buffer);
   self->buffer = buffer;
-  self->n_used = 0;
+  self->n_used = MIN (self->n_to_skip, (guint) self->lines.height);
+  self->n_to_skip -= self->n_used;
+  if (self->n_used == (guint) self->lines.height)
+    gst_clear_buffer (&self->buffer);
 }
 
 /* The time that @n lines take. */
@@ -205,7 +215,7 @@ gst_oct_bscan_group_next (GstOctBscanGroup *self, guint most, guint *n,
   if (!self->buffer)
     return NULL;
   if (self->lines.height == self->bscan.height && !self->partial &&
-      self->lines.stride[0] == self->bscan.stride[0])
+      self->n_used == 0 && self->lines.stride[0] == self->bscan.stride[0])
     return g_steal_pointer (&self->buffer);
   if ((n_whole = count_whole (self)) > 0) {
     n_parts = (n_whole + most - 1) / most; /* of about one size */

@@ -24,6 +24,9 @@ guint gst_oct_bscan_group_reset (GstOctBscanGroup *self);
 /* Returns: lines that wait for more */
 guint gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self);
 
+/* Leaves out the next @n lines. */
+void gst_oct_bscan_group_skip (GstOctBscanGroup *self, guint n);
+
 /* Takes @buffer (transfer full), whose lines gst_oct_bscan_group_next gives. */
 void gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer);
 

@@ -225,24 +225,6 @@ find_means (Work *w)
       cpu->n_followed[i]++;
 }
 
-/* Along one spectrum. */
-static void
-find_rolling (const Cpu *cpu, const void *row, ImkType type, const Scratch *s)
-{
-  uint32_t n = cpu->config.width, w = cpu->config.background_reach;
-
-  memset (s->sums, 0, (n + 1) * sizeof (*s->sums));
-  cpu->loops->sum[type](row, n, s->sums + 1);
-  for (uint32_t i = 1; i <= n; i++)
-    s->sums[i] += s->sums[i - 1];
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t first = i > w ? i - w : 0, end = n - i > w ? i + w + 1 : n;
-
-    imk_octbscan_split ((s->sums[end] - s->sums[first]) / (end - first),
-        &s->high[i], &s->low[i]);
-  }
-}
-
 /* ------------------------------------------------------------------------
  * Intensities. */
 
@@ -313,7 +295,8 @@ run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
       memset (samples, 0, width * sizeof (*samples));
     } else {
       if (rolls)
-        find_rolling (cpu, row_of (job->in, row), job->in->type, s);
+        cpu->loops->roll[job->in->type](row_of (job->in, row), width,
+            cpu->config.background_reach, s->sums, s->high, s->low);
       cpu->loops->load[job->in->type](row_of (job->in, row),
           rolls ? s->high : cpu->high + mean, rolls ? s->low : cpu->low + mean,
           width, samples);

@@ -34,10 +34,51 @@ typedef float ISA_NAME (Vector) __attribute__ ((vector_size (4 * LANES)));
       sums[i] += a[i]; \
   }
 
+/* Sums from the first sample on; an int32_t holds 16384 samples of 16 bits. The
+ * divisor is the same for all but the ends. */
+#define DEFINE_ROLL(Sample, Sum, type) \
+  FUNCTION void ISA_NAME (roll_part_##type) (const Sum *restrict sums, \
+      uint32_t first, uint32_t end, uint32_t before, uint32_t behind, \
+      float *restrict high, float *restrict low) \
+  { \
+    double n = before + behind; \
+\
+    for (uint32_t i = first; i < end; i++) \
+      imk_octbscan_split ((double) (sums[i + behind] - sums[i - before]) / n, \
+          &high[i], &low[i]); \
+  } \
+\
+  FUNCTION void ISA_NAME (roll_##type) (const void *from, uint32_t n, \
+      uint32_t reach, void *room, float *restrict high, float *restrict low) \
+  { \
+    const Sample *restrict a = from; \
+    Sum *sums = room, sum = 0; \
+    uint32_t i = 0, whole = n > reach ? n - reach : 0; \
+\
+    sums[0] = 0; \
+    for (uint32_t k = 0; k < n; k++) \
+      sums[k + 1] = sum += a[k]; \
+    for (; i < n && (i < reach || i >= whole); i++) \
+      ISA_NAME (roll_part_##type) \
+    (sums, i, i + 1, i < reach ? i : reach, n - i > reach ? reach + 1 : n - i, \
+        high, low); \
+    if (i < whole) \
+      ISA_NAME (roll_part_##type) \
+    (sums, i, whole, reach, reach + 1, high, low); \
+    for (i = i < whole ? whole : i; i < n; i++) \
+      ISA_NAME (roll_part_##type) \
+    (sums, i, i + 1, reach, n - i, high, low); \
+  }
+
 DEFINE_LOAD (uint8_t, u8)
 DEFINE_LOAD (uint16_t, u16)
 DEFINE_LOAD (int16_t, i16)
 DEFINE_LOAD (float, f32)
+
+DEFINE_ROLL (uint8_t, int32_t, u8)
+DEFINE_ROLL (uint16_t, int32_t, u16)
+DEFINE_ROLL (int16_t, int32_t, i16)
+DEFINE_ROLL (float, double, f32)
 
 FUNCTION bool
 ISA_NAME (is_sound) (const float *a, uint32_t n)
@@ -278,6 +319,8 @@ static const ImkOctbscanLoops ISA_NAME (loops) = {
         ISA_NAME (load_f32)},
     .sum = {ISA_NAME (sum_u8), ISA_NAME (sum_u16), ISA_NAME (sum_i16),
         ISA_NAME (sum_f32)},
+    .roll = {ISA_NAME (roll_u8), ISA_NAME (roll_u16), ISA_NAME (roll_i16),
+        ISA_NAME (roll_f32)},
     .is_sound = ISA_NAME (is_sound),
     .pack = ISA_NAME (pack),
     .turn = ISA_NAME (turn),
@@ -294,6 +337,7 @@ static const ImkOctbscanLoops ISA_NAME (loops) = {
 #undef REGISTER
 #undef BAND_ROW
 #undef DEFINE_LOAD
+#undef DEFINE_ROLL
 #undef VECTOR
 #undef LANES
 #undef FUNCTION

@@ -17,6 +17,10 @@ typedef struct ImkOctbscanLoops {
       uint32_t n, float *to);
   /* sums[i] += a[i] */
   void (*sum[4]) (const void *a, uint32_t n, double *sums);
+  /* The mean of a[i - reach] .. a[i + reach], fewer at the ends, in two parts;
+   * @room: n + 1 float64 */
+  void (*roll[4]) (const void *a, uint32_t n, uint32_t reach, void *room,
+      float *high, float *low);
   /* Returns: whether all samples are within IMK_OCTBSCAN_MOST_SAMPLE */
   bool (*is_sound) (const float *a, uint32_t n);
   /* Two spectra as one complex one, times @taper. */

@@ -369,7 +369,8 @@ check_first_lines_are_skipped (void)
       gst_buffer_unref (out);
     }
     g_object_set (h->element, "skip-first-line", 11, NULL);
-    check_push (h, noise_lines (66, gather ? 22 : 11), GST_FLOW_OK);
+    check_push (
+        h, noise_lines (gather ? 66 : 55, gather ? 22 : 11), GST_FLOW_OK);
     check_message_says (check_message (bus, GST_MESSAGE_WARNING),
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
         "skip-first-line is 11 and leaves none of the 11 lines");
@@ -385,6 +386,92 @@ GST_START_TEST (test_first_lines_are_skipped)
 {
   on_cuda = __i__;
   check_first_lines_are_skipped ();
+}
+GST_END_TEST
+
+/* Three lines a buffer, without those from @first on. Returns: the images */
+static GPtrArray *
+images_without (guint first, guint n_lost, gboolean numbered, GstBus **bus)
+{
+  GPtrArray *images =
+      g_ptr_array_new_with_free_func ((GDestroyNotify) gst_buffer_unref);
+  GstHarness *h = harness_new (
+      "octbscan cameras=3 ascans-per-bscan=10 upsample=128 taper-cut=7 "
+      "range-max=60 bidirectional=true",
+      3);
+  GstBuffer *image;
+
+  *bus = watch (h);
+  for (guint i = 0; i < 40; i++) {
+    GstBuffer *in = noise_lines (3 * i, 3);
+
+    if (numbered) {
+      GST_BUFFER_PTS (in) = GST_BUFFER_DURATION (in) = GST_CLOCK_TIME_NONE;
+      GST_BUFFER_OFFSET (in) = 100 + i;
+    }
+    if (i >= first && i < first + n_lost)
+      gst_buffer_unref (in);
+    else
+      check_push (h, in, GST_FLOW_OK);
+  }
+  gst_harness_push_event (h, gst_event_new_eos ());
+  while ((image = gst_harness_try_pull (h)))
+    g_ptr_array_add (images, image);
+  fail_unless_equals_uint64 (check_stat (h->element, "frames-missing"), n_lost);
+  gst_element_set_bus (h->element, NULL);
+  gst_harness_teardown (h);
+  return images;
+}
+
+/* B-scans that have lost lines are left out, and all others are as they would
+ * be: their first line, their cameras, their direction. */
+static void
+check_lost_buffers (guint first, guint n_lost, gboolean numbered)
+{
+  GstBus *bus, *other;
+  GPtrArray *all = images_without (0, 0, numbered, &other);
+  GPtrArray *some = images_without (first, n_lost, numbered, &bus);
+  guint from = 3 * first / 10, end = (3 * (first + n_lost) + 9) / 10, k = 0;
+
+  fail_unless_equals_int (all->len, 12);
+  fail_unless_equals_int (some->len, 12 - (end - from));
+  for (guint i = 0; i < 12; i++) {
+    GstBuffer *a = all->pdata[i], *b;
+    GstMapInfo x, y;
+
+    if (i >= from && i < end)
+      continue;
+    b = some->pdata[k++];
+    fail_unless (GST_BUFFER_PTS (a) == GST_BUFFER_PTS (b));
+    gst_buffer_map (a, &x, GST_MAP_READ);
+    gst_buffer_map (b, &y, GST_MAP_READ);
+    fail_unless (x.size == 12 * DEPTHS && y.size == x.size);
+    for (guint d = 0; d < DEPTHS; d++)
+      fail_unless (!memcmp (x.data + 12 * d, y.data + 12 * d, 10),
+          "without buffers %u to %u B-scan %u is another at depth %u", first,
+          first + n_lost - 1, i, d);
+    gst_buffer_unmap (a, &x);
+    gst_buffer_unmap (b, &y);
+  }
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "of 3 lines did not arrive");
+  fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_WARNING), 0);
+  fail_unless_equals_int (check_count_messages (other, GST_MESSAGE_WARNING), 0);
+  g_ptr_array_unref (all);
+  g_ptr_array_unref (some);
+  gst_object_unref (bus);
+  gst_object_unref (other);
+}
+
+GST_START_TEST (test_lines_that_did_not_arrive_take_their_turns)
+{
+  on_cuda = __i__;
+  for (gint numbered = 0; numbered < 2; numbered++) {
+    check_lost_buffers (5, 1, numbered);
+    check_lost_buffers (9, 2, numbered);
+    check_lost_buffers (10, 10, numbered); /* whole B-scans */
+    check_lost_buffers (31, 1, numbered);
+  }
 }
 GST_END_TEST
 
@@ -1462,6 +1549,8 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_sixteen_bits_when_downstream_wants_them, 0, 2);
   tcase_add_loop_test (tc, test_lines_are_gathered_and_turns_carried_on, 0, 2);
   tcase_add_loop_test (tc, test_first_lines_are_skipped, 0, 2);
+  tcase_add_loop_test (
+      tc, test_lines_that_did_not_arrive_take_their_turns, 0, 2);
   tcase_add_loop_test (tc, test_gathering_is_latency, 0, 2);
   tcase_add_loop_test (tc, test_flush_forgets_lines, 0, 2);
   tcase_add_loop_test (tc, test_everything_changes_while_playing, 0, 2);

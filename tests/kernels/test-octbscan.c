@@ -1613,11 +1613,85 @@ test_no_alias_cuda (void)
   check_no_alias (cuda_ways);
 }
 
+/* x less the mean of its neighbours, fewer at the ends. */
+static void
+take_rolling_off (double *x, uint32_t n, uint32_t reach)
+{
+  double *mean = malloc (n * sizeof (*mean));
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t first = i > reach ? i - reach : 0, k = first;
+
+    mean[i] = 0;
+    for (; k < n && k <= i + reach; k++)
+      mean[i] += x[k];
+    mean[i] /= k - first;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    x[i] -= mean[i];
+  free (mean);
+}
+
+static void
+check_rolling (const Way *ways)
+{
+  static const ImkType types[] = {
+      IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_I16, IMK_TYPE_F32};
+  static const double pedestals[] = {60, 30000, -9000, 1};
+  static const uint32_t reaches[] = {1, 7, 20, 21, 39, 40, 41, 16384};
+
+  for (const Way *w = ways; w->name; w++)
+    for (uint32_t k = 0; k < 4 * 8; k++) {
+      ImkOctbscanConfig c = base_config (40 + k % 2, 5), none;
+      double x[5 * 41], z[2 * 5 * 20], rms = 0, worst = 0;
+      TestImage in;
+      Result r;
+
+      c.type = types[k / 8];
+      c.taper = IMK_OCTBSCAN_TAPER_NONE;
+      c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+      c.background_reach = reaches[k % 8];
+      none = c;
+      none.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+      in = spectra (&c, pedestals[k / 8], pedestals[k / 8] / 3);
+      for (uint32_t row = 0; row < 5; row++) {
+        for (uint32_t i = 0; i < c.width; i++)
+          x[row * c.width + i] = sample (&in, i, row);
+        take_rolling_off (x + row * c.width, c.width, c.background_reach);
+      }
+      oct_reference (&none, 0, x, z);
+      r = run (w, &c, &in, 0, IMK_TYPE_U8);
+      for (uint32_t i = 0; i < 5 * 20; i++) {
+        const float *f = at (&r.complex, i % 20, i / 20);
+
+        rms += (z[2 * i] * z[2 * i] + z[2 * i + 1] * z[2 * i + 1]) / (5 * 20);
+        worst = fmax (worst, hypot (f[0] - z[2 * i], f[1] - z[2 * i + 1]));
+      }
+      test_check (worst <= 1e-5 * sqrt (rms), "%s: %s, reach %u: error %.1e",
+          w->name, imk_type_name (c.type), c.background_reach,
+          worst / sqrt (rms));
+      result_free (&r);
+      test_image_free (&in);
+    }
+}
+
+static void
+test_rolling_cpu (void)
+{
+  check_rolling (cpu_ways);
+}
+
+static void
+test_rolling_cuda (void)
+{
+  test_need_cuda ();
+  check_rolling (cuda_ways);
+}
+
 /* CPU time of 64 A-scans of 1024 samples, the least of several. */
 static double
-time_of_upsample (uint32_t upsample)
+time_of (ImkOctbscanConfig c)
 {
-  ImkOctbscanConfig c = base_config (1024, 64);
   TestImage in = spectra (&c, 1000, 300);
   Result r = result_new (&c, IMK_TYPE_U8, 0);
   const ImkOctbscanJob job = {.in = &in.image, .db = &r.db.image};
@@ -1625,7 +1699,6 @@ time_of_upsample (uint32_t upsample)
   double least = INFINITY;
   ImkError error;
 
-  c.upsample = upsample;
   c.n_threads = 1;
   c.strategy = IMK_OCTBSCAN_STRATEGY_FFT;
   test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
@@ -1646,14 +1719,37 @@ time_of_upsample (uint32_t upsample)
 static void
 test_upsampling_costs_the_same (void)
 {
-  double base = time_of_upsample (4096);
+  ImkOctbscanConfig c = base_config (1024, 64);
+  double base;
 
-  for (uint32_t m = 1126; m <= 1228; m += 102) {
-    double ratio = time_of_upsample (m) / base;
+  c.upsample = 4096;
+  base = time_of (c);
+  for (c.upsample = 1126; c.upsample <= 1228; c.upsample += 102) {
+    double ratio = time_of (c) / base;
 
-    printf ("# %u: %.2f times 4096\n", m, ratio);
-    test_check (ratio < 2, "%u takes %.1f times as long as 4096", m, ratio);
+    printf ("# %u: %.2f times 4096\n", c.upsample, ratio);
+    test_check (
+        ratio < 2, "%u takes %.1f times as long as 4096", c.upsample, ratio);
   }
+}
+
+/* It took as long as all the rest. */
+static void
+test_rolling_costs_little (void)
+{
+  ImkOctbscanConfig c = base_config (1024, 64);
+  double none, rolling;
+
+  if (TEST_SANITIZED)
+    test_skip ("a sanitizer slows down some loops more than others");
+  c.interpolation = IMK_OCTBSCAN_INTERPOLATION_CUBIC;
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+  none = time_of (c);
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  rolling = time_of (c);
+  printf ("# rolling: %.2f times none\n", rolling / none);
+  test_check (rolling < 2.2 * none, "rolling takes %.2f times as long as none",
+      rolling / none);
 }
 
 static const Test tests[] = {
@@ -1698,6 +1794,10 @@ static const Test tests[] = {
     {"accuracy does not depend on the DC on CUDA", test_accuracy_cuda},
     {"a cut DC has no alias", test_no_alias_cpu, .cpu_only = true},
     {"a cut DC has no alias on CUDA", test_no_alias_cuda},
+    {"a rolling mean is the definition", test_rolling_cpu, .cpu_only = true},
+    {"a rolling mean is the definition on CUDA", test_rolling_cuda},
+    {"a rolling mean costs little", test_rolling_costs_little,
+        .cpu_only = true},
     {"upsampling costs the same for all lengths",
         test_upsampling_costs_the_same, .cpu_only = true},
     {"what is not a number becomes black", test_nan_becomes_black_cpu,
