@@ -455,21 +455,13 @@ run_round (const StreamsCase *c, guint32 seed, Feed *sum)
   return TRUE;
 }
 
-static gdouble
-number_of (const gchar *name, gdouble usual)
-{
-  const gchar *text = g_getenv (name);
-
-  return text ? g_ascii_strtod (text, NULL) : usual;
-}
-
 GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
 {
   const StreamsCase *c = &streams_cases[__i__];
   const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
   gint64 end = g_get_monotonic_time () +
-               (gint64) (number_of ("IMAGING_FUZZ_SECONDS", 0) * 1e6);
-  guint32 seed = (guint32) number_of ("IMAGING_FUZZ_SEED", 1);
+               (gint64) (check_number ("IMAGING_FUZZ_SECONDS", 0) * 1e6);
+  guint32 seed = (guint32) check_number ("IMAGING_FUZZ_SEED", 1);
   guint32 n = 0;
   Feed sum = {0};
 
@@ -491,6 +483,18 @@ GST_START_TEST (test_no_caps_and_no_buffer_is_fatal)
 }
 GST_END_TEST
 
+/* Else a name that is mistyped would test nothing. */
+GST_START_TEST (test_the_only_element_exists)
+{
+  const gchar *only = g_getenv ("IMAGING_FUZZ_ELEMENT");
+  gboolean found = only == NULL;
+
+  for (guint i = 0; i < streams_n_cases && only; i++)
+    found |= g_str_has_prefix (streams_cases[i].launch, only);
+  fail_unless (found, "IMAGING_FUZZ_ELEMENT: there is no %s", only);
+}
+GST_END_TEST
+
 static Suite *
 caps_fuzz_suite (void)
 {
@@ -498,10 +502,11 @@ caps_fuzz_suite (void)
   TCase *tcase = tcase_create ("all");
 
   suite_add_tcase (suite, tcase);
-  tcase_set_timeout (tcase, 60 + 2 * number_of ("IMAGING_FUZZ_SECONDS", 0));
+  tcase_set_timeout (tcase, 60 + 2 * check_number ("IMAGING_FUZZ_SECONDS", 0));
   tcase_add_checked_fixture (tcase, streams_setup, check_remove_folder);
   tcase_add_loop_test (
       tcase, test_no_caps_and_no_buffer_is_fatal, 0, (int) streams_n_cases);
+  tcase_add_test (tcase, test_the_only_element_exists);
   return suite;
 }
 

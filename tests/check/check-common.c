@@ -432,6 +432,14 @@ check_write_file (const gchar *name, gconstpointer data, gssize size)
   fail_unless (g_file_set_contents (path, data, size, NULL));
 }
 
+gdouble
+check_number (const gchar *name, gdouble usual)
+{
+  const gchar *text = g_getenv (name);
+
+  return text ? g_ascii_strtod (text, NULL) : usual;
+}
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 gboolean

@@ -130,6 +130,9 @@ gchar *check_path_of (const gchar *name);
 /* Writes a file there; @size: bytes, -1 for a string */
 void check_write_file (const gchar *name, gconstpointer data, gssize size);
 
+/* Returns: the number in the environment variable @name, @usual without */
+gdouble check_number (const gchar *name, gdouble usual);
+
 /* --- elements and pipelines ----------------------------------------------- */
 
 /* Returns: whether the element is installed; if not, prints that a test is

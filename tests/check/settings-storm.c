@@ -422,21 +422,13 @@ run_storm (const Kind *kind, guint32 seed)
   return storm.n_set;
 }
 
-static gdouble
-number_of (const gchar *name, gdouble usual)
-{
-  const gchar *text = g_getenv (name);
-
-  return text ? g_ascii_strtod (text, NULL) : usual;
-}
-
 GST_START_TEST (test_no_value_ends_a_running_stream)
 {
   const Kind *kind = &kinds[__i__];
   const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
   gint64 end = g_get_monotonic_time () +
-               (gint64) (number_of ("IMAGING_STORM_SECONDS", 0) * 1e6);
-  guint32 seed = (guint32) number_of ("IMAGING_STORM_SEED", 1), n = 0;
+               (gint64) (check_number ("IMAGING_STORM_SECONDS", 0) * 1e6);
+  guint32 seed = (guint32) check_number ("IMAGING_STORM_SEED", 1), n = 0;
   guint n_set = 0;
 
   if ((only && g_strcmp0 (only, kind->factory) != 0) ||
@@ -450,18 +442,31 @@ GST_START_TEST (test_no_value_ends_a_running_stream)
 }
 GST_END_TEST;
 
+/* Else a name that is mistyped would be a storm over nothing. */
+GST_START_TEST (test_the_only_element_exists)
+{
+  const gchar *only = g_getenv ("IMAGING_STORM_ELEMENT");
+  gboolean found = only == NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    found |= g_strcmp0 (only, kinds[i].factory) == 0;
+  fail_unless (found, "IMAGING_STORM_ELEMENT: there is no %s", only);
+}
+GST_END_TEST
+
 static Suite *
 settings_storm_suite (void)
 {
   Suite *suite = suite_create ("settings-storm");
   TCase *tcase = tcase_create ("all");
-  gdouble seconds = number_of ("IMAGING_STORM_SECONDS", 0);
+  gdouble seconds = check_number ("IMAGING_STORM_SECONDS", 0);
 
   suite_add_tcase (suite, tcase);
   tcase_set_timeout (tcase, 300 + (seconds > 0 ? 2 * seconds : 0));
   tcase_add_checked_fixture (tcase, make_files, check_remove_folder);
   tcase_add_loop_test (
       tcase, test_no_value_ends_a_running_stream, 0, G_N_ELEMENTS (kinds));
+  tcase_add_test (tcase, test_the_only_element_exists);
   return suite;
 }
 
