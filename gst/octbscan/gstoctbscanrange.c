@@ -5,6 +5,7 @@
 #include "gstoctbscan-private.h"
 
 #include "gstimagingquantity.h"
+#include "gstoctbscandevice.h"
 #include "octbscan/octbscan-mean.h"
 
 /* dB of an image without light: it says nothing about the next ones. */
@@ -28,7 +29,8 @@ gst_oct_bscan_reset_range (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
 }
 
-/* What the mean of the first camera takes off with it. */
+/* What the mean of the first camera takes off with it. A B-scan on a device is
+ * not fetched for that. */
 static gdouble
 find_fringe (GstOctBscan *self, GstBuffer *in)
 {
@@ -38,6 +40,7 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
 
   if (self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
       g_atomic_int_get (&self->warned_of_mirror) ||
+      gst_oct_bscan_is_on_device (in) ||
       !gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ))
     return 0;
   image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),

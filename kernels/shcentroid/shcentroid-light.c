@@ -39,10 +39,47 @@ compare_descending (const void *a, const void *b)
   return (x < y) - (x > y);
 }
 
-/* @sorted: @n values, the largest first */
+/* A border has some ten values: qsort () takes three times as long. */
+static void
+sort (float *values, uint32_t n)
+{
+  if (n > 200) {
+    qsort (values, n, sizeof (*values), compare_descending);
+    return;
+  }
+  for (uint32_t i = 1; i < n; i++) {
+    float value = values[i];
+    uint32_t k = i;
+
+    for (; k > 0 && values[k - 1] < value; k--)
+      values[k] = values[k - 1];
+    values[k] = value;
+  }
+}
+
+/* The largest becomes the first, and the smallest the last. */
+static void
+put_ends (float *values, uint32_t n)
+{
+  uint32_t first = 0, last = 0;
+  float value;
+
+  for (uint32_t i = 1; i < n; i++) {
+    first = values[i] > values[first] ? i : first;
+    last = values[i] < values[last] ? i : last;
+  }
+  if (n < 2 || first == last)
+    return;
+  value = values[first], values[first] = values[0], values[0] = value;
+  last = last == 0 ? first : last;
+  value = values[last], values[last] = values[n - 1], values[n - 1] = value;
+}
+
+/* @values: the largest is the first and the smallest the last; all in order
+ * where the brightest count */
 static ImkShcentroidLevel
 level_of (
-    const ImkShcentroidConfig *c, double own, const float *sorted, uint32_t n)
+    const ImkShcentroidConfig *c, double own, const float *values, uint32_t n)
 {
   bool noise = c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE;
   ImkShcentroidParams params = {
@@ -59,12 +96,12 @@ level_of (
   if (rank > 0) {
     uint32_t k = rank - 1;
 
-    while (params.subtract && k < n && sorted[k] == sorted[rank - 1])
+    while (params.subtract && k < n && values[k] == values[rank - 1])
       k++;
-    brightest = k < n ? sorted[k] : brightest;
+    brightest = k < n ? values[k] : brightest;
   }
   return imk_shcentroid_level (
-      &params, own, sorted[n - 1], sorted[0], brightest);
+      &params, own, values[n - 1], values[0], brightest);
 }
 
 static double
@@ -83,7 +120,8 @@ typedef struct Cell {
   float min_flux;
 } Cell;
 
-/* Room for the values of a cell, the largest first in the end. */
+/* Room for the values of a cell: @all as level_of () wants them, the others in
+ * order, the largest first. */
 typedef struct Room {
   float *all, *border, *steps;
   uint32_t n, n_border, n_steps;
@@ -144,9 +182,12 @@ gather (const ImkShcentroidConfig *c, const ImkImage *frame,
       room->steps[room->n_steps++] = fabsf (value - before);
     before = value;
   }
-  qsort (room->all, room->n, sizeof (float), compare_descending);
-  qsort (room->border, room->n_border, sizeof (float), compare_descending);
-  qsort (room->steps, room->n_steps, sizeof (float), compare_descending);
+  if (c->brightest > 0)
+    sort (room->all, room->n);
+  else
+    put_ends (room->all, room->n);
+  sort (room->border, room->n_border);
+  sort (room->steps, room->n_steps);
 }
 
 static float

@@ -124,12 +124,17 @@ threshold_of (const Work *w, uint32_t left, uint32_t top)
   const ImkShcentroidConfig *c = &w->config;
   uint32_t pitch = (uint32_t) c->pitch_x;
   double values[28 * 28];
+  uint32_t next = c->brightest;
 
   for (uint32_t i = 0; i < pitch * pitch; i++)
     values[i] = value_at (w, left + i % pitch, top + i / pitch);
   qsort (values, (size_t) pitch * pitch, sizeof (*values), compare_descending);
-  if (c->brightest > 0)
-    return values[c->brightest];
+  if (c->brightest > 0) {
+    /* ties with the last of the brightest count, too */
+    while (next < pitch * pitch && values[next] == values[c->brightest - 1])
+      next++;
+    return values[next];
+  }
   return c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE
              ? c->threshold * values[0]
              : c->threshold;
