@@ -17,6 +17,7 @@ static const char *const map_keys[] = {
  * lost their place on the circle before. */
 #define MOST_OF_A_MAP 1e30
 #define LEAST_WAVELENGTH 1e-30
+#define WIDEST 10.0 /* the longest wavelength beside the shortest */
 #define MOST_RADIANS 1e9
 
 /* ------------------------------------------------------------------------
@@ -122,6 +123,12 @@ check_order (const ImkOctbscanConfig *c, uint32_t camera, ImkError *error)
           "or fall all the way.",
           key, camera, now, i, before);
   }
+  if (of_length && fmax (first, before) > WIDEST * fmin (first, before))
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "%s of camera %u gives wavelengths from %g to %g, which no spectrometer "
+        "has. Take one unit for all, and a polynomial in the order c0;c1;c2, "
+        "the constant first.",
+        key, camera, first, before);
   return IMK_OK;
 }
 

@@ -612,16 +612,17 @@ static void
 check_files_are_read (void)
 {
   static const gchar *const texts[] = {
-      "[camera]\nwavelengths=curve.npy\nphase=phase.npy\ngain=2\n",
+      "[camera]\nwavelengths=waves.npy\nphase=phase.npy\ngain=2\n",
       "[camera]\nchirp=curve.txt\nphase=phase.npy\nphase-domain=spectrum\n",
       "[camera]\nk-index=curve.npy\ndispersion=1;-3\n",
   };
   static const gdouble slope[] = {1, -3};
-  gdouble curve[WIDTH], phase[WIDTH], background[WIDTH];
+  gdouble waves[WIDTH], curve[WIDTH], phase[WIDTH], background[WIDTH];
   GString *chirp = g_string_new (NULL);
   gchar number[G_ASCII_DTOSTR_BUF_SIZE], *path;
 
   for (guint i = 0; i < WIDTH; i++) {
+    waves[i] = 806 - 2.2 * i + 0.001 * i * i;
     curve[i] = 0.5 + i * 0.9 + 0.001 * i * i;
     phase[i] = 0.002 * i * i;
     background[i] = 1000 + 7 * i;
@@ -630,6 +631,7 @@ check_files_are_read (void)
   }
   g_free (write_file ("curve.txt", chirp->str));
   g_string_free (chirp, TRUE);
+  save_npy ("waves.npy", waves, WIDTH);
   save_npy ("curve.npy", curve, WIDTH);
   save_npy ("phase.npy", phase, WIDTH);
   save_npy ("background.npy", background, WIDTH);
@@ -637,7 +639,7 @@ check_files_are_read (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
     const ImkOctbscanCamera cameras[] = {
-        {IMK_OCTBSCAN_MAP_WAVELENGTHS, curve, WIDTH, phase, WIDTH, .gain = 2},
+        {IMK_OCTBSCAN_MAP_WAVELENGTHS, waves, WIDTH, phase, WIDTH, .gain = 2},
         {IMK_OCTBSCAN_MAP_CHIRP, curve, WIDTH, .spectrum_phase = phase},
         {IMK_OCTBSCAN_MAP_K_INDEX, curve, WIDTH, .dispersion = slope,
             .n_dispersion = 2},
@@ -1338,6 +1340,15 @@ set_array (gpointer element, const gchar *name, gdouble value)
   g_value_unset (&array);
 }
 
+static GstClockTime
+processor_time (void)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &now);
+  return GST_TIMESPEC_TO_TIME (now);
+}
+
 /* Each B-scan has the dispersion that was set before it, and none is late; the
  * first change alone plans. */
 GST_START_TEST (test_dispersion_changes_live)
@@ -1362,7 +1373,8 @@ GST_START_TEST (test_dispersion_changes_live)
   gst_harness_set_src_caps_str (other,
       "video/x-raw,format=GRAY16_LE,width=2048,height=128,framerate=25/1");
   for (guint i = 0; i < N; i++) {
-    GstClockTime began = gst_util_get_timestamp (), took;
+    /* of the processor: a busy machine is not the element's */
+    GstClockTime began = processor_time (), took;
     GstBuffer *found;
 
     if (i >= N / 2) {
@@ -1371,7 +1383,7 @@ GST_START_TEST (test_dispersion_changes_live)
     }
     check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
     found = check_pull (h);
-    took = gst_util_get_timestamp () - began;
+    took = processor_time () - began;
     if (i < N / 2)
       usual = i == 0 ? took : MAX (usual, took);
     else

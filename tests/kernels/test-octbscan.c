@@ -1228,6 +1228,7 @@ test_wrong_cameras_are_refused (void)
   static const double turning[] = {800, -1, 0.1}, not_finite[] = {800, NAN};
   static const double outside[] = {0, 62}, backward[] = {0, 5, 4};
   static const double huge[] = {1e308, 1e308}, tiny[] = {1e-310, 2e-310};
+  static const double highest_first[] = {0.05, 790}, two_units[] = {790, 0.89};
 
   fill_curves (60);
   check_camera_refused ((ImkOctbscanCamera){99}, "map of camera 1 is 99");
@@ -1243,6 +1244,13 @@ test_wrong_cameras_are_refused (void)
   check_camera_refused (
       (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_POLYNOMIAL, turning, 3},
       "polynomial of camera 1 is not monotonic");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_POLYNOMIAL, highest_first, 2},
+      "polynomial of camera 1 gives wavelengths from 0.05 to 46610.1, which no "
+      "spectrometer has");
+  check_camera_refused (
+      (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_RANGE, two_units, 2},
+      "gives wavelengths from 790 to 0.89, which no spectrometer has");
   check_camera_refused (
       (ImkOctbscanCamera){IMK_OCTBSCAN_MAP_WAVELENGTHS, wavelengths, 59},
       "wavelengths of camera 1 has 59 values, but a spectrum has 60");
