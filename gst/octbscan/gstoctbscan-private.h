@@ -98,8 +98,9 @@ struct _GstOctBscan {
   ImkOctbscanConfig opened; /* without its pointers */
   guint n_left_over;        /* cameras of the calibration that have no turn */
   gboolean warned_of_cameras, warned_of_mean;
-  gint warned_of_bad;            /* atomic */
-  gint warned_of_mirror;         /* atomic */
+  gint warned_of_bad;    /* atomic */
+  gint warned_of_mirror; /* atomic */
+  gint64 next_fringe;    /* of the streaming thread; when to look for one */
   GstImagingNumbering numbering; /* of the buffers; of the streaming thread */
   gboolean warned_of_gap;        /* likewise */
 

@@ -654,6 +654,7 @@ start (GstOctBscan *self)
   self->warned_of_cameras = self->warned_of_mean = FALSE;
   g_atomic_int_set (&self->warned_of_bad, FALSE);
   g_atomic_int_set (&self->warned_of_mirror, FALSE);
+  self->next_fringe = 0;
   gst_imaging_numbering_reset (&self->numbering);
   self->warned_of_gap = FALSE;
   for (guint i = 0; i < N_OUTPUTS; i++)

@@ -29,16 +29,18 @@ gst_oct_bscan_reset_range (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
 }
 
-/* What the mean of the first camera takes off with it. A B-scan on a device is
- * not fetched for that. */
+/* What the mean of the first camera takes off with it, once a second, as it
+ * takes milliseconds. A B-scan on a device is not fetched for that. */
 static gdouble
 find_fringe (GstOctBscan *self, GstBuffer *in)
 {
   GstVideoFrame frame;
   ImkImage image;
   gdouble fringe;
+  gint64 now = g_get_monotonic_time ();
 
-  if (self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
+  if (now < self->next_fringe ||
+      self->now->config.background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN ||
       g_atomic_int_get (&self->warned_of_mirror) ||
       gst_oct_bscan_is_on_device (in) ||
       !gst_video_frame_map (&frame, &self->bscan, in, GST_MAP_READ))
@@ -46,6 +48,7 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
   image = (ImkImage){GST_VIDEO_FRAME_PLANE_DATA (&frame, 0),
       GST_VIDEO_FRAME_PLANE_STRIDE (&frame, 0), self->bscan.width,
       self->bscan.height, 1, IMK_TYPE_U8, IMK_LOCATION_HOST};
+  self->next_fringe = now + G_USEC_PER_SEC;
   gst_oct_bscan_input_image (self, &image);
   fringe = imk_octbscan_mean_fringe (&image, 0, self->n_cameras);
   gst_video_frame_unmap (&frame);
