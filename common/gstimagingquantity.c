@@ -61,7 +61,7 @@ gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
   meta = gst_buffer_get_meta (buffer, info->api);
   if (!meta) {
     meta = gst_buffer_add_meta (buffer, info, NULL);
-    /* stays with a buffer that goes back to its pool for another image */
+    /* kept when the buffer returns to its pool */
     GST_META_FLAG_SET (meta, GST_META_FLAG_POOLED);
   }
   s = gst_custom_meta_get_structure ((GstCustomMeta *) meta);

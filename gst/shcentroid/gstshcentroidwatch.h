@@ -16,7 +16,7 @@ typedef struct {
   gboolean told_depth;
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
-  guint n_looks;  /* for a threshold, in vain */
+  guint n_looks;  /* searches for a threshold that found no spots */
   gboolean told_light;
 } GstShCentroidWatch;
 

@@ -594,7 +594,7 @@ GST_START_TEST (test_the_fit_comes_again_after_a_seek)
 GST_END_TEST
 
 /* The patches of GMTSAR's grid end far from the corners of a small image; those
- * of steps do not. Without a reader of the fit nothing is said. */
+ * of steps do not. If nobody reads the fit, there is no warning. */
 GST_START_TEST (test_a_fit_of_a_part_of_the_image_is_told)
 {
   static const gchar *const pipelines[] = {
