@@ -4,7 +4,7 @@
 
 #include <gst/gst.h>
 
-#include "core/status.h"
+#include "imk/status.h"
 
 G_BEGIN_DECLS
 

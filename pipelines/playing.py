@@ -239,9 +239,9 @@ def describe_error(message):
     return f"{error.message} ({beside})" if beside else error.message
 
 
-def play(words, tell=None):
+def play(words, tell=None, take_warning=warn):
     """Plays the pipeline, an argument a word, and writes its warnings. tell: gets the structure of every element
-    message. Returns: what came out of an appsink "out", if there is one."""
+    message; take_warning: the sentence of every warning. Returns: what came out of an appsink "out", if there is one."""
     Gst, pipeline = parse(words)
     bus, out, text = pipeline.get_bus(), pipeline.get_by_name("out"), b""
     types = Gst.MessageType.EOS | Gst.MessageType.ERROR | Gst.MessageType.WARNING
@@ -262,7 +262,7 @@ def play(words, tell=None):
             if message.type == Gst.MessageType.EOS:
                 break
             if message.type == Gst.MessageType.WARNING:
-                warn(message.parse_warning()[0].message)
+                take_warning(message.parse_warning()[0].message)
             else:
                 tell(message.get_structure())
     except RuntimeError:

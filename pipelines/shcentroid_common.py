@@ -68,7 +68,7 @@ def arguments(text, *positional):
             signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     parser = argparse.ArgumentParser(
         description=text,
-        epilog="property=value are properties of shcentroid, see docs/shcentroid.md. Without a"
+        epilog="property=value are properties of shcentroid, see docs/reference/shcentroid.md. Without a"
                " grid among them (columns and rows, map-location, or aperture) the grid is found"
                " in the first frame. Without threshold-mode, threshold, brightest or"
                f" {CUTS[-1]} the script sets {FIRST_CUT}.")
@@ -84,7 +84,7 @@ def arguments(text, *positional):
     parser.add_argument("--scale", type=int, default=1, metavar="N",
                         help="pictures and window N times as large as the frames")
     parser.add_argument("--draw", metavar="PROPERTY=VALUE", action="append", default=[],
-                        help="a property of shoverlay, see docs/shoverlay.md; may be repeated")
+                        help="a property of shoverlay, see docs/reference/shoverlay.md; may be repeated")
     parser.add_argument("--frames", type=int, metavar="N", help="end after N frames")
     parser.add_argument("properties", nargs="*", metavar="property=value")
     return parser
@@ -219,7 +219,10 @@ def frame_size(words):
 def sum_up(found):
     """Returns: a sentence on all cells of all frames."""
     frames, cells, *bad = (found.get_value(name) for name in ("frames", "cells", "invalid", "saturated", "cut"))
-    parts = [f"{n} {name}" for n, name in zip(bad, ("invalid", "saturated", "cut by the edge of their cell")) if n]
+    why = [f"{found.get_value(name)} {name.replace('-', ' ')}"
+           for name in ("no-flux", "low-flux", "no-match", "outside", "not-finite") if found.get_value(name)]
+    names = (f"invalid ({', '.join(why)})", "saturated", "cut by the edge of their cell")
+    parts = [f"{n} {name}" for n, name in zip(bad, names) if n]
     return (f"{cells} cells in {frames} frame{'s'[:frames != 1]}: "
             + (", ".join(parts) if parts else "all valid, none saturated"))
 

@@ -110,13 +110,13 @@ take_lines (
 
   if (flow != GST_FLOW_OK || s->is_stale)
     return flow;
-  if (!gst_imaging_slc_check_lines (self->element, s->pad,
+  if (!gst_insar_slc_check_lines (self->element, s->pad,
           s->caps ? &s->info : NULL, map->size, GST_BUFFER_OFFSET (buffer),
           s->n_lines)) {
     fail (self, GST_FLOW_ERROR);
     return GST_FLOW_ERROR;
   }
-  lines = gst_imaging_slc_lines (&s->info, map->data, map->size);
+  lines = gst_insar_slc_lines (&s->info, map->data, map->size);
   if (s->n_lines == 0)
     keep_description (s, buffer);
   s->n_lines += lines.height;
@@ -130,7 +130,7 @@ chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (gst_imaging_slc_map_lines (
+  if (gst_insar_slc_map_lines (
           self->engine, self->element, pad, buffer, &map)) {
     g_mutex_lock (&self->lock);
     flow = take_lines (self, side_of (self, pad), &map, buffer);
@@ -156,16 +156,16 @@ take_caps (GstInsarPair *self, guint side, GstCaps *caps)
     return FALSE; /* refused caps are sent again with each buffer; an error has
                      been posted */
   if (s->caps && (s->n_lines > 0 || other->n_lines > 0)) {
-    gst_imaging_slc_post_another (self->element, s->pad);
+    gst_insar_slc_post_another (self->element, s->pad);
     return FALSE;
   }
   gst_caps_replace (&s->caps, caps);
-  gst_imaging_slc_info_from_caps (&s->info, caps);
+  gst_insar_slc_info_from_caps (&s->info, caps);
   if (!other->caps) {
-    gst_imaging_slc_check_linked (self->element, other->pad);
+    gst_insar_slc_check_linked (self->element, other->pad);
     return TRUE;
   }
-  if (gst_imaging_slc_check_types (self->element,
+  if (gst_insar_slc_check_types (self->element,
           &self->sides[GST_INSAR_REFERENCE].info,
           &self->sides[GST_INSAR_SECONDARY].info) &&
       self->funcs->open (self->element, side))
@@ -254,7 +254,7 @@ end_side (GstInsarPair *self, guint side, GstEvent *eos)
   }
   s->is_eos = TRUE;
   if (is_cut_short (self, side)) {
-    gst_imaging_slc_post_end (self->element, GST_PAD_NAME (s->pad),
+    gst_insar_slc_post_end (self->element, GST_PAD_NAME (s->pad),
         s->caps ? &s->info : NULL, s->n_lines);
     fail (self, GST_FLOW_ERROR);
   }
@@ -301,7 +301,7 @@ start_flush (GstInsarPair *self, guint side, GstEvent *event)
 }
 
 static void
-begin_anew (GstInsarPair *self)
+restart_pair (GstInsarPair *self)
 {
   self->flow = GST_FLOW_OK;
   self->is_done = FALSE;
@@ -324,7 +324,7 @@ stop_flush (GstInsarPair *self, guint side, GstEvent *event)
   }
   s->is_stale = s->is_eos = FALSE;
   s->n_lines = 0;
-  begin_anew (self);
+  restart_pair (self);
   self->funcs->rewind (self->element, side);
   g_mutex_unlock (&self->lock);
   push_flush (self, event);
@@ -403,7 +403,7 @@ gboolean
 gst_insar_pair_src_event (GstInsarPair *self, GstPad *pad, GstEvent *event)
 {
   if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
-      (gst_imaging_slc_is_rewind (event) &&
+      (gst_insar_slc_is_rewind (event) &&
           can_seek (&self->sides[GST_INSAR_REFERENCE]) &&
           can_seek (&self->sides[GST_INSAR_SECONDARY])))
     return gst_pad_event_default (pad, GST_OBJECT (self->element), event);
@@ -495,6 +495,6 @@ gst_insar_pair_stop (GstInsarPair *self)
   }
   g_queue_clear_full (&self->events, (GDestroyNotify) gst_event_unref);
   self->has_started = FALSE;
-  begin_anew (self);
+  restart_pair (self);
   g_mutex_unlock (&self->lock);
 }

@@ -6,7 +6,7 @@
 
 #include "gstimagingengine.h"
 #include "gstimagingsettings.h"
-#include "gstimagingslc.h"
+#include "gstinsarslc.h"
 
 G_BEGIN_DECLS
 
@@ -41,9 +41,9 @@ typedef struct {
 
 typedef struct {
   GstPad *pad;
-  GstCaps *caps;          /* NULL before the first */
-  GstImagingSlcInfo info; /* what they say */
-  guint n_lines;          /* received */
+  GstCaps *caps;        /* NULL before the first */
+  GstInsarSlcInfo info; /* what they say */
+  guint n_lines;        /* received */
   gboolean is_flushing, is_eos;
   gboolean is_stale; /* its lines are from before a flush of the other side */
   GstBuffer *first;  /* (nullable): its first lines, for their metadata */

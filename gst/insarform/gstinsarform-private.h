@@ -3,10 +3,10 @@
  * kernel, gstinsarformlines.c what happens while lines come. */
 #pragma once
 
-#include "gstimagingoutputs.h"
+#include "gstimagingsrcpads.h"
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
-#include "gstinsarpair.h"
+#include "insar/gstinsarpair.h"
 
 G_BEGIN_DECLS
 
@@ -25,7 +25,7 @@ struct _GstInsarForm {
 
   GstImagingSettings *settings; /* not owned */
 
-  GstImagingOutputs *pictures; /* in the order of GstInsarPicture */
+  GstImagingSrcPads *pictures; /* in the order of GstInsarPicture */
   GstInsarPair pair;
 
   /* Under the lock of the pair. A thread that brings lines waits until they are

@@ -17,7 +17,7 @@
  * | interferogram |                    | application/x-slc, other/tensors |
  *
  * The pads are made on request; when several are used, each needs a queue.
- * docs/insarform.md has the formulas.
+ * docs/reference/insarform.md has the formulas.
  *
  * ## Example launch line
  * |[
@@ -42,11 +42,11 @@ GST_DEBUG_CATEGORY (gst_insar_form_debug);
 
 static GstStaticPadTemplate reference_template =
     GST_STATIC_PAD_TEMPLATE ("reference", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
 static GstStaticPadTemplate secondary_template =
     GST_STATIC_PAD_TEMPLATE ("secondary", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, types = " \
@@ -65,7 +65,7 @@ static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
     GST_STATIC_PAD_TEMPLATE (
         "amplitude", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("interferogram", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("cf32") "; " TENSOR_CAPS)),
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("cf32") "; " TENSOR_CAPS)),
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstInsarForm, gst_insar_form, GST_TYPE_ELEMENT,
@@ -157,7 +157,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
-  const GstImagingSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstInsarSlcInfo *image = &self->pair.sides[GST_INSAR_REFERENCE].info;
   const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
   ImkInsarformConfig c = now->config;
   ImkInsarform *kernel;
@@ -199,8 +199,8 @@ gboolean
 gst_insar_form_open (GstElement *element, guint side)
 {
   GstInsarForm *self = GST_INSAR_FORM (element);
-  const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
-  const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
+  const GstInsarSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstInsarSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
 
   if (ref->width != sec->width || ref->height != sec->height) {
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
@@ -237,18 +237,14 @@ static GstPad *
 gst_insar_form_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstPad *pad = gst_imaging_outputs_request (
+  return gst_imaging_src_pads_request (
       GST_INSAR_FORM (element)->pictures, template);
-
-  if (pad)
-    gst_pad_set_event_function (pad, gst_insar_form_src_event);
-  return pad;
 }
 
 static void
 gst_insar_form_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_imaging_outputs_release (GST_INSAR_FORM (element)->pictures, pad);
+  gst_imaging_src_pads_release (GST_INSAR_FORM (element)->pictures, pad);
 }
 
 /* --- states -----------------------------------------------------------------
@@ -259,7 +255,7 @@ static void
 stop (GstInsarForm *self)
 {
   gst_insar_pair_stop (&self->pair);
-  gst_imaging_outputs_reset (self->pictures);
+  gst_imaging_src_pads_reset (self->pictures);
 }
 
 static GstStateChangeReturn
@@ -298,7 +294,7 @@ gst_insar_form_finalize (GObject *object)
 
   gst_imaging_engine_free (self->engine);
   gst_insar_pair_clear (&self->pair);
-  gst_imaging_outputs_free (self->pictures);
+  gst_imaging_src_pads_free (self->pictures);
   G_OBJECT_CLASS (gst_insar_form_parent_class)->finalize (object);
 }
 
@@ -342,8 +338,10 @@ gst_insar_form_init (GstInsarForm *self)
       gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_form_pair_funcs);
-  self->pictures = gst_imaging_outputs_new (
-      GST_ELEMENT (self), picture_names, GST_INSAR_N_PICTURES);
+  self->pictures = gst_imaging_src_pads_new (GST_ELEMENT (self),
+      GST_TYPE_IMAGING_SRC_PAD, picture_names, GST_INSAR_N_PICTURES);
+  gst_imaging_src_pads_set_functions (
+      self->pictures, gst_insar_form_src_event, NULL);
 
   gst_pad_set_query_function (gst_insar_pair_add_pad (&self->pair,
                                   GST_INSAR_REFERENCE, &reference_template),

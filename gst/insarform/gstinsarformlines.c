@@ -66,12 +66,12 @@ push_pictures (GstInsarForm *self)
   GstFlowReturn flow = GST_FLOW_NOT_LINKED;
 
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
-    GstImagingOutput *output = gst_imaging_outputs_get (self->pictures, i);
+    GstImagingSrcPad *output = gst_imaging_src_pads_get (self->pictures, i);
 
     if (output)
-      flow = gst_imaging_outputs_combine (self->pictures, i, output,
+      flow = gst_imaging_src_pads_combine (self->pictures, i, output,
           gst_insar_picture_push (output, i, &self->cells, &self->pair), flow);
-    gst_imaging_output_unref (output);
+    g_clear_object (&output);
   }
   return flow;
 }
@@ -80,7 +80,7 @@ push_pictures (GstInsarForm *self)
 static void
 push_end (GstElement *element, GstEvent *eos, gboolean complete)
 {
-  gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, eos);
+  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->pictures, eos);
 }
 
 /* Under the lock, which is released meanwhile: all cells are complete. */
@@ -118,7 +118,7 @@ finish (GstInsarForm *self)
 static void
 push_event (GstElement *element, GstEvent *event)
 {
-  gst_imaging_outputs_event (GST_INSAR_FORM (element)->pictures, event);
+  gst_imaging_src_pads_event (GST_INSAR_FORM (element)->pictures, event);
 }
 
 /* --- lines ------------------------------------------------------------------

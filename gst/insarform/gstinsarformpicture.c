@@ -104,19 +104,19 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
 }
 
 GstFlowReturn
-gst_insar_picture_push (GstImagingOutput *output, GstInsarPicture picture,
+gst_insar_picture_push (GstImagingSrcPad *output, GstInsarPicture picture,
     const GstInsarCells *cells, GstInsarPair *pair)
 {
-  GstCaps *offers =
-      offer_caps (gst_imaging_output_pad (output), picture, cells);
-  GstFlowReturn flow = gst_imaging_output_negotiate (output, offers);
+  GstCaps *offers = offer_caps (GST_PAD (output), picture, cells);
+  GstFlowReturn flow =
+      gst_imaging_src_pad_negotiate (output, GST_IMAGING_PREFER_OURS, offers);
   GstBuffer *buffer;
 
   if (flow != GST_FLOW_OK)
     return flow;
-  buffer = make_buffer (picture, cells, gst_imaging_output_caps (output));
+  buffer = make_buffer (picture, cells, gst_imaging_src_pad_caps (output));
   if (!buffer)
     return GST_FLOW_ERROR;
   gst_insar_pair_describe (pair, buffer);
-  return gst_imaging_output_push (output, buffer);
+  return gst_imaging_src_pad_push (output, buffer);
 }

@@ -3,10 +3,10 @@
  * The functions belong to one thread at a time. */
 #pragma once
 
-#include "gstimagingoutput.h"
-#include "gstinsarpair.h"
+#include "gstimagingsrcpad.h"
+#include "insar/gstinsarpair.h"
 
-#include "insarform/insarform.h"
+#include "imk/insarform.h"
 
 G_BEGIN_DECLS
 
@@ -33,7 +33,7 @@ typedef struct {
 
 /* Pushes @cells as a picture, in the first format of the pad's template that
  * the peer takes, with the metadata of @pair. */
-GstFlowReturn gst_insar_picture_push (GstImagingOutput *output,
+GstFlowReturn gst_insar_picture_push (GstImagingSrcPad *output,
     GstInsarPicture picture, const GstInsarCells *cells, GstInsarPair *pair);
 
 G_END_DECLS

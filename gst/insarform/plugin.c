@@ -8,5 +8,5 @@ plugin_init (GstPlugin *plugin)
 }
 
 GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, insarform,
-    "Forms interferograms of SAR images", plugin_init, PACKAGE_VERSION, "LGPL",
-    GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)
+    "Forms interferograms of SAR images", plugin_init, PACKAGE_VERSION,
+    PLUGIN_LICENSE, GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "gstimagingtable.h"
-#include "gstinsarpair.h"
+#include "imk/insarxcorr-judge.h"
+#include "insar/gstinsarpair.h"
 #include "gstinsarxcorr.h"
 #include "gstinsarxcorrend.h"
 #include "gstinsarxcorroutput.h"
@@ -37,13 +38,16 @@ struct _GstInsarXcorr {
   ImkInsarxcorrConfig config; /* that of the kernel */
   GstImagingTable *table;
   guint32 *columns; /* 0..nx - 1, for the text output */
+  gboolean is_auto; /* the threshold follows from what is measured */
 
   GThread *worker; /* measures rows, from READY on */
 
   /* of the thread that is busy */
-  GstImagingOutput *src;
+  GstImagingSrcPads *pads;
+  GstImagingSrcPad *src; /* of them */
   gboolean header_sent;
   GstInsarEnd *end;
+  ImkInsarxcorrJudge judge;
   guint64 n_bytes; /* that have been counted */
 };
 

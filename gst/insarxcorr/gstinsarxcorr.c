@@ -22,7 +22,7 @@
  * goes out as eight PRM lines on the request pad `fit` and as a message
  * "insarxcorr-fit". The request pad `rasters` gives all of it as planes.
  *
- * docs/insarxcorr.md has the formulas.
+ * docs/reference/insarxcorr.md has the formulas.
  *
  * ## Example launch line
  * |[
@@ -38,7 +38,7 @@
 GST_DEBUG_CATEGORY (gst_insar_xcorr_debug);
 #define GST_CAT_DEFAULT gst_insar_xcorr_debug
 
-#define SLC_CAPS GST_IMAGING_SLC_CAPS ("{ ci16, cf32, f32 }")
+#define SLC_CAPS GST_INSAR_SLC_CAPS ("{ ci16, cf32, f32 }")
 
 static GstStaticPadTemplate reference_template = GST_STATIC_PAD_TEMPLATE (
     "reference", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS (SLC_CAPS));
@@ -63,8 +63,8 @@ GST_ELEMENT_REGISTER_DEFINE (
 static ImkInsarxcorrConfig
 make_config (GstInsarXcorr *self, const GstInsarSettings *settings)
 {
-  const GstImagingSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
-  const GstImagingSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
+  const GstInsarSlcInfo *ref = &self->pair.sides[GST_INSAR_REFERENCE].info;
+  const GstInsarSlcInfo *sec = &self->pair.sides[GST_INSAR_SECONDARY].info;
   ImkInsarxcorrConfig c = settings->config;
 
   for (guint s = 0; s < GST_INSAR_N_SIDES; s++) {
@@ -99,6 +99,27 @@ close_kernel (GstElement *element)
   g_clear_pointer (&self->columns, g_free);
 }
 
+/* Detection doubles the bandwidth: amplitudes of samples as they are alias,
+ * which draws peaks to whole lags. */
+static void
+warn_of_whole_pixels (GstInsarXcorr *self, const ImkInsarxcorrConfig *c)
+{
+  const gchar *which =
+      c->range_interp > 1 ? "azimuth-interp is 1: lines"
+      : c->azimuth_interp > 1
+          ? "range-interp is 1: columns"
+          : "range-interp and azimuth-interp are 1: columns and "
+            "lines";
+
+  if (c->mode == IMK_INSARXCORR_PRECISE &&
+      MIN (c->range_interp, c->azimuth_interp) == 1)
+    GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
+        ("%s are not oversampled before detection, so offsets along them are "
+         "drawn to whole pixels, by up to 0.4 pixel. Take 2.",
+            which),
+        (NULL));
+}
+
 /* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -109,8 +130,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   ImkInsarxcorrConfig c = make_config (self, now);
   ImkInsarxcorr *kernel = NULL;
   GstImagingTable *table;
+  gboolean is_auto;
   ImkStatus status;
 
+  is_auto = c.min_correlation == IMK_INSARXCORR_SIGNIFICANT;
   status = imk_insarxcorr_config_complete (&c, error);
   if (status == IMK_OK)
     status = gst_insar_settings_use_files (now, &c, error);
@@ -130,6 +153,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->kernel = kernel;
   self->table = table;
   self->config = c;
+  self->is_auto = is_auto;
   self->config.mask = NULL;
   self->config.gross_offsets = NULL;
   self->n_bytes = 0;
@@ -137,6 +161,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   for (guint i = 0; i < c.nx; i++)
     self->columns[i] = i;
   gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth);
+  warn_of_whole_pixels (self, &c);
   return IMK_OK;
 }
 
@@ -152,7 +177,7 @@ apply_settings (
     return IMK_OK;
   status = gst_imaging_engine_renew (self->engine, error);
   if (status == IMK_OK)
-    gst_pad_mark_reconfigure (gst_imaging_output_pad (self->src));
+    gst_pad_mark_reconfigure (GST_PAD (self->src));
   return status;
 }
 
@@ -226,19 +251,14 @@ static GstPad *
 gst_insar_xcorr_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  GstPad *pad = gst_imaging_outputs_request (
-      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), template);
-
-  if (pad)
-    gst_pad_set_event_function (pad, gst_insar_xcorr_src_event);
-  return pad;
+  return gst_imaging_src_pads_request (
+      GST_INSAR_XCORR (element)->pads, template);
 }
 
 static void
 gst_insar_xcorr_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_imaging_outputs_release (
-      gst_insar_end_outputs (GST_INSAR_XCORR (element)->end), pad);
+  gst_imaging_src_pads_release (GST_INSAR_XCORR (element)->pads, pad);
 }
 
 static void
@@ -258,7 +278,7 @@ stop (GstInsarXcorr *self)
 {
   gst_insar_xcorr_stop_work (self);
   gst_insar_pair_stop (&self->pair);
-  gst_imaging_output_reset (self->src);
+  gst_imaging_src_pads_reset (self->pads);
   self->header_sent = FALSE;
   gst_insar_end_reset (self->end, TRUE);
 }
@@ -315,7 +335,8 @@ gst_insar_xcorr_finalize (GObject *object)
 
   gst_imaging_engine_free (self->engine);
   gst_insar_end_free (self->end);
-  gst_imaging_output_unref (self->src);
+  g_object_unref (self->src);
+  gst_imaging_src_pads_free (self->pads);
   g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
@@ -355,18 +376,23 @@ gst_insar_xcorr_init (GstInsarXcorr *self)
       .close = close_kernel,
       .prefers_cuda = prefers_cuda,
   };
+  static const gchar *const names[N_PADS] = {
+      [FIT] = "fit", [RASTERS] = "rasters", [SRC] = "src"};
   GstElementClass *element_class = GST_ELEMENT_GET_CLASS (self);
 
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->settings =
       gst_imaging_settings_new (GST_ELEMENT (self), &table, self->engine);
-  self->end = gst_insar_end_new (GST_ELEMENT (self));
+  self->pads = gst_imaging_src_pads_new (
+      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, names, N_PADS);
+  gst_imaging_src_pads_set_functions (
+      self->pads, gst_insar_xcorr_src_event, NULL);
+  self->end = gst_insar_end_new (GST_ELEMENT (self), self->pads);
   gst_insar_pair_init (&self->pair, GST_ELEMENT (self), self->engine,
       &gst_insar_xcorr_pair_funcs);
   add_sink (self, GST_INSAR_REFERENCE, &reference_template);
   add_sink (self, GST_INSAR_SECONDARY, &secondary_template);
-  self->src = gst_imaging_output_new (GST_ELEMENT (self),
-      gst_element_class_get_pad_template (element_class, "src"), "src");
-  gst_pad_set_event_function (
-      gst_imaging_output_pad (self->src), gst_insar_xcorr_src_event);
+  gst_imaging_src_pads_request (
+      self->pads, gst_element_class_get_pad_template (element_class, "src"));
+  self->src = gst_imaging_src_pads_get (self->pads, SRC);
 }

@@ -10,10 +10,6 @@
 /* Part of the patches with data; fewer may be dark ground. */
 #define MANY_ZERO 0.05
 
-enum { FIT, RASTERS, N_PADS };
-
-static const gchar *const names[N_PADS] = {"fit", "rasters"};
-
 /* The planes of the rasters; the last is the state. */
 static const ImkInsarxcorrField planes[] = {
     IMK_INSARXCORR_DX,
@@ -27,7 +23,7 @@ static const ImkInsarxcorrField planes[] = {
 
 #define N_PLANES (G_N_ELEMENTS (planes) + 1)
 
-static GstStaticPadTemplate templates[N_PADS] = {
+static GstStaticPadTemplate templates[N_END_PADS] = {
     GST_STATIC_PAD_TEMPLATE ("fit", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS ("text/x-gmtsar-prm")),
     GST_STATIC_PAD_TEMPLATE ("rasters", GST_PAD_SRC, GST_PAD_REQUEST,
@@ -35,16 +31,23 @@ static GstStaticPadTemplate templates[N_PADS] = {
                          "= (int) 1, types = (string) float32")),
 };
 
+/* A patch that takes part in the fit if its correlation is high enough. */
+typedef struct {
+  ImkInsarxcorrPoint point;
+  gdouble correlation;
+} Candidate;
+
 struct _GstInsarEnd {
   GstElement *element;
-  GstImagingOutputs *outputs;
+  GstImagingSrcPads *pads; /* of the element */
 
-  guint nx, ny, width, height; /* patches; of the reference */
+  ImkInsarxcorrConfig config;
   gint fit_range, fit_azimuth;
-  GArray *points;               /* ImkInsarxcorrPoint: for the fit */
+  GArray *candidates;       /* Candidate: valid patches */
+  GArray *points;           /* ImkInsarxcorrPoint: for the fit, at the end */
+  GstInsarFitOrigin origin; /* of the fit */
   guint64 n_patches, n_outside; /* without those that the mask leaves out */
   guint64 n_with_data, n_zero;  /* of these a correlation of 0 */
-  gdouble min_correlation;
   gboolean wants_rasters;
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
   guint row;
@@ -56,17 +59,18 @@ struct _GstInsarEnd {
 void
 gst_insar_end_add_templates (GstElementClass *klass)
 {
-  for (guint i = 0; i < N_PADS; i++)
+  for (guint i = 0; i < N_END_PADS; i++)
     gst_element_class_add_static_pad_template (klass, &templates[i]);
 }
 
 GstInsarEnd *
-gst_insar_end_new (GstElement *element)
+gst_insar_end_new (GstElement *element, GstImagingSrcPads *pads)
 {
   GstInsarEnd *self = g_new0 (GstInsarEnd, 1);
 
   self->element = element;
-  self->outputs = gst_imaging_outputs_new (element, names, N_PADS);
+  self->pads = pads;
+  self->candidates = g_array_new (FALSE, FALSE, sizeof (Candidate));
   self->points = g_array_new (FALSE, FALSE, sizeof (ImkInsarxcorrPoint));
   return self;
 }
@@ -74,31 +78,17 @@ gst_insar_end_new (GstElement *element)
 void
 gst_insar_end_free (GstInsarEnd *self)
 {
-  gst_imaging_outputs_free (self->outputs);
+  g_array_unref (self->candidates);
   g_array_unref (self->points);
   g_free (self->rasters);
   g_free (self);
 }
 
-GstImagingOutputs *
-gst_insar_end_outputs (GstInsarEnd *self)
-{
-  return self->outputs;
-}
-
-static gboolean
-has_pad (GstInsarEnd *self, guint i)
-{
-  GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
-
-  gst_imaging_output_unref (output);
-  return output != NULL;
-}
-
 gboolean
 gst_insar_end_is_wanted (GstInsarEnd *self)
 {
-  return has_pad (self, FIT) || has_pad (self, RASTERS);
+  return gst_imaging_src_pads_has (self->pads, FIT) ||
+         gst_imaging_src_pads_has (self->pads, RASTERS);
 }
 
 /* --- rows
@@ -108,6 +98,7 @@ gst_insar_end_is_wanted (GstInsarEnd *self)
 static void
 forget_patches (GstInsarEnd *self)
 {
+  g_array_set_size (self->candidates, 0);
   g_array_set_size (self->points, 0);
   self->n_patches = self->n_outside = 0;
   self->n_with_data = self->n_zero = 0;
@@ -117,24 +108,21 @@ void
 gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
     gint fit_range, gint fit_azimuth)
 {
-  self->nx = config->nx;
-  self->ny = config->ny;
-  self->width = config->width[IMK_INSARXCORR_REFERENCE];
-  self->height = config->height[IMK_INSARXCORR_REFERENCE];
-  self->min_correlation = config->min_correlation;
+  self->config = *config;
+  self->origin = gst_insar_text_origin (config);
   self->fit_range = fit_range;
   self->fit_azimuth = fit_azimuth;
   self->row = 0;
   forget_patches (self);
   g_clear_pointer (&self->rasters, g_free);
-  self->wants_rasters = has_pad (self, RASTERS);
+  self->wants_rasters = gst_imaging_src_pads_has (self->pads, RASTERS);
 }
 
 static GstCaps *
 raster_caps (GstInsarEnd *self)
 {
-  g_autofree gchar *dimensions =
-      g_strdup_printf ("%u:%u:%u:1", self->nx, self->ny, (guint) N_PLANES);
+  g_autofree gchar *dimensions = g_strdup_printf (
+      "%u:%u:%u:1", self->config.nx, self->config.ny, (guint) N_PLANES);
 
   return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
       "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
@@ -152,17 +140,18 @@ caps_of (GstInsarEnd *self, guint i)
 /* Returns: GST_FLOW_NOT_NEGOTIATED when the peer of @output takes nothing that
  * there is */
 static GstFlowReturn
-start (GstInsarEnd *self, guint i, GstImagingOutput *output)
+start (GstInsarEnd *self, guint i, GstImagingSrcPad *pad)
 {
   GstFlowReturn flow;
 
-  if (gst_imaging_output_is_negotiated (output) ||
+  if (gst_imaging_src_pad_is_negotiated (pad) ||
       (i == RASTERS && !self->wants_rasters))
     return GST_FLOW_OK;
-  flow = gst_imaging_output_negotiate (output, caps_of (self, i));
+  flow = gst_imaging_src_pad_negotiate (
+      pad, GST_IMAGING_PREFER_OURS, caps_of (self, i));
   if (flow == GST_FLOW_OK)
-    gst_pad_push_event (gst_imaging_output_pad (output),
-        gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
+    gst_pad_push_event (
+        GST_PAD (pad), gst_event_new_gap (0, GST_CLOCK_TIME_NONE));
   return flow == GST_FLOW_NOT_NEGOTIATED ? flow : GST_FLOW_OK;
 }
 
@@ -171,12 +160,12 @@ gst_insar_end_start (GstInsarEnd *self)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
-  for (guint i = 0; i < N_PADS; i++) {
-    GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
+  for (guint i = 0; i < N_END_PADS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
 
-    if (output && flow == GST_FLOW_OK)
-      flow = start (self, i, output);
-    gst_imaging_output_unref (output);
+    if (pad && flow == GST_FLOW_OK)
+      flow = start (self, i, pad);
+    g_clear_object (&pad);
   }
   return flow;
 }
@@ -188,20 +177,20 @@ round_printed (gdouble value)
   return rint (value * 1000) / 1000;
 }
 
-/* Only valid patches above the threshold take part in the fit. */
 static void
-keep_point (GstInsarEnd *self, const gdouble *values)
+keep_candidate (GstInsarEnd *self, const gdouble *values)
 {
   guint flags = (guint) values[IMK_INSARXCORR_FLAGS];
-  ImkInsarxcorrPoint point = {
-      .x = values[IMK_INSARXCORR_X],
-      .y = values[IMK_INSARXCORR_Y],
-      .dx = round_printed (values[IMK_INSARXCORR_DX]),
-      .dy = round_printed (values[IMK_INSARXCORR_DY]),
+  Candidate candidate = {
+      .point = {.x = values[IMK_INSARXCORR_X],
+          .y = values[IMK_INSARXCORR_Y],
+          .dx = round_printed (values[IMK_INSARXCORR_DX]),
+          .dy = round_printed (values[IMK_INSARXCORR_DY])},
+      .correlation = rint (values[IMK_INSARXCORR_CORRELATION] * 100) / 100,
   };
 
-  if (!(flags & (IMK_INSARXCORR_INVALID_MASK | IMK_INSARXCORR_LOW)))
-    g_array_append_val (self->points, point);
+  if (!(flags & IMK_INSARXCORR_INVALID_MASK))
+    g_array_append_val (self->candidates, candidate);
   if (!(flags & IMK_INSARXCORR_MASKED))
     self->n_patches++;
   if (flags & IMK_INSARXCORR_OUTSIDE)
@@ -212,12 +201,24 @@ keep_point (GstInsarEnd *self, const gdouble *values)
   }
 }
 
+/* Only valid patches above the threshold take part in the fit. */
+static void
+choose_points (GstInsarEnd *self)
+{
+  for (guint i = 0; i < self->candidates->len; i++) {
+    const Candidate *c = &g_array_index (self->candidates, Candidate, i);
+
+    if (c->correlation > self->origin.min_correlation)
+      g_array_append_val (self->points, c->point);
+  }
+}
+
 /* Where there is no data there is no number either. */
 static void
 keep_pixel (GstInsarEnd *self, guint column, const gdouble *values)
 {
-  gsize n = (gsize) self->nx * self->ny;
-  gfloat *pixel = self->rasters + (gsize) self->row * self->nx + column;
+  gsize n = (gsize) self->config.nx * self->config.ny;
+  gfloat *pixel = self->rasters + (gsize) self->row * self->config.nx + column;
   ImkInsarxcorrState state =
       imk_insarxcorr_state ((guint32) values[IMK_INSARXCORR_FLAGS]);
 
@@ -229,20 +230,23 @@ keep_pixel (GstInsarEnd *self, guint column, const gdouble *values)
 }
 
 gboolean
-gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
+gst_insar_end_take_row (
+    GstInsarEnd *self, const gdouble *values, gdouble threshold)
 {
+  self->origin.min_correlation = threshold;
   if (self->wants_rasters && !self->rasters)
-    self->rasters = g_try_new (gfloat, (gsize) self->nx * self->ny * N_PLANES);
+    self->rasters = g_try_new (
+        gfloat, (gsize) self->config.nx * self->config.ny * N_PLANES);
   if (self->wants_rasters && !self->rasters) {
     GST_ELEMENT_ERROR (self->element, RESOURCE, NO_SPACE_LEFT,
         ("There is no memory for rasters of %u x %u patches. Take fewer "
          "patches (nx, ny), or the rows of the pad src alone.",
-            self->nx, self->ny),
+            self->config.nx, self->config.ny),
         (NULL));
     return FALSE;
   }
-  for (guint i = 0; i < self->nx; i++, values += N_FIELDS) {
-    keep_point (self, values);
+  for (guint i = 0; i < self->config.nx; i++, values += N_FIELDS) {
+    keep_candidate (self, values);
     if (self->rasters)
       keep_pixel (self, i, values);
   }
@@ -254,17 +258,38 @@ gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values)
  * -------------------------------------------------------------------
  */
 
+/* Returns: (transfer full): the patches whose correlation is 0 */
+static gchar *
+describe_zeros (GstInsarEnd *self)
+{
+  return self->n_zero == self->n_with_data
+             ? g_strdup ("every patch")
+             : g_strdup_printf ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                                " patches",
+                   self->n_zero, self->n_with_data);
+}
+
+/* GMTSAR's correlation of intensities has a constant of its own. */
+static void
+warn_of_time4 (GstInsarEnd *self)
+{
+  g_autofree gchar *which = describe_zeros (self);
+
+  GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
+      ("The correlation of %s is 0: method=time4 gives 0 where the correlation "
+       "of the intensities is not above 1/2, as images of low coherence have. "
+       "Their offsets are the corner of the search, as GMTSAR prints them. Take "
+       "method=freq, method=time or mode=precise.",
+          which),
+      (NULL));
+}
+
 /* GMTSAR's correlation cuts amplitudes to whole numbers; calibrated images
  * (sigma nought) are below 1. */
 static void
 warn_of_small_numbers (GstInsarEnd *self)
 {
-  g_autofree gchar *which =
-      self->n_zero == self->n_with_data
-          ? g_strdup ("every patch")
-          : g_strdup_printf ("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                             " patches",
-                self->n_zero, self->n_with_data);
+  g_autofree gchar *which = describe_zeros (self);
 
   GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
       ("The correlation of %s is 0: amplitudes, less their mean, are below 1, "
@@ -272,6 +297,13 @@ warn_of_small_numbers (GstInsarEnd *self)
        "others is chance. Take mode=precise, or scale the images.",
           which),
       (NULL));
+}
+
+static gboolean
+is_time4 (const ImkInsarxcorrConfig *config)
+{
+  return config->mode == IMK_INSARXCORR_COMPAT &&
+         config->method == IMK_INSARXCORR_TIME4;
 }
 
 /* Wrong input that the numbers do not show: an empty image, a shift out of the
@@ -294,15 +326,17 @@ warn_of_images (GstInsarEnd *self)
             self->n_patches),
         (NULL));
   else if (self->n_zero > MANY_ZERO * (gdouble) self->n_with_data)
-    warn_of_small_numbers (self);
-  else if (self->points->len == 0 && !has_pad (self, FIT))
+    is_time4 (&self->config) ? warn_of_time4 (self)
+                             : warn_of_small_numbers (self);
+  else if (self->points->len == 0 &&
+           !gst_imaging_src_pads_has (self->pads, FIT))
     GST_ELEMENT_WARNING (self->element, STREAM, FAILED,
         ("None of %" G_GUINT64_FORMAT
          " patches has a correlation above %.2f (fit-snr). Are these images of "
          "one scene, with their bytes in one order? A larger search (mode=compat "
          "searches xsearch / range-interp columns), or rshift and ashift, help "
          "when the shift is large; larger templates when the coherence is low.",
-            self->n_patches, self->min_correlation),
+            self->n_patches, self->origin.min_correlation),
         (NULL));
 }
 
@@ -320,21 +354,21 @@ make_fit (GstInsarEnd *self)
           self->points->len, self->fit_range, self->fit_azimuth, &fit,
           &error) != IMK_OK) {
     GST_INFO_OBJECT (self->element, "%s", error.message);
-    if (has_pad (self, FIT))
+    if (gst_imaging_src_pads_has (self->pads, FIT))
       GST_ELEMENT_WARNING (
           self->element, STREAM, FAILED, ("%s", error.message), (NULL));
     return NULL;
   }
-  gst_insar_text_post_fit (self->element, self->points, &fit,
-      &(GstInsarFitOrigin){self->width, self->height, self->min_correlation,
-          has_pad (self, FIT)});
+  self->origin.is_wanted = gst_imaging_src_pads_has (self->pads, FIT);
+  gst_insar_text_post_fit (self->element, self->points, &fit, &self->origin);
   return gst_insar_text_of_fit (&fit);
 }
 
 static GstBuffer *
 take_rasters (GstInsarEnd *self)
 {
-  gsize size = (gsize) self->nx * self->ny * N_PLANES * sizeof (gfloat);
+  gsize size =
+      (gsize) self->config.nx * self->config.ny * N_PLANES * sizeof (gfloat);
 
   return self->rasters
              ? gst_buffer_new_wrapped (g_steal_pointer (&self->rasters), size)
@@ -344,23 +378,25 @@ take_rasters (GstInsarEnd *self)
 void
 gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
 {
-  GstBuffer *buffers[N_PADS] = {NULL};
+  GstBuffer *buffers[N_END_PADS] = {NULL};
 
   if (complete) {
+    choose_points (self);
     buffers[FIT] = make_fit (self);
     warn_of_images (self);
     buffers[RASTERS] = take_rasters (self);
   }
   gst_insar_end_start (self);
-  for (guint i = 0; i < N_PADS; i++) {
-    GstImagingOutput *output = gst_imaging_outputs_get (self->outputs, i);
+  for (guint i = 0; i < N_END_PADS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
 
-    if (output && buffers[i] &&
-        gst_imaging_output_negotiate (output, caps_of (self, i)) == GST_FLOW_OK)
-      gst_imaging_output_push (output, g_steal_pointer (&buffers[i]));
-    if (output)
-      gst_imaging_output_event (output, eos);
-    gst_imaging_output_unref (output);
+    if (pad && buffers[i] &&
+        gst_imaging_src_pad_negotiate (
+            pad, GST_IMAGING_PREFER_OURS, caps_of (self, i)) == GST_FLOW_OK)
+      gst_imaging_src_pad_push (pad, g_steal_pointer (&buffers[i]));
+    if (pad)
+      gst_imaging_src_pad_event (pad, eos);
+    g_clear_object (&pad);
     gst_clear_buffer (&buffers[i]);
   }
 }
@@ -371,7 +407,6 @@ gst_insar_end_reset (GstInsarEnd *self, gboolean stopped)
   self->row = 0;
   forget_patches (self);
   if (stopped) {
-    gst_imaging_outputs_reset (self->outputs);
     g_clear_pointer (&self->rasters, g_free);
   }
 }

@@ -3,22 +3,22 @@
  * request pads. */
 #pragma once
 
-#include "gstimagingoutputs.h"
-#include "insarxcorr/insarxcorr.h"
+#include "gstimagingsrcpads.h"
+#include "imk/insarxcorr.h"
 
 G_BEGIN_DECLS
+
+/* The source pads of insarxcorr: those of the end come first. */
+enum { FIT, RASTERS, N_END_PADS, SRC = N_END_PADS, N_PADS };
 
 typedef struct _GstInsarEnd GstInsarEnd;
 
 /* The pads' templates, in this order, come with the class. */
 void gst_insar_end_add_templates (GstElementClass *klass);
 
-/* @element: the owner, not referenced */
-GstInsarEnd *gst_insar_end_new (GstElement *element);
+/* @element: the owner, not referenced; @pads: of it */
+GstInsarEnd *gst_insar_end_new (GstElement *element, GstImagingSrcPads *pads);
 void gst_insar_end_free (GstInsarEnd *self);
-
-/* Returns: (transfer none): the pads */
-GstImagingOutputs *gst_insar_end_outputs (GstInsarEnd *self);
 
 /* Returns: whether any of the pads exists */
 gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
@@ -35,9 +35,11 @@ void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
  * Returns: GST_FLOW_OK, or GST_FLOW_NOT_NEGOTIATED */
 GstFlowReturn gst_insar_end_start (GstInsarEnd *self);
 
-/* Takes a row of patches.
+/* Takes a row of patches. @threshold: correlation above which patches take part
+ * in the fit; the last one counts for all
  * Returns: FALSE after an error has been posted: there is no memory */
-gboolean gst_insar_end_take_row (GstInsarEnd *self, const gdouble *values);
+gboolean gst_insar_end_take_row (
+    GstInsarEnd *self, const gdouble *values, gdouble threshold);
 
 /* @eos: (transfer none): for all pads
  * @complete: whether all rows were measured; a part of them gives no fit */

@@ -3,15 +3,15 @@
 #include "gstinsarxcorrsettings.h"
 
 typedef struct {
-  GstImagingNpy *npy; /* [ny][nx][2] */
+  GstImagingNdArray *npy; /* [ny][nx][2] */
   gdouble *values;
 } GrossOffsets;
 
-static GstImagingNpy *
+static GstImagingNdArray *
 load (const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
 
   if (npy)
     return npy;
@@ -21,10 +21,10 @@ load (const gchar *property, const gchar *location, ImkError *error)
 }
 
 static ImkStatus
-wrong_array (const gchar *property, const GstImagingNpy *npy,
+wrong_array (const gchar *property, const GstImagingNdArray *npy,
     const gchar *expected, ImkError *error)
 {
-  g_autofree gchar *found = gst_imaging_npy_describe (npy);
+  g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
 
   return imk_error_set (error, IMK_ERROR_CONFIG,
       "%s: \"%s\" is %s; expected is %s.", property, npy->name, found,
@@ -34,12 +34,12 @@ wrong_array (const gchar *property, const GstImagingNpy *npy,
 gpointer
 gst_insar_load_mask (const gchar *location, ImkError *error)
 {
-  g_autoptr (GstImagingNpy) npy = load ("mask-location", location, error);
+  g_autoptr (GstImagingNdArray) npy = load ("mask-location", location, error);
 
   if (!npy)
     return NULL;
-  if ((npy->type == GST_IMAGING_NPY_TYPE_U8 ||
-          npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
+  if ((npy->type == GST_IMAGING_ND_ARRAY_TYPE_U8 ||
+          npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL) &&
       npy->n_dims == 2 && npy->n_values > 0 && npy->dims[0] <= G_MAXUINT32 &&
       npy->dims[1] <= G_MAXUINT32)
     return g_steal_pointer (&npy);
@@ -51,13 +51,13 @@ gst_insar_load_mask (const gchar *location, ImkError *error)
 void
 gst_insar_free_mask (gpointer mask)
 {
-  gst_imaging_npy_free (mask);
+  gst_imaging_nd_array_free (mask);
 }
 
 gpointer
 gst_insar_load_gross_offsets (const gchar *location, ImkError *error)
 {
-  g_autoptr (GstImagingNpy) npy =
+  g_autoptr (GstImagingNdArray) npy =
       load ("gross-offsets-location", location, error);
   GrossOffsets *self;
   gdouble *values;
@@ -65,7 +65,7 @@ gst_insar_load_gross_offsets (const gchar *location, ImkError *error)
 
   if (!npy)
     return NULL;
-  values = gst_imaging_npy_to_double (npy, NULL, &why);
+  values = gst_imaging_nd_array_to_double (npy, NULL, &why);
   if (!values) {
     imk_error_set (
         error, IMK_ERROR_FILE, "gross-offsets-location: %s", why->message);
@@ -83,7 +83,7 @@ gst_insar_free_gross_offsets (gpointer offsets)
 {
   GrossOffsets *self = offsets;
 
-  gst_imaging_npy_free (self->npy);
+  gst_imaging_nd_array_free (self->npy);
   g_free (self->values);
   g_free (self);
 }
@@ -92,7 +92,7 @@ ImkStatus
 gst_insar_settings_use_files (
     const GstInsarSettings *self, ImkInsarxcorrConfig *config, ImkError *error)
 {
-  const GstImagingNpy *mask = gst_imaging_setting_file_data (self->mask);
+  const GstImagingNdArray *mask = gst_imaging_setting_file_data (self->mask);
   const GrossOffsets *gross =
       gst_imaging_setting_file_data (self->gross_offsets);
   g_autofree gchar *expected = g_strdup_printf (

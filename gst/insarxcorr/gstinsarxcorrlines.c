@@ -65,6 +65,29 @@ leave_context (GstInsarXcorr *self)
     gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
 }
 
+/* Corrects the flags of a row, in float64 and float32. The first row of a pair
+ * begins with the threshold that its sizes give.
+ * Returns: FALSE when the float32 values cannot be written */
+static gboolean
+judge_row (GstInsarXcorr *self, GstImagingResult *result)
+{
+  gdouble *values = (gdouble *) result->values; /* of this row until the next */
+  GstMapInfo map;
+
+  if (imk_insarxcorr_row (self->kernel) == 0)
+    imk_insarxcorr_judge_init (&self->judge, &self->config, self->is_auto);
+  imk_insarxcorr_judge_row (&self->judge, values, self->config.nx);
+  if (!gst_buffer_map (result->data, &map, GST_MAP_WRITE))
+    return FALSE;
+  for (gsize i = 0; i < self->config.nx; i++) {
+    gsize flags = i * N_FIELDS + IMK_INSARXCORR_FLAGS;
+
+    ((gfloat *) map.data)[flags] = (gfloat) values[flags];
+  }
+  gst_buffer_unmap (result->data, &map);
+  return TRUE;
+}
+
 /* Called by the busy thread, without the lock. */
 static ImkStatus
 measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
@@ -85,6 +108,10 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
     leave_context (self);
   }
   result->data = gst_imaging_table_end (self->table, &result->values);
+  if (status == IMK_OK && !judge_row (self, result))
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "The memory for results of %u patches cannot be written.",
+        self->config.nx);
   return status;
 }
 
@@ -115,7 +142,8 @@ work_row (GstInsarXcorr *self)
     flow = GST_FLOW_OK;
   } else if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
-  } else if (gst_insar_end_take_row (self->end, result.values)) {
+  } else if (gst_insar_end_take_row (
+                 self->end, result.values, self->judge.threshold)) {
     flow = gst_insar_end_start (self->end);
     if (flow == GST_FLOW_OK)
       flow = gst_insar_output_push_row (self->src, &result, &self->header_sent);
@@ -284,10 +312,7 @@ rewind_side (GstElement *element, guint side)
 static void
 push_event (GstElement *element, GstEvent *event)
 {
-  GstInsarXcorr *self = GST_INSAR_XCORR (element);
-
-  gst_imaging_output_event (self->src, event);
-  gst_imaging_outputs_event (gst_insar_end_outputs (self->end), event);
+  gst_imaging_src_pads_event (GST_INSAR_XCORR (element)->pads, event);
 }
 
 static void
@@ -296,7 +321,7 @@ push_end (GstElement *element, GstEvent *eos, gboolean complete)
   GstInsarXcorr *self = GST_INSAR_XCORR (element);
 
   gst_insar_end_push (self->end, eos, complete);
-  gst_imaging_output_event (self->src, eos);
+  gst_imaging_src_pad_event (self->src, eos);
 }
 
 const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {

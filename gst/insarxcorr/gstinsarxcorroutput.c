@@ -2,7 +2,7 @@
 #include "gstinsarxcorroutput.h"
 
 #include "gstinsarxcorrtext.h"
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 
 static GstBuffer *
 gmtsar_text (const GstImagingResult *result)
@@ -43,24 +43,25 @@ make_buffer (
 }
 
 static GstFlowReturn
-negotiate (GstImagingOutput *output, const GstImagingResult *result)
+negotiate (GstImagingSrcPad *output, const GstImagingResult *result)
 {
   GstCaps *offers = gst_caps_from_string ("text/x-gmtsar-xcorr; text/csv");
 
   gst_caps_append (offers, gst_imaging_results_tensor_caps (result, 0, 1));
-  return gst_imaging_output_negotiate (output, offers);
+  return gst_imaging_src_pad_negotiate (
+      output, GST_IMAGING_PREFER_OURS, offers);
 }
 
 GstFlowReturn
-gst_insar_output_push_row (GstImagingOutput *output,
+gst_insar_output_push_row (GstImagingSrcPad *output,
     const GstImagingResult *result, gboolean *header_sent)
 {
-  GstFlowReturn flow = gst_imaging_output_is_negotiated (output)
+  GstFlowReturn flow = gst_imaging_src_pad_is_negotiated (output)
                            ? GST_FLOW_OK
                            : negotiate (output, result);
 
   if (flow != GST_FLOW_OK)
     return flow;
-  return gst_imaging_output_push (output,
-      make_buffer (result, gst_imaging_output_caps (output), header_sent));
+  return gst_imaging_src_pad_push (output,
+      make_buffer (result, gst_imaging_src_pad_caps (output), header_sent));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstinsarxcorrsettings.h"
 
-#include "insarxcorr/insarxcorr-fit.h"
+#include "imk/insarxcorr-fit.h"
 
 #define DEFAULT_PROP_USE_SHIFT TRUE
 #define DEFAULT_PROP_FIT_RANGE 3

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gstimagingsettings.h"
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 
 G_BEGIN_DECLS
 

@@ -4,7 +4,8 @@
 
 #include <gst/gst.h>
 
-#include "insarxcorr/insarxcorr-fit.h"
+#include "imk/insarxcorr-fit.h"
+#include "imk/insarxcorr.h"
 
 G_BEGIN_DECLS
 
@@ -22,17 +23,28 @@ GArray *gst_insar_text_parse_rows (
 GstBuffer *gst_insar_text_of_fit (const ImkInsarxcorrFit *fit);
 
 /* Where a fit comes from. @width, @height: of the reference, 0 where they are
- * not known; @min_correlation: of its points; @is_wanted: a peer gets the fit,
- * so that warnings of a bad one are posted */
+ * not known; @overlap: as in ImkInsarxcorrArea; @steps: whether patches already
+ * lie all over the reference (grid=step); @grid_width, @grid_height: columns
+ * and lines from the first patch of the grid to the last; @min_correlation: of
+ * the points; @is_wanted: a peer gets the fit, so that warnings of a bad one
+ * are posted */
 typedef struct {
   guint width, height;
+  gdouble overlap;
+  gboolean steps;
+  gdouble grid_width, grid_height;
   gdouble min_correlation;
   gboolean is_wanted;
 } GstInsarFitOrigin;
 
+/* Returns: that of a fit to patches of a complete @config */
+GstInsarFitOrigin gst_insar_text_origin (const ImkInsarxcorrConfig *config);
+
 /* Posts the message "insarxcorr-fit": n-points (guint64); of range (r) and
- * azimuth (a) shift, stretch, a-stretch, rms, misfit (gdouble), as shift-r; and
- * min-correlation, x-least, x-most, y-least, y-most of the points (gdouble).
+ * azimuth (a) shift, stretch, a-stretch, rms, misfit, corner (gdouble), as
+ * shift-r; corner is the error that is expected at the corners of the image.
+ * And span, gain (of ImkInsarxcorrReach), min-correlation, x-least, x-most,
+ * y-least, y-most of the points (gdouble).
  * @points: the ImkInsarxcorrPoint of @fit */
 void gst_insar_text_post_fit (GstElement *element, const GArray *points,
     const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin);

@@ -10,5 +10,5 @@ plugin_init (GstPlugin *plugin)
 }
 
 GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, insarxcorr,
-    "Offsets between SAR images", plugin_init, PACKAGE_VERSION, FFT_LICENSE,
+    "Offsets between SAR images", plugin_init, PACKAGE_VERSION, PLUGIN_LICENSE,
     GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)

@@ -23,7 +23,7 @@
 
 #include "gstimagingenum.h"
 
-#include "lapsharpen/lapsharpen.h"
+#include "imk/lapsharpen.h"
 
 GST_DEBUG_CATEGORY_STATIC (lapsharpen_debug);
 #define GST_CAT_DEFAULT lapsharpen_debug

@@ -24,11 +24,11 @@
 
 #include "gstimagingallocation.h"
 #include "gstimagingmetadata.h"
-#include "gstimagingoutputs.h"
+#include "gstimagingsrcpads.h"
 #include "gstimagingpicture.h"
 #include "gstnormalintegrateconfig.h"
 
-#include "normalintegrate/normalintegrate-mesh.h"
+#include "imk/normalintegrate-mesh.h"
 
 GST_DEBUG_CATEGORY_STATIC (normalintegrate_debug);
 #define GST_CAT_DEFAULT normalintegrate_debug
@@ -47,7 +47,7 @@ struct _GstNormalIntegrate {
 
   GstPad *sink;
   GstImagingEngine *engine;
-  GstImagingOutputs *outputs;
+  GstImagingSrcPads *outputs;
   GstImagingSettings *settings;
 
   /* under the stream lock of the sink pad */
@@ -149,7 +149,7 @@ gst_normal_integrate_prefers_cuda (
 
 /* What a map of normals becomes. */
 typedef struct {
-  GstImagingOutput *outputs[N_OUTPUTS];
+  GstImagingSrcPad *outputs[N_OUTPUTS];
   GstFlowReturn flows[N_OUTPUTS];
   GstBuffer *grey, *heights; /* NULL where nobody wants them */
   GstVideoInfo grey_info, heights_info;
@@ -165,7 +165,7 @@ work_begin (GstNormalIntegrate *self, Work *w)
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    w->outputs[i] = gst_imaging_outputs_get (self->outputs, i);
+    w->outputs[i] = gst_imaging_src_pads_get (self->outputs, i);
 }
 
 static void
@@ -174,7 +174,7 @@ work_clear (Work *w)
   gst_clear_buffer (&w->grey);
   gst_clear_buffer (&w->heights);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    g_clear_pointer (&w->outputs[i], gst_imaging_output_unref);
+    g_clear_object (&w->outputs[i]);
 }
 
 static GstCaps *
@@ -211,12 +211,13 @@ static void
 negotiate (GstNormalIntegrate *self, Work *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    w->flows[i] = w->outputs[i] ? gst_imaging_output_negotiate (
-                                      w->outputs[i], offers_of (self, i))
-                                : GST_FLOW_NOT_LINKED;
+    w->flows[i] = w->outputs[i]
+                      ? gst_imaging_src_pad_negotiate (w->outputs[i],
+                            GST_IMAGING_PREFER_OURS, offers_of (self, i))
+                      : GST_FLOW_NOT_LINKED;
   if (w->flows[HEIGHT] == GST_FLOW_OK) {
     gst_video_info_from_caps (
-        &w->grey_info, gst_imaging_output_caps (w->outputs[HEIGHT]));
+        &w->grey_info, gst_imaging_src_pad_caps (w->outputs[HEIGHT]));
     w->config.grey_swapped =
         GST_VIDEO_INFO_FORMAT (&w->grey_info) != GST_VIDEO_FORMAT_GRAY16_LE;
   }
@@ -243,11 +244,11 @@ acquire (GstNormalIntegrate *self, Work *w, ImkError *error)
   gst_clear_buffer (&w->grey);
   gst_clear_buffer (&w->heights);
   if (w->flows[HEIGHT] == GST_FLOW_OK)
-    status = gst_imaging_output_acquire (
+    status = gst_imaging_src_pad_acquire (
         w->outputs[HEIGHT], self->engine, &w->grey_info, &w->grey, error);
   if (status == IMK_OK && (wants_tensor || w->flows[MESH] == GST_FLOW_OK))
     status =
-        gst_imaging_output_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
+        gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
             self->engine, &w->heights_info, &w->heights, error);
   return status;
 }
@@ -363,7 +364,7 @@ static GstBuffer *
 make_mesh (Work *w, ImkError *error)
 {
   GstStructure *s =
-      gst_caps_get_structure (gst_imaging_output_caps (w->outputs[MESH]), 0);
+      gst_caps_get_structure (gst_imaging_src_pad_caps (w->outputs[MESH]), 0);
   ImkMeshFormat format =
       gst_structure_has_name (s, "model/obj") ? IMK_MESH_OBJ : IMK_MESH_PLY;
   gsize room = 0, size = 0;
@@ -433,10 +434,10 @@ push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (buffers[i]) {
       gst_imaging_metadata_pass (buffers[i], in, i != MESH);
-      w->flows[i] = gst_imaging_output_push (w->outputs[i], buffers[i]);
+      w->flows[i] = gst_imaging_src_pad_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])
-      flow = gst_imaging_outputs_combine (
+      flow = gst_imaging_src_pads_combine (
           self->outputs, i, w->outputs[i], w->flows[i], flow);
   }
   return flow;
@@ -565,7 +566,7 @@ gst_normal_integrate_sink_event (
   } else {
     if (GST_EVENT_TYPE (event) == GST_EVENT_GAP && self->caps)
       negotiate_all (self);
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->outputs, event);
   }
   gst_event_unref (event);
   return ok;
@@ -593,14 +594,14 @@ static GstPad *
 gst_normal_integrate_request_new_pad (GstElement *element,
     GstPadTemplate *template, const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
+  return gst_imaging_src_pads_request (
       GST_NORMAL_INTEGRATE (element)->outputs, template);
 }
 
 static void
 gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_imaging_outputs_release (GST_NORMAL_INTEGRATE (element)->outputs, pad);
+  gst_imaging_src_pads_release (GST_NORMAL_INTEGRATE (element)->outputs, pad);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -608,7 +609,7 @@ gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 static void
 reset (GstNormalIntegrate *self)
 {
-  gst_imaging_outputs_reset (self->outputs);
+  gst_imaging_src_pads_reset (self->outputs);
   gst_clear_caps (&self->caps);
 }
 
@@ -651,7 +652,7 @@ gst_normal_integrate_finalize (GObject *object)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
 
-  gst_imaging_outputs_free (self->outputs);
+  gst_imaging_src_pads_free (self->outputs);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_normal_integrate_parent_class)->finalize (object);
 }
@@ -695,8 +696,8 @@ gst_normal_integrate_init (GstNormalIntegrate *self)
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->settings = gst_imaging_settings_new (
       GST_ELEMENT (self), &gst_normal_integrate_table, self->engine);
-  self->outputs =
-      gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
+  self->outputs = gst_imaging_src_pads_new (
+      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_normal_integrate_chain);
   gst_pad_set_event_function (self->sink, gst_normal_integrate_sink_event);

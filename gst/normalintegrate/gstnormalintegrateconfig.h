@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "normalintegrate/normalintegrate.h"
+#include "imk/normalintegrate.h"
 
 G_BEGIN_DECLS
 

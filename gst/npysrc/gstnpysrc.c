@@ -80,7 +80,7 @@ struct _GstNpySrc {
   GstImagingFileSrc parent;
 
   /* from start to stop; only the streaming thread uses them */
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
   gint fd;
   GstVideoInfo info;
   guint n_channels;
@@ -102,15 +102,15 @@ static void
 post_load_error (GstNpySrc *self, const GError *error)
 {
   switch (error->code) {
-  case GST_IMAGING_NPY_ERROR_NOT_FOUND:
+  case GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND:
     GST_ELEMENT_ERROR (
         self, RESOURCE, NOT_FOUND, ("%s", error->message), (NULL));
     break;
-  case GST_IMAGING_NPY_ERROR_OPEN:
+  case GST_IMAGING_ND_ARRAY_ERROR_OPEN:
     GST_ELEMENT_ERROR (
         self, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
     break;
-  case GST_IMAGING_NPY_ERROR_READ:
+  case GST_IMAGING_ND_ARRAY_ERROR_READ:
     GST_ELEMENT_ERROR (self, RESOURCE, READ, ("%s", error->message), (NULL));
     break;
   default:
@@ -120,19 +120,19 @@ post_load_error (GstNpySrc *self, const GError *error)
 }
 
 static GstVideoFormat
-video_format (GstImagingNpyType type, guint64 n_channels)
+video_format (GstImagingNdArrayType type, guint64 n_channels)
 {
   static const struct {
-    GstImagingNpyType type;
+    GstImagingNdArrayType type;
     guint n_channels;
     const gchar *name;
   } formats[] = {
-      {GST_IMAGING_NPY_TYPE_U8, 1, "GRAY8"},
-      {GST_IMAGING_NPY_TYPE_U8, 3, "RGB"},
-      {GST_IMAGING_NPY_TYPE_U8, 4, "RGBA"},
-      {GST_IMAGING_NPY_TYPE_U16, 1, GST_VIDEO_NE (GRAY16)},
-      {GST_IMAGING_NPY_TYPE_U16, 3, GST_VIDEO_NE (RGBA64)}, /* no RGB48 */
-      {GST_IMAGING_NPY_TYPE_U16, 4, GST_VIDEO_NE (RGBA64)},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 1, "GRAY8"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 3, "RGB"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 4, "RGBA"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 1, GST_VIDEO_NE (GRAY16)},
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 3, GST_VIDEO_NE (RGBA64)}, /* no RGB48 */
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 4, GST_VIDEO_NE (RGBA64)},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
@@ -143,9 +143,10 @@ video_format (GstImagingNpyType type, guint64 n_channels)
 
 /* Is this array video? Fills @info and @n_channels, posts the error. */
 static gboolean
-interpret_shape (GstNpySrc *self, const GstImagingNpy *npy, guint64 *n_frames)
+interpret_shape (
+    GstNpySrc *self, const GstImagingNdArray *npy, guint64 *n_frames)
 {
-  g_autofree gchar *found = gst_imaging_npy_describe (npy);
+  g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
   const guint64 *size = npy->n_dims > 2 ? npy->dims + 1 : npy->dims;
   guint64 n_channels = npy->n_dims == 4 ? npy->dims[3] : 1;
   GstVideoFormat format = video_format (npy->type, n_channels);
@@ -187,7 +188,7 @@ interpret_shape (GstNpySrc *self, const GstImagingNpy *npy, guint64 *n_frames)
 
 /* numpy.save () of one picture gives these three dimensions, too. */
 static void
-warn_of_colour (GstNpySrc *self, const GstImagingNpy *npy)
+warn_of_colour (GstNpySrc *self, const GstImagingNdArray *npy)
 {
   const guint64 *dims = npy->dims;
 
@@ -213,7 +214,7 @@ gst_npy_src_close (GstImagingFileSrc *src)
 {
   GstNpySrc *self = GST_NPY_SRC (src);
 
-  g_clear_pointer (&self->npy, gst_imaging_npy_free);
+  g_clear_pointer (&self->npy, gst_imaging_nd_array_free);
   g_clear_pointer (&self->packed, g_free);
   if (self->fd >= 0)
     close (self->fd);
@@ -326,7 +327,7 @@ read_frame (
   gsize stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
   guint8 *out = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
   gsize n_values = values_per_frame (self);
-  gsize value_size = gst_imaging_npy_type_size (self->npy->type);
+  gsize value_size = gst_imaging_nd_array_type_size (self->npy->type);
   gsize row_size = (gsize) width * self->n_channels * value_size;
   gboolean needs_alpha = value_size == 2 && self->n_channels == 3;
 
@@ -337,7 +338,8 @@ read_frame (
   if (!self->packed)
     self->packed = g_try_malloc (n_values * value_size);
   if (!self->packed) {
-    g_set_error (error, GST_IMAGING_NPY_ERROR, GST_IMAGING_NPY_ERROR_MEMORY,
+    g_set_error (error, GST_IMAGING_ND_ARRAY_ERROR,
+        GST_IMAGING_ND_ARRAY_ERROR_MEMORY,
         "\"%s\" does not fit in memory: a frame takes %" G_GSIZE_FORMAT
         " bytes.",
         self->npy->name, n_values * value_size);

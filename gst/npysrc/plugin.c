@@ -9,4 +9,4 @@ plugin_init (GstPlugin *plugin)
 
 GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, npysrc,
     "Plays NumPy .npy arrays as video frames", plugin_init, PACKAGE_VERSION,
-    "LGPL", GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)
+    PLUGIN_LICENSE, GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)

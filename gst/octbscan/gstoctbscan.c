@@ -96,12 +96,17 @@ gst_oct_bscan_reconfigure (GstElement *element)
 {
   GstOctBscan *self = GST_OCT_BSCAN (element);
 
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_oct_bscan_output_reset (&self->outputs[i]);
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+
+    if (pad)
+      gst_oct_bscan_pad_forget (GST_OCT_BSCAN_PAD (pad));
+    g_clear_object (&pad);
+  }
 }
 
-/* docs/benchmarks.md: the way to the GPU and back takes as long as a core takes
- * for a handful of A-scans. */
+/* docs/explanation/benchmarks.md: the way to the GPU and back takes as long as
+ * a core takes for a handful of A-scans. */
 static gboolean
 gst_oct_bscan_prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {
@@ -230,7 +235,7 @@ begin_turns (GstOctBscan *self)
 
 /* What comes next has nothing to do with what was. */
 static void
-begin_anew (GstOctBscan *self, const gchar *why)
+restart_turns (GstOctBscan *self, const gchar *why)
 {
   end_run (self, why);
   begin_turns (self);
@@ -250,7 +255,7 @@ take_settings (GstOctBscan *self, Settings *next)
 }
 
 static void
-say_wrong_caps (GstOctBscan *self, GstCaps *caps)
+post_wrong_caps (GstOctBscan *self, GstCaps *caps)
 {
   gboolean is_video =
       gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
@@ -275,6 +280,19 @@ try_settings (gpointer data, ImkError *error)
       gst_imaging_settings_now (self->settings), &info, live, &is_live, error);
 }
 
+static void
+negotiate_all (GstOctBscan *self)
+{
+  g_mutex_lock (&self->frames);
+  for (guint i = 0; self->has_caps && i < N_OUTPUTS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+
+    gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
+    g_clear_object (&pad);
+  }
+  g_mutex_unlock (&self->frames);
+}
+
 static gboolean
 set_caps (GstOctBscan *self, GstCaps *caps)
 {
@@ -285,7 +303,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   ImkError error;
 
   if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
-    say_wrong_caps (self, caps);
+    post_wrong_caps (self, caps);
     return FALSE;
   }
   if (self->has_caps && gst_video_info_is_equal (&info, &self->lines) &&
@@ -312,15 +330,7 @@ set_caps (GstOctBscan *self, GstCaps *caps)
   begin_turns (self);
   if (!configure (self))
     return FALSE;
-  /* now, as the segment comes next, which stands behind the caps */
-  g_mutex_lock (&self->frames);
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    GstPad *pad = gst_oct_bscan_ref_pad (self, i);
-
-    gst_oct_bscan_negotiate (self, i, pad);
-    g_clear_object (&pad);
-  }
-  g_mutex_unlock (&self->frames);
+  negotiate_all (self); /* the segment, which must follow caps, is next */
   return TRUE;
 }
 
@@ -429,13 +439,13 @@ follow_memory (GstOctBscan *self, GstBuffer *buffer)
   return ok;
 }
 
-/* No mean goes over an interruption; lines that are left over tell that turns
- * of the cameras do not either. */
+/* A mean ends at an interruption. If lines of an incomplete B-scan are waiting,
+ * the order of the cameras is unknown, too, and restarts. */
 static void
-be_interrupted (GstOctBscan *self)
+handle_discont (GstOctBscan *self)
 {
   if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
-    begin_anew (self, "the stream is interrupted");
+    restart_turns (self, "the stream is interrupted");
   } else {
     gst_oct_bscan_show_mean (self);
   }
@@ -456,10 +466,10 @@ warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
       (NULL));
 }
 
-/* @n buffers did not arrive: the lines that they had take their turns all the
- * same, and what is left of their B-scans is left out. */
+/* @n buffers did not arrive: their lines still count in the order of the
+ * cameras; the rest of an incomplete B-scan is dropped. */
 static void
-pass_over (GstOctBscan *self, guint64 n)
+skip_missing (GstOctBscan *self, guint64 n)
 {
   guint height = (guint) self->bscan.height;
   guint n_waiting = gst_oct_bscan_group_n_waiting (self->group);
@@ -495,9 +505,9 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   }
   gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
   if (n_missing > 0 && self->has_caps)
-    pass_over (self, n_missing);
+    skip_missing (self, n_missing);
   else if (GST_BUFFER_IS_DISCONT (buffer))
-    be_interrupted (self);
+    handle_discont (self);
   if (!follow_settings (self, buffer) || !follow_memory (self, buffer)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
@@ -528,15 +538,6 @@ set_flushing (GstOctBscan *self, gboolean flushing)
   GST_OBJECT_UNLOCK (self);
 }
 
-static void
-reset_flows (GstOctBscan *self)
-{
-  GST_OBJECT_LOCK (self);
-  gst_flow_combiner_reset (self->flows);
-  g_atomic_int_set (&self->flows_differ, FALSE);
-  GST_OBJECT_UNLOCK (self);
-}
-
 static gboolean
 gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
@@ -563,32 +564,38 @@ gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
     gst_event_unref (event);
     return ok;
   case GST_EVENT_STREAM_START:
-    begin_anew (self, "a new stream begins");
+    restart_turns (self, "a new stream begins");
     break;
   case GST_EVENT_SEGMENT:
     gst_event_copy_segment (event, &segment);
     if (!gst_segment_is_equal (&segment, &self->segment))
-      begin_anew (self, "a new segment begins");
+      restart_turns (self, "a new segment begins");
     self->segment = segment;
-    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_FLUSH_STOP:
     set_flushing (self, FALSE);
     gst_imaging_numbering_interrupt (&self->numbering);
     gst_oct_bscan_group_reset (self->group);
     gst_oct_bscan_enface_reset (self->enface);
-    reset_flows (self);
     gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
     begin_turns (self);
-    gst_oct_bscan_begin_streams (self);
     break;
   case GST_EVENT_EOS:
-    begin_anew (self, "the stream ends");
+    restart_turns (self, "the stream ends");
+    negotiate_all (self); /* pads that are linked since the last B-scan */
+    break;
+  case GST_EVENT_GAP:
+    negotiate_all (self);
     break;
   default:
     break;
   }
-  return gst_pad_event_default (pad, parent, event);
+  gst_imaging_src_pads_event (self->pads, event);
+  if (GST_EVENT_TYPE (event) == GST_EVENT_STREAM_START ||
+      GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
+    gst_imaging_src_pads_begin (self->pads);
+  gst_event_unref (event);
+  return TRUE;
 }
 
 static gboolean
@@ -618,6 +625,21 @@ gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
   return TRUE;
 }
 
+/* --- pads ---------------------------------------------------------------- */
+
+static GstPad *
+gst_oct_bscan_request_new_pad (GstElement *element, GstPadTemplate *template,
+    const gchar *name, const GstCaps *caps)
+{
+  return gst_imaging_src_pads_request (GST_OCT_BSCAN (element)->pads, template);
+}
+
+static void
+gst_oct_bscan_release_pad (GstElement *element, GstPad *pad)
+{
+  gst_imaging_src_pads_release (GST_OCT_BSCAN (element)->pads, pad);
+}
+
 /* --- states -------------------------------------------------------------- */
 
 static void
@@ -645,7 +667,6 @@ start (GstOctBscan *self)
   take_settings (self, gst_imaging_settings_copy (self->settings));
   gst_oct_bscan_reset_range (self);
   gst_oct_bscan_enface_reset (self->enface);
-  reset_flows (self);
   GST_OBJECT_LOCK (self);
   self->latency = self->wait = 0;
   GST_OBJECT_UNLOCK (self);
@@ -657,8 +678,6 @@ start (GstOctBscan *self)
   self->next_fringe = 0;
   gst_imaging_numbering_reset (&self->numbering);
   self->warned_of_gap = FALSE;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_oct_bscan_output_use_host (&self->outputs[i], FALSE);
   g_mutex_unlock (&self->frames);
   return choose_first_device (self) && gst_imaging_engine_start (self->engine);
 }
@@ -676,6 +695,7 @@ stop (GstOctBscan *self)
   g_mutex_lock (&self->frames);
   self->has_caps = FALSE;
   gst_oct_bscan_reconfigure (GST_ELEMENT (self));
+  gst_imaging_src_pads_reset (self->pads);
   gst_oct_bscan_group_setup (self->group, &none, &none, NULL);
   gst_imaging_engine_stop (self->engine);
   g_mutex_unlock (&self->frames);
@@ -777,7 +797,7 @@ gst_oct_bscan_finalize (GObject *object)
 
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean_last);
-  gst_flow_combiner_free (self->flows);
+  gst_imaging_src_pads_free (self->pads);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);
   gst_clear_object (&self->enface_pad);
@@ -824,8 +844,13 @@ gst_oct_bscan_class_init (GstOctBscanClass *klass)
 static void
 gst_oct_bscan_init (GstOctBscan *self)
 {
+  static const gchar *const names[N_OUTPUTS] = {
+      [LINEAR] = "linear",
+      [COMPLEX] = "complex",
+      [ENFACE] = "enface",
+      [SRC] = "src",
+  };
   GstElement *element = GST_ELEMENT (self);
-  GstPad *src;
 
   self->engine = gst_imaging_engine_new (element, &engine_funcs);
   gst_imaging_engine_use_slabs (self->engine, GST_OCT_BSCAN_SLAB_SIZE);
@@ -834,9 +859,10 @@ gst_oct_bscan_init (GstOctBscan *self)
   g_mutex_init (&self->frames);
   self->group = gst_oct_bscan_group_new ();
   self->enface = gst_oct_bscan_enface_new ();
-  self->outputs[COMPLEX].kind = OUTPUT_COMPLEX;
-  self->outputs[ENFACE].kind = OUTPUT_ENFACE;
-  self->flows = gst_flow_combiner_new ();
+  self->pads = gst_imaging_src_pads_new (
+      element, GST_TYPE_OCT_BSCAN_PAD, names, N_OUTPUTS);
+  gst_imaging_src_pads_set_functions (
+      self->pads, NULL, gst_oct_bscan_src_query);
   /* not of the engine: ascans-per-bscan is a part of what it opens for */
   self->settings =
       gst_imaging_settings_new (element, &gst_oct_bscan_settings_table, NULL);
@@ -848,9 +874,7 @@ gst_oct_bscan_init (GstOctBscan *self)
   gst_pad_set_query_function (self->sink, gst_oct_bscan_sink_query);
   gst_element_add_pad (element, self->sink);
 
-  src = gst_pad_new_from_static_template (&src_template, "src");
-  gst_pad_set_query_function (src, gst_oct_bscan_src_query);
-  gst_element_add_pad (element, src);
-  self->outputs[SRC].pad = src;
-  gst_flow_combiner_add_pad (self->flows, src);
+  gst_imaging_src_pads_request (
+      self->pads, gst_element_class_get_pad_template (
+                      GST_ELEMENT_GET_CLASS (element), "src"));
 }

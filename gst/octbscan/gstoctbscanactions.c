@@ -4,7 +4,7 @@
 
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
-#include "octbscan/octbscan-dispersion.h"
+#include "imk/octbscan-dispersion.h"
 
 /* --- the dispersion --------------------------------------------------------
  */

@@ -154,7 +154,7 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
 {
   gchar *path = get_path (r, key);
   GError *why = NULL;
-  GstImagingNpy *npy = path ? gst_imaging_npy_load (path, &why) : NULL;
+  GstImagingNdArray *npy = path ? gst_imaging_npy_load (path, &why) : NULL;
   gdouble *numbers = NULL;
   gsize count = 0;
   gboolean ok = TRUE;
@@ -165,14 +165,14 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
                       npy->n_values > G_MAXUINT32))
     ok = wrong (r, key, error, "names no array of one dimension.");
   else if (npy)
-    numbers = gst_imaging_npy_to_double (npy, &count, &why);
+    numbers = gst_imaging_nd_array_to_double (npy, &count, &why);
   if (why)
     ok = failed (r, key, why, error);
   if (numbers)
     g_ptr_array_add (r->numbers, numbers);
   *values = numbers;
   *n = (guint32) count;
-  g_clear_pointer (&npy, gst_imaging_npy_free);
+  g_clear_pointer (&npy, gst_imaging_nd_array_free);
   g_free (path);
   return ok;
 }

@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 G_BEGIN_DECLS
 

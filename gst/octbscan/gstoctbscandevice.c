@@ -5,8 +5,8 @@
 
 enum { IN = N_OUTPUTS, N_PLANES };
 
-/* A buffer at work: host memory with a place in a block of the device, or
- * several for one B-scan each, or a frame that the device reaches as it is. */
+/* A buffer in use by the device: host memory with one or several places in a
+ * block of the device, or a frame that the device reaches itself. */
 typedef struct {
   gboolean is_block, is_mapped;
   guint at, n; /* the first of its places */
@@ -27,7 +27,7 @@ typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
-  gboolean is_try; /* what is wide is to be done again */
+  gboolean is_try; /* speculative: wide samples need the full product */
   /* of each job, as the CPU and the device reach it; behind them how many
    * A-scans it does not have, and 4 floats, its ends */
   guint32 *wide, *said;
@@ -55,7 +55,7 @@ struct _GstOctBscanDevice {
   guint n_untried, patience; /* batches before the next try, and at first */
 };
 
-/* --- from new to free ----------------------------------------------------- */
+/* --- life ----------------------------------------------------------------- */
 
 static ImkStatus
 batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
@@ -143,7 +143,7 @@ gst_oct_bscan_device_free (GstOctBscanDevice *self)
 
   if (!self)
     return;
-  /* a context that is gone has taken its memory along */
+  /* a lost context has freed its memory */
   is_current = gst_imaging_context_push (self->context, NULL) == IMK_OK;
   for (guint i = 0; i < self->n_batches; i++)
     batch_close (self, &self->batches[i], is_current);
@@ -193,8 +193,8 @@ gst_oct_bscan_is_on_device (GstBuffer *buffer)
   return memory && gst_imaging_memory_is_on_device (memory);
 }
 
-/* Samples that are copied to and from a card; ordinary memory as well, when the
- * device that would lock its pages is lost. */
+/* Returns: whether samples are copied to and from the card. Ordinary memory
+ * also is, if the device that would lock its pages is lost. */
 static gboolean
 is_copied (GstOctBscanDevice *self, GstBuffer *buffer)
 {
@@ -202,7 +202,7 @@ is_copied (GstOctBscanDevice *self, GstBuffer *buffer)
          !gst_imaging_context_info (self->context)->integrated;
 }
 
-/* Takes places in the block. Returns: FALSE when the buffer does not fit */
+/* Assigns places in the block. Returns: FALSE if the buffer does not fit */
 static gboolean
 take_place (Places *p, Plane *plane, GstBuffer *buffer,
     const GstVideoInfo *info, GstMapFlags access)
@@ -285,7 +285,7 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
     *planes[kind] = (Plane){.at = b->n_jobs,
         .n = w->n,
         .step = kind == IN ? gst_oct_bscan_work_in_step (self->element)
-                           : gst_oct_bscan_output_step (&w->terms->info[kind])};
+                           : gst_oct_bscan_pad_step (&w->terms->info[kind])};
   }
   b->n_jobs += w->n;
   if (w->source)
@@ -316,7 +316,7 @@ buffer_of (Batch *b, guint kind, guint i)
   return kind == IN ? b->works[i]->source : b->works[i]->out[kind];
 }
 
-/* @done: whether nothing is left on the stream */
+/* @done: whether the stream is idle */
 static ImkStatus
 unmap_all (GstOctBscanDevice *self, Batch *b, gboolean done, ImkError *error)
 {
@@ -354,7 +354,7 @@ are_neighbours (const Places *p, const Plane *first, const Plane *second)
          gst_imaging_memory_are_neighbours (a, b);
 }
 
-/* How many from @i on lie in the block as they lie in host memory. */
+/* Returns: how many planes from @i on are contiguous in both memories */
 static guint
 count_run (const Batch *b, const Places *p, guint i)
 {
@@ -365,7 +365,7 @@ count_run (const Batch *b, const Places *p, guint i)
   return end - i;
 }
 
-/* @rows of @row bytes, the block being one side and host memory the other. */
+/* Copies @rows of @row bytes between the block and host memory. */
 static ImkStatus
 copy_rows (GstOctBscanDevice *self, guint kind, guint8 *block, gsize pitch,
     guint8 *host, gsize step, gsize row, guint rows, gpointer stream,
@@ -421,9 +421,9 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
 
 /* --- before the first B-scan ---------------------------------------------- */
 
-/* CUDA loads kernels at their first launch, and memory takes its time: once
- * round with what is in the block. A kernel that remembers B-scans, or the
- * pattern of the last, shall not remember this one. */
+/* CUDA loads kernels at their first launch, and the first use of memory is
+ * slow. So the block is processed once before the first B-scan, unless the
+ * kernel remembers B-scans or their pattern. */
 static ImkStatus
 warm_up (GstOctBscanDevice *self, ImkError *error)
 {
@@ -452,7 +452,7 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   return status;
 }
 
-/* Also the blocks of all batches. */
+/* Allocates the blocks of all batches, too. */
 ImkStatus
 gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
 {
@@ -469,13 +469,13 @@ gst_oct_bscan_device_prepare (GstOctBscanDevice *self, ImkError *error)
   return status;
 }
 
-/* --- tries ---------------------------------------------------------------- */
+/* --- speculation ---------------------------------------------------------- */
 
-/* After one that was in vain, so many batches go without, twice as many after
- * the next: what cameras of 16 bits send is seldom done twice. */
+/* After a failed speculation this many batches go without, then twice as many:
+ * 16-bit cameras seldom cause a second launch. */
 enum { FIRST_PATIENCE = 8, MOST_PATIENCE = 8192 };
 
-/* B-scans of a batch whose samples are near their background take less work
+/* Samples near their background need half of the product
  * (ImkOctbscanJob.wide). Only the device sees whether they are. */
 static void
 begin_try (GstOctBscanDevice *self, Batch *b)
@@ -491,7 +491,7 @@ begin_try (GstOctBscanDevice *self, Batch *b)
   memset (b->wide, 0, self->max_jobs * sizeof (*b->wide));
 }
 
-/* The batch is done. Returns: whether that was in vain */
+/* Call when the batch is done. Returns: whether the speculation failed */
 static gboolean
 end_try (GstOctBscanDevice *self, const Batch *b)
 {
@@ -510,12 +510,12 @@ end_try (GstOctBscanDevice *self, const Batch *b)
 /* --- work ----------------------------------------------------------------- */
 
 static void
-go_on (ImkImage *image, gsize bytes)
+advance (ImkImage *image, gsize bytes)
 {
   image->data = (guint8 *) image->data + bytes;
 }
 
-/* B-scan @k of work @i. */
+/* Sets the job of B-scan @k of work item @i. */
 static void
 set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
 {
@@ -527,7 +527,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
     if (!buffer_of (b, kind, i))
       continue;
     images[kind] = b->places[kind].planes[i].image;
-    go_on (&images[kind], k * b->places[kind].pitch);
+    advance (&images[kind], k * b->places[kind].pitch);
     if (kind != IN)
       gst_oct_bscan_work_image (kind, &images[kind]);
   }
@@ -552,7 +552,7 @@ run_kernel (GstOctBscanDevice *self, Batch *b, ImkError *error)
       self->kernel, b->jobs, b->n_jobs, b->stream, error);
 }
 
-/* @second goes on when @first is there. */
+/* Makes @second wait for @first. */
 static ImkStatus
 follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
     gpointer second, ImkError *error)
@@ -566,7 +566,7 @@ follow_stream (GstOctBscanDevice *self, gpointer event, gpointer first,
   return status;
 }
 
-/* What is on the device, and down. */
+/* Launches the jobs, then the downloads. */
 static ImkStatus
 run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
 {
@@ -637,7 +637,7 @@ gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
   return status;
 }
 
-/* Waits, and again where a try was in vain. */
+/* Waits for the batch; launches the full product if the speculation failed. */
 static ImkStatus
 wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
@@ -656,7 +656,7 @@ wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
   return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
-/* What the device has said of its B-scans. */
+/* Stores the device's words for each B-scan. */
 static void
 note_words (GstOctBscanDevice *self, Batch *b)
 {

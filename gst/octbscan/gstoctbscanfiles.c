@@ -7,7 +7,7 @@
 
 /* Is @npy one row of @n for all cameras, or a row for each? */
 static gboolean
-fits (const GstImagingNpy *npy, guint n_cameras, guint n, gboolean *each)
+fits (const GstImagingNdArray *npy, guint n_cameras, guint n, gboolean *each)
 {
   *each = npy->n_dims == 2;
   return *each ? npy->dims[0] == n_cameras && npy->dims[1] == n
@@ -36,9 +36,9 @@ failed (const gchar *property, GError *why, ImkError *error)
 
 static gdouble *
 misshaped (const gchar *property, const gchar *location,
-    const GstImagingNpy *npy, const gchar *wanted, ImkError *error)
+    const GstImagingNdArray *npy, const gchar *wanted, ImkError *error)
 {
-  gchar *shape = gst_imaging_npy_describe (npy);
+  gchar *shape = gst_imaging_nd_array_describe (npy);
 
   imk_error_set (error, IMK_ERROR_FILE, "%s \"%s\" is %s; it must be %s.",
       property, location, shape, wanted);
@@ -46,12 +46,12 @@ misshaped (const gchar *property, const gchar *location,
   return NULL;
 }
 
-GstImagingNpy *
+GstImagingNdArray *
 gst_oct_bscan_load_npy (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
 
   if (!npy)
     failed (property, why, error);
@@ -63,9 +63,9 @@ gst_oct_bscan_get_background (
     const GstImagingFile *file, guint n_cameras, guint width, ImkError *error)
 {
   const gchar *property = "background-location";
-  const GstImagingNpy *npy = file->data;
+  const GstImagingNdArray *npy = file->data;
   GError *why = NULL;
-  gdouble *values = gst_imaging_npy_to_double (npy, NULL, &why);
+  gdouble *values = gst_imaging_nd_array_to_double (npy, NULL, &why);
   gdouble *spectra = NULL;
   gboolean each;
 
@@ -87,13 +87,13 @@ gst_oct_bscan_get_background (
 
 /* Returns: (transfer full) (nullable): pairs, NULL when they are not complex */
 static gdouble *
-complex_values (const GstImagingNpy *npy)
+complex_values (const GstImagingNdArray *npy)
 {
-  gboolean is_double = npy->type == GST_IMAGING_NPY_TYPE_COMPLEX128;
+  gboolean is_double = npy->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128;
   gsize n = 2 * npy->n_values;
   gdouble *values;
 
-  if (!is_double && npy->type != GST_IMAGING_NPY_TYPE_COMPLEX64)
+  if (!is_double && npy->type != GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64)
     return NULL;
   values = g_new (gdouble, n);
   for (gsize i = 0; i < n; i++)
@@ -107,7 +107,7 @@ gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
     guint n_depths, ImkError *error)
 {
   const gchar *property = "pattern-location";
-  const GstImagingNpy *npy = file->data;
+  const GstImagingNdArray *npy = file->data;
   gdouble *values = complex_values (npy), *pattern = NULL;
   gboolean each;
 
@@ -125,20 +125,21 @@ gst_oct_bscan_get_pattern (const GstImagingFile *file, guint n_cameras,
   return pattern;
 }
 
-GstImagingNpy *
+GstImagingNdArray *
 gst_oct_bscan_load_curve (
     const gchar *property, const gchar *location, ImkError *error)
 {
-  GstImagingNpy *npy = gst_oct_bscan_load_npy (property, location, error);
+  GstImagingNdArray *npy = gst_oct_bscan_load_npy (property, location, error);
   GError *why = NULL;
-  gdouble *values = npy ? gst_imaging_npy_to_double (npy, NULL, &why) : NULL;
+  gdouble *values =
+      npy ? gst_imaging_nd_array_to_double (npy, NULL, &why) : NULL;
 
   if (why) {
     failed (property, why, error);
-    g_clear_pointer (&npy, gst_imaging_npy_free);
+    g_clear_pointer (&npy, gst_imaging_nd_array_free);
   } else if (npy && (npy->n_dims != 1 || npy->n_values > G_MAXUINT32)) {
     misshaped (property, location, npy, "[n], numbers", error);
-    g_clear_pointer (&npy, gst_imaging_npy_free);
+    g_clear_pointer (&npy, gst_imaging_nd_array_free);
   }
   g_free (values);
   return npy;
@@ -147,10 +148,10 @@ gst_oct_bscan_load_curve (
 gdouble *
 gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n)
 {
-  const GstImagingNpy *npy = file->data;
+  const GstImagingNdArray *npy = file->data;
 
   *n = (guint32) npy->n_values;
-  return gst_imaging_npy_to_double (npy, NULL, NULL);
+  return gst_imaging_nd_array_to_double (npy, NULL, NULL);
 }
 
 gboolean
@@ -160,5 +161,5 @@ gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
   const guint64 dims[] = {n_cameras, n_depths};
 
   return gst_imaging_npy_save (
-      location, GST_IMAGING_NPY_TYPE_COMPLEX64, 2, dims, pattern, error);
+      location, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, dims, pattern, error);
 }

@@ -6,16 +6,16 @@
 #include "gstimagingnpy.h"
 #include "gstimagingsettings.h"
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 G_BEGIN_DECLS
 
 /* Any array; @property: whose file it is. */
-GstImagingNpy *gst_oct_bscan_load_npy (
+GstImagingNdArray *gst_oct_bscan_load_npy (
     const gchar *property, const gchar *location, ImkError *error);
 
 /* A curve, [n] numbers. */
-GstImagingNpy *gst_oct_bscan_load_curve (
+GstImagingNdArray *gst_oct_bscan_load_curve (
     const gchar *property, const gchar *location, ImkError *error);
 
 /* Spectra, [N] for all cameras or [n_cameras, N] for each. Returns: n_cameras

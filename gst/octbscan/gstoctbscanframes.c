@@ -8,45 +8,34 @@
 /* How long the first image of a stream is waited for: it takes less. */
 #define FIRST_US 20000
 
-GstPad *
-gst_oct_bscan_ref_pad (GstOctBscan *self, guint output)
-{
-  GstPad *pad;
-
-  GST_OBJECT_LOCK (self);
-  pad = self->outputs[output].pad;
-  if (pad)
-    gst_object_ref (pad);
-  GST_OBJECT_UNLOCK (self);
-  return pad;
-}
-
 GstFlowReturn
-gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstPad *pad)
+gst_oct_bscan_negotiate (GstOctBscan *self, guint i, GstOctBscanPad *pad)
 {
-  gint width = self->width, height = self->height;
-  gint fps_n = self->bscan.fps_n, fps_d = self->bscan.fps_d;
+  GstOctBscanPadFormat f = {GST_OCT_BSCAN_PAD_IMAGE, self->width, self->height,
+      self->bscan.fps_n, self->bscan.fps_d};
   guint n = 1;
 
   if (!pad)
     return GST_FLOW_NOT_LINKED;
+  gst_oct_bscan_pad_use_host (pad, self->host_images);
   if (i != COMPLEX)
     n = self->now->average_bscans;
-  if (i == ENFACE)
-    height = (gint) self->now->bscans_per_volume;
   if (i == COMPLEX) {
-    width = (gint) imk_octbscan_n_depths (&self->opened);
-    height = (gint) self->opened.height;
+    f.kind = GST_OCT_BSCAN_PAD_COMPLEX;
+    f.width = (gint) imk_octbscan_n_depths (&self->opened);
+    f.height = (gint) self->opened.height;
   } else if (i == ENFACE) {
-    width = (gint) imk_octbscan_n_ascans (&self->opened);
-    n = n > G_MAXINT / (guint) height ? G_MAXINT : n * (guint) height;
+    f.kind = GST_OCT_BSCAN_PAD_ENFACE;
+    f.width = (gint) imk_octbscan_n_ascans (&self->opened);
+    f.height = (gint) self->now->bscans_per_volume;
+    n = n > G_MAXINT / (guint) f.height ? G_MAXINT : n * (guint) f.height;
   }
-  if (!gst_util_fraction_multiply (fps_n, fps_d, 1, (gint) n, &fps_n, &fps_d)) {
-    fps_n = 0;
-    fps_d = 1;
+  if (!gst_util_fraction_multiply (
+          f.fps_n, f.fps_d, 1, (gint) n, &f.fps_n, &f.fps_d)) {
+    f.fps_n = 0;
+    f.fps_d = 1;
   }
-  return gst_oct_bscan_output_negotiate (&self->outputs[i], self->engine,
-      &self->frames, width, height, fps_n, fps_d);
+  return gst_oct_bscan_pad_negotiate (pad, self->engine, &self->frames, &f);
 }
 
 /* --- one B-scan ---------------------------------------------------------- */
@@ -170,7 +159,7 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
 /* --- on the CPU ----------------------------------------------------------- */
 
 static void
-go_on (ImkImage *image, gsize bytes)
+advance (ImkImage *image, gsize bytes)
 {
   image->data = (guint8 *) image->data + bytes;
 }
@@ -190,12 +179,12 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        go_on (&images[i], k * gst_oct_bscan_output_step (&w->terms->info[i]));
+        advance (&images[i], k * gst_oct_bscan_pad_step (&w->terms->info[i]));
         gst_oct_bscan_work_image (i, &images[i]);
       }
     if (from) {
       in = *from;
-      go_on (&in, k * gst_oct_bscan_work_in_step (self));
+      advance (&in, k * gst_oct_bscan_work_in_step (self));
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
     job.n_bad = &n_bad;
@@ -251,8 +240,7 @@ gst_oct_bscan_work_renew (GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
-      gsize before =
-          (w->n - 1) * gst_oct_bscan_output_step (&w->terms->info[i]);
+      gsize before = (w->n - 1) * gst_oct_bscan_pad_step (&w->terms->info[i]);
 
       gst_buffer_remove_all_memory (w->out[i]);
       gst_buffer_append_memory (w->out[i],
@@ -261,7 +249,7 @@ gst_oct_bscan_work_renew (GstOctBscanWork *w)
 }
 
 ImkStatus
-gst_oct_bscan_run_on_cpu (
+gst_oct_bscan_redo_on_cpu (
     GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status;
@@ -299,12 +287,10 @@ stamp (const GstOctBscanWork *w, guint output, GstBuffer *buffer)
 
 /* Nothing has changed since the last B-scan. */
 static gboolean
-is_settled (const GstOctBscanOutput *output, const GstOctBscanWork *w, guint i)
+is_settled (GstOctBscanPad *pad, const GstOctBscanWork *w)
 {
-  return w->terms->pads[i] &&
-         gst_oct_bscan_output_is_agreed (output, w->terms->pads[i]) &&
-         output->settled == w->terms->changes &&
-         GST_PAD_PEER (w->terms->pads[i]);
+  return gst_oct_bscan_pad_is_negotiated (pad) &&
+         pad->settled == w->terms->changes && GST_PAD_PEER (pad);
 }
 
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
@@ -312,26 +298,25 @@ static GstFlowReturn
 prepare_output (
     GstOctBscan *self, guint i, GstOctBscanWork *w, gboolean *are_new)
 {
-  GstOctBscanOutput *output = &self->outputs[i];
-  GstFlowReturn flow;
+  GstOctBscanPad *pad = w->terms->pads[i];
+  GstFlowReturn flow = GST_FLOW_OK;
 
-  if (w->terms->pads[i] != output->pad) { /* released or requested since */
-    flow = GST_FLOW_NOT_LINKED;
-  } else if (is_settled (output, w, i)) {
-    flow = GST_FLOW_OK;
-  } else {
-    flow = gst_oct_bscan_negotiate (self, i, w->terms->pads[i]);
+  if (!pad)
+    return GST_FLOW_NOT_LINKED;
+  gst_oct_bscan_pad_use_host (pad, self->host_images);
+  if (!is_settled (pad, w)) {
+    flow = gst_oct_bscan_negotiate (self, i, pad);
     *are_new |= flow == GST_FLOW_OK;
   }
-  output->settled = w->terms->changes;
+  pad->settled = w->terms->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
-    flow = w->n > 1 ? gst_oct_bscan_output_acquire_block (output, self->engine,
+    flow = w->n > 1 ? gst_oct_bscan_pad_acquire_block (pad, self->engine,
                           MAX (w->n, self->n_full), &w->out[i])
-                    : gst_oct_bscan_output_acquire (output, &w->out[i]);
+                    : gst_oct_bscan_pad_acquire (pad, self->engine, &w->out[i]);
   if (w->out[i])
     stamp (w, i, w->out[i]);
-  else if (w->terms->pads[i] && flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
-    flow = gst_oct_bscan_combine (self, w->terms->pads[i], flow);
+  else if (flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
+    flow = gst_oct_bscan_combine (self, w->terms, i, flow);
   return flow;
 }
 
@@ -353,21 +338,11 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 GstFlowReturn
-gst_oct_bscan_combine (GstOctBscan *self, GstPad *pad, GstFlowReturn flow)
+gst_oct_bscan_combine (GstOctBscan *self, const GstOctBscanTerms *terms,
+    guint output, GstFlowReturn flow)
 {
-  GstFlowReturn all = GST_FLOW_OK;
-
-  /* the thread that brings B-scans needs the lock of the object often */
-  if (flow != GST_FLOW_OK)
-    g_atomic_int_set (&self->flows_differ, TRUE);
-  else if (!g_atomic_int_get (&self->flows_differ))
-    return GST_FLOW_OK;
-  GST_OBJECT_LOCK (self);
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (self->outputs[i].pad == pad && !self->outputs[i].is_leaving)
-      all = gst_flow_combiner_update_pad_flow (self->flows, pad, flow);
-  GST_OBJECT_UNLOCK (self);
-  return all;
+  return gst_imaging_src_pads_combine (self->pads, output,
+      GST_IMAGING_SRC_PAD (terms->pads[output]), flow, GST_FLOW_OK);
 }
 
 void
@@ -418,7 +393,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     gap = gst_event_new_gap (w->pts, w->duration);
   full = gst_oct_bscan_enface_add (self->enface, row);
   if (gap)
-    gst_pad_push_event (w->terms->pads[ENFACE], gap);
+    gst_pad_push_event (GST_PAD (w->terms->pads[ENFACE]), gap);
   if (!full)
     return GST_FLOW_OK;
   config = w->terms->config;
@@ -434,21 +409,6 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   return GST_FLOW_OK;
 }
 
-void
-gst_oct_bscan_begin_streams (GstOctBscan *self)
-{
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    g_atomic_int_set (&self->outputs[i].is_discont, TRUE);
-}
-
-void
-gst_oct_bscan_mark (GstOctBscan *self, guint output, GstBuffer *buffer)
-{
-  if (g_atomic_int_compare_and_exchange (
-          &self->outputs[output].is_discont, TRUE, FALSE))
-    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
-}
-
 /* The combiner goes on as long as one of them wants more. */
 GstFlowReturn
 gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
@@ -462,21 +422,21 @@ gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i]) {
       gst_oct_bscan_describe_image (w, i, 0, w->out[i]);
-      gst_oct_bscan_mark (self, i, w->out[i]);
-      flow = gst_oct_bscan_combine (self, w->terms->pads[i],
-          gst_pad_push (w->terms->pads[i], g_steal_pointer (&w->out[i])));
+      flow = gst_oct_bscan_combine (self, w->terms, i,
+          gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (w->terms->pads[i]),
+              g_steal_pointer (&w->out[i])));
     }
   return flow;
 }
 
-/* Whether an output is to agree with downstream, for which what is on its way
- * has to be out. Call with the frames locked. */
+/* Whether a pad must negotiate, which must wait until all B-scans before have
+ * been pushed. Call with the frames locked. */
 static gboolean
 must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->terms->pads[i] && GST_PAD_PEER (w->terms->pads[i]) &&
-        !gst_oct_bscan_output_is_agreed (&self->outputs[i], w->terms->pads[i]))
+        !gst_oct_bscan_pad_is_negotiated (w->terms->pads[i]))
       return TRUE;
   return FALSE;
 }
@@ -512,7 +472,7 @@ gst_oct_bscan_count (GstOctBscan *self, const GstOctBscanWork *w, gboolean lost)
 /* --- on the CPU, at once -------------------------------------------------- */
 
 static GstFlowReturn
-process_now (GstOctBscan *self, GstOctBscanWork *w)
+process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
 {
   ImkStatus status = IMK_OK;
   GstFlowReturn flow;
@@ -553,8 +513,6 @@ follow_readers (GstOctBscan *self)
           ->integrated)
     return;
   self->host_images = TRUE;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
 }
 
 /* One device more. */
@@ -618,9 +576,6 @@ gst_oct_bscan_need_devices (GstOctBscan *self, ImkError *error)
     g_ptr_array_unref (devices);
     return status;
   }
-  if (devices->len > 1)
-    for (guint i = 0; i < N_OUTPUTS; i++)
-      gst_oct_bscan_output_use_host (&self->outputs[i], TRUE);
   self->host_images |= devices->len > 1;
   self->n_full = (guint) CLAMP (
       GST_OCT_BSCAN_SLAB_SIZE / self->bscan.size, 1, self->max_jobs);
@@ -729,15 +684,15 @@ process_without_device (GstOctBscan *self, GstOctBscanWork *w, ImkStatus status,
 {
   clear_outputs (w);
   if (gst_oct_bscan_leave_device (self, w, status, why))
-    return process_now (self, w);
+    return process_on_cpu (self, w);
   gst_oct_bscan_work_free (w);
   return GST_FLOW_ERROR;
 }
 
-/* Whoever reads an image that is on the device has memory made for it and waits
- * for its copy, longer than it takes until the next B-scan comes: that shall be
- * the first one alone, and not all those that come until it is out. Not for
- * long, as a sink may hold it until the pipeline plays. */
+/* The first reader of an image on the device waits for an allocation and a
+ * copy, longer than a B-scan takes. Waiting for the first image here keeps the
+ * next ones from queueing behind it. The wait is short, because a sink may hold
+ * the image until the pipeline plays. */
 static void
 show_first (GstOctBscan *self)
 {
@@ -746,7 +701,7 @@ show_first (GstOctBscan *self)
     gst_oct_bscan_queue_wait (self->queue, FIRST_US);
 }
 
-/* Call with the frames locked, which are let go of. */
+/* Call with the frames locked; they are unlocked. */
 static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
@@ -765,7 +720,7 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK)
     return process_without_device (self, w, status, &error);
-  /* the next one needs what is found in this one */
+  /* the next B-scan needs the ends that are found in this one */
   is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {
     flow = gst_oct_bscan_queue_push (self->queue, w);
@@ -801,7 +756,7 @@ process (GstOctBscan *self, GstOctBscanWork *w)
   /* the last of several devices may have been lost */
   gst_oct_bscan_drain (self);
   gst_oct_bscan_release_devices (self);
-  return process_now (self, w);
+  return process_on_cpu (self, w);
 }
 
 GstFlowReturn

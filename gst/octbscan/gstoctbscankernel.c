@@ -5,7 +5,6 @@
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
 #include "gstimagingpicture.h"
-#include "octbscan/octbscan-check.h"
 
 /* Of the B-scans that a device is given at once. */
 #define MOST_ASCANS 16384u
@@ -166,10 +165,8 @@ describe_bscan (
 static ImkStatus
 check_config (const ImkOctbscanConfig *config, gpointer data, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check_config (config, error);
+  ImkStatus status = imk_octbscan_check (config, error);
 
-  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
-    status = imk_octbscan_check_operators (config, error);
   if (config->live_dispersion)
     memcpy (data, config->live_dispersion,
         2 * config->n_cameras * sizeof (gdouble));

@@ -50,13 +50,15 @@ gst_oct_bscan_update_latency (GstOctBscan *self)
 static void
 add_latency (GstOctBscan *self, GstPad *pad, GstQuery *query)
 {
+  g_autoptr (GstImagingSrcPad) complex =
+      gst_imaging_src_pads_get (self->pads, COMPLEX);
   GstClockTime minimum, maximum, ours, period;
   guint n = 0;
   gboolean live;
 
   GST_OBJECT_LOCK (self);
   ours = self->latency;
-  if (pad != self->outputs[COMPLEX].pad)
+  if (pad != GST_PAD_CAST (complex))
     ours += self->wait;
   period = self->period;
   if (self->queue && GST_CLOCK_TIME_IS_VALID (period))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscanqueue.h"
 
-/* How long a thread looks again and again for a batch that another thread is
- * launching; to sleep and be woken takes longer than that. */
-#define LOOK_US 200
+/* How long a thread polls for the end of a launch in another thread. Waking up
+ * from a wait takes longer. */
+#define POLL_US 200
 
 typedef enum { WAITING, LAUNCHING, LAUNCHED, FAILED, DONE } State;
 
@@ -17,17 +17,17 @@ typedef struct {
   gint64 launched; /* us */
 } Batch;
 
-/* A device and what is on it. */
+/* A device and its batches. */
 typedef struct {
   GstOctBscanQueue *queue;
   GstOctBscanDevice *device; /* NULL: the CPU, when no device is left */
   GThread *thread;           /* waits for its batches and pushes */
   GCond changed;
-  GThread *launcher; /* launches what comes behind another batch */
+  GThread *launcher; /* launches a batch behind another */
   GCond handed_over;
-  Batch *handed; /* to be launched, or NULL */
+  Batch *handed; /* that the launcher shall launch, or NULL */
   GQueue flying; /* of Batch, in the order of the launches */
-  guint next;    /* of its places for batches */
+  guint next;    /* place of the next batch on the device */
   gboolean launching, lost;
   gint64 last_done; /* us */
   gdouble speed;    /* B-scans a us, 0 before the first */
@@ -43,15 +43,15 @@ struct _GstOctBscanQueue {
   GCond changed;
   GQueue waiting;  /* of GstOctBscanWork */
   guint n_waiting; /* B-scans of them */
-  GQueue again;    /* of Batch, which a lost device has left */
-  GQueue order;    /* of Batch, those and all others that were taken */
+  GQueue again;    /* of Batch, unfinished when their device was lost */
+  GQueue order;    /* of Batch, all that were taken, in their order */
   guint n_taken;   /* B-scans of them */
   Member *members;
   guint n_members;
   gboolean pushing, recovering, flushing, quit;
-  gboolean is_over; /* nobody is left to do anything */
+  gboolean is_over; /* no device and no CPU is left */
   GstFlowReturn flow;
-  ImkStatus why; /* the last device was lost */
+  ImkStatus why; /* of the loss of the last device */
   ImkError error;
 };
 
@@ -76,7 +76,7 @@ get_state (Batch *b)
   return (State) g_atomic_int_get ((gint *) &b->state);
 }
 
-/* --- who works on what ---------------------------------------------------- */
+/* --- assignment ----------------------------------------------------------- */
 
 static const GstOctBscanWork *
 next_work (GstOctBscanQueue *self)
@@ -86,7 +86,7 @@ next_work (GstOctBscanQueue *self)
   return again ? again->works[0] : g_queue_peek_head (&self->waiting);
 }
 
-/* When @m would be done with one more B-scan. */
+/* Returns: us until @m would finish one more B-scan */
 static gdouble
 expected_end (const Member *m)
 {
@@ -107,10 +107,10 @@ count_flying (const GstOctBscanQueue *self)
   return n;
 }
 
-/* When nobody has anything to do, whoever can takes what there is. Behind or
- * beside work that goes on nothing is won by beginning early, and much by
- * beginning with more: a launch takes as long for one B-scan as for many. Who
- * has nothing to do begins with a quarter of what makes a full batch. */
+/* If all devices are idle, any of them takes what is waiting. If others are
+ * busy, an early start gains nothing and a larger batch gains much, because a
+ * launch takes as long for one B-scan as for many. An idle device then starts
+ * with a quarter of a full batch. */
 static gboolean
 may_begin (GstOctBscanQueue *self, const Member *m)
 {
@@ -120,7 +120,7 @@ may_begin (GstOctBscanQueue *self, const Member *m)
     return FALSE;
   if (self->again.length > 0)
     return TRUE;
-  /* what is done and cannot be pushed is in memory as well */
+  /* unpushed batches count against the limit */
   if (self->n_taken >= self->max_taken)
     return FALSE;
   if (count_flying (self) == 0)
@@ -128,7 +128,7 @@ may_begin (GstOctBscanQueue *self, const Member *m)
   return self->n_waiting >= (n == 0 ? self->n_full / 4 : self->n_full);
 }
 
-/* The one that would be done first. */
+/* Returns: (nullable): the member that would finish first */
 static Member *
 choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
 {
@@ -147,7 +147,7 @@ choose_member (GstOctBscanQueue *self, const GstOctBscanWork *next)
   return best;
 }
 
-/* So many that all devices need the same time. */
+/* Returns: a number of B-scans for which all devices need the same time */
 static guint
 share_of (GstOctBscanQueue *self, const Member *m)
 {
@@ -163,7 +163,7 @@ share_of (GstOctBscanQueue *self, const Member *m)
   return MAX (1, (guint) (self->max_jobs * m->speed / fastest));
 }
 
-/* Returns: (transfer full) (nullable): the first that waits */
+/* Returns: (transfer full) (nullable): the first that is waiting */
 static GstOctBscanWork *
 pop_work (GstOctBscanQueue *self)
 {
@@ -175,7 +175,7 @@ pop_work (GstOctBscanQueue *self)
   return w;
 }
 
-/* The first that waits goes into @b. */
+/* Moves the first that is waiting into @b. */
 static void
 take_work (GstOctBscanQueue *self, Batch *b)
 {
@@ -224,7 +224,7 @@ run_on_cpu (GstOctBscanQueue *self, Batch *b, ImkError *error)
 
   g_mutex_lock (&self->element->frames);
   for (guint i = 0; i < b->n && status == IMK_OK; i++)
-    status = gst_oct_bscan_run_on_cpu (self->element, b->works[i], error);
+    status = gst_oct_bscan_redo_on_cpu (self->element, b->works[i], error);
   g_mutex_unlock (&self->element->frames);
   return status;
 }
@@ -244,7 +244,7 @@ post_error (GstOctBscanQueue *self, const Batch *b)
   g_mutex_unlock (&self->element->frames);
 }
 
-/* Call with the lock held, which is let go of meanwhile. */
+/* Call with the lock held; it is released during the launch. */
 static void
 launch (GstOctBscanQueue *self, Member *m, Batch *b)
 {
@@ -262,9 +262,9 @@ launch (GstOctBscanQueue *self, Member *m, Batch *b)
   g_cond_signal (&m->changed);
 }
 
-/* Who brings work when there is none launches it, before another thread could
- * have woken up. Behind other work there is time for that, and who brings
- * B-scans goes on. */
+/* If all devices are idle, the caller launches directly: another thread would
+ * have to wake up first. Otherwise the launcher has time to wake up, and the
+ * caller continues. */
 static void
 begin (GstOctBscanQueue *self, Member *m, Batch *b)
 {
@@ -274,7 +274,7 @@ begin (GstOctBscanQueue *self, Member *m, Batch *b)
   set_state (b, LAUNCHING);
   g_queue_push_tail (&m->flying, b);
   if (is_idle) {
-    /* the thread wakes up while the launch goes on */
+    /* the thread wakes up during the launch */
     g_cond_signal (&m->changed);
     launch (self, m, b);
   } else {
@@ -292,8 +292,8 @@ is_any_left (GstOctBscanQueue *self)
   return FALSE;
 }
 
-/* On the first device alone, which is lost. The CPU, once it is there, finds
- * out by itself. */
+/* Returns: whether the samples of @w are on the first device only, which is
+ * lost. The CPU, once it is a member, notices that itself. */
 static gboolean
 is_stuck (GstOctBscanQueue *self, const GstOctBscanWork *w)
 {
@@ -301,10 +301,10 @@ is_stuck (GstOctBscanQueue *self, const GstOctBscanWork *w)
          self->members[self->n_members - 1].device && !w->may_go_anywhere;
 }
 
-/* Of the works of @b those that are stuck, as a batch before it that is done:
- * it has nothing to be pushed, but is counted. */
+/* Moves stuck works of @b into a finished batch before it, which is counted and
+ * not pushed. */
 static void
-part_with_stuck (GstOctBscanQueue *self, Batch *b)
+separate_stuck (GstOctBscanQueue *self, Batch *b)
 {
   Batch *stuck = g_new0 (Batch, 1);
   guint n = 0;
@@ -329,7 +329,7 @@ part_with_stuck (GstOctBscanQueue *self, Batch *b)
   g_queue_insert_before (&self->order, g_queue_find (&self->order, b), stuck);
 }
 
-/* What nobody can take is let go of. */
+/* Releases works that no member can take. */
 static void
 drop_stuck (GstOctBscanQueue *self)
 {
@@ -339,7 +339,7 @@ drop_stuck (GstOctBscanQueue *self)
   for (GList *l = self->again.head, *next; l; l = next) {
     next = l->next;
     b = l->data;
-    part_with_stuck (self, b);
+    separate_stuck (self, b);
     if (b->n == 0) {
       set_state (b, DONE);
       g_queue_delete_link (&self->again, l);
@@ -351,14 +351,14 @@ drop_stuck (GstOctBscanQueue *self)
     take_work (self, b);
     g_queue_push_tail (&self->order, b);
     self->n_taken += b->n_bscans;
-    part_with_stuck (self, b);
+    separate_stuck (self, b);
     set_state (b, DONE);
     g_cond_broadcast (&self->changed); /* there is room */
   }
 }
 
-/* Gives work to those that have none; the thread of who gets it pushes it. Call
- * with the lock held, which is let go of meanwhile. */
+/* Assigns batches to idle members; the assigned member's thread pushes. Call
+ * with the lock held; it is released meanwhile. */
 static void
 submit (GstOctBscanQueue *self)
 {
@@ -374,15 +374,15 @@ submit (GstOctBscanQueue *self)
   }
 }
 
-/* --- out ------------------------------------------------------------------ */
+/* --- output --------------------------------------------------------------- */
 
 static GstFlowReturn
 push_works (GstOctBscanQueue *self, Batch *b)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
-  /* the frames are not locked: who brings B-scans may be having page-locked
-   * memory made for more images, and needs more of them until these are out */
+  /* without the lock of the frames: the streaming thread may hold it while it
+   * allocates page-locked memory for more images */
   for (guint i = 0; i < b->n; i++)
     if (b->works[i]->lost || b->works[i]->in)
       gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
@@ -392,8 +392,8 @@ push_works (GstOctBscanQueue *self, Batch *b)
   return flow;
 }
 
-/* Pushes what is done and has nothing before it that is not. One thread does;
- * the others have their own work. Call with the lock held. */
+/* Pushes finished batches up to the first unfinished one. Only one thread does
+ * so at a time. Call with the lock held. */
 static void
 push_done (GstOctBscanQueue *self)
 {
@@ -425,9 +425,9 @@ push_done (GstOctBscanQueue *self)
 
 /* --- failures ------------------------------------------------------------- */
 
-/* Nobody will do what is left. */
+/* Drops all remaining work: no member is left. */
 static void
-give_up (GstOctBscanQueue *self)
+drop_all (GstOctBscanQueue *self)
 {
   Batch *b;
 
@@ -441,7 +441,7 @@ give_up (GstOctBscanQueue *self)
 /* @device: (nullable): NULL for the CPU. Call with the lock held. */
 static void add_member (GstOctBscanQueue *self, GstOctBscanDevice *device);
 
-/* The last device is lost: the CPU goes on, or nobody. */
+/* The last device is lost: the CPU becomes a member, if that is allowed. */
 static void
 recover (GstOctBscanQueue *self)
 {
@@ -465,7 +465,7 @@ recover (GstOctBscanQueue *self)
   g_mutex_lock (&self->lock);
   self->recovering = FALSE;
   if (!can)
-    give_up (self);
+    drop_all (self);
   else if (!self->quit)
     add_member (self, NULL);
 }
@@ -480,7 +480,8 @@ post_lost (GstOctBscanQueue *self, const Member *m, const ImkError *why)
       (NULL));
 }
 
-/* What is wrong with a frame would be so on any device. */
+/* Returns: whether another device could do better. Errors of a frame would be
+ * the same on any device. */
 static gboolean
 is_of_device (ImkStatus status)
 {
@@ -491,7 +492,7 @@ is_of_device (ImkStatus status)
 static void
 fail (GstOctBscanQueue *self, Member *m, Batch *b)
 {
-  gboolean is_news = !m->lost;
+  gboolean is_first = !m->lost;
 
   if (!m->device || !is_of_device (b->status)) {
     stop_flow (self, GST_FLOW_ERROR);
@@ -507,8 +508,8 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   for (guint i = 0; i < b->n; i++)
     gst_oct_bscan_work_renew (b->works[i]);
   set_state (b, WAITING);
-  g_queue_push_tail (&self->again, b); /* and is another's from now on */
-  if (is_news && is_any_left (self)) {
+  g_queue_push_tail (&self->again, b); /* another member takes it */
+  if (is_first && is_any_left (self)) {
     ImkError why = self->error;
 
     g_mutex_unlock (&self->lock);
@@ -531,11 +532,11 @@ measure (Member *m, const Batch *b)
   m->n_done += b->n_bscans;
 }
 
-/* Looks for the end of a launch, with the lock let go of. */
+/* Waits for the end of a launch. Call without the lock. */
 static void
-look_at (Batch *b)
+poll_launch (Batch *b)
 {
-  gint64 until = g_get_monotonic_time () + LOOK_US;
+  gint64 until = g_get_monotonic_time () + POLL_US;
 
   while (get_state (b) == LAUNCHING && g_get_monotonic_time () < until)
     g_thread_yield ();
@@ -563,7 +564,7 @@ end_batch (GstOctBscanQueue *self, Member *m, Batch *b, guint place)
   } else {
     fail (self, m, b);
   }
-  /* what others have still in hand may end well */
+  /* batches of other members may still succeed */
   if (!self->recovering && !self->is_over && !is_any_left (self) &&
       count_flying (self) == 0)
     recover (self);
@@ -581,7 +582,7 @@ member_main (gpointer data)
   while ((b = g_queue_peek_head (&m->flying)) || !self->quit) {
     if (b && get_state (b) == LAUNCHING) {
       g_mutex_unlock (&self->lock);
-      look_at (b);
+      poll_launch (b);
       g_mutex_lock (&self->lock);
     }
     if (!b || get_state (b) == LAUNCHING) {
@@ -649,7 +650,7 @@ gst_oct_bscan_queue_new (
   self->max_taken = (n_batches + 1) * devices->len * self->max_jobs;
   g_mutex_init (&self->lock);
   g_cond_init (&self->changed);
-  /* the CPU may come in later */
+  /* with room for the CPU, which may become a member later */
   self->members = g_new0 (Member, devices->len + 1);
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < devices->len; i++)
@@ -682,7 +683,7 @@ gst_oct_bscan_queue_free (GstOctBscanQueue *self)
     g_cond_clear (&m->handed_over);
     gst_oct_bscan_device_free (m->device);
   }
-  g_queue_clear (&self->again); /* whose batches are in order as well */
+  g_queue_clear (&self->again); /* its batches are in order, too */
   g_queue_clear_full (&self->order, (GDestroyNotify) batch_free);
   g_cond_clear (&self->changed);
   g_mutex_clear (&self->lock);
@@ -690,7 +691,7 @@ gst_oct_bscan_queue_free (GstOctBscanQueue *self)
   g_free (self);
 }
 
-/* What waits behind a failed flow is of no use. */
+/* Drops waiting works if they can no longer be pushed. */
 static void
 drop_waiting (GstOctBscanQueue *self)
 {
@@ -698,9 +699,9 @@ drop_waiting (GstOctBscanQueue *self)
     drop_works (self);
 }
 
-/* What downstream has said holds no longer. */
+/* Forgets the flow return of downstream, so that the next push asks again. */
 static void
-be_tried_anew (GstOctBscanQueue *self)
+reset_flow (GstOctBscanQueue *self)
 {
   self->flow = self->is_over ? GST_FLOW_ERROR : GST_FLOW_OK;
 }
@@ -727,7 +728,7 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
     gst_oct_bscan_work_free (work);
   }
   drop_waiting (self);
-  be_tried_anew (self); /* said once */
+  reset_flow (self); /* each failure is returned once */
   g_mutex_unlock (&self->lock);
   return flow;
 }
@@ -763,7 +764,7 @@ gst_oct_bscan_queue_set_flushing (GstOctBscanQueue *self, gboolean flushing)
   g_mutex_lock (&self->lock);
   self->flushing = flushing;
   if (!flushing)
-    be_tried_anew (self);
+    reset_flow (self);
   g_cond_broadcast (&self->changed);
   g_mutex_unlock (&self->lock);
 }
@@ -779,7 +780,7 @@ gst_oct_bscan_queue_get_pattern (
 guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {
-  /* the last batch may begin below the bound */
+  /* the last batch may start just below the limit */
   return self->max_waiting + self->max_taken + self->max_jobs;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The order of B-scans: they come one by one, go to the devices in batches as
- * soon as one has nothing to do, and leave as they came. What comes while all
- * are at work waits until it is a full batch, or a device is free. */
+/* The queue of B-scans. They arrive one by one, go to an idle device in a
+ * batch, and are pushed in the order of their arrival. While all devices are
+ * busy, B-scans wait until they are a full batch or a device is idle. */
 #pragma once
 
 #include "gstoctbscandevice.h"
@@ -9,40 +9,42 @@
 G_BEGIN_DECLS
 
 /* @devices: (transfer full) (element-type GstOctBscanDevice): at least one
- * @n_batches: that each takes at a time
- * @n_full: B-scans that make a batch behind another */
+ * @n_batches: that each device holds at a time
+ * @n_full: B-scans of a full batch */
 GstOctBscanQueue *gst_oct_bscan_queue_new (
     GstOctBscan *element, GPtrArray *devices, guint n_batches, guint n_full);
 
-/* Waits for the devices; what has not been pushed is dropped. The pads are
- * flushing, or nothing is left. */
+/* Waits for the devices and drops unpushed B-scans. The pads are flushing, or
+ * the queue is empty. */
 void gst_oct_bscan_queue_free (GstOctBscanQueue *self);
 
-/* Takes @work. Waits while too much is waiting.
- * Returns: what downstream has said to those before */
+/* @work: (transfer full)
+ *
+ * Blocks while the queue is full.
+ * Returns: the flow return of earlier B-scans */
 GstFlowReturn gst_oct_bscan_queue_push (
     GstOctBscanQueue *self, GstOctBscanWork *work);
 
-/* Waits until all has been pushed, or dropped. */
+/* Waits until all B-scans have been pushed or dropped. */
 void gst_oct_bscan_queue_drain (GstOctBscanQueue *self);
 
 /* The same, for at most @us, and not while flushing. */
 void gst_oct_bscan_queue_wait (GstOctBscanQueue *self, gint64 us);
 
-/* @flushing: from now on all is dropped; else downstream takes B-scans again,
- * whatever it has said */
+/* @flushing: TRUE: drop all B-scans from now on; FALSE: forget the last flow
+ * return and push again */
 void gst_oct_bscan_queue_set_flushing (
     GstOctBscanQueue *self, gboolean flushing);
 
-/* The fixed pattern that the first device has taken off last. Any thread. */
+/* The fixed pattern that the first device subtracted last. Any thread. */
 ImkStatus gst_oct_bscan_queue_get_pattern (
     GstOctBscanQueue *self, gfloat *pattern, ImkError *error);
 
-/* Returns: how many B-scans may be inside */
+/* Returns: how many B-scans the queue holds at most */
 guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);
 
-/* Returns: (transfer full): how many B-scans each device has made, "cuda0",
- * "cuda1", ..., and "cpu" those after the last device was lost */
+/* Returns: (transfer full): the number of B-scans of each device, "cuda0",
+ * "cuda1", ...; "cpu": those after the loss of the last device */
 GstStructure *gst_oct_bscan_queue_shares (GstOctBscanQueue *self);
 
 G_END_DECLS

@@ -6,7 +6,7 @@
 
 #include "gstimagingquantity.h"
 #include "gstoctbscandevice.h"
-#include "octbscan/octbscan-mean.h"
+#include "imk/octbscan-mean.h"
 
 /* dB of an image without light: it says nothing about the next ones. */
 #define DARK (-199.0f)
@@ -94,9 +94,9 @@ gst_oct_bscan_need_ends (GstOctBscanWork *w)
     w->ends = g_new0 (gfloat, 4 * w->n);
 }
 
-/* The ends of a B-scan of noise alone are its own, until some have come: the
- * sample is to come yet. Then they are held for a while, as B-scans whose ends
- * are sought are made one by one. Call with the object locked. */
+/* Without a sample each B-scan uses its own range at first. After some such
+ * B-scans the range is held for a while, because B-scans whose range is
+ * searched cannot be batched. Call with the object locked. */
 static void
 note_noise (GstOctBscan *self)
 {

@@ -16,9 +16,8 @@ gst_oct_bscan_peek_ours (GstBuffer *buffer)
   return memory && gst_is_imaging_memory (memory) ? memory : NULL;
 }
 
-/* Where each B-scan is for itself: on the CPU, with an output that does not
- * leave as an image a B-scan, and on devices until somebody has read an image
- * on the CPU. */
+/* Returns: 1 on the CPU, if an output does not make one image for each B-scan,
+ * and on a GPU until downstream has read an image on the CPU */
 guint
 gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
 {
@@ -29,10 +28,9 @@ gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer)
       !self->host_images || !memory || gst_oct_bscan_is_settling (self) ||
       gst_imaging_memory_is_on_device (memory))
     return 1;
-  GST_OBJECT_LOCK (self);
-  each_alone = self->now->average_bscans > 1 || self->outputs[COMPLEX].pad ||
-               self->outputs[ENFACE].pad;
-  GST_OBJECT_UNLOCK (self);
+  each_alone = self->now->average_bscans > 1 ||
+               gst_imaging_src_pads_has (self->pads, COMPLEX) ||
+               gst_imaging_src_pads_has (self->pads, ENFACE);
   return each_alone ? 1 : self->n_full;
 }
 
@@ -52,16 +50,17 @@ later (GstClockTime time, GstClockTime by, guint n)
 
 /* Image @k, which keeps the block. */
 static GstBuffer *
-image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
+image_of (const GstOctBscanWork *w, guint output, guint k)
 {
-  gsize step = gst_oct_bscan_output_step (&w->terms->info[output]);
+  gsize step = gst_oct_bscan_pad_step (&w->terms->info[output]);
   GstBuffer *image = gst_imaging_buffer_part (
       w->out[output], k * step, w->terms->info[output].size);
 
   gst_imaging_metadata_pass (image, w->like, FALSE);
   if (k > 0)
     GST_BUFFER_FLAG_UNSET (image, GST_BUFFER_FLAG_DISCONT);
-  gst_oct_bscan_mark (self, output, image);
+  image = gst_imaging_src_pad_prepare_buffer (
+      GST_IMAGING_SRC_PAD (w->terms->pads[output]), image);
   GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
@@ -75,9 +74,9 @@ push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
   GstBufferList *list = gst_buffer_list_new_sized (w->n);
 
   for (guint k = 0; k < w->n; k++)
-    gst_buffer_list_add (list, image_of (self, w, output, k));
-  return gst_oct_bscan_combine (self, w->terms->pads[output],
-      gst_pad_push_list (w->terms->pads[output], list));
+    gst_buffer_list_add (list, image_of (w, output, k));
+  return gst_oct_bscan_combine (self, w->terms, output,
+      gst_pad_push_list (GST_PAD (w->terms->pads[output]), list));
 }
 
 /* By several pads in turns: who waits for the images of one B-scan shall not
@@ -98,7 +97,7 @@ gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
   for (guint k = 0; n_outputs > 1 && k < w->n && flow == GST_FLOW_OK; k++)
     for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
       if (w->out[i])
-        flow = gst_oct_bscan_combine (self, w->terms->pads[i],
-            gst_pad_push (w->terms->pads[i], image_of (self, w, i, k)));
+        flow = gst_oct_bscan_combine (self, w->terms, i,
+            gst_pad_push (GST_PAD (w->terms->pads[i]), image_of (w, i, k)));
   return flow;
 }

@@ -177,7 +177,7 @@ load_scan_curve (const gchar *location, ImkError *error)
 static void
 free_npy (gpointer data)
 {
-  gst_imaging_npy_free (data);
+  gst_imaging_nd_array_free (data);
 }
 
 /* --- the table ------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 G_BEGIN_DECLS
 
@@ -22,7 +22,7 @@ typedef struct {
   ImkOctbscanConfig config;    /* without frame and pointers */
   GstImagingFile *calibration; /* GstOctBscanCalibrationFile */
   GstImagingFile *background, *window, *pattern,
-      *scan_curve; /* GstImagingNpy */
+      *scan_curve; /* GstImagingNdArray */
   GRefString *dispersion;
   GstImagingArray *camera_order, *cuda_devices;
   GstImagingArray *dispersion_2, *dispersion_3;

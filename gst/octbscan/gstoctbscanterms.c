@@ -18,6 +18,7 @@ terms_copy (const GstOctBscanTerms *from)
       .auto_range = from->auto_range,
       .auto_serial = from->auto_serial,
       .average_bscans = from->average_bscans,
+      .pads_serial = from->pads_serial,
       .volume = from->volume,
   };
   if (from->config.live_dispersion) {
@@ -52,22 +53,20 @@ gst_oct_bscan_terms_unref (GstOctBscanTerms *terms)
 static gboolean
 are_current (const GstOctBscan *self, const GstOctBscanTerms *terms)
 {
-  if (!terms || terms->changes != self->n_changes ||
-      terms->auto_serial != self->auto_serial ||
-      terms->config.history != self->history)
-    return FALSE;
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    if (terms->pads[i] != self->outputs[i].pad)
-      return FALSE;
-  return TRUE;
+  return terms && terms->changes == self->n_changes &&
+         terms->auto_serial == self->auto_serial &&
+         terms->config.history == self->history &&
+         terms->pads_serial == gst_imaging_src_pads_serial (self->pads);
 }
 
 static void
-take_formats (const GstOctBscan *self, GstOctBscanTerms *terms)
+take_formats (GstOctBscanTerms *terms)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    terms->info[i] = self->outputs[i].info;
-  terms->volume = self->outputs[ENFACE].volume;
+    if (terms->pads[i])
+      terms->info[i] = terms->pads[i]->info;
+  if (terms->pads[ENFACE])
+    terms->volume = terms->pads[ENFACE]->volume;
 }
 
 /* Ends that have been found are as good as any that are set. */
@@ -90,27 +89,34 @@ take_range (const GstOctBscan *self, GstOctBscanTerms *terms)
   c->linear_max = self->auto_ends[3];
 }
 
-/* Call with the frames and the object locked. */
+/* Call with the frames locked. */
 static GstOctBscanTerms *
-terms_new (const GstOctBscan *self)
+terms_new (GstOctBscan *self)
 {
+  GstOctBscanTerms *terms;
   GstOctBscanTerms now = {
       .changes = self->n_changes,
       .config = self->now->config,
       .scaling = self->now->scaling,
-      .auto_serial = self->auto_serial,
       .average_bscans = self->now->average_bscans,
+      .pads_serial = gst_imaging_src_pads_serial (self->pads),
   };
 
   now.config.history = self->history;
   now.config.averages_bscans = self->now->average_bscans > 1;
+  GST_OBJECT_LOCK (self);
+  now.auto_serial = self->auto_serial;
   take_range (self, &now);
+  GST_OBJECT_UNLOCK (self);
   memcpy (now.live, self->live, sizeof (now.live));
   now.config.live_dispersion = self->is_live ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)
-    now.pads[i] = self->outputs[i].pad;
-  take_formats (self, &now);
-  return terms_copy (&now);
+    now.pads[i] = GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->pads, i));
+  take_formats (&now);
+  terms = terms_copy (&now);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&now.pads[i]);
+  return terms;
 }
 
 GstOctBscanTerms *
@@ -123,11 +129,8 @@ gst_oct_bscan_get_terms (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   if (!is_current) {
     gst_oct_bscan_forget_terms (self);
-    /* who requests a pad may be agreeing on its format */
     g_mutex_lock (&self->frames);
-    GST_OBJECT_LOCK (self);
     self->terms = terms_new (self);
-    GST_OBJECT_UNLOCK (self);
     g_mutex_unlock (&self->frames);
   }
   return terms_ref (self->terms);
@@ -138,7 +141,7 @@ gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms)
 {
   GstOctBscanTerms *renewed = terms_copy (*terms);
 
-  take_formats (self, renewed);
+  take_formats (renewed);
   gst_oct_bscan_terms_unref (*terms);
   gst_oct_bscan_forget_terms (self);
   *terms = renewed;

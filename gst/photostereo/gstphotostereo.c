@@ -116,8 +116,6 @@ tell_flow (GstPhotoStereo *self, GstFlowReturn flow)
 static void
 note_time (GstPhotoStereo *self, GstBuffer *buffer)
 {
-  if (imk_photostereo_n_added (self->kernel) == 1)
-    self->first_pts = GST_BUFFER_PTS (buffer);
   /* without its memory: a camera needs that back */
   gst_clear_buffer (&self->last);
   self->last = gst_buffer_new ();
@@ -167,7 +165,7 @@ gst_photo_stereo_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     status = gst_photo_stereo_add_picture (self, buffer, &error);
   if (status == IMK_OK) {
     note_time (self, buffer);
-    flow = gst_photo_stereo_look_at_set (self);
+    flow = gst_photo_stereo_check_set (self);
     gst_imaging_engine_count_frame (self->engine, entered);
     self->warned_of_place = FALSE;
   } else if (!gst_photo_stereo_leave_out (self, status, &error)) {
@@ -234,26 +232,26 @@ gst_photo_stereo_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
   case GST_EVENT_EOS:
     tell_flow (self, gst_photo_stereo_cut_set (self));
     self->n_skip = 0;
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->pads, event);
     break;
   case GST_EVENT_GAP: /* a sink may have to preroll with it */
     if (self->caps && prepare (self, NULL, &error) == IMK_OK)
       gst_photo_stereo_negotiate (self);
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->pads, event);
     break;
   case GST_EVENT_FLUSH_STOP:
     gst_photo_stereo_forget_set (self);
     self->n_skip = 0;
     gst_imaging_numbering_interrupt (&self->numbering);
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->pads, event);
     break;
   case GST_EVENT_STREAM_START:
   case GST_EVENT_SEGMENT:
     gst_imaging_numbering_interrupt (&self->numbering);
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->pads, event);
     break;
   default:
-    gst_imaging_outputs_event (self->outputs, event);
+    gst_imaging_src_pads_event (self->pads, event);
   }
   gst_event_unref (event);
   return ok;
@@ -301,14 +299,14 @@ static GstPad *
 gst_photo_stereo_request_new_pad (GstElement *element, GstPadTemplate *template,
     const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_outputs_request (
-      GST_PHOTO_STEREO (element)->outputs, template);
+  return gst_imaging_src_pads_request (
+      GST_PHOTO_STEREO (element)->pads, template);
 }
 
 static void
 gst_photo_stereo_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_imaging_outputs_release (GST_PHOTO_STEREO (element)->outputs, pad);
+  gst_imaging_src_pads_release (GST_PHOTO_STEREO (element)->pads, pad);
 }
 
 /* No other picture may come, so the set is ended by a thread of its own; if one
@@ -341,14 +339,13 @@ gst_photo_stereo_finish_set (GstPhotoStereo *self)
 static void
 reset (GstPhotoStereo *self)
 {
-  gst_imaging_outputs_reset (self->outputs);
+  gst_imaging_src_pads_reset (self->pads);
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
   gst_imaging_numbering_reset (&self->numbering);
   self->n_steps = self->n_gaps = 0;
   self->n_missing = 0;
   self->is_changed = self->warned_of_place = self->warned_of_gap = FALSE;
-  self->first_pts = GST_CLOCK_TIME_NONE;
   gst_clear_buffer (&self->last);
 }
 
@@ -423,7 +420,7 @@ gst_photo_stereo_finalize (GObject *object)
 {
   GstPhotoStereo *self = GST_PHOTO_STEREO (object);
 
-  gst_imaging_outputs_free (self->outputs);
+  gst_imaging_src_pads_free (self->pads);
   gst_clear_buffer (&self->last);
   g_array_unref (self->held);
   g_array_unref (self->others);
@@ -483,11 +480,10 @@ gst_photo_stereo_init (GstPhotoStereo *self)
   self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
   self->settings = gst_imaging_settings_new (
       GST_ELEMENT (self), &gst_photo_stereo_table, self->engine);
-  self->outputs =
-      gst_imaging_outputs_new (GST_ELEMENT (self), output_names, N_OUTPUTS);
+  self->pads = gst_imaging_src_pads_new (
+      GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
   self->held = g_array_new (FALSE, FALSE, sizeof (Held));
   self->others = g_array_new (FALSE, FALSE, sizeof (gint));
-  self->first_pts = GST_CLOCK_TIME_NONE;
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_photo_stereo_chain);
   gst_pad_set_event_function (self->sink, gst_photo_stereo_sink_event);

@@ -54,7 +54,7 @@ static gpointer
 load_npy (const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
 
   if (!npy)
     imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
@@ -113,7 +113,7 @@ gst_photo_stereo_join_lights (const GstImagingFile *lights,
 
 /* Returns: FALSE for what cannot be pictures of all bands */
 static gboolean
-describe_bands (const GstImagingNpy *npy, guint bands, ImkImage *image)
+describe_bands (const GstImagingNdArray *npy, guint bands, ImkImage *image)
 {
   if (npy->n_dims != 3 || npy->dims[0] != bands || npy->dims[1] > G_MAXUINT16 ||
       npy->dims[2] > G_MAXUINT16)
@@ -125,7 +125,7 @@ describe_bands (const GstImagingNpy *npy, guint bands, ImkImage *image)
 }
 
 static gboolean
-describe_picture (const GstImagingNpy *npy, ImkImage *image)
+describe_picture (const GstImagingNdArray *npy, ImkImage *image)
 {
   if ((npy->n_dims != 2 && npy->n_dims != 3) || npy->dims[0] > G_MAXUINT16 ||
       npy->dims[1] > G_MAXUINT16 || npy->dims[2] > 4)
@@ -138,7 +138,7 @@ describe_picture (const GstImagingNpy *npy, ImkImage *image)
 
 /* Writes bool as samples of 16 bits. */
 static void
-widen (const GstImagingNpy *npy, ImkImage *image, gpointer *wide)
+widen (const GstImagingNdArray *npy, ImkImage *image, gpointer *wide)
 {
   gsize n = (gsize) image->width * image->height * image->channels;
   guint16 *words = g_new (guint16, n);
@@ -154,30 +154,31 @@ gst_photo_stereo_describe_image (const gchar *property,
     const GstImagingFile *file, guint bands, const ImkImage *frame,
     ImkImage *image, gpointer *wide, ImkError *error)
 {
-  const GstImagingNpy *npy = file->data;
+  const GstImagingNdArray *npy = file->data;
   g_autofree gchar *what = NULL, *all = NULL, *name = NULL;
   guint n_pictures = bands > 1 && npy->n_dims == 3 ? bands : 1;
   gboolean is_picture;
 
   *image = (ImkImage){
       .data = (gpointer) npy->data,
-      .type =
-          npy->type == GST_IMAGING_NPY_TYPE_U16 ? IMK_TYPE_U16 : IMK_TYPE_U8,
+      .type = npy->type == GST_IMAGING_ND_ARRAY_TYPE_U16 ? IMK_TYPE_U16
+                                                         : IMK_TYPE_U8,
   };
   *wide = NULL;
-  is_picture = (npy->type == GST_IMAGING_NPY_TYPE_U8 ||
-                   npy->type == GST_IMAGING_NPY_TYPE_U16 ||
-                   npy->type == GST_IMAGING_NPY_TYPE_BOOL) &&
+  is_picture = (npy->type == GST_IMAGING_ND_ARRAY_TYPE_U8 ||
+                   npy->type == GST_IMAGING_ND_ARRAY_TYPE_U16 ||
+                   npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL) &&
                (n_pictures > 1 ? describe_bands (npy, bands, image)
                                : describe_picture (npy, image));
   if (is_picture && image->width == frame->width &&
       image->height == frame->height * n_pictures) {
-    if (npy->type == GST_IMAGING_NPY_TYPE_BOOL && frame->type == IMK_TYPE_U16)
+    if (npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL &&
+        frame->type == IMK_TYPE_U16)
       widen (npy, image, wide);
     image->stride = imk_image_row_size (image);
     return IMK_OK;
   }
-  what = gst_imaging_npy_describe (npy);
+  what = gst_imaging_nd_array_describe (npy);
   name = gst_imaging_file_name (file->location);
   if (is_picture)
     return imk_error_set (error, IMK_ERROR_IMAGE,

@@ -5,7 +5,7 @@
 #include "gstimagingnpy.h"
 #include "gstimagingsettings.h"
 
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 G_BEGIN_DECLS
 
@@ -15,7 +15,7 @@ void gst_photo_stereo_free_lights (gpointer lights);
 /* Returns: GBytes, which is parsed later together with the lights */
 gpointer gst_photo_stereo_load_intensities (
     const gchar *location, ImkError *error);
-/* Return: GstImagingNpy */
+/* Return: GstImagingNdArray */
 gpointer gst_photo_stereo_load_dark (const gchar *location, ImkError *error);
 gpointer gst_photo_stereo_load_white (const gchar *location, ImkError *error);
 gpointer gst_photo_stereo_load_mask (const gchar *location, ImkError *error);

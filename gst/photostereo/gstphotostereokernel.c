@@ -407,8 +407,8 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
 }
 
 /* From a quarter of a megapixel on: 2 s of the CPU are 30 ms of an H200 at 3
- * megapixels and 260 lights, see docs/benchmarks.md; small sets take the CPU no
- * longer than the copies. */
+ * megapixels and 260 lights, see docs/explanation/benchmarks.md; small sets
+ * take the CPU no longer than the copies. */
 gboolean
 gst_photo_stereo_prefers_cuda (GstElement *element, const GstVideoInfo *info)
 {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gstimagingnumbering.h"
-#include "gstimagingoutputs.h"
+#include "gstimagingsrcpads.h"
 #include "gstphotostereo.h"
 #include "gstphotostereosettings.h"
 
@@ -32,7 +32,7 @@ struct _GstPhotoStereo {
 
   GstPad *sink;
   GstImagingEngine *engine;
-  GstImagingOutputs *outputs;
+  GstImagingSrcPads *pads;
   GstImagingSettings *settings;
   gboolean finish; /* under the object lock: finish-set was emitted and the set
                       has not ended yet */
@@ -60,7 +60,6 @@ struct _GstPhotoStereo {
   guint n_missing;         /* of the set, up to the next picture */
   gboolean warned_of_gap;  /* since the start */
 
-  GstClockTime first_pts;
   GstBuffer *last; /* (nullable): times and metadata of the last picture */
 
   /* of several devices */
@@ -115,7 +114,7 @@ ImkStatus gst_photo_stereo_add_picture (
 gboolean gst_photo_stereo_leave_out (
     GstPhotoStereo *self, ImkStatus status, const ImkError *error);
 /* After a picture: the set is complete, or it is time for a look. */
-GstFlowReturn gst_photo_stereo_look_at_set (GstPhotoStereo *self);
+GstFlowReturn gst_photo_stereo_check_set (GstPhotoStereo *self);
 /* Negotiates all outputs before the first result. The kernel must be open. */
 void gst_photo_stereo_negotiate (GstPhotoStereo *self);
 /* Solves and pushes the pictures so far. */

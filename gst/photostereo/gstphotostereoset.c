@@ -223,19 +223,18 @@ gst_photo_stereo_negotiate (GstPhotoStereo *self)
 {
   for (guint i = 0; i < N_OUTPUTS; i++) {
     const GstPhotoStereoShape shape = shape_of (self, i);
-    GstPhotoStereoPad pad = {
-        .output = gst_imaging_outputs_get (self->outputs, i)};
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
 
-    gst_photo_stereo_pad_negotiate (
-        &pad, self->engine, &shape, encoding_of (self, i));
-    gst_imaging_output_unref (pad.output);
+    gst_photo_stereo_negotiate_pad (
+        pad, self->engine, &shape, encoding_of (self, i));
+    g_clear_object (&pad);
   }
 }
 
 /* Solves into the buffers of the linked pads; flows[i] tells which of them
  * are to be pushed. */
 static ImkStatus
-solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
+solve (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], ImkPhotostereoSummary *summary,
     ImkError *error)
 {
@@ -248,8 +247,8 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
 
     flows[i] = GST_FLOW_NOT_LINKED;
     if (status == IMK_OK)
-      flows[i] = gst_photo_stereo_pad_begin (&pads[i], self->engine, &shape,
-          encoding_of (self, i), images[i], error);
+      flows[i] = gst_photo_stereo_result_begin (&results[i], self->engine,
+          &shape, encoding_of (self, i), images[i], error);
     if (flows[i] == GST_FLOW_ERROR)
       status = error->code;
   }
@@ -258,8 +257,8 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
         gst_imaging_engine_stream (self->engine), error);
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (flows[i] == GST_FLOW_OK) {
-      ImkStatus end = gst_photo_stereo_pad_end (
-          &pads[i], status == IMK_OK, status == IMK_OK ? error : NULL);
+      ImkStatus end = gst_photo_stereo_result_end (
+          &results[i], status == IMK_OK, status == IMK_OK ? error : NULL);
 
       status = status == IMK_OK ? end : status;
     }
@@ -267,26 +266,19 @@ solve (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
 }
 
 static GstFlowReturn
-push_results (GstPhotoStereo *self, GstPhotoStereoPad pads[N_OUTPUTS],
+push_results (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
     GstFlowReturn flows[N_OUTPUTS], gboolean ok)
 {
   GstFlowReturn flow = GST_FLOW_OK;
-  GstBuffer *like = gst_buffer_copy (self->last);
-  GstClockTime last = GST_BUFFER_PTS (like);
 
-  GST_BUFFER_DURATION (like) = GST_CLOCK_TIME_NONE;
-  if (GST_CLOCK_TIME_IS_VALID (self->first_pts) &&
-      GST_CLOCK_TIME_IS_VALID (last) && last >= self->first_pts)
-    GST_BUFFER_DURATION (like) = last - self->first_pts;
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (flows[i] == GST_FLOW_OK)
-      flows[i] = gst_photo_stereo_pad_push (&pads[i], ok ? like : NULL,
-          !has_bands (self, i) || self->n_colours == 1);
-    if (pads[i].output && ok)
-      flow = gst_imaging_outputs_combine (
-          self->outputs, i, pads[i].output, flows[i], flow);
+      flows[i] = gst_photo_stereo_result_push (&results[i],
+          ok ? self->last : NULL, !has_bands (self, i) || self->n_colours == 1);
+    if (results[i].pad && ok)
+      flow = gst_imaging_src_pads_combine (
+          self->pads, i, results[i].pad, flows[i], flow);
   }
-  gst_buffer_unref (like);
   return flow;
 }
 
@@ -372,7 +364,7 @@ static GstFlowReturn
 publish (GstPhotoStereo *self, gboolean final, gdouble *change)
 {
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
-  GstPhotoStereoPad pads[N_OUTPUTS] = {0};
+  GstPhotoStereoResult results[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;
@@ -383,18 +375,18 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
     return GST_FLOW_ERROR;
   }
   for (guint i = 0; i < N_OUTPUTS; i++) {
-    pads[i].output = gst_imaging_outputs_get (self->outputs, i);
-    pads[i].is_shared = self->n_gates > 0;
+    results[i].pad = gst_imaging_src_pads_get (self->pads, i);
+    results[i].is_shared = self->n_gates > 0;
   }
-  status = solve (self, pads, flows, &summary, &error);
+  status = solve (self, results, flows, &summary, &error);
   gst_photo_stereo_leave_device (self, on_cuda);
   if (status == IMK_OK) {
     warn_of_samples (self, &summary);
     post_progress (self, &summary, final);
   }
-  flow = push_results (self, pads, flows, status == IMK_OK);
+  flow = push_results (self, results, flows, status == IMK_OK);
   for (guint i = 0; i < N_OUTPUTS; i++)
-    gst_imaging_output_unref (pads[i].output);
+    g_clear_object (&results[i].pad);
   *change = summary.change_deg;
   if (status != IMK_OK) {
     gst_imaging_engine_post_error (self->engine, status, &error);
@@ -417,7 +409,6 @@ gst_photo_stereo_forget_set (GstPhotoStereo *self)
   self->warned_of_clipping = FALSE;
   self->n_missing = 0;
   self->n_looked = 0;
-  self->first_pts = GST_CLOCK_TIME_NONE;
   gst_clear_buffer (&self->last);
 }
 
@@ -477,7 +468,7 @@ say_next_light (GstPhotoStereo *self)
 
 /* After a picture: the set is complete, or it is time for a look. */
 GstFlowReturn
-gst_photo_stereo_look_at_set (GstPhotoStereo *self)
+gst_photo_stereo_check_set (GstPhotoStereo *self)
 {
   const GstPhotoStereoSettings *s = gst_photo_stereo_now (self);
   guint n = imk_photostereo_n_complete (self->kernel);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "gstimagingsettings.h"
-#include "gstphotostereopad.h"
+#include "gstphotostereoresult.h"
 
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 G_BEGIN_DECLS
 
@@ -38,7 +38,7 @@ typedef struct {
   ImkPhotostereoConfig config;         /* without frame and lights */
   GstImagingFile *lights;              /* ImkPhotostereoLights */
   GstImagingFile *intensities;         /* GBytes: a text */
-  GstImagingFile *dark, *white, *mask; /* GstImagingNpy */
+  GstImagingFile *dark, *white, *mask; /* GstImagingNdArray */
   GstImagingArray *cuda_devices;
   GstPhotoStereoLightUnits light_units;
   guint bit_depth;

@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "relight/relight.h"
+#include "imk/relight.h"
 
 G_BEGIN_DECLS
 

@@ -30,7 +30,7 @@
 #include "gstshcentroidhints.h"
 #include "gstshcentroidtemplate.h"
 
-#include "core/parallel.h"
+#include "imk/parallel.h"
 
 GST_DEBUG_CATEGORY (gst_sh_centroid_debug);
 
@@ -382,6 +382,7 @@ config_of_light (GstShCentroid *self)
       gst_sh_centroid_now (self), &self->light, &config);
   config.threshold_action = now->threshold_action;
   config.brightest = now->brightest;
+  config.gain = now->gain;
   config.read_noise = now->read_noise;
   return config;
 }
@@ -415,6 +416,11 @@ watch (GstShCentroid *self, const ImkImage *in, ImkError *error)
     if (imk_shcentroid_look (&config, &host, &seen, NULL) == IMK_OK) {
       tell (self,
           gst_sh_centroid_watch_light (w, &config, s->threshold_mode, &seen));
+      tell (self, gst_sh_centroid_watch_background (
+                      w, &config, s->threshold_mode, &seen));
+      tell (self, gst_sh_centroid_watch_hot (w, &seen));
+      tell (self, gst_sh_centroid_watch_pedestal (w, &config, &seen));
+      self->tally.has_hot = seen.n_hot > 0;
       self->tally.radius = seen.n_lit ? seen.radius : 0;
     }
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Figures of docs/benchmarks.md, "What the options of shcentroid cost",
- * "Correlation of shcentroid", and of the paper's grid: one thread of a Xeon
- * with AVX-512, and an H200. */
+/* Figures of docs/explanation/benchmarks.md, "What the options of shcentroid
+ * cost", "Correlation of shcentroid", and of the paper's grid: one thread of a
+ * Xeon with AVX-512, and an H200. */
 #include "gstshcentroidcost.h"
 
 /* Nanoseconds a sample and a cell. */

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 G_BEGIN_DECLS
 

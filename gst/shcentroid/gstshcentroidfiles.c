@@ -32,7 +32,7 @@ gst_sh_centroid_array_load (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
   GstShCentroidArray *self = NULL;
   gdouble *values = NULL;
 
@@ -41,11 +41,11 @@ gst_sh_centroid_array_load (
         "%s \"%s\" has %u dimensions; it needs 1 to 3.", property, location,
         npy->n_dims);
   else if (npy)
-    values = gst_imaging_npy_to_double (npy, NULL, &why);
+    values = gst_imaging_nd_array_to_double (npy, NULL, &why);
   if (why)
     imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);
   if (values) {
-    g_autofree gchar *text = gst_imaging_npy_describe (npy);
+    g_autofree gchar *text = gst_imaging_nd_array_describe (npy);
 
     self = gst_sh_centroid_array_new (npy->n_dims, npy->dims);
     g_strlcpy (self->text, text, sizeof (self->text));
@@ -53,7 +53,7 @@ gst_sh_centroid_array_load (
   }
   g_free (values);
   g_clear_error (&why);
-  g_clear_pointer (&npy, gst_imaging_npy_free);
+  g_clear_pointer (&npy, gst_imaging_nd_array_free);
   return self;
 }
 
@@ -124,7 +124,7 @@ gst_sh_centroid_array_save (const GstShCentroidArray *self,
 {
   gfloat *floats = as_floats ? gst_sh_centroid_array_to_floats (self) : NULL;
   gboolean saved = gst_imaging_npy_save (location,
-      as_floats ? GST_IMAGING_NPY_TYPE_F32 : GST_IMAGING_NPY_TYPE_F64,
+      as_floats ? GST_IMAGING_ND_ARRAY_TYPE_F32 : GST_IMAGING_ND_ARRAY_TYPE_F64,
       self->n_dims, self->dims, floats ? (gconstpointer) floats : self->values,
       error);
 

@@ -4,8 +4,8 @@
 
 #include "gstimaging-prelude.h"
 
-#include "shcentroid/shcentroid-grid.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid-grid.h"
+#include "imk/shcentroid.h"
 
 G_BEGIN_DECLS
 

@@ -5,9 +5,9 @@
 #include "gstimagingsettings.h"
 #include "gstshcentroidcapture.h"
 
-#include "shcentroid/shcentroid-grid.h"
-#include "shcentroid/shcentroid-light.h"
-#include "shcentroid/shcentroid-optics.h"
+#include "imk/shcentroid-grid.h"
+#include "imk/shcentroid-light.h"
+#include "imk/shcentroid-optics.h"
 
 G_BEGIN_DECLS
 
@@ -16,8 +16,9 @@ typedef enum {
   GST_SH_CENTROID_SLOPE_RAD,
 } GstShCentroidSlopeUnit;
 
-/* The modes of the kernel, and one that the first frame decides. */
-enum { GST_SH_CENTROID_THRESHOLD_AUTO = IMK_SHCENTROID_THRESHOLD_NOISE + 1 };
+/* The modes of the kernel, and one for which the first frame gives the numbers.
+ */
+enum { GST_SH_CENTROID_THRESHOLD_AUTO = IMK_SHCENTROID_N_THRESHOLDS };
 
 /* Those of which a change needs a new kernel. */
 enum { GST_SH_CENTROID_SETTINGS_CELLS = 1 };

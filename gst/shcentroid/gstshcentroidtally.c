@@ -8,7 +8,7 @@
 #define FAINT 0.25
 
 typedef struct {
-  guint n_valid;
+  guint n_valid, n_not_finite;
   gdouble flux; /* of all valid cells */
 } Valid;
 
@@ -23,6 +23,9 @@ count_flags (GstShCentroidTally *self, const gfloat *numbers, guint n_cells)
     gboolean is_invalid = (flags & IMK_SHCENTROID_INVALID_MASK) != 0;
 
     self->n_invalid += is_invalid;
+    for (guint k = 0; k < G_N_ELEMENTS (self->n_of_flag); k++)
+      self->n_of_flag[k] += (flags & IMK_SHCENTROID_INVALID_MASK) >> k & 1;
+    valid.n_not_finite += (flags & IMK_SHCENTROID_NOT_FINITE) != 0;
     self->n_saturated += (flags & IMK_SHCENTROID_SATURATED) != 0;
     valid.n_valid += !is_invalid;
     valid.flux += is_invalid ? 0 : cell[IMK_SHCENTROID_FLUX];
@@ -66,10 +69,25 @@ tell_cut (GstShCentroidTally *self, guint n_cut, guint n_cells)
   self->told_cut = TRUE;
   return g_strdup_printf (
       "The spots of %u of %u cells are cut by the edge of their cell, or lie in "
-      "that of a neighbour: their shifts are wrong by up to a pitch. Set "
-      "window=tracking and begin with a frame of a flatter wavefront, or find "
-      "the grid anew.",
-      n_cut, n_cells);
+      "that of a neighbour: their shifts are wrong by up to a pitch. %s",
+      n_cut, n_cells,
+      self->has_hot
+          ? "Name hot pixels in bad-pixels-location first: they do the same."
+          : "Set window=tracking and begin with a frame of a flatter "
+            "wavefront, or find the grid anew.");
+}
+
+static gchar *
+tell_not_finite (GstShCentroidTally *self, guint n_not_finite, guint n_cells)
+{
+  if (n_not_finite == 0 || self->told_not_finite)
+    return NULL;
+  self->told_not_finite = TRUE;
+  return g_strdup_printf (
+      "%u of %u cells have a sample that is NaN or infinite and are invalid "
+      "(flag 128, not finite). Name such pixels in bad-pixels-location: the "
+      "rest of the cell is measured then.",
+      n_not_finite, n_cells);
 }
 
 gchar *
@@ -78,6 +96,7 @@ gst_sh_centroid_tally_add (GstShCentroidTally *self,
 {
   GstMapInfo map;
   Valid valid;
+  gchar *text;
   guint n_cut = 0;
 
   if (kernel->provisional || kernel->fields != IMK_SHCENTROID_FIELDS_ALL ||
@@ -88,17 +107,26 @@ gst_sh_centroid_tally_add (GstShCentroidTally *self,
     n_cut = count_cut (self, kernel, (const gfloat *) map.data, &valid);
   gst_buffer_unmap (numbers, &map);
   self->n_cut += n_cut;
-  return tell_cut (self, n_cut, kernel->n_cells);
+  text = tell_not_finite (self, valid.n_not_finite, kernel->n_cells);
+  return text ? text : tell_cut (self, n_cut, kernel->n_cells);
 }
 
 GstStructure *
 gst_sh_centroid_tally_describe (const GstShCentroidTally *self)
 {
-  return self->n_cells == 0
-             ? NULL
-             : gst_structure_new ("shcentroid-summary", "frames", G_TYPE_UINT64,
-                   self->n_frames, "cells", G_TYPE_UINT64, self->n_cells,
-                   "invalid", G_TYPE_UINT64, self->n_invalid, "saturated",
-                   G_TYPE_UINT64, self->n_saturated, "cut", G_TYPE_UINT64,
-                   self->n_cut, NULL);
+  static const gchar *const names[G_N_ELEMENTS (self->n_of_flag)] = {"no-flux",
+      "low-flux", NULL, NULL, NULL, "no-match", "outside", "not-finite"};
+  GstStructure *summary;
+
+  if (self->n_cells == 0)
+    return NULL;
+  summary = gst_structure_new ("shcentroid-summary", "frames", G_TYPE_UINT64,
+      self->n_frames, "cells", G_TYPE_UINT64, self->n_cells, "invalid",
+      G_TYPE_UINT64, self->n_invalid, "saturated", G_TYPE_UINT64,
+      self->n_saturated, "cut", G_TYPE_UINT64, self->n_cut, NULL);
+  for (guint k = 0; k < G_N_ELEMENTS (names); k++)
+    if (names[k])
+      gst_structure_set (
+          summary, names[k], G_TYPE_UINT64, self->n_of_flag[k], NULL);
+  return summary;
 }

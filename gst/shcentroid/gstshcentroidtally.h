@@ -11,13 +11,16 @@ typedef struct {
   gdouble radius; /* of a spot above the threshold, pixels; 0: not known */
   guint64 n_frames, n_cells;
   guint64 n_invalid, n_saturated;
-  guint64 n_cut; /* spots that the edge of their cell cuts */
-  gboolean told_cut;
+  guint64 n_of_flag[8]; /* of the bits of IMK_SHCENTROID_INVALID_MASK */
+  guint64 n_cut;        /* spots that the edge of their cell cuts */
+  gboolean has_hot;     /* the frame that was looked at has hot pixels */
+  gboolean told_cut, told_not_finite;
 } GstShCentroidTally;
 
 /* @numbers: of a frame, as the kernel left them; counted with fields=all alone.
  * @cells_stay: they do not follow their spots. Returns: (nullable) (transfer
- * full): a sentence on spots that are cut, once */
+ * full): a sentence on samples that are not finite, or on spots that are cut;
+ * each once */
 gchar *gst_sh_centroid_tally_add (GstShCentroidTally *self,
     const GstShCentroidKernel *kernel, gboolean cells_stay, GstBuffer *numbers);
 

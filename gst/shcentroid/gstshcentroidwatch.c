@@ -7,6 +7,7 @@ enum {
   MOST_LIGHTS = 10, /* a controller may change settings with every frame */
   WAIT_FRAMES = 100,
   SELDOM = 8,
+  LEAST_UNEVEN = 3, /* cells; a test picture may have one by chance */
 };
 
 /* From here on slopes are a tenth too small. */
@@ -165,6 +166,65 @@ gst_sh_centroid_watch_light (GstShCentroidWatch *self,
       "%.0f %% of the flux of the median cell is light outside its spot: "
       "shifts are measured so much too small. %s",
       100 * light->share, remedy);
+}
+
+/* Where T is at its limit, or the sides of cells differ by half a spot. */
+gchar *
+gst_sh_centroid_watch_background (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, gint mode,
+    const ImkShcentroidLight *light)
+{
+  guint n = light->n_lit + light->n_cut;
+  gboolean is_auto = mode == GST_SH_CENTROID_THRESHOLD_AUTO;
+  guint n_uneven = MAX (light->n_uneven, is_auto ? light->n_at_most : 0);
+  guint least = MIN (LEAST_UNEVEN, imk_shcentroid_n_cells (config));
+
+  if (self->told_background || self->told_light || 4 * n_uneven < n ||
+      n_uneven < least)
+    return NULL;
+  self->told_background = TRUE;
+  return g_strdup_printf (
+      "In %u of %u cells with light the background is uneven: it rises from "
+      "side to side by about half the height of the spot or more (threshold="
+      "%.2g, which threshold-mode=auto sets to 0.6 at most). Centroids are "
+      "drawn towards its bright side. Subtract a dark frame with this "
+      "background (dark-location, capture-dark), or set brightest to the "
+      "pixels of a spot, as brightest=20.",
+      n_uneven, n, config->threshold);
+}
+
+/* Spots as sharp as that in nearly all cells are what the optics make. */
+gchar *
+gst_sh_centroid_watch_hot (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light)
+{
+  guint n = light->n_lit + light->n_cut;
+
+  if (self->told_hot || light->n_hot == 0 || 10 * light->n_hot > 9 * n)
+    return NULL;
+  self->told_hot = TRUE;
+  return g_strdup_printf (
+      "In %u of %u cells with light a single pixel is far above all its "
+      "neighbours, as hot pixels and cosmic rays are: centroids are drawn to "
+      "it. Name hot pixels in bad-pixels-location.",
+      light->n_hot, n);
+}
+
+/* Only of those who set what var_x and var_y need. */
+gchar *
+gst_sh_centroid_watch_pedestal (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkShcentroidLight *light)
+{
+  if (self->told_pedestal || light->n_lit == 0 || light->pedestal < 1 ||
+      config->fields != IMK_SHCENTROID_FIELDS_ALL ||
+      (config->gain == 1 && config->read_noise == 0))
+    return NULL;
+  self->told_pedestal = TRUE;
+  return g_strdup_printf (
+      "var_x and var_y count a pedestal of about %.4g counts as photons, and "
+      "are up to %.0f times too large. Subtract a dark frame (dark-location, "
+      "capture-dark).",
+      light->least, 1 + light->pedestal);
 }
 
 gboolean

@@ -17,7 +17,7 @@ typedef struct {
   guint n_lights; /* how often the light was measured */
   guint n_waits;  /* frames until it is, after one without spots */
   guint n_looks;  /* searches for a threshold that found no spots */
-  gboolean told_light;
+  gboolean told_light, told_background, told_hot, told_pedestal;
 } GstShCentroidWatch;
 
 /* Whether another frame of @type is wanted by _depth (). */
@@ -44,6 +44,16 @@ gboolean gst_sh_centroid_watch_wants_light (GstShCentroidWatch *self,
 gchar *gst_sh_centroid_watch_light (GstShCentroidWatch *self,
     const ImkShcentroidConfig *config, gint mode,
     const ImkShcentroidLight *light);
+
+/* With the same light, and after it: an uneven background, hot pixels, and a
+ * pedestal in the variances. Returns: as above */
+gchar *gst_sh_centroid_watch_background (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, gint mode,
+    const ImkShcentroidLight *light);
+gchar *gst_sh_centroid_watch_hot (
+    GstShCentroidWatch *self, const ImkShcentroidLight *light);
+gchar *gst_sh_centroid_watch_pedestal (GstShCentroidWatch *self,
+    const ImkShcentroidConfig *config, const ImkShcentroidLight *light);
 
 /* Before every frame while threshold-mode=auto has not found a spot. Returns:
  * whether it is to look in this one: in each of the first 100, then seldom */

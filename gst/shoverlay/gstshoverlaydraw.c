@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* docs/shcentroid.md: flags, from bit 0 on */
+/* docs/reference/shcentroid.md: flags, from bit 0 on */
 static const struct {
   const gchar *letter, *name;
 } flag_names[] = {{"N", "no flux"}, {"L", "low flux"}, {"S", "saturated"},

@@ -26,8 +26,9 @@ typedef struct {
   gboolean swapped; /* red and blue, where memory has them so */
 } GstShOverlayStyle;
 
-/* Draws @result, fields of the meta as docs/metadata.md has them, onto a
- * picture of @width x @height pixels. Returns: whether these are centroids */
+/* Draws @result, fields of the meta as docs/reference/metadata.md has them,
+ * onto a picture of @width x @height pixels. Returns: whether these are
+ * centroids */
 gboolean gst_sh_overlay_draw (cairo_t *cr, const GstStructure *result,
     guint width, guint height, const GstShOverlayStyle *style);
 

@@ -9,4 +9,4 @@ plugin_init (GstPlugin *plugin)
 
 GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, shoverlay,
     "Draws Shack-Hartmann centroids onto video", plugin_init, PACKAGE_VERSION,
-    "LGPL", GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)
+    PLUGIN_LICENSE, GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)

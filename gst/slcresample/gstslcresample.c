@@ -14,7 +14,8 @@
  * offsets, from a file with eight lines as insarxcorr's pad `fit` and insarfit
  * write them, or properties.
  *
- * Of the image only a band is kept. docs/slcresample.md has the formulas.
+ * Of the image only a band is kept. docs/reference/slcresample.md has the
+ * formulas.
  *
  * ## Example launch line
  * |[
@@ -28,10 +29,10 @@
 
 #include "gstimagingengine.h"
 #include "gstimagingmetadata.h"
-#include "gstimagingprm.h"
+#include "insar/gstinsarprm.h"
 #include "gstimagingsettings.h"
-#include "gstimagingslc.h"
-#include "slcresample/slcresample.h"
+#include "insar/gstinsarslc.h"
+#include "imk/slcresample.h"
 
 GST_DEBUG_CATEGORY_STATIC (slcresample_debug);
 #define GST_CAT_DEFAULT slcresample_debug
@@ -54,8 +55,8 @@ typedef enum {
 #define N_GEOMETRY 6
 
 typedef struct {
-  GstImagingFile *fit;       /* GstImagingPrmAlignment */
-  GstImagingFile *reference; /* GstImagingPrm */
+  GstImagingFile *fit;       /* GstInsarPrmAlignment */
+  GstImagingFile *reference; /* GstInsarPrm */
   guint width, height;
   gdouble geometry[N_GEOMETRY];
   guint taps;
@@ -71,7 +72,7 @@ struct _GstSlcResample {
   GstImagingSettings *settings; /* not owned */
 
   /* of the streaming thread */
-  GstImagingSlcInfo in, out;
+  GstInsarSlcInfo in, out;
   ImkSlcresampleConfig config;
   ImkSlcresample *kernel;
   GstCaps *refused; /* nullable: an error has been posted about them */
@@ -85,11 +86,11 @@ struct _GstSlcResample {
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32 }")));
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32 }")));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstSlcResample, gst_slc_resample,
     GST_TYPE_ELEMENT,
@@ -118,10 +119,10 @@ take_error (GError *why, ImkError *error)
 static gpointer
 load_fit (const gchar *location, ImkError *error)
 {
-  GstImagingPrmAlignment *fit = g_new (GstImagingPrmAlignment, 1);
+  GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
   GError *why = NULL;
 
-  if (gst_imaging_prm_load_alignment (location, fit, &why))
+  if (gst_insar_prm_load_alignment (location, fit, &why))
     return fit;
   take_error (why, error);
   g_free (fit);
@@ -132,7 +133,7 @@ static gpointer
 load_reference (const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingPrm *prm = gst_imaging_prm_load (location, &why);
+  GstInsarPrm *prm = gst_insar_prm_load (location, &why);
 
   if (!prm)
     take_error (why, error);
@@ -153,7 +154,7 @@ static const GstImagingSetting settings[] = {
         "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
         "insarfit and fitoffset.csh write them; a PRM file with them will do"),
     GST_IMAGING_PATH ("reference-location", NEXT_SET, KERNEL, Settings,
-        reference, load_reference, (GDestroyNotify) gst_imaging_prm_free,
+        reference, load_reference, (GDestroyNotify) gst_insar_prm_free,
         "Path of the PRM file of the reference, whose size the image gets"),
     GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, Settings, width, 0, 1 << 24,
         "samples",
@@ -226,8 +227,8 @@ static const GstImagingSettingsTable table = {
 static void
 add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 {
-  const GstImagingPrmAlignment none = {{0}};
-  const GstImagingPrmAlignment *fit = gst_imaging_setting_file_data (s->fit);
+  const GstInsarPrmAlignment none = {{0}};
+  const GstInsarPrmAlignment *fit = gst_imaging_setting_file_data (s->fit);
 
   fit = fit ? fit : &none;
   for (guint i = 0; i < IMK_SLCRESAMPLE_N_AXES; i++) {
@@ -240,11 +241,11 @@ add_geometry (const Settings *s, ImkSlcresampleConfig *c)
 }
 
 /* Properties before the reference before the image itself. */
-static GstImagingSlcInfo
-make_size (const Settings *s, const GstImagingSlcInfo *in)
+static GstInsarSlcInfo
+make_size (const Settings *s, const GstInsarSlcInfo *in)
 {
-  const GstImagingPrm *prm = gst_imaging_setting_file_data (s->reference);
-  GstImagingSlcInfo out = *in;
+  const GstInsarPrm *prm = gst_imaging_setting_file_data (s->reference);
+  GstInsarSlcInfo out = *in;
 
   if (prm) {
     out.width = prm->width;
@@ -261,10 +262,10 @@ make_size (const Settings *s, const GstImagingSlcInfo *in)
 }
 
 static ImkSlcresampleConfig
-make_config (GstSlcResample *self, const GstImagingSlcInfo *out)
+make_config (GstSlcResample *self, const GstInsarSlcInfo *out)
 {
   const Settings *s = gst_imaging_settings_now (self->settings);
-  const GstImagingSlcInfo *in = &self->in;
+  const GstInsarSlcInfo *in = &self->in;
   ImkSlcresampleConfig c;
 
   imk_slcresample_config_init (&c);
@@ -295,7 +296,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
     ImkError *error)
 {
   GstSlcResample *self = GST_SLC_RESAMPLE (element);
-  GstImagingSlcInfo out =
+  GstInsarSlcInfo out =
       make_size (gst_imaging_settings_now (self->settings), &self->in);
   ImkSlcresampleConfig c = make_config (self, &out);
   ImkSlcresample *kernel;
@@ -352,7 +353,7 @@ check_complete (GstSlcResample *self)
 {
   if (is_complete (self))
     return TRUE;
-  gst_imaging_slc_post_end (GST_ELEMENT (self), "image", &self->in,
+  gst_insar_slc_post_end (GST_ELEMENT (self), "image", &self->in,
       imk_slcresample_pushed (self->kernel));
   return FALSE;
 }
@@ -405,7 +406,7 @@ warn_of_doppler (GstSlcResample *self)
 static gboolean
 begin_output (GstSlcResample *self)
 {
-  GstCaps *out = gst_imaging_slc_info_to_caps (&self->out);
+  GstCaps *out = gst_insar_slc_info_to_caps (&self->out);
   gboolean ok;
 
   warn_of_little (self);
@@ -442,7 +443,7 @@ set_caps (GstSlcResample *self, GstCaps *caps)
   }
   if (self->refused && gst_caps_is_equal (self->refused, caps))
     return FALSE; /* sent again with each buffer */
-  gst_imaging_slc_info_from_caps (&self->in, caps);
+  gst_insar_slc_info_from_caps (&self->in, caps);
   if (gst_imaging_engine_set_caps (self->engine, caps, NULL))
     return begin_output (self);
   gst_caps_replace (&self->refused, caps);
@@ -587,17 +588,17 @@ gst_slc_resample_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstFlowReturn flow = GST_FLOW_ERROR;
   GstMapInfo map;
 
-  if (!gst_imaging_slc_map_lines (
+  if (!gst_insar_slc_map_lines (
           self->engine, GST_ELEMENT (self), pad, buffer, &map)) {
     gst_buffer_unref (buffer);
     return GST_FLOW_ERROR;
   }
-  if (gst_imaging_slc_check_lines (GST_ELEMENT (self), pad,
+  if (gst_insar_slc_check_lines (GST_ELEMENT (self), pad,
           self->kernel ? &self->in : NULL, map.size, GST_BUFFER_OFFSET (buffer),
           self->kernel ? imk_slcresample_pushed (self->kernel) : 0)) {
     self->lines = buffer;
-    flow = take_lines (
-        self, gst_imaging_slc_lines (&self->in, map.data, map.size));
+    flow =
+        take_lines (self, gst_insar_slc_lines (&self->in, map.data, map.size));
     self->lines = NULL;
   }
   gst_buffer_unmap (buffer, &map);
@@ -653,7 +654,7 @@ static gboolean
 gst_slc_resample_src_event (GstPad *pad, GstObject *parent, GstEvent *event)
 {
   if (GST_EVENT_TYPE (event) != GST_EVENT_SEEK ||
-      gst_imaging_slc_is_rewind (event))
+      gst_insar_slc_is_rewind (event))
     return gst_pad_event_default (pad, parent, event);
   gst_event_unref (event);
   return FALSE;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "files/gstimagingfile.h"
-#include "gstimagingprm.h"
+#include "insar/gstinsarprm.h"
 
 static const struct {
   const gchar *name;
@@ -219,10 +219,10 @@ take_prm_error (const GError *found, GError **error)
   GQuark domain = GST_STREAM_ERROR;
   gint code = GST_STREAM_ERROR_FORMAT;
 
-  if (found->code == GST_IMAGING_PRM_ERROR_NOT_FOUND) {
+  if (found->code == GST_INSAR_PRM_ERROR_NOT_FOUND) {
     domain = GST_RESOURCE_ERROR;
     code = GST_RESOURCE_ERROR_NOT_FOUND;
-  } else if (found->code == GST_IMAGING_PRM_ERROR_READ) {
+  } else if (found->code == GST_INSAR_PRM_ERROR_READ) {
     domain = GST_RESOURCE_ERROR;
     code = GST_RESOURCE_ERROR_OPEN_READ;
   }
@@ -234,8 +234,8 @@ gst_slc_image_open_prm (
     const gchar *location, GstSlcFormat format, GError **error)
 {
   g_autoptr (GError) found = NULL;
-  g_autoptr (GstImagingPrm) prm = gst_imaging_prm_load (location, &found);
-  g_autofree gchar *path = prm ? gst_imaging_prm_find_slc (prm) : NULL;
+  g_autoptr (GstInsarPrm) prm = gst_insar_prm_load (location, &found);
+  g_autofree gchar *path = prm ? gst_insar_prm_find_slc (prm) : NULL;
   GstSlcImage *self;
 
   if (!prm) {
@@ -251,6 +251,6 @@ gst_slc_image_open_prm (
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;
   self->contradiction = g_steal_pointer (&prm->contradiction);
-  self->other = gst_imaging_prm_find_other (prm, path);
+  self->other = gst_insar_prm_find_other (prm, path);
   return open_samples (self, path, error);
 }

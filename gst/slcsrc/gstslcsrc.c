@@ -30,7 +30,7 @@
  */
 #include "gstslcsrc.h"
 
-#include "gstimagingslc.h"
+#include "insar/gstinsarslc.h"
 #include "gstslcimage.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_slc_src_debug);
@@ -53,7 +53,7 @@ struct _GstSlcSrc {
 
 static GstStaticPadTemplate src_template =
     GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_SLC_CAPS ("{ ci16, cf32, f32 }")));
+        GST_STATIC_CAPS (GST_INSAR_SLC_CAPS ("{ ci16, cf32, f32 }")));
 
 G_DEFINE_TYPE (GstSlcSrc, gst_slc_src, GST_TYPE_IMAGING_FILE_SRC)
 GST_ELEMENT_REGISTER_DEFINE (slcsrc, "slcsrc", GST_RANK_NONE, GST_TYPE_SLC_SRC);
@@ -242,7 +242,7 @@ make_caps (const GstSlcImage *image)
       [GST_SLC_FORMAT_CF32] = IMK_TYPE_CF32,
       [GST_SLC_FORMAT_F32] = IMK_TYPE_F32,
   };
-  const GstImagingSlcInfo info = {
+  const GstInsarSlcInfo info = {
       .type = types[image->format],
       .width = image->width,
       .height = image->height,
@@ -253,7 +253,7 @@ make_caps (const GstSlcImage *image)
       .ashift = image->ashift,
   };
 
-  return gst_imaging_slc_info_to_caps (&info);
+  return gst_insar_slc_info_to_caps (&info);
 }
 
 static gboolean

@@ -25,7 +25,7 @@
 #include "gstimagingpicture.h"
 #include "gstimagingsettings.h"
 
-#include "spherelights/spherelights.h"
+#include "imk/spherelights.h"
 
 GST_DEBUG_CATEGORY_STATIC (spherelights_debug);
 #define GST_CAT_DEFAULT spherelights_debug
@@ -37,7 +37,7 @@ static guint signals[N_SIGNALS];
 /* The properties. */
 typedef struct {
   GstImagingFile *location; /* only its name */
-  GstImagingFile *mask;     /* GstImagingNpy */
+  GstImagingFile *mask;     /* GstImagingNdArray */
   ImkSphere sphere;
   gdouble threshold;
 } Settings;
@@ -94,7 +94,7 @@ fit_mask (GstSphereLights *self, const GstImagingFile *file, ImkSphere *sphere,
     ImkError *error)
 {
   const GstImagingPicture *p = &self->picture;
-  const GstImagingNpy *npy = file->data;
+  const GstImagingNdArray *npy = file->data;
   ImkImage mask = {
       .data = (gpointer) npy->data,
       .stride = p->width,
@@ -365,7 +365,7 @@ static gpointer
 load_mask (const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
   g_autofree gchar *what = NULL, *name = NULL;
 
   if (!npy) {
@@ -373,15 +373,15 @@ load_mask (const gchar *location, ImkError *error)
     g_clear_error (&why);
     return NULL;
   }
-  if (npy->n_dims == 2 && (npy->type == GST_IMAGING_NPY_TYPE_U8 ||
-                              npy->type == GST_IMAGING_NPY_TYPE_BOOL))
+  if (npy->n_dims == 2 && (npy->type == GST_IMAGING_ND_ARRAY_TYPE_U8 ||
+                              npy->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL))
     return npy;
-  what = gst_imaging_npy_describe (npy);
+  what = gst_imaging_nd_array_describe (npy);
   name = gst_imaging_file_name (location);
   imk_error_set (error, IMK_ERROR_FILE,
       "mask-location \"%s\" is %s; it needs to be u8 or bool, [height, width].",
       name, what);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   return NULL;
 }
 
@@ -391,7 +391,7 @@ static const GstImagingSetting settings[] = {
         "line of number x y z each, of length 1, x to the right, y up, z to "
         "the camera; without it there are messages only"),
     GST_IMAGING_PATH ("mask-location", NEXT_SET, 0, Settings, mask, load_mask,
-        (GDestroyNotify) gst_imaging_npy_free,
+        (GDestroyNotify) gst_imaging_nd_array_free,
         "A .npy file [height, width] of u8 or bool, not 0 on the sphere, which "
         "gives its middle and radius"),
     GST_IMAGING_DOUBLE ("centre-x", NEXT_SET, 0, Settings, sphere.x, 0, 65535,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define _GNU_SOURCE /* dladdr */
-#include "core/backend.h"
+#include "imk/backend.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "core/cpu.h"
+#include "imk/device.h"
 
 /* A module is looked for once; the outcome, good or bad, is kept. */
 typedef struct LoadedModule {
@@ -45,8 +46,7 @@ module_path (const char *name, char path[PATH_MAX], ImkError *error)
   if (!length ||
       snprintf (path, PATH_MAX, "%.*s/%s", length, folder, name) >= PATH_MAX)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-        "The folder of libimk-core, where %s belongs, could not be found.",
-        name);
+        "The folder of libimk, where %s belongs, could not be found.", name);
   return IMK_OK;
 }
 
@@ -126,10 +126,12 @@ ImkStatus
 imk_backend_table (ImkBackend backend, const void *cpu, const char *module,
     const char *algorithm, const void **table, ImkError *error)
 {
+  ImkCpuLevel level;
+
   switch (backend) {
   case IMK_BACKEND_CPU:
     *table = cpu;
-    return IMK_OK;
+    return imk_cpu_level (&level, error); /* also of kernels with one level */
   case IMK_BACKEND_CUDA:
     return imk_backend_find (module, algorithm, table, error);
   }

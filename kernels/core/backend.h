@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/status.h"
+#include "imk/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,7 +14,7 @@ typedef enum ImkBackend {
 } ImkBackend;
 
 /* Changes with every incompatible change of any backend table. */
-#define IMK_BACKEND_ABI 7
+#define IMK_BACKEND_ABI 8
 
 /* The first members of every backend table. */
 #define IMK_BACKEND_HEADER \
@@ -40,10 +40,10 @@ typedef struct ImkModule {
  * @name: "cpu" or "cuda"
  *
  * Loads the modules at the first call and never unloads them. A module lies
- * beside libimk-core, or, when the environment variable IMK_MODULE_PATH names
+ * beside libimk, or, when the environment variable IMK_MODULE_PATH names
  * an absolute folder, there (builds and tests). Safe from any thread.
  * Returns: IMK_ERROR_UNAVAILABLE and what to install or check */
-ImkStatus imk_backend_load (const char *name, ImkError *error);
+IMK_API ImkStatus imk_backend_load (const char *name, ImkError *error);
 
 /**
  * imk_backend_find: (the table of one algorithm, from the CUDA modules)
@@ -53,7 +53,7 @@ ImkStatus imk_backend_load (const char *name, ImkError *error);
  * Needs no device: a table is only code.
  * Returns: IMK_ERROR_UNAVAILABLE: module absent, of another ABI, or without
  *   this algorithm */
-ImkStatus imk_backend_find (const char *module, const char *algorithm,
+IMK_API ImkStatus imk_backend_find (const char *module, const char *algorithm,
     const void **table, ImkError *error);
 
 #define IMK_MODULE_CUDA "libimk-cuda.so"
@@ -65,8 +65,9 @@ ImkStatus imk_backend_find (const char *module, const char *algorithm,
  * @module: has that for IMK_BACKEND_CUDA, as naming it would link against CUDA
  * @table: (out): as imk_backend_find (); an Imk<Algorithm>Backend
  *
- * Returns: IMK_ERROR_UNAVAILABLE, also where there is no @backend */
-ImkStatus imk_backend_table (ImkBackend backend, const void *cpu,
+ * Returns: IMK_ERROR_UNAVAILABLE, also where there is no @backend;
+ *   IMK_ERROR_CONFIG: the environment variable IMK_CPU is wrong */
+IMK_API ImkStatus imk_backend_table (ImkBackend backend, const void *cpu,
     const char *module, const char *algorithm, const void **table,
     ImkError *error);
 

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,15 +80,10 @@ typedef struct ImkDevice {
   ImkStatus (*copy_array) (void *array, void *memory, size_t stride,
       size_t row_size, size_t height, bool to_array, void *stream,
       ImkError *error);
-
-  /* For tests: the @nth fallible call from now on fails (1 = the next), and
-   * all after it when @forever; 0 switches this off. Returns: how many
-   * fallible calls were made since the last time. */
-  unsigned long (*inject_failure) (unsigned long nth, bool forever);
 } ImkDevice;
 
 /* Returns: the CUDA module's device table, IMK_ERROR_UNAVAILABLE without */
-ImkStatus imk_device_get (const ImkDevice **device, ImkError *error);
+IMK_API ImkStatus imk_device_get (const ImkDevice **device, ImkError *error);
 
 #ifdef __cplusplus
 }

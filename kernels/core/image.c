@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "core/image.h"
+#include "imk/image.h"
 
 static const struct {
   const char *name;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "imk/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,10 +51,10 @@ typedef struct ImkImage {
 } ImkImage;
 
 /* Returns: bytes of one sample, 0 for a value that is no ImkType */
-size_t imk_type_size (ImkType type);
+IMK_API size_t imk_type_size (ImkType type);
 
 /* Returns: "u8", "u16", ..., "cf32"; "?" for a value that is no ImkType */
-const char *imk_type_name (ImkType type);
+IMK_API const char *imk_type_name (ImkType type);
 
 /* Returns: bytes of the pixels of one row, without padding */
 static inline size_t
@@ -71,7 +71,7 @@ imk_image_row_size (const ImkImage *image)
  * aligned to its samples, a stride that holds a row, and a location that the
  * backend can reach: HOST for the CPU, else DEVICE or HOST_MAPPED.
  * Returns: IMK_OK or IMK_ERROR_IMAGE */
-ImkStatus imk_image_check (const ImkImage *image, const char *role,
+IMK_API ImkStatus imk_image_check (const ImkImage *image, const char *role,
     ImkType type, uint32_t channels, uint32_t width, uint32_t height,
     bool on_device, ImkError *error);
 

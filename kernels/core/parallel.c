@@ -5,7 +5,7 @@
  * each other, spinning: with other pipelines beside, a frame of 1 ms took 8 to
  * 46 ms. */
 #define _GNU_SOURCE /* sched_getaffinity, pthread_setname_np */
-#include "core/parallel.h"
+#include "imk/parallel.h"
 
 #include <pthread.h>
 #include <sched.h>

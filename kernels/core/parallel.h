@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "imk/api.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -11,7 +13,7 @@ extern "C" {
 typedef void (*ImkBandFunc) (void *data, uint32_t first, uint32_t end);
 
 /* Returns: @n_threads, or the number of processors we may use when it is 0 */
-uint32_t imk_parallel_threads (uint32_t n_threads);
+IMK_API uint32_t imk_parallel_threads (uint32_t n_threads);
 
 /**
  * imk_parallel_for: (runs @func over [0, @n_items) in contiguous bands)
@@ -21,8 +23,8 @@ uint32_t imk_parallel_threads (uint32_t n_threads);
  *
  * Returns when all bands are done. Bands share no item, so a @func that writes
  * only its own items gives the same result for every thread count. */
-void imk_parallel_for (uint32_t n_threads, uint32_t n_items, uint32_t grain,
-    ImkBandFunc func, void *data);
+IMK_API void imk_parallel_for (uint32_t n_threads, uint32_t n_items,
+    uint32_t grain, ImkBandFunc func, void *data);
 
 #ifdef __cplusplus
 }

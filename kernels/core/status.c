@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "core/status.h"
+#include "imk/status.h"
 
 #include <locale.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "imk/api.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -35,8 +37,8 @@ typedef struct ImkError {
  * imk_error_set: (fills @error, printf-like)
  * A message longer than IMK_ERROR_MESSAGE_SIZE - 1 bytes is cut.
  * Returns: @code, so that a failure is one `return` */
-ImkStatus imk_error_set (ImkError *error, ImkStatus code, const char *format,
-    ...) __attribute__ ((format (printf, 3, 4)));
+IMK_API ImkStatus imk_error_set (ImkError *error, ImkStatus code,
+    const char *format, ...) __attribute__ ((format (printf, 3, 4)));
 
 #ifdef __cplusplus
 }

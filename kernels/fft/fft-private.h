@@ -2,7 +2,7 @@
 /* What fft.c and the two libraries share. */
 #pragma once
 
-#include "fft/fft.h"
+#include "imk/fft.h"
 
 /* What a library may assume of the pointers of an execution. */
 typedef enum ImkFftLiberty {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fft/fft.h"
+#include "imk/fft.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "fft/fft-private.h"
 
 /* Columns are taken side by side, a cache line of them. */
@@ -39,9 +40,20 @@ struct ImkFft {
 };
 
 void
-imk_fft_config_init (ImkFftConfig *config)
+imk_fft_config_init_sized (ImkFftConfig *config, size_t size)
 {
-  *config = (ImkFftConfig){.width = 1, .height = 1, .n_transforms = 1};
+  const ImkFftConfig defaults = {
+      .size = size, .width = 1, .height = 1, .n_transforms = 1};
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkFftConfig *
+read_config (const ImkFftConfig *config, ImkFftConfig *own, ImkError *error)
+{
+  imk_fft_config_init (own);
+  return imk_config_read (config, own, "imk_fft_config_init", error);
 }
 
 static ImkStatus
@@ -428,10 +440,15 @@ ImkStatus
 imk_fft_new_with (const ImkFftLibrary *library, const ImkFftConfig *config,
     ImkFft **self, ImkError *error)
 {
-  ImkFftConfig complete = *config;
-  ImkStatus status = complete_config (&complete, error);
+  ImkFftConfig own, complete;
+  ImkStatus status;
   ImkFft *fft;
 
+  config = read_config (config, &own, error);
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  complete = *config;
+  status = complete_config (&complete, error);
   if (status != IMK_OK)
     return status;
   fft = calloc (1, sizeof (*fft));

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "imk/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,6 +60,7 @@ typedef struct ImkFftLayout {
 
 /**
  * ImkFftConfig: (one problem)
+ * @size: set by imk_fft_config_init, see imk/api.h
  * @kind, @direction: see there
  * @width: samples a row, 1..IMK_FFT_MAX_SIZE, any number; products of 2, 3, 5
  *   and 7 are fast, large primes slow (FFTW N log N, KissFFT N squared)
@@ -71,6 +72,7 @@ typedef struct ImkFftLayout {
  *   the complex one, which is also the default of the real side
  * @effort: see there */
 typedef struct ImkFftConfig {
+  size_t size;
   ImkFftKind kind;
   ImkFftDirection direction;
   uint32_t width, height;
@@ -83,7 +85,12 @@ typedef struct ImkFftConfig {
 typedef struct ImkFft ImkFft;
 
 /* One forward C2C of 1x1, compact, out of place, by estimate. */
-void imk_fft_config_init (ImkFftConfig *config);
+IMK_API void imk_fft_config_init_sized (ImkFftConfig *config, size_t size);
+static inline void
+imk_fft_config_init (ImkFftConfig *config)
+{
+  imk_fft_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_fft_new: (a plan: make once, execute often)
@@ -93,7 +100,7 @@ void imk_fft_config_init (ImkFftConfig *config);
  * locked by fftwf_make_planner_thread_safe, for other users of FFTW as well.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE (FFTW has
  *   no plan for this problem); @self untouched */
-ImkStatus imk_fft_new (
+IMK_API ImkStatus imk_fft_new (
     const ImkFftConfig *config, ImkFft **self, ImkError *error);
 
 /**
@@ -125,14 +132,14 @@ ImkStatus imk_fft_new (
  * library, processor, plan and input alone, not on threads or addresses.
  * Returns: IMK_ERROR_IMAGE when a pointer is unusable, IMK_ERROR_MEMORY; @out
  *   untouched */
-ImkStatus imk_fft_execute (
+IMK_API ImkStatus imk_fft_execute (
     ImkFft *self, const void *in, void *out, ImkError *error);
 
 /* @self may be NULL; nobody may be executing it. */
-void imk_fft_free (ImkFft *self);
+IMK_API void imk_fft_free (ImkFft *self);
 
 /* Returns: "fftw3f" or "kissfft", what this imk-fft was built over */
-const char *imk_fft_library_name (void);
+IMK_API const char *imk_fft_library_name (void);
 
 #ifdef __cplusplus
 }

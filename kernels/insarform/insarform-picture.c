@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <math.h>
 
-#include "insarform/insarform.h"
+#include "imk/insarform.h"
 
 static float
 clamp_1 (float value)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Between insarform.c, which validates and counts lines, and insarform-cpu.c,
+/* Between insarform.c, which validates and counts lines, and cpu/cells.c,
  * which adds. */
 #pragma once
 
-#include "insarform/insarform.h"
+#include "imk/insarform.h"
 
 /* Of a cell, a column of cells or a window. */
 typedef struct ImkInsarformSums {

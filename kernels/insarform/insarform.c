@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "insarform/insarform.h"
+#include "imk/insarform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/config.h"
+#include "core/cpu.h"
 #include "insarform/insarform-private.h"
 
 struct ImkInsarform {
@@ -13,15 +15,27 @@ struct ImkInsarform {
 };
 
 void
-imk_insarform_config_init (ImkInsarformConfig *config)
+imk_insarform_config_init_sized (ImkInsarformConfig *config, size_t size)
 {
-  *config = (ImkInsarformConfig){
+  const ImkInsarformConfig defaults = {
+      .size = size,
       .type = IMK_TYPE_CI16,
       .looks_x = 1,
       .looks_y = 1,
       .window_x = 5,
       .window_y = 5,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkInsarformConfig *
+read_config (
+    const ImkInsarformConfig *config, ImkInsarformConfig *own, ImkError *error)
+{
+  imk_insarform_config_init (own);
+  return imk_config_read (config, own, "imk_insarform_config_init", error);
 }
 
 /* --- validation
@@ -77,10 +91,13 @@ check_config (const ImkInsarformConfig *c, ImkError *error)
  * --------------------------------------------------------------------- */
 
 ImkStatus
-imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
+imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *given,
     ImkInsarform **self, ImkError *error)
 {
-  ImkStatus status = check_config (config, error);
+  ImkInsarformConfig own;
+  const ImkInsarformConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
+  ImkCpuLevel level;
   ImkInsarform *s;
 
   if (status != IMK_OK)
@@ -88,6 +105,9 @@ imk_insarform_new (ImkBackend backend, const ImkInsarformConfig *config,
   if (backend != IMK_BACKEND_CPU)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "Interferograms are formed on the CPU alone.");
+  status = imk_cpu_level (&level, error);
+  if (status != IMK_OK)
+    return status;
   s = calloc (1, sizeof (*s));
   if (!s)
     return imk_error_set (

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +27,7 @@ typedef enum ImkInsarformChannel {
 
 /**
  * ImkInsarformConfig: (how an interferogram is formed)
+ * @size: set by imk_insarform_config_init, see imk/api.h
  * @width, @height: of both images, columns and lines
  * @type: of both: CI16 or CF32
  * @looks_x, @looks_y: samples of a cell, 1 to IMK_INSARFORM_MAX_LOOKS, at most
@@ -36,6 +37,7 @@ typedef enum ImkInsarformChannel {
  *   IMK_INSARFORM_MAX_WINDOW; the cell is its middle
  * @n_threads: CPU threads, 0 for one a processor */
 typedef struct ImkInsarformConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t looks_x, looks_y;
@@ -46,7 +48,13 @@ typedef struct ImkInsarformConfig {
 typedef struct ImkInsarform ImkInsarform;
 
 /* 1 x 1 looks, window 5 x 5, CI16. */
-void imk_insarform_config_init (ImkInsarformConfig *config);
+IMK_API void imk_insarform_config_init_sized (
+    ImkInsarformConfig *config, size_t size);
+static inline void
+imk_insarform_config_init (ImkInsarformConfig *config)
+{
+  imk_insarform_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_insarform_new: (an object for one pair of images in one geometry)
@@ -55,32 +63,32 @@ void imk_insarform_config_init (ImkInsarformConfig *config);
  * Of the images, the sums of window_y + 1 rows of cells are kept.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
  *   untouched */
-ImkStatus imk_insarform_new (ImkBackend backend,
+IMK_API ImkStatus imk_insarform_new (ImkBackend backend,
     const ImkInsarformConfig *config, ImkInsarform **self, ImkError *error);
 
 /* Back to the first line. */
-void imk_insarform_rewind (ImkInsarform *self);
+IMK_API void imk_insarform_rewind (ImkInsarform *self);
 
 /* Returns: how many lines can be pushed now; 0 when rows have to be made first,
  *   or when all that cells are made of are there */
-uint32_t imk_insarform_room (const ImkInsarform *self);
+IMK_API uint32_t imk_insarform_room (const ImkInsarform *self);
 
 /* Returns: lines that have been pushed */
-uint32_t imk_insarform_pushed (const ImkInsarform *self);
+IMK_API uint32_t imk_insarform_pushed (const ImkInsarform *self);
 
 /**
  * imk_insarform_push: (the next lines of both images)
  * @reference, @secondary: of the width and the type of the config, 1 channel,
  *   equally many, at most imk_insarform_room lines
  * Returns: IMK_ERROR_IMAGE, nothing was pushed */
-ImkStatus imk_insarform_push (ImkInsarform *self, const ImkImage *reference,
-    const ImkImage *secondary, ImkError *error);
+IMK_API ImkStatus imk_insarform_push (ImkInsarform *self,
+    const ImkImage *reference, const ImkImage *secondary, ImkError *error);
 
 /* Returns: rows of cells that have been made */
-uint32_t imk_insarform_row (const ImkInsarform *self);
+IMK_API uint32_t imk_insarform_row (const ImkInsarform *self);
 
 /* Returns: whether the next row can be made */
-bool imk_insarform_is_ready (const ImkInsarform *self);
+IMK_API bool imk_insarform_is_ready (const ImkInsarform *self);
 
 /**
  * imk_insarform_process: (makes the next row of cells)
@@ -89,11 +97,11 @@ bool imk_insarform_is_ready (const ImkInsarform *self);
  * Sums are in float64; results do not depend on n_threads, or on how lines are
  * pushed.
  * Returns: IMK_ERROR_IMAGE, @out untouched */
-ImkStatus imk_insarform_process (
+IMK_API ImkStatus imk_insarform_process (
     ImkInsarform *self, ImkImage *out, ImkError *error);
 
 /* @self may be NULL. */
-void imk_insarform_free (ImkInsarform *self);
+IMK_API void imk_insarform_free (ImkInsarform *self);
 
 /* --- pictures ----------------------------------------------------------------
  */
@@ -114,14 +122,14 @@ typedef enum ImkInsarformShade {
  * The phase of the interferogram, reference minus secondary, is the hue: 0 red,
  * 60 degrees yellow, 120 green, 180 cyan, -120 blue, -60 magenta. Cells without
  * data are black. */
-void imk_insarform_phase_to_rgb (const float *row, uint32_t n,
+IMK_API void imk_insarform_phase_to_rgb (const float *row, uint32_t n,
     ImkInsarformShade shade, float full, uint8_t *rgb);
 
 /* A channel as levels: the whole number next to value / @full times 255 or
  * 65535, clamped. */
-void imk_insarform_to_u8 (const float *row, uint32_t n,
+IMK_API void imk_insarform_to_u8 (const float *row, uint32_t n,
     ImkInsarformChannel channel, float full, uint8_t *to);
-void imk_insarform_to_u16 (const float *row, uint32_t n,
+IMK_API void imk_insarform_to_u16 (const float *row, uint32_t n,
     ImkInsarformChannel channel, float full, uint16_t *to);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 /* Between insarxcorr.c, which validates and plans, and the backends. */
 #pragma once
 
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +98,25 @@ void imk_insarxcorr_cpu_cancel (void *state, bool cancel);
 /* Sizes that follow from a valid @config, which gets its window, nx and ny. */
 void imk_insarxcorr_plan_sizes (
     ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config);
+
+/* Of spectra that fill as much of what is sampled each way; radars have 0.6 to
+ * 0.9, and with a wider band noise correlates less. */
+#define IMK_INSARXCORR_ASSUMED_BAND 0.5
+
+/* The amplitudes of a signal of bandwidth B have a triangular spectrum of width
+ * 2 B, so n samples correlate by chance with sigma^2 = (2 / (3 B))^2 / n.
+ *
+ * Returns: sigma, of templates of a @plan with sizes */
+double imk_insarxcorr_scatter (const ImkInsarxcorrPlan *plan, double band);
+
+/* A threshold z sigma that the largest correlation of noise with noise, over
+ * all lags, exceeds in one patch of 100. The surface is a smooth Gaussian
+ * field, whose maxima above a high z have the density z exp (-z^2 / 2) lambda /
+ * (2 pi)^1.5 an area of one sample (Adler 1981, ch. 6), with the second
+ * spectral moment lambda = (2 pi B)^2 / 10 of the squared triangle.
+ *
+ * Returns: the correlation, 0..100 */
+double imk_insarxcorr_significant (const ImkInsarxcorrPlan *plan, double band);
 
 /* The patches, lines and bands of a plan with sizes; to be cleared in any case.
  */

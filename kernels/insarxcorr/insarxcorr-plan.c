@@ -77,30 +77,26 @@ size_precise (ImkInsarxcorrPlan *plan)
   plan->n_samples = (double) c->window_width * c->window_height;
 }
 
-/* A threshold z sigma that the largest correlation of noise with noise, over
- * all lags, exceeds in one patch of 100. The amplitudes of a signal of band B
- * have a triangular spectrum of width 2 B, so n samples correlate by chance
- * with sigma^2 = (2 / (3 B))^2 / n. The surface is a smooth Gaussian field,
- * whose maxima above a high z have the density z exp (-z^2 / 2) lambda / (2
- * pi)^1.5 an area of one sample (Adler 1981, ch. 6), with the second spectral
- * moment lambda = (2 pi B)^2 / 10 of the squared triangle. B is taken as 1/2;
- * radars have 0.6 to 0.9, and with a wider band noise correlates less.
- *
- * Returns: the correlation, 0..100 */
-static double
-significant_correlation (const ImkInsarxcorrPlan *plan)
+double
+imk_insarxcorr_scatter (const ImkInsarxcorrPlan *plan, double band)
 {
-  const double pi = 3.14159265358979323846, band = 0.5, chance = 0.01;
+  return 2 / (3 * band) / sqrt (plan->n_samples);
+}
+
+double
+imk_insarxcorr_significant (const ImkInsarxcorrPlan *plan, double band)
+{
+  const double pi = 3.14159265358979323846, chance = 0.01;
   const ImkInsarxcorrFine *f = &plan->fine;
   /* in COMPAT negative ones count as well */
   double sides = plan->config.mode == IMK_INSARXCORR_COMPAT ? 2 : 1;
   double lags = (double) f->n_lags_x / f->interp_x * f->n_lags_y / f->interp_y;
   double rate = sides * lags * pow (2 * pi * band, 2) / 10 / pow (2 * pi, 1.5);
-  double sigma = 2 / (3 * band) / sqrt (plan->n_samples), z = 3;
+  double z = 3;
 
   for (int i = 0; i < 20; i++) /* z^2 / 2 = log (rate z / chance) */
     z = sqrt (2 * log (rate * z / chance));
-  return 100 * fmin (z * sigma, 0.99);
+  return 100 * fmin (z * imk_insarxcorr_scatter (plan, band), 0.99);
 }
 
 /* Returns: patches @step apart in @length */
@@ -126,7 +122,8 @@ imk_insarxcorr_plan_sizes (
     c->ny = count_steps (c->height[0], plan->patch_height[1], c->step_y);
   }
   if (c->min_correlation == IMK_INSARXCORR_SIGNIFICANT)
-    c->min_correlation = significant_correlation (plan);
+    c->min_correlation =
+        imk_insarxcorr_significant (plan, IMK_INSARXCORR_ASSUMED_BAND);
 }
 
 /* --- patches -------------------------------------------------------------- */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "core/device.h"
+#include "core/config.h"
+#include "imk/device.h"
 #include "insarxcorr/insarxcorr-backend.h"
 
 /* One backend state, and where it lives. */
@@ -27,9 +29,10 @@ struct ImkInsarxcorr {
 };
 
 void
-imk_insarxcorr_config_init (ImkInsarxcorrConfig *config)
+imk_insarxcorr_config_init_sized (ImkInsarxcorrConfig *config, size_t size)
 {
-  *config = (ImkInsarxcorrConfig){
+  const ImkInsarxcorrConfig defaults = {
+      .size = size,
       .type = IMK_TYPE_CI16,
       .mode = IMK_INSARXCORR_COMPAT,
       .nx = 16,
@@ -46,6 +49,17 @@ imk_insarxcorr_config_init (ImkInsarxcorrConfig *config)
       .min_valid = 0.5,
       .min_correlation = 18,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkInsarxcorrConfig *
+read_config (const ImkInsarxcorrConfig *config, ImkInsarxcorrConfig *own,
+    ImkError *error)
+{
+  imk_insarxcorr_config_init (own);
+  return imk_config_read (config, own, "imk_insarxcorr_config_init", error);
 }
 
 /* ------------------------------------------------------------------------
@@ -194,9 +208,11 @@ check_images (const ImkInsarxcorrPlan *plan, ImkError *error)
 /* A valid plan of sizes. */
 static ImkStatus
 make_sizes (
-    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *config, ImkError *error)
+    ImkInsarxcorrPlan *plan, const ImkInsarxcorrConfig *given, ImkError *error)
 {
-  ImkStatus status = check_integers (config, error);
+  ImkInsarxcorrConfig own;
+  const ImkInsarxcorrConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_integers (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = check_reals (config, error);
@@ -220,8 +236,10 @@ imk_insarxcorr_config_complete (ImkInsarxcorrConfig *config, ImkError *error)
   ImkInsarxcorrPlan plan;
   ImkStatus status = make_sizes (&plan, config, error);
 
-  if (status == IMK_OK)
-    *config = plan.config;
+  if (status == IMK_OK) {
+    plan.config.size = config->size;
+    memcpy (config, &plan.config, config->size);
+  }
   return status;
 }
 

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,11 +114,13 @@ imk_insarxcorr_state (uint32_t flags)
 
 /* For min_correlation: what noise reaches in one patch of 100 at most. It
  * follows from the size of the template and of the search, see
- * docs/insarxcorr.md, and imk_insarxcorr_config_complete fills it in. */
+ * docs/reference/insarxcorr.md, and imk_insarxcorr_config_complete fills it in.
+ */
 #define IMK_INSARXCORR_SIGNIFICANT (-1.0)
 
 /**
  * ImkInsarxcorrConfig: (what to correlate)
+ * @size: set by imk_insarxcorr_config_init, see imk/api.h
  * @width, @height: of each image, columns and lines
  * @type: of both: CI16, CF32, or F32 (an amplitude that is known already)
  * @mode: see there
@@ -157,6 +159,7 @@ imk_insarxcorr_state (uint32_t flags)
  *   beside that of the current context; each has a band of the columns that
  *   its patches need. Results do not depend on them */
 typedef struct ImkInsarxcorrConfig {
+  size_t size;
   uint32_t width[IMK_INSARXCORR_N_SIDES], height[IMK_INSARXCORR_N_SIDES];
   ImkType type;
   ImkInsarxcorrMode mode;
@@ -184,7 +187,13 @@ typedef struct ImkInsarxcorr ImkInsarxcorr;
 /* The defaults are those of GMTSAR's xcorr -freq: 16 x 32 patches, search 64,
  * range_interp 2, interp 16; azimuth_interp 2 for PRECISE; min_valid 0.5,
  * min_correlation 18; CI16. */
-void imk_insarxcorr_config_init (ImkInsarxcorrConfig *config);
+IMK_API void imk_insarxcorr_config_init_sized (
+    ImkInsarxcorrConfig *config, size_t size);
+static inline void
+imk_insarxcorr_config_init (ImkInsarxcorrConfig *config)
+{
+  imk_insarxcorr_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_insarxcorr_config_complete: (what follows from the rest)
@@ -193,7 +202,7 @@ void imk_insarxcorr_config_init (ImkInsarxcorrConfig *config);
  * IMK_INSARXCORR_GRID_STEP, nx and ny; imk_insarxcorr_new does so on its own
  * copy.
  * Returns: IMK_ERROR_CONFIG when @config is not valid, untouched then */
-ImkStatus imk_insarxcorr_config_complete (
+IMK_API ImkStatus imk_insarxcorr_config_complete (
     ImkInsarxcorrConfig *config, ImkError *error);
 
 /**
@@ -207,20 +216,21 @@ ImkStatus imk_insarxcorr_config_complete (
  * Returns: IMK_ERROR_CONFIG, also for a memory_limit that is too small for the
  *   bands; IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE, IMK_ERROR_DEVICE; @self
  *   untouched */
-ImkStatus imk_insarxcorr_new (ImkBackend backend,
+IMK_API ImkStatus imk_insarxcorr_new (ImkBackend backend,
     const ImkInsarxcorrConfig *config, ImkInsarxcorr **self, ImkError *error);
 
 /* Back to the first line of @side and the first row of patches, which needs the
  * first lines of the other side again, too. */
-void imk_insarxcorr_rewind (ImkInsarxcorr *self, ImkInsarxcorrSide side);
+IMK_API void imk_insarxcorr_rewind (
+    ImkInsarxcorr *self, ImkInsarxcorrSide side);
 
 /* Returns: how many lines of @side can be pushed now; 0 when rows of patches
  *   have to be processed first, or when all lines are there */
-uint32_t imk_insarxcorr_room (
+IMK_API uint32_t imk_insarxcorr_room (
     const ImkInsarxcorr *self, ImkInsarxcorrSide side);
 
 /* Returns: lines of @side that have been pushed */
-uint32_t imk_insarxcorr_pushed (
+IMK_API uint32_t imk_insarxcorr_pushed (
     const ImkInsarxcorr *self, ImkInsarxcorrSide side);
 
 /**
@@ -233,18 +243,18 @@ uint32_t imk_insarxcorr_pushed (
  * While one thread is in imk_insarxcorr_process, others may push, one a side.
  * All other calls are made one at a time.
  * Returns: IMK_ERROR_IMAGE, nothing was pushed; IMK_ERROR_DEVICE */
-ImkStatus imk_insarxcorr_push (ImkInsarxcorr *self, ImkInsarxcorrSide side,
-    const ImkImage *lines, ImkError *error);
+IMK_API ImkStatus imk_insarxcorr_push (ImkInsarxcorr *self,
+    ImkInsarxcorrSide side, const ImkImage *lines, ImkError *error);
 
 /* Returns: bytes of lines that went into bands so far: of those lines and
  * columns alone that patches cover, each once a device */
-uint64_t imk_insarxcorr_bytes (const ImkInsarxcorr *self);
+IMK_API uint64_t imk_insarxcorr_bytes (const ImkInsarxcorr *self);
 
 /* Returns: rows of patches that have been processed, ny after the last */
-uint32_t imk_insarxcorr_row (const ImkInsarxcorr *self);
+IMK_API uint32_t imk_insarxcorr_row (const ImkInsarxcorr *self);
 
 /* Returns: whether the lines of the next row of patches are all there */
-bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
+IMK_API bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
 
 /**
  * imk_insarxcorr_process: (measures the next row of patches)
@@ -256,8 +266,9 @@ bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
  * Only when imk_insarxcorr_is_ready. imk_insarxcorr_advance goes with it, which
  * makes room for more lines.
  * COMPAT is incoherent cross-correlation as GMTSAR's xcorr does it (Romano and
- * Lapegna 2021, algorithm 1), PRECISE an own chain; docs/insarxcorr.md has the
- * formulas. What GMTSAR leaves undefined is defined here:
+ * Lapegna 2021, algorithm 1), PRECISE an own chain;
+ * docs/reference/insarxcorr.md has the formulas. What GMTSAR leaves undefined
+ * is defined here:
  * - lines beyond the last repeat it, lines before the first repeat that,
  *   columns beyond the image are 0
  * - where the surroundings of a peak leave the surface there are zeros
@@ -271,19 +282,19 @@ bool imk_insarxcorr_is_ready (const ImkInsarxcorr *self);
  * and PEAK, by 0.02 at most. Where two peaks are that much alike, either may
  * be found. SNR and covariance agree to a thousandth, covariance to 1e-8.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
-ImkStatus imk_insarxcorr_process (
+IMK_API ImkStatus imk_insarxcorr_process (
     ImkInsarxcorr *self, ImkImage *out, void *stream, ImkError *error);
 
 /* The row is done: on a GPU, its stream has been waited for. */
-void imk_insarxcorr_advance (ImkInsarxcorr *self);
+IMK_API void imk_insarxcorr_advance (ImkInsarxcorr *self);
 
 /* From any thread. While @cancel the CPU begins no more patches: a row that is
  * under way fails with IMK_ERROR_IMAGE, and is as if it had not been begun. A
  * row of a GPU ends in milliseconds, and as usual. */
-void imk_insarxcorr_cancel (ImkInsarxcorr *self, bool cancel);
+IMK_API void imk_insarxcorr_cancel (ImkInsarxcorr *self, bool cancel);
 
 /* @self may be NULL. Waits for the GPU. */
-void imk_insarxcorr_free (ImkInsarxcorr *self);
+IMK_API void imk_insarxcorr_free (ImkInsarxcorr *self);
 
 #ifdef __cplusplus
 }

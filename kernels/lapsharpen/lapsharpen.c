@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lapsharpen/lapsharpen.h"
+#include "imk/lapsharpen.h"
 
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "lapsharpen/lapsharpen-backend.h"
 
 struct ImkLapsharpen {
-  const ImkLapsharpenBackend *backend;
+  const ImkFilterBackend *backend;
   void *state; /* the backend's */
   ImkLapsharpenConfig config;
   bool on_device;
@@ -14,9 +15,10 @@ struct ImkLapsharpen {
 };
 
 void
-imk_lapsharpen_config_init (ImkLapsharpenConfig *config)
+imk_lapsharpen_config_init_sized (ImkLapsharpenConfig *config, size_t size)
 {
-  *config = (ImkLapsharpenConfig){
+  const ImkLapsharpenConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .type = IMK_TYPE_U8,
@@ -27,6 +29,17 @@ imk_lapsharpen_config_init (ImkLapsharpenConfig *config)
       .amount = 1,
       .neighbours = 4,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkLapsharpenConfig *
+read_config (const ImkLapsharpenConfig *config, ImkLapsharpenConfig *own,
+    ImkError *error)
+{
+  imk_lapsharpen_config_init (own);
+  return imk_config_read (config, own, "imk_lapsharpen_config_init", error);
 }
 
 static ImkStatus
@@ -163,12 +176,14 @@ check_same_format (const ImkLapsharpenConfig *old,
 }
 
 ImkStatus
-imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
+imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *given,
     ImkLapsharpen **self, ImkError *error)
 {
+  ImkLapsharpenConfig own;
+  const ImkLapsharpenConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkLapsharpen *made;
-  ImkStatus status = check_config (config, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_backend_table (backend, &imk_lapsharpen_cpu, IMK_MODULE_CUDA,
@@ -182,7 +197,8 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
   made->backend = table;
   made->config = *config;
   made->on_device = backend == IMK_BACKEND_CUDA;
-  status = made->backend->create (config, &made->state, error);
+  status = made->backend->create (
+      NULL, config, config->n_threads, &made->state, error);
   if (status == IMK_OK)
     *self = made;
   else
@@ -192,9 +208,11 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *config,
 
 ImkStatus
 imk_lapsharpen_update (
-    ImkLapsharpen *self, const ImkLapsharpenConfig *config, ImkError *error)
+    ImkLapsharpen *self, const ImkLapsharpenConfig *given, ImkError *error)
 {
-  ImkStatus status = check_config (config, error);
+  ImkLapsharpenConfig own;
+  const ImkLapsharpenConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = check_same_format (&self->config, config, error);
@@ -269,7 +287,7 @@ imk_lapsharpen_get_focus (
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "No frame was measured. Switch measure-focus on and process a frame "
         "before asking for the focus.");
-  status = self->backend->get_sums (self->state, &sums, error);
+  status = self->backend->get_result (self->state, &sums, error);
   if (status != IMK_OK)
     return status;
   *focus = (ImkLapsharpenFocus){

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +38,7 @@ typedef enum ImkLapsharpenOutput {
 
 /**
  * ImkLapsharpenConfig: (how to sharpen)
+ * @size: set by imk_lapsharpen_config_init, see imk/api.h
  * @width, @height: pixels, 1..65535 each
  * @type: IMK_TYPE_U8 or IMK_TYPE_U16
  * @channels: interleaved samples a pixel, 1..4
@@ -58,6 +59,7 @@ typedef enum ImkLapsharpenOutput {
  * The members from @amount on may change between two frames; the others are
  * the format and need a new object. */
 typedef struct ImkLapsharpenConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
@@ -97,7 +99,13 @@ typedef struct ImkLapsharpen ImkLapsharpen;
  * imk_lapsharpen_config_init: (the defaults)
  * 1x1 u8 of one channel, depth 8, mask 1, no alpha; amount 1, 4 neighbours,
  * replicate, copy, threshold 0, full clamp, sharpened, no focus measure. */
-void imk_lapsharpen_config_init (ImkLapsharpenConfig *config);
+IMK_API void imk_lapsharpen_config_init_sized (
+    ImkLapsharpenConfig *config, size_t size);
+static inline void
+imk_lapsharpen_config_init (ImkLapsharpenConfig *config)
+{
+  imk_lapsharpen_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_lapsharpen_new: (an object for frames of one format)
@@ -106,14 +114,14 @@ void imk_lapsharpen_config_init (ImkLapsharpenConfig *config);
  * On IMK_BACKEND_CUDA the object belongs to the context that is current.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
  *   IMK_ERROR_DEVICE; @self untouched */
-ImkStatus imk_lapsharpen_new (ImkBackend backend,
+IMK_API ImkStatus imk_lapsharpen_new (ImkBackend backend,
     const ImkLapsharpenConfig *config, ImkLapsharpen **self, ImkError *error);
 
 /**
  * imk_lapsharpen_update: (parameters for the frames from now on)
  * Returns: IMK_ERROR_CONFIG, also when the format differs; the old parameters
  *   stay in force */
-ImkStatus imk_lapsharpen_update (
+IMK_API ImkStatus imk_lapsharpen_update (
     ImkLapsharpen *self, const ImkLapsharpenConfig *config, ImkError *error);
 
 /**
@@ -138,19 +146,19 @@ ImkStatus imk_lapsharpen_update (
  * then floor. So every amount gives equal bytes on the CPU and the GPU, and
  * whole amounts are exact.
  * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
-ImkStatus imk_lapsharpen_process (ImkLapsharpen *self, const ImkImage *in,
-    ImkImage *out, void *stream, ImkError *error);
+IMK_API ImkStatus imk_lapsharpen_process (ImkLapsharpen *self,
+    const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 
 /**
  * imk_lapsharpen_get_focus: (of the frame last processed)
  * Waits for the GPU to finish that frame.
  * Returns: IMK_ERROR_CONFIG when measure_focus was off or no frame was
  *   processed; IMK_ERROR_DEVICE */
-ImkStatus imk_lapsharpen_get_focus (
+IMK_API ImkStatus imk_lapsharpen_get_focus (
     ImkLapsharpen *self, ImkLapsharpenFocus *focus, ImkError *error);
 
 /* @self may be NULL. Waits for the GPU. */
-void imk_lapsharpen_free (ImkLapsharpen *self);
+IMK_API void imk_lapsharpen_free (ImkLapsharpen *self);
 
 #ifdef __cplusplus
 }

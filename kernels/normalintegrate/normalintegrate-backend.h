@@ -2,7 +2,7 @@
 /* Between normalintegrate.c and the backends. What arrives here is valid. */
 #pragma once
 
-#include "normalintegrate/normalintegrate.h"
+#include "imk/normalintegrate.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "normalintegrate/normalintegrate.h"
+#include "imk/normalintegrate.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "normalintegrate/normalintegrate-backend.h"
 
 struct ImkNormalintegrate {
@@ -16,9 +17,11 @@ struct ImkNormalintegrate {
 };
 
 void
-imk_normalintegrate_config_init (ImkNormalintegrateConfig *config)
+imk_normalintegrate_config_init_sized (
+    ImkNormalintegrateConfig *config, size_t size)
 {
-  *config = (ImkNormalintegrateConfig){
+  const ImkNormalintegrateConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .type = IMK_TYPE_U8,
@@ -30,6 +33,18 @@ imk_normalintegrate_config_init (ImkNormalintegrateConfig *config)
       .tolerance = 1e-4,
       .max_iterations = 100,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkNormalintegrateConfig *
+read_config (const ImkNormalintegrateConfig *config,
+    ImkNormalintegrateConfig *own, ImkError *error)
+{
+  imk_normalintegrate_config_init (own);
+  return imk_config_read (
+      config, own, "imk_normalintegrate_config_init", error);
 }
 
 static ImkStatus
@@ -183,12 +198,14 @@ make_plan (
 
 ImkStatus
 imk_normalintegrate_new (ImkBackend backend,
-    const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
+    const ImkNormalintegrateConfig *given, ImkNormalintegrate **self,
     ImkError *error)
 {
+  ImkNormalintegrateConfig own;
+  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkNormalintegrate *s;
-  ImkStatus status = check_format (config, error);
+  ImkStatus status = config ? check_format (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = check_params (config, error);
@@ -216,9 +233,11 @@ imk_normalintegrate_new (ImkBackend backend,
 
 ImkStatus
 imk_normalintegrate_update (ImkNormalintegrate *self,
-    const ImkNormalintegrateConfig *config, ImkError *error)
+    const ImkNormalintegrateConfig *given, ImkError *error)
 {
-  ImkStatus status = check_params (config, error);
+  ImkNormalintegrateConfig own;
+  const ImkNormalintegrateConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_params (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     self->params = params_of (config);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +21,7 @@ typedef enum ImkNormalintegrateMethod {
 
 /**
  * ImkNormalintegrateConfig: (a map of normals, and how it is integrated)
+ * @size: set by imk_normalintegrate_config_init, see imk/api.h
  * @width, @height: of the frames, 1..IMK_NORMALINTEGRATE_MAX_SIZE
  * @type, @channels: u8 and u16 have n as 128 + 127 n and 32768 + 32767 n, f32
  *   as it is; x to the right, y up, z from the object to the camera
@@ -41,6 +42,7 @@ typedef enum ImkNormalintegrateMethod {
  * steeper than @max_slope, when a number is not finite, or shorter than 1e-6
  * (in u8 and u16, all 0 says so). Normals need not have length 1. */
 typedef struct ImkNormalintegrateConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
@@ -87,7 +89,13 @@ typedef struct ImkNormalintegrate ImkNormalintegrate;
 
 /* 1x1 of u8 with 3 channels, Poisson, square pixels of 1 mm, slopes to 100,
  * tolerance 1e-4, 100 iterations. */
-void imk_normalintegrate_config_init (ImkNormalintegrateConfig *config);
+IMK_API void imk_normalintegrate_config_init_sized (
+    ImkNormalintegrateConfig *config, size_t size);
+static inline void
+imk_normalintegrate_config_init (ImkNormalintegrateConfig *config)
+{
+  imk_normalintegrate_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_normalintegrate_new: (for maps of one size)
@@ -96,13 +104,13 @@ void imk_normalintegrate_config_init (ImkNormalintegrateConfig *config);
  * CUDA: the context is current, here and in all calls.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
  *   IMK_ERROR_DEVICE; @self untouched */
-ImkStatus imk_normalintegrate_new (ImkBackend backend,
+IMK_API ImkStatus imk_normalintegrate_new (ImkBackend backend,
     const ImkNormalintegrateConfig *config, ImkNormalintegrate **self,
     ImkError *error);
 
 /* For the next map: all but width, height, type, channels, colours,
  * pixel_aspect and n_threads, which stay as they were. */
-ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
+IMK_API ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
     const ImkNormalintegrateConfig *config, ImkError *error);
 
 /**
@@ -132,12 +140,12 @@ ImkStatus imk_normalintegrate_update (ImkNormalintegrate *self,
  * bytes every time, for any number of threads.
  * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_MEMORY,
  *   IMK_ERROR_DEVICE, @outputs undefined */
-ImkStatus imk_normalintegrate_process (ImkNormalintegrate *self,
+IMK_API ImkStatus imk_normalintegrate_process (ImkNormalintegrate *self,
     const ImkImage *in, ImkNormalintegrateOutputs *outputs,
     ImkNormalintegrateSummary *summary, void *stream, ImkError *error);
 
 /* @self may be NULL. */
-void imk_normalintegrate_free (ImkNormalintegrate *self);
+IMK_API void imk_normalintegrate_free (ImkNormalintegrate *self);
 
 #ifdef __cplusplus
 }

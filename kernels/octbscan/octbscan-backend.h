@@ -2,7 +2,7 @@
 /* Between octbscan.c, which validates and plans, and the backends. */
 #pragma once
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 #ifdef __cplusplus
 extern "C" {

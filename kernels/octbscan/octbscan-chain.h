@@ -19,7 +19,7 @@
  * depth of the crop. */
 #pragma once
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 #ifdef __cplusplus
 extern "C" {

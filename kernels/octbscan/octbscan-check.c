@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
+#include "core/config.h"
 #include "octbscan/octbscan-check.h"
 
 #include <math.h>
@@ -289,4 +290,26 @@ imk_octbscan_check_config (const ImkOctbscanConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_slabs (c, error);
   return status != IMK_OK ? status : imk_octbscan_check_range (c, error);
+}
+
+ImkStatus
+imk_octbscan_check (const ImkOctbscanConfig *given, ImkError *error)
+{
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, error);
+  ImkStatus status =
+      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
+
+  if (status == IMK_OK && config->strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)
+    status = imk_octbscan_check_operators (config, error);
+  return status;
+}
+
+const ImkOctbscanConfig *
+imk_octbscan_read_config (
+    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error)
+{
+  imk_octbscan_config_init (own);
+  return imk_config_read (config, own, "imk_octbscan_config_init", error);
 }

@@ -3,7 +3,11 @@
  * the names of the properties. */
 #pragma once
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
+
+/* Returns: as imk_config_read () */
+const ImkOctbscanConfig *imk_octbscan_read_config (
+    const ImkOctbscanConfig *config, ImkOctbscanConfig *own, ImkError *error);
 
 ImkStatus imk_octbscan_check_between (const char *property, uint64_t value,
     uint64_t least, uint64_t most, ImkError *error);

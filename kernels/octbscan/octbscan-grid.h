@@ -3,7 +3,7 @@
  * and what each sample is multiplied by. */
 #pragma once
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 /* Coefficients of a polynomial or a dispersion. */
 enum { IMK_OCTBSCAN_MAX_COEFFICIENTS = 16 };

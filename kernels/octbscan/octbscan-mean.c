@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "octbscan/octbscan-mean.h"
+#include "imk/octbscan-mean.h"
 
 #include <math.h>
 #include <stdbool.h>

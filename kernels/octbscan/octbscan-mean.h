@@ -2,7 +2,11 @@
 /* What a mean spectrum has beside the source's. */
 #pragma once
 
-#include "core/image.h"
+#include "imk/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /**
  * imk_octbscan_mean_fringe: (is the sample in the mean?)
@@ -15,5 +19,9 @@
  *   what the noise of the rows leaves of itself in their mean, dB; up to 10
  *   where there is none. 0 for fewer than 4 rows, samples that are no numbers,
  *   and without memory */
-double imk_octbscan_mean_fringe (
+IMK_API double imk_octbscan_mean_fringe (
     const ImkImage *in, uint32_t first, uint32_t step);
+
+#ifdef __cplusplus
+}
+#endif

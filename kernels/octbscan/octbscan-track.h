@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "octbscan/octbscan-level.h"
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 /* What tracking remembers. */
 typedef struct ImkOctbscanTrack {

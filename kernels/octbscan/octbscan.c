@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/config.h"
 #include "octbscan/octbscan-backend.h"
 #include "octbscan/octbscan-chain.h"
 #include "octbscan/octbscan-check.h"
-#include "octbscan/octbscan-fft.h"
+#include "octbscan/cpu/fft.h"
 #include "octbscan/octbscan-grid.h"
-#include "octbscan/octbscan-image.h"
+#include "octbscan/cpu/picture.h"
 #include "octbscan/octbscan-lateral.h"
 
 enum {
@@ -33,11 +34,12 @@ struct ImkOctbscan {
 };
 
 void
-imk_octbscan_config_init (ImkOctbscanConfig *config)
+imk_octbscan_config_init_sized (ImkOctbscanConfig *config, size_t size)
 {
   static const ImkOctbscanCamera linear = {.map = IMK_OCTBSCAN_MAP_NONE};
 
-  *config = (ImkOctbscanConfig){
+  const ImkOctbscanConfig defaults = {
+      .size = size,
       .width = 2,
       .height = 1,
       .type = IMK_TYPE_U16,
@@ -61,6 +63,8 @@ imk_octbscan_config_init (ImkOctbscanConfig *config)
       .percent_min = 1.0,
       .percent_max = 99.9,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
 static uint64_t
@@ -70,25 +74,41 @@ all_depths (const ImkOctbscanConfig *c)
 }
 
 uint32_t
-imk_octbscan_n_depths (const ImkOctbscanConfig *config)
+imk_octbscan_n_depths (const ImkOctbscanConfig *given)
 {
-  uint64_t cut = (uint64_t) config->crop_top + config->crop_bottom;
-  uint64_t all = all_depths (config);
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, NULL);
+  uint64_t cut, all;
 
+  if (!config)
+    return 0;
+  cut = (uint64_t) config->crop_top + config->crop_bottom;
+  all = all_depths (config);
   return all > cut ? (uint32_t) (all - cut) : 0;
 }
 
 uint32_t
-imk_octbscan_n_ascans (const ImkOctbscanConfig *config)
+imk_octbscan_n_ascans (const ImkOctbscanConfig *given)
 {
-  return config->average_ascans
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, NULL);
+
+  return config && config->average_ascans
              ? imk_div_up (config->height, config->average_ascans)
              : 0;
 }
 
 bool
-imk_octbscan_has_history (const ImkOctbscanConfig *config)
+imk_octbscan_has_history (const ImkOctbscanConfig *given)
 {
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, NULL);
+
+  if (!config)
+    return false;
   return config->background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING ||
          config->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST ||
          config->fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE ||
@@ -98,13 +118,16 @@ imk_octbscan_has_history (const ImkOctbscanConfig *config)
 
 void
 imk_octbscan_size (
-    const ImkOctbscanConfig *config, uint32_t *width, uint32_t *height)
+    const ImkOctbscanConfig *given, uint32_t *width, uint32_t *height)
 {
-  bool rows = config->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
-  uint32_t n_depths = imk_octbscan_n_depths (config);
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, NULL);
+  bool rows = config && config->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
+  uint32_t n_depths = imk_octbscan_n_depths (given);
 
-  *width = rows ? n_depths : imk_octbscan_n_ascans (config);
-  *height = rows ? imk_octbscan_n_ascans (config) : n_depths;
+  *width = rows ? n_depths : imk_octbscan_n_ascans (given);
+  *height = rows ? imk_octbscan_n_ascans (given) : n_depths;
 }
 
 /* ------------------------------------------------------------------------
@@ -274,8 +297,9 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* ------------------------------------------------------------------------
  * The object. */
 
-/* docs/benchmarks.md: what a matrix costs is N times the depths. On the CPU it
- * is worth it for a few depths, on tensor cores until there are millions. */
+/* docs/explanation/benchmarks.md: what a matrix costs is N times the depths. On
+ * the CPU it is worth it for a few depths, on tensor cores until there are
+ * millions. */
 static ImkOctbscanStrategy
 choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
@@ -292,12 +316,16 @@ choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 }
 
 ImkStatus
-imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
+imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
     ImkOctbscan **self, ImkError *error)
 {
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, error);
   const void *table = NULL;
   ImkOctbscan *s;
-  ImkStatus status = imk_octbscan_check_config (config, error);
+  ImkStatus status =
+      config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_backend_table (backend, &imk_octbscan_cpu, IMK_MODULE_CUDA_FFT,
@@ -349,9 +377,13 @@ tune (ImkOctbscan *self, const double *live, ImkError *error)
 
 ImkStatus
 imk_octbscan_update (
-    ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error)
+    ImkOctbscan *self, const ImkOctbscanConfig *given, ImkError *error)
 {
-  ImkStatus status = imk_octbscan_check_range (config, error);
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, error);
+  ImkStatus status =
+      config ? imk_octbscan_check_range (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_octbscan_check_live (
@@ -473,17 +505,26 @@ find_lit_range (const float *intensity, size_t n,
 
 /* As rows of intensities, which need no turning. */
 ImkStatus
-imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
+imk_octbscan_level_image (const ImkOctbscanConfig *given, bool db,
     const ImkImage *in, ImkImage *out, float *ends, ImkError *error)
 {
-  const ImkOctbscanParams params = params_of (config);
+  ImkOctbscanConfig own;
+  const ImkOctbscanConfig *config =
+      imk_octbscan_read_config (given, &own, error);
+  ImkOctbscanParams params;
   ImkOctbscanPicture picture = {.n_ascans = in->height, .n_depths = in->width};
   size_t n = (size_t) in->width * in->height;
-  ImkStatus status = imk_octbscan_check_range (config, error);
   ImkOctbscanPool *pool = NULL;
-  uint32_t *counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
-  float *intensity = malloc (n * sizeof (*intensity) + 1), found[4];
+  uint32_t *counts;
+  float *intensity, found[4];
+  ImkStatus status;
 
+  if (!config)
+    return IMK_ERROR_CONFIG;
+  params = params_of (config);
+  counts = malloc (IMK_OCTBSCAN_N_BINS * sizeof (*counts));
+  intensity = malloc (n * sizeof (*intensity) + 1);
+  status = imk_octbscan_check_range (config, error);
   if (status == IMK_OK)
     status = imk_image_check (in, "en-face rows", IMK_TYPE_F32, 1, in->width,
         in->height, false, error);
@@ -492,6 +533,8 @@ imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
         in->height, false, error);
   if (status == IMK_OK && (!counts || !intensity))
     status = no_memory (error);
+  if (status == IMK_OK)
+    status = imk_octbscan_choose_loops (&picture.loops, error);
   if (status == IMK_OK)
     status = imk_octbscan_pool_new (
         1, imk_octbscan_picture_scratch_size (in->width), &pool, error);

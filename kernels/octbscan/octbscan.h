@@ -2,8 +2,8 @@
 /* B-scans of optical coherence tomography from raw spectra. The steps are
  * those of B. Kriske, "Multi-Sensor Multi-GPU Adaptive Optics Optical Coherence
  * Tomography" (2014), called the thesis here, with its errors corrected;
- * docs/octbscan.md lists them. Over FFTW this library is under the GPL, see
- * fft/fft.h.
+ * docs/reference/octbscan.md lists them. Over FFTW this library is under the
+ * GPL, see fft/fft.h.
  *
  * N samples a spectrum, H spectra (A-scans) a B-scan, C cameras that take turns
  * row by row, row r is of camera c = (r + first) mod C. For a spectrum x:
@@ -30,8 +30,8 @@
  * Means are of intensities, not of dB. */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -240,6 +240,7 @@ typedef struct ImkOctbscanCamera {
 
 /**
  * ImkOctbscanConfig: (one stream of B-scans)
+ * @size: set by imk_octbscan_config_init, see imk/api.h
  * @width, @height, @type: N, H and the type of a sample: u8, u16, i16 or f32
  * @n_cameras, @cameras: C, in the order in which they take turns
  * @upsample: M, at least N
@@ -278,6 +279,7 @@ typedef struct ImkOctbscanCamera {
  * @auto_bscans: n of IMK_OCTBSCAN_RANGE_AUTO
  * @percent_min, @percent_max: 0 .. 100 */
 typedef struct ImkOctbscanConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t n_cameras;
@@ -371,23 +373,36 @@ typedef struct ImkOctbscan ImkOctbscan;
 /* One u16 camera whose pixels are linear in wavenumber; M = 4096, scale 1,
  * exact, tapered by 32 samples below 832, mean, all depths, 0 to 60 dB; none of
  * the steps after Z, which have 8 segments, 16 B-scans, a reach of 32. */
-void imk_octbscan_config_init (ImkOctbscanConfig *config);
+IMK_API void imk_octbscan_config_init_sized (
+    ImkOctbscanConfig *config, size_t size);
+static inline void
+imk_octbscan_config_init (ImkOctbscanConfig *config)
+{
+  imk_octbscan_config_init_sized (config, sizeof (*config));
+}
 
 /* Returns: the number of depths that the crop leaves, 0 when none */
-uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
+IMK_API uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
 
 /* Returns: the number of A-scans of an image: H over average_ascans, rounded
  * up */
-uint32_t imk_octbscan_n_ascans (const ImkOctbscanConfig *config);
+IMK_API uint32_t imk_octbscan_n_ascans (const ImkOctbscanConfig *config);
 
 /* Returns: does a B-scan depend on those before it? Then one object has to see
  * all of them in order: background RUNNING and FIRST, pattern ONCE, tracking,
  * averages_bscans */
-bool imk_octbscan_has_history (const ImkOctbscanConfig *config);
+IMK_API bool imk_octbscan_has_history (const ImkOctbscanConfig *config);
 
 /* The width and height of the images db and linear. */
-void imk_octbscan_size (
+IMK_API void imk_octbscan_size (
     const ImkOctbscanConfig *config, uint32_t *width, uint32_t *height);
+
+/**
+ * imk_octbscan_check: (is this a configuration?)
+ *
+ * Plans nothing. Returns: IMK_ERROR_CONFIG where imk_octbscan_new would */
+IMK_API ImkStatus imk_octbscan_check (
+    const ImkOctbscanConfig *config, ImkError *error);
 
 /**
  * imk_octbscan_new: (plans the chain; tens of milliseconds)
@@ -396,12 +411,12 @@ void imk_octbscan_size (
  * With CUDA the context of the device must be current, here and in all calls.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
  *   IMK_ERROR_DEVICE; @self untouched */
-ImkStatus imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *config,
-    ImkOctbscan **self, ImkError *error);
+IMK_API ImkStatus imk_octbscan_new (ImkBackend backend,
+    const ImkOctbscanConfig *config, ImkOctbscan **self, ImkError *error);
 
 /* Takes range, history and live_dispersion from @config; the rest stays as it
  * is. On an error, so do these. */
-ImkStatus imk_octbscan_update (
+IMK_API ImkStatus imk_octbscan_update (
     ImkOctbscan *self, const ImkOctbscanConfig *config, ImkError *error);
 
 /**
@@ -416,18 +431,18 @@ ImkStatus imk_octbscan_update (
  * black, Z and I are 0: it has no part in backgrounds, fixed patterns, means of
  * A-scans and B-scans, and what is black and white. Returns: IMK_ERROR_IMAGE,
  * images untouched; IMK_ERROR_DEVICE, undefined */
-ImkStatus imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
-    uint32_t n_jobs, void *stream, ImkError *error);
+IMK_API ImkStatus imk_octbscan_process (ImkOctbscan *self,
+    const ImkOctbscanJob *jobs, uint32_t n_jobs, void *stream, ImkError *error);
 
 /* Forgets the B-scans so far, as after an interruption. */
-ImkStatus imk_octbscan_reset (ImkOctbscan *self, ImkError *error);
+IMK_API ImkStatus imk_octbscan_reset (ImkOctbscan *self, ImkError *error);
 
 /**
  * imk_octbscan_get_pattern: (the fixed pattern that was last taken off)
  * @pattern: (out): C times n_depths complex numbers; 0 before there is one
  *
  * Waits for the GPU. Returns: IMK_ERROR_CONFIG with fixed_pattern NONE */
-ImkStatus imk_octbscan_get_pattern (
+IMK_API ImkStatus imk_octbscan_get_pattern (
     ImkOctbscan *self, float *pattern, ImkError *error);
 
 /**
@@ -440,14 +455,14 @@ ImkStatus imk_octbscan_get_pattern (
  *
  * Returns: IMK_ERROR_CONFIG for a wrong range, IMK_ERROR_IMAGE,
  *   IMK_ERROR_MEMORY */
-ImkStatus imk_octbscan_level_image (const ImkOctbscanConfig *config, bool db,
-    const ImkImage *in, ImkImage *out, float *ends, ImkError *error);
+IMK_API ImkStatus imk_octbscan_level_image (const ImkOctbscanConfig *config,
+    bool db, const ImkImage *in, ImkImage *out, float *ends, ImkError *error);
 
 /* Returns: what AUTO has become, FFT or OPERATOR */
-ImkOctbscanStrategy imk_octbscan_strategy (const ImkOctbscan *self);
+IMK_API ImkOctbscanStrategy imk_octbscan_strategy (const ImkOctbscan *self);
 
 /* @self may be NULL. */
-void imk_octbscan_free (ImkOctbscan *self);
+IMK_API void imk_octbscan_free (ImkOctbscan *self);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 /* Between photostereo.c and the backends. What arrives here is valid. */
 #pragma once
 
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that a
  * NaN fails them. */
+#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 #include <math.h>
@@ -224,4 +225,12 @@ imk_photostereo_check_config (const ImkPhotostereoConfig *c, ImkError *error)
   if (status == IMK_OK)
     status = check_images (c, error);
   return status != IMK_OK ? status : imk_photostereo_check_params (c, error);
+}
+
+const ImkPhotostereoConfig *
+imk_photostereo_read_config (const ImkPhotostereoConfig *config,
+    ImkPhotostereoConfig *own, ImkError *error)
+{
+  imk_photostereo_config_init (own);
+  return imk_config_read (config, own, "imk_photostereo_config_init", error);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A backend of several devices. Each has the rows of a band, in an object of
- * the CUDA backend of its own, and reads them from the picture over its own
- * bus. As a pixel is solved from its own samples, bands change no bit.
+/* A backend of several devices. Each device has a band of rows and an object of
+ * the CUDA backend, and reads its rows over its own bus. A pixel is solved from
+ * its own samples, so bands change no bit.
  *
- * A device works on a stream of its own, between what the caller's stream has
- * done before and what it does next. Results of a band are made in the device's
- * memory, and copied to where the caller wants them. */
+ * Each device has a stream, which starts after the caller's stream has arrived
+ * at the call and which the caller's stream waits for. Results of a band are
+ * made in the device's memory and copied to the caller's images. */
 #include "photostereo/photostereo-backend.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 
-/* They are nothing but images. */
+/* The outputs are four images. */
 enum { N_OUTPUTS = sizeof (ImkPhotostereoOutputs) / sizeof (ImkImage) };
 
 /* A device and its band. */
@@ -36,7 +36,7 @@ typedef struct Devices {
   Part parts[IMK_PHOTOSTEREO_MAX_DEVICES];
 } Devices;
 
-/* What all devices are asked for at once. */
+/* A call that all devices run at once. */
 typedef struct Solve {
   Devices *devices;
   Part *part;
@@ -61,7 +61,7 @@ leave (const Devices *d, const Part *part)
     d->device->pop ();
 }
 
-/* After a failure nothing of the caller's is read or written any more. */
+/* After a failure the caller's memory is no longer read or written. */
 static void
 settle (const Devices *d)
 {
@@ -114,8 +114,8 @@ open_part (Devices *d, uint32_t p, const ImkPhotostereoPlan *plan,
   return status;
 }
 
-/* A context that is gone has taken along what is on the device, but not what
- * the state has on the host. */
+/* A lost context has freed the memory of the device, but not the state's memory
+ * on the host. */
 static void
 close_part (const Devices *d, Part *part)
 {
@@ -218,7 +218,7 @@ devices_keep_frames (void *state)
   return false;
 }
 
-/* Also what is read when the set is solved is there then. */
+/* Pictures that are read when the set is solved are there, too. */
 static ImkStatus
 add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
     uint32_t colour, ImkError *error)
@@ -233,7 +233,7 @@ add_to_part (Devices *d, Part *part, const ImkImage *frame, uint32_t light,
   return status;
 }
 
-/* What follows on @stream comes after what the parts have done so far. */
+/* Makes @stream wait for all work of the parts so far. */
 static ImkStatus
 wait_for_parts (Devices *d, void *stream, ImkError *error)
 {
@@ -274,7 +274,8 @@ align (size_t size)
   return (size + 255) / 256 * 256;
 }
 
-/* Pictures below each other in an output: of bands of colour, if not 1. */
+/* Returns: how many pictures an output has below each other: one for each band
+ * of colour, or 1 */
 static uint32_t
 n_stacked (const Devices *d, const ImkImage *image)
 {
@@ -293,15 +294,15 @@ band_of (const Devices *d, const ImkImage *image, const Part *part, uint32_t i)
   return band;
 }
 
-/* The device writes its own memory in place: not that of another one, nor over
- * the bus sample by sample. */
+/* A device writes in place only in its own memory: single samples over the bus
+ * would be slow. */
 static bool
 is_in_place (const Part *part, const ImkImage *image)
 {
   return !part->context && image->location == IMK_LOCATION_DEVICE;
 }
 
-/* Room for what is not written in place. */
+/* Memory for results that are not written in place. */
 static ImkStatus
 need_results (const Devices *d, Part *part,
     const ImkPhotostereoOutputs *outputs, ImkError *error)
@@ -316,7 +317,7 @@ need_results (const Devices *d, Part *part,
                      n_stacked (d, &images[i]));
   if (size <= part->results_size)
     return IMK_OK;
-  d->device->free_device (part->results); /* waits for who reads them */
+  d->device->free_device (part->results); /* waits for their readers */
   part->results = NULL;
   part->results_size = 0;
   status = d->device->alloc_device (size, (void **) &part->results, error);
@@ -325,7 +326,7 @@ need_results (const Devices *d, Part *part,
   return status;
 }
 
-/* Where the device writes its bands. */
+/* The images that the device writes. */
 static ImkPhotostereoOutputs
 place_results (
     const Devices *d, const Part *part, const ImkPhotostereoOutputs *outputs)
@@ -403,7 +404,7 @@ solve_band (Solve *s, ImkError *error)
     status = copy_results (d, part, &placed, s->outputs, error);
   if (status == IMK_OK)
     status = d->device->event_record (part->done, part->stream, error);
-  if (status == IMK_OK && s->rows) /* who waits for them waits for all */
+  if (status == IMK_OK && s->rows) /* the caller waits for all devices */
     status = d->device->stream_synchronize (part->stream, error);
   return status;
 }
@@ -421,8 +422,8 @@ solve_part (void *data)
   return NULL;
 }
 
-/* A thread each: a device that has its fill of work lets who brings more wait,
- * and so does one that is asked for the sums of its rows. */
+/* One thread for each device: a device with a full queue blocks its caller, and
+ * so does one whose sums are read. */
 static void
 solve_parts (Solve *solves, uint32_t n)
 {

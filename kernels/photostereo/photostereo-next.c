@@ -45,15 +45,19 @@ condition_of (const Matrix a)
 }
 
 double
-imk_photostereo_lights_condition (const ImkPhotostereoConfig *c)
+imk_photostereo_lights_condition (const ImkPhotostereoConfig *given)
 {
-  ImkPhotostereoPlan plan = {
-      .model = imk_photostereo_model_of (c), .led_lobe = (float) c->led_lobe};
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *c =
+      imk_photostereo_read_config (given, &own, NULL);
+  ImkPhotostereoPlan plan;
   double mean, l[3];
   Matrix a = {0};
 
-  if (imk_photostereo_check_geometry (c, NULL) != IMK_OK)
+  if (!c || imk_photostereo_check_geometry (c, NULL) != IMK_OK)
     return 0;
+  plan = (ImkPhotostereoPlan){
+      .model = imk_photostereo_model_of (c), .led_lobe = (float) c->led_lobe};
   mean = imk_photostereo_mean_distance (c);
   for (uint32_t i = 0; i < c->n_lights; i++) {
     ImkPhotostereoLamp lamp = imk_photostereo_make_lamp (c, i, mean);

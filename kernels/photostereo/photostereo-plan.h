@@ -6,6 +6,11 @@
 
 /* --- photostereo-check.c: is this configuration one? */
 
+/* Returns: as imk_config_read () */
+const ImkPhotostereoConfig *imk_photostereo_read_config (
+    const ImkPhotostereoConfig *config, ImkPhotostereoConfig *own,
+    ImkError *error);
+
 ImkStatus imk_photostereo_check_config (
     const ImkPhotostereoConfig *config, ImkError *error);
 /* What imk_photostereo_update () takes of it. */

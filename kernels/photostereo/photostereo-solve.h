@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The 3x3 solution, written once for both backends: included with
  * REAL: float, or a vector of floats with the operators of C
- * NAME(x): x with a suffix for the instruction set
  * INLINE: what begins a function */
-
-#define Sums NAME (Sums)
-#define Solution NAME (Solution)
-#define solve_sums NAME (solve_sums)
 
 /* Over the lights of a pixel, with weights w of 0 to 1: A = sum w L L',
  * b = sum w G L. */

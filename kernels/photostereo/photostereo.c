@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/config.h"
 #include "photostereo/photostereo-plan.h"
 
 struct ImkPhotostereo {
@@ -25,9 +26,10 @@ struct ImkPhotostereo {
 };
 
 void
-imk_photostereo_config_init (ImkPhotostereoConfig *config)
+imk_photostereo_config_init_sized (ImkPhotostereoConfig *config, size_t size)
 {
-  *config = (ImkPhotostereoConfig){
+  const ImkPhotostereoConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .type = IMK_TYPE_U8,
@@ -47,11 +49,19 @@ imk_photostereo_config_init (ImkPhotostereoConfig *config)
       .max_iterations = 10,
       .min_condition = 1e-4,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
 uint32_t
-imk_photostereo_n_colours (const ImkPhotostereoConfig *c)
+imk_photostereo_n_colours (const ImkPhotostereoConfig *given)
 {
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *c =
+      imk_photostereo_read_config (given, &own, NULL);
+
+  if (!c)
+    return 0;
   return c->channels > 1 || c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE
              ? 3
              : c->bands;
@@ -97,12 +107,16 @@ create_state (ImkPhotostereo *s, const ImkPhotostereoConfig *c, ImkError *error)
 }
 
 ImkStatus
-imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *config,
+imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
     ImkPhotostereo **self, ImkError *error)
 {
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *config =
+      imk_photostereo_read_config (given, &own, error);
   const void *table = NULL;
   ImkPhotostereo *s;
-  ImkStatus status = imk_photostereo_check_config (config, error);
+  ImkStatus status =
+      config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_backend_table (backend, &imk_photostereo_cpu, IMK_MODULE_CUDA,
@@ -126,14 +140,19 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *config,
 
 ImkStatus
 imk_photostereo_update (
-    ImkPhotostereo *self, const ImkPhotostereoConfig *config, ImkError *error)
+    ImkPhotostereo *self, const ImkPhotostereoConfig *given, ImkError *error)
 {
-  ImkStatus status = imk_photostereo_check_params (config, error);
-  ImkPhotostereoParams params =
-      imk_photostereo_params_of (config, self->plan.n_lights);
+  ImkPhotostereoConfig own;
+  const ImkPhotostereoConfig *config =
+      imk_photostereo_read_config (given, &own, error);
+  ImkStatus status =
+      config ? imk_photostereo_check_params (config, error) : IMK_ERROR_CONFIG;
+  ImkPhotostereoParams params;
 
-  if (status == IMK_OK)
-    status = self->backend->update (self->state, &params, error);
+  if (status != IMK_OK)
+    return status;
+  params = imk_photostereo_params_of (config, self->plan.n_lights);
+  status = self->backend->update (self->state, &params, error);
   if (status == IMK_OK)
     self->params = params;
   return status;

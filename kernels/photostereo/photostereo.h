@@ -13,9 +13,9 @@
  * divided by the intensity of the light. */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
-#include "photostereo/photostereo-lights.h"
+#include "imk/backend.h"
+#include "imk/image.h"
+#include "imk/photostereo-lights.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,6 +85,7 @@ typedef enum ImkPhotostereoThresholds {
 
 /**
  * ImkPhotostereoConfig: (what comes in, from where it is lit, how to solve)
+ * @size: set by imk_photostereo_config_init, see imk/api.h
  * @width, @height: pixels of a frame, 1..65535 each
  * @type: IMK_TYPE_U8 or IMK_TYPE_U16
  * @channels: samples a pixel: 1 (grey or a mosaic), 3 or 4 (colours)
@@ -146,6 +147,7 @@ typedef enum ImkPhotostereoThresholds {
  *   of the current context, each over its own bus; without influence as well.
  *   @memory_limit is of each. A device may be named again */
 typedef struct ImkPhotostereoConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
@@ -242,18 +244,25 @@ typedef struct ImkPhotostereo ImkPhotostereo;
 /**
  * imk_photostereo_config_init: (1x1 u8 grey, no lights)
  * Thresholds auto with readmission, 10 iterations, gamma 1. */
-void imk_photostereo_config_init (ImkPhotostereoConfig *config);
+IMK_API void imk_photostereo_config_init_sized (
+    ImkPhotostereoConfig *config, size_t size);
+static inline void
+imk_photostereo_config_init (ImkPhotostereoConfig *config)
+{
+  imk_photostereo_config_init_sized (config, sizeof (*config));
+}
 
 /* Returns: channels of albedo and ambient: 3 for colours, 1 for grey frames, or
  * bands */
-uint32_t imk_photostereo_n_colours (const ImkPhotostereoConfig *config);
+IMK_API uint32_t imk_photostereo_n_colours (const ImkPhotostereoConfig *config);
 
 /**
  * imk_photostereo_lights_condition: (are the lights enough, from all sides?)
  * Returns: the condition (IMK_PHOTOSTEREO_CONDITION) at the centre of the plane
  *   with all lights: an upper bound in practice. Below min_condition nothing
  *   can be solved: fewer than 3 lights, or all of them in one plane */
-double imk_photostereo_lights_condition (const ImkPhotostereoConfig *config);
+IMK_API double imk_photostereo_lights_condition (
+    const ImkPhotostereoConfig *config);
 
 /**
  * imk_photostereo_new:
@@ -265,7 +274,7 @@ double imk_photostereo_lights_condition (const ImkPhotostereoConfig *config);
  * Returns: IMK_ERROR_CONFIG (also where the memory limit does not do, with the
  *   figure that would), IMK_ERROR_IMAGE (dark, white, mask), IMK_ERROR_MEMORY,
  *   IMK_ERROR_UNAVAILABLE, IMK_ERROR_DEVICE */
-ImkStatus imk_photostereo_new (ImkBackend backend,
+IMK_API ImkStatus imk_photostereo_new (ImkBackend backend,
     const ImkPhotostereoConfig *config, ImkPhotostereo **self, ImkError *error);
 
 /**
@@ -273,7 +282,7 @@ ImkStatus imk_photostereo_new (ImkBackend backend,
  *   solution on)
  * @config: from @robust to @min_condition, and @y_down; the rest is not read
  * Returns: IMK_ERROR_CONFIG, and nothing has changed */
-ImkStatus imk_photostereo_update (
+IMK_API ImkStatus imk_photostereo_update (
     ImkPhotostereo *self, const ImkPhotostereoConfig *config, ImkError *error);
 
 /**
@@ -293,15 +302,16 @@ ImkStatus imk_photostereo_update (
  * in the memory of one device is copied from there by the others.
  * Returns: IMK_ERROR_IMAGE: another frame than configured, an index beyond the
  *   lights, or one that was there already; the set is as before */
-ImkStatus imk_photostereo_add (ImkPhotostereo *self, const ImkImage *frame,
-    uint32_t light, void *stream, ImkError *error);
+IMK_API ImkStatus imk_photostereo_add (ImkPhotostereo *self,
+    const ImkImage *frame, uint32_t light, void *stream, ImkError *error);
 
 /**
  * imk_photostereo_add_band: (likewise, of one band)
  * @band: 0 to bands - 1, each once a light and set, in any order. A light
  *   counts when all its bands are there */
-ImkStatus imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
-    uint32_t light, uint32_t band, void *stream, ImkError *error);
+IMK_API ImkStatus imk_photostereo_add_band (ImkPhotostereo *self,
+    const ImkImage *frame, uint32_t light, uint32_t band, void *stream,
+    ImkError *error);
 
 /**
  * imk_photostereo_keeps_frames: (do the pictures have to stay?)
@@ -309,13 +319,13 @@ ImkStatus imk_photostereo_add_band (ImkPhotostereo *self, const ImkImage *frame,
  *   imk_photostereo_add () reads nothing, and a picture has to stay as it is,
  *   where it is, until the set is reset; imk_photostereo_solve () uploads it
  *   strip by strip, so that page-locked memory is what counts */
-bool imk_photostereo_keeps_frames (const ImkPhotostereo *self);
+IMK_API bool imk_photostereo_keeps_frames (const ImkPhotostereo *self);
 
 /* Returns: how many pictures are in the set */
-uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);
+IMK_API uint32_t imk_photostereo_n_added (const ImkPhotostereo *self);
 
 /* Returns: of how many lights, with all their bands */
-uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
+IMK_API uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
 
 /**
  * imk_photostereo_solve: (from the pictures that are there)
@@ -328,12 +338,12 @@ uint32_t imk_photostereo_n_complete (const ImkPhotostereo *self);
  * strips, threads and devices change no bit. CPU and CUDA agree to 0.01 degree
  * at 99.9 % of pixels; the rest are those where a light is at a threshold.
  * Returns: IMK_ERROR_IMAGE, outputs untouched; IMK_ERROR_DEVICE, undefined */
-ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
+IMK_API ImkStatus imk_photostereo_solve (ImkPhotostereo *self,
     ImkPhotostereoOutputs *outputs, ImkPhotostereoSummary *summary,
     void *stream, ImkError *error);
 
 /* Forgets all pictures: the next one begins a new set. */
-void imk_photostereo_reset (ImkPhotostereo *self);
+IMK_API void imk_photostereo_reset (ImkPhotostereo *self);
 
 /**
  * imk_photostereo_next_light: (which picture is worth taking next?)
@@ -347,10 +357,10 @@ void imk_photostereo_reset (ImkPhotostereo *self);
  * for the device.
  * Returns: IMK_ERROR_CONFIG when no light is left; IMK_ERROR_MEMORY,
  *   IMK_ERROR_DEVICE */
-ImkStatus imk_photostereo_next_light (
+IMK_API ImkStatus imk_photostereo_next_light (
     ImkPhotostereo *self, uint32_t *light, void *stream, ImkError *error);
 
-void imk_photostereo_free (ImkPhotostereo *self);
+IMK_API void imk_photostereo_free (ImkPhotostereo *self);
 
 #ifdef __cplusplus
 }

@@ -2,31 +2,25 @@
 /* Between relight.c and the backends. What arrives here is valid. */
 #pragma once
 
-#include "relight/relight.h"
+#include "core/filter-backend.h"
+#include "imk/relight.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Unit vectors, y in the sense of the normals. */
+/* The inputs are the normals and the albedo, which may be absent. There is no
+ * plan: pictures may have any size. Vectors have length 1 and the y of the
+ * normals. */
 typedef struct ImkRelightParams {
   float light[3], halfway[3];
   float ambient, diffuse, specular, shininess;
-  float power; /* of the result, 1 / gamma */
+  float power;                                   /* of the result, 1 / gamma */
+  uint32_t normal_colours[3], albedo_colours[3]; /* as in ImkRelightSource */
 } ImkRelightParams;
 
-typedef struct ImkRelightBackend {
-  IMK_BACKEND_HEADER;
-  /* For pictures of any size. */
-  ImkStatus (*create) (uint32_t n_threads, void **state, ImkError *error);
-  ImkStatus (*process) (void *state, const ImkRelightParams *params,
-      const ImkRelightSource *normals, const ImkRelightSource *albedo,
-      ImkImage *out, void *stream, ImkError *error);
-  void (*destroy) (void *state);
-} ImkRelightBackend;
-
-extern const ImkRelightBackend imk_relight_cpu;
-extern const ImkRelightBackend imk_relight_cuda;
+extern const ImkFilterBackend imk_relight_cpu;
+extern const ImkFilterBackend imk_relight_cuda;
 
 #ifdef __cplusplus
 }

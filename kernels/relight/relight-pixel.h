@@ -12,6 +12,14 @@
 #define IMK_RELIGHT_FUNCTION static inline
 #endif
 
+IMK_RELIGHT_FUNCTION ImkRelightSource
+imk_relight_source (const ImkImage *image, const uint32_t colours[3])
+{
+  ImkRelightSource s = {*image, {colours[0], colours[1], colours[2]}};
+
+  return s;
+}
+
 /* Channel @colour of a pixel as it is stored. */
 IMK_RELIGHT_FUNCTION float
 imk_relight_sample (

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "relight/relight.h"
+#include "imk/relight.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/config.h"
 #include "relight/relight-backend.h"
 
 struct ImkRelight {
-  const ImkRelightBackend *backend;
+  const ImkFilterBackend *backend;
   void *state; /* the backend's */
   bool on_device;
   uint32_t width, height;
@@ -15,9 +17,10 @@ struct ImkRelight {
 };
 
 void
-imk_relight_config_init (ImkRelightConfig *config)
+imk_relight_config_init_sized (ImkRelightConfig *config, size_t size)
 {
-  *config = (ImkRelightConfig){
+  const ImkRelightConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .azimuth = 135,
@@ -26,6 +29,17 @@ imk_relight_config_init (ImkRelightConfig *config)
       .shininess = 30,
       .gamma = 1,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkRelightConfig *
+read_config (
+    const ImkRelightConfig *config, ImkRelightConfig *own, ImkError *error)
+{
+  imk_relight_config_init (own);
+  return imk_config_read (config, own, "imk_relight_config_init", error);
 }
 
 static ImkStatus
@@ -88,12 +102,14 @@ params_of (const ImkRelightConfig *c)
 }
 
 ImkStatus
-imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
+imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
     ImkRelight **self, ImkError *error)
 {
+  ImkRelightConfig own;
+  const ImkRelightConfig *config = read_config (given, &own, error);
   const void *table = NULL;
   ImkRelight *s;
-  ImkStatus status = check_config (config, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_backend_table (
@@ -111,7 +127,8 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
       .height = config->height,
       .params = params_of (config),
   };
-  status = s->backend->create (config->n_threads, &s->state, error);
+  status = s->backend->create (
+      NULL, &s->params, config->n_threads, &s->state, error);
   if (status == IMK_OK)
     *self = s;
   else
@@ -121,9 +138,11 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
 
 ImkStatus
 imk_relight_update (
-    ImkRelight *self, const ImkRelightConfig *config, ImkError *error)
+    ImkRelight *self, const ImkRelightConfig *given, ImkError *error)
 {
-  ImkStatus status = check_config (config, error);
+  ImkRelightConfig own;
+  const ImkRelightConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     self->params = params_of (config);
@@ -167,8 +186,16 @@ imk_relight_process (ImkRelight *self, const ImkRelightSource *normals,
   if (status == IMK_OK)
     status = imk_image_check (out, "output", IMK_TYPE_U8, 3, self->width,
         self->height, self->on_device, error);
-  return status == IMK_OK ? self->backend->process (self->state, &self->params,
-                                normals, albedo, out, stream, error)
+  if (status != IMK_OK)
+    return status;
+  memcpy (
+      self->params.normal_colours, normals->colours, sizeof (normals->colours));
+  memcpy (
+      self->params.albedo_colours, albedo->colours, sizeof (albedo->colours));
+  status = self->backend->update (self->state, &self->params, error);
+  return status == IMK_OK ? self->backend->process (self->state,
+                                (ImkImage[]){normals->image, albedo->image},
+                                out, stream, error)
                           : status;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +13,7 @@ extern "C" {
 
 /**
  * ImkRelightConfig: (one lamp far away, and what it shines on)
+ * @size: set by imk_relight_config_init, see imk/api.h
  * @width, @height: of all images, 1..IMK_RELIGHT_MAX_SIZE
  * @azimuth, @elevation: degrees; the light comes from azimuth 0 at the right,
  *   90 above (y up), elevation 0 along the picture, 90 from the camera
@@ -22,6 +23,7 @@ extern "C" {
  * @y_down: the y of the normals points down
  * @n_threads: of the CPU, 0 for one a processor */
 typedef struct ImkRelightConfig {
+  size_t size;
   uint32_t width, height;
   double azimuth, elevation;
   double ambient, diffuse, specular, shininess;
@@ -45,7 +47,13 @@ typedef struct ImkRelight ImkRelight;
 
 /* 1x1, light from the upper left at 45 degrees, diffuse 1, all else 0,
  * shininess 30, gamma 1. */
-void imk_relight_config_init (ImkRelightConfig *config);
+IMK_API void imk_relight_config_init_sized (
+    ImkRelightConfig *config, size_t size);
+static inline void
+imk_relight_config_init (ImkRelightConfig *config)
+{
+  imk_relight_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_relight_new: (for pictures of one size)
@@ -54,11 +62,11 @@ void imk_relight_config_init (ImkRelightConfig *config);
  * CUDA: the context is current, here and in all calls.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE; @self
  *   untouched */
-ImkStatus imk_relight_new (ImkBackend backend, const ImkRelightConfig *config,
-    ImkRelight **self, ImkError *error);
+IMK_API ImkStatus imk_relight_new (ImkBackend backend,
+    const ImkRelightConfig *config, ImkRelight **self, ImkError *error);
 
 /* For the next picture: all but width, height and n_threads, which stay. */
-ImkStatus imk_relight_update (
+IMK_API ImkStatus imk_relight_update (
     ImkRelight *self, const ImkRelightConfig *config, ImkError *error);
 
 /**
@@ -74,12 +82,12 @@ ImkStatus imk_relight_update (
  * number that is not finite; an albedo that is no finite number above 0 is 0.
  * CPU and CUDA differ by 1 of 255 at most.
  * Returns: IMK_ERROR_IMAGE, nothing written; IMK_ERROR_DEVICE */
-ImkStatus imk_relight_process (ImkRelight *self,
+IMK_API ImkStatus imk_relight_process (ImkRelight *self,
     const ImkRelightSource *normals, const ImkRelightSource *albedo,
     ImkImage *out, void *stream, ImkError *error);
 
 /* @self may be NULL. */
-void imk_relight_free (ImkRelight *self);
+IMK_API void imk_relight_free (ImkRelight *self);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,8 @@
 /* Between shcentroid.c, which validates and plans, and the backends. */
 #pragma once
 
-#include "shcentroid/shcentroid.h"
+#include "core/filter-backend.h"
+#include "imk/shcentroid.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,7 +64,6 @@ typedef struct ImkShcentroidPlan {
   const ImkShcentroidPixel *pixels; /* width x height; NULL for none */
   const float *lut;                 /* of 256 or 65536 samples; NULL for none */
   ImkShcentroidTemplates templates; /* what it points to: during create only */
-  uint32_t n_threads;
   ImkShcentroidFields fields;
 } ImkShcentroidPlan;
 
@@ -94,20 +94,9 @@ typedef struct ImkShcentroidParams {
   double slope_scale;
 } ImkShcentroidParams;
 
-typedef struct ImkShcentroidBackend {
-  IMK_BACKEND_HEADER;
-  ImkStatus (*create) (const ImkShcentroidPlan *plan,
-      const ImkShcentroidParams *params, void **state, ImkError *error);
-  ImkStatus (*update) (
-      void *state, const ImkShcentroidParams *params, ImkError *error);
-  ImkStatus (*process) (void *state, const ImkImage *in, ImkImage *out,
-      void *stream, ImkError *error);
-  ImkStatus (*reset) (void *state, void *stream, ImkError *error);
-  void (*destroy) (void *state);
-} ImkShcentroidBackend;
-
-extern const ImkShcentroidBackend imk_shcentroid_cpu;
-extern const ImkShcentroidBackend imk_shcentroid_cuda;
+/* Of an ImkShcentroidPlan and ImkShcentroidParams. */
+extern const ImkFilterBackend imk_shcentroid_cpu;
+extern const ImkFilterBackend imk_shcentroid_cuda;
 
 #ifdef __cplusplus
 }

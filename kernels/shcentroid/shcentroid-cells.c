@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "shcentroid/shcentroid-check.h"
+
 typedef ImkShcentroidBox Box;
 
 uint64_t
@@ -12,9 +14,12 @@ imk_shcentroid_count_cells (const ImkShcentroidConfig *c)
 }
 
 uint32_t
-imk_shcentroid_n_cells (const ImkShcentroidConfig *config)
+imk_shcentroid_n_cells (const ImkShcentroidConfig *given)
 {
-  uint64_t n = imk_shcentroid_count_cells (config);
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *config =
+      imk_shcentroid_read_config (given, &own, NULL);
+  uint64_t n = config ? imk_shcentroid_count_cells (config) : 0;
 
   return n < UINT32_MAX ? (uint32_t) n : UINT32_MAX;
 }
@@ -137,18 +142,28 @@ imk_shcentroid_cell_rect (const ImkShcentroidConfig *c, uint32_t i)
 }
 
 ImkShcentroidCell
-imk_shcentroid_cell (const ImkShcentroidConfig *config, uint32_t index)
+imk_shcentroid_cell (const ImkShcentroidConfig *given, uint32_t index)
 {
-  ImkShcentroidRect r = imk_shcentroid_cell_rect (config, index);
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *config =
+      imk_shcentroid_read_config (given, &own, NULL);
+  ImkShcentroidRect r = {0};
 
+  if (config)
+    r = imk_shcentroid_cell_rect (config, index);
   return (ImkShcentroidCell){
       r.x, r.y, r.width, r.height, r.ref_x, r.ref_y, r.min_flux, r.threshold};
 }
 
 void
-imk_shcentroid_get_references (const ImkShcentroidConfig *config, double *xy)
+imk_shcentroid_get_references (const ImkShcentroidConfig *given, double *xy)
 {
-  for (uint32_t i = 0; i < imk_shcentroid_n_cells (config); i++) {
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *config =
+      imk_shcentroid_read_config (given, &own, NULL);
+  uint32_t n = imk_shcentroid_n_cells (given);
+
+  for (uint32_t i = 0; i < n; i++) {
     ImkShcentroidRect rect = imk_shcentroid_cell_rect (config, i);
 
     xy[2 * i] = rect.ref_x;

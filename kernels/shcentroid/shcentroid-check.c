@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Validation, the same for both backends. The comparisons are written so that
  * a NaN fails them. */
+#include "core/config.h"
 #include "shcentroid/shcentroid-check.h"
 
 #include <math.h>
@@ -61,8 +62,8 @@ check_above_0 (
 static ImkStatus
 check_threshold (const ImkShcentroidConfig *c, ImkError *error)
 {
-  ImkStatus status = check_choice ("threshold-mode", c->threshold_mode,
-      IMK_SHCENTROID_THRESHOLD_NOISE + 1, error);
+  ImkStatus status = check_choice (
+      "threshold-mode", c->threshold_mode, IMK_SHCENTROID_N_THRESHOLDS, error);
 
   if (status == IMK_OK)
     status = check_choice ("threshold-action", c->threshold_action,
@@ -392,4 +393,12 @@ imk_shcentroid_check_config (const ImkShcentroidConfig *c, ImkError *error)
     status = imk_shcentroid_check_has_templates (
         c, imk_shcentroid_has_templates (c), error);
   return status != IMK_OK ? status : imk_shcentroid_check_params (c, error);
+}
+
+const ImkShcentroidConfig *
+imk_shcentroid_read_config (const ImkShcentroidConfig *config,
+    ImkShcentroidConfig *own, ImkError *error)
+{
+  imk_shcentroid_config_init (own);
+  return imk_config_read (config, own, "imk_shcentroid_config_init", error);
 }

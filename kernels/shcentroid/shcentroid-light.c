@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "shcentroid/shcentroid-light.h"
+#include "imk/shcentroid-light.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "shcentroid/shcentroid-cells.h"
-#include "shcentroid/shcentroid-chain.h"
+#include "shcentroid/arithmetic/float-centroid.h"
+#include "shcentroid/shcentroid-check.h"
 
 /* NaN for a bad pixel, or one that is not finite. */
 static float
@@ -110,6 +111,9 @@ part_of (float value, ImkShcentroidLevel level)
   return value >= level.least ? value - level.pedestal : 0.0;
 }
 
+/* At a higher threshold little is left of a spot. */
+#define MOST_FRACTION 0.6
+
 /* --- a cell --------------------------------------------------------------- */
 
 /* Of one cell with a spot. */
@@ -118,7 +122,13 @@ typedef struct Cell {
   float level, noise; /* L and s */
   float min, max;
   float min_flux;
+  float pedestal; /* what is subtracted of the flux, of what is left */
 } Cell;
+
+/* Of one cell, whether it is LIT or not. */
+typedef struct Trouble {
+  bool hot, uneven;
+} Trouble;
 
 /* Room for the values of a cell: @all as level_of () wants them, the others in
  * order, the largest first. */
@@ -153,6 +163,65 @@ way_around (const ImkShcentroidRect *r)
   return r->width == 1 || r->height == 1
              ? (uint32_t) r->width * r->height
              : 2u * (r->width - 1u + r->height - 1u);
+}
+
+/* Of one side of a cell. */
+static float
+median_of_side (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *r, bool upright, bool last, float *values)
+{
+  uint32_t length = upright ? r->height : r->width, n = 0;
+
+  for (uint32_t k = 0; k < length; k++) {
+    uint32_t x = r->x + (upright ? (last ? r->width - 1u : 0) : k);
+    uint32_t y = r->y + (upright ? k : (last ? r->height - 1u : 0));
+    float value = value_at (c, frame, x, y);
+
+    if (!isnan (value))
+      values[n++] = value;
+  }
+  sort (values, n);
+  return n ? values[n / 2] : NAN;
+}
+
+/* Does the background rise in x and y by more than half of @height? */
+static bool
+is_uneven (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *r, float height, float *room)
+{
+  float rise = 0.0f;
+
+  for (int upright = 0; upright < 2; upright++)
+    rise += fabsf (median_of_side (c, frame, r, upright, true, room) -
+                   median_of_side (c, frame, r, upright, false, room));
+  return rise > 0.5f * height;
+}
+
+/* Is the largest of a cell a single pixel, ten times as far above the median
+ * of its neighbours as any of them, and as noise? A spot of sigma 0.6 is none.
+ */
+static bool
+is_hot (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *r, float max, float noise)
+{
+  uint32_t left = 0, top = 0, n = 0;
+  float near[9];
+  bool found = false;
+
+  for (uint32_t v = 0; v < r->height && !found; v++)
+    for (uint32_t u = 0; u < r->width && !found; u++)
+      if (value_at (c, frame, r->x + u, r->y + v) == max) {
+        left = r->x + u;
+        top = r->y + v;
+        found = true;
+      }
+  for (uint32_t y = top ? top - 1 : 0; y <= top + 1 && y < c->height; y++)
+    for (uint32_t x = left ? left - 1 : 0; x <= left + 1 && x < c->width; x++)
+      if ((x != left || y != top) && !isnan (value_at (c, frame, x, y)))
+        near[n++] = value_at (c, frame, x, y);
+  sort (near, n);
+  return n >= 3 &&
+         max - near[n / 2] > 10 * fmaxf (near[0] - near[n / 2], noise);
 }
 
 /* All of a cell, its border, and the differences of neighbours there. */
@@ -190,12 +259,95 @@ gather (const ImkShcentroidConfig *c, const ImkImage *frame,
   sort (room->steps, room->n_steps);
 }
 
-static float
-noise_of (const ImkShcentroidConfig *c, const Room *room)
-{
-  float s = room->n_steps ? 1.0483f * room->steps[room->n_steps / 2] : 0.0f;
+/* Quantised noise has ties: from this share of steps of 0 on, the smallest
+ * other step is the quantum of values of unknown origin. Shifted bits and
+ * integers in float32 have one. */
+#define TIES 0.1f
 
-  return c->type == IMK_TYPE_F32 ? s : sqrtf (s * s + 1.0f / 12);
+/* The distance of neighbouring values: 0 where they are continuous. */
+static float
+quantum_of (const ImkShcentroidConfig *c, const Room *room)
+{
+  float least = c->type == IMK_TYPE_F32 || c->lut ? 0.0f : 1.0f;
+  uint32_t n = room->n_steps;
+
+  while (n > 0 && room->steps[n - 1] == 0.0f)
+    n--;
+  if (n == 0 || (float) (room->n_steps - n) < TIES * (float) room->n_steps)
+    return least;
+  return fmaxf (least, room->steps[n - 1]);
+}
+
+/* The value that @part of @values, in descending order, exceed, each of them
+ * spread evenly over @quantum. So it is continuous in the noise, and in the
+ * place of the mean between two integers. */
+static float
+exceeded_evenly (const float *values, uint32_t n, float part, float quantum)
+{
+  uint32_t k = (uint32_t) (part * (float) n);
+  float low = values[k] - quantum / 2, high = values[k] + quantum / 2;
+
+  for (int round = 0; quantum > 0.0f && round < 12; round++) {
+    float middle = (low + high) / 2, above = 0.0f;
+
+    for (uint32_t i = 0; i < n; i++)
+      above +=
+          fminf (fmaxf ((values[i] - middle) / quantum + 0.5f, 0.0f), 1.0f);
+    if (above > part * (float) n)
+      low = middle;
+    else
+      high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/* The rms of the steps, none of them more than @most, as of one value. */
+static float
+rms_step (const Room *room, float most, float quantum)
+{
+  float sum = 0.0f;
+
+  for (uint32_t k = 0; k < room->n_steps; k++) {
+    float step = fminf (room->steps[k], most);
+
+    sum += step * step;
+  }
+  return sqrtf (
+      sum / (2.0f * (float) room->n_steps) + quantum * quantum / 12.0f);
+}
+
+/* Of values of which a part f was raised to the smallest one: the rms of what
+ * is left is (1 - f)^0.75 of the noise, to 5 % for f up to 0.9. One value above
+ * the others is no noise. Returns: 0 for values that were not cut off */
+static float
+noise_of_clipped (const Room *room, float quantum)
+{
+  const float *border = room->border;
+  uint32_t n = room->n_border, n_above = n;
+  float range = border[0] - border[n - 1], most, noise;
+
+  while (n_above > 0 && border[n_above - 1] == border[n - 1])
+    n_above--;
+  if (n_above < 2 || 4 * (n - n_above) < n || room->n_steps == 0)
+    return 0.0f;
+  most = 3.0f * room->steps[room->n_steps / 10];
+  noise = rms_step (room, most > 0.0f ? most : range, quantum) *
+          powf ((float) n / (float) n_above, 0.75f);
+  return fminf (noise, 0.7f * range);
+}
+
+/* The median of steps up to a quantum would be one of few values, and so their
+ * rms counts there, too. */
+static float
+noise_of (const Room *room, float quantum)
+{
+  float noise = 0.0f;
+
+  if (room->n_steps > 0)
+    noise = fmaxf (
+        1.0483f * exceeded_evenly (room->steps, room->n_steps, 0.5f, quantum),
+        rms_step (room, quantum, quantum));
+  return fmaxf (noise, noise_of_clipped (room, quantum));
 }
 
 typedef enum { DARK, CUT, LIT } Kind;
@@ -207,13 +359,15 @@ look_at (const ImkShcentroidConfig *c, const ImkShcentroidRect *rect,
 {
   ImkShcentroidLevel level;
   double flux = 0.0, border = 0.0, share, n = room->n;
-  float middle;
+  float middle, quantum;
   uint32_t n_above = 0;
 
   if (room->n_border == 0)
     return DARK;
-  cell->noise = noise_of (c, room);
-  cell->level = room->border[room->n_border / 10] + 1.72f * cell->noise;
+  quantum = quantum_of (c, room);
+  cell->noise = noise_of (room, quantum);
+  cell->level = exceeded_evenly (room->border, room->n_border, 0.1f, quantum) +
+                1.72f * cell->noise;
   cell->max = room->all[0];
   cell->min = room->all[room->n - 1];
   middle = room->border[room->n_border / 2];
@@ -233,8 +387,22 @@ look_at (const ImkShcentroidConfig *c, const ImkShcentroidRect *rect,
   share = border / room->n_border * n / flux;
   cell->share = (float) (share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share);
   cell->radius = sqrtf ((float) n_above / 3.14159265f);
+  cell->pedestal = fmaxf (middle, 0.0f) * (float) (n_above / flux);
   cell->min_flux = cell->noise * (float) (1.0 + 0.001 * n + 0.12 * sqrt (n));
   return LIT;
+}
+
+/* Of a cell that is not DARK. */
+static Trouble
+trouble_of (const ImkShcentroidConfig *c, const ImkImage *frame,
+    const ImkShcentroidRect *rect, float noise, Room *room)
+{
+  float max = room->all[0], middle = room->border[room->n_border / 2];
+  Trouble trouble = {.hot = is_hot (c, frame, rect, max, noise)};
+
+  trouble.uneven =
+      !trouble.hot && is_uneven (c, frame, rect, max - middle, room->steps);
+  return trouble;
 }
 
 /* --- all cells ------------------------------------------------------------ */
@@ -254,7 +422,8 @@ exceeded_by (
 /* The fraction of the range at which T is L, of cells whose L is higher than
  * @least. */
 static double
-fraction_of (const Cell *cells, uint32_t n, double least, float *room)
+fraction_of (const Cell *cells, uint32_t n, double least, float *room,
+    uint32_t *n_at_most)
 {
   uint32_t n_higher = 0;
   double fraction;
@@ -269,40 +438,70 @@ fraction_of (const Cell *cells, uint32_t n, double least, float *room)
     return IMK_SHCENTROID_FIRST_FRACTION;
   qsort (room, n_higher, sizeof (*room), compare_descending);
   fraction = room[n_higher / 4];
+  *n_at_most = fraction > MOST_FRACTION ? n_higher : 0;
   return fraction < IMK_SHCENTROID_FIRST_FRACTION
              ? IMK_SHCENTROID_FIRST_FRACTION
-         : fraction > 0.6 ? 0.6
-                          : fraction;
+         : fraction > MOST_FRACTION ? MOST_FRACTION
+                                    : fraction;
+}
+
+/* Puts cells whose border tells of noise first: of a frame that was cut off
+ * above its noise many borders are even. Returns: how many these are; @n where
+ * nearly all are even */
+static uint32_t
+put_noisy_first (Cell *cells, uint32_t n)
+{
+  uint32_t n_noisy = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    if (cells[i].noise > 0.0f) {
+      Cell cell = cells[i];
+
+      cells[i] = cells[n_noisy];
+      cells[n_noisy++] = cell;
+    }
+  return 4 * n_noisy < n ? n : n_noisy;
 }
 
 static ImkShcentroidLight
-sum_up (const Cell *cells, uint32_t n, float *room)
+sum_up (Cell *cells, uint32_t n, float *room)
 {
   ImkShcentroidLight light = {.n_lit = n};
+  uint32_t n_noisy;
   double least;
 
   if (n == 0)
     return light;
   light.share = exceeded_by (cells, n, offsetof (Cell, share), 0.5, room);
   light.radius = exceeded_by (cells, n, offsetof (Cell, radius), 0.5, room);
-  light.min_flux = exceeded_by (cells, n, offsetof (Cell, min_flux), 0.5, room);
-  least = exceeded_by (cells, n, offsetof (Cell, level), 0.9, room);
-  light.fraction = fraction_of (cells, n, least, room);
+  n_noisy = put_noisy_first (cells, n);
+  light.min_flux =
+      exceeded_by (cells, n_noisy, offsetof (Cell, min_flux), 0.5, room);
+  least = exceeded_by (cells, n_noisy, offsetof (Cell, level), 0.9, room);
+  light.fraction = fraction_of (cells, n, least, room, &light.n_at_most);
+  light.pedestal = exceeded_by (cells, n, offsetof (Cell, pedestal), 0.5, room);
   light.least = least > 0.0 ? least : 0.0;
   return light;
 }
 
 ImkStatus
-imk_shcentroid_look (const ImkShcentroidConfig *c, const ImkImage *frame,
+imk_shcentroid_look (const ImkShcentroidConfig *given, const ImkImage *frame,
     ImkShcentroidLight *light, ImkError *error)
 {
-  uint32_t n = imk_shcentroid_n_cells (c), n_lit = 0, n_cut = 0;
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *c =
+      imk_shcentroid_read_config (given, &own, error);
+  uint32_t n, n_lit = 0, n_cut = 0, n_hot = 0, n_uneven = 0;
   size_t most = 1;
-  ImkStatus status = imk_image_check (
-      frame, "input", c->type, 1, c->width, c->height, false, error);
+  ImkStatus status;
   Room room;
   Cell *cells;
 
+  if (!c)
+    return IMK_ERROR_CONFIG;
+  n = imk_shcentroid_n_cells (c);
+  status = imk_image_check (
+      frame, "input", c->type, 1, c->width, c->height, false, error);
   if (status != IMK_OK)
     return status;
   for (uint32_t i = 0; i < n; i++) {
@@ -328,11 +527,20 @@ imk_shcentroid_look (const ImkShcentroidConfig *c, const ImkImage *frame,
         continue;
       gather (c, frame, &rect, &room);
       kind = look_at (c, &rect, &room, &cells[n_lit]);
+      if (kind != DARK) {
+        Trouble trouble =
+            trouble_of (c, frame, &rect, cells[n_lit].noise, &room);
+
+        n_hot += trouble.hot;
+        n_uneven += trouble.uneven;
+      }
       n_lit += kind == LIT;
       n_cut += kind == CUT;
     }
     *light = sum_up (cells, n_lit, room.all);
     light->n_cut = n_cut;
+    light->n_hot = n_hot;
+    light->n_uneven = n_uneven;
   }
   free (room.all);
   free (cells);

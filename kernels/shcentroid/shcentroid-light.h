@@ -3,7 +3,7 @@
  * threshold would leave none of it. */
 #pragma once
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,32 +15,47 @@ extern "C" {
 /**
  * ImkShcentroidLight: (light of one frame)
  * @n_lit: cells with a spot that is not cut by the border; 0: the rest is
- *   undefined, but for @n_cut, those with one that is
+ *   undefined, but for the numbers of cells
+ * @n_cut: cells with a spot that is cut
+ * @n_hot: cells whose largest pixel stands alone, ten times as far above the
+ *   median of its neighbours as any of them: hot pixels, cosmic rays
+ * @n_uneven: other cells with a spot where the medians of opposite sides
+ *   differ, in x and y together, by more than half its height
+ * @n_at_most: cells that need a higher threshold than the largest @fraction; 0
+ *   where that suffices
  * @share: of the light that is not the spots', 0 to 1
  * @radius: of the median spot above the threshold, pixels
+ * @pedestal: light of the median of the border under the pixels of a spot above
+ *   the threshold, of its flux
  * @fraction, @least, @min_flux: threshold (of RANGE), threshold_least and
  *   min_flux that suit the frame
  *
  * The border of a cell are its outermost pixels. Its noise s is 1.05 times the
- * median difference of neighbours along the border, and a count / sqrt (12) of
- * u8 and u16. The level L is what a tenth of the border exceeds, plus 1.72 s:
- * the mean plus 3 s where the border is even; a background that slopes is below
- * it, and the wing of a spot at one edge does not lift it. A cell has a spot if
- * its largest value is above L + 2.4 s; the spot is cut if the border reaches
- * half its height.
+ * median difference of neighbours along the border. Where values have steps q
+ * (1 of u8 and u16; the smallest difference where a tenth of them is 0) each is
+ * spread over q first, and s^2 is at least half the mean of min (difference,
+ * q)^2, plus q^2 / 12: continuous in noise and mean. Where a part f >= 1/4 of
+ * the border equals its smallest value, as clipped below a dark, s is at least
+ * the rms of differences / sqrt (2) / (1 - f)^0.75, up to 0.7 of the range.
+ *
+ * The level L is what a tenth of the border exceeds, plus 1.72 s: the mean plus
+ * 3 s where the border is even; a background that slopes is below it, and the
+ * wing of a spot at one edge does not lift it. A cell has a spot if its largest
+ * value is above L + 2.4 s; the spot is cut if the border reaches half its
+ * height.
  *
  * p are the pixels of a cell after calibration and threshold, before weight and
  * power. b is the mean of p over the border; b n / m00 is the share of a cell
  * of n pixels with the flux m00 = sum p. A centroid moves by 1 - share of what
- * its spot does. @share and @radius are medians over the cells.
+ * its spot does. @share, @radius and @pedestal are medians over the cells.
  *
  * @least: L of the cells, exceeded by 9 of 10. @fraction: T above L also where
  * L is higher than that by s, in 3 of 4 such cells; 0.2 to 0.6.
  * @min_flux: what the noise of a cell without light stays below; the median of
  * s (1 + 0.001 n + 0.12 sqrt (n)). */
 typedef struct ImkShcentroidLight {
-  uint32_t n_lit, n_cut;
-  double share, radius;
+  uint32_t n_lit, n_cut, n_hot, n_uneven, n_at_most;
+  double share, radius, pedestal;
   double fraction, least, min_flux;
 } ImkShcentroidLight;
 
@@ -52,7 +67,7 @@ typedef struct ImkShcentroidLight {
  *
  * CPU only; some 30 ns a pixel. Returns: IMK_ERROR_MEMORY, IMK_ERROR_IMAGE;
  * @light untouched */
-ImkStatus imk_shcentroid_look (const ImkShcentroidConfig *config,
+IMK_API ImkStatus imk_shcentroid_look (const ImkShcentroidConfig *config,
     const ImkImage *frame, ImkShcentroidLight *light, ImkError *error);
 
 #ifdef __cplusplus

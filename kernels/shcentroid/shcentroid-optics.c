@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "shcentroid/shcentroid-optics.h"
+#include "imk/shcentroid-optics.h"
 
 #include <math.h>
+
+#include "shcentroid/shcentroid-check.h"
 
 static bool
 is_length (double value)
@@ -15,8 +17,11 @@ imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
 {
   double lenslets = optics->aperture_mm * 1e3 / optics->lenslet_pitch_um;
   double pitch = optics->lenslet_pitch_um / optics->pixel_size_um;
+  ImkShcentroidConfig own;
   uint32_t n;
 
+  if (!imk_shcentroid_read_config (config, &own, error))
+    return IMK_ERROR_CONFIG;
   if (!is_length (optics->aperture_mm) ||
       !is_length (optics->lenslet_pitch_um) ||
       !is_length (optics->pixel_size_um))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,7 +29,7 @@ typedef struct ImkShcentroidOptics {
  * frame, moved by what x0 and y0 were. Cells may reach beyond the frame, but
  * none may be outside.
  * Returns: IMK_ERROR_CONFIG; @config untouched */
-ImkStatus imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
+IMK_API ImkStatus imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
     ImkShcentroidConfig *config, ImkError *error);
 
 /**
@@ -37,7 +37,7 @@ ImkStatus imk_shcentroid_optics_grid (const ImkShcentroidOptics *optics,
  * @scale: (out): pixel size / focal length: the tilt of the wavefront that
  *   moves a spot by one pixel, for small angles
  * Returns: IMK_ERROR_CONFIG when one of them is not known; @scale untouched */
-ImkStatus imk_shcentroid_optics_slope (
+IMK_API ImkStatus imk_shcentroid_optics_slope (
     const ImkShcentroidOptics *optics, double *scale, ImkError *error);
 
 #ifdef __cplusplus

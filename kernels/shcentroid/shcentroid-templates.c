@@ -5,7 +5,7 @@
 
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-check.h"
-#include "shcentroid/shcentroid-correlation.h"
+#include "shcentroid/arithmetic/correlation.h"
 
 /* Of the smallest cell. */
 typedef struct Size {
@@ -293,12 +293,17 @@ cut_template (const ImkShcentroidConfig *c, const float *frame,
 }
 
 ImkStatus
-imk_shcentroid_cut_templates (const ImkShcentroidConfig *c, const float *frame,
-    ImkShcentroidConfig *to, float **templates, ImkError *error)
+imk_shcentroid_cut_templates (const ImkShcentroidConfig *given,
+    const float *frame, ImkShcentroidConfig *to, float **templates,
+    ImkError *error)
 {
-  bool one = c->template_cell >= 0;
-  uint32_t n = one ? 1 : imk_shcentroid_n_cells (c);
-  ImkStatus status = imk_shcentroid_check_cells (c, error);
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *c =
+      imk_shcentroid_read_config (given, &own, error);
+  ImkStatus status =
+      c ? imk_shcentroid_check_cells (c, error) : IMK_ERROR_CONFIG;
+  bool one;
+  uint32_t n;
   Size size;
 
   if (status == IMK_OK)
@@ -307,6 +312,8 @@ imk_shcentroid_cut_templates (const ImkShcentroidConfig *c, const float *frame,
     status = check_cut (c, error);
   if (status != IMK_OK)
     return status;
+  one = c->template_cell >= 0;
+  n = one ? 1 : imk_shcentroid_n_cells (c);
   size = cut_size (c);
   *templates =
       malloc ((size_t) n * size.width * size.height * sizeof (**templates));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "shcentroid/shcentroid-cells.h"
 #include "shcentroid/shcentroid-check.h"
 #include "shcentroid/shcentroid-templates.h"
 
 struct ImkShcentroid {
-  const ImkShcentroidBackend *backend;
+  const ImkFilterBackend *backend;
   bool on_device;
   void *state;
 
@@ -21,9 +22,10 @@ struct ImkShcentroid {
 };
 
 void
-imk_shcentroid_config_init (ImkShcentroidConfig *config)
+imk_shcentroid_config_init_sized (ImkShcentroidConfig *config, size_t size)
 {
-  *config = (ImkShcentroidConfig){
+  const ImkShcentroidConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .type = IMK_TYPE_U8,
@@ -46,6 +48,8 @@ imk_shcentroid_config_init (ImkShcentroidConfig *config)
       .invalid_policy = IMK_SHCENTROID_INVALID_ZERO,
       .slope_scale = 1.0,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
 }
 
 /* ------------------------------------------------------------------------
@@ -141,7 +145,6 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
       .pixels = pixels,
       .lut = c->lut,
       .templates = *templates,
-      .n_threads = c->n_threads,
       .fields = c->fields,
   };
   ImkStatus status;
@@ -150,9 +153,9 @@ create_with (ImkShcentroid *s, const ImkShcentroidConfig *c,
     rects[i] = imk_shcentroid_cell_rect (c, i);
   status = check_rects (c, rects, s->n_cells, error);
   s->has_templates = templates->n > 0;
-  return status != IMK_OK
-             ? status
-             : s->backend->create (&plan, &params, &s->state, error);
+  return status != IMK_OK ? status
+                          : s->backend->create (
+                                &plan, &params, c->n_threads, &s->state, error);
 }
 
 static ImkStatus
@@ -179,12 +182,16 @@ create_state (ImkShcentroid *s, const ImkShcentroidConfig *c, ImkError *error)
  * The object. */
 
 ImkStatus
-imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *config,
+imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *given,
     ImkShcentroid **self, ImkError *error)
 {
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *config =
+      imk_shcentroid_read_config (given, &own, error);
   const void *table = NULL;
   ImkShcentroid *s;
-  ImkStatus status = imk_shcentroid_check_config (config, error);
+  ImkStatus status =
+      config ? imk_shcentroid_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
     status = imk_backend_table (backend, &imk_shcentroid_cpu, IMK_MODULE_CUDA,
@@ -214,9 +221,13 @@ imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *config,
 
 ImkStatus
 imk_shcentroid_update (
-    ImkShcentroid *self, const ImkShcentroidConfig *config, ImkError *error)
+    ImkShcentroid *self, const ImkShcentroidConfig *given, ImkError *error)
 {
-  ImkStatus status = imk_shcentroid_check_params (config, error);
+  ImkShcentroidConfig own;
+  const ImkShcentroidConfig *config =
+      imk_shcentroid_read_config (given, &own, error);
+  ImkStatus status =
+      config ? imk_shcentroid_check_params (config, error) : IMK_ERROR_CONFIG;
   ImkShcentroidParams params;
 
   if (status == IMK_OK)

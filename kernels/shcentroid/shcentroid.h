@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +32,7 @@ typedef enum ImkShcentroidThreshold {
   IMK_SHCENTROID_THRESHOLD_RELATIVE, /* t max, at least threshold_least */
   IMK_SHCENTROID_THRESHOLD_RANGE,    /* min + t (max - min), at least that */
   IMK_SHCENTROID_THRESHOLD_NOISE,    /* t read_noise */
+  IMK_SHCENTROID_N_THRESHOLDS,
 } ImkShcentroidThreshold;
 
 /* What becomes of a sample v at the threshold T. */
@@ -159,6 +160,7 @@ typedef enum ImkShcentroidFlags {
 
 /**
  * ImkShcentroidConfig: (what to measure)
+ * @size: set by imk_shcentroid_config_init, see imk/api.h
  * @width, @height: the frame in pixels, 1..65535 each
  * @type: IMK_TYPE_U8, IMK_TYPE_U16 or IMK_TYPE_F32, one channel. A float32
  *   sample that is no number, infinite or beyond 1e30 makes its cell invalid
@@ -235,6 +237,7 @@ typedef enum ImkShcentroidFlags {
  * is an error. The members from @threshold_mode on may change between frames;
  * the others are the geometry and need a new object. */
 typedef struct ImkShcentroidConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   double x0, y0, pitch_x, pitch_y;
@@ -290,26 +293,32 @@ typedef struct ImkShcentroid ImkShcentroid;
  * peak_fit paraboloid, search_range 4, min_correlation 0.25, cells that stay,
  * tracking_gain 1, tracking_reset 0, tilt stays; min_flux 0, saturation 0, gain
  * 1, read_noise 0, policy zero. */
-void imk_shcentroid_config_init (ImkShcentroidConfig *config);
+IMK_API void imk_shcentroid_config_init_sized (
+    ImkShcentroidConfig *config, size_t size);
+static inline void
+imk_shcentroid_config_init (ImkShcentroidConfig *config)
+{
+  imk_shcentroid_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_shcentroid_n_cells: (of a configuration)
  * Returns: n_cells of the map, or columns * rows */
-uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
+IMK_API uint32_t imk_shcentroid_n_cells (const ImkShcentroidConfig *config);
 
 /**
  * imk_shcentroid_cell: (what a cell of a valid configuration came to be)
  * @index: below imk_shcentroid_n_cells ()
  * Returns: edges in whole pixels, inside the frame, and the reference; min_flux
  *   and threshold are NaN where the configured ones count */
-ImkShcentroidCell imk_shcentroid_cell (
+IMK_API ImkShcentroidCell imk_shcentroid_cell (
     const ImkShcentroidConfig *config, uint32_t index);
 
 /**
  * imk_shcentroid_get_references: (that slopes are measured from)
  * @config: one that imk_shcentroid_new took
  * @xy: (out): x and y of each cell, 2 n doubles */
-void imk_shcentroid_get_references (
+IMK_API void imk_shcentroid_get_references (
     const ImkShcentroidConfig *config, double *xy);
 
 /**
@@ -324,9 +333,9 @@ void imk_shcentroid_get_references (
  *
  * They lie where the object of that configuration looks for them.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; nothing is set */
-ImkStatus imk_shcentroid_cut_templates (const ImkShcentroidConfig *config,
-    const float *frame, ImkShcentroidConfig *to, float **templates,
-    ImkError *error);
+IMK_API ImkStatus imk_shcentroid_cut_templates (
+    const ImkShcentroidConfig *config, const float *frame,
+    ImkShcentroidConfig *to, float **templates, ImkError *error);
 
 /**
  * imk_shcentroid_new: (an object for frames and cells of one geometry)
@@ -335,14 +344,14 @@ ImkStatus imk_shcentroid_cut_templates (const ImkShcentroidConfig *config,
  * On IMK_BACKEND_CUDA the object belongs to the context that is current.
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY, IMK_ERROR_UNAVAILABLE,
  *   IMK_ERROR_DEVICE; @self untouched */
-ImkStatus imk_shcentroid_new (ImkBackend backend,
+IMK_API ImkStatus imk_shcentroid_new (ImkBackend backend,
     const ImkShcentroidConfig *config, ImkShcentroid **self, ImkError *error);
 
 /**
  * imk_shcentroid_update: (parameters for the frames from now on)
  * The geometry in @config (frame, grid, map, references, fields) is not looked
  * at. Returns: IMK_ERROR_CONFIG; the old parameters stay in force */
-ImkStatus imk_shcentroid_update (
+IMK_API ImkStatus imk_shcentroid_update (
     ImkShcentroid *self, const ImkShcentroidConfig *config, ImkError *error);
 
 /**
@@ -368,19 +377,20 @@ ImkStatus imk_shcentroid_update (
  * Where nothing but a threshold mode is asked for, the moments are exact
  * integers (also with a fractional T, which enters as m - T n). Else v is
  * float32 and the rest float64, added in an order that is the same everywhere
- * (shcentroid-chain.h). So backends, and numbers of threads, agree bit for bit.
- * Correlation adds up float32 products in rows of float32, rows in float64.
- * Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out undefined */
-ImkStatus imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in,
-    ImkImage *out, void *stream, ImkError *error);
+ * (arithmetic/float-centroid.h). So backends, and numbers of threads, agree bit
+ * for bit. Correlation adds up float32 products in rows of float32, rows in
+ * float64. Returns: IMK_ERROR_IMAGE, @out untouched; IMK_ERROR_DEVICE, @out
+ * undefined */
+IMK_API ImkStatus imk_shcentroid_process (ImkShcentroid *self,
+    const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 
 /* Forgets what is held and tracked: the next frame is the first.
  * @stream: as for imk_shcentroid_process. */
-ImkStatus imk_shcentroid_reset (
+IMK_API ImkStatus imk_shcentroid_reset (
     ImkShcentroid *self, void *stream, ImkError *error);
 
 /* @self may be NULL. Waits for the GPU. */
-void imk_shcentroid_free (ImkShcentroid *self);
+IMK_API void imk_shcentroid_free (ImkShcentroid *self);
 
 #ifdef __cplusplus
 }

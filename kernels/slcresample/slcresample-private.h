@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Between slcresample.c, which validates and keeps the band, and
- * slcresample-cpu.c, which interpolates. */
+ * cpu/resample.c, which interpolates. */
 #pragma once
 
 #include <math.h>
 
-#include "slcresample/slcresample.h"
+#include "imk/slcresample.h"
 
 /* Steps of a fraction, between which weights are interpolated: the error is
  * 97 dB below a signal of bandwidth 0.85, 67 dB with a Doppler of 2. */
@@ -22,6 +22,7 @@ typedef struct ImkSlcresampleWeights {
 /* What lines are made of. Line l of the image is row l % n_lines of the band;
  * a row has the real parts and then the imaginary ones. */
 typedef struct ImkSlcresampleBand {
+  const struct ImkSlcresampleLoops *loops; /* of cpu/resample.c */
   ImkSlcresampleConfig config;
   uint32_t n_lines;
   float *samples;
@@ -49,6 +50,9 @@ imk_slcresample_y (const ImkSlcresampleConfig *c, double x, double a)
 ImkStatus imk_slcresample_weights_init (ImkSlcresampleWeights *weights,
     uint32_t taps, double bandwidth, double doppler, ImkError *error);
 void imk_slcresample_weights_clear (ImkSlcresampleWeights *weights);
+
+/* Chooses the loops for this processor. */
+ImkStatus imk_slcresample_cpu_init (ImkSlcresampleBand *band, ImkError *error);
 
 /* Makes lines from @line on; the band has what they need. */
 void imk_slcresample_cpu_process (

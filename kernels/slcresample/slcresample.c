@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "slcresample/slcresample.h"
+#include "imk/slcresample.h"
 
 #include <stdlib.h>
 
+#include "core/config.h"
 #include "slcresample/slcresample-private.h"
 
 #define DOPPLER_LINES IMK_SLCRESAMPLE_DOPPLER_LINES
@@ -22,14 +23,26 @@ struct ImkSlcresample {
 };
 
 void
-imk_slcresample_config_init (ImkSlcresampleConfig *config)
+imk_slcresample_config_init_sized (ImkSlcresampleConfig *config, size_t size)
 {
-  *config = (ImkSlcresampleConfig){
+  const ImkSlcresampleConfig defaults = {
+      .size = size,
       .type = IMK_TYPE_CI16,
       .taps = 16,
       .bandwidth = 0.85,
       .estimate_doppler = true,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkSlcresampleConfig *
+read_config (const ImkSlcresampleConfig *config, ImkSlcresampleConfig *own,
+    ImkError *error)
+{
+  imk_slcresample_config_init (own);
+  return imk_config_read (config, own, "imk_slcresample_config_init", error);
 }
 
 /* --- validation: the comparisons are written so that a NaN fails them ------
@@ -96,12 +109,18 @@ check_config (const ImkSlcresampleConfig *c, ImkError *error)
 }
 
 double
-imk_slcresample_covered (const ImkSlcresampleConfig *c)
+imk_slcresample_covered (const ImkSlcresampleConfig *config)
 {
   enum { GRID = 64 };
-  double before = c->taps / 2 - 1, behind = c->taps / 2;
+  ImkSlcresampleConfig own;
+  const ImkSlcresampleConfig *c = read_config (config, &own, NULL);
+  double before, behind;
   uint32_t n = 0;
 
+  if (!c)
+    return 0;
+  before = c->taps / 2 - 1;
+  behind = c->taps / 2;
   for (int i = 0; i < GRID; i++)
     for (int j = 0; j < GRID; j++) {
       double r = (j + 0.5) / GRID * c->out_width - 0.5;
@@ -143,10 +162,12 @@ band_height (const ImkSlcresampleConfig *c)
 }
 
 ImkStatus
-imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *config,
+imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *given,
     ImkSlcresample **self, ImkError *error)
 {
-  ImkStatus status = check_config (config, error);
+  ImkSlcresampleConfig own;
+  const ImkSlcresampleConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
   ImkSlcresample *s;
 
   if (status != IMK_OK)
@@ -158,12 +179,13 @@ imk_slcresample_new (ImkBackend backend, const ImkSlcresampleConfig *config,
   if (!s)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  status = imk_slcresample_cpu_init (&s->band, error);
   s->band.config = *config;
   s->band.n_lines = band_height (config);
   s->band.samples = calloc (
       (size_t) s->band.n_lines * config->width * 2 + IMK_SLCRESAMPLE_PADDING,
       sizeof (float));
-  if (!s->band.samples)
+  if (status == IMK_OK && !s->band.samples)
     status = imk_error_set (error, IMK_ERROR_MEMORY,
         "There is no memory for %u lines of %u samples.", s->band.n_lines,
         config->width);

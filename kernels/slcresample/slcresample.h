@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +22,7 @@ typedef enum ImkSlcresampleAxis {
 
 /**
  * ImkSlcresampleConfig: (how an SLC image is resampled)
+ * @size: set by imk_slcresample_config_init, see imk/api.h
  * @width, @height: of the input, columns and lines
  * @out_width, @out_height: of the output: those of the reference
  * @type: of both: CI16 or CF32
@@ -40,6 +41,7 @@ typedef enum ImkSlcresampleAxis {
  *   IMK_SLCRESAMPLE_DOPPLER_LINES lines that are used
  * @n_threads: CPU threads, 0 for one a processor */
 typedef struct ImkSlcresampleConfig {
+  size_t size;
   uint32_t width, height, out_width, out_height;
   ImkType type;
   double shift[IMK_SLCRESAMPLE_N_AXES];
@@ -57,11 +59,17 @@ typedef struct ImkSlcresampleConfig {
 typedef struct ImkSlcresample ImkSlcresample;
 
 /* No shift, 16 taps, bandwidth 0.85, the Doppler estimated; CI16. */
-void imk_slcresample_config_init (ImkSlcresampleConfig *config);
+IMK_API void imk_slcresample_config_init_sized (
+    ImkSlcresampleConfig *config, size_t size);
+static inline void
+imk_slcresample_config_init (ImkSlcresampleConfig *config)
+{
+  imk_slcresample_config_init_sized (config, sizeof (*config));
+}
 
 /* Returns: the part of the output that lies inside the input, from a grid of 64
  * x 64 of its samples: 0 when the geometry is that of another image */
-double imk_slcresample_covered (const ImkSlcresampleConfig *config);
+IMK_API double imk_slcresample_covered (const ImkSlcresampleConfig *config);
 
 /**
  * imk_slcresample_new: (an object for one image)
@@ -70,18 +78,18 @@ double imk_slcresample_covered (const ImkSlcresampleConfig *config);
  * Only a band of the input is kept, as high as an output line is inclined in
  * it, and some more. Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY,
  * IMK_ERROR_UNAVAILABLE; @self untouched */
-ImkStatus imk_slcresample_new (ImkBackend backend,
+IMK_API ImkStatus imk_slcresample_new (ImkBackend backend,
     const ImkSlcresampleConfig *config, ImkSlcresample **self, ImkError *error);
 
 /* Back to the first line; estimates are made again. */
-void imk_slcresample_rewind (ImkSlcresample *self);
+IMK_API void imk_slcresample_rewind (ImkSlcresample *self);
 
 /* Returns: how many lines can be pushed now; 0 when lines have to be made
  *   first, or when all are there */
-uint32_t imk_slcresample_room (const ImkSlcresample *self);
+IMK_API uint32_t imk_slcresample_room (const ImkSlcresample *self);
 
 /* Returns: lines that have been pushed */
-uint32_t imk_slcresample_pushed (const ImkSlcresample *self);
+IMK_API uint32_t imk_slcresample_pushed (const ImkSlcresample *self);
 
 /**
  * imk_slcresample_push: (the next lines of the image)
@@ -89,14 +97,15 @@ uint32_t imk_slcresample_pushed (const ImkSlcresample *self);
  *   imk_slcresample_room lines; may be written again after the call. Samples
  *   that are not finite count as 0
  * Returns: IMK_ERROR_IMAGE, nothing was pushed */
-ImkStatus imk_slcresample_push (
+IMK_API ImkStatus imk_slcresample_push (
     ImkSlcresample *self, const ImkImage *lines, ImkError *error);
 
 /* Returns: lines that have been made, out_height after the last */
-uint32_t imk_slcresample_line (const ImkSlcresample *self);
+IMK_API uint32_t imk_slcresample_line (const ImkSlcresample *self);
 
 /* Returns: how many lines, at most @most, can be made of what was pushed */
-uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
+IMK_API uint32_t imk_slcresample_ready (
+    const ImkSlcresample *self, uint32_t most);
 
 /**
  * imk_slcresample_process: (makes the next lines)
@@ -115,7 +124,7 @@ uint32_t imk_slcresample_ready (const ImkSlcresample *self, uint32_t most);
  * passes both samples around its place are 0: no data stays no data. Results do
  * not depend on n_threads, or on how lines are pushed. Returns:
  * IMK_ERROR_IMAGE, @out untouched */
-ImkStatus imk_slcresample_process (
+IMK_API ImkStatus imk_slcresample_process (
     ImkSlcresample *self, ImkImage *out, ImkError *error);
 
 /**
@@ -127,15 +136,15 @@ ImkStatus imk_slcresample_process (
  * the first line is made.
  * Returns: false, @doppler untouched, when the spectrum of these lines has no
  *   middle: they are white, empty or few */
-bool imk_slcresample_measure_doppler (
+IMK_API bool imk_slcresample_measure_doppler (
     const ImkSlcresample *self, double *doppler);
 
 /* Returns: the Doppler that is used, in cycles a line; an estimated one from
  * the first lines made on */
-double imk_slcresample_doppler (const ImkSlcresample *self);
+IMK_API double imk_slcresample_doppler (const ImkSlcresample *self);
 
 /* @self may be NULL. */
-void imk_slcresample_free (ImkSlcresample *self);
+IMK_API void imk_slcresample_free (ImkSlcresample *self);
 
 #ifdef __cplusplus
 }

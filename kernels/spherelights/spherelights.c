@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "spherelights/spherelights.h"
+#include "imk/spherelights.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/config.h"
 
 enum { MAX_SIZE = 65535 };
 
@@ -49,15 +51,27 @@ struct ImkSpherelights {
 };
 
 void
-imk_spherelights_config_init (ImkSpherelightsConfig *config)
+imk_spherelights_config_init_sized (ImkSpherelightsConfig *config, size_t size)
 {
-  *config = (ImkSpherelightsConfig){
+  const ImkSpherelightsConfig defaults = {
+      .size = size,
       .width = 1,
       .height = 1,
       .type = IMK_TYPE_U8,
       .channels = 1,
       .threshold = 0.8,
   };
+
+  imk_config_init (config, size, &defaults, sizeof (defaults));
+}
+
+/* Returns: as imk_config_read () */
+static const ImkSpherelightsConfig *
+read_config (const ImkSpherelightsConfig *config, ImkSpherelightsConfig *own,
+    ImkError *error)
+{
+  imk_spherelights_config_init (own);
+  return imk_config_read (config, own, "imk_spherelights_config_init", error);
 }
 
 static ImkStatus
@@ -101,10 +115,12 @@ no_memory (const ImkSpherelights *s, ImkError *error)
 }
 
 ImkStatus
-imk_spherelights_new (const ImkSpherelightsConfig *config,
-    ImkSpherelights **self, ImkError *error)
+imk_spherelights_new (
+    const ImkSpherelightsConfig *given, ImkSpherelights **self, ImkError *error)
 {
-  ImkStatus status = check_config (config, error);
+  ImkSpherelightsConfig own;
+  const ImkSpherelightsConfig *config = read_config (given, &own, error);
+  ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
   ImkSpherelights *s;
   size_t n;
 

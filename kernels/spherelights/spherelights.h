@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "core/image.h"
+#include "imk/image.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +17,7 @@ typedef struct ImkSphere {
 
 /**
  * ImkSpherelightsConfig: (pictures of a mirror sphere)
+ * @size: set by imk_spherelights_config_init, see imk/api.h
  * @width, @height: of the pictures, 1..65535
  * @type: u8 or u16
  * @channels: 1, 3 or 4
@@ -26,6 +27,7 @@ typedef struct ImkSphere {
  * @threshold: a highlight is what is brighter than this part of the brightest
  *   point of the sphere; above 0, below 1 */
 typedef struct ImkSpherelightsConfig {
+  size_t size;
   uint32_t width, height;
   ImkType type;
   uint32_t channels;
@@ -48,14 +50,20 @@ typedef struct ImkSpherelight {
 typedef struct ImkSpherelights ImkSpherelights;
 
 /* 1x1 of u8 with 1 channel, sphere to be found, threshold 0.8. */
-void imk_spherelights_config_init (ImkSpherelightsConfig *config);
+IMK_API void imk_spherelights_config_init_sized (
+    ImkSpherelightsConfig *config, size_t size);
+static inline void
+imk_spherelights_config_init (ImkSpherelightsConfig *config)
+{
+  imk_spherelights_config_init_sized (config, sizeof (*config));
+}
 
 /**
  * imk_spherelights_new: (for a set of pictures)
  * @self: (out): free with imk_spherelights_free
  *
  * Returns: IMK_ERROR_CONFIG, IMK_ERROR_MEMORY; @self untouched */
-ImkStatus imk_spherelights_new (const ImkSpherelightsConfig *config,
+IMK_API ImkStatus imk_spherelights_new (const ImkSpherelightsConfig *config,
     ImkSpherelights **self, ImkError *error);
 
 /**
@@ -66,11 +74,11 @@ ImkStatus imk_spherelights_new (const ImkSpherelightsConfig *config,
  * the threshold the largest) of the sphere, or of the whole picture when the
  * sphere is yet to be found.
  * Returns: IMK_ERROR_IMAGE, also when the picture is black; IMK_ERROR_MEMORY */
-ImkStatus imk_spherelights_add (
+IMK_API ImkStatus imk_spherelights_add (
     ImkSpherelights *self, const ImkImage *in, ImkError *error);
 
 /* Returns: pictures since the last reset */
-uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
+IMK_API uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
 
 /**
  * imk_spherelights_finish: (the lights of the set)
@@ -95,18 +103,18 @@ uint32_t imk_spherelights_n_added (const ImkSpherelights *self);
  * pixel, in three pictures or more are an error as well: a window's.
  * Returns: IMK_ERROR_IMAGE for these, and when no circle can be found, or a
  *   highlight is outside of it; IMK_ERROR_CONFIG without pictures */
-ImkStatus imk_spherelights_finish (ImkSpherelights *self,
+IMK_API ImkStatus imk_spherelights_finish (ImkSpherelights *self,
     ImkSpherelight *lights, ImkSphere *sphere, ImkError *error);
 
 /* Returns: whether two highlights are at one place, within half a pixel */
-bool imk_spherelights_is_same (
+IMK_API bool imk_spherelights_is_same (
     const ImkSpherelight *a, const ImkSpherelight *b);
 
 /* Forgets the pictures. */
-void imk_spherelights_reset (ImkSpherelights *self);
+IMK_API void imk_spherelights_reset (ImkSpherelights *self);
 
 /* @self may be NULL. */
-void imk_spherelights_free (ImkSpherelights *self);
+IMK_API void imk_spherelights_free (ImkSpherelights *self);
 
 /**
  * imk_spherelights_fit: (the circle of a mask)
@@ -116,7 +124,7 @@ void imk_spherelights_free (ImkSpherelights *self);
  *
  * Returns: IMK_ERROR_IMAGE when the mask is empty, or 5 % of its pixels are not
  *   in the circle, or of the circle's in the mask */
-ImkStatus imk_spherelights_fit (
+IMK_API ImkStatus imk_spherelights_fit (
     const ImkImage *mask, ImkSphere *sphere, ImkError *error);
 
 #ifdef __cplusplus

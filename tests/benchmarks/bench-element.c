@@ -5,7 +5,7 @@
  */
 
 static void
-look_at (GstBuffer *buffer)
+read_pixels (GstBuffer *buffer)
 {
   GstMapInfo map;
 
@@ -20,7 +20,7 @@ on_buffer (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   BenchElement *self = g_object_get_data (G_OBJECT (pad), "bench");
 
   if (self->view != BENCH_VIEW_LEAVE)
-    look_at (buffer);
+    read_pixels (buffer);
   g_mutex_lock (&self->lock);
   gst_buffer_replace (&self->last, buffer);
   self->n_received++;

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "lapsharpen/lapsharpen.h"
-#include "photostereo/photostereo.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/lapsharpen.h"
+#include "imk/photostereo.h"
+#include "imk/shcentroid.h"
 
 #define BENCH_API __attribute__ ((visibility ("default")))
 

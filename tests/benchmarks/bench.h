@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "imk/status.h"
 
 #ifdef __cplusplus
 extern "C" {

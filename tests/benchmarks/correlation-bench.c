@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/device.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/device.h"
+#include "imk/shcentroid.h"
 
 enum { ROI = 700, PITCH = 20, N_FRAMES = 8 };
 

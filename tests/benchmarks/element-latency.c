@@ -4,7 +4,7 @@
  * sink: it writes each frame into the pool that the element offers. */
 #include <math.h>
 
-#include "core/backend.h"
+#include "imk/backend.h"
 
 #include "bench-element.h"
 

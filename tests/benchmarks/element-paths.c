@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "imk/backend.h"
 #include "gstimagingmemory.h"
 
 #include "bench-element.h"
@@ -163,7 +163,7 @@ frames_close (Frames *frames)
 /* As a camera has it: it is told that the pixels are new, which takes no time,
  * but of a buffer that has not been used yet they are. */
 static GstBuffer *
-written_anew (Frames *frames)
+write_frame (Frames *frames)
 {
   GQuark filled = g_quark_from_static_string ("bench-filled");
   GstBuffer *buffer = acquire (frames->pool);
@@ -187,7 +187,7 @@ frames_next (Frames *frames)
 {
   GstBuffer *buffer =
       frames->source == OFFERED
-          ? written_anew (frames)
+          ? write_frame (frames)
           : gst_buffer_ref (frames->buffers[frames->n_given % N_PICTURES]);
 
   frames->n_given++;

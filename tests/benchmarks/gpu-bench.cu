@@ -12,10 +12,10 @@
 #include <cuda_runtime.h>
 
 #include "bench.h"
-#include "core/device.h"
-#include "lapsharpen/lapsharpen.h"
+#include "imk/device.h"
+#include "imk/lapsharpen.h"
 #include "plain-loop.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 enum {
   MAX_ENTRIES = 8,

@@ -2,14 +2,14 @@
 /* insarxcorr: a row of 20 patches of a pair of RADARSAT-2's size on the CPU,
  * and 50 such rows on the GPU, from page-locked memory to the offsets, beside
  * the mere copies of the same lines. */
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
-#include "core/device.h"
+#include "imk/device.h"
 
 enum {
   WIDTH = 3416,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* lapsharpen on the CPU beside a memcpy of the frame. */
-#include "lapsharpen/lapsharpen.h"
+#include "imk/lapsharpen.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/device.h"
-#include "normalintegrate/normalintegrate.h"
-#include "relight/relight.h"
+#include "imk/device.h"
+#include "imk/normalintegrate.h"
+#include "imk/relight.h"
 
 typedef struct Setup {
   uint32_t size;           /* pixels a side */

@@ -2,7 +2,7 @@
 /* octbscan: on the CPU beside a chain of the thesis' own steps over the same
  * FFT library, planned by measurement, with the same threads; on the GPU
  * resident in its memory, and from host to host. */
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/device.h"
-#include "core/parallel.h"
-#include "fft/fft.h"
+#include "imk/device.h"
+#include "imk/parallel.h"
+#include "imk/fft.h"
 
 enum { LINES = 240, N_SLOTS = 3, N_TURNS = 10 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/backend.h"
+#include "imk/backend.h"
 #include "oct-stream.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 #include "oct-stream.h"
 #ifdef HAVE_CUDA
 #include "octbscan-thesis.h"

@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 
 #include "bench.h"
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 enum { LIGHTS = 260, BANDS = 10, REPEATS = 7 };
 

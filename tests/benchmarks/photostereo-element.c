@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 #include "bench-element.h"
 
 enum { N_LIGHTS = 260, N_PICTURES = 26, N_SETS = 5, MAX_WIDTH = 5472 };

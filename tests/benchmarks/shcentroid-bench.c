@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* shcentroid on the CPU, over the paper's sizes, beside the paper's algorithm
  * as a plain loop. */
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -429,7 +429,9 @@ check_write_file (const gchar *name, gconstpointer data, gssize size)
 {
   g_autofree gchar *path = check_path_of (name);
 
-  fail_unless (g_file_set_contents (path, data, size, NULL));
+  /* without the fsync of g_file_set_contents () */
+  fail_unless (g_file_set_contents_full (
+      path, data, size, G_FILE_SET_CONTENTS_NONE, 0666, NULL));
 }
 
 gdouble
@@ -608,7 +610,7 @@ check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
 }
 
 void
-check_go_on (CheckWaiting *self)
+check_release (CheckWaiting *self)
 {
   gst_pad_remove_probe (self->pad, self->probe);
   g_thread_join (self->thread);

@@ -182,7 +182,7 @@ void check_wait_at (CheckWaiting *self, GstElement *element, const gchar *name,
     GThreadFunc push, gpointer data);
 
 /* Lets it go, and waits until @push returns. */
-void check_go_on (CheckWaiting *self);
+void check_release (CheckWaiting *self);
 
 /* Who asks a sink pad for memory again and again, whatever its element does: a
  * pad passes queries on even while it is not active. */

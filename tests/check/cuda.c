@@ -430,7 +430,7 @@ in_cuda_memory (GstCudaContext *cuda, const gchar *format, GstBuffer *noise)
   return buffer;
 }
 
-/* The rows with CUDAMemory of the table in docs/memory.md. */
+/* The rows with CUDAMemory of the table in docs/explanation/memory.md. */
 static void
 goes_through (GstCudaContext *cuda, const gchar *format, Kind in, Kind out)
 {
@@ -562,7 +562,8 @@ normals_of_noise (const gchar *lights, GstCudaContext *cuda,
   return copy;
 }
 
-/* The rows of photostereo with CUDAMemory of the table in docs/memory.md. */
+/* The rows of photostereo with CUDAMemory of the table in
+ * docs/explanation/memory.md. */
 static void
 gives_normals (const gchar *lights, GstCudaContext *cuda, const gchar *format,
     Kind in, Kind out)

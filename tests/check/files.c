@@ -339,7 +339,8 @@ GST_END_TEST
   "videotestsrc num-buffers=1 ! " \
   "video/x-raw,format=GRAY16_LE,width=64,height=4 ! octbscan "
 #define SPOTS \
-  "videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8,width=64,height=64 " \
+  "videotestsrc num-buffers=1 pattern=ball ! " \
+  "video/x-raw,format=GRAY8,width=64,height=64 " \
   "! shcentroid columns=2 rows=2 pitch-x=30 pitch-y=30 "
 #define STEREO \
   "videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8,width=64,height=64 " \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "filter-check.h"
+#include "core/failures.h"
 
 #include <string.h>
 
@@ -255,7 +256,7 @@ filter_tear_down (void)
   const ImkDevice *device = NULL;
 
   if (imk_device_get (&device, &error) == IMK_OK)
-    device->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
   fail_unless_equals_int (filter_seen.n_opened, filter_seen.n_closed);
   fail_unless_equals_int (check_n_live (), filter_n_live_before);
 }

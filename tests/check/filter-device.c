@@ -2,6 +2,7 @@
 /* GstImagingFilter: where its frames lie, which backend takes them, and what
  * becomes of them when the device fails. */
 #include "filter-check.h"
+#include "core/failures.h"
 
 #include <string.h>
 
@@ -398,7 +399,7 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
   filter_seen.prefers_cuda = TRUE;
   s = stage_new ("testinvert", "sink", "src");
   stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
-  check_device ()->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   for (guint i = 1; i < 5; i++)
     stage_push_and_check (&s, i, IMK_BACKEND_CPU);
   check_message_says (
@@ -412,7 +413,7 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
   fail_unless_equals_uint64 (check_stat (s.element, "frames"), 6);
   fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 0);
   filter_check_active (s.element, "cpu", "system");
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   stage_free (&s);
 }
 GST_END_TEST;
@@ -431,7 +432,7 @@ GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
   query = query_allocation (&s);
   pool = offered_pool (query, &size);
   fail_unless (pool && gst_buffer_pool_set_active (pool, TRUE));
-  check_device ()->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   for (guint i = 1; i < 4; i++) {
     GstBuffer *noise = check_noise (&s.info, i), *buffer = NULL, *out;
     GstMapInfo map;
@@ -448,7 +449,7 @@ GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
     stage_check_made (&s, out, i, IMK_BACKEND_CPU);
     gst_buffer_unref (out);
   }
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   gst_query_unref (query);
   gst_buffer_pool_set_active (pool, FALSE);
   gst_object_unref (pool);
@@ -491,7 +492,7 @@ GST_START_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
     gst_buffer_unref (check_pull (s.h));
     for (guint n = 0; n < G_N_ELEMENTS (queue); n++)
       queue[n] = noise_on_device (&s.info, 1 + n, 0);
-    check_device ()->inject_failure (1, TRUE);
+    imk_inject_failure (1, TRUE);
     for (guint n = 0; n < G_N_ELEMENTS (queue); n++)
       check_push (s.h, queue[n], GST_FLOW_OK);
     fail_unless (gst_harness_try_pull (s.h) == NULL);
@@ -500,7 +501,7 @@ GST_START_TEST (test_frames_that_were_only_on_a_lost_device_are_counted_as_lost)
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "is lost");
     check_push (s.h, check_noise (&s.info, 4), GST_FLOW_OK);
     gst_buffer_unref (check_pull (s.h));
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     fail_unless_equals_uint64 (check_stat (s.element, "lost-frames"), 3);
     fail_unless_equals_uint64 (check_stat (s.element, "frames"), 2);
     fail_unless_equals_int (
@@ -516,7 +517,7 @@ GST_START_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
   Stage s = stage_new ("testinvert backend=cuda", "sink", "src");
 
   stage_push_and_check (&s, 0, IMK_BACKEND_CUDA);
-  check_device ()->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   for (guint i = 0; i < 3; i++)
     check_push (s.h, check_noise (&s.info, i), GST_FLOW_ERROR);
   check_message_says (
@@ -524,7 +525,7 @@ GST_START_TEST (test_cuda_that_was_asked_for_fails_with_one_error)
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "");
   fail_unless_equals_int (
       check_count_messages (s.bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR), 0);
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   stage_free (&s);
 }
 GST_END_TEST;
@@ -541,10 +542,10 @@ stream_with_failures (const gchar *launch, gulong nth, gboolean forever)
   GstHarness *results = NULL;
   GstBuffer *out;
 
-  check_device ()->inject_failure (nth, forever);
+  imk_inject_failure (nth, forever);
   s = stage_try (launch, "sink", "src");
   if (!s.h) {
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     fail_unless (strstr (launch, "backend=cuda") != NULL);
     fail_unless_equals_int (check_count_messages (s.bus, GST_MESSAGE_ERROR), 1);
     gst_object_unref (s.bus);
@@ -554,7 +555,7 @@ stream_with_failures (const gchar *launch, gulong nth, gboolean forever)
     results = gst_harness_new_with_element (s.element, NULL, "results");
   for (guint i = 0; i < n_frames; i++)
     gst_harness_push (s.h, check_noise (&s.info, i));
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   while ((out = gst_harness_try_pull (s.h))) {
     gst_buffer_unref (out);
     n_out++;

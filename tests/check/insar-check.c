@@ -92,7 +92,7 @@ insar_run (const gchar *description)
 }
 
 static void
-save_npy (const gchar *name, GstImagingNpyType type, guint n_dims,
+save_npy (const gchar *name, GstImagingNdArrayType type, guint n_dims,
     const guint64 *dims, gconstpointer data)
 {
   g_autofree gchar *path = check_path_of (name);
@@ -108,7 +108,7 @@ insar_write_mask (const gchar *name)
   const guint8 mask[] = {0, 0, 0, 0, 1, 1, 255, 2, 0, 0, 0, 0, 1, 1, 1, 1};
   const guint64 dims[] = {2, 8};
 
-  save_npy (name, GST_IMAGING_NPY_TYPE_U8, 2, dims, mask);
+  save_npy (name, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, mask);
 }
 
 /* The same for all patches of the grid. */
@@ -122,5 +122,5 @@ insar_write_gross_offsets (const gchar *name, gdouble x, gdouble y)
     offsets[i] = x;
     offsets[i + 1] = y;
   }
-  save_npy (name, GST_IMAGING_NPY_TYPE_F64, 3, dims, offsets);
+  save_npy (name, GST_IMAGING_ND_ARRAY_TYPE_F64, 3, dims, offsets);
 }

@@ -2,6 +2,7 @@
 /* insarxcorr on devices, which the mock stands in for; modes, masks, gross
  * offsets, rasters; and what is no data. */
 #include "insar-check.h"
+#include "core/failures.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -217,7 +218,7 @@ run_failing (gulong nth, gboolean forever)
   gboolean ended = FALSE;
   guint n_errors = 0;
 
-  check_device ()->inject_failure (nth, forever);
+  imk_inject_failure (nth, forever);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   while (!ended) {
     GstMessage *message = gst_bus_timed_pop_filtered (
@@ -231,7 +232,7 @@ run_failing (gulong nth, gboolean forever)
       gst_message_unref (message);
     }
   }
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   gst_object_unref (bus);
   gst_object_unref (x);
   check_stop (pipeline);
@@ -261,14 +262,14 @@ GST_START_TEST (test_auto_takes_the_cpu_when_the_device_fails)
   gchar *active;
 
   /* the first call only asks whether there is one */
-  check_device ()->inject_failure (2, TRUE);
+  imk_inject_failure (2, TRUE);
   gst_element_set_state (pipeline, GST_STATE_PLAYING);
   check_message_says (
       check_message (bus, GST_MESSAGE_WARNING | GST_MESSAGE_ERROR),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "the CPU goes on");
   g_object_get (x, "active-backend", &active, NULL);
   fail_unless_equals_string (active, "cpu");
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   g_free (active);
   gst_object_unref (bus);
   gst_object_unref (x);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gstimagingprm.h"
+#include "insar/gstinsarprm.h"
 
 /* --- slcsrc
  * -------------------------------------------------------------------- */
@@ -165,8 +165,7 @@ GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
       "xshift = 3\nyshift = -4\nnum_patches = 2\nnum_rng_bins = 9\n"
       "rshifted = 8\nPRF = 1.5e3";
   GError *error = NULL;
-  GstImagingPrm *prm =
-      gst_imaging_prm_parse (text, strlen (text), "x.PRM", &error);
+  GstInsarPrm *prm = gst_insar_prm_parse (text, strlen (text), "x.PRM", &error);
 
   fail_unless (prm != NULL, "%s", error ? error->message : "");
   fail_unless_equals_string (prm->slc_file, "a.SLC");
@@ -176,7 +175,7 @@ GST_START_TEST (test_prm_takes_the_last_value_and_old_names)
   fail_unless_equals_int (prm->rshift, 3);
   fail_unless_equals_int (prm->ashift, -4);
   fail_unless_equals_float (prm->prf, 1500);
-  gst_imaging_prm_free (prm);
+  gst_insar_prm_free (prm);
 }
 GST_END_TEST
 
@@ -679,10 +678,76 @@ write_offsets (gdouble scatter)
 GST_START_TEST (test_offsets_that_do_not_agree_are_said)
 {
   for (guint far = 0; far < 2; far++) {
-    write_offsets (far ? 20 : 0.5);
+    write_offsets (far ? 20 : 0.2);
     check_launch_warns ("filesrc location=$/a.dat ! insarfit ! fakesink",
         GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
         far ? "The offsets do not agree: 60 of them lie 1" : NULL);
+  }
+}
+GST_END_TEST
+
+/* Across a diagonal strip a plane is undetermined, though the strip spans all
+ * columns and lines. */
+GST_START_TEST (test_a_strip_of_offsets_is_told)
+{
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < 100; i++) {
+    guint x = 40 * (i / 4) + 20 * (i % 4), y = 40 * (i / 4) + 60 - 20 * (i % 4);
+
+    g_string_append_printf (text, " %u %.3f %u %.3f 25.00 \n", x,
+        3 + 0.01 * (i % 7), y, -5 + 0.01 * (i % 5));
+  }
+  check_write_file ("a.dat", text->str, (gssize) text->len);
+  g_string_free (text, TRUE);
+  check_launch_warns ("filesrc location=$/a.dat ! insarfit ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "The 100 patches of the fit lie in a strip or an island: in its narrowest direction it "
+      "is 11 % of the rectangle around them");
+}
+GST_END_TEST
+
+/* The correlation of intensities is 0 up to 1/2, with data. */
+GST_START_TEST (test_low_intensity_correlation_is_no_missing_data)
+{
+  GRand *random = g_rand_new_with_seed (5);
+  gint16 *numbers = g_new (gint16, 2 * WIDTH * HEIGHT);
+
+  for (guint side = 0; side < 2; side++) {
+    for (guint i = 0; i < 2 * WIDTH * HEIGHT; i++)
+      numbers[i] = (gint16) g_rand_int_range (random, -999, 999);
+    check_write_file (side ? "b.slc" : "a.slc", numbers,
+        2 * WIDTH * HEIGHT * sizeof (gint16));
+  }
+  check_launch_warns (
+      "slcsrc location=$/a.slc width=211 format=ci16 ! x.reference slcsrc "
+      "location=$/b.slc width=211 format=ci16 ! x.secondary insarxcorr name=x "
+      "method=time4 " GRID " ! fakesink",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "The correlation of every patch is 0: method=time4 gives 0 where");
+  g_rand_free (random);
+  g_free (numbers);
+}
+GST_END_TEST
+
+GST_START_TEST (test_offsets_of_whole_pixels_are_told)
+{
+  static const struct {
+    const gchar *properties, *words;
+  } cases[] = {
+      {"mode=precise window-width=32 window-height=32 range-interp=1 ",
+          "range-interp is 1: columns are not oversampled"},
+      {"mode=precise window-width=32 window-height=32 azimuth-interp=1 ",
+          "azimuth-interp is 1: lines are not oversampled"},
+      {"range-interp=1 ", NULL}, /* as GMTSAR's -norange */
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *launch =
+        g_strconcat (SOURCES (""), cases[i].properties, "! fakesink", NULL);
+
+    check_launch_warns (
+        launch, GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[i].words);
   }
 }
 GST_END_TEST
@@ -779,6 +844,9 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_what_nobody_takes_is_said);
   tcase_add_test (tc, test_too_few_offsets_give_no_fit);
   tcase_add_test (tc, test_offsets_that_do_not_agree_are_said);
+  tcase_add_test (tc, test_a_strip_of_offsets_is_told);
+  tcase_add_test (tc, test_low_intensity_correlation_is_no_missing_data);
+  tcase_add_test (tc, test_offsets_of_whole_pixels_are_told);
   tcase_add_test (tc, test_numbers_below_1_are_told);
   tcase_add_test (tc, test_the_fit_pad_comes_and_goes);
   tcase_add_test (

@@ -8,6 +8,7 @@
 #include "gstimagingframe.h"
 #include "gstimagingmemory.h"
 #include "gstimagingtable.h"
+#include "core/failures.h"
 
 /* Odd, so that a rounded size or place shows. */
 #define SIZE 1021
@@ -40,7 +41,7 @@ set_up (void)
 static void
 tear_down (void)
 {
-  device->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   fail_unless_equals_int (check_n_live (), n_live_before);
   gst_object_unref (pinned);
   gst_object_unref (on_device);
@@ -639,11 +640,11 @@ GST_START_TEST (test_nobody_waits_for_what_is_done)
   wait_for (stream);
   release (memory, stream, GST_MAP_READ, TRUE);
   /* any call to the device would fail now */
-  device->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   fail_unless (gst_memory_map (memory, &map, GST_MAP_READWRITE));
   assert_bytes (map.data, 0, SIZE, 1);
   gst_memory_unmap (memory, &map);
-  device->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   gst_memory_unref (memory);
 }
 GST_END_TEST;
@@ -1174,9 +1175,9 @@ fail_every_call (gboolean forever)
 
     for (nth = 1; !ok; nth++) {
       fail_unless (nth < 200, "still failing at call %lu", nth);
-      device->inject_failure (nth, forever);
+      imk_inject_failure (nth, forever);
       ok = live_a_life (allocators[i]);
-      device->inject_failure (0, FALSE);
+      imk_inject_failure (0, FALSE);
       fail_unless_equals_int (check_n_live (), n_live_before);
     }
     fail_unless (nth > 10, "only %lu calls were made", nth);
@@ -1202,9 +1203,9 @@ GST_START_TEST (test_a_lost_device_leaves_what_is_on_the_host)
   cpu_write (memory, 1);
   device_check (memory, stream, 1);
   wait_for (stream);
-  device->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   cpu_check (memory, 1);
-  device->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   gst_memory_unref (memory);
 }
 GST_END_TEST;

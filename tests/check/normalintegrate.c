@@ -3,6 +3,7 @@
  * pads, metadata, and what is refused. What it computes, the kernel's tests
  * check; a map here is a plane of slopes 0.5 and 0.25. */
 #include "check-common.h"
+#include "core/failures.h"
 
 #include <math.h>
 
@@ -486,9 +487,9 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
     /* auto would not have begun with CUDA for so small a map */
     g_object_set (ni.element, "backend", 0, NULL);
     check_count_messages (ni.bus, GST_MESSAGE_WARNING); /* that it is late */
-    check_device ()->inject_failure (nth, FALSE);
+    imk_inject_failure (nth, FALSE);
     ni_push (&ni);
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     out = check_pull (ni.tensor);
     assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
     gst_buffer_unref (out);
@@ -508,9 +509,9 @@ GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
     Ni ni = ni_new ("backend=cuda", "height tensor mesh", NULL);
 
     ni_caps (&ni, "RGB", WIDTH, HEIGHT);
-    check_device ()->inject_failure (nth, FALSE);
+    imk_inject_failure (nth, FALSE);
     gst_harness_push (ni.sink, plane_of (&ni));
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     n_errors += check_count_messages (ni.bus, GST_MESSAGE_ERROR);
     ni_free (&ni);
   }
@@ -538,7 +539,7 @@ GST_START_TEST (test_pads_come_and_go_while_another_waits)
   fail_unless (height != NULL);
   gst_element_release_request_pad (ni.element, height);
   gst_object_unref (height);
-  check_go_on (&w);
+  check_release (&w);
   out = check_pull (ni.tensor);
   assert_tensor (out, WIDTH, HEIGHT, 1, 1e-4);
   gst_buffer_unref (out);
@@ -554,7 +555,7 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
   ni_caps (&ni, NULL, WIDTH, HEIGHT);
   check_wait_at (&w, ni.element, "height", push_in_thread, &ni);
   gst_element_release_request_pad (ni.element, w.pad);
-  check_go_on (&w); /* without a failed push */
+  check_release (&w); /* without a failed push */
   gst_buffer_unref (check_pull (ni.tensor));
   ni_push (&ni);
   gst_buffer_unref (check_pull (ni.tensor));

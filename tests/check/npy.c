@@ -120,13 +120,13 @@ write_file (const gchar *name, const gchar *content, gsize size)
   return path;
 }
 
-static GstImagingNpy *
+static GstImagingNdArray *
 parse (const gchar *content, gsize size)
 {
   /* on the heap and no byte longer, so that ASan sees what reads beyond */
   g_autofree guint8 *copy = g_memdup2 (content, size);
   GError *error = NULL;
-  GstImagingNpy *npy = gst_imaging_npy_parse (copy, size, "a.npy", &error);
+  GstImagingNdArray *npy = gst_imaging_npy_parse (copy, size, "a.npy", &error);
 
   fail_unless (npy != NULL, "%s", error ? error->message : "no message");
   return npy;
@@ -136,7 +136,7 @@ static void
 assert_error (GError *error, gint code, const gchar *words)
 {
   fail_unless (error != NULL, "no error, expected is \"%s\"", words);
-  fail_unless (g_error_matches (error, GST_IMAGING_NPY_ERROR, code) &&
+  fail_unless (g_error_matches (error, GST_IMAGING_ND_ARRAY_ERROR, code) &&
                    strstr (error->message, words),
       "code %d, \"%s\", expected are code %d and \"%s\"", error->code,
       error->message, code, words);
@@ -184,10 +184,11 @@ assert_header_refused (const gchar *header, gint code, const gchar *words)
 }
 
 static void
-assert_doubles (const GstImagingNpy *npy, const gdouble *expected, gsize n)
+assert_doubles (const GstImagingNdArray *npy, const gdouble *expected, gsize n)
 {
   gsize n_values = 0;
-  g_autofree gdouble *values = gst_imaging_npy_to_double (npy, &n_values, NULL);
+  g_autofree gdouble *values =
+      gst_imaging_nd_array_to_double (npy, &n_values, NULL);
 
   fail_unless (values != NULL);
   fail_unless_equals_uint64 (n_values, n);
@@ -199,9 +200,9 @@ assert_doubles (const GstImagingNpy *npy, const gdouble *expected, gsize n)
 }
 
 static void
-assert_shape (const GstImagingNpy *npy, const gchar *expected)
+assert_shape (const GstImagingNdArray *npy, const gchar *expected)
 {
-  g_autofree gchar *found = gst_imaging_npy_describe (npy);
+  g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
 
   fail_unless_equals_string (found, expected);
 }
@@ -233,20 +234,20 @@ GST_START_TEST (test_files_of_numpy_are_read_in_both_byte_orders)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    GstImagingNpy *npy = parse (cases[i].content, cases[i].size);
+    GstImagingNdArray *npy = parse (cases[i].content, cases[i].size);
 
     assert_shape (npy, cases[i].shape);
     fail_unless_equals_int (npy->big_endian, cases[i].big_endian);
     fail_unless_equals_uint64 (npy->data_offset, 128);
     assert_doubles (npy, cases[i].values, npy->n_values);
-    gst_imaging_npy_free (npy);
+    gst_imaging_nd_array_free (npy);
   }
 }
 GST_END_TEST;
 
 GST_START_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
 {
-  GstImagingNpy *npy = parse (CONTENT (golden_complex64_big));
+  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
   const gfloat *singles = npy->data;
   const gdouble *doubles;
 
@@ -255,7 +256,7 @@ GST_START_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
   fail_unless_equals_float (singles[1], 2);
   fail_unless (singles[2] == 0);
   fail_unless_equals_float (singles[3], -0.5);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
 
   npy = parse (CONTENT (golden_complex128_little));
   doubles = npy->data;
@@ -263,7 +264,7 @@ GST_START_TEST (test_complex_files_of_numpy_are_read_in_both_byte_orders)
   fail_unless_equals_uint64 (npy->n_values, 1);
   fail_unless_equals_float (doubles[0], 3);
   fail_unless_equals_float (doubles[1], -4);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
 }
 GST_END_TEST;
 
@@ -271,7 +272,7 @@ GST_END_TEST;
 static void
 assert_saved_alike (const gchar *content, gsize size)
 {
-  g_autoptr (GstImagingNpy) npy = parse (content, size);
+  g_autoptr (GstImagingNdArray) npy = parse (content, size);
   g_autofree gchar *path = check_path_of ("saved.npy");
   g_autofree gchar *saved = NULL;
   GError *error = NULL;
@@ -301,15 +302,15 @@ GST_END_TEST;
 
 GST_START_TEST (test_every_type_and_rank_survives_a_round_trip)
 {
-  static const guint64 dims[GST_IMAGING_NPY_MAX_DIMS] = {
+  static const guint64 dims[GST_IMAGING_ND_ARRAY_MAX_DIMS] = {
       2, 3, 1, 2, 1, 1, 2, 1};
-  GstImagingNpyType type = __i__ / (GST_IMAGING_NPY_MAX_DIMS + 1);
-  guint n_dims = __i__ % (GST_IMAGING_NPY_MAX_DIMS + 1);
+  GstImagingNdArrayType type = __i__ / (GST_IMAGING_ND_ARRAY_MAX_DIMS + 1);
+  guint n_dims = __i__ % (GST_IMAGING_ND_ARRAY_MAX_DIMS + 1);
   g_autofree gchar *path = check_path_of ("array.npy");
-  g_autoptr (GstImagingNpy) npy = NULL;
+  g_autoptr (GstImagingNdArray) npy = NULL;
   GError *error = NULL;
   guint8 data[24 * 16];
-  gsize size = gst_imaging_npy_type_size (type);
+  gsize size = gst_imaging_nd_array_type_size (type);
 
   for (guint i = 0; i < sizeof (data); i++)
     data[i] = 37 * i; /* among the floats are NaN and denormals */
@@ -321,7 +322,7 @@ GST_START_TEST (test_every_type_and_rank_survives_a_round_trip)
 
   fail_unless_equals_int (npy->type, type);
   fail_unless_equals_int (npy->n_dims, n_dims);
-  for (guint i = 0; i < GST_IMAGING_NPY_MAX_DIMS; i++)
+  for (guint i = 0; i < GST_IMAGING_ND_ARRAY_MAX_DIMS; i++)
     fail_unless_equals_uint64 (npy->dims[i], i < n_dims ? dims[i] : 1);
   fail_unless_equals_uint64 (npy->data_offset % 64, 0);
   fail_unless_equals_uint64 (g_bytes_get_size (npy->bytes), size);
@@ -350,11 +351,11 @@ GST_START_TEST (test_headers_that_numpy_accepts_are_read)
     for (guint version = 1; version <= 3; version++) {
       GString *file = make_file (
           version, cases[i].header, strlen (cases[i].header), "12345678", 8);
-      GstImagingNpy *npy = parse (file->str, file->len);
+      GstImagingNdArray *npy = parse (file->str, file->len);
 
       assert_shape (npy, cases[i].shape);
       fail_unless (memcmp (npy->data, "12345678", 8) == 0);
-      gst_imaging_npy_free (npy);
+      gst_imaging_nd_array_free (npy);
       g_string_free (file, TRUE);
     }
   }
@@ -366,7 +367,7 @@ GST_START_TEST (test_an_empty_array_has_no_values_and_is_no_error)
   static const gchar header[] =
       "{'descr': '>f8', 'fortran_order': False, 'shape': (0, 5), }";
   GString *file = make_file (1, header, strlen (header), "", 0);
-  GstImagingNpy *npy = parse (file->str, file->len);
+  GstImagingNdArray *npy = parse (file->str, file->len);
   g_autofree gchar *path = check_path_of ("empty.npy");
 
   assert_shape (npy, "f64 [0, 5]");
@@ -374,11 +375,11 @@ GST_START_TEST (test_an_empty_array_has_no_values_and_is_no_error)
   assert_doubles (npy, NULL, 0);
   fail_unless (gst_imaging_npy_save (
       path, npy->type, npy->n_dims, npy->dims, NULL, NULL));
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   g_string_free (file, TRUE);
   npy = gst_imaging_npy_load (path, NULL);
   assert_shape (npy, "f64 [0, 5]");
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
 }
 GST_END_TEST;
 
@@ -388,26 +389,29 @@ GST_START_TEST (test_what_is_no_npy_file_is_refused)
 {
   gchar content[sizeof (golden_u8)];
 
-  assert_refused ("", 0, GST_IMAGING_NPY_ERROR_FORMAT, "is empty");
-  assert_refused ("\223NUM", 4, GST_IMAGING_NPY_ERROR_FORMAT, "\"\\223NUM\"");
-  assert_refused (CONTENT ("\211PNG\r\n\032\n"), GST_IMAGING_NPY_ERROR_FORMAT,
-      "starts with \"\\211PNG\\r\\n\"");
-  assert_refused (CONTENT ("PK\003\004, an .npz"), GST_IMAGING_NPY_ERROR_FORMAT,
-      "numpy.save()");
+  assert_refused ("", 0, GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "is empty");
+  assert_refused (
+      "\223NUM", 4, GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "\"\\223NUM\"");
+  assert_refused (CONTENT ("\211PNG\r\n\032\n"),
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "starts with \"\\211PNG\\r\\n\"");
+  assert_refused (CONTENT ("PK\003\004, an .npz"),
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "numpy.save()");
 
   memcpy (content, golden_u8, sizeof (content));
   content[6] = 4;
-  assert_refused (content, sizeof (content) - 1, GST_IMAGING_NPY_ERROR_FORMAT,
+  assert_refused (content, sizeof (content) - 1,
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
       "version 4.0, expected is 1.0, 2.0 or 3.0");
   content[6] = 0;
-  assert_refused (content, sizeof (content) - 1, GST_IMAGING_NPY_ERROR_FORMAT,
-      "version 0.0");
+  assert_refused (content, sizeof (content) - 1,
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "version 0.0");
   content[6] = 1;
   content[7] = 1;
-  assert_refused (content, sizeof (content) - 1, GST_IMAGING_NPY_ERROR_FORMAT,
-      "version 1.1");
+  assert_refused (content, sizeof (content) - 1,
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT, "version 1.1");
   assert_refused (CONTENT ("\223NUMPY\002\000\377\377\377\377"),
-      GST_IMAGING_NPY_ERROR_FORMAT, "4294967295 bytes, expected are at most");
+      GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+      "4294967295 bytes, expected are at most");
 }
 GST_END_TEST;
 
@@ -460,7 +464,7 @@ GST_START_TEST (test_malformed_headers_are_refused_with_what_is_expected)
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     assert_header_refused (
-        cases[i].header, GST_IMAGING_NPY_ERROR_FORMAT, cases[i].words);
+        cases[i].header, GST_IMAGING_ND_ARRAY_ERROR_FORMAT, cases[i].words);
 }
 GST_END_TEST;
 
@@ -515,8 +519,8 @@ GST_START_TEST (test_other_types_and_orders_are_refused_with_advice)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    assert_header_refused (
-        cases[i].header, GST_IMAGING_NPY_ERROR_UNSUPPORTED, cases[i].words);
+    assert_header_refused (cases[i].header,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED, cases[i].words);
 }
 GST_END_TEST;
 
@@ -538,11 +542,11 @@ GST_START_TEST (test_shapes_that_overflow_are_refused)
         "{'descr': '<f8', 'fortran_order': False, 'shape': %s}", shapes[i]);
 
     assert_header_refused (
-        header, GST_IMAGING_NPY_ERROR_SIZE, "no file is that large");
+        header, GST_IMAGING_ND_ARRAY_ERROR_SIZE, "no file is that large");
   }
   assert_header_refused ("{'descr': '<f8', 'fortran_order': False, "
                          "'shape': (1152921504606846975,)}",
-      GST_IMAGING_NPY_ERROR_SIZE,
+      GST_IMAGING_ND_ARRAY_ERROR_SIZE,
       "has 8 bytes after the header, expected are 9223372036854775800");
 }
 GST_END_TEST;
@@ -566,13 +570,14 @@ GST_START_TEST (test_truncated_and_trailing_bytes_are_refused_with_both_numbers)
     GError *error = NULL;
 
     memcpy (content, golden_u8, sizeof (golden_u8));
-    assert_refused (content, size, GST_IMAGING_NPY_ERROR_SIZE, cases[i].words);
+    assert_refused (
+        content, size, GST_IMAGING_ND_ARRAY_ERROR_SIZE, cases[i].words);
     path = write_file ("array.npy", content, size);
     fail_unless (gst_imaging_npy_load (path, &error) == NULL);
-    assert_error (error, GST_IMAGING_NPY_ERROR_SIZE, cases[i].words);
+    assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE, cases[i].words);
     error = NULL;
     fail_unless (gst_imaging_npy_open_header (path, NULL, &error) == NULL);
-    assert_error (error, GST_IMAGING_NPY_ERROR_SIZE, cases[i].words);
+    assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE, cases[i].words);
   }
 }
 GST_END_TEST;
@@ -580,8 +585,8 @@ GST_END_TEST;
 GST_START_TEST (test_a_file_cut_at_any_byte_is_refused)
 {
   for (gsize size = 0; size < sizeof (golden_f64_big) - 1; size++) {
-    gint code =
-        size < 6 ? GST_IMAGING_NPY_ERROR_FORMAT : GST_IMAGING_NPY_ERROR_SIZE;
+    gint code = size < 6 ? GST_IMAGING_ND_ARRAY_ERROR_FORMAT
+                         : GST_IMAGING_ND_ARRAY_ERROR_SIZE;
     g_autofree gchar *path = write_file ("cut.npy", golden_f64_big, size);
     GError *error = NULL;
 
@@ -594,19 +599,19 @@ GST_END_TEST;
 
 GST_START_TEST (test_only_real_values_become_doubles)
 {
-  GstImagingNpy *npy = parse (CONTENT (golden_complex64_big));
+  GstImagingNdArray *npy = parse (CONTENT (golden_complex64_big));
   g_autofree gchar *path = write_file ("a.npy", CONTENT (golden_u8));
   GError *error = NULL;
 
-  fail_unless (gst_imaging_npy_to_double (npy, NULL, &error) == NULL);
-  assert_error (error, GST_IMAGING_NPY_ERROR_TYPE, "complex numbers");
-  gst_imaging_npy_free (npy);
+  fail_unless (gst_imaging_nd_array_to_double (npy, NULL, &error) == NULL);
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE, "complex numbers");
+  gst_imaging_nd_array_free (npy);
 
   error = NULL;
   npy = gst_imaging_npy_open_header (path, NULL, NULL);
-  fail_unless (gst_imaging_npy_to_double (npy, NULL, &error) == NULL);
-  assert_error (error, GST_IMAGING_NPY_ERROR_TYPE, "only its header");
-  gst_imaging_npy_free (npy);
+  fail_unless (gst_imaging_nd_array_to_double (npy, NULL, &error) == NULL);
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE, "only its header");
+  gst_imaging_nd_array_free (npy);
 }
 GST_END_TEST;
 
@@ -615,7 +620,7 @@ GST_END_TEST;
 GST_START_TEST (test_a_header_alone_gives_access_to_any_piece)
 {
   g_autofree gchar *path = write_file ("a.npy", CONTENT (golden_u16_big));
-  g_autoptr (GstImagingNpy) npy = NULL;
+  g_autoptr (GstImagingNdArray) npy = NULL;
   GError *error = NULL;
   guint16 values[2];
   gint fd = -1;
@@ -623,7 +628,7 @@ GST_START_TEST (test_a_header_alone_gives_access_to_any_piece)
   npy = gst_imaging_npy_open_header (path, &fd, &error);
   fail_unless (npy != NULL && fd >= 0);
   fail_unless (npy->data == NULL);
-  fail_unless (gst_imaging_npy_get_bytes (npy) == NULL);
+  fail_unless (gst_imaging_nd_array_get_bytes (npy) == NULL);
   fail_unless_equals_string (npy->name, path);
   assert_shape (npy, "u16 [1, 3]");
 
@@ -636,7 +641,7 @@ GST_START_TEST (test_a_header_alone_gives_access_to_any_piece)
 
   fail_unless_equals_int (truncate (path, 128 + 5), 0);
   fail_if (gst_imaging_npy_read_values (npy, fd, 1, 2, values, &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_SIZE,
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE,
       "it has 5 bytes after the header, expected are 6");
   close (fd);
 }
@@ -649,14 +654,14 @@ GST_START_TEST (test_what_cannot_be_opened_is_told_apart)
   GError *error = NULL;
 
   fail_unless (gst_imaging_npy_load (missing, &error) == NULL);
-  assert_error (error, GST_IMAGING_NPY_ERROR_NOT_FOUND, "missing.npy");
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND, "missing.npy");
   error = NULL;
   fail_unless (gst_imaging_npy_load (check_folder (), &error) == NULL);
-  assert_error (error, GST_IMAGING_NPY_ERROR_OPEN, "is a folder");
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_OPEN, "is a folder");
   error = NULL;
   fail_unless_equals_int (mkfifo (fifo, 0600), 0);
   fail_unless (gst_imaging_npy_load (fifo, &error) == NULL); /* must not wait */
-  assert_error (error, GST_IMAGING_NPY_ERROR_OPEN, "pipe or device");
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_OPEN, "pipe or device");
 }
 GST_END_TEST;
 
@@ -670,8 +675,9 @@ GST_START_TEST (test_a_save_does_not_replace_a_pipe_or_device)
 
   fail_unless_equals_int (mkfifo (fifo, 0600), 0);
   fail_if (gst_imaging_npy_save (
-      fifo, GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "it is a pipe or device");
+      fifo, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, "123456", &error));
+  assert_error (
+      error, GST_IMAGING_ND_ARRAY_ERROR_WRITE, "it is a pipe or device");
   fail_unless (stat (fifo, &info) == 0 && S_ISFIFO (info.st_mode));
   fail_unless_equals_int (count_files (), 1);
 }
@@ -687,23 +693,24 @@ GST_START_TEST (test_a_failed_save_leaves_nothing_and_says_why)
   GError *error = NULL;
 
   fail_if (gst_imaging_npy_save (
-      nowhere, GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "nowhere/array.npy");
+      nowhere, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, dims, "123456", &error));
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_WRITE, "nowhere/array.npy");
   error = NULL; /* a folder is in the way: fails after all is written */
-  fail_if (gst_imaging_npy_save (
-      check_folder (), GST_IMAGING_NPY_TYPE_U8, 2, dims, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_WRITE, "cannot be written");
+  fail_if (gst_imaging_npy_save (check_folder (), GST_IMAGING_ND_ARRAY_TYPE_U8,
+      2, dims, "123456", &error));
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_WRITE, "cannot be written");
   error = NULL;
   fail_if (gst_imaging_npy_save (path, 99, 2, dims, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_TYPE, "99 is no type");
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE, "99 is no type");
   error = NULL;
   fail_if (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_U8, 9, dims, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_UNSUPPORTED, "9 dimensions");
+      path, GST_IMAGING_ND_ARRAY_TYPE_U8, 9, dims, "123456", &error));
+  assert_error (error, GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED, "9 dimensions");
   error = NULL;
   fail_if (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_U8, 2, huge, "123456", &error));
-  assert_error (error, GST_IMAGING_NPY_ERROR_SIZE, "no file is that large");
+      path, GST_IMAGING_ND_ARRAY_TYPE_U8, 2, huge, "123456", &error));
+  assert_error (
+      error, GST_IMAGING_ND_ARRAY_ERROR_SIZE, "no file is that large");
 
   fail_unless_equals_int (count_files (), 1);
   fail_unless (g_file_get_contents (path, &content, NULL, NULL));
@@ -726,28 +733,28 @@ GST_END_TEST;
 
 GST_START_TEST (test_copies_share_their_values_and_outlive_the_original)
 {
-  GstImagingNpy *npy = parse (CONTENT (golden_u8));
-  GstImagingNpy *copy = g_boxed_copy (GST_TYPE_IMAGING_NPY, npy);
+  GstImagingNdArray *npy = parse (CONTENT (golden_u8));
+  GstImagingNdArray *copy = g_boxed_copy (GST_TYPE_IMAGING_ND_ARRAY, npy);
   GBytes *bytes;
 
   fail_unless (copy->data == npy->data);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   assert_shape (copy, "u8 [2, 3]");
   fail_unless_equals_string (copy->name, "a.npy");
-  bytes = gst_imaging_npy_get_bytes (copy);
-  g_boxed_free (GST_TYPE_IMAGING_NPY, copy);
+  bytes = gst_imaging_nd_array_get_bytes (copy);
+  g_boxed_free (GST_TYPE_IMAGING_ND_ARRAY, copy);
   fail_unless_equals_uint64 (g_bytes_get_size (bytes), 6);
   fail_unless_equals_int (
       ((const guint8 *) g_bytes_get_data (bytes, NULL))[5], 255);
   g_bytes_unref (bytes);
-  gst_imaging_npy_free (NULL);
+  gst_imaging_nd_array_free (NULL);
 }
 GST_END_TEST;
 
 GST_START_TEST (test_names_and_sizes_of_what_is_no_type)
 {
-  fail_unless_equals_string (gst_imaging_npy_type_name (99), "?");
-  fail_unless_equals_uint64 (gst_imaging_npy_type_size (99), 0);
+  fail_unless_equals_string (gst_imaging_nd_array_type_name (99), "?");
+  fail_unless_equals_uint64 (gst_imaging_nd_array_type_size (99), 0);
 }
 GST_END_TEST;
 
@@ -764,7 +771,8 @@ npy_suite (void)
       tcase, test_complex_files_of_numpy_are_read_in_both_byte_orders);
   tcase_add_test (tcase, test_save_writes_the_bytes_of_numpy);
   tcase_add_loop_test (tcase, test_every_type_and_rank_survives_a_round_trip, 0,
-      (GST_IMAGING_NPY_TYPE_F16 + 1) * (GST_IMAGING_NPY_MAX_DIMS + 1));
+      (GST_IMAGING_ND_ARRAY_TYPE_F16 + 1) *
+          (GST_IMAGING_ND_ARRAY_MAX_DIMS + 1));
   tcase_add_test (tcase, test_headers_that_numpy_accepts_are_read);
   tcase_add_test (tcase, test_an_empty_array_has_no_values_and_is_no_error);
   tcase_add_test (tcase, test_what_is_no_npy_file_is_refused);

@@ -48,12 +48,12 @@ value_at (guint64 index, gboolean u8)
 }
 
 static void
-write_array (GstImagingNpyType type, guint n_dims, guint64 a, guint64 b,
+write_array (GstImagingNdArrayType type, guint n_dims, guint64 a, guint64 b,
     guint64 c, guint64 d)
 {
   guint64 dims[] = {a, b, c, d};
   guint64 n = a * b * c * d;
-  gboolean u8 = type == GST_IMAGING_NPY_TYPE_U8;
+  gboolean u8 = type == GST_IMAGING_ND_ARRAY_TYPE_U8;
   /* the larger types hold zeros */
   g_autofree guint8 *data = g_malloc0 (n * 8 + 1);
   GError *error = NULL;
@@ -61,7 +61,7 @@ write_array (GstImagingNpyType type, guint n_dims, guint64 a, guint64 b,
   for (guint64 i = 0; i < n; i++) {
     if (u8)
       data[i] = value_at (i, TRUE);
-    else if (type == GST_IMAGING_NPY_TYPE_U16)
+    else if (type == GST_IMAGING_ND_ARRAY_TYPE_U16)
       ((guint16 *) data)[i] = value_at (i, FALSE);
   }
   fail_unless (gst_imaging_npy_save (path, type, n_dims, dims, data, &error),
@@ -222,7 +222,7 @@ GST_START_TEST (test_u8_is_gray8_with_padded_rows)
   GstBuffer *buffer;
   GstVideoInfo info;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 3, 4, 641, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 3, 4, 641, 1);
   assert_plays (3, GST_VIDEO_FORMAT_GRAY8, 641, 4, 1);
 
   h = make_harness ();
@@ -238,7 +238,7 @@ GST_END_TEST;
 
 GST_START_TEST (test_u16_is_gray16)
 {
-  write_array (GST_IMAGING_NPY_TYPE_U16, 3, 3, 5, 7, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 3, 3, 5, 7, 1);
   assert_plays (3,
       G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_GRAY16_LE
                                       : GST_VIDEO_FORMAT_GRAY16_BE,
@@ -252,7 +252,7 @@ GST_START_TEST (test_big_endian_u16_has_the_same_values)
   gsize size;
   gchar *order;
 
-  write_array (GST_IMAGING_NPY_TYPE_U16, 3, 2, 5, 7, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 3, 2, 5, 7, 1);
   fail_unless (g_file_get_contents (path, &content, &size, NULL));
   order = strstr (content + 10, "u2") - 1;
   *order = *order == '<' ? '>' : '<';
@@ -277,20 +277,20 @@ GST_START_TEST (test_four_dimensions_are_colour)
                               ? GST_VIDEO_FORMAT_RGBA64_LE
                               : GST_VIDEO_FORMAT_RGBA64_BE;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 1);
   assert_plays (2, GST_VIDEO_FORMAT_GRAY8, 5, 3, 1);
-  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 3);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 3);
   assert_plays (2, GST_VIDEO_FORMAT_RGB, 5, 3, 3);
-  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 2, 3, 5, 4);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 2, 3, 5, 4);
   assert_plays (2, GST_VIDEO_FORMAT_RGBA, 5, 3, 4);
-  write_array (GST_IMAGING_NPY_TYPE_U16, 4, 2, 3, 5, 4);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 4);
   assert_plays (2, rgba64, 5, 3, 4);
 }
 GST_END_TEST;
 
 GST_START_TEST (test_three_channels_of_u16_get_an_opaque_alpha)
 {
-  write_array (GST_IMAGING_NPY_TYPE_U16, 4, 2, 3, 5, 3);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U16, 4, 2, 3, 5, 3);
   assert_plays (2,
       G_BYTE_ORDER == G_LITTLE_ENDIAN ? GST_VIDEO_FORMAT_RGBA64_LE
                                       : GST_VIDEO_FORMAT_RGBA64_BE,
@@ -300,9 +300,9 @@ GST_END_TEST;
 
 GST_START_TEST (test_two_dimensions_are_one_frame)
 {
-  write_array (GST_IMAGING_NPY_TYPE_U8, 2, 5, 7, 1, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 5, 7, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 7, 5, 1);
-  write_array (GST_IMAGING_NPY_TYPE_U8, 2, 1, 1, 1, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 2, 1, 1, 1, 1);
   assert_plays (1, GST_VIDEO_FORMAT_GRAY8, 1, 1, 1);
 }
 GST_END_TEST;
@@ -349,7 +349,7 @@ GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
   GstBufferPool *pool = gst_video_buffer_pool_new ();
   GstPad *pad;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 6, 4, 61, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 4, 61, 1);
   h = make_harness ();
   pad = gst_element_get_static_pad (h->element, "src");
   gst_pad_add_probe (
@@ -391,7 +391,7 @@ GST_START_TEST (test_memory_does_not_grow_with_the_array)
   GstElement *pipeline;
   gint64 before, grown;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 64, 512, 1021, 1); /* 32 MiB */
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 64, 512, 1021, 1); /* 32 MiB */
   pipeline = make_pipeline (
       "npysrc name=source ! fakesink name=sink sync=false", GST_STATE_PAUSED);
   before = count_memory ();
@@ -411,7 +411,7 @@ GST_START_TEST (test_times_follow_the_framerate_without_gaps)
   GstClockTime end = 0;
   GstVideoInfo info;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 1, 4, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 1, 4, 1);
   h = make_harness ();
   gst_util_set_object_arg (G_OBJECT (h->element), "framerate", "30000/1001");
   gst_harness_play (h);
@@ -465,7 +465,7 @@ GST_START_TEST (test_a_seek_reads_and_shows_the_frame_of_that_time)
   GstElement *pipeline, *identity;
   gint64 first_read = 0;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 3, 1);
   pipeline = make_pipeline (
       "npysrc name=source framerate=30/1 ! identity name=identity ! "
       "fakesink name=sink",
@@ -495,7 +495,7 @@ GST_START_TEST (test_a_seek_in_frames_shows_that_frame)
 {
   GstElement *pipeline;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 3, 1);
   pipeline =
       make_pipeline ("npysrc name=source framerate=30/1 ! fakesink name=sink",
           GST_STATE_PAUSED);
@@ -547,7 +547,7 @@ GST_START_TEST (test_a_segment_ends_where_it_should_in_both_directions)
 {
   const gint64 ms = GST_MSECOND;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 6, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 6, 2, 3, 1);
   assert_played (1, 0, -1, " 0 1 2 3 4 5");
   assert_played (1, 200 * ms, 400 * ms, " 2 3");
   assert_played (1, 250 * ms, 401 * ms, " 2 3 4");
@@ -564,7 +564,7 @@ GST_START_TEST (test_duration_is_known_in_time_and_frames)
   GstElement *pipeline;
   gint64 value;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 3, 1);
   pipeline =
       make_pipeline ("npysrc name=source framerate=10/1 ! fakesink name=sink",
           GST_STATE_PAUSED);
@@ -591,7 +591,7 @@ GST_START_TEST (test_a_stop_before_the_position_leaves_a_segment_that_counts)
   GstElement *pipeline, *source;
   GstSegment segment;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 3, 1);
   pipeline =
       make_pipeline ("npysrc name=source framerate=10/1 ! fakesink name=sink",
           GST_STATE_PAUSED);
@@ -641,7 +641,7 @@ GST_START_TEST (test_queries_answer_in_time_and_frames)
   GstPad *pad;
   gint64 value;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 31, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 31, 2, 3, 1);
   pipeline = make_pipeline (
       "npysrc name=source framerate=10/1 ! fakesink", GST_STATE_PAUSED);
   source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
@@ -686,7 +686,7 @@ assert_rate (const gchar *launch, gint n, gint d)
 
 GST_START_TEST (test_a_framerate_that_is_not_set_is_that_of_downstream)
 {
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 4, 2, 5, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 4, 2, 5, 1);
   assert_rate ("npysrc name=source ! fakesink", 25, 1);
   assert_rate (
       "npysrc name=source ! video/x-raw,framerate=100/3 ! fakesink", 100, 3);
@@ -713,7 +713,7 @@ GST_START_TEST (test_what_may_be_a_colour_picture_is_said_once)
     GstBus *bus;
     guint n = 0;
 
-    write_array (GST_IMAGING_NPY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
+    write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, dims[0], dims[1], dims[2], 1);
     pipeline =
         make_pipeline ("npysrc name=source ! fakesink", GST_STATE_PAUSED);
     bus = gst_element_get_bus (pipeline);
@@ -792,22 +792,26 @@ GST_END_TEST;
 GST_START_TEST (test_a_file_that_is_no_video_is_an_error_with_what_it_is)
 {
   static const struct {
-    GstImagingNpyType type;
+    GstImagingNdArrayType type;
     guint n_dims;
     guint64 dims[4];
     const gchar *words;
   } cases[] = {
-      {GST_IMAGING_NPY_TYPE_F32, 3, {2, 3, 4, 1}, "f32 [2, 3, 4], expected"},
-      {GST_IMAGING_NPY_TYPE_I16, 3, {2, 3, 4, 1}, "i16 [2, 3, 4], expected"},
-      {GST_IMAGING_NPY_TYPE_COMPLEX64, 2, {2, 3, 1, 1}, "complex64 [2, 3]"},
-      {GST_IMAGING_NPY_TYPE_U8, 1, {5, 1, 1, 1}, "u8 [5], expected"},
-      {GST_IMAGING_NPY_TYPE_U8, 0, {1, 1, 1, 1}, "u8 [], expected"},
-      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 2}, "u8 [2, 3, 4, 2], expected"},
-      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 5}, "1, 3 or 4 channels"},
-      {GST_IMAGING_NPY_TYPE_U8, 4, {2, 3, 4, 0}, "u8 [2, 3, 4, 0]"},
-      {GST_IMAGING_NPY_TYPE_U8, 3, {0, 3, 4, 1}, "nothing to play"},
-      {GST_IMAGING_NPY_TYPE_U8, 3, {2, 0, 4, 1}, "nothing to play"},
-      {GST_IMAGING_NPY_TYPE_U16, 2, {3, 0, 1, 1}, "nothing to play"},
+      {GST_IMAGING_ND_ARRAY_TYPE_F32, 3, {2, 3, 4, 1},
+          "f32 [2, 3, 4], expected"},
+      {GST_IMAGING_ND_ARRAY_TYPE_I16, 3, {2, 3, 4, 1},
+          "i16 [2, 3, 4], expected"},
+      {GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, {2, 3, 1, 1},
+          "complex64 [2, 3]"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 1, {5, 1, 1, 1}, "u8 [5], expected"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 0, {1, 1, 1, 1}, "u8 [], expected"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 4, {2, 3, 4, 2},
+          "u8 [2, 3, 4, 2], expected"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 4, {2, 3, 4, 5}, "1, 3 or 4 channels"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 4, {2, 3, 4, 0}, "u8 [2, 3, 4, 0]"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 3, {0, 3, 4, 1}, "nothing to play"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 3, {2, 0, 4, 1}, "nothing to play"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 2, {3, 0, 1, 1}, "nothing to play"},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -854,7 +858,7 @@ GST_START_TEST (test_a_file_that_shrinks_while_playing_is_a_read_error)
 {
   GstElement *pipeline;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 100, 16, 64, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 100, 16, 64, 1);
   pipeline = make_pipeline (
       "npysrc name=source ! fakesink name=sink sync=false", GST_STATE_PAUSED);
   fail_unless_equals_int (truncate (path, 128 + 5 * 16 * 64 + 7), 0);
@@ -872,7 +876,7 @@ GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
       NULL);
   GstElement *source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 2, 3, 4, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 2, 3, 4, 1);
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
@@ -900,7 +904,7 @@ GST_START_TEST (test_every_start_plays_from_the_beginning_and_leaks_no_file)
   GstElement *pipeline;
   guint n = 0;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 10, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 3, 1);
   pipeline = make_pipeline (
       "npysrc name=source ! fakesink name=sink", GST_STATE_PAUSED);
   for (guint i = 0; i < 30; i++) {
@@ -927,11 +931,11 @@ GST_START_TEST (test_another_file_is_played_after_a_stop)
   GstCaps *caps;
   GstVideoInfo info;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 10, 2, 3, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 10, 2, 3, 1);
   pipeline = make_pipeline (
       "npysrc name=source ! fakesink name=sink", GST_STATE_PAUSED);
   gst_element_set_state (pipeline, GST_STATE_READY);
-  write_array (GST_IMAGING_NPY_TYPE_U8, 4, 4, 7, 5, 3);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 4, 4, 7, 5, 3);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
   assert_shown (pipeline, 0);
   source = gst_bin_get_by_name (GST_BIN (pipeline), "source");
@@ -983,7 +987,7 @@ GST_START_TEST (test_a_type_without_a_factory_tells_its_progress)
   GTypeQuery query;
   GstMessage *m;
 
-  write_array (GST_IMAGING_NPY_TYPE_U8, 3, 20, 2, 4, 1);
+  write_array (GST_IMAGING_ND_ARRAY_TYPE_U8, 3, 20, 2, 4, 1);
   g_type_query (G_OBJECT_TYPE (source), &query);
   gst_object_unref (source);
   source =

@@ -10,7 +10,7 @@
 #include <glib/gstdio.h>
 
 #include "gstimagingnpy.h"
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 enum { WIDTH = 256, HEIGHT = 40 };
 
@@ -260,7 +260,7 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
   gchar *launch = g_strdup_printf (
       ELEMENT "background=none fixed-pattern=file pattern-location=%s", path);
   GstBuffer *expected, *found;
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
   GstMapInfo a, b;
   GstHarness *h;
   GstBus *bus;
@@ -278,13 +278,13 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
   fail_unless (ok);
   harness_free (h, bus);
   npy = gst_imaging_npy_load (path, NULL);
-  fail_unless (npy && npy->type == GST_IMAGING_NPY_TYPE_COMPLEX64 &&
+  fail_unless (npy && npy->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64 &&
                npy->n_dims == 2 && npy->dims[0] == 1 && npy->dims[1] == 128);
   /* what stands still has an amplitude of 500 */
   fail_unless (fabs (hypot (((const gfloat *) npy->data)[200],
                          ((const gfloat *) npy->data)[201]) -
                      500) < 5);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   found = show (launch, psi);
   gst_buffer_map (expected, &a, GST_MAP_READ);
   gst_buffer_map (found, &b, GST_MAP_READ);

@@ -2,6 +2,7 @@
 /* octbscan on several devices, which the mock stands in for, and what becomes
  * of B-scans when devices are lost; what a card alone can show of that. */
 #include "octbscan-frames.h"
+#include "core/failures.h"
 
 #include <dlfcn.h>
 
@@ -189,10 +190,10 @@ GST_START_TEST (test_cpu_does_what_the_last_device_had)
   g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
   push_until_read (h);
   push_frames (h, 2, 60, TRUE);
-  check_device ()->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   push_frames (h, 60, N_FRAMES, TRUE);
   pull_frames (h, 2, N_FRAMES);
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   check_message_says (check_message (bus, GST_MESSAGE_WARNING),
       GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_FAILED, "cannot be used any more");
   fail_unless_equals_int (check_count_messages (bus, GST_MESSAGE_ERROR), 0);

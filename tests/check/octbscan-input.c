@@ -238,9 +238,9 @@ GST_START_TEST (test_pattern_and_curve_are_read)
   for (guint i = 0; i < 2 * DEPTHS; i++)
     pattern[i] = sin (i);
   fail_unless (gst_imaging_npy_save (pattern_path,
-      GST_IMAGING_NPY_TYPE_COMPLEX128, 2, n_pattern, pattern, NULL));
+      GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128, 2, n_pattern, pattern, NULL));
   fail_unless (gst_imaging_npy_save (
-      curve_path, GST_IMAGING_NPY_TYPE_F64, 1, &n_curve, curve, NULL));
+      curve_path, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, &n_curve, curve, NULL));
   c.fixed_pattern = IMK_OCTBSCAN_FIXED_PATTERN_FILE;
   c.pattern = pattern;
   c.scan = IMK_OCTBSCAN_SCAN_CURVE;

@@ -619,7 +619,7 @@ GST_START_TEST (test_released_pad_does_not_stop_the_stream)
   gst_pad_set_activatemode_function (linear, wait_for_src);
   check_wait_at (&waiting, r.element, "linear", push_first, &r);
   gst_element_release_request_pad (r.element, linear);
-  check_go_on (&waiting);
+  check_release (&waiting);
   push_all (&r, 1, 4);
   gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
   check_run (&r, &e, 1);

@@ -3,6 +3,7 @@
  * for, and what a card alone can show of it: what comes out is what the CPU
  * gives, in order, and all of it, whatever fails, flushes or is slow. */
 #include "octbscan-frames.h"
+#include "core/failures.h"
 
 /* --- one device ----------------------------------------------------------- */
 
@@ -390,10 +391,10 @@ GST_START_TEST (test_cpu_does_volumes)
   push_volumes (h, 0, VOLUME, TRUE);
   pull_frames (h, 0, VOLUME);
   push_volumes (h, VOLUME, 3 * VOLUME, TRUE);
-  check_device ()->inject_failure (1, TRUE);
+  imk_inject_failure (1, TRUE);
   push_volumes (h, 3 * VOLUME, N_FRAMES, TRUE);
   pull_frames (h, VOLUME, N_FRAMES);
-  check_device ()->inject_failure (0, FALSE);
+  imk_inject_failure (0, FALSE);
   fail_unless_equals_uint64 (check_stat (h->element, "lost-frames"), 0);
   fail_unless_equals_uint64 (check_stat (h->element, "frames"), N_FRAMES);
   gst_harness_teardown (h);

@@ -5,7 +5,7 @@
 
 #include "check-common.h"
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 G_BEGIN_DECLS
 

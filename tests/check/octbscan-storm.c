@@ -318,7 +318,7 @@ GST_START_TEST (test_wrong_values_stop_nothing)
   push_one (&r, pushed++);
   check_wrong (&r, "background", "file", "Set background-location");
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 1, &n, background, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, &n, background, NULL));
   g_object_set (r.element, "background-location", path, NULL);
   push_one (&r, pushed++);
   g_object_get (r.element, "settings-valid", &valid, NULL);

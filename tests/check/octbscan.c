@@ -6,9 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "gstimagingnpy.h"
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
+#include "core/failures.h"
 
 #define WIDTH 60
 #define DEPTHS 30
@@ -602,7 +604,7 @@ save_npy (const gchar *name, const gdouble *values, guint64 n)
   gchar *path = check_path_of (name);
 
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 1, &n, values, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, &n, values, NULL));
   g_free (path);
 }
 
@@ -1462,6 +1464,16 @@ check_fresh (GstBuffer *in, GstBuffer *found, gdouble d2, gdouble d3)
 
 enum { LIVE_N = 40 };
 
+/* Of all threads. Unlike a clock it does not count other programs. */
+static GstClockTime
+cpu_time (void)
+{
+  struct timespec t;
+
+  clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &t);
+  return GST_TIMESPEC_TO_TIME (t);
+}
+
 /* The longest B-scans, of the first half with one dispersion, of the second
  * with another each. */
 static void
@@ -1471,7 +1483,7 @@ change_live (GstHarness *h, GstBuffer *in, GstClockTime longest[2])
   for (guint i = 0; i < LIVE_N; i++) {
     gboolean moves = i >= LIVE_N / 2;
     gdouble d2 = -9 + 0.5 * i, d3 = 0.125 * i;
-    GstClockTime began = gst_util_get_timestamp (), took;
+    GstClockTime began = cpu_time (), took;
     GstBuffer *found;
 
     if (moves) {
@@ -1480,7 +1492,7 @@ change_live (GstHarness *h, GstBuffer *in, GstClockTime longest[2])
     }
     check_push (h, gst_buffer_ref (in), GST_FLOW_OK);
     found = check_pull (h);
-    took = gst_util_get_timestamp () - began;
+    took = cpu_time () - began;
     if (i >= 4) /* the first ones make what all need */
       longest[moves] = MAX (longest[moves], took);
     if (moves && i % 5 == 0)
@@ -1496,7 +1508,7 @@ GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
   const GstClockTime period = 40 * GST_MSECOND;
   GstBuffer *in =
       gst_buffer_new_allocate (NULL, LIVE_WIDE * LIVE_TALL * 2, NULL);
-  GstClockTime longest[2] = {0, period};
+  GstClockTime longest[2];
   GstHarness *h;
   GstMapInfo map;
 
@@ -1508,11 +1520,9 @@ GST_START_TEST (test_live_dispersion_is_that_of_a_fresh_element)
                    90 * cos (1.1 * (i % LIVE_WIDE) + 0.7 * (i / LIVE_WIDE)));
   gst_buffer_unmap (in, &map);
   h = live_harness (1, 0);
-  /* a busy machine may hold any of them up */
-  for (guint tries = 0; tries < 3 && longest[1] >= longest[0] + period; tries++)
-    change_live (h, in, longest);
-  g_print ("# %s: the longest B-scan took %.2f ms, with another dispersion "
-           "%.2f ms\n",
+  change_live (h, in, longest);
+  g_print ("# %s: the longest B-scan took %.2f ms of CPU, with another "
+           "dispersion %.2f ms\n",
       on_cuda ? "cuda" : "cpu", (gdouble) longest[0] / GST_MSECOND,
       (gdouble) longest[1] / GST_MSECOND);
   fail_unless (longest[1] < longest[0] + period);
@@ -1536,9 +1546,9 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu)
     GstBuffer *out;
 
     if (i == 2)
-      check_device ()->inject_failure (1, TRUE);
+      imk_inject_failure (1, TRUE);
     check_push (h, noise_lines (20 * i, 20), GST_FLOW_OK);
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     out = check_pull (h);
     on_cuda = i < 2;
     c = kernel_config (20);

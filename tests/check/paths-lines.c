@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The second table of docs/memory.md: elements that take SAR images by lines,
- * with every kind of memory in every format, and how often each line was
- * copied. As for paths.c,
+/* The second table of docs/explanation/memory.md: elements that take SAR images
+ * by lines, with every kind of memory in every format, and how often each line
+ * was copied. As for paths.c,
  *
  *     IMAGING_UPDATE_DOCS=1 build/tests/check/check-paths-lines
  *
@@ -298,8 +298,8 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
-  check_table (
-      DOCS_FOLDER "/memory.md", "tests/check/paths-lines.c", table->str, NULL);
+  check_table (DOCS_FOLDER "/explanation/memory.md",
+      "tests/check/paths-lines.c", table->str, NULL);
   g_string_free (table, TRUE);
 }
 GST_END_TEST;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the two tables of docs/memory.md share: how often each thing was copied.
+/* What the two tables of docs/explanation/memory.md share: how often each thing
+ * was copied.
  */
 #pragma once
 

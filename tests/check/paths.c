@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of docs/memory.md: every element with every kind of memory at both
- * pads in every format that its templates have, and how often each frame was
- * copied. A new element is a new line in elements[]; then
+/* The table of docs/explanation/memory.md: every element with every kind of
+ * memory at both pads in every format that its templates have, and how often
+ * each frame was copied. A new element is a new line in elements[]; then
  *
  *     IMAGING_UPDATE_DOCS=1 build/tests/check/check-paths
  *
@@ -351,8 +351,8 @@ GST_START_TEST (test_the_page_says_what_each_way_costs)
 {
   GString *table = make_table ();
 
-  check_table (
-      DOCS_FOLDER "/memory.md", "tests/check/paths.c", table->str, NOT_BUILT);
+  check_table (DOCS_FOLDER "/explanation/memory.md", "tests/check/paths.c",
+      table->str, NOT_BUILT);
   g_string_free (table, TRUE);
 }
 GST_END_TEST;

@@ -3,6 +3,7 @@
  * one, whatever becomes of a set; and what is said when a device is not there,
  * or goes. */
 #include "check-common.h"
+#include "core/failures.h"
 
 #include <math.h>
 
@@ -504,11 +505,11 @@ GST_START_TEST (test_no_failure_goes_unsaid)
     Ps ps = ps_new ("backend=cuda cuda-devices=<-1> update-interval=4");
     GstFlowReturn flow = GST_FLOW_OK;
 
-    check_device ()->inject_failure (++n, FALSE);
+    imk_inject_failure (++n, FALSE);
     ps_caps (&ps, "grbg", HEIGHT);
     for (guint k = 0; k < N_LIGHTS && flow == GST_FLOW_OK; k++)
       flow = gst_harness_push (ps.sink, check_noise (&ps.info, k));
-    made = check_device ()->inject_failure (0, FALSE);
+    made = imk_inject_failure (0, FALSE);
     fail_unless (flow == GST_FLOW_OK ||
                      check_count_messages (ps.bus, GST_MESSAGE_ERROR) > 0,
         "call %lu: %s and no error", n, gst_flow_get_name (flow));

@@ -3,6 +3,7 @@
  * what moves the light, and what is refused. What it computes, the kernel's
  * tests check; the normals here face the camera. */
 #include "check-common.h"
+#include "core/failures.h"
 
 #include <gst/controller/gstdirectcontrolbinding.h>
 #include <gst/controller/gstinterpolationcontrolsource.h>
@@ -396,10 +397,10 @@ GST_START_TEST (test_cpu_goes_on_when_the_device_fails)
     /* auto would not have begun with CUDA for frames of the host */
     g_object_set (rl.element, "backend", 0, NULL);
     check_count_messages (rl.bus, GST_MESSAGE_WARNING); /* that it is late */
-    check_device ()->inject_failure (nth, FALSE);
+    imk_inject_failure (nth, FALSE);
     check_push (rl.h, facing ("RGB", 1), GST_FLOW_OK);
     out = check_pull (rl.h);
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     assert_colour (out, half);
     gst_buffer_unref (out);
     n_warnings += check_count_messages (rl.bus, GST_MESSAGE_WARNING);
@@ -419,13 +420,13 @@ GST_START_TEST (test_cuda_that_fails_is_an_error_without_leak)
 
     set_caps (rl.h, "RGB", WIDTH, HEIGHT);
     set_caps (rl.albedo, "RGB", WIDTH, HEIGHT);
-    check_device ()->inject_failure (nth, FALSE);
+    imk_inject_failure (nth, FALSE);
     gst_harness_push (rl.albedo, filled ("RGB", WIDTH, HEIGHT, paint, 0));
     gst_harness_push (rl.h, facing ("RGB", 0));
     while (
         !(out = gst_harness_try_pull (rl.h)) && !gst_bus_have_pending (rl.bus))
       g_usleep (1000);
-    check_device ()->inject_failure (0, FALSE);
+    imk_inject_failure (0, FALSE);
     gst_clear_buffer (&out);
     rl_free (&rl);
   }

@@ -64,6 +64,7 @@ static const Kind kinds[] = {
                "num-buffers=200 ! video/x-raw,format=GRAY16_LE,width=32,height=4,"
                "framerate=30/1 ! " SLOW "e.sink_1",
         TRUE},
+    {"invert", COLOUR (40, 30) "invert name=e" SINK, TRUE},
     {"relight", COLOUR (24, 16) "relight name=e" SINK, TRUE},
     {"photostereo",
         COLOUR (24, 16) "photostereo name=e lights-location=$/lights.txt "
@@ -100,7 +101,7 @@ save_npy (const gchar *name, guint64 n_rows, guint64 n_columns)
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = 1 + i % 7;
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 2, dims, values, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, values, NULL));
   g_free (values);
 }
 

@@ -2,7 +2,7 @@
 #include "sh-check.h"
 
 #include "gstimagingresults.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 Sh
 sh_open (const gchar *backend, const gchar *grid, const gchar *properties,

@@ -9,7 +9,7 @@
 #include "gstimagingresults.h"
 #include "sh-check.h"
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
 
@@ -45,8 +45,8 @@ save (const gchar *name, guint64 rows, guint64 columns, const gfloat *values)
   guint64 dims[] = {rows, columns};
   GError *error = NULL;
 
-  fail_unless (gst_imaging_npy_save (
-                   path, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, &error),
+  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_ND_ARRAY_TYPE_F32, 2,
+                   dims, values, &error),
       "%s", error ? error->message : "");
   return path;
 }
@@ -178,7 +178,7 @@ GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
   g_autofree gchar *path = check_path_of ("dark.npy");
   Sh sh = sh_new (backends[__i__], "");
   gchar *location;
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
 
   fail_unless (sh_capture (&sh, "dark", 3, path));
   for (guint i = 5; i <= 7; i++) /* frames go on as before meanwhile */
@@ -196,7 +196,7 @@ GST_START_TEST (test_a_dark_is_the_mean_of_the_frames_that_were_asked_for)
                npy->dims[1] == WIDTH);
   for (guint i = 0; i < N_PIXELS; i++)
     fail_unless_equals_float (((const gfloat *) npy->data)[i], 6);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   sh_free (&sh);
 
   /* and what was saved is what the property reads */

@@ -9,7 +9,7 @@
 #include "gstimagingresults.h"
 #include "sh-check.h"
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
 
@@ -81,8 +81,8 @@ save_templates (const gchar *name, guint64 n)
       x -= 1;
     values[i] = (gfloat) exp (-(x * x + y * y) / 8);
   }
-  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_NPY_TYPE_F32, n ? 3 : 2,
-                   n ? dims : dims + 1, values, &error),
+  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_ND_ARRAY_TYPE_F32,
+                   n ? 3 : 2, n ? dims : dims + 1, values, &error),
       "%s", error ? error->message : "");
   g_free (values);
   return path;
@@ -176,10 +176,11 @@ GST_START_TEST (test_bad_templates_are_refused)
   const gchar *backend = backends[__i__];
 
   gst_imaging_npy_save (
-      row, GST_IMAGING_NPY_TYPE_F32, 1, &length, values, NULL);
-  gst_imaging_npy_save (nan, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+      row, GST_IMAGING_ND_ARRAY_TYPE_F32, 1, &length, values, NULL);
   gst_imaging_npy_save (
-      empty, GST_IMAGING_NPY_TYPE_F32, 2, nothing, NULL, NULL);
+      nan, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, values, NULL);
+  gst_imaging_npy_save (
+      empty, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, nothing, NULL, NULL);
   check_refused (backend, "", GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
       "no template to look for");
   check_refused (backend, "template-location=/nowhere.npy", GST_RESOURCE_ERROR,
@@ -264,16 +265,18 @@ GST_START_TEST (test_a_template_is_captured_calibrated)
           dark, bad);
   const guint64 dims[] = {HEIGHT, WIDTH};
   gfloat *values = g_new0 (gfloat, N_PIXELS);
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
   gdouble *pixels, mean = 0;
   gsize n;
   Sh sh;
 
   values[5 * WIDTH + 6] = 1; /* of the template: row 1, column 2 */
-  gst_imaging_npy_save (bad, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  gst_imaging_npy_save (
+      bad, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, values, NULL);
   for (guint i = 0; i < N_PIXELS; i++)
     values[i] = 1000;
-  gst_imaging_npy_save (dark, GST_IMAGING_NPY_TYPE_F32, 2, dims, values, NULL);
+  gst_imaging_npy_save (
+      dark, GST_IMAGING_ND_ARRAY_TYPE_F32, 2, dims, values, NULL);
   sh = sh_new (backends[__i__], properties);
   fail_unless (sh_capture (&sh, "template", 1, path));
   g_free (sh_measure (&sh, frame_new (0.5, 0.5), &n));
@@ -282,13 +285,13 @@ GST_START_TEST (test_a_template_is_captured_calibrated)
   fail_unless (npy != NULL);
   fail_unless_equals_int (npy->n_dims, 2);
   fail_unless_equals_int (npy->dims[0], 8);
-  pixels = gst_imaging_npy_to_double (npy, NULL, NULL);
+  pixels = gst_imaging_nd_array_to_double (npy, NULL, NULL);
   fail_unless_equals_float (pixels[4 * 8 + 4], 20000);
   for (guint i = 0; i < 64; i++)
     mean += i == 8 + 2 ? 0 : pixels[i] / 63;
   fail_unless (fabs (pixels[8 + 2] - mean) < 1e-2, "a bad pixel is %g, not %g",
       pixels[8 + 2], mean);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   g_free (pixels);
   g_free (values);
 }
@@ -355,10 +358,10 @@ preferred (const gchar *properties)
   return backend;
 }
 
-/* Of the rows of docs/benchmarks.md, 16 threads: 20x20 pixels, 81 shifts,
- * 4030 us / 16 beside 93 us; the centre of gravity 28 us / 16 beside 25 us; ten
- * iterations 3800 us / 16 beside some 60, the 20 brightest 2100 / 16 beside 85,
- * powers 14000 / 16 beside 42. */
+/* Of the rows of docs/explanation/benchmarks.md, 16 threads: 20x20 pixels, 81
+ * shifts, 4030 us / 16 beside 93 us; the centre of gravity 28 us / 16 beside 25
+ * us; ten iterations 3800 us / 16 beside some 60, the 20 brightest 2100 / 16
+ * beside 85, powers 14000 / 16 beside 42. */
 GST_START_TEST (test_auto_knows_what_options_cost)
 {
   g_autofree gchar *path = check_path_of ("tiny.npy");
@@ -380,7 +383,7 @@ GST_START_TEST (test_auto_knows_what_options_cost)
       {"power=1.5", "cuda"},
   };
 
-  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_NPY_TYPE_F32, 2,
+  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_ND_ARRAY_TYPE_F32, 2,
       (const guint64[]){2, 2}, pixels, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree gchar *backend = preferred (cases[i][0]);

@@ -9,7 +9,7 @@
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
 
@@ -351,17 +351,77 @@ GST_START_TEST (test_spots_that_an_edge_cuts_are_counted)
 }
 GST_END_TEST;
 
+/* --- troubles that the first frame shows --- */
+
+/* Spots of 600 counts and noise 30 on @slope counts a pixel in x and y, and
+ * @n_hot hot pixels. */
+static GstBuffer *
+troubled_frame (GRand *random, gdouble slope, guint n_hot)
+{
+  GstBuffer *buffer = noisy_frame (random, 600, 0);
+  GstMapInfo map;
+  guint16 *samples;
+
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READWRITE));
+  samples = (guint16 *) map.data;
+  for (guint i = 0; i < SIZE * SIZE; i++)
+    samples[i] += (guint16) rint (slope * (i % SIZE + i / SIZE));
+  for (guint i = 0; i < n_hot; i++)
+    samples[(3 + i * PITCH) * SIZE + 15] = 30000;
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+GST_START_TEST (test_troubles_of_the_first_frame_are_one_warning)
+{
+  static const struct {
+    const gchar *properties;
+    gdouble slope;
+    guint n_hot;
+    const gchar *words;
+  } cases[] = {
+      {GRID "threshold-mode=auto", 0, 0, NULL},
+      {GRID "threshold-mode=auto", 3, 0, NULL},
+      {GRID "threshold-mode=auto", 15, 0,
+          "of 16 cells with light the background is uneven"},
+      {GRID "threshold-mode=range threshold=0.4", 15, 0,
+          "of 16 cells with light the background is uneven"},
+      {GRID "threshold-mode=auto", 0, 3,
+          "In 3 of 16 cells with light a single pixel"},
+      {GRID "threshold-mode=auto read-noise=30", 0, 0,
+          "var_x and var_y count a pedestal"},
+      {GRID "threshold-mode=auto read-noise=30 fields=slopes", 0, 0, NULL},
+  };
+
+  for (guint k = 0; k < G_N_ELEMENTS (cases); k++) {
+    Sh sh = sh_new (backends[__i__], cases[k].properties, GRAY16_CAPS);
+    GRand *random = g_rand_new_with_seed (4);
+
+    for (guint i = 0; i < 3; i++)
+      g_free (sh_measure (
+          &sh, troubled_frame (random, cases[k].slope, cases[k].n_hot)));
+    if (cases[k].words)
+      check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+          GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, cases[k].words);
+    fail_unless_equals_int (n_warnings (&sh), 0);
+    g_rand_free (random);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
 /* --- bits --- */
 
 static GstBuffer *
 camera_frame (guint most, guint n_most)
 {
-  GstBuffer *buffer = frame_new (2, 900, 0);
+  GstBuffer *buffer = frame_new (2, most / 2.0, 0);
 
-  for (guint i = 0; i < n_most; i++) {
+  for (guint i = 0; i < n_most; i++) { /* at the tops of spots */
+    guint x = 10 + i % SIDE * PITCH, y = 9 + i / SIDE * PITCH;
     guint16 sample = (guint16) most;
 
-    gst_buffer_fill (buffer, 2 * (SIZE + 11 * i), &sample, sizeof (sample));
+    gst_buffer_fill (buffer, 2 * (y * SIZE + x), &sample, sizeof (sample));
   }
   return buffer;
 }
@@ -545,6 +605,9 @@ GST_START_TEST (test_a_sample_that_is_not_finite_flags_its_cell)
       fail_unless (fabs (x[IMK_SHCENTROID_DX] - (i == 6 ? 0 : 0.7)) < 0.02);
     }
     g_free (numbers);
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS,
+        "1 of 16 cells have a sample that is NaN or infinite");
     sh_free (&sh);
   }
 }
@@ -658,7 +721,7 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
   guint n_cells = 0, n_unplaced = 0;
   gdouble rms = 0, *table;
   GstMessage *message;
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
 
   g_free (sh_measure (&sh, pupil_new (amplitude)));
   if (!all)
@@ -673,7 +736,7 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
   fail_unless ((n_unplaced == 0) == all, "%u unplaced", n_unplaced);
   npy = gst_imaging_npy_load (path, NULL);
   fail_unless (npy && npy->dims[0] == n_cells && npy->dims[1] == 12);
-  table = gst_imaging_npy_to_double (npy, NULL, NULL);
+  table = gst_imaging_nd_array_to_double (npy, NULL, NULL);
   for (guint i = 0; i < n_cells; i++) {
     const gdouble *row = table + 12 * i;
 
@@ -687,7 +750,7 @@ check_pupil (const gchar *backend, gdouble amplitude, gboolean all)
         GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "are cut by the edge");
   fail_unless_equals_int (n_warnings (&sh), 0);
   g_free (table);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   sh_free (&sh);
 }
 
@@ -722,6 +785,8 @@ shcentroid_first_suite (void)
       tcase, test_the_auto_threshold_tells_what_it_chose, 0, n);
   tcase_add_loop_test (tcase, test_frames_without_light_are_invalid, 0, n);
   tcase_add_loop_test (tcase, test_spots_that_an_edge_cuts_are_counted, 0, n);
+  tcase_add_loop_test (
+      tcase, test_troubles_of_the_first_frame_are_one_warning, 0, n);
   tcase_add_loop_test (tcase, test_bits_that_are_not_set_are_one_warning, 0, n);
   tcase_add_loop_test (tcase, test_bits_are_not_guessed, 0, n);
   tcase_add_loop_test (

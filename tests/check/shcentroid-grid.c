@@ -120,7 +120,7 @@ check_found (Sh *sh)
   const GstStructure *s = gst_message_get_structure (message);
   gdouble pitch = 0, rotation = 1, x0 = 0;
   guint cells = 0, columns = 0, rows = 0;
-  GstImagingNpy *npy;
+  GstImagingNdArray *npy;
   gdouble *table;
 
   fail_unless_equals_string (gst_structure_get_string (s, "location"), sh->map);
@@ -137,12 +137,12 @@ check_found (Sh *sh)
   npy = gst_imaging_npy_load (sh->map, NULL);
   fail_unless (
       npy && npy->n_dims == 2 && npy->dims[0] == 29 && npy->dims[1] == 12);
-  table = gst_imaging_npy_to_double (npy, NULL, NULL);
+  table = gst_imaging_nd_array_to_double (npy, NULL, NULL);
   fail_unless (fabs (table[4] - FIRST_X) < 0.05 &&
                fabs (table[5] - FIRST_Y) < 0.05 &&
                fabs (table[0] + table[2] / 2 - 0.5 - table[4]) < 1e-9);
   g_free (table);
-  gst_imaging_npy_free (npy);
+  gst_imaging_nd_array_free (npy);
   gst_message_unref (message);
 }
 

@@ -8,7 +8,7 @@
 #include "gstimagingnpy.h"
 #include "gstimagingresults.h"
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 static const gchar *const backends[] = {"cpu", "cuda"};
 
@@ -27,7 +27,7 @@ save (const gchar *name, guint64 n_rows, guint64 n_columns, gdouble value)
   for (guint64 i = 0; i < n_rows * n_columns; i++)
     values[i] = value;
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 2, dims, values, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, values, NULL));
   g_free (values);
   return path;
 }

@@ -1170,8 +1170,8 @@ save (const gchar *name, guint64 rows, guint64 columns, const gdouble *values)
   guint64 dims[] = {rows, columns};
   GError *error = NULL;
 
-  fail_unless (gst_imaging_npy_save (
-                   path, GST_IMAGING_NPY_TYPE_F64, 2, dims, values, &error),
+  fail_unless (gst_imaging_npy_save (path, GST_IMAGING_ND_ARRAY_TYPE_F64, 2,
+                   dims, values, &error),
       "%s", error ? error->message : "");
   return path;
 }
@@ -1396,13 +1396,13 @@ GST_START_TEST (test_a_map_file_with_something_wrong_is_an_error_that_says_what)
   g_free (contents);
 
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 1, dims, good, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, dims, good, NULL));
   check_bad_map (b, "map-location", path, FILE_ERROR, "1 dimensions");
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_F64, 3, dims, good, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_F64, 3, dims, good, NULL));
   check_bad_map (b, "map-location", path, FILE_ERROR, "3 dimensions");
   fail_unless (gst_imaging_npy_save (
-      path, GST_IMAGING_NPY_TYPE_COMPLEX64, 2, dims, good, NULL));
+      path, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, dims, good, NULL));
   check_bad_map (b, "map-location", path, FILE_ERROR, "complex numbers");
   g_free (path);
 

@@ -13,7 +13,7 @@
 
 #include "gstimagingengine.h"
 #include "gstimagingmemory.h"
-#include "gstimagingprm.h"
+#include "insar/gstinsarprm.h"
 
 #define WIDTH 53
 #define HEIGHT 41
@@ -407,7 +407,7 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
       "rshift =  -3 \nsub_int_r =  0.25 \nstretch_r =  0.001 \n"
       "a_stretch_r =  -0.0007 \nashift =  5 \nsub_int_a =  0.5 \n"
       "stretch_a =  2e-05 \na_stretch_a =  0 \n";
-  GstImagingPrmAlignment alignment;
+  GstInsarPrmAlignment alignment;
   GError *error = NULL;
   GstElement *pipeline;
   GstPad *pad;
@@ -435,15 +435,15 @@ GST_START_TEST (test_doppler_and_alignment_are_those_of_the_prm)
   gst_object_unref (pad);
   check_stop (pipeline);
 
-  fail_unless (gst_imaging_prm_parse_alignment (
+  fail_unless (gst_insar_prm_parse_alignment (
       fit, strlen (fit), "fit.txt", &alignment, &error));
   fail_unless_equals_float (alignment.shift[0], -2.75);
   fail_unless_equals_float (alignment.shift[1], 5.5);
   fail_unless_equals_float (alignment.stretch[0], 0.001);
   fail_unless_equals_float (alignment.a_stretch[0], -0.0007);
   fail_unless_equals_float (alignment.stretch[1], 2e-5);
-  fail_unless (!gst_imaging_prm_parse_alignment (
-      fit, 20, "fit.txt", &alignment, &error));
+  fail_unless (
+      !gst_insar_prm_parse_alignment (fit, 20, "fit.txt", &alignment, &error));
   fail_unless (strstr (error->message, "has no line \"ashift = ...\"") != NULL,
       "%s", error->message);
   g_clear_error (&error);

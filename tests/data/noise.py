@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes docs/shcentroid-noise.svg and the table of docs/shcentroid-noise.md.
+"""Makes docs/explanation/shcentroid-noise.svg and the table of docs/explanation/shcentroid-noise.md.
 
 noise.py BUILD [FOLDER] runs test-shcentroid-noise of the build folder, whose
 spots are the same everywhere, and writes into FOLDER, docs/ by default.
@@ -88,7 +88,7 @@ def write(table):
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "docs")
+    folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "docs", "explanation")
     table = by_estimator(measure(sys.argv[1]))
     with open(os.path.join(folder, "shcentroid-noise.svg"), "w") as file:
         file.write(draw(table))

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of fit-location of slcresample: any file ends in a field
  * that the kernel covers an image with or refuses, or in a sentence.
- * sources: common/gstimagingprm.c common/files/gstimagingfile.c
- * kernels/slcresample/slcresample.c kernels/slcresample/slcresample-cpu.c
- * kernels/slcresample/slcresample-weights.c kernels/core/status.c
- * kernels/core/image.c kernels/core/parallel.c kernels/core/backend.c */
+ * sources: gst/insar/gstinsarprm.c common/files/gstimagingfile.c
+ * kernels/slcresample/slcresample.c kernels/slcresample/cpu/resample.c
+ * kernels/slcresample/slcresample-weights.c kernels/core/config.c
+ * kernels/core/status.c
+ * kernels/core/image.c kernels/core/parallel.c kernels/core/backend.c
+ * kernels/core/cpu.c */
 #include <stdlib.h>
 #include <string.h>
 
 #include "files/gstimagingfile.h"
-#include "gstimagingprm.h"
-#include "slcresample/slcresample.h"
+#include "insar/gstinsarprm.h"
+#include "imk/slcresample.h"
+
+#define IMK_ISA_TABLE imk_slcresample_scalar
+#include "slcresample/cpu/loops.c"
 
 int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
 
@@ -35,7 +40,7 @@ get_path (void)
 }
 
 static void
-check_kernel (const GstImagingPrmAlignment *fit)
+check_kernel (const GstInsarPrmAlignment *fit)
 {
   ImkSlcresampleConfig config;
   ImkSlcresample *kernel = NULL;
@@ -64,13 +69,13 @@ int
 LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
 {
   const gchar *path = get_path ();
-  GstImagingPrmAlignment fit = {{0}};
+  GstInsarPrmAlignment fit = {{0}};
   g_autoptr (GError) error = NULL;
 
   /* without waiting for the disk */
   check (g_file_set_contents_full (path, (const gchar *) bytes, (gssize) size,
       G_FILE_SET_CONTENTS_NONE, 0600, NULL));
-  if (gst_imaging_prm_load_alignment (path, &fit, &error)) {
+  if (gst_insar_prm_load_alignment (path, &fit, &error)) {
     check_kernel (&fit);
     return 0;
   }

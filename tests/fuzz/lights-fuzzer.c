@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the light file readers: any bytes end in lights that a
  * kernel may have, or in a sentence.
- * sources: kernels/photostereo/photostereo-lights.c
- * kernels/photostereo/photostereo-json.c kernels/core/status.c */
+ * sources: kernels/photostereo/lights/photostereo-lights.c
+ * kernels/photostereo/lights/photostereo-json.c kernels/core/status.c */
 #include <glib.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "photostereo/photostereo-lights.h"
+#include "imk/photostereo-lights.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
 

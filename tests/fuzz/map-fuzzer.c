@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of map-location of shcentroid: any file ends in cells that
  * lie in a frame or are refused in a sentence, or in a sentence.
- * sources: gst/shcentroid/gstshcentroidfiles.c common/gstimagingnpy.c
+ * sources: gst/shcentroid/gstshcentroidfiles.c common/files/gstimagingndarray.c
+ * common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c
  * common/files/gstimagingfile.c kernels/shcentroid/shcentroid-check.c
- * kernels/shcentroid/shcentroid-cells.c kernels/shcentroid/shcentroid-grid.c
- * kernels/shcentroid/shcentroid-lattice.c kernels/shcentroid/shcentroid-light.c
- * kernels/shcentroid/shcentroid-peaks.c kernels/shcentroid/shcentroid-optics.c
- * kernels/shcentroid/shcentroid-proposals.c
+ * kernels/shcentroid/shcentroid-cells.c
+ * kernels/shcentroid/grid/shcentroid-grid.c
+ * kernels/shcentroid/grid/shcentroid-lattice.c
+ * kernels/shcentroid/shcentroid-light.c
+ * kernels/shcentroid/grid/shcentroid-peaks.c
+ * kernels/shcentroid/shcentroid-optics.c
+ * kernels/shcentroid/grid/shcentroid-proposals.c
  * kernels/shcentroid/shcentroid-templates.c kernels/shcentroid/shcentroid.c
- * kernels/core/status.c kernels/core/image.c kernels/core/parallel.c
- * kernels/core/backend.c */
+ * kernels/core/config.c kernels/core/status.c kernels/core/image.c
+ * kernels/core/parallel.c
+ * kernels/core/backend.c
+ * kernels/core/cpu.c */
 #include <stdlib.h>
 
 #include "../../gst/shcentroid/gstshcentroidfiles.h"
@@ -18,7 +24,7 @@
 int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
 
 /* in the place of the kernels, none of which runs */
-const ImkShcentroidBackend imk_shcentroid_cpu = {.abi = IMK_BACKEND_ABI};
+const ImkFilterBackend imk_shcentroid_cpu = {.abi = IMK_BACKEND_ABI};
 
 static void
 check (gboolean condition)

@@ -2,7 +2,7 @@
 /* libFuzzer target of the calibrations of octbscan: any bytes end in cameras
  * whose wavenumbers have places in the spectrum, or in a sentence. */
 /* clang-format off */
-/* sources: gst/octbscan/gstoctbscancalibration.c common/gstimagingnpy.c common/files/gstimagingfile.c kernels/octbscan/octbscan-grid.c kernels/core/status.c */
+/* sources: gst/octbscan/gstoctbscancalibration.c common/files/gstimagingndarray.c common/files/gstimagingnpy.c common/files/gstimagingnpyheader.c common/files/gstimagingfile.c kernels/octbscan/octbscan-grid.c kernels/core/status.c */
 /* clang-format on */
 #include <math.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ get_path (void)
   npy = g_build_filename (folder, "c.npy", NULL);
   text = g_build_filename (folder, "c.txt", NULL);
   path = g_build_filename (folder, "c.ini", NULL);
-  check (
-      gst_imaging_npy_save (npy, GST_IMAGING_NPY_TYPE_F64, 1, &n, curve, NULL));
+  check (gst_imaging_npy_save (
+      npy, GST_IMAGING_ND_ARRAY_TYPE_F64, 1, &n, curve, NULL));
   check (g_file_set_contents (text, "0 1 2 3 4 5 6 7\n", -1, NULL));
   g_free (folder);
   g_free (npy);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of the PRM parser: any bytes end in sizes and shifts within
  * their limits, or in a sentence.
- * sources: common/gstimagingprm.c common/files/gstimagingfile.c */
+ * sources: gst/insar/gstinsarprm.c common/files/gstimagingfile.c */
 #include <math.h>
 #include <stdlib.h>
 
-#include "gstimagingprm.h"
+#include "insar/gstinsarprm.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
 
@@ -21,9 +21,9 @@ static void
 check_alignment (const guint8 *bytes, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  GstImagingPrmAlignment found = {{0}};
+  GstInsarPrmAlignment found = {{0}};
 
-  if (!gst_imaging_prm_parse_alignment (
+  if (!gst_insar_prm_parse_alignment (
           (const gchar *) bytes, size, "fuzz.txt", &found, &error)) {
     check (error && g_str_has_suffix (error->message, "."));
     return;
@@ -39,10 +39,10 @@ int
 LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (GstImagingPrm) prm = NULL;
+  g_autoptr (GstInsarPrm) prm = NULL;
 
   check_alignment (bytes, size);
-  prm = gst_imaging_prm_parse ((const gchar *) bytes, size, "fuzz.PRM", &error);
+  prm = gst_insar_prm_parse ((const gchar *) bytes, size, "fuzz.PRM", &error);
   check ((prm == NULL) == (error != NULL));
   if (error) {
     check (g_utf8_validate (error->message, -1, NULL));

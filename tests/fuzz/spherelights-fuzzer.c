@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* libFuzzer target of spherelights: a mask and pictures of any samples end in
  * directions of length 1, or in a sentence.
- * sources: kernels/spherelights/spherelights.c kernels/core/status.c
+ * sources: kernels/spherelights/spherelights.c kernels/core/config.c
+ * kernels/core/status.c
  * kernels/core/image.c */
 #include <glib.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "spherelights/spherelights.h"
+#include "imk/spherelights.h"
 
 int LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size);
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "insarxcorr/insarxcorr.h"
+#include "imk/insarxcorr.h"
 #include "kernel-test.h"
 
 enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 
 enum { CANARY = 0xa5, MARGIN = 64 };
 

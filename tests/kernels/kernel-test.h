@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/backend.h"
-#include "core/image.h"
+#include "imk/backend.h"
+#include "imk/image.h"
 
 /* Sanitizers take ten times as long: tests that count much then count less. */
 #if defined(__has_feature)

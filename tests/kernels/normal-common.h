@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel-test.h"
-#include "normalintegrate/normalintegrate.h"
+#include "imk/normalintegrate.h"
 
 typedef struct Map {
   uint32_t width, height;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel-test.h"
-#include "photostereo/photostereo.h"
+#include "imk/photostereo.h"
 
 /* Lights on a dome, from the zenith down to @lowest (z of the unit vector). */
 void photo_fill_dome (

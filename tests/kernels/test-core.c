@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libimk-core, and the mock device that the other tests rely on.
+/* libimk, and the mock device that the other tests rely on.
  * IMK_MODULE_PATH names the folder of the mock modules. */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -13,9 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/device.h"
-#include "core/parallel.h"
+#include "core/cpu.h"
+#include "core/filter-backend.h"
+#include "imk/device.h"
+#include "imk/parallel.h"
 #include "kernel-test.h"
+#include "core/failures.h"
 
 #define N_ELEMENTS(array) (sizeof (array) / sizeof ((array)[0]))
 
@@ -87,6 +90,100 @@ test_error_has_decimal_points (void)
   snprintf (error.message, sizeof (error.message), "%.1f", 0.5);
   test_check (strcmp (error.message, "0,5") == 0, "the locale is another now");
   setlocale (LC_ALL, "C");
+}
+
+/* --- instruction sets ------------------------------------------------------
+ */
+
+/* A value of IMK_CPU that is an error in every function that reads it. */
+static void
+check_cpu_is_refused (const char *value, const char *words)
+{
+  static const char tables[IMK_CPU_N_LEVELS];
+  const void *levels[IMK_CPU_N_LEVELS] = {&tables[0]};
+  const void *table = NULL;
+  ImkCpuLevel level = IMK_CPU_N_LEVELS;
+  ImkError error;
+
+  setenv ("IMK_CPU", value, 1);
+  test_error (imk_cpu_level (&level, &error), &error, IMK_ERROR_CONFIG, words);
+  test_check (level == IMK_CPU_N_LEVELS, "the level was set");
+  test_error (
+      imk_cpu_choose (levels, &table, &error), &error, IMK_ERROR_CONFIG, words);
+  test_check (!table, "a table was chosen");
+  test_error (imk_backend_table (IMK_BACKEND_CPU, "the CPU's", IMK_MODULE_CUDA,
+                  "device", &table, &error),
+      &error, IMK_ERROR_CONFIG, words);
+  unsetenv ("IMK_CPU");
+}
+
+static void
+test_unknown_instruction_set_is_refused (void)
+{
+  check_cpu_is_refused (
+      "sse9", "IMK_CPU is \"sse9\"; it can be scalar, neon, avx2 or avx512.");
+  check_cpu_is_refused ("AVX2", "IMK_CPU is \"AVX2\"");
+  check_cpu_is_refused ("avx", "IMK_CPU is \"avx\"");
+}
+
+/* No processor has both NEON and AVX. */
+static void
+test_absent_instruction_set_is_refused (void)
+{
+  ImkCpuLevel highest;
+  ImkError error;
+
+  test_ok (imk_cpu_level (&highest, &error), &error);
+  check_cpu_is_refused (highest == IMK_CPU_NEON ? "avx2" : "neon",
+      "which this processor does not have; its highest level is ");
+}
+
+static void
+test_instruction_set_can_be_chosen (void)
+{
+  ImkCpuLevel highest, level;
+  ImkError error;
+
+  test_ok (imk_cpu_level (&highest, &error), &error);
+  setenv ("IMK_CPU", "", 1);
+  test_ok (imk_cpu_level (&level, &error), &error);
+  test_check (level == highest, "an empty IMK_CPU is %s instead of %s",
+      imk_cpu_level_name (level), imk_cpu_level_name (highest));
+  setenv ("IMK_CPU", "scalar", 1);
+  test_ok (imk_cpu_level (&level, &error), &error);
+  test_check (
+      level == IMK_CPU_SCALAR, "scalar is %s", imk_cpu_level_name (level));
+  setenv ("IMK_CPU", imk_cpu_level_name (highest), 1);
+  test_ok (imk_cpu_level (&level, &error), &error);
+  test_check (level == highest, "%s is %s", imk_cpu_level_name (highest),
+      imk_cpu_level_name (level));
+  unsetenv ("IMK_CPU");
+}
+
+/* The highest table that is not above the level, or the lowest one. */
+static void
+test_table_of_the_instruction_set_is_chosen (void)
+{
+  static const char tables[IMK_CPU_N_LEVELS];
+  const void *levels[IMK_CPU_N_LEVELS] = {NULL}, *table;
+  ImkCpuLevel highest;
+  ImkError error;
+
+  test_ok (imk_cpu_level (&highest, &error), &error);
+  levels[IMK_CPU_SCALAR] = &tables[IMK_CPU_SCALAR];
+  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_check (table == &tables[IMK_CPU_SCALAR], "scalar is not chosen");
+  levels[highest] = &tables[highest];
+  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_check (table == &tables[highest], "%s is not chosen",
+      imk_cpu_level_name (highest));
+  setenv ("IMK_CPU", "scalar", 1);
+  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_check (table == &tables[IMK_CPU_SCALAR], "IMK_CPU is ignored");
+  levels[IMK_CPU_SCALAR] = highest > IMK_CPU_SCALAR ? NULL : levels[0];
+  test_ok (imk_cpu_choose (levels, &table, &error), &error);
+  test_check (table == &tables[highest], "the lowest table is not chosen");
+  unsetenv ("IMK_CPU");
 }
 
 /* --- images --------------------------------------------------------------- */
@@ -560,7 +657,7 @@ run_relative_path (void)
 {
   ImkError error;
 
-  /* libimk-core's own folder holds no module in a build */
+  /* libimk's own folder holds no module in a build */
   test_check (chdir (mock_folder) == 0, "chdir: %m");
   setenv ("IMK_MODULE_PATH", ".", 1);
   test_error (imk_backend_load ("cuda", &error), &error, IMK_ERROR_UNAVAILABLE,
@@ -618,28 +715,41 @@ test_threads_may_load_at_once (void)
 }
 
 static void
+check_device_table (const void *found)
+{
+  const struct {
+    IMK_BACKEND_HEADER;
+    void (*slots[]) (void);
+  } *table = found;
+  const size_t n = (sizeof (ImkDevice) - 2 * sizeof (void *)) / sizeof (void *);
+
+  for (size_t i = 0; i < n; i++)
+    test_check (table->slots[i], "device: slot %zu is empty", i);
+}
+
+static void
 run_tables_are_complete (void)
 {
-  static const char *algorithms[] = {"device", "lapsharpen", "shcentroid"};
-  static const size_t n_slots[] = {
-      (sizeof (ImkDevice) - 2 * sizeof (void *)) / sizeof (void *), 5, 5};
+  static const char *algorithms[] = {
+      "device", "lapsharpen", "relight", "shcentroid"};
 
   for (size_t i = 0; i < N_ELEMENTS (algorithms); i++) {
-    const struct {
-      IMK_BACKEND_HEADER;
-      void (*slots[]) (void);
-    } * table;
+    const ImkFilterBackend *filter;
     const void *found;
     ImkError error;
 
     test_ok (imk_backend_find (IMK_MODULE_CUDA, algorithms[i], &found, &error),
         &error);
-    table = found;
-    test_check (
-        table->abi == IMK_BACKEND_ABI, "%s: ABI %u", algorithms[i], table->abi);
-    test_check (table->name && table->name[0], "%s: no name", algorithms[i]);
-    for (size_t s = 0; s < n_slots[i]; s++)
-      test_check (table->slots[s], "%s: slot %zu is empty", algorithms[i], s);
+    filter = found;
+    test_check (filter->abi == IMK_BACKEND_ABI, "%s: ABI %u", algorithms[i],
+        filter->abi);
+    test_check (filter->name && filter->name[0], "%s: no name", algorithms[i]);
+    if (i == 0)
+      check_device_table (found);
+    else
+      test_check (filter->create && filter->update && filter->process &&
+                      filter->destroy,
+          "%s: a slot is empty", algorithms[i]);
   }
 }
 
@@ -951,12 +1061,12 @@ run_failures (void)
   unsigned long n_calls;
 
   use_mock ();
-  d->inject_failure (0, false);
+  imk_inject_failure (0, false);
   test_ok (d->alloc_device (1, &device, &error), &error);
   d->free_device (device);
   test_ok (d->stream_new (&stream, &error), &error);
   test_ok (d->stream_synchronize (stream, &error), &error);
-  n_calls = d->inject_failure (2, false);
+  n_calls = imk_inject_failure (2, false);
   test_check (n_calls == 3, "%lu fallible calls counted", n_calls);
 
   test_ok (d->stream_synchronize (stream, &error), &error);
@@ -964,12 +1074,12 @@ run_failures (void)
       "CUDA says: told to fail (mock device, in alloc_device).");
   test_ok (d->stream_synchronize (stream, &error), &error);
 
-  d->inject_failure (2, true);
+  imk_inject_failure (2, true);
   test_ok (d->stream_synchronize (stream, &error), &error);
   for (int i = 0; i < 3; i++)
     test_error (d->stream_synchronize (stream, &error), &error,
         IMK_ERROR_DEVICE, "told to fail (mock device, in stream_synchronize)");
-  d->inject_failure (0, false);
+  imk_inject_failure (0, false);
   test_ok (d->stream_synchronize (stream, &error), &error);
   d->stream_free (stream);
 }
@@ -1058,6 +1168,13 @@ main (void)
           test_cut_error_ends_with_a_whole_character},
       {"an error has decimal points in every locale",
           test_error_has_decimal_points},
+      {"an unknown instruction set is refused",
+          test_unknown_instruction_set_is_refused},
+      {"an absent instruction set is refused",
+          test_absent_instruction_set_is_refused},
+      {"the instruction set can be chosen", test_instruction_set_can_be_chosen},
+      {"the table of the instruction set is chosen",
+          test_table_of_the_instruction_set_is_chosen},
       {"types have sizes and names", test_types_have_sizes_and_names},
       {"the size of a row counts samples", test_row_size_counts_samples},
       {"a good image passes", test_good_image_passes},

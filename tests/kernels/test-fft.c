@@ -3,7 +3,7 @@
  * which FFTW verifies itself (libbench2/verify-lib.c; Ergun, "Testing
  * multivariate linear functions", 1995): impulse, shift, linearity, and with
  * them round trip and Parseval. Built once for each library. */
-#include "fft/fft.h"
+#include "imk/fft.h"
 
 #include <complex.h>
 #include <math.h>

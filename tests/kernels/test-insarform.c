@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insarform/insarform.h"
+#include "imk/insarform.h"
 #include "kernel-test.h"
 
 enum { WIDTH = 613, HEIGHT = 97 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 
 /* Fails where a field of a patch differs by more than the header says. */
 static void

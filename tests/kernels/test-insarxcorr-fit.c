@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insarxcorr/insarxcorr-misfit.h"
+#include "imk/insarxcorr-misfit.h"
+#include "imk/insarxcorr-reach.h"
 
 static const struct {
   const char *pair, *name, *fit;
@@ -318,6 +319,85 @@ test_the_quality_is_that_of_the_plane (void)
       "rms %g, misfit %g in azimuth", fit.azimuth.rms, azimuth.rms);
 }
 
+/* Points of a 600 x 600 image on a grid, as far as @half_strip from its
+ * diagonal, with noise of 0.02 and a curve of @curve at the corners.
+ * Returns: how many there are */
+static size_t
+make_area (double half_strip, double curve, ImkInsarxcorrPoint *points)
+{
+  uint64_t seed = 5;
+  size_t n = 0;
+
+  for (int i = 0; i < 400; i++) {
+    double x = 15 + 30 * (i % 20), y = 15 + 30 * (i / 20);
+    double u = (x - 300) / 300, v = (y - 300) / 300;
+
+    if (fabs (x - y) <= half_strip)
+      points[n++] = (ImkInsarxcorrPoint){x, y,
+          3 + 0.001 * x + curve * u * v + 0.07 * insar_uniform (&seed),
+          -4 + 0.07 * insar_uniform (&seed)};
+  }
+  return n;
+}
+
+/* The error at the corners is that of the fit to other noise. */
+static void
+test_the_reach_is_that_of_the_points (void)
+{
+  static const struct {
+    double half_strip, curve, least_span, most_span;
+    bool is_curved;
+  } cases[] = {
+      {600, 0, 0.95, 1.05, false},
+      {600, 0.2, 0.95, 1.05, true},
+      {600, 0.05, 0.95, 1.05, false},
+      {50, 0, 0.05, 0.2, false},
+  };
+  const ImkInsarxcorrArea area = {0, 600, 0, 600, 1};
+
+  for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+    ImkInsarxcorrPoint points[400];
+    size_t n = make_area (cases[i].half_strip, cases[i].curve, points);
+    ImkInsarxcorrReach reach;
+    ImkInsarxcorrFit fit;
+    ImkError error;
+
+    test_ok (imk_insarxcorr_fit (points, n, 3, 3, &fit, &error), &error);
+    test_ok (
+        imk_insarxcorr_reach (points, n, &fit, &area, &reach, &error), &error);
+    test_check (
+        reach.span > cases[i].least_span && reach.span < cases[i].most_span,
+        "case %zu: the span is %.2f", i, reach.span);
+    /* 1 + 2 (1/2)^2 12 = 7 at the corners of a full square */
+    test_check (cases[i].half_strip < 600 ? reach.gain > 7
+                                          : fabs (reach.gain - sqrt (7)) < 0.1,
+        "case %zu: the gain is %.2f", i, reach.gain);
+    test_check (fabs (reach.leverage * sqrt ((double) n) - reach.gain) < 1e-9,
+        "case %zu: the leverage is %g", i, reach.leverage);
+    test_check (reach.range.is_curved == cases[i].is_curved,
+        "case %zu: a curve of %.3f (rms), %.3f at most", i, reach.range.rms,
+        reach.range.largest);
+    test_check (!reach.azimuth.is_curved, "case %zu: a curve of noise", i);
+  }
+}
+
+static void
+test_points_on_a_line_reach_nowhere (void)
+{
+  ImkInsarxcorrPoint points[30];
+  ImkInsarxcorrReach reach;
+  ImkInsarxcorrFit fit;
+  ImkError error;
+
+  for (int i = 0; i < 30; i++)
+    points[i] = (ImkInsarxcorrPoint){10 * i, 10 * i, 1, 2};
+  test_ok (imk_insarxcorr_fit (points, 30, 3, 3, &fit, &error), &error);
+  test_ok (
+      imk_insarxcorr_reach (points, 30, &fit, NULL, &reach, &error), &error);
+  test_check (reach.span < 1e-6 && reach.leverage >= 1e6,
+      "span %g, leverage %g", reach.span, reach.leverage);
+}
+
 int
 main (void)
 {
@@ -330,6 +410,8 @@ main (void)
       {"shifts are split as GMTSAR does", test_shifts_are_split_as_gmtsar_does},
       {"a hill is a misfit", test_a_hill_is_a_misfit},
       {"a wave is a wide misfit", test_a_wave_is_a_wide_misfit},
+      {"the reach is that of the points", test_the_reach_is_that_of_the_points},
+      {"points on a line reach nowhere", test_points_on_a_line_reach_nowhere},
       {"the quality is that of the plane",
           test_the_quality_is_that_of_the_plane},
       {NULL},

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insarxcorr/insarxcorr-fit.h"
+#include "imk/insarxcorr-fit.h"
 
 enum { MAX_LINE = 256 };
 

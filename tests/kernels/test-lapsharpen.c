@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 #include "kernel-test.h"
+#include "lapsharpen/lapsharpen-reference.h"
 #include "lapsharpen/lapsharpen-sample.h"
-#include "lapsharpen/lapsharpen.h"
+#include "imk/lapsharpen.h"
+#include "core/failures.h"
 
 enum { MAX_WORDS = 256 };
 
@@ -112,143 +114,6 @@ make_input (const Case *c)
   return t;
 }
 
-/* --- the reference: the header's formula, one sample at a time --------------
- */
-
-static int64_t
-ref_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
-{
-  if (border == IMK_LAPSHARPEN_BORDER_REFLECT101)
-    i = n == 1 ? 0 : i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
-  if (border == IMK_LAPSHARPEN_BORDER_REFLECT)
-    i = i < 0 ? -i - 1 : i >= n ? 2 * n - 1 - i : i;
-  return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
-static int64_t
-ref_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
-    int64_t y, uint32_t channel)
-{
-  bool outside = x < 0 || y < 0 || x >= k->width || y >= k->height;
-
-  if (outside && k->border == IMK_LAPSHARPEN_BORDER_ZERO)
-    return 0;
-  if (outside && k->border == IMK_LAPSHARPEN_BORDER_CONSTANT)
-    return k->border_value;
-  x = ref_index (x, k->width, k->border);
-  y = ref_index (y, k->height, k->border);
-  return get_raw (in, (uint32_t) x, (uint32_t) y, channel) >> k->shift;
-}
-
-typedef struct Window {
-  int64_t v, low, high;
-  int64_t laplacian;
-  int64_t numerator; /* of the weighted Laplacian */
-} Window;
-
-static Window
-ref_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
-    uint32_t y, uint32_t channel)
-{
-  Window w = {.v = ref_value (k, in, x, y, channel)};
-
-  w.low = w.high = w.v;
-  for (int dy = -1; dy <= 1; dy++)
-    for (int dx = -1; dx <= 1; dx++) {
-      int64_t n =
-          ref_value (k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
-
-      w.low = n < w.low ? n : w.low;
-      w.high = n > w.high ? n : w.high;
-      if (k->neighbours == 4 && dx && dy)
-        continue;
-      w.laplacian += w.v - n;
-      if (k->alpha_channel >= 0)
-        w.numerator += ref_value (k, in, (int64_t) x + dx, (int64_t) y + dy,
-                           (uint32_t) k->alpha_channel) *
-                       (w.v - n);
-    }
-  return w;
-}
-
-static int64_t
-ref_clamp (int64_t value, int64_t low, int64_t high)
-{
-  return value < low ? low : value > high ? high : value;
-}
-
-/* Whole amounts in integers, others in float32 with every step rounded. */
-static int64_t
-ref_sharpen (const ImkLapsharpenConfig *k, const Window *w)
-{
-  int64_t maximum = (1 << k->depth) - 1;
-  bool edges = k->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
-  bool weighted =
-      k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && k->alpha_channel >= 0;
-  volatile float l = weighted ? (float) ((double) w->numerator / maximum)
-                              : (float) w->laplacian;
-  volatile float change = (float) k->amount * l;
-  volatile float sum =
-      edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
-  int64_t out = (int64_t) floorf (sum);
-
-  if (!weighted && k->amount == floor (k->amount)) {
-    int64_t added = (int64_t) k->amount * w->laplacian;
-
-    out = edges ? llabs (added) : w->v + added;
-  }
-  if (fabsf (l) < (float) k->threshold)
-    out = edges ? 0 : w->v;
-  if (!edges && k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
-    out = ref_clamp (out, w->low, w->high);
-  return ref_clamp (out, 0, maximum);
-}
-
-static bool
-ref_is_filtered (const ImkLapsharpenConfig *k, uint32_t channel)
-{
-  if ((int32_t) channel == k->alpha_channel)
-    return k->alpha == IMK_LAPSHARPEN_ALPHA_FILTER &&
-           k->output == IMK_LAPSHARPEN_OUTPUT_SHARPENED;
-  return k->channel_mask >> channel & 1;
-}
-
-static void
-ref_process (const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
-{
-  for (uint32_t y = 0; y < k->height; y++)
-    for (uint32_t x = 0; x < k->width; x++)
-      for (uint32_t ch = 0; ch < k->channels; ch++) {
-        Window w = ref_window (k, in, x, y, ch);
-        int64_t value = ref_is_filtered (k, ch) ? ref_sharpen (k, &w) : w.v;
-
-        set_raw (out, x, y, ch, (uint32_t) value << k->shift);
-      }
-}
-
-static ImkLapsharpenFocus
-ref_focus (const ImkLapsharpenConfig *k, const ImkImage *in)
-{
-  ImkLapsharpenFocus focus = {0};
-  __extension__ __int128 squares = 0, sum = 0, n;
-
-  for (uint32_t y = 0; y < k->height; y++)
-    for (uint32_t x = 0; x < k->width; x++)
-      for (uint32_t ch = 0; ch < k->channels; ch++)
-        if (k->channel_mask >> ch & 1) {
-          int64_t l = ref_window (k, in, x, y, ch).laplacian;
-
-          focus.n_samples++;
-          sum += l;
-          squares += l * l;
-        }
-  n = focus.n_samples;
-  focus.mean = n ? (double) sum / (double) n : 0;
-  focus.variance =
-      n ? (double) (n * squares - sum * sum) / (double) (n * n) : 0;
-  return focus;
-}
-
 /* --- running ----------------------------------------------------------------
  */
 
@@ -334,13 +199,14 @@ check_cpu (const Case *c)
   TestImage actual = make_image (c);
   ImkLapsharpenFocus focus;
 
-  ref_process (&c->config, &in.image, &expected.image);
+  imk_lapsharpen_reference (&c->config, &in.image, &expected.image);
   focus = run (IMK_BACKEND_CPU, &c->config, &in.image, &actual.image);
   test_image_same (&expected, &actual, case_name (c));
   test_check (memcmp (expected.block, actual.block, actual.block_size) == 0,
       "%s: bytes beside the pixels were written", case_name (c));
   if (c->config.measure_focus) {
-    ImkLapsharpenFocus expected_focus = ref_focus (&c->config, &in.image);
+    ImkLapsharpenFocus expected_focus =
+        imk_lapsharpen_reference_focus (&c->config, &in.image);
 
     check_focus (&expected_focus, &focus, case_name (c));
   }
@@ -1099,9 +965,9 @@ fail_each_call (const ImkDevice *device, const ImkLapsharpenConfig *config,
     ImkError error = {0};
     ImkStatus status;
 
-    device->inject_failure (++nth, forever);
+    imk_inject_failure (++nth, forever);
     status = live (config, in, out, &error);
-    n_calls = device->inject_failure (0, false);
+    n_calls = imk_inject_failure (0, false);
     test_check (n_calls < nth || (status != IMK_OK && error.message[0]),
         "call %lu failed, the status is %d, the message \"%s\"", nth, status,
         error.message);

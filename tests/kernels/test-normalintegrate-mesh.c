@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "normalintegrate/normalintegrate-mesh.h"
+#include "imk/normalintegrate-mesh.h"
 
 /* A map of heights from words: a digit each, '.' for none. */
 static TestImage

@@ -674,11 +674,12 @@ bad_configs_are_refused_in_words (void)
   };
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
+    ImkNormalintegrateConfig c = cases[i].c;
     ImkNormalintegrate *s = NULL;
     ImkError error;
 
-    test_error (
-        imk_normalintegrate_new (IMK_BACKEND_CPU, &cases[i].c, &s, &error),
+    c.size = sizeof (c);
+    test_error (imk_normalintegrate_new (IMK_BACKEND_CPU, &c, &s, &error),
         &error, IMK_ERROR_CONFIG, cases[i].words);
   }
 }

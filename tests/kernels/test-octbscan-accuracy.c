@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How far each interpolation is from exact band-limited resampling, by depth:
- * the table of docs/octbscan.md. Exact itself is compared with its definition
- * in test-octbscan. */
+ * the table of docs/reference/octbscan.md. Exact itself is compared with its
+ * definition in test-octbscan. */
 #include "kernel-test.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "octbscan/octbscan.h"
+#include "imk/octbscan.h"
 
 enum { WIDTH = 832, HEIGHT = 24, SCALE = 4, DEPTHS = 1664, REFLECTORS = 30 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "octbscan/octbscan-dispersion.h"
+#include "imk/octbscan-dispersion.h"
 
 static double
 uniform (uint64_t *seed)

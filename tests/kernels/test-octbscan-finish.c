@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oct-finish-reference.h"
-#include "octbscan/octbscan.h"
+#include "octbscan/octbscan-finish-reference.h"
+#include "imk/octbscan.h"
 
 enum { MAX_BSCANS = 16, WIDTH = 64, DEPTHS = 64 /* at scale 2 */ };
 
@@ -90,7 +90,7 @@ fill_bscan (const ImkOctbscanConfig *c, uint32_t index, double shift, double *x)
 typedef struct Sequence {
   const ImkOctbscanConfig *config;
   uint32_t n;
-  OctBscan bscans[MAX_BSCANS];
+  ImkOctbscanReference bscans[MAX_BSCANS];
   TestImage in[MAX_BSCANS];
   TestImage linear[MAX_BSCANS], complex[MAX_BSCANS];
   TestImage enface[MAX_BSCANS], track[MAX_BSCANS];
@@ -136,7 +136,7 @@ sequence_new_wild (const ImkOctbscanConfig *c, uint32_t n, const double *shifts,
     s.in[i] = test_image_new (c->type, c->width, c->height, 1, 8);
     for (uint32_t k = 0; k < c->width * c->height; k++)
       put_sample (&s.in[i], k % c->width, k / c->width, x[k]);
-    s.bscans[i] = (OctBscan){
+    s.bscans[i] = (ImkOctbscanReference){
         .x = x,
         .first_camera = i * c->height % c->n_cameras,
         .backward = bidirectional && i % 2,
@@ -148,7 +148,7 @@ sequence_new_wild (const ImkOctbscanConfig *c, uint32_t n, const double *shifts,
     s.enface[i] = test_image_new (IMK_TYPE_F32, n_ascans, 1, 1, 0);
     s.track[i] = test_image_new (IMK_TYPE_F32, 4, 1, 1, 0);
   }
-  oct_finish_reference (c, s.bscans, n, s.pattern);
+  imk_octbscan_finish_reference (c, s.bscans, n, s.pattern);
   return s;
 }
 
@@ -165,7 +165,7 @@ sequence_free (Sequence *s)
 {
   for (uint32_t i = 0; i < s->n; i++) {
     free ((void *) s->bscans[i].x);
-    oct_bscan_clear (&s->bscans[i]);
+    imk_octbscan_reference_clear (&s->bscans[i]);
     test_image_free (&s->in[i]);
     test_image_free (&s->linear[i]);
     test_image_free (&s->complex[i]);
@@ -191,7 +191,7 @@ run_batch (
   ImkError error;
 
   for (uint32_t k = 0; k < n; k++) {
-    const OctBscan *b = &s->bscans[i + k];
+    const ImkOctbscanReference *b = &s->bscans[i + k];
     TestImage *all[N_IMAGES] = {&s->in[i + k], &s->linear[i + k],
         &s->complex[i + k], &s->enface[i + k], &s->track[i + k]};
 

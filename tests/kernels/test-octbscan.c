@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/device.h"
-#include "oct-reference.h"
-#include "octbscan/octbscan.h"
+#include "imk/device.h"
+#include "octbscan/octbscan-reference.h"
+#include "imk/octbscan.h"
 
 enum { MAX_SAMPLES = 1024 };
 
@@ -242,7 +242,7 @@ reference (
   for (uint32_t row = 0; row < c->height; row++)
     for (uint32_t i = 0; i < c->width; i++)
       x[(size_t) row * c->width + i] = sample (in, i, row);
-  oct_reference (c, first_camera, x, z);
+  imk_octbscan_reference (c, first_camera, x, z);
   free (x);
   return z;
 }
@@ -1425,7 +1425,7 @@ check_dc (const Way *w, const ImkOctbscanConfig *c, double dc,
   with.background = background;
   for (uint32_t i = 0; i < c->width * c->height; i++)
     x[i] = sample (&in, i % c->width, i / c->width);
-  oct_reference (&with, 0, x, z);
+  imk_octbscan_reference (&with, 0, x, z);
   for (size_t i = 0; i < 2 * n; i++)
     rms += z[i] * z[i] / n;
   rms = sqrt (rms);
@@ -1579,7 +1579,7 @@ check_no_alias (const Way *ways)
         x[i] = sample (&in, i % c.width, i / c.width);
       n = imk_octbscan_n_depths (&c);
       z = malloc (2 * (size_t) n * c.height * sizeof (*z));
-      oct_reference (&c, 0, x, z);
+      imk_octbscan_reference (&c, 0, x, z);
       r = run (w, &c, &in, 0, IMK_TYPE_U8);
       for (uint32_t q = 0; q < n; q++) {
         double error = 0;
@@ -1667,7 +1667,7 @@ check_rolling (const Way *ways)
           x[row * c.width + i] = sample (&in, i, row);
         take_rolling_off (x + row * c.width, c.width, c.background_reach);
       }
-      oct_reference (&none, 0, x, z);
+      imk_octbscan_reference (&none, 0, x, z);
       r = run (w, &c, &in, 0, IMK_TYPE_U8);
       for (uint32_t i = 0; i < 5 * 20; i++) {
         const float *f = at (&r.complex, i % 20, i / 20);

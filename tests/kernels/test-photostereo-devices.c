@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
-#include "photostereo/photostereo.h"
+#include "imk/device.h"
+#include "imk/photostereo.h"
+#include "core/failures.h"
 
 enum { N_LIGHTS = 37, WIDTH = 131, MAX_HEIGHT = 70, N_OUTPUTS = 4 };
 
@@ -526,9 +527,9 @@ test_a_failure_of_any_device_is_told (void)
     bool ok = false;
 
     while (!ok) {
-      get_device ()->inject_failure (++n, forever);
+      imk_inject_failure (++n, forever);
       ok = try_set (rig, &out, &told);
-      get_device ()->inject_failure (0, false);
+      imk_inject_failure (0, false);
       test_check (ok || told == IMK_ERROR_DEVICE || told == IMK_ERROR_MEMORY,
           "call %lu ends with status %d", n, told);
       test_check (n < 2000, "no end to calls");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relight/relight.h"
+#include "imk/relight.h"
 
 enum { WIDTH = 41, HEIGHT = 19 };
 

@@ -3,13 +3,14 @@
  * worked examples, a reference that goes pixel by pixel, real camera frames,
  * simulated noise, and the backends against each other. */
 #include "kernel-test.h"
+#include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 
@@ -228,6 +229,10 @@ test_example_b (void)
     EXAMPLE (132, 1.575757575757576, 1.651515151515152, c.brightest = 16);
     EXAMPLE (3000, 5.0 / 3, 1.833333333333333, c.threshold = 2, c.power = 2,
         c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+    EXAMPLE (100000, 1.72, 1.91, c.threshold = 2, c.power = 3,
+        c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
+    EXAMPLE (3540000, 1 + 272.0 / 354, 1 + 337.0 / 354, c.threshold = 2,
+        c.power = 4, c.threshold_mode = IMK_SHCENTROID_THRESHOLD_ABSOLUTE);
     EXAMPLE (108, 1.592592592592593, 1.685185185185185, c.margin = 1);
     EXAMPLE (77.88007830714049, 1.6, 1.7, c.threshold = 2,
         c.weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN,
@@ -382,259 +387,6 @@ test_no_light (void)
   check_same_places (&c, &in);
   test_image_free (&in);
   free (dark);
-}
-
-/* ------------------------------------------------------------------------
- * The reference: pixel by pixel, straight from the header. */
-
-typedef struct Pixel {
-  float value;
-  double flat;
-  bool good;
-  double sample;
-} Pixel;
-
-static Pixel
-expected_pixel (
-    const ImkShcentroidConfig *c, const TestImage *in, int64_t x, int64_t y)
-{
-  size_t at = (size_t) (y * c->width + x);
-  Pixel p = {.sample = sample (in, x, y)};
-  float flat = c->flat ? c->flat[at] : 1.0f;
-  float value = c->lut ? c->lut[(uint32_t) p.sample] : (float) p.sample;
-
-  if (c->dark)
-    value = value - c->dark[at];
-  p.value = value * flat;
-  p.flat = flat;
-  p.good = flat != 0 && !(c->bad && c->bad[at]);
-  return p;
-}
-
-static int
-compare_descending (const void *a, const void *b)
-{
-  float x = *(const float *) a, y = *(const float *) b;
-
-  return x < y ? 1 : x > y ? -1 : 0;
-}
-
-typedef struct Box {
-  int64_t x, y, width, height;
-  double ref_x, ref_y;
-} Box;
-
-static Box
-expected_box (const ImkShcentroidConfig *c, uint32_t i)
-{
-  int64_t px = (int64_t) c->pitch_x, py = (int64_t) c->pitch_y, m = c->margin;
-  int64_t left = i % c->columns * px, top = i / c->columns * py;
-
-  return (Box){left + m, top + m, px - 2 * m, py - 2 * m, left + px / 2.0 - 0.5,
-      top + py / 2.0 - 0.5};
-}
-
-/* T, -infinity for none. */
-static double
-expected_level (const ImkShcentroidConfig *c, const TestImage *in, const Box *b)
-{
-  float *values = malloc ((size_t) (b->width * b->height) * sizeof (*values));
-  double t = -INFINITY;
-  uint32_t n = 0;
-
-  for (int64_t y = 0; y < b->height; y++)
-    for (int64_t x = 0; x < b->width; x++) {
-      Pixel p = expected_pixel (c, in, b->x + x, b->y + y);
-
-      if (p.good)
-        values[n++] = p.value;
-    }
-  qsort (values, n, sizeof (*values), compare_descending);
-  if (n == 0)
-    goto out;
-  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
-    t = c->threshold;
-  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
-    t = c->threshold * c->read_noise;
-  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RELATIVE)
-    t = fmax (c->threshold * values[0], c->threshold_least);
-  if (c->threshold_mode == IMK_SHCENTROID_THRESHOLD_RANGE)
-    t = fmax (
-        values[n - 1] + c->threshold * ((double) values[0] - values[n - 1]),
-        c->threshold_least);
-  if (c->brightest > 0 && c->brightest < n) {
-    uint32_t k = c->brightest - 1;
-
-    if (c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT)
-      while (k < n && values[k] == values[c->brightest - 1])
-        k++; /* to the next lower value, if there is one */
-    t = k < n ? fmax (t, values[k]) : t;
-  }
-out:
-  free (values);
-  return t;
-}
-
-typedef struct Sums {
-  long double p, px, py, raw, spread_x, spread_y;
-  float max;
-  double max_sample;
-} Sums;
-
-static double
-coordinate (const ImkShcentroidConfig *c, int64_t i, int64_t n)
-{
-  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_COG)
-    return (double) i;
-  return 2 * i < n - 1 ? -1 : 2 * i > n - 1 ? 1 : 0;
-}
-
-/* The sums about (@mean_x, @mean_y) with a weight about (@x, @y). */
-static Sums
-expected_sums (const ImkShcentroidConfig *c, const TestImage *in, const Box *b,
-    double t, double weight_x, double weight_y, long double mean_x,
-    long double mean_y)
-{
-  bool subtract = c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
-  Sums s = {.max = -INFINITY};
-
-  for (int64_t y = 0; y < b->height; y++)
-    for (int64_t x = 0; x < b->width; x++) {
-      Pixel k = expected_pixel (c, in, b->x + x, b->y + y);
-      long double d = k.value - (subtract && isfinite (t) ? t : 0), w = 1, p;
-      long double u = coordinate (c, x, b->width) - mean_x, slope;
-      long double v = coordinate (c, y, b->height) - mean_y, variance;
-
-      if (!k.good)
-        continue;
-      s.raw += k.value;
-      s.max = fmaxf (s.max, k.value);
-      s.max_sample = s.max_sample > k.sample ? s.max_sample : k.sample;
-      if (k.value < t)
-        continue;
-      if (c->weighting != IMK_SHCENTROID_WEIGHTING_NONE)
-        w = expl (
-            -(powl (b->x + x - weight_x, 2) + powl (b->y + y - weight_y, 2)) /
-            (2 * c->sigma * c->sigma));
-      p = d * w;
-      slope = w;
-      if (c->power != 1) {
-        slope = d > 0 ? c->power * powl (p, c->power - 1) * w : 0;
-        p = p > 0 ? powl (p, c->power) : 0;
-      }
-      variance = k.flat * fmax (k.value, 0) / c->gain +
-                 k.flat * k.flat * c->read_noise * c->read_noise;
-      s.p += p;
-      s.px += p * u;
-      s.py += p * v;
-      s.spread_x += slope * slope * variance * u * u;
-      s.spread_y += slope * slope * variance * v * v;
-    }
-  return s;
-}
-
-static double
-bounded (const ImkShcentroidConfig *c, double mean, int64_t n)
-{
-  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
-    return (double) (n - 1) / 2 + c->quad_gain * fmin (fmax (mean, -1), 1);
-  return fmin (fmax (mean, 0), (double) (n - 1));
-}
-
-/* Is it more than half a pixel beyond that? */
-static bool
-is_beyond (const ImkShcentroidConfig *c, double mean, int64_t n)
-{
-  if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
-    return c->quad_gain * fabs (mean) > c->quad_gain + 0.5;
-  return mean < -0.5 || mean > (double) n - 0.5;
-}
-
-/* What an iterated weight makes of the variance: it follows the part q of each
- * shift of itself, so noise counts 1 + q + q^2 + ... times. @from: the mean
- * with the weight where it is; @to: a nudge away */
-static double
-expected_scatter (const ImkShcentroidConfig *c, double from, double to)
-{
-  double q = fmin (fmax ((to - from) / (c->sigma / 1024), 0), 1), sum = 0;
-
-  for (uint32_t i = 0; i < c->iterations; i++)
-    sum += pow (q, i);
-  return sum * sum;
-}
-
-static void
-scatter (const ImkShcentroidConfig *c, const TestImage *in, const Box *b,
-    double t, double x, double y, double row[N_FIELDS])
-{
-  double nudge = c->sigma / 1024;
-  Sums s = expected_sums (c, in, b, t, x + nudge, y, 0, 0);
-
-  row[IMK_SHCENTROID_VAR_X] *=
-      expected_scatter (c, row[IMK_SHCENTROID_X] - (double) b->x,
-          bounded (c, (double) (s.px / s.p), b->width));
-  s = expected_sums (c, in, b, t, x, y + nudge, 0, 0);
-  row[IMK_SHCENTROID_VAR_Y] *=
-      expected_scatter (c, row[IMK_SHCENTROID_Y] - (double) b->y,
-          bounded (c, (double) (s.py / s.p), b->height));
-}
-
-static void
-expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
-    double row[N_FIELDS])
-{
-  Box b = expected_box (c, i);
-  double t = expected_level (c, in, &b), x = b.ref_x, y = b.ref_y, scale = 1;
-  uint32_t flags = 0, n = c->weighting ? c->iterations : 1;
-  Sums s = {0}, spread;
-  long double mean_x = 0, mean_y = 0;
-  bool is_outside = false;
-
-  for (uint32_t k = 0; k < n; k++) {
-    s = expected_sums (c, in, &b, t, x, y, 0, 0);
-    if (!(s.p > 0))
-      continue;
-    mean_x = s.px / s.p;
-    mean_y = s.py / s.p;
-    is_outside = is_beyond (c, (double) mean_x, b.width) ||
-                 is_beyond (c, (double) mean_y, b.height);
-    if (k + 1 < n && !is_outside) {
-      x = (double) b.x + bounded (c, (double) mean_x, b.width);
-      y = (double) b.y + bounded (c, (double) mean_y, b.height);
-    }
-  }
-  memset (row, 0, N_FIELDS * sizeof (*row));
-  if (!(s.p > 0))
-    flags |= IMK_SHCENTROID_NO_FLUX;
-  else if (is_outside)
-    flags |= IMK_SHCENTROID_OUTSIDE;
-  if (fmax ((double) s.p, 0) < c->min_flux)
-    flags |= IMK_SHCENTROID_LOW_FLUX;
-  if (c->saturation > 0 && s.max_sample >= c->saturation)
-    flags |= IMK_SHCENTROID_SATURATED;
-  row[IMK_SHCENTROID_FLUX] = fmax ((double) s.p, 0);
-  row[IMK_SHCENTROID_FLUX_RAW] = (double) s.raw;
-  row[IMK_SHCENTROID_MAX] = isfinite (s.max) ? s.max : 0;
-  row[IMK_SHCENTROID_FLAGS] = flags;
-  row[IMK_SHCENTROID_X] = b.ref_x;
-  row[IMK_SHCENTROID_Y] = b.ref_y;
-  if (!(flags & IMK_SHCENTROID_INVALID_MASK)) {
-    if (c->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD)
-      scale = c->quad_gain * c->quad_gain;
-    row[IMK_SHCENTROID_X] =
-        (double) b.x + bounded (c, (double) mean_x, b.width);
-    row[IMK_SHCENTROID_Y] =
-        (double) b.y + bounded (c, (double) mean_y, b.height);
-    spread = expected_sums (c, in, &b, t, x, y, mean_x, mean_y);
-    row[IMK_SHCENTROID_VAR_X] =
-        scale * (double) (spread.spread_x / (s.p * s.p));
-    row[IMK_SHCENTROID_VAR_Y] =
-        scale * (double) (spread.spread_y / (s.p * s.p));
-    if (n > 1)
-      scatter (c, in, &b, t, x, y, row);
-  }
-  row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_X] - b.ref_x;
-  row[IMK_SHCENTROID_DY] = row[IMK_SHCENTROID_Y] - b.ref_y;
 }
 
 /* ------------------------------------------------------------------------
@@ -922,7 +674,7 @@ expected_tilt (const Case *k, const TestImage *in, double tilt[2])
   for (uint32_t i = 0; i < n; i++) {
     double row[N_FIELDS];
 
-    expected_row (&k->config, in, i, row);
+    imk_shcentroid_reference (&k->config, &in->image, i, row);
     if ((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK)
       continue;
     n_valid++;
@@ -948,7 +700,7 @@ check_case (const Case *k)
   for (uint32_t i = 0; i < n; i++) {
     double row[N_FIELDS];
 
-    expected_row (&k->config, &in, i, row);
+    imk_shcentroid_reference (&k->config, &in.image, i, row);
     for (int f = 0; f < 2; f++)
       if (!((int) row[IMK_SHCENTROID_FLAGS] & IMK_SHCENTROID_INVALID_MASK))
         row[IMK_SHCENTROID_DX + f] -= tilt[f];
@@ -1582,15 +1334,13 @@ static bool
 has_tie (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i)
 {
   ImkShcentroidConfig more = *c;
-  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
-  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
-      (int64_t) cell.height, 0, 0};
 
   if (c->brightest == 0)
     return false;
   more.threshold_action = IMK_SHCENTROID_ACTION_KEEP;
   more.brightest++;
-  return expected_level (&more, in, &b) > expected_level (c, in, &b);
+  return imk_shcentroid_reference_threshold (&more, &in->image, i) >
+         imk_shcentroid_reference_threshold (c, &in->image, i);
 }
 
 /* The same of cell @i by the reference of all options. */
@@ -1598,13 +1348,10 @@ static double
 expected_centre (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
     uint32_t field)
 {
-  ImkShcentroidCell cell = imk_shcentroid_cell (c, i);
-  Box b = {(int64_t) cell.x, (int64_t) cell.y, (int64_t) cell.width,
-      (int64_t) cell.height, 0, 0};
-  Sums s = expected_sums (c, in, &b, expected_level (c, in, &b), 0, 0, 0, 0);
+  double row[N_FIELDS];
 
-  return (
-      double) (field == IMK_SHCENTROID_X ? b.x + s.px / s.p : b.y + s.py / s.p);
+  imk_shcentroid_reference (c, &in->image, i, row);
+  return row[field];
 }
 
 /* Compares with the columns named @x and @x + 1 of the table. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 

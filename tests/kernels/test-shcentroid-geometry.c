@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "shcentroid/shcentroid-optics.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid-optics.h"
+#include "imk/shcentroid.h"
 
 #define PI 3.14159265358979323846
 

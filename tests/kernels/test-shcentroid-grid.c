@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shcentroid/shcentroid-grid.h"
+#include "imk/shcentroid-grid.h"
 
 #define PI 3.14159265358979323846
 
@@ -22,6 +22,7 @@ typedef struct Scene {
   uint32_t n_hot;
   double missing; /* part of the spots */
   double jitter;  /* rms of the spots about their points */
+  double aspect;  /* of a square lattice that is stretched in y; 0 for none */
 } Scene;
 
 static double
@@ -66,7 +67,11 @@ add_spots (double *light, const Scene *s, uint64_t *seed)
     for (int i = -most; i <= most; i++) {
       double x = s->x + s->pitch * (i * cos (angle) + j * cos (angle + turn));
       double y = s->y + s->pitch * (i * sin (angle) + j * sin (angle + turn));
-      double r = hypot (x - s->width / 2.0, y - s->height / 2.0);
+      double r;
+
+      if (s->aspect > 0)
+        y = s->y + (y - s->y) * s->aspect;
+      r = hypot (x - s->width / 2.0, y - s->height / 2.0);
 
       if (x < margin || y < margin || x > s->width - 1 - margin ||
           y > s->height - 1 - margin || (s->pupil > 0 && r > s->pupil) ||
@@ -197,6 +202,33 @@ test_square (void)
 
     check_scene (&s, IMK_SHCENTROID_LATTICE_ANY, 1 + k, 0.01);
     check_scene (&s, IMK_SHCENTROID_LATTICE_SQUARE, 101 + k, 0.01);
+  }
+}
+
+/* As of pixels that are not square. */
+static void
+test_rectangular (void)
+{
+  static const double aspects[] = {0.7, 0.77, 1.25, 1.3, 1.33, 1.5};
+
+  for (size_t k = 0; k < sizeof (aspects) / sizeof (*aspects); k++) {
+    Scene s = plain (IMK_SHCENTROID_LATTICE_SQUARE, 22, 0, 1.8, 420, 440);
+    ImkShcentroidGrid g;
+    uint32_t n_spots;
+    TestImage image;
+
+    s.aspect = aspects[k];
+    image = draw (&s, IMK_TYPE_U16, 5 + k, &n_spots);
+    g = find (&image, IMK_SHCENTROID_LATTICE_ANY);
+    test_check (g.n_spots == n_spots && g.n_unplaced == 0,
+        "aspect %g: %u of %u spots, %u left out", s.aspect, g.n_spots, n_spots,
+        g.n_unplaced);
+    test_check (fabs (fabs (g.column_x) - 22) < 0.02 &&
+                    fabs (fabs (g.row_y) - 22 * s.aspect) < 0.02,
+        "aspect %g: columns are %g apart, and rows %g", s.aspect, g.column_x,
+        g.row_y);
+    imk_shcentroid_grid_clear (&g);
+    test_image_free (&image);
   }
 }
 
@@ -460,6 +492,8 @@ main (void)
 {
   static const Test tests[] = {
       {"square lattices are found to 0.01 pixel, at any rotation", test_square},
+      {"rectangular lattices are found with all of their spots",
+          test_rectangular},
       {"hexagonal lattices are found to 0.01 pixel, at any rotation",
           test_hexagonal},
       {"an obscured pupil, a slope, hot pixels and dark lenslets do not matter",

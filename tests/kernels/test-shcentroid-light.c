@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shcentroid/shcentroid-light.h"
+#include "imk/shcentroid-light.h"
 
 enum { SIDE = 20, N = SIDE * SIDE, BORDER = 4 * (SIDE - 1), MANY = 20 };
 
@@ -285,6 +285,114 @@ test_proposals (void)
   test_check (look_at_many (0, 8, &above).n_lit < MANY, "spots in noise");
 }
 
+/* --- noise of integers, and of frames that were cut off ------------------- */
+
+typedef struct {
+  const char *name;
+  ImkType type;
+  double noise, pedestal, step; /* of the camera, in counts */
+  double cut;                   /* 0: none */
+} Camera;
+
+static double
+sample_of (const Camera *k, double light, uint64_t *seed)
+{
+  double value = light + k->pedestal + k->noise * gaussian (seed);
+
+  value = k->step > 0 ? rint (value) * k->step : value;
+  return k->cut > 0 && value < k->cut ? 0 : fmax (value, 0);
+}
+
+/* Every other cell has a spot of 40 counts. */
+static void
+photograph (const Camera *k, TestImage *in, uint64_t *seed)
+{
+  for (uint32_t y = 0; y < MANY * SIDE; y++)
+    for (uint32_t x = 0; x < MANY * SIDE; x++) {
+      double u = x % SIDE - 9.5, v = y % SIDE - 9.5;
+      bool lit = (x / SIDE + y / SIDE) % 2;
+      double light = lit ? 40 * exp (-(u * u + v * v) / 6) : 0;
+      double value = sample_of (k, light, seed);
+      uint8_t *row = (uint8_t *) in->image.data + y * in->image.stride;
+
+      if (k->type == IMK_TYPE_F32)
+        ((float *) row)[x] = (float) value;
+      else if (k->type == IMK_TYPE_U16)
+        ((uint16_t *) row)[x] = (uint16_t) value;
+      else
+        row[x] = (uint8_t) value;
+    }
+}
+
+/* With what is proposed of the first frame. */
+static void
+count_valid (const Camera *k, uint32_t n_valid[2])
+{
+  ImkShcentroidConfig c = config_new (k->type, MANY);
+  TestImage in = test_image_new (k->type, MANY * SIDE, MANY * SIDE, 1, 0);
+  TestImage out =
+      test_image_new (IMK_TYPE_F64, IMK_SHCENTROID_N_FIELDS, MANY * MANY, 1, 0);
+  ImkShcentroid *s = NULL;
+  ImkShcentroidLight light;
+  uint64_t seed = 17;
+  ImkError error;
+
+  photograph (k, &in, &seed);
+  test_ok (imk_shcentroid_look (&c, &in.image, &light, &error), &error);
+  c.threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
+  c.threshold = light.fraction;
+  c.threshold_least = light.least;
+  c.min_flux = light.min_flux;
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c, &s, &error), &error);
+  test_ok (
+      imk_shcentroid_process (s, &in.image, &out.image, NULL, &error), &error);
+  n_valid[0] = n_valid[1] = 0;
+  for (uint32_t i = 0; i < MANY * MANY; i++) {
+    const double *row =
+        (const double *) ((uint8_t *) out.image.data + i * out.image.stride);
+    uint32_t flags = (uint32_t) row[IMK_SHCENTROID_FLAGS];
+
+    n_valid[(i % MANY + i / MANY) % 2] +=
+        (flags & IMK_SHCENTROID_INVALID_MASK) == 0;
+  }
+  imk_shcentroid_free (s);
+  test_image_free (&in);
+  test_image_free (&out);
+}
+
+static void
+test_dark_cells (void)
+{
+  static const Camera cameras[] = {
+      {"8 bits, noise 0.2", IMK_TYPE_U8, 0.2, 8, 1, 0},
+      {"8 bits, noise 0.2 on 8.25", IMK_TYPE_U8, 0.2, 8.25, 1, 0},
+      {"8 bits, noise 0.25", IMK_TYPE_U8, 0.25, 8, 1, 0},
+      {"8 bits, noise 0.3", IMK_TYPE_U8, 0.3, 8, 1, 0},
+      {"8 bits, noise 0.4 on 8.5", IMK_TYPE_U8, 0.4, 8.5, 1, 0},
+      {"8 bits, noise 0.5", IMK_TYPE_U8, 0.5, 8, 1, 0},
+      {"8 bits, noise 1.5", IMK_TYPE_U8, 1.5, 8, 1, 0},
+      {"8 bits, noise 3", IMK_TYPE_U8, 3, 20, 1, 0},
+      {"12 bits in the upper bits", IMK_TYPE_U16, 0.3, 8, 16, 0},
+      {"integers in float32", IMK_TYPE_F32, 0.3, 8, 1, 0},
+      {"16 bits, 0 below a dark", IMK_TYPE_U16, 3, 0, 1, 0},
+      {"float32, 0 below a dark", IMK_TYPE_F32, 3, 0, 0, 0},
+      {"float32, 0 below a high dark", IMK_TYPE_F32, 3, -2, 0, 0},
+      {"float32, 0 below 2 sigmas", IMK_TYPE_F32, 3, 0, 0, 6},
+      {"float32", IMK_TYPE_F32, 3, 100, 0, 0},
+  };
+
+  for (size_t k = 0; k < sizeof (cameras) / sizeof (*cameras); k++) {
+    uint32_t n_valid[2];
+
+    count_valid (&cameras[k], n_valid);
+    test_check (n_valid[0] <= MANY * MANY / 2 / 50,
+        "%s: %u of %u dark cells are valid", cameras[k].name, n_valid[0],
+        MANY * MANY / 2);
+    test_check (n_valid[1] == MANY * MANY / 2, "%s: %u of %u spots are valid",
+        cameras[k].name, n_valid[1], MANY * MANY / 2);
+  }
+}
+
 int
 main (void)
 {
@@ -292,6 +400,8 @@ main (void)
       {"the share goes by the flux that is measured", test_share},
       {"a spot is one above the level of its border", test_spot},
       {"what is proposed stands above noise and slopes", test_proposals},
+      {"cells without light are not valid, whatever the camera",
+          test_dark_cells},
       {NULL, NULL},
   };
 

@@ -2,7 +2,7 @@
 /* Simulated spots of known places, with photon and read noise: what each
  * estimator is off by, how much it scatters, and what it says about that.
  * With a file name it writes the table that tests/data/noise.py makes a picture
- * of; docs/shcentroid-noise.md has both. */
+ * of; docs/explanation/shcentroid-noise.md has both. */
 #include "kernel-test.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shcentroid/shcentroid.h"
+#include "imk/shcentroid.h"
 
 enum {
   PITCH = 16,

@@ -2,14 +2,16 @@
 /* The centroid kernel against closed forms, an independent reference, real
  * camera frames, and the backends against each other. */
 #include "kernel-test.h"
+#include "shcentroid/shcentroid-reference.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
-#include "shcentroid/shcentroid.h"
+#include "imk/device.h"
+#include "imk/shcentroid.h"
+#include "core/failures.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS, MAX_CELLS = 4096 };
 
@@ -112,14 +114,6 @@ set_sample (TestImage *in, uint32_t x, uint32_t y, uint32_t value)
     p[x] = (uint8_t) value;
   else
     ((uint16_t *) p)[x] = (uint16_t) value;
-}
-
-static uint32_t
-sample (const TestImage *in, uint32_t x, uint32_t y)
-{
-  const uint8_t *p = (const uint8_t *) in->image.data + y * in->image.stride;
-
-  return in->image.type == IMK_TYPE_U8 ? p[x] : ((const uint16_t *) p)[x];
 }
 
 static void
@@ -343,141 +337,6 @@ test_edges (void)
   check_edges (23.51, 29.653, 16, hecto);
 }
 
-/* ------------------------------------------------------------------------
- * The reference: pixel by pixel, straight from the header. */
-
-typedef struct Cell {
-  int64_t x, y, width, height;
-  bool clipped;
-  double ref_x, ref_y, min_flux, threshold;
-} Cell;
-
-static Cell
-clip_cell (const ImkShcentroidConfig *c, double l, double t, double r, double b)
-{
-  Cell cell = {.min_flux = c->min_flux, .threshold = c->threshold};
-  double l2 = l < 0 ? 0 : l, t2 = t < 0 ? 0 : t;
-  double r2 = r > c->width ? c->width : r, b2 = b > c->height ? c->height : b;
-
-  cell.clipped = l2 != l || t2 != t || r2 != r || b2 != b;
-  cell.x = (int64_t) l2;
-  cell.y = (int64_t) t2;
-  cell.width = (int64_t) (r2 - l2);
-  cell.height = (int64_t) (b2 - t2);
-  return cell;
-}
-
-static Cell
-expected_cell (const ImkShcentroidConfig *c, uint32_t i)
-{
-  Cell cell;
-
-  if (c->n_cells) {
-    const ImkShcentroidCell *m = &c->cells[i];
-
-    cell = clip_cell (c, floor (m->x), floor (m->y), floor (m->x + m->width),
-        floor (m->y + m->height));
-    cell.ref_x = isnan (m->ref_x) ? m->x + m->width / 2 - 0.5 : m->ref_x;
-    cell.ref_y = isnan (m->ref_y) ? m->y + m->height / 2 - 0.5 : m->ref_y;
-    cell.min_flux = isnan (m->min_flux) ? c->min_flux : m->min_flux;
-    cell.threshold = isnan (m->threshold) ? c->threshold : m->threshold;
-  } else {
-    uint32_t row = i / c->columns, column = i % c->columns;
-
-    cell = clip_cell (c, floor (c->x0 + column * c->pitch_x),
-        floor (c->y0 + row * c->pitch_y),
-        floor (c->x0 + (column + 1) * c->pitch_x),
-        floor (c->y0 + (row + 1) * c->pitch_y));
-    cell.ref_x = c->x0 + (column + 0.5) * c->pitch_x - 0.5;
-    cell.ref_y = c->y0 + (row + 0.5) * c->pitch_y - 0.5;
-  }
-  if (c->references) {
-    cell.ref_x = c->references[2 * i];
-    cell.ref_y = c->references[2 * i + 1];
-  }
-  return cell;
-}
-
-static bool
-takes_part (const ImkShcentroidConfig *c, const Cell *cell, uint32_t v)
-{
-  return c->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE ||
-         v >= cell->threshold;
-}
-
-static void
-expected_moments (const ImkShcentroidConfig *c, const TestImage *in,
-    const Cell *cell, long double m[3], double *row)
-{
-  bool subtract = c->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE &&
-                  c->threshold_action == IMK_SHCENTROID_ACTION_SUBTRACT;
-
-  for (int64_t y = cell->y; y < cell->y + cell->height; y++)
-    for (int64_t x = cell->x; x < cell->x + cell->width; x++) {
-      uint32_t v = sample (in, (uint32_t) x, (uint32_t) y);
-      long double w = v - (subtract ? (long double) cell->threshold : 0);
-
-      row[IMK_SHCENTROID_FLUX_RAW] += v;
-      row[IMK_SHCENTROID_MAX] = fmax (row[IMK_SHCENTROID_MAX], v);
-      if (takes_part (c, cell, v)) {
-        m[0] += w;
-        m[1] += w * (x - cell->x);
-        m[2] += w * (y - cell->y);
-      }
-    }
-}
-
-static void
-expected_variances (const ImkShcentroidConfig *c, const TestImage *in,
-    const Cell *cell, const long double m[3], double *row)
-{
-  long double var_x = 0, var_y = 0;
-
-  for (int64_t y = 0; y < cell->height; y++)
-    for (int64_t x = 0; x < cell->width; x++) {
-      uint32_t v =
-          sample (in, (uint32_t) (cell->x + x), (uint32_t) (cell->y + y));
-      long double noise =
-          v / (long double) c->gain + c->read_noise * c->read_noise;
-
-      if (takes_part (c, cell, v)) {
-        var_x += (x - m[1] / m[0]) * (x - m[1] / m[0]) * noise;
-        var_y += (y - m[2] / m[0]) * (y - m[2] / m[0]) * noise;
-      }
-    }
-  row[IMK_SHCENTROID_VAR_X] = (double) (var_x / (m[0] * m[0]));
-  row[IMK_SHCENTROID_VAR_Y] = (double) (var_y / (m[0] * m[0]));
-}
-
-static void
-expected_row (const ImkShcentroidConfig *c, const TestImage *in, uint32_t i,
-    double row[N_FIELDS])
-{
-  Cell cell = expected_cell (c, i);
-  long double m[3] = {0};
-  uint32_t flags = cell.clipped ? IMK_SHCENTROID_CLIPPED : 0;
-
-  memset (row, 0, N_FIELDS * sizeof (*row));
-  expected_moments (c, in, &cell, m, row);
-  row[IMK_SHCENTROID_FLUX] = (double) m[0];
-  if (m[0] == 0)
-    flags |= IMK_SHCENTROID_NO_FLUX;
-  if (m[0] < cell.min_flux)
-    flags |= IMK_SHCENTROID_LOW_FLUX;
-  if (c->saturation > 0 && row[IMK_SHCENTROID_MAX] >= c->saturation)
-    flags |= IMK_SHCENTROID_SATURATED;
-  row[IMK_SHCENTROID_FLAGS] = flags;
-  row[IMK_SHCENTROID_X] = cell.ref_x;
-  row[IMK_SHCENTROID_Y] = cell.ref_y;
-  if (!(flags & IMK_SHCENTROID_INVALID_MASK)) {
-    row[IMK_SHCENTROID_X] = (double) (cell.x + m[1] / m[0]);
-    row[IMK_SHCENTROID_Y] = (double) (cell.y + m[2] / m[0]);
-    expected_variances (c, in, &cell, m, row);
-  }
-  row[IMK_SHCENTROID_DX] = row[IMK_SHCENTROID_X] - cell.ref_x;
-  row[IMK_SHCENTROID_DY] = row[IMK_SHCENTROID_Y] - cell.ref_y;
-}
-
 static void
 check_value (double value, double expected, double relative, const char *what,
     uint32_t cell, uint32_t field)
@@ -500,7 +359,7 @@ check_against_reference (const ImkShcentroidConfig *c, const TestImage *in,
   for (uint32_t i = 0; i < n; i++) {
     double row[N_FIELDS];
 
-    expected_row (c, in, i, row);
+    imk_shcentroid_reference (c, &in->image, i, row);
     switch (c->fields) {
     case IMK_SHCENTROID_FIELDS_ALL:
       for (uint32_t f = 0; f < N_FIELDS; f++)
@@ -1090,6 +949,14 @@ test_parameter_errors (void)
 }
 
 static void
+test_instruction_set_errors (void)
+{
+  REFUSED (
+      "IMK_CPU is \"sse9\"; it can be scalar,", setenv ("IMK_CPU", "sse9", 1));
+  unsetenv ("IMK_CPU");
+}
+
+static void
 test_map_errors (void)
 {
   const ImkShcentroidCell good = {5, 5, 4, 4, NAN, NAN, NAN, NAN};
@@ -1219,16 +1086,6 @@ test_large_parity (void)
 
           check_parity (&k);
         }
-}
-
-static const ImkDevice *
-the_device (void)
-{
-  const ImkDevice *device;
-  ImkError error;
-
-  test_ok (imk_device_get (&device, &error), &error);
-  return device;
 }
 
 static void
@@ -1386,9 +1243,9 @@ test_failures (void)
     unsigned long nth = 1;
 
     for (bool passed = false; !passed && nth < 100; nth++) {
-      the_device ()->inject_failure (nth, forever);
+      imk_inject_failure (nth, forever);
       passed = live (&k, &device_in, &device_out);
-      the_device ()->inject_failure (0, false);
+      imk_inject_failure (0, false);
     }
     test_check (nth > 2 && nth < 100, "nothing failed, or everything");
   }
@@ -1441,6 +1298,7 @@ main (void)
       {"the star frame has its 148 valid cells", test_star},
       {"a bad grid is refused with numbers and names", test_grid_errors},
       {"bad parameters are refused by name", test_parameter_errors},
+      {"an unknown instruction set is refused", test_instruction_set_errors},
       {"bad rows of a map are refused by number", test_map_errors},
       {"images that do not fit are refused", test_image_errors},
       {"CPU and CUDA agree bit for bit", test_parity},

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernel-test.h"
-#include "slcresample/slcresample.h"
+#include "imk/slcresample.h"
 
 enum { WIDTH = 331, HEIGHT = 247, OUT_WIDTH = 301, OUT_HEIGHT = 259 };
 enum { N_WAVES = 60 };

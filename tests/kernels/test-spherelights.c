@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spherelights/spherelights.h"
+#include "imk/spherelights.h"
 
 enum { WIDTH = 260, HEIGHT = 251 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "imk/backend.h"
 
 extern ImkModule imk_module;
 

@@ -19,15 +19,17 @@
  * IMK_MOCK_DELAY_US delays every queued job; IMK_MOCK_LEAKS=1 reports at exit
  * what was not freed.
  *
- * mock-device.c to mock-copies.c are the device; an algorithm has a file of its
- * own, over mock-object.c. This one is the module, and counts what is live. */
+ * mock-device.c to mock-copies.c are the device. The algorithms are in
+ * mock-filter.c, or in files of their own where the table of a kernel is not an
+ * ImkFilterBackend. This file counts what is live. The build makes the module's
+ * table, as it does for the real one. */
 #include "mock-cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mock-backends.h"
+#include "core/failures.h"
 
 enum { N_LIVE = 2 + MOCK_N_KINDS };
 
@@ -81,7 +83,9 @@ report_leaks (void)
       fprintf (stderr, "mock-cuda: %zu %s were not freed.\n", n[i], names[i]);
 }
 
-static const ImkDevice mock_device = {
+extern const ImkDevice imk_device_cuda;
+
+const ImkDevice imk_device_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .count = mock_device_count,
@@ -105,25 +109,12 @@ static const ImkDevice mock_device = {
     .egl_map = mock_egl_map,
     .egl_unmap = mock_egl_unmap,
     .copy_array = mock_copy_array,
-    .inject_failure = mock_inject_failure,
 };
 
-extern const ImkModule imk_module;
+extern const ImkFailures imk_failures_cuda;
 
-__attribute__ ((visibility ("default"))) const ImkModule imk_module = {
+const ImkFailures imk_failures_cuda = {
     .abi = IMK_BACKEND_ABI,
-    .entries =
-        (const ImkModuleEntry[]){
-            {"device", &mock_device},
-            {"lapsharpen", &mock_lapsharpen},
-            {"photostereo", &mock_photostereo},
-            {"relight", &mock_relight},
-            {"shcentroid", &mock_shcentroid},
-#ifdef HAVE_FFT
-            {"insarxcorr", &mock_insarxcorr},
-            {"normalintegrate", &mock_normalintegrate},
-            {"octbscan", &mock_octbscan},
-#endif
-            {NULL, NULL},
-        },
+    .name = "cuda",
+    .inject = mock_inject_failure,
 };

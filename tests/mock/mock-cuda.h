@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 
 #define MOCK_MAX_DEVICES 16
 #define MOCK_DEVICE_SIZE ((size_t) 1 << 30) /* bytes of memory a device has */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mock-backends.h"
+#include "insarxcorr/insarxcorr-backend.h"
 
 #include "mock-object.h"
 
@@ -54,7 +54,7 @@ process (
   return mock_object_submit (state, &request, stream, error);
 }
 
-const ImkInsarxcorrBackend mock_insarxcorr = {
+const ImkInsarxcorrBackend imk_insarxcorr_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = create,

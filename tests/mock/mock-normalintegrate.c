@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mock-backends.h"
+#include "normalintegrate/normalintegrate-backend.h"
 
 #include "mock-object.h"
 
@@ -55,7 +55,7 @@ process (void *state, const ImkNormalintegrateParams *params,
   return status;
 }
 
-const ImkNormalintegrateBackend mock_normalintegrate = {
+const ImkNormalintegrateBackend imk_normalintegrate_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = create,

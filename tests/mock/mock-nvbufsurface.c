@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "imk/device.h"
 #include "mock-egl.h"
 
 /* As Jetson's: rows start at multiples of this. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mock-backends.h"
+#include "octbscan/octbscan-backend.h"
 
 #include <math.h>
 
@@ -169,7 +169,7 @@ get_pattern (void *state, float *pattern, ImkError *error)
   return status;
 }
 
-const ImkOctbscanBackend mock_octbscan = {
+const ImkOctbscanBackend imk_octbscan_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = create,

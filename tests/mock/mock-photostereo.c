@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mock-backends.h"
+#include "photostereo/photostereo-backend.h"
 
 #include <stdlib.h>
 
@@ -299,7 +299,7 @@ probe (void *state, uint32_t step_x, uint32_t step_y, float *normals,
   return status;
 }
 
-const ImkPhotostereoBackend mock_photostereo = {
+const ImkPhotostereoBackend imk_photostereo_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
     .create = create,

@@ -2,7 +2,7 @@
 /* A module of another release, for test-core. */
 #include <stddef.h>
 
-#include "core/backend.h"
+#include "imk/backend.h"
 
 extern const ImkModule imk_module;
 

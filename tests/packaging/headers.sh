@@ -20,8 +20,9 @@ headers_of() {
   find "$stage_root$includedir" -path "*/$1/*" -name '*.h' | sort
 }
 
-for package in gst-imaging-kernels gst-imaging-1.0; do
-  mapfile -t headers < <(headers_of "$package")
+declare -A folders=([gst-imaging-kernels]=imk [gst-imaging-1.0]=gst-imaging-1.0)
+for package in "${!folders[@]}"; do
+  mapfile -t headers < <(headers_of "${folders[$package]}")
   check "$package installs headers" test "${#headers[@]}" -gt 0
   for header in "${headers[@]}"; do
     name=${header#"$stage_root$includedir"/}

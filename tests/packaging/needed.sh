@@ -5,6 +5,12 @@
 # library, and not even they the driver or the runtime (which is static).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+is_gpl() {
+  local plugin=${1##*/libgst}
+
+  grep -q "^[^ ]* ${plugin%.so} GPL " "$build/gst/plugins/elements.txt"
+}
+
 # allowed FILE: fails and prints what the file should not need
 allowed() {
   local needed bad='^lib(cuda|cudart|nvcuvid|nvidia-[a-z]+|fftw3|fftw3_threads)\.so'
@@ -14,11 +20,10 @@ allowed() {
     libimk-cuda*.so*) ;;
     *) bad+='|^lib(cufft|cufftw|cublas|cublasLt|cusolver|nvrtc|nvJitLink)\.so' ;;
   esac
-  case $1 in
-    */tests/mock/*) ;; # of tests
-    */libgstinsarxcorr.so | */libgstnormalintegrate.so | */libgstoctbscan.so) ;; # these use the FFT, and say that they are GPL
-    *) bad+='|^lib(fftw3f|fftw3f_threads)\.so' ;;
-  esac
+  # of tests, libimk-fft, or a plug-in that says that it is under the GPL
+  if [[ $1 != */tests/mock/* && $1 != */libimk-fft.so* ]] && ! is_gpl "$1"; then
+    bad+='|^lib(fftw3f|fftw3f_threads)\.so'
+  fi
   ! grep -E "$bad" <<< "$needed"
 }
 

@@ -168,12 +168,43 @@ class Quality(unittest.TestCase):
 
     def test_offsets_of_chance_give_no_fringes(self):
         """With a low fit-snr, images of low coherence; larger templates are the remedy that is named."""
-        self.write_pair(0, coherence=0.25, size=640)
+        self.write_pair(0, coherence=0.15, size=640)
         text = coregister(*self.images, self.folder, status=1)
-        self.assertIn("larger templates (window-width", text)
+        self.assertIn("a larger window-width and window-height help", text)
         text = coregister(*self.images, self.folder, "fit-snr=5", status=1)
         self.assertIn("these do not agree", text)
-        coregister(*self.images, self.folder, "window-width=128", "window-height=128")
+        coregister(*self.images, self.folder, "window-width=192", "window-height=192")
+
+    def test_a_diagonal_strip_is_told(self):
+        """It spans most of the columns and of the lines; the corners are undetermined."""
+        self.write_pair(0, coherence=0.8, size=600)
+        y, x = np.mgrid[:600, :600]
+        other = slcs.band_limited(np.random.RandomState(5), (600, 600))
+        image = slcs.read(os.path.join(self.folder, "sec.SLC"), 600)
+        scale = np.sqrt((np.abs(image) ** 2).mean() / (np.abs(other) ** 2).mean())
+        slcs.write(self.folder, "sec", np.where(np.abs(x - 0.9 * y) < 45, image, scale * other))
+        text = coregister(*self.images, self.folder)
+        self.assertRegex(text, r"patches of the fit lie in a strip or an island: in its narrowest direction it is [12]\d % of the image")
+
+    def test_low_coherence_gets_larger_templates(self):
+        """Once, when few patches of the first run are significant."""
+        self.write_pair(0, coherence=0.24, size=700)
+        text = coregister(*self.images, self.folder)
+        self.assertRegex(text, r"of \d+ patches have a significant correlation; with templates 1.5 times as large, \d+ of "
+                               r"\d+ patches have. The larger ones are used")
+
+    def test_the_resampled_secondary_is_an_image(self):
+        slcs.make_pair(self.folder, 400, 400)
+        out = os.path.join(self.folder, "out")
+        coregister(*self.images, out, "--slc")
+        with open(os.path.join(out, "secondary.PRM"), encoding="ascii") as file:
+            prm = dict(map(str.strip, line.split("=")) for line in file)
+        self.assertEqual((prm["SLC_file"], prm["num_rng_bins"], prm["rshift"]), ("secondary.SLC", "400", "0"))
+        again = os.path.join(self.folder, "again")
+        text = coregister(self.images[0], os.path.join(out, "secondary.PRM"), again)
+        fit = read_fit(again)
+        for axis in "ra":  # nothing is left to move
+            self.assertLess(abs(fit[axis + "shift"] + fit["sub_int_" + axis]), 0.02, text)
 
     def test_a_small_span_is_told(self):
         slcs.make_pair(self.folder, 400, 400)

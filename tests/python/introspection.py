@@ -28,17 +28,35 @@ class Introspection(unittest.TestCase):
             name = os.path.join(folder, "a.npy")
             with open(name, "wb") as file:
                 file.write(b"\x93NUMPY\x01\x00\x76\x00" + header + bytes(12))
-            array = GstImaging.Npy.load(name)
+            array = GstImaging.npy_load(name)
         self.assertEqual(array.describe(), "u16 [2, 3]")
-        self.assertEqual(array.type, GstImaging.NpyType.U16)
+        self.assertEqual(array.type, GstImaging.NdArrayType.U16)
 
     def test_what_cannot_be_read_is_an_error_with_its_name(self):
         with self.assertRaisesRegex(GLib.Error, "absent.npy"):
-            GstImaging.Npy.load("absent.npy")
+            GstImaging.npy_load("absent.npy")
 
     def test_a_frame_without_results_has_none(self):
         Gst.init(None)
         self.assertIsNone(GstImaging.results_get(Gst.Buffer.new(), None))
+
+    def test_results_are_found_by_name(self):
+        Gst.init(None)
+        pipeline = Gst.parse_launch("videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8 ! "
+                                    "lapsharpen focus-measure=true ! fakesink name=sink enable-last-sample=true")
+        pipeline.set_state(Gst.State.PLAYING)
+        pipeline.get_bus().timed_pop_filtered(30 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        buffer = pipeline.get_by_name("sink").get_property("last-sample").get_buffer()
+        results = GstImaging.results_get(buffer, None)
+        self.assertIsNotNone(results)
+        self.assertIsNone(GstImaging.results_get(buffer, "another"))
+        pipeline.set_state(Gst.State.NULL)
+
+    def test_memory_says_where_it_is(self):
+        Gst.init(None)
+        buffer = Gst.Buffer.new_allocate(None, 16, None)
+        self.assertEqual(GstImaging.buffer_memory_name(buffer), "system")
+        self.assertFalse(GstImaging.memory_is_on_device(buffer.peek_memory(0)))
 
     def test_settings_describe_themselves(self):
         Gst.init(None)

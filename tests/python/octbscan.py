@@ -204,7 +204,7 @@ REAL = os.path.join(os.path.dirname(DATA), "octbscan")
 
 
 def by_definition(spectra, positions, phase_of_pixels=0, phase_of_wavenumbers=0):
-    """Z of docs/octbscan.md in float64, by sums over all samples: background=mean, no taper, no window, scale=1."""
+    """Z of docs/reference/octbscan.md in float64, by sums over all samples: background=mean, no taper, no window, scale=1."""
     n, m = spectra.shape[1], len(positions)
     light = (spectra - spectra.mean(0)) * np.exp(1j * phase_of_pixels)
     lowest = -(n // 2)

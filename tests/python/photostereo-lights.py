@@ -2,7 +2,7 @@
 """Sets of few and of many lights, at full exposure and dim: the mean error of the
 normals in degrees, and the share of the mask without one.
 
-With --table it prints the table of docs/photostereo.md."""
+With --table it prints the table of docs/reference/photostereo.md."""
 import glob
 import os
 import sys
@@ -164,7 +164,7 @@ def row(name, results):
 
 def page_rows():
     """Returns: the rows of the page by name, as (degrees, share) of each mode."""
-    with open(os.path.join(SOURCE, "docs", "photostereo.md"), encoding="utf-8") as file:
+    with open(os.path.join(SOURCE, "docs", "reference", "photostereo.md"), encoding="utf-8") as file:
         text = file.read()
     table = text.partition("<!-- lights: begin -->\n")[2].partition("<!-- lights: end -->")[0]
     rows = {}
@@ -190,7 +190,7 @@ class Lights(unittest.TestCase):
             self.assertIn(name, page)
             for mode, a, b in zip(MODES, results, page[name]):
                 np.testing.assert_allclose(b, (a[0], 100 * a[1]), atol=0.06,
-                                           err_msg=f"{name}, {mode}: docs/photostereo.md")
+                                           err_msg=f"{name}, {mode}: docs/reference/photostereo.md")
         return {name: results[3, 0] for name, results in found.items()}
 
     def test_real_pictures_are_solved_at_any_exposure(self):

@@ -289,7 +289,8 @@ class Scripts(unittest.TestCase):
                          "pitch-y=20", "saturation=1000")
         flags = read_csv(self.path("c.csv"))["flags"].astype(int)
         self.assertEqual(np.count_nonzero(flags & 227), 64)
-        self.assertIn("192 cells in 3 frames: 64 invalid", text)
+        self.assertIn("192 cells in 3 frames: 64 invalid (", text)
+        self.assertIn("64 low flux", text)
         self.assertIn("192 cells in 3 frames: all valid, none saturated", self.call(
             "shcentroid-file", "f.npy", "--csv", "c.csv", "columns=8", "rows=8", "pitch-x=20", "pitch-y=20",
             "threshold-mode=none"))
@@ -449,8 +450,9 @@ class Scripts(unittest.TestCase):
         self.addCleanup(done.kill)
         self.assertEqual(done.stdout.readline(), b"begun\n")
         for _ in range(10):
-            time.sleep(0.5)
-            done.send_signal(signal.SIGINT)
+            if done.poll() is None:
+                time.sleep(0.5)
+                done.send_signal(signal.SIGINT)
         self.assertEqual(done.wait(10), -signal.SIGINT)
 
     def convert(self, cards, data=b"", *arguments, status=0):
@@ -513,7 +515,7 @@ class Scripts(unittest.TestCase):
         for script in ("shcentroid-file", "shcentroid-solar", "shcentroid-v4l2",
                        "shcentroid-aravis"):
             text = self.call(script, "--help")
-            for word in ("--csv", "--picture", "property=value", "docs/shcentroid.md"):
+            for word in ("--csv", "--picture", "property=value", "docs/reference/shcentroid.md"):
                 self.assertIn(word, text)
         text = subprocess.check_output(
             [os.path.join(SOURCE, "pipelines", "shcentroid-pictures"), "--help"],

@@ -3,7 +3,7 @@
 starts with: real frames, moved by whole pixels (roll) and by fractions
 (Fourier), against the map of the frame itself.
 
-With --table it prints the table of docs/shcentroid.md; further arguments are
+With --table it prints the table of docs/reference/shcentroid.md; further arguments are
 properties, as threshold-mode=none."""
 import os
 import subprocess
@@ -19,7 +19,7 @@ FRAMES = ("f5_hecto_ref", "auto_wfs_0037_ave", "mmirs_camera1_ref", "f9_new_ref"
 # in pixels, and whether by a phase in place of a roll
 SHIFTS = [(shift, by_phase) for shift in (0.5, 1, 2, 3, 4, 5) for by_phase in (False, True)
           if by_phase or shift == int(shift)]
-INVALID = 227  # flags, see docs/shcentroid.md
+INVALID = 227  # flags, see docs/reference/shcentroid.md
 REACH = 2.5    # sigmas of the spot that shall stay in the cell
 
 

@@ -164,7 +164,7 @@ class NoisePage(unittest.TestCase):
             return [row[0] for row in rows], [
                 [float(number) for cell in row[1:] for number in cell.split(", ")] for row in rows]
 
-        with open(os.path.join(SOURCE, "docs", "shcentroid-noise.md")) as file:
+        with open(os.path.join(SOURCE, "docs", "explanation", "shcentroid-noise.md")) as file:
             page = file.read().split("<!-- table: begin -->\n")[1].split("<!-- table: end -->")[0]
         names, told = numbers(page)
         measured_names, measured = numbers(noise.write(noise.by_estimator(noise.measure(BUILD))))

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <glib-object.h>
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_IMAGING_ND_ARRAY_ERROR: (skip)
+ *
+ * Domain of the errors of the readers and writers of arrays; the codes are
+ * #GstImagingNdArrayError. Each message is a sentence for the user: the file,
+ * what was found, what is expected.
+ */
+#define GST_IMAGING_ND_ARRAY_ERROR (gst_imaging_nd_array_error_quark ())
+GST_IMAGING_API
+GQuark gst_imaging_nd_array_error_quark (void);
+
+/**
+ * GstImagingNdArrayError:
+ * @GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND: there is no such file
+ * @GST_IMAGING_ND_ARRAY_ERROR_OPEN: the file cannot be opened, or is no regular
+ * file
+ * @GST_IMAGING_ND_ARRAY_ERROR_READ: the file system failed while reading
+ * @GST_IMAGING_ND_ARRAY_ERROR_WRITE: the file system failed while writing
+ * @GST_IMAGING_ND_ARRAY_ERROR_FORMAT: not a file of this format, or damaged
+ * @GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED: a valid file of a kind that is not
+ *   read here: a type not in #GstImagingNdArrayType, Fortran order, or more
+ * than #GST_IMAGING_ND_ARRAY_MAX_DIMS dimensions
+ * @GST_IMAGING_ND_ARRAY_ERROR_SIZE: the header promises more or fewer bytes
+ * than there are
+ * @GST_IMAGING_ND_ARRAY_ERROR_TYPE: the type of the array does not suit the
+ * call
+ * @GST_IMAGING_ND_ARRAY_ERROR_MEMORY: the array does not fit in memory
+ */
+typedef enum {
+  GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND,
+  GST_IMAGING_ND_ARRAY_ERROR_OPEN,
+  GST_IMAGING_ND_ARRAY_ERROR_READ,
+  GST_IMAGING_ND_ARRAY_ERROR_WRITE,
+  GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+  GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+  GST_IMAGING_ND_ARRAY_ERROR_SIZE,
+  GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+  GST_IMAGING_ND_ARRAY_ERROR_MEMORY,
+} GstImagingNdArrayError;
+
+/**
+ * GstImagingNdArrayType:
+ * @GST_IMAGING_ND_ARRAY_TYPE_U8: unsigned, 1 byte ("|u1")
+ * @GST_IMAGING_ND_ARRAY_TYPE_U16: unsigned, 2 bytes ("<u2", ">u2")
+ * @GST_IMAGING_ND_ARRAY_TYPE_I16: signed, 2 bytes ("<i2", ">i2")
+ * @GST_IMAGING_ND_ARRAY_TYPE_F32: IEEE single ("<f4", ">f4")
+ * @GST_IMAGING_ND_ARRAY_TYPE_F64: IEEE double ("<f8", ">f8")
+ * @GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64: two singles, real part first ("<c8",
+ * ">c8")
+ * @GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128: two doubles, real part first ("<c16",
+ *   ">c16")
+ * @GST_IMAGING_ND_ARRAY_TYPE_BOOL: 1 byte, 0 or 1 ("|b1")
+ * @GST_IMAGING_ND_ARRAY_TYPE_I32: signed, 4 bytes ("<i4", ">i4")
+ * @GST_IMAGING_ND_ARRAY_TYPE_U32: unsigned, 4 bytes ("<u4", ">u4")
+ * @GST_IMAGING_ND_ARRAY_TYPE_I64: signed, 8 bytes ("<i8", ">i8")
+ * @GST_IMAGING_ND_ARRAY_TYPE_F16: IEEE half ("<f2", ">f2")
+ *
+ * The type of one value of an array.
+ */
+typedef enum {
+  GST_IMAGING_ND_ARRAY_TYPE_U8,
+  GST_IMAGING_ND_ARRAY_TYPE_U16,
+  GST_IMAGING_ND_ARRAY_TYPE_I16,
+  GST_IMAGING_ND_ARRAY_TYPE_F32,
+  GST_IMAGING_ND_ARRAY_TYPE_F64,
+  GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64,
+  GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128,
+  GST_IMAGING_ND_ARRAY_TYPE_BOOL,
+  GST_IMAGING_ND_ARRAY_TYPE_I32,
+  GST_IMAGING_ND_ARRAY_TYPE_U32,
+  GST_IMAGING_ND_ARRAY_TYPE_I64,
+  GST_IMAGING_ND_ARRAY_TYPE_F16,
+} GstImagingNdArrayType;
+
+/**
+ * GST_IMAGING_ND_ARRAY_MAX_DIMS:
+ *
+ * The most dimensions that an array may have here; numpy itself allows 64.
+ */
+#define GST_IMAGING_ND_ARRAY_MAX_DIMS 8
+
+/**
+ * GstImagingNdArray:
+ * @name: the file as messages call it, in UTF-8
+ * @type: type of a value
+ * @n_dims: number of dimensions; 0 is a single value
+ * @dims: (array fixed-size=8): length of each dimension, slowest first; 1 from
+ *   @n_dims on
+ * @n_values: product of the lengths; 0 when one of them is
+ * @data_offset: bytes before the first value in the file
+ * @big_endian: byte order of the values in the file; %FALSE for one byte types
+ * @data: (nullable): the values in C order and in the byte order of the
+ *   machine, aligned to their type; %NULL when only the header was read
+ *
+ * An array of numbers from a file. All members are read only; copies share the
+ * values.
+ */
+typedef struct _GstImagingNpy {
+  gchar *name;
+  GstImagingNdArrayType type;
+  guint n_dims;
+  guint64 dims[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  guint64 n_values;
+  guint64 data_offset;
+  gboolean big_endian;
+  gconstpointer data;
+
+  /*< private >*/
+  GBytes *bytes;
+} GstImagingNdArray;
+
+#define GST_TYPE_IMAGING_ND_ARRAY (gst_imaging_nd_array_get_type ())
+GST_IMAGING_API
+GType gst_imaging_nd_array_get_type (void);
+
+/**
+ * gst_imaging_nd_array_to_double:
+ * @npy: an array with its values
+ * @n_values: (out) (optional): how many there are
+ * @error: the reason of a failure
+ *
+ * The values of any real type as doubles, exactly but for integers beyond 2^53,
+ * which are rounded; NaN and infinities pass.
+ *
+ * Returns: (transfer full) (array length=n_values): the values, to be given to
+ *   g_free(), not %NULL even if there are none; %NULL with @error set for
+ *   complex arrays, for a header without values, and without memory
+ */
+GST_IMAGING_API
+gdouble *gst_imaging_nd_array_to_double (
+    const GstImagingNdArray *npy, gsize *n_values, GError **error);
+
+/**
+ * gst_imaging_nd_array_get_bytes:
+ * @npy: an array
+ *
+ * Returns: (transfer full) (nullable): the values, shared and not copied;
+ *   %NULL when only the header was read
+ */
+GST_IMAGING_API
+GBytes *gst_imaging_nd_array_get_bytes (const GstImagingNdArray *npy);
+
+/**
+ * gst_imaging_nd_array_describe:
+ * @npy: an array
+ *
+ * Returns: (transfer full): type and shape for messages, as "f64 [12, 4]"
+ */
+GST_IMAGING_API
+gchar *gst_imaging_nd_array_describe (const GstImagingNdArray *npy);
+
+/**
+ * gst_imaging_nd_array_copy:
+ * @npy: an array
+ *
+ * Returns: (transfer full): another one with the same values, which are shared
+ */
+GST_IMAGING_API
+GstImagingNdArray *gst_imaging_nd_array_copy (const GstImagingNdArray *npy);
+
+/**
+ * gst_imaging_nd_array_free:
+ * @npy: (transfer full) (nullable): an array
+ */
+GST_IMAGING_API
+void gst_imaging_nd_array_free (GstImagingNdArray *npy);
+
+/**
+ * gst_imaging_nd_array_type_size:
+ * @type: type of a value
+ *
+ * Returns: bytes of a value; 0 for what is no #GstImagingNdArrayType
+ */
+GST_IMAGING_API
+gsize gst_imaging_nd_array_type_size (GstImagingNdArrayType type);
+
+/**
+ * gst_imaging_nd_array_type_name:
+ * @type: type of a value
+ *
+ * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128",
+ *   "bool", "i32", "u32", "i64", "f16"; "?" for what is no
+ * #GstImagingNdArrayType
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_nd_array_type_name (GstImagingNdArrayType type);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingNdArray, gst_imaging_nd_array_free)
+
+G_END_DECLS

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The header of an .npy file: a preamble (magic, version, length), then the
+ * text of a Python dict. numpy/lib/_format_impl.py defines it. */
+#pragma once
+
+#include "gstimagingndarray-private.h"
+
+#define GST_IMAGING_NPY_MAX_PREAMBLE 12
+
+/* @bytes: the first GST_IMAGING_NPY_MAX_PREAMBLE bytes of the file, or @size if
+ * there are fewer.
+ * Returns: offset of the text; 0 with @error set */
+gsize gst_imaging_npy_parse_preamble (const guint8 *bytes, gsize size,
+    const gchar *name, gsize *header_size, GError **error);
+
+/* Reads the text of the header.
+ * @file_size: of the whole file, compared with what the header states
+ * Returns: (transfer full): an array without values; NULL with @error set */
+GstImagingNdArray *gst_imaging_npy_parse_header (const gchar *header,
+    gsize header_size, guint64 data_offset, guint64 file_size,
+    const gchar *name, GError **error);
+
+/* Sets the error of a file that ends inside its header. */
+void gst_imaging_npy_fail_truncated (
+    const gchar *name, guint64 file_size, guint64 data_offset, GError **error);
+
+/* Returns: all bytes before the values, as numpy 1.23 and later write them */
+GString *gst_imaging_npy_format_header (
+    GstImagingNdArrayType type, guint n_dims, const guint64 *dims);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_IMAGING_RESULTS_META:
+ *
+ * The #GstCustomMeta that carries results on the frame they belong to, through
+ * converters, scalers and crops. Its structure has one field an element, named
+ * as the element, holding a #GstStructure with
+ *
+ * - `id` (string): what the numbers are, with a version: "shwfs-centroids-v1"
+ * - `data` (#GstBuffer): packed float32, machine byte order
+ * - `type` (string): "float32"; `dims` (#GstValueArray of int), the slowest
+ *   first; `dims-order` (string): "row-major"
+ * - `rows`, `columns` (int): the same two numbers for readers without arrays
+ * - `fields` (string): names of the columns, separated by commas; of the rows
+ *   when `by-field` (boolean) is true
+ * - `unit` (string): of each field, separated by commas
+ * - `ref-width`, `ref-height` (int): the frame that was measured, in pixels,
+ *   whatever size the frame has now
+ * - `frame` (guint64): offset of the measured buffer, as cameras number their
+ *   frames; frames since the element started where buffers have no offset, or
+ *   one that counts bytes
+ * - `frames-missing` (guint64): frames that did not arrive since the previous
+ *   result
+ * - `pts` (guint64): of the measured buffer, in nanoseconds; absent without
+ * - `timestamp` (guint64), `timestamp-reference` (string): of the first
+ *   #GstReferenceTimestampMeta, where a camera has put its own clock; absent
+ *   without
+ *
+ * docs/reference/metadata.md has readers in C and Python.
+ */
+#define GST_IMAGING_RESULTS_META "GstImagingResults"
+
+/**
+ * GstImagingResult: (skip)
+ * @id, @fields, @units, @n_fields: static strings; see
+ *   %GST_IMAGING_RESULTS_META; a field whose unit is "flags" is an integer
+ * @n_rows: rows of @n_fields numbers
+ * @by_field: all numbers of a field stand together: [n_fields][n_rows]
+ * @data: float32, in the layout said
+ * @values: (nullable): the same in float64, for text
+ * @values_buffer: (nullable): holds @values, which do not change while somebody
+ *   has it; without it they are valid for the call only
+ * @index_names, @n_indices, @indices: integers that tell a row, in text, as
+ *   [n_rows][n_indices]
+ * @ref_width, @ref_height: pixels
+ * @frame: its number
+ * @frames_missing: since the previous result
+ * @more: (nullable): further fields of the structure in the meta
+ *
+ * One measurement of one frame, as an element hands it over.
+ */
+typedef struct {
+  const gchar *id;
+  const gchar *const *fields;
+  const gchar *const *units;
+  guint n_fields;
+  guint n_rows;
+  gboolean by_field;
+  GstBuffer *data;
+  const gdouble *values;
+  GstBuffer *values_buffer;
+  const gchar *const *index_names;
+  guint n_indices;
+  const guint32 *indices;
+  guint ref_width, ref_height;
+  guint64 frame, frames_missing;
+  const GstStructure *more;
+} GstImagingResult;
+
+/**
+ * gst_imaging_results_register:
+ *
+ * Makes %GST_IMAGING_RESULTS_META known. Loading one of our plug-ins does so.
+ */
+GST_IMAGING_API
+void gst_imaging_results_register (void);
+
+/**
+ * gst_imaging_results_attach: (skip)
+ * @buffer: a writable buffer
+ * @element_name: the element that measured; replaces an older result of that
+ * name
+ * @result: what was measured; the data is referenced
+ */
+GST_IMAGING_API
+void gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
+    const GstImagingResult *result);
+
+/**
+ * gst_imaging_results_get:
+ * @buffer: a buffer
+ * @element_name: (nullable): whose result; %NULL for the only or any one
+ *
+ * Returns: (transfer none) (nullable): the fields that
+ *   %GST_IMAGING_RESULTS_META describes, valid as long as @buffer
+ */
+GST_IMAGING_API
+const GstStructure *gst_imaging_results_get (
+    GstBuffer *buffer, const gchar *element_name);
+
+/**
+ * gst_imaging_results_to_csv: (skip)
+ * @result: with values
+ * @pts: of the frame, in nanoseconds; empty in the text when invalid
+ * @with_header: whether the line of names comes first
+ *
+ * One line a row, "frame,pts,INDICES,FIELDS", numbers with the fewest digits
+ * that give the same float64 when read and a dot in every locale, NaN as "nan",
+ * integers as such.
+ *
+ * Returns: (transfer full): text
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_results_to_csv (
+    const GstImagingResult *result, GstClockTime pts, gboolean with_header);
+
+/**
+ * gst_imaging_results_csv_header: (skip)
+ *
+ * Returns: (transfer full): the line of names
+ */
+GST_IMAGING_API
+gchar *gst_imaging_results_csv_header (const GstImagingResult *result);
+
+/**
+ * gst_imaging_results_tensor_caps: (skip)
+ * Returns: (transfer full): `other/tensors` for the data of @result, with the
+ *   frame rate @fps_n / @fps_d
+ */
+GST_IMAGING_API
+GstCaps *gst_imaging_results_tensor_caps (
+    const GstImagingResult *result, gint fps_n, gint fps_d);
+
+/* The caps of every `results` pad; text comes first because a peer that takes
+ * anything is a file. */
+#define GST_IMAGING_RESULTS_CAPS \
+  "text/csv; " \
+  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
+  "types = (string) float32"
+
+G_END_DECLS

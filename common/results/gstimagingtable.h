@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimagingcontext.h"
+
+#include "imk/image.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GstImagingTable: (skip)
+ *
+ * Memory into which a kernel writes results: host memory for the CPU,
+ * page-locked memory for a device, which writes it in place. Buffers of
+ * float32 are taken from a pool and passed on with the results; float64 values,
+ * for text, stay until the next frame.
+ */
+typedef struct _GstImagingTable GstImagingTable;
+
+/**
+ * gst_imaging_table_new: (skip)
+ * @context: (nullable): the device; %NULL for the CPU
+ * @width, @height: numbers a row, rows
+ *
+ * Returns: (nullable): a table; %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingTable *gst_imaging_table_new (
+    GstImagingContext *context, guint width, guint height, ImkError *error);
+
+GST_IMAGING_API
+void gst_imaging_table_free (GstImagingTable *self);
+
+/**
+ * gst_imaging_table_begin: (skip)
+ * @stream: the stream of the kernel
+ * @with_values: whether float64 values are wanted
+ * @image: (out): where the kernel writes: f64 with values, else f32
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
+    gboolean with_values, ImkImage *image, ImkError *error);
+
+/**
+ * gst_imaging_table_end: (skip)
+ * @values: (out): float64, or %NULL when not wanted; valid until the next
+ *   begin
+ *
+ * After the kernel is done and waited for; also when it failed, to give the
+ * memory back.
+ *
+ * Returns: (transfer full) (nullable): float32
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_table_end (
+    GstImagingTable *self, const gdouble **values);
+
+/**
+ * gst_imaging_table_values: (skip)
+ *
+ * Returns: (transfer none) (nullable): the buffer of the float64 values of the
+ *   last frame. Keep a reference to keep the values for longer
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_table_values (GstImagingTable *self);
+
+G_END_DECLS

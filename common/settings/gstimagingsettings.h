@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "gstimagingengine.h"
+
+G_BEGIN_DECLS
+
+/**
+ * SECTION:gstimagingsettings
+ *
+ * #GstImagingSettings: the properties of an element, declared in one table and
+ * changed as one transaction.
+ *
+ * Values that were set wait in a copy of the element's settings. Before a frame
+ * the streaming thread takes the copy. The element's apply() either accepts it
+ * as a whole, and it is in use from this frame on. Or it rejects it: then the
+ * values that are new are tried without those that were rejected before, and
+ * one warning names what is not used. So no value ends a running stream.
+ *
+ *     typedef struct { gdouble range_min, range_max; GstImagingFile *curve; }
+ *         Settings;
+ *
+ *     static const GstImagingSetting table[] = {
+ *         GST_IMAGING_DOUBLE ("range-min", LIVE, 0, Settings, range_min, -200,
+ *             300, "dB", "Level that becomes black"),
+ *         GST_IMAGING_PATH ("scan-curve", LIVE, PLAN, Settings, curve,
+ *             load_curve, g_free, "A .npy file ..."),
+ *     };
+ *
+ * Setting, reading and gst_imaging_settings_describe() may happen in any
+ * thread. All else belongs to the streaming thread.
+ */
+
+/* When a change counts. */
+typedef enum {
+  GST_IMAGING_WHEN_LIVE,       /* from the next frame on */
+  GST_IMAGING_WHEN_NEXT_SET,   /* from the next set, volume or pair on */
+  GST_IMAGING_WHEN_NEXT_START, /* from the next start of the element on */
+} GstImagingWhen;
+
+/**
+ * GstImagingKind: (skip)
+ * The C type of a member.
+ */
+typedef enum {
+  GST_IMAGING_KIND_BOOLEAN, /* gboolean or bool */
+  GST_IMAGING_KIND_INT,
+  GST_IMAGING_KIND_UINT,
+  GST_IMAGING_KIND_UINT64,
+  GST_IMAGING_KIND_DOUBLE,
+  GST_IMAGING_KIND_ENUM, /* any enumeration of the size of an int */
+  GST_IMAGING_KIND_FLAGS,
+  GST_IMAGING_KIND_STRING,   /* GRefString *, %NULL for "" */
+  GST_IMAGING_KIND_FRACTION, /* GstImagingFraction */
+  GST_IMAGING_KIND_PATH,     /* GstImagingFile *, %NULL for "" */
+  GST_IMAGING_KIND_ARRAY,    /* GstImagingArray *, %NULL when empty */
+} GstImagingKind;
+
+/**
+ * GstImagingFraction: (skip)
+ * @n, @d: numerator and denominator
+ */
+typedef struct {
+  gint n, d;
+} GstImagingFraction;
+
+/**
+ * GstImagingFile: (skip)
+ * @location: as it was set
+ * @data: (nullable): what load() made of it; %NULL when it could not be read
+ * @status: of load(); @error says why when it is not IMK_OK
+ *
+ * A file that a property names, read in the thread that set the property. It
+ * never changes: a property that is set again, also to the same path, has a new
+ * one.
+ */
+typedef struct {
+  gint ref_count;
+  guint serial; /* another one for each that was made */
+  const gchar *location;
+  gpointer data;
+  GDestroyNotify free_data;
+  ImkStatus status;
+  ImkError error;
+} GstImagingFile;
+
+/* Returns: (nullable): the path of @file, which may be %NULL */
+#define gst_imaging_setting_file_location(file) \
+  ((file) ? (file)->location : NULL)
+
+/* Returns: (nullable): the data of @file, which may be %NULL */
+#define gst_imaging_setting_file_data(file) ((file) ? (file)->data : NULL)
+
+/**
+ * GstImagingFileLoad: (skip)
+ * @location: a path, not empty
+ *
+ * Returns: (nullable): the file's content in the form the element needs, or
+ *   %NULL with @error set, whose sentence names @location
+ */
+typedef gpointer (*GstImagingFileLoad) (const gchar *location, ImkError *error);
+
+/**
+ * GstImagingArray: (skip)
+ * An array of numbers, which never changes.
+ */
+struct _GstImagingArray {
+  gint ref_count;
+  guint n;
+  gdouble values[];
+};
+
+/**
+ * GstImagingSetting: (skip)
+ * @groups: bits of the element; apply() receives those of all settings that
+ *   changed, so that it knows what to make anew
+ * @offset: in the element's structure
+ * @size: of that member
+ * @unit: (nullable): "dB", "px", "counts", ...
+ *
+ * One property. Its default is what the init() of the #GstImagingSettingsTable
+ * left in the member, so that a kernel's config_init() stays the only place of
+ * defaults.
+ */
+typedef struct {
+  const gchar *name;
+  GstImagingKind kind;
+  GstImagingWhen when;
+  guint groups;
+  gsize offset, size;
+  gdouble minimum, maximum; /* of numbers, also of those in an array */
+  const gchar *unit;
+  const gchar *blurb;
+  const gchar *type_name;         /* of an enumeration */
+  const GEnumValue *enum_values;  /* likewise */
+  const GFlagsValue *flag_values; /* likewise */
+  GstImagingFileLoad load;        /* of a path; %NULL: it is only a name */
+  GDestroyNotify free_data;       /* what load() returns */
+  gboolean integers;              /* an array of integers */
+} GstImagingSetting;
+
+#define GST_IMAGING_SETTING(NAME, KIND, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  .name = NAME, .kind = GST_IMAGING_KIND_##KIND, \
+  .when = GST_IMAGING_WHEN_##WHEN, .groups = GROUPS, \
+  .offset = G_STRUCT_OFFSET (TYPE, MEMBER), \
+  .size = sizeof (((TYPE *) NULL)->MEMBER), .blurb = BLURB
+
+#define GST_IMAGING_BOOLEAN(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, BOOLEAN, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  }
+#define GST_IMAGING_INT( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, INT, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = MAX, .unit = UNIT \
+  }
+#define GST_IMAGING_UINT( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, UINT, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = MAX, .unit = UNIT \
+  }
+/* A maximum of G_MAXUINT64 stands for all 64 bits. */
+#define GST_IMAGING_UINT64( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, UINT64, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = (gdouble) (MAX), .unit = UNIT \
+  }
+#define GST_IMAGING_DOUBLE( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, DOUBLE, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = MAX, .unit = UNIT \
+  }
+#define GST_IMAGING_ENUM( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, ENUM_NAME, VALUES, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, ENUM, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .type_name = ENUM_NAME, .enum_values = VALUES \
+  }
+#define GST_IMAGING_FLAGS( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, FLAGS_NAME, VALUES, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, FLAGS, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .type_name = FLAGS_NAME, .flag_values = VALUES \
+  }
+#define GST_IMAGING_STRING(NAME, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, STRING, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
+  }
+/* From 0/1 or 1/G_MAXINT, as MIN says, to G_MAXINT/1. */
+#define GST_IMAGING_FRACTION( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, FRACTION, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .unit = UNIT \
+  }
+#define GST_IMAGING_PATH( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, LOAD, FREE_DATA, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, PATH, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .load = LOAD, .free_data = FREE_DATA \
+  }
+#define GST_IMAGING_ARRAY( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, ARRAY, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = MAX, .unit = UNIT \
+  }
+#define GST_IMAGING_INT_ARRAY( \
+    NAME, WHEN, GROUPS, TYPE, MEMBER, MIN, MAX, UNIT, BLURB) \
+  { \
+    GST_IMAGING_SETTING (NAME, ARRAY, WHEN, GROUPS, TYPE, MEMBER, BLURB), \
+        .minimum = MIN, .maximum = MAX, .unit = UNIT, .integers = TRUE \
+  }
+
+/**
+ * GstImagingSettingsTable: (skip)
+ * @settings: the properties, @n_settings of them
+ * @size: of the element's structure
+ * @replan: the groups of which a change makes a new kernel; such changes are
+ *   counted and timed in `stats`
+ * @timeless: properties are not controllable, as the element has no stream time
+ * @has_engine: the class has a #GstImagingEngine of its own, whose properties
+ *   are installed as well. Not for subclasses of #GstImagingFilter, which has
+ *   them already
+ * @init: Fills a zeroed structure with the defaults
+ * @apply: (nullable): settings that changed are to be used from this frame on:
+ *   gst_imaging_settings_now() returns them. @before: those in use so far,
+ *   %NULL before the first frame after a start; @groups: of what changed.
+ *   Checks everything first, and keeps what there is until something new is
+ *   complete. An error rejects the settings, with a sentence that names
+ *   properties and values; but IMK_ERROR_DEVICE and IMK_ERROR_UNAVAILABLE are
+ *   failures of the device
+ *
+ * What a class declares. Static.
+ */
+typedef struct {
+  const GstImagingSetting *settings;
+  guint n_settings;
+  gsize size;
+  guint replan;
+  gboolean timeless;
+  gboolean has_engine;
+  void (*init) (gpointer settings);
+  ImkStatus (*apply) (
+      GstElement *element, gconstpointer before, guint groups, ImkError *error);
+} GstImagingSettingsTable;
+
+/* --- class and object ----------------------------------------------------- */
+
+/**
+ * gst_imaging_settings_install: (skip)
+ * @klass: of the element, in its class_init()
+ *
+ * Installs the properties of @table, `settings` (GstStructure, write-only:
+ * several values at once), `settings-valid` (read-only, with notify), and the
+ * engine's with has_engine; sets set_property() and get_property().
+ *
+ * A class with further properties installs them with ids from
+ * GST_IMAGING_SETTINGS_FIRST_FREE_ID on after this call, has functions of its
+ * own for them, and hands on other ids to gst_imaging_settings_set_property ()
+ * and gst_imaging_settings_get_property ().
+ */
+GST_IMAGING_API
+void gst_imaging_settings_install (
+    GObjectClass *klass, const GstImagingSettingsTable *table);
+
+/**
+ * GST_IMAGING_SETTINGS_FIRST_FREE_ID: (skip)
+ */
+#define GST_IMAGING_SETTINGS_FIRST_FREE_ID 10000
+
+/**
+ * gst_imaging_settings_set_property: (skip)
+ */
+GST_IMAGING_API
+void gst_imaging_settings_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec);
+/**
+ * gst_imaging_settings_get_property: (skip)
+ */
+GST_IMAGING_API
+void gst_imaging_settings_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec);
+
+/**
+ * gst_imaging_settings_new: (skip)
+ * @element: the owner, in its init(); not referenced. The settings are freed
+ *   with it
+ * @table: that of its class
+ * @engine: (nullable): the engine of @element. It uses the settings from now
+ *   on: gst_imaging_engine_set_caps () tries those that were set, then those in
+ *   use, and gst_imaging_engine_start () begins a run
+ *
+ * Returns: (transfer none): with the defaults
+ */
+GST_IMAGING_API
+GstImagingSettings *gst_imaging_settings_new (GstElement *element,
+    const GstImagingSettingsTable *table, GstImagingEngine *engine);
+
+/**
+ * gst_imaging_settings_of: (skip)
+ * Returns: (nullable) (transfer none): the settings of @element
+ */
+GST_IMAGING_API
+GstImagingSettings *gst_imaging_settings_of (gpointer element);
+
+/* --- of the streaming thread ---------------------------------------------- */
+
+/**
+ * gst_imaging_settings_start: (skip)
+ *
+ * Begins a run: nothing is in use, and files that could not be read are read
+ * again. Without an engine, call it where the element starts.
+ */
+GST_IMAGING_API
+void gst_imaging_settings_start (GstImagingSettings *self);
+
+/**
+ * gst_imaging_settings_now: (skip)
+ * Returns: (transfer none): the element's structure: the settings in use, in
+ *   apply() and open() those to be used. Valid until the next update
+ */
+GST_IMAGING_API
+gconstpointer gst_imaging_settings_now (GstImagingSettings *self);
+
+/**
+ * gst_imaging_settings_update: (skip)
+ * @boundary: what begins: a frame (LIVE) or a set, volume or pair (NEXT_SET)
+ * @time: stream time of the frame, for values of a GstController;
+ *   GST_CLOCK_TIME_NONE for none
+ * @error: (out)
+ *
+ * Before a frame: takes what was set. Without a change it costs one atomic
+ * read.
+ *
+ * Returns: IMK_OK, also when settings were rejected and a warning posted; an
+ *   error, not yet posted, at the first frame of a run, or when the device
+ *   failed
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_settings_update (GstImagingSettings *self,
+    GstImagingWhen boundary, GstClockTime time, ImkError *error);
+
+/**
+ * gst_imaging_settings_stream_time: (skip)
+ * @pad: a sink pad
+ *
+ * Returns: the stream time of @buffer, for gst_imaging_settings_update ()
+ */
+GST_IMAGING_API
+GstClockTime gst_imaging_settings_stream_time (GstPad *pad, GstBuffer *buffer);
+
+/**
+ * gst_imaging_settings_take: (skip)
+ *
+ * gst_imaging_settings_update() for an element with an engine: when the device
+ * fails meanwhile, `backend=auto` changes to the CPU, as it does for a frame.
+ *
+ * Returns: %FALSE after an error, which has been posted
+ */
+GST_IMAGING_API
+gboolean gst_imaging_settings_take (
+    GstImagingSettings *self, GstImagingWhen boundary, GstClockTime time);
+
+/**
+ * gst_imaging_settings_try: (skip)
+ * @open: opens what depends on the format, with gst_imaging_settings_now ()
+ *
+ * For new caps: calls @open with the settings that were set. When these are
+ * rejected, and others are in use, posts the warning and calls it with those.
+ * gst_imaging_engine_set_caps () does so for an element with an engine.
+ *
+ * Returns: the status of the last @open
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_settings_try (GstImagingSettings *self,
+    ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
+    ImkError *error);
+
+/* --- copies, for other threads ------------------------------------------- */
+
+/**
+ * gst_imaging_settings_copy: (skip)
+ * Returns: (transfer full): what was set last, as g_object_get () returns it,
+ *   whether it is in use or not
+ */
+GST_IMAGING_API
+gpointer gst_imaging_settings_copy (GstImagingSettings *self);
+
+/**
+ * gst_imaging_settings_copy_now: (skip)
+ * Returns: (transfer full): of the streaming thread: gst_imaging_settings_now
+ *   (), to be kept
+ */
+GST_IMAGING_API
+gpointer gst_imaging_settings_copy_now (GstImagingSettings *self);
+
+/**
+ * gst_imaging_settings_free_copy: (skip)
+ * @copy: (nullable) (transfer full): of one of the above
+ */
+GST_IMAGING_API
+void gst_imaging_settings_free_copy (GstImagingSettings *self, gpointer copy);
+
+/* --- for elements that set their own properties --------------------------- */
+
+/**
+ * gst_imaging_settings_put_file: (skip)
+ * @name: of a path property
+ * @location: (nullable): where the data was saved
+ * @data: (transfer full): in the form that load() returns
+ *
+ * Sets a path property to data that the element made itself, as a capture.
+ * Any thread.
+ */
+GST_IMAGING_API
+void gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
+    const gchar *location, gpointer data);
+
+/* --- for user interfaces and documentation -------------------------------- */
+
+/**
+ * gst_imaging_settings_describe:
+ * @type: of an element of gst-imaging
+ *
+ * The properties of an element as JSON: an array of objects with `name`,
+ * `type`, `default`, `when` ("frame", "set", "start", or "read" for properties
+ * that cannot be set), `blurb`, and where they apply `minimum`, `maximum`,
+ * `unit` and `values` (of an enumeration: objects with `nick` and `blurb`).
+ *
+ * Returns: (transfer full) (nullable): JSON; %NULL for types that are not
+ *   elements of gst-imaging
+ */
+GST_IMAGING_API
+gchar *gst_imaging_settings_describe (GType type);
+
+G_END_DECLS

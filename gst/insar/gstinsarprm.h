@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <glib-object.h>
+
+#include "gstimaging-prelude.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GST_INSAR_PRM_ERROR: (skip)
+ *
+ * Domain of the errors of the PRM reader; the codes are #GstInsarPrmError.
+ * Every message is a sentence for the user that names the file, what was found
+ * in it and what is expected.
+ */
+#define GST_INSAR_PRM_ERROR (gst_insar_prm_error_quark ())
+GQuark gst_insar_prm_error_quark (void);
+
+/**
+ * GstInsarPrmError:
+ * @GST_INSAR_PRM_ERROR_NOT_FOUND: there is no such file
+ * @GST_INSAR_PRM_ERROR_READ: the file cannot be opened or read
+ * @GST_INSAR_PRM_ERROR_FORMAT: the file lacks a key, or a value is none
+ */
+typedef enum {
+  GST_INSAR_PRM_ERROR_NOT_FOUND,
+  GST_INSAR_PRM_ERROR_READ,
+  GST_INSAR_PRM_ERROR_FORMAT,
+} GstInsarPrmError;
+
+/**
+ * GstInsarPrm:
+ * @name: how messages call the file
+ * @slc_file: value of `SLC_file`, as it stands there, up to a white space
+ * @slc_line: the same to the end of the line: a name with spaces, or one with a
+ *   remark behind it
+ * @width: columns, `num_rng_bins`
+ * @height: lines, `num_patches` (1 if missing) times `num_valid_az`
+ * @prf: `PRF`, 0 if missing
+ * @fd1: Doppler centroid in Hz, 0 if missing
+ * @rshift: columns that the image is behind its reference, `rshift` or, as it
+ *   was once called, `xshift`; 0 if missing
+ * @ashift: lines, `ashift` or `yshift`
+ * @contradiction: (nullable): a sentence about keys that do not agree
+ *
+ * What the parameter file of an SLC in GMTSAR says: lines of `key = value`, of
+ * which the last counts, as programs append to it. Others are not looked at.
+ */
+typedef struct {
+  gchar *name;
+  gchar *slc_file, *slc_line;
+  guint width, height;
+  gdouble prf, fd1;
+  gint rshift, ashift;
+  gchar *contradiction;
+} GstInsarPrm;
+
+/**
+ * gst_insar_prm_load: (skip)
+ * @location: (type filename): path of a PRM file
+ *
+ * Returns: (transfer full): what it says, to be given to
+ *   gst_insar_prm_free(); %NULL with @error set
+ */
+GstInsarPrm *gst_insar_prm_load (const gchar *location, GError **error);
+
+/**
+ * gst_insar_prm_parse: (skip)
+ * @text: (array length=size): the content of a PRM file
+ * @name: how messages shall call it
+ *
+ * gst_insar_prm_load() for a file that is in memory already.
+ */
+GstInsarPrm *gst_insar_prm_parse (
+    const gchar *text, gsize size, const gchar *name, GError **error);
+
+/**
+ * gst_insar_prm_find_slc: (skip)
+ * @prm: a PRM that was loaded
+ *
+ * Returns: (transfer full): path of its `SLC_file`: relative to the working
+ *   folder, or, when there is none, to the folder of the PRM
+ */
+gchar *gst_insar_prm_find_slc (const GstInsarPrm *prm);
+
+/**
+ * GstInsarPrmAlignment:
+ * @shift: offset at column 0, line 0: `rshift` + `sub_int_r` columns and
+ *   `ashift` + `sub_int_a` lines
+ * @stretch: its growth a column: `stretch_r`, `stretch_a`
+ * @a_stretch: its growth a line: `a_stretch_r`, `a_stretch_a`
+ *
+ * Where an image lies against its reference, range first and then azimuth: what
+ * is at column r and line a of the reference is at column r + shift[0] +
+ * stretch[0] r + a_stretch[0] a of the image, and its line likewise.
+ */
+typedef struct {
+  gdouble shift[2], stretch[2], a_stretch[2];
+} GstInsarPrmAlignment;
+
+/**
+ * gst_insar_prm_parse_alignment: (skip)
+ * @text: (array length=size): the lines that a fit gives, or a PRM file with
+ *   them; `rshift` and `ashift` must be there, the others are 0 if missing
+ * @name: how messages shall call it
+ * @alignment: (out): what it says; untouched on failure
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+gboolean gst_insar_prm_parse_alignment (const gchar *text, gsize size,
+    const gchar *name, GstInsarPrmAlignment *alignment, GError **error);
+
+/**
+ * gst_insar_prm_load_alignment: (skip)
+ * @location: (type filename): path of such a file
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+gboolean gst_insar_prm_load_alignment (
+    const gchar *location, GstInsarPrmAlignment *alignment, GError **error);
+
+/**
+ * gst_insar_prm_find_other: (skip)
+ * @found: what gst_insar_prm_find_slc() returned
+ *
+ * Returns: (transfer full) (nullable): for a message: another file of this name
+ *   beside the PRM file, where @found is of the working folder
+ */
+gchar *gst_insar_prm_find_other (const GstInsarPrm *prm, const gchar *found);
+
+/**
+ * gst_insar_prm_free: (skip)
+ * @prm: (transfer full) (nullable): a PRM
+ */
+void gst_insar_prm_free (GstInsarPrm *prm);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstInsarPrm, gst_insar_prm_free)
+
+G_END_DECLS

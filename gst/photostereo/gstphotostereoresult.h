@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The encodings that a source pad of photostereo offers, and one result from
+ * the kernel to the peer. */
+#pragma once
+
+#include "gstimagingsrcpad.h"
+#include "gstimagingpicture.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_PHOTO_STEREO_ENCODING_AUTO, /* the first that the peer takes */
+  GST_PHOTO_STEREO_ENCODING_8,
+  GST_PHOTO_STEREO_ENCODING_16,
+  GST_PHOTO_STEREO_ENCODING_TENSOR,
+} GstPhotoStereoEncoding;
+
+/* @bands: the channels are bands, which as video are one below the other */
+typedef struct {
+  guint width, height, channels;
+  gboolean bands;
+  gint par_n, par_d; /* the pixel-aspect-ratio */
+} GstPhotoStereoShape;
+
+/* One result of a set, on the stack of the streaming thread. */
+typedef struct {
+  GstImagingSrcPad *pad; /* (nullable): a reference */
+  gboolean is_shared;    /* several devices write it */
+  GstBuffer *buffer;     /* between begin and push */
+  GstImagingFrame frame; /* between begin and end */
+} GstPhotoStereoResult;
+
+/* Negotiates an encoding of @shape. @pad: (nullable); @choice: the encoding
+ * that is wanted */
+GstFlowReturn gst_photo_stereo_negotiate_pad (GstImagingSrcPad *pad,
+    GstImagingEngine *engine, const GstPhotoStereoShape *shape,
+    GstPhotoStereoEncoding choice);
+
+/* Negotiates, and acquires a buffer that is mapped for the kernel: *image is
+ * where it writes.
+ * Returns: GST_FLOW_OK, and gst_photo_stereo_result_end () and ..._push () must
+ *   follow; GST_FLOW_NOT_LINKED, GST_FLOW_NOT_NEGOTIATED, GST_FLOW_FLUSHING;
+ *   GST_FLOW_ERROR with @error set */
+GstFlowReturn gst_photo_stereo_result_begin (GstPhotoStereoResult *self,
+    GstImagingEngine *engine, const GstPhotoStereoShape *shape,
+    GstPhotoStereoEncoding choice, ImkImage *image, ImkError *error);
+
+/* After the kernel. @done: the device has been waited for. */
+ImkStatus gst_photo_stereo_result_end (
+    GstPhotoStereoResult *self, gboolean done, ImkError *error);
+
+/* @like: gives the buffer its times, offset and metadata; NULL: the buffer is
+ *   dropped
+ * @same_geometry: a pixel of it is one of the pictures */
+GstFlowReturn gst_photo_stereo_result_push (
+    GstPhotoStereoResult *self, GstBuffer *like, gboolean same_geometry);
+
+G_END_DECLS

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The backend table of an algorithm that makes one image from one or two. An
+ * algorithm with other calls declares a table of its own. */
+#pragma once
+
+#include "imk/backend.h"
+#include "imk/image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { IMK_FILTER_MAX_INPUTS = 2 };
+
+/**
+ * ImkFilterBackend: (between <name>.c, which validates, and the backends)
+ * @params_size: bytes of the params
+ * @n_inputs: images that process takes, at most IMK_FILTER_MAX_INPUTS
+ *
+ * <name>-backend.h defines what plan, params and result point to. They are
+ * valid and the images checked when they arrive here. */
+typedef struct ImkFilterBackend {
+  IMK_BACKEND_HEADER;
+  size_t params_size;
+  uint32_t n_inputs;
+  /* @plan: what stays the same, readable during the call only; NULL where the
+   * params are enough. @params: copied; what may change between two frames.
+   * @n_threads: on the CPU, 0 for one a processor */
+  ImkStatus (*create) (const void *plan, const void *params, uint32_t n_threads,
+      void **state, ImkError *error);
+  ImkStatus (*update) (void *state, const void *params, ImkError *error);
+  /* @in: n_inputs images; an optional one that is absent has no data */
+  ImkStatus (*process) (void *state, const ImkImage *in, ImkImage *out,
+      void *stream, ImkError *error);
+  /* Forgets earlier frames. NULL for an algorithm that remembers none. */
+  ImkStatus (*reset) (void *state, void *stream, ImkError *error);
+  /* What the last frame gave beside its image; waits for that frame. NULL for
+   * an algorithm that gives the image alone. */
+  ImkStatus (*get_result) (void *state, void *result, ImkError *error);
+  void (*destroy) (void *state);
+} ImkFilterBackend;
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,1 @@
+../insarform/insarform.h

@@ -1,0 +1,1 @@
+../insarxcorr/fit/insarxcorr-reach.h

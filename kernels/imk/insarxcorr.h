@@ -1,0 +1,1 @@
+../insarxcorr/insarxcorr.h

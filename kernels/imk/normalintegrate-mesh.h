@@ -1,0 +1,1 @@
+../normalintegrate/mesh/normalintegrate-mesh.h

@@ -1,0 +1,1 @@
+../normalintegrate/normalintegrate.h

@@ -1,0 +1,1 @@
+../octbscan/dispersion/octbscan-dispersion.h

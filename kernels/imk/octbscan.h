@@ -1,0 +1,1 @@
+../octbscan/octbscan.h

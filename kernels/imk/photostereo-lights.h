@@ -1,0 +1,1 @@
+../photostereo/lights/photostereo-lights.h

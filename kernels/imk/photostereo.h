@@ -1,0 +1,1 @@
+../photostereo/photostereo.h

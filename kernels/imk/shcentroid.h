@@ -1,0 +1,1 @@
+../shcentroid/shcentroid.h

@@ -1,0 +1,1 @@
+../slcresample/slcresample.h

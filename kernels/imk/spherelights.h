@@ -1,0 +1,1 @@
+../spherelights/spherelights.h

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The bands are on the device: a line is copied there once, as it comes. A row
+ * of patches is worked on in batches, each step for all patches of a batch at a
+ * time: amplitudes, one transform of both sides, the transform of their product
+ * back, and a block a patch for the rest. */
+#include "insarxcorr/cuda/insarxcorr-cuda-memory.cuh"
+#include "insarxcorr/cuda/insarxcorr-cuda-peak.cuh"
+#include "insarxcorr/cuda/insarxcorr-precise.cuh"
+
+using namespace insar;
+
+enum {
+  NORMALISE_BLOCKS = 32,   /* a patch */
+  GOOD_SHARED = 48 * 1024, /* more has to be asked for */
+};
+
+/* ------------------------------------------------------------------------
+ * Launches. */
+
+static cudaLaunchConfig_t
+grid (dim3 blocks, dim3 threads, size_t shared, cudaStream_t stream)
+{
+  cudaLaunchConfig_t launch = {};
+
+  launch.gridDim = blocks;
+  launch.blockDim = threads;
+  launch.dynamicSmemBytes = shared;
+  launch.stream = stream;
+  return launch;
+}
+
+/* All that there is, whatever @size: another object, with patches of another
+ * size, may set the same of the same kernel before this one launches it. None
+ * of the kernels has shared memory of its own. */
+template <typename Kernel>
+static ImkStatus
+allow_shared (Kernel kernel, size_t size, ImkError *error)
+{
+  int most = 0;
+  ImkStatus status;
+
+  if (size <= GOOD_SHARED)
+    return IMK_OK;
+  status = get_most_shared (&most, error);
+  return status == IMK_OK
+             ? IMK_CUDA (error,
+                   cudaFuncSetAttribute ((const void *) kernel,
+                       cudaFuncAttributeMaxDynamicSharedMemorySize, most))
+             : status;
+}
+
+/* @n_lines lines of @n patches. */
+template <bool backward, bool columns, typename Job>
+static ImkStatus
+launch_transform (const Fft &f, uint32_t n_lines, uint32_t n, const Job &job,
+    cudaStream_t stream, ImkError *error)
+{
+  const dim3 block = block_for (f.n);
+  const size_t shared = shared_for (f.n, 2);
+  cudaLaunchConfig_t launch =
+      grid (dim3 (imk_div_up (n_lines, block.y), n), block, shared, stream);
+  ImkStatus status =
+      allow_shared (transform<backward, columns, Job>, shared, error);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (
+        error, launch, (transform<backward, columns, Job>), f, n_lines, job);
+  return status;
+}
+
+template <ImkType type>
+static ImkStatus
+launch_compat_lines (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  const dim3 block = block_for (s->lines.n);
+  const size_t shared = shared_for (s->lines.n, a.fine.interp_x > 2 ? 3 : 2);
+  cudaLaunchConfig_t launch =
+      grid (dim3 (imk_div_up (a.fine.height[0], block.y), n, N_SIDES), block,
+          shared, stream);
+  ImkStatus status = allow_shared (detect_lines<type>, shared, error);
+
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, launch, detect_lines<type>, s->lines, a);
+  return status;
+}
+
+template <ImkType type>
+static ImkStatus
+launch_precise_side (const Cuda *s, const Arguments &a, int side, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  const uint32_t width = s->plan->patch_width[side];
+  const uint32_t height = s->plan->patch_height[side];
+  const SampleLines<type> samples = {a, side, width, height};
+  const Columns columns = {a.samples, width, height};
+  const WideColumns wide_columns = {a, side, width, height,
+      height * a.fine.interp_y,
+      imk_insarxcorr_fine_start (s->plan, side, false), a.fine.height[side]};
+  const WideLines wide_lines = {a, side, width, width * a.fine.interp_x,
+      imk_insarxcorr_fine_start (s->plan, side, true),
+      imk_insarxcorr_fine_scale (s->plan, side)};
+  ImkStatus status = launch_transform<false, false> (
+      s->patch_lines[side], height, n, samples, stream, error);
+
+  if (status == IMK_OK)
+    status = launch_transform<false, true> (
+        s->patch_columns[side], width, n, columns, stream, error);
+  if (status == IMK_OK)
+    status = launch_transform<true, true> (
+        s->wide_columns[side], width, n, wide_columns, stream, error);
+  if (status == IMK_OK)
+    status = launch_transform<true, false> (
+        s->wide_lines[side], a.fine.height[side], n, wide_lines, stream, error);
+  return status;
+}
+
+template <ImkType type>
+static ImkStatus
+launch_amplitudes (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  const uint32_t height = max (a.fine.height[0], a.fine.height[1]);
+  cudaLaunchConfig_t one_each = grid (dim3 (n), dim3 (BLOCK), 0, stream);
+  cudaLaunchConfig_t lines =
+      grid (dim3 (imk_div_up (height, BLOCK / WARP), n, N_SIDES), dim3 (BLOCK),
+          0, stream);
+  ImkStatus status;
+
+  if (s->plan->config.mode == IMK_INSARXCORR_COMPAT) {
+    status = launch_compat_lines<type> (s, a, n, stream, error);
+  } else {
+    status = IMK_CUDA_LAUNCH (error, one_each, find_centres<type>, a);
+    for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
+      status = launch_precise_side<type> (s, a, side, n, stream, error);
+  }
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, lines, find_line_levels, a);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, one_each, find_levels, a);
+  return status;
+}
+
+static ImkStatus
+launch_amplitudes_of (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  switch (s->plan->config.type) {
+  case IMK_TYPE_CI16:
+    return launch_amplitudes<IMK_TYPE_CI16> (s, a, n, stream, error);
+  case IMK_TYPE_CF32:
+    return launch_amplitudes<IMK_TYPE_CF32> (s, a, n, stream, error);
+  default:
+    return launch_amplitudes<IMK_TYPE_F32> (s, a, n, stream, error);
+  }
+}
+
+/* By FFT. COMPAT: lags from -n_lags / 2 on, of what is under the secondary's
+ * template; PRECISE: from 0 on, the first being -n_lags / 2 as patches lie. */
+static ImkStatus
+launch_correlation (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  const ImkInsarxcorrFine &f = a.fine;
+  const bool precise = s->plan->config.mode == IMK_INSARXCORR_PRECISE;
+  const Rect template_ = {f.width[1] / 4, f.height[1] / 4, 3 * (f.width[1] / 4),
+      3 * (f.height[1] / 4)};
+  const Rect all[] = {
+      {0, 0, f.width[0], f.height[0]}, {0, 0, f.width[1], f.height[1]}};
+  const PackedLines lines = {a, {all[0], precise ? all[1] : template_}};
+  const Columns columns = {a.spectra, f.fft_width, f.fft_height};
+  const ProductColumns products = {
+      a, precise ? 0 : f.fft_height - f.fft_height / 4, precise};
+  const LagLines lags = {
+      a, precise ? 0 : f.fft_width - f.fft_width / 4, !precise};
+  ImkStatus status = launch_transform<false, false> (
+      s->lag_lines, f.fft_height, n, lines, stream, error);
+
+  if (status == IMK_OK)
+    status = launch_transform<false, true> (
+        s->lag_columns, f.fft_width, n, columns, stream, error);
+  if (status == IMK_OK)
+    status = launch_transform<true, true> (
+        s->lag_columns, f.fft_width / 2 + 1, n, products, stream, error);
+  if (status == IMK_OK)
+    status = launch_transform<true, false> (
+        s->lag_lines, imk_div_up (f.n_lags_y, 2), n, lags, stream, error);
+  return status;
+}
+
+static ImkStatus
+launch_normalisation (
+    const Arguments &a, uint32_t n, cudaStream_t stream, ImkError *error)
+{
+  const ImkInsarxcorrFine &f = a.fine;
+  const size_t shared = f.width[1] * sizeof (double2);
+  cudaLaunchConfig_t sums = grid (
+      dim3 (imk_div_up (f.width[1], BLOCK), imk_div_up (f.n_lags_y, STRIP), n),
+      dim3 (BLOCK), 0, stream);
+  cudaLaunchConfig_t lines =
+      grid (dim3 (NORMALISE_BLOCKS, n), dim3 (BLOCK), shared, stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, sums, sum_columns, a);
+
+  if (status == IMK_OK)
+    status = allow_shared (normalise_lines, shared, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, lines, normalise_lines, a);
+  return status;
+}
+
+static ImkStatus
+launch_surface (const Cuda *s, const Arguments &a, uint32_t n,
+    cudaStream_t stream, ImkError *error)
+{
+  const ImkInsarxcorrConfig *c = &s->plan->config;
+  const uint32_t n_lags = a.fine.n_lags_x * a.fine.n_lags_y;
+  cudaLaunchConfig_t time =
+      grid (dim3 (imk_div_up (n_lags, BLOCK), n), dim3 (BLOCK), 0, stream);
+  ImkStatus status;
+
+  if (c->mode == IMK_INSARXCORR_COMPAT && c->method != IMK_INSARXCORR_FREQ)
+    return IMK_CUDA_LAUNCH (
+        error, time, correlate_in_time, a, c->method == IMK_INSARXCORR_TIME4);
+  status = launch_correlation (s, a, n, stream, error);
+  if (status == IMK_OK && c->mode == IMK_INSARXCORR_PRECISE)
+    status = launch_normalisation (a, n, stream, error);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * A row. */
+
+/* Those that are measured first. Returns: how many they are */
+static uint32_t
+sort_items (const Cuda *s, uint32_t row, uint32_t first, uint32_t n)
+{
+  const ImkInsarxcorrPatch *patches = s->plan->patches +
+                                      (size_t) row * s->plan->config.nx +
+                                      s->part->first + first;
+  uint32_t front = 0, back = n;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = patches[i].flags & IMK_INSARXCORR_MASKED ? --back : front++;
+
+    s->host_items[at] = {patches[i], s->part->first + first + i};
+  }
+  return front;
+}
+
+/* The last items must have been copied before there are new ones. */
+static ImkStatus
+send_items (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
+    uint32_t *n_measured, cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->copied));
+
+  if (status != IMK_OK)
+    return status;
+  *n_measured = sort_items (s, row, first, n);
+  status =
+      IMK_CUDA (error, cudaMemcpyAsync (s->items, s->host_items,
+                           n * sizeof (Item), cudaMemcpyHostToDevice, stream));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaEventRecord (s->copied, stream));
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemsetAsync (s->arguments.n_valid, 0,
+                             (size_t) n * N_SIDES * sizeof (uint32_t), stream));
+  return status;
+}
+
+static ImkStatus
+process_batch (Cuda *s, uint32_t row, uint32_t first, uint32_t n,
+    const ImkImage *out, cudaStream_t stream, ImkError *error)
+{
+  const size_t rows =
+      (size_t) WINDOW * WINDOW * s->plan->config.interp * sizeof (double);
+  cudaLaunchConfig_t peaks = grid (dim3 (n), dim3 (BLOCK), rows, stream);
+  Arguments a = s->arguments;
+  uint32_t n_measured = 0;
+  ImkStatus status = send_items (s, row, first, n, &n_measured, stream, error);
+
+  a.out = (uint8_t *) out->data;
+  a.out_stride = out->stride;
+  if (status == IMK_OK && n_measured)
+    status = launch_amplitudes_of (s, a, n_measured, stream, error);
+  if (status == IMK_OK && n_measured)
+    status = launch_surface (s, a, n_measured, stream, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, peaks, find_peaks, a);
+  return status;
+}
+
+static ImkStatus
+cuda_process (
+    void *state, uint32_t row, ImkImage *out, void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t first = 0; first < s->part->n && status == IMK_OK;
+       first += s->max_batch)
+    status =
+        process_batch (s, row, first, min (s->max_batch, s->part->n - first),
+            out, (cudaStream_t) stream, error);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * Lines. */
+
+/* Returns: the end of the lines from @line on that follow each other in the
+ * band, at most @end */
+static uint32_t
+band_end (const ImkInsarxcorrBand *band, uint32_t line, uint32_t end)
+{
+  uint32_t wrap = line - line % band->n_lines + band->n_lines;
+
+  return wrap < end ? wrap : end;
+}
+
+static ImkStatus
+cuda_push (void *state, ImkInsarxcorrSide side, uint32_t line,
+    const ImkImage *lines, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  const ImkInsarxcorrBand *band = &s->part->bands[side];
+  const Band &to = s->arguments.bands[side];
+  const size_t size = imk_type_size (lines->type);
+  const uint32_t end = line + lines->height;
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t from = line, next; from < end && status == IMK_OK;
+       from = next) {
+    next = band_end (band, from, end);
+    for (uint32_t j = 0; j < band->n_spans && status == IMK_OK; j++) {
+      const ImkInsarxcorrSpan *span = &band->spans[j];
+
+      status = IMK_CUDA (
+          error, cudaMemcpy2DAsync ((uint8_t *) to.data +
+                                        from % band->n_lines * to.stride +
+                                        span->at * size,
+                     to.stride,
+                     (const uint8_t *) lines->data +
+                         (from - line) * lines->stride + span->column * size,
+                     lines->stride, span->width * size, next - from,
+                     cudaMemcpyHostToDevice, s->uploads[side]));
+    }
+  }
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (s->uploads[side]));
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+static void
+cuda_destroy (void *state)
+{
+  Cuda *s = (Cuda *) state;
+
+  cudaFree (s->memory); /* waits for kernels that use it */
+  cudaFreeHost (s->host_items);
+  if (s->copied)
+    cudaEventDestroy (s->copied);
+  for (int side = 0; side < N_SIDES; side++)
+    if (s->uploads[side])
+      cudaStreamDestroy (s->uploads[side]);
+  delete s;
+}
+
+static ImkStatus
+create_order (Cuda *s, ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (
+      error, cudaEventCreateWithFlags (&s->copied, cudaEventDisableTiming));
+
+  for (int side = 0; side < N_SIDES && status == IMK_OK; side++)
+    status = IMK_CUDA (error,
+        cudaStreamCreateWithFlags (&s->uploads[side], cudaStreamNonBlocking));
+  return status;
+}
+
+static ImkStatus
+cuda_create (
+    const ImkInsarxcorrPlan *plan, uint32_t part, void **state, ImkError *error)
+{
+  Cuda *s = new (std::nothrow) Cuda{};
+  ImkStatus status;
+
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for CUDA correlation.");
+  s->plan = plan;
+  s->part = &plan->parts[part];
+  status = check_shared (s, error);
+  if (status == IMK_OK)
+    status = allocate (s, error);
+  if (status == IMK_OK)
+    status = upload_tables (s, error);
+  if (status == IMK_OK)
+    status = create_order (s, error);
+  if (status == IMK_OK)
+    *state = s;
+  else
+    cuda_destroy (s);
+  return status;
+}
+
+const ImkInsarxcorrBackend imk_insarxcorr_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = cuda_create,
+    .push = cuda_push,
+    .process = cuda_process,
+    .destroy = cuda_destroy,
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lapsharpen/lapsharpen-backend.h"
+
+#include <stdlib.h>
+
+#include "core/cpu.h"
+#include "lapsharpen/cpu/loops.h"
+
+enum { BAND_SIZE = 65536 }; /* bytes that are worth a thread */
+
+typedef struct State {
+  ImkLapsharpenRule rule;
+  bool plain;
+  uint32_t n_threads;
+  const ImkLapsharpenLoops *loops;
+  ImkLapsharpenSums sums;
+} State;
+
+static ImkStatus
+cpu_update (void *state, const void *params, ImkError *error)
+{
+  const ImkLapsharpenConfig *config = params;
+  State *self = state;
+
+  self->rule = imk_lapsharpen_rule (config);
+  self->plain = imk_lapsharpen_is_plain (&self->rule, config->type);
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_create (const void *plan, const void *params, uint32_t n_threads,
+    void **state, ImkError *error)
+{
+  static const void *const tables[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_lapsharpen);
+  State *self = calloc (1, sizeof (*self));
+  const void *loops = NULL;
+  ImkStatus status;
+
+  if (!self)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for a CPU sharpener.");
+  self->n_threads = n_threads;
+  status = imk_cpu_choose (tables, &loops, error);
+  if (status != IMK_OK) {
+    free (self);
+    return status;
+  }
+  self->loops = loops;
+  *state = self;
+  return cpu_update (self, params, error);
+}
+
+static ImkStatus
+cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
+    ImkError *error)
+{
+  State *self = state;
+  const ImkLapsharpenRule *rule = &self->rule;
+  Work work = {.rule = rule, .in = in, .out = out, .plain = self->plain};
+  size_t row_size = imk_image_row_size (in);
+
+  for (uint32_t i = 0; i < BLOCK; i++) {
+    uint32_t channel = i % rule->channels;
+
+    work.filtered[i] = rule->filtered >> channel & 1 ? 0xffff : 0;
+    work.filtered_bytes[i] = (uint8_t) work.filtered[i];
+    work.measured[i] = rule->measured >> channel & 1 ? -1 : 0;
+  }
+  imk_parallel_for (self->n_threads, rule->height,
+      1 + (uint32_t) (BAND_SIZE / row_size), self->loops->sharpen_rows, &work);
+  self->sums = work.sums;
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_get_result (void *state, void *result, ImkError *error)
+{
+  *(ImkLapsharpenSums *) result = ((State *) state)->sums;
+  return IMK_OK;
+}
+
+static void
+cpu_destroy (void *state)
+{
+  free (state);
+}
+
+const ImkFilterBackend imk_lapsharpen_cpu = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cpu",
+    .params_size = sizeof (ImkLapsharpenConfig),
+    .n_inputs = 1,
+    .create = cpu_create,
+    .update = cpu_update,
+    .process = cpu_process,
+    .get_result = cpu_get_result,
+    .destroy = cpu_destroy,
+};

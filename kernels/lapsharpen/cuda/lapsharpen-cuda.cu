@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Three kernels. sharpen_bytes () is the plain case on bytes at the speed of
+ * memory: 16 bytes a thread, four bytes in two registers of two 16-bit lanes.
+ * sharpen_samples () reads likewise and has all options. sharpen_any () takes a
+ * pixel a thread, for what the others cannot: odd addresses, and weights in
+ * pixels of less than 4 channels. */
+#include "lapsharpen/lapsharpen-backend.h"
+
+#include <new>
+
+#include "core/cuda/cuda-check.h"
+#include "lapsharpen/cuda/lapsharpen-rows.cuh"
+#include "lapsharpen/cuda/lapsharpen-samples.cuh"
+
+extern "C" const ImkFilterBackend imk_lapsharpen_cuda;
+
+/* --- the plain case on bytes ------------------------------------------------
+ */
+
+enum {
+  BYTES_WARPS = 4, /* warps a block, one above the other */
+  LARGE_ROWS = 4,  /* rows a thread writes of a large frame */
+  SMALL_ROWS = 2,  /* and of others, which need more threads than that has */
+  LARGE_SIZE = 1 << 25, /* bytes: what the GPU has to do several times over */
+};
+
+/* What sharpen_bytes () reads; all of it made from the rule. */
+struct Bytes {
+  Frame frame;
+  uint32_t amount, centre; /* s and 1 + k s */
+  uint32_t left, right;    /* __byte_perm selectors of a pixel's distance */
+  uint32_t filtered[THREAD_WORDS];
+};
+
+/* The even or the odd bytes of a word, in two 16-bit lanes. */
+template <int ODD>
+static __device__ uint32_t
+lanes (uint32_t word)
+{
+  return __byte_perm (word, 0, ODD ? 0x4341 : 0x4240);
+}
+
+/* The lanes of the bytes a pixel to the left and to the right of word @i. With
+ * pixels of 4 bytes these are the words beside it. */
+template <int ODD, bool PIXEL_IS_WORD>
+static __device__ uint32_t
+left_lanes (const Bytes &b, const Words<1> &words, int i)
+{
+  return lanes<ODD> (PIXEL_IS_WORD
+                         ? words.w[i - 1]
+                         : __byte_perm (words.w[i - 1], words.w[i], b.left));
+}
+
+template <int ODD, bool PIXEL_IS_WORD>
+static __device__ uint32_t
+right_lanes (const Bytes &b, const Words<1> &words, int i)
+{
+  return lanes<ODD> (PIXEL_IS_WORD
+                         ? words.w[i + 1]
+                         : __byte_perm (words.w[i], words.w[i + 1], b.right));
+}
+
+/* clamp (t, 0, 255) in both lanes, which hold 0x8000 + t. */
+static __device__ uint32_t
+clamp_lanes (uint32_t lanes)
+{
+#if __CUDA_ARCH__ >= 900
+  return __viaddmin_s16x2_relu (lanes, 0x80008000, 0x00ff00ff);
+#else
+  /* Before Hopper that is emulated, slowly. Here bit 15 becomes a mask of its
+   * lane, first where t >= 0, then where t >= 256. */
+  uint32_t positive, large;
+
+  asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(positive) : "r"(lanes));
+  lanes &= positive & 0x7fff7fff;
+  asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(large) : "r"(lanes + 0x7f007f00));
+  return (lanes | large) & 0x00ff00ff;
+#endif
+}
+
+/* clamp (centre v - amount sum) of half the bytes of word @i. The lanes are
+ * added as one number: with 0x8000 more no lane borrows from the other, as
+ * |t| <= (8 * 10 + 1) * 255. */
+template <int ODD, int NEIGHBOURS, bool PIXEL_IS_WORD>
+static __device__ uint32_t
+sharpen_lanes (const Bytes &b, const Words<1> &above, const Words<1> &here,
+    const Words<1> &below, int i)
+{
+  uint32_t sum = lanes<ODD> (above.w[i]) + lanes<ODD> (below.w[i]) +
+                 left_lanes<ODD, PIXEL_IS_WORD> (b, here, i) +
+                 right_lanes<ODD, PIXEL_IS_WORD> (b, here, i);
+
+  if (NEIGHBOURS == 8)
+    sum += left_lanes<ODD, PIXEL_IS_WORD> (b, above, i) +
+           right_lanes<ODD, PIXEL_IS_WORD> (b, above, i) +
+           left_lanes<ODD, PIXEL_IS_WORD> (b, below, i) +
+           right_lanes<ODD, PIXEL_IS_WORD> (b, below, i);
+
+  return clamp_lanes (
+      b.centre * lanes<ODD> (here.w[i]) + 0x80008000 - b.amount * sum);
+}
+
+/* Of large frames as many blocks as possible share a multiprocessor; in small
+ * ones a thread at the border needs its registers, see gather_words (). */
+template <int NEIGHBOURS, bool PIXEL_IS_WORD, int ROWS>
+static __global__ void
+__launch_bounds__ (WARP *BYTES_WARPS, ROWS == LARGE_ROWS ? 8 : 1)
+    sharpen_bytes (const __grid_constant__ Bytes b)
+{
+  const Place p = get_place<1> (b.frame, ROWS);
+  uint32_t filtered[THREAD_WORDS];
+  Words<1> rows[ROWS + 2];
+
+  if (p.top >= b.frame.height) /* all of a warp */
+    return;
+#pragma unroll
+  for (int i = 0; i < THREAD_WORDS; i++)
+    filtered[i] =
+        PIXEL_IS_WORD ? b.filtered[0] : get_mask<3> (b.filtered, p.x, i);
+  load_rows<THREAD_BYTES, 1, ROWS + 2> (b.frame, p, rows);
+#pragma unroll
+  for (int r = 1; r <= ROWS; r++) {
+    uint32_t out[THREAD_WORDS];
+
+#pragma unroll
+    for (int i = 1; i <= THREAD_WORDS; i++) {
+      uint32_t even = sharpen_lanes<0, NEIGHBOURS, PIXEL_IS_WORD> (
+          b, rows[r - 1], rows[r], rows[r + 1], i);
+      uint32_t odd = sharpen_lanes<1, NEIGHBOURS, PIXEL_IS_WORD> (
+          b, rows[r - 1], rows[r], rows[r + 1], i);
+      uint32_t mask = filtered[i - 1];
+
+      out[i - 1] =
+          (__byte_perm (even, odd, 0x6240) & mask) | (rows[r].w[i] & ~mask);
+    }
+    if (p.x < b.frame.row_size && p.top + r - 1 < b.frame.height)
+      store_words<THREAD_BYTES> (b.frame, p.x, p.top + r - 1, out);
+  }
+}
+
+typedef void (*BytesKernel) (Bytes);
+
+template <int ROWS>
+static BytesKernel
+choose_bytes_kernel (uint32_t neighbours, bool pixel_is_word)
+{
+  if (pixel_is_word)
+    return neighbours == 4 ? sharpen_bytes<4, true, ROWS>
+                           : sharpen_bytes<8, true, ROWS>;
+  return neighbours == 4 ? sharpen_bytes<4, false, ROWS>
+                         : sharpen_bytes<8, false, ROWS>;
+}
+
+static Bytes
+make_bytes (
+    const ImkLapsharpenRule *rule, const ImkImage *in, const ImkImage *out)
+{
+  Bytes b = {};
+
+  b.frame = make_frame (rule, in, out);
+  b.amount = (uint32_t) rule->amount;
+  b.centre = 1 + rule->neighbours * b.amount;
+  b.left = 0x7654 - 0x1111 * rule->channels;
+  b.right = 0x3210 + 0x1111 * rule->channels;
+  make_mask (rule, IMK_TYPE_U8, rule->filtered, b.filtered);
+  return b;
+}
+
+static ImkStatus
+launch_bytes (const ImkLapsharpenRule *rule, const ImkImage *in,
+    const ImkImage *out, cudaStream_t stream, ImkError *error)
+{
+  const Bytes b = make_bytes (rule, in, out);
+  const bool large = (int64_t) b.frame.row_size * b.frame.height >= LARGE_SIZE;
+  const bool pixel_is_word = rule->channels == 4;
+  const BytesKernel kernel =
+      large ? choose_bytes_kernel<LARGE_ROWS> (rule->neighbours, pixel_is_word)
+            : choose_bytes_kernel<SMALL_ROWS> (rule->neighbours, pixel_is_word);
+  cudaLaunchConfig_t launch = {};
+
+  launch.blockDim = dim3 (WARP, BYTES_WARPS);
+  launch.gridDim =
+      dim3 (imk_div_up ((uint32_t) b.frame.row_size, WARP * THREAD_BYTES),
+          imk_div_up (
+              rule->height, BYTES_WARPS * (large ? LARGE_ROWS : SMALL_ROWS)));
+  launch.stream = stream;
+  return IMK_CUDA_LAUNCH (error, launch, kernel, b);
+}
+
+/* --- any image -------------------------------------------------------------
+ */
+
+enum {
+  ANY_WARPS = 8, /* warps a block, one above the other */
+  ANY_ROWS = 32, /* rows a block */
+};
+
+/* An image inside a kernel. */
+struct View {
+  uint8_t *data;
+  size_t stride;
+};
+
+static View
+view_of (const ImkImage *image)
+{
+  return View{(uint8_t *) image->data, image->stride};
+}
+
+/* The samples of one channel in a 3x3 window, row by row. */
+struct Window {
+  int32_t v[9];
+};
+
+/* Returns: bit i set when sample i of a window is outside a constant border;
+ * @offsets: where the others are, in bytes from the start of the image */
+template <typename Sample>
+static __device__ uint32_t
+locate_window (const ImkLapsharpenRule &rule, const View &in, int x, int y,
+    size_t offsets[9])
+{
+  const int width = rule.width, height = rule.height;
+  uint32_t outside = 0;
+
+#pragma unroll
+  for (int i = 0; i < 9; i++) {
+    int nx = x + i % 3 - 1, ny = y + i / 3 - 1;
+
+    if (rule.constant && (nx < 0 || ny < 0 || nx >= width || ny >= height))
+      outside |= 1u << i;
+    nx = imk_lapsharpen_inside (nx, width, rule.reflect101);
+    ny = imk_lapsharpen_inside (ny, height, rule.reflect101);
+    offsets[i] = ny * in.stride + (size_t) nx * rule.channels * sizeof (Sample);
+  }
+  return outside;
+}
+
+template <typename Sample>
+static __device__ Window
+load_window (const ImkLapsharpenRule &rule, const View &in,
+    const size_t offsets[9], uint32_t outside, int channel)
+{
+  Window w;
+
+#pragma unroll
+  for (int i = 0; i < 9; i++) {
+    const Sample *pixel = (const Sample *) (in.data + offsets[i]);
+
+    w.v[i] = outside >> i & 1
+                 ? (int32_t) rule.border_value
+                 : (int32_t) (__ldg (pixel + channel) >> rule.shift);
+  }
+  return w;
+}
+
+static __device__ int32_t
+get_window_laplacian (const Window &w, uint32_t neighbours)
+{
+  int32_t l = 4 * w.v[4] - w.v[1] - w.v[3] - w.v[5] - w.v[7];
+
+  if (neighbours == 8)
+    l += 4 * w.v[4] - w.v[0] - w.v[2] - w.v[6] - w.v[8];
+  return l;
+}
+
+static __device__ int64_t
+get_numerator (const Window &w, const Window &weight, uint32_t neighbours)
+{
+  int64_t sum = 0;
+
+#pragma unroll
+  for (int i = 0; i < 9; i++)
+    if (i % 2 || neighbours == 8)
+      sum += (int64_t) weight.v[i] * (w.v[4] - w.v[i]);
+  return sum;
+}
+
+static __device__ int32_t
+sharpen_window (const ImkLapsharpenRule &rule, const Window &w, float l)
+{
+  int32_t low = 0, high = (int32_t) rule.maximum;
+
+  if (rule.local) {
+    low = high = w.v[4];
+#pragma unroll
+    for (int i = 0; i < 9; i++) {
+      low = min (low, w.v[i]);
+      high = max (high, w.v[i]);
+    }
+  }
+  return imk_lapsharpen_sample (
+      rule.amount, rule.threshold, rule.edges, l, w.v[4], low, high);
+}
+
+/* One pixel; adds its Laplacians to @sum and @squares. */
+template <typename Sample>
+static __device__ void
+sharpen_pixel (const ImkLapsharpenRule &rule, const View &in, const View &out,
+    int x, int y, long long *sum, unsigned long long *squares)
+{
+  Sample *to = (Sample *) (out.data + (size_t) y * out.stride) +
+               (size_t) x * rule.channels;
+  size_t offsets[9];
+  uint32_t outside = locate_window<Sample> (rule, in, x, y, offsets);
+  Window weight = {};
+
+  if (rule.weight_channel >= 0)
+    weight =
+        load_window<Sample> (rule, in, offsets, outside, rule.weight_channel);
+  for (int channel = 0; channel < (int) rule.channels; channel++) {
+    Window w = load_window<Sample> (rule, in, offsets, outside, channel);
+    int32_t laplacian = get_window_laplacian (w, rule.neighbours);
+    float l = (float) laplacian;
+    int32_t value = w.v[4];
+
+    if (rule.measured >> channel & 1) {
+      *sum += laplacian;
+      *squares += (unsigned long long) ((long long) laplacian * laplacian);
+    }
+    if (rule.weight_channel >= 0)
+      l = imk_lapsharpen_weighted (
+          (double) get_numerator (w, weight, rule.neighbours), rule.maximum);
+    if (rule.filtered >> channel & 1)
+      value = sharpen_window (rule, w, l);
+    to[channel] = (Sample) (value << rule.shift);
+  }
+}
+
+template <typename Sample>
+static __global__ void
+__launch_bounds__ (WARP *ANY_WARPS)
+    sharpen_any (const __grid_constant__ ImkLapsharpenRule rule, const View in,
+        const View out, Sums *sums)
+{
+  const int x = blockIdx.x * WARP + threadIdx.x;
+  const int top = blockIdx.y * ANY_ROWS + threadIdx.y;
+  long long sum = 0;
+  unsigned long long squares = 0;
+
+  /* No return: all threads meet in add_to_sums (). */
+#pragma unroll 1
+  for (int y = top; y < top + ANY_ROWS; y += ANY_WARPS)
+    if (x < (int) rule.width && y < (int) rule.height)
+      sharpen_pixel<Sample> (rule, in, out, x, y, &sum, &squares);
+  if (rule.measured)
+    add_to_sums (sum, squares, sums);
+}
+
+static ImkStatus
+launch_any (const ImkLapsharpenRule *rule, const ImkImage *in,
+    const ImkImage *out, Sums *sums, cudaStream_t stream, ImkError *error)
+{
+  const auto kernel =
+      in->type == IMK_TYPE_U8 ? sharpen_any<uint8_t> : sharpen_any<uint16_t>;
+  cudaLaunchConfig_t launch = {};
+
+  launch.blockDim = dim3 (WARP, ANY_WARPS);
+  launch.gridDim = dim3 (
+      imk_div_up (rule->width, WARP), imk_div_up (rule->height, ANY_ROWS));
+  launch.stream = stream;
+  return IMK_CUDA_LAUNCH (
+      error, launch, kernel, *rule, view_of (in), view_of (out), sums);
+}
+
+/* --- the table --------------------------------------------------------------
+ */
+
+struct State {
+  ImkLapsharpenRule rule;
+  bool plain;
+  Sums *device_sums;
+  Sums *host_sums;  /* page-locked: filled in the order of the stream */
+  cudaEvent_t done; /* the last measured frame */
+};
+
+static ImkStatus
+cuda_update (void *state, const void *params, ImkError *error)
+{
+  const ImkLapsharpenConfig *config = (const ImkLapsharpenConfig *) params;
+  State *self = (State *) state;
+
+  (void) error;
+  self->rule = imk_lapsharpen_rule (config);
+  self->plain = imk_lapsharpen_is_plain (&self->rule, config->type);
+  return IMK_OK;
+}
+
+static void
+cuda_destroy (void *state)
+{
+  State *self = (State *) state;
+
+  cudaFree (self->device_sums); /* waits for kernels that use it */
+  cudaFreeHost (self->host_sums);
+  if (self->done)
+    cudaEventDestroy (self->done);
+  delete self;
+}
+
+static ImkStatus
+allocate (State *self, ImkError *error)
+{
+  ImkStatus status = IMK_CUDA (
+      error, cudaEventCreateWithFlags (&self->done, cudaEventDisableTiming));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMalloc ((void **) &self->device_sums, sizeof (Sums)));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaHostAlloc ((void **) &self->host_sums,
+                                  sizeof (Sums), cudaHostAllocPortable));
+  return status;
+}
+
+static ImkStatus
+cuda_create (const void *plan, const void *params, uint32_t n_threads,
+    void **state, ImkError *error)
+{
+  State *self = new (std::nothrow) State{};
+  ImkStatus status;
+
+  if (!self)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for a CUDA sharpener.");
+  status = allocate (self, error);
+  if (status == IMK_OK)
+    status = cuda_update (self, params, error);
+  if (status == IMK_OK)
+    *state = self;
+  else
+    cuda_destroy (self);
+  return status;
+}
+
+/* @sums: for a measured frame */
+static ImkStatus
+launch_frame (const State *self, const ImkImage *in, const ImkImage *out,
+    Sums *sums, cudaStream_t stream, ImkError *error)
+{
+  const int unit = get_unit (in, out);
+
+  if (self->plain && unit == 16)
+    return launch_bytes (&self->rule, in, out, stream, error);
+  if (unit && is_for_samples (&self->rule, in->type))
+    return launch_samples (&self->rule, in, out, unit, sums, stream, error);
+  return launch_any (&self->rule, in, out, sums, stream, error);
+}
+
+/* A measured frame waits for the one before, which may run on another stream:
+ * they share the sums. The others use nothing of the object, so that they may
+ * be captured into a graph. */
+static ImkStatus
+launch_measured (State *self, const ImkImage *in, const ImkImage *out,
+    cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status =
+      IMK_CUDA (error, cudaStreamWaitEvent (stream, self->done, 0));
+
+  if (status == IMK_OK)
+    status = IMK_CUDA (
+        error, cudaMemsetAsync (self->device_sums, 0, sizeof (Sums), stream));
+  if (status == IMK_OK)
+    status = launch_frame (self, in, out, self->device_sums, stream, error);
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpyAsync (self->host_sums, self->device_sums,
+                             sizeof (Sums), cudaMemcpyDeviceToHost, stream));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaEventRecord (self->done, stream));
+  return status;
+}
+
+static ImkStatus
+cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
+    ImkError *error)
+{
+  State *self = (State *) state;
+  const cudaStream_t s = (cudaStream_t) stream;
+
+  if (self->rule.measured)
+    return launch_measured (self, in, out, s, error);
+  return launch_frame (self, in, out, nullptr, s, error);
+}
+
+static ImkStatus
+cuda_get_result (void *state, void *result, ImkError *error)
+{
+  ImkLapsharpenSums *sums = (ImkLapsharpenSums *) result;
+  State *self = (State *) state;
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (self->done));
+
+  if (status == IMK_OK) {
+    sums->sum = (int64_t) self->host_sums->sum;
+    sums->square_low = self->host_sums->square_low;
+    sums->square_high = self->host_sums->square_high;
+  }
+  return status;
+}
+
+const ImkFilterBackend imk_lapsharpen_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .params_size = sizeof (ImkLapsharpenConfig),
+    .n_inputs = 1,
+    .create = cuda_create,
+    .update = cuda_update,
+    .process = cuda_process,
+    .get_result = cuda_get_result,
+    .destroy = cuda_destroy,
+};

@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* For .cu files only: all options on u8 and u16, near the speed of memory. All
+ * but the division by alpha is float32, which is exact up to s L: a float
+ * operation costs half of an integer one, and a conversion is a byte
+ * permutation and a sum, see get_value (). */
+#pragma once
+
+#include "core/cuda/cuda-check.h"
+#include "lapsharpen/cuda/lapsharpen-rows.cuh"
+
+enum {
+  SAMPLES_ROWS = 2,  /* rows a thread writes */
+  SAMPLES_WARPS = 4, /* warps a block, one above the other */
+  GROUP = 8,         /* samples that a uniform branch decides for */
+};
+
+/* 2^23: floats from here on are whole, their low bits the integer. */
+#define WHOLE 8388608.0f
+#define WHOLE_BITS 0x4b000000u
+
+/* As ImkLapsharpenSums, in the type that atomics take. */
+struct Sums {
+  unsigned long long sum, square_low, square_high;
+};
+
+/* What the kernel reads; all of it made from the rule. */
+struct Samples {
+  Frame frame;
+  int unit;
+  uint32_t shift, kept; /* v = word >> shift & kept, in every lane */
+  bool diagonal, local;
+  bool whole_range; /* neither threshold nor edges: a whole |L| < 1 is 0 */
+  uint32_t neighbours;
+  float amount, threshold, maximum;
+  uint32_t maximum_lanes;
+  uint32_t sign;    /* 0x7fffffff for |s L|, else all bits */
+  float from_value; /* 0 for edges, else 1 */
+  uint32_t filtered[THREAD_WORDS];
+  uint32_t measured; /* bit c: sum channel c */
+  int weight_word;   /* where the weight of a pixel stands: its word, and a */
+  uint32_t weight_selector; /* __byte_perm selector for float or integer */
+  float reciprocal;         /* of maximum */
+  double exact_reciprocal;
+};
+
+template <typename Sample> struct Traits;
+
+template <> struct Traits<uint8_t> {
+  typedef float Weight, Product;
+  typedef int32_t Signed;
+  typedef uint32_t Squares;
+};
+
+template <> struct Traits<uint16_t> {
+  typedef uint32_t Weight;
+  typedef unsigned long long Product;
+  typedef long long Signed;
+  typedef unsigned long long Squares;
+};
+
+/* A pixel of 4 samples has as many words as a sample has bytes. */
+template <typename Sample> using Row = Words<sizeof (Sample)>;
+
+/* What a thread saw. The sum of its 16 or 32 L is a whole number below 2^24. */
+template <typename Sample> struct Focus {
+  float sum;
+  typename Traits<Sample>::Squares squares;
+};
+
+/* The word with sample @i, counted from the first of the thread, and the
+ * __byte_perm selector that puts it below the high byte of the first operand.
+ * That order leaves the selector an immediate. */
+template <typename Sample>
+static __device__ uint32_t
+get_word (const Row<Sample> &row, int i)
+{
+  return row.w[sizeof (Sample) + (i * (int) sizeof (Sample) + 16) / 4 - 4];
+}
+
+template <typename Sample>
+static __device__ uint32_t
+get_selector (int i)
+{
+  return sizeof (Sample) == 1 ? 0x3004 | (i & 3) : i & 1 ? 0x3076 : 0x3054;
+}
+
+/* @more: what to add to the sample; 0.5 comes with the same operation */
+template <typename Sample>
+static __device__ float
+get_value (const Row<Sample> &row, int i, float more = 0)
+{
+  return __uint_as_float (__byte_perm (
+             WHOLE_BITS, get_word<Sample> (row, i), get_selector<Sample> (i))) -
+         (WHOLE - more);
+}
+
+/* A word of u8 has two words of 16-bit lanes, one of u16 is one. */
+template <typename Sample>
+static __device__ uint32_t
+get_lanes (uint32_t word, int part)
+{
+  return sizeof (Sample) == 2 ? word
+                              : __byte_perm (word, 0, part ? 0x4341 : 0x4240);
+}
+
+/* The lanes of the samples from @i on, for u8 every other of four. They are put
+ * together from the lanes of whole words, which the neighbours need as well. */
+template <typename Sample>
+static __device__ uint32_t
+get_lanes_at (const Row<Sample> &row, int i)
+{
+  const int byte = (i + 4) * (int) sizeof (Sample), word = byte / 4;
+
+  if (sizeof (Sample) == 2 || byte % 4 < 2)
+    return sizeof (Sample) == 2 && byte % 4
+               ? __byte_perm (row.w[word], row.w[word + 1], 0x5432)
+               : get_lanes<Sample> (row.w[word], byte % 4);
+  return __byte_perm (get_lanes<Sample> (row.w[word], byte % 2),
+      get_lanes<Sample> (row.w[word + 1], byte % 2), 0x5432);
+}
+
+template <int CHANNELS>
+static __device__ uint32_t
+get_lanes_beside (const Row<uint8_t> &row, int i)
+{
+  return get_lanes_at<uint8_t> (row, i - CHANNELS) +
+         get_lanes_at<uint8_t> (row, i + CHANNELS);
+}
+
+/* L of a group of u8: two a time in 16-bit lanes that are added as one number;
+ * with 0x8000 more no lane borrows from the other. */
+template <int CHANNELS>
+static __device__ void
+get_laplacian (const Samples &s, const Row<uint8_t> &above,
+    const Row<uint8_t> &here, const Row<uint8_t> &below, int first,
+    float l[GROUP])
+{
+  uint32_t sums[GROUP / 2];
+
+#pragma unroll
+  for (int j = 0; j < GROUP / 2; j++) {
+    const int i = first + j / 2 * 4 + j % 2;
+
+    sums[j] = get_lanes_at<uint8_t> (above, i) +
+              get_lanes_at<uint8_t> (below, i) +
+              get_lanes_beside<CHANNELS> (here, i);
+  }
+  if (s.diagonal)
+#pragma unroll
+    for (int j = 0; j < GROUP / 2; j++) {
+      const int i = first + j / 2 * 4 + j % 2;
+
+      sums[j] += get_lanes_beside<CHANNELS> (above, i) +
+                 get_lanes_beside<CHANNELS> (below, i);
+    }
+#pragma unroll
+  for (int j = 0; j < GROUP; j++) {
+    const int part = j / 4 * 2 + j % 2;
+    uint32_t v = get_lanes_at<uint8_t> (here, first + j / 4 * 4 + j % 2);
+    uint32_t lanes = s.neighbours * v + 0x80008000 - sums[part];
+
+    l[j] = __uint_as_float (
+               __byte_perm (WHOLE_BITS, lanes, j & 2 ? 0x3076 : 0x3054)) -
+           (WHOLE + 0x8000);
+  }
+}
+
+/* L of a group of u16: whole numbers below 2^24, so float32 is exact in any
+ * order. */
+template <int CHANNELS>
+static __device__ void
+get_laplacian (const Samples &s, const Row<uint16_t> &above,
+    const Row<uint16_t> &here, const Row<uint16_t> &below, int first,
+    float l[GROUP])
+{
+#pragma unroll
+  for (int j = 0, i = first; j < GROUP; j++, i++)
+    l[j] = (get_value<uint16_t> (above, i) + get_value<uint16_t> (below, i)) +
+           (get_value<uint16_t> (here, i - CHANNELS) +
+               get_value<uint16_t> (here, i + CHANNELS));
+  if (s.diagonal)
+#pragma unroll
+    for (int j = 0, i = first; j < GROUP; j++, i++)
+      l[j] += (get_value<uint16_t> (above, i - CHANNELS) +
+                  get_value<uint16_t> (above, i + CHANNELS)) +
+              (get_value<uint16_t> (below, i - CHANNELS) +
+                  get_value<uint16_t> (below, i + CHANNELS));
+#pragma unroll
+  for (int j = 0, i = first; j < GROUP; j++, i++)
+    l[j] =
+        __fmaf_rn ((float) s.neighbours, get_value<uint16_t> (here, i), -l[j]);
+}
+
+/* Adds the L of a group. @gain: 1 for the channels to measure, in the phase of
+ * the thread; @n: samples of the group that are in the row */
+template <typename Sample, int CHANNELS>
+static __device__ void
+measure (const float l[GROUP], int first, int n, const float gain[CHANNELS],
+    Focus<Sample> *focus)
+{
+#pragma unroll
+  for (int j = 0; j < GROUP; j++) {
+    float value = j < n ? l[j] * gain[(first + j) % CHANNELS] : 0.0f;
+    /* With 3 * 2^22 added, |L| < 2^22 are the low bits, plus or minus. */
+    typename Traits<Sample>::Signed whole =
+        __float_as_int (value + 12582912.0f) - 0x4b400000;
+
+    focus->sum += value;
+    focus->squares += (typename Traits<Sample>::Squares) (whole * whole);
+  }
+}
+
+/* --- weighted by alpha, in pixels of 4 samples ------------------------------
+ */
+
+static __device__ float
+get_weight (const Samples &s, const Row<uint8_t> &row, int pixel)
+{
+  return __uint_as_float (
+             __byte_perm (WHOLE_BITS, row.w[1 + pixel], s.weight_selector)) -
+         WHOLE;
+}
+
+static __device__ uint32_t
+get_weight (const Samples &s, const Row<uint16_t> &row, int pixel)
+{
+  const uint32_t low = row.w[2 + 2 * pixel], high = row.w[3 + 2 * pixel];
+
+  return __byte_perm (s.weight_word ? high : low, 0, s.weight_selector);
+}
+
+static __device__ float
+get_product (float weight, const Row<uint8_t> &row, int i)
+{
+  return weight * get_value<uint8_t> (row, i);
+}
+
+static __device__ unsigned long long
+get_product (uint32_t weight, const Row<uint16_t> &row, int i)
+{
+  const uint32_t word = get_word<uint16_t> (row, i);
+  const uint32_t v = i & 1 ? word >> 16 : word & 0xffff;
+
+  return (unsigned long long) weight * v;
+}
+
+/* imk_lapsharpen_weighted () of sum a_i (v - v_i), below 2^20. */
+static __device__ float
+get_quotient (const Samples &s, const Row<uint8_t> &here, int i, float weights,
+    float products)
+{
+  float n = __fmaf_rn (get_value<uint8_t> (here, i), weights, -products);
+
+  return imk_lapsharpen_weighted_u8 (n, s.maximum, s.reciprocal);
+}
+
+/* u16: below 2^36. */
+static __device__ float
+get_quotient (const Samples &s, const Row<uint16_t> &here, int i,
+    uint32_t weights, unsigned long long products)
+{
+  long long n = (long long) (get_product (weights, here, i) - products);
+
+  return imk_lapsharpen_weighted_by ((double) n, s.exact_reciprocal);
+}
+
+/* Adds a neighbour of each pixel of a group, @dx pixels away in @row. */
+template <typename Sample>
+static __device__ void
+add_weighted (const Samples &s, const Row<Sample> &row, int first, int dx,
+    typename Traits<Sample>::Weight weights[GROUP / 4],
+    typename Traits<Sample>::Product products[GROUP])
+{
+#pragma unroll
+  for (int j = 0; j < GROUP; j++) {
+    const auto weight = get_weight (s, row, (first + j) / 4 + dx);
+
+    if (j % 4 == 0)
+      weights[j / 4] += weight;
+    products[j] += get_product (weight, row, first + j + 4 * dx);
+  }
+}
+
+template <typename Sample>
+static __device__ void
+get_weighted (const Samples &s, const Row<Sample> &above,
+    const Row<Sample> &here, const Row<Sample> &below, int first,
+    float l[GROUP])
+{
+  typename Traits<Sample>::Weight weights[GROUP / 4] = {};
+  typename Traits<Sample>::Product products[GROUP] = {};
+
+  add_weighted<Sample> (s, above, first, 0, weights, products);
+  add_weighted<Sample> (s, here, first, -1, weights, products);
+  add_weighted<Sample> (s, here, first, 1, weights, products);
+  add_weighted<Sample> (s, below, first, 0, weights, products);
+  if (s.diagonal) {
+    add_weighted<Sample> (s, above, first, -1, weights, products);
+    add_weighted<Sample> (s, above, first, 1, weights, products);
+    add_weighted<Sample> (s, below, first, -1, weights, products);
+    add_weighted<Sample> (s, below, first, 1, weights, products);
+  }
+#pragma unroll
+  for (int j = 0; j < GROUP; j++)
+    l[j] = get_quotient (s, here, first + j, weights[j / 4], products[j]);
+}
+
+/* --- the new samples --------------------------------------------------------
+ */
+
+/* imk_lapsharpen_sample () step by step, but for the conversions: a float whose
+ * low 16 bits are the sample, of u8 the one before it is clamped. */
+template <typename Sample>
+static __device__ uint32_t
+sharpen_sample (const Samples &s, float factor, float l, float base)
+{
+  float sum = __fadd_rn (__fmul_rn (factor, l), base);
+
+  if (sizeof (Sample) == 1) /* |sum| < 2^15 */
+    return __float_as_uint (__fadd_rd (sum, WHOLE + WHOLE / 2));
+  sum = fminf (fmaxf (sum, 0.0f), s.maximum);
+  return __float_as_uint (__fadd_rd (sum, WHOLE)); /* floor */
+}
+
+template <typename Sample>
+static __device__ void
+sharpen_samples (const Samples &s, const Row<Sample> &row, int first,
+    const float l[GROUP], uint32_t samples[GROUP])
+{
+  if (s.whole_range) {
+#pragma unroll
+    for (int j = 0; j < GROUP; j++)
+      samples[j] = sharpen_sample<Sample> (
+          s, s.amount, l[j], get_value<Sample> (row, first + j, 0.5f));
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < GROUP; j++) {
+    float factor = fabsf (l[j]) < s.threshold ? 0.0f : s.amount;
+    float signed_l = __uint_as_float (__float_as_uint (l[j]) & s.sign);
+
+    samples[j] = sharpen_sample<Sample> (s, factor, signed_l,
+        __fmaf_rn (get_value<Sample> (row, first + j), s.from_value, 0.5f));
+  }
+}
+
+/* The word of what sharpen_sample () returned. */
+template <typename Sample>
+static __device__ uint32_t
+pack (const Samples &s, const uint32_t *samples)
+{
+  uint32_t even, odd;
+
+  if (sizeof (Sample) == 2)
+    return __byte_perm (samples[0], samples[1], 0x5410);
+  even = __byte_perm (samples[0], samples[2], 0x5410);
+  odd = __byte_perm (samples[1], samples[3], 0x5410);
+  return __byte_perm (__vimin_s16x2_relu (even, s.maximum_lanes),
+      __vimin_s16x2_relu (odd, s.maximum_lanes), 0x6240);
+}
+
+/* Keeps the samples of a word, @i after the first of the thread, within the
+ * least and the largest of their 3x3 windows. */
+template <typename Sample, int CHANNELS>
+static __device__ uint32_t
+clamp_local (const Row<Sample> *rows, int i, uint32_t word)
+{
+  uint32_t clamped[2];
+
+#pragma unroll
+  for (int part = 0; part < (sizeof (Sample) == 1 ? 2 : 1); part++) {
+    uint32_t least[3], most[3];
+
+#pragma unroll
+    for (int r = 0; r < 3; r++) {
+      uint32_t left = get_lanes_at<Sample> (rows[r], i + part - CHANNELS);
+      uint32_t middle = get_lanes_at<Sample> (rows[r], i + part);
+      uint32_t right = get_lanes_at<Sample> (rows[r], i + part + CHANNELS);
+
+      least[r] = __vimin3_u16x2 (left, middle, right);
+      most[r] = __vimax3_u16x2 (left, middle, right);
+    }
+    clamped[part] = __vmaxu2 (get_lanes<Sample> (word, part),
+        __vimin3_u16x2 (least[0], least[1], least[2]));
+    clamped[part] =
+        __vminu2 (clamped[part], __vimax3_u16x2 (most[0], most[1], most[2]));
+  }
+  return sizeof (Sample) == 2 ? clamped[0]
+                              : __byte_perm (clamped[0], clamped[1], 0x6240);
+}
+
+/* The words of a group, from row @rows[1]. */
+template <typename Sample, int CHANNELS>
+static __device__ void
+sharpen_group (const Samples &s, const Row<Sample> *rows, int first,
+    const float l[GROUP], uint32_t *out)
+{
+  constexpr int per_word = 4 / sizeof (Sample);
+  uint32_t samples[GROUP];
+
+  sharpen_samples<Sample> (s, rows[1], first, l, samples);
+#pragma unroll
+  for (int j = 0; j < GROUP; j += per_word)
+    out[j / per_word] = pack<Sample> (s, samples + j);
+  if (s.local)
+#pragma unroll
+    for (int j = 0; j < GROUP; j += per_word)
+      out[j / per_word] =
+          clamp_local<Sample, CHANNELS> (rows, first + j, out[j / per_word]);
+}
+
+/* --- the kernel -------------------------------------------------------------
+ */
+
+template <typename Sample>
+static __device__ void
+load_samples (const Samples &s, const Place &p, Row<Sample> *rows)
+{
+  constexpr int margin = sizeof (Sample);
+
+  if (s.unit == 16)
+    load_rows<16, margin, SAMPLES_ROWS + 2> (s.frame, p, rows);
+  else
+    load_rows<4, margin, SAMPLES_ROWS + 2> (s.frame, p, rows);
+  if (s.shift)
+#pragma unroll
+    for (int r = 0; r < SAMPLES_ROWS + 2; r++)
+#pragma unroll
+      for (int i = 0; i < margin + THREAD_WORDS + margin; i++)
+        rows[r].w[i] = rows[r].w[i] >> s.shift & s.kept;
+}
+
+/* Writes row @y, rows[1]. */
+template <typename Sample, int CHANNELS, bool WEIGHTED>
+static __device__ void
+sharpen_row (const Samples &s, const Place &p, const Row<Sample> *rows, int y,
+    const float gain[CHANNELS], Focus<Sample> *focus)
+{
+  constexpr int size = sizeof (Sample);
+  uint32_t out[THREAD_WORDS];
+  float l[GROUP];
+
+#pragma unroll
+  for (int first = 0; first < THREAD_BYTES / size; first += GROUP) {
+    if (!WEIGHTED || s.measured)
+      get_laplacian<CHANNELS> (s, rows[0], rows[1], rows[2], first, l);
+    if (s.measured)
+      measure<Sample, CHANNELS> (
+          l, first, (s.frame.row_size - p.x) / size - first, gain, focus);
+    if (WEIGHTED)
+      get_weighted<Sample> (s, rows[0], rows[1], rows[2], first, l);
+    sharpen_group<Sample, CHANNELS> (s, rows, first, l, out + first * size / 4);
+  }
+#pragma unroll
+  for (int i = 0; i < THREAD_WORDS; i++) {
+    const uint32_t mask = get_mask<CHANNELS> (s.filtered, p.x, i);
+
+    out[i] = (out[i] & mask) | (rows[1].w[size + i] & ~mask);
+    out[i] <<= s.shift;
+  }
+  if (p.x >= s.frame.row_size)
+    return;
+  if (s.unit == 16)
+    store_words<16> (s.frame, p.x, y, out);
+  else
+    store_words<4> (s.frame, p.x, y, out);
+}
+
+template <typename Sample, int CHANNELS, bool WEIGHTED>
+static __device__ void
+sharpen_rows (const Samples &s, const Place &p, Focus<Sample> *focus)
+{
+  const int phase = p.x / (int) sizeof (Sample);
+  Row<Sample> rows[SAMPLES_ROWS + 2];
+  float gain[CHANNELS];
+
+  load_samples<Sample> (s, p, rows);
+#pragma unroll
+  for (int i = 0; i < CHANNELS; i++)
+    gain[i] = (float) (s.measured >> (phase + i) % CHANNELS & 1);
+#pragma unroll
+  for (int r = 0; r < SAMPLES_ROWS; r++)
+    if (p.top + r < s.frame.height)
+      sharpen_row<Sample, CHANNELS, WEIGHTED> (
+          s, p, rows + r, p.top + r, gain, focus);
+}
+
+/* Adds what all threads of a block found, with three atomics. */
+static __device__ void
+add_to_sums (long long sum, unsigned long long squares, Sums *sums)
+{
+  __shared__ Sums block;
+  const bool first = threadIdx.x == 0 && threadIdx.y == 0;
+
+  if (first)
+    block = Sums{};
+  __syncthreads ();
+  for (int step = WARP / 2; step; step /= 2) {
+    sum += __shfl_down_sync (~0u, sum, step);
+    squares += __shfl_down_sync (~0u, squares, step);
+  }
+  if (threadIdx.x == 0) {
+    atomicAdd (&block.sum, (unsigned long long) sum);
+    atomicAdd (&block.square_low, squares); /* of a block: below 2^52 */
+  }
+  __syncthreads ();
+  if (first) {
+    atomicAdd (&sums->sum, block.sum);
+    atomicAdd (&sums->square_low, block.square_low & 0xffffffff);
+    atomicAdd (&sums->square_high, block.square_low >> 32);
+  }
+}
+
+template <typename Sample, int CHANNELS, bool WEIGHTED>
+static __global__ void
+__launch_bounds__ (WARP *SAMPLES_WARPS, WEIGHTED ? 5
+                                        : sizeof (Sample) == 2 && CHANNELS > 2
+                                            ? 7
+                                            : 8)
+    sharpen_frame (const __grid_constant__ Samples s, Sums *sums)
+{
+  const Place p = get_place<sizeof (Sample)> (s.frame, SAMPLES_ROWS);
+  Focus<Sample> focus = {};
+
+  /* No return: all warps meet in add_to_sums (). */
+  if (p.top < s.frame.height)
+    sharpen_rows<Sample, CHANNELS, WEIGHTED> (s, p, &focus);
+  if (s.measured)
+    add_to_sums ((long long) focus.sum, focus.squares, sums);
+}
+
+typedef void (*SamplesKernel) (Samples, Sums *);
+
+template <typename Sample>
+static SamplesKernel
+choose_samples_kernel (const ImkLapsharpenRule *rule)
+{
+  if (rule->weight_channel >= 0)
+    return sharpen_frame<Sample, 4, true>;
+  return rule->channels == 1   ? sharpen_frame<Sample, 1, false>
+         : rule->channels == 2 ? sharpen_frame<Sample, 2, false>
+         : rule->channels == 3 ? sharpen_frame<Sample, 3, false>
+                               : sharpen_frame<Sample, 4, false>;
+}
+
+static Samples
+make_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
+    const ImkImage *out, int unit)
+{
+  const bool bytes = in->type == IMK_TYPE_U8;
+  const uint32_t weight = (uint32_t) rule->weight_channel;
+  Samples s = {};
+
+  s.frame = make_frame (rule, in, out);
+  s.unit = unit;
+  s.shift = rule->shift;
+  s.kept = bytes ? (0xffu >> rule->shift) * 0x01010101u
+                 : (0xffffu >> rule->shift) * 0x00010001u;
+  s.diagonal = rule->neighbours == 8;
+  s.local = rule->local;
+  s.whole_range =
+      rule->threshold <= (rule->weight_channel < 0 ? 1 : 0) && !rule->edges;
+  s.neighbours = rule->neighbours;
+  s.amount = rule->amount;
+  s.threshold = rule->threshold;
+  s.maximum = (float) rule->maximum;
+  s.maximum_lanes = rule->maximum * 0x00010001u;
+  s.sign = rule->edges ? 0x7fffffffu : ~0u;
+  s.from_value = rule->edges ? 0.0f : 1.0f;
+  make_mask (rule, in->type, rule->filtered, s.filtered);
+  s.measured = rule->measured;
+  s.weight_word = weight / 2 & 1;
+  s.weight_selector = bytes        ? 0x3004 | (weight & 3)
+                      : weight & 1 ? 0x4432
+                                   : 0x4410;
+  s.reciprocal = 1.0f / s.maximum;
+  s.exact_reciprocal = 1.0 / rule->maximum;
+  return s;
+}
+
+/* Returns: whether launch_samples () can do what the rule asks for. Weights
+ * above the maximum, which frames of less than 8 bits may hold, could take a
+ * sum out of the 16 bits that sharpen_sample () has for u8. */
+static bool
+is_for_samples (const ImkLapsharpenRule *rule, ImkType type)
+{
+  const bool full =
+      type != IMK_TYPE_U8 || (rule->maximum + 1) << rule->shift == 256;
+
+  return rule->weight_channel < 0 || (rule->channels == 4 && full);
+}
+
+static ImkStatus
+launch_samples (const ImkLapsharpenRule *rule, const ImkImage *in,
+    const ImkImage *out, int unit, Sums *sums, cudaStream_t stream,
+    ImkError *error)
+{
+  const Samples s = make_samples (rule, in, out, unit);
+  const SamplesKernel kernel = in->type == IMK_TYPE_U8
+                                   ? choose_samples_kernel<uint8_t> (rule)
+                                   : choose_samples_kernel<uint16_t> (rule);
+  cudaLaunchConfig_t launch = {};
+
+  launch.blockDim = dim3 (WARP, SAMPLES_WARPS);
+  launch.gridDim =
+      dim3 (imk_div_up ((uint32_t) s.frame.row_size, WARP * THREAD_BYTES),
+          imk_div_up (rule->height, SAMPLES_WARPS * SAMPLES_ROWS));
+  launch.stream = stream;
+  return IMK_CUDA_LAUNCH (error, launch, kernel, s, sums);
+}

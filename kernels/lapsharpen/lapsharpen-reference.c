@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lapsharpen/lapsharpen-reference.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static uint32_t
+get_raw (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
+{
+  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
+  uint32_t i = x * image->channels + channel;
+
+  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
+}
+
+static void
+set_raw (
+    ImkImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
+{
+  uint8_t *row = (uint8_t *) image->data + y * image->stride;
+  uint32_t i = x * image->channels + channel;
+
+  if (image->type == IMK_TYPE_U8)
+    row[i] = (uint8_t) value;
+  else
+    ((uint16_t *) row)[i] = (uint16_t) value;
+}
+
+static int64_t
+border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
+{
+  if (border == IMK_LAPSHARPEN_BORDER_REFLECT101)
+    i = n == 1 ? 0 : i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+  if (border == IMK_LAPSHARPEN_BORDER_REFLECT)
+    i = i < 0 ? -i - 1 : i >= n ? 2 * n - 1 - i : i;
+  return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
+
+static int64_t
+get_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
+    int64_t y, uint32_t channel)
+{
+  bool outside = x < 0 || y < 0 || x >= k->width || y >= k->height;
+
+  if (outside && k->border == IMK_LAPSHARPEN_BORDER_ZERO)
+    return 0;
+  if (outside && k->border == IMK_LAPSHARPEN_BORDER_CONSTANT)
+    return k->border_value;
+  x = border_index (x, k->width, k->border);
+  y = border_index (y, k->height, k->border);
+  return get_raw (in, (uint32_t) x, (uint32_t) y, channel) >> k->shift;
+}
+
+typedef struct Window {
+  int64_t v, low, high;
+  int64_t laplacian;
+  int64_t numerator; /* of the weighted Laplacian */
+} Window;
+
+static Window
+get_window (const ImkLapsharpenConfig *k, const ImkImage *in, uint32_t x,
+    uint32_t y, uint32_t channel)
+{
+  Window w = {.v = get_value (k, in, x, y, channel)};
+
+  w.low = w.high = w.v;
+  for (int dy = -1; dy <= 1; dy++)
+    for (int dx = -1; dx <= 1; dx++) {
+      int64_t n =
+          get_value (k, in, (int64_t) x + dx, (int64_t) y + dy, channel);
+
+      w.low = n < w.low ? n : w.low;
+      w.high = n > w.high ? n : w.high;
+      if (k->neighbours == 4 && dx && dy)
+        continue;
+      w.laplacian += w.v - n;
+      if (k->alpha_channel >= 0)
+        w.numerator += get_value (k, in, (int64_t) x + dx, (int64_t) y + dy,
+                           (uint32_t) k->alpha_channel) *
+                       (w.v - n);
+    }
+  return w;
+}
+
+static int64_t
+clamp (int64_t value, int64_t low, int64_t high)
+{
+  return value < low ? low : value > high ? high : value;
+}
+
+/* Whole amounts in integers, others in float32 with every step rounded. */
+static int64_t
+sharpen (const ImkLapsharpenConfig *k, const Window *w)
+{
+  int64_t maximum = (1 << k->depth) - 1;
+  bool edges = k->output == IMK_LAPSHARPEN_OUTPUT_EDGES;
+  bool weighted =
+      k->alpha == IMK_LAPSHARPEN_ALPHA_WEIGHTED && k->alpha_channel >= 0;
+  volatile float l = weighted ? (float) ((double) w->numerator / maximum)
+                              : (float) w->laplacian;
+  volatile float change = (float) k->amount * l;
+  volatile float sum =
+      edges ? fabsf (change) + 0.5f : change + ((float) w->v + 0.5f);
+  int64_t out = (int64_t) floorf (sum);
+
+  if (!weighted && k->amount == floor (k->amount)) {
+    int64_t added = (int64_t) k->amount * w->laplacian;
+
+    out = edges ? llabs (added) : w->v + added;
+  }
+  if (fabsf (l) < (float) k->threshold)
+    out = edges ? 0 : w->v;
+  if (!edges && k->clamp == IMK_LAPSHARPEN_CLAMP_LOCAL)
+    out = clamp (out, w->low, w->high);
+  return clamp (out, 0, maximum);
+}
+
+static bool
+is_filtered (const ImkLapsharpenConfig *k, uint32_t channel)
+{
+  if ((int32_t) channel == k->alpha_channel)
+    return k->alpha == IMK_LAPSHARPEN_ALPHA_FILTER &&
+           k->output == IMK_LAPSHARPEN_OUTPUT_SHARPENED;
+  return k->channel_mask >> channel & 1;
+}
+
+void
+imk_lapsharpen_reference (
+    const ImkLapsharpenConfig *k, const ImkImage *in, ImkImage *out)
+{
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++) {
+        Window w = get_window (k, in, x, y, ch);
+        int64_t value = is_filtered (k, ch) ? sharpen (k, &w) : w.v;
+
+        set_raw (out, x, y, ch, (uint32_t) value << k->shift);
+      }
+}
+
+ImkLapsharpenFocus
+imk_lapsharpen_reference_focus (
+    const ImkLapsharpenConfig *k, const ImkImage *in)
+{
+  ImkLapsharpenFocus focus = {0};
+  __extension__ __int128 squares = 0, sum = 0, n;
+
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      for (uint32_t ch = 0; ch < k->channels; ch++)
+        if (k->channel_mask >> ch & 1) {
+          int64_t l = get_window (k, in, x, y, ch).laplacian;
+
+          focus.n_samples++;
+          sum += l;
+          squares += l * l;
+        }
+  n = focus.n_samples;
+  focus.mean = n ? (double) sum / (double) n : 0;
+  focus.variance =
+      n ? (double) (n * squares - sum * sum) / (double) (n * n) : 0;
+  return focus;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The definition: the formula of imk/lapsharpen.h, one sample at a time. The
+ * tests compare every backend with it. */
+#pragma once
+
+#include "imk/lapsharpen.h"
+
+/* @in, @out: as imk_lapsharpen_process () takes them, in host memory */
+void imk_lapsharpen_reference (
+    const ImkLapsharpenConfig *config, const ImkImage *in, ImkImage *out);
+
+/* Returns: what imk_lapsharpen_get_focus () gives for @in */
+ImkLapsharpenFocus imk_lapsharpen_reference_focus (
+    const ImkLapsharpenConfig *config, const ImkImage *in);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <stdlib.h>
+
+#include "normalintegrate/cpu/run.h"
+
+enum { ALIGNMENT = 64 };
+
+typedef ImkNormalintegrateComplex Complex;
+typedef ImkNormalintegrateCpu Cpu;
+typedef ImkNormalintegrateRun Run;
+
+/* ------------------------------------------------------------------------
+ * Results. */
+
+static void
+range_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+  uint32_t width = cpu->plan.width;
+
+  for (uint32_t y = first; y < end; y++) {
+    float lowest = INFINITY, highest = -INFINITY;
+    size_t at = (size_t) y * width;
+
+    for (uint32_t x = 0; x < width; x++, at++)
+      if (cpu->valid[at]) {
+        lowest = fminf (lowest, cpu->z[at]);
+        highest = fmaxf (highest, cpu->z[at]);
+      }
+    cpu->lowest[y] = lowest;
+    cpu->highest[y] = highest;
+  }
+}
+
+static void
+store_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+
+  for (uint32_t y = first; y < end; y++) {
+    size_t at = (size_t) y * cpu->plan.width;
+
+    for (uint32_t x = 0; x < cpu->plan.width; x++, at++)
+      imk_normalintegrate_store (
+          run->out, &run->scale, x, y, cpu->z[at], cpu->valid[at]);
+  }
+}
+
+static void
+store (Run *run, ImkNormalintegrateSummary *summary)
+{
+  const Cpu *cpu = run->cpu;
+  float lowest = INFINITY, highest = -INFINITY;
+
+  imk_normalintegrate_for_rows (run, range_rows);
+  for (uint32_t y = 0; y < cpu->plan.height; y++) {
+    lowest = fminf (lowest, cpu->lowest[y]);
+    highest = fmaxf (highest, cpu->highest[y]);
+  }
+  run->scale =
+      imk_normalintegrate_scale (run->params, lowest, highest, summary);
+  imk_normalintegrate_for_rows (run, store_rows);
+}
+
+static ImkStatus
+cpu_process (void *state, const ImkNormalintegrateParams *params,
+    const ImkImage *in, ImkNormalintegrateOutputs *outputs,
+    ImkNormalintegrateSummary *summary, void *stream, ImkError *error)
+{
+  Run run = {.cpu = state, .params = params, .in = in, .out = outputs};
+
+  if (params->method == IMK_NORMALINTEGRATE_FRANKOT_CHELLAPPA) {
+    imk_normalintegrate_frankot_chellappa (&run, summary);
+  } else {
+    imk_normalintegrate_poisson (&run, summary);
+  }
+  if (run.failed)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to transform %u x %u samples.", run.cpu->plan.width,
+        run.cpu->plan.height);
+  store (&run, summary);
+  return IMK_OK;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+static void
+cpu_destroy (void *state)
+{
+  Cpu *cpu = state;
+
+  if (!cpu)
+    return;
+  imk_fft_free (cpu->row_forward);
+  imk_fft_free (cpu->row_backward);
+  imk_fft_free (cpu->column_forward);
+  imk_fft_free (cpu->column_backward);
+  free (cpu->real);
+  free (cpu->spectrum);
+  free (cpu->z);
+  free (cpu->p);
+  free (cpu->valid);
+  free (cpu->sums);
+  free (cpu->lowest);
+  free (cpu);
+}
+
+static ImkStatus
+plan_row (const ImkNormalintegratePlan *p, ImkFftKind kind, ImkFft **plan,
+    ImkError *error)
+{
+  ImkFftConfig c;
+
+  imk_fft_config_init (&c);
+  c.kind = kind;
+  c.direction = kind == IMK_FFT_R2C ? IMK_FFT_FORWARD : IMK_FFT_BACKWARD;
+  c.width = p->width;
+  return imk_fft_new (&c, plan, error);
+}
+
+static ImkStatus
+plan_columns (
+    const Cpu *cpu, ImkFftDirection direction, ImkFft **plan, ImkError *error)
+{
+  ImkFftConfig c;
+
+  imk_fft_config_init (&c);
+  c.direction = direction;
+  c.width = cpu->plan.height;
+  c.n_transforms = IMK_NORMALINTEGRATE_COLUMNS;
+  c.in = c.out = (ImkFftLayout){.step = cpu->spectrum_pitch, .distance = 1};
+  c.in_place = true;
+  return imk_fft_new (&c, plan, error);
+}
+
+static ImkStatus
+make_plans (Cpu *cpu, ImkError *error)
+{
+  const ImkNormalintegratePlan *p = &cpu->plan;
+  ImkStatus status = plan_row (p, IMK_FFT_R2C, &cpu->row_forward, error);
+
+  if (status == IMK_OK)
+    status = plan_row (p, IMK_FFT_C2R, &cpu->row_backward, error);
+  if (status == IMK_OK)
+    status = plan_columns (cpu, IMK_FFT_FORWARD, &cpu->column_forward, error);
+  if (status == IMK_OK)
+    status = plan_columns (cpu, IMK_FFT_BACKWARD, &cpu->column_backward, error);
+  return status;
+}
+
+static size_t
+round_up (size_t n, size_t unit)
+{
+  return (n + unit - 1) / unit * unit;
+}
+
+static void *
+allocate (size_t n, size_t size)
+{
+  return aligned_alloc (ALIGNMENT, round_up (n * size, ALIGNMENT));
+}
+
+static ImkStatus
+allocate_all (Cpu *cpu, ImkError *error)
+{
+  size_t height = cpu->plan.height, n = height * cpu->plan.width;
+  size_t spectrum = height * cpu->spectrum_pitch, pair = 2 * n;
+
+  if (pair < 2 * spectrum)
+    pair = 2 * spectrum;
+  cpu->real = allocate (height * cpu->real_pitch, sizeof (float));
+  cpu->spectrum = allocate (spectrum, sizeof (Complex));
+  cpu->z = allocate (2 * n, sizeof (float));
+  cpu->p = allocate (pair, sizeof (float));
+  cpu->valid = allocate (n, 1);
+  cpu->sums = allocate (height, sizeof (double));
+  cpu->lowest = allocate (2 * height, sizeof (float));
+  if (!cpu->real || !cpu->spectrum || !cpu->z || !cpu->p || !cpu->valid ||
+      !cpu->sums || !cpu->lowest)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory to integrate %u x %u normals.", cpu->plan.width,
+        cpu->plan.height);
+  cpu->r = cpu->z + n;
+  cpu->q = cpu->p + n;
+  cpu->highest = cpu->lowest + height;
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_create (const ImkNormalintegratePlan *plan, void **state, ImkError *error)
+{
+  Cpu *cpu = calloc (1, sizeof (*cpu));
+  ImkStatus status;
+
+  if (!cpu)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  cpu->plan = *plan;
+  cpu->real_pitch = round_up (plan->width, ALIGNMENT / sizeof (float));
+  cpu->spectrum_pitch =
+      round_up (plan->width / 2 + 1, IMK_NORMALINTEGRATE_COLUMNS);
+  status = allocate_all (cpu, error);
+  if (status == IMK_OK)
+    status = make_plans (cpu, error);
+  if (status == IMK_OK)
+    *state = cpu;
+  else
+    cpu_destroy (cpu);
+  return status;
+}
+
+const ImkNormalintegrateBackend imk_normalintegrate_cpu = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cpu",
+    .create = cpu_create,
+    .process = cpu_process,
+    .destroy = cpu_destroy,
+};

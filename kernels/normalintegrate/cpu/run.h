@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between the files of the CPU backend. Every pass takes rows, in bands of
+ * threads; sums are kept by row and added in order, so that the number of
+ * threads changes no result. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "imk/fft.h"
+#include "imk/parallel.h"
+#include "normalintegrate/normalintegrate-pixel.h"
+
+enum {
+  /* Columns that are transformed at a time: a cache line of each row. */
+  IMK_NORMALINTEGRATE_COLUMNS = 8,
+  IMK_NORMALINTEGRATE_GRAIN = 16, /* rows that are worth a thread */
+};
+
+typedef struct ImkNormalintegrateCpu {
+  ImkNormalintegratePlan plan;
+  ImkFft *row_forward, *row_backward, *column_forward, *column_backward;
+  size_t real_pitch, spectrum_pitch;   /* elements, a row */
+  float *real;                         /* [height][real_pitch] */
+  ImkNormalintegrateComplex *spectrum; /* [height][spectrum_pitch] */
+  /* of conjugate gradients, [height][width]: heights, residual, direction,
+   * A direction; normals before; a second spectrum instead of the last two */
+  float *z, *r, *p, *q;
+  uint8_t *valid; /* likewise */
+  double *sums;   /* [height] */
+  float *lowest, *highest;
+} ImkNormalintegrateCpu;
+
+/* One call of process () and the arguments of its passes. */
+typedef struct ImkNormalintegrateRun {
+  ImkNormalintegrateCpu *cpu;
+  const ImkNormalintegrateParams *params;
+  const ImkImage *in;
+  ImkNormalintegrateOutputs *out;
+  ImkNormalintegrateScale scale;
+  ImkNormalintegrateComplex *spectrum; /* to transform */
+  bool is_y;                           /* slopes along y */
+  float alpha, beta;
+  atomic_bool failed; /* a transform */
+} ImkNormalintegrateRun;
+
+static inline float *
+imk_normalintegrate_real_row (const ImkNormalintegrateCpu *cpu, uint32_t y)
+{
+  return cpu->real + y * cpu->real_pitch;
+}
+
+void imk_normalintegrate_for_rows (
+    const ImkNormalintegrateRun *run, ImkBandFunc func);
+
+/* Returns: the sum of cpu->sums */
+double imk_normalintegrate_add_sums (const ImkNormalintegrateCpu *cpu);
+
+/* Between real and run->spectrum; the way back multiplies by width height. */
+void imk_normalintegrate_transform (const ImkNormalintegrateRun *run);
+void imk_normalintegrate_transform_back (const ImkNormalintegrateRun *run);
+
+/* Returns: 1 / (width height) */
+float imk_normalintegrate_transform_scale (const ImkNormalintegrateCpu *cpu);
+
+/* Both fill cpu->z and cpu->valid with the heights, and count valid pixels and
+ * iterations in the summary. */
+void imk_normalintegrate_poisson (
+    ImkNormalintegrateRun *run, ImkNormalintegrateSummary *summary);
+void imk_normalintegrate_frankot_chellappa (
+    ImkNormalintegrateRun *run, ImkNormalintegrateSummary *summary);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+
+#include "normalintegrate/cpu/run.h"
+
+typedef ImkNormalintegrateComplex Complex;
+typedef ImkNormalintegrateCpu Cpu;
+typedef ImkNormalintegrateRun Run;
+
+void
+imk_normalintegrate_for_rows (const Run *run, ImkBandFunc func)
+{
+  imk_parallel_for (run->cpu->plan.n_threads, run->cpu->plan.height,
+      IMK_NORMALINTEGRATE_GRAIN, func, (void *) run);
+}
+
+double
+imk_normalintegrate_add_sums (const Cpu *cpu)
+{
+  double sum = 0;
+
+  for (uint32_t y = 0; y < cpu->plan.height; y++)
+    sum += cpu->sums[y];
+  return sum;
+}
+
+static void
+transform_rows (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+
+  for (uint32_t y = first; y < end; y++) {
+    Complex *row = run->spectrum + y * cpu->spectrum_pitch;
+    uint32_t n = cpu->plan.width / 2 + 1;
+
+    if (imk_fft_execute (cpu->row_forward,
+            imk_normalintegrate_real_row (cpu, y), row, NULL) != IMK_OK)
+      run->failed = true;
+    /* the padding of a row is transformed with the columns */
+    memset (row + n, 0, (cpu->spectrum_pitch - n) * sizeof (*row));
+  }
+}
+
+static void
+transform_rows_back (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+  const Cpu *cpu = run->cpu;
+
+  for (uint32_t y = first; y < end; y++)
+    if (imk_fft_execute (cpu->row_backward,
+            run->spectrum + y * cpu->spectrum_pitch,
+            imk_normalintegrate_real_row (cpu, y), NULL) != IMK_OK)
+      run->failed = true;
+}
+
+static void
+transform_columns (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+
+  for (uint32_t i = first; i < end; i++) {
+    Complex *at = run->spectrum + (size_t) i * IMK_NORMALINTEGRATE_COLUMNS;
+
+    if (imk_fft_execute (run->cpu->column_forward, at, at, NULL) != IMK_OK)
+      run->failed = true;
+  }
+}
+
+static void
+transform_columns_back (void *data, uint32_t first, uint32_t end)
+{
+  Run *run = data;
+
+  for (uint32_t i = first; i < end; i++) {
+    Complex *at = run->spectrum + (size_t) i * IMK_NORMALINTEGRATE_COLUMNS;
+
+    if (imk_fft_execute (run->cpu->column_backward, at, at, NULL) != IMK_OK)
+      run->failed = true;
+  }
+}
+
+static void
+for_columns (const Run *run, ImkBandFunc func)
+{
+  imk_parallel_for (run->cpu->plan.n_threads,
+      (uint32_t) (run->cpu->spectrum_pitch / IMK_NORMALINTEGRATE_COLUMNS), 1,
+      func, (void *) run);
+}
+
+void
+imk_normalintegrate_transform (const Run *run)
+{
+  imk_normalintegrate_for_rows (run, transform_rows);
+  for_columns (run, transform_columns);
+}
+
+void
+imk_normalintegrate_transform_back (const Run *run)
+{
+  for_columns (run, transform_columns_back);
+  imk_normalintegrate_for_rows (run, transform_rows_back);
+}
+
+float
+imk_normalintegrate_transform_scale (const Cpu *cpu)
+{
+  return 1 / ((float) cpu->plan.width * (float) cpu->plan.height);
+}

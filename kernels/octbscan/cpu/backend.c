@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Two passes over a B-scan: means of the cameras, then Z or intensities of its
+ * A-scans by blocks of spectra of one camera. finish.c does the rest. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imk/parallel.h"
+#include "octbscan/octbscan-backend.h"
+#include "octbscan/cpu/fft.h"
+#include "octbscan/cpu/finish.h"
+#include "octbscan/cpu/pool.h"
+#include "octbscan/octbscan-track.h"
+
+enum {
+  N_LANES = IMK_OCTBSCAN_N_LANES,
+  SUM_COLUMNS = 256, /* that a thread sums at a time */
+};
+
+/* The buffers of one thread, a block of the pool. */
+typedef struct Scratch {
+  float *samples; /* [N_LANES][N] */
+  float *complex; /* [N_LANES][n_depths] */
+  float *fft;
+  double *sums;      /* [N + 1] */
+  float *high, *low; /* [N] a mean in two parts */
+} Scratch;
+
+typedef struct Cpu {
+  const ImkOctbscanLoops *loops;
+  ImkOctbscanConfig config; /* without its pointers */
+  ImkOctbscanParams params;
+  uint32_t n_depths, n_blocks; /* most blocks of a camera */
+  ImkOctbscanFft *fft;         /* or else */
+  float *operators;
+  double *followed;                              /* [C][N] running means */
+  uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* how many were */
+  float *high, *low; /* [C][N] means in two parts; constant for FILE and NONE */
+  size_t fft_size;   /* bytes */
+  ImkOctbscanPool *pool;
+  ImkOctbscanFinish *finish;
+} Cpu;
+
+/* One job at work. */
+typedef struct Work {
+  Cpu *cpu;
+  const ImkOctbscanJob *job;
+  float *z;        /* [H][n_depths] complex, or NULL */
+  uint8_t *is_bad; /* [H], or NULL: none is */
+  uint32_t n_bad[IMK_OCTBSCAN_MAX_CAMERAS];
+  atomic_int status;
+  ImkError error; /* of the first failure */
+} Work;
+
+/* ------------------------------------------------------------------------
+ * Scratch. */
+
+static size_t
+round_up (size_t n)
+{
+  return (n + 15) / 16 * 16;
+}
+
+/* Floats for one thread; each part starts at a cache line. */
+static size_t
+scratch_floats (const Cpu *cpu)
+{
+  size_t n = cpu->config.width;
+
+  return round_up (N_LANES * n) + round_up (2 * N_LANES * cpu->n_depths) +
+         round_up (cpu->fft_size / 4) + round_up (2 * (n + 1)) +
+         2 * round_up (n);
+}
+
+static Scratch
+cut (const Cpu *cpu, void *block)
+{
+  size_t n = cpu->config.width;
+  Scratch s = {.samples = block};
+
+  s.complex = s.samples + round_up (N_LANES * n);
+  s.fft = s.complex + round_up (2 * N_LANES * cpu->n_depths);
+  s.sums = (double *) (s.fft + round_up (cpu->fft_size / 4));
+  s.high = (float *) s.sums + round_up (2 * (n + 1));
+  s.low = s.high + round_up (n);
+  return s;
+}
+
+/* ------------------------------------------------------------------------
+ * Rows and cameras. */
+
+static const uint8_t *
+row_of (const ImkImage *image, uint32_t row)
+{
+  return (const uint8_t *) image->data + image->stride * row;
+}
+
+/* The first row of @camera; its rows are C apart. */
+static uint32_t
+first_row (const Work *w, uint32_t camera)
+{
+  uint32_t n = w->cpu->config.n_cameras;
+
+  return (camera + n - w->job->first_camera % n) % n;
+}
+
+static uint32_t
+count_rows (const Work *w, uint32_t camera)
+{
+  uint32_t first = first_row (w, camera), height = w->cpu->config.height;
+
+  return first < height ? (height - first - 1) / w->cpu->config.n_cameras + 1
+                        : 0;
+}
+
+/* ------------------------------------------------------------------------
+ * A spectrum with a sample that is not a number has no A-scan and is left out
+ * of all means and ranges. Integers need no check. */
+
+static void
+sound_band (void *data, uint32_t first, uint32_t end)
+{
+  const Work *w = data;
+  const ImkOctbscanLoops *loops = w->cpu->loops;
+
+  for (uint32_t row = first; row < end; row++)
+    w->is_bad[row] = !loops->is_sound (
+        (const float *) (const void *) row_of (w->job->in, row),
+        w->cpu->config.width);
+}
+
+static void
+find_bad (Work *w)
+{
+  const ImkOctbscanConfig *c = &w->cpu->config;
+  uint32_t n_bad = 0;
+
+  if (w->is_bad)
+    imk_parallel_for (c->n_threads, c->height, 16, sound_band, w);
+  for (uint32_t row = 0; w->is_bad && row < c->height; row++) {
+    uint32_t camera =
+        (row + w->job->first_camera % c->n_cameras) % c->n_cameras;
+
+    n_bad += w->is_bad[row];
+    w->n_bad[camera] += w->is_bad[row];
+  }
+  if (w->job->n_bad)
+    *w->job->n_bad = n_bad;
+}
+
+/* ------------------------------------------------------------------------
+ * Means. Sums of integers are exact in float64. */
+
+/* Updates m_c with the mean of @n samples of one B-scan. */
+static void
+follow (Cpu *cpu, uint32_t camera, uint32_t first, uint32_t n,
+    const double *sums, uint32_t n_rows)
+{
+  const ImkOctbscanConfig *c = &cpu->config;
+  size_t at = (size_t) camera * c->width + first;
+  uint32_t seen = cpu->n_followed[camera] + 1;
+  uint32_t share = seen < c->background_bscans ? seen : c->background_bscans;
+
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST &&
+      seen > c->background_bscans)
+    return;
+  for (uint32_t i = 0; i < n; i++) {
+    double mean = sums[i] / n_rows;
+
+    if (cpu->followed) {
+      double *m = &cpu->followed[at + i];
+
+      mean = *m = imk_octbscan_background (*m, mean, share);
+    }
+    imk_octbscan_split (mean, &cpu->high[at + i], &cpu->low[at + i]);
+  }
+}
+
+static void
+mean_columns (const Work *w, uint32_t camera, uint32_t first, uint32_t n)
+{
+  Cpu *cpu = w->cpu;
+  const ImkImage *in = w->job->in;
+  size_t offset = first * imk_type_size (in->type);
+  uint32_t n_rows = count_rows (w, camera), row = first_row (w, camera);
+  double sums[SUM_COLUMNS] = {0};
+
+  for (uint32_t i = 0; i < n_rows; i++, row += cpu->config.n_cameras)
+    if (!w->is_bad || !w->is_bad[row])
+      cpu->loops->sum[in->type](row_of (in, row) + offset, n, sums);
+  if (n_rows > w->n_bad[camera])
+    follow (cpu, camera, first, n, sums, n_rows - w->n_bad[camera]);
+}
+
+static void
+mean_band (void *data, uint32_t first, uint32_t end)
+{
+  const Work *w = data;
+  uint32_t width = w->cpu->config.width;
+  uint32_t a_row = imk_div_up (width, SUM_COLUMNS);
+
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t column = i % a_row * SUM_COLUMNS;
+    uint32_t n = width - column;
+
+    mean_columns (w, i / a_row, column, n < SUM_COLUMNS ? n : SUM_COLUMNS);
+  }
+}
+
+static void
+find_means (Work *w)
+{
+  Cpu *cpu = w->cpu;
+  const ImkOctbscanConfig *c = &cpu->config;
+
+  if (c->background_mode != IMK_OCTBSCAN_BACKGROUND_MEAN && !cpu->followed)
+    return;
+  imk_parallel_for (c->n_threads,
+      c->n_cameras * imk_div_up (c->width, SUM_COLUMNS), 1, mean_band, w);
+  for (uint32_t i = 0; i < c->n_cameras; i++)
+    if (count_rows (w, i) > w->n_bad[i] && cpu->n_followed[i] < UINT32_MAX)
+      cpu->n_followed[i]++;
+}
+
+/* ------------------------------------------------------------------------
+ * Intensities. */
+
+static void
+fail (Work *w, ImkStatus status, const ImkError *error)
+{
+  int ok = IMK_OK;
+
+  if (atomic_compare_exchange_strong (&w->status, &ok, status))
+    w->error = *error;
+}
+
+static void
+apply_operator (const Cpu *cpu, const ImkOctbscanBlock *block, const Scratch *s)
+{
+  size_t n = cpu->n_depths, size = 2 * n * cpu->config.width;
+  float *z[N_LANES];
+
+  for (uint32_t l = 0; l < block->n; l++)
+    z[l] = block->complex[l] ? block->complex[l] : s->complex + 2 * n * l;
+  cpu->loops->apply (cpu->operators + size * block->camera, cpu->n_depths,
+      cpu->config.width, block->samples, block->n, z);
+  for (uint32_t l = 0; l < block->n; l++)
+    if (block->intensity[l])
+      for (uint32_t i = 0; i < n; i++)
+        block->intensity[l][i] =
+            imk_octbscan_intensity (z[l][2 * i], z[l][2 * i + 1]);
+}
+
+/* The other spectrum of the transform leaves a rounding error in a spectrum of
+ * zeros. */
+static void
+blacken (
+    const Work *w, uint32_t camera, uint32_t i0, const ImkOctbscanBlock *block)
+{
+  size_t size = w->cpu->n_depths * sizeof (float);
+
+  for (uint32_t l = 0; l < block->n; l++) {
+    uint32_t row = first_row (w, camera) + (i0 + l) * w->cpu->config.n_cameras;
+
+    if (w->is_bad[row] && block->complex[l])
+      memset (block->complex[l], 0, 2 * size);
+    if (w->is_bad[row] && block->intensity[l])
+      memset (block->intensity[l], 0, size);
+  }
+}
+
+/* Rows i0 .. i1 - 1 of those of a camera. */
+static void
+run_block (Work *w, uint32_t camera, uint32_t i0, uint32_t i1, const Scratch *s)
+{
+  Cpu *cpu = w->cpu;
+  const ImkOctbscanJob *job = w->job;
+  uint32_t width = cpu->config.width;
+  bool rolls = cpu->config.background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING;
+  float *intensity = imk_octbscan_finish_intensity (cpu->finish);
+  ImkOctbscanBlock block = {.camera = camera, .n = i1 - i0};
+  ImkStatus status = IMK_OK;
+  ImkError error;
+
+  for (uint32_t l = 0; l < block.n; l++) {
+    uint32_t row = first_row (w, camera) + (i0 + l) * cpu->config.n_cameras;
+    float *samples = s->samples + (size_t) l * width;
+    size_t mean = (size_t) camera * width;
+
+    block.samples[l] = samples;
+    if (w->is_bad && w->is_bad[row]) {
+      memset (samples, 0, width * sizeof (*samples));
+    } else {
+      if (rolls)
+        cpu->loops->roll[job->in->type](row_of (job->in, row), width,
+            cpu->config.background_reach, s->sums, s->high, s->low);
+      cpu->loops->load[job->in->type](row_of (job->in, row),
+          rolls ? s->high : cpu->high + mean, rolls ? s->low : cpu->low + mean,
+          width, samples);
+    }
+    if (w->z) {
+      block.complex[l] = w->z + 2 * (size_t) row * cpu->n_depths;
+      continue;
+    }
+    block.intensity[l] = intensity + (size_t) row * cpu->n_depths;
+    block.complex[l] =
+        job->complex ? (float *) row_of (job->complex, row) : NULL;
+  }
+  if (cpu->fft)
+    status = imk_octbscan_fft_run (cpu->fft, &block, s->fft, &error);
+  else
+    apply_operator (cpu, &block, s);
+  if (status != IMK_OK)
+    fail (w, status, &error);
+  if (w->is_bad)
+    blacken (w, camera, i0, &block);
+}
+
+/* The sizes of the blocks of one camera differ by at most one. */
+static void
+intensity_band (void *data, uint32_t first, uint32_t end)
+{
+  Work *w = data;
+  void *memory = imk_octbscan_pool_take (w->cpu->pool);
+  Scratch s = cut (w->cpu, memory);
+
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t camera = i / w->cpu->n_blocks, block = i % w->cpu->n_blocks;
+    uint64_t n = count_rows (w, camera);
+    uint32_t i0 = (uint32_t) (n * block / w->cpu->n_blocks);
+    uint32_t i1 = (uint32_t) (n * (block + 1) / w->cpu->n_blocks);
+
+    if (i1 > i0)
+      run_block (w, camera, i0, i1, &s);
+  }
+  imk_octbscan_pool_give (w->cpu->pool, memory);
+}
+
+/* ------------------------------------------------------------------------
+ * The table. */
+
+static void
+cpu_destroy (void *state)
+{
+  Cpu *cpu = state;
+
+  imk_octbscan_pool_free (cpu->pool);
+  imk_octbscan_finish_free (cpu->finish);
+  imk_octbscan_fft_free (cpu->fft);
+  free (cpu->operators);
+  free (cpu->followed);
+  free (cpu->high);
+  free (cpu->low);
+  free (cpu);
+}
+
+static bool
+follows (const ImkOctbscanConfig *c)
+{
+  return c->background_mode == IMK_OCTBSCAN_BACKGROUND_RUNNING ||
+         c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
+}
+
+static ImkStatus
+fill (Cpu *cpu, const ImkOctbscanPlan *plan, ImkError *error)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  size_t n_means = (size_t) c->n_cameras * c->width;
+  size_t n_operators = 2 * n_means * plan->n_depths;
+  ImkStatus status = IMK_OK;
+
+  cpu->high = imk_octbscan_alloc (n_means * sizeof (float));
+  cpu->low = imk_octbscan_alloc (n_means * sizeof (float));
+  if (follows (c))
+    cpu->followed = imk_octbscan_alloc (n_means * sizeof (double));
+  if (plan->operators)
+    cpu->operators = malloc (n_operators * sizeof (float));
+  if (!cpu->high || !cpu->low || (follows (c) && !cpu->followed) ||
+      (plan->operators && !cpu->operators))
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for spectra of %u samples and %u depths.", c->width,
+        plan->n_depths);
+  for (size_t i = 0; plan->background && i < n_means; i++)
+    imk_octbscan_split (plan->background[i], &cpu->high[i], &cpu->low[i]);
+  if (plan->operators)
+    memcpy (cpu->operators, plan->operators, n_operators * sizeof (float));
+  else
+    status = imk_octbscan_fft_new (c, &cpu->fft, error);
+  if (cpu->fft)
+    cpu->fft_size = imk_octbscan_fft_scratch_size (cpu->fft);
+  if (status == IMK_OK)
+    status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
+        scratch_floats (cpu) * sizeof (float), &cpu->pool, error);
+  return status != IMK_OK
+             ? status
+             : imk_octbscan_finish_new (plan, cpu->loops, &cpu->finish, error);
+}
+
+static ImkStatus
+cpu_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
+    void **state, ImkError *error)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  Cpu *cpu = calloc (1, sizeof (*cpu));
+  ImkStatus status;
+
+  if (!cpu)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  cpu->config = *c;
+  cpu->config.cameras = NULL;
+  cpu->config.background = cpu->config.pattern = NULL;
+  cpu->config.scan_curve = cpu->config.window_values = NULL;
+  cpu->params = *params;
+  cpu->n_depths = plan->n_depths;
+  cpu->n_blocks = imk_div_up (imk_div_up (c->height, c->n_cameras), N_LANES);
+  status = imk_octbscan_choose_loops (&cpu->loops, error);
+  if (status == IMK_OK)
+    status = fill (cpu, plan, error);
+  if (status == IMK_OK)
+    *state = cpu;
+  else
+    cpu_destroy (cpu);
+  return status;
+}
+
+static ImkStatus
+cpu_update (void *state, const ImkOctbscanParams *params, ImkError *error)
+{
+  Cpu *cpu = state;
+
+  if (params->history != cpu->params.history) {
+    memset (cpu->n_followed, 0, sizeof (cpu->n_followed));
+    imk_octbscan_finish_reset (cpu->finish);
+  }
+  cpu->params = *params;
+  return IMK_OK;
+}
+
+static ImkStatus
+find_z (Work *w, ImkError *error)
+{
+  const ImkOctbscanConfig *c = &w->cpu->config;
+  ImkStatus status;
+
+  find_bad (w);
+  find_means (w);
+  imk_parallel_for (
+      c->n_threads, c->n_cameras * w->cpu->n_blocks, 1, intensity_band, w);
+  status = (ImkStatus) atomic_load (&w->status);
+  return status == IMK_OK
+             ? IMK_OK
+             : imk_error_set (error, status, "%s", w->error.message);
+}
+
+static ImkStatus
+process_job (Cpu *cpu, const ImkOctbscanJob *job, ImkError *error)
+{
+  Work w = {.cpu = cpu,
+      .job = job,
+      .z = imk_octbscan_finish_z (cpu->finish),
+      .is_bad = imk_octbscan_finish_bad (cpu->finish)};
+  ImkStatus status = job->in ? find_z (&w, error) : IMK_OK;
+
+  if (status == IMK_OK)
+    imk_octbscan_finish_run (cpu->finish, &cpu->params, job);
+  return status;
+}
+
+static ImkStatus
+cpu_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
+    void *stream, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
+    status = process_job (state, &jobs[i], error);
+  return status;
+}
+
+static ImkStatus
+cpu_tune (void *state, const struct ImkOctbscanChain *chain, const double *live,
+    ImkError *error)
+{
+  imk_octbscan_fft_tune (((Cpu *) state)->fft, live);
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_get_pattern (void *state, float *pattern, ImkError *error)
+{
+  const Cpu *cpu = state;
+
+  memcpy (pattern, imk_octbscan_finish_pattern (cpu->finish),
+      2 * (size_t) cpu->config.n_cameras * cpu->n_depths * sizeof (*pattern));
+  return IMK_OK;
+}
+
+const ImkOctbscanBackend imk_octbscan_cpu = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cpu",
+    .create = cpu_create,
+    .update = cpu_update,
+    .process = cpu_process,
+    .tune = cpu_tune,
+    .get_pattern = cpu_get_pattern,
+    .destroy = cpu_destroy,
+};

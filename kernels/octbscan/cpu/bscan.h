@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between finish.c, pattern.c and track.c. */
+#pragma once
+
+#include "octbscan/cpu/finish.h"
+#include "octbscan/cpu/pool.h"
+#include "octbscan/octbscan-track.h"
+
+struct ImkOctbscanFinish {
+  const ImkOctbscanLoops *loops;
+  ImkOctbscanConfig config; /* without its pointers */
+  uint32_t n_depths;
+  ImkOctbscanLateral lateral; /* copies */
+  float *z;                   /* [H][n_depths] complex, NULL without pattern */
+  float *pattern;             /* [C][n_depths] complex, likewise */
+  bool has_pattern;           /* ONCE */
+  float *intensity;           /* [H][n_depths] */
+  uint8_t *bad;       /* [H] rows without an A-scan; NULL for integers */
+  uint8_t *dead;      /* [n_ascans] columns without one, likewise */
+  float *mixed;       /* [n_ascans][n_depths] */
+  double *sums;       /* [n_ascans][n_depths], of B-scans, or NULL */
+  uint32_t *n_summed; /* [n_ascans] */
+  bool has_summed;
+  uint32_t n_window;
+  double *profile, *reference; /* [n_window] */
+  double *tops;                /* [n_ascans][2] place and intensity */
+  ImkOctbscanTrack track;
+  uint32_t *counts; /* [N_BINS] for percentiles */
+  ImkOctbscanPool *pool;
+};
+
+/* One job. */
+typedef struct ImkOctbscanBscan {
+  ImkOctbscanFinish *self;
+  const ImkOctbscanJob *job;
+  const float *shown; /* intensities of the images, [n_ascans][n_depths] */
+  int32_t shift;
+} ImkOctbscanBscan;
+
+/* Subtracts the fixed pattern from Z and computes the intensities, both of the
+ * job's B-scan. */
+void imk_octbscan_subtract_pattern (ImkOctbscanBscan *w);
+
+/* Measures and reports the axial motion, see ImkOctbscanMotion. */
+ImkOctbscanMotion imk_octbscan_track (ImkOctbscanBscan *w);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/cpu/fft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "imk/fft.h"
+
+/* Rows at distances of a power of two would share one set of the cache. */
+enum { PADDING = 16, N_LANES = IMK_OCTBSCAN_N_LANES };
+
+/* Parts of the caller's scratch memory. */
+typedef struct Scratch {
+  float *a, *b;  /* one complex line each */
+  float *lanes;  /* [2][G + taps][N_LANES] */
+  float *points; /* [N_LANES][pitch] */
+} Scratch;
+
+struct ImkOctbscanFft {
+  const ImkOctbscanLoops *loops;
+  ImkOctbscanChain *chain;
+  ImkFft *narrow, *wide, *depths; /* of N, G and P */
+  size_t line, n_lanes, pitch;    /* floats */
+};
+
+/* ------------------------------------------------------------------------
+ * From spectra to lanes. */
+
+/* @a: N samples; @b: (out): G samples */
+static ImkStatus
+upsample (ImkOctbscanFft *s, float *a, float *b, ImkError *error)
+{
+  const ImkOctbscanChain *c = s->chain;
+  ImkStatus status = imk_fft_execute (s->narrow, a, b, error);
+
+  if (status != IMK_OK)
+    return status;
+  s->loops->widen (b, c->widen, c->width, c->n_samples, a);
+  return imk_fft_execute (s->wide, a, b, error);
+}
+
+/* The samples are periodic: the start is repeated after the end. */
+static void
+wrap (const ImkOctbscanFft *s, float *lanes)
+{
+  size_t n = (size_t) s->chain->n_samples * N_LANES;
+
+  for (size_t i = n; i < s->n_lanes; i++)
+    lanes[i] = lanes[i - n];
+}
+
+/* Resampling is real, so two real spectra are transformed as one complex
+ * spectrum. */
+static ImkStatus
+fill_pairs (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
+    ImkError *error)
+{
+  const ImkOctbscanChain *c = s->chain;
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t l = 0; l < block->n && status == IMK_OK; l += 2) {
+    const float *second = block->samples[l + 1 < block->n ? l + 1 : l];
+    const float *from = t->a;
+
+    s->loops->pack (block->samples[l], second, c->taper, c->width, t->a);
+    if (c->upsamples) {
+      status = upsample (s, t->a, t->b, error);
+      from = t->b;
+    }
+    for (uint32_t g = 0; g < c->n_samples; g++)
+      memcpy (t->lanes + (size_t) g * N_LANES + l, from + 2 * g, 8);
+  }
+  wrap (s, t->lanes);
+  return status;
+}
+
+static ImkStatus
+fill_turned (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
+    ImkError *error)
+{
+  const ImkOctbscanChain *c = s->chain;
+  const ImkOctbscanBand *band = &c->bands[block->camera];
+  float *im_lanes = t->lanes + s->n_lanes;
+  ImkStatus status = IMK_OK;
+
+  for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
+    const float *from = t->a;
+
+    s->loops->turn (
+        block->samples[l], band->turn_re, band->turn_im, c->width, t->a);
+    if (c->upsamples) {
+      status = upsample (s, t->a, t->b, error);
+      from = t->b;
+    }
+    for (uint32_t g = 0; g < c->n_samples; g++) {
+      t->lanes[(size_t) g * N_LANES + l] = from[2 * g];
+      im_lanes[(size_t) g * N_LANES + l] = from[2 * g + 1];
+    }
+  }
+  wrap (s, t->lanes);
+  wrap (s, im_lanes);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * From points to depths. */
+
+typedef void (*FinishFunc) (
+    const float *bins, const float *finish, uint32_t n, float *to);
+
+/* The depths are adjacent bins, but may wrap around the end. */
+static void
+finish_depths (const ImkOctbscanChain *c, FinishFunc finish, const float *bins,
+    uint32_t n_floats, float *to)
+{
+  uint32_t first = c->first_bin % c->n_points;
+  uint32_t n = c->n_points - first;
+
+  if (n > c->n_depths)
+    n = c->n_depths;
+  finish (bins + 2 * (size_t) first, c->finish, n, to);
+  finish (bins, c->finish + n, c->n_depths - n, to + (size_t) n_floats * n);
+}
+
+static ImkStatus
+run (ImkOctbscanFft *s, const ImkOctbscanBlock *block, Scratch *t,
+    ImkError *error)
+{
+  const ImkOctbscanChain *c = s->chain;
+  const ImkOctbscanBand *band = &c->bands[block->camera];
+  ImkStatus status = band->turn_re ? fill_turned (s, block, t, error)
+                                   : fill_pairs (s, block, t, error);
+
+  if (status != IMK_OK)
+    return status;
+  s->loops->band (c, band, t->lanes,
+      band->turn_re ? t->lanes + s->n_lanes : NULL, t->points, s->pitch);
+  for (uint32_t l = 0; l < block->n && status == IMK_OK; l++) {
+    status = imk_fft_execute (s->depths, t->points + l * s->pitch, t->a, error);
+    if (status == IMK_OK && block->intensity[l])
+      finish_depths (c, s->loops->intensity, t->a, 1, block->intensity[l]);
+    if (status == IMK_OK && block->complex[l])
+      finish_depths (c, s->loops->complex, t->a, 2, block->complex[l]);
+  }
+  return status;
+}
+
+size_t
+imk_octbscan_fft_scratch_size (const ImkOctbscanFft *self)
+{
+  return sizeof (float) *
+         (2 * self->line + 2 * self->n_lanes + N_LANES * self->pitch);
+}
+
+ImkStatus
+imk_octbscan_fft_run (ImkOctbscanFft *self, const ImkOctbscanBlock *block,
+    float *scratch, ImkError *error)
+{
+  Scratch t = {.a = scratch};
+
+  t.b = t.a + self->line;
+  t.lanes = t.b + self->line;
+  t.points = t.lanes + 2 * self->n_lanes;
+  return run (self, block, &t, error);
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+/* With plans by measurement the last digits would change from run to run. */
+static ImkStatus
+plan_transform (
+    uint32_t n, ImkFftDirection direction, ImkFft **plan, ImkError *error)
+{
+  ImkFftConfig config;
+
+  imk_fft_config_init (&config);
+  config.width = n;
+  config.direction = direction;
+  return imk_fft_new (&config, plan, error);
+}
+
+static size_t
+round_up (size_t n)
+{
+  return (n + PADDING - 1) / PADDING * PADDING;
+}
+
+static void
+set_sizes (ImkOctbscanFft *s)
+{
+  const ImkOctbscanChain *c = s->chain;
+  uint32_t n_taps = 0;
+  size_t line = c->width;
+
+  for (uint32_t i = 0; i < c->n_cameras; i++)
+    if (c->bands[i].n_taps > n_taps)
+      n_taps = c->bands[i].n_taps;
+  if (c->n_samples > line)
+    line = c->n_samples;
+  if (c->n_points > line)
+    line = c->n_points;
+  s->line = round_up (2 * line);
+  s->n_lanes = (size_t) (c->n_samples + n_taps) * N_LANES;
+  s->pitch = round_up (2 * (size_t) c->n_points) + PADDING;
+}
+
+static ImkStatus
+fill (ImkOctbscanFft *s, const ImkOctbscanConfig *config, ImkError *error)
+{
+  ImkStatus status = imk_octbscan_chain_new (config, &s->chain, error);
+
+  if (status != IMK_OK)
+    return status;
+  set_sizes (s);
+  if (s->chain->upsamples) {
+    status =
+        plan_transform (s->chain->width, IMK_FFT_FORWARD, &s->narrow, error);
+    if (status == IMK_OK)
+      status = plan_transform (
+          s->chain->n_samples, IMK_FFT_BACKWARD, &s->wide, error);
+  }
+  if (status == IMK_OK)
+    status =
+        plan_transform (s->chain->n_points, IMK_FFT_FORWARD, &s->depths, error);
+  return status;
+}
+
+ImkStatus
+imk_octbscan_fft_new (
+    const ImkOctbscanConfig *config, ImkOctbscanFft **self, ImkError *error)
+{
+  ImkOctbscanFft *s = calloc (1, sizeof (*s));
+  ImkStatus status;
+
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the plan.");
+  status = imk_octbscan_choose_loops (&s->loops, error);
+  if (status == IMK_OK)
+    status = fill (s, config, error);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_octbscan_fft_free (s);
+  return status;
+}
+
+void
+imk_octbscan_fft_tune (ImkOctbscanFft *self, const double *live)
+{
+  imk_octbscan_chain_tune (self->chain, live);
+}
+
+void
+imk_octbscan_fft_free (ImkOctbscanFft *self)
+{
+  if (!self)
+    return;
+  imk_fft_free (self->narrow);
+  imk_fft_free (self->wide);
+  imk_fft_free (self->depths);
+  imk_octbscan_chain_free (self->chain);
+  free (self);
+}

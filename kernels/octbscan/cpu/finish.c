@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/cpu/bscan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "imk/parallel.h"
+#include "octbscan/cpu/picture.h"
+
+/* ------------------------------------------------------------------------
+ * A-scans of the image. */
+
+static void
+mix_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+  const ImkOctbscanLateral *l = &s->lateral;
+  size_t n = s->n_depths;
+
+  for (uint32_t i = first; i < end; i++) {
+    float *to = s->mixed + n * i, weights = 0;
+    bool is_whole = true;
+
+    memset (to, 0, n * sizeof (*to));
+    for (uint32_t k = l->first[i]; k < l->first[i + 1]; k++) {
+      size_t row =
+          w->job->backward ? s->config.height - 1 - l->rows[k] : l->rows[k];
+      const float *from = s->intensity + n * row;
+
+      if (s->bad && s->bad[row]) {
+        is_whole = false;
+        continue;
+      }
+      weights += l->weights[k];
+      for (size_t q = 0; q < n; q++)
+        to[q] += l->weights[k] * from[q];
+    }
+    if (s->dead)
+      s->dead[i] = !(weights > 0);
+    for (size_t q = 0; q < n && !is_whole && weights > 0; q++)
+      to[q] /= weights;
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Shift and sum. */
+
+static void
+shift_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+  size_t n = s->n_depths;
+  size_t by = (size_t) abs (w->shift);
+
+  by = by < n ? by : n;
+  for (uint32_t i = first; i < end; i++) {
+    float *v = s->mixed + n * i;
+
+    memmove (v + (w->shift > 0 ? by : 0), v + (w->shift > 0 ? 0 : by),
+        (n - by) * sizeof (*v));
+    memset (v + (w->shift > 0 ? 0 : n - by), 0, by * sizeof (*v));
+  }
+}
+
+static void
+add_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+  size_t n = s->n_depths;
+
+  for (uint32_t i = first; i < end; i++) {
+    const float *from = s->mixed + n * i;
+    double *to = s->sums + n * i;
+
+    if (!s->has_summed) {
+      memset (to, 0, n * sizeof (*to));
+      s->n_summed[i] = 0;
+    }
+    if (s->dead && s->dead[i])
+      continue;
+    s->n_summed[i]++;
+    for (size_t q = 0; q < n; q++)
+      to[q] += from[q];
+  }
+}
+
+static void
+mean_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+  size_t n = s->n_depths;
+
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t count = s->has_summed ? s->n_summed[i] : 0;
+
+    if (s->dead)
+      s->dead[i] = s->has_summed && count == 0;
+    for (size_t q = n * i; q < n * (i + 1); q++)
+      s->mixed[q] = count ? (float) (s->sums[q] / count) : 0;
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * En face. */
+
+static void
+enface_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+  bool maximum = s->config.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  uint32_t top = s->config.enface_top;
+  uint32_t n = s->n_depths - top - s->config.enface_bottom;
+
+  for (uint32_t i = first; i < end; i++) {
+    const float *v = w->shown + (size_t) i * s->n_depths + top;
+    double sum = 0;
+
+    for (uint32_t q = 0; q < n; q++)
+      sum = !maximum ? sum + v[q] : v[q] > sum ? v[q] : sum;
+    ((float *) w->job->enface->data)[i] = (float) (maximum ? sum : sum / n);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The steps in order. */
+
+static void
+make_pictures (ImkOctbscanBscan *w, const ImkOctbscanParams *params)
+{
+  const ImkOctbscanFinish *s = w->self;
+  const ImkOctbscanConfig *c = &s->config;
+  const ImkOctbscanPicture picture = {
+      .loops = s->loops,
+      .intensity = w->shown,
+      .dead = w->shown == s->intensity ? s->bad : s->dead,
+      .n_ascans = s->lateral.n_ascans,
+      .n_depths = s->n_depths,
+      .depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN,
+      .flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
+                     c->flip == IMK_OCTBSCAN_FLIP_BOTH,
+  };
+  float ends[4];
+  bool db = !w->job->db_is_linear;
+
+  if (w->job->enface)
+    imk_parallel_for (c->n_threads, s->lateral.n_ascans, 16, enface_band, w);
+  if (!w->job->db && !w->job->linear)
+    return;
+  imk_octbscan_picture_range (&picture, params, s->counts, ends);
+  if (w->job->ends)
+    memcpy (w->job->ends, ends, sizeof (ends));
+  imk_octbscan_picture_write (&picture, db, ends[db ? 0 : 2], ends[db ? 1 : 3],
+      w->job->db, s->pool, c->n_threads);
+  imk_octbscan_picture_write (
+      &picture, false, ends[2], ends[3], w->job->linear, s->pool, c->n_threads);
+}
+
+/* Returns: whether there is a step between intensities and images */
+static bool
+needs_mixed (const ImkOctbscanFinish *s, const ImkOctbscanJob *job)
+{
+  return !s->lateral.is_identity || job->backward || s->sums || s->profile;
+}
+
+static void
+report (const ImkOctbscanJob *job, const ImkOctbscanMotion *m)
+{
+  float *to = job->track ? job->track->data : NULL;
+
+  if (!to)
+    return;
+  to[0] = (float) m->place;
+  to[1] = (float) m->weight;
+  to[2] = (float) m->mean;
+  to[3] = (float) m->shift;
+}
+
+/* The steps of a new B-scan, up to the sum of B-scans. */
+static void
+take_bscan (ImkOctbscanBscan *w)
+{
+  ImkOctbscanFinish *s = w->self;
+  ImkOctbscanMotion motion = {0};
+
+  if (s->z)
+    imk_octbscan_subtract_pattern (w);
+  w->shown = s->intensity;
+  if (needs_mixed (s, w->job)) {
+    w->shown = s->mixed;
+    imk_parallel_for (
+        s->config.n_threads, s->lateral.n_ascans, 16, mix_band, w);
+  }
+  if (s->config.tracking != IMK_OCTBSCAN_TRACKING_NONE) {
+    motion = imk_octbscan_track (w);
+    w->shift = motion.shift;
+    if (w->shift != 0)
+      imk_parallel_for (
+          s->config.n_threads, s->lateral.n_ascans, 16, shift_band, w);
+  }
+  report (w->job, &motion);
+  if (s->sums) {
+    imk_parallel_for (
+        s->config.n_threads, s->lateral.n_ascans, 16, add_band, w);
+    s->has_summed = true;
+  }
+}
+
+void
+imk_octbscan_finish_run (ImkOctbscanFinish *self,
+    const ImkOctbscanParams *params, const ImkOctbscanJob *job)
+{
+  ImkOctbscanBscan w = {.self = self, .job = job, .shown = self->mixed};
+
+  if (job->in)
+    take_bscan (&w);
+  if (!job->db && !job->linear && !job->enface)
+    return;
+  if (self->sums) {
+    imk_parallel_for (
+        self->config.n_threads, self->lateral.n_ascans, 16, mean_band, &w);
+    self->has_summed = false;
+  }
+  make_pictures (&w, params);
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+float *
+imk_octbscan_finish_z (ImkOctbscanFinish *self)
+{
+  return self->z;
+}
+
+float *
+imk_octbscan_finish_intensity (ImkOctbscanFinish *self)
+{
+  return self->intensity;
+}
+
+uint8_t *
+imk_octbscan_finish_bad (ImkOctbscanFinish *self)
+{
+  return self->bad;
+}
+
+const float *
+imk_octbscan_finish_pattern (const ImkOctbscanFinish *self)
+{
+  return self->pattern;
+}
+
+void
+imk_octbscan_finish_reset (ImkOctbscanFinish *self)
+{
+  self->has_pattern = false;
+  self->has_summed = false;
+  self->track.n_seen = 0;
+}
+
+static void *
+copy (const void *from, size_t size)
+{
+  void *to = malloc (size);
+
+  if (to)
+    memcpy (to, from, size);
+  return to;
+}
+
+static bool
+copy_lateral (ImkOctbscanFinish *s, const ImkOctbscanLateral *l)
+{
+  uint32_t n = l->first[l->n_ascans];
+
+  s->lateral = *l;
+  s->lateral.first = copy (l->first, (l->n_ascans + 1) * sizeof (*l->first));
+  s->lateral.rows = copy (l->rows, n * sizeof (*l->rows));
+  s->lateral.weights = copy (l->weights, n * sizeof (*l->weights));
+  return s->lateral.first && s->lateral.rows && s->lateral.weights;
+}
+
+static bool
+fill (ImkOctbscanFinish *s, const ImkOctbscanPlan *plan)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  size_t n_rows = s->lateral.n_ascans, n = s->n_depths;
+  size_t pattern = 2 * n * c->n_cameras * sizeof (float);
+  uint32_t n_lags = 2 * imk_octbscan_reach (s->n_window, c->tracking_reach) + 1;
+  bool ok;
+
+  s->intensity = imk_octbscan_alloc (n * c->height * sizeof (float));
+  s->counts = calloc (IMK_OCTBSCAN_N_BINS, sizeof (*s->counts));
+  ok = s->intensity && s->counts;
+  if (c->type == IMK_TYPE_F32) {
+    s->bad = calloc (c->height, 1);
+    s->dead = calloc (n_rows, 1);
+    ok = ok && s->bad && s->dead;
+  }
+  if (!s->lateral.is_identity || c->bidirectional || c->averages_bscans ||
+      c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
+    s->mixed = imk_octbscan_alloc (n * n_rows * sizeof (float));
+    ok = ok && s->mixed;
+  }
+  if (c->fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_NONE) {
+    s->z = imk_octbscan_alloc (2 * n * c->height * sizeof (float));
+    s->pattern = imk_octbscan_alloc (pattern);
+    ok = ok && s->z && s->pattern;
+    if (ok && plan->pattern)
+      memcpy (s->pattern, plan->pattern, pattern);
+  }
+  if (c->averages_bscans) {
+    s->sums = imk_octbscan_alloc (n * n_rows * sizeof (double));
+    s->n_summed = calloc (n_rows, sizeof (*s->n_summed));
+    ok = ok && s->sums && s->n_summed;
+  }
+  if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE) {
+    s->profile = calloc (s->n_window, sizeof (double));
+    s->reference = calloc (s->n_window, sizeof (double));
+    s->tops = calloc (2 * n_rows + n_lags, sizeof (double));
+    ok = ok && s->profile && s->reference && s->tops;
+  }
+  return ok;
+}
+
+ImkStatus
+imk_octbscan_finish_new (const ImkOctbscanPlan *plan,
+    const ImkOctbscanLoops *loops, ImkOctbscanFinish **self, ImkError *error)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  ImkOctbscanFinish *s = calloc (1, sizeof (*s));
+  ImkStatus status = IMK_OK;
+  bool ok = s != NULL;
+
+  if (ok) {
+    s->loops = loops;
+    s->config = *c;
+    s->config.cameras = NULL;
+    s->config.background = s->config.pattern = NULL;
+    s->config.scan_curve = s->config.window_values = NULL;
+    s->n_depths = plan->n_depths;
+    if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
+      s->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
+    ok = copy_lateral (s, plan->lateral) && fill (s, plan);
+  }
+  if (ok)
+    status = imk_octbscan_pool_new (imk_parallel_threads (c->n_threads),
+        imk_octbscan_picture_scratch_size (plan->n_depths), &s->pool, error);
+  else
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for B-scans of %u A-scans and %u depths.",
+        c->height, plan->n_depths);
+  if (status == IMK_OK)
+    *self = s;
+  else
+    imk_octbscan_finish_free (s);
+  return status;
+}
+
+void
+imk_octbscan_finish_free (ImkOctbscanFinish *self)
+{
+  if (!self)
+    return;
+  free ((void *) self->lateral.first);
+  free ((void *) self->lateral.rows);
+  free ((void *) self->lateral.weights);
+  free (self->z);
+  free (self->pattern);
+  free (self->intensity);
+  free (self->mixed);
+  free (self->sums);
+  free (self->n_summed);
+  free (self->bad);
+  free (self->dead);
+  free (self->profile);
+  free (self->reference);
+  free (self->tops);
+  free (self->counts);
+  imk_octbscan_pool_free (self->pool);
+  free (self);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "octbscan/cpu/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+struct ImkOctbscanPool {
+  pthread_mutex_t lock;
+  uint32_t n_idle;
+  void *idle[];
+};
+
+void *
+imk_octbscan_alloc (size_t size)
+{
+  size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  void *memory = aligned_alloc (ALIGNMENT, rounded ? rounded : ALIGNMENT);
+
+  if (memory)
+    memset (memory, 0, rounded);
+  return memory;
+}
+
+ImkStatus
+imk_octbscan_pool_new (
+    uint32_t n_blocks, size_t size, ImkOctbscanPool **self, ImkError *error)
+{
+  ImkOctbscanPool *pool =
+      calloc (1, sizeof (*pool) + n_blocks * sizeof (void *));
+
+  if (pool) {
+    pthread_mutex_init (&pool->lock, NULL);
+    while (pool->n_idle < n_blocks &&
+           (pool->idle[pool->n_idle] = imk_octbscan_alloc (size)))
+      pool->n_idle++;
+    if (pool->n_idle == n_blocks) {
+      *self = pool;
+      return IMK_OK;
+    }
+    imk_octbscan_pool_free (pool);
+  }
+  return imk_error_set (error, IMK_ERROR_MEMORY,
+      "There is no memory for %u threads to work in, %zu bytes each.", n_blocks,
+      size);
+}
+
+void *
+imk_octbscan_pool_take (ImkOctbscanPool *self)
+{
+  void *block;
+
+  pthread_mutex_lock (&self->lock);
+  block = self->idle[--self->n_idle];
+  pthread_mutex_unlock (&self->lock);
+  return block;
+}
+
+void
+imk_octbscan_pool_give (ImkOctbscanPool *self, void *block)
+{
+  pthread_mutex_lock (&self->lock);
+  self->idle[self->n_idle++] = block;
+  pthread_mutex_unlock (&self->lock);
+}
+
+void
+imk_octbscan_pool_free (ImkOctbscanPool *self)
+{
+  if (!self)
+    return;
+  while (self->n_idle > 0)
+    free (self->idle[--self->n_idle]);
+  pthread_mutex_destroy (&self->lock);
+  free (self);
+}

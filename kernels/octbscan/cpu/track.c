@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The axial motion of a B-scan, from the profile of its mean intensities. */
+#include <string.h>
+
+#include "imk/parallel.h"
+#include "octbscan/cpu/bscan.h"
+
+static uint32_t
+largest (const double *values, uint32_t n)
+{
+  uint32_t at = 0;
+
+  for (uint32_t i = 1; i < n; i++)
+    if (values[i] > values[at])
+      at = i;
+  return at;
+}
+
+static void
+find_profile (ImkOctbscanFinish *s)
+{
+  memset (s->profile, 0, s->n_window * sizeof (*s->profile));
+  for (uint32_t i = 0; i < s->lateral.n_ascans; i++) {
+    const float *from =
+        s->mixed + (size_t) i * s->n_depths + s->config.tracking_top;
+
+    for (uint32_t z = 0; z < s->n_window; z++)
+      s->profile[z] += from[z];
+  }
+  for (uint32_t z = 0; z < s->n_window; z++)
+    s->profile[z] = imk_octbscan_profile (s->profile[z], s->lateral.n_ascans);
+}
+
+static double
+mean_of (const double *values, uint32_t n)
+{
+  double sum = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    sum += values[i];
+  return sum / n;
+}
+
+static void
+follow_rpe (const ImkOctbscanFinish *s, double *place, double *weight)
+{
+  uint32_t at = largest (s->profile, s->n_window);
+  double mean = mean_of (s->profile, s->n_window);
+
+  *place = imk_octbscan_top (s->profile, s->n_window, at);
+  *weight = mean > 0 ? s->profile[at] / mean : 0;
+}
+
+static void
+contour_band (void *data, uint32_t first, uint32_t end)
+{
+  const ImkOctbscanBscan *w = data;
+  const ImkOctbscanFinish *s = w->self;
+
+  for (uint32_t i = first; i < end; i++) {
+    const float *v =
+        s->mixed + (size_t) i * s->n_depths + s->config.tracking_top;
+    uint32_t at = 0;
+
+    for (uint32_t z = 1; z < s->n_window; z++)
+      if (v[z] > v[at])
+        at = z;
+    s->tops[2 * i] = at;
+    if (at > 0 && at + 1 < s->n_window)
+      s->tops[2 * i] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
+    s->tops[2 * i + 1] = v[at];
+  }
+}
+
+static void
+follow_contour (ImkOctbscanBscan *w, double *place, double *weight)
+{
+  const ImkOctbscanFinish *s = w->self;
+  double sum = 0, weights = 0, mean = mean_of (s->profile, s->n_window);
+  uint32_t n = s->lateral.n_ascans;
+
+  imk_parallel_for (s->config.n_threads, n, 16, contour_band, w);
+  for (uint32_t i = 0; i < n; i++) {
+    sum += s->tops[2 * i] * s->tops[2 * i + 1];
+    weights += s->tops[2 * i + 1];
+  }
+  *place = weights > 0 ? sum / weights : 0;
+  *weight = mean > 0 ? weights / n / mean : 0;
+}
+
+static void
+follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
+{
+  uint32_t n = s->n_window;
+  int32_t reach = (int32_t) imk_octbscan_reach (n, s->config.tracking_reach);
+  double *c = s->tops;
+  uint32_t at;
+
+  *place = 0;
+  *weight = s->track.n_seen > 0 ? 0 : 1;
+  if (s->track.n_seen > 0) {
+    for (int32_t lag = -reach; lag <= reach; lag++)
+      c[lag + reach] =
+          imk_octbscan_correlation (s->profile, s->reference, n, lag);
+    at = largest (c, 2 * (uint32_t) reach + 1);
+    if (c[at] > 0) {
+      *place = imk_octbscan_top (c, 2 * (uint32_t) reach + 1, at) - reach;
+      *weight = c[at];
+    }
+  }
+  /* the reference keeps its own depths */
+  for (uint32_t z = 0; z < n; z++)
+    s->reference[z] = imk_octbscan_follow (s->profile, s->reference[z], n, z,
+        *place, s->track.n_seen, s->config.tracking_bscans);
+}
+
+ImkOctbscanMotion
+imk_octbscan_track (ImkOctbscanBscan *w)
+{
+  ImkOctbscanFinish *s = w->self;
+  double place = 0, weight = 0;
+
+  find_profile (s);
+  switch (s->config.tracking) {
+  case IMK_OCTBSCAN_TRACKING_RPE:
+    follow_rpe (s, &place, &weight);
+    break;
+  case IMK_OCTBSCAN_TRACKING_CONTOUR:
+    follow_contour (w, &place, &weight);
+    break;
+  default:
+    follow_xcorr (s, &place, &weight);
+    break;
+  }
+  return imk_octbscan_motion (
+      &s->track, s->config.tracking_bscans, place, weight);
+}

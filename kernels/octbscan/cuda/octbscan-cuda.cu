@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* B-scans on the GPU: means, Z by one of the two strategies, ranks where they
+ * are asked for, images. Each step is launched once for any number of jobs. */
+#include <new>
+
+#include "octbscan/cuda/octbscan-operator.cuh"
+#include "octbscan/cuda/octbscan-transforms.cuh"
+
+struct Cuda {
+  Arguments arguments;      /* all but the number of jobs */
+  ImkOctbscanConfig config; /* without its pointers */
+  History history;
+  uint32_t last_pattern; /* entry of patterns */
+  Operator op;           /* one of the two */
+  Transforms transforms;
+  void *memory; /* on the device, all of it */
+  Job *jobs;
+  float2 *products;
+  float *scales;
+  cudaEvent_t done;
+};
+
+/* Whether all jobs of a call can be given again. */
+static bool
+are_tries (const ImkOctbscanJob *jobs, uint32_t n_jobs)
+{
+  for (uint32_t i = 0; i < n_jobs; i++)
+    if (!jobs[i].wide)
+      return false;
+  return true;
+}
+
+static ImkStatus
+run_strategy (const Cuda *s, const Arguments &a, const ImkOctbscanJob *jobs,
+    cudaStream_t stream, ImkError *error)
+{
+  Operator op = s->op;
+
+  op.narrow = op.has_integers && are_tries (jobs, a.n_jobs);
+  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+             ? transforms_run (s->transforms, s->config.type, a, stream, error)
+             : operator_run (op, s->config.type, a, stream, error);
+}
+
+/* Work on this object may still run on another stream, and uses the same
+ * memory. */
+static ImkStatus
+cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
+    void *stream, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+  const cudaStream_t on = (cudaStream_t) stream;
+  Arguments a = s->arguments;
+  ImkStatus status = IMK_CUDA (error, cudaStreamWaitEvent (on, s->done, 0));
+
+  a.n_jobs = n_jobs;
+  if (status == IMK_OK)
+    status = transforms_take_tuned (&s->transforms, on, error);
+  if (status == IMK_OK)
+    status =
+        launch_jobs (jobs, n_jobs, s->config, &s->history, s->jobs, on, error);
+  if (status == IMK_OK)
+    status = launch_bad (a, on, error);
+  if (status == IMK_OK)
+    status = launch_means (s->config.type, a, on, error);
+  if (status == IMK_OK)
+    status = run_strategy (s, a, jobs, on, error);
+  if (status == IMK_OK)
+    status = launch_finish (a, jobs, on, error);
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaEventRecord (s->done, on));
+  s->last_pattern = s->config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
+                        ? n_jobs - 1
+                        : s->config.max_jobs;
+  return status;
+}
+
+static ImkStatus
+cuda_update (void *state, const ImkOctbscanParams *params, ImkError *error)
+{
+  Cuda *s = (Cuda *) state;
+
+  (void) error;
+  if (params->history != s->arguments.params.history)
+    s->history = {};
+  s->arguments.params = *params;
+  return IMK_OK;
+}
+
+static ImkStatus
+cuda_tune (void *state, const ImkOctbscanChain *chain, const double *live,
+    ImkError *error)
+{
+  (void) live;
+  return transforms_tune (&((Cuda *) state)->transforms, chain, error);
+}
+
+static ImkStatus
+cuda_get_pattern (void *state, float *pattern, ImkError *error)
+{
+  const Cuda *s = (const Cuda *) state;
+  const Arguments &a = s->arguments;
+  size_t n = (size_t) a.n_cameras * a.n_depths;
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
+
+  if (status == IMK_OK)
+    status =
+        IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
+                             n * sizeof (float2), cudaMemcpyDeviceToHost));
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * The object. */
+
+static void
+cuda_destroy (void *state)
+{
+  Cuda *s = (Cuda *) state;
+
+  cudaFree (s->memory); /* waits for kernels that use it */
+  if (s->done)
+    cudaEventDestroy (s->done);
+  operator_close (&s->op);
+  transforms_close (&s->transforms);
+  delete s;
+}
+
+static void
+cut_means (Cuda *s, Cutter *c)
+{
+  Arguments &a = s->arguments;
+  size_t spectra = (size_t) a.n_cameras * a.width, jobs = a.max_jobs;
+
+  switch (s->config.background_mode) {
+  case IMK_OCTBSCAN_BACKGROUND_RUNNING:
+  case IMK_OCTBSCAN_BACKGROUND_FIRST:
+    c->cut (&a.bscan_means, jobs * spectra);
+    c->cut (&a.followed, spectra);
+    c->cut (&a.n_followed, spectra);
+    c->cut (&a.means, jobs * spectra);
+    break;
+  case IMK_OCTBSCAN_BACKGROUND_MEAN:
+    c->cut (&a.means, jobs * spectra);
+    break;
+  case IMK_OCTBSCAN_BACKGROUND_ROLLING:
+    c->cut (&a.means, jobs * a.height * a.width);
+    break;
+  default:
+    break;
+  }
+}
+
+static void
+cut_memory (Cuda *s, Cutter *c, const ImkOctbscanPlan *plan)
+{
+  Arguments &a = s->arguments;
+  size_t rows =
+      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
+  float2 *background = nullptr;
+
+  c->cut (&s->products, rows * a.n_depths);
+  c->cut (&s->scales, rows);
+  c->cut (&s->jobs, s->config.max_jobs);
+  cut_finish (&a, plan->lateral, c);
+  cut_means (s, c);
+  if (plan->background)
+    c->cut (&background, (size_t) a.n_cameras * a.width);
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+    transforms_cut (&s->transforms, a, c);
+  else
+    operator_cut (&s->op, a, s->config.max_jobs, c);
+  a.background = background;
+  a.jobs = s->jobs;
+  a.products = s->op.products = s->transforms.lines.products = s->products;
+  a.scales = s->op.scales = s->scales;
+}
+
+static ImkStatus
+allocate (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
+{
+  Cutter c = {nullptr, 0};
+  ImkStatus status;
+
+  cut_memory (s, &c, plan);
+  status = IMK_CUDA (error, cudaMalloc (&s->memory, c.used));
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemset (s->memory, 0, c.used));
+  if (status == IMK_OK) {
+    c = {(uint8_t *) s->memory, 0};
+    cut_memory (s, &c, plan);
+    status = IMK_CUDA (
+        error, cudaEventCreateWithFlags (&s->done, cudaEventDisableTiming));
+  }
+  return status;
+}
+
+static ImkStatus
+upload_background (
+    const Arguments &a, const double *background, ImkError *error)
+{
+  size_t n = (size_t) a.n_cameras * a.width;
+  float2 *parts = new (std::nothrow) float2[n];
+  ImkStatus status;
+
+  if (!parts)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the background.");
+  for (size_t i = 0; i < n; i++)
+    imk_octbscan_split (background[i], &parts[i].x, &parts[i].y);
+  status = upload ((float2 *) a.background, parts, n, error);
+  delete[] parts;
+  return status;
+}
+
+static ImkStatus
+fill (Cuda *s, const ImkOctbscanPlan *plan, ImkError *error)
+{
+  const Arguments &a = s->arguments;
+  size_t rows =
+      (size_t) a.n_cameras * s->config.max_jobs * (a.camera_rows + a.n_rests);
+  ImkStatus status = upload_finish (a, plan, error);
+
+  if (status == IMK_OK && plan->background)
+    status = upload_background (a, plan->background, error);
+  if (status != IMK_OK)
+    return status;
+  return s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT
+             ? transforms_open (&s->transforms, a, s->scales, rows, error)
+             : operator_open (&s->op, a, plan, error);
+}
+
+static void
+describe (Cuda *s, const ImkOctbscanPlan *plan, const ImkOctbscanParams *params)
+{
+  const ImkOctbscanConfig *c = plan->config;
+  Arguments &a = s->arguments;
+
+  s->config = *c;
+  s->config.cameras = nullptr;
+  s->config.background = s->config.pattern = nullptr;
+  s->config.scan_curve = s->config.window_values = nullptr;
+  set_finish (&a, plan);
+  a.width = c->width;
+  if (c->background_mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
+    a.reach = c->background_reach;
+  a.background_bscans = c->background_bscans;
+  a.keeps_first = c->background_mode == IMK_OCTBSCAN_BACKGROUND_FIRST;
+  a.params = *params;
+  s->op.padded = imk_div_up (c->width, ALIGNMENT) * ALIGNMENT;
+  if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_FFT)
+    transforms_init (&s->transforms, a, plan);
+  else
+    s->op.has_integers = c->type != IMK_TYPE_F32 && a.reach == 0;
+  if (s->op.has_integers && c->background_mode != IMK_OCTBSCAN_BACKGROUND_NONE)
+    a.n_rests = N_RESTS;
+}
+
+static ImkStatus
+cuda_create (const ImkOctbscanPlan *plan, const ImkOctbscanParams *params,
+    void **state, ImkError *error)
+{
+  Cuda *s = new (std::nothrow) Cuda{};
+  ImkStatus status;
+
+  if (!s)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for CUDA B-scans.");
+  describe (s, plan, params);
+  status = allocate (s, plan, error);
+  if (status == IMK_OK)
+    status = fill (s, plan, error);
+  if (status == IMK_OK)
+    *state = s;
+  else
+    cuda_destroy (s);
+  return status;
+}
+
+const ImkOctbscanBackend imk_octbscan_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .create = cuda_create,
+    .update = cuda_update,
+    .process = cuda_process,
+    .tune = cuda_tune,
+    .get_pattern = cuda_get_pattern,
+    .destroy = cuda_destroy,
+};

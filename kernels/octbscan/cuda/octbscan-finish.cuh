@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From Z to images on the GPU, whatever strategy made Z: fixed pattern, A-scans
+ * of the image, tracking, means of B-scans (octbscan-mix.cuh), black and white
+ * where they are asked for, levels, turning. Each step is launched once for any
+ * number of jobs. */
+#pragma once
+
+#include "core/cuda/cuda-cutter.h"
+#include "octbscan/cuda/octbscan-mix.cuh"
+
+enum {
+  RANK_THREADS = 1024,
+  TILE = 64, /* A-scans and depths that a block turns */
+  TILE_THREADS = 256,
+};
+
+/* ------------------------------------------------------------------------
+ * Black and white. */
+
+static __global__ void
+begin_ranks (const __grid_constant__ Finish a)
+{
+  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i < IMK_OCTBSCAN_N_BINS)
+    a.counts[(size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS + i] = 0;
+  if (i == 0) {
+    a.ends[2 * blockIdx.y] = 0x7fffffff;
+    a.ends[2 * blockIdx.y + 1] = 0;
+  }
+}
+
+/* Bits of what is not negative are in the order of the values. */
+static __global__ void
+find_ends (const __grid_constant__ Finish a)
+{
+  unsigned int least = 0x7fffffff, largest = 0;
+
+  if (is_dead (a, blockIdx.y, blockIdx.x))
+    return;
+  for (uint32_t q = threadIdx.x; q < a.n_depths; q += blockDim.x) {
+    unsigned int bits =
+        __float_as_uint (intensity_at (a, blockIdx.y, blockIdx.x, q));
+
+    least = min (least, bits);
+    largest = max (largest, bits);
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    least = min (least, __shfl_xor_sync (0xffffffff, least, d));
+    largest = max (largest, __shfl_xor_sync (0xffffffff, largest, d));
+  }
+  if (threadIdx.x % 32 == 0) {
+    atomicMin (&a.ends[2 * blockIdx.y], least);
+    atomicMax (&a.ends[2 * blockIdx.y + 1], largest);
+  }
+}
+
+static __global__ void
+count_bins (const __grid_constant__ Finish a)
+{
+  unsigned int *counts = a.counts + (size_t) blockIdx.y * IMK_OCTBSCAN_N_BINS;
+
+  if (is_dead (a, blockIdx.y, blockIdx.x))
+    return;
+  for (uint32_t q = threadIdx.x; q < a.n_depths; q += blockDim.x)
+    atomicAdd (
+        &counts[imk_octbscan_bin (
+            intensity_at (a, blockIdx.y, blockIdx.x, q))],
+        1);
+}
+
+static __device__ uint64_t
+rank_of (double percent, uint64_t n)
+{
+  return (uint64_t) (percent / 100 * (double) (n - 1) + 0.5);
+}
+
+/* One block a job: each thread has a run of bins. */
+static __global__ void
+find_ranks (const __grid_constant__ Finish a)
+{
+  const uint32_t run = IMK_OCTBSCAN_N_BINS / RANK_THREADS;
+  const unsigned int *counts =
+      a.counts + (size_t) blockIdx.x * IMK_OCTBSCAN_N_BINS + threadIdx.x * run;
+  __shared__ uint64_t before[RANK_THREADS];
+  uint64_t n = 0, sum = 0, seen = 0, ranks[3];
+  const bool is_auto = a.params.range == IMK_OCTBSCAN_RANGE_AUTO;
+
+  for (uint32_t i = 0; i < run; i++)
+    sum += counts[i];
+  before[threadIdx.x] = sum;
+  __syncthreads ();
+  for (uint32_t i = 0; i < RANK_THREADS; i++) {
+    seen += i < threadIdx.x ? before[i] : 0;
+    n += before[i];
+  }
+  if (n == 0 && threadIdx.x == 0)
+    a.ranges[blockIdx.x] = make_float3 (0, 0, 0);
+  if (n == 0)
+    return;
+  ranks[0] =
+      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_BLACK : a.params.percent_min, n);
+  ranks[1] =
+      rank_of (is_auto ? IMK_OCTBSCAN_AUTO_WHITE : a.params.percent_max, n);
+  ranks[2] = rank_of (
+      is_auto ? IMK_OCTBSCAN_AUTO_LINEAR_WHITE : a.params.percent_max, n);
+  for (int k = 0; k < 3; k++)
+    if (seen <= ranks[k] && ranks[k] < seen + sum) {
+      uint64_t upto = seen;
+      uint32_t i = 0;
+
+      while ((upto += counts[i]) <= ranks[k])
+        i++;
+      ((float *) &a.ranges[blockIdx.x])[k] =
+          imk_octbscan_bin_start (threadIdx.x * run + i);
+    }
+}
+
+/* dB of black and white, intensities of black and white. */
+static __device__ float4
+ends_of (const Finish &a, uint32_t job)
+{
+  const ImkOctbscanParams &p = a.params;
+  float found[3], ends[4];
+
+  if (p.range == IMK_OCTBSCAN_RANGE_FIXED)
+    return make_float4 (p.fixed[0], p.fixed[1], p.fixed[2], p.fixed[3]);
+  if (p.range == IMK_OCTBSCAN_RANGE_MINMAX) {
+    /* the other way round there are no A-scans */
+    bool is_there = a.ends[2 * job] <= a.ends[2 * job + 1];
+
+    found[0] = is_there ? __uint_as_float (a.ends[2 * job]) : 0;
+    found[1] = found[2] = is_there ? __uint_as_float (a.ends[2 * job + 1]) : 0;
+  } else {
+    found[0] = a.ranges[job].x;
+    found[1] = a.ranges[job].y;
+    found[2] = a.ranges[job].z;
+  }
+  imk_octbscan_ends (found, p.range == IMK_OCTBSCAN_RANGE_AUTO, p.fixed,
+      p.auto_bscans, ends);
+  return make_float4 (ends[0], ends[1], ends[2], ends[3]);
+}
+
+static __global__ void
+tell_ends (const __grid_constant__ Finish a)
+{
+  const Job &job = a.jobs[blockIdx.x];
+  const float4 ends = ends_of (a, blockIdx.x);
+
+  if (!job.ends)
+    return;
+  job.ends[0] = ends.x;
+  job.ends[1] = ends.y;
+  job.ends[2] = ends.z;
+  job.ends[3] = ends.w;
+}
+
+/* ------------------------------------------------------------------------
+ * Images. */
+
+/* How one image is written. */
+struct Writer {
+  uint8_t *image;
+  size_t stride;
+  ImkType type;
+  bool db;
+  ImkOctbscanLevels levels;
+};
+
+static __device__ Writer
+writer_of (
+    uint8_t *image, size_t stride, ImkType type, bool db, float low, float high)
+{
+  Writer w;
+
+  w.image = image;
+  w.stride = stride;
+  w.type = type;
+  w.db = db;
+  w.levels =
+      imk_octbscan_levels (low, high, type == IMK_TYPE_U8 ? 255.0f : 65535.0f);
+  return w;
+}
+
+/* A store of four where the rows of the image allow it. */
+template <typename Sample, typename Four>
+static __device__ void
+store_four (uint8_t *row, uint32_t x, uint32_t n, const Sample samples[4])
+{
+  Sample *to = (Sample *) row + x;
+
+  if (n == 4 && (uintptr_t) to % sizeof (Four) == 0) {
+    Four four;
+
+    memcpy (&four, samples, sizeof (four));
+    *(Four *) to = four;
+    return;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = samples[i];
+}
+
+/* @n up to 4 pixels of row @y from @x on. */
+static __device__ void
+write_four (const Writer &w, uint32_t x, uint32_t y, uint32_t n,
+    const float intensities[4])
+{
+  uint8_t *row = w.image + (size_t) y * w.stride;
+  float v[4];
+
+  for (int i = 0; i < 4; i++)
+    v[i] = w.db ? imk_octbscan_db (intensities[i]) : intensities[i];
+  if (w.type == IMK_TYPE_U8) {
+    uint8_t levels[4];
+
+    for (int i = 0; i < 4; i++)
+      levels[i] = (uint8_t) imk_octbscan_level (w.levels, v[i]);
+    store_four<uint8_t, uint32_t> (row, x, n, levels);
+  } else if (w.type == IMK_TYPE_U16) {
+    uint16_t levels[4];
+
+    for (int i = 0; i < 4; i++)
+      levels[i] = (uint16_t) imk_octbscan_level (w.levels, v[i]);
+    store_four<uint16_t, uint2> (row, x, n, levels);
+  } else {
+    store_four<float, float4> (row, x, n, v);
+  }
+}
+
+typedef float Tile[TILE][TILE + 1]; /* by A-scan and depth */
+
+/* Depth of an image to depth of Z. */
+static __device__ uint32_t
+depth_of (const Finish &a, uint32_t q)
+{
+  return a.flips_depth ? a.n_depths - 1 - q : q;
+}
+
+typedef float2 Rests[IMK_OCTBSCAN_MAX_CAMERAS][TILE]; /* by depth */
+
+static __device__ void
+load_rests (const Finish &a, uint32_t depth0, Rests &rests)
+{
+  if (a.n_rests == 0)
+    return;
+  for (uint32_t k = threadIdx.x; k < a.n_cameras * TILE; k += TILE_THREADS) {
+    uint32_t d = k % TILE;
+
+    if (depth0 + d < a.n_depths)
+      rests[k / TILE][d] =
+          rest_at (a, blockIdx.z, k / TILE, depth_of (a, depth0 + d));
+  }
+  __syncthreads ();
+}
+
+/* A warp has rows of the tile; its lanes find where they are, one each. All is
+ * read before the first store, which might be to the same memory for all that
+ * the compiler knows: then one load would wait for the other. */
+static __device__ void
+load_z_tile (const Finish &a, const Job &job, uint32_t row0, uint32_t depth0,
+    Rests &rests, Tile &tile)
+{
+  constexpr uint32_t n_rows = TILE / (TILE_THREADS / 32), n_steps = TILE / 32;
+  uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32 * n_rows;
+  uint32_t mine = row0 + first + lane % n_rows;
+  const Place p =
+      place_of (a, blockIdx.z, mine < a.height ? mine : a.height - 1);
+  const float my_scale = a.scales[p.row];
+  float2 z[n_rows][n_steps];
+
+#pragma unroll
+  for (uint32_t i = 0; i < n_rows; i++) {
+    const float2 *from =
+        a.products +
+        (size_t) __shfl_sync (0xffffffff, (uint32_t) p.row, (int) i) *
+            a.n_depths;
+
+#pragma unroll
+    for (uint32_t k = 0; k < n_steps; k++) {
+      uint32_t q = depth0 + lane + 32 * k;
+
+      z[i][k] = row0 + first + i < a.height && q < a.n_depths
+                    ? from[depth_of (a, q)]
+                    : make_float2 (0, 0);
+    }
+  }
+  load_rests (a, depth0, rests);
+#pragma unroll
+  for (uint32_t i = 0; i < n_rows; i++) {
+    uint32_t row = row0 + first + i;
+    float scale = __shfl_sync (0xffffffff, my_scale, (int) i);
+    uint32_t camera = __shfl_sync (0xffffffff, p.camera, (int) i);
+    const float2 *pattern =
+        a.patterns ? a.patterns + ((size_t) job.pattern * a.n_cameras + camera) *
+                                      a.n_depths
+                   : nullptr;
+
+#pragma unroll
+    for (uint32_t k = 0; k < n_steps; k++) {
+      uint32_t d = lane + 32 * k, q = depth_of (a, depth0 + d);
+      const float2 rest =
+          a.n_rests > 0 ? rests[camera][d] : make_float2 (0, 0);
+      float2 v = make_float2 (
+          z[i][k].x * scale - rest.x, z[i][k].y * scale - rest.y);
+
+      if (row < a.height && depth0 + d < a.n_depths) {
+        if (pattern && scale != 0)
+          v = make_float2 (v.x - pattern[q].x, v.y - pattern[q].y);
+        if (job.complex)
+          ((float2 *) (job.complex + (size_t) row * job.complex_stride))[q] = v;
+      }
+      tile[first + i][d] = imk_octbscan_intensity (v.x, v.y);
+    }
+  }
+}
+
+static __device__ void
+load_tile (const Finish &a, uint32_t row0, uint32_t depth0, Tile &tile)
+{
+  for (uint32_t k = threadIdx.x; k < TILE * TILE; k += TILE_THREADS) {
+    uint32_t row = row0 + k / TILE, q = depth0 + k % TILE;
+
+    tile[k / TILE][k % TILE] =
+        row < a.n_ascans && q < a.n_depths
+            ? intensity_at (a, blockIdx.z, row, depth_of (a, q))
+            : 0;
+  }
+}
+
+static __device__ void
+store_tile (const Finish &a, const Writer &w, uint32_t row0, uint32_t depth0,
+    const Tile &tile)
+{
+  uint32_t x0 = a.depth_down ? row0 : depth0;
+  uint32_t y0 = a.depth_down ? depth0 : row0;
+  uint32_t width = a.depth_down ? a.n_ascans : a.n_depths;
+  uint32_t height = a.depth_down ? a.n_depths : a.n_ascans;
+  uint32_t dx = threadIdx.x % (TILE / 4) * 4;
+
+  if (!w.image)
+    return;
+  if (x0 + dx >= width)
+    return;
+  for (uint32_t dy = threadIdx.x / (TILE / 4); dy < TILE;
+       dy += TILE_THREADS / (TILE / 4)) {
+    uint32_t x = x0 + dx, y = y0 + dy;
+    float v[4];
+
+    if (y >= height)
+      return;
+    for (uint32_t i = 0; i < 4; i++)
+      v[i] = a.depth_down ? tile[dx + i][dy] : tile[dy][dx + i];
+    write_four (w, x, y, min (4u, width - x), v);
+  }
+}
+
+static __global__ void
+write_images (const __grid_constant__ Finish a)
+{
+  __shared__ Rests rests;
+  __shared__ Tile tile;
+  const Job &job = a.jobs[blockIdx.z];
+  const float4 ends = ends_of (a, blockIdx.z);
+  uint32_t row0 = blockIdx.y * TILE, depth0 = blockIdx.x * TILE;
+
+  if (a.is_mixed)
+    load_tile (a, row0, depth0, tile);
+  else
+    load_z_tile (a, job, row0, depth0, rests, tile);
+  __syncthreads ();
+  store_tile (a,
+      job.db_is_linear
+          ? writer_of (
+                job.db, job.db_stride, job.db_type, false, ends.z, ends.w)
+          : writer_of (
+                job.db, job.db_stride, job.db_type, true, ends.x, ends.y),
+      row0, depth0, tile);
+  store_tile (a,
+      writer_of (job.linear, job.linear_stride, job.linear_type, false, ends.z,
+          ends.w),
+      row0, depth0, tile);
+}
+
+/* ------------------------------------------------------------------------
+ * Launches. */
+
+static ImkStatus
+launch_ranks (const Finish &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t begin =
+      grid (dim3 (IMK_OCTBSCAN_N_BINS / 256, a.n_jobs), dim3 (256), stream);
+  cudaLaunchConfig_t rows =
+      grid (dim3 (a.n_ascans, a.n_jobs), dim3 (256), stream);
+  cudaLaunchConfig_t ranks =
+      grid (dim3 (a.n_jobs), dim3 (RANK_THREADS), stream);
+  ImkStatus status;
+
+  if (a.params.range == IMK_OCTBSCAN_RANGE_FIXED)
+    return IMK_OK;
+  status = IMK_CUDA_LAUNCH (error, begin, begin_ranks, a);
+  if (status == IMK_OK && a.params.range == IMK_OCTBSCAN_RANGE_MINMAX)
+    return IMK_CUDA_LAUNCH (error, rows, find_ends, a);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, rows, count_bins, a);
+  if (status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, ranks, find_ranks, a);
+  return status;
+}
+
+static ImkStatus
+launch_images (const Finish &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t images =
+      grid (dim3 (imk_div_up (a.n_depths, TILE), imk_div_up (a.n_ascans, TILE),
+                a.n_jobs),
+          dim3 (TILE_THREADS), stream);
+
+  return IMK_CUDA_LAUNCH (error, images, write_images, a);
+}
+
+/* All that follows Z. */
+static ImkStatus
+launch_finish (Finish a, const ImkOctbscanJob *jobs, cudaStream_t stream,
+    ImkError *error)
+{
+  bool complex = false, track = false, enface = false, tells = false;
+  cudaLaunchConfig_t ends = grid (dim3 (a.n_jobs), dim3 (1), stream);
+  ImkStatus status;
+
+  a.is_mixed = a.shifted || !a.is_identity;
+  for (uint32_t i = 0; i < a.n_jobs; i++) {
+    complex = complex || jobs[i].complex;
+    track = track || jobs[i].track;
+    enface = enface || jobs[i].enface;
+    tells = tells || jobs[i].ends;
+    a.is_mixed = a.is_mixed || jobs[i].backward;
+  }
+  status = launch_mix (a, complex, track, enface, stream, error);
+  if (status == IMK_OK)
+    status = launch_ranks (a, stream, error);
+  if (status == IMK_OK && tells)
+    status = IMK_CUDA_LAUNCH (error, ends, tell_ends, a);
+  return status == IMK_OK ? launch_images (a, stream, error) : status;
+}
+
+/* ------------------------------------------------------------------------
+ * Memory. */
+
+template <typename T>
+static ImkStatus
+upload (T *to, const T *from, size_t n, ImkError *error)
+{
+  return IMK_CUDA (
+      error, cudaMemcpy (to, from, n * sizeof (T), cudaMemcpyHostToDevice));
+}
+
+/* What finishing works in; @lateral: of the plan. */
+static void
+cut_finish (Finish *a, const ImkOctbscanLateral *lateral, Cutter *c)
+{
+  size_t image = (size_t) a->n_ascans * a->n_depths, jobs = a->max_jobs;
+  size_t entries = lateral->first[lateral->n_ascans];
+  bool tracks = a->tracking != IMK_OCTBSCAN_TRACKING_NONE;
+
+  c->cut (&a->ranges, jobs);
+  c->cut (&a->ends, 2 * jobs);
+  c->cut (&a->counts, jobs * IMK_OCTBSCAN_N_BINS);
+  c->cut (&a->lateral_first, a->n_ascans + 1);
+  c->cut (&a->lateral_rows, entries);
+  c->cut (&a->lateral_weights, entries);
+  if (!a->is_identity || a->bidirectional || a->averages || tracks)
+    c->cut (&a->mixed, jobs * image);
+  if (a->pattern_mode != IMK_OCTBSCAN_FIXED_PATTERN_NONE)
+    c->cut (&a->patterns, (jobs + 1) * a->n_cameras * a->n_depths);
+  if (a->averages) {
+    c->cut (&a->sums, image);
+    c->cut (&a->n_in_sums, image);
+  }
+  if (a->has_bad) {
+    c->cut (&a->bad, jobs * a->height);
+    c->cut (&a->dead, jobs * a->n_ascans);
+    c->cut (&a->alive, jobs * a->n_ascans);
+  }
+  if (a->averages || tracks)
+    c->cut (&a->shifted, jobs * image);
+  if (!tracks)
+    return;
+  c->cut (&a->profiles, jobs * a->n_window);
+  c->cut (&a->reference, a->n_window);
+  c->cut (&a->tops, jobs * a->n_ascans * 2);
+  c->cut (&a->correlations,
+      2 * imk_octbscan_reach (a->n_window, a->tracking_reach) + 1);
+  c->cut (&a->track, 1);
+  c->cut (&a->shifts, jobs);
+}
+
+/* What stays from the plan on. */
+static ImkStatus
+upload_finish (const Finish &a, const ImkOctbscanPlan *plan, ImkError *error)
+{
+  const ImkOctbscanLateral *l = plan->lateral;
+  size_t entries = l->first[l->n_ascans];
+  size_t kept = (size_t) a.n_cameras * a.n_depths;
+  ImkStatus status =
+      upload (a.lateral_first, l->first, l->n_ascans + 1, error);
+
+  if (status == IMK_OK)
+    status = upload (a.lateral_rows, l->rows, entries, error);
+  if (status == IMK_OK)
+    status = upload (a.lateral_weights, l->weights, entries, error);
+  if (status == IMK_OK && plan->pattern)
+    status = upload (a.patterns + a.max_jobs * kept,
+        (const float2 *) plan->pattern, kept, error);
+  return status;
+}
+
+/* All that a configuration says of finishing. */
+static void
+set_finish (Finish *a, const ImkOctbscanPlan *plan)
+{
+  const ImkOctbscanConfig *c = plan->config;
+
+  a->height = c->height;
+  a->n_cameras = c->n_cameras;
+  a->n_depths = plan->n_depths;
+  a->n_ascans = plan->lateral->n_ascans;
+  a->camera_rows = imk_div_up (c->height, c->n_cameras);
+  a->max_jobs = c->max_jobs;
+  a->depth_down = c->orientation == IMK_OCTBSCAN_ORIENTATION_DEPTH_DOWN;
+  a->flips_depth = c->flip == IMK_OCTBSCAN_FLIP_DEPTH ||
+                   c->flip == IMK_OCTBSCAN_FLIP_BOTH;
+  a->is_identity = plan->lateral->is_identity;
+  a->bidirectional = c->bidirectional;
+  a->averages = c->averages_bscans;
+  a->has_bad = c->type == IMK_TYPE_F32;
+  a->pattern_mode = c->fixed_pattern;
+  a->pattern_segments = c->pattern_segments;
+  a->tracking = c->tracking;
+  a->tracking_top = c->tracking_top;
+  a->tracking_bscans = c->tracking_bscans;
+  a->tracking_reach = c->tracking_reach;
+  if (c->tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    a->n_window = plan->n_depths - c->tracking_top - c->tracking_bottom;
+  a->projection = c->projection;
+  a->enface_top = c->enface_top;
+  a->n_slab = plan->n_depths - c->enface_top - c->enface_bottom;
+}
+
+/* ------------------------------------------------------------------------
+ * What the host remembers of B-scans. */
+
+struct History {
+  bool follows[IMK_OCTBSCAN_MAX_CAMERAS];
+  bool has_pattern;
+  uint32_t n_summed, n_tracked;
+};
+
+/* Which cameras have spectra for the background. */
+static void
+follow_background (
+    History *h, const ImkOctbscanConfig &c, uint32_t first_camera, Job *job)
+{
+  for (uint32_t i = 0; i < c.n_cameras; i++) {
+    uint32_t first = (i + c.n_cameras - first_camera % c.n_cameras) % c.n_cameras;
+
+    if (first >= c.height)
+      continue;
+    job->follow[i] = h->follows[i] ? FOLLOW_NEXT : FOLLOW_FIRST;
+    h->follows[i] = true;
+  }
+}
+
+/* Numbers a job; @index: in its call. */
+static void
+enter_history (
+    History *h, const ImkOctbscanConfig &c, uint32_t index, Job *job)
+{
+  bool keeps = c.fixed_pattern != IMK_OCTBSCAN_FIXED_PATTERN_MINVAR;
+
+  job->pattern = keeps ? c.max_jobs : index;
+  job->finds_pattern =
+      job->in && (!keeps || (c.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_ONCE &&
+                                !h->has_pattern));
+  if (job->in) {
+    h->has_pattern = true;
+    h->n_summed++;
+    job->n_tracked = h->n_tracked++;
+    follow_background (h, c, job->first_camera, job);
+  }
+  job->n_summed = h->n_summed;
+  if (job->has_images)
+    h->n_summed = 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From jobs to what is taken off their spectra, whatever strategy follows. */
+#pragma once
+
+#include "octbscan/cuda/octbscan-finish.cuh"
+
+enum {
+  SUM_COLUMNS = 64, /* that a block adds up, by groups of threads */
+  SUM_GROUPS = 8,
+  ROLL_THREADS = 256,
+  CHUNK_JOBS = 3900 / sizeof (Job), /* that fit into the 4 KiB of a launch */
+};
+
+/* What the kernels here and of the strategies are given. */
+struct Arguments : Finish {
+  uint32_t width;
+  uint32_t reach;          /* of a mean along the spectrum, 0 for none */
+  const float2 *background; /* [C][N] in two parts, or NULL */
+  float2 *means;           /* [jobs][C][N], or along each spectrum
+                            * [jobs][H][N]; in two parts; or NULL */
+  double *bscan_means;     /* [jobs][C][N], where the background follows them */
+  double *followed;        /* [C][N] */
+  uint32_t *n_followed;    /* [C][N] B-scans in it */
+  uint32_t background_bscans;
+  bool keeps_first;
+};
+
+/* ------------------------------------------------------------------------
+ * Jobs go with a launch. A copy would queue up behind the B-scans that are
+ * being uploaded, and the GPU would have nothing to do meanwhile. */
+
+struct JobChunk {
+  Job jobs[CHUNK_JOBS];
+};
+
+static __global__ void
+put_jobs (const __grid_constant__ JobChunk chunk, uint32_t n, Job *to)
+{
+  if (threadIdx.x < n)
+    to[threadIdx.x] = chunk.jobs[threadIdx.x];
+}
+
+static ImkStatus
+launch_jobs (const ImkOctbscanJob *jobs, uint32_t n_jobs,
+    const ImkOctbscanConfig &config, History *history, Job *to,
+    cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t launch = grid (dim3 (1), dim3 (CHUNK_JOBS), stream);
+  ImkStatus status = IMK_OK;
+  JobChunk chunk = {};
+
+  for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i += CHUNK_JOBS) {
+    uint32_t n = n_jobs - i < CHUNK_JOBS ? n_jobs - i : (uint32_t) CHUNK_JOBS;
+
+    for (uint32_t k = 0; k < n; k++) {
+      chunk.jobs[k] = job_of (&jobs[i + k]);
+      enter_history (history, config, i + k, &chunk.jobs[k]);
+    }
+    status = IMK_CUDA_LAUNCH (error, launch, put_jobs, chunk, n, to + i);
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * Spectra with a sample that is not a number have no A-scan, and no part in what
+ * others are compared with. Integers all are numbers. */
+
+/* A warp a spectrum. */
+static __global__ void
+mark_bad (const __grid_constant__ Arguments a)
+{
+  const Job &job = a.jobs[blockIdx.y];
+  uint32_t row = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
+  const float *in = (const float *) (job.in + (size_t) row * job.in_stride);
+  int wild = 0;
+
+  if (!job.in || row >= a.height)
+    return;
+  for (uint32_t x = threadIdx.x % 32; x < a.width; x += 32)
+    wild |= !imk_octbscan_is_sound (in[x]);
+  wild = __any_sync (0xffffffff, wild);
+  if (threadIdx.x % 32 == 0) {
+    a.bad[(size_t) blockIdx.y * a.height + row] = wild;
+    /* of the strategy fft it stays, that of the operator says the same */
+    ((float *) a.scales)[place_of (a, blockIdx.y, row).row] = !wild;
+  }
+}
+
+static __global__ void
+count_bad (const __grid_constant__ Arguments a)
+{
+  const Job &job = a.jobs[blockIdx.x];
+  __shared__ uint32_t n;
+
+  if (threadIdx.x == 0)
+    n = 0;
+  __syncthreads ();
+  for (uint32_t row = threadIdx.x; job.in && row < a.height; row += MIX_THREADS)
+    if (a.bad[(size_t) blockIdx.x * a.height + row])
+      atomicAdd (&n, 1);
+  __syncthreads ();
+  if (threadIdx.x == 0 && job.n_bad && job.in)
+    *job.n_bad = n;
+}
+
+static ImkStatus
+launch_bad (const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t rows =
+      grid (dim3 (imk_div_up (a.height, MIX_THREADS / 32), a.n_jobs),
+          dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (MIX_THREADS), stream);
+  ImkStatus status = IMK_OK;
+
+  if (a.bad)
+    status = IMK_CUDA_LAUNCH (error, rows, mark_bad, a);
+  if (a.bad && status == IMK_OK)
+    status = IMK_CUDA_LAUNCH (error, jobs, count_bad, a);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * Means: sums of integers are exact. */
+
+static __device__ float2
+split (double mean)
+{
+  float2 parts;
+
+  imk_octbscan_split (mean, &parts.x, &parts.y);
+  return parts;
+}
+
+template <typename Sample> struct SumOf {
+  typedef int64_t Type;
+};
+template <> struct SumOf<float> {
+  typedef double Type;
+};
+
+template <typename Sample>
+static __global__ void
+find_means (const __grid_constant__ Arguments a)
+{
+  typedef typename SumOf<Sample>::Type Sum;
+  __shared__ Sum sums[SUM_GROUPS][SUM_COLUMNS];
+  const Job &job = a.jobs[blockIdx.z];
+  __shared__ uint32_t counts[SUM_GROUPS];
+  uint32_t camera = blockIdx.y, n = 0, n_sound = 0;
+  uint32_t x = blockIdx.x * SUM_COLUMNS + threadIdx.x;
+  uint32_t first =
+      (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
+  size_t to = ((size_t) blockIdx.z * a.n_cameras + camera) * a.width + x;
+  Sum sum = 0;
+
+  if (!job.in)
+    return;
+  if (first < a.height)
+    n = (a.height - first - 1) / a.n_cameras + 1;
+  for (uint32_t i = threadIdx.y; i < n; i += SUM_GROUPS) {
+    size_t row = first + (size_t) i * a.n_cameras;
+
+    if (is_bad (a, blockIdx.z, row))
+      continue;
+    n_sound++;
+    if (x < a.width)
+      sum += ((const Sample *) (job.in + row * job.in_stride))[x];
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  if (threadIdx.x == 0)
+    counts[threadIdx.y] = n_sound;
+  __syncthreads ();
+  if (threadIdx.y != 0 || x >= a.width)
+    return;
+  n = n_sound;
+  for (uint32_t g = 1; g < SUM_GROUPS; g++) {
+    sum += sums[g][threadIdx.x];
+    n += counts[g];
+  }
+  /* a NaN is the mean of a B-scan that has none */
+  if (a.bscan_means)
+    a.bscan_means[to] = n ? (double) sum / n : (double) NAN;
+  else
+    a.means[to] = split (n ? (double) sum / n : 0);
+}
+
+/* Backgrounds that remember, jobs in their order. */
+static __global__ void
+follow_means (const __grid_constant__ Arguments a)
+{
+  uint32_t x = blockIdx.x * ROLL_THREADS + threadIdx.x, camera = blockIdx.y;
+  size_t at = (size_t) camera * a.width + x;
+  uint32_t n;
+  double m;
+
+  if (x >= a.width)
+    return;
+  m = a.followed[at];
+  n = a.n_followed[at];
+  for (uint32_t j = 0; j < a.n_jobs; j++) {
+    size_t here = (size_t) j * a.n_cameras * a.width + at;
+    double mean = a.bscan_means[here];
+    Follow follow = (Follow) a.jobs[j].follow[camera];
+
+    if (follow == FOLLOW_FIRST)
+      n = 0;
+    if (follow != FOLLOW_NONE && isfinite (mean) &&
+        !(a.keeps_first && n >= a.background_bscans)) {
+      n += n < a.background_bscans;
+      m = imk_octbscan_background (m, mean, n);
+    }
+    a.means[here] = split (m);
+  }
+  a.followed[at] = m;
+  a.n_followed[at] = n;
+}
+
+/* Along each spectrum; a thread a sample. */
+template <typename Sample>
+static __global__ void
+roll_means (const __grid_constant__ Arguments a)
+{
+  typedef typename SumOf<Sample>::Type Sum;
+  const Job &job = a.jobs[blockIdx.z];
+  uint32_t x = blockIdx.x * ROLL_THREADS + threadIdx.x, row = blockIdx.y;
+  const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+  uint32_t first = x > a.reach ? x - a.reach : 0, end;
+  Sum sum = 0;
+
+  if (x >= a.width || !job.in)
+    return;
+  end = a.width - x > a.reach ? x + a.reach + 1 : a.width;
+  for (uint32_t i = first; i < end; i++)
+    sum += in[i];
+  a.means[((size_t) blockIdx.z * a.height + row) * a.width + x] =
+      split ((double) sum / (end - first));
+}
+
+template <typename Sample>
+static ImkStatus
+launch_means_of (const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t sums =
+      grid (dim3 (imk_div_up (a.width, SUM_COLUMNS), a.n_cameras, a.n_jobs),
+          dim3 (SUM_COLUMNS, SUM_GROUPS), stream);
+  cudaLaunchConfig_t samples =
+      grid (dim3 (imk_div_up (a.width, ROLL_THREADS), a.height, a.n_jobs),
+          dim3 (ROLL_THREADS), stream);
+
+  return a.reach ? IMK_CUDA_LAUNCH (error, samples, roll_means<Sample>, a)
+                 : IMK_CUDA_LAUNCH (error, sums, find_means<Sample>, a);
+}
+
+static ImkStatus
+launch_means (
+    ImkType type, const Arguments &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t columns =
+      grid (dim3 (imk_div_up (a.width, ROLL_THREADS), a.n_cameras),
+          dim3 (ROLL_THREADS), stream);
+  ImkStatus status;
+
+  if (!a.means)
+    return IMK_OK;
+  switch (type) {
+  case IMK_TYPE_U8:
+    status = launch_means_of<uint8_t> (a, stream, error);
+    break;
+  case IMK_TYPE_U16:
+    status = launch_means_of<uint16_t> (a, stream, error);
+    break;
+  case IMK_TYPE_I16:
+    status = launch_means_of<int16_t> (a, stream, error);
+    break;
+  default:
+    status = launch_means_of<float> (a, stream, error);
+    break;
+  }
+  if (status == IMK_OK && a.followed)
+    status = IMK_CUDA_LAUNCH (error, columns, follow_means, a);
+  return status;
+}
+
+/* ------------------------------------------------------------------------
+ * Spectra. */
+
+static __device__ const float2 *
+mean_of (const Arguments &a, uint32_t job, uint32_t camera, uint32_t row)
+{
+  if (a.reach)
+    return a.means + ((size_t) job * a.height + row) * a.width;
+  if (a.means)
+    return a.means + ((size_t) job * a.n_cameras + camera) * a.width;
+  return a.background ? a.background + (size_t) camera * a.width : nullptr;
+}
+
+/* The first difference is exact near the mean. 0 behind the end. */
+template <typename Sample>
+static __device__ float
+sample_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width)
+{
+  if (x >= width)
+    return 0;
+  return mean ? ((float) in[x] - mean[x].x) - mean[x].y : (float) in[x];
+}

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between Z and pictures on the GPU: fixed pattern, A-scans of the image,
+ * tracking, means of B-scans, en-face rows. What cpu/finish.c does on the
+ * CPU. */
+#pragma once
+
+#include <cstring>
+
+#include "core/cuda/cuda-check.h"
+#include "octbscan/octbscan-backend.h"
+#include "octbscan/octbscan-level.h"
+#include "octbscan/octbscan-track.h"
+
+enum {
+  MIX_THREADS = 256,
+  PROFILE_DEPTHS = 32, /* that a block adds up, by groups of threads */
+  PROFILE_GROUPS = 32,
+  TRACK_THREADS = 256,
+};
+
+/* A job, as the device sees it. */
+struct Job {
+  const uint8_t *in;
+  size_t in_stride;
+  uint32_t first_camera;
+  uint8_t *db, *linear, *complex;
+  size_t db_stride, linear_stride, complex_stride;
+  ImkType db_type, linear_type;
+  float *enface, *track;
+  uint32_t *wide, *n_bad;
+  float *ends;
+  bool backward, has_images, db_is_linear;
+  uint32_t pattern;  /* entry of patterns that is taken off */
+  bool finds_pattern;
+  uint32_t n_summed; /* B-scans in the mean, this one among them */
+  uint32_t n_tracked; /* B-scans that tracking has seen before */
+  uint8_t follow[IMK_OCTBSCAN_MAX_CAMERAS]; /* Follow */
+};
+
+/* Whether a camera has spectra that a background can take in. */
+enum Follow { FOLLOW_NONE, FOLLOW_FIRST, FOLLOW_NEXT };
+
+static Job
+job_of (const ImkOctbscanJob *job)
+{
+  Job j = {};
+
+  if (job->in) {
+    j.in = (const uint8_t *) job->in->data;
+    j.in_stride = job->in->stride;
+  }
+  j.first_camera = job->first_camera;
+  if (job->db) {
+    j.db = (uint8_t *) job->db->data;
+    j.db_stride = job->db->stride;
+    j.db_type = job->db->type;
+  }
+  if (job->linear) {
+    j.linear = (uint8_t *) job->linear->data;
+    j.linear_stride = job->linear->stride;
+    j.linear_type = job->linear->type;
+  }
+  if (job->complex) {
+    j.complex = (uint8_t *) job->complex->data;
+    j.complex_stride = job->complex->stride;
+  }
+  if (job->enface)
+    j.enface = (float *) job->enface->data;
+  if (job->track)
+    j.track = (float *) job->track->data;
+  j.wide = job->wide;
+  j.n_bad = job->n_bad;
+  j.ends = job->ends;
+  j.backward = job->backward;
+  j.db_is_linear = job->db_is_linear;
+  j.has_images = job->db || job->linear || job->enface;
+  return j;
+}
+
+/* What the kernels here are given. */
+struct Finish {
+  uint32_t height, n_cameras, n_depths, n_ascans;
+  uint32_t camera_rows; /* that one job has of a camera, at most */
+  uint32_t n_rests; /* rows of the rest of the background behind them */
+  uint32_t n_jobs, max_jobs;
+  bool depth_down, flips_depth;
+  ImkOctbscanFixedPattern pattern_mode;
+  ImkOctbscanTracking tracking;
+  uint32_t pattern_segments, n_window, tracking_top, tracking_bscans,
+      tracking_reach;
+  ImkOctbscanProjection projection;
+  uint32_t enface_top, n_slab;
+  bool is_identity, bidirectional, averages;
+  bool has_bad; /* samples may be other than numbers */
+  bool is_mixed; /* images are of mixed */
+  ImkOctbscanParams params;
+  const Job *jobs;
+  const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
+  const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
+                           * that has none */
+  uint8_t *bad;           /* [jobs][H] those, NULL: there are none */
+  uint8_t *dead;          /* [jobs][n_ascans] columns without one, likewise */
+  uint8_t *alive; /* [jobs][n_ascans] columns with one in a mean of B-scans */
+  uint32_t *n_in_sums;    /* [n_ascans][n_depths] */
+  float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last is kept */
+  uint32_t *lateral_first, *lateral_rows; /* of ImkOctbscanLateral */
+  float *lateral_weights;
+  float *mixed;           /* [jobs][n_ascans][n_depths] */
+  float *shifted;         /* likewise, and of several B-scans */
+  double *sums;           /* [n_ascans][n_depths] */
+  double *profiles;       /* [jobs][n_window] */
+  double *reference;      /* [n_window] */
+  double *tops;           /* [jobs][n_ascans][2] place and intensity */
+  double *correlations;   /* [2 reach + 1] */
+  ImkOctbscanTrack *track;
+  int32_t *shifts;        /* [jobs] */
+  float3 *ranges; /* [jobs] intensities of black, of white in dB and linear */
+  unsigned int *ends;     /* [jobs][2] bits of the least and the largest */
+  unsigned int *counts;   /* [jobs][N_BINS] */
+};
+
+/* ------------------------------------------------------------------------
+ * Rows. Row r of a job is the r / C th of its camera. */
+
+struct Place {
+  uint32_t camera;
+  size_t row; /* of spectra, scales and products */
+};
+
+/* Returns: the first row that @job has of @camera */
+static __device__ size_t
+first_row_of (const Finish &a, uint32_t job, uint32_t camera)
+{
+  return ((size_t) camera * a.n_jobs + job) * (a.camera_rows + a.n_rests);
+}
+
+static __device__ Place
+place_of (const Finish &a, uint32_t job, uint32_t row)
+{
+  Place p;
+
+  p.camera = (row + a.jobs[job].first_camera % a.n_cameras) % a.n_cameras;
+  p.row = first_row_of (a, job, p.camera) + row / a.n_cameras;
+  return p;
+}
+
+/* What the spectra of @camera have left of the background, as Z. */
+static __device__ float2
+rest_at (const Finish &a, uint32_t job, uint32_t camera, uint32_t depth)
+{
+  size_t row = first_row_of (a, job, camera) + a.camera_rows;
+  float2 rest = make_float2 (0, 0);
+
+  for (uint32_t i = 0; i < a.n_rests; i++) {
+    float2 z = a.products[(row + i) * a.n_depths + depth];
+
+    rest.x += z.x * a.scales[row + i];
+    rest.y += z.y * a.scales[row + i];
+  }
+  return rest;
+}
+
+/* Z of a row as it came, the fixed pattern taken off. */
+static __device__ float2
+z_at (const Finish &a, uint32_t job, const Place &p, uint32_t depth)
+{
+  float2 z = a.products[p.row * a.n_depths + depth];
+  float2 rest = rest_at (a, job, p.camera, depth);
+  float scale = a.scales[p.row];
+
+  z = make_float2 (z.x * scale - rest.x, z.y * scale - rest.y);
+  if (a.patterns && scale != 0) {
+    float2 pattern = a.patterns[((size_t) a.jobs[job].pattern * a.n_cameras +
+                                    p.camera) *
+                                    a.n_depths +
+                                depth];
+
+    z = make_float2 (z.x - pattern.x, z.y - pattern.y);
+  }
+  return z;
+}
+
+static __device__ bool
+is_bad (const Finish &a, uint32_t job, size_t row)
+{
+  return a.bad && a.bad[(size_t) job * a.height + row];
+}
+
+/* ------------------------------------------------------------------------
+ * The fixed pattern: a thread a depth of a camera. */
+
+static __global__ void
+find_patterns (const __grid_constant__ Finish a)
+{
+  const Job &job = a.jobs[blockIdx.z];
+  uint32_t camera = blockIdx.y, depth = blockIdx.x * blockDim.x + threadIdx.x;
+  uint32_t first =
+      (camera + a.n_cameras - job.first_camera % a.n_cameras) % a.n_cameras;
+  uint32_t n_rows =
+      first < a.height ? (a.height - first - 1) / a.n_cameras + 1 : 0;
+  uint32_t n = min (a.pattern_segments, n_rows / 2);
+  float2 pattern = make_float2 (0, 0), rest;
+  double least = INFINITY;
+
+  if (!job.finds_pattern || depth >= a.n_depths)
+    return;
+  rest = rest_at (a, blockIdx.z, camera, depth);
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t i0 = (uint32_t) ((uint64_t) n_rows * k / n);
+    uint32_t i1 = (uint32_t) ((uint64_t) n_rows * (k + 1) / n);
+    double re = 0, im = 0, squares = 0, variance;
+    uint32_t n_sound = 0;
+
+    for (uint32_t i = i0; i < i1; i++) {
+      size_t row = first_row_of (a, blockIdx.z, camera) +
+                   (first + i * a.n_cameras) / a.n_cameras;
+      float2 z = a.products[row * a.n_depths + depth];
+
+      if (a.scales[row] == 0)
+        continue;
+      n_sound++;
+      z = make_float2 (
+          z.x * a.scales[row] - rest.x, z.y * a.scales[row] - rest.y);
+      re += z.x;
+      im += z.y;
+      squares += (double) z.x * z.x + (double) z.y * z.y;
+    }
+    re /= n_sound;
+    im /= n_sound;
+    variance = squares / n_sound - re * re - im * im;
+    if (n_sound > 1 && variance < least) {
+      least = variance;
+      pattern = make_float2 ((float) re, (float) im);
+    }
+  }
+  a.patterns[((size_t) job.pattern * a.n_cameras + camera) * a.n_depths +
+             depth] = pattern;
+}
+
+/* ------------------------------------------------------------------------
+ * A-scans of the image: a block for some depths of one. */
+
+static __global__ void
+mix_rows (const __grid_constant__ Finish a)
+{
+  uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, ascan = blockIdx.y;
+  const Job &job = a.jobs[blockIdx.z];
+  float sum = 0, weights = 0;
+  bool is_whole = true;
+
+  if (depth >= a.n_depths || !job.in)
+    return;
+  for (uint32_t k = a.lateral_first[ascan]; k < a.lateral_first[ascan + 1];
+       k++) {
+    uint32_t row = job.backward ? a.height - 1 - a.lateral_rows[k]
+                                : a.lateral_rows[k];
+    float2 z;
+
+    if (is_bad (a, blockIdx.z, row)) {
+      is_whole = false;
+      continue;
+    }
+    z = z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
+    weights += a.lateral_weights[k];
+    sum += a.lateral_weights[k] * imk_octbscan_intensity (z.x, z.y);
+  }
+  if (!is_whole && weights > 0)
+    sum /= weights;
+  if (a.dead && depth == 0)
+    a.dead[(size_t) blockIdx.z * a.n_ascans + ascan] = !(weights > 0);
+  a.mixed[((size_t) blockIdx.z * a.n_ascans + ascan) * a.n_depths + depth] =
+      sum;
+}
+
+static __device__ const float *
+mixed_row (const Finish &a, uint32_t job, uint32_t ascan)
+{
+  return a.mixed + ((size_t) job * a.n_ascans + ascan) * a.n_depths;
+}
+
+/* The complex image, where it is not written with the others. */
+static __global__ void
+write_complex (const __grid_constant__ Finish a)
+{
+  uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  const Job &job = a.jobs[blockIdx.z];
+
+  if (depth < a.n_depths && job.complex && job.in)
+    ((float2 *) (job.complex + (size_t) row * job.complex_stride))[depth] =
+        z_at (a, blockIdx.z, place_of (a, blockIdx.z, row), depth);
+}
+
+/* ------------------------------------------------------------------------
+ * Tracking. */
+
+static __global__ void
+find_profiles (const __grid_constant__ Finish a)
+{
+  __shared__ double sums[PROFILE_GROUPS][PROFILE_DEPTHS];
+  uint32_t z = blockIdx.x * PROFILE_DEPTHS + threadIdx.x;
+  double sum = 0;
+
+  if (z < a.n_window)
+    for (uint32_t i = threadIdx.y; i < a.n_ascans; i += PROFILE_GROUPS)
+      sum += mixed_row (a, blockIdx.z, i)[a.tracking_top + z];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads ();
+  if (threadIdx.y != 0 || z >= a.n_window)
+    return;
+  for (uint32_t g = 1; g < PROFILE_GROUPS; g++)
+    sum += sums[g][threadIdx.x];
+  a.profiles[(size_t) blockIdx.z * a.n_window + z] =
+      imk_octbscan_profile (sum, a.n_ascans);
+}
+
+/* The largest of what the threads of a warp have, the first of equals. */
+static __device__ void
+warp_largest (double *value, uint32_t *at)
+{
+  for (int d = 16; d > 0; d /= 2) {
+    double v = __shfl_down_sync (0xffffffff, *value, d);
+    uint32_t i = __shfl_down_sync (0xffffffff, *at, d);
+
+    if (v > *value || (v == *value && i < *at)) {
+      *value = v;
+      *at = i;
+    }
+  }
+}
+
+/* A warp an A-scan. */
+static __global__ void
+find_contours (const __grid_constant__ Finish a)
+{
+  uint32_t ascan = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
+  uint32_t lane = threadIdx.x % 32, at = 0;
+  const float *v;
+  double *top, best = -1;
+
+  if (ascan >= a.n_ascans)
+    return;
+  v = mixed_row (a, blockIdx.y, ascan) + a.tracking_top;
+  for (uint32_t z = lane; z < a.n_window; z += 32)
+    if (v[z] > best) {
+      best = v[z];
+      at = z;
+    }
+  warp_largest (&best, &at);
+  if (lane != 0)
+    return;
+  top = a.tops + 2 * ((size_t) blockIdx.y * a.n_ascans + ascan);
+  top[0] = at;
+  if (at > 0 && at + 1 < a.n_window)
+    top[0] += imk_octbscan_parabola (v[at - 1], v[at], v[at + 1]);
+  top[1] = v[at];
+}
+
+/* What a block adds up; in thread 0. */
+static __device__ double
+block_sum (double value)
+{
+  __shared__ double sums[TRACK_THREADS];
+  double sum = 0;
+
+  sums[threadIdx.x] = value;
+  __syncthreads ();
+  if (threadIdx.x == 0)
+    for (uint32_t i = 0; i < TRACK_THREADS; i++)
+      sum += sums[i];
+  __syncthreads ();
+  return sum;
+}
+
+/* Returns: where the largest of @n is, in all threads */
+static __device__ uint32_t
+block_largest (const double *values, uint32_t n)
+{
+  __shared__ double best[TRACK_THREADS / 32];
+  __shared__ uint32_t places[TRACK_THREADS / 32];
+  double value = -1e300;
+  uint32_t at = 0;
+
+  for (uint32_t i = threadIdx.x; i < n; i += TRACK_THREADS)
+    if (values[i] > value) {
+      value = values[i];
+      at = i;
+    }
+  warp_largest (&value, &at);
+  if (threadIdx.x % 32 == 0) {
+    best[threadIdx.x / 32] = value;
+    places[threadIdx.x / 32] = at;
+  }
+  __syncthreads ();
+  value = best[0];
+  at = places[0];
+  for (uint32_t w = 1; w < TRACK_THREADS / 32; w++)
+    if (best[w] > value || (best[w] == value && places[w] < at)) {
+      value = best[w];
+      at = places[w];
+    }
+  __syncthreads ();
+  return at;
+}
+
+/* Place and weight of one B-scan, in thread 0. */
+static __device__ void
+follow_profile (
+    const Finish &a, uint32_t job, double *place, double *weight)
+{
+  const double *profile = a.profiles + (size_t) job * a.n_window;
+  uint32_t at = block_largest (profile, a.n_window);
+  double mean = 0, sum = 0, weights = 0;
+
+  for (uint32_t z = threadIdx.x; z < a.n_window; z += TRACK_THREADS)
+    mean += profile[z];
+  mean = block_sum (mean) / a.n_window;
+  if (a.tracking == IMK_OCTBSCAN_TRACKING_RPE) {
+    *place = imk_octbscan_top (profile, a.n_window, at);
+    *weight = mean > 0 ? profile[at] / mean : 0;
+    return;
+  }
+  for (uint32_t i = threadIdx.x; i < a.n_ascans; i += TRACK_THREADS) {
+    const double *top = a.tops + 2 * ((size_t) job * a.n_ascans + i);
+
+    sum += top[0] * top[1];
+    weights += top[1];
+  }
+  sum = block_sum (sum);
+  weights = block_sum (weights);
+  *place = weights > 0 ? sum / weights : 0;
+  *weight = mean > 0 ? weights / a.n_ascans / mean : 0;
+}
+
+/* The same by correlation; the reference takes the profile. */
+static __device__ void
+correlate_profile (const Finish &a, uint32_t job, uint32_t n_seen,
+    double *place, double *weight)
+{
+  const double *profile = a.profiles + (size_t) job * a.n_window;
+  const int32_t reach =
+      (int32_t) imk_octbscan_reach (a.n_window, a.tracking_reach);
+  const uint32_t n_lags = 2 * (uint32_t) reach + 1;
+  uint32_t at;
+
+  *place = 0;
+  *weight = n_seen > 0 ? 0 : 1;
+  if (n_seen > 0) {
+    for (uint32_t i = threadIdx.x; i < n_lags; i += TRACK_THREADS)
+      a.correlations[i] = imk_octbscan_correlation (
+          profile, a.reference, a.n_window, (int32_t) i - reach);
+    __syncthreads ();
+    at = block_largest (a.correlations, n_lags);
+    if (a.correlations[at] > 0) {
+      *place = imk_octbscan_top (a.correlations, n_lags, at) - reach;
+      *weight = a.correlations[at];
+    }
+  }
+  for (uint32_t z = threadIdx.x; z < a.n_window; z += TRACK_THREADS)
+    a.reference[z] = imk_octbscan_follow (profile, a.reference[z], a.n_window,
+        z, *place, n_seen, a.tracking_bscans);
+  __syncthreads ();
+}
+
+/* One block: each job needs what those before it left. */
+static __global__ void
+track_jobs (const __grid_constant__ Finish a)
+{
+  for (uint32_t j = 0; j < a.n_jobs; j++) {
+    const Job &job = a.jobs[j];
+    double place, weight;
+
+    if (!job.in) {
+      if (threadIdx.x == 0)
+        a.shifts[j] = 0;
+      continue;
+    }
+    if (a.tracking == IMK_OCTBSCAN_TRACKING_XCORR)
+      correlate_profile (a, j, job.n_tracked, &place, &weight);
+    else
+      follow_profile (a, j, &place, &weight);
+    if (threadIdx.x == 0) {
+      ImkOctbscanMotion m;
+
+      a.track->n_seen = job.n_tracked;
+      m = imk_octbscan_motion (a.track, a.tracking_bscans, place, weight);
+      a.shifts[j] = m.shift;
+      if (job.track) {
+        job.track[0] = (float) m.place;
+        job.track[1] = (float) m.weight;
+        job.track[2] = (float) m.mean;
+        job.track[3] = (float) m.shift;
+      }
+    }
+    __syncthreads ();
+  }
+}
+
+/* Without tracking. */
+static __global__ void
+clear_tracks (const __grid_constant__ Finish a)
+{
+  const Job &job = a.jobs[blockIdx.x];
+
+  if (job.track && threadIdx.x < 4)
+    job.track[threadIdx.x] = 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Shift and sum: a thread a depth, jobs in their order. */
+
+static __global__ void
+shift_and_add (const __grid_constant__ Finish a)
+{
+  uint32_t depth = blockIdx.x * blockDim.x + threadIdx.x, ascan = blockIdx.y;
+  size_t at = (size_t) ascan * a.n_depths + depth;
+  uint32_t n;
+  double sum;
+
+  if (depth >= a.n_depths)
+    return;
+  sum = a.averages ? a.sums[at] : 0;
+  n = a.averages ? a.n_in_sums[at] : 0;
+  for (uint32_t j = 0; j < a.n_jobs; j++) {
+    const Job &job = a.jobs[j];
+    uint8_t *dead =
+        a.dead ? a.dead + (size_t) j * a.n_ascans + ascan : nullptr;
+    int64_t from = (int64_t) depth - (a.shifts ? a.shifts[j] : 0);
+    float value = 0;
+
+    if (job.in && from >= 0 && from < a.n_depths)
+      value = mixed_row (a, j, ascan)[from];
+    if (a.averages) {
+      if (job.n_summed == (job.in ? 1 : 0)) {
+        sum = 0;
+        n = 0;
+      }
+      if (job.in && !(dead && *dead)) {
+        sum += value;
+        n++;
+      }
+      value = n ? (float) (sum / n) : 0;
+    }
+    a.shifted[(size_t) j * a.n_ascans * a.n_depths + at] = value;
+    if (a.averages && a.alive && depth == 0)
+      a.alive[(size_t) j * a.n_ascans + ascan] = n > 0;
+  }
+  if (a.averages) {
+    a.sums[at] = sum;
+    a.n_in_sums[at] = n;
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * What images are of. */
+
+/* A column without an A-scan has no part in what is black and white. */
+static __device__ bool
+is_dead (const Finish &a, uint32_t job, uint32_t ascan)
+{
+  size_t at = (size_t) job * a.n_ascans + ascan;
+
+  if (!a.bad)
+    return false;
+  if (a.averages)
+    return !a.alive[at];
+  return a.is_mixed ? a.dead[at] : a.bad[(size_t) job * a.height + ascan];
+}
+
+static __device__ float
+intensity_at (const Finish &a, uint32_t job, uint32_t ascan, uint32_t depth)
+{
+  size_t at = ((size_t) job * a.n_ascans + ascan) * a.n_depths + depth;
+  float2 z;
+
+  if (a.shifted)
+    return a.shifted[at];
+  if (a.is_mixed)
+    return a.mixed[at];
+  z = z_at (a, job, place_of (a, job, ascan), depth);
+  return imk_octbscan_intensity (z.x, z.y);
+}
+
+/* A warp an A-scan. */
+static __global__ void
+project (const __grid_constant__ Finish a)
+{
+  const Job &job = a.jobs[blockIdx.y];
+  uint32_t ascan = blockIdx.x * (MIX_THREADS / 32) + threadIdx.x / 32;
+  bool maximum = a.projection == IMK_OCTBSCAN_PROJECTION_MAXIMUM;
+  double sum = 0;
+
+  if (!job.enface || ascan >= a.n_ascans)
+    return;
+  for (uint32_t q = threadIdx.x % 32; q < a.n_slab; q += 32) {
+    double v = intensity_at (a, blockIdx.y, ascan, a.enface_top + q);
+
+    sum = maximum ? fmax (sum, v) : sum + v;
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    double other = __shfl_xor_sync (0xffffffff, sum, d);
+
+    sum = maximum ? fmax (sum, other) : sum + other;
+  }
+  if (threadIdx.x % 32 == 0)
+    job.enface[ascan] = (float) (maximum ? sum : sum / a.n_slab);
+}
+
+/* ------------------------------------------------------------------------
+ * Launches. */
+
+static cudaLaunchConfig_t
+grid (dim3 blocks, dim3 threads, cudaStream_t stream)
+{
+  cudaLaunchConfig_t launch = {};
+
+  launch.gridDim = blocks;
+  launch.blockDim = threads;
+  launch.stream = stream;
+  return launch;
+}
+
+static ImkStatus
+launch_tracking (const Finish &a, cudaStream_t stream, ImkError *error)
+{
+  cudaLaunchConfig_t profiles =
+      grid (dim3 (imk_div_up (a.n_window, PROFILE_DEPTHS), 1, a.n_jobs),
+          dim3 (PROFILE_DEPTHS, PROFILE_GROUPS), stream);
+  cudaLaunchConfig_t contours =
+      grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
+          dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t jobs = grid (dim3 (1), dim3 (TRACK_THREADS), stream);
+  ImkStatus status = IMK_CUDA_LAUNCH (error, profiles, find_profiles, a);
+
+  if (status == IMK_OK && a.tracking == IMK_OCTBSCAN_TRACKING_CONTOUR)
+    status = IMK_CUDA_LAUNCH (error, contours, find_contours, a);
+  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, jobs, track_jobs, a)
+                          : status;
+}
+
+/* Up to what images are of. */
+static ImkStatus
+launch_mix (const Finish &a, bool wants_complex, bool wants_track,
+    bool wants_enface, cudaStream_t stream, ImkError *error)
+{
+  const uint32_t parts = imk_div_up (a.n_depths, MIX_THREADS);
+  cudaLaunchConfig_t patterns =
+      grid (dim3 (parts, a.n_cameras, a.n_jobs), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t ascans =
+      grid (dim3 (parts, a.n_ascans, a.n_jobs), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t rows =
+      grid (dim3 (parts, a.height, a.n_jobs), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t sums =
+      grid (dim3 (parts, a.n_ascans), dim3 (MIX_THREADS), stream);
+  cudaLaunchConfig_t jobs = grid (dim3 (a.n_jobs), dim3 (32), stream);
+  cudaLaunchConfig_t enface =
+      grid (dim3 (imk_div_up (a.n_ascans, MIX_THREADS / 32), a.n_jobs),
+          dim3 (MIX_THREADS), stream);
+  ImkStatus status = IMK_OK;
+
+  if (a.patterns)
+    status = IMK_CUDA_LAUNCH (error, patterns, find_patterns, a);
+  if (status == IMK_OK && a.is_mixed)
+    status = IMK_CUDA_LAUNCH (error, ascans, mix_rows, a);
+  if (status == IMK_OK && a.is_mixed && wants_complex)
+    status = IMK_CUDA_LAUNCH (error, rows, write_complex, a);
+  if (status == IMK_OK && a.tracking != IMK_OCTBSCAN_TRACKING_NONE)
+    status = launch_tracking (a, stream, error);
+  else if (status == IMK_OK && wants_track)
+    status = IMK_CUDA_LAUNCH (error, jobs, clear_tracks, a);
+  if (status == IMK_OK && a.shifted)
+    status = IMK_CUDA_LAUNCH (error, sums, shift_and_add, a);
+  if (status == IMK_OK && wants_enface)
+    status = IMK_CUDA_LAUNCH (error, enface, project, a);
+  return status;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The strategy operator on tensor cores. A spectrum x and a row b of the
+ * operator are split into two halves of FP16 each, of which the second has what
+ * rounding took from the first, and
+ *
+ *   b x = b1 x1 + b2 x1 + b1 x2, b2 x2 being 2^-22 of it,
+ *
+ * is one product of rows of 3 N: (x2, x1, x1) (b1, b2, b1). The small parts
+ * come first, as tensor cores round every sum on the way down, to its own size.
+ * All A-scans of all jobs of a camera are one product of matrices; the cameras
+ * are a batch.
+ *
+ * FP16 holds all integers up to 2048. Of integer samples the background is
+ * taken off rounded to integers, so x2 is 0 where no sample is further away than
+ * that, and rows of 2 N do. What rounding has left, less than 1 count, is two
+ * rows more of each camera of a job, its halves, which is taken off Z.
+ */
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <new>
+
+#include "octbscan/cuda/octbscan-input.cuh"
+
+enum {
+  SPLIT_ROWS = 8, /* a warp each */
+  PARTS = 3,     /* N that a row of the product has */
+  NARROW_PARTS = 2, /* at its end, where x2 is 0 */
+  NARROW_COUNTS = 2048, /* up to which FP16 holds all integers */
+  N_RESTS = 2,
+  ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
+  WORKSPACE = 32 * 1024 * 1024,
+  EXPONENT = 13, /* what is largest is scaled to 2^13 .. 2^14 */
+};
+
+struct Operator {
+  uint32_t padded;  /* N, aligned */
+  bool has_integers; /* samples, and no background of each spectrum */
+  bool narrow; /* all of a call, for all that is known */
+  __half *matrices; /* [C][n_depths][2][PARTS][padded] */
+  float factor;     /* that makes them what they stand for */
+  __half *spectra;  /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
+  float2 *products; /* of Finish, while they are written */
+  float *scales;    /* likewise */
+  void *workspace;
+  cublasHandle_t blas;
+};
+
+/* ------------------------------------------------------------------------
+ * Spectra, each scaled by a power of 2 so that FP16 holds it, and split. */
+
+/* Returns: the largest of the warp, in all its threads */
+static __device__ float
+warp_maximum (float value)
+{
+  for (int d = 16; d > 0; d /= 2)
+    value = fmaxf (value, __shfl_xor_sync (0xffffffff, value, d));
+  return value;
+}
+
+/* What is taken off a sample: of integers an integer. */
+static __device__ float2
+reference_at (const float2 *mean, uint32_t x, bool rounds)
+{
+  float2 m = mean ? mean[x] : make_float2 (0, 0);
+
+  return rounds ? make_float2 (rintf (m.x), 0) : m;
+}
+
+static __device__ float
+less (float sample, float2 reference)
+{
+  return (sample - reference.x) - reference.y;
+}
+
+/* Four samples less their reference, 0 behind the end; one load where the rows
+ * of the image allow it. */
+template <typename Sample>
+static __device__ float4
+four_at (const Sample *in, const float2 *mean, uint32_t x, uint32_t width,
+    bool rounds)
+{
+  struct alignas (4 * sizeof (Sample)) Four {
+    Sample v[4];
+  };
+  float v[4] = {0, 0, 0, 0};
+
+  if (x + 4 <= width && (uintptr_t) (in + x) % sizeof (Four) == 0) {
+    const Four f = *(const Four *) (in + x);
+
+    for (uint32_t i = 0; i < 4; i++)
+      v[i] = less ((float) f.v[i], reference_at (mean, x + i, rounds));
+  } else {
+    for (uint32_t i = 0; i < 4; i++)
+      if (x + i < width)
+        v[i] = less ((float) in[x + i], reference_at (mean, x + i, rounds));
+  }
+  return make_float4 (v[0], v[1], v[2], v[3]);
+}
+
+static __device__ void
+store_halves (__half *to, const __half halves[4])
+{
+  uint2 four;
+
+  memcpy (&four, halves, sizeof (four));
+  *(uint2 *) to = four;
+}
+
+/* Where the largest of a row is scaled to, for all its samples to be halves. */
+static __device__ int
+exponent_of (float largest)
+{
+  int exponent = EXPONENT;
+
+  if (largest > 0 && largest < 1e38f)
+    exponent = ilogbf (largest);
+  return max (min (exponent, 100), -100);
+}
+
+/* One row of the spectra, by a warp. @at: gives four samples; @half: of two that
+ * is stored alone, in the place of the larger, or -1: both are */
+template <typename At>
+static __device__ void
+split_row (const Operator &o, size_t row, const At &at, int half, uint32_t *wide)
+{
+  __half *to = o.spectra + row * PARTS * o.padded;
+  uint32_t lane = threadIdx.x % 32;
+  float largest = 0, scale;
+  int exponent;
+
+  for (uint32_t x = 4 * lane; x < o.padded; x += 128) {
+    const float4 v = at (x);
+
+    largest = fmaxf (largest, fmaxf (fabsf (v.x), fabsf (v.y)));
+    largest = fmaxf (largest, fmaxf (fabsf (v.z), fabsf (v.w)));
+  }
+  largest = warp_maximum (largest);
+  exponent = exponent_of (largest);
+  scale = ldexpf (1, EXPONENT - exponent);
+  for (uint32_t x = 4 * lane; x < o.padded; x += 128) {
+    const float4 f = at (x);
+    const float v[4] = {f.x * scale, f.y * scale, f.z * scale, f.w * scale};
+    __half high[4], low[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+      high[i] = __float2half_rn (v[i]);
+      low[i] = __float2half_rn (v[i] - __half2float (high[i]));
+      if (half == 1)
+        high[i] = low[i];
+      if (half >= 0)
+        low[i] = __float2half_rn (0);
+    }
+    if (!wide)
+      store_halves (to + x, low);
+    store_halves (to + x + o.padded, high);
+    store_halves (to + x + 2 * o.padded, high);
+  }
+  if (lane != 0)
+    return;
+  o.scales[row] = ldexpf (1, exponent - EXPONENT);
+  if (wide && largest > NARROW_COUNTS)
+    *wide = 1;
+}
+
+/* Of four values of a background what rounding has left, 0 behind the end. */
+static __device__ float4
+four_rests (const float2 *mean, uint32_t x, uint32_t width)
+{
+  float v[4];
+
+  for (uint32_t i = 0; i < 4; i++)
+    v[i] = x + i < width
+               ? (mean[x + i].x - rintf (mean[x + i].x)) + mean[x + i].y
+               : 0;
+  return make_float4 (v[0], v[1], v[2], v[3]);
+}
+
+/* A warp does a spectrum, the second time from the cache; behind the spectra
+ * come the rests of each camera. */
+template <typename Sample>
+static __global__ void
+split_spectra (const __grid_constant__ Arguments a, const Operator o)
+{
+  uint32_t row = blockIdx.x * SPLIT_ROWS + threadIdx.x / 32, j = blockIdx.y;
+  const Job &job = a.jobs[j];
+  uint32_t *wide = o.narrow ? job.wide : nullptr;
+
+  if (!job.in || row >= a.height + a.n_cameras * a.n_rests)
+    return;
+  if (row < a.height) {
+    const Place place = place_of (a, j, row);
+    const Sample *in = (const Sample *) (job.in + (size_t) row * job.in_stride);
+    const float2 *mean = mean_of (a, j, place.camera, row);
+    const bool is_black = is_bad (a, j, row);
+    const auto at = [=] (uint32_t x) {
+      return is_black ? make_float4 (0, 0, 0, 0)
+                      : four_at (in, mean, x, a.width, o.has_integers);
+    };
+
+    split_row (o, place.row, at, -1, wide);
+    if (is_black && threadIdx.x % 32 == 0)
+      o.scales[place.row] = 0;
+  } else {
+    uint32_t camera = (row - a.height) / N_RESTS;
+    uint32_t half = (row - a.height) % N_RESTS;
+    const float2 *mean = mean_of (a, j, camera, 0);
+    const auto at = [=] (uint32_t x) {
+      return four_rests (mean, x, a.width);
+    };
+
+    split_row (o, first_row_of (a, j, camera) + a.camera_rows + half, at,
+        (int) half, nullptr);
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * cuBLAS. */
+
+static ImkStatus
+check_blas (cublasStatus_t result, const char *call, ImkError *error)
+{
+  if (result == CUBLAS_STATUS_SUCCESS)
+    return IMK_OK;
+  cudaGetLastError ();
+  return imk_error_set (error,
+      result == CUBLAS_STATUS_ALLOC_FAILED ? IMK_ERROR_MEMORY
+                                           : IMK_ERROR_DEVICE,
+      "cuBLAS says: %s (in %s).", cublasGetStatusString (result), call);
+}
+
+static ImkStatus
+multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
+    cudaStream_t stream, ImkError *error)
+{
+  const int row = (int) (PARTS * o.padded), m = (int) (2 * a.n_depths);
+  const int n = (int) (n_jobs * (a.camera_rows + a.n_rests));
+  const int k = (int) ((o.narrow ? NARROW_PARTS : PARTS) * o.padded);
+  const size_t skip = row - k;
+  const float alpha = o.factor, beta = 0;
+  ImkStatus status =
+      check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
+
+  /* a new stream takes the workspace away */
+  if (status == IMK_OK)
+    status = check_blas (cublasSetWorkspace (o.blas, o.workspace, WORKSPACE),
+        "cublasSetWorkspace", error);
+  if (status != IMK_OK)
+    return status;
+  return check_blas (
+      cublasGemmStridedBatchedEx (o.blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k,
+          &alpha, o.matrices + skip, CUDA_R_16F, row, (long long) row * m,
+          o.spectra + skip, CUDA_R_16F, row, (long long) row * n, &beta,
+          (void *) o.products,
+          CUDA_R_32F, m, (long long) m * n, (int) a.n_cameras,
+          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "cublasGemmStridedBatchedEx", error);
+}
+
+/* ------------------------------------------------------------------------
+ * The strategy. */
+
+template <typename Sample>
+static ImkStatus
+launch_split (const Operator &o, const Arguments &a, cudaStream_t stream,
+    ImkError *error)
+{
+  cudaLaunchConfig_t rows =
+      grid (dim3 (imk_div_up (a.height + a.n_cameras * a.n_rests, SPLIT_ROWS),
+                a.n_jobs),
+          dim3 (32 * SPLIT_ROWS), stream);
+
+  return IMK_CUDA_LAUNCH (error, rows, split_spectra<Sample>, a, o);
+}
+
+static ImkStatus
+operator_run (const Operator &o, ImkType type, const Arguments &a,
+    cudaStream_t stream, ImkError *error)
+{
+  ImkStatus status;
+
+  switch (type) {
+  case IMK_TYPE_U8:
+    status = launch_split<uint8_t> (o, a, stream, error);
+    break;
+  case IMK_TYPE_U16:
+    status = launch_split<uint16_t> (o, a, stream, error);
+    break;
+  case IMK_TYPE_I16:
+    status = launch_split<int16_t> (o, a, stream, error);
+    break;
+  default:
+    status = launch_split<float> (o, a, stream, error);
+    break;
+  }
+  return status == IMK_OK ? multiply (o, a, a.n_jobs, stream, error) : status;
+}
+
+static void
+operator_cut (Operator *o, const Arguments &a, uint32_t max_jobs, Cutter *c)
+{
+  size_t rows =
+      (size_t) a.n_cameras * max_jobs * (a.camera_rows + a.n_rests);
+  size_t row = (size_t) PARTS * o->padded;
+
+  c->cut (&o->matrices, (size_t) a.n_cameras * 2 * a.n_depths * row);
+  c->cut (&o->spectra, rows * row);
+  c->cut ((uint8_t **) &o->workspace, WORKSPACE);
+}
+
+/* Rows of (b1, b2, b1), scaled together by a power of 2. */
+static ImkStatus
+operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
+{
+  uint32_t width = plan->config->width;
+  size_t n_rows = (size_t) plan->config->n_cameras * 2 * plan->n_depths;
+  size_t row = PARTS * o->padded;
+  __half *halves = new (std::nothrow) __half[n_rows * row]();
+  float largest = 0, scale;
+  ImkStatus status;
+
+  if (!halves)
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for operators of %u depths.", plan->n_depths);
+  for (size_t i = 0; i < n_rows * width; i++)
+    largest = fmaxf (largest, fabsf (plan->operators[i]));
+  scale = largest > 0 ? ldexpf (1, EXPONENT - ilogbf (largest)) : 1;
+  for (size_t r = 0; r < n_rows; r++)
+    for (uint32_t x = 0; x < width; x++) {
+      float v = plan->operators[r * width + x] * scale;
+      __half high = __float2half_rn (v);
+
+      /* against (x2, x1, x1) */
+      halves[r * row + x] = halves[r * row + x + 2 * o->padded] = high;
+      halves[r * row + x + o->padded] =
+          __float2half_rn (v - __half2float (high));
+    }
+  o->factor = 1 / scale;
+  status = IMK_CUDA (
+      error, cudaMemcpy (o->matrices, halves, n_rows * row * sizeof (__half),
+                 cudaMemcpyHostToDevice));
+  delete[] halves;
+  return status;
+}
+
+/* cuBLAS has products for different sizes, and loads each when it is first
+ * used: better before the first B-scan. The more jobs, the less one more
+ * changes what it chooses. */
+static ImkStatus
+warm_up (const Operator &o, const Arguments &a, uint32_t max_jobs,
+    ImkError *error)
+{
+  Operator narrow = o;
+  ImkStatus status = IMK_OK;
+
+  narrow.narrow = o.has_integers;
+  for (uint32_t n = 1; n <= max_jobs && status == IMK_OK; n += n < 24 ? 1 : 4) {
+    status = multiply (o, a, n, nullptr, error);
+    if (status == IMK_OK && narrow.narrow)
+      status = multiply (narrow, a, n, nullptr, error);
+  }
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaStreamSynchronize (nullptr));
+  return status;
+}
+
+static ImkStatus
+operator_open (Operator *o, const Arguments &a, const ImkOctbscanPlan *plan,
+    ImkError *error)
+{
+  ImkStatus status =
+      check_blas (cublasCreate (&o->blas), "cublasCreate", error);
+
+  if (status == IMK_OK)
+    status = operator_upload (o, plan, error);
+  if (status == IMK_OK)
+    status = warm_up (*o, a, plan->config->max_jobs, error);
+  return status;
+}
+
+static void
+operator_close (Operator *o)
+{
+  if (o->blas)
+    cublasDestroy (o->blas);
+}

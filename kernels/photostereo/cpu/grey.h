@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From samples to grey values and light vectors: the first part of loops.c,
+ * which includes it. */
+#pragma once
+
+#include "photostereo/cpu/vector.h"
+
+/* ------------------------------------------------------------------------
+ * Largest and clipped samples of a row. */
+
+INLINE Words
+load_words (const void *from, bool wide)
+{
+  typedef uint8_t Bytes __attribute__ ((vector_size (IMK_VECTOR_SIZE / 2)));
+  Bytes bytes;
+  Words words;
+
+  if (wide) {
+    memcpy (&words, from, sizeof (words));
+    return words;
+  }
+  memcpy (&bytes, from, sizeof (bytes));
+  return __builtin_convertvector(bytes, Words);
+}
+
+/* Called just after the row was stored, while it is in the cache. */
+static void
+scan_row (const Cpu *cpu, uint32_t y, const uint8_t *row)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  const uint8_t *mask = p->mask ? p->mask + (size_t) y * p->width : NULL;
+  const uint32_t n_lanes = IMK_VECTOR_SIZE / sizeof (uint16_t);
+  const bool wide = p->type == IMK_TYPE_U16;
+  Words largest = {0}, n_clipped = {0}, last = {0}; /* not clipped */
+
+  last += (uint16_t) (p->saturation - 1); /* 65535, if none ever is */
+  for (uint32_t x = 0; x < p->width; x += n_lanes) {
+    Words v = load_words (row + (wide ? 2 * (size_t) x : x), wide);
+    Words more;
+
+    if (mask)
+      v &= (Words) (load_words (mask + x, false) != 0);
+    more = (Words) (v > largest);
+    largest = (v & more) | (largest & ~more);
+    n_clipped -= (Words) (v > last);
+  }
+  for (uint32_t i = 0; i < n_lanes; i++) {
+    cpu->scans[y].n_clipped += n_clipped[i];
+    if (largest[i] > cpu->scans[y].largest)
+      cpu->scans[y].largest = largest[i];
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * From samples to grey values. */
+
+static void
+decode_samples (const Cpu *cpu, const uint8_t *row, uint32_t x, float *to)
+{
+  const float unit = cpu->plan.unit, *table = cpu->plan.table;
+
+  if (cpu->plan.type == IMK_TYPE_U8) {
+    const uint8_t *s = row + x;
+
+    for (uint32_t i = 0; !table && i < CHUNK; i++)
+      to[i] = (float) s[i] * unit;
+    for (uint32_t i = 0; table && i < CHUNK; i++)
+      to[i] = table[s[i]];
+  } else {
+    const uint16_t *s = (const uint16_t *) row + x;
+
+    for (uint32_t i = 0; !table && i < CHUNK; i++)
+      to[i] = (float) s[i] * unit;
+    for (uint32_t i = 0; table && i < CHUNK; i++)
+      to[i] = table[s[i]];
+  }
+}
+
+/* Dark and white frame; they have no padding, so only c->n pixels. */
+static void
+calibrate (const Chunk *c, uint32_t plane, float *values)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  size_t at = ((size_t) plane * p->height + c->y) * p->width + c->x;
+
+  for (uint32_t i = 0; p->dark && i < c->n; i++) {
+    float v = values[i] - p->dark[at + i];
+
+    values[i] = v > 0 ? v : 0;
+  }
+  for (uint32_t i = 0; p->white && i < c->n; i++)
+    values[i] *= p->white[at + i];
+}
+
+/* One plane of one picture. */
+static void
+fill_plane (
+    const Chunk *c, uint32_t light, uint32_t plane, float *to, float *ambient)
+{
+  const Cpu *cpu = c->cpu;
+  const float *gain = cpu->lamps[light].gain;
+  const uint8_t *site = cpu->plan.site + 2 * (c->y & 1);
+  /* a chunk begins at an even pixel */
+  float even = gain[cpu->plan.mosaic ? site[0] : plane];
+  float odd = gain[cpu->plan.mosaic ? site[1] : plane];
+
+  decode_samples (cpu, samples_row (cpu, c->y, light, plane), c->x, to);
+  calibrate (c, plane, to);
+  for (uint32_t i = 0; i < CHUNK; i += 2) {
+    to[i] *= even;
+    to[i + 1] *= odd;
+  }
+  for (uint32_t i = 0; i < CHUNK; i++)
+    ambient[i] += to[i];
+}
+
+/* Excludes the light where a sample of this plane is clipped. Most rows have no
+ * clipped sample. */
+static void
+mark_clipped (const Chunk *c, uint32_t light, uint32_t plane, float *grey)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  const uint8_t *row = samples_row (c->cpu, c->y, light, plane);
+  const uint16_t *words = (const uint16_t *) row + c->x;
+  const uint32_t level = p->saturation;
+
+  row += c->x;
+  if (c->cpu->params.robust == IMK_PHOTOSTEREO_ROBUST_NONE ||
+      c->cpu->scans[c->y].n_clipped == 0)
+    return;
+  if (p->type == IMK_TYPE_U8)
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = row[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+  else
+    for (uint32_t i = 0; i < CHUNK; i++)
+      grey[i] = words[i] >= level ? IMK_PHOTOSTEREO_CLIPPED : grey[i];
+}
+
+/* The grey values of the @i-th picture of the set. */
+static void
+fill_grey (const Chunk *c, uint32_t i)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  float *grey = c->scratch->grey + (size_t) i * CHUNK;
+  float *colours = c->scratch->colours;
+
+  if (p->n_planes == 1) {
+    fill_plane (c, c->lights[i], 0, grey, c->scratch->ambient);
+    mark_clipped (c, c->lights[i], 0, grey);
+    return;
+  }
+  colours += p->n_planes * (size_t) i * CHUNK;
+  memset (grey, 0, CHUNK * sizeof (*grey));
+  for (uint32_t k = 0; k < p->n_planes; k++) {
+    float *values = colours + k * CHUNK;
+
+    fill_plane (c, c->lights[i], k, values, c->scratch->ambient + k * CHUNK);
+    for (uint32_t j = 0; j < CHUNK; j++)
+      grey[j] += p->weight[k] * values[j];
+  }
+  for (uint32_t k = 0; k < p->n_planes; k++)
+    mark_clipped (c, c->lights[i], k, grey);
+}
+
+/* The factor k in L = k v of one light, for the pixels of a chunk. */
+static void
+fill_factors (const Chunk *c, const ImkPhotostereoLamp *lamp, float *to)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+  const float vy = lamp->y - c->pixel_y, vz = lamp->z;
+  const float yz = vy * vy + vz * vz;
+  const float *x = c->scratch->pixel_x;
+
+  if (p->model == IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE)
+    for (uint32_t i = 0; i < CHUNK; i++) {
+      float vx = lamp->x - x[i], r2 = vx * vx + yz;
+
+      to[i] = lamp->scale / (r2 * sqrtf (r2));
+    }
+  else if (p->model == IMK_PHOTOSTEREO_MODEL_UNIT)
+    for (uint32_t i = 0; i < CHUNK; i++) {
+      float vx = lamp->x - x[i], r2 = vx * vx + yz;
+
+      to[i] = lamp->scale / sqrtf (r2);
+    }
+  else
+    for (uint32_t i = 0; i < CHUNK; i++)
+      to[i] = lamp->scale;
+  for (uint32_t i = 0; p->led_lobe > 0 && i < CHUNK; i++)
+    to[i] *= imk_photostereo_lobe (lamp, lamp->x - x[i], vy, vz, p->led_lobe);
+}

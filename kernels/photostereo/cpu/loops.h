@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Between the files of the CPU backend, and the table of loops.c. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "photostereo/photostereo-pixel.h"
+
+enum { CHUNK = 64 }; /* pixels; a cache line of bytes */
+
+/* Buffers of one thread. */
+typedef struct Scratch {
+  atomic_flag taken;
+  float *grey;    /* [light][CHUNK] */
+  float *factors; /* k of the light vectors, likewise */
+  float *colours; /* [light][plane][CHUNK]; NULL with 1 plane */
+  float *dropped; /* the round in which a light was excluded for good, else
+                   * INFINITY, likewise */
+  float *ambient; /* [plane][CHUNK] */
+  float pixel_x[CHUNK]; /* mm */
+} Scratch;
+
+/* Of the samples of a row. */
+typedef struct Scan {
+  uint32_t largest;
+  uint64_t n_clipped;
+} Scan;
+
+typedef struct Cpu {
+  const struct ImkPhotostereoLoops *loops;
+  ImkPhotostereoPlan plan; /* its tables and frames are copies */
+  ImkPhotostereoParams params;
+  ImkPhotostereoLamp *lamps;
+  float *table, *dark, *white;
+  uint8_t *mask;
+
+  uint8_t *samples; /* [row][light][plane][stride] */
+  size_t stride;    /* bytes */
+  Scan *scans;      /* [row], of the current set */
+  float *albedo;    /* [row][width], of a mosaic, before interpolation */
+  float *ambient;   /* likewise */
+  float *normals;   /* [row][width][3], of the last solution, or NULL */
+  uint32_t n_scratch;
+  Scratch *scratch;
+} Cpu;
+
+/* One call of solve (). */
+typedef struct Job {
+  Cpu *cpu;
+  const uint32_t *lights;
+  uint32_t n_lights;
+  bool compare;
+  ImkPhotostereoOutputs *out;
+  ImkPhotostereoRow *rows;
+  uint32_t first; /* row of the strip */
+} Job;
+
+/* Some pixels of a row. */
+typedef struct Chunk {
+  const Cpu *cpu;
+  const Job *job;
+  Scratch *scratch;
+  const uint32_t *lights;
+  uint32_t n_lights;
+  uint32_t x, y, n;
+  float pixel_y; /* mm */
+  bool measures, has_colours;
+  ImkPhotostereoRow *row;
+} Chunk;
+
+/* The result at one pixel. */
+typedef struct Result {
+  float normal[3]; /* 0 if there is no solution, as all members below */
+  float albedo[IMK_PHOTOSTEREO_MAX_PLANES];
+  float quality[IMK_PHOTOSTEREO_N_QUALITIES];
+  float length; /* of n' */
+} Result;
+
+/* loops.c is compiled once for each instruction set. */
+typedef struct ImkPhotostereoLoops {
+  void (*solve_chunk) (const Chunk *chunk);
+  /* Updates cpu->scans[y]. @row: the samples, 0 up to a whole chunk */
+  void (*scan_row) (const Cpu *cpu, uint32_t y, const uint8_t *row);
+} ImkPhotostereoLoops;
+
+extern const ImkPhotostereoLoops imk_photostereo_scalar, imk_photostereo_neon,
+    imk_photostereo_avx2, imk_photostereo_avx512;
+
+static inline uint8_t *
+samples_row (const Cpu *cpu, uint32_t y, uint32_t light, uint32_t plane)
+{
+  const ImkPhotostereoPlan *p = &cpu->plan;
+  size_t row = ((size_t) y * p->n_lights + light) * p->n_planes + plane;
+
+  return cpu->samples + row * cpu->stride;
+}
+
+static inline bool
+is_wanted (const Chunk *c, uint32_t x)
+{
+  const ImkPhotostereoPlan *p = &c->cpu->plan;
+
+  return x < p->width && (!p->mask || p->mask[(size_t) c->y * p->width + x]);
+}
+
+/* The pixel @x of the row, pixel @i of the chunk. */
+void imk_photostereo_store_result (
+    const Chunk *c, uint32_t x, uint32_t i, const Result *r);
+
+/* Colours of a mosaic, after all its results are stored.
+ * @data: a Job, as an ImkBandFunc */
+void imk_photostereo_store_mosaic_rows (
+    void *data, uint32_t first, uint32_t end);

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The fast solver where it can use tensor cores: samples of 8 bits with one
+ * gain, and light vectors that are parabolas along a segment of a row.
+ *
+ * With L = L0 + t L1 + t^2 L2, t of -1 to 1 along the segment, n'.L is a
+ * product of what a pixel has (n', t n', t^2 n') and what a light has (L0, L1,
+ * L2); and the sums of L L' and G L over the lights that count are products of
+ * ones and zeros, or samples and zeros, by parabolas of the same t. So a round
+ * over 16 pixels and 16 lights is 4 products for the misfits and 6 for the
+ * sums, which are made anew in every round: cheaper than to find out what came
+ * and went.
+ *
+ * Numbers of half precision have 11 bits, so what counts is there twice: as it
+ * is, and what was lost by that. L is made no longer than 1; a misfit is in
+ * units of 512 samples. n' times all this is the n of a pixel.
+ *
+ * A block has a list of the pixels of its segment that are not solved yet, and
+ * a warp does a round of 32 or 16 of them at a time. What comes of a pixel does
+ * not depend on which these are. */
+#include "photostereo/cuda/photostereo-cuda-tables.cuh"
+
+enum {
+  WARPS = THREADS / 32,
+  ROWS = 32,             /* pixels of a warp at a time */
+  MAX_SHARED = 96 << 10, /* bytes: room for two blocks at least */
+};
+
+#define SAMPLE_UNIT (1.0f / 512) /* in a misfit; 2^-24 times -2^15 */
+
+/* What lanes tell each other of a pixel: what its next round needs, and what
+ * came of it. */
+union Row1 {
+  struct {
+    uint32_t features[FEATURES];
+    float limit, t;
+    uint32_t lo, hi; /* of samples, for ones_between () */
+    uint32_t pad[4]; /* so that rows begin in different banks */
+  } to;
+  /* xx xy xz yy, yz zz lights ambient, x y z and what is to be added to z, xx
+   * xy xz yy, yz zz x y */
+  float4 sums[5];
+};
+
+/* Of a block, in shared memory behind the tables. */
+struct Segment {
+  Row1 rows[WARPS][ROWS];
+  float4 states[SEGMENT]; /* n, Found */
+  float condition[SEGMENT];
+  uint8_t lists[2][SEGMENT]; /* pixels: of this round, of the next */
+  uint32_t n_listed[3]; /* in lists of this round, the next, and after it */
+};
+
+enum Mode { FIRST, NEXT, MARK };
+
+/* ------------------------------------------------------------------------
+ * A round. */
+
+/* The least sample above @grey, or where it is.
+ * @about: such a sample, but for the rounding */
+static __device__ __forceinline__ uint32_t
+first_above (const Arguments &a, float about, float grey, bool or_equal)
+{
+  float s = floorf (fminf (fmaxf (about, 0), 256));
+
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    s += or_equal ? !(s * a.gain >= grey) : !(s * a.gain > grey);
+  return (uint32_t) fminf (s, 256);
+}
+
+/* What the next round of a pixel needs. */
+static __device__ __forceinline__ void
+fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
+{
+  const ImkPhotostereoParams &p = a.params;
+  float v[3] = {n.x * SAMPLE_UNIT, n.y * SAMPLE_UNIT, n.z * SAMPLE_UNIT};
+  float length2 = n.x * n.x + n.y * n.y + n.z * n.z;
+  /* what thresholds are fractions of, as a sample and as a grey value */
+  float unit = p.relative ? length2 * fast_rsqrt (length2) * a.shrink
+                          : __fdividef (1, a.gain);
+  float grey_unit = p.relative ? unit * a.gain : 1;
+  uint32_t lo = 0, hi = (uint32_t) fminf (ceilf (a.clip), 256);
+  uint32_t h[2 * FEATURES] = {};
+
+#pragma unroll
+  for (int k = 0; k < 3; k++) {
+    split (v[k], h[k], h[6 + k]);
+    h[3 + k] = h[k];
+    split (t * v[k], h[9 + k], h[15 + k]);
+    h[12 + k] = h[9 + k];
+    h[18 + k] = half_of (t * t * v[k]);
+  }
+  h[21] = half_of (1);
+#pragma unroll
+  for (int i = 0; i < FEATURES; i++)
+    row.to.features[i] = h[2 * i] | h[2 * i + 1] << 16;
+  row.to.t = t;
+  if (mode != FIRST || !p.relative) {
+    lo = first_above (a, p.t_min * unit, p.t_min * grey_unit, false);
+    hi = min (hi, first_above (a, p.t_max * unit, p.t_max * grey_unit, true));
+  }
+  row.to.lo = 0x10001 * lo; /* for two samples */
+  row.to.hi = 0x10001 * hi;
+  /* a misfit of just the limit is one that counts */
+  row.to.limit = fminf (p.t_res * unit * SAMPLE_UNIT, NO_LIMIT) * 1.0000002f;
+}
+
+/* 16 lights of 16 pixels.
+ * @words: samples of a lane's two pixels
+ * Returns: in @ones and @samples, what is accepted, as rows of the next product
+ */
+template <bool FIRST_ROUND>
+static __device__ __forceinline__ void
+test_group (const uint32_t features[2][4], const uint32_t table[GROUP_WORDS],
+    uint32_t identity, const uint32_t words[2], const float limit[2],
+    const uint32_t lo[2], const uint32_t hi[2], uint32_t ones[4],
+    uint32_t samples[4])
+{
+#pragma unroll
+  for (int t = 0; t < 2; t++) {
+    float misfit[4] = {};
+
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      samples[2 * t + i] = __byte_perm (words[i], 0, t ? 0x4342 : 0x4140);
+    if (!FIRST_ROUND) {
+      multiply_half (misfit, samples[2 * t], samples[2 * t + 1], identity);
+      multiply_half (
+          misfit, features[1][0], features[1][1], table[LATER_FEATURES + t]);
+      multiply (misfit, features[0], table[2 * t], table[2 * t + 1]);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t k = 2 * t + i;
+
+      ones[k] = ones_between (samples[k], lo[i], hi[i]);
+      if (!FIRST_ROUND)
+        ones[k] &= signs_of (fabsf (misfit[2 * i]) - limit[i],
+            fabsf (misfit[2 * i + 1]) - limit[i]);
+      samples[k] = accepted (samples[k], ones[k]);
+    }
+  }
+}
+
+/* Bits of lights of a group, 2 of each word. */
+static __device__ __forceinline__ uint32_t
+bits_of (uint32_t first, uint32_t second)
+{
+  return (first >> 10 & 1) | (first >> 25 & 2) | (second >> 8 & 4) |
+         (second >> 23 & 8);
+}
+
+/* What came of a round: sums at the pixels, of the products' columns. */
+static __device__ __forceinline__ void
+store_round (const float sums[PRODUCTS][4], const uint32_t ambient[2],
+    uint32_t g, uint32_t q, Row1 *rows)
+{
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    Row1 &row = rows[g + 8 * i];
+    float t = row.to.t, *to = (float *) row.sums;
+    float v[2], b;
+
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      int k = 2 * i + e;
+
+      v[e] = __fmaf_rn (
+          t, __fmaf_rn (t, sums[3][k], sums[2][k]), sums[0][k] + sums[1][k]);
+    }
+    b = __fmaf_rn (t, __fmaf_rn (t, sums[5][2 * i + 1], sums[5][2 * i]),
+        sums[4][2 * i] + sums[4][2 * i + 1]);
+    __syncwarp (); /* t has been read */
+    to[2 * q] = q == 3 ? sums[0][2 * i] : v[0];
+    to[2 * q + 1] = q == 3 ? (float) ambient[i] : v[1];
+    to[8 + q] = q == 3 ? t * sums[5][2 * i] : b;
+    if (q == 3) /* has the rest of the linear parts */
+#pragma unroll
+      for (int c = 0; c < 8; c++)
+        to[12 + c] = t * (c < 6 ? sums[1 + c / 2][2 * i + c % 2]
+                                : sums[4][2 * i + c % 2]);
+  }
+}
+
+/* What a lane has of 16 pixels: of those in the rows g and g + 8. */
+struct Tile {
+  uint32_t features[2][4];
+  float limit[2];
+  uint32_t lo[2], hi[2];
+  uint32_t offset[2]; /* of their samples */
+  uint2 samples[2];   /* of the packet that comes next */
+  float sums[PRODUCTS][4];
+  uint32_t ambient[2], bits[2];
+};
+
+/* 16 lights of all tiles.
+ * @words: their samples of the two pixels of a tile */
+template <Mode MODE, int TILES>
+static __device__ __forceinline__ void
+do_group (const uint32_t *tables, uint32_t group, uint32_t identity,
+    const uint32_t words[TILES][2], Tile tiles[TILES])
+{
+  const uint32_t *from = tables + group * GROUP_WORDS * 32;
+  uint32_t lane = threadIdx.x % 32, table[GROUP_WORDS];
+
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    *(uint4 *) &table[4 * i] = ((const uint4 *) from)[32 * i + lane];
+  *(uint2 *) &table[16] = ((const uint2 *) from)[256 + lane];
+#pragma unroll
+  for (int m = 0; m < TILES; m++) {
+    Tile &tile = tiles[m];
+    uint32_t ones[4], samples[4];
+
+    test_group<MODE == FIRST> (tile.features, table, identity, words[m],
+        tile.limit, tile.lo, tile.hi, ones, samples);
+    if constexpr (MODE == MARK) {
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        tile.bits[i] |= bits_of (ones[i], ones[2 + i]) << (group % 2 * 4);
+    } else {
+#pragma unroll
+      for (int j = 0; j < PRODUCTS; j++)
+        multiply (tile.sums[j], j < 4 ? ones : samples,
+            table[SUM_COLUMNS + 2 * j], table[SUM_COLUMNS + 1 + 2 * j]);
+    }
+  }
+}
+
+/* The lights of a packet, which has one group or two.
+ * @ones: 1 for each of a lane's lights that is in the set
+ * @next: where the samples of the packet after it begin
+ * @at: of the first pixel of the segment, in the tile */
+template <Mode MODE, int TILES, int GROUPS>
+static __device__ __forceinline__ void
+do_packet (const Arguments &a, const uint32_t *tables, uint32_t packet,
+    uint2 ones, const uint8_t *next, size_t at, Tile tiles[TILES])
+{
+  uint32_t g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+  uint32_t identity =
+      (g == 2 * q ? 0xf800 : 0) | (g == 2 * q + 1 ? 0xf8000000 : 0);
+  uint32_t words[2][TILES][2];
+
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      Tile &tile = tiles[m];
+
+      words[0][m][i] = tile.samples[i].x;
+      words[1][m][i] = tile.samples[i].y;
+      tile.samples[i] = *(const uint2 *) (next + tile.offset[i]);
+      tile.bits[i] = 0;
+      if (MODE == FIRST) {
+        tile.ambient[i] = __dp4a (words[0][m][i], ones.x, tile.ambient[i]);
+        tile.ambient[i] = __dp4a (words[1][m][i], ones.y, tile.ambient[i]);
+      }
+    }
+#pragma unroll
+  for (uint32_t i = 0; i < GROUPS; i++)
+    do_group<MODE, TILES> (tables, 2 * packet + i, identity, words[i], tiles);
+  if constexpr (MODE == MARK)
+    for (int m = 0; m < TILES; m++)
+      for (int i = 0; i < 2; i++) {
+        uint32_t pixel = tiles[m].offset[i] / PACKET;
+
+        ((uint8_t *) &a.words[packet * a.tile_size + at + pixel])[q] =
+            (uint8_t) tiles[m].bits[i];
+      }
+}
+
+/* A round of 16 * TILES pixels, of which there are @n; with MARK, what lights
+ * count goes into Arguments.words.
+ * @samples: of the first light of the first pixel of the segment
+ * @present: 1 for each light of the set */
+template <Mode MODE, int TILES>
+static __device__ __forceinline__ void
+do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
+    const uint8_t *samples, const uint8_t *pixels, uint32_t n, Row1 *rows,
+    size_t at)
+{
+  uint32_t lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
+  uint32_t n_groups = groups_of (a), packet = 0;
+  const uint2 *ones = (const uint2 *) present + q;
+  size_t step = store_pixels (a) * PACKET;
+  Tile tiles[TILES] = {};
+
+#pragma unroll
+  for (int m = 0; m < TILES; m++)
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      uint32_t r = min (16 * m + 8 * i + g, n - 1);
+      const Row1 &row = rows[r];
+      Tile &tile = tiles[m];
+
+      if (MODE != FIRST) {
+        tile.features[0][i] = row.to.features[q];
+        tile.features[0][2 + i] = row.to.features[4 + q];
+        tile.features[1][i] = row.to.features[8 + q];
+        tile.limit[i] = row.to.limit;
+      }
+      tile.lo[i] = row.to.lo;
+      tile.hi[i] = row.to.hi;
+      tile.offset[i] = pixels[r] * PACKET + 8 * q;
+      tile.samples[i] = *(const uint2 *) (samples + tile.offset[i]);
+    }
+#pragma unroll 1
+  for (; packet < n_groups / 2; packet++) {
+    if (packet + 1 < a.n_packets) /* behind the last is nothing */
+      samples += step;
+    do_packet<MODE, TILES, 2> (
+        a, tables, packet, ones[4 * packet], samples, at, tiles);
+  }
+  if (n_groups % 2)
+    do_packet<MODE, TILES, 1> (
+        a, tables, packet, ones[4 * packet], samples, at, tiles);
+  if constexpr (MODE != MARK)
+#pragma unroll
+    for (int m = 0; m < TILES; m++) {
+#pragma unroll
+      for (int i = 0; MODE == FIRST && i < 2; i++) {
+        uint32_t &sum = tiles[m].ambient[i];
+
+        sum += __shfl_xor_sync (~0u, sum, 1);
+        sum += __shfl_xor_sync (~0u, sum, 2);
+      }
+      store_round (tiles[m].sums, tiles[m].ambient, g, q, rows + 16 * m);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * The rounds of a segment. */
+
+static __device__ __forceinline__ float
+t_of (uint32_t pixel)
+{
+  return ((float) pixel - (float) (SEGMENT - 1) / 2) / (SEGMENT / 2);
+}
+
+/* After the first solution. Returns: whether there is a second to come */
+static __device__ __forceinline__ bool
+take_first (const Arguments &a, const Solution &s, float n, bool wanted,
+    float4 &state, float &condition)
+{
+  Found found = {(uint32_t) n, 1, FIRST_SET, false};
+
+  found.valid =
+      a.n_lights >= 3 && wanted && is_good (s, n, 3, a.params.min_condition);
+  state = float4{s.x, s.y, s.z, __uint_as_float (found_pack (found))};
+  condition = s.condition;
+  return found.valid;
+}
+
+/* After a later one, which is the same where the lights are the same.
+ * @last: with measures, where n of the solution before it goes */
+static __device__ __forceinline__ bool
+take_later (const Arguments &a, const Solution &s, float n, float *last,
+    float4 &state, float &condition)
+{
+  Found found = found_unpack (__float_as_uint (state.w));
+
+  if (!is_good (s, n, (float) min (a.params.min_lights, a.n_lights),
+          a.params.min_condition) ||
+      (s.x == state.x && s.y == state.y && s.z == state.z))
+    return false;
+  if (a.measures) {
+    last[0] = state.x;
+    last[a.tile_size] = state.y;
+    last[2 * a.tile_size] = state.z;
+  }
+  found.n = (uint32_t) n;
+  found.set = 0;
+  found.rounds++;
+  state = float4{s.x, s.y, s.z, __uint_as_float (found_pack (found))};
+  condition = s.condition;
+  return found.rounds < a.params.max_iterations;
+}
+
+/* A solution of the sums of a pixel. Returns: whether another is to come
+ * @at: of the pixel in the tile */
+template <Mode MODE>
+static __device__ __forceinline__ bool
+take (const Arguments &a, const Row1 &row, uint32_t at, float4 &state,
+    float &condition)
+{
+  const float unit = 16777216.0f; /* as a sample is 2^-24 of its value */
+  float4 s0 = row.sums[0], s1 = row.sums[1], s2 = row.sums[2];
+  float4 r0 = row.sums[3], r1 = row.sums[4];
+  LightSums sums = {s0.x + r0.x, s0.y + r0.y, s0.z + r0.z, s0.w + r0.w,
+      s1.x + r1.x, s1.y + r1.y, s2.x + r1.z, s2.y + r1.w, s2.z + s2.w};
+  Solution s = solve_light_sums (sums);
+
+  s.x *= unit;
+  s.y *= unit;
+  s.z *= unit;
+  s.norm2 *= unit * unit;
+  if (MODE == FIRST) {
+    uint32_t x = at % a.plan.width;
+
+    a.states[4 * a.tile_size + at] = s1.w * a.gain;
+    return take_first (a, s, s1.z, is_wanted (a, x, a.tile_row + blockIdx.y),
+        state, condition);
+  }
+  return take_later (a, s, s1.z, a.round_sums + at, state, condition);
+}
+
+/* The lanes with @more put @pixel into a list. */
+static __device__ __forceinline__ void
+list_pixel (bool more, uint32_t pixel, uint8_t *list, uint32_t *n_listed)
+{
+  uint32_t lane = threadIdx.x % 32, lanes = __ballot_sync (~0u, more), base = 0;
+
+  if (lane == 0 && lanes)
+    base = atomicAdd (n_listed, __popc (lanes));
+  base = __shfl_sync (~0u, base, 0);
+  if (more)
+    list[base + __popc (lanes & ((1u << lane) - 1))] = (uint8_t) pixel;
+}
+
+/* One round of all pixels of the list, by all threads of a block; those with
+ * another to come are in the next list then.
+ * @at: of the first pixel of the segment, in the tile */
+template <Mode MODE>
+static __device__ __forceinline__ void
+do_rounds (const Arguments &a, const uint32_t *tables, const uint8_t *present,
+    const uint8_t *samples, Segment &segment, uint32_t round, uint32_t n_listed,
+    uint32_t at)
+{
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint8_t *list = segment.lists[round % 2];
+  Row1 *rows = segment.rows[warp];
+  /* few pixels are shared by all warps */
+  uint32_t size = n_listed > 16 * WARPS ? ROWS : 16;
+
+  if (threadIdx.x == 0)
+    segment.n_listed[(round + 2) % 3] = 0;
+  for (uint32_t first = warp * size; first < n_listed; first += WARPS * size) {
+    uint32_t n = min (n_listed - first, size), pixel = 0;
+    bool more = false;
+
+    if (lane < n) {
+      float4 state = {};
+
+      pixel = list[first + lane];
+      if (MODE == NEXT)
+        state = segment.states[pixel];
+      if (MODE == MARK)
+        state = float4{a.round_sums[at + pixel],
+            a.round_sums[a.tile_size + at + pixel],
+            a.round_sums[2 * a.tile_size + at + pixel]};
+      fill_row (a, state, t_of (pixel), MODE, rows[lane]);
+    }
+    __syncwarp ();
+    if (MODE != NEXT || n > 16)
+      do_round<MODE, 2> (
+          a, tables, present, samples, list + first, n, rows, at);
+    else
+      do_round<MODE, 1> (
+          a, tables, present, samples, list + first, n, rows, at);
+    __syncwarp ();
+    if (MODE != MARK && lane < n)
+      more = take<MODE> (a, rows[lane], at + pixel, segment.states[pixel],
+          segment.condition[pixel]);
+    if (MODE != MARK)
+      list_pixel (more, pixel, segment.lists[(round + 1) % 2],
+          &segment.n_listed[(round + 1) % 3]);
+    __syncwarp ();
+  }
+  __syncthreads ();
+}
+
+/* Samples of the segment come while its tables are made. */
+static __device__ __forceinline__ void
+fetch_samples (const Arguments &a, const uint8_t *samples, uint32_t n_pixels)
+{
+  enum { LINE = 128, LINES = SEGMENT * PACKET / LINE };
+
+  for (uint32_t i = threadIdx.x; i < a.n_packets * LINES; i += THREADS)
+    if (i % LINES * LINE < n_pixels * PACKET)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(
+          samples + i / LINES * store_pixels (a) * PACKET + i % LINES * LINE));
+}
+
+template <int FALLOFF>
+static __global__ void
+__launch_bounds__ (THREADS, 4)
+    solve_matrix (const __grid_constant__ Arguments a)
+{
+  extern __shared__ uint4 shared[];
+  uint32_t n_lit = a.n_packets * PACKET, x = blockIdx.x * SEGMENT;
+  uint32_t at = blockIdx.y * a.plan.width + x, round = 0, n;
+  uint32_t n_pixels = min (a.plan.width - x, (uint32_t) SEGMENT);
+  uint32_t *tables = (uint32_t *) shared;
+  uint8_t *present = (uint8_t *) (tables + groups_of (a) * GROUP_WORDS * 32);
+  Segment &segment = *(Segment *) (present + n_lit);
+  const uint8_t *samples = packet_at (
+      a, 0, 0, (size_t) (a.tile_row - a.first_row) * a.plan.width + at);
+
+  fetch_samples (a, samples, n_pixels);
+  for (uint32_t i = threadIdx.x; i < n_lit; i += THREADS) {
+    store_light<FALLOFF> (a, i, tables);
+    present[i] = a.lit[i].length2 >= 0;
+  }
+  for (uint32_t i = threadIdx.x; i < n_pixels; i += THREADS)
+    segment.lists[0][i] = (uint8_t) i;
+  if (threadIdx.x < 3)
+    segment.n_listed[threadIdx.x] = 0;
+  __syncthreads ();
+  do_rounds<FIRST> (a, tables, present, samples, segment, round, n_pixels, at);
+  while ((n = segment.n_listed[++round % 3]) > 0)
+    do_rounds<NEXT> (a, tables, present, samples, segment, round, n, at);
+  if (a.measures) { /* what lights count, where these are not the first */
+    __syncthreads ();
+    for (uint32_t i = threadIdx.x; i < SEGMENT; i += THREADS) {
+      Found found = {};
+
+      if (i < n_pixels)
+        found = found_unpack (__float_as_uint (segment.states[i].w));
+      list_pixel (found.valid && found.set != FIRST_SET, i,
+          segment.lists[round % 2], &segment.n_listed[round % 3]);
+    }
+    __syncthreads ();
+    n = segment.n_listed[round % 3];
+    do_rounds<MARK> (a, tables, present, samples, segment, round, n, at);
+  }
+  for (uint32_t i = threadIdx.x; i < n_pixels; i += THREADS) {
+    float4 state = segment.states[i];
+    float scale = a.gain * a.shrink; /* n' of n */
+    Solution s = {state.x * scale, state.y * scale, state.z * scale, 0,
+        segment.condition[i]};
+
+    store_state (a, at + i, s, found_unpack (__float_as_uint (state.w)));
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * Launches. */
+
+typedef void (*Kernel) (const Arguments);
+
+static Kernel
+choose_kernel (ImkPhotostereoModel model)
+{
+  switch (model) {
+  case IMK_PHOTOSTEREO_MODEL_INVERSE_SQUARE:
+    return solve_matrix<3>;
+  case IMK_PHOTOSTEREO_MODEL_UNIT:
+    return solve_matrix<1>;
+  default:
+    return solve_matrix<0>;
+  }
+}
+
+static size_t
+shared_size (const Arguments *a)
+{
+  return groups_of (*a) * GROUP_WORDS * 32 * sizeof (uint32_t) +
+         a->n_packets * PACKET + sizeof (Segment);
+}
+
+bool
+imk_photostereo_cuda_has_matrix (const Arguments *a)
+{
+  cudaFuncAttributes attributes;
+
+  /* of what the device runs; 75 has other products */
+  return a->plan.type == IMK_TYPE_U8 && a->one_gain && a->shrink > 0 &&
+         (a->smooth || a->plan.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||
+             a->plan.model == IMK_PHOTOSTEREO_MODEL_RAW) &&
+         shared_size (a) <= MAX_SHARED &&
+         cudaFuncGetAttributes (&attributes,
+             (const void *) choose_kernel (a->plan.model)) == cudaSuccess &&
+         attributes.ptxVersion >= 80;
+}
+
+bool
+imk_photostereo_cuda_is_matrix (const Arguments *a)
+{
+  return a->has_matrix && imk_photostereo_cuda_is_fast (&a->plan, &a->params) &&
+         a->params.robust == IMK_PHOTOSTEREO_ROBUST_THRESHOLDS &&
+         a->params.readmit && a->params.max_iterations > 1;
+}
+
+ImkStatus
+imk_photostereo_cuda_solve_matrix (
+    const Arguments *a, cudaStream_t stream, ImkError *error)
+{
+  Kernel kernel = choose_kernel (a->plan.model);
+  cudaLaunchConfig_t launch = launch_of (THREADS, a->tile_rows, stream);
+  ImkStatus status;
+
+  launch.gridDim.x = imk_div_up (a->plan.width, SEGMENT);
+  launch.dynamicSmemBytes = shared_size (a);
+  /* the same of all objects: another one's threads may be between these calls
+   */
+  status = IMK_CUDA (
+      error, cudaFuncSetAttribute ((const void *) kernel,
+                 cudaFuncAttributeMaxDynamicSharedMemorySize, MAX_SHARED));
+  return status == IMK_OK ? IMK_CUDA_LAUNCH (error, launch, kernel, *a)
+                          : status;
+}

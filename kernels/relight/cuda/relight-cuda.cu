@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <cstdlib>
+
+#include "core/cuda/cuda-check.h"
+#include "relight/relight-pixel.h"
+
+enum { THREADS = 256 };
+
+/* What the kernel is given. */
+struct Arguments {
+  ImkRelightParams params;
+  ImkRelightSource normals, albedo;
+  ImkImage out;
+};
+
+static __global__ void
+light (const __grid_constant__ Arguments a)
+{
+  uint32_t x = blockIdx.x * THREADS + threadIdx.x;
+  ImkImage out = a.out;
+
+  if (x < out.width)
+    imk_relight_pixel (&a.params, &a.normals, &a.albedo, &out, x, blockIdx.y);
+}
+
+static ImkStatus
+cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
+    ImkError *error)
+{
+  const ImkRelightParams *p = (const ImkRelightParams *) state;
+  cudaLaunchConfig_t launch = {};
+  Arguments a = {*p, imk_relight_source (&in[0], p->normal_colours),
+      imk_relight_source (&in[1], p->albedo_colours), *out};
+
+  launch.gridDim = dim3 (imk_div_up (out->width, THREADS), out->height);
+  launch.blockDim = dim3 (THREADS);
+  launch.stream = (cudaStream_t) stream;
+  return IMK_CUDA_LAUNCH (error, launch, light, a);
+}
+
+static ImkStatus
+cuda_update (void *state, const void *params, ImkError *error)
+{
+  *(ImkRelightParams *) state = *(const ImkRelightParams *) params;
+  return IMK_OK;
+}
+
+/* A launch gets everything as arguments: the state is the params. */
+static ImkStatus
+cuda_create (const void *plan, const void *params, uint32_t n_threads,
+    void **state, ImkError *error)
+{
+  void *made = malloc (sizeof (ImkRelightParams));
+
+  if (!made)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for the object.");
+  *state = made;
+  return cuda_update (made, params, error);
+}
+
+const ImkFilterBackend imk_relight_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .params_size = sizeof (ImkRelightParams),
+    .n_inputs = 2,
+    .create = cuda_create,
+    .update = cuda_update,
+    .process = cuda_process,
+    .destroy = free,
+};

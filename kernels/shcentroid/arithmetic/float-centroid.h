@@ -1,0 +1,758 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The chain of a pixel, from the sample to its part in the sums of its cell,
+ * in floating point: whatever the integers of the plain centroid cannot do.
+ * Both backends compile this file, and they agree bit for bit because the
+ * operations are the same and their order does not depend on the backend:
+ *
+ * - A pixel is float32 up to its calibrated value, then float64. A bad one is
+ *   not a number, which no comparison lets through.
+ * - A sample that is not finite (imk_shcentroid_sample) is infinite. Then the
+ *   sum of its cell is not finite either, whatever the options: that is how its
+ *   cell is known, without a second look at the samples.
+ * - weight = row factor * column factor. Each pixel is multiplied by its row
+ *   factor; the sums of each column are multiplied by the column factor.
+ * - A cell is cut into bands of IMK_SHCENTROID_BAND_ROWS rows, these into
+ *   groups of imk_shcentroid_group_rows (). In a group each column is added up
+ *   from the last row to the first, by ImkShcentroidGroup; the groups are added
+ *   to the column from the top (imk_shcentroid_add_group). Column u goes to
+ *   lane u % 32, from left to right; the lanes are added up by halves (16 to
+ *   the lower 16, 8 to 8, ...); bands are added from the top. Warps do this as
+ *   it is, and so do vector units. Lanes without a column hold 0, so fewer will
+ *   do for narrow cells. */
+#pragma once
+
+#include "shcentroid/arithmetic/integer-centroid.h"
+
+enum {
+  IMK_SHCENTROID_LANES = 32,
+  IMK_SHCENTROID_BAND_ROWS = 32,
+  IMK_SHCENTROID_GROUP_ROWS = 8, /* at most */
+};
+
+/* Where a cell is looked for in the frame: its rect, moved by tracking. */
+typedef struct ImkShcentroidWindow {
+  uint32_t x, y, width, height;
+  bool at_edge; /* it would have moved further, but for the frame's edge */
+} ImkShcentroidWindow;
+
+/* What decides which pixels of a cell count. */
+typedef struct ImkShcentroidLevel {
+  double least;    /* calibrated values below do not take part */
+  double pedestal; /* is subtracted from those that do */
+} ImkShcentroidLevel;
+
+/* The calibrated values of a cell; bad pixels are left out. */
+typedef struct ImkShcentroidRange {
+  float min, max;
+  uint32_t n;
+} ImkShcentroidRange;
+
+/* The sums over a cell: p the part of a pixel, u and y from the corner of the
+ * window (quad cell: -1, 0, 1), q its variance; raw of calibrated values. */
+typedef struct ImkShcentroidReals {
+  double p, pu, py;
+  double q, qu, qy, quu, qyy;
+  double raw;
+  float max;
+  float max_sample; /* as it came, of pixels that are not bad */
+} ImkShcentroidReals;
+
+/* What part of a small shift of the weight the centroid follows. */
+typedef struct ImkShcentroidPull {
+  double x, y;
+} ImkShcentroidPull;
+
+/* One column of a group, added up from its last row. Adding a running sum to
+ * another one before it grows weights each row by its distance, without a
+ * multiplication: p1 is the sum of k p, q2 that of k (k - 1) / 2 q, k counted
+ * from the first row of the group. In a quad cell p1, q1 and q2 are the sums of
+ * y p, y q and y^2 q as they are. */
+typedef struct ImkShcentroidGroup {
+  double p, p1;
+  double q, q1, q2;
+  double raw;
+} ImkShcentroidGroup;
+
+/* What a frame does not change, prepared once. Pixels and their sums have
+ * variances in units of per_count, which is multiplied with at the end. */
+typedef struct ImkShcentroidNoise {
+  double per_count; /* variance a calibrated count: 1 / gain */
+  double read;      /* read noise squared, in that unit */
+} ImkShcentroidNoise;
+
+IMK_SHCENTROID_INLINE ImkShcentroidNoise
+imk_shcentroid_noise (const ImkShcentroidParams *params)
+{
+  ImkShcentroidNoise noise;
+
+  noise.per_count = 1.0 / params->gain;
+  noise.read = params->read_noise * params->read_noise * params->gain;
+  return noise;
+}
+
+/* Returns: rows in each group of a cell; the last group may have fewer. A low
+ * cell is cut into groups of nearly equal height, because a GPU waits for the
+ * tallest. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_group_rows (uint32_t height)
+{
+  uint32_t most = IMK_SHCENTROID_GROUP_ROWS;
+  uint32_t n = (height + most - 1) / most;
+
+  return height > IMK_SHCENTROID_BAND_ROWS ? most : (height + n - 1) / n;
+}
+
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_infinity (void)
+{
+  uint64_t bits = UINT64_C (0x7ff0000000000000);
+  double infinity;
+
+  memcpy (&infinity, &bits, sizeof (infinity));
+  return infinity;
+}
+
+/* Can the integers do it? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_plain (
+    const ImkShcentroidParams *p, ImkType type, bool calibrated)
+{
+  return type != IMK_TYPE_F32 && !calibrated && p->brightest == 0 &&
+         p->weighting == IMK_SHCENTROID_WEIGHTING_NONE && p->power == 1.0 &&
+         !p->remove_tilt && p->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+         p->window == IMK_SHCENTROID_WINDOW_CELL;
+}
+
+/* ------------------------------------------------------------------------
+ * exp and log: those of a C library and of CUDA differ in the last bits. */
+
+/* e^x for -700 < x < 700; 0 below. Relative error below 1e-15. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_exp (double x)
+{
+  double bounded = x > -700.0 ? x : -700.0;
+  double k = floor (bounded * 1.4426950408889634 + 0.5);
+  double r = bounded - k * 0.69314718036912382 - k * 1.9082149292705877e-10;
+  double sum = 1.0 / 6227020800.0, scale;
+  uint64_t bits;
+
+  /* |r| <= 0.35: the next term is below 1e-17 */
+  sum = sum * r + 1.0 / 479001600.0;
+  sum = sum * r + 1.0 / 39916800.0;
+  sum = sum * r + 1.0 / 3628800.0;
+  sum = sum * r + 1.0 / 362880.0;
+  sum = sum * r + 1.0 / 40320.0;
+  sum = sum * r + 1.0 / 5040.0;
+  sum = sum * r + 1.0 / 720.0;
+  sum = sum * r + 1.0 / 120.0;
+  sum = sum * r + 1.0 / 24.0;
+  sum = sum * r + 1.0 / 6.0;
+  sum = sum * r + 0.5;
+  sum = sum * r + 1.0;
+  sum = sum * r + 1.0;
+  bits = (uint64_t) ((int64_t) k + 1023) << 52;
+  memcpy (&scale, &bits, sizeof (scale));
+  return x > -700.0 ? sum * scale : 0.0;
+}
+
+/* The natural logarithm of a normal, positive number. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_log (double x)
+{
+  double m, s, square, sum = 0.0;
+  int64_t exponent;
+  uint64_t bits;
+
+  memcpy (&bits, &x, sizeof (bits));
+  exponent = (int64_t) (bits >> 52) - 1023;
+  bits = (bits & UINT64_C (0x000fffffffffffff)) | UINT64_C (0x3ff0000000000000);
+  memcpy (&m, &bits, sizeof (m));
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    exponent++;
+  }
+  /* log m = 2 artanh s, |s| <= 0.172 */
+  s = (m - 1.0) / (m + 1.0);
+  square = s * s;
+  for (int i = 23; i > 0; i -= 2)
+    sum = sum * square + 1.0 / i;
+  return 2.0 * s * sum + (double) exponent * 0.69314718055994531;
+}
+
+/* x^power, 0 for what has no such power; what is not finite stays so. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_power (double x, double power)
+{
+  if (!(x < 1e300))
+    return x;
+  if (power == 2.0)
+    return x > 0.0 ? x * x : 0.0;
+  return x > 1e-300 ? imk_shcentroid_exp (power * imk_shcentroid_log (x)) : 0.0;
+}
+
+/* One factor of a Gaussian weight, @distance from its centre. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_weight (double distance, double sigma)
+{
+  double r = distance / sigma;
+
+  return imk_shcentroid_exp (-0.5 * r * r);
+}
+
+/* ------------------------------------------------------------------------
+ * One pixel. */
+
+/* A float32 sample: what is no number, infinite, or so large that its sums
+ * could end beyond all numbers, is infinite. */
+IMK_SHCENTROID_INLINE float
+imk_shcentroid_sample (float sample)
+{
+  bool finite = (sample >= -1e30f) & (sample <= 1e30f);
+
+  return finite ? sample : (float) imk_shcentroid_infinity ();
+}
+
+/* Is the sum of a cell one of finite samples? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_finite (double sum)
+{
+  return (sum > -1e300) & (sum < 1e300);
+}
+
+IMK_SHCENTROID_INLINE float
+imk_shcentroid_calibrate (float sample, ImkShcentroidPixel pixel)
+{
+  return (sample - pixel.dark) * pixel.flat;
+}
+
+/* Where column or row @i of @n stands in the moments. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_coordinate (
+    const ImkShcentroidParams *params, uint32_t i, uint32_t n)
+{
+  if (params->estimator != IMK_SHCENTROID_ESTIMATOR_QUAD)
+    return i;
+  return 2 * i + 1 < n ? -1.0 : 2 * i + 1 > n ? 1.0 : 0.0;
+}
+
+/* What the sums of a column with the weight @weight are multiplied with. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_factor (double weight, double power)
+{
+  return power == 1.0 ? weight : imk_shcentroid_power (weight, power);
+}
+
+/* The part of a pixel: ((v - pedestal) weight)^power, of the weight that of its
+ * row. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_part (
+    double v, bool used, double pedestal, double weight, double power)
+{
+  double p = (v - pedestal) * weight;
+
+  if (power != 1.0)
+    p = imk_shcentroid_power (p, power);
+  return used ? p : 0.0;
+}
+
+/* Its variance, (dp / dv)^2 var (v): v is known to flat (raw - dark), of which
+ * the variance is flat^2 ((raw - dark) / gain + read noise^2). See
+ * ImkShcentroidNoise for the unit. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_spread (double v, double flat, bool used, double pedestal,
+    double weight, double power, double part, const ImkShcentroidNoise *noise)
+{
+  double light = v > 0.0 ? v : 0.0;
+  double slope = weight;
+  double variance = flat * light + flat * flat * noise->read;
+
+  if (power != 1.0)
+    slope = v > pedestal ? power * part / (v - pedestal) : 0.0;
+  return used ? slope * slope * variance : 0.0;
+}
+
+/* ------------------------------------------------------------------------
+ * From rows to columns. */
+
+/* The next row up. @y: its coordinate, of a quad cell only */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_part (ImkShcentroidGroup *g, double p, bool quad, double y)
+{
+  g->p1 += quad ? y * p : g->p;
+  g->p += p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_spread (ImkShcentroidGroup *g, double q, bool quad, double y)
+{
+  g->q2 += quad ? y * y * q : g->q1;
+  g->q1 += quad ? y * q : g->q;
+  g->q += q;
+}
+
+/* To the sums of its column the group that begins at row @y of the window. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_group (
+    ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
+{
+  c->p += g->p;
+  c->py += quad ? g->p1 : g->p1 + y * g->p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_group_spread (
+    ImkShcentroidReals *c, const ImkShcentroidGroup *g, bool quad, double y)
+{
+  double q2 = 2.0 * g->q2 + g->q1;
+
+  c->q += g->q;
+  c->qy += quad ? g->q1 : g->q1 + y * g->q;
+  c->qyy += quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
+  c->raw += g->raw;
+}
+
+/* Column @u, when all its groups are there. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_end_column (
+    ImkShcentroidReals *c, bool weighted, double factor, double u)
+{
+  if (weighted) {
+    c->p *= factor;
+    c->py *= factor;
+  }
+  c->pu = u * c->p;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_end_column_spread (
+    ImkShcentroidReals *c, bool weighted, double factor, double u)
+{
+  if (weighted) {
+    c->q *= factor * factor;
+    c->qy *= factor * factor;
+    c->qyy *= factor * factor;
+  }
+  c->qu = u * c->q;
+  c->quu = u * u * c->q;
+}
+
+/* ------------------------------------------------------------------------
+ * The level of a cell. */
+
+/* Keys are in the order of the values. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_key (float value)
+{
+  uint32_t bits;
+
+  memcpy (&bits, &value, sizeof (bits));
+  return bits >> 31 ? ~bits : bits | UINT32_C (0x80000000);
+}
+
+IMK_SHCENTROID_INLINE float
+imk_shcentroid_value_of_key (uint32_t key)
+{
+  uint32_t bits = key >> 31 ? key & UINT32_C (0x7fffffff) : ~key;
+  float value;
+
+  memcpy (&value, &bits, sizeof (value));
+  return value;
+}
+
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_needs_range (const ImkShcentroidParams *params)
+{
+  return imk_shcentroid_is_leveled (params) || params->brightest > 0;
+}
+
+/* The rank, counted from the largest as 1, of the least of the brightest pixels
+ * of a cell; 0 when all are among them. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_rank (const ImkShcentroidParams *params, uint32_t n)
+{
+  return params->brightest < n ? params->brightest : 0;
+}
+
+/* The range is looked at where imk_shcentroid_needs_range () says so.
+ * @brightest: the level of the brightest pixels; -infinity for all */
+IMK_SHCENTROID_INLINE ImkShcentroidLevel
+imk_shcentroid_level (const ImkShcentroidParams *params, double own_threshold,
+    float min, float max, double brightest)
+{
+  double t = imk_shcentroid_threshold (params, own_threshold, min, max);
+  ImkShcentroidLevel level;
+
+  if (params->threshold_mode == IMK_SHCENTROID_THRESHOLD_NONE)
+    t = -imk_shcentroid_infinity ();
+  level.least = t > brightest ? t : brightest;
+  level.pedestal = params->subtract && level.least > -imk_shcentroid_infinity ()
+                       ? level.least
+                       : 0.0;
+  return level;
+}
+
+/* A search by halves for the value of a rank: between @low, which at least
+ * that many values reach, and @high, which fewer do. */
+typedef struct ImkShcentroidSearch {
+  uint32_t low, high, rank;
+} ImkShcentroidSearch;
+
+IMK_SHCENTROID_INLINE ImkShcentroidSearch
+imk_shcentroid_search (ImkShcentroidRange range, uint32_t rank)
+{
+  ImkShcentroidSearch s;
+
+  s.low = imk_shcentroid_key (range.min);
+  s.high = imk_shcentroid_key (range.max) + 1;
+  s.rank = rank;
+  return s;
+}
+
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_search_key (const ImkShcentroidSearch *s)
+{
+  return s->low + (s->high - s->low) / 2;
+}
+
+/* When the search is done, one more count finds the next lower value: of keys
+ * turned around by this, those that reach imk_shcentroid_lower_key (). */
+#define IMK_SHCENTROID_LOWER UINT32_MAX
+
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_lower_key (const ImkShcentroidSearch *s)
+{
+  return ~s->low + 1;
+}
+
+/* @smallest: of that count; UINT32_MAX for none: all pixels are as bright as
+ * the brightest. Returns: the level of the brightest pixels */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_lower_level (uint32_t smallest)
+{
+  return smallest == UINT32_MAX ? -imk_shcentroid_infinity ()
+                                : imk_shcentroid_value_of_key (~smallest);
+}
+
+/* @n: values that reach the search key, @smallest: the smallest key of them.
+ * Returns: whether s->low is it now */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_search_step (
+    ImkShcentroidSearch *s, uint32_t n, uint32_t smallest)
+{
+  if (n < s->rank)
+    s->high = imk_shcentroid_search_key (s);
+  else
+    s->low = smallest;
+  return n == s->rank || s->high - s->low <= 1;
+}
+
+/* ------------------------------------------------------------------------
+ * Tracking. */
+
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_tracks (const ImkShcentroidParams *params)
+{
+  return params->window == IMK_SHCENTROID_WINDOW_TRACKING ||
+         params->weighting == IMK_SHCENTROID_WEIGHTING_TRACKING;
+}
+
+/* The shift of @position from @reference, so that the window stays between 0
+ * and @size. */
+IMK_SHCENTROID_INLINE uint32_t
+imk_shcentroid_moved (double position, double reference, uint32_t from,
+    uint32_t length, uint32_t size, bool *at_edge)
+{
+  double to = from + floor (position - reference + 0.5);
+  double last = size - length;
+
+  *at_edge |= to < 0.0 || to > last;
+  return (uint32_t) (to < 0.0 ? 0.0 : to > last ? last : to);
+}
+
+IMK_SHCENTROID_INLINE ImkShcentroidWindow
+imk_shcentroid_window (const ImkShcentroidRect *cell,
+    const ImkShcentroidParams *params, const ImkShcentroidTrack *track,
+    uint32_t frame_width, uint32_t frame_height)
+{
+  ImkShcentroidWindow w;
+
+  w.x = cell->x;
+  w.y = cell->y;
+  w.width = cell->width;
+  w.height = cell->height;
+  w.at_edge = false;
+  if (params->window == IMK_SHCENTROID_WINDOW_TRACKING) {
+    w.x = imk_shcentroid_moved (
+        track->x, cell->ref_x, w.x, w.width, frame_width, &w.at_edge);
+    w.y = imk_shcentroid_moved (
+        track->y, cell->ref_y, w.y, w.height, frame_height, &w.at_edge);
+  }
+  return w;
+}
+
+/* Where the spot is looked for in the next frame. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_follow (ImkShcentroidTrack *track, const ImkShcentroidRect *cell,
+    const ImkShcentroidParams *params, double x, double y, bool valid)
+{
+  if (valid) {
+    track->x += params->tracking_gain * (x - track->x);
+    track->y += params->tracking_gain * (y - track->y);
+    track->n_dark = 0;
+  } else if (params->tracking_reset > 0 &&
+             ++track->n_dark >= params->tracking_reset) {
+    track->x = cell->ref_x;
+    track->y = cell->ref_y;
+    track->n_dark = 0;
+  }
+}
+
+/* ------------------------------------------------------------------------
+ * The numbers of a cell. */
+
+/* Values below 0 may push a mean of positions beyond @first and @last. Up to
+ * half a pixel it is still in the cell, and held at its edge; farther it is no
+ * place. */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_is_outside (double c, double first, double last)
+{
+  return (c < first - 0.5) | (c > last + 0.5);
+}
+
+IMK_SHCENTROID_INLINE ImkShcentroidCentre
+imk_shcentroid_real_centre (const ImkShcentroidReals *s,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
+    double min_flux)
+{
+  bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  double flux = s->p, x = s->pu / flux, y = s->py / flux;
+  double last_x = window->width - 1.0, first_x = 0.0;
+  double last_y = window->height - 1.0, first_y = 0.0;
+  ImkShcentroidCentre centre;
+  bool outside_x, outside_y;
+
+  if (quad) { /* a spot in one half is a gain from the middle */
+    double gain = params->quad_gain;
+
+    x = 0.5 * last_x + gain * x;
+    y = 0.5 * last_y + gain * y;
+    first_x = 0.5 * last_x - gain;
+    first_y = 0.5 * last_y - gain;
+    last_x = 0.5 * last_x + gain;
+    last_y = 0.5 * last_y + gain;
+  }
+  centre.x = imk_shcentroid_clamp (x, first_x, last_x);
+  centre.y = imk_shcentroid_clamp (y, first_y, last_y);
+  outside_x = imk_shcentroid_is_outside (x, first_x, last_x);
+  outside_y = imk_shcentroid_is_outside (y, first_y, last_y);
+  centre.outside = (flux > 0.0) & (outside_x | outside_y);
+  centre.valid = (flux > 0.0) & (flux >= min_flux) & !centre.outside &
+                 imk_shcentroid_is_finite (flux);
+  centre.flux = flux > 0.0 ? flux : 0.0;
+  return centre;
+}
+
+/* Σ (u - c)^2 q @unit. Rounding may push an exact 0 below it; sums that went
+ * beyond all numbers are too much, too. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_real_variance (
+    double c, double q, double qu, double quu, double unit)
+{
+  double sum = quu - 2.0 * c * qu + c * c * q;
+  double variance = sum <= 0.0 ? 0.0 : sum * unit;
+
+  return variance < 3e38 ? variance : 3e38;
+}
+
+/* The shift of the weight by which its pull is found: of a cell's sums the
+ * rounding is a 1e-10 of it, and the pull as good as constant. */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_nudge (const ImkShcentroidParams *params)
+{
+  return params->sigma / 1024.0;
+}
+
+/* @y: whether the weight was nudged in y, not in x
+ * @moved: the sums with it there */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_see_pull (ImkShcentroidPull *pull, bool y,
+    const ImkShcentroidReals *s, const ImkShcentroidReals *moved,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params)
+{
+  double nudge = imk_shcentroid_nudge (params);
+  ImkShcentroidCentre from =
+      imk_shcentroid_real_centre (s, window, params, 0.0);
+  ImkShcentroidCentre to =
+      imk_shcentroid_real_centre (moved, window, params, 0.0);
+
+  if (y)
+    pull->y = (to.y - from.y) / nudge;
+  else
+    pull->x = (to.x - from.x) / nudge;
+}
+
+/* Is the pull wanted? */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_pulls (
+    const ImkShcentroidParams *params, ImkShcentroidFields fields)
+{
+  return params->iterations > 1 && fields == IMK_SHCENTROID_FIELDS_ALL;
+}
+
+/* The noise of the pixels moves the centroid by n, which moves the weight of
+ * the next iteration, which moves the next centroid by n + @pull n, and so on:
+ * by n (1 + q + ... + q^(k - 1)) in the end.
+ * Returns: what the variance grows by */
+IMK_SHCENTROID_INLINE double
+imk_shcentroid_scatter (double pull, uint32_t iterations)
+{
+  double q = pull > 0.0 ? pull < 1.0 ? pull : 1.0 : 0.0;
+  double sum = 1.0;
+
+  for (uint32_t i = 1; i < iterations; i++)
+    sum = 1.0 + q * sum;
+  return sum * sum;
+}
+
+/* The fields that would be of a sample that is not finite. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_describe_broken (
+    ImkShcentroidRow *row, const ImkShcentroidRect *cell, bool at_edge)
+{
+  row->field[IMK_SHCENTROID_FLUX] = 0.0;
+  row->field[IMK_SHCENTROID_FLUX_RAW] = 0.0;
+  row->field[IMK_SHCENTROID_MAX] = 0.0;
+  row->field[IMK_SHCENTROID_FLAGS] =
+      cell->flags | IMK_SHCENTROID_NOT_FINITE |
+      (at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0);
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_describe_real (ImkShcentroidRow *row, ImkShcentroidCentre centre,
+    const ImkShcentroidReals *s, const ImkShcentroidPull *pull,
+    const ImkShcentroidRect *cell, const ImkShcentroidWindow *window,
+    const ImkShcentroidParams *params, const ImkShcentroidNoise *noise,
+    double min_flux)
+{
+  bool quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  bool nan = params->invalid_policy == IMK_SHCENTROID_INVALID_NAN;
+  double scale = quad ? params->quad_gain * params->quad_gain : 1.0;
+  double var_x = nan ? imk_shcentroid_nan () : 0.0;
+  double var_y = var_x;
+
+  if (centre.valid) {
+    double unit = noise->per_count * scale / (s->p * s->p);
+
+    var_x = imk_shcentroid_real_variance (s->pu / s->p, s->q, s->qu, s->quu,
+        unit * imk_shcentroid_scatter (pull->x, params->iterations));
+    var_y = imk_shcentroid_real_variance (s->py / s->p, s->q, s->qy, s->qyy,
+        unit * imk_shcentroid_scatter (pull->y, params->iterations));
+  }
+  row->field[IMK_SHCENTROID_FLUX] = centre.flux;
+  row->field[IMK_SHCENTROID_FLUX_RAW] = s->raw;
+  /* no pixel is good: -infinity; and -0 is 0 */
+  row->field[IMK_SHCENTROID_MAX] = s->max > -3e38f ? s->max + 0.0 : 0.0;
+  row->field[IMK_SHCENTROID_VAR_X] = var_x;
+  row->field[IMK_SHCENTROID_VAR_Y] = var_y;
+  row->field[IMK_SHCENTROID_FLAGS] =
+      imk_shcentroid_flags (
+          s->max_sample, centre.flux, min_flux, cell, params) |
+      (window->at_edge ? (uint32_t) IMK_SHCENTROID_EDGE : 0) |
+      (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
+  if (!imk_shcentroid_is_finite (s->p))
+    imk_shcentroid_describe_broken (row, cell, window->at_edge);
+}
+
+/* The whole row of a cell, and what it leaves for the next frame.
+ * @pull: of imk_shcentroid_pulls (), else 0
+ * Returns: whether it is valid */
+IMK_SHCENTROID_INLINE bool
+imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
+    const ImkShcentroidPull *pull, const ImkShcentroidRect *cell,
+    const ImkShcentroidWindow *window, const ImkShcentroidParams *params,
+    const ImkShcentroidNoise *noise, ImkShcentroidFields fields, bool fresh,
+    double *held, ImkShcentroidTrack *track)
+{
+  double min_flux = imk_shcentroid_min_flux (params, cell->min_flux);
+  ImkShcentroidCentre centre =
+      imk_shcentroid_real_centre (s, window, params, min_flux);
+  double x = window->x + centre.x, y = window->y + centre.y;
+
+  if (imk_shcentroid_tracks (params))
+    imk_shcentroid_follow (track, cell, params, x, y, centre.valid);
+  imk_shcentroid_place (row, x, y, centre.valid, cell, params, fresh, held);
+  if (fields == IMK_SHCENTROID_FIELDS_ALL)
+    imk_shcentroid_describe_real (
+        row, centre, s, pull, cell, window, params, noise, min_flux);
+  return centre.valid;
+}
+
+/* ------------------------------------------------------------------------
+ * Tip and tilt. The slopes of all cells are added up in lanes, cell i in lane i
+ * % IMK_SHCENTROID_TILT_LANES, and the lanes by halves. */
+
+enum { IMK_SHCENTROID_TILT_LANES = 1024 };
+
+/* What a cell has to do with the mean. */
+typedef enum ImkShcentroidTilt {
+  IMK_SHCENTROID_TILT_APART,   /* nothing */
+  IMK_SHCENTROID_TILT_REMOVED, /* it is subtracted from its slope */
+  IMK_SHCENTROID_TILT_COUNTED, /* the same, and its slope is in it */
+} ImkShcentroidTilt;
+
+typedef struct ImkShcentroidSlope {
+  double x, y;
+  ImkShcentroidTilt tilt;
+} ImkShcentroidSlope;
+
+/* Sums of slopes, and over how many cells. */
+typedef struct ImkShcentroidTiltSums {
+  double x, y;
+  uint32_t n;
+} ImkShcentroidTiltSums;
+
+IMK_SHCENTROID_INLINE ImkShcentroidSlope
+imk_shcentroid_slope (
+    const ImkShcentroidRow *row, bool valid, ImkShcentroidInvalid policy)
+{
+  ImkShcentroidSlope slope;
+
+  slope.x = row->field[IMK_SHCENTROID_DX];
+  slope.y = row->field[IMK_SHCENTROID_DY];
+  slope.tilt = valid || policy == IMK_SHCENTROID_INVALID_REFERENCE
+                   ? IMK_SHCENTROID_TILT_COUNTED
+               : policy == IMK_SHCENTROID_INVALID_HOLD
+                   ? IMK_SHCENTROID_TILT_REMOVED
+                   : IMK_SHCENTROID_TILT_APART;
+  return slope;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_slope (
+    ImkShcentroidTiltSums *sums, const ImkShcentroidSlope *slope)
+{
+  if (slope->tilt != IMK_SHCENTROID_TILT_COUNTED)
+    return;
+  sums->x += slope->x;
+  sums->y += slope->y;
+  sums->n++;
+}
+
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_add_tilt (
+    ImkShcentroidTiltSums *sums, const ImkShcentroidTiltSums *more)
+{
+  sums->x += more->x;
+  sums->y += more->y;
+  sums->n += more->n;
+}
+
+/* Of @sums, which become means. */
+IMK_SHCENTROID_INLINE void
+imk_shcentroid_find_tilt (ImkShcentroidTiltSums *sums)
+{
+  if (sums->n == 0)
+    return;
+  sums->x /= sums->n;
+  sums->y /= sums->n;
+}

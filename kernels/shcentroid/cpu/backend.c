@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The CPU backend: memory, settings, and which loops measure a frame. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu.h"
+#include "imk/parallel.h"
+#include "shcentroid/cpu/calibration.h"
+#include "shcentroid/cpu/output.h"
+
+enum { WORTH_A_THREAD = 1 << 17 }; /* pixels; about 10 us */
+
+/* When all slopes are known. */
+static void
+remove_tilt (const Frame *f)
+{
+  const Cpu *cpu = f->cpu;
+  bool all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL;
+  uint32_t n = cpu->plan.n_rects;
+  ImkShcentroidTiltSums lanes[IMK_SHCENTROID_TILT_LANES] = {{0}};
+
+  for (uint32_t i = 0; i < n; i++)
+    imk_shcentroid_add_slope (
+        &lanes[i % IMK_SHCENTROID_TILT_LANES], &cpu->slopes[i]);
+  for (uint32_t step = IMK_SHCENTROID_TILT_LANES / 2; step; step /= 2)
+    for (uint32_t i = 0; i < step; i++)
+      imk_shcentroid_add_tilt (&lanes[i], &lanes[i + step]);
+  imk_shcentroid_find_tilt (&lanes[0]);
+  for (uint32_t i = 0; i < n; i++) {
+    double dx = cpu->slopes[i].x - lanes[0].x;
+    double dy = cpu->slopes[i].y - lanes[0].y;
+
+    if (cpu->slopes[i].tilt == IMK_SHCENTROID_TILT_APART)
+      continue;
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DX : i, dx);
+    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DY : (uint64_t) n + i, dy);
+  }
+}
+
+/* The largest sum of a cell is that of v u^2 or v y^2, without FIELDS_ALL that
+ * of v u or v y. 31 bits, because vector units convert signed integers. */
+static bool
+sums_are_narrow (const ImkShcentroidPlan *plan)
+{
+  bool all = plan->fields == IMK_SHCENTROID_FIELDS_ALL;
+  double maximum = plan->type == IMK_TYPE_U8 ? 255.0 : 65535.0;
+
+  for (uint32_t i = 0; i < plan->n_rects; i++) {
+    double w = plan->rects[i].width, h = plan->rects[i].height;
+    double side = w > h ? w : h;
+    double most = maximum * w * h * (all ? side * side / 3 : side / 2);
+
+    if (most >= 2147483648.0)
+      return false;
+  }
+  return true;
+}
+
+static ImkStatus
+choose_table (const void *const tables[IMK_CPU_N_LEVELS],
+    const ImkShcentroidLoops **loops, ImkError *error)
+{
+  const void *table = NULL;
+  ImkStatus status = imk_cpu_choose (tables, &table, error);
+
+  *loops = table;
+  return status;
+}
+
+static ImkStatus
+choose_loops (Cpu *cpu, const ImkShcentroidPlan *plan, ImkError *error)
+{
+  static const void *const integers[][IMK_CPU_N_LEVELS] = {
+      IMK_CPU_TABLES (imk_shcentroid_u8_sum64),
+      IMK_CPU_TABLES (imk_shcentroid_u8_sum32),
+      IMK_CPU_TABLES (imk_shcentroid_u16_sum64),
+      IMK_CPU_TABLES (imk_shcentroid_u16_sum32),
+  };
+  static const void *const chain[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_shcentroid_chain);
+  static const void *const correlation[IMK_CPU_N_LEVELS] =
+      IMK_CPU_TABLES (imk_shcentroid_correlation);
+  int which = 2 * (plan->type == IMK_TYPE_U16) + sums_are_narrow (plan);
+  ImkStatus status = choose_table (integers[which], &cpu->integers, error);
+
+  if (status == IMK_OK)
+    status = choose_table (chain, &cpu->chain, error);
+  if (status == IMK_OK)
+    status = choose_table (correlation, &cpu->correlation, error);
+  return status;
+}
+
+static void
+free_weights (Cpu *cpu)
+{
+  free (cpu->column_weights);
+  free (cpu->row_weights);
+  free (cpu->columns_at);
+  free (cpu->rows_at);
+  cpu->column_weights = cpu->row_weights = NULL;
+  cpu->columns_at = cpu->rows_at = NULL;
+}
+
+static void
+cpu_destroy (void *state)
+{
+  Cpu *cpu = state;
+
+  if (!cpu)
+    return;
+  free (cpu->rects);
+  free (cpu->held);
+  imk_shcentroid_free_calibration (cpu);
+  free (cpu->tracks);
+  free (cpu->slopes);
+  free (cpu->us);
+  free_weights (cpu);
+  imk_shcentroid_matching_clear (&cpu->matching);
+  free (cpu);
+}
+
+/* All rows of a grid have the columns of the first. A vector reaches beyond. */
+static bool
+number_columns (Cpu *cpu, const ImkShcentroidPlan *plan)
+{
+  if (!plan->columns)
+    return true;
+  cpu->us = calloc (plan->width + IMK_SHCENTROID_LANES, sizeof (*cpu->us));
+  for (uint32_t i = 0; cpu->us && i < plan->columns; i++)
+    for (uint32_t k = 0; k < plan->rects[i].width; k++)
+      cpu->us[plan->rects[i].x + k] = k;
+  return cpu->us != NULL;
+}
+
+static bool
+allocate (Cpu *cpu, const ImkShcentroidPlan *plan, uint32_t n_threads)
+{
+  cpu->rects = calloc (plan->n_rects, sizeof (*cpu->rects));
+  cpu->held = calloc (plan->n_rects, 2 * sizeof (*cpu->held));
+  cpu->tracks = calloc (plan->n_rects, sizeof (*cpu->tracks));
+  cpu->slopes = calloc (plan->n_rects, sizeof (*cpu->slopes));
+  return cpu->rects && cpu->held && cpu->tracks && cpu->slopes &&
+         imk_shcentroid_copy_calibration (cpu, plan) &&
+         number_columns (cpu, plan) &&
+         imk_shcentroid_matching_init (&cpu->matching, plan, n_threads);
+}
+
+/* Where those of the cells begin; they fit 32 bits when the cells do, and it is
+ * better without a table when they do not. Returns: whether there is one */
+static bool
+allocate_weights (Cpu *cpu)
+{
+  uint64_t n_columns = 0, n_rows = 0;
+  uint32_t n = cpu->plan.n_rects;
+
+  cpu->columns_at = malloc (n * sizeof (*cpu->columns_at));
+  cpu->rows_at = malloc (n * sizeof (*cpu->rows_at));
+  for (uint32_t i = 0; cpu->columns_at && cpu->rows_at && i < n; i++) {
+    cpu->columns_at[i] = (uint32_t) n_columns;
+    cpu->rows_at[i] = (uint32_t) n_rows;
+    n_columns += cpu->rects[i].width;
+    n_rows += cpu->rects[i].height;
+  }
+  if (n_columns > 0 && n_columns < UINT32_MAX && n_rows < UINT32_MAX) {
+    cpu->column_weights =
+        calloc (n_columns + IMK_SHCENTROID_LANES, sizeof (double));
+    cpu->row_weights =
+        calloc (n_rows + IMK_SHCENTROID_GROUP_ROWS, sizeof (double));
+  }
+  return cpu->column_weights && cpu->row_weights;
+}
+
+/* The weights about the references, which are the same in every frame. Without
+ * memory for them they are computed when they are needed. */
+static void
+make_weights (Cpu *cpu)
+{
+  double sigma = cpu->params.sigma, power = cpu->params.power;
+  double *column, *row;
+
+  if (!cpu->column_weights && !allocate_weights (cpu)) {
+    free_weights (cpu);
+    return;
+  }
+  column = cpu->column_weights;
+  row = cpu->row_weights;
+  for (uint32_t i = 0; i < cpu->plan.n_rects; i++) {
+    const ImkShcentroidRect *rect = &cpu->rects[i];
+    double x = rect->x - rect->ref_x, y = rect->y - rect->ref_y;
+
+    for (uint32_t k = 0; k < rect->width; k++)
+      *column++ = imk_shcentroid_factor (
+          imk_shcentroid_weight (x + (double) k, sigma), power);
+    for (uint32_t k = 0; k < rect->height; k++)
+      *row++ = imk_shcentroid_weight (y + (double) k, sigma);
+  }
+}
+
+static void
+take_params (Cpu *cpu, const ImkShcentroidParams *params)
+{
+  bool same = cpu->column_weights && cpu->params.sigma == params->sigma &&
+              cpu->params.power == params->power;
+
+  cpu->params = *params;
+  if (params->weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
+      params->window == IMK_SHCENTROID_WINDOW_CELL && !same)
+    make_weights (cpu);
+}
+
+static ImkStatus
+cpu_create (const void *data, const void *params, uint32_t n_threads,
+    void **state, ImkError *error)
+{
+  const ImkShcentroidPlan *plan = data;
+  Cpu *cpu = calloc (1, sizeof (*cpu));
+  ImkStatus status;
+
+  if (!cpu || !allocate (cpu, plan, n_threads)) {
+    cpu_destroy (cpu);
+    return imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for %u cells.", plan->n_rects);
+  }
+  memcpy (cpu->rects, plan->rects, plan->n_rects * sizeof (*cpu->rects));
+  cpu->plan = *plan;
+  cpu->plan.rects = cpu->rects;
+  cpu->plan.pixels = NULL;
+  cpu->plan.lut = cpu->lut;
+  cpu->plan.templates = cpu->matching.templates;
+  cpu->n_threads = n_threads;
+  cpu->band_cells = plan->columns ? plan->columns : 1;
+  cpu->fresh = cpu->lost = true;
+  take_params (cpu, params);
+  status = choose_loops (cpu, plan, error);
+  if (status == IMK_OK)
+    *state = cpu;
+  else
+    cpu_destroy (cpu);
+  return status;
+}
+
+static ImkStatus
+cpu_update (void *state, const void *data, ImkError *error)
+{
+  const ImkShcentroidParams *params = data;
+  Cpu *cpu = state;
+
+  /* what was held or tracked before something else came in between is out of
+   * date */
+  if (cpu->params.invalid_policy != params->invalid_policy)
+    cpu->fresh = true;
+  if (imk_shcentroid_tracks (&cpu->params) != imk_shcentroid_tracks (params))
+    cpu->lost = true;
+  take_params (cpu, params);
+  return IMK_OK;
+}
+
+static void
+measure_frame (const Frame *frame)
+{
+  const Cpu *cpu = frame->cpu;
+  bool plain = imk_shcentroid_is_plain (
+      &cpu->params, cpu->plan.type, cpu->dark || cpu->lut);
+  uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
+  uint64_t band_pixels = 0;
+
+  for (uint32_t i = 0; i < cpu->band_cells; i++)
+    band_pixels += (uint64_t) cpu->rects[i].width * cpu->rects[i].height;
+  imk_parallel_for (cpu->n_threads, n_bands,
+      1 + (uint32_t) (WORTH_A_THREAD / band_pixels),
+      (plain ? cpu->integers : cpu->chain)->measure, (void *) frame);
+}
+
+/* A cell is work enough for a thread to begin with. */
+static void
+match_frame (const Frame *frame)
+{
+  const Cpu *cpu = frame->cpu;
+
+  if (cpu->matching.from_frame)
+    cpu->correlation->take_template (frame);
+  imk_parallel_for (cpu->n_threads, cpu->plan.n_rects, 1,
+      cpu->correlation->measure, (void *) frame);
+}
+
+static ImkStatus
+cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
+    ImkError *error)
+{
+  Cpu *cpu = state;
+  Frame frame = {.cpu = cpu, .in = in, .out = out};
+
+  if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
+    match_frame (&frame);
+  else
+    measure_frame (&frame);
+  if (cpu->params.remove_tilt)
+    remove_tilt (&frame);
+  cpu->fresh = cpu->lost = false;
+  cpu->upwards = !cpu->upwards;
+  return IMK_OK;
+}
+
+static ImkStatus
+cpu_reset (void *state, void *stream, ImkError *error)
+{
+  Cpu *cpu = state;
+
+  cpu->fresh = cpu->lost = true;
+  return IMK_OK;
+}
+
+const ImkFilterBackend imk_shcentroid_cpu = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cpu",
+    .params_size = sizeof (ImkShcentroidParams),
+    .n_inputs = 1,
+    .create = cpu_create,
+    .update = cpu_update,
+    .process = cpu_process,
+    .reset = cpu_reset,
+    .destroy = cpu_destroy,
+};

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The chain (arithmetic/float-centroid.h): pieces of rows across all cells of a
+ * tile, whatever the width of a cell; then groups, columns, lanes and bands.
+ * Strips (strips.h) do what is common, from samples to columns; all other
+ * settings go pixel by pixel through the loops here. Compiled for each
+ * instruction set. */
+#include "shcentroid/cpu/fold.h"
+#include "shcentroid/cpu/levels.h"
+#include "shcentroid/cpu/strips.h"
+
+/* Of the columns of all cells of a tile. */
+static inline const double *
+cached_columns (const ChainTile *t)
+{
+  return t->f->cpu->column_weights + t->f->cpu->columns_at[t->first];
+}
+
+/* One number a cell becomes one a column. */
+INLINE void
+spread_cells (const ChainTile *t, uint32_t n, const double *of_cell,
+    size_t stride, double *of_column)
+{
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t width = t->n == 1 ? n : t->windows[i].width;
+
+    fill_reals (of_column + column, of_cell[i * stride], width);
+    column += width;
+  }
+}
+
+INLINE void
+add_pixels (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+    const ChainRows *r, const ChainWay way)
+{
+  Reals v = widen (&c->value[k][i]), weight = {0}, p;
+
+  if (way.weighted)
+    weight = r->same ? all_reals (r->weight[k]) : read_reals (&c->weight[k][i]);
+  p = add_part (s, c, i, k, r, v, weight, false, way);
+  if (way.all) {
+    add_spread (s, c, i, k, r, v, way.flat ? widen (c->flat[k] + i) : v, weight,
+        p, false, way);
+    if (way.cut || way.weighted || way.rare)
+      s->raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
+  }
+}
+
+/* Adds to the columns from @at on, or begins their sums. */
+INLINE void
+keep_sum (double *at, Reals sum, bool begins)
+{
+  if (!begins)
+    sum = read_reals (at) + sum;
+  write_reals (at, sum);
+}
+
+INLINE void
+end_group (ChainColumns *c, uint32_t i, const ChainRows *r, const ChainStrip *g,
+    const ChainWay way)
+{
+  ColumnSums s = group_sums (g, r->first, way.rare && r->quad, way);
+
+  keep_sum (&c->sums[CHAIN_P][i], s.p, r->begins);
+  keep_sum (&c->sums[CHAIN_PY][i], s.py, r->begins);
+  if (!way.all)
+    return;
+  keep_sum (&c->sums[CHAIN_Q][i], s.q, r->begins);
+  keep_sum (&c->sums[CHAIN_QY][i], s.qy, r->begins);
+  keep_sum (&c->sums[CHAIN_QYY][i], s.qyy, r->begins);
+  keep_sum (&c->sums[CHAIN_RAW][i], s.raw, r->begins);
+}
+
+/* All rows of a group in one vector of columns. */
+INLINE void
+sum_chain_strip (
+    ChainColumns *c, uint32_t i, const ChainRows *r, const ChainWay way)
+{
+  ChainStrip s = {.p = {0}};
+
+  for (uint32_t k = r->n; k-- > 0;)
+    add_pixels (&s, c, i, k, r, way);
+  end_group (c, i, r, &s, way);
+}
+
+/* Each combination is a loop of its own, but for what is rare. */
+static void
+sum_chain_strips (
+    ChainColumns *c, uint32_t n, const ChainRows *r, const ChainWay *way)
+{
+#define SUM_STRIPS(...) \
+  for (uint32_t i = 0; i < n; i += REALS) \
+  sum_chain_strip (c, i, r, (ChainWay){.flat = way->flat, __VA_ARGS__})
+  if (way->rare)
+    for (uint32_t i = 0; i < n; i += REALS)
+      sum_chain_strip (c, i, r, *way);
+  else if (way->all)
+    SUM_WEIGHTED_OR_NOT (.all = true);
+  else
+    SUM_WEIGHTED_OR_NOT (.all = false);
+#undef SUM_STRIPS
+}
+
+/* The weights of the columns [@x, @x + @n) of the tile. */
+static void
+weigh_columns (
+    const ChainTile *t, uint32_t x, uint32_t n, bool cached, ChainColumns *c)
+{
+  double power = t->f->cpu->params.power;
+
+  if (cached) {
+    c->factor = cached_columns (t) + x;
+    return;
+  }
+  c->factor = c->factors;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t some = t->n == 1 ? n : t->windows[i].width;
+
+    weight_columns (t, i, x, some, c->factors + column);
+    column += some;
+  }
+  for (uint32_t i = 0; power != 1.0 && i < n; i++)
+    c->factors[i] = imk_shcentroid_factor (c->factors[i], power);
+}
+
+/* Where they stand in their cells. */
+static void
+number_columns (const ChainTile *t, uint32_t x, uint32_t n, ChainColumns *c)
+{
+  const Cpu *cpu = t->f->cpu;
+  bool quad = cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_QUAD;
+  bool stay = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+
+  if (cpu->us && stay && !quad) {
+    c->u = cpu->us + t->windows[0].x + x;
+    return;
+  }
+  c->u = c->us;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t width = t->windows[i].width, some = t->n == 1 ? n : width;
+
+    for (uint32_t k = 0; k < some; k++)
+      c->us[column + k] =
+          imk_shcentroid_coordinate (&cpu->params, x + k, width);
+    column += some;
+  }
+}
+
+/* What the columns [@x, @x + @n) of the tile have in every band. */
+static void
+prepare_columns (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
+    const ChainWay *way, ChainColumns *c)
+{
+  if (way->cut || way->rare) {
+    spread_cells (t, n, &t->levels[0].least, 2, c->least);
+    spread_cells (t, n, &t->levels[0].pedestal, 2, c->pedestal);
+  }
+  if (way->weighted)
+    weigh_columns (t, x, n, cached, c);
+  number_columns (t, x, n, c);
+}
+
+/* Of the rows of a group: one for all cells, or one for each column. */
+static void
+weigh_rows (const ChainTile *t, uint32_t n, uint32_t y, bool cached,
+    ChainRows *r, ChainColumns *c)
+{
+  r->same = true;
+  weight_rows (t, 0, y, cached, r->weight);
+  for (uint32_t i = 1; i < t->n && r->same; i++)
+    r->same = t->centre_y[i] == t->centre_y[0];
+  if (r->same)
+    return;
+  for (uint32_t i = 0, column = 0; i < t->n; i++) {
+    uint32_t some = t->n == 1 ? n : t->windows[i].width;
+    double weights[IMK_SHCENTROID_GROUP_ROWS];
+
+    weight_rows (t, i, y, cached, weights);
+    for (uint32_t k = 0; k < r->n; k++)
+      for (uint32_t u = column; u < column + some; u++)
+        c->weight[k][u] = weights[k];
+    column += some;
+  }
+}
+
+/* A bad pixel is not a number, and not larger. */
+INLINE void
+add_maximum (
+    const float *restrict value, uint32_t n, bool begins, float *restrict max)
+{
+  for (uint32_t i = 0; begins && i < n; i++)
+    max[i] = -3.4e38f;
+  for (uint32_t i = 0; i < n; i++)
+    max[i] = value[i] > max[i] ? value[i] : max[i];
+}
+
+/* The largest samples as they came, of row @k of the group, where the pixels
+ * are not bad. */
+static void
+add_samples (const Frame *f, uint32_t x, uint32_t y, uint32_t n,
+    ChainColumns *c, uint32_t k, bool begins)
+{
+  float *restrict max = c->max_sample;
+  const float *restrict value = c->value[k];
+  _Alignas(64) float samples[CHAIN_TILE];
+
+  load_samples (f, x, y, n, samples);
+  for (uint32_t i = 0; begins && i < n; i++)
+    max[i] = 0.0f;
+  for (uint32_t i = 0; i < n; i++) {
+    float sample = value[i] == value[i] ? samples[i] : 0.0f;
+
+    max[i] = sample > max[i] ? sample : max[i];
+  }
+}
+
+/* The pixels and the sums of columns [@x, @x + @n) of the tile in the group of
+ * @r. Vectors reach beyond the last column, which means nothing. */
+static void
+load_group (const ChainTile *t, uint32_t x, uint32_t n, bool cached,
+    const ChainWay *way, ChainRows *r, ChainColumns *c)
+{
+  const Frame *f = t->f;
+  const ImkShcentroidWindow *w = t->windows;
+  uint32_t y = (uint32_t) r->first;
+
+  for (uint32_t k = 0; k < r->n; k++) {
+    bool begins = r->begins && k == 0;
+    size_t at = (size_t) (w->y + y + k) * f->cpu->plan.width + w->x + x;
+
+    if (r->quad)
+      r->y[k] = imk_shcentroid_coordinate (&f->cpu->params, y + k, w->height);
+    load_row (f, w->x + x, w->y + y + k, n, c->value[k]);
+    if (way->flat)
+      c->flat[k] = f->cpu->flat + at;
+    if (way->all)
+      add_maximum (c->value[k], n, begins, c->max);
+    if (way->all && r->calibrated)
+      add_samples (f, w->x + x, w->y + y + k, n, c, k, begins);
+  }
+  if (way->weighted)
+    weigh_rows (t, n, y, cached, r, c);
+  sum_chain_strips (c, n, r, way);
+}
+
+/* The same where they were added up in memory. */
+static void
+end_columns (ChainColumns *c, uint32_t n, const ChainWay *way)
+{
+  for (uint32_t i = 0; i < n; i += REALS) {
+    ColumnSums s = {.p = read_reals (&c->sums[CHAIN_P][i]),
+        .py = read_reals (&c->sums[CHAIN_PY][i])};
+
+    if (way->all) {
+      s.q = read_reals (&c->sums[CHAIN_Q][i]);
+      s.qy = read_reals (&c->sums[CHAIN_QY][i]);
+      s.qyy = read_reals (&c->sums[CHAIN_QYY][i]);
+      s.raw = read_reals (&c->sums[CHAIN_RAW][i]);
+    }
+    end_vector (c, i, s, *way);
+  }
+}
+
+/* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
+ * band, group by group: what strips cannot do. */
+static void
+sum_groups_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
+    uint32_t end, bool cached, ChainRows *r, const ChainWay *way,
+    ChainColumns *c)
+{
+  uint32_t group_rows = imk_shcentroid_group_rows (t->windows[0].height);
+
+  for (uint32_t from = y; from < end; from += r->n) {
+    r->first = from;
+    r->begins = from == y;
+    r->n = end - from < group_rows ? end - from : group_rows;
+    load_group (t, x, n, cached, way, r, c);
+  }
+  end_columns (c, n, way);
+}
+
+static void
+sum_chain (ChainTile *t, bool cached, const ChainWay *way, ChainColumns *c)
+{
+  uint32_t width = tile_width (t), height = t->windows[0].height;
+  ChainRows rows = chain_rows (&t->f->cpu->params, t->f->cpu);
+  ChainSums lanes;
+
+  for (uint32_t k = 0; k < (way->all ? N_CHAIN_SUMS : N_CHAIN_XY_SUMS); k++)
+    fill_reals (t->sums[k], 0.0, t->n);
+  for (uint32_t i = 0; i < t->n; i++) {
+    t->max[i] = -3.4e38f;
+    t->max_sample[i] = 0.0f;
+  }
+  for (uint32_t y = 0; y < height; y += IMK_SHCENTROID_BAND_ROWS) {
+    uint32_t end = y + IMK_SHCENTROID_BAND_ROWS;
+
+    if (end > height)
+      end = height;
+    for (uint32_t x = 0; x < width; x += CHAIN_TILE) {
+      uint32_t n = width - x < CHAIN_TILE ? width - x : CHAIN_TILE;
+      bool last = x + n == width;
+
+      if (y == 0 || width > CHAIN_TILE)
+        prepare_columns (t, x, n, cached, way, c);
+      if (is_for_strips (t, x, way))
+        sum_strips_of_band (t, x, n, y, end, cached, &rows, way, c);
+      else
+        sum_groups_of_band (t, x, n, y, end, cached, &rows, way, c);
+      if (way->all)
+        sum_band (t, c, x, n, last, rows.calibrated, lanes, true);
+      else
+        sum_band (t, c, x, n, last, rows.calibrated, lanes, false);
+    }
+  }
+  /* where it is not known apart from the largest value */
+  for (uint32_t i = 0; way->all && !rows.calibrated && i < t->n; i++)
+    t->max_sample[i] = t->max[i];
+}
+
+/* Positions of a tile, when all its cells are valid: the divisions are vector
+ * code. Returns: whether they are */
+static bool
+store_chain_xy (const ChainTile *t)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double p[CHAIN_TILE], x[CHAIN_TILE], y[CHAIN_TILE], last_x[CHAIN_TILE];
+  double last_y = t->windows[0].height - 1.0, top = t->windows[0].y;
+  uint64_t n_valid = 0;
+
+  for (uint32_t i = 0; i < t->n; i++) {
+    p[i] = t->sums[CHAIN_P][i];
+    x[i] = t->sums[CHAIN_PU][i];
+    y[i] = t->sums[CHAIN_PY][i];
+    last_x[i] = t->windows[i].width - 1.0;
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    double u = x[i] / p[i], v = y[i] / p[i];
+    bool outside_x = imk_shcentroid_is_outside (u, 0.0, last_x[i]);
+    bool outside_y = imk_shcentroid_is_outside (v, 0.0, last_y);
+
+    x[i] = imk_shcentroid_clamp (u, 0.0, last_x[i]);
+    y[i] = top + imk_shcentroid_clamp (v, 0.0, last_y);
+    n_valid += (p[i] > 0.0) & (p[i] >= params->min_flux) & !outside_x &
+               !outside_y & imk_shcentroid_is_finite (p[i]);
+  }
+  if (n_valid < t->n)
+    return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    x[i] = t->windows[i].x + x[i];
+  store_centres (t->f, t->first, t->n, x, y);
+  return true;
+}
+
+static void
+end_chain (const ChainTile *t)
+{
+  const Cpu *cpu = t->f->cpu;
+  const ImkShcentroidParams *params = &cpu->params;
+  bool simple = cpu->plan.fields != IMK_SHCENTROID_FIELDS_ALL &&
+                cpu->plan.columns > 0 && !params->remove_tilt &&
+                params->estimator == IMK_SHCENTROID_ESTIMATOR_COG &&
+                params->invalid_policy != IMK_SHCENTROID_INVALID_HOLD &&
+                !imk_shcentroid_tracks (params);
+
+  if (!simple || !store_chain_xy (t))
+    chain_end (t);
+}
+
+/* What a shift of the weights does to the centroids. */
+static void
+find_pulls (ChainTile *t, const ChainWay *way, ChainColumns *columns)
+{
+  const ImkShcentroidParams *params = &t->f->cpu->params;
+  double nudge = imk_shcentroid_nudge (params), kept[CHAIN_TILE];
+  double sums[N_CHAIN_SUMS][CHAIN_TILE];
+  ImkShcentroidReals before[CHAIN_TILE];
+
+  memcpy (sums, t->sums, sizeof (sums));
+  for (uint32_t i = 0; i < t->n; i++)
+    before[i] = chain_sums (t, i);
+  for (int y = 0; y < 2; y++) {
+    double *centres = y ? t->centre_y : t->centre_x;
+
+    memcpy (kept, centres, t->n * sizeof (*kept));
+    for (uint32_t i = 0; i < t->n; i++)
+      centres[i] += nudge;
+    sum_chain (t, false, way, columns);
+    memcpy (centres, kept, t->n * sizeof (*kept));
+    for (uint32_t i = 0; i < t->n; i++) {
+      ImkShcentroidReals after = chain_sums (t, i);
+
+      imk_shcentroid_see_pull (
+          &t->pulls[i], y, &before[i], &after, &t->windows[i], params);
+    }
+  }
+  memcpy (t->sums, sums, sizeof (sums));
+}
+
+static void
+measure_chain (const Frame *f, uint32_t first, uint32_t n)
+{
+  const Cpu *cpu = f->cpu;
+  ChainWay way = chain_way (cpu);
+  bool cached = cpu->column_weights &&
+                cpu->params.weighting == IMK_SHCENTROID_WEIGHTING_GAUSSIAN &&
+                cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+  ChainColumns columns;
+  ChainTile tile;
+
+  if (n == 0)
+    return;
+  chain_begin (&tile, f, first, n);
+  if (way.cut || way.rare)
+    find_levels (&tile);
+  sum_chain (&tile, cached, &way, &columns);
+  for (uint32_t i = 1; i < cpu->params.iterations; i++) {
+    move_weights (&tile);
+    sum_chain (&tile, false, &way, &columns);
+  }
+  if (imk_shcentroid_pulls (&cpu->params, cpu->plan.fields))
+    find_pulls (&tile, &way, &columns);
+  end_chain (&tile);
+}
+
+/* Cells that stay beside each other go through the chain together. Frames go
+ * downwards and upwards in turn: where dark and flat are more than a cache
+ * holds, it is what came last that it has when the next frame begins. */
+static void
+measure_chain_bands (void *data, uint32_t first, uint32_t end)
+{
+  const Frame *f = data;
+  const Cpu *cpu = f->cpu;
+  bool together = cpu->params.window == IMK_SHCENTROID_WINDOW_CELL;
+  uint32_t n_bands = cpu->plan.n_rects / cpu->band_cells;
+
+  for (uint32_t i = first; i < end; i++) {
+    uint32_t band = cpu->upwards ? n_bands - 1 - i : i;
+    uint32_t from = band * cpu->band_cells, last = from + cpu->band_cells;
+
+    while (from < last) {
+      uint32_t to = together ? end_of_tile (cpu->rects, from, last) : from + 1;
+
+      measure_chain (f, from, to - from);
+      from = to;
+    }
+  }
+}
+
+const ImkShcentroidLoops IMK_ISA_TABLE = {.measure = measure_chain_bands};

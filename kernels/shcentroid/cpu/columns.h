@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The sums of the columns of a tile, in vectors: what chain.c, strips.h and
+ * fold.h work on. */
+#pragma once
+
+#include "shcentroid/cpu/tile.h"
+#include "shcentroid/cpu/vectors.h"
+
+enum {
+  CHAIN_ROOM = CHAIN_TILE + IMK_SHCENTROID_LANES, /* with a vector beyond it */
+};
+
+/* The settings that change the loop over pixels. Each common combination is a
+ * copy of the loop with constants. */
+typedef struct ChainWay {
+  bool all;      /* IMK_SHCENTROID_FIELDS_ALL */
+  bool flat;     /* with dark and flat, */
+  bool packed;   /* in one number (strips only) */
+  bool floats;   /* float32 samples (strips only) */
+  bool cut;      /* with levels or bad pixels */
+  bool weighted; /* with weights */
+  bool rare;     /* a power or a quad cell: slow, one loop for all */
+} ChainWay;
+
+/* SUM_STRIPS, which the caller defines, with the constants .cut and .weighted
+ * of the ChainWay *way. */
+#define SUM_CUT_OR_NOT(...) \
+  do { \
+    if (way->cut) \
+      SUM_STRIPS (__VA_ARGS__, .cut = true); \
+    else \
+      SUM_STRIPS (__VA_ARGS__, .cut = false); \
+  } while (0)
+#define SUM_WEIGHTED_OR_NOT(...) \
+  do { \
+    if (way->weighted) \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = true); \
+    else \
+      SUM_CUT_OR_NOT (__VA_ARGS__, .weighted = false); \
+  } while (0)
+
+/* The rows of a group. */
+typedef struct ChainRows {
+  uint32_t n;
+  double first;    /* its row in the window */
+  bool begins;     /* its band */
+  bool same;       /* weights are those of all cells */
+  bool calibrated; /* values are not the samples */
+  bool quad;
+  double power;
+  ImkShcentroidNoise noise;
+  double y[IMK_SHCENTROID_GROUP_ROWS]; /* of a quad cell */
+  double weight[IMK_SHCENTROID_GROUP_ROWS];
+} ChainRows;
+
+static inline ChainWay
+chain_way (const Cpu *cpu)
+{
+  const ImkShcentroidParams *p = &cpu->params;
+
+  return (ChainWay){
+      .all = cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL,
+      .flat = cpu->dark != NULL,
+      .cut = p->threshold_mode != IMK_SHCENTROID_THRESHOLD_NONE ||
+             p->brightest > 0 || cpu->bad,
+      .weighted = p->weighting != IMK_SHCENTROID_WEIGHTING_NONE,
+      .rare = p->power != 1.0 || p->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
+  };
+}
+
+static inline ChainRows
+chain_rows (const ImkShcentroidParams *params, const Cpu *cpu)
+{
+  return (ChainRows){
+      .calibrated = cpu->dark || cpu->lut,
+      .quad = params->estimator == IMK_SHCENTROID_ESTIMATOR_QUAD,
+      .power = params->power,
+      .noise = imk_shcentroid_noise (params),
+  };
+}
+
+typedef double ChainSums[N_CHAIN_SUMS][CHAIN_ROOM];
+
+/* The columns of a piece of a tile in one band: what decides about their
+ * pixels, and their sums, in the order of ImkShcentroidReals. */
+typedef struct ChainColumns {
+  /* aligned: a vector of 64 bytes is a line of the cache */
+  _Alignas(64) double least[CHAIN_ROOM];
+  double pedestal[CHAIN_ROOM], factors[CHAIN_ROOM], us[CHAIN_ROOM];
+  ChainSums sums;
+  float max[CHAIN_ROOM], max_sample[CHAIN_ROOM];
+  /* the pixels of a group; weights where they differ from cell to cell */
+  float value[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  const float *flat[IMK_SHCENTROID_GROUP_ROWS];
+  double weight[IMK_SHCENTROID_GROUP_ROWS][CHAIN_ROOM];
+  const double *factor, *u; /* of a table, or factors and us */
+} ChainColumns;
+
+/* One group of the columns of one vector, in registers: ImkShcentroidGroup. */
+typedef struct ChainStrip {
+  Reals p, p1, q, q1, q2, raw;
+} ChainStrip;
+
+/* The sum of the groups of a band: ImkShcentroidReals of the same columns,
+ * without the products with u. */
+typedef struct ColumnSums {
+  Reals p, py, q, qy, qyy, raw;
+} ColumnSums;
+
+/* imk_shcentroid_add_part (): the pixels of columns [@i, @i + REALS) in row @k
+ * of the group. */
+INLINE Reals
+add_part (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+    const ChainRows *r, Reals v, Reals weight, const bool begins,
+    const ChainWay way)
+{
+  Reals p = v;
+
+  if (way.cut)
+    p -= read_reals (c->pedestal + i);
+  if (way.weighted)
+    p *= weight;
+  if (way.rare && r->power != 1.0)
+    raise_reals (&p, r->power);
+  if (way.cut)
+    p = (Reals) ((Masks) p & (v >= read_reals (c->least + i)));
+  if (way.rare && r->quad)
+    s->p1 += r->y[k] * p;
+  else if (!begins)
+    s->p1 += s->p;
+  s->p = begins ? p : s->p + p;
+  return p;
+}
+
+/* imk_shcentroid_spread () and ..._add_spread () of the same. */
+INLINE void
+add_spread (ChainStrip *s, const ChainColumns *c, uint32_t i, uint32_t k,
+    const ChainRows *r, Reals v, Reals flat, Reals weight, Reals p,
+    const bool begins, const ChainWay way)
+{
+  Masks lit = v > 0.0;
+  Reals light = (Reals) ((Masks) v & lit), q;
+
+  if (way.flat) {
+    q = flat * light;
+    if (r->noise.read > 0.0)
+      q += flat * flat * r->noise.read;
+  } else {
+    q = light + r->noise.read;
+  }
+  if (way.rare && r->power != 1.0) {
+    Reals d = v - read_reals (c->pedestal + i);
+    Masks above = d > 0.0;
+    Reals slope = (Reals) ((Masks) (r->power * p / d) & above);
+
+    q = slope * slope * q;
+  } else if (way.weighted) {
+    q = weight * weight * q;
+  }
+  if (way.cut)
+    q = (Reals) ((Masks) q & (v >= read_reals (c->least + i)));
+  if (way.rare && r->quad) {
+    s->q1 += r->y[k] * q;
+    s->q2 += r->y[k] * r->y[k] * q;
+  } else if (!begins) {
+    s->q2 += s->q1;
+    s->q1 += s->q;
+  }
+  s->q = begins ? q : s->q + q;
+}
+
+/* imk_shcentroid_add_group (): what a group that begins at row @y adds to its
+ * columns. */
+INLINE ColumnSums
+group_sums (
+    const ChainStrip *g, const double y, const bool quad, const ChainWay way)
+{
+  ColumnSums s = {.p = g->p, .py = quad ? g->p1 : g->p1 + y * g->p};
+
+  if (way.all) {
+    Reals q2 = 2.0 * g->q2 + g->q1;
+
+    s.q = g->q;
+    s.qy = quad ? g->q1 : g->q1 + y * g->q;
+    s.qyy = quad ? g->q2 : q2 + y * (2.0 * g->q1 + y * g->q);
+    /* it is p where nothing is cut and nothing weighted */
+    s.raw = way.cut || way.weighted || way.rare ? g->raw : g->p;
+  }
+  return s;
+}
+
+/* imk_shcentroid_end_column () of the columns of the vector from @i on. */
+INLINE void
+end_vector (ChainColumns *c, uint32_t i, ColumnSums s, const ChainWay way)
+{
+  Reals u = read_reals (c->u + i);
+
+  if (way.weighted) {
+    Reals factor = read_reals (c->factor + i), square = factor * factor;
+
+    s.p *= factor;
+    s.py *= factor;
+    s.q *= square;
+    s.qy *= square;
+    s.qyy *= square;
+  }
+  write_reals (&c->sums[CHAIN_P][i], s.p);
+  write_reals (&c->sums[CHAIN_PU][i], u * s.p);
+  write_reals (&c->sums[CHAIN_PY][i], s.py);
+  if (!way.all)
+    return;
+  write_reals (&c->sums[CHAIN_Q][i], s.q);
+  write_reals (&c->sums[CHAIN_QU][i], u * s.q);
+  write_reals (&c->sums[CHAIN_QY][i], s.qy);
+  write_reals (&c->sums[CHAIN_QUU][i], u * u * s.q);
+  write_reals (&c->sums[CHAIN_QYY][i], s.qyy);
+  write_reals (&c->sums[CHAIN_RAW][i], s.raw);
+}

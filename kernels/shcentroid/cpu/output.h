@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The results of cells in the output image. */
+#pragma once
+
+#include "shcentroid/cpu/state.h"
+
+INLINE void
+store (const ImkImage *out, uint64_t row, uint64_t column, double value)
+{
+  uint8_t *to = (uint8_t *) out->data + row * out->stride;
+
+  if (out->type == IMK_TYPE_F32)
+    ((float *) to)[column] = imk_shcentroid_f32 (value);
+  else
+    ((double *) to)[column] = value;
+}
+
+INLINE void
+store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
+{
+  const ImkShcentroidPlan *plan = &f->cpu->plan;
+
+  switch (plan->fields) {
+  case IMK_SHCENTROID_FIELDS_ALL:
+    for (uint32_t i = 0; i < IMK_SHCENTROID_N_FIELDS; i++)
+      store (f->out, cell, i, row->field[i]);
+    break;
+  case IMK_SHCENTROID_FIELDS_XY:
+    store (f->out, cell, 0, row->field[IMK_SHCENTROID_X]);
+    store (f->out, cell, 1, row->field[IMK_SHCENTROID_Y]);
+    break;
+  case IMK_SHCENTROID_FIELDS_SLOPES:
+    store (f->out, 0, cell, row->field[IMK_SHCENTROID_DX]);
+    store (f->out, 0, (uint64_t) plan->n_rects + cell,
+        row->field[IMK_SHCENTROID_DY]);
+    break;
+  }
+}
+
+/* @n pairs. */
+static inline void
+store_f32 (float *restrict to, const double *restrict x,
+    const double *restrict y, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    to[2 * i] = (float) x[i];
+    to[2 * i + 1] = (float) y[i];
+  }
+}
+
+/* The common case of store_row, for valid cells. */
+static inline void
+store_xy (const ImkImage *out, uint32_t first, uint32_t n, const double *x,
+    const double *y)
+{
+  uint8_t *to = (uint8_t *) out->data + first * out->stride;
+
+  if (out->type == IMK_TYPE_F32 && out->stride == 2 * sizeof (float))
+    store_f32 ((float *) to, x, y, n);
+  else
+    for (uint32_t i = 0; i < n; i++) {
+      store (out, (uint64_t) first + i, 0, x[i]);
+      store (out, (uint64_t) first + i, 1, y[i]);
+    }
+}
+
+static inline void
+store_slopes (const Frame *f, uint32_t first, uint32_t n, const double *x,
+    const double *y)
+{
+  const ImkShcentroidRect *rects = f->cpu->rects + first;
+  double scale = f->cpu->params.slope_scale;
+
+  for (uint32_t i = 0; i < n; i++) {
+    store (f->out, 0, (uint64_t) first + i, (x[i] - rects[i].ref_x) * scale);
+    store (f->out, 0, (uint64_t) f->cpu->plan.n_rects + first + i,
+        (y[i] - rects[i].ref_y) * scale);
+  }
+}
+
+static inline void
+store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
+    const double *y)
+{
+  if (f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_XY)
+    store_xy (f->out, first, n, x, y);
+  else
+    store_slopes (f, first, n, x, y);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The state of the CPU backend, which its loops read. */
+#pragma once
+
+#include "shcentroid/cpu/loops.h"
+#include "shcentroid/cpu/scratch.h"
+
+#define INLINE static inline __attribute__ ((always_inline))
+
+enum {
+  CHAIN_TILE = 256,   /* columns of the chain, at a time */
+  STRIP_COLUMNS = 16, /* of these, in registers at a time */
+  FOLDED_CELLS = 8,   /* cells that a vector adds up together, at most */
+};
+
+enum {
+  PACKED_FLAT = (1 << 24) - 1, /* the bits of it, below those of the dark */
+  PACKED_BAD = 127,            /* a dark that is none: the pixel is bad */
+};
+
+/* Dark and flat of a pixel in 32 bits instead of 64. See pack_pixel (). */
+typedef struct Packing {
+  float dark, unit; /* the least dark; the unit of what is above it */
+  uint32_t top;     /* the bits that all flats have in common; */
+  uint32_t flat;    /* of flats by which what is unpacked is multiplied */
+  /* of bytes, in 16 bits each: of a sample, and of the units of a dark */
+  uint32_t factors;
+} Packing;
+
+typedef struct Cpu {
+  const ImkShcentroidLoops *integers, *chain, *correlation;
+  ImkShcentroidPlan plan; /* its rects are ours */
+  ImkShcentroidRect *rects;
+  ImkShcentroidParams params;
+  uint32_t n_threads;
+  uint32_t band_cells; /* columns of the grid, or 1: a cell of a map */
+  bool fresh;          /* nothing is held */
+  double *held;        /* x and y of every cell */
+
+  /* of the chain */
+  float *dark, *flat, *lut; /* NULL for none; dark and flat only together */
+  /* of a grid: dark and flat strip by strip, see make_strips (); or NULL */
+  float *dark_strips, *flat_strips;
+  uint32_t *packed_strips; /* instead of these, where that is exact */
+  Packing packing;
+  uint32_t *strips_before; /* the tile that begins with each column of cells */
+  uint32_t n_strips;       /* of a row of cells */
+  bool bad;                /* some pixel is */
+  bool upwards;            /* the next frame, see measure_chain_bands () */
+  ImkShcentroidTrack *tracks; /* of every cell */
+  ImkShcentroidSlope *slopes; /* of every cell, for their mean */
+  bool lost;                  /* nothing is tracked */
+  /* of columns (imk_shcentroid_factor) and rows of every cell; NULL: as needed
+   */
+  double *column_weights, *row_weights;
+  uint32_t *columns_at, *rows_at; /* where those of a cell begin */
+  double *us; /* of a grid: where a column of the frame stands in its cell */
+
+  Matching matching;
+} Cpu;
+
+/* One call of process. */
+typedef struct Frame {
+  const Cpu *cpu;
+  const ImkImage *in;
+  const ImkImage *out;
+} Frame;
+
+/* Returns: the first cell that the tile from @from on has no room for, or that
+ * would be one of too few for a vector of cells (fold.h) */
+static inline uint32_t
+end_of_tile (const ImkShcentroidRect *rects, uint32_t from, uint32_t last)
+{
+  uint32_t width = rects[from].width, to = from + 1;
+
+  while (to < last && width + rects[to].width <= CHAIN_TILE)
+    width += rects[to++].width;
+  return to < last && to - from > FOLDED_CELLS ? to - (to - from) % FOLDED_CELLS
+                                               : to;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The common case, from samples straight to the sums of their columns: no
+ * look-up table, no power, no quad cell, one row weight for all cells. A strip
+ * of columns goes through all rows of a band in registers. Samples, dark and
+ * flat are read in place; no pixel is stored. */
+#pragma once
+
+#include "shcentroid/cpu/columns.h"
+
+typedef float Singles __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef int32_t Ints __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+typedef uint32_t Words __attribute__ ((vector_size (IMK_VECTOR_SIZE)));
+
+/* Columns of a strip that go together: vectors of float32, of which HALVES are
+ * as many vectors of float64. The more, the less a row costs beside them; 16
+ * bytes of each are too many vectors for the registers. */
+enum {
+  SINGLES = IMK_VECTOR_SIZE / sizeof (float),
+  HALVES = 2,
+  MOST_VECTORS = IMK_VECTOR_SIZE >= 32 ? STRIP_COLUMNS / SINGLES : 1,
+};
+
+/* Where columns begin, in the first row of a band: the samples and what there
+ * is of every pixel, @row numbers from row to row. */
+typedef struct StripPlace {
+  const uint8_t *samples;
+  size_t stride; /* bytes */
+  uint32_t size; /* log2 of the bytes of a sample */
+  const float *dark, *flat;
+  const uint32_t *packed; /* instead of these; or NULL */
+  Packing packing;
+  size_t row, strip;     /* from strip to strip; 0: as in the frame */
+  uint32_t n_rows;       /* of the band */
+  const double *weights; /* of the rows of the band */
+} StripPlace;
+
+/* One row of it. */
+typedef struct StripRow {
+  const uint8_t *samples;
+  ptrdiff_t there; /* of dark and flat, from those of the place */
+  double weight;
+} StripRow;
+
+/* What becomes of it. */
+typedef struct StripSums {
+  ColumnSums half[HALVES];
+  Singles max, max_sample;
+} StripSums;
+
+/* What comes next: the samples of the strips beside this one in the next line
+ * of the cache, dark and flat of the next strips. Processors fetch ahead by
+ * themselves, but not far enough from the third level: 64 rows, some 150 ns. */
+INLINE void
+fetch_ahead (const StripRow *row, const StripPlace *at, const ChainWay way)
+{
+  enum { LINE = 64, PIXELS = 2 * STRIP_COLUMNS * IMK_SHCENTROID_BAND_ROWS };
+  ptrdiff_t next = row->there + PIXELS;
+
+  __builtin_prefetch (row->samples + LINE);
+  if (way.packed) {
+    __builtin_prefetch (at->packed + next);
+  } else if (at->strip) {
+    __builtin_prefetch (at->dark + next);
+    __builtin_prefetch (at->flat + next);
+  }
+}
+
+INLINE Singles
+read_singles (const float *from)
+{
+  Singles singles;
+
+  memcpy (&singles, from, sizeof (singles));
+  return singles;
+}
+
+/* imk_shcentroid_sample () of float32. */
+INLINE Singles
+strip_singles (const uint8_t *from)
+{
+  Singles singles = read_singles ((const float *) (const void *) from);
+  Singles none = {0};
+  Ints finite = (Ints) (singles <= none + 1e30f) & (singles >= none - 1e30f);
+
+  return (
+      Singles) (((Ints) singles & finite) |
+                ((Ints) (none + (float) imk_shcentroid_infinity ()) & ~finite));
+}
+
+INLINE Words
+strip_words (const uint8_t *from, bool words)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Words) (words ? _mm512_cvtepu16_epi32 (
+                              _mm256_loadu_si256 ((const void *) from))
+                        : _mm512_cvtepu8_epi32 (
+                              _mm_loadu_si128 ((const void *) from)));
+#elif IMK_VECTOR_SIZE == 32
+  return (Words) (words ? _mm256_cvtepu16_epi32 (
+                              _mm_loadu_si128 ((const void *) from))
+                        : _mm256_cvtepu8_epi32 (
+                              _mm_loadl_epi64 ((const void *) from)));
+#else
+  Words samples = {0};
+
+  for (uint32_t i = 0; i < SINGLES; i++)
+    samples[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  return samples;
+#endif
+}
+
+/* Of numbers below 2^31. See widen (). */
+INLINE Singles
+convert_words (Words words)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Singles) _mm512_cvtepi32_ps ((__m512i) words);
+#elif IMK_VECTOR_SIZE == 32
+  return (Singles) _mm256_cvtepi32_ps ((__m256i) words);
+#else
+  return __builtin_convertvector((Ints) words, Singles);
+#endif
+}
+
+/* As many as a vector of Reals has, where nobody wants them as float32. */
+INLINE Reals
+strip_reals (const uint8_t *from, bool words)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Reals) _mm512_cvtepi64_pd (
+      words ? _mm512_cvtepu16_epi64 (_mm_loadu_si128 ((const void *) from))
+            : _mm512_cvtepu8_epi64 (_mm_loadl_epi64 ((const void *) from)));
+#elif IMK_VECTOR_SIZE == 32
+  int four;
+
+  if (words)
+    return (Reals) _mm256_cvtepi32_pd (
+        _mm_cvtepu16_epi32 (_mm_loadl_epi64 ((const void *) from)));
+  memcpy (&four, from, sizeof (four));
+  return (Reals) _mm256_cvtepi32_pd (
+      _mm_cvtepu8_epi32 (_mm_cvtsi32_si128 (four)));
+#else
+  Reals reals = {0};
+
+  for (uint32_t i = 0; i < REALS; i++)
+    reals[i] = words ? ((const uint16_t *) from)[i] : from[i];
+  return reals;
+#endif
+}
+
+INLINE Reals
+widen_half (const Singles *singles, uint32_t half)
+{
+  float floats[SINGLES];
+
+  memcpy (floats, singles, sizeof (floats));
+  return widen (floats + half * REALS);
+}
+
+/* What is not a number is not larger. */
+INLINE Singles
+larger_single (Singles a, Singles b)
+{
+  Ints take = b > a;
+
+  return (Singles) (((Ints) b & take) | ((Ints) a & ~take));
+}
+
+/* @a | (@b & @mask), which compilers do not see as one */
+INLINE Words
+or_masked (Words a, Words b, const uint32_t mask)
+{
+#if IMK_VECTOR_SIZE == 64
+  return (Words) _mm512_ternarylogic_epi32 (
+      (__m512i) a, (__m512i) b, _mm512_set1_epi32 ((int) mask), 0xf8);
+#else
+  return a | (b & mask);
+#endif
+}
+
+/* Bytes less the darks of @packed: the sample in the lower half, the units of
+ * the dark in the upper one, each times a factor. 256 times as many units. */
+INLINE Words
+subtract_darks (const Packing *p, Words bytes, Words packed)
+{
+  Words pairs = or_masked (bytes, packed, ~(uint32_t) PACKED_FLAT);
+  Words factors = (Words){0} + p->factors;
+
+#if IMK_VECTOR_SIZE == 64
+  return (Words) _mm512_madd_epi16 ((__m512i) pairs, (__m512i) factors);
+#elif IMK_VECTOR_SIZE == 32
+  return (Words) _mm256_madd_epi16 ((__m256i) pairs, (__m256i) factors);
+#else
+  return (pairs & 0xffff) * (factors & 0xffff) - (pairs >> 16);
+#endif
+}
+
+INLINE Singles
+subtract_units (const Packing *p, Words words, Words packed)
+{
+  Singles samples = convert_words (words) - p->dark;
+  Singles units = convert_words (packed >> 24);
+
+#if IMK_VECTOR_SIZE == 64
+  return (Singles) _mm512_fnmadd_ps (
+      (__m512) units, _mm512_set1_ps (p->unit), (__m512) samples);
+#else
+  return samples - units * p->unit;
+#endif
+}
+
+/* The values of @samples with the darks and the flats of pack_pixel (). A bad
+ * pixel is looked for only where pixels may be left out. */
+INLINE Singles
+unpack_strip (
+    const StripPlace *at, ptrdiff_t there, Words samples, const bool cut)
+{
+  const Packing *p = &at->packing;
+  Words packed;
+  Singles light;
+
+  memcpy (&packed, at->packed + there, sizeof (packed));
+  if (at->size)
+    light = subtract_units (p, samples, packed);
+  else
+    light = convert_words (subtract_darks (p, samples, packed));
+  if (cut)
+    light = (Singles) ((Words) light | (Words) (packed >> 24 == PACKED_BAD));
+  return light *
+         (Singles) or_masked ((Words){0} + p->flat, packed, PACKED_FLAT);
+}
+
+/* Vector @k of a row of a strip, to the groups of both halves. @i: its first
+ * column in the tile, @begins: the row its group */
+INLINE void
+add_strip_vector (ChainStrip g[HALVES], StripSums *s, const StripPlace *at,
+    const ChainColumns *c, uint32_t i, uint32_t k, const StripRow *row,
+    const ChainRows *r, const bool begins, const ChainWay way)
+{
+  const uint8_t *from =
+      row->samples + (k * SINGLES << (way.floats ? 2 : at->size));
+  ptrdiff_t there = row->there + k * SINGLES;
+  Singles sample = {0}, value, flat = {0};
+
+  if (way.floats)
+    sample = strip_singles (from);
+  else if (!way.packed && (way.flat || way.all))
+    sample = convert_words (strip_words (from, at->size));
+  value = sample;
+  if (way.packed) {
+    value = unpack_strip (at, there, strip_words (from, at->size), way.cut);
+  } else if (way.flat) {
+    flat = read_singles (at->flat + there);
+    value = (sample - read_singles (at->dark + there)) * flat;
+  }
+  if (way.all) {
+    s->max = larger_single (s->max, value);
+    if (way.flat) {
+      Ints good = value == value;
+
+      s->max_sample =
+          larger_single (s->max_sample, (Singles) ((Ints) sample & good));
+    }
+  }
+  for (uint32_t h = 0; h < HALVES; h++) {
+    Reals v, weight = {0}, p;
+
+    if (way.flat || way.all || way.floats)
+      v = widen_half (&value, h);
+    else
+      v = strip_reals (from + (h * REALS << at->size), at->size);
+
+    if (way.weighted)
+      weight = all_reals (row->weight);
+    p = add_part (&g[h], c, i + h * REALS, 0, r, v, weight, begins, way);
+    if (!way.all)
+      continue;
+    add_spread (&g[h], c, i + h * REALS, 0, r, v, widen_half (&flat, h), weight,
+        p, begins, way);
+    if (way.cut || way.weighted)
+      g[h].raw += way.flat ? (Reals) ((Masks) v & (v == v)) : v;
+  }
+}
+
+INLINE void
+add_sums (ColumnSums *to, const ColumnSums *more, const ChainWay way)
+{
+  to->p += more->p;
+  to->py += more->py;
+  if (!way.all)
+    return;
+  to->q += more->q;
+  to->qy += more->qy;
+  to->qyy += more->qyy;
+  to->raw += more->raw;
+}
+
+/* A row of a strip of @n vectors. */
+INLINE void
+add_strip_row (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
+    const ChainColumns *c, uint32_t i, const uint32_t n, const StripRow *row,
+    const ChainRows *r, const bool begins, const ChainWay way)
+{
+  if (way.flat)
+    fetch_ahead (row, at, way);
+  for (uint32_t k = 0; k < n; k++)
+    add_strip_vector (
+        g[k], &s[k], at, c, i + k * SINGLES, k, row, r, begins, way);
+}
+
+/* The rows [@y, @end) of the band, which are a group, from the last. */
+INLINE void
+add_strip_rows (ChainStrip g[][HALVES], StripSums s[], const StripPlace *at,
+    const ChainColumns *c, uint32_t i, const uint32_t n, uint32_t y,
+    uint32_t end, const ChainRows *r, const ChainWay way)
+{
+  ptrdiff_t down = (ptrdiff_t) at->row;
+  StripRow row = {
+      .samples = at->samples + (end - 1) * at->stride,
+      .there = (at->strip ? at->n_rows - end : end - 1) * down,
+      .weight = way.weighted ? at->weights[end - 1] : 0,
+  };
+
+  add_strip_row (g, s, at, c, i, n, &row, r, true, way);
+  for (uint32_t k = end - 1; k-- > y;) {
+    row.samples -= at->stride;
+    row.there += at->strip ? down : -down;
+    row.weight = way.weighted ? at->weights[k] : 0;
+    add_strip_row (g, s, at, c, i, n, &row, r, false, way);
+  }
+}
+
+/* All rows of a band in @n vectors, by groups from the top. @first: the row of
+ * the window that the band begins with */
+INLINE void
+sum_strip (ChainColumns *c, uint32_t i, const StripPlace *at,
+    const ChainRows *r, uint32_t group_rows, uint32_t first, const uint32_t n,
+    const ChainWay way)
+{
+  const uint32_t n_rows = at->n_rows;
+  const Singles none = {0};
+  StripSums s[MOST_VECTORS];
+
+  for (uint32_t k = 0; k < n; k++)
+    s[k] = (StripSums){.max = none - 3.4e38f, .max_sample = none};
+  for (uint32_t y = 0; y < n_rows; y += group_rows) {
+    uint32_t end = n_rows - y < group_rows ? n_rows : y + group_rows;
+    ChainStrip g[MOST_VECTORS][HALVES] = {{{.p = {0}}}};
+
+    add_strip_rows (g, s, at, c, i, n, y, end, r, way);
+    for (uint32_t k = 0; k < n * HALVES; k++) {
+      ColumnSums *half = &s[k / HALVES].half[k % HALVES];
+      ColumnSums sums =
+          group_sums (&g[k / HALVES][k % HALVES], first + y, false, way);
+
+      if (y == 0)
+        *half = sums;
+      else
+        add_sums (half, &sums, way);
+    }
+  }
+  for (uint32_t k = 0; k < n * HALVES; k++)
+    end_vector (c, i + k * REALS, s[k / HALVES].half[k % HALVES], way);
+  for (uint32_t k = 0; way.all && k < n; k++) {
+    memcpy (c->max + i + k * SINGLES, &s[k].max, sizeof (Singles));
+    memcpy (
+        c->max_sample + i + k * SINGLES, &s[k].max_sample, sizeof (Singles));
+  }
+}
+
+/* Strip @i of those from @band on, which begins at column @start; columns from
+ * @from on. */
+INLINE StripPlace
+strip_place (const StripPlace *band, uint32_t i, uint32_t start, uint32_t from)
+{
+  StripPlace at = *band;
+  size_t there = at.strip ? i * at.strip + from : start + from;
+
+  at.samples += (size_t) (start + from) << at.size;
+  if (at.packed)
+    at.packed += there;
+  if (at.dark) {
+    at.dark += there;
+    at.flat += there;
+  }
+  return at;
+}
+
+/* @n columns; the last strip ends with the row of the frame, @left columns from
+ * here, if not before, and sums up some again. */
+INLINE void
+sum_strips (ChainColumns *c, uint32_t n, uint32_t left, const StripPlace *band,
+    const ChainRows *r, uint32_t group_rows, uint32_t first, const ChainWay way)
+{
+  /* all fields have three times the sums */
+  const uint32_t n_vectors = way.all ? 1 : MOST_VECTORS;
+  uint32_t last = left - STRIP_COLUMNS;
+
+  for (uint32_t i = 0; i * STRIP_COLUMNS < n; i++)
+    for (uint32_t k = 0; k < STRIP_COLUMNS; k += n_vectors * SINGLES) {
+      uint32_t start = i * STRIP_COLUMNS < last ? i * STRIP_COLUMNS : last;
+      StripPlace at = strip_place (band, i, start, k);
+
+      sum_strip (c, start + k, &at, r, group_rows, first, n_vectors, way);
+    }
+}
+
+/* Can a band of the columns from @x of the tile on be summed up so? */
+static bool
+is_for_strips (const ChainTile *t, uint32_t x, const ChainWay *way)
+{
+  const Cpu *cpu = t->f->cpu;
+
+  for (uint32_t i = 1; way->weighted && i < t->n; i++)
+    if (t->centre_y[i] != t->centre_y[0])
+      return false;
+  return !way->rare && !cpu->lut &&
+         t->windows[0].x + x + STRIP_COLUMNS <= cpu->plan.width;
+}
+
+/* Are the sums of the columns of a packed band exact in whatever order? A byte
+ * less its dark is below 2^14 units, a flat below four times the least: rounded
+ * to float32 the values are multiples of one number, below 2^39 of them, and
+ * their moments over 32 rows below 2^50 of them. */
+static bool
+is_order_free (const StripPlace *band, uint32_t height, const ChainWay *way)
+{
+  return band->packed && !band->size && !way->cut && !way->weighted &&
+         height <= IMK_SHCENTROID_BAND_ROWS;
+}
+
+/* Column @x and row @y of the tile, where a band of @n_rows begins. */
+static StripPlace
+band_place (const ChainTile *t, uint32_t x, uint32_t y, uint32_t n_rows,
+    const double *weights)
+{
+  const Frame *f = t->f;
+  const Cpu *cpu = f->cpu;
+  const ImkShcentroidWindow *w = t->windows;
+  size_t at = (size_t) (w->y + y) * cpu->plan.width + w->x + x;
+  uint32_t size = f->in->type == IMK_TYPE_U8    ? 0
+                  : f->in->type == IMK_TYPE_U16 ? 1
+                                                : 2;
+  StripPlace band = {
+      .samples = (const uint8_t *) f->in->data + (w->y + y) * f->in->stride +
+                 ((size_t) (w->x + x) << size),
+      .stride = f->in->stride,
+      .size = size,
+      .row = cpu->plan.width,
+      .n_rows = n_rows,
+      .weights = weights,
+  };
+
+  if (cpu->strips_before && cpu->params.window == IMK_SHCENTROID_WINDOW_CELL) {
+    uint32_t strip =
+        cpu->strips_before[t->first % cpu->plan.columns] + x / STRIP_COLUMNS;
+
+    band.row = STRIP_COLUMNS;
+    band.strip = w->height * band.row;
+    at = (size_t) (w->y - cpu->rects[0].y) * cpu->n_strips * band.row +
+         strip * band.strip + y * band.row;
+    band.packing = cpu->packing;
+    if (cpu->packed_strips) {
+      band.packed = cpu->packed_strips + at;
+    } else {
+      band.dark = cpu->dark_strips + at;
+      band.flat = cpu->flat_strips + at;
+    }
+  } else if (cpu->dark) {
+    band.dark = cpu->dark + at;
+    band.flat = cpu->flat + at;
+  }
+  return band;
+}
+
+/* The columns [@x, @x + @n) of the tile in its rows [@y, @end), which are a
+ * band. Each combination is a loop of its own. */
+static void
+sum_strips_of_band (const ChainTile *t, uint32_t x, uint32_t n, uint32_t y,
+    uint32_t end, bool cached, const ChainRows *r, const ChainWay *way,
+    ChainColumns *c)
+{
+  double weights[IMK_SHCENTROID_BAND_ROWS];
+  StripPlace band = band_place (t, x, y, end - y, weights);
+  uint32_t left = t->f->cpu->plan.width - t->windows[0].x - x;
+  uint32_t height = t->windows[0].height;
+  uint32_t group_rows = is_order_free (&band, height, way)
+                            ? end - y
+                            : imk_shcentroid_group_rows (height);
+
+  for (uint32_t k = 0; way->weighted && k < end - y;
+       k += IMK_SHCENTROID_GROUP_ROWS)
+    weight_rows (t, 0, y + k, cached, weights + k);
+#define SUM_STRIPS(...) \
+  sum_strips (c, n, left, &band, r, group_rows, y, (ChainWay){__VA_ARGS__})
+  if (band.size == 2 && way->all && way->flat)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = true);
+  else if (band.size == 2 && way->all)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = true, .flat = false);
+  else if (band.size == 2 && way->flat)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = false, .flat = true);
+  else if (band.size == 2)
+    SUM_WEIGHTED_OR_NOT (.floats = true, .all = false, .flat = false);
+  else if (way->all && way->flat)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = true);
+  else if (way->all)
+    SUM_WEIGHTED_OR_NOT (.all = true, .flat = false);
+  else if (band.packed)
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = true, .packed = true);
+  else if (way->flat)
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = true);
+  else
+    SUM_WEIGHTED_OR_NOT (.all = false, .flat = false);
+#undef SUM_STRIPS
+}

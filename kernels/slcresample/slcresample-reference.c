@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "slcresample/slcresample-reference.h"
+
+#include <complex.h>
+
+#include "slcresample/slcresample-private.h"
+
+/* Returns: the weight of tap @k at the fraction @f, between those of the
+ * table */
+static double complex
+get_weight (const ImkSlcresampleWeights *w, uint32_t taps, uint32_t k, double f)
+{
+  double at = f * IMK_SLCRESAMPLE_N_PHASES, part = at - floor (at);
+  const float *re = w->re + (uint32_t) at * taps + k;
+  double complex weight = re[0] + part * (re[taps] - re[0]);
+
+  if (w->im) {
+    const float *im = w->im + (uint32_t) at * taps + k;
+
+    weight += I * (im[0] + part * (im[taps] - im[0]));
+  }
+  return weight;
+}
+
+static double complex
+get_sample (const ImkImage *in, int64_t x, int64_t y)
+{
+  const float *s =
+      (const float *) ((const uint8_t *) in->data + y * (int64_t) in->stride) +
+      2 * x;
+
+  return s[0] + I * s[1];
+}
+
+/* The first pass: column @x where output line @a crosses it. Returns: whether
+ * all taps lie inside */
+static bool
+cross_column (const ImkSlcresampleConfig *c, const ImkSlcresampleWeights *w,
+    const ImkImage *in, int64_t x, double a, double complex *sum)
+{
+  double y = imk_slcresample_y (c, (double) x, a);
+  int64_t first = (int64_t) floor (y) - c->taps / 2 + 1;
+
+  *sum = 0;
+  if (first < 0 || first + c->taps > c->height)
+    return false;
+  for (uint32_t k = 0; k < c->taps; k++)
+    *sum += get_weight (w, c->taps, k, y - floor (y)) *
+            get_sample (in, x, first + k);
+  return true;
+}
+
+/* The second pass: along the line that the first has made. */
+static double complex
+resample (const ImkSlcresampleConfig *c, const ImkSlcresampleWeights *w,
+    const ImkImage *in, double r, double a)
+{
+  double x = imk_slcresample_x (c, r, a);
+  int64_t first = (int64_t) floor (x) - c->taps / 2 + 1;
+  double complex sum = 0, crossed;
+
+  if (first < 0 || first + c->taps > c->width)
+    return 0;
+  for (uint32_t k = 0; k < c->taps; k++) {
+    if (!cross_column (
+            c, &w[IMK_SLCRESAMPLE_AZIMUTH], in, first + k, a, &crossed))
+      return 0;
+    sum += get_weight (&w[IMK_SLCRESAMPLE_RANGE], c->taps, k, x - floor (x)) *
+           crossed;
+  }
+  return sum;
+}
+
+void
+imk_slcresample_reference (
+    const ImkSlcresampleConfig *c, const ImkImage *in, ImkImage *out)
+{
+  ImkSlcresampleWeights w[IMK_SLCRESAMPLE_N_AXES];
+
+  imk_slcresample_weights_init (&w[0], c->taps, c->bandwidth, 0, NULL);
+  imk_slcresample_weights_init (&w[1], c->taps, c->bandwidth, c->doppler, NULL);
+  for (uint32_t a = 0; a < c->out_height; a++)
+    for (uint32_t r = 0; r < c->out_width; r++) {
+      float *to =
+          (float *) ((uint8_t *) out->data + a * out->stride) + 2 * (size_t) r;
+      double complex sum = resample (c, w, in, r, a);
+
+      to[0] = (float) creal (sum);
+      to[1] = (float) cimag (sum);
+    }
+  imk_slcresample_weights_clear (&w[0]);
+  imk_slcresample_weights_clear (&w[1]);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The element invert, on the CPU and, through the mock, on a device. */
+#include "check-common.h"
+
+static const gchar *const backends[] = {"cpu", "cuda"};
+static const gchar *const formats[] = {"GRAY8", "GRAY16_LE", "RGB", "BGR"};
+
+/* odd: 641 bytes have a stride of 644 */
+enum { WIDTH = 641, HEIGHT = 3 };
+
+static GstHarness *
+harness_new (const gchar *backend, const gchar *format)
+{
+  g_autofree gchar *launch = g_strdup_printf ("invert backend=%s", backend);
+  g_autofree gchar *caps = check_caps_string (format, WIDTH, HEIGHT);
+  GstHarness *h = gst_harness_new_parse (launch);
+
+  gst_harness_set_src_caps_str (h, caps);
+  return h;
+}
+
+/* Pushes noise. Returns: (transfer full): what the element made of it */
+static GstBuffer *
+push_noise (GstHarness *h, const GstVideoInfo *info)
+{
+  check_push (h, check_noise (info, 1), GST_FLOW_OK);
+  return check_pull (h);
+}
+
+/* The same noise, every bit flipped: m - v for 8 and 16 bits. */
+static GstBuffer *
+negative_of_noise (const GstVideoInfo *info)
+{
+  GstBuffer *buffer = check_noise (info, 1);
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_READWRITE);
+  for (gsize i = 0; i < map.size; i++)
+    map.data[i] = ~map.data[i];
+  gst_buffer_unmap (buffer, &map);
+  return buffer;
+}
+
+GST_START_TEST (test_every_format_becomes_its_negative)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (formats); i++) {
+    GstVideoInfo info = check_info (formats[i], WIDTH, HEIGHT);
+    GstHarness *h = harness_new (backends[__i__], formats[i]);
+    GstBuffer *out = push_noise (h, &info);
+    GstBuffer *expected = negative_of_noise (&info);
+
+    check_same_pixels (out, expected, &info);
+    gst_buffer_unref (expected);
+    gst_buffer_unref (out);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_amount_changes_while_playing)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstHarness *h = harness_new (backends[__i__], "GRAY8");
+  GstBuffer *noise = check_noise (&info, 1);
+  GstBuffer *out;
+  guint8 grey;
+
+  gst_buffer_unref (push_noise (h, &info));
+  gst_harness_set (h, "invert", "amount", 0.5, NULL);
+  out = push_noise (h, &info); /* v + 0.5 (255 - 2 v) + 0.5 = 128 */
+  gst_buffer_extract (out, WIDTH / 2, &grey, 1);
+  fail_unless_equals_int (grey, 128);
+  gst_buffer_unref (out);
+
+  gst_harness_set (h, "invert", "amount", 0.0, NULL);
+  out = push_noise (h, &info);
+  check_same_pixels (out, noise, &info);
+  gst_buffer_unref (out);
+  gst_buffer_unref (noise);
+  gst_harness_teardown (h);
+}
+GST_END_TEST;
+
+static Suite *
+invert_suite (void)
+{
+  Suite *suite = suite_create ("invert");
+  TCase *tcase = tcase_create ("invert");
+  const gint n = G_N_ELEMENTS (backends);
+
+  suite_add_tcase (suite, tcase);
+  tcase_add_loop_test (tcase, test_every_format_becomes_its_negative, 0, n);
+  tcase_add_loop_test (tcase, test_the_amount_changes_while_playing, 0, n);
+  return suite;
+}
+
+GST_CHECK_MAIN (invert);

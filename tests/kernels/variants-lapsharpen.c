@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/lapsharpen.h"
+
+#include <stdio.h>
+
+#include "lapsharpen/lapsharpen-reference.h"
+#include "variants.h"
+
+typedef struct Case {
+  ImkLapsharpenConfig config;
+  TestImage in, out, expected;
+  ImkLapsharpen *kernel;
+} Case;
+
+static void
+draw_config (ImkLapsharpenConfig *k, uint64_t *seed)
+{
+  static const double amounts[] = {0.5, 1, 2, 0.3, 7.77, 10};
+
+  k->width = variant_between (seed, 1, 300);
+  k->height = variant_between (seed, 1, 40);
+  k->type = test_random (seed) % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16;
+  k->channels = variant_between (seed, 1, 4);
+  k->depth = k->type == IMK_TYPE_U8 ? 8 : variant_between (seed, 9, 16);
+  k->channel_mask = (1u << k->channels) - 1;
+  if (k->channels == 4 && test_random (seed) % 2) {
+    k->alpha_channel = 3;
+    k->channel_mask = 7;
+    k->alpha = (ImkLapsharpenAlpha) (test_random (seed) % 3);
+  }
+  k->border = (ImkLapsharpenBorder) (test_random (seed) % 5);
+  k->border_value = variant_between (seed, 0, 255);
+  k->amount = amounts[test_random (seed) % 6];
+  k->neighbours = test_random (seed) % 2 ? 8 : 4;
+  k->threshold = test_random (seed) % 2 ? variant_between (seed, 0, 100) : 0;
+  k->clamp = (ImkLapsharpenClamp) (test_random (seed) % 4 == 0);
+  k->output = (ImkLapsharpenOutput) (test_random (seed) % 4 == 0);
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkLapsharpenConfig *k = &c->config;
+
+  imk_lapsharpen_config_init (k);
+  draw_config (k, seed);
+  if (typical) {
+    imk_lapsharpen_config_init (k);
+    k->width = 1920;
+    k->height = 1080;
+    k->channels = 3;
+    k->channel_mask = 7;
+  }
+  k->n_threads = 1;
+  c->in = test_image_new (k->type, k->width, k->height, k->channels, 3);
+  c->out = test_image_new (k->type, k->width, k->height, k->channels, 1);
+  c->expected = test_image_new (k->type, k->width, k->height, k->channels, 1);
+  test_image_fill (&c->in,
+      test_random (seed) % 4 ? FILL_NOISE : FILL_CHECKERBOARD,
+      (1u << k->depth) - 1, *seed);
+  snprintf (name, VARIANT_MAX_NAME,
+      "%s %ux%ux%u depth %u border %d amount %g neighbours %u alpha %d of %d "
+      "threshold %u clamp %d output %d",
+      imk_type_name (k->type), k->width, k->height, k->channels, k->depth,
+      k->border, k->amount, k->neighbours, k->alpha, k->alpha_channel,
+      k->threshold, k->clamp, k->output);
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+
+  imk_lapsharpen_reference (&c->config, &c->in.image, &c->expected.image);
+}
+
+static void
+open (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (imk_lapsharpen_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
+      &error);
+}
+
+static void
+process (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (imk_lapsharpen_process (
+               c->kernel, &c->in.image, &c->out.image, NULL, &error),
+      &error);
+}
+
+static void
+close (void *data)
+{
+  imk_lapsharpen_free (((Case *) data)->kernel);
+}
+
+static double
+difference (void *data)
+{
+  Case *c = data;
+
+  test_image_check_canaries (&c->out, "lapsharpen");
+  test_image_same (&c->expected, &c->out, "lapsharpen");
+  return 0;
+}
+
+static const TestImage *
+output (void *data)
+{
+  return &((Case *) data)->out;
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  test_image_free (&c->in);
+  test_image_free (&c->out);
+  test_image_free (&c->expected);
+}
+
+const VariantKernel variants_lapsharpen = {"lapsharpen", "no difference", true,
+    400, sizeof (Case), draw, expect, open, process, close, difference, output,
+    clear};

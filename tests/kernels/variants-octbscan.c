@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/octbscan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "octbscan/octbscan-reference.h"
+#include "variants.h"
+
+typedef struct Case {
+  ImkOctbscanConfig config;
+  double *x, *expected;
+  double dispersion[4];
+  ImkOctbscanCamera camera;
+  TestImage in, out, db;
+  ImkOctbscan *kernel;
+} Case;
+
+/* Fringes of three mirrors over a hump, and noise. */
+static double
+spectrum_at (const ImkOctbscanConfig *k, uint32_t x, uint32_t y, uint64_t *seed)
+{
+  double u = (x + 0.5) / k->width, v = 2000 * (1 + sin (M_PI * u));
+
+  v += 900 * cos (0.31 * k->width * u * u + 1.3 * y);
+  v += 450 * cos (0.9 * k->width * u + 0.4 * y * y);
+  return floor (v + 225 * (variant_uniform (seed) - 0.5));
+}
+
+static void
+draw_config (Case *c, uint64_t *seed)
+{
+  ImkOctbscanConfig *k = &c->config;
+
+  k->width = 2 * variant_between (seed, 20, 120);
+  k->height = variant_between (seed, 2, 20);
+  k->upsample = k->width * variant_between (seed, 1, 2);
+  k->interpolation = (ImkOctbscanInterpolation) (test_random (seed) % 4);
+  k->window = (ImkOctbscanWindow) (test_random (seed) % 5);
+  k->background_mode = test_random (seed) % 2 ? IMK_OCTBSCAN_BACKGROUND_MEAN
+                                              : IMK_OCTBSCAN_BACKGROUND_NONE;
+  if (test_random (seed) % 2) {
+    c->dispersion[2] = 40 * (variant_uniform (seed) - 0.5);
+    c->dispersion[3] = 10 * (variant_uniform (seed) - 0.5);
+    c->camera.dispersion = c->dispersion;
+    c->camera.n_dispersion = 4;
+    k->cameras = &c->camera;
+    k->n_cameras = 1;
+  }
+  k->strategy = test_random (seed) % 2 ? IMK_OCTBSCAN_STRATEGY_FFT
+                                       : IMK_OCTBSCAN_STRATEGY_OPERATOR;
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkOctbscanConfig *k = &c->config;
+  uint32_t width, height;
+  size_t n;
+
+  imk_octbscan_config_init (k);
+  k->taper_cut = 9;
+  k->type = IMK_TYPE_U16;
+  draw_config (c, seed);
+  if (typical) {
+    imk_octbscan_config_init (k);
+    k->type = IMK_TYPE_U16;
+    k->width = 1024;
+    k->upsample = 1024;
+    k->height = 64;
+  }
+  k->n_threads = 1;
+  n = (size_t) k->width * k->height;
+  c->x = malloc (n * sizeof (double));
+  c->expected = malloc (
+      2 * (size_t) k->height * imk_octbscan_n_depths (k) * sizeof (double));
+  c->in = test_image_new (k->type, k->width, k->height, 1, 6);
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++) {
+      double v = spectrum_at (k, x, y, seed);
+
+      c->x[(size_t) y * k->width + x] = v;
+      ((uint16_t *) ((uint8_t *) c->in.image.data +
+                     y * c->in.image.stride))[x] = (uint16_t) v;
+    }
+  c->out = test_image_new (
+      IMK_TYPE_CF32, imk_octbscan_n_depths (k), k->height, 1, 0);
+  imk_octbscan_size (k, &width, &height);
+  c->db = test_image_new (IMK_TYPE_F32, width, height, 1, 0);
+  snprintf (name, VARIANT_MAX_NAME,
+      "%u spectra of %u, upsample %u, window %d, background %d, strategy %d",
+      k->height, k->width, k->upsample, k->window, k->background_mode,
+      k->strategy);
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+
+  imk_octbscan_reference (&c->config, 0, c->x, c->expected);
+}
+
+static void
+open (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
+      &error);
+}
+
+static void
+process (void *data)
+{
+  Case *c = data;
+  ImkOctbscanJob job = {
+      .in = &c->in.image, .db = &c->db.image, .complex = &c->out.image};
+  ImkError error;
+
+  test_ok (imk_octbscan_process (c->kernel, &job, 1, NULL, &error), &error);
+}
+
+static void
+close (void *data)
+{
+  imk_octbscan_free (((Case *) data)->kernel);
+}
+
+/* Each complex sample to 1e-5 of their rms. */
+static double
+difference (void *data)
+{
+  Case *c = data;
+  uint32_t n = imk_octbscan_n_depths (&c->config);
+  double power = 0, worst = 0;
+
+  for (size_t i = 0; i < 2 * (size_t) n * c->config.height; i++)
+    power += c->expected[i] * c->expected[i];
+  for (uint32_t y = 0; y < c->config.height; y++) {
+    const float *z = (const float *) ((const uint8_t *) c->out.image.data +
+                                      y * c->out.image.stride);
+    const double *e = c->expected + 2 * (size_t) y * n;
+
+    for (uint32_t q = 0; q < n; q++)
+      worst = fmax (
+          worst, hypot (z[2 * q] - e[2 * q], z[2 * q + 1] - e[2 * q + 1]));
+  }
+  return power > 0
+             ? worst / (1e-5 * sqrt (power / ((double) n * c->config.height)))
+             : worst;
+}
+
+static const TestImage *
+output (void *data)
+{
+  return &((Case *) data)->out;
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  test_image_free (&c->in);
+  test_image_free (&c->out);
+  test_image_free (&c->db);
+  free (c->x);
+  free (c->expected);
+}
+
+/* Without FMA sums round differently, so the lowest level has other bytes. */
+const VariantKernel variants_octbscan = {"octbscan", "1e-5 of the rms", false,
+    150, sizeof (Case), draw, expect, open, process, close, difference, output,
+    clear};

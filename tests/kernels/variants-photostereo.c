@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/photostereo.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "photo-common.h"
+#include "photostereo/photostereo-reference.h"
+#include "variants.h"
+
+enum { MAX_LIGHTS = 40, SOLVER_ROUNDS = 10 };
+
+typedef struct Case {
+  ImkPhotostereoConfig config;
+  ImkPhotostereoLight lights[MAX_LIGHTS];
+  double thresholds[3];
+  TestImage frames[MAX_LIGHTS];
+  Solved solved;
+  double (*normals)[3]; /* of the reference */
+  uint32_t *used;
+  bool *ties;
+  ImkPhotostereo *kernel;
+} Case;
+
+static void
+draw_config (Case *c, uint64_t *seed)
+{
+  static const double units[][3] = {
+      {0.04, 0.98, 0.03}, {0.1, 1.3, 0.15}, {0.1, 1.3, 0.05}};
+  ImkPhotostereoConfig *k = &c->config;
+  uint32_t mode = (uint32_t) (test_random (seed) % 3);
+
+  k->thresholds =
+      (ImkPhotostereoThresholds) (IMK_PHOTOSTEREO_THRESHOLDS_ABSOLUTE + mode);
+  for (int i = 0; i < 3; i++)
+    c->thresholds[i] = units[mode][i];
+  k->width = variant_between (seed, 1, 150);
+  k->height = variant_between (seed, 1, 4);
+  k->type = test_random (seed) % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16;
+  k->n_lights = variant_between (seed, 8, MAX_LIGHTS);
+  k->positions = test_random (seed) % 2;
+  k->readmit = test_random (seed) % 2;
+  k->max_iterations = variant_between (seed, 1, SOLVER_ROUNDS);
+}
+
+/* A sphere under the lights, with noise and outliers. */
+static double
+shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
+{
+  const ImkPhotostereoConfig *k = &c->config;
+  double u = 1.2 * (x + 0.5) / k->width - 0.6;
+  double v = 1.2 * (y + 0.5) / k->height - 0.6, l[3];
+  double value;
+
+  imk_photostereo_reference_light (k, i, x, y, l);
+  value = 0.7 * (u * l[0] - v * l[1] + sqrt (1 - u * u - v * v) * l[2]);
+  if (test_random (seed) % 16 == 0)
+    value = variant_uniform (seed);
+  return value + 0.02 * (variant_uniform (seed) - 0.5);
+}
+
+static void
+draw_frames (Case *c, uint64_t *seed)
+{
+  const ImkPhotostereoConfig *k = &c->config;
+  double full = k->type == IMK_TYPE_U8 ? 255 : 65535;
+
+  for (uint32_t i = 0; i < k->n_lights; i++) {
+    c->frames[i] = test_image_new (k->type, k->width, k->height, 1, 0);
+    for (uint32_t y = 0; y < k->height; y++)
+      for (uint32_t x = 0; x < k->width; x++)
+        photo_set (&c->frames[i], x, y, 0,
+            (uint32_t) (full * fmin (fmax (shade (c, i, x, y, seed), 0), 1)));
+  }
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkPhotostereoConfig *k = &c->config;
+  size_t n;
+
+  imk_photostereo_config_init (k);
+  draw_config (c, seed);
+  if (typical) {
+    k->width = 1024;
+    k->height = 32;
+    k->type = IMK_TYPE_U8;
+    k->n_lights = MAX_LIGHTS;
+    k->positions = true;
+    k->max_iterations = SOLVER_ROUNDS;
+  }
+  k->n_threads = 1;
+  k->mm_per_pixel = 0.1;
+  photo_fill_dome (c->lights, k->n_lights, k->positions ? 300 : 1, 0.3);
+  k->lights = c->lights;
+  draw_frames (c, seed);
+  c->solved = solved_new (k, IMK_TYPE_F32);
+  n = (size_t) k->width * k->height;
+  c->normals = calloc (n, sizeof (*c->normals));
+  c->used = calloc (n, sizeof (*c->used));
+  c->ties = calloc (n, sizeof (*c->ties));
+  snprintf (name, VARIANT_MAX_NAME,
+      "%s %ux%u, %u lights, positions %d, thresholds %d, readmit %d, "
+      "iterations %u",
+      imk_type_name (k->type), k->width, k->height, k->n_lights, k->positions,
+      k->thresholds, k->readmit, k->max_iterations);
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+  const ImkPhotostereoConfig *k = &c->config;
+  double full = k->type == IMK_TYPE_U8 ? 255 : 65535;
+
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++) {
+      size_t at = (size_t) y * k->width + x;
+      double l[MAX_LIGHTS][3], g[MAX_LIGHTS];
+
+      for (uint32_t i = 0; i < k->n_lights; i++) {
+        imk_photostereo_reference_light (k, i, x, y, l[i]);
+        g[i] = photo_get (&c->frames[i], x, y, 0) / full;
+      }
+      c->used[at] = imk_photostereo_reference (
+          k, k->n_lights, l, g, c->thresholds, c->normals[at], &c->ties[at]);
+    }
+}
+
+static void
+open (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (
+      imk_photostereo_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
+      &error);
+}
+
+static void
+process (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  imk_photostereo_reset (c->kernel);
+  for (uint32_t i = 0; i < c->config.n_lights; i++)
+    test_ok (
+        imk_photostereo_add (c->kernel, &c->frames[i].image, i, NULL, &error),
+        &error);
+  solved_fill (&c->solved, c->kernel, false);
+}
+
+static void
+close (void *data)
+{
+  imk_photostereo_free (((Case *) data)->kernel);
+}
+
+/* Rounding of float32 grows with the inverse of the condition. A light at a
+ * threshold may count or not. */
+static double
+difference (void *data)
+{
+  Case *c = data;
+  double worst = 0, n[3];
+
+  for (uint32_t y = 0; y < c->config.height; y++)
+    for (uint32_t x = 0; x < c->config.width; x++) {
+      size_t at = (size_t) y * c->config.width + x;
+      double condition =
+          photo_get (&c->solved.quality, x, y, IMK_PHOTOSTEREO_CONDITION);
+
+      if (c->ties[at])
+        continue;
+      solved_normal (&c->solved, x, y, n);
+      if (photo_get (&c->solved.quality, x, y, IMK_PHOTOSTEREO_LIGHTS) !=
+          c->used[at])
+        return INFINITY;
+      if (c->used[at])
+        worst = fmax (worst,
+            photo_angle (c->normals[at], n) / (0.002 + 6e-6 / condition));
+    }
+  return worst;
+}
+
+static const TestImage *
+output (void *data)
+{
+  return &((Case *) data)->solved.normal;
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  for (uint32_t i = 0; i < c->config.n_lights; i++)
+    test_image_free (&c->frames[i]);
+  solved_free (&c->solved);
+  free (c->normals);
+  free (c->used);
+  free (c->ties);
+}
+
+const VariantKernel variants_photostereo = {"photostereo",
+    "0.002 degrees + 6e-6 / condition", true, 100, sizeof (Case), draw, expect,
+    open, process, close, difference, output, clear};

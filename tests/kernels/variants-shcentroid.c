@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/shcentroid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shcentroid/shcentroid-reference.h"
+#include "variants.h"
+
+enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
+
+typedef struct Case {
+  ImkShcentroidConfig config;
+  TestImage in, out;
+  float *dark, *flat;
+  uint8_t *bad;
+  double *expected; /* [cells][N_FIELDS] */
+  ImkShcentroid *kernel;
+} Case;
+
+static float *
+draw_table (size_t n, float from, float step, uint64_t *seed)
+{
+  float *table = malloc (n * sizeof (*table));
+
+  for (size_t i = 0; i < n; i++)
+    table[i] = from + step * (float) (test_random (seed) % 64);
+  return table;
+}
+
+static void
+draw_grid (ImkShcentroidConfig *k, uint64_t *seed)
+{
+  k->width = variant_between (seed, 20, 240);
+  k->height = variant_between (seed, 20, 120);
+  k->pitch_x = 2 + variant_uniform (seed) * 40;
+  k->pitch_y = 2 + variant_uniform (seed) * 40;
+  if (test_random (seed) % 2) {
+    k->pitch_x = floor (k->pitch_x);
+    k->pitch_y = floor (k->pitch_y);
+  }
+  k->pitch_x = fmin (k->pitch_x, k->width);
+  k->pitch_y = fmin (k->pitch_y, k->height);
+  k->columns = (uint32_t) (k->width / k->pitch_x);
+  k->rows = (uint32_t) (k->height / k->pitch_y);
+}
+
+/* An option is off half of the time or more, so that the fast paths get their
+ * share. */
+static void
+draw_options (ImkShcentroidConfig *k, uint64_t *seed)
+{
+  double full = k->type == IMK_TYPE_U16 ? 65535 : 255;
+
+  k->threshold_mode = (ImkShcentroidThreshold) (test_random (seed) %
+                                                IMK_SHCENTROID_N_THRESHOLDS);
+  k->threshold_action = (ImkShcentroidAction) (test_random (seed) % 2);
+  k->threshold = 0.3;
+  if (k->threshold_mode == IMK_SHCENTROID_THRESHOLD_ABSOLUTE)
+    k->threshold = 0.31 * full;
+  if (k->threshold_mode == IMK_SHCENTROID_THRESHOLD_NOISE)
+    k->threshold = 0.123 * full;
+  if (test_random (seed) % 4 == 0)
+    k->brightest = variant_between (seed, 1, 40);
+  if (test_random (seed) % 4 == 0) {
+    k->weighting = IMK_SHCENTROID_WEIGHTING_GAUSSIAN;
+    k->sigma = 0.5 + 6 * variant_uniform (seed);
+    k->iterations = variant_between (seed, 1, 4);
+  }
+  if (test_random (seed) % 6 == 0)
+    k->power = 1 + 3 * variant_uniform (seed);
+  if (test_random (seed) % 6 == 0)
+    k->estimator = IMK_SHCENTROID_ESTIMATOR_QUAD;
+  if (test_random (seed) % 6 == 0 && k->pitch_x >= 4 && k->pitch_y >= 4)
+    k->margin = 1;
+  k->read_noise = 1.5;
+  k->gain = 2;
+}
+
+static void
+draw_tables (Case *c, uint64_t *seed)
+{
+  ImkShcentroidConfig *k = &c->config;
+  size_t n = (size_t) k->width * k->height;
+
+  if (test_random (seed) % 3 == 0)
+    k->dark = c->dark = draw_table (n, -1.5f, 0.37f, seed);
+  if (test_random (seed) % 3 == 0)
+    k->flat = c->flat = draw_table (n, 0.8f, 0.0061f, seed);
+  if (test_random (seed) % 3 == 0) {
+    k->bad = c->bad = calloc (n, 1);
+    for (size_t i = 0; i < n; i += 11)
+      c->bad[i] = 1;
+  }
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  static const ImkType types[] = {IMK_TYPE_U8, IMK_TYPE_U16, IMK_TYPE_F32};
+  Case *c = data;
+  ImkShcentroidConfig *k = &c->config;
+  uint32_t n;
+
+  imk_shcentroid_config_init (k);
+  k->type = types[test_random (seed) % 3];
+  draw_grid (k, seed);
+  draw_options (k, seed);
+  draw_tables (c, seed);
+  if (typical) {
+    imk_shcentroid_config_init (k);
+    k->width = k->height = 700;
+    k->pitch_x = k->pitch_y = 20;
+    k->columns = k->rows = 35;
+    k->threshold_mode = IMK_SHCENTROID_THRESHOLD_RANGE;
+    k->threshold = 0.2;
+  }
+  k->n_threads = 1;
+  n = imk_shcentroid_n_cells (k);
+  c->in = test_image_new (k->type, k->width, k->height, 1, 3);
+  if (k->type == IMK_TYPE_F32)
+    for (uint32_t y = 0; y < k->height; y++)
+      for (uint32_t x = 0; x < k->width; x++)
+        ((float *) ((uint8_t *) c->in.image.data + y * c->in.image.stride))[x] =
+            (float) (test_random (seed) % 65536) / 257;
+  else
+    test_image_fill (
+        &c->in, FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, *seed);
+  c->out = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
+  c->expected = calloc ((size_t) n * N_FIELDS, sizeof (double));
+  snprintf (name, VARIANT_MAX_NAME,
+      "%s %ux%u, %ux%u cells of %.4g x %.4g, threshold %d %d %g, brightest %u, "
+      "weight %d sigma %.3g x%u, power %.3g, estimator %d, margin %u,%s%s%s",
+      imk_type_name (k->type), k->width, k->height, k->columns, k->rows,
+      k->pitch_x, k->pitch_y, k->threshold_mode, k->threshold_action,
+      k->threshold, k->brightest, k->weighting, k->sigma, k->iterations,
+      k->power, k->estimator, k->margin, k->dark ? " dark" : "",
+      k->flat ? " flat" : "", k->bad ? " bad" : "");
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config); i++)
+    imk_shcentroid_reference (
+        &c->config, &c->in.image, i, c->expected + (size_t) i * N_FIELDS);
+}
+
+static void
+open (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
+      &error);
+}
+
+static void
+process (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (imk_shcentroid_process (
+               c->kernel, &c->in.image, &c->out.image, NULL, &error),
+      &error);
+}
+
+static void
+close (void *data)
+{
+  imk_shcentroid_free (((Case *) data)->kernel);
+}
+
+/* Positions to 1e-10 pixels, other fields to 1e-10 of themselves. */
+static double
+difference (void *data)
+{
+  Case *c = data;
+  double worst = 0;
+
+  for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config); i++)
+    for (uint32_t f = 0; f < N_FIELDS; f++) {
+      const double *row =
+          (const double *) ((const uint8_t *) c->out.image.data +
+                            i * c->out.image.stride);
+      double e = c->expected[(size_t) i * N_FIELDS + f];
+
+      worst = fmax (worst, fabs (row[f] - e) / (1e-10 * fmax (1, fabs (e))));
+    }
+  return worst;
+}
+
+static const TestImage *
+output (void *data)
+{
+  return &((Case *) data)->out;
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  test_image_free (&c->in);
+  test_image_free (&c->out);
+  free (c->dark);
+  free (c->flat);
+  free (c->bad);
+  free (c->expected);
+}
+
+const VariantKernel variants_shcentroid = {"shcentroid", "1e-10", true, 400,
+    sizeof (Case), draw, expect, open, process, close, difference, output,
+    clear};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/slcresample.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "slcresample/slcresample-reference.h"
+#include "variants.h"
+
+typedef struct Case {
+  ImkSlcresampleConfig config;
+  TestImage in, out, expected;
+  ImkSlcresample *kernel;
+} Case;
+
+static void
+draw_config (ImkSlcresampleConfig *k, uint64_t *seed)
+{
+  k->width = variant_between (seed, 40, 200);
+  k->height = variant_between (seed, 40, 120);
+  k->out_width = variant_between (seed, 40, 200);
+  k->out_height = variant_between (seed, 40, 120);
+  k->taps = 2 * variant_between (seed, 2, IMK_SLCRESAMPLE_MAX_TAPS / 2);
+  k->bandwidth = 0.5 + 0.5 * variant_uniform (seed);
+  k->doppler = 2 * (variant_uniform (seed) - 0.5);
+  for (int axis = 0; axis < IMK_SLCRESAMPLE_N_AXES; axis++) {
+    k->shift[axis] = 12 * (variant_uniform (seed) - 0.5);
+    k->stretch[axis] = 0.02 * (variant_uniform (seed) - 0.5);
+    k->a_stretch[axis] = 0.02 * (variant_uniform (seed) - 0.5);
+  }
+}
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkSlcresampleConfig *k = &c->config;
+
+  imk_slcresample_config_init (k);
+  draw_config (k, seed);
+  if (typical) {
+    k->width = k->out_width = 2000;
+    k->height = k->out_height = 200;
+    k->taps = 16;
+  }
+  k->type = IMK_TYPE_CF32;
+  k->estimate_doppler = false;
+  k->n_threads = 1;
+  c->in = test_image_new (k->type, k->width, k->height, 1, 8);
+  c->out = test_image_new (k->type, k->out_width, k->out_height, 1, 16);
+  c->expected = test_image_new (k->type, k->out_width, k->out_height, 1, 0);
+  for (uint32_t y = 0; y < k->height; y++)
+    for (uint32_t x = 0; x < k->width; x++)
+      test_image_put_complex (&c->in, x, y, variant_uniform (seed) - 0.5,
+          variant_uniform (seed) - 0.5);
+  snprintf (name, VARIANT_MAX_NAME,
+      "%ux%u to %ux%u, %u taps, bandwidth %.3f, doppler %.3f, shift %.3f %.3f",
+      k->width, k->height, k->out_width, k->out_height, k->taps, k->bandwidth,
+      k->doppler, k->shift[0], k->shift[1]);
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+
+  imk_slcresample_reference (&c->config, &c->in.image, &c->expected.image);
+}
+
+static void
+open (void *data)
+{
+  Case *c = data;
+  ImkError error;
+
+  test_ok (
+      imk_slcresample_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
+      &error);
+}
+
+/* Lines go in as there is room, and are made as soon as they can be. */
+static void
+process (void *data)
+{
+  Case *c = data;
+  ImkSlcresample *k = c->kernel;
+  ImkError error;
+
+  imk_slcresample_rewind (k);
+  while (imk_slcresample_line (k) < c->config.out_height) {
+    uint32_t ready = imk_slcresample_ready (k, c->config.out_height);
+    uint32_t at = ready ? imk_slcresample_line (k) : imk_slcresample_pushed (k);
+    ImkImage part = ready ? c->out.image : c->in.image;
+
+    part.data = (uint8_t *) part.data + at * part.stride;
+    part.height = ready ? ready : imk_slcresample_room (k);
+    test_ok (ready ? imk_slcresample_process (k, &part, &error)
+                   : imk_slcresample_push (k, &part, &error),
+        &error);
+  }
+}
+
+static void
+close (void *data)
+{
+  imk_slcresample_free (((Case *) data)->kernel);
+}
+
+/* To 1e-5 of the largest sample. */
+static double
+difference (void *data)
+{
+  Case *c = data;
+  double worst = 0;
+
+  for (uint32_t y = 0; y < c->config.out_height; y++)
+    for (uint32_t x = 0; x < c->config.out_width; x++) {
+      double re, im, expected_re, expected_im;
+
+      test_image_get_complex (&c->out, x, y, &re, &im);
+      test_image_get_complex (&c->expected, x, y, &expected_re, &expected_im);
+      worst = fmax (worst, hypot (re - expected_re, im - expected_im) / 1e-5);
+    }
+  return worst;
+}
+
+static const TestImage *
+output (void *data)
+{
+  return &((Case *) data)->out;
+}
+
+static void
+clear (void *data)
+{
+  Case *c = data;
+
+  test_image_free (&c->in);
+  test_image_free (&c->out);
+  test_image_free (&c->expected);
+}
+
+const VariantKernel variants_slcresample = {"slcresample", "1e-5", true, 100,
+    sizeof (Case), draw, expect, open, process, close, difference, output,
+    clear};

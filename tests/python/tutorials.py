@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs the commands of each tutorial, in their order, as they stand."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from support import SOURCE, main
+
+# what a tutorial promises
+ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9|1\.91)\d* px$")}
+
+
+class Tutorials(unittest.TestCase):
+    def test_commands_do_what_the_page_says(self):
+        pages = glob.glob(os.path.join(SOURCE, "docs", "tutorials", "*.md"))
+        self.assertEqual(sorted(map(os.path.basename, pages)), sorted(ANSWERS))
+        for page in pages:
+            folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, folder)
+            os.symlink(os.path.join(SOURCE, "pipelines"), os.path.join(folder, "pipelines"))
+            with open(page, encoding="utf-8") as file:
+                blocks = re.findall(r"^```sh\n(.*?)^```$", file.read(), re.M | re.S)
+            done = subprocess.run(
+                ["bash", "-e", "-c", "\n".join(blocks)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, timeout=200, env={**os.environ, "GST_IMAGING_ENV": "1"}, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            for answer in ANSWERS[os.path.basename(page)]:
+                self.assertRegex(done.stdout, re.compile(answer, re.M), done.stdout)
+
+
+main()
