@@ -512,7 +512,8 @@ end_try (GstOctBscanDevice *self, const Batch *b)
 static void
 advance (ImkImage *image, gsize bytes)
 {
-  image->data = (guint8 *) image->data + bytes;
+  if (image->data)
+    image->data = (guint8 *) image->data + bytes;
 }
 
 /* Sets the job of B-scan @k of work item @i. */

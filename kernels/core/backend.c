@@ -22,9 +22,10 @@ typedef struct LoadedModule {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LoadedModule modules[] = {
-    {.name = IMK_MODULE_CUDA},
-    {.name = IMK_MODULE_CUDA_FFT},
+    {.name = "libimk-cuda.so"},
+    {.name = "libimk-cuda-fft.so"}, /* what needs cuFFT or cuBLAS */
 };
+#define N_MODULES (sizeof (modules) / sizeof (modules[0]))
 
 /* Only absolute folders: a relative one would load what lies in the working
  * folder of whoever started the process. */
@@ -81,19 +82,13 @@ load (const char *name, const ImkModule **module, ImkError *error)
 }
 
 static ImkStatus
-get_module (const char *name, const ImkModule **module, ImkError *error)
+get_module (LoadedModule *m, const ImkModule **module, ImkError *error)
 {
   ImkStatus status = IMK_OK;
-  LoadedModule *m = modules;
-
-  while (strcmp (m->name, name) != 0)
-    if (++m == modules + sizeof (modules) / sizeof (modules[0]))
-      return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-          "There is no backend module of the name \"%s\".", name);
 
   pthread_mutex_lock (&lock);
   if (!m->tried)
-    load (name, &m->module, &m->error);
+    load (m->name, &m->module, &m->error);
   m->tried = true;
   if (m->module)
     *module = m->module;
@@ -104,27 +99,28 @@ get_module (const char *name, const ImkModule **module, ImkError *error)
 }
 
 ImkStatus
-imk_backend_find (const char *module, const char *algorithm, const void **table,
-    ImkError *error)
+imk_backend_find (const char *algorithm, const void **table, ImkError *error)
 {
-  const ImkModule *found = NULL;
-  ImkStatus status = get_module (module, &found, error);
+  for (size_t i = 0; i < N_MODULES; i++) {
+    const ImkModule *found = NULL;
+    ImkStatus status = get_module (&modules[i], &found, error);
 
-  if (status != IMK_OK)
-    return status;
-  for (const ImkModuleEntry *e = found->entries; e->algorithm; e++)
-    if (strcmp (e->algorithm, algorithm) == 0) {
-      *table = e->table;
-      return IMK_OK;
-    }
+    if (status != IMK_OK)
+      return status;
+    for (const ImkModuleEntry *e = found->entries; e->algorithm; e++)
+      if (strcmp (e->algorithm, algorithm) == 0) {
+        *table = e->table;
+        return IMK_OK;
+      }
+  }
   return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
-      "%s brings no \"%s\". Install all parts from the same release.", module,
+      "No CUDA module brings \"%s\". Install all parts from the same release.",
       algorithm);
 }
 
 ImkStatus
-imk_backend_table (ImkBackend backend, const void *cpu, const char *module,
-    const char *algorithm, const void **table, ImkError *error)
+imk_backend_table (ImkBackend backend, const void *cpu, const char *algorithm,
+    const void **table, ImkError *error)
 {
   ImkCpuLevel level;
 
@@ -133,7 +129,7 @@ imk_backend_table (ImkBackend backend, const void *cpu, const char *module,
     *table = cpu;
     return imk_cpu_level (&level, error); /* also of kernels with one level */
   case IMK_BACKEND_CUDA:
-    return imk_backend_find (module, algorithm, table, error);
+    return imk_backend_find (algorithm, table, error);
   }
   return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
       "There is no backend of the number %d.", (int) backend);
@@ -143,8 +139,7 @@ ImkStatus
 imk_device_get (const ImkDevice **device, ImkError *error)
 {
   const void *table = NULL;
-  ImkStatus status =
-      imk_backend_find (IMK_MODULE_CUDA, "device", &table, error);
+  ImkStatus status = imk_backend_find ("device", &table, error);
 
   if (status == IMK_OK)
     *device = table;

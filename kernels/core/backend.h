@@ -47,29 +47,26 @@ IMK_API ImkStatus imk_backend_load (const char *name, ImkError *error);
 
 /**
  * imk_backend_find: (the table of one algorithm, from the CUDA modules)
- * @module: "libimk-cuda.so" or "libimk-cuda-fft.so"
+ * @algorithm: "lapsharpen"
  * @table: (out): valid for the life of the process
  *
  * Needs no device: a table is only code.
  * Returns: IMK_ERROR_UNAVAILABLE: module absent, of another ABI, or without
  *   this algorithm */
-IMK_API ImkStatus imk_backend_find (const char *module, const char *algorithm,
-    const void **table, ImkError *error);
-
-#define IMK_MODULE_CUDA "libimk-cuda.so"
-#define IMK_MODULE_CUDA_FFT "libimk-cuda-fft.so"
+IMK_API ImkStatus imk_backend_find (
+    const char *algorithm, const void **table, ImkError *error);
 
 /**
  * imk_backend_table: (the table of one algorithm, of any backend)
  * @cpu: that for IMK_BACKEND_CPU
- * @module: has that for IMK_BACKEND_CUDA, as naming it would link against CUDA
+ * @algorithm: found by name for IMK_BACKEND_CUDA, as naming its table would
+ *   link against CUDA
  * @table: (out): as imk_backend_find (); an Imk<Algorithm>Backend
  *
  * Returns: IMK_ERROR_UNAVAILABLE, also where there is no @backend;
  *   IMK_ERROR_CONFIG: the environment variable IMK_CPU is wrong */
 IMK_API ImkStatus imk_backend_table (ImkBackend backend, const void *cpu,
-    const char *module, const char *algorithm, const void **table,
-    ImkError *error);
+    const char *algorithm, const void **table, ImkError *error);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ imk_inject_failure (unsigned long nth, bool forever)
 {
   const void *table;
 
-  if (imk_backend_find (IMK_MODULE_CUDA, "failures", &table, NULL) != IMK_OK)
+  if (imk_backend_find ("failures", &table, NULL) != IMK_OK)
     return 0;
   return ((const ImkFailures *) table)->inject (nth, forever);
 }

@@ -339,8 +339,8 @@ imk_insarxcorr_new (ImkBackend backend, const ImkInsarxcorrConfig *config,
   if (status == IMK_OK)
     status = check_gross_offsets (&s->plan.config, error);
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_insarxcorr_cpu, IMK_MODULE_CUDA,
-        "insarxcorr", &table, error);
+    status = imk_backend_table (
+        backend, &imk_insarxcorr_cpu, "insarxcorr", &table, error);
   if (status == IMK_OK) {
     s->backend = table;
     s->on_device = backend == IMK_BACKEND_CUDA;

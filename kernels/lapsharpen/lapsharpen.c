@@ -186,8 +186,8 @@ imk_lapsharpen_new (ImkBackend backend, const ImkLapsharpenConfig *given,
   ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_lapsharpen_cpu, IMK_MODULE_CUDA,
-        "lapsharpen", &table, error);
+    status = imk_backend_table (
+        backend, &imk_lapsharpen_cpu, "lapsharpen", &table, error);
   if (status != IMK_OK)
     return status;
   made = calloc (1, sizeof (*made));

@@ -187,14 +187,19 @@ imk_normalintegrate_store (ImkNormalintegrateOutputs *out,
     const ImkNormalintegrateScale *s, uint32_t x, uint32_t y, float z,
     bool valid)
 {
-  uint8_t *heights = (uint8_t *) out->height.data + y * out->height.stride;
-  uint8_t *greys = (uint8_t *) out->grey.data + y * out->grey.stride;
+  const ImkImage *height = &out->height, *grey = &out->grey;
   float mm = (z - s->lowest) * s->mm;
 
-  if (out->height.data)
-    ((float *) heights)[x] = valid ? mm : NAN;
-  if (out->grey.data)
-    ((uint16_t *) greys)[x] = imk_normalintegrate_grey (s, mm, valid);
+  if (height->data) {
+    uint8_t *row = (uint8_t *) height->data + y * height->stride;
+
+    ((float *) row)[x] = valid ? mm : NAN;
+  }
+  if (grey->data) {
+    uint8_t *row = (uint8_t *) grey->data + y * grey->stride;
+
+    ((uint16_t *) row)[x] = imk_normalintegrate_grey (s, mm, valid);
+  }
 }
 
 /* The summary's highest point and grey step, and the scale that goes with

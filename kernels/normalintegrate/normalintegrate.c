@@ -210,8 +210,8 @@ imk_normalintegrate_new (ImkBackend backend,
   if (status == IMK_OK)
     status = check_params (config, error);
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_normalintegrate_cpu,
-        IMK_MODULE_CUDA_FFT, "normalintegrate", &table, error);
+    status = imk_backend_table (
+        backend, &imk_normalintegrate_cpu, "normalintegrate", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

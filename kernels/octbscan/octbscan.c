@@ -328,8 +328,8 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       config ? imk_octbscan_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_octbscan_cpu, IMK_MODULE_CUDA_FFT,
-        "octbscan", &table, error);
+    status = imk_backend_table (
+        backend, &imk_octbscan_cpu, "octbscan", &table, error);
   if (status != IMK_OK)
     return status;
   s = malloc (sizeof (*s));

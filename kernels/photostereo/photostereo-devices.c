@@ -158,7 +158,7 @@ devices_create (const ImkPhotostereoPlan *plan,
   if (!d)
     return imk_error_set (
         error, IMK_ERROR_MEMORY, "There is no memory for the object.");
-  status = imk_backend_find (IMK_MODULE_CUDA, "photostereo", &backend, error);
+  status = imk_backend_find ("photostereo", &backend, error);
   d->backend = backend;
   d->width = plan->width;
   d->height = plan->height;

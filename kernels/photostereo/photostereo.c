@@ -119,8 +119,8 @@ imk_photostereo_new (ImkBackend backend, const ImkPhotostereoConfig *given,
       config ? imk_photostereo_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_photostereo_cpu, IMK_MODULE_CUDA,
-        "photostereo", &table, error);
+    status = imk_backend_table (
+        backend, &imk_photostereo_cpu, "photostereo", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

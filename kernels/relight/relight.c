@@ -112,8 +112,8 @@ imk_relight_new (ImkBackend backend, const ImkRelightConfig *given,
   ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_relight_cpu, IMK_MODULE_CUDA, "relight", &table, error);
+    status =
+        imk_backend_table (backend, &imk_relight_cpu, "relight", &table, error);
   if (status != IMK_OK)
     return status;
   s = calloc (1, sizeof (*s));

@@ -194,8 +194,8 @@ imk_shcentroid_new (ImkBackend backend, const ImkShcentroidConfig *given,
       config ? imk_shcentroid_check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (backend, &imk_shcentroid_cpu, IMK_MODULE_CUDA,
-        "shcentroid", &table, error);
+    status = imk_backend_table (
+        backend, &imk_shcentroid_cpu, "shcentroid", &table, error);
   if (status != IMK_OK)
     return status;
   s = malloc (sizeof (*s));

@@ -70,8 +70,8 @@ imk_invert_new (ImkBackend backend, const ImkInvertConfig *given,
   ImkStatus status = config ? check_config (config, error) : IMK_ERROR_CONFIG;
 
   if (status == IMK_OK)
-    status = imk_backend_table (
-        backend, &imk_invert_cpu, IMK_MODULE_CUDA, "invert", &table, error);
+    status =
+        imk_backend_table (backend, &imk_invert_cpu, "invert", &table, error);
   if (status != IMK_OK)
     return status;
   made = calloc (1, sizeof (*made));

@@ -111,8 +111,8 @@ check_cpu_is_refused (const char *value, const char *words)
   test_error (
       imk_cpu_choose (levels, &table, &error), &error, IMK_ERROR_CONFIG, words);
   test_check (!table, "a table was chosen");
-  test_error (imk_backend_table (IMK_BACKEND_CPU, "the CPU's", IMK_MODULE_CUDA,
-                  "device", &table, &error),
+  test_error (imk_backend_table (
+                  IMK_BACKEND_CPU, "the CPU's", "device", &table, &error),
       &error, IMK_ERROR_CONFIG, words);
   unsetenv ("IMK_CPU");
 }
@@ -534,10 +534,10 @@ use_folder_with (const char *module, char folder[PATH_MAX])
   if (module) {
     char from[PATH_MAX], to[PATH_MAX];
 
-    test_check (snprintf (from, sizeof (from), "%s/%s", mock_folder, module) <
-                        PATH_MAX &&
-                    snprintf (to, sizeof (to), "%s/%s", folder,
-                        IMK_MODULE_CUDA) < PATH_MAX,
+    test_check (
+        snprintf (from, sizeof (from), "%s/%s", mock_folder, module) <
+                PATH_MAX &&
+            snprintf (to, sizeof (to), "%s/libimk-cuda.so", folder) < PATH_MAX,
         "the path of %s is too long", module);
     test_check (symlink (from, to) == 0, "symlink: %m");
   }
@@ -549,8 +549,7 @@ remove_folder (const char *folder)
 {
   char path[PATH_MAX];
 
-  if (snprintf (path, sizeof (path), "%s/%s", folder, IMK_MODULE_CUDA) <
-      PATH_MAX)
+  if (snprintf (path, sizeof (path), "%s/libimk-cuda.so", folder) < PATH_MAX)
     unlink (path);
   rmdir (folder);
 }
@@ -596,12 +595,10 @@ run_unknown_names (void)
   test_error (imk_backend_load ("opencl", &error), &error,
       IMK_ERROR_UNAVAILABLE,
       "There is no backend \"opencl\"; there are \"cpu\" and \"cuda\".");
-  test_error (imk_backend_find ("libimk-tpu.so", "lapsharpen", &table, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "\"libimk-tpu.so\"");
-  test_error (imk_backend_find (IMK_MODULE_CUDA, "dehaze", &table, &error),
-      &error, IMK_ERROR_UNAVAILABLE, "libimk-cuda.so brings no \"dehaze\"");
-  test_error (imk_backend_table ((ImkBackend) 7, "the CPU's", IMK_MODULE_CUDA,
-                  "device", &table, &error),
+  test_error (imk_backend_find ("dehaze", &table, &error), &error,
+      IMK_ERROR_UNAVAILABLE, "libimk-cuda-fft.so");
+  test_error (
+      imk_backend_table ((ImkBackend) 7, "the CPU's", "device", &table, &error),
       &error, IMK_ERROR_UNAVAILABLE, "There is no backend of the number 7.");
 }
 
@@ -738,8 +735,7 @@ run_tables_are_complete (void)
     const void *found;
     ImkError error;
 
-    test_ok (imk_backend_find (IMK_MODULE_CUDA, algorithms[i], &found, &error),
-        &error);
+    test_ok (imk_backend_find (algorithms[i], &found, &error), &error);
     filter = found;
     test_check (filter->abi == IMK_BACKEND_ABI, "%s: ABI %u", algorithms[i],
         filter->abi);
