@@ -266,9 +266,6 @@ void gst_oct_bscan_forget_terms (GstOctBscan *self);
 /* B-scans whose ends range=auto takes a mean of. */
 enum { GST_OCT_BSCAN_AUTO = 8 };
 
-/* B-scans until ends that are of noise alone are sought again. */
-enum { GST_OCT_BSCAN_NOISE = 64 };
-
 /* The ends of range=auto are sought anew. Any thread. */
 void gst_oct_bscan_reset_range (GstOctBscan *self);
 

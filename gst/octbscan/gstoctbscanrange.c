@@ -16,6 +16,10 @@
  * never seen below 24. */
 #define NOISE 16.0f
 
+/* Ends of noise alone are held for so long, and for so many B-scans. */
+#define NOISE_HOLD (100 * GST_MSECOND)
+#define LEAST_NOISE_HOLD 64
+
 /* dB of a fringe in the mean; noise has up to 10. */
 #define FRINGE 20
 
@@ -55,6 +59,19 @@ find_fringe (GstOctBscan *self, GstBuffer *in)
   return fringe;
 }
 
+/* Call with the object locked. To look again empties the queue of a device, so
+ * a fast camera waits for more B-scans.
+ * Returns: B-scans until ends that are of noise alone are sought again */
+static guint
+hold_of_noise (const GstOctBscan *self)
+{
+  guint64 n = GST_CLOCK_TIME_IS_VALID (self->period) && self->period > 0
+                  ? NOISE_HOLD / self->period
+                  : 0;
+
+  return (guint) CLAMP (n, LEAST_NOISE_HOLD, G_MAXINT);
+}
+
 void
 gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
 {
@@ -63,7 +80,7 @@ gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *w)
   if (g_atomic_int_get (&self->holds_noise)) {
     GST_OBJECT_LOCK (self);
     self->n_with_noise += w->n;
-    looks = self->n_with_noise > GST_OCT_BSCAN_NOISE;
+    looks = self->n_with_noise > hold_of_noise (self);
     if (looks) {
       self->auto_n = 0;
       self->auto_serial++;

@@ -26,7 +26,8 @@ typedef struct OctStream {
   GHashTable *filled;   /* buffers of it */
   OctViewer viewers[2]; /* src and, where it is wanted, linear */
   guint n_viewers;
-  double *arrivals; /* us, of src, by frame; NULL when not wanted */
+  gboolean has_sample; /* else noise */
+  double *arrivals;    /* us, of src, by frame; NULL when not wanted */
 } OctStream;
 
 /* Writes a calibration of @cameras and returns its path. */
@@ -37,7 +38,7 @@ void oct_calibration_free (gchar *path);
  * @lines: a buffer has
  * @n_buffers: that the camera has, filled at once; 0 for as many as it takes */
 void oct_stream_open (OctStream *s, const gchar *properties, guint lines,
-    gdouble rate, gboolean linear, guint n_buffers);
+    gdouble rate, gboolean linear, gboolean has_sample, guint n_buffers);
 
 /* Pushes B-scan @i, or those from @i on that a buffer has. Returns: FALSE when
  * all buffers are in use: it is lost */

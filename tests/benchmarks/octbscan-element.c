@@ -25,21 +25,22 @@ n_frames (const gchar *backend)
 /* After a warm-up, in which pools grow, to some hundreds of B-scans, and
  * readers are noticed. */
 static void
-rate_case (const gchar *backend, guint scale, gboolean linear, guint in_flight)
+rate_case (const gchar *backend, guint scale, gboolean linear,
+    gboolean has_sample, guint in_flight)
 {
   guint n = n_frames (backend), warm = MIN (N_WARM, n / 4), i;
   gchar *calibration = oct_calibration (1);
   gchar *properties =
       g_strdup_printf ("backend=%s calibration=%s scale=%u max-in-flight=%u",
           backend, calibration, scale, in_flight);
-  gchar *name = g_strdup_printf ("832-to-%u-%s-in-flight-%u", 4096 * scale,
-      linear ? "both" : "one", in_flight);
+  gchar *name = g_strdup_printf ("832-to-%u-%s%s-in-flight-%u", 4096 * scale,
+      linear ? "both" : "one", has_sample ? "" : "-noise", in_flight);
   double start = 0, busy = 0, us;
   OctStream s;
 
   if (!bench_wants_row (name))
     goto out;
-  oct_stream_open (&s, properties, OCT_LINES, 4200, linear, 0);
+  oct_stream_open (&s, properties, OCT_LINES, 4200, linear, has_sample, 0);
   for (i = 0; i < n + warm; i++) {
     if (i == warm) {
       start = bench_now ();
@@ -79,7 +80,7 @@ latency_case (const gchar *backend, guint scale)
 
   if (!bench_wants_row (name))
     goto out;
-  oct_stream_open (&s, properties, OCT_LINES, 4200, FALSE, 0);
+  oct_stream_open (&s, properties, OCT_LINES, 4200, FALSE, TRUE, 0);
   s.arrivals = g_new0 (double, n + warm);
   for (guint i = 0; i < n + warm; i++) {
     sent[i] = bench_now ();
@@ -114,13 +115,14 @@ main (int argc, char **argv)
     bench_ok (imk_backend_load ("cuda", &error), &error);
     for (guint scale = 1; scale <= 4; scale *= 2)
       for (guint linear = 0; linear < 2; linear++)
-        rate_case ("cuda", scale, linear, 3);
+        rate_case ("cuda", scale, linear, TRUE, 3);
+    rate_case ("cuda", 1, FALSE, FALSE, 3);
     for (guint n = 1; n <= 8; n *= 2)
-      rate_case ("cuda", 4, FALSE, n);
+      rate_case ("cuda", 4, FALSE, TRUE, n);
     for (guint scale = 1; scale <= 4; scale *= 4)
       latency_case ("cuda", scale);
   } else {
-    rate_case ("cpu", 4, TRUE, 3);
+    rate_case ("cpu", 4, TRUE, TRUE, 3);
     latency_case ("cpu", 4);
   }
   return bench_close ();

@@ -96,7 +96,7 @@ live_case (const gchar *name, const gchar *backend, gdouble rate, guint seconds)
   Trouble trouble = {0};
   OctStream s;
 
-  oct_stream_open (&s, properties, OCT_LINES, rate, TRUE, N_BUFFERS);
+  oct_stream_open (&s, properties, OCT_LINES, rate, TRUE, TRUE, N_BUFFERS);
   start = bench_now ();
   for (guint i = 0; i < n; i++) {
     double due = start + i * 1e6 / rate, begun;
@@ -278,7 +278,7 @@ run_set (const gchar *name, guint scale, gboolean both, guint n_devices,
   OctStream s;
 
   oct_stream_open (&s, properties, n_together * OCT_LINES,
-      RATE / (double) n_together, both, 0);
+      RATE / (double) n_together, both, TRUE, 0);
   for (guint i = 0; i < N_WARM; i += n_together)
     oct_stream_push (&s, i);
   wait_for (&s, N_WARM);

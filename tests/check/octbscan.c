@@ -1211,13 +1211,16 @@ range_of (GstHarness *h, GstBuffer *in, gdouble ends[2], gdouble *white)
 }
 
 static GstHarness *
-range_harness (void)
+range_harness (guint rate)
 {
+  g_autofree gchar *caps =
+      g_strdup_printf ("video/x-raw,format=GRAY16_LE,"
+                       "width=256,height=40,framerate=%u/1",
+          rate);
   GstHarness *h = harness_of ("octbscan upsample=512");
 
   gst_harness_set_sink_caps_str (h, "video/x-raw,format=GRAY8");
-  gst_harness_set_src_caps_str (
-      h, "video/x-raw,format=GRAY16_LE,width=256,height=40,framerate=100/1");
+  gst_harness_set_src_caps_str (h, caps);
   return h;
 }
 
@@ -1231,13 +1234,13 @@ GST_START_TEST (test_range_auto_waits_for_the_sample)
   GstHarness *h;
 
   on_cuda = __i__;
-  h = range_harness ();
+  h = range_harness (100);
   for (guint i = 0; i < 9; i++)
     range_of (h, range_lines (1000 + i, TRUE), alone, &white);
   fail_unless (alone[1] - alone[0] > 20);
   gst_harness_teardown (h);
 
-  h = range_harness ();
+  h = range_harness (100);
   for (guint i = 0; i < N; i++) {
     range_of (h, range_lines (i, i >= N_NOISE), ends, &white);
     if (i >= 8 && i < N_NOISE) {
@@ -1261,6 +1264,24 @@ GST_START_TEST (test_range_auto_waits_for_the_sample)
   }
   fail_unless (settled && settled <= N_NOISE + 66, "settled at %u", settled);
   fail_unless (n_changes <= 4, "the ends of noise changed %u times", n_changes);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
+/* Each look at noise empties the queue of a device: a fast camera has a tenth
+ * of a second between two. */
+GST_START_TEST (test_a_fast_camera_holds_noise_longer)
+{
+  GstHarness *h = range_harness (2000);
+  gdouble ends[2], held[2] = {0, 0}, white;
+  guint n_changes = 0;
+
+  for (guint i = 0; i < 8 + 2 * 202; i++) {
+    range_of (h, range_lines (i, FALSE), ends, &white);
+    n_changes += i > 8 && (ends[0] != held[0] || ends[1] != held[1]);
+    memcpy (held, ends, sizeof (held));
+  }
+  fail_unless_equals_int (n_changes, 2);
   gst_harness_teardown (h);
 }
 GST_END_TEST
@@ -1595,6 +1616,7 @@ octbscan_suite (void)
   tcase_add_loop_test (tc, test_sharpness_of_a_published_calibration, 0, 2);
   tcase_add_loop_test (tc, test_layers_of_a_retina, 0, 2);
   tcase_add_loop_test (tc, test_range_auto_waits_for_the_sample, 0, 2);
+  tcase_add_test (tc, test_a_fast_camera_holds_noise_longer);
   tcase_add_loop_test (
       tc, test_a_mirror_that_the_mean_takes_off_is_one_warning, 0, 2);
   tcase_add_test (tc, test_dispersion_changes_live);
