@@ -14,4 +14,8 @@ GST_DEBUG_CATEGORY_EXTERN (gst_imaging_debug);
 /* Registers the debug category of the library; safe to call often. */
 void gst_imaging_init_debug (void);
 
+/* Appends a member to an object that has others. */
+void gst_imaging_json_add_text (
+    GString *json, const gchar *key, const gchar *text);
+
 G_END_DECLS

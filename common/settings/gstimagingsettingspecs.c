@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "gstimaging-private.h"
 #include "gstimagingenum.h"
 
 /* --- GObject -------------------------------------------------------------- */
@@ -175,20 +176,6 @@ gst_imaging_settings_install (
 /* --- JSON ----------------------------------------------------------------- */
 
 static void
-add_text (GString *json, const gchar *key, const gchar *text)
-{
-  g_string_append_printf (json, ",\"%s\":\"", key);
-  for (; *text; text++)
-    if (*text == '"' || *text == '\\')
-      g_string_append_printf (json, "\\%c", *text);
-    else if ((guchar) *text < ' ')
-      g_string_append_printf (json, "\\u%04x", *text);
-    else
-      g_string_append_c (json, *text);
-  g_string_append_c (json, '"');
-}
-
-static void
 add_number (GString *json, const gchar *key, gdouble number)
 {
   gchar text[G_ASCII_DTOSTR_BUF_SIZE];
@@ -203,7 +190,7 @@ static void
 add_range (GString *json, const gchar *type, gdouble minimum, gdouble maximum,
     gdouble value)
 {
-  add_text (json, "type", type);
+  gst_imaging_json_add_text (json, "type", type);
   add_number (json, "minimum", minimum);
   add_number (json, "maximum", maximum);
   add_number (json, "default", value);
@@ -215,14 +202,14 @@ add_enum (GString *json, GParamSpecEnum *spec)
   GEnumClass *klass = spec->enum_class;
   GEnumValue *value = g_enum_get_value (klass, spec->default_value);
 
-  add_text (json, "type", "enum");
-  add_text (json, "default", value ? value->value_nick : "");
+  gst_imaging_json_add_text (json, "type", "enum");
+  gst_imaging_json_add_text (json, "default", value ? value->value_nick : "");
   g_string_append (json, ",\"values\":[");
   for (guint i = 0; i < klass->n_values; i++) {
     g_string_append_printf (
         json, "%s{\"value\":%d", i > 0 ? "," : "", klass->values[i].value);
-    add_text (json, "nick", klass->values[i].value_nick);
-    add_text (json, "blurb", klass->values[i].value_name);
+    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
+    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
     g_string_append_c (json, '}');
   }
   g_string_append_c (json, ']');
@@ -233,14 +220,14 @@ add_flags (GString *json, GParamSpecFlags *spec)
 {
   GFlagsClass *klass = spec->flags_class;
 
-  add_text (json, "type", "flags");
+  gst_imaging_json_add_text (json, "type", "flags");
   add_number (json, "default", spec->default_value);
   g_string_append (json, ",\"values\":[");
   for (guint i = 0; i < klass->n_values; i++) {
     g_string_append_printf (
         json, "%s{\"value\":%u", i > 0 ? "," : "", klass->values[i].value);
-    add_text (json, "nick", klass->values[i].value_nick);
-    add_text (json, "blurb", klass->values[i].value_name);
+    gst_imaging_json_add_text (json, "nick", klass->values[i].value_nick);
+    gst_imaging_json_add_text (json, "blurb", klass->values[i].value_name);
     g_string_append_c (json, '}');
   }
   g_string_append_c (json, ']');
@@ -249,7 +236,7 @@ add_flags (GString *json, GParamSpecFlags *spec)
 static void
 add_array (GString *json, GParamSpec *element)
 {
-  add_text (json, "type", "array");
+  gst_imaging_json_add_text (json, "type", "array");
   g_string_append (json, ",\"default\":[]");
   if (G_IS_PARAM_SPEC_INT (element)) {
     add_number (json, "minimum", G_PARAM_SPEC_INT (element)->minimum);
@@ -265,8 +252,8 @@ add_fraction (GString *json, GstParamSpecFraction *spec)
 {
   gchar *text = g_strdup_printf ("%d/%d", spec->def_num, spec->def_den);
 
-  add_text (json, "type", "fraction");
-  add_text (json, "default", text);
+  gst_imaging_json_add_text (json, "type", "fraction");
+  gst_imaging_json_add_text (json, "default", text);
   g_free (text);
 }
 
@@ -276,15 +263,16 @@ add_string (
 {
   gboolean is_path = setting && setting->kind == GST_IMAGING_KIND_PATH;
 
-  add_text (json, "type", is_path ? "path" : "string");
-  add_text (json, "default", spec->default_value ? spec->default_value : "");
+  gst_imaging_json_add_text (json, "type", is_path ? "path" : "string");
+  gst_imaging_json_add_text (
+      json, "default", spec->default_value ? spec->default_value : "");
 }
 
 static void
 add_type (GString *json, GParamSpec *spec, const GstImagingSetting *setting)
 {
   if (G_IS_PARAM_SPEC_BOOLEAN (spec)) {
-    add_text (json, "type", "boolean");
+    gst_imaging_json_add_text (json, "type", "boolean");
     g_string_append_printf (json, ",\"default\":%s",
         G_PARAM_SPEC_BOOLEAN (spec)->default_value ? "true" : "false");
   } else if (G_IS_PARAM_SPEC_INT (spec)) {
@@ -298,7 +286,7 @@ add_type (GString *json, GParamSpec *spec, const GstImagingSetting *setting)
   } else if (G_IS_PARAM_SPEC_UINT64 (spec)) {
     GParamSpecUInt64 *s = G_PARAM_SPEC_UINT64 (spec);
 
-    add_text (json, "type", "int");
+    gst_imaging_json_add_text (json, "type", "int");
     g_string_append_printf (json,
         ",\"minimum\":%" G_GUINT64_FORMAT ",\"maximum\":%" G_GUINT64_FORMAT
         ",\"default\":%" G_GUINT64_FORMAT,
@@ -318,7 +306,7 @@ add_type (GString *json, GParamSpec *spec, const GstImagingSetting *setting)
   } else if (G_IS_PARAM_SPEC_STRING (spec)) {
     add_string (json, G_PARAM_SPEC_STRING (spec), setting);
   } else {
-    add_text (json, "type", "structure");
+    gst_imaging_json_add_text (json, "type", "structure");
   }
 }
 
@@ -367,10 +355,11 @@ gst_imaging_settings_describe (GType type)
     g_string_append_printf (
         json, "%s\n{\"name\":\"%s\"", json->len > 1 ? "," : "", specs[i]->name);
     add_type (json, specs[i], setting);
-    add_text (json, "when", when_of (specs[i], setting));
+    gst_imaging_json_add_text (json, "when", when_of (specs[i], setting));
     if (setting && setting->unit)
-      add_text (json, "unit", setting->unit);
-    add_text (json, "blurb", g_param_spec_get_blurb (specs[i]));
+      gst_imaging_json_add_text (json, "unit", setting->unit);
+    gst_imaging_json_add_text (
+        json, "blurb", g_param_spec_get_blurb (specs[i]));
     g_string_append_c (json, '}');
   }
   g_string_append (json, "]\n");

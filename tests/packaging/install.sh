@@ -97,6 +97,24 @@ main (int argc, char **argv)
 END
 check "a program builds with gst-imaging-1.0 and runs" program gst-imaging-1.0
 
+# Its folder is that of the stage, where the script does not look.
+command_finds_all() {
+  local package
+
+  package=$(find "$stage_root" -type d -name gst_imaging -not -path '*/include/*')
+  PYTHONPATH=${package%/*} /usr/bin/python3 -B "$stage_root$prefix/bin/gst-imaging" info --json |
+    tee "$stage/info.json" &&
+    /usr/bin/python3 -c 'import json, sys
+info = json.load(open(sys.argv[1]))
+assert sorted(info["elements"]) == sorted(sys.argv[2:]), info["elements"]
+assert not set(info["missing"]) & set(sys.argv[2:]), info["missing"]' "$stage/info.json" "${elements[@]}"
+}
+if /usr/bin/python3 -c 'import gi' 2> /dev/null; then
+  check "gst-imaging info finds every element" command_finds_all
+else
+  skip "gst-imaging info finds every element" "python3-gi is not installed"
+fi
+
 if [[ $6 == introspection ]]; then
   check "the typelib is installed" \
     test -n "$(find "$stage_root" -name 'GstImaging-1.0.typelib')"

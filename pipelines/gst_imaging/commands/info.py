@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Says what is installed, which hardware it uses, and what is missing.
+
+Versions, the instruction set of the processor, CUDA devices, and the elements: those that GStreamer finds, and those
+that were left out of this build with the library that they need.
+"""
+import json
+import os
+import platform
+
+from .. import library
+
+EXAMPLES = [
+    ("", "for a person, or for a report of a problem"),
+    ("--json", "for a program: version, gstreamer, python, cpu, cuda, elements, missing"),
+]
+
+
+def add_arguments(parser):
+    parser.add_argument("--version", action="store_true", help="print only the version")
+
+
+def declared():
+    """Returns: for each plug-in of the sources its elements and the library it needs, as the build wrote them"""
+    here = os.path.dirname(os.path.abspath(__file__))
+    build = os.environ.get("GST_IMAGING_BUILD") or os.path.join(here, "../../../build")
+    for path in os.path.join(here, "../elements.txt"), os.path.join(build, "gst/index.txt"):
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as lines:
+                return [line.rstrip("\n").split("\t") for line in lines if line.strip()]
+    return []
+
+
+def collect():
+    Gst = library.gstreamer()
+    found = {}
+    for plugin in library.plugins(Gst):
+        for feature in Gst.Registry.get().get_feature_list_by_plugin(plugin.get_name()):
+            if isinstance(feature, Gst.ElementFactory):
+                found[feature.get_name()] = feature.get_metadata("long-name")
+    about = json.loads(library.describe(Gst) or "{}")
+    known = {element: needs for _name, _page, _backends, elements, _about, needs in declared()
+             for element in elements.split()}
+    missing = {element: needs for element, needs in known.items() if element not in found}
+    if known:  # a build folder also has the template of an element
+        found = {element: title for element, title in found.items() if element in known}
+    return {
+        "version": about.get("version"),
+        "gstreamer": ".".join(map(str, Gst.version()[:3])),
+        "python": platform.python_version(),
+        "cpu": about.get("cpu"),
+        "cuda": about.get("cuda"),
+        "elements": dict(sorted(found.items())),
+        "missing": dict(sorted(missing.items())),
+    }
+
+
+def device_line(device):
+    memory = "the memory of the CPU" if device["integrated"] else f'{device["memory"] / 2**30:.0f} GiB'
+    return f'  {device["id"]}: {device["name"]}, compute {device["compute"]}, {memory}'
+
+
+def show(result):
+    print(f'gst-imaging {result["version"] or "(no plug-in found)"}, GStreamer {result["gstreamer"]},'
+          f' Python {result["python"]}')
+    cpu, cuda = result["cpu"] or {}, result["cuda"] or {}
+    if cpu:
+        print(f'CPU: {cpu.get("level") or cpu.get("reason")}, {cpu["threads"]} threads')
+    if cuda:
+        print("CUDA:", "" if cuda["devices"] else cuda.get("reason", "no device"))
+        for device in cuda["devices"]:
+            print(device_line(device))
+    print(f'Elements: {len(result["elements"])}')
+    for name, title in result["elements"].items():
+        print(f"  {name:17}{title}")
+    if result["missing"]:
+        print("Missing:")
+    for name, needs in result["missing"].items():
+        print(f"  {name:17}" + (f"was not built: it needs {needs}" if needs else "was not found"))
+    if not result["elements"]:
+        print("GStreamer finds no plug-in of gst-imaging. After a build run pipelines/gst-imaging; after an installation"
+              " set GST_PLUGIN_PATH to the folder of the plug-ins.")
+
+
+def run(options):
+    result = collect()
+    if options.version:
+        result = {"version": result["version"]}
+    if options.json:
+        return result
+    if options.version:
+        print(result["version"])
+    else:
+        show(result)
+    return result

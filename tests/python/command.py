@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The command gst-imaging: its help, its exit codes, and the command info."""
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+import unittest
+
+from support import SOURCE, TIMEOUT, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import commands
+
+
+def gst_imaging(*words, **environment):
+    return subprocess.run([sys.executable, "-m", "gst_imaging", *words], capture_output=True, text=True,
+                          timeout=TIMEOUT, env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines"),
+                                                **environment})
+
+
+NAMES = [module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)]
+
+
+class Command(unittest.TestCase):
+    def test_help_names_every_command(self):
+        done = gst_imaging("--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in NAMES:
+            self.assertIn(f"\n  {name} ", done.stdout)
+
+    def test_every_command_explains_itself_with_examples(self):
+        for name in NAMES:
+            done = gst_imaging(name, "--help")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"examples:\n  gst-imaging {name}", done.stdout)
+            self.assertIn("--json", done.stdout)
+            self.assertIn("exit codes:", done.stdout)
+
+    def test_wrong_use_is_one_sentence_and_2(self):
+        for words, sentence in ((("inof",), 'no command "inof"; there are info'),
+                                (("info", "--jsn"), "Unrecognized arguments: --jsn")):
+            done = gst_imaging(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(sentence, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_without_a_command_the_help_is_wrong_use(self):
+        done = gst_imaging()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("usage: gst-imaging COMMAND", done.stdout)
+
+    def test_a_failure_is_json_where_json_is_asked_for(self):
+        done = gst_imaging("info", "--json", "extra")
+        self.assertEqual(done.returncode, 2)
+        failure = json.loads(done.stdout)
+        self.assertEqual(failure["exit-code"], 2)
+        self.assertIn("extra", failure["error"])
+
+
+class Info(unittest.TestCase):
+    def info(self, **environment):
+        done = gst_imaging("info", "--json", **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_elements_and_versions(self):
+        info = self.info()
+        self.assertIn("shcentroid", info["elements"])
+        self.assertEqual(gst_imaging("--version").stdout.strip(), info["version"])
+        self.assertEqual(info["cpu"]["threads"], os.cpu_count())
+        text = gst_imaging("info").stdout
+        self.assertIn(f'gst-imaging {info["version"]}', text)
+        self.assertIn("shcentroid", text)
+
+    def test_instruction_set(self):
+        self.assertEqual(self.info(IMK_CPU="scalar")["cpu"]["level"], "scalar")
+        self.assertIn("mmx", self.info(IMK_CPU="mmx")["cpu"]["reason"])
+
+    def test_devices(self):
+        cuda = self.info(IMK_MOCK_DEVICES="3")["cuda"]
+        self.assertEqual([device["id"] for device in cuda["devices"]], [0, 1, 2])
+        self.assertGreater(cuda["devices"][0]["memory"], 0)
+
+    def test_cuda_that_is_absent_has_a_reason(self):
+        cuda = self.info(IMK_MODULE_PATH="/nowhere")["cuda"]
+        self.assertEqual(cuda["devices"], [])
+        self.assertIn("/nowhere/libimk-cuda.so", cuda["reason"])
+
+    def test_without_plugins_it_says_where_they_are_sought(self):
+        done = gst_imaging("info", GST_PLUGIN_PATH_1_0="/nowhere", GST_REGISTRY="/dev/null")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no plug-in of gst-imaging", done.stdout)
+
+
+main()
