@@ -5,6 +5,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from support import SOURCE, TIMEOUT, main
@@ -88,7 +89,8 @@ class Info(unittest.TestCase):
         self.assertIn("/nowhere/libimk-cuda.so", cuda["reason"])
 
     def test_without_plugins_it_says_where_they_are_sought(self):
-        done = gst_imaging("info", GST_PLUGIN_PATH_1_0="/nowhere", GST_REGISTRY="/dev/null")
+        with tempfile.TemporaryDirectory() as folder:
+            done = gst_imaging("info", GST_PLUGIN_PATH_1_0=folder, GST_REGISTRY=f"{folder}/registry")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no plug-in of gst-imaging", done.stdout)
 
