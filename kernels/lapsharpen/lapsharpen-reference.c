@@ -5,27 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static uint32_t
-get_raw (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
-  uint32_t i = x * image->channels + channel;
-
-  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
-}
-
-static void
-set_raw (
-    ImkImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
-{
-  uint8_t *row = (uint8_t *) image->data + y * image->stride;
-  uint32_t i = x * image->channels + channel;
-
-  if (image->type == IMK_TYPE_U8)
-    row[i] = (uint8_t) value;
-  else
-    ((uint16_t *) row)[i] = (uint16_t) value;
-}
+#include "core/sample.h"
 
 static int64_t
 border_index (int64_t i, int64_t n, ImkLapsharpenBorder border)
@@ -49,7 +29,8 @@ get_value (const ImkLapsharpenConfig *k, const ImkImage *in, int64_t x,
     return k->border_value;
   x = border_index (x, k->width, k->border);
   y = border_index (y, k->height, k->border);
-  return get_raw (in, (uint32_t) x, (uint32_t) y, channel) >> k->shift;
+  return (int64_t) imk_sample_get (in, (uint32_t) x, (uint32_t) y, channel) >>
+         k->shift;
 }
 
 typedef struct Window {
@@ -135,7 +116,7 @@ imk_lapsharpen_reference (
         Window w = get_window (k, in, x, y, ch);
         int64_t value = is_filtered (k, ch) ? sharpen (k, &w) : w.v;
 
-        set_raw (out, x, y, ch, (uint32_t) value << k->shift);
+        imk_sample_put (out, x, y, ch, (double) (value << k->shift));
       }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runs every instruction set of every kernel against its scalar reference, over
- * random configurations, and compares their bytes with each other. With --bench
- * it prints how fast they are.
+/* Runs every variant of every kernel against its scalar reference, over random
+ * configurations: each instruction set, whose bytes are compared with each
+ * other as well, and CUDA. With --bench it prints how fast they are.
  * Usage: check-variants [--bench] [kernel]
  * IMK_VARIANTS_CASES: how many times as many configurations; IMK_VARIANTS_SEED
  */
@@ -15,6 +15,9 @@
 #include "variants.h"
 
 enum { N_TIMES = 7 };
+
+/* The instruction sets, and after them CUDA. */
+enum { CUDA = IMK_CPU_N_LEVELS, N_VARIANTS };
 
 static bool bench;
 
@@ -38,14 +41,23 @@ env_number (const char *name, uint64_t otherwise)
   return value ? strtoull (value, NULL, 10) : otherwise;
 }
 
-/* Returns: whether this processor has @level, which is then selected */
+static const char *
+variant_name (int variant)
+{
+  return variant == CUDA ? "cuda" : imk_cpu_level_name ((ImkCpuLevel) variant);
+}
+
+/* Returns: whether this machine has @variant of a test of CUDA, or of the
+ * CPU; it is then selected */
 static bool
-select_level (ImkCpuLevel level)
+select_variant (int variant, bool cuda)
 {
   ImkCpuLevel selected;
   ImkError error;
 
-  setenv ("IMK_CPU", imk_cpu_level_name (level), 1);
+  if (cuda || variant == CUDA)
+    return cuda && variant == CUDA;
+  setenv ("IMK_CPU", variant_name (variant), 1);
   return imk_cpu_level (&selected, &error) == IMK_OK;
 }
 
@@ -65,39 +77,94 @@ hash_image (const TestImage *t)
   return hash;
 }
 
+/* --- a run of a case ------------------------------------------------------ */
+
 static void
-check_case (const VariantKernel *k, void *c, const char *name,
-    double worst[IMK_CPU_N_LEVELS])
+begin (const VariantKernel *k, void *c, int variant)
+{
+  VariantCase *v = c;
+  ImkError error;
+
+  for (int i = 0; i < VARIANT_MAX_IMAGES && v->host[i].block; i++)
+    v->at[i] =
+        variant == CUDA ? test_to_device (&v->host[i]) : v->host[i].image;
+  test_ok (
+      k->open (c, variant == CUDA ? IMK_BACKEND_CUDA : IMK_BACKEND_CPU, &error),
+      &error);
+}
+
+static void
+process (const VariantKernel *k, void *c, int variant)
+{
+  ImkError error;
+
+  test_ok (k->process (c, &error), &error);
+  if (variant == CUDA)
+    test_device_wait ();
+}
+
+static void
+end (const VariantKernel *k, void *c, int variant)
+{
+  VariantCase *v = c;
+
+  k->close (c);
+  for (int i = 0; i < VARIANT_MAX_IMAGES && v->host[i].block; i++) {
+    if (variant == CUDA) {
+      test_from_device (&v->at[i], &v->host[i]);
+      test_device_free (&v->at[i]);
+    }
+    test_image_check_canaries (&v->host[i], k->name);
+  }
+}
+
+static void
+clear (const VariantKernel *k, void *c)
+{
+  VariantCase *v = c;
+
+  if (k->clear)
+    k->clear (c);
+  for (int i = 0; i < VARIANT_MAX_IMAGES; i++)
+    test_image_free (&v->host[i]);
+  test_image_free (&v->expected);
+}
+
+/* --- checks --------------------------------------------------------------- */
+
+static void
+check_case (const VariantKernel *k, void *c, bool cuda, const char *name,
+    double worst[N_VARIANTS])
 {
   uint64_t first = 0;
   bool has_first = false;
 
   k->expect (c);
-  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
+  for (int variant = 0; variant < N_VARIANTS; variant++) {
     double difference;
     uint64_t hash;
 
-    if (!select_level (level))
+    if (!select_variant (variant, cuda))
       continue;
-    k->open (c);
-    k->process (c);
-    k->close (c);
-    difference = k->difference (c);
-    hash = hash_image (k->output (c));
+    begin (k, c, variant);
+    process (k, c, variant);
+    end (k, c, variant);
+    difference = k->difference (c) / (cuda ? k->cuda : 1);
+    hash = hash_image (((VariantCase *) c)->host);
     test_check (difference <= 1, "%s, %s: %.3g times what is allowed (%s)",
-        name, imk_cpu_level_name (level), difference, k->promise);
+        name, variant_name (variant), difference, k->promise);
     test_check (!k->same_bytes || !has_first || hash == first,
-        "%s: %s gives other bytes", name, imk_cpu_level_name (level));
-    worst[level] = fmax (worst[level], difference);
+        "%s: %s gives other bytes", name, variant_name (variant));
+    worst[variant] = fmax (worst[variant], difference);
     first = has_first ? first : hash;
     has_first = true;
   }
 }
 
 static void
-check_kernel (const VariantKernel *k)
+check_kernel (const VariantKernel *k, bool cuda)
 {
-  double worst[IMK_CPU_N_LEVELS] = {0};
+  double worst[N_VARIANTS] = {0};
   uint64_t seed = env_number ("IMK_VARIANTS_SEED", 1);
   uint64_t n = k->n_cases * env_number ("IMK_VARIANTS_CASES", 1);
   void *c = malloc (k->case_size);
@@ -108,14 +175,18 @@ check_kernel (const VariantKernel *k)
   for (uint64_t i = 0; i < n; i++) {
     memset (c, 0, k->case_size);
     k->draw (c, &seed, false, name);
-    check_case (k, c, name, worst);
-    k->clear (c);
+    check_case (k, c, cuda, name, worst);
+    clear (k, c);
   }
-  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++)
-    if (select_level (level))
-      printf ("# %-12s %-7s %4llu configurations, at most %.2f of %s%s\n",
-          k->name, imk_cpu_level_name (level), (unsigned long long) n,
-          worst[level], k->promise, k->same_bytes ? ", same bytes" : "");
+  if (cuda && k->cuda != 1)
+    snprintf (name, sizeof (name), "%g times %s", k->cuda, k->promise);
+  else
+    snprintf (name, sizeof (name), "%s", k->promise);
+  for (int variant = 0; variant < N_VARIANTS; variant++)
+    if (select_variant (variant, cuda))
+      printf ("# %-15s %-7s %4llu configurations, at most %.2f of %s%s\n",
+          k->name, variant_name (variant), (unsigned long long) n,
+          worst[variant], name, k->same_bytes && !cuda ? ", same bytes" : "");
   unsetenv ("IMK_CPU");
   free (c);
 }
@@ -133,7 +204,7 @@ now_us (void)
 
 /* Returns: the shortest of some runs, in us, each of at least 20 ms */
 static double
-time_process (const VariantKernel *k, void *c)
+time_process (const VariantKernel *k, void *c, int variant)
 {
   double best = INFINITY;
 
@@ -142,7 +213,7 @@ time_process (const VariantKernel *k, void *c)
     uint32_t n = 0;
 
     do {
-      k->process (c);
+      process (k, c, variant);
       n++;
       spent = now_us () - start;
     } while (spent < 20e3);
@@ -152,7 +223,7 @@ time_process (const VariantKernel *k, void *c)
 }
 
 static void
-time_kernel (const VariantKernel *k)
+time_kernel (const VariantKernel *k, bool cuda)
 {
   uint64_t seed = 1;
   double reference, lowest = 0;
@@ -164,81 +235,78 @@ time_kernel (const VariantKernel *k)
   reference = now_us ();
   k->expect (c);
   reference = now_us () - reference;
-  printf ("# %-12s reference %12.1f us\n", k->name, reference);
-  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
+  printf ("# %-15s reference %12.1f us\n", k->name, reference);
+  for (int variant = 0; variant < N_VARIANTS; variant++) {
     double us;
 
-    if (!select_level (level))
+    if (!select_variant (variant, cuda))
       continue;
-    k->open (c);
-    us = time_process (k, c);
-    k->close (c);
+    begin (k, c, variant);
+    us = time_process (k, c, variant);
+    end (k, c, variant);
     lowest = lowest > 0 ? lowest : us;
-    printf ("# %-12s %-9s %12.1f us  %7.2f times the lowest level  %9.1f "
-            "times the reference\n",
-        k->name, imk_cpu_level_name (level), us, lowest / us, reference / us);
+    printf ("# %-15s %-9s %12.1f us", k->name, variant_name (variant), us);
+    if (!cuda)
+      printf ("  %7.2f times the lowest level", lowest / us);
+    printf ("  %9.1f times the reference\n", reference / us);
   }
   unsetenv ("IMK_CPU");
-  k->clear (c);
+  clear (k, c);
   free (c);
 }
 
+/* --- the tests ------------------------------------------------------------ */
+
 static void
-run_kernel (const VariantKernel *k)
+on_cpu (void)
 {
-  (bench ? time_kernel : check_kernel) (k);
+  (bench ? time_kernel : check_kernel) (test_data (), false);
 }
 
 static void
-lapsharpen (void)
+on_cuda (void)
 {
-  run_kernel (&variants_lapsharpen);
+  test_need_cuda ();
+  (bench ? time_kernel : check_kernel) (test_data (), true);
 }
 
-static void
-octbscan (void)
-{
+static const VariantKernel *const kernels[] = {
+    &variants_lapsharpen,
+    &variants_photostereo,
+    &variants_shcentroid,
+    &variants_slcresample,
 #ifdef HAVE_FFT
-  run_kernel (&variants_octbscan);
-#else
-  test_skip ("built without an FFT");
+    &variants_octbscan,
 #endif
-}
+};
 
-static void
-photostereo (void)
-{
-  run_kernel (&variants_photostereo);
-}
+enum { N_KERNELS = sizeof (kernels) / sizeof (*kernels) };
 
+#ifndef HAVE_FFT
 static void
-shcentroid (void)
+without_fft (void)
 {
-  run_kernel (&variants_shcentroid);
+  test_skip ("built without an FFT");
 }
-
-static void
-slcresample (void)
-{
-  run_kernel (&variants_slcresample);
-}
+#endif
 
 int
 main (int argc, char **argv)
 {
-  static const Test tests[] = {
-      {"lapsharpen: every instruction set gives the reference", lapsharpen,
-          true},
-      {"octbscan: every instruction set gives the reference", octbscan, true},
-      {"photostereo: every instruction set gives the reference", photostereo,
-          true},
-      {"shcentroid: every instruction set gives the reference", shcentroid,
-          true},
-      {"slcresample: every instruction set gives the reference", slcresample,
-          true},
-      {NULL},
-  };
+  static char names[2 * N_KERNELS][VARIANT_MAX_NAME];
+  static Test tests[2 * N_KERNELS + 2];
+  int n = 0;
 
+  for (int i = 0; i < N_KERNELS; i++)
+    for (int cuda = 0; cuda <= (kernels[i]->cuda > 0); cuda++) {
+      snprintf (names[n], VARIANT_MAX_NAME, "%s: %s gives the reference",
+          kernels[i]->name, cuda ? "CUDA" : "every instruction set");
+      tests[n] = (Test){names[n], cuda ? on_cuda : on_cpu, !cuda, kernels[i]};
+      n++;
+    }
+#ifndef HAVE_FFT
+  tests[n] = (Test){"kernels over an FFT", without_fft, .cpu_only = true};
+#endif
   for (int i = 1; i < argc; i++)
     if (strcmp (argv[i], "--bench") == 0)
       bench = true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "kernel-test.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/sample.h"
 #include "imk/device.h"
 
 enum { CANARY = 0xa5, MARGIN = 64 };
@@ -16,7 +16,7 @@ enum { CANARY = 0xa5, MARGIN = 64 };
 static jmp_buf leave;
 static char why_skipped[512];
 enum { FAILED = 1, SKIPPED = 2 };
-static bool on_cpu_only; /* the running test is */
+static const Test *running;
 
 int
 test_main (const Test *tests)
@@ -31,7 +31,7 @@ test_main (const Test *tests)
     if (!strstr (t->name, only ? only : "") || (t->cpu_only && !need_cpu))
       continue;
     n++;
-    on_cpu_only = t->cpu_only;
+    running = t;
     begun = clock ();
     switch (setjmp (leave)) {
     case 0:
@@ -50,6 +50,12 @@ test_main (const Test *tests)
   }
   printf ("1..%d\n", n);
   return n_failed ? 1 : 0;
+}
+
+const void *
+test_data (void)
+{
+  return running->data;
 }
 
 static void
@@ -146,7 +152,7 @@ test_need_cuda (void)
   static void *context;
   ImkError error;
 
-  test_check (!on_cpu_only, "a test of the CPU alone asks for a device");
+  test_check (!running->cpu_only, "a test of the CPU alone asks for a device");
   if (imk_backend_load ("cuda", &error) != IMK_OK)
     test_skip ("%s", error.message);
   if (!context) {
@@ -243,29 +249,16 @@ void
 test_image_put_complex (
     const TestImage *image, uint32_t x, uint32_t y, double re, double im)
 {
-  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
-
-  if (image->image.type == IMK_TYPE_CF32) {
-    ((float *) row)[2 * x] = (float) re;
-    ((float *) row)[2 * x + 1] = (float) im;
-  } else {
-    ((int16_t *) row)[2 * x] = (int16_t) lrint (re);
-    ((int16_t *) row)[2 * x + 1] = (int16_t) lrint (im);
-  }
+  imk_sample_put (&image->image, x, y, 0, re);
+  imk_sample_put (&image->image, x, y, 1, im);
 }
 
 void
 test_image_get_complex (
     const TestImage *image, uint32_t x, uint32_t y, double *re, double *im)
 {
-  const uint8_t *row =
-      (const uint8_t *) image->image.data + y * image->image.stride;
-  const float *f = (const float *) row;
-  const int16_t *i = (const int16_t *) row;
-  bool is_float = image->image.type == IMK_TYPE_CF32;
-
-  *re = is_float ? f[2 * x] : i[2 * x];
-  *im = is_float ? f[2 * x + 1] : i[2 * x + 1];
+  *re = imk_sample_get (&image->image, x, y, 0);
+  *im = imk_sample_get (&image->image, x, y, 1);
 }
 
 void
@@ -324,6 +317,14 @@ test_image_same (
     }
 }
 
+void
+test_device_wait (void)
+{
+  ImkError error;
+
+  test_ok (get_device ()->stream_synchronize (NULL, &error), &error);
+}
+
 ImkImage
 test_to_device (const TestImage *image)
 {
@@ -336,7 +337,7 @@ test_to_device (const TestImage *image)
   test_ok (device->copy (d.data, d.stride, image->image.data, d.stride,
                imk_image_row_size (&d), d.height, NULL, &error),
       &error);
-  test_ok (device->stream_synchronize (NULL, &error), &error);
+  test_device_wait ();
   return d;
 }
 
@@ -351,7 +352,7 @@ test_from_device (const ImkImage *device_image, TestImage *image)
           device_image->stride, imk_image_row_size (device_image),
           device_image->height, NULL, &error),
       &error);
-  test_ok (device->stream_synchronize (NULL, &error), &error);
+  test_device_wait ();
 }
 
 void
@@ -386,9 +387,7 @@ test_to_mapped (const TestImage *image)
 void
 test_from_mapped (const TestMapped *mapped, TestImage *image)
 {
-  ImkError error;
-
-  test_ok (get_device ()->stream_synchronize (NULL, &error), &error);
+  test_device_wait ();
   copy_rows (&mapped->image, image->image.data, mapped->host);
 }
 

@@ -28,6 +28,7 @@ typedef struct Test {
   /* It asks for no device and takes its time: it need not run again with other
    * modules. */
   bool cpu_only;
+  const void *data; /* for test_data () */
 } Test;
 
 /* Runs @tests up to the one without a name and prints TAP; where IMK_TEST_ONLY
@@ -35,6 +36,9 @@ typedef struct Test {
  * those that are not of the CPU alone.
  * Returns: 0; 1 when one failed */
 int test_main (const Test *tests);
+
+/* Returns: what the running test has in its row of the table */
+const void *test_data (void);
 
 /* Both leave the running test at once. */
 _Noreturn void test_fail (const char *format, ...)
@@ -117,6 +121,7 @@ ImkImage test_to_device (const TestImage *image);
 /* Waits for the device and copies the pixels of @device into @image. */
 void test_from_device (const ImkImage *device, TestImage *image);
 void test_device_free (ImkImage *device);
+void test_device_wait (void);
 
 /* An image in page-locked memory that the device reaches. */
 typedef struct TestMapped {

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/sample.h"
+
 void
 photo_fill_dome (
     ImkPhotostereoLight *lights, uint32_t n, double radius, double lowest)
@@ -24,30 +26,13 @@ void
 photo_set (
     TestImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
 {
-  uint8_t *row = (uint8_t *) image->image.data + y * image->image.stride;
-  size_t i = (size_t) x * image->image.channels + channel;
-
-  if (image->image.type == IMK_TYPE_U8)
-    row[i] = (uint8_t) value;
-  else
-    ((uint16_t *) row)[i] = (uint16_t) value;
+  imk_sample_put (&image->image, x, y, channel, value);
 }
 
 double
 photo_get (const TestImage *image, uint32_t x, uint32_t y, uint32_t channel)
 {
-  const uint8_t *row =
-      (const uint8_t *) image->image.data + y * image->image.stride;
-  size_t i = (size_t) x * image->image.channels + channel;
-
-  switch (image->image.type) {
-  case IMK_TYPE_U8:
-    return row[i];
-  case IMK_TYPE_U16:
-    return ((const uint16_t *) row)[i];
-  default:
-    return ((const float *) row)[i];
-  }
+  return imk_sample_get (&image->image, x, y, channel);
 }
 
 double

@@ -12,6 +12,7 @@
 #include "lapsharpen/lapsharpen-sample.h"
 #include "imk/lapsharpen.h"
 #include "core/failures.h"
+#include "core/sample.h"
 
 enum { MAX_WORDS = 256 };
 
@@ -77,28 +78,6 @@ make_image (const Case *c)
   return t;
 }
 
-static uint32_t
-get_raw (const ImkImage *image, uint32_t x, uint32_t y, uint32_t channel)
-{
-  const uint8_t *row = (const uint8_t *) image->data + y * image->stride;
-  uint32_t i = x * image->channels + channel;
-
-  return image->type == IMK_TYPE_U8 ? row[i] : ((const uint16_t *) row)[i];
-}
-
-static void
-set_raw (
-    ImkImage *image, uint32_t x, uint32_t y, uint32_t channel, uint32_t value)
-{
-  uint8_t *row = (uint8_t *) image->data + y * image->stride;
-  uint32_t i = x * image->channels + channel;
-
-  if (image->type == IMK_TYPE_U8)
-    row[i] = (uint8_t) value;
-  else
-    ((uint16_t *) row)[i] = (uint16_t) value;
-}
-
 /* Values of depth bits, moved up by shift. */
 static TestImage
 make_input (const Case *c)
@@ -110,7 +89,8 @@ make_input (const Case *c)
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
       for (uint32_t ch = 0; ch < k->channels; ch++)
-        set_raw (&t.image, x, y, ch, get_raw (&t.image, x, y, ch) << k->shift);
+        imk_sample_put (&t.image, x, y, ch,
+            imk_sample_get (&t.image, x, y, ch) * (1 << k->shift));
   return t;
 }
 
@@ -587,7 +567,7 @@ course_value (const ImkImage *in, int x, int y, uint32_t channel)
 {
   return x < 0 || y < 0 || x >= (int) in->width || y >= (int) in->height
              ? 0
-             : (int) get_raw (in, (uint32_t) x, (uint32_t) y, channel);
+             : (int) imk_sample_get (in, (uint32_t) x, (uint32_t) y, channel);
 }
 
 static void
@@ -606,10 +586,8 @@ test_course_text (void)
                 course_value (&in.image, x - 1, y, ch) -
                 course_value (&in.image, x + 1, y, ch);
 
-        set_raw (&expected.image, (uint32_t) x, (uint32_t) y, ch,
-            (uint32_t) (t < 0     ? 0
-                        : t > 255 ? 255
-                                  : t));
+        imk_sample_put (&expected.image, (uint32_t) x, (uint32_t) y, ch,
+            fmin (fmax (t, 0), 255));
       }
   test_image_same (&expected, &out, "course text");
   test_image_free (&in);
@@ -646,7 +624,8 @@ set_alpha (TestImage *t, bool ramp)
 {
   for (uint32_t y = 0; y < t->image.height; y++)
     for (uint32_t x = 0; x < t->image.width; x++)
-      set_raw (&t->image, x, y, 3, ramp ? (x < 40 ? x : 80 - x) * 5 : 255);
+      imk_sample_put (
+          &t->image, x, y, 3, ramp ? (x < 40 ? x : 80 - x) * 5 : 255);
 }
 
 static void
@@ -679,7 +658,8 @@ count_alpha_changes (const TestImage *a, const TestImage *b)
 
   for (uint32_t y = 0; y < a->image.height; y++)
     for (uint32_t x = 0; x < a->image.width; x++)
-      n += get_raw (&a->image, x, y, 3) != get_raw (&b->image, x, y, 3);
+      n += imk_sample_get (&a->image, x, y, 3) !=
+           imk_sample_get (&b->image, x, y, 3);
   return n;
 }
 

@@ -6,9 +6,11 @@
 #include "lapsharpen/lapsharpen-reference.h"
 #include "variants.h"
 
+enum { OUT, IN };
+
 typedef struct Case {
+  VariantCase v;
   ImkLapsharpenConfig config;
-  TestImage in, out, expected;
   ImkLapsharpen *kernel;
 } Case;
 
@@ -53,10 +55,11 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
     k->channel_mask = 7;
   }
   k->n_threads = 1;
-  c->in = test_image_new (k->type, k->width, k->height, k->channels, 3);
-  c->out = test_image_new (k->type, k->width, k->height, k->channels, 1);
-  c->expected = test_image_new (k->type, k->width, k->height, k->channels, 1);
-  test_image_fill (&c->in,
+  c->v.host[IN] = test_image_new (k->type, k->width, k->height, k->channels, 3);
+  c->v.host[OUT] =
+      test_image_new (k->type, k->width, k->height, k->channels, 1);
+  c->v.expected = test_image_new (k->type, k->width, k->height, k->channels, 1);
+  test_image_fill (&c->v.host[IN],
       test_random (seed) % 4 ? FILL_NOISE : FILL_CHECKERBOARD,
       (1u << k->depth) - 1, *seed);
   snprintf (name, VARIANT_MAX_NAME,
@@ -72,28 +75,25 @@ expect (void *data)
 {
   Case *c = data;
 
-  imk_lapsharpen_reference (&c->config, &c->in.image, &c->expected.image);
+  imk_lapsharpen_reference (
+      &c->config, &c->v.host[IN].image, &c->v.expected.image);
 }
 
-static void
-open (void *data)
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (imk_lapsharpen_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
-      &error);
+  return imk_lapsharpen_new (backend, &c->config, &c->kernel, error);
 }
 
-static void
-process (void *data)
+static ImkStatus
+process (void *data, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (imk_lapsharpen_process (
-               c->kernel, &c->in.image, &c->out.image, NULL, &error),
-      &error);
+  return imk_lapsharpen_process (
+      c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
 }
 
 static void
@@ -107,27 +107,21 @@ difference (void *data)
 {
   Case *c = data;
 
-  test_image_check_canaries (&c->out, "lapsharpen");
-  test_image_same (&c->expected, &c->out, "lapsharpen");
+  test_image_same (&c->v.expected, &c->v.host[OUT], "lapsharpen");
   return 0;
 }
 
-static const TestImage *
-output (void *data)
-{
-  return &((Case *) data)->out;
-}
-
-static void
-clear (void *data)
-{
-  Case *c = data;
-
-  test_image_free (&c->in);
-  test_image_free (&c->out);
-  test_image_free (&c->expected);
-}
-
-const VariantKernel variants_lapsharpen = {"lapsharpen", "no difference", true,
-    400, sizeof (Case), draw, expect, open, process, close, difference, output,
-    clear};
+const VariantKernel variants_lapsharpen = {
+    .name = "lapsharpen",
+    .promise = "no difference",
+    .cuda = 1,
+    .same_bytes = true,
+    .n_cases = 400,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+};

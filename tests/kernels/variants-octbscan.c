@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/sample.h"
 #include "octbscan/octbscan-reference.h"
 #include "variants.h"
 
+enum { OUT, IN, DB };
+
 typedef struct Case {
+  VariantCase v; /* expects [height][2 n_depths] of float64 */
   ImkOctbscanConfig config;
-  double *x, *expected;
+  double *x;
   double dispersion[4];
   ImkOctbscanCamera camera;
-  TestImage in, out, db;
   ImkOctbscan *kernel;
 } Case;
 
@@ -74,21 +77,20 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   k->n_threads = 1;
   n = (size_t) k->width * k->height;
   c->x = malloc (n * sizeof (double));
-  c->expected = malloc (
-      2 * (size_t) k->height * imk_octbscan_n_depths (k) * sizeof (double));
-  c->in = test_image_new (k->type, k->width, k->height, 1, 6);
+  c->v.expected = test_image_new (
+      IMK_TYPE_F64, 2 * imk_octbscan_n_depths (k), k->height, 1, 0);
+  c->v.host[IN] = test_image_new (k->type, k->width, k->height, 1, 6);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++) {
       double v = spectrum_at (k, x, y, seed);
 
       c->x[(size_t) y * k->width + x] = v;
-      ((uint16_t *) ((uint8_t *) c->in.image.data +
-                     y * c->in.image.stride))[x] = (uint16_t) v;
+      imk_sample_put (&c->v.host[IN].image, x, y, 0, v);
     }
-  c->out = test_image_new (
+  c->v.host[OUT] = test_image_new (
       IMK_TYPE_CF32, imk_octbscan_n_depths (k), k->height, 1, 0);
   imk_octbscan_size (k, &width, &height);
-  c->db = test_image_new (IMK_TYPE_F32, width, height, 1, 0);
+  c->v.host[DB] = test_image_new (IMK_TYPE_F32, width, height, 1, 0);
   snprintf (name, VARIANT_MAX_NAME,
       "%u spectra of %u, upsample %u, window %d, background %d, strategy %d",
       k->height, k->width, k->upsample, k->window, k->background_mode,
@@ -100,28 +102,25 @@ expect (void *data)
 {
   Case *c = data;
 
-  imk_octbscan_reference (&c->config, 0, c->x, c->expected);
+  imk_octbscan_reference (&c->config, 0, c->x, c->v.expected.image.data);
 }
 
-static void
-open (void *data)
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
-      &error);
+  return imk_octbscan_new (backend, &c->config, &c->kernel, error);
 }
 
-static void
-process (void *data)
+static ImkStatus
+process (void *data, ImkError *error)
 {
   Case *c = data;
   ImkOctbscanJob job = {
-      .in = &c->in.image, .db = &c->db.image, .complex = &c->out.image};
-  ImkError error;
+      .in = &c->v.at[IN], .db = &c->v.at[DB], .complex = &c->v.at[OUT]};
 
-  test_ok (imk_octbscan_process (c->kernel, &job, 1, NULL, &error), &error);
+  return imk_octbscan_process (c->kernel, &job, 1, NULL, error);
 }
 
 static void
@@ -136,43 +135,39 @@ difference (void *data)
 {
   Case *c = data;
   uint32_t n = imk_octbscan_n_depths (&c->config);
+  const double *e = c->v.expected.image.data;
   double power = 0, worst = 0;
 
   for (size_t i = 0; i < 2 * (size_t) n * c->config.height; i++)
-    power += c->expected[i] * c->expected[i];
-  for (uint32_t y = 0; y < c->config.height; y++) {
-    const float *z = (const float *) ((const uint8_t *) c->out.image.data +
-                                      y * c->out.image.stride);
-    const double *e = c->expected + 2 * (size_t) y * n;
-
-    for (uint32_t q = 0; q < n; q++)
+    power += e[i] * e[i];
+  for (uint32_t y = 0; y < c->config.height; y++)
+    for (uint32_t q = 0; q < n; q++, e += 2)
       worst = fmax (
-          worst, hypot (z[2 * q] - e[2 * q], z[2 * q + 1] - e[2 * q + 1]));
-  }
+          worst, hypot (imk_sample_get (&c->v.host[OUT].image, q, y, 0) - e[0],
+                     imk_sample_get (&c->v.host[OUT].image, q, y, 1) - e[1]));
   return power > 0
              ? worst / (1e-5 * sqrt (power / ((double) n * c->config.height)))
              : worst;
 }
 
-static const TestImage *
-output (void *data)
-{
-  return &((Case *) data)->out;
-}
-
 static void
 clear (void *data)
 {
-  Case *c = data;
-
-  test_image_free (&c->in);
-  test_image_free (&c->out);
-  test_image_free (&c->db);
-  free (c->x);
-  free (c->expected);
+  free (((Case *) data)->x);
 }
 
 /* Without FMA sums round differently, so the lowest level has other bytes. */
-const VariantKernel variants_octbscan = {"octbscan", "1e-5 of the rms", false,
-    150, sizeof (Case), draw, expect, open, process, close, difference, output,
-    clear};
+const VariantKernel variants_octbscan = {
+    .name = "octbscan",
+    .promise = "1e-5 of the rms",
+    .cuda = 1,
+    .n_cases = 150,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+    .clear = clear,
+};

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "photo-common.h"
 #include "photostereo/photostereo-reference.h"
@@ -12,11 +13,10 @@
 enum { MAX_LIGHTS = 40, SOLVER_ROUNDS = 10 };
 
 typedef struct Case {
+  VariantCase v; /* N_OUTPUTS, and the frames */
   ImkPhotostereoConfig config;
   ImkPhotostereoLight lights[MAX_LIGHTS];
   double thresholds[3];
-  TestImage frames[MAX_LIGHTS];
-  Solved solved;
   double (*normals)[3]; /* of the reference */
   uint32_t *used;
   bool *ties;
@@ -60,6 +60,12 @@ shade (Case *c, uint32_t i, uint32_t x, uint32_t y, uint64_t *seed)
   return value + 0.02 * (variant_uniform (seed) - 0.5);
 }
 
+static TestImage *
+frame_of (Case *c, uint32_t i)
+{
+  return &c->v.host[N_OUTPUTS + i];
+}
+
 static void
 draw_frames (Case *c, uint64_t *seed)
 {
@@ -67,10 +73,10 @@ draw_frames (Case *c, uint64_t *seed)
   double full = k->type == IMK_TYPE_U8 ? 255 : 65535;
 
   for (uint32_t i = 0; i < k->n_lights; i++) {
-    c->frames[i] = test_image_new (k->type, k->width, k->height, 1, 0);
+    *frame_of (c, i) = test_image_new (k->type, k->width, k->height, 1, 0);
     for (uint32_t y = 0; y < k->height; y++)
       for (uint32_t x = 0; x < k->width; x++)
-        photo_set (&c->frames[i], x, y, 0,
+        photo_set (frame_of (c, i), x, y, 0,
             (uint32_t) (full * fmin (fmax (shade (c, i, x, y, seed), 0), 1)));
   }
 }
@@ -80,6 +86,7 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
 {
   Case *c = data;
   ImkPhotostereoConfig *k = &c->config;
+  Solved solved;
   size_t n;
 
   imk_photostereo_config_init (k);
@@ -97,7 +104,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   photo_fill_dome (c->lights, k->n_lights, k->positions ? 300 : 1, 0.3);
   k->lights = c->lights;
   draw_frames (c, seed);
-  c->solved = solved_new (k, IMK_TYPE_F32);
+  solved = solved_new (k, IMK_TYPE_F32);
+  memcpy (c->v.host, solved.image, sizeof (solved.image));
   n = (size_t) k->width * k->height;
   c->normals = calloc (n, sizeof (*c->normals));
   c->used = calloc (n, sizeof (*c->used));
@@ -123,36 +131,38 @@ expect (void *data)
 
       for (uint32_t i = 0; i < k->n_lights; i++) {
         imk_photostereo_reference_light (k, i, x, y, l[i]);
-        g[i] = photo_get (&c->frames[i], x, y, 0) / full;
+        g[i] = photo_get (frame_of (c, i), x, y, 0) / full;
       }
       c->used[at] = imk_photostereo_reference (
           k, k->n_lights, l, g, c->thresholds, c->normals[at], &c->ties[at]);
     }
 }
 
-static void
-open (void *data)
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (
-      imk_photostereo_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
-      &error);
+  return imk_photostereo_new (backend, &c->config, &c->kernel, error);
 }
 
-static void
-process (void *data)
+static ImkStatus
+process (void *data, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
+  const ImkImage *at = c->v.at;
+  ImkPhotostereoOutputs out = {
+      at[NORMAL], at[ALBEDO], at[AMBIENT], at[QUALITY]};
+  ImkPhotostereoSummary summary;
+  ImkStatus status = IMK_OK;
 
   imk_photostereo_reset (c->kernel);
-  for (uint32_t i = 0; i < c->config.n_lights; i++)
-    test_ok (
-        imk_photostereo_add (c->kernel, &c->frames[i].image, i, NULL, &error),
-        &error);
-  solved_fill (&c->solved, c->kernel, false);
+  for (uint32_t i = 0; i < c->config.n_lights && status == IMK_OK; i++)
+    status =
+        imk_photostereo_add (c->kernel, &at[N_OUTPUTS + i], i, NULL, error);
+  return status == IMK_OK
+             ? imk_photostereo_solve (c->kernel, &out, &summary, NULL, error)
+             : status;
 }
 
 static void
@@ -173,12 +183,13 @@ difference (void *data)
     for (uint32_t x = 0; x < c->config.width; x++) {
       size_t at = (size_t) y * c->config.width + x;
       double condition =
-          photo_get (&c->solved.quality, x, y, IMK_PHOTOSTEREO_CONDITION);
+          photo_get (&c->v.host[QUALITY], x, y, IMK_PHOTOSTEREO_CONDITION);
 
       if (c->ties[at])
         continue;
-      solved_normal (&c->solved, x, y, n);
-      if (photo_get (&c->solved.quality, x, y, IMK_PHOTOSTEREO_LIGHTS) !=
+      for (uint32_t i = 0; i < 3; i++)
+        n[i] = photo_get (&c->v.host[NORMAL], x, y, i);
+      if (photo_get (&c->v.host[QUALITY], x, y, IMK_PHOTOSTEREO_LIGHTS) !=
           c->used[at])
         return INFINITY;
       if (c->used[at])
@@ -188,25 +199,28 @@ difference (void *data)
   return worst;
 }
 
-static const TestImage *
-output (void *data)
-{
-  return &((Case *) data)->solved.normal;
-}
-
 static void
 clear (void *data)
 {
   Case *c = data;
 
-  for (uint32_t i = 0; i < c->config.n_lights; i++)
-    test_image_free (&c->frames[i]);
-  solved_free (&c->solved);
   free (c->normals);
   free (c->used);
   free (c->ties);
 }
 
-const VariantKernel variants_photostereo = {"photostereo",
-    "0.002 degrees + 6e-6 / condition", true, 100, sizeof (Case), draw, expect,
-    open, process, close, difference, output, clear};
+const VariantKernel variants_photostereo = {
+    .name = "photostereo",
+    .promise = "0.002 degrees + 6e-6 / condition",
+    .cuda = 1,
+    .same_bytes = true,
+    .n_cases = 100,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+    .clear = clear,
+};

@@ -5,17 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/sample.h"
 #include "shcentroid/shcentroid-reference.h"
 #include "variants.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
 
+enum { OUT, IN };
+
 typedef struct Case {
+  VariantCase v; /* expects [cells][N_FIELDS] of float64 */
   ImkShcentroidConfig config;
-  TestImage in, out;
   float *dark, *flat;
   uint8_t *bad;
-  double *expected; /* [cells][N_FIELDS] */
   ImkShcentroid *kernel;
 } Case;
 
@@ -118,17 +120,17 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   }
   k->n_threads = 1;
   n = imk_shcentroid_n_cells (k);
-  c->in = test_image_new (k->type, k->width, k->height, 1, 3);
+  c->v.host[IN] = test_image_new (k->type, k->width, k->height, 1, 3);
   if (k->type == IMK_TYPE_F32)
     for (uint32_t y = 0; y < k->height; y++)
       for (uint32_t x = 0; x < k->width; x++)
-        ((float *) ((uint8_t *) c->in.image.data + y * c->in.image.stride))[x] =
-            (float) (test_random (seed) % 65536) / 257;
+        imk_sample_put (&c->v.host[IN].image, x, y, 0,
+            (float) (test_random (seed) % 65536) / 257);
   else
-    test_image_fill (
-        &c->in, FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, *seed);
-  c->out = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
-  c->expected = calloc ((size_t) n * N_FIELDS, sizeof (double));
+    test_image_fill (&c->v.host[IN], FILL_NOISE,
+        k->type == IMK_TYPE_U8 ? 255 : 65535, *seed);
+  c->v.host[OUT] = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
+  c->v.expected = test_image_new (IMK_TYPE_F64, N_FIELDS, n, 1, 0);
   snprintf (name, VARIANT_MAX_NAME,
       "%s %ux%u, %ux%u cells of %.4g x %.4g, threshold %d %d %g, brightest %u, "
       "weight %d sigma %.3g x%u, power %.3g, estimator %d, margin %u,%s%s%s",
@@ -145,29 +147,25 @@ expect (void *data)
   Case *c = data;
 
   for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config); i++)
-    imk_shcentroid_reference (
-        &c->config, &c->in.image, i, c->expected + (size_t) i * N_FIELDS);
+    imk_shcentroid_reference (&c->config, &c->v.host[IN].image, i,
+        imk_sample_at (&c->v.expected.image, 0, i, 0));
 }
 
-static void
-open (void *data)
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (imk_shcentroid_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
-      &error);
+  return imk_shcentroid_new (backend, &c->config, &c->kernel, error);
 }
 
-static void
-process (void *data)
+static ImkStatus
+process (void *data, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (imk_shcentroid_process (
-               c->kernel, &c->in.image, &c->out.image, NULL, &error),
-      &error);
+  return imk_shcentroid_process (
+      c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
 }
 
 static void
@@ -185,20 +183,12 @@ difference (void *data)
 
   for (uint32_t i = 0; i < imk_shcentroid_n_cells (&c->config); i++)
     for (uint32_t f = 0; f < N_FIELDS; f++) {
-      const double *row =
-          (const double *) ((const uint8_t *) c->out.image.data +
-                            i * c->out.image.stride);
-      double e = c->expected[(size_t) i * N_FIELDS + f];
+      double e = imk_sample_get (&c->v.expected.image, f, i, 0);
+      double found = imk_sample_get (&c->v.host[OUT].image, f, i, 0);
 
-      worst = fmax (worst, fabs (row[f] - e) / (1e-10 * fmax (1, fabs (e))));
+      worst = fmax (worst, fabs (found - e) / (1e-10 * fmax (1, fabs (e))));
     }
   return worst;
-}
-
-static const TestImage *
-output (void *data)
-{
-  return &((Case *) data)->out;
 }
 
 static void
@@ -206,14 +196,23 @@ clear (void *data)
 {
   Case *c = data;
 
-  test_image_free (&c->in);
-  test_image_free (&c->out);
   free (c->dark);
   free (c->flat);
   free (c->bad);
-  free (c->expected);
 }
 
-const VariantKernel variants_shcentroid = {"shcentroid", "1e-10", true, 400,
-    sizeof (Case), draw, expect, open, process, close, difference, output,
-    clear};
+const VariantKernel variants_shcentroid = {
+    .name = "shcentroid",
+    .promise = "1e-10",
+    .cuda = 1,
+    .same_bytes = true,
+    .n_cases = 400,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+    .clear = clear,
+};

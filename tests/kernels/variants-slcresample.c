@@ -7,9 +7,11 @@
 #include "slcresample/slcresample-reference.h"
 #include "variants.h"
 
+enum { OUT, IN };
+
 typedef struct Case {
+  VariantCase v;
   ImkSlcresampleConfig config;
-  TestImage in, out, expected;
   ImkSlcresample *kernel;
 } Case;
 
@@ -46,13 +48,13 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   k->type = IMK_TYPE_CF32;
   k->estimate_doppler = false;
   k->n_threads = 1;
-  c->in = test_image_new (k->type, k->width, k->height, 1, 8);
-  c->out = test_image_new (k->type, k->out_width, k->out_height, 1, 16);
-  c->expected = test_image_new (k->type, k->out_width, k->out_height, 1, 0);
+  c->v.host[IN] = test_image_new (k->type, k->width, k->height, 1, 8);
+  c->v.host[OUT] = test_image_new (k->type, k->out_width, k->out_height, 1, 16);
+  c->v.expected = test_image_new (k->type, k->out_width, k->out_height, 1, 0);
   for (uint32_t y = 0; y < k->height; y++)
     for (uint32_t x = 0; x < k->width; x++)
-      test_image_put_complex (&c->in, x, y, variant_uniform (seed) - 0.5,
-          variant_uniform (seed) - 0.5);
+      test_image_put_complex (&c->v.host[IN], x, y,
+          variant_uniform (seed) - 0.5, variant_uniform (seed) - 0.5);
   snprintf (name, VARIANT_MAX_NAME,
       "%ux%u to %ux%u, %u taps, bandwidth %.3f, doppler %.3f, shift %.3f %.3f",
       k->width, k->height, k->out_width, k->out_height, k->taps, k->bandwidth,
@@ -64,40 +66,38 @@ expect (void *data)
 {
   Case *c = data;
 
-  imk_slcresample_reference (&c->config, &c->in.image, &c->expected.image);
+  imk_slcresample_reference (
+      &c->config, &c->v.host[IN].image, &c->v.expected.image);
 }
 
-static void
-open (void *data)
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
 {
   Case *c = data;
-  ImkError error;
 
-  test_ok (
-      imk_slcresample_new (IMK_BACKEND_CPU, &c->config, &c->kernel, &error),
-      &error);
+  return imk_slcresample_new (backend, &c->config, &c->kernel, error);
 }
 
 /* Lines go in as there is room, and are made as soon as they can be. */
-static void
-process (void *data)
+static ImkStatus
+process (void *data, ImkError *error)
 {
   Case *c = data;
   ImkSlcresample *k = c->kernel;
-  ImkError error;
+  ImkStatus status = IMK_OK;
 
   imk_slcresample_rewind (k);
-  while (imk_slcresample_line (k) < c->config.out_height) {
+  while (imk_slcresample_line (k) < c->config.out_height && status == IMK_OK) {
     uint32_t ready = imk_slcresample_ready (k, c->config.out_height);
     uint32_t at = ready ? imk_slcresample_line (k) : imk_slcresample_pushed (k);
-    ImkImage part = ready ? c->out.image : c->in.image;
+    ImkImage part = c->v.at[ready ? OUT : IN];
 
     part.data = (uint8_t *) part.data + at * part.stride;
     part.height = ready ? ready : imk_slcresample_room (k);
-    test_ok (ready ? imk_slcresample_process (k, &part, &error)
-                   : imk_slcresample_push (k, &part, &error),
-        &error);
+    status = ready ? imk_slcresample_process (k, &part, error)
+                   : imk_slcresample_push (k, &part, error);
   }
+  return status;
 }
 
 static void
@@ -117,29 +117,23 @@ difference (void *data)
     for (uint32_t x = 0; x < c->config.out_width; x++) {
       double re, im, expected_re, expected_im;
 
-      test_image_get_complex (&c->out, x, y, &re, &im);
-      test_image_get_complex (&c->expected, x, y, &expected_re, &expected_im);
+      test_image_get_complex (&c->v.host[OUT], x, y, &re, &im);
+      test_image_get_complex (&c->v.expected, x, y, &expected_re, &expected_im);
       worst = fmax (worst, hypot (re - expected_re, im - expected_im) / 1e-5);
     }
   return worst;
 }
 
-static const TestImage *
-output (void *data)
-{
-  return &((Case *) data)->out;
-}
-
-static void
-clear (void *data)
-{
-  Case *c = data;
-
-  test_image_free (&c->in);
-  test_image_free (&c->out);
-  test_image_free (&c->expected);
-}
-
-const VariantKernel variants_slcresample = {"slcresample", "1e-5", true, 100,
-    sizeof (Case), draw, expect, open, process, close, difference, output,
-    clear};
+const VariantKernel variants_slcresample = {
+    .name = "slcresample",
+    .promise = "1e-5",
+    .same_bytes = true,
+    .n_cases = 100,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+};

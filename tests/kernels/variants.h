@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What check-variants asks of a kernel: a random case, its reference, and a run
- * of it. A case owns its images and tables. */
+ * of it. */
 #pragma once
 
 #include "kernel-test.h"
 
-enum { VARIANT_MAX_NAME = 200 };
+enum { VARIANT_MAX_NAME = 200, VARIANT_MAX_IMAGES = 48 };
+
+/* What a case begins with. Its images are made by draw (), and freed with it */
+typedef struct VariantCase {
+  /* inputs and outputs; the instruction sets agree on the first */
+  TestImage host[VARIANT_MAX_IMAGES];
+  ImkImage at[VARIANT_MAX_IMAGES]; /* where the backend reads and writes them */
+  TestImage expected;              /* by the reference; (nullable) */
+} VariantCase;
 
 typedef struct VariantKernel {
   const char *name;
   /* how far the output may be from the reference, in words */
   const char *promise;
+  /* how many times as far it may be on CUDA; 0 for a kernel of the CPU alone */
+  double cuda;
   /* the instruction sets give the same bytes */
   bool same_bytes;
   uint32_t n_cases; /* of a check */
@@ -20,13 +30,12 @@ typedef struct VariantKernel {
    * @name: (out): says what it is, VARIANT_MAX_NAME bytes */
   void (*draw) (void *c, uint64_t *seed, bool typical, char *name);
   void (*expect) (void *c); /* runs the reference */
-  void (*open) (void *c);   /* makes the object, on the CPU */
-  void (*process) (void *c);
+  ImkStatus (*open) (void *c, ImkBackend backend, ImkError *error);
+  ImkStatus (*process) (void *c, ImkError *error);
   void (*close) (void *c);
   /* Returns: the largest difference, 1 is what @promise allows */
   double (*difference) (void *c);
-  const TestImage *(*output) (void *c);
-  void (*clear) (void *c);
+  void (*clear) (void *c); /* (nullable): frees what is no image */
 } VariantKernel;
 
 extern const VariantKernel variants_lapsharpen, variants_octbscan,
