@@ -23,7 +23,7 @@ enum { LINEAR, COMPLEX, ENFACE, SRC, N_OUTPUTS };
 
 typedef struct _GstOctBscanQueue GstOctBscanQueue;
 
-/* What B-scans have in common until something changes. Read only. */
+/* The settings and formats of a number of B-scans. Immutable. */
 typedef struct {
   gint ref_count; /* atomic */
   guint changes;  /* n_changes of the settings in use */
@@ -37,7 +37,7 @@ typedef struct {
   GstOctBscanPad *pads[N_OUTPUTS];
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
   GstVideoInfo volume;          /* of the image of ENFACE */
-} GstOctBscanTerms;
+} GstOctBscanSnapshot;
 
 struct _GstOctBscan {
   GstElement parent;
@@ -88,12 +88,12 @@ struct _GstOctBscan {
   gboolean mean_is_discont; /* an added B-scan had DISCONT */
   GstBuffer *mean_last;     /* (nullable): metadata of the last added */
   guint n_cameras;
-  GstOctBscanTerms *terms;  /* (nullable): of the last B-scan */
-  gint wants_dispersion;    /* atomic */
-  guint max_jobs;           /* B-scans that the kernel takes at once */
-  guint n_full;             /* B-scans that make an efficient copy */
-  ImkOctbscanConfig opened; /* without its pointers */
-  guint n_left_over;        /* calibrated cameras that have no lines */
+  GstOctBscanSnapshot *snapshot; /* (nullable): of the last B-scan */
+  gint wants_dispersion;         /* atomic */
+  guint max_jobs;                /* B-scans that the kernel takes at once */
+  guint n_full;                  /* B-scans that make an efficient copy */
+  ImkOctbscanConfig opened;      /* without its pointers */
+  guint n_left_over;             /* calibrated cameras that have no lines */
   gboolean warned_of_cameras, warned_of_mean;
   gint warned_of_bad;    /* atomic */
   gint warned_of_mirror; /* atomic */
@@ -118,7 +118,7 @@ typedef struct {
   GstBuffer *like;           /* (nullable): has their offset and metadata */
   GstBuffer *source;         /* @in or, for a device, a copy of it */
   GstBuffer *out[N_OUTPUTS]; /* an image for each pad that wants one */
-  GstOctBscanTerms *terms;
+  GstOctBscanSnapshot *snapshot;
   GstClockTime pts, dts, duration; /* of the images */
   gboolean is_discont;             /* the images have DISCONT */
   gboolean has_images;             /* FALSE: it is only added to a mean */
@@ -244,7 +244,7 @@ guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
 gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
 
 /* Pushes the images of a work item of several B-scans. One thread at a time. */
-GstFlowReturn gst_oct_bscan_push_run (
+GstFlowReturn gst_oct_bscan_push_images_of_run (
     GstOctBscan *self, const GstOctBscanWork *work);
 
 /* Pushes the images of an incomplete mean, if there is one. */
@@ -253,15 +253,17 @@ GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 /* Warns that @n rows do not fill an en-face image, unless @n is 0. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
 
-/* Returns: (transfer full): the current terms. Locks the frames. */
-GstOctBscanTerms *gst_oct_bscan_get_terms (GstOctBscan *self);
-void gst_oct_bscan_terms_unref (GstOctBscanTerms *terms);
+/* Returns: (transfer full): the current snapshot. Locks the frames. */
+GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
+void gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot);
 
-/* Takes the formats of outputs that were negotiated again. */
-void gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanTerms **terms);
+/* Replaces *@snapshot by one with the formats that the pads have now. Call with
+ * the frames locked. */
+void gst_oct_bscan_renew_formats (
+    GstOctBscan *self, GstOctBscanSnapshot **snapshot);
 
-/* The pads are not kept any longer. */
-void gst_oct_bscan_forget_terms (GstOctBscan *self);
+/* Releases the pads that the current snapshot holds. */
+void gst_oct_bscan_forget_snapshot (GstOctBscan *self);
 
 /* B-scans whose ends range=auto takes a mean of. */
 enum { GST_OCT_BSCAN_AUTO = 8 };
@@ -293,12 +295,13 @@ void gst_oct_bscan_describe_image (
 void gst_oct_bscan_count (
     GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
-/* Returns: the flow of all pads after that of @output in @terms had @flow */
+/* Returns: the combined flow of all pads after @output has returned @flow */
 GstFlowReturn gst_oct_bscan_combine (GstOctBscan *self,
-    const GstOctBscanTerms *terms, guint output, GstFlowReturn flow);
+    const GstOctBscanSnapshot *snapshot, guint output, GstFlowReturn flow);
 
 /* Pushes the images of a B-scan. Any one thread. */
-GstFlowReturn gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *work);
+GstFlowReturn gst_oct_bscan_push_images (
+    GstOctBscan *self, GstOctBscanWork *work);
 
 void gst_oct_bscan_work_free (GstOctBscanWork *work);
 

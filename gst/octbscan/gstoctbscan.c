@@ -513,7 +513,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     return GST_FLOW_ERROR;
   }
   most = gst_oct_bscan_most_at_once (self, buffer);
-  gst_oct_bscan_group_push (self->group, buffer);
+  gst_oct_bscan_group_add_lines (self->group, buffer);
   while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
                                      self->group, most, &n, &status, &error)))
     flow = gst_oct_bscan_process (self, bscan, n, entered);

@@ -23,14 +23,19 @@ typedef struct {
   Plane *planes; /* of works, max_jobs */
 } Places;
 
+/* What the device writes about a B-scan, in mapped memory; see ImkOctbscanJob.
+ */
+typedef struct {
+  guint32 is_wide, n_bad;
+  gfloat ends[4];
+} JobReport;
+
 typedef struct {
   gpointer stream; /* of the kernels; of the copies as well when it is alone */
   gpointer uploaded, computed, done; /* events */
   gboolean is_alone, is_launched;
   gboolean is_try; /* speculative: wide samples need the full product */
-  /* of each job, as the CPU and the device reach it; behind them how many
-   * A-scans it does not have, and 4 floats, its ends */
-  guint32 *wide, *said;
+  JobReport *reports, *device_reports; /* max_jobs, by the address of each */
   Places places[N_PLANES];
   GstOctBscanWork **works;
   guint n, n_jobs;
@@ -60,7 +65,8 @@ struct _GstOctBscanDevice {
 static ImkStatus
 batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
 {
-  gpointer *events[] = {&b->uploaded, &b->computed, &b->done}, wide;
+  gpointer *events[] = {&b->uploaded, &b->computed, &b->done};
+  gpointer reports;
   ImkStatus status;
 
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
@@ -70,10 +76,10 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
   if (status == IMK_OK)
-    status = self->device->alloc_pinned (6 * self->max_jobs * sizeof (*b->wide),
-        &wide, (gpointer *) &b->said, error);
+    status = self->device->alloc_pinned (self->max_jobs * sizeof (JobReport),
+        &reports, (gpointer *) &b->device_reports, error);
   if (status == IMK_OK)
-    b->wide = wide;
+    b->reports = reports;
   for (guint i = 0; i < G_N_ELEMENTS (events) && status == IMK_OK; i++)
     status = self->device->event_new (events[i], error);
   return status;
@@ -94,8 +100,8 @@ batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
   }
   if (is_current && b->stream)
     self->device->stream_free (b->stream);
-  if (is_current && b->wide)
-    self->device->free_pinned (b->wide);
+  if (is_current && b->reports)
+    self->device->free_pinned (b->reports);
   g_free (b->works);
   g_free (b->jobs);
   g_free (b->images);
@@ -285,7 +291,7 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
     *planes[kind] = (Plane){.at = b->n_jobs,
         .n = w->n,
         .step = kind == IN ? gst_oct_bscan_work_in_step (self->element)
-                           : gst_oct_bscan_pad_step (&w->terms->info[kind])};
+                           : gst_oct_bscan_pad_step (&w->snapshot->info[kind])};
   }
   b->n_jobs += w->n;
   if (w->source)
@@ -294,8 +300,8 @@ map_work (GstOctBscanDevice *self, Batch *b, guint i, ImkError *error)
         is_copied (self, w->source), error);
   for (guint o = 0; o < N_OUTPUTS && status == IMK_OK; o++)
     if (w->out[o])
-      status = map_plane (self, b, o, planes[o], w->out[o], &w->terms->info[o],
-          w->to_host, error);
+      status = map_plane (self, b, o, planes[o], w->out[o],
+          &w->snapshot->info[o], w->to_host, error);
   return status;
 }
 
@@ -398,15 +404,16 @@ copy_blocks (GstOctBscanDevice *self, Batch *b, guint kind, gpointer stream,
 
   for (guint i = 0; i < b->n && status == IMK_OK; i += n) {
     const Plane *plane = &p->planes[i];
-    guint8 *block = p->block + plane->at * p->pitch;
+    guint8 *block;
 
     n = 1;
     if (!plane->is_mapped || !plane->is_block)
       continue;
+    block = p->block + plane->at * p->pitch;
     if (plane->n > 1) {
       const GstVideoInfo *info =
           kind == IN ? gst_imaging_engine_info (self->element->engine)
-                     : &b->works[i]->terms->info[kind];
+                     : &b->works[i]->snapshot->info[kind];
 
       status = copy_rows (self, kind, block, p->pitch, plane->map.data,
           plane->step, info->size, plane->n, stream, error);
@@ -488,7 +495,6 @@ begin_try (GstOctBscanDevice *self, Batch *b)
     return;
   }
   b->is_try = TRUE;
-  memset (b->wide, 0, self->max_jobs * sizeof (*b->wide));
 }
 
 /* Call when the batch is done. Returns: whether the speculation failed */
@@ -497,8 +503,8 @@ end_try (GstOctBscanDevice *self, const Batch *b)
 {
   gboolean is_wide = FALSE;
 
-  for (guint i = 0; b->is_try && i < self->max_jobs; i++)
-    is_wide |= b->wide[i] != 0;
+  for (guint i = 0; b->is_try && i < b->n_jobs; i++)
+    is_wide |= b->reports[i].is_wide != 0;
   if (is_wide)
     self->n_untried = self->patience =
         CLAMP (2 * self->patience, FIRST_PATIENCE, MOST_PATIENCE);
@@ -523,6 +529,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   GstOctBscanWork *w = b->works[i];
   guint at = b->places[IN].planes[i].at + k;
   ImkImage *images = b->images + at * N_PLANES;
+  JobReport *report = &b->device_reports[at];
 
   for (guint kind = 0; kind < N_PLANES; kind++) {
     if (!buffer_of (b, kind, i))
@@ -536,11 +543,10 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
     gst_oct_bscan_input_image (self->element, &images[IN]);
   b->jobs[at] = gst_oct_bscan_work_job (
       self->element, w, k, w->source ? &images[IN] : NULL, images);
-  b->jobs[at].wide = b->is_try ? &b->said[at] : NULL;
-  b->jobs[at].n_bad = &b->said[self->max_jobs + at];
-  b->wide[self->max_jobs + at] = 0;
-  if (w->ends)
-    b->jobs[at].ends = (gfloat *) &b->said[2 * self->max_jobs + 4 * at];
+  b->reports[at] = (JobReport){0};
+  b->jobs[at].wide = b->is_try ? &report->is_wide : NULL;
+  b->jobs[at].n_bad = &report->n_bad;
+  b->jobs[at].ends = w->ends ? report->ends : NULL;
 }
 
 static ImkStatus
@@ -572,7 +578,7 @@ static ImkStatus
 run_uploaded (GstOctBscanDevice *self, Batch *b, gpointer down, ImkError *error)
 {
   ImkStatus status =
-      imk_octbscan_update (self->kernel, &b->works[0]->terms->config, error);
+      imk_octbscan_update (self->kernel, &b->works[0]->snapshot->config, error);
 
   if (status == IMK_OK)
     status = run_kernel (self, b, error);
@@ -657,18 +663,16 @@ wait_for_images (GstOctBscanDevice *self, Batch *b, ImkError *error)
   return again && status == IMK_OK ? wait_for (self, b, error) : status;
 }
 
-/* Stores the device's words for each B-scan. */
 static void
-note_words (GstOctBscanDevice *self, Batch *b)
+take_reports (const Batch *b)
 {
   for (guint i = 0; i < b->n; i++)
     for (guint k = 0; k < b->works[i]->n; k++) {
-      guint at = b->places[IN].planes[i].at + k;
+      const JobReport *report = &b->reports[b->places[IN].planes[i].at + k];
 
-      b->works[i]->n_bad += b->wide[self->max_jobs + at];
+      b->works[i]->n_bad += report->n_bad;
       if (b->works[i]->ends)
-        memcpy (b->works[i]->ends + 4 * k,
-            &b->wide[2 * self->max_jobs + 4 * at], 4 * sizeof (gfloat));
+        memcpy (b->works[i]->ends + 4 * k, report->ends, sizeof (report->ends));
     }
 }
 
@@ -683,7 +687,7 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   if (is_current)
     status = wait_for_images (self, batch, error);
   if (status == IMK_OK)
-    note_words (self, batch);
+    take_reports (batch);
   unmapped = unmap_all (
       self, batch, status == IMK_OK, status == IMK_OK ? error : &ignored);
   if (is_current)

@@ -93,10 +93,10 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
   gst_oct_bscan_look_again (self, w);
-  w->terms = gst_oct_bscan_get_terms (self);
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
   gst_oct_bscan_need_ends (w);
-  w->backward = w->terms->config.bidirectional && self->n_bscans % 2;
-  add_to_mean (self, w, w->terms->average_bscans);
+  w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
+  add_to_mean (self, w, w->snapshot->average_bscans);
   self->n_bscans += n;
   self->next_camera =
       (guint) ((self->next_camera + (guint64) n * self->bscan.height) %
@@ -118,7 +118,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   gst_clear_buffer (&w->source);
   gst_clear_buffer (&w->in);
   gst_clear_buffer (&w->like);
-  gst_oct_bscan_terms_unref (w->terms);
+  gst_oct_bscan_snapshot_unref (w->snapshot);
   g_free (w->ends);
   g_free (w);
 }
@@ -140,8 +140,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
   ImkOctbscanJob job = {
       .in = in,
       .first_camera = (guint) ((w->first_camera + lines) % self->n_cameras),
-      .backward = w->terms->config.bidirectional && (w->backward + k) % 2,
-      .db_is_linear = w->terms->scaling == SCALING_LINEAR,
+      .backward = w->snapshot->config.bidirectional && (w->backward + k) % 2,
+      .db_is_linear = w->snapshot->scaling == SCALING_LINEAR,
   };
   ImkImage **places[N_OUTPUTS] = {
       [LINEAR] = &job.linear,
@@ -169,7 +169,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     GstOctBscanWork *w, ImkError *error)
 {
   ImkStatus status =
-      imk_octbscan_update (self->kernel, &w->terms->config, error);
+      imk_octbscan_update (self->kernel, &w->snapshot->config, error);
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
@@ -179,7 +179,8 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        advance (&images[i], k * gst_oct_bscan_pad_step (&w->terms->info[i]));
+        advance (
+            &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
         gst_oct_bscan_work_image (i, &images[i]);
       }
     if (from) {
@@ -211,9 +212,9 @@ run_mapped (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
     gst_imaging_engine_note_memory (self->engine, from.memory_name);
   for (guint i = 0; i < N_OUTPUTS && status == IMK_OK; i++)
     if (w->out[i]) {
-      status =
-          gst_imaging_engine_map (self->engine, w->out[i], &w->terms->info[i],
-              GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i], error);
+      status = gst_imaging_engine_map (self->engine, w->out[i],
+          &w->snapshot->info[i], GST_MAP_WRITE, GST_IMAGING_REACH_HOST, &out[i],
+          error);
       mapped[i] = status == IMK_OK;
     }
   if (w->in)
@@ -240,11 +241,12 @@ gst_oct_bscan_work_renew (GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
     if (w->out[i]) {
-      gsize before = (w->n - 1) * gst_oct_bscan_pad_step (&w->terms->info[i]);
+      gsize before =
+          (w->n - 1) * gst_oct_bscan_pad_step (&w->snapshot->info[i]);
 
       gst_buffer_remove_all_memory (w->out[i]);
       gst_buffer_append_memory (w->out[i],
-          gst_allocator_alloc (NULL, before + w->terms->info[i].size, NULL));
+          gst_allocator_alloc (NULL, before + w->snapshot->info[i].size, NULL));
     }
 }
 
@@ -290,7 +292,7 @@ static gboolean
 is_settled (GstOctBscanPad *pad, const GstOctBscanWork *w)
 {
   return gst_oct_bscan_pad_is_negotiated (pad) &&
-         pad->settled == w->terms->changes && GST_PAD_PEER (pad);
+         pad->settled == w->snapshot->changes && GST_PAD_PEER (pad);
 }
 
 /* A frame for a pad that is linked; none, and GST_FLOW_NOT_LINKED, else. */
@@ -298,7 +300,7 @@ static GstFlowReturn
 prepare_output (
     GstOctBscan *self, guint i, GstOctBscanWork *w, gboolean *are_new)
 {
-  GstOctBscanPad *pad = w->terms->pads[i];
+  GstOctBscanPad *pad = w->snapshot->pads[i];
   GstFlowReturn flow = GST_FLOW_OK;
 
   if (!pad)
@@ -308,7 +310,7 @@ prepare_output (
     flow = gst_oct_bscan_negotiate (self, i, pad);
     *are_new |= flow == GST_FLOW_OK;
   }
-  pad->settled = w->terms->changes;
+  pad->settled = w->snapshot->changes;
   if (flow == GST_FLOW_OK && wants (w, i))
     flow = w->n > 1 ? gst_oct_bscan_pad_acquire_block (pad, self->engine,
                           MAX (w->n, self->n_full), &w->out[i])
@@ -316,7 +318,7 @@ prepare_output (
   if (w->out[i])
     stamp (w, i, w->out[i]);
   else if (flow != GST_FLOW_OK && flow != GST_FLOW_ERROR)
-    flow = gst_oct_bscan_combine (self, w->terms, i, flow);
+    flow = gst_oct_bscan_combine (self, w->snapshot, i, flow);
   return flow;
 }
 
@@ -333,16 +335,16 @@ prepare (GstOctBscan *self, GstOctBscanWork *w)
       flow = GST_FLOW_OK; /* src, the last, decides */
   }
   if (are_new)
-    gst_oct_bscan_renew_formats (self, &w->terms);
+    gst_oct_bscan_renew_formats (self, &w->snapshot);
   return flow;
 }
 
 GstFlowReturn
-gst_oct_bscan_combine (GstOctBscan *self, const GstOctBscanTerms *terms,
+gst_oct_bscan_combine (GstOctBscan *self, const GstOctBscanSnapshot *snapshot,
     guint output, GstFlowReturn flow)
 {
   return gst_imaging_src_pads_combine (self->pads, output,
-      GST_IMAGING_SRC_PAD (terms->pads[output]), flow, GST_FLOW_OK);
+      GST_IMAGING_SRC_PAD (snapshot->pads[output]), flow, GST_FLOW_OK);
 }
 
 void
@@ -370,20 +372,20 @@ static GstFlowReturn
 gather_row (GstOctBscan *self, GstOctBscanWork *w)
 {
   g_autoptr (GstBuffer) row = g_steal_pointer (&w->out[ENFACE]);
-  gboolean db = w->terms->scaling == SCALING_DB;
+  gboolean db = w->snapshot->scaling == SCALING_DB;
   ImkOctbscanConfig config;
   GstEvent *gap = NULL;
   gfloat ends[4];
   ImkError error;
   gboolean full;
   guint n_forgotten;
-  ImkStatus status =
-      gst_oct_bscan_enface_setup (self->enface, (guint) w->terms->volume.width,
-          (guint) w->terms->volume.height, &n_forgotten, &error);
+  ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
+      (guint) w->snapshot->volume.width, (guint) w->snapshot->volume.height,
+      &n_forgotten, &error);
 
   gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
   if (gst_object_replace ((GstObject **) &self->enface_pad,
-          GST_OBJECT (w->terms->pads[ENFACE])))
+          GST_OBJECT (w->snapshot->pads[ENFACE])))
     gst_oct_bscan_enface_reset (self->enface); /* of one that was released */
   if (status != IMK_OK)
     return post_enface_error (self, &error);
@@ -393,37 +395,37 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     gap = gst_event_new_gap (w->pts, w->duration);
   full = gst_oct_bscan_enface_add (self->enface, row);
   if (gap)
-    gst_pad_push_event (GST_PAD (w->terms->pads[ENFACE]), gap);
+    gst_pad_push_event (GST_PAD (w->snapshot->pads[ENFACE]), gap);
   if (!full)
     return GST_FLOW_OK;
-  config = w->terms->config;
-  if (w->terms->auto_range) { /* of this image */
+  config = w->snapshot->config;
+  if (w->snapshot->auto_range) { /* of this image */
     config.range = IMK_OCTBSCAN_RANGE_AUTO;
     config.auto_bscans = 0;
   }
   w->out[ENFACE] = gst_oct_bscan_enface_image (
-      self->enface, &w->terms->volume, &config, db, row, ends, &error);
+      self->enface, &w->snapshot->volume, &config, db, row, ends, &error);
   if (!w->out[ENFACE])
     return post_enface_error (self, &error);
-  gst_oct_bscan_attach_ends (w->out[ENFACE], &w->terms->volume, db, ends);
+  gst_oct_bscan_attach_ends (w->out[ENFACE], &w->snapshot->volume, db, ends);
   return GST_FLOW_OK;
 }
 
 /* The combiner goes on as long as one of them wants more. */
 GstFlowReturn
-gst_oct_bscan_push (GstOctBscan *self, GstOctBscanWork *w)
+gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
   if (w->n > 1)
-    return gst_oct_bscan_push_run (self, w);
+    return gst_oct_bscan_push_images_of_run (self, w);
   if (w->out[ENFACE])
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i]) {
       gst_oct_bscan_describe_image (w, i, 0, w->out[i]);
-      flow = gst_oct_bscan_combine (self, w->terms, i,
-          gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (w->terms->pads[i]),
+      flow = gst_oct_bscan_combine (self, w->snapshot, i,
+          gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (w->snapshot->pads[i]),
               g_steal_pointer (&w->out[i])));
     }
   return flow;
@@ -435,8 +437,8 @@ static gboolean
 must_negotiate (GstOctBscan *self, const GstOctBscanWork *w)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (w->terms->pads[i] && GST_PAD_PEER (w->terms->pads[i]) &&
-        !gst_oct_bscan_pad_is_negotiated (w->terms->pads[i]))
+    if (w->snapshot->pads[i] && GST_PAD_PEER (w->snapshot->pads[i]) &&
+        !gst_oct_bscan_pad_is_negotiated (w->snapshot->pads[i]))
       return TRUE;
   return FALSE;
 }
@@ -494,7 +496,7 @@ process_on_cpu (GstOctBscan *self, GstOctBscanWork *w)
   }
   g_mutex_unlock (&self->frames);
   if (flow == GST_FLOW_OK && !w->lost)
-    flow = gst_oct_bscan_push (self, w);
+    flow = gst_oct_bscan_push_images (self, w);
   gst_oct_bscan_work_free (w);
   return flow;
 }
@@ -597,7 +599,7 @@ gst_oct_bscan_release_devices (GstOctBscan *self)
   GST_OBJECT_UNLOCK (self);
   g_mutex_unlock (&self->frames);
   gst_oct_bscan_queue_free (queue);
-  gst_oct_bscan_forget_terms (self);
+  gst_oct_bscan_forget_snapshot (self);
 }
 
 void
@@ -706,7 +708,7 @@ static GstFlowReturn
 process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
 {
   gboolean is_first = !self->has_shown && w->has_images;
-  gboolean is_settling = w->terms->config.range == IMK_OCTBSCAN_RANGE_AUTO;
+  gboolean is_settling = w->snapshot->config.range == IMK_OCTBSCAN_RANGE_AUTO;
   GstFlowReturn flow;
   ImkStatus status;
   ImkError error;
@@ -723,7 +725,7 @@ process_on_devices (GstOctBscan *self, GstOctBscanWork *w)
   /* the next B-scan needs the ends that are found in this one */
   is_settling &= w->has_images && (w->out[SRC] || w->out[LINEAR]);
   if (flow == GST_FLOW_OK) {
-    flow = gst_oct_bscan_queue_push (self->queue, w);
+    flow = gst_oct_bscan_queue_add_work (self->queue, w);
     if (is_settling)
       gst_oct_bscan_drain (self);
     if (flow == GST_FLOW_OK && is_first)
@@ -777,7 +779,7 @@ gst_oct_bscan_show_mean (GstOctBscan *self)
   self->n_added = 0;
   w = g_new0 (GstOctBscanWork, 1);
   w->n = 1;
-  w->terms = gst_oct_bscan_get_terms (self);
+  w->snapshot = gst_oct_bscan_get_snapshot (self);
   gst_oct_bscan_need_ends (w);
   w->has_images = TRUE;
   w->pts = self->mean_pts;

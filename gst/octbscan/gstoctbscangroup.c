@@ -76,7 +76,7 @@ gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self)
 }
 
 void
-gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer)
+gst_oct_bscan_group_add_lines (GstOctBscanGroup *self, GstBuffer *buffer)
 {
   gst_clear_buffer (&self->buffer);
   self->buffer = buffer;

@@ -28,7 +28,7 @@ guint gst_oct_bscan_group_n_waiting (GstOctBscanGroup *self);
 void gst_oct_bscan_group_skip (GstOctBscanGroup *self, guint n);
 
 /* Takes @buffer (transfer full), whose lines gst_oct_bscan_group_next gives. */
-void gst_oct_bscan_group_push (GstOctBscanGroup *self, GstBuffer *buffer);
+void gst_oct_bscan_group_add_lines (GstOctBscanGroup *self, GstBuffer *buffer);
 
 /* @most: B-scans that may come together, where they lie together in the buffer
  *   as they are to be

@@ -209,7 +209,7 @@ take_batch (GstOctBscanQueue *self, const Member *m)
   g_cond_broadcast (&self->changed); /* there is room */
   while ((next = g_queue_peek_head (&self->waiting)) &&
          (b->n == 0 || b->n_bscans + next->n <= most) &&
-         next->terms == first->terms &&
+         next->snapshot == first->snapshot &&
          (m == self->members || !m->device || next->may_go_anywhere))
     take_work (self, b);
   g_queue_push_tail (&self->order, b);
@@ -377,7 +377,7 @@ submit (GstOctBscanQueue *self)
 /* --- output --------------------------------------------------------------- */
 
 static GstFlowReturn
-push_works (GstOctBscanQueue *self, Batch *b)
+push_images_of_batch (GstOctBscanQueue *self, Batch *b)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
@@ -388,14 +388,14 @@ push_works (GstOctBscanQueue *self, Batch *b)
       gst_oct_bscan_count (self->element, b->works[i], b->works[i]->lost);
   for (guint i = 0; i < b->n && flow == GST_FLOW_OK; i++)
     if (!b->works[i]->lost)
-      flow = gst_oct_bscan_push (self->element, b->works[i]);
+      flow = gst_oct_bscan_push_images (self->element, b->works[i]);
   return flow;
 }
 
 /* Pushes finished batches up to the first unfinished one. Only one thread does
  * so at a time. Call with the lock held. */
 static void
-push_done (GstOctBscanQueue *self)
+push_finished_batches (GstOctBscanQueue *self)
 {
   Batch *b;
 
@@ -410,7 +410,7 @@ push_done (GstOctBscanQueue *self)
     g_queue_pop_head (&self->order);
     g_mutex_unlock (&self->lock);
     if (wanted)
-      flow = push_works (self, b);
+      flow = push_images_of_batch (self, b);
     n_bscans = b->n_bscans;
     batch_free (b);
     g_mutex_lock (&self->lock);
@@ -592,7 +592,7 @@ member_main (gpointer data)
     end_batch (self, m, b, place);
     place = (place + 1) % self->n_batches;
     submit (self);
-    push_done (self);
+    push_finished_batches (self);
     submit (self); /* there may be room again */
   }
   g_mutex_unlock (&self->lock);
@@ -707,7 +707,7 @@ reset_flow (GstOctBscanQueue *self)
 }
 
 GstFlowReturn
-gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
+gst_oct_bscan_queue_add_work (GstOctBscanQueue *self, GstOctBscanWork *work)
 {
   GstFlowReturn flow;
 
@@ -721,7 +721,7 @@ gst_oct_bscan_queue_push (GstOctBscanQueue *self, GstOctBscanWork *work)
     g_queue_push_tail_link (&self->waiting, &work->link);
     self->n_waiting += work->n;
     submit (self);
-    push_done (self);
+    push_finished_batches (self);
     submit (self);
     flow = self->flow;
   } else {

@@ -22,7 +22,7 @@ void gst_oct_bscan_queue_free (GstOctBscanQueue *self);
  *
  * Blocks while the queue is full.
  * Returns: the flow return of earlier B-scans */
-GstFlowReturn gst_oct_bscan_queue_push (
+GstFlowReturn gst_oct_bscan_queue_add_work (
     GstOctBscanQueue *self, GstOctBscanWork *work);
 
 /* Waits until all B-scans have been pushed or dropped. */

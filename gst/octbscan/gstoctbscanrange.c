@@ -107,7 +107,7 @@ gst_oct_bscan_is_settling (GstOctBscan *self)
 void
 gst_oct_bscan_need_ends (GstOctBscanWork *w)
 {
-  if (w->terms->config.range != IMK_OCTBSCAN_RANGE_FIXED)
+  if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_FIXED)
     w->ends = g_new0 (gfloat, 4 * w->n);
 }
 
@@ -144,11 +144,11 @@ gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
 {
   gboolean is_noise = FALSE;
 
-  if (w->terms->config.range != IMK_OCTBSCAN_RANGE_AUTO || !w->has_images ||
+  if (w->snapshot->config.range != IMK_OCTBSCAN_RANGE_AUTO || !w->has_images ||
       (!w->out[SRC] && !w->out[LINEAR]) || w->ends[1] < DARK)
     return;
   GST_OBJECT_LOCK (self);
-  if (w->terms->auto_serial == self->auto_serial) {
+  if (w->snapshot->auto_serial == self->auto_serial) {
     is_noise = self->auto_n == 0 && w->ends[1] - w->ends[0] < NOISE;
     memcpy (self->auto_ends, w->ends, sizeof (self->auto_ends));
     if (is_noise)
@@ -177,12 +177,12 @@ void
 gst_oct_bscan_describe_image (
     const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
 {
-  const ImkOctbscanConfig *c = &w->terms->config;
+  const ImkOctbscanConfig *c = &w->snapshot->config;
   const gfloat fixed[4] = {(gfloat) c->range_min, (gfloat) c->range_max,
       (gfloat) c->linear_min, (gfloat) c->linear_max};
 
   if (output == SRC || output == LINEAR)
-    gst_oct_bscan_attach_ends (image, &w->terms->info[output],
-        output == SRC && w->terms->scaling == SCALING_DB,
+    gst_oct_bscan_attach_ends (image, &w->snapshot->info[output],
+        output == SRC && w->snapshot->scaling == SCALING_DB,
         w->ends ? w->ends + 4 * k : fixed);
 }

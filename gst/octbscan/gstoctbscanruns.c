@@ -52,15 +52,15 @@ later (GstClockTime time, GstClockTime by, guint n)
 static GstBuffer *
 image_of (const GstOctBscanWork *w, guint output, guint k)
 {
-  gsize step = gst_oct_bscan_pad_step (&w->terms->info[output]);
+  gsize step = gst_oct_bscan_pad_step (&w->snapshot->info[output]);
   GstBuffer *image = gst_imaging_buffer_part (
-      w->out[output], k * step, w->terms->info[output].size);
+      w->out[output], k * step, w->snapshot->info[output].size);
 
   gst_imaging_metadata_pass (image, w->like, FALSE);
   if (k > 0)
     GST_BUFFER_FLAG_UNSET (image, GST_BUFFER_FLAG_DISCONT);
   image = gst_imaging_src_pad_prepare_buffer (
-      GST_IMAGING_SRC_PAD (w->terms->pads[output]), image);
+      GST_IMAGING_SRC_PAD (w->snapshot->pads[output]), image);
   GST_BUFFER_PTS (image) = later (w->pts, w->duration, k);
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
@@ -69,20 +69,20 @@ image_of (const GstOctBscanWork *w, guint output, guint k)
 }
 
 static GstFlowReturn
-push_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
+push_image_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
 {
   GstBufferList *list = gst_buffer_list_new_sized (w->n);
 
   for (guint k = 0; k < w->n; k++)
     gst_buffer_list_add (list, image_of (w, output, k));
-  return gst_oct_bscan_combine (self, w->terms, output,
-      gst_pad_push_list (GST_PAD (w->terms->pads[output]), list));
+  return gst_oct_bscan_combine (self, w->snapshot, output,
+      gst_pad_push_list (GST_PAD (w->snapshot->pads[output]), list));
 }
 
 /* By several pads in turns: who waits for the images of one B-scan shall not
  * have to hold a list of one of them. */
 GstFlowReturn
-gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
+gst_oct_bscan_push_images_of_run (GstOctBscan *self, const GstOctBscanWork *w)
 {
   GstFlowReturn flow = GST_FLOW_OK;
   guint n_outputs = 0, last = SRC;
@@ -93,11 +93,11 @@ gst_oct_bscan_push_run (GstOctBscan *self, const GstOctBscanWork *w)
       last = i;
     }
   if (n_outputs == 1)
-    return push_list (self, w, last);
+    return push_image_list (self, w, last);
   for (guint k = 0; n_outputs > 1 && k < w->n && flow == GST_FLOW_OK; k++)
     for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
       if (w->out[i])
-        flow = gst_oct_bscan_combine (self, w->terms, i,
-            gst_pad_push (GST_PAD (w->terms->pads[i]), image_of (w, i, k)));
+        flow = gst_oct_bscan_combine (self, w->snapshot, i,
+            gst_pad_push (GST_PAD (w->snapshot->pads[i]), image_of (w, i, k)));
   return flow;
 }

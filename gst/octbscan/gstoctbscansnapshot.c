@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Settings and formats that many B-scans share by reference. This keeps a work
+ * item small: three threads read it, each into its own cache. */
+#include "gstoctbscan-private.h"
+
+static GstOctBscanSnapshot *
+snapshot_copy (const GstOctBscanSnapshot *from)
+{
+  GstOctBscanSnapshot *snapshot = g_new (GstOctBscanSnapshot, 1);
+
+  /* not the count: other threads change it meanwhile */
+  *snapshot = (GstOctBscanSnapshot){
+      .ref_count = 1,
+      .changes = from->changes,
+      .config = from->config,
+      .scaling = from->scaling,
+      .auto_range = from->auto_range,
+      .auto_serial = from->auto_serial,
+      .average_bscans = from->average_bscans,
+      .pads_serial = from->pads_serial,
+      .volume = from->volume,
+  };
+  if (from->config.live_dispersion) {
+    memcpy (snapshot->live, from->live, sizeof (snapshot->live));
+    snapshot->config.live_dispersion = snapshot->live;
+  }
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    snapshot->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
+    snapshot->info[i] = from->info[i];
+  }
+  return snapshot;
+}
+
+static GstOctBscanSnapshot *
+snapshot_ref (GstOctBscanSnapshot *snapshot)
+{
+  g_atomic_int_inc (&snapshot->ref_count);
+  return snapshot;
+}
+
+void
+gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
+{
+  if (!g_atomic_int_dec_and_test (&snapshot->ref_count))
+    return;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&snapshot->pads[i]);
+  g_free (snapshot);
+}
+
+/* Call with the object locked. */
+static gboolean
+are_current (const GstOctBscan *self, const GstOctBscanSnapshot *snapshot)
+{
+  return snapshot && snapshot->changes == self->n_changes &&
+         snapshot->auto_serial == self->auto_serial &&
+         snapshot->config.history == self->history &&
+         snapshot->pads_serial == gst_imaging_src_pads_serial (self->pads);
+}
+
+static void
+take_formats (GstOctBscanSnapshot *snapshot)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    if (snapshot->pads[i])
+      snapshot->info[i] = snapshot->pads[i]->info;
+  if (snapshot->pads[ENFACE])
+    snapshot->volume = snapshot->pads[ENFACE]->volume;
+}
+
+/* Once found, the ends count as fixed ones. */
+static void
+take_range (const GstOctBscan *self, GstOctBscanSnapshot *snapshot)
+{
+  ImkOctbscanConfig *c = &snapshot->config;
+
+  snapshot->auto_range = c->range == IMK_OCTBSCAN_RANGE_AUTO;
+  if (!snapshot->auto_range)
+    return;
+  c->auto_bscans = self->auto_n;
+  if (self->auto_n >= GST_OCT_BSCAN_AUTO)
+    c->range = IMK_OCTBSCAN_RANGE_FIXED;
+  if (self->auto_n == 0)
+    return;
+  c->range_min = self->auto_ends[0];
+  c->range_max = self->auto_ends[1];
+  c->linear_min = self->auto_ends[2];
+  c->linear_max = self->auto_ends[3];
+}
+
+/* Call with the frames locked. */
+static GstOctBscanSnapshot *
+snapshot_new (GstOctBscan *self)
+{
+  GstOctBscanSnapshot *snapshot;
+  GstOctBscanSnapshot now = {
+      .changes = self->n_changes,
+      .config = self->now->config,
+      .scaling = self->now->scaling,
+      .average_bscans = self->now->average_bscans,
+      .pads_serial = gst_imaging_src_pads_serial (self->pads),
+  };
+
+  now.config.history = self->history;
+  now.config.averages_bscans = self->now->average_bscans > 1;
+  GST_OBJECT_LOCK (self);
+  now.auto_serial = self->auto_serial;
+  take_range (self, &now);
+  GST_OBJECT_UNLOCK (self);
+  memcpy (now.live, self->live, sizeof (now.live));
+  now.config.live_dispersion = self->is_live ? now.live : NULL;
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    now.pads[i] = GST_OCT_BSCAN_PAD (gst_imaging_src_pads_get (self->pads, i));
+  take_formats (&now);
+  snapshot = snapshot_copy (&now);
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    g_clear_object (&now.pads[i]);
+  return snapshot;
+}
+
+GstOctBscanSnapshot *
+gst_oct_bscan_get_snapshot (GstOctBscan *self)
+{
+  gboolean is_current;
+
+  GST_OBJECT_LOCK (self);
+  is_current = are_current (self, self->snapshot);
+  GST_OBJECT_UNLOCK (self);
+  if (!is_current) {
+    gst_oct_bscan_forget_snapshot (self);
+    g_mutex_lock (&self->frames);
+    self->snapshot = snapshot_new (self);
+    g_mutex_unlock (&self->frames);
+  }
+  return snapshot_ref (self->snapshot);
+}
+
+void
+gst_oct_bscan_renew_formats (GstOctBscan *self, GstOctBscanSnapshot **snapshot)
+{
+  GstOctBscanSnapshot *renewed = snapshot_copy (*snapshot);
+
+  take_formats (renewed);
+  gst_oct_bscan_snapshot_unref (*snapshot);
+  gst_oct_bscan_forget_snapshot (self);
+  *snapshot = renewed;
+  self->snapshot = snapshot_ref (renewed);
+}
+
+void
+gst_oct_bscan_forget_snapshot (GstOctBscan *self)
+{
+  g_clear_pointer (&self->snapshot, gst_oct_bscan_snapshot_unref);
+}
