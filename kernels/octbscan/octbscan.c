@@ -366,13 +366,16 @@ static ImkStatus
 tune (ImkOctbscan *self, const double *live, ImkError *error)
 {
   size_t size = 2 * self->config.n_cameras * sizeof (*live);
+  ImkStatus status;
 
   if (!self->is_live || !live || memcmp (live, self->live, size) == 0)
     return IMK_OK;
-  memcpy (self->live, live, size);
   if (self->chain)
     imk_octbscan_chain_tune (self->chain, live);
-  return self->backend->tune (self->state, self->chain, live, error);
+  status = self->backend->tune (self->state, self->chain, live, error);
+  if (status == IMK_OK) /* else the same values are new the next time, too */
+    memcpy (self->live, live, size);
+  return status;
 }
 
 ImkStatus

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "imk/device.h"
+#include "core/failures.h"
 #include "octbscan/octbscan-reference.h"
 #include "imk/octbscan.h"
 
@@ -943,58 +944,126 @@ test_auto_range_cuda (void)
   test_auto_range (cuda_ways);
 }
 
+typedef struct {
+  const Way *way;
+  double own[2][4]; /* dispersion of the cameras */
+  ImkOctbscanCamera cameras[2];
+  ImkOctbscanConfig config;
+  ImkOctbscan *kernel;
+  TestImage in;
+  Result live;
+} Live;
+
+static const double first_live[] = {0, 0, 3, 1},
+                    other_live[] = {-9, 2, 4.5, -0.25};
+
+static void
+live_open (Live *l, const Way *w, uint32_t crop_top)
+{
+  ImkError error;
+
+  *l = (Live){.way = w, .own = {{0.5, 1, 77, 78}, {0, 0, 79, 80}}};
+  l->cameras[1].gain = 2;
+  for (int k = 0; k < 2; k++) {
+    l->cameras[k].dispersion = l->own[k];
+    l->cameras[k].n_dispersion = 4;
+  }
+  l->config = base_config (120, 9);
+  l->config.n_cameras = 2;
+  l->config.cameras = l->cameras;
+  l->config.upsample = 256;
+  l->config.crop_top = crop_top;
+  l->config.live_dispersion = first_live;
+  l->config.strategy = w->strategy;
+  l->in = spectra (&l->config, 1000, 300);
+  l->live = result_new (&l->config, IMK_TYPE_F32, 12);
+  test_ok (
+      imk_octbscan_new (w->backend, &l->config, &l->kernel, &error), &error);
+}
+
+static void
+live_close (Live *l)
+{
+  imk_octbscan_free (l->kernel);
+  result_free (&l->live);
+  test_image_free (&l->in);
+}
+
+static ImkStatus
+live_set (Live *l, const double *now, ImkError *error)
+{
+  l->config.live_dispersion = now;
+  return imk_octbscan_update (l->kernel, &l->config, error);
+}
+
+/* The image is that of cameras which have @now of their own. */
+static void
+check_live_image (Live *l, const double *now, const char *when)
+{
+  ImkOctbscanConfig c = l->config;
+  Result fixed;
+  double rms = 0, worst = 0;
+
+  c.live_dispersion = NULL;
+  for (int k = 0; k < 4; k++)
+    l->own[k / 2][2 + k % 2] = now[k];
+  run_kernel (l->way, l->kernel, &l->config, &l->in, 1, &l->live);
+  fixed = run (l->way, &c, &l->in, 1, IMK_TYPE_F32);
+  for (uint32_t i = 0; i < fixed.complex.image.width * 9; i++) {
+    const float *a = at (&l->live.complex, i % fixed.complex.image.width,
+        i / fixed.complex.image.width);
+    const float *b = at (&fixed.complex, i % fixed.complex.image.width,
+        i / fixed.complex.image.width);
+
+    rms += (double) b[0] * b[0] + (double) b[1] * b[1];
+    worst = fmax (worst, hypot (a[0] - b[0], a[1] - b[1]));
+  }
+  rms = sqrt (rms / (9 * fixed.complex.image.width));
+  test_check (worst < 3e-6 * rms, "%s, %s: %.2e of %.2e", l->way->name, when,
+      worst, rms);
+  result_free (&fixed);
+}
+
 /* A live dispersion is that of the cameras, from the next B-scan on. */
 static void
 check_live (const Way *w, uint32_t crop_top)
 {
-  static const double start[] = {0, 0, 3, 1}, next[] = {-9, 2, 4.5, -0.25};
-  double own[2][4] = {{0.5, 1, 77, 78}, {0, 0, 79, 80}};
-  ImkOctbscanCamera cameras[2] = {{.dispersion = own[0], .n_dispersion = 4},
-      {.gain = 2, .dispersion = own[1], .n_dispersion = 4}};
-  ImkOctbscanConfig c = base_config (120, 9);
-  ImkOctbscan *kernel = NULL;
-  TestImage in;
-  Result live, fixed;
-  ImkError error;
+  Live l;
 
-  c.n_cameras = 2;
-  c.cameras = cameras;
-  c.upsample = 256;
-  c.crop_top = crop_top;
-  c.live_dispersion = start;
-  c.strategy = w->strategy;
-  in = spectra (&c, 1000, 300);
-  live = result_new (&c, IMK_TYPE_F32, 12);
-  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  live_open (&l, w, crop_top);
   for (int round = 0; round < 3; round++) {
-    const double *now = round == 1 ? next : start;
-    ImkOctbscanConfig f = c;
-    double rms = 0, worst = 0;
+    const double *now = round == 1 ? other_live : first_live;
+    ImkError error;
 
-    c.live_dispersion = now;
-    f.live_dispersion = NULL;
-    for (int k = 0; k < 4; k++)
-      own[k / 2][2 + k % 2] = now[k];
-    test_ok (imk_octbscan_update (kernel, &c, &error), &error);
-    run_kernel (w, kernel, &c, &in, 1, &live);
-    fixed = run (w, &f, &in, 1, IMK_TYPE_F32);
-    for (uint32_t i = 0; i < fixed.complex.image.width * 9; i++) {
-      const float *a = at (&live.complex, i % fixed.complex.image.width,
-          i / fixed.complex.image.width);
-      const float *b = at (&fixed.complex, i % fixed.complex.image.width,
-          i / fixed.complex.image.width);
-
-      rms += (double) b[0] * b[0] + (double) b[1] * b[1];
-      worst = fmax (worst, hypot (a[0] - b[0], a[1] - b[1]));
-    }
-    rms = sqrt (rms / (9 * fixed.complex.image.width));
-    test_check (worst < 3e-6 * rms, "%s, round %d: %.2e of %.2e", w->name,
-        round, worst, rms);
-    result_free (&fixed);
+    test_ok (live_set (&l, now, &error), &error);
+    check_live_image (&l, now, "without a failure");
   }
-  imk_octbscan_free (kernel);
-  result_free (&live);
-  test_image_free (&in);
+  live_close (&l);
+}
+
+/* Values that the device did not take are set by the next update. */
+static void
+test_live_dispersion_after_a_failure (void)
+{
+  unsigned long nth = 0, n_failures = 0;
+  bool failed = true;
+
+  test_need_cuda ();
+  for (const Way *w = cuda_ways; w->name; w++)
+    while (w->strategy == IMK_OCTBSCAN_STRATEGY_FFT && failed) {
+      ImkError error;
+      Live l;
+
+      live_open (&l, w, 0);
+      imk_inject_failure (++nth, false);
+      failed = live_set (&l, other_live, &error) != IMK_OK;
+      imk_inject_failure (0, false);
+      n_failures += failed;
+      test_ok (live_set (&l, other_live, &error), &error);
+      check_live_image (&l, other_live, "after a failure");
+      live_close (&l);
+    }
+  test_check (n_failures > 0, "nothing could fail");
 }
 
 static void
@@ -1782,6 +1851,8 @@ static const Test tests[] = {
         .cpu_only = true},
     {"a live dispersion is that of the cameras on CUDA",
         test_live_dispersion_cuda},
+    {"cuda: a live dispersion is set after a failure",
+        test_live_dispersion_after_a_failure},
     {"the range auto is a mean of percentiles", test_auto_range_cpu,
         .cpu_only = true},
     {"levels follow the range on CUDA", test_ranges_cuda},
