@@ -15,10 +15,12 @@ typedef struct {
   gdouble pixels; /* of the template */
 } Search;
 
+/* As imk_shcentroid_is_plain () of the kernel, which knows the checked
+ * parameters. */
 static gboolean
 takes_integers (const ImkShcentroidConfig *c, gboolean calibrated)
 {
-  return !calibrated && c->brightest == 0 && c->power == 1 &&
+  return !calibrated && !c->remove_tilt && c->brightest == 0 && c->power == 1 &&
          c->weighting == IMK_SHCENTROID_WEIGHTING_NONE &&
          c->window == IMK_SHCENTROID_WINDOW_CELL &&
          c->estimator == IMK_SHCENTROID_ESTIMATOR_COG;
