@@ -40,7 +40,7 @@ square (ImkShcentroidConfig *c)
 }
 
 static void
-raise (ImkShcentroidConfig *c)
+raise_to_power (ImkShcentroidConfig *c)
 {
   c->power = 1.5;
 }
@@ -86,8 +86,8 @@ cut (ImkShcentroidConfig *c)
 
 GST_START_TEST (test_what_leaves_the_integers_costs_more)
 {
-  const Change changes[] = {remove_tilt, take_brightest, square, raise, weight,
-      iterate, track, quarter, correlate, cut};
+  const Change changes[] = {remove_tilt, take_brightest, square, raise_to_power,
+      weight, iterate, track, quarter, correlate, cut};
   gdouble plain = cost_of (NULL, SAMPLES, FALSE);
 
   fail_unless (plain > 0);
@@ -114,8 +114,8 @@ GST_END_TEST
 
 GST_START_TEST (test_options_add_up)
 {
-  fail_unless (
-      cost_of (raise, SAMPLES, FALSE) > cost_of (square, SAMPLES, FALSE));
+  fail_unless (cost_of (raise_to_power, SAMPLES, FALSE) >
+               cost_of (square, SAMPLES, FALSE));
   fail_unless (
       cost_of (iterate, SAMPLES, FALSE) > cost_of (weight, SAMPLES, FALSE));
   fail_unless (cost_of (remove_tilt, SAMPLES, TRUE) >
