@@ -144,6 +144,77 @@ GST_START_TEST (test_a_refusal_is_an_error_with_one_frame)
 }
 GST_END_TEST
 
+/* --- enumerations ------------------------------------------------------------
+ */
+
+static void
+feed_all (Streams *s, guint sink, gpointer data)
+{
+  GstSegment segment;
+
+  gst_segment_init (
+      &segment, s->c->is_lines ? GST_FORMAT_DEFAULT : GST_FORMAT_TIME);
+  gst_pad_push_event (s->sinks[sink], gst_event_new_stream_start ("values"));
+  streams_send_caps (s, sink);
+  gst_pad_push_event (s->sinks[sink], gst_event_new_segment (&segment));
+  for (guint i = 0; i < s->c->n; i++)
+    gst_pad_push (s->sinks[sink], streams_buffer (s, sink, i));
+  gst_pad_push_event (s->sinks[sink], gst_event_new_eos ());
+}
+
+/* A value may need other settings, which is a sentence of its own. */
+static void
+check_is_known (Streams *s, const gchar *property, const gchar *nick)
+{
+  GstMessage *message;
+
+  while ((message = gst_bus_pop_filtered (
+              s->bus, GST_MESSAGE_ERROR | GST_MESSAGE_WARNING))) {
+    GError *error = NULL;
+
+    if (GST_MESSAGE_TYPE (message) == GST_MESSAGE_ERROR)
+      gst_message_parse_error (message, &error, NULL);
+    else
+      gst_message_parse_warning (message, &error, NULL);
+    fail_if (strstr (error->message, "the choices are"), "%s %s=%s: %s",
+        s->c->launch, property, nick, error->message);
+    g_error_free (error);
+    gst_message_unref (message);
+  }
+}
+
+/* What gst-inspect-1.0 lists, the kernel knows. */
+GST_START_TEST (test_every_value_of_an_enumeration_is_known)
+{
+  const StreamsCase *c = &streams_cases[__i__];
+  Streams *s = streams_new (c);
+  GParamSpec **specs;
+  guint n_specs = 0;
+
+  if (!s)
+    return;
+  specs = g_object_class_list_properties (
+      G_OBJECT_GET_CLASS (s->element), &n_specs);
+  streams_free (s);
+  for (guint i = 0; i < n_specs; i++) {
+    GEnumClass *values;
+
+    if (!G_IS_PARAM_SPEC_ENUM (specs[i]))
+      continue;
+    values = G_PARAM_SPEC_ENUM (specs[i])->enum_class;
+    for (guint k = 0; k < values->n_values; k++) {
+      s = streams_new (c);
+      gst_util_set_object_arg (
+          G_OBJECT (s->element), specs[i]->name, values->values[k].value_nick);
+      streams_feed (s, feed_all, NULL);
+      check_is_known (s, specs[i]->name, values->values[k].value_nick);
+      streams_free (s);
+    }
+  }
+  g_free (specs);
+}
+GST_END_TEST
+
 static Suite *
 refusals_suite (void)
 {
@@ -155,6 +226,8 @@ refusals_suite (void)
   tcase_add_loop_test (
       tc, test_sizes_that_no_memory_has_are_errors, 0, (int) streams_n_cases);
   tcase_add_loop_test (tc, test_tensors_that_no_memory_has_are_errors, 0, 2);
+  tcase_add_loop_test (tc, test_every_value_of_an_enumeration_is_known, 0,
+      (int) streams_n_cases);
   tcase_add_loop_test (tc, test_a_refusal_is_an_error_with_one_frame, 0, 2);
   return suite;
 }
