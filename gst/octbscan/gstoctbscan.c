@@ -206,7 +206,7 @@ configure (GstOctBscan *self)
   return ok;
 }
 
-/* What is on its way is out. */
+/* Call when the queue is empty. */
 static void
 forget_rows (GstOctBscan *self, const gchar *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Settings of shcentroid that say something to nobody. */
+/* Warnings about settings of shcentroid that have no effect. */
 #pragma once
 
 #include <glib.h>

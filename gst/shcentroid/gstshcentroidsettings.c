@@ -325,9 +325,9 @@ static const GstImagingSetting settings[] = {
         "How the fraction of a pixel is found"),
     GST_IMAGING_UINT ("search-range", LIVE, 0, GstShCentroidSettings,
         config.search_range, 1, IMK_SHCENTROID_MAX_SEARCH_RANGE, "px",
-        "The template is looked for up to so many whole pixels from the "
-        "middle, at most half a cell; a best shift at the very end is none, "
-        "and flagged (32)"),
+        "Largest shift of the template from the middle of the cell, in whole "
+        "pixels, at most half a cell. A best match at this limit is invalid "
+        "(flag 32)"),
     GST_IMAGING_DOUBLE ("min-correlation", LIVE, 0, GstShCentroidSettings,
         config.min_correlation, 0, 1, NULL,
         "Normalised correlation, 0 to 1, below which nothing was found, and "

@@ -346,7 +346,7 @@ typedef struct ImkOctbscanConfig {
  * rounded to the nearest integer. That is a third less work, to the same
  * accuracy. Where one is further away 1 is written there, and what has been
  * made of this B-scan is of no use: the caller gives the job again with NULL.
- * All jobs of a call have one, or it is as if none had; none with
+ * It is used only if every job of the call has one. Set none with
  * imk_octbscan_has_history
  * @n_bad: NULL; or such a word, which gets the number of A-scans that the
  * B-scan does not have because a sample is not a number, see

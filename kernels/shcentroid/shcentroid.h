@@ -170,7 +170,7 @@ typedef enum ImkShcentroidFlags {
  *   alike: no gap, no overlap (Mocci et al. 2020, eqs. 3 and 4, floored once);
  *   pitches of at least 1
  * @columns, @rows: of cells, at least 1
- * @grid_rule: which pixels the cells of the grid cover, if not those
+ * @grid_rule: another rule for which pixels the cells of the grid cover
  * @cells, @n_cells: an explicit map instead of the grid when @n_cells is not
  *   0; read during the call only
  * @references: x, y of every cell, 2 n doubles, instead of the defaults; NULL
