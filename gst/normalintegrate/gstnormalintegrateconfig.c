@@ -37,7 +37,8 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("tolerance", LIVE, 0, Settings, config.tolerance, 0, 1,
         NULL,
         "Residual relative to the first at which the solution around pixels "
-        "without normal is good enough; 0 runs all max-iterations"),
+        "without normal is good enough; below 1e-6 it counts as 1e-6, the "
+        "rounding of float32"),
     GST_IMAGING_UINT ("max-iterations", LIVE, 0, Settings,
         config.max_iterations, 1, 10000, NULL,
         "Largest number of iterations of that solution; 5 to 10 are usual"),

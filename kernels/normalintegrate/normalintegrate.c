@@ -122,7 +122,8 @@ params_of (const ImkNormalintegrateConfig *c)
       .method = c->method,
       .y_sign = c->y_down ? 1 : -1,
       .max_slope = (float) c->max_slope,
-      .tolerance = (float) c->tolerance,
+      /* below, float32 has no digits left, and the steps go astray */
+      .tolerance = (float) fmax (c->tolerance, 1e-6),
       .max_iterations = c->max_iterations,
       .mm_per_pixel = (float) c->mm_per_pixel,
       .grey_range = (float) c->grey_range,

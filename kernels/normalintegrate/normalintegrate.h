@@ -32,7 +32,7 @@ typedef enum ImkNormalintegrateMethod {
  * @mm_per_pixel: width of a pixel, which gives heights their unit; above 0
  * @max_slope: tangent of the steepest surface that counts, above 0
  * @tolerance, @max_iterations: when the solution around holes is good enough;
- *   0..1 and 1..10000
+ *   0..1, of which 1e-6 is the best there is, and 1..10000
  * @grey_range: mm from the first to the last grey value, 0 for those of the
  *   surface
  * @grey_swapped: grey values in the other byte order than the machine's

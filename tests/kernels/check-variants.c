@@ -271,11 +271,14 @@ on_cuda (void)
 }
 
 static const VariantKernel *const kernels[] = {
+    &variants_insarform,
     &variants_lapsharpen,
     &variants_photostereo,
+    &variants_relight,
     &variants_shcentroid,
     &variants_slcresample,
 #ifdef HAVE_FFT
+    &variants_normalintegrate,
     &variants_octbscan,
 #endif
 };

@@ -8,67 +8,9 @@
 #include <string.h>
 
 #include "imk/relight.h"
+#include "relight/relight-reference.h"
 
 enum { WIDTH = 41, HEIGHT = 19 };
-
-/* The sample at channel @c. */
-static double
-sample (const ImkRelightSource *s, uint32_t x, uint32_t y, int c)
-{
-  const uint8_t *row = (const uint8_t *) s->image.data + y * s->image.stride;
-  uint32_t at = x * s->image.channels + s->colours[c];
-
-  return s->image.type == IMK_TYPE_U8    ? row[at]
-         : s->image.type == IMK_TYPE_U16 ? ((const uint16_t *) row)[at]
-                                         : ((const float *) row)[at];
-}
-
-static double
-zero_of (ImkType type)
-{
-  return type == IMK_TYPE_U8 ? 128 : type == IMK_TYPE_U16 ? 32768 : 0;
-}
-
-static double
-full_scale (ImkType type)
-{
-  return type == IMK_TYPE_U8 ? 255 : type == IMK_TYPE_U16 ? 65535 : 1;
-}
-
-/* What channel @c of the result has to be, not rounded. */
-static double
-expected (const ImkRelightConfig *config, const ImkRelightSource *normals,
-    const ImkRelightSource *albedo, uint32_t x, uint32_t y, int c)
-{
-  double a = config->azimuth * M_PI / 180, e = config->elevation * M_PI / 180;
-  double l[] = {cos (e) * cos (a), cos (e) * sin (a), sin (e)};
-  double h[] = {l[0], l[1], l[2] + 1}, n[3], length, facing = 0, half = 0;
-  double value, hl = sqrt (h[0] * h[0] + h[1] * h[1] + h[2] * h[2]);
-  ImkType type = normals->image.type;
-  bool any = false;
-
-  for (int i = 0; i < 3; i++) {
-    n[i] = sample (normals, x, y, i);
-    any = any || n[i] != 0;
-    n[i] -= zero_of (type);
-  }
-  length = sqrt (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-  if (!any || !(length > 0) || !isfinite (length))
-    return 0;
-  if (config->y_down)
-    n[1] = -n[1];
-  for (int i = 0; i < 3; i++) {
-    facing += n[i] / length * l[i];
-    half += n[i] / length * h[i] / hl;
-  }
-  value = config->ambient + config->diffuse * fmax (facing, 0);
-  if (albedo->image.data)
-    value *=
-        fmax (sample (albedo, x, y, c), 0) / full_scale (albedo->image.type);
-  if (facing > 0)
-    value += config->specular * pow (fmax (half, 0), config->shininess);
-  return 255 * pow (fmin (value, 1), 1 / config->gamma);
-}
 
 /* Noise, and in a corner what is no normal. */
 static TestImage
@@ -77,7 +19,7 @@ noise (ImkType type, uint32_t channels, uint64_t seed)
   TestImage t = test_image_new (type, WIDTH, HEIGHT, channels, 12);
 
   if (type != IMK_TYPE_F32)
-    test_image_fill (&t, FILL_NOISE, (uint32_t) full_scale (type), seed);
+    test_image_fill (&t, FILL_NOISE, type == IMK_TYPE_U8 ? 255 : 65535, seed);
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++) {
       uint8_t *row = (uint8_t *) t.image.data + y * t.image.stride;
@@ -191,13 +133,13 @@ check_formula (const ImkRelightConfig *config, const ImkRelightSource *normals,
 
   for (uint32_t y = 0; y < HEIGHT; y++)
     for (uint32_t x = 0; x < WIDTH; x++)
-      for (int c = 0; c < 3; c++) {
-        double e = expected (config, normals, albedo, x, y, c);
+      for (uint32_t c = 0; c < 3; c++) {
+        double e = imk_relight_reference (config, normals, albedo, x, y, c);
         uint8_t v =
             ((uint8_t *) out.image.data)[y * out.image.stride + 3 * x + c];
 
         test_check (fabs (v - e) < 0.51,
-            "%s, albedo %s: (%u, %u) channel %d is %u, not %g",
+            "%s, albedo %s: (%u, %u) channel %u is %u, not %g",
             imk_type_name (normals->image.type),
             a ? imk_type_name (a->image.type) : "none", x, y, c, v, e);
       }

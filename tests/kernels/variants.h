@@ -38,8 +38,9 @@ typedef struct VariantKernel {
   void (*clear) (void *c); /* (nullable): frees what is no image */
 } VariantKernel;
 
-extern const VariantKernel variants_lapsharpen, variants_octbscan,
-    variants_photostereo, variants_shcentroid, variants_slcresample;
+extern const VariantKernel variants_insarform, variants_lapsharpen,
+    variants_normalintegrate, variants_octbscan, variants_photostereo,
+    variants_relight, variants_shcentroid, variants_slcresample;
 
 /* Returns: a number in [0, 1), or [low, high] */
 double variant_uniform (uint64_t *seed);
