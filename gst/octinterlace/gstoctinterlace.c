@@ -17,56 +17,17 @@
  *
  * Since: 0.3
  */
-#include "gstoctinterlace.h"
-
-#include <gst/video/video.h>
+#include "gstoctinterlace-private.h"
 
 #include <string.h>
 
 #include "gstimagingaggregator.h"
-#include "gstimagingmetadata.h"
 #include "gstimagingpicture.h"
-#include "gstimagingsettings.h"
 
 GST_DEBUG_CATEGORY_STATIC (octinterlace_debug);
 #define GST_CAT_DEFAULT octinterlace_debug
 
-typedef enum { MISSING_DROP, MISSING_REPEAT, MISSING_BLACK } Missing;
-
 enum { PROP_STATS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
-
-typedef struct {
-  GstClockTime tolerance;
-  Missing missing;
-} Settings;
-
-/* A camera. */
-struct _GstOctInterlacePad {
-  GstAggregatorPad parent;
-  guint number;
-  GstVideoInfo info; /* width 0 before caps */
-  GstBuffer *frame;  /* of this B-scan, or NULL */
-  GstBuffer *last;
-  gboolean repeats;     /* the frame is that of before */
-  gboolean was_refused; /* its format, and that has been said */
-  gint is_flushed;      /* atomic; what was last is to be forgotten */
-  gboolean lags, warned;
-  guint64 n_missing; /* under the object lock of the element */
-};
-
-struct _GstOctInterlace {
-  GstAggregator parent;
-  GstVideoInfo info; /* of what leaves */
-  guint n_cameras;   /* in it */
-  gboolean is_gap;   /* something has been left out since */
-  GQueue held;       /* GstEvent: for the segment */
-  gboolean refused;  /* what would leave is too large, and that has been said */
-
-  GstImagingSettings *settings;
-
-  /* under the object lock */
-  guint64 n_frames, n_incomplete;
-};
 
 #define FORMATS GST_VIDEO_CAPS_MAKE ("{ GRAY16_LE, GRAY8 }")
 
@@ -99,51 +60,7 @@ init_settings (gpointer data)
   ((Settings *) data)->tolerance = GST_CLOCK_TIME_NONE;
 }
 
-static const Settings *
-settings_of (GstOctInterlace *self)
-{
-  return gst_imaging_settings_now (self->settings);
-}
-
-/* --- a camera --------------------------------------------------------------
- */
-
-G_DEFINE_FINAL_TYPE (
-    GstOctInterlacePad, gst_oct_interlace_pad, GST_TYPE_AGGREGATOR_PAD)
-
-static GstFlowReturn
-gst_oct_interlace_pad_flush (GstAggregatorPad *pad, GstAggregator *aggregator)
-{
-  /* lines may be being copied in the element's own thread */
-  g_atomic_int_set (&GST_OCT_INTERLACE_PAD (pad)->is_flushed, TRUE);
-  return GST_FLOW_OK;
-}
-
-static void
-gst_oct_interlace_pad_finalize (GObject *object)
-{
-  GstOctInterlacePad *self = GST_OCT_INTERLACE_PAD (object);
-
-  gst_clear_buffer (&self->frame);
-  gst_clear_buffer (&self->last);
-  G_OBJECT_CLASS (gst_oct_interlace_pad_parent_class)->finalize (object);
-}
-
-static void
-gst_oct_interlace_pad_class_init (GstOctInterlacePadClass *klass)
-{
-  G_OBJECT_CLASS (klass)->finalize = gst_oct_interlace_pad_finalize;
-  GST_AGGREGATOR_PAD_CLASS (klass)->flush = gst_oct_interlace_pad_flush;
-}
-
-static void
-gst_oct_interlace_pad_init (GstOctInterlacePad *self)
-{
-  gst_video_info_init (&self->info);
-}
-
-/* --- the element ------------------------------------------------------------
- */
+/* --- the element ---------------------------------------------------------- */
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctInterlace, gst_oct_interlace,
     GST_TYPE_AGGREGATOR,
@@ -175,44 +92,9 @@ get_cameras (GstOctInterlace *self)
   return cameras;
 }
 
-/* --- times ------------------------------------------------------------------
- */
+/* --- segments ------------------------------------------------------------- */
 
-static GstClockTime
-time_of (GstOctInterlacePad *camera, GstBuffer *frame)
-{
-  const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
-
-  return segment->format == GST_FORMAT_TIME
-             ? gst_segment_to_running_time (
-                   segment, GST_FORMAT_TIME, GST_BUFFER_PTS (frame))
-             : GST_BUFFER_PTS (frame);
-}
-
-/* Returns: (transfer none) (nullable): the camera whose next frame is the
- * earliest; a gap is none */
-static GstOctInterlacePad *
-find_earliest (GPtrArray *cameras)
-{
-  GstClockTime earliest = GST_CLOCK_TIME_NONE;
-  GstOctInterlacePad *found = NULL;
-
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-    GstBuffer *frame =
-        gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
-
-    if (frame && !gst_imaging_aggregator_is_gap (frame) &&
-        (!found || time_of (camera, frame) < earliest)) {
-      found = camera;
-      earliest = time_of (camera, frame);
-    }
-    gst_clear_buffer (&frame);
-  }
-  return found;
-}
-
-/* What lies outside the segment of its stream. */
+/* Removes what is outside the segment. */
 static GstBuffer *
 gst_oct_interlace_clip (
     GstAggregator *aggregator, GstAggregatorPad *pad, GstBuffer *frame)
@@ -238,70 +120,64 @@ gst_oct_interlace_clip (
   return frame;
 }
 
-/* --- caps ------------------------------------------------------------------
- */
-
-static gboolean
-are_alike (const GstVideoInfo *a, const GstVideoInfo *b)
-{
-  return a->width == b->width && a->height == b->height &&
-         GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
-}
-
-static gboolean
-is_first (GstOctInterlace *self, GstAggregatorPad *pad)
-{
-  GPtrArray *cameras = get_cameras (self);
-  gboolean first = cameras->len > 0 && cameras->pdata[0] == pad;
-
-  g_ptr_array_unref (cameras);
-  return first;
-}
-
-/* B-scans are in the segment of the first camera, so that after a seek they
- * have the position that was asked for. */
+/* B-scans have the segment of the first camera, so that they start where a seek
+ * asked for. */
 static void
 take_segment (GstOctInterlace *self, GstAggregatorPad *pad, GstEvent *event)
 {
+  GPtrArray *cameras = get_cameras (self);
   const GstSegment *segment;
 
   gst_event_parse_segment (event, &segment);
-  if (segment->format == GST_FORMAT_TIME && is_first (self, pad))
+  if (segment->format == GST_FORMAT_TIME && cameras->len > 0 &&
+      cameras->pdata[0] == pad)
     gst_aggregator_update_segment (GST_AGGREGATOR (self), segment);
   self->is_gap = TRUE;
+  g_ptr_array_unref (cameras);
 }
 
-/* Cameras change their format one after the other; what counts is that frames
- * of one time are alike. */
+/* --- caps ----------------------------------------------------------------- */
+
+static gboolean
+set_caps (GstOctInterlace *self, GstOctInterlacePad *camera, GstCaps *caps)
+{
+  GstVideoInfo info;
+
+  camera->was_refused = !gst_imaging_video_info_from_caps (&info, caps);
+  if (camera->was_refused) {
+    gst_video_info_init (&camera->info);
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
+         "cannot be taken.",
+            camera->number),
+        ("%" GST_PTR_FORMAT, caps));
+    return FALSE;
+  }
+  camera->info = info;
+  gst_clear_buffer (&camera->last);
+  gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
+  return TRUE;
+}
+
+/* Cameras change their format one after the other, so formats are compared when
+ * the frames of one time are taken. */
 static gboolean
 gst_oct_interlace_sink_event (
     GstAggregator *aggregator, GstAggregatorPad *pad, GstEvent *event)
 {
-  GstOctInterlacePad *camera = GST_OCT_INTERLACE_PAD (pad);
-  GstVideoInfo info;
+  GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GstCaps *caps;
 
-  if (gst_imaging_aggregator_keep_event (
-          aggregator, pad, &GST_OCT_INTERLACE (aggregator)->held, event))
+  if (gst_imaging_aggregator_keep_event (aggregator, pad, &self->held, event))
     return TRUE;
   if (GST_EVENT_TYPE (event) == GST_EVENT_SEGMENT)
-    take_segment (GST_OCT_INTERLACE (aggregator), pad, event);
+    take_segment (self, pad, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
-    camera->was_refused = !gst_imaging_video_info_from_caps (&info, caps);
-    if (camera->was_refused) {
-      gst_video_info_init (&camera->info);
-      GST_ELEMENT_ERROR (aggregator, STREAM, FORMAT,
-          ("Frames of camera %u have 4 GiB or more, or rows of 2 GiB, which "
-           "cannot be taken.",
-              camera->number),
-          ("%" GST_PTR_FORMAT, caps));
+    if (!set_caps (self, GST_OCT_INTERLACE_PAD (pad), caps)) {
       gst_event_unref (event);
       return FALSE;
     }
-    camera->info = info;
-    gst_clear_buffer (&camera->last);
-    gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (aggregator));
   }
   return GST_AGGREGATOR_CLASS (gst_oct_interlace_parent_class)
       ->sink_event (aggregator, pad, event);
@@ -318,30 +194,11 @@ gst_oct_interlace_src_event (GstAggregator *aggregator, GstEvent *event)
       ->src_event (aggregator, event);
 }
 
-/* Returns: 0 without a frame rate */
-static GstClockTime
-half_a_frame (const GstVideoInfo *info)
-{
-  return info->fps_n > 0
-             ? gst_util_uint64_scale (GST_SECOND / 2, info->fps_d, info->fps_n)
-             : 0;
-}
-
-/* Half a frame, unless the user says otherwise. */
-static GstClockTime
-get_tolerance (GstOctInterlace *self)
-{
-  GstClockTime tolerance = settings_of (self)->tolerance;
-
-  return GST_CLOCK_TIME_IS_VALID (tolerance) ? tolerance
-                                             : half_a_frame (&self->info);
-}
-
-/* A frame that is to be waited for comes so much later at most. */
+/* The element waits at most this long for a late frame. */
 static void
 set_latency (GstOctInterlace *self)
 {
-  GstClockTime latency = get_tolerance (self);
+  GstClockTime latency = gst_oct_interlace_get_tolerance (self);
 
   gst_aggregator_set_latency (GST_AGGREGATOR (self), latency, latency);
 }
@@ -364,10 +221,9 @@ static const GstImagingSettingsTable table = {
     .apply = gst_oct_interlace_apply,
 };
 
-/* Returns: FALSE, and that has been said, for frames without caps, or with some
- * that were refused */
+/* Posts an error if a frame arrived without caps. */
 static gboolean
-check_has_format (GstOctInterlace *self, const GstOctInterlacePad *camera)
+check_has_caps (GstOctInterlace *self, const GstOctInterlacePad *camera)
 {
   if (camera->info.width > 0)
     return TRUE;
@@ -378,8 +234,8 @@ check_has_format (GstOctInterlace *self, const GstOctInterlacePad *camera)
   return FALSE;
 }
 
-/* As many lines as @n cameras have, at the rate of one. Returns: FALSE, and
- * says so, when these are too many */
+/* B-scans of @n cameras, at the rate of one. Posts an error if they are too
+ * large. */
 static gboolean
 set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
 {
@@ -395,6 +251,7 @@ set_info (GstOctInterlace *self, const GstVideoInfo *one, guint n)
     return FALSE;
   }
   self->n_cameras = n;
+  self->camera_info = *one;
   self->info.fps_n = one->fps_n;
   self->info.fps_d = one->fps_d;
   return TRUE;
@@ -406,12 +263,13 @@ gst_oct_interlace_update_src_caps (
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  const GstOctInterlacePad *first = find_earliest (cameras);
+  GstClockTime time;
+  GstOctInterlacePad *first = gst_oct_interlace_find_earliest (cameras, &time);
   GstFlowReturn flow = GST_FLOW_OK;
 
   if (!first) {
     flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (check_has_format (self, first) &&
+  } else if (check_has_caps (self, first) &&
              set_info (self, &first->info, cameras->len)) {
     *result = gst_video_info_to_caps (&self->info);
     set_latency (self);
@@ -423,149 +281,17 @@ gst_oct_interlace_update_src_caps (
   return flow;
 }
 
-/* Are frames of @camera what the output is made of? */
-static gboolean
-has_format (const GstOctInterlace *self, const GstOctInterlacePad *camera)
+gboolean
+gst_oct_interlace_has_format (
+    const GstOctInterlace *self, const GstOctInterlacePad *camera)
 {
-  GstVideoInfo lines = self->info;
+  const GstVideoInfo *a = &self->camera_info, *b = &camera->info;
 
-  lines.height /= (gint) MAX (self->n_cameras, 1);
-  return are_alike (&lines, &camera->info);
+  return a->width == b->width && a->height == b->height &&
+         GST_VIDEO_INFO_FORMAT (a) == GST_VIDEO_INFO_FORMAT (b);
 }
 
-/* --- which frames belong together -------------------------------------------
- */
-
-/* Drops the gap that @camera is at, unless it reaches beyond @time by more than
- * what times are rounded by. GST_CLOCK_TIME_NONE is any time.
- * Returns: whether it did */
-static gboolean
-drop_old_gap (GstOctInterlacePad *camera, GstClockTime time)
-{
-  GstAggregatorPad *pad = GST_AGGREGATOR_PAD (camera);
-  GstBuffer *head = gst_aggregator_pad_peek_buffer (pad);
-  GstClockTime half = half_a_frame (&camera->info), end;
-  gboolean is_old = FALSE;
-
-  if (head && gst_imaging_aggregator_is_gap (head)) {
-    end = time_of (camera, head);
-    if (GST_CLOCK_TIME_IS_VALID (end))
-      end += GST_BUFFER_DURATION_IS_VALID (head) ? GST_BUFFER_DURATION (head)
-                                                 : 2 * half;
-    is_old = !GST_CLOCK_TIME_IS_VALID (time) ||
-             !GST_CLOCK_TIME_IS_VALID (end) || end <= time + half;
-  }
-  gst_clear_buffer (&head);
-  if (is_old)
-    gst_aggregator_pad_drop_buffer (pad);
-  return is_old;
-}
-
-/* Gaps that are over at @time: what is behind them counts.
- * Returns: whether there were any */
-static gboolean
-drop_old_gaps (GPtrArray *cameras, GstClockTime time)
-{
-  gboolean any = FALSE;
-
-  for (guint i = 0; i < cameras->len; i++)
-    any |= drop_old_gap (cameras->pdata[i], time);
-  return any;
-}
-
-/* Takes the frame of each camera that is of the earliest time. Frames without
- * a time are of any; in a gap there is none. Returns: that time */
-static GstClockTime
-take_frames (GstOctInterlace *self, GPtrArray *cameras)
-{
-  GstClockTime earliest = GST_CLOCK_TIME_NONE;
-  GstClockTime tolerance = get_tolerance (self);
-
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (g_atomic_int_compare_and_exchange (&camera->is_flushed, TRUE, FALSE))
-      gst_clear_buffer (&camera->last);
-    camera->frame =
-        gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (camera));
-    camera->repeats = FALSE;
-    if (camera->frame && gst_imaging_aggregator_is_gap (camera->frame))
-      gst_clear_buffer (&camera->frame);
-    if (camera->frame)
-      earliest = MIN (earliest, time_of (camera, camera->frame));
-  }
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-    GstClockTime time =
-        camera->frame ? time_of (camera, camera->frame) : GST_CLOCK_TIME_NONE;
-
-    if (GST_CLOCK_TIME_IS_VALID (time) && time - earliest > tolerance)
-      gst_clear_buffer (&camera->frame);
-    else if (camera->frame)
-      gst_aggregator_pad_drop_buffer (GST_AGGREGATOR_PAD (camera));
-  }
-  return earliest;
-}
-
-/* --- cameras that lag --------------------------------------------------------
- */
-
-/* Said once when it begins and once when it is over, the first time loudly. */
-static void
-note_lag (GstOctInterlace *self, GstOctInterlacePad *camera, GstClockTime time)
-{
-  gboolean lags = camera->frame == NULL;
-
-  GST_OBJECT_LOCK (self);
-  camera->n_missing += lags;
-  GST_OBJECT_UNLOCK (self);
-  if (lags == camera->lags)
-    return;
-  camera->lags = lags;
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("octinterlace-lag", "camera", G_TYPE_UINT,
-              camera->number, "lags", G_TYPE_BOOLEAN, lags, "running-time",
-              G_TYPE_UINT64, time, "missing", G_TYPE_UINT64, camera->n_missing,
-              NULL)));
-  if (lags && !camera->warned)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("Camera %u lags: it has no frame at %" GST_TIME_FORMAT
-         ", where others have. What follows is told by element messages and "
-         "stats.",
-            camera->number, GST_TIME_ARGS (time)),
-        (NULL));
-  camera->warned |= lags;
-}
-
-/* Returns: whether there is to be a B-scan */
-static gboolean
-replace_missing (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
-{
-  Missing missing = settings_of (self)->missing;
-  gboolean complete = TRUE;
-
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-
-    note_lag (self, camera, time);
-    complete &= camera->frame != NULL;
-  }
-  GST_OBJECT_LOCK (self);
-  self->n_incomplete += !complete;
-  GST_OBJECT_UNLOCK (self);
-  for (guint i = 0; i < cameras->len && missing == MISSING_REPEAT; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (!camera->frame && camera->last && has_format (self, camera)) {
-      camera->frame = gst_buffer_ref (camera->last);
-      camera->repeats = TRUE;
-    }
-  }
-  return complete || missing != MISSING_DROP;
-}
-
-/* A frame may wait whose camera has been refused other caps since. */
+/* Unknown if later caps of a camera were refused while its frame waits. */
 static const gchar *
 name_of_format (const GstVideoInfo *info)
 {
@@ -576,21 +302,19 @@ name_of_format (const GstVideoInfo *info)
              : gst_video_format_to_string (format);
 }
 
-/* Returns: whether all frames of this B-scan are as the output has them */
 static gboolean
 check_formats (GstOctInterlace *self, GPtrArray *cameras)
 {
   for (guint i = 0; i < cameras->len; i++) {
     const GstOctInterlacePad *camera = cameras->pdata[i];
 
-    if (!camera->frame || has_format (self, camera))
+    if (!camera->frame || gst_oct_interlace_has_format (self, camera))
       continue;
     GST_ELEMENT_ERROR (self, STREAM, FORMAT,
         ("Camera %u has %d lines of %d samples, %s, at a time at which others "
          "have %d of %d, %s. All must be the same.",
             camera->number, camera->info.height, camera->info.width,
-            name_of_format (&camera->info),
-            self->info.height / (gint) MAX (self->n_cameras, 1),
+            name_of_format (&camera->info), self->camera_info.height,
             self->info.width, name_of_format (&self->info)),
         (NULL));
     return FALSE;
@@ -598,86 +322,41 @@ check_formats (GstOctInterlace *self, GPtrArray *cameras)
   return TRUE;
 }
 
-/* --- lines ------------------------------------------------------------------
- */
-
-/* Black without a frame. */
-static gboolean
-copy_lines (GstOctInterlacePad *camera, guint first, guint step,
-    const GstVideoFrame *to)
-{
-  gsize size = (gsize) camera->info.width *
-               GST_VIDEO_INFO_COMP_PSTRIDE (&camera->info, 0);
-  GstVideoFrame from;
-  gint height = GST_VIDEO_FRAME_HEIGHT (to) / (gint) step;
-
-  if (camera->frame &&
-      !gst_video_frame_map (&from, &camera->info, camera->frame, GST_MAP_READ))
-    return FALSE;
-  for (gint y = 0; y < height; y++) {
-    guint8 *line = (guint8 *) GST_VIDEO_FRAME_PLANE_DATA (to, 0) +
-                   (gsize) (first + (guint) y * step) *
-                       GST_VIDEO_FRAME_PLANE_STRIDE (to, 0);
-
-    if (camera->frame)
-      memcpy (line,
-          (const guint8 *) GST_VIDEO_FRAME_PLANE_DATA (&from, 0) +
-              (gsize) y * GST_VIDEO_FRAME_PLANE_STRIDE (&from, 0),
-          size);
-    else
-      memset (line, 0, GST_VIDEO_FRAME_PLANE_STRIDE (to, 0));
-  }
-  if (camera->frame)
-    gst_video_frame_unmap (&from);
-  return TRUE;
-}
+/* --- data --------------------------------------------------------------- */
 
 static GstFlowReturn
-acquire (GstOctInterlace *self, GstBuffer **buffer)
+finish (GstOctInterlace *self, GstBuffer *bscan)
 {
-  GstBufferPool *pool = gst_aggregator_get_buffer_pool (GST_AGGREGATOR (self));
-  GstFlowReturn flow = GST_FLOW_OK;
+  GstSegment *segment =
+      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
+  GstClockTime position = GST_BUFFER_PTS (bscan);
+  GstClockTime duration = GST_BUFFER_DURATION (bscan);
+  GstFlowReturn flow;
 
-  if (pool)
-    flow = gst_buffer_pool_acquire_buffer (pool, buffer, NULL);
-  else
-    *buffer = gst_buffer_new_allocate (NULL, self->info.size, NULL);
-  gst_clear_object (&pool);
+  GST_OBJECT_LOCK (self);
+  self->n_frames++;
+  GST_OBJECT_UNLOCK (self);
+  flow = gst_imaging_aggregator_finish (GST_AGGREGATOR (self), bscan);
+  /* not before: the segment event may be sent with this buffer */
+  if (GST_CLOCK_TIME_IS_VALID (position))
+    segment->position =
+        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
   return flow;
 }
 
 static GstFlowReturn
-interlace (GstOctInterlace *self, GPtrArray *cameras, GstBuffer **buffer)
+output_bscan (GstOctInterlace *self, GPtrArray *cameras)
 {
-  GstFlowReturn flow = acquire (self, buffer);
-  gboolean ok = TRUE;
-  GstVideoFrame to;
+  GstClockTime time = gst_oct_interlace_take_frames (self, cameras);
+  GstFlowReturn flow = GST_FLOW_OK;
+  GstBuffer *bscan = NULL;
 
-  if (flow != GST_FLOW_OK)
-    return flow;
-  if (!gst_video_frame_map (&to, &self->info, *buffer, GST_MAP_WRITE)) {
-    GST_ELEMENT_ERROR (self, RESOURCE, WRITE,
-        ("The memory of a B-scan of %d lines cannot be written to.",
-            self->info.height),
-        (NULL));
-    return GST_FLOW_ERROR;
-  }
-  for (guint i = 0; i < cameras->len && ok; i++) {
-    ok = copy_lines (cameras->pdata[i], i, cameras->len, &to);
-    if (!ok)
-      GST_ELEMENT_ERROR (self, RESOURCE, READ,
-          ("A frame of camera %u cannot be read as %d lines of %d samples.",
-              ((GstOctInterlacePad *) cameras->pdata[i])->number,
-              self->info.height / (gint) cameras->len, self->info.width),
-          (NULL));
-  }
-  gst_video_frame_unmap (&to);
-  return ok ? GST_FLOW_OK : GST_FLOW_ERROR;
-}
-
-static void
-keep_last (GPtrArray *cameras)
-{
+  if (!check_formats (self, cameras))
+    flow = GST_FLOW_ERROR;
+  else if (gst_oct_interlace_handle_missing (self, cameras, time))
+    flow = gst_oct_interlace_make_bscan (self, cameras, time, &bscan);
+  else
+    self->is_gap = TRUE;
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
@@ -686,99 +365,7 @@ keep_last (GPtrArray *cameras)
       camera->last = g_steal_pointer (&camera->frame);
     }
   }
-}
-
-static void
-leave_out (GstOctInterlace *self, GPtrArray *cameras)
-{
-  keep_last (cameras);
-  self->is_gap = TRUE;
-}
-
-/* @time in the segment of @self: that of a frame in the same segment as it is,
- * as the way through the running time rounds. */
-static GstClockTime
-position_of (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
-{
-  const GstSegment *ours =
-      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
-  GstClockTime position = GST_CLOCK_TIME_NONE;
-
-  if (GST_CLOCK_TIME_IS_VALID (time))
-    position =
-        gst_segment_position_from_running_time (ours, GST_FORMAT_TIME, time);
-  for (guint i = 0; i < cameras->len; i++) {
-    GstOctInterlacePad *camera = cameras->pdata[i];
-    const GstSegment *segment = &GST_AGGREGATOR_PAD (camera)->segment;
-
-    if (camera->frame && !camera->repeats &&
-        time_of (camera, camera->frame) == time && time != position &&
-        segment->format == GST_FORMAT_TIME && segment->rate == ours->rate &&
-        segment->start == ours->start && segment->stop == ours->stop &&
-        segment->base == ours->base && segment->offset == ours->offset)
-      return GST_BUFFER_PTS (camera->frame);
-  }
-  return position;
-}
-
-/* What upstream says of the latest frame; an interruption of one camera
- * interrupts all. */
-static void
-describe (GstOctInterlace *self, GPtrArray *cameras, GstBuffer *buffer)
-{
-  GstBuffer **frames = g_newa0 (GstBuffer *, cameras->len);
-  GstClockTime duration = GST_CLOCK_TIME_NONE;
-  GstBuffer *latest;
-
-  for (guint i = 0; i < cameras->len; i++) {
-    const GstOctInterlacePad *camera = cameras->pdata[i];
-
-    if (!camera->frame)
-      continue;
-    duration = MIN (duration, GST_BUFFER_DURATION (camera->frame));
-    if (camera->repeats)
-      continue;
-    frames[i] = camera->frame;
-    self->is_gap |= GST_BUFFER_IS_DISCONT (camera->frame);
-  }
-  latest = gst_imaging_metadata_latest (frames, cameras->len);
-  if (latest)
-    gst_imaging_metadata_pass (buffer, latest, FALSE);
-  GST_BUFFER_DTS (buffer) = GST_CLOCK_TIME_NONE;
-  GST_BUFFER_DURATION (buffer) = duration;
-}
-
-/* With the time of the earliest. */
-static GstFlowReturn
-push (GstOctInterlace *self, GPtrArray *cameras, GstClockTime time)
-{
-  GstSegment *segment =
-      &GST_AGGREGATOR_PAD (GST_AGGREGATOR_SRC_PAD (self))->segment;
-  GstClockTime position = position_of (self, cameras, time), duration;
-  GstBuffer *buffer = NULL;
-  GstFlowReturn flow = interlace (self, cameras, &buffer);
-
-  if (flow == GST_FLOW_OK)
-    describe (self, cameras, buffer);
-  keep_last (cameras);
-  if (flow != GST_FLOW_OK) {
-    gst_clear_buffer (&buffer);
-    return flow;
-  }
-  if (self->is_gap)
-    GST_BUFFER_FLAG_SET (buffer, GST_BUFFER_FLAG_DISCONT);
-  self->is_gap = FALSE;
-  GST_BUFFER_PTS (buffer) = position;
-  duration = GST_BUFFER_DURATION (buffer);
-  GST_OBJECT_LOCK (self);
-  self->n_frames++;
-  GST_OBJECT_UNLOCK (self);
-  flow = gst_imaging_aggregator_finish (GST_AGGREGATOR (self), buffer);
-  /* not before: the segment may leave with the buffer, as it came */
-  if (GST_CLOCK_TIME_IS_VALID (position))
-    segment->position =
-        position + (GST_CLOCK_TIME_IS_VALID (duration) ? duration : 0);
-  return flow;
+  return bscan ? finish (self, bscan) : flow;
 }
 
 static gboolean
@@ -790,59 +377,34 @@ are_all_at_end (GPtrArray *cameras)
   return TRUE;
 }
 
-static GstClockTime
-time_of_first (GstOctInterlacePad *first)
-{
-  GstBuffer *frame =
-      first ? gst_aggregator_pad_peek_buffer (GST_AGGREGATOR_PAD (first))
-            : NULL;
-  GstClockTime time = frame ? time_of (first, frame) : GST_CLOCK_TIME_NONE;
-
-  gst_clear_buffer (&frame);
-  return time;
-}
-
-/* Called when each camera has a frame or has ended; when it is live also when
- * the latency is over. */
+/* Called when each camera has a frame or is at EOS. Live: also when the latency
+ * is over. */
 static GstFlowReturn
 gst_oct_interlace_aggregate (GstAggregator *aggregator, gboolean timeout)
 {
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
-  GstOctInterlacePad *first = find_earliest (cameras);
-  GstFlowReturn flow = GST_FLOW_OK;
   GstClockTime time;
+  GstOctInterlacePad *first = gst_oct_interlace_find_earliest (cameras, &time);
+  GstFlowReturn flow = GST_AGGREGATOR_FLOW_NEED_DATA;
 
   gst_imaging_settings_update (self->settings, GST_IMAGING_WHEN_LIVE,
-      GST_CLOCK_TIME_NONE, NULL); /* nothing can be rejected */
-  if (first && (cameras->len != self->n_cameras || !has_format (self, first))) {
-    /* one has come, gone or changed since: first the caps, then the frames */
+      GST_CLOCK_TIME_NONE, NULL); /* apply () accepts all values */
+  if (first && (cameras->len != self->n_cameras ||
+                   !gst_oct_interlace_has_format (self, first)))
+    /* the frames stay in the queues until the new caps are set */
     gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (self));
-    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (drop_old_gaps (cameras, time_of_first (first))) {
+  else if (gst_oct_interlace_drop_old_gaps (cameras, time))
     self->is_gap |= first == NULL; /* no camera has a frame */
-    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  } else if (first) {
-    time = take_frames (self, cameras);
-    if (!check_formats (self, cameras))
-      flow = GST_FLOW_ERROR;
-    else if (replace_missing (self, cameras, time))
-      flow = push (self, cameras, time);
-    else
-      leave_out (self, cameras);
-    if (flow == GST_FLOW_ERROR)
-      keep_last (cameras);
-  } else if (are_all_at_end (cameras)) {
+  else if (first)
+    flow = output_bscan (self, cameras);
+  else if (are_all_at_end (cameras))
     flow = GST_FLOW_EOS;
-  } else {
-    flow = GST_AGGREGATOR_FLOW_NEED_DATA;
-  }
   g_ptr_array_unref (cameras);
   return flow;
 }
 
-/* --- pads -------------------------------------------------------------------
- */
+/* --- pads ----------------------------------------------------------------- */
 
 static GstAggregatorPad *
 gst_oct_interlace_create_new_pad (GstAggregator *aggregator,
@@ -885,19 +447,17 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   GstOctInterlace *self = GST_OCT_INTERLACE (aggregator);
   GPtrArray *cameras = get_cameras (self);
 
+  GST_OBJECT_LOCK (self);
+  self->n_frames = self->n_incomplete = 0;
   for (guint i = 0; i < cameras->len; i++) {
     GstOctInterlacePad *camera = cameras->pdata[i];
 
     camera->lags = camera->warned = FALSE;
-    GST_OBJECT_LOCK (self);
     camera->n_missing = 0;
-    GST_OBJECT_UNLOCK (self);
     gst_video_info_init (&camera->info);
   }
-  g_ptr_array_unref (cameras);
-  GST_OBJECT_LOCK (self);
-  self->n_frames = self->n_incomplete = 0;
   GST_OBJECT_UNLOCK (self);
+  g_ptr_array_unref (cameras);
   self->n_cameras = 0;
   self->is_gap = FALSE;
   gst_imaging_settings_start (self->settings);
@@ -906,7 +466,7 @@ gst_oct_interlace_start (GstAggregator *aggregator)
   return TRUE;
 }
 
-/* Frames may be of a pool that wants them back. */
+/* A source cannot stop its pool while we hold one of its frames. */
 static gboolean
 gst_oct_interlace_stop (GstAggregator *aggregator)
 {
@@ -920,8 +480,7 @@ gst_oct_interlace_stop (GstAggregator *aggregator)
   return TRUE;
 }
 
-/* --- properties --------------------------------------------------------------
- */
+/* --- properties ----------------------------------------------------------- */
 
 static GstStructure *
 get_stats (GstOctInterlace *self)
@@ -955,24 +514,19 @@ gst_oct_interlace_get_property (
 }
 
 static void
-install_properties (GObjectClass *klass)
+gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
 {
-  gst_imaging_settings_install (klass, &table);
-  klass->get_property = gst_oct_interlace_get_property;
-  g_object_class_install_property (klass, PROP_STATS,
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstAggregatorClass *aggregator_class = GST_AGGREGATOR_CLASS (klass);
+
+  gst_imaging_settings_install (object_class, &table);
+  object_class->get_property = gst_oct_interlace_get_property;
+  g_object_class_install_property (object_class, PROP_STATS,
       g_param_spec_boxed ("stats", "Statistics",
           "frames that left, incomplete B-scans, and missing-0, missing-1, ...: "
           "of each camera",
           GST_TYPE_STRUCTURE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
-}
-
-static void
-gst_oct_interlace_class_init (GstOctInterlaceClass *klass)
-{
-  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
-  GstAggregatorClass *aggregator_class = GST_AGGREGATOR_CLASS (klass);
-
-  install_properties (G_OBJECT_CLASS (klass));
   gst_element_class_set_static_metadata (element_class, "OCT camera interlacer",
       "Filter/Video", "Interlaces the spectra of several OCT cameras",
       "gst-imaging developers");

@@ -9,10 +9,6 @@ G_BEGIN_DECLS
 G_DECLARE_FINAL_TYPE (
     GstOctInterlace, gst_oct_interlace, GST, OCT_INTERLACE, GstAggregator)
 
-#define GST_TYPE_OCT_INTERLACE_PAD (gst_oct_interlace_pad_get_type ())
-G_DECLARE_FINAL_TYPE (GstOctInterlacePad, gst_oct_interlace_pad, GST,
-    OCT_INTERLACE_PAD, GstAggregatorPad)
-
 GST_ELEMENT_REGISTER_DECLARE (octinterlace);
 
 G_END_DECLS
