@@ -251,7 +251,7 @@ imk_insarxcorr_qualify (const ImkInsarxcorrPlan *plan, uint32_t v, uint32_t u,
   for (uint32_t i = 0; i < IMK_INSARXCORR_WINDOW; i++)
     for (uint32_t j = 0; j < IMK_INSARXCORR_WINDOW; j++) {
       near += samples[i][j] * samples[i][j];
-      /* below 0 they wrap to large numbers */
+      /* Negative values wrap to large numbers. */
       n_near += u + i - half < f->n_lags_y && v + j - half < f->n_lags_x;
     }
   n = (double) ((int64_t) f->n_lags_x * f->n_lags_y - n_near);

@@ -88,7 +88,7 @@ imk_insarxcorr_significant (const ImkInsarxcorrPlan *plan, double band)
 {
   const double pi = 3.14159265358979323846, chance = 0.01;
   const ImkInsarxcorrFine *f = &plan->fine;
-  /* in COMPAT negative ones count as well */
+  /* COMPAT accepts negative peaks as well. */
   double sides = plan->config.mode == IMK_INSARXCORR_COMPAT ? 2 : 1;
   double lags = (double) f->n_lags_x / f->interp_x * f->n_lags_y / f->interp_y;
   double rate = sides * lags * pow (2 * pi * band, 2) / 10 / pow (2 * pi, 1.5);
@@ -191,7 +191,7 @@ place_patch (const ImkInsarxcorrPlan *plan, uint32_t i, uint32_t j,
     ImkInsarxcorrPatch *patch)
 {
   const ImkInsarxcorrConfig *c = &plan->config;
-  /* GMTSAR leaves the first column of its grid out */
+  /* GMTSAR skips the first column of its grid. */
   uint32_t skipped = c->grid == IMK_INSARXCORR_GRID_STEP ? 0 : 1;
 
   patch->x = grid_place (c, (int64_t) i + 1 + skipped, plan->patch_width[1],
@@ -427,7 +427,7 @@ count_lines (const ImkInsarxcorrPlan *plan, ImkInsarxcorrSide side,
 
     if (n_read (lines) > *least)
       *least = n_read (lines);
-    /* lines between two rows are not kept */
+    /* Lines between two rows of patches are dropped. */
     if (more.first >= lines.end)
       more.end -= more.end > more.first ? more.first - lines.end : 0;
     if (more.end > lines.first && more.end - lines.first > *most)

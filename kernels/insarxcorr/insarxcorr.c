@@ -12,18 +12,18 @@
 /* One backend state, and where it lives. */
 typedef struct Part {
   void *state;
-  void *context; /* of a further device; NULL for that of the caller */
+  void *context; /* NULL: the context of the caller */
   void *stream, *done;
 } Part;
 
 struct ImkInsarxcorr {
   const ImkInsarxcorrBackend *backend;
   bool on_device;
-  const ImkDevice *device; /* with further devices */
-  void *ready;             /* event: what the caller's stream did before */
+  const ImkDevice *device; /* for several devices, else NULL */
+  void *ready; /* event after the earlier work of the caller's stream */
   Part parts[IMK_INSARXCORR_MAX_DEVICES];
   ImkInsarxcorrPlan plan;
-  /* a side may push while the other, or the row, changes them */
+  /* A side may push while the other side, or a row, changes these. */
   atomic_uint row, pushed[IMK_INSARXCORR_N_SIDES];
   atomic_ullong bytes;
 };
@@ -222,7 +222,7 @@ make_sizes (
   status = check_sizes (plan, error);
   if (status == IMK_OK)
     status = check_images (plan, error);
-  /* what the steps have made of them */
+  /* nx and ny as grid=step has computed them. */
   if (status == IMK_OK)
     status = check_range ("nx", plan->config.nx, 1, 1000000, error);
   if (status == IMK_OK)
@@ -375,7 +375,7 @@ imk_insarxcorr_free (ImkInsarxcorr *self)
 static uint32_t
 first_wanted (const ImkInsarxcorr *s, ImkInsarxcorrSide side)
 {
-  uint32_t row = s->row; /* which imk_insarxcorr_advance may change */
+  uint32_t row = s->row; /* imk_insarxcorr_advance () may change it meanwhile */
 
   return row < s->plan.config.ny ? s->plan.lines[side][row].first
                                  : s->plan.config.height[side];

@@ -262,7 +262,7 @@ fill_factors (const ImkOctbscanConfig *c, ImkOctbscanChain *s, const Plan *p,
   for (uint32_t i = 0; i < n; i++)
     s->taper[i] = (float) taper[i];
   free (taper);
-  /* the highest bin of an even N is two, +N/2 and -N/2, with half of it each */
+  /* The highest bin of an even N is split in halves between +N/2 and -N/2. */
   for (uint32_t f = 0; f <= n / 2; f++)
     s->widen[f] = (float) ((2 * f == n ? 0.5 : 1.0) / n /
                            (exact ? kernel_spectrum (&p->interpolate,

@@ -149,7 +149,7 @@ check_window (const ImkOctbscanConfig *c, ImkError *error)
           c->window_values[i]);
     largest = fmax (largest, fabs (c->window_values[i]));
   }
-  /* of the wavenumbers, by which Z is divided: what rounding leaves is none */
+  /* Z is divided by the window's sum; a sum of rounding errors is invalid. */
   sum = imk_octbscan_grid_window_sum (c);
   if (sum > 1e-6 * largest)
     return IMK_OK;

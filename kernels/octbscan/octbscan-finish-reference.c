@@ -218,7 +218,7 @@ column_position (const ImkOctbscanConfig *c, uint32_t j)
 
   if (c->height == 1 || c->scan == IMK_OCTBSCAN_SCAN_EVEN)
     return j;
-  /* a mirror at -cos (pi t) is at 2 j / (H - 1) - 1 */
+  /* A mirror at -cos (pi t) is at 2 j / (H - 1) - 1 at this t. */
   if (c->scan == IMK_OCTBSCAN_SCAN_SINE)
     return acos (-(2 * j / last - 1)) / M_PI * last;
   at = j * (c->n_scan_curve - 1.0) / last;
@@ -258,7 +258,7 @@ mix (const ImkOctbscanConfig *c, State *s, const ImkOctbscanReference *b)
 static double
 vertex (const double *v, uint32_t n, uint32_t at)
 {
-  /* of the parabola through three points, by its coefficients */
+  /* Coefficients of the parabola through three points. */
   double a, b;
 
   if (at == 0 || at + 1 == n)

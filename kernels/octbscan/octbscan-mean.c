@@ -8,8 +8,8 @@
 #define PI 3.14159265358979323846
 
 enum {
-  MOST_SAMPLES = 2048, /* neighbours of longer spectra are added up */
-  FIRST_PERIODS = 16,  /* below is the source's spectrum */
+  MOST_SAMPLES = 2048, /* longer spectra are binned */
+  FIRST_PERIODS = 16,  /* lower frequencies are the source's spectrum */
   LEAST_ROWS = 4,
 };
 
@@ -96,6 +96,6 @@ imk_octbscan_mean_fringe (const ImkImage *in, uint32_t first, uint32_t step)
     most = strongest_fringe (mean, n);
   }
   free (mean);
-  /* equal to the last bit: there is no noise at all */
+  /* All values are equal, so there is no noise to compare with. */
   return most > 0 ? 10 * log10 (most / fmax (noise, 1e-20 * most)) : 0;
 }

@@ -16,7 +16,7 @@
 
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
-  /* up to which auto takes the operator */
+  /* Limits up to which auto selects the operator. */
   MOST_DEPTHS_ON_CPU = 96,
   MOST_WEIGHTS_ON_CUDA = 5000000,
 };
@@ -28,8 +28,8 @@ struct ImkOctbscan {
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
   uint32_t n_resets;
-  ImkOctbscanChain *chain; /* of a device, to be tuned */
-  bool is_live;            /* and what it is tuned to: */
+  ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
+  bool is_live;            /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
 };
 
@@ -373,7 +373,7 @@ tune (ImkOctbscan *self, const double *live, ImkError *error)
   if (self->chain)
     imk_octbscan_chain_tune (self->chain, live);
   status = self->backend->tune (self->state, self->chain, live, error);
-  if (status == IMK_OK) /* else the same values are new the next time, too */
+  if (status == IMK_OK) /* after a failure the next call must set them again */
     memcpy (self->live, live, size);
   return status;
 }

@@ -18,7 +18,7 @@ enum { N_OUTPUTS = sizeof (ImkPhotostereoOutputs) / sizeof (ImkImage) };
 
 /* A device and its band. */
 typedef struct Part {
-  void *context; /* of a further device; NULL for that of the caller */
+  void *context; /* NULL: the context of the caller */
   void *state;
   void *stream, *done;
   uint32_t first_row, n_rows;
@@ -30,7 +30,7 @@ typedef struct Part {
 typedef struct Devices {
   const ImkPhotostereoBackend *backend;
   const ImkDevice *device;
-  void *ready; /* event: what the caller's stream did before */
+  void *ready; /* event after the earlier work of the caller's stream */
   uint32_t width, height;
   uint32_t n_parts;
   Part parts[IMK_PHOTOSTEREO_MAX_DEVICES];
@@ -138,7 +138,7 @@ devices_destroy (void *state)
 {
   Devices *d = state;
 
-  /* one that could not be opened has nothing */
+  /* A device that failed to open owns nothing. */
   for (uint32_t p = 0; p < d->n_parts; p++)
     if (p == 0 || d->parts[p].context)
       close_part (d, &d->parts[p]);
@@ -317,7 +317,8 @@ need_results (const Devices *d, Part *part,
                      n_stacked (d, &images[i]));
   if (size <= part->results_size)
     return IMK_OK;
-  d->device->free_device (part->results); /* waits for their readers */
+  d->device->free_device (
+      part->results); /* blocks until their readers are done */
   part->results = NULL;
   part->results_size = 0;
   status = d->device->alloc_device (size, (void **) &part->results, error);
@@ -341,7 +342,8 @@ place_results (
 
     if (!images[i].data)
       continue;
-    if (!in_place || n == 1) /* the first device's are the first of each */
+    if (!in_place ||
+        n == 1) /* the rows of the first device are already in place */
       images[i] = band_of (d, &images[i], part, 0);
     if (in_place)
       continue;
@@ -404,7 +406,8 @@ solve_band (Solve *s, ImkError *error)
     status = copy_results (d, part, &placed, s->outputs, error);
   if (status == IMK_OK)
     status = d->device->event_record (part->done, part->stream, error);
-  if (status == IMK_OK && s->rows) /* the caller waits for all devices */
+  if (status == IMK_OK &&
+      s->rows) /* the caller's stream waits for all devices */
     status = d->device->stream_synchronize (part->stream, error);
   return status;
 }

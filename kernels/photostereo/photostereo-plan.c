@@ -141,7 +141,7 @@ imk_photostereo_maximum_of (const ImkPhotostereoConfig *c)
 static void
 plan_samples (const ImkPhotostereoConfig *c, ImkPhotostereoPlan *p)
 {
-  /* the colours of the sites of each ImkPhotostereoPattern */
+  /* Colours of the 2x2 sites of each ImkPhotostereoPattern. */
   static const uint8_t sites[][4] = {
       {0, 0, 0, 0}, {2, 1, 1, 0}, {0, 1, 1, 2}, {1, 2, 0, 1}, {1, 0, 2, 1}};
   bool pattern = c->pattern != IMK_PHOTOSTEREO_PATTERN_NONE;
@@ -195,7 +195,7 @@ imk_photostereo_make_plan (
     p.led_lobe = 0;
   if (p.model != IMK_PHOTOSTEREO_MODEL_DIRECTIONAL && c->positions) {
     p.pitch_x = (float) c->mm_per_pixel;
-    /* rows go down, y goes up */
+    /* Rows are counted downwards, y points up. */
     p.pitch_y = (float) (-c->mm_per_pixel / c->pixel_aspect);
   }
   plan_samples (c, &p);
@@ -205,7 +205,7 @@ imk_photostereo_make_plan (
 ImkPhotostereoParams
 imk_photostereo_params_of (const ImkPhotostereoConfig *c, uint32_t n_lights)
 {
-  /* absolute, relative, adaptive: t_min, t_max, t_res */
+  /* t_min, t_max, t_res for absolute, relative, adaptive */
   static const float defaults[3][3] = {
       {0.04f, 0.98f, 0.03f}, {0.1f, 1.3f, 0.15f}, {0.1f, 1.3f, 0.05f}};
   static const uint32_t min_lights[3] = {3, 6, 4};

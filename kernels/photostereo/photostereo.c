@@ -13,14 +13,15 @@ struct ImkPhotostereo {
   bool on_device;
   void *state;
 
-  ImkPhotostereoPlan plan; /* without what is valid during create only */
+  ImkPhotostereoPlan
+      plan; /* without the pointers that are valid only during create () */
   uint32_t n_colours;
   ImkPhotostereoParams params;
   ImkPhotostereoLamp *lamps;
-  bool *present;   /* of each light, with all its bands */
-  uint32_t *bands; /* of each light, a bit for each that is there */
+  bool *present;   /* [light] all bands were added */
+  uint32_t *bands; /* [light] one bit for each added band */
   uint32_t n_added, n_complete;
-  bool has_solved; /* since the set began */
+  bool has_solved; /* in this set */
   uint32_t *lights;
   ImkPhotostereoRow *rows;
 };

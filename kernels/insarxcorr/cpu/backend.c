@@ -21,7 +21,7 @@ typedef struct Row {
   Cpu *cpu;
   const ImkInsarxcorrPatch *patches;
   const ImkImage *out;
-  ImkStatus status; /* the first failure, under the lock of the Cpu */
+  ImkStatus status; /* the first failure; protected by the lock of Cpu */
   ImkError error;
 } Row;
 

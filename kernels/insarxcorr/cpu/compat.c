@@ -14,7 +14,8 @@ scatter_phase (const ImkInsarxcorrCpu *cpu, uint32_t phase,
 {
   uint32_t width = cpu->plan->patch_width[0], half = width / 2;
   uint32_t ri = cpu->plan->config.range_interp;
-  uint32_t first = (phase + ri - half % ri) % ri; /* of the kept columns */
+  uint32_t first =
+      (phase + ri - half % ri) % ri; /* first of the kept columns */
   uint32_t n = (width - first + ri - 1) / ri;
 
   imk_insarxcorr_take_amplitudes (in + (half + first) / ri, n, buffer);
@@ -158,7 +159,7 @@ make_surface (const ImkInsarxcorrWork *w, ImkError *error)
     uint32_t y = (u + height - height / 4) % height;
     const float *line = real + (size_t) y * (width + 2);
 
-    /* negative lags are at the end of a row */
+    /* Negative lags are at the end of a row. */
     take_magnitudes (line + width - n / 2, n / 2, s->surface + (size_t) u * n);
     take_magnitudes (line, n / 2, s->surface + (size_t) u * n + n / 2);
   }

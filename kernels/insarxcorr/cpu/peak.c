@@ -62,7 +62,7 @@ take_window (const ImkInsarxcorrWork *w, uint32_t v, uint32_t u,
 
   for (uint32_t i = 0; i < WINDOW; i++)
     for (uint32_t j = 0; j < WINDOW; j++) {
-      /* negative values wrap to large ones */
+      /* Negative values wrap to large ones. */
       uint32_t y = u + i - WINDOW / 2, x = v + j - WINDOW / 2;
       bool inside = y < f->n_lags_y && x < f->n_lags_x;
 

@@ -62,7 +62,7 @@ detect_lines (
   spectrum = transform_line<false> (f, x, free);
   free = spectrum == x ? free : x;
   for (uint32_t m = 1; m < ri; m++) {
-    /* of two phases, the spectrum is not wanted any more */
+    /* After the second phase the spectrum is no longer needed. */
     float2 *to = ri > 2 ? free : spectrum;
     float2 *with = ri > 2 ? line_at (shared, f.n, threadIdx.y, 2) : free;
 

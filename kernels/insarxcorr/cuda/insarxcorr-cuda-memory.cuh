@@ -12,16 +12,16 @@
 namespace insar {
 
 enum {
-  MAX_BATCH = 32768,     /* blockIdx.y goes to 65535 */
-  GOOD_WORK = 256 << 20, /* bytes, where memory is not limited */
+  MAX_BATCH = 32768,     /* blockIdx.y is at most 65535 */
+  GOOD_WORK = 256 << 20, /* bytes, without memory-limit */
 };
 
 struct Cuda {
   const ImkInsarxcorrPlan *plan;
   const ImkInsarxcorrPart *part;
-  Arguments arguments; /* all but items and out of the batch */
+  Arguments arguments; /* complete except for items and out of the batch */
   uint32_t max_batch;
-  void *memory; /* on the device, all of it */
+  void *memory; /* all device memory of the object */
   Item *items;
   Item *host_items; /* page-locked */
   Fft lines, lag_lines, lag_columns;
@@ -233,7 +233,7 @@ choose_batch (Cuda *s, size_t tables, ImkError *error)
         "search.",
         (unsigned long long) limit, plan->patch_width[1], plan->patch_height[1],
         tables + one.used);
-  cut_work (s, &many, 256); /* rounding up counts less */
+  cut_work (s, &many, 256); /* with many patches rounding up matters less */
   n = limit > tables ? (limit - tables) * 256 / many.used : 1;
   n = n > MAX_BATCH ? MAX_BATCH : n < 1 ? 1 : n;
   s->max_batch = n < s->part->n ? (uint32_t) n : s->part->n;

@@ -96,7 +96,7 @@ measure (const Arguments &a, double *rows, float largest, double squares,
   else
     peak->correlation = largest;
   if (threadIdx.x < WINDOW * WINDOW) {
-    /* below 0 they wrap to large numbers */
+    /* Negative values wrap to large numbers. */
     uint32_t y = u + i - WINDOW / 2, x = v + j - WINDOW / 2;
 
     samples[i][j] = y < height && x < width

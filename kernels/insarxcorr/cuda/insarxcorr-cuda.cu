@@ -10,8 +10,8 @@
 using namespace insar;
 
 enum {
-  NORMALISE_BLOCKS = 32,   /* a patch */
-  GOOD_SHARED = 48 * 1024, /* more has to be asked for */
+  NORMALISE_BLOCKS = 32,   /* for each patch */
+  GOOD_SHARED = 48 * 1024, /* more needs cudaFuncSetAttribute () */
 };
 
 /* ------------------------------------------------------------------------
@@ -360,7 +360,7 @@ cuda_destroy (void *state)
 {
   Cuda *s = (Cuda *) state;
 
-  cudaFree (s->memory); /* waits for kernels that use it */
+  cudaFree (s->memory); /* blocks until kernels that use it are done */
   cudaFreeHost (s->host_items);
   if (s->copied)
     cudaEventDestroy (s->copied);

@@ -9,7 +9,7 @@
 namespace insar {
 
 enum {
-  BLOCK = 512, /* threads, where lines do not say otherwise */
+  BLOCK = 512, /* threads, unless the length of lines needs others */
   WARP = 32,
   N_SIDES = IMK_INSARXCORR_N_SIDES,
 };
@@ -18,32 +18,32 @@ enum {
  * leaves out. */
 struct Item {
   ImkInsarxcorrPatch patch;
-  uint32_t row; /* of the results */
+  uint32_t row; /* row of the results */
 };
 
-/* Of the amplitudes of a patch. */
+/* Levels of the amplitudes of a patch. */
 struct Level {
   float mean[N_SIDES];
-  float scale; /* of the secondary's, so that both are alike: a power of 2 */
-  bool is_flat; /* those of a side are all the same: there is no peak */
+  float scale; /* power of 2 that makes the secondary's amplitudes as large */
+  bool is_flat; /* all amplitudes of a side are equal: there is no peak */
 };
 
-/* Of a line of amplitudes. */
+/* Levels of a line of amplitudes. */
 struct LineLevel {
   double sum;
   float least, largest;
 };
 
-/* Where the samples of an image are. */
+/* The band of an image in memory. */
 struct Band {
   const uint8_t *data;
   size_t stride;
   int32_t width, n_lines, image_height;
 };
 
-/* Arrays have one part a patch of the batch. */
+/* Each array has one part for each patch of the batch. */
 struct Arguments {
-  const ImkInsarxcorrPlan *plan; /* a copy, whose pointers are the host's */
+  const ImkInsarxcorrPlan *plan; /* a copy; its pointers are host pointers */
   ImkInsarxcorrFine fine;
   Band bands[N_SIDES];
   const Item *items;
@@ -56,10 +56,10 @@ struct Arguments {
   Level *levels;
   float *amplitudes[N_SIDES]; /* [height][width] */
   float2 *samples;  /* PRECISE: [height][width] of a patch of the larger side */
-  float2 *wide;     /* PRECISE: [fine height][width], of the same */
+  float2 *wide;     /* PRECISE: [fine height][width], the same side */
   float2 *spectra;  /* [fft_height][fft_width] */
   float2 *products; /* [n_lags_y][fft_width / 2 + 1] */
-  double2 *sums;    /* PRECISE: [n_lags_y][fine width]: of columns */
+  double2 *sums;    /* PRECISE: [n_lags_y][fine width]: sums of columns */
   float *surface;   /* [n_lags_y][n_lags_x] */
   uint8_t *out;
   size_t out_stride;
@@ -286,8 +286,8 @@ struct Columns {
  * of lags. The other half of the columns are conjugates. */
 struct ProductColumns {
   Arguments a;
-  uint32_t first_lag; /* the line that has the first lag */
-  bool conjugate;     /* b conj (a) in place of a conj (b) */
+  uint32_t first_lag; /* line of the first lag */
+  bool conjugate;     /* b conj (a) instead of a conj (b) */
 
   __device__ float2
   load (uint32_t item, uint32_t x, uint32_t y) const
@@ -328,7 +328,7 @@ struct ProductColumns {
  */
 struct LagLines {
   Arguments a;
-  uint32_t first_lag; /* the column that has the first lag */
+  uint32_t first_lag; /* column of the first lag */
   bool magnitudes;
 
   __device__ float2
@@ -343,7 +343,7 @@ struct LagLines {
     if (2 * pair + 1 < a.fine.n_lags_y)
       q = line[n + column];
     if (x == 0 || x == half)
-      p.y = q.y = 0; /* but for rounding */
+      p.y = q.y = 0; /* removes the rounding error */
     if (x > half) {
       p.y = -p.y;
       q.y = -q.y;

@@ -14,11 +14,11 @@
 namespace insar {
 
 enum {
-  MAX_PASSES = 16, /* 2^16 is longer than a line can be */
+  MAX_PASSES = 16, /* 2^16 is longer than any line */
   FFT_THREADS = 256,
 };
 
-/* How lines of one length are transformed. */
+/* The FFT plan for one length. */
 struct Fft {
   uint32_t n;
   uint32_t n_passes;
@@ -115,7 +115,7 @@ butterfly8 (float2 *v)
 
   butterfly4<backward> (v[0], v[2], v[4], v[6]);
   butterfly4<backward> (odd[0], odd[1], odd[2], odd[3]);
-  /* times exp (-+ i pi / 4) to the 1st, 2nd and 3rd */
+  /* Multiply by exp (-+ i pi / 4) to the power 1, 2 and 3. */
   q = quarter<backward> (odd[1]);
   odd[1] = make_float2 ((odd[1].x + q.x) * half, (odd[1].y + q.y) * half);
   odd[2] = quarter<backward> (odd[2]);
@@ -150,7 +150,7 @@ pass_of (const Fft &f, const float2 *in, float2 *out, uint32_t done)
 {
   const uint32_t n = f.n / radix;
   const float2 *turns = f.turns + done - 1;
-  /* divisions take as long as the rest */
+  /* Divisions would double the time. */
   const bool by_mask = (done & (done - 1)) == 0;
 
   for (uint32_t j = threadIdx.x; j < n; j += blockDim.x) {
@@ -251,7 +251,7 @@ transform (const __grid_constant__ Fft f, uint32_t n_lines,
   float2 *line = line_at (shared, f.n, threadIdx.y, 0);
 
   if (columns) {
-    uint32_t l = thread % blockDim.y; /* threads are a multiple of lines */
+    uint32_t l = thread % blockDim.y; /* no remainder: threads are a multiple */
 
     for (uint32_t i = thread / blockDim.y; i < f.n; i += blockDim.x)
       line_at (shared, f.n, l, 0)[padded (i)] =

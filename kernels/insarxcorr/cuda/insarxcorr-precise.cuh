@@ -7,7 +7,7 @@
 
 namespace insar {
 
-enum { STRIP = 32 }; /* lines of lags that a thread slides over */
+enum { STRIP = 32 }; /* lines of lags processed by a thread */
 
 /* By the whole block: adds how samples of a side turn from each to the next,
  * along lines and across them. Returns: samples that are data */
@@ -118,8 +118,8 @@ bin_of (uint32_t i, uint32_t wide, uint32_t n, uint32_t centre)
 struct WideColumns {
   Arguments a;
   int side;
-  uint32_t width, height, wide; /* of the patch; its finer height */
-  uint32_t top, n_lines;        /* of it, what is looked at */
+  uint32_t width, height, wide; /* of the patch; upsampled height */
+  uint32_t top, n_lines;        /* its lines that are used */
 
   __device__ float2
   load (uint32_t item, uint32_t x, uint32_t y) const
@@ -144,7 +144,7 @@ struct WideColumns {
 struct WideLines {
   Arguments a;
   int side;
-  uint32_t width, wide; /* of the patch; its finer width */
+  uint32_t width, wide; /* of the patch; upsampled width */
   uint32_t left;
   float scale;
 

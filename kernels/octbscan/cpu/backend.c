@@ -15,7 +15,7 @@
 
 enum {
   N_LANES = IMK_OCTBSCAN_N_LANES,
-  SUM_COLUMNS = 256, /* that a thread sums at a time */
+  SUM_COLUMNS = 256, /* summed by a thread at a time */
 };
 
 /* The buffers of one thread, a block of the pool. */
@@ -31,11 +31,11 @@ typedef struct Cpu {
   const ImkOctbscanLoops *loops;
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
-  uint32_t n_depths, n_blocks; /* most blocks of a camera */
-  ImkOctbscanFft *fft;         /* or else */
+  uint32_t n_depths, n_blocks; /* maximum blocks of a camera */
+  ImkOctbscanFft *fft;         /* NULL if operators is set */
   float *operators;
   double *followed;                              /* [C][N] running means */
-  uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* how many were */
+  uint32_t n_followed[IMK_OCTBSCAN_MAX_CAMERAS]; /* B-scans so far */
   float *high, *low; /* [C][N] means in two parts; constant for FILE and NONE */
   size_t fft_size;   /* bytes */
   ImkOctbscanPool *pool;

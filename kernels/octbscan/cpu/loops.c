@@ -162,7 +162,7 @@ band (const ImkOctbscanChain *chain, const ImkOctbscanBand *band,
     }
     re0 += re1;
     im0 += im1;
-    /* rows beyond P wrap around and are added to the first ones */
+    /* Rows beyond P wrap around to the first ones. */
     if (j < n)
       for (uint32_t l = 0; l < LANES; l++) {
         to[l * pitch] = re0[l];

@@ -7,7 +7,7 @@
 #include "imk/parallel.h"
 #include "octbscan/cpu/bscan.h"
 
-enum { DEPTHS = 64 /* that a thread processes at a time */ };
+enum { DEPTHS = 64 /* processed by a thread at a time */ };
 
 /* The first row of @camera; its rows are C apart. */
 static uint32_t

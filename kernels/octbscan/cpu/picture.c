@@ -6,7 +6,7 @@
 #include "imk/parallel.h"
 
 enum {
-  TILE = 64 /* A-scans that are transposed at a time: a cache line of u8 */
+  TILE = 64 /* A-scans transposed at a time: a cache line of u8 */
 };
 
 /* ------------------------------------------------------------------------

@@ -108,7 +108,7 @@ follow_xcorr (ImkOctbscanFinish *s, double *place, double *weight)
       *weight = c[at];
     }
   }
-  /* the reference keeps its own depths */
+  /* The reference is not shifted. */
   for (uint32_t z = 0; z < n; z++)
     s->reference[z] = imk_octbscan_follow (s->profile, s->reference[z], n, z,
         *place, s->track.n_seen, s->config.tracking_bscans);

@@ -10,10 +10,10 @@ struct Cuda {
   Arguments arguments;      /* all but the number of jobs */
   ImkOctbscanConfig config; /* without its pointers */
   History history;
-  uint32_t last_pattern; /* entry of patterns */
-  Operator op;           /* one of the two */
+  uint32_t last_pattern; /* index into patterns */
+  Operator op;           /* used if the strategy is operator */
   Transforms transforms;
-  void *memory; /* on the device, all of it */
+  void *memory; /* all device memory of the object */
   Job *jobs;
   float2 *products;
   float *scales;

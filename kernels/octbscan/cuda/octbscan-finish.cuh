@@ -10,7 +10,7 @@
 
 enum {
   RANK_THREADS = 1024,
-  TILE = 64, /* A-scans and depths that a block turns */
+  TILE = 64, /* A-scans and depths transposed by a block */
   TILE_THREADS = 256,
 };
 
@@ -126,7 +126,7 @@ ends_of (const Finish &a, uint32_t job)
   if (p.range == IMK_OCTBSCAN_RANGE_FIXED)
     return make_float4 (p.fixed[0], p.fixed[1], p.fixed[2], p.fixed[3]);
   if (p.range == IMK_OCTBSCAN_RANGE_MINMAX) {
-    /* the other way round there are no A-scans */
+    /* Minimum > maximum means that no A-scan is valid. */
     bool is_there = a.ends[2 * job] <= a.ends[2 * job + 1];
 
     found[0] = is_there ? __uint_as_float (a.ends[2 * job]) : 0;

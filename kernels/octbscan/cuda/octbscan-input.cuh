@@ -5,20 +5,20 @@
 #include "octbscan/cuda/octbscan-finish.cuh"
 
 enum {
-  SUM_COLUMNS = 64, /* that a block adds up, by groups of threads */
+  SUM_COLUMNS = 64, /* summed by a block, by groups of threads */
   SUM_GROUPS = 8,
   ROLL_THREADS = 256,
-  CHUNK_JOBS = 3900 / sizeof (Job), /* that fit into the 4 KiB of a launch */
+  CHUNK_JOBS = 3900 / sizeof (Job), /* limit: the 4 KiB of launch arguments */
 };
 
 /* What the kernels here and of the strategies are given. */
 struct Arguments : Finish {
   uint32_t width;
-  uint32_t reach;          /* of a mean along the spectrum, 0 for none */
+  uint32_t reach;          /* of the rolling mean, 0 for none */
   const float2 *background; /* [C][N] in two parts, or NULL */
   float2 *means;           /* [jobs][C][N], or along each spectrum
                             * [jobs][H][N]; in two parts; or NULL */
-  double *bscan_means;     /* [jobs][C][N], where the background follows them */
+  double *bscan_means;     /* [jobs][C][N], for running backgrounds */
   double *followed;        /* [C][N] */
   uint32_t *n_followed;    /* [C][N] B-scans in it */
   uint32_t background_bscans;
@@ -177,7 +177,7 @@ find_means (const __grid_constant__ Arguments a)
     sum += sums[g][threadIdx.x];
     n += counts[g];
   }
-  /* a NaN is the mean of a B-scan that has none */
+  /* NaN: the B-scan has no valid A-scan. */
   if (a.bscan_means)
     a.bscan_means[to] = n ? (double) sum / n : (double) NAN;
   else

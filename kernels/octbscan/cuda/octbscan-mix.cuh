@@ -13,7 +13,7 @@
 
 enum {
   MIX_THREADS = 256,
-  PROFILE_DEPTHS = 32, /* that a block adds up, by groups of threads */
+  PROFILE_DEPTHS = 32, /* summed by a block, by groups of threads */
   PROFILE_GROUPS = 32,
   TRACK_THREADS = 256,
 };
@@ -30,10 +30,10 @@ struct Job {
   uint32_t *wide, *n_bad;
   float *ends;
   bool backward, has_images, db_is_linear;
-  uint32_t pattern;  /* entry of patterns that is taken off */
+  uint32_t pattern;  /* index of the pattern that is subtracted */
   bool finds_pattern;
-  uint32_t n_summed; /* B-scans in the mean, this one among them */
-  uint32_t n_tracked; /* B-scans that tracking has seen before */
+  uint32_t n_summed; /* B-scans in the mean, including this one */
+  uint32_t n_tracked; /* B-scans tracked before this one */
   uint8_t follow[IMK_OCTBSCAN_MAX_CAMERAS]; /* Follow */
 };
 
@@ -80,8 +80,8 @@ job_of (const ImkOctbscanJob *job)
 /* What the kernels here are given. */
 struct Finish {
   uint32_t height, n_cameras, n_depths, n_ascans;
-  uint32_t camera_rows; /* that one job has of a camera, at most */
-  uint32_t n_rests; /* rows of the rest of the background behind them */
+  uint32_t camera_rows; /* maximum rows of a camera in one job */
+  uint32_t n_rests; /* further rows with the rounding error of the background */
   uint32_t n_jobs, max_jobs;
   bool depth_down, flips_depth;
   ImkOctbscanFixedPattern pattern_mode;
@@ -91,31 +91,31 @@ struct Finish {
   ImkOctbscanProjection projection;
   uint32_t enface_top, n_slab;
   bool is_identity, bidirectional, averages;
-  bool has_bad; /* samples may be other than numbers */
-  bool is_mixed; /* images are of mixed */
+  bool has_bad; /* samples may be NaN or infinite */
+  bool is_mixed; /* images are made from mixed */
   ImkOctbscanParams params;
   const Job *jobs;
   const float2 *products; /* [C][jobs][camera_rows + n_rests][n_depths] */
   const float *scales;    /* likewise, what makes Z of them; 0 for a spectrum
                            * that has none */
-  uint8_t *bad;           /* [jobs][H] those, NULL: there are none */
-  uint8_t *dead;          /* [jobs][n_ascans] columns without one, likewise */
-  uint8_t *alive; /* [jobs][n_ascans] columns with one in a mean of B-scans */
+  uint8_t *bad;           /* [jobs][H] invalid A-scans; NULL: none */
+  uint8_t *dead;          /* [jobs][n_ascans] invalid columns; NULL: none */
+  uint8_t *alive; /* [jobs][n_ascans] valid columns of a mean of B-scans */
   uint32_t *n_in_sums;    /* [n_ascans][n_depths] */
-  float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last is kept */
+  float2 *patterns;       /* [max_jobs + 1][C][n_depths], the last persists */
   uint32_t *lateral_first, *lateral_rows; /* of ImkOctbscanLateral */
   float *lateral_weights;
   float *mixed;           /* [jobs][n_ascans][n_depths] */
-  float *shifted;         /* likewise, and of several B-scans */
+  float *shifted;         /* the same after tracking and means of B-scans */
   double *sums;           /* [n_ascans][n_depths] */
   double *profiles;       /* [jobs][n_window] */
   double *reference;      /* [n_window] */
-  double *tops;           /* [jobs][n_ascans][2] place and intensity */
+  double *tops;           /* [jobs][n_ascans][2] position and intensity */
   double *correlations;   /* [2 reach + 1] */
   ImkOctbscanTrack *track;
   int32_t *shifts;        /* [jobs] */
-  float3 *ranges; /* [jobs] intensities of black, of white in dB and linear */
-  unsigned int *ends;     /* [jobs][2] bits of the least and the largest */
+  float3 *ranges; /* [jobs] intensities: black, white in dB, white linear */
+  unsigned int *ends;     /* [jobs][2] bits of the minimum and the maximum */
   unsigned int *counts;   /* [jobs][N_BINS] */
 };
 

@@ -25,23 +25,23 @@
 
 enum {
   SPLIT_ROWS = 8, /* a warp each */
-  PARTS = 3,     /* N that a row of the product has */
-  NARROW_PARTS = 2, /* at its end, where x2 is 0 */
-  NARROW_COUNTS = 2048, /* up to which FP16 holds all integers */
+  PARTS = 3,     /* length of a row of the product, in N */
+  NARROW_PARTS = 2, /* used part of a row, at its end, where x2 is 0 */
+  NARROW_COUNTS = 2048, /* FP16 holds all integers up to this */
   N_RESTS = 2,
   ALIGNMENT = 8, /* samples: 16 bytes of FP16 */
   WORKSPACE = 32 * 1024 * 1024,
-  EXPONENT = 13, /* what is largest is scaled to 2^13 .. 2^14 */
+  EXPONENT = 13, /* the largest sample is scaled to 2^13 .. 2^14 */
 };
 
 struct Operator {
   uint32_t padded;  /* N, aligned */
-  bool has_integers; /* samples, and no background of each spectrum */
-  bool narrow; /* all of a call, for all that is known */
+  bool has_integers; /* integer samples, no background=rolling */
+  bool narrow; /* the current call assumes x2 = 0 */
   __half *matrices; /* [C][n_depths][2][PARTS][padded] */
-  float factor;     /* that makes them what they stand for */
+  float factor;     /* scale of the matrices */
   __half *spectra;  /* [C][jobs][camera_rows + n_rests][PARTS][padded] */
-  float2 *products; /* of Finish, while they are written */
+  float2 *products; /* those of Finish, writable */
   float *scales;    /* likewise */
   void *workspace;
   cublasHandle_t blas;
@@ -242,7 +242,7 @@ multiply (const Operator &o, const Arguments &a, uint32_t n_jobs,
   ImkStatus status =
       check_blas (cublasSetStream (o.blas, stream), "cublasSetStream", error);
 
-  /* a new stream takes the workspace away */
+  /* cublasSetStream resets the workspace. */
   if (status == IMK_OK)
     status = check_blas (cublasSetWorkspace (o.blas, o.workspace, WORKSPACE),
         "cublasSetWorkspace", error);
@@ -331,7 +331,7 @@ operator_upload (Operator *o, const ImkOctbscanPlan *plan, ImkError *error)
       float v = plan->operators[r * width + x] * scale;
       __half high = __float2half_rn (v);
 
-      /* against (x2, x1, x1) */
+      /* Multiplied by (x2, x1, x1). */
       halves[r * row + x] = halves[r * row + x + 2 * o->padded] = high;
       halves[r * row + x + o->padded] =
           __float2half_rn (v - __half2float (high));

@@ -23,7 +23,7 @@
 enum {
   LINE_THREADS = 256,
   BAND_THREADS = 128,
-  BAND_LINES = 4, /* pairs, or turned spectra, that a thread does */
+  BAND_LINES = 4, /* pairs, or rotated spectra, computed by a thread */
 };
 
 /* Bytes that the lines of some B-scans take between two steps. */
@@ -36,41 +36,41 @@ struct Band {
   uint32_t n_taps;
   const uint32_t *first;   /* [n_rows] */
   const float2 *weights;   /* [n_taps][n_rows] */
-  const float2 *turn;      /* [N] taper with phase, or NULL */
+  const float2 *turn;      /* [N] taper and phase, or NULL */
 };
 
 /* What the kernels are given. A line is a pair, or a turned spectrum. */
 struct Lines {
   uint32_t n_samples, n_points, n_rows, first_point, first_bin;
   bool upsamples, turns;
-  uint32_t camera_lines;  /* that a job has of a camera */
-  uint32_t camera_groups; /* of BAND_LINES of these */
+  uint32_t camera_lines;  /* lines of a camera in a job */
+  uint32_t camera_groups; /* groups of BAND_LINES lines */
   uint32_t first_job;    /* of the chunk */
   const float *taper, *widen, *finish;
   const Band *bands; /* [C] */
   float2 *spectra;   /* [jobs][C][camera_lines][N] */
-  float2 *bins;      /* likewise; of the same */
+  float2 *bins;      /* the same layout; transforms of spectra */
   float2 *wide;      /* [..][G] */
   float2 *samples;   /* [..][G], or N without upsampling */
   float2 *points;    /* [jobs][C][camera_rows][P] */
   float2 *depths;    /* likewise */
-  float2 *products;  /* of Finish, while they are written */
+  float2 *products;  /* those of Finish, writable */
 };
 
 struct Transforms {
   Lines lines;
   uint32_t chunk;                      /* jobs */
-  cufftHandle plans[2][N_TRANSFORMS]; /* of one job and of a chunk */
+  cufftHandle plans[2][N_TRANSFORMS]; /* for one job and for a chunk */
   bool planned[2][N_TRANSFORMS];
   size_t work_size;
   void *work;
-  /* until they are uploaded */
+  /* Host tables, valid until they are uploaded. */
   const ImkOctbscanChain *chain;
   float *taper, *widen, *finish;
   Band *bands;
   uint32_t *first;
   float2 *weights, *turns;
-  float2 *tuned; /* weights on the host that are newer, or NULL */
+  float2 *tuned; /* newer weights in host memory, or NULL */
   size_t n_weights;
 };
 
@@ -180,7 +180,7 @@ add_row (const Lines &l, const Band &b, uint32_t r, const float2 *samples,
         s.w = fmaf (w.y, u.y, s.w);
       }
     }
-    /* behind the end comes the beginning */
+    /* The spectrum is periodic. */
     at = at + 1 < l.n_samples ? at + 1 : 0;
   }
 }
@@ -449,7 +449,7 @@ transforms_cut (Transforms *t, const Arguments &a, Cutter *c)
   const ImkOctbscanChain *chain = t->chain;
   Lines &l = t->lines;
   size_t cameras = (size_t) t->chunk * a.n_cameras;
-  /* the last of a camera's groups reads lines that are not there */
+  /* The last group of a camera may read beyond its lines. */
   size_t lines = cameras * l.camera_lines, spare = BAND_LINES;
   size_t weights = 0;
 

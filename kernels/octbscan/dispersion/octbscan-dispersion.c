@@ -17,7 +17,7 @@
 
 enum {
   MAX_ASCANS = 96,
-  DEPTHS = 64,        /* whose fixed pattern is found at a time */
+  DEPTHS = 64,        /* depths in one step of the fixed pattern */
   DEFAULT_RANGE = 60, /* radians at the ends of the spectrum */
   ROUNDS = 4,
   N_CURVE = (int) IMK_OCTBSCAN_CURVE,
@@ -33,15 +33,15 @@ typedef struct Search {
                                 * whether a layer is at a depth or between two
                                 */
   uint32_t n_z;                /* depths of a plain image */
-  uint32_t n_residue;          /* of them, that have what is left of the DC */
-  uint32_t first, end;         /* depths that are looked at */
+  uint32_t n_residue;          /* of them, depths with the rest of the DC */
+  uint32_t first, end;         /* depths of the sharpness */
   uint32_t n_segments;         /* of the fixed pattern, 0 for none */
   uint32_t n_wavenumbers;      /* M */
   uint32_t n_threads;
   float *spectra; /* [n_ascans][L] complex */
   double *base;   /* [L] phase without d2 and d3 */
   float *turn;    /* [L] complex */
-  float *work;    /* [n_ascans][2][2 L] complex, the zeros stay */
+  float *work;    /* [n_ascans][2][2 L] complex; the zeros are set once */
   double *sums;   /* [n_ascans][2] */
   ImkFft *forward;
 } Search;
@@ -211,7 +211,7 @@ sharpness (Search *s, double d2, double d3)
 typedef struct Line {
   Search *search;
   double *d2, *d3;
-  double *moving; /* one of them */
+  double *moving; /* the value that is varied */
   double best;    /* sharpness there */
 } Line;
 
@@ -570,7 +570,7 @@ find_residue (Search *s, const ImkImage *z, ImkError *error)
   }
   floor = median_of (profile, n, profile + n);
   for (uint32_t q = 0; q < most; q++) {
-    double near = profile[q]; /* it has zeros on its way down */
+    double near = profile[q]; /* the profile has zeros on its falling side */
 
     for (uint32_t k = 1; k < 4 && q + k < n; k++)
       near = fmax (near, profile[q + k]);
@@ -629,7 +629,7 @@ choose_depths (Search *s, const ImkOctbscanConfig *c)
 
   s->first = 2 * first / c->scale;
   s->end = 2 * last / c->scale;
-  if (s->end <= s->first + 2) { /* almost nothing is left */
+  if (s->end <= s->first + 2) { /* too few depths remain */
     s->first = 0;
     s->end = 2 * s->n_z;
   }

@@ -15,7 +15,7 @@
 
 enum {
   ALIGNMENT = 64, /* bytes, of memory and of rows of samples */
-  PUT_ROWS = 16,  /* rows of a picture that are worth a thread */
+  PUT_ROWS = 16,  /* minimum rows for a thread */
   HUGE_PAGE = 1 << 21,
 };
 
@@ -143,7 +143,7 @@ put_rows (void *data, uint32_t first, uint32_t end)
             row_size);
       else
         put_plane_row (put, y, plane, to);
-      /* whole chunks are read */
+      /* Chunks are read completely. */
       memset (to + row_size, 0, put->cpu->stride - row_size);
       put->cpu->loops->scan_row (put->cpu, y, to);
     }
@@ -281,7 +281,7 @@ copy_plan (Cpu *cpu, const ImkPhotostereoPlan *plan)
   cpu->dark = duplicate (plan->dark, frame);
   cpu->white = duplicate (plan->white, frame);
   cpu->mask = plan->mask ? calloc (pixels + CHUNK, 1) : NULL;
-  if (cpu->mask) /* whole chunks are read */
+  if (cpu->mask) /* Chunks are read completely. */
     memcpy (cpu->mask, plan->mask, pixels);
   cpu->plan.lamps = cpu->lamps;
   cpu->plan.table = cpu->table;

@@ -22,7 +22,7 @@ typedef struct Group {
   Test test;       /* that selected the lights of the solution */
   Solution solution;
   Reals n, rounds;
-  Reals last_round; /* of the solution, counted from 0 */
+  Reals last_round; /* number of the round of the solution, from 0 */
   Masks valid;
 } Group;
 
@@ -98,7 +98,7 @@ sweep (const Group *g, const Test *t, const Solver solver, Reals round)
       wx = weight * x;
       wy = weight * y;
       wz = weight * z;
-    } else { /* the same, as the weights are 0 and 1 */
+    } else { /* weights are 0 and 1, so both sums are equal */
       wx = (Reals) ((Masks) x & used);
       wy = (Reals) ((Masks) y & used);
       wz = (Reals) ((Masks) z & used);
@@ -139,7 +139,7 @@ weigh_solution (const Group *g, Reals grey, Reals x, Reals y, Reals z,
 {
   const Test *t = &g->test;
   Masks used;
-  /* lights that were dropped later belong to the solution */
+  /* Lights that a later round rejected still belong to this solution. */
   Reals w = weigh (g, t, grey, t->x * x + t->y * y + t->z * z - grey, at,
       solver == SOLVER_DROP ? SOLVER_READMIT : solver, x, &used);
 
@@ -342,7 +342,7 @@ measure (const Group *g, Reals *albedo, Reals *residual)
   }
   for (uint32_t j = 0; j < n_planes; j++)
     albedo[j] /= ss;
-  *residual = rr / g->n; /* its square */
+  *residual = rr / g->n; /* the mean square */
 }
 
 static void

@@ -145,7 +145,7 @@ take_second (const Arguments &a, const Solution &s, uint32_t n,
     Solution &solution, Found &found)
 {
   const ImkPhotostereoParams &p = a.params;
-  bool same = n == found.n; /* lights go from the first set, none comes */
+  bool same = n == found.n; /* lights are only removed from the first set */
 
   if (!is_good (s, (float) n, (float) min (p.min_lights, a.n_lights),
           p.min_condition))
@@ -288,7 +288,7 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
   if (SMOOTH)
     factors = find_factors<FALLOFF> (a);
 #pragma unroll
-  for (int i = 0; i < N; i++) { /* beyond the end: the last pixel again */
+  for (int i = 0; i < N; i++) { /* beyond the end, repeat the last pixel */
     uint32_t column = min (x + i, a.plan.width - 1);
 
     find_shared (a, i, work[i]);
@@ -307,7 +307,7 @@ __launch_bounds__ (THREADS, 4) solve_first (const __grid_constant__ Arguments a)
     if (rejects && a.measures && !work[i].busy)
       store_words (a, work[i], false);
   }
-  for (;;) { /* in place, while that is cheaper than by the list */
+  for (;;) { /* in place while that is cheaper than a list */
     uint64_t changed[N];
 
     n_busy = 0;

@@ -107,10 +107,10 @@ struct Test {
 };
 
 struct State {
-  Test test; /* that the solution was found with */
+  Test test; /* used for this solution */
   Solution solution;
   float n, rounds;
-  uint32_t set; /* of the two sets of lights, the one of the solution */
+  uint32_t set; /* index of the set of lights of the solution, 0 or 1 */
   bool valid;
 };
 

@@ -149,7 +149,7 @@ test_lights (const Arguments &a, uint32_t bias, const float4 *factors,
     for (int i = 0; i < N; i++) {
       samples[0][i] = next[0][i];
       samples[1][i] = next[1][i];
-      if (packet + 1 < a.n_packets) { /* on its way meanwhile */
+      if (packet + 1 < a.n_packets) { /* prefetch during the computation */
         from[i] += step;
         next[0][i] = from[i][0];
         next[1][i] = from[i][1];
@@ -192,7 +192,7 @@ struct Change {
 struct Changes {
   uint64_t packets; /* to come */
   uint32_t packet, bits, now;
-  uint32_t n; /* lights that count, once all is read */
+  uint32_t n; /* lights used, valid after the last packet */
 };
 
 template <typename Sample>
@@ -219,7 +219,7 @@ read_change (const Arguments &a, const Work &w, Changes &c)
     c.bits &= c.bits - 1;
     change.light = c.packet * LIGHTS + j;
     change.sign = (c.now >> j & 1) != 0 ? 1 : -1;
-    change.sample = ((const Sample *) samples)[j]; /* nobody waits for it */
+    change.sample = ((const Sample *) samples)[j]; /* prefetched */
   }
   return change;
 }

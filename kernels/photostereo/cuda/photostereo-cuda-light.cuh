@@ -6,8 +6,8 @@
 #include "photostereo/cuda/photostereo-cuda.cuh"
 
 enum {
-  N_PIXELS = 2,      /* of a thread: what it reads of a light serves both */
-  SHARED = 48 << 10, /* what every device has for a block */
+  N_PIXELS = 2,      /* for each thread, to reuse the data of a light */
+  SHARED = 48 << 10, /* shared memory that every device has for a block */
 };
 
 /* ------------------------------------------------------------------------
@@ -96,7 +96,7 @@ template <bool ONE_GAIN>
 static __device__ __forceinline__ float
 grey_of (const Arguments &a, const Lit &lit, const Place &p, float biased)
 {
-  /* the product is exact before it is rounded, with the bias or without */
+  /* The product is exact before rounding, with or without the bias. */
   return ONE_GAIN ? __fmaf_rn (biased, a.gain, -8388608.0f * a.gain)
                   : (biased - 8388608.0f) * lit.gain[p.site];
 }

@@ -22,7 +22,7 @@
 enum {
   WARPS = THREADS / 32,
   ROWS = 32,             /* pixels of a warp at a time */
-  MAX_SHARED = 96 << 10, /* bytes: room for two blocks at least */
+  MAX_SHARED = 96 << 10, /* bytes: room for at least two blocks */
 };
 
 #define SAMPLE_UNIT (1.0f / 512) /* in a misfit; 2^-24 times -2^15 */
@@ -34,7 +34,7 @@ union Row1 {
     uint32_t features[FEATURES];
     float limit, t;
     uint32_t lo, hi; /* of samples, for ones_between () */
-    uint32_t pad[4]; /* so that rows begin in different banks */
+    uint32_t pad[4]; /* avoids bank conflicts between rows */
   } to;
   /* xx xy xz yy, yz zz lights ambient, x y z and what is to be added to z, xx
    * xy xz yy, yz zz x y */
@@ -47,7 +47,8 @@ struct Segment {
   float4 states[SEGMENT]; /* n, Found */
   float condition[SEGMENT];
   uint8_t lists[2][SEGMENT]; /* pixels: of this round, of the next */
-  uint32_t n_listed[3]; /* in lists of this round, the next, and after it */
+  uint32_t
+      n_listed[3]; /* in lists of this round, the next, and the one after */
 };
 
 enum Mode { FIRST, NEXT, MARK };
@@ -75,7 +76,7 @@ fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
   const ImkPhotostereoParams &p = a.params;
   float v[3] = {n.x * SAMPLE_UNIT, n.y * SAMPLE_UNIT, n.z * SAMPLE_UNIT};
   float length2 = n.x * n.x + n.y * n.y + n.z * n.z;
-  /* what thresholds are fractions of, as a sample and as a grey value */
+  /* Unit of the thresholds, as a sample and as a grey value. */
   float unit = p.relative ? length2 * fast_rsqrt (length2) * a.shrink
                           : __fdividef (1, a.gain);
   float grey_unit = p.relative ? unit * a.gain : 1;
@@ -101,7 +102,7 @@ fill_row (const Arguments &a, const float4 &n, float t, Mode mode, Row1 &row)
   }
   row.to.lo = 0x10001 * lo; /* for two samples */
   row.to.hi = 0x10001 * hi;
-  /* a misfit of just the limit is one that counts */
+  /* A residual equal to the limit is accepted. */
   row.to.limit = fminf (p.t_res * unit * SAMPLE_UNIT, NO_LIMIT) * 1.0000002f;
 }
 
@@ -174,7 +175,7 @@ store_round (const float sums[PRODUCTS][4], const uint32_t ambient[2],
     to[2 * q] = q == 3 ? sums[0][2 * i] : v[0];
     to[2 * q + 1] = q == 3 ? (float) ambient[i] : v[1];
     to[8 + q] = q == 3 ? t * sums[5][2 * i] : b;
-    if (q == 3) /* has the rest of the linear parts */
+    if (q == 3) /* this lane holds the remaining linear terms */
 #pragma unroll
       for (int c = 0; c < 8; c++)
         to[12 + c] = t * (c < 6 ? sums[1 + c / 2][2 * i + c % 2]
@@ -188,7 +189,7 @@ struct Tile {
   float limit[2];
   uint32_t lo[2], hi[2];
   uint32_t offset[2]; /* of their samples */
-  uint2 samples[2];   /* of the packet that comes next */
+  uint2 samples[2];   /* prefetched, of the next packet */
   float sums[PRODUCTS][4];
   uint32_t ambient[2], bits[2];
 };
@@ -306,7 +307,7 @@ do_round (const Arguments &a, const uint32_t *tables, const uint8_t *present,
     }
 #pragma unroll 1
   for (; packet < n_groups / 2; packet++) {
-    if (packet + 1 < a.n_packets) /* behind the last is nothing */
+    if (packet + 1 < a.n_packets) /* do not read beyond the last packet */
       samples += step;
     do_packet<MODE, TILES, 2> (
         a, tables, packet, ones[4 * packet], samples, at, tiles);
@@ -429,7 +430,7 @@ do_rounds (const Arguments &a, const uint32_t *tables, const uint8_t *present,
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint8_t *list = segment.lists[round % 2];
   Row1 *rows = segment.rows[warp];
-  /* few pixels are shared by all warps */
+  /* With few pixels all warps share each pixel. */
   uint32_t size = n_listed > 16 * WARPS ? ROWS : 16;
 
   if (threadIdx.x == 0)
@@ -509,7 +510,7 @@ __launch_bounds__ (THREADS, 4)
   do_rounds<FIRST> (a, tables, present, samples, segment, round, n_pixels, at);
   while ((n = segment.n_listed[++round % 3]) > 0)
     do_rounds<NEXT> (a, tables, present, samples, segment, round, n, at);
-  if (a.measures) { /* what lights count, where these are not the first */
+  if (a.measures) { /* store the set of lights if it is not the first set */
     __syncthreads ();
     for (uint32_t i = threadIdx.x; i < SEGMENT; i += THREADS) {
       Found found = {};
@@ -525,7 +526,7 @@ __launch_bounds__ (THREADS, 4)
   }
   for (uint32_t i = threadIdx.x; i < n_pixels; i += THREADS) {
     float4 state = segment.states[i];
-    float scale = a.gain * a.shrink; /* n' of n */
+    float scale = a.gain * a.shrink; /* n' = scale * n */
     Solution s = {state.x * scale, state.y * scale, state.z * scale, 0,
         segment.condition[i]};
 
@@ -563,7 +564,7 @@ imk_photostereo_cuda_has_matrix (const Arguments *a)
 {
   cudaFuncAttributes attributes;
 
-  /* of what the device runs; 75 has other products */
+  /* The architecture of the loaded code: 75 has other matrix products. */
   return a->plan.type == IMK_TYPE_U8 && a->one_gain && a->shrink > 0 &&
          (a->smooth || a->plan.model == IMK_PHOTOSTEREO_MODEL_DIRECTIONAL ||
              a->plan.model == IMK_PHOTOSTEREO_MODEL_RAW) &&

@@ -150,7 +150,7 @@ choose_rows (Cuda *cuda, ImkError *error)
   uint32_t all_rows = end_solved (p) - first_solved (p), rows;
   ImkStatus status = IMK_OK;
 
-  if (!limit) { /* leave some for the pictures that come out */
+  if (!limit) { /* leave memory for the output pictures */
     status = IMK_CUDA (error, cudaMemGetInfo (&free_size, &all_size));
     limit = free_size / 10 * 9;
   }
@@ -486,7 +486,8 @@ imk_photostereo_cuda_destroy (void *state)
 
   if (!cuda)
     return;
-  cudaFree (cuda->arguments.samples); /* waits for kernels that use it */
+  cudaFree (
+      cuda->arguments.samples); /* blocks until kernels that use it are done */
   cudaFree (cuda->arguments.sums);
   cudaFree (cuda->arguments.rows);
   cudaFree (cuda->slots);

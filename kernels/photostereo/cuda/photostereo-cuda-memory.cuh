@@ -9,8 +9,8 @@
 
 struct Cuda {
   Arguments arguments;
-  bool in_strips; /* pictures stay where they are until solve () */
-  /* puts pictures into the store while others arrive; uploads strips */
+  bool in_strips; /* pictures are not copied before solve () */
+  /* Stores pictures while others arrive; uploads strips. */
   cudaStream_t work;
   cudaEvent_t ready; /* between work and the caller's stream */
 
@@ -20,24 +20,24 @@ struct Cuda {
   size_t slot_size;
   uint32_t n_slots, next_slot;
   uint32_t *slot_light;  /* see virtual_light (), or NO_LIGHT */
-  uint64_t *slot_put;    /* number of the put that read it last */
-  uint64_t n_puts;       /* that were started */
-  cudaEvent_t *put_done; /* of a put, at its number % n_slots */
-  cudaStream_t stream;   /* of the last picture */
-  cudaEvent_t left;      /* when it changes */
+  uint64_t *slot_put;    /* number of the last put that reads it */
+  uint64_t n_puts;       /* puts started so far */
+  cudaEvent_t *put_done; /* events; put i uses the entry i % n_slots */
+  cudaStream_t stream;   /* the stream of the last picture */
+  cudaEvent_t left;      /* event for a change of stream */
   uint64_t n_puts_of_set;
-  uint64_t n_waited;          /* puts that this stream comes after */
-  uint32_t complete;          /* the packet that is put next, or NO_PACKET */
+  uint64_t n_waited;          /* puts that this stream already waits for */
+  uint32_t complete;          /* the next packet to be stored, or NO_PACKET */
   uint32_t n_since_complete;  /* pictures */
-  cudaEvent_t filled;         /* the pictures have come */
+  cudaEvent_t filled;         /* event: the pictures are on the device */
   uint32_t *waiting, *stored; /* lights of each packet, of all bands */
   ImkImage *frames;           /* of each virtual light, in strips */
 
   float *floats;   /* albedo, ambient, normals */
-  uint8_t *tables; /* all that create () was given */
+  uint8_t *tables; /* copies of the tables passed to create () */
   uint8_t *scratch;
   uint32_t *lights;
-  Lit *lit; /* with all lights; with those of the set */
+  Lit *lit; /* for all lights; for the lights of the set */
   Lit *host_lit, *host_set;
   float *probes;
   Row *host_rows; /* page-locked */

@@ -120,7 +120,7 @@ copy_rows (const Cuda *cuda, const ImkImage *frame, uint32_t slot,
   uint8_t *to = cuda->slots + slot * cuda->slot_size;
 
   end += a->plan.interpolate && end < a->plan.height;
-  if (frame->stride == row_size) /* by rows a hundredth is lost */
+  if (frame->stride == row_size) /* a copy by rows is 1 % slower */
     return IMK_CUDA (
         error, cudaMemcpyAsync (to, from, (end - from_row) * row_size,
                    cudaMemcpyDefault, stream));
@@ -194,7 +194,7 @@ follow_sums (Cuda *cuda, cudaStream_t stream, ImkError *error)
   if (!imk_photostereo_cuda_is_fast (&a->plan, &a->params) ||
       imk_photostereo_cuda_is_matrix (a))
     return IMK_OK;
-  /* the last packet is left to the solution, which comes next */
+  /* The solution that follows stores the last packet. */
   while (end + 1 < a->n_packets &&
          cuda->stored[end] == lights_of_packet (cuda, end))
     end++;
@@ -308,7 +308,7 @@ cuda_add (void *state, const ImkImage *frame, uint32_t real_light,
   }
   if (status == IMK_OK)
     status = take_slot (cuda, &slot, error);
-  /* puts are done in their order, and an event may be that of a later one */
+  /* Puts complete in order, so the event of a later put is also valid. */
   if (status == IMK_OK && cuda->slot_put[slot] > cuda->n_waited) {
     cuda->n_waited = cuda->slot_put[slot];
     status = IMK_CUDA (
@@ -361,7 +361,7 @@ upload_lights (Cuda *cuda, const uint32_t *lights, uint32_t n,
   uint32_t n_lit = n_lit_of (a);
   ImkStatus status = IMK_OK;
 
-  /* pageable memory has been read when the calls return */
+  /* Pageable memory has been read when these calls return. */
   if (n)
     status = IMK_CUDA (
         error, cudaMemcpyAsync (cuda->lights, lights, n * sizeof (*lights),
@@ -553,7 +553,7 @@ cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
   a->compare = compare;
   a->measures = imk_photostereo_measures (p, &a->params, outputs);
   a->out = *outputs;
-  /* the solution before may be on its way on another stream */
+  /* The previous solution may still run on another stream. */
   status =
       IMK_CUDA (error, cudaStreamWaitEvent (launch.stream, cuda->ready, 0));
   if (status == IMK_OK)
@@ -569,7 +569,7 @@ cuda_solve (void *state, const ImkPhotostereoSet *set, bool compare,
   if (status == IMK_OK && p->mosaic &&
       (outputs->albedo.data || outputs->ambient.data))
     status = IMK_CUDA_LAUNCH (error, launch, store_mosaic, *a);
-  /* the store is not to change before */
+  /* The store must not change before that. */
   if (status == IMK_OK)
     status = IMK_CUDA (error, cudaEventRecord (cuda->ready, launch.stream));
   if (status == IMK_OK)

@@ -15,8 +15,8 @@
 enum {
   THREADS = 128,
   PACKET = 32,      /* bytes */
-  MAX_PACKETS = 64, /* of the fast solver: a bit each */
-  N_SUMS = 11,      /* floats a pixel: Sums, and that of all grey values */
+  MAX_PACKETS = 64, /* of the fast solver: one bit each */
+  N_SUMS = 11,      /* floats a pixel: Sums, sum of grey values */
   N_STATES = 5,     /* floats a pixel: n', condition, ambient */
   FIRST_SET = 2,    /* of a Found: the lights of the first solution */
 };
@@ -54,7 +54,7 @@ struct __align__ (16) Lit
 };
 
 struct Arguments {
-  ImkPhotostereoPlan plan; /* its tables are on the device */
+  ImkPhotostereoPlan plan; /* with tables in device memory */
   ImkPhotostereoParams params;
   const uint32_t *lights; /* of the set, on the device */
   uint32_t n_lights;
@@ -66,22 +66,22 @@ struct Arguments {
   uint32_t n_packets;
 
   /* of the fast solver */
-  const Lit *lit;       /* of all lights and what fills the last packet */
-  float unit_x, unit_y; /* of a pixel, in the unit of Lit */
+  const Lit *lit;       /* all lights, padded to whole packets */
+  float unit_x, unit_y; /* size of a pixel in the unit of Lit */
   bool
       smooth; /* k hardly bends over a segment of a row, see smooth_factor () */
   bool one_gain; /* the same for all lights and colours: */
   float gain;
   float shrink;    /* a power of two: times L, it is no longer than 1 */
-  bool has_matrix; /* tensor cores may be asked */
-  float clip;      /* samples above it are clipped; INFINITY where all count */
-  float clip_grey; /* with one gain, the grey value of that; else INFINITY */
+  bool has_matrix; /* tensor cores can be used */
+  float clip;      /* samples above it are clipped; INFINITY: none is */
+  float clip_grey; /* with one_gain, clip as a grey value; else INFINITY */
   float *sums;     /* [N_SUMS][pixel of the store], or NULL */
-  uint32_t n_summed; /* packets that they have */
+  uint32_t n_summed; /* packets already in the sums */
 
-  /* rows that are solved at a time, and what is kept of their pixels */
+  /* Tile: the rows solved at a time, and the state of their pixels. */
   uint32_t tile_row, tile_rows;
-  size_t tile_size; /* pixels that there is room for */
+  size_t tile_size; /* capacity in pixels */
   /* which lights count, [word][pixel]: a word a packet; for the general solver
    * a bit a light of the set, and two sets, so that a solution that fails
    * leaves the last one */
@@ -91,10 +91,10 @@ struct Arguments {
   float *round_sums;  /* [9][pixel] */
   float *states;      /* [N_STATES][pixel] */
   uint32_t *found;    /* [pixel], see Found */
-  uint32_t *list;     /* pixels that are not solved yet */
+  uint32_t *list;     /* unsolved pixels */
   uint32_t *counters; /* [N_COUNTERS] */
 
-  /* of the rows that are solved, at their place in the picture */
+  /* Results of the solved rows, at their position in the picture. */
   float *albedo, *ambient; /* [height][width], of a mosaic */
   float *normals;          /* [height][width][3], of the last solution */
   Row *rows;
@@ -250,9 +250,9 @@ add_row (Row *to, Row row)
 /* Pictures that wait, to be put into one packet of all pixels of the store. */
 struct Put {
   const uint8_t *from[PACKET]; /* by light in the packet */
-  uint32_t fresh;              /* which of them are there */
+  uint32_t fresh;              /* bit mask of the valid entries of from */
   uint32_t packet;             /* counted through all bands */
-  bool merge;                  /* the packet has other lights already */
+  bool merge;                  /* the packet already has other lights */
   uint32_t from_row;           /* of the picture, the first row of @from */
 };
 

@@ -21,7 +21,7 @@ typedef struct Reader {
   const char *at, *end;
   const char *name;
   uint32_t line;
-  locale_t locale; /* where the decimal point is a point */
+  locale_t locale; /* with a point as decimal separator */
   ImkError *error;
 } Reader;
 
@@ -466,7 +466,7 @@ static ImkStatus
 reader_init (
     Reader *r, const char *text, size_t size, const char *name, ImkError *error)
 {
-  static const char mark[] = "\xef\xbb\xbf"; /* of the byte order, UTF-8 */
+  static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark */
 
   *r = (Reader){.at = text, .end = text + size, .name = name, .error = error};
   if (size >= 3 && memcmp (text, mark, 3) == 0)
@@ -529,7 +529,7 @@ read_intensity (
   return IMK_OK;
 }
 
-/* Into @lights, of which nothing else is touched. */
+/* Only the intensities of @lights change. */
 static ImkStatus
 read_intensities (Reader *r, uint32_t n_lights, ImkPhotostereoLight *lights)
 {
