@@ -167,6 +167,39 @@ ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
     const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
     guint *n_left_over, ImkError *error);
 
+/* Posts an error. Locks the frames. Returns: GST_FLOW_ERROR */
+GstFlowReturn gst_oct_bscan_post_error (
+    GstOctBscan *self, const ImkError *error);
+
+/* The settings @next (transfer full) are in use from now on. */
+void gst_oct_bscan_take_settings (GstOctBscan *self, Settings *next);
+
+/* Opens the kernel for @caps. Returns: FALSE after an error was posted */
+gboolean gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps);
+
+/* Takes properties that were set since the last buffer. Returns: FALSE after an
+ * error was posted */
+gboolean gst_oct_bscan_follow_settings (GstOctBscan *self, GstBuffer *buffer);
+
+void gst_oct_bscan_negotiate_all (GstOctBscan *self);
+
+/* Makes all pads negotiate caps and memory again. */
+void gst_oct_bscan_reconfigure (GstElement *element);
+
+void gst_oct_bscan_set_sink_functions (GstPad *sink);
+
+/* Makes the queue drop its B-scans, or accept them again. Any thread. */
+void gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing);
+
+/* Drops the lines of an incomplete B-scan, with a warning of @why. */
+void gst_oct_bscan_forget_lines (GstOctBscan *self, const gchar *why);
+
+/* Outputs all images, and drops what is incomplete with a warning of @why. */
+void gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why);
+
+/* The next line is that of first-camera. */
+void gst_oct_bscan_begin_turns (GstOctBscan *self);
+
 /* Checks @settings as a whole, with the input caps.
  * @info: (out): of a B-scan
  * @live: (out): pairs of d2 and d3, for all cameras
@@ -223,6 +256,9 @@ void gst_oct_bscan_work_renew (GstOctBscanWork *work);
  * locked. */
 ImkStatus gst_oct_bscan_redo_on_cpu (
     GstOctBscan *self, GstOctBscanWork *work, ImkError *error);
+
+/* Moves @image to the next of its B-scans, @bytes further. */
+void gst_oct_bscan_advance (ImkImage *image, gsize bytes);
 
 /* Makes of the mapped bytes of @output the image that kernels take. */
 void gst_oct_bscan_work_image (guint output, ImkImage *plane);

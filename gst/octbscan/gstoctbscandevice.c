@@ -515,13 +515,6 @@ end_try (GstOctBscanDevice *self, const Batch *b)
 
 /* --- work ----------------------------------------------------------------- */
 
-static void
-advance (ImkImage *image, gsize bytes)
-{
-  if (image->data)
-    image->data = (guint8 *) image->data + bytes;
-}
-
 /* Sets the job of B-scan @k of work item @i. */
 static void
 set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
@@ -535,7 +528,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
     if (!buffer_of (b, kind, i))
       continue;
     images[kind] = b->places[kind].planes[i].image;
-    advance (&images[kind], k * b->places[kind].pitch);
+    gst_oct_bscan_advance (&images[kind], k * b->places[kind].pitch);
     if (kind != IN)
       gst_oct_bscan_work_image (kind, &images[kind]);
   }

@@ -158,8 +158,8 @@ gst_oct_bscan_work_job (const GstOctBscan *self, const GstOctBscanWork *w,
 
 /* --- on the CPU ----------------------------------------------------------- */
 
-static void
-advance (ImkImage *image, gsize bytes)
+void
+gst_oct_bscan_advance (ImkImage *image, gsize bytes)
 {
   image->data = (guint8 *) image->data + bytes;
 }
@@ -179,13 +179,13 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     for (guint i = 0; i < N_OUTPUTS; i++)
       if (w->out[i]) {
         images[i] = out[i].planes[0];
-        advance (
+        gst_oct_bscan_advance (
             &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
         gst_oct_bscan_work_image (i, &images[i]);
       }
     if (from) {
       in = *from;
-      advance (&in, k * gst_oct_bscan_work_in_step (self));
+      gst_oct_bscan_advance (&in, k * gst_oct_bscan_work_in_step (self));
     }
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
     job.n_bad = &n_bad;
@@ -358,8 +358,8 @@ gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why)
         (NULL));
 }
 
-static GstFlowReturn
-post_enface_error (GstOctBscan *self, const ImkError *error)
+GstFlowReturn
+gst_oct_bscan_post_error (GstOctBscan *self, const ImkError *error)
 {
   g_mutex_lock (&self->frames);
   gst_imaging_engine_post_error (self->engine, error->code, error);
@@ -388,7 +388,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
           GST_OBJECT (w->snapshot->pads[ENFACE])))
     gst_oct_bscan_enface_reset (self->enface); /* of one that was released */
   if (status != IMK_OK)
-    return post_enface_error (self, &error);
+    return gst_oct_bscan_post_error (self, &error);
   /* an image is long in coming; a sink prerolls with less */
   if (gst_oct_bscan_enface_is_new (self->enface) &&
       GST_CLOCK_TIME_IS_VALID (w->pts))
@@ -406,7 +406,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   w->out[ENFACE] = gst_oct_bscan_enface_image (
       self->enface, &w->snapshot->volume, &config, db, row, ends, &error);
   if (!w->out[ENFACE])
-    return post_enface_error (self, &error);
+    return gst_oct_bscan_post_error (self, &error);
   gst_oct_bscan_attach_ends (w->out[ENFACE], &w->snapshot->volume, db, ends);
   return GST_FLOW_OK;
 }
@@ -748,12 +748,10 @@ process (GstOctBscan *self, GstOctBscanWork *w)
   status = gst_imaging_engine_ensure_open (self->engine, &error);
   if (status == IMK_OK && gst_imaging_engine_is_on_cuda (self->engine))
     return process_on_devices (self, w);
-  if (status != IMK_OK)
-    gst_imaging_engine_post_error (self->engine, status, &error);
   g_mutex_unlock (&self->frames);
   if (status != IMK_OK) {
     gst_oct_bscan_work_free (w);
-    return GST_FLOW_ERROR;
+    return gst_oct_bscan_post_error (self, &error);
   }
   /* the last of several devices may have been lost */
   gst_oct_bscan_drain (self);

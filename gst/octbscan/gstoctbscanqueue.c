@@ -236,14 +236,6 @@ stop_flow (GstOctBscanQueue *self, GstFlowReturn flow)
     self->flow = flow;
 }
 
-static void
-post_error (GstOctBscanQueue *self, const Batch *b)
-{
-  g_mutex_lock (&self->element->frames);
-  gst_imaging_engine_post_error (self->element->engine, b->status, &b->error);
-  g_mutex_unlock (&self->element->frames);
-}
-
 /* Call with the lock held; it is released during the launch. */
 static void
 launch (GstOctBscanQueue *self, Member *m, Batch *b)
@@ -497,7 +489,7 @@ fail (GstOctBscanQueue *self, Member *m, Batch *b)
   if (!m->device || !is_of_device (b->status)) {
     stop_flow (self, GST_FLOW_ERROR);
     g_mutex_unlock (&self->lock);
-    post_error (self, b);
+    gst_oct_bscan_post_error (self->element, &b->error);
     g_mutex_lock (&self->lock);
     set_state (b, DONE);
     return;

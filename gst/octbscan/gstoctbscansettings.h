@@ -34,7 +34,7 @@ typedef struct {
 
 extern const GstImagingSettingsTable gst_oct_bscan_settings_table;
 
-/* Of the table, in gstoctbscan.c. */
+/* Of the table, in gstoctbscanconfigure.c. */
 ImkStatus gst_oct_bscan_apply_settings (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
 

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* From input caps and settings to an open kernel, also while B-scans arrive. */
+#include "gstoctbscan-private.h"
+
+#include "gstimagingallocation.h"
+#include "gstimagingpicture.h"
+#include "gstimagingstream.h"
+
+void
+gst_oct_bscan_reconfigure (GstElement *element)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+
+    if (pad)
+      gst_oct_bscan_pad_forget (GST_OCT_BSCAN_PAD (pad));
+    g_clear_object (&pad);
+  }
+}
+
+/* For B-scans whose lines are in several buffers: page-locked for the GPU. */
+static GstBufferPool *
+gather_pool (GstOctBscan *self, GstCaps *caps)
+{
+  GstAllocator *allocator = gst_imaging_engine_is_on_cuda (self->engine)
+                                ? gst_imaging_engine_allocator_new (
+                                      self->engine, GST_IMAGING_MEMORY_PINNED)
+                                : NULL;
+  GstBufferPool *pool =
+      gst_imaging_video_pool_new (allocator, caps, &self->bscan, FALSE);
+
+  if (pool && !gst_buffer_pool_set_active (pool, TRUE))
+    gst_clear_object (&pool);
+  gst_clear_object (&allocator);
+  return pool;
+}
+
+/* Call with the frames locked. */
+static void
+set_live (GstOctBscan *self, gboolean is_live, const gdouble *live)
+{
+  self->is_live = is_live;
+  if (is_live)
+    memcpy (self->live, live, sizeof (self->live));
+}
+
+/* Opens the kernel for the input caps and the settings in use. */
+static gboolean
+configure (GstOctBscan *self)
+{
+  GstBufferPool *pool;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
+  GstVideoInfo bscan;
+  GstCaps *caps = NULL;
+  gboolean ok, is_live;
+  ImkError ignored;
+
+  /* cannot fail: the settings have been accepted */
+  gst_oct_bscan_check_settings (
+      self, self->now, &bscan, live, &is_live, &ignored);
+  if (self->has_caps && self->bscan.height != bscan.height)
+    gst_oct_bscan_forget_lines (self, "ascans-per-bscan has changed");
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_release_devices (self);
+  g_mutex_lock (&self->frames);
+  self->n_skipped = self->now->skip_first_line;
+  self->bscan = bscan;
+  set_live (self, is_live, live);
+  caps = gst_video_info_to_caps (&self->bscan);
+  ok = gst_imaging_engine_set_caps (self->engine, caps, NULL);
+  if (ok) {
+    pool = gather_pool (self, caps);
+    gst_oct_bscan_group_setup (self->group, &self->lines, &self->bscan, pool);
+    gst_clear_object (&pool);
+    gst_oct_bscan_update_latency (self);
+    self->next_camera %= self->n_cameras;
+    gst_oct_bscan_reconfigure (GST_ELEMENT (self));
+  }
+  /* the first B-scan posts the error if this fails */
+  if (ok && gst_imaging_engine_is_on_cuda (self->engine))
+    gst_oct_bscan_need_devices (self, &ignored);
+  self->has_caps = ok;
+  self->must_configure = !ok;
+  g_mutex_unlock (&self->frames);
+  gst_oct_bscan_forget_next_kernel (self);
+  gst_clear_caps (&caps);
+  if (ok)
+    gst_oct_bscan_warn_of_settings (self);
+  return ok;
+}
+
+void
+gst_oct_bscan_take_settings (GstOctBscan *self, Settings *next)
+{
+  Settings *before = self->now;
+
+  g_mutex_lock (&self->frames);
+  self->now = next;
+  self->n_changes++;
+  g_mutex_unlock (&self->frames);
+  gst_imaging_settings_free_copy (self->settings, before);
+}
+
+static void
+post_wrong_caps (GstOctBscan *self, GstCaps *caps)
+{
+  gboolean is_video =
+      gst_structure_has_name (gst_caps_get_structure (caps, 0), "video/x-raw");
+
+  GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+      ("%s", is_video ? "Frames of 4 GiB and more cannot be taken. Bring fewer "
+                        "lines a buffer."
+                      : "The dimensions of a tensor must be samples:lines, as "
+                        "832:240, of less than 4 GiB."),
+      ("%" GST_PTR_FORMAT, caps));
+}
+
+static ImkStatus
+try_settings (gpointer data, ImkError *error)
+{
+  GstOctBscan *self = data;
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
+  gboolean is_live;
+  GstVideoInfo info;
+
+  return gst_oct_bscan_check_settings (self,
+      gst_imaging_settings_now (self->settings), &info, live, &is_live, error);
+}
+
+void
+gst_oct_bscan_negotiate_all (GstOctBscan *self)
+{
+  g_mutex_lock (&self->frames);
+  for (guint i = 0; self->has_caps && i < N_OUTPUTS; i++) {
+    GstImagingSrcPad *pad = gst_imaging_src_pads_get (self->pads, i);
+
+    gst_oct_bscan_negotiate (self, i, GST_OCT_BSCAN_PAD (pad));
+    g_clear_object (&pad);
+  }
+  g_mutex_unlock (&self->frames);
+}
+
+gboolean
+gst_oct_bscan_set_caps (GstOctBscan *self, GstCaps *caps)
+{
+  guint bytes_a_pixel;
+  GstVideoInfo info;
+  ImkStatus status;
+  ImkType type;
+  ImkError error;
+
+  if (!gst_oct_bscan_parse_caps (caps, &info, &type, &bytes_a_pixel)) {
+    post_wrong_caps (self, caps);
+    return FALSE;
+  }
+  if (self->has_caps && gst_video_info_is_equal (&info, &self->lines) &&
+      type == self->type && bytes_a_pixel == self->bytes_a_pixel)
+    return TRUE;
+  if (self->has_caps)
+    gst_oct_bscan_end_run (self, "the format changes");
+  g_mutex_lock (&self->frames);
+  self->has_caps = FALSE;
+  g_mutex_unlock (&self->frames);
+  self->lines = info;
+  self->type = type;
+  self->bytes_a_pixel = bytes_a_pixel;
+  status =
+      gst_imaging_settings_try (self->settings, try_settings, self, &error);
+  if (status != IMK_OK) {
+    gst_oct_bscan_post_error (self, &error);
+    return FALSE;
+  }
+  gst_oct_bscan_take_settings (
+      self, gst_imaging_settings_copy_now (self->settings));
+  gst_oct_bscan_reset_range (self);
+  gst_oct_bscan_begin_turns (self);
+  if (!configure (self))
+    return FALSE;
+  gst_oct_bscan_negotiate_all (
+      self); /* the segment, which must follow caps, is next */
+  return TRUE;
+}
+
+/* --- settings that change while B-scans arrive ---------------------------- */
+
+/* A kernel with live dispersion takes new values as they are. */
+static gboolean
+needs_plan (GstOctBscan *self, guint groups, gboolean is_live)
+{
+  return groups & PLAN ||
+         (groups & TUNE && (!is_live || !self->is_live || !self->kernel ||
+                               imk_octbscan_strategy (self->kernel) !=
+                                   IMK_OCTBSCAN_STRATEGY_FFT));
+}
+
+/* Makes a kernel for @next if one is needed. The current one stays in use.
+ * @groups: (inout): gets PLAN then */
+static ImkStatus
+prepare_settings (
+    GstOctBscan *self, const Settings *next, guint *groups, ImkError *error)
+{
+  GstClockTime began = gst_util_get_timestamp ();
+  gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS] = {0};
+  gboolean is_live;
+  GstVideoInfo info;
+  ImkStatus status =
+      gst_oct_bscan_check_settings (self, next, &info, live, &is_live, error);
+
+  if (status != IMK_OK)
+    return status;
+  if (!needs_plan (self, *groups, is_live)) {
+    g_mutex_lock (&self->frames);
+    set_live (self, is_live, live);
+    g_mutex_unlock (&self->frames);
+    return IMK_OK;
+  }
+  *groups |= PLAN;
+  gst_oct_bscan_forget_next_kernel (self);
+  status = gst_oct_bscan_prepare_kernel (self, next, &info, error);
+  if (status == IMK_OK)
+    gst_imaging_stats_add_replan (gst_imaging_engine_stats (self->engine),
+        gst_util_get_timestamp () - began);
+  return status;
+}
+
+/* Outputs the mean so far first: it has the earlier settings. */
+ImkStatus
+gst_oct_bscan_apply_settings (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (element);
+  Settings *next = gst_imaging_settings_copy_now (self->settings);
+  ImkStatus status = IMK_OK;
+
+  if (self->has_caps)
+    status = prepare_settings (self, next, &groups, error);
+  if (status != IMK_OK) {
+    gst_imaging_settings_free_copy (self->settings, next);
+    return status;
+  }
+  if (self->has_caps && groups & (PLAN | TURN))
+    gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_take_settings (self, next);
+  if (groups & PLAN || (before && ((const Settings *) before)->config.range !=
+                                      IMK_OCTBSCAN_RANGE_AUTO))
+    gst_oct_bscan_reset_range (self);
+  if (groups & TURN)
+    gst_oct_bscan_begin_turns (self);
+  self->must_configure |= (groups & PLAN) != 0;
+  return IMK_OK;
+}
+
+gboolean
+gst_oct_bscan_follow_settings (GstOctBscan *self, GstBuffer *buffer)
+{
+  GstClockTime time = gst_imaging_stream_time (&self->segment, buffer);
+  ImkError error;
+  ImkStatus status = gst_imaging_settings_update (
+      self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+
+  if (status != IMK_OK && gst_imaging_engine_is_on_cuda (self->engine)) {
+    if (!gst_oct_bscan_leave_device (self, NULL, status, &error))
+      return FALSE;
+    status = gst_imaging_settings_update (
+        self->settings, GST_IMAGING_WHEN_LIVE, time, &error);
+  }
+  if (status != IMK_OK) {
+    gst_oct_bscan_post_error (self, &error);
+    return FALSE;
+  }
+  return (self->has_caps && !self->must_configure) || configure (self);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The sink pad: buffers become B-scans, and events and missing buffers restart
+ * the turns of the cameras. */
+#include "gstoctbscanqueue.h"
+
+#include "gstimagingallocation.h"
+
+/* --- turns ---------------------------------------------------------------- */
+
+void
+gst_oct_bscan_forget_lines (GstOctBscan *self, const gchar *why)
+{
+  guint n = gst_oct_bscan_group_reset (self->group);
+
+  if (n > 0)
+    GST_ELEMENT_WARNING (self, STREAM, FORMAT,
+        ("%u lines do not fill a B-scan of %d (ascans-per-bscan) and are left "
+         "out: %s.",
+            n, self->bscan.height, why),
+        (NULL));
+}
+
+void
+gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why)
+{
+  if (self->has_caps)
+    gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_drain (self);
+  gst_oct_bscan_forget_lines (self, why);
+  gst_oct_bscan_warn_of_rows (
+      self, gst_oct_bscan_enface_reset (self->enface), why);
+}
+
+void
+gst_oct_bscan_begin_turns (GstOctBscan *self)
+{
+  self->n_bscans = self->n_added = 0;
+  self->history++;
+  self->next_camera = self->now->first_camera;
+}
+
+static void
+restart_turns (GstOctBscan *self, const gchar *why)
+{
+  gst_oct_bscan_end_run (self, why);
+  gst_oct_bscan_begin_turns (self);
+}
+
+/* --- buffers -------------------------------------------------------------- */
+
+static gboolean
+follow_memory (GstOctBscan *self, GstBuffer *buffer)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->frames);
+  ok = gst_imaging_engine_follow (self->engine, buffer);
+  g_mutex_unlock (&self->frames);
+  return ok;
+}
+
+/* A mean ends at an interruption. If lines of an incomplete B-scan are waiting,
+ * the order of the cameras is unknown, too, and restarts. */
+static void
+handle_discont (GstOctBscan *self)
+{
+  if (gst_oct_bscan_group_n_waiting (self->group) > 0) {
+    restart_turns (self, "the stream is interrupted");
+  } else {
+    gst_oct_bscan_show_mean (self);
+  }
+}
+
+static void
+warn_of_gap (GstOctBscan *self, guint64 n, guint n_waiting, guint n_skipped)
+{
+  if (self->warned_of_gap)
+    return;
+  self->warned_of_gap = TRUE;
+  GST_ELEMENT_WARNING (self, STREAM, FAILED,
+      ("%" G_GUINT64_FORMAT
+       " buffer%s of %d lines did not arrive: %u lines before "
+       "and %u after are left out, so that B-scans and cameras stay in step. "
+       "Further ones are counted in frames-missing of stats.",
+          n, n == 1 ? "" : "s", self->lines.height, n_waiting, n_skipped),
+      (NULL));
+}
+
+/* @n buffers did not arrive: their lines still count in the order of the
+ * cameras; the rest of an incomplete B-scan is dropped. */
+static void
+skip_missing (GstOctBscan *self, guint64 n)
+{
+  guint height = (guint) self->bscan.height;
+  guint n_waiting = gst_oct_bscan_group_n_waiting (self->group);
+  guint64 n_lines = n_waiting + n * (guint) self->lines.height;
+  guint64 n_bscans = (n_lines + height - 1) / height;
+  guint n_to_skip = (guint) (n_bscans * height - n_lines);
+
+  gst_oct_bscan_show_mean (self);
+  gst_oct_bscan_group_reset (self->group);
+  gst_oct_bscan_group_skip (self->group, n_to_skip);
+  self->next_camera =
+      (guint) ((self->next_camera + n_bscans * height) % self->n_cameras);
+  self->n_bscans += n_bscans;
+  gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
+  warn_of_gap (self, n, n_waiting, n_to_skip);
+}
+
+static GstFlowReturn
+gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (parent);
+  GstClockTime entered = gst_util_get_timestamp ();
+  GstFlowReturn flow = GST_FLOW_OK;
+  ImkStatus status = IMK_OK;
+  guint64 n_missing;
+  guint most, n;
+  GstBuffer *bscan;
+  ImkError error;
+
+  if (!self->has_caps && self->lines.width == 0) {
+    gst_buffer_unref (buffer);
+    return GST_FLOW_NOT_NEGOTIATED;
+  }
+  gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
+  if (n_missing > 0 && self->has_caps)
+    skip_missing (self, n_missing);
+  else if (GST_BUFFER_IS_DISCONT (buffer))
+    handle_discont (self);
+  if (!gst_oct_bscan_follow_settings (self, buffer) ||
+      !follow_memory (self, buffer)) {
+    gst_buffer_unref (buffer);
+    return GST_FLOW_ERROR;
+  }
+  most = gst_oct_bscan_most_at_once (self, buffer);
+  gst_oct_bscan_group_add_lines (self->group, buffer);
+  while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
+                                     self->group, most, &n, &status, &error)))
+    flow = gst_oct_bscan_process (self, bscan, n, entered);
+  if (status != IMK_OK) {
+    flow = gst_oct_bscan_post_error (self, &error);
+  }
+  return flow;
+}
+
+/* --- events and queries --------------------------------------------------- */
+
+void
+gst_oct_bscan_set_flushing (GstOctBscan *self, gboolean flushing)
+{
+  GST_OBJECT_LOCK (self);
+  if (self->queue)
+    gst_oct_bscan_queue_set_flushing (self->queue, flushing);
+  GST_OBJECT_UNLOCK (self);
+}
+
+static gboolean
+gst_oct_bscan_sink_event (GstPad *pad, GstObject *parent, GstEvent *event)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (parent);
+  GstEventType type = GST_EVENT_TYPE (event);
+  GstSegment segment;
+  GstCaps *caps;
+  gboolean ok;
+
+  /* the images of earlier B-scans go first */
+  if (GST_EVENT_IS_SERIALIZED (event))
+    gst_oct_bscan_drain (self);
+  if (type == GST_EVENT_STREAM_START || type == GST_EVENT_SEGMENT ||
+      type == GST_EVENT_CAPS || type == GST_EVENT_GAP)
+    gst_imaging_numbering_interrupt (&self->numbering);
+  switch (type) {
+  case GST_EVENT_FLUSH_START:
+    gst_oct_bscan_set_flushing (self, TRUE);
+    break;
+  case GST_EVENT_CAPS:
+    gst_event_parse_caps (event, &caps);
+    ok = gst_oct_bscan_set_caps (self, caps);
+    gst_event_unref (event);
+    return ok;
+  case GST_EVENT_STREAM_START:
+    restart_turns (self, "a new stream begins");
+    break;
+  case GST_EVENT_SEGMENT:
+    gst_event_copy_segment (event, &segment);
+    if (!gst_segment_is_equal (&segment, &self->segment))
+      restart_turns (self, "a new segment begins");
+    self->segment = segment;
+    break;
+  case GST_EVENT_FLUSH_STOP:
+    gst_oct_bscan_set_flushing (self, FALSE);
+    gst_imaging_numbering_interrupt (&self->numbering);
+    gst_oct_bscan_group_reset (self->group);
+    gst_oct_bscan_enface_reset (self->enface);
+    gst_segment_init (&self->segment, GST_FORMAT_UNDEFINED);
+    gst_oct_bscan_begin_turns (self);
+    break;
+  case GST_EVENT_EOS:
+    restart_turns (self, "the stream ends");
+    gst_oct_bscan_negotiate_all (
+        self); /* pads that are linked since the last B-scan */
+    break;
+  case GST_EVENT_GAP:
+    gst_oct_bscan_negotiate_all (self);
+    break;
+  default:
+    break;
+  }
+  gst_imaging_src_pads_event (self->pads, event);
+  if (type == GST_EVENT_STREAM_START || type == GST_EVENT_SEGMENT)
+    gst_imaging_src_pads_begin (self->pads);
+  gst_event_unref (event);
+  return TRUE;
+}
+
+static gboolean
+is_of_video (GstQuery *query)
+{
+  GstCaps *caps;
+
+  gst_query_parse_allocation (query, &caps, NULL);
+  return caps && gst_structure_has_name (
+                     gst_caps_get_structure (caps, 0), "video/x-raw");
+}
+
+static gboolean
+gst_oct_bscan_sink_query (GstPad *pad, GstObject *parent, GstQuery *query)
+{
+  GstOctBscan *self = GST_OCT_BSCAN (parent);
+
+  if (gst_imaging_engine_query (self->engine, query))
+    return TRUE;
+  if (GST_QUERY_IS_SERIALIZED (query))
+    gst_oct_bscan_drain (self);
+  if (GST_QUERY_TYPE (query) != GST_QUERY_ALLOCATION || !is_of_video (query))
+    return gst_pad_query_default (pad, parent, query);
+  if (!gst_query_find_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL))
+    gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  gst_imaging_allocation_propose (self->engine, query);
+  return TRUE;
+}
+
+void
+gst_oct_bscan_set_sink_functions (GstPad *sink)
+{
+  gst_pad_set_chain_function (sink, gst_oct_bscan_chain);
+  gst_pad_set_event_function (sink, gst_oct_bscan_sink_event);
+  gst_pad_set_query_function (sink, gst_oct_bscan_sink_query);
+}
