@@ -8,17 +8,32 @@ G_BEGIN_DECLS
 /* A #GstCustomMeta without tags: what the samples of an image stand for. */
 #define GST_IMAGING_QUANTITY_META "GstImagingQuantity"
 
+enum { GST_IMAGING_MAX_AXES = 4 };
+
+/* Sample i of an axis is at @origin + i @step. Of the texts no copy is made. */
+typedef struct {
+  const gchar *name; /* "depth", "lateral", "x", ... */
+  const gchar *unit; /* "um", "mm", "m"; "pixel" when the step is not known */
+  gdouble step, origin;
+} GstImagingAxis;
+
 /**
  * gst_imaging_quantity_attach: (skip)
  * @buffer: a writable image
  * @name: "level", "intensity", ...; of this text no copy is made
  * @unit: "dB", "counts^2", ...; likewise
  *
+ * @axes: at most GST_IMAGING_MAX_AXES: along a row, from row to row, from image
+ *   to image
+ *
  * quantity = @offset + @scale times sample. Replaces one that is there. The
- * structure has `name` and `unit` (strings), `scale` and `offset` (doubles).
+ * structure has `name` and `unit` (strings), `scale` and `offset` (doubles),
+ * and for each axis `axis-0-name` and `axis-0-unit` (strings), `axis-0-step`
+ * and `axis-0-origin` (doubles).
  */
 GST_IMAGING_API
 void gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
-    const gchar *unit, gdouble scale, gdouble offset);
+    const gchar *unit, gdouble scale, gdouble offset,
+    const GstImagingAxis *axes, guint n_axes);
 
 G_END_DECLS

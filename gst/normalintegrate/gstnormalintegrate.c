@@ -26,6 +26,7 @@
 #include "gstimagingmetadata.h"
 #include "gstimagingsrcpads.h"
 #include "gstimagingpicture.h"
+#include "gstimagingquantity.h"
 #include "gstnormalintegrateconfig.h"
 
 #include "imk/normalintegrate-mesh.h"
@@ -393,11 +394,17 @@ make_mesh (Work *w, ImkError *error)
   return NULL;
 }
 
+/* GstImagingHeight is there for one release more. */
 static void
 add_meta (Work *w)
 {
+  const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
+  const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},
+      {"y", unit, w->config.mm_per_pixel / w->config.pixel_aspect, 0}};
   GstCustomMeta *meta = gst_buffer_add_custom_meta (w->grey, HEIGHT_META);
 
+  gst_imaging_quantity_attach (w->grey, "height", unit, w->summary.grey_step,
+      -w->summary.grey_step, axes, G_N_ELEMENTS (axes));
   /* a value v > 0 is scale * v + offset mm */
   gst_structure_set (gst_custom_meta_get_structure (meta), "scale",
       G_TYPE_DOUBLE, w->summary.grey_step, "offset", G_TYPE_DOUBLE,

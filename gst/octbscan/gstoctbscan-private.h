@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gstimagingnumbering.h"
+#include "gstimagingquantity.h"
 #include "gstoctbscan.h"
 #include "gstoctbscanenface.h"
 #include "gstoctbscangroup.h"
@@ -33,7 +34,8 @@ typedef struct {
   guint auto_serial;
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* of @config, if it has one */
   guint average_bscans;
-  guint pads_serial; /* of gst_imaging_src_pads_serial () */
+  GstImagingAxis depth, lateral; /* of images */
+  guint pads_serial;             /* of gst_imaging_src_pads_serial () */
   GstOctBscanPad *pads[N_OUTPUTS];
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
   GstVideoInfo volume;          /* of the image of ENFACE */
@@ -93,6 +95,7 @@ struct _GstOctBscan {
   guint max_jobs;                /* B-scans that the kernel takes at once */
   guint n_full;                  /* B-scans that make an efficient copy */
   ImkOctbscanConfig opened;      /* without its pointers */
+  gdouble depth_step;            /* of the kernel, imk_octbscan_depth_step () */
   guint n_left_over;             /* calibrated cameras that have no lines */
   gboolean warned_of_cameras, warned_of_mean;
   gint warned_of_bad;    /* atomic */
@@ -319,11 +322,17 @@ gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
 /* What a work has found becomes a part of them. Any one thread. */
 void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
 
-/* Attaches to an image what its samples are. @ends: as in ImkOctbscanJob */
-void gst_oct_bscan_attach_ends (GstBuffer *image, const GstVideoInfo *info,
-    gboolean db, const gfloat ends[4]);
+/* Of an image, from the kernel and the settings in use. Call with the frames
+ * locked. */
+GstImagingAxis gst_oct_bscan_depth_axis (const GstOctBscan *self);
+GstImagingAxis gst_oct_bscan_lateral_axis (const GstOctBscan *self);
 
-/* The same to image @k of @work. */
+/* Attaches to an en-face image what its samples are.
+ * @ends: as in ImkOctbscanJob */
+void gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
+    GstBuffer *image, gboolean db, const gfloat ends[4]);
+
+/* The same for image @k of @work. */
 void gst_oct_bscan_describe_image (
     const GstOctBscanWork *work, guint output, guint k, GstBuffer *image);
 

@@ -81,6 +81,7 @@ gst_oct_bscan_open (GstElement *element, ImkBackend backend,
   imk_octbscan_size (&self->opened, &width, &height);
   self->width = (gint) width;
   self->height = (gint) height;
+  self->depth_step = imk_octbscan_depth_step (self->kernel);
   self->n_cameras = self->opened.n_cameras;
   self->max_jobs = self->opened.max_jobs;
   return IMK_OK;

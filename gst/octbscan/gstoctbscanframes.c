@@ -407,7 +407,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
       self->enface, &w->snapshot->volume, &config, db, row, ends, &error);
   if (!w->out[ENFACE])
     return gst_oct_bscan_post_error (self, &error);
-  gst_oct_bscan_attach_ends (w->out[ENFACE], &w->snapshot->volume, db, ends);
+  gst_oct_bscan_describe_volume (w->snapshot, w->out[ENFACE], db, ends);
   return GST_FLOW_OK;
 }
 

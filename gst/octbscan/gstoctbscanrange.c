@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* range=auto: the ends of the first B-scans, which are made one by one, become
- * those of all that follow, whatever device makes these. And what samples of an
- * image are, attached to it. */
+ * those of all that follow, whatever device makes these. */
 #include "gstoctbscan-private.h"
 
-#include "gstimagingquantity.h"
 #include "gstoctbscandevice.h"
 #include "imk/octbscan-mean.h"
 
@@ -160,29 +158,4 @@ gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *w)
   GST_OBJECT_UNLOCK (self);
   if (is_noise && w->fringe > FRINGE)
     warn_of_mirror (self, w->fringe);
-}
-
-void
-gst_oct_bscan_attach_ends (GstBuffer *image, const GstVideoInfo *info,
-    gboolean db, const gfloat ends[4])
-{
-  gboolean bytes = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8;
-  gdouble low = ends[db ? 0 : 2], high = ends[db ? 1 : 3];
-
-  gst_imaging_quantity_attach (image, db ? "level" : "intensity",
-      db ? "dB" : "counts^2", (high - low) / (bytes ? 255 : 65535), low);
-}
-
-void
-gst_oct_bscan_describe_image (
-    const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
-{
-  const ImkOctbscanConfig *c = &w->snapshot->config;
-  const gfloat fixed[4] = {(gfloat) c->range_min, (gfloat) c->range_max,
-      (gfloat) c->linear_min, (gfloat) c->linear_max};
-
-  if (output == SRC || output == LINEAR)
-    gst_oct_bscan_attach_ends (image, &w->snapshot->info[output],
-        output == SRC && w->snapshot->scaling == SCALING_DB,
-        w->ends ? w->ends + 4 * k : fixed);
 }

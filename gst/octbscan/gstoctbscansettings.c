@@ -331,6 +331,14 @@ static const GstImagingSetting settings[] = {
         "Mirrors the images, not the complex one"),
     GST_IMAGING_ENUM ("orientation", LIVE, PLAN, Settings, config.orientation,
         "GstOctBscanOrientation", orientation_values, "How the image lies"),
+    GST_IMAGING_DOUBLE ("refractive-index", LIVE, 0, Settings, refractive_index,
+        1, 5, NULL,
+        "Of the sample: divides the depth scale in the metadata. 1 gives depths "
+        "in vacuum; tissue has 1.33 to 1.45. The image stays as it is"),
+    GST_IMAGING_DOUBLE ("lateral-step-um", LIVE, 0, Settings, lateral_step_um,
+        0, 1e6, "um",
+        "Distance from one A-scan to the next, for the metadata; 0 if it is "
+        "not known. The image stays as it is"),
     GST_IMAGING_ENUM ("strategy", LIVE, PLAN, Settings, config.strategy,
         "GstOctBscanStrategy", strategy_values,
         "How it is computed; the image is the same"),
@@ -386,6 +394,7 @@ init_settings (gpointer data)
   s->average_bscans = 1;
   s->bscans_per_volume = 240;
   s->max_in_flight = 3;
+  s->refractive_index = 1;
   imk_octbscan_config_init (&s->config);
   s->config.range = IMK_OCTBSCAN_RANGE_AUTO;
 }

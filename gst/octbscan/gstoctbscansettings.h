@@ -30,6 +30,7 @@ typedef struct {
       bscans_per_volume;
   Scaling scaling;
   guint max_in_flight;
+  gdouble refractive_index, lateral_step_um;
 } Settings;
 
 extern const GstImagingSettingsTable gst_oct_bscan_settings_table;

@@ -17,6 +17,8 @@ snapshot_copy (const GstOctBscanSnapshot *from)
       .auto_range = from->auto_range,
       .auto_serial = from->auto_serial,
       .average_bscans = from->average_bscans,
+      .depth = from->depth,
+      .lateral = from->lateral,
       .pads_serial = from->pads_serial,
       .volume = from->volume,
   };
@@ -107,6 +109,8 @@ snapshot_new (GstOctBscan *self)
   now.auto_serial = self->auto_serial;
   take_range (self, &now);
   GST_OBJECT_UNLOCK (self);
+  now.depth = gst_oct_bscan_depth_axis (self);
+  now.lateral = gst_oct_bscan_lateral_axis (self);
   memcpy (now.live, self->live, sizeof (now.live));
   now.config.live_dispersion = self->is_live ? now.live : NULL;
   for (guint i = 0; i < N_OUTPUTS; i++)

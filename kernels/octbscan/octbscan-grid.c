@@ -271,6 +271,41 @@ imk_octbscan_grid_positions (const ImkOctbscanConfig *config, uint32_t camera,
   return status;
 }
 
+/* Light of OCT has 0.2 to 5 um. Returns: um in the unit of @wavelength, 0 for
+ * no unit of which that is true */
+static double
+um_of_unit (double wavelength)
+{
+  static const double units[] = {1e-3, 1, 1e6}; /* nm, um, m */
+
+  for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++)
+    if (wavelength * units[i] >= 0.2 && wavelength * units[i] <= 5)
+      return units[i];
+  return 0;
+}
+
+/* A reflector at z has z 2 / lambda fringes, so 2 z |1 / a - 1 / b| over the
+ * M - 1 steps of the spectrum, and of a transform of s M samples depth q has
+ * q / (s M) fringes a step. */
+double
+imk_octbscan_grid_depth_step (const ImkOctbscanConfig *c, uint32_t camera)
+{
+  const ImkOctbscanCamera *cam = &c->cameras[camera];
+  double a, b, um;
+
+  if (cam->map != IMK_OCTBSCAN_MAP_RANGE &&
+      cam->map != IMK_OCTBSCAN_MAP_POLYNOMIAL &&
+      cam->map != IMK_OCTBSCAN_MAP_WAVELENGTHS)
+    return 0;
+  a = value_at (c, cam, 0);
+  b = value_at (c, cam, c->width - 1);
+  um = um_of_unit (fmin (a, b));
+  if (um_of_unit (fmax (a, b)) != um)
+    return 0;
+  return um * (c->upsample - 1.0) / ((double) c->scale * c->upsample) /
+         (2 * fabs (1 / a - 1 / b));
+}
+
 /* ------------------------------------------------------------------------
  * What the samples are multiplied by. */
 

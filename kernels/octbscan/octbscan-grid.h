@@ -18,6 +18,11 @@ ImkStatus imk_octbscan_grid_check (
 ImkStatus imk_octbscan_grid_positions (const ImkOctbscanConfig *config,
     uint32_t camera, double *positions, ImkError *error);
 
+/* Returns: um of vacuum from one depth to the next; 0 without wavelengths, or
+ * with wavelengths of no known unit */
+double imk_octbscan_grid_depth_step (
+    const ImkOctbscanConfig *config, uint32_t camera);
+
 /* For the M wavenumbers: window (i) exp (i phase (i)) / gain. */
 void imk_octbscan_grid_weights (
     const ImkOctbscanConfig *config, uint32_t camera, double *re, double *im);

@@ -28,6 +28,7 @@ struct ImkOctbscan {
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
   uint32_t n_resets;
+  double depth_step;        /* um; 0 when it is not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
   bool is_live;            /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
@@ -300,6 +301,23 @@ create_state (ImkOctbscan *s, const ImkOctbscanConfig *config, ImkError *error)
 /* docs/explanation/benchmarks.md: what a matrix costs is N times the depths. On
  * the CPU it is worth it for a few depths, on tensor cores until there are
  * millions. */
+static double
+depth_step_of (const ImkOctbscanConfig *c)
+{
+  double step = imk_octbscan_grid_depth_step (c, 0);
+
+  for (uint32_t i = 1; i < c->n_cameras; i++)
+    if (!(fabs (imk_octbscan_grid_depth_step (c, i) - step) <= 1e-3 * step))
+      return 0;
+  return step;
+}
+
+double
+imk_octbscan_depth_step (const ImkOctbscan *self)
+{
+  return self->depth_step;
+}
+
 static ImkOctbscanStrategy
 choose_strategy (ImkBackend backend, const ImkOctbscanConfig *c)
 {
@@ -340,6 +358,7 @@ imk_octbscan_new (ImkBackend backend, const ImkOctbscanConfig *given,
       .on_device = backend == IMK_BACKEND_CUDA,
       .config = *config,
       .params = params_of (config),
+      .depth_step = depth_step_of (config),
   };
   s->config.strategy = choose_strategy (backend, config);
   if (s->config.strategy == IMK_OCTBSCAN_STRATEGY_OPERATOR)

@@ -384,6 +384,11 @@ imk_octbscan_config_init (ImkOctbscanConfig *config)
 /* Returns: the number of depths that the crop leaves, 0 when none */
 IMK_API uint32_t imk_octbscan_n_depths (const ImkOctbscanConfig *config);
 
+/* Returns: um of vacuum from one depth to the next, (M - 1) / (s M) /
+ * (2 |1 / lambda_first - 1 / lambda_last|). 0 without wavelengths in nm, um or
+ * m, and for cameras whose steps differ by more than 0.1 % */
+IMK_API double imk_octbscan_depth_step (const ImkOctbscan *self);
+
 /* Returns: the number of A-scans of an image: H over average_ascans, rounded
  * up */
 IMK_API uint32_t imk_octbscan_n_ascans (const ImkOctbscanConfig *config);

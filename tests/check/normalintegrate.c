@@ -245,7 +245,7 @@ GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
     g_autofree gchar *caps =
         g_strdup_printf ("video/x-raw,format=%s", formats[i]);
     Ni ni = ni_new ("mm-per-pixel=2", "height", caps);
-    gdouble scale, offset, highest;
+    gdouble scale, offset, highest, step;
     GstCustomMeta *meta;
     const GstStructure *s;
     GstVideoInfo info;
@@ -258,8 +258,17 @@ GST_START_TEST (test_grey_has_a_meta_that_makes_it_mm)
     meta = gst_buffer_get_custom_meta (out, "GstImagingHeight");
     fail_unless (meta != NULL);
     s = gst_custom_meta_get_structure (meta);
+    fail_unless (
+        gst_structure_get (s, "highest", G_TYPE_DOUBLE, &highest, NULL));
+    meta = gst_buffer_get_custom_meta (out, "GstImagingQuantity");
+    fail_unless (meta != NULL);
+    s = gst_custom_meta_get_structure (meta);
     fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
-        G_TYPE_DOUBLE, &offset, "highest", G_TYPE_DOUBLE, &highest, NULL));
+        G_TYPE_DOUBLE, &offset, "axis-1-step", G_TYPE_DOUBLE, &step, NULL));
+    fail_unless (step == 2);
+    fail_unless_equals_string (gst_structure_get_string (s, "unit"), "mm");
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "axis-0-name"), "x");
     fail_unless (fabs (highest - 2 * height_at (WIDTH - 1, 0, HEIGHT)) < 1e-3);
     info = check_info (formats[i], WIDTH, HEIGHT);
     fail_unless (gst_video_frame_map (&frame, &info, out, GST_MAP_READ));

@@ -1096,6 +1096,89 @@ GST_START_TEST (test_first_pictures_of_octopod)
 }
 GST_END_TEST
 
+/* --- axes ----------------------------------------------------------------- */
+
+typedef struct {
+  gdouble step, origin;
+  gchar unit[8];
+} Axis;
+
+/* Pushes noise. Returns: axis @k of the image, which has the name @name */
+static Axis
+axis_of (GstHarness *h, guint k, const gchar *name)
+{
+  gchar *fields[] = {g_strdup_printf ("axis-%u-name", k),
+      g_strdup_printf ("axis-%u-unit", k), g_strdup_printf ("axis-%u-step", k),
+      g_strdup_printf ("axis-%u-origin", k)};
+  const GstStructure *s;
+  GstBuffer *image;
+  Axis axis;
+
+  check_push (h, noise_lines (0, 9), GST_FLOW_OK);
+  image = check_pull (h);
+  s = gst_custom_meta_get_structure (
+      gst_buffer_get_custom_meta (image, "GstImagingQuantity"));
+  fail_unless_equals_string (gst_structure_get_string (s, fields[0]), name);
+  g_strlcpy (
+      axis.unit, gst_structure_get_string (s, fields[1]), sizeof (axis.unit));
+  fail_unless (gst_structure_get (s, fields[2], G_TYPE_DOUBLE, &axis.step,
+      fields[3], G_TYPE_DOUBLE, &axis.origin, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
+    g_free (fields[i]);
+  gst_buffer_unref (image);
+  return axis;
+}
+
+static void
+check_axis (Axis axis, const gchar *unit, gdouble step, gdouble origin)
+{
+  fail_unless_equals_string (axis.unit, unit);
+  fail_unless (ABS (axis.step - step) <= 1e-9 * ABS (step) &&
+                   ABS (axis.origin - origin) <= 1e-9 * ABS (origin),
+      "step %.12g and origin %.12g, not %.12g and %.12g", axis.step,
+      axis.origin, step, origin);
+}
+
+GST_START_TEST (test_images_have_axes)
+{
+  /* um: (M - 1) / (s M) / (2 |1 / lambda_first - 1 / lambda_last|) */
+  const gdouble step = 127.0 / 128 / (2 * (1 / 0.675 - 1 / 0.806));
+  g_autofree gchar *ini = check_path_of ("axes.ini");
+  g_autofree gchar *launch =
+      g_strdup_printf (ELEMENT "crop-top=5 calibration=%s", ini);
+  GstHarness *h;
+  Axis axis;
+
+  on_cuda = __i__;
+  fail_unless (g_file_set_contents (
+      ini, "[camera]\nlambda-first=806\nlambda-last=675\n", -1, NULL));
+  h = harness_new (launch, 9);
+  check_axis (axis_of (h, 1, "depth"), "um", step, 5 * step);
+  check_axis (axis_of (h, 0, "lateral"), "pixel", 1, 0);
+
+  /* while frames arrive */
+  g_object_set (
+      h->element, "refractive-index", 1.4, "lateral-step-um", 12.5, NULL);
+  check_axis (axis_of (h, 1, "depth"), "um", step / 1.4, 5 * step / 1.4);
+  check_axis (axis_of (h, 0, "lateral"), "um", 12.5, 0);
+
+  gst_util_set_object_arg (G_OBJECT (h->element), "flip", "both");
+  axis = axis_of (h, 1, "depth");
+  fail_unless (axis.step < 0 && axis.origin > 0);
+  check_axis (axis_of (h, 0, "lateral"), "um", -12.5, 8 * 12.5);
+  gst_util_set_object_arg (G_OBJECT (h->element), "flip", "none");
+  g_object_set (h->element, "average-ascans", 3, NULL);
+  check_axis (axis_of (h, 0, "lateral"), "um", 37.5, 12.5);
+  gst_util_set_object_arg (G_OBJECT (h->element), "orientation", "rows");
+  check_axis (axis_of (h, 0, "depth"), "um", step / 1.4, 5 * step / 1.4);
+  gst_harness_teardown (h);
+
+  h = harness_new (ELEMENT, 9);
+  check_axis (axis_of (h, 1, "depth"), "pixel", 1, 0);
+  gst_harness_teardown (h);
+}
+GST_END_TEST
+
 static gdouble
 black_of (GstHarness *h, guint i)
 {
@@ -1622,6 +1705,7 @@ octbscan_suite (void)
   tcase_add_test (tc, test_dispersion_changes_live);
   tcase_add_loop_test (
       tc, test_live_dispersion_is_that_of_a_fresh_element, 0, 2);
+  tcase_add_loop_test (tc, test_images_have_axes, 0, 2);
   tcase_add_test (tc, test_first_pictures_of_octcal);
   tcase_add_test (tc, test_first_pictures_of_octopod);
   tcase_add_loop_test (tc, test_setting_an_end_fixes_the_range, 0, 2);

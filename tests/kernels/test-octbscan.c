@@ -944,6 +944,112 @@ test_auto_range_cuda (void)
   test_auto_range (cuda_ways);
 }
 
+/* Where the image has a mirror whose light is behind that of the reference by
+ * twice @um, in depths. */
+static double
+mirror_depth (ImkOctbscanConfig *c, const double *wavelengths, double unit,
+    double um, double *step)
+{
+  TestImage in = test_image_new (IMK_TYPE_F32, c->width, 1, 1, 0);
+  Result r = result_new (c, IMK_TYPE_F32, 0);
+  ImkOctbscan *kernel = NULL;
+  ImkError error;
+  double level[3];
+  uint32_t best = 1;
+
+  for (uint32_t i = 0; i < c->width; i++)
+    set_sample (
+        &in, i, 0, cos (4 * M_PI * um / (wavelengths[i] * unit)) * 1000);
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, c, &kernel, &error), &error);
+  *step = imk_octbscan_depth_step (kernel);
+  run_kernel (&cpu_ways[0], kernel, c, &in, 0, &r);
+  for (uint32_t q = 1; q + 1 < imk_octbscan_n_depths (c); q++)
+    if (hypot (complex_row (&r, 0)[2 * q], complex_row (&r, 0)[2 * q + 1]) >
+        hypot (
+            complex_row (&r, 0)[2 * best], complex_row (&r, 0)[2 * best + 1]))
+      best = q;
+  for (int k = 0; k < 3; k++)
+    level[k] = log (hypot (complex_row (&r, 0)[2 * (best + k - 1)],
+        complex_row (&r, 0)[2 * (best + k - 1) + 1]));
+  imk_octbscan_free (kernel);
+  result_free (&r);
+  test_image_free (&in);
+  return best +
+         (level[0] - level[2]) / (2 * (level[0] - 2 * level[1] + level[2]));
+}
+
+/* The step says where a mirror is seen, whatever names the wavelengths and in
+ * whatever unit; without wavelengths there is none. */
+static void
+test_depth_step (void)
+{
+  enum { N = 832 };
+  static const double units[] = {1e-3, 1, 1e6}; /* um */
+  double lengths[N], ends[2], coefficients[3], step;
+  ImkOctbscanCamera cameras[2] = {{0}};
+  ImkOctbscanConfig c = base_config (N, 1);
+  ImkOctbscan *kernel = NULL;
+  ImkError error;
+
+  c.type = IMK_TYPE_F32;
+  c.upsample = 4096;
+  c.scale = 2;
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_NONE;
+  c.window = IMK_OCTBSCAN_WINDOW_HANN;
+  c.cameras = cameras;
+  for (int unit = 0; unit < 3; unit++)
+    for (int map = 0; map < 3; map++) {
+      double curve = map == 0 ? 0 : 5e-6;
+
+      coefficients[0] = 0.806 / units[unit];
+      coefficients[1] = -0.131 / (N - 1) / units[unit];
+      coefficients[2] = curve * 1e-3 / units[unit];
+      for (int i = 0; i < N; i++)
+        lengths[i] =
+            coefficients[0] + coefficients[1] * i + coefficients[2] * i * i;
+      ends[0] = lengths[0];
+      ends[1] = lengths[N - 1];
+      cameras[0] =
+          (ImkOctbscanCamera){.map = map == 0   ? IMK_OCTBSCAN_MAP_RANGE
+                                     : map == 1 ? IMK_OCTBSCAN_MAP_POLYNOMIAL
+                                                : IMK_OCTBSCAN_MAP_WAVELENGTHS,
+              .values = map == 0   ? ends
+                        : map == 1 ? coefficients
+                                   : lengths,
+              .n_values = map == 0   ? 2
+                          : map == 1 ? 3
+                                     : N};
+      for (double um = 100; um <= 600; um += 250) {
+        double found = mirror_depth (&c, lengths, units[unit], um, &step);
+
+        test_check (fabs (found - um / step) < 0.02,
+            "unit %d, map %d: a mirror at %g um is at %.3f, not %.3f", unit,
+            map, um, found, um / step);
+      }
+    }
+
+  /* unknown units, and no wavelengths */
+  for (int i = 0; i < N; i++)
+    lengths[i] = 7 + 3.0 * i / N;
+  mirror_depth (&c, lengths, 1, 1, &step);
+  test_check (step == 0, "7 to 10 of no unit: %g", step);
+  cameras[0] = (ImkOctbscanCamera){.map = IMK_OCTBSCAN_MAP_NONE};
+  mirror_depth (&c, lengths, 1, 1, &step);
+  test_check (step == 0, "no wavelengths: %g", step);
+
+  /* several cameras */
+  c.n_cameras = 2;
+  cameras[0] = cameras[1] = (ImkOctbscanCamera){
+      .map = IMK_OCTBSCAN_MAP_RANGE, .values = ends, .n_values = 2};
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_check (imk_octbscan_depth_step (kernel) > 0, "alike cameras");
+  imk_octbscan_free (kernel);
+  cameras[1].values = (const double[]){ends[0], 0.99 * ends[1]};
+  test_ok (imk_octbscan_new (IMK_BACKEND_CPU, &c, &kernel, &error), &error);
+  test_check (imk_octbscan_depth_step (kernel) == 0, "different cameras");
+  imk_octbscan_free (kernel);
+}
+
 typedef struct {
   const Way *way;
   double own[2][4]; /* dispersion of the cameras */
@@ -1847,6 +1953,7 @@ static const Test tests[] = {
     {"a fringe has its amplitude", test_fringe_has_its_amplitude},
     {"dark frames are black", test_dark_frames_are_black},
     {"levels follow the range", test_ranges_cpu},
+    {"the depth step says where a mirror is seen", test_depth_step},
     {"a live dispersion is that of the cameras", test_live_dispersion_cpu,
         .cpu_only = true},
     {"a live dispersion is that of the cameras on CUDA",

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What samples of an image are, and where they are, attached to it. */
+#include "gstoctbscan-private.h"
+
+GstImagingAxis
+gst_oct_bscan_depth_axis (const GstOctBscan *self)
+{
+  const ImkOctbscanConfig *c = &self->opened;
+  GstImagingAxis axis = {"depth", "pixel", 1, c->crop_top};
+  gdouble step = self->depth_step / self->now->refractive_index;
+
+  if (step > 0)
+    axis = (GstImagingAxis){"depth", "um", step, c->crop_top * step};
+  if (c->flip == IMK_OCTBSCAN_FLIP_DEPTH || c->flip == IMK_OCTBSCAN_FLIP_BOTH) {
+    axis.origin += (imk_octbscan_n_depths (c) - 1) * axis.step;
+    axis.step = -axis.step;
+  }
+  return axis;
+}
+
+/* The mean of several A-scans lies in their middle. */
+GstImagingAxis
+gst_oct_bscan_lateral_axis (const GstOctBscan *self)
+{
+  const ImkOctbscanConfig *c = &self->opened;
+  gdouble step = self->now->lateral_step_um;
+  guint n = MAX (c->average_ascans, 1);
+  GstImagingAxis axis = {"lateral", step > 0 ? "um" : "pixel",
+      step > 0 ? step * n : n, (step > 0 ? step : 1) * (n - 1) / 2.0};
+
+  if (c->flip == IMK_OCTBSCAN_FLIP_LATERAL ||
+      c->flip == IMK_OCTBSCAN_FLIP_BOTH) {
+    axis.origin += (imk_octbscan_n_ascans (c) - 1) * axis.step;
+    axis.step = -axis.step;
+  }
+  return axis;
+}
+
+static void
+attach (GstBuffer *image, const GstVideoInfo *info, gboolean db,
+    const gfloat ends[4], const GstImagingAxis *axes)
+{
+  gboolean bytes = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8;
+  gdouble low = ends[db ? 0 : 2], high = ends[db ? 1 : 3];
+
+  gst_imaging_quantity_attach (image, db ? "level" : "intensity",
+      db ? "dB" : "counts^2", (high - low) / (bytes ? 255 : 65535), low, axes,
+      2);
+}
+
+void
+gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
+    GstBuffer *image, gboolean db, const gfloat ends[4])
+{
+  const GstImagingAxis axes[] = {snapshot->lateral, {"b-scan", "pixel", 1, 0}};
+
+  attach (image, &snapshot->volume, db, ends, axes);
+}
+
+void
+gst_oct_bscan_describe_image (
+    const GstOctBscanWork *w, guint output, guint k, GstBuffer *image)
+{
+  const ImkOctbscanConfig *c = &w->snapshot->config;
+  const gfloat fixed[4] = {(gfloat) c->range_min, (gfloat) c->range_max,
+      (gfloat) c->linear_min, (gfloat) c->linear_max};
+  gboolean rows = c->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
+  GstImagingAxis axes[2];
+
+  if (output != SRC && output != LINEAR)
+    return;
+  axes[rows] = w->snapshot->lateral;
+  axes[!rows] = w->snapshot->depth;
+  attach (image, &w->snapshot->info[output],
+      output == SRC && w->snapshot->scaling == SCALING_DB,
+      w->ends ? w->ends + 4 * k : fixed, axes);
+}
