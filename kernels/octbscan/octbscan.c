@@ -28,7 +28,7 @@ struct ImkOctbscan {
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
   uint32_t n_resets;
-  double depth_step;        /* um; 0 when it is not known */
+  double depth_step;       /* um; 0 when it is not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
   bool is_live;            /* and its current dispersion: */
   double live[2 * IMK_OCTBSCAN_MAX_CAMERAS];
