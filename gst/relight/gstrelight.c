@@ -18,7 +18,7 @@
  *
  * Since: 0.2
  */
-#include "gstrelight.h"
+#include "gstrelight-private.h"
 
 #include <gst/video/navigation.h>
 #include <math.h>
@@ -26,32 +26,9 @@
 #include "gstimagingaggregator.h"
 #include "gstimagingallocation.h"
 #include "gstimagingmetadata.h"
-#include "gstimagingpicture.h"
 #include "gstimagingstream.h"
-#include "gstrelightsettings.h"
 
-GST_DEBUG_CATEGORY_STATIC (relight_debug);
-#define GST_CAT_DEFAULT relight_debug
-
-struct _GstRelight {
-  GstAggregator parent;
-
-  GstImagingEngine *engine;
-  GstImagingSettings *settings;
-  GstPad *normal;
-  GstPad *albedo;      /* NULL without; under the object lock */
-  gboolean has_albedo; /* likewise: from before it is made until it is gone */
-
-  /* of the aggregating thread, where events of the pads come too */
-  GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
-  gboolean has_caps;
-  gboolean refused;       /* the caps were, and that has been said */
-  gboolean is_discont;    /* the next picture does not continue the last */
-  GQueue held;            /* GstEvent: for the segment */
-  GstBuffer *paint;       /* the last albedo */
-  GstBufferPool *imports; /* of albedos that the device does not reach */
-  ImkRelight *kernel;
-};
+GST_DEBUG_CATEGORY (relight_debug);
 
 #define RGB_FORMATS \
   "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
@@ -76,261 +53,9 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (GstRelight, gst_relight, GST_TYPE_AGGREGATOR,
 GST_ELEMENT_REGISTER_DEFINE (
     relight, "relight", GST_RANK_NONE, GST_TYPE_RELIGHT)
 
-/* --- the kernel ---------------------------------------------------------- */
+/* --- pictures ------------------------------------------------------------- */
 
-static ImkRelightConfig
-get_config (GstRelight *self)
-{
-  const GstRelightSettings *now = gst_imaging_settings_now (self->settings);
-  ImkRelightConfig c = now->config;
-
-  c.y_down = now->y_down;
-  c.width = self->normal_picture.width;
-  c.height = self->normal_picture.height;
-  c.n_threads = gst_imaging_engine_n_threads (self->engine);
-  return c;
-}
-
-static void
-gst_relight_close (GstElement *element)
-{
-  GstRelight *self = GST_RELIGHT (element);
-
-  if (self->imports)
-    gst_buffer_pool_set_active (self->imports, FALSE);
-  gst_clear_object (&self->imports);
-  g_clear_pointer (&self->kernel, imk_relight_free);
-}
-
-static ImkStatus
-gst_relight_open (GstElement *element, ImkBackend backend,
-    const GstVideoInfo *info, ImkError *error)
-{
-  GstRelight *self = GST_RELIGHT (element);
-  ImkRelightConfig config = get_config (self);
-
-  return imk_relight_new (backend, &config, &self->kernel, error);
-}
-
-ImkStatus
-gst_relight_apply (
-    GstElement *element, gconstpointer before, guint groups, ImkError *error)
-{
-  GstRelight *self = GST_RELIGHT (element);
-  ImkRelightConfig config = get_config (self);
-
-  return self->kernel ? imk_relight_update (self->kernel, &config, error)
-                      : IMK_OK;
-}
-
-static void
-gst_relight_reconfigure (GstElement *element)
-{
-  gst_pad_mark_reconfigure (GST_AGGREGATOR_SRC_PAD (element));
-}
-
-/* --- one picture ---------------------------------------------------------- */
-
-static ImkStatus
-map_source (GstRelight *self, GstBuffer *buffer, const GstImagingPicture *p,
-    GstImagingReach reach, GstImagingFrame *frame, ImkRelightSource *source,
-    ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_map (
-      self->engine, buffer, &p->carrier, GST_MAP_READ, reach, frame, error);
-
-  if (status != IMK_OK)
-    return status;
-  source->image = gst_imaging_picture_image (p, &frame->planes[0]);
-  for (guint i = 0; i < 3; i++)
-    source->colours[i] = p->colours[i];
-  return IMK_OK;
-}
-
-/* Keeps the first failure. */
-static ImkStatus
-unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
-{
-  ImkError late;
-  ImkStatus end = gst_imaging_frame_unmap (frame, FALSE, &late);
-
-  if (status == IMK_OK && end != IMK_OK)
-    status = imk_error_set (error, end, "%s", late.message);
-  return status;
-}
-
-/* @albedo: without data when there is none */
-static ImkStatus
-process_sources (GstRelight *self, const ImkRelightSource *normals,
-    const ImkRelightSource *albedo, GstBuffer *out, GstImagingReach reach,
-    ImkError *error)
-{
-  ImkRelightConfig config = get_config (self);
-  GstImagingFrame frame;
-  GstVideoInfo info;
-  ImkStatus status;
-
-  gst_video_info_set_format (
-      &info, GST_VIDEO_FORMAT_RGB, config.width, config.height);
-  status = gst_imaging_engine_map (
-      self->engine, out, &info, GST_MAP_WRITE, reach, &frame, error);
-  if (status != IMK_OK)
-    return status;
-  status = imk_relight_process (self->kernel, normals, albedo, &frame.planes[0],
-      gst_imaging_engine_stream (self->engine), error);
-  return unmap (&frame, status, error);
-}
-
-static ImkStatus
-process_mapped (GstRelight *self, GstBuffer *in, GstBuffer *out,
-    GstImagingReach reach, ImkError *error)
-{
-  ImkRelightSource normals = {0}, albedo = {0};
-  GstImagingFrame frame, paint;
-  ImkStatus status = map_source (
-      self, in, &self->normal_picture, reach, &frame, &normals, error);
-
-  if (status != IMK_OK)
-    return status;
-  gst_imaging_engine_note_memory (self->engine, frame.memory_name);
-  if (self->paint)
-    status = map_source (self, self->paint, &self->albedo_picture, reach,
-        &paint, &albedo, error);
-  if (status == IMK_OK) {
-    status = process_sources (self, &normals, &albedo, out, reach, error);
-    if (self->paint)
-      status = unmap (&paint, status, error);
-  }
-  return unmap (&frame, status, error);
-}
-
-/* An albedo that the device does not reach becomes one that it does, for all
- * pictures to come. */
-static ImkStatus
-import_paint (GstRelight *self, ImkError *error)
-{
-  const GstVideoInfo *info = &self->albedo_picture.carrier;
-  GstAllocator *allocator;
-  GstBuffer *copy;
-  GstCaps *caps;
-
-  if (!self->paint ||
-      gst_imaging_frame_can_map (self->paint,
-          gst_imaging_engine_context (self->engine), GST_IMAGING_REACH_DEVICE))
-    return IMK_OK;
-  if (!self->imports) {
-    allocator = gst_imaging_engine_allocator_new (
-        self->engine, GST_IMAGING_MEMORY_UPLOAD);
-    caps = gst_video_info_to_caps (info);
-    self->imports = gst_imaging_video_pool_new (allocator, caps, info, FALSE);
-    gst_caps_unref (caps);
-    gst_object_unref (allocator);
-  }
-  if (self->imports)
-    gst_buffer_pool_set_active (self->imports, TRUE);
-  copy =
-      gst_imaging_frame_import (self->paint, info, self->imports, NULL, error);
-  if (!copy)
-    return error->code;
-  gst_buffer_replace (&self->paint, copy);
-  gst_buffer_unref (copy);
-  return IMK_OK;
-}
-
-static ImkStatus
-process_on_device (
-    GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
-{
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  GstBuffer *source = NULL;
-  ImkStatus status = gst_imaging_context_push (context, error);
-
-  if (status != IMK_OK)
-    return status;
-  status = import_paint (self, error);
-  if (status == IMK_OK) {
-    source = gst_imaging_engine_reachable (
-        self->engine, in, GST_IMAGING_REACH_DEVICE, error);
-    status = source ? process_mapped (
-                          self, source, out, GST_IMAGING_REACH_DEVICE, error)
-                    : error->code;
-  }
-  if (source && source != in)
-    gst_buffer_unref (source);
-  gst_imaging_context_pop (context);
-  return status;
-}
-
-static ImkStatus
-check_sizes (GstRelight *self, ImkError *error)
-{
-  const GstImagingPicture *n = &self->normal_picture;
-  const GstImagingPicture *a = &self->albedo_picture;
-
-  if (self->paint && (n->width != a->width || n->height != a->height))
-    return imk_error_set (error, IMK_ERROR_IMAGE,
-        "The albedo has %u x %u pixels and the normals %u x %u; they have to "
-        "be of one size.",
-        a->width, a->height, n->width, n->height);
-  return IMK_OK;
-}
-
-static ImkStatus
-process (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
-{
-  ImkStatus status = check_sizes (self, error);
-
-  if (status == IMK_OK)
-    status = gst_imaging_engine_ensure_open (self->engine, error);
-  if (status != IMK_OK)
-    return status;
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? process_on_device (self, in, out, error)
-             : process_mapped (self, in, out, GST_IMAGING_REACH_HOST, error);
-}
-
-/* On the CPU now, with what the failed device has left. */
-static ImkStatus
-process_again (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_fall_back (self->engine, error);
-  gsize size = gst_buffer_get_size (out);
-
-  if (status != IMK_OK)
-    return status;
-  gst_buffer_remove_all_memory (out);
-  gst_buffer_append_memory (out, gst_allocator_alloc (NULL, size, NULL));
-  return process (self, in, out, error);
-}
-
-/* Takes @out. */
-static GstFlowReturn
-run (GstRelight *self, GstBuffer *in, GstBuffer *out)
-{
-  ImkError why, error;
-  ImkStatus status = process (self, in, out, &error);
-
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = process_again (self, in, out, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why,
-        gst_imaging_engine_is_lost (self->engine, in, status));
-  }
-  if (status == IMK_OK)
-    return gst_imaging_aggregator_finish (GST_AGGREGATOR (self), out);
-  gst_buffer_unref (out);
-  if (gst_imaging_engine_is_lost (self->engine, in, status)) {
-    GST_WARNING_OBJECT (self, "a picture is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
-    return GST_FLOW_OK;
-  }
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
-}
-
-/* --- GstAggregator -------------------------------------------------------- */
-
-/* Only TIME segments have it. */
+/* Returns: GST_CLOCK_TIME_NONE unless the segment has the format time */
 static GstClockTime
 running_time (GstPad *pad, GstBuffer *buffer)
 {
@@ -340,16 +65,6 @@ running_time (GstPad *pad, GstBuffer *buffer)
              ? GST_CLOCK_TIME_NONE
              : gst_segment_to_running_time (
                    segment, GST_FORMAT_TIME, GST_BUFFER_PTS (buffer));
-}
-
-/* What was set since the last picture; values of a controller follow stream
- * time, likewise. */
-static gboolean
-follow_settings (GstRelight *self, GstBuffer *normals)
-{
-  return gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
-      gst_imaging_stream_time (
-          &GST_AGGREGATOR_PAD (self->normal)->segment, normals));
 }
 
 /* The newest albedo that is no later than the normals, or else the first. */
@@ -364,7 +79,7 @@ take_paint (GstRelight *self, GstBuffer *normals)
   pad = self->albedo ? gst_object_ref (self->albedo) : NULL;
   GST_OBJECT_UNLOCK (self);
   if (!pad)
-    gst_clear_buffer (&self->paint); /* of one that was released */
+    gst_clear_buffer (&self->paint); /* the pad was released */
   while (pad && (next = gst_aggregator_pad_peek_buffer (pad))) {
     then = running_time (GST_PAD (pad), next);
     if (self->paint && GST_CLOCK_TIME_IS_VALID (then) &&
@@ -380,7 +95,7 @@ take_paint (GstRelight *self, GstBuffer *normals)
   g_clear_pointer (&pad, gst_object_unref);
 }
 
-/* The time is that of the normals; other metadata is that of the later one. */
+/* The time is that of the normals, other metadata that of the latest input. */
 static void
 describe (GstRelight *self, GstBuffer *out, GstBuffer *normals)
 {
@@ -421,7 +136,9 @@ light (GstRelight *self, GstBuffer *normals)
 
   take_paint (self, normals);
   if (!gst_imaging_engine_follow (self->engine, normals) ||
-      !follow_settings (self, normals))
+      !gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+          gst_imaging_stream_time (
+              &GST_AGGREGATOR_PAD (self->normal)->segment, normals)))
     return GST_FLOW_ERROR;
   out = new_output (self, normals);
   if (!out) {
@@ -431,9 +148,13 @@ light (GstRelight *self, GstBuffer *normals)
         (NULL));
     return GST_FLOW_ERROR;
   }
-  flow = run (self, normals, out);
+  flow = gst_relight_render (self, normals, out);
+  if (flow == GST_FLOW_OK)
+    flow = gst_imaging_aggregator_finish (GST_AGGREGATOR (self), out);
+  else
+    gst_buffer_unref (out);
   gst_imaging_engine_count_frame (self->engine, entered);
-  return flow;
+  return flow == GST_FLOW_CUSTOM_SUCCESS ? GST_FLOW_OK : flow;
 }
 
 static GstFlowReturn
@@ -514,8 +235,7 @@ set_normal_caps (GstRelight *self, GstCaps *caps)
   return ok;
 }
 
-/* An albedo comes. Its normals may be linked later, so without them that is no
- * error. */
+/* Only a warning: the normals may be linked later. */
 static void
 warn_of_missing_normals (GstRelight *self)
 {
@@ -540,22 +260,15 @@ set_caps (GstRelight *self, GstPad *pad, GstCaps *caps)
   else if (status == IMK_OK)
     self->albedo_picture = picture;
   GST_OBJECT_UNLOCK (self);
-  if (status != IMK_OK) {
+  if (status != IMK_OK)
     GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error.message), (NULL));
-    ok = FALSE;
-  } else {
-    ok = !is_normal || set_normal_caps (self, caps);
-  }
+  ok = status == IMK_OK && (!is_normal || set_normal_caps (self, caps));
   if (is_normal) {
     self->has_caps = ok;
     self->refused = !ok;
   } else {
     warn_of_missing_normals (self);
-    /* another size, another pool */
-    gst_clear_buffer (&self->paint);
-    if (self->imports)
-      gst_buffer_pool_set_active (self->imports, FALSE);
-    gst_clear_object (&self->imports);
+    gst_relight_forget_albedo (self);
   }
   return ok;
 }
@@ -577,12 +290,13 @@ gst_relight_sink_event (
     ok = set_caps (self, GST_PAD (pad), caps);
     gst_event_unref (event);
     return ok;
-  case GST_EVENT_SEGMENT: /* pictures have the time of the normals */
+  case GST_EVENT_SEGMENT:
+    if (GST_PAD (pad) != self->normal)
+      break; /* pictures have the time of the normals */
     gst_event_parse_segment (event, &segment);
-    if (GST_PAD (pad) == self->normal && segment->format == GST_FORMAT_TIME)
+    if (segment->format == GST_FORMAT_TIME)
       gst_aggregator_update_segment (agg, segment);
-    if (GST_PAD (pad) == self->normal)
-      self->is_discont = TRUE;
+    self->is_discont = TRUE;
     break;
   default:
     break;
@@ -783,15 +497,11 @@ gst_relight_class_init (GstRelightClass *klass)
 static void
 gst_relight_init (GstRelight *self)
 {
-  static const GstImagingEngineFuncs funcs = {
-      .open = gst_relight_open,
-      .close = gst_relight_close,
-      .reconfigure = gst_relight_reconfigure,
-  };
   GstPadTemplate *template = gst_static_pad_template_get (&normal_template);
 
   gst_imaging_aggregator_init (GST_AGGREGATOR (self), &self->held);
-  self->engine = gst_imaging_engine_new (GST_ELEMENT (self), &funcs);
+  self->engine =
+      gst_imaging_engine_new (GST_ELEMENT (self), &gst_relight_engine_funcs);
   self->settings = gst_imaging_settings_new (
       GST_ELEMENT (self), &gst_relight_table, self->engine);
   self->normal = g_object_new (GST_TYPE_AGGREGATOR_PAD, "name", "normal",

@@ -17,7 +17,7 @@ typedef struct {
 /* Of a GstRelightSettings. */
 extern const GstImagingSettingsTable gst_relight_table;
 
-/* Of the table, in gstrelight.c. */
+/* Of the table, in gstrelightrender.c. */
 ImkStatus gst_relight_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error);
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the element share. */
+#pragma once
+
+#include "gstimagingpicture.h"
+#include "gstrelight.h"
+#include "gstrelightsettings.h"
+
+G_BEGIN_DECLS
+
+GST_DEBUG_CATEGORY_EXTERN (relight_debug);
+#define GST_CAT_DEFAULT relight_debug
+
+struct _GstRelight {
+  GstAggregator parent;
+
+  GstImagingEngine *engine;
+  GstImagingSettings *settings;
+  GstPad *normal;
+  GstPad *albedo;      /* (nullable); under the object lock */
+  gboolean has_albedo; /* likewise: while it is made, used and removed */
+
+  /* of the aggregating thread, which also handles events of the pads */
+  GstImagingPicture normal_picture, albedo_picture; /* written under the lock */
+  gboolean has_caps;
+  gboolean refused;       /* an error was posted for the caps */
+  gboolean is_discont;    /* the next picture does not continue the last */
+  GQueue held;            /* of gst_imaging_aggregator_keep_event () */
+  GstBuffer *paint;       /* (nullable): the current albedo */
+  GstBufferPool *imports; /* of albedos that the device cannot read in place */
+  ImkRelight *kernel;
+};
+
+/* Releases the albedo, and the pool, whose size may no longer fit. */
+void gst_relight_forget_albedo (GstRelight *self);
+
+extern const GstImagingEngineFuncs gst_relight_engine_funcs;
+
+/* Renders @normals with the current albedo into @out, on the GPU or the CPU.
+ * Returns: GST_FLOW_OK; GST_FLOW_CUSTOM_SUCCESS if the picture was lost with
+ * the device; GST_FLOW_ERROR after an error was posted */
+GstFlowReturn gst_relight_render (
+    GstRelight *self, GstBuffer *normals, GstBuffer *out);
+
+G_END_DECLS
