@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the element share. */
+#pragma once
+
+#include "gstimagingengine.h"
+#include "gstslcresample.h"
+#include "gstslcresamplesettings.h"
+#include "imk/slcresample.h"
+#include "insar/gstinsarslc.h"
+
+G_BEGIN_DECLS
+
+struct _GstSlcResample {
+  GstElement parent;
+  GstImagingEngine *engine;
+  GstPad *sinkpad, *srcpad;
+
+  GstImagingSettings *settings; /* not owned */
+
+  /* of the streaming thread */
+  GstInsarSlcInfo in, out;
+  ImkSlcresampleConfig config;
+  ImkSlcresample *kernel;
+  GstCaps *refused; /* nullable: an error has been posted about them */
+  GstBufferPool *pool;
+  guint lines_per_buffer;
+  gboolean segment_sent, is_discont;
+  guint32 seqnum;   /* of the input segment; GST_SEQNUM_INVALID before it */
+  GstBuffer *lines; /* (nullable, not owned): the current input */
+  guint n_reported;
+};
+
+/* Warns of a geometry with little overlap; sets caps and a pool for the
+ * kernel's output. */
+gboolean gst_slc_resample_begin_output (GstSlcResample *self);
+void gst_slc_resample_drop_pool (GstSlcResample *self);
+
+/* Sends the segment unless it was sent or caps are missing, as they are when an
+ * image was refused. */
+void gst_slc_resample_send_segment (GstSlcResample *self);
+
+/* Pushes all full buffers, and an incomplete one when the band is full. */
+GstFlowReturn gst_slc_resample_push_ready (GstSlcResample *self);
+
+G_END_DECLS

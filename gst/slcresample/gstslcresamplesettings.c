@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstslcresamplesettings.h"
+
+#include "imk/slcresample.h"
+#include "insar/gstinsarprm.h"
+
+static const GEnumValue doppler_values[] = {
+    {GST_SLC_RESAMPLE_DOPPLER_AUTO, "Of the caps, or else of the data", "auto"},
+    {GST_SLC_RESAMPLE_DOPPLER_CAPS, "Of the caps, 0 without", "caps"},
+    {GST_SLC_RESAMPLE_DOPPLER_DATA, "Measured on the first lines", "data"},
+    {0, NULL, NULL},
+};
+
+static void
+take_error (GError *why, ImkError *error)
+{
+  imk_error_set (error, IMK_ERROR_FILE, "%s", why->message);
+  g_error_free (why);
+}
+
+static gpointer
+load_fit (const gchar *location, ImkError *error)
+{
+  GstInsarPrmAlignment *fit = g_new (GstInsarPrmAlignment, 1);
+  GError *why = NULL;
+
+  if (gst_insar_prm_load_alignment (location, fit, &why))
+    return fit;
+  take_error (why, error);
+  g_free (fit);
+  return NULL;
+}
+
+static gpointer
+load_reference (const gchar *location, ImkError *error)
+{
+  GError *why = NULL;
+  GstInsarPrm *prm = gst_insar_prm_load (location, &why);
+
+  if (!prm)
+    take_error (why, error);
+  return prm;
+}
+
+#define KERNEL (1 << 0) /* what makes another kernel */
+
+#define GEOMETRY(NAME, I, MOST, UNIT, BLURB) \
+  GST_IMAGING_DOUBLE (NAME, NEXT_SET, KERNEL, GstSlcResampleSettings, \
+      geometry[I], -(MOST), MOST, UNIT, BLURB)
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("fit-location", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        fit, load_fit, g_free,
+        "Path of a file with the lines rshift, sub_int_r, stretch_r, "
+        "a_stretch_r and the same for azimuth, as insarxcorr's pad fit, "
+        "insarfit and fitoffset.csh write them; a PRM file with them will do"),
+    GST_IMAGING_PATH ("reference-location", NEXT_SET, KERNEL,
+        GstSlcResampleSettings, reference, load_reference,
+        (GDestroyNotify) gst_insar_prm_free,
+        "Path of the PRM file of the reference, whose size the image gets"),
+    GST_IMAGING_UINT ("width", NEXT_SET, KERNEL, GstSlcResampleSettings, width,
+        0, 1 << 24, "samples",
+        "Columns that the image gets; 0: those of the reference, or as it has"),
+    GST_IMAGING_UINT ("height", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        height, 0, 1 << 30, "lines",
+        "Lines that the image gets; 0: those of the reference, or as it has"),
+    GEOMETRY ("shift-r", 0, 1e6, "columns",
+        "Columns that column 0 of line 0 is away; added to those of the fit"),
+    GEOMETRY ("stretch-r", 1, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Columns more, a column; added to that of the fit"),
+    GEOMETRY ("a-stretch-r", 2, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Columns more, a line; added to that of the fit"),
+    GEOMETRY ("shift-a", 3, 1e6, "lines",
+        "Lines that column 0 of line 0 is away; added to those of the fit"),
+    GEOMETRY ("stretch-a", 4, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Lines more, a column; added to that of the fit"),
+    GEOMETRY ("a-stretch-a", 5, IMK_SLCRESAMPLE_MAX_STRETCH, NULL,
+        "Lines more, a line; added to that of the fit"),
+    GST_IMAGING_UINT ("taps", NEXT_SET, KERNEL, GstSlcResampleSettings, taps, 4,
+        IMK_SLCRESAMPLE_MAX_TAPS, "samples",
+        "Samples along each axis that one is made of: an even number. With "
+        "bandwidth 0.85 the error is 31 dB below the signal for 8, 50 dB for "
+        "16"),
+    GST_IMAGING_DOUBLE ("bandwidth", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        bandwidth, 0.1, 1, NULL,
+        "Part of the sampling rate that the signal fills, along each axis: "
+        "the weights are best for a flat spectrum of this width"),
+    GST_IMAGING_ENUM ("doppler", NEXT_SET, KERNEL, GstSlcResampleSettings,
+        doppler, "GstSlcResampleDoppler", doppler_values,
+        "Where the centre of the spectrum in azimuth is known from: caps: "
+        "their doppler (fd1 / PRF of a PRM file); data: the phase between "
+        "the first 64 lines that are used; auto: caps that have one, or data"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  GstSlcResampleSettings *s = data;
+
+  s->taps = 16;
+  s->bandwidth = 0.85;
+  s->doppler = GST_SLC_RESAMPLE_DOPPLER_AUTO;
+}
+
+const GstImagingSettingsTable gst_slc_resample_table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (GstSlcResampleSettings),
+    .timeless = TRUE,
+    .replan = KERNEL,
+    .has_engine = TRUE,
+    .init = init_settings,
+    .apply = gst_slc_resample_apply,
+};

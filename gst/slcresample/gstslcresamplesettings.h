@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The properties of slcresample. */
+#pragma once
+
+#include "gstimagingsettings.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_SLC_RESAMPLE_DOPPLER_AUTO,
+  GST_SLC_RESAMPLE_DOPPLER_CAPS,
+  GST_SLC_RESAMPLE_DOPPLER_DATA,
+} GstSlcResampleDoppler;
+
+typedef struct {
+  GstImagingFile *fit;       /* GstInsarPrmAlignment */
+  GstImagingFile *reference; /* GstInsarPrm */
+  guint width, height;
+  gdouble geometry[6]; /* shift, stretch and a_stretch of r, then of a */
+  guint taps;
+  gdouble bandwidth;
+  GstSlcResampleDoppler doppler;
+} GstSlcResampleSettings;
+
+/* Of a GstSlcResampleSettings. */
+extern const GstImagingSettingsTable gst_slc_resample_table;
+
+/* Of the table, in gstslcresample.c. */
+ImkStatus gst_slc_resample_apply (
+    GstElement *element, gconstpointer before, guint groups, ImkError *error);
+
+G_END_DECLS
