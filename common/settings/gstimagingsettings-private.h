@@ -14,6 +14,62 @@ enum {
   GST_IMAGING_SETTINGS_ID_VALID,
 };
 
+struct _GstImagingSettings {
+  GstElement *element;
+  const GstImagingSettingsTable *table;
+  GstImagingEngine *engine; /* (nullable) */
+
+  /* under the object lock */
+  gpointer wanted; /* as g_object_get () returns them */
+  guint *set_at;   /* of each setting: @serial after it was set */
+  gboolean valid;
+
+  guint serial; /* atomic; counts changes of @wanted */
+
+  /* of the streaming thread */
+  gpointer now;     /* in use, or being tried */
+  gboolean in_use;  /* @now has been accepted since the start */
+  guint serial_set; /* of @wanted when it was last tried at a new set */
+  guint serial_frame;
+  guint *taken_at;           /* @set_at when @wanted was last taken */
+  guint *rejected_at;        /* @set_at of the values that were rejected */
+  GstClockTime told;         /* when an accepted change was last posted */
+  gboolean told_rejection;   /* no accepted change was posted since */
+  GstImagingWhen boundary;   /* of the current update */
+  GstImagingWhen invalid_at; /* boundary of the last rejection */
+
+  GMutex lock;           /* of the sentences */
+  GHashTable *sentences; /* text -> GstClockTime when it was last posted */
+};
+
+#define FOR_EACH(setting, self) \
+  for (const GstImagingSetting *setting = (self)->table->settings; \
+       setting < (self)->table->settings + (self)->table->n_settings; \
+       setting++)
+
+/* --- gstimagingsettingsmessages.c ----------------------------------------- */
+
+/* Posts a warning, unless the same was posted in the last second. Returns:
+ * whether it was posted */
+gboolean gst_imaging_settings_warn (
+    GstImagingSettings *self, const gchar *text);
+
+/* Sets the property settings-valid. */
+void gst_imaging_settings_set_valid (GstImagingSettings *self, gboolean valid);
+
+/* All values of the current boundary were accepted; settings-valid becomes TRUE
+ * unless a later boundary had a rejection. */
+void gst_imaging_settings_note_valid (GstImagingSettings *self);
+void gst_imaging_settings_note_invalid (GstImagingSettings *self);
+
+/* @now has replaced @before. */
+void gst_imaging_settings_tell_accepted (
+    GstImagingSettings *self, gconstpointer before);
+
+/* @tried was rejected, @now stays in use. */
+void gst_imaging_settings_tell_rejected (
+    GstImagingSettings *self, gconstpointer tried, const ImkError *error);
+
 /* --- one value ------------------------------------------------------------ */
 
 /* Makes @to a copy of the member of @from. Both are structures of the element,
