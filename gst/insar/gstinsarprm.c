@@ -191,6 +191,23 @@ has_number (const gchar *text, const gchar *key, gdouble *number)
   return end != value && *end == '\0' && isfinite (*number);
 }
 
+/* Axes of pictures alone need it, so no value is refused. */
+static void
+read_spacing (GstInsarPrm *prm, const gchar *text)
+{
+  const gdouble c = 299792458;
+  gdouble rate, near, velocity, radius, height;
+
+  if (has_number (text, "rng_samp_rate", &rate) && rate > 0)
+    prm->spacing.range = c / (2 * rate);
+  if (has_number (text, "near_range", &near) && near > 0)
+    prm->spacing.near_range = near;
+  if (has_number (text, "SC_vel", &velocity) && velocity > 0 && prm->prf > 0 &&
+      has_number (text, "earth_radius", &radius) && radius > 0 &&
+      has_number (text, "SC_height", &height) && height > 0)
+    prm->spacing.azimuth = velocity / prm->prf * radius / (radius + height);
+}
+
 /* Keys of raw data differ from those of the image that was made of it: raw
  * lines have half as many bytes, or little more, and there are more of them. */
 static gchar *
@@ -242,6 +259,7 @@ gst_insar_prm_parse (
   }
   if (!read_size (prm, copy, error) || !read_shifts (prm, copy, error))
     return NULL;
+  read_spacing (prm, copy);
   prm->contradiction = find_contradiction (prm, copy);
   return g_steal_pointer (&prm);
 }

@@ -30,6 +30,19 @@ typedef enum {
 } GstInsarPrmError;
 
 /**
+ * GstInsarSpacing:
+ * @range: slant range from column to column: c / (2 rng_samp_rate)
+ * @near_range: slant range of the first column
+ * @azimuth: on the ground, from line to line: SC_vel / PRF, times
+ *   earth_radius / (earth_radius + SC_height)
+ *
+ * In m; 0 where it is not known.
+ */
+typedef struct {
+  gdouble range, near_range, azimuth;
+} GstInsarSpacing;
+
+/**
  * GstInsarPrm:
  * @name: how messages call the file
  * @slc_file: value of `SLC_file`, as it stands there, up to a white space
@@ -42,6 +55,7 @@ typedef enum {
  * @rshift: columns that the image is behind its reference, `rshift` or, as it
  *   was once called, `xshift`; 0 if missing
  * @ashift: lines, `ashift` or `yshift`
+ * @spacing: of the samples, as far as there are keys for it
  * @contradiction: (nullable): a sentence about keys that do not agree
  *
  * What the parameter file of an SLC in GMTSAR says: lines of `key = value`, of
@@ -53,6 +67,7 @@ typedef struct {
   guint width, height;
   gdouble prf, fd1;
   gint rshift, ashift;
+  GstInsarSpacing spacing;
   gchar *contradiction;
 } GstInsarPrm;
 

@@ -25,10 +25,20 @@ gst_insar_slc_info_from_caps (GstInsarSlcInfo *info, const GstCaps *caps)
   gst_structure_get_double (s, "prf", &info->prf);
   gst_structure_get_int (s, "rshift", &info->rshift);
   gst_structure_get_int (s, "ashift", &info->ashift);
+  gst_structure_get_double (s, "range-spacing", &info->spacing.range);
+  gst_structure_get_double (s, "near-range", &info->spacing.near_range);
+  gst_structure_get_double (s, "azimuth-spacing", &info->spacing.azimuth);
   info->has_doppler = gst_structure_get_double (s, "doppler", &info->doppler);
   info->width = (guint) width;
   info->height = (guint) height;
   info->line_size = (gsize) info->width * imk_type_size (info->type);
+}
+
+static void
+set_length (GstCaps *caps, const gchar *field, gdouble length)
+{
+  if (length > 0)
+    gst_caps_set_simple (caps, field, G_TYPE_DOUBLE, length, NULL);
 }
 
 GstCaps *
@@ -40,6 +50,9 @@ gst_insar_slc_info_to_caps (const GstInsarSlcInfo *info)
       info->prf, "rshift", G_TYPE_INT, info->rshift, "ashift", G_TYPE_INT,
       info->ashift, NULL);
 
+  set_length (caps, "range-spacing", info->spacing.range);
+  set_length (caps, "near-range", info->spacing.near_range);
+  set_length (caps, "azimuth-spacing", info->spacing.azimuth);
   if (info->has_doppler)
     gst_caps_set_simple (caps, "doppler", G_TYPE_DOUBLE, info->doppler, NULL);
   return caps;

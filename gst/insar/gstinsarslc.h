@@ -4,6 +4,7 @@
 #include <gst/gst.h>
 
 #include "gstimagingengine.h"
+#include "insar/gstinsarprm.h"
 
 #include "imk/image.h"
 
@@ -41,6 +42,7 @@ typedef struct {
   gdouble prf, doppler;
   gboolean has_doppler;
   gint rshift, ashift;
+  GstInsarSpacing spacing;
 } GstInsarSlcInfo;
 
 /**

@@ -151,6 +151,16 @@ close_kernel (GstElement *element)
   g_clear_pointer (&self->cells.values, g_free);
 }
 
+/* A cell of @looks samples is in their middle. */
+static GstImagingAxis
+axis_of (const gchar *name, gdouble spacing, gdouble first, guint looks)
+{
+  gdouble step = spacing > 0 ? spacing : 1;
+
+  return (GstImagingAxis){name, spacing > 0 ? "m" : "pixel", step * looks,
+      (spacing > 0 ? first : 0) + step * (looks - 1) / 2};
+}
+
 /* What is open stays until there is another. */
 static ImkStatus
 open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
@@ -175,6 +185,9 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
       .width = c.width / c.looks_x,
       .height = c.height / c.looks_y,
       .shade = now->shade,
+      .axes = {axis_of ("slant range", image->spacing.range,
+                   image->spacing.near_range, c.looks_x),
+          axis_of ("azimuth", image->spacing.azimuth, 0, c.looks_y)},
   };
   cells.values = g_try_new (
       gfloat, (gsize) cells.width * cells.height * IMK_INSARFORM_N_CHANNELS);

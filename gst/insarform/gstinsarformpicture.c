@@ -103,6 +103,26 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
   return buffer;
 }
 
+/* The colours of a phase are no scale. */
+static void
+describe (GstBuffer *buffer, GstInsarPicture picture, const GstInsarCells *c,
+    GstCaps *caps)
+{
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  const gchar *format = gst_structure_get_string (s, "format");
+  gboolean coherence = picture == GST_INSAR_PICTURE_COHERENCE;
+  gdouble white = 1;
+
+  if (picture != GST_INSAR_PICTURE_AMPLITUDE && !coherence)
+    return;
+  if (gst_structure_has_name (s, "video/x-raw"))
+    white = g_str_equal (format, "GRAY8") ? 255 : 65535;
+  gst_imaging_quantity_attach (buffer, coherence ? "coherence" : "amplitude",
+      coherence ? "" : "counts",
+      (coherence || white == 1 ? 1 : c->full) / white, 0, c->axes,
+      G_N_ELEMENTS (c->axes));
+}
+
 GstFlowReturn
 gst_insar_picture_push (GstImagingSrcPad *output, GstInsarPicture picture,
     const GstInsarCells *cells, GstInsarPair *pair)
@@ -118,5 +138,6 @@ gst_insar_picture_push (GstImagingSrcPad *output, GstInsarPicture picture,
   if (!buffer)
     return GST_FLOW_ERROR;
   gst_insar_pair_describe (pair, buffer);
+  describe (buffer, picture, cells, gst_imaging_src_pad_caps (output));
   return gst_imaging_src_pad_push (output, buffer);
 }

@@ -3,6 +3,7 @@
  * The functions belong to one thread at a time. */
 #pragma once
 
+#include "gstimagingquantity.h"
 #include "gstimagingsrcpad.h"
 #include "insar/gstinsarpair.h"
 
@@ -29,6 +30,7 @@ typedef struct {
   gfloat *values;
   gfloat full;
   ImkInsarformShade shade;
+  GstImagingAxis axes[2]; /* range, azimuth */
 } GstInsarCells;
 
 /* Pushes @cells as a picture, in the first format of the pad's template that

@@ -75,6 +75,7 @@ make_size (const GstSlcResampleSettings *s, const GstInsarSlcInfo *in)
     out.width = prm->width;
     out.height = prm->height;
     out.prf = prm->prf;
+    out.spacing = prm->spacing;
   }
   if (s->width)
     out.width = s->width;

@@ -248,6 +248,7 @@ gst_slc_image_open_prm (
   self->height = prm->height;
   self->prf = prm->prf;
   self->doppler = prm->prf > 0 ? prm->fd1 / prm->prf : 0;
+  self->spacing = prm->spacing;
   self->rshift = prm->rshift;
   self->ashift = prm->ashift;
   self->contradiction = g_steal_pointer (&prm->contradiction);

@@ -5,6 +5,8 @@
 
 #include <gst/gst.h>
 
+#include "insar/gstinsarprm.h"
+
 G_BEGIN_DECLS
 
 typedef enum {
@@ -29,6 +31,7 @@ struct _GstSlcImage {
   gchar *other; /* a file of the same name beside the PRM file, or NULL */
   guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
+  GstInsarSpacing spacing;
   gint rshift, ashift;
   gchar *contradiction;   /* in the PRM file, as a sentence, or NULL */
   gboolean looks_swapped; /* the bytes of the samples */

@@ -251,6 +251,7 @@ make_caps (const GstSlcImage *image)
       .has_doppler = image->doppler != 0,
       .rshift = image->rshift,
       .ashift = image->ashift,
+      .spacing = image->spacing,
   };
 
   return gst_insar_slc_info_to_caps (&info);

@@ -160,6 +160,79 @@ GST_START_TEST (test_numbers_are_those_of_the_pictures)
 }
 GST_END_TEST
 
+static gdouble
+quantity_of (GstBuffer *buffer, const gchar *field)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
+  gdouble value = NAN;
+
+  fail_unless (meta != NULL);
+  gst_structure_get_double (
+      gst_custom_meta_get_structure (meta), field, &value);
+  return value;
+}
+
+static void
+check_near (gdouble found, gdouble expected, const gchar *what)
+{
+  fail_unless (ABS (found - expected) <= 1e-12 * ABS (expected),
+      "%s: %.15g, not %.15g", what, found, expected);
+}
+
+/* Of a PRM file: c / (2 rng_samp_rate), and the way of the satellite between
+ * two lines, on the ground; a cell is in the middle of its looks. */
+GST_START_TEST (test_pictures_say_where_their_cells_are)
+{
+  const gdouble range = 299792458.0 / (2 * 64e6);
+  const gdouble azimuth = 7500.0 / 2000 * 6.37e6 / 7e6;
+  GstElement *pipeline;
+  GstBuffer *coherence, *amplitude;
+
+  for (gchar c = 'a'; c <= 'b'; c++) {
+    g_autofree gchar *name = g_strdup_printf ("%c.PRM", c);
+    g_autofree gchar *text = g_strdup_printf (
+        "SLC_file = %c.slc\nnum_rng_bins = 57\nnum_valid_az = 61\n"
+        "PRF = 2000\nrng_samp_rate = 64e6\nnear_range = 830000\n"
+        "SC_vel = 7500\nearth_radius = 6370000\nSC_height = 630000\n",
+        c);
+
+    check_write_file (name, text, strlen (text));
+  }
+  pipeline = check_launch ("slcsrc location=$/a.PRM ! i.reference "
+                           "slcsrc location=$/b.PRM ! i.secondary "
+                           "insarform name=i looks-x=2 looks-y=3 "
+                           "amplitude-max=20000 i.coherence ! queue ! "
+                           "video/x-raw,format=GRAY8 ! appsink name=c "
+                           "i.amplitude ! queue ! video/x-raw,"
+                           "format=GRAY16_LE ! appsink name=a");
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  coherence = pull_one (pipeline, "c", "video/x-raw");
+  amplitude = pull_one (pipeline, "a", "video/x-raw");
+  check_stop (pipeline);
+  check_near (quantity_of (coherence, "scale"), 1 / 255.0, "white");
+  check_near (quantity_of (amplitude, "scale"), 20000 / 65535.0, "white");
+  check_near (quantity_of (coherence, "axis-0-step"), 2 * range, "range");
+  check_near (quantity_of (coherence, "axis-0-origin"), 830000 + range / 2,
+      "first range");
+  check_near (quantity_of (amplitude, "axis-1-step"), 3 * azimuth, "azimuth");
+  check_near (quantity_of (amplitude, "axis-1-origin"), azimuth, "first line");
+  gst_buffer_unref (coherence);
+  gst_buffer_unref (amplitude);
+
+  /* without a PRM file */
+  pipeline = check_launch (SOURCES ("", "") "i.coherence ! queue ! "
+                                            "other/tensors ! appsink name=c");
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  coherence = pull_one (pipeline, "c", "other/tensors");
+  check_stop (pipeline);
+  check_near (quantity_of (coherence, "scale"), 1, "scale of numbers");
+  check_near (quantity_of (coherence, "axis-0-step"), 2, "columns");
+  check_near (quantity_of (coherence, "axis-1-origin"), 1, "middle of a cell");
+  gst_buffer_unref (coherence);
+}
+GST_END_TEST
+
 static GstBuffer *
 run (const gchar *description)
 {
@@ -385,6 +458,7 @@ insarform_suite (void)
   tcase_add_checked_fixture (tcase, setup, check_remove_folder);
   tcase_add_test (tcase, test_each_pad_gives_its_picture);
   tcase_add_test (tcase, test_numbers_are_those_of_the_pictures);
+  tcase_add_test (tcase, test_pictures_say_where_their_cells_are);
   tcase_add_test (tcase, test_buffers_of_any_size_meet);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
   tcase_add_test (tcase, test_a_seek_is_for_both_images);
