@@ -5,6 +5,7 @@
 appsrc -> lapsharpen -> appsink, with the focus measure read from the meta.
 Exit status: 77 without PyGObject or NumPy.
 """
+import os
 import sys
 
 try:
@@ -17,7 +18,8 @@ except (ImportError, ValueError) as error:
     print(error, file=sys.stderr)
     sys.exit(77)
 
-import results
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from gst_imaging import metadata
 
 WIDTH, HEIGHT = 60, 40  # GRAY8 rows are padded to a multiple of 4 bytes; 60 is one
 
@@ -50,8 +52,8 @@ def sharpen(frame):
         message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
         sys.exit(message.parse_error()[0].message if message else "no frame came out")
     buffer = sample.get_buffer()
-    sharp = np.frombuffer(results.read_bytes(buffer), np.uint8).reshape(HEIGHT, WIDTH)
-    focus = results.read(buffer, "sharpen")
+    sharp = np.frombuffer(metadata.read_bytes(buffer), np.uint8).reshape(HEIGHT, WIDTH)
+    focus = metadata.results(buffer, "sharpen")
     pipeline.set_state(Gst.State.NULL)
     return sharp, focus["values"][0, focus["fields"].index("variance")]
 

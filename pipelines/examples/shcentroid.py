@@ -5,6 +5,7 @@
 appsrc -> shcentroid -> appsink, with the centroids read from the meta of the
 frame. Exit status: 77 without PyGObject or NumPy.
 """
+import os
 import sys
 
 try:
@@ -17,7 +18,8 @@ except (ImportError, ValueError) as error:
     print(error, file=sys.stderr)
     sys.exit(77)
 
-import results
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from gst_imaging import metadata
 
 COLUMNS, ROWS, PITCH = 8, 6, 20  # cells, cells, pixels
 PEDESTAL, NOISE = 100, 3  # counts, of a camera without light
@@ -66,7 +68,7 @@ def measure(frames, settings="threshold-mode=auto"):
         tell(pipeline.get_bus())
         if not sample:
             sys.exit("no frame came out")
-        yield results.read(sample.get_buffer(), "sh")
+        yield metadata.results(sample.get_buffer(), "sh")
     pipeline.set_state(Gst.State.NULL)
 
 

@@ -103,10 +103,12 @@ class RealFrames(Folder):
         sample = pipeline.get_by_name("sink").emit("try-pull-sample", 20 * Gst.SECOND)
         self.assertIsNotNone(sample)
         # the reader that users copy; it keeps each structure while it reads
-        sys.path.insert(0, os.path.join(SOURCE, "pipelines", "examples"))
-        import results
+        sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+        from gst_imaging import metadata
 
-        result = results.read(sample.get_buffer(), "sh")
+        result = metadata.results(sample.get_buffer(), "sh")
+        self.assertIsNone(metadata.results(sample.get_buffer(), "another"))
+        self.assertIsNone(metadata.quantity(sample.get_buffer()))
         pipeline.set_state(Gst.State.NULL)
         gold = read_csv(data("f5_hecto_ref.grid16.csv"))
         x = result["values"][:, result["fields"].index("x")]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Reads the metadata of gst-imaging, with plain PyGObject and NumPy.
+
+Import it (from gst_imaging import metadata), or copy this file into your
+program: it needs no module of ours. The element that writes the metadata has to
+be loaded first, as it is when the pipeline runs in the process.
+"""
+import numpy as np
+
+from gi.repository import Gst
+
+
+def read_bytes(buffer):
+    """All bytes of a buffer, a copy; with or without the package python3-gst-1.0."""
+    ok, info = buffer.map(Gst.MapFlags.READ)
+    if not ok:
+        raise RuntimeError("the buffer cannot be read")
+    try:
+        return bytes(info.data)
+    finally:
+        buffer.unmap(info)
+
+
+def structure_of(buffer, name):
+    """The structure of a custom meta, or None. Keep it while you read from it."""
+    meta = buffer.get_custom_meta(name) if Gst.meta_get_info(name) else None
+    return meta.get_structure() if meta else None
+
+
+def members(structure, names):
+    """Those that the structure has, as a dictionary."""
+    return {name: structure.get_value(name) for name in names if structure.has_field(name)}
+
+
+def results(buffer, element):
+    """What the element of this name measured in the frame, or None.
+
+    Returns a dictionary: "values" is a float32 array, a row for each cell or a
+    row for each field; "fields" names its columns (or rows), "unit" their units.
+    """
+    structure = structure_of(buffer, "GstImagingResults")
+    if not structure or not structure.has_field(element):
+        return None
+    fields = structure.get_value(element)
+    result = members(fields, ("id", "by-field", "ref-width", "ref-height", "frame", "frames-missing", "pts",
+                              "timestamp", "timestamp-reference"))
+    result["fields"] = fields.get_value("fields").split(",")
+    result["unit"] = fields.get_value("unit").split(",")
+    shape = fields.get_value("rows"), fields.get_value("columns")
+    values = np.frombuffer(read_bytes(fields.get_value("data")), np.float32)
+    result["values"] = values.reshape(shape).copy()  # ours to change
+    return result
+
+
+def quantity(buffer):
+    """What the samples of an image are, or None: quantity = offset + scale * sample.
+
+    Returns a dictionary with "name", "unit", "scale", "offset" and "axes": for
+    each axis "name", "unit", "step" and "origin", that along a row first.
+    """
+    structure = structure_of(buffer, "GstImagingQuantity")
+    if not structure:
+        return None
+    result = members(structure, ("name", "unit", "scale", "offset"))
+    result["axes"] = []
+    while structure.has_field(f"axis-{len(result['axes'])}-name"):
+        prefix = f"axis-{len(result['axes'])}-"
+        axis = {name: structure.get_value(prefix + name) for name in ("name", "unit", "step", "origin")}
+        result["axes"].append(axis)
+    return result
+
+
+def places(axis, n):
+    """Where the n samples of an axis are, in its unit."""
+    return axis["origin"] + axis["step"] * np.arange(n)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The reader of metadata that users import or copy: an image of a mirror, whose depth it tells."""
+import os
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, Gst, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import metadata
+
+SAMPLES, LINES = 832, 20
+FIRST, LAST, MIRROR = 806.0, 675.0, 150.0  # nm, nm, um
+
+
+def mirror():
+    """Spectra of a mirror that is MIRROR deeper than the reference."""
+    wavelength = np.linspace(FIRST, LAST, SAMPLES) * 1e-3  # um
+    fringe = 2000 + 800 * np.cos(4 * np.pi * MIRROR / wavelength)
+    noise = np.random.default_rng(1).normal(0, 20, (LINES, SAMPLES))
+    return np.clip(fringe + noise, 0, 65535).astype("<u2")
+
+
+class Metadata(unittest.TestCase):
+    def pull(self, description, spectra):
+        pipeline = Gst.parse_launch(description)
+        source, sink = pipeline.get_by_name("in"), pipeline.get_by_name("out")
+        pipeline.set_state(Gst.State.PLAYING)
+        source.emit("push-buffer", Gst.Buffer.new_wrapped(spectra.tobytes()))
+        source.emit("end-of-stream")
+        sample = sink.emit("try-pull-sample", 20 * Gst.SECOND)
+        self.assertIsNotNone(sample)
+        self.addCleanup(pipeline.set_state, Gst.State.NULL)
+        return sample
+
+    def test_a_mirror_is_where_its_axis_says(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".ini") as ini:
+            ini.write(f"[camera]\nlambda-first={FIRST}\nlambda-last={LAST}\n")
+            ini.flush()
+            sample = self.pull(
+                f"appsrc name=in format=time caps=video/x-raw,format=GRAY16_LE,width={SAMPLES},height={LINES},"
+                f"framerate=10/1 ! octbscan backend=cpu background=rolling window=hann scale=2 calibration={ini.name}"
+                " lateral-step-um=7.5 ! video/x-raw,format=GRAY16_LE ! appsink name=out", mirror())
+        caps = sample.get_caps().get_structure(0)
+        width, height = caps.get_value("width"), caps.get_value("height")
+        image = metadata.quantity(sample.get_buffer())
+        self.assertEqual((image["name"], image["unit"]), ("level", "dB"))
+        levels = np.frombuffer(metadata.read_bytes(sample.get_buffer()), "<u2").reshape(height, -1)[:, :width]
+        lateral, depth = image["axes"]
+        self.assertEqual((depth["name"], depth["unit"]), ("depth", "um"))
+        found = metadata.places(depth, height)[levels.mean(axis=1).argmax()]
+        self.assertAlmostEqual(found, MIRROR, delta=depth["step"])
+        self.assertEqual((lateral["unit"], lateral["step"]), ("um", 7.5))
+        brightest = image["offset"] + image["scale"] * int(levels.max())
+        self.assertGreater(brightest, 40)
+
+    def test_frames_without_metadata_have_none(self):
+        buffer = Gst.Buffer.new_allocate(None, 16, None)
+        self.assertIsNone(metadata.quantity(buffer))
+        self.assertIsNone(metadata.results(buffer, "sh"))
+
+
+main()
