@@ -255,7 +255,9 @@ imk_insarxcorr_qualify (const ImkInsarxcorrPlan *plan, uint32_t v, uint32_t u,
       n_near += u + i - half < f->n_lags_y && v + j - half < f->n_lags_x;
     }
   n = (double) ((int64_t) f->n_lags_x * f->n_lags_y - n_near);
-  peak->snr = sum - near > 0 ? largest * largest * n / (sum - near) : 0;
+  /* less is the rounding of two sums */
+  peak->snr =
+      sum - near > 1e-12 * sum ? largest * largest * n / (sum - near) : 0;
   if (u < half || v < half || u + half > f->n_lags_y || v + half > f->n_lags_x)
     peak->flags |= IMK_INSARXCORR_EDGE;
   for (uint32_t i = 0; i < 3; i++)

@@ -278,6 +278,7 @@ static const VariantKernel *const kernels[] = {
     &variants_shcentroid,
     &variants_slcresample,
 #ifdef HAVE_FFT
+    &variants_insarxcorr,
     &variants_normalintegrate,
     &variants_octbscan,
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double pi = 3.14159265358979323846;
+#include "core/sample.h"
+#include "insarxcorr/insarxcorr-reference.h"
 
 ImkInsarxcorr *
 insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
@@ -17,25 +18,32 @@ insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c)
   return self;
 }
 
+ImkImage
+insar_image (const ImkInsarxcorrConfig *c, int side, const void *data)
+{
+  return (ImkImage){
+      .data = (void *) data,
+      .stride = c->width[side] * imk_type_size (c->type),
+      .width = c->width[side],
+      .height = c->height[side],
+      .channels = 1,
+      .type = c->type,
+  };
+}
+
 void
 insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
     const void *data, uint32_t at_once)
 {
-  size_t stride = c->width[side] * imk_type_size (c->type);
-  uint32_t room, n;
+  uint32_t room;
   ImkError error;
 
   while ((room = imk_insarxcorr_room (self, side)) > 0) {
-    ImkImage lines = {
-        .data = (uint8_t *) data + imk_insarxcorr_pushed (self, side) * stride,
-        .stride = stride,
-        .width = c->width[side],
-        .channels = 1,
-        .type = c->type,
-    };
+    ImkImage lines = insar_image (c, side, data);
 
-    n = room < at_once ? room : at_once;
-    lines.height = n;
+    lines.data =
+        imk_sample_at (&lines, 0, imk_insarxcorr_pushed (self, side), 0);
+    lines.height = room < at_once ? room : at_once;
     test_ok (imk_insarxcorr_push (self, side, &lines, &error), &error);
   }
 }
@@ -136,6 +144,83 @@ insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy, uint64_t seed,
   *sec = out[1];
 }
 
+/* --- the reference -----------------------------------------------------------
+ */
+
+/* Float32 transforms leave 1e-3 samples and 0.01 of 100. In COMPAT offsets are
+ * points of a grid, and CORRELATION is of whole numbers: amplitudes of float32
+ * that lie on the other side of one make up to 0.02 of 100, 0.05 under the
+ * root of -time4. SNR divides by
+ * what is 1 / sqrt (SNR) of that, variances have the factor 1 - CORRELATION /
+ * 100, and those of several samples are of a peak that is flat. */
+double
+insar_difference (const ImkInsarxcorrConfig *c, const double *found,
+    const double *expected, char words[INSAR_WORDS])
+{
+  bool compat = c->mode == IMK_INSARXCORR_COMPAT;
+  bool fourth = compat && c->method == IMK_INSARXCORR_TIME4;
+  double offset = compat ? 0 : 1e-3;
+  double percent = fourth ? 0.05 : compat ? 0.02 : 0.01;
+  double rest = 1 - expected[IMK_INSARXCORR_CORRELATION] / 100;
+  double slack = compat ? 1e-2 * percent / rest : 0;
+  double flat = compat ? 1e-3 * fmax (expected[IMK_INSARXCORR_COV_XX],
+                                    expected[IMK_INSARXCORR_COV_YY])
+                       : 0;
+  const double absolute[N_FIELDS] = {
+      [IMK_INSARXCORR_DX] = offset,
+      [IMK_INSARXCORR_DY] = offset,
+      [IMK_INSARXCORR_CORRELATION] = percent,
+      [IMK_INSARXCORR_PEAK] = percent,
+      [IMK_INSARXCORR_COV_XX] = compat ? 1e-8 : 0,
+      [IMK_INSARXCORR_COV_YY] = compat ? 1e-8 : 0,
+      [IMK_INSARXCORR_COV_XY] = 1e-6,
+  };
+  const double relative[N_FIELDS] = {
+      [IMK_INSARXCORR_SNR] =
+          1e-3 + (compat ? 1e-4 * sqrt (expected[IMK_INSARXCORR_SNR]) : 0),
+      [IMK_INSARXCORR_COV_XX] = 1e-3 + slack + flat,
+      [IMK_INSARXCORR_COV_YY] = 1e-3 + slack + flat,
+      [IMK_INSARXCORR_COV_XY] = 1e-2 + slack + flat,
+  };
+  double worst = 0;
+
+  words[0] = 0;
+  for (int f = 0; f < N_FIELDS; f++) {
+    double off = fabs (found[f] - expected[f]);
+    double allowed = absolute[f] + relative[f] * fabs (expected[f]);
+    double share = off == 0 ? 0 : off / allowed;
+
+    if (!(share <= worst)) {
+      worst = isnan (share) ? INFINITY : share;
+      snprintf (words, INSAR_WORDS,
+          "patch (%g, %g) field %d: %.9g, expected %.9g",
+          expected[IMK_INSARXCORR_X], expected[IMK_INSARXCORR_Y], f, found[f],
+          expected[f]);
+    }
+  }
+  return worst;
+}
+
+void
+insar_check_reference (const ImkInsarxcorrConfig *given, const void *ref,
+    const void *sec, const char *where)
+{
+  ImkInsarxcorrConfig c = *given;
+  ImkImage images[] = {insar_image (&c, 0, ref), insar_image (&c, 1, sec)};
+  double *found = insar_run (&c, ref, sec), expected[N_FIELDS];
+  char words[INSAR_WORDS];
+  ImkError error;
+
+  test_ok (imk_insarxcorr_config_complete (&c, &error), &error);
+  for (uint32_t i = 0; i < c.nx * c.ny; i++) {
+    imk_insarxcorr_reference (&c, images, i % c.nx, i / c.nx, expected);
+    test_check (
+        insar_difference (&c, found + i * N_FIELDS, expected, words) <= 1,
+        "%s %s", where, words);
+  }
+  free (found);
+}
+
 /* --- the shared data ---------------------------------------------------------
  */
 
@@ -174,14 +259,4 @@ insar_read_slc (const char *pair, const char *name, size_t n_samples)
   fclose (file);
   test_check (n == n_samples, "%s/%s has %zu samples", pair, name, n);
   return data;
-}
-
-void
-insar_weight (int n, double t, double *re, double *im)
-{
-  *re = *im = 0;
-  for (int k = -n / 2; k < n / 2; k++) {
-    *re += cos (2 * pi * k * t / n) / n;
-    *im += sin (2 * pi * k * t / n) / n;
-  }
 }

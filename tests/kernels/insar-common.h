@@ -12,6 +12,9 @@ enum { N_FIELDS = IMK_INSARXCORR_N_FIELDS };
 
 ImkInsarxcorr *insar_new (ImkBackend backend, const ImkInsarxcorrConfig *c);
 
+/* Returns: image @data of @side */
+ImkImage insar_image (const ImkInsarxcorrConfig *c, int side, const void *data);
+
 /* Pushes what there is room for of image @data, @at_once lines at most. */
 void insar_push (ImkInsarxcorr *self, const ImkInsarxcorrConfig *c, int side,
     const void *data, uint32_t at_once);
@@ -37,9 +40,16 @@ double insar_uniform (uint64_t *seed);
 void insar_make_pair (const ImkInsarxcorrConfig *c, int dx, int dy,
     uint64_t seed, int16_t **ref, int16_t **sec);
 
-/* Returns: what sample @m of @n is worth at @t, for t = @t - m, as the sum over
- * the frequencies -n/2..n/2-1 */
-void insar_weight (int n, double t, double *re, double *im);
+enum { INSAR_WORDS = 128 };
+
+/* Returns: by how much a row of results is off, 1 is what is allowed; @words:
+ * (out): the worst field of it */
+double insar_difference (const ImkInsarxcorrConfig *c, const double *found,
+    const double *expected, char words[INSAR_WORDS]);
+
+/* Compares all patches on the CPU with the reference, all fields. */
+void insar_check_reference (const ImkInsarxcorrConfig *c, const void *ref,
+    const void *sec, const char *where);
 
 /* Returns: a file of the shared data, to be closed; NULL without */
 FILE *insar_find_data (const char *pair, const char *name);

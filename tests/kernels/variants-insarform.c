@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/insarform.h"
 
-#include <math.h>
-
 #include "core/sample.h"
 #include "insarform/insarform-reference.h"
 #include "variants.h"
@@ -153,7 +151,8 @@ difference (void *data)
                          imk_sample_get (e, x, y, i));
 
         /* without data all is 0 */
-        worst = fmax (worst, d > 0 ? d / (0x1p-24 * 1.001 * scales[i]) : 0);
+        worst = variant_larger (
+            worst, d == 0 ? 0 : d / (0x1p-24 * 1.001 * scales[i]));
       }
     }
   return worst;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/normalintegrate.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/sample.h"
@@ -139,10 +138,10 @@ difference (void *data)
       double z = imk_sample_get (&c->v.host[HEIGHT].image, x, y, 0);
       double e = imk_sample_get (&c->v.expected.image, x, y, 0);
 
-      worst = fmax (worst, rise_error (c, x - (x > 0), y, x, y));
-      worst = fmax (worst, rise_error (c, x, y - (y > 0), x, y));
+      worst = variant_larger (worst, rise_error (c, x - (x > 0), y, x, y));
+      worst = variant_larger (worst, rise_error (c, x, y - (y > 0), x, y));
       if (fourier && !isnan (e))
-        worst = fmax (worst, fabs (z - e));
+        worst = variant_larger (worst, fabs (z - e));
     }
   return worst / ((fourier ? 1e-5 : 1e-4) * k->mm_per_pixel);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/octbscan.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -142,7 +141,7 @@ difference (void *data)
     power += e[i] * e[i];
   for (uint32_t y = 0; y < c->config.height; y++)
     for (uint32_t q = 0; q < n; q++, e += 2)
-      worst = fmax (
+      worst = variant_larger (
           worst, hypot (imk_sample_get (&c->v.host[OUT].image, q, y, 0) - e[0],
                      imk_sample_get (&c->v.host[OUT].image, q, y, 1) - e[1]));
   return power > 0

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/photostereo.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +192,7 @@ difference (void *data)
           c->used[at])
         return INFINITY;
       if (c->used[at])
-        worst = fmax (worst,
+        worst = variant_larger (worst,
             photo_angle (c->normals[at], n) / (0.002 + 6e-6 / condition));
     }
   return worst;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "imk/relight.h"
 
-#include <math.h>
-
 #include "core/sample.h"
 #include "relight/relight-reference.h"
 #include "variants.h"
@@ -148,10 +146,10 @@ difference (void *data)
   for (uint32_t y = 0; y < e->height; y++)
     for (uint32_t x = 0; x < e->width; x++)
       for (uint32_t i = 0; i < 3; i++)
-        worst =
-            fmax (worst, fabs (imk_sample_get (&c->v.host[OUT].image, x, y, i) -
-                               imk_sample_get (e, x, y, i)) /
-                             0.51);
+        worst = variant_larger (
+            worst, fabs (imk_sample_get (&c->v.host[OUT].image, x, y, i) -
+                         imk_sample_get (e, x, y, i)) /
+                       0.51);
   return worst;
 }
 

@@ -3,6 +3,8 @@
  * of it. */
 #pragma once
 
+#include <math.h>
+
 #include "kernel-test.h"
 
 enum { VARIANT_MAX_NAME = 200, VARIANT_MAX_IMAGES = 48 };
@@ -38,9 +40,18 @@ typedef struct VariantKernel {
   void (*clear) (void *c); /* (nullable): frees what is no image */
 } VariantKernel;
 
-extern const VariantKernel variants_insarform, variants_lapsharpen,
-    variants_normalintegrate, variants_octbscan, variants_photostereo,
-    variants_relight, variants_shcentroid, variants_slcresample;
+extern const VariantKernel variants_insarform, variants_insarxcorr,
+    variants_lapsharpen, variants_normalintegrate, variants_octbscan,
+    variants_photostereo, variants_relight, variants_shcentroid,
+    variants_slcresample;
+
+/* Returns: the larger one; infinity when one is no number, which fmax () would
+ * forget */
+static inline double
+variant_larger (double a, double b)
+{
+  return isnan (a) || isnan (b) ? INFINITY : fmax (a, b);
+}
 
 /* Returns: a number in [0, 1), or [low, high] */
 double variant_uniform (uint64_t *seed);
