@@ -593,13 +593,17 @@ number_frame (GstImagingFilter *self, GstBuffer *buffer)
 static GstFlowReturn
 gst_imaging_filter_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
-  Private *priv = private_of (GST_IMAGING_FILTER (parent));
+  GstImagingFilter *self = GST_IMAGING_FILTER (parent);
+  GstImagingFilterClass *klass = GST_IMAGING_FILTER_GET_CLASS (self);
+  Private *priv = private_of (self);
   GstFlowReturn flow;
 
   priv->entered = gst_util_get_timestamp ();
   priv->results_flow = GST_FLOW_NOT_LINKED;
-  number_frame (GST_IMAGING_FILTER (parent), buffer);
+  number_frame (self, buffer);
   flow = priv->base_chain (pad, parent, buffer);
+  if (klass->finish)
+    klass->finish (self);
   return combine (flow, priv->results_flow);
 }
 

@@ -30,6 +30,9 @@ G_DECLARE_DERIVABLE_TYPE (
  *   gst_imaging_filter_publish(). May run twice for a frame, when the device
  *   fails and the CPU takes over; so it publishes last. Sets @done when it has
  *   waited for the device
+ * @finish: Optional. The frame and its results have left, whatever became of
+ *   them: for work that neither has to wait for. The kernel is still that of
+ * the frame, if there was one
  * @reset: Optional. Forgets what was remembered of earlier frames; the context
  *   is current, the next frames come on @stream
  * @prefers_cuda: Optional. Whether `auto` takes CUDA for system memory frames
@@ -55,6 +58,7 @@ struct _GstImagingFilterClass {
   void (*close) (GstImagingFilter *self);
   ImkStatus (*process) (GstImagingFilter *self, GstImagingFrame *in,
       GstImagingFrame *out, GstBuffer *buffer, gboolean *done, ImkError *error);
+  void (*finish) (GstImagingFilter *self);
   void (*reset) (GstImagingFilter *self, gpointer stream);
   gboolean (*prefers_cuda) (GstImagingFilter *self, const GstVideoInfo *info);
   gboolean (*is_identity) (GstImagingFilter *self);
@@ -62,7 +66,7 @@ struct _GstImagingFilterClass {
       GstVideoInfo *info, ImkError *error);
 
   /*< private >*/
-  gpointer padding[7];
+  gpointer padding[6];
 };
 
 /**

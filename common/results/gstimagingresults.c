@@ -214,7 +214,8 @@ whole_flags (gdouble value)
 
 static void
 append_row (Text *text, const GstImagingResult *r, guint row,
-    const gboolean *is_flags, const gchar *prefix, gsize prefix_size)
+    const guint32 *indices, const gboolean *is_flags, const gchar *prefix,
+    gsize prefix_size)
 {
   gsize first = (gsize) row * r->n_indices;
   gsize step = r->by_field ? r->n_rows : 1;
@@ -229,7 +230,7 @@ append_row (Text *text, const GstImagingResult *r, guint row,
   at += prefix_size;
   for (guint i = 0; i < r->n_indices; i++) {
     *at++ = ',';
-    at += gst_imaging_number_print (at, r->indices[first + i]);
+    at += gst_imaging_number_print (at, indices[first + i]);
   }
   for (guint f = 0; f < r->n_fields; f++, value += step) {
     *at++ = ',';
@@ -262,6 +263,8 @@ gst_imaging_results_to_csv (
                 "%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, r->frame, pts)
           : g_strdup_printf ("%" G_GUINT64_FORMAT ",", r->frame);
   gsize prefix_size = strlen (prefix);
+  const guint32 *indices =
+      r->indices ? g_bytes_get_data (r->indices, NULL) : NULL;
 
   for (guint f = 0; f < r->n_fields; f++)
     is_flags[f] = g_str_equal (r->units[f], "flags");
@@ -274,7 +277,7 @@ gst_imaging_results_to_csv (
     text_append (&text, header, strlen (header));
   }
   for (guint row = 0; row < r->n_rows; row++)
-    append_row (&text, r, row, is_flags, prefix, prefix_size);
+    append_row (&text, r, row, indices, is_flags, prefix, prefix_size);
   return gst_buffer_new_wrapped (text.text, text.size);
 }
 

@@ -47,7 +47,7 @@ G_BEGIN_DECLS
  * @values_buffer: (nullable): holds @values, which do not change while somebody
  *   has it; without it they are valid for the call only
  * @index_names, @n_indices, @indices: integers that tell a row, in text, as
- *   [n_rows][n_indices]
+ *   guint32 [n_rows][n_indices]; the bytes are referenced
  * @ref_width, @ref_height: pixels
  * @frame: its number
  * @frames_missing: since the previous result
@@ -67,7 +67,7 @@ typedef struct {
   GstBuffer *values_buffer;
   const gchar *const *index_names;
   guint n_indices;
-  const guint32 *indices;
+  GBytes *indices;
   guint ref_width, ref_height;
   guint64 frame, frames_missing;
   const GstStructure *more;

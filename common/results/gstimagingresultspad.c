@@ -6,6 +6,13 @@
 #include "gstimaging-private.h"
 #include "gstimagingresultstext.h"
 
+/* What the caps of a tensor depend on. */
+typedef struct {
+  guint n_rows, n_fields;
+  gboolean by_field;
+  gint fps_n, fps_d;
+} Shape;
+
 /* All members belong to the streaming thread. */
 struct _GstImagingResultsPad {
   GstImagingSrcPad parent;
@@ -15,6 +22,7 @@ struct _GstImagingResultsPad {
   guint n_header;
   gint relinked;       /* atomic: the new peer lacks that line */
   GstCaps *tensor;     /* caps of the last results as tensors */
+  Shape shape;         /* that they are of */
   gboolean has_posted; /* the error that the peer refuses */
 };
 
@@ -97,8 +105,7 @@ has_header (const GstImagingResultsPad *self, const GstImagingResult *result)
 }
 
 static GstFlowReturn
-negotiate (
-    GstImagingResultsPad *self, const GstImagingResult *result, GstCaps *tensor)
+negotiate (GstImagingResultsPad *self, const GstImagingResult *result)
 {
   GstImagingSrcPad *pad = GST_IMAGING_SRC_PAD (self);
   GstCaps *caps = gst_imaging_src_pad_caps (pad);
@@ -106,16 +113,16 @@ negotiate (
   /* The size of the tensor may have changed with the video. */
   if (caps && !GST_PAD_NEEDS_RECONFIGURE (pad) &&
       (self->is_text ? has_header (self, result)
-                     : gst_caps_is_equal (caps, tensor)))
+                     : gst_caps_is_equal (caps, self->tensor)))
     return GST_FLOW_OK;
   return gst_imaging_src_pad_negotiate (
-      pad, GST_IMAGING_PREFER_PEERS, make_offers (result, tensor));
+      pad, GST_IMAGING_PREFER_PEERS, make_offers (result, self->tensor));
 }
 
 /* A sink without caps waits for ever, and so do the sinks of other branches: an
  * error ends that, unless somebody is changing the pipeline. */
 static GstFlowReturn
-refuse (GstImagingResultsPad *self, const GstCaps *tensor)
+refuse (GstImagingResultsPad *self)
 {
   GstPad *pad = GST_PAD (self);
   GstCaps *taken;
@@ -134,7 +141,7 @@ refuse (GstImagingResultsPad *self, const GstCaps *tensor)
   GST_ELEMENT_ERROR (GST_PAD_PARENT (pad), CORE, NEGOTIATION,
       ("The results are text/csv or %" GST_PTR_FORMAT
        ", but what is linked to the pad \"%s\" takes %" GST_PTR_FORMAT ".",
-          tensor, GST_PAD_NAME (pad), taken),
+          self->tensor, GST_PAD_NAME (pad), taken),
       (NULL));
   gst_caps_unref (taken);
   return GST_FLOW_ERROR;
@@ -169,7 +176,7 @@ report_last_row (GstImagingResultsPad *self)
 {
   if (gst_imaging_results_text_drain (self->text) == GST_FLOW_NOT_NEGOTIATED &&
       self->tensor)
-    refuse (self, self->tensor);
+    refuse (self);
 }
 
 /* Returns: TRUE: the next push reports a failure */
@@ -245,14 +252,14 @@ push_text (GstImagingResultsPad *self, const GstImagingResult *result,
 
 static GstFlowReturn
 push (GstImagingResultsPad *self, const GstImagingResult *result,
-    GstBuffer *frame, GstCaps *tensor)
+    GstBuffer *frame)
 {
   GstFlowReturn flow;
   GstBuffer *buffer;
 
   if (g_atomic_int_compare_and_exchange (&self->relinked, TRUE, FALSE))
     self->header = NULL;
-  flow = negotiate (self, result, tensor);
+  flow = negotiate (self, result);
   if (flow != GST_FLOW_OK)
     return flow;
   /* The peer may have chosen text since the values were left out. */
@@ -263,23 +270,35 @@ push (GstImagingResultsPad *self, const GstImagingResult *result,
   return gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (self), buffer);
 }
 
+/* Caps cost as much as all else that a frame takes here. */
+static void
+update_tensor (GstImagingResultsPad *self, const GstImagingResult *result,
+    gint fps_n, gint fps_d)
+{
+  const Shape shape = {
+      result->n_rows, result->n_fields, result->by_field, fps_n, fps_d};
+
+  if (self->tensor && memcmp (&shape, &self->shape, sizeof (shape)) == 0)
+    return;
+  gst_clear_caps (&self->tensor);
+  self->tensor = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
+  self->shape = shape;
+}
+
 GstFlowReturn
 gst_imaging_results_pad_push (GstImagingResultsPad *self,
     const GstImagingResult *result, GstBuffer *frame, gint fps_n, gint fps_d)
 {
   GstFlowReturn flow;
-  GstCaps *tensor;
 
   if (!gst_pad_is_linked (GST_PAD (self)))
     return GST_FLOW_NOT_LINKED;
-  tensor = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
-  flow = push (self, result, frame, tensor);
+  update_tensor (self, result, fps_n, fps_d);
+  flow = push (self, result, frame);
   if (flow == GST_FLOW_NOT_NEGOTIATED)
-    flow = refuse (self, tensor);
+    flow = refuse (self);
   else
     self->has_posted = FALSE;
-  gst_caps_replace (&self->tensor, tensor);
-  gst_caps_unref (tensor);
   return flow;
 }
 

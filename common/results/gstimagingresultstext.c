@@ -14,7 +14,7 @@
 typedef struct {
   GstEvent *event;
   GstBuffer *header, *row;
-  GstImagingResult result; /* with values and indices of its own */
+  GstImagingResult result; /* with values of its own */
 } Item;
 
 struct _GstImagingResultsText {
@@ -46,7 +46,7 @@ item_free (gpointer data)
     gst_buffer_unref (self->result.values_buffer);
   else
     g_free ((gpointer) self->result.values);
-  g_free ((gpointer) self->result.indices);
+  g_clear_pointer (&self->result.indices, g_bytes_unref);
   g_free (self);
 }
 
@@ -292,8 +292,8 @@ keep_result (Item *item, const GstImagingResult *result)
   item->result = *result;
   item->result.data = NULL;
   item->result.more = NULL;
-  item->result.indices = g_memdup2 (result->indices,
-      (gsize) result->n_rows * result->n_indices * sizeof (*result->indices));
+  if (result->indices)
+    g_bytes_ref (result->indices);
   if (result->values_buffer)
     gst_buffer_ref (result->values_buffer);
   else

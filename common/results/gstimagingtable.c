@@ -3,6 +3,12 @@
 
 #include "gstimagingmemory.h"
 
+/* Memory that is open for the kernel. */
+typedef struct {
+  GstMemory *memory; /* NULL: not open */
+  GstMapInfo map;
+} Target;
+
 struct _GstImagingTable {
   guint width, height;
   GstAllocator *allocator;    /* NULL: plain host memory */
@@ -12,9 +18,8 @@ struct _GstImagingTable {
 
   /* between begin and end */
   GstBuffer *data;
-  GstMemory *target;
+  Target targets[2];
   gpointer stream;
-  GstMapInfo map;
 };
 
 static gsize
@@ -81,37 +86,57 @@ gst_imaging_table_free (GstImagingTable *self)
   g_free (self);
 }
 
-/* The kernel's view of the target: the device's where there is one. */
+/* The kernel's view of @buffer: the device's where there is one. */
 static ImkStatus
-open_target (GstImagingTable *self, ImkImage *image, ImkError *error)
+open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
+    ImkType type, ImkImage *image, ImkError *error)
 {
-  if (self->allocator)
-    return gst_imaging_memory_acquire (self->target, self->stream,
-        GST_MAP_WRITE, TRUE, NULL, &image->data, &image->location, error);
-  if (!gst_memory_map (self->target, &self->map, GST_MAP_WRITE))
-    return imk_error_set (
+  GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
+  ImkStatus status = IMK_OK;
+
+  *image = (ImkImage){
+      .width = self->width,
+      .height = self->height,
+      .channels = 1,
+      .type = type,
+      .stride = self->width * imk_type_size (type),
+  };
+  if (self->allocator) {
+    status = gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
+        TRUE, NULL, &image->data, &image->location, error);
+  } else if (gst_memory_map (memory, &target->map, GST_MAP_WRITE)) {
+    image->data = target->map.data;
+    image->location = IMK_LOCATION_HOST;
+  } else {
+    status = imk_error_set (
         error, IMK_ERROR_MEMORY, "The memory for results cannot be written.");
-  image->data = self->map.data;
-  image->location = IMK_LOCATION_HOST;
-  return IMK_OK;
+  }
+  if (status == IMK_OK)
+    target->memory = memory;
+  return status;
 }
 
 static void
-close_target (GstImagingTable *self)
+close_targets (GstImagingTable *self)
 {
-  if (self->allocator)
-    gst_imaging_memory_release (
-        self->target, self->stream, GST_MAP_WRITE, TRUE, NULL);
-  else
-    gst_memory_unmap (self->target, &self->map);
+  for (guint i = 0; i < G_N_ELEMENTS (self->targets); i++) {
+    Target *target = &self->targets[i];
+
+    if (target->memory && self->allocator)
+      gst_imaging_memory_release (
+          target->memory, self->stream, GST_MAP_WRITE, TRUE, NULL);
+    else if (target->memory)
+      gst_memory_unmap (target->memory, &target->map);
+    target->memory = NULL;
+  }
 }
 
 ImkStatus
 gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
-    gboolean with_values, ImkImage *image, ImkError *error)
+    gboolean with_values, ImkImage images[2], ImkError *error)
 {
-  ImkType type = with_values ? IMK_TYPE_F64 : IMK_TYPE_F32;
-  ImkStatus status;
+  ImkImage *rounded = &images[with_values ? 1 : 0];
+  ImkStatus status = IMK_OK;
 
   gst_clear_buffer (&self->values);
   if (gst_buffer_pool_acquire_buffer (self->pool, &self->data, NULL) !=
@@ -124,51 +149,37 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
         self->height);
   }
   self->stream = stream;
-  self->target =
-      gst_buffer_peek_memory (with_values ? self->values : self->data, 0);
-  *image = (ImkImage){
-      .width = self->width,
-      .height = self->height,
-      .channels = 1,
-      .type = type,
-      .stride = self->width * imk_type_size (type),
-  };
-  status = open_target (self, image, error);
-  if (status != IMK_OK)
+  images[1] = (ImkImage){0};
+  if (with_values)
+    status = open_target (
+        self, &self->targets[1], self->values, IMK_TYPE_F64, &images[0], error);
+  if (status == IMK_OK)
+    status = open_target (
+        self, &self->targets[0], self->data, IMK_TYPE_F32, rounded, error);
+  if (status != IMK_OK) {
+    close_targets (self);
     gst_clear_buffer (&self->data);
+  }
   return status;
-}
-
-/* On its own, so that the compiler knows enough to make vectors of it. */
-static void
-round_all (gfloat *restrict to, const gdouble *restrict from, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    to[i] = (gfloat) from[i];
 }
 
 /* Maps of page-locked memory that nobody waits for cannot fail. */
 static const gdouble *
-round_values (GstImagingTable *self)
+find_values (GstImagingTable *self)
 {
-  GstMapInfo values, data;
+  GstMapInfo map;
 
-  if (!gst_buffer_map (self->values, &values, GST_MAP_READ))
+  if (!gst_buffer_map (self->values, &map, GST_MAP_READ))
     return NULL;
-  if (gst_buffer_map (self->data, &data, GST_MAP_WRITE)) {
-    round_all (
-        (gfloat *) data.data, (const gdouble *) values.data, n_numbers (self));
-    gst_buffer_unmap (self->data, &data);
-  }
-  gst_buffer_unmap (self->values, &values);
-  return (const gdouble *) values.data;
+  gst_buffer_unmap (self->values, &map);
+  return (const gdouble *) map.data;
 }
 
 GstBuffer *
 gst_imaging_table_end (GstImagingTable *self, const gdouble **values)
 {
-  close_target (self);
-  *values = self->values ? round_values (self) : NULL;
+  close_targets (self);
+  *values = self->values ? find_values (self) : NULL;
   return g_steal_pointer (&self->data);
 }
 

@@ -35,11 +35,12 @@ void gst_imaging_table_free (GstImagingTable *self);
  * gst_imaging_table_begin: (skip)
  * @stream: the stream of the kernel
  * @with_values: whether float64 values are wanted
- * @image: (out): where the kernel writes: f64 with values, else f32
+ * @images: (out): where the kernel writes: with values f64 and the same as f32,
+ *   else f32 alone, and the second has no data
  */
 GST_IMAGING_API
 ImkStatus gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
-    gboolean with_values, ImkImage *image, ImkError *error);
+    gboolean with_values, ImkImage images[2], ImkError *error);
 
 /**
  * gst_imaging_table_end: (skip)

@@ -37,7 +37,7 @@ struct _GstInsarXcorr {
   ImkInsarxcorr *kernel;
   ImkInsarxcorrConfig config; /* that of the kernel */
   GstImagingTable *table;
-  guint32 *columns; /* 0..nx - 1, for the text output */
+  GBytes *columns;  /* 0..nx - 1, for the text output */
   gboolean is_auto; /* the threshold follows from what is measured */
 
   GThread *worker; /* measures rows, from READY on */

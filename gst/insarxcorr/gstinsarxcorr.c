@@ -96,7 +96,7 @@ close_kernel (GstElement *element)
 
   g_clear_pointer (&self->kernel, imk_insarxcorr_free);
   g_clear_pointer (&self->table, gst_imaging_table_free);
-  g_clear_pointer (&self->columns, g_free);
+  g_clear_pointer (&self->columns, g_bytes_unref);
 }
 
 /* Detection doubles the bandwidth: amplitudes of samples as they are alias,
@@ -130,6 +130,7 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   ImkInsarxcorrConfig c = make_config (self, now);
   ImkInsarxcorr *kernel = NULL;
   GstImagingTable *table;
+  guint32 *columns;
   gboolean is_auto;
   ImkStatus status;
 
@@ -157,9 +158,10 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   self->config.mask = NULL;
   self->config.gross_offsets = NULL;
   self->n_bytes = 0;
-  self->columns = g_new (guint32, c.nx);
+  columns = g_new (guint32, c.nx);
   for (guint i = 0; i < c.nx; i++)
-    self->columns[i] = i;
+    columns[i] = i;
+  self->columns = g_bytes_new_take (columns, c.nx * sizeof (*columns));
   gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth);
   warn_of_whole_pixels (self, &c);
   return IMK_OK;

@@ -65,9 +65,9 @@ leave_context (GstInsarXcorr *self)
     gst_imaging_context_pop (gst_imaging_engine_context (self->engine));
 }
 
-/* Corrects the flags of a row, in float64 and float32. The first row of a pair
- * begins with the threshold that its sizes give.
- * Returns: FALSE when the float32 values cannot be written */
+/* Corrects the flags of a row, and rounds it to float32. The first row of a
+ * pair begins with the threshold that its sizes give. Returns: FALSE when the
+ * float32 values cannot be written */
 static gboolean
 judge_row (GstInsarXcorr *self, GstImagingResult *result)
 {
@@ -79,11 +79,8 @@ judge_row (GstInsarXcorr *self, GstImagingResult *result)
   imk_insarxcorr_judge_row (&self->judge, values, self->config.nx);
   if (!gst_buffer_map (result->data, &map, GST_MAP_WRITE))
     return FALSE;
-  for (gsize i = 0; i < self->config.nx; i++) {
-    gsize flags = i * N_FIELDS + IMK_INSARXCORR_FLAGS;
-
-    ((gfloat *) map.data)[flags] = (gfloat) values[flags];
-  }
+  for (gsize i = 0; i < (gsize) self->config.nx * N_FIELDS; i++)
+    ((gfloat *) map.data)[i] = (gfloat) values[i];
   gst_buffer_unmap (result->data, &map);
   return TRUE;
 }
@@ -94,15 +91,15 @@ measure_row (GstInsarXcorr *self, GstImagingResult *result, ImkError *error)
 {
   gpointer stream = gst_imaging_engine_stream (self->engine);
   ImkStatus status;
-  ImkImage image;
+  ImkImage images[2];
 
   describe_row (self, result);
-  status = gst_imaging_table_begin (self->table, stream, TRUE, &image, error);
+  status = gst_imaging_table_begin (self->table, stream, TRUE, images, error);
   if (status != IMK_OK)
     return status;
   status = enter_context (self, error);
   if (status == IMK_OK) {
-    status = imk_insarxcorr_process (self->kernel, &image, stream, error);
+    status = imk_insarxcorr_process (self->kernel, &images[0], stream, error);
     if (status == IMK_OK)
       status = gst_imaging_engine_synchronize (self->engine, error);
     leave_context (self);

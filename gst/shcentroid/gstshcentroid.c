@@ -480,7 +480,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   GstShCentroid *self = GST_SH_CENTROID (filter);
   const ImkImage image = image_of (in, self->open.type);
   GstImagingResult result;
-  ImkImage numbers;
+  ImkImage numbers[2];
   ImkStatus status;
 
   status = gst_sh_centroid_take_requests (self, &image, error);
@@ -488,11 +488,11 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     status = choose_threshold (self, &image, error);
   if (status == IMK_OK)
     status = gst_imaging_table_begin (self->open.table, in->stream,
-        gst_imaging_filter_wants_values (filter), &numbers, error);
+        gst_imaging_filter_wants_values (filter), numbers, error);
   if (status != IMK_OK)
     return status;
-  status = imk_shcentroid_process (
-      self->open.kernel, &image, &numbers, in->stream, error);
+  status = imk_shcentroid_process_both (self->open.kernel, &image, &numbers[0],
+      numbers[1].data ? &numbers[1] : NULL, in->stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (filter, error);
   *done = status == IMK_OK;
@@ -503,16 +503,29 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   if (status == IMK_OK)
     status = watch (self, &image, error);
   if (status == IMK_OK)
-    tell (self, gst_sh_centroid_tally_add (&self->tally, &self->open,
-                    gst_sh_centroid_now (self)->config.window ==
-                        IMK_SHCENTROID_WINDOW_CELL,
-                    result.data));
-  if (status == IMK_OK)
     status = gst_sh_centroid_capture_frame (self, &image, in->stream, error);
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
+    gst_buffer_replace (&self->open.untallied, result.data);
     gst_imaging_filter_publish (filter, buffer, &result);
+  }
   gst_buffer_unref (result.data);
   return status;
+}
+
+/* The numbers lie in the caches of the other cores, so that reading them takes
+ * a third of the time of the kernel; readers of the results need not wait. */
+static void
+gst_sh_centroid_finish (GstImagingFilter *filter)
+{
+  GstShCentroid *self = GST_SH_CENTROID (filter);
+
+  if (!self->open.untallied)
+    return;
+  tell (self, gst_sh_centroid_tally_add (&self->tally, &self->open,
+                  gst_sh_centroid_now (self)->config.window ==
+                      IMK_SHCENTROID_WINDOW_CELL,
+                  self->open.untallied));
+  gst_clear_buffer (&self->open.untallied);
 }
 
 static void
@@ -595,6 +608,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
   filter_class->open = gst_sh_centroid_open;
   filter_class->close = gst_sh_centroid_close;
   filter_class->process = gst_sh_centroid_process;
+  filter_class->finish = gst_sh_centroid_finish;
   filter_class->reset = gst_sh_centroid_reset;
   filter_class->prefers_cuda = gst_sh_centroid_prefers_cuda;
   filter_class->carrier = gst_sh_centroid_carrier;

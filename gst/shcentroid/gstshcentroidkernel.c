@@ -7,12 +7,15 @@
 static void
 number_cells (GstShCentroidKernel *self, guint columns)
 {
-  self->indices = g_new (guint32, 3 * (gsize) self->n_cells);
+  gsize n = 3 * (gsize) self->n_cells;
+  guint32 *indices = g_new (guint32, n);
+
   for (guint32 i = 0; i < self->n_cells; i++) {
-    self->indices[3 * i] = i;
-    self->indices[3 * i + 1] = i / columns;
-    self->indices[3 * i + 2] = i % columns;
+    indices[3 * i] = i;
+    indices[3 * i + 1] = i / columns;
+    indices[3 * i + 2] = i % columns;
   }
+  self->indices = g_bytes_new_take (indices, n * sizeof (*indices));
 }
 
 static void
@@ -114,8 +117,9 @@ void
 gst_sh_centroid_kernel_clear (GstShCentroidKernel *self)
 {
   imk_shcentroid_free (self->kernel);
+  gst_clear_buffer (&self->untallied);
   g_clear_pointer (&self->table, gst_imaging_table_free);
-  g_free (self->indices);
+  g_clear_pointer (&self->indices, g_bytes_unref);
   g_free (self->edges);
   gst_clear_structure (&self->more);
   imk_shcentroid_free (self->reference_kernel);

@@ -18,10 +18,11 @@ typedef struct {
   GstShCentroidTables tables;
   ImkShcentroidFields fields;
   guint n_cells;
-  guint32 *indices; /* cell, row, column of each cell */
-  gfloat *edges; /* left, top, right, bottom of each, in result coordinates */
+  GBytes *indices; /* cell, row, column of each cell: guint32 */
+  gfloat *edges;   /* left, top, right, bottom of each, in result coordinates */
   GstImagingTable *table;
-  GstStructure *more; /* of the results: the cells */
+  GstBuffer *untallied; /* numbers of a frame that has not left yet */
+  GstStructure *more;   /* of the results: the cells */
 
   /* while references are captured: a second kernel that tells invalid cells */
   ImkShcentroid *reference_kernel;

@@ -192,14 +192,14 @@ capture_centroids (
     GstShCentroid *self, const ImkImage *in, gpointer stream, ImkError *error)
 {
   const gdouble *values = NULL;
-  ImkImage numbers;
+  ImkImage numbers[2];
   ImkStatus status = gst_imaging_table_begin (
-      self->open.reference_table, stream, TRUE, &numbers, error);
+      self->open.reference_table, stream, TRUE, numbers, error);
 
   if (status != IMK_OK)
     return status;
   status = imk_shcentroid_process (
-      self->open.reference_kernel, in, &numbers, stream, error);
+      self->open.reference_kernel, in, &numbers[0], stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (GST_IMAGING_FILTER (self), error);
   gst_buffer_unref (

@@ -23,7 +23,7 @@ count_flags (GstShCentroidTally *self, const gfloat *numbers, guint n_cells)
     gboolean is_invalid = (flags & IMK_SHCENTROID_INVALID_MASK) != 0;
 
     self->n_invalid += is_invalid;
-    for (guint k = 0; k < G_N_ELEMENTS (self->n_of_flag); k++)
+    for (guint k = 0; is_invalid && k < G_N_ELEMENTS (self->n_of_flag); k++)
       self->n_of_flag[k] += (flags & IMK_SHCENTROID_INVALID_MASK) >> k & 1;
     valid.n_not_finite += (flags & IMK_SHCENTROID_NOT_FINITE) != 0;
     self->n_saturated += (flags & IMK_SHCENTROID_SATURATED) != 0;

@@ -240,31 +240,47 @@ imk_shcentroid_update (
 }
 
 static ImkStatus
-check_output (const ImkShcentroid *s, const ImkImage *out, ImkError *error)
+check_output (const ImkShcentroid *s, const ImkImage *out, const char *role,
+    ImkType type, ImkError *error)
 {
   bool slopes = s->fields == IMK_SHCENTROID_FIELDS_SLOPES;
   bool all = s->fields == IMK_SHCENTROID_FIELDS_ALL;
-  bool f64 = out && out->type == IMK_TYPE_F64; /* the one other choice */
   uint32_t columns = slopes ? 2 * s->n_cells
                      : all  ? (uint32_t) IMK_SHCENTROID_N_FIELDS
                             : 2;
 
-  return imk_image_check (out, "output", f64 ? IMK_TYPE_F64 : IMK_TYPE_F32, 1,
-      columns, slopes ? 1 : s->n_cells, s->on_device, error);
+  return imk_image_check (out, role, type, 1, columns, slopes ? 1 : s->n_cells,
+      s->on_device, error);
+}
+
+ImkStatus
+imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
+    ImkImage *out, ImkImage *rounded, void *stream, ImkError *error)
+{
+  /* without a second one, f32 is the other choice */
+  bool f64 = rounded || (out && out->type == IMK_TYPE_F64);
+  ImkImage images[IMK_FILTER_MAX_OUTPUTS] = {{0}};
+  ImkStatus status = imk_image_check (in, "input", self->type, 1, self->width,
+      self->height, self->on_device, error);
+
+  if (status == IMK_OK)
+    status = check_output (
+        self, out, "output", f64 ? IMK_TYPE_F64 : IMK_TYPE_F32, error);
+  if (status == IMK_OK && rounded)
+    status = check_output (self, rounded, "rounded", IMK_TYPE_F32, error);
+  if (status != IMK_OK)
+    return status;
+  images[0] = *out;
+  if (rounded)
+    images[1] = *rounded;
+  return self->backend->process (self->state, in, images, stream, error);
 }
 
 ImkStatus
 imk_shcentroid_process (ImkShcentroid *self, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
-  ImkStatus status = imk_image_check (in, "input", self->type, 1, self->width,
-      self->height, self->on_device, error);
-
-  if (status == IMK_OK)
-    status = check_output (self, out, error);
-  return status != IMK_OK
-             ? status
-             : self->backend->process (self->state, in, out, stream, error);
+  return imk_shcentroid_process_both (self, in, out, NULL, stream, error);
 }
 
 ImkStatus

@@ -384,6 +384,15 @@ IMK_API ImkStatus imk_shcentroid_update (
 IMK_API ImkStatus imk_shcentroid_process (ImkShcentroid *self,
     const ImkImage *in, ImkImage *out, void *stream, ImkError *error);
 
+/**
+ * imk_shcentroid_process_both: (the same, in two precisions)
+ * @out: f64
+ * @rounded: (nullable): f32 of the same shape: what imk_shcentroid_process ()
+ *   writes into an f32 output. With NULL the two functions are the same */
+IMK_API ImkStatus imk_shcentroid_process_both (ImkShcentroid *self,
+    const ImkImage *in, ImkImage *out, ImkImage *rounded, void *stream,
+    ImkError *error);
+
 /* Forgets what is held and tracked: the next frame is the first.
  * @stream: as for imk_shcentroid_process. */
 IMK_API ImkStatus imk_shcentroid_reset (

@@ -300,6 +300,34 @@ GST_START_TEST (test_the_peer_of_results_chooses_tensors)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_tensors_have_the_frame_rate_of_their_frames)
+{
+  static const gchar *const rates[] = {"25/1", "30/1", "30/1", "25/1"};
+  Stage s = stage_new ("testmeasure", "sink", NULL);
+
+  gst_harness_set_sink_caps_str (s.h, "other/tensors");
+  gst_harness_add_element_src_pad (
+      s.h, gst_element_request_pad_simple (s.element, "results"));
+  for (guint i = 0; i < G_N_ELEMENTS (rates); i++) {
+    g_autofree gchar *text = g_strdup_printf (
+        "video/x-raw,format=GRAY8,width=641,height=3,framerate=%s", rates[i]);
+    g_autofree gchar *rate =
+        g_strdup_printf ("framerate=(fraction)%s", rates[i]);
+    g_autofree gchar *found = NULL;
+    GstCaps *caps;
+
+    gst_harness_set_src_caps_str (s.h, text);
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (s.h));
+    caps = gst_pad_get_current_caps (s.h->sinkpad);
+    found = gst_caps_to_string (caps);
+    fail_unless (strstr (found, rate) != NULL, "%s", found);
+    gst_caps_unref (caps);
+  }
+  stage_free (&s);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_results_are_known_by_the_number_and_times_of_their_frame)
 {
   static const gchar *const peers[] = {"text/csv", "other/tensors"};
@@ -628,6 +656,7 @@ filter_results_suite (void)
   tcase_add_test (tcase, test_a_stream_after_eos_has_results_again);
   tcase_add_test (tcase, test_results_come_again_after_a_restart);
   tcase_add_test (tcase, test_the_peer_of_results_chooses_tensors);
+  tcase_add_test (tcase, test_tensors_have_the_frame_rate_of_their_frames);
   tcase_add_loop_test (tcase,
       test_results_are_known_by_the_number_and_times_of_their_frame, 0, 2);
   tcase_add_test (tcase, test_a_peer_that_takes_no_results_is_one_error);

@@ -405,11 +405,12 @@ GST_START_TEST (test_csv_names_rows_by_their_indices)
 
   result.index_names = names;
   result.n_indices = 2;
-  result.indices = indices;
+  result.indices = g_bytes_new_static (indices, sizeof (indices));
   assert_csv (&result, 1, TRUE,
       "frame,pts,cell,row,x,y,state\n"
       "0,1,0,7,1.5,-2,0\n"
       "0,1,4294967295,8,3,4,7\n");
+  g_bytes_unref (result.indices);
   gst_buffer_unref (result.data);
 }
 GST_END_TEST;

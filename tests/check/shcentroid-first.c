@@ -351,6 +351,76 @@ GST_START_TEST (test_spots_that_an_edge_cuts_are_counted)
 }
 GST_END_TEST;
 
+typedef struct {
+  GstBus *bus;
+  guint n_warnings; /* when the frame leaves */
+  GstFlowReturn flow;
+} Leaving;
+
+static GstPadProbeReturn
+take_frame (GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Leaving *leaving = data;
+
+  leaving->n_warnings +=
+      check_count_messages (leaving->bus, GST_MESSAGE_WARNING);
+  gst_clear_buffer ((GstBuffer **) &info->data);
+  GST_PAD_PROBE_INFO_FLOW_RETURN (info) = leaving->flow;
+  return GST_PAD_PROBE_HANDLED;
+}
+
+static guint64
+frames_of_summary (Sh *sh)
+{
+  GstMessage *message;
+  guint64 n = 0;
+
+  gst_harness_push_event (sh->h, gst_event_new_eos ());
+  message = check_element_message (sh->bus, "shcentroid-summary");
+  fail_unless (gst_structure_get (
+      gst_message_get_structure (message), "frames", G_TYPE_UINT64, &n, NULL));
+  gst_message_unref (message);
+  return n;
+}
+
+/* Whatever becomes of the frame: it is counted, once, also before an end. */
+GST_START_TEST (test_cells_are_counted_when_their_frame_has_left)
+{
+  static const GstFlowReturn flows[] = {
+      GST_FLOW_OK, GST_FLOW_FLUSHING, GST_FLOW_EOS, GST_FLOW_ERROR};
+
+  for (guint i = 0; i < G_N_ELEMENTS (flows); i++) {
+    Sh sh = sh_new (backends[__i__], GRID "threshold-mode=range threshold=0.2",
+        FLOAT_CAPS ("80:80"));
+    Leaving leaving = {sh.bus, 0, flows[i]};
+    GstElement *element = gst_harness_find_element (sh.h, "shcentroid");
+    GstPad *src = gst_element_get_static_pad (element, "src");
+    GstBuffer *in = frame_new (4, 100, 0);
+    const gfloat nan = NAN;
+
+    gst_pad_add_probe (
+        src, GST_PAD_PROBE_TYPE_BUFFER, take_frame, &leaving, NULL);
+    gst_buffer_fill (in, 0, &nan, sizeof (nan));
+    check_push (sh.h, in, flows[i]);
+    fail_unless_equals_int (leaving.n_warnings, 0);
+    check_message_says (check_message (sh.bus, GST_MESSAGE_WARNING),
+        GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "1 of 16 cells");
+    if (flows[i] == GST_FLOW_FLUSHING) {
+      gst_harness_push_event (sh.h, gst_event_new_flush_start ());
+      gst_harness_push_event (sh.h, gst_event_new_flush_stop (TRUE));
+    } else if (flows[i] == GST_FLOW_OK) { /* other cells: another kernel */
+      g_object_set (element, "columns", 2, NULL);
+      check_push (sh.h, frame_new (4, 100, 0), GST_FLOW_OK);
+    }
+    fail_unless_equals_uint64 (
+        frames_of_summary (&sh), flows[i] == GST_FLOW_OK ? 2 : 1);
+    gst_object_unref (src);
+    gst_object_unref (element);
+    sh_free (&sh);
+  }
+}
+GST_END_TEST;
+
 /* --- troubles that the first frame shows --- */
 
 /* Spots of 600 counts and noise 30 on @slope counts a pixel in x and y, and
@@ -785,6 +855,8 @@ shcentroid_first_suite (void)
       tcase, test_the_auto_threshold_tells_what_it_chose, 0, n);
   tcase_add_loop_test (tcase, test_frames_without_light_are_invalid, 0, n);
   tcase_add_loop_test (tcase, test_spots_that_an_edge_cuts_are_counted, 0, n);
+  tcase_add_loop_test (
+      tcase, test_cells_are_counted_when_their_frame_has_left, 0, n);
   tcase_add_loop_test (
       tcase, test_troubles_of_the_first_frame_are_one_warning, 0, n);
   tcase_add_loop_test (tcase, test_bits_that_are_not_set_are_one_warning, 0, n);

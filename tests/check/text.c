@@ -410,6 +410,39 @@ GST_START_TEST (test_frames_do_not_wait_for_their_rows)
 }
 GST_END_TEST
 
+/* They are formatted when the element may have other cells. */
+GST_START_TEST (test_rows_are_of_the_cells_of_their_frame)
+{
+  g_auto (GStrv) lines = NULL;
+  GstElement *element;
+  Reading r;
+
+  reading_begin (&r);
+  hold (&r, TRUE);
+  for (guint i = 0; i < 2; i++)
+    fail_unless_equals_int (push_frame (&r, i), GST_FLOW_OK);
+  element = gst_harness_find_element (r.h, "shcentroid");
+  g_object_set (element, "columns", 10, NULL);
+  gst_object_unref (element);
+  fail_unless_equals_int (push_frame (&r, 2), GST_FLOW_OK);
+  hold (&r, FALSE);
+  gst_harness_push_event (r.h, gst_event_new_eos ());
+  lines = g_strsplit (r.text->str, "\n", -1);
+  for (guint i = 0; i < 2 * CELLS + CELLS / 2; i++) {
+    guint frame = 0, cell = 0, row = 0, column = 0, k = i % CELLS;
+    guint columns = i < 2 * CELLS ? 20 : 10;
+
+    fail_unless_equals_int (
+        sscanf (lines[1 + i], "%u,%*u,%u,%u,%u,", &frame, &cell, &row, &column),
+        4);
+    fail_unless (frame == i / CELLS && cell == k && row == k / columns &&
+                     column == k % columns,
+        "%s", lines[1 + i]);
+  }
+  reading_end (&r);
+}
+GST_END_TEST
+
 GST_START_TEST (test_what_fails_at_the_reader_reaches_upstream)
 {
   static const GstFlowReturn flows[] = {GST_FLOW_ERROR, GST_FLOW_CUSTOM_ERROR};
@@ -577,6 +610,7 @@ text_suite (void)
   tcase_add_loop_test (rows, test_rows_show_missing_frames, 0, 2);
   tcase_add_test (rows, test_caps_have_the_line_of_names);
   tcase_add_test (rows, test_frames_do_not_wait_for_their_rows);
+  tcase_add_test (rows, test_rows_are_of_the_cells_of_their_frame);
   tcase_add_loop_test (
       rows, test_what_fails_at_the_reader_reaches_upstream, 0, 2);
   tcase_add_test (rows, test_a_flush_ends_the_wait);

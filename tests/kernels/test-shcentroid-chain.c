@@ -2,6 +2,7 @@
 /* What the centroid kernel does with more than a threshold in counts, against
  * worked examples, a reference that goes pixel by pixel, real camera frames,
  * simulated noise, and the backends against each other. */
+#define _GNU_SOURCE /* setenv */
 #include "kernel-test.h"
 #include "shcentroid/shcentroid-reference.h"
 
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu.h"
 #include "imk/shcentroid.h"
 
 enum { N_FIELDS = IMK_SHCENTROID_N_FIELDS };
@@ -1475,6 +1477,146 @@ test_errors (void)
 }
 
 /* ------------------------------------------------------------------------
+ * Two outputs. */
+
+static void
+process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
+    TestImage *out, TestImage *rounded)
+{
+  bool host = backend == IMK_BACKEND_CPU;
+  ImkImage from = host ? in->image : test_to_device (in);
+  ImkImage to = host ? out->image : test_to_device (out);
+  ImkImage also = host ? rounded->image : test_to_device (rounded);
+  ImkError error;
+
+  test_ok (
+      imk_shcentroid_process_both (s, &from, &to, &also, NULL, &error), &error);
+  if (host)
+    return;
+  test_from_device (&to, out);
+  test_from_device (&also, rounded);
+  test_device_free (&from);
+  test_device_free (&to);
+  test_device_free (&also);
+}
+
+/* Two frames, as cells hold and windows track. The CPU with one output has what
+ * both are compared with: the backends agree. */
+static void
+check_both (ImkBackend backend, const Case *k)
+{
+  const ImkShcentroidConfig *c = &k->config;
+  ImkShcentroid *s[] = {kernel_new (IMK_BACKEND_CPU, c),
+      kernel_new (IMK_BACKEND_CPU, c), kernel_new (backend, c)};
+  TestImage f32 = output_new (c, IMK_TYPE_F32);
+  TestImage f64 = output_new (c, IMK_TYPE_F64);
+  TestImage rounded = output_new (c, IMK_TYPE_F32);
+  TestImage out = output_new (c, IMK_TYPE_F64);
+
+  for (int frame = 0; frame < 2; frame++) {
+    Case next = *k;
+    TestImage in;
+
+    next.seed += 7 * (unsigned) frame;
+    in = case_frame (&next);
+    process (s[0], &in, &f32);
+    process (s[1], &in, &f64);
+    process_both (backend, s[2], &in, &out, &rounded);
+    test_image_same (&f32, &rounded, k->name);
+    test_image_same (&f64, &out, k->name);
+    test_image_check_canaries (&rounded, k->name);
+    test_image_check_canaries (&out, k->name);
+    test_image_free (&in);
+  }
+  for (int i = 0; i < 3; i++)
+    imk_shcentroid_free (s[i]);
+  test_image_free (&f32);
+  test_image_free (&f64);
+  test_image_free (&rounded);
+  test_image_free (&out);
+}
+
+/* The options of the chain, under every policy for cells that are invalid, of
+ * which there are some in every other case; none of the options; correlation,
+ * which looks for the first cell of the frame. */
+static void
+check_all_both (ImkBackend backend, const Case *of)
+{
+  Case k = *of;
+  ImkShcentroidConfig *c = &k.config;
+  double full = c->type == IMK_TYPE_U16 ? 65535 : 255;
+  uint32_t turn = (uint32_t) k.seed;
+
+  c->invalid_policy = turn % 4;
+  if (turn % 2)
+    c->min_flux = 0.5 * full * c->pitch_x * c->pitch_y;
+  check_both (backend, &k);
+  k = *of;
+  if (turn % 3 || c->margin || c->pitch_x < 9)
+    return;
+  c->estimator = IMK_SHCENTROID_ESTIMATOR_CORRELATION;
+  c->template_source = IMK_SHCENTROID_TEMPLATE_FRAME;
+  c->template_cell = 0;
+  c->template_margin = 2;
+  c->search_range = 2;
+  c->min_correlation = 0.05;
+  c->remove_tilt = turn % 2;
+  if (c->width < 200)
+    check_both (backend, &k);
+}
+
+static void
+check_both_of (ImkBackend backend, void (*check) (const Case *k))
+{
+  for (size_t shape = 0; shape < N_SHAPES; shape++)
+    for (int type = IMK_TYPE_U8; type <= IMK_TYPE_U16; type++)
+      for (int fields = 0; fields <= IMK_SHCENTROID_FIELDS_SLOPES; fields++)
+        for (int policy = 0; policy < 4; policy++) {
+          Case k;
+
+          make_case (&k, shape, type, N_OPTIONS, 0, fields);
+          k.config.invalid_policy = policy;
+          k.config.threshold_mode =
+              policy % 2 ? IMK_SHCENTROID_THRESHOLD_RANGE : 0;
+          k.config.threshold = 0.3;
+          check_both (backend, &k);
+        }
+  for_each_case (check);
+}
+
+static void
+check_both_on_cpu (const Case *k)
+{
+  check_all_both (IMK_BACKEND_CPU, k);
+}
+
+static void
+check_both_on_cuda (const Case *k)
+{
+  check_all_both (IMK_BACKEND_CUDA, k);
+}
+
+static void
+test_both (void)
+{
+  for (ImkCpuLevel level = 0; level < IMK_CPU_N_LEVELS; level++) {
+    ImkCpuLevel selected;
+
+    setenv ("IMK_CPU", imk_cpu_level_name (level), 1);
+    if (imk_cpu_level (&selected, NULL) == IMK_OK)
+      check_both_of (IMK_BACKEND_CPU, check_both_on_cpu);
+  }
+  unsetenv ("IMK_CPU");
+}
+
+static void
+test_both_on_cuda (void)
+{
+  test_need_cuda ();
+  check_both_of (IMK_BACKEND_CUDA, check_both_on_cuda);
+}
+
+/* ------------------------------------------------------------------------
  * CPU = CUDA. */
 
 static void
@@ -1684,6 +1826,9 @@ main (void)
       {"the lamp frame has the thresholded centroids of the table", test_lamp},
       {"the star frame has the thresholded centroids of the table", test_star},
       {"bad parameters and calibrations are refused by name", test_errors},
+      {"two outputs have the bytes of one each, at every level of the CPU",
+          test_both, .cpu_only = true},
+      {"two outputs have the bytes of one each on CUDA", test_both_on_cuda},
       {"CPU and CUDA agree bit for bit", test_parity},
       {"CPU and CUDA agree bit for bit on samples that are not finite",
           test_spoilt_parity},

@@ -994,6 +994,7 @@ test_image_errors (void)
   ImkShcentroid *s = kernel_new (IMK_BACKEND_CPU, &c);
   TestImage in = example_frame (IMK_TYPE_U8, 4, 4, 0, 0, 0);
   TestImage out = output_new (&c, IMK_TYPE_F32, 0);
+  TestImage wide = output_new (&c, IMK_TYPE_F64, 0);
   ImkImage bad;
   ImkError error;
 
@@ -1010,10 +1011,21 @@ test_image_errors (void)
   PROCESS (&in.image, &bad, "The output image");
   PROCESS (&in.image, NULL, "The output image has no data");
 #undef PROCESS
+#define PROCESS_BOTH(a, b, words) \
+  test_error (imk_shcentroid_process_both (s, &in.image, a, b, NULL, &error), \
+      &error, IMK_ERROR_IMAGE, words)
+  PROCESS_BOTH (
+      &out.image, &out.image, "The output image is 10x1, 1 x f32 a pixel");
+  PROCESS_BOTH (
+      &wide.image, &wide.image, "The rounded image is 10x1, 1 x f64 a pixel");
+  bad = out.image, bad.height = 2;
+  PROCESS_BOTH (&wide.image, &bad, "The rounded image is 10x2");
+#undef PROCESS_BOTH
   imk_shcentroid_free (s);
   imk_shcentroid_free (NULL);
   test_image_free (&in);
   test_image_free (&out);
+  test_image_free (&wide);
 }
 
 /* ------------------------------------------------------------------------

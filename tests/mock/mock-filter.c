@@ -64,7 +64,7 @@ run_process (MockObjectJob *job, ImkError *error)
   if (job->params)
     status = f->cpu->update (f->state, job->params, error);
   return status == IMK_OK
-             ? f->cpu->process (f->state, job->in, &job->out[0], NULL, error)
+             ? f->cpu->process (f->state, job->in, job->out, NULL, error)
              : status;
 }
 
@@ -72,13 +72,14 @@ ImkStatus
 mock_filter_process (void *state, const ImkImage *in, ImkImage *out,
     void *stream, ImkError *error)
 {
-  MockRequest request = {.verb = "process",
-      .run = run_process,
-      .out = {out},
-      .takes_params = true};
+  const ImkFilterBackend *cpu = filter_of (state)->cpu;
+  MockRequest request = {
+      .verb = "process", .run = run_process, .takes_params = true};
 
-  for (uint32_t i = 0; i < filter_of (state)->cpu->n_inputs; i++)
+  for (uint32_t i = 0; i < cpu->n_inputs; i++)
     request.in[i] = mock_image_or_none (&in[i]);
+  for (uint32_t i = 0; i < cpu->n_outputs; i++)
+    request.out[i] = mock_image_or_none (&out[i]);
   return mock_object_submit (state, &request, stream, error);
 }
 

@@ -91,6 +91,7 @@ const ImkFilterBackend imk_lapsharpen_cpu = {
     .name = "cpu",
     .params_size = sizeof (ImkLapsharpenConfig),
     .n_inputs = 1,
+    .n_outputs = 1,
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,

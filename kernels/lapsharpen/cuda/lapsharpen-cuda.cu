@@ -502,6 +502,7 @@ const ImkFilterBackend imk_lapsharpen_cuda = {
     .name = "cuda",
     .params_size = sizeof (ImkLapsharpenConfig),
     .n_inputs = 1,
+    .n_outputs = 1,
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,

@@ -69,6 +69,7 @@ const ImkFilterBackend imk_relight_cpu = {
     .name = "cpu",
     .params_size = sizeof (ImkRelightParams),
     .n_inputs = 2,
+    .n_outputs = 1,
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,

@@ -64,6 +64,7 @@ const ImkFilterBackend imk_relight_cuda = {
     .name = "cuda",
     .params_size = sizeof (ImkRelightParams),
     .n_inputs = 2,
+    .n_outputs = 1,
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,

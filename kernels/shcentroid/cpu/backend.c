@@ -32,8 +32,11 @@ remove_tilt (const Frame *f)
 
     if (cpu->slopes[i].tilt == IMK_SHCENTROID_TILT_APART)
       continue;
-    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DX : i, dx);
-    store (f->out, all ? i : 0, all ? IMK_SHCENTROID_DY : (uint64_t) n + i, dy);
+    for (uint32_t k = 0; k < f->n_out; k++) {
+      store (&f->out[k], all ? i : 0, all ? IMK_SHCENTROID_DX : i, dx);
+      store (&f->out[k], all ? i : 0,
+          all ? IMK_SHCENTROID_DY : (uint64_t) n + i, dy);
+    }
   }
 }
 
@@ -288,7 +291,8 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
 {
   Cpu *cpu = state;
-  Frame frame = {.cpu = cpu, .in = in, .out = out};
+  Frame frame = {
+      .cpu = cpu, .in = in, .out = out, .n_out = out[1].data ? 2 : 1};
 
   if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     match_frame (&frame);
@@ -315,6 +319,7 @@ const ImkFilterBackend imk_shcentroid_cpu = {
     .name = "cpu",
     .params_size = sizeof (ImkShcentroidParams),
     .n_inputs = 1,
+    .n_outputs = 2,
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,

@@ -16,25 +16,32 @@ store (const ImkImage *out, uint64_t row, uint64_t column, double value)
 }
 
 INLINE void
-store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
+store_row_in (const ImkImage *out, const ImkShcentroidPlan *plan, uint32_t cell,
+    const ImkShcentroidRow *row)
 {
-  const ImkShcentroidPlan *plan = &f->cpu->plan;
-
   switch (plan->fields) {
   case IMK_SHCENTROID_FIELDS_ALL:
     for (uint32_t i = 0; i < IMK_SHCENTROID_N_FIELDS; i++)
-      store (f->out, cell, i, row->field[i]);
+      store (out, cell, i, row->field[i]);
     break;
   case IMK_SHCENTROID_FIELDS_XY:
-    store (f->out, cell, 0, row->field[IMK_SHCENTROID_X]);
-    store (f->out, cell, 1, row->field[IMK_SHCENTROID_Y]);
+    store (out, cell, 0, row->field[IMK_SHCENTROID_X]);
+    store (out, cell, 1, row->field[IMK_SHCENTROID_Y]);
     break;
   case IMK_SHCENTROID_FIELDS_SLOPES:
-    store (f->out, 0, cell, row->field[IMK_SHCENTROID_DX]);
-    store (f->out, 0, (uint64_t) plan->n_rects + cell,
-        row->field[IMK_SHCENTROID_DY]);
+    store (out, 0, cell, row->field[IMK_SHCENTROID_DX]);
+    store (
+        out, 0, (uint64_t) plan->n_rects + cell, row->field[IMK_SHCENTROID_DY]);
     break;
   }
+}
+
+INLINE void
+store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
+{
+  store_row_in (&f->out[0], &f->cpu->plan, cell, row);
+  if (f->n_out > 1)
+    store_row_in (&f->out[1], &f->cpu->plan, cell, row);
 }
 
 /* @n pairs. */
@@ -65,15 +72,15 @@ store_xy (const ImkImage *out, uint32_t first, uint32_t n, const double *x,
 }
 
 static inline void
-store_slopes (const Frame *f, uint32_t first, uint32_t n, const double *x,
-    const double *y)
+store_slopes (const ImkImage *out, const Cpu *cpu, uint32_t first, uint32_t n,
+    const double *x, const double *y)
 {
-  const ImkShcentroidRect *rects = f->cpu->rects + first;
-  double scale = f->cpu->params.slope_scale;
+  const ImkShcentroidRect *rects = cpu->rects + first;
+  double scale = cpu->params.slope_scale;
 
   for (uint32_t i = 0; i < n; i++) {
-    store (f->out, 0, (uint64_t) first + i, (x[i] - rects[i].ref_x) * scale);
-    store (f->out, 0, (uint64_t) f->cpu->plan.n_rects + first + i,
+    store (out, 0, (uint64_t) first + i, (x[i] - rects[i].ref_x) * scale);
+    store (out, 0, (uint64_t) cpu->plan.n_rects + first + i,
         (y[i] - rects[i].ref_y) * scale);
   }
 }
@@ -82,8 +89,9 @@ static inline void
 store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
     const double *y)
 {
-  if (f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_XY)
-    store_xy (f->out, first, n, x, y);
-  else
-    store_slopes (f, first, n, x, y);
+  for (uint32_t k = 0; k < f->n_out; k++)
+    if (f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_XY)
+      store_xy (&f->out[k], first, n, x, y);
+    else
+      store_slopes (&f->out[k], f->cpu, first, n, x, y);
 }

@@ -64,6 +64,7 @@ typedef struct Frame {
   const Cpu *cpu;
   const ImkImage *in;
   const ImkImage *out;
+  uint32_t n_out; /* images there: the second is the first in float32 */
 } Frame;
 
 /* Returns: the first cell that the tile from @from on has no room for, or that

@@ -666,9 +666,13 @@ __launch_bounds__ (IMK_SHCENTROID_TILT_LANES)
 
     if (slope.tilt == IMK_SHCENTROID_TILT_APART)
       continue;
-    store_value (a.common, all ? i : 0, all ? IMK_SHCENTROID_DX : i,
-        slope.x - sums.x);
-    store_value (a.common, all ? i : 0,
-        all ? IMK_SHCENTROID_DY : (size_t) n + i, slope.y - sums.y);
+    for (uint32_t k = 0; k < (a.common.rounded.data ? 2 : 1); k++) {
+      const Output &out = k == 0 ? a.common.out : a.common.rounded;
+
+      store_value (out, all ? i : 0, all ? IMK_SHCENTROID_DX : i,
+          slope.x - sums.x);
+      store_value (out, all ? i : 0, all ? IMK_SHCENTROID_DY : (size_t) n + i,
+          slope.y - sums.y);
+    }
   }
 }

@@ -660,6 +660,12 @@ place_frame (
   return IMK_OK;
 }
 
+static Output
+output_of (const ImkImage *image)
+{
+  return {image->data, image->stride, image->type == IMK_TYPE_F64};
+}
+
 static ImkStatus
 cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
@@ -671,9 +677,8 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
   status = place_frame (cuda, in, (cudaStream_t) stream, error);
   if (status != IMK_OK)
     return status;
-  a->out = out->data;
-  a->out_stride = out->stride;
-  a->f64 = out->type == IMK_TYPE_F64;
+  a->out = output_of (&out[0]);
+  a->rounded = output_of (&out[1]);
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     status = launch_match (cuda, (cudaStream_t) stream, error);
   else if (imk_shcentroid_is_plain (
@@ -703,6 +708,7 @@ const ImkFilterBackend imk_shcentroid_cuda = {
     .name = "cuda",
     .params_size = sizeof (ImkShcentroidParams),
     .n_inputs = 1,
+    .n_outputs = 2,
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,

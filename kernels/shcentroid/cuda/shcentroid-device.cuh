@@ -57,15 +57,20 @@ struct Scratch {
   unsigned int most, most_below; /* largest sample; ~ of the smallest */
 };
 
+struct Output {
+  void *data;
+  size_t stride;
+  bool f64;
+};
+
 struct Arguments {
   const uint8_t *frame;
   size_t stride;
   uint32_t row_size; /* bytes */
   bool aligned;      /* rows start at multiples of 4 bytes */
 
-  void *out;
-  size_t out_stride;
-  bool f64;
+  Output out;
+  Output rounded; /* f32 beside f64; no data: none */
 
   const Task *tasks;
   const ImkShcentroidRect *rects;
@@ -276,11 +281,11 @@ keep_row (const Arguments &a, const ImkShcentroidRow &row, double *to)
 }
 
 static __device__ __forceinline__ void
-store_value (const Arguments &a, size_t row, size_t column, double value)
+store_value (const Output &out, size_t row, size_t column, double value)
 {
-  uint8_t *to = (uint8_t *) a.out + row * a.out_stride;
+  uint8_t *to = (uint8_t *) out.data + row * out.stride;
 
-  if (a.f64)
+  if (out.f64)
     ((double *) to)[column] = value;
   else
     ((float *) to)[column] = imk_shcentroid_f32 (value);
@@ -290,8 +295,8 @@ store_value (const Arguments &a, size_t row, size_t column, double value)
  * travel together. */
 template <bool ALL>
 static __device__ __forceinline__ void
-store_rows (
-    const Arguments &a, uint32_t first, uint32_t n_cells, const double *rows)
+store_rows_in (const Output &out, const Arguments &a, uint32_t first,
+    uint32_t n_cells, const double *rows)
 {
   constexpr uint32_t length = row_length (ALL);
   bool slopes = !ALL && a.fields == IMK_SHCENTROID_FIELDS_SLOPES;
@@ -302,8 +307,18 @@ store_rows (
     double value = rows[cell * length + field];
 
     if (slopes)
-      store_value (a, 0, field * (size_t) a.n_rects + first + cell, value);
+      store_value (out, 0, field * (size_t) a.n_rects + first + cell, value);
     else
-      store_value (a, first + cell, field, value);
+      store_value (out, first + cell, field, value);
   }
+}
+
+template <bool ALL>
+static __device__ __forceinline__ void
+store_rows (
+    const Arguments &a, uint32_t first, uint32_t n_cells, const double *rows)
+{
+  store_rows_in<ALL> (a.out, a, first, n_cells, rows);
+  if (a.rounded.data)
+    store_rows_in<ALL> (a.rounded, a, first, n_cells, rows);
 }

@@ -91,23 +91,32 @@ read_samples (const Arguments &a, const ImkShcentroidRect &cell,
 
 /* The two numbers of a cell, together where the rows of the output allow it. */
 static __device__ __forceinline__ void
-store_cell (const Arguments &a, uint32_t index, const double values[2])
+store_cell_in (const Output &out, const Arguments &a, uint32_t index,
+    const double values[2])
 {
-  uint8_t *to = (uint8_t *) a.out + index * a.out_stride;
-  uintptr_t size = a.f64 ? sizeof (double2) : sizeof (float2);
+  uint8_t *to = (uint8_t *) out.data + index * out.stride;
+  uintptr_t size = out.f64 ? sizeof (double2) : sizeof (float2);
 
   if (a.fields == IMK_SHCENTROID_FIELDS_SLOPES) {
-    store_value (a, 0, index, values[0]);
-    store_value (a, 0, (size_t) a.n_rects + index, values[1]);
-  } else if (((uintptr_t) a.out | a.out_stride) % size != 0) {
-    store_value (a, index, 0, values[0]);
-    store_value (a, index, 1, values[1]);
-  } else if (a.f64) {
+    store_value (out, 0, index, values[0]);
+    store_value (out, 0, (size_t) a.n_rects + index, values[1]);
+  } else if (((uintptr_t) out.data | out.stride) % size != 0) {
+    store_value (out, index, 0, values[0]);
+    store_value (out, index, 1, values[1]);
+  } else if (out.f64) {
     *(double2 *) to = make_double2 (values[0], values[1]);
   } else {
     *(float2 *) to = make_float2 (
         imk_shcentroid_f32 (values[0]), imk_shcentroid_f32 (values[1]));
   }
+}
+
+static __device__ __forceinline__ void
+store_cell (const Arguments &a, uint32_t index, const double values[2])
+{
+  store_cell_in (a.out, a, index, values);
+  if (a.rounded.data)
+    store_cell_in (a.rounded, a, index, values);
 }
 
 /* ------------------------------------------------------------------------

@@ -66,6 +66,7 @@ const ImkFilterBackend imk_invert_cpu = {
     .name = "cpu",
     .params_size = sizeof (ImkInvertConfig),
     .n_inputs = 1,
+    .n_outputs = 1,
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,

@@ -64,6 +64,7 @@ const ImkFilterBackend imk_invert_cuda = {
     .name = "cuda",
     .params_size = sizeof (ImkInvertConfig),
     .n_inputs = 1,
+    .n_outputs = 1,
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,
