@@ -36,12 +36,20 @@ store_row_in (const ImkImage *out, const ImkShcentroidPlan *plan, uint32_t cell,
   }
 }
 
+/* Out of line, and the row by value: its fields are in registers where there is
+ * one output. */
+static __attribute__ ((noinline)) void
+store_row_again (const Frame *f, uint32_t cell, ImkShcentroidRow row)
+{
+  store_row_in (&f->out[1], &f->cpu->plan, cell, &row);
+}
+
 INLINE void
 store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
 {
   store_row_in (&f->out[0], &f->cpu->plan, cell, row);
-  if (f->n_out > 1)
-    store_row_in (&f->out[1], &f->cpu->plan, cell, row);
+  if (__builtin_expect (f->n_out > 1, false))
+    store_row_again (f, cell, *row);
 }
 
 /* @n pairs. */
