@@ -42,6 +42,15 @@ typedef struct {
   "types = (string) float32"
 
 /**
+ * GST_IMAGING_PICTURE_RGB_FORMATS: (skip)
+ *
+ * The video formats with colours that can be pictures.
+ */
+#define GST_IMAGING_PICTURE_RGB_FORMATS \
+  "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
+  "ARGB64_LE"
+
+/**
  * gst_imaging_video_info_from_caps: (skip)
  *
  * As gst_video_info_from_caps(), which takes widths whose rows do not fit a

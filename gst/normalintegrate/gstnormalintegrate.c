@@ -20,51 +20,20 @@
  *
  * Since: 0.2
  */
-#include "gstnormalintegrate.h"
+#include "gstnormalintegrate-private.h"
 
 #include "gstimagingallocation.h"
-#include "gstimagingmetadata.h"
-#include "gstimagingsrcpads.h"
-#include "gstimagingpicture.h"
-#include "gstimagingquantity.h"
-#include "gstnormalintegrateconfig.h"
-
-#include "imk/normalintegrate-mesh.h"
 
 GST_DEBUG_CATEGORY_STATIC (normalintegrate_debug);
 #define GST_CAT_DEFAULT normalintegrate_debug
 
-/* The meta that says what the grey values of a height map are. */
-#define HEIGHT_META "GstImagingHeight"
-
-/* In the order in which a link without a name takes them. */
-enum { HEIGHT, TENSOR, MESH, N_OUTPUTS };
-
 static const gchar *const output_names[N_OUTPUTS] = {
     "height", "tensor", "mesh"};
 
-struct _GstNormalIntegrate {
-  GstElement parent;
-
-  GstPad *sink;
-  GstImagingEngine *engine;
-  GstImagingSrcPads *outputs;
-  GstImagingSettings *settings;
-
-  /* under the stream lock of the sink pad */
-  GstCaps *caps;
-  GstImagingPicture picture; /* what comes in */
-  ImkNormalintegrate *kernel;
-};
-
-#define RGB_FORMATS \
-  "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
-  "ARGB64_LE"
-
-static GstStaticPadTemplate sink_template =
-    GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
-            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS " }")));
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
+    GST_PAD_SINK, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
+        ";" GST_VIDEO_CAPS_MAKE ("{ " GST_IMAGING_PICTURE_RGB_FORMATS " }")));
 
 static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("height", GST_PAD_SRC, GST_PAD_REQUEST,
@@ -84,7 +53,6 @@ GST_ELEMENT_REGISTER_DEFINE (normalintegrate, "normalintegrate", GST_RANK_NONE,
 
 /* --- the kernel ---------------------------------------------------------- */
 
-/* The settings in use apply to the next maps. */
 static ImkNormalintegrateConfig
 get_config (GstNormalIntegrate *self)
 {
@@ -148,20 +116,10 @@ gst_normal_integrate_prefers_cuda (
 
 /* --- one map -------------------------------------------------------------- */
 
-/* What a map of normals becomes. */
-typedef struct {
-  GstImagingSrcPad *outputs[N_OUTPUTS];
-  GstFlowReturn flows[N_OUTPUTS];
-  GstBuffer *grey, *heights; /* NULL where nobody wants them */
-  GstVideoInfo grey_info, heights_info;
-  ImkNormalintegrateConfig config;
-  ImkNormalintegrateSummary summary;
-} Work;
-
 static void
-work_begin (GstNormalIntegrate *self, Work *w)
+work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
 {
-  *w = (Work){.config = get_config (self)};
+  *w = (GstNormalIntegrateWork){.config = get_config (self)};
   /* the bytes of float32 */
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
@@ -170,7 +128,7 @@ work_begin (GstNormalIntegrate *self, Work *w)
 }
 
 static void
-work_clear (Work *w)
+work_clear (GstNormalIntegrateWork *w)
 {
   gst_clear_buffer (&w->grey);
   gst_clear_buffer (&w->heights);
@@ -178,80 +136,15 @@ work_clear (Work *w)
     g_clear_object (&w->outputs[i]);
 }
 
-static GstCaps *
-grey_caps (GstNormalIntegrate *self, const gchar *format)
-{
-  const GstVideoInfo *info = &self->picture.carrier;
-  GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
-      format, "width", G_TYPE_INT, (gint) self->picture.width, "height",
-      G_TYPE_INT, (gint) self->picture.height, "framerate", GST_TYPE_FRACTION,
-      self->picture.fps_n, self->picture.fps_d, NULL);
-
-  if (GST_VIDEO_INFO_PAR_N (info) != GST_VIDEO_INFO_PAR_D (info))
-    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
-        GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info), NULL);
-  return caps;
-}
-
-/* Returns: (transfer full): what an output can give */
-static GstCaps *
-offers_of (GstNormalIntegrate *self, guint i)
-{
-  switch (i) {
-  case HEIGHT:
-    return gst_caps_merge (
-        grey_caps (self, "GRAY16_LE"), grey_caps (self, "GRAY16_BE"));
-  case TENSOR:
-    return gst_imaging_picture_tensor_caps (&self->picture, 1);
-  default:
-    return gst_caps_from_string ("model/x-ply; model/obj");
-  }
-}
-
-static void
-negotiate (GstNormalIntegrate *self, Work *w)
-{
-  for (guint i = 0; i < N_OUTPUTS; i++)
-    w->flows[i] = w->outputs[i]
-                      ? gst_imaging_src_pad_negotiate (w->outputs[i],
-                            GST_IMAGING_PREFER_OURS, offers_of (self, i))
-                      : GST_FLOW_NOT_LINKED;
-  if (w->flows[HEIGHT] == GST_FLOW_OK) {
-    gst_video_info_from_caps (
-        &w->grey_info, gst_imaging_src_pad_caps (w->outputs[HEIGHT]));
-    w->config.grey_swapped =
-        GST_VIDEO_INFO_FORMAT (&w->grey_info) != GST_VIDEO_FORMAT_GRAY16_LE;
-  }
-}
-
-/* Before the first map, as a gap goes behind the caps. */
+/* A gap needs caps before it, also before the first map. */
 static void
 negotiate_all (GstNormalIntegrate *self)
 {
-  Work w;
+  GstNormalIntegrateWork w;
 
   work_begin (self, &w);
-  negotiate (self, &w);
+  gst_normal_integrate_negotiate (self, &w);
   work_clear (&w);
-}
-
-/* Buffers where the kernel is now. */
-static ImkStatus
-acquire (GstNormalIntegrate *self, Work *w, ImkError *error)
-{
-  gboolean wants_tensor = w->flows[TENSOR] == GST_FLOW_OK;
-  ImkStatus status = IMK_OK;
-
-  gst_clear_buffer (&w->grey);
-  gst_clear_buffer (&w->heights);
-  if (w->flows[HEIGHT] == GST_FLOW_OK)
-    status = gst_imaging_src_pad_acquire (
-        w->outputs[HEIGHT], self->engine, &w->grey_info, &w->grey, error);
-  if (status == IMK_OK && (wants_tensor || w->flows[MESH] == GST_FLOW_OK))
-    status =
-        gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
-            self->engine, &w->heights_info, &w->heights, error);
-  return status;
 }
 
 /* Maps @buffer, where there is one, as an image of one channel. */
@@ -279,17 +172,15 @@ map_output (GstNormalIntegrate *self, GstBuffer *buffer,
 static ImkStatus
 unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
 {
-  ImkError late;
-  ImkStatus end = gst_imaging_frame_unmap (frame, status == IMK_OK, &late);
+  ImkStatus end = gst_imaging_frame_unmap (
+      frame, status == IMK_OK, status == IMK_OK ? error : NULL);
 
-  if (status == IMK_OK && end != IMK_OK)
-    status = imk_error_set (error, end, "%s", late.message);
-  return status;
+  return status == IMK_OK ? end : status;
 }
 
 static ImkStatus
-process_mapped (GstNormalIntegrate *self, const ImkImage *in, Work *w,
-    GstImagingReach reach, ImkError *error)
+process_mapped (GstNormalIntegrate *self, const ImkImage *in,
+    GstNormalIntegrateWork *w, GstImagingReach reach, ImkError *error)
 {
   ImkNormalintegrateOutputs out = {0};
   GstImagingFrame grey, heights;
@@ -314,13 +205,13 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in, Work *w,
 }
 
 static ImkStatus
-process_reachable (GstNormalIntegrate *self, GstBuffer *in, Work *w,
-    GstImagingReach reach, ImkError *error)
+process_reachable (GstNormalIntegrate *self, GstBuffer *in,
+    GstNormalIntegrateWork *w, GstImagingReach reach, ImkError *error)
 {
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
   GstImagingFrame frame;
   ImkImage image;
-  ImkStatus status = acquire (self, w, error);
+  ImkStatus status = gst_normal_integrate_acquire (self, w, error);
 
   if (status == IMK_OK)
     status = gst_imaging_engine_map (
@@ -334,7 +225,8 @@ process_reachable (GstNormalIntegrate *self, GstBuffer *in, Work *w,
 }
 
 static ImkStatus
-process (GstNormalIntegrate *self, GstBuffer *buffer, Work *w, ImkError *error)
+process (GstNormalIntegrate *self, GstBuffer *buffer, GstNormalIntegrateWork *w,
+    ImkError *error)
 {
   GstImagingContext *context;
   GstBuffer *in;
@@ -358,123 +250,9 @@ process (GstNormalIntegrate *self, GstBuffer *buffer, Work *w, ImkError *error)
   return status;
 }
 
-/* --- what comes out ------------------------------------------------------- */
-
-/* Returns: (nullable): the mesh of w->heights */
-static GstBuffer *
-make_mesh (Work *w, ImkError *error)
-{
-  GstStructure *s =
-      gst_caps_get_structure (gst_imaging_src_pad_caps (w->outputs[MESH]), 0);
-  ImkMeshFormat format =
-      gst_structure_has_name (s, "model/obj") ? IMK_MESH_OBJ : IMK_MESH_PLY;
-  gsize room = 0, size = 0;
-  gpointer bytes = NULL;
-  GstImagingFrame frame;
-  ImkImage heights;
-  ImkStatus status = gst_imaging_frame_map (w->heights, &w->heights_info,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error);
-
-  if (status != IMK_OK)
-    return NULL;
-  heights = frame.planes[0];
-  heights.type = IMK_TYPE_F32;
-  heights.width = w->config.width;
-  status = imk_normalintegrate_mesh_size (&heights, format, &room, error);
-  if (status == IMK_OK && !(bytes = g_try_malloc (room)))
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a mesh of %" G_GSIZE_FORMAT " bytes.", room);
-  if (status == IMK_OK)
-    status = imk_normalintegrate_mesh_write (&heights, w->config.mm_per_pixel,
-        w->config.pixel_aspect, format, bytes, &size, error);
-  status = unmap (&frame, status, error);
-  if (status == IMK_OK)
-    return gst_buffer_new_wrapped_full (0, bytes, room, 0, size, bytes, g_free);
-  g_free (bytes);
-  return NULL;
-}
-
-/* GstImagingHeight is there for one release more. */
-static void
-add_meta (Work *w)
-{
-  const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
-  const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},
-      {"y", unit, w->config.mm_per_pixel / w->config.pixel_aspect, 0}};
-  GstCustomMeta *meta = gst_buffer_add_custom_meta (w->grey, HEIGHT_META);
-
-  gst_imaging_quantity_attach (w->grey, "height", unit, w->summary.grey_step,
-      -w->summary.grey_step, axes, G_N_ELEMENTS (axes));
-  /* a value v > 0 is scale * v + offset mm */
-  gst_structure_set (gst_custom_meta_get_structure (meta), "scale",
-      G_TYPE_DOUBLE, w->summary.grey_step, "offset", G_TYPE_DOUBLE,
-      -w->summary.grey_step, "highest", G_TYPE_DOUBLE, w->summary.highest,
-      "mm-per-pixel", G_TYPE_DOUBLE, w->config.mm_per_pixel, NULL);
-}
-
-static void
-post_summary (GstNormalIntegrate *self, const Work *w)
-{
-  const ImkNormalintegrateSummary *s = &w->summary;
-
-  gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("normalintegrate-height", "pixels", G_TYPE_UINT64,
-              s->n_pixels, "valid", G_TYPE_UINT64, s->n_valid, "highest",
-              G_TYPE_DOUBLE, s->highest, "scale", G_TYPE_DOUBLE, s->grey_step,
-              "offset", G_TYPE_DOUBLE, -s->grey_step, "iterations", G_TYPE_UINT,
-              s->n_iterations, "residual", G_TYPE_DOUBLE, s->residual, NULL)));
-}
-
-/* Of all that is linked; the mesh last, as it may wait for a disk. */
-static GstFlowReturn
-push (GstNormalIntegrate *self, GstBuffer *in, Work *w, GstBuffer *mesh)
-{
-  GstBuffer *buffers[N_OUTPUTS] = {NULL};
-  GstFlowReturn flow = GST_FLOW_OK;
-
-  if (w->flows[HEIGHT] == GST_FLOW_OK)
-    buffers[HEIGHT] = g_steal_pointer (&w->grey);
-  if (w->flows[TENSOR] == GST_FLOW_OK)
-    buffers[TENSOR] = g_steal_pointer (&w->heights);
-  buffers[MESH] = mesh;
-  for (guint i = 0; i < N_OUTPUTS; i++) {
-    if (buffers[i]) {
-      gst_imaging_metadata_pass (buffers[i], in, i != MESH);
-      w->flows[i] = gst_imaging_src_pad_push (w->outputs[i], buffers[i]);
-    }
-    if (w->outputs[i])
-      flow = gst_imaging_src_pads_combine (
-          self->outputs, i, w->outputs[i], w->flows[i], flow);
-  }
-  return flow;
-}
-
-static GstFlowReturn
-publish (GstNormalIntegrate *self, GstBuffer *in, Work *w)
-{
-  GstBuffer *mesh = NULL;
-  ImkError error;
-
-  if (w->flows[MESH] == GST_FLOW_OK && !(mesh = make_mesh (w, &error))) {
-    gst_imaging_engine_post_error (self->engine, error.code, &error);
-    return GST_FLOW_ERROR;
-  }
-  if (w->grey)
-    add_meta (w);
-  post_summary (self, w);
-  if (w->summary.n_valid == 0)
-    GST_ELEMENT_WARNING (self, STREAM, FAILED,
-        ("A map of %u x %u pixels has no normal with z above 0; nothing has a "
-         "height.",
-            w->config.width, w->config.height),
-        (NULL));
-  return push (self, in, w, mesh);
-}
-
 /* Returns: GST_FLOW_CUSTOM_SUCCESS for a map that is lost */
 static GstFlowReturn
-run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
+run (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
 {
   ImkError why, error;
   ImkStatus status = process (self, in, w, &error);
@@ -488,7 +266,7 @@ run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
         gst_imaging_engine_is_lost (self->engine, in, status));
   }
   if (status == IMK_OK)
-    return publish (self, in, w);
+    return gst_normal_integrate_publish (self, in, w);
   if (gst_imaging_engine_is_lost (self->engine, in, status)) {
     GST_WARNING_OBJECT (self, "a map is lost: %s", error.message);
     gst_imaging_engine_count_lost (self->engine);
@@ -498,32 +276,19 @@ run (GstNormalIntegrate *self, GstBuffer *in, Work *w)
   return GST_FLOW_ERROR;
 }
 
-/* Applies what was set since the last map. */
-static GstFlowReturn
-follow_settings (GstNormalIntegrate *self, GstBuffer *buffer)
-{
-  return gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
-             gst_imaging_settings_stream_time (self->sink, buffer))
-             ? GST_FLOW_OK
-             : GST_FLOW_ERROR;
-}
-
 static GstFlowReturn
 gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (parent);
   GstClockTime entered = gst_util_get_timestamp ();
-  GstFlowReturn flow = GST_FLOW_NOT_NEGOTIATED;
-  Work w;
+  GstFlowReturn flow = self->caps ? GST_FLOW_ERROR : GST_FLOW_NOT_NEGOTIATED;
+  GstNormalIntegrateWork w;
 
-  if (self->caps)
-    flow = gst_imaging_engine_follow (self->engine, buffer) ? GST_FLOW_OK
-                                                            : GST_FLOW_ERROR;
-  if (flow == GST_FLOW_OK)
-    flow = follow_settings (self, buffer);
-  if (flow == GST_FLOW_OK) {
+  if (self->caps && gst_imaging_engine_follow (self->engine, buffer) &&
+      gst_imaging_settings_take (self->settings, GST_IMAGING_WHEN_LIVE,
+          gst_imaging_settings_stream_time (self->sink, buffer))) {
     work_begin (self, &w);
-    negotiate (self, &w);
+    gst_normal_integrate_negotiate (self, &w);
     flow = run (self, buffer, &w);
     work_clear (&w);
     if (flow == GST_FLOW_CUSTOM_SUCCESS)
@@ -667,16 +432,13 @@ gst_normal_integrate_finalize (GObject *object)
 static void
 gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
 {
-  static const gchar *no_tags[] = {NULL};
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
   GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
 
   object_class->finalize = gst_normal_integrate_finalize;
   gst_imaging_settings_install (object_class, &gst_normal_integrate_table);
 
-  /* a NULL list is refused before GStreamer 1.24 */
-  if (!gst_meta_get_info (HEIGHT_META)) /* a reader may have done so */
-    gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);
+  gst_normal_integrate_register_meta ();
   gst_element_class_set_static_metadata (element_class, "Heights from normals",
       "Filter/Converter/Video",
       "Height map and mesh of a surface from a map of its normals",

@@ -37,9 +37,6 @@ static guint signals[N_SIGNALS];
 static const gchar *const output_names[N_OUTPUTS] = {
     "normal", "albedo", "ambient", "quality"};
 
-#define RGB_FORMATS \
-  "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
-  "ARGB64_LE"
 #define BAYER_CAPS \
   "video/x-bayer, format = (string) { bggr, rggb, gbrg, grbg }, " \
   "width = " GST_VIDEO_SIZE_RANGE ", height = " GST_VIDEO_SIZE_RANGE \
@@ -54,9 +51,9 @@ static const gchar *const output_names[N_OUTPUTS] = {
 
 static GstStaticPadTemplate sink_template =
     GST_STATIC_PAD_TEMPLATE ("sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE, " RGB_FORMATS
-                                              " }") ";" BAYER_CAPS ";" CUDA_CAPS
-                                                    ";" NVMM_CAPS));
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+            "{ GRAY8, GRAY16_LE, " GST_IMAGING_PICTURE_RGB_FORMATS
+            " }") ";" BAYER_CAPS ";" CUDA_CAPS ";" NVMM_CAPS));
 
 #define TENSOR_CAPS \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \

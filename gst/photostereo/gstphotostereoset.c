@@ -43,7 +43,6 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     GstImagingReach reach, ImkError *error)
 {
   GstImagingFrame frame;
-  ImkError late;
   ImkStatus end;
   ImkStatus status = gst_imaging_engine_map_on (self->engine, buffer,
       gst_imaging_engine_info (self->engine), GST_MAP_READ, reach,
@@ -62,10 +61,9 @@ add_mapped (GstPhotoStereo *self, GstBuffer *buffer, GstPhotoStereoIndex index,
     g_array_append_val (self->held, held);
     return IMK_OK;
   }
-  end = gst_imaging_frame_unmap (&frame, FALSE, &late);
-  if (status == IMK_OK && end != IMK_OK)
-    status = imk_error_set (error, end, "%s", late.message);
-  return status;
+  end =
+      gst_imaging_frame_unmap (&frame, FALSE, status == IMK_OK ? error : NULL);
+  return status == IMK_OK ? end : status;
 }
 
 ImkStatus

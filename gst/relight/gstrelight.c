@@ -30,19 +30,15 @@
 
 GST_DEBUG_CATEGORY (relight_debug);
 
-#define RGB_FORMATS \
-  "RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, RGBA64_LE, " \
-  "ARGB64_LE"
+static GstStaticPadTemplate normal_template = GST_STATIC_PAD_TEMPLATE ("normal",
+    GST_PAD_SINK, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
+        ";" GST_VIDEO_CAPS_MAKE ("{ " GST_IMAGING_PICTURE_RGB_FORMATS " }")));
 
-static GstStaticPadTemplate normal_template =
-    GST_STATIC_PAD_TEMPLATE ("normal", GST_PAD_SINK, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
-            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS " }")));
-
-static GstStaticPadTemplate albedo_template =
-    GST_STATIC_PAD_TEMPLATE ("albedo", GST_PAD_SINK, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS
-            ";" GST_VIDEO_CAPS_MAKE ("{ " RGB_FORMATS ", GRAY8, GRAY16_LE }")));
+static GstStaticPadTemplate albedo_template = GST_STATIC_PAD_TEMPLATE ("albedo",
+    GST_PAD_SINK, GST_PAD_REQUEST,
+    GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS ";" GST_VIDEO_CAPS_MAKE (
+        "{ " GST_IMAGING_PICTURE_RGB_FORMATS ", GRAY8, GRAY16_LE }")));
 
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
     GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB")));

@@ -97,9 +97,8 @@ map_source (GstRelight *self, GstBuffer *buffer, const GstImagingPicture *p,
 static ImkStatus
 unmap (GstImagingFrame *frame, ImkStatus status, ImkError *error)
 {
-  ImkError ignored;
-  ImkStatus end = gst_imaging_frame_unmap (
-      frame, FALSE, status == IMK_OK ? error : &ignored);
+  ImkStatus end =
+      gst_imaging_frame_unmap (frame, FALSE, status == IMK_OK ? error : NULL);
 
   return status == IMK_OK ? end : status;
 }

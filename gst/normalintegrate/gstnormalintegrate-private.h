@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the element share. */
+#pragma once
+
+#include "gstimagingpicture.h"
+#include "gstimagingsrcpads.h"
+#include "gstnormalintegrate.h"
+#include "gstnormalintegrateconfig.h"
+
+G_BEGIN_DECLS
+
+/* In the order in which a link without a name takes them. */
+enum { HEIGHT, TENSOR, MESH, N_OUTPUTS };
+
+struct _GstNormalIntegrate {
+  GstElement parent;
+
+  GstPad *sink;
+  GstImagingEngine *engine;
+  GstImagingSrcPads *outputs;
+  GstImagingSettings *settings;
+
+  /* under the stream lock of the sink pad */
+  GstCaps *caps;
+  GstImagingPicture picture; /* of the input */
+  ImkNormalintegrate *kernel;
+};
+
+/* One map of normals and its outputs. */
+typedef struct {
+  GstImagingSrcPad *outputs[N_OUTPUTS];
+  GstFlowReturn flows[N_OUTPUTS];
+  GstBuffer *grey, *heights; /* (nullable): if an output needs them */
+  GstVideoInfo grey_info, heights_info;
+  ImkNormalintegrateConfig config;
+  ImkNormalintegrateSummary summary;
+} GstNormalIntegrateWork;
+
+/* Negotiates each linked output. */
+void gst_normal_integrate_negotiate (
+    GstNormalIntegrate *self, GstNormalIntegrateWork *w);
+
+/* Acquires buffers in the memory that the kernel uses. */
+ImkStatus gst_normal_integrate_acquire (
+    GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error);
+
+/* Posts the summary and pushes the results of @in. */
+GstFlowReturn gst_normal_integrate_publish (
+    GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w);
+
+void gst_normal_integrate_register_meta (void);
+
+G_END_DECLS

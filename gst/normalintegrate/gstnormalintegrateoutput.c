@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The outputs of one map: their caps and memory, metadata, the mesh, the push.
+ */
+#include "gstnormalintegrate-private.h"
+
+#include "gstimagingmetadata.h"
+#include "gstimagingquantity.h"
+#include "imk/normalintegrate-mesh.h"
+
+/* The meta that says what the grey values of a height map are. */
+#define HEIGHT_META "GstImagingHeight"
+
+static GstCaps *
+grey_caps (GstNormalIntegrate *self, const gchar *format)
+{
+  const GstVideoInfo *info = &self->picture.carrier;
+  GstCaps *caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+      format, "width", G_TYPE_INT, (gint) self->picture.width, "height",
+      G_TYPE_INT, (gint) self->picture.height, "framerate", GST_TYPE_FRACTION,
+      self->picture.fps_n, self->picture.fps_d, NULL);
+
+  if (GST_VIDEO_INFO_PAR_N (info) != GST_VIDEO_INFO_PAR_D (info))
+    gst_caps_set_simple (caps, "pixel-aspect-ratio", GST_TYPE_FRACTION,
+        GST_VIDEO_INFO_PAR_N (info), GST_VIDEO_INFO_PAR_D (info), NULL);
+  return caps;
+}
+
+/* Returns: (transfer full): the caps that an output can have */
+static GstCaps *
+offers_of (GstNormalIntegrate *self, guint i)
+{
+  switch (i) {
+  case HEIGHT:
+    return gst_caps_merge (
+        grey_caps (self, "GRAY16_LE"), grey_caps (self, "GRAY16_BE"));
+  case TENSOR:
+    return gst_imaging_picture_tensor_caps (&self->picture, 1);
+  default:
+    return gst_caps_from_string ("model/x-ply; model/obj");
+  }
+}
+
+void
+gst_normal_integrate_negotiate (
+    GstNormalIntegrate *self, GstNormalIntegrateWork *w)
+{
+  for (guint i = 0; i < N_OUTPUTS; i++)
+    w->flows[i] = w->outputs[i]
+                      ? gst_imaging_src_pad_negotiate (w->outputs[i],
+                            GST_IMAGING_PREFER_OURS, offers_of (self, i))
+                      : GST_FLOW_NOT_LINKED;
+  if (w->flows[HEIGHT] == GST_FLOW_OK) {
+    gst_video_info_from_caps (
+        &w->grey_info, gst_imaging_src_pad_caps (w->outputs[HEIGHT]));
+    w->config.grey_swapped =
+        GST_VIDEO_INFO_FORMAT (&w->grey_info) != GST_VIDEO_FORMAT_GRAY16_LE;
+  }
+}
+
+ImkStatus
+gst_normal_integrate_acquire (
+    GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error)
+{
+  gboolean wants_tensor = w->flows[TENSOR] == GST_FLOW_OK;
+  ImkStatus status = IMK_OK;
+
+  gst_clear_buffer (&w->grey);
+  gst_clear_buffer (&w->heights);
+  if (w->flows[HEIGHT] == GST_FLOW_OK)
+    status = gst_imaging_src_pad_acquire (
+        w->outputs[HEIGHT], self->engine, &w->grey_info, &w->grey, error);
+  if (status == IMK_OK && (wants_tensor || w->flows[MESH] == GST_FLOW_OK))
+    status =
+        gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
+            self->engine, &w->heights_info, &w->heights, error);
+  return status;
+}
+
+/* Returns: (nullable): the mesh of w->heights */
+static GstBuffer *
+make_mesh (GstNormalIntegrateWork *w, ImkError *error)
+{
+  GstStructure *s =
+      gst_caps_get_structure (gst_imaging_src_pad_caps (w->outputs[MESH]), 0);
+  ImkMeshFormat format =
+      gst_structure_has_name (s, "model/obj") ? IMK_MESH_OBJ : IMK_MESH_PLY;
+  gsize room = 0, size = 0;
+  gpointer bytes = NULL;
+  GstImagingFrame frame;
+  ImkImage heights;
+  ImkStatus end;
+  ImkStatus status = gst_imaging_frame_map (w->heights, &w->heights_info,
+      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error);
+
+  if (status != IMK_OK)
+    return NULL;
+  heights = frame.planes[0];
+  heights.type = IMK_TYPE_F32;
+  heights.width = w->config.width;
+  status = imk_normalintegrate_mesh_size (&heights, format, &room, error);
+  if (status == IMK_OK && !(bytes = g_try_malloc (room)))
+    status = imk_error_set (error, IMK_ERROR_MEMORY,
+        "There is no memory for a mesh of %" G_GSIZE_FORMAT " bytes.", room);
+  if (status == IMK_OK)
+    status = imk_normalintegrate_mesh_write (&heights, w->config.mm_per_pixel,
+        w->config.pixel_aspect, format, bytes, &size, error);
+  end = gst_imaging_frame_unmap (
+      &frame, status == IMK_OK, status == IMK_OK ? error : NULL);
+  if (status == IMK_OK && end == IMK_OK)
+    return gst_buffer_new_wrapped_full (0, bytes, room, 0, size, bytes, g_free);
+  g_free (bytes);
+  return NULL;
+}
+
+/* GstImagingHeight is there for one release more. */
+static void
+add_meta (GstNormalIntegrateWork *w)
+{
+  const gchar *unit = w->config.mm_per_pixel == 1 ? "pixel" : "mm";
+  const GstImagingAxis axes[] = {{"x", unit, w->config.mm_per_pixel, 0},
+      {"y", unit, w->config.mm_per_pixel / w->config.pixel_aspect, 0}};
+  GstCustomMeta *meta = gst_buffer_add_custom_meta (w->grey, HEIGHT_META);
+
+  gst_imaging_quantity_attach (w->grey, "height", unit, w->summary.grey_step,
+      -w->summary.grey_step, axes, G_N_ELEMENTS (axes));
+  /* a value v > 0 is scale * v + offset mm */
+  gst_structure_set (gst_custom_meta_get_structure (meta), "scale",
+      G_TYPE_DOUBLE, w->summary.grey_step, "offset", G_TYPE_DOUBLE,
+      -w->summary.grey_step, "highest", G_TYPE_DOUBLE, w->summary.highest,
+      "mm-per-pixel", G_TYPE_DOUBLE, w->config.mm_per_pixel, NULL);
+}
+
+static void
+post_summary (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
+{
+  const ImkNormalintegrateSummary *s = &w->summary;
+
+  gst_element_post_message (GST_ELEMENT (self),
+      gst_message_new_element (GST_OBJECT (self),
+          gst_structure_new ("normalintegrate-height", "pixels", G_TYPE_UINT64,
+              s->n_pixels, "valid", G_TYPE_UINT64, s->n_valid, "highest",
+              G_TYPE_DOUBLE, s->highest, "scale", G_TYPE_DOUBLE, s->grey_step,
+              "offset", G_TYPE_DOUBLE, -s->grey_step, "iterations", G_TYPE_UINT,
+              s->n_iterations, "residual", G_TYPE_DOUBLE, s->residual, NULL)));
+}
+
+/* The mesh last: it may wait for a disk. */
+static GstFlowReturn
+push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w,
+    GstBuffer *mesh)
+{
+  GstBuffer *buffers[N_OUTPUTS] = {NULL};
+  GstFlowReturn flow = GST_FLOW_OK;
+
+  if (w->flows[HEIGHT] == GST_FLOW_OK)
+    buffers[HEIGHT] = g_steal_pointer (&w->grey);
+  if (w->flows[TENSOR] == GST_FLOW_OK)
+    buffers[TENSOR] = g_steal_pointer (&w->heights);
+  buffers[MESH] = mesh;
+  for (guint i = 0; i < N_OUTPUTS; i++) {
+    if (buffers[i]) {
+      gst_imaging_metadata_pass (buffers[i], in, i != MESH);
+      w->flows[i] = gst_imaging_src_pad_push (w->outputs[i], buffers[i]);
+    }
+    if (w->outputs[i])
+      flow = gst_imaging_src_pads_combine (
+          self->outputs, i, w->outputs[i], w->flows[i], flow);
+  }
+  return flow;
+}
+
+GstFlowReturn
+gst_normal_integrate_publish (
+    GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
+{
+  GstBuffer *mesh = NULL;
+  ImkError error;
+
+  if (w->flows[MESH] == GST_FLOW_OK && !(mesh = make_mesh (w, &error))) {
+    gst_imaging_engine_post_error (self->engine, error.code, &error);
+    return GST_FLOW_ERROR;
+  }
+  if (w->grey)
+    add_meta (w);
+  post_summary (self, w);
+  if (w->summary.n_valid == 0)
+    GST_ELEMENT_WARNING (self, STREAM, FAILED,
+        ("A map of %u x %u pixels has no normal with z above 0; nothing has a "
+         "height.",
+            w->config.width, w->config.height),
+        (NULL));
+  return push (self, in, w, mesh);
+}
+
+/* A reader may have registered it. */
+void
+gst_normal_integrate_register_meta (void)
+{
+  static const gchar *no_tags[] = {NULL}; /* NULL needs GStreamer 1.24 */
+
+  if (!gst_meta_get_info (HEIGHT_META))
+    gst_meta_register_custom (HEIGHT_META, no_tags, NULL, NULL, NULL);
+}
