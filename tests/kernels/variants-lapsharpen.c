@@ -114,7 +114,7 @@ difference (void *data)
 const VariantKernel variants_lapsharpen = {
     .name = "lapsharpen",
     .promise = "no difference",
-    .cuda = 1,
+    .cuda = true,
     .same_bytes = true,
     .n_cases = 400,
     .case_size = sizeof (Case),

@@ -149,7 +149,7 @@ difference (void *data)
 const VariantKernel variants_normalintegrate = {
     .name = "normalintegrate",
     .promise = "1e-4 pixels, 1e-5 by Frankot-Chellappa",
-    .cuda = 1,
+    .cuda = true,
     .same_bytes = true,
     .n_cases = 60,
     .case_size = sizeof (Case),

@@ -159,7 +159,7 @@ clear (void *data)
 const VariantKernel variants_octbscan = {
     .name = "octbscan",
     .promise = "1e-5 of the rms",
-    .cuda = 1,
+    .cuda = true,
     .n_cases = 150,
     .case_size = sizeof (Case),
     .draw = draw,

@@ -211,7 +211,7 @@ clear (void *data)
 const VariantKernel variants_photostereo = {
     .name = "photostereo",
     .promise = "0.002 degrees + 6e-6 / condition",
-    .cuda = 1,
+    .cuda = true,
     .same_bytes = true,
     .n_cases = 100,
     .case_size = sizeof (Case),

@@ -156,7 +156,7 @@ difference (void *data)
 const VariantKernel variants_relight = {
     .name = "relight",
     .promise = "0.51 counts",
-    .cuda = 1,
+    .cuda = true,
     .same_bytes = true,
     .n_cases = 100,
     .case_size = sizeof (Case),

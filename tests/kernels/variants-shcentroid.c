@@ -204,7 +204,7 @@ clear (void *data)
 const VariantKernel variants_shcentroid = {
     .name = "shcentroid",
     .promise = "1e-10",
-    .cuda = 1,
+    .cuda = true,
     .same_bytes = true,
     .n_cases = 400,
     .case_size = sizeof (Case),

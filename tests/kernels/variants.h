@@ -21,8 +21,7 @@ typedef struct VariantKernel {
   const char *name;
   /* how far the output may be from the reference, in words */
   const char *promise;
-  /* how many times as far it may be on CUDA; 0 for a kernel of the CPU alone */
-  double cuda;
+  bool cuda; /* it has a CUDA part */
   /* the instruction sets give the same bytes */
   bool same_bytes;
   uint32_t n_cases; /* of a check */
@@ -40,10 +39,10 @@ typedef struct VariantKernel {
   void (*clear) (void *c); /* (nullable): frees what is no image */
 } VariantKernel;
 
-extern const VariantKernel variants_insarform, variants_insarxcorr,
-    variants_lapsharpen, variants_normalintegrate, variants_octbscan,
-    variants_photostereo, variants_relight, variants_shcentroid,
-    variants_slcresample;
+/* variants.inc has the kernels that the build declares. */
+#define KERNEL(name) extern const VariantKernel variants_##name;
+#include "variants.inc"
+#undef KERNEL
 
 /* Returns: the larger one; infinity when one is no number, which fmax () would
  * forget */

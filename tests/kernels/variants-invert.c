@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "imk/invert.h"
+
+#include "template/invert-reference.h"
+#include "variants.h"
+
+enum { OUT, IN };
+
+typedef struct Case {
+  VariantCase v;
+  ImkInvertConfig config;
+  ImkInvert *kernel;
+} Case;
+
+static void
+draw (void *data, uint64_t *seed, bool typical, char *name)
+{
+  Case *c = data;
+  ImkInvertConfig *k = &c->config;
+
+  imk_invert_config_init (k);
+  k->width = typical ? 1920 : variant_between (seed, 1, 300);
+  k->height = typical ? 1080 : variant_between (seed, 1, 40);
+  k->type = test_random (seed) % 2 ? IMK_TYPE_U8 : IMK_TYPE_U16;
+  k->channels = variant_between (seed, 1, 4);
+  k->amount = variant_uniform (seed);
+  k->n_threads = 1;
+  c->v.host[OUT] =
+      test_image_new (k->type, k->width, k->height, k->channels, 1);
+  c->v.host[IN] = test_image_new (k->type, k->width, k->height, k->channels, 3);
+  c->v.expected = test_image_new (k->type, k->width, k->height, k->channels, 0);
+  test_image_fill (
+      &c->v.host[IN], FILL_NOISE, k->type == IMK_TYPE_U8 ? 255 : 65535, *seed);
+  snprintf (name, VARIANT_MAX_NAME, "%s %ux%ux%u amount %g",
+      imk_type_name (k->type), k->width, k->height, k->channels, k->amount);
+}
+
+static void
+expect (void *data)
+{
+  Case *c = data;
+
+  imk_invert_reference (&c->config, &c->v.host[IN].image, &c->v.expected.image,
+      0, c->config.height);
+}
+
+static ImkStatus
+open (void *data, ImkBackend backend, ImkError *error)
+{
+  Case *c = data;
+
+  return imk_invert_new (backend, &c->config, &c->kernel, error);
+}
+
+static ImkStatus
+process (void *data, ImkError *error)
+{
+  Case *c = data;
+
+  return imk_invert_process (
+      c->kernel, &c->v.at[IN], &c->v.at[OUT], NULL, error);
+}
+
+static void
+close (void *data)
+{
+  imk_invert_free (((Case *) data)->kernel);
+}
+
+static double
+difference (void *data)
+{
+  Case *c = data;
+
+  test_image_same (&c->v.expected, &c->v.host[OUT], "invert");
+  return 0;
+}
+
+const VariantKernel variants_invert = {
+    .name = "invert",
+    .promise = "no difference",
+    .cuda = true,
+    .same_bytes = true,
+    .n_cases = 100,
+    .case_size = sizeof (Case),
+    .draw = draw,
+    .expect = expect,
+    .open = open,
+    .process = process,
+    .close = close,
+    .difference = difference,
+};
