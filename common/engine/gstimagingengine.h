@@ -314,6 +314,30 @@ GstBuffer *gst_imaging_engine_reachable (GstImagingEngine *self,
     GstBuffer *buffer, GstImagingReach reach, ImkError *error);
 
 /**
+ * GstImagingEngineProcess: (skip)
+ * @in: the frame, where the kernel can read it
+ * @reach: how outputs have to be mapped
+ * @again: the device failed and may still write to outputs that exist: replace
+ *   their memory
+ */
+typedef ImkStatus (*GstImagingEngineProcess) (gpointer data, GstBuffer *in,
+    GstImagingReach reach, gboolean again, ImkError *error);
+
+/**
+ * gst_imaging_engine_process: (skip)
+ * @reach: of the kernel on a device
+ *
+ * Calls @process with the kernel open, and with the context of the device
+ * current. With `backend=auto` calls it again on the CPU when the device fails.
+ *
+ * Returns: GST_FLOW_OK; GST_FLOW_CUSTOM_SUCCESS when @in was lost with the
+ *   device, which has been counted; GST_FLOW_ERROR when an error was posted
+ */
+GST_IMAGING_API
+GstFlowReturn gst_imaging_engine_process (GstImagingEngine *self, GstBuffer *in,
+    GstImagingReach reach, GstImagingEngineProcess process, gpointer data);
+
+/**
  * gst_imaging_engine_map: (skip)
  *
  * gst_imaging_frame_map() with the context, the stream and the statistics of

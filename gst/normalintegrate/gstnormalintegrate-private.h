@@ -28,6 +28,7 @@ struct _GstNormalIntegrate {
 
 /* One map of normals and its outputs. */
 typedef struct {
+  GstNormalIntegrate *element;
   GstImagingSrcPad *outputs[N_OUTPUTS];
   GstFlowReturn flows[N_OUTPUTS];
   GstBuffer *grey, *heights; /* (nullable): if an output needs them */

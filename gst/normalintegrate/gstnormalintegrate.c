@@ -119,7 +119,7 @@ gst_normal_integrate_prefers_cuda (
 static void
 work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
 {
-  *w = (GstNormalIntegrateWork){.config = get_config (self)};
+  *w = (GstNormalIntegrateWork){.element = self, .config = get_config (self)};
   /* the bytes of float32 */
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
@@ -204,10 +204,13 @@ process_mapped (GstNormalIntegrate *self, const ImkImage *in,
   return status;
 }
 
+/* Acquires new outputs also after a failure. */
 static ImkStatus
-process_reachable (GstNormalIntegrate *self, GstBuffer *in,
-    GstNormalIntegrateWork *w, GstImagingReach reach, ImkError *error)
+process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
+    ImkError *error)
 {
+  GstNormalIntegrateWork *w = data;
+  GstNormalIntegrate *self = w->element;
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
   GstImagingFrame frame;
   ImkImage image;
@@ -224,58 +227,6 @@ process_reachable (GstNormalIntegrate *self, GstBuffer *in,
   return unmap (&frame, status, error);
 }
 
-static ImkStatus
-process (GstNormalIntegrate *self, GstBuffer *buffer, GstNormalIntegrateWork *w,
-    ImkError *error)
-{
-  GstImagingContext *context;
-  GstBuffer *in;
-  ImkStatus status = gst_imaging_engine_ensure_open (self->engine, error);
-
-  if (status != IMK_OK)
-    return status;
-  if (!gst_imaging_engine_is_on_cuda (self->engine))
-    return process_reachable (self, buffer, w, GST_IMAGING_REACH_HOST, error);
-  context = gst_imaging_engine_context (self->engine);
-  status = gst_imaging_context_push (context, error);
-  if (status != IMK_OK)
-    return status;
-  in = gst_imaging_engine_reachable (
-      self->engine, buffer, GST_IMAGING_REACH_DEVICE, error);
-  status = in ? process_reachable (self, in, w, GST_IMAGING_REACH_DEVICE, error)
-              : error->code;
-  if (in && in != buffer)
-    gst_buffer_unref (in);
-  gst_imaging_context_pop (context);
-  return status;
-}
-
-/* Returns: GST_FLOW_CUSTOM_SUCCESS for a map that is lost */
-static GstFlowReturn
-run (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
-{
-  ImkError why, error;
-  ImkStatus status = process (self, in, w, &error);
-
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = gst_imaging_engine_fall_back (self->engine, &error);
-    if (status == IMK_OK)
-      status = process (self, in, w, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why,
-        gst_imaging_engine_is_lost (self->engine, in, status));
-  }
-  if (status == IMK_OK)
-    return gst_normal_integrate_publish (self, in, w);
-  if (gst_imaging_engine_is_lost (self->engine, in, status)) {
-    GST_WARNING_OBJECT (self, "a map is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
-    return GST_FLOW_CUSTOM_SUCCESS;
-  }
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
-}
-
 static GstFlowReturn
 gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
 {
@@ -289,7 +240,10 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
           gst_imaging_settings_stream_time (self->sink, buffer))) {
     work_begin (self, &w);
     gst_normal_integrate_negotiate (self, &w);
-    flow = run (self, buffer, &w);
+    flow = gst_imaging_engine_process (
+        self->engine, buffer, GST_IMAGING_REACH_DEVICE, process, &w);
+    if (flow == GST_FLOW_OK)
+      flow = gst_normal_integrate_publish (self, buffer, &w);
     work_clear (&w);
     if (flow == GST_FLOW_CUSTOM_SUCCESS)
       flow = GST_FLOW_OK;

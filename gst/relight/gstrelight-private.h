@@ -36,9 +36,8 @@ void gst_relight_forget_albedo (GstRelight *self);
 
 extern const GstImagingEngineFuncs gst_relight_engine_funcs;
 
-/* Renders @normals with the current albedo into @out, on the GPU or the CPU.
- * Returns: GST_FLOW_OK; GST_FLOW_CUSTOM_SUCCESS if the picture was lost with
- * the device; GST_FLOW_ERROR after an error was posted */
+/* Renders @normals with the current albedo into @out. Returns: as
+ * gst_imaging_engine_process () */
 GstFlowReturn gst_relight_render (
     GstRelight *self, GstBuffer *normals, GstBuffer *out);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Renders one picture: the kernel, the memory of its inputs and output, and the
- * CPU when the device fails. */
+/* Renders one picture: the kernel, and the memory of its inputs and output. */
 #include "gstrelight-private.h"
 
 /* --- the kernel ---------------------------------------------------------- */
@@ -182,30 +181,6 @@ import_paint (GstRelight *self, ImkError *error)
 }
 
 static ImkStatus
-process_on_device (
-    GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
-{
-  GstImagingContext *context = gst_imaging_engine_context (self->engine);
-  GstBuffer *source = NULL;
-  ImkStatus status = gst_imaging_context_push (context, error);
-
-  if (status != IMK_OK)
-    return status;
-  status = import_paint (self, error);
-  if (status == IMK_OK) {
-    source = gst_imaging_engine_reachable (
-        self->engine, in, GST_IMAGING_REACH_DEVICE, error);
-    status = source ? process_mapped (
-                          self, source, out, GST_IMAGING_REACH_DEVICE, error)
-                    : error->code;
-  }
-  if (source && source != in)
-    gst_buffer_unref (source);
-  gst_imaging_context_pop (context);
-  return status;
-}
-
-static ImkStatus
 check_sizes (GstRelight *self, ImkError *error)
 {
   const GstImagingPicture *n = &self->normal_picture;
@@ -219,53 +194,34 @@ check_sizes (GstRelight *self, ImkError *error)
   return IMK_OK;
 }
 
+typedef struct {
+  GstRelight *self;
+  GstBuffer *out;
+} Work;
+
 static ImkStatus
-process (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
+process (gpointer data, GstBuffer *in, GstImagingReach reach, gboolean again,
+    ImkError *error)
 {
-  ImkStatus status = check_sizes (self, error);
+  Work *w = data;
+  gsize size = gst_buffer_get_size (w->out);
+  ImkStatus status = check_sizes (w->self, error);
 
-  if (status == IMK_OK)
-    status = gst_imaging_engine_ensure_open (self->engine, error);
-  if (status != IMK_OK)
-    return status;
-  return gst_imaging_engine_is_on_cuda (self->engine)
-             ? process_on_device (self, in, out, error)
-             : process_mapped (self, in, out, GST_IMAGING_REACH_HOST, error);
-}
-
-/* On the CPU. The failed device may still write to the old output memory. */
-static ImkStatus
-process_again (GstRelight *self, GstBuffer *in, GstBuffer *out, ImkError *error)
-{
-  ImkStatus status = gst_imaging_engine_fall_back (self->engine, error);
-  gsize size = gst_buffer_get_size (out);
-
-  if (status != IMK_OK)
-    return status;
-  gst_buffer_remove_all_memory (out);
-  gst_buffer_append_memory (out, gst_allocator_alloc (NULL, size, NULL));
-  return process (self, in, out, error);
+  if (again) {
+    gst_buffer_remove_all_memory (w->out);
+    gst_buffer_append_memory (w->out, gst_allocator_alloc (NULL, size, NULL));
+  }
+  if (status == IMK_OK && reach == GST_IMAGING_REACH_DEVICE)
+    status = import_paint (w->self, error);
+  return status == IMK_OK ? process_mapped (w->self, in, w->out, reach, error)
+                          : status;
 }
 
 GstFlowReturn
 gst_relight_render (GstRelight *self, GstBuffer *normals, GstBuffer *out)
 {
-  ImkError why, error;
-  ImkStatus status = process (self, normals, out, &error);
+  Work w = {self, out};
 
-  if (gst_imaging_engine_can_fall_back (self->engine, status)) {
-    why = error;
-    status = process_again (self, normals, out, &error);
-    gst_imaging_engine_post_fall_back (self->engine, &why,
-        gst_imaging_engine_is_lost (self->engine, normals, status));
-  }
-  if (status == IMK_OK)
-    return GST_FLOW_OK;
-  if (gst_imaging_engine_is_lost (self->engine, normals, status)) {
-    GST_WARNING_OBJECT (self, "a picture is lost: %s", error.message);
-    gst_imaging_engine_count_lost (self->engine);
-    return GST_FLOW_CUSTOM_SUCCESS;
-  }
-  gst_imaging_engine_post_error (self->engine, status, &error);
-  return GST_FLOW_ERROR;
+  return gst_imaging_engine_process (
+      self->engine, normals, GST_IMAGING_REACH_DEVICE, process, &w);
 }
