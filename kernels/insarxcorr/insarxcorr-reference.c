@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* From the top: patches of both images, finer amplitudes of them, the surface
- * over the lags, its peak, and what the peak is worth. COMPAT is GMTSAR's xcorr
- * (Romano and Lapegna 2021, algorithm 1), PRECISE is our own. In COMPAT the
- * template is cut from the secondary, in PRECISE from the reference. */
+/* From the top: where a patch is, its samples in both images, finer amplitudes
+ * of them, the surface over the lags, its peak, and what the peak is worth.
+ * COMPAT is GMTSAR's xcorr (Romano and Lapegna 2021, algorithm 1), PRECISE is
+ * our own. In COMPAT the template is cut from the secondary, in PRECISE from
+ * the reference. x and columns are range, y and lines azimuth, in samples. */
 #include "insarxcorr/insarxcorr-reference.h"
 
 #include <complex.h>
@@ -47,8 +48,7 @@ is_compat (const ImkInsarxcorrConfig *c)
   return c->mode == IMK_INSARXCORR_COMPAT;
 }
 
-/* --- where a patch is ------------------------------------------------------
- */
+/* --- where a patch is -------------------------------------------------- */
 
 /* Returns: the first even length from @n on without a prime factor above 7 */
 static int
@@ -102,8 +102,7 @@ is_masked (const ImkInsarxcorrConfig *c, int x, int y)
                   (uint32_t) x * (uint64_t) c->mask_width / w];
 }
 
-/* --- samples ---------------------------------------------------------------
- */
+/* --- samples ----------------------------------------------------------- */
 
 /* Columns beside the image are 0, lines above and below it repeat its first and
  * its last; samples that are not finite are 0. */
@@ -179,8 +178,7 @@ demodulate (Patch p[2])
   }
 }
 
-/* --- finer amplitudes ------------------------------------------------------
- */
+/* --- finer amplitudes -------------------------------------------------- */
 
 /* Returns: what sample 0 of @n is worth at @t, when its spectrum gets zeros in
  * its middle: 1 / n sum exp (i 2 pi k t / n), k = -n / 2..n / 2 - 1 */
@@ -255,8 +253,7 @@ detect_precise (const ImkInsarxcorrConfig *c, Patch p, int side)
   return detect (make_finer (p, fy, top * fy, (h + 2 * sy) * fy));
 }
 
-/* --- the surface -----------------------------------------------------------
- */
+/* --- the surface ------------------------------------------------------- */
 
 /* Sums over a template t and what lies under it, s. */
 typedef struct Sums {
@@ -289,49 +286,40 @@ add_up (const Plane *t, int x0, int y0, int width, int height, const Plane *s,
   return sums;
 }
 
-/* The inner half of the secondary over the reference. */
+/* Lag (@x, @y) of COMPAT: the inner half of the secondary over the
+ * reference. */
 static Sums
-add_up_compat (
-    const Plane *reference, const Plane *secondary, int x, int y, bool whole)
+add_up_compat (const Plane planes[2], int x, int y, bool whole)
 {
-  int width = secondary->width, height = secondary->height;
+  const Plane *t = &planes[1];
 
-  return add_up (secondary, width / 4, height / 4, width / 2, height / 2,
-      reference, x, y, whole);
+  return add_up (t, t->width / 4, t->height / 4, t->width / 2, t->height / 2,
+      &planes[0], x, y, whole);
 }
 
-/* 0..100, in whole numbers: column 5 of GMTSAR. */
+/* Returns: column 5 of GMTSAR, 0..100; @squares: its -time4 */
 static double
-correlate (const Plane *reference, const Plane *secondary, int x, int y)
+correlate (const Plane planes[2], int x, int y, bool squares)
 {
-  Sums s = add_up_compat (reference, secondary, x, y, true);
+  Sums s = add_up_compat (planes, x, y, true);
+  double norm = squares ? sqrt (s.tttt * s.ssss) : sqrt (s.tt * s.ss);
+  double g = norm > 0 ? (squares ? s.ttss : fabs (s.ts)) / norm : 0;
 
-  return s.tt * s.ss > 0 ? 100 * fabs (s.ts) / sqrt (s.tt * s.ss) : 0;
-}
-
-/* GMTSAR's -time4, 0..100. */
-static double
-correlate_squares (const Plane *reference, const Plane *secondary, int x, int y)
-{
-  Sums s = add_up_compat (reference, secondary, x, y, true);
-  double norm = sqrt (s.tttt * s.ssss), g = norm > 0 ? s.ttss / norm : 0;
-
-  return g > 0.5 ? 100 * sqrt (2 * g - 1) : 0;
+  return 100 * (squares ? sqrt (fmax (2 * g - 1, 0)) : g);
 }
 
 static Plane
 make_compat (const ImkInsarxcorrConfig *c, const Plane planes[2])
 {
-  const Plane *a = &planes[0], *b = &planes[1];
-  Plane out = plane_new (a->width / 2, a->height / 2);
+  bool squares = c->method == IMK_INSARXCORR_TIME4;
+  Plane out = plane_new (planes[0].width / 2, planes[0].height / 2);
 
   for (int y = 0; y < out.height; y++)
     for (int x = 0; x < out.width; x++)
       out.v[y * out.width + x] =
-          c->method == IMK_INSARXCORR_TIME ? correlate (a, b, x, y)
-          : c->method == IMK_INSARXCORR_TIME4
-              ? correlate_squares (a, b, x, y)
-              : fabs (add_up_compat (a, b, x, y, false).ts);
+          c->method == IMK_INSARXCORR_FREQ
+              ? fabs (add_up_compat (planes, x, y, false).ts)
+              : correlate (planes, x, y, squares);
   return out;
 }
 
@@ -354,8 +342,7 @@ make_precise (const Plane planes[2])
   return out;
 }
 
-/* --- its peak --------------------------------------------------------------
- */
+/* --- its peak ---------------------------------------------------------- */
 
 /* Returns: sample (@x, @y), 0 outside */
 static double
@@ -497,51 +484,45 @@ find_covariance (const Plane *surface, int x, int y, double correlation, int fx,
   out[2] = -a * xy - b * xy * (xx + yy);
 }
 
-/* --- a patch ---------------------------------------------------------------
- */
+/* --- a patch ----------------------------------------------------------- */
 
-/* Fills @out, of which position and VALID are there; DX and DY are the shift.
+/* Fills @out, of which DX and DY are the shift so far, by the lag of the peak.
  * Returns: the flags of the peak */
 static unsigned
 measure (const ImkInsarxcorrConfig *c, const Plane planes[2], double *out,
     double *lead)
 {
-  Plane surface =
-      is_compat (c) ? make_compat (c, planes) : make_precise (planes);
-  int fx = (int) c->range_interp;
-  int fy = is_compat (c) ? 1 : (int) c->azimuth_interp;
-  double n = is_compat (c) ? 4.0 * c->xsearch * c->ysearch / fx
-                           : (double) c->window_width * c->window_height;
-  double sign = is_compat (c) ? -1 : 1, dx = 0, dy = 0, value;
-  int at = find_largest (&surface, lead), x = at % surface.width;
-  int y = at / surface.width;
-  unsigned flags = 0;
+  bool compat = is_compat (c);
+  Plane surface = compat ? make_compat (c, planes) : make_precise (planes);
+  int fx = (int) c->range_interp, fy = compat ? 1 : (int) c->azimuth_interp;
+  double n = compat ? 4.0 * c->xsearch * c->ysearch / fx
+                    : (double) c->window_width * c->window_height;
+  int at = find_largest (&surface, lead);
+  int x = at % surface.width, y = at / surface.width;
+  double g = surface.v[at], sign = compat ? -1 : 1, dx = 0, dy = 0, value;
+  unsigned flags = IMK_INSARXCORR_NO_DATA | IMK_INSARXCORR_EDGE;
 
-  if (surface.v[at] > 0) {
-    double g = is_compat (c) ? c->method == IMK_INSARXCORR_FREQ
-                                   ? correlate (&planes[0], &planes[1], x, y)
-                                   : surface.v[at]
-                             : 100 * surface.v[at];
-
+  if (g > 0) {
     value = refine (c, &surface, x, y, &dx, &dy, lead);
+    if (!compat)
+      g = 100 * g;
+    else if (c->method == IMK_INSARXCORR_FREQ)
+      g = correlate (planes, x, y, false);
     out[IMK_INSARXCORR_CORRELATION] = g;
     out[IMK_INSARXCORR_PEAK] =
-        fmin (is_compat (c) ? g * pow (value, 4) : 100 * value, 100);
+        fmin (compat ? g * pow (value, 4) : 100 * value, 100);
     out[IMK_INSARXCORR_SNR] = signal_to_noise (&surface, x, y);
     find_covariance (&surface, x, y, g, fx, fy, n, out + IMK_INSARXCORR_COV_XX);
-    if (x < HALF || y < HALF || x + HALF > surface.width ||
-        y + HALF > surface.height)
-      flags = IMK_INSARXCORR_EDGE;
+    flags = x < HALF || y < HALF || x + HALF > surface.width ||
+                    y + HALF > surface.height
+                ? IMK_INSARXCORR_EDGE
+                : 0;
   } else {
-    /* what GMTSAR prints then */
-    double fine = c->interp > 1 ? 1.0 / c->interp : 0;
-
-    if (is_compat (c)) {
-      dx = -(double) c->xsearch - fine;
-      dy = -(double) c->ysearch - fine;
-    }
     *lead = 1;
-    flags = IMK_INSARXCORR_NO_DATA | IMK_INSARXCORR_EDGE;
+    if (compat) { /* what GMTSAR prints then */
+      dx = -(double) c->xsearch - (c->interp > 1 ? 1.0 / c->interp : 0);
+      dy = -(double) c->ysearch - (c->interp > 1 ? 1.0 / c->interp : 0);
+    }
   }
   out[IMK_INSARXCORR_DX] = sign * dx / fx + out[IMK_INSARXCORR_DX];
   out[IMK_INSARXCORR_DY] = sign * dy / fy + out[IMK_INSARXCORR_DY];
@@ -578,6 +559,8 @@ imk_insarxcorr_reference (const ImkInsarxcorrConfig *c,
   int x[2], y[2];
   double lead = 1, valid = 1;
   unsigned flags;
+  Patch p[2];
+  Plane planes[2];
 
   x[0] = place (c, (int) i, 2, (int) c->nx + 3,
       patch_length (c, 1, c->window_width, c->xsearch), (int) c->width[0],
@@ -602,9 +585,6 @@ imk_insarxcorr_reference (const ImkInsarxcorrConfig *c,
     flags = IMK_INSARXCORR_MASKED | IMK_INSARXCORR_NO_DATA;
     valid = 0;
   } else {
-    Patch p[2];
-    Plane planes[2];
-
     for (int s = 0; s < 2; s++)
       p[s] = take_patch (c, &images[s], s, x[s], y[s], &valid);
     flags = check_inside (c, p, x, y);
