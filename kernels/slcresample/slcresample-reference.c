@@ -3,6 +3,7 @@
 
 #include <complex.h>
 
+#include "core/sample.h"
 #include "slcresample/slcresample-private.h"
 
 /* Returns: the weight of tap @k at the fraction @f, between those of the
@@ -25,11 +26,8 @@ get_weight (const ImkSlcresampleWeights *w, uint32_t taps, uint32_t k, double f)
 static double complex
 get_sample (const ImkImage *in, int64_t x, int64_t y)
 {
-  const float *s =
-      (const float *) ((const uint8_t *) in->data + y * (int64_t) in->stride) +
-      2 * x;
-
-  return s[0] + I * s[1];
+  return imk_sample_get (in, (uint32_t) x, (uint32_t) y, 0) +
+         I * imk_sample_get (in, (uint32_t) x, (uint32_t) y, 1);
 }
 
 /* The first pass: column @x where output line @a crosses it. Returns: whether
@@ -81,12 +79,10 @@ imk_slcresample_reference (
   imk_slcresample_weights_init (&w[1], c->taps, c->bandwidth, c->doppler, NULL);
   for (uint32_t a = 0; a < c->out_height; a++)
     for (uint32_t r = 0; r < c->out_width; r++) {
-      float *to =
-          (float *) ((uint8_t *) out->data + a * out->stride) + 2 * (size_t) r;
       double complex sum = resample (c, w, in, r, a);
 
-      to[0] = (float) creal (sum);
-      to[1] = (float) cimag (sum);
+      imk_sample_put (out, r, a, 0, creal (sum));
+      imk_sample_put (out, r, a, 1, cimag (sum));
     }
   imk_slcresample_weights_clear (&w[0]);
   imk_slcresample_weights_clear (&w[1]);

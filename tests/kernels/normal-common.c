@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/sample.h"
+
 /* ------------------------------------------------------------------------
  * Maps of normals in float64, and how they are given to the kernel. */
 
@@ -124,20 +126,17 @@ map_encode (const Map *m, ImkType type, uint32_t channels, bool y_down)
   for (uint32_t y = 0; y < m->height; y++)
     for (uint32_t x = 0; x < m->width; x++)
       for (uint32_t c = 0; c < channels; c++) {
-        uint8_t *row = (uint8_t *) t.image.data + y * t.image.stride;
-        size_t at = (size_t) y * m->width + x, to = x * channels + c;
+        size_t at = (size_t) y * m->width + x;
         double v = c == 3 ? normal_uniform (&seed) : m->n[3 * at + c];
         bool there = m->inside[at] || c == 3;
 
         if (c == 1 && y_down)
           v = -v;
         if (type == IMK_TYPE_U8)
-          row[to] = (uint8_t) (there ? lround (128 + 127 * v) : 0);
+          v = 128 + 127 * v;
         else if (type == IMK_TYPE_U16)
-          ((uint16_t *) row)[to] =
-              (uint16_t) (there ? lround (32768 + 32767 * v) : 0);
-        else
-          ((float *) row)[to] = (float) (there ? v : 0);
+          v = 32768 + 32767 * v;
+        imk_sample_put (&t.image, x, y, c, there ? v : 0);
       }
   return t;
 }
@@ -155,17 +154,13 @@ result_free (Result *r)
 float
 result_height (const Result *r, uint32_t x, uint32_t y)
 {
-  const ImkImage *i = &r->height.image;
-
-  return ((const float *) ((const uint8_t *) i->data + y * i->stride))[x];
+  return (float) imk_sample_get (&r->height.image, x, y, 0);
 }
 
 unsigned
 result_grey (const Result *r, uint32_t x, uint32_t y)
 {
-  const ImkImage *i = &r->grey.image;
-
-  return ((const uint16_t *) ((const uint8_t *) i->data + y * i->stride))[x];
+  return (unsigned) imk_sample_get (&r->grey.image, x, y, 0);
 }
 
 ImkNormalintegrateConfig
