@@ -295,7 +295,7 @@ gst_imaging_saver_new (const gchar *location, GError **error)
   }
   folder = g_path_get_dirname (self->target);
   self->temporary = g_build_filename (folder, ".gst-imaging-XXXXXX", NULL);
-  self->fd = g_mkstemp_full (self->temporary, O_WRONLY | O_CLOEXEC, 0666);
+  self->fd = g_mkstemp_full (self->temporary, O_RDWR | O_CLOEXEC, 0666);
   if (self->fd < 0) {
     gint number = errno;
 
@@ -322,6 +322,12 @@ gst_imaging_saver_write (
     n += MAX (put, 0);
   }
   return TRUE;
+}
+
+gint
+gst_imaging_saver_get_fd (const GstImagingSaver *self)
+{
+  return self->fd;
 }
 
 gboolean

@@ -108,6 +108,15 @@ gboolean gst_imaging_saver_write (
     GstImagingSaver *self, gconstpointer data, gsize size, GError **error);
 
 /**
+ * gst_imaging_saver_get_fd: (skip)
+ *
+ * Returns: the file, for reading and writing, until
+ *   gst_imaging_saver_finish(), which closes it
+ */
+GST_IMAGING_API
+gint gst_imaging_saver_get_fd (const GstImagingSaver *self);
+
+/**
  * gst_imaging_saver_finish: (skip)
  *
  * Waits for the disk, then gives the file its name: a reader sees the old file

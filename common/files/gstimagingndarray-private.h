@@ -13,7 +13,7 @@ typedef struct {
 
 /* By GstImagingNdArrayType */
 extern const GstImagingNdArrayTypeInfo gst_imaging_nd_array_types[];
-#define GST_IMAGING_ND_ARRAY_N_TYPES (GST_IMAGING_ND_ARRAY_TYPE_F16 + 1)
+#define GST_IMAGING_ND_ARRAY_N_TYPES (GST_IMAGING_ND_ARRAY_TYPE_U64 + 1)
 
 /* Returns: FALSE, so that a failure is one `return` */
 gboolean gst_imaging_nd_array_fail (GError **error, GstImagingNdArrayError code,
@@ -28,3 +28,10 @@ gboolean gst_imaging_nd_array_count_values (const gchar *name,
  * @error set */
 gpointer gst_imaging_nd_array_alloc_values (
     const gchar *name, guint64 n, gsize size, GError **error);
+
+/* The values begin to belong to @array. */
+void gst_imaging_nd_array_take_values (
+    GstImagingNdArray *array, gpointer values);
+
+/* Sets @error to what the opener or the saver says; frees @why. */
+gboolean gst_imaging_nd_array_take_file_error (GError *why, GError **error);

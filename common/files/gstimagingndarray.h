@@ -27,8 +27,9 @@ GQuark gst_imaging_nd_array_error_quark (void);
  * @GST_IMAGING_ND_ARRAY_ERROR_WRITE: the file system failed while writing
  * @GST_IMAGING_ND_ARRAY_ERROR_FORMAT: not a file of this format, or damaged
  * @GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED: a valid file of a kind that is not
- *   read here: a type not in #GstImagingNdArrayType, Fortran order, or more
- * than #GST_IMAGING_ND_ARRAY_MAX_DIMS dimensions
+ *   read here: a type not in #GstImagingNdArrayType, more than
+ *   #GST_IMAGING_ND_ARRAY_MAX_DIMS dimensions, or a format whose library is
+ *   not there
  * @GST_IMAGING_ND_ARRAY_ERROR_SIZE: the header promises more or fewer bytes
  * than there are
  * @GST_IMAGING_ND_ARRAY_ERROR_TYPE: the type of the array does not suit the
@@ -63,6 +64,8 @@ typedef enum {
  * @GST_IMAGING_ND_ARRAY_TYPE_U32: unsigned, 4 bytes ("<u4", ">u4")
  * @GST_IMAGING_ND_ARRAY_TYPE_I64: signed, 8 bytes ("<i8", ">i8")
  * @GST_IMAGING_ND_ARRAY_TYPE_F16: IEEE half ("<f2", ">f2")
+ * @GST_IMAGING_ND_ARRAY_TYPE_I8: signed, 1 byte ("|i1")
+ * @GST_IMAGING_ND_ARRAY_TYPE_U64: unsigned, 8 bytes ("<u8", ">u8")
  *
  * The type of one value of an array.
  */
@@ -79,6 +82,8 @@ typedef enum {
   GST_IMAGING_ND_ARRAY_TYPE_U32,
   GST_IMAGING_ND_ARRAY_TYPE_I64,
   GST_IMAGING_ND_ARRAY_TYPE_F16,
+  GST_IMAGING_ND_ARRAY_TYPE_I8,
+  GST_IMAGING_ND_ARRAY_TYPE_U64,
 } GstImagingNdArrayType;
 
 /**
@@ -100,6 +105,12 @@ typedef enum {
  * @big_endian: byte order of the values in the file; %FALSE for one byte types
  * @data: (nullable): the values in C order and in the byte order of the
  *   machine, aligned to their type; %NULL when only the header was read
+ * @axes: what the dimensions are, a letter each: n pages, y rows, x columns, c
+ *   channels; empty where the file does not say
+ * @orientation: what an EXIF header says, 1 to 8, before the picture was turned
+ *   upright; 0 where there is none
+ * @cards: (nullable) (array zero-terminated=1): what the file tells beside its
+ *   values, "KEY=value" each
  *
  * An array of numbers from a file. All members are read only; copies share the
  * values.
@@ -113,14 +124,51 @@ typedef struct _GstImagingNpy {
   guint64 data_offset;
   gboolean big_endian;
   gconstpointer data;
+  gchar axes[GST_IMAGING_ND_ARRAY_MAX_DIMS + 1];
+  guint orientation;
+  gchar **cards;
 
   /*< private >*/
   GBytes *bytes;
+  gboolean fortran_order; /* of the values in the file */
 } GstImagingNdArray;
 
 #define GST_TYPE_IMAGING_ND_ARRAY (gst_imaging_nd_array_get_type ())
 GST_IMAGING_API
 GType gst_imaging_nd_array_get_type (void);
+
+/**
+ * gst_imaging_nd_array_load:
+ * @location: (type filename): path of a file
+ * @error: the reason of a failure
+ *
+ * Reads a whole file: .npy, PNM, PFM, and PNG, TIFF, FITS, OpenEXR, JPEG and
+ * camera RAW where their libraries are there. What the file holds decides, not
+ * its name; only the kinds of camera RAW that look like TIFF need theirs.
+ *
+ * Returns: (transfer full): the array, to be given to
+ *   gst_imaging_nd_array_free(); %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingNdArray *gst_imaging_nd_array_load (
+    const gchar *location, GError **error);
+
+/**
+ * gst_imaging_nd_array_save:
+ * @array: an array with its values
+ * @location: (type filename): path of the file to write; its extension selects
+ *   the format
+ * @error: the reason of a failure
+ *
+ * Writes all samples as they are, or nothing: a format that cannot hold the
+ * type or the shape is an error. The file is written beside @location and then
+ * renamed.
+ *
+ * Returns: %TRUE; %FALSE with @error set
+ */
+GST_IMAGING_API
+gboolean gst_imaging_nd_array_save (
+    const GstImagingNdArray *array, const gchar *location, GError **error);
 
 /**
  * gst_imaging_nd_array_to_double:
@@ -188,8 +236,8 @@ gsize gst_imaging_nd_array_type_size (GstImagingNdArrayType type);
  * @type: type of a value
  *
  * Returns: "u8", "u16", "i16", "f32", "f64", "complex64", "complex128",
- *   "bool", "i32", "u32", "i64", "f16"; "?" for what is no
- * #GstImagingNdArrayType
+ *   "bool", "i32", "u32", "i64", "f16", "i8", "u64"; "?" for what is no
+ *   #GstImagingNdArrayType
  */
 GST_IMAGING_API
 const gchar *gst_imaging_nd_array_type_name (GstImagingNdArrayType type);

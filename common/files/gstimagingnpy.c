@@ -35,11 +35,57 @@ swap_values (const GstImagingNdArray *npy, gpointer values, gsize n_values)
     p64[i] = GUINT64_SWAP_LE_BE (p64[i]);
 }
 
+/* Copies values of Fortran order, in which the first dimension is the fastest,
+ * into C order. Tiles of the first and the last dimension keep both in the
+ * cache. */
 static void
-take_data (GstImagingNdArray *npy, gpointer data)
+transpose (const GstImagingNdArray *npy, const guint8 *from, guint8 *to)
 {
-  npy->data = data;
-  npy->bytes = g_bytes_new_take (data, data_size (npy));
+  enum { TILE = 32 };
+  gsize size = gst_imaging_nd_array_types[npy->type].size;
+  guint last = npy->n_dims - 1;
+  gsize n_first = npy->dims[0], n_last = npy->dims[last];
+  gsize from_last = npy->n_values / n_last, to_first = npy->n_values / n_first;
+  gsize n_middle = to_first / n_last;
+  gsize strides[GST_IMAGING_ND_ARRAY_MAX_DIMS] = {1};
+
+  for (guint d = 1; d < last; d++)
+    strides[d] = strides[d - 1] * npy->dims[d - 1];
+  for (gsize m = 0; m < n_middle; m++) {
+    gsize from_offset = 0, rest = m;
+
+    /* m counts the middle dimensions in C order */
+    for (guint d = last - 1; d > 0; d--) {
+      from_offset += rest % npy->dims[d] * strides[d];
+      rest /= npy->dims[d];
+    }
+    for (gsize a0 = 0; a0 < n_first; a0 += TILE)
+      for (gsize z0 = 0; z0 < n_last; z0 += TILE)
+        for (gsize a = a0; a < MIN (a0 + TILE, n_first); a++)
+          for (gsize z = z0; z < MIN (z0 + TILE, n_last); z++)
+            memcpy (to + (a * to_first + m * n_last + z) * size,
+                from + (z * from_last + from_offset + a) * size, size);
+  }
+}
+
+/* Gives @npy the values, which it takes. */
+static gboolean
+take_data (GstImagingNdArray *npy, gpointer data, GError **error)
+{
+  gpointer turned = NULL;
+
+  if (npy->fortran_order && npy->n_values > 0) {
+    turned = gst_imaging_nd_array_alloc_values (npy->name, npy->n_values,
+        gst_imaging_nd_array_types[npy->type].size, error);
+    if (turned)
+      transpose (npy, data, turned);
+    g_free (data);
+    if (!turned)
+      return FALSE;
+    data = turned;
+  }
+  gst_imaging_nd_array_take_values (npy, data);
+  return TRUE;
 }
 
 GstImagingNdArray *
@@ -72,8 +118,7 @@ gst_imaging_npy_parse (
     return NULL;
   memcpy (data, bytes + data_offset, size - data_offset);
   swap_values (npy, data, npy->n_values);
-  take_data (npy, data);
-  return g_steal_pointer (&npy);
+  return take_data (npy, data, error) ? g_steal_pointer (&npy) : NULL;
 }
 
 /* --- files --- */
@@ -107,24 +152,9 @@ fail_errno (GError **error, GstImagingNdArrayError code, const gchar *name,
       error, code, "\"%s\" cannot be %s: %s.", name, what, g_strerror (number));
 }
 
-static gboolean
-take_error (GError *found, GError **error)
-{
-  static const GstImagingNdArrayError codes[] = {
-      [GST_IMAGING_FILE_ERROR_NOT_FOUND] = GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND,
-      [GST_IMAGING_FILE_ERROR_OPEN] = GST_IMAGING_ND_ARRAY_ERROR_OPEN,
-      [GST_IMAGING_FILE_ERROR_SIZE] = GST_IMAGING_ND_ARRAY_ERROR_SIZE,
-      [GST_IMAGING_FILE_ERROR_READ] = GST_IMAGING_ND_ARRAY_ERROR_READ,
-      [GST_IMAGING_FILE_ERROR_WRITE] = GST_IMAGING_ND_ARRAY_ERROR_WRITE,
-  };
-  g_autoptr (GError) why = found;
-
-  return gst_imaging_nd_array_fail (
-      error, codes[why->code], "%s", why->message);
-}
-
-static GstImagingNdArray *
-read_header (gint fd, guint64 file_size, const gchar *name, GError **error)
+GstImagingNdArray *
+gst_imaging_npy_read_header (
+    gint fd, guint64 file_size, const gchar *name, GError **error)
 {
   guint8 preamble[GST_IMAGING_NPY_MAX_PREAMBLE];
   gsize preamble_size, header_size, data_offset;
@@ -165,10 +195,10 @@ open_header (const gchar *location, guint64 max_size, gint *fd, GError **error)
   gint file = gst_imaging_file_open (location, max_size, &size, &why);
 
   if (file < 0) {
-    take_error (why, error);
+    gst_imaging_nd_array_take_file_error (why, error);
     return NULL;
   }
-  npy = read_header (file, size, name, error);
+  npy = gst_imaging_npy_read_header (file, size, name, error);
   if (npy && fd)
     *fd = file;
   else
@@ -179,9 +209,41 @@ open_header (const gchar *location, guint64 max_size, gint *fd, GError **error)
 GstImagingNdArray *
 gst_imaging_npy_open_header (const gchar *location, gint *fd, GError **error)
 {
+  g_autoptr (GstImagingNdArray) npy = NULL;
+  gint file;
+
   g_return_val_if_fail (location, NULL);
 
-  return open_header (location, GST_IMAGING_FILE_MAX_STREAM, fd, error);
+  npy = open_header (location, GST_IMAGING_FILE_MAX_STREAM, &file, error);
+  if (!npy)
+    return NULL;
+  if (fd && !npy->fortran_order) {
+    *fd = file;
+    return g_steal_pointer (&npy);
+  }
+  close (file);
+  if (!npy->fortran_order)
+    return g_steal_pointer (&npy);
+  /* a piece of it is everywhere in the file */
+  gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "\"%s\" is stored in Fortran order (columns first), expected is C order "
+      "where it is read piece by piece. Save it from numpy as "
+      "numpy.ascontiguousarray(array).",
+      npy->name);
+  return NULL;
+}
+
+gboolean
+gst_imaging_npy_read_all (GstImagingNdArray *npy, gint fd, GError **error)
+{
+  gpointer data = gst_imaging_nd_array_alloc_values (npy->name, npy->n_values,
+      gst_imaging_nd_array_types[npy->type].size, error);
+
+  if (data &&
+      gst_imaging_npy_read_values (npy, fd, 0, npy->n_values, data, error))
+    return take_data (npy, data, error);
+  g_free (data);
+  return FALSE;
 }
 
 gboolean
@@ -215,7 +277,7 @@ GstImagingNdArray *
 gst_imaging_npy_load (const gchar *location, GError **error)
 {
   g_autoptr (GstImagingNdArray) npy = NULL;
-  gpointer data;
+  gboolean ok;
   gint fd;
 
   g_return_val_if_fail (location, NULL);
@@ -223,15 +285,9 @@ gst_imaging_npy_load (const gchar *location, GError **error)
   npy = open_header (location, GST_IMAGING_FILE_MAX_ARRAY, &fd, error);
   if (!npy)
     return NULL;
-  data = gst_imaging_nd_array_alloc_values (npy->name, npy->n_values,
-      gst_imaging_nd_array_types[npy->type].size, error);
-  if (data &&
-      gst_imaging_npy_read_values (npy, fd, 0, npy->n_values, data, error))
-    take_data (npy, data);
-  else
-    g_free (data);
+  ok = gst_imaging_npy_read_all (npy, fd, error);
   close (fd);
-  return npy->data ? g_steal_pointer (&npy) : NULL;
+  return ok ? g_steal_pointer (&npy) : NULL;
 }
 
 gboolean
@@ -271,5 +327,5 @@ gst_imaging_npy_save (const gchar *location, GstImagingNdArrayType type,
            n_values * gst_imaging_nd_array_types[type].size, &why) &&
        gst_imaging_saver_finish (saver, &why);
   g_string_free (header, TRUE);
-  return ok || take_error (why, error);
+  return ok || gst_imaging_nd_array_take_file_error (why, error);
 }

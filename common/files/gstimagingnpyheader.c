@@ -127,7 +127,7 @@ fail_type (
   return gst_imaging_nd_array_fail (error,
       GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
       "\"%s\" holds values of the type %s, expected is one of bool, u1, u2, u4, "
-      "i2, i4, i8, f2, f4, f8, c8, c16, as far as the reader takes them. Save "
+      "u8, i1, i2, i4, i8, f2, f4, f8, c8, c16, as far as the reader takes them. Save "
       "it from numpy with array.astype(...).",
       name, found);
 }
@@ -295,12 +295,7 @@ scan_dict (Scanner *s, GstImagingNdArray *npy, GError **error)
           "'fortran_order' and 'shape'.",
           s->name, keys[i].name);
   /* one dimension reads the same in both orders */
-  if (fortran_order && npy->n_dims > 1)
-    return gst_imaging_nd_array_fail (error,
-        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
-        "\"%s\" is stored in Fortran order (columns first), expected is C "
-        "order. Save it from numpy as numpy.ascontiguousarray(array).",
-        s->name);
+  npy->fortran_order = fortran_order && npy->n_dims > 1;
   return TRUE;
 }
 

@@ -27,3 +27,10 @@ void gst_imaging_npy_fail_truncated (
 /* Returns: all bytes before the values, as numpy 1.23 and later write them */
 GString *gst_imaging_npy_format_header (
     GstImagingNdArrayType type, guint n_dims, const guint64 *dims);
+
+/* As gst_imaging_npy_open_header (), of a file that is open; and of an array in
+ * Fortran order, whose values gst_imaging_npy_read_all () puts into C order. */
+GstImagingNdArray *gst_imaging_npy_read_header (
+    gint fd, guint64 size, const gchar *name, GError **error);
+gboolean gst_imaging_npy_read_all (
+    GstImagingNdArray *npy, gint fd, GError **error);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "exr.h"
+
+#include <string.h>
+
+#define MAX_PARTS 4096
+
+static gboolean
+has_names (const exr_attr_chlist_t *channels, const gchar *const *names)
+{
+  guint n = g_strv_length ((gchar **) names);
+
+  if ((guint) channels->num_channels != n)
+    return FALSE;
+  for (guint i = 0; i < n; i++) {
+    gint k;
+
+    for (k = 0; k < channels->num_channels; k++)
+      if (strcmp (channels->entries[k].name.str, names[i]) == 0)
+        break;
+    if (k == channels->num_channels)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Files have their channels sorted by name; arrays have red first. */
+static gchar **
+order_names (const exr_attr_chlist_t *channels)
+{
+  static const gchar *const usual[][5] = {
+      {"R", "G", "B"}, {"R", "G", "B", "A"}, {"Y", "A"}};
+  GPtrArray *names = g_ptr_array_new ();
+
+  for (guint i = 0; i < G_N_ELEMENTS (usual); i++)
+    if (has_names (channels, usual[i])) {
+      g_ptr_array_free (names, TRUE);
+      return g_strdupv ((gchar **) usual[i]);
+    }
+  for (gint i = 0; i < channels->num_channels; i++)
+    g_ptr_array_add (names, g_strdup (channels->entries[i].name.str));
+  g_ptr_array_add (names, NULL);
+  return (gchar **) g_ptr_array_free (names, FALSE);
+}
+
+static gboolean
+refuse (GstImagingExr *self, GError **error, const gchar *what)
+{
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "%s. Save it as a flat OpenEXR picture.", what);
+}
+
+/* Half where all channels are, whole numbers where all are, else float. */
+static gboolean
+read_part (GstImagingExr *self, gint part, GError **error)
+{
+  const exr_attr_chlist_t *channels = NULL;
+  exr_attr_box2i_t window = {0};
+  exr_storage_t storage = EXR_STORAGE_LAST_TYPE;
+  gint64 width, height;
+  exr_pixel_type_t type;
+  exr_result_t code = exr_get_channels (self->exr, part, &channels);
+
+  if (code == EXR_ERR_SUCCESS)
+    code = exr_get_data_window (self->exr, part, &window);
+  if (code == EXR_ERR_SUCCESS)
+    code = exr_get_storage (self->exr, part, &storage);
+  if (code != EXR_ERR_SUCCESS)
+    return gst_imaging_exr_fail (self, code, error);
+  if (storage != EXR_STORAGE_SCANLINE && storage != EXR_STORAGE_TILED)
+    return refuse (self, error, "holds deep samples");
+  width = (gint64) window.max.x - window.min.x + 1;
+  height = (gint64) window.max.y - window.min.y + 1;
+  if (width < 1 || height < 1 || channels->num_channels < 1 ||
+      width * channels->num_channels > G_MAXINT32 / 4 || height > G_MAXINT32)
+    return gst_imaging_format_fail_damaged (
+        self->file, error, "its data window is empty, or wider than 2 GiB");
+  type = channels->entries[0].pixel_type;
+  for (gint i = 0; i < channels->num_channels; i++) {
+    if (channels->entries[i].x_sampling != 1 ||
+        channels->entries[i].y_sampling != 1)
+      return refuse (self, error, "has channels of lower resolution");
+    if (channels->entries[i].pixel_type != type)
+      type = EXR_PIXEL_FLOAT;
+  }
+  if (part == 0) {
+    self->width = (gint) width;
+    self->height = (gint) height;
+    self->type = type;
+    self->n_channels = (guint) channels->num_channels;
+    self->names = order_names (channels);
+  } else if (width != self->width || height != self->height ||
+             type != self->type ||
+             !has_names (channels, (const gchar *const *) self->names)) {
+    return refuse (
+        self, error, "has parts that differ in size, type or channels");
+  }
+  return TRUE;
+}
+
+static void
+read_cards (GstImagingExr *self, GstImagingNdArray *array)
+{
+  GPtrArray *cards = g_ptr_array_new ();
+  g_autofree gchar *names = g_strjoinv (",", self->names);
+  gint32 n = 0;
+
+  gst_imaging_format_add_card (cards, "CHANNELS", names);
+  exr_get_attribute_count (self->exr, 0, &n);
+  for (gint32 i = 0; i < n; i++) {
+    const exr_attribute_t *a = NULL;
+
+    if (exr_get_attribute_by_index (
+            self->exr, 0, EXR_ATTR_LIST_FILE_ORDER, i, &a) == EXR_ERR_SUCCESS &&
+        a->type == EXR_ATTR_STRING && a->string->str)
+      gst_imaging_format_add_card (cards, a->name, a->string->str);
+  }
+  gst_imaging_format_take_cards (array, cards);
+}
+
+static gpointer
+exr_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
+    guint64 *n_pages, GError **error)
+{
+  static const GstImagingNdArrayType types[] = {
+      [EXR_PIXEL_UINT] = GST_IMAGING_ND_ARRAY_TYPE_U32,
+      [EXR_PIXEL_HALF] = GST_IMAGING_ND_ARRAY_TYPE_F16,
+      [EXR_PIXEL_FLOAT] = GST_IMAGING_ND_ARRAY_TYPE_F32,
+  };
+  GstImagingExr *self = g_new0 (GstImagingExr, 1);
+  exr_context_initializer_t init = gst_imaging_exr_make_initializer (self);
+  exr_result_t code;
+  gboolean ok = FALSE;
+
+  self->file = file;
+  code = exr_start_read (&self->exr, file->name, &init);
+  if (code == EXR_ERR_SUCCESS)
+    code = exr_get_count (self->exr, &self->n_parts);
+  if (code != EXR_ERR_SUCCESS)
+    gst_imaging_exr_fail (self, code, error);
+  else
+    ok = self->n_parts <= MAX_PARTS ||
+         refuse (self, error, "has more than 4096 parts");
+  for (gint i = 0; ok && i < self->n_parts; i++)
+    ok = read_part (self, i, error);
+  if (!ok) {
+    gst_imaging_exr_close (self);
+    return NULL;
+  }
+  read_cards (self, array);
+  array->type = types[self->type];
+  gst_imaging_format_set_dims (array, (guint64) self->n_parts,
+      (guint64) self->height, (guint64) self->width, self->n_channels);
+  *n_pages = (guint64) self->n_parts;
+  return self;
+}
+
+static exr_result_t
+read_block (GstImagingExr *self, gint part, const exr_chunk_info_t *chunk,
+    exr_decode_pipeline_t *decode, guint8 *at)
+{
+  gboolean is_first = !decode->channels;
+  exr_result_t code =
+      is_first ? exr_decoding_initialize (self->exr, part, chunk, decode)
+               : exr_decoding_update (self->exr, part, chunk, decode);
+
+  if (code != EXR_ERR_SUCCESS)
+    return code;
+  gst_imaging_exr_aim (self, decode->channels, decode->channel_count, at);
+  if (is_first)
+    code = exr_decoding_choose_default_routines (self->exr, part, decode);
+  return code == EXR_ERR_SUCCESS ? exr_decoding_run (self->exr, part, decode)
+                                 : code;
+}
+
+static exr_result_t
+read_lines (GstImagingExr *self, gint part, exr_decode_pipeline_t *decode,
+    guint8 *values, gsize row_size)
+{
+  exr_attr_box2i_t window;
+  gint32 n_lines = 0;
+  exr_result_t code = exr_get_data_window (self->exr, part, &window);
+
+  if (code == EXR_ERR_SUCCESS)
+    code = exr_get_scanlines_per_chunk (self->exr, part, &n_lines);
+  for (gint64 y = 0; code == EXR_ERR_SUCCESS && y < self->height;
+       y += MAX (n_lines, 1)) {
+    exr_chunk_info_t chunk;
+
+    code = exr_read_scanline_chunk_info (
+        self->exr, part, (int) (window.min.y + y), &chunk);
+    if (code == EXR_ERR_SUCCESS &&
+        (chunk.height < 1 || chunk.height > self->height - y ||
+            chunk.width != self->width))
+      code = EXR_ERR_BAD_CHUNK_LEADER;
+    if (code == EXR_ERR_SUCCESS)
+      code = read_block (
+          self, part, &chunk, decode, values + (gsize) y * row_size);
+  }
+  return code;
+}
+
+static exr_result_t
+read_tiles (GstImagingExr *self, gint part, exr_decode_pipeline_t *decode,
+    guint8 *values, gsize row_size)
+{
+  gint32 width = 0, height = 0;
+  exr_result_t code =
+      exr_get_tile_sizes (self->exr, part, 0, 0, &width, &height);
+
+  if (code == EXR_ERR_SUCCESS && (width < 1 || height < 1))
+    code = EXR_ERR_BAD_CHUNK_LEADER;
+  for (gint64 y = 0; code == EXR_ERR_SUCCESS && y < self->height; y += height)
+    for (gint64 x = 0; code == EXR_ERR_SUCCESS && x < self->width; x += width) {
+      exr_chunk_info_t chunk;
+
+      code = exr_read_tile_chunk_info (
+          self->exr, part, (int) (x / width), (int) (y / height), 0, 0, &chunk);
+      if (code == EXR_ERR_SUCCESS &&
+          (chunk.width > self->width - x || chunk.height > self->height - y))
+        code = EXR_ERR_BAD_CHUNK_LEADER;
+      if (code == EXR_ERR_SUCCESS)
+        code = read_block (self, part, &chunk, decode,
+            values + (gsize) y * row_size +
+                (gsize) x * (row_size / (gsize) self->width));
+    }
+  return code;
+}
+
+static gboolean
+exr_read (gpointer reader, guint64 page, gpointer values, GError **error)
+{
+  GstImagingExr *self = reader;
+  exr_decode_pipeline_t decode = EXR_DECODE_PIPELINE_INITIALIZER;
+  gsize row_size = (gsize) self->width * self->n_channels *
+                   (self->type == EXR_PIXEL_HALF ? 2 : 4);
+  exr_storage_t storage = EXR_STORAGE_LAST_TYPE;
+  exr_result_t code;
+
+  g_clear_pointer (&self->text, g_free);
+  exr_get_storage (self->exr, (int) page, &storage);
+  code = storage == EXR_STORAGE_TILED
+             ? read_tiles (self, (gint) page, &decode, values, row_size)
+             : read_lines (self, (gint) page, &decode, values, row_size);
+  exr_decoding_destroy (self->exr, &decode);
+  return code == EXR_ERR_SUCCESS || gst_imaging_exr_fail (self, code, error);
+}
+
+const GstImagingFormatTable gst_imaging_format_exr = {
+    .name = "OpenEXR",
+    .open = exr_open,
+    .read = exr_read,
+    .close = gst_imaging_exr_close,
+    .create = gst_imaging_exr_create,
+    .write = gst_imaging_exr_write,
+    .finish = gst_imaging_exr_finish,
+    .discard = gst_imaging_exr_close,
+};

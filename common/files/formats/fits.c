@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingformat.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <fitsio.h>
+
+#define BLOCK 2880 /* bytes: all of a file is in blocks of it */
+#define CARD 80
+
+/* cfitsio keeps a table of open files that has no lock of its own unless it was
+ * built with one. */
+static GMutex lock;
+
+typedef struct {
+  const GstImagingFormatFile *file;
+  fitsfile *fits;
+  gint datatype; /* of cfitsio, for what is read and written */
+  gint64 n_per_page, next;
+  gboolean writes;
+} Fits;
+
+static const struct {
+  GstImagingNdArrayType type;
+  gint image, datatype;
+} types[] = {
+    {GST_IMAGING_ND_ARRAY_TYPE_U8, BYTE_IMG, TBYTE},
+    {GST_IMAGING_ND_ARRAY_TYPE_I8, SBYTE_IMG, TSBYTE},
+    {GST_IMAGING_ND_ARRAY_TYPE_I16, SHORT_IMG, TSHORT},
+    {GST_IMAGING_ND_ARRAY_TYPE_U16, USHORT_IMG, TUSHORT},
+    {GST_IMAGING_ND_ARRAY_TYPE_I32, LONG_IMG, TINT},
+    {GST_IMAGING_ND_ARRAY_TYPE_U32, ULONG_IMG, TUINT},
+    {GST_IMAGING_ND_ARRAY_TYPE_I64, LONGLONG_IMG, TLONGLONG},
+    {GST_IMAGING_ND_ARRAY_TYPE_U64, ULONGLONG_IMG, TULONGLONG},
+    {GST_IMAGING_ND_ARRAY_TYPE_F32, FLOAT_IMG, TFLOAT},
+    {GST_IMAGING_ND_ARRAY_TYPE_F64, DOUBLE_IMG, TDOUBLE},
+};
+
+static gboolean
+fail (Fits *self, gint status, GError **error)
+{
+  gchar text[FLEN_ERRMSG], first[FLEN_ERRMSG];
+
+  if (!fits_read_errmsg (first))
+    fits_get_errstatus (status, first);
+  while (fits_read_errmsg (text)) /* the list is the process's */
+    ;
+  if (self->writes)
+    return gst_imaging_format_fail (self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_WRITE, "cannot be written as FITS: %s.",
+        first);
+  return gst_imaging_format_fail_damaged (self->file, error, first);
+}
+
+/* By descriptor: the name may have become that of another file, and no name of
+ * a user reaches cfitsio, which has a language of names. */
+static gint
+open_file (Fits *self, gint mode)
+{
+  g_autofree gchar *path = g_strdup_printf ("/proc/self/fd/%d", self->file->fd);
+  gint status = 0;
+
+  return fits_open_diskfile (&self->fits, path, mode, &status);
+}
+
+static void
+fits_close (gpointer fits)
+{
+  Fits *self = fits;
+  gint status = 0;
+
+  g_mutex_lock (&lock);
+  if (self->fits)
+    fits_close_file (self->fits, &status);
+  fits_clear_errmsg ();
+  g_mutex_unlock (&lock);
+  g_free (self);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static gboolean
+has_unsigned_zero (Fits *self)
+{
+  gdouble zero = 0;
+  gint status = 0;
+
+  fits_read_key (self->fits, TDOUBLE, "BZERO", &zero, NULL, &status);
+  fits_clear_errmsg ();
+  return status == 0 && zero == 9223372036854775808.0;
+}
+
+/* To the first unit with a picture: the primary one may have none. */
+static gint
+find_image (Fits *self, gint *image, gint *n_dims, LONGLONG *dims)
+{
+  gint status = 0, n_units = 0, kind = 0;
+
+  fits_get_num_hdus (self->fits, &n_units, &status);
+  for (gint i = 1; i <= n_units && status == 0; i++) {
+    *n_dims = 0;
+    fits_movabs_hdu (self->fits, i, &kind, &status);
+    if (status != 0 ||
+        (kind != IMAGE_HDU && !fits_is_compressed_image (self->fits, &status)))
+      continue;
+    fits_get_img_dim (self->fits, n_dims, &status);
+    if (*n_dims == 0)
+      continue;
+    fits_get_img_equivtype (self->fits, image, &status);
+    if (status == 0 && *image == LONGLONG_IMG && has_unsigned_zero (self))
+      *image = ULONGLONG_IMG; /* which cfitsio 4.2 does not say */
+    if (*n_dims <= GST_IMAGING_ND_ARRAY_MAX_DIMS)
+      fits_get_img_sizell (
+          self->fits, GST_IMAGING_ND_ARRAY_MAX_DIMS, dims, &status);
+    return status;
+  }
+  return status;
+}
+
+static void
+read_cards (Fits *self, GstImagingNdArray *array)
+{
+  GPtrArray *cards = g_ptr_array_new ();
+  gint n = 0, status = 0;
+
+  fits_get_hdrspace (self->fits, &n, NULL, &status);
+  for (gint i = 1; i <= n && status == 0; i++) {
+    gchar key[FLEN_KEYWORD], value[FLEN_VALUE], comment[FLEN_COMMENT];
+    gchar *text = NULL;
+
+    fits_read_keyn (self->fits, i, key, value, comment, &status);
+    if (status != 0 || !*key || strcmp (key, "CONTINUE") == 0)
+      continue;
+    if (*value == '\'')
+      fits_read_key_longstr (self->fits, key, &text, NULL, &status);
+    /* COMMENT and HISTORY have a comment alone */
+    gst_imaging_format_add_card (cards, key,
+        text     ? text
+        : *value ? value
+                 : comment);
+    if (text)
+      fits_free_memory (text, &status);
+  }
+  gst_imaging_format_take_cards (array, cards);
+}
+
+/* Are the samples in the file as many as it says? A compressed picture has
+ * fewer bytes. */
+static gboolean
+check_length (Fits *self, GstImagingNdArray *array, GError **error)
+{
+  gint status = 0, bits = 0;
+  guint64 size = 1;
+
+  if (fits_is_compressed_image (self->fits, &status))
+    return TRUE;
+  fits_get_img_type (self->fits, &bits, &status);
+  for (guint i = 0; i < array->n_dims; i++)
+    if (!g_uint64_checked_mul (&size, size, array->dims[i]))
+      size = G_MAXUINT64 / 8;
+  if (size <= self->file->size / (guint64) MAX (ABS (bits) / 8, 1))
+    return TRUE;
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_SIZE,
+      "is truncated: it has %" G_GUINT64_FORMAT
+      " bytes, and its header says %" G_GUINT64_FORMAT
+      " samples of %d bits. Copy it again.",
+      self->file->size, size, ABS (bits));
+}
+
+static gboolean
+describe (Fits *self, GstImagingNdArray *array, GError **error)
+{
+  LONGLONG dims[GST_IMAGING_ND_ARRAY_MAX_DIMS] = {0};
+  gint n_dims = 0, image = 0;
+  gint status = find_image (self, &image, &n_dims, dims);
+
+  if (status != 0)
+    return fail (self, status, error);
+  if (n_dims == 0 || n_dims > GST_IMAGING_ND_ARRAY_MAX_DIMS)
+    return gst_imaging_format_fail (self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "holds %s, expected is a picture of 1 to %d dimensions.",
+        n_dims == 0 ? "no picture" : "a picture of more dimensions",
+        GST_IMAGING_ND_ARRAY_MAX_DIMS);
+  array->n_dims = (guint) n_dims;
+  for (gint i = 0; i < n_dims; i++)
+    array->dims[i] = (guint64) dims[n_dims - 1 - i];
+  if (!check_length (self, array, error))
+    return FALSE;
+  g_strlcpy (array->axes,
+      n_dims == 3   ? "nyx"
+      : n_dims == 2 ? "yx"
+                    : "",
+      sizeof (array->axes));
+  read_cards (self, array);
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    if (types[i].image == image) {
+      array->type = types[i].type;
+      self->datatype = types[i].datatype;
+      return TRUE;
+    }
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "holds samples of FITS' type %d, expected is 8, 16, 32, 64, -32 or -64.",
+      image);
+}
+
+static gpointer
+fits_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
+    guint64 *n_pages, GError **error)
+{
+  Fits *self = g_new0 (Fits, 1);
+  gint status;
+  gboolean ok;
+
+  self->file = file;
+  g_mutex_lock (&lock);
+  status = open_file (self, READONLY);
+  ok = status == 0 ? describe (self, array, error) : fail (self, status, error);
+  g_mutex_unlock (&lock);
+  if (!ok) {
+    fits_close (self);
+    return NULL;
+  }
+  *n_pages = array->n_dims > 2 ? array->dims[0] : 1;
+  self->n_per_page = *n_pages > 0;
+  for (guint i = array->n_dims > 2; i < array->n_dims; i++)
+    self->n_per_page *= (gint64) array->dims[i];
+  return self;
+}
+
+/* BLANK becomes NaN where samples are floats. */
+static gboolean
+fits_read (gpointer reader, guint64 page, gpointer values, GError **error)
+{
+  Fits *self = reader;
+  gfloat nan_float = NAN;
+  gdouble nan_double = NAN;
+  gpointer blank = self->datatype == TFLOAT    ? &nan_float
+                   : self->datatype == TDOUBLE ? (gpointer) &nan_double
+                                               : NULL;
+  gint status = 0, any_blank = 0;
+
+  if (self->n_per_page == 0)
+    return TRUE;
+  g_mutex_lock (&lock);
+  fits_read_img (self->fits, self->datatype,
+      (LONGLONG) page * self->n_per_page + 1, self->n_per_page, blank, values,
+      &any_blank, &status);
+  if (status != 0)
+    fail (self, status, error);
+  g_mutex_unlock (&lock);
+  return status == 0;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+/* cfitsio creates no file from a descriptor; it changes one. */
+static gboolean
+write_empty (const GstImagingFormatFile *file, GError **error)
+{
+  static const gchar *const cards[] = {"SIMPLE  =                    T",
+      "BITPIX  =                    8", "NAXIS   =                    0",
+      "END"};
+  gchar block[BLOCK];
+
+  memset (block, ' ', sizeof (block));
+  for (guint i = 0; i < G_N_ELEMENTS (cards); i++)
+    memcpy (block + i * CARD, cards[i], strlen (cards[i]));
+  return gst_imaging_format_write_at (file, block, sizeof (block), 0, error);
+}
+
+/* Cards of the array's own kind and shape are cfitsio's to write. */
+static void
+write_cards (Fits *self, gchar **cards, gint *status)
+{
+  for (; cards && *cards && *status == 0; cards++) {
+    g_auto (GStrv) pair = g_strsplit (*cards, "=", 2);
+    gchar card[FLEN_CARD], *end;
+
+    if (!pair[0] || !pair[1] || !*pair[0] || !g_str_is_ascii (*cards) ||
+        strlen (pair[0]) > 8)
+      continue;
+    if (strcmp (pair[0], "COMMENT") == 0)
+      fits_write_comment (self->fits, pair[1], status);
+    else if (strcmp (pair[0], "HISTORY") == 0)
+      fits_write_history (self->fits, pair[1], status);
+    else {
+      gint class;
+
+      g_snprintf (card, sizeof (card), "%-8s=", pair[0]);
+      class = fits_get_keyclass (card);
+      if (class == TYP_STRUC_KEY || class == TYP_CMPRS_KEY ||
+          class == TYP_SCAL_KEY || class == TYP_NULL_KEY ||
+          class == TYP_CKSUM_KEY)
+        continue;
+      g_ascii_strtod (pair[1], &end);
+      if (*pair[1] && !*end && strlen (pair[1]) < 70) {
+        g_snprintf (card, sizeof (card), "%-8s= %20s", pair[0], pair[1]);
+        fits_write_record (self->fits, card, status);
+      } else if (strcmp (pair[1], "T") == 0 || strcmp (pair[1], "F") == 0)
+        fits_write_key_log (self->fits, pair[0], *pair[1] == 'T', NULL, status);
+      else
+        fits_write_key_longstr (self->fits, pair[0], pair[1], NULL, status);
+    }
+  }
+}
+
+static gpointer
+fits_create (const GstImagingFormatFile *file, const GstImagingNdArray *array,
+    guint64 *n_pages, GError **error)
+{
+  Fits *self;
+  LONGLONG dims[GST_IMAGING_ND_ARRAY_MAX_DIMS];
+  gint status;
+  guint i;
+
+  for (i = 0; i < G_N_ELEMENTS (types); i++)
+    if (types[i].type == array->type)
+      break;
+  if (i == G_N_ELEMENTS (types) || array->n_dims == 0) {
+    gst_imaging_format_refuse_type (file, array,
+        "FITS takes integers, f32 and f64, of one dimension or more", error);
+    return NULL;
+  }
+  if (!write_empty (file, error))
+    return NULL;
+  self = g_new0 (Fits, 1);
+  self->file = file;
+  self->writes = TRUE;
+  self->datatype = types[i].datatype;
+  for (guint d = 0; d < array->n_dims; d++)
+    dims[d] = (LONGLONG) array->dims[array->n_dims - 1 - d];
+  *n_pages = array->n_dims > 2 ? array->dims[0] : 1;
+  self->n_per_page = (gint64) (array->n_values / MAX (*n_pages, 1));
+  g_mutex_lock (&lock);
+  status = open_file (self, READWRITE);
+  if (status == 0)
+    fits_resize_imgll (
+        self->fits, types[i].image, (gint) array->n_dims, dims, &status);
+  write_cards (self, array->cards, &status);
+  if (status != 0)
+    fail (self, status, error);
+  g_mutex_unlock (&lock);
+  if (status == 0)
+    return self;
+  fits_close (self);
+  return NULL;
+}
+
+static gboolean
+fits_write (gpointer writer, gconstpointer values, GError **error)
+{
+  Fits *self = writer;
+  gint status = 0;
+
+  g_mutex_lock (&lock);
+  if (self->n_per_page > 0)
+    fits_write_img (self->fits, self->datatype, self->next + 1,
+        self->n_per_page, (gpointer) values, &status);
+  self->next += self->n_per_page;
+  if (status != 0)
+    fail (self, status, error);
+  g_mutex_unlock (&lock);
+  return status == 0;
+}
+
+static gboolean
+fits_finish (gpointer writer, GError **error)
+{
+  Fits *self = writer;
+  gint status = 0;
+
+  g_mutex_lock (&lock);
+  fits_close_file (self->fits, &status);
+  self->fits = NULL;
+  if (status != 0)
+    fail (self, status, error);
+  g_mutex_unlock (&lock);
+  return status == 0;
+}
+
+const GstImagingFormatTable gst_imaging_format_fits = {
+    .name = "FITS",
+    .open = fits_open,
+    .read = fits_read,
+    .close = fits_close,
+    .create = fits_create,
+    .write = fits_write,
+    .finish = fits_finish,
+    .discard = fits_close,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a format of files is: a table of functions, and what they share. The
+ * formats that need a library are in one module, which is opened at first use;
+ * the others (.npy, PNM) are in libgstimaging. */
+#pragma once
+
+#include "gstimagingndarray.h"
+
+G_BEGIN_DECLS
+
+/* Changes with the structures below: a module of another release is refused. */
+#define GST_IMAGING_FORMAT_ABI 1
+#define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
+
+/* A file that the opener or the saver has opened. It belongs to the caller,
+ * and outlives what is made of it. Nothing uses its position. */
+typedef struct {
+  gint fd;
+  guint64 size;      /* of a file that is read */
+  const gchar *name; /* as messages call it */
+} GstImagingFormatFile;
+
+typedef struct _GstImagingFormatTable GstImagingFormatTable;
+
+/* A file is read and written page by page: a picture of several, a frame of a
+ * cube, or all of it. */
+struct _GstImagingFormatTable {
+  const gchar *name; /* "TIFF" */
+
+  /* Sets type, n_dims, dims, axes, orientation and cards of @array, and
+   * @n_pages, which divides its values. Nothing is allocated after the sizes
+   * that the file claims. Returns: what read () and close () take; NULL */
+  gpointer (*open) (const GstImagingFormatFile *file, GstImagingNdArray *array,
+      guint64 *n_pages, GError **error);
+  /* Fills @values with one page, in the byte order of the machine. Any page,
+   * any number of times. */
+  gboolean (*read) (
+      gpointer reader, guint64 page, gpointer values, GError **error);
+  void (*close) (gpointer reader);
+
+  /* NULL where files are read alone. @array has no values yet; @n_pages is
+   * what write () takes one by one, in order. */
+  gpointer (*create) (const GstImagingFormatFile *file,
+      const GstImagingNdArray *array, guint64 *n_pages, GError **error);
+  gboolean (*write) (gpointer writer, gconstpointer values, GError **error);
+  /* After the last page */
+  gboolean (*finish) (gpointer writer, GError **error);
+  void (*discard) (gpointer writer);
+};
+
+typedef struct {
+  guint32 abi;
+  const GstImagingFormatTable *const *tables; /* NULL ends them */
+} GstImagingFormatModule;
+
+extern const GstImagingFormatTable gst_imaging_format_exr;
+extern const GstImagingFormatTable gst_imaging_format_fits;
+extern const GstImagingFormatTable gst_imaging_format_jpeg;
+extern const GstImagingFormatTable gst_imaging_format_npy;
+extern const GstImagingFormatTable gst_imaging_format_png;
+extern const GstImagingFormatTable gst_imaging_format_pnm;
+extern const GstImagingFormatTable gst_imaging_format_raw;
+extern const GstImagingFormatTable gst_imaging_format_tiff;
+
+/* --- what formats share --------------------------------------------------- */
+
+/* Sets a sentence that begins with the name of the file.
+ * Returns: FALSE, so that a failure is one `return` */
+gboolean gst_imaging_format_fail (const GstImagingFormatFile *file,
+    GError **error, GstImagingNdArrayError code, const gchar *format, ...)
+    G_GNUC_PRINTF (4, 5);
+
+/* "is damaged: TEXT.", where @text is a library's. */
+gboolean gst_imaging_format_fail_damaged (
+    const GstImagingFormatFile *file, GError **error, const gchar *text);
+
+/* Returns: bytes read, fewer than @size at the end of the file; -1 with errno
+ */
+gssize gst_imaging_format_read_at (
+    const GstImagingFormatFile *file, gpointer to, gsize size, guint64 offset);
+gboolean gst_imaging_format_write_at (const GstImagingFormatFile *file,
+    gconstpointer from, gsize size, guint64 offset, GError **error);
+
+/* Returns: (transfer full): all of it; NULL with @error set */
+guint8 *gst_imaging_format_load (
+    const GstImagingFormatFile *file, GError **error);
+
+/* Would @size bytes of values be more than a file of this size can hold,
+ * whatever its compression? Called before they are allocated. */
+gboolean gst_imaging_format_check_size (
+    const GstImagingFormatFile *file, guint64 size, GError **error);
+
+/* Adds "KEY=value" to @cards; @value in any encoding. */
+void gst_imaging_format_add_card (
+    GPtrArray *cards, const gchar *key, const gchar *value);
+/* Frees @cards. */
+void gst_imaging_format_take_cards (GstImagingNdArray *array, GPtrArray *cards);
+
+/* Sets the dimensions of pictures. A single page or channel is no dimension. */
+void gst_imaging_format_set_dims (GstImagingNdArray *array, guint64 n_pages,
+    guint64 height, guint64 width, guint channels);
+
+/* An array as pictures */
+typedef struct {
+  guint64 n_pages;
+  guint width, height, channels;
+} GstImagingFormatLayout;
+
+/* As @axes tell; without them, a last of three dimensions is channels if it is
+ * 2 to 4. Both sides of a picture are below 2^31. */
+gboolean gst_imaging_format_get_layout (const GstImagingFormatFile *file,
+    const GstImagingNdArray *array, GstImagingFormatLayout *layout,
+    GError **error);
+
+/* "cannot be written with TYPE: FORMAT takes TAKES." */
+gboolean gst_imaging_format_refuse_type (const GstImagingFormatFile *file,
+    const GstImagingNdArray *array, const gchar *takes, GError **error);
+
+/* Turns a picture of @width x @height pixels of @size bytes upright.
+ * @orientation: of EXIF, 1 to 8; from 5 on @to is @height wide */
+void gst_imaging_format_orient (const guint8 *from, guint width, guint height,
+    gsize size, guint orientation, guint8 *to);
+
+G_END_DECLS

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tiff.h"
+
+#include <string.h>
+
+#define MAX_PAGES (1 << 22)
+#define MAX_CHANNELS 4096
+
+/* What the pages of one array have in common */
+typedef struct {
+  guint32 width, height;
+  guint16 channels, bits, format, planar, photometric, compression;
+} Page;
+
+typedef struct {
+  GstImagingTiff tiff;
+  Page page;
+  GstImagingNdArrayType type;
+  GArray *offsets; /* of the pages' directories */
+} Reader;
+
+/* Returns: -1 for what is no type here */
+static gint
+find_type (const Page *p)
+{
+  switch (p->format) {
+  case SAMPLEFORMAT_INT:
+    return p->bits == 8    ? GST_IMAGING_ND_ARRAY_TYPE_I8
+           : p->bits == 16 ? GST_IMAGING_ND_ARRAY_TYPE_I16
+           : p->bits == 32 ? GST_IMAGING_ND_ARRAY_TYPE_I32
+           : p->bits == 64 ? (gint) GST_IMAGING_ND_ARRAY_TYPE_I64
+                           : -1;
+  case SAMPLEFORMAT_IEEEFP:
+    return p->bits == 16   ? GST_IMAGING_ND_ARRAY_TYPE_F16
+           : p->bits == 32 ? GST_IMAGING_ND_ARRAY_TYPE_F32
+           : p->bits == 64 ? (gint) GST_IMAGING_ND_ARRAY_TYPE_F64
+                           : -1;
+  case SAMPLEFORMAT_COMPLEXIEEEFP:
+    return p->bits == 64    ? GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64
+           : p->bits == 128 ? (gint) GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128
+                            : -1;
+  case SAMPLEFORMAT_UINT:
+  case SAMPLEFORMAT_VOID:
+    return p->bits == 1                   ? GST_IMAGING_ND_ARRAY_TYPE_BOOL
+           : p->bits > 1 && p->bits <= 8  ? GST_IMAGING_ND_ARRAY_TYPE_U8
+           : p->bits > 8 && p->bits <= 16 ? GST_IMAGING_ND_ARRAY_TYPE_U16
+           : p->bits == 32                ? GST_IMAGING_ND_ARRAY_TYPE_U32
+           : p->bits == 64                ? (gint) GST_IMAGING_ND_ARRAY_TYPE_U64
+                                          : -1;
+  default:
+    return -1;
+  }
+}
+
+static gboolean
+read_page (Reader *self, Page *p, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+
+  *p = (Page){.channels = 1};
+  TIFFGetField (tiff, TIFFTAG_IMAGEWIDTH, &p->width);
+  TIFFGetField (tiff, TIFFTAG_IMAGELENGTH, &p->height);
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_SAMPLESPERPIXEL, &p->channels);
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_BITSPERSAMPLE, &p->bits);
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_SAMPLEFORMAT, &p->format);
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_PLANARCONFIG, &p->planar);
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_COMPRESSION, &p->compression);
+  TIFFGetField (tiff, TIFFTAG_PHOTOMETRIC, &p->photometric);
+  if (p->width == 0 || p->height == 0 || p->width > G_MAXINT32 ||
+      p->height > G_MAXINT32 || p->channels == 0 || p->channels > MAX_CHANNELS)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+        "is damaged: it has a page of %u x %u pixels and %u channels.",
+        p->width, p->height, p->channels);
+  /* else libtiff gives samples of several resolutions */
+  if (p->photometric == PHOTOMETRIC_YCBCR && p->compression == COMPRESSION_JPEG)
+    TIFFSetField (tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+  else if (p->photometric == PHOTOMETRIC_YCBCR)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "holds YCbCr samples, expected is grey or RGB. Convert it with "
+        "tiffcp or another program.");
+  if (find_type (p) < 0)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "holds samples of %u bits and of TIFF's sample format %u, expected are "
+        "integers of 1 to 16, 32 or 64 bits, floats of 16, 32 or 64, or "
+        "complex of 64 or 128.",
+        p->bits, p->format);
+  return TRUE;
+}
+
+/* Pages of reduced resolution are previews of the others. */
+static gboolean
+read_directories (Reader *self, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+
+  do {
+    guint32 kind = 0;
+    guint64 offset = TIFFCurrentDirOffset (tiff);
+    Page page;
+
+    TIFFGetField (tiff, TIFFTAG_SUBFILETYPE, &kind);
+    if (kind & FILETYPE_REDUCEDIMAGE)
+      continue;
+    if (!read_page (self, &page, error))
+      return FALSE;
+    if (self->offsets->len == 0)
+      self->page = page;
+    else if (memcmp (&page, &self->page, sizeof (page)) != 0)
+      return gst_imaging_format_fail (self->tiff.file, error,
+          GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+          "has pages that differ: page %u is %u x %u with %u channels of %u "
+          "bits, page 1 is %u x %u with %u of %u. Save the pages as files of "
+          "their own.",
+          self->offsets->len + 1, page.width, page.height, page.channels,
+          page.bits, self->page.width, self->page.height, self->page.channels,
+          self->page.bits);
+    g_array_append_val (self->offsets, offset);
+    if (self->offsets->len > MAX_PAGES)
+      return gst_imaging_format_fail (self->tiff.file, error,
+          GST_IMAGING_ND_ARRAY_ERROR_SIZE, "has more than %d pages.",
+          MAX_PAGES);
+  } while (TIFFReadDirectory (tiff));
+  if (self->tiff.text)
+    return gst_imaging_tiff_fail (&self->tiff, error);
+  return self->offsets->len > 0 ||
+         gst_imaging_format_fail (self->tiff.file, error,
+             GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+             "holds previews alone, and no picture of full resolution.");
+}
+
+static void
+read_cards (Reader *self, GstImagingNdArray *array)
+{
+  static const struct {
+    guint32 tag;
+    const gchar *key;
+  } texts[] = {
+      {TIFFTAG_IMAGEDESCRIPTION, "ImageDescription"},
+      {TIFFTAG_MAKE, "Make"},
+      {TIFFTAG_MODEL, "Model"},
+      {TIFFTAG_SOFTWARE, "Software"},
+      {TIFFTAG_DATETIME, "DateTime"},
+  };
+  GPtrArray *cards = g_ptr_array_new ();
+  guint16 orientation = 1;
+  gchar number[16];
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    gchar *text = NULL;
+
+    if (TIFFGetField (self->tiff.tiff, texts[i].tag, &text) && text)
+      gst_imaging_format_add_card (cards, texts[i].key, text);
+  }
+  TIFFGetFieldDefaulted (self->tiff.tiff, TIFFTAG_ORIENTATION, &orientation);
+  g_snprintf (number, sizeof (number), "%u", orientation);
+  if (orientation != 1)
+    gst_imaging_format_add_card (cards, "Orientation", number);
+  g_snprintf (number, sizeof (number), "%u", self->page.bits);
+  if (self->page.bits % 8 != 0 && self->page.bits > 1)
+    gst_imaging_format_add_card (cards, "BITS", number);
+  gst_imaging_format_take_cards (array, cards);
+}
+
+static void
+tiff_close (gpointer reader)
+{
+  Reader *self = reader;
+
+  gst_imaging_tiff_close (&self->tiff);
+  g_array_unref (self->offsets);
+  g_free (self);
+}
+
+static gpointer
+tiff_open (const GstImagingFormatFile *file, GstImagingNdArray *array,
+    guint64 *n_pages, GError **error)
+{
+  Reader *self = g_new0 (Reader, 1);
+
+  self->offsets = g_array_new (FALSE, FALSE, sizeof (guint64));
+  if (!gst_imaging_tiff_open (&self->tiff, file, "r", error) ||
+      !read_directories (self, error) ||
+      (!TIFFSetSubDirectory (
+           self->tiff.tiff, g_array_index (self->offsets, guint64, 0)) &&
+          !gst_imaging_tiff_fail (&self->tiff, error))) {
+    tiff_close (self);
+    return NULL;
+  }
+  read_cards (self, array);
+  array->type = self->type = (GstImagingNdArrayType) find_type (&self->page);
+  gst_imaging_format_set_dims (array, self->offsets->len, self->page.height,
+      self->page.width, self->page.channels);
+  *n_pages = self->offsets->len;
+  return self;
+}
+
+/* --- samples -------------------------------------------------------------- */
+
+/* Copies @n samples of a row of the file; @step: values from one to the next.
+ * Bits of a sample below 8, or from 9 to 15, lie together, the highest first.
+ */
+static void
+take_samples (
+    const Reader *self, const guint8 *from, gsize n, guint8 *to, gsize step)
+{
+  gsize size = gst_imaging_nd_array_type_size (self->type);
+  guint bits = self->page.bits;
+
+  if (bits == 8 * size) {
+    if (step == 1)
+      memcpy (to, from, n * size);
+    else
+      for (gsize i = 0; i < n; i++)
+        memcpy (to + i * step * size, from + i * size, size);
+    return;
+  }
+  for (gsize i = 0, bit = 0; i < n; i++) {
+    guint value = 0;
+
+    for (guint b = 0; b < bits; b++, bit++)
+      value = value << 1 | (from[bit / 8] >> (7 - bit % 8) & 1u);
+    if (size == 1)
+      to[i * step] = (guint8) value;
+    else
+      ((guint16 *) to)[i * step] = (guint16) value;
+  }
+}
+
+/* A block of rows, of all channels or of one, that was decoded */
+static void
+take_block (const Reader *self, const guint8 *block, gsize row_size, guint x,
+    guint y, guint width, guint height, guint plane, guint8 *values)
+{
+  const Page *p = &self->page;
+  gsize size = gst_imaging_nd_array_type_size (self->type);
+  gboolean separate = p->planar == PLANARCONFIG_SEPARATE;
+  gsize step = separate ? p->channels : 1;
+  gsize n = (gsize) width * (separate ? 1 : p->channels);
+
+  for (guint row = 0; row < height; row++)
+    take_samples (self, block + row * row_size, n,
+        values +
+            (((gsize) (y + row) * p->width + x) * p->channels + plane) * size,
+        step);
+}
+
+static gboolean
+read_tiles (Reader *self, guint8 *values, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+  const Page *p = &self->page;
+  guint32 width = 0, height = 0;
+  tmsize_t size = TIFFTileSize (tiff), row_size = TIFFTileRowSize (tiff);
+  guint n_planes = p->planar == PLANARCONFIG_SEPARATE ? p->channels : 1;
+  g_autofree guint8 *tile = NULL;
+
+  TIFFGetField (tiff, TIFFTAG_TILEWIDTH, &width);
+  TIFFGetField (tiff, TIFFTAG_TILELENGTH, &height);
+  if (size <= 0 || width == 0 || height == 0)
+    return gst_imaging_tiff_fail (&self->tiff, error);
+  if (!gst_imaging_format_check_size (self->tiff.file, (guint64) size, error))
+    return FALSE;
+  tile = g_try_malloc ((gsize) size);
+  if (!tile)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_MEMORY, "does not fit in memory.");
+  for (guint plane = 0; plane < n_planes; plane++)
+    for (guint y = 0; y < p->height; y += height)
+      for (guint x = 0; x < p->width; x += width) {
+        guint32 index = TIFFComputeTile (tiff, x, y, 0, (guint16) plane);
+
+        if (TIFFReadEncodedTile (tiff, index, tile, size) != size)
+          return gst_imaging_tiff_fail (&self->tiff, error);
+        take_block (self, tile, (gsize) row_size, x, y,
+            MIN (width, p->width - x), MIN (height, p->height - y), plane,
+            values);
+      }
+  return TRUE;
+}
+
+static gboolean
+read_strips (Reader *self, guint8 *values, GError **error)
+{
+  TIFF *tiff = self->tiff.tiff;
+  const Page *p = &self->page;
+  guint32 rows = 0;
+  gsize row_size = (gsize) TIFFScanlineSize (tiff);
+  gsize value_size = gst_imaging_nd_array_type_size (self->type);
+  gboolean separate = p->planar == PLANARCONFIG_SEPARATE && p->channels > 1;
+  gboolean direct = !separate && p->bits == 8 * value_size &&
+                    row_size == p->width * p->channels * value_size;
+  g_autofree guint8 *strip = NULL;
+  guint32 index = 0;
+
+  TIFFGetFieldDefaulted (tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+  rows = CLAMP (rows, 1, p->height);
+  if (row_size == 0)
+    return gst_imaging_tiff_fail (&self->tiff, error);
+  if (!direct && !(strip = g_try_malloc (row_size * rows)))
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_MEMORY, "does not fit in memory.");
+  for (guint plane = 0; plane < (separate ? p->channels : 1u); plane++)
+    for (guint y = 0; y < p->height; y += MIN (rows, p->height - y), index++) {
+      guint n = MIN (rows, p->height - y);
+      tmsize_t size = (tmsize_t) (n * row_size);
+      guint8 *to = direct ? values + y * row_size : strip;
+
+      if (TIFFReadEncodedStrip (tiff, index, to, size) != size)
+        return gst_imaging_tiff_fail (&self->tiff, error);
+      if (!direct)
+        take_block (self, strip, row_size, 0, y, p->width, n, plane, values);
+    }
+  return TRUE;
+}
+
+static gboolean
+tiff_read (gpointer reader, guint64 page, gpointer values, GError **error)
+{
+  Reader *self = reader;
+  guint64 offset = g_array_index (self->offsets, guint64, page);
+  TIFF *tiff = self->tiff.tiff;
+  Page now;
+
+  g_clear_pointer (&self->tiff.text, g_free);
+  if (TIFFCurrentDirOffset (tiff) != offset &&
+      !TIFFSetSubDirectory (tiff, offset))
+    return gst_imaging_tiff_fail (&self->tiff, error);
+  if (!read_page (self, &now, error)) /* also sets how JPEG is decoded */
+    return FALSE;
+  if (memcmp (&now, &self->page, sizeof (now)) != 0)
+    return gst_imaging_format_fail_damaged (
+        self->tiff.file, error, "a page has changed");
+  return TIFFIsTiled (tiff) ? read_tiles (self, values, error)
+                            : read_strips (self, values, error);
+}
+
+const GstImagingFormatTable gst_imaging_format_tiff = {
+    .name = "TIFF",
+    .open = tiff_open,
+    .read = tiff_read,
+    .close = tiff_close,
+    .create = gst_imaging_tiff_create,
+    .write = gst_imaging_tiff_write,
+    .finish = gst_imaging_tiff_finish,
+    .discard = gst_imaging_tiff_discard,
+};

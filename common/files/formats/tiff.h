@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What reading and writing TIFF share. */
+#pragma once
+
+#include <stdint.h>
+
+#include <tiffio.h>
+
+#include "gstimagingformat.h"
+
+/* An open file, and the first sentence of libtiff about it */
+typedef struct {
+  const GstImagingFormatFile *file;
+  guint64 offset, size; /* of the file's position; of what was written */
+  gboolean writes;
+  gchar *text;
+  GError *why; /* a write that failed */
+  TIFF *tiff;
+} GstImagingTiff;
+
+/* @mode: "r", "w" or "w8". Returns: FALSE with @error set */
+gboolean gst_imaging_tiff_open (GstImagingTiff *self,
+    const GstImagingFormatFile *file, const gchar *mode, GError **error);
+
+/* Sets @error to what libtiff said. Returns: FALSE */
+gboolean gst_imaging_tiff_fail (GstImagingTiff *self, GError **error);
+
+void gst_imaging_tiff_close (GstImagingTiff *self);
+
+gpointer gst_imaging_tiff_create (const GstImagingFormatFile *file,
+    const GstImagingNdArray *array, guint64 *n_pages, GError **error);
+gboolean gst_imaging_tiff_write (
+    gpointer writer, gconstpointer values, GError **error);
+gboolean gst_imaging_tiff_finish (gpointer writer, GError **error);
+void gst_imaging_tiff_discard (gpointer writer);

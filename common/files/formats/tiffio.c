@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tiff.h"
+
+#include <stdio.h>
+
+static tmsize_t
+read_bytes (thandle_t handle, void *to, tmsize_t size)
+{
+  GstImagingTiff *self = handle;
+  gssize n =
+      gst_imaging_format_read_at (self->file, to, (gsize) size, self->offset);
+
+  self->offset += (guint64) MAX (n, 0);
+  return n;
+}
+
+static tmsize_t
+write_bytes (thandle_t handle, void *from, tmsize_t size)
+{
+  GstImagingTiff *self = handle;
+
+  if (!self->writes ||
+      !gst_imaging_format_write_at (self->file, from, (gsize) size,
+          self->offset, self->why ? NULL : &self->why))
+    return -1;
+  self->offset += (guint64) size;
+  self->size = MAX (self->size, self->offset);
+  return size;
+}
+
+static toff_t
+seek (thandle_t handle, toff_t offset, int whence)
+{
+  GstImagingTiff *self = handle;
+
+  self->offset = offset + (whence == SEEK_CUR      ? self->offset
+                              : whence == SEEK_END ? self->size
+                                                   : 0);
+  return self->offset;
+}
+
+static int
+close_file (thandle_t handle)
+{
+  return 0;
+}
+
+static toff_t
+get_size (thandle_t handle)
+{
+  return ((GstImagingTiff *) handle)->size;
+}
+
+/* libtiff says what went wrong first; later sentences are of its consequences.
+ */
+#if TIFFLIB_VERSION >= 20221213
+G_GNUC_PRINTF (4, 0)
+static int
+on_error (TIFF *tiff, void *data, const char *module, const char *format,
+    va_list args)
+{
+  GstImagingTiff *self = data;
+
+  if (!self->text)
+    self->text = g_strdup_vprintf (format, args);
+  return 1;
+}
+
+G_GNUC_PRINTF (4, 0)
+static int
+on_warning (TIFF *tiff, void *data, const char *module, const char *format,
+    va_list args)
+{
+  return 1;
+}
+
+static TIFF *
+open_tiff (GstImagingTiff *self, const gchar *mode)
+{
+  TIFFOpenOptions *options = TIFFOpenOptionsAlloc ();
+  TIFF *tiff;
+
+  TIFFOpenOptionsSetErrorHandlerExtR (options, on_error, self);
+  TIFFOpenOptionsSetWarningHandlerExtR (options, on_warning, self);
+  TIFFOpenOptionsSetMaxSingleMemAlloc (
+      options, (tmsize_t) 1 << (sizeof (tmsize_t) > 4 ? 33 : 30));
+  tiff = TIFFClientOpenExt (self->file->name, mode, self, read_bytes,
+      write_bytes, seek, close_file, get_size, NULL, NULL, options);
+  TIFFOpenOptionsFree (options);
+  return tiff;
+}
+#else
+/* Before 4.5 the handlers are the process's: they are left alone. */
+static TIFF *
+open_tiff (GstImagingTiff *self, const gchar *mode)
+{
+  return TIFFClientOpen (self->file->name, mode, self, read_bytes, write_bytes,
+      seek, close_file, get_size, NULL, NULL);
+}
+#endif
+
+gboolean
+gst_imaging_tiff_open (GstImagingTiff *self, const GstImagingFormatFile *file,
+    const gchar *mode, GError **error)
+{
+  /* not mapped: a file that becomes shorter would end the process; a strip is
+   * one read: libtiff makes many of 8 KiB of it */
+  g_autofree gchar *options = g_strconcat (mode, "mc", NULL);
+
+  *self = (GstImagingTiff){.file = file, .writes = mode[0] == 'w'};
+  self->size = self->writes ? 0 : file->size;
+  self->tiff = open_tiff (self, options);
+  return self->tiff || gst_imaging_tiff_fail (self, error);
+}
+
+gboolean
+gst_imaging_tiff_fail (GstImagingTiff *self, GError **error)
+{
+  if (self->why) {
+    g_propagate_error (error, g_steal_pointer (&self->why));
+    return FALSE;
+  }
+  if (self->writes)
+    return gst_imaging_format_fail (self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_WRITE, "cannot be written as TIFF: %s.",
+        self->text ? self->text : "libtiff does not say why");
+  return gst_imaging_format_fail_damaged (
+      self->file, error, self->text ? self->text : "");
+}
+
+void
+gst_imaging_tiff_close (GstImagingTiff *self)
+{
+  if (self->tiff)
+    TIFFClose (self->tiff);
+  g_clear_pointer (&self->text, g_free);
+  g_clear_error (&self->why);
+  self->tiff = NULL;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tiff.h"
+
+#include <string.h>
+
+/* Offsets of classic TIFF have 32 bits; directories need some of them. */
+#define MAX_CLASSIC (G_GUINT64_CONSTANT (4000) << 20)
+
+typedef struct {
+  GstImagingTiff tiff;
+  GstImagingFormatLayout layout;
+  GstImagingNdArrayType type;
+  gsize page_size;
+  guint64 page;
+  gchar *description;
+} Writer;
+
+gpointer
+gst_imaging_tiff_create (const GstImagingFormatFile *file,
+    const GstImagingNdArray *array, guint64 *n_pages, GError **error)
+{
+  gsize size = gst_imaging_nd_array_type_size (array->type);
+  GstImagingFormatLayout layout;
+  Writer *self;
+
+  if (!gst_imaging_format_get_layout (file, array, &layout, error))
+    return NULL;
+  self = g_new0 (Writer, 1);
+  self->layout = layout;
+  self->type = array->type;
+  self->page_size =
+      (gsize) layout.width * layout.height * layout.channels * size;
+  if (array->cards)
+    self->description = g_strjoinv ("\n", array->cards);
+  if (!gst_imaging_tiff_open (&self->tiff, file,
+          layout.n_pages * (self->page_size + 1024) > MAX_CLASSIC ? "w8" : "w",
+          error)) {
+    gst_imaging_tiff_discard (self);
+    return NULL;
+  }
+  *n_pages = layout.n_pages;
+  return self;
+}
+
+static guint
+sample_format (GstImagingNdArrayType type)
+{
+  switch (type) {
+  case GST_IMAGING_ND_ARRAY_TYPE_I8:
+  case GST_IMAGING_ND_ARRAY_TYPE_I16:
+  case GST_IMAGING_ND_ARRAY_TYPE_I32:
+  case GST_IMAGING_ND_ARRAY_TYPE_I64:
+    return SAMPLEFORMAT_INT;
+  case GST_IMAGING_ND_ARRAY_TYPE_F16:
+  case GST_IMAGING_ND_ARRAY_TYPE_F32:
+  case GST_IMAGING_ND_ARRAY_TYPE_F64:
+    return SAMPLEFORMAT_IEEEFP;
+  case GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64:
+  case GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128:
+    return SAMPLEFORMAT_COMPLEXIEEEFP;
+  default:
+    return SAMPLEFORMAT_UINT;
+  }
+}
+
+static void
+describe_page (Writer *self)
+{
+  const GstImagingFormatLayout *l = &self->layout;
+  TIFF *tiff = self->tiff.tiff;
+  gboolean is_bool = self->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL;
+  gboolean is_rgb = l->channels == 3 || l->channels == 4;
+  guint n_extra = l->channels - (is_rgb ? 3 : 1);
+
+  TIFFSetField (tiff, TIFFTAG_IMAGEWIDTH, l->width);
+  TIFFSetField (tiff, TIFFTAG_IMAGELENGTH, l->height);
+  TIFFSetField (tiff, TIFFTAG_SAMPLESPERPIXEL, l->channels);
+  TIFFSetField (tiff, TIFFTAG_BITSPERSAMPLE,
+      is_bool ? 1 : 8 * (guint) gst_imaging_nd_array_type_size (self->type));
+  TIFFSetField (tiff, TIFFTAG_SAMPLEFORMAT, sample_format (self->type));
+  TIFFSetField (tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  TIFFSetField (tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+  TIFFSetField (tiff, TIFFTAG_PHOTOMETRIC,
+      is_rgb ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+  TIFFSetField (tiff, TIFFTAG_ROWSPERSTRIP, l->height);
+  if (n_extra > 0) {
+    g_autofree guint16 *extra = g_new0 (guint16, n_extra); /* unspecified */
+
+    if (n_extra == 1)
+      extra[0] = EXTRASAMPLE_UNASSALPHA;
+    TIFFSetField (tiff, TIFFTAG_EXTRASAMPLES, n_extra, extra);
+  }
+  if (l->n_pages > 1) {
+    TIFFSetField (tiff, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
+    TIFFSetField (tiff, TIFFTAG_PAGENUMBER,
+        (guint) MIN (self->page, G_MAXUINT16),
+        (guint) MIN (l->n_pages, G_MAXUINT16));
+  }
+  if (self->description && self->page == 0)
+    TIFFSetField (tiff, TIFFTAG_IMAGEDESCRIPTION, self->description);
+}
+
+/* A row begins with a byte. */
+static guint8 *
+pack_bits (const guint8 *values, const GstImagingFormatLayout *l, gsize *size)
+{
+  gsize n = (gsize) l->width * l->channels, stride = (n + 7) / 8;
+  guint8 *bits = g_malloc0 (*size = stride * l->height);
+
+  for (gsize y = 0; y < l->height; y++)
+    for (gsize x = 0; x < n; x++)
+      if (values[y * n + x])
+        bits[y * stride + x / 8] |= (guint8) (0x80 >> x % 8);
+  return bits;
+}
+
+gboolean
+gst_imaging_tiff_write (gpointer writer, gconstpointer values, GError **error)
+{
+  Writer *self = writer;
+  g_autofree guint8 *bits = NULL;
+  gsize size = self->page_size;
+  gboolean ok;
+
+  if (self->type == GST_IMAGING_ND_ARRAY_TYPE_BOOL) {
+    bits = pack_bits (values, &self->layout, &size);
+    values = bits;
+  }
+  describe_page (self);
+  ok = TIFFWriteRawStrip (self->tiff.tiff, 0, (gpointer) values,
+           (tmsize_t) size) == (tmsize_t) size &&
+       TIFFWriteDirectory (self->tiff.tiff);
+  self->page++;
+  return ok || gst_imaging_tiff_fail (&self->tiff, error);
+}
+
+gboolean
+gst_imaging_tiff_finish (gpointer writer, GError **error)
+{
+  Writer *self = writer;
+
+  return (TIFFFlush (self->tiff.tiff) && !self->tiff.why) ||
+         gst_imaging_tiff_fail (&self->tiff, error);
+}
+
+void
+gst_imaging_tiff_discard (gpointer writer)
+{
+  Writer *self = writer;
+
+  gst_imaging_tiff_close (&self->tiff);
+  g_free (self->description);
+  g_free (self);
+}

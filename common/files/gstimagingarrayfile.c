@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingarrayfile.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "files/gstimagingfile.h"
+#include "gstimagingformats.h"
+#include "gstimagingndarray-private.h"
+
+/* --- reading -------------------------------------------------------------- */
+
+struct _GstImagingArrayReader {
+  GstImagingFormatFile file;
+  const GstImagingFormatTable *table;
+  gpointer reader;
+  GstImagingNdArray *array;
+  guint64 n_pages;
+};
+
+/* What a format says must hold for all that follows. */
+static gboolean
+check_array (GstImagingArrayReader *self, GError **error)
+{
+  GstImagingNdArray *array = self->array;
+  guint64 size;
+
+  if (!gst_imaging_nd_array_count_values (self->file.name, array->type,
+          array->n_dims, array->dims, &array->n_values, error))
+    return FALSE;
+  for (guint i = array->n_dims; i < GST_IMAGING_ND_ARRAY_MAX_DIMS; i++)
+    array->dims[i] = 1;
+  size = array->n_values * gst_imaging_nd_array_types[array->type].size;
+  return gst_imaging_format_check_size (&self->file, size, error);
+}
+
+GstImagingArrayReader *
+gst_imaging_array_reader_new (
+    const gchar *location, guint64 max_size, GError **error)
+{
+  g_autoptr (GstImagingArrayReader) self = NULL;
+  g_autofree gchar *name = NULL;
+  GError *why = NULL;
+  guint64 size = 0;
+  gint fd;
+
+  g_return_val_if_fail (location, NULL);
+
+  fd = gst_imaging_file_open (location, max_size, &size, &why);
+  if (fd < 0) {
+    gst_imaging_nd_array_take_file_error (why, error);
+    return NULL;
+  }
+  name = gst_imaging_file_name (location);
+  self = g_new0 (GstImagingArrayReader, 1);
+  self->array = g_new0 (GstImagingNdArray, 1);
+  self->array->name = g_steal_pointer (&name);
+  self->file = (GstImagingFormatFile){fd, size, self->array->name};
+  self->table = gst_imaging_formats_find_reader (&self->file, location, error);
+  if (self->table)
+    self->reader =
+        self->table->open (&self->file, self->array, &self->n_pages, error);
+  if (!self->reader || !check_array (self, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+const GstImagingNdArray *
+gst_imaging_array_reader_get_array (const GstImagingArrayReader *self)
+{
+  return self->array;
+}
+
+guint64
+gst_imaging_array_reader_get_n_pages (const GstImagingArrayReader *self)
+{
+  return self->n_pages;
+}
+
+gboolean
+gst_imaging_array_reader_read (
+    GstImagingArrayReader *self, guint64 page, gpointer values, GError **error)
+{
+  g_return_val_if_fail (page < self->n_pages, FALSE);
+
+  return self->table->read (self->reader, page, values, error);
+}
+
+void
+gst_imaging_array_reader_free (GstImagingArrayReader *self)
+{
+  if (!self)
+    return;
+  if (self->reader)
+    self->table->close (self->reader);
+  close (self->file.fd);
+  gst_imaging_nd_array_free (self->array);
+  g_free (self);
+}
+
+GstImagingNdArray *
+gst_imaging_nd_array_load (const gchar *location, GError **error)
+{
+  g_autoptr (GstImagingArrayReader) self = gst_imaging_array_reader_new (
+      location, GST_IMAGING_FILE_MAX_ARRAY, error);
+  g_autofree guint8 *values = NULL;
+  gsize size, page_size;
+
+  if (!self)
+    return NULL;
+  size = gst_imaging_nd_array_types[self->array->type].size;
+  if (self->array->n_values > GST_IMAGING_FILE_MAX_ARRAY / size) {
+    gst_imaging_format_fail (&self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_SIZE,
+        "has %" G_GUINT64_FORMAT " values of %" G_GSIZE_FORMAT
+        " bytes; expected are 8 GiB at most where all of it is read.",
+        self->array->n_values, size);
+    return NULL;
+  }
+  values = gst_imaging_nd_array_alloc_values (
+      self->array->name, self->array->n_values, size, error);
+  if (!values)
+    return NULL;
+  page_size = self->array->n_values / MAX (self->n_pages, 1) * size;
+  for (guint64 i = 0; i < self->n_pages; i++)
+    if (!gst_imaging_array_reader_read (self, i, values + i * page_size, error))
+      return NULL;
+  gst_imaging_nd_array_take_values (self->array, g_steal_pointer (&values));
+  return g_steal_pointer (&self->array);
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+struct _GstImagingArrayWriter {
+  GstImagingFormatFile file;
+  GstImagingSaver *saver;
+  const GstImagingFormatTable *table;
+  gpointer writer;
+  GstImagingNdArray array; /* shares what the caller gave */
+  guint64 n_pages, n_written;
+};
+
+static gboolean
+check_shape (GstImagingArrayWriter *self, GError **error)
+{
+  GstImagingNdArray *array = &self->array;
+
+  if ((guint) array->type >= GST_IMAGING_ND_ARRAY_N_TYPES)
+    return gst_imaging_format_fail (&self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+        "cannot be written: %d is no type, expected is 0 to %u.",
+        (gint) array->type, (guint) GST_IMAGING_ND_ARRAY_N_TYPES - 1);
+  if (array->n_dims > GST_IMAGING_ND_ARRAY_MAX_DIMS)
+    return gst_imaging_format_fail (&self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "cannot be written with %u dimensions, expected are at most %d.",
+        array->n_dims, GST_IMAGING_ND_ARRAY_MAX_DIMS);
+  return gst_imaging_nd_array_count_values (self->file.name, array->type,
+      array->n_dims, array->dims, &array->n_values, error);
+}
+
+GstImagingArrayWriter *
+gst_imaging_array_writer_new (
+    const gchar *location, const GstImagingNdArray *array, GError **error)
+{
+  g_autoptr (GstImagingArrayWriter) self = NULL;
+  GError *why = NULL;
+
+  g_return_val_if_fail (location, NULL);
+  g_return_val_if_fail (array, NULL);
+
+  self = g_new0 (GstImagingArrayWriter, 1);
+  self->file.name = gst_imaging_file_name (location);
+  self->array = *array;
+  if (!check_shape (self, error))
+    return NULL;
+  self->table = gst_imaging_formats_find_writer (&self->file, location, error);
+  if (!self->table)
+    return NULL;
+  self->saver = gst_imaging_saver_new (location, &why);
+  if (!self->saver) {
+    gst_imaging_nd_array_take_file_error (why, error);
+    return NULL;
+  }
+  self->file.fd = gst_imaging_saver_get_fd (self->saver);
+  self->writer =
+      self->table->create (&self->file, &self->array, &self->n_pages, error);
+  return self->writer ? g_steal_pointer (&self) : NULL;
+}
+
+guint64
+gst_imaging_array_writer_get_n_pages (const GstImagingArrayWriter *self)
+{
+  return self->n_pages;
+}
+
+gboolean
+gst_imaging_array_writer_write (
+    GstImagingArrayWriter *self, gconstpointer values, GError **error)
+{
+  g_return_val_if_fail (self->n_written < self->n_pages, FALSE);
+
+  self->n_written++;
+  return self->table->write (self->writer, values, error);
+}
+
+gboolean
+gst_imaging_array_writer_finish (GstImagingArrayWriter *self, GError **error)
+{
+  GError *why = NULL;
+
+  g_return_val_if_fail (self->n_written == self->n_pages, FALSE);
+
+  return self->table->finish (self->writer, error) &&
+         (gst_imaging_saver_finish (self->saver, &why) ||
+             gst_imaging_nd_array_take_file_error (why, error));
+}
+
+void
+gst_imaging_array_writer_free (GstImagingArrayWriter *self)
+{
+  if (!self)
+    return;
+  if (self->writer)
+    self->table->discard (self->writer);
+  gst_imaging_saver_free (self->saver);
+  g_free ((gchar *) self->file.name);
+  g_free (self);
+}
+
+gboolean
+gst_imaging_nd_array_save (
+    const GstImagingNdArray *array, const gchar *location, GError **error)
+{
+  g_autoptr (GstImagingArrayWriter) self =
+      gst_imaging_array_writer_new (location, array, error);
+  gsize size;
+
+  if (!self)
+    return FALSE;
+  g_return_val_if_fail (array->data || self->array.n_values == 0, FALSE);
+  size = self->array.n_values / MAX (self->n_pages, 1) *
+         gst_imaging_nd_array_types[array->type].size;
+  for (guint64 i = 0; i < self->n_pages; i++)
+    if (!gst_imaging_array_writer_write (
+            self, (const guint8 *) array->data + i * size, error))
+      return FALSE;
+  return gst_imaging_array_writer_finish (self, error);
+}
+
+gboolean
+gst_imaging_array_save (const gchar *location, GstImagingNdArrayType type,
+    guint n_dims, const guint64 *dims, gconstpointer data, GError **error)
+{
+  GstImagingNdArray array = {.type = type, .n_dims = n_dims, .data = data};
+
+  memcpy (array.dims, dims,
+      MIN (n_dims, GST_IMAGING_ND_ARRAY_MAX_DIMS) * sizeof (dims[0]));
+  return gst_imaging_nd_array_save (&array, location, error);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Files of arrays and pictures, whatever the format: read and written page by
+ * page, so that they may be larger than memory. */
+#pragma once
+
+#include "gstimagingndarray.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GstImagingArrayReader: (skip)
+ *
+ * An open file. One thread at a time.
+ */
+typedef struct _GstImagingArrayReader GstImagingArrayReader;
+
+/**
+ * gst_imaging_array_reader_new: (skip)
+ * @location: path of a file of any format that is read here
+ * @max_size: the most bytes that it may have, GST_IMAGING_FILE_MAX_ARRAY or
+ *   GST_IMAGING_FILE_MAX_STREAM
+ *
+ * Opens a file and reads its header. Sizes that it claims are checked before
+ * memory is allocated for them.
+ *
+ * Returns: (transfer full): to be given to gst_imaging_array_reader_free();
+ *   %NULL with @error set
+ */
+GST_IMAGING_API
+GstImagingArrayReader *gst_imaging_array_reader_new (
+    const gchar *location, guint64 max_size, GError **error);
+
+/* Returns: (transfer none): type, shape and cards, without values */
+GST_IMAGING_API
+const GstImagingNdArray *gst_imaging_array_reader_get_array (
+    const GstImagingArrayReader *self);
+
+/* Returns: what gst_imaging_array_reader_read () takes one of; all have the
+ * same number of values. The first dimension of several. */
+GST_IMAGING_API
+guint64 gst_imaging_array_reader_get_n_pages (
+    const GstImagingArrayReader *self);
+
+/* Reads any page, in C order and in the byte order of the machine. */
+GST_IMAGING_API
+gboolean gst_imaging_array_reader_read (
+    GstImagingArrayReader *self, guint64 page, gpointer values, GError **error);
+
+GST_IMAGING_API
+void gst_imaging_array_reader_free (GstImagingArrayReader *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (
+    GstImagingArrayReader, gst_imaging_array_reader_free)
+
+/**
+ * GstImagingArrayWriter: (skip)
+ *
+ * A file that is being written. Until gst_imaging_array_writer_finish() it has
+ * another name in the same folder.
+ */
+typedef struct _GstImagingArrayWriter GstImagingArrayWriter;
+
+/**
+ * gst_imaging_array_writer_new: (skip)
+ * @location: path of the file to write; its extension selects the format. A
+ *   name without extension is an .npy file
+ * @array: type, n_dims and dims of what will be written, and axes and cards; no
+ *   values are needed
+ *
+ * Returns: (transfer full): to be given to gst_imaging_array_writer_free();
+ *   %NULL with @error set, also for what the format cannot hold without loss
+ */
+GST_IMAGING_API
+GstImagingArrayWriter *gst_imaging_array_writer_new (
+    const gchar *location, const GstImagingNdArray *array, GError **error);
+
+/* Returns: how often gst_imaging_array_writer_write () is to be called */
+GST_IMAGING_API
+guint64 gst_imaging_array_writer_get_n_pages (
+    const GstImagingArrayWriter *self);
+
+/* Appends a page. */
+GST_IMAGING_API
+gboolean gst_imaging_array_writer_write (
+    GstImagingArrayWriter *self, gconstpointer values, GError **error);
+
+/* After all pages: waits for the disk and gives the file its name. */
+GST_IMAGING_API
+gboolean gst_imaging_array_writer_finish (
+    GstImagingArrayWriter *self, GError **error);
+
+/* @self: (nullable): without gst_imaging_array_writer_finish () before, nothing
+ * of it stays */
+GST_IMAGING_API
+void gst_imaging_array_writer_free (GstImagingArrayWriter *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (
+    GstImagingArrayWriter, gst_imaging_array_writer_free)
+
+/**
+ * gst_imaging_array_save: (skip)
+ *
+ * #GstImagingArrayWriter for values that are in memory.
+ */
+GST_IMAGING_API
+gboolean gst_imaging_array_save (const gchar *location,
+    GstImagingNdArrayType type, guint n_dims, const guint64 *dims,
+    gconstpointer data, GError **error);
+
+G_END_DECLS

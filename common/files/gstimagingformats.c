@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE /* dladdr */
+#include "gstimagingformats.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "files/gstimagingfile.h"
+
+#define MODULE "libgstimaging-formats.so"
+#define MAX_SIGNATURE 16
+
+typedef struct {
+  const gchar *name;       /* as in its table */
+  const gchar *extensions; /* each between spaces */
+  const gchar *package;    /* of Debian, with the library; NULL without */
+  const GstImagingFormatTable *table; /* NULL: in the module */
+} Format;
+
+enum { NPY, PNM, PNG, TIFF, FITS, EXR, JPEG, RAW, N_FORMATS };
+
+static const Format formats[N_FORMATS] = {
+    [NPY] = {"npy", " npy ", NULL, &gst_imaging_format_npy},
+    [PNM] = {"PNM", " pbm pgm ppm pnm pam pfm ", NULL, &gst_imaging_format_pnm},
+    [PNG] = {"PNG", " png ", "libpng-dev"},
+    [TIFF] = {"TIFF", " tif tiff btf tf8 ", "libtiff-dev"},
+    [FITS] = {"FITS", " fits fit fts ", "libcfitsio-dev"},
+    [EXR] = {"OpenEXR", " exr ", "libopenexr-dev"},
+    [JPEG] = {"JPEG", " jpg jpeg jpe ", "libjpeg-dev"},
+    [RAW] = {"camera RAW",
+        " dng nef nrw cr2 cr3 crw arw sr2 srf srw pef raf orf rw2 rwl raw 3fr "
+        "iiq erf kdc dcr mef mos mrw x3f ",
+        "libraw-dev"},
+};
+
+/* The first that fits counts. */
+static const struct {
+  guint format, offset, size;
+  const gchar *bytes;
+} signatures[] = {
+    {NPY, 0, 6, "\223NUMPY"},
+    {PNG, 0, 8, "\211PNG\r\n\032\n"},
+    {RAW, 8, 3, "CR\2"},
+    {TIFF, 0, 4, "II*\0"},
+    {TIFF, 0, 4, "MM\0*"},
+    {TIFF, 0, 4, "II+\0"},
+    {TIFF, 0, 4, "MM\0+"},
+    {FITS, 0, 9, "SIMPLE  ="},
+    {EXR, 0, 4, "\166\057\061\001"},
+    {JPEG, 0, 3, "\377\330\377"},
+    {RAW, 0, 15, "FUJIFILMCCD-RAW"},
+    {RAW, 4, 8, "ftypcrx "},
+    {RAW, 6, 8, "HEAPCCDR"},
+    {RAW, 0, 4, "IIU\0"},
+    {RAW, 0, 4, "IIRO"},
+    {RAW, 0, 4, "IIRS"},
+    {RAW, 0, 4, "MMOR"},
+    {RAW, 0, 4, "\0MRM"},
+    {RAW, 0, 4, "FOVb"},
+};
+
+/* --- the module ----------------------------------------------------------- */
+
+/* The folder of our own library. Returns: (transfer full) */
+static gchar *
+module_path (void)
+{
+  Dl_info self;
+  g_autofree gchar *folder = NULL;
+
+  if (!dladdr ((gpointer) module_path, &self) || !self.dli_fname)
+    return g_strdup (MODULE);
+  folder = g_path_get_dirname (self.dli_fname);
+  return g_build_filename (folder, MODULE, NULL);
+}
+
+/* It is looked for once, and stays. Returns: NULL with @why set */
+static const GstImagingFormatModule *
+get_module (const gchar **why)
+{
+  static gsize once;
+  static const GstImagingFormatModule *module;
+  static gchar *reason;
+
+  if (g_once_init_enter (&once)) {
+    g_autofree gchar *path = module_path ();
+    gpointer handle = dlopen (path, RTLD_NOW | RTLD_LOCAL);
+    const GstImagingFormatModule *found =
+        handle ? dlsym (handle, GST_IMAGING_FORMAT_SYMBOL) : NULL;
+
+    if (found && found->abi == GST_IMAGING_FORMAT_ABI)
+      module = found;
+    else if (found)
+      reason = g_strdup_printf ("%s has the version %u and this library %u",
+          MODULE, found->abi, GST_IMAGING_FORMAT_ABI);
+    else
+      reason = gst_imaging_file_escape (dlerror ());
+    g_once_init_leave (&once, 1);
+  }
+  *why = reason;
+  return module;
+}
+
+static const GstImagingFormatTable *
+find_table (
+    const GstImagingFormatFile *file, const Format *format, GError **error)
+{
+  const GstImagingFormatModule *module;
+  const gchar *why = NULL;
+
+  if (format->table)
+    return format->table;
+  module = get_module (&why);
+  for (guint i = 0; module && module->tables[i]; i++)
+    if (strcmp (module->tables[i]->name, format->name) == 0)
+      return module->tables[i];
+  if (module)
+    gst_imaging_format_fail (file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "is %s, and this build is without it. Install %s and build again, or "
+        "use .npy.",
+        format->name, format->package);
+  else
+    gst_imaging_format_fail (file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "is %s, and the module of formats is not there: %s. Install all parts "
+        "of the same release, or use .npy.",
+        format->name, why);
+  return NULL;
+}
+
+/* --- which format --------------------------------------------------------- */
+
+/* Returns: (transfer full): in lower case; "" without one */
+static gchar *
+get_extension (const gchar *location)
+{
+  g_autofree gchar *name = g_path_get_basename (location);
+  const gchar *dot = strrchr (name, '.');
+
+  return dot && dot > name ? g_ascii_strdown (dot + 1, -1) : g_strdup ("");
+}
+
+static gboolean
+has_extension (const Format *format, const gchar *extension)
+{
+  g_autofree gchar *word = g_strdup_printf (" %s ", extension);
+
+  return *extension && strstr (format->extensions, word);
+}
+
+/* Returns: N_FORMATS for none */
+static guint
+find_format (const gchar *head, gsize n, const gchar *extension)
+{
+  gboolean is_raw = has_extension (&formats[RAW], extension);
+
+  for (guint i = 0; i < G_N_ELEMENTS (signatures); i++)
+    if (signatures[i].offset + signatures[i].size <= n &&
+        memcmp (head + signatures[i].offset, signatures[i].bytes,
+            signatures[i].size) == 0)
+      return signatures[i].format == TIFF && is_raw ? RAW
+                                                    : signatures[i].format;
+  if (n >= 3 && head[0] == 'P' && strchr ("1234567Ff", head[1]) && head[1] &&
+      g_ascii_isspace (head[2]))
+    return PNM;
+  if (is_raw)
+    return RAW;
+  /* its reader says what is wrong with it */
+  return has_extension (&formats[NPY], extension) ? NPY : N_FORMATS;
+}
+
+const GstImagingFormatTable *
+gst_imaging_formats_find_reader (
+    const GstImagingFormatFile *file, const gchar *location, GError **error)
+{
+  g_autofree gchar *extension = get_extension (location), *found = NULL;
+  gchar head[MAX_SIGNATURE];
+  gssize n = gst_imaging_format_read_at (file, head, sizeof (head), 0);
+  guint format = find_format (head, (gsize) MAX (n, 0), extension);
+
+  if (format < N_FORMATS)
+    return find_table (file, &formats[format], error);
+  if (n <= 0) {
+    gst_imaging_format_fail (file, error,
+        n < 0 ? GST_IMAGING_ND_ARRAY_ERROR_READ
+              : GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+        n < 0 ? "cannot be read." : "is empty.");
+    return NULL;
+  }
+  found = gst_imaging_file_quote (head, MIN (n, 8));
+  gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_FORMAT,
+      "starts with \"%s\", which no format does that is read here: .npy, PNG, "
+      "TIFF, FITS, OpenEXR, PNM, PFM, JPEG, camera RAW. Save it as one of "
+      "these.",
+      found);
+  return NULL;
+}
+
+const GstImagingFormatTable *
+gst_imaging_formats_find_writer (
+    const GstImagingFormatFile *file, const gchar *location, GError **error)
+{
+  g_autofree gchar *extension = get_extension (location);
+  const GstImagingFormatTable *table;
+
+  if (!*extension)
+    return &gst_imaging_format_npy;
+  for (guint i = 0; i < N_FORMATS; i++)
+    if (has_extension (&formats[i], extension)) {
+      table = find_table (file, &formats[i], error);
+      if (!table || table->create)
+        return table;
+    }
+  gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "cannot be written: no format that is written here has the extension "
+      ".%s. Use .npy, .png, .tif, .fits, .exr, .pgm, .ppm, .pam or .pfm.",
+      extension);
+  return NULL;
+}

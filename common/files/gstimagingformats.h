@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Which format a file has, and where its functions are. */
+#pragma once
+
+#include "formats/gstimagingformat.h"
+
+/* By what the file holds; its name decides between TIFF and the kinds of camera
+ * RAW that look like it.
+ * Returns: NULL with @error set, also where the format's library is missing */
+const GstImagingFormatTable *gst_imaging_formats_find_reader (
+    const GstImagingFormatFile *file, const gchar *location, GError **error);
+
+/* By the extension of the name. */
+const GstImagingFormatTable *gst_imaging_formats_find_writer (
+    const GstImagingFormatFile *file, const gchar *location, GError **error);

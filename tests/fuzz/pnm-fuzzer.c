@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* libFuzzer target of the reader of PNM files.
+ * sources: common/files/formats/pnm.c common/files/formats/pnmheader.c
+ * common/files/formats/gstimagingformat.c common/files/gstimagingndarray.c
+ * common/files/gstimagingfile.c */
+#include "format-fuzzer.h"
+
+int
+LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
+{
+  return fuzz_format (&gst_imaging_format_pnm, bytes, size);
+}

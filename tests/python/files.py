@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of arrays: those that other programs write are read here with equal samples, and those that are
+written here are read by them. Which of them are there is printed; tools/venv installs them."""
+import os
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+import numpy as np
+
+from support import launch, main
+
+
+def optional(name):
+    try:
+        return __import__(name, fromlist=["x"])
+    except ImportError:
+        return None
+
+
+tifffile = optional("tifffile")
+fits = optional("astropy.io.fits")
+imageio = optional("imageio.v3")
+OpenEXR = optional("OpenEXR")
+Image = optional("PIL.Image")
+
+TOOL = os.environ["ARRAY_TOOL"]
+FORMATS = os.environ["FORMATS"].split()
+RNG = np.random.default_rng(5)
+
+INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
+
+
+def noise(dtype, *shape):
+    """The extremes of the type are among it."""
+    dtype = np.dtype(dtype)
+    if dtype == bool:
+        return RNG.random(shape) < 0.5
+    if dtype.kind == "c":
+        return (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)).astype(dtype)
+    if dtype.kind == "f":
+        values = RNG.standard_normal(shape).astype(dtype)
+        values.flat[0] = np.finfo(dtype).max
+        return values
+    limits = np.iinfo(dtype)
+    values = RNG.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    values.flat[:2] = limits.min, limits.max
+    return values
+
+
+def needs(format_name, module, what):
+    if format_name not in FORMATS:
+        return unittest.skip(f"built without {format_name}")
+    return unittest.skipUnless(module, f"{what} is not installed")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_tool(self, *words):
+        return subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=60, check=False)
+
+    def convert(self, source, target):
+        done = self.run_tool(source, target)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return target
+
+    def load(self, path):
+        """What we read of a file."""
+        return np.load(self.convert(path, self.path("read.npy")))
+
+    def save(self, array, name):
+        """What we write of an array."""
+        np.save(self.path("written.npy"), array)
+        return self.convert(self.path("written.npy"), self.path(name))
+
+    def refuse(self, path, words, target=None):
+        done = self.run_tool(path, target or self.path("refused.npy"))
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stderr, words)
+        self.assertTrue(done.stderr.endswith(".\n"), done.stderr)
+        self.assertFalse(os.path.exists(target or self.path("refused.npy")))
+
+    def assert_equal(self, found, expected):
+        self.assertEqual(found.dtype, expected.dtype)
+        self.assertEqual(found.shape, expected.shape)
+        np.testing.assert_array_equal(found, expected)
+
+    def card(self, path, key):
+        lines = self.run_tool(path).stdout.splitlines()
+        values = [line.split("=", 1)[1] for line in lines if line.startswith(key + "=")]
+        self.assertTrue(values, (key, lines))
+        return values[0]
+
+
+class Npy(Case):
+    def test_every_type_and_order(self):
+        for dtype in INTEGERS + ["f2", "f4", "f8", "c8", "c16", "?"]:
+            for shape in (), (7,), (1, 3), (40, 33), (3, 5, 7), (2, 35, 3, 33), (0, 4):
+                array = noise(dtype, *shape) if np.prod(shape) > 1 else np.zeros(shape, dtype)
+                for order in "CF":
+                    for swapped in False, True:
+                        stored = np.asarray(array, order=order)
+                        np.save(self.path("a.npy"), stored.astype(stored.dtype.newbyteorder(">"), order=order)
+                                if swapped else stored)
+                        self.assert_equal(self.load(self.path("a.npy")), array)
+
+    def test_other_extensions_are_refused(self):
+        np.save(self.path("a.npy"), np.zeros((2, 2)))
+        self.refuse(self.path("a.npy"), "extension .doc", self.path("a.doc"))
+
+
+@needs("png", imageio, "imageio")
+class Png(Case):
+    def test_both_ways(self):
+        for dtype in "u1", "u2":
+            for channels in (), (2,), (3,), (4,):
+                array = noise(dtype, 13, 17, *channels)
+                found = self.save(array, "a.png")
+                self.assert_equal(self.load(found), array)
+                if dtype == "u1" or channels in ((), (3,)):  # Pillow has no others of 16 bits
+                    if channels != (3,) or dtype == "u1":
+                        self.assert_equal(imageio.imread(found).astype(dtype), array)
+                        imageio.imwrite(self.path("b.png"), array)
+                        self.assert_equal(self.load(self.path("b.png")), array)
+
+    def write(self, name, array, depth, colour=0, more=b""):
+        """16-bit colours are what Pillow cannot write, nor few bits."""
+        def chunk(kind, data):
+            return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+        height, width = array.shape[:2]
+        bits = np.unpackbits(array.reshape(height, -1).astype(">u2").view("u1").reshape(height, -1, 2), axis=2)
+        rows = np.packbits(bits[:, :, 16 - depth:].reshape(height, -1), axis=1)
+        data = b"".join(b"\0" + row.tobytes() for row in rows)
+        with open(self.path(name), "wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+                       + more + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+        return self.path(name)
+
+    def test_colours_of_16_bits(self):
+        array = noise("u2", 13, 17, 3)
+        self.assert_equal(self.load(self.write("a.png", array, 16, 2)), array)
+
+    def test_few_bits_are_not_scaled(self):
+        for depth in 1, 2, 4:
+            array = RNG.integers(0, 2 ** depth, (9, 11)).astype("u1")
+            expected = array.astype(bool) if depth == 1 else array
+            path = self.write("a.png", array, depth)
+            self.assert_equal(self.load(path), expected)
+            if depth > 1:
+                self.assertEqual(self.card(path, "BITS"), str(depth))
+
+    def test_masks_are_bitmaps(self):
+        array = noise("?", 13, 17)
+        self.assert_equal(imageio.imread(self.save(array, "a.png")) > 0, array)
+
+    def test_a_palette_becomes_colours(self):
+        Image.fromarray(noise("u1", 8, 8, 3)).quantize(16).save(self.path("a.png"))
+        with Image.open(self.path("a.png")) as picture:
+            self.assert_equal(self.load(self.path("a.png")), np.array(picture.convert("RGB")))
+
+    def test_what_png_cannot_hold(self):
+        np.save(self.path("a.npy"), noise("f4", 3, 3))
+        self.refuse(self.path("a.npy"), "without loss: PNG takes", self.path("a.png"))
+
+
+@needs("tiff", tifffile, "tifffile")
+class Tiff(Case):
+    def test_both_ways(self):
+        for dtype in INTEGERS + ["f2", "f4", "f8", "c8", "c16", "?"]:
+            for shape in (11, 13), (11, 13, 3), (5, 11, 13), (2, 11, 13, 3):
+                array = noise(dtype, *shape)
+                path = self.save(array, "a.tif")
+                self.assert_equal(tifffile.imread(path), array)
+                self.assert_equal(self.load(path), array)
+                if dtype == "?" and shape != (11, 13):
+                    continue  # tifffile writes single bits of one channel and page alone
+                for byteorder in "<", ">":
+                    tifffile.imwrite(self.path("b.tif"), array, byteorder=byteorder, bigtiff=byteorder == "<",
+                                     photometric="rgb" if shape[-1] == 3 else "minisblack")
+                    self.assert_equal(self.load(self.path("b.tif")), array)
+
+    def test_tiles_planes_and_strips(self):
+        array = noise("u2", 70, 90, 3)
+        for options in ({"tile": (32, 48)}, {"planarconfig": "separate"}, {"rowsperstrip": 7},
+                        {"tile": (32, 48), "planarconfig": "separate"}):
+            stored = np.moveaxis(array, 2, 0) if "planarconfig" in options else array
+            tifffile.imwrite(self.path("a.tif"), stored, photometric="rgb", **options)
+            self.assert_equal(self.load(self.path("a.tif")), array)
+
+    def test_compressions(self):
+        for compression in "zlib", "lzw", "packbits", "lzma", "zstd":
+            for dtype, predictor in ("u2", False), ("u2", True), ("f4", False), ("f4", True):
+                if predictor and compression == "packbits":
+                    continue  # TIFF has none, and libtiff ignores that tag
+                array = noise(dtype, 3, 70, 90)
+                try:
+                    tifffile.imwrite(self.path("a.tif"), array, photometric="minisblack",
+                                     compression=compression, predictor=predictor)
+                except (ValueError, ImportError, KeyError):  # without imagecodecs
+                    continue
+                self.assert_equal(self.load(self.path("a.tif")), array)
+
+    def test_12_bits_that_lie_together(self):
+        array = RNG.integers(0, 4096, (7, 9)).astype("u2")
+        bits = np.unpackbits(array.astype(">u2").view("u1").reshape(7, 9, 2), axis=2)[:, :, 4:]
+        data = np.packbits(bits.reshape(7, -1), axis=1).tobytes()
+        entries = [(256, 3, 1, 9), (257, 3, 1, 7), (258, 3, 1, 12), (259, 3, 1, 1), (262, 3, 1, 1),
+                   (273, 4, 1, 8), (277, 3, 1, 1), (278, 3, 1, 7), (279, 4, 1, len(data))]
+        directory = struct.pack("<H", len(entries))
+        for tag, kind, n, value in entries:
+            directory += struct.pack("<HHIHH" if kind == 3 else "<HHII", tag, kind, n, value, *([0] if kind == 3 else []))
+        with open(self.path("a.tif"), "wb") as file:
+            file.write(struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + b"\0" * (len(data) % 2)
+                       + directory + struct.pack("<I", 0))
+        self.assert_equal(self.load(self.path("a.tif")), array)
+        self.assertEqual(self.card(self.path("a.tif"), "BITS"), "12")
+
+    def test_pages_that_differ_are_refused(self):
+        with tifffile.TiffWriter(self.path("a.tif")) as file:
+            file.write(noise("u1", 4, 5))
+            file.write(noise("u1", 4, 6))
+        self.refuse(self.path("a.tif"), "pages that differ: page 2 is 6 x 4")
+
+    def test_description_and_big_files(self):
+        tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="exposure=3 ms", metadata=None)
+        self.assertEqual(self.card(self.path("a.tif"), "ImageDescription"), "exposure=3 ms")
+
+
+@needs("fits", fits, "astropy")
+class Fits(Case):
+    def test_both_ways(self):
+        for dtype in INTEGERS + ["f4", "f8"]:
+            for shape in (17,), (11, 13), (5, 11, 13), (2, 3, 4, 5):
+                array = noise(dtype, *shape)
+                path = self.save(array, "a.fits")
+                with fits.open(path) as file:
+                    file.verify("exception")
+                    self.assert_equal(np.array(file[0].data).astype(file[0].data.dtype.newbyteorder("=")), array)
+                self.assert_equal(self.load(path), array)
+                fits.PrimaryHDU(array).writeto(self.path("b.fits"), overwrite=True)
+                self.assert_equal(self.load(self.path("b.fits")), array)
+
+    def test_scaled_integers_and_blanks(self):
+        unit = fits.PrimaryHDU(np.array([[1, 2], [3, -99]], "i2"))
+        unit.header["BSCALE"] = 0.5
+        unit.header["BZERO"] = 10
+        unit.header["BLANK"] = -99
+        with open(self.path("a.fits"), "wb") as file:
+            file.write(unit.header.tostring().encode("ascii") + np.array([1, 2, 3, -99], ">i2").tobytes().ljust(2880, b"\0"))
+        np.testing.assert_array_equal(self.load(self.path("a.fits")), [[10.5, 11], [11.5, np.nan]])
+
+    def test_extensions_and_compressed_pictures(self):
+        array = noise("i2", 40, 50)
+        fits.HDUList([fits.PrimaryHDU(), fits.ImageHDU(array)]).writeto(self.path("a.fits"))
+        self.assert_equal(self.load(self.path("a.fits")), array)
+        fits.HDUList([fits.PrimaryHDU(), fits.CompImageHDU(array)]).writeto(self.path("b.fits"))
+        self.assert_equal(self.load(self.path("b.fits")), array)
+
+    def test_cards(self):
+        unit = fits.PrimaryHDU(noise("u2", 4, 5))
+        unit.header["EXPTIME"] = 0.25
+        unit.header["OBJECT"] = "Vega's field"
+        unit.header["LONGTEXT"] = "x" * 150
+        unit.writeto(self.path("a.fits"))
+        again = self.convert(self.path("a.fits"), self.path("b.fits"))
+        header = fits.getheader(again)
+        self.assertEqual((header["EXPTIME"], header["OBJECT"], header["LONGTEXT"]), (0.25, "Vega's field", "x" * 150))
+        self.assert_equal(self.load(again), unit.data.astype("u2"))
+
+    def test_names_are_names(self):
+        """Not cfitsio's language of names: sections, filters, addresses."""
+        array = noise("u1", 6, 7)
+        for name in "a.fits[1:2,1:2]", "mem:a", "a(b.fits)", "+1", "a.fits.gz":
+            path = self.save(array, "plain.fits")
+            os.rename(path, self.path(name))
+            self.assert_equal(self.load(self.path(name)), array)
+
+
+@needs("exr", OpenEXR, "OpenEXR")
+class Exr(Case):
+    def channels(self, path):
+        """The picture with its channels in our order."""
+        with OpenEXR.File(path, separate_channels=True) as file:
+            found = {name: channel.pixels for name, channel in file.channels().items()}
+        names = [name for name in "RGBYA" if name in found] or sorted(found)
+        return np.stack([found[name] for name in names], axis=2)
+
+    def test_both_ways(self):
+        for dtype in "f2", "f4", "u4":
+            for names in "Y", "YA", "RGB", "RGBA":
+                array = noise(dtype, 37, 21, len(names))
+                stored = array[:, :, 0] if len(names) == 1 else array
+                path = self.save(stored, "a.exr")
+                self.assert_equal(self.channels(path), array)
+                self.assert_equal(self.load(path), stored)
+                for compression in OpenEXR.NO_COMPRESSION, OpenEXR.ZIP_COMPRESSION, OpenEXR.PIZ_COMPRESSION:
+                    channels = {name: np.ascontiguousarray(array[:, :, i]) for i, name in enumerate(names)}
+                    with OpenEXR.File({"compression": compression, "type": OpenEXR.scanlineimage}, channels) as file:
+                        file.write(self.path("b.exr"))
+                    self.assert_equal(self.load(self.path("b.exr")), stored)
+
+    def test_tiles(self):
+        array = noise("f4", 70, 50)
+        tiles = OpenEXR.TileDescription()
+        tiles.xSize, tiles.ySize = 16, 32
+        header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.tiledimage, "tiles": tiles}
+        with OpenEXR.File(header, {"Y": array}) as file:
+            file.write(self.path("a.exr"))
+        self.assert_equal(self.load(self.path("a.exr")), array)
+
+    def test_parts_are_pages(self):
+        arrays = noise("f4", 3, 7, 5)
+        parts = [OpenEXR.Part({"type": OpenEXR.scanlineimage, "compression": OpenEXR.NO_COMPRESSION}, {"Z": a}, str(i))
+                 for i, a in enumerate(arrays)]
+        OpenEXR.File(parts).write(self.path("a.exr"))
+        self.assert_equal(self.load(self.path("a.exr")), arrays)
+
+
+@needs("jpeg", Image, "Pillow")
+class Jpeg(Case):
+    def test_read(self):
+        y, x = np.mgrid[:40, :56]
+        for mode, array in ("L", x * 4 % 256), ("RGB", np.stack([x * 4, y * 6, x + y], 2)):
+            Image.fromarray(array.astype("u1"), mode).save(self.path("a.jpg"), quality=95)
+            found = self.load(self.path("a.jpg"))
+            with Image.open(self.path("a.jpg")) as picture:
+                expected = np.array(picture)
+            self.assertEqual(found.shape, expected.shape)
+            self.assertLessEqual(np.abs(found.astype(int) - expected).max(), 1)
+
+    def test_the_orientation_is_applied_and_reported(self):
+        from PIL import ImageOps
+        y, x = np.mgrid[:24, :40]
+        for orientation in range(1, 9):
+            picture = Image.fromarray((x * 5 + y).astype("u1"), "L")
+            exif = picture.getexif()
+            exif[0x0112] = orientation
+            exif[0x010F] = "maker"
+            picture.save(self.path("a.jpg"), quality=95, exif=exif)
+            with Image.open(self.path("a.jpg")) as stored:
+                expected = np.array(ImageOps.exif_transpose(stored))
+            found = self.load(self.path("a.jpg"))
+            self.assertEqual(found.shape, expected.shape)
+            self.assertLessEqual(np.abs(found.astype(int) - expected).max(), 1, orientation)
+            self.assertIn(f"orientation {orientation}\n", self.run_tool(self.path("a.jpg")).stdout)
+            self.assertEqual(self.card(self.path("a.jpg"), "Make"), "maker")
+
+    def test_it_is_not_written(self):
+        np.save(self.path("a.npy"), noise("u1", 3, 3))
+        self.refuse(self.path("a.npy"), "no format that is written here", self.path("a.jpg"))
+
+
+@needs("raw", tifffile, "tifffile")
+class Raw(Case):
+    def test_a_linear_dng(self):
+        """A sensor of 2 x 2 colours, each of them even: interpolation changes nothing."""
+        black, white = 256, 4095
+        levels = {"R": 700, "G": 2000, "B": 1200}
+        mosaic = np.empty((64, 96), "u2")
+        mosaic[0::2, 0::2], mosaic[1::2, 1::2] = levels["R"], levels["B"]
+        mosaic[0::2, 1::2] = mosaic[1::2, 0::2] = levels["G"]
+        rational = [(1, 1)] * 9
+        tags = [(33421, 3, 2, (2, 2)), (33422, 1, 4, b"\0\1\1\2"), (50706, 1, 4, b"\1\4\0\0"), (50708, 2, 0, "Test"),
+                (50714, 4, 1, black), (50717, 4, 1, white),
+                (50721, 10, 9, sum(((1 if i % 4 == 0 else 0, 1) for i in range(len(rational))), ()))]
+        tifffile.imwrite(self.path("a.dng"), mosaic, photometric=32803, extratags=tags, metadata=None)
+        found = self.load(self.path("a.dng"))
+        self.assertEqual((found.dtype, found.shape), (np.dtype("u2"), (64, 96, 3)))
+        middle = found[8:-8, 8:-8].reshape(-1, 3)
+        self.assertTrue((middle == middle[0]).all())
+        for channel, name in enumerate("RGB"):
+            self.assertLessEqual(abs(int(middle[0, channel]) - (levels[name] - black) * 65535 / (white - black)), 16)
+
+
+class Pnm(Case):
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def test_both_ways(self):
+        for dtype in "u1", "u2":
+            for channels in (), (2,), (3,), (4,):
+                array = noise(dtype, 5, 7, *channels)
+                self.assert_equal(self.load(self.save(array, "a.pnm")), array)
+                if Image and channels in ((), (3,)) and dtype == "u1":
+                    Image.fromarray(array).save(self.path("b.ppm"))
+                    self.assert_equal(self.load(self.path("b.ppm")), array)
+                    with Image.open(self.path("a.pnm")) as picture:
+                        self.assert_equal(np.array(picture), array)
+
+    def test_floats(self):
+        for channels in (), (3,):
+            array = noise("f4", 5, 7, *channels)
+            self.assert_equal(self.load(self.save(array, "a.pfm")), array)
+        self.assert_equal(self.load(self.write("b.pfm", b"Pf\n2 1\n1.0\n" + np.array([1.5, -2], ">f4").tobytes())),
+                          np.array([[1.5, -2]], "f4"))
+
+    def test_text_and_comments(self):
+        self.assert_equal(self.load(self.write("a.pgm", b"P2 # grey\n2 #w\n2\n4095\n0 1\n2000\n4095 ")),
+                          np.array([[0, 1], [2000, 4095]], "u2"))
+        self.assertEqual(self.card(self.path("a.pgm"), "MAXVAL"), "4095")
+        self.assert_equal(self.load(self.write("a.pbm", b"P1 3 2 101\n0 1 0")), np.array([[0, 1, 0], [1, 0, 1]], bool))
+        self.assert_equal(self.load(self.write("b.pbm", b"P4 9 1\n" + bytes([0b01010101, 0b10000000]))),
+                          np.array([[1, 0, 1, 0, 1, 0, 1, 0, 0]], bool))
+
+    def test_what_is_no_pnm(self):
+        for data, words in ((b"P5\n3 3\n255\n12345678", "is truncated"), (b"P5\n3 3\n255\n1234567890", "trailing bytes"),
+                            (b"P5\n-3 3\n255\n", "a number from 1"), (b"P2\n2 1\n9\n4 10", "not above the maximum"),
+                            (b"P7\nWIDTH 3\nENDHDR\n", "each of WIDTH"), (b"Pf\n1 1\n0\n1234", "a scale")):
+            self.refuse(self.write("a.pgm", data), words)
+
+
+class Properties(Case):
+    """What an element reads from any format gives the same results."""
+
+    def setUp(self):
+        super().setUp()
+        np.save(self.path("frames.npy"), RNG.integers(100, 4000, (2, 48, 64)).astype("u2"))
+
+    def measure(self, *words):
+        launch("npysrc", "location=" + self.path("frames.npy"), "!", "shcentroid", "name=sh", *words, "!", "fakesink",
+               "sh.results", "!", "queue", "!", "text/csv", "!", "filesink", "location=" + self.path("cells.csv"))
+        with open(self.path("cells.csv"), "rb") as file:
+            return file.read()
+
+    def test_dark_flat_and_map(self):
+        y, x = np.mgrid[0:3, 0:4] * 15.0
+        cells = np.stack([x, y, np.full_like(x, 14), np.full_like(x, 14)], axis=2).reshape(-1, 4)
+        arrays = {"dark": RNG.integers(0, 90, (48, 64)).astype("u2"), "map": cells,
+                  "flat": RNG.uniform(0.5, 2, (48, 64)).astype("f4")}
+        expected = None
+        for extensions in ({}, {"dark": "tif", "map": "tif", "flat": "tif"}, {"dark": "fits", "map": "fits", "flat": "fits"},
+                           {"dark": "png", "flat": "exr"}, {"dark": "pgm", "flat": "pfm"}):
+            if {"tif": "tiff"}.get(extensions.get("dark"), extensions.get("dark")) not in FORMATS + [None, "pgm"]:
+                continue
+            if extensions.get("flat") == "exr" and "exr" not in FORMATS:
+                continue
+            words = [f"{key}-location=" + self.save(array, key + "." + extensions.get(key, "npy"))
+                     for key, array in arrays.items()]
+            found = self.measure(*words)
+            self.assertGreater(len(found.splitlines()), 2)
+            expected = expected or found
+            self.assertEqual(found, expected, extensions)
+
+    def test_a_map_is_written_as_its_extension_says(self):
+        y, x = np.mgrid[0:240, 0:240]
+        spots = 60 * (np.hypot(x % 20 - 9.6, y % 20 - 10.3) < 3)
+        np.save(self.path("frames.npy"), spots.astype("u1")[np.newaxis])
+        for extension in "npy", "tif", "fits":
+            if {"tif": "tiff"}.get(extension, extension) in FORMATS + ["npy"]:
+                self.measure("find-grid-location=" + self.path("map." + extension))
+                found = self.load(self.path("map." + extension))
+                self.assertEqual(found.shape[1], 12)
+                np.save(self.path("expected.npy"), found) if extension == "npy" else None
+                np.testing.assert_array_equal(found, np.load(self.path("expected.npy")))
+
+
+class Damaged(Case):
+    """Cut anywhere, or with a byte changed, a file is an array or a sentence, never the end of the process."""
+
+    def sources(self):
+        array = noise("u2", 16, 16)
+        for format_name, name, values in (("png", "a.png", array), ("tiff", "a.tif", noise("u2", 3, 16, 16)),
+                                          ("fits", "a.fits", array), ("exr", "a.exr", noise("f4", 16, 16)),
+                                          ("pnm", "a.pgm", array)):
+            if format_name in FORMATS + ["pnm"]:
+                yield self.save(values, name)
+        if "jpeg" in FORMATS and Image:
+            Image.fromarray(noise("u1", 16, 16)).save(self.path("a.jpg"))
+            yield self.path("a.jpg")
+
+    def test_damaged_files(self):
+        for path in list(self.sources()):
+            with open(path, "rb") as file:
+                whole = file.read()
+            for i in range(24):
+                if i < 8:
+                    data = whole[:max(len(whole) * i // 8, 1)]
+                else:
+                    data = bytearray(whole)
+                    data[RNG.integers(min(len(data), 400))] ^= 1 << int(RNG.integers(8))
+                with open(path, "wb") as file:
+                    file.write(data)
+                done = self.run_tool(path, self.path("b.npy"))
+                self.assertIn(done.returncode, (0, 1), (path, i, done))
+                if done.returncode == 1:
+                    self.assertRegex(done.stderr, r'^".*\.\n$')
+                elif i < 8:
+                    self.assertNotIn(path[-4:], (".png", ".pgm", ".jpg", ".exr"), (path, i))
+
+    def test_what_is_no_picture(self):
+        for data, words in ((b"", "is empty"), (b"hello, world", 'starts with "hello, w"'), (b"\x89PNG\r\n\x1a\n", "damaged")):
+            if data[:1] == b"\x89" and "png" not in FORMATS:
+                continue
+            with open(self.path("a"), "wb") as file:
+                file.write(data)
+            self.refuse(self.path("a"), words)
+        self.refuse(self.folder, "is a folder")
+        self.refuse(self.path("missing.png"), "There is no file")
+
+
+if __name__ == "__main__":
+    main()
