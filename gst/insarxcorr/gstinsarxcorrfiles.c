@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 #include "gstinsarxcorrsettings.h"
 
 typedef struct {
@@ -11,7 +11,7 @@ static GstImagingNdArray *
 load (const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
 
   if (npy)
     return npy;

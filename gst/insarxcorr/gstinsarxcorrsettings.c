@@ -96,13 +96,13 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         "Whether the search begins at the rshift and ashift of the secondary"),
     GST_IMAGING_PATH ("mask-location", NEXT_SET, KERNEL, Settings, mask,
         gst_insar_load_mask, gst_insar_free_mask,
-        "An .npy file, [lines, columns] of u8 or bool, of any size, that "
+        "An array file, [lines, columns] of u8 or bool, of any size, that "
         "covers the whole reference: patches whose centre lies on a 0 are "
         "left out"),
     GST_IMAGING_PATH ("gross-offsets-location", NEXT_SET, KERNEL, Settings,
         gross_offsets, gst_insar_load_gross_offsets,
         gst_insar_free_gross_offsets,
-        "An .npy file, [ny, nx, 2] of numbers: columns and lines, rounded, "
+        "An array file, [ny, nx, 2] of numbers: columns and lines, rounded, "
         "around which each patch is sought, beside rshift and ashift"),
     GST_IMAGING_DOUBLE ("min-valid", NEXT_SET, KERNEL, Settings,
         config.min_valid, 0, 1, NULL,

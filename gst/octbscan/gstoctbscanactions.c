@@ -319,7 +319,7 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
   install (klass, "save-calibration", save_calibration, G_TYPE_BOOLEAN, 1);
   /**
    * GstOctBscan::save-fixed-pattern:
-   * @location: a .npy file
+   * @location: an array file; its extension selects the format
    *
    * Writes the fixed pattern that was taken off the last B-scan.
    *

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "files/gstimagingfile.h"
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 
 /* The file and the group that are being read, for messages. */
 typedef struct {
@@ -154,13 +154,13 @@ read_npy (const Reader *r, const gchar *key, const gdouble **values, guint32 *n,
 {
   gchar *path = get_path (r, key);
   GError *why = NULL;
-  GstImagingNdArray *npy = path ? gst_imaging_npy_load (path, &why) : NULL;
+  GstImagingNdArray *npy = path ? gst_imaging_nd_array_load (path, &why) : NULL;
   gdouble *numbers = NULL;
   gsize count = 0;
   gboolean ok = TRUE;
 
   if (!path)
-    ok = wrong (r, key, error, "is empty; it needs the name of a .npy file.");
+    ok = wrong (r, key, error, "is empty; it needs the name of an array file.");
   else if (npy && (npy->n_dims != 1 || npy->n_values == 0 ||
                       npy->n_values > G_MAXUINT32))
     ok = wrong (r, key, error, "names no array of one dimension.");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gstimagingnpy.h"
+#include "gstimagingarrayfile.h"
 
 /* Is @npy one row of @n for all cameras, or a row for each? */
 static gboolean
@@ -51,7 +51,7 @@ gst_oct_bscan_load_npy (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
 
   if (!npy)
     failed (property, why, error);
@@ -160,6 +160,6 @@ gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
 {
   const guint64 dims[] = {n_cameras, n_depths};
 
-  return gst_imaging_npy_save (
+  return gst_imaging_array_save (
       location, GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64, 2, dims, pattern, error);
 }

@@ -3,7 +3,7 @@
  * (transfer full), NULL with @error set, whose message names the property. */
 #pragma once
 
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 #include "gstimagingsettings.h"
 
 #include "imk/octbscan.h"

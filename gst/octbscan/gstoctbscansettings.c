@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstoctbscansettings.h"
 
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 #include "gstoctbscancalibration.h"
 #include "gstoctbscanfiles.h"
 
@@ -239,14 +239,14 @@ static const GstImagingSetting settings[] = {
         "GstOctBscanWindow", window_values, "Window over the wavenumbers"),
     GST_IMAGING_PATH ("window-location", LIVE, PLAN, Settings, window,
         load_window, free_npy,
-        "A .npy file [n] for window=file, over the wavenumbers; other than M of "
+        "An array file [n] for window=file, over the wavenumbers; other than M of "
         "them are interpolated linearly"),
     GST_IMAGING_ENUM ("background", LIVE, PLAN, Settings,
         config.background_mode, "GstOctBscanBackground", background_values,
         "What is taken off each spectrum"),
     GST_IMAGING_PATH ("background-location", LIVE, PLAN, Settings, background,
         load_background, free_npy,
-        "A .npy file with a spectrum [samples], or one for each camera "
+        "An array file with a spectrum [samples], or one for each camera "
         "[cameras, samples], for background=file"),
     GST_IMAGING_UINT ("background-bscans", LIVE, PLAN, Settings,
         config.background_bscans, 1, G_MAXINT, NULL,
@@ -273,7 +273,7 @@ static const GstImagingSetting settings[] = {
         "fixed-pattern; fewer, so that each has two"),
     GST_IMAGING_PATH ("pattern-location", LIVE, PLAN, Settings, pattern,
         load_pattern, free_npy,
-        "A .npy file, complex [depths] or [cameras, depths], for "
+        "An array file, complex [depths] or [cameras, depths], for "
         "fixed-pattern=file; the action save-fixed-pattern writes such a file"),
     GST_IMAGING_ENUM ("scan-correction", LIVE, PLAN, Settings, config.scan,
         "GstOctBscanScan", scan_values,
@@ -281,7 +281,7 @@ static const GstImagingSetting settings[] = {
         "to equal distances"),
     GST_IMAGING_PATH ("scan-curve", LIVE, PLAN, Settings, scan_curve,
         load_scan_curve, free_npy,
-        "A .npy file for scan-correction=curve: the A-scan, with fraction, of "
+        "An array file for scan-correction=curve: the A-scan, with fraction, of "
         "each column of the image; other than A-scans of a B-scan are "
         "interpolated linearly"),
     GST_IMAGING_BOOLEAN ("bidirectional", LIVE, PLAN, Settings,

@@ -54,7 +54,7 @@ static gpointer
 load_npy (const gchar *property, const gchar *location, ImkError *error)
 {
   g_autoptr (GError) why = NULL;
-  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
 
   if (!npy)
     imk_error_set (error, IMK_ERROR_FILE, "%s: %s", property, why->message);

@@ -2,7 +2,7 @@
 /* The files that photostereo reads. */
 #pragma once
 
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 #include "gstimagingsettings.h"
 
 #include "imk/photostereo.h"

@@ -159,16 +159,16 @@ static const GstImagingSetting settings[] = {
         "z of the working plane, below all lights"),
     NEW (PATH, "dark-location", dark, gst_photo_stereo_load_dark,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "A .npy file with a picture without light, of type and size of the "
+        "An array file with a picture without light, of type and size of the "
         "frames (or bool: 0 and 1), or [bands, height, width]; subtracted, "
         "with 0 for what would be negative"),
     NEW (PATH, "white-location", white, gst_photo_stereo_load_white,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "A .npy file with a picture of a white plane, likewise; samples are "
+        "An array file with a picture of a white plane, likewise; samples are "
         "divided by it and multiplied by its mean"),
     NEW (PATH, "mask-location", mask, gst_photo_stereo_load_mask,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "A .npy file [height, width] of u8 or bool, 0 where nothing is to be "
+        "An array file [height, width] of u8 or bool, 0 where nothing is to be "
         "solved"),
     NEW (DOUBLE, "gamma", config.gamma, 0.1, 10, NULL,
         "Exponent that makes samples linear: (sample / full scale)^gamma"),

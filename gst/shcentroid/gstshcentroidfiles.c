@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gstimagingnpy.h"
+#include "gstimagingarrayfile.h"
 
 /* Of a cell; those beyond are what find-grid tells of its map. */
 enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8, MAP_COLUMNS = 12 };
@@ -32,7 +32,7 @@ gst_sh_centroid_array_load (
     const gchar *property, const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
   GstShCentroidArray *self = NULL;
   gdouble *values = NULL;
 
@@ -123,7 +123,7 @@ gst_sh_centroid_array_save (const GstShCentroidArray *self,
     const gchar *location, gboolean as_floats, GError **error)
 {
   gfloat *floats = as_floats ? gst_sh_centroid_array_to_floats (self) : NULL;
-  gboolean saved = gst_imaging_npy_save (location,
+  gboolean saved = gst_imaging_array_save (location,
       as_floats ? GST_IMAGING_ND_ARRAY_TYPE_F32 : GST_IMAGING_ND_ARRAY_TYPE_F64,
       self->n_dims, self->dims, floats ? (gconstpointer) floats : self->values,
       error);

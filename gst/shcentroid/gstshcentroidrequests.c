@@ -14,7 +14,7 @@ gst_sh_centroid_ask_for_grid (GstShCentroid *self, const gchar *location)
   if (!location || !*location) {
     GST_ELEMENT_WARNING (self, LIBRARY, SETTINGS,
         ("find-grid was asked for without a location; it needs the name of a "
-         ".npy file to write."),
+         "array file to write."),
         (NULL));
     return;
   }
@@ -433,7 +433,7 @@ gst_sh_centroid_add_requests (GstShCentroidClass *klass)
   /**
    * GstShCentroid::capture-dark:
    * @n_frames: how many frames to take, at least 1
-   * @location: (nullable): a .npy file to write
+   * @location: (nullable): an array file to write
    *
    * Averages the next @n_frames frames, with the light off; the mean is
    * subtracted from the frames after them. `dark-location` becomes @location.

@@ -202,7 +202,7 @@ static const GstImagingSetting settings[] = {
         "Rows of cells in the grid; needed without map-location"),
     GST_IMAGING_PATH ("map-location", LIVE, CELLS, GstShCentroidSettings, map,
         gst_sh_centroid_map_load, g_free,
-        "A .npy file [n, 4..12] of cells instead of the grid: x, y, width, "
+        "An array file [n, 4..12] of cells instead of the grid: x, y, width, "
         "height in pixels, then optionally ref-x, ref-y, min-flux, threshold "
         "(NaN for the properties' values); cells may overlap"),
     GST_IMAGING_ENUM ("grid-rule", LIVE, CELLS, GstShCentroidSettings,
@@ -231,14 +231,14 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("find-grid-location", LIVE, 0, GstShCentroidSettings,
         find, NULL, NULL,
         "Finds the grid of lenslets in the next frame, writes it to this "
-        ".npy file and measures with it, as the action find-grid does; for "
+        "array file and measures with it, as the action find-grid does; for "
         "gst-launch-1.0"),
     GST_IMAGING_ENUM ("lattice", LIVE, 0, GstShCentroidSettings, lattice,
         "GstShCentroidLattice", lattice_values,
         "How the lenslets are arranged that find-grid looks for"),
     GST_IMAGING_PATH ("reference-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_REFERENCE], load_references, g_free,
-        "A .npy file [cells, 2] with the x and y that each slope is measured "
+        "An array file [cells, 2] with the x and y that each slope is measured "
         "from, in pixels; without it the centres of the cells"),
     GST_IMAGING_ENUM ("fields", LIVE, CELLS, GstShCentroidSettings,
         config.fields, "GstShCentroidFields", fields_values,
@@ -248,20 +248,20 @@ static const GstImagingSetting settings[] = {
         "Pixels left out at each edge of every cell; references stay"),
     GST_IMAGING_PATH ("dark-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_DARK], load_dark, g_free,
-        "A .npy file [height, width] of counts that are subtracted from the "
+        "An array file [height, width] of counts that are subtracted from the "
         "samples; takes the place of a captured one"),
     GST_IMAGING_PATH ("flat-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_FLAT], load_flat, g_free,
-        "A .npy file [height, width] of factors that samples less the dark "
+        "An array file [height, width] of factors that samples less the dark "
         "are multiplied with; 0 for a bad pixel; takes the place of a "
         "captured one"),
     GST_IMAGING_PATH ("bad-pixels-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_BAD_PIXELS], load_bad_pixels, g_free,
-        "A .npy file [height, width], not 0 where a pixel takes part in "
+        "An array file [height, width], not 0 where a pixel takes part in "
         "nothing"),
     GST_IMAGING_PATH ("lut-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_LUT], load_lut, g_free,
-        "A .npy file of 256 numbers for GRAY8 or 65536 for GRAY16_LE: what "
+        "An array file of 256 numbers for GRAY8 or 65536 for GRAY16_LE: what "
         "each sample stands for, before the dark"),
     GST_IMAGING_ENUM ("threshold-mode", LIVE, 0, GstShCentroidSettings,
         threshold_mode, "GstShCentroidThresholdMode", threshold_mode_values,
@@ -300,7 +300,7 @@ static const GstImagingSetting settings[] = {
         "How a spot is located"),
     GST_IMAGING_PATH ("template-location", LIVE, CELLS, GstShCentroidSettings,
         files[GST_SH_CENTROID_TEMPLATE], load_template, g_free,
-        "A .npy file [height, width] of what estimator=correlation looks for "
+        "An array file [height, width] of what estimator=correlation looks for "
         "in all cells, or [cells, height, width] with one for each; at most "
         "as large as a cell; takes the place of a captured one"),
     GST_IMAGING_ENUM ("template-source", LIVE, CELLS, GstShCentroidSettings,

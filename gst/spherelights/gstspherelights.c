@@ -21,7 +21,7 @@
 
 #include "files/gstimagingfile.h"
 #include "gstimagingframe.h"
-#include "gstimagingnpy.h"
+#include "gstimagingndarray.h"
 #include "gstimagingpicture.h"
 #include "gstimagingsettings.h"
 
@@ -365,7 +365,7 @@ static gpointer
 load_mask (const gchar *location, ImkError *error)
 {
   GError *why = NULL;
-  GstImagingNdArray *npy = gst_imaging_npy_load (location, &why);
+  GstImagingNdArray *npy = gst_imaging_nd_array_load (location, &why);
   g_autofree gchar *what = NULL, *name = NULL;
 
   if (!npy) {
@@ -392,7 +392,7 @@ static const GstImagingSetting settings[] = {
         "the camera; without it there are messages only"),
     GST_IMAGING_PATH ("mask-location", NEXT_SET, 0, Settings, mask, load_mask,
         (GDestroyNotify) gst_imaging_nd_array_free,
-        "A .npy file [height, width] of u8 or bool, not 0 on the sphere, which "
+        "An array file [height, width] of u8 or bool, not 0 on the sphere, which "
         "gives its middle and radius"),
     GST_IMAGING_DOUBLE ("centre-x", NEXT_SET, 0, Settings, sphere.x, 0, 65535,
         "px", "Column of the sphere's middle, where radius is set"),
