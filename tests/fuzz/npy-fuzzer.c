@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput (const guint8 *bytes, gsize size)
 
   value_size = gst_imaging_nd_array_type_size (npy->type);
   check (npy->n_values * value_size + npy->data_offset == size);
-  if (value_size == 1)
+  if (value_size == 1 && !npy->fortran_order)
     check (memcmp (npy->data, bytes + npy->data_offset, npy->n_values) == 0);
   copy = gst_imaging_nd_array_copy (npy);
   text = gst_imaging_nd_array_describe (copy);
