@@ -41,23 +41,32 @@ env_number (const char *name, uint64_t otherwise)
   return value ? strtoull (value, NULL, 10) : otherwise;
 }
 
+typedef struct Kernel {
+  const VariantKernel *k;
+  bool has_isa; /* otherwise its first variant is all of the CPU */
+} Kernel;
+
 static const char *
-variant_name (int variant)
+variant_name (const Kernel *kernel, int variant)
 {
-  return variant == CUDA ? "cuda" : imk_cpu_level_name ((ImkCpuLevel) variant);
+  return variant == CUDA   ? "cuda"
+         : kernel->has_isa ? imk_cpu_level_name ((ImkCpuLevel) variant)
+                           : "cpu";
 }
 
-/* Returns: whether this machine has @variant of a test of CUDA, or of the
- * CPU; it is then selected */
+/* Returns: whether the kernel has @variant, and this machine, for a test of
+ * CUDA, or of the CPU; it is then selected */
 static bool
-select_variant (int variant, bool cuda)
+select_variant (const Kernel *kernel, int variant, bool cuda)
 {
   ImkCpuLevel selected;
   ImkError error;
 
   if (cuda || variant == CUDA)
     return cuda && variant == CUDA;
-  setenv ("IMK_CPU", variant_name (variant), 1);
+  if (!kernel->has_isa)
+    return variant == 0;
+  setenv ("IMK_CPU", variant_name (kernel, variant), 1);
   return imk_cpu_level (&selected, &error) == IMK_OK;
 }
 
@@ -133,9 +142,10 @@ clear (const VariantKernel *k, void *c)
 /* --- checks --------------------------------------------------------------- */
 
 static void
-check_case (const VariantKernel *k, void *c, bool cuda, const char *name,
+check_case (const Kernel *kernel, void *c, bool cuda, const char *name,
     double worst[N_VARIANTS])
 {
+  const VariantKernel *k = kernel->k;
   uint64_t first = 0;
   bool has_first = false;
 
@@ -144,7 +154,7 @@ check_case (const VariantKernel *k, void *c, bool cuda, const char *name,
     double difference;
     uint64_t hash;
 
-    if (!select_variant (variant, cuda))
+    if (!select_variant (kernel, variant, cuda))
       continue;
     begin (k, c, variant);
     process (k, c, variant);
@@ -152,9 +162,9 @@ check_case (const VariantKernel *k, void *c, bool cuda, const char *name,
     difference = k->difference (c);
     hash = hash_image (((VariantCase *) c)->host);
     test_check (difference <= 1, "%s, %s: %.3g times what is allowed (%s)",
-        name, variant_name (variant), difference, k->promise);
+        name, variant_name (kernel, variant), difference, k->promise);
     test_check (!k->same_bytes || !has_first || hash == first,
-        "%s: %s gives other bytes", name, variant_name (variant));
+        "%s: %s gives other bytes", name, variant_name (kernel, variant));
     worst[variant] = fmax (worst[variant], difference);
     first = has_first ? first : hash;
     has_first = true;
@@ -162,8 +172,9 @@ check_case (const VariantKernel *k, void *c, bool cuda, const char *name,
 }
 
 static void
-check_kernel (const VariantKernel *k, bool cuda)
+check_kernel (const Kernel *kernel, bool cuda)
 {
+  const VariantKernel *k = kernel->k;
   double worst[N_VARIANTS] = {0};
   uint64_t seed = env_number ("IMK_VARIANTS_SEED", 1);
   uint64_t n = k->n_cases * env_number ("IMK_VARIANTS_CASES", 1);
@@ -175,13 +186,13 @@ check_kernel (const VariantKernel *k, bool cuda)
   for (uint64_t i = 0; i < n; i++) {
     memset (c, 0, k->case_size);
     k->draw (c, &seed, false, name);
-    check_case (k, c, cuda, name, worst);
+    check_case (kernel, c, cuda, name, worst);
     clear (k, c);
   }
   for (int variant = 0; variant < N_VARIANTS; variant++)
-    if (select_variant (variant, cuda))
+    if (select_variant (kernel, variant, cuda))
       printf ("# %-15s %-7s %4llu configurations, at most %.2f of %s%s\n",
-          k->name, variant_name (variant), (unsigned long long) n,
+          k->name, variant_name (kernel, variant), (unsigned long long) n,
           worst[variant], k->promise,
           k->same_bytes && !cuda ? ", same bytes" : "");
   unsetenv ("IMK_CPU");
@@ -220,8 +231,9 @@ time_process (const VariantKernel *k, void *c, int variant)
 }
 
 static void
-time_kernel (const VariantKernel *k, bool cuda)
+time_kernel (const Kernel *kernel, bool cuda)
 {
+  const VariantKernel *k = kernel->k;
   uint64_t seed = 1;
   double reference, lowest = 0;
   void *c = calloc (1, k->case_size);
@@ -236,14 +248,15 @@ time_kernel (const VariantKernel *k, bool cuda)
   for (int variant = 0; variant < N_VARIANTS; variant++) {
     double us;
 
-    if (!select_variant (variant, cuda))
+    if (!select_variant (kernel, variant, cuda))
       continue;
     begin (k, c, variant);
     us = time_process (k, c, variant);
     end (k, c, variant);
     lowest = lowest > 0 ? lowest : us;
-    printf ("# %-15s %-9s %12.1f us", k->name, variant_name (variant), us);
-    if (!cuda)
+    printf (
+        "# %-15s %-9s %12.1f us", k->name, variant_name (kernel, variant), us);
+    if (!cuda && kernel->has_isa)
       printf ("  %7.2f times the lowest level", lowest / us);
     printf ("  %9.1f times the reference\n", reference / us);
   }
@@ -267,8 +280,8 @@ on_cuda (void)
   (bench ? time_kernel : check_kernel) (test_data (), true);
 }
 
-static const VariantKernel *const kernels[] = {
-#define KERNEL(name) &variants_##name,
+static const Kernel kernels[] = {
+#define KERNEL(name, has_isa) {&variants_##name, has_isa},
 #include "variants.inc"
 };
 
@@ -282,10 +295,13 @@ main (int argc, char **argv)
   int n = 0;
 
   for (int i = 0; i < N_KERNELS; i++)
-    for (int cuda = 0; cuda <= kernels[i]->cuda; cuda++) {
+    for (int cuda = 0; cuda <= kernels[i].k->cuda; cuda++) {
       snprintf (names[n], VARIANT_MAX_NAME, "%s: %s gives the reference",
-          kernels[i]->name, cuda ? "CUDA" : "every instruction set");
-      tests[n] = (Test){names[n], cuda ? on_cuda : on_cpu, !cuda, kernels[i]};
+          kernels[i].k->name,
+          cuda                 ? "CUDA"
+          : kernels[i].has_isa ? "every instruction set"
+                               : "the CPU");
+      tests[n] = (Test){names[n], cuda ? on_cuda : on_cpu, !cuda, &kernels[i]};
       n++;
     }
   for (int i = 1; i < argc; i++)

@@ -161,7 +161,6 @@ difference (void *data)
 const VariantKernel variants_insarform = {
     .name = "insarform",
     .promise = "2^-24",
-    .same_bytes = true,
     .n_cases = 60,
     .case_size = sizeof (Case),
     .draw = draw,

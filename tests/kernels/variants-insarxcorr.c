@@ -232,7 +232,6 @@ const VariantKernel variants_insarxcorr = {
     .name = "insarxcorr",
     .promise = "0.001 samples, 0.01 of 100, see insar-common.c",
     .cuda = true,
-    .same_bytes = true,
     .n_cases = 60,
     .case_size = sizeof (Case),
     .draw = draw,

@@ -80,7 +80,6 @@ const VariantKernel variants_invert = {
     .name = "invert",
     .promise = "no difference",
     .cuda = true,
-    .same_bytes = true,
     .n_cases = 100,
     .case_size = sizeof (Case),
     .draw = draw,

@@ -150,7 +150,6 @@ const VariantKernel variants_normalintegrate = {
     .name = "normalintegrate",
     .promise = "1e-4 pixels, 1e-5 by Frankot-Chellappa",
     .cuda = true,
-    .same_bytes = true,
     .n_cases = 60,
     .case_size = sizeof (Case),
     .draw = draw,

@@ -75,6 +75,8 @@ draw (void *data, uint64_t *seed, bool typical, char *name)
   imk_relight_config_init (k);
   draw_config (k, seed);
   if (typical) {
+    imk_relight_config_init (k);
+    k->specular = 0.3;
     k->width = 1024;
     k->height = 768;
   }
@@ -157,7 +159,6 @@ const VariantKernel variants_relight = {
     .name = "relight",
     .promise = "0.51 counts",
     .cuda = true,
-    .same_bytes = true,
     .n_cases = 100,
     .case_size = sizeof (Case),
     .draw = draw,

@@ -22,7 +22,7 @@ typedef struct VariantKernel {
   /* how far the output may be from the reference, in words */
   const char *promise;
   bool cuda; /* it has a CUDA part */
-  /* the instruction sets give the same bytes */
+  /* the instruction sets, where it has some, give the same bytes */
   bool same_bytes;
   uint32_t n_cases; /* of a check */
   size_t case_size; /* bytes; zeroed before @draw */
@@ -39,8 +39,9 @@ typedef struct VariantKernel {
   void (*clear) (void *c); /* (nullable): frees what is no image */
 } VariantKernel;
 
-/* variants.inc has the kernels that the build declares. */
-#define KERNEL(name) extern const VariantKernel variants_##name;
+/* variants.inc has the kernels that the build declares, and whether they are
+ * compiled for each instruction set. */
+#define KERNEL(name, has_isa) extern const VariantKernel variants_##name;
 #include "variants.inc"
 #undef KERNEL
 
