@@ -2,11 +2,11 @@
 /**
  * SECTION:element-npysrc
  * @title: npysrc
- * @short_description: plays a NumPy .npy array as video frames
+ * @short_description: plays an array from a file as video frames
  *
- * Plays the first axis of an array as video, one entry a frame, for recordings
- * and test data from NumPy, and for 16-bit colour, which the image decoders of
- * GStreamer 1.22 do not read correctly.
+ * Plays the first axis of an array as video, one entry a frame: a NumPy .npy
+ * file, TIFF or FITS of several pages, or one picture, also of 16-bit colour,
+ * which the image decoders of GStreamer 1.22 do not read correctly.
  *
  * | shape                                  | u8    | u16       |
  * | -------------------------------------- | ----- | --------- |
@@ -17,8 +17,7 @@
  * | `[frames, height, width, 4]`           | RGBA  | RGBA64_LE |
  *
  * GStreamer has no RGB with 16 bits, so three channels of u16 get an alpha of
- * 65535. Values are passed on as they are. Files of either byte order are
- * read, in C order only.
+ * 65535. Values are passed on as they are.
  *
  * Frame n has the buffer offset n, the timestamp n / framerate and the
  * duration 1 / framerate. Seeking is exact, in time and in frames (format
@@ -34,11 +33,11 @@
 #include "gstnpysrc.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include <gst/video/video.h>
 
-#include "gstimagingnpy.h"
+#include "gstimagingarrayfile.h"
+#include "gstimagingfile.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_npy_src_debug);
 #define GST_CAT_DEFAULT gst_npy_src_debug
@@ -54,8 +53,9 @@ typedef struct {
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
         NULL,
-        "Path of the .npy file to play: u8 or u16, C order, shape [height, "
-        "width], [frames, height, width] or [frames, height, width, 1|3|4]"),
+        "Path of the array file to play: u8 or u16, shape [height, width], "
+        "[frames, height, width] or [frames, height, width, 1|3|4]; .npy, a "
+        "picture, or a file of several pages"),
     GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
         "Hz",
         "Frames a second: frame n has the timestamp n / framerate and the "
@@ -80,8 +80,8 @@ struct _GstNpySrc {
   GstImagingFileSrc parent;
 
   /* from start to stop; only the streaming thread uses them */
-  GstImagingNdArray *npy;
-  gint fd;
+  GstImagingArrayReader *reader;
+  const GstImagingNdArray *array; /* the reader's, without values */
   GstVideoInfo info;
   guint n_channels;
   guint8 *packed; /* a frame as it is in the file, if it needs changes */
@@ -147,8 +147,13 @@ interpret_shape (
     GstNpySrc *self, const GstImagingNdArray *npy, guint64 *n_frames)
 {
   g_autofree gchar *found = gst_imaging_nd_array_describe (npy);
-  const guint64 *size = npy->n_dims > 2 ? npy->dims + 1 : npy->dims;
-  guint64 n_channels = npy->n_dims == 4 ? npy->dims[3] : 1;
+  /* a picture of colours is told from frames where the file says which it is */
+  gboolean is_colour = strcmp (npy->axes, "yxc") == 0;
+  gboolean has_frames = npy->n_dims > 2 && !is_colour;
+  const guint64 *size = npy->dims + has_frames;
+  guint64 n_channels = is_colour          ? npy->dims[2]
+                       : npy->n_dims == 4 ? npy->dims[3]
+                                          : 1;
   GstVideoFormat format = video_format (npy->type, n_channels);
 
   if (npy->n_dims < 2 || npy->n_dims > 4 ||
@@ -182,7 +187,7 @@ interpret_shape (
     return FALSE;
   }
   self->n_channels = n_channels;
-  *n_frames = npy->n_dims > 2 ? npy->dims[0] : 1;
+  *n_frames = has_frames ? npy->dims[0] : 1;
   return TRUE;
 }
 
@@ -192,7 +197,7 @@ warn_of_colour (GstNpySrc *self, const GstImagingNdArray *npy)
 {
   const guint64 *dims = npy->dims;
 
-  if (npy->n_dims == 3 && (dims[2] == 3 || dims[2] == 4))
+  if (!*npy->axes && npy->n_dims == 3 && (dims[2] == 3 || dims[2] == 4))
     GST_ELEMENT_WARNING (self, STREAM, FORMAT,
         ("\"%s\" is played as %" G_GUINT64_FORMAT
          " grey frames of %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
@@ -214,11 +219,9 @@ gst_npy_src_close (GstImagingFileSrc *src)
 {
   GstNpySrc *self = GST_NPY_SRC (src);
 
-  g_clear_pointer (&self->npy, gst_imaging_nd_array_free);
+  g_clear_pointer (&self->reader, gst_imaging_array_reader_free);
   g_clear_pointer (&self->packed, g_free);
-  if (self->fd >= 0)
-    close (self->fd);
-  self->fd = -1;
+  self->array = NULL;
 }
 
 static gboolean
@@ -228,14 +231,18 @@ open_location (GstNpySrc *self, const gchar *location)
 
   if (!location || !*location) {
     GST_ELEMENT_ERROR (self, RESOURCE, NOT_FOUND,
-        ("No file to play: set the property location to an .npy file."),
+        ("No file to play: set the property location to an array file."),
         (NULL));
     return FALSE;
   }
-  self->npy = gst_imaging_npy_open_header (location, &self->fd, &error);
-  if (!self->npy)
+  self->reader = gst_imaging_array_reader_new (
+      location, GST_IMAGING_FILE_MAX_STREAM, &error);
+  if (!self->reader) {
     post_load_error (self, error);
-  return self->npy != NULL;
+    return FALSE;
+  }
+  self->array = gst_imaging_array_reader_get_array (self->reader);
+  return TRUE;
 }
 
 /* The caps of what is played; without a frame rate where @rate_n is 0. */
@@ -293,9 +300,9 @@ gst_npy_src_open (
   info->rate_n = has_rate ? s->framerate.n : USUAL_RATE;
   info->rate_d = has_rate ? s->framerate.d : 1;
   if (!open_location (self, location) ||
-      !interpret_shape (self, self->npy, &info->n_units))
+      !interpret_shape (self, self->array, &info->n_units))
     return FALSE;
-  warn_of_colour (self, self->npy);
+  warn_of_colour (self, self->array);
   if (!has_rate)
     ask_rate (self, &info->rate_n, &info->rate_d);
   info->caps = make_caps (self, info->rate_n, info->rate_d);
@@ -327,13 +334,12 @@ read_frame (
   gsize stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
   guint8 *out = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
   gsize n_values = values_per_frame (self);
-  gsize value_size = gst_imaging_nd_array_type_size (self->npy->type);
+  gsize value_size = gst_imaging_nd_array_type_size (self->array->type);
   gsize row_size = (gsize) width * self->n_channels * value_size;
   gboolean needs_alpha = value_size == 2 && self->n_channels == 3;
 
   if (stride == row_size && !needs_alpha)
-    return gst_imaging_npy_read_values (
-        self->npy, self->fd, index * n_values, n_values, out, error);
+    return gst_imaging_array_reader_read (self->reader, index, out, error);
 
   if (!self->packed)
     self->packed = g_try_malloc (n_values * value_size);
@@ -342,11 +348,10 @@ read_frame (
         GST_IMAGING_ND_ARRAY_ERROR_MEMORY,
         "\"%s\" does not fit in memory: a frame takes %" G_GSIZE_FORMAT
         " bytes.",
-        self->npy->name, n_values * value_size);
+        self->array->name, n_values * value_size);
     return FALSE;
   }
-  if (!gst_imaging_npy_read_values (
-          self->npy, self->fd, index * n_values, n_values, self->packed, error))
+  if (!gst_imaging_array_reader_read (self->reader, index, self->packed, error))
     return FALSE;
   for (guint y = 0; y < height; y++) {
     const guint8 *in = self->packed + y * row_size;
@@ -372,7 +377,7 @@ gst_npy_src_read (GstImagingFileSrc *src, guint64 first, guint n,
         "The memory for frame %" G_GUINT64_FORMAT
         " of \"%s\" cannot be written; the next element offers memory that is "
         "too small or not accessible.",
-        first, self->npy->name);
+        first, self->array->name);
     return FALSE;
   }
   ok = read_frame (self, first, &frame, error);
@@ -392,8 +397,8 @@ gst_npy_src_class_init (GstNpySrcClass *klass)
       gst_npy_src_debug, "npysrc", 0, "NumPy .npy arrays as video");
 
   gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
-  gst_element_class_set_static_metadata (element_class, "NumPy array source",
-      "Source/File/Video", "Plays a NumPy .npy array as video frames",
+  gst_element_class_set_static_metadata (element_class, "Array file source",
+      "Source/File/Video", "Plays an array from a file as video frames",
       "gst-imaging contributors");
   gst_element_class_add_static_pad_template (element_class, &src_template);
 
@@ -405,7 +410,6 @@ gst_npy_src_class_init (GstNpySrcClass *klass)
 static void
 gst_npy_src_init (GstNpySrc *self)
 {
-  self->fd = -1;
   gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
   gst_base_src_set_format (GST_BASE_SRC (self), GST_FORMAT_TIME);
 }

@@ -8,5 +8,5 @@ plugin_init (GstPlugin *plugin)
 }
 
 GST_PLUGIN_DEFINE (GST_VERSION_MAJOR, GST_VERSION_MINOR, npysrc,
-    "Plays NumPy .npy arrays as video frames", plugin_init, PACKAGE_VERSION,
+    "Plays arrays from files as video frames", plugin_init, PACKAGE_VERSION,
     PLUGIN_LICENSE, GST_PACKAGE_NAME, GST_PACKAGE_ORIGIN)

@@ -820,9 +820,12 @@ GST_START_TEST (test_a_file_that_is_no_video_is_an_error_with_what_it_is)
     assert_start_fails (
         GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, cases[i].words);
   }
-  fail_unless (g_file_set_contents (path, "P5 640 480 255", -1, NULL));
+  fail_unless (g_file_set_contents (path, "640 480 255", -1, NULL));
   assert_start_fails (
       GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no .npy file");
+  fail_unless (g_file_set_contents (path, "P5 640 480 255", -1, NULL));
+  assert_start_fails (
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FORMAT, "no valid PNM file");
 }
 GST_END_TEST;
 

@@ -2,6 +2,7 @@
 """Files of arrays: those that other programs write are read here with equal samples, and those that are
 written here are read by them. Which of them are there is printed; tools/venv installs them."""
 import os
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -466,6 +467,40 @@ class Properties(Case):
                 np.testing.assert_array_equal(found, np.load(self.path("expected.npy")))
 
 
+class Source(Case):
+    """npysrc plays pages and pictures."""
+
+    def play(self, path):
+        launch("npysrc", "location=" + path, "!", "filesink", "location=" + self.path("frames.raw"))
+        return np.fromfile(self.path("frames.raw"), "u1")
+
+    def test_pages_and_pictures(self):
+        for format_name, extension, dtype, shape in (
+                ("npy", "npy", "u2", (3, 8, 12)), ("tiff", "tif", "u2", (3, 8, 12)), ("tiff", "tif", "u1", (3, 8, 12, 3)),
+                ("fits", "fits", "u2", (3, 8, 12)), ("png", "png", "u2", (8, 12)), ("png", "png", "u1", (8, 12, 3)),
+                ("png", "png", "u2", (8, 12, 4)), ("pnm", "pgm", "u2", (8, 12))):
+            if format_name in FORMATS + ["npy", "pnm"]:
+                array = noise(dtype, *shape)
+                np.testing.assert_array_equal(
+                    self.play(self.save(array, "a." + extension)), array.view("u1").ravel(), (extension, dtype, shape))
+
+    @needs("png", np, "NumPy")
+    def test_colours_of_16_bits_get_an_alpha(self):
+        array = noise("u2", 8, 12, 3)
+        found = self.play(self.save(array, "a.png")).view("u2").reshape(8, 12, 4)
+        np.testing.assert_array_equal(found[:, :, :3], array)
+        self.assertTrue((found[:, :, 3] == 65535).all())
+
+    def test_fortran_order(self):
+        array = noise("u2", 3, 8, 12)
+        np.save(self.path("a.npy"), np.asfortranarray(array))
+        np.testing.assert_array_equal(self.play(self.path("a.npy")), array.view("u1").ravel())
+
+    def test_floats_are_refused(self):
+        np.save(self.path("a.npy"), noise("f4", 3, 8, 12))
+        self.assertIn("expected is u8 or u16", launch("npysrc", "location=" + self.path("a.npy"), "!", "fakesink", status=1))
+
+
 class Damaged(Case):
     """Cut anywhere, or with a byte changed, a file is an array or a sentence, never the end of the process."""
 
@@ -498,6 +533,20 @@ class Damaged(Case):
                     self.assertRegex(done.stderr, r'^".*\.\n$')
                 elif i < 8:
                     self.assertNotIn(path[-4:], (".png", ".pgm", ".jpg", ".exr"), (path, i))
+
+    def test_without_the_module(self):
+        """.npy and PNM are read; the others end in a sentence."""
+        common = os.path.join(os.path.dirname(TOOL), "..", "..", "common")
+        for name in os.listdir(common):
+            if name.startswith("libgstimaging-1.0.so.0") and os.path.isfile(os.path.join(common, name)):
+                shutil.copy(os.path.join(common, name), self.path(name))
+        alone = {**os.environ, "LD_LIBRARY_PATH": self.folder + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
+        for content, words in (b"\x89PNG\r\n\x1a\n", "is PNG, and the module of formats is not there"), (b"P5\n1 1\n255\n1", ""):
+            with open(self.path("a"), "wb") as file:
+                file.write(content)
+            done = subprocess.run([TOOL, self.path("a")], capture_output=True, text=True, timeout=60, check=False, env=alone)
+            self.assertEqual(done.returncode, 1 if words else 0, done)
+            self.assertIn(words, done.stderr)
 
     def test_what_is_no_picture(self):
         for data, words in ((b"", "is empty"), (b"hello, world", 'starts with "hello, w"'), (b"\x89PNG\r\n\x1a\n", "damaged")):
