@@ -15,8 +15,7 @@ typedef struct Sums {
 static double complex
 get_sample (const ImkImage *image, uint32_t x, uint32_t y)
 {
-  return CMPLX (
-      imk_sample_get (image, x, y, 0), imk_sample_get (image, x, y, 1));
+  return imk_sample_get (image, x, y, 0) + I * imk_sample_get (image, x, y, 1);
 }
 
 static bool

@@ -118,7 +118,7 @@ get_sample (const ImkImage *image, int x, int y)
   re = imk_sample_get (image, (uint32_t) x, line, 0);
   if (image->type != IMK_TYPE_F32)
     im = imk_sample_get (image, (uint32_t) x, line, 1);
-  return isfinite (re) && isfinite (im) ? CMPLX (re, im) : 0;
+  return isfinite (re) && isfinite (im) ? re + I * im : 0;
 }
 
 /* The patch around (@x, @y). @valid: lowered to the part of it that is data */
