@@ -5,8 +5,9 @@
  * @short_description: plays an array from a file as video frames
  *
  * Plays the first axis of an array as video, one entry a frame: a NumPy .npy
- * file, TIFF or FITS of several pages, or one picture, also of 16-bit colour,
- * which the image decoders of GStreamer 1.22 do not read correctly.
+ * file, TIFF or FITS of several pages, one picture or a folder of them, also of
+ * 16-bit colour, which the image decoders of GStreamer 1.22 do not read
+ * correctly.
  *
  * | shape                                  | u8    | u16       |
  * | -------------------------------------- | ----- | --------- |
@@ -36,8 +37,7 @@
 
 #include <gst/video/video.h>
 
-#include "gstimagingarrayfile.h"
-#include "gstimagingfile.h"
+#include "gstimagingsequence.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_npy_src_debug);
 #define GST_CAT_DEFAULT gst_npy_src_debug
@@ -55,7 +55,8 @@ static const GstImagingSetting settings[] = {
         NULL,
         "Path of the array file to play: u8 or u16, shape [height, width], "
         "[frames, height, width] or [frames, height, width, 1|3|4]; .npy, a "
-        "picture, or a file of several pages"),
+        "picture, or a file of several pages. A folder, or a name with * and ? "
+        "in its last part, stands for its files in natural order"),
     GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
         "Hz",
         "Frames a second: frame n has the timestamp n / framerate and the "
@@ -80,8 +81,8 @@ struct _GstNpySrc {
   GstImagingFileSrc parent;
 
   /* from start to stop; only the streaming thread uses them */
-  GstImagingArrayReader *reader;
-  const GstImagingNdArray *array; /* the reader's, without values */
+  GstImagingSequence *files;
+  const GstImagingNdArray *array; /* the first, without values */
   GstVideoInfo info;
   guint n_channels;
   guint8 *packed; /* a frame as it is in the file, if it needs changes */
@@ -187,7 +188,7 @@ interpret_shape (
     return FALSE;
   }
   self->n_channels = n_channels;
-  *n_frames = has_frames ? npy->dims[0] : 1;
+  *n_frames = gst_imaging_sequence_get_n_pages (self->files);
   return TRUE;
 }
 
@@ -219,7 +220,7 @@ gst_npy_src_close (GstImagingFileSrc *src)
 {
   GstNpySrc *self = GST_NPY_SRC (src);
 
-  g_clear_pointer (&self->reader, gst_imaging_array_reader_free);
+  g_clear_pointer (&self->files, gst_imaging_sequence_free);
   g_clear_pointer (&self->packed, g_free);
   self->array = NULL;
 }
@@ -235,13 +236,12 @@ open_location (GstNpySrc *self, const gchar *location)
         (NULL));
     return FALSE;
   }
-  self->reader = gst_imaging_array_reader_new (
-      location, GST_IMAGING_FILE_MAX_STREAM, &error);
-  if (!self->reader) {
+  self->files = gst_imaging_sequence_new (location, &error);
+  if (!self->files) {
     post_load_error (self, error);
     return FALSE;
   }
-  self->array = gst_imaging_array_reader_get_array (self->reader);
+  self->array = gst_imaging_sequence_get_array (self->files);
   return TRUE;
 }
 
@@ -339,7 +339,7 @@ read_frame (
   gboolean needs_alpha = value_size == 2 && self->n_channels == 3;
 
   if (stride == row_size && !needs_alpha)
-    return gst_imaging_array_reader_read (self->reader, index, out, error);
+    return gst_imaging_sequence_read (self->files, index, out, error);
 
   if (!self->packed)
     self->packed = g_try_malloc (n_values * value_size);
@@ -351,7 +351,7 @@ read_frame (
         self->array->name, n_values * value_size);
     return FALSE;
   }
-  if (!gst_imaging_array_reader_read (self->reader, index, self->packed, error))
+  if (!gst_imaging_sequence_read (self->files, index, self->packed, error))
     return FALSE;
   for (guint y = 0; y < height; y++) {
     const guint8 *in = self->packed + y * row_size;

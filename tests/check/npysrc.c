@@ -776,9 +776,9 @@ GST_START_TEST (test_a_file_that_cannot_be_opened_is_an_error_with_its_name)
 
   assert_start_fails (
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "frames.npy");
-  path = folder;
-  assert_start_fails (
-      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ, "is a folder");
+  path = folder; /* of this test, and empty */
+  assert_start_fails (GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
+      "is a folder without files");
   path = NULL;
   assert_start_fails (
       GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "property location");

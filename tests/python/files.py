@@ -496,6 +496,39 @@ class Source(Case):
         np.save(self.path("a.npy"), np.asfortranarray(array))
         np.testing.assert_array_equal(self.play(self.path("a.npy")), array.view("u1").ravel())
 
+    def test_a_folder_and_a_pattern_are_played_in_natural_order(self):
+        arrays = noise("u2", 12, 8, 12)
+        folder = self.path("pictures")
+        os.mkdir(folder)
+        os.mkdir(os.path.join(folder, "inner"))
+        for i, array in enumerate(arrays):
+            os.rename(self.save(array, "a.pgm"), os.path.join(folder, f"frame{i + 1}.pgm"))
+        with open(os.path.join(folder, ".hidden"), "wb"):
+            pass
+        np.testing.assert_array_equal(self.play(folder), arrays.view("u1").ravel())
+        with open(os.path.join(folder, "note.txt"), "w", encoding="ascii") as file:
+            file.write("no picture")
+        np.testing.assert_array_equal(self.play(os.path.join(folder, "frame1*.pgm")), arrays[[0, 9, 10, 11]].view("u1").ravel())
+        np.testing.assert_array_equal(self.play(os.path.join(folder, "frame?.*")), arrays[:9].view("u1").ravel())
+        self.assertIn("fits no file", launch("npysrc", "location=" + os.path.join(folder, "*.png"), "!", "fakesink", status=1))
+
+    def test_files_of_several_pages_follow_each_other(self):
+        array = noise("u2", 7, 8, 12)
+        np.save(self.path("part1.npy"), array[:3])
+        np.save(self.path("part2.npy"), array[3:])
+        np.testing.assert_array_equal(self.play(self.path("part*.npy")), array.view("u1").ravel())
+
+    def test_files_that_differ_are_an_error(self):
+        self.save(noise("u2", 8, 12), "f1.pgm")
+        self.save(noise("u2", 8, 13), "f2.pgm")
+        self.assertIn("must have one type and size", launch("npysrc", "location=" + self.path("f*.pgm"), "!", "fakesink", status=1))
+
+    def test_a_name_that_is_there_is_no_pattern(self):
+        array = noise("u2", 3, 8, 12)
+        self.save(array[0], "ab.npy")
+        np.save(self.path("a*.npy"), array)
+        np.testing.assert_array_equal(self.play(self.path("a*.npy")), array.view("u1").ravel())
+
     def test_floats_are_refused(self):
         np.save(self.path("a.npy"), noise("f4", 3, 8, 12))
         self.assertIn("expected is u8 or u16", launch("npysrc", "location=" + self.path("a.npy"), "!", "fakesink", status=1))
@@ -540,7 +573,8 @@ class Damaged(Case):
         for name in os.listdir(common):
             if name.startswith("libgstimaging-1.0.so.0") and os.path.isfile(os.path.join(common, name)):
                 shutil.copy(os.path.join(common, name), self.path(name))
-        alone = {**os.environ, "LD_LIBRARY_PATH": self.folder + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
+        kernels = os.path.join(common, "..", "kernels")
+        alone = {**os.environ, "LD_LIBRARY_PATH": self.folder + ":" + kernels}
         for content, words in (b"\x89PNG\r\n\x1a\n", "is PNG, and the module of formats is not there"), (b"P5\n1 1\n255\n1", ""):
             with open(self.path("a"), "wb") as file:
                 file.write(content)

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstimagingsequence.h"
+
+#include <string.h>
+
+#include "files/gstimagingfile.h"
+#include "gstimagingarrayfile.h"
+#include "gstimagingndarray-private.h"
+
+#define MAX_FILES (1 << 22)
+
+struct _GstImagingSequence {
+  GPtrArray *names; /* paths, in order */
+  GArray *ends;     /* guint64 for each: the pages up to and with it */
+
+  GstImagingArrayReader *first;
+  GstImagingArrayReader *reader; /* of the file read last; may be the first */
+  guint current;
+};
+
+/* --- names ---------------------------------------------------------------- */
+
+/* Runs of digits by their number, all else by bytes. */
+static gint
+compare_naturally (gconstpointer left, gconstpointer right)
+{
+  const gchar *a = *(const gchar *const *) left;
+  const gchar *b = *(const gchar *const *) right;
+  const gchar *whole_a = a, *whole_b = b;
+
+  while (*a && *b) {
+    if (g_ascii_isdigit (*a) && g_ascii_isdigit (*b)) {
+      gsize n_a, n_b;
+      gint order;
+
+      a += strspn (a, "0");
+      b += strspn (b, "0");
+      n_a = strspn (a, "0123456789");
+      n_b = strspn (b, "0123456789");
+      order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp (a, b, n_a);
+      if (order != 0)
+        return order;
+      a += n_a;
+      b += n_b;
+    } else if (*a != *b) {
+      break;
+    } else {
+      a++;
+      b++;
+    }
+  }
+  return *a || *b ? (guchar) *a - (guchar) *b : strcmp (whole_a, whole_b);
+}
+
+static gboolean
+fail_none (const gchar *location, const gchar *what, GError **error)
+{
+  g_autofree gchar *name = gst_imaging_file_name (location);
+
+  return gst_imaging_nd_array_fail (
+      error, GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND, "\"%s\" %s.", name, what);
+}
+
+/* Adds the files of @folder whose names fit @pattern, or all. */
+static gboolean
+add_files (
+    GPtrArray *names, const gchar *folder, const gchar *pattern, GError **error)
+{
+  g_autoptr (GPatternSpec) spec = g_pattern_spec_new (pattern);
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const gchar *name;
+
+  if (!dir)
+    return fail_none (folder, "is a folder that cannot be listed", error);
+  while ((name = g_dir_read_name (dir)) && names->len < MAX_FILES) {
+    g_autofree gchar *valid = g_filename_display_name (name);
+    g_autofree gchar *path = g_build_filename (folder, name, NULL);
+
+    if (*name != '.' && g_pattern_spec_match_string (spec, valid) &&
+        !g_file_test (path, G_FILE_TEST_IS_DIR))
+      g_ptr_array_add (names, g_steal_pointer (&path));
+  }
+  g_dir_close (dir);
+  g_ptr_array_sort (names, compare_naturally);
+  return TRUE;
+}
+
+static gboolean
+find_files (GPtrArray *names, const gchar *location, GError **error)
+{
+  g_autofree gchar *folder = g_path_get_dirname (location);
+  g_autofree gchar *pattern = g_path_get_basename (location);
+
+  if (g_file_test (location, G_FILE_TEST_IS_DIR))
+    return add_files (names, location, "*", error) &&
+           (names->len > 0 ||
+               fail_none (location,
+                   "cannot be read: it is a folder without files", error));
+  if (g_file_test (location, G_FILE_TEST_EXISTS) || !strpbrk (pattern, "*?")) {
+    g_ptr_array_add (names, g_strdup (location)); /* the opener says the rest */
+    return TRUE;
+  }
+  return add_files (names, folder, pattern, error) &&
+         (names->len > 0 ||
+             fail_none (location, "is a pattern that fits no file", error));
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static GstImagingArrayReader *
+open_file (const GstImagingSequence *self, guint i, GError **error)
+{
+  return gst_imaging_array_reader_new (
+      g_ptr_array_index (self->names, i), GST_IMAGING_FILE_MAX_STREAM, error);
+}
+
+/* Is a page of @reader one of the sequence? */
+static gboolean
+check_alike (const GstImagingSequence *self,
+    const GstImagingArrayReader *reader, GError **error)
+{
+  const GstImagingNdArray *a = gst_imaging_array_reader_get_array (self->first);
+  const GstImagingNdArray *b = gst_imaging_array_reader_get_array (reader);
+  gboolean a_pages = gst_imaging_array_reader_get_n_pages (self->first) > 1;
+  gboolean b_pages = gst_imaging_array_reader_get_n_pages (reader) > 1;
+  guint n = a->n_dims - a_pages;
+  g_autofree gchar *shape_a = NULL, *shape_b = NULL;
+
+  if (a->type == b->type && n == b->n_dims - b_pages &&
+      memcmp (a->dims + a_pages, b->dims + b_pages, n * sizeof (a->dims[0])) ==
+          0)
+    return TRUE;
+  shape_a = gst_imaging_nd_array_describe (a);
+  shape_b = gst_imaging_nd_array_describe (b);
+  return gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+      "\"%s\" is %s, expected is %s as \"%s\": all files of a folder or "
+      "pattern must have one type and size.",
+      b->name, shape_b, shape_a, a->name);
+}
+
+/* Files of one page are not opened before their turn. */
+static gboolean
+count_pages (GstImagingSequence *self, GError **error)
+{
+  guint64 end = gst_imaging_array_reader_get_n_pages (self->first);
+  gboolean single = end == 1;
+
+  g_array_append_val (self->ends, end);
+  for (guint i = 1; i < self->names->len; i++) {
+    g_autoptr (GstImagingArrayReader) reader = NULL;
+    guint64 n = 1;
+
+    if (!single) {
+      reader = open_file (self, i, error);
+      if (!reader || !check_alike (self, reader, error))
+        return FALSE;
+      n = gst_imaging_array_reader_get_n_pages (reader);
+    }
+    end += n;
+    g_array_append_val (self->ends, end);
+  }
+  return TRUE;
+}
+
+GstImagingSequence *
+gst_imaging_sequence_new (const gchar *location, GError **error)
+{
+  g_autoptr (GstImagingSequence) self = g_new0 (GstImagingSequence, 1);
+
+  g_return_val_if_fail (location, NULL);
+
+  self->names = g_ptr_array_new_with_free_func (g_free);
+  self->ends = g_array_new (FALSE, FALSE, sizeof (guint64));
+  if (!find_files (self->names, location, error))
+    return NULL;
+  self->first = self->reader = open_file (self, 0, error);
+  if (!self->first || !count_pages (self, error))
+    return NULL;
+  return g_steal_pointer (&self);
+}
+
+const GstImagingNdArray *
+gst_imaging_sequence_get_array (const GstImagingSequence *self)
+{
+  return gst_imaging_array_reader_get_array (self->first);
+}
+
+guint64
+gst_imaging_sequence_get_n_pages (const GstImagingSequence *self)
+{
+  return g_array_index (self->ends, guint64, self->ends->len - 1);
+}
+
+/* Returns: the file with @page, by halving */
+static guint
+find_file (const GstImagingSequence *self, guint64 page)
+{
+  guint low = 0, high = self->ends->len - 1;
+
+  while (low < high) {
+    guint middle = (low + high) / 2;
+
+    if (page < g_array_index (self->ends, guint64, middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+static void
+close_current (GstImagingSequence *self)
+{
+  if (self->reader != self->first)
+    gst_imaging_array_reader_free (self->reader);
+  self->reader = NULL;
+}
+
+static gboolean
+use_file (GstImagingSequence *self, guint i, guint64 n_pages, GError **error)
+{
+  if (self->reader && self->current == i)
+    return TRUE;
+  close_current (self);
+  self->reader = i == 0 ? self->first : open_file (self, i, error);
+  self->current = i;
+  if (!self->reader || !check_alike (self, self->reader, error))
+    return FALSE;
+  return gst_imaging_array_reader_get_n_pages (self->reader) == n_pages ||
+         gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE,
+             "\"%s\" has %" G_GUINT64_FORMAT
+             " pages, expected are %" G_GUINT64_FORMAT
+             ": put files of several pages before the others, or apart.",
+             gst_imaging_array_reader_get_array (self->reader)->name,
+             gst_imaging_array_reader_get_n_pages (self->reader), n_pages);
+}
+
+gboolean
+gst_imaging_sequence_read (
+    GstImagingSequence *self, guint64 page, gpointer values, GError **error)
+{
+  guint i = find_file (self, page);
+  guint64 begin = i > 0 ? g_array_index (self->ends, guint64, i - 1) : 0;
+  guint64 end = g_array_index (self->ends, guint64, i);
+
+  g_return_val_if_fail (page < end, FALSE);
+
+  if (!use_file (self, i, end - begin, error)) {
+    close_current (self);
+    return FALSE;
+  }
+  return gst_imaging_array_reader_read (
+      self->reader, page - begin, values, error);
+}
+
+void
+gst_imaging_sequence_free (GstImagingSequence *self)
+{
+  if (!self)
+    return;
+  close_current (self);
+  gst_imaging_array_reader_free (self->first);
+  g_ptr_array_unref (self->names);
+  g_array_unref (self->ends);
+  g_free (self);
+}

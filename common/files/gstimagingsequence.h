@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Several files that are one array: their pages one after the other. */
+#pragma once
+
+#include "gstimagingndarray.h"
+
+G_BEGIN_DECLS
+
+/**
+ * GstImagingSequence: (skip)
+ *
+ * Files of the same type and size. One thread at a time.
+ */
+typedef struct _GstImagingSequence GstImagingSequence;
+
+/**
+ * gst_imaging_sequence_new: (skip)
+ * @location: path of a file, of a folder, or of files with * and ? in the last
+ *   part
+ * @error: the reason of a failure
+ *
+ * The files of a folder, or those that a pattern names, are taken in natural
+ * order: 2 before 10. Hidden files and folders in it are left out. A name that
+ * is there is no pattern. The first file is opened, and all of them if it has
+ * several pages; the others are when their pages are read.
+ *
+ * Returns: (transfer full): to be given to gst_imaging_sequence_free(); %NULL
+ *   with @error set
+ */
+GST_IMAGING_API
+GstImagingSequence *gst_imaging_sequence_new (
+    const gchar *location, GError **error);
+
+/* Returns: (transfer none): the first file, without values */
+GST_IMAGING_API
+const GstImagingNdArray *gst_imaging_sequence_get_array (
+    const GstImagingSequence *self);
+
+/* Returns: the pages of all files */
+GST_IMAGING_API
+guint64 gst_imaging_sequence_get_n_pages (const GstImagingSequence *self);
+
+/* Reads any page. A file of another type or size is an error. */
+GST_IMAGING_API
+gboolean gst_imaging_sequence_read (
+    GstImagingSequence *self, guint64 page, gpointer values, GError **error);
+
+GST_IMAGING_API
+void gst_imaging_sequence_free (GstImagingSequence *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (GstImagingSequence, gst_imaging_sequence_free)
+
+G_END_DECLS
