@@ -30,7 +30,7 @@ typedef struct {
   guint changes;  /* n_changes of the settings in use */
   ImkOctbscanConfig config;
   Scaling scaling;
-  gboolean auto_range; /* @config has its ends, or they are being found */
+  gboolean auto_range; /* range=auto, also if @config has fixed ends by now */
   guint auto_serial;
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* of @config, if it has one */
   guint average_bscans;
@@ -61,7 +61,7 @@ struct _GstOctBscan {
    * ImkOctbscanJob; the serial counts changes */
   guint auto_n, auto_serial;
   gfloat auto_ends[4];
-  guint auto_noise;     /* B-scans of noise only, so far */
+  guint auto_noise;     /* B-scans of noise only, up to now */
   gboolean holds_noise; /* atomic: the ends in use come from such B-scans */
   guint n_with_noise;   /* B-scans with these ends */
   gboolean must_configure;
@@ -136,28 +136,22 @@ typedef struct {
   GstClockTime entered;
 } GstOctBscanWork;
 
+/* --- gstoctbscanformat.c -------------------------------------------------- */
+
 /* @lines: tensors as GRAY8 of their bytes; @bytes_a_pixel: then the bytes of a
  * sample, else 1. Returns: FALSE for caps that are not lines of spectra */
 gboolean gst_oct_bscan_parse_caps (const GstCaps *caps, GstVideoInfo *lines,
     ImkType *type, guint *bytes_a_pixel);
 
-/* The plane of a B-scan as kernels take it, without lines that are skipped. */
+/* Makes of the mapped plane of a B-scan the image that kernels take, without
+ * the lines of skip-first-line. */
 void gst_oct_bscan_input_image (const GstOctBscan *self, ImkImage *plane);
 
 /* Returns: the camera of the first line of the next B-scan that is not skipped
  */
 guint gst_oct_bscan_first_camera (const GstOctBscan *self);
 
-/* From the input caps and the settings in use. Call with the frames locked. */
-void gst_oct_bscan_update_latency (GstOctBscan *self);
-gboolean gst_oct_bscan_src_query (
-    GstPad *pad, GstObject *parent, GstQuery *query);
-
-/* Negotiates a pad. Call with the frames locked; they are unlocked during the
- * allocation query.
- * @pad: (nullable): of @output */
-GstFlowReturn gst_oct_bscan_negotiate (
-    GstOctBscan *self, guint output, GstOctBscanPad *pad);
+/* --- gstoctbscankernel.c -------------------------------------------------- */
 
 /* Called with the settings as a configuration of the kernel; its pointers are
  * valid until the function returns. */
@@ -170,9 +164,28 @@ ImkStatus gst_oct_bscan_use_config (GstOctBscan *self, const Settings *settings,
     const GstVideoInfo *info, GstOctBscanUse use, gpointer data,
     guint *n_left_over, ImkError *error);
 
-/* Posts an error. Locks the frames. Returns: GST_FLOW_ERROR */
-GstFlowReturn gst_oct_bscan_post_error (
-    GstOctBscan *self, const ImkError *error);
+/* Checks @settings as a whole, with the input caps.
+ * @info: (out): of a B-scan
+ * @live: (out): pairs of d2 and d3, for all cameras
+ * @is_live: (out): whether there are any */
+ImkStatus gst_oct_bscan_check_settings (GstOctBscan *self,
+    const Settings *settings, GstVideoInfo *info, gdouble *live,
+    gboolean *is_live, ImkError *error);
+
+/* Makes a kernel for B-scans of @info and the settings in use. With CUDA the
+ * context must be current. */
+ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
+    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
+
+/* Makes the next kernel, for @settings; the open one stays in use. */
+ImkStatus gst_oct_bscan_prepare_kernel (GstOctBscan *self,
+    const Settings *settings, const GstVideoInfo *info, ImkError *error);
+void gst_oct_bscan_forget_next_kernel (GstOctBscan *self);
+
+/* Warns of settings that make a wrong image of good spectra. */
+void gst_oct_bscan_warn_of_settings (GstOctBscan *self);
+
+/* --- gstoctbscanconfigure.c ----------------------------------------------- */
 
 /* The settings @next (transfer full) are in use from now on. */
 void gst_oct_bscan_take_settings (GstOctBscan *self, Settings *next);
@@ -189,6 +202,8 @@ void gst_oct_bscan_negotiate_all (GstOctBscan *self);
 /* Makes all pads negotiate caps and memory again. */
 void gst_oct_bscan_reconfigure (GstElement *element);
 
+/* --- gstoctbscaninput.c --------------------------------------------------- */
+
 void gst_oct_bscan_set_sink_functions (GstPad *sink);
 
 /* Makes the queue drop its B-scans, or accept them again. Any thread. */
@@ -203,37 +218,88 @@ void gst_oct_bscan_end_run (GstOctBscan *self, const gchar *why);
 /* The next line is that of first-camera. */
 void gst_oct_bscan_begin_turns (GstOctBscan *self);
 
-/* Checks @settings as a whole, with the input caps.
- * @info: (out): of a B-scan
- * @live: (out): pairs of d2 and d3, for all cameras
- * @is_live: (out): whether there are any */
-ImkStatus gst_oct_bscan_check_settings (GstOctBscan *self,
-    const Settings *settings, GstVideoInfo *info, gdouble *live,
-    gboolean *is_live, ImkError *error);
+/* --- gstoctbscanlatency.c ------------------------------------------------- */
 
-/* The action signals. */
+/* Computes the latency of the input caps and the settings in use. Call with the
+ * frames locked. */
+void gst_oct_bscan_update_latency (GstOctBscan *self);
+gboolean gst_oct_bscan_src_query (
+    GstPad *pad, GstObject *parent, GstQuery *query);
+
+/* --- gstoctbscanactions.c ------------------------------------------------- */
+
 void gst_oct_bscan_install_actions (GObjectClass *klass);
 
 /* Runs requested actions on the B-scan @in. */
 void gst_oct_bscan_follow_actions (GstOctBscan *self, GstBuffer *in);
 
-/* Makes a kernel for B-scans of @info and the settings in use. With CUDA the
- * context must be current. */
-ImkStatus gst_oct_bscan_kernel_new (GstOctBscan *self, ImkBackend backend,
-    const GstVideoInfo *info, ImkOctbscan **kernel, ImkError *error);
+/* --- gstoctbscansnapshot.c ------------------------------------------------ */
 
-/* Makes the next kernel, for @settings; the open one stays in use. */
-ImkStatus gst_oct_bscan_prepare_kernel (GstOctBscan *self,
-    const Settings *settings, const GstVideoInfo *info, ImkError *error);
-void gst_oct_bscan_forget_next_kernel (GstOctBscan *self);
+/* Returns: (transfer full): the current snapshot. Locks the frames. */
+GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
+void gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot);
+
+/* Replaces *@snapshot by one with the formats that the pads have now. Call with
+ * the frames locked. */
+void gst_oct_bscan_renew_formats (
+    GstOctBscan *self, GstOctBscanSnapshot **snapshot);
+
+/* Releases the pads that the current snapshot holds. */
+void gst_oct_bscan_forget_snapshot (GstOctBscan *self);
+
+/* --- gstoctbscanrange.c --------------------------------------------------- */
+
+/* B-scans whose ends range=auto takes a mean of. */
+enum { GST_OCT_BSCAN_AUTO = 8 };
+
+/* Searches the ends of range=auto again. Any thread. */
+void gst_oct_bscan_reset_range (GstOctBscan *self);
+
+/* Call with each new work item: after some B-scans with the ends of noise,
+ * searches the ends again, as there may be a sample by now. */
+void gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *work);
+
+/* Allocates @ends of a new work item, unless range=fixed. */
+void gst_oct_bscan_need_ends (GstOctBscanWork *work);
+
+/* Returns: whether range=auto still searches its ends */
+gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
+
+/* Takes the ends that @work has found. One thread at a time. */
+void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
+
+/* --- gstoctbscanruns.c ---------------------------------------------------- */
+
+/* Returns: (transfer none) (nullable): the only memory of @buffer, if it is a
+ * GstImagingMemory */
+GstMemory *gst_oct_bscan_peek_ours (GstBuffer *buffer);
+
+/* Returns: how many B-scans of @buffer may be one work item */
+guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
+
+/* Returns: bytes from one B-scan of a work item to the next */
+gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
+
+/* Pushes the images of a work item of several B-scans. One thread at a time. */
+GstFlowReturn gst_oct_bscan_push_images_of_run (
+    GstOctBscan *self, const GstOctBscanWork *work);
+
+/* --- gstoctbscanframes.c -------------------------------------------------- */
+
+/* Negotiates a pad. Call with the frames locked; they are unlocked during the
+ * allocation query.
+ * @pad: (nullable): of @output */
+GstFlowReturn gst_oct_bscan_negotiate (
+    GstOctBscan *self, guint output, GstOctBscanPad *pad);
+
+/* Posts an error. Locks the frames. Returns: GST_FLOW_ERROR */
+GstFlowReturn gst_oct_bscan_post_error (
+    GstOctBscan *self, const ImkError *error);
 
 /* Processes the @n B-scans of @in (transfer full); @entered: arrival of the
  * last line. */
 GstFlowReturn gst_oct_bscan_process (
     GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered);
-
-/* Warns of settings that make a wrong image of good spectra. */
-void gst_oct_bscan_warn_of_settings (GstOctBscan *self);
 
 /* Waits until all accepted B-scans have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);
@@ -266,25 +332,10 @@ void gst_oct_bscan_advance (ImkImage *image, gsize bytes);
 /* Makes of the mapped bytes of @output the image that kernels take. */
 void gst_oct_bscan_work_image (guint output, ImkImage *plane);
 
-/* Returns: the kernel's job for B-scan @k of @work; @in: NULL for that of
- * @work,
- * @images: of the outputs */
+/* @in: (nullable): NULL for images of the mean; @images: of the outputs
+ * Returns: the kernel's job for B-scan @k of @work */
 ImkOctbscanJob gst_oct_bscan_work_job (const GstOctBscan *self,
     const GstOctBscanWork *work, guint k, const ImkImage *in, ImkImage *images);
-
-/* Returns: (transfer none) (nullable): the only memory of @buffer, if it is a
- * GstImagingMemory */
-GstMemory *gst_oct_bscan_peek_ours (GstBuffer *buffer);
-
-/* Returns: how many B-scans of @buffer may be one work item */
-guint gst_oct_bscan_most_at_once (GstOctBscan *self, GstBuffer *buffer);
-
-/* Returns: bytes from one B-scan of a work item to the next */
-gsize gst_oct_bscan_work_in_step (const GstOctBscan *self);
-
-/* Pushes the images of a work item of several B-scans. One thread at a time. */
-GstFlowReturn gst_oct_bscan_push_images_of_run (
-    GstOctBscan *self, const GstOctBscanWork *work);
 
 /* Pushes the images of an incomplete mean, if there is one. */
 GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
@@ -292,35 +343,21 @@ GstFlowReturn gst_oct_bscan_show_mean (GstOctBscan *self);
 /* Warns that @n rows do not fill an en-face image, unless @n is 0. */
 void gst_oct_bscan_warn_of_rows (GstOctBscan *self, guint n, const gchar *why);
 
-/* Returns: (transfer full): the current snapshot. Locks the frames. */
-GstOctBscanSnapshot *gst_oct_bscan_get_snapshot (GstOctBscan *self);
-void gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot);
+/* Counts @work in the statistics. One thread at a time. */
+void gst_oct_bscan_count (
+    GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
 
-/* Replaces *@snapshot by one with the formats that the pads have now. Call with
- * the frames locked. */
-void gst_oct_bscan_renew_formats (
-    GstOctBscan *self, GstOctBscanSnapshot **snapshot);
+/* Returns: the combined flow of all pads after @output has returned @flow */
+GstFlowReturn gst_oct_bscan_combine (GstOctBscan *self,
+    const GstOctBscanSnapshot *snapshot, guint output, GstFlowReturn flow);
 
-/* Releases the pads that the current snapshot holds. */
-void gst_oct_bscan_forget_snapshot (GstOctBscan *self);
+/* Pushes the images of a work item. One thread at a time. */
+GstFlowReturn gst_oct_bscan_push_images (
+    GstOctBscan *self, GstOctBscanWork *work);
 
-/* B-scans whose ends range=auto takes a mean of. */
-enum { GST_OCT_BSCAN_AUTO = 8 };
+void gst_oct_bscan_work_free (GstOctBscanWork *work);
 
-/* The ends of range=auto are sought anew. Any thread. */
-void gst_oct_bscan_reset_range (GstOctBscan *self);
-
-/* @work is to come: there may be a sample by now. */
-void gst_oct_bscan_look_again (GstOctBscan *self, GstOctBscanWork *work);
-
-/* Room for the ends of a new work, where they are not known. */
-void gst_oct_bscan_need_ends (GstOctBscanWork *work);
-
-/* Whether range=auto still looks for its ends. */
-gboolean gst_oct_bscan_is_settling (GstOctBscan *self);
-
-/* What a work has found becomes a part of them. Any one thread. */
-void gst_oct_bscan_note_ends (GstOctBscan *self, const GstOctBscanWork *work);
+/* --- gstoctbscanquantity.c ------------------------------------------------ */
 
 /* Of an image, from the kernel and the settings in use. Call with the frames
  * locked. */
@@ -335,19 +372,5 @@ void gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
 /* The same for image @k of @work. */
 void gst_oct_bscan_describe_image (
     const GstOctBscanWork *work, guint output, guint k, GstBuffer *image);
-
-/* In the statistics. Any one thread. */
-void gst_oct_bscan_count (
-    GstOctBscan *self, const GstOctBscanWork *work, gboolean lost);
-
-/* Returns: the combined flow of all pads after @output has returned @flow */
-GstFlowReturn gst_oct_bscan_combine (GstOctBscan *self,
-    const GstOctBscanSnapshot *snapshot, guint output, GstFlowReturn flow);
-
-/* Pushes the images of a B-scan. Any one thread. */
-GstFlowReturn gst_oct_bscan_push_images (
-    GstOctBscan *self, GstOctBscanWork *work);
-
-void gst_oct_bscan_work_free (GstOctBscanWork *work);
 
 G_END_DECLS
