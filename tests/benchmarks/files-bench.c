@@ -17,6 +17,7 @@ enum { N_FRAMES = 64, HEIGHT = 1000, WIDTH = 2000, BLOCK = 1 << 20 };
 typedef struct {
   char *path, *plain;
   uint8_t *frames, *buffer;
+  uint8_t *block; /* of dd: it begins with a page, which halves its time */
 } Work;
 
 static void
@@ -58,7 +59,7 @@ dd_read (void *data, uint32_t turn)
   int fd = open (w->path, O_RDONLY);
 
   must (fd >= 0, NULL);
-  while (read (fd, w->buffer, BLOCK) > 0)
+  while (read (fd, w->block, BLOCK) > 0)
     ;
   close (fd);
 }
@@ -141,7 +142,8 @@ main (int argc, char **argv)
   plain = g_build_filename (folder, "plain", NULL);
   w = (Work){.plain = plain,
       .frames = g_malloc (N_FRAMES * FRAME_SIZE),
-      .buffer = g_malloc (FRAME_SIZE)};
+      .buffer = g_malloc (FRAME_SIZE),
+      .block = aligned_alloc (4096, BLOCK)};
   for (size_t i = 0; i < N_FRAMES * FRAME_SIZE; i++)
     w.frames[i] = (uint8_t) (i * 2654435761u >> 13);
   measure (folder, "npy", &w);
@@ -150,5 +152,6 @@ main (int argc, char **argv)
   g_rmdir (folder);
   g_free (w.frames);
   g_free (w.buffer);
+  free (w.block);
   return bench_close ();
 }
