@@ -118,7 +118,7 @@ class Outputs:
         target = self.claim(path)
         folder, name = os.path.split(target)
         try:
-            file, partial = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+            file, partial = tempfile.mkstemp(prefix=f".{name}.", suffix=os.path.splitext(name)[1], dir=folder)
         except OSError as error:
             raise RuntimeError(f'"{path}" cannot be written: {error.strerror}.') from None
         os.close(file)
