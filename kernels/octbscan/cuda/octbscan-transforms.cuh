@@ -513,15 +513,18 @@ transforms_tune (Transforms *t, const ImkOctbscanChain *c, ImkError *error)
 static ImkStatus
 transforms_take_tuned (Transforms *t, cudaStream_t stream, ImkError *error)
 {
-  ImkStatus status = IMK_OK;
+  ImkStatus status;
 
-  if (t->tuned)
-    status = IMK_CUDA (error,
-        cudaMemcpyAsync (t->weights, t->tuned, t->n_weights * sizeof (float2),
-            cudaMemcpyHostToDevice, stream));
+  if (!t->tuned)
+    return IMK_OK;
+  status = IMK_CUDA (error,
+      cudaMemcpyAsync (t->weights, t->tuned, t->n_weights * sizeof (float2),
+          cudaMemcpyHostToDevice, stream));
+  if (status != IMK_OK) /* the next B-scan tries again */
+    return status;
   delete[] t->tuned;
   t->tuned = nullptr;
-  return status;
+  return IMK_OK;
 }
 
 /* @device: the same on the device, from then on */
