@@ -189,6 +189,16 @@ gst_sh_centroid_map_load (const gchar *location, ImkError *error)
   return map;
 }
 
+/* Edges are floored: one that rounding has left of a whole pixel would take a
+ * pixel of the neighbour, or none of the frame. */
+static gdouble
+snap (gdouble edge)
+{
+  gdouble whole = rint (edge);
+
+  return fabs (edge - whole) < 1e-6 ? whole : edge;
+}
+
 /* Results count from the centre of the top left pixel, cells from its corner:
  * half a pixel between them. */
 GstShCentroidMap *
@@ -197,7 +207,7 @@ gst_sh_centroid_map_save (
 {
   const guint64 dims[2] = {grid->n_spots, MAP_COLUMNS};
   GstShCentroidArray *a = gst_sh_centroid_array_new (2, dims);
-  gdouble side = imk_shcentroid_grid_side (grid);
+  gdouble side = snap (imk_shcentroid_grid_side (grid));
   GstShCentroidMap *map = NULL;
   GError *why = NULL;
 
@@ -205,8 +215,8 @@ gst_sh_centroid_map_save (
     const ImkShcentroidSpot *spot = &grid->spots[i];
     gdouble *row = a->values + i * dims[1];
 
-    row[0] = spot->x + 0.5 - side / 2;
-    row[1] = spot->y + 0.5 - side / 2;
+    row[0] = snap (spot->x + 0.5 - side / 2);
+    row[1] = snap (spot->y + 0.5 - side / 2);
     row[2] = row[3] = side;
     row[4] = spot->x;
     row[5] = spot->y;

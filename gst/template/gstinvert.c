@@ -92,6 +92,17 @@ gst_invert_open (GstImagingFilter *filter, ImkBackend backend,
   return IMK_OK;
 }
 
+/* What the properties do not say. */
+static void
+take_format (ImkInvertConfig *config, const ImkInvertConfig *from)
+{
+  config->width = from->width;
+  config->height = from->height;
+  config->type = from->type;
+  config->channels = from->channels;
+  config->n_threads = from->n_threads;
+}
+
 /* Properties changed; the base calls this before the next frame. */
 static ImkStatus
 gst_invert_apply (
@@ -99,10 +110,16 @@ gst_invert_apply (
 {
   GstInvert *self = GST_INVERT (element);
 
+  ImkInvertConfig config = now (self)->config;
+  ImkStatus status;
+
   if (!self->kernel)
     return IMK_OK;
-  self->config.amount = now (self)->config.amount;
-  return imk_invert_update (self->kernel, &self->config, error);
+  take_format (&config, &self->config);
+  status = imk_invert_update (self->kernel, &config, error);
+  if (status == IMK_OK)
+    self->config = config;
+  return status;
 }
 
 static ImkStatus

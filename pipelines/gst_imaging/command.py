@@ -2,7 +2,8 @@
 """The command `gst-imaging`: one module of `commands` for each of its commands.
 
 A command module has a docstring, whose first line is its summary; EXAMPLES, a list of (arguments, what they do);
-add_arguments(parser); and run(options), which returns what --json prints and prints the same for people otherwise.
+add_arguments(parser); and run(options), which returns what --json prints and prints the same for people otherwise; None is no
+result.
 """
 import argparse
 import importlib
@@ -66,6 +67,7 @@ def execute(name, arguments):
     result = module.run(options)
     if options.json:
         print(json.dumps(result))
+    return DONE if result is not None else NO_RESULT
 
 
 def report(name, failure, as_json):
@@ -89,7 +91,12 @@ def main(arguments=None):
         print(f'gst-imaging: There is no command "{name}"; there are {", ".join(names())}.', file=sys.stderr)
         return WRONG_USE
     try:
-        execute(name, rest)
+        code = execute(name, rest)
+        sys.stdout.flush()
     except Failure as failure:
         return report(name, failure, "--json" in rest)
-    return DONE
+    except OSError as error:
+        sys.stdout = None  # nothing more can be written there
+        print(f"gst-imaging {name}: The output cannot be written: {error.strerror}.", file=sys.stderr)
+        return NOT_WRITTEN
+    return code

@@ -91,8 +91,17 @@ class Info(unittest.TestCase):
     def test_without_plugins_it_says_where_they_are_sought(self):
         with tempfile.TemporaryDirectory() as folder:
             done = gst_imaging("info", GST_PLUGIN_PATH_1_0=folder, GST_REGISTRY=f"{folder}/registry")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("no plug-in of gst-imaging", done.stdout)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("no plug-in of gst-imaging", done.stderr)
+
+    def test_output_that_cannot_be_written_is_a_sentence(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([sys.executable, "-m", "gst_imaging", "info"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=TIMEOUT, check=False,
+                                  env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("cannot be written", done.stderr)
 
 
 main()

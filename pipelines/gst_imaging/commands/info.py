@@ -9,6 +9,7 @@ import os
 import platform
 
 from .. import library
+from ..command import NO_RESULT, Failure
 
 EXAMPLES = [
     ("", "for a person, or for a report of a problem"),
@@ -65,7 +66,7 @@ def show(result):
           f' Python {result["python"]}')
     cpu, cuda = result["cpu"] or {}, result["cuda"] or {}
     if cpu:
-        print(f'CPU: {cpu.get("level") or cpu.get("reason")}, {cpu["threads"]} threads')
+        print(f'CPU: {cpu["threads"]} threads, {cpu.get("level") or cpu.get("reason")}')
     if cuda:
         print("CUDA:", "" if cuda["devices"] else cuda.get("reason", "no device"))
         for device in cuda["devices"]:
@@ -77,13 +78,15 @@ def show(result):
         print("Missing:")
     for name, needs in result["missing"].items():
         print(f"  {name:17}" + (f"was not built: it needs {needs}" if needs else "was not found"))
-    if not result["elements"]:
-        print("GStreamer finds no plug-in of gst-imaging. After a build run pipelines/gst-imaging; after an installation"
-              " set GST_PLUGIN_PATH to the folder of the plug-ins.")
 
 
 def run(options):
     result = collect()
+    if not result["elements"]:
+        raise Failure(NO_RESULT, "GStreamer finds no plug-in of gst-imaging. After a build run pipelines/gst-imaging;"
+                                 " after an installation set GST_PLUGIN_PATH to"
+                                 f" {os.environ.get('GST_IMAGING_PLUGINS', 'the folder of the plug-ins')}, and"
+                                 " LD_LIBRARY_PATH to the folder above it, if the prefix is not the system's.")
     if options.version:
         result = {"version": result["version"]}
     if options.json:
