@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/cuda/cuda-check.h"
+#include "core/failures.h"
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+
+extern "C" const ImkFailures imk_failures_cuda;
 
 /* The test hook: calls made, and which of them to fail. It is the one mutable
  * global; it is all zero outside tests. */
@@ -19,6 +22,12 @@ imk_cuda_inject_failure (unsigned long nth, bool forever)
   fail_at = nth;
   return made;
 }
+
+const ImkFailures imk_failures_cuda = {
+    .abi = IMK_BACKEND_ABI,
+    .name = "cuda",
+    .inject = imk_cuda_inject_failure,
+};
 
 bool
 imk_cuda_should_fail (void)

@@ -5,10 +5,8 @@
 #include <cuda.h>
 
 #include "core/cuda/cuda-check.h"
-#include "core/failures.h"
 
 extern "C" const ImkDevice imk_device_cuda;
-extern "C" const ImkFailures imk_failures_cuda;
 
 /* Driver calls are looked up at run time: this module must load, and say what
  * is missing, where there is no libcuda. */
@@ -358,10 +356,4 @@ const ImkDevice imk_device_cuda = {
     .egl_map = egl_map,
     .egl_unmap = egl_unmap,
     .copy_array = copy_array,
-};
-
-const ImkFailures imk_failures_cuda = {
-    .abi = IMK_BACKEND_ABI,
-    .name = "cuda",
-    .inject = imk_cuda_inject_failure,
 };
