@@ -2,6 +2,7 @@
 #include "gstimaginginfo.h"
 
 #include "core/cpu.h"
+#include "files/gstimagingformats.h"
 #include "gstimaging-private.h"
 #include "imk/backend.h"
 #include "imk/device.h"
@@ -71,6 +72,7 @@ gst_imaging_describe (void)
 
   add_cpu (json);
   add_cuda (json);
+  gst_imaging_formats_describe (json);
   g_string_append_c (json, '}');
   return g_string_free (json, FALSE);
 }

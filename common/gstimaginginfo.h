@@ -15,7 +15,8 @@ G_BEGIN_DECLS
  * `cpu`, an object with the instruction set `level` and the number of
  * `threads`; `cuda`, an object with an array `devices` (`id`, `name`,
  * `compute`, `memory` in bytes, `integrated`) and `reason`, a sentence, where
- * there is none.
+ * there is none; `formats`, an array of `name`, `extensions`, `read`, `write`
+ * and, where the format cannot be read, `needs`.
  *
  * Returns: (transfer full): the JSON
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files/gstimagingfile.h"
+#include "gstimaging-private.h"
 
 #define MODULE "libgstimaging-formats.so"
 #define MAX_SIGNATURE 16
@@ -101,20 +102,32 @@ get_module (const gchar **why)
   return module;
 }
 
+/* @why: (out): set where there is no module */
+static const GstImagingFormatTable *
+get_table (const Format *format, const gchar **why)
+{
+  const GstImagingFormatModule *module;
+
+  *why = NULL;
+  if (format->table)
+    return format->table;
+  module = get_module (why);
+  for (guint i = 0; module && module->tables[i]; i++)
+    if (strcmp (module->tables[i]->name, format->name) == 0)
+      return module->tables[i];
+  return NULL;
+}
+
 static const GstImagingFormatTable *
 find_table (
     const GstImagingFormatFile *file, const Format *format, GError **error)
 {
-  const GstImagingFormatModule *module;
-  const gchar *why = NULL;
+  const gchar *why;
+  const GstImagingFormatTable *table = get_table (format, &why);
 
-  if (format->table)
-    return format->table;
-  module = get_module (&why);
-  for (guint i = 0; module && module->tables[i]; i++)
-    if (strcmp (module->tables[i]->name, format->name) == 0)
-      return module->tables[i];
-  if (module)
+  if (table)
+    return table;
+  if (!why)
     gst_imaging_format_fail (file, error,
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
         "is %s, and this build is without it. Install %s and build again, or "
@@ -217,4 +230,25 @@ gst_imaging_formats_find_writer (
       ".%s. Use .npy, .png, .tif, .fits, .exr, .pgm, .ppm, .pam or .pfm.",
       extension);
   return NULL;
+}
+
+void
+gst_imaging_formats_describe (GString *json)
+{
+  g_string_append (json, ",\"formats\":[");
+  for (guint i = 0; i < N_FORMATS; i++) {
+    const gchar *why;
+    const GstImagingFormatTable *table = get_table (&formats[i], &why);
+    g_autofree gchar *extensions = g_strdup (formats[i].extensions);
+
+    g_string_append_printf (json, "%s{\"read\":%s,\"write\":%s",
+        i > 0 ? "," : "", table ? "true" : "false",
+        table && table->create ? "true" : "false");
+    gst_imaging_json_add_text (json, "name", formats[i].name);
+    gst_imaging_json_add_text (json, "extensions", g_strstrip (extensions));
+    if (!table)
+      gst_imaging_json_add_text (json, "needs", why ? why : formats[i].package);
+    g_string_append_c (json, '}');
+  }
+  g_string_append_c (json, ']');
 }

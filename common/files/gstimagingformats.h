@@ -13,3 +13,7 @@ const GstImagingFormatTable *gst_imaging_formats_find_reader (
 /* By the extension of the name. */
 const GstImagingFormatTable *gst_imaging_formats_find_writer (
     const GstImagingFormatFile *file, const gchar *location, GError **error);
+
+/* Appends the member `formats` to an object: what is read and written here, and
+ * what a format that is not needs. */
+void gst_imaging_formats_describe (GString *json);

@@ -3,10 +3,13 @@
 import json
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import numpy as np
 
 from support import SOURCE, TIMEOUT, main
 
@@ -39,7 +42,7 @@ class Command(unittest.TestCase):
             self.assertIn("exit codes:", done.stdout)
 
     def test_wrong_use_is_one_sentence_and_2(self):
-        for words, sentence in ((("inof",), 'no command "inof"; there are info'),
+        for words, sentence in ((("inof",), 'no command "inof"; there are convert, info'),
                                 (("info", "--jsn"), "Unrecognized arguments: --jsn")):
             done = gst_imaging(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -59,6 +62,39 @@ class Command(unittest.TestCase):
         self.assertIn("extra", failure["error"])
 
 
+class Convert(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_samples_stay_as_they_are(self):
+        cube = np.random.default_rng(1).integers(0, 65536, (3, 8, 12), np.uint16)
+        np.save(self.path("a.npy"), cube)
+        for name in "b.tif", "c.fits", "d.npy":
+            done = gst_imaging("convert", self.path("a.npy"), self.path(name), "--json")
+            if "this build is without it" in done.stderr:
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["shape"], [3, 8, 12])
+            done = gst_imaging("convert", self.path(name), self.path("back.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
+
+    def test_what_cannot_be_read_is_3_and_what_cannot_be_written_4(self):
+        np.save(self.path("f.npy"), np.ones((4, 4), np.float32))
+        with open(self.path("text.npy"), "w", encoding="utf-8") as file:
+            file.write("no array")
+        for words, code in ((("absent.npy", "x.npy"), 3), (("text.npy", "x.npy"), 3), (("f.npy", "x.abc"), 4),
+                            (("f.npy", "x.png"), 4), (("f.npy", "absent/x.npy"), 4)):
+            done = gst_imaging("convert", *map(self.path, words))
+            self.assertEqual((done.returncode, done.stdout), (code, ""), (words, done.stderr))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertFalse(os.path.exists(self.path("x.npy")))
+
+
 class Info(unittest.TestCase):
     def info(self, **environment):
         done = gst_imaging("info", "--json", **environment)
@@ -70,6 +106,8 @@ class Info(unittest.TestCase):
         self.assertIn("shcentroid", info["elements"])
         self.assertEqual(gst_imaging("--version").stdout.strip(), info["version"])
         self.assertEqual(info["cpu"]["threads"], os.cpu_count())
+        npy = next(form for form in info["formats"] if form["name"] == "npy")
+        self.assertTrue(npy["read"] and npy["write"])
         text = gst_imaging("info").stdout
         self.assertIn(f'gst-imaging {info["version"]}', text)
         self.assertIn("shcentroid", text)

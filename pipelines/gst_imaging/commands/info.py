@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Says what is installed, which hardware it uses, and what is missing.
 
-Versions, the instruction set of the processor, CUDA devices, and the elements: those that GStreamer finds, and those
-that were left out of this build with the library that they need.
+Versions, the instruction set of the processor, CUDA devices, formats of files, and the elements: those that GStreamer
+finds, and those that were left out of this build with the library that they need.
 """
 import json
 import os
@@ -13,7 +13,7 @@ from ..command import NO_RESULT, Failure
 
 EXAMPLES = [
     ("", "for a person, or for a report of a problem"),
-    ("--json", "for a program: version, gstreamer, python, cpu, cuda, elements, missing"),
+    ("--json", "for a program: version, gstreamer, python, cpu, cuda, formats, elements, missing"),
 ]
 
 
@@ -51,6 +51,7 @@ def collect():
         "python": platform.python_version(),
         "cpu": about.get("cpu"),
         "cuda": about.get("cuda"),
+        "formats": about.get("formats"),
         "elements": dict(sorted(found.items())),
         "missing": dict(sorted(missing.items())),
     }
@@ -74,6 +75,10 @@ def show(result):
     print(f'Elements: {len(result["elements"])}')
     for name, title in result["elements"].items():
         print(f"  {name:17}{title}")
+    print("Formats:")
+    for form in result["formats"]:
+        use = "read and written" if form["write"] else "read" if form["read"] else f'not built: it needs {form["needs"]}'
+        print(f'  {form["name"]:17}{use}')
     if result["missing"]:
         print("Missing:")
     for name, needs in result["missing"].items():
