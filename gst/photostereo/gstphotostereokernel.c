@@ -406,7 +406,7 @@ gst_photo_stereo_open (GstElement *element, ImkBackend backend,
   return status;
 }
 
-/* From a quarter of a megapixel on: 2 s of the CPU are 30 ms of an H200 at 3
+/* From a quarter of a megapixel on: 1.8 s of the CPU are 18 ms of an H200 at 3
  * megapixels and 260 lights, see docs/explanation/benchmarks.md; small sets
  * take the CPU no longer than the copies. */
 gboolean
