@@ -1372,7 +1372,7 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
 
     for (int k = 0; k < column; k++)
       p = strchr (p, ',') + 1;
-    for (uint32_t f = 0; f < 2; f++, p = strchr (p, ',') + 1) {
+    for (uint32_t f = 0; f < 2 && p; f++) {
       char *end;
       double expected = strtod (p, &end);
 
@@ -1382,6 +1382,8 @@ check_columns (const char *name, const ImkShcentroidConfig *c,
         expected = expected_centre (c, in, i, f);
       check_near (&out, i, f, expected, 1e-9);
       n += f;
+      p = strchr (p, ',');
+      p = p ? p + 1 : NULL;
     }
   }
   fclose (csv);

@@ -177,13 +177,14 @@ imk_shcentroid_make_template (
     pixels[i] = imk_shcentroid_less_mean (pixels[i], mean);
   memset (totals, 0, stride * sizeof (*totals));
   for (uint32_t y = 0; y < height; y++) {
+    const ImkShcentroidTotal *above = totals + y * stride;
     ImkShcentroidTotal *row = totals + (y + 1) * stride;
 
     imk_shcentroid_add_along (
         pixels + (size_t) y * width, (int32_t) width, row);
     for (size_t x = 0; x < stride; x++) {
-      row[x].sum += row[x - stride].sum;
-      row[x].square += row[x - stride].square;
+      row[x].sum += above[x].sum;
+      row[x].square += above[x].square;
     }
   }
 }
