@@ -64,30 +64,30 @@ class Arrays:
     """Reads and writes arrays and pictures in every format that the library knows."""
 
     def __init__(self):
-        self.library = load(gstreamer())
-        if not self.library:
+        self.functions = load(gstreamer())
+        if not self.functions:
             raise Failure(WRONG_USE, "GStreamer finds no plug-in of gst-imaging; see gst-imaging info.")
-        self.library.gst_imaging_nd_array_load.restype = ctypes.POINTER(Array)
-        self.library.gst_imaging_nd_array_free.argtypes = [ctypes.POINTER(Array)]
-        self.library.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
+        self.functions.gst_imaging_nd_array_load.restype = ctypes.POINTER(Array)
+        self.functions.gst_imaging_nd_array_free.argtypes = [ctypes.POINTER(Array)]
+        self.functions.gst_imaging_nd_array_type_name.restype = ctypes.c_char_p
 
     def call(self, code, function, *arguments):
         error = ctypes.POINTER(GError)()
         result = function(*arguments, ctypes.byref(error))
         if not result:
             sentence = error.contents.message.decode(errors="replace")
-            self.library.g_error_free(error)
+            self.functions.g_error_free(error)
             raise Failure(code, sentence)
         return result
 
     def load(self, path):
-        return self.call(UNREADABLE, self.library.gst_imaging_nd_array_load, os.fsencode(path))
+        return self.call(UNREADABLE, self.functions.gst_imaging_nd_array_load, os.fsencode(path))
 
     def save(self, array, path):
-        self.call(NOT_WRITTEN, self.library.gst_imaging_nd_array_save, array, os.fsencode(path))
+        self.call(NOT_WRITTEN, self.functions.gst_imaging_nd_array_save, array, os.fsencode(path))
 
     def free(self, array):
-        self.library.gst_imaging_nd_array_free(array)
+        self.functions.gst_imaging_nd_array_free(array)
 
     def type_name(self, array):
-        return self.library.gst_imaging_nd_array_type_name(array.contents.type).decode()
+        return self.functions.gst_imaging_nd_array_type_name(array.contents.type).decode()

@@ -540,7 +540,7 @@ GST_START_TEST (test_fortran_order_becomes_c_order)
   npy = gst_imaging_npy_load (path, NULL);
   fail_unless (memcmp (npy->data, "\0\1\2\3\4\5", 6) == 0);
   gst_imaging_nd_array_free (npy);
-  /* piece by piece it cannot be had */
+  /* it cannot be read in pieces */
   fail_unless (gst_imaging_npy_open_header (path, NULL, &error) == NULL);
   fail_unless (error->code == GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED);
   fail_unless (strstr (error->message, "numpy.ascontiguousarray") != NULL);
