@@ -14,17 +14,3 @@ gst_imaging_init_debug (void)
     g_once_init_leave (&done, 1);
   }
 }
-
-void
-gst_imaging_json_add_text (GString *json, const gchar *key, const gchar *text)
-{
-  g_string_append_printf (json, ",\"%s\":\"", key);
-  for (; *text; text++)
-    if (*text == '"' || *text == '\\')
-      g_string_append_printf (json, "\\%c", *text);
-    else if ((guchar) *text < ' ')
-      g_string_append_printf (json, "\\u%04x", *text);
-    else
-      g_string_append_c (json, *text);
-  g_string_append_c (json, '"');
-}
