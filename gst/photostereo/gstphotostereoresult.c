@@ -2,6 +2,7 @@
 #include "gstphotostereoresult.h"
 
 #include "gstimagingmetadata.h"
+#include "gstimagingquantity.h"
 
 /* --- caps ---------------------------------------------------------------- */
 
@@ -135,9 +136,42 @@ gst_photo_stereo_result_end (
   return gst_imaging_frame_unmap (&self->frame, done, error);
 }
 
+/* Whether the bands of @shape are one below the other. */
+static gboolean
+is_stacked (const GstPhotoStereoShape *shape)
+{
+  return shape->bands && shape->channels > 1;
+}
+
+/* Tells what the samples of @buffer stand for. */
+static void
+describe (GstPhotoStereoResult *self, const GstPhotoStereoShape *shape,
+    GstBuffer *buffer)
+{
+  const gchar *unit = shape->mm_per_pixel == 1 ? "pixel" : "mm";
+  const GstImagingAxis axes[] = {{"x", unit, shape->mm_per_pixel, 0},
+      {"y", unit, shape->mm_per_pixel * shape->par_d / shape->par_n, 0}};
+  gboolean is_normal = g_strcmp0 (shape->quantity, "normal") == 0;
+  GstImagingPicture picture;
+  gdouble white, zero;
+
+  if (!shape->quantity ||
+      gst_imaging_picture_from_caps (
+          &picture, gst_imaging_src_pad_caps (self->pad), NULL) != IMK_OK)
+    return;
+  white = picture.type == IMK_TYPE_U8    ? 255
+          : picture.type == IMK_TYPE_U16 ? 65535
+                                         : 1;
+  zero = is_normal && white > 1 ? (white + 1) / 2 : 0;
+  /* rows of several bands are no axis */
+  gst_imaging_quantity_attach (buffer, shape->quantity, "", 1 / (white - zero),
+      -zero / (white - zero), axes,
+      is_stacked (shape) && white > 1 ? 1 : G_N_ELEMENTS (axes));
+}
+
 GstFlowReturn
-gst_photo_stereo_result_push (
-    GstPhotoStereoResult *self, GstBuffer *like, gboolean same_geometry)
+gst_photo_stereo_result_push (GstPhotoStereoResult *self,
+    const GstPhotoStereoShape *shape, GstBuffer *like)
 {
   GstBuffer *buffer = g_steal_pointer (&self->buffer);
 
@@ -146,6 +180,7 @@ gst_photo_stereo_result_push (
     return GST_FLOW_ERROR;
   }
   gst_buffer_copy_into (buffer, like, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
-  gst_imaging_metadata_copy (buffer, like, same_geometry);
+  gst_imaging_metadata_copy (buffer, like, !is_stacked (shape));
+  describe (self, shape, buffer);
   return gst_imaging_src_pad_push (self->pad, buffer);
 }

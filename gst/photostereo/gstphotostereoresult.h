@@ -15,11 +15,14 @@ typedef enum {
   GST_PHOTO_STEREO_ENCODING_TENSOR,
 } GstPhotoStereoEncoding;
 
-/* @bands: the channels are bands, which as video are one below the other */
+/* @quantity: (nullable): what samples stand for
+ * @bands: the channels are bands, which as video are one below the other */
 typedef struct {
+  const gchar *quantity;
   guint width, height, channels;
   gboolean bands;
   gint par_n, par_d; /* the pixel-aspect-ratio */
+  gdouble mm_per_pixel;
 } GstPhotoStereoShape;
 
 /* One result of a set, on the stack of the streaming thread. */
@@ -50,9 +53,8 @@ ImkStatus gst_photo_stereo_result_end (
     GstPhotoStereoResult *self, gboolean done, ImkError *error);
 
 /* @like: gives the buffer its times, offset and metadata; NULL: the buffer is
- *   dropped
- * @same_geometry: a pixel of it is one of the pictures */
-GstFlowReturn gst_photo_stereo_result_push (
-    GstPhotoStereoResult *self, GstBuffer *like, gboolean same_geometry);
+ *   dropped */
+GstFlowReturn gst_photo_stereo_result_push (GstPhotoStereoResult *self,
+    const GstPhotoStereoShape *shape, GstBuffer *like);
 
 G_END_DECLS

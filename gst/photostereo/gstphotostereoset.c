@@ -203,10 +203,13 @@ shape_of (const GstPhotoStereo *self, guint i)
 {
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
   const guint channels[] = {3, self->n_colours, self->n_colours, 4};
+  static const gchar *const quantities[] = {
+      "normal", "albedo", "ambient", NULL};
 
-  return (GstPhotoStereoShape){info->width, info->height, channels[i],
-      has_bands (self, i), GST_VIDEO_INFO_PAR_N (info),
-      GST_VIDEO_INFO_PAR_D (info)};
+  return (GstPhotoStereoShape){quantities[i], info->width, info->height,
+      channels[i], has_bands (self, i), GST_VIDEO_INFO_PAR_N (info),
+      GST_VIDEO_INFO_PAR_D (info),
+      gst_photo_stereo_now (self)->config.mm_per_pixel};
 }
 
 static GstPhotoStereoEncoding
@@ -270,9 +273,11 @@ push_results (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
   GstFlowReturn flow = GST_FLOW_OK;
 
   for (guint i = 0; i < N_OUTPUTS; i++) {
+    const GstPhotoStereoShape shape = shape_of (self, i);
+
     if (flows[i] == GST_FLOW_OK)
-      flows[i] = gst_photo_stereo_result_push (&results[i],
-          ok ? self->last : NULL, !has_bands (self, i) || self->n_colours == 1);
+      flows[i] = gst_photo_stereo_result_push (
+          &results[i], &shape, ok ? self->last : NULL);
     if (results[i].pad && ok)
       flow = gst_imaging_src_pads_combine (
           self->pads, i, results[i].pad, flows[i], flow);

@@ -498,6 +498,69 @@ GST_START_TEST (test_downstream_chooses_the_encoding)
 }
 GST_END_TEST
 
+/* Fails unless offset + scale * sample of the first pixel is @values. */
+static void
+check_quantity (
+    GstHarness *h, const gchar *name, const gdouble *values, gdouble tolerance)
+{
+  GstCaps *caps = gst_pad_get_current_caps (h->sinkpad);
+  const gchar *format =
+      gst_structure_get_string (gst_caps_get_structure (caps, 0), "format");
+  GstBuffer *buffer = check_pull (h);
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
+  gdouble scale, offset, step;
+  const GstStructure *s;
+  GstMapInfo map;
+
+  fail_unless (meta != NULL);
+  s = gst_custom_meta_get_structure (meta);
+  fail_unless (gst_structure_get (s, "scale", G_TYPE_DOUBLE, &scale, "offset",
+      G_TYPE_DOUBLE, &offset, "axis-0-step", G_TYPE_DOUBLE, &step, NULL));
+  fail_unless_equals_string (gst_structure_get_string (s, "name"), name);
+  fail_unless_equals_string (gst_structure_get_string (s, "unit"), "");
+  fail_unless_equals_string (gst_structure_get_string (s, "axis-0-unit"), "mm");
+  fail_unless_equals_float (step, 0.25);
+  fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
+  for (guint i = 0; i < 3; i++) {
+    gdouble sample = g_str_equal (format, "RGB") ? map.data[i]
+                     : g_str_equal (format, "RGBA64_LE")
+                         ? ((const guint16 *) map.data)[i]
+                         : ((const gfloat *) map.data)[i];
+
+    fail_unless (fabs (scale * sample + offset - values[i]) <= tolerance,
+        "%s: %s %u is %g, expected %g", format, name, i,
+        scale * sample + offset, values[i]);
+  }
+  gst_buffer_unmap (buffer, &map);
+  gst_buffer_unref (buffer);
+  gst_caps_unref (caps);
+}
+
+GST_START_TEST (test_samples_tell_what_they_stand_for)
+{
+  const gchar *const backends[] = {"cpu", "cuda"};
+  const gdouble albedo[] = {albedo_, albedo_, albedo_};
+  const struct {
+    const gchar *caps;
+    gdouble half; /* of a step */
+  } cases[] = {{"video/x-raw,format=RGB", 0.5 / 127},
+      {"video/x-raw,format=RGBA64_LE", 0.5 / 32767}, {"other/tensors", 0}};
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("mm-per-pixel=0.25 backend=%s", backends[i % 2]);
+    Ps ps = ps_new (properties, "normal albedo ambient", cases[i / 2].caps);
+
+    ps_caps (&ps, "RGBA64_LE");
+    ps_push_set (&ps);
+    check_quantity (ps.normal, "normal", normal_, cases[i / 2].half + 2e-4);
+    check_quantity (ps.albedo, "albedo", albedo, cases[i / 2].half + 2e-4);
+    ps_free (&ps);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_a_set_ends_by_count_and_the_next_begins)
 {
   Ps ps = ps_new ("", "normal", NULL);
@@ -1907,6 +1970,7 @@ photostereo_suite (void)
   tcase_add_loop_test (tc, test_a_result_that_nobody_takes_is_said, 0, 2);
   tcase_add_test (tc, test_a_late_pad_has_the_segment);
   tcase_add_test (tc, test_downstream_chooses_the_encoding);
+  tcase_add_test (tc, test_samples_tell_what_they_stand_for);
   tcase_add_test (tc, test_a_set_ends_by_count_and_the_next_begins);
   tcase_add_test (tc, test_a_set_ends_by_set_size_signal_eos_and_caps);
   tcase_add_test (tc, test_too_few_pictures_are_said);
