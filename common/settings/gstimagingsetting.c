@@ -20,7 +20,7 @@ pointer (const GstImagingSetting *self, gconstpointer settings)
 
 GstImagingFile *
 gst_imaging_setting_file_new (
-    const gchar *location, gpointer data, GDestroyNotify free_data)
+    const gchar *location, gpointer data, GDestroyNotify free_data, gchar *hash)
 {
   static gint n_made; /* atomic */
   GstImagingFile *file = g_new0 (GstImagingFile, 1);
@@ -30,6 +30,7 @@ gst_imaging_setting_file_new (
   file->location = g_strdup (location);
   file->data = data;
   file->free_data = free_data;
+  file->hash = hash;
   return file;
 }
 
@@ -41,6 +42,7 @@ file_unref (GstImagingFile *file)
   if (file->data && file->free_data)
     file->free_data (file->data);
   g_free ((gchar *) file->location);
+  g_free ((gchar *) file->hash);
   g_free (file);
 }
 
@@ -48,12 +50,14 @@ static GstImagingFile *
 read_file (const GstImagingSetting *self, const gchar *location)
 {
   GstImagingFile *file =
-      gst_imaging_setting_file_new (location, NULL, self->free_data);
+      gst_imaging_setting_file_new (location, NULL, self->free_data, NULL);
 
   if (!self->load)
     return file;
   file->data = self->load (location, &file->error);
-  if (!file->data)
+  if (file->data)
+    file->hash = gst_imaging_settings_hash_file (location);
+  else
     file->status = IMK_ERROR_FILE;
   return file;
 }
@@ -322,8 +326,8 @@ value_type (const GstImagingSetting *self)
   }
 }
 
-static const gchar *
-nick_of (const GstImagingSetting *self, gint value)
+const gchar *
+gst_imaging_setting_nick (const GstImagingSetting *self, gint value)
 {
   for (const GEnumValue *v = self->enum_values; v->value_nick; v++)
     if (v->value == value)
@@ -340,7 +344,8 @@ gst_imaging_setting_to_text (
 
   if (self->kind == GST_IMAGING_KIND_ENUM)
     return g_strdup_printf ("%s=%s", self->name,
-        nick_of (self, *(const gint *) member (self, settings)));
+        gst_imaging_setting_nick (
+            self, *(const gint *) member (self, settings)));
   if (self->kind == GST_IMAGING_KIND_DOUBLE) {
     g_ascii_formatd (number, sizeof (number), "%g",
         *(const gdouble *) member (self, settings));

@@ -10,8 +10,9 @@ G_BEGIN_DECLS
  * for which GST_IMAGING_SETTINGS_FIRST_FREE_ID leaves room. */
 enum {
   GST_IMAGING_SETTINGS_FIRST_ID = GST_IMAGING_ENGINE_N_PROPERTIES + 1,
-  GST_IMAGING_SETTINGS_ID_SETTINGS = GST_IMAGING_SETTINGS_FIRST_FREE_ID - 2,
+  GST_IMAGING_SETTINGS_ID_SETTINGS = GST_IMAGING_SETTINGS_FIRST_FREE_ID - 3,
   GST_IMAGING_SETTINGS_ID_VALID,
+  GST_IMAGING_SETTINGS_ID_HASH,
 };
 
 struct _GstImagingSettings {
@@ -23,6 +24,7 @@ struct _GstImagingSettings {
   gpointer wanted; /* as g_object_get () returns them */
   guint *set_at;   /* of each setting: @serial after it was set */
   gboolean valid;
+  gchar *hash; /* (nullable): written by the streaming thread */
 
   guint serial; /* atomic; counts changes of @wanted */
 
@@ -70,6 +72,16 @@ void gst_imaging_settings_tell_accepted (
 void gst_imaging_settings_tell_rejected (
     GstImagingSettings *self, gconstpointer tried, const ImkError *error);
 
+/* --- gstimagingsettingshash.c --------------------------------------------- */
+
+/* @now was taken over: computes its hash. */
+void gst_imaging_settings_update_hash (GstImagingSettings *self);
+
+/* Returns: (transfer full): of the bytes of a file; of its path where it cannot
+ * be read as one */
+gchar *gst_imaging_settings_hash_file (const gchar *location);
+gchar *gst_imaging_settings_hash_numbers (const gdouble *numbers, gsize n);
+
 /* --- one value ------------------------------------------------------------ */
 
 /* Makes @to a copy of the member of @from. Both are structures of the element,
@@ -94,12 +106,17 @@ void gst_imaging_setting_to_value (
 gboolean gst_imaging_setting_retry (
     const GstImagingSetting *self, gpointer settings);
 
+/* Returns: of an enumeration */
+const gchar *gst_imaging_setting_nick (
+    const GstImagingSetting *self, gint value);
+
 /* Returns: (transfer full): "name=value" */
 gchar *gst_imaging_setting_to_text (
     const GstImagingSetting *self, gconstpointer settings);
 
-GstImagingFile *gst_imaging_setting_file_new (
-    const gchar *location, gpointer data, GDestroyNotify free_data);
+/* @hash: (transfer full) (nullable) */
+GstImagingFile *gst_imaging_setting_file_new (const gchar *location,
+    gpointer data, GDestroyNotify free_data, gchar *hash);
 
 /* --- the properties ------------------------------------------------------- */
 

@@ -201,6 +201,7 @@ apply (GstImagingSettings *self, gpointer candidate, ImkError *error)
     gst_imaging_settings_tell_accepted (self, before);
   self->in_use = TRUE;
   gst_imaging_settings_free_copy (self, before);
+  gst_imaging_settings_update_hash (self);
   return IMK_OK;
 }
 
@@ -345,6 +346,7 @@ try_one (GstImagingSettings *self, gpointer candidate,
     gst_imaging_settings_tell_accepted (self, before);
   self->in_use = TRUE;
   gst_imaging_settings_free_copy (self, before);
+  gst_imaging_settings_update_hash (self);
   return IMK_OK;
 }
 
@@ -433,6 +435,7 @@ settings_free (gpointer data)
 
   gst_imaging_settings_free_copy (self, self->wanted);
   gst_imaging_settings_free_copy (self, self->now);
+  g_free (self->hash);
   g_free (self->set_at);
   g_free (self->taken_at);
   g_free (self->rejected_at);

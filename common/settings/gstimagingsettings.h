@@ -69,6 +69,7 @@ typedef struct {
  * @location: as it was set
  * @data: (nullable): what load() made of it; %NULL when it could not be read
  * @status: of load(); @error says why when it is not IMK_OK
+ * @hash: of the content, for gst_imaging_settings_hash(); %NULL without one
  *
  * A file that a property names, read in the thread that set the property. It
  * never changes: a property that is set again, also to the same path, has a new
@@ -82,6 +83,7 @@ typedef struct {
   GDestroyNotify free_data;
   ImkStatus status;
   ImkError error;
+  const gchar *hash;
 } GstImagingFile;
 
 /* Returns: (nullable): the path of @file, which may be %NULL */
@@ -138,6 +140,13 @@ typedef struct {
   GDestroyNotify free_data;       /* what load() returns */
   gboolean integers;              /* an array of integers */
 } GstImagingSetting;
+
+/**
+ * GST_IMAGING_NEUTRAL: (skip)
+ * A bit of the groups: the property says how or where work is done, and results
+ * do not depend on it. It takes no part in gst_imaging_settings_hash().
+ */
+#define GST_IMAGING_NEUTRAL (1u << 31)
 
 #define GST_IMAGING_SETTING(NAME, KIND, WHEN, GROUPS, TYPE, MEMBER, BLURB) \
   .name = NAME, .kind = GST_IMAGING_KIND_##KIND, \
@@ -256,8 +265,9 @@ typedef struct {
  * @klass: of the element, in its class_init()
  *
  * Installs the properties of @table, `settings` (GstStructure, write-only:
- * several values at once), `settings-valid` (read-only, with notify), and the
- * engine's with has_engine; sets set_property() and get_property().
+ * several values at once), `settings-valid` and `settings-hash` (read-only,
+ * with notify), and the engine's with has_engine; sets set_property() and
+ * get_property().
  *
  * A class with further properties installs them with ids from
  * GST_IMAGING_SETTINGS_FIRST_FREE_ID on after this call, has functions of its
@@ -381,6 +391,22 @@ ImkStatus gst_imaging_settings_try (GstImagingSettings *self,
     ImkStatus (*open) (gpointer data, ImkError *error), gpointer data,
     ImkError *error);
 
+/**
+ * gst_imaging_settings_hash: (skip)
+ *
+ * What the settings in use are, in 64 digits: SHA-256 of a text that has the
+ * factory of the element and a line `name=value` for each property of the
+ * table, ordered by name. Numbers are written with all their digits, files as
+ * SHA-256 of their content. Paths that are only names, and properties of
+ * GST_IMAGING_NEUTRAL, are left out, so the same settings have the same hash in
+ * every run, on every host, and on every backend.
+ *
+ * Returns: (nullable) (transfer none): valid until the next update; %NULL
+ *   before settings are in use
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_settings_hash (GstImagingSettings *self);
+
 /* --- copies, for other threads ------------------------------------------- */
 
 /**
@@ -413,13 +439,15 @@ void gst_imaging_settings_free_copy (GstImagingSettings *self, gpointer copy);
  * @name: of a path property
  * @location: (nullable): where the data was saved
  * @data: (transfer full): in the form that load() returns
+ * @numbers, @n: what tells @data apart, for gst_imaging_settings_hash(), where
+ *   it was not saved
  *
  * Sets a path property to data that the element made itself, as a capture.
  * Any thread.
  */
 GST_IMAGING_API
 void gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
-    const gchar *location, gpointer data);
+    const gchar *location, gpointer data, const gdouble *numbers, gsize n);
 
 /* --- for user interfaces and documentation -------------------------------- */
 

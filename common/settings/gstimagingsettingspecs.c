@@ -148,6 +148,12 @@ install_own (GObjectClass *klass)
           "each other or the stream, as a warning says, and are not used "
           "until they fit",
           TRUE, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+  g_object_class_install_property (klass, GST_IMAGING_SETTINGS_ID_HASH,
+      g_param_spec_string ("settings-hash", "Settings hash",
+          "SHA-256 of the settings in use, with the content of the files that "
+          "they name: equal settings have equal hashes, also on other hosts and "
+          "backends. NULL before the first frame",
+          NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 }
 
 void

@@ -59,7 +59,7 @@ put_one (GstImagingSettings *self, guint index, const GValue *value)
 
 void
 gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
-    const gchar *location, gpointer data)
+    const gchar *location, gpointer data, const gdouble *numbers, gsize n)
 {
   const GstImagingSetting *setting =
       gst_imaging_settings_table_find (self->table, name);
@@ -68,7 +68,9 @@ gst_imaging_settings_put_file (GstImagingSettings *self, const gchar *name,
   g_return_if_fail (setting != NULL);
   staged = g_malloc0 (self->table->size);
   G_STRUCT_MEMBER (GstImagingFile *, staged, setting->offset) =
-      gst_imaging_setting_file_new (location, data, setting->free_data);
+      gst_imaging_setting_file_new (location, data, setting->free_data,
+          location ? gst_imaging_settings_hash_file (location)
+                   : gst_imaging_settings_hash_numbers (numbers, n));
   put_at (self, (gsize) (setting - self->table->settings), staged);
 }
 
@@ -163,6 +165,10 @@ gst_imaging_settings_get_property (
   if (id == GST_IMAGING_SETTINGS_ID_VALID) {
     GST_OBJECT_LOCK (object);
     g_value_set_boolean (value, self->valid);
+    GST_OBJECT_UNLOCK (object);
+  } else if (id == GST_IMAGING_SETTINGS_ID_HASH) {
+    GST_OBJECT_LOCK (object);
+    g_value_set_string (value, self->hash);
     GST_OBJECT_UNLOCK (object);
   } else if (index < self->table->n_settings) {
     GST_OBJECT_LOCK (object);

@@ -109,13 +109,14 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         "Part of the samples of a patch that must be data, neither 0 nor not "
         "finite, in both images; patches with less are flagged and take no "
         "part in the fit"),
-    GST_IMAGING_UINT64 ("memory-limit", NEXT_SET, KERNEL, Settings,
-        config.memory_limit, 0, G_MAXUINT64, "bytes",
+    GST_IMAGING_UINT64 ("memory-limit", NEXT_SET, KERNEL | GST_IMAGING_NEUTRAL,
+        Settings, config.memory_limit, 0, G_MAXUINT64, "bytes",
         "Bytes that lines and the work on them may take at most, on the "
         "device for CUDA; 0 for as many as are of use. Results do not depend "
         "on it"),
-    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, KERNEL, Settings,
-        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START,
+        KERNEL | GST_IMAGING_NEUTRAL, Settings, cuda_devices,
+        GST_IMAGING_ALL_DEVICES, 1023, NULL,
         "GPUs that share the patches of each row: \"<0, 1>\", or \"<-1>\" for "
         "all; the first takes the place of cuda-device-id. Results do not depend on "
         "it"),

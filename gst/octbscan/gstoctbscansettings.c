@@ -339,15 +339,15 @@ static const GstImagingSetting settings[] = {
         0, 1e6, "um",
         "Distance from one A-scan to the next, for the metadata; 0 if it is "
         "not known. The image stays as it is"),
-    GST_IMAGING_ENUM ("strategy", LIVE, PLAN, Settings, config.strategy,
-        "GstOctBscanStrategy", strategy_values,
+    GST_IMAGING_ENUM ("strategy", LIVE, PLAN | GST_IMAGING_NEUTRAL, Settings,
+        config.strategy, "GstOctBscanStrategy", strategy_values,
         "How it is computed; the image is the same"),
-    GST_IMAGING_UINT ("max-in-flight", LIVE, PLAN, Settings, max_in_flight, 1,
-        16, NULL,
+    GST_IMAGING_UINT ("max-in-flight", LIVE, PLAN | GST_IMAGING_NEUTRAL,
+        Settings, max_in_flight, 1, 16, NULL,
         "Batches of B-scans that are on a GPU at a time, one being uploaded, "
         "one computed, one downloaded; with 1 each waits for the one before"),
-    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, 0, Settings,
-        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, GST_IMAGING_NEUTRAL,
+        Settings, cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
         "GPUs that share the B-scans, each as many as it is fast: \"<0, 1>\", "
         "or \"<-1>\" for all; without it cuda-device-id alone. When what is asked for needs "
         "the B-scans before (a running background, tracking, means of B-scans) "

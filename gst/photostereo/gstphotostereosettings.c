@@ -197,13 +197,16 @@ static const GstImagingSetting settings[] = {
         "taken"),
     NEW (UINT, "set-size", set_size, 0, IMK_PHOTOSTEREO_MAX_LIGHTS, "lights",
         "Lights of a set, with a picture of each band; 0 for all there are"),
-    NEW (UINT64, "memory-limit", memory_limit, 0, G_MAXUINT64, "bytes",
+    GST_IMAGING_UINT64 ("memory-limit", NEXT_SET,
+        GST_PHOTO_STEREO_GEOMETRY | GST_IMAGING_NEUTRAL, Settings, memory_limit,
+        0, G_MAXUINT64, "bytes",
         "Memory that may be used where the set is solved, on each device or "
         "the host; 0 for all that is free there. A set that does not fit the "
         "device waits in host memory and is solved in strips; one that does "
         "not fit the host is an error that gives the size it needs"),
-    NEW (UINT64, "host-memory-limit", host_memory_limit, 0, G_MAXUINT64,
-        "bytes",
+    GST_IMAGING_UINT64 ("host-memory-limit", NEXT_SET,
+        GST_PHOTO_STEREO_GEOMETRY | GST_IMAGING_NEUTRAL, Settings,
+        host_memory_limit, 0, G_MAXUINT64, "bytes",
         "Host memory for the pictures of a set, on the CPU and where they wait "
         "to be solved in strips; 0 for nine tenths of what the machine has. "
         "A set that does not fit is an error that gives the size it needs"),
@@ -250,8 +253,8 @@ static const GstImagingSetting settings[] = {
     LIVE (ENUM, "normal-encoding", normal_encoding, "GstPhotoStereoEncoding",
         encoding_values,
         "How normals n are written; all 0 where there is none"),
-    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, 0, Settings,
-        cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
+    GST_IMAGING_INT_ARRAY ("cuda-devices", NEXT_START, GST_IMAGING_NEUTRAL,
+        Settings, cuda_devices, GST_IMAGING_ALL_DEVICES, 1023, NULL,
         "GPUs that share the rows of a set, each over its own bus: \"<0, 1>\", "
         "or \"<-1>\" for all, 16 at most. The first replaces cuda-device-id. "
         "Results do not depend on it"),

@@ -35,7 +35,7 @@ static const GstImagingSetting settings[] = {
         "screens show"),
     GST_IMAGING_ENUM ("y-axis", LIVE, 0, Settings, y_down, "GstRelightYAxis",
         y_axis_values, "Where the y of the normals points"),
-    GST_IMAGING_BOOLEAN ("mouse", LIVE, 0, Settings, mouse,
+    GST_IMAGING_BOOLEAN ("mouse", LIVE, GST_IMAGING_NEUTRAL, Settings, mouse,
         "The mouse in a window downstream moves the light"),
 };
 

@@ -77,7 +77,8 @@ take_map (GstShCentroid *self, const gchar *location, GstShCentroidMap *map,
 {
   ImkStatus status;
 
-  gst_imaging_settings_put_file (self->settings, "map-location", location, map);
+  gst_imaging_settings_put_file (
+      self->settings, "map-location", location, map, NULL, 0);
   g_object_notify (G_OBJECT (self), "map-location");
   status = gst_imaging_settings_update (
       self->settings, GST_IMAGING_WHEN_LIVE, GST_CLOCK_TIME_NONE, error);
@@ -256,7 +257,8 @@ take_capture (GstShCentroid *self, const GstShCentroidCapture *capture,
   gboolean saved = save_capture (self, capture, kind, array);
   const gchar *location = saved ? capture->location : NULL;
 
-  gst_imaging_settings_put_file (self->settings, property, location, array);
+  gst_imaging_settings_put_file (
+      self->settings, property, location, array, array->values, array->n);
   g_object_notify (G_OBJECT (self), property);
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),

@@ -86,7 +86,8 @@ static const GstImagingSetting settings[] = {
         lines_per_buffer, 0, GST_SLC_MAX_HEIGHT, "lines",
         "Whole lines that a buffer holds, the last one fewer; 0 for as many as "
         "make 1 MiB"),
-    GST_IMAGING_BOOLEAN ("allow-urls", NEXT_START, 0, Settings, allow_urls,
+    GST_IMAGING_BOOLEAN ("allow-urls", NEXT_START, GST_IMAGING_NEUTRAL,
+        Settings, allow_urls,
         "Whether GDAL may open what an image, as a .vrt, names in the network; "
         "needed also for a location that is a URL"),
 };

@@ -41,6 +41,8 @@ typedef struct {
   guint parts;
   GstImagingFraction rate;
   GstImagingArray *order;
+  guint n_jobs;
+  GstImagingFile *name_only;
 } Settings;
 
 typedef struct {
@@ -95,6 +97,10 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_FRACTION ("rate", LIVE, 0, Settings, rate, 0, "Hz", "Rate"),
     GST_IMAGING_INT_ARRAY (
         "order", LIVE, 0, Settings, order, 0, 7, NULL, "Whole numbers"),
+    GST_IMAGING_UINT ("n-jobs", LIVE, GST_IMAGING_NEUTRAL, Settings, n_jobs, 0,
+        9, NULL, "How fast"),
+    GST_IMAGING_PATH ("name-only", LIVE, 0, Settings, name_only, NULL, NULL,
+        "Where a source is"),
 };
 
 static void
@@ -461,7 +467,7 @@ GST_START_TEST (test_files_are_read_when_set_and_those_in_use_stay)
   fail_unless (is_valid (self));
 
   gst_imaging_settings_put_file (
-      self->settings, "path", "made here", g_strdup ("three"));
+      self->settings, "path", "made here", g_strdup ("three"), NULL, 0);
   fail_unless_equals_string (frame (self)->path->data, "three");
   g_free (path);
   settled_free (self, bus);
@@ -829,6 +835,150 @@ GST_START_TEST (test_every_kind_of_setting)
 }
 GST_END_TEST;
 
+/* --- the hash ------------------------------------------------------------- */
+
+static gchar *
+hash_of (TestSettled *self)
+{
+  gchar *hash;
+
+  frame (self);
+  g_object_get (self, "settings-hash", &hash, NULL);
+  fail_unless_equals_string (hash, gst_imaging_settings_hash (self->settings));
+  return hash;
+}
+
+/* Whoever has the text finds the same hash, in another year and on another
+ * host. */
+GST_START_TEST (test_the_hash_is_of_a_text_that_anybody_can_write)
+{
+  static const gchar text[] = "gst-imaging-settings-v1 TestSettled\n"
+                              "byte-flag=false\n"
+                              "count=3\n"
+                              "factors=\n"
+                              "flag=false\n"
+                              "label=\n"
+                              "maximum=60\n"
+                              "minimum=0\n"
+                              "mode=plain\n"
+                              "offset=-2\n"
+                              "order=\n"
+                              "parts=5\n"
+                              "path=\n"
+                              "rate=25/1\n"
+                              "wide=18446744073709551615\n";
+  g_autofree gchar *expected =
+      g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  g_autofree gchar *before = NULL, *hash = NULL;
+
+  g_object_get (self, "settings-hash", &before, NULL);
+  fail_unless (before == NULL);
+  fail_unless (gst_imaging_settings_hash (self->settings) == NULL);
+  hash = hash_of (self);
+  fail_unless_equals_string (hash, expected);
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_every_setting_that_counts_changes_the_hash)
+{
+  static const gchar *const values[][2] = {{"minimum", "0.1"},
+      {"maximum", "60.000000000000007"}, {"mode", "file"}, {"path", NULL},
+      {"factors", "<0.5, -1.0>"}, {"label", "a\nb"}, {"flag", "true"},
+      {"byte-flag", "true"}, {"offset", "-9"}, {"wide", "9007199254740993"},
+      {"parts", "arrows"}, {"rate", "30000/1001"}, {"order", "<2, 0>"}};
+  g_autoptr (GHashTable) seen =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autofree gchar *path = check_path_of ("data");
+
+  check_write_file ("data", "one", -1);
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
+    GstBus *bus;
+    TestSettled *self = settled_new (&bus);
+
+    g_hash_table_add (seen, hash_of (self));
+    n_notified = 0;
+    g_signal_connect (
+        self, "notify::settings-hash", G_CALLBACK (count_notify), NULL);
+    if (g_str_equal (values[i][0], "mode")) /* it needs a path */
+      g_object_set (self, "path", path, NULL);
+    gst_util_set_object_arg (
+        G_OBJECT (self), values[i][0], values[i][1] ? values[i][1] : path);
+    gst_imaging_settings_start (self->settings); /* for label */
+    fail_unless (g_hash_table_add (seen, hash_of (self)), "%s", values[i][0]);
+    fail_unless_equals_int ((gint) n_notified, 1);
+    settled_free (self, bus);
+  }
+  fail_unless_equals_int (
+      (gint) g_hash_table_size (seen), G_N_ELEMENTS (values) + 1);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_hash_has_the_content_of_files_not_their_names)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  g_autofree gchar *one = check_path_of ("one"), *same = check_path_of ("same");
+  g_autofree gchar *hash = NULL, *again = NULL, *renamed = NULL, *other = NULL;
+  g_autofree gchar *made = NULL, *saved = NULL;
+  const gdouble numbers[] = {1, 2}, others[] = {1, 3};
+
+  check_write_file ("one", "1", -1);
+  check_write_file ("same", "1", -1);
+  g_object_set (self, "path", one, NULL);
+  hash = hash_of (self);
+  g_object_set (self, "path", one, NULL);
+  again = hash_of (self);
+  fail_unless_equals_string (again, hash);
+  g_object_set (self, "path", same, NULL);
+  renamed = hash_of (self);
+  fail_unless_equals_string (renamed, hash);
+  check_write_file ("same", "2", -1);
+  g_object_set (self, "path", same, NULL);
+  other = hash_of (self);
+  fail_if (g_str_equal (other, hash));
+
+  /* what the element made itself: as the file where it was saved */
+  gst_imaging_settings_put_file (
+      self->settings, "path", one, g_strdup ("1"), numbers, 2);
+  saved = hash_of (self);
+  fail_unless_equals_string (saved, hash);
+  gst_imaging_settings_put_file (
+      self->settings, "path", NULL, g_strdup ("1"), numbers, 2);
+  made = hash_of (self);
+  fail_if (g_str_equal (made, hash));
+  gst_imaging_settings_put_file (
+      self->settings, "path", NULL, g_strdup ("1"), others, 2);
+  g_free (saved);
+  saved = hash_of (self);
+  fail_if (g_str_equal (saved, made));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
+GST_START_TEST (test_the_hash_leaves_out_how_and_where)
+{
+  GstBus *bus;
+  TestSettled *self = settled_new (&bus);
+  g_autofree gchar *hash = hash_of (self), *same = NULL, *rejected = NULL;
+  g_autofree gchar *zero = NULL;
+
+  g_object_set (self, "n-jobs", 4, "name-only", "/nonexistent/file", NULL);
+  same = hash_of (self);
+  fail_unless_equals_string (same, hash);
+  g_object_set (self, "minimum", -0.0, NULL);
+  zero = hash_of (self);
+  fail_unless_equals_string (zero, hash);
+  g_object_set (self, "minimum", 70.0, NULL); /* above the maximum: not used */
+  rejected = hash_of (self);
+  fail_unless_equals_string (rejected, hash);
+  fail_if (is_valid (self));
+  settled_free (self, bus);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_the_table_describes_itself)
 {
   gchar *json = gst_imaging_settings_describe (test_settled_get_type ());
@@ -927,6 +1077,11 @@ settings_suite (void)
   tcase_add_test (tcase, test_no_number_is_no_setting);
   tcase_add_test (tcase, test_controlled_values_take_the_same_way);
   tcase_add_test (tcase, test_every_kind_of_setting);
+  tcase_add_test (tcase, test_the_hash_is_of_a_text_that_anybody_can_write);
+  tcase_add_test (tcase, test_every_setting_that_counts_changes_the_hash);
+  tcase_add_test (
+      tcase, test_the_hash_has_the_content_of_files_not_their_names);
+  tcase_add_test (tcase, test_the_hash_leaves_out_how_and_where);
   tcase_add_test (tcase, test_the_table_describes_itself);
   tcase_add_test (tcase, test_no_frame_sees_half_of_a_structure);
   return suite;

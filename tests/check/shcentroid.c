@@ -1737,7 +1737,7 @@ GST_START_TEST (test_every_property_reads_back_and_may_change_while_playing)
     n_own += all[i]->owner_type == G_OBJECT_TYPE (element);
   g_free (all);
   /* every one, and what all elements with settings have */
-  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties) + 2);
+  fail_unless_equals_int (n_own, G_N_ELEMENTS (properties) + 3);
   for (guint i = 0; i < G_N_ELEMENTS (properties); i++) {
     const gchar *name = properties[i].name;
     GParamSpec *spec =
