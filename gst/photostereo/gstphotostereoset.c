@@ -199,7 +199,7 @@ has_bands (const GstPhotoStereo *self, guint i)
 }
 
 static GstPhotoStereoShape
-shape_of (const GstPhotoStereo *self, guint i)
+shape_of (GstPhotoStereo *self, guint i)
 {
   const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
   const guint channels[] = {3, self->n_colours, self->n_colours, 4};
