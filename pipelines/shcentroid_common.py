@@ -94,7 +94,7 @@ def need(*names):
     """Ends with a sentence that says what to install."""
     for name in names:
         if not Gst.ElementFactory.find(name):
-            if name in ("shcentroid", "npysrc"):
+            if name in ("shcentroid", "picturesrc"):
                 sys.exit(f"{name} is neither installed nor built: run pipelines/demo shcentroid.")
             if name == "shoverlay":
                 sys.exit("shoverlay is not built: install libcairo2-dev and build again, or leave"

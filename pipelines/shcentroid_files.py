@@ -62,7 +62,7 @@ def take(values):
 
 
 def read_npy(name):
-    """Returns: the frames; None for those that npysrc reads, or refuses with a sentence"""
+    """Returns: the frames; None for those that picturesrc reads, or refuses with a sentence"""
     try:
         values = numpy().load(name, mmap_mode="r")
     except (OSError, ValueError):

@@ -15,6 +15,7 @@ typedef struct {
   gint64 stop;
   gboolean reverse;
   guint n_reported;
+  gboolean is_video; /* its rows may be padded */
 } GstImagingFileSrcPrivate;
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (
@@ -78,6 +79,13 @@ convert (const GstImagingFileSrcInfo *info, GstFormat from, gint64 value,
   return TRUE;
 }
 
+/* Returns: where the last unit ends; those of a loop have no end */
+static guint64
+end_of_units (const GstImagingFileSrcInfo *info)
+{
+  return info->loop ? G_MAXINT64 : info->n_units;
+}
+
 /* --- start and stop ------------------------------------------------------- */
 
 static gboolean
@@ -113,14 +121,12 @@ gst_imaging_file_src_start (GstBaseSrc *base)
     return FALSE;
   }
   self->next = 0;
-  self->stop = (gint64) info.n_units;
+  self->stop = (gint64) end_of_units (&info);
   self->reverse = FALSE;
   self->n_reported = 0;
   GST_OBJECT_LOCK (base);
   self->info = info;
   GST_OBJECT_UNLOCK (base);
-  gst_base_src_set_blocksize (
-      base, (guint) (info.n_per_buffer * info.unit_size));
   GST_INFO_OBJECT (base, "reading %" G_GUINT64_FORMAT " %s of %s", info.n_units,
       info.unit_name, location);
   return TRUE;
@@ -152,6 +158,32 @@ is_video (GstCaps *caps)
 {
   return gst_structure_has_name (
       gst_caps_get_structure (caps, 0), "video/x-raw");
+}
+
+/* The first of our caps that the peer takes, whatever its own order is. */
+static GstCaps *
+gst_imaging_file_src_fixate (GstBaseSrc *base, GstCaps *caps)
+{
+  GstCaps *ours = private_of (base)->info.caps;
+  GstCaps *result =
+      gst_caps_intersect_full (ours, caps, GST_CAPS_INTERSECT_FIRST);
+
+  gst_caps_unref (caps);
+  return gst_caps_truncate (result);
+}
+
+static gboolean
+gst_imaging_file_src_set_caps (GstBaseSrc *base, GstCaps *caps)
+{
+  GstImagingFileSrcPrivate *self = private_of (base);
+  GstImagingFileSrcClass *klass = GST_IMAGING_FILE_SRC_GET_CLASS (base);
+
+  if (klass->set_caps)
+    self->info.unit_size = klass->set_caps (GST_IMAGING_FILE_SRC (base), caps);
+  self->is_video = is_video (caps);
+  gst_base_src_set_blocksize (
+      base, (guint) (self->info.n_per_buffer * self->info.unit_size));
+  return TRUE;
 }
 
 /* Strides as downstream likes them, if it reads them from GstVideoMeta.
@@ -222,7 +254,7 @@ report (GstImagingFileSrc *src)
   GstElementFactory *factory = gst_element_get_factory (GST_ELEMENT (src));
   g_autofree gchar *name = NULL;
 
-  if (self->reverse || done <= self->n_reported)
+  if (self->reverse || info->loop || done <= self->n_reported)
     return;
   self->n_reported = done;
   /* an application may have made it of a type that is not registered */
@@ -276,10 +308,10 @@ gst_imaging_file_src_fill (GstPushSrc *push, GstBuffer *buffer)
     return GST_FLOW_EOS;
   first = (guint64) self->next;
   n = (guint) MIN (info->n_per_buffer, self->stop - self->next);
-  if (!is_video (info->caps)) /* rows of video may be padded */
+  if (!self->is_video)
     gst_buffer_set_size (buffer, (gssize) (n * info->unit_size));
   if (!GST_IMAGING_FILE_SRC_GET_CLASS (src)->read (
-          src, first, n, buffer, &error)) {
+          src, first % info->n_units, n, buffer, &error)) {
     post_read_error (src, first, error);
     return GST_FLOW_ERROR;
   }
@@ -297,22 +329,23 @@ gst_imaging_file_src_is_seekable (GstBaseSrc *base)
   return TRUE;
 }
 
-/* Backwards starts with the unit that ends at, or contains, the position. */
+/* Backwards starts with the unit that ends at, or contains, the position.
+ * @end: stands in for a stop when playing backwards */
 static void
-seek_in_time (GstImagingFileSrcPrivate *self, GstSegment *segment)
+seek_in_time (GstImagingFileSrcPrivate *self, GstSegment *segment, guint64 end)
 {
   const GstImagingFileSrcInfo *info = &self->info;
-  GstClockTime end = time_of_unit (info, info->n_units);
   GstClockTime position = segment->position;
 
-  segment->duration = end; /* stands in for a stop when playing backwards */
   self->reverse = segment->rate < 0;
-  if (self->reverse)
-    position = MIN (position, end); /* none is the largest number */
+  segment->duration = info->loop && !self->reverse ? GST_CLOCK_TIME_NONE : end;
+  if (self->reverse && !info->loop)
+    position = MIN (position, end); /* a stop may be later */
   self->next = (gint64) unit_at_time (info, position);
   if (self->reverse && time_of_unit (info, (guint64) self->next) >= position)
     self->next--;
-  self->stop = (gint64) info->n_units; /* the base knows the time of the stop */
+  /* the base knows the time of the stop */
+  self->stop = (gint64) end_of_units (info);
 }
 
 /* A stop may have been set before the position, which a seek that does not name
@@ -329,25 +362,39 @@ bring_into_range (GstSegment *segment, guint64 end)
                                       : stop - segment->position;
 }
 
+/* Where a segment without a stop ends. A loop has no end to come back from: it
+ * is that of the first round, or where it is now. */
+static guint64
+end_of_segment (const GstImagingFileSrcInfo *info, const GstSegment *segment)
+{
+  gboolean from_loop = info->loop && segment->rate < 0;
+  guint64 n_units = from_loop ? info->n_units : end_of_units (info);
+  guint64 end = info->rate_n > 0 ? time_of_unit (info, n_units) : n_units;
+
+  return from_loop && segment->stop == (guint64) -1 &&
+                 segment->position != (guint64) -1
+             ? MAX (end, segment->position)
+             : end;
+}
+
 static gboolean
 gst_imaging_file_src_do_seek (GstBaseSrc *base, GstSegment *segment)
 {
   GstImagingFileSrcPrivate *self = private_of (base);
-  guint64 n_units = self->info.n_units;
+  guint64 end = end_of_segment (&self->info, segment);
 
   if (self->info.rate_n == 0 && segment->rate < 0)
     return FALSE;
   segment->time = segment->start;
-  bring_into_range (segment,
-      self->info.rate_n > 0 ? time_of_unit (&self->info, n_units) : n_units);
+  bring_into_range (segment, end);
   if (self->info.rate_n > 0) {
-    seek_in_time (self, segment);
+    seek_in_time (self, segment, end);
   } else {
-    self->next = (gint64) MIN (segment->start, n_units);
-    self->stop = (gint64) MIN (segment->stop, n_units); /* -1 is the largest */
+    self->next = (gint64) MIN (segment->start, end);
+    self->stop = (gint64) MIN (segment->stop, end); /* -1 is the largest */
   }
-  self->n_reported =
-      (guint) (MAX (self->next, 0) * N_REPORTS / (gint64) n_units);
+  self->n_reported = (guint) gst_util_uint64_scale (
+      (guint64) MAX (self->next, 0), N_REPORTS, self->info.n_units);
   return TRUE;
 }
 
@@ -358,7 +405,8 @@ gst_imaging_file_src_query (GstBaseSrc *base, GstQuery *query)
   gint64 n_units = (gint64) info.n_units, value, result;
   GstFormat from, to;
 
-  if (n_units > 0 && GST_QUERY_TYPE (query) == GST_QUERY_DURATION) {
+  if (n_units > 0 && !info.loop &&
+      GST_QUERY_TYPE (query) == GST_QUERY_DURATION) {
     gst_query_parse_duration (query, &to, NULL);
     if (convert (&info, GST_FORMAT_DEFAULT, n_units, to, &result)) {
       gst_query_set_duration (query, to, result);
@@ -374,7 +422,8 @@ gst_imaging_file_src_query (GstBaseSrc *base, GstQuery *query)
   }
   if (n_units > 0 && GST_QUERY_TYPE (query) == GST_QUERY_SEEKING) {
     gst_query_parse_seeking (query, &to, NULL, NULL, NULL);
-    if (convert (&info, GST_FORMAT_DEFAULT, n_units, to, &result)) {
+    if (convert (
+            &info, GST_FORMAT_DEFAULT, info.loop ? -1 : n_units, to, &result)) {
       gst_query_set_seeking (query, to, TRUE, 0, result);
       return TRUE;
     }
@@ -393,6 +442,8 @@ gst_imaging_file_src_class_init (GstImagingFileSrcClass *klass)
   base_class->start = gst_imaging_file_src_start;
   base_class->stop = gst_imaging_file_src_stop;
   base_class->get_caps = gst_imaging_file_src_get_caps;
+  base_class->fixate = gst_imaging_file_src_fixate;
+  base_class->set_caps = gst_imaging_file_src_set_caps;
   base_class->decide_allocation = gst_imaging_file_src_decide_allocation;
   base_class->is_seekable = gst_imaging_file_src_is_seekable;
   base_class->do_seek = gst_imaging_file_src_do_seek;

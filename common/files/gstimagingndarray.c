@@ -150,8 +150,8 @@ gst_imaging_nd_array_alloc_values (
 }
 
 /* IEEE half: a sign, 5 bits of exponent, 10 of mantissa. */
-static gdouble
-double_of_half (guint16 half)
+gdouble
+gst_imaging_half_to_double (guint16 half)
 {
   gint exponent = half >> 10 & 31, mantissa = half & 1023;
   gdouble value;
@@ -221,7 +221,7 @@ gst_imaging_nd_array_to_double (
     CONVERT (guint64);
     break;
   case GST_IMAGING_ND_ARRAY_TYPE_F16:
-    CONVERT_BY (guint16, double_of_half);
+    CONVERT_BY (guint16, gst_imaging_half_to_double);
     break;
   default:
     CONVERT (gdouble);

@@ -187,6 +187,10 @@ GST_IMAGING_API
 gdouble *gst_imaging_nd_array_to_double (
     const GstImagingNdArray *npy, gsize *n_values, GError **error);
 
+/* Returns: the value of an IEEE half */
+GST_IMAGING_API
+gdouble gst_imaging_half_to_double (guint16 half);
+
 /**
  * gst_imaging_nd_array_get_bytes:
  * @npy: an array

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingsequence.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "files/gstimagingfile.h"
@@ -12,6 +13,10 @@
 struct _GstImagingSequence {
   GPtrArray *names; /* paths, in order */
   GArray *ends;     /* guint64 for each: the pages up to and with it */
+
+  gchar axes[GST_IMAGING_ND_ARRAY_MAX_DIMS + 1]; /* "" where nobody says */
+  gboolean has_pages; /* the first dimension is pages */
+  gboolean is_whole;  /* what the reader takes for pages is one */
 
   GstImagingArrayReader *first;
   GstImagingArrayReader *reader; /* of the file read last; may be the first */
@@ -61,27 +66,40 @@ fail_none (const gchar *location, const gchar *what, GError **error)
       error, GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND, "\"%s\" %s.", name, what);
 }
 
-/* Adds the files of @folder whose names fit @pattern, or all. */
+/* A .json beside a picture is what picturesink says of it. */
 static gboolean
-add_files (
-    GPtrArray *names, const gchar *folder, const gchar *pattern, GError **error)
+is_taken (const gchar *name, GPatternSpec *spec)
+{
+  g_autofree gchar *valid = g_filename_display_name (name);
+
+  return *name != '.' && !g_str_has_suffix (name, ".json") &&
+         g_pattern_spec_match_string (spec, valid);
+}
+
+/* Adds the files of @folder whose names fit @pattern; @none: what to say if
+ * there are none. */
+static gboolean
+add_files (GPtrArray *names, const gchar *location, const gchar *folder,
+    const gchar *pattern, const gchar *none, GError **error)
 {
   g_autoptr (GPatternSpec) spec = g_pattern_spec_new (pattern);
   GDir *dir = g_dir_open (folder, 0, NULL);
+  guint begin = names->len;
   const gchar *name;
 
   if (!dir)
     return fail_none (folder, "is a folder that cannot be listed", error);
   while ((name = g_dir_read_name (dir)) && names->len < MAX_FILES) {
-    g_autofree gchar *valid = g_filename_display_name (name);
     g_autofree gchar *path = g_build_filename (folder, name, NULL);
 
-    if (*name != '.' && g_pattern_spec_match_string (spec, valid) &&
-        !g_file_test (path, G_FILE_TEST_IS_DIR))
+    if (is_taken (name, spec) && !g_file_test (path, G_FILE_TEST_IS_DIR))
       g_ptr_array_add (names, g_steal_pointer (&path));
   }
   g_dir_close (dir);
-  g_ptr_array_sort (names, compare_naturally);
+  if (names->len == begin)
+    return fail_none (location, none, error);
+  qsort (names->pdata + begin, names->len - begin, sizeof (gpointer),
+      compare_naturally);
   return TRUE;
 }
 
@@ -92,17 +110,14 @@ find_files (GPtrArray *names, const gchar *location, GError **error)
   g_autofree gchar *pattern = g_path_get_basename (location);
 
   if (g_file_test (location, G_FILE_TEST_IS_DIR))
-    return add_files (names, location, "*", error) &&
-           (names->len > 0 ||
-               fail_none (location,
-                   "cannot be read: it is a folder without files", error));
+    return add_files (names, location, location, "*",
+        "cannot be read: it is a folder without files", error);
   if (g_file_test (location, G_FILE_TEST_EXISTS) || !strpbrk (pattern, "*?")) {
     g_ptr_array_add (names, g_strdup (location)); /* the opener says the rest */
     return TRUE;
   }
-  return add_files (names, folder, pattern, error) &&
-         (names->len > 0 ||
-             fail_none (location, "is a pattern that fits no file", error));
+  return add_files (names, location, folder, pattern,
+      "is a pattern that fits no file", error);
 }
 
 /* --- files ---------------------------------------------------------------- */
@@ -114,27 +129,76 @@ open_file (const GstImagingSequence *self, guint i, GError **error)
       g_ptr_array_index (self->names, i), GST_IMAGING_FILE_MAX_STREAM, error);
 }
 
-/* Is a page of @reader one of the sequence? */
+static gboolean
+starts_with_pages (const gchar *axes, guint n_dims)
+{
+  return *axes ? *axes == 'n' : n_dims > 2;
+}
+
+/* What the file says counts before what @axes say. */
+static gboolean
+find_axes (GstImagingSequence *self, const gchar *axes, GError **error)
+{
+  const GstImagingNdArray *array =
+      gst_imaging_array_reader_get_array (self->first);
+  g_autofree gchar *found = NULL;
+  const gchar *letter = axes;
+
+  if (*array->axes || !axes || !*axes) {
+    gboolean is_colour = !*array->axes && array->n_dims == 3 &&
+                         array->dims[2] >= 2 && array->dims[2] <= 4;
+
+    g_strlcpy (
+        self->axes, is_colour ? "yxc" : array->axes, sizeof (self->axes));
+    self->has_pages = starts_with_pages (self->axes, array->n_dims);
+    return TRUE;
+  }
+  letter += *letter == 'n';
+  letter += *letter == 'y';
+  letter += *letter == 'x' && letter > axes;
+  letter += *letter == 'c' && letter > axes;
+  if (!*letter && strchr (axes, 'x') && strlen (axes) == array->n_dims &&
+      (*axes != 'n' || array->n_dims > 2)) {
+    g_strlcpy (self->axes, axes, sizeof (self->axes));
+    self->has_pages = *axes == 'n';
+    return TRUE;
+  }
+  found = gst_imaging_nd_array_describe (array);
+  return gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+      "\"%s\" holds %s, and axes is \"%s\": a letter for each dimension, yx, "
+      "yxc, nyx or nyxc, where n are pages, y rows, x columns and c channels.",
+      array->name, found, axes);
+}
+
+static guint64
+count_pages_of (
+    const GstImagingSequence *self, const GstImagingArrayReader *reader)
+{
+  return self->is_whole ? 1 : gst_imaging_array_reader_get_n_pages (reader);
+}
+
+/* Is a page of @reader one of the sequence? A file may have one page without a
+ * dimension for it. */
 static gboolean
 check_alike (const GstImagingSequence *self,
     const GstImagingArrayReader *reader, GError **error)
 {
   const GstImagingNdArray *a = gst_imaging_array_reader_get_array (self->first);
   const GstImagingNdArray *b = gst_imaging_array_reader_get_array (reader);
-  gboolean a_pages = gst_imaging_array_reader_get_n_pages (self->first) > 1;
-  gboolean b_pages = gst_imaging_array_reader_get_n_pages (reader) > 1;
-  guint n = a->n_dims - a_pages;
+  guint n = a->n_dims - self->has_pages;
+  guint skip_b = b->n_dims - n;
   g_autofree gchar *shape_a = NULL, *shape_b = NULL;
 
-  if (a->type == b->type && n == b->n_dims - b_pages &&
-      memcmp (a->dims + a_pages, b->dims + b_pages, n * sizeof (a->dims[0])) ==
-          0)
+  if (a->type == b->type && b->n_dims >= n && skip_b <= 1 &&
+      (skip_b == 0 || !self->is_whole) &&
+      memcmp (a->dims + self->has_pages, b->dims + skip_b,
+          n * sizeof (a->dims[0])) == 0)
     return TRUE;
   shape_a = gst_imaging_nd_array_describe (a);
   shape_b = gst_imaging_nd_array_describe (b);
   return gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
-      "\"%s\" is %s, expected is %s as \"%s\": all files of a folder or "
-      "pattern must have one type and size.",
+      "\"%s\" is %s, expected is %s as \"%s\": all files that are played "
+      "together must have one type and size.",
       b->name, shape_b, shape_a, a->name);
 }
 
@@ -142,7 +206,7 @@ check_alike (const GstImagingSequence *self,
 static gboolean
 count_pages (GstImagingSequence *self, GError **error)
 {
-  guint64 end = gst_imaging_array_reader_get_n_pages (self->first);
+  guint64 end = count_pages_of (self, self->first);
   gboolean single = end == 1;
 
   g_array_append_val (self->ends, end);
@@ -154,7 +218,7 @@ count_pages (GstImagingSequence *self, GError **error)
       reader = open_file (self, i, error);
       if (!reader || !check_alike (self, reader, error))
         return FALSE;
-      n = gst_imaging_array_reader_get_n_pages (reader);
+      n = count_pages_of (self, reader);
     }
     end += n;
     g_array_append_val (self->ends, end);
@@ -163,18 +227,24 @@ count_pages (GstImagingSequence *self, GError **error)
 }
 
 GstImagingSequence *
-gst_imaging_sequence_new (const gchar *location, GError **error)
+gst_imaging_sequence_new (
+    const gchar *const *locations, const gchar *axes, GError **error)
 {
   g_autoptr (GstImagingSequence) self = g_new0 (GstImagingSequence, 1);
 
-  g_return_val_if_fail (location, NULL);
+  g_return_val_if_fail (locations && *locations, NULL);
 
   self->names = g_ptr_array_new_with_free_func (g_free);
   self->ends = g_array_new (FALSE, FALSE, sizeof (guint64));
-  if (!find_files (self->names, location, error))
-    return NULL;
+  for (; *locations; locations++)
+    if (!find_files (self->names, *locations, error))
+      return NULL;
   self->first = self->reader = open_file (self, 0, error);
-  if (!self->first || !count_pages (self, error))
+  if (!self->first || !find_axes (self, axes, error))
+    return NULL;
+  self->is_whole = !self->has_pages &&
+                   gst_imaging_array_reader_get_n_pages (self->first) > 1;
+  if (!count_pages (self, error))
     return NULL;
   return g_steal_pointer (&self);
 }
@@ -183,6 +253,18 @@ const GstImagingNdArray *
 gst_imaging_sequence_get_array (const GstImagingSequence *self)
 {
   return gst_imaging_array_reader_get_array (self->first);
+}
+
+guint
+gst_imaging_sequence_get_first_dim (const GstImagingSequence *self)
+{
+  return self->has_pages;
+}
+
+gboolean
+gst_imaging_sequence_has_channels (const GstImagingSequence *self)
+{
+  return strchr (self->axes, 'c') != NULL;
 }
 
 guint64
@@ -226,13 +308,29 @@ use_file (GstImagingSequence *self, guint i, guint64 n_pages, GError **error)
   self->current = i;
   if (!self->reader || !check_alike (self, self->reader, error))
     return FALSE;
-  return gst_imaging_array_reader_get_n_pages (self->reader) == n_pages ||
+  return count_pages_of (self, self->reader) == n_pages ||
          gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE,
              "\"%s\" has %" G_GUINT64_FORMAT
              " pages, expected are %" G_GUINT64_FORMAT
              ": put files of several pages before the others, or apart.",
              gst_imaging_array_reader_get_array (self->reader)->name,
-             gst_imaging_array_reader_get_n_pages (self->reader), n_pages);
+             count_pages_of (self, self->reader), n_pages);
+}
+
+static gboolean
+read_whole (GstImagingSequence *self, guint8 *values, GError **error)
+{
+  const GstImagingNdArray *array =
+      gst_imaging_array_reader_get_array (self->reader);
+  guint64 n = gst_imaging_array_reader_get_n_pages (self->reader);
+  gsize size = (gsize) (array->n_values / n) *
+               gst_imaging_nd_array_type_size (array->type);
+
+  for (guint64 i = 0; i < n; i++)
+    if (!gst_imaging_array_reader_read (
+            self->reader, i, values + i * size, error))
+      return FALSE;
+  return TRUE;
 }
 
 gboolean
@@ -249,8 +347,9 @@ gst_imaging_sequence_read (
     close_current (self);
     return FALSE;
   }
-  return gst_imaging_array_reader_read (
-      self->reader, page - begin, values, error);
+  return self->is_whole ? read_whole (self, values, error)
+                        : gst_imaging_array_reader_read (
+                              self->reader, page - begin, values, error);
 }
 
 void

@@ -15,8 +15,12 @@ typedef struct _GstImagingSequence GstImagingSequence;
 
 /**
  * gst_imaging_sequence_new: (skip)
- * @location: path of a file, of a folder, or of files with * and ? in the last
- *   part
+ * @locations: (array zero-terminated=1): at least one path of a file, of a
+ *   folder, or of files with * and ? in the last part
+ * @axes: (nullable): what the dimensions are where the files do not say, a
+ *   letter each as in #GstImagingNdArray; %NULL or empty: a last of three
+ *   dimensions is channels if it is 2 to 4, else the first of three or more is
+ *   pages
  * @error: the reason of a failure
  *
  * The files of a folder, or those that a pattern names, are taken in natural
@@ -29,12 +33,22 @@ typedef struct _GstImagingSequence GstImagingSequence;
  */
 GST_IMAGING_API
 GstImagingSequence *gst_imaging_sequence_new (
-    const gchar *location, GError **error);
+    const gchar *const *locations, const gchar *axes, GError **error);
 
 /* Returns: (transfer none): the first file, without values */
 GST_IMAGING_API
 const GstImagingNdArray *gst_imaging_sequence_get_array (
     const GstImagingSequence *self);
+
+/* Returns: which dimensions of the first file are those of a page: from this
+ * one on; 0 or 1 */
+GST_IMAGING_API
+guint gst_imaging_sequence_get_first_dim (const GstImagingSequence *self);
+
+/* Returns: are the last dimensions of a page rows, columns and channels, as
+ * the file or @axes say or three dimensions let assume? */
+GST_IMAGING_API
+gboolean gst_imaging_sequence_has_channels (const GstImagingSequence *self);
 
 /* Returns: the pages of all files */
 GST_IMAGING_API

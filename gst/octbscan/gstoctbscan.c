@@ -15,7 +15,7 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 npysrc location=spectra.npy ! octbscan calibration=oct.ini
+ * gst-launch-1.0 picturesrc location=spectra.npy ! octbscan calibration=oct.ini
  * range-max=50 ! videoconvert ! autovideosink
  * ]|
  *

@@ -11,8 +11,8 @@
  * ## Example launch line
  * |[
  * gst-launch-1.0 octinterlace name=i ! octbscan cameras=2 calibration=oct.ini !
- * videoconvert ! autovideosink npysrc location=a.npy ! i.sink_0
- * npysrc location=b.npy ! i.sink_1
+ * videoconvert ! autovideosink picturesrc location=a.npy ! i.sink_0
+ * picturesrc location=b.npy ! i.sink_1
  * ]|
  *
  * Since: 0.3

@@ -10,7 +10,7 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 npysrc location=spots.npy ! shcentroid columns=12 rows=8
+ * gst-launch-1.0 picturesrc location=spots.npy ! shcentroid columns=12 rows=8
  * pitch-x=20 pitch-y=20 ! shoverlay arrow-scale=5 ! videoconvert !
  * autovideosink
  * ]|

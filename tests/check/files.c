@@ -389,7 +389,7 @@ static const struct {
     {"spherelights", "x.npy", ARRAY,
         "videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8 ! "
         "spherelights mask-location=$/x.npy ! fakesink"},
-    {"npysrc", "x.npy", ANY_SIZE, "npysrc location=$/x.npy ! fakesink"},
+    {"picturesrc", "x.npy", ANY_SIZE, "picturesrc location=$/x.npy ! fakesink"},
     {"slcsrc", "x.PRM", TEXT, "slcsrc location=$/x.PRM ! fakesink"},
     {"slcsrc", "x.SLC", ANY_SIZE, "slcsrc location=$/x-of.PRM ! fakesink"},
     {"slcsrc", "x.raw", ANY_SIZE,

@@ -317,7 +317,7 @@ GST_START_TEST (test_results_have_the_frame_number_of_the_source)
     gboolean counts_bytes;
   } sources[] = {
       {"videotestsrc num-buffers=150 pattern=snow ! " FRAMES_OF_16_X_8, FALSE},
-      {"npysrc location=$/frames.npy framerate=30/1", FALSE},
+      {"picturesrc location=$/frames.npy framerate=30/1", FALSE},
       {"filesrc location=$/frames.raw ! rawvideoparse format=gray8 width=16 "
        "height=8 framerate=30/1",
           TRUE},

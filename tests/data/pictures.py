@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Puts PNG pictures of one size into an array for npysrc.
+"""Puts PNG pictures of one size into an array for picturesrc.
 
 pictures.py FRAMES.npy PICTURE.png... writes [pictures, height, width] for grey
 pictures, [pictures, height, width, channels] for colours, of 8 or 16 bits.

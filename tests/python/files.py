@@ -430,7 +430,7 @@ class Properties(Case):
         np.save(self.path("frames.npy"), RNG.integers(100, 4000, (2, 48, 64)).astype("u2"))
 
     def measure(self, *words):
-        launch("npysrc", "location=" + self.path("frames.npy"), "!", "shcentroid", "name=sh", *words, "!", "fakesink",
+        launch("picturesrc", "location=" + self.path("frames.npy"), "!", "shcentroid", "name=sh", *words, "!", "fakesink",
                "sh.results", "!", "queue", "!", "text/csv", "!", "filesink", "location=" + self.path("cells.csv"))
         with open(self.path("cells.csv"), "rb") as file:
             return file.read()
@@ -468,10 +468,10 @@ class Properties(Case):
 
 
 class Source(Case):
-    """npysrc plays pages and pictures."""
+    """picturesrc plays pages and pictures."""
 
     def play(self, path):
-        launch("npysrc", "location=" + path, "!", "filesink", "location=" + self.path("frames.raw"))
+        launch("picturesrc", "location=" + path, "!", "filesink", "location=" + self.path("frames.raw"))
         return np.fromfile(self.path("frames.raw"), "u1")
 
     def test_pages_and_pictures(self):
@@ -510,7 +510,7 @@ class Source(Case):
             file.write("no picture")
         np.testing.assert_array_equal(self.play(os.path.join(folder, "frame1*.pgm")), arrays[[0, 9, 10, 11]].view("u1").ravel())
         np.testing.assert_array_equal(self.play(os.path.join(folder, "frame?.*")), arrays[:9].view("u1").ravel())
-        self.assertIn("fits no file", launch("npysrc", "location=" + os.path.join(folder, "*.png"), "!", "fakesink", status=1))
+        self.assertIn("fits no file", launch("picturesrc", "location=" + os.path.join(folder, "*.png"), "!", "fakesink", status=1))
 
     def test_files_of_several_pages_follow_each_other(self):
         array = noise("u2", 7, 8, 12)
@@ -521,7 +521,7 @@ class Source(Case):
     def test_files_that_differ_are_an_error(self):
         self.save(noise("u2", 8, 12), "f1.pgm")
         self.save(noise("u2", 8, 13), "f2.pgm")
-        self.assertIn("must have one type and size", launch("npysrc", "location=" + self.path("f*.pgm"), "!", "fakesink", status=1))
+        self.assertIn("must have one type and size", launch("picturesrc", "location=" + self.path("f*.pgm"), "!", "fakesink", status=1))
 
     def test_a_name_that_is_there_is_no_pattern(self):
         array = noise("u2", 3, 8, 12)
@@ -529,9 +529,22 @@ class Source(Case):
         np.save(self.path("a*.npy"), array)
         np.testing.assert_array_equal(self.play(self.path("a*.npy")), array.view("u1").ravel())
 
-    def test_floats_are_refused(self):
-        np.save(self.path("a.npy"), noise("f4", 3, 8, 12))
-        self.assertIn("expected is u8 or u16", launch("npysrc", "location=" + self.path("a.npy"), "!", "fakesink", status=1))
+    def test_other_types_are_tensors(self):
+        for dtype in ["i1", "u4", "i8", "f2", "f4", "f8", "c8", "c16"]:
+            array = noise(dtype, 3, 8, 12)
+            np.save(self.path("a.npy"), array)
+            np.testing.assert_array_equal(self.play(self.path("a.npy")), array.view("u1").ravel())
+
+    def test_one_picture_and_a_list(self):
+        array = noise("u1", 3, 8, 12)
+        names = [self.path(f"{i}.npy") for i in range(3)]
+        for name, picture in zip(names, array):
+            np.save(name, picture)
+        launch("picturesrc", "locations=<" + ",".join([names[2], names[0]]) + ">", "!", "filesink", "location=" + self.path("frames.raw"))
+        np.testing.assert_array_equal(np.fromfile(self.path("frames.raw"), "u1"), array[[2, 0]].ravel())
+        colours = noise("u1", 8, 12, 3)
+        np.save(self.path("colours.npy"), colours)
+        np.testing.assert_array_equal(self.play(self.path("colours.npy")), colours.ravel())
 
 
 class Damaged(Case):

@@ -33,7 +33,7 @@ class Cameras(unittest.TestCase):
         with open(ini, "w") as file:
             file.write(calibration)
         np.save(npy, spectra)
-        play(f"npysrc location={npy} ! octbscan backend=cpu cameras={cameras}"
+        play(f"picturesrc location={npy} ! octbscan backend=cpu cameras={cameras}"
              f" calibration={ini} window=hann taper=none range-min={BLACK} range-max={WHITE}"
              f" {properties} ! video/x-raw,format=GRAY16_LE ! filesink location={raw}")
         levels = np.fromfile(raw, "<u2").reshape(-1, LINES)
@@ -92,7 +92,7 @@ class Cameras(unittest.TestCase):
             file.write(retina.ini(2, SAMPLES))
         np.save(npy, spectra)
         for tracking in "none", "rpe", "contour", "xcorr":
-            play(f"npysrc location={npy} ! octbscan backend=cpu cameras=2 calibration={ini}"
+            play(f"picturesrc location={npy} ! octbscan backend=cpu cameras=2 calibration={ini}"
                  f" window=hann taper=none range-min={BLACK} range-max={WHITE}"
                  f" tracking={tracking} tracking-bscans={count} tracking-top=150"
                  f" tracking-bottom=150 ! video/x-raw,format=GRAY16_LE ! filesink location={raw}")
@@ -121,7 +121,7 @@ class Cameras(unittest.TestCase):
             file.write("\n".join(lines))
         np.save(npy, spectra)
         pipeline = Gst.parse_launch(
-            f"npysrc location={npy} ! octbscan name=o backend=cpu cameras=2 calibration={ini}"
+            f"picturesrc location={npy} ! octbscan name=o backend=cpu cameras=2 calibration={ini}"
             " window=hann taper=none ! fakesink")
         element = pipeline.get_by_name("o")
         element.emit("estimate-dispersion")
@@ -231,7 +231,7 @@ class RealSpectra(unittest.TestCase):
                 file.write(calibration)
             np.save(npy, spectra[None])
             for strategy in "fft", "operator":
-                play(f"npysrc location={npy} ! octbscan name=o backend=cpu calibration={ini} strategy={strategy}"
+                play(f"picturesrc location={npy} ! octbscan name=o backend=cpu calibration={ini} strategy={strategy}"
                      f" o.src ! queue ! fakesink o.complex ! queue ! filesink location={raw}")
                 found = np.fromfile(raw, "<c8").reshape(expected.shape)
                 error, size = abs(found - expected), np.sqrt((abs(expected) ** 2).mean())

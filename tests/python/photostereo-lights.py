@@ -49,7 +49,7 @@ class Set:
                 np.savetxt(folder + "/intensities.txt", self.intensities, "%.6f")
                 line += f" intensities-location={folder}/intensities.txt"
             pipeline = Gst.parse_launch(
-                f"npysrc location={folder}/frames.npy ! photostereo name=p {line}"
+                f"picturesrc location={folder}/frames.npy ! photostereo name=p {line}"
                 f" threshold-mode={mode} {self.properties}"
                 " p.normal ! other/tensors ! appsink name=sink sync=false")
             pipeline.set_state(Gst.State.PLAYING)

@@ -66,7 +66,7 @@ class Shape(unittest.TestCase):
         mask = os.path.join(cls.folder, "chrome-mask.npy")
         np.save(mask, cls.chrome.mask().astype(np.uint8))
         cls.lights = os.path.join(cls.folder, "chrome.lp")
-        launch("npysrc", f"location={cls.chrome.path}", "!", "spherelights",
+        launch("picturesrc", f"location={cls.chrome.path}", "!", "spherelights",
                f"location={cls.lights}", f"mask-location={mask}", "!", "fakesink")
 
     def test_lights_of_the_chrome_sphere_are_those_of_its_highlights(self):
@@ -123,7 +123,7 @@ class Shape(unittest.TestCase):
     def test_bear_from_pictures_to_height_in_one_pipeline(self):
         bear = Recording("diligent_bear", self.folder)
         path = os.path.join(self.folder, "bear")
-        launch("npysrc", f"location={bear.path}", "!", "photostereo", "name=p",
+        launch("picturesrc", f"location={bear.path}", "!", "photostereo", "name=p",
                "normal-encoding=tensor", f"lights-location={bear.lights}",
                f"intensities-location={bear.intensities}", "p.normal", "!",
                "normalintegrate", "name=n",

@@ -70,7 +70,7 @@ class Recording:
         """Returns: the last result as float32 arrays by pad, and the messages."""
         intensities = f"intensities-location={self.intensities}" if self.intensities else ""
         pipeline = Gst.parse_launch(
-            f"npysrc location={self.path} ! photostereo name=p lights-location={self.lights}"
+            f"picturesrc location={self.path} ! photostereo name=p lights-location={self.lights}"
             f" {intensities} {properties} " +
             " ".join(f"p.{pad} ! other/tensors ! queue max-size-bytes=0 !"
                      f" appsink name={pad} sync=false" for pad in PADS))

@@ -98,7 +98,7 @@ def main():
     with writing(sys.argv[1]) as name:
         open(name, "w").write("half")
         if len(sys.argv) > 2:
-            parse(["npysrc", "location=" + sys.argv[2], "!", "fakesink"])
+            parse(["picturesrc", "location=" + sys.argv[2], "!", "fakesink"])
         print("writing", flush=True)
         time.sleep(100)
 

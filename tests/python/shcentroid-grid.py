@@ -27,7 +27,7 @@ class Grids(unittest.TestCase):
     def find(self, frames, properties=""):
         """Returns: the message "shcentroid-grid", the map, the table. Warnings are in self.warnings."""
         pipeline = Gst.parse_launch(
-            f"npysrc location={frames} ! shcentroid name=sh"
+            f"picturesrc location={frames} ! shcentroid name=sh"
             f" find-grid-location={self.path('map.npy')} {properties} ! fakesink"
             f" sh.results ! queue ! filesink location={self.path('c.csv')}")
         pipeline.set_state(Gst.State.PLAYING)
@@ -232,7 +232,7 @@ class Optics(unittest.TestCase):
                     "x0=20 y0=15 pitch-x=10 pitch-y=10 columns=6 rows=6",
                     "aperture=0.9 lenslet-pitch=150 pixel-size=15",
                     "aperture=0.9 lenslet-pitch=150 pixel-size=15 focal-length=5 slope-unit=rad"):
-                play(f"npysrc location={folder}/f.npy ! shcentroid name=sh {properties} ! fakesink"
+                play(f"picturesrc location={folder}/f.npy ! shcentroid name=sh {properties} ! fakesink"
                      f" sh.results ! queue ! filesink location={folder}/c.csv")
                 tables.append(read_csv(folder + "/c.csv"))
         grid, pixels, radians = tables

@@ -56,7 +56,7 @@ class Peers(unittest.TestCase):
         """The table of the lamp frame, or of another one."""
         np.save(self.folder + "/f.npy", self.frame if frame is None else frame)
         grid = grid or f"x0={X0} y0={Y0} pitch-x={PITCH} pitch-y={PITCH} columns={N} rows={N}"
-        play(f"npysrc location={self.folder}/f.npy ! shcentroid name=sh {grid} {properties}"
+        play(f"picturesrc location={self.folder}/f.npy ! shcentroid name=sh {grid} {properties}"
              f" ! fakesink sh.results ! queue ! filesink location={self.folder}/c.csv")
         return read_csv(self.folder + "/c.csv")
 

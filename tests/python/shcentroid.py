@@ -125,7 +125,7 @@ class GeneratedFrames(Folder):
             for dtype, peak in ((np.uint16, 40000), (np.uint8, 250)):
                 frames, places = spots.make(frames=5, dtype=dtype, peak=peak)
                 np.save(self.path("spots.npy"), frames)
-                play(f"npysrc location={self.path('spots.npy')} ! shcentroid name=sh"
+                play(f"picturesrc location={self.path('spots.npy')} ! shcentroid name=sh"
                      f" backend={backend} x0=3.4 y0=2.7 pitch-x=21.3 pitch-y=21.3"
                      " columns=8 rows=6 threshold-mode=absolute threshold=2 ! fakesink"
                      f" sh.results ! queue ! filesink location={self.path('c.csv')}")
@@ -146,7 +146,7 @@ class GeneratedFrames(Folder):
         texts = []
         for geometry in ("x0=3.5 y0=1.25 pitch-x=9.25 pitch-y=8.5 columns=8 rows=6",
                          *(f"map-location={self.path(n)}" for n in ("c.npy", "f4.npy", "be.npy"))):
-            play(f"npysrc location={self.path('frame.npy')} ! shcentroid name=sh {geometry}"
+            play(f"picturesrc location={self.path('frame.npy')} ! shcentroid name=sh {geometry}"
                  f" ! fakesink sh.results ! queue ! filesink location={self.path('t.csv')}")
             table = read_csv(self.path("t.csv"))
             texts.append([table[n] for n in ("x", "y", "dx", "dy", "flux", "flags")])

@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-picturesrc
+ * @title: picturesrc
+ * @short_description: plays pictures and arrays from files
+ *
+ * Plays pictures and arrays with exactly the samples of their files: one file,
+ * a list, a folder or a pattern of them, a file of several pages or frames;
+ * also 16-bit colour, which the image decoders of GStreamer 1.22 do not read
+ * correctly.
+ *
+ * | a picture                              | u8    | u16       |
+ * | -------------------------------------- | ----- | --------- |
+ * | `[height, width]`                      | GRAY8 | GRAY16_LE |
+ * | `[height, width, 1]`                   | GRAY8 | GRAY16_LE |
+ * | `[height, width, 3]`                   | RGB   | RGBA64_LE |
+ * | `[height, width, 4]`                   | RGBA  | RGBA64_LE |
+ *
+ * GStreamer has no RGB with 16 bits, so three channels of u16 get an alpha of
+ * 65535. All other types and shapes are other/tensors, fastest dimension first;
+ * so are these if the next element prefers it.
+ *
+ * Frame n has the buffer offset n, the timestamp n / framerate and the
+ * duration 1 / framerate. Seeking is exact, in time and in frames (format
+ * DEFAULT), also backwards. Frames are read one at a time, so the files may be
+ * larger than memory.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 picturesrc location=pictures ! videoconvert ! autovideosink
+ * gst-launch-1.0 picturesrc location=frames.npy framerate=100/1 loop=true !
+ * videoconvert ! autovideosink
+ * ]|
+ */
+#include "gstpicturesrc.h"
+
+#include <string.h>
+
+#include <gst/video/video.h>
+
+#include "gstimagingpicture.h"
+#include "gstimagingsequence.h"
+
+GST_DEBUG_CATEGORY_STATIC (gst_picture_src_debug);
+#define GST_CAT_DEFAULT gst_picture_src_debug
+
+/* Where neither the user nor downstream names a rate. */
+#define USUAL_RATE 25
+
+typedef struct {
+  GstImagingFileSrcSettings file;
+  GstImagingFraction framerate;
+  gboolean loop;
+  GRefString *axes;
+} Settings;
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, file.location, NULL,
+        NULL,
+        "Path of the file to play: a picture, .npy, or a file of several "
+        "pages. A folder, or a name with * and ? in its last part, stands for "
+        "its files in natural order"),
+    GST_IMAGING_FRACTION ("framerate", NEXT_START, 0, Settings, framerate, 0,
+        "Hz",
+        "Frames a second: frame n has the timestamp n / framerate and the "
+        "duration 1 / framerate. 0/1: the rate that downstream asks for, else "
+        "25/1"),
+    GST_IMAGING_BOOLEAN ("loop", NEXT_START, 0, Settings, loop,
+        "Begin again after the last frame, without end: offsets and timestamps "
+        "go on. num-buffers limits the frames"),
+    GST_IMAGING_STRING ("axes", NEXT_START, 0, Settings, axes,
+        "What the dimensions of a file are that does not say it itself (.npy), "
+        "a letter each: yx, yxc, nyx or nyxc, where n are frames, y rows, x "
+        "columns and c channels. Empty: yxc if there are three and the last is "
+        "2 to 4, else the first of three or more is frames"),
+};
+
+static void
+init_settings (gpointer data)
+{
+  ((Settings *) data)->framerate = (GstImagingFraction){0, 1};
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .init = init_settings,
+};
+
+enum { PROP_LOCATIONS = GST_IMAGING_SETTINGS_FIRST_FREE_ID };
+
+/* What has to be done to the samples of a file */
+typedef enum { CHANGE_NONE, CHANGE_ADD_ALPHA, CHANGE_WIDEN } Change;
+
+struct _GstPictureSrc {
+  GstImagingFileSrc parent;
+
+  gchar **locations; /* under the object lock; NULL: location counts */
+
+  /* from start to stop; only the streaming thread uses them */
+  GstImagingSequence *files;
+  const GstImagingNdArray *array; /* the first, without values */
+  guint n_dims;                   /* of a page */
+  const guint64 *dims;            /* likewise */
+  gsize page_size;                /* bytes in the file */
+  GstVideoInfo info;              /* UNKNOWN format: no video */
+  gboolean is_video;              /* of what was negotiated */
+  Change change;
+  guint8 *packed; /* a page as it is in the file, if it needs changes */
+};
+
+/* values are in the byte order of the machine */
+#define VIDEO_FORMATS \
+  "{ GRAY8, RGB, RGBA, " GST_VIDEO_NE (GRAY16) ", " GST_VIDEO_NE (RGBA64) " }"
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE ("src",
+    GST_PAD_SRC, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE (
+        VIDEO_FORMATS) "; "
+                       "other/tensors, format = (string) static, num_tensors = (int) 1, "
+                       "types = (string) { uint8, int8, uint16, int16, uint32, int32, uint64, "
+                       "int64, float16, float32, float64 }, "
+                       "framerate = (fraction) [ 0, max ]"));
+
+G_DEFINE_TYPE (GstPictureSrc, gst_picture_src, GST_TYPE_IMAGING_FILE_SRC)
+GST_ELEMENT_REGISTER_DEFINE (
+    picturesrc, "picturesrc", GST_RANK_NONE, GST_TYPE_PICTURE_SRC)
+
+/* --- start and stop --- */
+
+static void
+post_load_error (GstPictureSrc *self, const GError *error)
+{
+  switch (error->code) {
+  case GST_IMAGING_ND_ARRAY_ERROR_NOT_FOUND:
+    GST_ELEMENT_ERROR (
+        self, RESOURCE, NOT_FOUND, ("%s", error->message), (NULL));
+    break;
+  case GST_IMAGING_ND_ARRAY_ERROR_OPEN:
+    GST_ELEMENT_ERROR (
+        self, RESOURCE, OPEN_READ, ("%s", error->message), (NULL));
+    break;
+  case GST_IMAGING_ND_ARRAY_ERROR_READ:
+    GST_ELEMENT_ERROR (self, RESOURCE, READ, ("%s", error->message), (NULL));
+    break;
+  default:
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error->message), (NULL));
+    break;
+  }
+}
+
+static GstVideoFormat
+video_format (GstImagingNdArrayType type, guint64 n_channels)
+{
+  static const struct {
+    GstImagingNdArrayType type;
+    guint n_channels;
+    const gchar *name;
+  } formats[] = {
+      {GST_IMAGING_ND_ARRAY_TYPE_BOOL, 1, "GRAY8"}, /* 0 and 1 */
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 1, "GRAY8"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 3, "RGB"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U8, 4, "RGBA"},
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 1, GST_VIDEO_NE (GRAY16)},
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 3, GST_VIDEO_NE (RGBA64)}, /* no RGB48 */
+      {GST_IMAGING_ND_ARRAY_TYPE_U16, 4, GST_VIDEO_NE (RGBA64)},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
+    if (formats[i].type == type && formats[i].n_channels == n_channels)
+      return gst_video_format_from_string (formats[i].name);
+  return GST_VIDEO_FORMAT_UNKNOWN;
+}
+
+/* --- what a page is --- */
+
+/* Fills the members that describe a page, posts the error. */
+static gboolean
+describe_page (GstPictureSrc *self)
+{
+  const GstImagingNdArray *array = self->array;
+  guint first = gst_imaging_sequence_get_first_dim (self->files);
+  g_autofree gchar *found = gst_imaging_nd_array_describe (array);
+
+  if (array->n_values == 0) {
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+        ("\"%s\" holds %s: there is nothing to play, expected is at least one "
+         "frame of at least one pixel.",
+            array->name, found),
+        (NULL));
+    return FALSE;
+  }
+  self->n_dims = array->n_dims - first;
+  self->dims = array->dims + first;
+  self->page_size = gst_imaging_nd_array_type_size (array->type);
+  for (guint i = 0; i < self->n_dims; i++) {
+    if (self->dims[i] > G_MAXUINT / self->page_size) {
+      GST_ELEMENT_ERROR (self, STREAM, FORMAT,
+          ("\"%s\" holds %s: a frame has 4 GiB or more, expected is less. "
+           "Save it in parts.",
+              array->name, found),
+          (NULL));
+      return FALSE;
+    }
+    self->page_size *= self->dims[i];
+  }
+  return TRUE;
+}
+
+/* Leaves the format UNKNOWN where no video is. */
+static void
+find_video (GstPictureSrc *self)
+{
+  const guint64 *size = self->dims;
+  GstVideoFormat format =
+      self->n_dims == 2 || self->n_dims == 3
+          ? video_format (self->array->type, self->n_dims == 3 ? size[2] : 1)
+          : GST_VIDEO_FORMAT_UNKNOWN;
+
+  gst_video_info_init (&self->info);
+  if (format == GST_VIDEO_FORMAT_UNKNOWN || MAX (size[0], size[1]) > G_MAXINT ||
+      !gst_imaging_video_info_set_format (
+          &self->info, format, (guint) size[1], (guint) size[0]))
+    gst_video_info_init (&self->info);
+}
+
+/* Three channels of a .npy file may as well be frames of three columns. */
+static void
+tell_of_colour (GstPictureSrc *self)
+{
+  const GstImagingNdArray *array = self->array;
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+
+  if (!*array->axes && !s->axes && array->n_dims == 3 && self->n_dims == 3)
+    GST_ELEMENT_INFO (self, STREAM, FORMAT,
+        ("\"%s\" is played as pictures of %" G_GUINT64_FORMAT
+         " x %" G_GUINT64_FORMAT " pixels and %" G_GUINT64_FORMAT
+         " channels. If its first axis is frames, set axes=nyx.",
+            array->name, self->dims[1], self->dims[0], self->dims[2]),
+        (NULL));
+}
+
+static void
+gst_picture_src_close (GstImagingFileSrc *src)
+{
+  GstPictureSrc *self = GST_PICTURE_SRC (src);
+
+  g_clear_pointer (&self->files, gst_imaging_sequence_free);
+  g_clear_pointer (&self->packed, g_free);
+  self->array = NULL;
+}
+
+/* Returns: (transfer full): location or locations; NULL after an error */
+static gchar **
+take_locations (GstPictureSrc *self, const gchar *location)
+{
+  const gchar *one[] = {location, NULL};
+  gchar **locations;
+
+  GST_OBJECT_LOCK (self);
+  locations = g_strdupv (self->locations);
+  GST_OBJECT_UNLOCK (self);
+  if (!location || !*location) {
+    if (!locations)
+      GST_ELEMENT_ERROR (self, RESOURCE, NOT_FOUND,
+          ("No file to play: set the property location to a file, a folder or "
+           "a pattern, or locations to several."),
+          (NULL));
+    return locations;
+  }
+  if (!locations)
+    return g_strdupv ((gchar **) one);
+  GST_ELEMENT_ERROR (self, RESOURCE, SETTINGS,
+      ("Both location (\"%s\") and locations (%u) are set; set one of them.",
+          location, g_strv_length (locations)),
+      (NULL));
+  g_strfreev (locations);
+  return NULL;
+}
+
+static gboolean
+open_files (GstPictureSrc *self, const gchar *location)
+{
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+  g_auto (GStrv) locations = take_locations (self, location);
+  g_autoptr (GError) error = NULL;
+
+  if (!locations)
+    return FALSE;
+  self->files = gst_imaging_sequence_new (
+      (const gchar *const *) locations, s->axes, &error);
+  if (!self->files) {
+    post_load_error (self, error);
+    return FALSE;
+  }
+  self->array = gst_imaging_sequence_get_array (self->files);
+  return TRUE;
+}
+
+/* --- caps --- */
+
+static const gchar *
+tensor_type (GstImagingNdArrayType type)
+{
+  static const gchar *const names[] = {
+      [GST_IMAGING_ND_ARRAY_TYPE_U8] = "uint8",
+      [GST_IMAGING_ND_ARRAY_TYPE_U16] = "uint16",
+      [GST_IMAGING_ND_ARRAY_TYPE_I16] = "int16",
+      [GST_IMAGING_ND_ARRAY_TYPE_F32] = "float32",
+      [GST_IMAGING_ND_ARRAY_TYPE_F64] = "float64",
+      [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64] = "float32",
+      [GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128] = "float64",
+      [GST_IMAGING_ND_ARRAY_TYPE_BOOL] = "uint8",
+      [GST_IMAGING_ND_ARRAY_TYPE_I32] = "int32",
+      [GST_IMAGING_ND_ARRAY_TYPE_U32] = "uint32",
+      [GST_IMAGING_ND_ARRAY_TYPE_I64] = "int64",
+      [GST_IMAGING_ND_ARRAY_TYPE_F16] = "float16",
+      [GST_IMAGING_ND_ARRAY_TYPE_I8] = "int8",
+      [GST_IMAGING_ND_ARRAY_TYPE_U64] = "uint64",
+  };
+
+  return names[type];
+}
+
+static gboolean
+is_complex (GstPictureSrc *self)
+{
+  return self->array->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX64 ||
+         self->array->type == GST_IMAGING_ND_ARRAY_TYPE_COMPLEX128;
+}
+
+/* Are its dimensions rows and columns, with or without one channel? */
+static gboolean
+is_plane (GstPictureSrc *self)
+{
+  return self->n_dims == 2 || (self->n_dims == 3 && self->dims[2] == 1);
+}
+
+/* The fastest dimension first, and at least four: a plane is width:height:1:1.
+ * @inner: one more before them, 0 for none. Returns: (transfer full) */
+static gchar *
+tensor_dimensions (GstPictureSrc *self, guint inner)
+{
+  guint n = is_plane (self) ? 2 : self->n_dims, n_written = 0;
+  GString *text = g_string_new (NULL);
+
+  if (inner > 0) {
+    g_string_append_printf (text, "%u:", inner);
+    n_written++;
+  }
+  for (; n > 0; n--, n_written++)
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT ":", self->dims[n - 1]);
+  for (; n_written < 4; n_written++)
+    g_string_append (text, "1:");
+  g_string_truncate (text, text->len - 1);
+  return g_string_free (text, FALSE);
+}
+
+static void
+add_tensor (GstPictureSrc *self, GstCaps *caps, const gchar *type, guint inner)
+{
+  g_autofree gchar *dimensions = tensor_dimensions (self, inner);
+
+  gst_caps_append (
+      caps, gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
+                "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
+                type, "dimensions", G_TYPE_STRING, dimensions, NULL));
+}
+
+/* Elements of pictures call a plane 1:width:height:1, those of lines and
+ * results width:height:1:1. */
+static void
+add_tensors (GstPictureSrc *self, GstCaps *caps, const gchar *type)
+{
+  add_tensor (self, caps, type, is_complex (self) ? 2 : 0);
+  if (is_plane (self) && !is_complex (self))
+    add_tensor (self, caps, type, 1);
+}
+
+/* All that a page can be played as, the best first; without a frame rate where
+ * @rate_n is 0. */
+static GstCaps *
+make_caps (GstPictureSrc *self, gint rate_n, gint rate_d)
+{
+  const GstVideoInfo *info = &self->info;
+  GstCaps *caps = gst_caps_new_empty ();
+
+  if (GST_VIDEO_INFO_FORMAT (info) != GST_VIDEO_FORMAT_UNKNOWN)
+    gst_caps_append (
+        caps, gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+                  gst_video_format_to_string (GST_VIDEO_INFO_FORMAT (info)),
+                  "width", G_TYPE_INT, GST_VIDEO_INFO_WIDTH (info), "height",
+                  G_TYPE_INT, GST_VIDEO_INFO_HEIGHT (info),
+                  "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1,
+                  "interlace-mode", G_TYPE_STRING, "progressive", NULL));
+  add_tensors (self, caps, tensor_type (self->array->type));
+  if (self->array->type == GST_IMAGING_ND_ARRAY_TYPE_F16)
+    add_tensors (self, caps, "float32");
+  if (rate_n > 0)
+    gst_caps_set_simple (
+        caps, "framerate", GST_TYPE_FRACTION, rate_n, rate_d, NULL);
+  return caps;
+}
+
+/* What downstream wants that is nearest to the default, or the default. */
+static void
+ask_rate (GstPictureSrc *self, gint *rate_n, gint *rate_d)
+{
+  GstCaps *ours = make_caps (self, 0, 1);
+  GstCaps *common =
+      gst_pad_peer_query_caps (GST_BASE_SRC_PAD (GST_BASE_SRC (self)), ours);
+  gint n = 0, d = 1;
+
+  if (!gst_caps_is_empty (common) && !gst_caps_is_any (common)) {
+    GstStructure *wanted;
+
+    common = gst_caps_make_writable (common);
+    wanted = gst_caps_get_structure (common, 0);
+    if (gst_structure_has_field (wanted, "framerate"))
+      gst_structure_fixate_field_nearest_fraction (
+          wanted, "framerate", *rate_n, *rate_d);
+    gst_structure_get_fraction (wanted, "framerate", &n, &d);
+  }
+  if (n > 0 && d > 0) {
+    *rate_n = n;
+    *rate_d = d;
+  }
+  gst_caps_unref (common);
+  gst_caps_unref (ours);
+}
+
+static gboolean
+gst_picture_src_open (
+    GstImagingFileSrc *src, const gchar *location, GstImagingFileSrcInfo *info)
+{
+  GstPictureSrc *self = GST_PICTURE_SRC (src);
+  const Settings *s = gst_imaging_settings_now (gst_imaging_settings_of (self));
+  gboolean has_rate = s->framerate.n > 0;
+
+  info->rate_n = has_rate ? s->framerate.n : USUAL_RATE;
+  info->rate_d = has_rate ? s->framerate.d : 1;
+  if (!open_files (self, location) || !describe_page (self))
+    return FALSE;
+  find_video (self);
+  tell_of_colour (self);
+  if (!has_rate)
+    ask_rate (self, &info->rate_n, &info->rate_d);
+  info->caps = make_caps (self, info->rate_n, info->rate_d);
+  info->unit_name = "frames";
+  info->n_units = gst_imaging_sequence_get_n_pages (self->files);
+  info->n_per_buffer = 1;
+  info->loop = s->loop;
+  return TRUE;
+}
+
+static gsize
+gst_picture_src_set_caps (GstImagingFileSrc *src, const GstCaps *caps)
+{
+  GstPictureSrc *self = GST_PICTURE_SRC (src);
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
+  gboolean is_half = self->array->type == GST_IMAGING_ND_ARRAY_TYPE_F16;
+
+  self->is_video = gst_structure_has_name (s, "video/x-raw");
+  self->change = CHANGE_NONE;
+  if (self->is_video) {
+    if (self->array->type == GST_IMAGING_ND_ARRAY_TYPE_U16 &&
+        self->n_dims == 3 && self->dims[2] == 3)
+      self->change = CHANGE_ADD_ALPHA;
+    return GST_VIDEO_INFO_SIZE (&self->info);
+  }
+  if (is_half &&
+      g_strcmp0 (gst_structure_get_string (s, "types"), "float32") == 0)
+    self->change = CHANGE_WIDEN;
+  return self->change == CHANGE_WIDEN ? 2 * self->page_size : self->page_size;
+}
+
+/* --- streaming --- */
+
+static void
+add_alpha (guint16 *rgba, const guint16 *rgb, guint width)
+{
+  for (guint x = 0; x < width; x++) {
+    rgba[4 * x] = rgb[3 * x];
+    rgba[4 * x + 1] = rgb[3 * x + 1];
+    rgba[4 * x + 2] = rgb[3 * x + 2];
+    rgba[4 * x + 3] = 65535;
+  }
+}
+
+/* Reads a page as it is in the file into memory of our own. */
+static gboolean
+read_packed (GstPictureSrc *self, guint64 index, GError **error)
+{
+  if (!self->packed)
+    self->packed = g_try_malloc (self->page_size);
+  if (self->packed)
+    return gst_imaging_sequence_read (self->files, index, self->packed, error);
+  g_set_error (error, GST_IMAGING_ND_ARRAY_ERROR,
+      GST_IMAGING_ND_ARRAY_ERROR_MEMORY,
+      "\"%s\" does not fit in memory: a frame takes %" G_GSIZE_FORMAT " bytes.",
+      self->array->name, self->page_size);
+  return FALSE;
+}
+
+static gboolean
+read_video (
+    GstPictureSrc *self, guint64 index, GstVideoFrame *frame, GError **error)
+{
+  guint width = GST_VIDEO_FRAME_WIDTH (frame);
+  guint height = GST_VIDEO_FRAME_HEIGHT (frame);
+  gsize stride = GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0);
+  guint8 *out = GST_VIDEO_FRAME_PLANE_DATA (frame, 0);
+  gsize row_size = self->page_size / height;
+
+  if (stride == row_size && self->change == CHANGE_NONE)
+    return gst_imaging_sequence_read (self->files, index, out, error);
+  if (!read_packed (self, index, error))
+    return FALSE;
+  for (guint y = 0; y < height; y++) {
+    const guint8 *in = self->packed + y * row_size;
+
+    if (self->change == CHANGE_ADD_ALPHA)
+      add_alpha ((guint16 *) (out + y * stride), (const guint16 *) in, width);
+    else
+      memcpy (out + y * stride, in, row_size);
+  }
+  return TRUE;
+}
+
+static gboolean
+read_tensor (
+    GstPictureSrc *self, guint64 index, gpointer values, GError **error)
+{
+  if (self->change != CHANGE_WIDEN)
+    return gst_imaging_sequence_read (self->files, index, values, error);
+  if (!read_packed (self, index, error))
+    return FALSE;
+  for (gsize i = 0; i < self->page_size / sizeof (guint16); i++)
+    ((gfloat *) values)[i] = (gfloat) gst_imaging_half_to_double (
+        ((const guint16 *) self->packed)[i]);
+  return TRUE;
+}
+
+static gboolean
+gst_picture_src_read (GstImagingFileSrc *src, guint64 first, guint n,
+    GstBuffer *buffer, GError **error)
+{
+  GstPictureSrc *self = GST_PICTURE_SRC (src);
+  GstVideoFrame frame;
+  GstMapInfo map;
+  gboolean ok;
+
+  if (self->is_video &&
+      gst_video_frame_map (&frame, &self->info, buffer, GST_MAP_WRITE)) {
+    ok = read_video (self, first, &frame, error);
+    gst_video_frame_unmap (&frame);
+    return ok;
+  }
+  if (!self->is_video && gst_buffer_map (buffer, &map, GST_MAP_WRITE)) {
+    ok = read_tensor (self, first, map.data, error);
+    gst_buffer_unmap (buffer, &map);
+    return ok;
+  }
+  g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE,
+      "The memory for frame %" G_GUINT64_FORMAT
+      " of \"%s\" cannot be written; the next element offers memory that is "
+      "too small or not accessible.",
+      first, self->array->name);
+  return FALSE;
+}
+
+/* --- the object --- */
+
+static void
+set_locations (GstPictureSrc *self, const GValue *value)
+{
+  guint n = gst_value_array_get_size (value);
+  gchar **locations = g_new0 (gchar *, n + 1);
+
+  for (guint i = 0; i < n; i++) {
+    const gchar *one =
+        g_value_get_string (gst_value_array_get_value (value, i));
+
+    locations[i] = g_strdup (one ? one : "");
+  }
+  if (n == 0)
+    g_clear_pointer (&locations, g_strfreev);
+  GST_OBJECT_LOCK (self);
+  g_strfreev (self->locations);
+  self->locations = locations;
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+get_locations (GstPictureSrc *self, GValue *value)
+{
+  GST_OBJECT_LOCK (self);
+  for (gchar **one = self->locations; one && *one; one++) {
+    GValue text = G_VALUE_INIT;
+
+    g_value_init (&text, G_TYPE_STRING);
+    g_value_set_string (&text, *one);
+    gst_value_array_append_and_take_value (value, &text);
+  }
+  GST_OBJECT_UNLOCK (self);
+}
+
+static void
+gst_picture_src_set_property (
+    GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+  if (id == PROP_LOCATIONS)
+    set_locations (GST_PICTURE_SRC (object), value);
+  else
+    gst_imaging_settings_set_property (object, id, value, pspec);
+}
+
+static void
+gst_picture_src_get_property (
+    GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+  if (id == PROP_LOCATIONS)
+    get_locations (GST_PICTURE_SRC (object), value);
+  else
+    gst_imaging_settings_get_property (object, id, value, pspec);
+}
+
+static void
+gst_picture_src_finalize (GObject *object)
+{
+  g_strfreev (GST_PICTURE_SRC (object)->locations);
+  G_OBJECT_CLASS (gst_picture_src_parent_class)->finalize (object);
+}
+
+static void
+gst_picture_src_class_init (GstPictureSrcClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstImagingFileSrcClass *file_class = GST_IMAGING_FILE_SRC_CLASS (klass);
+
+  GST_DEBUG_CATEGORY_INIT (
+      gst_picture_src_debug, "picturesrc", 0, "pictures and arrays from files");
+
+  gst_imaging_settings_install (object_class, &table);
+  object_class->set_property = gst_picture_src_set_property;
+  object_class->get_property = gst_picture_src_get_property;
+  object_class->finalize = gst_picture_src_finalize;
+  g_object_class_install_property (object_class, PROP_LOCATIONS,
+      gst_param_spec_array ("locations", "Locations",
+          "Several in place of location, played one after the other: "
+          "locations='<a.tif, b.tif>'. Each is a file, a folder or a pattern; "
+          "changes take effect at the next start",
+          g_param_spec_string ("location", "Location", "One of them", NULL,
+              G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS),
+          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+              GST_PARAM_MUTABLE_READY));
+  gst_element_class_set_static_metadata (element_class, "Picture source",
+      "Source/File/Video",
+      "Plays pictures and arrays from files as video or tensors",
+      "gst-imaging contributors");
+  gst_element_class_add_static_pad_template (element_class, &src_template);
+
+  file_class->open = gst_picture_src_open;
+  file_class->set_caps = gst_picture_src_set_caps;
+  file_class->read = gst_picture_src_read;
+  file_class->close = gst_picture_src_close;
+}
+
+static void
+gst_picture_src_init (GstPictureSrc *self)
+{
+  gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
+  gst_base_src_set_format (GST_BASE_SRC (self), GST_FORMAT_TIME);
+}
+
+/* --- its older name --- */
+
+typedef GstPictureSrc GstNpySrc;
+typedef GstPictureSrcClass GstNpySrcClass;
+
+GType gst_npy_src_get_type (void);
+G_DEFINE_TYPE (GstNpySrc, gst_npy_src, GST_TYPE_PICTURE_SRC)
+GST_ELEMENT_REGISTER_DEFINE (
+    npysrc, "npysrc", GST_RANK_NONE, gst_npy_src_get_type ())
+
+static void
+gst_npy_src_class_init (GstNpySrcClass *klass)
+{
+  gst_element_class_set_static_metadata (GST_ELEMENT_CLASS (klass),
+      "Picture source", "Source/File/Video", "The older name of picturesrc",
+      "gst-imaging contributors");
+}
+
+static void
+gst_npy_src_init (GstNpySrc *self)
+{
+}
