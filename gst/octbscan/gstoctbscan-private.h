@@ -37,6 +37,7 @@ typedef struct {
   GstImagingAxis depth, lateral; /* of images */
   guint pads_serial;             /* of gst_imaging_src_pads_serial () */
   GstOctBscanPad *pads[N_OUTPUTS];
+  gboolean is_float[N_OUTPUTS]; /* an image is a tensor */
   GstVideoInfo info[N_OUTPUTS]; /* of an image */
   GstVideoInfo volume;          /* of the image of ENFACE */
 } GstOctBscanSnapshot;
@@ -330,7 +331,8 @@ ImkStatus gst_oct_bscan_redo_on_cpu (
 void gst_oct_bscan_advance (ImkImage *image, gsize bytes);
 
 /* Makes of the mapped bytes of @output the image that kernels take. */
-void gst_oct_bscan_work_image (guint output, ImkImage *plane);
+void gst_oct_bscan_work_image (
+    const GstOctBscanWork *work, guint output, ImkImage *plane);
 
 /* @in: (nullable): NULL for images of the mean; @images: of the outputs
  * Returns: the kernel's job for B-scan @k of @work */

@@ -11,7 +11,8 @@
  * Tomography" (2014), with its errors corrected.
  *
  * `src` has the image in dB, or linear with scaling=linear; the request pad
- * `linear` has the linear image beside it.
+ * `linear` has the linear image beside it. A peer that takes other/tensors gets
+ * float32 of dB or intensities.
  *
  * ## Example launch line
  * |[
@@ -35,23 +36,22 @@ static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE ("sink",
                                 "types = (string) { int16, float32, uint16, uint8 }, "
                                 "framerate = (fraction) [ 0, max ]"));
 
-static GstStaticPadTemplate src_template =
-    GST_STATIC_PAD_TEMPLATE ("src", GST_PAD_SRC, GST_PAD_ALWAYS,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
+#define FLOAT_CAPS \
+  "other/tensors, format = (string) static, num_tensors = (int) 1, " \
+  "types = (string) float32, framerate = (fraction) [ 0, max ]"
+#define IMAGE_CAPS GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }") "; " FLOAT_CAPS
 
-static GstStaticPadTemplate linear_template =
-    GST_STATIC_PAD_TEMPLATE ("linear", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE (
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS (IMAGE_CAPS));
 
-static GstStaticPadTemplate complex_template =
-    GST_STATIC_PAD_TEMPLATE ("complex", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS ("other/tensors, format = (string) static, "
-                         "num_tensors = (int) 1, types = (string) float32, "
-                         "framerate = (fraction) [ 0, max ]"));
+static GstStaticPadTemplate linear_template = GST_STATIC_PAD_TEMPLATE (
+    "linear", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS));
 
-static GstStaticPadTemplate enface_template =
-    GST_STATIC_PAD_TEMPLATE ("enface", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("{ GRAY8, GRAY16_LE }")));
+static GstStaticPadTemplate complex_template = GST_STATIC_PAD_TEMPLATE (
+    "complex", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (FLOAT_CAPS));
+
+static GstStaticPadTemplate enface_template = GST_STATIC_PAD_TEMPLATE (
+    "enface", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (IMAGE_CAPS));
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstOctBscan, gst_oct_bscan, GST_TYPE_ELEMENT,
     GST_DEBUG_CATEGORY_INIT (gst_oct_bscan_debug, "octbscan", 0,

@@ -530,7 +530,7 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
     images[kind] = b->places[kind].planes[i].image;
     gst_oct_bscan_advance (&images[kind], k * b->places[kind].pitch);
     if (kind != IN)
-      gst_oct_bscan_work_image (kind, &images[kind]);
+      gst_oct_bscan_work_image (w, kind, &images[kind]);
   }
   if (w->source)
     gst_oct_bscan_input_image (self->element, &images[IN]);

@@ -89,7 +89,7 @@ gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer)
 }
 
 static ImkStatus
-level (GstOctBscanEnface *self, GstVideoFrame *frame,
+level (GstOctBscanEnface *self, GstVideoFrame *frame, gboolean is_float,
     const ImkOctbscanConfig *config, gboolean db, gfloat ends[4],
     ImkError *error)
 {
@@ -97,8 +97,9 @@ level (GstOctBscanEnface *self, GstVideoFrame *frame,
       self->height, 1, IMK_TYPE_F32, IMK_LOCATION_HOST};
   ImkImage out = {GST_VIDEO_FRAME_PLANE_DATA (frame, 0),
       GST_VIDEO_FRAME_PLANE_STRIDE (frame, 0), self->width, self->height, 1,
-      GST_VIDEO_FRAME_FORMAT (frame) == GST_VIDEO_FORMAT_GRAY8 ? IMK_TYPE_U8
-                                                               : IMK_TYPE_U16,
+      is_float                                                   ? IMK_TYPE_F32
+      : GST_VIDEO_FRAME_FORMAT (frame) == GST_VIDEO_FORMAT_GRAY8 ? IMK_TYPE_U8
+                                                                 : IMK_TYPE_U16,
       IMK_LOCATION_HOST};
 
   return imk_octbscan_level_image (config, db, &in, &out, ends, error);
@@ -106,15 +107,15 @@ level (GstOctBscanEnface *self, GstVideoFrame *frame,
 
 GstBuffer *
 gst_oct_bscan_enface_image (GstOctBscanEnface *self, const GstVideoInfo *info,
-    const ImkOctbscanConfig *config, gboolean db, GstBuffer *like,
-    gfloat ends[4], ImkError *error)
+    gboolean is_float, const ImkOctbscanConfig *config, gboolean db,
+    GstBuffer *like, gfloat ends[4], ImkError *error)
 {
   GstBuffer *buffer = gst_buffer_new_allocate (NULL, info->size, NULL);
   ImkStatus status = IMK_ERROR_MEMORY;
   GstVideoFrame frame;
 
   if (buffer && gst_video_frame_map (&frame, info, buffer, GST_MAP_WRITE)) {
-    status = level (self, &frame, config, db, ends, error);
+    status = level (self, &frame, is_float, config, db, ends, error);
     gst_video_frame_unmap (&frame);
   } else {
     imk_error_set (error, status,

@@ -29,11 +29,13 @@ guint gst_oct_bscan_enface_reset (GstOctBscanEnface *self);
 gboolean gst_oct_bscan_enface_add (GstOctBscanEnface *self, GstBuffer *buffer);
 
 /* The volume that is complete, as an image of @info with the levels of
- * @config, dB or linear, with the offset and metadata of @like. @ends: (out):
- * its black and white, as in ImkOctbscanJob. Returns: (transfer full): its time
- * is that of its rows; NULL with @error set */
+ * @config, dB or linear, with the offset and metadata of @like. @is_float: the
+ * image is of dB or intensities, @info of its bytes. @ends: (out): its black
+ * and white, as in ImkOctbscanJob. Returns: (transfer full): its time is that
+ * of its rows; NULL with @error set */
 GstBuffer *gst_oct_bscan_enface_image (GstOctBscanEnface *self,
-    const GstVideoInfo *info, const ImkOctbscanConfig *config, gboolean db,
-    GstBuffer *like, gfloat ends[4], ImkError *error);
+    const GstVideoInfo *info, gboolean is_float,
+    const ImkOctbscanConfig *config, gboolean db, GstBuffer *like,
+    gfloat ends[4], ImkError *error);
 
 G_END_DECLS

@@ -124,9 +124,10 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
 }
 
 void
-gst_oct_bscan_work_image (guint output, ImkImage *plane)
+gst_oct_bscan_work_image (
+    const GstOctBscanWork *w, guint output, ImkImage *plane)
 {
-  if (output != COMPLEX && output != ENFACE)
+  if (output != ENFACE && !w->snapshot->is_float[output])
     return;
   plane->type = output == COMPLEX ? IMK_TYPE_CF32 : IMK_TYPE_F32;
   plane->width /= (guint32) imk_type_size (plane->type);
@@ -181,7 +182,7 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
         images[i] = out[i].planes[0];
         gst_oct_bscan_advance (
             &images[i], k * gst_oct_bscan_pad_step (&w->snapshot->info[i]));
-        gst_oct_bscan_work_image (i, &images[i]);
+        gst_oct_bscan_work_image (w, i, &images[i]);
       }
     if (from) {
       in = *from;
@@ -380,8 +381,8 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
   gboolean full;
   guint n_forgotten;
   ImkStatus status = gst_oct_bscan_enface_setup (self->enface,
-      (guint) w->snapshot->volume.width, (guint) w->snapshot->volume.height,
-      &n_forgotten, &error);
+      (guint) w->snapshot->info[ENFACE].width / sizeof (gfloat),
+      (guint) w->snapshot->volume.height, &n_forgotten, &error);
 
   gst_oct_bscan_warn_of_rows (self, n_forgotten, "its size changes");
   if (gst_object_replace ((GstObject **) &self->enface_pad,
@@ -403,8 +404,9 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
     config.range = IMK_OCTBSCAN_RANGE_AUTO;
     config.auto_bscans = 0;
   }
-  w->out[ENFACE] = gst_oct_bscan_enface_image (
-      self->enface, &w->snapshot->volume, &config, db, row, ends, &error);
+  w->out[ENFACE] =
+      gst_oct_bscan_enface_image (self->enface, &w->snapshot->volume,
+          w->snapshot->is_float[ENFACE], &config, db, row, ends, &error);
   if (!w->out[ENFACE])
     return gst_oct_bscan_post_error (self, &error);
   gst_oct_bscan_describe_volume (w->snapshot, w->out[ENFACE], db, ends);

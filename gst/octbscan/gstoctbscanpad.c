@@ -40,22 +40,41 @@ gst_oct_bscan_pad_forget (GstOctBscanPad *self)
 
 /* --- caps ---------------------------------------------------------------- */
 
+static gboolean
+is_tensor (const GstStructure *s)
+{
+  return gst_structure_has_name (s, "other/tensors");
+}
+
+/* Video is first: a peer that takes anything shows it. */
 static GstCaps *
 make_offers (GstOctBscanPad *self, const GstOctBscanPadFormat *f)
 {
-  g_autofree gchar *dims = g_strdup_printf ("2:%d:%d:1", f->width, f->height);
-  GstCaps *caps;
+  g_autofree gchar *dims = g_strdup_printf (
+      f->kind == GST_OCT_BSCAN_PAD_COMPLEX ? "2:%d:%d:1" : "%d:%d:1:1",
+      f->width, f->height);
+  GstCaps *caps =
+      gst_caps_make_writable (gst_pad_get_pad_template_caps (GST_PAD (self)));
 
-  if (f->kind == GST_OCT_BSCAN_PAD_COMPLEX)
-    return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-        "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING,
-        "float32", "dimensions", G_TYPE_STRING, dims, "framerate",
-        GST_TYPE_FRACTION, f->fps_n, f->fps_d, NULL);
-  caps = gst_caps_copy (gst_pad_get_pad_template_caps (GST_PAD (self)));
-  gst_caps_set_simple (caps, "width", G_TYPE_INT, f->width, "height",
-      G_TYPE_INT, f->height, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1,
-      "framerate", GST_TYPE_FRACTION, f->fps_n, f->fps_d, NULL);
+  gst_caps_set_simple (
+      caps, "framerate", GST_TYPE_FRACTION, f->fps_n, f->fps_d, NULL);
+  for (guint i = 0; i < gst_caps_get_size (caps); i++) {
+    GstStructure *s = gst_caps_get_structure (caps, i);
+
+    if (is_tensor (s))
+      gst_structure_set (s, "dimensions", G_TYPE_STRING, dims, NULL);
+    else
+      gst_structure_set (s, "width", G_TYPE_INT, f->width, "height", G_TYPE_INT,
+          f->height, "pixel-aspect-ratio", GST_TYPE_FRACTION, 1, 1, NULL);
+  }
   return caps;
+}
+
+static gboolean
+set_floats (GstVideoInfo *info, gint n, gint rows)
+{
+  return gst_imaging_video_info_set_format (
+      info, GST_VIDEO_FORMAT_GRAY8, (guint) n * sizeof (gfloat), (guint) rows);
 }
 
 /* Frames are mapped as video, whatever they hold. */
@@ -63,24 +82,18 @@ static gboolean
 set_infos (
     GstOctBscanPad *self, const GstCaps *caps, const GstOctBscanPadFormat *f)
 {
+  gboolean is_complex = f->kind == GST_OCT_BSCAN_PAD_COMPLEX;
+  gboolean is_enface = f->kind == GST_OCT_BSCAN_PAD_ENFACE;
+  GstVideoInfo *image = is_enface ? &self->volume : &self->info;
+
   self->format = *f;
-  switch (f->kind) {
-  case GST_OCT_BSCAN_PAD_COMPLEX:
-    if (!gst_imaging_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
-            (guint) f->width * 2 * sizeof (gfloat), (guint) f->height))
-      return FALSE;
-    break;
-  case GST_OCT_BSCAN_PAD_ENFACE:
-    if (!gst_imaging_video_info_from_caps (&self->volume, caps))
-      return FALSE;
-    gst_video_info_set_format (&self->info, GST_VIDEO_FORMAT_GRAY8,
-        (guint) f->width * sizeof (gfloat), 1);
-    break;
-  default:
-    if (!gst_imaging_video_info_from_caps (&self->info, caps))
-      return FALSE;
-    break;
-  }
+  self->is_float = is_tensor (gst_caps_get_structure (caps, 0));
+  if (self->is_float
+          ? !set_floats (image, is_complex ? 2 * f->width : f->width, f->height)
+          : !gst_imaging_video_info_from_caps (image, caps))
+    return FALSE;
+  if (is_enface)
+    set_floats (&self->info, f->width, 1);
   self->info.fps_n = f->fps_n;
   self->info.fps_d = f->fps_d;
   return TRUE;
@@ -161,7 +174,13 @@ may_turn_to_host (const GstOctBscanPad *self, GstImagingEngine *engine)
               ->integrated;
 }
 
-/* The pool of IMAGE; other kinds are not shared with downstream. */
+/* Memory of tensors and en-face images is not shared with downstream. */
+static gboolean
+has_pool (const GstOctBscanPad *self)
+{
+  return self->format.kind == GST_OCT_BSCAN_PAD_IMAGE && !self->is_float;
+}
+
 static GstFlowReturn
 decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
 {
@@ -169,7 +188,7 @@ decide_allocation (GstOctBscanPad *self, GstImagingEngine *engine, GMutex *lock)
   GstQuery *query;
 
   drop_pools (self);
-  if (self->format.kind != GST_OCT_BSCAN_PAD_IMAGE)
+  if (!has_pool (self))
     return GST_FLOW_OK;
   query = gst_query_new_allocation (caps, TRUE);
   /* a queue may answer only when the pipeline plays */
@@ -189,8 +208,7 @@ gboolean
 gst_oct_bscan_pad_is_negotiated (GstOctBscanPad *self)
 {
   return gst_imaging_src_pad_caps (GST_IMAGING_SRC_PAD (self)) &&
-         (self->pool || self->format.kind != GST_OCT_BSCAN_PAD_IMAGE) &&
-         !GST_PAD_NEEDS_RECONFIGURE (self);
+         (self->pool || !has_pool (self)) && !GST_PAD_NEEDS_RECONFIGURE (self);
 }
 
 GstFlowReturn
@@ -223,6 +241,7 @@ gst_oct_bscan_pad_use_host (GstOctBscanPad *self, gboolean use_host)
   drop_pools (self);
   self->pool = ready;
   self->use_host = use_host;
+  gst_imaging_src_pad_use_host (GST_IMAGING_SRC_PAD (self), use_host);
 }
 
 GstFlowReturn

@@ -12,9 +12,9 @@ G_DECLARE_FINAL_TYPE (
 
 /* What the buffers of a pad are. */
 typedef enum {
-  GST_OCT_BSCAN_PAD_IMAGE,   /* of a B-scan, GRAY8 or GRAY16_LE */
+  GST_OCT_BSCAN_PAD_IMAGE,   /* of a B-scan, video or float32 tensors */
   GST_OCT_BSCAN_PAD_COMPLEX, /* Z, float32 pairs as other/tensors */
-  GST_OCT_BSCAN_PAD_ENFACE,  /* of a volume; its frames are f32 rows */
+  GST_OCT_BSCAN_PAD_ENFACE, /* of a volume, likewise; its frames are f32 rows */
 } GstOctBscanPadKind;
 
 /* @width x @height: of images; of COMPLEX, depths and lines */
@@ -26,10 +26,11 @@ typedef struct {
 struct _GstOctBscanPad {
   GstImagingSrcPad parent;
   GstOctBscanPadFormat format; /* with caps */
+  gboolean is_float;     /* images are tensors, their infos are of bytes */
   GstVideoInfo info;     /* of frames, with caps: COMPLEX and ENFACE as bytes */
   GstVideoInfo volume;   /* of the image, for ENFACE */
   guint settled;         /* serial of the settings that it was negotiated for */
-  GstBufferPool *pool;   /* of IMAGE */
+  GstBufferPool *pool;   /* of IMAGE as video */
   GstBufferPool *host;   /* (nullable): the pool of use_host, made in advance */
   GstBufferPool *blocks; /* (nullable): for several images each */
   gsize block_size;

@@ -36,16 +36,18 @@ gst_oct_bscan_lateral_axis (const GstOctBscan *self)
   return axis;
 }
 
+/* Floats are what they stand for, whatever the range. */
 static void
-attach (GstBuffer *image, const GstVideoInfo *info, gboolean db,
-    const gfloat ends[4], const GstImagingAxis *axes)
+attach (GstBuffer *image, gboolean is_float, const GstVideoInfo *info,
+    gboolean db, const gfloat ends[4], const GstImagingAxis *axes)
 {
   gboolean bytes = GST_VIDEO_INFO_FORMAT (info) == GST_VIDEO_FORMAT_GRAY8;
   gdouble low = ends[db ? 0 : 2], high = ends[db ? 1 : 3];
 
   gst_imaging_quantity_attach (image, db ? "level" : "intensity",
-      db ? "dB" : "counts^2", (high - low) / (bytes ? 255 : 65535), low, axes,
-      2);
+      db ? "dB" : "counts^2",
+      is_float ? 1 : (high - low) / (bytes ? 255 : 65535), is_float ? 0 : low,
+      axes, 2);
 }
 
 void
@@ -54,7 +56,7 @@ gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
 {
   const GstImagingAxis axes[] = {snapshot->lateral, {"b-scan", "pixel", 1, 0}};
 
-  attach (image, &snapshot->volume, db, ends, axes);
+  attach (image, snapshot->is_float[ENFACE], &snapshot->volume, db, ends, axes);
 }
 
 void
@@ -71,7 +73,7 @@ gst_oct_bscan_describe_image (
     return;
   axes[rows] = w->snapshot->lateral;
   axes[!rows] = w->snapshot->depth;
-  attach (image, &w->snapshot->info[output],
+  attach (image, w->snapshot->is_float[output], &w->snapshot->info[output],
       output == SRC && w->snapshot->scaling == SCALING_DB,
       w->ends ? w->ends + 4 * k : fixed, axes);
 }

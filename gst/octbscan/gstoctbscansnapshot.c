@@ -28,6 +28,7 @@ snapshot_copy (const GstOctBscanSnapshot *from)
   }
   for (guint i = 0; i < N_OUTPUTS; i++) {
     snapshot->pads[i] = from->pads[i] ? gst_object_ref (from->pads[i]) : NULL;
+    snapshot->is_float[i] = from->is_float[i];
     snapshot->info[i] = from->info[i];
   }
   return snapshot;
@@ -64,8 +65,10 @@ static void
 take_formats (GstOctBscanSnapshot *snapshot)
 {
   for (guint i = 0; i < N_OUTPUTS; i++)
-    if (snapshot->pads[i])
+    if (snapshot->pads[i]) {
+      snapshot->is_float[i] = snapshot->pads[i]->is_float;
       snapshot->info[i] = snapshot->pads[i]->info;
+    }
   if (snapshot->pads[ENFACE])
     snapshot->volume = snapshot->pads[ENFACE]->volume;
 }

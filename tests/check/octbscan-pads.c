@@ -72,6 +72,69 @@ GST_START_TEST (test_caps_of_pads)
 }
 GST_END_TEST
 
+static void
+check_caps_of_floats (void)
+{
+  Run r = run_new_floats (
+      ELEMENT "average-bscans=2 average-ascans=3 bscans-per-volume=5", 15);
+
+  push_all (&r, 0, 2);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  check_caps (r.pads[SRC],
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=4:30:1:1,framerate=50/1");
+  check_caps (r.pads[LINEAR],
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=4:30:1:1,framerate=50/1");
+  check_caps (r.pads[ENFACE],
+      "other/tensors,format=static,num_tensors=1,types=float32,"
+      "dimensions=4:5:1:1,framerate=10/1");
+  run_free (&r);
+}
+
+GST_START_TEST (test_caps_of_floats)
+{
+  on_cuda = __i__;
+  check_caps_of_floats ();
+}
+GST_END_TEST
+
+/* A peer that takes other caps from now on gets them, with the same history. */
+static void
+check_floats_and_video_in_turns (void)
+{
+  ImkOctbscanConfig c = base_config ();
+  Run r = run_new (ELEMENT "average-bscans=2", 1 << SRC);
+  gsize sizes[] = {12 * DEPTHS, HEIGHT * DEPTHS * sizeof (gfloat)};
+  Expected e;
+
+  c.averages_bscans = true;
+  e = expect (&c, 12, 2);
+  for (guint k = 0; k < 6; k++) {
+    GstBuffer *out;
+
+    gst_harness_set_sink_caps_str (
+        r.pads[SRC], k % 2 ? "other/tensors" : "video/x-raw");
+    push_all (&r, 2 * k, 2 * k + 2);
+    gst_harness_push_event (r.pads[SRC],
+        gst_event_new_gap (2 * k * 10 * GST_MSECOND, GST_CLOCK_TIME_NONE));
+    out = check_pull (r.pads[SRC]);
+    fail_unless_equals_uint64 (gst_buffer_get_size (out), sizes[k % 2]);
+    if (k % 2 == 0)
+      check_levels (out, e.db[k], HEIGHT, DEPTHS, "src", k);
+    gst_buffer_unref (out);
+  }
+  run_free (&r);
+  expected_free (&e);
+}
+
+GST_START_TEST (test_floats_and_video_in_turns)
+{
+  on_cuda = __i__;
+  check_floats_and_video_in_turns ();
+}
+GST_END_TEST
+
 /* A sink of enface has something to preroll with at the first B-scan. */
 GST_START_TEST (test_enface_prerolls)
 {
@@ -196,13 +259,13 @@ config_of (guint i)
 
 /* Twice, with a flush between: what was remembered is forgotten. */
 static void
-check_case (guint i)
+check_case (guint i, gboolean floats)
 {
   ImkOctbscanConfig c = config_of (i);
   gchar *launch =
       g_strdup_printf (ELEMENT "bscans-per-volume=2 %s", cases[i].properties);
   Expected e = expect (&c, 8, cases[i].every);
-  Run r = run_new (launch, 15);
+  Run r = floats ? run_new_floats (launch, 15) : run_new (launch, 15);
   GstSegment segment;
 
   push_all (&r, 0, 8);
@@ -224,7 +287,7 @@ check_case (guint i)
 GST_START_TEST (test_properties_reach_the_kernel)
 {
   on_cuda = __i__ % 2;
-  check_case (__i__ / 2);
+  check_case (__i__ / 4, __i__ / 2 % 2);
 }
 GST_END_TEST
 
@@ -768,6 +831,8 @@ octbscan_pads_suite (void)
   suite_add_tcase (suite, tc);
   tcase_add_loop_test (tc, test_every_combination_of_pads, 0, 2);
   tcase_add_loop_test (tc, test_caps_of_pads, 0, 2);
+  tcase_add_loop_test (tc, test_caps_of_floats, 0, 2);
+  tcase_add_loop_test (tc, test_floats_and_video_in_turns, 0, 2);
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_loop_test (tc, test_enface_images_say_what_their_samples_are, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
@@ -781,7 +846,7 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_means_are_latency, 0, 2);
   tcase_add_loop_test (tc, test_a_new_segment_ends_what_was_begun, 0, 2);
   tcase_add_loop_test (
-      tc, test_properties_reach_the_kernel, 0, 2 * G_N_ELEMENTS (cases));
+      tc, test_properties_reach_the_kernel, 0, 4 * G_N_ELEMENTS (cases));
   tcase_add_loop_test (tc, test_means_end_at_interruptions, 0, 2);
   tcase_add_loop_test (tc, test_changes_while_playing, 0, 2);
   return suite;

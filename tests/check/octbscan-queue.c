@@ -3,6 +3,8 @@
  * for, and what a card alone can show of it: what comes out is what the CPU
  * gives, in order, and all of it, whatever fails, flushes or is slow. */
 #include "octbscan-frames.h"
+
+#include <string.h>
 #include "core/failures.h"
 
 /* --- one device ----------------------------------------------------------- */
@@ -349,6 +351,50 @@ GST_START_TEST (test_volumes_of_several_cameras)
 }
 GST_END_TEST
 
+static GstHarness *
+harness_of_floats (const gchar *properties)
+{
+  gchar *launch = g_strconcat (VOLUMES, properties, NULL);
+  GstHarness *h = harness_with_lines (launch, VOLUME * LINES);
+
+  gst_harness_set_sink_caps_str (h, "other/tensors");
+  g_free (launch);
+  return h;
+}
+
+/* Nor do tensors; CPU and mock give the same bits. */
+GST_START_TEST (test_volumes_of_floats)
+{
+  GstHarness *h[] = {harness_of_floats ("backend=cpu"),
+      harness_of_floats (
+          __i__ ? "backend=cuda cuda-devices=<-1>" : "backend=cuda")};
+
+  g_setenv ("IMK_MOCK_DELAY_US", "300", TRUE);
+  for (guint first = 0; first < N_FRAMES; first += VOLUME) {
+    push_volumes (h[0], first, first + VOLUME, FALSE);
+    push_volumes (h[1], first, first + VOLUME, TRUE);
+    for (guint i = first; i < first + VOLUME; i++) {
+      GstBuffer *a = check_pull (h[0]), *b = check_pull (h[1]);
+      GstMapInfo x, y;
+
+      gst_buffer_map (a, &x, GST_MAP_READ);
+      gst_buffer_map (b, &y, GST_MAP_READ);
+      fail_unless_equals_uint64 (x.size, LINES * DEPTHS * sizeof (gfloat));
+      fail_unless_equals_uint64 (y.size, x.size);
+      fail_unless (!check_is_mock () || memcmp (x.data, y.data, x.size) == 0,
+          "frame %u", i);
+      fail_unless_equals_uint64 (GST_BUFFER_PTS (b), i * GST_MSECOND);
+      gst_buffer_unmap (a, &x);
+      gst_buffer_unmap (b, &y);
+      gst_buffer_unref (a);
+      gst_buffer_unref (b);
+    }
+  }
+  gst_harness_teardown (h[0]);
+  gst_harness_teardown (h[1]);
+}
+GST_END_TEST
+
 /* Lines that are left over go with those of the next buffer. */
 GST_START_TEST (test_volumes_with_lines_left_over)
 {
@@ -450,6 +496,7 @@ octbscan_queue_suite (void)
   tcase_add_loop_test (tc, test_volumes, 0, 2);
   tcase_add_test (tc, test_volumes_are_used_again);
   tcase_add_test (tc, test_volumes_of_several_cameras);
+  tcase_add_loop_test (tc, test_volumes_of_floats, 0, 2);
   tcase_add_test (tc, test_volumes_with_lines_left_over);
   tcase_add_test (tc, test_cpu_does_volumes);
   return suite;

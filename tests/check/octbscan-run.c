@@ -56,6 +56,20 @@ image_of (gpointer data, guint width, guint height, ImkType type)
       IMK_LOCATION_HOST};
 }
 
+/* As the page says: (v - lo) / (hi - lo), clamped, times 255, rounded. */
+static guint8 *
+levels_of (const gfloat *values, guint n, gfloat lo, gfloat hi)
+{
+  guint8 *levels = g_malloc (n);
+
+  for (guint i = 0; i < n; i++) {
+    gfloat level = (values[i] - lo) * (255 / (hi - lo));
+
+    levels[i] = (guint8) (CLAMP (level, 0, 255) + 0.5f);
+  }
+  return levels;
+}
+
 Expected
 expect (ImkOctbscanConfig *c, guint n, guint every)
 {
@@ -80,10 +94,10 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
     in = image_of (map.data, WIDTH, HEIGHT, IMK_TYPE_U16);
     z = image_of (e.complex[i], DEPTHS, HEIGHT, IMK_TYPE_CF32);
     if (shows) {
-      e.db[k] = g_malloc0 (size);
-      e.linear[k] = g_malloc0 (size);
-      db = image_of (e.db[k], e.n_ascans, DEPTHS, IMK_TYPE_U8);
-      linear = image_of (e.linear[k], e.n_ascans, DEPTHS, IMK_TYPE_U8);
+      e.floats[SRC][k] = g_new0 (gfloat, size);
+      e.floats[LINEAR][k] = g_new0 (gfloat, size);
+      db = image_of (e.floats[SRC][k], e.n_ascans, DEPTHS, IMK_TYPE_F32);
+      linear = image_of (e.floats[LINEAR][k], e.n_ascans, DEPTHS, IMK_TYPE_F32);
       enface = image_of (rows + k * e.n_ascans, e.n_ascans, 1, IMK_TYPE_F32);
       job.db = &db;
       job.linear = &linear;
@@ -91,6 +105,12 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
       e.n_images++;
     }
     check_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    if (shows) {
+      e.db[k] = levels_of (
+          e.floats[SRC][k], size, (gfloat) c->range_min, (gfloat) c->range_max);
+      e.linear[k] = levels_of (e.floats[LINEAR][k], size,
+          (gfloat) c->linear_min, (gfloat) c->linear_max);
+    }
     gst_buffer_unmap (buffer, &map);
     gst_buffer_unref (buffer);
   }
@@ -99,10 +119,13 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
         e.n_ascans, VOLUME, IMK_TYPE_F32);
     ImkImage out;
 
-    e.enface[e.n_volumes] = g_malloc0 (VOLUME * e.n_ascans);
-    out = image_of (e.enface[e.n_volumes], e.n_ascans, VOLUME, IMK_TYPE_U8);
+    e.floats[ENFACE][e.n_volumes] = g_new0 (gfloat, VOLUME * e.n_ascans);
+    out = image_of (
+        e.floats[ENFACE][e.n_volumes], e.n_ascans, VOLUME, IMK_TYPE_F32);
     check_ok (
         imk_octbscan_level_image (c, TRUE, &in, &out, NULL, &error), &error);
+    e.enface[e.n_volumes] = levels_of (e.floats[ENFACE][e.n_volumes],
+        VOLUME * e.n_ascans, (gfloat) c->range_min, (gfloat) c->range_max);
   }
   imk_octbscan_free (kernel);
   g_free (rows);
@@ -117,16 +140,21 @@ expected_free (Expected *e)
     g_free (e->linear[i]);
     g_free (e->complex[i]);
     g_free (e->enface[i]);
+    for (guint p = 0; p < N_PADS; p++)
+      g_free (e->floats[p][i]);
   }
 }
 
 /* --- output ----------------------------------------------------------- */
 
-Run
-run_new (const gchar *launch, guint pads)
+static Run
+run_new_with (const gchar *launch, guint pads, gboolean floats)
 {
   Run r = {
-      .element = gst_parse_launch (launch, NULL), .has_src = pads & 1 << SRC};
+      .element = gst_parse_launch (launch, NULL),
+      .has_src = pads & 1 << SRC,
+      .has_floats = floats,
+  };
 
   gst_util_set_object_arg (
       G_OBJECT (r.element), "backend", on_cuda ? "cuda" : "cpu");
@@ -139,8 +167,23 @@ run_new (const gchar *launch, guint pads)
       r.pads[p] = gst_harness_new_with_element (r.element, NULL, pad_names[p]);
       gst_harness_play (r.pads[p]);
     }
+  for (guint p = 0; p < N_PADS; p++)
+    if (floats && pads & 1 << p)
+      gst_harness_set_sink_caps_str (r.pads[p], "other/tensors");
   gst_harness_set_src_caps_str (r.pads[SRC], CAPS);
   return r;
+}
+
+Run
+run_new (const gchar *launch, guint pads)
+{
+  return run_new_with (launch, pads, FALSE);
+}
+
+Run
+run_new_floats (const gchar *launch, guint pads)
+{
+  return run_new_with (launch, pads, TRUE);
 }
 
 void
@@ -171,6 +214,75 @@ check_levels (GstBuffer *buffer, const guint8 *expected, guint width,
             expected[y * width + x]);
     }
   gst_buffer_unmap (buffer, &map);
+}
+
+/* CPU and mock give the same bits. Amplitudes of a card are as near as Z. */
+static void
+check_floats (GstBuffer *buffer, const gfloat *expected, guint n, gboolean db,
+    const gchar *what, guint k)
+{
+  gdouble tolerance = 0, sum = 0;
+  GstMapInfo map;
+
+  gst_buffer_map (buffer, &map, GST_MAP_READ);
+  fail_unless_equals_uint64 (map.size, n * sizeof (gfloat));
+  for (guint i = 0; i < n; i++)
+    sum += db ? pow (10, expected[i] / 10) : expected[i];
+  if (on_cuda && !check_is_mock ())
+    tolerance = 4e-5 * sqrt (sum / n);
+  for (guint i = 0; i < n; i++) {
+    gdouble a = ((const gfloat *) map.data)[i], b = expected[i];
+    gdouble d = db ? pow (10, a / 20) - pow (10, b / 20) : sqrt (a) - sqrt (b);
+
+    if (tolerance > 0 ? !(fabs (d) <= tolerance) : a != b)
+      fail ("%s %u: number %u is %.9g, expected %.9g", what, k, i, a, b);
+  }
+  gst_buffer_unmap (buffer, &map);
+}
+
+static gdouble
+number_of (const GstStructure *s, const gchar *name)
+{
+  gdouble number = -1;
+
+  fail_unless (gst_structure_get_double (s, name, &number));
+  return number;
+}
+
+/* Floats are the quantity itself. */
+static void
+check_float_quantity (GstBuffer *buffer, gboolean db)
+{
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (buffer, "GstImagingQuantity");
+  const GstStructure *s;
+
+  fail_unless (meta != NULL);
+  s = gst_custom_meta_get_structure (meta);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "unit"), db ? "dB" : "counts^2");
+  fail_unless_equals_float (number_of (s, "scale"), 1);
+  fail_unless_equals_float (number_of (s, "offset"), 0);
+  fail_unless (gst_structure_has_field (s, "axis-1-name"));
+}
+
+static void
+check_image_of (
+    const Run *r, const Expected *e, guint pad, guint k, GstBuffer *buffer)
+{
+  guint height = pad == ENFACE ? VOLUME : DEPTHS;
+
+  if (r->has_floats) {
+    check_floats (buffer, e->floats[pad][k], e->n_ascans * height,
+        pad != LINEAR, pad_names[pad], k);
+    check_float_quantity (buffer, pad != LINEAR);
+  } else {
+    check_levels (buffer,
+        pad == SRC      ? e->db[k]
+        : pad == LINEAR ? e->linear[k]
+                        : e->enface[k],
+        e->n_ascans, height, pad_names[pad], k);
+  }
 }
 
 static void
@@ -220,14 +332,13 @@ check_run (Run *r, const Expected *e, guint every)
       guint n = MIN (every, e->n - k * every);
 
       out = check_pull (r->pads[p]);
-      check_levels (out, p == SRC ? e->db[k] : e->linear[k], e->n_ascans,
-          DEPTHS, pad_names[p], k);
+      check_image_of (r, e, p, k, out);
       check_time (out, k * every, n);
       gst_buffer_unref (out);
     }
   for (guint k = 0; r->pads[ENFACE] && k < e->n_volumes; k++) {
     out = check_pull (r->pads[ENFACE]);
-    check_levels (out, e->enface[k], e->n_ascans, VOLUME, "enface", k);
+    check_image_of (r, e, ENFACE, k, out);
     check_time (out, k * VOLUME * every, VOLUME * every);
     gst_buffer_unref (out);
   }

@@ -25,6 +25,8 @@ typedef struct {
   guint8 *db[MAX_BSCANS], *linear[MAX_BSCANS];
   gfloat *complex[MAX_BSCANS];
   guint8 *enface[MAX_BSCANS];
+  gfloat
+      *floats[4][MAX_BSCANS]; /* of SRC, LINEAR and ENFACE, before the range */
 } Expected;
 
 /* B-scan @i of a stream, of u16. */
@@ -51,11 +53,15 @@ typedef struct {
   GstElement *element;
   GstHarness *pads[N_PADS]; /* the first has the sink pad as well */
   gboolean has_src;
+  gboolean has_floats; /* images are tensors */
   GstBus *bus;
 } Run;
 
 /* @pads: bits, 1 << SRC ... */
 Run run_new (const gchar *launch, guint pads);
+
+/* The same, with peers that take tensors. */
+Run run_new_floats (const gchar *launch, guint pads);
 void run_free (Run *r);
 
 /* B-scans @first .. @end - 1. */

@@ -239,6 +239,26 @@ class RealSpectra(unittest.TestCase):
                 print(f"{name}, {strategy}: rms {rms:.1e}, worst {worst:.1e}")
                 self.assertLess(rms, 3e-6)
                 self.assertLess(worst, 1e-5)
+            self.check_floats(name, npy, ini, raw, expected)
+
+    def check_floats(self, name, npy, ini, raw, z):
+        """Tensors are what the definition says, and a picture is the tensor with its range."""
+        def image(pad, caps, dtype):
+            rest = "" if pad == "src" else "o.src ! queue ! fakesink"
+            play(f"npysrc location={npy} ! octbscan name=o backend=cpu calibration={ini} strategy=fft range-min=-10"
+                 f" range-max=50 linear-max=1e4 {rest} o.{pad} ! queue ! {caps} ! filesink location={raw}")
+            found = np.fromfile(raw, dtype)
+            return found.reshape(len(found) // (-len(z) // 4 * -4 if dtype == "u1" else len(z)), -1)[:, :len(z)]
+
+        for pad, low, high in ("src", -10, 50), ("linear", 0, 1e4):
+            floats = image(pad, "other/tensors", "<f4")
+            power = 10 ** (floats.astype(float) / 10) if pad == "src" else floats.astype(float)
+            error = abs(np.sqrt(power) - abs(z.T)) / np.sqrt((abs(z) ** 2).mean())
+            levels = (floats - np.float32(low)) * np.float32(255 / np.float32(high - low))
+            levels = np.floor(levels.clip(0, 255) + np.float32(0.5))
+            print(f"{name}, {pad} as floats: worst {error.max():.1e}")
+            self.assertLess(error.max(), 1e-5)
+            np.testing.assert_array_equal(image(pad, "video/x-raw,format=GRAY8", "u1"), levels)
 
     def test_octcal_has_the_documented_accuracy(self):
         spectra = self.spectra("octcal/bscans_040-047_1024x100x8_u16le.raw", (8, 100, 1024))[0]
