@@ -330,6 +330,12 @@ gst_imaging_saver_get_fd (const GstImagingSaver *self)
   return self->fd;
 }
 
+const gchar *
+gst_imaging_saver_get_path (const GstImagingSaver *self)
+{
+  return self->temporary;
+}
+
 gboolean
 gst_imaging_saver_finish (GstImagingSaver *self, GError **error)
 {

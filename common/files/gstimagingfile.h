@@ -117,6 +117,15 @@ GST_IMAGING_API
 gint gst_imaging_saver_get_fd (const GstImagingSaver *self);
 
 /**
+ * gst_imaging_saver_get_path: (skip)
+ *
+ * Returns: (transfer none): the name of the file until
+ *   gst_imaging_saver_finish(), for libraries that take no descriptor
+ */
+GST_IMAGING_API
+const gchar *gst_imaging_saver_get_path (const GstImagingSaver *self);
+
+/**
  * gst_imaging_saver_finish: (skip)
  *
  * Waits for the disk, then gives the file its name: a reader sees the old file

@@ -7,6 +7,7 @@
 #include "gstinsarform.h"
 #include "gstinsarformpicture.h"
 #include "insar/gstinsarpair.h"
+#include "insar/gstinsarraster.h"
 
 G_BEGIN_DECLS
 
@@ -17,7 +18,14 @@ typedef struct {
   ImkInsarformConfig config;
   ImkInsarformShade shade;
   gdouble amplitude_max;
+  GstImagingFile *locations[GST_INSAR_N_PICTURES]; /* of rasters */
 } GstInsarFormSettings;
+
+/* Sums, until the end. */
+typedef struct {
+  gdouble amplitude, coherence;
+  guint64 n; /* cells with data */
+} GstInsarFormMeans;
 
 struct _GstInsarForm {
   GstElement parent;
@@ -34,12 +42,39 @@ struct _GstInsarForm {
   ImkInsarform *kernel;
   GstInsarFormSettings open_settings; /* those of the kernel */
   GstInsarCells cells;
+  GstInsarFormMeans means; /* of the rows so far */
+
+  /* Of the thread that takes lines, or finishes. */
+  GstInsarRaster *rasters[GST_INSAR_N_PICTURES];
+  gfloat *row;          /* of one of them */
+  GError *raster_error; /* (nullable): why one was given up */
 };
 
 /* Opens the kernel for a pair. */
 gboolean gst_insar_form_open (GstElement *element, guint side);
 
+/* Returns: whether rows of cells are needed until the end */
+gboolean gst_insar_form_has_pads (GstInsarForm *self);
+
 /* In gstinsarformlines.c. */
 extern const GstInsarPairFuncs gst_insar_form_pair_funcs;
+
+/* --- gstinsarformrasters.c --------------------------------------------------
+ */
+
+/* Before the first row of cells: those of an earlier pair are given up. */
+ImkStatus gst_insar_form_rasters_open (GstInsarForm *self, ImkError *error);
+
+/* A file that cannot be written is given up. @row: as GstInsarCells.values */
+void gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row);
+
+/* After the last row. */
+void gst_insar_form_rasters_finish (GstInsarForm *self);
+
+/* Posts why a file was given up. @is_all: there is no other output, so it is an
+ * error and not a warning */
+void gst_insar_form_rasters_report (GstInsarForm *self, gboolean is_all);
+
+void gst_insar_form_rasters_clear (GstInsarForm *self);
 
 G_END_DECLS

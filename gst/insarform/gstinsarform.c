@@ -11,12 +11,14 @@
  *
  * | pad           | picture            | numbers                        |
  * | ------------- | ------------------ | ------------------------------ |
- * | phase         | RGB                |                                |
+ * | phase         | RGB                | other/tensors                  |
  * | coherence     | GRAY8, GRAY16_LE   | other/tensors                  |
  * | amplitude     | GRAY8, GRAY16_LE   | other/tensors                  |
  * | interferogram |                    | application/x-slc, other/tensors |
  *
  * The pads are made on request; when several are used, each needs a queue.
+ * coherence-location and its like write the numbers into files, as GeoTIFF or
+ * with an ENVI header, in the coordinates of the reference.
  * docs/reference/insarform.md has the formulas.
  *
  * ## Example launch line
@@ -59,7 +61,7 @@ static const gchar *const picture_names[GST_INSAR_N_PICTURES] = {
     "phase", "coherence", "amplitude", "interferogram"};
 static GstStaticPadTemplate picture_templates[GST_INSAR_N_PICTURES] = {
     GST_STATIC_PAD_TEMPLATE ("phase", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB"))),
+        GST_STATIC_CAPS (GST_VIDEO_CAPS_MAKE ("RGB") "; " TENSOR_CAPS)),
     GST_STATIC_PAD_TEMPLATE (
         "coherence", GST_PAD_SRC, GST_PAD_REQUEST, GST_STATIC_CAPS (GREY_CAPS)),
     GST_STATIC_PAD_TEMPLATE (
@@ -86,6 +88,13 @@ static const GEnumValue shade_values[] = {
 
 #define KERNEL (1 << 0) /* what makes another kernel */
 
+#define LOCATION(NAME, PICTURE, WHAT) \
+  GST_IMAGING_PATH (NAME, NEXT_SET, 0, GstInsarFormSettings, \
+      locations[GST_INSAR_PICTURE_##PICTURE], NULL, NULL, \
+      "File to write with " WHAT \
+      ": a GeoTIFF where the name ends with .tif, else bare numbers with an " \
+      "ENVI header (.hdr) and a .vrt beside them")
+
 static const GstImagingSetting settings[] = {
     GST_IMAGING_UINT ("looks-x", NEXT_SET, KERNEL, GstInsarFormSettings,
         config.looks_x, 1, IMK_INSARFORM_MAX_LOOKS, "samples",
@@ -106,6 +115,11 @@ static const GstImagingSetting settings[] = {
     GST_IMAGING_DOUBLE ("amplitude-max", NEXT_SET, KERNEL, GstInsarFormSettings,
         amplitude_max, 0, G_MAXFLOAT, "counts",
         "Amplitude that is white; 0: 2.5 times the mean of the image"),
+    LOCATION ("phase-location", PHASE, "the phase in rad, float32"),
+    LOCATION ("coherence-location", COHERENCE, "the coherence, float32"),
+    LOCATION ("amplitude-location", AMPLITUDE, "the amplitude, float32"),
+    LOCATION ("interferogram-location", INTERFEROGRAM,
+        "the interferogram, complex float32"),
 };
 
 static void
@@ -149,6 +163,7 @@ close_kernel (GstElement *element)
 
   g_clear_pointer (&self->kernel, imk_insarform_free);
   g_clear_pointer (&self->cells.values, g_free);
+  g_clear_pointer (&self->row, g_free);
 }
 
 /* A cell of @looks samples is in their middle. */
@@ -159,6 +174,15 @@ axis_of (const gchar *name, gdouble spacing, gdouble first, guint looks)
 
   return (GstImagingAxis){name, spacing > 0 ? "m" : "pixel", step * looks,
       (spacing > 0 ? first : 0) + step * (looks - 1) / 2};
+}
+
+gboolean
+gst_insar_form_has_pads (GstInsarForm *self)
+{
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
+    if (gst_imaging_src_pads_has (self->pictures, i))
+      return TRUE;
+  return FALSE;
 }
 
 /* What is open stays until there is another. */
@@ -184,22 +208,25 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   cells = (GstInsarCells){
       .width = c.width / c.looks_x,
       .height = c.height / c.looks_y,
+      .n_kept = gst_insar_form_has_pads (self) ? c.height / c.looks_y : 1,
       .shade = now->shade,
       .axes = {axis_of ("slant range", image->spacing.range,
                    image->spacing.near_range, c.looks_x),
           axis_of ("azimuth", image->spacing.azimuth, 0, c.looks_y)},
   };
   cells.values = g_try_new (
-      gfloat, (gsize) cells.width * cells.height * IMK_INSARFORM_N_CHANNELS);
+      gfloat, (gsize) cells.width * cells.n_kept * IMK_INSARFORM_N_CHANNELS);
   if (!cells.values) {
     imk_insarform_free (kernel);
     return imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for %u x %u cells. Take larger looks.", cells.width,
-        cells.height);
+        "There is no memory for %u x %u cells. Take larger looks, or files "
+        "(coherence-location and its like) and no pads.",
+        cells.width, cells.height);
   }
   close_kernel (element);
   self->kernel = kernel;
   self->cells = cells;
+  self->row = g_new (gfloat, 2 * (gsize) cells.width);
   self->open_settings = *now;
   self->open_settings.config = c;
   return IMK_OK;
@@ -268,7 +295,18 @@ static void
 stop (GstInsarForm *self)
 {
   gst_insar_pair_stop (&self->pair);
+  gst_insar_form_rasters_clear (self);
   gst_imaging_src_pads_reset (self->pictures);
+}
+
+/* With files alone it is a sink, for whose EOS the pipeline waits. */
+static void
+set_sink_flag (GstInsarForm *self)
+{
+  if (gst_insar_form_has_pads (self))
+    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
+  else
+    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
 }
 
 static GstStateChangeReturn
@@ -277,9 +315,11 @@ gst_insar_form_change_state (GstElement *element, GstStateChange transition)
   GstInsarForm *self = GST_INSAR_FORM (element);
   GstStateChangeReturn result;
 
-  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED &&
-      !gst_imaging_engine_start (self->engine))
-    return GST_STATE_CHANGE_FAILURE;
+  if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    set_sink_flag (self);
+    if (!gst_imaging_engine_start (self->engine))
+      return GST_STATE_CHANGE_FAILURE;
+  }
   result = GST_ELEMENT_CLASS (gst_insar_form_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||

@@ -10,24 +10,21 @@
 /* --- the end ----------------------------------------------------------------
  */
 
-typedef struct {
-  gdouble amplitude, coherence;
-  guint64 n; /* cells with data */
-} Means;
-
-static Means
-mean_cells (const GstInsarCells *cells)
+/* The sums go on over all rows. */
+static void
+add_to_means (GstInsarFormMeans *means, const gfloat *cell, guint n)
 {
-  const gfloat *cell = cells->values;
-  gsize n_cells = (gsize) cells->width * cells->height;
-  Means means = {0};
-
-  for (gsize i = 0; i < n_cells; i++, cell += IMK_INSARFORM_N_CHANNELS)
+  for (guint i = 0; i < n; i++, cell += IMK_INSARFORM_N_CHANNELS)
     if (cell[IMK_INSARFORM_AMPLITUDE] > 0) {
-      means.amplitude += cell[IMK_INSARFORM_AMPLITUDE];
-      means.coherence += cell[IMK_INSARFORM_COHERENCE];
-      means.n++;
+      means->amplitude += cell[IMK_INSARFORM_AMPLITUDE];
+      means->coherence += cell[IMK_INSARFORM_COHERENCE];
+      means->n++;
     }
+}
+
+static GstInsarFormMeans
+finish_means (GstInsarFormMeans means)
+{
   if (means.n) {
     means.amplitude /= (gdouble) means.n;
     means.coherence /= (gdouble) means.n;
@@ -36,7 +33,7 @@ mean_cells (const GstInsarCells *cells)
 }
 
 static void
-post_summary (GstInsarForm *self, const Means *means)
+post_summary (GstInsarForm *self, const GstInsarFormMeans *means)
 {
   gst_element_post_message (GST_ELEMENT (self),
       gst_message_new_element (GST_OBJECT (self),
@@ -48,7 +45,7 @@ post_summary (GstInsarForm *self, const Means *means)
 }
 
 static void
-warn_of_no_data (GstInsarForm *self, const Means *means)
+warn_of_no_data (GstInsarForm *self, const GstInsarFormMeans *means)
 {
   if (means->n == 0)
     GST_ELEMENT_WARNING (self, STREAM, FAILED,
@@ -65,6 +62,14 @@ push_pictures (GstInsarForm *self)
 {
   GstFlowReturn flow = GST_FLOW_NOT_LINKED;
 
+  if (self->cells.n_kept < self->cells.height) {
+    if (gst_insar_form_has_pads (self))
+      GST_ELEMENT_WARNING (self, CORE, PAD,
+          ("The pads were requested after the caps of the images, when only "
+           "files were wanted, so they have no output. Request them before."),
+          (NULL));
+    return flow;
+  }
   for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
     GstImagingSrcPad *output = gst_imaging_src_pads_get (self->pictures, i);
 
@@ -88,7 +93,7 @@ static void
 finish (GstInsarForm *self)
 {
   GstInsarPair *pair = &self->pair;
-  Means means = mean_cells (&self->cells);
+  GstInsarFormMeans means = finish_means (self->means);
   gdouble full = self->open_settings.amplitude_max;
   GstEvent *eos = gst_event_new_eos ();
   GstFlowReturn flow;
@@ -100,13 +105,16 @@ finish (GstInsarForm *self)
   self->cells.full = (gfloat) full;
   pair->is_done = pair->is_busy = TRUE;
   g_mutex_unlock (&pair->lock);
+  gst_insar_form_rasters_finish (self);
   post_summary (self, &means);
   warn_of_no_data (self, &means);
   flow = push_pictures (self);
+  gst_insar_form_rasters_report (self, flow == GST_FLOW_NOT_LINKED);
   /* before EOS, which would look like that of a complete run */
   if (flow == GST_FLOW_NOT_NEGOTIATED || flow == GST_FLOW_ERROR)
     GST_ELEMENT_FLOW_ERROR (self, flow);
   push_end (GST_ELEMENT (self), eos, TRUE);
+  gst_insar_pair_post_eos (pair, eos);
   gst_event_unref (eos);
   g_mutex_lock (&pair->lock);
   /* no linked pad is no failure: the summary has been posted */
@@ -159,8 +167,9 @@ form_cells (GstInsarForm *self, ImkError *error)
   while (status == IMK_OK && imk_insarform_is_ready (self->kernel)) {
     guint row = imk_insarform_row (self->kernel);
     gsize row_size = (gsize) self->cells.width * IMK_INSARFORM_N_CHANNELS;
+    gfloat *cells = self->cells.values + row % self->cells.n_kept * row_size;
     ImkImage out = {
-        .data = self->cells.values + row * row_size,
+        .data = cells,
         .stride = row_size * sizeof (gfloat),
         .width = self->cells.width,
         .height = 1,
@@ -168,7 +177,16 @@ form_cells (GstInsarForm *self, ImkError *error)
         .type = IMK_TYPE_F32,
     };
 
-    status = imk_insarform_process (self->kernel, &out, error);
+    if (row == 0) {
+      self->means = (GstInsarFormMeans){0};
+      status = gst_insar_form_rasters_open (self, error);
+    }
+    if (status == IMK_OK)
+      status = imk_insarform_process (self->kernel, &out, error);
+    if (status == IMK_OK) {
+      add_to_means (&self->means, cells, self->cells.width);
+      gst_insar_form_rasters_write (self, cells);
+    }
   }
   gst_imaging_engine_count_frame (self->engine, entered);
   return status;

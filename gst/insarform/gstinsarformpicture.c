@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstinsarformpicture.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "gstimagingpicture.h"
@@ -34,9 +35,9 @@ offer_caps (GstPad *pad, GstInsarPicture picture, const GstInsarCells *cells)
 /* --- the image
  * ---------------------------------------------------------------- */
 
-/* One row of cells as numbers: a channel, or the interferogram. */
-static void
-put_floats (GstInsarPicture picture, const gfloat *cells, guint n, gfloat *to)
+void
+gst_insar_picture_put_floats (
+    GstInsarPicture picture, const gfloat *cells, guint n, gfloat *to)
 {
   ImkInsarformChannel channel = picture == GST_INSAR_PICTURE_COHERENCE
                                     ? IMK_INSARFORM_COHERENCE
@@ -45,6 +46,10 @@ put_floats (GstInsarPicture picture, const gfloat *cells, guint n, gfloat *to)
   for (guint i = 0; i < n; i++, cells += IMK_INSARFORM_N_CHANNELS)
     if (picture == GST_INSAR_PICTURE_INTERFEROGRAM)
       memcpy (to + 2 * i, cells + IMK_INSARFORM_RE, 2 * sizeof (gfloat));
+    else if (picture == GST_INSAR_PICTURE_PHASE)
+      to[i] = cells[IMK_INSARFORM_AMPLITUDE] > 0
+                  ? atan2f (cells[IMK_INSARFORM_IM], cells[IMK_INSARFORM_RE])
+                  : NAN; /* 0 is a phase */
     else
       to[i] = cells[channel];
 }
@@ -94,7 +99,7 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
       put_pixels (picture, c, y, GST_VIDEO_INFO_COMP_DEPTH (&info, 0),
           map.data + y * stride);
     else
-      put_floats (picture,
+      gst_insar_picture_put_floats (picture,
           c->values + (gsize) y * c->width * IMK_INSARFORM_N_CHANNELS, c->width,
           (gfloat *) (map.data + y * stride));
   gst_buffer_unmap (buffer, &map);
@@ -103,24 +108,30 @@ make_buffer (GstInsarPicture picture, const GstInsarCells *c, GstCaps *caps)
   return buffer;
 }
 
-/* The colours of a phase are no scale. */
+/* The colours of a phase are no scale, and pairs of numbers no quantity. */
 static void
 describe (GstBuffer *buffer, GstInsarPicture picture, const GstInsarCells *c,
     GstCaps *caps)
 {
+  static const gchar *const names[][2] = {
+      [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
+      [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
+      [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
+  };
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   const gchar *format = gst_structure_get_string (s, "format");
-  gboolean coherence = picture == GST_INSAR_PICTURE_COHERENCE;
-  gdouble white = 1;
+  gboolean is_video = gst_structure_has_name (s, "video/x-raw");
+  gdouble full = picture == GST_INSAR_PICTURE_AMPLITUDE ? c->full : 1;
 
-  if (picture != GST_INSAR_PICTURE_AMPLITUDE && !coherence)
+  if (picture == GST_INSAR_PICTURE_INTERFEROGRAM ||
+      (picture == GST_INSAR_PICTURE_PHASE && is_video))
     return;
-  if (gst_structure_has_name (s, "video/x-raw"))
-    white = g_str_equal (format, "GRAY8") ? 255 : 65535;
-  gst_imaging_quantity_attach (buffer, coherence ? "coherence" : "amplitude",
-      coherence ? "" : "counts",
-      (coherence || white == 1 ? 1 : c->full) / white, 0, c->axes,
-      G_N_ELEMENTS (c->axes));
+  if (!is_video)
+    full = 1;
+  else
+    full /= g_str_equal (format, "GRAY8") ? 255 : 65535;
+  gst_imaging_quantity_attach (buffer, names[picture][0], names[picture][1],
+      full, 0, c->axes, G_N_ELEMENTS (c->axes));
 }
 
 GstFlowReturn

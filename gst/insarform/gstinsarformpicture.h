@@ -22,16 +22,21 @@ typedef enum {
 /**
  * GstInsarCells:
  * @width, @height: cells
- * @values: [height][width][IMK_INSARFORM_N_CHANNELS]
+ * @n_kept: rows of @values: @height, or 1 where no pad needs them
+ * @values: [n_kept][width][IMK_INSARFORM_N_CHANNELS]
  * @full: the amplitude that is brightest
  * @shade: of the phase */
 typedef struct {
-  guint width, height;
+  guint width, height, n_kept;
   gfloat *values;
   gfloat full;
   ImkInsarformShade shade;
   GstImagingAxis axes[2]; /* range, azimuth */
 } GstInsarCells;
+
+/* One row of cells as numbers. @to: @n floats; of an interferogram 2 @n */
+void gst_insar_picture_put_floats (
+    GstInsarPicture picture, const gfloat *cells, guint n, gfloat *to);
 
 /* Pushes @cells as a picture, in the first format of the pad's template that
  * the peer takes, with the metadata of @pair. */

@@ -20,7 +20,8 @@
  * other/tensors with the same as float32. At the end a plane, or another
  * polynomial, is fitted to the offsets, as GMTSAR's fitoffset.csh does, and
  * goes out as eight PRM lines on the request pad `fit` and as a message
- * "insarxcorr-fit". The request pad `rasters` gives all of it as planes.
+ * "insarxcorr-fit". The request pad `rasters` gives all of it as planes, and
+ * offsets-location writes them into a file.
  *
  * docs/reference/insarxcorr.md has the formulas.
  *
@@ -162,7 +163,9 @@ open_kernel (GstElement *element, ImkBackend backend, const GstVideoInfo *info,
   for (guint i = 0; i < c.nx; i++)
     columns[i] = i;
   self->columns = g_bytes_new_take (columns, c.nx * sizeof (*columns));
-  gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth);
+  gst_insar_end_begin (self->end, &c, now->fit_range, now->fit_azimuth,
+      gst_imaging_setting_file_location (now->offsets),
+      &self->pair.sides[GST_INSAR_REFERENCE]);
   warn_of_whole_pixels (self, &c);
   return IMK_OK;
 }
@@ -299,6 +302,18 @@ start (GstInsarXcorr *self)
   return ok && gst_imaging_engine_start (self->engine);
 }
 
+/* With a file alone it is a sink, for whose EOS the pipeline waits. */
+static void
+set_sink_flag (GstInsarXcorr *self)
+{
+  if (gst_pad_is_linked (GST_PAD (self->src)) ||
+      gst_imaging_src_pads_has (self->pads, FIT) ||
+      gst_imaging_src_pads_has (self->pads, RASTERS))
+    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
+  else
+    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
+}
+
 static GstStateChangeReturn
 gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
 {
@@ -306,6 +321,7 @@ gst_insar_xcorr_change_state (GstElement *element, GstStateChange transition)
   GstStateChangeReturn result;
 
   if (transition == GST_STATE_CHANGE_READY_TO_PAUSED) {
+    set_sink_flag (self);
     if (!start (self))
       return GST_STATE_CHANGE_FAILURE;
     gst_insar_xcorr_start_work (self);

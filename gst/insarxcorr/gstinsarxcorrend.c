@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gstinsarxcorrtext.h"
+#include "insar/gstinsarraster.h"
 
 #define N_FIELDS IMK_INSARXCORR_N_FIELDS
 
@@ -22,6 +23,17 @@ static const ImkInsarxcorrField planes[] = {
 };
 
 #define N_PLANES (G_N_ELEMENTS (planes) + 1)
+
+static const GstInsarBand bands[N_PLANES] = {
+    {"range offset", "pixel"},
+    {"azimuth offset", "pixel"},
+    {"correlation", "percent"},
+    {"snr", ""},
+    {"range variance", "pixel^2"},
+    {"azimuth variance", "pixel^2"},
+    {"covariance", "pixel^2"},
+    {"state", ""},
+};
 
 static GstStaticPadTemplate templates[N_END_PADS] = {
     GST_STATIC_PAD_TEMPLATE ("fit", GST_PAD_SRC, GST_PAD_REQUEST,
@@ -51,6 +63,14 @@ struct _GstInsarEnd {
   gboolean wants_rasters;
   gfloat *rasters; /* [N_PLANES][ny][nx] from the first row to the end */
   guint row;
+
+  gchar *location; /* (nullable): of a raster to write */
+  GstInsarPlace place;
+  GstInsarSpacing spacing;
+  GstInsarRaster *file;      /* (nullable): from the first row to the end */
+  gfloat *file_row;          /* [N_PLANES][nx] */
+  GError *file_error;        /* (nullable): why it was given up */
+  gdouble first[2], last[2]; /* centres of patches: the corners of the grid */
 };
 
 /* --- pads --------------------------------------------------------------------
@@ -75,12 +95,23 @@ gst_insar_end_new (GstElement *element, GstImagingSrcPads *pads)
   return self;
 }
 
+static void
+drop_file (GstInsarEnd *self)
+{
+  g_clear_pointer (&self->file, gst_insar_raster_free);
+  g_clear_pointer (&self->file_row, g_free);
+  g_clear_error (&self->file_error);
+}
+
 void
 gst_insar_end_free (GstInsarEnd *self)
 {
   g_array_unref (self->candidates);
   g_array_unref (self->points);
   g_free (self->rasters);
+  drop_file (self);
+  g_free (self->location);
+  gst_insar_place_clear (&self->place);
   g_free (self);
 }
 
@@ -88,7 +119,7 @@ gboolean
 gst_insar_end_is_wanted (GstInsarEnd *self)
 {
   return gst_imaging_src_pads_has (self->pads, FIT) ||
-         gst_imaging_src_pads_has (self->pads, RASTERS);
+         gst_imaging_src_pads_has (self->pads, RASTERS) || self->location;
 }
 
 /* --- rows
@@ -106,7 +137,8 @@ forget_patches (GstInsarEnd *self)
 
 void
 gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
-    gint fit_range, gint fit_azimuth)
+    gint fit_range, gint fit_azimuth, const gchar *location,
+    const GstInsarSide *reference)
 {
   self->config = *config;
   self->origin = gst_insar_text_origin (config);
@@ -116,6 +148,12 @@ gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
   forget_patches (self);
   g_clear_pointer (&self->rasters, g_free);
   self->wants_rasters = gst_imaging_src_pads_has (self->pads, RASTERS);
+  drop_file (self);
+  g_free (self->location);
+  self->location = g_strdup (location);
+  self->spacing = reference->info.spacing;
+  gst_insar_place_clear (&self->place);
+  gst_insar_place_from_caps (&self->place, reference->caps);
 }
 
 static GstCaps *
@@ -213,12 +251,10 @@ choose_points (GstInsarEnd *self)
   }
 }
 
-/* Where there is no data there is no number either. */
+/* Where there is no data there is no number either. @n: pixels of a plane */
 static void
-keep_pixel (GstInsarEnd *self, guint column, const gdouble *values)
+put_pixel (gfloat *pixel, gsize n, const gdouble *values)
 {
-  gsize n = (gsize) self->config.nx * self->config.ny;
-  gfloat *pixel = self->rasters + (gsize) self->row * self->config.nx + column;
   ImkInsarxcorrState state =
       imk_insarxcorr_state ((guint32) values[IMK_INSARXCORR_FLAGS]);
 
@@ -228,6 +264,84 @@ keep_pixel (GstInsarEnd *self, guint column, const gdouble *values)
                        : (gfloat) values[planes[i]];
   pixel[G_N_ELEMENTS (planes) * n] = (gfloat) state;
 }
+
+/* --- the file ----------------------------------------------------------------
+ */
+
+/* Returns: FALSE after an error has been posted */
+static gboolean
+open_file (GstInsarEnd *self)
+{
+  g_autoptr (GError) error = NULL;
+
+  drop_file (self);
+  if (!self->location)
+    return TRUE;
+  self->file = gst_insar_raster_new (self->location,
+      &(GstInsarRasterInfo){
+          .element = "insarxcorr",
+          .settings_hash = gst_imaging_settings_hash (
+              gst_imaging_settings_of (self->element)),
+          .width = self->config.nx,
+          .height = self->config.ny,
+          .bands = bands,
+          .n_bands = N_PLANES,
+          .no_data = NAN,
+          .spacing = self->spacing,
+          .place = &self->place,
+      },
+      &error);
+  self->file_row = g_new (gfloat, (gsize) self->config.nx * N_PLANES);
+  if (!self->file)
+    GST_ELEMENT_ERROR (self->element, RESOURCE, OPEN_WRITE,
+        ("offsets-location: %s", error->message), (NULL));
+  return self->file != NULL;
+}
+
+/* What is wrong with the file ends neither the pads nor the fit. */
+static void
+write_file (GstInsarEnd *self, const gdouble *values)
+{
+  const gdouble *right = values + (self->config.nx - 1) * N_FIELDS;
+
+  if (self->row == 0) {
+    self->first[0] = values[IMK_INSARXCORR_X];
+    self->first[1] = values[IMK_INSARXCORR_Y];
+  }
+  self->last[0] = right[IMK_INSARXCORR_X];
+  self->last[1] = right[IMK_INSARXCORR_Y];
+  for (guint i = 0; i < self->config.nx; i++)
+    put_pixel (self->file_row + i, self->config.nx, values + i * N_FIELDS);
+  if (!gst_insar_raster_write (self->file, self->file_row, &self->file_error))
+    g_clear_pointer (&self->file, gst_insar_raster_free);
+}
+
+/* A patch is in the middle of its pixel. Steps of grid=even differ by a sample,
+ * so they are taken from the whole grid. */
+static void
+finish_file (GstInsarEnd *self)
+{
+  const guint n[] = {self->config.nx, self->config.ny};
+  GstInsarGrid grid;
+
+  for (guint i = 0; i < 2; i++) {
+    grid.step[i] = n[i] > 1 ? (self->last[i] - self->first[i]) / (n[i] - 1) : 1;
+    grid.origin[i] = self->first[i] + 0.5 - grid.step[i] / 2;
+  }
+  if (self->file)
+    gst_insar_raster_finish (self->file, &grid, &self->file_error);
+  if (self->file_error &&
+      GST_OBJECT_FLAG_IS_SET (self->element, GST_ELEMENT_FLAG_SINK))
+    GST_ELEMENT_ERROR (self->element, RESOURCE, WRITE,
+        ("%s", self->file_error->message), (NULL));
+  else if (self->file_error)
+    GST_ELEMENT_WARNING (self->element, RESOURCE, WRITE,
+        ("%s", self->file_error->message), (NULL));
+  drop_file (self);
+}
+
+/* --- a row -------------------------------------------------------------------
+ */
 
 gboolean
 gst_insar_end_take_row (
@@ -245,10 +359,15 @@ gst_insar_end_take_row (
         (NULL));
     return FALSE;
   }
+  if (self->row == 0 && !open_file (self))
+    return FALSE;
+  if (self->file)
+    write_file (self, values);
   for (guint i = 0; i < self->config.nx; i++, values += N_FIELDS) {
     keep_candidate (self, values);
     if (self->rasters)
-      keep_pixel (self, i, values);
+      put_pixel (self->rasters + (gsize) self->row * self->config.nx + i,
+          (gsize) self->config.nx * self->config.ny, values);
   }
   self->row++;
   return TRUE;
@@ -385,6 +504,7 @@ gst_insar_end_push (GstInsarEnd *self, GstEvent *eos, gboolean complete)
     buffers[FIT] = make_fit (self);
     warn_of_images (self);
     buffers[RASTERS] = take_rasters (self);
+    finish_file (self);
   }
   gst_insar_end_start (self);
   for (guint i = 0; i < N_END_PADS; i++) {
@@ -408,5 +528,6 @@ gst_insar_end_reset (GstInsarEnd *self, gboolean stopped)
   forget_patches (self);
   if (stopped) {
     g_clear_pointer (&self->rasters, g_free);
+    drop_file (self);
   }
 }

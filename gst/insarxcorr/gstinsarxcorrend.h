@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The results of insarxcorr that need all rows: the fit and the rasters, on
- * request pads. */
+ * request pads, and the file of offsets-location. */
 #pragma once
 
 #include "gstimagingsrcpads.h"
 #include "imk/insarxcorr.h"
+#include "insar/gstinsarpair.h"
 
 G_BEGIN_DECLS
 
@@ -20,15 +21,17 @@ void gst_insar_end_add_templates (GstElementClass *klass);
 GstInsarEnd *gst_insar_end_new (GstElement *element, GstImagingSrcPads *pads);
 void gst_insar_end_free (GstInsarEnd *self);
 
-/* Returns: whether any of the pads exists */
+/* Returns: whether any of the pads exists, or a file is written */
 gboolean gst_insar_end_is_wanted (GstInsarEnd *self);
 
 /* --- of the thread that works ------------------------------------------------
  */
 
-/* Before the first row of patches of @config. */
+/* Before the first row of patches of @config. @location: (nullable): of a
+ * raster to write */
 void gst_insar_end_begin (GstInsarEnd *self, const ImkInsarxcorrConfig *config,
-    gint fit_range, gint fit_azimuth);
+    gint fit_range, gint fit_azimuth, const gchar *location,
+    const GstInsarSide *reference);
 
 /* Sends caps and a gap, so that sinks preroll before the end; also after a
  * flush.
@@ -37,7 +40,8 @@ GstFlowReturn gst_insar_end_start (GstInsarEnd *self);
 
 /* Takes a row of patches. @threshold: correlation above which patches take part
  * in the fit; the last one counts for all
- * Returns: FALSE after an error has been posted: there is no memory */
+ * Returns: FALSE after an error has been posted: there is no memory, or the
+ * raster cannot be opened */
 gboolean gst_insar_end_take_row (
     GstInsarEnd *self, const gdouble *values, gdouble threshold);
 

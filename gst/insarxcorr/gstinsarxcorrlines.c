@@ -152,7 +152,7 @@ work_row (GstInsarXcorr *self)
   gst_clear_buffer (&result.data);
 
   if (flow == GST_FLOW_NOT_LINKED && gst_insar_end_is_wanted (self->end))
-    flow = GST_FLOW_OK; /* only the fit or the rasters are linked */
+    flow = GST_FLOW_OK; /* only the fit, the rasters or a file are wanted */
   /* upstream may have pushed all its lines and not see this flow */
   if (status == IMK_OK && (flow == GST_FLOW_NOT_LINKED || flow < GST_FLOW_EOS))
     GST_ELEMENT_FLOW_ERROR (self, flow);
@@ -319,6 +319,8 @@ push_end (GstElement *element, GstEvent *eos, gboolean complete)
 
   gst_insar_end_push (self->end, eos, complete);
   gst_imaging_src_pad_event (self->src, eos);
+  if (complete)
+    gst_insar_pair_post_eos (&self->pair, eos);
 }
 
 const GstInsarPairFuncs gst_insar_xcorr_pair_funcs = {

@@ -104,6 +104,11 @@ const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS] = {
         gst_insar_free_gross_offsets,
         "An array file, [ny, nx, 2] of numbers: columns and lines, rounded, "
         "around which each patch is sought, beside rshift and ashift"),
+    GST_IMAGING_PATH ("offsets-location", NEXT_SET, KERNEL, Settings, offsets,
+        NULL, NULL,
+        "File to write with the planes of the pad rasters, one pixel a patch: a "
+        "GeoTIFF where the name ends with .tif, else bare numbers with an ENVI "
+        "header (.hdr) and a .vrt beside them"),
     GST_IMAGING_DOUBLE ("min-valid", NEXT_SET, KERNEL, Settings,
         config.min_valid, 0, 1, NULL,
         "Part of the samples of a patch that must be data, neither 0 nor not "

@@ -12,14 +12,14 @@ typedef struct {
   ImkInsarxcorrConfig config;
   gboolean use_shift;
   gint fit_range, fit_azimuth;
-  GstImagingFile *mask, *gross_offsets;
+  GstImagingFile *mask, *gross_offsets, *offsets;
   GstImagingArray *cuda_devices;
 } GstInsarSettings;
 
 /* All properties are of one group, which makes another kernel. */
 #define GST_INSAR_SETTINGS_KERNEL (1 << 0)
 
-#define GST_INSAR_N_SETTINGS 23
+#define GST_INSAR_N_SETTINGS 24
 extern const GstImagingSetting gst_insar_settings[GST_INSAR_N_SETTINGS];
 
 void gst_insar_settings_init (gpointer settings);

@@ -3,95 +3,14 @@
 
 #ifdef HAVE_GDAL
 
-#include <dlfcn.h>
-
-#include <cpl_conv.h>
-#include <cpl_error.h>
-#include <gdal.h>
-
 #include "files/gstimagingfile.h"
+#include "insar/gstinsargdal.h"
 
-/* GDAL brings some 150 libraries, so it is loaded by the first image that needs
- * it, and not with the plug-in. Its soname counts from 26 at version 3.0. */
-#if GDAL_VERSION_MAJOR != 3
-#error "Of this GDAL it is not known what its library is called."
-#endif
-#define SONAME_NUMBER (26 + GDAL_VERSION_MINOR)
-
-typedef struct {
-  __typeof__ (GDALAllRegister) *register_all;
-  __typeof__ (GDALOpenEx) *open;
-  __typeof__ (GDALClose) *close;
-  __typeof__ (GDALGetRasterXSize) *width;
-  __typeof__ (GDALGetRasterYSize) *height;
-  __typeof__ (GDALGetRasterCount) *n_bands;
-  __typeof__ (GDALGetRasterBand) *band;
-  __typeof__ (GDALGetRasterDataType) *type;
-  __typeof__ (GDALGetDataTypeName) *type_name;
-  __typeof__ (GDALDataTypeIsComplex) *is_complex;
-  __typeof__ (GDALRasterIO) *raster_io;
-  __typeof__ (CPLPushErrorHandler) *push_error_handler;
-  __typeof__ (CPLQuietErrorHandler) *quiet;
-  __typeof__ (CPLPopErrorHandler) *pop_error_handler;
-  __typeof__ (CPLErrorReset) *error_reset;
-  __typeof__ (CPLGetLastErrorMsg) *error_message;
-  __typeof__ (CPLSetThreadLocalConfigOption) *set_option;
-} Gdal;
-
-static gpointer
-load_library (gpointer data)
-{
-  static Gdal gdal;
-  const struct {
-    gpointer function;
-    const gchar *name;
-  } symbols[] = {
-      {&gdal.register_all, "GDALAllRegister"},
-      {&gdal.open, "GDALOpenEx"},
-      {&gdal.close, "GDALClose"},
-      {&gdal.width, "GDALGetRasterXSize"},
-      {&gdal.height, "GDALGetRasterYSize"},
-      {&gdal.n_bands, "GDALGetRasterCount"},
-      {&gdal.band, "GDALGetRasterBand"},
-      {&gdal.type, "GDALGetRasterDataType"},
-      {&gdal.type_name, "GDALGetDataTypeName"},
-      {&gdal.is_complex, "GDALDataTypeIsComplex"},
-      {&gdal.raster_io, "GDALRasterIO"},
-      {&gdal.push_error_handler, "CPLPushErrorHandler"},
-      {&gdal.quiet, "CPLQuietErrorHandler"},
-      {&gdal.pop_error_handler, "CPLPopErrorHandler"},
-      {&gdal.error_reset, "CPLErrorReset"},
-      {&gdal.error_message, "CPLGetLastErrorMsg"},
-      {&gdal.set_option, "CPLSetThreadLocalConfigOption"},
-  };
-  gchar *name = g_strdup_printf ("libgdal.so.%d", SONAME_NUMBER);
-  void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
-
-  g_free (name);
-  for (guint i = 0; handle && i < G_N_ELEMENTS (symbols); i++) {
-    void *found = dlsym (handle, symbols[i].name);
-
-    if (!found)
-      return NULL;
-    *(void **) symbols[i].function = found;
-  }
-  if (handle)
-    gdal.register_all ();
-  return handle ? &gdal : NULL;
-}
-
-static const Gdal *
+static const GstInsarGdal *
 get_library (GError **error)
 {
-  static GOnce once = G_ONCE_INIT;
-
-  g_once (&once, load_library, NULL);
-  if (!once.retval)
-    g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND,
-        "libgdal.so.%d, which reads such images, was not found. Install GDAL "
-        "%d.%d, or read raw samples with width and format.",
-        SONAME_NUMBER, GDAL_VERSION_MAJOR, GDAL_VERSION_MINOR);
-  return once.retval;
+  return gst_insar_gdal_get ("which reads such images",
+      "or read raw samples with width and format", error);
 }
 
 void
@@ -99,33 +18,6 @@ gst_slc_image_close_gdal (gpointer dataset)
 {
   if (dataset)
     get_library (NULL)->close (dataset);
-}
-
-/* GDAL has no switch for URLs. Its readers of network files are limited to one
- * file name, which no file has; drivers that fetch by themselves get a proxy
- * that does not exist. For this thread only: others may use GDAL, too. */
-static void
-set_urls (const Gdal *gdal, gboolean allow)
-{
-  gdal->set_option ("CPL_VSIL_CURL_ALLOWED_FILENAME", allow ? NULL : "none");
-  gdal->set_option ("GDAL_HTTP_PROXY", allow ? NULL : "127.0.0.1:9");
-  gdal->set_option ("GDAL_HTTPS_PROXY", allow ? NULL : "127.0.0.1:9");
-}
-
-/* Receives the errors of GDAL for our message. */
-static void
-begin (const Gdal *gdal, gboolean allow_urls)
-{
-  set_urls (gdal, allow_urls);
-  gdal->push_error_handler (gdal->quiet);
-  gdal->error_reset ();
-}
-
-static void
-end (const Gdal *gdal)
-{
-  gdal->pop_error_handler ();
-  set_urls (gdal, TRUE);
 }
 
 static gboolean
@@ -137,10 +29,10 @@ read_gdal (
       [GST_SLC_FORMAT_CF32] = GDT_CFloat32,
       [GST_SLC_FORMAT_F32] = GDT_Float32,
   };
-  const Gdal *gdal = get_library (NULL);
+  const GstInsarGdal *gdal = get_library (NULL);
   gboolean ok;
 
-  begin (gdal, self->allow_urls);
+  gst_insar_gdal_begin (gdal, self->allow_urls);
   ok = gdal->raster_io (self->band, GF_Read, 0, (int) first, (int) self->width,
            (int) n, data, (int) self->width, (int) n, types[self->format], 0,
            0) == CE_None;
@@ -152,23 +44,23 @@ read_gdal (
         " of \"%s\" cannot be read: %s.",
         first, first + n - 1, self->path, why);
   }
-  end (gdal);
+  gst_insar_gdal_end (gdal);
   return ok;
 }
 
 /* Returns: NULL with @error set: the words of GDAL and the remedy */
 static gpointer
-open_dataset (const Gdal *gdal, const gchar *location, gboolean allow_urls,
-    GError **error)
+open_dataset (const GstInsarGdal *gdal, const gchar *location,
+    gboolean allow_urls, GError **error)
 {
   g_autofree gchar *name = gst_imaging_file_name (location), *why = NULL;
   gpointer dataset;
 
-  begin (gdal, allow_urls);
+  gst_insar_gdal_begin (gdal, allow_urls);
   dataset = gdal->open (
       location, GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR, NULL, NULL, NULL);
   why = gst_imaging_file_escape (gdal->error_message ());
-  end (gdal);
+  gst_insar_gdal_end (gdal);
   if (!dataset && g_file_test (location, G_FILE_TEST_IS_DIR))
     g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
         "\"%s\" is a folder; of a Sentinel-1 product name a .tiff in its "
@@ -184,7 +76,7 @@ open_dataset (const Gdal *gdal, const gchar *location, gboolean allow_urls,
 }
 
 static GstSlcFormat
-nearest_format (const Gdal *gdal, GDALDataType type)
+nearest_format (const GstInsarGdal *gdal, GDALDataType type)
 {
   if (type == GDT_CInt16)
     return GST_SLC_FORMAT_CI16;
@@ -192,7 +84,8 @@ nearest_format (const Gdal *gdal, GDALDataType type)
 }
 
 static gboolean
-describe_band (GstSlcImage *self, const Gdal *gdal, guint band, GError **error)
+describe_band (
+    GstSlcImage *self, const GstInsarGdal *gdal, guint band, GError **error)
 {
   int width = gdal->width (self->dataset),
       height = gdal->height (self->dataset);
@@ -227,11 +120,41 @@ describe_band (GstSlcImage *self, const Gdal *gdal, guint band, GError **error)
   return TRUE;
 }
 
+static gchar *
+copy_crs (const gchar *crs)
+{
+  return crs && *crs && g_utf8_validate (crs, -1, NULL) ? g_strdup (crs) : NULL;
+}
+
+/* Points before a transform: of a file with both, they are those of the radar.
+ */
+static void
+read_place (GstSlcImage *self, const GstInsarGdal *gdal)
+{
+  GstInsarPlace *place = &self->place;
+  int n = gdal->n_gcps (self->dataset);
+  const GDAL_GCP *gcps = gdal->gcps (self->dataset);
+
+  if (n > 0) {
+    place->points = g_array_new (FALSE, FALSE, sizeof (GstInsarPoint));
+    place->crs = copy_crs (gdal->gcp_projection (self->dataset));
+    for (int i = 0; i < n; i++) {
+      GstInsarPoint point = {gcps[i].dfGCPPixel, gcps[i].dfGCPLine,
+          gcps[i].dfGCPX, gcps[i].dfGCPY, gcps[i].dfGCPZ};
+
+      g_array_append_val (place->points, point);
+    }
+  } else if (gdal->transform (self->dataset, place->transform) == CE_None) {
+    place->has_transform = TRUE;
+    place->crs = copy_crs (gdal->projection (self->dataset));
+  }
+}
+
 GstSlcImage *
 gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
     gboolean allow_urls, GError **error)
 {
-  const Gdal *gdal = get_library (error);
+  const GstInsarGdal *gdal = get_library (error);
   gpointer dataset =
       gdal ? open_dataset (gdal, location, allow_urls, error) : NULL;
   GstSlcImage *self;
@@ -245,6 +168,7 @@ gst_slc_image_open_gdal (const gchar *location, GstSlcFormat format, guint band,
   self->fd = -1;
   self->allow_urls = allow_urls;
   self->dataset = dataset;
+  read_place (self, gdal);
   if (describe_band (self, gdal, band, error))
     return self;
   gst_slc_image_free (self);

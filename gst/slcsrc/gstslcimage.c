@@ -41,6 +41,7 @@ gst_slc_image_free (GstSlcImage *self)
   g_free (self->path);
   g_free (self->other);
   g_free (self->contradiction);
+  gst_insar_place_clear (&self->place);
   g_free (self);
 }
 

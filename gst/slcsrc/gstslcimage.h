@@ -5,6 +5,7 @@
 
 #include <gst/gst.h>
 
+#include "insar/gstinsarplace.h"
 #include "insar/gstinsarprm.h"
 
 G_BEGIN_DECLS
@@ -32,6 +33,7 @@ struct _GstSlcImage {
   guint64 rest; /* bytes behind the last whole line */
   gdouble prf, doppler;
   GstInsarSpacing spacing;
+  GstInsarPlace place;
   gint rshift, ashift;
   gchar *contradiction;   /* in the PRM file, as a sentence, or NULL */
   gboolean looks_swapped; /* the bytes of the samples */

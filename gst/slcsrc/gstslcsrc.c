@@ -255,7 +255,10 @@ make_caps (const GstSlcImage *image)
       .spacing = image->spacing,
   };
 
-  return gst_insar_slc_info_to_caps (&info);
+  GstCaps *caps = gst_insar_slc_info_to_caps (&info);
+
+  gst_insar_place_to_caps (&image->place, caps);
+  return caps;
 }
 
 static gboolean

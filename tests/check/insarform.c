@@ -297,6 +297,110 @@ GST_START_TEST (test_a_run_can_be_repeated)
 }
 GST_END_TEST
 
+/* --- files -------------------------------------------------------------------
+ */
+
+/* Returns: files in the folder whose names begin with @prefix */
+static guint
+count_files (const gchar *prefix)
+{
+  GDir *dir = g_dir_open (check_folder (), 0, NULL);
+  const gchar *name;
+  guint n = 0;
+
+  while ((name = g_dir_read_name (dir)))
+    n += g_str_has_prefix (name, prefix);
+  g_dir_close (dir);
+  return n;
+}
+
+static void
+check_content (const gchar *name, GstBuffer *expected)
+{
+  g_autofree gchar *path = check_path_of (name), *content = NULL;
+  gsize size;
+
+  fail_unless (g_file_get_contents (path, &content, &size, NULL), "%s", path);
+  check_size (expected, size);
+  fail_unless (gst_buffer_memcmp (expected, 0, content, size) == 0, "%s", name);
+}
+
+#define NUMBERS(pad) \
+  "i." pad " ! queue ! other/tensors ! appsink name=" pad " sync=false "
+#define FILES \
+  "phase-location=$/phase.img coherence-location=$/coherence.img " \
+  "amplitude-location=$/amplitude interferogram-location=$/i.cf32 "
+
+GST_START_TEST (test_files_hold_the_numbers_of_the_pads)
+{
+  static const gchar *const names[][2] = {{"phase", "phase.img"},
+      {"coherence", "coherence.img"}, {"amplitude", "amplitude"},
+      {"interferogram", "i.cf32"}};
+  GstElement *pipeline = check_launch (SOURCES ("lines-per-buffer=4",
+      "lines-per-buffer=7") FILES NUMBERS ("phase") NUMBERS ("coherence")
+          NUMBERS ("amplitude") NUMBERS ("interferogram"));
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    GstBuffer *buffer = pull_one (pipeline, names[i][0], "other/tensors");
+
+    check_content (names[i][1], buffer);
+    gst_buffer_unref (buffer);
+  }
+  check_stop (pipeline);
+  fail_unless_equals_int (count_files ("coherence.img"), 3); /* .hdr, .vrt */
+  fail_unless_equals_int (count_files (".gst-imaging"), 0);
+}
+GST_END_TEST
+
+/* The element is a sink then, whose EOS ends the pipeline. */
+GST_START_TEST (test_files_need_no_pads)
+{
+  GstElement *pipeline = check_launch (SOURCES ("", "") FILES);
+  g_autofree gchar *first = NULL, *again = NULL;
+  g_autofree gchar *path = check_path_of ("coherence.img");
+  gsize size, size_again;
+
+  check_play (pipeline);
+  fail_unless (g_file_get_contents (path, &first, &size, NULL));
+  fail_unless_equals_uint64 (size, 28 * 20 * 4);
+  gst_element_set_state (pipeline, GST_STATE_READY);
+  check_play (pipeline);
+  fail_unless (g_file_get_contents (path, &again, &size_again, NULL));
+  fail_unless (size == size_again && memcmp (first, again, size) == 0);
+  check_stop (pipeline);
+#if defined HAVE_GDAL
+  check_play (
+      pipeline = check_launch (SOURCES ("",
+          "") "coherence-location=$/c.tif interferogram-location=$/i.TIFF "));
+  check_stop (pipeline);
+  fail_unless_equals_int (count_files ("c.tif"), 1);
+  fail_unless_equals_int (count_files ("i.TIFF"), 1);
+#endif
+}
+GST_END_TEST
+
+/* An image that ends early is an error, and leaves what was there. */
+GST_START_TEST (test_a_part_leaves_no_file)
+{
+  check_write_file ("cut.img", "old", 3);
+  check_launch_fails (SOURCES ("lines-per-buffer=20 num-buffers=2",
+                          "") "coherence-location=$/cut.img",
+      GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "ended after 40 of 61 lines");
+  fail_unless_equals_int (count_files ("cut.img"), 1);
+  fail_unless_equals_int (count_files (".gst-imaging"), 0);
+}
+GST_END_TEST
+
+GST_START_TEST (test_wrong_names_of_files)
+{
+  check_launch_fails (SOURCES ("", "") "coherence-location=$/no/c.img",
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "coherence-location");
+  check_launch_fails (SOURCES ("", "") "amplitude-location=$/a.png",
+      GST_LIBRARY_ERROR, GST_LIBRARY_ERROR_SETTINGS, "no name of a raster");
+}
+GST_END_TEST
+
 static gboolean
 seek (GstElement *pipeline, GstSeekFlags flags, gint64 first, gint64 end)
 {
@@ -461,6 +565,10 @@ insarform_suite (void)
   tcase_add_test (tcase, test_pictures_say_where_their_cells_are);
   tcase_add_test (tcase, test_buffers_of_any_size_meet);
   tcase_add_test (tcase, test_a_run_can_be_repeated);
+  tcase_add_test (tcase, test_files_hold_the_numbers_of_the_pads);
+  tcase_add_test (tcase, test_files_need_no_pads);
+  tcase_add_test (tcase, test_a_part_leaves_no_file);
+  tcase_add_test (tcase, test_wrong_names_of_files);
   tcase_add_test (tcase, test_a_seek_is_for_both_images);
   tcase_add_test (
       tcase, test_a_picture_that_nobody_takes_is_said_before_the_end);

@@ -63,7 +63,12 @@ class Coregistration(unittest.TestCase):
         truth, out = read_truth(pair), os.path.join(self.folder, pair)
         width, height = int(truth["cols"]) // 2, int(truth["rows"]) // 2
         text = coregister(data(os.path.join(pair, "ref.PRM")), data(os.path.join(pair, "sec.PRM")), out,
-                          "--interferogram", "--slc")
+                          "--interferogram", "--slc", "--rasters", "img")
+        for name in "coherence", "amplitude", "phase", "offsets":
+            for suffix in ".img", ".img.hdr", ".img.vrt":
+                self.assertTrue(os.path.exists(os.path.join(out, name + suffix)), name + suffix)
+        with open(os.path.join(out, "interferogram.cf32.vrt"), encoding="ascii") as file:
+            self.assertIn(">interferogram.cf32</SourceFilename>", file.read())
         found = float(re.search(r"mean coherence ([0-9.]+) of", text).group(1))
         self.assertGreater(found, 0.98 * true_coherence(pair), text)
         for name in "fringes", "coherence", "amplitude":

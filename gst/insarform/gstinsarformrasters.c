@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The files of coherence-location and its like. They are written as rows of
+ * cells come, whatever the pads do; a file that cannot be written ends neither
+ * the pads nor the other files. */
+#include "gstinsarform-private.h"
+
+#include <math.h>
+
+#define GST_CAT_DEFAULT gst_insar_form_debug
+
+/* GstInsarRaster has no copy of these. */
+static const GstInsarBand bands[GST_INSAR_N_PICTURES] = {
+    [GST_INSAR_PICTURE_PHASE] = {"phase", "rad"},
+    [GST_INSAR_PICTURE_COHERENCE] = {"coherence", ""},
+    [GST_INSAR_PICTURE_AMPLITUDE] = {"amplitude", "counts"},
+    [GST_INSAR_PICTURE_INTERFEROGRAM] = {"interferogram", "counts^2"},
+};
+
+void
+gst_insar_form_rasters_clear (GstInsarForm *self)
+{
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++)
+    g_clear_pointer (&self->rasters[i], gst_insar_raster_free);
+  g_clear_error (&self->raster_error);
+}
+
+static ImkStatus
+open_raster (GstInsarForm *self, guint i, ImkError *error)
+{
+  const GstInsarFormSettings *now = gst_imaging_settings_now (self->settings);
+  const GstInsarSide *side = &self->pair.sides[GST_INSAR_REFERENCE];
+  const gchar *location = gst_imaging_setting_file_location (now->locations[i]);
+  g_autoptr (GError) why = NULL;
+  GstInsarPlace place;
+
+  if (!location)
+    return IMK_OK;
+  gst_insar_place_from_caps (&place, side->caps);
+  self->rasters[i] = gst_insar_raster_new (location,
+      &(GstInsarRasterInfo){
+          .element = "insarform",
+          .settings_hash = gst_imaging_settings_hash (self->settings),
+          .width = self->cells.width,
+          .height = self->cells.height,
+          .is_complex = i == GST_INSAR_PICTURE_INTERFEROGRAM,
+          .bands = &bands[i],
+          .n_bands = 1,
+          .no_data = i == GST_INSAR_PICTURE_PHASE ? NAN : 0,
+          .spacing = side->info.spacing,
+          .place = &place,
+      },
+      &why);
+  gst_insar_place_clear (&place);
+  return self->rasters[i] ? IMK_OK
+                          : imk_error_set (error, IMK_ERROR_CONFIG,
+                                "%s-location: %s", bands[i].name, why->message);
+}
+
+ImkStatus
+gst_insar_form_rasters_open (GstInsarForm *self, ImkError *error)
+{
+  ImkStatus status = IMK_OK;
+
+  gst_insar_form_rasters_clear (self);
+  for (guint i = 0; i < GST_INSAR_N_PICTURES && status == IMK_OK; i++)
+    status = open_raster (self, i, error);
+  return status;
+}
+
+/* The first failure is the one that is told. */
+static void
+fail (GstInsarForm *self, guint i, GError *error)
+{
+  if (self->raster_error)
+    g_error_free (error);
+  else
+    self->raster_error = error;
+  g_clear_pointer (&self->rasters[i], gst_insar_raster_free);
+}
+
+void
+gst_insar_form_rasters_write (GstInsarForm *self, const gfloat *row)
+{
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
+    GError *error = NULL;
+
+    if (!self->rasters[i])
+      continue;
+    gst_insar_picture_put_floats (i, row, self->cells.width, self->row);
+    if (!gst_insar_raster_write (self->rasters[i], self->row, &error))
+      fail (self, i, error);
+  }
+}
+
+void
+gst_insar_form_rasters_finish (GstInsarForm *self)
+{
+  const ImkInsarformConfig *c = &self->open_settings.config;
+  const GstInsarGrid grid = {.step = {c->looks_x, c->looks_y}};
+
+  for (guint i = 0; i < GST_INSAR_N_PICTURES; i++) {
+    GError *error = NULL;
+
+    if (self->rasters[i] &&
+        !gst_insar_raster_finish (self->rasters[i], &grid, &error))
+      fail (self, i, error);
+    g_clear_pointer (&self->rasters[i], gst_insar_raster_free);
+  }
+}
+
+void
+gst_insar_form_rasters_report (GstInsarForm *self, gboolean is_all)
+{
+  const GError *e = self->raster_error;
+
+  if (!e)
+    return;
+  if (is_all)
+    GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", e->message), (NULL));
+  else
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE, ("%s", e->message), (NULL));
+  g_clear_error (&self->raster_error);
+}
