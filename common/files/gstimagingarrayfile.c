@@ -159,6 +159,24 @@ check_shape (GstImagingArrayWriter *self, GError **error)
       array->n_dims, array->dims, &array->n_values, error);
 }
 
+gboolean
+gst_imaging_array_writer_find (const gchar *location, guint32 *types,
+    GstImagingArrayAppends *appends, GError **error)
+{
+  g_autofree gchar *name = gst_imaging_file_name (location);
+  GstImagingFormatFile file = {.fd = -1, .name = name};
+  const GstImagingFormatTable *table =
+      gst_imaging_formats_find_writer (&file, location, error);
+
+  if (!table)
+    return FALSE;
+  *types = table->types;
+  *appends = !table->append     ? GST_IMAGING_ARRAY_APPENDS_NONE
+             : table->has_pages ? GST_IMAGING_ARRAY_APPENDS_PICTURES
+                                : GST_IMAGING_ARRAY_APPENDS_ARRAYS;
+  return TRUE;
+}
+
 GstImagingArrayWriter *
 gst_imaging_array_writer_new (
     const gchar *location, const GstImagingNdArray *array, GError **error)

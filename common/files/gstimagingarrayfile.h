@@ -74,6 +74,25 @@ GST_IMAGING_API
 GstImagingArrayWriter *gst_imaging_array_writer_new (
     const gchar *location, const GstImagingNdArray *array, GError **error);
 
+typedef enum {
+  GST_IMAGING_ARRAY_APPENDS_NONE,
+  GST_IMAGING_ARRAY_APPENDS_PICTURES,
+  GST_IMAGING_ARRAY_APPENDS_ARRAYS, /* of any shape, also single rows */
+} GstImagingArrayAppends;
+
+/**
+ * gst_imaging_array_writer_find: (skip)
+ * @location: path of a file to write; nothing of it needs to be there
+ * @types: (out): that its format may take, a mask of 1 << GstImagingNdArrayType
+ * @appends: (out): what a #GstImagingArrayRecorder can append to it
+ *
+ * Returns: %FALSE with @error set for the name of no format that is written
+ * here
+ */
+GST_IMAGING_API
+gboolean gst_imaging_array_writer_find (const gchar *location, guint32 *types,
+    GstImagingArrayAppends *appends, GError **error);
+
 /* Returns: how often gst_imaging_array_writer_write () is to be called */
 GST_IMAGING_API
 guint64 gst_imaging_array_writer_get_n_pages (

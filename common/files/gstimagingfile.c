@@ -310,6 +310,44 @@ gst_imaging_saver_new (const gchar *location, GError **error)
   return g_steal_pointer (&self);
 }
 
+GstImagingSaver *
+gst_imaging_saver_continue (
+    const gchar *location, guint64 *size, GError **error)
+{
+  g_autoptr (GstImagingSaver) self = NULL;
+  struct stat info;
+
+  g_return_val_if_fail (location, NULL);
+
+  self = g_new0 (GstImagingSaver, 1);
+  self->location = g_strdup (location);
+  /* what is opened is what was looked at; a pipe does not block */
+  self->fd = open (location, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (self->fd < 0 || fstat (self->fd, &info) < 0) {
+    fail_write (location, errno, error);
+    return NULL;
+  }
+  if (special_kind (&info)) {
+    fail (error, GST_IMAGING_FILE_ERROR_WRITE, location,
+        "cannot be written: it is a %s, expected is a regular file or a new "
+        "name.",
+        special_kind (&info));
+    return NULL;
+  }
+  *size = (guint64) info.st_size;
+  return g_steal_pointer (&self);
+}
+
+gboolean
+gst_imaging_saver_give_name (GstImagingSaver *self, GError **error)
+{
+  /* without fsync () a power cut may leave the new name and no content */
+  if (fsync (self->fd) < 0 || g_rename (self->temporary, self->target) < 0)
+    return fail_write (self->location, errno, error);
+  g_clear_pointer (&self->temporary, g_free);
+  return TRUE;
+}
+
 gboolean
 gst_imaging_saver_write (
     GstImagingSaver *self, gconstpointer data, gsize size, GError **error)
@@ -349,7 +387,7 @@ gst_imaging_saver_finish (GstImagingSaver *self, GError **error)
     ok = FALSE;
     number = errno;
   }
-  if (ok && g_rename (self->temporary, self->target) < 0) {
+  if (ok && self->temporary && g_rename (self->temporary, self->target) < 0) {
     ok = FALSE;
     number = errno;
   }

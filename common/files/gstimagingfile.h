@@ -99,6 +99,28 @@ GST_IMAGING_API
 GstImagingSaver *gst_imaging_saver_new (const gchar *location, GError **error);
 
 /**
+ * gst_imaging_saver_continue: (skip)
+ * @location: path of a file that exists
+ * @size: (out): its bytes
+ *
+ * A saver that changes the file itself: nothing is taken back.
+ *
+ * Returns: as gst_imaging_saver_new()
+ */
+GST_IMAGING_API
+GstImagingSaver *gst_imaging_saver_continue (
+    const gchar *location, guint64 *size, GError **error);
+
+/**
+ * gst_imaging_saver_give_name: (skip)
+ *
+ * Waits for the disk and gives the file its name, from now on and for what is
+ * still written: it is valid already. Once.
+ */
+GST_IMAGING_API
+gboolean gst_imaging_saver_give_name (GstImagingSaver *self, GError **error);
+
+/**
  * gst_imaging_saver_write: (skip)
  *
  * Appends @size bytes.
@@ -128,8 +150,8 @@ const gchar *gst_imaging_saver_get_path (const GstImagingSaver *self);
 /**
  * gst_imaging_saver_finish: (skip)
  *
- * Waits for the disk, then gives the file its name: a reader sees the old file
- * or the whole new one.
+ * Waits for the disk, then gives the file its name if it has none: a reader
+ * sees the old file or the whole new one.
  */
 GST_IMAGING_API
 gboolean gst_imaging_saver_finish (GstImagingSaver *self, GError **error);

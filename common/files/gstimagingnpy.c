@@ -116,7 +116,7 @@ gst_imaging_npy_parse (
       name, npy->n_values, gst_imaging_nd_array_types[npy->type].size, error);
   if (!data)
     return NULL;
-  memcpy (data, bytes + data_offset, size - data_offset);
+  memcpy (data, bytes + data_offset, data_size (npy));
   swap_values (npy, data, npy->n_values);
   return take_data (npy, data, error) ? g_steal_pointer (&npy) : NULL;
 }

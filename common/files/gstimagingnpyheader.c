@@ -16,6 +16,10 @@
 #define DATA_ALIGN 64
 #define FIRST_DIM_DIGITS 21
 
+/* White space before the last line end, where numpy has a space: frames are
+ * being appended, or were when the process ended. numpy reads both. */
+#define GROWING '\t'
+
 typedef struct {
   const gchar *name;
   const gchar *start, *at, *end;
@@ -346,6 +350,7 @@ gst_imaging_npy_parse_header (const gchar *header, gsize header_size,
   g_autoptr (GstImagingNdArray) npy = g_new0 (GstImagingNdArray, 1);
   Scanner s = {name, header, header, header + header_size};
   guint64 expected, found = file_size - data_offset;
+  gboolean is_growing;
 
   npy->name = g_strdup (name);
   npy->data_offset = data_offset;
@@ -357,7 +362,8 @@ gst_imaging_npy_parse_header (const gchar *header, gsize header_size,
     npy->dims[i] = 1;
 
   expected = npy->n_values * gst_imaging_nd_array_types[npy->type].size;
-  if (found != expected) {
+  is_growing = header_size >= 2 && header[header_size - 2] == GROWING;
+  if (found < expected || (found > expected && !is_growing)) {
     g_autofree gchar *shape = gst_imaging_nd_array_describe (npy);
 
     gst_imaging_nd_array_fail (error, GST_IMAGING_ND_ARRAY_ERROR_SIZE,
@@ -380,12 +386,20 @@ gst_imaging_npy_fail_truncated (
       name, file_size, data_offset);
 }
 
+static void
+set_size (GString *text)
+{
+  gsize size = text->len - 10;
+
+  text->str[8] = size & 0xff;
+  text->str[9] = size >> 8;
+}
+
 GString *
 gst_imaging_npy_format_header (
     GstImagingNdArrayType type, guint n_dims, const guint64 *dims)
 {
   GString *text = g_string_new (MAGIC "\x01");
-  gsize size;
 
   g_string_append_len (text, "\0\0\0", 3); /* minor version, length */
   g_string_append_printf (text,
@@ -409,9 +423,29 @@ gst_imaging_npy_format_header (
     g_string_append_c (text, ' ');
   while ((text->len + 1) % DATA_ALIGN != 0);
   g_string_append_c (text, '\n');
+  set_size (text);
+  return text;
+}
 
-  size = text->len - 10;
-  text->str[8] = size & 0xff;
-  text->str[9] = size >> 8;
+GString *
+gst_imaging_npy_format_growing_header (GstImagingNdArrayType type, guint n_dims,
+    const guint64 *dims, gsize size, gboolean growing)
+{
+  GString *text = gst_imaging_npy_format_header (type, n_dims, dims);
+  gsize used = text->len - 1, room = size > 0 ? size : text->len;
+
+  while (text->str[used - 1] == ' ')
+    used--;
+  if (used + 2 > room || room > G_MAXUINT16) {
+    g_string_free (text, TRUE);
+    return NULL;
+  }
+  g_string_truncate (text, used);
+  while (text->len < room)
+    g_string_append_c (text, ' ');
+  text->str[room - 1] = '\n';
+  if (growing)
+    text->str[room - 2] = GROWING;
+  set_size (text);
   return text;
 }

@@ -28,6 +28,13 @@ void gst_imaging_npy_fail_truncated (
 GString *gst_imaging_npy_format_header (
     GstImagingNdArrayType type, guint n_dims, const guint64 *dims);
 
+/* The same for an array whose first dimension grows, in @size bytes; 0: as many
+ * as above. @growing: the file may end with more bytes than these dimensions
+ * have, as there was no time to count them: a tab stands at the end.
+ * Returns: NULL where @size is too small */
+GString *gst_imaging_npy_format_growing_header (GstImagingNdArrayType type,
+    guint n_dims, const guint64 *dims, gsize size, gboolean growing);
+
 /* As gst_imaging_npy_open_header (), of a file that is open; and of an array in
  * Fortran order, whose values gst_imaging_npy_read_all () puts into C order. */
 GstImagingNdArray *gst_imaging_npy_read_header (

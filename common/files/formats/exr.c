@@ -256,4 +256,6 @@ const GstImagingFormatTable gst_imaging_format_exr = {
     .write = gst_imaging_exr_write,
     .finish = gst_imaging_exr_finish,
     .discard = gst_imaging_exr_close,
+    .types = GST_IMAGING_FORMAT_TYPE (F16) | GST_IMAGING_FORMAT_TYPE (F32) |
+             GST_IMAGING_FORMAT_TYPE (U32),
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gstimagingformat.h"
+#include "fits.h"
 
 #include <math.h>
 #include <string.h>
 
 #include <fitsio.h>
 
-#define BLOCK 2880 /* bytes: all of a file is in blocks of it */
-#define CARD 80
+#define BLOCK GST_IMAGING_FITS_BLOCK
+#define CARD GST_IMAGING_FITS_CARD
 
 /* cfitsio keeps a table of open files that has no lock of its own unless it was
  * built with one. */
@@ -19,6 +19,7 @@ typedef struct {
   gint datatype; /* of cfitsio, for what is read and written */
   gint64 n_per_page, next;
   gboolean writes;
+  GstImagingFitsGrowth *growth; /* where frames are appended, without cfitsio */
 } Fits;
 
 static const struct {
@@ -75,6 +76,7 @@ fits_close (gpointer fits)
     fits_close_file (self->fits, &status);
   fits_clear_errmsg ();
   g_mutex_unlock (&lock);
+  gst_imaging_fits_growth_free (self->growth);
   g_free (self);
 }
 
@@ -356,6 +358,8 @@ fits_write (gpointer writer, gconstpointer values, GError **error)
   Fits *self = writer;
   gint status = 0;
 
+  if (self->growth)
+    return gst_imaging_fits_growth_write (self->growth, values, error);
   g_mutex_lock (&lock);
   if (self->n_per_page > 0)
     fits_write_img (self->fits, self->datatype, self->next + 1,
@@ -373,6 +377,8 @@ fits_finish (gpointer writer, GError **error)
   Fits *self = writer;
   gint status = 0;
 
+  if (self->growth)
+    return TRUE;
   g_mutex_lock (&lock);
   fits_close_file (self->fits, &status);
   self->fits = NULL;
@@ -380,6 +386,98 @@ fits_finish (gpointer writer, GError **error)
     fail (self, status, error);
   g_mutex_unlock (&lock);
   return status == 0;
+}
+
+/* --- frames that are appended --- */
+
+/* Of the type as it is, and nothing behind it. */
+static gboolean
+check_cube (Fits *self, const GstImagingNdArray *cube,
+    const GstImagingNdArray *frame, GError **error)
+{
+  gint status = 0, n_units = 0, bits = 0;
+
+  if (!gst_imaging_format_has_frames (cube, frame))
+    return gst_imaging_format_fail_other_frames (
+        self->file, cube, frame, error);
+  fits_get_num_hdus (self->fits, &n_units, &status);
+  fits_get_img_type (self->fits, &bits, &status);
+  if (status == 0 && n_units == 1 &&
+      (gsize) ABS (bits) == 8 * gst_imaging_nd_array_type_size (cube->type) &&
+      !fits_is_compressed_image (self->fits, &status))
+    return TRUE;
+  return gst_imaging_format_fail (self->file, error,
+      GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+      "cannot be appended to: it has several units, or its samples are scaled "
+      "or compressed. Choose another name.");
+}
+
+/* Closes the file, which has a header and maybe frames. */
+static gboolean
+start_growth (Fits *self, const GstImagingNdArray *frame, guint64 n_frames,
+    GError **error)
+{
+  LONGLONG data = 0;
+  gint status = 0;
+
+  g_mutex_lock (&lock);
+  fits_get_hduaddrll (self->fits, NULL, &data, NULL, &status);
+  fits_close_file (self->fits, &status);
+  self->fits = NULL;
+  if (status != 0)
+    fail (self, status, error);
+  g_mutex_unlock (&lock);
+  if (status == 0)
+    self->growth = gst_imaging_fits_growth_new (
+        self->file, frame, (guint64) data, n_frames, error);
+  return self->growth != NULL;
+}
+
+/* A file that is there: as a reader finds it. */
+static Fits *
+open_cube (const GstImagingFormatFile *file, const GstImagingNdArray *frame,
+    guint64 *n_frames, GError **error)
+{
+  GstImagingNdArray found = {.name = NULL};
+  guint64 n_pages = 0;
+  Fits *self = fits_open (file, &found, &n_pages, error);
+  gboolean ok;
+
+  if (!self)
+    return NULL;
+  g_mutex_lock (&lock);
+  ok = check_cube (self, &found, frame, error);
+  g_mutex_unlock (&lock);
+  *n_frames = found.dims[0];
+  g_strfreev (found.cards);
+  if (ok)
+    return self;
+  fits_close (self);
+  return NULL;
+}
+
+static gpointer
+fits_append (const GstImagingFormatFile *file, const GstImagingNdArray *frame,
+    guint64 n_expected, guint64 *n_frames, GError **error)
+{
+  GstImagingNdArray cube = *frame;
+  guint64 n_pages = 0;
+  Fits *self;
+
+  *n_frames = 0;
+  if (file->size > 0) {
+    self = open_cube (file, frame, n_frames, error);
+  } else {
+    memcpy (cube.dims + 1, frame->dims, sizeof (cube.dims) - sizeof (guint64));
+    cube.dims[0] = 0;
+    cube.n_dims++;
+    self = fits_create (file, &cube, &n_pages, error);
+  }
+  if (self && !start_growth (self, frame, *n_frames, error)) {
+    fits_close (self);
+    return NULL;
+  }
+  return self;
 }
 
 const GstImagingFormatTable gst_imaging_format_fits = {
@@ -391,4 +489,9 @@ const GstImagingFormatTable gst_imaging_format_fits = {
     .write = fits_write,
     .finish = fits_finish,
     .discard = fits_close,
+    .types = GST_IMAGING_FORMAT_ALL_TYPES &
+             ~(GST_IMAGING_FORMAT_TYPE (BOOL) | GST_IMAGING_FORMAT_TYPE (F16) |
+                 GST_IMAGING_FORMAT_TYPE (COMPLEX64) |
+                 GST_IMAGING_FORMAT_TYPE (COMPLEX128)),
+    .append = fits_append,
 };

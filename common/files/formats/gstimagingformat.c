@@ -77,6 +77,36 @@ gst_imaging_format_write_at (const GstImagingFormatFile *file,
   return TRUE;
 }
 
+void
+gst_imaging_format_cut (const GstImagingFormatFile *file, guint64 size)
+{
+  /* what remains behind the last frame is not read */
+  G_GNUC_UNUSED gint ignored = ftruncate (file->fd, (off_t) size);
+}
+
+gboolean
+gst_imaging_format_fail_other_frames (const GstImagingFormatFile *file,
+    const GstImagingNdArray *found, const GstImagingNdArray *frame,
+    GError **error)
+{
+  g_autofree gchar *old = gst_imaging_nd_array_describe (found);
+  g_autofree gchar *new = gst_imaging_nd_array_describe (frame);
+
+  return gst_imaging_format_fail (file, error, GST_IMAGING_ND_ARRAY_ERROR_TYPE,
+      "holds %s, to which frames of %s cannot be appended. Choose another name "
+      "or append=false, which replaces it.",
+      old, new);
+}
+
+gboolean
+gst_imaging_format_has_frames (
+    const GstImagingNdArray *found, const GstImagingNdArray *frame)
+{
+  return found->type == frame->type && found->n_dims == frame->n_dims + 1 &&
+         memcmp (found->dims + 1, frame->dims,
+             frame->n_dims * sizeof (frame->dims[0])) == 0;
+}
+
 guint8 *
 gst_imaging_format_load (const GstImagingFormatFile *file, GError **error)
 {

@@ -9,7 +9,7 @@
 G_BEGIN_DECLS
 
 /* Changes with the structures below: a module of another release is refused. */
-#define GST_IMAGING_FORMAT_ABI 1
+#define GST_IMAGING_FORMAT_ABI 2
 #define GST_IMAGING_FORMAT_SYMBOL "gst_imaging_format_module"
 
 /* A file that the opener or the saver has opened. It belongs to the caller,
@@ -46,7 +46,25 @@ struct _GstImagingFormatTable {
   /* After the last page */
   gboolean (*finish) (gpointer writer, GError **error);
   void (*discard) (gpointer writer);
+
+  /* Bit 1 << GstImagingNdArrayType for each type that create () may take */
+  guint32 types;
+
+  /* NULL where a file holds one picture. write () takes frames, as many as
+   * there will be, and after each of them the file is valid: also when the next
+   * one does not fit on the disk, or the process ends within it. finish () may
+   * come after any number. @frame: without values. @n_expected: frames that
+   * will be there at most; 0: not known. @n_frames: (out): those of the file,
+   * which may be empty */
+  gpointer (*append) (const GstImagingFormatFile *file,
+      const GstImagingNdArray *frame, guint64 n_expected, guint64 *n_frames,
+      GError **error);
+  gboolean has_pages; /* such a frame is a picture, and not any array */
 };
+
+#define GST_IMAGING_FORMAT_TYPE(TYPE) (1u << GST_IMAGING_ND_ARRAY_TYPE_##TYPE)
+#define GST_IMAGING_FORMAT_ALL_TYPES \
+  ((1u << (GST_IMAGING_ND_ARRAY_TYPE_U64 + 1)) - 1)
 
 typedef struct {
   guint32 abi;
@@ -80,6 +98,18 @@ gssize gst_imaging_format_read_at (
     const GstImagingFormatFile *file, gpointer to, gsize size, guint64 offset);
 gboolean gst_imaging_format_write_at (const GstImagingFormatFile *file,
     gconstpointer from, gsize size, guint64 offset, GError **error);
+
+/* A frame was not written: the file ends where it did before. */
+void gst_imaging_format_cut (const GstImagingFormatFile *file, guint64 size);
+
+/* "has frames of FOUND, and those to be appended have FRAME. ..." */
+gboolean gst_imaging_format_fail_other_frames (const GstImagingFormatFile *file,
+    const GstImagingNdArray *found, const GstImagingNdArray *frame,
+    GError **error);
+
+/* Is @found an array of @frame, the first dimension counting them? */
+gboolean gst_imaging_format_has_frames (
+    const GstImagingNdArray *found, const GstImagingNdArray *frame);
 
 /* Returns: (transfer full): all of it; NULL with @error set */
 guint8 *gst_imaging_format_load (

@@ -319,4 +319,6 @@ const GstImagingFormatTable gst_imaging_format_png = {
     .write = png_write_page,
     .finish = png_finish,
     .discard = png_discard,
+    .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16) |
+             GST_IMAGING_FORMAT_TYPE (BOOL),
 };

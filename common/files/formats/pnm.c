@@ -290,4 +290,6 @@ const GstImagingFormatTable gst_imaging_format_pnm = {
     .write = pnm_write,
     .finish = pnm_finish,
     .discard = g_free,
+    .types = GST_IMAGING_FORMAT_TYPE (U8) | GST_IMAGING_FORMAT_TYPE (U16) |
+             GST_IMAGING_FORMAT_TYPE (F32),
 };

@@ -346,4 +346,7 @@ const GstImagingFormatTable gst_imaging_format_tiff = {
     .write = gst_imaging_tiff_write,
     .finish = gst_imaging_tiff_finish,
     .discard = gst_imaging_tiff_discard,
+    .types = GST_IMAGING_FORMAT_ALL_TYPES,
+    .append = gst_imaging_tiff_append,
+    .has_pages = TRUE,
 };

@@ -15,20 +15,34 @@ typedef struct {
   gboolean writes;
   gchar *text;
   GError *why; /* a write that failed */
+
+  /* Where pages are appended: bytes of the pages so far. Writes into them link
+   * the next page, and wait in @links until all of it has been written. */
+  guint64 complete;
+  GArray *links;
   TIFF *tiff;
 } GstImagingTiff;
 
-/* @mode: "r", "w" or "w8". Returns: FALSE with @error set */
+/* @mode: "r", "w", "w8", or "a" for a file that has pages. Returns: FALSE with
+ * @error set */
 gboolean gst_imaging_tiff_open (GstImagingTiff *self,
     const GstImagingFormatFile *file, const gchar *mode, GError **error);
 
 /* Sets @error to what libtiff said. Returns: FALSE */
 gboolean gst_imaging_tiff_fail (GstImagingTiff *self, GError **error);
 
+/* Pages are appended from now on. */
+void gst_imaging_tiff_grow (GstImagingTiff *self);
+/* A page is written; without an error its links are. */
+gboolean gst_imaging_tiff_complete (GstImagingTiff *self, GError **error);
+
 void gst_imaging_tiff_close (GstImagingTiff *self);
 
 gpointer gst_imaging_tiff_create (const GstImagingFormatFile *file,
     const GstImagingNdArray *array, guint64 *n_pages, GError **error);
+gpointer gst_imaging_tiff_append (const GstImagingFormatFile *file,
+    const GstImagingNdArray *frame, guint64 n_expected, guint64 *n_frames,
+    GError **error);
 gboolean gst_imaging_tiff_write (
     gpointer writer, gconstpointer values, GError **error);
 gboolean gst_imaging_tiff_finish (gpointer writer, GError **error);

@@ -2,6 +2,14 @@
 #include "tiff.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* A number of the directory before, or of the file's header */
+typedef struct {
+  guint64 offset;
+  gsize size;
+  guint8 bytes[8];
+} Link;
 
 static tmsize_t
 read_bytes (thandle_t handle, void *to, tmsize_t size)
@@ -19,8 +27,18 @@ write_bytes (thandle_t handle, void *from, tmsize_t size)
 {
   GstImagingTiff *self = handle;
 
-  if (!self->writes ||
-      !gst_imaging_format_write_at (self->file, from, (gsize) size,
+  if (!self->writes)
+    return -1;
+  if (self->links && self->offset + (guint64) size <= self->complete &&
+      size <= (tmsize_t) sizeof (((Link *) NULL)->bytes)) {
+    Link link = {.offset = self->offset, .size = (gsize) size};
+
+    memcpy (link.bytes, from, link.size);
+    g_array_append_val (self->links, link);
+    self->offset += (guint64) size;
+    return size;
+  }
+  if (!gst_imaging_format_write_at (self->file, from, (gsize) size,
           self->offset, self->why ? NULL : &self->why))
     return -1;
   self->offset += (guint64) size;
@@ -107,8 +125,8 @@ gst_imaging_tiff_open (GstImagingTiff *self, const GstImagingFormatFile *file,
    * one read: libtiff makes many of 8 KiB of it */
   g_autofree gchar *options = g_strconcat (mode, "mc", NULL);
 
-  *self = (GstImagingTiff){.file = file, .writes = mode[0] == 'w'};
-  self->size = self->writes ? 0 : file->size;
+  *self = (GstImagingTiff){.file = file, .writes = mode[0] != 'r'};
+  self->size = mode[0] == 'w' ? 0 : file->size;
   self->tiff = open_tiff (self, options);
   return self->tiff || gst_imaging_tiff_fail (self, error);
 }
@@ -129,10 +147,33 @@ gst_imaging_tiff_fail (GstImagingTiff *self, GError **error)
 }
 
 void
+gst_imaging_tiff_grow (GstImagingTiff *self)
+{
+  self->complete = self->size;
+  self->links = g_array_new (FALSE, FALSE, sizeof (Link));
+}
+
+gboolean
+gst_imaging_tiff_complete (GstImagingTiff *self, GError **error)
+{
+  for (guint i = 0; i < self->links->len; i++) {
+    const Link *link = &g_array_index (self->links, Link, i);
+
+    if (!gst_imaging_format_write_at (
+            self->file, link->bytes, link->size, link->offset, error))
+      return FALSE;
+  }
+  g_array_set_size (self->links, 0);
+  self->complete = self->size;
+  return TRUE;
+}
+
+void
 gst_imaging_tiff_close (GstImagingTiff *self)
 {
   if (self->tiff)
     TIFFClose (self->tiff);
+  g_clear_pointer (&self->links, g_array_unref);
   g_clear_pointer (&self->text, g_free);
   g_clear_error (&self->why);
   self->tiff = NULL;

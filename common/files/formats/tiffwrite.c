@@ -15,30 +15,100 @@ typedef struct {
   gchar *description;
 } Writer;
 
-gpointer
-gst_imaging_tiff_create (const GstImagingFormatFile *file,
-    const GstImagingNdArray *array, guint64 *n_pages, GError **error)
+/* @n_pages: 0 where they are not known
+ * @continues: there are pages in the file */
+static Writer *
+writer_new (const GstImagingFormatFile *file, const GstImagingNdArray *array,
+    const GstImagingFormatLayout *layout, guint64 n_pages, gboolean continues,
+    GError **error)
 {
   gsize size = gst_imaging_nd_array_type_size (array->type);
-  GstImagingFormatLayout layout;
-  Writer *self;
+  Writer *self = g_new0 (Writer, 1);
+  gboolean is_big;
 
-  if (!gst_imaging_format_get_layout (file, array, &layout, error))
-    return NULL;
-  self = g_new0 (Writer, 1);
-  self->layout = layout;
+  self->layout = *layout;
   self->type = array->type;
   self->page_size =
-      (gsize) layout.width * layout.height * layout.channels * size;
+      (gsize) layout->width * layout->height * layout->channels * size;
   if (array->cards)
     self->description = g_strjoinv ("\n", array->cards);
+  is_big = n_pages == 0 || n_pages > MAX_CLASSIC / (self->page_size + 1024);
   if (!gst_imaging_tiff_open (&self->tiff, file,
-          layout.n_pages * (self->page_size + 1024) > MAX_CLASSIC ? "w8" : "w",
+          continues ? "a"
+          : is_big  ? "w8"
+                    : "w",
           error)) {
     gst_imaging_tiff_discard (self);
     return NULL;
   }
+  return self;
+}
+
+gpointer
+gst_imaging_tiff_create (const GstImagingFormatFile *file,
+    const GstImagingNdArray *array, guint64 *n_pages, GError **error)
+{
+  GstImagingFormatLayout layout;
+
+  if (!gst_imaging_format_get_layout (file, array, &layout, error))
+    return NULL;
   *n_pages = layout.n_pages;
+  return writer_new (file, array, &layout, layout.n_pages, FALSE, error);
+}
+
+/* How many there are, if they are like @frame. */
+static gboolean
+count_pages (const GstImagingFormatFile *file, const GstImagingNdArray *frame,
+    const GstImagingFormatLayout *layout, guint64 *n_pages, GError **error)
+{
+  GstImagingNdArray found = {.name = NULL};
+  GstImagingFormatLayout old;
+  gpointer reader = gst_imaging_format_tiff.open (file, &found, n_pages, error);
+  gboolean ok = reader != NULL;
+
+  if (reader) {
+    gst_imaging_format_tiff.close (reader);
+    ok = gst_imaging_format_get_layout (file, &found, &old, error);
+    if (ok &&
+        (found.type != frame->type || old.width != layout->width ||
+            old.height != layout->height || old.channels != layout->channels))
+      ok = gst_imaging_format_fail_other_frames (file, &found, frame, error);
+  }
+  g_strfreev (found.cards);
+  return ok;
+}
+
+gpointer
+gst_imaging_tiff_append (const GstImagingFormatFile *file,
+    const GstImagingNdArray *frame, guint64 n_expected, guint64 *n_frames,
+    GError **error)
+{
+  GstImagingFormatLayout layout;
+  guint64 n_found = 0;
+  Writer *self;
+
+  if (!gst_imaging_format_get_layout (file, frame, &layout, error))
+    return NULL;
+  if (layout.n_pages > 1) {
+    gst_imaging_format_refuse_type (file, frame,
+        "a page of TIFF is one picture of any number of channels", error);
+    return NULL;
+  }
+  if (file->size > 0 && !count_pages (file, frame, &layout, &n_found, error))
+    return NULL;
+  self = writer_new (file, frame, &layout, n_expected, file->size > 0, error);
+  if (self && file->size > 0 && TIFFIsByteSwapped (self->tiff.tiff)) {
+    gst_imaging_format_fail (file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "cannot be appended to: it has the byte order of another machine. Load "
+        "and save it here first, or choose another name.");
+    gst_imaging_tiff_discard (self);
+    return NULL;
+  }
+  if (self) {
+    gst_imaging_tiff_grow (&self->tiff);
+    self->page = *n_frames = n_found;
+  }
   return self;
 }
 
@@ -90,11 +160,11 @@ describe_page (Writer *self)
       extra[0] = EXTRASAMPLE_UNASSALPHA;
     TIFFSetField (tiff, TIFFTAG_EXTRASAMPLES, n_extra, extra);
   }
-  if (l->n_pages > 1) {
+  if (l->n_pages > 1 || self->tiff.links) {
     TIFFSetField (tiff, TIFFTAG_SUBFILETYPE, FILETYPE_PAGE);
     TIFFSetField (tiff, TIFFTAG_PAGENUMBER,
         (guint) MIN (self->page, G_MAXUINT16),
-        (guint) MIN (l->n_pages, G_MAXUINT16));
+        self->tiff.links ? 0u : (guint) MIN (l->n_pages, G_MAXUINT16));
   }
   if (self->description && self->page == 0)
     TIFFSetField (tiff, TIFFTAG_IMAGEDESCRIPTION, self->description);
@@ -131,7 +201,16 @@ gst_imaging_tiff_write (gpointer writer, gconstpointer values, GError **error)
            (tmsize_t) size) == (tmsize_t) size &&
        TIFFWriteDirectory (self->tiff.tiff);
   self->page++;
-  return ok || gst_imaging_tiff_fail (&self->tiff, error);
+  if (!ok)
+    gst_imaging_tiff_fail (&self->tiff, error);
+  if (!self->tiff.links)
+    return ok;
+  ok = ok && gst_imaging_tiff_complete (&self->tiff, error);
+  if (!ok) {
+    gst_imaging_format_cut (self->tiff.file, self->tiff.complete);
+    self->tiff.writes = FALSE; /* libtiff tries once more when it closes */
+  }
+  return ok;
 }
 
 gboolean
@@ -139,7 +218,9 @@ gst_imaging_tiff_finish (gpointer writer, GError **error)
 {
   Writer *self = writer;
 
-  return (TIFFFlush (self->tiff.tiff) && !self->tiff.why) ||
+  /* nothing of a page that failed */
+  return (self->tiff.links && !self->tiff.writes) ||
+         (TIFFFlush (self->tiff.tiff) && !self->tiff.why) ||
          gst_imaging_tiff_fail (&self->tiff, error);
 }
 

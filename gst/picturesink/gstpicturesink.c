@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * SECTION:element-picturesink
+ * @title: picturesink
+ * @short_description: writes arrays and pictures to files
+ *
+ * Writes each frame as it is, without scaling or rounding. The extension of
+ * `location` selects the format. A name with a number ("frame%05d.png") gives a
+ * file for each frame. Other names are one file: .npy, TIFF and FITS take all
+ * frames, one behind the other; PNG, OpenEXR, PNM and PFM take one.
+ *
+ * A file of one frame appears when it is complete. A file that grows appears
+ * with its first frame and is valid after each frame: a crash or a full disk
+ * leaves all complete frames.
+ *
+ * ## Example launch lines
+ * |[
+ * gst-launch-1.0 picturesrc location=frames ! lapsharpen ! picturesink
+ * location=sharp.npy
+ * gst-launch-1.0 videotestsrc num-buffers=3 ! picturesink
+ * location=frame%05d.png
+ * ]|
+ */
+#include "gstpicturesink.h"
+
+#include "gstimagingsettings.h"
+#include "gstpicturesinkfile.h"
+#include "gstpicturesinkformat.h"
+
+GST_DEBUG_CATEGORY_STATIC (gst_picture_sink_debug);
+#define GST_CAT_DEFAULT gst_picture_sink_debug
+
+typedef struct {
+  GstImagingFile *location;
+  gboolean append;
+  guint64 max_frames;
+} Settings;
+
+static const GstImagingSetting settings[] = {
+    GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, location, NULL, NULL,
+        "Path of the file to write; its extension selects the format: .npy, "
+        ".png, .tif, .fits, .exr, .pgm, .ppm, .pam, .pfm. A number such as "
+        "%05d in it: a file for each frame, from 0 on. Without: .npy, TIFF and "
+        "FITS take all frames, the others one"),
+    GST_IMAGING_BOOLEAN ("append", NEXT_START, 0, Settings, append,
+        "false: a file of this name is replaced as soon as the first frame is "
+        "complete. true: it is continued, if its frames have the same type and "
+        "shape; with a number in the name, files that are there stay"),
+    GST_IMAGING_UINT64 ("max-frames", NEXT_START, 0, Settings, max_frames, 0,
+        G_MAXUINT64, "frames",
+        "Ends the stream after so many frames. 0: no limit. A TIFF of a known "
+        "size below 4 GB is a classic one, otherwise BigTIFF"),
+};
+
+static void
+init_settings (gpointer data)
+{
+}
+
+static const GstImagingSettingsTable table = {
+    .settings = settings,
+    .n_settings = G_N_ELEMENTS (settings),
+    .size = sizeof (Settings),
+    .timeless = TRUE,
+    .init = init_settings,
+};
+
+struct _GstPictureSink {
+  GstBaseSink parent;
+
+  /* from start to stop; only the streaming thread uses them */
+  GstPictureSinkFile file;
+  GstPictureSinkFormat format;
+};
+
+G_DEFINE_TYPE (GstPictureSink, gst_picture_sink, GST_TYPE_BASE_SINK)
+GST_ELEMENT_REGISTER_DEFINE (
+    picturesink, "picturesink", GST_RANK_NONE, GST_TYPE_PICTURE_SINK);
+
+/* --- errors --------------------------------------------------------------- */
+
+static void
+post (GstPictureSink *self, const GError *error)
+{
+  if (error->domain == GST_STREAM_ERROR ||
+      (error->domain == GST_IMAGING_ND_ARRAY_ERROR &&
+          error->code != GST_IMAGING_ND_ARRAY_ERROR_WRITE))
+    GST_ELEMENT_ERROR (self, STREAM, FORMAT, ("%s", error->message), (NULL));
+  else if (error->domain == GST_RESOURCE_ERROR)
+    gst_element_message_full (GST_ELEMENT (self), GST_MESSAGE_ERROR,
+        GST_RESOURCE_ERROR, error->code, g_strdup (error->message), NULL,
+        __FILE__, GST_FUNCTION, __LINE__);
+  else
+    GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", error->message),
+        ("complete frames of this run: %" G_GUINT64_FORMAT,
+            self->file.n_written));
+}
+
+/* --- start and stop ------------------------------------------------------- */
+
+static gboolean
+gst_picture_sink_start (GstBaseSink *base)
+{
+  GstPictureSink *self = GST_PICTURE_SINK (base);
+  GstImagingSettings *set = gst_imaging_settings_of (self);
+  g_autoptr (GError) error = NULL;
+  const Settings *s;
+
+  gst_imaging_settings_start (set);
+  gst_imaging_settings_update (
+      set, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
+  s = gst_imaging_settings_now (set);
+  if (gst_picture_sink_file_open (&self->file,
+          gst_imaging_setting_file_location (s->location), s->append,
+          s->max_frames, &error))
+    return TRUE;
+  post (self, error);
+  return FALSE;
+}
+
+static gboolean
+finish (GstPictureSink *self)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (gst_picture_sink_file_finish (&self->file, &error))
+    return TRUE;
+  post (self, error);
+  return FALSE;
+}
+
+static gboolean
+gst_picture_sink_stop (GstBaseSink *base)
+{
+  GstPictureSink *self = GST_PICTURE_SINK (base);
+
+  finish (self);
+  gst_picture_sink_file_close (&self->file);
+  gst_picture_sink_format_clear (&self->format);
+  return TRUE;
+}
+
+/* --- caps ----------------------------------------------------------------- */
+
+/* What the format of `location` can hold. */
+static GstCaps *
+gst_picture_sink_get_caps (GstBaseSink *base, GstCaps *filter)
+{
+  GstImagingSettings *set = gst_imaging_settings_of (base);
+  Settings *s = gst_imaging_settings_copy (set);
+  const gchar *location = gst_imaging_setting_file_location (s->location);
+  GstPictureSinkNumber number;
+  guint32 types = 0;
+  GstImagingArrayAppends appends;
+  GstCaps *caps;
+
+  if (location && gst_picture_sink_number_find (&number, location, NULL) &&
+      gst_imaging_array_writer_find (location, &types, &appends, NULL))
+    caps = gst_picture_sink_format_caps (
+        types, appends == GST_IMAGING_ARRAY_APPENDS_ARRAYS && number.size == 0);
+  else
+    caps = gst_pad_get_pad_template_caps (GST_BASE_SINK_PAD (base));
+  gst_imaging_settings_free_copy (set, s);
+  if (filter) {
+    GstCaps *both =
+        gst_caps_intersect_full (filter, caps, GST_CAPS_INTERSECT_FIRST);
+
+    gst_caps_unref (caps);
+    caps = both;
+  }
+  return caps;
+}
+
+static gboolean
+gst_picture_sink_set_caps (GstBaseSink *base, GstCaps *caps)
+{
+  GstPictureSink *self = GST_PICTURE_SINK (base);
+  g_autoptr (GError) error = NULL;
+
+  if (gst_picture_sink_format_set_caps (
+          &self->format, caps, self->file.types, &error))
+    return TRUE;
+  post (self, error);
+  return FALSE;
+}
+
+/* Frames may have any stride. */
+static gboolean
+gst_picture_sink_propose_allocation (GstBaseSink *base, GstQuery *query)
+{
+  gst_query_add_allocation_meta (query, GST_VIDEO_META_API_TYPE, NULL);
+  return TRUE;
+}
+
+/* --- frames --------------------------------------------------------------- */
+
+static gboolean
+is_full (const GstPictureSink *self)
+{
+  return self->file.max_frames > 0 &&
+         self->file.n_written >= self->file.max_frames;
+}
+
+static gboolean
+write_frames (
+    GstPictureSink *self, const GstPictureSinkView *view, GError **error)
+{
+  const guint8 *values = view->values;
+
+  for (guint64 i = 0; i < view->n_frames && !is_full (self); i++)
+    if (!gst_picture_sink_file_write (&self->file, &self->format.frame,
+            values + i * self->format.size, error))
+      return FALSE;
+  return TRUE;
+}
+
+static GstFlowReturn
+gst_picture_sink_render (GstBaseSink *base, GstBuffer *buffer)
+{
+  GstPictureSink *self = GST_PICTURE_SINK (base);
+  gboolean is_first = self->file.n_written == 0;
+  g_autoptr (GError) error = NULL;
+  GstPictureSinkView view;
+  gboolean ok;
+
+  if (self->format.size == 0)
+    return GST_FLOW_NOT_NEGOTIATED;
+  if (is_full (self))
+    return GST_FLOW_EOS;
+  ok = gst_picture_sink_format_map (&self->format, buffer, &view, &error) &&
+       write_frames (self, &view, &error);
+  gst_picture_sink_view_unmap (&view);
+  if (!ok) {
+    post (self, error);
+    return GST_FLOW_ERROR;
+  }
+  if (is_first && self->file.replaces)
+    GST_ELEMENT_INFO (self, RESOURCE, WRITE,
+        ("\"%s\" replaces a file of this name. Set append=true to continue one.",
+            self->file.location),
+        (NULL));
+  return is_full (self) ? GST_FLOW_EOS : GST_FLOW_OK;
+}
+
+/* The message follows when all is on the disk. */
+static gboolean
+gst_picture_sink_event (GstBaseSink *base, GstEvent *event)
+{
+  GstPictureSink *self = GST_PICTURE_SINK (base);
+
+  if (GST_EVENT_TYPE (event) == GST_EVENT_EOS && !finish (self)) {
+    gst_event_unref (event);
+    return FALSE;
+  }
+  return GST_BASE_SINK_CLASS (gst_picture_sink_parent_class)
+      ->event (base, event);
+}
+
+/* --- the object ----------------------------------------------------------- */
+
+static void
+gst_picture_sink_class_init (GstPictureSinkClass *klass)
+{
+  GstElementClass *element_class = GST_ELEMENT_CLASS (klass);
+  GstBaseSinkClass *sink_class = GST_BASE_SINK_CLASS (klass);
+  GstCaps *caps = gst_picture_sink_format_caps (G_MAXUINT32, TRUE);
+
+  GST_DEBUG_CATEGORY_INIT (
+      gst_picture_sink_debug, "picturesink", 0, "arrays and pictures in files");
+
+  gst_imaging_settings_install (G_OBJECT_CLASS (klass), &table);
+  gst_element_class_set_static_metadata (element_class,
+      "Array and picture file sink", "Sink/File/Video",
+      "Writes arrays and pictures to files", "gst-imaging contributors");
+  gst_element_class_add_pad_template (element_class,
+      gst_pad_template_new ("sink", GST_PAD_SINK, GST_PAD_ALWAYS, caps));
+  gst_caps_unref (caps);
+
+  sink_class->start = gst_picture_sink_start;
+  sink_class->stop = gst_picture_sink_stop;
+  sink_class->get_caps = gst_picture_sink_get_caps;
+  sink_class->set_caps = gst_picture_sink_set_caps;
+  sink_class->propose_allocation = gst_picture_sink_propose_allocation;
+  sink_class->render = gst_picture_sink_render;
+  sink_class->event = gst_picture_sink_event;
+}
+
+static void
+gst_picture_sink_init (GstPictureSink *self)
+{
+  GstBaseSink *base = GST_BASE_SINK (self);
+
+  gst_imaging_settings_new (GST_ELEMENT (self), &table, NULL);
+  gst_base_sink_set_sync (base, FALSE);
+  gst_base_sink_set_last_sample_enabled (base, FALSE);
+}

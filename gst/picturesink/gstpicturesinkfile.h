@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Where frames go: to a file each, to one that grows, or to one of one picture.
+ */
+#pragma once
+
+#include "gstimagingarrayfile.h"
+#include "gstimagingarrayrecorder.h"
+#include "gstpicturesinkname.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  gchar *location; /* as it was set */
+  GstPictureSinkNumber number;
+  guint32 types;                  /* that the format takes, a mask */
+  GstImagingArrayAppends appends; /* that the format can */
+  gboolean append;
+  guint64 max_frames;
+
+  GstImagingArrayRecorder *recorder;
+  GstImagingNdArray shape;  /* of its frames, without cards */
+  guint64 first, n_written; /* number of the first frame; frames of this run */
+  gboolean replaces;        /* a file that was there */
+} GstPictureSinkFile;
+
+/* Nothing is created yet. */
+gboolean gst_picture_sink_file_open (GstPictureSinkFile *self,
+    const gchar *location, gboolean append, guint64 max_frames, GError **error);
+
+/* @frame: without values. After it the file is complete, or valid. */
+gboolean gst_picture_sink_file_write (GstPictureSinkFile *self,
+    const GstImagingNdArray *frame, gconstpointer values, GError **error);
+
+/* All is on the disk. May be called again. */
+gboolean gst_picture_sink_file_finish (
+    GstPictureSinkFile *self, GError **error);
+
+void gst_picture_sink_file_close (GstPictureSinkFile *self);
+
+G_END_DECLS

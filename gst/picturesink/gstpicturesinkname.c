@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstpicturesinkname.h"
+
+#include <gst/gst.h>
+#include <string.h>
+
+#include "gstimagingfile.h"
+
+#define MAX_DIGITS 20
+
+/* "%05d" at @text. Returns: its bytes; 0 for anything else */
+static gsize
+scan (const gchar *text, GstPictureSinkNumber *number)
+{
+  const gchar *at = text + 1;
+
+  *number = (GstPictureSinkNumber){.zeros = *at == '0'};
+  for (; g_ascii_isdigit (*at); at++)
+    number->width = MIN (10 * number->width + (guint) (*at - '0'), MAX_DIGITS);
+  return *at == 'd' || *at == 'u' ? (gsize) (at + 1 - text) : 0;
+}
+
+gboolean
+gst_picture_sink_number_find (
+    GstPictureSinkNumber *self, const gchar *location, GError **error)
+{
+  *self = (GstPictureSinkNumber){0};
+  for (const gchar *at = strchr (location, '%'); at;
+       at = strchr (at + 1, '%')) {
+    GstPictureSinkNumber found;
+
+    found.size = scan (at, &found);
+    found.at = (gsize) (at - location);
+    if (found.size > 0 && self->size > 0) {
+      g_autofree gchar *name = gst_imaging_file_name (location);
+
+      g_set_error (error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_SETTINGS,
+          "location \"%s\" has two places for a number, expected is one, such "
+          "as frame%%05d.png.",
+          name);
+      return FALSE;
+    }
+    if (found.size > 0)
+      *self = found;
+  }
+  return TRUE;
+}
+
+gchar *
+gst_picture_sink_number_put (
+    const GstPictureSinkNumber *self, const gchar *location, guint64 n)
+{
+  GString *name = g_string_new_len (location, (gssize) self->at);
+  g_autofree gchar *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, n);
+
+  for (gsize i = strlen (digits); i < self->width; i++)
+    g_string_append_c (name, self->zeros ? '0' : ' ');
+  g_string_append (name, digits);
+  g_string_append (name, location + self->at + self->size);
+  return g_string_free (name, FALSE);
+}
