@@ -21,6 +21,9 @@ def optional(name):
         return None
 
 
+os.environ["OPENCV_IO_ENABLE_OPENEXR"] = "1"  # read when the module loads; imageio's EXR is OpenCV's
+cv2 = optional("cv2")
+gdal = optional("osgeo.gdal")
 tifffile = optional("tifffile")
 fits = optional("astropy.io.fits")
 imageio = optional("imageio.v3")
@@ -55,6 +58,19 @@ def needs(format_name, module, what):
     if format_name not in FORMATS:
         return unittest.skip(f"built without {format_name}")
     return unittest.skipUnless(module, f"{what} is not installed")
+
+
+def write_tiff(path, width, height, bits, data, more=(), order="<"):
+    """By hand: one strip. @more: entries of (tag, short)"""
+    entries = sorted({256: (3, width), 257: (3, height), 258: (3, bits), 259: (3, 1), 262: (3, 1), 273: (4, 8), 277: (3, 1),
+                      278: (3, height), 279: (4, len(data)), **{tag: (3, value) for tag, value in more}}.items())
+    directory = struct.pack(order + "H", len(entries))
+    for tag, (kind, value) in entries:
+        directory += struct.pack(order + ("HHIHxx" if kind == 3 else "HHII"), tag, kind, 1, value)
+    data += b"\0" * (len(data) % 2)
+    with open(path, "wb") as file:
+        file.write(struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8 + len(data)) + data + directory
+                   + struct.pack(order + "I", 0))
 
 
 class Case(unittest.TestCase):
@@ -151,6 +167,15 @@ class Png(Case):
         array = noise("u2", 13, 17, 3)
         self.assert_equal(self.load(self.write("a.png", array, 16, 2)), array)
 
+    @unittest.skipUnless(cv2, "OpenCV is not installed")
+    def test_colours_of_imageio(self):
+        for dtype in "u1", "u2":
+            array = noise(dtype, 13, 17, 3)
+            imageio.imwrite(self.path("a.png"), array, plugin="opencv")
+            self.assert_equal(self.load(self.path("a.png")), array)
+            found = imageio.imread(self.save(array, "b.png"), plugin="opencv", flags=cv2.IMREAD_UNCHANGED)
+            self.assert_equal(found, array)
+
     def test_few_bits_are_not_scaled(self):
         for depth in 1, 2, 4:
             array = RNG.integers(0, 2 ** depth, (9, 11)).astype("u1")
@@ -202,7 +227,7 @@ class Tiff(Case):
         for compression in "zlib", "lzw", "packbits", "lzma", "zstd":
             for dtype, predictor in ("u2", False), ("u2", True), ("f4", False), ("f4", True):
                 if predictor and compression == "packbits":
-                    continue  # TIFF has none, and libtiff ignores that tag
+                    continue  # refused
                 array = noise(dtype, 3, 70, 90)
                 try:
                     tifffile.imwrite(self.path("a.tif"), array, photometric="minisblack",
@@ -215,14 +240,7 @@ class Tiff(Case):
         array = RNG.integers(0, 4096, (7, 9)).astype("u2")
         bits = np.unpackbits(array.astype(">u2").view("u1").reshape(7, 9, 2), axis=2)[:, :, 4:]
         data = np.packbits(bits.reshape(7, -1), axis=1).tobytes()
-        entries = [(256, 3, 1, 9), (257, 3, 1, 7), (258, 3, 1, 12), (259, 3, 1, 1), (262, 3, 1, 1),
-                   (273, 4, 1, 8), (277, 3, 1, 1), (278, 3, 1, 7), (279, 4, 1, len(data))]
-        directory = struct.pack("<H", len(entries))
-        for tag, kind, n, value in entries:
-            directory += struct.pack("<HHIHH" if kind == 3 else "<HHII", tag, kind, n, value, *([0] if kind == 3 else []))
-        with open(self.path("a.tif"), "wb") as file:
-            file.write(struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + b"\0" * (len(data) % 2)
-                       + directory + struct.pack("<I", 0))
+        write_tiff(self.path("a.tif"), 9, 7, 12, data)
         self.assert_equal(self.load(self.path("a.tif")), array)
         self.assertEqual(self.card(self.path("a.tif"), "BITS"), "12")
 
@@ -235,6 +253,63 @@ class Tiff(Case):
     def test_description_and_big_files(self):
         tifffile.imwrite(self.path("a.tif"), noise("u1", 4, 5), description="exposure=3 ms", metadata=None)
         self.assertEqual(self.card(self.path("a.tif"), "ImageDescription"), "exposure=3 ms")
+
+
+@needs("tiff", np, "NumPy")
+class TiffByHand(Case):
+    def test_a_predictor_that_libtiff_ignores_is_refused(self):
+        array = noise("u1", 4, 5)
+        rows = b"".join(bytes([len(row) - 1]) + row.tobytes() for row in array)  # PackBits: literal runs
+        for order in "<", ">":
+            write_tiff(self.path("a.tif"), 5, 4, 8, rows, [(259, 32773), (317, 1)], order)
+            self.assert_equal(self.load(self.path("a.tif")), array)
+            os.remove(self.path("read.npy"))
+            write_tiff(self.path("a.tif"), 5, 4, 8, rows, [(259, 32773), (317, 2)], order)
+            self.refuse(self.path("a.tif"), "PackBits with a predictor, which libtiff ignores")
+
+    @unittest.skipUnless(tifffile, "tifffile is not installed")
+    def test_that_of_a_large_file(self):
+        for order in "<", ">":
+            tifffile.imwrite(self.path("a.tif"), noise("u2", 4, 5), compression="packbits", predictor=True, bigtiff=True,
+                             byteorder=order)
+            self.refuse(self.path("a.tif"), "PackBits with a predictor")
+
+
+@needs("tiff", gdal, "GDAL's Python module")
+class GeoTiff(Case):
+    TYPES = {"u1": "GDT_Byte", "u2": "GDT_UInt16", "i2": "GDT_Int16", "u4": "GDT_UInt32", "i4": "GDT_Int32", "f4": "GDT_Float32",
+             "f8": "GDT_Float64", "c8": "GDT_CFloat32", "c16": "GDT_CFloat64"}
+
+    def write(self, bands, options):
+        """What GDAL writes, with a georeference."""
+        gdal.UseExceptions()
+        n, height, width = bands.shape
+        kind = getattr(gdal, self.TYPES[bands.dtype.str[1:]])
+        file = gdal.GetDriverByName("GTiff").Create(self.path("a.tif"), width, height, n, kind, options)
+        file.SetGeoTransform([500000, 20, 0, 4200000, 0, -20])
+        file.SetMetadataItem("look", "right")
+        file.WriteRaster(0, 0, width, height, bands.tobytes())
+        file.FlushCache()
+        return self.path("a.tif")
+
+    def test_both_ways(self):
+        for dtype in self.TYPES:
+            for n in 1, 3:
+                bands = noise(dtype, n, 40, 50)
+                expected = np.ascontiguousarray(np.moveaxis(bands, 0, 2)) if n > 1 else bands[0]
+                for options in ["INTERLEAVE=BAND"], ["INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=32"], [
+                        "COMPRESS=DEFLATE", "BIGTIFF=YES"], ["COMPRESS=LZW", "ENDIANNESS=BIG"]:
+                    self.assert_equal(self.load(self.write(bands, options)), expected)
+                file = gdal.Open(self.save(expected, "b.tif"))
+                found = np.frombuffer(file.ReadRaster(), dtype).reshape(n, 40, 50)
+                np.testing.assert_array_equal(found, bands)
+
+    def test_compressed_with_a_predictor(self):
+        for dtype, predictor in ("u2", 2), ("i4", 2), ("f4", 3):
+            bands = noise(dtype, 1, 40, 50)
+            for compression in "DEFLATE", "LZW", "ZSTD":
+                path = self.write(bands, [f"COMPRESS={compression}", f"PREDICTOR={predictor}"])
+                self.assert_equal(self.load(path), bands[0])
 
 
 @needs("fits", fits, "astropy")
@@ -309,6 +384,15 @@ class Exr(Case):
                     with OpenEXR.File({"compression": compression, "type": OpenEXR.scanlineimage}, channels) as file:
                         file.write(self.path("b.exr"))
                     self.assert_equal(self.load(self.path("b.exr")), stored)
+
+    @unittest.skipUnless(imageio and cv2, "imageio or OpenCV is not installed")
+    def test_those_of_imageio(self):
+        for shape in (13, 17), (13, 17, 3):
+            array = noise("f4", *shape)
+            imageio.imwrite(self.path("a.exr"), array, plugin="opencv")
+            self.assert_equal(self.load(self.path("a.exr")), array)
+            found = imageio.imread(self.save(array, "b.exr"), plugin="opencv", flags=cv2.IMREAD_UNCHANGED)
+            self.assert_equal(found, array)
 
     def test_tiles(self):
         array = noise("f4", 70, 50)
@@ -490,6 +574,33 @@ class Source(Case):
         found = self.play(self.save(array, "a.png")).view("u2").reshape(8, 12, 4)
         np.testing.assert_array_equal(found[:, :, :3], array)
         self.assertTrue((found[:, :, 3] == 65535).all())
+
+    @needs("png", np, "NumPy")
+    def test_pictures_in_the_layout_of_diligent(self):
+        """A folder with 001.png and so on, of 16-bit colour, beside a mask and lights as text."""
+        y, x = np.mgrid[-1:1:40j, -1:1:50j]
+        normals = np.stack([x / 2, y / 2, np.ones_like(x)], axis=2) / np.sqrt(x ** 2 / 4 + y ** 2 / 4 + 1)[:, :, np.newaxis]
+        angles = np.arange(12) * np.pi / 6
+        lights = np.stack([np.cos(angles) / 2, np.sin(angles) / 2, np.full(12, 0.75 ** 0.5)], axis=1)
+        grey = np.maximum(normals @ lights.T, 0)
+        folder = self.path("bearPNG")
+        os.mkdir(folder)
+        np.savetxt(os.path.join(folder, "light_directions.txt"), lights)
+        np.savetxt(os.path.join(folder, "light_intensities.txt"), np.full((12, 3), [0.9, 1.0, 1.1]))
+        frames = (grey[..., np.newaxis] * [50000, 40000, 30000]).astype("u2").transpose(2, 0, 1, 3)
+        self.save(np.ones((40, 50), "u1"), "bearPNG/mask.png")
+        for i, frame in enumerate(frames):
+            self.save(np.ascontiguousarray(frame), f"bearPNG/{i + 1:03}.png")
+        np.save(self.path("frames.npy"), frames)
+        found = []
+        for location in os.path.join(folder, "???.png"), self.path("frames.npy"):
+            launch("picturesrc", "location=" + location, "!", "photostereo", "name=p", "normal-encoding=tensor",
+                   "lights-location=" + os.path.join(folder, "light_directions.txt"), "intensities-location="
+                   + os.path.join(folder, "light_intensities.txt"), "p.normal", "!", "filesink",
+                   "location=" + self.path("normals.f32"))
+            found.append(np.fromfile(self.path("normals.f32"), "f4"))
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_allclose(found[0].reshape(40, 50, 3), normals, atol=1e-3)
 
     def test_fortran_order(self):
         array = noise("u2", 3, 8, 12)

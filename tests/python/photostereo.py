@@ -101,6 +101,22 @@ class Recording:
 
 
 class RealPictures(unittest.TestCase):
+    def test_pictures_as_they_lie_give_what_the_array_gives(self):
+        """The 16-bit PNG of DiLiGenT, whose folder also holds a mask, against the array of them."""
+        names = os.path.join(self.bear.folder, "???.png")
+        found = []
+        for location in names, self.bear.path:
+            path = os.path.join(self.folder, "normals")
+            support.launch("picturesrc", "location=" + location, "!", "photostereo", "name=p", "normal-encoding=tensor",
+                           "lights-location=" + os.path.join(self.bear.folder, "lights.lp"), "intensities-location="
+                           + os.path.join(self.bear.folder, "light_intensities.txt"), "p.normal", "!", "filesink",
+                           "location=" + path)
+            with open(path, "rb") as file:
+                found.append(file.read())
+        height, width = self.bear.shape
+        self.assertEqual(len(found[0]), height * width * 3 * 4)
+        self.assertEqual(found[0], found[1])
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()

@@ -80,6 +80,13 @@ read_page (Reader *self, Page *p, GError **error)
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
         "holds YCbCr samples, expected is grey or RGB. Convert it with "
         "tiffcp or another program.");
+  if (p->compression == COMPRESSION_PACKBITS &&
+      gst_imaging_tiff_find_predictor (&self->tiff) > 1)
+    return gst_imaging_format_fail (self->tiff.file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,
+        "is compressed by PackBits with a predictor, which libtiff ignores: "
+        "samples would be wrong. Save it with LZW or Deflate, or without the "
+        "predictor.");
   if (find_type (p) < 0)
     return gst_imaging_format_fail (self->tiff.file, error,
         GST_IMAGING_ND_ARRAY_ERROR_UNSUPPORTED,

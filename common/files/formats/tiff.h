@@ -36,6 +36,10 @@ void gst_imaging_tiff_grow (GstImagingTiff *self);
 /* A page is written; without an error its links are. */
 gboolean gst_imaging_tiff_complete (GstImagingTiff *self, GError **error);
 
+/* Returns: the predictor of the current page; 1 for none. For compressions that
+ * take none: libtiff hides it then */
+guint gst_imaging_tiff_find_predictor (const GstImagingTiff *self);
+
 void gst_imaging_tiff_close (GstImagingTiff *self);
 
 gpointer gst_imaging_tiff_create (const GstImagingFormatFile *file,

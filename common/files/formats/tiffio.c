@@ -178,3 +178,38 @@ gst_imaging_tiff_close (GstImagingTiff *self)
   g_clear_error (&self->why);
   self->tiff = NULL;
 }
+
+static guint64
+get_number (const guint8 *bytes, guint n, gboolean big_endian)
+{
+  guint64 number = 0;
+
+  for (guint i = 0; i < n; i++)
+    number = number << 8 | bytes[big_endian ? i : n - 1 - i];
+  return number;
+}
+
+guint
+gst_imaging_tiff_find_predictor (const GstImagingTiff *self)
+{
+  gboolean big_endian = TIFFIsBigEndian (self->tiff) != 0;
+  guint64 at = TIFFCurrentDirOffset (self->tiff);
+  guint8 head[8] = {0}, entry[20] = {0};
+  guint n_size, entry_size;
+  guint64 n;
+
+  gst_imaging_format_read_at (self->file, head, 4, 0);
+  n_size = get_number (head + 2, 2, big_endian) == 43 ? 8 : 2; /* BigTIFF */
+  entry_size = n_size == 8 ? 20 : 12;
+  gst_imaging_format_read_at (self->file, head, n_size, at);
+  n = get_number (head, n_size, big_endian);
+  for (at += n_size; n > 0; n--, at += entry_size) {
+    if (gst_imaging_format_read_at (self->file, entry, entry_size, at) <
+        (gssize) entry_size)
+      break;
+    if (get_number (entry, 2, big_endian) == TIFFTAG_PREDICTOR)
+      return (guint) get_number (
+          entry + entry_size - (n_size == 8 ? 8 : 4), 2, big_endian);
+  }
+  return 1;
+}
