@@ -216,14 +216,70 @@ save_calibration (GstOctBscan *self, const gchar *location)
   return ok;
 }
 
-static gboolean
-is_zero (const gfloat *values, gsize n)
+/* @size: bytes, all of them 0 before the first B-scan */
+static ImkStatus
+check_found (gconstpointer values, gsize size, ImkError *error)
 {
-  gsize i = 0;
+  const guint8 *bytes = values;
 
-  while (i < n && values[i] == 0)
-    i++;
-  return i == n;
+  for (gsize i = 0; i < size; i++)
+    if (bytes[i])
+      return IMK_OK;
+  return imk_error_set (
+      error, IMK_ERROR_CONFIG, "There has been no B-scan to find it in.");
+}
+
+static void
+warn_of_file (GstOctBscan *self, const gchar *what, const gchar *location,
+    GError *why, const ImkError *error)
+{
+  GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
+      ("The %s cannot be saved to \"%s\": %s", what, location,
+          why ? why->message : error->message),
+      (NULL));
+  g_clear_error (&why);
+}
+
+/* Call with the frames locked. */
+static ImkStatus
+get_background (GstOctBscan *self, gdouble **background, ImkError *error)
+{
+  gsize n = (gsize) self->opened.n_cameras * self->opened.width;
+  ImkStatus status = IMK_OK;
+
+  *background = g_new0 (gdouble, n);
+  if (!gst_imaging_engine_is_on_cuda (self->engine) && self->kernel)
+    status = imk_octbscan_get_background (self->kernel, *background, error);
+  else if (self->queue)
+    status =
+        gst_oct_bscan_queue_get_background (self->queue, *background, error);
+  return status == IMK_OK
+             ? check_found (*background, n * sizeof (gdouble), error)
+             : status;
+}
+
+static gboolean
+save_background (GstOctBscan *self, const gchar *location)
+{
+  gdouble *background = NULL;
+  GError *why = NULL;
+  ImkStatus status;
+  ImkError error;
+  gboolean ok;
+
+  if (!has_name (self, "background", location))
+    return FALSE;
+  /* not the stream's lock: it is held while downstream is prerolled */
+  g_mutex_lock (&self->frames);
+  status = get_background (self, &background, &error);
+  ok = status == IMK_OK &&
+       gst_oct_bscan_save_background (location, self->opened.n_cameras,
+           self->opened.width, background, &why);
+  g_mutex_unlock (&self->frames);
+  if (!ok)
+    warn_of_file (self, "background", location, why, &error);
+  g_free (background);
+  return ok;
 }
 
 /* Call with the frames locked. */
@@ -239,10 +295,8 @@ get_pattern (GstOctBscan *self, gfloat **pattern, ImkError *error)
     status = imk_octbscan_get_pattern (self->kernel, *pattern, error);
   else if (self->queue)
     status = gst_oct_bscan_queue_get_pattern (self->queue, *pattern, error);
-  if (status == IMK_OK && is_zero (*pattern, n))
-    status = imk_error_set (
-        error, IMK_ERROR_CONFIG, "There has been no B-scan to find it in.");
-  return status;
+  return status == IMK_OK ? check_found (*pattern, n * sizeof (gfloat), error)
+                          : status;
 }
 
 static gboolean
@@ -256,19 +310,14 @@ save_fixed_pattern (GstOctBscan *self, const gchar *location)
 
   if (!has_name (self, "fixed pattern", location))
     return FALSE;
-  /* not the stream's lock: it is held while downstream is prerolled */
-  g_mutex_lock (&self->frames);
+  g_mutex_lock (&self->frames); /* as above */
   status = get_pattern (self, &pattern, &error);
   ok = status == IMK_OK &&
        gst_oct_bscan_save_pattern (location, self->opened.n_cameras,
            imk_octbscan_n_depths (&self->opened), pattern, &why);
   g_mutex_unlock (&self->frames);
   if (!ok)
-    GST_ELEMENT_WARNING (self, RESOURCE, WRITE,
-        ("The fixed pattern cannot be saved to \"%s\": %s", location,
-            why ? why->message : error.message),
-        (NULL));
-  g_clear_error (&why);
+    warn_of_file (self, "fixed pattern", location, why, &error);
   g_free (pattern);
   return ok;
 }
@@ -317,6 +366,17 @@ gst_oct_bscan_install_actions (GObjectClass *klass)
    * Returns: FALSE after a warning
    */
   install (klass, "save-calibration", save_calibration, G_TYPE_BOOLEAN, 1);
+  /**
+   * GstOctBscan::save-background:
+   * @location: an array file; its extension selects the format
+   *
+   * Writes the background that was taken off the last B-scan, float64
+   * [cameras, samples], for background-location. There is none with
+   * background=rolling and none.
+   *
+   * Returns: FALSE after a warning
+   */
+  install (klass, "save-background", save_background, G_TYPE_BOOLEAN, 1);
   /**
    * GstOctBscan::save-fixed-pattern:
    * @location: an array file; its extension selects the format

@@ -456,7 +456,8 @@ warm_up (GstOctBscanDevice *self, ImkError *error)
   if (status == IMK_OK)
     status = self->device->stream_synchronize (b->stream, error);
   self->device->free_device (block);
-  return status;
+  /* no background of what was in the block */
+  return status == IMK_OK ? imk_octbscan_reset (self->kernel, error) : status;
 }
 
 /* Allocates the blocks of all batches, too. */
@@ -688,6 +689,21 @@ gst_oct_bscan_device_finish (GstOctBscanDevice *self, guint b, ImkError *error)
   batch->n = 0;
   g_atomic_int_add (&self->n_flying, -1);
   return status == IMK_OK ? unmapped : status;
+}
+
+ImkStatus
+gst_oct_bscan_device_get_background (
+    GstOctBscanDevice *self, gdouble *background, ImkError *error)
+{
+  ImkStatus status = gst_imaging_context_push (self->context, error);
+
+  if (status != IMK_OK)
+    return status;
+  g_mutex_lock (&self->lock);
+  status = imk_octbscan_get_background (self->kernel, background, error);
+  g_mutex_unlock (&self->lock);
+  gst_imaging_context_pop (self->context);
+  return status;
 }
 
 ImkStatus

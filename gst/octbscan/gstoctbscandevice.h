@@ -40,6 +40,10 @@ ImkStatus gst_oct_bscan_device_launch (GstOctBscanDevice *self, guint b,
 ImkStatus gst_oct_bscan_device_get_pattern (
     GstOctBscanDevice *self, gfloat *pattern, ImkError *error);
 
+/* The background that was taken off last, C spectra. Any thread. */
+ImkStatus gst_oct_bscan_device_get_background (
+    GstOctBscanDevice *self, gdouble *background, ImkError *error);
+
 /* Waits for batch @b. */
 ImkStatus gst_oct_bscan_device_finish (
     GstOctBscanDevice *self, guint b, ImkError *error);

@@ -155,6 +155,16 @@ gst_oct_bscan_get_curve (const GstImagingFile *file, guint32 *n)
 }
 
 gboolean
+gst_oct_bscan_save_background (const gchar *location, guint n_cameras,
+    guint width, const gdouble *background, GError **error)
+{
+  const guint64 dims[] = {n_cameras, width};
+
+  return gst_imaging_array_save (
+      location, GST_IMAGING_ND_ARRAY_TYPE_F64, 2, dims, background, error);
+}
+
+gboolean
 gst_oct_bscan_save_pattern (const gchar *location, guint n_cameras,
     guint n_depths, const gfloat *pattern, GError **error)
 {

@@ -769,6 +769,14 @@ gst_oct_bscan_queue_get_pattern (
       self->members[0].device, pattern, error);
 }
 
+ImkStatus
+gst_oct_bscan_queue_get_background (
+    GstOctBscanQueue *self, gdouble *background, ImkError *error)
+{
+  return gst_oct_bscan_device_get_background (
+      self->members[0].device, background, error);
+}
+
 guint
 gst_oct_bscan_queue_capacity (GstOctBscanQueue *self)
 {

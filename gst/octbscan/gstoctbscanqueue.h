@@ -40,6 +40,10 @@ void gst_oct_bscan_queue_set_flushing (
 ImkStatus gst_oct_bscan_queue_get_pattern (
     GstOctBscanQueue *self, gfloat *pattern, ImkError *error);
 
+/* The background, likewise. */
+ImkStatus gst_oct_bscan_queue_get_background (
+    GstOctBscanQueue *self, gdouble *background, ImkError *error);
+
 /* Returns: how many B-scans the queue holds at most */
 guint gst_oct_bscan_queue_capacity (GstOctBscanQueue *self);
 

@@ -59,6 +59,8 @@ typedef struct ImkOctbscanBackend {
   ImkStatus (*tune) (void *state, const struct ImkOctbscanChain *chain,
       const double *live, ImkError *error);
   ImkStatus (*get_pattern) (void *state, float *pattern, ImkError *error);
+  ImkStatus (*get_background) (
+      void *state, double *background, ImkError *error);
   void (*destroy) (void *state);
 } ImkOctbscanBackend;
 

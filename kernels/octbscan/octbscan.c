@@ -28,6 +28,7 @@ struct ImkOctbscan {
   ImkOctbscanConfig config; /* without its pointers */
   ImkOctbscanParams params;
   uint32_t n_resets;
+  bool has_bscan;          /* since the last reset */
   double depth_step;       /* um; 0 when it is not known */
   ImkOctbscanChain *chain; /* on a device, for changes of the dispersion */
   bool is_live;            /* and its current dispersion: */
@@ -414,6 +415,7 @@ imk_octbscan_update (
     status = tune (self, config->live_dispersion, error);
   if (status != IMK_OK)
     return status;
+  self->has_bscan &= self->params.history == config->history + self->n_resets;
   self->params = params_of (config);
   self->params.history += self->n_resets;
   return self->backend->update (self->state, &self->params, error);
@@ -424,6 +426,7 @@ imk_octbscan_reset (ImkOctbscan *self, ImkError *error)
 {
   self->n_resets++;
   self->params.history++;
+  self->has_bscan = false;
   return self->backend->update (self->state, &self->params, error);
 }
 
@@ -434,6 +437,27 @@ imk_octbscan_get_pattern (ImkOctbscan *self, float *pattern, ImkError *error)
     return imk_error_set (error, IMK_ERROR_CONFIG,
         "There is no fixed pattern, as fixed-pattern is none.");
   return self->backend->get_pattern (self->state, pattern, error);
+}
+
+ImkStatus
+imk_octbscan_get_background (
+    ImkOctbscan *self, double *background, ImkError *error)
+{
+  ImkOctbscanBackground mode = self->config.background_mode;
+
+  if (mode == IMK_OCTBSCAN_BACKGROUND_NONE)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "There is no background, as background is none.");
+  if (mode == IMK_OCTBSCAN_BACKGROUND_ROLLING)
+    return imk_error_set (error, IMK_ERROR_CONFIG,
+        "Each spectrum has its own background, as background is rolling. Take "
+        "running or first.");
+  if (mode == IMK_OCTBSCAN_BACKGROUND_FILE || self->has_bscan)
+    return self->backend->get_background (self->state, background, error);
+  memset (background, 0,
+      (size_t) self->config.n_cameras * self->config.width *
+          sizeof (*background));
+  return IMK_OK;
 }
 
 static ImkStatus
@@ -502,9 +526,11 @@ imk_octbscan_process (ImkOctbscan *self, const ImkOctbscanJob *jobs,
 
   for (uint32_t i = 0; i < n_jobs && status == IMK_OK; i++)
     status = check_job (self, &jobs[i], error);
-  return status != IMK_OK ? status
-                          : self->backend->process (
-                                self->state, jobs, n_jobs, stream, error);
+  if (status != IMK_OK)
+    return status;
+  for (uint32_t i = 0; i < n_jobs; i++)
+    self->has_bscan |= jobs[i].in != NULL;
+  return self->backend->process (self->state, jobs, n_jobs, stream, error);
 }
 
 /* Pixels without an A-scan are 0; they say nothing about the others. */

@@ -451,6 +451,17 @@ IMK_API ImkStatus imk_octbscan_get_pattern (
     ImkOctbscan *self, float *pattern, ImkError *error);
 
 /**
+ * imk_octbscan_get_background: (what was last taken off the spectra)
+ * @background: (out): C spectra of N, m_c; those of FILE as they were given, in
+ *   two float32 parts. As FILE of another object they are taken off alike. 0
+ *   before the first B-scan and after a reset
+ *
+ * Of a camera without lines in the last B-scan that had any, MEAN may give 0.
+ * Waits for the GPU. Returns: IMK_ERROR_CONFIG with NONE and ROLLING */
+IMK_API ImkStatus imk_octbscan_get_background (
+    ImkOctbscan *self, double *background, ImkError *error);
+
+/**
  * imk_octbscan_level_image: (levels of intensities, as those of an en-face
  *   image)
  * @in: f32, in host memory

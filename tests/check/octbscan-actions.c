@@ -252,6 +252,24 @@ show (const gchar *launch, const gdouble psi[][2])
   return out;
 }
 
+static void
+check_same_image (GstBuffer *found, GstBuffer *expected, gint tolerance)
+{
+  GstMapInfo a, b;
+
+  gst_buffer_map (found, &a, GST_MAP_READ);
+  gst_buffer_map (expected, &b, GST_MAP_READ);
+  fail_unless_equals_uint64 (a.size, b.size);
+  for (gsize i = 0; i < a.size; i++)
+    if (ABS (a.data[i] - b.data[i]) > tolerance)
+      fail ("byte %" G_GSIZE_FORMAT " is %u, expected %u", i, a.data[i],
+          b.data[i]);
+  gst_buffer_unmap (found, &a);
+  gst_buffer_unmap (expected, &b);
+  gst_buffer_unref (found);
+  gst_buffer_unref (expected);
+}
+
 /* What minvar has taken off is the same taken off from the file. */
 GST_START_TEST (test_fixed_pattern_is_saved_and_read)
 {
@@ -261,7 +279,6 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
       ELEMENT "background=none fixed-pattern=file pattern-location=%s", path);
   GstBuffer *expected, *found;
   GstImagingNdArray *npy;
-  GstMapInfo a, b;
   GstHarness *h;
   GstBus *bus;
   gboolean ok;
@@ -286,18 +303,111 @@ GST_START_TEST (test_fixed_pattern_is_saved_and_read)
                      500) < 5);
   gst_imaging_nd_array_free (npy);
   found = show (launch, psi);
-  gst_buffer_map (expected, &a, GST_MAP_READ);
-  gst_buffer_map (found, &b, GST_MAP_READ);
-  for (gsize i = 0; i < a.size; i++)
-    if (ABS (a.data[i] - b.data[i]) > 1)
-      fail ("byte %" G_GSIZE_FORMAT " is %u, expected %u", i, b.data[i],
-          a.data[i]);
-  gst_buffer_unmap (expected, &a);
-  gst_buffer_unmap (found, &b);
-  gst_buffer_unref (expected);
-  gst_buffer_unref (found);
+  check_same_image (found, expected, 1);
   g_free (launch);
   g_free (path);
+}
+GST_END_TEST
+
+/* What was averaged from the stream, taken off from a file of any format, gives
+ * the same bytes. */
+static void
+check_background (const gchar *mode, const gchar *extension)
+{
+  static const gdouble psi[][2] = {{0, 0}, {3, 1}};
+  gchar *name = g_strconcat ("background", extension, NULL);
+  gchar *path = check_path_of (name);
+  gchar *launch = g_strdup_printf (
+      ELEMENT "cameras=2 background-bscans=2 background=%s", mode);
+  GstBuffer *expected;
+  GstImagingNdArray *npy;
+  GstHarness *h;
+  GstBus *bus;
+  gboolean ok;
+
+  h = harness_new (launch, &bus);
+  g_object_set (h->element, "range-max", 90.0, NULL);
+  g_signal_emit_by_name (h->element, "save-background", path, &ok);
+  fail_unless (!ok);
+  check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "no B-scan to find it in");
+  for (guint i = 0; i < 3; i++) {
+    check_push (h, bscan_new (2, psi), GST_FLOW_OK);
+    if (i < 2)
+      gst_buffer_unref (check_pull (h));
+  }
+  expected = check_pull (h);
+  g_signal_emit_by_name (h->element, "save-background", path, &ok);
+  if (!ok) { /* without the library of the format */
+    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "this build is without");
+    gst_buffer_unref (expected);
+    goto out;
+  }
+  npy = gst_imaging_nd_array_load (path, NULL);
+  fail_unless (npy && npy->type == GST_IMAGING_ND_ARRAY_TYPE_F64 &&
+               npy->n_dims == 2 && npy->dims[0] == 2 && npy->dims[1] == WIDTH);
+  for (guint i = 0; i < 2 * WIDTH; i++)
+    fail_unless (fabs (((const gdouble *) npy->data)[i] - 20000) < 2000);
+  gst_imaging_nd_array_free (npy);
+  g_object_set (h->element, "background-location", path, NULL);
+  gst_util_set_object_arg (G_OBJECT (h->element), "background", "file");
+  check_push (h, bscan_new (2, psi), GST_FLOW_OK);
+  check_same_image (check_pull (h), expected, 0);
+  /* also what is given can be saved */
+  g_signal_emit_by_name (h->element, "save-background", path, &ok);
+  fail_unless (ok);
+out:
+  harness_free (h, bus);
+  g_free (launch);
+  g_free (path);
+  g_free (name);
+}
+
+GST_START_TEST (test_background_is_saved_and_read)
+{
+  on_cuda = __i__;
+  check_background ("mean", ".npy");
+  check_background ("running", ".npy");
+  check_background ("first", ".npy");
+  check_background ("mean", ".tif");
+  check_background ("running", ".fits");
+}
+GST_END_TEST
+
+/* A warning says why there is none, and which format cannot hold it. */
+GST_START_TEST (test_background_that_cannot_be_saved)
+{
+  static const gdouble psi[][2] = {{0, 0}};
+  static const struct {
+    const gchar *mode, *name, *words;
+  } cases[] = {
+      {"none", "b.npy", "background is none"},
+      {"rolling", "b.npy", "background is rolling"},
+      {"mean", "b.pgm", "b.pgm"},
+      {"mean", "none/b.npy", "none/b.npy"},
+  };
+
+  on_cuda = __i__;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    gchar *launch = g_strconcat (ELEMENT "background=", cases[i].mode, NULL);
+    gchar *path = check_path_of (cases[i].name);
+    GstHarness *h;
+    gboolean ok;
+    GstBus *bus;
+
+    h = harness_new (launch, &bus);
+    check_push (h, bscan_new (1, psi), GST_FLOW_OK);
+    gst_buffer_unref (check_pull (h));
+    g_signal_emit_by_name (h->element, "save-background", path, &ok);
+    fail_unless (!ok);
+    check_message_says (check_message (bus, GST_MESSAGE_WARNING),
+        GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, cases[i].words);
+    fail_unless (!g_file_test (path, G_FILE_TEST_EXISTS));
+    harness_free (h, bus);
+    g_free (launch);
+    g_free (path);
+  }
 }
 GST_END_TEST
 
@@ -474,7 +584,7 @@ GST_END_TEST
 GST_START_TEST (test_files_need_a_name)
 {
   static const gchar *const actions[] = {
-      "save-calibration", "save-fixed-pattern"};
+      "save-calibration", "save-background", "save-fixed-pattern"};
   static const gchar *const names[] = {NULL, ""};
   static const gdouble psi[][2] = {{0, 0}};
   GstBus *bus;
@@ -508,6 +618,8 @@ octbscan_actions_suite (void)
   tcase_add_test (tc, test_files_of_a_calibration_stay_where_they_are);
   tcase_add_test (tc, test_dispersions_are_saved_in_their_order);
   tcase_add_loop_test (tc, test_fixed_pattern_is_saved_and_read, 0, 2);
+  tcase_add_loop_test (tc, test_background_is_saved_and_read, 0, 2);
+  tcase_add_loop_test (tc, test_background_that_cannot_be_saved, 0, 2);
   tcase_add_loop_test (tc, test_noise_keeps_the_dispersion, 0, 2);
   tcase_add_test (tc, test_dark_images_have_no_dispersion);
   tcase_add_test (tc, test_files_need_a_name);

@@ -361,6 +361,91 @@ check_config (
 /* ------------------------------------------------------------------------
  * The steps, one at a time. */
 
+/* What running backgrounds of n = 2 are after @end B-scans, in float64. */
+static void
+expect_background (const Sequence *s, uint32_t end, double *m)
+{
+  const ImkOctbscanConfig *c = s->config;
+  bool is_mean = c->background_mode == IMK_OCTBSCAN_BACKGROUND_MEAN;
+
+  for (uint32_t i = 0; i < end; i++)
+    for (uint32_t k = 0; k < c->n_cameras * c->width; k++) {
+      const ImkOctbscanReference *b = &s->bscans[i];
+      double sum = 0, n = 0, share = i == 0 || is_mean ? 1 : 2;
+
+      for (uint32_t row = 0; row < c->height; row++)
+        if ((row + b->first_camera) % c->n_cameras == k / c->width) {
+          sum += b->x[(size_t) row * c->width + k % c->width];
+          n++;
+        }
+      if (i < 2 || c->background_mode != IMK_OCTBSCAN_BACKGROUND_FIRST)
+        m[k] = share == 1 ? sum / n : m[k] + (sum / n - m[k]) / share;
+    }
+}
+
+/* What was taken off last is what the definition says, and as FILE of another
+ * object it gives the same image. */
+static void
+check_background (const Way *w, const ImkOctbscanConfig *config)
+{
+  ImkOctbscanConfig c = *config;
+  Sequence s = sequence_new (&c, 5, NULL, 1, false);
+  size_t n = c.n_cameras * c.width;
+  double *m = calloc (n, sizeof (*m)), *found = calloc (n, sizeof (*found));
+  ImkOctbscan *kernel = NULL;
+  TestImage image;
+  ImkError error;
+
+  c.strategy = w->strategy;
+  c.max_jobs = 3;
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  test_check (found[0] == 0, "%s: a background of nothing", w->name);
+  run_batch (w, kernel, &s, 0, 3);
+  run_batch (w, kernel, &s, 3, 2);
+  test_ok (imk_octbscan_get_background (kernel, found, &error), &error);
+  expect_background (&s, 5, m);
+  for (size_t i = 0; i < n; i++)
+    test_check (fabs (found[i] - m[i]) <= 1e-10 * m[i],
+        "%s: background %d at %zu is %.15g, expected %.15g", w->name,
+        c.background_mode, i, found[i], m[i]);
+  imk_octbscan_free (kernel);
+  image = s.linear[4];
+  s.linear[4] = test_image_new (
+      IMK_TYPE_F32, image.image.width, image.image.height, 1, 12);
+  c.background_mode = IMK_OCTBSCAN_BACKGROUND_FILE;
+  c.background = found;
+  test_ok (imk_octbscan_new (w->backend, &c, &kernel, &error), &error);
+  run_batch (w, kernel, &s, 4, 1);
+  test_image_same (&image, &s.linear[4], w->name);
+  test_ok (imk_octbscan_get_background (kernel, m, &error), &error);
+  test_check (memcmp (m, found, n * sizeof (*m)) == 0,
+      "%s: a file is not what was given", w->name);
+  imk_octbscan_free (kernel);
+  test_image_free (&image);
+  sequence_free (&s);
+  free (found);
+  free (m);
+}
+
+static void
+test_backgrounds_are_told (const Way *ways)
+{
+  static const ImkOctbscanBackground modes[] = {IMK_OCTBSCAN_BACKGROUND_MEAN,
+      IMK_OCTBSCAN_BACKGROUND_RUNNING, IMK_OCTBSCAN_BACKGROUND_FIRST};
+  ImkOctbscanCamera cameras[3] = {{.gain = 0}, {.gain = 2}, {.gain = 0}};
+  ImkOctbscanConfig c = base_config (20);
+
+  c.n_cameras = 3;
+  c.cameras = cameras;
+  c.background_bscans = 2;
+  for (const Way *w = ways; w->name; w++)
+    for (int i = 0; i < 3; i++) {
+      c.background_mode = modes[i];
+      check_background (w, &c);
+    }
+}
+
 static void
 test_backgrounds (const Way *ways)
 {
@@ -599,6 +684,7 @@ test_infinite (const Way *ways)
   }
 
 DEFINE (test_backgrounds)
+DEFINE (test_backgrounds_are_told)
 DEFINE (test_patterns)
 DEFINE (test_lateral)
 DEFINE (test_means_of_bscans)
@@ -817,6 +903,7 @@ test_history_is_said (void)
 
 static const Test tests[] = {
     {"backgrounds are the definition", test_backgrounds_cpu, .cpu_only = true},
+    {"backgrounds are told", test_backgrounds_are_told_cpu, .cpu_only = true},
     {"fixed patterns are the definition", test_patterns_cpu, .cpu_only = true},
     {"scans, means and flips are the definition", test_lateral_cpu,
         .cpu_only = true},
@@ -830,6 +917,7 @@ static const Test tests[] = {
     {"a spectrum that is not a number is missing alone",
         test_missing_ascans_cpu, .cpu_only = true},
     {"backgrounds on CUDA are the definition", test_backgrounds_cuda},
+    {"backgrounds on CUDA are told", test_backgrounds_are_told_cuda},
     {"fixed patterns on CUDA are the definition", test_patterns_cuda},
     {"scans, means and flips on CUDA are the definition", test_lateral_cuda},
     {"means of B-scans on CUDA are the definition", test_means_of_bscans_cuda},

@@ -169,6 +169,21 @@ get_pattern (void *state, float *pattern, ImkError *error)
   return status;
 }
 
+static ImkStatus
+get_background (void *state, double *background, ImkError *error)
+{
+  MockObject *o = state;
+  ImkStatus status = mock_object_begin (o, "background", error);
+
+  if (status != IMK_OK)
+    return status;
+  mock_object_wait (o);
+  pthread_mutex_lock (&o->busy);
+  status = imk_octbscan_cpu.get_background (o->state, background, error);
+  pthread_mutex_unlock (&o->busy);
+  return status;
+}
+
 const ImkOctbscanBackend imk_octbscan_cuda = {
     .abi = IMK_BACKEND_ABI,
     .name = "cuda",
@@ -177,5 +192,6 @@ const ImkOctbscanBackend imk_octbscan_cuda = {
     .process = process,
     .tune = tune,
     .get_pattern = get_pattern,
+    .get_background = get_background,
     .destroy = mock_object_destroy,
 };

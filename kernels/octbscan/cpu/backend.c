@@ -497,6 +497,17 @@ cpu_get_pattern (void *state, float *pattern, ImkError *error)
   return IMK_OK;
 }
 
+static ImkStatus
+cpu_get_background (void *state, double *background, ImkError *error)
+{
+  const Cpu *cpu = state;
+  size_t n = (size_t) cpu->config.n_cameras * cpu->config.width;
+
+  for (size_t i = 0; i < n; i++)
+    background[i] = (double) cpu->high[i] + cpu->low[i];
+  return IMK_OK;
+}
+
 const ImkOctbscanBackend imk_octbscan_cpu = {
     .abi = IMK_BACKEND_ABI,
     .name = "cpu",
@@ -505,5 +516,6 @@ const ImkOctbscanBackend imk_octbscan_cpu = {
     .process = cpu_process,
     .tune = cpu_tune,
     .get_pattern = cpu_get_pattern,
+    .get_background = cpu_get_background,
     .destroy = cpu_destroy,
 };

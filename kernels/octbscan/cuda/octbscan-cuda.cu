@@ -11,6 +11,7 @@ struct Cuda {
   ImkOctbscanConfig config; /* without its pointers */
   History history;
   uint32_t last_pattern; /* index into patterns */
+  uint32_t last_means;   /* index into means */
   Operator op;           /* used if the strategy is operator */
   Transforms transforms;
   void *memory; /* all device memory of the object */
@@ -72,6 +73,9 @@ cuda_process (void *state, const ImkOctbscanJob *jobs, uint32_t n_jobs,
   s->last_pattern = s->config.fixed_pattern == IMK_OCTBSCAN_FIXED_PATTERN_MINVAR
                         ? n_jobs - 1
                         : s->config.max_jobs;
+  for (uint32_t i = 0; i < n_jobs; i++)
+    if (jobs[i].in)
+      s->last_means = i;
   return status;
 }
 
@@ -107,6 +111,28 @@ cuda_get_pattern (void *state, float *pattern, ImkError *error)
     status =
         IMK_CUDA (error, cudaMemcpy (pattern, a.patterns + s->last_pattern * n,
                              n * sizeof (float2), cudaMemcpyDeviceToHost));
+  return status;
+}
+
+static ImkStatus
+cuda_get_background (void *state, double *background, ImkError *error)
+{
+  const Cuda *s = (const Cuda *) state;
+  const Arguments &a = s->arguments;
+  size_t n = (size_t) a.n_cameras * a.width;
+  const float2 *from = a.means ? a.means + s->last_means * n : a.background;
+  ImkStatus status = IMK_CUDA (error, cudaEventSynchronize (s->done));
+
+  static_assert (sizeof (float2) == sizeof (double), "parts are replaced");
+  if (status == IMK_OK)
+    status = IMK_CUDA (error, cudaMemcpy (background, from, n * sizeof (float2),
+                                  cudaMemcpyDeviceToHost));
+  for (size_t i = 0; i < n && status == IMK_OK; i++) {
+    float2 parts;
+
+    memcpy (&parts, &background[i], sizeof (parts));
+    background[i] = (double) parts.x + parts.y;
+  }
   return status;
 }
 
@@ -285,5 +311,6 @@ const ImkOctbscanBackend imk_octbscan_cuda = {
     .process = cuda_process,
     .tune = cuda_tune,
     .get_pattern = cuda_get_pattern,
+    .get_background = cuda_get_background,
     .destroy = cuda_destroy,
 };
