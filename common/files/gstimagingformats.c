@@ -62,17 +62,21 @@ static const struct {
 
 /* --- the module ----------------------------------------------------------- */
 
-/* The folder of our own library. Returns: (transfer full) */
+/* As it is installed, or in the folder of our own library, as it is built.
+ * Returns: (transfer full) */
 static gchar *
 module_path (void)
 {
   Dl_info self;
-  g_autofree gchar *folder = NULL;
+  g_autofree gchar *folder = NULL, *path = NULL;
 
   if (!dladdr ((gpointer) module_path, &self) || !self.dli_fname)
     return g_strdup (MODULE);
   folder = g_path_get_dirname (self.dli_fname);
-  return g_build_filename (folder, MODULE, NULL);
+  path = g_build_filename (folder, "gst-imaging", MODULE, NULL);
+  return g_file_test (path, G_FILE_TEST_EXISTS)
+             ? g_steal_pointer (&path)
+             : g_build_filename (folder, MODULE, NULL);
 }
 
 /* It is looked for once, and stays. Returns: NULL with @why set */

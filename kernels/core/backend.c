@@ -32,7 +32,7 @@ static LoadedModule modules[] = {
 static ImkStatus
 module_path (const char *name, char path[PATH_MAX], ImkError *error)
 {
-  const char *folder = secure_getenv ("IMK_MODULE_PATH");
+  const char *folder = secure_getenv ("IMK_MODULE_PATH"), *below = "";
   int length = 0;
   Dl_info self;
 
@@ -43,9 +43,10 @@ module_path (const char *name, char path[PATH_MAX], ImkError *error)
 
     folder = self.dli_fname;
     length = slash ? (int) (slash - self.dli_fname) : 0;
+    below = "gst-imaging/"; /* as they are installed */
   }
-  if (!length ||
-      snprintf (path, PATH_MAX, "%.*s/%s", length, folder, name) >= PATH_MAX)
+  if (!length || snprintf (path, PATH_MAX, "%.*s/%s%s", length, folder, below,
+                     name) >= PATH_MAX)
     return imk_error_set (error, IMK_ERROR_UNAVAILABLE,
         "The folder of libimk, where %s belongs, could not be found.", name);
   return IMK_OK;

@@ -40,8 +40,9 @@ typedef struct ImkModule {
  * @name: "cpu" or "cuda"
  *
  * Loads the modules at the first call and never unloads them. A module lies
- * beside libimk, or, when the environment variable IMK_MODULE_PATH names
- * an absolute folder, there (builds and tests). Safe from any thread.
+ * in gst-imaging/ beside libimk, or, when the environment variable
+ * IMK_MODULE_PATH names an absolute folder, there (builds and tests). Safe from
+ * any thread.
  * Returns: IMK_ERROR_UNAVAILABLE and what to install or check */
 IMK_API ImkStatus imk_backend_load (const char *name, ImkError *error);
 

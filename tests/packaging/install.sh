@@ -11,7 +11,7 @@ mapfile -t elements < <(cut -d" " -f1 "$build/gst/plugins/elements.txt")
 export GST_REGISTRY=$stage/registry.bin
 export GST_PLUGIN_SYSTEM_PATH_1_0=$stage_root$plugindir
 
-# the modules are sought beside libimk, where the installation has them
+# the modules are sought in gst-imaging/ beside libimk, where the installation has them
 unset IMK_MODULE_PATH
 
 only_plugins() {
