@@ -26,6 +26,7 @@
 #include "gstimagingsettings.h"
 #include "gstpicturesinkfile.h"
 #include "gstpicturesinkformat.h"
+#include "gstpicturesinksidecar.h"
 
 GST_DEBUG_CATEGORY_STATIC (gst_picture_sink_debug);
 #define GST_CAT_DEFAULT gst_picture_sink_debug
@@ -34,7 +35,18 @@ typedef struct {
   GstImagingFile *location;
   gboolean append;
   guint64 max_frames;
+  GstPictureSinkSidecarMode sidecar;
 } Settings;
+
+static const GEnumValue sidecar_values[] = {
+    {GST_PICTURE_SINK_SIDECAR_AUTO,
+        "Where frames have a quantity, results or capture times, or an element "
+        "of gst-imaging made them",
+        "auto"},
+    {GST_PICTURE_SINK_SIDECAR_NONE, "Never", "none"},
+    {GST_PICTURE_SINK_SIDECAR_ALWAYS, "Always", "always"},
+    {0, NULL, NULL},
+};
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_PATH ("location", NEXT_START, 0, Settings, location, NULL, NULL,
@@ -50,6 +62,10 @@ static const GstImagingSetting settings[] = {
         G_MAXUINT64, "frames",
         "Ends the stream after so many frames. 0: no limit. A TIFF of a known "
         "size below 4 GB is a classic one, otherwise BigTIFF"),
+    GST_IMAGING_ENUM ("sidecar", NEXT_START, 0, Settings, sidecar,
+        "GstPictureSinkSidecar", sidecar_values,
+        "Whether a file location.json tells quantity, unit, axes, frame "
+        "numbers, times, and the pipeline with its settings"),
 };
 
 static void
@@ -71,6 +87,11 @@ struct _GstPictureSink {
   /* from start to stop; only the streaming thread uses them */
   GstPictureSinkFile file;
   GstPictureSinkFormat format;
+  GstPictureSinkSidecar sidecar;
+  GstImagingNdArray frame; /* the last one: its shape */
+  gint fps_n, fps_d;
+  gboolean is_finished; /* since the last frame */
+  gboolean has_failed;  /* a frame is missing at the end */
 };
 
 G_DEFINE_TYPE (GstPictureSink, gst_picture_sink, GST_TYPE_BASE_SINK)
@@ -110,12 +131,28 @@ gst_picture_sink_start (GstBaseSink *base)
   gst_imaging_settings_update (
       set, GST_IMAGING_WHEN_NEXT_START, GST_CLOCK_TIME_NONE, NULL);
   s = gst_imaging_settings_now (set);
+  self->is_finished = self->has_failed = FALSE;
   if (gst_picture_sink_file_open (&self->file,
           gst_imaging_setting_file_location (s->location), s->append,
-          s->max_frames, &error))
+          s->max_frames, &error)) {
+    gst_picture_sink_sidecar_start (
+        &self->sidecar, s->sidecar, GST_ELEMENT (self));
     return TRUE;
+  }
   post (self, error);
   return FALSE;
+}
+
+/* Frames are worth more: without a sidecar they are written, too. */
+static void
+save_sidecar (GstPictureSink *self, gboolean complete)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (self->file.n_written > 0 &&
+      !gst_picture_sink_sidecar_save (
+          &self->sidecar, &self->file, &self->frame, complete, &error))
+    GST_ELEMENT_WARNING (self, RESOURCE, WRITE, ("%s", error->message), (NULL));
 }
 
 static gboolean
@@ -123,6 +160,10 @@ finish (GstPictureSink *self)
 {
   g_autoptr (GError) error = NULL;
 
+  if (self->is_finished)
+    return TRUE;
+  self->is_finished = TRUE;
+  save_sidecar (self, !self->has_failed);
   if (gst_picture_sink_file_finish (&self->file, &error))
     return TRUE;
   post (self, error);
@@ -135,6 +176,7 @@ gst_picture_sink_stop (GstBaseSink *base)
   GstPictureSink *self = GST_PICTURE_SINK (base);
 
   finish (self);
+  gst_picture_sink_sidecar_clear (&self->sidecar);
   gst_picture_sink_file_close (&self->file);
   gst_picture_sink_format_clear (&self->format);
   return TRUE;
@@ -175,8 +217,11 @@ static gboolean
 gst_picture_sink_set_caps (GstBaseSink *base, GstCaps *caps)
 {
   GstPictureSink *self = GST_PICTURE_SINK (base);
+  const GstStructure *s = gst_caps_get_structure (caps, 0);
   g_autoptr (GError) error = NULL;
 
+  self->fps_n = self->fps_d = 0;
+  gst_structure_get_fraction (s, "framerate", &self->fps_n, &self->fps_d);
   if (gst_picture_sink_format_set_caps (
           &self->format, caps, self->file.types, &error))
     return TRUE;
@@ -214,12 +259,30 @@ write_frames (
   return TRUE;
 }
 
+/* What the frames of a buffer are, @n_before others. */
+static void
+tell (GstPictureSink *self, GstBuffer *buffer, guint64 n_before)
+{
+  self->frame = self->format.frame;
+  gst_picture_sink_sidecar_add (&self->sidecar, &self->file, buffer,
+      self->file.n_written - n_before, self->fps_n, self->fps_d);
+  if (n_before > 0)
+    return;
+  /* for a reader who does not wait for the end, or when there is none */
+  save_sidecar (self, FALSE);
+  if (self->file.replaces)
+    GST_ELEMENT_INFO (self, RESOURCE, WRITE,
+        ("\"%s\" replaces a file of this name. Set append=true to continue one.",
+            self->file.location),
+        (NULL));
+}
+
 static GstFlowReturn
 gst_picture_sink_render (GstBaseSink *base, GstBuffer *buffer)
 {
   GstPictureSink *self = GST_PICTURE_SINK (base);
-  gboolean is_first = self->file.n_written == 0;
   g_autoptr (GError) error = NULL;
+  guint64 n_before = self->file.n_written;
   GstPictureSinkView view;
   gboolean ok;
 
@@ -230,15 +293,14 @@ gst_picture_sink_render (GstBaseSink *base, GstBuffer *buffer)
   ok = gst_picture_sink_format_map (&self->format, buffer, &view, &error) &&
        write_frames (self, &view, &error);
   gst_picture_sink_view_unmap (&view);
+  self->is_finished = FALSE;
+  if (self->file.n_written > n_before)
+    tell (self, buffer, n_before);
   if (!ok) {
+    self->has_failed = TRUE;
     post (self, error);
     return GST_FLOW_ERROR;
   }
-  if (is_first && self->file.replaces)
-    GST_ELEMENT_INFO (self, RESOURCE, WRITE,
-        ("\"%s\" replaces a file of this name. Set append=true to continue one.",
-            self->file.location),
-        (NULL));
   return is_full (self) ? GST_FLOW_EOS : GST_FLOW_OK;
 }
 

@@ -5,6 +5,8 @@ Import it (from gst_imaging import metadata), or copy this file into your
 program: it needs no module of ours. The element that writes the metadata has to
 be loaded first, as it is when the pipeline runs in the process.
 """
+import json
+
 import numpy as np
 
 from gi.repository import Gst
@@ -68,6 +70,44 @@ def quantity(buffer):
         axis = {name: structure.get_value(prefix + name) for name in ("name", "unit", "step", "origin")}
         result["axes"].append(axis)
     return result
+
+
+def expand(series):
+    """The numbers of a series in a sidecar, one a frame; None where there is none."""
+    numbers = []
+    for entry in series:
+        if isinstance(entry, dict):  # a constant rate
+            rate, unit = (int(word) for word in entry["framerate"].split("/"))
+            numbers += [(entry["first"] + i) * unit * 10 ** 9 // rate for i in range(entry["count"])]
+        elif isinstance(entry, list):
+            first, step, count = entry
+            numbers += [None if first is None else first + i * step for i in range(count)]
+        else:
+            numbers.append(entry)
+    return numbers
+
+
+def sidecar(path):
+    """What picturesink wrote beside a file, or None: a dictionary.
+
+    "quantity", if there is one, is as quantity() returns it, but "scale" and
+    "offset" are lists where they change from frame to frame. "frame-numbers",
+    "pts" and "capture-times" have an entry for each frame.
+    """
+    try:
+        with open(f"{path}.json", encoding="utf-8") as file:
+            told = json.load(file)
+    except FileNotFoundError:
+        return None
+    if told.get("schema") != "gst-imaging-sidecar-v1":
+        return None
+    for key in "frame-numbers", "pts", "capture-times":
+        if key in told:
+            told[key] = expand(told[key])
+    for key in "scale", "offset":
+        if isinstance(told.get("quantity", {}).get(key), list):
+            told["quantity"][key] = expand(told["quantity"][key])
+    return told
 
 
 def places(axis, n):

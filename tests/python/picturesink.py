@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Files of picturesink: other programs read them with equal samples; a crash and a full disk leave all complete
 frames. tools/venv installs the readers."""
+import hashlib
 import os
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 import unittest
 
 import numpy as np
 
-from support import launch, main
+from support import Gst, SOURCE, launch, main
+
+sys.path.insert(0, os.path.join(SOURCE, "pipelines"))
+from gst_imaging import metadata  # pylint: disable=wrong-import-position
 
 
 def optional(name):
@@ -110,6 +116,120 @@ class Readers(Case):
             self.assertTrue(file.is_bigtiff)
         with tifffile.TiffFile(self.record(frames, tensor("u1", 4, 5, 1), "b.tif", "max-frames=3")) as file:
             self.assertFalse(file.is_bigtiff)
+
+
+class Sidecar(Case):
+    def play(self, pipeline, name, *more):
+        launch("-q", *pipeline.split(), "!", "picturesink", f"location={self.path(name)}", *more)
+        return metadata.sidecar(self.path(name))
+
+    def test_it_is_written_where_there_is_something_to_tell(self):
+        plain = "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=32,height=8"
+        sharp = plain + " ! lapsharpen amount=2"
+        self.assertIsNone(self.play(plain, "a.npy"))
+        self.assertIsNone(self.play(sharp, "b.npy", "sidecar=none"))
+        self.assertEqual(self.play(plain, "c.npy", "sidecar=always")["frames"], 3)
+        told = self.play(sharp, "d.npy")
+        self.assertEqual((told["file"], told["type"], told["shape"], told["complete"]),
+                         ("d.npy", "u8", [3, 8, 32], True))
+        self.assertEqual([e["element"] for e in told["elements"]],
+                         ["videotestsrc", "capsfilter", "lapsharpen", "picturesink"])
+        self.assertEqual(told["elements"][2]["settings"], {"amount": "2"})
+        # a file that replaces it does not keep what was told of the other
+        self.assertIsNone(self.play(plain, "d.npy"))
+
+    def test_times_and_numbers(self):
+        for rate in "30/1", "25/1", "30000/1001":
+            told = self.play(f"videotestsrc num-buffers=40 ! video/x-raw,format=GRAY8,framerate={rate}", "a.npy",
+                             "sidecar=always")
+            n, d = map(int, rate.split("/"))
+            self.assertEqual(told["pts"], [i * d * 10 ** 9 // n for i in range(40)])
+            self.assertEqual(told["frame-numbers"], list(range(40)))
+            self.assertEqual(told["frames-missing"], 0)
+        told = self.play("videotestsrc num-buffers=40 ! identity drop-probability=0.5 ! video/x-raw,format=GRAY8",
+                         "a.npy", "sidecar=always")
+        self.assertEqual(len(told["pts"]), told["frames"])
+        self.assertEqual(told["frames-missing"], told["frame-numbers"][-1] + 1 - told["frame-numbers"][0] -
+                         told["frames"])
+
+    def test_series(self):
+        self.assertEqual(metadata.expand([5, [7, 2, 3], [None, 0, 2], 1, [2.5, 0, 2]]),
+                         [5, 7, 9, 11, None, None, 1, 2.5, 2.5])
+
+    def test_the_pipeline_can_be_played_again(self):
+        np.save(self.path("in put.npy"), RNG.integers(0, 255, (4, 16, 16)).astype("u1"))
+        for pipeline in ("picturesrc location=$ ! lapsharpen amount=2 ! picturesink location=out.npy",
+                         "picturesrc location=$ ! video/x-raw,framerate=30/1 ! tee name=t t. ! queue ! lapsharpen "
+                         "name=sharp amount=3 ! picturesink location=out.npy t. ! queue ! fakesink"):
+            words = [word.replace("$", self.path("in put.npy")).replace("out.npy", self.path("out.npy"))
+                     for word in pipeline.split()]
+            launch("-q", *words)
+            told = metadata.sidecar(self.path("out.npy"))
+            source, = told["sources"]
+            self.assertEqual((source["kind"], source["location"]), ("file", self.path("in put.npy")))
+            with open(self.path("in put.npy"), "rb") as file:
+                self.assertEqual(source["sha256"], hashlib.sha256(file.read()).hexdigest())
+            first = np.load(self.path("out.npy"))
+            again = Gst.parse_launch(told["pipeline"].replace("out.npy", "again.npy"))
+            again.set_state(Gst.State.PLAYING)
+            message = again.get_bus().timed_pop_filtered(
+                20 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+            again.set_state(Gst.State.NULL)
+            self.assertEqual(message.type, Gst.MessageType.EOS)
+            np.testing.assert_array_equal(np.load(self.path("again.npy")), first)
+
+    def test_settings_that_change(self):
+        """Each change is told with the first frame that was made with it."""
+        pipeline = Gst.parse_launch(
+            "appsrc name=in format=time caps=video/x-raw,format=GRAY8,width=16,height=16,framerate=25/1 ! lapsharpen "
+            f"name=sharp amount=1 ! picturesink name=out location={self.path('a.npy')}")
+        source, sharp = pipeline.get_by_name("in"), pipeline.get_by_name("sharp")
+        pipeline.set_state(Gst.State.PLAYING)
+        frame = RNG.integers(0, 255, (16, 16)).astype("u1")
+        seen, more = [], threading.Event()
+
+        def count(pad, info):
+            seen.append(info)
+            more.set()
+            return Gst.PadProbeReturn.OK
+
+        pipeline.get_by_name("out").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, count)
+        for i in range(6):
+            if i == 3:
+                sharp.set_property("amount", 2.0)
+            buffer = Gst.Buffer.new_wrapped(frame.tobytes())
+            buffer.pts, buffer.duration = i * 40000000, 40000000
+            source.emit("push-buffer", buffer)
+            while len(seen) <= i and more.wait(20):
+                more.clear()
+        source.emit("end-of-stream")
+        pipeline.get_bus().timed_pop_filtered(20 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        pipeline.set_state(Gst.State.NULL)
+        told = metadata.sidecar(self.path("a.npy"))
+        change, = told["changes"]
+        self.assertEqual((change["frame"], change["element"], change["property"], change["value"]),
+                         (3, "sharp", "amount", "2"))
+
+    def test_a_continued_file_tells_of_both(self):
+        sharp = "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=32,height=8 ! lapsharpen amount="
+        self.play(sharp + "2", "a.npy")
+        told = self.play(sharp + "3", "a.npy", "append=true")
+        self.assertEqual(told["shape"], [6, 8, 32])
+        self.assertEqual(told["previous"]["shape"], [3, 8, 32])
+        self.assertEqual(told["previous"]["elements"][2]["settings"], {"amount": "2"})
+
+    def test_quantity_and_axes(self):
+        spectra = RNG.integers(0, 4096, (4, 64, 256)).astype("u2")
+        with open(self.path("raw"), "wb") as file:
+            file.write(spectra.tobytes())
+        told = self.play(f"filesrc location={self.path('raw')} blocksize={64 * 256 * 2} ! "
+                         "video/x-raw,format=GRAY16_LE,width=256,height=64,framerate=25/1 ! octbscan percent-max=99 ! "
+                         "video/x-raw,format=GRAY8", "a.npy")
+        quantity = told["quantity"]
+        self.assertEqual((quantity["name"], quantity["unit"]), ("level", "dB"))
+        self.assertEqual({axis["name"] for axis in quantity["axes"]}, {"lateral", "depth"})
+        if isinstance(quantity["scale"], list):
+            self.assertEqual(len(quantity["scale"]), told["frames"])
 
 
 class Interrupted(Case):

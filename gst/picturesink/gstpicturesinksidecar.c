@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gstpicturesinksidecar.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "gstimagingfile.h"
+#include "gstimagingquantity.h"
+#include "gstimagingresults.h"
+
+#include "imk/version.h"
+
+#define SCHEMA "gst-imaging-sidecar-v1"
+
+/* --- what frames tell ----------------------------------------------------- */
+
+/* Returns: (transfer none) (nullable) */
+static const GstStructure *
+get_structure (GstBuffer *buffer, const gchar *name)
+{
+  GstCustomMeta *meta = gst_meta_get_info (name)
+                            ? gst_buffer_get_custom_meta (buffer, name)
+                            : NULL;
+
+  return meta ? gst_custom_meta_get_structure (meta) : NULL;
+}
+
+void
+gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
+    GstPictureSinkSidecarMode mode, GstElement *sink)
+{
+  *self = (GstPictureSinkSidecar){.mode = mode, .sink = sink};
+  gst_imaging_numbering_reset (&self->numbering);
+  gst_picture_sink_series_init (&self->numbers);
+  gst_picture_sink_series_init (&self->times);
+  gst_picture_sink_series_init (&self->captures);
+  gst_picture_sink_series_init (&self->scales);
+  gst_picture_sink_series_init (&self->offsets);
+}
+
+static void
+add_quantity (GstPictureSinkSidecar *self, const GstStructure *quantity)
+{
+  gdouble scale = 1, offset = 0;
+
+  if (quantity) {
+    gst_structure_get_double (quantity, "scale", &scale);
+    gst_structure_get_double (quantity, "offset", &offset);
+    self->tells = TRUE;
+  }
+  if (quantity && !self->quantity)
+    self->quantity = gst_structure_copy (quantity);
+  gst_picture_sink_series_add_number (&self->scales, scale);
+  gst_picture_sink_series_add_number (&self->offsets, offset);
+}
+
+static void
+add_capture (GstPictureSinkSidecar *self, GstBuffer *buffer)
+{
+  GstReferenceTimestampMeta *meta =
+      gst_buffer_get_reference_timestamp_meta (buffer, NULL);
+
+  if (meta && !self->clock)
+    self->clock = gst_caps_to_string (meta->reference);
+  gst_picture_sink_series_add (
+      &self->captures, meta ? meta->timestamp : GST_CLOCK_TIME_NONE);
+  self->tells = self->tells || meta;
+}
+
+void
+gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, GstBuffer *buffer, guint64 n_frames,
+    gint fps_n, gint fps_d)
+{
+  const GstStructure *quantity =
+      get_structure (buffer, GST_IMAGING_QUANTITY_META);
+  const GstStructure *result = gst_imaging_results_get (buffer, NULL);
+  guint64 frame = file->first + file->n_written - n_frames;
+  guint64 number, n_missing = 0;
+
+  if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE)
+    return;
+  if (!self->pipeline)
+    self->pipeline = gst_picture_sink_pipeline_new (self->sink);
+  gst_picture_sink_pipeline_look (
+      self->pipeline, frame, quantity ? quantity : result);
+  self->tells = self->tells || result;
+  number = gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
+  self->n_missing += n_missing;
+  /* of the lines in a buffer, the first one */
+  gst_picture_sink_series_add (&self->numbers, number);
+  gst_picture_sink_series_add_time (
+      &self->times, GST_BUFFER_PTS (buffer), fps_n, fps_d);
+  add_capture (self, buffer);
+  add_quantity (self, quantity);
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+static void
+write_array (GstPictureSinkJson *json, const GstPictureSinkFile *file,
+    const GstImagingNdArray *frame)
+{
+  g_autofree gchar *name = g_path_get_basename (file->location);
+  gboolean grows = file->number.size == 0 && file->appends;
+
+  gst_picture_sink_json_text (json, "file", name);
+  gst_picture_sink_json_integer (json, "first", grows ? 0 : file->first);
+  gst_picture_sink_json_integer (
+      json, "frames", (grows ? file->first : 0) + file->n_written);
+  gst_picture_sink_json_text (
+      json, "type", gst_imaging_nd_array_type_name (frame->type));
+  gst_picture_sink_json_open (json, "shape", '[');
+  if (grows)
+    gst_picture_sink_json_integer (json, NULL, file->first + file->n_written);
+  for (guint i = 0; i < frame->n_dims; i++)
+    gst_picture_sink_json_integer (json, NULL, frame->dims[i]);
+  gst_picture_sink_json_close (json, ']');
+}
+
+static void
+write_axis (GstPictureSinkJson *json, const GstStructure *quantity, guint axis)
+{
+  static const gchar *const fields[] = {"name", "unit", "step", "origin"};
+
+  gst_picture_sink_json_open (json, NULL, '{');
+  for (guint i = 0; i < G_N_ELEMENTS (fields); i++) {
+    g_autofree gchar *field = g_strdup_printf ("axis-%u-%s", axis, fields[i]);
+    gdouble number = 0;
+
+    if (i < 2)
+      gst_picture_sink_json_text (
+          json, fields[i], gst_structure_get_string (quantity, field));
+    else if (gst_structure_get_double (quantity, field, &number))
+      gst_picture_sink_json_number (json, fields[i], number);
+  }
+  gst_picture_sink_json_close (json, '}');
+}
+
+/* @series: one number where it is constant */
+static void
+write_per_frame (const GstPictureSinkSeries *series, GstPictureSinkJson *json,
+    const gchar *key, const GstStructure *first)
+{
+  gdouble number = 0;
+
+  if (!gst_picture_sink_series_is_constant (series))
+    gst_picture_sink_series_write (series, json, key);
+  else if (gst_structure_get_double (first, key, &number))
+    gst_picture_sink_json_number (json, key, number);
+}
+
+static void
+write_quantity (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
+{
+  static const gchar *const origin[] = {
+      "element", "version", "backend", "settings-hash"};
+  const GstStructure *q = self->quantity;
+
+  gst_picture_sink_json_open (json, "quantity", '{');
+  gst_picture_sink_json_text (
+      json, "name", gst_structure_get_string (q, "name"));
+  gst_picture_sink_json_text (
+      json, "unit", gst_structure_get_string (q, "unit"));
+  write_per_frame (&self->scales, json, "scale", q);
+  write_per_frame (&self->offsets, json, "offset", q);
+  for (guint i = 0; i < G_N_ELEMENTS (origin); i++)
+    if (gst_structure_has_field_typed (q, origin[i], G_TYPE_STRING))
+      gst_picture_sink_json_text (
+          json, origin[i], gst_structure_get_string (q, origin[i]));
+  gst_picture_sink_json_open (json, "axes", '[');
+  for (guint i = 0; i < GST_IMAGING_MAX_AXES; i++) {
+    g_autofree gchar *field = g_strdup_printf ("axis-%u-name", i);
+
+    if (gst_structure_has_field (q, field))
+      write_axis (json, q, i);
+  }
+  gst_picture_sink_json_close (json, ']');
+  gst_picture_sink_json_close (json, '}');
+}
+
+static void
+write_frames (const GstPictureSinkSidecar *self, GstPictureSinkJson *json)
+{
+  gst_picture_sink_series_write (&self->numbers, json, "frame-numbers");
+  gst_picture_sink_json_integer (json, "frames-missing", self->n_missing);
+  if (self->times.any)
+    gst_picture_sink_series_write (&self->times, json, "pts");
+  if (self->captures.any) {
+    gst_picture_sink_json_text (json, "capture-clock", self->clock);
+    gst_picture_sink_series_write (&self->captures, json, "capture-times");
+  }
+}
+
+/* Returns: (transfer full) */
+static GString *
+to_json (const GstPictureSinkSidecar *self, const GstPictureSinkFile *file,
+    const GstImagingNdArray *frame, gboolean complete)
+{
+  GstPictureSinkJson json = {g_string_new (NULL), 0};
+  g_autofree gchar *version = gst_version_string ();
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+  g_autofree gchar *date = g_date_time_format_iso8601 (now);
+
+  gst_picture_sink_json_open (&json, NULL, '{');
+  gst_picture_sink_json_text (&json, "schema", SCHEMA);
+  write_array (&json, file, frame);
+  gst_picture_sink_json_raw (&json, "complete", complete ? "true" : "false");
+  gst_picture_sink_json_text (&json, "written", date);
+  gst_picture_sink_json_text (&json, "gst-imaging", IMK_VERSION);
+  gst_picture_sink_json_text (&json, "gstreamer", version);
+  if (self->quantity)
+    write_quantity (self, &json);
+  write_frames (self, &json);
+  gst_picture_sink_pipeline_write (self->pipeline, &json, complete);
+  if (self->previous)
+    gst_picture_sink_json_raw (&json, "previous", self->previous);
+  gst_picture_sink_json_close (&json, '}');
+  return g_string_append_c (json.text, '\n');
+}
+
+/* --- saving --------------------------------------------------------------- */
+
+/* Returns: (transfer full) (nullable): a file of ours that is there */
+static gchar *
+load_ours (const gchar *path)
+{
+  gsize size = 0;
+  g_autofree gchar *text =
+      gst_imaging_file_load (path, GST_IMAGING_FILE_MAX_NUMBERS, &size, NULL);
+
+  if (!text || *text != '{' || !strstr (text, "\"" SCHEMA "\""))
+    return NULL;
+  return g_strdup (g_strstrip (text));
+}
+
+gboolean
+gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, const GstImagingNdArray *frame,
+    gboolean complete, GError **error)
+{
+  g_autofree gchar *path = g_strconcat (file->location, ".json", NULL);
+  gboolean continues = file->append && file->first > 0;
+  GString *text;
+  gboolean ok;
+
+  if (continues && !self->previous && !complete)
+    self->previous = load_ours (path);
+  if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE || !self->pipeline ||
+      (self->mode == GST_PICTURE_SINK_SIDECAR_AUTO && !self->tells &&
+          !self->previous &&
+          !gst_picture_sink_pipeline_is_ours (self->pipeline))) {
+    g_autofree gchar *stale = continues ? NULL : load_ours (path);
+
+    if (stale) /* that of a file which is no more */
+      g_unlink (path);
+    return TRUE;
+  }
+  text = to_json (self, file, frame, complete);
+  ok = gst_imaging_file_save (path, text->str, text->len, error);
+  g_string_free (text, TRUE);
+  return ok;
+}
+
+void
+gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self)
+{
+  gst_picture_sink_pipeline_free (self->pipeline);
+  gst_picture_sink_series_clear (&self->numbers);
+  gst_picture_sink_series_clear (&self->times);
+  gst_picture_sink_series_clear (&self->captures);
+  gst_picture_sink_series_clear (&self->scales);
+  gst_picture_sink_series_clear (&self->offsets);
+  gst_clear_structure (&self->quantity);
+  g_free (self->clock);
+  g_free (self->previous);
+  memset (self, 0, sizeof (*self));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The file beside a file: docs/reference/picturesink.md defines it. */
+#pragma once
+
+#include "gstimagingnumbering.h"
+#include "gstpicturesinkfile.h"
+#include "gstpicturesinkpipeline.h"
+#include "gstpicturesinkseries.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  GST_PICTURE_SINK_SIDECAR_AUTO,
+  GST_PICTURE_SINK_SIDECAR_NONE,
+  GST_PICTURE_SINK_SIDECAR_ALWAYS,
+} GstPictureSinkSidecarMode;
+
+typedef struct {
+  GstPictureSinkSidecarMode mode;
+  GstElement *sink; /* the owner */
+  GstPictureSinkPipeline *pipeline;
+  GstImagingNumbering numbering;
+  GstPictureSinkSeries numbers, times, captures, scales, offsets;
+  guint64 n_missing;
+  gchar *clock;           /* of the capture times */
+  GstStructure *quantity; /* of the first frame */
+  gboolean tells;         /* what the file cannot */
+  gchar *previous;        /* JSON: of the frames that were there */
+} GstPictureSinkSidecar;
+
+void gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
+    GstPictureSinkSidecarMode mode, GstElement *sink);
+
+/* After a frame was written to @file; of @buffer, which has @n_frames. */
+void gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, GstBuffer *buffer, guint64 n_frames,
+    gint fps_n, gint fps_d);
+
+/* @complete: no frame follows */
+gboolean gst_picture_sink_sidecar_save (GstPictureSinkSidecar *self,
+    const GstPictureSinkFile *file, const GstImagingNdArray *frame,
+    gboolean complete, GError **error);
+
+void gst_picture_sink_sidecar_clear (GstPictureSinkSidecar *self);
+
+G_END_DECLS
