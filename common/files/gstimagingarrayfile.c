@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstimagingarrayfile.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files/gstimagingfile.h"
@@ -177,17 +180,14 @@ gst_imaging_array_writer_find (const gchar *location, guint32 *types,
   return TRUE;
 }
 
-GstImagingArrayWriter *
-gst_imaging_array_writer_new (
-    const gchar *location, const GstImagingNdArray *array, GError **error)
+/* @fd: of an open file; -1: @location is to be written */
+static GstImagingArrayWriter *
+open_writer (const gchar *location, gint fd, const GstImagingNdArray *array,
+    GError **error)
 {
-  g_autoptr (GstImagingArrayWriter) self = NULL;
+  g_autoptr (GstImagingArrayWriter) self = g_new0 (GstImagingArrayWriter, 1);
   GError *why = NULL;
 
-  g_return_val_if_fail (location, NULL);
-  g_return_val_if_fail (array, NULL);
-
-  self = g_new0 (GstImagingArrayWriter, 1);
   self->file.name = gst_imaging_file_name (location);
   self->array = *array;
   if (!check_shape (self, error))
@@ -195,15 +195,25 @@ gst_imaging_array_writer_new (
   self->table = gst_imaging_formats_find_writer (&self->file, location, error);
   if (!self->table)
     return NULL;
-  self->saver = gst_imaging_saver_new (location, &why);
-  if (!self->saver) {
+  self->saver = fd < 0 ? gst_imaging_saver_new (location, &why) : NULL;
+  if (why) {
     gst_imaging_nd_array_take_file_error (why, error);
     return NULL;
   }
-  self->file.fd = gst_imaging_saver_get_fd (self->saver);
+  self->file.fd = fd < 0 ? gst_imaging_saver_get_fd (self->saver) : fd;
   self->writer =
       self->table->create (&self->file, &self->array, &self->n_pages, error);
   return self->writer ? g_steal_pointer (&self) : NULL;
+}
+
+GstImagingArrayWriter *
+gst_imaging_array_writer_new (
+    const gchar *location, const GstImagingNdArray *array, GError **error)
+{
+  g_return_val_if_fail (location, NULL);
+  g_return_val_if_fail (array, NULL);
+
+  return open_writer (location, -1, array, error);
 }
 
 guint64
@@ -246,24 +256,75 @@ gst_imaging_array_writer_free (GstImagingArrayWriter *self)
   g_free (self);
 }
 
+static gboolean
+write_pages (GstImagingArrayWriter *self, GError **error)
+{
+  const GstImagingNdArray *array = &self->array;
+  gsize size = array->n_values / MAX (self->n_pages, 1) *
+               gst_imaging_nd_array_types[array->type].size;
+
+  for (guint64 i = 0; i < self->n_pages; i++)
+    if (!gst_imaging_array_writer_write (
+            self, (const guint8 *) array->data + i * size, error))
+      return FALSE;
+  return TRUE;
+}
+
 gboolean
 gst_imaging_nd_array_save (
     const GstImagingNdArray *array, const gchar *location, GError **error)
 {
   g_autoptr (GstImagingArrayWriter) self =
       gst_imaging_array_writer_new (location, array, error);
-  gsize size;
 
   if (!self)
     return FALSE;
   g_return_val_if_fail (array->data || self->array.n_values == 0, FALSE);
-  size = self->array.n_values / MAX (self->n_pages, 1) *
-         gst_imaging_nd_array_types[array->type].size;
-  for (guint64 i = 0; i < self->n_pages; i++)
-    if (!gst_imaging_array_writer_write (
-            self, (const guint8 *) array->data + i * size, error))
-      return FALSE;
-  return gst_imaging_array_writer_finish (self, error);
+  return write_pages (self, error) &&
+         gst_imaging_array_writer_finish (self, error);
+}
+
+/* Returns: (transfer full): @array written to @file, which has no name */
+static GBytes *
+encode (const gchar *name, FILE *file, const GstImagingNdArray *array,
+    GError **error)
+{
+  g_autoptr (GstImagingArrayWriter) self =
+      open_writer (name, fileno (file), array, error);
+  guint8 *bytes;
+  struct stat st;
+
+  if (!self || !write_pages (self, error) ||
+      !self->table->finish (self->writer, error))
+    return NULL;
+  if (fstat (self->file.fd, &st) != 0) {
+    gst_imaging_format_fail (&self->file, error,
+        GST_IMAGING_ND_ARRAY_ERROR_READ, "cannot be read: %s.",
+        g_strerror (errno));
+    return NULL;
+  }
+  self->file.size = (guint64) st.st_size;
+  bytes = gst_imaging_format_load (&self->file, error);
+  return bytes ? g_bytes_new_take (bytes, self->file.size) : NULL;
+}
+
+GBytes *
+gst_imaging_array_encode (
+    const gchar *name, const GstImagingNdArray *array, GError **error)
+{
+  FILE *file = tmpfile ();
+  GBytes *bytes;
+
+  if (!file) {
+    g_set_error (error, GST_IMAGING_ND_ARRAY_ERROR,
+        GST_IMAGING_ND_ARRAY_ERROR_WRITE,
+        "\"%s\" cannot be encoded: there is no temporary file: %s.", name,
+        g_strerror (errno));
+    return NULL;
+  }
+  bytes = encode (name, file, array, error);
+  fclose (file);
+  return bytes;
 }
 
 gboolean

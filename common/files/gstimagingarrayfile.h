@@ -117,6 +117,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (
     GstImagingArrayWriter, gst_imaging_array_writer_free)
 
 /**
+ * gst_imaging_array_encode: (skip)
+ * @name: as @location above, of a file that is not written
+ * @array: an array with its values
+ *
+ * Returns: (transfer full): the bytes of a file, to be part of another one;
+ *   %NULL with @error set
+ */
+GST_IMAGING_API
+GBytes *gst_imaging_array_encode (
+    const gchar *name, const GstImagingNdArray *array, GError **error);
+
+/**
  * gst_imaging_array_save: (skip)
  *
  * #GstImagingArrayWriter for values that are in memory.

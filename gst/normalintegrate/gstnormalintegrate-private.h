@@ -5,9 +5,13 @@
 #include "gstimagingpicture.h"
 #include "gstimagingsrcpads.h"
 #include "gstnormalintegrate.h"
+#include "gstnormalintegratealbedo.h"
 #include "gstnormalintegrateconfig.h"
 
 G_BEGIN_DECLS
+
+#define GST_NORMAL_INTEGRATE_MESH_CAPS \
+  "model/x-ply; model/obj; model/gltf-binary"
 
 /* In the order in which a link without a name takes them. */
 enum { HEIGHT, TENSOR, MESH, N_OUTPUTS };
@@ -19,11 +23,13 @@ struct _GstNormalIntegrate {
   GstImagingEngine *engine;
   GstImagingSrcPads *outputs;
   GstImagingSettings *settings;
+  GstNormalIntegrateAlbedo *albedo;
 
   /* under the stream lock of the sink pad */
   GstCaps *caps;
   GstImagingPicture picture; /* of the input */
   ImkNormalintegrate *kernel;
+  guint64 n_maps; /* since the start */
 };
 
 /* One map of normals and its outputs. */
@@ -31,7 +37,11 @@ typedef struct {
   GstNormalIntegrate *element;
   GstImagingSrcPad *outputs[N_OUTPUTS];
   GstFlowReturn flows[N_OUTPUTS];
-  GstBuffer *grey, *heights; /* (nullable): if an output needs them */
+  GstBuffer *grey, *heights;       /* (nullable): if an output needs them */
+  GstBuffer *albedo, *mesh;        /* (nullable) */
+  const GstImagingFile *mesh_file; /* (nullable) */
+  guint mesh_step;
+  GstImagingPicture albedo_picture;
   GstVideoInfo grey_info, heights_info;
   ImkNormalintegrateConfig config;
   ImkNormalintegrateSummary summary;
@@ -50,5 +60,12 @@ GstFlowReturn gst_normal_integrate_publish (
     GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w);
 
 void gst_normal_integrate_register_meta (void);
+
+/* --- gstnormalintegratemesh.c */
+
+/* The mesh of w->heights and w->albedo, if somebody wants it: as w->mesh, and
+ * as a file. */
+ImkStatus gst_normal_integrate_make_mesh (
+    GstNormalIntegrateWork *w, GstBuffer *normals, ImkError *error);
 
 G_END_DECLS

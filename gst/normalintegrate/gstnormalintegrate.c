@@ -41,7 +41,7 @@ static GstStaticPadTemplate src_templates[N_OUTPUTS] = {
     GST_STATIC_PAD_TEMPLATE ("tensor", GST_PAD_SRC, GST_PAD_REQUEST,
         GST_STATIC_CAPS (GST_IMAGING_PICTURE_TENSOR_CAPS)),
     GST_STATIC_PAD_TEMPLATE ("mesh", GST_PAD_SRC, GST_PAD_REQUEST,
-        GST_STATIC_CAPS ("model/x-ply; model/obj")),
+        GST_STATIC_CAPS (GST_NORMAL_INTEGRATE_MESH_CAPS)),
 };
 
 G_DEFINE_FINAL_TYPE_WITH_CODE (GstNormalIntegrate, gst_normal_integrate,
@@ -96,11 +96,18 @@ gst_normal_integrate_apply (
     GstElement *element, gconstpointer before, guint groups, ImkError *error)
 {
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+  const GstNormalIntegrateSettings *now =
+      gst_imaging_settings_now (self->settings);
   ImkNormalintegrateConfig config = get_config (self);
+  ImkStatus status = IMK_OK;
+  ImkMeshFormat format;
 
-  return self->kernel
-             ? imk_normalintegrate_update (self->kernel, &config, error)
-             : IMK_OK;
+  if (now->mesh_location)
+    status = gst_normal_integrate_mesh_format (
+        now->mesh_location->location, &format, error);
+  if (status == IMK_OK && self->kernel)
+    status = imk_normalintegrate_update (self->kernel, &config, error);
+  return status;
 }
 
 /* Some ten transforms of a quarter of a megapixel take the CPU longer than the
@@ -119,7 +126,13 @@ gst_normal_integrate_prefers_cuda (
 static void
 work_begin (GstNormalIntegrate *self, GstNormalIntegrateWork *w)
 {
-  *w = (GstNormalIntegrateWork){.element = self, .config = get_config (self)};
+  const GstNormalIntegrateSettings *now =
+      gst_imaging_settings_now (self->settings);
+
+  *w = (GstNormalIntegrateWork){.element = self,
+      .config = get_config (self),
+      .mesh_file = now->mesh_location,
+      .mesh_step = now->mesh_step};
   /* the bytes of float32 */
   gst_video_info_set_format (&w->heights_info, GST_VIDEO_FORMAT_GRAY8,
       w->config.width * sizeof (gfloat), w->config.height);
@@ -132,6 +145,8 @@ work_clear (GstNormalIntegrateWork *w)
 {
   gst_clear_buffer (&w->grey);
   gst_clear_buffer (&w->heights);
+  gst_clear_buffer (&w->albedo);
+  gst_clear_buffer (&w->mesh);
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_object (&w->outputs[i]);
 }
@@ -240,8 +255,11 @@ gst_normal_integrate_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
           gst_imaging_settings_stream_time (self->sink, buffer))) {
     work_begin (self, &w);
     gst_normal_integrate_negotiate (self, &w);
-    flow = gst_imaging_engine_process (
-        self->engine, buffer, GST_IMAGING_REACH_DEVICE, process, &w);
+    flow = gst_normal_integrate_albedo_take (
+               self->albedo, pad, buffer, &w.albedo, &w.albedo_picture)
+               ? gst_imaging_engine_process (self->engine, buffer,
+                     GST_IMAGING_REACH_DEVICE, process, &w)
+               : GST_FLOW_FLUSHING;
     if (flow == GST_FLOW_OK)
       flow = gst_normal_integrate_publish (self, buffer, &w);
     work_clear (&w);
@@ -278,6 +296,19 @@ set_caps (GstNormalIntegrate *self, GstCaps *caps)
   return ok;
 }
 
+/* As the end of a pipeline, see below. */
+static void
+post_eos (GstNormalIntegrate *self, GstEvent *event)
+{
+  GstMessage *message;
+
+  if (!GST_OBJECT_FLAG_IS_SET (self, GST_ELEMENT_FLAG_SINK))
+    return;
+  message = gst_message_new_eos (GST_OBJECT (self));
+  gst_message_set_seqnum (message, gst_event_get_seqnum (event));
+  gst_element_post_message (GST_ELEMENT (self), message);
+}
+
 static gboolean
 gst_normal_integrate_sink_event (
     GstPad *pad, GstObject *parent, GstEvent *event)
@@ -286,6 +317,7 @@ gst_normal_integrate_sink_event (
   gboolean ok = TRUE;
   GstCaps *caps;
 
+  gst_normal_integrate_albedo_follow (self->albedo, event);
   if (GST_EVENT_TYPE (event) == GST_EVENT_CAPS) {
     gst_event_parse_caps (event, &caps);
     ok = set_caps (self, caps);
@@ -293,6 +325,8 @@ gst_normal_integrate_sink_event (
     if (GST_EVENT_TYPE (event) == GST_EVENT_GAP && self->caps)
       negotiate_all (self);
     gst_imaging_src_pads_event (self->outputs, event);
+    if (GST_EVENT_TYPE (event) == GST_EVENT_EOS)
+      post_eos (self, event);
   }
   gst_event_unref (event);
   return ok;
@@ -320,14 +354,20 @@ static GstPad *
 gst_normal_integrate_request_new_pad (GstElement *element,
     GstPadTemplate *template, const gchar *name, const GstCaps *caps)
 {
-  return gst_imaging_src_pads_request (
-      GST_NORMAL_INTEGRATE (element)->outputs, template);
+  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+
+  return GST_PAD_TEMPLATE_DIRECTION (template) == GST_PAD_SINK
+             ? gst_normal_integrate_albedo_request (self->albedo, template)
+             : gst_imaging_src_pads_request (self->outputs, template);
 }
 
 static void
 gst_normal_integrate_release_pad (GstElement *element, GstPad *pad)
 {
-  gst_imaging_src_pads_release (GST_NORMAL_INTEGRATE (element)->outputs, pad);
+  GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (element);
+
+  if (!gst_normal_integrate_albedo_release (self->albedo, pad))
+    gst_imaging_src_pads_release (self->outputs, pad);
 }
 
 /* --- GstElement ---------------------------------------------------------- */
@@ -337,6 +377,19 @@ reset (GstNormalIntegrate *self)
 {
   gst_imaging_src_pads_reset (self->outputs);
   gst_clear_caps (&self->caps);
+  self->n_maps = 0;
+}
+
+/* Without an output a pipeline ends here: it waits for our EOS. */
+static void
+become_sink (GstNormalIntegrate *self)
+{
+  GST_OBJECT_LOCK (self);
+  if (GST_ELEMENT (self)->numsrcpads == 0)
+    GST_OBJECT_FLAG_SET (self, GST_ELEMENT_FLAG_SINK);
+  else
+    GST_OBJECT_FLAG_UNSET (self, GST_ELEMENT_FLAG_SINK);
+  GST_OBJECT_UNLOCK (self);
 }
 
 static GstStateChangeReturn
@@ -350,7 +403,11 @@ gst_normal_integrate_change_state (
     reset (self);
     if (!gst_imaging_engine_start (self->engine))
       return GST_STATE_CHANGE_FAILURE;
+    gst_normal_integrate_albedo_start (self->albedo);
+    become_sink (self);
   }
+  if (transition == GST_STATE_CHANGE_PAUSED_TO_READY)
+    gst_normal_integrate_albedo_stop (self->albedo);
   result = GST_ELEMENT_CLASS (gst_normal_integrate_parent_class)
                ->change_state (element, transition);
   if (transition == GST_STATE_CHANGE_PAUSED_TO_READY ||
@@ -379,6 +436,7 @@ gst_normal_integrate_finalize (GObject *object)
   GstNormalIntegrate *self = GST_NORMAL_INTEGRATE (object);
 
   gst_imaging_src_pads_free (self->outputs);
+  gst_normal_integrate_albedo_free (self->albedo);
   gst_imaging_engine_free (self->engine);
   G_OBJECT_CLASS (gst_normal_integrate_parent_class)->finalize (object);
 }
@@ -398,6 +456,7 @@ gst_normal_integrate_class_init (GstNormalIntegrateClass *klass)
       "Height map and mesh of a surface from a map of its normals",
       "gst-imaging developers");
   gst_element_class_add_static_pad_template (element_class, &sink_template);
+  gst_normal_integrate_albedo_add_template (element_class);
   for (guint i = 0; i < N_OUTPUTS; i++)
     gst_element_class_add_static_pad_template (
         element_class, &src_templates[i]);
@@ -421,6 +480,8 @@ gst_normal_integrate_init (GstNormalIntegrate *self)
       GST_ELEMENT (self), &gst_normal_integrate_table, self->engine);
   self->outputs = gst_imaging_src_pads_new (
       GST_ELEMENT (self), GST_TYPE_IMAGING_SRC_PAD, output_names, N_OUTPUTS);
+  self->albedo =
+      gst_normal_integrate_albedo_new (GST_ELEMENT (self), self->engine);
   self->sink = gst_pad_new_from_static_template (&sink_template, "sink");
   gst_pad_set_chain_function (self->sink, gst_normal_integrate_chain);
   gst_pad_set_event_function (self->sink, gst_normal_integrate_sink_event);

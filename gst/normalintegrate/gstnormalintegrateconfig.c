@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gstnormalintegrateconfig.h"
 
+#include "files/gstimagingfile.h"
+
 typedef GstNormalIntegrateSettings Settings;
 
 static const GEnumValue method_values[] = {
@@ -19,6 +21,29 @@ static const GEnumValue y_axis_values[] = {
     {TRUE, "Down, as DirectX has it", "down"},
     {0, NULL, NULL},
 };
+
+ImkStatus
+gst_normal_integrate_mesh_format (
+    const gchar *location, ImkMeshFormat *format, ImkError *error)
+{
+  static const struct {
+    const gchar *extension;
+    ImkMeshFormat format;
+  } formats[] = {
+      {".ply", IMK_MESH_PLY}, {".obj", IMK_MESH_OBJ}, {".glb", IMK_MESH_GLB}};
+  g_autofree gchar *lower = g_ascii_strdown (location, -1);
+  g_autofree gchar *name = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
+    if (g_str_has_suffix (lower, formats[i].extension)) {
+      *format = formats[i].format;
+      return IMK_OK;
+    }
+  name = gst_imaging_file_name (location);
+  return imk_error_set (error, IMK_ERROR_CONFIG,
+      "mesh-location \"%s\" has no extension of a mesh. Use .glb, .obj or .ply.",
+      name);
+}
 
 static const GstImagingSetting settings[] = {
     GST_IMAGING_ENUM ("method", LIVE, 0, Settings, config.method,
@@ -47,6 +72,15 @@ static const GstImagingSetting settings[] = {
         "Height of grey value 65535 above the lowest point, which is grey "
         "value 1; higher points are cut off; 0 for the highest point of each "
         "map"),
+    GST_IMAGING_PATH ("mesh-location", LIVE, 0, Settings, mesh_location, NULL,
+        NULL,
+        "Path of a mesh that is written of each map: .glb, .obj or .ply; %d or "
+        "%05d in it is the number of the map, from 0, and without it the last "
+        "map stays"),
+    GST_IMAGING_UINT ("mesh-step", LIVE, 0, Settings, mesh_step, 0, 65535,
+        "pixels",
+        "Columns and rows from one vertex of a mesh to the next; 0: 1, or the "
+        "smallest step with at most 4194304 vertices"),
 };
 
 static void

@@ -4,7 +4,7 @@
 
 #include "gstimagingsettings.h"
 
-#include "imk/normalintegrate.h"
+#include "imk/normalintegrate-mesh.h"
 
 G_BEGIN_DECLS
 
@@ -12,9 +12,15 @@ G_BEGIN_DECLS
 typedef struct {
   ImkNormalintegrateConfig config;
   gint y_down;
+  GstImagingFile *mesh_location; /* only its name */
+  guint mesh_step;
 } GstNormalIntegrateSettings;
 
 extern const GstImagingSettingsTable gst_normal_integrate_table;
+
+/* Of the extension of @location. */
+ImkStatus gst_normal_integrate_mesh_format (
+    const gchar *location, ImkMeshFormat *format, ImkError *error);
 
 /* Of the table, in gstnormalintegrate.c. */
 ImkStatus gst_normal_integrate_apply (

@@ -5,7 +5,6 @@
 
 #include "gstimagingmetadata.h"
 #include "gstimagingquantity.h"
-#include "imk/normalintegrate-mesh.h"
 
 /* The meta that says what the grey values of a height map are. */
 #define HEIGHT_META "GstImagingHeight"
@@ -36,7 +35,7 @@ offers_of (GstNormalIntegrate *self, guint i)
   case TENSOR:
     return gst_imaging_picture_tensor_caps (&self->picture, 1);
   default:
-    return gst_caps_from_string ("model/x-ply; model/obj");
+    return gst_caps_from_string (GST_NORMAL_INTEGRATE_MESH_CAPS);
   }
 }
 
@@ -57,6 +56,26 @@ gst_normal_integrate_negotiate (
   }
 }
 
+/* Heights for a mesh alone; the pads have pools. */
+static ImkStatus
+acquire_heights (
+    GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error)
+{
+  gsize size = GST_VIDEO_INFO_SIZE (&w->heights_info);
+  GstAllocator *allocator = gst_imaging_engine_is_on_cuda (self->engine)
+                                ? gst_imaging_engine_allocator_new (
+                                      self->engine, GST_IMAGING_MEMORY_DEVICE)
+                                : NULL;
+
+  w->heights = gst_buffer_new_allocate (allocator, size, NULL);
+  gst_clear_object (&allocator);
+  return w->heights ? IMK_OK
+                    : imk_error_set (error, IMK_ERROR_MEMORY,
+                          "There is no memory for heights of %" G_GSIZE_FORMAT
+                          " bytes.",
+                          size);
+}
+
 ImkStatus
 gst_normal_integrate_acquire (
     GstNormalIntegrate *self, GstNormalIntegrateWork *w, ImkError *error)
@@ -73,43 +92,9 @@ gst_normal_integrate_acquire (
     status =
         gst_imaging_src_pad_acquire (w->outputs[wants_tensor ? TENSOR : MESH],
             self->engine, &w->heights_info, &w->heights, error);
+  if (status == IMK_OK && !w->heights && w->mesh_file)
+    status = acquire_heights (self, w, error);
   return status;
-}
-
-/* Returns: (nullable): the mesh of w->heights */
-static GstBuffer *
-make_mesh (GstNormalIntegrateWork *w, ImkError *error)
-{
-  GstStructure *s =
-      gst_caps_get_structure (gst_imaging_src_pad_caps (w->outputs[MESH]), 0);
-  ImkMeshFormat format =
-      gst_structure_has_name (s, "model/obj") ? IMK_MESH_OBJ : IMK_MESH_PLY;
-  gsize room = 0, size = 0;
-  gpointer bytes = NULL;
-  GstImagingFrame frame;
-  ImkImage heights;
-  ImkStatus end;
-  ImkStatus status = gst_imaging_frame_map (w->heights, &w->heights_info,
-      GST_MAP_READ, GST_IMAGING_REACH_HOST, NULL, NULL, NULL, &frame, error);
-
-  if (status != IMK_OK)
-    return NULL;
-  heights = frame.planes[0];
-  heights.type = IMK_TYPE_F32;
-  heights.width = w->config.width;
-  status = imk_normalintegrate_mesh_size (&heights, format, &room, error);
-  if (status == IMK_OK && !(bytes = g_try_malloc (room)))
-    status = imk_error_set (error, IMK_ERROR_MEMORY,
-        "There is no memory for a mesh of %" G_GSIZE_FORMAT " bytes.", room);
-  if (status == IMK_OK)
-    status = imk_normalintegrate_mesh_write (&heights, w->config.mm_per_pixel,
-        w->config.pixel_aspect, format, bytes, &size, error);
-  end = gst_imaging_frame_unmap (
-      &frame, status == IMK_OK, status == IMK_OK ? error : NULL);
-  if (status == IMK_OK && end == IMK_OK)
-    return gst_buffer_new_wrapped_full (0, bytes, room, 0, size, bytes, g_free);
-  g_free (bytes);
-  return NULL;
 }
 
 /* GstImagingHeight is there for one release more. */
@@ -146,8 +131,7 @@ post_summary (GstNormalIntegrate *self, const GstNormalIntegrateWork *w)
 
 /* The mesh last: it may wait for a disk. */
 static GstFlowReturn
-push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w,
-    GstBuffer *mesh)
+push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
 {
   GstBuffer *buffers[N_OUTPUTS] = {NULL};
   GstFlowReturn flow = GST_FLOW_OK;
@@ -156,7 +140,7 @@ push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w,
     buffers[HEIGHT] = g_steal_pointer (&w->grey);
   if (w->flows[TENSOR] == GST_FLOW_OK)
     buffers[TENSOR] = g_steal_pointer (&w->heights);
-  buffers[MESH] = mesh;
+  buffers[MESH] = g_steal_pointer (&w->mesh);
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (buffers[i]) {
       gst_imaging_metadata_pass (buffers[i], in, i != MESH);
@@ -173,13 +157,17 @@ GstFlowReturn
 gst_normal_integrate_publish (
     GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
 {
-  GstBuffer *mesh = NULL;
+  ImkStatus status;
   ImkError error;
 
-  if (w->flows[MESH] == GST_FLOW_OK && !(mesh = make_mesh (w, &error))) {
-    gst_imaging_engine_post_error (self->engine, error.code, &error);
+  status = gst_normal_integrate_make_mesh (w, in, &error);
+  if (status == IMK_ERROR_FILE)
+    GST_ELEMENT_ERROR (self, RESOURCE, WRITE, ("%s", error.message), (NULL));
+  else if (status != IMK_OK)
+    gst_imaging_engine_post_error (self->engine, status, &error);
+  if (status != IMK_OK)
     return GST_FLOW_ERROR;
-  }
+  self->n_maps++;
   if (w->grey)
     add_meta (w);
   post_summary (self, w);
@@ -189,7 +177,7 @@ gst_normal_integrate_publish (
          "height.",
             w->config.width, w->config.height),
         (NULL));
-  return push (self, in, w, mesh);
+  return push (self, in, w);
 }
 
 /* A reader may have registered it. */

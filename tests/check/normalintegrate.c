@@ -228,7 +228,7 @@ GST_START_TEST (test_pixels_need_not_be_square)
         check_pull (ni.mesh); /* of PLY: the first vertex is the upper left */
     fail_unless (gst_buffer_map (mesh, &map, GST_MAP_READ));
     memcpy (
-        &y, g_strstr_len ((gchar *) map.data, 300, "end_header\n") + 11 + 4, 4);
+        &y, g_strstr_len ((gchar *) map.data, 400, "end_header\n") + 11 + 4, 4);
     fail_unless (fabs (y - 3 * (HEIGHT - 1) / 2.0) < 1e-4, "y is %g", y);
     gst_buffer_unmap (mesh, &map);
     gst_buffer_unref (mesh);
@@ -295,7 +295,8 @@ GST_START_TEST (test_mesh_is_in_the_format_of_its_peer)
 {
   const struct {
     const gchar *caps, *begins;
-  } cases[] = {{"model/x-ply", "ply\n"}, {"model/obj", "v "}, {"ANY", "ply\n"}};
+  } cases[] = {{"model/x-ply", "ply\n"}, {"model/obj", "# mm\nv "},
+      {"model/gltf-binary", "glTF\2"}, {"ANY", "ply\n"}};
 
   for (guint b = 0; b < 2; b++)
     for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -572,6 +573,164 @@ GST_START_TEST (test_a_pad_may_go_while_it_pushes)
 }
 GST_END_TEST
 
+/* --- meshes ----------------------------------------------------------------
+ */
+
+/* @albedo: to its pad, of WIDTH x HEIGHT pixels of GRAY8, all @level */
+static void
+push_albedo (GstHarness *albedo, guint8 level)
+{
+  GstVideoInfo info = check_info ("GRAY8", WIDTH, HEIGHT);
+  GstBuffer *buffer = check_noise (&info, 0);
+
+  gst_buffer_memset (buffer, 0, level, -1);
+  fail_unless_equals_int (gst_harness_push (albedo, buffer), GST_FLOW_OK);
+}
+
+static GstHarness *
+albedo_new (Ni *ni)
+{
+  GstHarness *h = gst_harness_new_with_element (ni->element, "albedo", NULL);
+
+  gst_harness_set_src_caps_str (
+      h, "video/x-raw,format=GRAY8,width=13,height=7,framerate=25/1");
+  return h;
+}
+
+/* Fails unless @path is a PLY of the plane whose colours are all @level. */
+static void
+check_ply (const gchar *path, guint8 level)
+{
+  g_autofree gchar *bytes = NULL;
+  const gchar *vertex;
+  gsize size;
+
+  fail_unless (g_file_get_contents (path, &bytes, &size, NULL));
+  vertex = strstr (bytes, "end_header\n") + strlen ("end_header\n");
+  for (gint i = 0; i < WIDTH * HEIGHT; i++, vertex += 35) {
+    gfloat z;
+
+    memcpy (&z, vertex + 8, sizeof (z));
+    fail_unless (fabs (z - height_at (i % WIDTH, i / WIDTH, HEIGHT)) < 1e-3,
+        "vertex %d is %g high", i, z);
+    for (gint k = 32; k < 35; k++)
+      fail_unless_equals_int ((guint8) vertex[k], level);
+  }
+  fail_unless_equals_uint64 (
+      vertex - bytes + 13 * 2 * (WIDTH - 1) * (HEIGHT - 1), size);
+}
+
+GST_START_TEST (test_a_mesh_is_a_file_without_any_pad)
+{
+  g_autofree gchar *path = check_path_of ("mesh-%02d.ply");
+
+  for (guint b = 0; b < 2; b++) {
+    g_autofree gchar *properties =
+        g_strdup_printf ("backend=%s mesh-location=%s", backends[b], path);
+    Ni ni = ni_new (properties, "", NULL);
+    GstHarness *albedo = albedo_new (&ni);
+    const guint8 shown[] = {0, 188, 255}; /* of 0, 0.5, 1 */
+
+    ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
+    for (guint i = 0; i < 3; i++) {
+      g_autofree gchar *name = g_strdup_printf ("mesh-%02u.ply", i);
+      g_autofree gchar *file = check_path_of (name);
+
+      push_albedo (albedo, (guint8) (i * 127.5 + 0.5));
+      ni_push (&ni);
+      check_ply (file, shown[i]);
+    }
+    gst_harness_push_event (ni.sink, gst_event_new_eos ());
+    gst_message_unref (check_message (ni.bus, GST_MESSAGE_EOS));
+    gst_harness_teardown (albedo);
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
+static gpointer
+push_for_flow (gpointer ni)
+{
+  return GINT_TO_POINTER (gst_harness_push (((Ni *) ni)->sink, plane_of (ni)));
+}
+
+/* Neither a flush, nor the end of the albedo, nor its pad that goes may leave
+ * normals waiting for it. */
+GST_START_TEST (test_normals_do_not_wait_for_an_albedo_that_will_not_come)
+{
+  for (guint way = 0; way < 4; way++) {
+    Ni ni = ni_new ("", "mesh", NULL);
+    GstHarness *albedo = albedo_new (&ni);
+    GstFlowReturn expected =
+        way == 1 || way == 3 ? GST_FLOW_FLUSHING : GST_FLOW_OK;
+    GThread *thread;
+    GstFlowReturn flow;
+
+    ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+    thread = g_thread_new ("normals", push_for_flow, &ni);
+    g_usleep (20000);
+    if (way == 0)
+      gst_harness_push_event (albedo, gst_event_new_eos ());
+    else if (way == 1)
+      gst_harness_push_event (ni.sink, gst_event_new_flush_start ());
+    else if (way == 2)
+      gst_harness_push_event (albedo, gst_event_new_flush_start ());
+    else
+      gst_element_set_state (ni.element, GST_STATE_READY);
+    flow = GPOINTER_TO_INT (g_thread_join (thread));
+    fail_unless (flow == expected, "way %u: %s", way, gst_flow_get_name (flow));
+    gst_harness_teardown (albedo);
+    ni_free (&ni);
+  }
+}
+GST_END_TEST
+
+static gpointer
+push_two (gpointer albedo)
+{
+  push_albedo (albedo, 0);
+  push_albedo (albedo, 255);
+  push_albedo (albedo, 128);
+  return NULL;
+}
+
+/* Each map takes one, however early they arrive; the last one stays. */
+GST_START_TEST (test_albedos_wait_for_their_normals)
+{
+  g_autofree gchar *path = check_path_of ("one.ply");
+  g_autofree gchar *properties = g_strdup_printf ("mesh-location=%s", path);
+  const guint8 shown[] = {0, 255, 188, 188};
+  Ni ni = ni_new (properties, "", NULL);
+  GstHarness *albedo = albedo_new (&ni);
+  GThread *thread;
+
+  ni_caps (&ni, "RGBA64_LE", WIDTH, HEIGHT);
+  thread = g_thread_new ("albedo", push_two, albedo);
+  for (guint i = 0; i < 4; i++) {
+    if (i == 3) {
+      g_thread_join (thread);
+      gst_harness_push_event (albedo, gst_event_new_eos ());
+    }
+    ni_push (&ni);
+    check_ply (path, shown[i]);
+  }
+  gst_harness_teardown (albedo);
+  ni_free (&ni);
+}
+GST_END_TEST
+
+GST_START_TEST (test_a_mesh_that_cannot_be_written_is_an_error)
+{
+  Ni ni = ni_new ("mesh-location=/nowhere/at/all.glb", "", NULL);
+
+  ni_caps (&ni, "RGB", WIDTH, HEIGHT);
+  check_push (ni.sink, plane_of (&ni), GST_FLOW_ERROR);
+  check_message_says (check_message (ni.bus, GST_MESSAGE_ERROR),
+      GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE, "mesh-location: ");
+  ni_free (&ni);
+}
+GST_END_TEST
+
 static Suite *
 normalintegrate_suite (void)
 {
@@ -579,6 +738,7 @@ normalintegrate_suite (void)
   TCase *tc = tcase_create ("general");
 
   suite_add_tcase (s, tc);
+  tcase_add_checked_fixture (tc, check_make_folder, check_remove_folder);
   tcase_add_test (tc, test_every_format_and_backend_gives_the_plane);
   tcase_add_test (tc, test_pixels_need_not_be_square);
   tcase_add_test (tc, test_grey_has_a_meta_that_makes_it_mm);
@@ -592,6 +752,11 @@ normalintegrate_suite (void)
   tcase_add_test (tc, test_eos_and_flush_reach_every_output);
   tcase_add_test (tc, test_pads_come_and_go_while_another_waits);
   tcase_add_test (tc, test_a_pad_may_go_while_it_pushes);
+  tcase_add_test (tc, test_a_mesh_is_a_file_without_any_pad);
+  tcase_add_test (
+      tc, test_normals_do_not_wait_for_an_albedo_that_will_not_come);
+  tcase_add_test (tc, test_albedos_wait_for_their_normals);
+  tcase_add_test (tc, test_a_mesh_that_cannot_be_written_is_an_error);
   check_add_mock_test (tc, test_cpu_goes_on_when_the_device_fails);
   check_add_mock_test (tc, test_cuda_that_fails_is_an_error_without_leak);
   return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Meshes of heights, as OBJ and PLY. */
+/* Meshes of heights, as OBJ, PLY and GLB. */
 #include "kernel-test.h"
 
 #include <locale.h>
@@ -26,46 +26,119 @@ heights_of (uint32_t width, uint32_t height, const char *digits)
   return t;
 }
 
-/* Returns: the file, ended by a 0 beyond its size */
-static char *
-mesh_of (const TestImage *t, ImkMeshFormat format, double mm, size_t *size)
+/* A mesh of @t, of normals that are 0.6, 0, 0.8 times 2. */
+typedef struct {
+  ImkNormalintegrateConfig config;
+  ImkMesh mesh;
+  TestImage normal, colour;
+} Made;
+
+static void
+made_of (Made *m, const TestImage *t, double mm, bool has_colour)
 {
-  size_t room;
-  char *file;
+  imk_normalintegrate_config_init (&m->config);
+  m->config.width = t->image.width;
+  m->config.height = t->image.height;
+  m->config.type = IMK_TYPE_F32;
+  m->config.mm_per_pixel = mm;
+  m->normal =
+      test_image_new (IMK_TYPE_F32, t->image.width, t->image.height, 3, 16);
+  m->colour =
+      test_image_new (IMK_TYPE_U8, t->image.width, t->image.height, 3, 5);
+  m->mesh = (ImkMesh){.config = &m->config,
+      .height = t->image,
+      .normal = m->normal.image,
+      .step = 1};
+  if (has_colour)
+    m->mesh.colour = m->colour.image;
+  for (uint32_t y = 0; y < t->image.height; y++)
+    for (uint32_t x = 0; x < t->image.width; x++) {
+      float *n = (float *) ((uint8_t *) m->normal.image.data +
+                            y * m->normal.image.stride) +
+                 3 * x;
+      uint8_t *c =
+          (uint8_t *) m->colour.image.data + y * m->colour.image.stride + 3 * x;
+
+      n[0] = 1.2f;
+      n[1] = 0;
+      n[2] = 1.6f;
+      c[0] = 255;
+      c[1] = (uint8_t) (51 * x);
+      c[2] = (uint8_t) (51 * y);
+    }
+}
+
+static void
+made_free (Made *m)
+{
+  test_image_free (&m->normal);
+  test_image_free (&m->colour);
+}
+
+typedef struct {
+  char *bytes; /* ended by a 0 beyond the size */
+  size_t size, limit;
+} File;
+
+static ImkStatus
+append (void *data, const void *bytes, size_t size, ImkError *error)
+{
+  File *file = data;
+
+  if (file->limit && file->size + size > file->limit)
+    return imk_error_set (error, IMK_ERROR_FILE, "The disk is full.");
+  file->bytes = realloc (file->bytes, file->size + size + 1);
+  memcpy (file->bytes + file->size, bytes, size);
+  file->size += size;
+  file->bytes[file->size] = 0;
+  return IMK_OK;
+}
+
+static File
+write_mesh (const ImkMesh *mesh, ImkMeshFormat format)
+{
+  File file = {NULL, 0, 0};
   ImkError error;
 
-  test_ok (
-      imk_normalintegrate_mesh_size (&t->image, format, &room, &error), &error);
-  file = malloc (room + 2);
-  memset (file, 0x55, room + 2);
-  test_ok (imk_normalintegrate_mesh_write (
-               &t->image, mm, 1, format, file, size, &error),
+  test_ok (imk_normalintegrate_mesh_write (mesh, format, append, &file, &error),
       &error);
-  test_check (
-      *size <= room, "%zu bytes were written, %zu foretold", *size, room);
-  test_check (file[room] == 0x55, "more was written than foretold");
-  file[*size] = 0;
   return file;
 }
 
 static void
 obj_has_a_vertex_a_height_and_triangles_between (void)
 {
-  static const char expected[] = "v 0.0000000 0.5000000 0.2500000\n"
-                                 "v 0.5000000 0.5000000 0.5000000\n"
-                                 "v 0.0000000 0.0000000 0.7500000\n"
-                                 "v 0.5000000 0.0000000 1.0000000\n"
-                                 "v 1.0000000 0.0000000 2.2500000\n"
-                                 "f 1 3 4\nf 1 4 2\nf 2 4 5\n";
+  static const char expected[] =
+      "# mm\nmtllib a.mtl\nusemtl surface\n"
+      "v 0.0000000 0.5000000 0.2500000\nvn 0.600000 0.000000 0.800000\n"
+      "vt 0.166667 0.750000\n"
+      "v 0.5000000 0.5000000 0.5000000\nvn 0.600000 0.000000 0.800000\n"
+      "vt 0.500000 0.750000\n"
+      "v 0.0000000 0.0000000 0.7500000\nvn 0.600000 0.000000 0.800000\n"
+      "vt 0.166667 0.250000\n"
+      "v 0.5000000 0.0000000 1.0000000\nvn 0.600000 0.000000 0.800000\n"
+      "vt 0.500000 0.250000\n"
+      "v 1.0000000 0.0000000 2.2500000\nvn 0.600000 0.000000 0.800000\n"
+      "vt 0.833333 0.250000\n"
+      "f 1/1/1 3/3/3 4/4/4\nf 1/1/1 4/4/4 2/2/2\nf 2/2/2 4/4/4 5/5/5\n";
   TestImage t = heights_of (3, 2, "12.349");
-  const char *before = setlocale (LC_ALL, "de_DE.UTF-8");
-  size_t size;
-  char *file = mesh_of (&t, IMK_MESH_OBJ, 0.5, &size);
+  Made made;
+  File file;
 
-  (void) before;
+  setlocale (LC_ALL, "de_DE.UTF-8");
+  made_of (&made, &t, 0.5, true);
+  made.mesh.material = "a.mtl";
+  file = write_mesh (&made.mesh, IMK_MESH_OBJ);
+  test_check (strcmp (file.bytes, expected) == 0, "it reads\n%s", file.bytes);
+  free (file.bytes);
+  made.mesh.material = NULL; /* colours in the file */
+  file = write_mesh (&made.mesh, IMK_MESH_OBJ);
+  test_check (strstr (file.bytes, "v 0.5000000 0.5000000 0.5000000 1.000000 "
+                                  "0.200000 0.000000\n") != NULL,
+      "it reads\n%s", file.bytes);
+  free (file.bytes);
   setlocale (LC_ALL, "C");
-  test_check (strcmp (file, expected) == 0, "it reads\n%s", file);
-  free (file);
+  made_free (&made);
   test_image_free (&t);
 }
 
@@ -90,21 +163,28 @@ ply_faces_look_up_and_holes_have_none (void)
 
   for (size_t i = 0; i < sizeof (cases) / sizeof (*cases); i++) {
     TestImage t = heights_of (3, 3, cases[i].digits);
-    size_t size;
-    char *file = mesh_of (&t, IMK_MESH_PLY, 1, &size), expected[300];
-    const char *body = strstr (file, "end_header\n") + 11, *face;
+    const char *body, *face;
+    char expected[400];
+    Made made;
+    File file;
 
+    made_of (&made, &t, 1, true);
+    file = write_mesh (&made.mesh, IMK_MESH_PLY);
+    body = strstr (file.bytes, "end_header\n") + 11;
     snprintf (expected, sizeof (expected),
-        "ply\nformat binary_little_endian 1.0\nelement vertex %u\n"
+        "ply\nformat binary_little_endian 1.0\ncomment mm\nelement vertex %u\n"
         "property float x\nproperty float y\nproperty float z\n"
+        "property float nx\nproperty float ny\nproperty float nz\n"
+        "property float s\nproperty float t\n"
+        "property uchar red\nproperty uchar green\nproperty uchar blue\n"
         "element face %u\n"
         "property list uchar int vertex_indices\nend_header\n",
         cases[i].vertices, cases[i].faces);
-    test_check (strncmp (file, expected, strlen (expected)) == 0,
-        "the header of %s reads\n%s", cases[i].digits, file);
-    face = body + 12 * cases[i].vertices;
-    test_check (size == (size_t) (face - file) + 13 * cases[i].faces,
-        "%s: %zu bytes", cases[i].digits, size);
+    test_check (strncmp (file.bytes, expected, strlen (expected)) == 0,
+        "the header of %s reads\n%s", cases[i].digits, file.bytes);
+    face = body + 35 * cases[i].vertices;
+    test_check (file.size == (size_t) (face - file.bytes) + 13 * cases[i].faces,
+        "%s: %zu bytes", cases[i].digits, file.size);
     for (unsigned f = 0; f < cases[i].faces; f++, face += 13) {
       float v[3][3], up;
 
@@ -113,16 +193,114 @@ ply_faces_look_up_and_holes_have_none (void)
         uint32_t vertex = word_at (face + 1 + 4 * k);
 
         test_check (vertex < cases[i].vertices, "vertex %u", vertex);
-        memcpy (v[k], body + 12 * vertex, 12);
+        memcpy (v[k], body + 35 * vertex, 12);
       }
       up = (v[1][0] - v[0][0]) * (v[2][1] - v[0][1]) -
            (v[1][1] - v[0][1]) * (v[2][0] - v[0][0]);
       test_check (up == 1, "%s: twice the area of face %u is %g from above",
           cases[i].digits, f, up);
     }
-    free (file);
+    free (file.bytes);
+    made_free (&made);
     test_image_free (&t);
   }
+}
+
+/* Positions, normals, texture coordinates, indices and the picture follow each
+ * other; the Python tests read the rest. */
+static void
+glb_is_in_metres_and_aligned (void)
+{
+  TestImage t = heights_of (3, 2, "12.349");
+  const char *json, *bin;
+  float at[3], uv[2];
+  Made made;
+  File file;
+
+  setlocale (LC_ALL, "de_DE.UTF-8");
+  made_of (&made, &t, 0.5, true);
+  made.mesh.png = "picture";
+  made.mesh.png_size = 7;
+  file = write_mesh (&made.mesh, IMK_MESH_GLB);
+  setlocale (LC_ALL, "C");
+  json = file.bytes + 20;
+  bin = json + word_at (file.bytes + 12) + 8;
+  test_check (memcmp (file.bytes, "glTF\2\0\0\0", 8) == 0, "no header");
+  test_check (word_at (file.bytes + 8) == file.size, "its size is wrong");
+  test_check (word_at (file.bytes + 12) % 4 == 0, "JSON is not aligned");
+  test_check (word_at (bin - 8) == 5 * 32 + 3 * 12 + 8, "%u bytes of numbers",
+      word_at (bin - 8));
+  test_check (
+      strstr (json, "\"min\":[0.00000000e+00,0.00000000e+00,2.50000012e-04]"
+                    ",\"max\":[1.00000005e-03,5.00000024e-04,"
+                    "2.24999990e-03]") != NULL,
+      "it reads\n%s", json);
+  memcpy (at, bin, 12);
+  memcpy (uv, bin + 5 * 24, 8);
+  test_check (at[0] == 0 && at[1] == 0.0005f && at[2] == 0.00025f,
+      "the first is at %g %g %g", at[0], at[1], at[2]);
+  test_check (fabsf (uv[0] - 1.0f / 6) < 1e-6f && uv[1] == 0.25f,
+      "its texture is at %g %g", uv[0], uv[1]);
+  test_check (memcmp (bin + 5 * 32 + 36, "picture\0", 8) == 0, "no picture");
+  free (file.bytes);
+  made_free (&made);
+  test_image_free (&t);
+}
+
+static void
+a_glb_without_faces_is_an_empty_scene (void)
+{
+  TestImage t = heights_of (3, 1, "1.2");
+  Made made;
+  File file;
+
+  made_of (&made, &t, 1, false);
+  file = write_mesh (&made.mesh, IMK_MESH_GLB);
+  test_check (file.size == 20 + word_at (file.bytes + 12), "there are numbers");
+  test_check (strstr (file.bytes + 20, "\"scenes\":[{}]") != NULL,
+      "it reads\n%s", file.bytes + 20);
+  free (file.bytes);
+  made_free (&made);
+  test_image_free (&t);
+}
+
+static unsigned
+n_vertices (const ImkMesh *mesh)
+{
+  File file = write_mesh (mesh, IMK_MESH_PLY);
+  unsigned n = 0;
+
+  sscanf (strstr (file.bytes, "element vertex "), "element vertex %u", &n);
+  free (file.bytes);
+  return n;
+}
+
+static void
+steps_leave_out_columns_and_rows (void)
+{
+  TestImage t = heights_of (5, 4, "11111222223333344444");
+  TestImage large = test_image_new (IMK_TYPE_F32, 4097, 1025, 1, 0);
+  Made made;
+  File file;
+
+  made_of (&made, &t, 1, false);
+  made.mesh.step = 3;
+  file = write_mesh (&made.mesh, IMK_MESH_OBJ);
+  test_check (strstr (file.bytes, "v 0.000000 3.000000 0.250000\n") != NULL &&
+                  strstr (file.bytes, "v 3.000000 0.000000 1.000000\n") != NULL,
+      "it reads\n%s", file.bytes);
+  free (file.bytes);
+  test_check (n_vertices (&made.mesh) == 4, "%u", n_vertices (&made.mesh));
+  made.mesh.step = 0;
+  test_check (n_vertices (&made.mesh) == 20, "%u", n_vertices (&made.mesh));
+  made_free (&made);
+  made_of (&made, &large, 1, false);
+  made.mesh.step = 0; /* 4097 x 1025 are more than 2^22 */
+  test_check (n_vertices (&made.mesh) == 2049 * 513, "%u of a large one",
+      n_vertices (&made.mesh));
+  made_free (&made);
+  test_image_free (&large);
+  test_image_free (&t);
 }
 
 static void
@@ -130,18 +308,33 @@ meshes_of_nonsense_are_refused (void)
 {
   TestImage t = heights_of (2, 2, "1111");
   TestImage wrong = test_image_new (IMK_TYPE_U16, 2, 2, 1, 0);
-  char file[1000];
-  size_t size;
+  File file = {NULL, 0, 100};
+  Made made;
   ImkError error;
 
-  test_error (imk_normalintegrate_mesh_size (&t.image, 5, &size, &error),
-      &error, IMK_ERROR_CONFIG, "format 5");
+  made_of (&made, &t, 1, true);
   test_error (
-      imk_normalintegrate_mesh_size (&wrong.image, IMK_MESH_PLY, &size, &error),
-      &error, IMK_ERROR_IMAGE, "height");
+      imk_normalintegrate_mesh_write (&made.mesh, 5, append, &file, &error),
+      &error, IMK_ERROR_CONFIG, "format 5");
+  for (int i = 0; i < 3; i++)
+    test_error (imk_normalintegrate_mesh_write (
+                    &made.mesh, (ImkMeshFormat) i, append, &file, &error),
+        &error, IMK_ERROR_FILE, "disk is full");
+  made.mesh.height = wrong.image;
   test_error (imk_normalintegrate_mesh_write (
-                  &t.image, NAN, 1, IMK_MESH_PLY, file, &size, &error),
+                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
+      &error, IMK_ERROR_IMAGE, "height");
+  made.mesh.height = t.image;
+  made.mesh.colour = wrong.image;
+  test_error (imk_normalintegrate_mesh_write (
+                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
+      &error, IMK_ERROR_IMAGE, "colour");
+  made.config.mm_per_pixel = NAN;
+  test_error (imk_normalintegrate_mesh_write (
+                  &made.mesh, IMK_MESH_PLY, append, &file, &error),
       &error, IMK_ERROR_CONFIG, "mm-per-pixel");
+  free (file.bytes);
+  made_free (&made);
   test_image_free (&t);
   test_image_free (&wrong);
 }
@@ -154,6 +347,10 @@ main (void)
           obj_has_a_vertex_a_height_and_triangles_between},
       {"faces of a PLY look up, and holes have none",
           ply_faces_look_up_and_holes_have_none},
+      {"a GLB is in metres and aligned", glb_is_in_metres_and_aligned},
+      {"a GLB without faces is an empty scene",
+          a_glb_without_faces_is_an_empty_scene},
+      {"steps leave out columns and rows", steps_leave_out_columns_and_rows},
       {"meshes of nonsense are refused", meshes_of_nonsense_are_refused},
       {NULL},
   };

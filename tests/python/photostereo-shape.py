@@ -147,6 +147,43 @@ class Shape(unittest.TestCase):
             vertices = sum(line.startswith("v ") for line in file)
         self.assertEqual(vertices, np.isfinite(found).sum())
 
+    @unittest.skipUnless("png" in os.environ["FORMATS"].split(), "built without png")
+    def test_normals_of_16_bits_go_through_a_png(self):
+        bear = Recording("diligent_bear", self.folder)
+        stem = os.path.join(self.folder, "words")
+        files = {"tensor": stem + ".f32", "rgba64": stem + ".u16"}
+        for encoding, path in files.items():
+            launch("picturesrc", f"location={bear.path}", "!", "photostereo", "name=p",
+                   f"normal-encoding={encoding}", f"lights-location={bear.lights}",
+                   f"intensities-location={bear.intensities}", "p.normal", "!",
+                   "filesink", f"location={path}")
+        floats = np.fromfile(files["tensor"], "<f4").reshape(*bear.shape, 3)
+        words = np.fromfile(files["rgba64"], "<u2").reshape(*bear.shape, 4)[..., :3]
+        there = is_valid(floats)
+        np.testing.assert_array_equal(there, is_valid(words))
+        self.assertLess(np.abs((words - 32768.0) / 32767 - floats)[there].max(), 1 / 65000)  # half a step, and rounding
+        np.save(stem + ".npy", words)
+        np.save(stem + "-floats.npy", floats)
+        subprocess.run([os.environ["ARRAY_TOOL"], stem + ".npy", stem + ".png"], check=True, timeout=TIMEOUT)
+        truth = bear.array("gt_normals")
+        both = there & np.isfinite(truth).all(-1)
+        error = [angle(n, truth)[both].mean() for n in (floats, (pictures.read_png(stem + ".png") - 32768.0) / 32767)]
+        print("bear: %.4f degrees from floats, %.4f through PNG of 16 bits" % tuple(error), file=sys.stderr)
+        self.assertLess(abs(error[0] - error[1]), 0.01)
+        lit = {}
+        for name in ".png", ".npy", "-floats.npy":
+            launch("picturesrc", f"location={stem}{name}", "!", "normalintegrate", "name=n",
+                   "n.tensor", "!", "filesink", f"location={stem}.heights")
+            heights = np.fromfile(stem + ".heights", "<f4")
+            launch("picturesrc", f"location={stem}{name}", "!", "relight", "gamma=2.2", "!",
+                   "filesink", f"location={stem}.rgb")
+            lit[name] = heights, np.fromfile(stem + ".rgb", "u1").astype(int)
+        for i in range(2):
+            np.testing.assert_array_equal(lit[".png"][i], lit[".npy"][i])
+        self.assertLessEqual(np.abs(lit[".png"][1] - lit["-floats.npy"][1]).max(), 1)
+        np.testing.assert_allclose(lit[".png"][0], lit["-floats.npy"][0],
+                                   atol=1e-3 * np.nanmax(lit["-floats.npy"][0]))
+
 
 class Pipelines(unittest.TestCase):
     """What users run; without the bear, so that they need no data."""

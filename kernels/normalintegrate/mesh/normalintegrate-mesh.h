@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "imk/image.h"
+#include "imk/normalintegrate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -10,35 +10,54 @@ extern "C" {
 typedef enum ImkMeshFormat {
   IMK_MESH_PLY, /* binary, little endian */
   IMK_MESH_OBJ, /* text */
+  IMK_MESH_GLB, /* glTF 2.0, binary */
 } ImkMeshFormat;
 
+/* The most vertices of a mesh with step 0. */
+#define IMK_MESH_AUTO_VERTICES (1u << 22)
+
 /**
- * imk_normalintegrate_mesh_size: (room that a mesh needs)
- * @height: f32, 1 channel, in host memory: heights, NaN where there is none
- * @size: (out): bytes; of text, at most
- *
- * Returns: IMK_ERROR_IMAGE; IMK_ERROR_CONFIG for a format that is none, or for
- *   more than 2^31 - 1 heights */
-IMK_API ImkStatus imk_normalintegrate_mesh_size (const ImkImage *height,
-    ImkMeshFormat format, size_t *size, ImkError *error);
+ * ImkMesh: (what a mesh is made of; images are in host memory)
+ * @config: of the heights: size, mm_per_pixel, pixel_aspect, and the format of
+ *   @normal
+ * @height: f32, 1 channel: mm, NaN where there is none
+ * @normal: what the heights were made of
+ * @colour: u8, 3 channels, red, green, blue, as screens show them (sRGB);
+ *   without data where there is none
+ * @step: a vertex every so many columns and rows; 0: the smallest step of at
+ *   most IMK_MESH_AUTO_VERTICES
+ * @texture: (nullable): name of a picture of @colour, for PLY
+ * @material: (nullable): name of an .mtl file with "surface", for OBJ
+ * @png, @png_size: (nullable): @colour as a PNG file, for GLB */
+typedef struct ImkMesh {
+  const ImkNormalintegrateConfig *config;
+  ImkImage height, normal, colour;
+  uint32_t step;
+  const char *texture, *material;
+  const void *png;
+  size_t png_size;
+} ImkMesh;
+
+/* Takes the next part of a file. Returns: IMK_OK, or @error set, which ends the
+ * mesh */
+typedef ImkStatus (*ImkMeshWrite) (
+    void *data, const void *bytes, size_t size, ImkError *error);
 
 /**
  * imk_normalintegrate_mesh_write: (a file of triangles)
- * @height: as above; in mm
- * @mm_per_pixel: width of a pixel, 1e-9..1e6
- * @pixel_aspect: that over its height, 1e-3..1e3
- * @to: room for what imk_normalintegrate_mesh_size () said
- * @size: (out): bytes that were written
  *
- * A vertex for each pixel with a height, in mm: x to the right, y up, from the
- * middle of the lower left pixel; z as it is. Two triangles for four
- * neighbours, one for three, none where more are missing; counter-clockwise
- * seen from +z. Numbers of text have a dot in every locale, and six digits
- * beyond those of @mm_per_pixel.
- * Returns: as above; IMK_ERROR_MEMORY */
-IMK_API ImkStatus imk_normalintegrate_mesh_write (const ImkImage *height,
-    double mm_per_pixel, double pixel_aspect, ImkMeshFormat format, void *to,
-    size_t *size, ImkError *error);
+ * A vertex for each pixel with a height, every step pixels: x to the right, y
+ * up, z to the camera, from the middle of the lower left pixel; in mm, in GLB
+ * in metres. Each has a normal, a texture coordinate (0, 0 the lower left
+ * corner of the picture, in GLB the upper left one) and, in PLY and in OBJ
+ * without @material, a colour. Two triangles for four neighbours, one for
+ * three, none where more are missing; counter-clockwise seen from +z. Numbers
+ * of text have a dot in every locale, and six digits beyond those of a pixel.
+ * Returns: IMK_ERROR_IMAGE; IMK_ERROR_CONFIG for a format that is none, and for
+ *   more vertices or bytes than it can have; IMK_ERROR_MEMORY; what @write said
+ */
+IMK_API ImkStatus imk_normalintegrate_mesh_write (const ImkMesh *mesh,
+    ImkMeshFormat format, ImkMeshWrite write, void *data, ImkError *error);
 
 #ifdef __cplusplus
 }
