@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from support import SOURCE, data, main, read_csv
+from support import SOURCE, data, main, read_array, read_csv
 
 FRAMES = ("f5_hecto_ref", "auto_wfs_0037_ave", "mmirs_camera1_ref", "f9_new_ref")
 # in pixels, and whether by a phase in place of a roll
@@ -21,14 +21,6 @@ SHIFTS = [(shift, by_phase) for shift in (0.5, 1, 2, 3, 4, 5) for by_phase in (F
           if by_phase or shift == int(shift)]
 INVALID = 227  # flags, see docs/reference/shcentroid.md
 REACH = 2.5    # sigmas of the spot that shall stay in the cell
-
-
-def read_fits(name):
-    tool = os.path.join(SOURCE, "tools", "fits2npy")
-    with tempfile.TemporaryDirectory() as folder:
-        npy = os.path.join(folder, "f.npy")
-        subprocess.run([sys.executable, tool, name, npy], check=True, stdout=subprocess.DEVNULL)
-        return np.load(npy).astype(float)
 
 
 def moved(frame, shift, by_phase, axis):
@@ -67,7 +59,7 @@ def sigmas(frame, cells, table, along):
 def shares(name, *properties):
     """Returns: for each shift the part that is measured of it, and of how many cells: the
     median over those whose spot stays in its cell"""
-    frame = read_fits(data(name + ".fits"))
+    frame = read_array(data(name + ".fits"))
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         first = measure(folder, frame, *properties)

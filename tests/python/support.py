@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -37,6 +38,18 @@ def data(name):
     if not os.path.exists(path):
         raise unittest.SkipTest(f"{path} is not there; set IMAGING_TEST_DATA")
     return path
+
+
+def read_array(path):
+    """What our reader of files makes of one; skips the test where it is built without the format."""
+    with tempfile.TemporaryDirectory() as folder:
+        npy = os.path.join(folder, "a.npy")
+        done = subprocess.run([os.environ["ARRAY_TOOL"], path, npy], stderr=subprocess.PIPE, text=True, check=False)
+        if "this build is without it" in done.stderr:
+            raise unittest.SkipTest(done.stderr.strip())
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        return np.load(npy)
 
 
 def launch(*words, status=0, timeout=TIMEOUT, **environment):
