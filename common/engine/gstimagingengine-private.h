@@ -16,7 +16,8 @@ typedef struct {
 } Format;
 
 struct _GstImagingEngine {
-  GstElement *element; /* the owner */
+  GstElement *element;       /* the owner */
+  const gchar *element_name; /* of its factory; interned */
   const GstImagingEngineFuncs *funcs;
   GstImagingSettings *settings; /* (nullable) */
 

@@ -6,6 +6,7 @@
 #include "gstimaging-private.h"
 #include "gstimagingnvmm.h"
 #include "gstimagingpicture.h"
+#include "gstimagingquantity.h"
 
 #define DEFAULT_BACKEND GST_IMAGING_BACKEND_AUTO
 #define DEFAULT_CUDA_DEVICE_ID -1
@@ -303,6 +304,25 @@ gboolean
 gst_imaging_engine_is_on_cuda (GstImagingEngine *self)
 {
   return self->is_open && self->active == IMK_BACKEND_CUDA;
+}
+
+GstImagingOrigin
+gst_imaging_engine_origin (GstImagingEngine *self)
+{
+  return (GstImagingOrigin){
+      .element = self->element_name,
+      .backend = gst_imaging_engine_is_on_cuda (self) ? "cuda" : "cpu",
+      .settings_hash =
+          self->settings ? gst_imaging_settings_hash (self->settings) : NULL,
+  };
+}
+
+void
+gst_imaging_engine_sign (GstImagingEngine *self, GstBuffer *image)
+{
+  const GstImagingOrigin origin = gst_imaging_engine_origin (self);
+
+  gst_imaging_quantity_sign (image, &origin);
 }
 
 /* --- failures ------------------------------------------------------------ */
@@ -631,6 +651,7 @@ gst_imaging_engine_start (GstImagingEngine *self)
   ImkError error;
   ImkStatus status;
 
+  self->element_name = gst_imaging_origin_element (self->element);
   gst_imaging_stats_reset (self->stats);
   self->frame_number = 0;
   self->gave_up = FALSE;

@@ -3,6 +3,7 @@
 
 #include "gstimagingbackend.h"
 #include "gstimagingframe.h"
+#include "gstimagingorigin.h"
 
 #include "imk/backend.h"
 
@@ -297,6 +298,25 @@ gpointer gst_imaging_engine_stream (GstImagingEngine *self);
 GST_IMAGING_API
 ImkStatus gst_imaging_engine_synchronize (
     GstImagingEngine *self, ImkError *error);
+
+/**
+ * gst_imaging_engine_origin: (skip)
+ *
+ * Of the thread that takes settings.
+ * Returns: what a frame is computed with now: element, backend and settings;
+ *   valid until the next settings
+ */
+GST_IMAGING_API
+GstImagingOrigin gst_imaging_engine_origin (GstImagingEngine *self);
+
+/**
+ * gst_imaging_engine_sign: (skip)
+ * @image: a writable buffer that the kernel has made
+ *
+ * gst_imaging_quantity_sign() with gst_imaging_engine_origin().
+ */
+GST_IMAGING_API
+void gst_imaging_engine_sign (GstImagingEngine *self, GstBuffer *image);
 
 /* --- frames --------------------------------------------------------------- */
 

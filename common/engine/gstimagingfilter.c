@@ -302,8 +302,11 @@ run (
     gst_imaging_engine_post_fall_back (
         engine, &why, gst_imaging_engine_is_lost (engine, in, status));
   }
-  if (status == IMK_OK)
+  if (status == IMK_OK) {
+    if (out)
+      gst_imaging_engine_sign (engine, out);
     return count_frame (self);
+  }
   if (gst_imaging_engine_is_lost (engine, in, status)) {
     GST_WARNING_OBJECT (self, "a frame is lost: %s", error.message);
     gst_imaging_engine_count_lost (engine);
@@ -540,6 +543,7 @@ gst_imaging_filter_publish (
   GstFlowReturn flow;
 
   numbered.frames_missing = priv->n_missing;
+  numbered.origin = gst_imaging_engine_origin (priv->engine);
   priv->n_missing = 0;
   gst_imaging_results_attach (buffer, GST_OBJECT_NAME (self), &numbered);
   if (!results)

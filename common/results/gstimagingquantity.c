@@ -98,27 +98,46 @@ set_axes (GstStructure *s, const GstImagingAxis *axes, guint n)
         gst_structure_remove_field (s, g_quark_to_string (axis_fields[k][i]));
 }
 
+/* Returns: (nullable): that of the meta, which is added where it is missing.
+ * @flags: of a new one */
+static GstStructure *
+get_structure (GstBuffer *buffer, GstMetaFlags flags)
+{
+  const GstMetaInfo *info = get_info ();
+  GstMeta *meta;
+
+  if (!info)
+    return NULL;
+  meta = gst_buffer_get_meta (buffer, info->api);
+  if (!meta) {
+    meta = gst_buffer_add_meta (buffer, info, NULL);
+    GST_META_FLAG_SET (meta, flags);
+  }
+  return gst_custom_meta_get_structure ((GstCustomMeta *) meta);
+}
+
 void
 gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
     const gchar *unit, gdouble scale, gdouble offset,
     const GstImagingAxis *axes, guint n_axes)
 {
-  const GstMetaInfo *info = get_info ();
-  GstStructure *s;
-  GstMeta *meta;
+  /* kept when the buffer returns to its pool */
+  GstStructure *s = get_structure (buffer, GST_META_FLAG_POOLED);
 
-  if (!info)
+  if (!s)
     return;
-  meta = gst_buffer_get_meta (buffer, info->api);
-  if (!meta) {
-    meta = gst_buffer_add_meta (buffer, info, NULL);
-    /* kept when the buffer returns to its pool */
-    GST_META_FLAG_SET (meta, GST_META_FLAG_POOLED);
-  }
-  s = gst_custom_meta_get_structure ((GstCustomMeta *) meta);
   set_string (s, fields[NAME], name);
   set_string (s, fields[UNIT], unit);
   set_double (s, fields[SCALE], scale);
   set_double (s, fields[OFFSET], offset);
   set_axes (s, axes, MIN (n_axes, GST_IMAGING_MAX_AXES));
+}
+
+void
+gst_imaging_quantity_sign (GstBuffer *buffer, const GstImagingOrigin *origin)
+{
+  GstStructure *s = get_structure (buffer, GST_META_FLAG_NONE);
+
+  if (s)
+    gst_imaging_origin_set (s, origin);
 }

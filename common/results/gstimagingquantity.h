@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "gstimaging-prelude.h"
+#include "gstimagingorigin.h"
 
 G_BEGIN_DECLS
 
-/* A #GstCustomMeta without tags: what the samples of an image stand for. */
+/* A #GstCustomMeta without tags: what made an image, and what its samples stand
+ * for. */
 #define GST_IMAGING_QUANTITY_META "GstImagingQuantity"
 
 enum { GST_IMAGING_MAX_AXES = 4 };
@@ -35,5 +36,16 @@ GST_IMAGING_API
 void gst_imaging_quantity_attach (GstBuffer *buffer, const gchar *name,
     const gchar *unit, gdouble scale, gdouble offset,
     const GstImagingAxis *axes, guint n_axes);
+
+/**
+ * gst_imaging_quantity_sign: (skip)
+ * @buffer: a writable image
+ *
+ * Sets the fields of @origin in the same structure, beside a quantity or
+ * without one.
+ */
+GST_IMAGING_API
+void gst_imaging_quantity_sign (
+    GstBuffer *buffer, const GstImagingOrigin *origin);
 
 G_END_DECLS

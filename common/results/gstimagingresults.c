@@ -77,6 +77,7 @@ describe (const GstImagingResult *r)
       G_TYPE_UINT64, r->frames_missing, NULL);
 
   set_dims (s, rows, columns);
+  gst_imaging_origin_set (s, &r->origin);
   if (r->more)
     gst_structure_foreach (r->more, copy_field, s);
   g_free (fields);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "gstimaging-prelude.h"
+#include "gstimagingorigin.h"
 
 G_BEGIN_DECLS
 
@@ -28,6 +28,9 @@ G_BEGIN_DECLS
  * - `frames-missing` (guint64): frames that did not arrive since the previous
  *   result
  * - `pts` (guint64): of the measured buffer, in nanoseconds; absent without
+ * - `element` (string): name of the element's factory, "shcentroid"; `version`
+ *   (string): of gst-imaging; `backend` (string): that computed this frame,
+ *   "cpu" or "cuda"; `settings-hash` (string): of the settings in use
  * - `timestamp` (guint64), `timestamp-reference` (string): of the first
  *   #GstReferenceTimestampMeta, where a camera has put its own clock; absent
  *   without
@@ -51,6 +54,7 @@ G_BEGIN_DECLS
  * @ref_width, @ref_height: pixels
  * @frame: its number
  * @frames_missing: since the previous result
+ * @origin: what measured; gst_imaging_filter_publish() fills it in
  * @more: (nullable): further fields of the structure in the meta
  *
  * One measurement of one frame, as an element hands it over.
@@ -70,6 +74,7 @@ typedef struct {
   GBytes *indices;
   guint ref_width, ref_height;
   guint64 frame, frames_missing;
+  GstImagingOrigin origin;
   const GstStructure *more;
 } GstImagingResult;
 

@@ -132,12 +132,10 @@ compare_names (gconstpointer a, gconstpointer b)
 static gchar *
 describe (GstImagingSettings *self)
 {
-  GstElementFactory *factory = gst_element_get_factory (self->element);
   g_autoptr (GPtrArray) order = g_ptr_array_new ();
   GString *text = g_string_new (FORMAT " ");
 
-  g_string_append (text,
-      factory ? GST_OBJECT_NAME (factory) : G_OBJECT_TYPE_NAME (self->element));
+  g_string_append (text, gst_imaging_origin_element (self->element));
   FOR_EACH (setting, self)
   if (counts (setting))
     g_ptr_array_add (order, (gpointer) setting);

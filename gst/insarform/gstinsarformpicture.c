@@ -150,5 +150,6 @@ gst_insar_picture_push (GstImagingSrcPad *output, GstInsarPicture picture,
     return GST_FLOW_ERROR;
   gst_insar_pair_describe (pair, buffer);
   describe (buffer, picture, cells, gst_imaging_src_pad_caps (output));
+  gst_imaging_engine_sign (pair->engine, buffer);
   return gst_imaging_src_pad_push (output, buffer);
 }

@@ -48,7 +48,8 @@ struct _GstInsarXcorr {
   gboolean header_sent;
   GstInsarEnd *end;
   ImkInsarxcorrJudge judge;
-  guint64 n_bytes; /* that have been counted */
+  guint64 n_bytes;      /* that have been counted */
+  gchar *settings_hash; /* of the pair */
 };
 
 /* Opens the kernel for a pair. */

@@ -357,6 +357,7 @@ gst_insar_xcorr_finalize (GObject *object)
   gst_imaging_src_pads_free (self->pads);
   g_clear_pointer (&self->others, g_array_unref);
   gst_insar_pair_clear (&self->pair);
+  g_free (self->settings_hash);
   G_OBJECT_CLASS (gst_insar_xcorr_parent_class)->finalize (object);
 }
 

@@ -22,8 +22,8 @@ gmtsar_text (const GstImagingResult *result)
 }
 
 static GstBuffer *
-make_buffer (
-    const GstImagingResult *result, const GstCaps *caps, gboolean *header_sent)
+make_buffer (const gchar *element_name, const GstImagingResult *result,
+    const GstCaps *caps, gboolean *header_sent)
 {
   const GstStructure *s = gst_caps_get_structure (caps, 0);
   GstBuffer *buffer;
@@ -39,6 +39,7 @@ make_buffer (
   }
   GST_BUFFER_OFFSET (buffer) = result->frame;
   GST_BUFFER_OFFSET_END (buffer) = result->frame + 1;
+  gst_imaging_results_attach (buffer, element_name, result);
   return buffer;
 }
 
@@ -62,6 +63,7 @@ gst_insar_output_push_row (GstImagingSrcPad *output,
 
   if (flow != GST_FLOW_OK)
     return flow;
-  return gst_imaging_src_pad_push (output,
-      make_buffer (result, gst_imaging_src_pad_caps (output), header_sent));
+  return gst_imaging_src_pad_push (
+      output, make_buffer (GST_OBJECT_NAME (GST_PAD_PARENT (output)), result,
+                  gst_imaging_src_pad_caps (output), header_sent));
 }

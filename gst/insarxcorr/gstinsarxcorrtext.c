@@ -7,6 +7,7 @@
 #include "imk/insarxcorr-reach.h"
 
 #include "files/gstimagingfile.h"
+#include "gstimagingorigin.h"
 
 /* Pixels: images that are coherent at all are within a fraction of one. */
 #define MAX_RMS 0.5
@@ -328,12 +329,14 @@ gst_insar_text_post_fit (GstElement *element, const GArray *points,
     const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin)
 {
   gboolean reaches, is_plane;
+  GstStructure *message;
   Quality q;
 
   measure_quality (points, fit, origin, &q);
+  message = describe_fit (fit, &q, origin);
+  gst_imaging_origin_set_of (message, element);
   gst_element_post_message (
-      element, gst_message_new_element (
-                   GST_OBJECT (element), describe_fit (fit, &q, origin)));
+      element, gst_message_new_element (GST_OBJECT (element), message));
   if (!origin->is_wanted)
     return;
   reaches = !warn_of_span (element, fit, &q.reach, origin) &&

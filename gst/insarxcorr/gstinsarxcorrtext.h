@@ -44,7 +44,7 @@ GstInsarFitOrigin gst_insar_text_origin (const ImkInsarxcorrConfig *config);
  * azimuth (a) shift, stretch, a-stretch, rms, misfit, corner (gdouble), as
  * shift-r; corner is the error that is expected at the corners of the image.
  * And span, gain (of ImkInsarxcorrReach), min-correlation, x-least, x-most,
- * y-least, y-most of the points (gdouble).
+ * y-least, y-most of the points (gdouble); what gst_imaging_origin_set() sets.
  * @points: the ImkInsarxcorrPoint of @fit */
 void gst_insar_text_post_fit (GstElement *element, const GArray *points,
     const ImkInsarxcorrFit *fit, const GstInsarFitOrigin *origin);

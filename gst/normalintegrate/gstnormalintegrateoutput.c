@@ -144,6 +144,7 @@ push (GstNormalIntegrate *self, GstBuffer *in, GstNormalIntegrateWork *w)
   for (guint i = 0; i < N_OUTPUTS; i++) {
     if (buffers[i]) {
       gst_imaging_metadata_pass (buffers[i], in, i != MESH);
+      gst_imaging_engine_sign (self->engine, buffers[i]);
       w->flows[i] = gst_imaging_src_pad_push (w->outputs[i], buffers[i]);
     }
     if (w->outputs[i])

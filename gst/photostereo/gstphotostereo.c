@@ -116,6 +116,7 @@ note_time (GstPhotoStereo *self, GstBuffer *buffer)
   /* without its memory: a camera needs that back */
   gst_clear_buffer (&self->last);
   self->last = gst_buffer_new ();
+  self->number = self->next_number;
   gst_imaging_metadata_pass (self->last, buffer, TRUE);
 }
 
@@ -340,7 +341,7 @@ reset (GstPhotoStereo *self)
   gst_clear_caps (&self->caps);
   self->n_skip = 0;
   gst_imaging_numbering_reset (&self->numbering);
-  self->n_steps = self->n_gaps = 0;
+  self->n_steps = self->n_gaps = self->n_lost = 0;
   self->n_missing = 0;
   self->is_changed = self->warned_of_place = self->warned_of_gap = FALSE;
   gst_clear_buffer (&self->last);

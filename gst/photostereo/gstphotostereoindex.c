@@ -68,6 +68,7 @@ static void
 warn_of_gap (GstPhotoStereo *self, guint64 n, guint64 number)
 {
   gst_imaging_stats_add_missing (gst_imaging_engine_stats (self->engine), n);
+  self->n_lost += n;
   if (self->warned_of_gap)
     return;
   self->warned_of_gap = TRUE;
@@ -97,14 +98,14 @@ GstFlowReturn
 gst_photo_stereo_follow_gap (GstPhotoStereo *self, GstBuffer *buffer)
 {
   GstFlowReturn flow = GST_FLOW_OK;
-  guint64 n, skipped, number;
+  guint64 n, skipped;
 
-  number = gst_imaging_numbering_next (&self->numbering, buffer, &n);
+  self->next_number = gst_imaging_numbering_next (&self->numbering, buffer, &n);
   self->n_steps += n == 0;
   self->n_gaps += n > 0;
   if (n == 0 || !self->kernel || !is_loss (self, buffer))
     return GST_FLOW_OK;
-  warn_of_gap (self, n, number);
+  warn_of_gap (self, n, self->next_number);
   skipped = MIN (n, self->n_skip);
   self->n_skip -= (guint) skipped;
   n -= skipped;

@@ -59,6 +59,8 @@ struct _GstPhotoStereo {
   guint64 n_steps, n_gaps; /* pictures since the start without a gap before */
   guint n_missing;         /* of the set, up to the next picture */
   gboolean warned_of_gap;  /* since the start */
+  guint64 number, next_number; /* of @last, and of the picture that comes */
+  guint64 n_lost;              /* pictures, since the last result */
 
   GstBuffer *last; /* (nullable): times and metadata of the last picture */
 

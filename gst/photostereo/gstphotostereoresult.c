@@ -171,7 +171,8 @@ describe (GstPhotoStereoResult *self, const GstPhotoStereoShape *shape,
 
 GstFlowReturn
 gst_photo_stereo_result_push (GstPhotoStereoResult *self,
-    const GstPhotoStereoShape *shape, GstBuffer *like)
+    const GstPhotoStereoShape *shape, GstBuffer *like,
+    const GstImagingResult *summary)
 {
   GstBuffer *buffer = g_steal_pointer (&self->buffer);
 
@@ -182,5 +183,8 @@ gst_photo_stereo_result_push (GstPhotoStereoResult *self,
   gst_buffer_copy_into (buffer, like, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
   gst_imaging_metadata_copy (buffer, like, !is_stacked (shape));
   describe (self, shape, buffer);
+  gst_imaging_quantity_sign (buffer, &summary->origin);
+  gst_imaging_results_attach (
+      buffer, GST_OBJECT_NAME (GST_PAD_PARENT (self->pad)), summary);
   return gst_imaging_src_pad_push (self->pad, buffer);
 }

@@ -5,6 +5,7 @@
 
 #include "gstimagingsrcpad.h"
 #include "gstimagingpicture.h"
+#include "gstimagingresults.h"
 
 G_BEGIN_DECLS
 
@@ -53,8 +54,9 @@ ImkStatus gst_photo_stereo_result_end (
     GstPhotoStereoResult *self, gboolean done, ImkError *error);
 
 /* @like: gives the buffer its times, offset and metadata; NULL: the buffer is
- *   dropped */
+ *   dropped. @summary: what is told of the set */
 GstFlowReturn gst_photo_stereo_result_push (GstPhotoStereoResult *self,
-    const GstPhotoStereoShape *shape, GstBuffer *like);
+    const GstPhotoStereoShape *shape, GstBuffer *like,
+    const GstImagingResult *summary);
 
 G_END_DECLS

@@ -125,19 +125,58 @@ post_progress (
 {
   gdouble share = share_of (s->n_invalid, s->n_pixels);
   gdouble clipped = share_of (s->n_clipped, s->n_samples);
+  GstStructure *progress = gst_structure_new ("photostereo-progress", "lights",
+      G_TYPE_UINT, s->n_lights, "set-size", G_TYPE_UINT, self->set_size,
+      "pixels", G_TYPE_UINT64, s->n_pixels, "invalid", G_TYPE_UINT64,
+      s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share, "clipped-share",
+      G_TYPE_DOUBLE, clipped, "change", G_TYPE_DOUBLE,
+      isnan (s->change_deg) ? -1.0 : s->change_deg, "mean-lights",
+      G_TYPE_DOUBLE, s->mean_lights, "mean-rounds", G_TYPE_DOUBLE,
+      s->mean_rounds, "mean-residual", G_TYPE_DOUBLE,
+      isnan (s->mean_residual) ? -1.0 : s->mean_residual, "final",
+      G_TYPE_BOOLEAN, final, "frame", G_TYPE_UINT64, self->number,
+      "frames-missing", G_TYPE_UINT64, self->n_lost, NULL);
 
+  if (self->last && GST_BUFFER_PTS_IS_VALID (self->last))
+    gst_structure_set (
+        progress, "pts", G_TYPE_UINT64, GST_BUFFER_PTS (self->last), NULL);
+  gst_imaging_origin_set_of (progress, GST_ELEMENT (self));
   gst_element_post_message (GST_ELEMENT (self),
-      gst_message_new_element (GST_OBJECT (self),
-          gst_structure_new ("photostereo-progress", "lights", G_TYPE_UINT,
-              s->n_lights, "set-size", G_TYPE_UINT, self->set_size, "pixels",
-              G_TYPE_UINT64, s->n_pixels, "invalid", G_TYPE_UINT64,
-              s->n_invalid, "invalid-share", G_TYPE_DOUBLE, share,
-              "clipped-share", G_TYPE_DOUBLE, clipped, "change", G_TYPE_DOUBLE,
-              isnan (s->change_deg) ? -1.0 : s->change_deg, "mean-lights",
-              G_TYPE_DOUBLE, s->mean_lights, "mean-rounds", G_TYPE_DOUBLE,
-              s->mean_rounds, "mean-residual", G_TYPE_DOUBLE,
-              isnan (s->mean_residual) ? -1.0 : s->mean_residual, "final",
-              G_TYPE_BOOLEAN, final, NULL)));
+      gst_message_new_element (GST_OBJECT (self), progress));
+}
+
+/* The numbers of the message, for the images.
+ * Returns: with data of the caller */
+static GstImagingResult
+describe_summary (
+    GstPhotoStereo *self, const ImkPhotostereoSummary *s, gboolean final)
+{
+  static const gchar *const fields[] = {"lights", "set-size", "pixels",
+      "invalid", "invalid-share", "clipped-share", "change", "mean-lights",
+      "mean-rounds", "mean-residual", "final"};
+  static const gchar *const units[] = {
+      "1", "1", "px", "px", "1", "1", "degrees", "1", "1", "1", "flags"};
+  const GstVideoInfo *info = gst_imaging_engine_info (self->engine);
+  const gfloat numbers[] = {(gfloat) s->n_lights, (gfloat) self->set_size,
+      (gfloat) s->n_pixels, (gfloat) s->n_invalid,
+      (gfloat) share_of (s->n_invalid, s->n_pixels),
+      (gfloat) share_of (s->n_clipped, s->n_samples), (gfloat) s->change_deg,
+      (gfloat) s->mean_lights, (gfloat) s->mean_rounds,
+      (gfloat) s->mean_residual, (gfloat) final};
+
+  return (GstImagingResult){
+      .id = "photostereo-summary-v1",
+      .fields = fields,
+      .units = units,
+      .n_fields = G_N_ELEMENTS (fields),
+      .n_rows = 1,
+      .data = gst_buffer_new_memdup (numbers, sizeof (numbers)),
+      .ref_width = info->width,
+      .ref_height = info->height,
+      .frame = self->number,
+      .frames_missing = self->n_lost,
+      .origin = gst_imaging_engine_origin (self->engine),
+  };
 }
 
 /* Warns of samples that make the result doubtful, before it is pushed. */
@@ -266,9 +305,10 @@ solve (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
   return status;
 }
 
+/* @summary: (nullable): without one the images are dropped */
 static GstFlowReturn
 push_results (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
-    GstFlowReturn flows[N_OUTPUTS], gboolean ok)
+    GstFlowReturn flows[N_OUTPUTS], const GstImagingResult *summary)
 {
   GstFlowReturn flow = GST_FLOW_OK;
 
@@ -277,8 +317,8 @@ push_results (GstPhotoStereo *self, GstPhotoStereoResult results[N_OUTPUTS],
 
     if (flows[i] == GST_FLOW_OK)
       flows[i] = gst_photo_stereo_result_push (
-          &results[i], &shape, ok ? self->last : NULL);
-    if (results[i].pad && ok)
+          &results[i], &shape, summary ? self->last : NULL, summary);
+    if (results[i].pad && summary)
       flow = gst_imaging_src_pads_combine (
           self->pads, i, results[i].pad, flows[i], flow);
   }
@@ -369,6 +409,7 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
   gboolean on_cuda = gst_imaging_engine_is_on_cuda (self->engine);
   GstPhotoStereoResult results[N_OUTPUTS] = {0};
   GstFlowReturn flows[N_OUTPUTS], flow;
+  GstImagingResult result = {NULL};
   ImkPhotostereoSummary summary = {.change_deg = NAN};
   ImkError error;
   ImkStatus status = gst_photo_stereo_enter_device (self, &error);
@@ -386,8 +427,11 @@ publish (GstPhotoStereo *self, gboolean final, gdouble *change)
   if (status == IMK_OK) {
     warn_of_samples (self, &summary);
     post_progress (self, &summary, final);
+    result = describe_summary (self, &summary, final);
+    self->n_lost = 0;
   }
-  flow = push_results (self, results, flows, status == IMK_OK);
+  flow = push_results (self, results, flows, result.data ? &result : NULL);
+  gst_clear_buffer (&result.data);
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_object (&results[i].pad);
   *change = summary.change_deg;

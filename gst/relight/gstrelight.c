@@ -145,10 +145,12 @@ light (GstRelight *self, GstBuffer *normals)
     return GST_FLOW_ERROR;
   }
   flow = gst_relight_render (self, normals, out);
-  if (flow == GST_FLOW_OK)
+  if (flow == GST_FLOW_OK) {
+    gst_imaging_engine_sign (self->engine, out);
     flow = gst_imaging_aggregator_finish (GST_AGGREGATOR (self), out);
-  else
+  } else {
     gst_buffer_unref (out);
+  }
   gst_imaging_engine_count_frame (self->engine, entered);
   return flow == GST_FLOW_CUSTOM_SUCCESS ? GST_FLOW_OK : flow;
 }

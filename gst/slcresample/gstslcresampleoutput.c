@@ -157,6 +157,7 @@ push_lines (GstSlcResample *self, guint n)
     return GST_FLOW_ERROR;
   }
   gst_imaging_metadata_copy (buffer, self->lines, FALSE);
+  gst_imaging_engine_sign (self->engine, buffer);
   GST_BUFFER_OFFSET (buffer) = line;
   GST_BUFFER_OFFSET_END (buffer) = line + n;
   gst_imaging_engine_count_frame (self->engine, entered);

@@ -23,6 +23,9 @@ def read_bytes(buffer):
         buffer.unmap(info)
 
 
+ORIGIN = ("element", "version", "backend", "settings-hash")  # what made it
+
+
 def structure_of(buffer, name):
     """The structure of a custom meta, or None. Keep it while you read from it."""
     meta = buffer.get_custom_meta(name) if Gst.meta_get_info(name) else None
@@ -45,7 +48,7 @@ def results(buffer, element):
         return None
     fields = structure.get_value(element)
     result = members(fields, ("id", "by-field", "ref-width", "ref-height", "frame", "frames-missing", "pts",
-                              "timestamp", "timestamp-reference"))
+                              "timestamp", "timestamp-reference") + ORIGIN)
     result["fields"] = fields.get_value("fields").split(",")
     result["unit"] = fields.get_value("unit").split(",")
     shape = fields.get_value("rows"), fields.get_value("columns")
@@ -57,13 +60,14 @@ def results(buffer, element):
 def quantity(buffer):
     """What the samples of an image are, or None: quantity = offset + scale * sample.
 
-    Returns a dictionary with "name", "unit", "scale", "offset" and "axes": for
-    each axis "name", "unit", "step" and "origin", that along a row first.
+    Returns a dictionary with "name", "unit", "scale", "offset", the strings of
+    ORIGIN, and "axes": for each axis "name", "unit", "step" and "origin", that
+    along a row first. Where the samples stand for no quantity, it has ORIGIN.
     """
     structure = structure_of(buffer, "GstImagingQuantity")
     if not structure:
         return None
-    result = members(structure, ("name", "unit", "scale", "offset"))
+    result = members(structure, ("name", "unit", "scale", "offset") + ORIGIN)
     result["axes"] = []
     while structure.has_field(f"axis-{len(result['axes'])}-name"):
         prefix = f"axis-{len(result['axes'])}-"

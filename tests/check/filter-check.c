@@ -325,7 +325,14 @@ void
 stage_check_made (Stage *s, GstBuffer *found, guint seed, ImkBackend backend)
 {
   GstBuffer *noise = check_noise (&s->info, seed), *negative = inverted (noise);
+  GstCustomMeta *meta =
+      gst_buffer_get_custom_meta (found, GST_IMAGING_QUANTITY_META);
 
+  fail_unless (meta != NULL);
+  fail_unless_equals_string (
+      gst_structure_get_string (
+          gst_custom_meta_get_structure (meta), "backend"),
+      backend == IMK_BACKEND_CPU ? "cpu" : "cuda");
   check_same_pixels (
       found, backend == IMK_BACKEND_CPU ? negative : noise, &s->info);
   fail_unless_equals_uint64 (GST_BUFFER_PTS (found), GST_BUFFER_PTS (noise));

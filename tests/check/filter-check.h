@@ -5,6 +5,7 @@
 
 #include "check-common.h"
 #include "gstimagingfilter.h"
+#include "gstimagingquantity.h"
 
 G_BEGIN_DECLS
 

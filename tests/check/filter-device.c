@@ -2,6 +2,7 @@
 /* GstImagingFilter: where its frames lie, which backend takes them, and what
  * becomes of them when the device fails. */
 #include "filter-check.h"
+#include "imk/version.h"
 #include "core/failures.h"
 
 #include <string.h>
@@ -418,6 +419,30 @@ GST_START_TEST (test_auto_goes_on_with_the_cpu_and_says_so_once)
 }
 GST_END_TEST;
 
+GST_START_TEST (test_results_say_what_computed_them)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (filter_backends); i++) {
+    g_autofree gchar *line =
+        g_strdup_printf ("testmeasure backend=%s", filter_backends[i]);
+    Stage s = stage_new (line, "sink", "src");
+    const GstStructure *result;
+    GstBuffer *out;
+
+    check_push (s.h, check_noise (&s.info, i), GST_FLOW_OK);
+    out = check_pull (s.h);
+    result = gst_imaging_results_get (out, NULL);
+    fail_unless_equals_string (
+        gst_structure_get_string (result, "backend"), filter_backends[i]);
+    fail_unless_equals_string (
+        gst_structure_get_string (result, "element"), "testmeasure");
+    fail_unless_equals_string (
+        gst_structure_get_string (result, "version"), IMK_VERSION);
+    gst_buffer_unref (out);
+    stage_free (&s);
+  }
+}
+GST_END_TEST;
+
 /* Upstream writes into page-locked memory of ours, which has no more of it. */
 GST_START_TEST (test_upstream_goes_on_in_our_pool_without_the_device)
 {
@@ -691,6 +716,7 @@ filter_device_suite (void)
   suite_add_tcase (suite, tcase);
   tcase_add_checked_fixture (tcase, filter_set_up, filter_tear_down);
   tcase_add_test (tcase, test_auto_goes_on_with_the_cpu_and_says_so_once);
+  tcase_add_test (tcase, test_results_say_what_computed_them);
   tcase_add_test (tcase, test_upstream_goes_on_in_our_pool_without_the_device);
   tcase_add_test (
       tcase, test_a_frame_of_a_working_device_is_not_lost_with_the_kernel);

@@ -4,6 +4,7 @@
  * the kernel say. */
 #include "insar-check.h"
 #include "insar-sides.h"
+#include "gstimagingresults.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -259,6 +260,41 @@ GST_START_TEST (test_tensors_are_the_same_numbers)
   }
   g_string_free (tensor, TRUE);
   g_string_free (text, TRUE);
+}
+GST_END_TEST
+
+GST_START_TEST (test_rows_say_what_measured_them)
+{
+  GstElement *pipeline = check_launch (SOURCES ("") "! text/csv" OUT);
+  GstElement *sink = gst_bin_get_by_name (GST_BIN (pipeline), "out");
+  GstElement *element = gst_bin_get_by_name (GST_BIN (pipeline), "x");
+  g_autofree gchar *hash = NULL;
+
+  gst_element_set_state (pipeline, GST_STATE_PLAYING);
+  for (guint i = 0; i < 3; i++) {
+    const GstStructure *s;
+    GstSample *sample;
+    guint64 frame;
+
+    g_signal_emit_by_name (
+        sink, "try-pull-sample", (guint64) CHECK_TIMEOUT, &sample);
+    fail_unless (sample != NULL);
+    s = gst_imaging_results_get (gst_sample_get_buffer (sample), "x");
+    fail_unless (s != NULL && gst_structure_get_uint64 (s, "frame", &frame));
+    fail_unless_equals_uint64 (frame, i);
+    g_free (hash);
+    g_object_get (element, "settings-hash", &hash, NULL);
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "settings-hash"), hash);
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "element"), "insarxcorr");
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "id"), "insar-offsets-v2");
+    gst_sample_unref (sample);
+  }
+  gst_object_unref (sink);
+  gst_object_unref (element);
+  check_stop (pipeline);
 }
 GST_END_TEST
 
@@ -561,6 +597,9 @@ GST_START_TEST (test_the_fit_is_the_one_of_the_printed_rows)
   fail_unless (message != NULL, "there is no message with the fit");
   fail_unless (gst_structure_get_double (s, "shift-a", &shift));
   fail_unless (ABS (shift - SHIFT_Y) < 0.2, "%g", shift);
+  fail_unless_equals_string (gst_structure_get_string (s, "backend"), "cpu");
+  fail_unless (gst_structure_has_field (s, "settings-hash") &&
+               gst_structure_has_field (s, "version"));
   gst_message_unref (message);
   g_string_free (rows, TRUE);
   g_string_free (again, TRUE);
@@ -831,6 +870,7 @@ insarxcorr_suite (void)
   tcase_add_test (tc, test_rows_are_those_of_gmtsar);
   tcase_add_test (tc, test_rows_do_not_depend_on_buffers_threads_and_memory);
   tcase_add_test (tc, test_tensors_are_the_same_numbers);
+  tcase_add_test (tc, test_rows_say_what_measured_them);
   tcase_add_test (tc, test_rows_come_as_soon_as_their_lines_are_there);
   tcase_add_loop_test (tc, test_a_run_can_be_repeated, 0, 2);
   tcase_add_test (tc, test_it_can_be_stopped_while_it_waits);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gstimagingnpy.h"
+#include "gstimagingresults.h"
 
 enum { N_LIGHTS = 8, WIDTH = 31, HEIGHT = 5 };
 
@@ -252,6 +253,12 @@ check_progress (Ps *ps, guint lights, gboolean final)
   fail_unless_equals_uint64 (pixels, WIDTH * HEIGHT);
   fail_unless_equals_uint64 (invalid, lights < 3 ? pixels : 0);
   fail_unless_equals_float (share, lights < 3 ? 1 : 0);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "element"), "photostereo");
+  fail_unless (gst_structure_has_field (s, "settings-hash") &&
+               gst_structure_has_field (s, "frame") &&
+               gst_structure_has_field (s, "backend") &&
+               gst_structure_has_field (s, "version"));
   gst_message_unref (message);
 }
 
@@ -499,6 +506,30 @@ GST_START_TEST (test_downstream_chooses_the_encoding)
 GST_END_TEST
 
 /* Fails unless offset + scale * sample of the first pixel is @values. */
+/* What the message tells of the set goes with its images. */
+static void
+check_summary (GstBuffer *image)
+{
+  const GstStructure *s = gst_imaging_results_get (image, NULL);
+  gfloat numbers[11] = {0};
+  guint64 frame;
+
+  fail_unless (s != NULL && gst_structure_get_uint64 (s, "frame", &frame));
+  fail_unless_equals_uint64 (frame, N_LIGHTS - 1);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "id"), "photostereo-summary-v1");
+  fail_unless_equals_string (gst_structure_get_string (s, "fields"),
+      "lights,set-size,pixels,invalid,invalid-share,clipped-share,change,"
+      "mean-lights,mean-rounds,mean-residual,final");
+  gst_buffer_extract (
+      gst_value_get_buffer (gst_structure_get_value (s, "data")), 0, numbers,
+      sizeof (numbers));
+  fail_unless_equals_float (numbers[0], N_LIGHTS);
+  fail_unless_equals_float (numbers[1], N_LIGHTS);
+  fail_unless_equals_float (numbers[2], WIDTH * HEIGHT);
+  fail_unless_equals_float (numbers[10], 1);
+}
+
 static void
 check_quantity (
     GstHarness *h, const gchar *name, const gdouble *values, gdouble tolerance)
@@ -521,6 +552,10 @@ check_quantity (
   fail_unless_equals_string (gst_structure_get_string (s, "unit"), "");
   fail_unless_equals_string (gst_structure_get_string (s, "axis-0-unit"), "mm");
   fail_unless_equals_float (step, 0.25);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "element"), "photostereo");
+  fail_unless (gst_structure_has_field (s, "settings-hash"));
+  check_summary (buffer);
   fail_unless (gst_buffer_map (buffer, &map, GST_MAP_READ));
   for (guint i = 0; i < 3; i++) {
     gdouble sample = g_str_equal (format, "RGB") ? map.data[i]

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gstimagingresults.h"
+#include "imk/version.h"
 
 static const gchar *const fields[] = {"x", "y", "state"};
 static const gchar *const units[] = {"pixel", "pixel", "flags"};
@@ -33,6 +34,7 @@ make_result (guint64 frame)
       .ref_width = 641,
       .ref_height = 480,
       .frame = frame,
+      .origin = {"tester", "cpu", "0123abcd"},
   };
 }
 
@@ -120,7 +122,11 @@ GST_START_TEST (test_the_fields_are_as_documented)
   check_data (result);
   fail_unless (gst_structure_get_boolean (result, "by-field", &by_field));
   fail_if (by_field);
-  fail_unless_equals_int (gst_structure_n_fields (result), 14);
+  check_string (result, "element", "tester");
+  check_string (result, "version", IMK_VERSION);
+  check_string (result, "backend", "cpu");
+  check_string (result, "settings-hash", "0123abcd");
+  fail_unless_equals_int (gst_structure_n_fields (result), 18);
   gst_buffer_unref (buffer);
 }
 GST_END_TEST;
