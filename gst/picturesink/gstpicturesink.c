@@ -24,6 +24,7 @@
 #include "gstpicturesink.h"
 
 #include "gstimagingsettings.h"
+#include "gstpicturesinkcards.h"
 #include "gstpicturesinkfile.h"
 #include "gstpicturesinkformat.h"
 #include "gstpicturesinksidecar.h"
@@ -247,16 +248,22 @@ is_full (const GstPictureSink *self)
 }
 
 static gboolean
-write_frames (
-    GstPictureSink *self, const GstPictureSinkView *view, GError **error)
+write_frames (GstPictureSink *self, GstBuffer *buffer,
+    const GstPictureSinkView *view, GError **error)
 {
   const guint8 *values = view->values;
+  gboolean grows = gst_picture_sink_file_grows (&self->file);
+  GstImagingNdArray frame = self->format.frame;
+  gboolean ok = TRUE;
 
-  for (guint64 i = 0; i < view->n_frames && !is_full (self); i++)
-    if (!gst_picture_sink_file_write (&self->file, &self->format.frame,
-            values + i * self->format.size, error))
-      return FALSE;
-  return TRUE;
+  if (!grows || self->file.n_written == 0)
+    frame.cards = gst_picture_sink_make_cards (
+        self->file.location, grows, &self->format, buffer);
+  for (guint64 i = 0; ok && i < view->n_frames && !is_full (self); i++)
+    ok = gst_picture_sink_file_write (
+        &self->file, &frame, values + i * self->format.size, error);
+  g_strfreev (frame.cards);
+  return ok;
 }
 
 /* What the frames of a buffer are, @n_before others. */
@@ -291,7 +298,7 @@ gst_picture_sink_render (GstBaseSink *base, GstBuffer *buffer)
   if (is_full (self))
     return GST_FLOW_EOS;
   ok = gst_picture_sink_format_map (&self->format, buffer, &view, &error) &&
-       write_frames (self, &view, &error);
+       write_frames (self, buffer, &view, &error);
   gst_picture_sink_view_unmap (&view);
   self->is_finished = FALSE;
   if (self->file.n_written > n_before)

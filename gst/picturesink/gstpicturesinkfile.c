@@ -127,12 +127,17 @@ record (GstPictureSinkFile *self, const GstImagingNdArray *frame,
 }
 
 gboolean
+gst_picture_sink_file_grows (const GstPictureSinkFile *self)
+{
+  return self->number.size == 0 && self->appends;
+}
+
+gboolean
 gst_picture_sink_file_write (GstPictureSinkFile *self,
     const GstImagingNdArray *frame, gconstpointer values, GError **error)
 {
-  gboolean grows = self->number.size == 0 && self->appends;
-
-  if (!(grows ? record (self, frame, values, error)
+  if (!(gst_picture_sink_file_grows (self)
+              ? record (self, frame, values, error)
               : write_single (self, frame, values, error)))
     return FALSE;
   self->n_written++;

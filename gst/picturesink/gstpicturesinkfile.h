@@ -27,6 +27,9 @@ typedef struct {
 gboolean gst_picture_sink_file_open (GstPictureSinkFile *self,
     const gchar *location, gboolean append, guint64 max_frames, GError **error);
 
+/* Returns: whether all frames go to one file */
+gboolean gst_picture_sink_file_grows (const GstPictureSinkFile *self);
+
 /* @frame: without values. After it the file is complete, or valid. */
 gboolean gst_picture_sink_file_write (GstPictureSinkFile *self,
     const GstImagingNdArray *frame, gconstpointer values, GError **error);

@@ -186,6 +186,7 @@ set_video (GstPictureSinkFormat *self, const GstCaps *caps)
     if (strcmp (videos[i].name, name) == 0) {
       self->video = &videos[i];
       self->frame.type = type_of (self->video);
+      self->bits = self->video->bits;
       self->is_plain = is_plain (self->video, &self->info);
       set_picture (&self->frame, GST_VIDEO_INFO_WIDTH (&self->info),
           GST_VIDEO_INFO_HEIGHT (&self->info), self->video->n_channels);

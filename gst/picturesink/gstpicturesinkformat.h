@@ -23,6 +23,7 @@ typedef struct {
   gsize row_size;     /* a buffer has any number of rows; 0: it is a frame */
   gboolean is_ci16;   /* rows of complex integers */
   const gchar *bayer; /* (nullable): "rggb" */
+  guint bits;         /* of a sample of video */
 
   guint8 *packed; /* a frame, if it is not the buffer itself */
   gsize packed_size;

@@ -102,7 +102,7 @@ write_array (GstPictureSinkJson *json, const GstPictureSinkFile *file,
     const GstImagingNdArray *frame)
 {
   g_autofree gchar *name = g_path_get_basename (file->location);
-  gboolean grows = file->number.size == 0 && file->appends;
+  gboolean grows = gst_picture_sink_file_grows (file);
 
   gst_picture_sink_json_text (json, "file", name);
   gst_picture_sink_json_integer (json, "first", grows ? 0 : file->first);

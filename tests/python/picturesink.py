@@ -232,6 +232,67 @@ class Sidecar(Case):
             self.assertEqual(len(quantity["scale"]), told["frames"])
 
 
+class Units(Case):
+    """In the places that formats have for them, as other programs find them."""
+
+    def scan(self, name, caps, *more):
+        """B-scans of noise, depth from row to row. Returns: the path, and the axes of the sidecar."""
+        spectra = RNG.integers(0, 4096, (3, 64, 256)).astype("u2")
+        with open(self.path("raw"), "wb") as file:
+            file.write(spectra.tobytes())
+        with open(self.path("calibration.ini"), "w", encoding="utf-8") as file:
+            file.write("[camera]\nlambda-first=0.82\nlambda-last=0.88\n")
+        launch("-q", "filesrc", f"location={self.path('raw')}", "!", "rawvideoparse", "format=gray16-le", "width=256",
+               "height=64", "framerate=25/1", "!", "octbscan",
+               f"calibration={self.path('calibration.ini')}", "lateral-step-um=7.5", "!", caps, "!", "picturesink",
+               "sidecar=always", f"location={self.path(name)}", *more)
+        quantity = metadata.sidecar(self.path(name))["quantity"]
+        return self.path(name), {axis["name"]: axis for axis in quantity["axes"]}, quantity
+
+    @needs("fits", fits, "astropy")
+    def test_fits(self):
+        path, axes, _ = self.scan("a.fits", "other/tensors,types=float32")
+        with fits.open(path) as file:
+            header = file[0].header
+        self.assertEqual((header["QNAME"], header["BUNIT"]), ("level", "dB"))
+        for n in 1, 2:
+            axis = axes[header[f"CTYPE{n}"].lower()]
+            self.assertEqual((header[f"CUNIT{n}"], header[f"CDELT{n}"], header[f"CRVAL{n}"], header[f"CRPIX{n}"]),
+                             (axis["unit"], axis["step"], axis["origin"], 1))
+        path, _, quantity = self.scan("b%d.fits", "video/x-raw,format=GRAY8")
+        with fits.open(path % 0) as file:
+            header = file[0].header
+        self.assertNotIn("BUNIT", header)  # of samples, which are not in dB
+        self.assertEqual((header["QUNIT"], header["QSCALE"], header["QOFFSET"]),
+                         ("dB", quantity["scale"][0], quantity["offset"][0]))
+
+    @needs("tiff", tifffile, "tifffile")
+    def test_tiff(self):
+        path, _, quantity = self.scan("a%d.tif", "video/x-raw,format=GRAY8")
+        with tifffile.TiffFile(path % 1) as file:
+            self.assertTrue(file.is_ome)
+            self.assertEqual(file.series[0].shape, file.pages[0].shape)
+            ome = tifffile.xml2dict(file.ome_metadata)["OME"]
+        pixels = ome["Image"]["Pixels"]
+        for letter, axis in zip("XY", quantity["axes"]):
+            if axis["unit"] == "um":
+                self.assertEqual((pixels[f"PhysicalSize{letter}"], pixels[f"PhysicalSize{letter}Unit"]),
+                                 (axis["step"], "\u00b5m"))
+        self.assertTrue(any(f"PhysicalSize{letter}" in pixels for letter in "XY"))
+        self.assertEqual(pixels["Plane"]["DeltaT"], 0.04)
+        told = {entry["K"]: entry["value"] for entry in ome["StructuredAnnotations"]["MapAnnotation"]["Value"]["M"]}
+        self.assertEqual((told["name"], told["unit"], float(told["scale"])), ("level", "dB", quantity["scale"][1]))
+
+    @needs("exr", OpenEXR, "OpenEXR")
+    def test_exr(self):
+        path, axes, _ = self.scan("a%d.exr", "other/tensors,types=float32")
+        with OpenEXR.File(path % 0) as file:
+            header = dict(file.header())
+        self.assertEqual((header["quantity"], header["unit"]), ("level", "dB"))
+        axis = axes[header["axis-0-name"]]
+        self.assertEqual((header["axis-0-unit"], float(header["axis-0-step"])), (axis["unit"], axis["step"]))
+
+
 class Interrupted(Case):
     """All complete frames are there, and numbered from 0 on."""
     SHAPE = 37, 101
