@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Files of arrays against what `dd bs=1M` does with as many bytes: 256 MB of
  * 64 frames of u16. Read from the page cache, frame after frame, and as a whole
- * into new memory; written with fsync at the end. */
+ * into new memory; written with fsync at the end, as one array whose length is
+ * known, and by picturesink, whose file is valid after each frame. */
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include <gst/gst.h>
+
+#include "bench-element.h"
 #include "gstimagingarrayfile.h"
 
 enum { N_FRAMES = 64, HEIGHT = 1000, WIDTH = 2000, BLOCK = 1 << 20 };
@@ -84,6 +87,38 @@ write_frames (void *data, uint32_t turn)
   gst_imaging_array_writer_free (writer);
 }
 
+static void
+push_frames (void *data, uint32_t turn)
+{
+  Work *w = data;
+  GstElement *sink = gst_element_factory_make ("picturesink", NULL);
+  GstPad *camera = gst_pad_new ("camera", GST_PAD_SRC), *pad;
+  GstCaps *caps;
+
+  if (!sink)
+    bench_fail ("There is no element picturesink in GST_PLUGIN_PATH.");
+  caps = gst_caps_new_simple ("video/x-raw", "format", G_TYPE_STRING,
+      G_BYTE_ORDER == G_LITTLE_ENDIAN ? "GRAY16_LE" : "GRAY16_BE", "width",
+      G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
+  g_object_set (sink, "location", w->path, NULL);
+  pad = gst_element_get_static_pad (sink, "sink");
+  bench_link (camera, pad);
+  bench_play (sink, camera, caps);
+  for (guint i = 0; i < N_FRAMES; i++)
+    must (gst_pad_push (camera,
+              gst_buffer_new_wrapped_full (GST_MEMORY_FLAG_READONLY,
+                  w->frames + i * FRAME_SIZE, FRAME_SIZE, 0, FRAME_SIZE, NULL,
+                  NULL)) == GST_FLOW_OK,
+        NULL);
+  must (gst_pad_push_event (camera, gst_event_new_eos ()), NULL);
+  gst_element_set_state (sink, GST_STATE_NULL);
+  gst_pad_set_active (camera, FALSE);
+  gst_caps_unref (caps);
+  gst_object_unref (pad);
+  gst_object_unref (camera);
+  gst_object_unref (sink);
+}
+
 /* Into a new file, as a file that was saved is. */
 static void
 dd_write (void *data, uint32_t turn)
@@ -109,6 +144,7 @@ measure (const char *folder, const char *extension, Work *w)
   g_autofree char *name = g_strdup_printf ("frames.%s", extension);
   g_autofree char *write_row = g_strdup_printf ("write %s", extension);
   g_autofree char *read_row = g_strdup_printf ("read %s", extension);
+  g_autofree char *sink_row = g_strdup_printf ("picturesink %s", extension);
   g_autofree char *load_row = g_strdup_printf ("load %s", extension);
 
   w->path = g_build_filename (folder, name, NULL);
@@ -124,6 +160,10 @@ measure (const char *folder, const char *extension, Work *w)
       (BenchEntry[]){
           {"cpu", "ours", write_frames, w}, {"cpu", "dd", dd_write, w}},
       2);
+  bench_case (sink_row,
+      (BenchEntry[]){
+          {"cpu", "ours", push_frames, w}, {"cpu", "dd", dd_write, w}},
+      2);
   g_unlink (w->path);
   g_unlink (w->plain);
   g_free (w->path);
@@ -136,6 +176,7 @@ main (int argc, char **argv)
   g_autofree char *plain = NULL;
   Work w;
 
+  gst_init (&argc, &argv);
   bench_open (argc, argv, "files");
   bench_limit (15);
   must (folder != NULL, NULL);
