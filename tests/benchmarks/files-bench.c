@@ -102,13 +102,14 @@ push_frames (void *data, uint32_t turn)
       G_TYPE_INT, WIDTH, "height", G_TYPE_INT, HEIGHT, NULL);
   g_object_set (sink, "location", w->path, NULL);
   pad = gst_element_get_static_pad (sink, "sink");
+  gst_pad_set_active (camera, TRUE);
   bench_link (camera, pad);
   bench_play (sink, camera, caps);
   for (guint i = 0; i < N_FRAMES; i++)
-    must (gst_pad_push (camera,
-              gst_buffer_new_wrapped_full (GST_MEMORY_FLAG_READONLY,
-                  w->frames + i * FRAME_SIZE, FRAME_SIZE, 0, FRAME_SIZE, NULL,
-                  NULL)) == GST_FLOW_OK,
+    must (gst_pad_push (
+              camera, gst_buffer_new_wrapped_full (GST_MEMORY_FLAG_READONLY,
+                          w->frames + i * FRAME_SIZE, FRAME_SIZE, 0, FRAME_SIZE,
+                          NULL, NULL)) == GST_FLOW_OK,
         NULL);
   must (gst_pad_push_event (camera, gst_event_new_eos ()), NULL);
   gst_element_set_state (sink, GST_STATE_NULL);
