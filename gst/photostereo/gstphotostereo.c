@@ -16,7 +16,7 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 multifilesrc location=%03d.png ! pngdec ! photostereo
+ * gst-launch-1.0 picturesrc location=pictures ! photostereo
  * lights-location=lights.lp ! pngenc ! filesink location=normals.png
  * ]|
  *

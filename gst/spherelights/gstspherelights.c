@@ -11,7 +11,7 @@
  *
  * ## Example launch line
  * |[
- * gst-launch-1.0 multifilesrc location=chrome-%02d.png ! pngdec ! spherelights
+ * gst-launch-1.0 picturesrc location=chrome ! spherelights
  * location=lights.lp ! fakesink
  * ]|
  *

@@ -12,6 +12,7 @@
 
 #include <glib/gstdio.h>
 
+#include "check-common.h"
 #include "gstimagingnpy.h"
 
 /* Nothing here takes longer unless it hangs. */
@@ -372,6 +373,37 @@ GST_START_TEST (test_frames_are_written_into_the_pool_of_the_next_element)
   assert_end (h);
   gst_harness_teardown (h);
   gst_object_unref (pool);
+}
+GST_END_TEST;
+
+/* The GPU's memory is a mock here; what an element cannot use where it lies, it
+ * would copy. */
+GST_START_TEST (test_frames_are_read_into_page_locked_memory)
+{
+  static const struct {
+    GstImagingNdArrayType type;
+    const gchar *launch;
+  } cases[] = {
+      {GST_IMAGING_ND_ARRAY_TYPE_U16,
+          "picturesrc name=source ! lapsharpen name=gpu backend=cuda ! "
+          "fakesink"},
+      {GST_IMAGING_ND_ARRAY_TYPE_F32,
+          "picturesrc name=source ! shcentroid name=gpu backend=cuda columns=2 "
+          "rows=2 pitch-x=15 pitch-y=15 ! fakesink"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    GstElement *pipeline, *gpu;
+
+    write_array (cases[i].type, 3, 20, 32, 64, 1);
+    pipeline = make_pipeline (cases[i].launch, GST_STATE_PLAYING);
+    wait_for_end (pipeline);
+    gpu = gst_bin_get_by_name (GST_BIN (pipeline), "gpu");
+    fail_unless_equals_uint64 (check_stat (gpu, "frames"), 20);
+    fail_unless_equals_uint64 (check_stat (gpu, "bytes-copied"), 0);
+    gst_object_unref (gpu);
+    dispose_pipeline (pipeline);
+  }
 }
 GST_END_TEST;
 
@@ -1374,6 +1406,7 @@ picturesrc_suite (void)
   tcase_add_test (tcase, test_two_dimensions_are_one_frame);
   tcase_add_test (
       tcase, test_frames_are_written_into_the_pool_of_the_next_element);
+  tcase_add_test (tcase, test_frames_are_read_into_page_locked_memory);
   tcase_add_test (tcase, test_memory_does_not_grow_with_the_array);
   tcase_add_test (tcase, test_times_follow_the_framerate_without_gaps);
   tcase_add_test (tcase, test_a_seek_reads_and_shows_the_frame_of_that_time);
