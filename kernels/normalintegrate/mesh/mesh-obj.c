@@ -2,25 +2,38 @@
 #include "mesh-private.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 enum { DIGITS = 6 /* of a unit, and beyond those of a pixel */ };
 
-/* printf's dot is the locale's. */
+/* Writes @value backwards from @end, at least @n digits. Returns: the first */
+static char *
+put_digits (char *end, uint64_t value, int n)
+{
+  for (; value > 0 || n > 0; n--, value /= 10)
+    *--end = (char) ('0' + value % 10);
+  return end;
+}
+
+/* printf is slow, and its dot the locale's. */
 static void
 put_number (Mesh *mesh, double value, int decimals)
 {
-  char digits[32];
-  long long units = llround (fabs (value) * pow (10, decimals));
-  int n = snprintf (digits, sizeof (digits), "%0*lld", decimals + 1, units);
-  size_t whole = (size_t) (n - decimals);
+  static const double units[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
+      1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  long long all = llround (fmin (fmax (value * units[decimals], -9e18), 9e18));
+  uint64_t size = (uint64_t) llabs (all), unit = (uint64_t) units[decimals];
+  char text[48], *end = text + sizeof (text), *c = end;
 
-  mesh_put_text (mesh, value < 0 && units != 0 ? " -" : " ");
-  mesh_put (mesh, digits, whole);
   if (decimals > 0) {
-    mesh_put (mesh, ".", 1);
-    mesh_put_text (mesh, digits + whole);
+    c = put_digits (c, size % unit, decimals);
+    *--c = '.';
   }
+  c = put_digits (c, size / unit, 1);
+  if (all < 0)
+    *--c = '-';
+  *--c = ' ';
+  mesh_put (mesh, c, (size_t) (end - c));
 }
 
 static void
@@ -46,15 +59,21 @@ put_vertex (Mesh *mesh, const MeshVertex *v)
 static void
 put_face (Mesh *mesh, const uint32_t vertices[3])
 {
-  mesh_put (mesh, "f", 1);
-  for (int i = 0; i < 3; i++) {
-    unsigned n = vertices[i] + 1; /* the first is 1 */
-    char text[48];
+  char text[112], *end = text + sizeof (text), *c = end;
 
-    snprintf (text, sizeof (text), " %u/%u/%u", n, n, n);
-    mesh_put_text (mesh, text);
+  *--c = '\n';
+  for (int i = 3; i-- > 0;) {
+    uint64_t n = (uint64_t) vertices[i] + 1; /* the first is 1 */
+
+    c = put_digits (c, n, 1);
+    *--c = '/';
+    c = put_digits (c, n, 1);
+    *--c = '/';
+    c = put_digits (c, n, 1);
+    *--c = ' ';
   }
-  mesh_put (mesh, "\n", 1);
+  *--c = 'f';
+  mesh_put (mesh, c, (size_t) (end - c));
 }
 
 void
