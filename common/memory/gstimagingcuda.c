@@ -161,6 +161,66 @@ cuda_unmap (GstImagingFrame *frame, gboolean done, ImkError *error)
 const GstImagingMapper gst_imaging_cuda_mapper = {
     cuda_can_map, cuda_map, cuda_unmap};
 
+/* --- views -------------------------------------------------------------- */
+
+gboolean
+gst_imaging_cuda_is_memory (GstMemory *memory)
+{
+  return gst_is_cuda_memory (memory);
+}
+
+ImkStatus
+gst_imaging_cuda_memory_map (GstMemory *memory, GstMapInfo *map,
+    gpointer *pointer, gint *device_id, ImkError *error)
+{
+  guint id = 0;
+
+#if GST_CHECK_VERSION(1, 24, 0)
+  gst_cuda_memory_sync (GST_CUDA_MEMORY_CAST (memory));
+#endif
+  if (!gst_memory_map (memory, map, GST_MAP_READ | GST_MAP_CUDA))
+    return imk_error_set (error, IMK_ERROR_DEVICE,
+        "A CUDAMemory buffer could not be mapped for the device.");
+  g_object_get (
+      GST_CUDA_MEMORY_CAST (memory)->context, "cuda-device-id", &id, NULL);
+  *pointer = map->data;
+  *device_id = (gint) id;
+  return IMK_OK;
+}
+
+/* An event, as the legacy default stream waits for others only when something
+ * is put on it. */
+static ImkStatus
+wait_for_default_stream (ImkError *error)
+{
+  const ImkDevice *device;
+  gpointer event = NULL;
+  ImkStatus status = imk_device_get (&device, error);
+
+  if (status == IMK_OK)
+    status = device->event_new (&event, error);
+  if (status == IMK_OK)
+    status = device->event_record (event, NULL, error);
+  if (status == IMK_OK)
+    status = device->event_synchronize (event, error);
+  if (event)
+    device->event_free (event);
+  return status;
+}
+
+void
+gst_imaging_cuda_memory_unmap (GstMemory *memory, GstMapInfo *map)
+{
+  ImkError error;
+
+  if (gst_cuda_context_push (GST_CUDA_MEMORY_CAST (memory)->context)) {
+    if (wait_for_default_stream (&error) != IMK_OK)
+      GST_WARNING ("The end of a view could not be awaited. %s", error.message);
+    gst_cuda_context_pop (NULL);
+  }
+  gst_memory_unmap (memory, map);
+}
+
 GstBufferPool *
 gst_imaging_cuda_pool_new (GstImagingContext *context, GstCaps *caps,
     const GstVideoInfo *info, guint *size)

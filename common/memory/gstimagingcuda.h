@@ -24,6 +24,14 @@ GstImagingContext *gst_imaging_cuda_take_context (
 gboolean gst_imaging_cuda_answer_context (
     GstElement *element, GstImagingContext *context, GstQuery *query);
 
+gboolean gst_imaging_cuda_is_memory (GstMemory *memory);
+
+/* Maps @memory for reading on its device; what wrote it is complete. @map: for
+ * gst_imaging_cuda_memory_unmap (), which waits for the default stream */
+ImkStatus gst_imaging_cuda_memory_map (GstMemory *memory, GstMapInfo *map,
+    gpointer *pointer, gint *device_id, ImkError *error);
+void gst_imaging_cuda_memory_unmap (GstMemory *memory, GstMapInfo *map);
+
 /* A configured, inactive pool of CUDAMemory in @context; NULL on failure. */
 GstBufferPool *gst_imaging_cuda_pool_new (GstImagingContext *context,
     GstCaps *caps, const GstVideoInfo *info, guint *size);
