@@ -7,6 +7,7 @@
 
 #include "check-common.h"
 #include "gstimagingnpy.h"
+#include "gstimagingquantity.h"
 
 /* --- helpers -------------------------------------------------------------- */
 
@@ -348,6 +349,119 @@ GST_START_TEST (test_max_frames_ends_the_stream)
 }
 GST_END_TEST
 
+/* --- the sidecar ---------------------------------------------------------- */
+
+/* Returns: (transfer full): a text file */
+static gchar *
+read_text (const gchar *name)
+{
+  g_autofree gchar *path = check_path_of (name);
+  gchar *text = NULL;
+
+  fail_unless (g_file_get_contents (path, &text, NULL, NULL), "%s", name);
+  return text;
+}
+
+static void
+assert_has (const gchar *text, const gchar *words)
+{
+  fail_unless (strstr (text, words), "\"%s\" is not in %s", words, text);
+}
+
+GST_START_TEST (test_a_sidecar_tells_quantity_times_and_settings)
+{
+  static const GstImagingAxis axes[] = {
+      {"lateral", "um", 7.5, 0}, {"depth", "um", 3.25, 100}};
+  g_autofree gchar *path = check_path_of ("a.npy");
+  g_autofree gchar *launch = g_strdup_printf (
+      "lapsharpen name=sharp amount=2 ! picturesink location=%s", path);
+  GstHarness *h = gst_harness_new_parse (launch);
+  GstElement *sharp = gst_bin_get_by_name (GST_BIN (h->element), "sharp");
+  g_autofree gchar *before = NULL, *after = NULL;
+
+  gst_harness_set_src_caps_str (h, GRAY ",framerate=30/1");
+  for (guint i = 0; i < 4; i++) {
+    GstBuffer *frame = counting (16, i);
+
+    GST_BUFFER_PTS (frame) = gst_util_uint64_scale (i, GST_SECOND, 30);
+    GST_BUFFER_OFFSET (frame) = 7 + i;
+    if (i == 2)
+      g_object_set (sharp, "amount", 3.0, NULL);
+    check_push (h, frame, GST_FLOW_OK);
+    if (i == 0)
+      before = read_text ("a.npy.json");
+  }
+  gst_object_unref (sharp);
+  finish (h);
+  after = read_text ("a.npy.json");
+  assert_has (before, "\"complete\": false");
+  assert_has (before, "\"shape\": [1, 2, 8]");
+  assert_has (before, "lapsharpen name=sharp amount=2 ! picturesink");
+  assert_has (after, "\"complete\": true");
+  assert_has (after, "\"shape\": [4, 2, 8]");
+  assert_has (after, "\"frame-numbers\": [[7, 1, 4]]");
+  assert_has (after,
+      "\"pts\": [{\"framerate\": \"30/1\", \"first\": 0, \"count\": 4}]");
+  assert_has (after, "\"frame\": 2,");
+  assert_has (after, "\"property\": \"amount\"");
+
+  /* a quantity whose scale changes, and a clock of the camera */
+  h = make_harness ("a.npy", "", GRAY);
+  for (guint i = 0; i < 3; i++) {
+    GstBuffer *frame = counting (16, i);
+    GstCaps *clock = gst_caps_new_empty_simple ("timestamp/x-unix");
+
+    gst_imaging_quantity_attach (
+        frame, "level", "dB", i < 2 ? 0.5 : 0.25, -20, axes, 2);
+    gst_buffer_add_reference_timestamp_meta (
+        frame, clock, 1000 * i * i, GST_CLOCK_TIME_NONE);
+    gst_caps_unref (clock);
+    check_push (h, frame, GST_FLOW_OK);
+  }
+  finish (h);
+  g_free (after);
+  after = read_text ("a.npy.json");
+  assert_has (after, "\"unit\": \"dB\"");
+  assert_has (after, "\"scale\": [[0.5, 0, 2], 0.25]");
+  assert_has (after, "\"offset\": -20,");
+  assert_has (after, "\"step\": 3.25");
+  assert_has (after, "\"capture-clock\": \"timestamp/x-unix\"");
+  assert_has (after, "\"capture-times\": [0, 1000, 4000]");
+  assert_has (after, "\"frames-missing\": 0");
+}
+GST_END_TEST
+
+/* One picture has all of it in the file, too. */
+GST_START_TEST (test_files_have_cards)
+{
+  static const struct {
+    const gchar *name, *card;
+  } cases[] = {{"a%d.fits", "QSCALE=0.5"}, {"a%d.fits", "CUNIT2=mm"},
+      {"a%d.tif", "<Pixels ID="}, {"a%d.tif", "PhysicalSizeX=\"0.25\""},
+      {"a%d.png", "unit=mm"}, {"a.fits", "QUNIT=mm"}, {"a.tif", "quantity=h"}};
+  static const GstImagingAxis axes[] = {
+      {"x", "mm", 0.25, 0}, {"y", "mm", 0.5, -1}};
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree gchar *name = NULL;
+    g_autofree gchar *all = NULL;
+    g_autoptr (GstImagingNdArray) array = NULL;
+    GstHarness *h = make_harness (cases[i].name, "", GRAY);
+    GstBuffer *frame = counting (16, 0);
+    gchar **parts = g_strsplit (cases[i].name, "%d", 2);
+
+    gst_imaging_quantity_attach (frame, "h", "mm", 0.5, 0, axes, 2);
+    check_push (h, frame, GST_FLOW_OK);
+    finish (h);
+    name = g_strjoinv ("0", parts);
+    g_strfreev (parts);
+    array = load (name);
+    all = array->cards ? g_strjoinv ("\n", array->cards) : g_strdup ("");
+    assert_has (all, cases[i].card);
+  }
+}
+GST_END_TEST
+
 /* --- errors --------------------------------------------------------------- */
 
 GST_START_TEST (test_errors)
@@ -446,6 +560,8 @@ picturesink_suite (void)
   tcase_add_test (tcase, test_an_interrupted_recording_is_continued);
   tcase_add_test (tcase, test_numbers_in_names);
   tcase_add_test (tcase, test_max_frames_ends_the_stream);
+  tcase_add_test (tcase, test_a_sidecar_tells_quantity_times_and_settings);
+  tcase_add_test (tcase, test_files_have_cards);
   tcase_add_test (tcase, test_errors);
   tcase_add_test (tcase, test_other_frames_do_not_fit_a_file);
   tcase_add_test (tcase, test_a_short_buffer_is_refused);
