@@ -153,6 +153,38 @@ gst_imaging_file_src_get_caps (GstBaseSrc *base, GstCaps *filter)
   return result;
 }
 
+/* GstBaseSrc only says "not-negotiated". */
+static void
+post_caps_error (GstBaseSrc *base, GstCaps *ours, GstCaps *peer)
+{
+  g_autofree gchar *offer =
+      gst_structure_to_string (gst_caps_get_structure (ours, 0));
+  g_autofree gchar *taken = gst_caps_to_string (peer);
+
+  GST_ELEMENT_ERROR (base, STREAM, FAILED,
+      ("The next element does not take what this file holds: %s Convert it on "
+       "the way, video with videoconvert, or set location to another file.",
+          offer),
+      ("it takes %s", taken));
+}
+
+static gboolean
+gst_imaging_file_src_negotiate (GstBaseSrc *base)
+{
+  GstPad *pad = GST_BASE_SRC_PAD (base);
+  GstCaps *ours, *peer;
+
+  if (GST_BASE_SRC_CLASS (gst_imaging_file_src_parent_class)->negotiate (base))
+    return TRUE;
+  ours = gst_pad_query_caps (pad, NULL);
+  peer = gst_pad_peer_query_caps (pad, NULL);
+  if (!GST_PAD_IS_FLUSHING (pad) && !gst_caps_can_intersect (ours, peer))
+    post_caps_error (base, ours, peer);
+  gst_caps_unref (ours);
+  gst_caps_unref (peer);
+  return FALSE;
+}
+
 static gboolean
 is_video (GstCaps *caps)
 {
@@ -442,6 +474,7 @@ gst_imaging_file_src_class_init (GstImagingFileSrcClass *klass)
   base_class->start = gst_imaging_file_src_start;
   base_class->stop = gst_imaging_file_src_stop;
   base_class->get_caps = gst_imaging_file_src_get_caps;
+  base_class->negotiate = gst_imaging_file_src_negotiate;
   base_class->fixate = gst_imaging_file_src_fixate;
   base_class->set_caps = gst_imaging_file_src_set_caps;
   base_class->decide_allocation = gst_imaging_file_src_decide_allocation;

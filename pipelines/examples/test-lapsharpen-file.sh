@@ -24,6 +24,11 @@ for format in GRAY8 GRAY16_BE RGB RGBA; do
   cmp <(od -j 24 -N 2 -t u1 "a $format.png") <(od -j 24 -N 2 -t u1 "b $format.png")
 done
 
+# colours of 16 bits, in another format: without amount the samples stay
+printf 'P6\n1 1\n65535\n123456' > colour.ppm
+"$python" "$script" colour.ppm out.pam amount=0 > /dev/null
+cmp <(tail -c 8 out.pam) <(printf '123456\377\377')
+
 # refused, each in a sentence, and what is there stays
 echo keep > c.png
 refused() {
@@ -40,6 +45,9 @@ refused "a RGB.png" c.png amont=1
 refused "a RGB.png" "a RGB.png"
 refused absent.png c.png
 refused message c.png
+printf 'Pf\n1 1\n-1.0\n1234' > float.pfm
+refused float.pfm c.png
+grep -q 'does not take what this file holds: .*float32' message
 refused "a RGB.png" absent/c.png
 refused "cut off.png" c.png
 refused "a RGB.png" c.png border-value=256 border=constant

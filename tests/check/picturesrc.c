@@ -1242,7 +1242,8 @@ GST_START_TEST (test_other_caps_downstream_are_an_error_and_no_hang)
   g_object_set (source, "location", path, NULL);
   gst_object_unref (source);
   gst_element_set_state (pipeline, GST_STATE_PAUSED);
-  assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED, "");
+  assert_error (pipeline, GST_STREAM_ERROR, GST_STREAM_ERROR_FAILED,
+      "does not take what this file holds: video/x-raw, format=(string)GRAY8");
   dispose_pipeline (pipeline);
 }
 GST_END_TEST;
