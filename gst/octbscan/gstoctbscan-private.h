@@ -42,6 +42,21 @@ typedef struct {
   GstVideoInfo volume;          /* of the image of ENFACE */
 } GstOctBscanSnapshot;
 
+/* Of the four numbers of ImkOctbscanJob.track. */
+enum { GST_OCT_BSCAN_SHIFT = 3 };
+
+/* Of a line of several B-scans. */
+#define GST_OCT_BSCAN_DIFFERENT (-1)
+
+/* What the lines of one B-scan, or of those of a mean, are. */
+typedef struct {
+  guint n; /* B-scans */
+  guint changes;
+  gint first_camera, backward; /* or GST_OCT_BSCAN_DIFFERENT */
+  gdouble shift;               /* mean, depths */
+  guint64 frame, n_missing;    /* of the last; before all of them */
+} GstOctBscanLines;
+
 struct _GstOctBscan {
   GstElement parent;
   GstPad *sink;
@@ -103,7 +118,11 @@ struct _GstOctBscan {
   gint warned_of_mirror; /* atomic */
   gint64 next_fringe;    /* of the streaming thread; when to look for one */
   GstImagingNumbering numbering; /* of the buffers; of the streaming thread */
-  gboolean warned_of_gap;        /* of the streaming thread */
+  guint64 frame;     /* of that thread: the buffer that a B-scan began in */
+  guint64 n_missing; /* of that thread: buffers before the next B-scan */
+  GstOctBscanLines mean_lines, last_lines; /* of the thread that pushes */
+  GstBuffer *last_rows;   /* (nullable): of last_lines; of that thread */
+  gboolean warned_of_gap; /* of the streaming thread */
 
   /* Protects the engine, the outputs and the kernel of the CPU. Held by the
    * streaming thread, and by a thread that finds the last device lost. */
@@ -126,14 +145,17 @@ typedef struct {
   GstClockTime pts, dts, duration; /* of the images */
   gboolean is_discont;             /* the images have DISCONT */
   gboolean has_images;             /* FALSE: it is only added to a mean */
+  gboolean begins_mean;
   gboolean backward;
   gboolean to_host;         /* images are copied to page-locked memory */
   gboolean may_go_anywhere; /* FALSE: its samples are on the first device */
   gboolean lost;
   gfloat *ends;   /* (nullable): [n][4], found in the B-scans */
+  gfloat *shifts; /* (nullable): [n], depths that tracking has moved them */
   gdouble fringe; /* of the mean, dB; 0 if it was not measured */
   guint n_bad;    /* black A-scans: a sample is not a number */
   guint first_camera;
+  guint64 frame, n_missing; /* of the buffer that it began in; before it */
   GstClockTime entered;
 } GstOctBscanWork;
 
@@ -297,10 +319,10 @@ GstFlowReturn gst_oct_bscan_negotiate (
 GstFlowReturn gst_oct_bscan_post_error (
     GstOctBscan *self, const ImkError *error);
 
-/* Processes the @n B-scans of @in (transfer full); @entered: arrival of the
- * last line. */
-GstFlowReturn gst_oct_bscan_process (
-    GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered);
+/* Processes the @n B-scans of @in (transfer full); @frame: number of the buffer
+ * with the first line; @entered: arrival of the last line. */
+GstFlowReturn gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n,
+    guint64 frame, GstClockTime entered);
 
 /* Waits until all accepted B-scans have been pushed. */
 void gst_oct_bscan_drain (GstOctBscan *self);
@@ -358,6 +380,20 @@ GstFlowReturn gst_oct_bscan_push_images (
     GstOctBscan *self, GstOctBscanWork *work);
 
 void gst_oct_bscan_work_free (GstOctBscanWork *work);
+
+/* --- gstoctbscanlines.c --------------------------------------------------- */
+
+/* Allocates @shifts of a new work item with tracking. */
+void gst_oct_bscan_need_shifts (GstOctBscanWork *work);
+
+/* Adds the lines of a work item of one B-scan to those of its mean. One thread
+ * at a time. */
+void gst_oct_bscan_add_lines (GstOctBscan *self, const GstOctBscanWork *work);
+
+/* Attaches camera and shift of each line to image @k, with several cameras or
+ * tracking. */
+void gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *work,
+    guint output, guint k, GstBuffer *image);
 
 /* --- gstoctbscanquantity.c ------------------------------------------------ */
 

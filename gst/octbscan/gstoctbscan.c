@@ -147,6 +147,8 @@ start (GstOctBscan *self)
   g_atomic_int_set (&self->warned_of_mirror, FALSE);
   self->next_fringe = 0;
   gst_imaging_numbering_reset (&self->numbering);
+  self->n_missing = 0;
+  self->mean_lines.n = 0;
   self->warned_of_gap = FALSE;
   g_mutex_unlock (&self->frames);
   /* the engine's device is the first of cuda-devices */
@@ -270,6 +272,7 @@ gst_oct_bscan_finalize (GObject *object)
 
   gst_imaging_settings_free_copy (self->settings, self->now);
   gst_clear_buffer (&self->mean_last);
+  gst_clear_buffer (&self->last_rows);
   gst_imaging_src_pads_free (self->pads);
   gst_oct_bscan_group_free (self->group);
   gst_oct_bscan_enface_free (self->enface);

@@ -27,7 +27,7 @@ typedef struct {
  */
 typedef struct {
   guint32 is_wide, n_bad;
-  gfloat ends[4];
+  gfloat ends[4], track[4];
 } JobReport;
 
 typedef struct {
@@ -41,6 +41,7 @@ typedef struct {
   guint n, n_jobs;
   ImkOctbscanJob *jobs;
   ImkImage *images; /* N_PLANES a job, as kernels take them */
+  ImkImage *tracks; /* of the reports of the jobs, likewise */
 } Batch;
 
 struct _GstOctBscanDevice {
@@ -72,6 +73,7 @@ batch_open (GstOctBscanDevice *self, Batch *b, ImkError *error)
   b->works = g_new0 (GstOctBscanWork *, self->max_jobs);
   b->jobs = g_new0 (ImkOctbscanJob, self->max_jobs);
   b->images = g_new0 (ImkImage, self->max_jobs * N_PLANES);
+  b->tracks = g_new0 (ImkImage, self->max_jobs);
   for (guint i = 0; i < N_PLANES; i++)
     b->places[i].planes = g_new0 (Plane, self->max_jobs);
   status = self->device->stream_new (&b->stream, error);
@@ -105,6 +107,7 @@ batch_close (GstOctBscanDevice *self, Batch *b, gboolean is_current)
   g_free (b->works);
   g_free (b->jobs);
   g_free (b->images);
+  g_free (b->tracks);
 }
 
 GstOctBscanDevice *
@@ -541,6 +544,10 @@ set_job (GstOctBscanDevice *self, Batch *b, guint i, guint k)
   b->jobs[at].wide = b->is_try ? &report->is_wide : NULL;
   b->jobs[at].n_bad = &report->n_bad;
   b->jobs[at].ends = w->ends ? report->ends : NULL;
+  b->tracks[at] = (ImkImage){report->track, sizeof (report->track),
+      G_N_ELEMENTS (report->track), 1, 1, IMK_TYPE_F32,
+      IMK_LOCATION_HOST_MAPPED};
+  b->jobs[at].track = w->shifts ? &b->tracks[at] : NULL;
 }
 
 static ImkStatus
@@ -667,6 +674,8 @@ take_reports (const Batch *b)
       b->works[i]->n_bad += report->n_bad;
       if (b->works[i]->ends)
         memcpy (b->works[i]->ends + 4 * k, report->ends, sizeof (report->ends));
+      if (b->works[i]->shifts)
+        b->works[i]->shifts[k] = report->track[GST_OCT_BSCAN_SHIFT];
     }
 }
 

@@ -61,7 +61,8 @@ keep_description (GstOctBscan *self, GstBuffer *buffer)
 static void
 add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 {
-  if (self->n_added == 0) {
+  w->begins_mean = self->n_added == 0;
+  if (w->begins_mean) {
     self->mean_pts = GST_BUFFER_PTS (w->in);
     self->mean_dts = GST_BUFFER_DTS (w->in);
     self->mean_duration = 0;
@@ -82,7 +83,8 @@ add_to_mean (GstOctBscan *self, GstOctBscanWork *w, guint n)
 }
 
 static GstOctBscanWork *
-work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
+work_new (GstOctBscan *self, GstBuffer *in, guint n, guint64 frame,
+    GstClockTime entered)
 {
   GstOctBscanWork *w = g_new0 (GstOctBscanWork, 1);
 
@@ -90,11 +92,15 @@ work_new (GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
   w->in = in;
   w->like = gst_buffer_ref (in);
   w->source = gst_buffer_ref (in);
+  w->frame = frame;
+  w->n_missing = self->n_missing;
+  self->n_missing = 0;
   w->entered = entered;
   w->first_camera = gst_oct_bscan_first_camera (self);
   gst_oct_bscan_look_again (self, w);
   w->snapshot = gst_oct_bscan_get_snapshot (self);
   gst_oct_bscan_need_ends (w);
+  gst_oct_bscan_need_shifts (w);
   w->backward = w->snapshot->config.bidirectional && self->n_bscans % 2;
   add_to_mean (self, w, w->snapshot->average_bscans);
   self->n_bscans += n;
@@ -120,6 +126,7 @@ gst_oct_bscan_work_free (GstOctBscanWork *w)
   gst_clear_buffer (&w->like);
   gst_oct_bscan_snapshot_unref (w->snapshot);
   g_free (w->ends);
+  g_free (w->shifts);
   g_free (w);
 }
 
@@ -174,6 +181,9 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
 
   for (guint k = 0; k < w->n && status == IMK_OK; k++) {
     ImkImage images[N_OUTPUTS], in;
+    gfloat track[4] = {0};
+    ImkImage tracked = {track, sizeof (track), G_N_ELEMENTS (track), 1, 1,
+        IMK_TYPE_F32, IMK_LOCATION_HOST};
     guint32 n_bad = 0;
     ImkOctbscanJob job;
 
@@ -191,8 +201,11 @@ run_kernel (GstOctBscan *self, const ImkImage *from, const GstImagingFrame *out,
     job = gst_oct_bscan_work_job (self, w, k, from ? &in : NULL, images);
     job.n_bad = &n_bad;
     job.ends = w->ends ? w->ends + 4 * k : NULL;
+    job.track = w->shifts ? &tracked : NULL;
     status = imk_octbscan_process (self->kernel, &job, 1, NULL, error);
     w->n_bad += n_bad;
+    if (w->shifts)
+      w->shifts[k] = track[GST_OCT_BSCAN_SHIFT];
   }
   return status;
 }
@@ -421,15 +434,19 @@ gst_oct_bscan_push_images (GstOctBscan *self, GstOctBscanWork *w)
 
   if (w->n > 1)
     return gst_oct_bscan_push_images_of_run (self, w);
+  gst_oct_bscan_add_lines (self, w);
   if (w->out[ENFACE])
     flow = gather_row (self, w);
   for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
     if (w->out[i]) {
       gst_oct_bscan_describe_image (w, i, 0, w->out[i]);
+      gst_oct_bscan_attach_lines (self, w, i, 0, w->out[i]);
       flow = gst_oct_bscan_combine (self, w->snapshot, i,
           gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (w->snapshot->pads[i]),
               g_steal_pointer (&w->out[i])));
     }
+  if (w->has_images)
+    self->mean_lines.n = 0;
   return flow;
 }
 
@@ -762,11 +779,11 @@ process (GstOctBscan *self, GstOctBscanWork *w)
 }
 
 GstFlowReturn
-gst_oct_bscan_process (
-    GstOctBscan *self, GstBuffer *in, guint n, GstClockTime entered)
+gst_oct_bscan_process (GstOctBscan *self, GstBuffer *in, guint n, guint64 frame,
+    GstClockTime entered)
 {
   gst_oct_bscan_follow_actions (self, in);
-  return process (self, work_new (self, in, n, entered));
+  return process (self, work_new (self, in, n, frame, entered));
 }
 
 GstFlowReturn

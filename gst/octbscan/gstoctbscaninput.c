@@ -114,7 +114,7 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
   GstClockTime entered = gst_util_get_timestamp ();
   GstFlowReturn flow = GST_FLOW_OK;
   ImkStatus status = IMK_OK;
-  guint64 n_missing;
+  guint64 n_missing, frame;
   guint most, n;
   GstBuffer *bscan;
   ImkError error;
@@ -123,7 +123,8 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     gst_buffer_unref (buffer);
     return GST_FLOW_NOT_NEGOTIATED;
   }
-  gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
+  frame = gst_imaging_numbering_next (&self->numbering, buffer, &n_missing);
+  self->n_missing += n_missing;
   if (n_missing > 0 && self->has_caps)
     skip_missing (self, n_missing);
   else if (GST_BUFFER_IS_DISCONT (buffer))
@@ -134,10 +135,14 @@ gst_oct_bscan_chain (GstPad *pad, GstObject *parent, GstBuffer *buffer)
     return GST_FLOW_ERROR;
   }
   most = gst_oct_bscan_most_at_once (self, buffer);
+  if (gst_oct_bscan_group_n_waiting (self->group) == 0)
+    self->frame = frame;
   gst_oct_bscan_group_add_lines (self->group, buffer);
   while (flow == GST_FLOW_OK && (bscan = gst_oct_bscan_group_next (
-                                     self->group, most, &n, &status, &error)))
-    flow = gst_oct_bscan_process (self, bscan, n, entered);
+                                     self->group, most, &n, &status, &error))) {
+    flow = gst_oct_bscan_process (self, bscan, n, self->frame, entered);
+    self->frame = frame;
+  }
   if (status != IMK_OK) {
     flow = gst_oct_bscan_post_error (self, &error);
   }

@@ -50,7 +50,7 @@ later (GstClockTime time, GstClockTime by, guint n)
 
 /* Image @k, which keeps the block. */
 static GstBuffer *
-image_of (const GstOctBscanWork *w, guint output, guint k)
+image_of (GstOctBscan *self, const GstOctBscanWork *w, guint output, guint k)
 {
   gsize step = gst_oct_bscan_pad_step (&w->snapshot->info[output]);
   GstBuffer *image = gst_imaging_buffer_part (
@@ -65,6 +65,7 @@ image_of (const GstOctBscanWork *w, guint output, guint k)
   GST_BUFFER_DTS (image) = later (w->dts, w->duration, k);
   GST_BUFFER_DURATION (image) = w->duration;
   gst_oct_bscan_describe_image (w, output, k, image);
+  gst_oct_bscan_attach_lines (self, w, output, k, image);
   return image;
 }
 
@@ -74,7 +75,7 @@ push_image_list (GstOctBscan *self, const GstOctBscanWork *w, guint output)
   GstBufferList *list = gst_buffer_list_new_sized (w->n);
 
   for (guint k = 0; k < w->n; k++)
-    gst_buffer_list_add (list, image_of (w, output, k));
+    gst_buffer_list_add (list, image_of (self, w, output, k));
   return gst_oct_bscan_combine (self, w->snapshot, output,
       gst_pad_push_list (GST_PAD (w->snapshot->pads[output]), list));
 }
@@ -98,6 +99,7 @@ gst_oct_bscan_push_images_of_run (GstOctBscan *self, const GstOctBscanWork *w)
     for (guint i = 0; i < N_OUTPUTS && flow != GST_FLOW_ERROR; i++)
       if (w->out[i])
         flow = gst_oct_bscan_combine (self, w->snapshot, i,
-            gst_pad_push (GST_PAD (w->snapshot->pads[i]), image_of (w, i, k)));
+            gst_pad_push (
+                GST_PAD (w->snapshot->pads[i]), image_of (self, w, i, k)));
   return flow;
 }

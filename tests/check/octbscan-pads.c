@@ -4,6 +4,11 @@
  * comes out is what its kernel gives. */
 #include "octbscan-run.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "gstimagingresults.h"
+
 /* --- pads ----------------------------------------------------------------- */
 
 static void
@@ -822,6 +827,202 @@ GST_START_TEST (test_enface_images_say_what_their_samples_are)
 }
 GST_END_TEST
 
+/* --- lines ---------------------------------------------------------------- */
+
+/* Of lines of B-scans @begin .. @begin + @n - 1. */
+static void
+check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
+    guint begin, guint n)
+{
+  const GstStructure *s = gst_imaging_results_get (image, "oct");
+  gboolean same_cameras = n == 1 || HEIGHT % c->n_cameras == 0;
+  gboolean has_ascan =
+      c->scan == IMK_OCTBSCAN_SCAN_EVEN && (n == 1 || !c->bidirectional);
+  gboolean is_backward = c->bidirectional && begin % 2;
+  guint64 frame = 0, missing = 1;
+  gdouble shift = 0;
+  gint rows = 0, columns = 0;
+  const gfloat *row;
+  GstBuffer *data;
+  GstMapInfo map;
+
+  fail_unless (s != NULL);
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "id"), "oct-ascans-v1");
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "fields"), "camera,ascan,shift-z");
+  fail_unless_equals_string (gst_structure_get_string (s, "unit"), ",,px");
+  fail_unless (gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, "rows",
+      G_TYPE_INT, &rows, "columns", G_TYPE_INT, &columns, "frame",
+      G_TYPE_UINT64, &frame, "frames-missing", G_TYPE_UINT64, &missing, NULL));
+  fail_unless_equals_int (rows, HEIGHT);
+  fail_unless_equals_int (columns, 3);
+  fail_unless_equals_uint64 (frame, 100 + begin + n - 1);
+  fail_unless_equals_uint64 (missing, 0);
+  for (guint i = 0; i < n; i++)
+    shift += e->shifts[begin + i] / n;
+  gst_buffer_map (data, &map, GST_MAP_READ);
+  row = (const gfloat *) map.data;
+  for (guint i = 0; i < HEIGHT; i++, row += 3) {
+    guint ascan = (is_backward ? HEIGHT - 1 - i : i) / c->average_ascans;
+    guint camera;
+
+    if (c->flip == IMK_OCTBSCAN_FLIP_LATERAL)
+      ascan = e->n_ascans - 1 - ascan;
+    camera = (begin * HEIGHT + i) % c->n_cameras;
+    fail_unless (same_cameras ? row[0] == camera : isnan (row[0]));
+    fail_unless (has_ascan ? row[1] == ascan : isnan (row[1]));
+    fail_unless (fabs (row[2] - shift) < 1e-6);
+  }
+  gst_buffer_unmap (data, &map);
+  gst_buffer_unref (data);
+}
+
+static gboolean
+has_moved (const Expected *e)
+{
+  for (guint i = 0; i < e->n; i++)
+    if (e->shifts[i] != 0)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+push_numbered (Run *r, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    GstBuffer *buffer = bscan_new (i);
+
+    GST_BUFFER_OFFSET (buffer) = 100 + i;
+    GST_BUFFER_OFFSET_END (buffer) = 101 + i;
+    check_push (r->pads[SRC], buffer, GST_FLOW_OK);
+  }
+}
+
+static void
+check_lines_of (
+    ImkOctbscanConfig *c, const gchar *properties, guint n, guint every)
+{
+  static const ImkOctbscanCamera cameras[4];
+  gchar *launch = g_strdup_printf (
+      ELEMENT "name=oct cameras=%u %s", c->n_cameras, properties);
+  Run r = run_new (launch, 7);
+  GstBuffer *out;
+  Expected e;
+
+  c->cameras = cameras;
+  c->averages_bscans = every > 1;
+  e = expect (c, n, every);
+  fail_unless (has_moved (&e) == (c->tracking != IMK_OCTBSCAN_TRACKING_NONE));
+  push_numbered (&r, n);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  for (guint i = 0; i < n; i++) {
+    out = check_pull (r.pads[COMPLEX]);
+    check_lines (out, c, &e, i, 1);
+    gst_buffer_unref (out);
+  }
+  for (guint p = SRC; p <= LINEAR; p++)
+    for (guint i = 0; i < n; i += every) {
+      out = check_pull (r.pads[p]);
+      check_lines (out, c, &e, i, MIN (every, n - i));
+      gst_buffer_unref (out);
+    }
+  run_free (&r);
+  expected_free (&e);
+  g_free (launch);
+}
+
+/* Cameras take turns over 11 lines, so each B-scan begins with another one. */
+GST_START_TEST (test_lines_tell_their_camera_and_shift)
+{
+  ImkOctbscanConfig c = base_config ();
+
+  on_cuda = __i__;
+  c.n_cameras = 3;
+  check_lines_of (&c, "", 4, 1);
+  c.tracking = IMK_OCTBSCAN_TRACKING_RPE;
+  c.tracking_top = 9;
+  check_lines_of (&c, "tracking=rpe tracking-top=9", 8, 1);
+  check_lines_of (&c, "tracking=rpe tracking-top=9 average-bscans=3", 8, 3);
+  c.n_cameras = 1;
+  c.bidirectional = true;
+  c.average_ascans = 2;
+  c.flip = IMK_OCTBSCAN_FLIP_LATERAL;
+  check_lines_of (&c,
+      "tracking=rpe tracking-top=9 bidirectional=true average-ascans=2 "
+      "flip=lateral",
+      8, 1);
+  check_lines_of (&c,
+      "tracking=rpe tracking-top=9 bidirectional=true average-ascans=2 "
+      "flip=lateral average-bscans=2",
+      8, 2);
+  c.scan = IMK_OCTBSCAN_SCAN_SINE;
+  check_lines_of (&c,
+      "tracking=rpe tracking-top=9 bidirectional=true average-ascans=2 "
+      "flip=lateral scan-correction=sine",
+      8, 1);
+}
+GST_END_TEST
+
+/* Lines of one camera that nobody has moved say nothing. */
+GST_START_TEST (test_lines_of_one_camera_are_not_told)
+{
+  GstBuffer *out;
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT, 1 << SRC);
+  push_all (&r, 0, 1);
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  out = check_pull (r.pads[SRC]);
+  fail_unless (gst_imaging_results_get (out, NULL) == NULL);
+  gst_buffer_unref (out);
+  run_free (&r);
+}
+GST_END_TEST
+
+static guint64
+number_in (GstBuffer *image, const gchar *name)
+{
+  guint64 number = 1000;
+
+  fail_unless (gst_structure_get_uint64 (
+      gst_imaging_results_get (image, NULL), name, &number));
+  return number;
+}
+
+/* B-scans of 4 lines, buffers of 11: a B-scan is of the buffer that it begins
+ * in, and tells which did not arrive before it. */
+GST_START_TEST (test_lines_tell_the_buffer_they_are_of)
+{
+  static const guint frames[] = {100, 100, 100, 101, 101, 104, 104};
+  Run r;
+
+  on_cuda = __i__;
+  r = run_new (ELEMENT "cameras=2 ascans-per-bscan=4", 1 << SRC);
+  for (guint i = 0; i < 5; i++) {
+    GstBuffer *buffer = bscan_new (i);
+
+    GST_BUFFER_OFFSET (buffer) = 100 + i;
+    if (i == 2 || i == 3)
+      gst_buffer_unref (buffer);
+    else
+      check_push (r.pads[SRC], buffer, GST_FLOW_OK);
+  }
+  gst_harness_push_event (r.pads[SRC], gst_event_new_eos ());
+  for (guint i = 0; i < G_N_ELEMENTS (frames); i++) {
+    GstBuffer *out = check_pull (r.pads[SRC]);
+
+    fail_unless_equals_uint64 (number_in (out, "frame"), frames[i]);
+    fail_unless_equals_uint64 (
+        number_in (out, "frames-missing"), i == 5 ? 2 : 0);
+    gst_buffer_unref (out);
+  }
+  fail_unless (gst_harness_try_pull (r.pads[SRC]) == NULL);
+  run_free (&r);
+}
+GST_END_TEST
+
 static Suite *
 octbscan_pads_suite (void)
 {
@@ -835,6 +1036,9 @@ octbscan_pads_suite (void)
   tcase_add_loop_test (tc, test_floats_and_video_in_turns, 0, 2);
   tcase_add_loop_test (tc, test_enface_prerolls, 0, 2);
   tcase_add_loop_test (tc, test_enface_images_say_what_their_samples_are, 0, 2);
+  tcase_add_loop_test (tc, test_lines_tell_their_camera_and_shift, 0, 2);
+  tcase_add_loop_test (tc, test_lines_of_one_camera_are_not_told, 0, 2);
+  tcase_add_loop_test (tc, test_lines_tell_the_buffer_they_are_of, 0, 2);
   tcase_add_test (tc, test_a_volume_changes_its_size);
   tcase_add_loop_test (tc, test_pads_come_and_go_while_prerolled, 0, 2);
   tcase_add_loop_test (

@@ -5,6 +5,8 @@
 #include "octbscan-frames.h"
 
 #include <string.h>
+
+#include "gstimagingresults.h"
 #include "core/failures.h"
 
 /* --- one device ----------------------------------------------------------- */
@@ -320,6 +322,23 @@ GST_START_TEST (test_volumes_are_used_again)
 }
 GST_END_TEST
 
+static void
+check_same_lines (GstBuffer *found, GstBuffer *expected)
+{
+  const GstStructure *a = gst_imaging_results_get (found, NULL);
+  const GstStructure *b = gst_imaging_results_get (expected, NULL);
+  GstBuffer *x, *y;
+  GstMapInfo map;
+
+  fail_unless (a && b);
+  x = gst_value_get_buffer (gst_structure_get_value (a, "data"));
+  y = gst_value_get_buffer (gst_structure_get_value (b, "data"));
+  gst_buffer_map (y, &map, GST_MAP_READ);
+  fail_unless_equals_uint64 (map.size, LINES * 3 * sizeof (gfloat));
+  fail_unless (gst_buffer_memcmp (x, 0, map.data, map.size) == 0);
+  gst_buffer_unmap (y, &map);
+}
+
 /* What a camera takes turns over, and what is on its way back, is that of each
  * B-scan. */
 GST_START_TEST (test_volumes_of_several_cameras)
@@ -340,6 +359,7 @@ GST_START_TEST (test_volumes_of_several_cameras)
       GstBuffer *a = check_pull (h[0]), *b = check_pull (h[1]);
 
       fail_unless_equals_uint64 (GST_BUFFER_PTS (a), GST_BUFFER_PTS (b));
+      check_same_lines (b, a);
       check_pixels (b, a, k * VOLUME + i);
       gst_buffer_unref (a);
     }

@@ -85,9 +85,16 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
     gboolean shows = (i + 1) % every == 0 || i + 1 == n;
     guint k = e.n_images;
     GstMapInfo map;
+    gfloat motion[4];
     ImkImage in, z, db, linear, enface;
+    ImkImage track = image_of (motion, G_N_ELEMENTS (motion), 1, IMK_TYPE_F32);
     ImkOctbscanJob job = {
-        .in = &in, .complex = &z, .backward = c->bidirectional && i % 2};
+        .in = &in,
+        .first_camera = i * HEIGHT % c->n_cameras,
+        .complex = &z,
+        .track = &track,
+        .backward = c->bidirectional && i % 2,
+    };
 
     gst_buffer_map (buffer, &map, GST_MAP_READ);
     e.complex[i] = g_new0 (gfloat, 2 * HEIGHT * DEPTHS);
@@ -105,6 +112,7 @@ expect (ImkOctbscanConfig *c, guint n, guint every)
       e.n_images++;
     }
     check_ok (imk_octbscan_process (kernel, &job, 1, NULL, &error), &error);
+    e.shifts[i] = motion[3];
     if (shows) {
       e.db[k] = levels_of (
           e.floats[SRC][k], size, (gfloat) c->range_min, (gfloat) c->range_max);

@@ -25,8 +25,8 @@ typedef struct {
   guint8 *db[MAX_BSCANS], *linear[MAX_BSCANS];
   gfloat *complex[MAX_BSCANS];
   guint8 *enface[MAX_BSCANS];
-  gfloat
-      *floats[4][MAX_BSCANS]; /* of SRC, LINEAR and ENFACE, before the range */
+  gfloat *floats[N_PADS][MAX_BSCANS]; /* images before the range */
+  gfloat shifts[MAX_BSCANS];          /* of each B-scan, by tracking */
 } Expected;
 
 /* B-scan @i of a stream, of u16. */
