@@ -48,8 +48,11 @@ join (const gchar *const *names, guint n)
 {
   GString *s = g_string_new (NULL);
 
-  for (guint i = 0; i < n; i++)
-    g_string_append_printf (s, "%s%s", i ? "," : "", names[i]);
+  for (guint i = 0; i < n; i++) {
+    if (i > 0)
+      g_string_append_c (s, ',');
+    g_string_append (s, names[i]);
+  }
   return g_string_free (s, FALSE);
 }
 
@@ -147,6 +150,7 @@ gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
   GstCustomMeta *meta =
       gst_buffer_get_custom_meta (buffer, GST_IMAGING_RESULTS_META);
   GstStructure *fields = describe (result);
+  GValue value = G_VALUE_INIT;
 
   set_times (fields, buffer);
   gst_imaging_results_register ();
@@ -155,9 +159,10 @@ gst_imaging_results_attach (GstBuffer *buffer, const gchar *element_name,
 #endif
   if (!meta)
     meta = gst_buffer_add_custom_meta (buffer, GST_IMAGING_RESULTS_META);
-  gst_structure_set (gst_custom_meta_get_structure (meta), element_name,
-      GST_TYPE_STRUCTURE, fields, NULL);
-  gst_structure_free (fields);
+  g_value_init (&value, GST_TYPE_STRUCTURE);
+  g_value_take_boxed (&value, fields);
+  gst_structure_take_value (
+      gst_custom_meta_get_structure (meta), element_name, &value);
 }
 
 const GstStructure *

@@ -35,6 +35,8 @@ typedef struct {
   gdouble live[2 * IMK_OCTBSCAN_MAX_CAMERAS]; /* of @config, if it has one */
   guint average_bscans;
   GstImagingAxis depth, lateral; /* of images */
+  const gchar *element;          /* interned */
+  gchar *settings_hash;          /* (nullable) */
   guint pads_serial;             /* of gst_imaging_src_pads_serial () */
   GstOctBscanPad *pads[N_OUTPUTS];
   gboolean is_float[N_OUTPUTS]; /* an image is a tensor */
@@ -150,10 +152,11 @@ typedef struct {
   gboolean to_host;         /* images are copied to page-locked memory */
   gboolean may_go_anywhere; /* FALSE: its samples are on the first device */
   gboolean lost;
-  gfloat *ends;   /* (nullable): [n][4], found in the B-scans */
-  gfloat *shifts; /* (nullable): [n], depths that tracking has moved them */
-  gdouble fringe; /* of the mean, dB; 0 if it was not measured */
-  guint n_bad;    /* black A-scans: a sample is not a number */
+  gboolean on_cpu; /* the CPU has made the images */
+  gfloat *ends;    /* (nullable): [n][4], found in the B-scans */
+  gfloat *shifts;  /* (nullable): [n], depths that tracking has moved them */
+  gdouble fringe;  /* of the mean, dB; 0 if it was not measured */
+  guint n_bad;     /* black A-scans: a sample is not a number */
   guint first_camera;
   guint64 frame, n_missing; /* of the buffer that it began in; before it */
   GstClockTime entered;
@@ -402,9 +405,12 @@ void gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *work,
 GstImagingAxis gst_oct_bscan_depth_axis (const GstOctBscan *self);
 GstImagingAxis gst_oct_bscan_lateral_axis (const GstOctBscan *self);
 
-/* Attaches to an en-face image what its samples are.
+/* Returns: what made the images of @work; valid as long as @work */
+GstImagingOrigin gst_oct_bscan_origin (const GstOctBscanWork *work);
+
+/* Attaches to an en-face image what its samples are, and what made it.
  * @ends: as in ImkOctbscanJob */
-void gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
+void gst_oct_bscan_describe_volume (const GstOctBscanWork *work,
     GstBuffer *image, gboolean db, const gfloat ends[4]);
 
 /* The same for image @k of @work. */

@@ -217,6 +217,7 @@ run_mapped (GstOctBscan *self, GstOctBscanWork *w, ImkError *error)
   gboolean mapped[N_OUTPUTS] = {FALSE};
   ImkStatus status = IMK_OK;
 
+  w->on_cpu = TRUE;
   if (w->in)
     status = gst_imaging_engine_map (self->engine, w->in, &self->bscan,
         GST_MAP_READ, GST_IMAGING_REACH_HOST, &from, error);
@@ -422,7 +423,7 @@ gather_row (GstOctBscan *self, GstOctBscanWork *w)
           w->snapshot->is_float[ENFACE], &config, db, row, ends, &error);
   if (!w->out[ENFACE])
     return gst_oct_bscan_post_error (self, &error);
-  gst_oct_bscan_describe_volume (w->snapshot, w->out[ENFACE], db, ends);
+  gst_oct_bscan_describe_volume (w, w->out[ENFACE], db, ends);
   return GST_FLOW_OK;
 }
 

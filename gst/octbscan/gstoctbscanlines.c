@@ -125,6 +125,7 @@ gst_oct_bscan_attach_lines (GstOctBscan *self, const GstOctBscanWork *w,
       .ref_height = c->height,
       .frame = lines.frame,
       .frames_missing = lines.n_missing,
+      .origin = gst_oct_bscan_origin (w),
   };
   gst_imaging_results_attach (image, GST_OBJECT_NAME (self), &result);
 }

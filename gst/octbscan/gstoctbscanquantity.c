@@ -50,13 +50,33 @@ attach (GstBuffer *image, gboolean is_float, const GstVideoInfo *info,
       axes, 2);
 }
 
-void
-gst_oct_bscan_describe_volume (const GstOctBscanSnapshot *snapshot,
-    GstBuffer *image, gboolean db, const gfloat ends[4])
+GstImagingOrigin
+gst_oct_bscan_origin (const GstOctBscanWork *w)
 {
+  return (GstImagingOrigin){
+      .element = w->snapshot->element,
+      .backend = w->on_cpu ? "cpu" : "cuda",
+      .settings_hash = w->snapshot->settings_hash,
+  };
+}
+
+static void
+sign (const GstOctBscanWork *w, GstBuffer *image)
+{
+  const GstImagingOrigin origin = gst_oct_bscan_origin (w);
+
+  gst_imaging_quantity_sign (image, &origin);
+}
+
+void
+gst_oct_bscan_describe_volume (const GstOctBscanWork *w, GstBuffer *image,
+    gboolean db, const gfloat ends[4])
+{
+  const GstOctBscanSnapshot *snapshot = w->snapshot;
   const GstImagingAxis axes[] = {snapshot->lateral, {"b-scan", "pixel", 1, 0}};
 
   attach (image, snapshot->is_float[ENFACE], &snapshot->volume, db, ends, axes);
+  sign (w, image);
 }
 
 void
@@ -69,11 +89,16 @@ gst_oct_bscan_describe_image (
   gboolean rows = c->orientation == IMK_OCTBSCAN_ORIENTATION_ROWS;
   GstImagingAxis axes[2];
 
-  if (output != SRC && output != LINEAR)
+  if (output == ENFACE) /* the image of a volume has been described */
     return;
+  if (output == COMPLEX) {
+    sign (w, image);
+    return;
+  }
   axes[rows] = w->snapshot->lateral;
   axes[!rows] = w->snapshot->depth;
   attach (image, w->snapshot->is_float[output], &w->snapshot->info[output],
       output == SRC && w->snapshot->scaling == SCALING_DB,
       w->ends ? w->ends + 4 * k : fixed, axes);
+  sign (w, image);
 }

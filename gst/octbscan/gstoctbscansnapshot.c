@@ -19,6 +19,8 @@ snapshot_copy (const GstOctBscanSnapshot *from)
       .average_bscans = from->average_bscans,
       .depth = from->depth,
       .lateral = from->lateral,
+      .element = from->element,
+      .settings_hash = g_strdup (from->settings_hash),
       .pads_serial = from->pads_serial,
       .volume = from->volume,
   };
@@ -48,6 +50,7 @@ gst_oct_bscan_snapshot_unref (GstOctBscanSnapshot *snapshot)
     return;
   for (guint i = 0; i < N_OUTPUTS; i++)
     g_clear_object (&snapshot->pads[i]);
+  g_free (snapshot->settings_hash);
   g_free (snapshot);
 }
 
@@ -103,6 +106,8 @@ snapshot_new (GstOctBscan *self)
       .config = self->now->config,
       .scaling = self->now->scaling,
       .average_bscans = self->now->average_bscans,
+      .element = gst_imaging_origin_element (GST_ELEMENT (self)),
+      .settings_hash = (gchar *) gst_imaging_settings_hash (self->settings),
       .pads_serial = gst_imaging_src_pads_serial (self->pads),
   };
 

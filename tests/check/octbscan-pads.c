@@ -852,6 +852,11 @@ check_lines (GstBuffer *image, const ImkOctbscanConfig *c, const Expected *e,
   fail_unless_equals_string (
       gst_structure_get_string (s, "fields"), "camera,ascan,shift-z");
   fail_unless_equals_string (gst_structure_get_string (s, "unit"), ",,px");
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "element"), "octbscan");
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "backend"), on_cuda ? "cuda" : "cpu");
+  fail_unless (strlen (gst_structure_get_string (s, "settings-hash")) == 64);
   fail_unless (gst_structure_get (s, "data", GST_TYPE_BUFFER, &data, "rows",
       G_TYPE_INT, &rows, "columns", G_TYPE_INT, &columns, "frame",
       G_TYPE_UINT64, &frame, "frames-missing", G_TYPE_UINT64, &missing, NULL));

@@ -272,6 +272,10 @@ check_float_quantity (GstBuffer *buffer, gboolean db)
   fail_unless_equals_float (number_of (s, "scale"), 1);
   fail_unless_equals_float (number_of (s, "offset"), 0);
   fail_unless (gst_structure_has_field (s, "axis-1-name"));
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "element"), "octbscan");
+  fail_unless_equals_string (
+      gst_structure_get_string (s, "backend"), on_cuda ? "cuda" : "cpu");
 }
 
 static void
