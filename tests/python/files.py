@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from support import launch, main
+from support import TIMEOUT, Gst, launch, main
 
 
 def optional(name):
@@ -594,13 +594,12 @@ class Source(Case):
         np.save(self.path("frames.npy"), frames)
         found = []
         for location in os.path.join(folder, "???.png"), self.path("frames.npy"):
-            launch("picturesrc", "location=" + location, "!", "photostereo", "name=p", "normal-encoding=tensor",
+            launch("picturesrc", "location=" + location, "!", "photostereo", "normal-encoding=rgba64",
                    "lights-location=" + os.path.join(folder, "light_directions.txt"), "intensities-location="
-                   + os.path.join(folder, "light_intensities.txt"), "p.normal", "!", "filesink",
-                   "location=" + self.path("normals.f32"))
-            found.append(np.fromfile(self.path("normals.f32"), "f4"))
-        np.testing.assert_array_equal(found[0], found[1])
-        np.testing.assert_allclose(found[0].reshape(40, 50, 3), normals, atol=1e-3)
+                   + os.path.join(folder, "light_intensities.txt"), "!", "picturesink", "location=" + self.path("normals.png"))
+            found.append(self.load(self.path("normals.png")))
+        self.assert_equal(found[0], found[1])
+        np.testing.assert_allclose((found[0][:, :, :3] - 32768.0) / 32767, normals, atol=1e-3)
 
     def test_fortran_order(self):
         array = noise("u2", 3, 8, 12)
@@ -646,6 +645,13 @@ class Source(Case):
             np.save(self.path("a.npy"), array)
             np.testing.assert_array_equal(self.play(self.path("a.npy")), array.view("u1").ravel())
 
+    def test_what_picturesink_writes_of_it_is_the_same(self):
+        for dtype, shape in ("f4", (3, 8, 12)), ("c8", (3, 8, 12)), ("u1", (3, 8, 12, 4)), ("f2", (3, 8, 12, 3)):
+            array = noise(dtype, *shape)
+            np.save(self.path("a.npy"), array)
+            launch("picturesrc", "location=" + self.path("a.npy"), "!", "picturesink", "location=" + self.path("b.npy"))
+            self.assert_equal(np.load(self.path("b.npy")), array)
+
     def test_one_picture_and_a_list(self):
         array = noise("u1", 3, 8, 12)
         names = [self.path(f"{i}.npy") for i in range(3)]
@@ -653,6 +659,15 @@ class Source(Case):
             np.save(name, picture)
         launch("picturesrc", "locations=<" + ",".join([names[2], names[0]]) + ">", "!", "filesink", "location=" + self.path("frames.raw"))
         np.testing.assert_array_equal(np.fromfile(self.path("frames.raw"), "u1"), array[[2, 0]].ravel())
+        os.rename(names[1], self.path("a b.npy"))
+        pipeline = Gst.parse_launch("picturesrc name=source ! filesink location=" + self.path("frames.raw"))
+        Gst.util_set_object_arg(pipeline.get_by_name("source"), "locations",
+                                "<" + ", ".join(f'"{name}"' for name in (self.path("a b.npy"), names[2])) + ">")
+        pipeline.set_state(Gst.State.PLAYING)
+        message = pipeline.get_bus().timed_pop_filtered(TIMEOUT * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        self.assertEqual(message.type, Gst.MessageType.EOS)
+        pipeline.set_state(Gst.State.NULL)
+        np.testing.assert_array_equal(np.fromfile(self.path("frames.raw"), "u1"), array[[1, 2]].ravel())
         colours = noise("u1", 8, 12, 3)
         np.save(self.path("colours.npy"), colours)
         np.testing.assert_array_equal(self.play(self.path("colours.npy")), colours.ravel())
