@@ -6,6 +6,13 @@
 
 #include "gstpicturesinksource.h"
 
+/* What an element began to work with, told in its thread by its property
+ * settings-hash. Frames with this hash come later, perhaps through a queue. */
+typedef struct {
+  gchar *hash;
+  GHashTable *settings;
+} State;
+
 typedef struct {
   GstElement *element;
   gchar *name;
@@ -13,14 +20,16 @@ typedef struct {
   GHashTable *settings; /* name -> text of what is not the default */
   gulong handler;
   gint changed;         /* atomic */
-  gboolean is_pending;  /* changed, and no frame shows it yet */
-  gchar *settings_hash; /* of the last frame */
+  gchar *settings_hash; /* of the last frame, where frames tell it */
+  GMutex lock;          /* of the next one */
+  GQueue states;        /* that no frame has shown yet */
 } Member;
 
 struct _GstPictureSinkPipeline {
   GPtrArray *members; /* those before a member come before it */
   GPtrArray *links;   /* "a.src ! b.sink" */
   gboolean is_chain;  /* each is linked to the next */
+  gchar *launch;      /* with the settings of the first frame */
   GString *changes;   /* JSON: objects of an array */
 };
 
@@ -78,10 +87,49 @@ read_settings (GstElement *element)
 }
 
 static void
+state_free (gpointer data)
+{
+  State *self = data;
+
+  g_free (self->hash);
+  g_hash_table_unref (self->settings);
+  g_free (self);
+}
+
+static void
 on_notify (GObject *object, GParamSpec *pspec, gpointer data)
 {
-  if (is_setting (pspec))
-    g_atomic_int_set (&((Member *) data)->changed, 1);
+  Member *self = data;
+
+  if (is_setting (pspec)) {
+    g_atomic_int_set (&self->changed, 1);
+  } else if (strcmp (pspec->name, "settings-hash") == 0) {
+    State *state = g_new0 (State, 1);
+
+    g_object_get (object, "settings-hash", &state->hash, NULL);
+    state->settings = read_settings (GST_ELEMENT (object));
+    g_mutex_lock (&self->lock);
+    g_queue_push_tail (&self->states, state);
+    g_mutex_unlock (&self->lock);
+  }
+}
+
+/* Those before it were of no frame. Returns: (transfer full) (nullable) */
+static State *
+take_state (Member *self, const gchar *hash)
+{
+  State *found = NULL;
+
+  g_mutex_lock (&self->lock);
+  for (GList *at = self->states.head; at && !found; at = at->next)
+    if (g_strcmp0 (((State *) at->data)->hash, hash) == 0)
+      found = at->data;
+  while (found && self->states.head->data != found)
+    state_free (g_queue_pop_head (&self->states));
+  if (found)
+    g_queue_pop_head (&self->states);
+  g_mutex_unlock (&self->lock);
+  return found;
 }
 
 /* --- the elements --------------------------------------------------------- */
@@ -94,6 +142,8 @@ member_free (gpointer data)
   g_signal_handler_disconnect (self->element, self->handler);
   gst_object_unref (self->element);
   g_hash_table_unref (self->settings);
+  g_queue_clear_full (&self->states, state_free);
+  g_mutex_clear (&self->lock);
   g_free (self->name);
   g_free (self->settings_hash);
   g_free (self);
@@ -105,6 +155,8 @@ member_new (GstElement *element)
   GstElementFactory *factory = gst_element_get_factory (element);
   Member *self = g_new0 (Member, 1);
 
+  g_mutex_init (&self->lock);
+  g_queue_init (&self->states);
   self->element = gst_object_ref (element);
   self->name = gst_element_get_name (element);
   self->factory = g_intern_string (
@@ -192,17 +244,15 @@ add (GstPictureSinkPipeline *self, GstElement *element)
   g_ptr_array_add (self->members, member_new (element));
 }
 
-GstPictureSinkPipeline *
-gst_picture_sink_pipeline_new (GstElement *sink)
+gboolean
+gst_picture_sink_pipeline_has_grown (
+    const GstPictureSinkPipeline *self, GstElement *sink)
 {
-  GstPictureSinkPipeline *self = g_new0 (GstPictureSinkPipeline, 1);
+  GstPictureSinkPipeline *now = gst_picture_sink_pipeline_new (sink);
+  gboolean has_grown = now->members->len != self->members->len;
 
-  self->members = g_ptr_array_new_with_free_func (member_free);
-  self->links = g_ptr_array_new_with_free_func (g_free);
-  self->is_chain = TRUE;
-  self->changes = g_string_new (NULL);
-  add (self, sink);
-  return self;
+  gst_picture_sink_pipeline_free (now);
+  return has_grown;
 }
 
 gboolean
@@ -240,10 +290,11 @@ note (GstPictureSinkPipeline *self, const Member *member, guint64 frame,
   gst_picture_sink_json_close (&json, '}');
 }
 
+/* @now: (transfer full) */
 static void
-note_changes (GstPictureSinkPipeline *self, Member *member, guint64 frame)
+note_changes (GstPictureSinkPipeline *self, Member *member, GHashTable *now,
+    guint64 frame)
 {
-  GHashTable *now = read_settings (member->element);
   GHashTableIter iter;
   gpointer name, text;
 
@@ -259,41 +310,56 @@ note_changes (GstPictureSinkPipeline *self, Member *member, guint64 frame)
   member->settings = now;
 }
 
-/* Returns: whether the frame tells of @member with which settings it was made.
- * @differ: (out): and these are others than those of the frame before */
-static gboolean
-look_at_hash (Member *member, const GstStructure *origin, gboolean *differ)
+/* Of several such elements the last one, which made the frame. */
+static Member *
+find_maker (const GstPictureSinkPipeline *self, const GstStructure *origin)
 {
-  const gchar *hash;
+  const gchar *factory =
+      origin ? gst_structure_get_string (origin, "element") : NULL;
 
-  if (!origin ||
-      g_strcmp0 (
-          gst_structure_get_string (origin, "element"), member->factory) != 0 ||
-      !(hash = gst_structure_get_string (origin, "settings-hash")))
-    return FALSE;
-  *differ = g_strcmp0 (member->settings_hash, hash) != 0;
-  if (*differ) {
-    g_free (member->settings_hash);
-    member->settings_hash = g_strdup (hash);
+  for (guint i = self->members->len; i-- > 0 && factory;) {
+    Member *member = g_ptr_array_index (self->members, i);
+
+    if (strcmp (member->factory, factory) == 0)
+      return member;
   }
-  return TRUE;
+  return NULL;
+}
+
+static void
+look_at_hash (GstPictureSinkPipeline *self, Member *member, guint64 frame,
+    const gchar *hash)
+{
+  State *state;
+
+  if (g_strcmp0 (member->settings_hash, hash) == 0)
+    return;
+  g_free (member->settings_hash);
+  member->settings_hash = g_strdup (hash);
+  state = take_state (member, hash);
+  note_changes (self, member,
+      state ? g_hash_table_ref (state->settings)
+            : read_settings (member->element),
+      frame);
+  if (state)
+    state_free (state);
 }
 
 void
 gst_picture_sink_pipeline_look (
     GstPictureSinkPipeline *self, guint64 frame, const GstStructure *origin)
 {
+  const gchar *hash =
+      origin ? gst_structure_get_string (origin, "settings-hash") : NULL;
+  Member *maker = hash ? find_maker (self, origin) : NULL;
+
   for (guint i = 0; i < self->members->len; i++) {
     Member *member = g_ptr_array_index (self->members, i);
-    gboolean differ = FALSE;
-    gboolean has_hash = look_at_hash (member, origin, &differ);
 
-    if (g_atomic_int_compare_and_exchange (&member->changed, 1, 0))
-      member->is_pending = TRUE;
-    if (!member->is_pending || (has_hash && !differ))
-      continue;
-    member->is_pending = FALSE;
-    note_changes (self, member, frame);
+    if (member == maker)
+      look_at_hash (self, member, frame, hash);
+    else if (g_atomic_int_compare_and_exchange (&member->changed, 1, 0))
+      note_changes (self, member, read_settings (member->element), frame);
   }
 }
 
@@ -364,6 +430,20 @@ to_launch (const GstPictureSinkPipeline *self)
   return g_string_free (s, FALSE);
 }
 
+GstPictureSinkPipeline *
+gst_picture_sink_pipeline_new (GstElement *sink)
+{
+  GstPictureSinkPipeline *self = g_new0 (GstPictureSinkPipeline, 1);
+
+  self->members = g_ptr_array_new_with_free_func (member_free);
+  self->links = g_ptr_array_new_with_free_func (g_free);
+  self->is_chain = TRUE;
+  self->changes = g_string_new (NULL);
+  add (self, sink);
+  self->launch = to_launch (self);
+  return self;
+}
+
 static void
 write_property (
     GstPictureSinkJson *json, const Member *member, const gchar *name)
@@ -403,7 +483,10 @@ write_member (GstPictureSinkJson *json, const Member *member)
         json, "version", gst_plugin_get_version (plugin));
   }
   write_property (json, member, "active-backend");
-  write_property (json, member, "settings-hash");
+  if (member->settings_hash)
+    gst_picture_sink_json_text (json, "settings-hash", member->settings_hash);
+  else
+    write_property (json, member, "settings-hash");
   gst_picture_sink_json_open (json, "settings", '{');
   for (GList *at = names; at; at = at->next)
     gst_picture_sink_json_text (
@@ -417,9 +500,10 @@ void
 gst_picture_sink_pipeline_write (const GstPictureSinkPipeline *self,
     GstPictureSinkJson *json, gboolean hashes)
 {
-  g_autofree gchar *launch = to_launch (self);
+  g_autofree gchar *folder = g_get_current_dir ();
 
-  gst_picture_sink_json_text (json, "pipeline", launch);
+  gst_picture_sink_json_text (json, "pipeline", self->launch);
+  gst_picture_sink_json_text (json, "folder", folder);
   gst_picture_sink_json_open (json, "sources", '[');
   for (guint i = 0; i < self->members->len; i++) {
     const Member *member = g_ptr_array_index (self->members, i);
@@ -447,5 +531,6 @@ gst_picture_sink_pipeline_free (GstPictureSinkPipeline *self)
   g_ptr_array_unref (self->members);
   g_ptr_array_unref (self->links);
   g_string_free (self->changes, TRUE);
+  g_free (self->launch);
   g_free (self);
 }

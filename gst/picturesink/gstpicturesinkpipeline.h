@@ -14,6 +14,10 @@ typedef struct _GstPictureSinkPipeline GstPictureSinkPipeline;
  * settings that change are noted. */
 GstPictureSinkPipeline *gst_picture_sink_pipeline_new (GstElement *sink);
 
+/* Have elements been linked since? */
+gboolean gst_picture_sink_pipeline_has_grown (
+    const GstPictureSinkPipeline *self, GstElement *sink);
+
 /* Returns: whether an element of gst-imaging has worked on the frames */
 gboolean gst_picture_sink_pipeline_is_ours (const GstPictureSinkPipeline *self);
 

@@ -30,6 +30,10 @@ gst_picture_sink_sidecar_start (GstPictureSinkSidecar *self,
     GstPictureSinkSidecarMode mode, GstElement *sink)
 {
   *self = (GstPictureSinkSidecar){.mode = mode, .sink = sink};
+  /* before anything runs; a queue may hold many frames when the first one comes
+   */
+  if (mode != GST_PICTURE_SINK_SIDECAR_NONE)
+    self->pipeline = gst_picture_sink_pipeline_new (sink);
   gst_imaging_numbering_reset (&self->numbering);
   gst_picture_sink_series_init (&self->numbers);
   gst_picture_sink_series_init (&self->times);
@@ -80,8 +84,11 @@ gst_picture_sink_sidecar_add (GstPictureSinkSidecar *self,
 
   if (self->mode == GST_PICTURE_SINK_SIDECAR_NONE)
     return;
-  if (!self->pipeline)
+  if (self->times.n == 0 &&
+      gst_picture_sink_pipeline_has_grown (self->pipeline, self->sink)) {
+    gst_picture_sink_pipeline_free (self->pipeline);
     self->pipeline = gst_picture_sink_pipeline_new (self->sink);
+  }
   gst_picture_sink_pipeline_look (
       self->pipeline, frame, quantity ? quantity : result);
   self->tells = self->tells || result;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """GStreamer with our plug-ins, and libgstimaging through ctypes, which needs no typelib."""
 import ctypes
+import math
 import os
 
 from .command import NOT_WRITTEN, UNREADABLE, WRONG_USE, Failure
@@ -20,6 +21,14 @@ def gstreamer():
                                  " gir1.2-gstreamer-1.0, and use /usr/bin/python3.") from error
     Gst.init(None)
     return Gst
+
+
+def numpy():
+    try:
+        import numpy
+    except ImportError as error:
+        raise Failure(WRONG_USE, "NumPy is missing: on Debian, install python3-numpy, and use /usr/bin/python3.") from error
+    return numpy
 
 
 def plugins(Gst):
@@ -47,6 +56,10 @@ def describe(Gst):
         return ctypes.string_at(text).decode()
     finally:
         library.g_free(text)
+
+
+NUMPY_TYPES = {"u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
+               "f16": "f2", "f32": "f4", "f64": "f8", "bool": "?", "complex64": "c8", "complex128": "c16"}
 
 
 class GError(ctypes.Structure):
@@ -91,3 +104,24 @@ class Arrays:
 
     def type_name(self, array):
         return self.functions.gst_imaging_nd_array_type_name(array.contents.type).decode()
+
+    def pages(self, path):
+        """Generates (shape of the array, index of the first value, values) of one page after the other."""
+        np = numpy()
+        functions = self.functions
+        functions.gst_imaging_array_reader_new.restype = ctypes.c_void_p
+        functions.gst_imaging_array_reader_get_array.restype = ctypes.POINTER(Array)
+        functions.gst_imaging_array_reader_get_n_pages.restype = ctypes.c_uint64
+        reader = ctypes.c_void_p(self.call(UNREADABLE, functions.gst_imaging_array_reader_new, os.fsencode(path),
+                                           ctypes.c_uint64(2 ** 63 - 1)))
+        try:
+            array = functions.gst_imaging_array_reader_get_array(reader)
+            shape = array.contents.dims[:array.contents.n_dims]
+            n_pages = functions.gst_imaging_array_reader_get_n_pages(reader)
+            values = np.empty(math.prod(shape) // max(n_pages, 1), NUMPY_TYPES[self.type_name(array)])
+            for page in range(n_pages):
+                self.call(UNREADABLE, functions.gst_imaging_array_reader_read, reader, ctypes.c_uint64(page),
+                          values.ctypes.data_as(ctypes.c_void_p))
+                yield shape, page * values.size, values
+        finally:
+            functions.gst_imaging_array_reader_free(reader)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes a file of picturesink once more, and compares.
+
+Beside the file lies its sidecar, FILE.json: it names the source with its hash, the elements with their settings, and
+what changed meanwhile. The same version on the same backend has to give the same bits where docs/explanation/numerics.md
+promises them; otherwise the results may differ as far as that page says. Of numbered files give the name with the number
+in it, as frame%05d.png.
+"""
+import json
+import os
+import tempfile
+
+from .. import library
+from ..command import NO_RESULT, UNREADABLE, Failure
+
+EXAMPLES = [
+    ("volume.npy", "plays the source again and compares"),
+    ("normals%03d.png --json", "numbered files; the result as JSON"),
+]
+
+# How far two results of an element may differ where bits are not promised: of floats, relative to the largest of a page;
+# of whole numbers, relative to the largest of their type, but one step at least; and the share of samples that may differ
+# more. The table of docs/explanation/numerics.md, for two results that each keep to it.
+TOLERANCES = {
+    "octbscan": (2e-5, 1e-4),
+    "photostereo": (2e-4, 1e-3),
+    "normalintegrate": (1e-4, 0),
+    "relight": (1 / 255, 0),
+    "insarform": (1e-5, 1e-4),
+    "slcresample": (1e-5, 1e-4),
+}
+
+
+def add_arguments(parser):
+    parser.add_argument("file", metavar="FILE")
+
+
+def read_sidecar(metadata, path):
+    try:
+        told = metadata.sidecar(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise Failure(UNREADABLE, f"{path}.json cannot be read: {error}.") from error
+    except AttributeError as error:
+        raise Failure(UNREADABLE, f"{path}.json is no sidecar of picturesink.") from error
+    if told is None:
+        raise Failure(UNREADABLE, f"{path} has no sidecar {path}.json, which would say how it was made."
+                                  " picturesink writes one with sidecar=always.")
+    if not told["complete"]:
+        raise Failure(UNREADABLE, f"{path} was not completed: its sidecar does not know the end of the recording.")
+    if told.get("previous"):
+        raise Failure(UNREADABLE, f"{path} was made in several runs with append=true: only files of one run can be verified.")
+    return told
+
+
+def numbered(path, told):
+    """Returns: the files of a recording"""
+    if "%" not in os.path.basename(path):
+        return [path]
+    return [path % (told["first"] + i) for i in range(len(told["frame-numbers"]))]
+
+
+class Difference:
+    """What was found so far; the first sample that differs, and the largest difference."""
+
+    def __init__(self, limit, share):
+        self.limit, self.share = limit, share
+        self.n = self.n_different = self.n_beyond = 0
+        self.first = None
+
+    def add(self, np, file, shape, start, old, new, is_level):
+        self.n += old.size
+        different = np.flatnonzero((old != new) & ~((old != old) & (new != new)))
+        if different.size == 0:
+            return
+        if self.first is None:
+            place = [int(i) for i in np.unravel_index(start + different[0], shape)]
+            self.first = {"file": file, "index": place, "was": str(old[different[0]]), "is": str(new[different[0]])}
+        self.n_different += different.size
+        self.n_beyond += self.count_beyond(np, old, new, different, is_level)
+
+    def count_beyond(self, np, old, new, different, is_level):
+        a, b = old[different], new[different]
+        if self.limit == 0:
+            return different.size
+        if old.dtype.kind in "iu":
+            allowed = max(1, self.limit * np.iinfo(old.dtype).max)
+            return np.count_nonzero(np.abs(a.astype(np.float64) - b.astype(np.float64)) > allowed)
+        if is_level:  # dB: the amplitudes are what is computed
+            old, a, b = (np.power(10, v.astype(float) / 20) for v in (old, a, b))
+        largest = np.max(np.abs(old[np.isfinite(old)]), initial=0)
+        return np.count_nonzero(~(np.abs(a - b) <= self.limit * largest))
+
+    @property
+    def is_within(self):
+        return self.n_beyond <= self.share * self.n
+
+
+def compare(arrays, old_files, new_files, told, limits):
+    np = library.numpy()
+    difference = Difference(*limits)
+    is_level = told.get("quantity", {}).get("unit") == "dB"
+    for old_file, new_file in zip(old_files, new_files):
+        new_pages = arrays.pages(new_file)
+        for shape, start, old in arrays.pages(old_file):
+            new_shape, _start, new = next(new_pages, (None, 0, None))
+            if shape != new_shape or old.dtype != new.dtype:
+                raise Failure(NO_RESULT, f"{old_file} is {old.dtype} {shape}, and the new one"
+                                         f" {'is shorter' if new is None else f'{new.dtype} {new_shape}'}.")
+            difference.add(np, os.path.basename(old_file), shape, start, old, new, is_level)
+    return difference
+
+
+def places_of(changes):
+    """Without the hashes of files that settings name."""
+    return [{key: value for key, value in change.items() if key != "settings-hash"} for change in changes]
+
+
+def repeat_changes(repeat, Gst, told, location, devices):
+    """Returns: the sidecar of the second run, in which the same settings counted from the same frames on"""
+    for is_after in (False, True):
+        new = repeat.run(Gst, told, location, devices, is_after)
+        if places_of(new["changes"]) == places_of(told["changes"]):
+            return new
+    raise Failure(UNREADABLE, "The settings changed during the recording at moments that cannot be met again.")
+
+
+def other_settings(told, new):
+    """Returns: the elements whose settings are others now: a file that they name has changed"""
+    now = {element["name"]: element.get("settings-hash") for element in new["elements"][:-1]}
+    return [element["name"] for element, name in zip(told["elements"], now) if element.get("settings-hash") != now[name]]
+
+
+def run(options):
+    Gst = library.gstreamer()
+    library.numpy()
+    from .. import metadata, repeat
+
+    arrays = library.Arrays()
+    path = os.path.abspath(options.file)
+    told = read_sidecar(metadata, path)
+    folder = os.path.dirname(path)
+    devices = json.loads(library.describe(Gst))["cuda"]["devices"]
+    with repeat.working_folder(told, folder), tempfile.TemporaryDirectory() as work:
+        repeat.check_sources(told, folder)
+        location = os.path.join(work, os.path.basename(path))
+        new = repeat_changes(repeat, Gst, told, location, devices)
+        settings = other_settings(told, new)
+        same_backend = all(a.get("active-backend") == b.get("active-backend")
+                           for a, b in zip(told["elements"], new["elements"]))
+        limits = max((TOLERANCES.get(element["element"], (0, 0)) for element in told["elements"]), default=(0, 0))
+        difference = compare(arrays, numbered(path, told), numbered(location, new), told, limits)
+    return report(options, told, new, difference, settings, same_backend)
+
+
+def report(options, told, new, difference, settings, same_backend):
+    result = {"file": options.file, "frames": len(told["frame-numbers"]), "samples": difference.n,
+              "different": int(difference.n_different), "beyond-tolerance": int(difference.n_beyond),
+              "first-difference": difference.first, "same-backend": same_backend, "other-settings": settings,
+              "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
+    if settings:
+        raise Failure(NO_RESULT, f'{", ".join(settings)}: a setting, or a file that one names, is not that of the recording.')
+    first = difference.first
+    place = first and f'{first["file"]}{first["index"]}: it was {first["was"]} and is {first["is"]}'
+    if not difference.is_within:
+        raise Failure(NO_RESULT, f"{difference.n_different} of {difference.n} samples differ, the first at {place}.")
+    if not options.json:
+        how = f"{difference.n_different} samples differ within the tolerance, the first at {place}" if first else "the same bits"
+        print(f'{options.file}: {result["frames"]} frames, {how}')
+    return result

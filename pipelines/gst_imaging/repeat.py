@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Runs the pipeline of a sidecar again: the same sources, settings and changes of settings."""
+import contextlib
+import hashlib
+import os
+
+from . import metadata
+from .command import NO_RESULT, UNREADABLE, Failure
+
+
+def check_source(source, folder):
+    """Is this the file of the recording? A folder or a pattern has neither size nor hash."""
+    path = source["location"]
+    if "size" not in source:
+        return
+    if not os.path.exists(path):
+        path = os.path.join(folder, os.path.basename(path))
+    if not os.path.exists(path):
+        raise Failure(UNREADABLE, f'The source {source["location"]} is not there, nor in the folder of the file.')
+    same = os.path.getsize(path) == source["size"]
+    if same and "sha256" in source:
+        with open(path, "rb") as file:
+            digest = hashlib.sha256()
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        same = digest.hexdigest() == source["sha256"]
+    if not same:
+        raise Failure(UNREADABLE, f"{path} is not the file that was recorded from: its size or content is another.")
+
+
+def check_sources(told, folder):
+    for source in told["sources"]:
+        if source["kind"] == "live":
+            raise Failure(UNREADABLE, f'The frames came live from {source["element"]}: they cannot be had again.'
+                                      " Record its frames with picturesink, and verify what is made of that file.")
+        if source["kind"] == "file":
+            check_source(source, folder)
+
+
+@contextlib.contextmanager
+def working_folder(told, folder):
+    """Where the paths of the pipeline count from: as when it was recorded, or beside the file when all has moved."""
+    before = os.getcwd()
+    there = told.get("folder", "")
+    moved = [source for source in told["sources"] if source["kind"] == "file" and not os.path.exists(source["location"])]
+    os.chdir(there if os.path.isdir(there) and not moved else folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def elements_of(told, pipeline, sink):
+    """Returns: for each name in the sidecar the element; a chain without names has others than in the recording"""
+    names = [element["name"] for element in told["elements"]]
+    found = {name: pipeline.get_by_name(name) for name in names if f"name={name}" in told["pipeline"]}
+    if found:
+        return {**found, names[-1]: sink}
+    chain = [sink]
+    while chain[0].sinkpads:
+        chain.insert(0, chain[0].sinkpads[0].get_peer().get_parent_element())
+    return dict(zip(names, chain))
+
+
+class Changes:
+    """Sets each property that changed in the thread of the frame from which on it counted.
+
+    An element that makes one image of several frames gives it the metadata of the first or of the last of them. So a
+    change counts from the frame with the number of the image, or from the first one after the image before
+    (`is_after`).
+    """
+
+    def __init__(self, Gst, told, elements, is_after):
+        self.Gst = Gst
+        self.by_time = "pts" in told and None not in told["pts"]
+        numbers = told["pts" if self.by_time else "frame-numbers"]
+        start = told["frames"] - len(numbers) + told["first"]
+        waiting = {}
+        for change in told["changes"]:
+            index = change["frame"] - start
+            place = numbers[index - 1] if is_after and index > 0 else numbers[index]
+            waiting.setdefault(change["element"], []).append((place, change["property"], change["value"]))
+        for name, changes in waiting.items():
+            element = elements[name]
+            pad = element.sinkpads[0] if element.sinkpads else element.srcpads[0]
+            state = {"count": 0, "changes": changes}
+            pad.add_probe(Gst.PadProbeType.BUFFER, self.on_buffer, element, state, is_after)
+
+    def on_buffer(self, _pad, info, element, state, is_after):
+        buffer = info.get_buffer()
+        number = buffer.pts if self.by_time else buffer.offset
+        if number == self.Gst.BUFFER_OFFSET_NONE:  # or no time, which is the same number
+            number = state["count"]
+        state["count"] += 1
+        while state["changes"] and (number > state["changes"][0][0] if is_after else number >= state["changes"][0][0]):
+            _place, name, value = state["changes"].pop(0)
+            if value is None:
+                element.set_property(name, element.find_property(name).get_default_value())
+            else:
+                self.Gst.util_set_object_arg(element, name, value)
+        return self.Gst.PadProbeReturn.OK
+
+
+def choose_backends(told, elements, devices):
+    """The recorded ones; the CPU where there is no GPU."""
+    for element in told["elements"]:
+        if "active-backend" in element:
+            elements[element["name"]].set_property("backend", element["active-backend"] if devices else "cpu")
+
+
+def play(Gst, pipeline):
+    """Until the end, or a failure in a sentence."""
+    bus = pipeline.get_bus()
+    pipeline.set_state(Gst.State.PLAYING)
+    message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ERROR | Gst.MessageType.EOS)
+    pipeline.set_state(Gst.State.NULL)
+    if message.type == Gst.MessageType.ERROR:
+        raise Failure(NO_RESULT, f"The pipeline failed when it was run again: {message.parse_error()[0].message}")
+
+
+def run(Gst, told, location, devices, is_after):
+    """Returns: the sidecar of the new file"""
+    from gi.repository import GLib
+
+    try:
+        pipeline = Gst.parse_launch(told["pipeline"])
+    except GLib.Error as error:
+        raise Failure(NO_RESULT, f"The pipeline of the sidecar cannot be made here: {error.message}") from error
+    sink = next(e for e in pipeline.children if e.get_factory().get_name() == "picturesink")
+    sink.set_property("location", location)
+    sink.set_property("append", False)
+    sink.set_property("sidecar", "always")
+    sink.set_property("max-frames", len(told["frame-numbers"]))
+    elements = elements_of(told, pipeline, sink)
+    choose_backends(told, elements, devices)
+    Changes(Gst, told, elements, is_after)
+    play(Gst, pipeline)
+    return metadata.sidecar(location)

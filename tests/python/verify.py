@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""gst-imaging verify: recordings of picturesink are made once more, with their settings and the changes of these."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from support import SOURCE, TIMEOUT, Gst, launch, main
+
+RNG = np.random.default_rng(3)
+
+
+def verify(path, *words, folder="/"):
+    """Returns: the exit code and the result"""
+    done = subprocess.run([sys.executable, "-m", "gst_imaging", "verify", path, "--json", *words], capture_output=True,
+                          text=True, timeout=TIMEOUT, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "pipelines")})
+    try:
+        return done.returncode, json.loads(done.stdout)
+    except ValueError:
+        raise AssertionError(done.stdout + done.stderr) from None
+
+
+def play(description, changes=()):
+    """Runs a pipeline. `changes`: (element, property, value, before which of its buffers)."""
+    pipeline = Gst.parse_launch(description)
+    for name, prop, value, number in changes:
+        def set_in_time(_pad, _info, state, element=pipeline.get_by_name(name), prop=prop, value=value, number=number):
+            if state[0] == number:
+                element.set_property(prop, value)
+            state[0] += 1
+            return Gst.PadProbeReturn.OK
+        pipeline.get_by_name(name).sinkpads[0].add_probe(Gst.PadProbeType.BUFFER, set_in_time, [0])
+    pipeline.set_state(Gst.State.PLAYING)
+    message = pipeline.get_bus().timed_pop_filtered(TIMEOUT * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+    pipeline.set_state(Gst.State.NULL)
+    if not message or message.type == Gst.MessageType.ERROR:
+        raise AssertionError(f"{description}: {message and message.parse_error()}")
+
+
+class Verify(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        np.save(self.path("in.npy"), RNG.integers(0, 256, (12, 24, 40), np.uint8))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def record(self, elements="lapsharpen amount=2", sink="out.npy", source="in.npy", changes=()):
+        play(f"picturesrc location={self.path(source)} ! {elements} ! picturesink location={self.path(sink)}", changes)
+
+    def told(self):
+        with open(self.path("out.npy.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_the_same_bits_and_one_that_differs(self):
+        self.record()
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual((code, result["frames"], result["samples"], result["different"]), (0, 12, 12 * 24 * 40, 0))
+        frames = np.load(self.path("out.npy"))
+        frames[7, 5, 30] ^= 1
+        np.save(self.path("out.npy"), frames)
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 1)
+        self.assertIn("1 of 11520 samples differ, the first at out.npy[7, 5, 30]", result["error"])
+
+    def test_numbered_files(self):
+        self.record(sink="frame%02d.pgm")
+        self.assertEqual(verify(self.path("frame%02d.pgm"))[0], 0)
+        shutil.copy(self.path("frame03.pgm"), self.path("frame04.pgm"))
+        code, result = verify(self.path("frame%02d.pgm"))
+        self.assertEqual(code, 1)
+        self.assertIn("frame04.pgm[", result["error"])
+
+    def test_a_folder_that_was_moved_and_relative_paths(self):
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            launch("-q", "picturesrc", "location=in.npy", "!", "lapsharpen", "!", "picturesink", "location=out.npy")
+        finally:
+            os.chdir(before)
+        self.assertEqual(verify(self.path("out.npy"))[0], 0)
+        moved = self.folder + "-moved"
+        os.mkdir(moved)
+        self.addCleanup(shutil.rmtree, moved)
+        for name in "in.npy", "out.npy", "out.npy.json":
+            os.rename(self.path(name), os.path.join(moved, name))
+        self.assertEqual(verify(os.path.join(moved, "out.npy"))[0], 0)
+
+    def test_what_cannot_be_repeated_is_3_and_a_sentence(self):
+        self.record()
+        told = self.told()
+        np.save(self.path("in.npy"), np.zeros((12, 24, 40), np.uint8))
+        for change, sentence in (({}, "in.npy is not the file that was recorded from"),
+                                 ({"complete": False}, "was not completed"),
+                                 ({"previous": {"frames": 3}}, "several runs"),
+                                 ({"sources": [{"element": "cam", "kind": "live"}]}, "came live from cam")):
+            with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+                json.dump({**told, **change}, file)
+            code, result = verify(self.path("out.npy"))
+            self.assertEqual(code, 3, result)
+            self.assertIn(sentence, result["error"])
+        with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        os.remove(self.path("in.npy"))
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 3)
+        self.assertIn("in.npy is not there", result["error"])
+        for text in "{", "[]", "{}":
+            with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertEqual(verify(self.path("out.npy"))[0], 3)
+        os.remove(self.path("out.npy.json"))
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 3)
+        self.assertIn("has no sidecar", result["error"])
+
+    def test_a_live_source_is_refused(self):
+        play(f"videotestsrc is-live=true num-buffers=3 ! video/x-raw,format=GRAY8,framerate=100/1 ! lapsharpen"
+             f" ! picturesink location={self.path('live.npy')}")
+        code, result = verify(self.path("live.npy"))
+        self.assertEqual(code, 3)
+        self.assertIn("came live", result["error"])
+
+    def test_changes_count_from_the_same_frames(self):
+        for between in "", "queue !":
+            with self.subTest(between=between):
+                self.record(f"{between} lapsharpen name=x ! {between} lapsharpen name=y amount=0.5",
+                            changes=(("y", "amount", 3.0, 5), ("y", "amount", 0.5, 9), ("y", "border", 1, 9)))
+                told = self.told()
+                self.assertEqual([(c["frame"], c["property"]) for c in told["changes"]],
+                                 [(5, "amount"), (9, "amount"), (9, "border")])
+                code, result = verify(self.path("out.npy"))
+                self.assertEqual((code, result.get("different")), (0, 0), result)
+
+    def test_a_bscan_of_several_buffers_with_a_change(self):
+        np.save(self.path("spectra.npy"), RNG.integers(0, 4096, (16, 64, 256), np.uint16))
+        self.record("octbscan name=o ascans-per-bscan=128 range-min=30 range-max=90", source="spectra.npy",
+                    changes=(("o", "range-max", 80.0, 4), ("o", "refractive-index", 1.38, 9)))
+        told = self.told()
+        self.assertEqual(told["frames"], 8)
+        self.assertEqual([c["property"] for c in told["changes"]], ["range-max", "refractive-index"])
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual((code, result.get("different")), (0, 0), result)
+
+    def test_sets_with_a_change_and_a_file_of_settings(self):
+        with open(self.path("lights.txt"), "w", encoding="utf-8") as file:
+            file.write("0.5 0 0.866\n-0.25 0.433 0.866\n-0.25 -0.433 0.866\n0 0 1\n")
+        np.save(self.path("set.npy"), RNG.integers(40, 220, (12, 8, 10), np.uint8))
+        description = (f"picturesrc location={self.path('set.npy')} ! photostereo name=p"
+                       f" lights-location={self.path('lights.txt')} p.normal ! picturesink location={self.path('n.npy')}")
+        play(description, (("p", "t-min", 0.01, 4),))
+        code, result = verify(self.path("n.npy"))
+        self.assertEqual((code, result.get("different")), (0, 0), result)
+        with open(self.path("lights.txt"), "a", encoding="utf-8") as file:
+            file.write("\n")
+        self.assertEqual(verify(self.path("n.npy"))[0], 1)
+
+    def test_floats_within_the_tolerance(self):
+        np.save(self.path("spectra.npy"), RNG.integers(0, 4096, (2, 64, 256), np.uint16))
+        play(f"picturesrc location={self.path('spectra.npy')} ! octbscan name=o ! other/tensors"
+             f" ! picturesink location={self.path('dB.npy')}")
+        self.assertEqual(verify(self.path("dB.npy"))[0], 0)
+        level = np.load(self.path("dB.npy"))
+        largest = np.unravel_index(level.argmax(), level.shape)
+        for off, expected in ((5e-5, 0), (0.01, 1)):
+            other = level.copy()
+            other[largest] += off
+            other[0, 0, 0] = level[0, 0, 0]
+            np.save(self.path("dB.npy"), other)
+            code, result = verify(self.path("dB.npy"))
+            # one sample of all may differ more
+            self.assertEqual(code, 0, result)
+            self.assertEqual(result["beyond-tolerance"], expected)
+        np.save(self.path("dB.npy"), level + np.float32(0.01))
+        self.assertEqual(verify(self.path("dB.npy"))[0], 1)
+
+
+main()
