@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 
-from . import metadata
 from .command import NO_RESULT, UNREADABLE, Failure
 
 
@@ -108,19 +107,23 @@ def choose_backends(told, elements, devices):
             elements[element["name"]].set_property("backend", element["active-backend"] if devices else "cpu")
 
 
-def play(Gst, pipeline):
-    """Until the end, or a failure in a sentence."""
+def play(Gst, pipeline, sink, code, code_of_sink):
+    """Until the end, or a failure in a sentence with one of the exit codes. Returns: how many buffers `sink` got"""
     bus = pipeline.get_bus()
     pipeline.set_state(Gst.State.PLAYING)
     message = bus.timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.ERROR | Gst.MessageType.EOS)
+    n = sink.get_property("stats").get_value("rendered")  # until it is stopped
     pipeline.set_state(Gst.State.NULL)
     if message.type == Gst.MessageType.ERROR:
-        raise Failure(NO_RESULT, f"The pipeline failed when it was run again: {message.parse_error()[0].message}")
+        is_sink = isinstance(message.src, Gst.Element) and not message.src.srcpads
+        raise Failure(code_of_sink if is_sink else code, message.parse_error()[0].message)
+    return n
 
 
 def run(Gst, told, location, devices, is_after):
     """Returns: the sidecar of the new file"""
     from gi.repository import GLib
+    from . import metadata
 
     try:
         pipeline = Gst.parse_launch(told["pipeline"])
@@ -134,5 +137,5 @@ def run(Gst, told, location, devices, is_after):
     elements = elements_of(told, pipeline, sink)
     choose_backends(told, elements, devices)
     Changes(Gst, told, elements, is_after)
-    play(Gst, pipeline)
+    play(Gst, pipeline, sink, NO_RESULT, NO_RESULT)
     return metadata.sidecar(location)

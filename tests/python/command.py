@@ -83,6 +83,23 @@ class Convert(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
 
+    def test_folders_and_numbered_files(self):
+        cube = np.random.default_rng(1).integers(0, 65536, (12, 8, 10, 3), np.uint16)
+        np.save(self.path("a.npy"), cube)
+        os.mkdir(self.path("pages"))
+        done = gst_imaging("convert", self.path("a.npy"), self.path("pages/p%d.ppm"), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["frames"], 12)
+        self.assertEqual(len(os.listdir(self.path("pages"))), 12)
+        for name in "pages", "pages/p*.ppm":
+            done = gst_imaging("convert", self.path(name), self.path("back.npy"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            np.testing.assert_array_equal(np.load(self.path("back.npy")), cube)
+        for words, code in ((("nothing*", "x.npy"), 3), (("pages", "absent/x.npy"), 4), (("pages", "x.abc"), 4)):
+            done = gst_imaging("convert", *map(self.path, words))
+            self.assertEqual((done.returncode, done.stdout), (code, ""), (words, done.stderr))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
     def test_what_cannot_be_read_is_3_and_what_cannot_be_written_4(self):
         np.save(self.path("f.npy"), np.ones((4, 4), np.float32))
         with open(self.path("text.npy"), "w", encoding="utf-8") as file:
