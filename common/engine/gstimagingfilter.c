@@ -683,9 +683,12 @@ gst_imaging_filter_release_pad (GstElement *element, GstPad *pad)
 }
 
 void
-gst_imaging_filter_class_add_results_pad (GstImagingFilterClass *klass)
+gst_imaging_filter_class_add_results_pad (
+    GstImagingFilterClass *klass, gboolean with_flags)
 {
-  GstCaps *caps = gst_caps_from_string (GST_IMAGING_RESULTS_CAPS);
+  GstCaps *caps =
+      gst_caps_from_string (with_flags ? GST_IMAGING_RESULTS_CAPS_WITH_FLAGS
+                                       : GST_IMAGING_RESULTS_CAPS);
 
   gst_element_class_add_pad_template (GST_ELEMENT_CLASS (klass),
       gst_pad_template_new ("results", GST_PAD_SRC, GST_PAD_REQUEST, caps));

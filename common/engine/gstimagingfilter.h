@@ -167,9 +167,12 @@ void gst_imaging_filter_publish (
 
 /**
  * gst_imaging_filter_class_add_results_pad: (skip)
+ * @with_flags: results have them, as a second tensor
+ *
  * Gives the class the request pad template `results`.
  */
 GST_IMAGING_API
-void gst_imaging_filter_class_add_results_pad (GstImagingFilterClass *klass);
+void gst_imaging_filter_class_add_results_pad (
+    GstImagingFilterClass *klass, gboolean with_flags);
 
 G_END_DECLS

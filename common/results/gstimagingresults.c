@@ -80,6 +80,8 @@ describe (const GstImagingResult *r)
       G_TYPE_UINT64, r->frames_missing, NULL);
 
   set_dims (s, rows, columns);
+  if (r->flags)
+    gst_structure_set (s, "flags", GST_TYPE_BUFFER, r->flags, NULL);
   gst_imaging_origin_set (s, &r->origin);
   if (r->more)
     gst_structure_foreach (r->more, copy_field, s);
@@ -119,24 +121,46 @@ tensor_new (const GstImagingResult *r)
       GST_TENSOR_DIM_ORDER_ROW_MAJOR, G_N_ELEMENTS (dims), dims);
 }
 
-/* The same buffer once more, for readers of tensors who do not know our meta. A
- * frame has one GstTensorMeta: it is made anew with the tensors of others,
+static GstTensor *
+flags_tensor_new (const GstImagingResult *r)
+{
+  g_autofree gchar *id = g_strconcat (r->id, "-flags", NULL);
+  gsize dims[] = {r->n_rows};
+
+  return gst_tensor_new_simple (g_quark_from_string (id),
+      GST_TENSOR_DATA_TYPE_UINT8, gst_buffer_ref (r->flags),
+      GST_TENSOR_DIM_ORDER_ROW_MAJOR, G_N_ELEMENTS (dims), dims);
+}
+
+static GstBuffer *
+buffer_of (const GstStructure *result, const gchar *field)
+{
+  const GValue *value = result ? gst_structure_get_value (result, field) : NULL;
+
+  return value ? gst_value_get_buffer (value) : NULL;
+}
+
+/* The same buffers once more, for readers of tensors who do not know our meta.
+ * A frame has one GstTensorMeta: it is made anew with the tensors of others,
  * without that of an earlier result of this element. */
 static void
 attach_tensor (GstBuffer *buffer, const gchar *element_name,
     const GstImagingResult *result)
 {
   const GstStructure *old = gst_imaging_results_get (buffer, element_name);
-  GstBuffer *old_data =
-      old ? gst_value_get_buffer (gst_structure_get_value (old, "data")) : NULL;
+  GstBuffer *old_data = buffer_of (old, "data");
+  GstBuffer *old_flags = buffer_of (old, "flags");
   GstTensorMeta *meta = gst_buffer_get_tensor_meta (buffer);
-  GstTensor **tensors = g_new (GstTensor *, meta ? meta->num_tensors + 1 : 1);
+  GstTensor **tensors = g_new (GstTensor *, meta ? meta->num_tensors + 2 : 2);
   guint n = 0;
 
   for (gsize i = 0; meta && i < meta->num_tensors; i++)
-    if (meta->tensors[i]->data != old_data)
+    if (meta->tensors[i]->data != old_data &&
+        (!old_flags || meta->tensors[i]->data != old_flags))
       tensors[n++] = gst_tensor_copy (meta->tensors[i]);
   tensors[n++] = tensor_new (result);
+  if (result->flags)
+    tensors[n++] = flags_tensor_new (result);
   if (meta)
     gst_buffer_remove_meta (buffer, &meta->meta);
   gst_tensor_meta_set (gst_buffer_add_tensor_meta (buffer), n, tensors);
@@ -289,17 +313,17 @@ gst_imaging_results_to_csv (
 
 GstCaps *
 gst_imaging_results_tensor_caps (
-    const GstImagingResult *r, gint fps_n, gint fps_d)
+    const GstImagingResult *r, gboolean with_flags, gint fps_n, gint fps_d)
 {
   /* nnstreamer writes the fastest dimension first */
-  gchar *dims = r->by_field
-                    ? g_strdup_printf ("%u:%u:1:1", r->n_rows, r->n_fields)
-                    : g_strdup_printf ("%u:%u:1:1", r->n_fields, r->n_rows);
-  GstCaps *caps = gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
-      "static", "num_tensors", G_TYPE_INT, 1, "types", G_TYPE_STRING, "float32",
-      "dimensions", G_TYPE_STRING, dims, "framerate", GST_TYPE_FRACTION, fps_n,
-      fps_d, NULL);
+  g_autofree gchar *dims =
+      g_strdup_printf ("%u:%u:1:1", r->by_field ? r->n_rows : r->n_fields,
+          r->by_field ? r->n_fields : r->n_rows);
+  g_autofree gchar *both = g_strdup_printf ("%s,%u:1:1:1", dims, r->n_rows);
 
-  g_free (dims);
-  return caps;
+  return gst_caps_new_simple ("other/tensors", "format", G_TYPE_STRING,
+      "static", "num_tensors", G_TYPE_INT, with_flags ? 2 : 1, "types",
+      G_TYPE_STRING, with_flags ? "float32,uint8" : "float32", "dimensions",
+      G_TYPE_STRING, with_flags ? both : dims, "framerate", GST_TYPE_FRACTION,
+      fps_n, fps_d, NULL);
 }

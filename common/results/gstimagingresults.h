@@ -17,6 +17,8 @@ G_BEGIN_DECLS
  * - `type` (string): "float32"; `dims` (#GstValueArray of int), the slowest
  *   first; `dims-order` (string): "row-major"
  * - `rows`, `columns` (int): the same two numbers for readers without arrays
+ * - `flags` (#GstBuffer): u8, one of each thing measured; absent where there
+ *   are none
  * - `fields` (string): names of the columns, separated by commas; of the rows
  *   when `by-field` (boolean) is true
  * - `unit` (string): of each field, separated by commas
@@ -46,6 +48,7 @@ G_BEGIN_DECLS
  * @n_rows: rows of @n_fields numbers
  * @by_field: all numbers of a field stand together: [n_fields][n_rows]
  * @data: float32, in the layout said
+ * @flags: (nullable): u8 [n_rows]
  * @values: (nullable): the same in float64, for text
  * @values_buffer: (nullable): holds @values, which do not change while somebody
  *   has it; without it they are valid for the call only
@@ -67,6 +70,7 @@ typedef struct {
   guint n_rows;
   gboolean by_field;
   GstBuffer *data;
+  GstBuffer *flags;
   const gdouble *values;
   GstBuffer *values_buffer;
   const gchar *const *index_names;
@@ -135,12 +139,14 @@ gchar *gst_imaging_results_csv_header (const GstImagingResult *result);
 
 /**
  * gst_imaging_results_tensor_caps: (skip)
+ * @with_flags: as a second tensor
+ *
  * Returns: (transfer full): `other/tensors` for the data of @result, with the
  *   frame rate @fps_n / @fps_d
  */
 GST_IMAGING_API
-GstCaps *gst_imaging_results_tensor_caps (
-    const GstImagingResult *result, gint fps_n, gint fps_d);
+GstCaps *gst_imaging_results_tensor_caps (const GstImagingResult *result,
+    gboolean with_flags, gint fps_n, gint fps_d);
 
 /* The caps of every `results` pad; text comes first because a peer that takes
  * anything is a file. */
@@ -148,5 +154,11 @@ GstCaps *gst_imaging_results_tensor_caps (
   "text/csv; " \
   "other/tensors, format = (string) static, num_tensors = (int) 1, " \
   "types = (string) float32"
+
+/* The same where results have flags. */
+#define GST_IMAGING_RESULTS_CAPS_WITH_FLAGS \
+  GST_IMAGING_RESULTS_CAPS \
+  "; other/tensors, format = (string) static, num_tensors = (int) 2, " \
+  "types = (string) \"float32,uint8\""
 
 G_END_DECLS

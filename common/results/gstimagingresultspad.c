@@ -9,7 +9,7 @@
 /* What the caps of a tensor depend on. */
 typedef struct {
   guint n_rows, n_fields;
-  gboolean by_field;
+  gboolean by_field, has_flags;
   gint fps_n, fps_d;
 } Shape;
 
@@ -21,7 +21,8 @@ struct _GstImagingResultsPad {
   const gchar *const *header; /* fields of the last header line */
   guint n_header;
   gint relinked;       /* atomic: the new peer lacks that line */
-  GstCaps *tensor;     /* caps of the last results as tensors */
+  GstCaps *tensor;     /* caps of the last results as a tensor */
+  GstCaps *both;       /* (nullable): as one with a tensor of flags */
   Shape shape;         /* that they are of */
   gboolean has_posted; /* the error that the peer refuses */
 };
@@ -64,7 +65,7 @@ gst_imaging_results_pad_negotiate_text (GstImagingResultsPad *self)
   if (gst_imaging_src_pad_caps (pad))
     return;
   caps = gst_imaging_src_pad_choose_caps (pad, GST_IMAGING_PREFER_PEERS,
-      gst_caps_from_string (GST_IMAGING_RESULTS_CAPS));
+      gst_pad_get_pad_template_caps (GST_PAD (self)));
   if (caps && are_text (caps))
     gst_imaging_src_pad_set_caps (pad, g_steal_pointer (&caps));
 }
@@ -80,9 +81,9 @@ make_header (const GstImagingResult *result)
   return header;
 }
 
-/* Returns: (transfer full): text or @tensor */
+/* Returns: (transfer full): text, one tensor, or two */
 static GstCaps *
-make_offers (const GstImagingResult *result, GstCaps *tensor)
+make_offers (GstImagingResultsPad *self, const GstImagingResult *result)
 {
   GstCaps *offers = gst_caps_new_empty_simple ("text/csv");
   GstBuffer *header = make_header (result);
@@ -94,7 +95,9 @@ make_offers (const GstImagingResult *result, GstCaps *tensor)
   gst_value_array_append_and_take_value (&array, &value);
   gst_structure_take_value (
       gst_caps_get_structure (offers, 0), "streamheader", &array);
-  gst_caps_append (offers, gst_caps_ref (tensor));
+  gst_caps_append (offers, gst_caps_copy (self->tensor));
+  if (self->both)
+    gst_caps_append (offers, gst_caps_copy (self->both));
   return offers;
 }
 
@@ -102,6 +105,16 @@ static gboolean
 has_header (const GstImagingResultsPad *self, const GstImagingResult *result)
 {
   return self->header == result->fields && self->n_header == result->n_fields;
+}
+
+/* Whether @caps are those of numbers and flags. */
+static gboolean
+has_two (const GstCaps *caps)
+{
+  gint n = 1;
+
+  gst_structure_get_int (gst_caps_get_structure (caps, 0), "num_tensors", &n);
+  return n == 2;
 }
 
 static GstFlowReturn
@@ -113,10 +126,11 @@ negotiate (GstImagingResultsPad *self, const GstImagingResult *result)
   /* The size of the tensor may have changed with the video. */
   if (caps && !GST_PAD_NEEDS_RECONFIGURE (pad) &&
       (self->is_text ? has_header (self, result)
-                     : gst_caps_is_equal (caps, self->tensor)))
+                     : gst_caps_is_equal (
+                           caps, has_two (caps) ? self->both : self->tensor)))
     return GST_FLOW_OK;
   return gst_imaging_src_pad_negotiate (
-      pad, GST_IMAGING_PREFER_PEERS, make_offers (result, self->tensor));
+      pad, GST_IMAGING_PREFER_PEERS, make_offers (self, result));
 }
 
 /* A sink without caps waits for ever, and so do the sinks of other branches: an
@@ -266,6 +280,9 @@ push (GstImagingResultsPad *self, const GstImagingResult *result,
   if (self->is_text)
     return result->values ? push_text (self, result, frame) : GST_FLOW_OK;
   buffer = gst_buffer_copy (result->data);
+  if (result->flags &&
+      has_two (gst_imaging_src_pad_caps (GST_IMAGING_SRC_PAD (self))))
+    gst_buffer_append_memory (buffer, gst_buffer_get_memory (result->flags, 0));
   identify (buffer, frame, result->frame);
   return gst_imaging_src_pad_push (GST_IMAGING_SRC_PAD (self), buffer);
 }
@@ -275,13 +292,16 @@ static void
 update_tensor (GstImagingResultsPad *self, const GstImagingResult *result,
     gint fps_n, gint fps_d)
 {
-  const Shape shape = {
-      result->n_rows, result->n_fields, result->by_field, fps_n, fps_d};
+  const Shape shape = {result->n_rows, result->n_fields, result->by_field,
+      result->flags != NULL, fps_n, fps_d};
 
   if (self->tensor && memcmp (&shape, &self->shape, sizeof (shape)) == 0)
     return;
   gst_clear_caps (&self->tensor);
-  self->tensor = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
+  gst_clear_caps (&self->both);
+  self->tensor = gst_imaging_results_tensor_caps (result, FALSE, fps_n, fps_d);
+  if (result->flags)
+    self->both = gst_imaging_results_tensor_caps (result, TRUE, fps_n, fps_d);
   self->shape = shape;
 }
 
@@ -317,6 +337,7 @@ gst_imaging_results_pad_finalize (GObject *object)
 
   gst_imaging_results_text_unref (self->text);
   gst_clear_caps (&self->tensor);
+  gst_clear_caps (&self->both);
   G_OBJECT_CLASS (gst_imaging_results_pad_parent_class)->finalize (object);
 }
 

@@ -290,7 +290,7 @@ keep_result (Item *item, const GstImagingResult *result)
   gsize n = (gsize) result->n_rows * result->n_fields;
 
   item->result = *result;
-  item->result.data = NULL;
+  item->result.data = item->result.flags = NULL;
   item->result.more = NULL;
   if (result->indices)
     g_bytes_ref (result->indices);

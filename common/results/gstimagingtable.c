@@ -15,10 +15,12 @@ struct _GstImagingTable {
   GstBufferPool *pool;        /* of float32 */
   GstBufferPool *values_pool; /* of float64 */
   GstBuffer *values;          /* NULL when not wanted; until the next begin */
+  GstBufferPool *flags_pool;  /* (nullable): from the first begin_flags () on */
 
   /* between begin and end */
   GstBuffer *data;
-  Target targets[2];
+  GstBuffer *flags; /* (nullable); until it is taken */
+  Target targets[3];
   gpointer stream;
 };
 
@@ -76,6 +78,10 @@ gst_imaging_table_free (GstImagingTable *self)
   if (!self)
     return;
   gst_clear_buffer (&self->values);
+  gst_clear_buffer (&self->flags);
+  if (self->flags_pool)
+    gst_buffer_pool_set_active (self->flags_pool, FALSE);
+  gst_clear_object (&self->flags_pool);
   if (self->pool)
     gst_buffer_pool_set_active (self->pool, FALSE);
   if (self->values_pool)
@@ -89,17 +95,17 @@ gst_imaging_table_free (GstImagingTable *self)
 /* The kernel's view of @buffer: the device's where there is one. */
 static ImkStatus
 open_target (GstImagingTable *self, Target *target, GstBuffer *buffer,
-    ImkType type, ImkImage *image, ImkError *error)
+    guint width, guint height, ImkType type, ImkImage *image, ImkError *error)
 {
   GstMemory *memory = gst_buffer_peek_memory (buffer, 0);
   ImkStatus status = IMK_OK;
 
   *image = (ImkImage){
-      .width = self->width,
-      .height = self->height,
+      .width = width,
+      .height = height,
       .channels = 1,
       .type = type,
-      .stride = self->width * imk_type_size (type),
+      .stride = width * imk_type_size (type),
   };
   if (self->allocator) {
     status = gst_imaging_memory_acquire (memory, self->stream, GST_MAP_WRITE,
@@ -151,11 +157,11 @@ gst_imaging_table_begin (GstImagingTable *self, gpointer stream,
   self->stream = stream;
   images[1] = (ImkImage){0};
   if (with_values)
-    status = open_target (
-        self, &self->targets[1], self->values, IMK_TYPE_F64, &images[0], error);
+    status = open_target (self, &self->targets[1], self->values, self->width,
+        self->height, IMK_TYPE_F64, &images[0], error);
   if (status == IMK_OK)
-    status = open_target (
-        self, &self->targets[0], self->data, IMK_TYPE_F32, rounded, error);
+    status = open_target (self, &self->targets[0], self->data, self->width,
+        self->height, IMK_TYPE_F32, rounded, error);
   if (status != IMK_OK) {
     close_targets (self);
     gst_clear_buffer (&self->data);
@@ -187,4 +193,25 @@ GstBuffer *
 gst_imaging_table_values (GstImagingTable *self)
 {
   return self->values;
+}
+
+ImkStatus
+gst_imaging_table_begin_flags (
+    GstImagingTable *self, guint n, ImkImage *image, ImkError *error)
+{
+  gst_clear_buffer (&self->flags);
+  if (!self->flags_pool)
+    self->flags_pool = new_pool (self->allocator, n);
+  if (!self->flags_pool || gst_buffer_pool_acquire_buffer (self->flags_pool,
+                               &self->flags, NULL) != GST_FLOW_OK)
+    return imk_error_set (
+        error, IMK_ERROR_MEMORY, "There is no memory for %u flags.", n);
+  return open_target (
+      self, &self->targets[2], self->flags, n, 1, IMK_TYPE_U8, image, error);
+}
+
+GstBuffer *
+gst_imaging_table_take_flags (GstImagingTable *self)
+{
+  return g_steal_pointer (&self->flags);
 }

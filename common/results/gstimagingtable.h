@@ -57,6 +57,27 @@ GstBuffer *gst_imaging_table_end (
     GstImagingTable *self, const gdouble **values);
 
 /**
+ * gst_imaging_table_begin_flags: (skip)
+ * @n: bytes, the same for each frame
+ * @image: (out): u8 [1][@n], where the kernel writes
+ *
+ * Between begin and end.
+ */
+GST_IMAGING_API
+ImkStatus gst_imaging_table_begin_flags (
+    GstImagingTable *self, guint n, ImkImage *image, ImkError *error);
+
+/**
+ * gst_imaging_table_take_flags: (skip)
+ *
+ * After end.
+ *
+ * Returns: (transfer full) (nullable): the bytes
+ */
+GST_IMAGING_API
+GstBuffer *gst_imaging_table_take_flags (GstImagingTable *self);
+
+/**
  * gst_imaging_table_values: (skip)
  *
  * Returns: (transfer none) (nullable): the buffer of the float64 values of the

@@ -48,7 +48,8 @@ negotiate (GstImagingSrcPad *output, const GstImagingResult *result)
 {
   GstCaps *offers = gst_caps_from_string ("text/x-gmtsar-xcorr; text/csv");
 
-  gst_caps_append (offers, gst_imaging_results_tensor_caps (result, 0, 1));
+  gst_caps_append (
+      offers, gst_imaging_results_tensor_caps (result, FALSE, 0, 1));
   return gst_imaging_src_pad_negotiate (
       output, GST_IMAGING_PREFER_OURS, offers);
 }

@@ -188,6 +188,14 @@ tell_hints (GstShCentroid *self)
   }
 }
 
+static const guint32 *
+places_of (const GstShCentroidSettings *s)
+{
+  const GstShCentroidMap *map = gst_imaging_setting_file_data (s->map);
+
+  return map ? map->places : NULL;
+}
+
 /* @config: of the settings, with its frame and type */
 static ImkStatus
 open_settings (GstShCentroid *self, ImkBackend backend,
@@ -209,7 +217,7 @@ open_settings (GstShCentroid *self, ImkBackend backend,
   }
   return status == IMK_OK
              ? gst_sh_centroid_kernel_open (kernel, GST_IMAGING_FILTER (self),
-                   backend, config,
+                   backend, config, kernel->provisional ? NULL : places_of (s),
                    self->captures[GST_SH_CENTROID_REFERENCE].n_wanted > 0,
                    error)
              : status;
@@ -480,7 +488,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
   GstShCentroid *self = GST_SH_CENTROID (filter);
   const ImkImage image = image_of (in, self->open.type);
   GstImagingResult result;
-  ImkImage numbers[2];
+  ImkImage numbers[2], flags;
   ImkStatus status;
 
   status = gst_sh_centroid_take_requests (self, &image, error);
@@ -491,14 +499,19 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
         gst_imaging_filter_wants_values (filter), numbers, error);
   if (status != IMK_OK)
     return status;
-  status = imk_shcentroid_process_both (self->open.kernel, &image, &numbers[0],
-      numbers[1].data ? &numbers[1] : NULL, in->stream, error);
+  status = gst_imaging_table_begin_flags (
+      self->open.table, self->open.n_cells, &flags, error);
+  if (status == IMK_OK)
+    status =
+        imk_shcentroid_process_flags (self->open.kernel, &image, &numbers[0],
+            numbers[1].data ? &numbers[1] : NULL, &flags, in->stream, error);
   if (status == IMK_OK)
     status = gst_imaging_filter_synchronize (filter, error);
   *done = status == IMK_OK;
 
   result = describe (self, &image);
   result.data = gst_imaging_table_end (self->open.table, &result.values);
+  result.flags = gst_imaging_table_take_flags (self->open.table);
   result.values_buffer = gst_imaging_table_values (self->open.table);
   if (status == IMK_OK)
     status = watch (self, &image, error);
@@ -509,6 +522,7 @@ gst_sh_centroid_process (GstImagingFilter *filter, GstImagingFrame *in,
     gst_imaging_filter_publish (filter, buffer, &result);
   }
   gst_buffer_unref (result.data);
+  gst_clear_buffer (&result.flags);
   return status;
 }
 
@@ -601,7 +615,7 @@ gst_sh_centroid_class_init (GstShCentroidClass *klass)
       "gst-imaging developers");
   gst_element_class_add_static_pad_template (element_class, &sink_template);
   gst_element_class_add_static_pad_template (element_class, &src_template);
-  gst_imaging_filter_class_add_results_pad (filter_class);
+  gst_imaging_filter_class_add_results_pad (filter_class, TRUE);
 
   filter_class->measures = TRUE;
   filter_class->device_reach = GST_IMAGING_REACH_DEVICE_OR_MAPPED;

@@ -8,6 +8,7 @@
 
 /* Of a cell; those beyond are what find-grid tells of its map. */
 enum { MIN_COLUMNS = 4, MAX_COLUMNS = 8, MAP_COLUMNS = 12 };
+enum { ROW = 8, COLUMN }; /* columns of a map: where a cell is in the lattice */
 
 /* --- arrays --------------------------------------------------------------- */
 
@@ -145,13 +146,34 @@ cell_of_row (const gdouble *row, guint64 n_columns)
   return (ImkShcentroidCell){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]};
 }
 
+/* Whether each cell has a row and a column: whole numbers from 0. */
+static gboolean
+has_places (const GstShCentroidArray *a)
+{
+  if (a->dims[1] <= COLUMN)
+    return FALSE;
+  for (guint64 i = 0; i < a->dims[0]; i++)
+    for (guint k = ROW; k <= COLUMN; k++) {
+      gdouble place = a->values[i * a->dims[1] + k];
+
+      if (!(place >= 0 && place <= G_MAXINT32 && place == floor (place)))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 static GstShCentroidMap *
 map_of (const GstShCentroidArray *a)
 {
+  gsize cells = a->dims[0] * sizeof (ImkShcentroidCell);
   GstShCentroidMap *map =
-      g_malloc (sizeof (*map) + a->dims[0] * sizeof (map->cells[0]));
+      g_malloc (sizeof (*map) + cells + 2 * a->dims[0] * sizeof (*map->places));
 
   map->n_cells = (guint32) a->dims[0];
+  map->places = has_places (a) ? (guint32 *) (map->cells + a->dims[0]) : NULL;
+  for (guint64 i = 0; map->places && i < 2 * a->dims[0]; i++)
+    map->places[i] =
+        (guint32) a->values[i / 2 * a->dims[1] + (i % 2 ? COLUMN : ROW)];
   for (guint32 i = 0; i < map->n_cells; i++)
     map->cells[i] =
         cell_of_row (a->values + (gsize) i * a->dims[1], a->dims[1]);
@@ -176,7 +198,7 @@ gst_sh_centroid_map_load (const gchar *location, ImkError *error)
     imk_error_set (error, IMK_ERROR_FILE,
         "map-location \"%s\" has %" G_GUINT64_FORMAT
         " columns; a cell needs x, y, width, height, and may have ref-x, "
-        "ref-y, min-flux, threshold.",
+        "ref-y, min-flux, threshold, row, column.",
         location, a->dims[1]);
   else if (a->dims[0] == 0 || a->dims[0] > G_MAXUINT32)
     imk_error_set (error, IMK_ERROR_FILE,

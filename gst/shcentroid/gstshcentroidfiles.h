@@ -49,12 +49,13 @@ gboolean gst_sh_centroid_array_save (const GstShCentroidArray *self,
 /* Cells. Free with g_free (). */
 typedef struct {
   guint32 n_cells;
+  guint32 *places; /* (nullable): row and column of each; with the cells */
   ImkShcentroidCell cells[];
 } GstShCentroidMap;
 
 /* A GstImagingFileLoad: a map [n, 4..12] of x, y, width, height and optionally
- * ref-x, ref-y, min-flux, threshold of each cell; further columns are not read
- */
+ * ref-x, ref-y, min-flux, threshold, row, column of each cell; further columns
+ * are not read */
 gpointer gst_sh_centroid_map_load (const gchar *location, ImkError *error);
 
 /* Writes a map [n, 12] of the cell around each spot of @grid, with its lattice

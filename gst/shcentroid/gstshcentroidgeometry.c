@@ -46,11 +46,14 @@ gst_sh_centroid_find_grid (const ImkImage *frame, ImkShcentroidLattice lattice,
 /* --- for viewers ---------------------------------------------------------- */
 
 GstStructure *
-gst_sh_centroid_describe_cells (const ImkShcentroidConfig *config)
+gst_sh_centroid_describe_cells (
+    const ImkShcentroidConfig *config, GBytes *indices)
 {
+  const guint32 *index = g_bytes_get_data (indices, NULL);
   guint32 n = imk_shcentroid_n_cells (config);
   gfloat *numbers = g_new (gfloat, 6 * (gsize) n);
-  GstBuffer *cells;
+  guint32 *places = g_new (guint32, 2 * (gsize) n);
+  GstBuffer *cells, *row_column;
   GstStructure *more;
 
   for (guint32 i = 0; i < n; i++) {
@@ -60,10 +63,16 @@ gst_sh_centroid_describe_cells (const ImkShcentroidConfig *config)
 
     for (guint k = 0; k < 6; k++)
       numbers[6 * (gsize) i + k] = (gfloat) values[k];
+    places[2 * (gsize) i] = index[3 * (gsize) i + 1];
+    places[2 * (gsize) i + 1] = index[3 * (gsize) i + 2];
   }
+  row_column =
+      gst_buffer_new_wrapped (places, 2 * (gsize) n * sizeof (*places));
   cells = gst_buffer_new_wrapped (numbers, 6 * (gsize) n * sizeof (gfloat));
   more = gst_structure_new ("cells", "cells", GST_TYPE_BUFFER, cells,
-      "slope-scale", G_TYPE_DOUBLE, config->slope_scale, NULL);
+      "row-column", GST_TYPE_BUFFER, row_column, "slope-scale", G_TYPE_DOUBLE,
+      config->slope_scale, NULL);
   gst_buffer_unref (cells);
+  gst_buffer_unref (row_column);
   return more;
 }

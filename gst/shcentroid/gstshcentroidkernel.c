@@ -3,17 +3,18 @@
 
 #include "gstshcentroidgeometry.h"
 
-/* A map has no rows: all its cells stand in row 0. */
+/* @places: (nullable): rows and columns of a map, without which all its cells
+ * stand in row 0 */
 static void
-number_cells (GstShCentroidKernel *self, guint columns)
+number_cells (GstShCentroidKernel *self, guint columns, const guint32 *places)
 {
   gsize n = 3 * (gsize) self->n_cells;
   guint32 *indices = g_new (guint32, n);
 
   for (guint32 i = 0; i < self->n_cells; i++) {
     indices[3 * i] = i;
-    indices[3 * i + 1] = i / columns;
-    indices[3 * i + 2] = i % columns;
+    indices[3 * i + 1] = places ? places[2 * i] : i / columns;
+    indices[3 * i + 2] = places ? places[2 * i + 1] : i % columns;
   }
   self->indices = g_bytes_new_take (indices, n * sizeof (*indices));
 }
@@ -77,7 +78,8 @@ open_for_references (GstShCentroidKernel *self, GstImagingFilter *filter,
 ImkStatus
 gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
     GstImagingFilter *filter, ImkBackend backend,
-    const ImkShcentroidConfig *config, gboolean for_references, ImkError *error)
+    const ImkShcentroidConfig *config, const guint32 *places,
+    gboolean for_references, ImkError *error)
 {
   gboolean all = config->fields == IMK_SHCENTROID_FIELDS_ALL;
   gboolean slopes = config->fields == IMK_SHCENTROID_FIELDS_SLOPES;
@@ -87,10 +89,11 @@ gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
     return status;
   self->config = *config;
   self->n_cells = imk_shcentroid_n_cells (config);
-  number_cells (self, config->n_cells ? self->n_cells : config->columns);
+  number_cells (
+      self, config->n_cells ? self->n_cells : config->columns, places);
   note_edges (self, config);
   self->fields = config->fields;
-  self->more = gst_sh_centroid_describe_cells (config);
+  self->more = gst_sh_centroid_describe_cells (config, self->indices);
   status = open_table (&self->table, filter, backend,
       all      ? IMK_SHCENTROID_N_FIELDS
       : slopes ? 2 * self->n_cells

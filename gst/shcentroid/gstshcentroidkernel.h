@@ -31,11 +31,12 @@ typedef struct {
 } GstShCentroidKernel;
 
 /* Opens what @config says. Whatever comes of it, @self is to be cleared.
+ * @places: (nullable): row and column of each cell of a map
  * @for_references: with the second kernel */
 ImkStatus gst_sh_centroid_kernel_open (GstShCentroidKernel *self,
     GstImagingFilter *filter, ImkBackend backend,
-    const ImkShcentroidConfig *config, gboolean for_references,
-    ImkError *error);
+    const ImkShcentroidConfig *config, const guint32 *places,
+    gboolean for_references, ImkError *error);
 
 /* Parameters for the frames from now on, of both kernels. */
 ImkStatus gst_sh_centroid_kernel_update (GstShCentroidKernel *self,

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum { IMK_FILTER_MAX_INPUTS = 2, IMK_FILTER_MAX_OUTPUTS = 2 };
+enum { IMK_FILTER_MAX_INPUTS = 2, IMK_FILTER_MAX_OUTPUTS = 3 };
 
 /**
  * ImkFilterBackend: (between <name>.c, which validates, and the backends)

@@ -254,8 +254,9 @@ check_output (const ImkShcentroid *s, const ImkImage *out, const char *role,
 }
 
 ImkStatus
-imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
-    ImkImage *out, ImkImage *rounded, void *stream, ImkError *error)
+imk_shcentroid_process_flags (ImkShcentroid *self, const ImkImage *in,
+    ImkImage *out, ImkImage *rounded, ImkImage *flags, void *stream,
+    ImkError *error)
 {
   /* without a second one, f32 is the other choice */
   bool f64 = rounded || (out && out->type == IMK_TYPE_F64);
@@ -268,12 +269,25 @@ imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
         self, out, "output", f64 ? IMK_TYPE_F64 : IMK_TYPE_F32, error);
   if (status == IMK_OK && rounded)
     status = check_output (self, rounded, "rounded", IMK_TYPE_F32, error);
+  if (status == IMK_OK && flags)
+    status = imk_image_check (flags, "flags", IMK_TYPE_U8, 1, self->n_cells, 1,
+        self->on_device, error);
   if (status != IMK_OK)
     return status;
   images[0] = *out;
   if (rounded)
     images[1] = *rounded;
+  if (flags)
+    images[2] = *flags;
   return self->backend->process (self->state, in, images, stream, error);
+}
+
+ImkStatus
+imk_shcentroid_process_both (ImkShcentroid *self, const ImkImage *in,
+    ImkImage *out, ImkImage *rounded, void *stream, ImkError *error)
+{
+  return imk_shcentroid_process_flags (
+      self, in, out, rounded, NULL, stream, error);
 }
 
 ImkStatus

@@ -393,6 +393,15 @@ IMK_API ImkStatus imk_shcentroid_process_both (ImkShcentroid *self,
     const ImkImage *in, ImkImage *out, ImkImage *rounded, void *stream,
     ImkError *error);
 
+/**
+ * imk_shcentroid_process_flags: (the same, with the flags of every cell)
+ * @flags: (nullable): u8 [1][cells]: with FIELDS_ALL the column of flags; else
+ *   those of IMK_SHCENTROID_INVALID_MASK, as the others are not looked for. 0
+ * is a valid cell whatever the fields */
+IMK_API ImkStatus imk_shcentroid_process_flags (ImkShcentroid *self,
+    const ImkImage *in, ImkImage *out, ImkImage *rounded, ImkImage *flags,
+    void *stream, ImkError *error);
+
 /* Forgets what is held and tracked: the next frame is the first.
  * @stream: as for imk_shcentroid_process. */
 IMK_API ImkStatus imk_shcentroid_reset (

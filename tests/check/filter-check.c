@@ -203,7 +203,7 @@ static void
 test_measure_class_init (TestMeasureClass *klass)
 {
   add_video_pads (klass);
-  gst_imaging_filter_class_add_results_pad (klass);
+  gst_imaging_filter_class_add_results_pad (klass, FALSE);
   gst_element_class_set_static_metadata (GST_ELEMENT_CLASS (klass),
       "Test measurer", "Filter/Analyzer/Video", "First bytes", "nobody");
   klass->measures = TRUE;

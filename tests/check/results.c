@@ -563,7 +563,8 @@ assert_tensor (const GstImagingResult *result, gint fps_n, gint fps_d,
       dimensions, framerate);
   GstCaps *expected = gst_caps_from_string (text);
   GstCaps *template = gst_caps_from_string (GST_IMAGING_RESULTS_CAPS);
-  GstCaps *found = gst_imaging_results_tensor_caps (result, fps_n, fps_d);
+  GstCaps *found =
+      gst_imaging_results_tensor_caps (result, FALSE, fps_n, fps_d);
 
   fail_unless (gst_caps_is_equal (found, expected));
   fail_unless (gst_caps_is_fixed (found));

@@ -1238,6 +1238,112 @@ GST_START_TEST (test_a_map_gives_every_cell_its_own_rules)
 }
 GST_END_TEST;
 
+static void
+check_bytes (const GstStructure *s, const gchar *field, gconstpointer expected,
+    gsize size)
+{
+  const GValue *value = gst_structure_get_value (s, field);
+
+  fail_unless (value != NULL, "no %s", field);
+  fail_unless_equals_uint64 (
+      gst_buffer_get_size (gst_value_get_buffer (value)), size);
+  fail_unless (
+      gst_buffer_memcmp (gst_value_get_buffer (value), 0, expected, size) == 0);
+}
+
+/* A dark cell is not a flat wavefront. */
+GST_START_TEST (test_flags_go_with_any_fields)
+{
+  static const guint8 flags[] = {
+      0, NO_FLUX, NO_FLUX, NO_FLUX, NO_FLUX, NO_FLUX};
+  static const struct {
+    const gchar *fields, *dimensions;
+    guint n_numbers;
+  } shapes[] = {{"all", "10:6:1:1,6:1:1:1", 60}, {"xy", "2:6:1:1,6:1:1:1", 12},
+      {"slopes", "6:2:1:1,6:1:1:1", 12}};
+  GstVideoInfo info = check_info ("GRAY8", 15, 8);
+  GstBuffer *in = one_spot (&info);
+
+  for (guint i = 0; i < G_N_ELEMENTS (shapes); i++) {
+    Sh sh = sh_new (backends[__i__], SMALL);
+    g_autofree gchar *hash = NULL;
+    GstBuffer *out, *tensors;
+    const GstStructure *s;
+    GstMapInfo map;
+    GstCaps *caps;
+
+    sh_set (&sh, "fields", shapes[i].fields);
+    gst_harness_set_sink_caps_str (sh.results, "other/tensors,num_tensors=2");
+    sh_caps (&sh, "GRAY8", 15, 8);
+    for (guint frame = 0; frame < 2; frame++) {
+      out = sh_frame (&sh, in);
+      s = gst_imaging_results_get (out, "sh");
+      check_bytes (s, "flags", flags, sizeof (flags));
+      g_free (hash);
+      g_object_get (sh.element, "settings-hash", &hash, NULL);
+      fail_unless_equals_string (
+          gst_structure_get_string (s, "settings-hash"), hash);
+      tensors = check_pull (sh.results);
+      fail_unless_equals_int (gst_buffer_n_memory (tensors), 2);
+      fail_unless_equals_uint64 (gst_buffer_get_size (tensors),
+          shapes[i].n_numbers * sizeof (gfloat) + sizeof (flags));
+      fail_unless (
+          gst_memory_map (gst_buffer_peek_memory (tensors, 1), &map, 1));
+      fail_unless (memcmp (map.data, flags, sizeof (flags)) == 0);
+      gst_memory_unmap (gst_buffer_peek_memory (tensors, 1), &map);
+      gst_buffer_unref (tensors);
+      gst_buffer_unref (out);
+    }
+    caps = gst_pad_get_current_caps (sh.results->sinkpad);
+    s = gst_caps_get_structure (caps, 0);
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "types"), "float32,uint8");
+    fail_unless_equals_string (
+        gst_structure_get_string (s, "dimensions"), shapes[i].dimensions);
+    gst_caps_unref (caps);
+    sh_free (&sh);
+  }
+  gst_buffer_unref (in);
+}
+GST_END_TEST;
+
+/* Columns 9 and 10 of a map that find-grid wrote. */
+GST_START_TEST (test_a_map_tells_row_and_column_of_its_lenslets)
+{
+  gdouble map[] = {1, 2, 3, 4, NAN, NAN, NAN, NAN, 7, 2, 0, 0.1, /**/
+      5, 2, 3, 4, NAN, NAN, NAN, NAN, 0, 40, 0, 0.1};
+  const guint32 known[] = {7, 2, 0, 40}, unknown[] = {0, 0, 0, 1};
+  GstVideoInfo info = check_info ("GRAY8", 15, 8);
+  GstBuffer *in = flat_frame (&info, 9);
+
+  for (guint i = 0; i < 3; i++) {
+    const guint32 *expected = i == 0 ? known : unknown;
+    g_autofree gchar *path = NULL;
+    GstBuffer *out;
+    Table t;
+    Sh sh;
+
+    if (i > 0)
+      map[8] = i == 1 ? NAN : -1; /* no place */
+    path = save ("map.npy", 2, 12, map);
+    sh = sh_with_map (backends[__i__], path);
+    sh_caps (&sh, "GRAY8", 15, 8);
+    out = sh_frame (&sh, in);
+    t = sh_text (&sh);
+    check_bytes (gst_imaging_results_get (out, "sh"), "row-column", expected,
+        sizeof (known));
+    for (guint k = 0; k < 2; k++)
+      fail_unless (value_of (&t, k, CELL) == k &&
+                   value_of (&t, k, ROW) == expected[2 * k] &&
+                   value_of (&t, k, COL) == expected[2 * k + 1]);
+    table_free (&t);
+    gst_buffer_unref (out);
+    sh_free (&sh);
+  }
+  gst_buffer_unref (in);
+}
+GST_END_TEST;
+
 GST_START_TEST (test_a_map_may_have_4_to_8_columns)
 {
   const gdouble row[] = {1, 2, 3, 4, 0.5, 0.25, 0, 0};
@@ -1810,6 +1916,9 @@ shcentroid_suite (void)
   tcase_add_loop_test (
       tcase, test_hold_reports_the_last_valid_place_until_a_flush, 0, n);
   tcase_add_loop_test (tcase, test_a_map_gives_every_cell_its_own_rules, 0, n);
+  tcase_add_loop_test (tcase, test_flags_go_with_any_fields, 0, n);
+  tcase_add_loop_test (
+      tcase, test_a_map_tells_row_and_column_of_its_lenslets, 0, n);
   tcase_add_loop_test (tcase, test_a_map_may_have_4_to_8_columns, 0, n);
   tcase_add_loop_test (
       tcase, test_references_of_a_file_are_what_slopes_are_measured_from, 0, n);

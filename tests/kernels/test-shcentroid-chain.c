@@ -1483,23 +1483,47 @@ test_errors (void)
 
 static void
 process_both (ImkBackend backend, ImkShcentroid *s, const TestImage *in,
-    TestImage *out, TestImage *rounded)
+    TestImage *out, TestImage *rounded, TestImage *flags)
 {
   bool host = backend == IMK_BACKEND_CPU;
   ImkImage from = host ? in->image : test_to_device (in);
   ImkImage to = host ? out->image : test_to_device (out);
   ImkImage also = host ? rounded->image : test_to_device (rounded);
+  ImkImage bytes = host ? flags->image : test_to_device (flags);
   ImkError error;
 
   test_ok (
-      imk_shcentroid_process_both (s, &from, &to, &also, NULL, &error), &error);
+      imk_shcentroid_process_flags (s, &from, &to, &also, &bytes, NULL, &error),
+      &error);
   if (host)
     return;
   test_from_device (&to, out);
   test_from_device (&also, rounded);
+  test_from_device (&bytes, flags);
   test_device_free (&from);
   test_device_free (&to);
   test_device_free (&also);
+  test_device_free (&bytes);
+}
+
+/* The array of flags is the column of FIELDS_ALL, without it those of an
+ * invalid cell. */
+static void
+check_flags (const Case *k, const TestImage *all, const TestImage *flags)
+{
+  bool whole = k->config.fields == IMK_SHCENTROID_FIELDS_ALL;
+  const uint8_t *found = flags->image.data;
+
+  for (uint32_t i = 0; i < flags->image.width; i++) {
+    const uint8_t *row =
+        (const uint8_t *) all->image.data + i * all->image.stride;
+    uint32_t expected = (uint32_t) ((const double *) row)[IMK_SHCENTROID_FLAGS];
+
+    expected &= whole ? 0xff : IMK_SHCENTROID_INVALID_MASK;
+    if (found[i] != expected)
+      test_check (false, "%s: cell %u has flags %u, expected %u", k->name, i,
+          found[i], expected);
+  }
 }
 
 /* Two frames, as cells hold and windows track. The CPU with one output has what
@@ -1508,13 +1532,20 @@ static void
 check_both (ImkBackend backend, const Case *k)
 {
   const ImkShcentroidConfig *c = &k->config;
-  ImkShcentroid *s[] = {kernel_new (IMK_BACKEND_CPU, c),
+  ImkShcentroidConfig all = *c;
+  ImkShcentroid *s[4] = {kernel_new (IMK_BACKEND_CPU, c),
       kernel_new (IMK_BACKEND_CPU, c), kernel_new (backend, c)};
+  TestImage flags =
+      test_image_new (IMK_TYPE_U8, imk_shcentroid_n_cells (c), 1, 1, 0);
+  TestImage rows;
   TestImage f32 = output_new (c, IMK_TYPE_F32);
   TestImage f64 = output_new (c, IMK_TYPE_F64);
   TestImage rounded = output_new (c, IMK_TYPE_F32);
   TestImage out = output_new (c, IMK_TYPE_F64);
 
+  all.fields = IMK_SHCENTROID_FIELDS_ALL;
+  rows = output_new (&all, IMK_TYPE_F64);
+  s[3] = kernel_new (IMK_BACKEND_CPU, &all);
   for (int frame = 0; frame < 2; frame++) {
     Case next = *k;
     TestImage in;
@@ -1523,17 +1554,22 @@ check_both (ImkBackend backend, const Case *k)
     in = case_frame (&next);
     process (s[0], &in, &f32);
     process (s[1], &in, &f64);
-    process_both (backend, s[2], &in, &out, &rounded);
+    process (s[3], &in, &rows);
+    process_both (backend, s[2], &in, &out, &rounded, &flags);
+    check_flags (k, &rows, &flags);
+    test_image_check_canaries (&flags, k->name);
     test_image_same (&f32, &rounded, k->name);
     test_image_same (&f64, &out, k->name);
     test_image_check_canaries (&rounded, k->name);
     test_image_check_canaries (&out, k->name);
     test_image_free (&in);
   }
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 4; i++)
     imk_shcentroid_free (s[i]);
   test_image_free (&f32);
   test_image_free (&f64);
+  test_image_free (&rows);
+  test_image_free (&flags);
   test_image_free (&rounded);
   test_image_free (&out);
 }

@@ -1021,6 +1021,9 @@ test_image_errors (void)
   bad = out.image, bad.height = 2;
   PROCESS_BOTH (&wide.image, &bad, "The rounded image is 10x2");
 #undef PROCESS_BOTH
+  test_error (imk_shcentroid_process_flags (
+                  s, &in.image, &wide.image, NULL, &out.image, NULL, &error),
+      &error, IMK_ERROR_IMAGE, "The flags image");
   imk_shcentroid_free (s);
   imk_shcentroid_free (NULL);
   test_image_free (&in);

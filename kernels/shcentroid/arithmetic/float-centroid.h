@@ -684,6 +684,12 @@ imk_shcentroid_finish_real (ImkShcentroidRow *row, const ImkShcentroidReals *s,
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe_real (
         row, centre, s, pull, cell, window, params, noise, min_flux);
+  else if (imk_shcentroid_is_finite (s->p))
+    row->field[IMK_SHCENTROID_FLAGS] =
+        imk_shcentroid_flags (0.0, centre.flux, min_flux, cell, params) |
+        (centre.outside ? (uint32_t) IMK_SHCENTROID_OUTSIDE : 0);
+  else
+    row->field[IMK_SHCENTROID_FLAGS] = IMK_SHCENTROID_NOT_FINITE;
   return centre.valid;
 }
 

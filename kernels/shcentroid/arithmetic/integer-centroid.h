@@ -303,4 +303,16 @@ imk_shcentroid_finish (ImkShcentroidRow *row, const ImkShcentroidSums *s,
       centre.valid, cell, params, fresh, held);
   if (fields == IMK_SHCENTROID_FIELDS_ALL)
     imk_shcentroid_describe (row, centre, s, cell, params);
+  else /* of these only the ones of an invalid cell are reported */
+    row->field[IMK_SHCENTROID_FLAGS] = imk_shcentroid_flags (0.0, centre.flux,
+        imk_shcentroid_min_flux (params, cell->min_flux), cell, params);
+}
+
+/* Returns: what the array of flags has for @row */
+IMK_SHCENTROID_INLINE uint8_t
+imk_shcentroid_flag_byte (const ImkShcentroidRow *row, bool all)
+{
+  uint32_t flags = (uint32_t) row->field[IMK_SHCENTROID_FLAGS];
+
+  return (uint8_t) (all ? flags : flags & IMK_SHCENTROID_INVALID_MASK);
 }

@@ -291,8 +291,11 @@ cpu_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     ImkError *error)
 {
   Cpu *cpu = state;
-  Frame frame = {
-      .cpu = cpu, .in = in, .out = out, .n_out = out[1].data ? 2 : 1};
+  Frame frame = {.cpu = cpu,
+      .in = in,
+      .out = out,
+      .n_out = out[1].data ? 2 : 1,
+      .flags = out[2].data};
 
   if (cpu->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     match_frame (&frame);
@@ -319,7 +322,7 @@ const ImkFilterBackend imk_shcentroid_cpu = {
     .name = "cpu",
     .params_size = sizeof (ImkShcentroidParams),
     .n_inputs = 1,
-    .n_outputs = 2,
+    .n_outputs = 3,
     .create = cpu_create,
     .update = cpu_update,
     .process = cpu_process,

@@ -2,6 +2,8 @@
 /* The results of cells in the output image. */
 #pragma once
 
+#include <string.h>
+
 #include "shcentroid/cpu/state.h"
 
 INLINE void
@@ -50,6 +52,9 @@ store_row (const Frame *f, uint32_t cell, const ImkShcentroidRow *row)
   store_row_in (&f->out[0], &f->cpu->plan, cell, row);
   if (__builtin_expect (f->n_out > 1, false))
     store_row_again (f, cell, *row);
+  if (f->flags)
+    f->flags[cell] = imk_shcentroid_flag_byte (
+        row, f->cpu->plan.fields == IMK_SHCENTROID_FIELDS_ALL);
 }
 
 /* @n pairs. */
@@ -102,4 +107,6 @@ store_centres (const Frame *f, uint32_t first, uint32_t n, const double *x,
       store_xy (&f->out[k], first, n, x, y);
     else
       store_slopes (&f->out[k], f->cpu, first, n, x, y);
+  if (f->flags)
+    memset (f->flags + first, 0, n);
 }

@@ -65,6 +65,7 @@ typedef struct Frame {
   const ImkImage *in;
   const ImkImage *out;
   uint32_t n_out; /* images there: the second is the first in float32 */
+  uint8_t *flags; /* of each cell, or NULL */
 } Frame;
 
 /* Returns: the first cell that the tile from @from on has no room for, or that

@@ -592,7 +592,7 @@ finish_chain_cell (
     a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
   if (imk_shcentroid_tracks (&params))
     a.tracks[index] = track;
-  keep_row<ALL> (a.common, row, to);
+  keep_row<ALL> (a.common, row, index, to);
 }
 
 /* Are there calls in the loop over pixels, or searches, or more than sums? A

@@ -503,7 +503,7 @@ measure_match_cell (const MatchArguments &a, const Team &team, uint32_t index,
           imk_shcentroid_slope (&row, valid, params.invalid_policy);
     if (imk_shcentroid_tracks (&params))
       chain.tracks[index] = c.track;
-    keep_row<ALL> (chain.common, row, meeting->row);
+    keep_row<ALL> (chain.common, row, index, meeting->row);
   }
   __syncthreads ();
   store_rows<ALL> (chain.common, index, 1, meeting->row);

@@ -679,6 +679,7 @@ cuda_process (void *state, const ImkImage *in, ImkImage *out, void *stream,
     return status;
   a->out = output_of (&out[0]);
   a->rounded = output_of (&out[1]);
+  a->flags = (uint8_t *) out[2].data;
   if (a->params.estimator == IMK_SHCENTROID_ESTIMATOR_CORRELATION)
     status = launch_match (cuda, (cudaStream_t) stream, error);
   else if (imk_shcentroid_is_plain (
@@ -708,7 +709,7 @@ const ImkFilterBackend imk_shcentroid_cuda = {
     .name = "cuda",
     .params_size = sizeof (ImkShcentroidParams),
     .n_inputs = 1,
-    .n_outputs = 2,
+    .n_outputs = 3,
     .create = cuda_create,
     .update = cuda_update,
     .process = cuda_process,

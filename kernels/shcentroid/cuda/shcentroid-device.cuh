@@ -71,6 +71,7 @@ struct Arguments {
 
   Output out;
   Output rounded; /* f32 beside f64; no data: none */
+  uint8_t *flags; /* of each cell, or null */
 
   const Task *tasks;
   const ImkShcentroidRect *rects;
@@ -264,11 +265,14 @@ fetch_rects (const Arguments &a, const Task &task, ImkShcentroidRect *to)
 /* ------------------------------------------------------------------------
  * Writing. */
 
-/* What is reported of @row. */
+/* What is reported of @row, that of the cell @index. */
 template <bool ALL>
 static __device__ __forceinline__ void
-keep_row (const Arguments &a, const ImkShcentroidRow &row, double *to)
+keep_row (const Arguments &a, const ImkShcentroidRow &row, uint32_t index,
+    double *to)
 {
+  if (a.flags)
+    a.flags[index] = imk_shcentroid_flag_byte (&row, ALL);
   if (ALL) {
     for (uint32_t i = 0; i < row_length (true); i++)
       to[i] = row.field[i];

@@ -453,7 +453,7 @@ finish_cell (const Arguments &a, ImkShcentroidSums *s,
   imk_shcentroid_finish (&row, s, &cell, &a.params, pedestal,
       ALL ? IMK_SHCENTROID_FIELDS_ALL : IMK_SHCENTROID_FIELDS_XY, a.fresh,
       a.held + 2 * (size_t) index);
-  keep_row<ALL> (a, row, to);
+  keep_row<ALL> (a, row, index, to);
 }
 
 /* Returns, to all threads: whether the rows of the task are complete */

@@ -515,7 +515,7 @@ finish_cell (const ChainArguments &a, uint32_t index,
 
   if (params.remove_tilt)
     a.slopes[index] = imk_shcentroid_slope (&row, valid, params.invalid_policy);
-  keep_row<ALL> (a.common, row, to);
+  keep_row<ALL> (a.common, row, index, to);
 }
 
 /* ------------------------------------------------------------------------

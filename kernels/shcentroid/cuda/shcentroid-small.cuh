@@ -192,7 +192,7 @@ __launch_bounds__ (THREADS, blocks_for (SIDE))
   imk_shcentroid_finish (&to, &sums, &cell, &a.params,
       CUT ? imk_shcentroid_pedestal (&a.params, t) : 0.0,
       IMK_SHCENTROID_FIELDS_XY, a.fresh, a.held + 2 * (size_t) index);
-  keep_row<false> (a, to, values);
+  keep_row<false> (a, to, index, values);
   store_cell (a, index, values);
 }
 
