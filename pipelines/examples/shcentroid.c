@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* shcentroid in a C program: appsrc -> shcentroid -> appsink, with the
- * centroids read from the meta of the frame. Needs GStreamer alone, no header
- * of ours: cc shcentroid.c -o shcentroid $(pkg-config --cflags --libs \
- *   gstreamer-app-1.0 gstreamer-video-1.0) -lm */
+ * centroids read from the meta of the frame. Needs GStreamer and one header of
+ * ours, no library: cc shcentroid.c -I../../common/results -o shcentroid \
+ *   $(pkg-config --cflags --libs gstreamer-app-1.0 gstreamer-video-1.0) -lm */
 #include <math.h>
 #include <string.h>
 
 #include <gst/app/app.h>
 #include <gst/video/video.h>
+
+#include "gstimagingreader.h"
 
 enum { COLUMNS = 8, ROWS = 6, N_CELLS = COLUMNS * ROWS, PITCH = 20 };
 enum { PEDESTAL = 100 }; /* counts of a camera without light */
@@ -43,37 +45,20 @@ make_frame (GRand *rand, Point *places)
   return gst_buffer_new_wrapped (pixels, size);
 }
 
-/* Returns: the place of the field @name among @fields, or -1 */
-static int
-find_field (const gchar *fields, const gchar *name)
-{
-  gchar **names = g_strsplit (fields, ",", -1);
-  int found = -1;
-
-  for (int i = 0; names[i]; i++)
-    if (strcmp (names[i], name) == 0)
-      found = i;
-  g_strfreev (names);
-  return found;
-}
-
 /* Root mean square distance of what was found from where the spots are, in
  * pixels; a large number where a spot was not found. */
 static double
-compare (const GstStructure *result, const float *numbers, const Point *places)
+compare (const GstImagingReader *r, const Point *places)
 {
-  const gchar *fields = gst_structure_get_string (result, "fields");
-  int columns = 0, x = find_field (fields, "x"), y = find_field (fields, "y");
-  int flags = find_field (fields, "flags");
+  int x = gst_imaging_reader_field (r, "x");
+  int y = gst_imaging_reader_field (r, "y");
   double sum = 0;
 
-  gst_structure_get_int (result, "columns", &columns);
-  for (int cell = 0; cell < N_CELLS; cell++) {
-    const float *row = numbers + cell * columns;
-
-    if ((int) row[flags] & INVALID_MASK)
+  for (gsize cell = 0; cell < r->n; cell++) {
+    if (r->flags[cell] & INVALID_MASK)
       return 1e9;
-    sum += pow (row[x] - places[cell].x, 2) + pow (row[y] - places[cell].y, 2);
+    sum += pow (gst_imaging_reader_value (r, cell, x) - places[cell].x, 2) +
+           pow (gst_imaging_reader_value (r, cell, y) - places[cell].y, 2);
   }
   return sqrt (sum / N_CELLS);
 }
@@ -81,28 +66,15 @@ compare (const GstStructure *result, const float *numbers, const Point *places)
 static gboolean
 check_results (GstBuffer *buffer, const gchar *element, const Point *places)
 {
-  GstCustomMeta *meta =
-      gst_buffer_get_custom_meta (buffer, "GstImagingResults");
-  GstStructure *result = NULL;
-  GstBuffer *data = NULL;
-  GstMapInfo map;
-  guint64 frame = 0;
-  double error = 1e9;
+  GstImagingReader r;
+  double error;
 
-  if (meta)
-    gst_structure_get (gst_custom_meta_get_structure (meta), element,
-        GST_TYPE_STRUCTURE, &result, NULL);
-  if (!result)
+  if (!gst_imaging_reader_open (&r, buffer, element))
     return FALSE;
-  gst_structure_get (result, "data", GST_TYPE_BUFFER, &data, "frame",
-      G_TYPE_UINT64, &frame, NULL);
-  if (gst_buffer_map (data, &map, GST_MAP_READ)) {
-    error = compare (result, (const float *) map.data, places);
-    gst_buffer_unmap (data, &map);
-  }
-  g_print ("frame %" G_GUINT64_FORMAT ": rms error %.4f pixel\n", frame, error);
-  gst_buffer_unref (data);
-  gst_structure_free (result);
+  error = compare (&r, places);
+  g_print (
+      "frame %" G_GUINT64_FORMAT ": rms error %.4f pixel\n", r.frame, error);
+  gst_imaging_reader_close (&r);
   return error < 0.02;
 }
 

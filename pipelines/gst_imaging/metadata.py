@@ -42,6 +42,8 @@ def results(buffer, element):
 
     Returns a dictionary: "values" is a float32 array, a row for each cell or a
     row for each field; "fields" names its columns (or rows), "unit" their units.
+    Where the element has them, "flags" is an array of uint8, and "row-column" one
+    of uint32 [cells, 2]: the lenslet of each cell.
     """
     structure = structure_of(buffer, "GstImagingResults")
     if not structure or not structure.has_field(element):
@@ -54,6 +56,11 @@ def results(buffer, element):
     shape = fields.get_value("rows"), fields.get_value("columns")
     values = np.frombuffer(read_bytes(fields.get_value("data")), np.float32)
     result["values"] = values.reshape(shape).copy()  # ours to change
+    for name, dtype in (("flags", np.uint8), ("row-column", np.uint32)):
+        if fields.has_field(name):
+            result[name] = np.frombuffer(read_bytes(fields.get_value(name)), dtype)
+    if "row-column" in result:
+        result["row-column"] = result["row-column"].reshape(-1, 2)
     return result
 
 

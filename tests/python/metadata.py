@@ -57,6 +57,20 @@ class Metadata(unittest.TestCase):
         brightest = image["offset"] + image["scale"] * int(levels.max())
         self.assertGreater(brightest, 40)
 
+    def test_slopes_come_with_flags_and_lenslets(self):
+        frame = np.zeros((40, 60), np.uint8)
+        frame[28:31, 48:51] = 200  # one spot, in row 1, column 2
+        sample = self.pull("appsrc name=in format=time caps=video/x-raw,format=GRAY8,width=60,height=40,framerate=10/1"
+                           " ! shcentroid name=sh backend=cpu pitch-x=20 pitch-y=20 columns=3 rows=2 fields=slopes"
+                           " ! appsink name=out", frame)
+        result = metadata.results(sample.get_buffer(), "sh")
+        self.assertEqual(result["fields"], ["dx", "dy"])
+        self.assertEqual(result["values"].shape, (2, 6))
+        self.assertEqual(result["flags"].tolist(), [1, 1, 1, 1, 1, 0])
+        self.assertEqual(result["row-column"].tolist(), [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]])
+        self.assertEqual((result["element"], result["backend"], result["frame"]), ("shcentroid", "cpu", 0))
+        self.assertEqual(len(result["settings-hash"]), 64)
+
     def test_frames_without_metadata_have_none(self):
         buffer = Gst.Buffer.new_allocate(None, 16, None)
         self.assertIsNone(metadata.quantity(buffer))
