@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Sphinx makes the site of the pages in docs/; tools/site calls it. The pages
+# stay as they are read in the repository: what Sphinx needs more is added here.
+import os
+import re
+import subprocess
+
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+with open(os.path.join(SOURCES, "meson.build"), encoding="utf-8") as meson:
+    release = version = re.search(r"version: '([^']*)'", meson.read()).group(1)
+
+project = "gst-imaging"
+author = "The gst-imaging authors"
+copyright = f"2026 {author}"
+extensions = ["myst_parser"]
+root_doc = "index"
+exclude_patterns = ["site"]
+html_theme = "furo"
+html_title = f"gst-imaging {version}"
+html_copy_source = False
+templates_path = []
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+KINDS = (("Tutorials", "tutorials"), ("How to", "how-to"), ("Reference", "reference"), ("Explanation", "explanation"))
+# Files of the repository that pages name, but that are no pages.
+REPOSITORY = os.environ.get("GST_IMAGING_REPOSITORY", "")
+
+
+def contents():
+    trees = (f"```{{toctree}}\n:hidden:\n:caption: {title}\n:glob:\n\n{folder}/*\n```\n" for title, folder in KINDS)
+    return "\n" + "\n".join(trees)
+
+
+def properties(page):
+    """What GStreamer's registry says of the elements of a page, as tools/site wrote it; nothing without a build"""
+    path = os.path.join(os.environ.get("GST_IMAGING_REGISTRY", ""), page + ".md")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as table:
+        return "\n" + table.read()
+
+
+def outside(match):
+    """A link to a file of the repository: its text alone, or its address there"""
+    text, path = match.groups()
+    return f"[{text}]({REPOSITORY}/{path})" if REPOSITORY else f"{text} (`{path}`)"
+
+
+def on_source(_app, name, source):
+    source[0] = re.sub(r"\[([^\]]*)\]\(\.\./(?:\.\./)?((?:pipelines|README|CONTRIBUTING|CHANGELOG)[^)#]*)\)", outside, source[0])
+    if name == root_doc:
+        source[0] += contents()
+    elif name.startswith("reference/"):
+        source[0] += properties(os.path.basename(name))
+
+
+def setup(app):
+    app.connect("source-read", on_source)
