@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gstimagingquantity.h"
 #include "gstimagingresults.h"
 #include "imk/version.h"
 
@@ -586,6 +587,53 @@ GST_START_TEST (test_tensor_caps_have_the_fastest_dimension_first)
 }
 GST_END_TEST;
 
+/* What is attached again to a buffer of a pool is what was given last. */
+GST_START_TEST (test_quantities_are_replaced)
+{
+  static const GstImagingOrigin origin = {"octbscan", "cpu", "1234"};
+  static const gchar *const members[] = {"name", "unit", "step", "origin"};
+  static const guint n_axes[] = {2, 2, 1, 4, 3, 0, 2};
+  GstImagingAxis axes[] = {{"depth", "um", 2, 1}, {"lateral", "pixel", 1, 0},
+      {"b-scan", "pixel", 3, 0}, {"time", "s", 4, 0}};
+  GstBuffer *buffer = gst_buffer_new ();
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (n_axes); i++) {
+    guint turn = i / 2; /* the second time nothing changes */
+    const gchar *name = turn % 2 ? "level" : "intensity";
+    GstStructure *expected, *found;
+
+    axes[1].step = turn;
+    gst_imaging_quantity_attach (
+        buffer, name, "dB", turn, -20, axes, n_axes[turn]);
+    gst_imaging_quantity_sign (buffer, &origin);
+    found = gst_custom_meta_get_structure (
+        gst_buffer_get_custom_meta (buffer, GST_IMAGING_QUANTITY_META));
+    expected = gst_structure_new (gst_structure_get_name (found), "name",
+        G_TYPE_STRING, name, "unit", G_TYPE_STRING, "dB", "scale",
+        G_TYPE_DOUBLE, (gdouble) turn, "offset", G_TYPE_DOUBLE, -20.0,
+        "element", G_TYPE_STRING, "octbscan", "version", G_TYPE_STRING,
+        IMK_VERSION, "backend", G_TYPE_STRING, "cpu", "settings-hash",
+        G_TYPE_STRING, "1234", NULL);
+    for (guint k = 0; k < n_axes[turn]; k++) {
+      gchar *names[G_N_ELEMENTS (members)];
+
+      for (guint m = 0; m < G_N_ELEMENTS (members); m++)
+        names[m] = g_strdup_printf ("axis-%u-%s", k, members[m]);
+      gst_structure_set (expected, names[0], G_TYPE_STRING, axes[k].name,
+          names[1], G_TYPE_STRING, axes[k].unit, names[2], G_TYPE_DOUBLE,
+          axes[k].step, names[3], G_TYPE_DOUBLE, axes[k].origin, NULL);
+      for (guint m = 0; m < G_N_ELEMENTS (members); m++)
+        g_free (names[m]);
+    }
+    fail_unless (gst_structure_is_equal (found, expected),
+        "%u: %" GST_PTR_FORMAT ", expected %" GST_PTR_FORMAT, i, found,
+        expected);
+    gst_structure_free (expected);
+  }
+  gst_buffer_unref (buffer);
+}
+GST_END_TEST
+
 static Suite *
 results_suite (void)
 {
@@ -625,6 +673,7 @@ results_suite (void)
   tcase = tcase_create ("tensors");
   suite_add_tcase (suite, tcase);
   tcase_add_test (tcase, test_tensor_caps_have_the_fastest_dimension_first);
+  tcase_add_test (tcase, test_quantities_are_replaced);
   return suite;
 }
 
