@@ -57,7 +57,7 @@ write_array (GstImagingNdArrayType type, guint n_dims, guint64 a, guint64 b,
   guint64 n = a * b * c * d;
   gboolean u8 = type == GST_IMAGING_ND_ARRAY_TYPE_U8;
   /* the larger types hold zeros */
-  g_autofree guint8 *data = g_malloc0 (n * 8 + 1);
+  g_autofree guint8 *data = g_malloc0 (n * 16 + 1);
   GError *error = NULL;
 
   for (guint64 i = 0; i < n; i++) {
