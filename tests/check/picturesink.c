@@ -533,6 +533,38 @@ GST_START_TEST (test_other_frames_do_not_fit_a_file)
 }
 GST_END_TEST
 
+/* Caps that say no array end the stream with a sentence, and not the process.
+ */
+GST_START_TEST (test_strange_caps_are_refused)
+{
+  static const gchar *const caps[] = {
+      TENSOR ("float32", "0:0:0:0"),
+      TENSOR ("float32", "4:0:4:1"),
+      TENSOR ("float32", "4:-1:4:1"),
+      TENSOR ("float32", "4294967295:4294967295:4294967295:4294967295"),
+      TENSOR ("float32", "99999999999999999999"),
+      TENSOR ("float32", "2:2:2:2:2:2:2:2:2"),
+      TENSOR ("float32", "1:2:3:4:5:6:7:8:9:1:2:3:4:5:6:7:8:9"),
+      TENSOR ("float32", "a:b"),
+      TENSOR ("float32", "::::"),
+      "other/tensors,format=static,num_tensors=1,types=float32",
+      "other/tensors,format=static,num_tensors=1,types=float32,dimensions=4",
+      "video/x-raw,format=GRAY8,width=2147483647,height=2147483647",
+      "video/x-raw,format=RGBA64_LE,width=300000000,height=1",
+      "video/x-bayer,format=rggb,width=2147483647,height=2147483647",
+      "application/x-slc,format=cf32,width=2147483647,height=2147483647",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (caps); i++) {
+    GstHarness *h = make_harness ("a.npy", "", caps[i]);
+    GstBuffer *frame = counting (16, 0);
+
+    fail_if (gst_harness_push (h, frame) == GST_FLOW_OK, "%s", caps[i]);
+    gst_harness_teardown (h);
+  }
+}
+GST_END_TEST
+
 GST_START_TEST (test_a_short_buffer_is_refused)
 {
   GstHarness *h = make_harness ("a.npy", "", TENSOR ("uint8", "1:4:4:1"));
@@ -564,6 +596,7 @@ picturesink_suite (void)
   tcase_add_test (tcase, test_files_have_cards);
   tcase_add_test (tcase, test_errors);
   tcase_add_test (tcase, test_other_frames_do_not_fit_a_file);
+  tcase_add_test (tcase, test_strange_caps_are_refused);
   tcase_add_test (tcase, test_a_short_buffer_is_refused);
   return suite;
 }
