@@ -210,6 +210,35 @@ class Sidecar(Case):
         self.assertEqual((change["frame"], change["element"], change["property"], change["value"]),
                          (3, "sharp", "amount", "2"))
 
+    def test_a_change_behind_a_queue(self):
+        """What waits in a queue was made with the settings before."""
+        pipeline = Gst.parse_launch(
+            "appsrc name=in format=time caps=video/x-raw,format=GRAY16_LE,width=256,height=64,framerate=25/1 ! "
+            "octbscan name=oct range-min=20 range-max=90 ! video/x-raw,format=GRAY8 ! queue name=q ! "
+            f"picturesink location={self.path('a.npy')}")
+        source, oct, queue = (pipeline.get_by_name(name) for name in ("in", "oct", "q"))
+        pad = queue.get_static_pad("src")
+        probe = pad.add_probe(Gst.PadProbeType.BLOCK | Gst.PadProbeType.BUFFER, lambda *_: Gst.PadProbeReturn.OK)
+        pipeline.set_state(Gst.State.PLAYING)
+        spectra, end = RNG.integers(0, 4096, (64, 256)).astype("u2"), time.monotonic() + 20
+        for i in range(6):
+            if i == 3:
+                oct.set_property("range-max", 80.0)
+            buffer = Gst.Buffer.new_wrapped(spectra.tobytes())
+            buffer.pts, buffer.duration = i * 40000000, 40000000
+            source.emit("push-buffer", buffer)
+            # the queue has taken one out, which waits at its pad
+            while queue.get_property("current-level-buffers") < i and time.monotonic() < end:
+                time.sleep(0.005)
+        pad.remove_probe(probe)
+        source.emit("end-of-stream")
+        pipeline.get_bus().timed_pop_filtered(20 * Gst.SECOND, Gst.MessageType.EOS | Gst.MessageType.ERROR)
+        pipeline.set_state(Gst.State.NULL)
+        told = metadata.sidecar(self.path("a.npy"))
+        change, = told["changes"]
+        self.assertEqual((change["frame"], change["element"], change["property"], change["value"]),
+                         (3, "oct", "range-max", "80"))
+
     def test_a_continued_file_tells_of_both(self):
         sharp = "videotestsrc num-buffers=3 ! video/x-raw,format=GRAY8,width=32,height=8 ! lapsharpen amount="
         self.play(sharp + "2", "a.npy")
