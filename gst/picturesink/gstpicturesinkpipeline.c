@@ -134,19 +134,28 @@ take_state (Member *self, const gchar *hash)
 
 /* --- the elements --------------------------------------------------------- */
 
+/* When no thread is in on_notify () any more. */
 static void
-member_free (gpointer data)
+member_free (gpointer data, GClosure *closure)
 {
   Member *self = data;
 
-  g_signal_handler_disconnect (self->element, self->handler);
-  gst_object_unref (self->element);
   g_hash_table_unref (self->settings);
   g_queue_clear_full (&self->states, state_free);
   g_mutex_clear (&self->lock);
   g_free (self->name);
   g_free (self->settings_hash);
   g_free (self);
+}
+
+static void
+member_release (gpointer data)
+{
+  Member *self = data;
+  GstElement *element = self->element;
+
+  g_signal_handler_disconnect (element, self->handler);
+  gst_object_unref (element);
 }
 
 static Member *
@@ -162,8 +171,8 @@ member_new (GstElement *element)
   self->factory = g_intern_string (
       factory ? GST_OBJECT_NAME (factory) : G_OBJECT_TYPE_NAME (element));
   /* before it is read: what changes meanwhile is read again */
-  self->handler =
-      g_signal_connect (element, "notify", G_CALLBACK (on_notify), self);
+  self->handler = g_signal_connect_data (
+      element, "notify", G_CALLBACK (on_notify), self, member_free, 0);
   self->settings = read_settings (element);
   return self;
 }
@@ -435,7 +444,7 @@ gst_picture_sink_pipeline_new (GstElement *sink)
 {
   GstPictureSinkPipeline *self = g_new0 (GstPictureSinkPipeline, 1);
 
-  self->members = g_ptr_array_new_with_free_func (member_free);
+  self->members = g_ptr_array_new_with_free_func (member_release);
   self->links = g_ptr_array_new_with_free_func (g_free);
   self->is_chain = TRUE;
   self->changes = g_string_new (NULL);
