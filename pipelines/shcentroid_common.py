@@ -237,6 +237,10 @@ def tell(message):
             print("Found a {} grid of {} cells: pitch {:.3f} pixels, rotation {:.3f} degrees, off by"
                   " {:.3f} pixels rms".format(*(found.get_value(name) for name in (
                       "lattice", "cells", "pitch", "rotation", "rms"))))
+            if found.get_value("holes"):
+                print("Within it {} lattice point{} no spot, the first at row {}, column {}: a lenslet is dark or"
+                      " blocked there".format(found.get_value("holes"), " has" if found.get_value("holes") == 1
+                                              else "s have", found.get_value("hole-row"), found.get_value("hole-column")))
         elif found.get_name() == "shcentroid-threshold":
             print("threshold-mode=auto: threshold={:.3g} threshold-least={:.6g} min-flux={:.6g}".format(
                 *(found.get_value(name) for name in ("threshold", "threshold-least", "min-flux"))))

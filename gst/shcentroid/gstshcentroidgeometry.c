@@ -7,6 +7,60 @@
 
 /* --- finding -------------------------------------------------------------- */
 
+typedef struct {
+  gint least, most; /* where the lit ones of a row or column begin and end */
+} Span;
+
+static Span *
+new_spans (guint n)
+{
+  Span *spans = g_new (Span, n);
+
+  for (guint i = 0; i < n; i++)
+    spans[i] = (Span){G_MAXINT, -1};
+  return spans;
+}
+
+static void
+extend (Span *span, gint at)
+{
+  span->least = MIN (span->least, at);
+  span->most = MAX (span->most, at);
+}
+
+static gboolean
+is_within (const Span *span, gint at)
+{
+  return span->least < at && at < span->most;
+}
+
+/* Lattice points without a spot that have lit ones on all four sides: lenslets
+ * that are dark or blocked, not the rim of a round pupil. */
+static guint
+count_holes (const ImkShcentroidGrid *grid, guint *column, guint *row)
+{
+  g_autofree guint8 *lit = g_malloc0 ((gsize) grid->columns * grid->rows);
+  g_autofree Span *rows = new_spans (grid->rows);
+  g_autofree Span *columns = new_spans (grid->columns);
+  guint n = 0;
+
+  for (guint k = 0; k < grid->n_spots; k++) {
+    const ImkShcentroidSpot *s = &grid->spots[k];
+
+    lit[(gsize) s->row * grid->columns + s->column] = 1;
+    extend (&rows[s->row], s->column);
+    extend (&columns[s->column], s->row);
+  }
+  for (guint j = 0; j < grid->rows; j++)
+    for (guint i = 0; i < grid->columns; i++)
+      if (!lit[(gsize) j * grid->columns + i] && is_within (&rows[j], i) &&
+          is_within (&columns[i], j) && n++ == 0) {
+        *column = i;
+        *row = j;
+      }
+  return n;
+}
+
 /* x0, y0, pitch-x, pitch-y, columns and rows are what the properties of those
  * names would be: of use when the rotation is small and all cells are lit. */
 static GstStructure *
@@ -14,8 +68,11 @@ describe (const ImkShcentroidGrid *grid, const gchar *location)
 {
   gboolean square = grid->lattice == IMK_SHCENTROID_LATTICE_SQUARE;
   gdouble side = imk_shcentroid_grid_side (grid);
+  guint column = 0, row = 0;
+  guint n_holes = count_holes (grid, &column, &row);
+  GstStructure *report;
 
-  return gst_structure_new ("shcentroid-grid", "location", G_TYPE_STRING,
+  report = gst_structure_new ("shcentroid-grid", "location", G_TYPE_STRING,
       location, "lattice", G_TYPE_STRING, square ? "square" : "hexagonal",
       "cells", G_TYPE_UINT, grid->n_spots, "unplaced", G_TYPE_UINT,
       grid->n_unplaced, "pitch", G_TYPE_DOUBLE, grid->pitch, "rotation",
@@ -23,7 +80,12 @@ describe (const ImkShcentroidGrid *grid, const gchar *location)
       grid->rms, "x0", G_TYPE_DOUBLE, grid->origin_x + 0.5 - side / 2, "y0",
       G_TYPE_DOUBLE, grid->origin_y + 0.5 - side / 2, "pitch-x", G_TYPE_DOUBLE,
       grid->column_x, "pitch-y", G_TYPE_DOUBLE, grid->row_y, "columns",
-      G_TYPE_UINT, grid->columns, "rows", G_TYPE_UINT, grid->rows, NULL);
+      G_TYPE_UINT, grid->columns, "rows", G_TYPE_UINT, grid->rows, "holes",
+      G_TYPE_UINT, n_holes, NULL);
+  if (n_holes > 0)
+    gst_structure_set (report, "hole-column", G_TYPE_UINT, column, "hole-row",
+        G_TYPE_UINT, row, NULL);
+  return report;
 }
 
 GstStructure *

@@ -119,7 +119,7 @@ check_found (Sh *sh)
   GstMessage *message = check_element_message (sh->bus, "shcentroid-grid");
   const GstStructure *s = gst_message_get_structure (message);
   gdouble pitch = 0, rotation = 1, x0 = 0;
-  guint cells = 0, columns = 0, rows = 0;
+  guint cells = 0, columns = 0, rows = 0, holes = 0, column = 0, row = 0;
   GstImagingNdArray *npy;
   gdouble *table;
 
@@ -133,6 +133,10 @@ check_found (Sh *sh)
   fail_unless (fabs (rotation) < 0.05, "rotation %g", rotation);
   fail_unless (fabs (x0 - (FIRST_X + 0.5 - PITCH / 2)) < 0.05, "x0 %g", x0);
   fail_unless (cells == 29 && columns == N_COLUMNS && rows == N_ROWS);
+  fail_unless (
+      gst_structure_get (s, "holes", G_TYPE_UINT, &holes, "hole-column",
+          G_TYPE_UINT, &column, "hole-row", G_TYPE_UINT, &row, NULL) &&
+      holes == 1 && column == 2 && row == 3);
 
   npy = gst_imaging_npy_load (sh->map, NULL);
   fail_unless (
