@@ -133,7 +133,7 @@ def run(Gst, told, location, devices, is_after):
     sink.set_property("location", location)
     sink.set_property("append", False)
     sink.set_property("sidecar", "always")
-    sink.set_property("max-frames", len(told["frame-numbers"]))
+    sink.set_property("max-frames", told["frames"])
     elements = elements_of(told, pipeline, sink)
     choose_backends(told, elements, devices)
     Changes(Gst, told, elements, is_after)

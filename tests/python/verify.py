@@ -122,6 +122,13 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("has no sidecar", result["error"])
 
+    def test_lines(self):
+        pair = self.path("pair")
+        subprocess.run([os.path.join(SOURCE, "tests/data/slcs.py"), pair], check=True, capture_output=True)
+        play(f"slcsrc location={pair}/ref.PRM ! picturesink location={self.path('out.npy')} sidecar=always")
+        self.assertNotEqual(len(self.told()["frame-numbers"]), self.told()["frames"])
+        self.assertEqual(verify(self.path("out.npy"))[0], 0)
+
     def test_a_live_source_is_refused(self):
         play(f"videotestsrc is-live=true num-buffers=3 ! video/x-raw,format=GRAY8,framerate=100/1 ! lapsharpen"
              f" ! picturesink location={self.path('live.npy')}")

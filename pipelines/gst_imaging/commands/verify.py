@@ -47,6 +47,9 @@ def read_sidecar(metadata, path):
                                   " picturesink writes one with sidecar=always.")
     if not told["complete"]:
         raise Failure(UNREADABLE, f"{path} was not completed: its sidecar does not know the end of the recording.")
+    if told["changes"] and len(told["frame-numbers"]) != told["frames"]:
+        raise Failure(UNREADABLE, f"The settings changed while the lines of {path} were recorded: changes between lines"
+                                  " cannot be met again.")
     if told.get("previous"):
         raise Failure(UNREADABLE, f"{path} was made in several runs with append=true: only files of one run can be verified.")
     return told
@@ -56,7 +59,7 @@ def numbered(path, told):
     """Returns: the files of a recording"""
     if "%" not in os.path.basename(path):
         return [path]
-    return [path % (told["first"] + i) for i in range(len(told["frame-numbers"]))]
+    return [path % (told["first"] + i) for i in range(told["frames"])]
 
 
 class Difference:
@@ -153,7 +156,7 @@ def run(options):
 
 
 def report(options, told, new, difference, settings, same_backend):
-    result = {"file": options.file, "frames": len(told["frame-numbers"]), "samples": difference.n,
+    result = {"file": options.file, "frames": told["frames"], "samples": difference.n,
               "different": int(difference.n_different), "beyond-tolerance": int(difference.n_beyond),
               "first-difference": difference.first, "same-backend": same_backend, "other-settings": settings,
               "version": told["gst-imaging"], "version-now": new["gst-imaging"]}
