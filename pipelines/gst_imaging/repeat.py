@@ -107,6 +107,20 @@ def choose_backends(told, elements, devices):
             elements[element["name"]].set_property("backend", element["active-backend"] if devices else "cpu")
 
 
+# What elements write beside their pads.
+WRITTEN = ("amplitude-location", "coherence-location", "find-grid-location", "interferogram-location", "mesh-location",
+           "offsets-location", "phase-location")
+
+
+def keep_files(elements, folder):
+    """Files of the recording stay as they are: what an element writes goes to another folder."""
+    for name, element in elements.items():
+        for setting in WRITTEN:
+            if element.find_property(setting) and element.get_property(setting):
+                file = os.path.basename(element.get_property(setting))
+                element.set_property(setting, os.path.join(folder, f"{name}-{file}"))
+
+
 def play(Gst, pipeline, sink, code, code_of_sink):
     """Until the end, or a failure in a sentence with one of the exit codes. Returns: how many buffers `sink` got"""
     bus = pipeline.get_bus()
@@ -129,13 +143,17 @@ def run(Gst, told, location, devices, is_after):
         pipeline = Gst.parse_launch(told["pipeline"])
     except GLib.Error as error:
         raise Failure(NO_RESULT, f"The pipeline of the sidecar cannot be made here: {error.message}") from error
-    sink = next(e for e in pipeline.children if e.get_factory().get_name() == "picturesink")
+    sinks = [e for e in pipeline.children if not e.srcpads]
+    if [e.get_factory().get_name() for e in sinks] != ["picturesink"]:
+        raise Failure(UNREADABLE, "The pipeline of the sidecar does not end in one picturesink: it was not written by one.")
+    sink = sinks[0]
     sink.set_property("location", location)
     sink.set_property("append", False)
     sink.set_property("sidecar", "always")
     sink.set_property("max-frames", told["frames"])
     elements = elements_of(told, pipeline, sink)
     choose_backends(told, elements, devices)
+    keep_files(elements, os.path.dirname(location))
     Changes(Gst, told, elements, is_after)
     play(Gst, pipeline, sink, NO_RESULT, NO_RESULT)
     return metadata.sidecar(location)

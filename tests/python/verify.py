@@ -122,6 +122,25 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("has no sidecar", result["error"])
 
+    def test_files_of_the_recording_stay(self):
+        np.save(self.path("normals.npy"), np.full((2, 9, 11, 3), (128, 128, 255), np.uint8))
+        mesh = self.path("mesh.ply")
+        self.record(f"normalintegrate name=n mesh-location={mesh} n.height", source="normals.npy")
+        with open(mesh, "wb") as file:
+            file.write(b"mine")
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 0, result)
+        with open(mesh, "rb") as file:
+            self.assertEqual(file.read(), b"mine")
+        told = self.told()
+        told["pipeline"] = f"videotestsrc num-buffers=1 ! filesink location={self.path('stolen')}"
+        with open(self.path("out.npy.json"), "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        code, result = verify(self.path("out.npy"))
+        self.assertEqual(code, 3)
+        self.assertIn("does not end in one picturesink", result["error"])
+        self.assertFalse(os.path.exists(self.path("stolen")))
+
     def test_lines(self):
         pair = self.path("pair")
         subprocess.run([os.path.join(SOURCE, "tests/data/slcs.py"), pair], check=True, capture_output=True)
