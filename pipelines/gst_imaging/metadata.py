@@ -9,6 +9,9 @@ import json
 
 import numpy as np
 
+import gi
+
+gi.require_version("Gst", "1.0")
 from gi.repository import Gst
 
 

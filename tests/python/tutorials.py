@@ -11,7 +11,11 @@ import unittest
 from support import SOURCE, main
 
 # what a tutorial promises
-ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9|1\.91)\d* px$", r"^0 flagged$")}
+ANSWERS = {"first-centroids.md": (r"^20 frames$", r"^spot 0 moved by (1\.89|1\.9|1\.91)\d* px$", r"^0 flagged$"),
+           "first-bscan.md": (r"^level in dB, depth in um$", r"^upper mirror, A-scan 0: (279|280)\.\d um$",
+                              r"^upper mirror, A-scan 255: (319|320)\.\d um$", r"^lower mirror, A-scan 0: (499|500)\.\d um$",
+                              r"^lower mirror, A-scan 255: (699|700)\.\d um$"),
+           "first-normals.md": (r"^median error 0\.1\d\d degrees$", r"^0\.0 % of the pixels")}
 
 
 class Tutorials(unittest.TestCase):
